@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A growable byte buffer for writing formats and text.
+ *
+ * Numbers are little-endian. `data` is not NUL-terminated unless buf_cstr()
+ * was called last. { 0 } is a valid empty buffer.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+	uint8_t *data;
+	size_t len, cap;
+};
+
+void buf_fini(struct buf *b);
+void buf_reserve(struct buf *b, size_t more); /* room for `more` bytes behind len */
+void buf_bytes(struct buf *b, const void *bytes, size_t n);
+void buf_u8(struct buf *b, uint8_t v);
+void buf_u32(struct buf *b, uint32_t v);
+void buf_u64(struct buf *b, uint64_t v);
+void buf_uleb(struct buf *b, uint64_t v);     /* LEB128, DWARF 5 section 7.6 */
+void buf_sleb(struct buf *b, int64_t v);      /* zigzag, then ULEB128 (not DWARF's SLEB128) */
+void buf_str(struct buf *b, const char *s);   /* the characters, no terminator */
+void buf_cstr0(struct buf *b, const char *s); /* the characters and the NUL */
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *buf_cstr(struct buf *b); /* NUL-terminates (not counted) and returns the text */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Errors that a person will read.
+ *
+ * A function that can fail in a way worth explaining takes a `struct error *`
+ * last and returns a negative errno. The innermost function says what was
+ * attempted, on what, why it failed and, where known, what to do; callers put
+ * their context in front with error_wrap(). Only commands/, daemon/ and web/
+ * print. `err` may be NULL where the caller wants the code alone.
+ */
+#pragma once
+
+#include <stdarg.h>
+
+struct error {
+	int code; /* negative errno; 0 while nothing went wrong */
+	char text[768];
+};
+
+/* Both return `code`, so that `return error_set(err, -EINVAL, ...)` reads well. */
+int error_set(struct error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Puts "CONTEXT: " in front of the text that is there already. */
+int error_wrap(struct error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Puts ": " and the text of errno value -code behind the message. */
+int error_errno(struct error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Messages beside the result, on stderr, prefixed "assay: ".
+ *
+ * Only commands/, daemon/ and web/ print; libraries return errors and counts.
+ * The level is process-wide.
+ */
+#pragma once
+
+enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE, LOG_DEBUG };
+
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));   /* always */
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* >= NORMAL */
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* >= NORMAL */
+void log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2))); /* >= VERBOSE */

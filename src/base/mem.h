@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory: allocation that cannot fail, scope-bound release, growable arrays.
+ *
+ * The x* functions abort in one place when the system is out of memory. They
+ * are for sizes that the program itself decides; a size read from a file is
+ * checked against a limit first (base/reader.h, or the caller).
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t n, size_t size); /* n * size, overflow checked */
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* cleanup(f) runs f(&variable) when the variable leaves its scope. */
+#define cleanup(function) __attribute__((cleanup(function)))
+
+/* Hands an object out of a cleanup() variable: the value of p, and p is NULL. */
+#define take_ptr(p)                         \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
+	})
+
+/* Defines RELEASE_at_exit() for cleanup(), from a release function that takes NULL. */
+#define DEFINE_AT_EXIT(release, type)                  \
+	static inline void release##_at_exit(type **p) \
+	{                                              \
+		release(*p);                           \
+	}
+
+void free_at_exit(void *p);        /* for char *, void *: cleanup(free_at_exit) */
+void close_at_exit(const int *fd); /* closes if >= 0 */
+
+/*
+ * A growable array: VEC(struct thing) things = { 0 };
+ * The elements are `things.data[0 .. things.n)`; { 0 } is a valid empty one.
+ */
+#define VEC(type)              \
+	struct {               \
+		type *data;    \
+		size_t n, cap; \
+	}
+
+#define vec_reserve(v, want)                                                             \
+	((v)->cap >= (want) ? (void)0                                                    \
+			    : (void)((v)->data = vec_grow_((v)->data, &(v)->cap, (want), \
+							   sizeof(*(v)->data))))
+
+#define vec_push(v, ...)                             \
+	do {                                         \
+		vec_reserve(v, (v)->n + 1);          \
+		(v)->data[(v)->n++] = (__VA_ARGS__); \
+	} while (0)
+
+/* Appends one zeroed element and gives its address (valid until the next growth). */
+#define vec_add(v)                                                           \
+	({                                                                   \
+		vec_reserve(v, (v)->n + 1);                                  \
+		__builtin_memset(&(v)->data[(v)->n], 0, sizeof(*(v)->data)); \
+		&(v)->data[(v)->n++];                                        \
+	})
+
+#define vec_fini(v)                    \
+	do {                           \
+		free((v)->data);       \
+		(v)->data = NULL;      \
+		(v)->n = (v)->cap = 0; \
+	} while (0)
+
+#define vec_foreach(v, it) \
+	for (__typeof__((v)->data + 0) it = (v)->data; it && it < (v)->data + (v)->n; it++)
+
+void *vec_grow_(void *data, size_t *cap, size_t want, size_t size);
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)     ((a) < (b) ? (a) : (b))
+#define MAX(a, b)     ((a) > (b) ? (a) : (b))
