@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What can be counted: from the words a user types to perf_event_attr.
+ *
+ * Accepted, in this order of meaning:
+ *
+ *   NAME[:MODIFIERS]                    cycles:u  cpu-clock  sched:sched_switch  sched:*  r01c2
+ *   PMU/TERM[=VALUE],…/[MODIFIERS]      cpu/event=0x3c,umask=0/k      (sysfs format/ and events/)
+ *   EVENT:COUNT[:UNITMASK[:KERNEL[:USER]]]   OProfile's, e.g. CPU_CLK_UNHALTED:100000:0:1:1
+ *
+ * Names come from the kernel's generic and software events (perf_event_open(2)), tracepoints
+ * (tracefs events/), sysfs PMUs (/sys/bus/event_source/devices) and libpfm4's tables for this
+ * processor. Tables are advice: an unknown processor never stops the generic ones.
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct error;
+
+struct counter {
+	/*
+	 * type, config*, exclude_*, precise_ip, and freq + sample_freq or
+	 * sample_period are set; how it is read is up to the collector.
+	 */
+	struct perf_event_attr attr;
+	char *name;         /* for reports: "cycles:u", "sched:sched_switch" */
+	char *spec;         /* as typed */
+	const char *unit;   /* of a period: "events"; "ns" for cpu-clock and task-clock */
+	uint64_t unit_mask; /* OProfile's, for the record */
+	char *cpus;         /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
+			       another kind (hybrid), or an uncore PMU, refuses with ENOENT */
+};
+
+struct counters {
+	struct counter *data;
+	size_t n, cap;
+};
+void counters_fini(struct counters *c);
+
+/* Where to look; all NULL for this machine. Tests give fake trees. */
+struct counter_sources {
+	const char *sysfs;   /* default "/sys" */
+	const char *tracefs; /* default: /sys/kernel/tracing, else /sys/kernel/debug/tracing */
+	const char *proc;    /* default "/proc" */
+	/* perf_event_open(2) itself, for the probe of what works; NULL: the system call */
+	int (*perf_event_open)(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
+			       unsigned long flags);
+};
+
+/* Rate options of the command line; a count inside a spec wins. Both 0: 997 Hz. */
+struct counter_rate {
+	uint64_t freq_hz;
+	uint64_t count;
+};
+
+/*
+ * Parses one -e argument (which may hold several, comma-separated outside slashes)
+ * and appends to *out. Errors name the word, say what is allowed there and, for an
+ * unknown name, the nearest known names. Absurd rates are refused: a frequency of 0 or above
+ * kernel.perf_event_max_sample_rate (said with its value), a count of 0 or below the event's
+ * minimum (OProfile's rule; 500 for hardware events, a clock faster than 100 kHz), or of
+ * 2^63 and more.
+ *
+ * The same event given again is dropped; two of one name with different settings are refused.
+ * Who may not sample the kernel gets "NAME:u" for a NAME without a mode. A tracepoint without a
+ * rate samples every pass. Where processors of several kinds share the machine, a generic event is
+ * one counter a kind ("cpu_core/cycles/" and "cpu_atom/cycles/"). On failure *out may have grown.
+ * The first name that only libpfm4 can know loads its tables; call from one thread.
+ */
+int counter_parse(const struct counter_sources *sources, const char *spec,
+		  const struct counter_rate *rate, struct counters *out, struct error *err);
+
+/*
+ * The default: hardware cycles where they can be opened by this user, else
+ * cpu-clock; then note says why in one line ("no hardware counters here; sampling by the cpu-clock
+ * timer"), otherwise "". Kernel mode is left out where the user may not see it, and the note says
+ * so.
+ */
+int counter_default(const struct counter_sources *sources, const struct counter_rate *rate,
+		    struct counters *out, char *note, size_t note_size, struct error *err);
+
+/*
+ * A sentence for a failed perf_event_open of this counter: what, why, and what to do
+ * (paranoid level, missing PMU, exclude_kernel, the file limit, EBUSY, …). Sets err, returns code.
+ */
+int counter_explain(const struct counter_sources *sources, const struct counter *counter, int code,
+		    struct error *err);

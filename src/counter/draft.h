@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An event half read: what the grammars (generic.c, tracepoint.c, pmu.c, pfm.c)
+ * hand to counter.c, which adds modifiers, the rate and the name for reports.
+ * Inside counter/ only.
+ */
+#pragma once
+
+#include "counter/counter.h"
+
+#define PMU_NAME_SIZE 128
+
+struct draft {
+	struct perf_event_attr attr; /* type, config*, and what modifiers set */
+	uint64_t freq_hz, count;     /* of the event's own words */
+	uint64_t unit_mask;
+	char pmu[PMU_NAME_SIZE]; /* the PMU that was named, else "" */
+	char name[256];          /* for reports, where the words say name=; else "" */
+	bool has_freq, has_count;
+	bool is_core;     /* counted by the processor core: guest and host differ, and counts
+			     below 500 would drown the machine */
+	bool has_mode;    /* user, kernel or hypervisor mode were chosen */
+	bool has_machine; /* guest or host were chosen */
+};
+
+/*
+ * Each of these looks a name up in one place: 1 found, 0 not known there, negative errno
+ * with err set where it is meant for that place but wrong. *out is zeroed before.
+ */
+int generic_find(const char *name, struct draft *out);
+int raw_find(const char *name, struct draft *out);
+int tracepoint_find(const struct counter_sources *sources, const char *system, const char *name,
+		    struct draft *out, struct error *err);
+
+/*
+ * A name of libpfm4's tables with its unit masks and attributes, as
+ * "MEM_LOAD_RETIRED:L1_HIT". `spec` is for messages.
+ */
+int pfm_find(const char *name, const char *spec, struct draft *out, struct error *err);
+
+/* Adds the modifier letters behind an event, such as "ukpp". `spec` is for the message. */
+int modifiers_apply(const char *letters, const char *spec, struct draft *d, struct error *err);
+
+/* Is the word made of modifier letters only? */
+bool modifiers_only(const char *word);
+
+/* Chooses and checks sample_freq or sample_period by the rules of counter.h. */
+int rate_apply(const struct counter_sources *sources, const struct counter_rate *rate,
+	       struct draft *d, const char *name, struct error *err);
+
+/*
+ * Does it happen in the kernel only, so that user mode alone would never see one?
+ * Tracepoints, but for those of uprobes, and the scheduler's software events.
+ */
+bool attr_in_kernel(const struct perf_event_attr *attr);
+
+/* Is this attr a clock, whose period is in nanoseconds? */
+bool attr_is_clock(const struct perf_event_attr *attr);
+
+/* The finished counter: modes, machine, precision and unit; takes neither string. */
+struct counter draft_finish(const struct counter_sources *sources, const struct draft *d,
+			    const char *name, const char *letters, const char *spec);
+
+/* 997: a prime, so that sampling does not beat with anything periodic. */
+#define DEFAULT_FREQ_HZ 997

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf_event_open(2) answers with a bare errno that stands for many things.
+ * This is where it becomes a sentence: the causes are those of the man page and
+ * of kernel/events/core.c (Linux 6.1 to 6.18).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/error.h"
+#include "counter/counter.h"
+#include "counter/draft.h"
+#include "counter/sources.h"
+
+struct refusal {
+	const struct counter_sources *sources;
+	const struct counter *counter;
+	char *text; /* why, and what to do */
+	size_t size;
+};
+
+static bool is_hardware(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
+	       attr->type == PERF_TYPE_RAW;
+}
+
+/* The level is what stands in the way: what it forbids, and the ways around. */
+static void explain_level(const struct refusal *r, int level)
+{
+	const struct counter *c = r->counter;
+
+	if (level >= 3)
+		snprintf(r->text, r->size,
+			 "kernel.perf_event_paranoid is %d, which closes perf events to ordinary "
+			 "users; run as root, or 'sysctl kernel.perf_event_paranoid=2' as root for "
+			 "your own processes",
+			 level);
+	else if (level == 2 && attr_in_kernel(&c->attr))
+		snprintf(r->text, r->size,
+			 "kernel.perf_event_paranoid is 2, which allows an ordinary user no kernel "
+			 "mode, where this event happens; run as root, or 'sysctl "
+			 "kernel.perf_event_paranoid=%d' as root",
+			 c->attr.type == PERF_TYPE_TRACEPOINT ? -1 : 1);
+	else if (level == 2 && !c->attr.exclude_kernel)
+		snprintf(r->text, r->size,
+			 "kernel.perf_event_paranoid is 2, which allows an ordinary user no kernel "
+			 "mode; use user mode alone (modifier u), run as root, or 'sysctl "
+			 "kernel.perf_event_paranoid=1' as root");
+	else
+		snprintf(r->text, r->size,
+			 "kernel.perf_event_paranoid is %d, which allows an ordinary user only "
+			 "processes of his own, not a whole CPU%s; run as root, or 'sysctl "
+			 "kernel.perf_event_paranoid=%d' as root",
+			 level,
+			 c->attr.type == PERF_TYPE_TRACEPOINT ? ", and no tracepoint data" : "",
+			 c->attr.type == PERF_TYPE_TRACEPOINT ? -1 : 0);
+}
+
+static void explain_permission(const struct refusal *r)
+{
+	int level = sources_paranoid(r->sources);
+	int64_t seccomp = 0;
+
+	if (!sources_perfmon(r->sources) && level >= 0)
+		return explain_level(r, level);
+	if (sources_seccomp(r->sources, &seccomp) && seccomp == 2)
+		snprintf(r->text, r->size,
+			 "not the paranoid level (%d) but a seccomp filter forbids it, as in most "
+			 "containers; start the container with --cap-add PERFMON and a seccomp "
+			 "profile that allows perf_event_open, or run on the host",
+			 level);
+	else
+		snprintf(
+			r->text, r->size,
+			"not the paranoid level (%d) but a security module, kernel lockdown or the "
+			"other process's owner forbids it",
+			level);
+}
+
+static void explain_missing(const struct refusal *r)
+{
+	if (is_hardware(&r->counter->attr))
+		snprintf(r->text, r->size,
+			 "this processor, or this virtual machine, has no such counter; "
+			 "-e cpu-clock works without one, 'assay doctor' tells more");
+	else
+		snprintf(r->text, r->size, "this kernel has no such event (any more)");
+}
+
+static void explain_busy(const struct refusal *r)
+{
+	int64_t watchdog = 0;
+
+	sources_number(r->sources, "sys/kernel/nmi_watchdog", &watchdog);
+	snprintf(r->text, r->size, "something else holds the counter%s",
+		 watchdog ? "; the NMI watchdog has one: 'sysctl kernel.nmi_watchdog=0' as root "
+			    "frees it"
+			  : " (another profiler, or an exclusive event)");
+}
+
+static void explain_files(const struct refusal *r)
+{
+	struct rlimit limit = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	snprintf(r->text, r->size,
+		 "the limit of %" PRIu64
+		 " open files is reached, and each counter takes one on each "
+		 "CPU; 'ulimit -n %" PRIu64 "' raises it",
+		 (uint64_t)limit.rlim_cur, (uint64_t)MAX(limit.rlim_max, limit.rlim_cur));
+}
+
+static void explain_no_call(const struct refusal *r)
+{
+	int64_t level;
+
+	if (sources_number(r->sources, "sys/kernel/perf_event_paranoid", &level))
+		snprintf(r->text, r->size,
+			 "the kernel has perf events, so a seccomp filter hides them here, as in a "
+			 "container; allow perf_event_open in its profile");
+	else
+		snprintf(r->text, r->size, "this kernel is built without CONFIG_PERF_EVENTS");
+}
+
+static void explain_unsupported(const struct refusal *r)
+{
+	const struct perf_event_attr *attr = &r->counter->attr;
+
+	if (attr->precise_ip)
+		snprintf(r->text, r->size,
+			 "this processor can't sample it precisely; leave out the modifier p");
+	else
+		snprintf(r->text, r->size,
+			 "the counter can't interrupt, so it can be counted but not sampled%s",
+			 is_hardware(attr) ? "; use -e cpu-clock" : "");
+}
+
+static void explain_invalid(const struct refusal *r)
+{
+	const struct perf_event_attr *attr = &r->counter->attr;
+	uint64_t max = sources_max_rate(r->sources);
+
+	if (attr->freq && max && attr->sample_freq > max)
+		snprintf(r->text, r->size,
+			 "%" PRIu64 " Hz is above kernel.perf_event_max_sample_rate, which is now "
+			 "%" PRIu64,
+			 (uint64_t)attr->sample_freq, max);
+	else if (attr->precise_ip)
+		snprintf(r->text, r->size,
+			 "the kernel refuses the settings, most likely the modifier p, which this "
+			 "event can't have here");
+	else if (attr->type < PERF_TYPE_MAX && !is_hardware(attr))
+		snprintf(r->text, r->size,
+			 "the kernel refuses the settings: this event can't be sampled, or not in "
+			 "the "
+			 "mode asked for");
+	else
+		snprintf(r->text, r->size,
+			 "the kernel refuses the settings: this PMU has no such event code, can't "
+			 "sample it, or can't tell user from kernel mode");
+}
+
+#define SAYS(name, sentence)                                  \
+	static void name(const struct refusal *r)             \
+	{                                                     \
+		snprintf(r->text, r->size, "%s", (sentence)); \
+	}
+SAYS(explain_gone, "there is no such process (any more)")
+SAYS(explain_no_device, "this CPU does not have it, or is offline")
+SAYS(explain_space, "all hardware breakpoints are in use")
+SAYS(explain_old, "the kernel is older than this event's settings need")
+SAYS(explain_overflow, "the call chain is longer than kernel.perf_event_max_stack allows")
+SAYS(explain_memory, "the kernel has no memory for it")
+
+struct cause {
+	int code;
+	void (*explain)(const struct refusal *r);
+};
+static const struct cause causes[] = {
+	{ EACCES, explain_permission },
+	{ EPERM, explain_permission },
+	{ ENOENT, explain_missing },
+	{ ENXIO, explain_missing },
+	{ EBUSY, explain_busy },
+	{ EMFILE, explain_files },
+	{ ENFILE, explain_files },
+	{ ENOSYS, explain_no_call },
+	{ EOPNOTSUPP, explain_unsupported },
+	{ EINVAL, explain_invalid },
+	{ ESRCH, explain_gone },
+	{ ENODEV, explain_no_device },
+	{ ENOSPC, explain_space },
+	{ E2BIG, explain_old },
+	{ EOVERFLOW, explain_overflow },
+	{ ENOMEM, explain_memory },
+};
+
+int counter_explain(const struct counter_sources *sources, const struct counter *counter, int code,
+		    struct error *err)
+{
+	char text[512] = "";
+	struct refusal r = { sources, counter, text, sizeof(text) };
+
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+		if (causes[i].code == -code)
+			causes[i].explain(&r);
+	if (!*text)
+		return error_errno(err, code, "event '%s' can't be opened", counter->name);
+	/* ENOENT's "No such file or directory" would lead astray; its name is for searching. */
+	return error_set(err, code, "event '%s' can't be opened (%s): %s", counter->name,
+			 strerrorname_np(-code), text);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One event of a list while it is parsed. Inside counter/ only. */
+#pragma once
+
+#include "counter/draft.h"
+
+struct parse {
+	const struct counter_sources *sources;
+	const struct counter_rate *rate;
+	const char *spec; /* this event as typed */
+	struct counters *out;
+	struct error *err;
+};
+
+/* NAME with what its colons say, in perf's way or OProfile's. `text` is cut up. */
+int parse_words(const struct parse *p, char *text);
+
+/*
+ * Adds the rate and appends the counters that the draft stands for. `name` is for reports where
+ * the draft has none; `letters` are the modifiers, applied already.
+ */
+int parse_finish(const struct parse *p, struct draft *d, const char *name, const char *letters);
+
+/* Drops all behind the first n. */
+void counters_drop(struct counters *c, size_t n);

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "counter/probe.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "counter/draft.h"
+#include "counter/pmu.h"
+#include "counter/sources.h"
+
+const char *const probe_state_keys[] = {
+#define X(id, key) [PROBE_##id] = key,
+	PROBE_STATES(X)
+#undef X
+};
+
+void probe_machine_init(struct probe_machine *m, const struct counter_sources *sources)
+{
+	struct rlimit memlock = { RLIM_INFINITY, RLIM_INFINITY }, files = { 1024, 1024 };
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	getrlimit(RLIMIT_MEMLOCK, &memlock);
+	getrlimit(RLIMIT_NOFILE, &files);
+	*m = (struct probe_machine){
+		.sources = sources,
+		.is_root = geteuid() == 0,
+		.n_cpus = n_cpus > 0 ? (uint32_t)n_cpus : 1,
+		.memlock_bytes = memlock.rlim_cur == RLIM_INFINITY ? UINT64_MAX : memlock.rlim_cur,
+		.n_files = files.rlim_cur,
+		.max_files = files.rlim_max,
+		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
+	};
+}
+
+void finding_set(struct finding *f, enum probe_state state, const char *format, ...)
+{
+	va_list ap;
+
+	f->state = state;
+	va_start(ap, format);
+	vsnprintf(f->text, sizeof(f->text), format, ap);
+	va_end(ap);
+}
+
+void finding_means(struct finding *f, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(f->meaning, sizeof(f->meaning), format, ap);
+	va_end(ap);
+}
+
+void finding_command(struct finding *f, const struct probe_machine *m, bool needs_root,
+		     const char *format, ...)
+{
+	bool is_sudo = needs_root && !m->is_root;
+	va_list ap;
+
+	snprintf(f->command, sizeof(f->command), "%s", is_sudo ? "sudo " : "");
+	va_start(ap, format);
+	vsnprintf(f->command + strlen(f->command), sizeof(f->command) - strlen(f->command), format,
+		  ap);
+	va_end(ap);
+}
+
+static struct perf_event_attr cycles(void)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_HARDWARE,
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.sample_period = 1000000,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.exclude_guest = 1,
+	};
+}
+
+static struct perf_event_attr cpu_clock(void)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+}
+
+/* 0, or the negative errno of perf_event_open(). pid 0: this process; -1: all, on CPU `cpu`. */
+static int try_open(const struct probe_machine *m, struct perf_event_attr attr, int pid, int cpu)
+{
+	int fd = sources_open(m->sources, &attr, pid, cpu);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* The first CPU that is there to try on: CPU 0 need not be, in a cpuset or when offline. */
+static int any_cpu(const struct probe_machine *m)
+{
+	char path[PATH_MAX], line[128];
+
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", sources_sysfs(m->sources));
+	return file_read_line(path, line, sizeof(line)) ? atoi(line) : 0;
+}
+
+struct probe_scope probe_scope(const struct probe_machine *m)
+{
+	struct perf_event_attr attr = cycles();
+	struct probe_scope scope = { .has_hardware = try_open(m, attr, 0, -1) == 0 };
+
+	if (!scope.has_hardware)
+		attr = cpu_clock();
+	if (try_open(m, attr, 0, -1) < 0) {
+		scope.reach = REACH_NOTHING;
+		return scope;
+	}
+	attr.exclude_kernel = attr.exclude_hv = 0;
+	if (try_open(m, attr, -1, any_cpu(m)) == 0)
+		scope.reach = REACH_MACHINE;
+	else if (try_open(m, attr, 0, -1) == 0)
+		scope.reach = REACH_OWN_KERNEL;
+	else
+		scope.reach = REACH_OWN;
+	return scope;
+}
+
+static bool is_refusal(int code)
+{
+	return code == -EACCES || code == -EPERM;
+}
+
+/* Is the processor a hypervisor's? The kernel shows the CPUID bit as a flag. */
+static bool is_virtual(const struct probe_machine *m)
+{
+	char path[PATH_MAX], *text = NULL;
+	size_t size;
+	bool found;
+
+	snprintf(path, sizeof(path), "%s/cpuinfo", sources_proc(m->sources));
+	if (file_read_all(path, 16 << 20, &text, &size) < 0)
+		return false;
+	found = strstr(text, " hypervisor") != NULL;
+	free(text);
+	return found;
+}
+
+/* The name of the core PMU and its model: "cpu (skylake)", "cpu_atom, cpu_core". */
+static void name_pmu(const struct probe_machine *m, char *text, size_t size)
+{
+	struct pmu_names kinds = { 0 };
+	char path[PATH_MAX], model[64];
+	size_t len = 0;
+
+	text[0] = '\0';
+	pmu_list_hybrid(m->sources, &kinds);
+	for (size_t i = 0; i < kinds.n && len < size; i++)
+		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "",
+					kinds.data[i]);
+	pmu_names_fini(&kinds);
+	if (len)
+		return;
+	snprintf(path, sizeof(path), "%s/bus/event_source/devices/cpu/caps/pmu_name",
+		 sources_sysfs(m->sources));
+	if (file_read_line(path, model, sizeof(model)))
+		snprintf(text, size, "cpu (%s)", model);
+	else
+		snprintf(text, size, "cpu");
+}
+
+static void no_hardware(const struct probe_machine *m, struct finding *f)
+{
+	if (is_virtual(m))
+		finding_set(f, PROBE_MISSING, "this virtual machine has no PMU");
+	else
+		finding_set(f, PROBE_MISSING, "the kernel has no PMU driver for this processor");
+	finding_means(f,
+		      "Samples are taken by a timer instead: good for where the time goes, but no "
+		      "cycles, cache misses or branches, and code that runs with interrupts off is "
+		      "seen late.%s",
+		      is_virtual(m) ? " Only the host can give the machine a PMU (QEMU: -cpu "
+				      "host,pmu=on)."
+				    : "");
+}
+
+void probe_hardware(const struct probe_machine *m, struct finding *f)
+{
+	int r = try_open(m, cycles(), 0, -1);
+	int64_t watchdog = 0;
+	char pmu[128];
+
+	sources_number(m->sources, "sys/kernel/nmi_watchdog", &watchdog);
+	if (r == -EBUSY) {
+		finding_set(f, PROBE_LIMITED, "taken%s",
+			    watchdog ? " by the NMI watchdog" : " by another profiler");
+		finding_means(f, "Samples are taken by a timer until they are free again.");
+		if (watchdog)
+			finding_command(f, m, true, "sysctl kernel.nmi_watchdog=0");
+		return;
+	}
+	if (is_refusal(r) || r == -ENOSYS) {
+		finding_set(f, PROBE_MISSING, "not permitted to this user");
+		finding_means(f, "The lines 'permission' and 'seccomp' say why.");
+		return;
+	}
+	if (r < 0) {
+		no_hardware(m, f);
+		return;
+	}
+	name_pmu(m, pmu, sizeof(pmu));
+	finding_set(f, PROBE_OK, "cycles work; PMU %s%s", pmu,
+		    watchdog ? "; the NMI watchdog holds one" : "");
+	if (watchdog) {
+		finding_means(f, "One counter less for events that are wanted together.");
+		finding_command(f, m, true, "sysctl kernel.nmi_watchdog=0");
+	}
+}
+
+void probe_clock(const struct probe_machine *m, struct finding *f)
+{
+	int r = try_open(m, cpu_clock(), 0, -1);
+
+	if (r == 0) {
+		finding_set(f, PROBE_OK, "cpu-clock works");
+		finding_means(f, "The timer that samples where there are no hardware counters.");
+		return;
+	}
+	finding_set(f, PROBE_MISSING, "cpu-clock can't be opened: %s", strerror(-r));
+	finding_means(f, "%s",
+		      is_refusal(r) ? "The lines 'permission' and 'seccomp' say why."
+		      : r == -ENOSYS
+			      ? "The kernel has no perf events, or a seccomp filter hides them."
+			      : "Nothing can be sampled.");
+}
+
+void probe_precise(const struct probe_machine *m, struct finding *f)
+{
+	struct perf_event_attr attr = cycles();
+	int level;
+
+	if (try_open(m, attr, 0, -1) < 0) {
+		finding_set(f, PROBE_MISSING, "needs hardware counters");
+		return;
+	}
+	for (level = 3; level > 0; level--) {
+		attr.precise_ip = (unsigned int)level & 3;
+		if (try_open(m, attr, 0, -1) == 0)
+			break;
+	}
+	if (level) {
+		finding_set(f, PROBE_OK, "up to cycles:%.*s", level, "ppp");
+		finding_means(f, "The processor itself notes the instruction.");
+	} else {
+		finding_set(f, PROBE_MISSING, "this PMU has none for cycles");
+		finding_means(f, "A sample may point a few instructions behind the one that took "
+				 "the time.");
+	}
+}
+
+/* perf_event_open(2) and the kernel's Documentation/admin-guide/sysctl/kernel.rst. */
+static void explain_level(const struct probe_machine *m, int level, struct finding *f)
+{
+	static const struct {
+		const char *what, *meaning;
+		enum probe_state state;
+		int next; /* the level that permits more */
+	} levels[] = {
+		{ "all, and raw tracepoint data", "", PROBE_OK, 0 },
+		{ "all CPUs and the kernel, no raw tracepoint data", "", PROBE_OK, -1 },
+		{ "your own processes with the kernel, not whole CPUs",
+		  "The whole machine (-a) and other users' processes are closed to you.",
+		  PROBE_LIMITED, 0 },
+		{ "your own processes, user mode only",
+		  "Time in the kernel, the whole machine (-a) and other users' processes are "
+		  "closed "
+		  "to you.",
+		  PROBE_LIMITED, 1 },
+		{ "nothing", "The kernel refuses all perf events to ordinary users.", PROBE_MISSING,
+		  2 },
+	};
+	size_t i = (size_t)(MIN(MAX(level, -1), 3) + 1);
+
+	finding_set(f, levels[i].state, "kernel.perf_event_paranoid is %d: %s", level,
+		    levels[i].what);
+	finding_means(f, "%s", levels[i].meaning);
+	if (levels[i].state != PROBE_OK)
+		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=%d", levels[i].next);
+}
+
+void probe_permission(const struct probe_machine *m, struct finding *f)
+{
+	int level = sources_paranoid(m->sources);
+
+	if (!sources_perfmon(m->sources)) {
+		explain_level(m, level, f);
+		return;
+	}
+	finding_set(f, PROBE_OK, "kernel.perf_event_paranoid is %d, which does not bind %s", level,
+		    m->is_root ? "root" : "CAP_PERFMON");
+	finding_means(f, "All processes, the kernel and every CPU can be profiled.");
+}
+
+void probe_seccomp(const struct probe_machine *m, struct finding *f)
+{
+	int r = try_open(m, cpu_clock(), 0, -1);
+	int64_t mode = 0;
+	bool is_known = sources_seccomp(m->sources, &mode);
+	bool is_level = sources_paranoid(m->sources) > 2 && !sources_perfmon(m->sources);
+
+	if (mode != 2) {
+		finding_set(f, PROBE_OK, is_known ? "no filter on this process" : "not known");
+	} else if (r == 0) {
+		finding_set(f, PROBE_OK, "a filter, but it lets perf_event_open through");
+	} else if ((is_refusal(r) && !is_level) || r == -ENOSYS) {
+		finding_set(f, PROBE_MISSING, "a filter forbids perf_event_open (%s)",
+			    strerror(-r));
+		finding_means(
+			f, "This is how containers are closed, whatever kernel.perf_event_paranoid "
+			   "says. Start the container with --cap-add PERFMON and a seccomp profile "
+			   "that allows perf_event_open, or profile from the host.");
+	} else {
+		finding_set(f, PROBE_LIMITED,
+			    "a filter, which may or may not allow perf_event_open");
+		finding_means(f, "The line 'permission' comes first.");
+	}
+}
+
+void probe_rate(const struct probe_machine *m, struct finding *f)
+{
+	uint64_t max = sources_max_rate(m->sources);
+
+	if (!max) {
+		finding_set(f, PROBE_LIMITED, "kernel.perf_event_max_sample_rate can't be read");
+		finding_means(f, "The kernel may refuse a rate; assay then says which.");
+		return;
+	}
+	finding_set(f, max < DEFAULT_FREQ_HZ ? PROBE_LIMITED : PROBE_OK, "up to %" PRIu64 " Hz",
+		    max);
+	if (max >= DEFAULT_FREQ_HZ)
+		return;
+	finding_means(f,
+		      "Below assay's default of %d Hz, so that profiles are coarser. The kernel "
+		      "lowers it by itself when sampling took too long "
+		      "(kernel.perf_cpu_time_max_percent).",
+		      DEFAULT_FREQ_HZ);
+	finding_command(f, m, true, "sysctl kernel.perf_event_max_sample_rate=100000");
+}
+
+/* What perf_mmap() in kernel/events/core.c would grant, a ring a CPU; UINT64_MAX: no limit. */
+static uint64_t ring_limit(const struct probe_machine *m, int64_t mlock_kb)
+{
+	if (sources_capable(m->sources, CAP_IPC_LOCK) || sources_paranoid(m->sources) < 0 ||
+	    m->memlock_bytes == UINT64_MAX)
+		return UINT64_MAX;
+	return (uint64_t)mlock_kb * 1024 + m->memlock_bytes / m->n_cpus;
+}
+
+/* The largest ring below the limit: a power of two of pages, and one page before it. */
+static uint64_t ring_size(uint64_t limit)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = page;
+
+	if (limit < 2 * page)
+		return 0;
+	while (size * 2 + page <= limit)
+		size *= 2;
+	return size;
+}
+
+#define GOOD_RING_KB 512
+
+void probe_ring(const struct probe_machine *m, struct finding *f)
+{
+	int64_t mlock_kb = 0;
+	uint64_t limit, size_kb;
+
+	if (!sources_number(m->sources, "sys/kernel/perf_event_mlock_kb", &mlock_kb) ||
+	    mlock_kb < 0)
+		mlock_kb = 0;
+	limit = ring_limit(m, mlock_kb);
+	if (limit == UINT64_MAX) {
+		finding_set(f, PROBE_OK, "no limit");
+		finding_means(f,
+			      "Neither kernel.perf_event_mlock_kb nor the limit on locked memory "
+			      "binds you.");
+		return;
+	}
+	size_kb = ring_size(limit) / 1024;
+	finding_set(f,
+		    size_kb >= GOOD_RING_KB ? PROBE_OK
+		    : size_kb               ? PROBE_LIMITED
+					    : PROBE_MISSING,
+		    "%" PRIu64 " KiB a CPU (kernel.perf_event_mlock_kb is %" PRId64 ")", size_kb,
+		    mlock_kb);
+	finding_means(f, "All profilers of one user share it; a small ring loses samples at high "
+			 "rates.");
+	if (size_kb < GOOD_RING_KB)
+		finding_command(f, m, true, "sysctl kernel.perf_event_mlock_kb=%d",
+				GOOD_RING_KB + 4);
+}
+
+#define FILES_OF_OURS 64
+#define MIN_THREADS   64
+
+void probe_files(const struct probe_machine *m, struct finding *f)
+{
+	uint64_t n_threads =
+		m->n_files > FILES_OF_OURS ? (m->n_files - FILES_OF_OURS) / m->n_cpus : 0;
+
+	finding_set(f, n_threads >= MIN_THREADS ? PROBE_OK : PROBE_LIMITED,
+		    "%" PRIu64 ": an event for about %" PRIu64 " threads on %" PRIu32 " CPUs",
+		    m->n_files, n_threads, m->n_cpus);
+	finding_means(f, "An event of a running thread (-p, -t) takes one on each CPU; a command "
+			 "or the whole machine takes one a CPU.");
+	if (n_threads >= MIN_THREADS)
+		return;
+	if (m->max_files > m->n_files)
+		finding_command(f, m, false, "ulimit -n %" PRIu64, m->max_files);
+	else
+		finding_command(f, m, true, "prlimit --pid $$ --nofile=65536");
+}
+
+void probe_tracepoints(const struct probe_machine *m, struct finding *f)
+{
+	char tracefs[PATH_MAX], events[PATH_MAX + 8];
+	bool is_there = sources_tracefs(m->sources, tracefs);
+	bool may_raw = sources_perfmon(m->sources) || sources_paranoid(m->sources) < 0;
+
+	snprintf(events, sizeof(events), "%s/events", tracefs);
+	if (!is_there) {
+		finding_set(f, PROBE_MISSING, "tracefs is not mounted");
+		finding_means(f, "Events such as sched:sched_switch are not known without it.");
+		finding_command(f, m, true, "mount -t tracefs nodev %.100s", tracefs);
+	} else if (access(events, R_OK | X_OK) < 0) {
+		finding_set(f, PROBE_MISSING, "%.100s can't be read by this user", tracefs);
+		finding_means(f, "Events such as sched:sched_switch are not known without it.");
+		finding_command(f, m, true, "mount -o remount,mode=755 %.100s", tracefs);
+	} else if (!may_raw) {
+		finding_set(f, PROBE_LIMITED, "%.80s is readable, but the data is not", tracefs);
+		finding_means(f, "Tracepoints of other processes and their fields need root.");
+		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=-1");
+	} else {
+		finding_set(f, PROBE_OK, "%.100s is readable", tracefs);
+	}
+}
+
+void probe_intel_pt(const struct probe_machine *m, struct finding *f)
+{
+	uint32_t type;
+
+	if (pmu_type(m->sources, "intel_pt", &type)) {
+		finding_set(f, PROBE_OK, "the PMU intel_pt is there");
+		return;
+	}
+	finding_set(f, PROBE_MISSING, "this %s has none",
+		    is_virtual(m) ? "virtual machine" : "processor");
+	finding_means(f, "Exact traces of every branch can't be taken here.");
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events: what every source delivers, in the order of their time.
+ *
+ * A source (the rings, /proc, a perf.data file, a text file) turns what it has
+ * into these and pushes them into a sink, one at a time. Pointers inside an
+ * event belong to the source and hold until push() returns.
+ *
+ * Addresses here are run-time addresses, of the process (user mode) or of the
+ * kernel; the machine (machine/machine.h) makes (image, offset) of them.
+ * Times are CLOCK_MONOTONIC nanoseconds; 0 is "before everything" (what /proc tells).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+
+/* X(id, name): `name` is the word of the text form (event/text.h). */
+#define EVENT_TYPES(X)                                                                          \
+	X(SAMPLE, "sample")             /* a counter overflowed, or the timer fired */          \
+	X(MAPPING, "mmap")              /* executable memory was mapped */                      \
+	X(COMM, "comm")                 /* a thread got a name, by exec or prctl */             \
+	X(FORK, "fork")                 /* a process or thread was started */                   \
+	X(EXIT, "exit")                 /* a thread ended */                                    \
+	X(KSYMBOL, "ksymbol")           /* kernel code appeared or went: BPF program, ftrace */ \
+	X(LOST, "lost")                 /* the source dropped records */                        \
+	X(LOST_SAMPLES, "lost-samples") /* the source dropped samples */                        \
+	X(THROTTLE, "throttle")         /* the kernel stopped a counter until the next tick */
+
+enum event_type {
+#define X(id, name) EVENT_##id,
+	EVENT_TYPES(X)
+#undef X
+		N_EVENT_TYPES
+};
+
+extern const char *const event_type_names[N_EVENT_TYPES];
+
+enum cpu_mode { MODE_USER, MODE_KERNEL, MODE_GUEST, MODE_UNKNOWN };
+
+/* One entry of a branch stack, newest first; the bits of `flags` are those of perf_branch_entry. */
+struct branch {
+	uint64_t from, to, flags;
+};
+
+/* The value of one counter of a group when its leader was sampled (PERF_SAMPLE_READ). */
+struct counter_value {
+	uint64_t id, value;
+};
+
+/* Registers of user mode: values[i] is of the i-th set bit of `mask` (asm/perf_regs.h). */
+struct sample_registers {
+	uint64_t abi; /* enum perf_sample_regs_abi: 0 none, 1 32-bit, 2 64-bit */
+	uint64_t mask;
+	const uint64_t *values;
+	uint32_t n_values; /* 0 where abi is 0 */
+};
+
+/* What samples have only where it was asked for. Zero or NULL where it is not there. */
+struct sample_extra {
+	uint64_t addr, phys_addr, data_src, weight, transaction, cgroup;
+	uint64_t data_page_size, code_page_size;
+	const struct counter_value *values;
+	const struct branch *branches;
+	struct sample_registers user, interrupted;
+	const uint8_t *stack, *raw,
+		*aux;                  /* bytes; raw: a tracepoint's fields, with their padding */
+	uint64_t stack_size, aux_size; /* stack_size: what the kernel could copy, from sp up */
+	uint32_t raw_size, n_values, n_branches;
+};
+
+struct sample_event {
+	uint32_t counter;   /* index of the counter that fired, in the session's order */
+	enum cpu_mode mode; /* of `ip` */
+	uint64_t ip;
+	uint64_t period; /* events that this sample stands for; ns for clocks */
+	/*
+	 * Return addresses above ip, innermost first, as the kernel gave them:
+	 * kernel part, then user part; [0, n_kernel) are kernel addresses. The
+	 * first address of a part that starts at ip itself is left out.
+	 */
+	const uint64_t *callers;
+	uint32_t n_callers, n_kernel;
+	bool chain_cut;                   /* the kernel's depth limit was reached */
+	const struct sample_extra *extra; /* NULL: none of it is in the sample's format */
+};
+
+struct mapping_event {
+	uint64_t start, size;
+	uint64_t file_off;
+	uint64_t dev, ino;        /* 0 when build_id is given instead */
+	struct build_id build_id; /* len 0 when not known */
+	const char *path; /* as in /proc/PID/maps: may be "[vdso]", "//anon", "… (deleted)" */
+	bool is_kernel;   /* module text, told by the kernel for pid -1 */
+	bool is_executable;
+};
+
+struct event {
+	enum event_type type;
+	uint32_t cpu;
+	int32_t pid, tid; /* process (thread group) and thread; -1 where not known */
+	uint64_t time_ns;
+	union {
+		struct sample_event sample;
+		struct mapping_event mapping;
+		struct {
+			const char *name;
+			bool is_exec; /* all mappings before it are gone */
+		} comm;
+		struct {
+			int32_t ppid, ptid;
+		} fork; /* pid != ppid: a new process, a copy of the parent's mappings */
+		struct {
+			uint64_t addr;
+			uint32_t size;
+			bool is_bpf, is_unregister;
+			const char *name;
+		} ksymbol;
+		struct {
+			uint64_t n;
+			uint32_t counter; /* LOST_SAMPLES only */
+		} lost;
+		struct {
+			uint32_t counter;
+			bool is_end; /* UNTHROTTLE */
+		} throttle;
+	};
+};
+
+/* Where events go. push() returns 0, or a negative errno that ends the source's run. */
+struct event_sink {
+	int (*push)(struct event_sink *self, const struct event *event);
+};
+
+static inline int event_push(struct event_sink *sink, const struct event *event)
+{
+	return sink->push(sink, event);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Why a number is missing: every sample that is not in a report is counted
+ * under one of these, stored beside the samples and shown in every header.
+ *
+ *   samples reported + losses of kind LOST = samples the kernel delivered
+ *
+ * UNATTRIBUTED samples are stored and reported, under an image "[unknown]".
+ * A NOTE counts something other than a sample that makes a profile worse.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
+
+/* X(id, kind, key, text): `key` is for JSON and the store's documentation. Order is the store
+ * format. */
+#define LOSS_REASONS(X)                                                                           \
+	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                   \
+	X(PMU_BUFFER, LOST, "pmu-buffer", "the PMU's own buffer was full (LOST_SAMPLES)")         \
+	X(DAMAGED, LOST, "damaged", "stored in a damaged part of the session")                    \
+	X(DISK_FULL, LOST, "disk-full", "the session could not be written")                       \
+	X(NO_PROCESS, UNATTRIBUTED, "no-process", "the process was not known")                    \
+	X(UNMAPPED, UNATTRIBUTED, "unmapped", "no mapping covers the address")                    \
+	X(NO_KERNEL, UNATTRIBUTED, "no-kernel", "kernel addresses are hidden (kptr_restrict)")    \
+	X(GUEST, UNATTRIBUTED, "guest", "the address is in a guest or hypervisor")                \
+	X(RING_RECORDS, NOTE, "ring-records", "records other than samples lost to a full ring")   \
+	X(THROTTLED, NOTE, "throttled", "the kernel throttled a counter")                         \
+	X(FRAME_UNMAPPED, NOTE, "frame-unmapped", "callers with an address no mapping covers")    \
+	X(CHAIN_CUT, NOTE, "chain-cut", "call chains cut at the depth limit")                     \
+	X(OUT_OF_ORDER, NOTE, "out-of-order", "records that came later than their time")          \
+	X(BAD_RECORD, NOTE, "bad-record", "records that did not parse")                           \
+	X(UNSAMPLED, NOTE, "unsampled", "samples' worth of threads too short-lived to get one")   \
+	X(STACK_NO_RULE, NOTE, "stack-no-rule", "stacks cut where no unwind rule is")             \
+	X(STACK_BAD, NOTE, "stack-bad", "stacks cut where a frame did not lie above the last")    \
+	X(STACK_SHORT, NOTE, "stack-short", "stacks deeper than the copied bytes")                \
+	X(STACK_UNREADABLE, NOTE, "stack-unreadable", "stacks that could not be copied")          \
+	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us") \
+	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                       \
+	  "stacks cut in code with neither rule nor frame pointer")
+
+enum loss_reason {
+#define X(id, kind, key, text) LOSS_##id,
+	LOSS_REASONS(X)
+#undef X
+		N_LOSS_REASONS
+};
+
+struct loss_text {
+	enum loss_kind kind;
+	const char *key, *text;
+};
+
+extern const struct loss_text loss_texts[N_LOSS_REASONS];
