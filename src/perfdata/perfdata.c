@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "perfdata/perfdata.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "perfdata/state.h"
+#include "perfdata/swap.h"
+
+/* How often memory that was read is given back. */
+#define CONSUMED_STEP ((uint64_t)4 << 20)
+
+struct reading {
+	struct perfdata *p;
+	struct event_sink *sink;
+	struct stream *streams;
+	uint64_t *round_off; /* by stream: where the round before the last ended */
+	uint64_t *told_off;  /* by stream: what has been told as consumed */
+	uint64_t delivered_ns;
+};
+
+/* Opening. */
+
+static bool read_magic(const void *bytes, size_t size, uint64_t *out)
+{
+	if (size < sizeof(*out))
+		return false;
+	memcpy(out, bytes, sizeof(*out));
+	return true;
+}
+
+bool perfdata_has_magic(const void *bytes, size_t size)
+{
+	uint64_t magic;
+
+	return read_magic(bytes, size, &magic) &&
+	       (magic == PERFDATA_MAGIC || __builtin_bswap64(magic) == PERFDATA_MAGIC ||
+		magic == PERFDATA_MAGIC_V1 || __builtin_bswap64(magic) == PERFDATA_MAGIC_V1);
+}
+
+static int check_magic(struct perfdata *p, struct error *err)
+{
+	uint64_t magic;
+
+	if (!read_magic(p->files[0].base, p->files[0].size, &magic))
+		return error_set(err, -EINVAL, "it has only %zu bytes", p->files[0].size);
+	p->is_foreign = __builtin_bswap64(magic) == PERFDATA_MAGIC;
+	p->info.is_foreign = p->is_foreign;
+	if (magic == PERFDATA_MAGIC || p->is_foreign)
+		return 0;
+	if (magic == PERFDATA_MAGIC_V1 || __builtin_bswap64(magic) == PERFDATA_MAGIC_V1)
+		return error_set(
+			err, -ENOTSUP,
+			"it is in the first perf.data format (PERFFILE, before Linux 3.3), "
+			"which is not read");
+	return error_set(err, -EINVAL, "it is not a perf.data file: no PERFILE2 at its beginning");
+}
+
+/* The records of a pipe tell what the header of a file does; no sample is looked at. */
+static void scan_pipe(struct perfdata *p)
+{
+	struct raw_record r;
+	struct stream s;
+
+	stream_init(&s, p->files[0].base, p->data_off, p->data_end, p->is_foreign);
+	s.is_scan = true;
+	while (stream_next(&s, &r))
+		if (r.type >= USER_RECORD_FIRST)
+			meta_read(p, 0, &r);
+	stream_fini(&s);
+}
+
+static int open_files(struct perfdata *p, struct error *err)
+{
+	int r = check_magic(p, err);
+
+	if (r < 0 || (r = header_read(p, err)) < 0)
+		return r;
+	if (p->info.is_pipe)
+		scan_pipe(p);
+	return counters_finish(p, err);
+}
+
+int perfdata_open(const struct perfdata_bytes *files, size_t n, struct perfdata **out,
+		  struct error *err)
+{
+	cleanup(perfdata_free_at_exit) struct perfdata *p = xcalloc(1, sizeof(*p));
+	int r;
+
+	p->arena = arena_new();
+	p->files = xcalloc(n, sizeof(*files));
+	memcpy(p->files, files, n * sizeof(*files));
+	p->n_files = n;
+	strings_init(&p->build_id_files);
+	p->info.hostname = p->info.os_release = p->info.version = p->info.arch = "";
+	p->info.cpu_desc = p->info.cpu_id = p->info.command = "";
+	r = open_files(p, err);
+	if (r < 0)
+		return r;
+	*out = take_ptr(p);
+	return 0;
+}
+
+void perfdata_free(struct perfdata *p)
+{
+	if (!p)
+		return;
+	vec_fini(&p->info.counters);
+	vec_fini(&p->info.sections);
+	vec_fini(&p->info.tracepoints);
+	vec_fini(&p->stats.aux);
+	vec_fini(&p->formats);
+	vec_fini(&p->values);
+	vec_fini(&p->build_ids);
+	vec_fini(&p->pmus);
+	intmap_fini(&p->by_id);
+	intmap_fini(&p->by_tracepoint);
+	intmap_fini(&p->last_values);
+	strings_fini(&p->build_id_files);
+	arena_free(p->arena);
+	free(p->fixed_periods);
+	free(p->time_offs);
+	free(p->swap_room);
+	free(p->files);
+	free(p);
+}
+
+const struct perfdata_info *perfdata_info(const struct perfdata *p)
+{
+	return &p->info;
+}
+
+const struct perfdata_stats *perfdata_stats(const struct perfdata *p)
+{
+	return &p->stats;
+}
+
+void perfdata_on_consumed(struct perfdata *p,
+			  void (*consumed)(void *context, uint32_t file, uint64_t until_off),
+			  void *context)
+{
+	p->consumed = consumed;
+	p->consumed_context = context;
+}
+
+/* Which event a record belongs to. */
+
+static uint64_t word_at(const struct perfdata *p, const uint8_t *bytes, size_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + off, sizeof(v));
+	return p->is_foreign ? __builtin_bswap64(v) : v;
+}
+
+/*
+ * What perf makes up itself (mappings and names of what already ran) has the id 0 and the
+ * first event's layout. NULL: an id that no event has.
+ */
+static const struct record_format *format_of(const struct perfdata *p, const uint8_t *bytes,
+					     uint32_t type, size_t size)
+{
+	const struct record_format *first = &p->formats.data[0];
+	size_t header = sizeof(struct perf_event_header), off;
+	uint32_t *counter;
+	uint64_t id;
+
+	if (type == PERF_RECORD_SAMPLE) {
+		if (p->id_word < 0)
+			return first;
+		off = header + 8 * (size_t)p->id_word;
+		if (off + 8 > size)
+			return first;
+	} else {
+		off = 8 * (size_t)p->id_word_from_end;
+		if (!off || header + off > size)
+			return first;
+		off = size - off;
+	}
+	id = word_at(p, bytes, off);
+	if (!id)
+		return first;
+	counter = intmap_find(&p->by_id, id);
+	if (counter)
+		return &p->formats.data[*counter];
+	return type == PERF_RECORD_SAMPLE ? NULL : first;
+}
+
+/* The record in our byte order: itself, or a copy that holds until the next call. */
+static const uint8_t *in_our_order(struct perfdata *p, const struct record_format *f,
+				   const uint8_t *bytes, size_t size)
+{
+	if (!p->is_foreign)
+		return bytes;
+	if (!p->swap_room)
+		p->swap_room = xmalloc(UINT16_MAX + 1);
+	memcpy(p->swap_room, bytes, size);
+	record_swap(f, (uint8_t *)p->swap_room, size);
+	return (const uint8_t *)p->swap_room;
+}
+
+/* Delivering. */
+
+/*
+ * A group's leader was sampled: each member is worth a sample of what it counted since
+ * the one before, as perf has it; a member that counted nothing has none.
+ */
+static int deliver_values(struct reading *g, struct event *e)
+{
+	const struct sample_extra *x = e->sample.extra;
+	struct perfdata *p = g->p;
+
+	for (uint32_t i = 0; i < x->n_values; i++) {
+		uint32_t *counter = intmap_find(&p->by_id, x->values[i].id), *slot;
+		bool is_new;
+		int r;
+
+		if (!counter) {
+			p->stats.unknown_ids++;
+			continue;
+		}
+		slot = intmap_put(&p->last_values, x->values[i].id, &is_new);
+		if (is_new) {
+			*slot = (uint32_t)p->values.n;
+			vec_push(&p->values, 0);
+		}
+		e->sample.counter = *counter;
+		e->sample.period = x->values[i].value - p->values.data[*slot];
+		p->values.data[*slot] = x->values[i].value;
+		if (!e->sample.period)
+			continue;
+		p->stats.samples++;
+		r = event_push(g->sink, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int deliver_sample(struct reading *g, const struct record_format *f, struct event *e)
+{
+	if (f->sample_type & PERF_SAMPLE_READ && f->read_format & PERF_FORMAT_ID)
+		return deliver_values(g, e);
+	g->p->stats.samples++;
+	return event_push(g->sink, e);
+}
+
+/* What a guest has mapped is in none of our address spaces. */
+static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, uint32_t type)
+{
+	struct order_reader o = order_reader_over(bytes, 8, p->is_foreign);
+	uint16_t mode;
+
+	if (type != PERF_RECORD_MMAP && type != PERF_RECORD_MMAP2)
+		return false;
+	order_u32(&o);
+	mode = order_u16(&o) & PERF_RECORD_MISC_CPUMODE_MASK;
+	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+}
+
+static int deliver(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
+{
+	struct perfdata *p = g->p;
+	const struct record_format *f = format_of(p, bytes, type, size);
+	struct event e;
+
+	if (!f) {
+		p->stats.unknown_ids++;
+		return 0;
+	}
+	if (is_guests_mapping(p, bytes, type))
+		return 0;
+	switch (record_decode(f, in_our_order(p, f, bytes, size), size, 0, &p->scratch, &e)) {
+	case RECORD_SKIPPED:
+		return 0;
+	case RECORD_BAD:
+		p->stats.bad_records++;
+		return 0;
+	default:
+		break;
+	}
+	if (e.type == EVENT_SAMPLE)
+		return deliver_sample(g, f, &e);
+	if (e.type == EVENT_MAPPING && !e.mapping.build_id.len && p->build_ids.n) {
+		const struct build_id *id = build_id_of_file(p, e.mapping.path);
+
+		if (id)
+			e.mapping.build_id = *id;
+	}
+	return event_push(g->sink, &e);
+}
+
+static int deliver_queued(struct reading *g, const struct queued *q)
+{
+	struct order_reader o = order_reader_over(q->bytes, 8, g->p->is_foreign);
+	uint32_t type = order_u32(&o);
+
+	order_u16(&o);
+	g->p->stats.late += q->time_ns < g->delivered_ns;
+	g->delivered_ns = MAX(g->delivered_ns, q->time_ns);
+	return deliver(g, q->bytes, type, order_u16(&o));
+}
+
+/* Reading. */
+
+static void end_round(struct reading *g, uint32_t file)
+{
+	struct stream *s = &g->streams[file];
+
+	stream_end_round(s);
+	if (g->p->consumed && g->round_off[file] - g->told_off[file] >= CONSUMED_STEP) {
+		g->told_off[file] = g->round_off[file];
+		g->p->consumed(g->p->consumed_context, file, g->round_off[file]);
+	}
+	g->round_off[file] = s->at;
+}
+
+static void take_user_record(struct reading *g, uint32_t file, const struct raw_record *r)
+{
+	if (r->type == USER_FINISHED_ROUND)
+		end_round(g, file);
+	else if (!g->p->info.is_pipe)
+		meta_read(g->p, file, r);
+	if (r->type > USER_SCHEDSTAT_DOMAIN) {
+		g->p->stats.unknown_types++;
+		g->p->stats.an_unknown_type = r->type;
+	}
+}
+
+/* 0 where the record has none. */
+static uint64_t time_of(struct perfdata *p, const struct raw_record *r)
+{
+	const struct record_format *f = format_of(p, r->bytes, r->type, r->size);
+	uint32_t off;
+
+	if (!f)
+		return 0;
+	if (r->type != PERF_RECORD_SAMPLE)
+		return record_time(f, in_our_order(p, f, r->bytes, r->size), r->size);
+	off = p->time_offs[f->counter];
+	return off && off + 8 <= r->size ? word_at(p, r->bytes, off) : 0;
+}
+
+/* One record: queued, or delivered at once where it has no time. */
+static int take_record(struct reading *g, uint32_t file, const struct raw_record *r)
+{
+	struct perfdata *p = g->p;
+	struct stream *s = &g->streams[file];
+	uint64_t time_ns;
+
+	p->stats.records++;
+	if (r->type >= USER_RECORD_FIRST) {
+		take_user_record(g, file, r);
+		return 0;
+	}
+	if (!r->type || r->type >= PERF_RECORD_MAX) {
+		p->stats.unknown_types++;
+		p->stats.an_unknown_type = r->type;
+		return 0;
+	}
+	time_ns = time_of(p, r);
+	if (!time_ns || time_ns == UINT64_MAX)
+		return deliver(g, r->bytes, r->type, r->size);
+	stream_queue(s, r, time_ns);
+	if (stream_is_full(s))
+		stream_relieve(s);
+	return 0;
+}
+
+/* Reads on until something is ready, or the end. */
+static int fill(struct reading *g, uint32_t file)
+{
+	struct stream *s = &g->streams[file];
+	struct raw_record r;
+	int e = 0;
+
+	while (!e && !stream_ready(s)) {
+		if (!stream_next(s, &r)) {
+			stream_end(s);
+			break;
+		}
+		e = take_record(g, file, &r);
+	}
+	return e;
+}
+
+/* The stream whose next record is the earliest; NULL at the end of all. */
+static struct stream *earliest(struct reading *g)
+{
+	struct stream *best = NULL;
+
+	for (size_t i = 0; i < g->p->n_files; i++) {
+		const struct queued *q = stream_ready(&g->streams[i]);
+
+		if (q && (!best || q->time_ns < stream_ready(best)->time_ns))
+			best = &g->streams[i];
+	}
+	return best;
+}
+
+static int read_all(struct reading *g)
+{
+	size_t n = g->p->n_files;
+	struct stream *s;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r >= 0; i++)
+		r = fill(g, i);
+	while (r >= 0 && (s = earliest(g))) {
+		r = deliver_queued(g, stream_ready(s));
+		stream_drop(s);
+		if (r >= 0 && !stream_ready(s))
+			r = fill(g, (uint32_t)(s - g->streams));
+	}
+	return r;
+}
+
+static void open_streams(struct reading *g)
+{
+	struct perfdata *p = g->p;
+
+	for (size_t i = 0; i < p->n_files; i++) {
+		uint64_t at = i ? 0 : p->data_off, end = i ? p->files[i].size : p->data_end;
+
+		stream_init(&g->streams[i], p->files[i].base, at, end, p->is_foreign);
+		g->streams[i].name = p->n_files > 1 ? p->files[i].name : NULL;
+		g->round_off[i] = g->told_off[i] = at;
+	}
+}
+
+static int first_damage(const struct reading *g, struct error *err)
+{
+	const struct perfdata *p = g->p;
+	const struct error *found = p->damage.code ? &p->damage : NULL;
+
+	for (size_t i = 0; i < p->n_files && !found; i++)
+		if (g->streams[i].error.code)
+			found = &g->streams[i].error;
+	if (!found)
+		return 0;
+	if (err)
+		*err = *found;
+	return found->code;
+}
+
+int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err)
+{
+	struct reading g = { .p = p, .sink = sink };
+	int r;
+
+	g.streams = xcalloc(p->n_files, sizeof(*g.streams));
+	g.round_off = xcalloc(p->n_files, sizeof(*g.round_off));
+	g.told_off = xcalloc(p->n_files, sizeof(*g.told_off));
+	open_streams(&g);
+	r = read_all(&g);
+	if (r >= 0)
+		r = first_damage(&g, err);
+	for (size_t i = 0; i < p->n_files; i++) {
+		p->stats.text_bytes += g.streams[i].n_text;
+		p->stats.bytes += g.streams[i].at - (i ? 0 : p->data_off);
+		stream_fini(&g.streams[i]);
+	}
+	free(g.streams);
+	free(g.round_off);
+	free(g.told_off);
+	return r;
+}

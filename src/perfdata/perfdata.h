@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf.data as bytes to events.
+ *
+ * Files and pipe output of perf record, of either byte order, with every layout of
+ * perf_event_attr from its first 64 bytes on, compressed or not, one file or a directory
+ * of them. Takes bytes (that must stay), opens nothing, prints nothing.
+ *
+ * Whatever is damaged ends the reading at that place: what came before has been
+ * delivered, and the error says what was wrong, and at which offset. What is only unknown
+ * (a record type, a feature section) is stepped over and counted.
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+#include "base/mem.h"
+#include "event/event.h"
+
+struct perfdata;
+struct error;
+
+/* One event that was sampled. */
+struct perfdata_counter {
+	struct perf_event_attr attr; /* in our byte order; zero where the file's is shorter */
+	const char *name;            /* as perf shows it; never NULL */
+	const char *unit;            /* "ns" for clocks, else "events" */
+	const uint64_t *ids;
+	uint32_t n_ids;
+};
+
+/* A piece of an AUX area (Intel PT …): where it is; not read. */
+struct perfdata_aux {
+	uint32_t file;     /* index of the bytes it is in */
+	uint64_t file_off; /* of the data */
+	uint64_t size_bytes, aux_offset, reference;
+	uint32_t index, cpu;
+	int32_t tid;
+};
+
+/* A tracepoint's format description, as tracefs has it. */
+struct perfdata_tracepoint {
+	uint64_t id;        /* perf_event_attr.config */
+	const char *name;   /* "sched:sched_switch" */
+	const char *format; /* format_size characters, no NUL */
+	uint32_t format_size;
+};
+
+/* A feature section, as it stands. */
+struct perfdata_section {
+	uint32_t feature;
+	const char *name; /* NULL: not known to us */
+	const uint8_t *bytes;
+	uint64_t size_bytes;
+};
+
+/* What the recording says of itself. Texts are "" and numbers 0 where it does not. */
+struct perfdata_info {
+	bool is_pipe, is_foreign; /* byte order */
+	const char *hostname, *os_release, *version, *arch, *cpu_desc, *cpu_id;
+	char *command; /* perf's own command line, quoted for a shell */
+	uint32_t n_cpus;
+	uint64_t total_mem_kib;
+	uint64_t first_ns, last_ns; /* of the samples */
+	bool has_clock;             /* one moment on two clocks: */
+	uint64_t clock_ns, wall_ns; /* … the recording's, and the time of day */
+	bool is_stat;               /* of perf stat: counts, no samples */
+	struct {
+		struct perfdata_counter *data;
+		size_t n, cap;
+	} counters;
+	struct {
+		struct perfdata_section *data;
+		size_t n, cap;
+	} sections;
+	struct {
+		struct perfdata_tracepoint *data;
+		size_t n, cap;
+	} tracepoints;
+	/* Intel PT: the AUXTRACE_INFO record's type and private words, and the clock's. */
+	uint32_t aux_type;
+	const uint8_t *aux_private;
+	uint64_t aux_private_size;
+	bool has_time_conversion;
+	uint64_t time_shift, time_mult, time_zero;
+};
+
+/* What was met while reading. */
+struct perfdata_stats {
+	uint64_t records, samples, bytes; /* samples: as delivered, each of a group's counted */
+	uint64_t bad_records;             /* that did not fit their own layout */
+	uint64_t unknown_ids;             /* samples of an id that no event has */
+	uint64_t late;                    /* delivered after a record of a later time */
+	uint64_t unknown_types;           /* records of a type that we do not know */
+	uint32_t an_unknown_type;         /* one of them */
+	uint64_t text_bytes; /* of perf's own messages, at the end of a pipe's output */
+	uint64_t aux_bytes;
+	struct {
+		struct perfdata_aux *data;
+		size_t n, cap;
+	} aux;
+};
+
+/* The bytes of a recording: `n` > 1 for a directory: its file "data", then data.0 and on. */
+struct perfdata_bytes {
+	const uint8_t *base;
+	size_t size;
+	const char *name; /* for messages */
+};
+
+bool perfdata_has_magic(const void *bytes, size_t size);
+
+/* Reads the header, the events, the features; -EINVAL where it is no perf.data at all. */
+int perfdata_open(const struct perfdata_bytes *files, size_t n, struct perfdata **out,
+		  struct error *err);
+void perfdata_free(struct perfdata *p); /* NULL is fine */
+DEFINE_AT_EXIT(perfdata_free, struct perfdata)
+
+const struct perfdata_info *perfdata_info(const struct perfdata *p);
+const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
+
+/*
+ * Pushes every event, in the order of time as far as perf's rounds promise one; those
+ * without a time come where they stand. -EBADMSG with a message when something was
+ * damaged, after all that could be read; or what the sink refused with.
+ */
+int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err);
+
+/*
+ * Calls back after each few megabytes that will not be looked at again: their memory may go.
+ * To be set before perfdata_read().
+ */
+void perfdata_on_consumed(struct perfdata *p,
+			  void (*consumed)(void *context, uint32_t file, uint64_t until_off),
+			  void *context);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf_event records as bytes to events (perf_event_open(2), linux/perf_event.h).
+ *
+ * Takes bytes, opens nothing, logs nothing. One decoder serves the live rings
+ * and, with the formats a file tells, perf.data.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+#define RECORD_MAX_CALLERS   1024
+#define RECORD_MAX_BRANCHES  1024
+#define RECORD_MAX_VALUES    256
+#define RECORD_MAX_REGISTERS 64
+
+/* How the records of one counter are laid out, and which counter an id means. */
+struct record_format {
+	uint64_t sample_type;
+	bool sample_id_all;
+	/* With PERF_SAMPLE_IDENTIFIER: gives the counter of a sample id; NULL: always `counter`. */
+	uint32_t (*counter_of)(const void *context, uint64_t id);
+	const void *context;
+	uint32_t counter;
+	/* Of the fields behind the call chain: as in perf_event_attr. */
+	uint64_t read_format, branch_sample_type, regs_user, regs_intr;
+	uint32_t max_stack; /* a chain of this many addresses was cut */
+	/* The period where PERF_SAMPLE_PERIOD is not in sample_type: that of each counter. */
+	const uint64_t *fixed_periods;
+};
+
+enum record_result {
+	RECORD_OK,
+	RECORD_SKIPPED, /* a type that says nothing to us */
+	RECORD_BAD,     /* does not fit its own size or layout */
+};
+
+/* Memory that a decoded event may point into; reused from record to record. */
+struct record_scratch {
+	uint64_t callers[RECORD_MAX_CALLERS];
+	struct sample_extra extra;
+	struct counter_value values[RECORD_MAX_VALUES];
+	struct branch branches[RECORD_MAX_BRANCHES];
+	uint64_t user[RECORD_MAX_REGISTERS], interrupted[RECORD_MAX_REGISTERS];
+};
+
+/*
+ * The time of a record (`size` bytes with its header), without decoding it; 0
+ * where the format has none. This is what rings are merged by.
+ */
+uint64_t record_time(const struct record_format *format, const void *record, size_t size);
+
+/* The size of the fields that sample_id_all puts at the end of every record but SAMPLE. */
+size_t record_trailer_size(const struct record_format *format);
+
+/*
+ * Decodes one record of `size` bytes (the header's own size). `cpu` is used
+ * where the format has no PERF_SAMPLE_CPU. Strings and chains of *out point
+ * into the record or the scratch.
+ */
+enum record_result record_decode(const struct record_format *format, const void *record,
+				 size_t size, uint32_t cpu, struct record_scratch *scratch,
+				 struct event *out);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "perfdata/regs.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define NONE 0xff
+
+/* enum perf_event_x86_regs to DWARF: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8… */
+static const uint8_t x86_64[] = { 0,    3,    2,    1,    4, 5, 6,  7,  16, NONE, NONE, NONE,
+				  NONE, NONE, NONE, NONE, 8, 9, 10, 11, 12, 13,   14,   15 };
+
+static uint8_t dwarf_number(uint32_t bit, bool is_aarch64)
+{
+	if (is_aarch64)
+		return bit < DWARF_REGISTERS ? (uint8_t)bit : NONE;
+	return bit < ARRAY_SIZE(x86_64) ? x86_64[bit] : NONE;
+}
+
+bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
+			struct dwarf_registers *out)
+{
+	uint32_t n = 0;
+
+	if (regs->abi != PERF_SAMPLE_REGS_ABI_64)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->is_aarch64 = is_aarch64;
+	for (uint32_t bit = 0; bit < 64 && n < regs->n_values; bit++) {
+		uint8_t number;
+
+		if (!(regs->mask >> bit & 1))
+			continue;
+		number = dwarf_number(bit, is_aarch64);
+		if (number != NONE)
+			out->value[number] = regs->values[n];
+		n++;
+	}
+	return true;
+}

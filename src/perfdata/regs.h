@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The registers that a stack walk wants, as PERF_SAMPLE_REGS_USER names them
+ * (asm/perf_regs.h of the kernel, x86 and arm64), and their DWARF numbers
+ * (System V psABIs).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+#define DWARF_REGISTERS 33
+
+#if defined(__x86_64__)
+#define UNWIND_PERF_REGS 0xff01ffULL /* ax bx cx dx si di bp sp ip, r8 to r15 */
+#elif defined(__aarch64__)
+#define UNWIND_PERF_REGS 0x1ffffffffULL /* x0 to x30, sp, pc */
+#endif
+
+struct dwarf_registers {
+	uint64_t value[DWARF_REGISTERS]; /* by DWARF number; on x86-64 16 is rip, on AArch64 32 is
+					    pc */
+	bool is_aarch64;
+};
+
+/* False where the sample has none, or those of a 32-bit program. `is_aarch64`: whose they are. */
+bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
+			struct dwarf_registers *out);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The inside of a perf.data reader; for the files of this folder alone. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/intmap.h"
+#include "base/strings.h"
+#include "perfdata/bytes.h"
+#include "perfdata/format.h"
+#include "perfdata/perfdata.h"
+#include "perfdata/record.h"
+#include "perfdata/stream.h"
+
+struct perfdata {
+	struct perfdata_info info;
+	struct perfdata_stats stats;
+	struct perfdata_bytes *files;
+	size_t n_files;
+	bool is_foreign;
+	uint64_t data_off, data_end; /* of the first file's records */
+	struct error damage;         /* of the header; told when all has been read */
+	struct arena *arena;         /* texts and arrays of `info` */
+
+	struct intmap by_id; /* sample id to counter */
+	struct {
+		struct record_format *data; /* by counter */
+		size_t n, cap;
+	} formats;
+	uint64_t *fixed_periods;
+	uint32_t *time_offs;  /* by counter: where a sample has its time; 0: it has none */
+	int id_word;          /* where a sample has its id: in words behind the header; -1 none */
+	int id_word_from_end; /* the same of other records, from their end; 0 none */
+	struct intmap last_values; /* sample id to index into values, of PERF_SAMPLE_READ */
+	struct {
+		uint64_t *data;
+		size_t n, cap;
+	} values;
+
+	struct intmap by_tracepoint; /* tracefs id to index into info.tracepoints */
+	struct {
+		struct pmu {
+			uint32_t type;
+			const char *name;
+		} * data;
+		size_t n, cap;
+	} pmus;
+	struct strings build_id_files; /* names; the same index in build_ids */
+	struct {
+		struct build_id *data;
+		size_t n, cap;
+	} build_ids;
+
+	void (*consumed)(void *context, uint32_t file, uint64_t until_off);
+	void *consumed_context;
+	uint64_t *swap_room; /* for a record of the other byte order */
+	struct record_scratch scratch;
+};
+
+/* header.c: finds the data, the events and the feature sections of a file with a header. */
+int header_read(struct perfdata *p, struct error *err);
+
+/* counters.c */
+
+/* An event and the ids of its samples; `ids` are `n` numbers as they stand in the file. */
+struct perfdata_counter *counter_add(struct perfdata *p, const struct perf_event_attr *attr,
+				     const void *ids, size_t n);
+void counter_add_id(struct perfdata *p, uint32_t counter, uint64_t id);
+struct perfdata_counter *counter_of_id(struct perfdata *p, uint64_t id);
+
+/* All events are known: names those that have no name, and lays out the formats. */
+int counters_finish(struct perfdata *p, struct error *err);
+
+/* feature.c */
+void feature_read(struct perfdata *p, uint32_t feature, const uint8_t *bytes, uint64_t size);
+void build_id_read(struct perfdata *p, const uint8_t *record, size_t size);
+const struct build_id *build_id_of_file(const struct perfdata *p, const char *path);
+
+/* tracing.c: the formats of tracepoints. */
+void tracing_read(struct perfdata *p, const uint8_t *bytes, uint64_t size);
+
+/* meta.c: records of perf's own that tell what a file has in sections. False: not one of them. */
+bool meta_read(struct perfdata *p, uint32_t file, const struct raw_record *r);
