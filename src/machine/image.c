@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/image.h"
+
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+
+const char *const image_kind_keys[N_IMAGE_KINDS] = {
+#define X(id, key, text) key,
+	IMAGE_KINDS(X)
+#undef X
+};
+
+/*
+ * A slot holds id + 1, and whether the image stands there under its build id
+ * or under its device and inode. An image that got its build id after the fact
+ * stands under both, so that either look-up finds it.
+ */
+#define SLOT_BY_BUILD_ID 0x80000000u
+
+struct image_table {
+	VEC(struct image) images;
+	uint32_t *slots; /* open addressing, at most half full */
+	uint32_t n_used, n_slots;
+	struct arena *paths;
+};
+
+struct image_key {
+	uint32_t kind;
+	int32_t pid;
+	uint64_t dev, ino;
+	struct build_id build_id;
+};
+
+static uint64_t key_hash(const struct image *image, bool by_build_id)
+{
+	struct image_key key;
+	uint64_t path_hash = XXH3_64bits(image->path, strlen(image->path));
+
+	memset(&key, 0, sizeof(key)); /* the padding is hashed too */
+	key.kind = image->kind;
+	key.pid = image->pid;
+	if (by_build_id) {
+		key.build_id = image->build_id;
+	} else {
+		key.dev = image->dev;
+		key.ino = image->ino;
+	}
+	return XXH3_64bits_withSeed(&key, sizeof(key), path_hash);
+}
+
+static bool key_equal(const struct image *a, const struct image *b, bool by_build_id)
+{
+	bool same = by_build_id ? build_id_equal(&a->build_id, &b->build_id)
+				: a->dev == b->dev && a->ino == b->ino;
+
+	return same && a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path);
+}
+
+/* The slot that holds the image, or the empty one where it belongs. */
+static uint32_t *image_slot(const struct image_table *t, const struct image *image,
+			    bool by_build_id)
+{
+	uint32_t flag = by_build_id ? SLOT_BY_BUILD_ID : 0;
+	uint32_t i = (uint32_t)key_hash(image, by_build_id) & (t->n_slots - 1);
+
+	for (; t->slots[i]; i = (i + 1) & (t->n_slots - 1)) {
+		uint32_t id = (t->slots[i] & ~SLOT_BY_BUILD_ID) - 1;
+
+		if ((t->slots[i] & SLOT_BY_BUILD_ID) == flag &&
+		    key_equal(&t->images.data[id], image, by_build_id))
+			break;
+	}
+	return &t->slots[i];
+}
+
+static void image_grow(struct image_table *t)
+{
+	uint32_t *old = t->slots, n_old = t->n_slots;
+
+	t->n_slots = n_old ? n_old * 2 : 64;
+	t->slots = xcalloc(t->n_slots, sizeof(*t->slots));
+	for (uint32_t i = 0; i < n_old; i++) {
+		uint32_t id = (old[i] & ~SLOT_BY_BUILD_ID) - 1;
+
+		if (old[i])
+			*image_slot(t, &t->images.data[id], old[i] & SLOT_BY_BUILD_ID) = old[i];
+	}
+	free(old);
+}
+
+/* Makes the image known under one of its keys; a slot that is taken stays as it is. */
+static void image_enter(struct image_table *t, uint32_t id, bool by_build_id)
+{
+	uint32_t *slot;
+
+	if ((t->n_used + 1) * 2 > t->n_slots)
+		image_grow(t);
+	slot = image_slot(t, &t->images.data[id], by_build_id);
+	if (*slot)
+		return;
+	*slot = (id + 1) | (by_build_id ? SLOT_BY_BUILD_ID : 0);
+	t->n_used++;
+}
+
+struct image_table *image_table_new(void)
+{
+	struct image_table *t = xcalloc(1, sizeof(*t));
+
+	t->paths = arena_new();
+	image_intern(t, &(struct image){ .kind = IMAGE_UNKNOWN, .path = "[unknown]" });
+	return t;
+}
+
+void image_table_free(struct image_table *t)
+{
+	if (!t)
+		return;
+	vec_fini(&t->images);
+	free(t->slots);
+	arena_free(t->paths);
+	free(t);
+}
+
+image_id image_intern(struct image_table *t, const struct image *image)
+{
+	bool by_build_id = image->build_id.len > 0;
+	uint32_t *slot = t->n_slots ? image_slot(t, image, by_build_id) : NULL;
+	uint32_t id = (uint32_t)t->images.n;
+
+	if (slot && *slot)
+		return (image_id){ (*slot & ~SLOT_BY_BUILD_ID) - 1 };
+	vec_push(&t->images, *image);
+	t->images.data[id].path = arena_strndup(t->paths, image->path, strlen(image->path));
+	image_enter(t, id, by_build_id);
+	return (image_id){ id };
+}
+
+const struct image *image_get(const struct image_table *t, image_id id)
+{
+	return &t->images.data[id.n < t->images.n ? id.n : 0];
+}
+
+uint32_t image_count(const struct image_table *t)
+{
+	return (uint32_t)t->images.n;
+}
+
+void image_set_build_id(struct image_table *t, image_id id, const struct build_id *build_id)
+{
+	struct image *image = id.n < t->images.n ? &t->images.data[id.n] : NULL;
+
+	if (!image || image->build_id.len || !build_id->len)
+		return;
+	image->build_id = *build_id;
+	image_enter(t, id.n, true);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Images: everything that holds code, each known once.
+ *
+ * An image is interned by (kind, build id, path); without a build id by
+ * (kind, device, inode, path). Two binaries of one path and different build
+ * ids are two images. What an offset counts from depends on the kind:
+ *
+ *   FILE, VDSO   the start of the file
+ *   KERNEL       _text, so that a reboot with another KASLR slide adds up
+ *   MODULE       the module's load address
+ *   BPF          the program's first instruction
+ *   JIT          0: absolute run-time addresses in one process (`pid`)
+ *   UNKNOWN      0: absolute addresses that no mapping covers
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+
+typedef struct {
+	uint32_t n;
+} image_id;
+
+/* The image of addresses that nothing covers: always id 0. */
+#define IMAGE_UNKNOWN_ID ((image_id){ 0 })
+
+/* X(id, key, text). The order is the store format. */
+#define IMAGE_KINDS(X)                                         \
+	X(UNKNOWN, "unknown", "no mapping covers the address") \
+	X(FILE, "file", "a file on disk")                      \
+	X(KERNEL, "kernel", "the kernel's own text")           \
+	X(MODULE, "module", "a kernel module")                 \
+	X(VDSO, "vdso", "code the kernel maps into processes") \
+	X(BPF, "bpf", "a BPF program")                         \
+	X(JIT, "jit", "code made at run time in anonymous memory")
+
+enum image_kind {
+#define X(id, key, text) IMAGE_##id,
+	IMAGE_KINDS(X)
+#undef X
+		N_IMAGE_KINDS
+};
+
+extern const char *const image_kind_keys[N_IMAGE_KINDS];
+
+struct image {
+	enum image_kind kind;
+	int32_t pid; /* JIT: the process that it belongs to; else 0 */
+	struct build_id build_id;
+	uint64_t dev, ino; /* 0 where not known */
+	const char *path; /* FILE: as the process saw it; else "[kernel]", "[vdso]", a module's name
+			     … */
+};
+
+struct code_addr {
+	image_id image;
+	uint64_t offset;
+};
+
+/*
+ * The image table. Ids are dense from 0 in the order of first appearance.
+ * The pointers that image_get() gives move when the table grows; paths do not.
+ */
+struct image_table;
+
+struct image_table *image_table_new(void); /* with [unknown] as id 0 */
+void image_table_free(struct image_table *t);
+image_id image_intern(struct image_table *t, const struct image *image); /* copies the path */
+const struct image *image_get(const struct image_table *t, image_id id);
+uint32_t image_count(const struct image_table *t);
+
+/* Gives a build id, read after the fact, to an image that has none. */
+void image_set_build_id(struct image_table *t, image_id id, const struct build_id *build_id);

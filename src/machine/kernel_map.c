@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/kernel_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "elf/elf_file.h"
+
+/*
+ * The kernel's image has at most 1 GiB of address space on x86-64 (KERNEL_IMAGE_SIZE) and
+ * AArch64 images are far smaller; its text with the initial sections is within this.
+ */
+#define KERNEL_TEXT_SPAN    ((uint64_t)512 << 20)
+#define MODULES_REREAD_NS   1000000000ULL
+#define KALLSYMS_HEAD_BYTES ((size_t)1 << 20)
+#define BPF_PROGRAMS_MAX    100000
+
+struct range {
+	uint64_t start, end;
+	image_id image;
+	char *name; /* of BPF programs and trampolines; NULL for modules */
+};
+
+struct kernel_map {
+	struct image_table *images;
+	char *proc, *sys;
+	bool is_loaded, is_offline;
+	bool is_other;       /* offline, and not the kernel that runs here */
+	char *release;       /* offline */
+	uint64_t text;       /* address of _text; 0: hidden or not readable */
+	uint64_t start, end; /* of what is the kernel's own */
+	image_id image;      /* of the kernel's text */
+	bool has_image;
+	uint64_t modules_read_ns;
+	VEC(struct range) ranges; /* modules and programs, by start, not overlapping */
+};
+
+struct kernel_map *kernel_map_new(struct image_table *images, const char *proc, const char *sys)
+{
+	struct kernel_map *k = xcalloc(1, sizeof(*k));
+
+	k->images = images;
+	k->proc = xstrdup(proc);
+	k->sys = xstrdup(sys);
+	return k;
+}
+
+struct kernel_map *kernel_map_new_offline(struct image_table *images, const char *release)
+{
+	struct kernel_map *k = kernel_map_new(images, "/proc", "");
+	struct utsname here;
+
+	k->is_loaded = k->is_offline = true;
+	k->release = xstrdup(release ? release : "");
+	k->is_other = uname(&here) < 0 || strcmp(here.release, k->release);
+	return k;
+}
+
+void kernel_map_free(struct kernel_map *k)
+{
+	if (!k)
+		return;
+	vec_foreach (&k->ranges, r)
+		free(r->name);
+	vec_fini(&k->ranges);
+	free(k->release);
+	free(k->proc);
+	free(k->sys);
+	free(k);
+}
+
+/* The first range that ends behind addr. */
+static size_t range_lower(const struct kernel_map *k, uint64_t addr)
+{
+	size_t low = 0, high = k->ranges.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->ranges.data[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void range_remove(struct kernel_map *k, size_t at)
+{
+	free(k->ranges.data[at].name);
+	memmove(k->ranges.data + at, k->ranges.data + at + 1,
+		(k->ranges.n - at - 1) * sizeof(*k->ranges.data));
+	k->ranges.n--;
+}
+
+/* A new range replaces what it overlaps: the kernel reuses the space of what has gone. */
+static void range_add(struct kernel_map *k, uint64_t start, uint64_t size, image_id image,
+		      const char *name)
+{
+	size_t at = range_lower(k, start);
+
+	if (!size || start + size < start)
+		return;
+	while (at < k->ranges.n && k->ranges.data[at].start < start + size)
+		range_remove(k, at);
+	vec_reserve(&k->ranges, k->ranges.n + 1);
+	memmove(k->ranges.data + at + 1, k->ranges.data + at,
+		(k->ranges.n - at) * sizeof(*k->ranges.data));
+	k->ranges.data[at] =
+		(struct range){ start, start + size, image, name ? xstrdup(name) : NULL };
+	k->ranges.n++;
+}
+
+static struct build_id build_id_of_notes(const char *path)
+{
+	cleanup(free_at_exit) char *notes = NULL;
+	struct build_id id = { 0 };
+	size_t size;
+
+	if (file_read_all(path, 1 << 20, &notes, &size) == 0)
+		elf_build_id_in_notes(reader_over(notes, size), 4, &id);
+	return id;
+}
+
+image_id kernel_map_image(struct kernel_map *k)
+{
+	if (!k->has_image) {
+		cleanup(free_at_exit) char *notes = xasprintf("%s/kernel/notes", k->sys);
+		struct image image = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+
+		if (!k->is_offline)
+			image.build_id = build_id_of_notes(notes);
+		k->image = image_intern(k->images, &image);
+		k->has_image = true;
+	}
+	return k->image;
+}
+
+static image_id module_image(struct kernel_map *k, const char *name)
+{
+	cleanup(free_at_exit) char *notes =
+		xasprintf("%s/module/%s/notes/.note.gnu.build-id", k->sys, name);
+	cleanup(free_at_exit) char *path = xasprintf("[%s]", name);
+	struct image image = { .kind = IMAGE_MODULE, .path = path };
+
+	image.build_id = build_id_of_notes(notes);
+	return image_intern(k->images, &image);
+}
+
+/* "NAME SIZE USERS DEPENDENTS STATE ADDRESS [FLAGS]": see fs proc_modules(5). */
+static void read_modules(struct kernel_map *k, uint64_t time_ns)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/modules", k->proc);
+	cleanup(free_at_exit) char *text = NULL;
+	char *rest;
+
+	k->modules_read_ns = time_ns;
+	if (file_read_all(path, 16 << 20, &text, NULL) < 0)
+		return;
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		char name[128];
+		uint64_t size, addr;
+
+		if (sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &addr) ==
+			    3 &&
+		    addr)
+			range_add(k, addr, size, module_image(k, name), NULL);
+	}
+}
+
+/*
+ * _text is the first address of the kernel's image, and among the first
+ * symbols, as the list is in link order; the rest of the 10 MB is not read.
+ */
+static uint64_t read_text_address(const char *proc)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/kallsyms", proc);
+	cleanup(free_at_exit) char *head = xmalloc(KALLSYMS_HEAD_BYTES + 1);
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+
+	if (fd < 0)
+		return 0;
+	while (len < KALLSYMS_HEAD_BYTES) {
+		ssize_t n = read(fd, head + len, KALLSYMS_HEAD_BYTES - len);
+		const char *at;
+
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		head[len] = '\0';
+		at = strstr(head, " T _text\n");
+		if (!at)
+			at = strstr(head, " t _text\n");
+		if (at) {
+			while (at > head && at[-1] != '\n')
+				at--;
+			return strtoull(at, NULL, 16);
+		}
+	}
+	return 0;
+}
+
+static int sys_bpf(int cmd, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+/* One program's JIT-compiled functions. Needs CAP_BPF; without it there are none. */
+static void add_bpf_program(struct kernel_map *k, int fd)
+{
+	enum { MAX_FUNCTIONS = 256 };
+	static uint64_t addrs[MAX_FUNCTIONS];
+	static uint32_t sizes[MAX_FUNCTIONS];
+	struct bpf_prog_info info = {
+		.jited_ksyms = (uintptr_t)addrs,
+		.nr_jited_ksyms = MAX_FUNCTIONS,
+		.jited_func_lens = (uintptr_t)sizes,
+		.nr_jited_func_lens = MAX_FUNCTIONS,
+	};
+	union bpf_attr attr = { .info = { .bpf_fd = (uint32_t)fd,
+					  .info_len = sizeof(info),
+					  .info = (uintptr_t)&info } };
+	char name[96];
+	int n;
+
+	if (sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) < 0)
+		return;
+	n = snprintf(name, sizeof(name), "bpf_prog_");
+	for (int i = 0; i < BPF_TAG_SIZE; i++)
+		n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", info.tag[i]);
+	snprintf(name + n, sizeof(name) - (size_t)n, "_%s", info.name);
+	for (uint32_t i = 0; i < MIN(info.nr_jited_ksyms, MAX_FUNCTIONS); i++)
+		if (addrs[i])
+			kernel_map_symbol(k, addrs[i], sizes[i], true, false, name);
+}
+
+static void read_bpf_programs(struct kernel_map *k)
+{
+	union bpf_attr attr = { 0 };
+
+	for (int i = 0; i < BPF_PROGRAMS_MAX && sys_bpf(BPF_PROG_GET_NEXT_ID, &attr) == 0; i++) {
+		union bpf_attr open_attr = { .prog_id = attr.next_id };
+		int fd = sys_bpf(BPF_PROG_GET_FD_BY_ID, &open_attr);
+
+		attr.start_id = attr.next_id;
+		if (fd < 0)
+			continue;
+		add_bpf_program(k, fd);
+		close(fd);
+	}
+}
+
+static void load(struct kernel_map *k, uint64_t time_ns)
+{
+	k->is_loaded = true;
+	k->text = read_text_address(k->proc);
+	k->start = k->text;
+	k->end = k->text + KERNEL_TEXT_SPAN;
+	kernel_map_image(k);
+	if (!k->text)
+		return;
+	read_modules(k, time_ns);
+	read_bpf_programs(k);
+}
+
+static bool resolve_range(const struct kernel_map *k, uint64_t addr, struct code_addr *out)
+{
+	size_t at = range_lower(k, addr);
+
+	if (at == k->ranges.n || k->ranges.data[at].start > addr)
+		return false;
+	out->image = k->ranges.data[at].image;
+	out->offset = addr - k->ranges.data[at].start;
+	return true;
+}
+
+bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
+			struct code_addr *out)
+{
+	if (!k->is_loaded)
+		load(k, time_ns);
+	if (resolve_range(k, addr, out))
+		return true;
+	if (!k->text)
+		return false;
+	if (addr >= k->start && addr < k->end) {
+		*out = (struct code_addr){ k->image, addr - k->text };
+		return true;
+	}
+	if (k->is_offline || time_ns < k->modules_read_ns + MODULES_REREAD_NS)
+		return false;
+	read_modules(k, time_ns);
+	return resolve_range(k, addr, out);
+}
+
+bool kernel_map_is_hidden(const struct kernel_map *k)
+{
+	return k->is_loaded && !k->text;
+}
+
+/* "[name]"; of another kernel whose build is not known, "[name 4.14.18]". */
+static void offline_path(const struct kernel_map *k, const struct mapping_event *m,
+			 const char *name, int len, char *path, size_t size)
+{
+	if (!k->is_other || m->build_id.len)
+		snprintf(path, size, "[%.*s]", len, name);
+	else
+		snprintf(path, size, "[%.*s %s]", len, name,
+			 k->release[0] ? k->release : "(other)");
+}
+
+/* What has neither a bracket nor a path is a BPF program, in old recordings. */
+static struct image image_of_mapping(const struct kernel_map *k, const struct mapping_event *m,
+				     char *path, size_t size)
+{
+	struct image image = { .kind = IMAGE_MODULE, .build_id = m->build_id, .path = path };
+	const char *slash = strrchr(m->path, '/');
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : m->path);
+	if (name[0] == '[') {
+		offline_path(k, m, name + 1, (int)strcspn(name + 1, "]"), path, size);
+	} else if (slash) {
+		name[strcspn(name, ".")] = '\0';
+		for (char *c = name; *c; c++)
+			if (*c == '-')
+				*c = '_'; /* as the kernel names modules */
+		offline_path(k, m, name, (int)strlen(name), path, size);
+	} else {
+		image.kind = IMAGE_BPF;
+		snprintf(path, size, "[bpf:%s]", name);
+	}
+	return image;
+}
+
+void kernel_map_mapping(struct kernel_map *k, const struct mapping_event *m)
+{
+	char path[512];
+	struct image image;
+
+	if (strncmp(m->path, "[kernel", 7) && strncmp(m->path, "[guest.kernel", 13)) {
+		image = image_of_mapping(k, m, path, sizeof(path));
+		range_add(k, m->start, m->size, image_intern(k->images, &image), NULL);
+		return;
+	}
+	k->text = m->file_off ? m->file_off : m->start;
+	k->start = m->start;
+	k->end = m->size && m->start + m->size > m->start ? m->start + m->size : UINT64_MAX;
+	if (!m->build_id.len && !k->release[0])
+		k->is_other = read_text_address(k->proc) != k->text;
+	offline_path(k, m, "kernel", 6, path, sizeof(path));
+	image = (struct image){ .kind = IMAGE_KERNEL, .build_id = m->build_id, .path = path };
+	k->image = image_intern(k->images, &image);
+	k->has_image = true;
+}
+
+void kernel_map_symbol(struct kernel_map *k, uint64_t addr, uint32_t size, bool is_bpf,
+		       bool is_unregister, const char *name)
+{
+	cleanup(free_at_exit) char *path = NULL;
+	struct image image = { .kind = IMAGE_BPF };
+
+	/* What went stays resolvable until its space is used again: late samples are still its own.
+	 */
+	if (is_unregister)
+		return;
+	path = xasprintf("[%s:%s]", is_bpf ? "bpf" : "trampoline", name);
+	image.path = path;
+	range_add(k, addr, size, image_intern(k->images, &image), name);
+}
+
+void kernel_map_names(const struct kernel_map *k,
+		      void (*visit)(void *context, image_id image, uint64_t size, const char *name),
+		      void *context)
+{
+	vec_foreach (&k->ranges, r)
+		if (r->name)
+			visit(context, r->image, r->end - r->start, r->name);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/machine.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/intmap.h"
+#include "elf/elf_file.h"
+#include "machine/address_space.h"
+#include "machine/kernel_map.h"
+#include "machine/proc.h"
+
+struct process {
+	int32_t pid;
+	uint32_t n_threads;
+	struct address_space space;
+	uint64_t space_number; /* of the space as it is now */
+	image_id app;
+	image_id jit; /* id 0: none yet */
+	string_id comm;
+	bool is_used, has_ended, has_app;
+	bool is_told; /* an event or /proc told of it, or was asked */
+	bool is_lost; /* and nothing was known */
+	uint64_t ended_ns;
+};
+
+struct thread {
+	int32_t tid;
+	uint32_t process;
+	string_id comm;
+	bool is_used;
+};
+
+struct machine {
+	bool is_offline;
+	char *proc;
+	struct image_table *images;
+	struct strings strings;
+	struct kernel_map *kernel;
+	struct build_id vdso_build_id;
+
+	/* Slots are reused; the maps name the living (and just ended) ones. */
+	VEC(struct process) processes;
+	VEC(struct thread) threads;
+	VEC(uint32_t) free_processes;
+	VEC(uint32_t) free_threads;
+	struct intmap by_pid, by_tid;
+	uint32_t n_ended;
+	uint64_t last_space_number;
+};
+
+static struct build_id own_vdso_build_id(void)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT: an address */
+	struct build_id id = { 0 };
+	const ElfW(Ehdr) *header = (const void *)base;
+	const ElfW(Phdr) * segment;
+
+	if (!base)
+		return id;
+	segment = (const void *)(base + header->e_phoff);
+	for (unsigned int i = 0; i < header->e_phnum; i++)
+		if (segment[i].p_type == PT_NOTE &&
+		    elf_build_id_in_notes(reader_over(base + segment[i].p_offset,
+						      segment[i].p_filesz),
+					  segment[i].p_align, &id))
+			break;
+	return id;
+}
+
+struct machine *machine_new(const struct machine_config *config)
+{
+	struct machine *m = xcalloc(1, sizeof(*m));
+	const char *sys = config && config->sys ? config->sys : "/sys";
+
+	m->proc = xstrdup(config && config->proc ? config->proc : "/proc");
+	m->images = image_table_new();
+	strings_init(&m->strings);
+	m->is_offline = config && config->is_offline;
+	if (m->is_offline) {
+		m->kernel = kernel_map_new_offline(m->images, config->release);
+	} else {
+		m->kernel = kernel_map_new(m->images, m->proc, sys);
+		m->vdso_build_id = own_vdso_build_id();
+	}
+	return m;
+}
+
+void machine_free(struct machine *m)
+{
+	if (!m)
+		return;
+	vec_foreach (&m->processes, p)
+		address_space_fini(&p->space);
+	vec_fini(&m->processes);
+	vec_fini(&m->threads);
+	vec_fini(&m->free_processes);
+	vec_fini(&m->free_threads);
+	intmap_fini(&m->by_pid);
+	intmap_fini(&m->by_tid);
+	kernel_map_free(m->kernel);
+	image_table_free(m->images);
+	strings_fini(&m->strings);
+	free(m->proc);
+	free(m);
+}
+
+struct image_table *machine_images(struct machine *m)
+{
+	return m->images;
+}
+
+struct strings *machine_strings(struct machine *m)
+{
+	return &m->strings;
+}
+
+uint32_t machine_process_count(const struct machine *m)
+{
+	return m->by_pid.n;
+}
+
+/* Processes and threads. */
+
+static struct process *process_find(struct machine *m, int32_t pid)
+{
+	uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
+
+	return at ? &m->processes.data[*at] : NULL;
+}
+
+/* A fresh process under this pid; what had the pid before is forgotten (pid reuse). */
+static uint32_t process_reset(struct machine *m, int32_t pid)
+{
+	bool is_new;
+	uint32_t *at = intmap_put(&m->by_pid, (uint32_t)pid, &is_new);
+	struct address_space space;
+	struct process *p;
+
+	if (is_new && m->free_processes.n) {
+		*at = m->free_processes.data[--m->free_processes.n];
+	} else if (is_new) {
+		*at = (uint32_t)m->processes.n;
+		vec_add(&m->processes);
+	}
+	p = &m->processes.data[*at];
+	m->n_ended -= p->is_used && p->has_ended;
+	space = p->space; /* its memory is reused */
+	address_space_clear(&space);
+	*p = (struct process){
+		.pid = pid, .space = space, .space_number = ++m->last_space_number, .is_used = true
+	};
+	return *at;
+}
+
+static uint32_t process_get(struct machine *m, int32_t pid)
+{
+	uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
+
+	return at ? *at : process_reset(m, pid);
+}
+
+static struct thread *thread_get(struct machine *m, int32_t tid, uint32_t process, string_id comm)
+{
+	bool is_new;
+	uint32_t *at = intmap_put(&m->by_tid, (uint32_t)tid, &is_new);
+	struct thread *t;
+
+	if (!is_new)
+		return &m->threads.data[*at];
+	if (m->free_threads.n) {
+		*at = m->free_threads.data[--m->free_threads.n];
+	} else {
+		*at = (uint32_t)m->threads.n;
+		vec_add(&m->threads);
+	}
+	t = &m->threads.data[*at];
+	*t = (struct thread){ .tid = tid, .process = process, .comm = comm, .is_used = true };
+	m->processes.data[process].n_threads++;
+	return t;
+}
+
+static void thread_remove(struct machine *m, int32_t tid)
+{
+	uint32_t *at = intmap_find(&m->by_tid, (uint32_t)tid);
+
+	if (!at)
+		return;
+	m->threads.data[*at].is_used = false;
+	vec_push(&m->free_threads, *at);
+	intmap_remove(&m->by_tid, (uint32_t)tid);
+}
+
+/* Mappings. */
+
+/* What stands where a file name would for memory that has none: code there is made at run time. */
+static const char *const anonymous_paths[] = {
+	"//anon", "/anon_hugepage", "[heap]",    "[stack",    "[anon",      "/dev/zero",
+	"/SYSV",  "/memfd:",        "/dev/shm/", "[uprobes]", "[vsyscall]",
+};
+
+static bool is_anonymous(const char *path)
+{
+	if (!*path)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(anonymous_paths); i++)
+		if (!strncmp(path, anonymous_paths[i], strlen(anonymous_paths[i])))
+			return true;
+	return false;
+}
+
+static image_id jit_image(struct machine *m, struct process *p)
+{
+	if (!p->jit.n) {
+		struct image image = { .kind = IMAGE_JIT, .pid = p->pid, .path = "[anon]" };
+
+		p->jit = image_intern(m->images, &image);
+	}
+	return p->jit;
+}
+
+static image_id file_image(struct machine *m, const struct mapping_event *e)
+{
+	static const char deleted[] = " (deleted)";
+	char path[4096];
+	size_t len = strlen(e->path), suffix = sizeof(deleted) - 1;
+	struct image image = {
+		.kind = IMAGE_FILE,
+		.build_id = e->build_id,
+		.dev = e->dev,
+		.ino = e->ino,
+		.path = e->path,
+	};
+
+	if (!strcmp(e->path, "[vdso]")) {
+		image = (struct image){ .kind = IMAGE_VDSO,
+					.build_id = m->is_offline ? e->build_id : m->vdso_build_id,
+					.path = "[vdso]" };
+	} else if (len > suffix && len - suffix < sizeof(path) &&
+		   !strcmp(e->path + len - suffix, deleted)) {
+		memcpy(path, e->path, len - suffix);
+		path[len - suffix] = '\0';
+		image.path = path;
+	}
+	return image_intern(m->images, &image);
+}
+
+static void on_mapping(struct machine *m, const struct event *event)
+{
+	const struct mapping_event *e = &event->mapping;
+	struct process *p;
+	uint32_t process;
+	struct mapping mapping = {
+		.start = e->start,
+		.end = e->start + e->size,
+		.file_off = e->file_off,
+	};
+
+	if (e->is_kernel && m->is_offline)
+		kernel_map_mapping(m->kernel, e);
+	if (!e->is_executable || e->is_kernel || event->pid < 0 || mapping.end < mapping.start)
+		return;
+	process = process_get(m, event->pid); /* may move the array */
+	p = &m->processes.data[process];
+	mapping.is_absolute = is_anonymous(e->path);
+	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, e);
+	/* The vdso is mapped from the start of its own image. */
+	if (!strcmp(e->path, "[vdso]"))
+		mapping.file_off = 0;
+	/*
+	 * The first file that exec maps executable is the program itself: the
+	 * kernel maps it before its ELF interpreter (load_elf_binary).
+	 */
+	if (!p->has_app && !mapping.is_absolute && e->path[0] == '/') {
+		p->app = mapping.image;
+		p->has_app = true;
+	}
+	p->is_told = true;
+	address_space_map(&p->space, &mapping);
+	p->space_number = ++m->last_space_number;
+}
+
+static void on_comm(struct machine *m, const struct event *event)
+{
+	uint32_t process = process_get(m, event->pid);
+	string_id comm = strings_add(&m->strings, event->comm.name);
+	struct process *p = &m->processes.data[process];
+
+	if (event->comm.is_exec) {
+		address_space_clear(&p->space);
+		p->space_number = ++m->last_space_number;
+		p->has_app = false;
+		p->app = IMAGE_UNKNOWN_ID;
+		p->jit = IMAGE_UNKNOWN_ID;
+	}
+	if (event->pid == event->tid)
+		p->comm = comm;
+	p->is_told = true;
+	thread_get(m, event->tid, process, comm)->comm = comm;
+}
+
+static void on_task_fork(struct machine *m, const struct event *event)
+{
+	uint32_t parent = process_get(m, event->fork.ppid), process = parent;
+	uint32_t *parent_thread = intmap_find(&m->by_tid, (uint32_t)event->fork.ptid);
+	string_id comm = parent_thread ? m->threads.data[*parent_thread].comm
+				       : m->processes.data[parent].comm;
+
+	if (event->pid != event->fork.ppid) {
+		struct process *p, *from;
+
+		process = process_reset(m, event->pid);
+		p = &m->processes.data[process];
+		from = &m->processes.data[parent];
+		address_space_copy(&p->space, &from->space);
+		p->space_number = from->space_number;
+		p->app = from->app;
+		p->has_app = from->has_app;
+		p->jit = from->jit;
+		p->comm = comm;
+		p->is_told = from->is_told;
+	}
+	thread_remove(m, event->tid);
+	thread_get(m, event->tid, process, comm);
+}
+
+/* The last thread's end is the process's; both are kept a while for late samples. */
+static void on_task_exit(struct machine *m, const struct event *event)
+{
+	struct process *p = process_find(m, event->pid);
+
+	if (!p)
+		return;
+	if (p->n_threads)
+		p->n_threads--;
+	if (event->tid != event->pid)
+		thread_remove(m, event->tid);
+	if (!p->n_threads && !p->has_ended) {
+		p->has_ended = true;
+		p->ended_ns = event->time_ns;
+		m->n_ended++;
+	}
+}
+
+void machine_event(struct machine *m, const struct event *event)
+{
+	switch (event->type) {
+	case EVENT_MAPPING:
+		on_mapping(m, event);
+		break;
+	case EVENT_COMM:
+		on_comm(m, event);
+		break;
+	case EVENT_FORK:
+		on_task_fork(m, event);
+		break;
+	case EVENT_EXIT:
+		on_task_exit(m, event);
+		break;
+	case EVENT_KSYMBOL:
+		kernel_map_symbol(m->kernel, event->ksymbol.addr, event->ksymbol.size,
+				  event->ksymbol.is_bpf, event->ksymbol.is_unregister,
+				  event->ksymbol.name);
+		break;
+	default:
+		break;
+	}
+}
+
+void machine_forget_ended(struct machine *m, uint64_t before_ns,
+			  void (*ended)(void *context, int32_t pid), void *context)
+{
+	if (!m->n_ended)
+		return;
+	for (uint32_t i = 0; i < m->processes.n; i++) {
+		struct process *p = &m->processes.data[i];
+
+		if (!p->is_used || !p->has_ended || p->ended_ns >= before_ns)
+			continue;
+		if (ended)
+			ended(context, p->pid);
+		thread_remove(m, p->pid);
+		intmap_remove(&m->by_pid, (uint32_t)p->pid);
+		p->is_used = false;
+		m->n_ended--;
+		vec_push(&m->free_processes, i);
+	}
+}
+
+/* Looking up. */
+
+struct machine_sink {
+	struct event_sink sink;
+	struct machine *machine;
+};
+
+static int feed_machine(struct event_sink *sink, const struct event *event)
+{
+	machine_event(((struct machine_sink *)sink)->machine, event);
+	return 0;
+}
+
+/* A process that no event told of: what /proc knows now is the best there is. Asked once. */
+static uint32_t learn_process(struct machine *m, int32_t pid)
+{
+	struct machine_sink sink = { { feed_machine }, m };
+	uint32_t process = process_get(m, pid);
+
+	if (m->processes.data[process].is_told)
+		return process;
+	if (pid == 0)
+		m->processes.data[process].comm = strings_add(&m->strings, "swapper");
+	else if (m->is_offline || pid < 0 || proc_scan_process(m->proc, pid, &sink.sink) <= 0)
+		m->processes.data[process].is_lost = true;
+	m->processes.data[process].is_told = true;
+	return process;
+}
+
+static string_id learn_comm(struct machine *m, int32_t pid, int32_t tid, string_id fallback)
+{
+	char comm[64];
+
+	return !m->is_offline && proc_read_comm(m->proc, pid, tid, comm, sizeof(comm))
+		       ? strings_add(&m->strings, comm)
+		       : fallback;
+}
+
+struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
+{
+	uint32_t process = learn_process(m, pid);
+	uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
+	struct process *p = &m->processes.data[process];
+	struct thread_view view = { .process = process, .is_known = !p->is_lost };
+
+	if (!thread) {
+		string_id comm = pid > 0 && tid != pid ? learn_comm(m, pid, tid, p->comm) : p->comm;
+
+		view.comm = thread_get(m, tid, view.process, comm)->comm;
+	} else {
+		view.comm = m->threads.data[*thread].comm;
+	}
+	view.app = p->has_app ? p->app : p->space.n ? p->jit : kernel_map_image(m->kernel);
+	return view;
+}
+
+int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
+		    uint64_t addr, uint64_t time_ns, struct code_addr *out)
+{
+	struct process *p = &m->processes.data[thread->process];
+	const struct mapping *mapping;
+
+	if (mode == MODE_KERNEL && kernel_map_resolve(m->kernel, addr, time_ns, out))
+		return -1;
+	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
+	if (mode == MODE_KERNEL)
+		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
+	if (mode == MODE_GUEST)
+		return LOSS_GUEST;
+	mapping = address_space_find(&p->space, addr);
+	if (!mapping)
+		return thread->is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
+	out->image = mapping->image;
+	out->offset = mapping->is_absolute ? addr : addr - mapping->start + mapping->file_off;
+	return -1;
+}
+
+uint64_t machine_space(const struct machine *m, const struct thread_view *thread)
+{
+	return m->processes.data[thread->process].space_number;
+}
+
+void machine_kernel_names(struct machine *m,
+			  void (*visit)(void *context, image_id image, uint64_t size,
+					const char *name),
+			  void *context)
+{
+	kernel_map_names(m->kernel, visit, context);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The machine: processes, threads, address spaces, the kernel. An absolute PC
+ * becomes (image, offset) here and nowhere else.
+ *
+ * Events are fed in the order of time; a resolution answers for that moment.
+ * Not thread-safe; one pipeline owns it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/strings.h"
+#include "event/event.h"
+#include "event/loss.h"
+#include "machine/image.h"
+
+struct machine;
+
+struct machine_config {
+	const char *proc; /* NULL: "/proc" */
+	const char *sys;  /* NULL: "/sys" */
+	/*
+	 * Events of another machine or another time: nothing is read here, the events alone
+	 * tell of processes, the kernel and its modules (MAPPING events with is_kernel).
+	 */
+	bool is_offline;
+	const char *release; /* offline: of the kernel, as uname -r has it; NULL or "": not known */
+};
+
+struct machine *machine_new(const struct machine_config *config);
+void machine_free(struct machine *m);
+DEFINE_AT_EXIT(machine_free, struct machine)
+
+struct image_table *machine_images(struct machine *m);
+struct strings *machine_strings(struct machine *m); /* comms */
+
+/* MAPPING, COMM, FORK, EXIT, KSYMBOL change the machine; other types do nothing. */
+void machine_event(struct machine *m, const struct event *event);
+
+/* What a sample's thread is, at this moment. */
+struct thread_view {
+	uint32_t process; /* for machine_resolve(); holds until the next machine_event() */
+	bool is_known;    /* false: neither events nor /proc told of the process */
+	image_id app;     /* the main executable; the kernel's image for kernel threads */
+	string_id comm;
+};
+struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
+
+/*
+ * Resolves one address of the thread's process (MODE_USER) or of the kernel. When nothing
+ * covers it, *out is (unknown, addr) and the reason is returned; else -1.
+ */
+int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
+		    uint64_t addr, uint64_t time_ns, struct code_addr *out);
+
+/*
+ * Processes that have ended are kept for late samples; this forgets those that
+ * ended before `before_ns`, and tells `ended` (may be NULL) of each.
+ */
+void machine_forget_ended(struct machine *m, uint64_t before_ns,
+			  void (*ended)(void *context, int32_t pid), void *context);
+
+/* Visits the names of code without a file that the kernel told of (BPF programs). */
+void machine_kernel_names(struct machine *m,
+			  void (*visit)(void *context, image_id image, uint64_t size,
+					const char *name),
+			  void *context);
+
+/*
+ * A number for the mappings of the thread's process as they are now: another after every change,
+ * the same for a fork that has not changed them. Never 0.
+ */
+uint64_t machine_space(const struct machine *m, const struct thread_view *thread);
+
+uint32_t machine_process_count(const struct machine *m);

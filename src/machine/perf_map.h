@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Perf map files: how JIT compilers tell the names of their code.
+ *
+ * /tmp/perf-PID.map, a line a function: "START SIZE NAME", both numbers
+ * hexadecimal without 0x (Linux: tools/perf/Documentation/jit-interface.txt). A later line
+ * replaces what it overlaps, as code memory is used again. Lines that do not
+ * parse are skipped and counted.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_map_entry {
+	uint64_t start, size;
+	const char *name; /* into the text that was parsed */
+};
+
+struct perf_map {
+	struct perf_map_entry *data; /* by start, not overlapping */
+	size_t n, cap;
+	size_t n_bad_lines;
+};
+
+/* Parses `text` in place (NULs are put behind names); it must outlive the map. */
+void perf_map_parse(struct perf_map *map, char *text);
+void perf_map_fini(struct perf_map *map);
+const struct perf_map_entry *perf_map_find(const struct perf_map *map, uint64_t addr);

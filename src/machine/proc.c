@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define MAPS_LIMIT ((size_t)256 << 20)
+
+bool proc_read_comm(const char *proc, int32_t pid, int32_t tid, char *comm, size_t size)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d/comm", proc, pid, tid);
+	return file_read_line(path, comm, size);
+}
+
+static int list_numbers(const char *path, struct pid_list *out)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		char *end;
+		long n = strtol(entry->d_name, &end, 10);
+
+		if (isdigit((unsigned char)entry->d_name[0]) && !*end && n > 0 && n <= INT32_MAX)
+			vec_push(out, (int32_t)n);
+	}
+	closedir(dir);
+	return 0;
+}
+
+int proc_list_pids(const char *proc, struct pid_list *out)
+{
+	return list_numbers(proc, out);
+}
+
+int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%d/task", proc, pid);
+	return list_numbers(path, out);
+}
+
+/*
+ * "START-END PERMS OFFSET MAJOR:MINOR INODE   PATH" (proc_pid_maps(5)). Newlines in paths
+ * come as \012. False for a line that is not executable or not understood.
+ */
+static bool parse_maps_line(char *line, struct mapping_event *m)
+{
+	uint64_t end;
+	unsigned int major, minor;
+	char perms[8];
+	int at = 0;
+
+	*m = (struct mapping_event){ .is_executable = true };
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
+		   &end, perms, &m->file_off, &major, &minor, &m->ino, &at) < 7 ||
+	    perms[2] != 'x' || end <= m->start)
+		return false;
+	m->size = end - m->start;
+	m->dev = (uint64_t)major << 32 | minor;
+	m->path = line + at;
+	/* The kernel's records call memory without a name //anon; one name for one thing. */
+	if (!*m->path)
+		m->path = "//anon";
+	return true;
+}
+
+static int push_maps(const char *proc, int32_t pid, struct event_sink *sink)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	char path[256], *rest;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "%s/%d/maps", proc, pid);
+	if (file_read_all(path, MAPS_LIMIT, &text, NULL) < 0)
+		return 0;
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		struct event e = { .type = EVENT_MAPPING, .pid = pid, .tid = pid };
+		int r;
+
+		if (!parse_maps_line(line, &e.mapping))
+			continue;
+		r = event_push(sink, &e);
+		if (r < 0)
+			return r;
+		n++;
+	}
+	return n;
+}
+
+int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink)
+{
+	char comm[64];
+	struct event e = { .type = EVENT_COMM, .pid = pid, .tid = pid, .comm = { .name = comm } };
+	int r, n;
+
+	if (!proc_read_comm(proc, pid, pid, comm, sizeof(comm)))
+		return 0;
+	r = event_push(sink, &e);
+	if (r < 0)
+		return r;
+	n = push_maps(proc, pid, sink);
+	return n < 0 ? n : n + 1;
+}
+
+int proc_scan_all(const char *proc, struct event_sink *sink)
+{
+	struct pid_list pids = { 0 };
+	int r = proc_list_pids(proc, &pids);
+
+	for (size_t i = 0; r >= 0 && i < pids.n; i++)
+		r = proc_scan_process(proc, pids.data[i], sink);
+	vec_fini(&pids);
+	return r < 0 ? r : 0;
+}

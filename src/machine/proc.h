@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc tells of processes that already run, as events of time 0 (see proc(5)). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "event/event.h"
+
+struct pid_list {
+	int32_t *data;
+	size_t n, cap;
+};
+
+/*
+ * Pushes COMM and MAPPING events of one process. Returns the number of events,
+ * 0 when it is gone or not ours to see, or what the sink refused with.
+ */
+int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink);
+
+/* All processes there are; those that vanish meanwhile are left out. 0 or negative. */
+int proc_scan_all(const char *proc, struct event_sink *sink);
+
+/* Appends the pids of all processes, or the tids of one process. 0 or a negative errno. */
+int proc_list_pids(const char *proc, struct pid_list *out);
+int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out);
+
+/* The name of a thread, without its newline. */
+bool proc_read_comm(const char *proc, int32_t pid, int32_t tid, char *comm, size_t size);
