@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From call frame information to a table: collect what covers which addresses,
+ * sort it, and run each program straight into the rows.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "elf/elf_file.h"
+#include "unwind/cfi.h"
+#include "unwind/table.h"
+
+#define PADDING 16 /* functions are aligned to this, or start right behind another */
+
+/* A CIE and the state behind its program. */
+struct known_cie {
+	struct elf_cie cie;
+	struct cfi_state initial;
+	const struct elf_frames *frames;
+	bool is_usable;
+};
+
+/* What covers some addresses: an FDE, or, without a CIE, one rule for all of them. */
+struct cover {
+	uint64_t file_off, size;
+	uint64_t link_addr;
+	const uint8_t *program;
+	uint32_t program_size;
+	uint32_t cie; /* number of the known CIE, or NO_CIE */
+	struct unwind_rule rule;
+};
+
+#define NO_CIE     UINT32_MAX
+#define RADIX_BITS 11
+#define RADIX_MASK ((1u << RADIX_BITS) - 1)
+#define MAX_LOADS  64
+
+struct sort_key {
+	uint64_t file_off;
+	uint32_t cover;
+};
+
+/* Recently used rules in front of the map of all. */
+#define FRONT_SIZE 512
+
+struct builder {
+	const struct elf_file *elf;
+	const struct cfi_machine *machine;
+	struct elf_frames frames[2]; /* .eh_frame, .debug_frame */
+	struct elf_segment loads[MAX_LOADS];
+	uint32_t n_loads, last_load; /* the last: where the address before was in */
+	VEC(struct known_cie) cies;
+	VEC(struct cover) covers;
+
+	VEC(uint64_t) rules;
+	struct intmap rule_of;
+	struct {
+		uint64_t bits;
+		uint32_t rule;
+	} front[FRONT_SIZE];
+
+	VEC(uint32_t) pages;
+	VEC(uint32_t) rows;
+	uint64_t first_page;
+	uint32_t last_rule;
+	uint32_t n_functions, n_unsupported;
+	bool is_full;
+};
+
+static void builder_fini(struct builder *b)
+{
+	vec_fini(&b->cies);
+	vec_fini(&b->covers);
+	vec_fini(&b->rules);
+	vec_fini(&b->pages);
+	vec_fini(&b->rows);
+	intmap_fini(&b->rule_of);
+}
+
+/* ---- what covers which addresses ---- */
+
+/* The segments that have bytes in the file. */
+static void read_loads(struct builder *b)
+{
+	struct elf_segment s;
+
+	for (uint32_t i = 0; elf_segment(b->elf, i, &s) && b->n_loads < MAX_LOADS; i++) {
+		if (s.type != PT_LOAD || s.file_off >= b->elf->size)
+			continue;
+		s.file_size = MIN(s.file_size, b->elf->size - s.file_off);
+		b->loads[b->n_loads++] = s;
+	}
+}
+
+/* From link addresses to file offsets; what is not in the file is left out. */
+static bool place(struct builder *b, uint64_t link_addr, uint64_t *size, uint64_t *file_off)
+{
+	struct elf_segment *s = &b->loads[b->last_load];
+
+	for (uint32_t i = 0; link_addr - s->link_addr >= s->file_size; i++) {
+		if (i == b->n_loads)
+			return false;
+		b->last_load = i;
+		s = &b->loads[i];
+	}
+	*file_off = s->file_off + (link_addr - s->link_addr);
+	*size = MIN(*size, s->file_size - (link_addr - s->link_addr));
+	return true;
+}
+
+static void cover_with_rule(struct builder *b, uint64_t link_addr, uint64_t size,
+			    struct unwind_rule rule)
+{
+	struct cover c = { .link_addr = link_addr, .size = size, .cie = NO_CIE, .rule = rule };
+
+	if (size && place(b, link_addr, &c.size, &c.file_off))
+		vec_push(&b->covers, c);
+}
+
+static uint32_t know_cie(struct builder *b, const struct elf_frames *frames,
+			 const struct elf_cie *cie)
+{
+	struct known_cie *known;
+
+	/* CIEs are few, and FDEs of one come in runs. */
+	for (size_t i = b->cies.n; i-- > 0 && i + 8 >= b->cies.n;)
+		if (b->cies.data[i].cie.at == cie->at)
+			return (uint32_t)i;
+	known = vec_add(&b->cies);
+	known->cie = *cie;
+	known->frames = frames;
+	known->is_usable = cfi_initial(b->machine, frames, &known->cie, &known->initial);
+	return (uint32_t)(b->cies.n - 1);
+}
+
+static void cover_with_functions(struct builder *b, const struct elf_frames *frames)
+{
+	const uint8_t *last_cie = NULL;
+	struct elf_frames_it it;
+	struct elf_fde fde;
+	uint32_t cie = 0;
+
+	elf_frames_begin(&it, frames);
+	while (elf_frames_next(&it, &fde)) {
+		struct cover c = { .link_addr = fde.link_addr, .size = fde.size };
+
+		/* Discarded functions (--gc-sections) leave an FDE for address 0. */
+		if (!fde.link_addr || !fde.size || !place(b, fde.link_addr, &c.size, &c.file_off))
+			continue;
+		if (fde.cie->at != last_cie) {
+			last_cie = fde.cie->at;
+			cie = know_cie(b, frames, fde.cie);
+		}
+		c.cie = cie;
+		c.program = fde.program.at;
+		c.program_size = (uint32_t)MIN(reader_left(&fde.program), (size_t)UINT32_MAX);
+		vec_push(&b->covers, c);
+		b->n_functions++;
+	}
+}
+
+#define SP_PLUS(n)                                               \
+	{                                                        \
+		.cfa = UNWIND_CFA_SP, .off = (uint16_t)((n) / 8) \
+	}
+
+#define IN_LR                                                    \
+	{                                                        \
+		.cfa = UNWIND_CFA_SP, .saved = UNWIND_RA_LR << 4 \
+	}
+
+/*
+ * Stubs without call frame information, as lld makes them. On x86-64 the first
+ * entry of .plt starts with one word pushed and pushes another; the rest push
+ * one in their second instruction. On AArch64 the first entry saves x16 and x30.
+ */
+static const struct plt_rule {
+	uint16_t machine;
+	const char *section;
+	uint32_t start, end; /* of the section */
+	struct unwind_rule rule;
+} plt_rules[] = {
+	{ EM_X86_64, ".plt", 0, 6, SP_PLUS(16) },
+	{ EM_X86_64, ".plt", 6, 16, SP_PLUS(24) },
+	{ EM_X86_64, ".plt", 16, UINT32_MAX, { .cfa = UNWIND_CFA_PLT, .off = 1, .aux = 11 } },
+	{ EM_X86_64, ".plt.sec", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_X86_64, ".plt.got", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_X86_64, ".iplt", 0, UINT32_MAX, SP_PLUS(8) },
+	{ EM_AARCH64, ".plt", 0, 4, IN_LR },
+	{ EM_AARCH64, ".plt", 4, 32, SP_PLUS(16) },
+	{ EM_AARCH64, ".plt", 32, UINT32_MAX, IN_LR },
+	{ EM_AARCH64, ".iplt", 0, UINT32_MAX, IN_LR },
+};
+
+static void cover_plt(struct builder *b)
+{
+	struct elf_section s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plt_rules); i++) {
+		const struct plt_rule *p = &plt_rules[i];
+
+		if (p->machine != b->elf->machine || !elf_section_named(b->elf, p->section, &s) ||
+		    !(s.flags & SHF_EXECINSTR) || s.size <= p->start)
+			continue;
+		cover_with_rule(b, s.link_addr + p->start, MIN(s.size, p->end) - p->start, p->rule);
+	}
+}
+
+/*
+ * On AArch64 the vdso's return from signal handlers has no call frame
+ * information; unwinders know it by its two instructions, mov x8, #139 and
+ * svc #0. The address looked up is that before it.
+ */
+static void cover_aarch64_sigreturn(struct builder *b)
+{
+	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
+	struct elf_segment s;
+
+	if (b->elf->machine != EM_AARCH64 || b->elf->size > 64 << 10)
+		return;
+	for (uint32_t i = 0; elf_segment(b->elf, i, &s); i++) {
+		struct reader r = elf_bytes_at(b->elf, s.link_addr);
+		const uint8_t *found;
+
+		if (s.type != PT_LOAD || !(s.flags & PF_X) || !reader_left(&r))
+			continue;
+		found = memmem(r.at, reader_left(&r), code, sizeof(code));
+		if (found && found - r.at >= 4)
+			cover_with_rule(b, s.link_addr + (uint64_t)(found - r.at) - 4,
+					sizeof(code) + 4, b->machine->signal);
+	}
+}
+
+/*
+ * Sorted by file offset, by radix: what starts at one place stays in the order
+ * found, and the last of it counts.
+ */
+static struct sort_key *sort_covers(const struct builder *b)
+{
+	struct sort_key *keys = xcalloc(b->covers.n + 1, sizeof(*keys));
+	struct sort_key *other = xcalloc(b->covers.n + 1, sizeof(*other)), *swap;
+	uint64_t highest = 0;
+
+	for (size_t i = 0; i < b->covers.n; i++) {
+		keys[i] = (struct sort_key){ b->covers.data[i].file_off, (uint32_t)i };
+		highest = MAX(highest, keys[i].file_off);
+	}
+	for (unsigned int shift = 0; shift < 64 && highest >> shift; shift += RADIX_BITS) {
+		size_t starts[(1 << RADIX_BITS) + 1] = { 0 };
+
+		for (size_t i = 0; i < b->covers.n; i++)
+			starts[(keys[i].file_off >> shift & RADIX_MASK) + 1]++;
+		for (size_t i = 0; i < RADIX_MASK; i++)
+			starts[i + 1] += starts[i];
+		for (size_t i = 0; i < b->covers.n; i++)
+			other[starts[keys[i].file_off >> shift & RADIX_MASK]++] = keys[i];
+		swap = keys;
+		keys = other;
+		other = swap;
+	}
+	free(other);
+	return keys;
+}
+
+/* ---- rows ---- */
+
+static uint32_t number_of(struct builder *b, struct unwind_rule rule)
+{
+	uint64_t bits;
+	uint32_t slot, *number;
+	bool is_new;
+
+	memcpy(&bits, &rule, sizeof(bits));
+	slot = (uint32_t)(bits * 0x9e3779b97f4a7c15ull >> 55);
+	if (b->front[slot].bits == bits && bits)
+		return b->front[slot].rule;
+	number = intmap_put(&b->rule_of, bits, &is_new);
+	if (is_new) {
+		if (b->rules.n == UNWIND_MAX_RULES) {
+			b->is_full = true;
+			return 0;
+		}
+		*number = (uint32_t)b->rules.n;
+		vec_push(&b->rules, bits);
+	}
+	b->front[slot].bits = bits;
+	b->front[slot].rule = *number;
+	return *number;
+}
+
+/* Opens the pages up to the one of `file_off`, each with the rule that goes on into it. */
+static void open_pages(struct builder *b, uint64_t file_off)
+{
+	uint64_t page = file_off >> UNWIND_PAGE_BITS;
+
+	if (!b->pages.n)
+		b->first_page = page;
+	while (b->pages.n <= page - b->first_page) {
+		vec_push(&b->pages, (uint32_t)b->rows.n);
+		vec_push(&b->rows, unwind_row(0, b->last_rule));
+	}
+}
+
+/* The rule from here on. Offsets ascend; of two rows at one place the second counts. */
+static void emit(struct builder *b, uint64_t file_off, uint32_t rule)
+{
+	uint32_t *last, low = file_off & (UNWIND_PAGE_SIZE - 1);
+
+	if (rule == b->last_rule)
+		return;
+	if (file_off >> UNWIND_PAGE_BITS >= b->first_page + b->pages.n || !b->pages.n)
+		open_pages(b, file_off);
+	last = &b->rows.data[b->rows.n - 1];
+	if (*last >> UNWIND_RULE_BITS == low)
+		*last = unwind_row(low, rule);
+	else
+		vec_push(&b->rows, unwind_row(low, rule));
+	b->last_rule = rule;
+}
+
+static void emit_function(struct builder *b, const struct cover *c, uint64_t end)
+{
+	const struct known_cie *known = &b->cies.data[c->cie];
+	struct elf_fde fde = {
+		.cie = &known->cie,
+		.link_addr = c->link_addr,
+		.size = end - c->file_off,
+		.program = reader_over(c->program, c->program_size),
+	};
+	struct unwind_rule rule, last = { 0 };
+	struct cfi_run run;
+	uint32_t number = 0;
+	uint64_t offset;
+
+	if (!known->is_usable) {
+		emit(b, c->file_off, number_of(b, (struct unwind_rule){ UNWIND_CFA_UNSUPPORTED }));
+		b->n_unsupported++;
+		return;
+	}
+	cfi_begin(&run, b->machine, known->frames, &fde, &known->initial);
+	while (cfi_next_row(&run, &offset, &rule)) {
+		if (offset && !memcmp(&rule, &last, sizeof(rule)))
+			continue;
+		last = rule;
+		number = number_of(b, rule);
+		emit(b, c->file_off + offset, number);
+		b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
+	}
+}
+
+static bool is_padding(uint64_t from, uint64_t to)
+{
+	return to - from < PADDING && to % PADDING == 0;
+}
+
+static void emit_all(struct builder *b, const struct sort_key *keys)
+{
+	uint64_t covered = 0;
+
+	for (size_t i = 0; i < b->covers.n; i++) {
+		const struct cover *c = &b->covers.data[keys[i].cover];
+		uint64_t end = c->file_off + c->size;
+
+		if (i + 1 < b->covers.n)
+			end = MIN(end, keys[i + 1].file_off);
+		if (end <= c->file_off)
+			continue;
+		if (i && c->file_off > covered && !is_padding(covered, c->file_off))
+			emit(b, covered, 0);
+		if (c->cie == NO_CIE)
+			emit(b, c->file_off, number_of(b, c->rule));
+		else
+			emit_function(b, c, end);
+		covered = end;
+		/* Row numbers have 32 bits. */
+		b->is_full = b->is_full || b->rows.n > UINT32_MAX / 2;
+		if (b->is_full)
+			return;
+	}
+	emit(b, covered, 0);
+}
+
+/* ---- the block ---- */
+
+static struct unwind_header *pack(const struct builder *b)
+{
+	size_t rules = b->rules.n * 8, pages = b->pages.n * 4, rows = b->rows.n * 4;
+	size_t size = sizeof(struct unwind_header) + rules + pages + 4 + rows;
+	struct unwind_header *h = xmalloc(size);
+	uint32_t end = (uint32_t)b->rows.n;
+	uint8_t *at = (uint8_t *)(h + 1);
+
+	*h = (struct unwind_header){
+		.version = UNWIND_VERSION,
+		.machine = b->elf->machine,
+		.size = size,
+		.first_page = (uint32_t)b->first_page,
+		.n_pages = (uint32_t)b->pages.n,
+		.n_rows = end,
+		.n_rules = (uint32_t)b->rules.n,
+		.n_functions = b->n_functions,
+		.n_unsupported = b->n_unsupported,
+	};
+	memcpy(h->magic, UNWIND_MAGIC, sizeof(h->magic));
+	elf_build_id(b->elf, &h->build_id);
+	at = mempcpy(at, b->rules.data, rules);
+	if (pages)
+		at = mempcpy(at, b->pages.data, pages);
+	at = mempcpy(at, &end, sizeof(end));
+	if (rows)
+		memcpy(at, b->rows.data, rows);
+	return h;
+}
+
+static void collect(struct builder *b)
+{
+	read_loads(b);
+	/* What comes later counts where two start at one place: real entries over known forms. */
+	cover_plt(b);
+	cover_aarch64_sigreturn(b);
+	if (elf_frames_debug(b->elf, &b->frames[1]))
+		cover_with_functions(b, &b->frames[1]);
+	if (elf_frames_eh(b->elf, &b->frames[0]))
+		cover_with_functions(b, &b->frames[0]);
+}
+
+int unwind_build(const struct elf_file *elf, struct unwind_header **out, struct error *err)
+{
+	struct builder b = { .elf = elf, .machine = cfi_machine_of(elf->machine) };
+	struct sort_key *keys;
+	int r = 0;
+
+	if (!b.machine || !elf->is_64)
+		return error_set(err, -ENOTSUP, "stacks of this processor (ELF machine %u) %s",
+				 elf->machine, "are not walked; only x86-64 and AArch64 are");
+	number_of(&b, (struct unwind_rule){ 0 });
+	collect(&b);
+	keys = sort_covers(&b);
+	emit_all(&b, keys);
+	free(keys);
+	if (b.is_full || b.first_page + b.pages.n > UINT32_MAX)
+		r = error_set(err, -EFBIG, "more unwind rows or rules than a table can name");
+	else
+		*out = pack(&b);
+	builder_fini(&b);
+	return r;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Call frame programs: what the instructions of a CIE and an FDE say.
+ *
+ * A program describes, from one address to the next, where the CFA, the saved
+ * frame pointer, the return address and rbx are. Other registers are not followed:
+ * a profiler needs the chain, not the variables.
+ *
+ *	struct cfi_state initial;
+ *	struct cfi_run run;
+ *
+ *	if (cfi_initial(machine, &frames, fde.cie, &initial)) {
+ *		cfi_begin(&run, machine, &frames, &fde, &initial);
+ *		while (cfi_next_row(&run, &offset, &rule))
+ *			...
+ *	}
+ *
+ * Format: DWARF 5 section 6.4; the psABIs for register numbers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/elf_frames.h"
+#include "unwind/rule.h"
+
+/* What differs between processors. */
+struct cfi_machine {
+	uint32_t sp, fp, ra, pc, bx; /* DWARF numbers; `pc` as expressions name it */
+	enum unwind_ra undefined_ra; /* where the return address is if no rule says */
+	bool has_undefined_ra;       /* such a default exists */
+	struct unwind_rule signal;   /* of frames with the S augmentation */
+};
+
+/* NULL for a processor whose stacks are not walked; `machine` is an EM_* number. */
+const struct cfi_machine *cfi_machine_of(uint16_t machine);
+
+enum cfi_where {
+	CFI_SAME,
+	CFI_AT_CFA,
+	CFI_AT_FP,
+	CFI_AT_SP,
+	CFI_IN_REGISTER,
+	CFI_UNDEFINED,
+	CFI_ELSEWHERE
+};
+
+struct cfi_saved {
+	enum cfi_where where;
+	int64_t off; /* IN_REGISTER: its number */
+};
+
+struct cfi_state {
+	enum unwind_cfa cfa; /* SP stands for any register plus `off` */
+	uint32_t reg;
+	int64_t off;           /* kept through an expression: some code goes back to it */
+	int64_t expr_off, aux; /* PLT: sp + expr_off, the threshold; DEREF: [expr_off] + aux */
+	struct cfi_saved fp, ra, bx;
+};
+
+/* The state's rule; UNWIND_CFA_UNSUPPORTED where a rule can't say it. */
+struct unwind_rule cfi_rule(const struct cfi_machine *m, const struct cfi_state *state);
+
+/* The state behind the CIE's program. False if the program makes no sense. */
+bool cfi_initial(const struct cfi_machine *m, const struct elf_frames *frames,
+		 const struct elf_cie *cie, struct cfi_state *out);
+
+/*
+ * One function's rules, row by row: ascending offsets below its size, the first
+ * 0. Where its program makes no sense, the rest is UNWIND_CFA_UNSUPPORTED.
+ */
+enum { CFI_MAX_REMEMBERED = 16 };
+
+struct cfi_run {
+	const struct cfi_machine *machine;
+	const struct elf_frames *frames;
+	const struct elf_cie *cie;
+	const struct cfi_state *initial;
+	struct cfi_state state;
+	struct reader program;
+	uint64_t start, size; /* of the function: link address, bytes */
+	uint64_t at;          /* offset that the program has reached */
+	bool is_over, is_bad;
+	uint32_t n_remembered;
+	struct cfi_state remembered[CFI_MAX_REMEMBERED];
+};
+
+void cfi_begin(struct cfi_run *run, const struct cfi_machine *m, const struct elf_frames *frames,
+	       const struct elf_fde *fde, const struct cfi_state *initial);
+bool cfi_next_row(struct cfi_run *run, uint64_t *offset, struct unwind_rule *rule);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/library.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/cache_dir.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "elf/elf_file.h"
+#include "unwind/cache.h"
+
+const char *const unwind_table_state_texts[N_UNWIND_TABLE_STATES] = {
+#define X(id, text) text,
+	UNWIND_TABLE_STATES(X)
+#undef X
+};
+
+/* Written by the thread that builds, until `state` is no longer PENDING. */
+struct entry {
+	atomic_int state;         /* enum unwind_table_state; released after all else is written */
+	struct file_mapping file; /* the image, or … */
+	void *bytes;              /* … a copy of its bytes */
+	size_t size;
+	struct build_id build_id;
+
+	struct unwind_table table;
+	struct unwind_header *block; /* where it was built, */
+	struct file_mapping cached;  /* or was in the cache */
+	struct entry *next;          /* in the queue */
+};
+
+struct unwind_library {
+	char *cache_dir; /* NULL: none */
+	VEC(struct entry *) entries;
+	atomic_ullong generation;
+	atomic_size_t memory;
+
+	bool in_background, is_running;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t wake, idle;
+	struct entry *first, **last;
+	bool is_busy, is_ending;
+};
+
+static enum unwind_table_state build_from(const struct unwind_library *lib, struct entry *e,
+					  const void *bytes, size_t size)
+{
+	struct elf_file elf;
+	struct build_id id;
+
+	if (elf_open(&elf, bytes, size, NULL) < 0)
+		return UNWIND_TABLE_UNREADABLE;
+	if (e->build_id.len && elf_build_id(&elf, &id) && !build_id_equal(&id, &e->build_id))
+		return UNWIND_TABLE_REPLACED;
+	if (unwind_build(&elf, &e->block, NULL) < 0)
+		return UNWIND_TABLE_UNSUPPORTED;
+	if (lib->cache_dir && e->block->build_id.len)
+		unwind_cache_write(lib->cache_dir, e->block);
+	unwind_table_open(&e->table, e->block, (size_t)e->block->size);
+	return UNWIND_TABLE_READY;
+}
+
+static enum unwind_table_state load(const struct unwind_library *lib, struct entry *e)
+{
+	if (lib->cache_dir && e->build_id.len &&
+	    unwind_cache_open(lib->cache_dir, &e->build_id, &e->cached, &e->table))
+		return UNWIND_TABLE_READY;
+	return e->bytes ? build_from(lib, e, e->bytes, e->size)
+			: build_from(lib, e, e->file.base, e->file.size);
+}
+
+static void finish(struct unwind_library *lib, struct entry *e)
+{
+	enum unwind_table_state state = load(lib, e);
+
+	if (state == UNWIND_TABLE_READY)
+		atomic_fetch_add(&lib->memory, (size_t)e->table.header->size);
+	file_unmap(&e->file);
+	free(e->bytes);
+	e->bytes = NULL;
+	atomic_store_explicit(&e->state, (int)state, memory_order_release);
+}
+
+/* ---- the thread ---- */
+
+static void *work(void *arg)
+{
+	struct unwind_library *lib = arg;
+
+	pthread_mutex_lock(&lib->lock);
+	while (!lib->is_ending) {
+		struct entry *e = lib->first;
+
+		if (!e) {
+			pthread_cond_wait(&lib->wake, &lib->lock);
+			continue;
+		}
+		lib->first = e->next;
+		if (!lib->first)
+			lib->last = &lib->first;
+		lib->is_busy = true;
+		pthread_mutex_unlock(&lib->lock);
+		finish(lib, e);
+		atomic_fetch_add(&lib->generation, 1);
+		pthread_mutex_lock(&lib->lock);
+		lib->is_busy = false;
+		if (!lib->first)
+			pthread_cond_broadcast(&lib->idle);
+	}
+	pthread_mutex_unlock(&lib->lock);
+	return NULL;
+}
+
+/* Signals are for the threads that expect them. */
+static bool start_thread(struct unwind_library *lib)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	lib->is_running = pthread_create(&lib->thread, NULL, work, lib) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return lib->is_running;
+}
+
+static void enqueue(struct unwind_library *lib, struct entry *e)
+{
+	pthread_mutex_lock(&lib->lock);
+	*lib->last = e;
+	lib->last = &e->next;
+	pthread_cond_signal(&lib->wake);
+	pthread_mutex_unlock(&lib->lock);
+}
+
+void unwind_library_wait(struct unwind_library *lib)
+{
+	pthread_mutex_lock(&lib->lock);
+	while (lib->first || lib->is_busy)
+		pthread_cond_wait(&lib->idle, &lib->lock);
+	pthread_mutex_unlock(&lib->lock);
+}
+
+/* ---- the caller's side ---- */
+
+struct unwind_library *unwind_library_new(const struct unwind_library_config *config)
+{
+	struct unwind_library *lib = xcalloc(1, sizeof(*lib));
+
+	if (!config->cache_dir)
+		lib->cache_dir = cache_dir("unwind");
+	else if (*config->cache_dir)
+		lib->cache_dir = xstrdup(config->cache_dir);
+	lib->in_background = config->in_background;
+	lib->last = &lib->first;
+	pthread_mutex_init(&lib->lock, NULL);
+	pthread_cond_init(&lib->wake, NULL);
+	pthread_cond_init(&lib->idle, NULL);
+	return lib;
+}
+
+static void entry_free(struct entry *e)
+{
+	if (!e)
+		return;
+	file_unmap(&e->file);
+	free(e->bytes);
+	free(e->block);
+	file_unmap(&e->cached);
+	free(e);
+}
+
+void unwind_library_free(struct unwind_library *lib)
+{
+	if (!lib)
+		return;
+	if (lib->is_running) {
+		pthread_mutex_lock(&lib->lock);
+		lib->is_ending = true;
+		pthread_cond_signal(&lib->wake);
+		pthread_mutex_unlock(&lib->lock);
+		pthread_join(lib->thread, NULL);
+	}
+	vec_foreach (&lib->entries, e)
+		entry_free(*e);
+	vec_fini(&lib->entries);
+	pthread_cond_destroy(&lib->idle);
+	pthread_cond_destroy(&lib->wake);
+	pthread_mutex_destroy(&lib->lock);
+	free(lib->cache_dir);
+	free(lib);
+}
+
+static struct entry *add_entry(struct unwind_library *lib, const struct unwind_image *image)
+{
+	struct entry *e = xcalloc(1, sizeof(*e));
+
+	atomic_init(&e->state, UNWIND_TABLE_PENDING);
+	e->build_id = image->build_id;
+	if (image->path) {
+		file_map(image->path, &e->file, NULL); /* while it is there */
+	} else {
+		e->bytes = xmalloc(image->size + 1);
+		memcpy(e->bytes, image->bytes, image->size);
+		e->size = image->size;
+	}
+	/* Without a thread, whether not wanted or not to be had, the caller does the work. */
+	if (lib->in_background && (lib->is_running || start_thread(lib)))
+		enqueue(lib, e);
+	else
+		finish(lib, e);
+	return e;
+}
+
+enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t number,
+					   const struct unwind_image *image,
+					   const struct unwind_table **table)
+{
+	enum unwind_table_state state;
+	struct entry *e;
+
+	while (lib->entries.n <= number)
+		vec_push(&lib->entries, NULL);
+	e = lib->entries.data[number];
+	if (!e)
+		e = lib->entries.data[number] = add_entry(lib, image);
+	state = (enum unwind_table_state)atomic_load_explicit(&e->state, memory_order_acquire);
+	if (state == UNWIND_TABLE_READY)
+		*table = &e->table;
+	return state;
+}
+
+uint64_t unwind_library_generation(const struct unwind_library *lib)
+{
+	return atomic_load(&lib->generation);
+}
+
+size_t unwind_library_memory(const struct unwind_library *lib)
+{
+	return atomic_load(&lib->memory);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Unwind rules and rows: what a table is made of. Freestanding, so that BPF
+ * programs include it too.
+ *
+ * A *rule* says how to come from a frame to its caller: where the canonical
+ * frame address is (CFA: the caller's stack pointer), and where the caller's
+ * frame pointer and the return address are. An image has a few hundred to a few
+ * thousand distinct ones, so they are shared, and a *row* only names one:
+ *
+ *	 31          20 19                    0
+ *	+--------------+-----------------------+
+ *	| offset in    | number of the rule    |   struct unwind_table: rows[]
+ *	| its page     | in force from there   |
+ *	+--------------+-----------------------+
+ *
+ * Pages are 4 KiB of the image by *file offset* (what a sample has after its
+ * mapping is found). `pages[i] .. pages[i + 1]` are the rows of page
+ * first_page + i; the first of them is at offset 0 of the page, so that a
+ * look-up never leaves the page. A page has at most 4096 rows, a search at
+ * most UNWIND_SEARCH_STEPS steps: what the BPF verifier wants to see.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UNWIND_PAGE_BITS    12
+#define UNWIND_PAGE_SIZE    (1u << UNWIND_PAGE_BITS)
+#define UNWIND_SEARCH_STEPS UNWIND_PAGE_BITS
+#define UNWIND_RULE_BITS    20
+#define UNWIND_MAX_RULES    (1u << UNWIND_RULE_BITS)
+
+static inline uint32_t unwind_row(uint32_t offset_in_page, uint32_t rule)
+{
+	return offset_in_page << UNWIND_RULE_BITS | rule;
+}
+
+static inline uint32_t unwind_row_rule(uint32_t row)
+{
+	return row & (UNWIND_MAX_RULES - 1);
+}
+
+/* Where the CFA is. `off`, `fp` and `aux` are fields of the rule, in units of 8 bytes. */
+enum unwind_cfa {
+	UNWIND_CFA_NONE,        /* no table entry covers the address */
+	UNWIND_CFA_END,         /* the outermost frame: it has no caller */
+	UNWIND_CFA_UNSUPPORTED, /* an expression or register that is not followed */
+	UNWIND_CFA_SP,          /* sp + off */
+	UNWIND_CFA_FP,          /* fp + off */
+	UNWIND_CFA_REGISTER, /* register number aux + off; other than rbx only where the sample hit
+			      */
+	UNWIND_CFA_PLT,      /* sp + off, and one word more where (pc & 15) >= aux */
+	UNWIND_CFA_SP_DEREF, /* [sp + (int16_t)off] + aux */
+	UNWIND_CFA_FP_DEREF, /* [fp + (int16_t)off] + aux: realigned stacks */
+	UNWIND_CFA_SIGNAL,   /* registers are in the signal frame: [sp + off] is the stack
+				pointer, behind it the pc; fp at [sp + fp], rbx or lr at [sp + aux] */
+};
+
+/* Where the caller's frame pointer is. */
+enum unwind_fp {
+	UNWIND_FP_SAME,   /* still in its register */
+	UNWIND_FP_AT_CFA, /* [CFA + fp] */
+	UNWIND_FP_AT_FP,  /* [frame pointer + fp] */
+	UNWIND_FP_LOST,
+};
+
+/* Where the return address is. */
+enum unwind_ra {
+	UNWIND_RA_BELOW_CFA, /* [CFA - 8], as a call on x86-64 puts it. If the CFA is SP or FP, the
+				caller's rbx is at [CFA + aux], or, with aux 0, in its register */
+	UNWIND_RA_AT_CFA,    /* [CFA + aux] */
+	UNWIND_RA_LR,        /* in the link register */
+	UNWIND_RA_REGISTER,  /* register number aux; only known where the sample hit (longjmp) */
+};
+
+/*
+ * Eight bytes, the same on disk, in memory and in BPF maps. All zero is "no
+ * rule". A CFA offset has 20 bits, as frames of more than 512 KiB do happen:
+ * the low 16 are `off`, the high 4 the high nibble of `cfa`.
+ */
+struct unwind_rule {
+	uint8_t cfa;   /* low nibble: enum unwind_cfa */
+	uint8_t saved; /* low nibble: enum unwind_fp, high nibble: enum unwind_ra */
+	int16_t fp;
+	int16_t aux;
+	uint16_t off;
+};
+_Static_assert(sizeof(struct unwind_rule) == 8, "unwind rules are a file format");
+
+static inline enum unwind_cfa unwind_rule_cfa(struct unwind_rule r)
+{
+	return (enum unwind_cfa)(r.cfa & 15);
+}
+
+/* In bytes. */
+static inline uint64_t unwind_rule_offset(struct unwind_rule r)
+{
+	return ((uint64_t)(r.cfa >> 4) << 16 | r.off) * 8;
+}
+
+static inline enum unwind_fp unwind_rule_fp(struct unwind_rule r)
+{
+	return (enum unwind_fp)(r.saved & 15);
+}
+
+static inline enum unwind_ra unwind_rule_ra(struct unwind_rule r)
+{
+	return (enum unwind_ra)(r.saved >> 4);
+}
+
+#define UNWIND_RBX 3 /* its DWARF number */
+
+static inline bool unwind_saves_bx(struct unwind_rule r)
+{
+	enum unwind_cfa cfa = unwind_rule_cfa(r);
+
+	return r.aux && unwind_rule_ra(r) == UNWIND_RA_BELOW_CFA &&
+	       (cfa == UNWIND_CFA_SP || cfa == UNWIND_CFA_FP);
+}

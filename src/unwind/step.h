@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One step of a stack walk: from a frame's registers to its caller's.
+ *
+ * This file is compiled twice: into assay (unwind/walk.c) and into the BPF
+ * collector (with -ffreestanding). It has no loop but the bounded row search, and
+ * reaches the world through three functions that the including file defines
+ * before it includes this one:
+ *
+ *	struct unwind_ctx;
+ *
+ *	// 8 bytes of the user stack: 0, or the reason why they can't be had
+ *	static inline enum unwind_stop unwind_read_stack(struct unwind_ctx *c, uint64_t addr,
+ *							 uint64_t *value);
+ *	// a register of the sample by its DWARF number; false if it is not known
+ *	static inline bool unwind_sampled_register(struct unwind_ctx *c, uint32_t number,
+ *						   uint64_t *value);
+ *	// a row of the table that is searched (unwind/rule.h)
+ *	static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i);
+ *
+ * A walk is: find the rule of unwind_lookup_pc(), call unwind_step(), repeat
+ * until it gives a reason. Addresses of a chain are `pc` as they are: return
+ * addresses for all frames but the first and those that a signal interrupted.
+ *
+ * Nothing that is read from the stack is trusted: every stack pointer must be
+ * above the last, so a walk ends. Two exceptions, each of which can't repeat
+ * without end: a leaf function of AArch64 has no frame (and uses up `lr`), and
+ * a signal handler may be on a stack of its own (the caller limits the depth).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/regs.h"
+#include "unwind/rule.h"
+#include "unwind/stop.h"
+
+/*
+ * A signed return address (pointer authentication) has its signature in the
+ * bits above the 48 of a user address; none of them means anything else.
+ */
+static inline uint64_t unwind_plain_address(const struct unwind_regs *r, uint64_t addr)
+{
+	return r->is_aarch64 ? addr & ((1ull << 48) - 1) : addr;
+}
+
+/* The last row at or below an offset in a page, whose rows are [first, end). Gives its rule. */
+static inline uint32_t unwind_search(struct unwind_ctx *c, uint32_t first, uint32_t end,
+				     uint32_t offset_in_page)
+{
+	uint32_t wanted = unwind_row(offset_in_page, UNWIND_MAX_RULES - 1);
+	uint32_t n = end - first;
+
+	/* No branch depends on the rows, so none is mispredicted. */
+	for (int i = 0; i < UNWIND_SEARCH_STEPS && n > 1; i++) {
+		uint32_t half = n / 2;
+
+		first = unwind_row_at(c, first + half) <= wanted ? first + half : first;
+		n -= half;
+	}
+	return unwind_row_rule(unwind_row_at(c, first));
+}
+
+/*
+ * Where no rule is: the frame pointer's record, [fp] the caller's frame
+ * pointer and [fp + 8] the return address. On x86-64 the caller's stack pointer
+ * is behind it; on AArch64 the record may be anywhere in the frame. Zero marks the
+ * outermost frame (x86-64 psABI 1.0 section 3.4.1, AAPCS64 section 6.4.6).
+ */
+static inline enum unwind_stop unwind_step_by_fp(struct unwind_regs *r, struct unwind_ctx *c)
+{
+	uint64_t fp, pc;
+
+	if (!(r->flags & UNWIND_KNOWS_FP))
+		return UNWIND_NO_RULE;
+	if (!r->fp)
+		return UNWIND_END;
+	if (r->fp < r->sp || (r->fp & 7) || unwind_read_stack(c, r->fp, &fp) ||
+	    unwind_read_stack(c, r->fp + 8, &pc))
+		return UNWIND_FP_FAILED;
+	r->sp = r->fp + 16;
+	r->fp = fp;
+	r->pc = unwind_plain_address(r, pc);
+	r->flags = UNWIND_KNOWS_FP | (r->is_aarch64 ? 0u : UNWIND_KNOWS_SP);
+	return r->pc ? UNWIND_GOES_ON : UNWIND_END;
+}
+
+/* The frame that the kernel made for a signal handler has all registers. */
+static inline enum unwind_stop unwind_step_signal(struct unwind_rule rule, struct unwind_regs *r,
+						  struct unwind_ctx *c)
+{
+	uint64_t at = r->sp + unwind_rule_offset(rule), sp, pc, fp, lr = 0;
+	uint64_t aux_at = r->sp + (uint64_t)(int64_t)rule.aux * 8;
+	enum unwind_stop stop;
+
+	if (!(r->flags & UNWIND_KNOWS_SP))
+		return UNWIND_NO_REGISTER;
+	if ((stop = unwind_read_stack(c, at, &sp)) || (stop = unwind_read_stack(c, at + 8, &pc)) ||
+	    (stop = unwind_read_stack(c, r->sp + (uint64_t)(int64_t)rule.fp * 8, &fp)) ||
+	    (r->is_aarch64 && (stop = unwind_read_stack(c, aux_at, &lr))))
+		return stop;
+	r->sp = sp;
+	r->pc = pc;
+	r->fp = fp;
+	r->lr = lr;
+	r->bx_at = aux_at;
+	r->flags = UNWIND_KNOWS_SP | UNWIND_KNOWS_FP | UNWIND_IS_EXACT |
+		   (r->is_aarch64 ? UNWIND_KNOWS_LR : 0u);
+	return r->pc ? UNWIND_GOES_ON : UNWIND_END;
+}
+
+/*
+ * A register that is not followed is known in the sampled frame alone. rbx is
+ * followed as far as is cheap: callers that realign their stack without a frame
+ * pointer, such as the dynamic linker's lazy binding, have their CFA in it.
+ */
+static inline enum unwind_stop unwind_register(const struct unwind_regs *r, struct unwind_ctx *c,
+					       uint32_t number, uint64_t *value)
+{
+	bool is_bx = number == UNWIND_RBX && !r->is_aarch64;
+
+	if (is_bx && r->bx_at)
+		return unwind_read_stack(c, r->bx_at, value);
+	if ((is_bx || (r->flags & UNWIND_IS_SAMPLED)) && unwind_sampled_register(c, number, value))
+		return UNWIND_GOES_ON;
+	return UNWIND_NO_REGISTER;
+}
+
+/* The CFA of a frame whose rule has one. */
+static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const struct unwind_regs *r,
+					     struct unwind_ctx *c, uint64_t *cfa)
+{
+	uint64_t off = unwind_rule_offset(rule);
+	uint64_t deref_off = (uint64_t)(int64_t)(int16_t)rule.off * 8;
+	enum unwind_cfa kind = unwind_rule_cfa(rule);
+	bool by_fp = kind == UNWIND_CFA_FP || kind == UNWIND_CFA_FP_DEREF;
+	uint64_t base = by_fp ? r->fp : r->sp;
+	enum unwind_stop stop;
+
+	if (kind == UNWIND_CFA_REGISTER) {
+		stop = unwind_register(r, c, (uint32_t)rule.aux, &base);
+		if (stop)
+			return stop;
+	} else if (!(r->flags & (by_fp ? UNWIND_KNOWS_FP : UNWIND_KNOWS_SP))) {
+		return UNWIND_NO_REGISTER;
+	}
+	if (kind == UNWIND_CFA_PLT) {
+		off += (r->pc & 15) >= (uint16_t)rule.aux ? 8 : 0;
+	} else if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF) {
+		stop = unwind_read_stack(c, base + deref_off, &base);
+		if (stop)
+			return stop;
+		off = (uint64_t)(int64_t)rule.aux * 8;
+	}
+	*cfa = base + off;
+	return UNWIND_GOES_ON;
+}
+
+static inline enum unwind_stop unwind_return_address(struct unwind_rule rule,
+						     const struct unwind_regs *r,
+						     struct unwind_ctx *c, uint64_t cfa,
+						     uint64_t *pc)
+{
+	enum unwind_ra kind = unwind_rule_ra(rule);
+	int64_t slot = kind == UNWIND_RA_AT_CFA ? rule.aux : -1;
+
+	if (kind == UNWIND_RA_LR) {
+		*pc = r->lr;
+		return r->flags & UNWIND_KNOWS_LR ? UNWIND_GOES_ON : UNWIND_NO_REGISTER;
+	}
+	if (kind == UNWIND_RA_REGISTER)
+		return unwind_register(r, c, (uint32_t)rule.aux, pc);
+	return unwind_read_stack(c, cfa + (uint64_t)slot * 8, pc);
+}
+
+/*
+ * Epilogues that have popped the frame pointer still have the rule that it is
+ * on the stack: below the stack pointer, where a copied stack has no bytes. The
+ * register has it then.
+ */
+static inline enum unwind_stop unwind_callers_fp(struct unwind_rule rule,
+						 const struct unwind_regs *r, struct unwind_ctx *c,
+						 uint64_t cfa, uint64_t *fp, uint32_t *flags)
+{
+	enum unwind_fp kind = unwind_rule_fp(rule);
+	uint64_t at = (kind == UNWIND_FP_AT_CFA ? cfa : r->fp) + (uint64_t)(int64_t)rule.fp * 8;
+	enum unwind_stop stop;
+
+	*fp = r->fp;
+	*flags = kind == UNWIND_FP_LOST ? 0 : r->flags & UNWIND_KNOWS_FP;
+	if (kind == UNWIND_FP_SAME || kind == UNWIND_FP_LOST)
+		return UNWIND_GOES_ON;
+	if (kind == UNWIND_FP_AT_CFA)
+		*flags = UNWIND_KNOWS_FP;
+	stop = unwind_read_stack(c, at, fp);
+	if (stop && at < r->sp) {
+		*fp = r->fp;
+		return UNWIND_GOES_ON;
+	}
+	return stop;
+}
+
+/*
+ * Turns the registers of a frame into those of its caller. UNWIND_GOES_ON, or
+ * the reason why there is no caller to be had; the registers are then as they were.
+ */
+static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwind_regs *r,
+					   struct unwind_ctx *c)
+{
+	uint64_t cfa, pc, fp;
+	enum unwind_stop stop;
+	uint32_t flags;
+
+	switch (unwind_rule_cfa(rule)) {
+	case UNWIND_CFA_NONE:
+		return unwind_step_by_fp(r, c);
+	case UNWIND_CFA_END:
+		return UNWIND_END;
+	case UNWIND_CFA_SIGNAL:
+		return unwind_step_signal(rule, r, c);
+	case UNWIND_CFA_SP:
+		/* Behind a frame pointer step on AArch64, where frames are chained by x29. */
+		if (!(r->flags & UNWIND_KNOWS_SP))
+			return unwind_step_by_fp(r, c);
+		break;
+	case UNWIND_CFA_FP:
+	case UNWIND_CFA_REGISTER:
+	case UNWIND_CFA_PLT:
+	case UNWIND_CFA_SP_DEREF:
+	case UNWIND_CFA_FP_DEREF:
+		break;
+	default:
+		return UNWIND_UNSUPPORTED;
+	}
+	if ((stop = unwind_cfa_of(rule, r, c, &cfa)))
+		return stop;
+	if (cfa < r->sp || (cfa == r->sp && unwind_rule_ra(rule) < UNWIND_RA_LR))
+		return UNWIND_BAD_CFA;
+	if ((stop = unwind_return_address(rule, r, c, cfa, &pc)) ||
+	    (stop = unwind_callers_fp(rule, r, c, cfa, &fp, &flags)))
+		return stop;
+	pc = unwind_plain_address(r, pc);
+	if (!pc)
+		return UNWIND_END;
+	if (unwind_saves_bx(rule) && cfa + (uint64_t)(int64_t)rule.aux * 8 >= r->sp)
+		r->bx_at = cfa + (uint64_t)(int64_t)rule.aux * 8;
+	r->sp = cfa;
+	r->pc = pc;
+	r->fp = fp;
+	r->flags = flags | UNWIND_KNOWS_SP;
+	return UNWIND_GOES_ON;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unwind/table.h"
+
+#include <string.h>
+
+#include "unwind/user_ctx.h"
+#include "unwind/step.h"
+
+/* The page index ascends, and every page has a row, the first at its start. */
+static bool pages_are_good(const struct unwind_table *t)
+{
+	const struct unwind_header *h = t->header;
+
+	for (uint32_t i = 0; i < t->n_pages; i++)
+		if (t->pages[i] >= t->pages[i + 1] || t->pages[i + 1] > h->n_rows ||
+		    t->rows[t->pages[i]] >> UNWIND_RULE_BITS)
+			return false;
+	return t->pages[0] == 0 && t->pages[t->n_pages] == h->n_rows;
+}
+
+bool unwind_table_open(struct unwind_table *out, const void *bytes, size_t size)
+{
+	const struct unwind_header *h = bytes;
+	struct unwind_table t = { .header = h };
+
+	if (size < sizeof(*h) || memcmp(h->magic, UNWIND_MAGIC, sizeof(h->magic)) != 0 ||
+	    h->version != UNWIND_VERSION || h->size != size || !h->n_rules ||
+	    h->n_rules > UNWIND_MAX_RULES ||
+	    size != sizeof(*h) + 8ull * h->n_rules + 4ull * h->n_pages + 4 + 4ull * h->n_rows)
+		return false;
+	t.rules = (const struct unwind_rule *)(h + 1);
+	t.pages = (const uint32_t *)(t.rules + h->n_rules);
+	t.rows = t.pages + h->n_pages + 1;
+	t.first_page = h->first_page;
+	t.n_pages = h->n_pages;
+	t.n_rules = h->n_rules;
+	if (!pages_are_good(&t))
+		return false;
+	*out = t;
+	return true;
+}
+
+struct unwind_rule unwind_table_find(const struct unwind_table *t, uint64_t file_off)
+{
+	static const struct unwind_rule none;
+	uint64_t page = (file_off >> UNWIND_PAGE_BITS) - t->first_page;
+	struct unwind_ctx c = { .rows = t->rows };
+	uint32_t rule;
+
+	if (page >= t->n_pages)
+		return none;
+	rule = unwind_search(&c, t->pages[page], t->pages[page + 1],
+			     file_off & (UNWIND_PAGE_SIZE - 1));
+	return rule < t->n_rules ? t->rules[rule] : none;
+}

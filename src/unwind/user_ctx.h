@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What unwind/step.h reaches the world through in user space: a stack that was copied. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "unwind/stop.h"
+
+struct unwind_ctx {
+	const uint8_t *stack; /* the bytes from address `start` on */
+	uint64_t start, size;
+	bool is_whole;         /* they reach to the stack's end */
+	const uint64_t *other; /* registers by DWARF number; may be NULL */
+	uint32_t n_other;
+	const uint32_t *rows;
+};
+
+static inline enum unwind_stop unwind_read_stack(struct unwind_ctx *c, uint64_t addr,
+						 uint64_t *value)
+{
+	uint64_t at = addr - c->start;
+
+	if (at > c->size || c->size - at < sizeof(*value))
+		return addr >= c->start && !c->is_whole ? UNWIND_SHORT_COPY : UNWIND_UNREADABLE;
+	memcpy(value, c->stack + at, sizeof(*value));
+	return UNWIND_GOES_ON;
+}
+
+static inline bool unwind_sampled_register(struct unwind_ctx *c, uint32_t number, uint64_t *value)
+{
+	if (number >= c->n_other)
+		return false;
+	*value = c->other[number];
+	return true;
+}
+
+static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i)
+{
+	return c->rows[i];
+}
