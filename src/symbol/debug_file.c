@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/debug_file.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "elf/elf_symbols.h"
+
+#define MAX_CANDIDATES 4
+
+struct candidates {
+	char *paths[MAX_CANDIDATES];
+	uint32_t n;
+};
+
+static void candidates_fini(struct candidates *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		free(c->paths[i]);
+}
+
+static void list_candidates(const struct debug_search *s, struct candidates *c)
+{
+	const char *slash = strrchr(s->image_path, '/');
+	int dir_len = slash ? (int)(slash - s->image_path) : 0;
+	char hex[BUILD_ID_HEX_SIZE];
+
+	if (s->build_id.len > 1) {
+		build_id_hex(&s->build_id, hex);
+		c->paths[c->n++] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir,
+					     hex, hex + 2);
+	}
+	/* The name is the file's word, and no more than a name. */
+	if (!slash || !s->link_name || strchr(s->link_name, '/'))
+		return;
+	c->paths[c->n++] = xasprintf("%s%.*s/%s", s->root, dir_len, s->image_path, s->link_name);
+	c->paths[c->n++] =
+		xasprintf("%s%.*s/.debug/%s", s->root, dir_len, s->image_path, s->link_name);
+	c->paths[c->n++] = xasprintf("%s%s%.*s/%s", s->root, s->debug_dir, dir_len, s->image_path,
+				     s->link_name);
+}
+
+static bool is_of_image(const struct debug_search *s, const struct file_mapping *file,
+			const struct elf_file *elf)
+{
+	struct build_id id = { 0 };
+
+	if (s->build_id.len && elf_build_id(elf, &id))
+		return build_id_equal(&id, &s->build_id);
+	return s->link_name && elf_debug_crc(file->base, file->size) == s->link_crc;
+}
+
+bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
+		     struct elf_file *out, char **passed_over)
+{
+	struct candidates c = { 0 };
+	struct elf_symbols symbols;
+	bool found = false;
+
+	list_candidates(s, &c);
+	for (uint32_t i = 0; i < c.n && !found; i++) {
+		struct file_mapping file = { 0 };
+		struct elf_file elf;
+
+		if (file_map(c.paths[i], &file, NULL) < 0)
+			continue;
+		if (elf_open(&elf, file.base, file.size, NULL) == 0 &&
+		    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
+			found = is_of_image(s, &file, &elf);
+			if (!found && passed_over && !*passed_over)
+				*passed_over = xstrdup(c.paths[i]);
+		}
+		if (found) {
+			*mapping = file;
+			*out = elf;
+		} else {
+			file_unmap(&file);
+		}
+	}
+	candidates_fini(&c);
+	return found;
+}
+
+static uint64_t evidence_of(uint64_t sum, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return hash_u64(sum);
+	sum = hash_u64(sum ^ (uint64_t)st.st_size);
+	sum = hash_u64(sum ^ (uint64_t)st.st_ino);
+	return hash_u64(sum ^
+			((uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec));
+}
+
+uint64_t debug_file_evidence(const struct debug_search *s)
+{
+	cleanup(free_at_exit) char *image = xasprintf("%s%s", s->root, s->image_path);
+	uint64_t sum = evidence_of(1, image);
+	struct candidates c = { 0 };
+
+	list_candidates(s, &c);
+	for (uint32_t i = 0; i < c.n; i++)
+		sum = evidence_of(sum, c.paths[i]);
+	candidates_fini(&c);
+	return sum;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Separate debug files, where gdb looks for them too:
+ *
+ *	DEBUGDIR/.build-id/xx/yyyy….debug     by build id
+ *	DIR/NAME, DIR/.debug/NAME, DEBUGDIR/DIR/NAME     by .gnu_debuglink
+ *
+ * A file counts only if its build id is the image's or, where one of the two
+ * has none, if its CRC is the link's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "elf/elf_file.h"
+
+/* What a debug file is looked for with. */
+struct debug_search {
+	const char *root, *debug_dir;
+	const char *image_path; /* without root */
+	struct build_id build_id;
+	const char *link_name; /* NULL: none */
+	uint32_t link_crc;
+};
+
+/*
+ * Opens the first that fits and has a symbol table: the mapping is the
+ * caller's. *passed_over, if not NULL, gets the path of one that is there but
+ * is of another build; the caller frees it.
+ */
+bool debug_file_open(const struct debug_search *search, struct file_mapping *mapping,
+		     struct elf_file *elf, char **passed_over);
+
+/*
+ * A number for what is at those places and at the image's own now: another one
+ * means that looking again is worth it. Costs a stat(2) each.
+ */
+uint64_t debug_file_evidence(const struct debug_search *search);

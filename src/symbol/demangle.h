@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names for people: C++ (Itanium ABI), Rust (legacy and v0) and D. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/*
+ * Puts the demangled name in place of what `out` holds, NUL-terminated. False
+ * when the name is not a mangled one, is damaged, or unfolds to more than
+ * 64 KiB (names can double with every few characters). Rust's hash at the end
+ * of legacy names is left out. Always false in a build without libiberty.
+ */
+bool demangle(const char *name, struct buf *out);

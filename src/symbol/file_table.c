@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables of ELF files, and of the vdso, which is one in memory. */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/error.h"
+#include "symbol/debug_file.h"
+#include "symbol/elf_draft.h"
+#include "symbol/mini_debug.h"
+#include "symbol/table.h"
+
+/* All that making the table of one image needs. */
+struct making {
+	struct symbolizer *s;
+	struct symbol_table *t;
+	struct elf_file elf;
+	struct code_segments segments;
+	struct debug_search search;
+	struct index_draft draft;
+	/* What names lie in until the index is made: of PLT entries, and of other symbol tables. */
+	struct arena *names;
+	struct file_mapping debug_file;
+	uint8_t *mini_debug;
+};
+
+static void making_fini(struct making *m)
+{
+	code_segments_fini(&m->segments);
+	index_draft_fini(&m->draft);
+	arena_free(m->names);
+	file_unmap(&m->debug_file);
+	free(m->mini_debug);
+}
+
+static void say_stripped(struct symbol_table *t, const char *passed_over)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(&t->index.header->build_id, hex);
+	if (passed_over)
+		table_fail(t, t->status, "%s: is stripped, and %s belongs to another build of it",
+			   t->image.path, passed_over);
+	else if (*hex)
+		table_fail(t, t->status,
+			   "%s: is stripped and no debug file was found; its package's debug "
+			   "symbols would name its functions (build id %s)",
+			   t->image.path, hex);
+	else
+		table_fail(t, t->status,
+			   "%s: is stripped and no debug file was found (it has no build id)",
+			   t->image.path);
+}
+
+/*
+ * The symbol tables, best first: its own, a debug file's, the small one of its own beside
+ * the dynamic one; else all that a stripped image has.
+ */
+static enum symbol_status draft_symbols(struct making *m, char **passed_over)
+{
+	struct elf_file other;
+
+	if (elf_draft_symbols(&m->draft, &m->elf, SHT_SYMTAB, &m->segments))
+		return SYMBOL_SYMTAB;
+	if (debug_file_open(&m->search, &m->debug_file, &other, passed_over) &&
+	    elf_draft_symbols(&m->draft, &other, SHT_SYMTAB, &m->segments))
+		return SYMBOL_DEBUG_FILE;
+	elf_draft_symbols(&m->draft, &m->elf, SHT_DYNSYM, &m->segments);
+	if (mini_debug_open(&m->elf, &m->mini_debug, &other) &&
+	    elf_draft_symbols(&m->draft, &other, SHT_SYMTAB, &m->segments))
+		return SYMBOL_SYMTAB;
+	elf_draft_nameless(&m->draft, &m->elf, &m->segments);
+	return SYMBOL_DYNSYM;
+}
+
+static void build(struct making *m)
+{
+	cleanup(free_at_exit) char *passed_over = NULL;
+	struct symbol_table *t = m->t;
+	enum symbol_status status;
+
+	code_segments_of_image(&m->segments, &m->elf);
+	elf_draft_code(&m->draft, &m->elf, &m->segments);
+	m->draft.debug_link = m->search.link_name;
+	status = draft_symbols(m, &passed_over);
+	elf_draft_plt(&m->draft, &m->elf, &m->segments, m->names);
+	if (!m->draft.symbols.n && !m->draft.code.n) {
+		table_fail(t, SYMBOL_NONE, "%s: has no symbols and no code", t->image.path);
+		return;
+	}
+	table_adopt(t, &m->draft, status);
+	t->block->evidence = debug_file_evidence(&m->search);
+	t->block->build_id = m->search.build_id;
+	table_to_cache(m->s, t, &m->search.build_id);
+	if (status == SYMBOL_DYNSYM)
+		say_stripped(t, passed_over);
+}
+
+static bool is_changed(struct symbol_table *t, const struct build_id *found)
+{
+	char was[BUILD_ID_HEX_SIZE], is[BUILD_ID_HEX_SIZE];
+
+	if (!t->image.build_id.len || build_id_equal(found, &t->image.build_id))
+		return false;
+	build_id_hex(&t->image.build_id, was);
+	build_id_hex(found, is);
+	table_fail(t, SYMBOL_CHANGED,
+		   "%s: has changed since it was profiled (its build id was %s, now it has %s)",
+		   t->image.path, was, *is ? is : "none");
+	return true;
+}
+
+/*
+ * A cached index with all symbols serves for good. One of a stripped image
+ * serves while nothing that could give a better one has come or changed.
+ */
+static bool is_cached_good(const struct making *m)
+{
+	struct debug_search search = m->search;
+	const struct index *ix = &m->t->index;
+
+	if (m->t->status != SYMBOL_DYNSYM)
+		return true;
+	search.build_id = ix->header->build_id;
+	search.link_name = index_text(ix, ix->header->debug_link);
+	if (!*search.link_name)
+		search.link_name = NULL;
+	return ix->header->evidence == debug_file_evidence(&search);
+}
+
+static void make_from_bytes(struct making *m, const void *bytes, size_t size)
+{
+	struct symbol_table *t = m->t;
+	struct error err = { 0 };
+
+	if (elf_open(&m->elf, bytes, size, &err) < 0) {
+		table_fail(t, SYMBOL_DAMAGED, "%s: %s", t->image.path, err.text);
+		return;
+	}
+	elf_build_id(&m->elf, &m->search.build_id);
+	if (is_changed(t, &m->search.build_id))
+		return;
+	m->search.link_name = elf_debug_link(&m->elf, &m->search.link_crc);
+	if (t->image.build_id.len || !table_from_cache(m->s, t, &m->search.build_id) ||
+	    !is_cached_good(m))
+		build(m);
+	else if (t->status == SYMBOL_DYNSYM)
+		say_stripped(t, NULL);
+}
+
+static void make_from_file(struct making *m)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->search.image_path);
+	struct file_mapping file = { 0 };
+	struct error err = { 0 };
+	int r = file_map(path, &file, &err);
+
+	if (r == -ENOENT || r == -ENOTDIR)
+		table_fail(m->t, SYMBOL_MISSING, "%s: the file is not there any more", path);
+	else if (r < 0)
+		table_fail(m->t, SYMBOL_UNREADABLE, "%s", err.text);
+	else
+		make_from_bytes(m, file.base, file.size);
+	file_unmap(&file);
+}
+
+/*
+ * The kernel marks files that are gone from their path. With a build id to
+ * check, what is at the path now may still be the same (a package installed again).
+ */
+static char *path_without_mark(const struct symbol_table *t)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(t->image.path);
+	bool is_marked = len >= sizeof(mark) && t->image.build_id.len &&
+			 !strcmp(t->image.path + len - strlen(mark), mark);
+
+	return xstrndup(t->image.path, is_marked ? len - strlen(mark) : len);
+}
+
+void make_file_table(struct symbolizer *s, struct symbol_table *t)
+{
+	cleanup(free_at_exit) char *path = path_without_mark(t);
+	struct making m = {
+		.s = s,
+		.t = t,
+		.search = { .root = s->root, .debug_dir = s->debug_dir, .image_path = path },
+		.names = arena_new(),
+	};
+	bool is_cached = table_from_cache(s, t, &t->image.build_id);
+
+	if (!is_cached || !is_cached_good(&m))
+		make_from_file(&m);
+	/* With an old index and without the file, the index is what there is. */
+	if (is_cached && !t->block)
+		t->status = t->index.header->status;
+	if (is_cached && !t->block && t->status == SYMBOL_DYNSYM)
+		say_stripped(t, NULL);
+	making_fini(&m);
+}
+
+/*
+ * The kernel maps the same vdso into us as into others of our word size. Its
+ * section headers come last, and whole pages are mapped.
+ */
+void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
+{
+	const Elf64_Ehdr *vdso = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	struct making m = {
+		.s = s,
+		.t = t,
+		.search = { .root = s->root, .debug_dir = s->debug_dir, .image_path = "" },
+		.names = arena_new(),
+	};
+
+	if (!table_from_cache(s, t, &t->image.build_id)) {
+		if (vdso && vdso->e_ident[EI_CLASS] == ELFCLASS64)
+			make_from_bytes(&m, vdso,
+					vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize);
+		else
+			table_fail(t, SYMBOL_MISSING, "%s: this process has none to look into",
+				   t->image.path);
+	}
+	/* All that it has is its dynamic symbols; nobody would look for more. */
+	if (t->status == SYMBOL_DYNSYM)
+		table_fail(t, SYMBOL_SYMTAB, "%s", "");
+	making_fini(&m);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A symbol index: one image's sorted symbols as one immutable block of bytes.
+ *
+ * The block is the same in memory and in a cache file (symbol/cache.h), so
+ * that opening a cached one is a mapping and nothing else:
+ *
+ *	struct index_header
+ *	u64 starts[n]      ascending; units as machine/image.h says
+ *	u32 sizes[n]
+ *	u32 names[n]       into text; of a bracketed one: the known symbol below
+ *	u32 outers[n]      only with INDEX_NESTED: the symbol around it, or NO_SYMBOL
+ *	u32 ends[n]        only with INDEX_BRACKETED: the known symbol above;
+ *	                   NO_SYMBOL for one that has a name of its own
+ *	char text[]        NUL-terminated names; text[0] is ""
+ *
+ * index_open() checks that the arrays are inside the block and that the text
+ * ends; everything read out of the arrays is checked where it is used. A block
+ * with wrong numbers can give wrong names, never a bad access.
+ *
+ * Which symbol speaks for an address that has several (aliases): a function
+ * before an untyped label; one that other files can see (global or weak) before a local one;
+ * then fewer leading underscores ("write", which the C library has as weak, before its
+ * global "__write"); then global before weak; then the larger; then the shorter name; then the
+ * first in byte order.
+ *
+ * A symbol without a size runs to the next symbol or the end of its section.
+ * One that lies inside a sized symbol is a label of that one, and left out.
+ * Sized symbols may nest (an entry point inside a function): the innermost
+ * one that covers an address has it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+#include "base/mem.h"
+
+#define INDEX_MAGIC   "assaysym"
+#define INDEX_VERSION 1 /* changes with the layout, and with the rules for aliases and sizes */
+
+enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2 };
+
+struct index_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t n;
+	uint32_t flags;
+	uint32_t status;    /* enum symbol_status of the table */
+	uint64_t text_size; /* bytes of text, the last NUL included */
+	uint64_t evidence;  /* cache.h: what a stripped image was looked for with */
+	uint64_t checksum;  /* cache.h: XXH3 of the block, this field taken as 0 */
+	struct build_id build_id;
+	uint8_t pad[3];
+	uint32_t debug_link; /* in text: the .gnu_debuglink of the image; "" if it has none */
+	uint32_t pad2;
+};
+_Static_assert(sizeof(struct index_header) == 80, "index header is a file format");
+
+/* A view of a block, which stays the caller's. */
+struct index {
+	const struct index_header *header;
+	size_t size; /* of the whole block */
+	uint32_t n;
+	const uint64_t *starts;
+	const uint32_t *sizes, *names, *outers, *ends; /* the last two may be NULL */
+	const char *text;
+	uint64_t text_size;
+};
+
+/* False if the bytes are not an index of this version. They are 8-byte aligned. */
+bool index_open(struct index *ix, const void *bytes, size_t size);
+
+/* The innermost symbol that covers the offset, or NO_SYMBOL (UINT32_MAX). */
+uint32_t index_find(const struct index *ix, uint64_t offset);
+
+const char *index_text(const struct index *ix, uint32_t at); /* "" beyond the end */
+
+/* What an index is made of: symbols in any order. */
+struct index_draft_symbol {
+	uint64_t offset, size; /* size 0: not known */
+	const char *name;      /* not NUL-terminated; NULL: a function without a name */
+	uint32_t name_len;
+	uint8_t rank;  /* 0 is best: index_draft_rank() */
+	bool is_end;   /* not a symbol: only ends one without a size that starts before it */
+	bool is_bound; /* a known symbol that brackets nameless ones (not a PLT entry) */
+};
+
+struct code_range {
+	uint64_t start, end;
+};
+
+struct index_draft {
+	VEC(struct index_draft_symbol) symbols;
+	VEC(struct code_range) code; /* executable sections; not needed if all sizes are known */
+	const char *debug_link;      /* kept in the index; may be NULL */
+	bool fill_gaps;              /* code that no symbol covers becomes nameless functions */
+};
+
+void index_draft_fini(struct index_draft *d);
+
+enum index_draft_binding { DRAFT_GLOBAL, DRAFT_WEAK, DRAFT_LOCAL };
+static inline uint8_t index_draft_rank(bool is_function, enum index_draft_binding binding)
+{
+	return (uint8_t)((is_function ? 0 : 3) + binding);
+}
+
+/* Adds a symbol with a name. Names longer than 64 KiB are cut. */
+void index_draft_add(struct index_draft *d, uint64_t offset, uint64_t size, const char *name,
+		     uint8_t rank);
+
+/* True if `a` rather than `b` speaks for an address that both have. */
+bool index_draft_is_better(const struct index_draft_symbol *a, const struct index_draft_symbol *b);
+
+/*
+ * Sorts and repairs the draft and makes the block of it, which the caller
+ * frees. The rest of the header is zero. The draft is used up.
+ */
+struct index_header *index_draft_finish(struct index_draft *d, size_t *size);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * /proc/kallsyms: the names of the running kernel and of its modules.
+ *
+ * Lines of "ADDRESS TYPE NAME" and, for a module's, "\t[MODULE]". Text symbols
+ * have the types t, T, w and W. Without permission (kernel.kptr_restrict) all
+ * addresses are 0. See proc(5) and kernel/kallsyms.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct kernel_symbol {
+	uint64_t addr;
+	const char *name; /* NULL for data: it only ends the code before it */
+	uint32_t name_len;
+	uint16_t module; /* index into modules; 0: the kernel itself */
+	char type;
+};
+
+struct kallsyms {
+	VEC(struct kernel_symbol) symbols; /* in the file's order */
+	VEC(char *) modules;               /* names without brackets; [0] is "" */
+	uint64_t text_addr;                /* of _text (else _stext); 0 if not there */
+	bool has_kernel;                   /* false once the kernel's own symbols were dropped */
+	bool is_hidden;                    /* there are symbols, and all addresses are 0 */
+	char *text;                        /* what names point into, when read from a file */
+};
+
+/* Reads and parses a file; 0 or a negative errno. */
+int kallsyms_read(struct kallsyms *k, const char *path);
+
+/* Parses bytes, which the names then point into. Lines that do not parse are left out. */
+void kallsyms_parse(struct kallsyms *k, const char *text, size_t size);
+void kallsyms_fini(struct kallsyms *k);
+
+/* Gives back the memory of the kernel's own symbols, and all of it if there are no modules. */
+void kallsyms_drop_kernel(struct kallsyms *k);
+
+/* The module's index, or -1. Brackets, a directory and ".ko…" are ignored, '-' counts as '_'. */
+int kallsyms_module(const struct kallsyms *k, const char *name);
+
+/* The same name as the kernel spells it ("snd_hda" of "/lib/…/snd-hda.ko.xz"). The caller frees. */
+char *kernel_module_name(const char *name);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/mini_debug.h"
+
+#include "config.h"
+
+#ifdef HAVE_LZMA
+
+#include <lzma.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define MAX_UNPACKED (64U << 20)
+#define MAX_MEMORY   (128U << 20) /* of the decoder: an xz header can ask for gigabytes */
+
+/* All of an xz stream, or NULL. */
+static uint8_t *unpack(struct reader packed, size_t *size)
+{
+	size_t cap = MIN(reader_left(&packed) * 8 + 4096, (size_t)MAX_UNPACKED);
+
+	for (;;) {
+		uint8_t *bytes = xmalloc(cap);
+		uint64_t memory = MAX_MEMORY;
+		size_t in = 0, out = 0;
+		lzma_ret r = lzma_stream_buffer_decode(&memory, 0, NULL, packed.at, &in,
+						       reader_left(&packed), bytes, &out, cap);
+
+		if (r == LZMA_OK) {
+			*size = out;
+			return bytes;
+		}
+		free(bytes);
+		if (r != LZMA_BUF_ERROR || cap >= MAX_UNPACKED) /* or: too small a buffer */
+			return NULL;
+		cap = MIN(cap * 4, (size_t)MAX_UNPACKED);
+	}
+}
+
+bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_file *elf)
+{
+	struct elf_section section;
+	uint8_t *unpacked;
+	size_t size;
+
+	if (!elf_section_named(image, ".gnu_debugdata", &section))
+		return false;
+	unpacked = unpack(elf_section_bytes(image, &section), &size);
+	if (!unpacked || elf_open(elf, unpacked, size, NULL) < 0) {
+		free(unpacked);
+		return false;
+	}
+	*bytes = unpacked;
+	return true;
+}
+
+#else
+
+bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_file *elf)
+{
+	(void)image, (void)bytes, (void)elf;
+	return false;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The small symbol table that Fedora and its relatives leave in stripped
+ * images: the section .gnu_debugdata is an xz-compressed ELF file that has the
+ * function symbols which .dynsym lacks, and nothing else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+
+/*
+ * Unpacks it into *bytes, which the caller frees when done with *elf. False if there is
+ * none, if it is damaged or unpacks to more than 64 MiB, or in a build without liblzma.
+ */
+bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_file *elf);

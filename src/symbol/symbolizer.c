@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/symbols.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "symbol/cache.h"
+#include "symbol/demangle.h"
+#include "symbol/table.h"
+
+const char *const symbol_status_keys[N_SYMBOL_STATUSES] = {
+#define X(id, key, text) key,
+	SYMBOL_STATUSES(X)
+#undef X
+};
+
+const char *const symbol_status_texts[N_SYMBOL_STATUSES] = {
+#define X(id, key, text) text,
+	SYMBOL_STATUSES(X)
+#undef X
+};
+
+void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status)
+{
+	size_t size;
+	struct index_header *block = index_draft_finish(d, &size);
+
+	free(t->block);
+	file_unmap(&t->mapping);
+	t->block = block;
+	t->status = status;
+	block->status = status;
+	index_open(&t->index, block, size);
+}
+
+bool table_from_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id)
+{
+	if (!s->cache_dir || !id->len || !cache_open(s->cache_dir, id, &t->mapping, &t->index))
+		return false;
+	t->status = t->index.header->status;
+	return true;
+}
+
+void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id)
+{
+	if (s->cache_dir && id->len && t->block)
+		cache_write(s->cache_dir, id, t->block, t->index.size);
+}
+
+void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
+{
+	va_list ap;
+
+	free(t->detail);
+	t->detail = NULL;
+	t->status = status;
+	va_start(ap, format);
+	if (vasprintf(&t->detail, format, ap) < 0)
+		t->detail = NULL;
+	va_end(ap);
+}
+
+static char *or_default(const char *given, const char *otherwise)
+{
+	return xstrdup(given ? given : otherwise);
+}
+
+struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
+{
+	static const struct symbolizer_config defaults = { 0 };
+	struct symbolizer *s = xcalloc(1, sizeof(*s));
+
+	if (!config)
+		config = &defaults;
+	s->root =
+		or_default(config->root && strcmp(config->root, "/") != 0 ? config->root : "", "");
+	s->debug_dir = or_default(config->debug_dir, "/usr/lib/debug");
+	s->kallsyms_path = or_default(config->kallsyms, "/proc/kallsyms");
+	s->modules_path = or_default(config->modules, "/proc/modules");
+	s->notes_path = or_default(config->notes, "/sys/kernel/notes");
+	s->sys_module_dir = or_default(config->sys_module, "/sys/module");
+	if (!config->cache_dir)
+		s->cache_dir = cache_default_dir();
+	else if (*config->cache_dir)
+		s->cache_dir = xstrdup(config->cache_dir);
+	s->names = arena_new();
+	s->kallsyms_result = 1;
+	return s;
+}
+
+static void table_free(struct symbol_table *t)
+{
+	free((char *)t->image.path);
+	free(t->block);
+	file_unmap(&t->mapping);
+	free(t->detail);
+	free(t->names);
+	free(t);
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	if (!s)
+		return;
+	vec_foreach (&s->tables, t) {
+		table_free(*t);
+	}
+	vec_fini(&s->tables);
+	intmap_fini(&s->by_image);
+	kallsyms_fini(&s->kallsyms);
+	arena_free(s->names);
+	buf_fini(&s->scratch);
+	free(s->cache_dir);
+	free(s->root);
+	free(s->debug_dir);
+	free(s->kallsyms_path);
+	free(s->modules_path);
+	free(s->notes_path);
+	free(s->sys_module_dir);
+	free(s);
+}
+
+static void make_given_table(struct symbol_table *t, const struct given_symbol *given, size_t n)
+{
+	struct index_draft d = { 0 };
+
+	/* Later ones name what the address holds now; aliases are settled in favour of the first.
+	 */
+	for (size_t i = n; i-- > 0;)
+		index_draft_add(&d, given[i].offset, given[i].size, given[i].name,
+				index_draft_rank(true, DRAFT_GLOBAL));
+	table_adopt(t, &d, SYMBOL_GIVEN);
+}
+
+static void make_table(struct symbolizer *s, struct symbol_table *t,
+		       const struct given_symbol *given, size_t n_given)
+{
+	switch (t->image.kind) {
+	case IMAGE_FILE:
+		make_file_table(s, t);
+		break;
+	case IMAGE_VDSO:
+		make_vdso_table(s, t);
+		break;
+	case IMAGE_KERNEL:
+		make_kernel_table(s, t);
+		break;
+	case IMAGE_MODULE:
+		make_module_table(s, t);
+		break;
+	case IMAGE_UNKNOWN:
+	case IMAGE_BPF:
+	case IMAGE_JIT:
+	case N_IMAGE_KINDS:
+		break;
+	}
+	if (!t->index.n && n_given)
+		make_given_table(t, given, n_given);
+}
+
+static bool is_same_image(const struct image *a, const struct image *b)
+{
+	return a->kind == b->kind && a->pid == b->pid &&
+	       build_id_equal(&a->build_id, &b->build_id) && !strcmp(a->path, b->path);
+}
+
+/* Two images of one hash take neighbouring keys. */
+static uint64_t hash_of_image(const struct image *i)
+{
+	uint64_t hash = XXH3_64bits(i->path, strlen(i->path));
+
+	hash = XXH3_64bits_withSeed(i->build_id.bytes, i->build_id.len, hash);
+	return hash_u64(hash ^ (uint64_t)i->kind ^ (uint64_t)(uint32_t)i->pid << 32);
+}
+
+const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct image *image,
+					    const struct given_symbol *given, size_t n_given)
+{
+	struct symbol_table *t;
+	uint64_t key;
+	uint32_t *at;
+
+	for (key = hash_of_image(image); (at = intmap_find(&s->by_image, key)); key++)
+		if (is_same_image(&s->tables.data[*at]->image, image))
+			return s->tables.data[*at];
+	*intmap_put(&s->by_image, key, NULL) = (uint32_t)s->tables.n;
+	t = xcalloc(1, sizeof(*t));
+	t->image = *image;
+	t->image.path = xstrdup(image->path);
+	t->status = SYMBOL_NO_FILE;
+	make_table(s, t, given, n_given);
+	vec_push(&s->tables, t);
+	return t;
+}
+
+uint32_t symbol_find(const struct symbol_table *t, uint64_t offset)
+{
+	return index_find(&t->index, offset);
+}
+
+uint32_t symbol_count(const struct symbol_table *t)
+{
+	return t->index.n;
+}
+
+struct symbol symbol_get(const struct symbol_table *t, uint32_t i)
+{
+	const struct index *ix = &t->index;
+	struct symbol symbol = { .name = "" };
+
+	if (i >= ix->n)
+		return symbol;
+	symbol.offset = ix->starts[i];
+	symbol.size = ix->sizes[i];
+	symbol.name = index_text(ix, ix->names[i]);
+	if (ix->ends && ix->ends[i] != NO_SYMBOL)
+		symbol.name_end = index_text(ix, ix->ends[i]);
+	return symbol;
+}
+
+static bool is_bracketed(const struct index *ix, uint32_t i)
+{
+	return ix->ends && ix->ends[i] != NO_SYMBOL;
+}
+
+static bool is_same_bracket(const struct index *ix, uint32_t a, uint32_t b)
+{
+	return is_bracketed(ix, b) && ix->names[a] == ix->names[b] && ix->ends[a] == ix->ends[b];
+}
+
+/* The start of the known symbol that opens the bracket; 0 if there is none. */
+static uint64_t bracket_start(const struct index *ix, uint32_t i)
+{
+	uint32_t name = ix->names[i];
+
+	while (name && i-- > 0)
+		if (!is_bracketed(ix, i) && ix->names[i] == name)
+			return ix->starts[i];
+	return 0;
+}
+
+static void put_demangled(struct buf *out, const char *name)
+{
+	struct buf text = { 0 };
+
+	buf_str(out, demangle(name, &text) ? (const char *)text.data : name);
+	buf_fini(&text);
+}
+
+static void put_bracketed(struct buf *out, const struct symbol_table *t, uint32_t i)
+{
+	const struct index *ix = &t->index;
+	const char *low = index_text(ix, ix->names[i]), *high = index_text(ix, ix->ends[i]);
+	const char *slash = strrchr(t->image.path, '/');
+	bool is_shared = (i > 0 && is_same_bracket(ix, i, i - 1)) ||
+			 (i + 1 < ix->n && is_same_bracket(ix, i, i + 1));
+
+	if (!*low) {
+		buf_printf(out, "%s+0x%" PRIx64, slash ? slash + 1 : t->image.path, ix->starts[i]);
+		return;
+	}
+	put_demangled(out, low);
+	buf_str(out, "->");
+	put_demangled(out, high);
+	if (is_shared)
+		buf_printf(out, "+0x%" PRIx64, ix->starts[i] - bracket_start(ix, i));
+}
+
+const char *symbol_name(struct symbolizer *s, const struct symbol_table *table, uint32_t i)
+{
+	/* Names are a cache of the table, which is otherwise immutable and belongs to `s`. */
+	struct symbol_table *t = (struct symbol_table *)table;
+	const struct index *ix = &t->index;
+	const char *plain;
+
+	if (i >= ix->n)
+		return "";
+	if (!t->names)
+		t->names = xcalloc(ix->n, sizeof(*t->names));
+	if (t->names[i])
+		return t->names[i];
+	plain = index_text(ix, ix->names[i]);
+	s->scratch.len = 0;
+	if (is_bracketed(ix, i))
+		put_bracketed(&s->scratch, t, i);
+	else if (!demangle(plain, &s->scratch))
+		return t->names[i] = plain;
+	return t->names[i] = arena_strndup(s->names, buf_cstr(&s->scratch), s->scratch.len);
+}
+
+enum symbol_status symbol_table_status(const struct symbol_table *t)
+{
+	return t->status;
+}
+
+const char *symbol_table_detail(const struct symbol_table *t)
+{
+	return t->detail ? t->detail : "";
+}

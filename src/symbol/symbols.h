@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * (image, offset) to function.
+ *
+ * One table an image, made once: from a cached index keyed by build id (under
+ * $XDG_CACHE_HOME/assay/symbols, else ~/.cache/assay/symbols), else from the
+ * image's own symbol tables and its separate debug file, else from function
+ * starts in .eh_frame. A table is sorted and immutable; its symbols have dense
+ * indexes, so that callers can collate by (image, index) without touching a name.
+ *
+ * Nothing here fails: an image that can't be read has an empty table and a
+ * status that says why. A symbolizer and its tables are used by one thread at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "machine/image.h"
+
+struct symbolizer;
+struct symbol_table;
+
+struct symbolizer_config {
+	const char *cache_dir; /* NULL: as above; "": no cache */
+	const char *root; /* prefix for image and debug paths; NULL: "/" (a sysroot, or a test) */
+	const char *debug_dir;  /* NULL: /usr/lib/debug */
+	const char *kallsyms;   /* NULL: /proc/kallsyms */
+	const char *modules;    /* NULL: /proc/modules */
+	const char *notes;      /* NULL: /sys/kernel/notes (the running kernel's build id) */
+	const char *sys_module; /* NULL: /sys/module (build ids of modules) */
+};
+
+struct symbolizer *symbolizer_new(const struct symbolizer_config *config);
+void symbolizer_free(struct symbolizer *s);
+DEFINE_AT_EXIT(symbolizer_free, struct symbolizer)
+
+/* A symbol of code without a file (struct code_symbol of a session), to be given before use. */
+struct given_symbol {
+	uint64_t offset, size;
+	const char *name; /* outlives the table */
+};
+
+/*
+ * The table of an image, opened at the first call and kept: same image (kind,
+ * build id, path, pid), same pointer. `given` names code of JIT and BPF images; it may
+ * be NULL and is copied.
+ */
+const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct image *image,
+					    const struct given_symbol *given, size_t n_given);
+
+#define NO_SYMBOL UINT32_MAX
+
+/* The index of the symbol that covers the offset (image.h says what it counts from), or NO_SYMBOL.
+ */
+uint32_t symbol_find(const struct symbol_table *t, uint64_t offset);
+
+struct symbol {
+	uint64_t offset, size;
+	const char *name;     /* as in the symbol table (mangled); "" for a bracketed one without a
+				 lower bound */
+	const char *name_end; /* bracketed (stripped): the next known symbol; NULL otherwise */
+};
+struct symbol symbol_get(const struct symbol_table *t, uint32_t index);
+uint32_t symbol_count(const struct symbol_table *t);
+
+/*
+ * The name for people: demangled (C++, Rust, D; parameters kept). A bracketed one is
+ * "low->high", or "low->high+0x40" where several functions share the bracket (0x40 counts from
+ * the start of low), or "image+0x4010" where nothing known is below it. Valid until
+ * symbolizer_free(); demangled once.
+ */
+const char *symbol_name(struct symbolizer *s, const struct symbol_table *t, uint32_t index);
+
+/* X(id, key, text) */
+#define SYMBOL_STATUSES(X)                                                                   \
+	X(SYMTAB, "symtab", "full symbol table")                                             \
+	X(DEBUG_FILE, "debug-file", "symbol table of a separate debug file")                 \
+	X(DYNSYM, "dynsym", "dynamic symbols and unwind tables only: the image is stripped") \
+	X(GIVEN, "given", "names recorded with the session")                                 \
+	X(KALLSYMS, "kallsyms", "kernel symbols")                                            \
+	X(NONE, "none", "no symbols in the image")                                           \
+	X(MISSING, "missing", "the file is not there any more")                              \
+	X(UNREADABLE, "unreadable", "the file can't be read")                                \
+	X(CHANGED, "changed", "the file has changed since (another build id)")               \
+	X(DAMAGED, "damaged", "the file is not a valid ELF file")                            \
+	X(NO_FILE, "no-file", "code without a file")                                         \
+	X(HIDDEN, "hidden", "kernel symbols are hidden (kptr_restrict)")
+
+enum symbol_status {
+#define X(id, key, text) SYMBOL_##id,
+	SYMBOL_STATUSES(X)
+#undef X
+		N_SYMBOL_STATUSES
+};
+
+extern const char *const symbol_status_keys[N_SYMBOL_STATUSES];
+extern const char *const symbol_status_texts[N_SYMBOL_STATUSES];
+
+enum symbol_status symbol_table_status(const struct symbol_table *t);
+
+/* One sentence for people about a table that is not complete; "" for one that is. */
+const char *symbol_table_detail(const struct symbol_table *t);

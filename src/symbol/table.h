@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside symbol/: what a symbol_table is, and the makers that fill one.
+ *
+ * A maker looks at table->image, and sets the index (through table_adopt()),
+ * the status and, where the table is not complete, the detail.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/intmap.h"
+#include "symbol/index.h"
+#include "symbol/kallsyms.h"
+#include "symbol/symbols.h"
+
+struct symbol_table {
+	struct image image;          /* owns the path */
+	struct index index;          /* n is 0 while there is none */
+	struct index_header *block;  /* owned; or … */
+	struct file_mapping mapping; /* … the cache file that the index lies in */
+	enum symbol_status status;
+	char *detail;       /* NULL: "" */
+	const char **names; /* for people, by symbol; each made when first asked for */
+};
+
+struct symbolizer {
+	char *cache_dir; /* NULL: no cache */
+	char *root, *debug_dir, *kallsyms_path, *modules_path, *notes_path, *sys_module_dir;
+	VEC(struct symbol_table *) tables;
+	struct intmap by_image; /* hash of the image to index in tables */
+	struct arena *names;
+	struct buf scratch;
+	struct kallsyms kallsyms; /* read when first needed */
+	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
+};
+
+/* Makes the draft the table's index, instead of one that it may have. */
+void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status);
+
+/* Puts the cached index of a build id into the table; false if there is none. */
+bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
+		      const struct build_id *id);
+
+/* Keeps the table's index for later runs. */
+void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id);
+
+/* An empty table with a status and a sentence that says why. */
+void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+void make_file_table(struct symbolizer *s, struct symbol_table *t);
+void make_vdso_table(struct symbolizer *s, struct symbol_table *t);
+void make_kernel_table(struct symbolizer *s, struct symbol_table *t);
+void make_module_table(struct symbolizer *s, struct symbol_table *t);
