@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Columns of numbers, packed.
+ *
+ * A number becomes a one-byte token and some raw bits: values below 16 are
+ * their own token; above, the token holds the position of the leading bit and
+ * the two bits behind it, and the rest goes to the bit stream as it is. Tokens
+ * are skewed, and zstd codes them well; the low bits of addresses are as good
+ * as random, and no compressor wins anything on them. Layout: docs/formats.md.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/reader.h"
+
+/* Compression state, kept over many blocks because making it costs more than using it. */
+struct packer;
+
+struct packer *packer_new(void);
+void packer_free(struct packer *p);
+uint64_t packer_memory(const struct packer *p);
+
+/* Appends n bytes to *out: their number, the stored number, the stored bytes. */
+void pack_bytes(struct packer *p, struct buf *out, const void *bytes, size_t n);
+
+struct column {
+	struct buf tokens, bits;
+	uint64_t pending; /* bits that do not fill a byte yet */
+	unsigned int n_pending;
+};
+
+void column_fini(struct column *c);
+void column_put(struct column *c, uint64_t v);
+void column_put_signed(struct column *c, int64_t v); /* zigzag */
+
+/* Appends the packed column to *out and empties it for the next use. */
+void column_write(struct column *c, struct packer *p, struct buf *out);
+
+/* Decompression state, of one reader. */
+struct unpacker;
+
+struct unpacker *unpacker_new(void);
+void unpacker_free(struct unpacker *u);
+
+/*
+ * The next packed bytes, in *out (the caller's to free). -EBADMSG when they
+ * do not unpack or are more than `limit`. Nothing above `limit` is allocated.
+ */
+int unpack_bytes(struct unpacker *u, struct reader *r, size_t limit, uint8_t **out, size_t *n);
+
+struct column_reader {
+	uint8_t *tokens;
+	size_t n, at;
+	struct reader bits;
+	uint64_t pending;
+	unsigned int n_pending;
+	bool bad; /* read past the end, or the column could not be unpacked: all reads give 0 */
+};
+
+/* Starts on the next column, which must hold exactly n numbers, or at most so many. */
+void column_open(struct column_reader *c, struct unpacker *u, struct reader *r, size_t n);
+void column_open_some(struct column_reader *c, struct unpacker *u, struct reader *r, size_t most);
+void column_close(struct column_reader *c);
+uint64_t column_get(struct column_reader *c);
+int64_t column_get_signed(struct column_reader *c);

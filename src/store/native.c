@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/native.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/block.h"
+
+#define NS_PER_SECOND 1000000000ULL
+#define FRAMES_MAX    65536 /* of one sample; the outermost ones beyond are left out */
+#define STEPS_AT_ONCE 64    /* of a chain on its way into the tree */
+#define SEGMENTS_DIR  "samples/current"
+
+/* Rows in memory: a second that brings more is written as several blocks. */
+#define TALLY_ROWS_MAX (1u << 18)
+
+/* Room to the limit that one sample or name may take before the tables are looked at again. */
+#define IDS_MARGIN (2 * FRAMES_MAX)
+
+/* The caller's ids to those of the segment: id + 1, or 0 while the segment has none. */
+struct id_map {
+	uint32_t *data;
+	size_t n, cap;
+};
+
+/* How much of each table is on disk already. */
+typedef uint32_t table_sizes[N_TABLES];
+
+/* One segment's ids; emptied when the next segment begins. */
+struct segment_tables {
+	struct strings strings;
+	struct id_map string_map, image_map;
+	VEC(uint32_t) images;              /* the caller's ids */
+	VEC(uint32_t) unidentified;        /* images written without a build id (our ids) */
+	struct class_table classes;        /* the caller's ids */
+	VEC(struct profile_class) written; /* the same with the segment's ids */
+	struct tree tree;
+	VEC(uint32_t) disk_ids; /* of tree nodes */
+	VEC(struct symbol_entry) symbols;
+	table_sizes done;
+};
+
+#define RESERVE_BYTES 8192
+
+struct store {
+	const struct image_table *images;
+	const struct strings *strings;
+	struct native_limits limits;
+	struct buf info; /* encoded, as each segment begins with it */
+	char *dir;       /* of the segments */
+
+	int fd; /* of the segment; -1 until its first block is written */
+	uint32_t number;
+	uint64_t size_bytes; /* of the segment's file, up to its last whole block */
+	uint64_t delivered;  /* as in struct block_header */
+
+	struct segment_tables tables;
+	struct tally tally;
+	uint64_t first_ns, last_ns, samples, period; /* of the block that is being gathered */
+	uint64_t n_unwritten; /* samples of all blocks that could not be written */
+	VEC(struct loss_row) losses;
+	struct block_encoder encoder;
+	struct buf sections[N_SECTIONS], out;
+};
+
+static void tables_init(struct segment_tables *t)
+{
+	*t = (struct segment_tables){ 0 };
+	strings_init(&t->strings);
+	vec_push(&t->images, 0);
+	vec_push(&t->disk_ids, 0);
+	tree_init(&t->tree);
+	/* What every segment has without writing it: "", [unknown] and the root. */
+	t->done[TABLE_STRINGS] = 1;
+	t->done[TABLE_IMAGES] = 1;
+	t->done[TABLE_NODES] = 1;
+}
+
+static void tables_fini(struct segment_tables *t)
+{
+	strings_fini(&t->strings);
+	vec_fini(&t->string_map);
+	vec_fini(&t->image_map);
+	vec_fini(&t->images);
+	vec_fini(&t->unidentified);
+	classes_fini(&t->classes);
+	vec_fini(&t->written);
+	tree_fini(&t->tree);
+	vec_fini(&t->disk_ids);
+	vec_fini(&t->symbols);
+}
+
+static uint64_t tables_memory(const struct segment_tables *t)
+{
+	return tree_memory(&t->tree) + classes_memory(&t->classes) + strings_memory(&t->strings) +
+	       (t->string_map.cap + t->image_map.cap + t->images.cap + t->disk_ids.cap +
+		t->unidentified.cap) *
+		       sizeof(uint32_t) +
+	       t->written.cap * sizeof(struct profile_class) +
+	       t->symbols.cap * sizeof(struct symbol_entry);
+}
+
+/* What counts against the limit: what grows with what is seen, not what was once reserved. */
+static uint64_t tables_used(const struct segment_tables *t)
+{
+	return (uint64_t)t->tree.n * (sizeof(struct tree_entry) + 3 * sizeof(uint32_t)) +
+	       (uint64_t)t->classes.n * (2 * sizeof(struct profile_class) + 2 * sizeof(uint32_t)) +
+	       t->symbols.n * sizeof(struct symbol_entry) + (uint64_t)t->strings.n * 64;
+}
+
+static bool tables_full(const struct store *s)
+{
+	const struct segment_tables *t = &s->tables;
+	uint64_t most = MAX(MAX(t->tree.n, t->classes.n), MAX(t->symbols.n, t->strings.n));
+
+	return tables_used(t) > s->limits.table_bytes || most > SEGMENT_IDS_MAX - IDS_MARGIN;
+}
+
+static uint32_t *map_entry(struct id_map *map, uint32_t id)
+{
+	while (map->n <= id)
+		vec_push(map, 0);
+	return &map->data[id];
+}
+
+static uint32_t map_string(struct store *s, string_id id)
+{
+	uint32_t *entry = map_entry(&s->tables.string_map, id.n);
+
+	if (!*entry)
+		*entry = strings_add(&s->tables.strings, strings_get(s->strings, id)).n + 1;
+	return *entry - 1;
+}
+
+static uint32_t map_image(struct store *s, image_id id)
+{
+	uint32_t *entry;
+
+	if (id.n < s->tables.image_map.n && s->tables.image_map.data[id.n])
+		return s->tables.image_map.data[id.n] - 1;
+	if (!id.n || id.n >= image_count(s->images) || s->tables.images.n >= SEGMENT_IMAGES_MAX)
+		return 0;
+	entry = map_entry(&s->tables.image_map, id.n);
+	*entry = (uint32_t)s->tables.images.n + 1;
+	vec_push(&s->tables.images, id.n);
+	return *entry - 1;
+}
+
+static uint32_t map_class(struct store *s, const struct profile_class *class)
+{
+	uint32_t id = classes_intern(&s->tables.classes, class);
+
+	if (id == s->tables.written.n) {
+		struct profile_class mapped = *class;
+
+		mapped.app.n = map_image(s, class->app);
+		mapped.comm.n = map_string(s, class->comm);
+		mapped.counter = MIN(class->counter, SESSION_COUNTERS_MAX - 1);
+		vec_push(&s->tables.written, mapped);
+	}
+	return id;
+}
+
+static void add_loss(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	vec_foreach (&s->losses, row) {
+		if (row->reason == reason && row->counter == counter) {
+			row->n += n;
+			return;
+		}
+	}
+	vec_push(&s->losses, (struct loss_row){ reason, counter, n });
+}
+
+/* A block's header has room for so many rows: beyond it, counters are not told apart. */
+static void fold_losses(struct store *s)
+{
+	struct loss_row sums[N_LOSS_REASONS] = { 0 };
+
+	if (s->losses.n <= BLOCK_LOSSES_MAX)
+		return;
+	vec_foreach (&s->losses, row)
+		sums[row->reason].n += row->n;
+	s->losses.n = 0;
+	for (uint32_t reason = 0; reason < N_LOSS_REASONS; reason++)
+		if (sums[reason].n)
+			add_loss(s, reason, UINT32_MAX, sums[reason].n);
+}
+
+static void encode_names(struct store *s, struct buf *out)
+{
+	struct segment_tables *t = &s->tables;
+	uint32_t first = t->done[TABLE_IMAGES], n = (uint32_t)t->images.n - first;
+	cleanup(free_at_exit) struct image *images = xcalloc(n + 1, sizeof(*images));
+	cleanup(free_at_exit) uint32_t *paths = xcalloc(n + 1, sizeof(*paths));
+	VEC(struct late_build_id) late = { 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		images[i] = *image_get(s->images, (image_id){ t->images.data[first + i] });
+		paths[i] = strings_add(&t->strings, images[i].path).n;
+	}
+	vec_foreach (&t->unidentified, id) {
+		const struct image *image = image_get(s->images, (image_id){ t->images.data[*id] });
+
+		if (image->build_id.len)
+			vec_push(&late, (struct late_build_id){ *id, image->build_id });
+	}
+	names_encode(&s->encoder, out,
+		     &(struct names_part){
+			     .strings = t->strings.text + t->done[TABLE_STRINGS],
+			     .n_strings = t->strings.n - t->done[TABLE_STRINGS],
+			     .images = images,
+			     .paths = paths,
+			     .n_images = n,
+			     .late = late.data,
+			     .n_late = (uint32_t)late.n,
+			     .classes = t->written.data + t->done[TABLE_CLASSES],
+			     .n_classes = (uint32_t)t->written.n - t->done[TABLE_CLASSES],
+			     .symbols = t->symbols.data + t->done[TABLE_SYMBOLS],
+			     .n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
+		     });
+	vec_fini(&late);
+}
+
+static void table_counts(const struct segment_tables *t, table_sizes now)
+{
+	now[TABLE_STRINGS] = t->strings.n;
+	now[TABLE_IMAGES] = (uint32_t)t->images.n;
+	now[TABLE_CLASSES] = (uint32_t)t->written.n;
+	now[TABLE_NODES] = t->tree.n;
+	now[TABLE_SYMBOLS] = (uint32_t)t->symbols.n;
+}
+
+/* Packs what was gathered into s->sections and fills the header. */
+static void encode_block(struct store *s, struct block_header *h)
+{
+	struct segment_tables *t = &s->tables;
+	table_sizes now;
+
+	encode_names(s, &s->sections[SECTION_NAMES]);
+	table_counts(t, now);
+	for (int i = 0; i < N_TABLES; i++) {
+		h->first_id[i] = t->done[i];
+		h->n_ids[i] = now[i] - t->done[i];
+	}
+	while (t->disk_ids.n < t->tree.n)
+		vec_push(&t->disk_ids, 0);
+	nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree, t->done[TABLE_NODES],
+		     t->disk_ids.data);
+	counts_encode(&s->encoder, &s->sections[SECTION_COUNTS],
+		      &(struct counts_frame){
+			      .n_classes = now[TABLE_CLASSES],
+			      .first_node = h->first_id[TABLE_NODES],
+			      .n_nodes = h->n_ids[TABLE_NODES],
+			      .n_rows = s->tally.n,
+		      },
+		      &s->tally, t->written.data, t->disk_ids.data);
+	h->n_rows = s->tally.n;
+}
+
+/* Appends header and sections to s->out. */
+static void append_block(struct store *s, struct block_header *h, const struct buf *sections)
+{
+	h->n_losses = h->kind == BLOCK_SAMPLES ? (uint32_t)s->losses.n : 0;
+	h->delivered_before = s->delivered;
+	for (int i = 0; i < N_SECTIONS; i++) {
+		h->section_size[i] = (uint32_t)sections[i].len;
+		if (sections[i].len)
+			h->section_hash[i] = XXH3_64bits(sections[i].data, sections[i].len);
+	}
+	block_header_write(&s->out, h, s->losses.data);
+	for (int i = 0; i < N_SECTIONS; i++)
+		buf_bytes(&s->out, sections[i].data, sections[i].len);
+}
+
+/* A block of one section, which holds these bytes. */
+static void append_told(struct store *s, enum block_kind kind, const struct buf *told)
+{
+	struct block_header h = { .kind = kind };
+	struct buf sections[N_SECTIONS] = { 0 };
+
+	pack_bytes(s->encoder.packer, &sections[SECTION_NAMES], told->data, told->len);
+	append_block(s, &h, sections);
+	buf_fini(&sections[SECTION_NAMES]);
+}
+
+static int open_segment(struct store *s, struct error *err)
+{
+	cleanup(free_at_exit) char *path =
+		xasprintf("%s/%04" PRIu32 SEGMENT_SUFFIX, s->dir, s->number);
+	/* After a failed first write the file may be there already, empty. */
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return error_errno(err, -errno, "cannot write %s", path);
+	s->fd = fd;
+	s->size_bytes = 0;
+	return 0;
+}
+
+static void close_segment(struct store *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	s->size_bytes = 0;
+}
+
+static int write_at(int fd, const uint8_t *bytes, size_t size, uint64_t at)
+{
+	while (size) {
+		ssize_t n = pwrite(fd, bytes, size, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOSPC;
+		bytes += n;
+		at += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Writes s->out behind the last whole block, or leaves the file as it was. */
+static int write_out(struct store *s, struct error *err)
+{
+	int r = write_at(s->fd, s->out.data, s->out.len, s->size_bytes);
+
+	if (!r) {
+		s->size_bytes += s->out.len;
+		return 0;
+	}
+	/* Should even this fail, a reader finds a torn block, which the next write replaces. */
+	if (ftruncate(s->fd, (off_t)s->size_bytes) < 0)
+		errno = 0;
+	return error_errno(err, r, "cannot write the session: %s/%04" PRIu32 SEGMENT_SUFFIX, s->dir,
+			   s->number);
+}
+
+/*
+ * Starts s->out. A segment begins with its header and a block that tells about
+ * the session; they are written together with the first block of samples.
+ */
+static int begin_out(struct store *s, struct error *err)
+{
+	int r = s->fd < 0 ? open_segment(s, err) : 0;
+
+	s->out.len = 0;
+	if (!r && !s->size_bytes) {
+		segment_header_write(&s->out, &(struct segment_header){ SEGMENT_VERSION, s->number,
+									s->delivered });
+		append_told(s, BLOCK_INFO, &s->info);
+	}
+	return r;
+}
+
+/* After a block was written: what it defined is on disk. */
+static void settle_tables(struct store *s)
+{
+	struct segment_tables *t = &s->tables;
+	size_t kept = 0;
+
+	vec_foreach (&t->unidentified, id)
+		if (!image_get(s->images, (image_id){ t->images.data[*id] })->build_id.len)
+			t->unidentified.data[kept++] = *id;
+	t->unidentified.n = kept;
+	for (uint32_t i = t->done[TABLE_IMAGES]; i < t->images.n; i++)
+		if (!image_get(s->images, (image_id){ t->images.data[i] })->build_id.len)
+			vec_push(&t->unidentified, i);
+	table_counts(t, t->done);
+}
+
+static void start_block(struct store *s)
+{
+	tally_clear(&s->tally);
+	s->samples = 0;
+	s->period = 0;
+	for (int i = 0; i < N_SECTIONS; i++)
+		s->sections[i].len = 0;
+}
+
+/* The block could not be written: its samples are lost, and the next block will say so. */
+static void lose_block(struct store *s)
+{
+	s->n_unwritten += s->samples;
+	for (uint32_t i = 0; i < s->tally.n; i++)
+		add_loss(s, LOSS_DISK_FULL, s->tables.written.data[s->tally.rows[i].class].counter,
+			 s->tally.rows[i].samples);
+	start_block(s);
+}
+
+static void next_segment(struct store *s)
+{
+	/* A segment that nothing was written to keeps its number. */
+	if (s->size_bytes)
+		s->number++;
+	close_segment(s);
+	tables_fini(&s->tables);
+	tables_init(&s->tables);
+}
+
+static bool has_news(const struct store *s)
+{
+	table_sizes now;
+
+	table_counts(&s->tables, now);
+	return s->samples || s->tally.n || s->losses.n ||
+	       memcmp(now, s->tables.done, sizeof(now)) != 0;
+}
+
+static int flush_block(struct store *s, struct error *err)
+{
+	struct block_header h = {
+		.kind = BLOCK_SAMPLES,
+		.first_ns = s->first_ns,
+		.last_ns = s->last_ns,
+		.samples = s->samples,
+		.period = s->period,
+	};
+	int r;
+
+	if (!has_news(s))
+		return 0;
+	if (!s->tally.n) /* losses alone: of the time where the samples ended */
+		h.first_ns = h.last_ns;
+	r = begin_out(s, err);
+	if (!r) {
+		fold_losses(s);
+		encode_block(s, &h);
+		append_block(s, &h, s->sections);
+		r = write_out(s, err);
+	}
+	if (r < 0) {
+		lose_block(s);
+	} else {
+		s->delivered += block_delivered(&h, s->losses.data);
+		s->losses.n = 0;
+		settle_tables(s);
+		start_block(s);
+	}
+	if (tables_full(s) || s->size_bytes >= s->limits.segment_bytes)
+		next_segment(s);
+	return r;
+}
+
+static void store_free(struct store *s)
+{
+	close_segment(s);
+	tables_fini(&s->tables);
+	tally_fini(&s->tally);
+	vec_fini(&s->losses);
+	block_encoder_fini(&s->encoder);
+	for (int i = 0; i < N_SECTIONS; i++)
+		buf_fini(&s->sections[i]);
+	buf_fini(&s->out);
+	buf_fini(&s->info);
+	free(s->dir);
+	free(s);
+}
+
+/*
+ * A few blocks of the file system, held so that on a full disk there is room
+ * for the last word: what was lost, and the end. Without it a session would not say so.
+ */
+static char *reserve_path(const struct store *s)
+{
+	return xasprintf("%s/reserve", s->dir);
+}
+
+static void hold_reserve(const struct store *s)
+{
+	static const char zeros[RESERVE_BYTES];
+	cleanup(free_at_exit) char *path = reserve_path(s);
+	cleanup(close_at_exit) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd >= 0 && file_write_all(fd, zeros, sizeof(zeros)) < 0)
+		unlink(path);
+}
+
+static void give_up_reserve(const struct store *s)
+{
+	cleanup(free_at_exit) char *path = reserve_path(s);
+
+	unlink(path);
+}
+
+static int native_open(const char *dir, const struct session_info *info,
+		       const struct image_table *images, const struct strings *strings,
+		       struct store **out, struct error *err)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+	int r;
+
+	s->images = images;
+	s->strings = strings;
+	s->limits = NATIVE_LIMITS_DEFAULT;
+	s->dir = xasprintf("%s/" SEGMENTS_DIR, dir);
+	s->fd = -1;
+	s->last_ns = info->start_ns;
+	info_encode(&s->info, info);
+	tables_init(&s->tables);
+	block_encoder_init(&s->encoder);
+	/* What ran is nobody else's business: as perf.data, a session is its owner's alone. */
+	r = access(s->dir, F_OK) ? file_mkdirs(s->dir, 0700, err)
+				 : error_set(err, -EEXIST, "%s is there already", s->dir);
+	if (!r)
+		r = begin_out(s, err);
+	if (!r)
+		r = write_out(s, err);
+	if (r < 0) {
+		store_free(s);
+		return error_wrap(err, r, "cannot create session '%s'", dir);
+	}
+	hold_reserve(s);
+	*out = s;
+	return 0;
+}
+
+/* Blocks end with the seconds of the clock, so that a time range is a choice of blocks. */
+static bool is_next_second(const struct store *s, uint64_t time_ns)
+{
+	return s->tally.n && time_ns / NS_PER_SECOND > s->first_ns / NS_PER_SECOND;
+}
+
+/* A sample that comes late, from a second that is written already, counts for this one. */
+static void stretch_time(struct store *s, uint64_t time_ns)
+{
+	uint64_t second;
+
+	if (!s->tally.n) {
+		s->first_ns = s->last_ns = time_ns;
+		return;
+	}
+	second = s->first_ns / NS_PER_SECOND * NS_PER_SECOND;
+	s->first_ns = MIN(s->first_ns, MAX(time_ns, second));
+	s->last_ns = MAX(s->last_ns, time_ns);
+}
+
+/* The node of a chain, whose frames are innermost first. */
+static uint32_t find_node(struct store *s, const struct code_addr *frames, uint32_t n)
+{
+	struct tree_place place = { 0 };
+	struct tree_step steps[STEPS_AT_ONCE];
+
+	while (n) {
+		uint32_t n_now = MIN(n, STEPS_AT_ONCE);
+
+		for (uint32_t i = 0; i < n_now; i++) {
+			const struct code_addr *frame = &frames[n - 1 - i];
+
+			steps[i].image = map_image(s, frame->image);
+			steps[i].offset = frame->offset;
+		}
+		tree_descend(&s->tables.tree, &place, steps, n_now);
+		n -= n_now;
+	}
+	return place.node;
+}
+
+static int native_add(struct store *s, const struct sample *sample, struct error *err)
+{
+	uint32_t class, node;
+	int r = 0;
+
+	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX || tables_full(s))
+		r = flush_block(s, err);
+	stretch_time(s, sample->time_ns);
+	class = map_class(s, &sample->class);
+	node = find_node(s, sample->frames, MIN(sample->n_frames, FRAMES_MAX));
+	tally_add(&s->tally, class, node, sample->samples, sample->period);
+	s->samples += sample->samples;
+	s->period += sample->period;
+	return r;
+}
+
+static void native_lose(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	if (n)
+		add_loss(s, reason, counter, n);
+}
+
+static void native_name_code(struct store *s, const struct code_symbol *symbol)
+{
+	struct symbol_entry entry = { .offset = symbol->offset, .size = symbol->size };
+
+	if (tables_full(s))
+		flush_block(s, NULL); /* should it fail, the block's samples are counted as lost */
+	entry.image = map_image(s, symbol->image);
+	entry.name = strings_add(&s->tables.strings, symbol->name).n;
+	vec_push(&s->tables.symbols, entry);
+}
+
+static int native_flush(struct store *s, uint64_t until_ns, struct error *err)
+{
+	/* The second that until_ns lies in is not over: its block can wait for the rest. */
+	if (s->tally.n && !is_next_second(s, until_ns))
+		return 0;
+	return flush_block(s, err);
+}
+
+static int write_end(struct store *s, const struct session_end *end, struct error *err)
+{
+	struct buf told = { 0 };
+	int r = begin_out(s, err);
+
+	if (r < 0)
+		return r;
+	end_encode(&told, end);
+	append_told(s, BLOCK_END, &told);
+	buf_fini(&told);
+	return write_out(s, err);
+}
+
+static int native_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
+			struct error *err)
+{
+	int r = flush_block(s, err), r_end = 0;
+
+	give_up_reserve(s);
+	if (r < 0) {
+		/* What the lost block defined may be larger than the room: the losses go alone. */
+		next_segment(s);
+		flush_block(s, NULL);
+	}
+	if (end)
+		r_end = write_end(s, end, r < 0 ? NULL : err);
+	*n_unwritten = s->n_unwritten;
+	store_free(s);
+	return r < 0 ? r : r_end;
+}
+
+const struct store_ops native_store = {
+	.name = "native",
+	.help = "assay's own segments",
+	.open = native_open,
+	.add = native_add,
+	.lose = native_lose,
+	.name_code = native_name_code,
+	.flush = native_flush,
+	.close = native_close,
+};
+
+uint64_t native_store_memory(const struct store *s)
+{
+	uint64_t n = tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
+		     s->info.cap + block_encoder_memory(&s->encoder);
+
+	for (int i = 0; i < N_SECTIONS; i++)
+		n += s->sections[i].cap;
+	return n;
+}
+
+void native_store_set_limits(struct store *s, const struct native_limits *limits)
+{
+	s->limits = *limits;
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/error.h"
+
+#define WARNINGS_MAX 50
+
+/* Where the rows of a block are, and what they may refer to. */
+struct block_place {
+	uint64_t file_off;
+	uint32_t size;
+	uint64_t hash, samples;
+	struct counts_frame frame;
+};
+
+struct segment_file {
+	struct segment seg; /* first: a segment is also its file */
+	char *name;
+	struct arena *arena;
+	uint32_t cap[N_TABLES], blocks_cap;
+	struct block_place *places; /* one a block */
+	int dir_fd;
+	const uint8_t *bytes;
+	uint64_t n_holes; /* ids whose definition was damaged */
+};
+
+static struct segment_file *file_of(const struct segment *seg)
+{
+	return (struct segment_file *)seg;
+}
+
+void segment_warn(struct segment_context *c, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	if (c->n_warnings++ > WARNINGS_MAX)
+		return;
+	if (c->n_warnings > WARNINGS_MAX) {
+		vec_push(&c->warnings_to->warnings, xstrdup("there is more damage than is listed"));
+		return;
+	}
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		abort();
+	va_end(args);
+	vec_push(&c->warnings_to->warnings, text);
+}
+
+/* Makes the table n entries long; the new ones are copies of `hole`. */
+#define EXTEND(f, table, array, count, want, hole)                                 \
+	do {                                                                       \
+		if ((want) > (f)->cap[table]) {                                    \
+			(f)->cap[table] = MAX((want), (f)->cap[table] * 2);        \
+			(f)->seg.array = xrealloc((f)->seg.array, (f)->cap[table], \
+						  sizeof(*(f)->seg.array));        \
+		}                                                                  \
+		while ((f)->seg.count < (want))                                    \
+			(f)->seg.array[(f)->seg.count++] = (hole);                 \
+	} while (0)
+
+static void extend_tables(struct segment_file *f, const uint32_t n[N_TABLES])
+{
+	const struct image image = { .kind = IMAGE_UNKNOWN, .path = "[unknown]" };
+	const struct profile_class class = { .pid = -1, .tid = -1 };
+	const struct tree_node node = { 0 }; /* a child of the root, in the unknown image */
+	const struct code_symbol symbol = { .name = "[unknown]" };
+
+	EXTEND(f, TABLE_STRINGS, strings, n_strings, n[TABLE_STRINGS], "[unknown]");
+	EXTEND(f, TABLE_IMAGES, images, n_images, n[TABLE_IMAGES], image);
+	EXTEND(f, TABLE_CLASSES, classes, n_classes, n[TABLE_CLASSES], class);
+	EXTEND(f, TABLE_NODES, nodes, n_nodes, n[TABLE_NODES], node);
+	EXTEND(f, TABLE_SYMBOLS, symbols, n_symbols, n[TABLE_SYMBOLS], symbol);
+}
+
+static void table_sizes(const struct segment *seg, uint32_t n[N_TABLES])
+{
+	n[TABLE_STRINGS] = seg->n_strings;
+	n[TABLE_IMAGES] = seg->n_images;
+	n[TABLE_CLASSES] = seg->n_classes;
+	n[TABLE_NODES] = seg->n_nodes;
+	n[TABLE_SYMBOLS] = seg->n_symbols;
+}
+
+static struct segment_file *segment_new(const char *name)
+{
+	static const uint32_t implied[N_TABLES] = { 1, 1, 0, 1, 0 };
+	struct segment_file *f = xcalloc(1, sizeof(*f));
+
+	f->arena = arena_new();
+	f->name = xstrdup(name);
+	f->seg.name = f->name;
+	extend_tables(f, implied);
+	f->seg.strings[0] = "";
+	return f;
+}
+
+void segment_free(struct segment *seg)
+{
+	struct segment_file *f = file_of(seg);
+
+	if (!f)
+		return;
+	free(f->seg.strings);
+	free(f->seg.images);
+	free(f->seg.classes);
+	free(f->seg.nodes);
+	free(f->seg.symbols);
+	free(f->seg.blocks);
+	free(f->places);
+	free(f->name);
+	arena_free(f->arena);
+	free(f);
+}
+
+static struct block_place *push_block(struct segment_file *f, const struct block *block,
+				      const struct loss_row *losses)
+{
+	size_t size = block->n_losses * sizeof(*losses);
+	struct loss_row *copy = arena_alloc(f->arena, size + 1);
+	struct block *b;
+
+	if (f->seg.n_blocks == f->blocks_cap) {
+		f->blocks_cap = f->blocks_cap ? f->blocks_cap * 2 : 16;
+		f->seg.blocks = xrealloc(f->seg.blocks, f->blocks_cap, sizeof(*f->seg.blocks));
+		f->places = xrealloc(f->places, f->blocks_cap, sizeof(*f->places));
+	}
+	if (size)
+		memcpy(copy, losses, size);
+	b = &f->seg.blocks[f->seg.n_blocks];
+	*b = *block;
+	b->losses = copy;
+	f->places[f->seg.n_blocks] = (struct block_place){ 0 };
+	return &f->places[f->seg.n_blocks++];
+}
+
+/*
+ * What the blocks between the last one read and this one held is gone, and known
+ * to be: it becomes a block of nothing but a loss.
+ */
+static void note_gap(struct segment_context *c, struct segment_file *f, uint64_t delivered_before,
+		     uint64_t time_ns)
+{
+	uint64_t gap = c->has_delivered ? delivered_before - c->delivered : 0;
+	uint64_t at_ns = time_ns ? time_ns : c->last_ns; /* headers of segments tell no time */
+	struct loss_row loss = { LOSS_DAMAGED, UINT32_MAX, gap };
+	struct block block = { .first_ns = at_ns, .last_ns = at_ns, .n_losses = 1 };
+
+	if (c->has_delivered && delivered_before > c->delivered) {
+		push_block(f, &block, &loss);
+		segment_warn(c,
+			     "%s: %" PRIu64 " samples before %.3f s were in a part that is "
+			     "damaged or missing",
+			     f->name, gap, (double)at_ns / 1e9);
+	}
+	c->delivered = delivered_before;
+	c->has_delivered = true;
+}
+
+static bool section_is_whole(const struct block_header *h, const uint8_t *bytes,
+			     enum section section, const uint8_t **at)
+{
+	uint64_t off = h->header_size;
+
+	for (int i = 0; i < (int)section; i++)
+		off += h->section_size[i];
+	*at = bytes + off;
+	return XXH3_64bits(*at, h->section_size[section]) == h->section_hash[section] ||
+	       !h->section_size[section];
+}
+
+/* What an INFO or END block tells, in *text: the caller's to free. */
+static int read_told(struct segment_context *c, const struct block_header *h, const uint8_t *bytes,
+		     uint8_t **text, size_t *n)
+{
+	const uint8_t *at;
+	struct reader r;
+
+	if (!section_is_whole(h, bytes, SECTION_NAMES, &at))
+		return -EBADMSG;
+	r = reader_over(at, h->section_size[SECTION_NAMES]);
+	return unpack_bytes(c->unpacker, &r, BLOCK_NAMES_MAX, text, n);
+}
+
+/* Every segment tells the same: the first that can be read counts. */
+static void parse_info(struct segment_context *c, struct segment_file *f,
+		       const struct block_header *h, const uint8_t *bytes)
+{
+	uint8_t *text = NULL;
+	size_t n;
+	bool is_good = read_told(c, h, bytes, &text, &n) == 0;
+
+	if (is_good && !c->has_info) {
+		is_good = info_decode(text, n, &c->info) == 0;
+		c->has_info = is_good;
+		if (is_good)
+			c->info_text = take_ptr(text);
+	}
+	free(text);
+	if (!is_good)
+		segment_warn(c, "%s: the description of the session is damaged", f->name);
+}
+
+static void parse_end(struct segment_context *c, struct segment_file *f,
+		      const struct block_header *h, const uint8_t *bytes)
+{
+	uint8_t *text = NULL;
+	size_t n;
+
+	c->has_end = read_told(c, h, bytes, &text, &n) == 0 && end_decode(text, n, &c->end) == 0;
+	free(text);
+	if (!c->has_end)
+		segment_warn(c, "%s: the end of the session is damaged", f->name);
+}
+
+static uint64_t sum_ids(const uint32_t n[N_TABLES])
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < N_TABLES; i++)
+		sum += n[i];
+	return sum;
+}
+
+static void parse_names(struct segment_context *c, struct segment_file *f,
+			const struct block_header *h, const uint8_t *bytes)
+{
+	const uint8_t *at;
+
+	if (!h->section_size[SECTION_NAMES])
+		return;
+	if (section_is_whole(h, bytes, SECTION_NAMES, &at) &&
+	    names_decode(c->unpacker, at, h->section_size[SECTION_NAMES], h, f->arena, &f->seg) ==
+		    0)
+		return;
+	segment_warn(c,
+		     "%s: block at %.3f s: names are damaged: %u images and %u classes are "
+		     "[unknown]",
+		     f->name, (double)h->first_ns / 1e9, h->n_ids[TABLE_IMAGES],
+		     h->n_ids[TABLE_CLASSES]);
+}
+
+static void parse_nodes(struct segment_context *c, struct segment_file *f,
+			const struct block_header *h, const uint8_t *bytes)
+{
+	uint32_t first = h->first_id[TABLE_NODES], n = h->n_ids[TABLE_NODES];
+	const uint8_t *at;
+
+	if (!n)
+		return;
+	if (section_is_whole(h, bytes, SECTION_NODES, &at) &&
+	    nodes_decode(c->unpacker, at, h->section_size[SECTION_NODES], first, n, f->seg.n_images,
+			 f->seg.nodes + first) == 0)
+		return;
+	for (uint32_t i = first; i < first + n; i++)
+		f->seg.nodes[i] = (struct tree_node){ 0 };
+	segment_warn(c,
+		     "%s: block at %.3f s: %u call tree nodes are damaged; samples of theirs "
+		     "are shown under [unknown]",
+		     f->name, (double)h->first_ns / 1e9, n);
+}
+
+static void parse_samples(struct segment_context *c, struct segment_file *f,
+			  const struct block_header *h, const struct loss_row *losses,
+			  const uint8_t *bytes, uint64_t file_off)
+{
+	struct loss_row rows[BLOCK_LOSSES_MAX + 1];
+	struct block block = { h->first_ns, h->last_ns, h->samples,    h->n_rows,
+			       h->n_losses, file_off,   block_size(h), NULL };
+	uint32_t want[N_TABLES];
+	struct block_place *place;
+	const uint8_t *counts;
+	bool is_whole;
+
+	for (int i = 0; i < N_TABLES; i++)
+		want[i] = h->first_id[i] + h->n_ids[i];
+	extend_tables(f, want);
+	parse_names(c, f, h, bytes);
+	parse_nodes(c, f, h, bytes);
+	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
+	memcpy(rows, losses, h->n_losses * sizeof(*rows));
+	if (!is_whole) {
+		rows[block.n_losses++] =
+			(struct loss_row){ LOSS_DAMAGED, UINT32_MAX, block.samples };
+		block.samples = 0;
+		block.n_rows = 0;
+		segment_warn(c,
+			     "%s: block at %.3f s: the counts of %" PRIu64 " samples are "
+			     "damaged",
+			     f->name, (double)h->first_ns / 1e9, h->samples);
+	}
+	place = push_block(f, &block, rows);
+	*place = (struct block_place){
+		.file_off = file_off + (uint64_t)(counts - bytes),
+		.size = h->section_size[SECTION_COUNTS],
+		.hash = h->section_hash[SECTION_COUNTS],
+		.samples = block.samples,
+		.frame = { want[TABLE_CLASSES], h->first_id[TABLE_NODES], h->n_ids[TABLE_NODES],
+			   block.n_rows },
+	};
+}
+
+/* A block may not define again what is defined; ids that it leaves out are holes. */
+static bool ids_fit(struct segment_file *f, const struct block_header *h)
+{
+	uint32_t have[N_TABLES];
+
+	if (h->kind != BLOCK_SAMPLES)
+		return true;
+	table_sizes(&f->seg, have);
+	for (int i = 0; i < N_TABLES; i++)
+		if (h->first_id[i] < have[i])
+			return false;
+	f->n_holes += sum_ids(h->first_id) - sum_ids(have);
+	return true;
+}
+
+/* The next byte from `at` on where a block starts that fits the file, or size. */
+static size_t find_block(const uint8_t *bytes, size_t size, size_t at)
+{
+	struct loss_row losses[BLOCK_LOSSES_MAX];
+	struct block_header h;
+
+	while (at < size) {
+		const uint8_t *found = memmem(bytes + at, size - at, BLOCK_MAGIC, 4);
+
+		if (!found)
+			break;
+		at = (size_t)(found - bytes);
+		if (block_header_parse(found, size - at, &h, losses) == 0 &&
+		    block_size(&h) <= size - at)
+			return at;
+		at++;
+	}
+	return size;
+}
+
+static void warn_of_damage(struct segment_context *c, struct segment_file *f, size_t at,
+			   size_t next, size_t size)
+{
+	if (next < size || !c->is_last || c->has_end)
+		segment_warn(c, "%s: %zu bytes at offset %zu are damaged", f->name, next - at, at);
+	else
+		segment_warn(c,
+			     "%s: the last %zu bytes are no whole block: the recorder was "
+			     "killed, or is writing them now; they are left out",
+			     f->name, size - at);
+}
+
+static void parse_block(struct segment_context *c, struct segment_file *f,
+			const struct block_header *h, const struct loss_row *losses,
+			const uint8_t *bytes, uint64_t file_off)
+{
+	note_gap(c, f, h->delivered_before, h->first_ns);
+	switch (h->kind) {
+	case BLOCK_INFO:
+		parse_info(c, f, h, bytes);
+		break;
+	case BLOCK_END:
+		parse_end(c, f, h, bytes);
+		break;
+	case BLOCK_SAMPLES:
+	case N_BLOCK_KINDS:
+		parse_samples(c, f, h, losses, bytes, file_off);
+		break;
+	}
+	c->delivered += block_delivered(h, losses);
+	c->last_ns = MAX(c->last_ns, h->last_ns);
+}
+
+/* Returns the number of blocks that were read. */
+static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
+			     const uint8_t *bytes, size_t size, size_t at)
+{
+	struct loss_row losses[BLOCK_LOSSES_MAX];
+	struct block_header h;
+	uint32_t n = 0;
+
+	while (at < size) {
+		if (block_header_parse(bytes + at, size - at, &h, losses) < 0 ||
+		    block_size(&h) > size - at || !ids_fit(f, &h)) {
+			size_t next = find_block(bytes, size, at + 1);
+
+			warn_of_damage(c, f, at, next, size);
+			at = next;
+			continue;
+		}
+		parse_block(c, f, &h, losses, bytes + at, at);
+		at += block_size(&h);
+		n++;
+	}
+	return n;
+}
+
+struct segment *segment_parse(struct segment_context *c, int dir_fd, const char *name,
+			      const uint8_t *bytes, size_t size)
+{
+	struct segment_file *f = segment_new(name);
+	struct segment_header h;
+	size_t at = SEGMENT_HEADER_SIZE;
+
+	f->dir_fd = dir_fd;
+	f->bytes = bytes;
+	if (segment_header_parse(bytes, size, &h) == 0) {
+		note_gap(c, f, h.delivered_before, 0);
+	} else {
+		at = find_block(bytes, size, 0);
+		if (at < size)
+			segment_warn(c, "%s: the file's header is damaged", name);
+	}
+	if (!parse_blocks(c, f, bytes, size, at)) {
+		segment_free(&f->seg);
+		return NULL;
+	}
+	if (f->n_holes)
+		segment_warn(c,
+			     "%s: %" PRIu64 " names and call tree nodes were in damaged blocks; "
+			     "they are shown as [unknown]",
+			     name, f->n_holes);
+	return &f->seg;
+}
+
+void segment_limit_counters(struct segment *seg, uint32_t n_counters)
+{
+	for (uint32_t i = 0; i < seg->n_classes; i++)
+		if (seg->classes[i].counter >= n_counters)
+			seg->classes[i].counter = 0;
+	for (uint32_t i = 0; i < seg->n_blocks; i++) {
+		/* The rows are ours; only the interface's view of them is const. */
+		struct loss_row *rows = (struct loss_row *)seg->blocks[i].losses;
+
+		for (uint32_t k = 0; k < seg->blocks[i].n_losses; k++)
+			if (rows[k].counter >= n_counters)
+				rows[k].counter = UINT32_MAX;
+	}
+}
+
+uint32_t segment_max_counter(const struct segment *seg)
+{
+	uint32_t max = 0;
+
+	for (uint32_t i = 0; i < seg->n_classes; i++)
+		max = MAX(max, seg->classes[i].counter);
+	return max;
+}
+
+/* The stored bytes of a block's counts, in *out: the caller's to free. */
+static int read_counts(const struct segment_file *f, const struct block_place *place, uint8_t **out,
+		       struct error *err)
+{
+	cleanup(free_at_exit) uint8_t *bytes = xmalloc(place->size + 1);
+
+	if (f->dir_fd < 0) {
+		memcpy(bytes, f->bytes + place->file_off, place->size);
+	} else {
+		cleanup(close_at_exit) int fd = openat(f->dir_fd, f->name, O_RDONLY | O_CLOEXEC);
+		ssize_t n;
+
+		if (fd < 0)
+			return error_errno(err, -errno, "%s", f->name);
+		n = pread(fd, bytes, place->size, (off_t)place->file_off);
+		if (n < 0)
+			return error_errno(err, -errno, "%s", f->name);
+		if ((size_t)n < place->size)
+			return error_set(err, -EBADMSG, "%s: cut short since it was opened",
+					 f->name);
+	}
+	*out = take_ptr(bytes);
+	return 0;
+}
+
+static bool sums_agree(const struct count_rows *rows, size_t first, uint64_t samples)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = first; i < rows->n; i++)
+		sum += rows->data[i].samples;
+	return sum == samples;
+}
+
+int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
+		      struct error *err)
+{
+	const struct segment_file *f = file_of(segment);
+	const struct block_place *place = &f->places[block];
+	cleanup(free_at_exit) uint8_t *bytes = NULL;
+	struct unpacker *u;
+	size_t n_before = rows->n;
+	int r;
+
+	if (!place->frame.n_rows)
+		return 0;
+	r = read_counts(f, place, &bytes, err);
+	if (r < 0)
+		return r;
+	u = unpacker_new();
+	if (XXH3_64bits(bytes, place->size) != place->hash)
+		r = -EBADMSG;
+	else
+		r = counts_decode(u, bytes, place->size, &place->frame, rows);
+	unpacker_free(u);
+	if (!r && !sums_agree(rows, n_before, place->samples))
+		r = -EBADMSG;
+	if (r < 0) {
+		rows->n = n_before;
+		return error_set(err, r, "%s: the counts of the block at %.3f s are damaged",
+				 f->name, (double)segment->blocks[block].first_ns / 1e9);
+	}
+	return 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "store/segment.h"
+
+struct session_file {
+	struct session session; /* first: a session is also this */
+	int dir_fd;             /* of the segments */
+	uint8_t *info_text;
+	struct counter_info *counters;
+	VEC(char *) made_names; /* of counters whose description was lost */
+};
+
+struct name {
+	uint32_t number;
+	char *text;
+};
+
+struct names {
+	struct name *data;
+	size_t n, cap;
+};
+
+static void names_fini(struct names *names)
+{
+	vec_foreach (names, name)
+		free(name->text);
+	vec_fini(names);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* "0003.segment" is 3. */
+static bool segment_number(const char *name, uint32_t *out)
+{
+	char *end;
+	unsigned long n;
+
+	if (name[0] < '0' || name[0] > '9')
+		return false;
+	errno = 0;
+	n = strtoul(name, &end, 10);
+	if (errno || n > UINT32_MAX || strcmp(end, SEGMENT_SUFFIX))
+		return false;
+	*out = (uint32_t)n;
+	return true;
+}
+
+static int list_segments(int dir_fd, struct names *out)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int r = -errno;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	while ((entry = readdir(dir))) {
+		struct name name;
+
+		if (segment_number(entry->d_name, &name.number)) {
+			name.text = xstrdup(entry->d_name);
+			vec_push(out, name);
+		}
+	}
+	closedir(dir);
+	if (out->n)
+		qsort(out->data, out->n, sizeof(*out->data), by_number);
+	return 0;
+}
+
+/* A file is no session: say what it is, if that is known. */
+static int refuse_file(const char *path, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char magic[8] = "";
+
+	if (fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
+	    (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8)))
+		return error_set(err, -ENOTSUP,
+				 "'%s' is a perf.data file; reading these is not built yet", path);
+	return error_set(err, -ENOTDIR, "'%s' is a file, not a session directory", path);
+}
+
+/* Sessions are made for their owner alone: say who that is. */
+static int refuse_access(const char *path, struct error *err)
+{
+	const struct passwd *owner;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_set(err, -EACCES, "cannot read session '%s': permission denied", path);
+	owner = getpwuid(st.st_uid);
+	return error_set(err, -EACCES,
+			 "cannot read session '%s': permission denied; it is %s's (uid %u) alone",
+			 path, owner ? owner->pw_name : "another user", (unsigned int)st.st_uid);
+}
+
+static int refuse(const char *path, int code, struct error *err)
+{
+	if (code == -ENOENT)
+		return error_set(err, code, "no session '%s'; 'assay record -o %s' would make one",
+				 path, path);
+	if (code == -EACCES)
+		return refuse_access(path, err);
+	return error_errno(err, code, "cannot read session '%s'", path);
+}
+
+/* The directory of the segments: samples/current below the path, or the path itself. */
+static int open_dir(const char *path, struct names *names, struct error *err)
+{
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", path);
+	cleanup(close_at_exit) int fd = -1;
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		return refuse(path, -errno, err);
+	if (!S_ISDIR(st.st_mode))
+		return refuse_file(path, err);
+	fd = open(current, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return refuse(path, -errno, err);
+	r = list_segments(fd, names);
+	if (r < 0)
+		return refuse(path, r, err);
+	if (!names->n)
+		return error_set(err, -EINVAL, "'%s' is not an assay session: no segments in it",
+				 path);
+	r = fd;
+	fd = -1; /* the caller's now */
+	return r;
+}
+
+/* All of the file as it is now; the writer may be adding to it. */
+static int read_segment(int dir_fd, const char *name, uint8_t **out, size_t *size)
+{
+	cleanup(close_at_exit) int fd =
+		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	cleanup(free_at_exit) uint8_t *bytes = NULL;
+	struct stat st;
+	size_t got = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size > SEGMENT_FILE_SIZE_MAX)
+		return -EFBIG;
+	bytes = xmalloc((size_t)st.st_size + 1);
+	while (got < (size_t)st.st_size) {
+		ssize_t n = read(fd, bytes + got, (size_t)st.st_size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	*out = take_ptr(bytes);
+	*size = got;
+	return 0;
+}
+
+static int check_version(const char *path, const char *name, const uint8_t *bytes, size_t size,
+			 struct error *err)
+{
+	struct segment_header h;
+
+	if (segment_header_parse(bytes, size, &h) < 0 || h.version <= SEGMENT_VERSION)
+		return 0;
+	return error_set(err, -EPROTONOSUPPORT,
+			 "session '%s': %s was written by a newer assay (format %" PRIu32
+			 "; this one reads up to %d)",
+			 path, name, h.version, SEGMENT_VERSION);
+}
+
+/* 0, also when the segment can't be read: the others may do. */
+static int add_segment(struct session_file *f, struct segment_context *c, const char *name,
+		       struct error *err)
+{
+	struct session *s = &f->session;
+	cleanup(free_at_exit) uint8_t *bytes = NULL;
+	struct segment *seg;
+	size_t size = 0;
+	int r = read_segment(f->dir_fd, name, &bytes, &size);
+
+	if (r < 0) {
+		segment_warn(c, "%s: cannot be read: %s", name, strerror(-r));
+		return 0;
+	}
+	r = check_version(s->path, name, bytes, size, err);
+	if (r < 0)
+		return r;
+	s->size_bytes += size;
+	seg = segment_parse(c, f->dir_fd, name, bytes, size);
+	if (!seg) {
+		/* The writer may have made the last one just now. */
+		if (size || !c->is_last || !s->n_segments)
+			segment_warn(c, size ? "%s: no whole block in it" : "%s: empty", name);
+		return 0;
+	}
+	s->segments = xrealloc(s->segments, s->n_segments + 1, sizeof(*s->segments));
+	s->segments[s->n_segments++] = seg;
+	return 0;
+}
+
+/* Without a description, counters are known by the classes that refer to them. */
+static void make_info(struct session_file *f)
+{
+	struct session_info *info = &f->session.info;
+	uint32_t n = 1;
+
+	for (uint32_t i = 0; i < f->session.n_segments; i++)
+		n = MAX(n, segment_max_counter(f->session.segments[i]) + 1);
+	*info = (struct session_info){
+		.version = "",
+		.command = "",
+		.target = "",
+		.hostname = "",
+		.os_release = "",
+		.arch = "",
+		.cpu_model = "",
+		.collector = "",
+		.stacks = "",
+		.note = "the description of the session is damaged",
+	};
+	info->counters = xcalloc(n, sizeof(*info->counters));
+	info->n_counters = n;
+	for (uint32_t i = 0; i < n; i++) {
+		char *name = xasprintf("[counter %u]", i);
+
+		vec_push(&f->made_names, name);
+		info->counters[i] =
+			(struct counter_info){ .name = name, .spec = name, .unit = "events" };
+	}
+}
+
+/* What all segments together told. */
+static void settle(struct session_file *f, struct segment_context *c)
+{
+	struct session *s = &f->session;
+
+	f->info_text = c->info_text;
+	s->info = c->info;
+	if (!c->has_info || !c->info.n_counters) {
+		free(c->info.counters);
+		make_info(f);
+	}
+	f->counters = s->info.counters;
+	s->has_end = c->has_end;
+	s->end = c->end;
+	if (!c->has_end)
+		s->end.exit_status = -1;
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		segment_limit_counters(s->segments[i], s->info.n_counters);
+}
+
+static int read_all(struct session_file *f, const struct names *names, struct error *err)
+{
+	struct segment_context c = { .warnings_to = &f->session };
+	int r = 0;
+
+	c.unpacker = unpacker_new();
+	/* A session that begins with its first segment has nothing before it. */
+	c.has_delivered = names->data[0].number == 0;
+	for (size_t i = 0; i < names->n && !r; i++) {
+		c.is_last = i + 1 == names->n;
+		r = add_segment(f, &c, names->data[i].text, err);
+	}
+	unpacker_free(c.unpacker);
+	settle(f, &c);
+	if (!r && !f->session.n_segments)
+		r = error_set(err, -EBADMSG, "session '%s' has nothing that can be read: %s",
+			      f->session.path,
+			      f->session.warnings.n ? f->session.warnings.data[0] : "");
+	return r;
+}
+
+int session_open(const char *path, struct session **out, struct error *err)
+{
+	struct names names = { 0 };
+	struct session_file *f;
+	int dir_fd = open_dir(path, &names, err), r;
+
+	if (dir_fd < 0) {
+		names_fini(&names);
+		return dir_fd;
+	}
+	f = xcalloc(1, sizeof(*f));
+	f->dir_fd = dir_fd;
+	f->session.path = xstrdup(path);
+	r = read_all(f, &names, err);
+	names_fini(&names);
+	if (r < 0) {
+		session_close(&f->session);
+		return r;
+	}
+	*out = &f->session;
+	return 0;
+}
+
+void session_close(struct session *s)
+{
+	struct session_file *f = (struct session_file *)s;
+
+	if (!f)
+		return;
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		segment_free(s->segments[i]);
+	free(s->segments);
+	vec_foreach (&s->warnings, text)
+		free(*text);
+	vec_fini(&s->warnings);
+	vec_foreach (&f->made_names, name)
+		free(*name);
+	vec_fini(&f->made_names);
+	free(f->counters);
+	free(f->info_text);
+	free(s->path);
+	close(f->dir_fd);
+	free(f);
+}

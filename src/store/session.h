@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reading a session. The fields are the interface; all of it is read-only and
+ * belongs to the session until session_close().
+ *
+ * A session holds segments, one file each. A segment is an id space of its
+ * own (strings, images, classes, nodes) and a list of blocks, each of at most
+ * one second. Nothing that is damaged ends the reading: it becomes a warning
+ * and a loss, and the rest is there. Reading while the recorder writes is fine.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "event/loss.h"
+#include "machine/image.h"
+#include "store/store.h"
+
+/* A node of the call tree. nodes[0] is the root and has no code; parents come before children. */
+struct tree_node {
+	uint32_t parent;
+	struct code_addr code; /* image: index into segment->images */
+};
+
+/* What one (class, node) got in one block. */
+struct count_row {
+	uint32_t class, node;
+	uint64_t samples, period;
+};
+
+struct loss_row {
+	enum loss_reason reason;
+	uint32_t counter; /* UINT32_MAX: all or not known */
+	uint64_t n;
+};
+
+/* One of size_bytes 0 stands for a damaged part: it has a loss, and no rows. */
+struct block {
+	uint64_t first_ns, last_ns; /* time of the first and last sample */
+	uint64_t samples;           /* sum over its rows */
+	uint32_t n_rows, n_losses;
+	uint64_t file_off, size_bytes; /* in the segment's file */
+	const struct loss_row *losses;
+};
+
+struct segment {
+	const char *name; /* of its file */
+	const char **strings;
+	struct image *images;          /* [0] is [unknown] */
+	struct profile_class *classes; /* comm and app are indexes into strings and images here */
+	struct tree_node *nodes;
+	struct code_symbol *symbols; /* an image's may stand in an earlier segment, too */
+	struct block *blocks;
+	uint32_t n_strings, n_images, n_classes, n_nodes, n_symbols, n_blocks;
+};
+
+struct session {
+	char *path;
+	struct session_info info;
+	struct session_end end;
+	bool has_end; /* false: the recorder was killed, or still runs */
+	struct segment **segments;
+	uint32_t n_segments;
+	VEC(char *) warnings; /* whole sentences: torn tail, damaged block … */
+	uint64_t size_bytes;  /* on disk */
+};
+
+/*
+ * Fails for a path that is not a session, is of a newer version or can't be
+ * read at all; the message says which and what to do. Damage is not a failure.
+ */
+int session_open(const char *path, struct session **out, struct error *err);
+void session_close(struct session *s); /* NULL is fine */
+DEFINE_AT_EXIT(session_close, struct session)
+
+/*
+ * Decodes the rows of one block: block->n_rows of them, appended to *rows.
+ * Every class and node index is in range. -EBADMSG when damaged, which
+ * session_open() has counted as a loss already.
+ */
+struct count_rows {
+	struct count_row *data;
+	size_t n, cap;
+};
+int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
+		      struct error *err);
