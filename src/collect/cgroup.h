@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Control groups as targets: perf_event_open(2), PERF_FLAG_PID_CGROUP. */
+#pragma once
+
+struct error;
+
+/*
+ * Opens the directory of a control group, which is what the kernel takes for it.
+ * `name` is a path below the mount point of the hierarchy that perf events
+ * belong to (cgroup v1's perf_event, else cgroup v2), or an absolute path.
+ * Returns a descriptor or a negative errno.
+ */
+int cgroup_open(const char *name, struct error *err);

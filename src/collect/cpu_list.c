@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "collect/rings.h"
+
+#define CPU_MAX 65535
+
+static bool parse_cpu(const char **at, unsigned long *out)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**at))
+		return false;
+	*out = strtoul(*at, &end, 10);
+	*at = end;
+	return *out <= CPU_MAX;
+}
+
+int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err)
+{
+	const char *at = text;
+
+	for (;;) {
+		unsigned long first, last;
+
+		if (!parse_cpu(&at, &first))
+			break;
+		last = first;
+		if (*at == '-' && (at++, !parse_cpu(&at, &last)))
+			break;
+		if (last < first)
+			break;
+		for (unsigned long cpu = first; cpu <= last; cpu++)
+			vec_push(out, (uint32_t)cpu);
+		if (!*at)
+			return 0;
+		if (*at++ != ',')
+			break;
+	}
+	return error_set(err, -EINVAL, "'%s' is not a list of CPUs such as 0-3,8", text);
+}
+
+int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err)
+{
+	cleanup(free_at_exit) char *path =
+		xasprintf("%s/devices/system/cpu/online", sys ? sys : "/sys");
+	char line[4096];
+
+	if (!file_read_line(path, line, sizeof(line)))
+		return error_errno(err, -errno, "cannot read which CPUs are online: %s", path);
+	return cpu_list_parse(line, out, err);
+}

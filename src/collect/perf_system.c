@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The real backend: system calls, one line each. */
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/rings.h"
+
+static int system_open(void *context, struct perf_event_attr *attr, int pid, int cpu, int group_fd,
+		       unsigned long flags)
+{
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
+
+	(void)context;
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int system_control(void *context, int fd, unsigned long request, void *arg)
+{
+	(void)context;
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+static void *system_map(void *context, int fd, size_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	(void)context;
+	return base == MAP_FAILED ? NULL : base;
+}
+
+static void system_unmap(void *context, void *base, size_t size)
+{
+	(void)context;
+	munmap(base, size);
+}
+
+static int system_read(void *context, int fd, uint64_t values[3])
+{
+	ssize_t n = read(fd, values, 3 * sizeof(*values));
+
+	(void)context;
+	return n == 3 * sizeof(*values) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static void system_close(void *context, int fd)
+{
+	(void)context;
+	close(fd);
+}
+
+const struct perf_backend perf_system = {
+	.open = system_open,
+	.control = system_control,
+	.map = system_map,
+	.unmap = system_unmap,
+	.read = system_read,
+	.close = system_close,
+};

@@ -1,0 +1,734 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/rings.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "perfdata/record.h"
+#include "perfdata/regs.h"
+
+/* Since Linux 6.0; older headers lack the name. */
+#define FORMAT_LOST (1U << 4)
+
+/*
+ * From taking its time to standing in the ring, a record needs the length of
+ * an interrupt handler; a hypervisor may stop the CPU in between. What comes
+ * later than this is still taken, and counted as out of order.
+ */
+#define SETTLE_NS 10000000ULL
+
+#define RING_MAX_BYTES    ((uint64_t)1 << 20)
+#define STACKS_RING_BYTES ((uint64_t)16 << 20) /* a quarter of a second at 4000 Hz */
+#define RING_MIN_BYTES    ((uint64_t)16 << 10)
+#define SIDE_BAND         UINT32_MAX
+
+struct ring {
+	struct perf_event_mmap_page *page;
+	uint8_t *data;
+	uint64_t mask; /* data size - 1 */
+	uint64_t head, tail;
+	uint64_t next_ns; /* time of the record at tail; UINT64_MAX: none up to the limit */
+	uint32_t cpu;
+	uint32_t next_size;
+	const void *next; /* the record at tail, whole */
+	uint8_t *wrapped; /* where a record that wraps around is put together */
+};
+
+struct counter_fd {
+	int fd;
+	uint32_t counter; /* or SIDE_BAND */
+	uint64_t lost;    /* at the last reading */
+};
+
+struct rings {
+	struct perf_backend backend;
+	const struct counters *counters;
+	struct record_format format;
+	struct record_scratch scratch;
+	struct intmap ids; /* sample id to counter */
+	struct ring *rings;
+	struct ring **heap; /* all rings, that with the oldest record first */
+	size_t n_rings, ring_bytes, page_bytes;
+	VEC(struct counter_fd) fds;
+	struct pollfd *polls; /* one a ring, and the caller's */
+	uint64_t *fixed_periods;
+	uint64_t merged_ns; /* time of the last event that was pushed */
+	uint64_t n_late, n_bad, n_lost_records;
+	bool has_lost_record, exact_losses;
+	char note[256];
+};
+
+/*
+ * What newer kernels have and older refuse with EINVAL, newest first. Each is
+ * taken off in turn until the kernel accepts.
+ */
+struct feature {
+	const char *name;
+	void (*remove)(struct perf_event_attr *attr);
+};
+
+static void without_lost(struct perf_event_attr *a)
+{
+	a->read_format &= ~(uint64_t)FORMAT_LOST;
+}
+static void without_build_id(struct perf_event_attr *a)
+{
+	a->build_id = 0;
+}
+static void without_bpf_event(struct perf_event_attr *a)
+{
+	a->bpf_event = 0;
+}
+static void without_ksymbol(struct perf_event_attr *a)
+{
+	a->ksymbol = 0;
+}
+static const struct feature features[] = {
+	{ "lost samples by counter (Linux 6.0)", without_lost },
+	{ "build ids in mappings (Linux 5.12)", without_build_id },
+	{ "BPF events (Linux 5.1)", without_bpf_event },
+	{ "kernel symbol events (Linux 5.1)", without_ksymbol },
+};
+
+const char *rings_note(const struct rings *r)
+{
+	return r->note;
+}
+
+bool rings_has_exact_losses(const struct rings *r)
+{
+	return r->exact_losses;
+}
+
+static uint32_t counter_of_id(const void *context, uint64_t id)
+{
+	const struct rings *r = context;
+	const uint32_t *at = intmap_find(&r->ids, id);
+
+	return at ? *at : 0;
+}
+
+static void set_common(const struct rings_config *c, struct perf_event_attr *a)
+{
+	a->size = sizeof(*a);
+	if (c->stack_bytes) {
+		a->sample_regs_user = UNWIND_PERF_REGS;
+		a->sample_stack_user = c->stack_bytes;
+	}
+	a->read_format = PERF_FORMAT_ID | FORMAT_LOST;
+	a->sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IP;
+	if (c->counters->n > 1)
+		a->sample_type |= PERF_SAMPLE_IDENTIFIER;
+	a->sample_id_all = 1;
+	a->disabled = 1;
+	a->inherit = c->inherit;
+	a->enable_on_exec = c->enable_on_exec;
+	a->use_clockid = 1;
+	a->clockid = CLOCK_MONOTONIC;
+}
+
+/*
+ * All events of one ring must have one layout, as a record does not say which
+ * event it is from before it is parsed; so the dummy asks for the same fields.
+ */
+static struct perf_event_attr side_band_attr(const struct rings_config *c, uint64_t sample_type)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = sample_type,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.ksymbol = 1,
+		.bpf_event = 1,
+		.watermark = 1,
+		.exclude_kernel = 1, /* a dummy counts nothing; unprivileged users may open it so */
+		.exclude_hv = 1,
+	};
+
+	a.build_id = !c->with_inodes;
+	set_common(c, &a);
+	return a;
+}
+
+static uint64_t common_sample_type(const struct rings_config *c)
+{
+	uint64_t type = 0;
+
+	for (size_t i = 0; i < c->counters->n; i++)
+		if (c->counters->data[i].attr.freq)
+			type |= PERF_SAMPLE_PERIOD;
+	if (c->with_callchain)
+		type |= PERF_SAMPLE_CALLCHAIN;
+	if (c->stack_bytes)
+		type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	return type;
+}
+
+static struct perf_event_attr counter_attr(const struct rings_config *c,
+					   const struct counter *counter, uint64_t sample_type)
+{
+	struct perf_event_attr a = counter->attr;
+
+	a.sample_type = sample_type;
+	a.watermark = 1;
+	a.exclude_callchain_kernel = a.exclude_kernel;
+	a.exclude_callchain_user = a.exclude_user || c->stack_bytes;
+	set_common(c, &a);
+	return a;
+}
+
+struct target {
+	int pid, cpu;
+	unsigned long flags;
+};
+
+/* Opens with all features, or with as many as this kernel has. */
+static int open_event(struct rings *r, struct perf_event_attr *a, const struct target *t,
+		      size_t *n_removed)
+{
+	int fd = r->backend.open(r->backend.context, a, t->pid, t->cpu, -1, t->flags);
+
+	while (fd == -EINVAL && *n_removed < ARRAY_SIZE(features)) {
+		features[(*n_removed)++].remove(a);
+		fd = r->backend.open(r->backend.context, a, t->pid, t->cpu, -1, t->flags);
+	}
+	return fd;
+}
+
+static void read_lost(struct rings *r, struct counter_fd *f, uint64_t *id, uint64_t *lost)
+{
+	uint64_t values[3] = { 0 };
+
+	if (r->backend.read(r->backend.context, f->fd, values) < 0)
+		return;
+	*id = values[1];
+	*lost = values[2];
+}
+
+static int map_ring(struct rings *r, struct ring *ring, int fd)
+{
+	void *base = r->backend.map(r->backend.context, fd, r->page_bytes + r->ring_bytes);
+
+	if (!base)
+		return -errno;
+	ring->page = base;
+	ring->data = (uint8_t *)base + r->page_bytes;
+	ring->mask = r->ring_bytes - 1;
+	ring->wrapped = xmalloc(UINT16_MAX + 1);
+	return 0;
+}
+
+static int explain_map_failure(const struct rings *r, int e, struct error *err)
+{
+	return error_set(err, e, "cannot map rings of %zu KiB on each of %zu CPUs: %s%s",
+			 r->ring_bytes >> 10, r->n_rings, strerror(-e),
+			 e == -EPERM ? " (locked memory is used up: see kernel.perf_event_mlock_kb "
+				       "and 'ulimit -l', or give a smaller --ring-size)"
+				     : "");
+}
+
+static void add_fd(struct rings *r, int fd, uint32_t counter, const struct perf_event_attr *a)
+{
+	struct counter_fd f = { .fd = fd, .counter = counter };
+	uint64_t id = 0;
+
+	r->exact_losses = a->read_format & FORMAT_LOST;
+	if (r->backend.control(r->backend.context, fd, PERF_EVENT_IOC_ID, &id) == 0 &&
+	    counter != SIDE_BAND)
+		*intmap_put(&r->ids, id, NULL) = counter;
+	vec_push(&r->fds, f);
+}
+
+struct opening {
+	const struct rings_config *config;
+	struct perf_event_attr side_band;
+	struct perf_event_attr *attrs; /* of the counters */
+	size_t n_removed;              /* features that this kernel lacks */
+	bool had_to_leave_kernel;
+	bool map_failed;
+};
+
+/*
+ * A counter of the kernel's side that this user may not see: the user's side
+ * is better than nothing, and is said.
+ */
+static int open_counter(struct rings *r, struct opening *o, size_t i, const struct target *t)
+{
+	struct perf_event_attr *a = &o->attrs[i];
+	int fd;
+
+	for (size_t n = 0; n < o->n_removed; n++)
+		features[n].remove(a);
+	fd = open_event(r, a, t, &o->n_removed);
+	if ((fd == -EACCES || fd == -EPERM) && !a->exclude_kernel && !a->exclude_user) {
+		struct perf_event_attr user_only = *a;
+
+		user_only.exclude_kernel = user_only.exclude_callchain_kernel = 1;
+		fd = open_event(r, &user_only, t, &o->n_removed);
+		if (fd >= 0) {
+			*a = user_only;
+			o->had_to_leave_kernel = true;
+		}
+	}
+	return fd;
+}
+
+static int redirect(struct rings *r, int fd, int ring_fd)
+{
+	return r->backend.control(r->backend.context, fd, PERF_EVENT_IOC_SET_OUTPUT,
+				  (void *)(intptr_t)ring_fd);
+}
+
+/* The PMU of a hybrid machine's event is that of some of its cores. */
+static bool is_on_cpu(const struct counter *counter, uint32_t cpu)
+{
+	struct cpu_list cpus = { 0 };
+	bool is_on = false;
+
+	if (!counter->cpus || cpu_list_parse(counter->cpus, &cpus, NULL) < 0)
+		return true;
+	vec_foreach (&cpus, c)
+		is_on |= *c == cpu;
+	vec_fini(&cpus);
+	return is_on;
+}
+
+/* All events of one thread (or of everything) on one CPU, into that CPU's ring. */
+static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
+		       const struct target *t, struct error *err)
+{
+	const struct rings_config *c = o->config;
+	int leader = open_event(r, &o->side_band, t, &o->n_removed), e;
+	struct pollfd *poll_slot = &r->polls[ring - r->rings];
+
+	/* A thread may end, and a CPU go offline, while we open. */
+	if (leader == -ESRCH || leader == -ENODEV)
+		return 0;
+	/* A dummy of one's own thread is open to all; so it is the thread that is not ours. */
+	if ((leader == -EACCES || leader == -EPERM) && c->n_tids)
+		return error_set(err, leader,
+				 "thread %d can't be profiled: it is another user's; run as its "
+				 "user, or as root",
+				 t->pid);
+	if (leader < 0 && !c->counters->n)
+		return error_errno(err, leader, "cannot follow the processes of CPU %u", ring->cpu);
+	if (leader < 0)
+		return counter_explain(c->sources, &c->counters->data[0], leader, err);
+	add_fd(r, leader, SIDE_BAND, &o->side_band);
+	if (!ring->page) {
+		e = map_ring(r, ring, leader);
+		o->map_failed = e < 0;
+		if (e < 0)
+			return explain_map_failure(r, e, err);
+		*poll_slot = (struct pollfd){ .fd = leader, .events = POLLIN };
+	} else {
+		e = redirect(r, leader, poll_slot->fd);
+		if (e < 0)
+			return error_errno(err, e, "cannot share the ring of CPU %u", ring->cpu);
+	}
+	for (size_t i = 0; i < c->counters->n; i++) {
+		int fd;
+
+		if (!is_on_cpu(&c->counters->data[i], ring->cpu))
+			continue;
+		fd = open_counter(r, o, i, t);
+		if (fd == -ESRCH)
+			return 0;
+		if (fd < 0)
+			return counter_explain(c->sources, &c->counters->data[i], fd, err);
+		add_fd(r, fd, (uint32_t)i, &o->attrs[i]);
+		e = redirect(r, fd, poll_slot->fd);
+		if (e < 0)
+			return error_errno(err, e,
+					   "cannot direct counter '%s' to the ring of CPU %u",
+					   c->counters->data[i].name, ring->cpu);
+	}
+	return 0;
+}
+
+static int open_all(struct rings *r, struct opening *o, struct error *err)
+{
+	const struct rings_config *c = o->config;
+	size_t n = c->n_tids ? c->n_tids : 1;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_rings && !e; i++) {
+		for (size_t t = 0; t < n && !e; t++) {
+			struct target target = {
+				.pid = c->cgroup_fd >= 0 ? c->cgroup_fd
+				       : c->n_tids       ? c->tids[t]
+							 : -1,
+				.cpu = (int)r->rings[i].cpu,
+				.flags = PERF_FLAG_FD_CLOEXEC |
+					 (c->cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0),
+			};
+
+			e = open_on_cpu(r, o, &r->rings[i], &target, err);
+		}
+	}
+	if (!e && !r->rings[0].page)
+		e = error_set(err, -ESRCH, "the process to be profiled has ended");
+	return e;
+}
+
+/* Descriptors: threads times CPUs times events. The soft limit is a default, not a wish. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static size_t ring_size(const struct rings_config *c)
+{
+	uint64_t usual = geteuid() == 0 ? RING_MAX_BYTES : RING_MAX_BYTES / 2;
+
+	if (c->stack_bytes && geteuid() == 0)
+		usual = STACKS_RING_BYTES;
+	uint64_t want = c->ring_bytes ? c->ring_bytes : usual, size = RING_MIN_BYTES;
+
+	while (size < want && size < (uint64_t)1 << 30)
+		size *= 2;
+	return MAX(size, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
+{
+	struct rings *r = xcalloc(1, sizeof(*r));
+
+	r->backend = c->backend ? *c->backend : perf_system;
+	r->counters = c->counters;
+	r->n_rings = c->cpus->n;
+	r->rings = xcalloc(r->n_rings, sizeof(*r->rings));
+	r->polls = xcalloc(r->n_rings + 1, sizeof(*r->polls));
+	r->heap = xcalloc(r->n_rings, sizeof(struct ring *));
+	for (size_t i = 0; i < r->n_rings; i++) {
+		r->heap[i] = &r->rings[i];
+		r->rings[i].cpu = c->cpus->data[i];
+		r->polls[i].fd = -1;
+	}
+	r->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	r->ring_bytes = ring_bytes;
+	r->fixed_periods = xcalloc(c->counters->n, sizeof(*r->fixed_periods));
+	for (size_t i = 0; i < c->counters->n; i++)
+		r->fixed_periods[i] = c->counters->data[i].attr.sample_period;
+	return r;
+}
+
+static uint32_t read_max_stack(void)
+{
+	unsigned int n = 127; /* PERF_MAX_STACK_DEPTH, when the setting can't be read */
+	FILE *f = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
+
+	if (f) {
+		if (fscanf(f, "%u", &n) != 1)
+			n = 127;
+		fclose(f);
+	}
+	return n;
+}
+
+/* Opens everything with rings of one size. *map_failed: a smaller size may do. */
+static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map_failed,
+		      struct rings **out, struct error *err)
+{
+	cleanup(rings_close_at_exit) struct rings *r = rings_new(c, ring_bytes);
+	uint64_t sample_type = common_sample_type(c);
+	struct opening o = { .config = c, .side_band = side_band_attr(c, sample_type) };
+	int e;
+
+	o.attrs = xcalloc(c->counters->n, sizeof(*o.attrs));
+	for (size_t i = 0; i < c->counters->n; i++)
+		o.attrs[i] = counter_attr(c, &c->counters->data[i], sample_type);
+	r->format = (struct record_format){
+		.sample_type = o.side_band.sample_type,
+		.sample_id_all = true,
+		.counter_of = c->counters->n > 1 ? counter_of_id : NULL,
+		.context = r,
+		.max_stack = read_max_stack(),
+		.regs_user = c->stack_bytes ? UNWIND_PERF_REGS : 0,
+		.fixed_periods = r->fixed_periods,
+	};
+	e = open_all(r, &o, err);
+	free(o.attrs);
+	*map_failed = o.map_failed;
+	if (e < 0)
+		return e;
+	if (o.had_to_leave_kernel)
+		snprintf(r->note, sizeof(r->note),
+			 "this user may not sample the kernel (kernel.perf_event_paranoid): "
+			 "user code only");
+	*out = take_ptr(r);
+	return 0;
+}
+
+/* All rings have one size: it is halved until the locked-memory limit has room for all. */
+int rings_open(const struct rings_config *c, struct rings **out, struct error *err)
+{
+	size_t size = ring_size(c);
+	bool map_failed;
+	int e;
+
+	raise_file_limit();
+	while ((e = open_sized(c, size, &map_failed, out, err)) == -EPERM && map_failed &&
+	       size > RING_MIN_BYTES)
+		size /= 2;
+	return e;
+}
+
+void rings_close(struct rings *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n_rings; i++) {
+		if (r->rings[i].page)
+			r->backend.unmap(r->backend.context, r->rings[i].page,
+					 r->page_bytes + r->ring_bytes);
+		free(r->rings[i].wrapped);
+	}
+	vec_foreach (&r->fds, f)
+		r->backend.close(r->backend.context, f->fd);
+	vec_fini(&r->fds);
+	intmap_fini(&r->ids);
+	free(r->rings);
+	free(r->heap);
+	free(r->polls);
+	free(r->fixed_periods);
+	free(r);
+}
+
+int rings_enable(struct rings *r, struct error *err)
+{
+	vec_foreach (&r->fds, f) {
+		int e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
+
+		if (e < 0)
+			return error_errno(err, e, "cannot start counter '%s'",
+					   f->counter == SIDE_BAND
+						   ? "dummy"
+						   : r->counters->data[f->counter].name);
+	}
+	return 0;
+}
+
+void rings_disable(struct rings *r)
+{
+	vec_foreach (&r->fds, f)
+		r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_DISABLE, NULL);
+}
+
+void rings_wait(struct rings *r, int wake_fd, int timeout_ms)
+{
+	struct pollfd *own = &r->polls[r->n_rings];
+
+	*own = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
+	if (poll(r->polls, r->n_rings + 1, timeout_ms) <= 0)
+		return;
+	/* A ring whose target has ended reports POLLHUP for ever: it is not waited for again. */
+	for (size_t i = 0; i < r->n_rings; i++)
+		if (r->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL))
+			r->polls[i].fd = -1;
+}
+
+uint64_t rings_safe_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec - SETTLE_NS;
+}
+
+/* Drops n bytes, or all when the kernel's own size field can't be true. */
+static void ring_skip(struct ring *ring, uint64_t n)
+{
+	ring->tail += n;
+	ring->next = NULL;
+}
+
+/* Makes the record at tail whole and reads its time. False: none there. */
+static bool ring_peek(struct rings *r, struct ring *ring)
+{
+	struct perf_event_header *h;
+	uint64_t at = ring->tail & ring->mask, to_end = ring->mask + 1 - at;
+
+	ring->next_ns = UINT64_MAX;
+	if (ring->tail == ring->head)
+		return false;
+	h = (struct perf_event_header *)(ring->data + at); /* records are 8-byte aligned */
+	if (h->size < sizeof(*h) || h->size > ring->head - ring->tail) {
+		r->n_bad++;
+		ring_skip(ring, ring->head - ring->tail);
+		return false;
+	}
+	ring->next = h;
+	ring->next_size = h->size;
+	if (h->size > to_end) {
+		memcpy(ring->wrapped, ring->data + at, to_end);
+		memcpy(ring->wrapped + to_end, ring->data, h->size - to_end);
+		ring->next = ring->wrapped;
+	}
+	ring->next_ns = record_time(&r->format, ring->next, ring->next_size);
+	return true;
+}
+
+/*
+ * data_head is written by the kernel on another CPU. The acquire keeps our
+ * reads of the records after it; the release on data_tail keeps them before
+ * the kernel may overwrite the space. See perf_event_open(2), "MMAP layout".
+ */
+static void ring_begin(struct rings *r, struct ring *ring)
+{
+	ring->next_ns = UINT64_MAX;
+	if (!ring->page)
+		return;
+	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	ring_peek(r, ring);
+}
+
+static void ring_release(struct ring *ring)
+{
+	if (ring->page)
+		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+static int push_record(struct rings *r, struct ring *ring, struct event_sink *sink)
+{
+	struct event e;
+
+	switch (record_decode(&r->format, ring->next, ring->next_size, ring->cpu, &r->scratch,
+			      &e)) {
+	case RECORD_BAD:
+		r->n_bad++;
+		return 0;
+	case RECORD_SKIPPED:
+		return 0;
+	case RECORD_OK:
+		break;
+	}
+	if (e.type == EVENT_LOST) {
+		r->n_lost_records += e.lost.n;
+		r->has_lost_record = true;
+		return 0;
+	}
+	if (e.time_ns < r->merged_ns)
+		r->n_late++;
+	else
+		r->merged_ns = e.time_ns;
+	return event_push(sink, &e);
+}
+
+/*
+ * The rings by the time of their next record, as a binary heap: with hundreds of
+ * CPUs the next record is found in a few steps.
+ */
+static void heap_sift_down(struct rings *r, size_t at)
+{
+	struct ring *ring = r->heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= r->n_rings)
+			break;
+		if (child + 1 < r->n_rings && r->heap[child + 1]->next_ns < r->heap[child]->next_ns)
+			child++;
+		if (ring->next_ns <= r->heap[child]->next_ns)
+			break;
+		r->heap[at] = r->heap[child];
+		at = child;
+	}
+	r->heap[at] = ring;
+}
+
+/* How long the ring on top stays the oldest. */
+static uint64_t heap_second_ns(const struct rings *r)
+{
+	uint64_t ns = UINT64_MAX;
+
+	for (size_t i = 1; i < r->n_rings && i < 3; i++)
+		ns = MIN(ns, r->heap[i]->next_ns);
+	return ns;
+}
+
+int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < r->n_rings; i++)
+		ring_begin(r, &r->rings[i]);
+	for (size_t i = r->n_rings; i-- > 0;)
+		heap_sift_down(r, i);
+	while (!result) {
+		struct ring *ring = r->heap[0];
+		uint64_t limit = MIN(heap_second_ns(r), until_ns);
+
+		if (ring->next_ns == UINT64_MAX || ring->next_ns > until_ns)
+			break;
+		do {
+			uint64_t size = ring->next_size;
+
+			result = push_record(r, ring, sink);
+			ring_skip(ring, size);
+			if (!ring_peek(r, ring))
+				break;
+		} while (!result && ring->next_ns <= limit);
+		heap_sift_down(r, 0);
+	}
+	for (size_t i = 0; i < r->n_rings; i++)
+		ring_release(&r->rings[i]);
+	return result;
+}
+
+typedef void (*lose_function)(void *context, enum loss_reason reason, uint32_t counter, uint64_t n);
+
+static void lose_some(lose_function lose, void *context, enum loss_reason reason, uint32_t counter,
+		      uint64_t n)
+{
+	if (n)
+		lose(context, reason, counter, n);
+}
+
+/* Reading each descriptor is a system call, so it is done only after a LOST record or at the end.
+ */
+static void collect_exact(struct rings *r, lose_function lose, void *context)
+{
+	vec_foreach (&r->fds, f) {
+		uint64_t id = 0, lost = f->lost;
+
+		read_lost(r, f, &id, &lost);
+		if (f->counter == SIDE_BAND)
+			lose_some(lose, context, LOSS_RING_RECORDS, UINT32_MAX, lost - f->lost);
+		else
+			lose_some(lose, context, LOSS_RING_FULL, f->counter, lost - f->lost);
+		f->lost = lost;
+	}
+}
+
+void rings_collect_losses(struct rings *r, bool is_final, lose_function lose, void *context)
+{
+	if (r->exact_losses && (is_final || r->has_lost_record))
+		collect_exact(r, lose, context);
+	else if (!r->exact_losses)
+		lose_some(lose, context, LOSS_RING_FULL, UINT32_MAX, r->n_lost_records);
+	lose_some(lose, context, LOSS_OUT_OF_ORDER, UINT32_MAX, r->n_late);
+	lose_some(lose, context, LOSS_BAD_RECORD, UINT32_MAX, r->n_bad);
+	r->n_lost_records = r->n_late = r->n_bad = 0;
+	r->has_lost_record = false;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Collecting with perf_event_open(2): counters on every CPU, one ring a CPU.
+ *
+ * All counters of a CPU write into the ring of its first event, a dummy that
+ * carries the side band (mmap, comm, fork, exit, ksymbol). So what the kernel
+ * counts as lost on a counter is samples alone, and what it counts on the
+ * dummy is side band. Records of all CPUs are merged by time in place: what
+ * may still be overtaken by a record of another CPU stays in its ring.
+ *
+ * The side band is read by the thread that owns the rings; nothing here
+ * allocates once rings_open() is done.
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "counter/counter.h"
+#include "event/event.h"
+#include "event/loss.h"
+#include "machine/proc.h"
+
+struct error;
+struct rings;
+
+/* The kernel's side, replaceable so that tests can fill real ring buffers. */
+struct perf_backend {
+	int (*open)(void *context, struct perf_event_attr *attr, int pid, int cpu, int group_fd,
+		    unsigned long flags); /* a descriptor or a negative errno */
+	int (*control)(void *context, int fd, unsigned long request, void *arg); /* ioctl(2) */
+	void *(*map)(void *context, int fd, size_t size); /* NULL and errno */
+	void (*unmap)(void *context, void *base, size_t size);
+	/* read(2) of an event with PERF_FORMAT_LOST | PERF_FORMAT_ID: value, id, lost. 0 or
+	 * negative. */
+	int (*read)(void *context, int fd, uint64_t values[3]);
+	void (*close)(void *context, int fd);
+	void *context;
+};
+extern const struct perf_backend perf_system;
+
+struct cpu_list {
+	uint32_t *data;
+	size_t n, cap;
+};
+
+/* "0-3,8": as in sysfs and --cpu. -EINVAL for anything else. */
+int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err);
+/* The CPUs that are online; `sys` NULL: "/sys". */
+int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err);
+
+struct rings_config {
+	const struct perf_backend *backend;    /* NULL: perf_system */
+	const struct counters *counters;       /* none: the side band alone */
+	const struct counter_sources *sources; /* for the words of errors */
+	const struct cpu_list *cpus;
+	/* Threads to be profiled; none: every thread of the machine (or of the cgroup). */
+	const int32_t *tids;
+	size_t n_tids;
+	int cgroup_fd;       /* >= 0: only this cgroup's threads */
+	bool inherit;        /* and what the threads start */
+	bool enable_on_exec; /* counting begins when the thread calls execve(2) */
+	bool with_callchain;
+	bool with_inodes;     /* mappings tell device and inode, not build ids */
+	uint32_t stack_bytes; /* of the user stack to copy with each sample, and its registers; 0:
+				 none */
+	uint64_t ring_bytes;  /* a CPU; 0: as large as this user may, at most 1 MiB (512 KiB
+				 unprivileged) */
+};
+
+/* What was asked for and could not be had, in whole sentences; "" if all was. */
+const char *rings_note(const struct rings *r);
+
+int rings_open(const struct rings_config *config, struct rings **out, struct error *err);
+void rings_close(struct rings *r); /* NULL is fine */
+DEFINE_AT_EXIT(rings_close, struct rings)
+
+int rings_enable(struct rings *r, struct error *err);
+void rings_disable(struct rings *r);
+
+/* Waits until a ring is half full, `wake_fd` is readable, or the time is over. */
+void rings_wait(struct rings *r, int wake_fd, int timeout_ms);
+
+/*
+ * Pushes all events up to `until_ns` in the order of time (UINT64_MAX: all).
+ * Returns 0 or what the sink refused with.
+ */
+int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink);
+
+/*
+ * The time up to which a drain that begins now sees everything: now, less what a
+ * record needs from its time stamp to its place in the ring.
+ */
+uint64_t rings_safe_time(void);
+
+/*
+ * Losses since the last call: `lose` is called for each that is not zero. What the kernel
+ * counts by counter is asked for after a LOST record and when `is_final`. LOST_SAMPLES and
+ * THROTTLE are events of their own and not among these.
+ */
+void rings_collect_losses(struct rings *r, bool is_final,
+			  void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+				       uint64_t n),
+			  void *context);
+
+/* True where the kernel counts lost samples by counter (PERF_FORMAT_LOST, Linux 6.0). */
+bool rings_has_exact_losses(const struct rings *r);

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/intmap.h"
+#include "counter/sources.h"
+#include "collect/sampler.skel.h"
+
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+/* A second at the highest rate that is asked for, and room for bursts of several counters. */
+#define COUNTS_MIN     8192
+#define COUNTS_MAX     (4u << 20)
+#define SEEN_ENTRIES   131072
+#define MESSAGES_BYTES (8u << 20)
+#define FILES_ENTRIES  32768
+#define BATCH          4096
+
+/* Stacks are kept packed in one array; a new generation is begun when it is this large. */
+#define STACKS_MAX_WORDS ((size_t)2 << 20)
+
+struct known_stack {
+	uint32_t at; /* of its first frame */
+	uint16_t n_kernel, n_user;
+};
+
+/* The stacks of one generation, by hash. */
+struct stacks {
+	VEC(uint64_t) frames;
+	VEC(struct known_stack) list;
+	struct intmap by_hash;
+};
+
+struct sampler {
+	struct sampler_bpf *bpf;
+	VEC(int) fds;
+	VEC(struct bpf_link *) links;
+	struct stacks now, before;       /* of this generation and the one before */
+	struct sampler_visitor *visitor; /* while messages are read */
+	struct ring_buffer *messages;
+	struct count_key *keys; /* a batch */
+	struct count_value *values;
+	VEC(struct count_key) all_keys;
+	VEC(struct count_value) all_values;
+	uint64_t losses[N_SAMPLER_LOSSES]; /* as the program counted them at the last reading */
+	uint64_t n_unknown; /* samples whose stack was never told, not yet handed on */
+};
+
+bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size)
+{
+	bool is_admin = sources_capable(sources, CAP_SYS_ADMIN);
+
+	if (!is_admin && !(sources_capable(sources, CAP_BPF) && sources_perfmon(sources)))
+		snprintf(why, size, "BPF programs need root, or CAP_BPF and CAP_PERFMON");
+	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		snprintf(why, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+	else if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_find_vma, NULL) != 1)
+		snprintf(why, size,
+			 "the kernel takes no BPF program that finds mappings (before Linux 5.17, "
+			 "or lockdown; 'assay doctor' tells more)");
+	else
+		return true;
+	return false;
+}
+
+static void stacks_fini(struct stacks *s)
+{
+	vec_fini(&s->frames);
+	vec_fini(&s->list);
+	intmap_fini(&s->by_hash);
+}
+
+static const struct known_stack *find_stack(const struct sampler *s, uint64_t hash,
+					    const uint64_t **frames)
+{
+	const struct stacks *sets[] = { &s->now, &s->before };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		const uint32_t *at = intmap_find(&sets[i]->by_hash, hash);
+
+		if (!at)
+			continue;
+		*frames = sets[i]->frames.data + sets[i]->list.data[*at].at;
+		return &sets[i]->list.data[*at];
+	}
+	return NULL;
+}
+
+static void keep_stack(struct sampler *s, const struct stack_message *m)
+{
+	uint32_t n = (uint32_t)m->n_kernel + m->n_user;
+	struct known_stack known = { (uint32_t)s->now.frames.n, m->n_kernel, m->n_user };
+	bool is_new;
+	uint32_t *at = intmap_put(&s->now.by_hash, m->hash, &is_new);
+
+	if (!is_new) /* the kernel had forgotten that it told us */
+		return;
+	*at = (uint32_t)s->now.list.n;
+	vec_push(&s->now.list, known);
+	vec_reserve(&s->now.frames, s->now.frames.n + n);
+	memcpy(s->now.frames.data + s->now.frames.n, m->frames, n * sizeof(*m->frames));
+	s->now.frames.n += n;
+}
+
+static int read_message(void *context, void *data, size_t size)
+{
+	struct sampler *s = context;
+	const struct stack_message *stack = data;
+	const struct file_message *file = data;
+	uint64_t dev;
+
+	if (size >= sizeof(*file) && stack->type == MESSAGE_FILE) {
+		dev = (uint64_t)(file->key.dev >> 20) << 32 | (file->key.dev & 0xfffff);
+		s->visitor->file(s->visitor, file->number, dev, file->key.ino);
+	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
+		keep_stack(s, stack);
+	}
+	return 0;
+}
+
+/* Opening. */
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	(void)level, (void)format, (void)ap;
+	return 0;
+}
+
+static uint32_t counts_entries(const struct sampler_config *c)
+{
+	uint64_t rate = 0;
+
+	/* Each sample makes one entry at the most; a count's rate is not known. */
+	for (size_t i = 0; i < c->counters->n; i++)
+		rate += c->counters->data[i].attr.freq ? c->counters->data[i].attr.sample_freq
+						       : 10000;
+	rate = rate * c->cpus->n * 3 / 2;
+	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
+}
+
+static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
+{
+	uint32_t entries = counts_entries(c);
+	int e;
+
+	libbpf_set_print(quiet);
+	s->bpf = sampler_bpf__open();
+	if (!s->bpf)
+		return error_errno(err, -errno, "cannot open the in-kernel sampler");
+	s->bpf->rodata->with_stacks = c->with_stacks;
+	bpf_map__set_max_entries(s->bpf->maps.counts_even, entries);
+	bpf_map__set_max_entries(s->bpf->maps.counts_odd, entries);
+	bpf_map__set_max_entries(s->bpf->maps.seen, SEEN_ENTRIES);
+	bpf_map__set_max_entries(s->bpf->maps.files, FILES_ENTRIES);
+	bpf_map__set_max_entries(s->bpf->maps.messages, MESSAGES_BYTES);
+	e = sampler_bpf__load(s->bpf);
+	if (e < 0)
+		return error_errno(err, e, "the kernel does not take the in-kernel sampler");
+	s->messages = ring_buffer__new(bpf_map__fd(s->bpf->maps.messages), read_message, s, NULL);
+	return s->messages ? 0 : error_errno(err, -errno, "cannot map the sampler's messages");
+}
+
+static int attach(struct sampler *s, const struct sampler_config *c, size_t counter, uint32_t cpu,
+		  struct error *err)
+{
+	struct perf_event_attr a = c->counters->data[counter].attr;
+	struct bpf_perf_event_opts opts = { .sz = sizeof(opts), .bpf_cookie = counter };
+	struct bpf_link *link;
+	int fd;
+
+	a.size = sizeof(a);
+	a.disabled = 1;
+	fd = perf_system.open(NULL, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd == -ENODEV) /* offline meanwhile */
+		return 0;
+	if (fd < 0)
+		return counter_explain(c->sources, &c->counters->data[counter], fd, err);
+	link = bpf_program__attach_perf_event_opts(s->bpf->progs.sample, fd, &opts);
+	if (!link) {
+		int e = -errno;
+
+		close(fd);
+		return error_errno(err, e, "cannot attach the in-kernel sampler to '%s'",
+				   c->counters->data[counter].name);
+	}
+	vec_push(&s->fds, fd); /* the link's own from here on */
+	vec_push(&s->links, link);
+	return 0;
+}
+
+int sampler_open(const struct sampler_config *c, struct sampler **out, struct error *err)
+{
+	cleanup(sampler_close_at_exit) struct sampler *s = xcalloc(1, sizeof(*s));
+	int e = load(s, c, err);
+
+	for (size_t i = 0; !e && i < c->cpus->n; i++)
+		for (size_t k = 0; !e && k < c->counters->n; k++)
+			e = attach(s, c, k, c->cpus->data[i], err);
+	if (e < 0)
+		return e;
+	s->keys = xcalloc(BATCH, sizeof(*s->keys));
+	s->values = xcalloc(BATCH, sizeof(*s->values));
+	*out = take_ptr(s);
+	return 0;
+}
+
+void sampler_close(struct sampler *s)
+{
+	if (!s)
+		return;
+	vec_foreach (&s->links, link)
+		bpf_link__destroy(*link);
+	vec_fini(&s->links);
+	vec_fini(&s->fds);
+	ring_buffer__free(s->messages);
+	sampler_bpf__destroy(s->bpf);
+	stacks_fini(&s->now);
+	stacks_fini(&s->before);
+	vec_fini(&s->all_keys);
+	vec_fini(&s->all_values);
+	free(s->keys);
+	free(s->values);
+	free(s);
+}
+
+void sampler_disable(struct sampler *s)
+{
+	vec_foreach (&s->fds, fd)
+		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* Reading. */
+
+void sampler_turn(struct sampler *s)
+{
+	uint32_t epoch = s->bpf->bss->epoch;
+
+	if (s->now.frames.n > STACKS_MAX_WORDS) {
+		stacks_fini(&s->before);
+		s->before = s->now;
+		s->now = (struct stacks){ 0 };
+		__atomic_add_fetch(&s->bpf->bss->generation, 1, __ATOMIC_SEQ_CST);
+	}
+	__atomic_store_n(&s->bpf->bss->epoch, epoch + 1, __ATOMIC_SEQ_CST);
+}
+
+/* Takes all entries out of the map that the program does not write to now. */
+static int take_counts(struct sampler *s, struct error *err)
+{
+	struct bpf_map *map =
+		s->bpf->bss->epoch & 1 ? s->bpf->maps.counts_even : s->bpf->maps.counts_odd;
+	uint64_t cursor = 0;
+	void *in = NULL;
+	int e;
+
+	s->all_keys.n = s->all_values.n = 0;
+	do {
+		uint32_t n = BATCH;
+
+		e = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), in, &cursor, s->keys,
+						    s->values, &n, NULL);
+		if (e < 0 && e != -ENOENT)
+			return error_errno(err, e, "cannot read the in-kernel counts");
+		for (uint32_t i = 0; i < n; i++) {
+			vec_push(&s->all_keys, s->keys[i]);
+			vec_push(&s->all_values, s->values[i]);
+		}
+		in = &cursor;
+	} while (!e);
+	return 0;
+}
+
+static void visit(struct sampler *s, struct sampler_visitor *visitor, size_t i)
+{
+	const struct count_key *key = &s->all_keys.data[i];
+	const uint64_t *frames = NULL;
+	const struct known_stack *stack = find_stack(s, key->stack, &frames);
+	struct sampler_count count = {
+		.pid = (int32_t)key->pid,
+		.tid = (int32_t)key->tid,
+		.cpu = key->cpu,
+		.counter = key->counter,
+		.app = key->app,
+		.comm = key->comm,
+		.samples = s->all_values.data[i].samples,
+		.period = s->all_values.data[i].period,
+	};
+
+	if (stack) {
+		count.frames = frames;
+		count.n_kernel = stack->n_kernel;
+		count.n_user = stack->n_user;
+		visitor->count(visitor, &count);
+	} else {
+		s->n_unknown += count.samples;
+	}
+}
+
+int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+{
+	int e = take_counts(s, err);
+
+	if (e < 0)
+		return e;
+	/* A stack is told before its first count: after the counts all are there. */
+	s->visitor = visitor;
+	e = ring_buffer__consume(s->messages);
+	if (e < 0)
+		return error_errno(err, e, "cannot read the in-kernel sampler's messages");
+	for (size_t i = 0; i < s->all_keys.n; i++)
+		visit(s, visitor, i);
+	return 0;
+}
+
+static uint64_t read_loss(const struct sampler *s, uint32_t which)
+{
+	uint64_t values[1024] = { 0 }, sum = 0;
+	int n = libbpf_num_possible_cpus();
+
+	if (n <= 0 || n > 1024 ||
+	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.losses), &which, values) < 0)
+		return 0;
+	for (int i = 0; i < n; i++)
+		sum += values[i];
+	return sum;
+}
+
+void sampler_collect_losses(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
+	static const enum loss_reason reasons[N_SAMPLER_LOSSES] = {
+		[SAMPLER_COUNTS_FULL] = LOSS_RING_FULL,
+		[SAMPLER_STACK_DROPPED] = LOSS_RING_FULL,
+		[SAMPLER_FILES_FULL] = LOSS_FRAME_UNMAPPED,
+		[SAMPLER_NO_VMA] = LOSS_FRAME_UNMAPPED,
+	};
+
+	for (uint32_t i = 0; i < N_SAMPLER_LOSSES; i++) {
+		uint64_t n = read_loss(s, i);
+
+		if (n > s->losses[i])
+			lose(context, reasons[i], UINT32_MAX, n - s->losses[i]);
+		s->losses[i] = n;
+	}
+	if (s->n_unknown)
+		lose(context, LOSS_RING_FULL, UINT32_MAX, s->n_unknown);
+	s->n_unknown = 0;
+}

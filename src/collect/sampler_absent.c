@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a build without BPF has of collect/sampler.h. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "collect/sampler.h"
+
+bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size)
+{
+	(void)sources;
+	snprintf(why, size, "this assay was built without BPF");
+	return false;
+}
+
+int sampler_open(const struct sampler_config *config, struct sampler **out, struct error *err)
+{
+	(void)config, (void)out;
+	return error_set(err, -ENOSYS, "this assay was built without BPF");
+}
+
+void sampler_close(struct sampler *s)
+{
+	(void)s;
+}
+
+void sampler_disable(struct sampler *s)
+{
+	(void)s;
+}
+
+void sampler_turn(struct sampler *s)
+{
+	(void)s;
+}
+
+int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+{
+	(void)s, (void)visitor;
+	return error_set(err, -ENOSYS, "this assay was built without BPF");
+}
+
+void sampler_collect_losses(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
+	(void)s, (void)lose, (void)context;
+}
