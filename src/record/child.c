@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* 0, or the errno that execve(2) would give for what can be seen without trying. */
+static int check_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	return access(path, X_OK) < 0 ? errno : 0;
+}
+
+int child_check(const char *command, struct error *err)
+{
+	const char *path = getenv("PATH");
+	cleanup(free_at_exit) char *copy = xstrdup(path ? path : "/bin:/usr/bin");
+	char *rest = copy;
+	int found = ENOENT;
+
+	if (strchr(command, '/')) {
+		found = check_file(command);
+		return found ? error_errno(err, -found, "cannot run '%s'", command) : 0;
+	}
+	for (char *dir; (dir = strsep(&rest, ":"));) {
+		cleanup(free_at_exit) char *file = xasprintf("%s/%s", *dir ? dir : ".", command);
+		int e = check_file(file);
+
+		if (!e)
+			return 0;
+		/* A folder of PATH that may not be searched says nothing about the command. */
+		if (e == EACCES && access(file, F_OK) == 0)
+			found = EACCES;
+	}
+	if (found == EACCES)
+		return error_set(err, -EACCES,
+				 "cannot run '%s': what was found in PATH is not executable",
+				 command);
+	return error_set(err, -ENOENT, "cannot run '%s': command not found", command);
+}
+
+static void run(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
+{
+	char go;
+	int e;
+
+	/* A recorder that dies before the word leaves no command behind. */
+	if (read(go_fd, &go, 1) != 1)
+		_exit(127);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	e = errno;
+	if (write(error_fd, &e, sizeof(e)) != sizeof(e))
+		_exit(127);
+	_exit(127);
+}
+
+int child_prepare(char *const argv[], const sigset_t *mask, struct child *out, struct error *err)
+{
+	int go[2] = { -1, -1 }, error[2] = { -1, -1 };
+	pid_t pid = -1;
+
+	if (pipe2(go, O_CLOEXEC) == 0 && pipe2(error, O_CLOEXEC) == 0)
+		pid = fork();
+	if (pid < 0) {
+		int e = errno;
+
+		for (int i = 0; i < 2; i++) {
+			close_at_exit(&go[i]);
+			close_at_exit(&error[i]);
+		}
+		return error_errno(err, -e, "cannot start a process for '%s'", argv[0]);
+	}
+	if (pid == 0) {
+		close(go[1]);
+		run(argv, mask, go[0], error[1]);
+	}
+	close(go[0]);
+	close(error[1]);
+	*out = (struct child){ .pid = pid, .go_fd = go[1], .error_fd = error[0] };
+	return 0;
+}
+
+int child_go(struct child *c, char *const argv[], struct error *err)
+{
+	int e = 0;
+	ssize_t n;
+
+	if (write(c->go_fd, "", 1) != 1)
+		e = errno;
+	close(c->go_fd);
+	while ((n = read(c->error_fd, &e, sizeof(e))) < 0 && errno == EINTR)
+		;
+	close(c->error_fd);
+	if (!e)
+		return 0;
+	waitpid(c->pid, NULL, 0);
+	return error_errno(err, -e, "cannot run '%s'", argv[0]);
+}
+
+void child_abandon(struct child *c)
+{
+	close(c->go_fd);
+	close(c->error_fd);
+	waitpid(c->pid, NULL, 0);
+}

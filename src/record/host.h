@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a session says of the machine it was recorded on. */
+#pragma once
+
+#include <stdint.h>
+
+#include "counter/counter.h"
+#include "store/store.h"
+
+struct host {
+	char hostname[65], os_release[200], arch[65], cpu_model[128];
+	struct counter_info *counters;
+	uint32_t n_counters;
+};
+
+/* Reads uname(2) and /proc/cpuinfo, and describes the counters. `counters` must outlive it. */
+void host_init(struct host *h, const struct counters *counters);
+void host_fini(struct host *h);
+
+/* CLOCK_MONOTONIC and CLOCK_REALTIME, nanoseconds. */
+uint64_t clock_monotonic_ns(void);
+uint64_t clock_wall_ns(void);
+
+/* The words of a command line, quoted for a shell where needed. The caller's to free(). */
+char *quote_command(char *const argv[]);

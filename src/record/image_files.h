@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What can be read of an image only while its process lives.
+ *
+ * The path that a mapping has is the process's own: in a container it names
+ * another file here, or none, and after an upgrade the file is deleted. So at
+ * the first sample of an image its build id is read as the process sees it
+ * (through /proc/PID/root, or /proc/PID/exe), and when the path does not lead
+ * to the same file from here, its symbols are indexed at once: the index is
+ * cached by build id, and that is how a report finds it.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "machine/image.h"
+
+struct image_files;
+
+struct image_files *image_files_new(const char *proc);
+void image_files_free(struct image_files *f); /* NULL is fine */
+
+/*
+ * Looks at the file of a FILE image. Returns the image's build id, known
+ * before or read now; len 0 when there is none or the file can't be reached.
+ */
+struct build_id image_files_look(struct image_files *f, int32_t pid, const struct image *image);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From a perf.data file to a session: the same pipeline as a recording, with the file's
+ * events in place of the kernel's. Nothing of this machine is looked at: the recording may
+ * be of another one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "record/pipeline.h"
+
+struct import_config {
+	const char *path; /* a file, a directory of perf record --threads, a FIFO; "-": stdin */
+	const char *dir;  /* the session to make; must not exist */
+	const char *version;
+	const struct store_ops *ops;
+};
+
+struct import_result {
+	struct pipeline_counts counts;
+	uint64_t bytes; /* of records */
+	uint64_t duration_ns;
+	struct error damage; /* code 0: the file is whole */
+	struct {
+		char **data;
+		size_t n, cap;
+	} notes; /* sentences: what was left out, and why */
+};
+
+void import_result_fini(struct import_result *r);
+
+/* Whether there is perf.data at the path: a file by its first bytes, a directory by its "data". */
+bool import_is_perfdata(const char *path);
+
+/*
+ * A negative errno when there is no session: what is there is not perf.data, or the session
+ * could not be written. A damaged file is not an error: what was read of it is in the session,
+ * and out->damage says what is wrong.
+ */
+int import_file(const struct import_config *config, struct import_result *out, struct error *err);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The way of a sample: event → machine → store. One pipeline serves record,
+ * import and the daemon; whoever has events pushes them into its sink.
+ *
+ *   event ──► machine (who is pid 41 now? which image lies at this PC?)
+ *                └──► frames of (image, offset) ──► store_ops->add()
+ *
+ * Every sample that comes in is added to the store; what could not be resolved is
+ * stored under [unknown] and its reason counted.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "event/event.h"
+#include "machine/machine.h"
+#include "store/store.h"
+
+struct pipeline;
+struct error;
+
+struct pipeline_config {
+	const char *proc; /* NULL: "/proc" */
+	const struct store_ops *ops;
+	const char *dir;
+	const struct session_info *info;
+	/* The events are of another machine or time: no file of theirs is looked for here. */
+	bool is_offline;
+	struct machine *machine; /* stays the caller's, and outlives the pipeline */
+};
+
+struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err);
+
+struct event_sink *pipeline_sink(struct pipeline *p);
+
+/* Samples that their source has resolved and added up already: alike in all that is here. */
+struct pipeline_sample {
+	int32_t pid, tid;
+	uint32_t cpu, counter;
+	string_id comm; /* of the machine's strings */
+	image_id app;
+	uint64_t time_ns;
+	const struct code_addr *frames; /* innermost first, of the machine's images */
+	uint32_t n_frames;
+	uint32_t n_unmapped; /* callers that were left out */
+	int leaf_loss;       /* enum loss_reason why frames[0] is unknown, or -1 */
+	uint64_t samples, period;
+};
+void pipeline_add(struct pipeline *p, const struct pipeline_sample *sample);
+
+/* Counts a loss that the source knows of. `context` is the pipeline. */
+void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uint64_t n);
+
+/*
+ * All events up to `now_ns` have been pushed: writes what is a whole second or
+ * more old. A write error is kept for pipeline_close() and told by pipeline_write_error().
+ */
+void pipeline_advance(struct pipeline *p, uint64_t now_ns);
+
+/* The time at which pipeline_advance() has something to do next. */
+uint64_t pipeline_next_flush(const struct pipeline *p);
+
+struct pipeline_counts {
+	uint64_t samples;      /* added to the store */
+	uint64_t lost;         /* by reasons of kind LOST */
+	uint64_t unattributed; /* of the samples */
+};
+struct pipeline_counts pipeline_counts(const struct pipeline *p);
+
+/* The first error that writing met, or NULL. */
+const struct error *pipeline_write_error(const struct pipeline *p);
+
+/*
+ * Names JIT code, writes the rest and the end. `end` NULL: abandoned. Frees in
+ * any case. *counts (may be NULL) gets the last word: samples that could not be written are
+ * lost.
+ */
+int pipeline_close(struct pipeline *p, const struct session_end *end,
+		   struct pipeline_counts *counts, struct error *err);

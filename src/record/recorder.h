@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Recording from start to end: targets, the profiled command, signals, the
+ * loop between rings and pipeline. `assay record` is its command line.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collect/rings.h"
+#include "counter/counter.h"
+#include "machine/proc.h"
+#include "record/pipeline.h"
+#include "store/store.h"
+
+struct error;
+
+struct recorder_config {
+	const struct store_ops *ops;
+	const char *dir; /* of the session */
+	const char *version;
+	const struct counters *counters;
+	const struct counter_sources *sources;
+	const char *note; /* why these counters; "" */
+	bool with_callchain;
+	bool in_kernel;       /* whole machine only: sample by BPF (collect/sampler.h) */
+	uint32_t stack_bytes; /* > 0: copy so much of user stacks and walk them by unwind tables */
+	uint64_t ring_bytes;  /* 0: default */
+
+	/* What to profile. A command may go with any target; the recording ends with it. */
+	char *const *argv;           /* the command, or NULL */
+	const struct pid_list *pids; /* whole processes; may be empty */
+	const struct pid_list *tids; /* single threads; may be empty */
+	bool whole_machine;
+	const char *cgroup;          /* path below the cgroup file system, or absolute; NULL */
+	const struct cpu_list *cpus; /* empty: all that are online */
+	double duration_s;           /* 0: until the target ends, or a signal */
+};
+
+/* Why the recording ended. */
+enum recorder_end {
+	END_COMMAND,  /* the command ended */
+	END_TARGET,   /* the processes to be profiled have all ended */
+	END_DURATION, /* the time was over */
+	END_SIGNAL,   /* Ctrl-C, SIGTERM or SIGHUP */
+};
+
+struct recorder_result {
+	enum recorder_end end;
+	int wait_status; /* of the command, as wait(2) gives it; -1 if none or still running */
+	bool has_command_failed_to_start;
+	struct pipeline_counts counts;
+	uint64_t duration_ns, own_cpu_ns, own_peak_bytes;
+	uint64_t command_cpu_ns,
+		unsampled_ns; /* CPU time of the command that samples can't account for */
+	uint64_t size_bytes;  /* of the session on disk */
+	char note[256];       /* what could not be had (rings_note) */
+};
+
+/*
+ * Records. On failure the session directory is as it was before, unless data
+ * was written: then what is there is whole, *out is filled, and err says what went wrong.
+ */
+int recorder_run(const struct recorder_config *config, struct recorder_result *out,
+		 struct error *err);

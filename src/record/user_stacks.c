@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/user_stacks.h"
+
+#include <elf.h>
+#include <link.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "perfdata/record.h"
+#include "perfdata/regs.h"
+#include "unwind/library.h"
+#include "unwind/walk.h"
+
+/* As deep as a sample's chain may be: deeper stacks are cut and counted. */
+#define MAX_FRAMES 1000
+
+#if defined(__aarch64__)
+#define HOST_ARCH "aarch64"
+#else
+#define HOST_ARCH "x86_64"
+#endif
+
+struct known_image {
+	bool is_looked_at;
+	const struct unwind_table *table; /* NULL: none, walked by frame pointer */
+};
+
+struct user_stacks {
+	struct machine *machine;
+	char *proc;
+	bool is_aarch64, is_unsupported; /* the machine that was recorded */
+	struct unwind_library *library;
+	struct unwinder *unwinder;
+	VEC(struct known_image) images; /* by image id of the machine */
+	int32_t pid;                    /* of the walk at hand */
+	const struct thread_view *thread;
+	struct dwarf_registers regs;
+	uint64_t pcs[MAX_FRAMES];
+};
+
+struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, const char *arch)
+{
+	struct user_stacks *s = xcalloc(1, sizeof(*s));
+
+	s->machine = machine;
+	s->proc = proc ? xstrdup(proc) : NULL;
+	if (!arch || !arch[0])
+		arch = HOST_ARCH;
+	s->is_aarch64 = !strcmp(arch, "aarch64");
+	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
+	s->library = unwind_library_new(&(struct unwind_library_config){ 0 });
+	s->unwinder = unwinder_new();
+	return s;
+}
+
+void user_stacks_free(struct user_stacks *s)
+{
+	if (!s)
+		return;
+	unwinder_free(s->unwinder);
+	unwind_library_free(s->library);
+	vec_fini(&s->images);
+	free(s->proc);
+	free(s);
+}
+
+/* The vdso's size: its section headers are the last thing in it. */
+static size_t vdso_size(const ElfW(Ehdr) * header)
+{
+	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+}
+
+/*
+ * As the process sees it, or, if it has ended already, by the same path from here; another
+ * file there is recognised by its build id.
+ */
+static void path_of(const struct user_stacks *s, const struct image *image, char *path, size_t size)
+{
+	if (s->proc) {
+		snprintf(path, size, "%s/%d/root%s", s->proc, s->pid, image->path);
+		if (access(path, R_OK) == 0)
+			return;
+	}
+	snprintf(path, size, "%s", image->path);
+}
+
+static const struct unwind_table *look_for_table(struct user_stacks *s, image_id id)
+{
+	const struct image *image = image_get(machine_images(s->machine), id);
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct unwind_image wanted = { .build_id = image->build_id };
+	const struct unwind_table *table = NULL;
+	char path[4096 + 64];
+
+	if (image->kind == IMAGE_FILE) {
+		path_of(s, image, path, sizeof(path));
+		wanted.path = path;
+	} else if (image->kind == IMAGE_VDSO && vdso) {
+		wanted.bytes = vdso;
+		wanted.size = vdso_size(vdso);
+	} else {
+		return NULL;
+	}
+	if (unwind_library_get(s->library, id.n, &wanted, &table) != UNWIND_TABLE_READY)
+		return NULL;
+	return table;
+}
+
+static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
+{
+	struct user_stacks *s = context;
+	struct known_image *known;
+	struct code_addr code;
+
+	if (machine_resolve(s->machine, s->thread, MODE_USER, pc, 0, &code) >= 0)
+		return UNWIND_AT_NOTHING;
+	while (s->images.n <= code.image.n)
+		vec_add(&s->images);
+	known = &s->images.data[code.image.n];
+	if (!known->is_looked_at) {
+		known->table = look_for_table(s, code.image);
+		known->is_looked_at = true;
+	}
+	place->table = known->table;
+	place->file_off = code.offset;
+	return known->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
+}
+
+static int loss_of_stop(enum unwind_stop stop)
+{
+	static const struct {
+		enum unwind_stop stop;
+		enum loss_reason reason;
+	} cuts[] = {
+		{ UNWIND_NO_RULE, LOSS_STACK_NO_RULE },
+		{ UNWIND_BAD_CFA, LOSS_STACK_BAD },
+		{ UNWIND_SHORT_COPY, LOSS_STACK_SHORT },
+		{ UNWIND_UNREADABLE, LOSS_STACK_UNREADABLE },
+		{ UNWIND_UNSUPPORTED, LOSS_STACK_UNSUPPORTED },
+		{ UNWIND_NO_REGISTER, LOSS_STACK_UNSUPPORTED },
+		{ UNWIND_FP_FAILED, LOSS_STACK_NO_FP },
+		{ UNWIND_UNMAPPED, LOSS_FRAME_UNMAPPED },
+		{ UNWIND_DEPTH, LOSS_CHAIN_CUT },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++)
+		if (cuts[i].stop == stop)
+			return (int)cuts[i].reason;
+	return -1;
+}
+
+static struct unwind_regs followed_registers(const struct dwarf_registers *r)
+{
+	if (r->is_aarch64)
+		return unwind_regs_sampled(r->value[32], r->value[31], r->value[29], r->value[30],
+					   true);
+	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
+}
+
+struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
+				   const struct thread_view *thread,
+				   const struct sample_event *sample)
+{
+	const struct sample_extra *extra = sample->extra;
+	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_FRAMES };
+	struct unwind_input in = {
+		.other = s->regs.value,
+		.n_other = DWARF_REGISTERS,
+		.stack = extra->stack,
+		.stack_size = extra->stack_size,
+		.find = find_place,
+		.ctx = s,
+		.space = machine_space(s->machine, thread),
+	};
+
+	if (s->is_unsupported)
+		return (struct user_chain){ .cut = LOSS_STACK_UNSUPPORTED };
+	if (!registers_by_dwarf(&extra->user, s->is_aarch64, &s->regs))
+		return (struct user_chain){ .cut = extra->user.abi == PERF_SAMPLE_REGS_ABI_32
+							   ? LOSS_STACK_UNSUPPORTED
+							   : -1 };
+	s->pid = pid;
+	s->thread = thread;
+	in.regs = followed_registers(&s->regs);
+	unwind_walk(s->unwinder, &in, &chain);
+	return (struct user_chain){
+		.pcs = s->pcs,
+		.n = (uint32_t)chain.n,
+		.cut = loss_of_stop(chain.stop),
+	};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copied user stacks, walked while recording: what --call-graph dwarf does.
+ *
+ * The kernel copies a sample's user registers and the top of its stack; here
+ * they become a chain of addresses by the unwind tables of the images that
+ * the process has mapped (unwind/). Tables are built, or found in the cache, at the
+ * first address in an image.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "event/event.h"
+#include "event/loss.h"
+#include "machine/machine.h"
+
+struct user_stacks;
+
+/*
+ * `proc`: where living processes' files are reached; NULL: images are files of their path.
+ * `arch`: uname -m of the machine whose stacks they are; NULL or "": this one's.
+ */
+struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, const char *arch);
+void user_stacks_free(struct user_stacks *s); /* NULL is fine */
+
+/* Innermost first; the first is the user's pc, the others are return addresses. */
+struct user_chain {
+	const uint64_t *pcs; /* hold until the next walk */
+	uint32_t n;          /* 0: the sample has no user registers */
+	int cut;             /* enum loss_reason why it ends before the outermost frame, or -1 */
+};
+
+struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
+				   const struct thread_view *thread,
+				   const struct sample_event *sample);
