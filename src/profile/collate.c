@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Flat rows. Entries are visited group by group, so that the row of a piece of
+ * code is one array look-up; walking every chain with a mark on what was seen
+ * makes totals that count a sample once.
+ */
+#include "profile/rows.h"
+
+#include <stdlib.h>
+
+#include "profile/walk.h"
+
+struct collator {
+	const struct profile *p;
+	const struct key_list *keys;
+	struct rows *out;
+	uint32_t *row_of;   /* by code id: valid where … */
+	uint32_t *group_of; /* … this is the group at hand + 1 */
+	uint32_t *seen;     /* by code id: the last entry + 1 whose chain had it */
+	uint32_t group;
+};
+
+/* The finest CODE key decides: a function has one image, an image one mode. */
+static uint32_t code_id(const struct collator *c, uint32_t function)
+{
+	static const enum profile_key finest[] = { PROFILE_SYMBOL, PROFILE_IMAGE, PROFILE_MODE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(finest); i++)
+		if (key_list_has(c->keys, finest[i]))
+			return profile_code_value(c->p, finest[i], function);
+	return 0;
+}
+
+static struct cell *cells_of(struct collator *c, uint32_t function, uint32_t code)
+{
+	uint32_t row;
+
+	if (c->group_of[code] == c->group + 1)
+		return rows_cells(c->out, c->row_of[code]);
+	row = rows_add(c->out, ROW_ITEM, 0, NO_INDEX);
+	for (size_t i = 0; i < c->keys->n; i++) {
+		enum profile_key key = c->keys->key[i];
+
+		c->out->list.data[row].value[key] =
+			profile_keys[key].kind == KEY_CODE
+				? profile_code_value(c->p, key, function)
+				: profile_class_value(c->p, key, c->group);
+	}
+	if (key_list_has(c->keys, PROFILE_SYMBOL))
+		c->out->list.data[row].value[PROFILE_IMAGE] =
+			profile_code_value(c->p, PROFILE_IMAGE, function);
+	c->group_of[code] = c->group + 1;
+	c->row_of[code] = row;
+	return rows_cells(c->out, row);
+}
+
+static void add_self(struct collator *c, uint32_t entry)
+{
+	const struct weight *w = profile_weights(c->p, entry);
+	uint32_t function = c->p->nodes.data[c->p->entries.data[entry].node].function;
+	struct cell *cells = cells_of(c, function, code_id(c, function));
+
+	for (uint32_t lane = 0; lane < c->p->n_lanes; lane++)
+		weight_add(&cells[lane].self, &w[lane]);
+}
+
+static void add_total(struct collator *c, uint32_t entry)
+{
+	const struct weight *w = profile_weights(c->p, entry);
+
+	for (uint32_t n = c->p->entries.data[entry].node; n; n = c->p->nodes.data[n].parent) {
+		uint32_t function = c->p->nodes.data[n].function, code = code_id(c, function);
+		struct cell *cells;
+
+		if (c->seen[code] == entry + 1)
+			continue;
+		c->seen[code] = entry + 1;
+		cells = cells_of(c, function, code);
+		for (uint32_t lane = 0; lane < c->p->n_lanes; lane++)
+			weight_add(&cells[lane].total, &w[lane]);
+	}
+}
+
+static bool has_code_key(const struct key_list *keys)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		if (profile_keys[keys->key[i]].kind == KEY_CODE)
+			return true;
+	return false;
+}
+
+void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,
+		     struct rows *out)
+{
+	size_t n_codes = MAX(MAX(p->functions.n, p->images.n), (size_t)CODE_UNKNOWN + 1);
+	struct collator c = {
+		.p = p,
+		.keys = keys,
+		.out = out,
+		.row_of = xcalloc(n_codes, sizeof(uint32_t)),
+		.group_of = xcalloc(n_codes, sizeof(uint32_t)),
+		.seen = xcalloc(n_codes, sizeof(uint32_t)),
+	};
+	uint32_t *order = entries_by_group(p);
+
+	with_total = with_total && has_code_key(keys);
+	out->n_lanes = p->n_lanes;
+	for (size_t i = 0; i < p->entries.n; i++) {
+		c.group = p->entries.data[order[i]].group;
+		add_self(&c, order[i]);
+		if (with_total)
+			add_total(&c, order[i]);
+	}
+	vec_foreach (&out->list, row)
+		row->has_total = with_total;
+	free(order);
+	free(c.row_of);
+	free(c.group_of);
+	free(c.seen);
+}

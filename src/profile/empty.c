@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Why a query took nothing: which filter, and what it could have said. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "profile/query.h"
+#include "profile/rows.h"
+#include "store/session.h"
+
+#define VALUES_NAMED 8
+
+/* What a filter selects by. */
+static const enum profile_key filter_keys[N_FILTERS] = {
+	[FILTER_IMAGE] = PROFILE_IMAGE, [FILTER_SYMBOL] = PROFILE_SYMBOL,
+	[FILTER_VIA] = PROFILE_SYMBOL,  [FILTER_APP] = PROFILE_APP,
+	[FILTER_COMM] = PROFILE_COMM,   [FILTER_PID] = PROFILE_PROCESS,
+	[FILTER_TID] = PROFILE_THREAD,  [FILTER_CPU] = PROFILE_CPU,
+	[FILTER_EVENT] = PROFILE_EVENT, [FILTER_TIME] = N_PROFILE_KEYS,
+	[FILTER_BINARY] = PROFILE_APP,
+};
+
+static int more_samples(const void *a, const void *b, void *context)
+{
+	const struct rows *rows = context;
+	uint64_t x = rows_cells(rows, *(const uint32_t *)a)->self.samples;
+	uint64_t y = rows_cells(rows, *(const uint32_t *)b)->self.samples;
+
+	return (x < y) - (x > y);
+}
+
+/* "gzip, sh and 12 more" */
+static void put_values(struct buf *text, const struct profile *p, enum profile_key key,
+		       const struct rows *rows)
+{
+	uint32_t *order = xcalloc(rows->list.n + 1, sizeof(*order));
+	char scratch[KEY_TEXT_SIZE];
+
+	for (uint32_t i = 0; i < rows->list.n; i++)
+		order[i] = i;
+	qsort_r(order, rows->list.n, sizeof(*order), more_samples, (void *)rows);
+	for (size_t i = 0; i < MIN(rows->list.n, VALUES_NAMED); i++)
+		buf_printf(text, "%s%.60s", i ? ", " : "",
+			   profile_key_text(p, key, rows->list.data[order[i]].value[key], scratch));
+	if (rows->list.n > VALUES_NAMED)
+		buf_printf(text, " and %zu more", rows->list.n - VALUES_NAMED);
+	free(order);
+}
+
+static void put_time(struct buf *text, const struct profile *p)
+{
+	uint64_t start = p->session->info.start_ns;
+
+	buf_printf(text, "%.0f to %.0f s",
+		   p->first_ns > start ? (double)(p->first_ns - start) / 1e9 : 0.0,
+		   p->last_ns > start ? (double)(p->last_ns - start) / 1e9 : 0.0);
+}
+
+static int explain_filter(const struct profile_request *request, enum filter_tag tag,
+			  struct error *err)
+{
+	const struct filter_value *value = &request->query->filters[tag].data[0];
+	const struct query all = { .with_idle = request->query->with_idle };
+	struct profile_request unfiltered = *request;
+	enum profile_key key = filter_keys[tag];
+	struct rows rows = { 0 };
+	struct buf text = { 0 };
+	struct profile *p;
+
+	unfiltered.query = &all;
+	unfiltered.with_chains = false;
+	unfiltered.keys = (struct key_list){ { key }, key != N_PROFILE_KEYS };
+	p = profile_load(&unfiltered);
+	if (key == N_PROFILE_KEYS) {
+		put_time(&text, p);
+	} else {
+		profile_collate(p, &unfiltered.keys, false, &rows);
+		put_values(&text, p, key, &rows);
+	}
+	error_set(err, -ENOENT, "no sample matches %s%s%s%s; there are: %s", filter_infos[tag].tag,
+		  *filter_infos[tag].tag ? ":" : "", value->glob,
+		  request->query->filters[tag].n > 1 ? ",…" : "", buf_cstr(&text));
+	rows_fini(&rows);
+	buf_fini(&text);
+	profile_free(p);
+	return -ENOENT;
+}
+
+static uint64_t count_taken(const struct profile_request *request, const struct query *query,
+			    uint64_t *n_idle)
+{
+	struct profile_request r = *request;
+	struct profile *p;
+	uint64_t n;
+
+	r.query = query;
+	r.with_chains = query_has(query, FILTER_VIA);
+	p = profile_load(&r);
+	n = p->n_selected;
+	*n_idle = p->n_idle;
+	profile_free(p);
+	return n;
+}
+
+int profile_explain_empty(const struct profile_request *request, struct error *err)
+{
+	uint64_t n_idle, ignored;
+
+	count_taken(request, request->query, &n_idle);
+	if (n_idle)
+		return error_set(err, -ENOENT,
+				 "all %" PRIu64
+				 " samples are of idle processors; --idle shows them",
+				 n_idle);
+	for (int tag = 0; tag < N_FILTERS; tag++) {
+		struct query single = { .with_idle = request->query->with_idle };
+
+		if (!query_has(request->query, (enum filter_tag)tag))
+			continue;
+		single.filters[tag] = request->query->filters[tag];
+		if (!count_taken(request, &single, &ignored))
+			return explain_filter(request, (enum filter_tag)tag, err);
+	}
+	for (int tag = 0; tag < N_FILTERS; tag++)
+		if (query_has(request->query, (enum filter_tag)tag))
+			return error_set(err, -ENOENT,
+					 "no sample matches all of the filters together; each of "
+					 "them alone has some");
+	return error_set(err, -ENOENT,
+			 "the session has no samples; a longer run or a higher rate "
+			 "(assay record -F) gives some");
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+static uint64_t pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+void profile_index_init(struct profile *p, const struct profile_request *request)
+{
+	struct profile_index *x = xcalloc(1, sizeof(*x));
+
+	x->request = request;
+	x->query = request->query;
+	x->idle_image = NO_INDEX;
+	x->lookups = xcalloc(LOOKUP_SLOTS, sizeof(*x->lookups));
+	strings_init(&x->image_keys);
+	strings_init(&x->groups);
+	p->index = x;
+}
+
+static void comm_weights_fini(struct comm_weights *w)
+{
+	intmap_fini(&w->index);
+	vec_fini(&w->rows);
+}
+
+void profile_index_free(struct profile *p)
+{
+	struct profile_index *x = p->index;
+
+	if (!x)
+		return;
+	strings_fini(&x->image_keys);
+	strings_fini(&x->groups);
+	vec_fini(&x->image_takes);
+	vec_fini(&x->function_takes);
+	vec_fini(&x->given);
+	free(x->lookups);
+	free(x->lane_of);
+	intmap_fini(&x->functions);
+	intmap_fini(&x->nodes);
+	intmap_fini(&x->entries);
+	intmap_fini(&x->processes);
+	intmap_fini(&x->threads);
+	comm_weights_fini(&x->process_comms);
+	comm_weights_fini(&x->thread_comms);
+	free(x);
+	p->index = NULL;
+}
+
+/* What image.h calls the identity: build id, or device and inode, with kind, path and pid. */
+static void image_key(const struct image *image, struct buf *key)
+{
+	buf_u8(key, (uint8_t)image->kind);
+	buf_u32(key, (uint32_t)image->pid);
+	buf_u8(key, image->build_id.len);
+	if (image->build_id.len) {
+		buf_bytes(key, image->build_id.bytes, sizeof(image->build_id.bytes));
+	} else {
+		buf_u64(key, image->dev);
+		buf_u64(key, image->ino);
+	}
+	buf_str(key, image->path);
+}
+
+uint32_t index_image(struct profile *p, const struct image *image)
+{
+	struct profile_index *x = p->index;
+	struct buf key = { 0 };
+	uint32_t id;
+
+	image_key(image, &key);
+	id = strings_add_n(&x->image_keys, (const char *)key.data, key.len).n - 1;
+	buf_fini(&key);
+	if (id < p->images.n)
+		return id;
+	vec_push(&p->images, (struct profile_image){ .image = image });
+	vec_push(&x->image_takes,
+		 (struct image_takes){
+			 .app = query_takes_path(x->query, FILTER_APP, image->path),
+			 .image = query_takes_path(x->query, FILTER_IMAGE, image->path),
+			 .binary = query_takes_path(x->query, FILTER_BINARY, image->path),
+		 });
+	return id;
+}
+
+uint32_t index_idle_image(struct profile *p)
+{
+	static const struct image idle = { .kind = IMAGE_KERNEL, .path = "[idle]" };
+
+	if (p->index->idle_image == NO_INDEX) {
+		p->index->idle_image = index_image(p, &idle);
+		p->images.data[p->index->idle_image].is_idle = true;
+	}
+	return p->index->idle_image;
+}
+
+void index_given(struct profile *p, const struct segment *segment, const uint32_t *images)
+{
+	for (uint32_t i = 0; i < segment->n_symbols; i++) {
+		const struct code_symbol *s = &segment->symbols[i];
+
+		if (s->image.n < segment->n_images)
+			vec_push(&p->index->given,
+				 (struct given){ .image = images[s->image.n],
+						 .order = (uint32_t)p->index->given.n,
+						 .symbol = { s->offset, s->size, s->name } });
+	}
+}
+
+static int by_image_and_order(const void *a, const void *b)
+{
+	const struct given *x = a, *y = b;
+
+	if (x->image != y->image)
+		return x->image < y->image ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+void index_given_done(struct profile *p)
+{
+	if (p->index->given.n)
+		qsort(p->index->given.data, p->index->given.n, sizeof(struct given),
+		      by_image_and_order);
+}
+
+static void open_table(struct profile *p, uint32_t image)
+{
+	struct profile_index *x = p->index;
+	VEC(struct given_symbol) own = { 0 };
+	size_t low = 0, high = x->given.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (x->given.data[middle].image < image)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < x->given.n && x->given.data[low].image == image; low++)
+		vec_push(&own, x->given.data[low].symbol);
+	p->images.data[image].table =
+		symbolizer_table(p->symbols, p->images.data[image].image, own.data, own.n);
+	vec_fini(&own);
+}
+
+static uint32_t find_symbol(struct profile *p, uint32_t image, uint64_t offset)
+{
+	if (!p->has_functions || p->images.data[image].image->kind == IMAGE_UNKNOWN)
+		return NO_SYMBOL;
+	if (!p->images.data[image].table)
+		open_table(p, image);
+	return symbol_find(p->images.data[image].table, offset);
+}
+
+static bool takes_function(struct profile *p, enum filter_tag tag, const struct profile_function *f)
+{
+	const struct symbol_table *table = p->images.data[f->image].table;
+
+	if (!query_has(p->index->query, tag))
+		return true;
+	return f->symbol != NO_SYMBOL &&
+	       query_takes_function(p->index->query, tag,
+				    symbol_name(p->symbols, table, f->symbol));
+}
+
+static uint32_t add_function(struct profile *p, uint32_t image, uint32_t symbol)
+{
+	struct profile_index *x = p->index;
+	struct profile_function f = { .image = image, .symbol = symbol };
+	bool is_new;
+	uint32_t *id = intmap_put(&x->functions, pair(image, symbol), &is_new);
+
+	if (!is_new)
+		return *id;
+	*id = (uint32_t)p->functions.n;
+	vec_push(&p->functions, f);
+	vec_push(&x->function_takes,
+		 (struct function_takes){ .symbol = takes_function(p, FILTER_SYMBOL, &f),
+					  .via = takes_function(p, FILTER_VIA, &f) });
+	return (uint32_t)p->functions.n - 1;
+}
+
+uint32_t index_function(struct profile *p, uint32_t image, uint64_t offset)
+{
+	uint64_t hash = hash_u64(offset ^ (uint64_t)image << 40);
+	struct lookup *slot = &p->index->lookups[hash % LOOKUP_SLOTS];
+
+	if (!p->has_functions)
+		offset = 0;
+	if (slot->image == image + 1 && slot->offset == offset)
+		return slot->function;
+	slot->function = add_function(p, image, find_symbol(p, image, offset));
+	slot->image = image + 1;
+	slot->offset = offset;
+	return slot->function;
+}
+
+uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function)
+{
+	uint32_t depth, *id;
+	bool is_new;
+
+	while (p->nodes.data[parent].depth >= PROFILE_MAX_DEPTH)
+		parent = p->nodes.data[parent].parent;
+	depth = p->nodes.data[parent].depth + 1;
+	id = intmap_put(&p->index->nodes, pair(parent, function), &is_new);
+	if (is_new) {
+		*id = (uint32_t)p->nodes.n;
+		vec_push(&p->nodes, (struct profile_node){ parent, function, depth });
+	}
+	return *id;
+}
+
+uint32_t index_group(struct profile *p, const uint32_t *values)
+{
+	size_t n = p->class_keys.n;
+	uint32_t id;
+
+	if (!n) {
+		p->n_groups = 1;
+		return 0;
+	}
+	id = strings_add_n(&p->index->groups, (const char *)values, n * sizeof(*values)).n - 1;
+	if (id == p->n_groups) {
+		p->n_groups++;
+		for (size_t i = 0; i < n; i++)
+			vec_push(&p->group_values, values[i]);
+	}
+	return id;
+}
+
+uint32_t index_process(struct profile *p, int32_t pid)
+{
+	bool is_new;
+	uint32_t *id = intmap_put(&p->index->processes, (uint32_t)pid, &is_new);
+
+	if (is_new) {
+		*id = (uint32_t)p->processes.n;
+		vec_push(&p->processes, (struct profile_process){ .pid = pid, .tid = -1 });
+	}
+	return *id;
+}
+
+uint32_t index_thread(struct profile *p, int32_t pid, int32_t tid)
+{
+	bool is_new;
+	uint32_t *id = intmap_put(&p->index->threads, pair((uint32_t)pid, (uint32_t)tid), &is_new);
+
+	if (is_new) {
+		*id = (uint32_t)p->threads.n;
+		vec_push(&p->threads, (struct profile_process){ .pid = pid, .tid = tid });
+	}
+	return *id;
+}
+
+void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t samples)
+{
+	bool is_new;
+	uint32_t *id = intmap_put(&w->index, pair(holder, comm), &is_new);
+
+	if (is_new) {
+		*id = (uint32_t)w->rows.n;
+		vec_push(&w->rows, (struct comm_weight){ .holder = holder, .comm = comm });
+	}
+	w->rows.data[*id].samples += samples;
+}
+
+struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node)
+{
+	bool is_new;
+	uint32_t *id = intmap_put(&p->index->entries, pair(group, node), &is_new);
+
+	if (is_new) {
+		*id = (uint32_t)p->entries.n;
+		vec_push(&p->entries, (struct profile_entry){ group, node });
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			vec_push(&p->weights, (struct weight){ 0 });
+	}
+	return &p->weights.data[(size_t)*id * p->n_lanes];
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* More images than this are not compared with each other: they get their paths. */
+#define MAX_IMAGES_COMPARED 4096
+
+static bool is_suffix(const char *path, const char *suffix)
+{
+	size_t n = strlen(path), m = strlen(suffix);
+
+	return n >= m && !strcmp(path + n - m, suffix) && (n == m || path[n - m - 1] == '/');
+}
+
+/* Whether another path ends in the same components. */
+static bool is_shared(const struct profile *p, const struct image *image, const char *suffix)
+{
+	vec_foreach (&p->images, other)
+		if (!other->is_merged && strcmp(other->image->path, image->path) != 0 &&
+		    is_suffix(other->image->path, suffix))
+			return true;
+	return false;
+}
+
+/* Whether the path has been that of another binary, too. */
+static bool has_namesake(const struct profile *p, const struct image *image)
+{
+	vec_foreach (&p->images, other)
+		if (!other->is_merged && other->image->build_id.len &&
+		    !strcmp(other->image->path, image->path) &&
+		    !build_id_equal(&other->image->build_id, &image->build_id))
+			return true;
+	return false;
+}
+
+/* The last component of a path, with as many before it as tell it from the others. */
+static const char *short_path(const struct profile *p, const struct image *image)
+{
+	const char *name = base_name(image->path);
+
+	while (name > image->path && is_shared(p, image, name)) {
+		name--; /* onto the slash */
+		while (name > image->path && name[-1] != '/')
+			name--;
+	}
+	return name;
+}
+
+/* An image of a path that has two gets its build id; JIT code, its process. */
+static const char *short_name(const struct profile *p, const struct profile_image *image)
+{
+	char hex[BUILD_ID_HEX_SIZE], text[4096];
+	const char *name = short_path(p, image->image);
+
+	if (image->image->kind == IMAGE_JIT) {
+		snprintf(text, sizeof(text), "%s (%d)", name, image->image->pid);
+	} else if (image->image->build_id.len && has_namesake(p, image->image)) {
+		build_id_hex(&image->image->build_id, hex);
+		snprintf(text, sizeof(text), "%s (%.8s)", name, hex);
+	} else {
+		return name;
+	}
+	return arena_strndup(p->arena, text, strlen(text));
+}
+
+void index_name_images(struct profile *p)
+{
+	vec_foreach (&p->images, i)
+		i->name = p->images.n <= MAX_IMAGES_COMPARED ? short_name(p, i) : i->image->path;
+}
+
+/* The one image of this path that has a build id, or NO_INDEX. */
+static uint32_t identified(const struct profile *p, const struct image *image)
+{
+	uint32_t found = NO_INDEX;
+
+	for (uint32_t i = 0; i < p->images.n; i++) {
+		const struct image *other = p->images.data[i].image;
+
+		if (other->kind != IMAGE_FILE || !other->build_id.len ||
+		    strcmp(other->path, image->path) != 0)
+			continue;
+		if (found != NO_INDEX)
+			return NO_INDEX;
+		found = i;
+	}
+	return found;
+}
+
+/* Finds the first image of a build id and file name; `firsts` maps string ids to images. */
+static uint32_t first_of_binary(struct strings *binaries, struct intmap *firsts,
+				const struct image *image, uint32_t i)
+{
+	struct buf key = { 0 };
+	uint32_t *first;
+	bool is_new;
+
+	buf_bytes(&key, &image->build_id, sizeof(image->build_id));
+	buf_str(&key, base_name(image->path));
+	first = intmap_put(firsts, strings_add_n(binaries, (const char *)key.data, key.len).n,
+			   &is_new);
+	if (is_new)
+		*first = i;
+	buf_fini(&key);
+	return *first;
+}
+
+static void merge_image(struct profile *p, uint32_t from, uint32_t to)
+{
+	const struct image_takes *takes = &p->index->image_takes.data[from];
+	struct image_takes *all = &p->index->image_takes.data[to];
+
+	p->images.data[from].is_merged = true;
+	all->app |= takes->app;
+	all->image |= takes->image;
+	all->binary |= takes->binary;
+}
+
+uint32_t *index_merged_images(struct profile *p)
+{
+	uint32_t *merged = xcalloc(p->images.n + 1, sizeof(*merged));
+	struct intmap firsts = { 0 };
+	struct strings binaries;
+
+	strings_init(&binaries);
+	for (uint32_t i = 0; i < p->images.n; i++) {
+		const struct image *image = p->images.data[i].image;
+
+		merged[i] = i;
+		if (image->kind == IMAGE_FILE && image->build_id.len)
+			merged[i] = first_of_binary(&binaries, &firsts, image, i);
+	}
+	for (uint32_t i = 0; i < p->images.n; i++) {
+		const struct image *image = p->images.data[i].image;
+		uint32_t same = NO_INDEX;
+
+		if (image->kind == IMAGE_FILE && !image->build_id.len &&
+		    p->images.n <= MAX_IMAGES_COMPARED)
+			same = identified(p, image);
+		if (same != NO_INDEX)
+			merged[i] = merged[same];
+		if (merged[i] != i)
+			merge_image(p, i, merged[i]);
+	}
+	strings_fini(&binaries);
+	intmap_fini(&firsts);
+	return merged;
+}
+
+static void name_heaviest(const struct comm_weights *w, struct profile_process *holders, size_t n)
+{
+	uint64_t *best = xcalloc(n + 1, sizeof(*best));
+
+	vec_foreach (&w->rows, row) {
+		if (row->samples <= best[row->holder])
+			continue;
+		best[row->holder] = row->samples;
+		holders[row->holder].comm = (string_id){ row->comm };
+	}
+	free(best);
+}
+
+void index_name_processes(struct profile *p)
+{
+	name_heaviest(&p->index->process_comms, p->processes.data, p->processes.n);
+	name_heaviest(&p->index->thread_comms, p->threads.data, p->threads.n);
+}

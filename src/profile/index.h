@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside profile/: what turns the id spaces of segments into those of a profile.
+ * Freed as soon as the profile is loaded.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/intmap.h"
+#include "profile/profile.h"
+#include "profile/query.h"
+#include "store/session.h"
+
+/* A front cache of address look-ups, direct-mapped: a call tree repeats its addresses. */
+#define LOOKUP_SLOTS 16384
+
+struct lookup {
+	uint32_t image; /* + 1; 0: empty */
+	uint32_t function;
+	uint64_t offset;
+};
+
+/* Which of the query's filters an image or function passes; true where there is none. */
+struct image_takes {
+	bool app, image, binary;
+};
+struct function_takes {
+	bool symbol, via;
+};
+
+struct given {
+	uint32_t image, order; /* of its recording: code may be replaced by later code */
+	struct given_symbol symbol;
+};
+
+struct comm_weight {
+	uint32_t holder, comm; /* holder: index of the process or thread */
+	uint64_t samples;
+};
+struct comm_weights {
+	struct intmap index; /* holder << 32 | comm */
+	VEC(struct comm_weight) rows;
+};
+
+struct profile_index {
+	const struct profile_request *request;
+	const struct query *query;
+
+	struct strings image_keys; /* identity of image i is string i + 1 */
+	VEC(struct image_takes) image_takes;
+	VEC(struct given) given; /* sorted by image, then by order */
+	uint32_t idle_image;     /* or NO_INDEX */
+
+	struct lookup *lookups;
+	struct intmap functions; /* image << 32 | symbol */
+	VEC(struct function_takes) function_takes;
+	struct intmap nodes;   /* parent << 32 | function */
+	struct intmap entries; /* group << 32 | node */
+	struct strings groups; /* the tuple of group i is string i + 1 */
+	struct intmap processes, threads;
+	struct comm_weights process_comms, thread_comms;
+	uint32_t *lane_of; /* by counter; NO_INDEX: not taken */
+};
+
+void profile_index_init(struct profile *p, const struct profile_request *request);
+void profile_index_free(struct profile *p);
+
+uint32_t index_image(struct profile *p, const struct image *image);
+uint32_t index_idle_image(struct profile *p);
+
+/*
+ * By image, the one that stands for it: the first of a binary's paths. The kernel tells a file by
+ * device and inode where it could not read the build id at that moment; that is the same file as
+ * the one of this path with a build id, if there is exactly one. The caller's to free().
+ */
+uint32_t *index_merged_images(struct profile *p);
+
+/* Gathers the names of code without files; all images must be known. */
+void index_given(struct profile *p, const struct segment *segment, const uint32_t *images);
+void index_given_done(struct profile *p);
+
+/* The function at an offset of an image. */
+uint32_t index_function(struct profile *p, uint32_t image, uint64_t offset);
+uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function);
+uint32_t index_group(struct profile *p, const uint32_t *values);
+uint32_t index_process(struct profile *p, int32_t pid);
+uint32_t index_thread(struct profile *p, int32_t pid, int32_t tid);
+void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t samples);
+struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node);
+
+/* Short names of images, the heaviest name of every process and thread. */
+void index_name_images(struct profile *p);
+void index_name_processes(struct profile *p);

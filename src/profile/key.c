@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/key.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+
+const struct profile_key_info profile_keys[N_PROFILE_KEYS] = {
+#define X(id, key, kind, help) [PROFILE_##id] = { key, KEY_##kind, help },
+	PROFILE_KEYS(X)
+#undef X
+};
+
+#define X(id, key, kind, help) key ", "
+static const char known_keys[] = PROFILE_KEYS(X);
+#undef X
+
+bool key_list_has(const struct key_list *list, enum profile_key key)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->key[i] == key)
+			return true;
+	return false;
+}
+
+void key_list_add(struct key_list *list, enum profile_key key)
+{
+	if (!key_list_has(list, key))
+		list->key[list->n++] = key;
+}
+
+int key_list_parse(struct key_list *list, const char *text, struct error *err)
+{
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		int key = 0;
+
+		while (key < N_PROFILE_KEYS && (strlen(profile_keys[key].key) != len ||
+						strncmp(profile_keys[key].key, text, len)))
+			key++;
+		if (key == N_PROFILE_KEYS)
+			return error_set(err, -EINVAL, "'%.*s' is not one of %.*s", (int)len, text,
+					 (int)sizeof(known_keys) - 3, known_keys);
+		key_list_add(list, (enum profile_key)key);
+		if (!text[len])
+			return 0;
+		text += len + 1;
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Keys: what a report can be broken down by.
+ *
+ * A CLASS key is a property of the whole sample (whose it is), a CODE key one of
+ * each frame (where it is). A row of a report is a tuple of key values; a value is
+ * a small number that only its profile can put into words (profile_key_text()).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct error;
+
+enum key_kind { KEY_CLASS, KEY_CODE };
+
+/* X(id, key, kind, help) */
+#define PROFILE_KEYS(X)                                                               \
+	X(APP, "app", CLASS, "program: the main executable of the process")           \
+	X(PROCESS, "process", CLASS, "process, by its id")                            \
+	X(THREAD, "thread", CLASS, "thread, by its id")                               \
+	X(COMM, "comm", CLASS, "name of the thread")                                  \
+	X(CPU, "cpu", CLASS, "processor")                                             \
+	X(EVENT, "event", CLASS, "what was counted")                                  \
+	X(MODE, "mode", CODE, "user or kernel")                                       \
+	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel") \
+	X(SYMBOL, "symbol", CODE, "function")
+
+enum profile_key {
+#define X(id, key, kind, help) PROFILE_##id,
+	PROFILE_KEYS(X)
+#undef X
+		N_PROFILE_KEYS
+};
+
+struct profile_key_info {
+	const char *key;
+	enum key_kind kind;
+	const char *help;
+};
+
+extern const struct profile_key_info profile_keys[N_PROFILE_KEYS];
+
+/* Keys in the order asked for, each at most once. */
+struct key_list {
+	enum profile_key key[N_PROFILE_KEYS];
+	size_t n;
+};
+
+bool key_list_has(const struct key_list *list, enum profile_key key);
+void key_list_add(struct key_list *list, enum profile_key key); /* nothing if it is there */
+
+/* Appends the keys of "process,symbol". An unknown word is -EINVAL and names the known ones. */
+int key_list_parse(struct key_list *list, const char *text, struct error *err);

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loading: every segment is read twice. The first pass finds the nodes that
+ * taken samples ended in; then only these and their callers are looked up and
+ * joined to the profile's tree; the second pass adds the weights. Decoding
+ * twice is cheaper than keeping the rows, of which a long session has many.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/index.h"
+
+/*
+ * What a node is used as (it can be both), what the filters for code say to
+ * samples that ended in it, and whether there are such samples to take. A node that is
+ * refused may still be an interrupted caller of one that is taken.
+ */
+enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
+
+/* One segment on its way into the profile. */
+struct part {
+	const struct segment *segment;
+	uint32_t *images;         /* by image: the profile's */
+	uint32_t *groups;         /* by class; NO_INDEX: not taken */
+	uint32_t *lanes;          /* by class */
+	bool *idle, *app_matches; /* by class */
+	uint32_t *processes, *threads, *comms;
+	uint64_t *class_samples;
+	uint8_t *uses;          /* by node */
+	uint32_t *as_leaf;      /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller;    /* … and as a caller */
+	struct count_rows rows; /* of the block at hand */
+};
+
+static void *column(size_t n, size_t size)
+{
+	return xcalloc(n + 1, size);
+}
+
+static void part_init(struct part *part, const struct segment *segment)
+{
+	uint32_t n = segment->n_classes;
+
+	*part = (struct part){
+		.segment = segment,
+		.images = column(segment->n_images, sizeof(uint32_t)),
+		.groups = column(n, sizeof(uint32_t)),
+		.lanes = column(n, sizeof(uint32_t)),
+		.idle = column(n, sizeof(bool)),
+		.app_matches = column(n, sizeof(bool)),
+		.processes = column(n, sizeof(uint32_t)),
+		.threads = column(n, sizeof(uint32_t)),
+		.comms = column(n, sizeof(uint32_t)),
+		.class_samples = column(n, sizeof(uint64_t)),
+		.uses = column(segment->n_nodes, sizeof(uint8_t)),
+		.as_leaf = column(segment->n_nodes, sizeof(uint32_t)),
+		.as_caller = column(segment->n_nodes, sizeof(uint32_t)),
+	};
+}
+
+static void part_fini(struct part *part)
+{
+	void *columns[] = { part->images,        part->groups,    part->lanes,   part->idle,
+			    part->app_matches,   part->processes, part->threads, part->comms,
+			    part->class_samples, part->uses,      part->as_leaf, part->as_caller,
+			    part->rows.data };
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		free(columns[i]);
+}
+
+static uint32_t image_of(const struct part *part, image_id id)
+{
+	return part->images[id.n < part->segment->n_images ? id.n : 0];
+}
+
+static void add_images(struct profile *p, struct part *part)
+{
+	for (uint32_t i = 0; i < part->segment->n_images; i++)
+		part->images[i] = index_image(p, &part->segment->images[i]);
+}
+
+static bool takes_class(const struct profile *p, const struct part *part, uint32_t i)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+	const struct query *q = p->index->query;
+
+	return c->counter < p->session->info.n_counters &&
+	       p->index->lane_of[c->counter] != NO_INDEX &&
+	       p->index->image_takes.data[image_of(part, c->app)].app &&
+	       query_takes_number(q, FILTER_PID, (uint32_t)c->pid) &&
+	       query_takes_number(q, FILTER_TID, (uint32_t)c->tid) &&
+	       query_takes_number(q, FILTER_CPU, c->cpu) &&
+	       query_takes_name(q, FILTER_COMM,
+				strings_get(&p->comms, (string_id){ part->comms[i] }));
+}
+
+/* The values of the profile's class keys, as index_group() wants them. */
+static void class_values(struct profile *p, struct part *part, uint32_t i, uint32_t *values)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+
+	for (size_t k = 0; k < p->class_keys.n; k++) {
+		switch (p->class_keys.key[k]) {
+		case PROFILE_APP:
+			values[k] = part->idle[i] ? index_idle_image(p) : image_of(part, c->app);
+			break;
+		case PROFILE_PROCESS:
+			values[k] = part->processes[i] = index_process(p, c->pid);
+			break;
+		case PROFILE_THREAD:
+			values[k] = part->threads[i] = index_thread(p, c->pid, c->tid);
+			break;
+		case PROFILE_COMM:
+			values[k] = part->comms[i];
+			break;
+		case PROFILE_CPU:
+			values[k] = c->cpu;
+			break;
+		default:
+			values[k] = c->counter;
+			break;
+		}
+	}
+}
+
+static void add_classes(struct profile *p, struct part *part)
+{
+	const struct segment *s = part->segment;
+	uint32_t values[N_PROFILE_KEYS];
+
+	for (uint32_t i = 0; i < s->n_classes; i++) {
+		const struct profile_class *c = &s->classes[i];
+		const char *comm = c->comm.n < s->n_strings ? s->strings[c->comm.n] : "";
+
+		part->comms[i] = strings_add(&p->comms, comm).n;
+		part->idle[i] = c->pid == 0;
+		part->app_matches[i] = p->index->image_takes.data[image_of(part, c->app)].binary;
+		if (!takes_class(p, part, i)) {
+			part->groups[i] = NO_INDEX;
+			continue;
+		}
+		part->lanes[i] = p->index->lane_of[c->counter];
+		/* An idle class that stays out must not leave an empty group behind. */
+		if (part->idle[i] && !p->index->query->with_idle)
+			continue;
+		class_values(p, part, i, values);
+		part->groups[i] = index_group(p, values);
+	}
+}
+
+static uint32_t parent_of(const struct segment *s, uint32_t node)
+{
+	uint32_t parent = s->nodes[node].parent;
+
+	return parent < node ? parent : 0;
+}
+
+static enum code_mode node_mode(const struct profile *p, const struct part *part, uint32_t node)
+{
+	uint32_t image = image_of(part, part->segment->nodes[node].code.image);
+
+	return image_kind_mode(p->images.data[image].image->kind);
+}
+
+/* Whether the caller's address is that of an instruction that was interrupted (profile.h). */
+static bool is_interrupted(const struct profile *p, const struct part *part, uint32_t caller,
+			   uint32_t node)
+{
+	return node_mode(p, part, node) == CODE_KERNEL && node_mode(p, part, caller) == CODE_USER;
+}
+
+static uint32_t node_function(struct profile *p, const struct part *part, uint32_t node, int use)
+{
+	const struct code_addr *code = &part->segment->nodes[node].code;
+	uint64_t back = use == USE_CALLER && code->offset > 0;
+
+	return index_function(p, image_of(part, code->image), code->offset - back);
+}
+
+/* Whether one of the callers of the node, which is used as `use`, is a function of via:. */
+static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
+{
+	int use = USE_LEAF, depth = 0;
+
+	if (!query_has(p->index->query, FILTER_VIA))
+		return true;
+	while (node && depth++ < PROFILE_MAX_DEPTH) {
+		uint32_t caller = parent_of(part->segment, node);
+		uint32_t function = node_function(p, part, node, use);
+
+		if (p->index->function_takes.data[function].via)
+			return true;
+		use = caller && is_interrupted(p, part, caller, node) ? USE_LEAF : USE_CALLER;
+		node = caller;
+	}
+	return false;
+}
+
+static bool takes_node(struct profile *p, const struct part *part, uint32_t node)
+{
+	const struct profile_index *x = p->index;
+	uint32_t image = image_of(part, part->segment->nodes[node].code.image), function;
+
+	if (!x->image_takes.data[image].image)
+		return false;
+	if (!query_has(x->query, FILTER_SYMBOL))
+		return takes_via(p, part, node);
+	function = node_function(p, part, node, USE_LEAF);
+	return x->function_takes.data[function].symbol && takes_via(p, part, node);
+}
+
+enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
+
+/* Reads the rows of a block if the query takes the second that it begins in. */
+static enum block_state read_block(struct profile *p, struct part *part, uint32_t i)
+{
+	const struct block *block = &part->segment->blocks[i];
+	uint64_t start = p->session->info.start_ns;
+	uint64_t at = block->first_ns > start ? block->first_ns - start : 0;
+
+	part->rows.n = 0;
+	if (!query_takes_number(p->index->query, FILTER_TIME, at))
+		return BLOCK_LEFT_OUT;
+	return segment_read_rows(part->segment, i, &part->rows, NULL) < 0 ? BLOCK_DAMAGED
+									  : BLOCK_READ;
+}
+
+static void count_block(struct profile *p, const struct part *part, const struct block *block)
+{
+	for (uint32_t i = 0; i < block->n_losses; i++)
+		if (block->losses[i].reason < N_LOSS_REASONS)
+			p->losses[block->losses[i].reason] += block->losses[i].n;
+	if (!part->rows.n)
+		return;
+	if (!p->first_ns || block->first_ns < p->first_ns)
+		p->first_ns = block->first_ns;
+	p->last_ns = MAX(p->last_ns, block->last_ns);
+}
+
+static bool takes_row(const struct profile *p, const struct part *part, const struct count_row *row)
+{
+	uint32_t image = image_of(part, part->segment->nodes[row->node].code.image);
+
+	if (!row->node || part->groups[row->class] == NO_INDEX)
+		return false;
+	return part->app_matches[row->class] || p->index->image_takes.data[image].binary;
+}
+
+/* First pass: which nodes are innermost frames of samples that are taken. */
+static void mark_leaves(struct profile *p, struct part *part)
+{
+	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
+		const struct block *block = &part->segment->blocks[i];
+		enum block_state state = read_block(p, part, i);
+
+		if (state == BLOCK_LEFT_OUT) {
+			p->n_stored += block->samples;
+			continue;
+		}
+		if (state == BLOCK_DAMAGED) /* since session_open() looked */
+			p->losses[LOSS_DAMAGED] += block->samples;
+		count_block(p, part, block);
+		vec_foreach (&part->rows, row) {
+			uint8_t *use = &part->uses[row->node];
+
+			p->n_stored += row->samples;
+			if (!takes_row(p, part, row))
+				continue;
+			if (!(*use & (ACCEPTED | REFUSED)))
+				*use |= takes_node(p, part, row->node) ? ACCEPTED : REFUSED;
+			if (*use & REFUSED)
+				continue;
+			if (part->idle[row->class] && !p->index->query->with_idle)
+				p->n_idle += row->samples;
+			else
+				*use |= TAKEN | USE_LEAF;
+		}
+	}
+}
+
+static void mark_callers(const struct profile *p, struct part *part)
+{
+	for (uint32_t n = part->segment->n_nodes; n-- > 1;) {
+		uint32_t caller = parent_of(part->segment, n);
+
+		if (caller && (part->uses[n] & (USE_LEAF | USE_CALLER)))
+			part->uses[caller] |=
+				is_interrupted(p, part, caller, n) ? USE_LEAF : USE_CALLER;
+	}
+}
+
+static void add_nodes(struct profile *p, struct part *part)
+{
+	for (uint32_t n = 1; n < part->segment->n_nodes; n++) {
+		uint32_t caller = parent_of(part->segment, n), parent = 0;
+
+		if (caller && p->index->request->with_chains)
+			parent = is_interrupted(p, part, caller, n) ? part->as_leaf[caller]
+								    : part->as_caller[caller];
+		if (part->uses[n] & USE_LEAF)
+			part->as_leaf[n] =
+				index_node(p, parent, node_function(p, part, n, USE_LEAF));
+		if (part->uses[n] & USE_CALLER)
+			part->as_caller[n] =
+				index_node(p, parent, node_function(p, part, n, USE_CALLER));
+	}
+}
+
+static void add_row(struct profile *p, struct part *part, const struct count_row *row)
+{
+	const struct weight w = { row->samples, row->period };
+	uint32_t node = part->as_leaf[row->node], lane = part->lanes[row->class];
+
+	weight_add(&index_entry(p, part->groups[row->class], node)[lane], &w);
+	weight_add(&p->lanes[lane].total, &w);
+	p->n_selected += w.samples;
+	p->has_chains |= p->nodes.data[node].depth > 1;
+	p->images.data[p->functions.data[p->nodes.data[node].function].image].samples += w.samples;
+	part->class_samples[row->class] += w.samples;
+}
+
+/* Second pass: weights. */
+static void add_weights(struct profile *p, struct part *part)
+{
+	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
+		if (read_block(p, part, i) != BLOCK_READ)
+			continue;
+		vec_foreach (&part->rows, row)
+			if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
+			    (!part->idle[row->class] || p->index->query->with_idle))
+				add_row(p, part, row);
+	}
+	for (uint32_t c = 0; c < part->segment->n_classes; c++) {
+		if (!part->class_samples[c])
+			continue;
+		if (key_list_has(&p->class_keys, PROFILE_PROCESS))
+			index_comm(&p->index->process_comms, part->processes[c], part->comms[c],
+				   part->class_samples[c]);
+		if (key_list_has(&p->class_keys, PROFILE_THREAD))
+			index_comm(&p->index->thread_comms, part->threads[c], part->comms[c],
+				   part->class_samples[c]);
+	}
+}
+
+/*
+ * A lane for every counter that event: takes, or a single one where rows are
+ * told apart by event. A session without counters still gets a lane.
+ */
+static void make_lanes(struct profile *p)
+{
+	const struct session_info *info = &p->session->info;
+	bool is_single = key_list_has(&p->class_keys, PROFILE_EVENT);
+
+	p->lanes = xcalloc(info->n_counters + 1, sizeof(*p->lanes));
+	p->index->lane_of = xcalloc(info->n_counters + 1, sizeof(uint32_t));
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		p->index->lane_of[i] = NO_INDEX;
+		if (!query_takes_name(p->index->query, FILTER_EVENT, info->counters[i].name))
+			continue;
+		p->index->lane_of[i] = is_single ? 0 : p->n_lanes;
+		p->lanes[p->n_lanes++].counter = i;
+	}
+	if (is_single && p->n_lanes > 1) {
+		p->n_lanes = 1;
+		p->lanes[0].counter = NO_INDEX;
+	}
+	if (!p->n_lanes)
+		p->lanes[p->n_lanes++].counter = NO_INDEX;
+}
+
+static void add_part(struct profile *p, struct part *part)
+{
+	add_classes(p, part);
+	mark_leaves(p, part);
+	if (p->index->request->with_chains)
+		mark_callers(p, part);
+	add_nodes(p, part);
+	add_weights(p, part);
+}
+
+static void add_segments(struct profile *p)
+{
+	const struct session *s = p->session;
+	struct part *parts = xcalloc(s->n_segments + 1, sizeof(*parts));
+
+	uint32_t *merged;
+
+	/* Build ids and names of JIT code may come in a later segment: all images first. */
+	for (uint32_t i = 0; i < s->n_segments; i++) {
+		part_init(&parts[i], s->segments[i]);
+		add_images(p, &parts[i]);
+	}
+	merged = index_merged_images(p);
+	for (uint32_t i = 0; i < s->n_segments; i++) {
+		for (uint32_t k = 0; k < s->segments[i]->n_images; k++)
+			parts[i].images[k] = merged[parts[i].images[k]];
+		index_given(p, s->segments[i], parts[i].images);
+	}
+	free(merged);
+	index_given_done(p);
+	for (uint32_t i = 0; i < s->n_segments; i++) {
+		add_part(p, &parts[i]);
+		part_fini(&parts[i]);
+	}
+	free(parts);
+}
+
+struct profile *profile_load(const struct profile_request *request)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+
+	p->session = request->session;
+	p->symbols = request->symbols;
+	p->has_functions = request->with_functions && request->symbols;
+	for (size_t i = 0; i < request->keys.n; i++)
+		if (profile_keys[request->keys.key[i]].kind == KEY_CLASS)
+			key_list_add(&p->class_keys, request->keys.key[i]);
+	p->arena = arena_new();
+	strings_init(&p->comms);
+	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
+	profile_index_init(p, request);
+	make_lanes(p);
+	add_segments(p);
+	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;
+	index_name_images(p);
+	index_name_processes(p);
+	profile_index_free(p);
+	return p;
+}

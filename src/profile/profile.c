@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/profile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "profile/index.h"
+#include "store/session.h"
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	profile_index_free(p);
+	vec_fini(&p->images);
+	vec_fini(&p->functions);
+	vec_fini(&p->nodes);
+	vec_fini(&p->entries);
+	vec_fini(&p->weights);
+	vec_fini(&p->group_values);
+	vec_fini(&p->processes);
+	vec_fini(&p->threads);
+	strings_fini(&p->comms);
+	arena_free(p->arena);
+	free(p->lanes);
+	free(p);
+}
+
+enum code_mode image_kind_mode(enum image_kind kind)
+{
+	static const enum code_mode modes[N_IMAGE_KINDS] = {
+		[IMAGE_UNKNOWN] = CODE_UNKNOWN, [IMAGE_FILE] = CODE_USER,
+		[IMAGE_KERNEL] = CODE_KERNEL,   [IMAGE_MODULE] = CODE_KERNEL,
+		[IMAGE_VDSO] = CODE_USER,       [IMAGE_BPF] = CODE_KERNEL,
+		[IMAGE_JIT] = CODE_USER,
+	};
+
+	return kind < N_IMAGE_KINDS ? modes[kind] : CODE_UNKNOWN;
+}
+
+uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint32_t function)
+{
+	uint32_t image = p->functions.data[function].image;
+
+	if (key == PROFILE_SYMBOL)
+		return function;
+	if (key == PROFILE_IMAGE)
+		return image;
+	return image_kind_mode(p->images.data[image].image->kind);
+}
+
+uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint32_t group)
+{
+	for (size_t i = 0; i < p->class_keys.n; i++)
+		if (p->class_keys.key[i] == key)
+			return p->group_values.data[group * p->class_keys.n + i];
+	return NO_INDEX;
+}
+
+static const char *function_text(const struct profile *p, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+	const struct profile_image *image = &p->images.data[f->image];
+
+	if (f->symbol != NO_SYMBOL)
+		return symbol_name(p->symbols, image->table, f->symbol);
+	return image->image->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
+}
+
+static const char *process_text(const struct profile *p, const struct profile_process *process,
+				char scratch[static KEY_TEXT_SIZE])
+{
+	const char *comm = strings_get(&p->comms, process->comm);
+
+	snprintf(scratch, KEY_TEXT_SIZE, "%.40s (%d)", process->pid ? comm : "[idle]",
+		 process->tid >= 0 && process->pid ? process->tid : process->pid);
+	return scratch;
+}
+
+const char *profile_key_text(const struct profile *p, enum profile_key key, uint32_t value,
+			     char scratch[static KEY_TEXT_SIZE])
+{
+	static const char *const modes[] = { "user", "kernel", "unknown" };
+
+	switch (key) {
+	case PROFILE_APP:
+	case PROFILE_IMAGE:
+		return p->images.data[value].name;
+	case PROFILE_PROCESS:
+		return process_text(p, &p->processes.data[value], scratch);
+	case PROFILE_THREAD:
+		return process_text(p, &p->threads.data[value], scratch);
+	case PROFILE_COMM:
+		return strings_get(&p->comms, (string_id){ value });
+	case PROFILE_EVENT:
+		return p->session->info.counters[value].name;
+	case PROFILE_MODE:
+		return modes[value];
+	case PROFILE_SYMBOL:
+		return function_text(p, value);
+	case PROFILE_CPU:
+	case N_PROFILE_KEYS:
+		break;
+	}
+	snprintf(scratch, KEY_TEXT_SIZE, "%" PRIu32, value);
+	return scratch;
+}

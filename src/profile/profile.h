@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A profile: the samples of a session that a query takes, collated.
+ *
+ * The segments' id spaces become one, addresses become functions, and the call
+ * trees of all segments become one tree of functions. Every view (flat lists,
+ * trees, callers and callees) is read off `nodes` and `entries`.
+ *
+ *     session segments            profile
+ *     (class, node) -> count      (group, node) -> weight per event
+ *       |        |                   |       |
+ *     class    tree of             tuple   tree of
+ *              addresses           of keys functions
+ *
+ * Looking up: the innermost frame of a sample is an address that was executing
+ * and is looked up as it is. The others are return addresses, which may lie
+ * behind a function whose last instruction is the call; they are looked up one
+ * byte back. The first user frame below kernel frames is no return address: an
+ * exception may have hit the first instruction of a function.
+ *
+ * Recursion: a function's total counts a sample once, however often the function
+ * is in its chain.
+ *
+ * Everything lives until profile_free(); session and symbolizer must outlive it.
+ * One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/strings.h"
+#include "event/loss.h"
+#include "machine/image.h"
+#include "profile/key.h"
+#include "symbol/symbols.h"
+
+struct arena;
+struct session;
+struct query;
+struct error;
+
+/* Frames beyond this depth are left out of a chain: a bound for damaged sessions. */
+#define PROFILE_MAX_DEPTH 1024
+
+#define NO_INDEX UINT32_MAX
+
+struct weight {
+	uint64_t samples;
+	uint64_t period; /* events in all, in the unit of the counter */
+};
+
+/*
+ * Images of equal identity (machine/image.h) in several segments are one. So are a
+ * binary's different paths (/lib and /usr/lib, containers): same build id, same file name.
+ */
+struct profile_image {
+	const struct image *image;
+	const struct symbol_table *table; /* NULL: never asked for */
+	const char *name; /* short: its last component, or more where two share it */
+	uint64_t samples; /* that fell in it */
+	bool is_idle;     /* the pseudo program of idle samples */
+	bool is_merged;   /* another one stands for it and has its samples */
+};
+
+struct profile_function {
+	uint32_t image;
+	uint32_t symbol; /* of the image's table; NO_SYMBOL: no name is known */
+};
+
+/* nodes[0] is the root, whose function is NO_INDEX; parents come before children. */
+struct profile_node {
+	uint32_t parent, function;
+	uint32_t depth; /* of the root: 0 */
+};
+
+/* What (group, node) got: weights[entry * n_lanes + lane]. */
+struct profile_entry {
+	uint32_t group, node;
+};
+
+struct profile_process {
+	int32_t pid;
+	int32_t tid;    /* of a thread; -1 for a process */
+	string_id comm; /* its most sampled name */
+};
+
+/* A lane is a group of columns: one a counter, or one for all where EVENT is among the keys. */
+struct profile_lane {
+	uint32_t counter; /* index of info.counters; NO_INDEX: all of them */
+	struct weight total;
+};
+
+struct profile {
+	const struct session *session;
+	struct symbolizer *symbols;
+	struct key_list class_keys; /* those that entries are kept apart by */
+	bool has_functions;         /* false: `symbol` of every function is NO_SYMBOL */
+	bool has_chains;            /* some sample has callers */
+
+	VEC(struct profile_image) images;
+	VEC(struct profile_function) functions;
+	VEC(struct profile_node) nodes;
+	VEC(struct profile_entry) entries;
+	VEC(struct weight) weights;
+	VEC(uint32_t) group_values; /* a group's: [group * class_keys.n + i] */
+	uint32_t n_groups;
+	VEC(struct profile_process) processes;
+	VEC(struct profile_process) threads;
+	struct strings comms;
+	struct arena *arena; /* of image names */
+
+	struct profile_lane *lanes;
+	uint32_t n_lanes;
+
+	uint64_t n_stored;               /* samples in the whole session */
+	uint64_t n_selected;             /* taken: the sum of all lanes */
+	uint64_t n_idle;                 /* idle samples left out */
+	uint64_t n_filtered;             /* left out by the query: n_stored less the other two */
+	uint64_t losses[N_LOSS_REASONS]; /* of the time selected */
+	uint64_t first_ns, last_ns;      /* times of the first and last sample selected by time */
+
+	struct profile_index *index; /* what only loading needs */
+};
+
+struct profile_request {
+	const struct session *session;
+	struct symbolizer *symbols; /* NULL where no view shows functions */
+	const struct query *query;
+	struct key_list keys; /* CLASS keys keep entries apart; CODE keys are ignored */
+	bool with_functions;  /* else code is told apart by image only */
+	bool with_chains;     /* else only the innermost frames */
+};
+
+/* Bad data in the session is skipped: session_open() has warned about it and counted it as lost. */
+struct profile *profile_load(const struct profile_request *request);
+void profile_free(struct profile *p); /* NULL is fine */
+DEFINE_AT_EXIT(profile_free, struct profile)
+
+/*
+ * After a query that took nothing: one sentence that says which filter is to
+ * blame and what values there are.
+ */
+int profile_explain_empty(const struct profile_request *request, struct error *err);
+
+/* The value of a key for people. `scratch` may hold the text. The function name is demangled. */
+#define KEY_TEXT_SIZE 64
+const char *profile_key_text(const struct profile *p, enum profile_key key, uint32_t value,
+			     char scratch[static KEY_TEXT_SIZE]);
+
+/* The value of a CODE key at a function, and of a CLASS key of a group (-1 where not kept). */
+uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint32_t function);
+uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint32_t group);
+
+enum code_mode { CODE_USER, CODE_KERNEL, CODE_UNKNOWN };
+enum code_mode image_kind_mode(enum image_kind kind);
+
+/* What a lane counts: its share of a total in samples or in events. */
+static inline uint64_t weight_value(const struct weight *w, bool by_period)
+{
+	return by_period ? w->period : w->samples;
+}
+
+static inline void weight_add(struct weight *to, const struct weight *w)
+{
+	to->samples += w->samples;
+	to->period += w->period;
+}
+
+static inline const struct weight *profile_weights(const struct profile *p, size_t entry)
+{
+	return &p->weights.data[entry * p->n_lanes];
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profile/query.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+const struct filter_info filter_infos[N_FILTERS] = {
+#define X(id, tag, match, value, help) [FILTER_##id] = { tag, MATCH_##match, value, help },
+	FILTERS(X) FILTER_WITHOUT_TAG(X)
+#undef X
+};
+
+void query_fini(struct query *q)
+{
+	for (int i = 0; i < N_FILTERS; i++) {
+		vec_foreach (&q->filters[i], v)
+			free(v->glob);
+		vec_fini(&q->filters[i]);
+	}
+}
+
+bool query_has(const struct query *q, enum filter_tag tag)
+{
+	return q->filters[tag].n > 0;
+}
+
+static int unknown_tag(const char *operand, size_t len, struct error *err)
+{
+	struct buf known = { 0 };
+
+	for (int i = 0; i < FILTER_BINARY; i++)
+		buf_printf(&known, "%s%s:", i ? " " : "", filter_infos[i].tag);
+	error_set(err, -EINVAL, "'%s': no filter '%.*s:'; there are %s", operand, (int)len, operand,
+		  buf_cstr(&known));
+	buf_fini(&known);
+	return -EINVAL;
+}
+
+/*
+ * The tag of an operand, and how long it is with its colon. Only a plain word
+ * before the colon is a tag, so that paths with colons and C++ names stay bare.
+ */
+static int find_tag(const char *operand, enum filter_tag *tag, size_t *len, struct error *err)
+{
+	size_t word = strspn(operand, "abcdefghijklmnopqrstuvwxyz-");
+
+	*tag = FILTER_BINARY;
+	*len = 0;
+	if (!word || operand[word] != ':' || operand[word + 1] == ':')
+		return 0;
+	for (int i = 0; i < FILTER_BINARY; i++) {
+		if (strlen(filter_infos[i].tag) != word ||
+		    strncmp(filter_infos[i].tag, operand, word))
+			continue;
+		*tag = (enum filter_tag)i;
+		*len = word + 1;
+		return 0;
+	}
+	return unknown_tag(operand, word, err);
+}
+
+static bool parse_u64(const char *text, const char **end, uint64_t *out)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &stop, 0);
+	*end = stop;
+	return errno == 0;
+}
+
+/* "12" or "3-5" */
+static bool parse_number_range(const char *text, struct filter_value *v)
+{
+	const char *at;
+
+	if (!parse_u64(text, &at, &v->from))
+		return false;
+	v->to = v->from;
+	if (*at == '-' && !parse_u64(at + 1, &at, &v->to))
+		return false;
+	return !*at && v->from <= v->to;
+}
+
+/* "2", "2s", "1.5m": nanoseconds */
+static bool parse_time(const char *text, const char **end, uint64_t *ns)
+{
+	static const struct {
+		const char *suffix;
+		double factor;
+	} units[] = { { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 }, { "", 1e9 } };
+	char *stop;
+	double value;
+
+	if ((*text < '0' || *text > '9') && *text != '.')
+		return false;
+	value = strtod(text, &stop);
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		size_t len = strlen(units[i].suffix);
+
+		if (strncmp(stop, units[i].suffix, len))
+			continue;
+		value *= units[i].factor;
+		*end = stop + len;
+		break;
+	}
+	if (!isfinite(value) || value < 0 || value > 9e18)
+		return false;
+	*ns = (uint64_t)value;
+	return true;
+}
+
+static bool parse_time_range(const char *text, struct filter_value *v)
+{
+	const char *at = text;
+
+	v->from = 0;
+	v->to = UINT64_MAX;
+	if (*at != '-') {
+		if (!parse_time(at, &at, &v->from))
+			return false;
+		if (!*at) { /* one second */
+			v->to = v->from + 1000000000;
+			return true;
+		}
+	}
+	if (*at++ != '-')
+		return false;
+	if (*at && !parse_time(at, &at, &v->to))
+		return false;
+	return !*at && at > text + 1 && v->from < v->to;
+}
+
+static int parse_value(enum filter_tag tag, char *text, struct filter_value *v, struct error *err)
+{
+	const char *name = filter_infos[tag].tag;
+
+	if (!*text)
+		return error_set(err, -EINVAL, *name ? "%s: an empty value" : "an empty filter",
+				 name);
+	switch (filter_infos[tag].match) {
+	case MATCH_GLOB:
+		break;
+	case MATCH_NUMBER:
+		if (!parse_number_range(text, v))
+			return error_set(err, -EINVAL,
+					 "%s: '%s' is not a number or a range such as 2-5", name,
+					 text);
+		break;
+	case MATCH_TIME:
+		if (!parse_time_range(text, v))
+			return error_set(err, -EINVAL,
+					 "%s: '%s' is not a time range in seconds since the start, "
+					 "such as 2s-5s, 2- or -1m",
+					 name, text);
+		break;
+	}
+	v->glob = xstrdup(text);
+	return 0;
+}
+
+int query_add(struct query *q, const char *operand, struct error *err)
+{
+	cleanup(free_at_exit) char *value = xmalloc(strlen(operand) + 1);
+	enum filter_tag tag;
+	size_t len;
+	int r = find_tag(operand, &tag, &len, err);
+
+	if (r < 0)
+		return r;
+	for (const char *at = operand + len;; at++) {
+		struct filter_value v = { 0 };
+		size_t n = 0;
+
+		for (; *at && *at != ','; at++) {
+			if (at[0] == '\\' && at[1] == ',')
+				at++;
+			value[n++] = *at;
+		}
+		value[n] = '\0';
+		r = parse_value(tag, value, &v, err);
+		if (r < 0)
+			return r;
+		vec_push(&q->filters[tag], v);
+		if (!*at)
+			return 0;
+	}
+}
+
+bool query_takes_number(const struct query *q, enum filter_tag tag, uint64_t number)
+{
+	const struct filter *f = &q->filters[tag];
+
+	for (size_t i = 0; i < f->n; i++)
+		if (number >= f->data[i].from && number <= f->data[i].to - (tag == FILTER_TIME))
+			return true;
+	return f->n == 0;
+}
+
+/* The plain comparison is for names with brackets in them, which a glob would read as a set. */
+static bool name_matches(const char *glob, const char *name)
+{
+	return !strcmp(glob, name) || fnmatch(glob, name, 0) == 0;
+}
+
+bool query_takes_name(const struct query *q, enum filter_tag tag, const char *name)
+{
+	const struct filter *f = &q->filters[tag];
+
+	for (size_t i = 0; i < f->n; i++)
+		if (name_matches(f->data[i].glob, name))
+			return true;
+	return f->n == 0;
+}
+
+/* `name` as it is, or its first `len` characters. */
+static bool takes_part(const struct query *q, enum filter_tag tag, const char *name, size_t from,
+		       size_t len)
+{
+	cleanup(free_at_exit) char *part = xstrndup(name + from, len);
+
+	return query_takes_name(q, tag, name) || query_takes_name(q, tag, part);
+}
+
+bool query_takes_path(const struct query *q, enum filter_tag tag, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = strlen(path);
+
+	if (!query_has(q, tag))
+		return true;
+	if (len > 2 && path[0] == '[' && path[len - 1] == ']')
+		return takes_part(q, tag, path, 1, len - 2);
+	return takes_part(q, tag, path, slash ? (size_t)(slash + 1 - path) : 0, len);
+}
+
+bool query_takes_function(const struct query *q, enum filter_tag tag, const char *name)
+{
+	return !query_has(q, tag) || takes_part(q, tag, name, 0, function_base_len(name));
+}
+
+/*
+ * Parameters are the last parentheses, with nothing but qualifiers (" const",
+ * "&", " [clone …]") behind them: "std::function<void (int)>::operator()(int) const"
+ * keeps its operator, "(anonymous namespace)::f" everything.
+ */
+size_t function_base_len(const char *name)
+{
+	const char *clone = strstr(name, " [clone");
+	size_t len = strlen(name), at = clone ? (size_t)(clone - name) : len;
+	int depth = 0;
+
+	while (at > 0 && name[at - 1] != ')') {
+		if (name[at - 1] == '>' || name[at - 1] == ']')
+			return len;
+		at--;
+	}
+	if (name[at] && !strchr(" &.", name[at]))
+		return len;
+	for (; at > 0; at--) {
+		depth += name[at - 1] == ')';
+		depth -= name[at - 1] == '(';
+		if (depth == 0)
+			break;
+	}
+	if (at <= 1 || (at > 9 && !strncmp(name + at - 9, "operator(", 9)))
+		return len;
+	return at - 1;
+}

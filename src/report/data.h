@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the formats for programs share: tidy rows, one for each row and event. */
+#pragma once
+
+#include "report/report.h"
+
+/*
+ * The headings of a nest are sums of what follows and are left out; those of a
+ * tree stay, as its rows name them as parents (their own samples are none).
+ */
+static inline bool data_has_row(const struct report *r, uint32_t row)
+{
+	return r->rows.list.data[row].kind != ROW_GROUP || r->view->layout == LAYOUT_TREE;
+}

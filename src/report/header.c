@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/header.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "report/names.h"
+#include "report/style.h"
+#include "store/session.h"
+
+#define SCHEMA 1
+
+/* An incomplete symbol table is worth a line from this share of the samples on. */
+#define IMAGE_SHARE_PERCENT 1.0
+#define MAX_IMAGES_NAMED    8
+
+static const char *const loss_kind_keys[] = { "lost", "unattributed", "note" };
+
+json_t *json_text(const char *text)
+{
+	struct buf clean = { 0 };
+	json_t *string;
+
+	name_append_utf8(&clean, text, false);
+	string = json_stringn(buf_cstr(&clean), clean.len);
+	buf_fini(&clean);
+	return string;
+}
+
+json_t *json_number(uint64_t number)
+{
+	return json_integer((json_int_t)MIN(number, (uint64_t)INT64_MAX));
+}
+
+/* ---- facts ---- */
+
+static uint64_t last_ns(const struct session *s)
+{
+	uint64_t last = s->info.start_ns;
+
+	if (s->has_end)
+		return s->end.end_ns;
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
+			last = MAX(last, s->segments[i]->blocks[b].last_ns);
+	return last;
+}
+
+static double seconds_since_start(const struct session *s, uint64_t ns)
+{
+	return ns > s->info.start_ns ? (double)(ns - s->info.start_ns) / 1e9 : 0;
+}
+
+static double duration_seconds(const struct session *s)
+{
+	return seconds_since_start(s, last_ns(s));
+}
+
+static void put_start(struct buf *text, const struct session *s, const char *format)
+{
+	time_t start = (time_t)(s->info.start_wall_ns / 1000000000);
+	char when[64] = "";
+	struct tm tm;
+
+	if (localtime_r(&start, &tm))
+		strftime(when, sizeof(when), format, &tm);
+	buf_str(text, when);
+}
+
+/* How the command ended, if it was not well. */
+static void put_exit(struct buf *text, const struct session *s)
+{
+	int status = s->end.exit_status;
+
+	if (!s->has_end || status == -1)
+		return;
+	if (WIFSIGNALED(status))
+		buf_printf(text, "; killed by signal %d", WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		buf_printf(text, "; exit status %d", WEXITSTATUS(status));
+}
+
+/* Images of which names are missing that the report could have shown. */
+struct named_images {
+	const struct profile_image *image[MAX_IMAGES_NAMED];
+	size_t n;
+};
+
+static bool is_incomplete(const struct report *r, const struct profile_image *image)
+{
+	return image->table && *symbol_table_detail(image->table) &&
+	       (double)image->samples * 100 >= IMAGE_SHARE_PERCENT * (double)r->profile->n_selected;
+}
+
+static struct named_images incomplete_images(const struct report *r)
+{
+	struct named_images list = { .n = 0 };
+
+	for (size_t i = 0; i < r->profile->images.n; i++) {
+		const struct profile_image *image = &r->profile->images.data[i];
+		size_t at;
+
+		if (!is_incomplete(r, image))
+			continue;
+		at = list.n < MAX_IMAGES_NAMED ? list.n++ : list.n;
+		for (; at > 0 && list.image[at - 1]->samples < image->samples; at--)
+			if (at < MAX_IMAGES_NAMED)
+				list.image[at] = list.image[at - 1];
+		if (at < MAX_IMAGES_NAMED)
+			list.image[at] = image;
+	}
+	return list;
+}
+
+/* The query as it could be typed: "comm:make,cc1 time:2-". */
+static void put_filters(struct buf *text, const struct query *q)
+{
+	const char *before = "";
+
+	for (int tag = 0; tag < N_FILTERS; tag++) {
+		const struct filter *f = &q->filters[tag];
+
+		if (!f->n)
+			continue;
+		buf_printf(text, "%s%s%s", before, filter_infos[tag].tag,
+			   *filter_infos[tag].tag ? ":" : "");
+		for (size_t i = 0; i < f->n; i++) {
+			buf_str(text, i ? "," : "");
+			for (const char *c = f->data[i].glob; *c; c++)
+				buf_printf(text, *c == ',' ? "\\%c" : "%c", *c);
+		}
+		before = " ";
+	}
+}
+
+/* ---- JSON ---- */
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+	json_object_set_new(object, key, json_text(text ? text : ""));
+}
+
+static void set_number(json_t *object, const char *key, uint64_t number)
+{
+	json_object_set_new(object, key, json_number(number));
+}
+
+static json_t *events_json(const struct session_info *info)
+{
+	json_t *events = json_array();
+
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		const struct counter_info *c = &info->counters[i];
+		json_t *event = json_object();
+
+		set_text(event, "name", c->name);
+		set_text(event, "spec", c->spec);
+		set_text(event, "unit", c->unit);
+		set_number(event, "freq_hz", c->freq_hz);
+		set_number(event, "count", c->count);
+		set_number(event, "unit_mask", c->unit_mask);
+		json_object_set_new(event, "user", json_boolean(c->in_user));
+		json_object_set_new(event, "kernel", json_boolean(c->in_kernel));
+		json_array_append_new(events, event);
+	}
+	return events;
+}
+
+static json_t *losses_json(const struct profile *p)
+{
+	json_t *losses = json_array();
+
+	for (int i = 0; i < N_LOSS_REASONS; i++) {
+		json_t *loss;
+
+		if (!p->losses[i])
+			continue;
+		loss = json_object();
+		set_text(loss, "reason", loss_texts[i].key);
+		set_text(loss, "kind", loss_kind_keys[loss_texts[i].kind]);
+		set_text(loss, "text", loss_texts[i].text);
+		set_number(loss, "n", p->losses[i]);
+		json_array_append_new(losses, loss);
+	}
+	return losses;
+}
+
+static json_t *images_json(const struct report *r)
+{
+	const struct named_images list = incomplete_images(r);
+	json_t *images = json_array();
+
+	for (size_t i = 0; i < list.n; i++) {
+		enum symbol_status status = symbol_table_status(list.image[i]->table);
+		json_t *image = json_object();
+
+		set_text(image, "image", list.image[i]->image->path);
+		set_text(image, "status", symbol_status_keys[status]);
+		set_text(image, "text", symbol_table_detail(list.image[i]->table));
+		set_number(image, "samples", list.image[i]->samples);
+		json_array_append_new(images, image);
+	}
+	return images;
+}
+
+static json_t *machine_json(const struct session_info *info)
+{
+	json_t *machine = json_object();
+
+	set_text(machine, "hostname", info->hostname);
+	set_text(machine, "os_release", info->os_release);
+	set_text(machine, "arch", info->arch);
+	set_text(machine, "cpu_model", info->cpu_model);
+	set_number(machine, "cpus", info->n_cpus);
+	return machine;
+}
+
+static json_t *samples_json(const struct profile *p)
+{
+	json_t *samples = json_object();
+
+	set_number(samples, "stored", p->n_stored);
+	set_number(samples, "selected", p->n_selected);
+	set_number(samples, "idle_hidden", p->n_idle);
+	set_number(samples, "filtered", p->n_filtered);
+	return samples;
+}
+
+static void set_session(json_t *h, const struct session *s)
+{
+	json_t *warnings = json_array();
+	struct buf start = { 0 };
+
+	put_start(&start, s, "%Y-%m-%dT%H:%M:%S%z");
+	set_text(h, "session", s->path);
+	set_text(h, "version", s->info.version);
+	set_text(h, "command", s->info.command);
+	set_text(h, "target", s->info.target);
+	json_object_set_new(h, "machine", machine_json(&s->info));
+	set_text(h, "collector", s->info.collector);
+	set_text(h, "stacks", s->info.stacks);
+	set_text(h, "note", s->info.note);
+	set_text(h, "start", buf_cstr(&start));
+	json_object_set_new(h, "duration_seconds", json_real(duration_seconds(s)));
+	json_object_set_new(h, "ended", json_boolean(s->has_end));
+	if (s->has_end && s->end.exit_status != -1) {
+		int status = s->end.exit_status;
+
+		if (WIFSIGNALED(status))
+			set_number(h, "signal", (uint64_t)WTERMSIG(status));
+		else
+			set_number(h, "exit_status", (uint64_t)WEXITSTATUS(status));
+	}
+	if (s->has_end) {
+		json_object_set_new(h, "own_cpu_seconds",
+				    json_real((double)s->end.own_cpu_ns / 1e9));
+		set_number(h, "own_peak_bytes", s->end.own_peak_bytes);
+	}
+	json_object_set_new(h, "events", events_json(&s->info));
+	vec_foreach (&s->warnings, w)
+		json_array_append_new(warnings, json_text(*w));
+	json_object_set_new(h, "warnings", warnings);
+	buf_fini(&start);
+}
+
+json_t *header_json(const struct report *r)
+{
+	json_t *h = json_object();
+	struct buf filters = { 0 };
+
+	set_number(h, "schema", SCHEMA);
+	set_text(h, "view", r->view->name);
+	put_filters(&filters, r->query);
+	set_text(h, "filters", buf_cstr(&filters));
+	set_text(h, "weight", r->options->by_period ? "events" : "samples");
+	json_object_set_new(h, "threshold_percent", json_real(r->min_percent));
+	json_object_set_new(h, "idle", json_boolean(r->query->with_idle));
+	set_session(h, r->profile->session);
+	json_object_set_new(h, "samples", samples_json(r->profile));
+	json_object_set_new(h, "losses", losses_json(r->profile));
+	json_object_set_new(h, "images", images_json(r));
+	buf_fini(&filters);
+	return h;
+}
+
+/* ---- text ---- */
+
+struct printer {
+	const struct report *r;
+	const struct text_style *style;
+	FILE *out;
+	struct buf text; /* of the line at hand */
+};
+
+/* Prints the gathered text behind its label, and begins anew. */
+static void end_styled_line(struct printer *pr, const char *label, enum text_style_id style)
+{
+	struct buf clean = { 0 };
+
+	name_append_utf8(&clean, buf_cstr(&pr->text), true);
+	fprintf(pr->out, "%s%-9s%s %s\n", style_code(pr->style, style), label,
+		style_code(pr->style, STYLE_NONE), buf_cstr(&clean));
+	buf_fini(&clean);
+	pr->text.len = 0;
+}
+
+static void end_line(struct printer *pr, const char *label)
+{
+	end_styled_line(pr, label, STYLE_DIM);
+}
+
+/* A session whose description is damaged knows no rates. */
+static void put_rate(struct buf *text, const struct counter_info *c)
+{
+	if (c->freq_hz)
+		buf_printf(text, ", %" PRIu64 " samples a second", c->freq_hz);
+	else if (c->count)
+		buf_printf(text, ", a sample every %" PRIu64 " %s", c->count, c->unit);
+	if (c->in_user || c->in_kernel)
+		buf_printf(text, ", %s%s%s", c->in_user ? "user" : "",
+			   c->in_user && c->in_kernel ? " and " : "", c->in_kernel ? "kernel" : "");
+	if (c->in_user != c->in_kernel)
+		buf_str(text, " only");
+}
+
+static void print_events(struct printer *pr)
+{
+	const struct session_info *info = &pr->r->profile->session->info;
+
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		buf_str(&pr->text, info->counters[i].name);
+		put_rate(&pr->text, &info->counters[i]);
+		end_line(pr, i ? "" : "event");
+	}
+}
+
+static void print_target(struct printer *pr)
+{
+	const struct session_info *info = &pr->r->profile->session->info;
+
+	/* A compiler's command line may fill a page: two lines are enough, --wide has all. */
+	name_append_cut(&pr->text, info->command, 2 * (size_t)pr->style->width,
+			text_ellipsis(pr->style));
+	if (*info->target && strcmp(info->target, "command"))
+		buf_printf(&pr->text, *info->command ? " (%s)" : "%s", info->target);
+	put_exit(&pr->text, pr->r->profile->session);
+	if (pr->text.len)
+		end_line(pr, *info->command ? "command" : "target");
+}
+
+static void print_machine(struct printer *pr)
+{
+	const struct session_info *info = &pr->r->profile->session->info;
+
+	if (!*info->hostname && !*info->os_release)
+		return;
+	buf_printf(&pr->text, "%s, %s, %" PRIu32 " CPU%s, %s %s", info->hostname,
+		   *info->cpu_model ? info->cpu_model : "unknown processor", info->n_cpus,
+		   info->n_cpus == 1 ? "" : "s", info->os_release, info->arch);
+	end_line(pr, "machine");
+}
+
+static void print_time(struct printer *pr)
+{
+	const struct profile *p = pr->r->profile;
+
+	if (p->session->info.start_wall_ns) {
+		put_start(&pr->text, p->session, "%Y-%m-%d %H:%M:%S");
+		buf_printf(&pr->text, ", %.1f s", duration_seconds(p->session));
+	} else {
+		buf_str(&pr->text, "not known");
+	}
+	if (query_has(pr->r->query, FILTER_TIME))
+		buf_printf(&pr->text, "; shown: %.1f to %.1f s",
+			   seconds_since_start(p->session, p->first_ns),
+			   seconds_since_start(p->session, p->last_ns));
+	if (!p->session->has_end)
+		buf_str(&pr->text, "; no end: the recorder was killed, or still runs");
+	end_line(pr, "time");
+}
+
+static void print_samples(struct printer *pr)
+{
+	const struct profile *p = pr->r->profile;
+
+	buf_printf(&pr->text, "%" PRIu64, p->n_selected);
+	if (p->n_selected != p->n_stored)
+		buf_printf(&pr->text, " of %" PRIu64, p->n_stored);
+	if (p->n_idle)
+		buf_printf(&pr->text, "; %" PRIu64 " idle, not shown (--idle)", p->n_idle);
+	if (p->n_filtered) {
+		buf_printf(&pr->text, "; %" PRIu64 " left out by ", p->n_filtered);
+		put_filters(&pr->text, pr->r->query);
+	}
+	end_line(pr, "samples");
+}
+
+static void print_losses(struct printer *pr)
+{
+	static const char *const labels[] = { "lost", "unknown", "note" };
+	const struct profile *p = pr->r->profile;
+	uint64_t n_lost = 0;
+
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		if (loss_texts[i].kind == LOSS_LOST)
+			n_lost += p->losses[i];
+	if (!n_lost) {
+		buf_str(&pr->text, "0");
+		end_line(pr, "lost");
+	}
+	for (int i = 0; i < N_LOSS_REASONS; i++) {
+		if (!p->losses[i])
+			continue;
+		buf_printf(&pr->text, "%" PRIu64, p->losses[i]);
+		if (loss_texts[i].kind == LOSS_LOST)
+			buf_printf(&pr->text, " (%.2f %%)",
+				   100.0 * (double)p->losses[i] / (double)(p->n_stored + n_lost));
+		buf_printf(&pr->text, ": %s", loss_texts[i].text);
+		end_styled_line(pr, labels[loss_texts[i].kind],
+				loss_texts[i].kind == LOSS_LOST ? STYLE_HOT : STYLE_DIM);
+	}
+}
+
+/* The images that lack the same thing: one has its own sentence, several share a line. */
+static void print_incomplete(struct printer *pr, const struct named_images *list,
+			     enum symbol_status status)
+{
+	struct buf names = { 0 };
+	const char *detail = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct profile_image *image = list->image[i];
+
+		if (symbol_table_status(image->table) != status)
+			continue;
+		detail = symbol_table_detail(image->table);
+		buf_printf(&names, "%s%s (%.0f %%)", n++ ? ", " : "", image->name,
+			   100.0 * (double)image->samples / (double)pr->r->profile->n_selected);
+	}
+	if (n == 1)
+		buf_str(&pr->text, detail);
+	else
+		buf_printf(&pr->text, "%s: %s", symbol_status_texts[status], buf_cstr(&names));
+	if (n)
+		end_line(pr, "symbols");
+	pr->text.len = 0;
+	buf_fini(&names);
+}
+
+static void print_notes(struct printer *pr)
+{
+	const struct session *s = pr->r->profile->session;
+	const struct named_images list = incomplete_images(pr->r);
+
+	if (*s->info.note) {
+		buf_str(&pr->text, s->info.note);
+		end_line(pr, "note");
+	}
+	vec_foreach (&s->warnings, w) {
+		buf_str(&pr->text, *w);
+		end_styled_line(pr, "warning", STYLE_HOT);
+	}
+	for (int status = 0; status < N_SYMBOL_STATUSES; status++)
+		print_incomplete(pr, &list, (enum symbol_status)status);
+}
+
+void header_print(const struct report *r, const struct text_style *style, FILE *out)
+{
+	struct printer pr = { .r = r, .style = style, .out = out };
+
+	print_target(&pr);
+	print_events(&pr);
+	print_machine(&pr);
+	print_time(&pr);
+	print_samples(&pr);
+	print_losses(&pr);
+	print_notes(&pr);
+	buf_fini(&pr.text);
+	fputc('\n', out);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Text for people: the header, then a table. Every row is made twice, once to
+ * find the widths of the columns and once to be printed.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "report/header.h"
+#include "report/names.h"
+#include "report/style.h"
+#include "store/session.h"
+
+/* Texts other than the last get at most this, so that the last has room. */
+#define MAX_TEXT_WIDTH 24
+#define MIN_TEXT_WIDTH 10
+#define MIN_LAST_WIDTH 40
+#define HOT_PERCENT    10.0
+#define WARM_PERCENT   2.0
+
+/* A column on the page: of one lane, or of the row. */
+struct place {
+	const struct column *column;
+	uint32_t lane;
+	size_t width;
+	bool is_number;
+};
+
+struct page {
+	const struct report *r;
+	const struct text_style *style;
+	FILE *out;
+	struct place *places;
+	size_t n;
+	struct buf cell, line, clean;
+	const char *ellipsis;
+	char name_title[128]; /* of the name column */
+};
+
+static bool is_number(const struct column *c)
+{
+	return c->kind != VALUE_TEXT;
+}
+
+static void add_place(struct page *page, const struct column *c, uint32_t lane)
+{
+	/* Columns nobody asked for are left out where they say nothing. */
+	if (c->kind == VALUE_PERIOD && !page->r->options->columns && !page->r->options->by_period &&
+	    report_period_is_constant(page->r, lane))
+		return;
+	page->places[page->n++] =
+		(struct place){ .column = c, .lane = lane, .is_number = is_number(c) };
+}
+
+/* Columns in order; a run of per-lane columns is repeated for every lane. */
+static void make_places(struct page *page)
+{
+	const struct column_list *list = &page->r->columns;
+	uint32_t n_lanes = page->r->rows.n_lanes;
+
+	page->places = xcalloc(list->n * n_lanes + 1, sizeof(*page->places));
+	for (size_t from = 0, end; from < list->n; from = end) {
+		bool per_lane = list->column[from]->is_per_lane;
+
+		for (end = from + 1; end < list->n && list->column[end]->is_per_lane == per_lane;)
+			end++;
+		for (uint32_t lane = 0; lane < (per_lane ? n_lanes : 1); lane++)
+			for (size_t i = from; i < end; i++)
+				add_place(page, list->column[i], lane);
+	}
+}
+
+static void put_scaled(struct buf *out, double value, const double *factors,
+		       const char *const *units, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && value < factors[i])
+		i++;
+	value /= factors[i];
+	buf_printf(out, "%.*f%s",
+		   factors[i] <= 1 ? 0
+		   : value < 10    ? 2
+		   : value < 100   ? 1
+				   : 0,
+		   value, units[i]);
+}
+
+/* A period in its unit: "1.25 s" for clocks, "3.41G" for events. */
+static void put_period(struct buf *out, const char *unit, uint64_t period)
+{
+	static const double time_factors[] = { 1e9, 1e6, 1e3, 1 };
+	static const char *const times[] = { " s", " ms", " us", " ns" };
+	static const double factors[] = { 1e12, 1e9, 1e6, 1e3, 1 };
+	static const char *const suffixes[] = { "T", "G", "M", "k", "" };
+
+	if (!strcmp(unit, "ns"))
+		put_scaled(out, (double)period, time_factors, times, ARRAY_SIZE(times));
+	else
+		put_scaled(out, (double)period, factors, suffixes, ARRAY_SIZE(suffixes));
+}
+
+/* The unit of a lane's periods; that of the row where rows are told apart by event. */
+static const char *unit_of(const struct report *r, uint32_t row, uint32_t lane)
+{
+	uint32_t counter = r->profile->lanes[lane].counter;
+
+	if (counter == NO_INDEX && row != NO_INDEX)
+		counter = r->rows.list.data[row].value[PROFILE_EVENT];
+	return counter == NO_INDEX ? "" : r->profile->session->info.counters[counter].unit;
+}
+
+static void put_value(struct page *page, const struct place *place, uint32_t row,
+		      const struct value *v)
+{
+	switch (v->kind) {
+	case VALUE_NONE:
+		break;
+	case VALUE_COUNT:
+		buf_printf(&page->cell, "%" PRIu64, v->number);
+		break;
+	case VALUE_PERCENT:
+		buf_printf(&page->cell, "%.2f", v->percent);
+		break;
+	case VALUE_PERIOD:
+		put_period(&page->cell, unit_of(page->r, row, place->lane), v->number);
+		break;
+	case VALUE_TEXT:
+		name_append_utf8(&page->cell, v->text, true);
+		break;
+	}
+}
+
+/* How far the name of a row is moved to the right. */
+static size_t indent_of(const struct page *page, const struct row *row)
+{
+	size_t max = page->style->width ? page->style->width / 3 : SIZE_MAX;
+
+	return MIN((size_t)row->indent * 2, max);
+}
+
+/* "  - main": below its callers; the dash where the weight of the row above divides. */
+static void put_indent(struct page *page, const struct row *row)
+{
+	for (size_t i = indent_of(page, row); i > 0; i--)
+		buf_u8(&page->cell, ' ');
+	if (page->r->view->layout == LAYOUT_TREE && row->kind != ROW_GROUP)
+		buf_str(&page->cell, row->is_branch ? "- " : "  ");
+}
+
+static const char *make_cell(struct page *page, const struct place *place, uint32_t row,
+			     double *percent)
+{
+	const struct row *at = &page->r->rows.list.data[row];
+	struct value v;
+
+	v.kind = VALUE_NONE;
+	page->cell.len = 0;
+	place->column->get(page->r, place->column, row, place->lane, &v);
+	if (!strcmp(place->column->key, "name"))
+		put_indent(page, at);
+	else if (at->kind == ROW_OTHER && place == &page->places[page->n - 1])
+		column_find("name", 4)->get(page->r, place->column, row, place->lane, &v);
+	put_value(page, place, row, &v);
+	*percent = v.kind == VALUE_PERCENT ? v.percent : 0;
+	return buf_cstr(&page->cell);
+}
+
+static const char *lane_title(const struct report *r, uint32_t lane)
+{
+	uint32_t counter = r->profile->lanes[lane].counter;
+
+	return counter == NO_INDEX ? "" : r->profile->session->info.counters[counter].name;
+}
+
+static const char *place_title(const struct page *page, const struct place *place)
+{
+	const char *unit = unit_of(page->r, NO_INDEX, place->lane);
+
+	if (place->column->kind == VALUE_PERIOD && !strcmp(unit, "ns"))
+		return strcmp(place->column->key, "events") ? "total time" : "time";
+	if (strcmp(place->column->key, "name"))
+		return place->column->title;
+	return page->name_title;
+}
+
+/* A nest's are its keys: "process / symbol". */
+static void make_name_title(struct page *page)
+{
+	const struct key_list *keys = &page->r->keys;
+	size_t used = 0;
+
+	snprintf(page->name_title, sizeof(page->name_title), "symbol");
+	if (page->r->view->layout != LAYOUT_NEST)
+		return;
+	for (size_t i = 0; i < keys->n && used < sizeof(page->name_title); i++)
+		used += (size_t)snprintf(page->name_title + used, sizeof(page->name_title) - used,
+					 "%s%s", i ? " / " : "", profile_keys[keys->key[i]].key);
+}
+
+static void measure(struct page *page)
+{
+	double ignored;
+
+	for (size_t i = 0; i < page->n; i++)
+		page->places[i].width = strlen(place_title(page, &page->places[i]));
+	for (uint32_t row = 0; row < page->r->rows.list.n; row++)
+		for (size_t i = 0; i < page->n; i++) {
+			size_t width = name_width(make_cell(page, &page->places[i], row, &ignored));
+
+			page->places[i].width = MAX(page->places[i].width, width);
+		}
+}
+
+/* The widest text column before the last that can still give way, or NULL. */
+static struct place *widest_text(struct page *page)
+{
+	struct place *widest = NULL;
+
+	for (size_t i = 0; i + 1 < page->n; i++) {
+		struct place *p = &page->places[i];
+
+		if (!p->is_number && p->width > MIN_TEXT_WIDTH &&
+		    (!widest || p->width > widest->width))
+			widest = p;
+	}
+	return widest;
+}
+
+static size_t used_width(const struct page *page)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < page->n; i++)
+		used += page->places[i].width + (i ? 2 : 0);
+	return used;
+}
+
+/* Texts give way so that the table fits, the last one last; numbers never do. */
+static void fit(struct page *page)
+{
+	struct place *last = &page->places[page->n - 1], *p;
+	size_t room = page->style->width, used, want = last->width;
+
+	if (!room)
+		return;
+	for (p = page->places; p < last; p++)
+		if (!p->is_number)
+			p->width = MIN(p->width, MAX_TEXT_WIDTH);
+	if (last->is_number)
+		return;
+	last->width = MIN(want, MIN_LAST_WIDTH);
+	while (used_width(page) > room && (p = widest_text(page)))
+		p->width--;
+	used = used_width(page) - last->width;
+	last->width = room > used + MIN_TEXT_WIDTH ? MIN(want, room - used) : MIN_TEXT_WIDTH;
+}
+
+static enum text_style_id cell_style(const struct page *page, const struct place *place,
+				     const struct row *row, double percent)
+{
+	bool is_last = place == &page->places[page->n - 1];
+
+	if (row->kind == ROW_OTHER && !place->is_number)
+		return STYLE_DIM;
+	if (percent >= WARM_PERCENT && row->kind != ROW_OTHER)
+		return percent >= HOT_PERCENT ? STYLE_HOT : STYLE_WARM;
+	if (is_last && (row->kind == ROW_GROUP || row->role == ROLE_SELF))
+		return STYLE_HEADING;
+	if (!strcmp(place->column->key, "image") && !is_last)
+		return STYLE_DIM;
+	return STYLE_NONE;
+}
+
+static void pad(struct buf *line, size_t n)
+{
+	while (n-- > 0)
+		buf_u8(line, ' ');
+}
+
+/* A cell in its column: numbers to the right, texts to the left, the last one not padded. */
+static void put_cell(struct page *page, const struct place *place, const char *text,
+		     enum text_style_id id)
+{
+	bool is_last = place == &page->places[page->n - 1];
+	size_t width;
+
+	page->clean.len = 0;
+	name_append_short(&page->clean, text, page->style->width ? place->width : 0,
+			  page->ellipsis);
+	text = buf_cstr(&page->clean);
+	width = name_width(text);
+	if (place != page->places)
+		pad(&page->line, 2);
+	if (place->is_number)
+		pad(&page->line, place->width - MIN(width, place->width));
+	if (id != STYLE_NONE)
+		buf_str(&page->line, style_code(page->style, id));
+	buf_str(&page->line, text);
+	if (id != STYLE_NONE)
+		buf_str(&page->line, style_code(page->style, STYLE_NONE));
+	if (!place->is_number && !is_last)
+		pad(&page->line, place->width - MIN(width, place->width));
+}
+
+static void end_line(struct page *page)
+{
+	while (page->line.len && page->line.data[page->line.len - 1] == ' ')
+		page->line.len--;
+	buf_u8(&page->line, '\n');
+	fwrite(page->line.data, 1, page->line.len, page->out);
+	page->line.len = 0;
+}
+
+/* With several events, their names above their columns. */
+static void print_lane_titles(struct page *page)
+{
+	if (page->r->rows.n_lanes < 2)
+		return;
+	for (size_t i = 0; i < page->n;) {
+		const struct place *first = &page->places[i];
+		size_t width = 0;
+		struct place span;
+
+		while (i < page->n &&
+		       page->places[i].column->is_per_lane == first->column->is_per_lane &&
+		       page->places[i].lane == first->lane)
+			width += page->places[i++].width + 2;
+		span = (struct place){ .width = width - 2, .is_number = true };
+		if (first != page->places)
+			pad(&page->line, 2);
+		page->clean.len = 0;
+		if (first->column->is_per_lane)
+			name_append_short(&page->clean, lane_title(page->r, first->lane),
+					  span.width, page->ellipsis);
+		pad(&page->line, span.width - name_width(buf_cstr(&page->clean)));
+		buf_str(&page->line, buf_cstr(&page->clean));
+	}
+	end_line(page);
+}
+
+static void print_titles(struct page *page)
+{
+	print_lane_titles(page);
+	buf_str(&page->line, style_code(page->style, STYLE_HEADING));
+	for (size_t i = 0; i < page->n; i++)
+		put_cell(page, &page->places[i], place_title(page, &page->places[i]), STYLE_NONE);
+	buf_str(&page->line, style_code(page->style, STYLE_NONE));
+	end_line(page);
+}
+
+static void print_row(struct page *page, uint32_t row)
+{
+	for (size_t i = 0; i < page->n; i++) {
+		const struct place *place = &page->places[i];
+		double percent;
+		const char *text = make_cell(page, place, row, &percent);
+
+		put_cell(page, place, text,
+			 cell_style(page, place, &page->r->rows.list.data[row], percent));
+	}
+	end_line(page);
+}
+
+static void print_text(const struct report *r, const struct text_style *style, FILE *out)
+{
+	struct page page = {
+		.r = r,
+		.style = style,
+		.out = out,
+		.ellipsis = text_ellipsis(style),
+	};
+
+	header_print(r, style, out);
+	make_name_title(&page);
+	make_places(&page);
+	measure(&page);
+	fit(&page);
+	print_titles(&page);
+	for (uint32_t row = 0; row < r->rows.list.n; row++) {
+		if (r->view->layout == LAYOUT_BLOCKS && row &&
+		    r->rows.list.data[row].block != r->rows.list.data[row - 1].block)
+			fputc('\n', out);
+		print_row(&page, row);
+	}
+	free(page.places);
+	buf_fini(&page.cell);
+	buf_fini(&page.line);
+	buf_fini(&page.clean);
+}
+
+const struct report_format text_format = {
+	.name = "text",
+	.help = "a header and a table for people",
+	.print = print_text,
+};

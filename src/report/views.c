@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/arrange.h"
+#include "report/report.h"
+#include "store/session.h"
+
+static void summary_keys(const struct report_options *o, struct key_list *keys)
+{
+	(void)o;
+	key_list_add(keys, PROFILE_APP);
+	key_list_add(keys, PROFILE_IMAGE);
+}
+
+static void list_keys(const struct report_options *o, struct key_list *keys)
+{
+	*keys = o->by;
+	key_list_add(keys, PROFILE_IMAGE);
+	key_list_add(keys, PROFILE_SYMBOL);
+}
+
+static void make_tree(const struct report *r, const struct row_limits *limits, struct rows *out)
+{
+	profile_tree(r->profile, limits, out);
+}
+
+static void make_inverted(const struct report *r, const struct row_limits *limits, struct rows *out)
+{
+	profile_inverted(r->profile, limits, out);
+}
+
+static void make_callgraph(const struct report *r, const struct row_limits *limits,
+			   struct rows *out)
+{
+	profile_callgraph(r->profile, limits, out);
+}
+
+/*
+ * Columns that do not apply are left out: see applies(). "keys" stands for the
+ * keys of the view in their order.
+ */
+#define WEIGHTS "samples,percent,events,total,total_percent,total_events"
+
+const struct view summary_view = {
+	.name = "summary",
+	.layout = LAYOUT_NEST,
+	.text_columns = "samples,percent,events,name",
+	.data_columns = "event,keys,build_id,samples,percent,events,other",
+	.text_percent = 0.5,
+	.keys = summary_keys,
+};
+
+const struct view list_view = {
+	.name = "symbols",
+	.layout = LAYOUT_FLAT,
+	.with_functions = true,
+	.with_chains = true,
+	.text_columns = "samples,percent,events,total,total_percent,keys",
+	.data_columns = "event,keys,pid,tid,build_id," WEIGHTS ",other",
+	.text_percent = 0.1,
+	.keys = list_keys,
+};
+
+const struct view nest_view = {
+	.name = "by",
+	.layout = LAYOUT_NEST,
+	.with_chains = true,
+	.text_columns = "samples,percent,events,total,total_percent,image,name",
+	.data_columns = "event,keys,image,pid,tid,build_id," WEIGHTS ",other",
+	.text_percent = 0.2,
+};
+
+const struct view tree_view = {
+	.name = "tree",
+	.layout = LAYOUT_TREE,
+	.with_functions = true,
+	.with_chains = true,
+	.text_columns = "total,total_percent,samples,percent,image,name",
+	.data_columns =
+		"id,parent,depth,event,keys,pid,tid,image,symbol,build_id," WEIGHTS ",other",
+	.text_percent = 0.5,
+	.data_percent = 0.5,
+	.make = make_tree,
+};
+
+const struct view inverted_view = {
+	.name = "inverted",
+	.layout = LAYOUT_TREE,
+	.with_functions = true,
+	.with_chains = true,
+	.text_columns = "total,total_percent,image,name",
+	.data_columns =
+		"id,parent,depth,event,keys,pid,tid,image,symbol,build_id," WEIGHTS ",other",
+	.text_percent = 0.5,
+	.data_percent = 0.5,
+	.make = make_inverted,
+};
+
+const struct view callgraph_view = {
+	.name = "callgraph",
+	.layout = LAYOUT_BLOCKS,
+	.with_functions = true,
+	.with_chains = true,
+	.text_columns = "total,total_percent,samples,percent,image,name",
+	.data_columns = "block,role,event,image,symbol,build_id," WEIGHTS ",other",
+	.text_percent = 0.5,
+	.data_percent = 0.5,
+	.make = make_callgraph,
+};
+
+static void view_keys(const struct view *view, const struct report_options *options,
+		      struct key_list *keys)
+{
+	*keys = (struct key_list){ 0 };
+	if (view->keys)
+		view->keys(options, keys);
+	else
+		*keys = options->by;
+}
+
+static bool has_code_key(const struct key_list *keys)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		if (profile_keys[keys->key[i]].kind == KEY_CODE)
+			return true;
+	return false;
+}
+
+static int check_by(const struct view *view, const struct report_options *o, struct error *err)
+{
+	bool is_list = view->layout == LAYOUT_NEST || view->layout == LAYOUT_FLAT;
+
+	if (!is_list && o->sort)
+		return error_set(err, -EINVAL, "--sort: a %s is sorted by weight", view->name);
+	if (is_list || !o->by.n)
+		return 0;
+	if (view == &callgraph_view)
+		return error_set(err, -EINVAL,
+				 "--by: does not go with %s; choose one with a filter, such as "
+				 "pid:N",
+				 view->name);
+	if (has_code_key(&o->by))
+		return error_set(err, -EINVAL,
+				 "--by: trees can be split by app, process, thread, comm, cpu "
+				 "and event, not by what is in them");
+	return 0;
+}
+
+static int check_columns(const char *option, const char *text, struct error *err)
+{
+	struct column_list ignored = { .n = 0 };
+	int r = text ? column_list_parse(&ignored, text, err) : 0;
+
+	return r < 0 ? error_wrap(err, r, "%s", option) : 0;
+}
+
+int report_request(const struct view *view, const struct report_options *options,
+		   struct profile_request *request, struct error *err)
+{
+	int r = check_by(view, options, err);
+
+	if (r >= 0)
+		r = check_columns("--sort", options->sort, err);
+	if (r >= 0)
+		r = check_columns("--columns", options->columns, err);
+	if (r < 0)
+		return r;
+	view_keys(view, options, &request->keys);
+	request->with_functions =
+		view->with_functions || key_list_has(&request->keys, PROFILE_SYMBOL) ||
+		query_has(request->query, FILTER_SYMBOL) || query_has(request->query, FILTER_VIA);
+	request->with_chains =
+		view->with_chains && (view->layout != LAYOUT_NEST || has_code_key(&request->keys));
+	return 0;
+}
+
+/* ---- columns ---- */
+
+static bool shows_key(const struct report *r, enum profile_key key)
+{
+	bool is_code = r->view->layout == LAYOUT_TREE || r->view->layout == LAYOUT_BLOCKS;
+
+	if (key == PROFILE_EVENT && r->options->for_program)
+		return true;
+	if (key == PROFILE_SYMBOL || key == PROFILE_IMAGE)
+		return is_code || key_list_has(&r->keys, key) ||
+		       key_list_has(&r->keys, PROFILE_SYMBOL);
+	return key_list_has(&r->keys, key);
+}
+
+bool report_period_is_constant(const struct report *r, uint32_t lane)
+{
+	const struct weight *total = &r->profile->lanes[lane].total;
+	uint64_t each = total->samples ? total->period / total->samples : 0;
+
+	for (size_t i = 0; i < r->profile->entries.n; i++) {
+		const struct weight *w = &profile_weights(r->profile, i)[lane];
+
+		if (w->period != each * w->samples)
+			return false;
+	}
+	return true;
+}
+
+static bool has_varying_period(const struct report *r)
+{
+	for (uint32_t lane = 0; lane < r->profile->n_lanes; lane++)
+		if (!report_period_is_constant(r, lane))
+			return true;
+	return false;
+}
+
+struct column_rule {
+	const char *key;
+	bool (*applies)(const struct report *r);
+};
+
+static bool has_events(const struct report *r)
+{
+	return r->options->for_program || r->options->by_period || has_varying_period(r);
+}
+
+static bool has_totals(const struct report *r)
+{
+	if (!r->profile->has_chains)
+		return false;
+	vec_foreach (&r->rows.list, row)
+		if (row->has_total)
+			return true;
+	return false;
+}
+
+/* Several events side by side leave no room for it. */
+static bool has_total_percent(const struct report *r)
+{
+	return has_totals(r) && (r->options->for_program || r->profile->n_lanes == 1);
+}
+
+static bool has_total_events(const struct report *r)
+{
+	return has_totals(r) && r->options->for_program;
+}
+
+static bool has_pid(const struct report *r)
+{
+	return key_list_has(&r->keys, PROFILE_PROCESS) || key_list_has(&r->keys, PROFILE_THREAD);
+}
+
+static bool has_tid(const struct report *r)
+{
+	return key_list_has(&r->keys, PROFILE_THREAD);
+}
+
+static bool has_image(const struct report *r)
+{
+	return shows_key(r, PROFILE_IMAGE);
+}
+
+/* In a nest, the image has a column where the symbol is told but not its image. */
+static bool has_image_column(const struct report *r)
+{
+	if (r->view->layout == LAYOUT_NEST && !r->options->for_program)
+		return key_list_has(&r->keys, PROFILE_SYMBOL) &&
+		       !key_list_has(&r->keys, PROFILE_IMAGE);
+	return has_image(r);
+}
+
+static bool has_event(const struct report *r)
+{
+	return shows_key(r, PROFILE_EVENT);
+}
+
+static const struct column_rule column_rules[] = {
+	{ "events", has_events },
+	{ "total", has_totals },
+	{ "total_percent", has_total_percent },
+	{ "total_events", has_total_events },
+	{ "pid", has_pid },
+	{ "tid", has_tid },
+	{ "build_id", has_image },
+	{ "image", has_image_column },
+	{ "event", has_event },
+};
+
+static bool applies(const struct report *r, const char *key)
+{
+	/* A tree or block without totals would be nothing: there they always apply. */
+	if (!strncmp(key, "total", 5) && strcmp(key, "total_events") &&
+	    (r->view->layout == LAYOUT_TREE || r->view->layout == LAYOUT_BLOCKS))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(column_rules); i++)
+		if (!strcmp(column_rules[i].key, key))
+			return column_rules[i].applies(r);
+	return true;
+}
+
+static bool list_has(const struct column_list *list, const struct column *column)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->column[i] == column)
+			return true;
+	return false;
+}
+
+static void add_column(struct report *r, const char *key, size_t len)
+{
+	const struct column *c = column_find(key, len);
+
+	if (c && applies(r, c->key) && !list_has(&r->columns, c))
+		r->columns.column[r->columns.n++] = c;
+}
+
+static void default_columns(struct report *r)
+{
+	const char *at = r->options->for_program ? r->view->data_columns : r->view->text_columns;
+
+	for (;; at++) {
+		size_t len = strcspn(at, ",");
+
+		if (len == 4 && !strncmp(at, "keys", 4))
+			for (size_t i = 0; i < r->keys.n; i++)
+				add_column(r, profile_keys[r->keys.key[i]].key,
+					   strlen(profile_keys[r->keys.key[i]].key));
+		else
+			add_column(r, at, len);
+		at += len;
+		if (!*at)
+			return;
+	}
+}
+
+static void choose_columns(struct report *r)
+{
+	if (!r->options->columns) {
+		default_columns(r);
+		return;
+	}
+	column_list_parse(&r->columns, r->options->columns, NULL);
+	/* Numbers alone say nothing in a nest or a tree. */
+	if (!r->options->for_program && r->view->layout != LAYOUT_FLAT &&
+	    r->columns.n < MAX_COLUMNS)
+		add_column(r, "name", 4);
+}
+
+/* ---- the report ---- */
+
+static void sum_events(struct report *r)
+{
+	r->event_totals = xcalloc(r->profile->session->info.n_counters + 1, sizeof(uint64_t));
+	vec_foreach (&r->rows.list, row) {
+		uint32_t counter = row->value[PROFILE_EVENT];
+
+		if (row->kind == ROW_ITEM && counter != NO_INDEX)
+			r->event_totals[counter] += weight_value(
+				&rows_cells(&r->rows, (size_t)(row - r->rows.list.data))->self,
+				r->options->by_period);
+	}
+}
+
+static void find_blocks(struct report *r)
+{
+	uint32_t n = 0;
+
+	vec_foreach (&r->rows.list, row)
+		n += row->role == ROLE_SELF;
+	r->block_rows = xcalloc(n + 1, sizeof(uint32_t));
+	for (uint32_t i = 0; i < r->rows.list.n; i++)
+		if (r->rows.list.data[i].role == ROLE_SELF && r->rows.list.data[i].block < n)
+			r->block_rows[r->rows.list.data[i].block] = i;
+}
+
+struct report *report_new(const struct view *view, const struct report_options *options,
+			  const struct query *query, const struct profile *profile)
+{
+	struct report *r = xcalloc(1, sizeof(*r));
+	struct row_limits limits = { .max_rows = options->max_rows,
+				     .by_period = options->by_period };
+
+	r->profile = profile;
+	r->query = query;
+	r->view = view;
+	r->options = options;
+	view_keys(view, options, &r->keys);
+	r->min_percent = options->min_percent >= 0 ? options->min_percent
+			 : options->for_program    ? view->data_percent
+						   : view->text_percent;
+	limits.min_percent = r->min_percent;
+	if (!view->make) {
+		profile_collate(profile, &r->keys, view->with_chains, &r->rows);
+		sum_events(r);
+		arrange(r, &limits);
+	} else {
+		view->make(r, &limits, &r->rows);
+	}
+	find_blocks(r);
+	choose_columns(r);
+	return r;
+}
+
+void report_free(struct report *r)
+{
+	if (!r)
+		return;
+	rows_fini(&r->rows);
+	free(r->event_totals);
+	free(r->block_rows);
+	free(r);
+}
+
+uint64_t report_whole(const struct report *r, uint32_t row, uint32_t lane)
+{
+	const struct row *at = &r->rows.list.data[row];
+	bool by_period = r->options->by_period;
+	bool is_arc = at->role == ROLE_CALLER || at->role == ROLE_CALLEE;
+
+	if (r->options->of_parent && is_arc)
+		return weight_value(&rows_cells(&r->rows, r->block_rows[at->block])[lane].total,
+				    by_period);
+	if (r->options->of_parent && at->parent != NO_INDEX) {
+		const struct cell *cell = &rows_cells(&r->rows, at->parent)[lane];
+
+		return weight_value(r->view->layout == LAYOUT_TREE ? &cell->total : &cell->self,
+				    by_period);
+	}
+	if (at->value[PROFILE_EVENT] != NO_INDEX && r->event_totals)
+		return r->event_totals[at->value[PROFILE_EVENT]];
+	return weight_value(&r->profile->lanes[lane].total, by_period);
+}
