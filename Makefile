@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A thin front for Meson: `make help` lists what there is.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   ?= build
+
+.PHONY: all demo check bench install format help deps clean
+
+all: $(BUILD)/build.ninja		## build assay (build/assay)
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || { echo "meson is missing: run 'make deps'" >&2; exit 1; }
+	@meson setup $(BUILD) >/dev/null
+
+demo:					## install what is missing, build, profile something, show it
+	@scripts/deps.sh build
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh $(BUILD)/assay
+
+check:					## every test and style check; the last line is the sum
+	@scripts/deps.sh check
+	@scripts/check.sh
+
+bench:					## measure against perf; ONLY='record-true accuracy' ROUNDS=5
+	@scripts/deps.sh bench
+	@$(MAKE) --no-print-directory all
+	@bench/run --assay $(BUILD)/assay $(if $(ROUNDS),--rounds $(ROUNDS)) $(ONLY)
+
+install: all				## install below PREFIX (and DESTDIR)
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+format:					## clang-format every C file in place
+	@scripts/check-format.sh --fix
+
+deps:					## install the packages that building, checking and bench need
+	@scripts/deps.sh bench
+
+clean:					## remove the build folders
+	@rm -rf build build-check build-fuzz
+
+help:					## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18

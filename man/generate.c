@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Writes what is derived from the command tables: man pages in scdoc's markup,
+ * completion for bash, zsh and fish, and the bare list of options that the
+ * tests compare all of these with. Runs at build time only.
+ *
+ *   generate man            assay(1)
+ *   generate man COMMAND    assay-COMMAND(1)
+ *   generate bash|zsh|fish|options
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/command.h"
+#include "config.h"
+#include "generate.h"
+
+/* Plain text in scdoc's markup: nothing in it is markup. */
+static void put_plain(const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("\\*_#[]|<~`", *text))
+			putchar('\\');
+		putchar(*text);
+	}
+}
+
+/* An indented paragraph of an option or an example: a line break keeps the indent. */
+static void put_indented(const char *text)
+{
+	for (; *text; text++) {
+		putchar(*text);
+		if (*text == '\n' && text[1] != '\n')
+			putchar('\t');
+	}
+}
+
+static void put_bold(const char *text)
+{
+	putchar('*');
+	put_plain(text);
+	putchar('*');
+}
+
+static void put_option(const struct option_spec *row)
+{
+	char letter[3] = { '-', row->letter, '\0' };
+
+	if (row->letter)
+		put_bold(letter);
+	if (row->name) {
+		printf("%s*--", row->letter ? ", " : "");
+		put_plain(row->name);
+		putchar('*');
+	}
+	if (row->arg) {
+		fputs(row->kind == OPT_OPTIONAL ? "\\[=_" : row->name ? "=_" : " _", stdout);
+		put_plain(row->arg);
+		fputs(row->kind == OPT_OPTIONAL ? "_\\]" : "_", stdout);
+	}
+	printf("\n\t%c", toupper((unsigned char)row->help[0]));
+	put_plain(row->help + 1);
+	putchar('.');
+	if (row->kind == OPT_CHOICE) {
+		fputs(" One of ", stdout);
+		put_plain(row->choices);
+		putchar('.');
+	}
+	if (row->initial) {
+		fputs(" The default is ", stdout);
+		put_bold(row->initial);
+		putchar('.');
+	}
+	if (row->more) {
+		putchar(' ');
+		put_indented(row->more);
+	}
+	fputs("\n\n", stdout);
+}
+
+static void put_examples(const struct command_example *examples)
+{
+	if (!examples || !examples->command)
+		return;
+	fputs("# EXAMPLES\n\n", stdout);
+	for (const struct command_example *e = examples; e->command; e++) {
+		put_bold(e->command);
+		fputs("\n\t", stdout);
+		put_plain(e->text);
+		fputs("\n\n", stdout);
+	}
+}
+
+static bool has_section(const struct command *c, const char *title)
+{
+	for (const struct command_section *s = c->sections; s && s->title; s++)
+		if (!strcasecmp(s->title, title))
+			return true;
+	return false;
+}
+
+static void put_title(const char *title)
+{
+	fputs("# ", stdout);
+	for (; *title; title++)
+		putchar(toupper((unsigned char)*title));
+	fputs("\n\n", stdout);
+}
+
+static void put_see_also(const char *but)
+{
+	fputs("# SEE ALSO\n\n", stdout);
+	if (but)
+		fputs("*assay*(1), ", stdout);
+	for (const struct command *const *c = commands; *c; c++)
+		if (!but || strcmp((*c)->name, but))
+			printf("*assay-%s*(1), ", (*c)->name);
+	fputs("*perf_event_open*(2)\n", stdout);
+}
+
+static void man_command(const struct command *c)
+{
+	printf("assay-%s(1) \"assay %s\" \"assay manual\"\n\n# NAME\n\nassay-%s - ", c->name,
+	       ASSAY_VERSION, c->name);
+	put_plain(c->summary);
+	printf("\n\n# SYNOPSIS\n\n*assay %s* ", c->name);
+	put_plain(c->synopsis);
+	printf("\n\n# DESCRIPTION\n\n%s\n\n# OPTIONS\n\n", c->description);
+	for (size_t i = 0; i < c->options.n; i++)
+		put_option(&c->options.rows[i]);
+	fputs("*-h*, *--help*\n\tExplain the command and its options, and do nothing else.\n\n",
+	      stdout);
+	for (const struct command_section *s = c->sections; s && s->title; s++) {
+		put_title(s->title);
+		printf("%s\n\n", s->text);
+	}
+	if (!has_section(c, "exit status"))
+		fputs("# EXIT STATUS\n\n*0*\n\tAll went well.\n\n*1*\n\tIt failed; the message "
+		      "says "
+		      "why.\n\n*2*\n\tThe command line was wrong.\n\n",
+		      stdout);
+	put_examples(c->examples);
+	put_see_also(c->name);
+}
+
+/* What all commands share; the rest of assay(1) is derived. */
+static const char overview[] =
+	"# DESCRIPTION\n\n"
+	"assay says where a program, or a whole machine, spends its time, without rebuilding or "
+	"changing anything. *assay record* takes samples while the work runs and keeps them in a "
+	"session, a directory; the other commands read it, as often as one likes and on another "
+	"machine too.\n\n"
+	"Without hardware counters the cpu-clock timer takes their place; without root one's own "
+	"processes can still be profiled where the kernel permits it. *assay doctor* says what "
+	"is possible here and what would change it.\n\n";
+
+static const char environment[] =
+	"# ENVIRONMENT\n\n"
+	"*XDG_CACHE_HOME*\n\tWhere symbol tables are kept between runs, below _assay_; "
+	"otherwise _~/.cache_.\n\n"
+	"*NO_COLOR*\n\tWhen set, no colours.\n\n"
+	"*PAGER*\n\tWhat shows long output on a terminal; *less* when not set.\n\n";
+
+static const struct command_example first_steps[] = {
+	{ "assay record -- ./app", "Profile a program and all that it starts." },
+	{ "assay report", "See which images used the time; with -l, which functions." },
+	{ "assay doctor", "What this machine permits." },
+	{ NULL },
+};
+
+static void man_overview(void)
+{
+	printf("assay(1) \"assay %s\" \"assay manual\"\n\n# NAME\n\nassay - a system profiler\n\n"
+	       "# SYNOPSIS\n\n*assay* _COMMAND_ \\[OPTIONS\\]\n\n%s# COMMANDS\n\n",
+	       ASSAY_VERSION, overview);
+	for (const struct command *const *c = commands; *c; c++) {
+		printf("*assay-%s*(1)\n\t%c", (*c)->name, toupper((unsigned char)(*c)->summary[0]));
+		put_plain((*c)->summary + 1);
+		fputs(".\n\n", stdout);
+	}
+	fputs("# OPTIONS\n\n*-h*, *--help*\n\tList the commands.\n\n"
+	      "*-V*, *--version*\n\tSay the version and which optional parts are built in.\n\n",
+	      stdout);
+	fputs(environment, stdout);
+	put_examples(first_steps);
+	put_see_also(NULL);
+}
+
+static void list_options(void)
+{
+	for (const struct command *const *c = commands; *c; c++)
+		for (size_t i = 0; i < (*c)->options.n; i++) {
+			const struct option_spec *row = &(*c)->options.rows[i];
+
+			if (row->letter)
+				printf("%s -%c\n", (*c)->name, row->letter);
+			if (row->name)
+				printf("%s --%s\n", (*c)->name, row->name);
+		}
+}
+
+static const struct {
+	const char *name;
+	void (*write)(void);
+} outputs[] = {
+	{ "bash", complete_bash },   { "zsh", complete_zsh }, { "fish", complete_fish },
+	{ "options", list_options }, { "man", man_overview },
+};
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (argc == 3 && !strcmp(what, "man")) {
+		const struct command *c = command_find(argv[2]);
+
+		if (!c) {
+			fprintf(stderr, "generate: no command '%s'\n", argv[2]);
+			return 1;
+		}
+		man_command(c);
+		return ferror(stdout);
+	}
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		if (argc == 2 && !strcmp(what, outputs[i].name)) {
+			outputs[i].write();
+			return ferror(stdout);
+		}
+	}
+	fprintf(stderr, "Usage: generate man [COMMAND] | bash | zsh | fish | options\n");
+	return 2;
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Includes go one way: a folder of src/ may include itself and folders on earlier lines of src/LAYERS.
+cd "$(dirname "$0")/.." || exit 2
+find src -mindepth 2 -name '*.[ch]' | sort | xargs awk '
+FILENAME == "src/LAYERS" {
+	if (!/^#/)
+		for (i = 1; i <= NF; i++)
+			layer[$i] = FNR
+	next
+}
+FNR == 1 {
+	split(FILENAME, part, "/")
+	me = part[2]
+	if (!(me in layer))
+		complain("folder " me " is not in src/LAYERS")
+}
+/^[ \t]*#[ \t]*include[ \t]+"/ {
+	split($0, quoted, "\"")
+	n = split(quoted[2], part, "/")
+	if (n > 1 && part[1] != me && !(layer[part[1]] < layer[me] && part[1] in layer))
+		complain(me " may not include " quoted[2])
+	else if (n == 1 && quoted[2] != "config.h")
+		complain("say the folder: \"" me "/" quoted[2] "\"")
+}
+function complain(text) {
+	print FILENAME ":" FNR ": " text
+	bad = 1
+}
+END { exit bad }
+' src/LAYERS

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs the packages that are missing: scripts/deps.sh build|check|bench
+# Each purpose includes those before it. Says and does nothing when all is there.
+set -eu
+
+# purpose | Debian | Fedora | Arch | what for
+table='
+build|gcc|gcc|gcc|the compiler
+build|libc6-dev|glibc-devel|glibc|the C library
+build|meson|meson|meson|the build system
+build|ninja-build|ninja-build|ninja|runs the build
+build|pkg-config|pkgconf-pkg-config|pkgconf|finds the libraries
+build|libzstd-dev|libzstd-devel|zstd|compresses sessions
+build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
+build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
+build|libiberty-dev|binutils-devel|binutils|C++, Rust and D names
+build|liblzma-dev|xz-devel|xz|symbols inside stripped images
+build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
+build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
+build|bpftool|bpftool|bpf|makes a C header of the in-kernel sampler
+build|clang|clang|clang|compiles the in-kernel sampler; the second compiler, and fuzzing
+build|scdoc|scdoc|scdoc|man pages
+build|libcmocka-dev|libcmocka-devel|cmocka|unit tests
+check|git|git|git|lists the files that are checked
+check|g++|gcc-c++|gcc|a C++ program to profile
+check|bats|bats|bats|tests of the command line
+check|libclang-rt-dev|compiler-rt|compiler-rt|libFuzzer and the sanitizers for clang
+check|lld|lld|lld|links test images with another layout
+check|llvm|llvm|llvm|llvm-objdump, a second opinion on images of other processors
+check|clang-format|clang-tools-extra|clang|the format check
+check|shellcheck|ShellCheck|shellcheck|checks the scripts
+check|zsh|zsh|zsh|parses the completion for zsh
+check|fish|fish|fish|parses the completion for fish
+check|mandoc|mandoc|mandoc|checks the man pages
+check|jq|jq|jq|reads JSON in tests
+check|python3|python3|python|a program to profile
+check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests
+check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug information in tests
+check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests
+check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what they include
+check|binutils|binutils|binutils|strip and objcopy, to make images for tests
+check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
+check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
+check|procps|procps-ng|procps-ng|ps, for tests of processes
+bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
+bench|linux-perf|perf|perf|what assay is measured against
+'
+
+usage() {
+	echo "Usage: scripts/deps.sh build|check|bench" >&2
+	exit 2
+}
+
+# The packages of column $1 for the purpose.
+wanted() {
+	echo "$table" | awk -F'|' -v purposes="$purposes" -v column="$1" \
+		'NF && index(purposes, $1) { print $column }' | sort -u
+}
+
+missing_on_debian() {
+	# shellcheck disable=SC2046 # a word a package
+	dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $(wanted 2) 2>/dev/null |
+		awk '/^ii/ { print $2 }' | sort -u >"$have"
+	wanted 2 | comm -23 - "$have"
+}
+
+on_debian() {
+	have=$(mktemp)
+	missing=$(missing_on_debian | tr '\n' ' ')
+	rm -f "$have"
+	[ -n "$missing" ] || exit 0
+	echo "Installing: $missing" >&2
+	sudo=
+	if [ "$(id -u)" != 0 ]; then
+		sudo=sudo
+		command -v sudo >/dev/null || {
+			echo "As root, please: apt-get install $missing" >&2
+			exit 1
+		}
+	fi
+	log=$(mktemp)
+	# shellcheck disable=SC2086 # words are packages
+	if ! { $sudo apt-get -qq update && $sudo env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+		tail -20 "$log" >&2
+		echo "Could not install: $missing" >&2
+		exit 1
+	fi
+	rm -f "$log"
+}
+
+case "${1-}" in
+build) purposes="build" ;;
+check) purposes="build check" ;;
+bench) purposes="build check bench" ;;
+*) usage ;;
+esac
+
+if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+	on_debian
+elif ! command -v meson >/dev/null || ! command -v scdoc >/dev/null; then
+	echo "This is not Debian. Please install with your package manager, then try again:" >&2
+	# shellcheck disable=SC2046
+	printf '\n  Fedora: dnf install%s\n\n' "$(printf ' %s' $(wanted 3))" >&2
+	# shellcheck disable=SC2046
+	printf '  Arch:   pacman -S%s\n\n' "$(printf ' %s' $(wanted 4))" >&2
+	exit 1
+fi
