@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An ELF image that may be anything, read as an image and as its own debug file. */
+#include <elf.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "elf/elf_functions.h"
+#include "elf/elf_plt.h"
+#include "elf/elf_symbols.h"
+#include "symbol/elf_draft.h"
+#include "symbol/index.h"
+
+static void read_headers(const struct elf_file *elf)
+{
+	struct elf_segment segment;
+	struct elf_section section;
+	struct build_id id;
+	uint64_t off;
+	uint32_t crc;
+
+	for (uint32_t i = 0; elf_segment(elf, i, &segment); i++)
+		elf_file_off(elf, segment.link_addr + 1, &off);
+	for (uint32_t i = 0; elf_section(elf, i, &section); i++)
+		elf_section_bytes(elf, &section);
+	elf_build_id(elf, &id);
+	elf_debug_link(elf, &crc);
+}
+
+static void make_index(const struct elf_file *elf)
+{
+	struct arena *names = arena_new();
+	struct code_segments segments = { 0 };
+	struct index_draft draft = { 0 };
+	struct index_header *block;
+	struct index ix;
+	size_t size;
+
+	code_segments_of_image(&segments, elf);
+	elf_draft_code(&draft, elf, &segments);
+	elf_draft_symbols(&draft, elf, SHT_SYMTAB, &segments);
+	elf_draft_symbols(&draft, elf, SHT_DYNSYM, &segments);
+	elf_draft_nameless(&draft, elf, &segments);
+	elf_draft_plt(&draft, elf, &segments, names);
+	block = index_draft_finish(&draft, &size);
+	if (!index_open(&ix, block, size))
+		abort();
+	for (uint32_t i = 0; i < ix.n; i++) {
+		uint32_t found = index_find(&ix, ix.starts[i]);
+
+		/* A symbol is found at its start, and starts ascend. */
+		if (found != i || (i && ix.starts[i] <= ix.starts[i - 1]))
+			abort();
+		index_text(&ix, ix.names[i]);
+	}
+	free(block);
+	code_segments_fini(&segments);
+	arena_free(names);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct elf_file elf;
+
+	if (elf_open(&elf, bytes, size, NULL) < 0)
+		return 0;
+	read_headers(&elf);
+	make_index(&elf);
+	return 0;
+}

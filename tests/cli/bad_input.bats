@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Everything a user, a disk or an attacker may hand over: refused with what, on what, why.
+
+load helpers
+
+@test "a command that is not there: 127" {
+	need_recording
+	run -127 assay record -o s -- no-such-command-anywhere
+	refused 127 "no-such-command-anywhere" "not found"
+	run -127 assay record -o s -- /no/such/file
+	refused 127 "/no/such/file" "No such file"
+}
+
+@test "a command that can't be executed: 126" {
+	need_recording
+	touch plain
+	run assay record -o s -- ./plain
+	refused 126 "./plain" "Permission denied"
+	run assay record -o s -- /tmp
+	refused 126 "/tmp"
+}
+
+@test "a command that fails to start leaves the old session alone" {
+	need_recording
+	assay record -q -o s -- echo good
+	run -127 assay record -q -o s -- no-such-command-anywhere
+	[ "$(fact s .command)" = "echo good" ] || [ "$(fact s.old .command)" = "echo good" ]
+}
+
+@test "nothing to profile" {
+	run assay record
+	refused 2 "nothing to profile" "-p PID"
+}
+
+@test "a pid that is gone, or is none" {
+	true &
+	local pid=$!
+	wait
+	run assay record -o s -p "$pid" --duration 0.1
+	refused 1 "no process $pid"
+	for word in 0 -3 abc 12x 99999999999; do
+		run assay record -o s --pid="$word" --duration 0.1
+		refused 2 "'$word'"
+	done
+}
+
+@test "an unknown event: the nearest names" {
+	run assay record -o s -e cycels -- true
+	[ "$status" -gt 0 ]
+	[[ "$output" == *"unknown event 'cycels'"*cycles* ]]
+}
+
+@test "rates that are absurd" {
+	run assay record -o s -F 0 -- true
+	refused 2 "--freq" "0"
+	run assay record -o s -c 0 -- true
+	refused 2 "--count" "0"
+	run assay record -o s -F 1000000000 -- true
+	[ "$status" != 0 ]
+	[[ "$output" == *max_sample_rate* ]]
+	run assay record -o s -e cpu-clock -c 1 -- true
+	[ "$status" != 0 ]
+	[[ "$output" == *"count of 1"* ]]
+	run assay record -o s -c 99999999999999999999999 -- true
+	refused 2 "--count" 99999999999999999999999
+	run assay record -o s -F 99 -c 99 -- true
+	refused 2 "-F and -c"
+}
+
+@test "targets that exclude each other" {
+	run assay record -a -p 1
+	refused 2 "exclude"
+}
+
+@test "a CPU or control group that is not there" {
+	run assay record -o s -C 99999 -- true
+	[ "$status" != 0 ]
+	[[ "$output" == *99999* ]]
+	run assay record -o s -G no-such-group -- true
+	[ "$status" != 0 ]
+	[[ "$output" == *no-such-group* ]]
+}
+
+@test "an output folder that can't be written" {
+	need_recording
+	run assay record -o /proc/nowhere -- true
+	refused 1 "/proc/nowhere"
+	run assay record -o "" -- true
+	[ "$status" != 0 ]
+	[ ! -e /samples ]
+}
+
+@test "a file in the way of the session is not touched" {
+	need_recording
+	echo precious >s
+	run assay record -o s -- true
+	refused 1 "s is in the way"
+	[ "$(cat s)" = precious ]
+}
+
+@test "a folder in the way that is no session is not touched" {
+	need_recording
+	mkdir s
+	echo precious >s/thesis
+	run assay record -o s -- true
+	refused 1 "s is in the way"
+	[ "$(cat s/thesis)" = precious ]
+}
+
+@test "a disk that fills: what was kept is whole, the rest is counted" {
+	need_root
+	need_recording
+	cat >script <<-END
+		mount -t tmpfs -o size=24k none disk || exit 77
+		assay record -F 20000 -e cpu-clock -o disk/s -- $PROGRAMS/forks 3000
+		echo "status \$?"
+		assay info disk/s
+	END
+	mkdir disk
+	run unshare -m sh script
+	[ "$status" != 77 ] || skip "no file system can be mounted here"
+	[[ "$output" == *"No space left on device"* ]]
+	[[ "$output" == *"status 1"* ]]
+	[[ "$output" != *", 0 lost,"* ]]
+	[[ "$output" == *"session "*"disk/s"* ]]
+	# The session says itself what it lacks: room for that was kept.
+	[[ "$output" == *": the session could not be written"* ]]
+}
+
+@test "a session that is none" {
+	run assay info nothing-here
+	refused 1 "no session 'nothing-here'"
+	echo text >file
+	run assay info file
+	refused 1 "'file'"
+	mkdir folder
+	run assay info folder
+	refused 1 "'folder'" "not an assay session"
+}
+
+# The session that the tests of damage start from, with chains and several blocks.
+record_victim() {
+	need_recording
+	assay record -q -o s -- sh -c "$PROGRAMS/split 1.2s; $PROGRAMS/deep 2000" >/dev/null
+	segment=s/samples/current/0000.segment
+	[ -s "$segment" ]
+	cp "$segment" whole
+	total=$(fact s .samples)
+}
+
+@test "a torn tail costs the last block, not more" {
+	record_victim
+	truncate -s -7 "$segment"
+	run assay info s
+	[ "$status" = 0 ]
+	[ "$(fact s .samples)" -gt 0 ]
+}
+
+# The byte at that place of the whole segment, with four bits changed.
+flipped() {
+	local hex
+	hex=$(od -An -tx1 -j "$1" -N 1 whole | tr -d ' \n')
+	printf '%b' "\\x$(printf %02x $((0x$hex ^ 0x55)))"
+}
+
+@test "a flipped byte anywhere never crashes, and is said or harmless" {
+	record_victim
+	local size at
+	size=$(stat -c %s whole)
+	for at in $(seq 0 $((size / 97 + 1)) $((size - 1))); do
+		cp whole "$segment"
+		flipped "$at" |
+			dd of="$segment" bs=1 seek="$at" conv=notrunc status=none
+		run assay info --format json s
+		[ "$status" -le 1 ] || { echo "byte $at: status $status: $output" >&2; return 1; }
+		[ "$status" = 1 ] ||
+			[ "$(jq '.samples + .lost' <<<"$output")" = "$total" ] ||
+			[ "$(jq '.warnings | length' <<<"$output")" -gt 0 ] ||
+			{ echo "byte $at: not said" >&2; return 1; }
+	done
+}
+
+@test "a perf map with garbage in it does no harm" {
+	need_recording
+	head -c 20000 /dev/urandom >garbage
+	printf '\n%s\n' "zzzz yy x" "0 0 zero" "ffffffffffffffff ffffffffffffffff all" "10 " "-1 -1 minus" >>garbage
+	run "$PROGRAMS/jit" 1
+	[ "$status" != 77 ] || skip "tests/programs/jit.c is not written for this processor"
+	assay record -q -o s -- "$PROGRAMS/jit" 0.5s "$PWD/garbage" >map
+	rm -f "$(cat map)" "$output"
+	[ "$(fact s .samples)" -gt 0 ]
+	[ "$(fact s .code_symbols)" -ge 1 ]
+}
+
+@test "a closed standard output ends quietly" {
+	need_recording
+	assay record -q -o s -- true
+	run bash -c 'assay info s | true; assay help | head -0'
+	[ "$status" = 0 ]
+	[ "$output" = "" ]
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+load helpers
+
+@test "assay alone lists the commands" {
+	run assay
+	[ "$status" = 0 ]
+	[[ "$output" == *"help "*"list the commands"* ]]
+}
+
+@test "--version says the version and the optional parts" {
+	run assay --version
+	[ "$status" = 0 ]
+	[[ "$output" == "assay "[0-9]* ]]
+	[[ "$output" == *libpfm4* ]]
+}
+
+@test "an unknown command is a usage error that says where the list is" {
+	run assay frobnicate
+	refused 2 "no command 'frobnicate'" "assay help"
+}
+
+@test "an unknown option names itself" {
+	run assay help --frobnicate
+	refused 2 "unknown option --frobnicate" "Try 'assay help --help'"
+}
+
+@test "every command explains itself" {
+	for command in $(assay | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
+		assay "$command" --help >out
+		grep -q "^Usage: assay $command" out
+		assay help "$command" | diff - out
+	done
+}
+
+@test "a full standard output is an error" {
+	for arguments in help '' --version; do
+		run bash -c "assay $arguments >/dev/full"
+		refused 1 "standard output"
+	done
+}
+
+@test "the benchmarks can be listed" {
+	run "$ROOT/bench/run" --list
+	[ "$status" = 0 ]
+	[[ "$output" == *"record-true"*"slowdown-tcp"*"memory"* ]]
+}

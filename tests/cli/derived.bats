@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Help, man pages and completion come from one table; nothing may get lost on the way.
+
+load helpers
+
+MAN=$ASSAY_BUILD/man
+
+each_option() {
+	while read -r command option; do
+		"$1" "$command" "$option" || { echo "$command $option: missing" >&2; return 1; }
+	done <"$MAN/options.txt"
+}
+
+in_help() {
+	assay "$1" --help | grep -q -e "^ .*$2[],= []"
+}
+
+in_man() {
+	# scdoc writes each dash of bold text as \-
+	sed 's/\\-/-/g; s/\\f[BIR]//g; s/\\&//g' "$MAN/assay-$1.1" | grep -q -e "$2"
+}
+
+in_fish() {
+	case $2 in
+	--*) grep -q -e "from $1'.* -l ${2#--} " "$MAN/assay.fish" ;;
+	*) grep -q -e "from $1' -s ${2#-} " "$MAN/assay.fish" ;;
+	esac
+}
+
+in_zsh() {
+	sed -n "/^	$1)/,/;;/p" "$MAN/_assay" | grep -q -e "'\*$2[-=+[]"
+}
+
+# What bash would offer for the command line given as words, the last one unfinished.
+bash_offers() {
+	bash -c 'source "$1"; shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) && _assay && printf "%s\n" "${COMPREPLY[@]}"' \
+		bash "$MAN/assay.bash" "$@"
+}
+
+in_bash() {
+	bash_offers assay "$1" "$2" | grep -qxe "$2"
+}
+
+@test "every option is in its command's help" {
+	each_option in_help
+}
+
+@test "every option is in its command's man page" {
+	[ -f "$MAN/assay.1" ] || skip "no man pages: scdoc is not installed"
+	each_option in_man
+}
+
+@test "bash offers every option" {
+	bash -n "$MAN/assay.bash"
+	each_option in_bash
+}
+
+@test "zsh knows every option" {
+	each_option in_zsh
+	command -v zsh >/dev/null || skip "zsh is not installed: its file was not parsed"
+	zsh -n "$MAN/_assay"
+}
+
+@test "fish knows every option" {
+	each_option in_fish
+	command -v fish >/dev/null || skip "fish is not installed: its file was not parsed"
+	fish --no-execute "$MAN/assay.fish"
+}
+
+@test "bash offers commands first, and behind 'help'" {
+	bash_offers assay "he" | grep -qx help
+	bash_offers assay help "he" | grep -qx help
+}
+
+@test "every command has a man page that assay(1) names" {
+	[ -f "$MAN/assay.1" ] || skip "no man pages: scdoc is not installed"
+	for command in $(assay | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
+		[ -s "$MAN/assay-$command.1" ]
+		grep -q "^\\\\fBassay-$command" "$MAN/assay.1"
+	done
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+load helpers
+
+# The last `run` failed in one line that has every TEXT.
+failed_with() {
+	[ "$status" != 0 ]
+	refused "$status" "$@"
+	[ "$(wc -l <<<"$output")" -le 2 ]
+	[ ! -e out.assay ]
+}
+
+@test "an unknown event brings the nearest names" {
+	run assay record -o out.assay -e cycels -- true
+	failed_with "unknown event 'cycels'" "nearest: cycles"
+	run assay record -o out.assay -e cpu-clok:u -- true
+	failed_with "unknown event 'cpu-clok'" "nearest: cpu-clock"
+}
+
+@test "an unknown modifier brings those that are allowed" {
+	run assay record -o out.assay -e cpu-clock:x -- true
+	failed_with "unknown modifier 'x'" "u k h"
+}
+
+@test "an event in no mode is refused" {
+	run assay record -o out.assay -e CPU_CLK_UNHALTED:100000:0:0:0 -- true
+	failed_with "neither user nor kernel mode"
+}
+
+@test "an absurd count or rate is refused" {
+	run assay record -o out.assay -e cpu-clock:1 -- true
+	failed_with "faster than 100 kHz"
+	run assay record -o out.assay -e page-faults:0 -- true
+	failed_with "a count of 0"
+	run assay record -o out.assay -e page-faults -c 9223372036854775808 -- true
+	failed_with "2^63"
+	[ ! -r /proc/sys/kernel/perf_event_max_sample_rate ] ||
+		{ run assay record -o out.assay -e cpu-clock -F 900000000 -- true &&
+			failed_with "kernel.perf_event_max_sample_rate"; }
+}
+
+@test "an unknown PMU brings those that are there" {
+	run assay record -o out.assay -e nopmu/event=1/ -- true
+	failed_with "no PMU 'nopmu' here" "software"
+}
+
+@test "software events are recorded, several at once" {
+	need_recording
+	run assay record -o out.assay -e page-faults:1:0:1:1,cpu-clock:u -- sh -c 'true; true'
+	[ "$status" = 0 ]
+	run assay info out.assay
+	[[ "$output" == *page-faults* && "$output" == *cpu-clock:u* ]]
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# What every CLI test loads: `assay` is the one just built, the working folder is a fresh one.
+#
+#   golden NAME COMMAND…   its output is tests/cli/golden/NAME; UPDATE=1 writes it
+#   refused STATUS TEXT…   the last `run` ended so, and its output has every TEXT
+
+bats_require_minimum_version 1.5.0
+ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+ASSAY_BUILD=${ASSAY_BUILD:-$ROOT/build}
+PROGRAMS=$ASSAY_BUILD/tests/programs
+PATH=$ASSAY_BUILD:$PATH
+NOBODY=/tmp/assay-test-nobody.$$
+export LC_ALL=C.UTF-8 PAGER=cat
+unset XDG_CACHE_HOME NO_COLOR
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR
+}
+
+golden() {
+	local file=$ROOT/tests/cli/golden/$1
+	shift
+	run --separate-stderr "$@"
+	if [ -n "${UPDATE-}" ]; then
+		mkdir -p "${file%/*}"
+		echo "$output" >"$file"
+	fi
+	diff -u "$file" <(echo "$output")
+}
+
+refused() {
+	local want=$1 text
+	shift
+	echo "status $status, wanted $want; output: $output" >&2
+	[ "$status" = "$want" ]
+	for text; do
+		[[ "$output" == *"$text"* ]] || { echo "not said: $text" >&2; return 1; }
+	done
+}
+
+# Skips the test, with the reason, where this user may not open even a timer for itself.
+need_recording() {
+	assay record -o probe.assay -- true >probe.log 2>&1 ||
+		skip "recording is not permitted here: $(tail -1 probe.log)"
+}
+
+# The fact that a jq filter finds in `assay info` of a session.
+fact() {
+	assay info --format json "$1" | jq -r "$2"
+}
+
+need_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+}
+
+# Runs as an ordinary user, in a folder of its own where that user may write: `unprivileged assay …`.
+unprivileged() {
+	if [ "$(id -u)" != 0 ]; then
+		"$@"
+		return
+	fi
+	command -v runuser >/dev/null || skip "runuser is not installed"
+	if [ ! -d "$NOBODY" ]; then
+		mkdir "$NOBODY"
+		cp "$ASSAY_BUILD/assay" "$NOBODY"
+		chmod 755 "$NOBODY/assay"
+		chown nobody "$NOBODY"
+	fi
+	(cd "$NOBODY" && HOME=$NOBODY runuser -u nobody -- env PATH="$NOBODY:$PATH" "$@")
+}
+
+teardown() {
+	rm -rf "$NOBODY"
+}

@@ -1,0 +1,187 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# perf.data files: made here by perf where it is installed, and recordings of other machines
+# in the folder $ASSAY_FIXTURES/perfdata where there is one.
+
+load helpers
+
+FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
+
+need_perf() {
+	command -v perf >/dev/null || skip "perf is not installed"
+	for _ in 1 2 3; do # it crashes now and then
+		perf record -q -e cpu-clock -o probe.data -- true >probe.log 2>&1 && return
+	done
+	skip "perf may not record here: $(tail -1 probe.log)"
+}
+
+# perf 6.1 crashes now and then at the end of a recording; it is asked again.
+perf_record() {
+	for _ in 1 2 3; do
+		perf record -q -N "$@" >perf.log 2>&1 && return
+	done
+	skip "perf record failed: $(tail -1 perf.log)"
+}
+
+# A little of everything: several processes, libraries, the kernel.
+work() {
+	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
+}
+
+same_as_perf() {
+	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" "$@"
+}
+
+# A pipe's header and one cpu-clock event of the oldest attr: IP, TID, TIME; then records.
+le() { # VALUE BYTES
+	local value=$1 i
+	for ((i = 0; i < $2; i++)); do
+		# shellcheck disable=SC2059 # the format is the byte
+		printf "\\x$(printf %02x $((value >> (8 * i) & 255)))"
+	done
+}
+pipe_header() {
+	printf PERFILE2
+	le 16 8
+	le 64 4; le 0 2; le 72 2
+	le 1 4; le 64 4; le 0 8; le 1000000 8; le 7 8; le 0 8; le 0 8; le 0 8; le 0 8
+}
+sample() { # IP TIME
+	le 9 4; le 2 2; le 32 2
+	le "$1" 8; le 41 4; le 41 4; le "$2" 8
+}
+
+@test "counts are perf's: flat, chains, several events, groups, compressed, a pipe, threads" {
+	need_perf
+	readarray -t cmd < <(work)
+	perf_record -F 1999 -o flat.data -- "${cmd[@]}"
+	perf_record -g -F 1999 -o fp.data -- "${cmd[@]}"
+	perf_record --call-graph dwarf,2048 -F 499 -o dwarf.data -- "${cmd[@]}"
+	perf_record -e cpu-clock,page-faults -F 999 -o events.data -- "${cmd[@]}"
+	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${cmd[@]}"
+	perf_record -z -g -F 1999 -o compressed.data -- "${cmd[@]}"
+	perf_record --no-timestamp -F 999 -o untimed.data -- "${cmd[@]}"
+	perf_record --buildid-mmap -F 999 -o buildid.data -- "${cmd[@]}"
+	perf record -q -g -F 999 -o - -- "${cmd[@]}" >pipe.data 2>perf.log
+	same_as_perf ./*.data
+}
+
+@test "counts are perf's for a whole machine, tracepoints and one file a thread" {
+	need_perf
+	readarray -t cmd < <(work)
+	perf_record -a -g -F 499 -o all.data -- "${cmd[@]}"
+	perf_record --threads -a -F 499 -o threads.data -- "${cmd[@]}"
+	same_as_perf all.data threads.data
+	perf record -q -a -e sched:sched_switch -o switch.data -- "${cmd[@]}" >perf.log 2>&1 ||
+		skip "no tracepoints here: $(tail -1 perf.log)"
+	same_as_perf switch.data
+}
+
+@test "counts are perf's for recordings of other machines" {
+	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
+	command -v perf >/dev/null || skip "perf is not installed"
+	same_as_perf "$FIXTURES"/perf.data.*
+}
+
+@test "the same sleep is the same plain, compressed and compressed in a pipe" {
+	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
+	for f in sleep.data sleep.compressed.data sleep.compressed2.pipe.data; do
+		run --separate-stderr assay report -i "$FIXTURES/$f" --by comm --format csv
+		[ "$status" = 0 ]
+		[[ "$output" == *,sleep,* ]]
+	done
+	run assay import "$FIXTURES/sleep.compressed2.pipe.data" -o s.assay
+	refused 0 "143 bytes at its end are messages of perf record"
+}
+
+@test "a damaged recording of another machine is told with its offset" {
+	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
+	run assay report -i "$FIXTURES/perf.data.piped.corrupted.zero_size_sample-3.2"
+	refused 1 "at offset 49104: a record says its size is 0"
+}
+
+@test "import makes a session; what was there is kept as .old" {
+	{ pipe_header; sample 4096 1000; sample 8192 2000; } >perf.data
+	run assay import perf.data -o s.assay
+	refused 0 "2 samples, 0 lost"
+	run assay import perf.data -o s.assay
+	[ -d s.assay.old ]
+	[ "$(assay info --format json s.assay | jq .samples)" = 2 ]
+	[ "$(assay info --format json s.assay | jq -r '.events[0].name')" = cpu-clock:HG ]
+}
+
+@test "a perf.data file stands where a session does, and leaves nothing behind" {
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+	{ pipe_header; sample 4096 1000; sample 8192 2000; } >perf.data
+	run --separate-stderr assay report -i perf.data --format json
+	[ "$status" = 0 ]
+	[ "$(assay info -i perf.data --format json | jq .samples)" = 2 ]
+	[ -z "$(ls tmp)" ]
+}
+
+@test "a recording comes through a pipe" {
+	{ pipe_header; sample 4096 1000; } >perf.data
+	run assay import - -o s.assay <perf.data
+	refused 0 "1 samples"
+	# shellcheck disable=SC2002 # a pipe is what is tested
+	cat perf.data | assay report -i - --format csv >/dev/null
+	mkfifo fifo
+	cat perf.data >fifo &
+	run assay import fifo -o t.assay
+	refused 0 "1 samples"
+}
+
+@test "of a damaged file what comes before is reported, and the status is 1" {
+	{ pipe_header; sample 4096 1000; le 0 64; } >perf.data
+	run assay import perf.data -o s.assay
+	refused 1 "at offset 120: a record says its size is 0" "the session has what comes before"
+	[ "$(assay info --format json s.assay | jq .samples)" = 1 ]
+	run assay report -i perf.data
+	refused 1 "at offset 120"
+	{ pipe_header; sample 4096 1000; sample 8192 2000; } | head -c 140 >cut.data
+	run assay import cut.data -o t.assay
+	refused 1 "1 samples" "at offset 120: the data ends within a record of 32 bytes"
+}
+
+@test "four gigabytes of zeros are refused at once" {
+	truncate -s 4G zeros.data
+	run assay import zeros.data -o s.assay
+	refused 1 "zeros.data: it is not a perf.data file"
+	pipe_header >zeros2.data
+	truncate -s 4G zeros2.data
+	run assay import zeros2.data -o s.assay
+	refused 1 "at offset 88: a record says its size is 0"
+}
+
+@test "what cannot be imported leaves no session and says why" {
+	printf 'ELF' >small
+	run assay import small -o s.assay
+	refused 1 "small: it has only 3 bytes"
+	[ ! -e s.assay ]
+	run assay import absent.data -o s.assay
+	refused 1 "absent.data" "No such file"
+	run assay import
+	refused 2 "no file is named"
+	run assay import a b
+	refused 2 "one file at a time"
+	: >inTheWay
+	{ pipe_header; sample 4096 1000; } >perf.data
+	run assay import perf.data -o inTheWay
+	refused 1 "inTheWay is in the way"
+}
+
+@test "nothing of this machine names the processes of another time" {
+	# Process 1 runs here as well, and this kernel has a name for every address.
+	{
+		pipe_header
+		le 9 4; le 2 2; le 32 2
+		le 4096 8; le 1 4; le 1 4; le 1000 8
+		le 9 4; le 1 2; le 32 2
+		le $((0xffffffff81000000)) 8; le 1 4; le 1 4; le 1001 8
+	} >perf.data
+	run --separate-stderr assay report -i perf.data --by comm,image --format csv
+	[ "$status" = 0 ]
+	[[ "$output" != *"$(cat /proc/1/comm)"* ]]
+	[[ "$output" != *'[kernel],'*,1,* ]]
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Views, formats and where they go, over one session; skipped where nothing may be recorded.
+
+load helpers
+
+setup_file() {
+	assay=${ASSAY_BUILD:-$BATS_TEST_DIRNAME/../../build}/assay
+	cd "$BATS_FILE_TMPDIR" || return 1
+	"$assay" record -g -o s.assay -- sh -c 'gzip -9 <'"$assay"' | sha256sum' >/dev/null 2>refusal ||
+		rm -rf s.assay
+}
+
+session() {
+	S=$BATS_FILE_TMPDIR/s.assay
+	[ -d "$S" ] || skip "cannot record here: $(cat "$BATS_FILE_TMPDIR/refusal")"
+}
+
+# sum FILE COLUMN: the numbers of a CSV column
+sum() {
+	awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+		NR > 1 { n += $at } END { print n + 0 }' "$1"
+}
+
+@test "the first view nests images under programs" {
+	session
+	run assay report -i "$S"
+	[ "$status" = 0 ]
+	[[ "$output" == *"app / image"* ]]
+	[[ "$output" == *gzip* ]]
+	[[ "$output" == *"command   sh -c"* ]]
+	[[ "$output" != *$'\033'* ]]
+}
+
+@test "every view adds up to the same samples, in CSV and JSON" {
+	session
+	want=$(assay report -i "$S" --format json | jq '.header.samples.selected')
+	[ "$want" -gt 0 ]
+	for view in "" -l --tree --inverted "--by comm" "--by app,mode,symbol" "-l --by thread" \
+		"--tree --by process" "-l -t 5" "-l -n 3" "--tree -t 20"; do
+		# shellcheck disable=SC2086
+		assay report -i "$S" $view --format csv >o.csv
+		[ "$(sum o.csv samples)" = "$want" ] || { echo "csv $view" >&2; return 1; }
+		# shellcheck disable=SC2086
+		assay report -i "$S" $view --format json >o.json
+		[ "$(jq '[.rows[].samples] | add' o.json)" = "$want" ] || { echo "json $view" >&2; return 1; }
+		jq -e '[.total[].samples] | add == '"$want" o.json
+	done
+	assay report -i "$S" -c --format json |
+		jq -e '[.rows[] | select(.role == "self").samples] | add == '"$want"
+}
+
+@test "the header accounts for every stored sample" {
+	session
+	assay report -i "$S" --format json comm:gzip |
+		jq -e '.header.samples | .stored == .selected + .idle_hidden + .filtered and .filtered > 0'
+}
+
+@test "filters choose, and say what there is when they choose nothing" {
+	session
+	assay report -i "$S" -l comm:gzip --format csv >o.csv
+	[ "$(sum o.csv samples)" -gt 0 ]
+	run assay report -i "$S" comm:nobody
+	refused 1 "no sample matches comm:nobody; there are: " gzip
+	run assay report -i "$S" time:5000-
+	refused 1 "no sample matches time:5000-"
+}
+
+@test "what is typed wrong is a usage error that names what is allowed" {
+	for wrong in "color:red" "pid:x" "time:5-1" "--by colour" "-l --tree" "-t 101" "--sort size -l" \
+		"--columns size" "--tree --by symbol" "--format xml" "-n 0"; do
+		# shellcheck disable=SC2086
+		run assay report $wrong
+		[ "$status" = 2 ] || { echo "$wrong: $output" >&2; return 1; }
+		[[ "$output" == "assay: report: "* ]]
+	done
+	run assay report -l --sort size
+	refused 2 "no column 'size'" samples
+	run assay report --columns size
+	refused 2 "no column 'size'" samples
+}
+
+@test "a full disk is" {
+	session
+	run bash -c 'assay report -i "$1" >/dev/full' _ "$S"
+	refused 1 "cannot write to standard output" "No space left"
+	run assay report -i "$S" -o /nowhere/o.txt
+	refused 1 "'/nowhere/o.txt'" "No such file"
+}
+
+@test "-o writes the file and nothing else" {
+	session
+	run assay report -i "$S" -l -o out.txt
+	[ "$status" = 0 ]
+	[ -z "$output" ]
+	grep -q samples out.txt
+}
+
+@test "a terminal gets colours and its own width, unless NO_COLOR" {
+	session
+	command -v script >/dev/null || skip "no script(1)"
+	script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminal can be made here"
+	TERM=xterm COLUMNS=60 script -qec "assay report -i $S -l" /dev/null >tty.txt
+	grep -q $'\033\[31m' tty.txt
+	sed 's/\x1b\[[0-9;]*m//g; s/\r//; 1,/^$/d' tty.txt | awk 'length($0) > 70 { exit 1 }'
+	NO_COLOR=1 TERM=xterm script -qec "assay report -i $S -l" /dev/null >tty.txt
+	run ! grep -q $'\033' tty.txt
+}
+
+@test "a pager is used on a terminal" {
+	session
+	command -v script >/dev/null || skip "no script(1)"
+	script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminal can be made here"
+	PAGER='sed s/^/paged:/' TERM=xterm script -qec "assay report -i $S" /dev/null >tty.txt
+	grep -q paged: tty.txt
+	PAGER='sed s/^/paged:/' TERM=xterm script -qec "assay report --no-pager -i $S" /dev/null >tty.txt
+	run ! grep -q paged: tty.txt
+	PAGER=true TERM=xterm script -qec "assay report -i $S -l -t 0; echo status \$?" /dev/null >tty.txt
+	grep -q 'status 0' tty.txt
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Whole stacks of binaries without frame pointers.
+
+load helpers
+
+WORK='import json; [json.dumps(list(range(1000))) for _ in range(4000)]'
+
+# The share, in whole percent, of samples whose stack begins in _start.
+from_start() {
+	assay report -i "$1" --tree -t 0 --format json |
+		jq '[.rows[] | select(.depth == 0)] | (map(select(.symbol == "_start") | .total) | add // 0) * 100
+			/ (map(.total) | add) | floor'
+}
+
+@test "copied stacks reach the start of a program without frame pointers" {
+	need_recording
+	run assay record --call-graph dwarf -e cpu-clock -o s -- python3 -c "$WORK"
+	[ "$status" = 0 ]
+	[[ "$(assay info s)" == *"stacks: copied stacks"* ]]
+	[ "$(from_start s)" -ge 90 ]
+}
+
+@test "copied stacks work for an ordinary user" {
+	need_recording
+	need_root
+	mkdir -m 777 theirs
+	run runuser -u nobody -- "$ASSAY_BUILD/assay" record --call-graph dwarf -e cpu-clock:u -o theirs/s -- \
+		python3 -c "$WORK"
+	[ "$status" = 0 ] || skip "an ordinary user may not record here: $output"
+	[ "$(from_start theirs/s)" -ge 90 ]
+}
+
+@test "a stack deeper than what is copied is cut, and counted" {
+	need_recording
+	run assay record --call-graph dwarf --stack-size 1k -e cpu-clock -o s -- python3 -c "$WORK"
+	[ "$status" = 0 ]
+	[[ "$(assay info s)" == *": stacks deeper than the copied bytes"* ]]
+}
+
+@test "a way to find stacks that there is not" {
+	run assay record --call-graph lbr -- true
+	refused 2 "'lbr' is not one of fp|dwarf|none"
+	run assay record --call-graph dwarf --stack-size 1M -- true
+	refused 2 "--stack-size" "65528"
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Where names come from, and what is said where there are none: images that
+# are stripped, have changed, are damaged or gone.
+load helpers
+
+# Records ./app, a copy of the split program, as app.assay.
+record_app() {
+	need_recording
+	cp "$PROGRAMS/split" app
+	assay record -F 4000 -o app.assay ./app 0.2s
+}
+
+report_app() {
+	assay report -i app.assay --symbol-cache "${1-}" -l
+}
+
+@test "an image that is gone is said, and its samples stay" {
+	record_app
+	rm app
+	run report_app
+	refused 0 "/app: the file is not there any more" "(no symbols)"
+}
+
+@test "an image that was built anew is not used for names" {
+	record_app
+	objcopy --remove-section=.note.gnu.build-id app
+	run report_app
+	refused 0 "has changed since it was profiled (its build id was" "now it has none" "(no symbols)"
+}
+
+@test "an image that is damaged is said to be" {
+	record_app
+	truncate -s 3000 app
+	run report_app
+	refused 0 "cut ELF file: the section headers are not in it" "(no symbols)"
+	echo "hello" >app
+	run report_app
+	refused 0 "not an ELF file"
+	rm app
+	mkfifo app
+	run report_app
+	refused 0 "not a regular file"
+}
+
+@test "the second report needs no image: names are cached by build id" {
+	record_app
+	run report_app cache
+	refused 0 forty
+	rm app
+	run report_app cache
+	refused 0 forty
+	[[ "$output" != *"not there any more"* ]]
+}
+
+@test "a damaged cache is as good as none" {
+	record_app
+	report_app cache >/dev/null
+	for file in cache/*.sym; do
+		truncate -s 90 "$file"
+	done
+	run report_app cache
+	refused 0 forty
+}
+
+@test "functions of a stripped program are told apart; a debug file names them" {
+	record_app
+	objcopy --only-keep-debug app app.debug
+	strip app
+	run report_app
+	refused 0 "is stripped and no debug file was found" "app+0x"
+	[[ "$output" != *forty* ]]
+	objcopy --add-gnu-debuglink=app.debug app
+	run report_app
+	refused 0 forty
+	[[ "$output" != *"is stripped"* ]]
+}

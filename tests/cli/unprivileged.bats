@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What an ordinary user sees.
+
+load helpers
+
+setup_file() {
+	if [ -r /proc/sys/kernel/perf_event_paranoid ]; then
+		PARANOID=$(cat /proc/sys/kernel/perf_event_paranoid)
+		export PARANOID
+	fi
+}
+
+set_paranoid() {
+	need_root
+	echo "$1" 2>/dev/null >/proc/sys/kernel/perf_event_paranoid ||
+		skip "kernel.perf_event_paranoid can't be set here"
+}
+
+teardown() {
+	[ "$(id -u)" != 0 ] || echo "$PARANOID" 2>/dev/null >/proc/sys/kernel/perf_event_paranoid || true
+	rm -rf "$NOBODY"
+}
+
+@test "a user can profile a command of his own" {
+	[ "${PARANOID:-4}" -le 2 ] || skip "kernel.perf_event_paranoid is ${PARANOID:-not there}"
+	run unprivileged assay record -o c.assay -- python3 -c 'print(sum(i * i for i in range(3000000)))'
+	refused 0 8999995500000500000 samples
+}
+
+@test "at paranoid 2 a user's profile is of user mode, and it says so" {
+	set_paranoid 2
+	run unprivileged assay record -o c.assay -- python3 -c 'sum(i * i for i in range(3000000))'
+	refused 0 samples "user"
+	run unprivileged assay info --format json c.assay
+	[[ "$output" == *'"kernel": false'* ]]
+}
+
+@test "at paranoid 2 the whole machine is refused with the way out" {
+	set_paranoid 2
+	run unprivileged assay record -a -o c.assay --duration 0.2
+	refused 1 perf_event_paranoid sysctl
+}
+
+@test "a process of somebody else is refused" {
+	need_root
+	run unprivileged assay record -p 1 -o c.assay --duration 0.2
+	refused 1 "another user's"
+}
+
+@test "another user's session is refused by name" {
+	need_root
+	need_recording
+	assay record -q -o /tmp/assay-test-private.$$ -- true
+	run unprivileged assay info /tmp/assay-test-private.$$
+	rm -rf /tmp/assay-test-private.$$
+	refused 1 "permission denied"
+}
+
+@test "doctor tells an ordinary user what is possible" {
+	run unprivileged assay doctor
+	[ "$status" -le 1 ]
+	[[ "$output" == *"perf_event_paranoid"* ]]
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether assay counts in a perf.data what perf does: samples per event, per comm, per image.
+
+Usage: compare_perf.py FILE...   ($ASSAY and $PERF name the programs)
+Prints one line a file, and what differs. Exit status 1 when something does, 77 without perf.
+"""
+import collections
+import csv
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ASSAY = os.environ.get("ASSAY", "assay")
+PERF = os.environ.get("PERF", "perf")
+
+
+def image_name(name):
+    """One spelling for what the two call differently: the kernel, modules, memory without a file."""
+    if name.startswith(("[kernel", "[guest.kernel")):
+        return "[kernel]"
+    if "/lib/modules/" in name or re.search(r"\.ko(\.\w+)?$", name):
+        return "[" + os.path.basename(name).split(".")[0].replace("-", "_") + "]"
+    if name.startswith("[bpf:"):
+        return name[5:-1]
+    if re.match(r"/tmp/perf-\d+\.map$|//anon|/memfd:|\[heap\]|\[stack|\[anon|/SYSV|\[vsyscall\]|/dev/zero", name):
+        return "[jit]"
+    name = re.sub(r"^\[(\w+) .*\]$", r"[\1]", name)  # a module of another kernel
+    # One file at two places (a container's) is two for perf, and one by its build id for assay.
+    return os.path.basename(re.sub(r" \(deleted\)$", "", name))
+
+
+def perf_script(path, field):
+    """What perf prints of that field, a line a sample."""
+    run = subprocess.run([PERF, "script", "-G", "--no-itrace", "-i", path, "-F", field], capture_output=True,
+                         text=True, errors="replace", stdin=subprocess.DEVNULL)
+    if run.returncode:
+        raise ValueError(run.stderr.strip().splitlines()[-1] if run.stderr.strip() else "perf failed")
+    return [line for line in run.stdout.splitlines() if line.strip()]
+
+
+def perf_counts(path):
+    counts = {"event": collections.Counter(), "comm": collections.Counter(),
+              "image": collections.Counter()}
+    for line in perf_script(path, "event"):
+        counts["event"][line.strip().rstrip(":").strip()] += 1
+    for line in perf_script(path, "comm"):
+        comm = line.strip()
+        counts["comm"]["" if re.match(r":-?\d+$", comm) else comm] += 1
+    for line in perf_script(path, "ip,dso"):
+        found = re.match(r"\s*[0-9a-f]+ \((.*)\)\s*$", line)
+        counts["image"][image_name(found.group(1)) if found else line] += 1
+    return counts
+
+
+def assay_counts(path):
+    counts = {}
+    for key in ("event", "comm", "image"):
+        run = subprocess.run([ASSAY, "report", "-i", path, "--idle", "--no-pager", "--by", key,
+                              "--format", "csv"], capture_output=True, text=True, errors="replace")
+        counts[key] = collections.Counter()
+        if run.returncode and "no samples" not in run.stderr:
+            raise ValueError(run.stderr.strip())
+        for row in csv.DictReader(io.StringIO(run.stdout)):
+            name = row[key]
+            if key == "image":
+                name = image_name(name)
+            if int(row["samples"]):
+                counts[key]["" if name == "[unknown]" and key == "comm" else name.strip()] += int(row["samples"])
+    return counts
+
+
+def name_unknown(theirs, ours):
+    """Threads that nothing told of are ":TID" for perf; assay gives them their process's name."""
+    for name in ours:
+        more = ours[name] - theirs[name]
+        if name and 0 < more <= theirs[""]:
+            theirs[name] += more
+            theirs[""] -= more
+
+
+def compare(path):
+    try:
+        theirs = perf_counts(path)
+    except ValueError as e:
+        print(f"{path}: perf cannot read it: {e}")
+        return True
+    try:
+        ours = assay_counts(path)
+    except ValueError as e:
+        print(f"{path}: assay cannot read it: {e}")
+        return False
+    name_unknown(theirs["comm"], ours["comm"])
+    differ = [f"{path}: {key} '{name}': perf {theirs[key][name]}, assay {ours[key][name]}"
+              for key in theirs for name in sorted(set(theirs[key]) | set(ours[key]))
+              if theirs[key][name] != ours[key][name]]
+    for line in differ[:12]:
+        print(line)
+    print(f"{path}: {sum(theirs['event'].values())} samples,",
+          f"{len(differ)} numbers differ" if differ else "equal")
+    return not differ
+
+
+def main():
+    if not shutil.which(PERF):
+        print("perf is not installed")
+        sys.exit(77)
+    results = [compare(path) for path in sys.argv[1:]]
+    sys.exit(0 if all(results) else 1)
+
+
+main()

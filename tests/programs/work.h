@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the programs with known answers share: a unit of work that takes the
+ * same time wherever it is inlined, and how long to go on.
+ *
+ * Every program takes one argument: seconds ("2s", "0.5s") or rounds ("1000").
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline, aligned(64)))
+#else
+#define NOINLINE __attribute__((noinline, noclone, aligned(64)))
+#endif
+
+/*
+ * About 0.1 ms of multiplications that each wait for the one before: bound by
+ * latency, so that neither alignment nor the front end of the CPU matters.
+ */
+static inline __attribute__((always_inline)) uint64_t work_unit(uint64_t x)
+{
+	for (int i = 0; i < 50000; i++)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	return x;
+}
+
+struct until {
+	double seconds; /* 0: rounds count */
+	uint64_t rounds, done;
+	struct timespec start;
+};
+
+static inline struct until until_argument(int argc, char **argv)
+{
+	struct until u = {};
+	const char *text = argc > 1 ? argv[1] : "1s";
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || v <= 0 || (*end && *end != 's')) {
+		fprintf(stderr, "Usage: %s SECONDSs|ROUNDS\n", argv[0]);
+		exit(2);
+	}
+	if (*end == 's')
+		u.seconds = v;
+	else
+		u.rounds = (uint64_t)v;
+	clock_gettime(CLOCK_MONOTONIC, &u.start);
+	return u;
+}
+
+/* Counts a round; false when it is time to stop. */
+static inline bool until_next(struct until *u)
+{
+	struct timespec now;
+
+	u->done++;
+	if (u->rounds)
+		return u->done <= u->rounds;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - u->start.tv_sec) +
+		       (double)(now.tv_nsec - u->start.tv_nsec) / 1e9 <
+	       u->seconds;
+}

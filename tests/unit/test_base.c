@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/build_id.h"
+#include "base/error.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/reader.h"
+#include "base/strings.h"
+
+static void an_error_reads_from_the_outside_in(void **state)
+{
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(error_errno(&err, -ENOENT, "segment '%s'", "0003"), -ENOENT);
+	error_wrap(&err, -ENOENT, "session '%s'", "a.assay");
+	assert_string_equal(err.text,
+			    "session 'a.assay': segment '0003': No such file or directory");
+	assert_int_equal(error_set(NULL, -EINVAL, "nobody reads this"), -EINVAL);
+}
+
+static void numbers_come_back_from_leb128(void **state)
+{
+	static const uint64_t numbers[] = { 0, 1, 127, 128, 300, 1ULL << 32, UINT64_MAX };
+	struct buf b = { 0 };
+	struct reader r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		buf_uleb(&b, numbers[i]);
+		buf_sleb(&b, (int64_t)numbers[i]);
+		buf_sleb(&b, -(int64_t)(numbers[i] >> 1));
+	}
+	r = reader_over(b.data, b.len);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		assert_true(reader_uleb(&r) == numbers[i]);
+		assert_true(reader_sleb(&r) == (int64_t)numbers[i]);
+		assert_true(reader_sleb(&r) == -(int64_t)(numbers[i] >> 1));
+	}
+	assert_false(r.bad);
+	assert_int_equal(reader_left(&r), 0);
+	buf_fini(&b);
+}
+
+static void a_reader_stays_bad_after_the_end(void **state)
+{
+	static const uint8_t bytes[] = { 1, 2, 3 };
+	static const uint8_t endless[] = { 0xff, 0xff };
+	struct reader r = reader_over(bytes, sizeof(bytes));
+
+	(void)state;
+	assert_int_equal(reader_u16(&r), 0x0201);
+	assert_int_equal(reader_u32(&r), 0);
+	assert_true(r.bad);
+	assert_int_equal(reader_u8(&r), 0);
+	assert_null(reader_cstr(&r));
+
+	r = reader_over(endless, sizeof(endless));
+	assert_int_equal(reader_uleb(&r), 0);
+	assert_true(r.bad);
+}
+
+static void equal_strings_have_one_id(void **state)
+{
+	struct strings s;
+	string_id found;
+
+	(void)state;
+	strings_init(&s);
+	for (int i = 0; i < 1000; i++) {
+		char text[16];
+
+		snprintf(text, sizeof(text), "s%d", i);
+		assert_int_equal(strings_add(&s, text).n, i + 1);
+		assert_int_equal(strings_add(&s, text).n, i + 1);
+	}
+	assert_int_equal(strings_add(&s, "").n, 0);
+	assert_string_equal(strings_get(&s, (string_id){ 500 }), "s499");
+	assert_string_equal(strings_get(&s, (string_id){ 5000 }), "");
+	assert_true(strings_find(&s, "s7", &found));
+	assert_int_equal(found.n, 8);
+	assert_false(strings_find(&s, "absent", &found));
+	strings_fini(&s);
+}
+
+static void a_map_survives_growth_and_removal(void **state)
+{
+	struct intmap m = { 0 };
+	bool is_new;
+
+	(void)state;
+	assert_null(intmap_find(&m, 7));
+	for (uint64_t k = 0; k < 5000; k++) {
+		*intmap_put(&m, k * k, &is_new) = (uint32_t)k;
+		assert_true(is_new);
+	}
+	for (uint64_t k = 0; k < 5000; k += 2)
+		assert_true(intmap_remove(&m, k * k));
+	assert_false(intmap_remove(&m, 4));
+	for (uint64_t k = 0; k < 5000; k++) {
+		uint32_t *v = intmap_find(&m, k * k);
+
+		if (k % 2 == 0)
+			assert_null(v);
+		else
+			assert_int_equal(*v, k);
+	}
+	intmap_clear(&m);
+	assert_null(intmap_find(&m, 1));
+	intmap_fini(&m);
+}
+
+static void a_build_id_comes_back_from_hex(void **state)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+	struct build_id id, other;
+
+	(void)state;
+	assert_true(build_id_parse("00ff10", &id));
+	assert_int_equal(id.len, 3);
+	build_id_hex(&id, hex);
+	assert_string_equal(hex, "00ff10");
+	assert_false(build_id_parse("00f", &other));
+	assert_false(build_id_parse("zz", &other));
+	assert_true(build_id_parse("00ff1000", &other));
+	assert_false(build_id_equal(&id, &other));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_error_reads_from_the_outside_in),
+		cmocka_unit_test(numbers_come_back_from_leb128),
+		cmocka_unit_test(a_reader_stays_bad_after_the_end),
+		cmocka_unit_test(equal_strings_have_one_id),
+		cmocka_unit_test(a_map_survives_growth_and_removal),
+		cmocka_unit_test(a_build_id_comes_back_from_hex),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

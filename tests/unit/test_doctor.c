@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fake_machine.h"
+
+#include "commands/doctor_checks.h"
+
+/* The finding of a check by its printed name, on a machine of two CPUs and an ordinary user. */
+static struct probe_machine ordinary(const struct machine *m)
+{
+	return (struct probe_machine){
+		.sources = &m->sources,
+		.n_cpus = 2,
+		.memlock_bytes = 8 << 20,
+		.n_files = 1024,
+		.max_files = 1048576,
+		.debug_dir = m->root,
+		.cache_dir = m->root,
+		.map_dir = m->root,
+	};
+}
+
+static struct finding find_on(const struct probe_machine *machine, const char *name)
+{
+	struct finding f = { 0 };
+
+	for (const struct check *c = checks; c->name; c++) {
+		if (!strcmp(c->name, name)) {
+			c->probe(machine, &f);
+			return f;
+		}
+	}
+	fail_msg("no check '%s'", name);
+	return f;
+}
+
+static struct finding find(const struct machine *m, const char *name)
+{
+	struct probe_machine machine = ordinary(m);
+
+	return find_on(&machine, name);
+}
+
+static void assert_finding(const struct finding *f, enum probe_state state, const char *text,
+			   const char *command)
+{
+	if (f->state != state || !strstr(f->text, text))
+		fail_msg("found %s: '%s', expected %s: '%s'", probe_state_keys[f->state], f->text,
+			 probe_state_keys[state], text);
+	assert_string_equal(f->command, command);
+	assert_true(state == PROBE_OK || *f->text);
+}
+
+static int ordinary_setup(void **state)
+{
+	int r = machine_setup(state);
+
+	put(*state, "proc/self/status", NOBODY_STATUS);
+	return r;
+}
+
+static void the_reach_is_what_opens(void **state)
+{
+	struct probe_machine machine = ordinary(*state);
+
+	assert_int_equal(probe_scope(&machine).reach, REACH_MACHINE);
+	assert_true(probe_scope(&machine).has_hardware);
+	answers.all_cpus = EACCES;
+	assert_int_equal(probe_scope(&machine).reach, REACH_OWN_KERNEL);
+	answers.hardware = ENOENT;
+	assert_int_equal(probe_scope(&machine).reach, REACH_OWN_KERNEL);
+	assert_false(probe_scope(&machine).has_hardware);
+	answers.kernel_mode = EACCES;
+	assert_int_equal(probe_scope(&machine).reach, REACH_OWN);
+	answers.software = EACCES;
+	assert_int_equal(probe_scope(&machine).reach, REACH_NOTHING);
+}
+
+static void hardware_counters_are_opened_and_named(void **state)
+{
+	struct machine *m = *state;
+	struct finding f;
+
+	put(m, "sys/bus/event_source/devices/cpu/type", "4\n");
+	put(m, "sys/bus/event_source/devices/cpu/caps/pmu_name", "skylake\n");
+	f = find(m, "hardware counters");
+	assert_finding(&f, PROBE_OK, "cycles work; PMU cpu (skylake)", "");
+	put(m, "proc/sys/kernel/nmi_watchdog", "1\n");
+	f = find(m, "hardware counters");
+	assert_finding(&f, PROBE_OK, "the NMI watchdog holds one",
+		       "sudo sysctl kernel.nmi_watchdog=0");
+	answers.hardware = EBUSY;
+	f = find(m, "hardware counters");
+	assert_finding(&f, PROBE_LIMITED, "taken by the NMI watchdog",
+		       "sudo sysctl kernel.nmi_watchdog=0");
+	answers.hardware = ENOENT;
+	f = find(m, "hardware counters");
+	assert_finding(&f, PROBE_MISSING, "no PMU driver for this processor", "");
+	put(m, "proc/cpuinfo", "flags\t\t: fpu hypervisor lahf_lm\n");
+	f = find(m, "hardware counters");
+	assert_finding(&f, PROBE_MISSING, "this virtual machine has no PMU", "");
+	answers.hardware = EACCES;
+	f = find(m, "hardware counters");
+	assert_finding(&f, PROBE_MISSING, "not permitted to this user", "");
+}
+
+static void precision_is_what_the_pmu_takes(void **state)
+{
+	struct finding f = find(*state, "precise sampling");
+
+	assert_finding(&f, PROBE_OK, "up to cycles:ppp", "");
+	answers.precise = EOPNOTSUPP;
+	f = find(*state, "precise sampling");
+	assert_finding(&f, PROBE_MISSING, "this PMU has none", "");
+	answers.hardware = ENOENT;
+	f = find(*state, "precise sampling");
+	assert_finding(&f, PROBE_MISSING, "needs hardware counters", "");
+}
+
+static void every_paranoid_level_says_what_it_permits(void **state)
+{
+	static const struct {
+		const char *level, *text, *command;
+		enum probe_state state;
+	} rows[] = {
+		{ "-1", "is -1: all, and raw", "", PROBE_OK },
+		{ "0", "is 0: all CPUs and the kernel", "", PROBE_OK },
+		{ "1", "is 1: your own processes with the kernel",
+		  "sudo sysctl kernel.perf_event_paranoid=0", PROBE_LIMITED },
+		{ "2", "is 2: your own processes, user mode only",
+		  "sudo sysctl kernel.perf_event_paranoid=1", PROBE_LIMITED },
+		{ "3", "is 3: nothing", "sudo sysctl kernel.perf_event_paranoid=2", PROBE_MISSING },
+		{ "4", "is 4: nothing", "sudo sysctl kernel.perf_event_paranoid=2", PROBE_MISSING },
+	};
+	struct machine *m = *state;
+	struct finding f;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		put(m, "proc/sys/kernel/perf_event_paranoid", rows[i].level);
+		f = find(m, "permission");
+		assert_finding(&f, rows[i].state, rows[i].text, rows[i].command);
+	}
+	put(m, "proc/self/status", ROOT_STATUS);
+	f = find(m, "permission");
+	assert_finding(&f, PROBE_OK, "is 4, which does not bind CAP_PERFMON", "");
+}
+
+static void a_seccomp_filter_is_told_from_the_paranoid_level(void **state)
+{
+	struct machine *m = *state;
+	struct finding f = find(m, "seccomp");
+
+	assert_finding(&f, PROBE_OK, "no filter", "");
+	put(m, "proc/self/status", "X:\t0\nCapEff:\t0\nSeccomp:\t2\n");
+	f = find(m, "seccomp");
+	assert_finding(&f, PROBE_OK, "lets perf_event_open through", "");
+	answers.software = EPERM;
+	f = find(m, "seccomp");
+	assert_finding(&f, PROBE_MISSING, "a filter forbids perf_event_open", "");
+	put(m, "proc/sys/kernel/perf_event_paranoid", "4");
+	f = find(m, "seccomp");
+	assert_finding(&f, PROBE_LIMITED, "may or may not", "");
+}
+
+static void limits_are_in_terms_of_profiling(void **state)
+{
+	struct machine *m = *state;
+	struct probe_machine machine = ordinary(m);
+	struct finding f;
+
+	put(m, "proc/sys/kernel/perf_event_mlock_kb", "516\n");
+	machine.memlock_bytes = 64 << 10;
+	f = find_on(&machine, "ring memory");
+	assert_finding(&f, PROBE_OK, "512 KiB a CPU", "");
+	put(m, "proc/sys/kernel/perf_event_mlock_kb", "100\n");
+	f = find_on(&machine, "ring memory");
+	assert_finding(&f, PROBE_LIMITED, "128 KiB a CPU",
+		       "sudo sysctl kernel.perf_event_mlock_kb=516");
+	machine.memlock_bytes = 0;
+	put(m, "proc/sys/kernel/perf_event_mlock_kb", "4\n");
+	f = find_on(&machine, "ring memory");
+	assert_int_equal(f.state, PROBE_MISSING);
+	machine.is_root = true;
+	put(m, "proc/self/status", ROOT_STATUS);
+	f = find_on(&machine, "ring memory");
+	assert_finding(&f, PROBE_OK, "no limit", "");
+
+	machine = ordinary(m);
+	f = find_on(&machine, "open files");
+	assert_finding(&f, PROBE_OK, "1024: an event for about 480 threads on 2 CPUs", "");
+	machine.n_cpus = 128;
+	f = find_on(&machine, "open files");
+	assert_finding(&f, PROBE_LIMITED, "about 7 threads on 128 CPUs", "ulimit -n 1048576");
+
+	f = find(m, "sample rate");
+	assert_finding(&f, PROBE_OK, "up to 100000 Hz", "");
+	put(m, "proc/sys/kernel/perf_event_max_sample_rate", "500\n");
+	f = find(m, "sample rate");
+	assert_finding(&f, PROBE_LIMITED, "up to 500 Hz",
+		       "sudo sysctl kernel.perf_event_max_sample_rate=100000");
+}
+
+static void tracepoints_need_tracefs_and_the_right_to_read_it(void **state)
+{
+	struct machine *m = *state;
+	char command[160];
+	struct finding f = find(m, "tracepoints");
+
+	assert_finding(&f, PROBE_LIMITED, "is readable, but the data is not",
+		       "sudo sysctl kernel.perf_event_paranoid=-1");
+	put(m, "proc/self/status", ROOT_STATUS);
+	f = find(m, "tracepoints");
+	assert_finding(&f, PROBE_OK, "is readable", "");
+	m->sources.tracefs = NULL;
+	f = find(m, "tracepoints");
+	snprintf(command, sizeof(command), "sudo mount -t tracefs nodev %s/kernel/tracing",
+		 m->sysfs);
+	assert_finding(&f, PROBE_MISSING, "tracefs is not mounted", command);
+}
+
+static void hidden_kernel_symbols_are_noticed(void **state)
+{
+	struct machine *m = *state;
+	struct finding f;
+
+	put(m, "proc/sys/kernel/kptr_restrict", "1\n");
+	put(m, "proc/kallsyms", "0000000000000000 A a\n0000000000000000 T _text\n");
+	f = find(m, "kernel symbols");
+	assert_finding(&f, PROBE_LIMITED, "hides its addresses (kernel.kptr_restrict is 1)",
+		       "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+	put(m, "proc/kallsyms", "0000000000000000 A a\nffffffff81000000 T _text\n");
+	f = find(m, "kernel symbols");
+	assert_finding(&f, PROBE_OK, "shows addresses", "");
+}
+
+static void the_kernel_s_build_id_is_read_from_its_notes(void **state)
+{
+	static const char note[] = "\4\0\0\0\3\0\0\0\1\0\0\0Xen\0abc\0"
+				   "\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\xde\xad\xbe\xef";
+	struct machine *m = *state;
+	char path[PATH_MAX];
+	struct finding f = find(m, "kernel build id");
+
+	assert_finding(&f, PROBE_LIMITED, "has none", "");
+	put(m, "sys/kernel/notes", "");
+	snprintf(path, sizeof(path), "%s/kernel/notes", m->sysfs);
+	for (size_t cut = 0; cut < sizeof(note) - 1; cut++) {
+		assert_int_equal(file_replace(path, note, cut, NULL), 0);
+		f = find(m, "kernel build id");
+		assert_int_equal(f.state, PROBE_LIMITED);
+	}
+	assert_int_equal(file_replace(path, note, sizeof(note) - 1, NULL), 0);
+	f = find(m, "kernel build id");
+	assert_finding(&f, PROBE_OK, "deadbeef", "");
+}
+
+static void bpf_needs_capabilities_types_and_no_lockdown(void **state)
+{
+	struct machine *m = *state;
+	struct finding f = find(m, "BPF");
+
+	assert_finding(&f, PROBE_MISSING, "needs root, or CAP_BPF and CAP_PERFMON",
+		       "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"");
+	put(m, "proc/self/status", ROOT_STATUS);
+	f = find(m, "BPF");
+	assert_finding(&f, PROBE_LIMITED, "the kernel has no BTF", "");
+	put(m, "sys/kernel/btf/vmlinux", "");
+	f = find(m, "BPF");
+	assert_finding(&f, PROBE_OK, "types (BTF) are there", "");
+	put(m, "sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+	f = find(m, "BPF");
+	assert_finding(&f, PROBE_MISSING, "lockdown", "");
+}
+
+static void symbol_sources_are_looked_for(void **state)
+{
+	struct machine *m = *state;
+	struct probe_machine machine = ordinary(m);
+	struct finding f = find(m, "debug files");
+
+	assert_finding(&f, PROBE_LIMITED, "none below /tmp/", "");
+	put(m, ".build-id/00/11.debug", "");
+	f = find(m, "debug files");
+	assert_finding(&f, PROBE_OK, ".build-id is filled", "");
+	machine.debuginfod_urls = " https://a.example/  https://b.example/ ";
+	f = find_on(&machine, "debuginfod");
+	assert_finding(&f, PROBE_OK, "names 2 servers", "");
+	machine.debuginfod_urls = " ";
+	f = find_on(&machine, "debuginfod");
+	assert_int_equal(f.state, PROBE_LIMITED);
+	machine.cache_dir = "/dev/null/assay";
+	f = find_on(&machine, "symbol cache");
+	assert_finding(&f, PROBE_LIMITED, "/dev/null/assay can't be written",
+		       "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
+	put(m, "perf-12.map", "");
+	put(m, "perf-12.mapx", "");
+	put(m, "perf-x.map", "");
+	f = find(m, "perf maps");
+	assert_finding(&f, PROBE_OK, "perf-PID.map, 1 there now", "");
+}
+
+static void no_check_leaves_its_line_empty(void **state)
+{
+	static const int codes[] = { 0, EACCES, EPERM, ENOSYS, ENOENT, EBUSY, EMFILE, EINVAL };
+	struct machine *m = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		answers.hardware = answers.software = codes[i];
+		for (const struct check *c = checks; c->name; c++) {
+			struct finding f = find(m, c->name);
+
+			assert_true(*f.text && !strchr(f.text, '\n'));
+		}
+	}
+}
+
+#define ON_AN_ORDINARY(f) cmocka_unit_test_setup_teardown(f, ordinary_setup, machine_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_AN_ORDINARY(the_reach_is_what_opens),
+		ON_AN_ORDINARY(hardware_counters_are_opened_and_named),
+		ON_AN_ORDINARY(precision_is_what_the_pmu_takes),
+		ON_AN_ORDINARY(every_paranoid_level_says_what_it_permits),
+		ON_AN_ORDINARY(a_seccomp_filter_is_told_from_the_paranoid_level),
+		ON_AN_ORDINARY(limits_are_in_terms_of_profiling),
+		ON_AN_ORDINARY(tracepoints_need_tracefs_and_the_right_to_read_it),
+		ON_AN_ORDINARY(hidden_kernel_symbols_are_noticed),
+		ON_AN_ORDINARY(the_kernel_s_build_id_is_read_from_its_notes),
+		ON_AN_ORDINARY(bpf_needs_capabilities_types_and_no_lockdown),
+		ON_AN_ORDINARY(symbol_sources_are_looked_for),
+		ON_AN_ORDINARY(no_check_leaves_its_line_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "event/text.h"
+#include "machine/address_space.h"
+#include "machine/machine.h"
+#include "machine/perf_map.h"
+
+/* A machine that is fed events as text, over a fake /proc and /sys. */
+struct fixture {
+	char root[32], proc[64], sys[64];
+	struct machine *machine;
+	struct event_sink sink;
+};
+
+static struct fixture fx;
+
+static int feed(struct event_sink *sink, const struct event *event)
+{
+	(void)sink;
+	machine_event(fx.machine, event);
+	return 0;
+}
+
+static void put(const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", fx.root, name);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(file_mkdirs(path, 0777, NULL), 0);
+	path[strlen(path)] = '/';
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(fx.root, "/tmp/assay-machine-XXXXXX");
+	if (!mkdtemp(fx.root))
+		return -1;
+	snprintf(fx.proc, sizeof(fx.proc), "%s/proc", fx.root);
+	snprintf(fx.sys, sizeof(fx.sys), "%s/sys", fx.root);
+	put("proc/kallsyms", "0000000000000000 A fixed_percpu_data\n"
+			     "ffffffff81000000 T _text\nffffffff81000040 T secondary\n");
+	put("proc/modules", "ext4 4096 1 - Live 0xffffffffc0100000\n"
+			    "crc16 8192 1 ext4, Live 0xffffffffc0200000 (E)\n");
+	fx.machine = machine_new(&(struct machine_config){ fx.proc, fx.sys });
+	fx.sink.push = feed;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	machine_free(fx.machine);
+	return file_remove_tree(fx.root, NULL);
+}
+
+static void given(const char *text)
+{
+	struct error err = { 0 };
+
+	if (event_parse_text(text, &fx.sink, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+/* "PATH+OFFSET" of an address, or "?REASON". */
+static const char *at(int32_t pid, enum cpu_mode mode, uint64_t addr)
+{
+	static char text[256];
+	struct thread_view t = machine_thread(fx.machine, pid, pid);
+	struct code_addr code;
+	int reason = machine_resolve(fx.machine, &t, mode, addr, 5000000000, &code);
+
+	if (reason >= 0)
+		snprintf(text, sizeof(text), "?%s", loss_texts[reason].key);
+	else
+		snprintf(text, sizeof(text), "%s+0x%lx",
+			 image_get(machine_images(fx.machine), code.image)->path, code.offset);
+	return text;
+}
+
+static const char *user(int32_t pid, uint64_t addr)
+{
+	return at(pid, MODE_USER, addr);
+}
+
+static const char *app_of(int32_t pid)
+{
+	return image_get(machine_images(fx.machine), machine_thread(fx.machine, pid, pid).app)
+		->path;
+}
+
+static const char *comm_of(int32_t pid, int32_t tid)
+{
+	return strings_get(machine_strings(fx.machine), machine_thread(fx.machine, pid, tid).comm);
+}
+
+static void an_address_becomes_an_offset_in_the_file(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"app\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x2000 off=0x1000 path=\"/bin/app\"\n"
+	      "0 cpu0 41/41 mmap start=0x7f0000 size=0x1000 off=0x3000 path=\"/lib/libc.so\"\n");
+	assert_string_equal(user(41, 0x401000), "/bin/app+0x1000");
+	assert_string_equal(user(41, 0x402fff), "/bin/app+0x2fff");
+	assert_string_equal(user(41, 0x403000), "?unmapped");
+	assert_string_equal(user(41, 0x7f0010), "/lib/libc.so+0x3010");
+	assert_string_equal(app_of(41), "/bin/app");
+	assert_string_equal(comm_of(41, 41), "app");
+}
+
+static void a_fork_has_its_parents_mappings_and_an_exec_has_none(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"sh\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x0 path=\"/bin/sh\"\n"
+	      "1 cpu0 42/42 fork parent=41/41\n");
+	assert_string_equal(user(42, 0x401010), "/bin/sh+0x10");
+	assert_string_equal(comm_of(42, 42), "sh");
+	given("2 cpu0 42/42 comm exec name=\"ls\"\n"
+	      "2 cpu0 42/42 mmap start=0x500000 size=0x1000 off=0x0 path=\"/bin/ls\"\n");
+	assert_string_equal(user(42, 0x401010), "?unmapped");
+	assert_string_equal(user(42, 0x500010), "/bin/ls+0x10");
+	assert_string_equal(user(41, 0x401010), "/bin/sh+0x10");
+	assert_string_equal(app_of(42), "/bin/ls");
+	assert_string_equal(app_of(41), "/bin/sh");
+}
+
+static void a_pid_that_is_used_again_is_another_process(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"first\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x0 path=\"/bin/first\"\n"
+	      "0 cpu0 50/50 comm exec name=\"other\"\n"
+	      "0 cpu0 50/50 mmap start=0x601000 size=0x1000 off=0x0 path=\"/bin/other\"\n"
+	      "1 cpu0 41/41 exit\n");
+	assert_string_equal(user(41, 0x401000), "/bin/first+0x0"); /* late samples */
+	given("2 cpu0 41/41 fork parent=50/50\n");
+	assert_string_equal(user(41, 0x401000), "?unmapped");
+	assert_string_equal(user(41, 0x601000), "/bin/other+0x0");
+	assert_string_equal(comm_of(41, 41), "other");
+}
+
+static void threads_share_a_process_and_have_names_of_their_own(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"app\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x0 path=\"/bin/app\"\n"
+	      "1 cpu0 41/42 fork parent=41/41\n"
+	      "1 cpu0 41/42 comm name=\"worker\"\n"
+	      "2 cpu0 41/41 exit\n");
+	assert_string_equal(comm_of(41, 42), "worker");
+	assert_string_equal(comm_of(41, 41), "app");
+	machine_forget_ended(fx.machine, 3000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 1); /* 42 still runs */
+	given("4 cpu0 41/42 exit\n");
+	machine_forget_ended(fx.machine, 4000000000, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 1);
+	machine_forget_ended(fx.machine, 4000000001, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 0);
+}
+
+static void anonymous_code_keeps_its_address(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"node\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x0 path=\"/bin/node\"\n"
+	      "0 cpu0 41/41 mmap start=0x900000 size=0x1000 off=0x0 path=\"//anon\"\n"
+	      "0 cpu0 41/41 mmap start=0xa00000 size=0x1000 off=0x5000 path=\"/memfd:jit "
+	      "(deleted)\"\n");
+	assert_string_equal(user(41, 0x900010), "[anon]+0x900010");
+	assert_string_equal(user(41, 0xa00010), "[anon]+0xa00010");
+	assert_string_equal(app_of(41), "/bin/node");
+}
+
+static void a_deleted_file_keeps_its_name(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"app\"\n"
+	      "0 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x0 path=\"/bin/app (deleted)\"\n");
+	assert_string_equal(user(41, 0x401000), "/bin/app+0x0");
+}
+
+static void kernel_addresses_count_from_text_or_their_module(void **state)
+{
+	(void)state;
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff81000040), "[kernel]+0x40");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0100123), "[ext4]+0x123");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0201fff), "[crc16]+0x1fff");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0900000), "?unmapped");
+}
+
+static void a_module_loaded_meanwhile_is_found(void **state)
+{
+	struct thread_view t;
+	struct code_addr code;
+
+	(void)state;
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0900010), "?unmapped");
+	put("proc/modules", "late 4096 0 - Live 0xffffffffc0900000\n");
+	t = machine_thread(fx.machine, 0, 0);
+	/* Read at most once a second. */
+	assert_int_equal(machine_resolve(fx.machine, &t, MODE_KERNEL, 0xffffffffc0900010,
+					 5500000000, &code),
+			 LOSS_UNMAPPED);
+	assert_int_equal(machine_resolve(fx.machine, &t, MODE_KERNEL, 0xffffffffc0900010,
+					 7000000000, &code),
+			 -1);
+	assert_int_equal(code.offset, 0x10);
+}
+
+static void a_bpf_program_is_an_image_of_its_own(void **state)
+{
+	(void)state;
+	at(0, MODE_KERNEL, 0xffffffff81000040);
+	given("1 cpu0 -1/-1 ksymbol start=0xffffffffc0001000 size=0x80 bpf "
+	      "name=\"bpf_prog_1_x\"\n");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0001010), "[bpf:bpf_prog_1_x]+0x10");
+}
+
+static void hidden_kernel_addresses_are_said_to_be(void **state)
+{
+	(void)state;
+	put("proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T secondary\n");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff81000040), "?no-kernel");
+}
+
+static void a_process_no_event_told_of_is_asked_of_proc(void **state)
+{
+	(void)state;
+	put("proc/77/task/77/comm", "old one\n");
+	put("proc/77/maps", "00400000-00401000 r--p 00000000 08:01 12                 /bin/old\n"
+			    "00401000-00402000 r-xp 00001000 08:01 12                 /bin/old\n"
+			    "7f000000-7f001000 r-xp 00000000 00:00 0\n");
+	assert_string_equal(user(77, 0x401234), "/bin/old+0x1234");
+	assert_string_equal(user(77, 0x7f000010), "[anon]+0x7f000010");
+	assert_string_equal(comm_of(77, 77), "old one");
+	assert_string_equal(user(78, 0x401234), "?no-process");
+}
+
+static void idle_is_the_swapper(void **state)
+{
+	(void)state;
+	assert_string_equal(comm_of(0, 0), "swapper");
+	assert_string_equal(app_of(0), "[kernel]");
+}
+
+/* What a slow, obvious model says of the same mappings: a table of addresses. */
+static void mappings_over_mappings_are_cut_as_mmap_does(void **state)
+{
+	enum { SPACE = 64, ROUNDS = 2000 };
+	uint32_t owner[SPACE] = { 0 };
+	uint64_t file_off[SPACE];
+	struct address_space a = { 0 };
+
+	(void)state;
+	srand(7);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		uint64_t start = (uint64_t)(rand() % (SPACE - 1));
+		uint64_t end = start + 1 + (uint64_t)rand() % (SPACE - start);
+		struct mapping m = { start, end, 1000, { round }, false };
+
+		if (round % 50 == 0) {
+			address_space_clear(&a);
+			memset(owner, 0, sizeof(owner));
+		}
+		address_space_map(&a, &m);
+		for (uint64_t i = start; i < end; i++) {
+			owner[i] = round;
+			file_off[i] = 1000 + i - start;
+		}
+		for (uint64_t i = 0; i < SPACE; i++) {
+			const struct mapping *found = address_space_find(&a, i);
+
+			assert_int_equal(found ? found->image.n : 0, owner[i]);
+			if (found)
+				assert_int_equal(i - found->start + found->file_off, file_off[i]);
+		}
+	}
+	address_space_fini(&a);
+}
+
+static void a_perf_map_skips_garbage_and_later_lines_win(void **state)
+{
+	char text[] = "1000 100 first\n"
+		      "garbage\n"
+		      "2000 zz bad\n"
+		      "3000 0 empty\n"
+		      "ffffffffffffff00 200 wraps\n"
+		      "1080 100 second one\n"
+		      "4000 10 old\n"
+		      "4000 20 new\n";
+	struct perf_map map;
+
+	(void)state;
+	perf_map_parse(&map, text);
+	assert_int_equal(map.n_bad_lines, 4);
+	assert_string_equal(perf_map_find(&map, 0x1000)->name, "first");
+	assert_string_equal(perf_map_find(&map, 0x107f)->name, "first");
+	assert_string_equal(perf_map_find(&map, 0x1080)->name, "second one");
+	assert_string_equal(perf_map_find(&map, 0x400f)->name, "new");
+	assert_null(perf_map_find(&map, 0x1180));
+	assert_null(perf_map_find(&map, 0xfff));
+	perf_map_fini(&map);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(an_address_becomes_an_offset_in_the_file, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_fork_has_its_parents_mappings_and_an_exec_has_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_is_another_process, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(threads_share_a_process_and_have_names_of_their_own,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(anonymous_code_keeps_its_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_deleted_file_keeps_its_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(kernel_addresses_count_from_text_or_their_module,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_module_loaded_meanwhile_is_found, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_bpf_program_is_an_image_of_its_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(hidden_kernel_addresses_are_said_to_be, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_no_event_told_of_is_asked_of_proc, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(idle_is_the_swapper, setup, teardown),
+		cmocka_unit_test(mappings_over_mappings_are_cut_as_mmap_does),
+		cmocka_unit_test(a_perf_map_skips_garbage_and_later_lines_win),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

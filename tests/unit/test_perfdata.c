@@ -1,0 +1,916 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "perfdata/perfdata.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <zstd.h>
+
+#include "base/error.h"
+#include "perfdata_file.h"
+#include "unit.h"
+
+/* A sink that keeps what matters of every event. */
+struct seen {
+	enum event_type type;
+	uint32_t counter, cpu, n_callers, n_kernel;
+	int32_t pid, tid;
+	uint64_t time_ns, ip, period;
+	char text[64];
+	struct sample_extra extra;
+	uint64_t first_register, first_value;
+};
+
+struct listener {
+	struct event_sink sink;
+	VEC(struct seen) seen;
+	int refusal;
+};
+
+static int listen(struct event_sink *sink, const struct event *e)
+{
+	struct listener *l = (struct listener *)sink;
+	struct seen *s = vec_add(&l->seen);
+	const char *text = e->type == EVENT_COMM      ? e->comm.name
+			   : e->type == EVENT_MAPPING ? e->mapping.path
+						      : "";
+
+	*s = (struct seen){
+		.type = e->type, .cpu = e->cpu, .pid = e->pid, .tid = e->tid, .time_ns = e->time_ns
+	};
+	snprintf(s->text, sizeof(s->text), "%s", text);
+	if (e->type != EVENT_SAMPLE)
+		return l->refusal;
+	s->counter = e->sample.counter;
+	s->ip = e->sample.ip;
+	s->period = e->sample.period;
+	s->n_callers = e->sample.n_callers;
+	s->n_kernel = e->sample.n_kernel;
+	if (e->sample.extra)
+		s->extra = *e->sample.extra;
+	s->first_register = s->extra.user.n_values ? s->extra.user.values[0] : 0;
+	return l->refusal;
+}
+
+struct reading_result {
+	struct listener l;
+	struct perfdata *p;
+	struct error err;
+	int r;
+};
+
+static void read_bytes(struct reading_result *out, const void *bytes, size_t size)
+{
+	struct perfdata_bytes file = { bytes, size, "t" };
+
+	*out = (struct reading_result){ .l = { .sink = { listen } } };
+	out->r = perfdata_open(&file, 1, &out->p, &out->err);
+	if (out->r >= 0)
+		out->r = perfdata_read(out->p, &out->l.sink, &out->err);
+}
+
+static void read_written(struct reading_result *out, struct writer *w)
+{
+	if (w->data)
+		end_file(w);
+	read_bytes(out, w->b.data, w->b.len);
+}
+
+static void done(struct reading_result *r, struct writer *w)
+{
+	vec_fini(&r->l.seen);
+	perfdata_free(r->p);
+	if (w)
+		buf_fini(&w->b);
+}
+
+static const struct test_attr plain = {
+	.type = PERF_TYPE_SOFTWARE, .size = 64, .period = 7, .sample_type = PLAIN_TYPE
+};
+
+static void check_plain(bool is_foreign)
+{
+	struct writer w = { .is_foreign = is_foreign };
+	struct reading_result r;
+
+	begin_file(&w, &plain, 1);
+	put_comm(&w, 41, "worker", 0);
+	put_mmap(&w, 41, 0x1000, 0x500, "/bin/worker", 0);
+	put_sample(&w, 41, 0x1234, 5000);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(r.l.seen.n, 3);
+	assert_string_equal(r.l.seen.data[0].text, "worker");
+	assert_string_equal(r.l.seen.data[1].text, "/bin/worker");
+	assert_int_equal(r.l.seen.data[2].ip, 0x1234);
+	assert_int_equal(r.l.seen.data[2].pid, 41);
+	assert_int_equal(r.l.seen.data[2].cpu, 1);
+	assert_int_equal(r.l.seen.data[2].time_ns, 5000);
+	assert_int_equal(r.l.seen.data[2].period, 7);
+	assert_string_equal(perfdata_info(r.p)->counters.data[0].name, "cpu-clock:HG");
+	assert_string_equal(perfdata_info(r.p)->counters.data[0].unit, "ns");
+	done(&r, &w);
+}
+
+static void the_oldest_attr_of_64_bytes_is_read(void **state)
+{
+	(void)state;
+	check_plain(false);
+}
+
+static void the_other_byte_order_gives_the_same_events(void **state)
+{
+	(void)state;
+	check_plain(true);
+}
+
+static void an_attr_longer_than_ours_is_read(void **state)
+{
+	struct test_attr attr = plain;
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	attr.size = 400;
+	begin_file(&w, &attr, 1);
+	put_sample(&w, 1, 2, 3);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(r.l.seen.n, 1);
+	done(&r, &w);
+}
+
+static void records_of_a_round_come_in_the_order_of_time(void **state)
+{
+	static const uint64_t times[] = { 30, 50, 10, 40, 20 };
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		put_sample(&w, 1, times[i], times[i]);
+	put_round(&w);
+	put_sample(&w, 1, 45, 45); /* may be as old as the round before ended */
+	put_round(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.l.seen.n, 6);
+	for (size_t i = 1; i < 6; i++)
+		assert_true(r.l.seen.data[i - 1].time_ns <= r.l.seen.data[i].time_ns);
+	assert_int_equal(perfdata_stats(r.p)->late, 0);
+	done(&r, &w);
+}
+
+static void what_is_older_than_its_round_may_be_is_counted_as_late(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	for (uint64_t t = 1; t < 4; t++) {
+		put_sample(&w, 1, t, t * 1000);
+		put_round(&w);
+	}
+	put_sample(&w, 1, 9, 5); /* the clock went back */
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(r.l.seen.n, 4);
+	assert_int_equal(perfdata_stats(r.p)->late, 1);
+	done(&r, &w);
+}
+
+static void many_runs_are_merged_in_a_stable_order(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	for (uint64_t i = 0; i < 1000; i++)
+		put_sample(&w, 1, i, 1 + i * 7919 % 101);
+	read_written(&r, &w);
+	assert_int_equal(r.l.seen.n, 1000);
+	for (size_t i = 1; i < 1000; i++) {
+		const struct seen *a = &r.l.seen.data[i - 1], *b = &r.l.seen.data[i];
+
+		assert_true(a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->ip < b->ip));
+	}
+	done(&r, &w);
+}
+
+/* Everything that a sample can have, in the order of perf_event_open(2). */
+static void put_full_sample(struct writer *w)
+{
+	begin_record(w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	put64(w, 100);    /* IDENTIFIER */
+	put64(w, 0x4000); /* IP */
+	put32(w, 41);
+	put32(w, 42);
+	put64(w, 900);    /* TIME */
+	put64(w, 0xadd7); /* ADDR */
+	put64(w, 77);     /* PERIOD */
+	put64(w, 3);      /* CALLCHAIN */
+	put64(w, (uint64_t)PERF_CONTEXT_USER);
+	put64(w, 0x4000);
+	put64(w, 0x5000);
+	put32(w, 12); /* RAW */
+	buf_bytes(&w->b, "tracepoint!", 12);
+	put64(w, 1); /* BRANCH_STACK */
+	put64(w, 0x111);
+	put64(w, 0x222);
+	/* mispredicted, 5 cycles, type 3: bits 0, 4-19, 20-23 of a bit field */
+	put64(w, w->is_foreign ? (uint64_t)1 << 63 | (uint64_t)5 << 44 | (uint64_t)3 << 40
+			       : 1 | 5 << 4 | 3 << 20);
+	put64(w, 2); /* REGS_USER: 64-bit */
+	put64(w, 0xabc);
+	put64(w, 0xdef);
+	put64(w, 16); /* STACK_USER */
+	buf_bytes(&w->b, "0123456789abcdef", 16);
+	put64(w, 8);     /* of which the kernel could copy so much */
+	put64(w, 55);    /* WEIGHT */
+	put64(w, 66);    /* DATA_SRC */
+	put64(w, 88);    /* PHYS_ADDR */
+	put64(w, 99);    /* CGROUP */
+	put64(w, 4096);  /* DATA_PAGE_SIZE */
+	put64(w, 65536); /* CODE_PAGE_SIZE */
+	end_record(w);
+}
+
+static void check_full(bool is_foreign)
+{
+	const struct test_attr attr = {
+		.type = PERF_TYPE_RAW,
+		.size = 120,
+		.config = 0x3c,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK |
+			       PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |
+			       PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |
+			       PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE,
+		.regs_user = 0x9,
+	};
+	struct writer w = { .is_foreign = is_foreign };
+	struct reading_result r;
+	const struct sample_extra *x;
+
+	begin_file(&w, &attr, 1);
+	put_full_sample(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(perfdata_stats(r.p)->bad_records, 0);
+	assert_int_equal(r.l.seen.n, 1);
+	assert_int_equal(r.l.seen.data[0].tid, 42);
+	assert_int_equal(r.l.seen.data[0].period, 77);
+	assert_int_equal(r.l.seen.data[0].n_callers, 1);
+	x = &r.l.seen.data[0].extra;
+	assert_int_equal(x->addr, 0xadd7);
+	assert_int_equal(x->raw_size, 12);
+	assert_int_equal(x->n_branches, 1);
+	assert_int_equal(x->user.n_values, 2);
+	assert_int_equal(x->user.mask, 9);
+	assert_int_equal(r.l.seen.data[0].first_register, 0xabc);
+	assert_int_equal(x->stack_size, 8);
+	assert_int_equal(x->weight, 55);
+	assert_int_equal(x->data_src, 66);
+	assert_int_equal(x->phys_addr, 88);
+	assert_int_equal(x->cgroup, 99);
+	assert_int_equal(x->data_page_size, 4096);
+	assert_int_equal(x->code_page_size, 65536);
+	done(&r, &w);
+}
+
+static void a_sample_with_everything_is_kept_whole(void **state)
+{
+	(void)state;
+	check_full(false);
+	check_full(true);
+}
+
+static int check_branch(struct event_sink *sink, const struct event *e)
+{
+	const struct branch *b = e->sample.extra->branches;
+
+	(void)sink;
+	assert_int_equal(b[0].from, 0x111);
+	assert_int_equal(b[0].to, 0x222);
+	assert_int_equal(b[0].flags, 1 | 5 << 4 | 3 << 20);
+	assert_memory_equal(e->sample.extra->raw, "tracepoint!", 12);
+	assert_memory_equal(e->sample.extra->stack, "01234567", 8);
+	return 0;
+}
+
+static void branch_flags_are_the_same_in_either_byte_order(void **state)
+{
+	const struct test_attr attr = {
+		.type = PERF_TYPE_RAW,
+		.size = 64,
+		.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_STACK_USER,
+	};
+
+	(void)state;
+	for (int is_foreign = 0; is_foreign < 2; is_foreign++) {
+		struct writer w = { .is_foreign = is_foreign };
+		struct event_sink sink = { check_branch };
+		struct perfdata_bytes file;
+		struct perfdata *p;
+
+		begin_file(&w, &attr, 1);
+		begin_record(&w, PERF_RECORD_SAMPLE, 0);
+		put32(&w, 12);
+		buf_bytes(&w.b, "tracepoint!", 12);
+		put64(&w, 1);
+		put64(&w, 0x111);
+		put64(&w, 0x222);
+		put64(&w, is_foreign ? (uint64_t)1 << 63 | (uint64_t)5 << 44 | (uint64_t)3 << 40
+				     : 1 | 5 << 4 | 3 << 20);
+		put64(&w, 8);
+		buf_bytes(&w.b, "01234567", 8);
+		put64(&w, 8);
+		end_record(&w);
+		end_file(&w);
+		file = (struct perfdata_bytes){ w.b.data, w.b.len, "t" };
+		assert_int_equal(perfdata_open(&file, 1, &p, NULL), 0);
+		assert_int_equal(perfdata_read(p, &sink, NULL), 0);
+		assert_int_equal(perfdata_stats(p)->samples, 1);
+		perfdata_free(p);
+		buf_fini(&w.b);
+	}
+}
+
+static void a_groups_leader_counts_for_each_member_that_counted(void **state)
+{
+	struct test_attr attrs[2] = {
+		{ .type = PERF_TYPE_HARDWARE,
+		  .size = 64,
+		  .sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_READ,
+		  .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID },
+	};
+	static const uint64_t values[][2] = { { 10, 100 }, { 15, 100 }, { 22, 130 } };
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	attrs[1] = attrs[0];
+	attrs[1].config = 1;
+	begin_file(&w, attrs, 2);
+	for (uint64_t i = 0; i < 3; i++) {
+		begin_record(&w, PERF_RECORD_SAMPLE, 0);
+		put64(&w, 100);
+		put64(&w, 10 + i);
+		put64(&w, 2);
+		put64(&w, values[i][0]);
+		put64(&w, 100);
+		put64(&w, values[i][1]);
+		put64(&w, 101);
+		end_record(&w);
+	}
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(r.l.seen.n, 5); /* the second member did not count before the second */
+	assert_int_equal(r.l.seen.data[0].period, 10);
+	assert_int_equal(r.l.seen.data[1].counter, 1);
+	assert_int_equal(r.l.seen.data[1].period, 100);
+	assert_int_equal(r.l.seen.data[2].period, 5);
+	assert_int_equal(r.l.seen.data[4].period, 30);
+	done(&r, &w);
+}
+
+static void samples_of_an_id_that_no_event_has_are_counted(void **state)
+{
+	struct test_attr attrs[2] = {
+		{ .size = 64, .sample_type = PERF_SAMPLE_ID | PERF_SAMPLE_IP },
+		{ .size = 64, .sample_type = PERF_SAMPLE_ID | PERF_SAMPLE_IP, .config = 1 },
+	};
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_file(&w, attrs, 2);
+	for (uint64_t id = 100; id < 103; id++) {
+		begin_record(&w, PERF_RECORD_SAMPLE, 0);
+		put64(&w, 0x10);
+		put64(&w, id);
+		end_record(&w);
+	}
+	read_written(&r, &w);
+	assert_int_equal(r.l.seen.n, 2);
+	assert_int_equal(r.l.seen.data[0].counter, 0);
+	assert_int_equal(r.l.seen.data[1].counter, 1);
+	assert_int_equal(perfdata_stats(r.p)->unknown_ids, 1);
+	done(&r, &w);
+}
+
+/* Compression. */
+
+/* The bytes of `plain` as records of `piece` compressed bytes each, in one zstd stream. */
+static void put_compressed(struct writer *w, const struct buf *records, size_t piece, bool is_2)
+{
+	size_t room = ZSTD_compressBound(records->len), size;
+	uint8_t *packed = xmalloc(room);
+
+	size = ZSTD_compress(packed, room, records->data, records->len, 1);
+	assert_false(ZSTD_isError(size));
+	for (size_t at = 0; at < size; at += piece) {
+		size_t n = MIN(piece, size - at);
+
+		begin_record(w, is_2 ? 83 : 81, 0);
+		if (is_2)
+			put64(w, n);
+		buf_bytes(&w->b, packed + at, n);
+		while (is_2 && w->b.len % 8)
+			buf_u8(&w->b, 0xee);
+		end_record(w);
+	}
+	free(packed);
+}
+
+static void records_straddle_compressed_records(void **state)
+{
+	(void)state;
+	for (int is_2 = 0; is_2 < 2; is_2++) {
+		struct writer w = { 0 }, inner = { 0 };
+		struct reading_result r;
+
+		for (uint64_t i = 0; i < 20000; i++)
+			put_sample(&inner, 1, i * 2654435761u, 1 + i);
+		begin_pipe(&w, &plain, 5);
+		put_compressed(&w, &inner.b, 1001, is_2);
+		read_written(&r, &w);
+		assert_int_equal(r.r, 0);
+		assert_int_equal(r.l.seen.n, 20000);
+		for (uint64_t i = 0; i < 20000; i++)
+			assert_int_equal(r.l.seen.data[i].ip, i * 2654435761u);
+		buf_fini(&inner.b);
+		done(&r, &w);
+	}
+}
+
+static void damaged_compressed_data_is_told_with_its_place(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_pipe(&w, &plain, 5);
+	put_sample(&w, 1, 2, 3);
+	begin_record(&w, 81, 0);
+	put64(&w, 0x1234567812345678);
+	end_record(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_non_null(strstr(r.err.text, "compressed data is damaged"));
+	assert_non_null(strstr(r.err.text, "at offset 136"));
+	assert_int_equal(r.l.seen.n, 1);
+	done(&r, &w);
+}
+
+static void a_compressed_bomb_ends_at_its_first_record(void **state)
+{
+	struct buf zeros = { 0 };
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	buf_reserve(&zeros, 64 << 20);
+	memset(zeros.data, 0, 64 << 20);
+	zeros.len = 64 << 20;
+	begin_pipe(&w, &plain, 5);
+	put_compressed(&w, &zeros, 60000, true);
+	read_written(&r, &w);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_non_null(strstr(r.err.text, "its size is 0"));
+	buf_fini(&zeros);
+	done(&r, &w);
+}
+
+static void a_bomb_of_valid_records_is_refused(void **state)
+{
+	struct writer w = { 0 }, rounds = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	for (int i = 0; i < 4 << 20; i++)
+		put_round(&rounds);
+	begin_pipe(&w, &plain, 5);
+	put_compressed(&w, &rounds.b, 60000, false);
+	assert_true(w.b.len < 10000);
+	read_written(&r, &w);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_non_null(strstr(r.err.text, "more than 1000 times its size"));
+	buf_fini(&rounds.b);
+	done(&r, &w);
+}
+
+/* Damage. */
+
+static void write_small(struct writer *w)
+{
+	begin_file(w, &plain, 1);
+	put_comm(w, 41, "worker", 0);
+	put_mmap(w, 41, 0x1000, 0x500, "/bin/worker", 1);
+	put_sample(w, 41, 0x1234, 5000);
+	put_round(w);
+	put_sample(w, 41, 0x1238, 5001);
+	end_file(w);
+}
+
+static void a_file_cut_at_any_byte_gives_what_is_before(void **state)
+{
+	struct writer w = { 0 };
+	size_t most = 0;
+
+	(void)state;
+	write_small(&w);
+	for (size_t size = 0; size < w.b.len; size++) {
+		uint8_t *copy = xmalloc(size + 1); /* so that a read beyond it is seen */
+		struct reading_result r;
+
+		memcpy(copy, w.b.data, size);
+		read_bytes(&r, copy, size);
+		assert_true(r.r < 0);
+		assert_true(r.err.text[0]);
+		assert_true(r.l.seen.n >= most); /* never less than with fewer bytes */
+		most = r.l.seen.n;
+		done(&r, NULL);
+		free(copy);
+	}
+	assert_int_equal(most, 3);
+	buf_fini(&w.b);
+}
+
+static void any_bit_flipped_anywhere_is_survived(void **state)
+{
+	struct writer w = { 0 };
+
+	(void)state;
+	write_small(&w);
+	for (size_t bit = 0; bit < 8 * w.b.len; bit++) {
+		uint8_t *copy = xmalloc(w.b.len);
+		struct reading_result r;
+
+		memcpy(copy, w.b.data, w.b.len);
+		copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		read_bytes(&r, copy, w.b.len);
+		assert_true(r.r >= 0 || r.err.text[0]);
+		done(&r, NULL);
+		free(copy);
+	}
+	buf_fini(&w.b);
+}
+
+static void a_record_of_size_zero_is_told_with_its_offset(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+	char want[80];
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	put_sample(&w, 1, 2, 3);
+	snprintf(want, sizeof(want), "at offset %zu: a record says its size is 0", w.b.len);
+	put64(&w, 9);
+	read_written(&r, &w);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_string_equal(r.err.text, want);
+	assert_int_equal(r.l.seen.n, 1);
+	done(&r, &w);
+}
+
+static void a_feature_outside_of_the_file_is_told_and_samples_are_read(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	write_small(&w);
+	put_at(&w, 72, 1 << 3, 8); /* HOSTNAME */
+	put64(&w, 1 << 30);
+	put64(&w, 40);
+	read_bytes(&r, w.b.data, w.b.len);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_non_null(strstr(r.err.text, "a feature section"));
+	assert_int_equal(r.l.seen.n, 4);
+	done(&r, &w);
+}
+
+static void an_unknown_feature_is_kept_without_a_name(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	write_small(&w);
+	put_at(&w, 72 + 8, 1, 8); /* bit 64 */
+	put64(&w, w.b.len + 16);
+	put64(&w, 8);
+	put64(&w, 4711);
+	read_bytes(&r, w.b.data, w.b.len);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(perfdata_info(r.p)->sections.n, 1);
+	assert_int_equal(perfdata_info(r.p)->sections.data[0].feature, 64);
+	assert_null(perfdata_info(r.p)->sections.data[0].name);
+	done(&r, &w);
+}
+
+static void a_recorder_that_was_killed_leaves_what_it_wrote(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	write_small(&w);
+	put_at(&w, 48, 0, 8);
+	read_bytes(&r, w.b.data, w.b.len);
+	assert_int_equal(r.r, -EBADMSG);
+	assert_non_null(strstr(r.err.text, "the recorder was killed"));
+	assert_int_equal(r.l.seen.n, 4);
+	done(&r, &w);
+}
+
+static void other_files_are_refused_by_what_they_are(void **state)
+{
+	static const char v1[] = "PERFFILE00000000", elf[] = "\177ELF000000000000";
+	struct reading_result r;
+
+	(void)state;
+	read_bytes(&r, v1, 16);
+	assert_int_equal(r.r, -ENOTSUP);
+	assert_non_null(strstr(r.err.text, "PERFFILE"));
+	read_bytes(&r, elf, 16);
+	assert_int_equal(r.r, -EINVAL);
+	assert_non_null(strstr(r.err.text, "no PERFILE2"));
+	assert_false(perfdata_has_magic(elf, 16));
+	assert_true(perfdata_has_magic("PERFILE2", 8));
+	assert_true(perfdata_has_magic("2ELIFREP", 8));
+}
+
+static void unknown_records_are_stepped_over_and_counted(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	begin_record(&w, 4000, 0);
+	put64(&w, 1);
+	end_record(&w);
+	begin_record(&w, 60, 0);
+	end_record(&w);
+	put_sample(&w, 1, 2, 3);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(perfdata_stats(r.p)->unknown_types, 2);
+	assert_int_equal(r.l.seen.n, 1);
+	done(&r, &w);
+}
+
+static void aux_data_is_stepped_over_and_its_place_kept(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+	size_t at;
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	begin_record(&w, 71, 0);
+	put64(&w, 16); /* size */
+	put64(&w, 4096);
+	put64(&w, 7);
+	put32(&w, 3); /* index */
+	put32(&w, 99);
+	put32(&w, 2); /* CPU */
+	put32(&w, 0);
+	end_record(&w);
+	at = w.b.len;
+	put64(&w, UINT64_MAX);
+	put64(&w, 0);
+	put_sample(&w, 1, 2, 3);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(r.l.seen.n, 1);
+	assert_int_equal(perfdata_stats(r.p)->aux.n, 1);
+	assert_int_equal(perfdata_stats(r.p)->aux.data[0].file_off, at);
+	assert_int_equal(perfdata_stats(r.p)->aux.data[0].size_bytes, 16);
+	assert_int_equal(perfdata_stats(r.p)->aux.data[0].cpu, 2);
+	done(&r, &w);
+}
+
+static void a_pipe_tells_names_and_build_ids_after_the_samples(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_pipe(&w, &plain, 5);
+	put_mmap(&w, 1, 0x1000, 0x1000, "/bin/x", 0);
+	put_sample(&w, 1, 0x1001, 3);
+	begin_record(&w, 78, 0); /* EVENT_UPDATE */
+	put64(&w, 2);
+	put64(&w, 5);
+	put_text(&w, "my-event");
+	end_record(&w);
+	begin_record(&w, 80, 0); /* FEATURE */
+	put64(&w, 3);
+	put32(&w, 8);
+	put_text(&w, "thehost");
+	end_record(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_true(perfdata_info(r.p)->is_pipe);
+	assert_string_equal(perfdata_info(r.p)->counters.data[0].name, "my-event");
+	assert_string_equal(perfdata_info(r.p)->hostname, "thehost");
+	done(&r, &w);
+}
+
+static void an_event_without_a_name_has_its_pmus(void **state)
+{
+	struct test_attr attr = plain;
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	attr.type = 11;
+	attr.config = 0x1234;
+	begin_pipe(&w, &attr, 5);
+	begin_record(&w, 80, 0); /* FEATURE: PMU_MAPPINGS */
+	put64(&w, 16);
+	put32(&w, 1);
+	put32(&w, 11);
+	put32(&w, 8);
+	put_text(&w, "uncore");
+	end_record(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_string_equal(perfdata_info(r.p)->counters.data[0].name, "uncore/config=0x1234/");
+	done(&r, &w);
+}
+
+static void what_a_guest_maps_is_not_its_hosts(void **state)
+{
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	put_mmap(&w, 41, 0x1000, 0x1000, "[guest.kernel.kallsyms.41]", 0);
+	put_at(&w, w.record + 4, PERF_RECORD_MISC_GUEST_KERNEL, 2);
+	put_mmap(&w, 41, 0x1000, 0x1000, "/bin/qemu", 0);
+	read_written(&r, &w);
+	assert_int_equal(r.l.seen.n, 1);
+	assert_string_equal(r.l.seen.data[0].text, "/bin/qemu");
+	done(&r, &w);
+}
+
+static void a_deferred_user_part_is_no_address(void **state)
+{
+	struct test_attr attr = plain;
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	begin_file(&w, &attr, 1);
+	begin_record(&w, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+	put64(&w, 0xffffffff81000010);
+	put64(&w, 5);
+	put64(&w, (uint64_t)PERF_CONTEXT_KERNEL);
+	put64(&w, 0xffffffff81000010);
+	put64(&w, 0xffffffff81000020);
+	put64(&w, (uint64_t)-640);
+	put64(&w, 77);
+	end_record(&w);
+	read_written(&r, &w);
+	assert_int_equal(r.l.seen.n, 1);
+	assert_int_equal(r.l.seen.data[0].n_callers, 1);
+	assert_int_equal(r.l.seen.data[0].n_kernel, 1);
+	done(&r, &w);
+}
+
+static void tracepoint_formats_name_their_events(void **state)
+{
+	static const char format[] = "name: sched_switch\nID: 314\nformat:\n\tfield:int x;\n";
+	struct test_attr attr = plain;
+	struct writer w = { 0 };
+	struct reading_result r;
+	size_t start;
+
+	(void)state;
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = 314;
+	begin_pipe(&w, &attr, 5);
+	begin_record(&w, 66, 0);
+	start = w.b.len;
+	put32(&w, 0);
+	end_record(&w);
+	buf_bytes(&w.b, "\x17\x08\x44tracing0.6\0\0\x08", 16);
+	put32(&w, 4096);
+	buf_bytes(&w.b, "header_page", 12);
+	put64(&w, 3);
+	buf_bytes(&w.b, "abc", 3);
+	buf_bytes(&w.b, "header_event", 13);
+	put64(&w, 0);
+	put32(&w, 0); /* ftrace's own */
+	put32(&w, 1);
+	buf_bytes(&w.b, "sched", 6);
+	put32(&w, 1);
+	put64(&w, sizeof(format) - 1);
+	buf_bytes(&w.b, format, sizeof(format) - 1);
+	put_at(&w, start, w.b.len - start - 4, 4);
+	while ((w.b.len - start - 4) % 8)
+		buf_u8(&w.b, 0);
+	put_sample(&w, 1, 2, 3);
+	read_written(&r, &w);
+	assert_int_equal(r.r, 0);
+	assert_int_equal(r.l.seen.n, 1);
+	assert_string_equal(perfdata_info(r.p)->counters.data[0].name, "sched:sched_switch");
+	assert_int_equal(perfdata_info(r.p)->tracepoints.data[0].format_size, sizeof(format) - 1);
+	done(&r, &w);
+}
+
+static void files_of_a_directory_are_merged_by_time(void **state)
+{
+	struct writer head = { 0 }, a = { 0 }, b = { 0 };
+	struct listener l = { .sink = { listen } };
+	struct perfdata_bytes files[3];
+	struct perfdata *p;
+
+	(void)state;
+	begin_file(&head, &plain, 1);
+	put_comm(&head, 1, "x", 0);
+	end_file(&head);
+	for (uint64_t t = 1; t < 40; t++)
+		put_sample(t % 3 ? &a : &b, 1, t, t);
+	files[0] = (struct perfdata_bytes){ head.b.data, head.b.len, "data" };
+	files[1] = (struct perfdata_bytes){ a.b.data, a.b.len, "data.0" };
+	files[2] = (struct perfdata_bytes){ b.b.data, b.b.len - 4, "data.1" };
+	assert_int_equal(perfdata_open(files, 3, &p, NULL), 0);
+	struct error err = { 0 };
+
+	assert_int_equal(perfdata_read(p, &l.sink, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "data.1: at offset 480"));
+	assert_int_equal(l.seen.n, 39);
+	for (size_t i = 1; i < 39; i++)
+		assert_int_equal(l.seen.data[i].time_ns, i);
+	perfdata_free(p);
+	vec_fini(&l.seen);
+	buf_fini(&head.b);
+	buf_fini(&a.b);
+	buf_fini(&b.b);
+}
+
+static void a_sink_that_refuses_ends_the_reading(void **state)
+{
+	struct writer w = { 0 };
+	struct perfdata_bytes file;
+	struct listener l = { .sink = { listen }, .refusal = -ENOSPC };
+	struct perfdata *p;
+
+	(void)state;
+	write_small(&w);
+	file = (struct perfdata_bytes){ w.b.data, w.b.len, "t" };
+	assert_int_equal(perfdata_open(&file, 1, &p, NULL), 0);
+	assert_int_equal(perfdata_read(p, &l.sink, NULL), -ENOSPC);
+	assert_int_equal(l.seen.n, 1);
+	perfdata_free(p);
+	vec_fini(&l.seen);
+	buf_fini(&w.b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_oldest_attr_of_64_bytes_is_read),
+		cmocka_unit_test(the_other_byte_order_gives_the_same_events),
+		cmocka_unit_test(an_attr_longer_than_ours_is_read),
+		cmocka_unit_test(records_of_a_round_come_in_the_order_of_time),
+		cmocka_unit_test(what_is_older_than_its_round_may_be_is_counted_as_late),
+		cmocka_unit_test(many_runs_are_merged_in_a_stable_order),
+		cmocka_unit_test(a_sample_with_everything_is_kept_whole),
+		cmocka_unit_test(branch_flags_are_the_same_in_either_byte_order),
+		cmocka_unit_test(a_groups_leader_counts_for_each_member_that_counted),
+		cmocka_unit_test(samples_of_an_id_that_no_event_has_are_counted),
+		cmocka_unit_test(records_straddle_compressed_records),
+		cmocka_unit_test(damaged_compressed_data_is_told_with_its_place),
+		cmocka_unit_test(a_compressed_bomb_ends_at_its_first_record),
+		cmocka_unit_test(a_bomb_of_valid_records_is_refused),
+		cmocka_unit_test(a_file_cut_at_any_byte_gives_what_is_before),
+		cmocka_unit_test(any_bit_flipped_anywhere_is_survived),
+		cmocka_unit_test(a_record_of_size_zero_is_told_with_its_offset),
+		cmocka_unit_test(a_feature_outside_of_the_file_is_told_and_samples_are_read),
+		cmocka_unit_test(an_unknown_feature_is_kept_without_a_name),
+		cmocka_unit_test(a_recorder_that_was_killed_leaves_what_it_wrote),
+		cmocka_unit_test(other_files_are_refused_by_what_they_are),
+		cmocka_unit_test(unknown_records_are_stepped_over_and_counted),
+		cmocka_unit_test(aux_data_is_stepped_over_and_its_place_kept),
+		cmocka_unit_test(a_pipe_tells_names_and_build_ids_after_the_samples),
+		cmocka_unit_test(tracepoint_formats_name_their_events),
+		cmocka_unit_test(an_event_without_a_name_has_its_pmus),
+		cmocka_unit_test(what_a_guest_maps_is_not_its_hosts),
+		cmocka_unit_test(a_deferred_user_part_is_no_address),
+		cmocka_unit_test(files_of_a_directory_are_merged_by_time),
+		cmocka_unit_test(a_sink_that_refuses_ends_the_reading),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "event/text.h"
+#include "record/pipeline.h"
+
+/* A store that writes down what it is told. */
+struct store {
+	const struct image_table *images;
+	const struct strings *strings;
+	struct buf text;
+	uint64_t losses[N_LOSS_REASONS];
+	bool is_disk_full;
+};
+
+static struct store kept;
+
+static int noting_open(const char *dir, const struct session_info *info,
+		       const struct image_table *images, const struct strings *strings,
+		       struct store **out, struct error *err)
+{
+	(void)dir, (void)info, (void)err;
+	kept.images = images;
+	kept.strings = strings;
+	*out = &kept;
+	return 0;
+}
+
+static int noting_add(struct store *s, const struct sample *sample, struct error *err)
+{
+	(void)err;
+	buf_printf(&s->text, "%s %s", strings_get(s->strings, sample->class.comm),
+		   image_get(s->images, sample->class.app)->path);
+	for (uint32_t i = 0; i < sample->n_frames; i++)
+		buf_printf(&s->text, " %s+%lx", image_get(s->images, sample->frames[i].image)->path,
+			   sample->frames[i].offset);
+	buf_str(&s->text, "\n");
+	return 0;
+}
+
+static void noting_lose(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	(void)counter;
+	s->losses[reason] += n;
+}
+
+static void noting_name_code(struct store *s, const struct code_symbol *symbol)
+{
+	buf_printf(&s->text, "code %s+%lx %s\n", image_get(s->images, symbol->image)->path,
+		   symbol->offset, symbol->name);
+}
+
+static int noting_flush(struct store *s, uint64_t until_ns, struct error *err)
+{
+	buf_printf(&s->text, "flush %lu\n", until_ns / 1000000000);
+	return s->is_disk_full ? error_set(err, -ENOSPC, "no space") : 0;
+}
+
+static int noting_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
+			struct error *err)
+{
+	(void)end, (void)err;
+	*n_unwritten = s->is_disk_full;
+	return 0;
+}
+
+static const struct store_ops noting_store = {
+	.name = "noting",
+	.open = noting_open,
+	.add = noting_add,
+	.lose = noting_lose,
+	.name_code = noting_name_code,
+	.flush = noting_flush,
+	.close = noting_close,
+};
+
+struct fixture {
+	struct machine *machine;
+	struct pipeline *pipeline;
+	char root[64];
+};
+
+static struct fixture fx;
+
+static int setup(void **state)
+{
+	static const struct session_info info = { .start_ns = 500000000 };
+	struct pipeline_config c = { .ops = &noting_store, .info = &info, .dir = "" };
+	struct machine_config m;
+	char proc[80];
+
+	(void)state;
+	strcpy(fx.root, "/tmp/assay-pipeline-XXXXXX");
+	if (!mkdtemp(fx.root))
+		return -1;
+	snprintf(proc, sizeof(proc), "%s/proc", fx.root);
+	m = (struct machine_config){ proc, fx.root };
+	kept = (struct store){ 0 };
+	fx.machine = machine_new(&m);
+	c.machine = fx.machine;
+	c.proc = proc;
+	fx.pipeline = pipeline_open(&c, NULL);
+	return fx.pipeline ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (fx.pipeline)
+		pipeline_close(fx.pipeline, NULL, NULL, NULL);
+	machine_free(fx.machine);
+	buf_fini(&kept.text);
+	return file_remove_tree(fx.root, NULL);
+}
+
+static void given(const char *text)
+{
+	struct error err = { 0 };
+
+	if (event_parse_text(text, pipeline_sink(fx.pipeline), &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void put(const char *name, const void *bytes, size_t size)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", fx.root, name);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(file_mkdirs(path, 0777, NULL), 0);
+	path[strlen(path)] = '/';
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, size, f), size);
+	fclose(f);
+}
+
+#define APP                                                                  \
+	"0.6 cpu0 41/41 comm exec name=\"app\"\n"                            \
+	"0.6 cpu0 41/41 mmap start=0x1000 size=0x1000 off=0 path=\"/app\"\n" \
+	"0.6 cpu0 41/41 mmap start=0x8000 size=0x1000 off=0 path=\"//anon\"\n"
+
+static void a_sample_becomes_frames_of_images(void **state)
+{
+	(void)state;
+	given(APP "0.7 cpu0 41/41 sample mode=user ip=0x1010 user=0x1020,0x1030\n");
+	assert_string_equal(buf_cstr(&kept.text), "app /app /app+10 /app+20 /app+30\n");
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 1);
+	assert_int_equal(pipeline_counts(fx.pipeline).unattributed, 0);
+}
+
+static void a_user_chain_ends_at_the_first_unmapped_caller(void **state)
+{
+	(void)state;
+	given(APP "0.7 cpu0 41/41 sample mode=user ip=0x1010 user=0x1020,0xdead,0x1030\n");
+	assert_string_equal(buf_cstr(&kept.text), "app /app /app+10 /app+20\n");
+	assert_int_equal(kept.losses[LOSS_FRAME_UNMAPPED], 1);
+}
+
+static void an_unmapped_sample_is_kept_and_counted(void **state)
+{
+	(void)state;
+	given(APP "0.7 cpu0 41/41 sample mode=user ip=0xdead\n"
+		  "0.7 cpu0 99/99 sample mode=user ip=0x1010\n"
+		  "0.7 cpu0 41/41 sample mode=kernel ip=0xffffffff81000000\n"
+		  "0.7 cpu0 41/41 sample mode=guest ip=0x1010\n");
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 4);
+	assert_int_equal(pipeline_counts(fx.pipeline).unattributed, 4);
+	assert_int_equal(kept.losses[LOSS_UNMAPPED], 1);
+	assert_int_equal(kept.losses[LOSS_NO_PROCESS], 1);
+	assert_int_equal(kept.losses[LOSS_NO_KERNEL], 1);
+	assert_int_equal(kept.losses[LOSS_GUEST], 1);
+	assert_non_null(strstr(buf_cstr(&kept.text), "app /app [unknown]+dead\n"));
+}
+
+static void losses_of_the_source_are_passed_on(void **state)
+{
+	(void)state;
+	given("0.7 cpu0 -1/-1 lost n=5\n0.7 cpu0 -1/-1 lost-samples n=6\n"
+	      "0.7 cpu0 -1/-1 throttle\n0.7 cpu0 -1/-1 throttle end\n" APP
+	      "0.7 cpu0 41/41 sample mode=user ip=0x1010 cut\n");
+	assert_int_equal(kept.losses[LOSS_RING_FULL], 5);
+	assert_int_equal(kept.losses[LOSS_PMU_BUFFER], 6);
+	assert_int_equal(kept.losses[LOSS_THROTTLED], 1);
+	assert_int_equal(kept.losses[LOSS_CHAIN_CUT], 1);
+	assert_int_equal(pipeline_counts(fx.pipeline).lost, 11);
+}
+
+static void seconds_are_flushed_in_order_and_whole(void **state)
+{
+	(void)state;
+	given(APP "0.9 cpu0 41/41 sample mode=user ip=0x1010\n"
+		  "1.1 cpu0 41/41 sample mode=user ip=0x1020\n"
+		  "3.5 cpu0 41/41 sample mode=user ip=0x1030\n");
+	pipeline_advance(fx.pipeline, 3900000000);
+	pipeline_advance(fx.pipeline, 4000000000);
+	assert_string_equal(buf_cstr(&kept.text), "app /app /app+10\nflush 1\n"
+						  "app /app /app+20\nflush 2\n"
+						  "app /app /app+30\nflush 4\n");
+}
+
+static void a_write_error_is_kept_and_recording_goes_on(void **state)
+{
+	struct pipeline_counts counts;
+
+	(void)state;
+	given(APP "0.9 cpu0 41/41 sample mode=user ip=0x1010\n");
+	kept.is_disk_full = true;
+	pipeline_advance(fx.pipeline, 1500000000);
+	given("1.6 cpu0 41/41 sample mode=user ip=0x1010\n");
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 2);
+	assert_string_equal(pipeline_write_error(fx.pipeline)->text, "no space");
+	assert_int_equal(pipeline_close(take_ptr(fx.pipeline), NULL, &counts, NULL), -ENOSPC);
+	assert_int_equal(counts.samples, 1);
+	assert_int_equal(counts.lost, 1);
+}
+
+static void jit_code_is_named_from_the_processs_own_map(void **state)
+{
+	static const char status[] = "Name:\tapp\nNSpid:\t41\t7\nThreads:\t1\n";
+	static const char map[] = "8000 100 hot loop\n8100 100 never sampled\nnonsense\n";
+
+	(void)state;
+	put("proc/41/status", status, sizeof(status) - 1);
+	put("proc/41/root/tmp/perf-7.map", map, sizeof(map) - 1);
+	given(APP "0.7 cpu0 41/41 sample mode=user ip=0x8010\n"
+		  "0.7 cpu0 41/41 sample mode=user ip=0x8020\n"
+		  "0.8 cpu0 41/41 exit\n");
+	pipeline_advance(fx.pipeline, 5000000000);
+	assert_non_null(strstr(buf_cstr(&kept.text), "code [anon]+8000 hot loop\n"));
+	assert_null(strstr(buf_cstr(&kept.text), "never sampled"));
+}
+
+/* The same file told with a build id and, before, without one is one image. */
+static void a_file_has_one_image_once_its_build_id_is_read(void **state)
+{
+	struct file_mapping exe;
+	const struct image *image;
+
+	(void)state;
+	assert_int_equal(file_map("/proc/self/exe", &exe, NULL), 0);
+	put("proc/41/root/app", exe.base, exe.size);
+	file_unmap(&exe);
+	given(APP "0.7 cpu0 41/41 sample mode=user ip=0x1010\n");
+	image = image_get(kept.images, (image_id){ image_count(kept.images) - 1 });
+	assert_string_equal(image->path, "/app");
+	assert_true(image->build_id.len > 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_sample_becomes_frames_of_images),
+		TEST(a_user_chain_ends_at_the_first_unmapped_caller),
+		TEST(an_unmapped_sample_is_kept_and_counted),
+		TEST(losses_of_the_source_are_passed_on),
+		TEST(seconds_are_flushed_in_order_and_whole),
+		TEST(a_write_error_is_kept_and_recording_goes_on),
+		TEST(jit_code_is_named_from_the_processs_own_map),
+		TEST(a_file_has_one_image_once_its_build_id_is_read),
+	};
+
+	setenv("XDG_CACHE_HOME", "/nonexistent", 1); /* no index of a test's file is kept */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

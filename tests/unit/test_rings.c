@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "event/text.h"
+#include "fake_perf.h"
+
+struct fixture {
+	struct fake_perf perf;
+	struct perf_backend backend;
+	struct counters counters;
+	struct cpu_list cpus;
+	struct rings *rings;
+	struct event_sink sink;
+	struct buf text;
+	struct error err;
+};
+
+static struct fixture fx;
+
+static int print_event(struct event_sink *sink, const struct event *event)
+{
+	(void)sink;
+	event_format(&fx.text, event);
+	return 0;
+}
+
+static struct counter counter_of(const char *name, uint64_t config)
+{
+	struct counter c = { .name = (char *)name, .spec = (char *)name, .unit = "events" };
+
+	c.attr.type = PERF_TYPE_SOFTWARE;
+	c.attr.config = config;
+	c.attr.sample_period = 1000;
+	return c;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fx = (struct fixture){ .sink = { print_event } };
+	fx.backend = fake_backend(&fx.perf);
+	vec_push(&fx.counters, counter_of("first", PERF_COUNT_SW_CPU_CLOCK));
+	vec_push(&fx.cpus, 0);
+	vec_push(&fx.cpus, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rings_close(fx.rings);
+	for (int i = 0; i < fx.perf.n; i++)
+		assert_false(fx.perf.events[i].is_open);
+	vec_fini(&fx.counters);
+	vec_fini(&fx.cpus);
+	buf_fini(&fx.text);
+	return 0;
+}
+
+static int open_rings(uint64_t ring_bytes)
+{
+	static const struct counter_sources sources;
+	struct rings_config c = {
+		.backend = &fx.backend,
+		.counters = &fx.counters,
+		.sources = &sources,
+		.cpus = &fx.cpus,
+		.cgroup_fd = -1,
+		.with_callchain = true,
+		.ring_bytes = ring_bytes,
+	};
+
+	return rings_open(&c, &fx.rings, &fx.err);
+}
+
+static const char *drained(uint64_t until_ns)
+{
+	fx.text.len = 0;
+	assert_int_equal(rings_drain(fx.rings, until_ns, &fx.sink), 0);
+	return buf_cstr(&fx.text);
+}
+
+/* A PERF_RECORD_SAMPLE of IP, TID, TIME, CALLCHAIN, after the id when there are several counters.
+ */
+static bool write_sample(int cpu, uint64_t time, uint64_t ip, uint64_t id)
+{
+	struct buf b = { 0 };
+	bool is_written;
+
+	buf_u32(&b, PERF_RECORD_SAMPLE);
+	buf_u32(&b, PERF_RECORD_MISC_USER); /* misc, and the size, set below */
+	if (id)
+		buf_u64(&b, id);
+	buf_u64(&b, ip);
+	buf_u32(&b, 41);
+	buf_u32(&b, 42);
+	buf_u64(&b, time);
+	buf_u64(&b, 3);
+	buf_u64(&b, PERF_CONTEXT_USER);
+	buf_u64(&b, ip);
+	buf_u64(&b, ip + 0x100);
+	((uint16_t *)b.data)[3] = (uint16_t)b.len;
+	is_written = fake_write(fake_ring(&fx.perf, cpu), b.data, b.len);
+	buf_fini(&b);
+	return is_written;
+}
+
+static void write_lost(int cpu, uint64_t time, uint64_t n)
+{
+	struct {
+		struct perf_event_header h;
+		uint64_t id, lost;
+		uint32_t pid, tid;
+		uint64_t time;
+	} record = { { PERF_RECORD_LOST, 0, sizeof(record) }, 0, n, 1, 1, time };
+
+	assert_true(fake_write(fake_ring(&fx.perf, cpu), &record, sizeof(record)));
+}
+
+static void records_of_all_cpus_come_in_the_order_of_time(void **state)
+{
+	(void)state;
+	assert_int_equal(open_rings(0), 0);
+	write_sample(0, 100, 0x1000, 0);
+	write_sample(0, 300, 0x3000, 0);
+	write_sample(1, 200, 0x2000, 0);
+	write_sample(1, 400, 0x4000, 0);
+	assert_string_equal(drained(300), "0.000000100 cpu0 41/42 sample counter=0 mode=user "
+					  "period=1000 ip=0x1000 user=0x1100\n"
+					  "0.000000200 cpu1 41/42 sample counter=0 mode=user "
+					  "period=1000 ip=0x2000 user=0x2100\n"
+					  "0.000000300 cpu0 41/42 sample counter=0 mode=user "
+					  "period=1000 ip=0x3000 user=0x3100\n");
+	/* What is younger stays in its ring until it can't be overtaken. */
+	write_sample(0, 350, 0x3500, 0);
+	assert_string_equal(drained(UINT64_MAX), "0.000000350 cpu0 41/42 sample counter=0 "
+						 "mode=user period=1000 ip=0x3500 user=0x3600\n"
+						 "0.000000400 cpu1 41/42 sample counter=0 "
+						 "mode=user period=1000 ip=0x4000 user=0x4100\n");
+}
+
+static void many_cpus_are_merged_in_order(void **state)
+{
+	uint64_t last = 0, n = 0;
+
+	(void)state;
+	for (uint32_t cpu = 2; cpu < 13; cpu++)
+		vec_push(&fx.cpus, cpu);
+	assert_int_equal(open_rings(0), 0);
+	srand(3);
+	for (int cpu = 0; cpu < 13; cpu++)
+		for (uint64_t t = 1 + (uint64_t)rand() % 50, i = 0; i < 40;
+		     i++, t += (uint64_t)rand() % 50)
+			write_sample(cpu, t, 0x1000, 0);
+	for (const char *at = drained(UINT64_MAX); *at; at = strchr(at, '\n') + 1, n++) {
+		uint64_t ns;
+
+		assert_int_equal(sscanf(at, "0.%lu", &ns), 1);
+		assert_true(ns >= last);
+		last = ns;
+	}
+	assert_int_equal(n, 13 * 40);
+}
+
+static void records_that_wrap_around_are_whole(void **state)
+{
+	unsigned int n_written = 0, n_read = 0;
+
+	(void)state;
+	assert_int_equal(open_rings(16384), 0);
+	for (uint64_t t = 1; t < 5000; t++) {
+		n_written += write_sample(0, t, t << 12, 0);
+		if (t % 100)
+			continue;
+		for (const char *at = drained(UINT64_MAX); (at = strchr(at, '\n')); at++)
+			n_read++;
+	}
+	assert_int_equal(n_written, 4999);
+	for (const char *at = drained(UINT64_MAX); (at = strchr(at, '\n')); at++)
+		n_read++;
+	assert_int_equal(n_read, n_written);
+}
+
+static void ids_tell_counters_apart(void **state)
+{
+	(void)state;
+	vec_push(&fx.counters, counter_of("second", PERF_COUNT_SW_TASK_CLOCK));
+	assert_int_equal(open_rings(0), 0);
+	/* Descriptors: dummy 100, first 101, second 102; an id is a thousand times that. */
+	write_sample(0, 1, 0x1000, 102000);
+	write_sample(0, 2, 0x1000, 101000);
+	assert_string_equal(drained(UINT64_MAX), "0.000000001 cpu0 41/42 sample counter=1 "
+						 "mode=user period=1000 ip=0x1000 user=0x1100\n"
+						 "0.000000002 cpu0 41/42 sample counter=0 "
+						 "mode=user period=1000 ip=0x1000 user=0x1100\n");
+}
+
+static void a_hybrid_counter_is_opened_on_its_own_cores(void **state)
+{
+	(void)state;
+	fx.counters.data[0].cpus = (char *)"1";
+	assert_int_equal(open_rings(0), 0);
+	/* Dummies on both CPUs, the counter on one. */
+	assert_int_equal(fx.perf.n, 3);
+	assert_int_equal(fx.perf.events[2].cpu, 1);
+	assert_int_equal(fx.perf.events[2].attr.config, PERF_COUNT_SW_CPU_CLOCK);
+}
+
+static uint64_t losses[N_LOSS_REASONS];
+
+static void count_loss(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	(void)context, (void)counter;
+	losses[reason] += n;
+}
+
+static void lost_samples_are_told_from_lost_side_band(void **state)
+{
+	(void)state;
+	memset(losses, 0, sizeof(losses));
+	assert_int_equal(open_rings(0), 0);
+	assert_true(rings_has_exact_losses(fx.rings));
+	fx.perf.events[0].lost = 3; /* the dummy of CPU 0 */
+	fx.perf.events[1].lost = 40;
+	rings_collect_losses(fx.rings, false, count_loss, NULL);
+	assert_int_equal(losses[LOSS_RING_FULL], 0); /* nobody said that something was lost */
+	write_lost(0, 5, 43);
+	drained(UINT64_MAX);
+	rings_collect_losses(fx.rings, false, count_loss, NULL);
+	assert_int_equal(losses[LOSS_RING_FULL], 40);
+	assert_int_equal(losses[LOSS_RING_RECORDS], 3);
+	fx.perf.events[1].lost = 45;
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	assert_int_equal(losses[LOSS_RING_FULL], 45);
+}
+
+static void an_old_kernel_gets_what_it_knows(void **state)
+{
+	(void)state;
+	memset(losses, 0, sizeof(losses));
+	fx.perf.is_old = true;
+	assert_int_equal(open_rings(0), 0);
+	assert_false(rings_has_exact_losses(fx.rings));
+	write_lost(1, 5, 7);
+	drained(UINT64_MAX);
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	assert_int_equal(losses[LOSS_RING_FULL], 7);
+}
+
+static void rings_shrink_to_the_locked_memory_limit(void **state)
+{
+	(void)state;
+	fx.perf.max_ring_bytes = 65536;
+	assert_int_equal(open_rings(1 << 20), 0);
+	assert_int_equal(fake_ring(&fx.perf, 0)->map_size, 4096 + 65536);
+	assert_int_equal(fake_ring(&fx.perf, 1)->map_size, 4096 + 65536);
+}
+
+static void no_room_for_the_smallest_ring_says_what_to_do(void **state)
+{
+	(void)state;
+	fx.perf.max_ring_bytes = 1;
+	assert_int_equal(open_rings(0), -EPERM);
+	assert_non_null(strstr(fx.err.text, "perf_event_mlock_kb"));
+}
+
+static void a_kernel_that_may_not_be_seen_is_left_out_and_said(void **state)
+{
+	(void)state;
+	fx.perf.is_kernel_forbidden = true;
+	assert_int_equal(open_rings(0), 0);
+	assert_non_null(strstr(rings_note(fx.rings), "user code only"));
+	assert_int_equal(fx.perf.events[1].attr.exclude_kernel, 1);
+}
+
+static void a_counter_that_cannot_be_opened_is_named(void **state)
+{
+	(void)state;
+	fx.perf.fail_open = ENOENT;
+	assert_int_equal(open_rings(0), -ENOENT);
+	assert_non_null(strstr(fx.err.text, "first"));
+}
+
+static void a_size_that_lies_is_a_bad_record_and_no_more(void **state)
+{
+	struct perf_event_header h = { PERF_RECORD_SAMPLE, 0, 4 };
+
+	(void)state;
+	memset(losses, 0, sizeof(losses));
+	assert_int_equal(open_rings(0), 0);
+	fake_write(fake_ring(&fx.perf, 0), &h, sizeof(h));
+	h.size = 4000;
+	fake_write(fake_ring(&fx.perf, 1), &h, sizeof(h));
+	assert_string_equal(drained(UINT64_MAX), "");
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	assert_int_equal(losses[LOSS_BAD_RECORD], 2);
+	write_sample(0, 9, 0x1000, 0);
+	assert_non_null(strstr(drained(UINT64_MAX), "ip=0x1000"));
+}
+
+static void records_later_than_their_time_are_counted(void **state)
+{
+	(void)state;
+	memset(losses, 0, sizeof(losses));
+	assert_int_equal(open_rings(0), 0);
+	write_sample(0, 100, 0x1000, 0);
+	drained(UINT64_MAX);
+	write_sample(1, 50, 0x2000, 0);
+	assert_non_null(strstr(drained(UINT64_MAX), "ip=0x2000"));
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	assert_int_equal(losses[LOSS_OUT_OF_ORDER], 1);
+}
+
+static void cpu_lists_are_as_in_sysfs(void **state)
+{
+	static const char *const bad[] = { "", "a", "1-", "3-1", "1,", "1;2", "-1", "99999999" };
+	struct cpu_list l = { 0 };
+
+	(void)state;
+	assert_int_equal(cpu_list_parse("0-2,8", &l, NULL), 0);
+	assert_int_equal(l.n, 4);
+	assert_int_equal(l.data[2], 2);
+	assert_int_equal(l.data[3], 8);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(cpu_list_parse(bad[i], &l, &fx.err), -EINVAL);
+	vec_fini(&l);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(records_of_all_cpus_come_in_the_order_of_time),
+		TEST(many_cpus_are_merged_in_order),
+		TEST(records_that_wrap_around_are_whole),
+		TEST(ids_tell_counters_apart),
+		TEST(a_hybrid_counter_is_opened_on_its_own_cores),
+		TEST(lost_samples_are_told_from_lost_side_band),
+		TEST(an_old_kernel_gets_what_it_knows),
+		TEST(rings_shrink_to_the_locked_memory_limit),
+		TEST(no_room_for_the_smallest_ring_says_what_to_do),
+		TEST(a_kernel_that_may_not_be_seen_is_left_out_and_said),
+		TEST(a_counter_that_cannot_be_opened_is_named),
+		TEST(a_size_that_lies_is_a_bad_record_and_no_more),
+		TEST(records_later_than_their_time_are_counted),
+		TEST(cpu_lists_are_as_in_sysfs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

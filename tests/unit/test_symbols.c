@@ -1,0 +1,910 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <elf.h>
+#include <sys/stat.h>
+
+#include "scratch.h"
+
+#include "base/buf.h"
+#include "elf/elf_file.h"
+#include "symbol/cache.h"
+#include "symbol/demangle.h"
+#include "symbol/index.h"
+#include "symbol/kallsyms.h"
+#include "symbol/symbols.h"
+
+#include "config.h"
+
+/* The absolute path of a file in the scratch directory. */
+static const char *scratch_path(const char *name)
+{
+	static char paths[64][256]; /* as many as any test makes */
+	static unsigned int next;
+	char *path = paths[next++ % 64];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", scratch_dir, name);
+	return path;
+}
+
+static const char *scratch_file(const char *name, const char *text)
+{
+	write_file(name, text);
+	return scratch_path(name);
+}
+
+static const char *found_name(const struct symbol_table *t, uint64_t offset)
+{
+	uint32_t i = symbol_find(t, offset);
+
+	return i == NO_SYMBOL ? "(none)" : symbol_get(t, i).name;
+}
+
+static const char kallsyms_text[] = "0000000000000000 A fixed_percpu_data\n"
+				    "ffffffff81000000 T _text\n"
+				    "ffffffff81000000 T startup_64\n"
+				    "ffffffff81000040 t local_one\n"
+				    "ffffffff81000060 W weak_one\n"
+				    "ffffffff81000060 t local_alias\n"
+				    "ffffffff81000100 T __sched_text_start\n"
+				    "ffffffff81000100 t last_one\n"
+				    "ffffffff81000180 D some_data\n"
+				    "not a line\n"
+				    "ffffffff810001ff T\n"
+				    "ffffffffc0100000 t ext4_init\t[ext4]\n"
+				    "ffffffffc0100020 t $x\t[ext4]\n"
+				    "ffffffffc0100040 T ext4_read\t[ext4]\n"
+				    "ffffffffc0200000 t nf_hook\t[nf_tables]\n"
+				    "ffffffffc0300000 t bpf_prog_6deef7357e7b4530\t[bpf]\n";
+
+static void kernel_offsets_count_from_text(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	(void)state;
+	config.kallsyms = scratch_file("kallsyms", kallsyms_text);
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_KALLSYMS);
+	assert_int_equal(symbol_count(t), 4);
+	assert_string_equal(found_name(t, 0), "startup_64");
+	assert_string_equal(found_name(t, 0x3f), "startup_64");
+	assert_string_equal(found_name(t, 0x40), "local_one");
+	assert_string_equal(found_name(t, 0x60), "weak_one");
+	assert_string_equal(found_name(t, 0x17f), "last_one");
+	assert_string_equal(found_name(t, 0x180), "(none)");
+	symbolizer_free(s);
+}
+
+static void module_offsets_count_from_its_load_address(void **state)
+{
+	static const char *const spellings[] = { "ext4", "[ext4]", "/lib/modules/6.1/ext4.ko.xz" };
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct image module = { .kind = IMAGE_MODULE };
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	(void)state;
+	config.kallsyms = scratch_file("kallsyms", kallsyms_text);
+	config.modules =
+		scratch_file("modules", "nf_tables 300 1 - Live 0xffffffffc0200000\n"
+					"ext4 1000 2 mbcache,jbd2, Live 0xffffffffc00fff00\n");
+	config.notes = "/nowhere";
+	s = symbolizer_new(&config);
+	/* The kernel's own symbols are given back after use; the modules' stay, and both come
+	 * again. */
+	assert_int_equal(symbol_count(symbolizer_table(s, &kernel, NULL, 0)), 4);
+	kernel.build_id.len = 1;
+	assert_int_equal(symbol_count(symbolizer_table(s, &kernel, NULL, 0)), 4);
+	for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
+		module.path = spellings[i];
+		t = symbolizer_table(s, &module, NULL, 0);
+		assert_int_equal(symbol_count(t), 2);
+		assert_string_equal(found_name(t, 0x100), "ext4_init");
+		assert_string_equal(found_name(t, 0x140), "ext4_read");
+	}
+	module.path = "[xfs]";
+	t = symbolizer_table(s, &module, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_MISSING);
+	assert_string_equal(symbol_table_detail(t), "kernel module xfs is not loaded now");
+	symbolizer_free(s);
+}
+
+static void hidden_kernel_addresses_are_said_to_be_hidden(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	(void)state;
+	config.kallsyms = scratch_file("hidden", "0000000000000000 T _text\n"
+						 "0000000000000000 T schedule\n");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_HIDDEN);
+	assert_int_equal(symbol_count(t), 0);
+	assert_int_equal(symbol_find(t, 0), NO_SYMBOL);
+	symbolizer_free(s);
+}
+
+static void names_are_demangled(void **state)
+{
+	static const char *const names[][2] = {
+		{ "_ZN3foo3barEi", "foo::bar(int)" },
+		{ "_ZSt4sortIPiEvT_S1_", "void std::sort<int*>(int*, int*)" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
+		{ "_RNvC6_123foo3bar", "123foo::bar" },
+		{ "_D8demangle4testFaZv", "demangle.test(char)" },
+		{ "main", NULL },
+		{ "_start", NULL },
+		{ "_Zzz", NULL },
+		{ "", NULL },
+	};
+	struct buf out = { 0 };
+
+	(void)state;
+#ifndef HAVE_DEMANGLE
+	skip_because("built without libiberty");
+#endif
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(demangle(names[i][0], &out), names[i][1] != NULL);
+		if (names[i][1])
+			assert_string_equal((char *)out.data, names[i][1]);
+	}
+	buf_fini(&out);
+}
+
+/* f(A<int, int>, T1 = A<T0, T0>, T2 = A<T1, T1> …): 2^n ints when written out. */
+static void doubling_name(struct buf *name, int n)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	name->len = 0;
+	buf_str(name, "_Z1f1AIiiE");
+	for (int i = 0; i < n; i++)
+		buf_printf(name, "S_IS%c_S%c_E", digits[i], digits[i]);
+	buf_cstr(name);
+}
+
+static void a_name_that_unfolds_without_end_is_left_alone(void **state)
+{
+	struct buf name = { 0 }, out = { 0 };
+
+	(void)state;
+#ifndef HAVE_DEMANGLE
+	skip_because("built without libiberty");
+#endif
+	doubling_name(&name, 1);
+	assert_true(demangle((char *)name.data, &out));
+	assert_string_equal((char *)out.data, "f(A<int, int>, A<A<int, int>, A<int, int> >)");
+	doubling_name(&name, 35);
+	assert_false(demangle((char *)name.data, &out));
+	buf_fini(&name);
+	buf_fini(&out);
+}
+
+static void one_symbol_speaks_for_an_address(void **state)
+{
+	struct index_draft d = { 0 };
+	struct index ix;
+	size_t size;
+	struct index_header *block;
+
+	(void)state;
+	index_draft_add(&d, 100, 8, "__a_local", index_draft_rank(true, DRAFT_LOCAL));
+	index_draft_add(&d, 100, 8, "__a", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 100, 0, "label", index_draft_rank(false, DRAFT_GLOBAL));
+	index_draft_add(&d, 100, 8, "a", index_draft_rank(true, DRAFT_WEAK));
+	index_draft_add(&d, 200, 4, "_b", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 200, 9, "bb", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 200, 4, "b", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 300, 4, "cb", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 300, 4, "ca", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 400, 9, "weak", index_draft_rank(true, DRAFT_WEAK));
+	index_draft_add(&d, 400, 4, "global", index_draft_rank(true, DRAFT_GLOBAL));
+	index_draft_add(&d, 400, 9, "local", index_draft_rank(true, DRAFT_LOCAL));
+	block = index_draft_finish(&d, &size);
+	assert_true(index_open(&ix, block, size));
+	assert_int_equal(ix.n, 4);
+	assert_string_equal(index_text(&ix, ix.names[0]), "a");
+	assert_string_equal(index_text(&ix, ix.names[1]), "bb");
+	assert_string_equal(index_text(&ix, ix.names[2]), "ca");
+	assert_string_equal(index_text(&ix, ix.names[3]), "global");
+	free(block);
+}
+
+static void sizes_are_repaired(void **state)
+{
+	struct index_draft d = { 0 };
+	struct index ix;
+	size_t size;
+	struct index_header *block;
+
+	(void)state;
+	vec_push(&d.code, (struct code_range){ 100, 200 });
+	index_draft_add(&d, 150, 0, "to_the_section_end", 0);
+	index_draft_add(&d, 110, 0, "to_the_next", 0);
+	index_draft_add(&d, 120, 20, "sized", 0);
+	index_draft_add(&d, 125, 0, "label_inside", 0);
+	index_draft_add(&d, 130, 5, "entry_inside", 0);
+	index_draft_add(&d, 300, UINT64_MAX, "endless", 0);
+	block = index_draft_finish(&d, &size);
+	assert_true(index_open(&ix, block, size));
+	assert_int_equal(ix.n, 5);
+	assert_int_equal(index_find(&ix, 109), NO_SYMBOL);
+	assert_int_equal(index_find(&ix, 119), 0);
+	assert_int_equal(index_find(&ix, 126), 1);
+	assert_int_equal(index_find(&ix, 134), 2);
+	assert_int_equal(index_find(&ix, 135), 1);
+	assert_int_equal(index_find(&ix, 140), NO_SYMBOL);
+	assert_int_equal(index_find(&ix, 199), 3);
+	assert_int_equal(index_find(&ix, 200), NO_SYMBOL);
+	free(block);
+}
+
+static void given_names_are_found_and_the_last_one_wins(void **state)
+{
+	static const struct given_symbol given[] = {
+		{ 0x7f0000001000, 0x100, "old" },
+		{ 0x7f0000002000, 0x40, "_Z1fv" },
+		{ 0x7f0000001000, 0x100, "new" },
+	};
+	struct image jit = { .kind = IMAGE_JIT, .pid = 7, .path = "[jit]" };
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	const struct symbol_table *t = symbolizer_table(s, &jit, given, ARRAY_SIZE(given));
+
+	(void)state;
+	assert_int_equal(symbol_table_status(t), SYMBOL_GIVEN);
+	assert_string_equal(found_name(t, 0x7f00000010ff), "new");
+	assert_string_equal(found_name(t, 0x7f0000001100), "(none)");
+	assert_ptr_equal(symbolizer_table(s, &jit, NULL, 0), t);
+	jit.pid = 8;
+	assert_ptr_not_equal(symbolizer_table(s, &jit, NULL, 0), t);
+	symbolizer_free(s);
+}
+
+static enum symbol_status status_of_file(struct symbolizer *s, const char *path)
+{
+	struct image image = { .kind = IMAGE_FILE, .path = path };
+
+	return symbol_table_status(symbolizer_table(s, &image, NULL, 0));
+}
+
+static void a_file_without_symbols_says_why(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	struct image changed = { .kind = IMAGE_FILE,
+				 .path = "/proc/self/exe",
+				 .build_id = { .len = 20, .bytes = { 1, 2, 3 } } };
+
+	(void)state;
+	assert_int_equal(status_of_file(s, "/nowhere/absent"), SYMBOL_MISSING);
+	assert_int_equal(status_of_file(s, "/tmp"), SYMBOL_UNREADABLE);
+	assert_int_equal(status_of_file(s, scratch_file("text", "hello")), SYMBOL_DAMAGED);
+	assert_int_equal(status_of_file(s, scratch_file("cut", ELFMAG)), SYMBOL_DAMAGED);
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &changed, NULL, 0)),
+			 SYMBOL_CHANGED);
+	symbolizer_free(s);
+}
+
+static void our_own_functions_are_found(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	struct image self = { .kind = IMAGE_FILE, .path = "/proc/self/exe" };
+	const struct symbol_table *t = symbolizer_table(s, &self, NULL, 0);
+	bool found = false;
+
+	(void)state;
+	for (uint32_t i = 0; i < symbol_count(t); i++) {
+		struct symbol symbol = symbol_get(t, i);
+
+		assert_int_equal(symbol_find(t, symbol.offset + symbol.size / 2) != NO_SYMBOL, 1);
+		found |= !strcmp(symbol.name, "our_own_functions_are_found");
+	}
+	assert_true(found);
+	symbolizer_free(s);
+}
+
+/* Link addresses and sizes as nm tells them, and offsets as the program headers do. */
+struct truth {
+	uint64_t offset, size;
+	char name[256];
+};
+
+/* nm calls weak data W too. */
+static bool is_code(const struct elf_file *elf, uint64_t link_addr)
+{
+	struct elf_segment s;
+
+	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
+		if (s.type == PT_LOAD && (s.flags & PF_X) && link_addr >= s.link_addr &&
+		    link_addr - s.link_addr < s.file_size)
+			return true;
+	return false;
+}
+
+static bool parse_nm(const char *line, const struct elf_file *elf, struct truth *t)
+{
+	unsigned long addr, size;
+	char type;
+
+	if (sscanf(line, "%lx %lx %c %255[^@\n]", &addr, &size, &type, t->name) != 4 ||
+	    !strchr("tTwWi", type) || !is_code(elf, addr))
+		return false;
+	t->size = size;
+	return elf_file_off(elf, addr, &t->offset);
+}
+
+/* Every sized function that nm lists is found at its first, middle and last byte. */
+static size_t compare_with_nm(const char *nm, const char *path, const struct symbol_table *t)
+{
+	cleanup(free_at_exit) char *command = xasprintf("%s -S --defined-only %s", nm, path);
+	FILE *out = popen(command, "r");
+	struct file_mapping file;
+	struct elf_file elf;
+	struct truth truth;
+	char line[4096];
+	size_t n = 0;
+
+	assert_non_null(out);
+	assert_int_equal(file_map(path, &file, NULL), 0);
+	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	while (fgets(line, sizeof(line), out)) {
+		struct symbol at_start;
+		uint32_t i;
+
+		if (!parse_nm(line, &elf, &truth))
+			continue;
+		i = symbol_find(t, truth.offset);
+		if (i == NO_SYMBOL)
+			fail_msg("%s: nothing at %s", path, truth.name);
+		at_start = symbol_get(t, i);
+		assert_true(at_start.offset == truth.offset); /* it, or an alias of it */
+		if (!strcmp(at_start.name, truth.name))
+			assert_true(at_start.size == truth.size);
+		assert_int_not_equal(symbol_find(t, truth.offset + truth.size / 2), NO_SYMBOL);
+		assert_int_not_equal(symbol_find(t, truth.offset + truth.size - 1), NO_SYMBOL);
+		n++;
+	}
+	pclose(out);
+	file_unmap(&file);
+	return n;
+}
+
+static const char c_program[] =
+	"#include <stdio.h>\n"
+	"#include <stdlib.h>\n"
+	"int low(int x) { return x + 1; }\n"
+	"static __attribute__((noinline)) int one(int x) { return low(x) * 3; }\n"
+	"static __attribute__((noinline)) int two(int x) { return one(x) + 5; }\n"
+	"int high(int x) { return two(x) + one(x); }\n"
+	"static __attribute__((noinline)) int alone(int x) { return high(x) * 7; }\n"
+	"int last(int x) { puts(\"last\"); return alone(x); }\n"
+	"int main(int n, char **v) { return last(atoi(v[n - 1])); }\n";
+
+static const char cpp_program[] =
+	"#include <vector>\n#include <string>\n#include <algorithm>\n"
+	"namespace app { struct Shape { virtual double area(std::vector<double> &v) const;\n"
+	"virtual ~Shape() {} }; double Shape::area(std::vector<double> &v) const\n"
+	"{ std::sort(v.begin(), v.end()); return v.empty() ? 0 : v[0]; } }\n"
+	"int main() { std::vector<double> v{3,1}; app::Shape s; return (int)s.area(v); }\n";
+
+#define CC_C "cc -O1 -fno-toplevel-reorder -fno-inline -Wl,--build-id -rdynamic c.c "
+
+static struct image file_image(const char *path)
+{
+	return (struct image){ .kind = IMAGE_FILE, .path = path };
+}
+
+static void every_function_that_nm_lists_is_found(void **state)
+{
+	static const char *const commands[] = {
+		CC_C "-o truth",
+		CC_C "-static-pie -o truth",
+		CC_C "-no-pie -Wl,-z,max-page-size=0x200000 -o truth",
+		CC_C "-Wl,-z,noseparate-code -o truth",
+		CC_C "-fuse-ld=lld -o truth",
+		"c++ -O1 cpp.cc -o truth",
+		"c++ -g -O0 -static cpp.cc -o truth",
+	};
+	struct symbolizer_config config = { .cache_dir = "" };
+
+	(void)state;
+	write_file("c.c", c_program);
+	write_file("cpp.cc", cpp_program);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		struct symbolizer *s = symbolizer_new(&config);
+		struct image image = file_image(scratch_path("truth"));
+		const struct symbol_table *t;
+
+		need_command("%s && nm truth", commands[i]);
+		t = symbolizer_table(s, &image, NULL, 0);
+		assert_int_equal(symbol_table_status(t), SYMBOL_SYMTAB);
+		assert_string_equal(symbol_table_detail(t), "");
+		assert_true(compare_with_nm("nm", "truth", t) >= 5);
+		symbolizer_free(s);
+	}
+}
+
+static void the_systems_own_binaries_agree_with_nm(void **state)
+{
+	static const char *const paths[] = { "/lib/x86_64-linux-gnu/libc.so.6",
+					     "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+					     "/usr/bin/bash", "/usr/bin/python3" };
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct image image = file_image(paths[i]);
+
+		if (try_command("nm -D %s", paths[i]))
+			n += compare_with_nm("nm -D", paths[i],
+					     symbolizer_table(s, &image, NULL, 0));
+	}
+	symbolizer_free(s);
+	if (!n)
+		skip_because("none of the binaries is there");
+}
+
+static struct truth truth_of(const char *path, const char *name)
+{
+	cleanup(free_at_exit) char *command = xasprintf("nm -S --defined-only %s", path);
+	FILE *out = popen(command, "r");
+	struct file_mapping file;
+	struct elf_file elf;
+	struct truth truth = { 0 }, line_truth;
+	char line[512];
+
+	assert_int_equal(file_map(path, &file, NULL), 0);
+	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	while (fgets(line, sizeof(line), out))
+		if (parse_nm(line, &elf, &line_truth) && !strcmp(line_truth.name, name))
+			truth = line_truth;
+	pclose(out);
+	file_unmap(&file);
+	assert_true(truth.size > 0);
+	return truth;
+}
+
+static const char *people_name(struct symbolizer *s, const struct symbol_table *t, uint64_t offset)
+{
+	uint32_t i = symbol_find(t, offset);
+
+	return i == NO_SYMBOL ? "(none)" : symbol_name(s, t, i);
+}
+
+static void functions_of_a_stripped_image_are_bracketed(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("stripped"));
+	const struct symbol_table *t;
+	struct truth low, one, two, alone;
+	struct symbolizer *s;
+	char expected[64];
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command(CC_C "-o whole && nm whole && strip -o stripped whole");
+	low = truth_of("whole", "low");
+	one = truth_of("whole", "one");
+	two = truth_of("whole", "two");
+	alone = truth_of("whole", "alone");
+
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DYNSYM);
+	assert_non_null(strstr(symbol_table_detail(t), "is stripped"));
+	assert_string_equal(people_name(s, t, low.offset), "low");
+	assert_string_equal(people_name(s, t, alone.offset), "high->last");
+
+	snprintf(expected, sizeof(expected), "low->high+0x%x",
+		 (unsigned int)(one.offset - low.offset));
+	assert_string_equal(people_name(s, t, one.offset + one.size - 1), expected);
+	snprintf(expected, sizeof(expected), "low->high+0x%x",
+		 (unsigned int)(two.offset - low.offset));
+	assert_string_equal(people_name(s, t, two.offset), expected);
+	assert_true(symbol_get(t, symbol_find(t, two.offset)).size == two.size);
+	assert_string_equal(symbol_get(t, symbol_find(t, two.offset)).name, "low");
+	assert_string_equal(symbol_get(t, symbol_find(t, two.offset)).name_end, "high");
+	symbolizer_free(s);
+}
+
+static void an_image_without_any_name_is_told_by_offsets(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("nameless"));
+	struct truth one;
+	struct symbolizer *s;
+	char expected[64];
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("cc -O1 -fno-inline c.c -o named && nm named && strip -o nameless named");
+	one = truth_of("named", "one");
+	snprintf(expected, sizeof(expected), "nameless+0x%x", (unsigned int)one.offset);
+	s = symbolizer_new(&config);
+	assert_string_equal(people_name(s, symbolizer_table(s, &image, NULL, 0), one.offset + 3),
+			    expected);
+	symbolizer_free(s);
+}
+
+/* Where "one" of the stripped, linked binary is found with the debug file moved to `place`. */
+static void assert_debug_file_serves(const char *place)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct image image = file_image(scratch_path("linked"));
+	cleanup(free_at_exit) char *debug_dir = xstrdup(scratch_path("debug"));
+	struct truth one = truth_of("whole", "one");
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	need_command("rm -rf debug .debug linked.debug && mkdir -p $(dirname %s) && "
+		     "cp whole.debug %s",
+		     place, place);
+	config.debug_dir = debug_dir;
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DEBUG_FILE);
+	assert_string_equal(people_name(s, t, one.offset), "one");
+	symbolizer_free(s);
+}
+
+static void a_debug_file_is_found_where_gdb_finds_it(void **state)
+{
+	char hex[BUILD_ID_HEX_SIZE], place[256];
+	struct file_mapping file;
+	struct elf_file elf;
+	struct build_id id;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command(CC_C "-g -o whole && objcopy --only-keep-debug whole whole.debug && "
+			  "cp whole.debug linked.debug && strip -o linked whole && "
+			  "objcopy --add-gnu-debuglink=linked.debug linked");
+	assert_debug_file_serves("linked.debug");
+	assert_debug_file_serves(".debug/linked.debug");
+	snprintf(place, sizeof(place), "debug%s/linked.debug", scratch_dir);
+	assert_debug_file_serves(place);
+
+	assert_int_equal(file_map("whole", &file, NULL), 0);
+	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_true(elf_build_id(&elf, &id));
+	build_id_hex(&id, hex);
+	file_unmap(&file);
+	snprintf(place, sizeof(place), "debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+	assert_debug_file_serves(place);
+}
+
+static void a_debug_file_without_build_ids_is_told_by_its_crc(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("bycrc"));
+	struct symbolizer *s;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("cc -g -Wl,--build-id=none c.c -o noid && "
+		     "objcopy --only-keep-debug noid noid.debug && "
+		     "strip -o bycrc noid && objcopy --add-gnu-debuglink=noid.debug bycrc");
+	s = symbolizer_new(&config);
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)),
+			 SYMBOL_DEBUG_FILE);
+	symbolizer_free(s);
+	need_command("printf x >> noid.debug");
+	s = symbolizer_new(&config);
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)), SYMBOL_DYNSYM);
+	symbolizer_free(s);
+}
+
+static void a_debug_file_of_another_build_is_passed_over(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("linked"));
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command(CC_C
+		     "-g -o whole && objcopy --only-keep-debug whole linked.debug && "
+		     "strip -o linked whole && objcopy --add-gnu-debuglink=linked.debug linked");
+	need_command(CC_C
+		     "-g -O2 -DOTHER -o other && objcopy --only-keep-debug other linked.debug");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DYNSYM);
+	assert_non_null(strstr(symbol_table_detail(t), "linked.debug belongs to another build"));
+	symbolizer_free(s);
+}
+
+/* As Fedora packs it: all function symbols but the dynamic ones. */
+static void the_small_table_inside_a_stripped_image_is_used(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("mini"));
+	const struct symbol_table *t;
+	struct symbolizer *s;
+	struct truth one, low;
+
+	(void)state;
+#ifndef HAVE_LZMA
+	skip_because("built without liblzma");
+#endif
+	write_file("c.c", c_program);
+	need_command(CC_C "-o whole && nm whole && objcopy -S --keep-symbol=one --keep-symbol=two "
+			  "--only-keep-debug whole small && rm -f small.xz && xz small && "
+			  "strip -o mini whole && "
+			  "objcopy --add-section .gnu_debugdata=small.xz mini");
+	one = truth_of("whole", "one");
+	low = truth_of("whole", "low");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_SYMTAB);
+	assert_string_equal(people_name(s, t, one.offset), "one");
+	assert_string_equal(people_name(s, t, low.offset), "low");
+	symbolizer_free(s);
+
+	need_command("head -c 300 /dev/urandom > small.bad && strip -o mini whole && "
+		     "objcopy --add-section .gnu_debugdata=small.bad mini");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DYNSYM);
+	assert_string_equal(people_name(s, t, low.offset), "low");
+	symbolizer_free(s);
+}
+
+/* A fresh symbolizer's status of an image, with a cache in the scratch directory. */
+static enum symbol_status cached_status(const struct image *image)
+{
+	cleanup(free_at_exit) char *cache = xstrdup(scratch_path("cache"));
+	cleanup(free_at_exit) char *debug = xstrdup(scratch_path("debug"));
+	struct symbolizer_config config = { .cache_dir = cache, .debug_dir = debug };
+	struct symbolizer *s = symbolizer_new(&config);
+	enum symbol_status status = symbol_table_status(symbolizer_table(s, image, NULL, 0));
+
+	symbolizer_free(s);
+	return status;
+}
+
+static struct image image_with_id(const char *path)
+{
+	struct image image = file_image(path);
+	struct file_mapping file;
+	struct elf_file elf;
+
+	assert_int_equal(file_map(path, &file, NULL), 0);
+	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_true(elf_build_id(&elf, &image.build_id));
+	file_unmap(&file);
+	return image;
+}
+
+static void a_cached_index_outlives_its_file(void **state)
+{
+	struct image image, unknown;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("rm -rf cache debug; " CC_C "-o app");
+	image = image_with_id(scratch_path("app"));
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	need_command(CC_C "-DNEW -O2 -o app");
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	need_command("rm app");
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	unknown = image;
+	unknown.build_id.bytes[0] ^= 1;
+	assert_int_equal(cached_status(&unknown), SYMBOL_MISSING);
+}
+
+static void a_cached_index_that_is_damaged_is_made_again(void **state)
+{
+	struct image image;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("rm -rf cache debug; " CC_C "-o app");
+	image = image_with_id(scratch_path("app"));
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	need_command("printf 'XXXX' | dd of=$(echo cache/*.sym) bs=1 seek=300 conv=notrunc");
+	assert_int_equal(cached_status(&image), SYMBOL_SYMTAB);
+	need_command("truncate -s 100 cache/*.sym && mv app gone");
+	assert_int_equal(cached_status(&image), SYMBOL_MISSING);
+}
+
+static void a_debug_file_that_comes_later_is_not_hidden_by_the_cache(void **state)
+{
+	struct image image;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command("rm -rf cache debug .debug; " CC_C "-g -o whole && "
+		     "objcopy --only-keep-debug whole later.debug && strip -o later whole && "
+		     "objcopy --add-gnu-debuglink=later.debug later && mv later.debug aside");
+	image = image_with_id(scratch_path("later"));
+	assert_int_equal(cached_status(&image), SYMBOL_DYNSYM);
+	assert_int_equal(cached_status(&image), SYMBOL_DYNSYM);
+	need_command("mkdir -p .debug && mv aside .debug/later.debug");
+	assert_int_equal(cached_status(&image), SYMBOL_DEBUG_FILE);
+	need_command("rm -rf .debug later");
+	assert_int_equal(cached_status(&image), SYMBOL_DEBUG_FILE);
+}
+
+static void a_cache_that_cant_be_written_is_no_error(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "/proc/self/no/such/place" };
+	struct symbolizer *s = symbolizer_new(&config);
+	struct image self = file_image("/proc/self/exe");
+
+	(void)state;
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &self, NULL, 0)), SYMBOL_SYMTAB);
+	symbolizer_free(s);
+}
+
+static void the_cache_is_not_put_into_another_users_home(void **state)
+{
+	char *dir;
+
+	(void)state;
+	if (geteuid() != 0) {
+		skip_because("needs root, to give a directory away");
+	}
+	need_command("mkdir -p theirs && chown 12345 theirs");
+	setenv("XDG_CACHE_HOME", scratch_path("theirs"), 1);
+	dir = cache_default_dir();
+	assert_true(!dir || !strstr(dir, "theirs"));
+	free(dir);
+	setenv("XDG_CACHE_HOME", scratch_path("ours"), 1);
+	dir = cache_default_dir();
+	assert_non_null(strstr(dir, "ours/assay/symbols"));
+	free(dir);
+	assert_int_equal(seteuid(65534), 0);
+	setenv("XDG_CACHE_HOME", "/tmp/assay-not-there", 1);
+	dir = cache_default_dir();
+	assert_int_equal(seteuid(0), 0);
+	assert_string_equal(dir, "/tmp/assay-not-there/assay/symbols");
+	free(dir);
+	unsetenv("XDG_CACHE_HOME");
+}
+
+static void damaged_images_have_a_table_all_the_same(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("cut"));
+	struct file_mapping file;
+
+	(void)state;
+	write_file("c.c", c_program);
+	need_command(CC_C "-o whole");
+	assert_int_equal(file_map("whole", &file, NULL), 0);
+	for (size_t size = 0; size <= file.size; size += 509) {
+		struct symbolizer *s = symbolizer_new(&config);
+		const struct symbol_table *t;
+
+		assert_int_equal(file_replace("cut", file.base, size, NULL), 0);
+		t = symbolizer_table(s, &image, NULL, 0);
+		if (!symbol_count(t))
+			assert_int_not_equal(*symbol_table_detail(t), 0);
+		symbolizer_free(s);
+	}
+	file_unmap(&file);
+}
+
+static void the_vdso_has_names(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	struct image vdso = { .kind = IMAGE_VDSO, .path = "[vdso]" };
+	const struct symbol_table *t = symbolizer_table(s, &vdso, NULL, 0);
+	bool found = false;
+
+	(void)state;
+	if (symbol_table_status(t) == SYMBOL_MISSING) {
+		symbolizer_free(s);
+		skip_because("the image is not there");
+	}
+	for (uint32_t i = 0; i < symbol_count(t); i++)
+		found |= strstr(symbol_name(s, t, i), "gettime") != NULL;
+	assert_true(found);
+	symbolizer_free(s);
+}
+
+/* A note of a build id of four bytes, as in /sys/kernel/notes. */
+static const char *notes_file(const char *name, const char id[4])
+{
+	char note[20] = "\4\0\0\0\4\0\0\0\3\0\0\0GNU";
+
+	memcpy(note + 16, id, 4);
+	assert_int_equal(file_replace(name, note, sizeof(note), NULL), 0);
+	return scratch_path(name);
+}
+
+static void another_kernels_symbols_come_from_the_cache_or_a_vmlinux(void **state)
+{
+	cleanup(free_at_exit) char *cache = xstrdup(scratch_path("kcache"));
+	cleanup(free_at_exit) char *debug = xstrdup(scratch_path("kdebug"));
+	struct symbolizer_config config = { .cache_dir = cache, .debug_dir = debug };
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
+	const struct symbol_table *t;
+	struct symbolizer *s;
+
+	(void)state;
+	config.kallsyms = scratch_file("kallsyms", kallsyms_text);
+	kernel.build_id = (struct build_id){ .len = 4, .bytes = "ABCD" };
+
+	config.notes = notes_file("notes", "WXYZ");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_CHANGED);
+	assert_non_null(strstr(symbol_table_detail(t), "another kernel"));
+	symbolizer_free(s);
+
+	config.notes = notes_file("notes", "ABCD");
+	s = symbolizer_new(&config);
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &kernel, NULL, 0)),
+			 SYMBOL_KALLSYMS);
+	symbolizer_free(s);
+
+	config.notes = notes_file("notes", "WXYZ");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_KALLSYMS);
+	assert_string_equal(found_name(t, 0x44), "local_one");
+	symbolizer_free(s);
+
+	kernel.build_id = (struct build_id){ .len = 4, .bytes = "EFGH" };
+	write_file("k.c", "void first(void) {} void schedule(void) { first(); }");
+	need_command("mkdir -p kdebug/boot && cc -O0 -nostdlib -static -Wl,-e,first "
+		     "-Wl,--build-id=0x45464748 -Wl,--defsym=_text=first k.c "
+		     "-o kdebug/boot/vmlinux-6.1.0 && objcopy --only-keep-debug "
+		     "kdebug/boot/vmlinux-6.1.0");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &kernel, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DEBUG_FILE);
+	assert_string_equal(found_name(t, 0), "first");
+	assert_string_equal(found_name(t, symbol_get(t, 0).size), "schedule");
+	symbolizer_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernel_offsets_count_from_text),
+		cmocka_unit_test(module_offsets_count_from_its_load_address),
+		cmocka_unit_test(hidden_kernel_addresses_are_said_to_be_hidden),
+		cmocka_unit_test(names_are_demangled),
+		cmocka_unit_test(a_name_that_unfolds_without_end_is_left_alone),
+		cmocka_unit_test(one_symbol_speaks_for_an_address),
+		cmocka_unit_test(sizes_are_repaired),
+		cmocka_unit_test(given_names_are_found_and_the_last_one_wins),
+		cmocka_unit_test(a_file_without_symbols_says_why),
+		cmocka_unit_test(our_own_functions_are_found),
+		cmocka_unit_test(every_function_that_nm_lists_is_found),
+		cmocka_unit_test(the_systems_own_binaries_agree_with_nm),
+		cmocka_unit_test(functions_of_a_stripped_image_are_bracketed),
+		cmocka_unit_test(an_image_without_any_name_is_told_by_offsets),
+		cmocka_unit_test(a_debug_file_is_found_where_gdb_finds_it),
+		cmocka_unit_test(a_debug_file_without_build_ids_is_told_by_its_crc),
+		cmocka_unit_test(a_debug_file_of_another_build_is_passed_over),
+		cmocka_unit_test(the_small_table_inside_a_stripped_image_is_used),
+		cmocka_unit_test(a_cached_index_outlives_its_file),
+		cmocka_unit_test(a_cached_index_that_is_damaged_is_made_again),
+		cmocka_unit_test(a_debug_file_that_comes_later_is_not_hidden_by_the_cache),
+		cmocka_unit_test(a_cache_that_cant_be_written_is_no_error),
+		cmocka_unit_test(the_cache_is_not_put_into_another_users_home),
+		cmocka_unit_test(damaged_images_have_a_table_all_the_same),
+		cmocka_unit_test(the_vdso_has_names),
+		cmocka_unit_test(another_kernels_symbols_come_from_the_cache_or_a_vmlinux),
+	};
+
+	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}

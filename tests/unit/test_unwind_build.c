@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What tables are built from where .eh_frame is absent, odd, or not all there is. */
+#include <elf.h>
+#include <errno.h>
+
+#include "scratch.h"
+
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "unwind/table.h"
+
+struct built {
+	struct file_mapping file;
+	struct elf_file elf;
+	struct unwind_header *block;
+	struct unwind_table table;
+};
+
+static void build_of(struct built *b, const char *path)
+{
+	assert_int_equal(file_map(path, &b->file, NULL), 0);
+	assert_int_equal(elf_open(&b->elf, b->file.base, b->file.size, NULL), 0);
+	assert_int_equal(unwind_build(&b->elf, &b->block, NULL), 0);
+	assert_true(unwind_table_open(&b->table, b->block, (size_t)b->block->size));
+}
+
+static void built_fini(struct built *b)
+{
+	free(b->block);
+	file_unmap(&b->file);
+}
+
+static struct unwind_rule rule_at(const struct built *b, uint64_t link_addr)
+{
+	uint64_t file_off;
+
+	assert_true(elf_file_off(&b->elf, link_addr, &file_off));
+	return unwind_table_find(&b->table, file_off);
+}
+
+static uint64_t address_of(const struct built *b, const char *name)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	assert_true(elf_symbols_begin(&it, &b->elf, SHT_SYMTAB));
+	while (elf_symbols_next(&it, &symbol))
+		if (!strcmp(symbol.name, name))
+			return symbol.link_addr;
+	fail_msg("no symbol %s", name);
+	return 0;
+}
+
+static void assert_sp_plus(struct unwind_rule rule, uint64_t off)
+{
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP);
+	assert_int_equal(unwind_rule_offset(rule), off);
+}
+
+/* An assembly function `f` with the directives in it, for x86-64. */
+static void assemble(struct built *b, const char *body)
+{
+	char *text = xasprintf(".text\n.globl f\n.type f,@function\nf:\n.cfi_startproc\n%s\n"
+			       ".cfi_endproc\n.size f,.-f\n.section .note.GNU-stack\n",
+			       body);
+
+	write_file("f.s", text);
+	free(text);
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o f.so f.s");
+	build_of(b, "f.so");
+}
+
+static void a_plt_without_frame_information_has_the_rules_of_its_form(void **state)
+{
+	struct elf_section plt;
+	struct built b;
+
+	(void)state;
+	write_file("calls.c", "int other(void); int f(void) { return other() + 1; }\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -O1 -shared -fPIC -fcf-protection=none "
+		     "-fplt -nostdlib -Wl,-z,lazy,--no-ld-generated-unwind-info -o calls.so "
+		     "calls.c");
+	build_of(&b, "calls.so");
+	assert_true(elf_section_named(&b.elf, ".plt", &plt));
+	assert_sp_plus(rule_at(&b, plt.link_addr), 16);
+	assert_sp_plus(rule_at(&b, plt.link_addr + 6), 24);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, plt.link_addr + 16)), UNWIND_CFA_PLT);
+	assert_int_equal(rule_at(&b, plt.link_addr + 16).aux, 11);
+	built_fini(&b);
+}
+
+static void debug_frame_serves_where_eh_frame_is_not(void **state)
+{
+	struct built b;
+
+	(void)state;
+	write_file("plain.c",
+		   "int g(char *); int f(int x) { char b[96]; b[x] = 1; return g(b); }\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -O1 -g -shared -fPIC -nostdlib "
+		     "-Wl,--no-ld-generated-unwind-info "
+		     "-fno-asynchronous-unwind-tables -fno-exceptions -fno-stack-protector "
+		     "-o plain.so plain.c");
+	build_of(&b, "plain.so");
+	assert_sp_plus(rule_at(&b, address_of(&b, "f")), 8);
+	assert_true(b.block->n_functions == 1 && b.block->n_rows >= 3);
+	built_fini(&b);
+}
+
+static void without_section_headers_the_segments_lead_to_it(void **state)
+{
+	struct built whole, bare;
+
+	(void)state;
+	write_file("leaf.c", "int f(int x) { volatile char b[999]; b[x] = 1; return b[x / 2]; }\n");
+	need_command("cc -O1 -shared -fPIC -nostdlib -Wl,--no-ld-generated-unwind-info -o whole.so "
+		     "leaf.c");
+	build_of(&whole, "whole.so");
+	build_of(&bare, "whole.so");
+	free(bare.block);
+	bare.elf.n_sections = 0;
+	assert_int_equal(unwind_build(&bare.elf, &bare.block, NULL), 0);
+	assert_int_equal(bare.block->n_rows, whole.block->n_rows);
+	assert_true(whole.block->n_rows > 2);
+	built_fini(&whole);
+	built_fini(&bare);
+}
+
+static void the_return_from_handlers_on_aarch64_is_known_by_its_code(void **state)
+{
+	struct built b;
+
+	(void)state;
+	write_file("vdso.s", ".text\nf: ret\nnop\nnop\nsigreturn: mov x8, #139\nsvc #0\n");
+	need_command("aarch64-linux-gnu-gcc -shared -nostdlib -Wl,-z,max-page-size=4096 "
+		     "-o vdso.so vdso.s");
+	build_of(&b, "vdso.so");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "sigreturn"))),
+			 UNWIND_CFA_SIGNAL);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "sigreturn") - 1)),
+			 UNWIND_CFA_SIGNAL);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "f"))), UNWIND_CFA_NONE);
+	built_fini(&b);
+}
+
+static void an_undefined_return_address_is_the_end(void **state)
+{
+	struct built b;
+
+	(void)state;
+	assemble(&b, ".cfi_undefined rip\nnop");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "f"))), UNWIND_CFA_END);
+	built_fini(&b);
+}
+
+static void states_are_remembered_and_restored(void **state)
+{
+	struct built b;
+	uint64_t f;
+
+	(void)state;
+	assemble(&b,
+		 "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset rbp,-16\n.cfi_remember_state\n"
+		 "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n"
+		 ".cfi_restore_state\nnop");
+	f = address_of(&b, "f");
+	assert_sp_plus(rule_at(&b, f), 8);
+	assert_sp_plus(rule_at(&b, f + 1), 16);
+	assert_sp_plus(rule_at(&b, f + 2), 8);
+	assert_int_equal(unwind_rule_fp(rule_at(&b, f + 2)), UNWIND_FP_SAME);
+	assert_sp_plus(rule_at(&b, f + 3), 16);
+	assert_int_equal(unwind_rule_fp(rule_at(&b, f + 3)), UNWIND_FP_AT_CFA);
+	assert_int_equal(rule_at(&b, f + 3).fp, -2);
+	built_fini(&b);
+}
+
+static void a_program_that_makes_no_sense_is_unsupported_from_there_on(void **state)
+{
+	struct built b;
+	uint64_t f;
+
+	(void)state;
+	assemble(&b, "nop\n.cfi_escape 0x0b\nnop"); /* restores what was never remembered */
+	f = address_of(&b, "f");
+	assert_sp_plus(rule_at(&b, f), 8);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, f + 1)), UNWIND_CFA_UNSUPPORTED);
+	assert_int_equal(b.block->n_unsupported, 1);
+	built_fini(&b);
+}
+
+/* libgcrypt's assembly: by DWARF the offset is undefined then, everyone keeps it. */
+static void a_register_after_an_expression_has_the_offset_from_before_it(void **state)
+{
+	struct built b;
+	uint64_t f;
+
+	(void)state;
+	assemble(&b, ".cfi_def_cfa_offset 56\nnop\n"
+		     ".cfi_escape 0x0f,6,0x77,0x98,0x04,0x06,0x23,0x38\nnop\n" /* [rsp+536]+56 */
+		     ".cfi_def_cfa_register rsp\nnop");
+	f = address_of(&b, "f");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, f + 1)), UNWIND_CFA_SP_DEREF);
+	assert_int_equal(rule_at(&b, f + 1).off, 536 / 8);
+	assert_int_equal(rule_at(&b, f + 1).aux, 56 / 8);
+	assert_sp_plus(rule_at(&b, f + 2), 56);
+	built_fini(&b);
+}
+
+static void frames_of_a_megabyte_have_their_offset(void **state)
+{
+	struct built b;
+
+	(void)state;
+	assemble(&b, ".cfi_def_cfa_offset 1048584\nnop");
+	assert_sp_plus(rule_at(&b, address_of(&b, "f")), 1048584);
+	built_fini(&b);
+	assemble(&b, ".cfi_def_cfa_offset 16777216\nnop");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "f"))), UNWIND_CFA_UNSUPPORTED);
+	built_fini(&b);
+}
+
+static void an_image_without_code_has_an_empty_table(void **state)
+{
+	static const struct unwind_rule none;
+	struct unwind_rule rule;
+	struct built b;
+
+	(void)state;
+	write_file("data.c", "int x = 1;\n");
+	need_command(
+		"cc -c -o data.o data.c && cc -shared -nostdlib -Wl,--no-ld-generated-unwind-info "
+		"-o data.so data.o");
+	build_of(&b, "data.so");
+	assert_int_equal(b.block->n_rows, 0);
+	for (uint64_t off = 0; off < 65536; off += 512) {
+		rule = unwind_table_find(&b.table, off);
+		assert_memory_equal(&rule, &none, sizeof(rule));
+	}
+	built_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_plt_without_frame_information_has_the_rules_of_its_form),
+		cmocka_unit_test(debug_frame_serves_where_eh_frame_is_not),
+		cmocka_unit_test(without_section_headers_the_segments_lead_to_it),
+		cmocka_unit_test(the_return_from_handlers_on_aarch64_is_known_by_its_code),
+		cmocka_unit_test(an_undefined_return_address_is_the_end),
+		cmocka_unit_test(states_are_remembered_and_restored),
+		cmocka_unit_test(a_program_that_makes_no_sense_is_unsupported_from_there_on),
+		cmocka_unit_test(a_register_after_an_expression_has_the_offset_from_before_it),
+		cmocka_unit_test(frames_of_a_megabyte_have_their_offset),
+		cmocka_unit_test(an_image_without_code_has_an_empty_table),
+	};
+
+	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables from images and from the cache; images and caches that are not what they should be. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "scratch.h"
+
+#include "base/error.h"
+#include "elf/elf_file.h"
+#include "unwind/cache.h"
+#include "unwind/library.h"
+
+#define IMAGE "/proc/self/exe"
+
+struct built {
+	struct file_mapping file;
+	struct elf_file elf;
+	struct unwind_header *block;
+	struct unwind_table table;
+};
+
+static void build_of(struct built *b, const char *path)
+{
+	struct error err = { 0 };
+
+	assert_int_equal(file_map(path, &b->file, &err), 0);
+	assert_int_equal(elf_open(&b->elf, b->file.base, b->file.size, &err), 0);
+	assert_int_equal(unwind_build(&b->elf, &b->block, &err), 0);
+	assert_true(unwind_table_open(&b->table, b->block, (size_t)b->block->size));
+}
+
+static void built_fini(struct built *b)
+{
+	free(b->block);
+	file_unmap(&b->file);
+}
+
+static char *cache_path(const struct build_id *id)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(id, hex);
+	return xasprintf("cache/%s.unw", hex);
+}
+
+static void a_table_is_the_same_from_the_cache(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "cache" };
+	const struct unwind_table *table;
+	struct built b;
+
+	(void)state;
+	build_of(&b, IMAGE);
+	need_command("test %d -gt 0", b.block->build_id.len);
+	/* The first one builds it; the second has no image to build it from. */
+	for (int round = 0; round < 2; round++) {
+		struct unwind_image image = { .path = round ? "absent" : IMAGE,
+					      .build_id = b.block->build_id };
+		struct unwind_library *lib = unwind_library_new(&config);
+
+		assert_int_equal(unwind_library_get(lib, 5, &image, &table), UNWIND_TABLE_READY);
+		assert_int_equal(table->header->n_rows, b.block->n_rows);
+		assert_memory_equal(table->rows, b.table.rows, 4ull * b.block->n_rows);
+		assert_int_equal(unwind_library_memory(lib), b.block->size);
+		unwind_library_free(lib);
+	}
+	built_fini(&b);
+}
+
+static void a_background_table_is_pending_and_then_there(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
+	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_image image = { .path = IMAGE }, absent = { .path = "absent" };
+	const struct unwind_table *table;
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		unwind_library_get(lib, i, i % 2 ? &absent : &image, &table);
+	unwind_library_wait(lib);
+	assert_int_equal(unwind_library_generation(lib), 8);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(unwind_library_get(lib, i, NULL, &table),
+				 i % 2 ? UNWIND_TABLE_UNREADABLE : UNWIND_TABLE_READY);
+	unwind_library_free(lib);
+}
+
+static void a_file_that_vanishes_before_its_turn_has_a_table(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
+	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_image image = { .path = IMAGE }, gone = { .path = "gone" };
+	const struct unwind_table *table;
+
+	(void)state;
+	need_command("cp /bin/sh gone");
+	for (uint32_t i = 0; i < 8; i++)
+		unwind_library_get(lib, i, &image, &table);
+	unwind_library_get(lib, 8, &gone, &table);
+	assert_int_equal(unlink("gone"), 0);
+	unwind_library_wait(lib);
+	assert_int_equal(unwind_library_get(lib, 8, NULL, &table), UNWIND_TABLE_READY);
+	assert_true(table->header->n_rows > 0);
+	unwind_library_free(lib);
+}
+
+static void ending_does_not_wait_for_what_is_queued(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
+	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_image image = { .path = IMAGE };
+	const struct unwind_table *table;
+
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++)
+		unwind_library_get(lib, i, &image, &table);
+	unwind_library_free(lib); /* LeakSanitizer and valgrind look on */
+}
+
+static void a_replaced_binary_is_told_from_the_one_that_ran(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "" };
+	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_image image = { .path = IMAGE };
+	const struct unwind_table *table = NULL;
+	struct built b;
+
+	(void)state;
+	build_of(&b, IMAGE);
+	need_command("test %d -gt 0", b.block->build_id.len);
+	image.build_id = b.block->build_id;
+	image.build_id.bytes[3] ^= 1;
+	assert_int_equal(unwind_library_get(lib, 0, &image, &table), UNWIND_TABLE_REPLACED);
+	assert_null(table);
+	unwind_library_free(lib);
+	built_fini(&b);
+}
+
+static void what_is_no_image_has_no_table(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "" };
+	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_image images[] = {
+		{ .path = "absent" },           { .path = "/" },
+		{ .path = "/dev/null" },        { .bytes = "", .size = 0 },
+		{ .bytes = "text", .size = 4 },
+	};
+	const struct unwind_table *table;
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(images); i++)
+		assert_int_equal(unwind_library_get(lib, i, &images[i], &table),
+				 UNWIND_TABLE_UNREADABLE);
+	unwind_library_free(lib);
+}
+
+static void a_cached_table_with_a_flipped_bit_is_not_taken(void **state)
+{
+	struct file_mapping mapping;
+	struct unwind_table table;
+	struct built b;
+	char *path;
+	size_t size;
+
+	(void)state;
+	build_of(&b, IMAGE);
+	size = (size_t)b.block->size;
+	need_command("test %d -gt 0", b.block->build_id.len);
+	unwind_cache_write("cache", b.block);
+	path = cache_path(&b.block->build_id);
+	assert_true(unwind_cache_open("cache", &b.block->build_id, &mapping, &table));
+	file_unmap(&mapping);
+	for (size_t i = 0; i < size; i += 1 + i / 8) {
+		((uint8_t *)b.block)[i] ^= 0x10;
+		assert_int_equal(file_replace(path, b.block, size, NULL), 0);
+		((uint8_t *)b.block)[i] ^= 0x10;
+		assert_false(unwind_cache_open("cache", &b.block->build_id, &mapping, &table));
+	}
+	for (size_t cut = 0; cut < size; cut += 1 + cut / 4) {
+		assert_int_equal(file_replace(path, b.block, cut, NULL), 0);
+		assert_false(unwind_cache_open("cache", &b.block->build_id, &mapping, &table));
+	}
+	free(path);
+	built_fini(&b);
+}
+
+/* ---- damaged images ---- */
+
+static void try_to_build(const void *bytes, size_t size)
+{
+	struct unwind_header *block;
+	struct unwind_table table;
+	struct elf_file elf;
+
+	if (elf_open(&elf, bytes, size, NULL) < 0 || unwind_build(&elf, &block, NULL) < 0)
+		return;
+	assert_true(unwind_table_open(&table, block, (size_t)block->size));
+	free(block);
+}
+
+static const char small[] = "int one(int x) { volatile char b[99]; b[x] = 1; return b[3]; }\n"
+			    "int two(int x) { return one(x) + one(x + 1); }\n";
+
+static void damaged_images_are_read_as_far_as_they_go(void **state)
+{
+	struct elf_section s;
+	struct elf_file elf;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	write_file("small.c", small);
+	need_command("cc -O1 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o small.so small.c");
+	assert_int_equal(file_read_all("small.so", 1 << 24, (char **)&bytes, &size), 0);
+	assert_int_equal(elf_open(&elf, bytes, size, NULL), 0);
+	assert_true(elf_section_named(&elf, ".eh_frame", &s));
+	for (size_t i = 0; i < s.size; i++)
+		for (int bit = 0; bit < 8; bit++) {
+			bytes[s.file_off + i] ^= (uint8_t)(1 << bit);
+			try_to_build(bytes, size);
+			bytes[s.file_off + i] ^= (uint8_t)(1 << bit);
+		}
+	for (size_t cut = 0; cut < size; cut += 7) {
+		void *part = malloc(cut + 1);
+
+		memcpy(part, bytes, cut);
+		try_to_build(part, cut);
+		free(part);
+	}
+	free(bytes);
+}
+
+static void an_image_of_another_processor_is_refused_with_a_reason(void **state)
+{
+	struct error err = { 0 };
+	struct unwind_header *block = NULL;
+	struct built b;
+
+	(void)state;
+	build_of(&b, IMAGE);
+	b.elf.machine = 243;
+	assert_int_equal(unwind_build(&b.elf, &block, &err), -ENOTSUP);
+	assert_string_equal(err.text, "stacks of this processor (ELF machine 243) are not walked; "
+				      "only x86-64 and AArch64 are");
+	assert_null(block);
+	built_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_table_is_the_same_from_the_cache),
+		cmocka_unit_test(a_background_table_is_pending_and_then_there),
+		cmocka_unit_test(a_file_that_vanishes_before_its_turn_has_a_table),
+		cmocka_unit_test(ending_does_not_wait_for_what_is_queued),
+		cmocka_unit_test(a_replaced_binary_is_told_from_the_one_that_ran),
+		cmocka_unit_test(what_is_no_image_has_no_table),
+		cmocka_unit_test(a_cached_table_with_a_flipped_bit_is_not_taken),
+		cmocka_unit_test(damaged_images_are_read_as_far_as_they_go),
+		cmocka_unit_test(an_image_of_another_processor_is_refused_with_a_reason),
+	};
+
+	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}
