@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A command is one file in this folder with one `const struct command` and a
+ * line in commands.def; dispatch, help, man pages and completion follow.
+ */
+#pragma once
+
+#include "commands/options.h"
+
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* For the man page: a headed paragraph in scdoc's markup, or an example. */
+struct command_section {
+	const char *title, *text;
+};
+struct command_example {
+	const char *command, *text;
+};
+
+struct command {
+	const char *name;
+	const char *summary;     /* one line, lower case, no full stop: man NAME and `assay help` */
+	const char *synopsis;    /* "[OPTIONS] [--] COMMAND [ARG…]" */
+	const char *description; /* paragraphs in scdoc's markup */
+	struct option_table options;
+	const struct command_section *sections; /* ends with { NULL } ; may be NULL */
+	const struct command_example *examples; /* ends with { NULL } ; may be NULL */
+	/* argv[0] is the command's name. Returns an exit status. */
+	int (*run)(const struct command *self, int argc, char **argv);
+};
+
+#define COMMAND(name) extern const struct command name##_command;
+#include "commands/commands.def"
+#undef COMMAND
+
+extern const struct command *const commands[]; /* in the order of commands.def, ends with NULL */
+
+const struct command *command_find(const char *name);
+
+/*
+ * What every run() begins with: parses, prints help for -h/--help. Returns -1
+ * to go on, or the exit status to return at once.
+ */
+int command_begin(const struct command *self, bool stop_at_operand, int argc, char **argv,
+		  void *args, struct option_list *operands);
+
+void command_print_help(const struct command *self);

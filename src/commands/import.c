@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay import: a session from a perf.data file. */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/command.h"
+#include "config.h"
+#include "record/import.h"
+#include "record/session_dir.h"
+
+struct import_args {
+	const char *output;
+	bool quiet;
+};
+
+#define FIELD(f) offsetof(struct import_args, f)
+static const struct option_spec import_options[] = {
+	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), "assay.data",
+	  "the session's directory; one that exists is kept as DIR.old" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+};
+
+static void print_summary(const struct import_args *args, const char *path,
+			  const struct import_result *r)
+{
+	log_info("%" PRIu64 " samples, %" PRIu64 " lost, %.2f s: %s made of %s", r->counts.samples,
+		 r->counts.lost, (double)r->duration_ns / 1e9, args->output, path);
+	vec_foreach (&r->notes, note)
+		log_info("%s: %s", path, *note);
+}
+
+static int import(const struct import_args *args, const char *path)
+{
+	struct import_config config = {
+		.path = path,
+		.dir = args->output,
+		.version = ASSAY_VERSION,
+		.ops = &native_store,
+	};
+	struct import_result result = { 0 };
+	struct error err = { 0 };
+	int was_renamed = session_dir_make_room(args->output, &err), status = EXIT_FAILED;
+
+	if (was_renamed < 0) {
+		log_error("import: %s", err.text);
+	} else if (import_file(&config, &result, &err) < 0) {
+		session_dir_put_back(args->output, was_renamed);
+		log_error("import: %s", err.text);
+	} else {
+		print_summary(args, path, &result);
+		status = result.damage.code ? EXIT_FAILED : EXIT_OK;
+		if (result.damage.code)
+			log_error("import: %s: %s; the session has what comes before", path,
+				  result.damage.text);
+	}
+	import_result_fini(&result);
+	return status;
+}
+
+static int import_run(const struct command *self, int argc, char **argv)
+{
+	struct import_args args = { 0 };
+	struct option_list operands = { 0 };
+	int status = command_begin(self, false, argc, argv, &args, &operands);
+
+	if (status < 0 && operands.n != 1) {
+		log_error(operands.n ? "import: one file at a time, please"
+				     : "import: no file is named; 'assay import perf.data -o DIR'");
+		status = EXIT_USAGE;
+	}
+	if (status < 0 && args.quiet)
+		log_set_level(LOG_QUIET);
+	if (status < 0)
+		status = import(&args, operands.data[0]);
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section import_sections[] = {
+	{ "WHAT IS READ",
+	  "Files and pipe output (*-* is standard input) of perf record, of any machine and of "
+	  "either byte order, compressed or not, and the directories of *perf record --threads*. "
+	  "Every sample is counted, for every event; a group's leader sampled with *:S* counts for "
+	  "each member. Only the file tells of processes and of the kernel: nothing is looked up "
+	  "in "
+	  "this machine's /proc.\n\n"
+	  "What is damaged ends the reading at that place. The session then has what comes "
+	  "before it, and the exit status is 1." },
+	{ "EXIT STATUS", "0 when all of the file was read, 1 when not, 2 for wrong usage." },
+	{ NULL, NULL },
+};
+
+static const struct command_example import_examples[] = {
+	{ "assay import perf.data -o web.assay", "a session of perf's recording" },
+	{ "perf record -o - ./app | assay import - -o app.assay", "without a file between" },
+	{ "assay report -i perf.data", "a report without a session that stays" },
+	{ NULL, NULL },
+};
+
+const struct command import_command = {
+	.name = "import",
+	.summary = "make a session of a perf.data file",
+	.synopsis = "[OPTIONS] FILE",
+	.description =
+		"Reads what *perf record* has written and keeps it as a session, to be read "
+		"with *assay report*. All commands that read a session take a perf.data file "
+		"in its place; importing it once is faster where it is read often, and a "
+		"session is much smaller.",
+	.options = OPTIONS(import_options),
+	.sections = import_sections,
+	.examples = import_examples,
+	.run = import_run,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/input.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "config.h"
+#include "record/import.h"
+#include "store/store.h"
+
+#define MEMORY_DIR "/dev/shm"
+#define MEMORY_MIN ((uint64_t)256 << 20)
+
+/*
+ * Where this process keeps imported sessions: "" until there is one. Process-wide, as
+ * what removes it is the process's end, by exit() or by a signal.
+ */
+static char scratch_dir[512];
+static pid_t scratch_owner;
+static unsigned int n_imported;
+
+static void remove_scratch(void)
+{
+	if (scratch_dir[0] && getpid() == scratch_owner)
+		file_remove_tree(scratch_dir, NULL);
+}
+
+/* Only what is safe in a signal handler: another process removes the tree. */
+static void remove_and_end(int signal_number)
+{
+	pid_t pid = getpid() == scratch_owner ? fork() : -1;
+
+	if (!pid) {
+		execl("/bin/rm", "rm", "-rf", "--", scratch_dir, (char *)NULL);
+		_exit(1);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+/* What ends a process by default is caught; what the caller ignores stays ignored. */
+static void catch_signals(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
+	struct sigaction now;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+			signal(ends[i], remove_and_end);
+}
+
+/* $TMPDIR; else in memory, where there is room enough for the session of any file. */
+static const char *scratch_parent(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct statvfs fs;
+
+	if (tmp && *tmp)
+		return tmp;
+	if (access(MEMORY_DIR, W_OK) == 0 && statvfs(MEMORY_DIR, &fs) == 0 &&
+	    (uint64_t)fs.f_bavail * fs.f_bsize > MEMORY_MIN)
+		return MEMORY_DIR;
+	return "/tmp";
+}
+
+static int make_scratch(struct error *err)
+{
+	cleanup(free_at_exit) char *dir = xasprintf("%s/assay.XXXXXX", scratch_parent());
+
+	if (scratch_dir[0])
+		return 0;
+	if (strlen(dir) >= sizeof(scratch_dir) || !mkdtemp(dir))
+		return error_errno(err, -errno, "a temporary session: %s", dir);
+	scratch_owner = getpid();
+	memcpy(scratch_dir, dir, strlen(dir) + 1);
+	atexit(remove_scratch);
+	catch_signals();
+	return 0;
+}
+
+static void keep_warnings(struct session *s, const struct import_result *r)
+{
+	if (r->damage.code)
+		vec_push(&s->warnings, xstrdup(r->damage.text));
+	vec_foreach (&r->notes, note)
+		vec_push(&s->warnings, xstrdup(*note));
+}
+
+static int open_imported(const char *path, struct session **out, bool *is_damaged,
+			 struct error *err)
+{
+	cleanup(free_at_exit) char *dir = NULL;
+	struct import_config config = {
+		.path = path,
+		.version = ASSAY_VERSION,
+		.ops = &native_store,
+	};
+	struct import_result result = { 0 };
+	int r = make_scratch(err);
+
+	if (r < 0)
+		return r;
+	dir = xasprintf("%s/session.%u", scratch_dir, n_imported++);
+	config.dir = dir;
+	r = import_file(&config, &result, err);
+	if (r >= 0)
+		r = session_open(dir, out, err);
+	if (r >= 0) {
+		keep_warnings(*out, &result);
+		*is_damaged = result.damage.code != 0;
+		free((*out)->path);
+		(*out)->path = xstrdup(path);
+	}
+	import_result_fini(&result);
+	return r;
+}
+
+int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
+{
+	*is_damaged = false;
+	if (import_is_perfdata(path))
+		return open_imported(path, out, is_damaged, err);
+	return session_open(path, out, err);
+}

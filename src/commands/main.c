@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "commands/command.h"
+#include "commands/version.h"
+
+static bool is_one_of(const char *arg, const char *a, const char *b)
+{
+	return !strcmp(arg, a) || !strcmp(arg, b);
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2 || is_one_of(argv[1], "-h", "--help"))
+		return help_command.run(&help_command, 1, argv);
+	if (is_one_of(argv[1], "-V", "--version"))
+		return version_print();
+	command = command_find(argv[1]);
+	if (!command) {
+		log_error("no command '%s'; 'assay help' lists them", argv[1]);
+		return EXIT_USAGE;
+	}
+	return command->run(command, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status = dispatch(argc, argv);
+
+	if (fflush(stdout) == EOF || ferror(stdout)) {
+		log_error("cannot write to standard output");
+		return status ? status : EXIT_FAILED;
+	}
+	return status;
+}

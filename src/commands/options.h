@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Options as tables: a row is the parser, --help, the man page and completion.
+ *
+ * GNU conventions: -x, -xVALUE, -x VALUE, --name, --name=VALUE, --name VALUE,
+ * unambiguous prefixes of long names, `--` ends the options.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+/* X(id, field type) */
+enum option_kind {
+	OPT_FLAG,     /* bool: set true */
+	OPT_NEGATE,   /* bool: set false */
+	OPT_COUNT,    /* int: incremented, as -v -v */
+	OPT_STRING,   /* const char *: the last one wins */
+	OPT_LIST,     /* struct option_list: every one is kept, in order */
+	OPT_U64,      /* uint64_t, within [min, max]; suffixes k M G are powers of 1000 */
+	OPT_DOUBLE,   /* double, within [min, max] */
+	OPT_SECONDS,  /* double seconds; suffixes ms s m h */
+	OPT_SIZE,     /* uint64_t bytes; suffixes k M G are powers of 1024 */
+	OPT_CHOICE,   /* const char *: one of `choices` */
+	OPT_OPTIONAL, /* const char *: the value may be left out (--name alone: `implied`) */
+};
+
+struct option_list {
+	const char **data;
+	size_t n, cap;
+};
+
+struct option_spec {
+	char letter;      /* 0: long only */
+	const char *name; /* long name without dashes; NULL: letter only */
+	const char *arg;  /* value name in help, NULL for flags */
+	enum option_kind kind;
+	size_t field;        /* offset in the command's arguments struct */
+	const char *initial; /* default as text, parsed like a value; NULL: leave zero */
+	const char *help;    /* one line for --help and completion */
+	const char *more;    /* further sentences for the man page; NULL */
+	double min, max;     /* of numbers; both 0: no limit */
+	const char *choices; /* "text|csv|json": OPT_CHOICE, and for completion of others */
+	const char *implied; /* OPT_OPTIONAL */
+};
+
+struct option_table {
+	const struct option_spec *rows;
+	size_t n;
+};
+
+#define OPTIONS(array)                                      \
+	{                                                   \
+		(array), sizeof(array) / sizeof((array)[0]) \
+	}
+
+/*
+ * Parses argv[1..argc) into `args`, after setting the defaults. Operands are
+ * gathered in *operands unless `stop_at_operand` (as for `record … CMD ARGS`),
+ * where parsing ends at the first one. -h/--help is left to the caller:
+ * returns 1 when it was asked for. Errors are -EINVAL with a message that
+ * names the option, the value and what is allowed. `args` may be changed on failure.
+ */
+int options_parse(const struct option_table *table, bool stop_at_operand, int argc, char **argv,
+		  void *args, struct option_list *operands, struct error *err);
+
+/* Parses one value by its row's rules, as for the command line. */
+int option_set(const struct option_spec *row, const char *value, void *args, struct error *err);
+
+void option_list_fini(struct option_list *l);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a command's result goes: a file, standard output, or a pager where that
+ * is a terminal. A reader that goes away early (head, a pager that was left) is no
+ * failure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct error;
+
+struct output {
+	FILE *file;
+	const char *path; /* NULL: standard output */
+	pid_t pager;      /* 0: none */
+	bool is_terminal;
+};
+
+/* `path` NULL is standard output. With a pager only where that is a terminal. */
+int output_open(struct output *o, const char *path, bool with_pager, struct error *err);
+
+/* Writes what is left and waits for the pager. Fails if something could not be written. */
+int output_close(struct output *o, struct error *err);
+
+/* Columns of the terminal: $COLUMNS, else what it says; 100 where there is none. */
+uint32_t output_width(const struct output *o);
+
+/* A terminal that shows colours, and nobody objects (no-color.org). */
+bool output_has_colour(const struct output *o);
+
+/* Whether the locale's encoding is UTF-8. */
+bool output_is_utf8(void);

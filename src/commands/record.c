@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "collect/sampler.h"
+#include "commands/command.h"
+#include "commands/event_help.h"
+#include "config.h"
+#include "record/recorder.h"
+
+struct record_args {
+	const char *output;
+	struct option_list events, pids, tids;
+	const char *cpus, *cgroup, *call_graph, *collector;
+	uint64_t freq_hz, count, ring_bytes, stack_bytes;
+	double duration_s;
+	bool whole_machine, quiet, with_stacks;
+	int verbose;
+};
+
+#define FIELD(f) offsetof(struct record_args, f)
+static const struct option_spec record_options[] = {
+	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
+	  "what to count: cycles:u, sched:sched_switch, CPU_CLK_UNHALTED:100000:0:1:1 …",
+	  "May be given several times, or several at once with commas between them. Without it: "
+	  "hardware cycles, or the cpu-clock timer where there are no counters." },
+	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), NULL,
+	  "samples per second on each CPU (default 997)", NULL, 1, 1e9 },
+	{ 'c', "count", "COUNT", OPT_U64, FIELD(count), NULL,
+	  "a sample every COUNT events (nanoseconds for clocks), instead of -F", NULL, 1,
+	  9223372036854775807.0 },
+	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
+	  "profile running processes: all their threads, and what they start" },
+	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "profile single threads" },
+	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
+	  "profile the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
+	{ 'C', "cpu", "LIST", OPT_STRING, FIELD(cpus), NULL,
+	  "only on these CPUs: 0-3,8; without a target: all that runs there" },
+	{ 'G', "cgroup", "CGROUP", OPT_STRING, FIELD(cgroup), NULL,
+	  "profile a control group: its path below /sys/fs/cgroup" },
+	{ 'd', "duration", "SECONDS", OPT_SECONDS, FIELD(duration_s), NULL,
+	  "end after this time; also 500ms, 2m, 1h", NULL, 0.001, 1e9 },
+	{ 'g', NULL, NULL, OPT_FLAG, FIELD(with_stacks), NULL,
+	  "record call chains (as is the default)" },
+	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "fp",
+	  "how call chains are found: fp (frame pointers), dwarf (copied stacks) or none",
+	  "With fp the kernel follows frame pointers, which most binaries lack: their chains are "
+	  "short. With dwarf it copies registers and stack of each sample, and assay walks them by "
+	  "the unwind tables of the binaries while it records; only the chain is kept.",
+	  0, 0, "fp|dwarf|none" },
+	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), "16k",
+	  "with --call-graph=dwarf: how much of a stack is copied, at most 65528", NULL, 1024,
+	  65528 },
+	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "perf",
+	  "how samples are collected: perf (rings), or with -a bpf (counted in the kernel)",
+	  "With bpf a program in the kernel follows frame pointers and counts equal stacks of a "
+	  "thread in a map, which is read once a second: only counts and stacks not seen before "
+	  "cross. Where it is not permitted, the rings are used, and that is said.",
+	  0, 0, "perf|bpf" },
+	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), "assay.data",
+	  "the session's directory; one that exists is kept as DIR.old" },
+	{ 'm', "ring-size", "BYTES", OPT_SIZE, FIELD(ring_bytes), NULL,
+	  "memory of each CPU's ring, e.g. 512k (default 1M, or what the user may lock)", NULL,
+	  4096, 1073741824 },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "say more of what is done" },
+};
+
+static int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
+		     struct error *err)
+{
+	vec_foreach (args, arg) {
+		const char *at = *arg;
+
+		for (;;) {
+			char *end;
+			long n;
+
+			errno = 0;
+			n = strtol(at, &end, 10);
+			if (end == at || n <= 0 || n > INT32_MAX || errno || (*end && *end != ','))
+				return error_set(err, -EINVAL,
+						 "'%s' is not a %s id, or a list of them", *arg,
+						 what);
+			vec_push(out, (int32_t)n);
+			if (!*end)
+				break;
+			at = end + 1;
+		}
+	}
+	return 0;
+}
+
+static int choose_counters(const struct record_args *args, struct counters *counters, char *note,
+			   size_t note_size, struct error *err)
+{
+	static const struct counter_sources sources;
+	struct counter_rate rate = { .freq_hz = args->freq_hz, .count = args->count };
+
+	if (args->freq_hz && args->count)
+		return error_set(err, -EINVAL, "-F and -c exclude each other: a rate or a count");
+	note[0] = '\0';
+	if (!args->events.n)
+		return counter_default(&sources, &rate, counters, note, note_size, err);
+	vec_foreach (&args->events, spec) {
+		int r = counter_parse(&sources, *spec, &rate, counters, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+struct setup {
+	struct record_args args;
+	struct option_list operands;
+	struct counters counters;
+	struct pid_list pids, tids;
+	struct cpu_list cpus;
+	char note[256];
+	char **argv;
+};
+
+static void setup_fini(struct setup *s)
+{
+	option_list_fini(&s->args.events);
+	option_list_fini(&s->args.pids);
+	option_list_fini(&s->args.tids);
+	option_list_fini(&s->operands);
+	counters_fini(&s->counters);
+	vec_fini(&s->pids);
+	vec_fini(&s->tids);
+	vec_fini(&s->cpus);
+	free(s->argv);
+}
+
+/* One target: a command alone, or one of -a -p -t -G, with a command or without. */
+static int check_target(struct setup *s, struct error *err)
+{
+	const struct record_args *a = &s->args;
+	int n = a->whole_machine + (a->cgroup != NULL) + (s->pids.n || s->tids.n);
+
+	if (n > 1)
+		return error_set(err, -EINVAL, "-a, -G and -p or -t exclude each other");
+	if (s->pids.n && s->tids.n)
+		return error_set(err, -EINVAL, "-p and -t exclude each other");
+	if (!strcmp(a->collector, "bpf") && !a->whole_machine)
+		return error_set(err, -EINVAL, "--collector=bpf is for the whole machine: add -a");
+	if (!strcmp(a->collector, "bpf") && !strcmp(a->call_graph, "dwarf"))
+		return error_set(
+			err, -EINVAL,
+			"--call-graph=dwarf copies stacks through the rings: it does not go "
+			"with --collector=bpf");
+	if (n == 0 && !s->operands.n && s->cpus.n)
+		s->args.whole_machine = true;
+	else if (n == 0 && !s->operands.n)
+		return error_set(err, -EINVAL,
+				 "nothing to profile: give a command, -p PID, or -a for the whole "
+				 "machine");
+	return 0;
+}
+
+/* What was typed wrongly is usage (2); what the machine refuses comes later, and is 1. */
+static int parse_setup(struct setup *s, struct error *err)
+{
+	int r;
+
+	if (!*s->args.output)
+		return error_set(err, -EINVAL, "-o '': the session needs a name");
+	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
+	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
+	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
+	    (r = check_target(s, err)) < 0)
+		return r;
+	if (s->operands.n) {
+		s->argv = xcalloc(s->operands.n + 1, sizeof(*s->argv));
+		for (size_t i = 0; i < s->operands.n; i++)
+			s->argv[i] = (char *)s->operands.data[i];
+	}
+	return 0;
+}
+
+static void print_size(char *text, size_t size, uint64_t bytes)
+{
+	if (bytes < 10240)
+		snprintf(text, size, "%" PRIu64 " bytes", bytes);
+	else if (bytes < 10 << 20)
+		snprintf(text, size, "%.1f KiB", (double)bytes / 1024);
+	else
+		snprintf(text, size, "%.1f MiB", (double)bytes / 1048576);
+}
+
+static void print_summary(const struct record_args *args, const struct recorder_result *r)
+{
+	char size[32];
+
+	print_size(size, sizeof(size), r->size_bytes);
+	log_info("%" PRIu64 " samples, %" PRIu64
+		 " lost, in %.2f s: %s, %s; assay itself used %.0f ms "
+		 "of CPU, %.1f MiB",
+		 r->counts.samples, r->counts.lost, (double)r->duration_ns / 1e9, args->output,
+		 size, (double)r->own_cpu_ns / 1e6, (double)r->own_peak_bytes / 1048576);
+	if (r->unsampled_ns)
+		log_warning(
+			"the command used %.2f s of CPU time, but its samples stand for %.2f s: "
+			"threads that live shorter than a sampling period get none; sample the "
+			"whole machine (-a) or at a higher rate (-F)",
+			(double)r->command_cpu_ns / 1e9,
+			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
+	else if (!r->counts.samples && r->end == END_COMMAND)
+		log_info("the command used too little time for a sample; a higher rate (-F) or a "
+			 "longer run gives some");
+}
+
+/* The command's own status is ours: the code it gave, or the signal that ended it. */
+static int pass_on(int wait_status)
+{
+	struct rlimit no_core = { 0, 0 };
+
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	if (!WIFSIGNALED(wait_status))
+		return EXIT_OK;
+	fflush(NULL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(WTERMSIG(wait_status), SIG_DFL);
+	raise(WTERMSIG(wait_status));
+	return 128 + WTERMSIG(wait_status);
+}
+
+static int exit_status(const struct recorder_result *result, int r)
+{
+	/* As shells have it: 127 for a command that is not there, 126 for one that can't be run. */
+	if (result->has_command_failed_to_start)
+		return r == -ENOENT ? 127 : 126;
+	if (r < 0)
+		return EXIT_FAILED;
+	return result->wait_status >= 0 ? pass_on(result->wait_status) : EXIT_OK;
+}
+
+/* What was asked for, or, where it is not to be had, the rings. */
+static bool is_in_kernel(const struct record_args *args)
+{
+	static const struct counter_sources sources;
+	char why[256];
+
+	if (strcmp(args->collector, "bpf") != 0)
+		return false;
+	if (sampler_is_available(&sources, why, sizeof(why)))
+		return true;
+	log_info("%s: collecting through rings instead", why);
+	return false;
+}
+
+static int record(struct setup *s)
+{
+	static const struct counter_sources sources;
+	struct error err = { 0 };
+	struct recorder_result result = { 0 };
+	struct recorder_config config = {
+		.ops = &native_store,
+		.dir = s->args.output,
+		.version = ASSAY_VERSION,
+		.counters = &s->counters,
+		.sources = &sources,
+		.note = s->note,
+		.with_callchain = strcmp(s->args.call_graph, "none") || s->args.with_stacks,
+		.stack_bytes = strcmp(s->args.call_graph, "dwarf") ? 0 : s->args.stack_bytes & ~7u,
+		.in_kernel = is_in_kernel(&s->args),
+		.ring_bytes = s->args.ring_bytes,
+		.argv = s->argv,
+		.pids = &s->pids,
+		.tids = &s->tids,
+		.whole_machine = s->args.whole_machine,
+		.cgroup = s->args.cgroup,
+		.cpus = &s->cpus,
+		.duration_s = s->args.duration_s,
+	};
+	int r;
+
+	if (s->note[0])
+		log_info("%s", s->note);
+	r = recorder_run(&config, &result, &err);
+	if (r < 0)
+		log_error("record: %s", err.text);
+	if (result.note[0])
+		log_info("%s", result.note);
+	if (result.duration_ns)
+		print_summary(&s->args, &result);
+	return exit_status(&result, r);
+}
+
+static int record_run(const struct command *self, int argc, char **argv)
+{
+	struct setup s = { 0 };
+	struct error err = { 0 };
+	int status = command_begin(self, true, argc, argv, &s.args, &s.operands);
+
+	if (status < 0 && s.args.quiet)
+		log_set_level(LOG_QUIET);
+	else if (status < 0 && s.args.verbose)
+		log_set_level(LOG_VERBOSE);
+	if (status < 0 && parse_setup(&s, &err) < 0) {
+		log_error("record: %s", err.text);
+		status = EXIT_USAGE;
+	} else if (status < 0 &&
+		   choose_counters(&s.args, &s.counters, s.note, sizeof(s.note), &err) < 0) {
+		log_error("record: %s", err.text);
+		status = err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	} else if (status < 0) {
+		status = record(&s);
+	}
+	setup_fini(&s);
+	return status;
+}
+
+static const struct command_example record_examples[] = {
+	{ "assay record -- ./app --its-options", "profile a program and all that it starts" },
+	{ "assay record -p 1234 --duration 10", "profile a running process for ten seconds" },
+	{ "assay record -a -o night.assay", "profile the whole machine until Ctrl-C" },
+	{ "assay record -e cycles:u -e cache-misses -c 10000 -- ./app",
+	  "count two things at once" },
+	{ NULL, NULL },
+};
+
+static const struct command_section record_sections[] = {
+	EVENTS_SECTION,
+	{ "EXIT STATUS",
+	  "The profiled command's own status, or the signal that ended it. 127 when the command is "
+	  "not "
+	  "found, 126 when it can't be run, 1 when recording failed, 2 for wrong usage." },
+	{ "SIGNALS", "Ctrl-C goes to the command, as it would without assay; the recording ends "
+		     "when the command "
+		     "does, or at the second Ctrl-C. Without a command Ctrl-C, SIGTERM and SIGHUP "
+		     "end the recording. "
+		     "What was recorded is whole in each case; after SIGKILL all but the last "
+		     "second is there." },
+	{ NULL, NULL },
+};
+
+const struct command record_command = {
+	.name = "record",
+	.summary = "profile a command, a process, a cgroup or the whole machine",
+	.synopsis = "[OPTIONS] [--] [COMMAND [ARG…]]",
+	.description = "Samples where time is spent and keeps the profile in a session directory, "
+		       "to be read "
+		       "with *assay report*. Every sample keeps its process, thread, command name, "
+		       "CPU and call "
+		       "chain; what was lost on the way is counted and stored beside them.",
+	.options = OPTIONS(record_options),
+	.sections = record_sections,
+	.examples = record_examples,
+	.run = record_run,
+};
