@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "profile/query.h"
 #include "report/names.h"
 
@@ -31,7 +32,7 @@ static void shorten(const char *name)
 	for (size_t width = 1; width < 40; width += 7) {
 		struct buf clean = { 0 }, out = { 0 };
 
-		name_append_utf8(&clean, name, true);
+		utf8_append(&clean, name, true);
 		name_append_short(&out, buf_cstr(&clean), width, "...");
 		if (name_width(buf_cstr(&out)) > width)
 			abort();

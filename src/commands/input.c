@@ -131,3 +131,30 @@ int input_open(const char *path, struct session **out, bool *is_damaged, struct 
 		return open_imported(path, out, is_damaged, err);
 	return session_open(path, out, err);
 }
+
+int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err)
+{
+	if (!given && access(DEFAULT_SESSION, F_OK) < 0)
+		return error_set(err, -ENOENT,
+				 "no session at " DEFAULT_SESSION "; record one with 'assay record "
+				 "-- COMMAND', or name one with -i");
+	return input_open(given ? given : DEFAULT_SESSION, out, is_damaged, err);
+}
+
+int input_query(const struct option_list *operands, bool with_idle, struct query *q,
+		struct error *err)
+{
+	int r = 0;
+
+	q->with_idle = with_idle;
+	for (size_t i = 0; i < operands->n && r >= 0; i++)
+		r = query_add(q, operands->data[i], err);
+	return r;
+}
+
+#define X(id, tag, match, value, help) "*" tag ":*_" value "_\n\t" help "\n\n"
+const char input_filters_help[] =
+	"Operands choose samples. Values are separated by commas (\"\\\\,\" is a literal one) and "
+	"are alternatives; different filters must all hold. Words are globs, numbers may be ranges "
+	"(0-3). An operand without a tag names a program or an image.\n\n" FILTERS(X);
+#undef X

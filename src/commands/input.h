@@ -5,7 +5,22 @@
  */
 #pragma once
 
+#include "commands/options.h"
+#include "profile/query.h"
 #include "store/session.h"
+
+#define DEFAULT_SESSION "./assay.data"
+
+/* The row of -i in every command that reads one session, and what it means by its operands. */
+#define INPUT_OPTION(field, what)                                         \
+	{                                                                 \
+		'i', "input", "DIR", OPT_STRING, (field), NULL,           \
+			"session, or perf.data file, to " what,           \
+			"Default: *" DEFAULT_SESSION                      \
+			"*. A perf.data file may be of another machine; " \
+			"*-* is standard input."                          \
+	}
+extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
 struct error;
 
@@ -16,3 +31,10 @@ struct error;
  * status 1, after the result).
  */
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err);
+
+/* As input_open() with what -i gave; NULL is DEFAULT_SESSION, or how to make one. */
+int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err);
+
+/* The query of a command's operands. */
+int input_query(const struct option_list *operands, bool with_idle, struct query *q,
+		struct error *err);

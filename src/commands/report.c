@@ -2,7 +2,6 @@
 /* assay report: who used the time. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -15,8 +14,6 @@
 #include "store/session.h"
 #include "symbol/symbols.h"
 
-#define DEFAULT_SESSION "./assay.data"
-
 struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	struct option_list by;
@@ -27,10 +24,7 @@ struct report_args {
 
 #define FIELD(f) offsetof(struct report_args, f)
 static const struct option_spec report_options[] = {
-	{ 'i', "input", "DIR", OPT_STRING, FIELD(input), NULL,
-	  "session, or perf.data file, to report",
-	  "Default: *./assay.data*. A perf.data file may be of another machine; *-* is standard "
-	  "input." },
+	INPUT_OPTION(FIELD(input), "report"),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
 	{ 'c', "callgraph", NULL, OPT_FLAG, FIELD(callgraph), NULL,
 	  "every function with its callers and callees" },
@@ -125,29 +119,6 @@ static int make_options(const struct report_args *args, struct report_options *o
 	return 0;
 }
 
-static int make_query(const struct report_args *args, const struct option_list *operands,
-		      struct query *q, struct error *err)
-{
-	q->with_idle = args->idle;
-	for (size_t i = 0; i < operands->n; i++) {
-		int r = query_add(q, operands->data[i], err);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int open_session(const struct report_args *args, struct session **out, bool *is_damaged,
-			struct error *err)
-{
-	if (!args->input && access(DEFAULT_SESSION, F_OK) < 0)
-		return error_set(err, -ENOENT,
-				 "no session at " DEFAULT_SESSION "; record one with 'assay record "
-				 "-- COMMAND', or name one with -i");
-	return input_open(args->input ? args->input : DEFAULT_SESSION, out, is_damaged, err);
-}
-
 static int print_report(const struct report_args *args, const struct report *report,
 			struct error *err)
 {
@@ -177,7 +148,7 @@ static int report_session(const struct report_args *args, const struct view *vie
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
 	cleanup(report_free_at_exit) struct report *report = NULL;
-	int r = open_session(args, &session, is_damaged, err);
+	int r = input_open_given(args->input, &session, is_damaged, err);
 
 	if (r < 0)
 		return r;
@@ -209,7 +180,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, &options, &err);
-		r = r < 0 ? r : make_query(&args, &operands, &query, &err);
+		r = r < 0 ? r : input_query(&operands, args.idle, &query, &err);
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
@@ -225,15 +196,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 	return status;
 }
 
-#define X(id, tag, match, value, help) "*" tag ":*_" value "_\n\t" help "\n\n"
 static const struct command_section report_sections[] = {
-	{ "FILTERS",
-	  "Operands choose samples. Values are separated by commas (\"\\\\,\" is a literal one) "
-	  "and "
-	  "are alternatives; different filters must all hold. Words are globs, numbers may be "
-	  "ranges "
-	  "(0-3). An operand without a tag names a program or an image.\n\n" FILTERS(X) },
-#undef X
+	{ "FILTERS", input_filters_help },
 #define X(id, key, kind, help) "*" key "*\n\t" help "\n\n"
 	{ "KEYS", "What *--by* breaks down by:\n\n" PROFILE_KEYS(X) },
 #undef X

@@ -22,6 +22,7 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 	x->lookups = xcalloc(LOOKUP_SLOTS, sizeof(*x->lookups));
 	strings_init(&x->image_keys);
 	strings_init(&x->groups);
+	strings_init(&x->places);
 	p->index = x;
 }
 
@@ -39,6 +40,7 @@ void profile_index_free(struct profile *p)
 		return;
 	strings_fini(&x->image_keys);
 	strings_fini(&x->groups);
+	strings_fini(&x->places);
 	vec_fini(&x->image_takes);
 	vec_fini(&x->function_takes);
 	vec_fini(&x->given);
@@ -204,18 +206,33 @@ uint32_t index_function(struct profile *p, uint32_t image, uint64_t offset)
 	return slot->function;
 }
 
-uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function)
+static uint32_t index_place(struct profile *p, uint32_t function, uint64_t offset)
 {
+	const struct place_key {
+		uint64_t offset, image;
+	} key = { offset, p->functions.data[function].image };
+	uint32_t id = strings_add_n(&p->index->places, (const char *)&key, sizeof(key)).n - 1;
+
+	if (id == p->places.n)
+		vec_push(&p->places, (struct profile_place){ function, offset });
+	return id;
+}
+
+uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset)
+{
+	bool with_places = p->index->request->with_places, is_new;
+	uint32_t place = with_places ? index_place(p, function, offset) : NO_INDEX;
 	uint32_t depth, *id;
-	bool is_new;
 
 	while (p->nodes.data[parent].depth >= PROFILE_MAX_DEPTH)
 		parent = p->nodes.data[parent].parent;
 	depth = p->nodes.data[parent].depth + 1;
-	id = intmap_put(&p->index->nodes, pair(parent, function), &is_new);
+	id = intmap_put(&p->index->nodes, pair(parent, with_places ? place : function), &is_new);
 	if (is_new) {
 		*id = (uint32_t)p->nodes.n;
 		vec_push(&p->nodes, (struct profile_node){ parent, function, depth });
+		if (with_places)
+			vec_push(&p->node_places, place);
 	}
 	return *id;
 }
@@ -276,11 +293,13 @@ void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t
 
 struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node)
 {
-	bool is_new;
-	uint32_t *id = intmap_put(&p->index->entries, pair(group, node), &is_new);
+	uint32_t new_id = (uint32_t)p->entries.n, *id = &new_id;
+	bool is_new = true;
 
+	if (!p->index->request->with_slices)
+		id = intmap_put(&p->index->entries, pair(group, node), &is_new);
 	if (is_new) {
-		*id = (uint32_t)p->entries.n;
+		*id = new_id;
 		vec_push(&p->entries, (struct profile_entry){ group, node });
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			vec_push(&p->weights, (struct weight){ 0 });

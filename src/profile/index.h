@@ -54,7 +54,8 @@ struct profile_index {
 	struct lookup *lookups;
 	struct intmap functions; /* image << 32 | symbol */
 	VEC(struct function_takes) function_takes;
-	struct intmap nodes;   /* parent << 32 | function */
+	struct strings places; /* (image, offset) of place i is string i + 1 */
+	struct intmap nodes;   /* parent << 32 | function, or place */
 	struct intmap entries; /* group << 32 | node */
 	struct strings groups; /* the tuple of group i is string i + 1 */
 	struct intmap processes, threads;
@@ -81,11 +82,14 @@ void index_given_done(struct profile *p);
 
 /* The function at an offset of an image. */
 uint32_t index_function(struct profile *p, uint32_t image, uint64_t offset);
-uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function);
+/* The node of a function, or with places of an offset in it, below another node. */
+uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset);
 uint32_t index_group(struct profile *p, const uint32_t *values);
 uint32_t index_process(struct profile *p, int32_t pid);
 uint32_t index_thread(struct profile *p, int32_t pid, int32_t tid);
 void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t samples);
+/* With slices a new entry at each call: a (group, node) is then in one row of a block, or in few.
+ */
 struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node);
 
 /* Short names of images, the heaviest name of every process and thread. */

@@ -170,12 +170,26 @@ static bool is_interrupted(const struct profile *p, const struct part *part, uin
 	return node_mode(p, part, node) == CODE_KERNEL && node_mode(p, part, caller) == CODE_USER;
 }
 
+/* Where a node is looked up (profile.h). */
+static uint64_t node_offset(const struct part *part, uint32_t node, int use)
+{
+	uint64_t offset = part->segment->nodes[node].code.offset;
+
+	return offset - (use == USE_CALLER && offset > 0);
+}
+
 static uint32_t node_function(struct profile *p, const struct part *part, uint32_t node, int use)
 {
-	const struct code_addr *code = &part->segment->nodes[node].code;
-	uint64_t back = use == USE_CALLER && code->offset > 0;
+	uint32_t image = image_of(part, part->segment->nodes[node].code.image);
 
-	return index_function(p, image_of(part, code->image), code->offset - back);
+	return index_function(p, image, node_offset(part, node, use));
+}
+
+static uint32_t add_node(struct profile *p, const struct part *part, uint32_t parent, uint32_t node,
+			 int use)
+{
+	return index_node(p, parent, node_function(p, part, node, use),
+			  node_offset(part, node, use));
 }
 
 /* Whether one of the callers of the node, which is used as `use`, is a function of via:. */
@@ -299,11 +313,9 @@ static void add_nodes(struct profile *p, struct part *part)
 			parent = is_interrupted(p, part, caller, n) ? part->as_leaf[caller]
 								    : part->as_caller[caller];
 		if (part->uses[n] & USE_LEAF)
-			part->as_leaf[n] =
-				index_node(p, parent, node_function(p, part, n, USE_LEAF));
+			part->as_leaf[n] = add_node(p, part, parent, n, USE_LEAF);
 		if (part->uses[n] & USE_CALLER)
-			part->as_caller[n] =
-				index_node(p, parent, node_function(p, part, n, USE_CALLER));
+			part->as_caller[n] = add_node(p, part, parent, n, USE_CALLER);
 	}
 }
 
@@ -320,16 +332,29 @@ static void add_row(struct profile *p, struct part *part, const struct count_row
 	part->class_samples[row->class] += w.samples;
 }
 
+/* Closes the slice of a block, whose entries begin at `first`. */
+static void add_slice(struct profile *p, const struct block *block, size_t first)
+{
+	const struct profile_slice slice = { block->first_ns, block->last_ns, first,
+					     p->entries.n - first };
+
+	if (p->index->request->with_slices && slice.n)
+		vec_push(&p->slices, slice);
+}
+
 /* Second pass: weights. */
 static void add_weights(struct profile *p, struct part *part)
 {
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
+		size_t first = p->entries.n;
+
 		if (read_block(p, part, i) != BLOCK_READ)
 			continue;
 		vec_foreach (&part->rows, row)
 			if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
 			    (!part->idle[row->class] || p->index->query->with_idle))
 				add_row(p, part, row);
+		add_slice(p, &part->segment->blocks[i], first);
 	}
 	for (uint32_t c = 0; c < part->segment->n_classes; c++) {
 		if (!part->class_samples[c])
@@ -406,6 +431,15 @@ static void add_segments(struct profile *p)
 	free(parts);
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct profile_slice *x = a, *y = b;
+
+	if (x->first_ns != y->first_ns)
+		return x->first_ns < y->first_ns ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
 struct profile *profile_load(const struct profile_request *request)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -419,9 +453,12 @@ struct profile *profile_load(const struct profile_request *request)
 	p->arena = arena_new();
 	strings_init(&p->comms);
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
+	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);
 	make_lanes(p);
 	add_segments(p);
+	if (p->slices.n)
+		qsort(p->slices.data, p->slices.n, sizeof(*p->slices.data), by_time);
 	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;
 	index_name_images(p);
 	index_name_processes(p);

@@ -17,7 +17,10 @@ void profile_free(struct profile *p)
 	vec_fini(&p->images);
 	vec_fini(&p->functions);
 	vec_fini(&p->nodes);
+	vec_fini(&p->places);
+	vec_fini(&p->node_places);
 	vec_fini(&p->entries);
+	vec_fini(&p->slices);
 	vec_fini(&p->weights);
 	vec_fini(&p->group_values);
 	vec_fini(&p->processes);

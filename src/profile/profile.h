@@ -76,6 +76,15 @@ struct profile_node {
 	uint32_t depth; /* of the root: 0 */
 };
 
+/*
+ * A place in code, as it was looked up: of callers one byte back, so that it lies in the call. Only
+ * where asked for; nodes are then told apart by their places instead of their functions.
+ */
+struct profile_place {
+	uint32_t function;
+	uint64_t offset; /* in the function's image; machine/image.h says what it counts from */
+};
+
 /* What (group, node) got: weights[entry * n_lanes + lane]. */
 struct profile_entry {
 	uint32_t group, node;
@@ -85,6 +94,15 @@ struct profile_process {
 	int32_t pid;
 	int32_t tid;    /* of a thread; -1 for a process */
 	string_id comm; /* its most sampled name */
+};
+
+/*
+ * The samples of one block of the session, which are of one second, in the order of time; `entries`
+ * lie slice by slice. Only where asked for: else an entry is of the whole session.
+ */
+struct profile_slice {
+	uint64_t first_ns, last_ns; /* times of the first and last sample */
+	size_t first, n;            /* entries */
 };
 
 /* A lane is a group of columns: one a counter, or one for all where EVENT is among the keys. */
@@ -103,7 +121,10 @@ struct profile {
 	VEC(struct profile_image) images;
 	VEC(struct profile_function) functions;
 	VEC(struct profile_node) nodes;
+	VEC(struct profile_place) places; /* with_places */
+	VEC(uint32_t) node_places;        /* with_places: by node; the root's is NO_INDEX */
 	VEC(struct profile_entry) entries;
+	VEC(struct profile_slice) slices; /* with_slices */
 	VEC(struct weight) weights;
 	VEC(uint32_t) group_values; /* a group's: [group * class_keys.n + i] */
 	uint32_t n_groups;
@@ -132,6 +153,8 @@ struct profile_request {
 	struct key_list keys; /* CLASS keys keep entries apart; CODE keys are ignored */
 	bool with_functions;  /* else code is told apart by image only */
 	bool with_chains;     /* else only the innermost frames */
+	bool with_places;     /* keep the offsets that samples fell on */
+	bool with_slices;     /* keep the seconds apart */
 };
 
 /* Bad data in the session is skipped: session_open() has warned about it and counted it as lost. */

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "report/data.h"
-#include "report/names.h"
 
 static void put_text(struct buf *line, const char *text)
 {
 	struct buf clean = { 0 };
 
-	name_append_utf8(&clean, text, false);
+	utf8_append(&clean, text, false);
 	text = buf_cstr(&clean);
 	if (!strpbrk(text, ",\"\r\n")) {
 		buf_str(line, text);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "report/names.h"
 #include "report/style.h"
 #include "store/session.h"
@@ -25,7 +26,7 @@ json_t *json_text(const char *text)
 	struct buf clean = { 0 };
 	json_t *string;
 
-	name_append_utf8(&clean, text, false);
+	utf8_append(&clean, text, false);
 	string = json_stringn(buf_cstr(&clean), clean.len);
 	buf_fini(&clean);
 	return string;
@@ -301,7 +302,7 @@ static void end_styled_line(struct printer *pr, const char *label, enum text_sty
 {
 	struct buf clean = { 0 };
 
-	name_append_utf8(&clean, buf_cstr(&pr->text), true);
+	utf8_append(&clean, buf_cstr(&pr->text), true);
 	fprintf(pr->out, "%s%-9s%s %s\n", style_code(pr->style, style), label,
 		style_code(pr->style, STYLE_NONE), buf_cstr(&clean));
 	buf_fini(&clean);

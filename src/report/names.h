@@ -8,13 +8,6 @@
 
 #include "base/buf.h"
 
-/*
- * Appends text that may hold anything as valid UTF-8: bad bytes become U+FFFD;
- * with `escape_controls` control characters become '?', so that a name can't
- * move the cursor.
- */
-void name_append_utf8(struct buf *out, const char *text, bool escape_controls);
-
 /* Characters, each one column wide, of valid UTF-8. */
 size_t name_width(const char *text);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "report/header.h"
 #include "report/names.h"
 #include "report/style.h"
@@ -128,7 +129,7 @@ static void put_value(struct page *page, const struct place *place, uint32_t row
 		put_period(&page->cell, unit_of(page->r, row, place->lane), v->number);
 		break;
 	case VALUE_TEXT:
-		name_append_utf8(&page->cell, v->text, true);
+		utf8_append(&page->cell, v->text, true);
 		break;
 	}
 }

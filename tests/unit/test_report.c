@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "base/utf8.h"
 #include "report/names.h"
 #include "report/report.h"
 
@@ -535,7 +536,7 @@ static void any_bytes_become_valid_utf8_of_the_width_asked_for(void **state)
 			bytes[i] = alphabet[(random >> 8) % (sizeof(alphabet) - 1)];
 		}
 		bytes[n] = '\0';
-		name_append_utf8(&clean, bytes, true);
+		utf8_append(&clean, bytes, true);
 		name_append_short(&out, buf_cstr(&clean), 12, "\xe2\x80\xa6");
 		string = json_string(buf_cstr(&out)); /* NULL if it is not UTF-8 */
 		assert_non_null(string);
