@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cut_guard.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -80,6 +81,7 @@ int file_map(const char *path, struct file_mapping *out, struct error *err)
 		.base = base,
 		.size = (size_t)st.st_size,
 		.ino = st.st_ino,
+		.guard = base ? cut_guard_put(base, (size_t)st.st_size) : NULL,
 		.mtime_ns =
 			(uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec,
 	};
@@ -88,9 +90,15 @@ int file_map(const char *path, struct file_mapping *out, struct error *err)
 
 void file_unmap(struct file_mapping *m)
 {
+	cut_guard_drop(m->guard);
 	if (m->base)
 		munmap((void *)m->base, m->size);
 	*m = (struct file_mapping){ 0 };
+}
+
+bool file_is_cut(const struct file_mapping *m)
+{
+	return cut_guard_is_cut(m->guard);
 }
 
 int file_write_all(int fd, const void *bytes, size_t size)

@@ -21,14 +21,22 @@ int file_read_fd(int fd, size_t limit, char **out, size_t *size);
 /* The first line of a small file without its newline: true if it could be read. */
 bool file_read_line(const char *path, char *line, size_t size);
 
-/* Maps a regular file read-only. An empty file gives base NULL, size 0. */
+/*
+ * Maps a regular file read-only. An empty file gives base NULL, size 0. What the file loses
+ * while it is mapped reads as zeros (base/cut_guard.h): ask file_is_cut() before what was
+ * made of the bytes is kept, or told.
+ */
 struct file_mapping {
 	const uint8_t *base;
 	size_t size;
 	uint64_t mtime_ns, ino;
+	struct cut_guard *guard;
 };
 int file_map(const char *path, struct file_mapping *out, struct error *err);
 void file_unmap(struct file_mapping *m); /* {0} is fine */
+
+/* True if bytes were read that the file has no longer, as somebody cut it. */
+bool file_is_cut(const struct file_mapping *m);
 
 /* Writes all bytes, resuming after short writes and EINTR. 0 or a negative errno. */
 int file_write_all(int fd, const void *bytes, size_t size);

@@ -314,6 +314,15 @@ static void tell_stats(struct import *im)
 	note_sections(im);
 }
 
+/* Zeros instead of records: whatever the reader said of them, this is why. */
+static void tell_cut(struct import *im)
+{
+	for (size_t i = 0; i < im->n_files; i++)
+		if (file_is_cut(&im->maps[i]))
+			error_set(&im->result->damage, -EBADMSG,
+				  "was cut short while it was read: what it had beyond is missing");
+}
+
 static int finish(struct import *im, struct error *err)
 {
 	struct session_end end = { .end_ns = im->latest_ns, .exit_status = -1 };
@@ -335,6 +344,7 @@ static int run(struct import *im, struct error *err)
 		return r; /* the session could not be made */
 	if (!im->pipeline && (r = open_pipeline(im)) < 0)
 		return r;
+	tell_cut(im);
 	tell_stats(im);
 	return finish(im, err);
 }

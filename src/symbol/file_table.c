@@ -21,7 +21,7 @@ struct making {
 	struct index_draft draft;
 	/* What names lie in until the index is made: of PLT entries, and of other symbol tables. */
 	struct arena *names;
-	struct file_mapping debug_file;
+	struct file_mapping file, debug_file;
 	uint8_t *mini_debug;
 };
 
@@ -30,6 +30,7 @@ static void making_fini(struct making *m)
 	code_segments_fini(&m->segments);
 	index_draft_fini(&m->draft);
 	arena_free(m->names);
+	file_unmap(&m->file);
 	file_unmap(&m->debug_file);
 	free(m->mini_debug);
 }
@@ -92,6 +93,11 @@ static void build(struct making *m)
 	table_adopt(t, &m->draft, status);
 	t->block->evidence = debug_file_evidence(&m->search);
 	t->block->build_id = m->search.build_id;
+	if (file_is_cut(&m->file) || file_is_cut(&m->debug_file)) {
+		table_fail(t, status, "%s: was cut short while its symbols were read",
+			   t->image.path);
+		return;
+	}
 	table_to_cache(m->s, t, &m->search.build_id);
 	if (status == SYMBOL_DYNSYM)
 		say_stripped(t, passed_over);
@@ -152,17 +158,15 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 static void make_from_file(struct making *m)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->search.image_path);
-	struct file_mapping file = { 0 };
 	struct error err = { 0 };
-	int r = file_map(path, &file, &err);
+	int r = file_map(path, &m->file, &err);
 
 	if (r == -ENOENT || r == -ENOTDIR)
 		table_fail(m->t, SYMBOL_MISSING, "%s: the file is not there any more", path);
 	else if (r < 0)
 		table_fail(m->t, SYMBOL_UNREADABLE, "%s", err.text);
 	else
-		make_from_bytes(m, file.base, file.size);
-	file_unmap(&file);
+		make_from_bytes(m, m->file.base, m->file.size);
 }
 
 /*

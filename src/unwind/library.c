@@ -59,6 +59,8 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 		return UNWIND_TABLE_REPLACED;
 	if (unwind_build(&elf, &e->block, NULL) < 0)
 		return UNWIND_TABLE_UNSUPPORTED;
+	if (file_is_cut(&e->file))
+		return UNWIND_TABLE_UNREADABLE;
 	if (lib->cache_dir && e->block->build_id.len)
 		unwind_cache_write(lib->cache_dir, e->block);
 	unwind_table_open(&e->table, e->block, (size_t)e->block->size);
@@ -122,6 +124,7 @@ static bool start_thread(struct unwind_library *lib)
 	sigset_t all, old;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* a read of its own (base/cut_guard.h) */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	lib->is_running = pthread_create(&lib->thread, NULL, work, lib) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

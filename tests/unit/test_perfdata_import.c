@@ -223,6 +223,36 @@ static void a_cut_file_keeps_what_is_before(void **state)
 	import_result_fini(&result);
 }
 
+/* A store that cuts the file which is being read, at the first sample that it gets. */
+static int cut_and_add(struct store *s, const struct sample *sample, struct error *err)
+{
+	assert_int_equal(truncate("perf.data", 4096), 0);
+	return native_store.add(s, sample, err);
+}
+
+static void a_file_that_is_cut_while_it_is_read_says_so(void **state)
+{
+	struct writer w = { 0 };
+	struct store_ops ops = native_store;
+	struct import_config config = {
+		.path = "perf.data", .dir = "session", .version = "test", .ops = &ops
+	};
+	struct import_result result;
+
+	(void)state;
+	ops.add = cut_and_add;
+	begin_file(&w, &plain, 1);
+	for (uint64_t i = 0; i < 100000; i++)
+		put_sample(&w, 41, 0x1000, 5 + i);
+	save(&w, "perf.data");
+	file_remove_tree("session", NULL);
+	assert_int_equal(import_file(&config, &result, NULL), 0);
+	assert_int_equal(result.damage.code, -EBADMSG);
+	assert_non_null(strstr(result.damage.text, "was cut short while it was read"));
+	assert_in_range(samples_in_session(), 1, 99999);
+	import_result_fini(&result);
+}
+
 static void a_directory_is_read_as_one_recording(void **state)
 {
 	struct writer head = { 0 }, thread = { 0 };
@@ -270,6 +300,7 @@ int main(void)
 		cmocka_unit_test(clocks_that_jump_lose_no_sample),
 		cmocka_unit_test(a_file_without_samples_is_a_session_without_samples),
 		cmocka_unit_test(a_cut_file_keeps_what_is_before),
+		cmocka_unit_test(a_file_that_is_cut_while_it_is_read_says_so),
 		cmocka_unit_test(a_directory_is_read_as_one_recording),
 		cmocka_unit_test(what_is_no_perf_data_is_an_error_that_names_it),
 	};
