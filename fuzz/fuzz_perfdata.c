@@ -45,6 +45,14 @@ static int print(struct event_sink *sink, const struct event *e)
 	return 0;
 }
 
+static int print_record(void *context, const struct perfdata_record *r)
+{
+	struct printing_sink *p = context;
+
+	p->sum += sum_bytes(r->bytes, r->size) + sum_bytes(r->payload, MIN(r->payload_size, 64));
+	return r->has_event ? print(&p->sink, &r->event) : 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool has_magic = size && (data[0] == 'P' || data[0] == '2');
@@ -59,7 +67,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(copy + before, data, size);
 	if (perfdata_open(&file, 1, &p, NULL) == 0) {
+		perfdata_find_aux(p);
 		perfdata_read(p, &sink.sink, NULL);
+		perfdata_free(p);
+	}
+	if (perfdata_open(&file, 1, &p, NULL) == 0) {
+		perfdata_each_record(p, print_record, &sink, NULL);
 		perfdata_free(p);
 	}
 	buf_fini(&sink.text);

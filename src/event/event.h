@@ -27,7 +27,15 @@
 	X(KSYMBOL, "ksymbol")           /* kernel code appeared or went: BPF program, ftrace */ \
 	X(LOST, "lost")                 /* the source dropped records */                        \
 	X(LOST_SAMPLES, "lost-samples") /* the source dropped samples */                        \
-	X(THROTTLE, "throttle")         /* the kernel stopped a counter until the next tick */
+	X(THROTTLE, "throttle")         /* the kernel stopped a counter until the next tick */  \
+	X(SWITCH, "switch")             /* a thread came onto its CPU, or left it */            \
+	X(AUX, "aux")                   /* an AUX area (processor trace) was written to */      \
+	X(AUX_ID, "aux-id")             /* the number by which AUX data names its counter */    \
+	X(ITRACE_START, "itrace-start") /* the trace of a thread begins */                      \
+	X(NAMESPACES, "namespaces")     /* a thread is in other namespaces now */               \
+	X(CGROUP, "cgroup")             /* a cgroup got a number */                             \
+	X(BPF_PROGRAM, "bpf-program")   /* a BPF program was loaded or unloaded */              \
+	X(TEXT_POKE, "text-poke")       /* the kernel changed its own code */
 
 enum event_type {
 #define X(id, name) EVENT_##id,
@@ -97,6 +105,11 @@ struct mapping_event {
 	bool is_executable;
 };
 
+/* One of a thread's namespaces, in the kernel's order (NET, UTS, IPC, PID, USER, MNT, CGROUP). */
+struct namespace_link {
+	uint64_t dev, ino;
+};
+
 struct event {
 	enum event_type type;
 	uint32_t cpu;
@@ -126,6 +139,33 @@ struct event {
 			uint32_t counter;
 			bool is_end; /* UNTHROTTLE */
 		} throttle;
+		struct {
+			bool is_out, is_preempted;    /* preempted: it could have gone on */
+			int32_t other_pid, other_tid; /* who ran before, or will; -1 not told */
+		} context_switch;
+		struct {
+			uint64_t offset, size; /* offset: of all that was ever written to it */
+			uint64_t flags;        /* PERF_AUX_FLAG_… */
+			uint32_t counter;
+		} aux; /* AUX_ID: `offset` is the number */
+		struct {
+			const struct namespace_link *links;
+			uint32_t n;
+		} namespaces;
+		struct {
+			uint64_t id;
+			const char *path;
+		} cgroup;
+		struct {
+			uint32_t id;
+			bool is_unload;
+			const uint8_t *tag; /* 8 bytes */
+		} bpf;
+		struct {
+			uint64_t addr;
+			const uint8_t *bytes; /* n_old bytes that were there, then n_new */
+			uint16_t n_old, n_new;
+		} text_poke;
 	};
 };
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 #define MAX_CALLERS 1024
+#define MAX_BYTES   1024
 
 static const char *const mode_names[] = {
 	[MODE_USER] = "user",
@@ -32,6 +33,13 @@ static void format_string(struct buf *out, const char *key, const char *s)
 			buf_u8(out, (uint8_t)*s);
 	}
 	buf_u8(out, '"');
+}
+
+static void format_hex(struct buf *out, const char *key, const uint8_t *bytes, size_t n)
+{
+	buf_printf(out, " %s=", key);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, "%02x", bytes[i]);
 }
 
 static void format_addresses(struct buf *out, const char *key, const uint64_t *addrs, uint32_t n)
@@ -101,6 +109,36 @@ void event_format(struct buf *out, const struct event *e)
 		buf_printf(out, " counter=%u%s", e->throttle.counter,
 			   e->throttle.is_end ? " end" : "");
 		break;
+	case EVENT_SWITCH:
+		buf_printf(out, " other=%d/%d%s%s", e->context_switch.other_pid,
+			   e->context_switch.other_tid, e->context_switch.is_out ? " out" : "",
+			   e->context_switch.is_preempted ? " preempted" : "");
+		break;
+	case EVENT_AUX:
+	case EVENT_AUX_ID:
+		buf_printf(out, " counter=%u off=0x%" PRIx64 " size=0x%" PRIx64 " flags=0x%" PRIx64,
+			   e->aux.counter, e->aux.offset, e->aux.size, e->aux.flags);
+		break;
+	case EVENT_NAMESPACES:
+		for (uint32_t i = 0; i < e->namespaces.n; i++)
+			buf_printf(out, "%s0x%" PRIx64 ",0x%" PRIx64,
+				   i ? "," : " links=", e->namespaces.links[i].dev,
+				   e->namespaces.links[i].ino);
+		break;
+	case EVENT_CGROUP:
+		buf_printf(out, " n=%" PRIu64, e->cgroup.id);
+		format_string(out, "path", e->cgroup.path);
+		break;
+	case EVENT_BPF_PROGRAM:
+		buf_printf(out, " n=%u%s", e->bpf.id, e->bpf.is_unload ? " gone" : "");
+		format_hex(out, "tag", e->bpf.tag, 8);
+		break;
+	case EVENT_TEXT_POKE:
+		buf_printf(out, " start=0x%" PRIx64, e->text_poke.addr);
+		format_hex(out, "old", e->text_poke.bytes, e->text_poke.n_old);
+		format_hex(out, "new", e->text_poke.bytes + e->text_poke.n_old, e->text_poke.n_new);
+		break;
+	case EVENT_ITRACE_START:
 	case EVENT_EXIT:
 	case N_EVENT_TYPES:
 		break;
@@ -113,14 +151,16 @@ void event_format(struct buf *out, const struct event *e)
  * for all types keeps the parser a table.
  */
 struct line {
-	uint64_t start, size, off, dev, ino, ip, period, counter, n;
+	uint64_t start, size, off, dev, ino, ip, period, counter, n, flags;
 	uint64_t callers[MAX_CALLERS];
 	uint32_t n_callers, n_kernel;
-	int32_t ppid, ptid;
+	int32_t ppid, ptid; /* or the other thread of a switch */
 	enum cpu_mode mode;
 	struct build_id build_id;
 	char *name;
-	bool is_exec, is_data, is_cut, is_bpf, is_gone, is_end;
+	uint8_t bytes[MAX_BYTES]; /* `old` and `new`, or a tag */
+	uint32_t n_bytes, n_old;
+	bool is_exec, is_data, is_cut, is_bpf, is_gone, is_end, is_out, is_preempted;
 };
 
 struct key {
@@ -191,6 +231,21 @@ static bool parse_build_id(struct line *l, char *value, size_t field)
 	return build_id_parse(value, &l->build_id);
 }
 
+/* More bytes, behind those that are there. */
+static bool parse_hex(struct line *l, char *value, size_t field)
+{
+	for (; value[0] && value[1] && l->n_bytes < MAX_BYTES; value += 2) {
+		unsigned int byte;
+
+		if (sscanf(value, "%2x", &byte) != 1)
+			return false;
+		l->bytes[l->n_bytes++] = (uint8_t)byte;
+	}
+	if (field)
+		l->n_old = l->n_bytes;
+	return !*value;
+}
+
 static bool parse_flag(struct line *l, char *value, size_t field)
 {
 	*(bool *)((char *)l + field) = true;
@@ -208,10 +263,16 @@ static const struct key keys[] = {
 	{ "period", parse_number, FIELD(period) },
 	{ "counter", parse_number, FIELD(counter) },
 	{ "n", parse_number, FIELD(n) },
+	{ "flags", parse_number, FIELD(flags) },
 	{ "mode", parse_mode, 0 },
 	{ "kernel", parse_callers, 1 },
 	{ "user", parse_callers, 0 },
+	{ "links", parse_callers, 0 },
 	{ "parent", parse_parent, 0 },
+	{ "other", parse_parent, 0 },
+	{ "old", parse_hex, 1 },
+	{ "new", parse_hex, 0 },
+	{ "tag", parse_hex, 0 },
 	{ "build-id", parse_build_id, 0 },
 	{ "path", parse_string, 0 },
 	{ "name", parse_string, 0 },
@@ -221,6 +282,8 @@ static const struct key keys[] = {
 	{ "bpf", parse_flag, FIELD(is_bpf) },
 	{ "gone", parse_flag, FIELD(is_gone) },
 	{ "end", parse_flag, FIELD(is_end) },
+	{ "out", parse_flag, FIELD(is_out) },
+	{ "preempted", parse_flag, FIELD(is_preempted) },
 };
 
 /* Cuts the next word off the line; quotes hold blanks together and are taken out. */
@@ -353,6 +416,39 @@ static void fill_event(struct event *e, const struct line *l)
 		e->throttle.counter = (uint32_t)l->counter;
 		e->throttle.is_end = l->is_end;
 		break;
+	case EVENT_SWITCH:
+		e->context_switch.is_out = l->is_out;
+		e->context_switch.is_preempted = l->is_preempted;
+		e->context_switch.other_pid = l->ppid;
+		e->context_switch.other_tid = l->ptid;
+		break;
+	case EVENT_AUX:
+	case EVENT_AUX_ID:
+		e->aux.offset = l->off;
+		e->aux.size = l->size;
+		e->aux.flags = l->flags;
+		e->aux.counter = (uint32_t)l->counter;
+		break;
+	case EVENT_NAMESPACES:
+		e->namespaces.links = (const struct namespace_link *)l->callers;
+		e->namespaces.n = l->n_callers / 2;
+		break;
+	case EVENT_CGROUP:
+		e->cgroup.id = l->n;
+		e->cgroup.path = name;
+		break;
+	case EVENT_BPF_PROGRAM:
+		e->bpf.id = (uint32_t)l->n;
+		e->bpf.is_unload = l->is_gone;
+		e->bpf.tag = l->bytes;
+		break;
+	case EVENT_TEXT_POKE:
+		e->text_poke.addr = l->start;
+		e->text_poke.bytes = l->bytes;
+		e->text_poke.n_old = (uint16_t)l->n_old;
+		e->text_poke.n_new = (uint16_t)(l->n_bytes - l->n_old);
+		break;
+	case EVENT_ITRACE_START:
 	case EVENT_EXIT:
 	case N_EVENT_TYPES:
 		break;

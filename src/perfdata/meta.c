@@ -76,6 +76,8 @@ static void read_aux(struct perfdata *p, struct order_reader *o, uint32_t file,
 	aux.index = order_u32(o);
 	aux.tid = (int32_t)order_u32(o);
 	aux.cpu = order_u32(o);
+	if (p->is_aux_known)
+		return;
 	p->stats.aux_bytes += aux.size_bytes;
 	vec_push(&p->stats.aux, aux);
 }

@@ -159,7 +159,7 @@ static uint64_t word_at(const struct perfdata *p, const uint8_t *bytes, size_t o
  * What perf makes up itself (mappings and names of what already ran) has the id 0 and the
  * first event's layout. NULL: an id that no event has.
  */
-static const struct record_format *format_of(const struct perfdata *p, const uint8_t *bytes,
+const struct record_format *record_format_of(const struct perfdata *p, const uint8_t *bytes,
 					     uint32_t type, size_t size)
 {
 	const struct record_format *first = &p->formats.data[0];
@@ -189,7 +189,7 @@ static const struct record_format *format_of(const struct perfdata *p, const uin
 }
 
 /* The record in our byte order: itself, or a copy that holds until the next call. */
-static const uint8_t *in_our_order(struct perfdata *p, const struct record_format *f,
+const uint8_t *record_in_our_order(struct perfdata *p, const struct record_format *f,
 				   const uint8_t *bytes, size_t size)
 {
 	if (!p->is_foreign)
@@ -263,7 +263,7 @@ static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, ui
 static int deliver(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
-	const struct record_format *f = format_of(p, bytes, type, size);
+	const struct record_format *f = record_format_of(p, bytes, type, size);
 	struct event e;
 
 	if (!f) {
@@ -272,7 +272,8 @@ static int deliver(struct reading *g, const uint8_t *bytes, uint32_t type, size_
 	}
 	if (is_guests_mapping(p, bytes, type))
 		return 0;
-	switch (record_decode(f, in_our_order(p, f, bytes, size), size, 0, &p->scratch, &e)) {
+	switch (record_decode(f, record_in_our_order(p, f, bytes, size), size, 0, &p->scratch,
+			      &e)) {
 	case RECORD_SKIPPED:
 		return 0;
 	case RECORD_BAD:
@@ -330,15 +331,15 @@ static void take_user_record(struct reading *g, uint32_t file, const struct raw_
 }
 
 /* 0 where the record has none. */
-static uint64_t time_of(struct perfdata *p, const struct raw_record *r)
+uint64_t record_time_of(struct perfdata *p, const struct raw_record *r)
 {
-	const struct record_format *f = format_of(p, r->bytes, r->type, r->size);
+	const struct record_format *f = record_format_of(p, r->bytes, r->type, r->size);
 	uint32_t off;
 
 	if (!f)
 		return 0;
 	if (r->type != PERF_RECORD_SAMPLE)
-		return record_time(f, in_our_order(p, f, r->bytes, r->size), r->size);
+		return record_time(f, record_in_our_order(p, f, r->bytes, r->size), r->size);
 	off = p->time_offs[f->counter];
 	return off && off + 8 <= r->size ? word_at(p, r->bytes, off) : 0;
 }
@@ -360,7 +361,7 @@ static int take_record(struct reading *g, uint32_t file, const struct raw_record
 		p->stats.an_unknown_type = r->type;
 		return 0;
 	}
-	time_ns = time_of(p, r);
+	time_ns = record_time_of(p, r);
 	if (!time_ns || time_ns == UINT64_MAX)
 		return deliver(g, r->bytes, r->type, r->size);
 	stream_queue(s, r, time_ns);

@@ -130,6 +130,42 @@ const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
  */
 int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err);
 
+/* A record as it stands in the file; a kernel's record in our byte order. */
+struct perfdata_record {
+	uint32_t type;
+	uint16_t misc, size;
+	const uint8_t *bytes; /* with the header; hold until the visit returns */
+	uint32_t file;
+	uint64_t file_off;      /* of a compressed record: of the one that it was packed in */
+	const uint8_t *payload; /* what follows it: AUXTRACE, TRACING_DATA */
+	uint64_t payload_size;
+	uint64_t time_ns; /* 0: it has none */
+	bool has_event;   /* `event` is what the record says */
+	struct event event;
+};
+
+/* "SAMPLE", "AUXTRACE_INFO" …; NULL for a type that is not known. */
+const char *perfdata_record_name(uint32_t type);
+
+/*
+ * Visits every record, perf's own ones too, in the order of the file and not of time; what is
+ * packed is unpacked, COMPRESSED records themselves are not visited. A visit's negative errno ends
+ * it; -EBADMSG as for perfdata_read(). Either this or perfdata_read(), once.
+ */
+int perfdata_each_record(struct perfdata *p,
+			 int (*visit)(void *context, const struct perfdata_record *record),
+			 void *context, struct error *err);
+
+/*
+ * Steps through all records, so that info's words on AUX areas and stats.aux are complete before
+ * anything is read: decoders need the pieces of an area in the order of their time, which is
+ * not that of the file. Damage is left for the reading to tell.
+ */
+void perfdata_find_aux(struct perfdata *p);
+
+/* The aux->size_bytes bytes of a piece, in place; NULL if they are not inside their file. */
+const uint8_t *perfdata_aux_bytes(const struct perfdata *p, const struct perfdata_aux *aux);
+
 /*
  * Calls back after each few megabytes that will not be looked at again: their memory may go.
  * To be set before perfdata_read().

@@ -403,9 +403,115 @@ static void decode_ksymbol(struct reader *r, struct event *e)
 	e->ksymbol.name = reader_cstr(r);
 }
 
+static void decode_switch(struct reader *r, const struct perf_event_header *h, struct event *e)
+{
+	e->type = EVENT_SWITCH;
+	e->context_switch.is_out = h->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	e->context_switch.is_preempted = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	e->context_switch.other_pid = e->context_switch.other_tid = -1;
+	if (h->type == PERF_RECORD_SWITCH)
+		return;
+	e->context_switch.other_pid = (int32_t)reader_u32(r);
+	e->context_switch.other_tid = (int32_t)reader_u32(r);
+}
+
+static void decode_aux(const struct record_format *f, struct reader *r, const struct trailer *t,
+		       struct event *e)
+{
+	e->type = EVENT_AUX;
+	e->aux.offset = reader_u64(r);
+	e->aux.size = reader_u64(r);
+	e->aux.flags = reader_u64(r);
+	e->aux.counter = counter_of(f, t->id);
+}
+
+static void decode_namespaces(struct reader *r, struct record_scratch *scratch, struct event *e)
+{
+	uint64_t n;
+
+	e->type = EVENT_NAMESPACES;
+	e->pid = (int32_t)reader_u32(r);
+	e->tid = (int32_t)reader_u32(r);
+	n = reader_u64(r);
+	if (n > ARRAY_SIZE(scratch->namespaces)) {
+		r->bad = true;
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		scratch->namespaces[i].dev = reader_u64(r);
+		scratch->namespaces[i].ino = reader_u64(r);
+	}
+	e->namespaces.links = scratch->namespaces;
+	e->namespaces.n = (uint32_t)n;
+}
+
+static bool decode_bpf_event(struct reader *r, struct event *e)
+{
+	uint16_t type = reader_u16(r);
+
+	reader_u16(r); /* flags */
+	e->type = EVENT_BPF_PROGRAM;
+	e->bpf.id = reader_u32(r);
+	e->bpf.is_unload = type == PERF_BPF_EVENT_PROG_UNLOAD;
+	e->bpf.tag = reader_bytes(r, 8);
+	return type == PERF_BPF_EVENT_PROG_LOAD || type == PERF_BPF_EVENT_PROG_UNLOAD;
+}
+
+static void decode_text_poke(struct reader *r, struct event *e)
+{
+	e->type = EVENT_TEXT_POKE;
+	e->text_poke.addr = reader_u64(r);
+	e->text_poke.n_old = reader_u16(r);
+	e->text_poke.n_new = reader_u16(r);
+	e->text_poke.bytes = reader_bytes(r, (size_t)e->text_poke.n_old + e->text_poke.n_new);
+}
+
+/* What tells of processor traces and of where threads are. False: a type that says nothing to us.
+ */
+static bool decode_more(const struct record_format *f, const struct perf_event_header *h,
+			struct reader *r, struct record_scratch *scratch, const struct trailer *t,
+			struct event *e)
+{
+	switch (h->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		decode_switch(r, h, e);
+		return true;
+	case PERF_RECORD_AUX:
+		decode_aux(f, r, t, e);
+		return true;
+	case PERF_RECORD_AUX_OUTPUT_HW_ID:
+		e->type = EVENT_AUX_ID;
+		e->aux.offset = reader_u64(r);
+		e->aux.counter = counter_of(f, t->id);
+		return true;
+	case PERF_RECORD_ITRACE_START:
+		e->type = EVENT_ITRACE_START;
+		e->pid = (int32_t)reader_u32(r);
+		e->tid = (int32_t)reader_u32(r);
+		return true;
+	case PERF_RECORD_NAMESPACES:
+		decode_namespaces(r, scratch, e);
+		return true;
+	case PERF_RECORD_CGROUP:
+		e->type = EVENT_CGROUP;
+		e->cgroup.id = reader_u64(r);
+		e->cgroup.path = reader_cstr(r);
+		return true;
+	case PERF_RECORD_BPF_EVENT:
+		return decode_bpf_event(r, e);
+	case PERF_RECORD_TEXT_POKE:
+		decode_text_poke(r, e);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The part of a record between header and trailer. False: a type that says nothing to us. */
 static bool decode_body(const struct record_format *f, const struct perf_event_header *h,
-			struct reader *r, const struct trailer *t, struct event *e)
+			struct reader *r, struct record_scratch *scratch, const struct trailer *t,
+			struct event *e)
 {
 	switch (h->type) {
 	case PERF_RECORD_MMAP:
@@ -448,7 +554,7 @@ static bool decode_body(const struct record_format *f, const struct perf_event_h
 		e->throttle.is_end = h->type == PERF_RECORD_UNTHROTTLE;
 		return true;
 	default:
-		return false;
+		return decode_more(f, h, r, scratch, t, e);
 	}
 }
 
@@ -484,7 +590,7 @@ enum record_result record_decode(const struct record_format *f, const void *reco
 		out->pid = t.pid;
 		out->tid = t.tid;
 	}
-	if (!decode_body(f, &h, &r, &t, out))
+	if (!decode_body(f, &h, &r, scratch, &t, out))
 		return RECORD_SKIPPED;
 	return r.bad ? RECORD_BAD : RECORD_OK;
 }

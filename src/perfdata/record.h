@@ -17,6 +17,7 @@
 #define RECORD_MAX_BRANCHES  1024
 #define RECORD_MAX_VALUES    256
 #define RECORD_MAX_REGISTERS 64
+#define RECORD_MAX_LINKS     32 /* namespaces of a thread; the kernel has seven or eight */
 
 /* How the records of one counter are laid out, and which counter an id means. */
 struct record_format {
@@ -46,6 +47,7 @@ struct record_scratch {
 	struct counter_value values[RECORD_MAX_VALUES];
 	struct branch branches[RECORD_MAX_BRANCHES];
 	uint64_t user[RECORD_MAX_REGISTERS], interrupted[RECORD_MAX_REGISTERS];
+	struct namespace_link namespaces[RECORD_MAX_LINKS];
 };
 
 /*

@@ -50,6 +50,7 @@ struct perfdata {
 		size_t n, cap;
 	} build_ids;
 
+	bool is_aux_known; /* stats.aux is complete */
 	void (*consumed)(void *context, uint32_t file, uint64_t until_off);
 	void *consumed_context;
 	uint64_t *swap_room; /* for a record of the other byte order */
@@ -77,6 +78,19 @@ const struct build_id *build_id_of_file(const struct perfdata *p, const char *pa
 
 /* tracing.c: the formats of tracepoints. */
 void tracing_read(struct perfdata *p, const uint8_t *bytes, uint64_t size);
+
+/* perfdata.c */
+
+/* The layout of a record by its id; NULL: a sample of an id that no event has. */
+const struct record_format *record_format_of(const struct perfdata *p, const uint8_t *bytes,
+					     uint32_t type, size_t size);
+
+/* The record in our byte order: itself, or a copy that holds until the next call. */
+const uint8_t *record_in_our_order(struct perfdata *p, const struct record_format *f,
+				   const uint8_t *bytes, size_t size);
+
+/* 0 where the record has none. */
+uint64_t record_time_of(struct perfdata *p, const struct raw_record *r);
 
 /* meta.c: records of perf's own that tell what a file has in sections. False: not one of them. */
 bool meta_read(struct perfdata *p, uint32_t file, const struct raw_record *r);

@@ -37,6 +37,15 @@ static const char every_type[] =
 	"2.003000001 cpu1 -1/-1 ksymbol start=0xffffffffc0001000 size=0x80 bpf gone name=\"prog\"\n"
 	"2.003000002 cpu1 -1/-1 throttle counter=1 end\n"
 	"2.004000000 cpu1 43/43 exit\n"
+	"2.004000001 cpu1 43/43 switch other=41/42 out preempted\n"
+	"2.004000002 cpu1 41/42 switch other=-1/-1\n"
+	"2.004000003 cpu1 41/42 aux counter=1 off=0x1000 size=0x80 flags=0x1\n"
+	"2.004000004 cpu1 41/42 aux-id counter=1 off=0x7 size=0x0 flags=0x0\n"
+	"2.004000005 cpu1 41/42 itrace-start\n"
+	"2.004000006 cpu1 41/42 namespaces links=0x4,0xf0000001,0x4,0xf0000002\n"
+	"2.004000007 cpu1 -1/-1 cgroup n=17 path=\"/system.slice\"\n"
+	"2.004000008 cpu1 -1/-1 bpf-program n=9 gone tag=0011223344556677\n"
+	"2.004000009 cpu1 -1/-1 text-poke start=0xffffffff81000000 old=0f1f new=e801\n"
 	"12.005000000 cpu0 -1/-1 lost counter=0 n=17\n"
 	"12.005000000 cpu0 -1/-1 lost-samples counter=1 n=3\n";
 

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "base/error.h"
+#include "event/text.h"
 #include "perfdata_file.h"
 #include "unit.h"
 
@@ -696,6 +697,141 @@ static void aux_data_is_stepped_over_and_its_place_kept(void **state)
 	done(&r, &w);
 }
 
+static void aux_data_is_found_before_the_reading_and_not_twice(void **state)
+{
+	struct perfdata_aux aux;
+	struct reading_result r = { .l = { .sink = { listen } } };
+	struct perfdata_bytes file;
+	struct writer w = { 0 };
+
+	(void)state;
+	begin_file(&w, &plain, 1);
+	begin_record(&w, 71, 0);
+	put64(&w, 8);
+	for (int i = 0; i < 4; i++)
+		put64(&w, 0);
+	end_record(&w);
+	put64(&w, 0x1122334455667788);
+	put_sample(&w, 1, 2, 3);
+	end_file(&w);
+	file = (struct perfdata_bytes){ w.b.data, w.b.len, "t" };
+	assert_int_equal(perfdata_open(&file, 1, &r.p, NULL), 0);
+	perfdata_find_aux(r.p);
+	assert_int_equal(perfdata_stats(r.p)->aux.n, 1);
+	aux = perfdata_stats(r.p)->aux.data[0];
+	assert_non_null(perfdata_aux_bytes(r.p, &aux));
+	assert_int_equal(perfdata_aux_bytes(r.p, &aux)[0], 0x88);
+	aux.size_bytes = UINT64_MAX;
+	assert_null(perfdata_aux_bytes(r.p, &aux));
+	aux.file = 1;
+	assert_null(perfdata_aux_bytes(r.p, &aux));
+	assert_int_equal(perfdata_read(r.p, &r.l.sink, NULL), 0);
+	assert_int_equal(perfdata_stats(r.p)->aux.n, 1);
+	assert_int_equal(r.l.seen.n, 1);
+	done(&r, &w);
+}
+
+/* Numbers of a record's body: `size` bytes each. */
+struct number {
+	uint64_t value;
+	int size;
+};
+
+static void put_numbers(struct writer *w, uint32_t type, uint16_t misc, const struct number *n)
+{
+	begin_record(w, type, misc);
+	for (; n->size; n++) {
+		if (n->size == 8)
+			put64(w, n->value);
+		else if (n->size == 4)
+			put32(w, (uint32_t)n->value);
+		else
+			put16(w, (uint16_t)n->value);
+	}
+}
+
+static void end_numbers(struct writer *w, uint64_t time_ns)
+{
+	put_trailer(w, 41, time_ns);
+	end_record(w);
+}
+
+static void put_every_rare_record(struct writer *w)
+{
+	put_numbers(w, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, (struct number[]){ { 0 } });
+	end_numbers(w, 1);
+	put_numbers(w, PERF_RECORD_SWITCH_CPU_WIDE, 0,
+		    (struct number[]){ { 7, 4 }, { 8, 4 }, { 0 } });
+	end_numbers(w, 2);
+	put_numbers(w, PERF_RECORD_AUX, 0,
+		    (struct number[]){ { 0x1000, 8 }, { 0x80, 8 }, { 1, 8 }, { 0 } });
+	end_numbers(w, 3);
+	put_numbers(w, PERF_RECORD_ITRACE_START, 0, (struct number[]){ { 5, 4 }, { 6, 4 }, { 0 } });
+	end_numbers(w, 4);
+	put_numbers(w, PERF_RECORD_NAMESPACES, 0,
+		    (struct number[]){ { 5, 4 }, { 6, 4 }, { 1, 8 }, { 4, 8 }, { 9, 8 }, { 0 } });
+	end_numbers(w, 5);
+	put_numbers(w, PERF_RECORD_CGROUP, 0, (struct number[]){ { 17, 8 }, { 0 } });
+	put_text(w, "/slice");
+	end_numbers(w, 6);
+	put_numbers(w, PERF_RECORD_BPF_EVENT, 0,
+		    (struct number[]){ { 2, 2 }, { 0, 2 }, { 9, 4 }, { 0 } });
+	buf_bytes(&w->b, "\1\2\3\4\5\6\7\10", 8);
+	end_numbers(w, 7);
+	put_numbers(w, PERF_RECORD_TEXT_POKE, 0,
+		    (struct number[]){ { 0xff00, 8 }, { 2, 2 }, { 2, 2 }, { 0 } });
+	buf_bytes(&w->b, "\17\37\350\1", 4);
+	end_numbers(w, 8);
+	put_numbers(w, PERF_RECORD_AUX_OUTPUT_HW_ID, 0, (struct number[]){ { 7, 8 }, { 0 } });
+	end_numbers(w, 9);
+}
+
+static const char every_rare_record[] =
+	"SWITCH 0.000000001 cpu1 41/41 switch other=-1/-1 out\n"
+	"SWITCH_CPU_WIDE 0.000000002 cpu1 41/41 switch other=7/8\n"
+	"AUX 0.000000003 cpu1 41/41 aux counter=0 off=0x1000 size=0x80 flags=0x1\n"
+	"ITRACE_START 0.000000004 cpu1 5/6 itrace-start\n"
+	"NAMESPACES 0.000000005 cpu1 5/6 namespaces links=0x4,0x9\n"
+	"CGROUP 0.000000006 cpu1 41/41 cgroup n=17 path=\"/slice\"\n"
+	"BPF_EVENT 0.000000007 cpu1 41/41 bpf-program n=9 gone tag=0102030405060708\n"
+	"TEXT_POKE 0.000000008 cpu1 41/41 text-poke start=0xff00 old=0f1f new=e801\n"
+	"AUX_OUTPUT_HW_ID 0.000000009 cpu1 41/41 aux-id counter=0 off=0x7 size=0x0 flags=0x0\n";
+
+static int print_record(void *context, const struct perfdata_record *r)
+{
+	struct buf *out = context;
+
+	buf_printf(out, "%s ", perfdata_record_name(r->type));
+	if (r->has_event)
+		event_format(out, &r->event);
+	return 0;
+}
+
+static void records_are_visited_as_they_stand_in_either_byte_order(void **state)
+{
+	(void)state;
+	for (int is_foreign = 0; is_foreign < 2; is_foreign++) {
+		struct writer w = { .is_foreign = is_foreign };
+		struct buf text = { 0 };
+		struct perfdata_bytes file;
+		struct perfdata *p;
+
+		begin_file(&w, &plain, 1);
+		put_every_rare_record(&w);
+		end_file(&w);
+		file = (struct perfdata_bytes){ w.b.data, w.b.len, "t" };
+		assert_int_equal(perfdata_open(&file, 1, &p, NULL), 0);
+		assert_int_equal(perfdata_each_record(p, print_record, &text, NULL), 0);
+		assert_string_equal(buf_cstr(&text), every_rare_record);
+		perfdata_free(p);
+		buf_fini(&text);
+		buf_fini(&w.b);
+	}
+	assert_null(perfdata_record_name(0));
+	assert_null(perfdata_record_name(63));
+	assert_null(perfdata_record_name(UINT32_MAX));
+}
+
 static void a_pipe_tells_names_and_build_ids_after_the_samples(void **state)
 {
 	struct writer w = { 0 };
@@ -903,6 +1039,8 @@ int main(void)
 		cmocka_unit_test(other_files_are_refused_by_what_they_are),
 		cmocka_unit_test(unknown_records_are_stepped_over_and_counted),
 		cmocka_unit_test(aux_data_is_stepped_over_and_its_place_kept),
+		cmocka_unit_test(aux_data_is_found_before_the_reading_and_not_twice),
+		cmocka_unit_test(records_are_visited_as_they_stand_in_either_byte_order),
 		cmocka_unit_test(a_pipe_tells_names_and_build_ids_after_the_samples),
 		cmocka_unit_test(tracepoint_formats_name_their_events),
 		cmocka_unit_test(an_event_without_a_name_has_its_pmus),
