@@ -16,6 +16,7 @@ build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
 build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
 build|libiberty-dev|binutils-devel|binutils|C++, Rust and D names
 build|liblzma-dev|xz-devel|xz|symbols inside stripped images
+build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
 build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
 build|bpftool|bpftool|bpf|makes a C header of the in-kernel sampler

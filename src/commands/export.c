@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay export: a session in the format of another tool. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "export/export.h"
+#include "profile/profile.h"
+#include "store/session.h"
+#include "symbol/symbols.h"
+
+struct export_args {
+	const char *input, *output, *format, *weight, *image, *cache;
+	bool idle, list_formats, quiet;
+};
+
+#define FIELD(f) offsetof(struct export_args, f)
+static const struct option_spec export_options[] = {
+	INPUT_OPTION(FIELD(input), "export"),
+	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
+	  "write to FILE; - is standard output",
+	  "Default: standard output. The file is written under another name beside it and gets "
+	  "its own when it is whole, so that one of this name is never half an export." },
+	{ 'F', "format", "FORMAT", OPT_CHOICE, FIELD(format), NULL,
+	  "the format; without it, the one that FILE's extension says", .choices = EXPORT_CHOICES },
+	{ 0, "list-formats", NULL, OPT_FLAG, FIELD(list_formats), NULL,
+	  "list the formats with their extensions, and end" },
+	{ 0, "weight", "WHAT", OPT_CHOICE, FIELD(weight), "samples",
+	  "formats with one number a line: samples or events",
+	  "A sample stands for as many events as the counter counted since the one before; for "
+	  "clocks an event is a nanosecond. Formats that have room for both get both.",
+	  .choices = "samples|events" },
+	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
+	  "keep symbol indexes in DIR; \"\" keeps none",
+	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
+};
+
+static void list_formats(void)
+{
+	for (const struct export_format *f = export_formats; f->name; f++)
+		printf("%-12s %-14s %s\n", f->name, f->extension, f->help);
+}
+
+static int choose_format(const struct export_args *args, const struct export_format **out,
+			 struct error *err)
+{
+	if (args->format)
+		*out = export_find(args->format);
+	else if (args->output)
+		*out = export_find_extension(args->output);
+	if (*out)
+		return 0;
+	return error_set(err, -EINVAL, "%s%s%s; name one with --format (--list-formats has all)",
+			 args->output ? "the name '" : "no format is given",
+			 args->output ? args->output : "", args->output ? "' says no format" : "");
+}
+
+static uint64_t n_lost(const struct profile *p)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		n += p->losses[i];
+	return n;
+}
+
+static void print_summary(const struct export_args *args, const struct export_format *format,
+			  const struct profile *p, uint64_t n_bytes)
+{
+	bool is_stdout = !args->output || !strcmp(args->output, "-");
+	char size[48] = "";
+
+	if (n_bytes)
+		snprintf(size, sizeof(size), ", %" PRIu64 " bytes", n_bytes);
+	log_info("%" PRIu64 " samples as %s%s%s%s", p->n_selected, format->name,
+		 is_stdout ? "" : " to ", is_stdout ? "" : args->output, size);
+	if (n_lost(p))
+		log_info("%" PRIu64 " samples were lost while recording: see 'assay report'",
+			 n_lost(p));
+}
+
+/* From the session to the file; the words of the command line are known to be good. */
+static int export_session(const struct export_args *args, const struct export_format *format,
+			  const struct query *query, bool *is_damaged, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = args->cache };
+	const struct export_options options = {
+		.by_period = !strcmp(args->weight, "events"),
+	};
+	struct profile_request request = { .query = query };
+	cleanup(session_close_at_exit) struct session *session = NULL;
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
+	cleanup(profile_free_at_exit) struct profile *profile = NULL;
+	uint64_t n_bytes;
+	int r = input_open_given(args->input, &session, is_damaged, err);
+
+	if (r < 0)
+		return r;
+	symbols = symbolizer_new(&config);
+	export_request(format, &request);
+	request.session = session;
+	request.symbols = symbols;
+	profile = profile_load(&request);
+	if (!profile->n_selected && *is_damaged)
+		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
+				 session->path, session->warnings.data[0]);
+	if (!profile->n_selected)
+		return profile_explain_empty(&request, err);
+	vec_foreach (&session->warnings, warning)
+		log_warning("%s: %s", session->path, *warning);
+	r = export_write(format, &options, profile, args->output, &n_bytes, err);
+	if (r >= 0)
+		print_summary(args, format, profile, n_bytes);
+	return r;
+}
+
+static int run_with(const struct export_args *args, const struct option_list *operands)
+{
+	const struct export_format *format = NULL;
+	struct query query = { 0 };
+	struct error err = { 0 };
+	bool is_damaged = false;
+	int r = choose_format(args, &format, &err), status = EXIT_USAGE;
+
+	r = r < 0 ? r : input_query(operands, args->idle, &query, &err);
+	if (r >= 0) {
+		signal(SIGPIPE, SIG_IGN);
+		r = export_session(args, format, &query, &is_damaged, &err);
+		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+	}
+	if (r < 0)
+		log_error("export: %s", err.text);
+	query_fini(&query);
+	return status;
+}
+
+static int export_run(const struct command *self, int argc, char **argv)
+{
+	struct export_args args = { 0 };
+	struct option_list operands = { 0 };
+	int status = command_begin(self, false, argc, argv, &args, &operands);
+
+	if (args.quiet)
+		log_set_level(LOG_QUIET);
+	if (status < 0 && args.list_formats) {
+		list_formats();
+		status = EXIT_OK;
+	}
+	if (status < 0)
+		status = run_with(&args, &operands);
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section export_sections[] = {
+	{ "FORMATS", "docs/exporters.md says what each one keeps and what it loses.\n\n"
+#define FORMAT(id, name, extension, mime, help) "*" name "* (" extension ")\n\t" help "\n\n"
+#include "export/formats.def"
+#undef FORMAT
+	},
+	{ "FILTERS", input_filters_help },
+	{ "TOTALS",
+	  "Samples and events in an export add up to those that *assay report* shows for the same "
+	  "filters, event by event." },
+	{ NULL },
+};
+
+static const struct command_example export_examples[] = {
+	{ "assay export -i web.assay --format folded | flamegraph.pl >web.svg",
+	  "a flame graph of the old kind" },
+	{ "assay export -i perf.data -o web.folded comm:nginx time:10s-20s",
+	  "ten seconds of one program out of perf's recording" },
+	{ NULL },
+};
+
+const struct command export_command = {
+	.name = "export",
+	.summary = "write a session in the format of another tool",
+	.synopsis = "[OPTIONS] [-o FILE] [FILTER…]",
+	.description = "Reads a session and writes it, or the samples that filters choose, so that "
+		       "other tools can read them.",
+	.options = OPTIONS(export_options),
+	.sections = export_sections,
+	.examples = export_examples,
+	.run = export_run,
+};

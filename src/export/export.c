@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "config.h"
+#include "export/names.h"
+
+#define FORMAT(id, ...) extern const struct export_ops export_##id;
+#include "export/formats.def"
+#undef FORMAT
+
+const struct export_format export_formats[] = {
+#define FORMAT(id, name, extension, mime, help) { name, extension, mime, help, &export_##id },
+#include "export/formats.def"
+#undef FORMAT
+	{ 0 },
+};
+
+const char export_choices_from_bar[] =
+#define FORMAT(id, name, ...) "|" name
+#include "export/formats.def"
+#undef FORMAT
+	;
+
+const struct export_format *export_find(const char *name)
+{
+	for (const struct export_format *f = export_formats; f->name; f++)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+const struct export_format *export_find_extension(const char *path)
+{
+	const struct export_format *found = NULL;
+	size_t len = strlen(path);
+
+	for (const struct export_format *f = export_formats; f->name; f++) {
+		size_t n = strlen(f->extension);
+
+		if (n && len > n && !strcmp(path + len - n, f->extension) &&
+		    (!found || n > strlen(found->extension)))
+			found = f;
+	}
+	return found;
+}
+
+void export_request(const struct export_format *format, struct profile_request *request)
+{
+	const struct export_ops *ops = format->ops;
+
+	request->keys = ops->keys;
+	request->with_functions = true;
+	request->with_chains = ops->with_chains;
+	request->with_places = ops->with_places;
+	request->with_slices = ops->with_slices;
+}
+
+/* Streams to a descriptor, which stays the caller's. */
+static int write_stream(const struct export *x, int fd, uint64_t *n_bytes, struct error *err)
+{
+	struct sink out;
+	int r, finished;
+
+	sink_init(&out, fd);
+	if (x->format->ops->is_gzip)
+		sink_gzip(&out);
+	r = x->format->ops->write(x, &out, err);
+	finished = sink_finish(&out);
+	if (r < 0)
+		return r;
+	*n_bytes = out.n_written;
+	return finished < 0 ? error_set(err, finished, "%s", strerror(-finished)) : 0;
+}
+
+/* A reader that goes away early is no failure. */
+static int write_stdout(const struct export *x, uint64_t *n_bytes, struct error *err)
+{
+	int r;
+
+	if (x->format->ops->is_binary && isatty(STDOUT_FILENO))
+		return error_set(err, -EINVAL,
+				 "%s is not for a terminal; name a file with -o FILE, or pipe it",
+				 x->format->name);
+	r = write_stream(x, STDOUT_FILENO, n_bytes, err);
+	return r == -EPIPE ? 0 : r < 0 ? error_wrap(err, r, "standard output") : 0;
+}
+
+static int fill_temporary(const struct export *x, const char *temporary, uint64_t *n_bytes,
+			  struct error *err)
+{
+	struct stat st;
+	int fd, r;
+
+	if (x->format->ops->target == EXPORT_FILE) {
+		r = x->format->ops->store(x, temporary, err);
+		if (r >= 0 && stat(temporary, &st) == 0)
+			*n_bytes = (uint64_t)st.st_size;
+		return r;
+	}
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_set(err, -errno, "%s", strerror(errno));
+	r = write_stream(x, fd, n_bytes, err);
+	if (close(fd) < 0 && r >= 0)
+		r = error_set(err, -errno, "%s", strerror(errno));
+	return r;
+}
+
+static int write_file(const struct export *x, const char *path, uint64_t *n_bytes,
+		      struct error *err)
+{
+	cleanup(free_at_exit) char *temporary = xasprintf("%s.%d.tmp", path, (int)getpid());
+	int r;
+
+	unlink(temporary);
+	r = fill_temporary(x, temporary, n_bytes, err);
+	if (r >= 0 && rename(temporary, path) < 0)
+		r = error_set(err, -errno, "%s", strerror(errno));
+	if (r < 0)
+		unlink(temporary);
+	return r;
+}
+
+/* A device or a pipe that is there already: nothing to put in its place. */
+static int write_special(const struct export *x, const char *path, uint64_t *n_bytes,
+			 struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set(err, -errno, "%s", strerror(errno));
+	return write_stream(x, fd, n_bytes, err);
+}
+
+static int write_path(const struct export *x, const char *path, uint64_t *n_bytes,
+		      struct error *err)
+{
+	cleanup(free_at_exit) char *real = NULL;
+	struct stat st;
+	bool is_there = stat(path, &st) == 0;
+	int r;
+
+	if (is_there && S_ISDIR(st.st_mode))
+		r = error_set(err, -EISDIR, "%s", strerror(EISDIR));
+	else if (is_there && !S_ISREG(st.st_mode) && x->format->ops->target == EXPORT_STREAM)
+		r = write_special(x, path, n_bytes, err);
+	else {
+		real = is_there ? realpath(path, NULL) : NULL; /* a link stays one */
+		r = write_file(x, real ? real : path, n_bytes, err);
+	}
+	return r < 0 ? error_wrap(err, r, "cannot write '%s'", path) : 0;
+}
+
+int export_write(const struct export_format *format, const struct export_options *options,
+		 const struct profile *profile, const char *output, uint64_t *n_bytes,
+		 struct error *err)
+{
+	struct export x = {
+		.format = format,
+		.options = options,
+		.profile = profile,
+		.frames = frame_names_new(profile),
+	};
+	bool is_stdout = !output || !strcmp(output, "-");
+	int r;
+
+	*n_bytes = 0;
+	if (format->ops->target != EXPORT_STREAM && is_stdout)
+		r = error_set(err, -EINVAL, "%s can't be written to standard output; use -o",
+			      format->name);
+	else if (format->ops->target == EXPORT_PLACE)
+		r = format->ops->store(&x, output, err);
+	else
+		r = is_stdout ? write_stdout(&x, n_bytes, err)
+			      : write_path(&x, output, n_bytes, err);
+	frame_names_free(x.frames);
+	return r;
+}

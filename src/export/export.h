@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Exports: a profile in the format of another tool. docs/exporters.md says what each one keeps.
+ *
+ * A format is its file, with a struct export_ops, and a row in formats.def. The ops say what
+ * must be loaded, and write it: to a stream of bytes, to a file that they open by its path (a
+ * database), or to a place that is no file (a server). Whichever it is, the weights that are
+ * written add up to the totals of profile->lanes, event by event.
+ *
+ * A file is written under another name and gets its own when it is whole.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "export/sink.h"
+#include "profile/profile.h"
+#include "profile/query.h"
+
+struct error;
+struct export;
+
+enum export_target {
+	EXPORT_STREAM, /* write(): to standard output, a pipe or a file */
+	EXPORT_FILE,   /* store(): a path where there is no file yet */
+	EXPORT_PLACE,  /* store(): what -o says, as it is: a connection string */
+};
+
+struct export_ops {
+	enum export_target target;
+	bool is_binary; /* not for a terminal */
+	bool is_gzip;   /* a stream that is written gzipped */
+
+	/* For profile_load(). Without EVENT among the keys each event is a lane of its own. */
+	struct key_list keys;
+	bool with_chains, with_places, with_slices;
+
+	/* Bytes that can't be written are sink_finish()'s failure, not the format's. */
+	int (*write)(const struct export *x, struct sink *out, struct error *err);
+	int (*store)(const struct export *x, const char *target, struct error *err);
+};
+
+struct export_format {
+	const char *name, *extension, *mime, *help;
+	const struct export_ops *ops;
+};
+extern const struct export_format export_formats[]; /* in the order of formats.def, ends with {0} */
+
+/* "folded|pprof|…", for option tables. */
+extern const char export_choices_from_bar[];
+#define EXPORT_CHOICES (export_choices_from_bar + 1)
+
+const struct export_format *export_find(const char *name);
+
+/* The format whose extension the path ends in (the longest one), or NULL. */
+const struct export_format *export_find_extension(const char *path);
+
+struct export_options {
+	bool by_period; /* formats with one weight: events instead of samples */
+	const char
+		*image; /* formats of one image: a glob of its path or name; NULL: the heaviest */
+};
+
+/* What a format is given. */
+struct export
+{
+	const struct export_format *format;
+	const struct export_options *options;
+	const struct profile *profile;
+	struct frame_names *frames; /* export/names.h */
+};
+
+/* Fills in what the format wants loaded; session, symbols and query are the caller's. */
+void export_request(const struct export_format *format, struct profile_request *request);
+
+/*
+ * Writes a profile that was loaded as export_request() wanted. `output` is a path, "-" or NULL
+ * for standard output (streams only), or for EXPORT_PLACE whatever the format takes. On failure a
+ * file of this name is as it was before. *n_bytes is what was written; 0 where nobody knows.
+ */
+int export_write(const struct export_format *format, const struct export_options *options,
+		 const struct profile *profile, const char *output, uint64_t *n_bytes,
+		 struct error *err);

@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay export: what holds for every format, on sessions that are the same every time.
+
+load helpers
+
+# session KIND [SAMPLES]: a session s, once a test.
+session() {
+	"$PROGRAMS/make_session" s "$1" "${2-3000}"
+}
+
+formats() {
+	assay export --list-formats | awk '{ print $1 }'
+}
+
+# total EVENT FIELD FILTERS…: what the report says; FIELD is samples or events.
+total() {
+	local event=$1 field=$2
+	shift 2
+	assay report -i s --format json "$@" | jq --arg e "$event" ".total[] | select(.event == \$e) | .$field"
+}
+
+@test "folded: the lines of an event add up to its total" {
+	session plain
+	local event weight
+	for weight in samples events; do
+		assay export -q -i s -F folded --weight $weight -o x.folded
+		for event in cpu-clock page-faults; do
+			[ "$(awk -v e="$event;" 'index($0, e) == 1 { n += $NF } END { printf "%.0f\n", n }' x.folded)" = \
+				"$(total $event $weight)" ]
+		done
+	done
+	# one event: no frame for it
+	assay export -q -i s -F folded -o x.folded event:page-faults
+	run ! grep -v '^\(worker\|main\);' x.folded
+	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = "$(total page-faults samples event:page-faults)" ]
+}
+
+@test "folded: hostile names stay on their line and between their semicolons" {
+	session hostile
+	assay export -q -i s -F folded -o x.folded
+	iconv -f UTF-8 -t UTF-8 x.folded >/dev/null
+	[ "$(grep -cv '^cpu"clock?:;\|^faults</script>' x.folded)" = 0 ]
+	[ "$(LC_ALL=C grep -c '[[:cntrl:]]' x.folded)" = 0 ]
+	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = 3000 ]
+}
+
+@test "the format is what --format or the file's extension says" {
+	session plain
+	assay export -q -i s -o x.folded
+	assay export -q -i s -F folded >y.folded
+	cmp x.folded y.folded
+	run assay export -i s -o x.unknown
+	refused 2 "the name 'x.unknown' says no format" --list-formats
+	run assay export -i s
+	refused 2 "no format is given"
+	run assay export -i s -F nonsense
+	refused 2 nonsense folded
+}
+
+@test "filters choose what is exported; nothing to export is an error" {
+	session plain
+	assay export -q -i s -F folded -o x.folded comm:worker event:cpu-clock
+	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = "$(total cpu-clock samples comm:worker event:cpu-clock)" ]
+	run assay export -i s -o none.folded comm:nobody
+	refused 1 "export:" comm
+	[ ! -e none.folded ]
+}
+
+@test "a file that can't be written keeps what it had, and leaves nothing beside it" {
+	session plain
+	mkdir dir full
+	run assay export -i s -F folded -o dir
+	refused 1 "cannot write 'dir': Is a directory"
+	run assay export -i s -F folded -o absent/x
+	refused 1 "cannot write 'absent/x': No such file"
+	need_root
+	unshare -m true 2>/dev/null || skip "unshare -m is not permitted here"
+	local format
+	for format in $(formats); do
+		[ "$format" != postgresql ] || continue
+		run unshare -m sh -c 'mount -t tmpfs -o size=4k none full && echo kept >full/x &&
+			assay export -i s -F "$1" -o full/x; echo "status $?, $(cat full/x), $(ls full)"' sh "$format"
+		refused 0 "cannot write 'full/x': " "No space left" "status 1, kept, x"
+	done
+}
+
+@test "a device and a reader that goes away are no trouble" {
+	session plain
+	assay export -q -i s -F folded -o /dev/null
+	[ -c /dev/null ]
+	run assay export -i s -F folded -o /dev/full
+	refused 1 "cannot write '/dev/full': No space left"
+	assay export -q -i s -F folded -o - | head -c 1 >/dev/null
+	ln -s real.folded link.folded
+	touch real.folded
+	assay export -q -i s -o link.folded
+	[ -L link.folded ] && [ -s real.folded ]
+}
+
+@test "perf.data files are exported as sessions are" {
+	command -v perf >/dev/null || skip "perf is not installed"
+	perf record -q -g -e cpu-clock -o p.data -- "$PROGRAMS/split" 300 >/dev/null 2>&1 || skip "perf can't record here"
+	assay export -q -i p.data -F folded -o x.folded
+	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = \
+		"$(assay report -i p.data --format json | jq '[.total[].samples] | add')" ]
+}

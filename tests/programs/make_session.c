@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Writes a session that is the same every time, for tests and benchmarks of what reads sessions:
+ *
+ *	make_session DIR plain|hostile SAMPLES [SECONDS [DEPTH]]
+ *
+ * All code is in images without files, whose names come with the session. With `hostile`, names of
+ * functions, threads, programs and events hold whatever breaks careless formats.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/store.h"
+
+#define SECOND      1000000000ULL
+#define N_COUNTERS  2
+#define N_IMAGES    3
+#define N_FUNCTIONS 64
+#define N_THREADS   8
+#define CODE_STEP   0x100
+#define MAX_DEPTH   128
+
+static const char *const plain_functions[] = { "parse", "render(int, char const*)",
+					       "std::sort<int>", "hash", "main" };
+static const char *const hostile_functions[] = {
+	"quote\"back\\slash",      "</script><script>alert(1)</script>",
+	"line\nfeed\r\ttab",       "bad\xff\xfeutf8\xc3",
+	"semi;colon;0 17",         "comma,'apostrophe'",
+	"control\x01\x1b[31m\x7f", "\xe2\x80\xa8separator\xf0\x9f\x94\xa5",
+	" space at both ends ",    "$(touch pwned)`id`%s%n",
+};
+
+struct kind {
+	const char *name;
+	const char *const *functions;
+	size_t n_functions;
+	const char *comms[2], *apps[2], *images[N_IMAGES], *events[N_COUNTERS];
+};
+
+static const struct kind kinds[] = {
+	{ "plain",
+	  plain_functions,
+	  ARRAY_SIZE(plain_functions),
+	  { "worker", "main" },
+	  { "/usr/bin/server", "/usr/bin/client" },
+	  { "engine", "plugin", "bpf_prog" },
+	  { "cpu-clock", "page-faults" } },
+	{ "hostile",
+	  hostile_functions,
+	  ARRAY_SIZE(hostile_functions),
+	  { "a\"b;c\nd\te", "</script>\xff" },
+	  { "/tmp/a \"b\"\n</script>\xfe", "/tmp/it's,here" },
+	  { "jit\"</script>\n\xff", "two\t\\words", "bpf,;prog" },
+	  { "cpu\"clock\n;", "faults</script>\xff" } },
+};
+
+struct maker {
+	const struct kind *kind;
+	struct image_table *images;
+	struct strings strings;
+	image_id code[N_IMAGES], apps[2];
+	struct store *store;
+	uint64_t random;
+};
+
+static uint32_t next_random(struct maker *m, uint32_t below)
+{
+	m->random = m->random * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (uint32_t)(m->random >> 33) % below;
+}
+
+static void open_store(struct maker *m, const char *dir)
+{
+	static struct counter_info counters[N_COUNTERS] = {
+		{ .spec = "a", .unit = "ns", .freq_hz = 1000, .in_user = true, .in_kernel = true },
+		{ .spec = "b", .unit = "events", .count = 10, .in_user = true },
+	};
+	const struct session_info info = {
+		.version = "0.1.0",
+		.command = m->kind->apps[0],
+		.target = "command",
+		.hostname = "host",
+		.os_release = "Linux 6.1.0",
+		.arch = "x86_64",
+		.cpu_model = "a processor",
+		.collector = "perf rings",
+		.stacks = "frame pointers",
+		.note = "",
+		.n_cpus = 4,
+		.start_wall_ns = 1700000000 * SECOND,
+		.start_ns = 100 * SECOND,
+		.counters = counters,
+		.n_counters = N_COUNTERS,
+	};
+	struct error err;
+
+	for (uint32_t i = 0; i < N_COUNTERS; i++)
+		counters[i].name = m->kind->events[i];
+	if (native_store.open(dir, &info, m->images, &m->strings, &m->store, &err) < 0) {
+		fprintf(stderr, "make_session: %s\n", err.text);
+		exit(1);
+	}
+}
+
+/* In each image functions of half a step, so that some samples have no name. */
+static void name_code(struct maker *m)
+{
+	const struct kind *k = m->kind;
+	char name[256];
+
+	for (uint32_t i = 0; i < N_IMAGES; i++)
+		for (uint32_t f = 0; f < N_FUNCTIONS; f++) {
+			size_t base = f % k->n_functions, round = f / k->n_functions;
+
+			snprintf(name, sizeof(name), round || i ? "%s.%" PRIu32 ".%zu" : "%s",
+				 k->functions[base], i, round);
+			native_store.name_code(m->store,
+					       &(struct code_symbol){ .image = m->code[i],
+								      .offset = (f + 1) * CODE_STEP,
+								      .size = CODE_STEP / 2,
+								      .name = name });
+		}
+}
+
+static void init(struct maker *m, const char *dir)
+{
+	static const enum image_kind image_kinds[N_IMAGES] = { IMAGE_JIT, IMAGE_JIT, IMAGE_BPF };
+
+	m->images = image_table_new();
+	strings_init(&m->strings);
+	for (uint32_t i = 0; i < N_IMAGES; i++)
+		m->code[i] = image_intern(m->images, &(struct image){ .kind = image_kinds[i],
+								      .path = m->kind->images[i] });
+	for (uint32_t i = 0; i < ARRAY_SIZE(m->apps); i++)
+		m->apps[i] = image_intern(m->images, &(struct image){ .kind = IMAGE_FILE,
+								      .ino = i + 1,
+								      .path = m->kind->apps[i] });
+	open_store(m, dir);
+	name_code(m);
+}
+
+static void add_sample(struct maker *m, uint64_t time_ns, uint32_t depth)
+{
+	struct code_addr frames[MAX_DEPTH];
+	uint32_t thread = next_random(m, N_THREADS), counter = next_random(m, 8) == 0;
+	uint32_t stack = next_random(m, 4096);
+	struct sample s = {
+		.class = { .counter = counter,
+			   .app = m->apps[thread % 2],
+			   .pid = (int32_t)(1000 + thread % 2),
+			   .tid = (int32_t)(1000 + thread),
+			   .comm = strings_add(&m->strings, m->kind->comms[thread / 4]),
+			   .cpu = next_random(m, 4) },
+		.time_ns = time_ns,
+		.frames = frames,
+		.n_frames = 1 + depth / 2 + stack % (depth / 2 + 1),
+		.samples = 1,
+		.period = counter ? 10 : 1000000 + next_random(m, 1000),
+	};
+
+	/* Chains share their outer frames: each step inwards takes a few more bits of the number.
+	 */
+	for (uint32_t i = 0; i < s.n_frames; i++) {
+		uint32_t from_root = s.n_frames - 1 - i;
+		uint32_t pick = from_root + (from_root > depth / 3 ? stack >> (from_root % 8) : 0);
+
+		frames[i] = (struct code_addr){
+			m->code[i ? pick % 2 : stack % N_IMAGES],
+			CODE_STEP * (1 + pick % N_FUNCTIONS) + (i ? 0x10 : stack % 0xa0),
+		};
+	}
+	native_store.add(m->store, &s, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const struct session_end end = { .end_ns = 1000 * SECOND, .exit_status = 0 };
+	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 0, n_unwritten;
+	uint64_t seconds = argc > 4 ? strtoull(argv[4], NULL, 10) : 10;
+	uint64_t depth = argc > 5 ? strtoull(argv[5], NULL, 10) : 12;
+	struct maker m = { .random = 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) && argc > 2; i++)
+		if (!strcmp(kinds[i].name, argv[2]))
+			m.kind = &kinds[i];
+	if (!m.kind || !n || !seconds || !depth || depth > MAX_DEPTH - 1) {
+		fprintf(stderr,
+			"Usage: make_session DIR plain|hostile SAMPLES [SECONDS [DEPTH]]\n");
+		return 2;
+	}
+	init(&m, argv[1]);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t at = i * seconds * SECOND / n;
+
+		add_sample(&m, 100 * SECOND + at, (uint32_t)depth);
+		if (i % 1024 == 0)
+			native_store.flush(m.store, 100 * SECOND + at, NULL);
+	}
+	if (native_store.close(m.store, &end, &n_unwritten, NULL) < 0)
+		return 1;
+	image_table_free(m.images);
+	strings_fini(&m.strings);
+	return 0;
+}
