@@ -34,7 +34,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(UNSAMPLED, NOTE, "unsampled", "samples' worth of threads too short-lived to get one")   \
 	X(STACK_NO_RULE, NOTE, "stack-no-rule", "stacks cut where no unwind rule is")             \
 	X(STACK_BAD, NOTE, "stack-bad", "stacks cut where a frame did not lie above the last")    \
-	X(STACK_SHORT, NOTE, "stack-short", "stacks deeper than the copied bytes")                \
+	X(STACK_SHORT, NOTE, "stack-short",                                                       \
+	  "stacks deeper than the copied bytes (more are copied with record --stack-size)")       \
 	X(STACK_UNREADABLE, NOTE, "stack-unreadable", "stacks that could not be copied")          \
 	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us") \
 	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                       \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/image_files.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -32,35 +31,48 @@ void image_files_free(struct image_files *f)
 	free(f);
 }
 
-/* The build id of a file, if it is the one with this inode (0: any). */
-static bool read_build_id(const char *path, uint64_t ino, struct build_id *out)
+/* Whether this is the file that was mapped; its build id, if it has one. */
+static bool is_file_of(const char *path, const struct image *image, struct build_id *id)
 {
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
-	bool is_read;
+	bool is_it;
 
 	if (file_map(path, &file, NULL) < 0)
 		return false;
-	is_read = (!ino || file.ino == ino) && elf_open(&elf, file.base, file.size, NULL) == 0 &&
-		  elf_build_id(&elf, out);
+	*id = (struct build_id){ 0 };
+	if (elf_open(&elf, file.base, file.size, NULL) == 0 && elf_build_id(&elf, id) &&
+	    image->build_id.len)
+		is_it = build_id_equal(id, &image->build_id);
+	else
+		is_it = !image->build_id.len && (!image->ino || file.ino == image->ino);
+	is_it = is_it && !file_is_cut(&file);
 	file_unmap(&file);
-	return is_read;
+	return is_it;
 }
 
-/* Where the process's file can be reached from here, and whether its path leads there as well. */
-static char *reach(const struct image_files *f, int32_t pid, const char *path, bool *is_hidden)
+char *image_files_find(const char *proc, int32_t pid, const struct image *image,
+		       struct build_id *id)
 {
-	char *inside = xasprintf("%s/%d/root%s", f->proc, pid, path);
-	struct stat seen, here;
+	static const char mark[] = " (deleted)"; /* what /proc/PID/maps puts behind the path */
+	size_t len = strlen(image->path);
+	bool is_marked = len > strlen(mark) && !strcmp(image->path + len - strlen(mark), mark);
+	int n = (int)(is_marked ? len - strlen(mark) : len);
+	char *paths[] = {
+		proc ? xasprintf("%s/%d/root%.*s", proc, pid, n, image->path) : NULL,
+		proc ? xasprintf("%s/%d/exe", proc, pid) : NULL,
+		xstrndup(image->path, (size_t)n),
+	};
+	char *found = NULL;
+	struct build_id any;
 
-	if (stat(inside, &seen) == 0) {
-		*is_hidden = stat(path, &here) < 0 || here.st_dev != seen.st_dev ||
-			     here.st_ino != seen.st_ino;
-		return inside;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (!found && paths[i] && is_file_of(paths[i], image, id ? id : &any))
+			found = paths[i];
+		else
+			free(paths[i]);
 	}
-	free(inside);
-	*is_hidden = true;
-	return xasprintf("%s/%d/exe", f->proc, pid);
+	return found;
 }
 
 static void index_symbols(struct image_files *f, const char *file, const struct build_id *id)
@@ -73,21 +85,23 @@ static void index_symbols(struct image_files *f, const char *file, const struct 
 	symbolizer_table(f->symbolizer, &image, NULL, 0);
 }
 
+/* Whether the path leads to another file here, or to none. */
+static bool is_hidden(const char *found, const char *path)
+{
+	struct stat there, here;
+
+	return stat(found, &there) == 0 && (stat(path, &here) < 0 || here.st_dev != there.st_dev ||
+					    here.st_ino != there.st_ino);
+}
+
 struct build_id image_files_look(struct image_files *f, int32_t pid, const struct image *image)
 {
-	bool is_hidden;
-	cleanup(free_at_exit) char *file = reach(f, pid, image->path, &is_hidden);
 	struct build_id id = { 0 };
+	cleanup(free_at_exit) char *file = image_files_find(f->proc, pid, image, &id);
 
-	if (image->build_id.len && !is_hidden)
+	if (!file)
 		return image->build_id;
-	if (!read_build_id(file, image->ino, &id) &&
-	    (is_hidden || !read_build_id(image->path, image->ino, &id)))
-		return image->build_id;
-	/* /proc/PID/exe may be another file than the one that was mapped. */
-	if (image->build_id.len && !build_id_equal(&image->build_id, &id))
-		return image->build_id;
-	if (is_hidden)
+	if (is_hidden(file, image->path))
 		index_symbols(f, file, &id);
 	return id;
 }

@@ -15,6 +15,16 @@
 
 #include "machine/image.h"
 
+/*
+ * Where the file of a FILE image can be opened now: by its path as the process
+ * sees it, as the process's executable, or by its path from here (proc NULL: only that). The
+ * build id must be the image's, or without one the inode: a file that was replaced while it ran is
+ * found through /proc/PID/exe or not at all. NULL, or a path that is the caller's to free().
+ * *id (may be NULL): the build id of what was found.
+ */
+char *image_files_find(const char *proc, int32_t pid, const struct image *image,
+		       struct build_id *id);
+
 struct image_files;
 
 struct image_files *image_files_new(const char *proc);

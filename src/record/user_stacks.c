@@ -4,14 +4,13 @@
 #include <elf.h>
 #include <link.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
+#include "record/image_files.h"
 #include "unwind/library.h"
 #include "unwind/walk.h"
 
@@ -74,31 +73,19 @@ static size_t vdso_size(const ElfW(Ehdr) * header)
 	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 }
 
-/*
- * As the process sees it, or, if it has ended already, by the same path from here; another
- * file there is recognised by its build id.
- */
-static void path_of(const struct user_stacks *s, const struct image *image, char *path, size_t size)
-{
-	if (s->proc) {
-		snprintf(path, size, "%s/%d/root%s", s->proc, s->pid, image->path);
-		if (access(path, R_OK) == 0)
-			return;
-	}
-	snprintf(path, size, "%s", image->path);
-}
-
 static const struct unwind_table *look_for_table(struct user_stacks *s, image_id id)
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct unwind_image wanted = { .build_id = image->build_id };
 	const struct unwind_table *table = NULL;
-	char path[4096 + 64];
+	cleanup(free_at_exit) char *path = NULL;
 
 	if (image->kind == IMAGE_FILE) {
-		path_of(s, image, path, sizeof(path));
-		wanted.path = path;
+		path = image_files_find(s->proc, s->pid, image, NULL);
+		if (!path && !image->build_id.len)
+			return NULL;
+		wanted.path = path ? path : image->path; /* gone; its table may be in the cache */
 	} else if (image->kind == IMAGE_VDSO && vdso) {
 		wanted.bytes = vdso;
 		wanted.size = vdso_size(vdso);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens and closes a library again and again; all the time goes to plugin_work() in it. */
+/*
+ * Opens and closes libraries in turn, again and again; all the time goes to plugin_work() in
+ * them. "moved" is printed unless each was mapped where the one before had been.
+ */
 #include <dlfcn.h>
 
 #include "work.h"
@@ -7,10 +10,13 @@
 int main(int argc, char **argv)
 {
 	struct until until = until_argument(argc, argv);
-	uint64_t x = 1;
+	void *first = NULL;
+	uint64_t x = 1, round = 0;
 
 	while (until_next(&until)) {
-		void *library = dlopen(argc > 2 ? argv[2] : "./libplugin.so", RTLD_NOW);
+		const char *name =
+			argc > 2 ? argv[2 + round++ % (uint64_t)(argc - 2)] : "./libplugin.so";
+		void *library = dlopen(name, RTLD_NOW);
 		uint64_t (*work)(uint64_t);
 
 		if (!library) {
@@ -18,6 +24,9 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		*(void **)&work = dlsym(library, "plugin_work");
+		if (first && first != *(void **)&work)
+			printf("moved\n");
+		first = *(void **)&work;
 		for (int i = 0; i < 100; i++)
 			x = work(x);
 		dlclose(library);

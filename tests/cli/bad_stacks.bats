@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Stacks that are not what they should be, and programs that change while they are recorded.
+
+load helpers
+
+# record_stacks COMMAND…: copied stacks of it, in the session s.
+record_stacks() {
+	run assay record --call-graph dwarf -e cpu-clock -o s -- "$@"
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(fact s .samples)" -gt 0 ]
+}
+
+# The percentage of a function, with what it calls.
+total_of() {
+	assay report -i "$1" -l -t 0 --format json |
+		jq "[.rows[] | select(.symbol == \"$2\") | .total_percent] | add // 0 | floor"
+}
+
+# Writes over the .eh_frame of an ELF file, in place: from a part of its length on, with bytes of a kind.
+spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
+	python3 - "$@" <<-'END'
+		import struct, sys
+		path, kind, percent = sys.argv[1], sys.argv[2], int(sys.argv[3])
+		with open(path, "r+b") as f:
+		    elf = f.read()
+		    off, = struct.unpack_from("<Q", elf, 0x28)
+		    size, n, names = struct.unpack_from("<HHH", elf, 0x3a)
+		    section = lambda i: struct.unpack_from("<IIQQQQ", elf, off + i * size)
+		    text = section(names)[4]
+		    for i in range(n):
+		        name, _, _, _, at, length = section(i)
+		        if elf[text + name:].startswith(b".eh_frame\0"):
+		            skip = length * percent // 100
+		            noise = bytes((k * k * 31 + k * 7 + 13) % 251 for k in range(length - skip))
+		            f.seek(at + skip)
+		            f.write({"zeros": bytes(len(noise)), "ones": b"\xff" * len(noise), "noise": noise}[kind])
+	END
+}
+
+@test "a stack that was written over ends where the garbage begins" {
+	need_recording
+	record_stacks "$PROGRAMS/scribbles" 1s
+	[ "$(total_of s scribble)" -ge 90 ]
+	# Whatever the reason, it is counted as one that stacks end for.
+	[[ "$(assay info s)" == *"stacks "* || "$(assay info s)" == *"no mapping covers"* ]]
+}
+
+@test "a recursion of 100,000 calls is cut, and it is said what to do" {
+	need_recording
+	run assay record --call-graph dwarf --stack-size 4k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 1s 100000
+	[ "$status" = 0 ]
+	[ "$(total_of s level)" -ge 90 ]
+	[[ "$(assay info s)" == *"stacks deeper than the copied bytes (more are copied with record --stack-size)"* ]]
+}
+
+@test "a stack deeper than the frames that are kept is cut at the limit" {
+	need_recording
+	run assay record --call-graph dwarf --stack-size 65528 -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 1s 100000
+	[ "$status" = 0 ]
+	[ "$(assay report -i s --tree -t 0 --format json | jq '[.rows[].depth] | max')" -ge 500 ]
+	[[ "$(assay info s)" == *"call chains cut at the depth limit"* ]]
+}
+
+@test "spoilt unwind tables cost stacks and nothing else" {
+	need_recording
+	for how in "zeros 0" "ones 0" "noise 0" "ones 50" "noise 10" "noise 90"; do
+		# shellcheck disable=SC2086 # two words
+		cp -f "$PROGRAMS/deep-nofp" spoilt && spoil_frames spoilt $how
+		rm -rf .cache s
+		record_stacks ./spoilt 0.3s
+		[ "$(assay report -i s -l -t 0 --format json | jq '[.rows[] | select(.symbol == "bottom")] | length')" = 1 ]
+	done
+}
+
+@test "a program that was replaced while it runs is unwound and named by what runs" {
+	need_recording
+	cp "$PROGRAMS/deep-nofp" prog
+	./prog 30s >/dev/null &
+	pid=$!
+	cp "$PROGRAMS/split" other && mv -f other prog
+	run assay record --call-graph dwarf -e cpu-clock -p $pid --duration 1 -o s
+	kill $pid
+	wait $pid || true
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(total_of s bottom)" -ge 80 ]
+	[ "$(total_of s main)" -ge 80 ]
+}
+
+@test "a library that is written over in place while it runs" {
+	need_recording
+	cp "$PROGRAMS/libplugin.so" lib.so
+	(while [ ! -e stop ]; do spoil_frames lib.so noise 0; done) 3>&- &
+	writer=$!
+	run assay record --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/loads" 1s ./lib.so
+	touch stop
+	wait $writer
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(total_of s plugin_work)" -ge 80 ]
+}
+
+@test "a library that is cut while it runs ends the program, not the recording" {
+	need_recording
+	cp "$PROGRAMS/libplugin.so" lib.so
+	(until [ -e s ]; do sleep 0.1; done; sleep 1; truncate -s 4096 lib.so) 3>&- &
+	run assay record --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/loads" 20s ./lib.so
+	echo "$output"
+	[ "$status" != 0 ]
+	[[ "$output" == *" samples, "* ]]
+	[ "$(fact s .samples)" -gt 0 ]
+	assay report -i s >/dev/null
+}
+
+@test "libraries that come and go at one place are told apart" {
+	need_recording
+	run assay record --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/loads" 2s "$PROGRAMS/libleft.so" "$PROGRAMS/libright.so"
+	[ "$status" = 0 ]
+	[[ "$output" != *"moved"* ]] || skip "the libraries were not mapped at one place"
+	for side in left right; do
+		assay report -i s -l -t 0 --format json | jq -e "[.rows[] | select(.symbol == \"${side}_inner\")]
+			| length == 1 and (.[0].image | endswith(\"lib$side.so\")) and .[0].percent > 30 and .[0].percent < 70" >/dev/null
+	done
+	[ "$(total_of s plugin_work)" -ge 90 ]
+	[ "$(total_of s main)" -ge 90 ]
+}
