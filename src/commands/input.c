@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "config.h"
 #include "record/import.h"
+#include "record/replay.h"
 #include "store/store.h"
 
 #define MEMORY_DIR "/dev/shm"
@@ -127,7 +128,7 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
 {
 	*is_damaged = false;
-	if (import_is_perfdata(path))
+	if (replay_is_perfdata(path))
 		return open_imported(path, out, is_damaged, err);
 	return session_open(path, out, err);
 }

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/import.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "perfdata/perfdata.h"
-
-#define MAX_FILES 65536
+#include "record/replay.h"
 
 struct import {
 	struct event_sink sink; /* first: the sink is also this */
 	const struct import_config *config;
 	struct import_result *result;
-	struct file_mapping *maps;
-	struct perfdata_bytes *files;
-	size_t n_files;
-	struct perfdata *data;
+	struct replay *replay;
+	struct perfdata *data; /* the replay's */
 	struct machine *machine;
 	struct pipeline *pipeline; /* NULL until the first sample: its time is the start */
 	uint64_t start_ns, latest_ns;
@@ -35,127 +24,6 @@ void import_result_fini(struct import_result *r)
 	vec_foreach (&r->notes, note)
 		free(*note);
 	vec_fini(&r->notes);
-}
-
-/* Opening the files. */
-
-static bool has_magic(const char *path)
-{
-	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint64_t magic;
-
-	return fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) &&
-	       perfdata_has_magic(&magic, sizeof(magic));
-}
-
-bool import_is_perfdata(const char *path)
-{
-	cleanup(free_at_exit) char *inside = xasprintf("%s/data", path);
-	struct stat st;
-
-	if (!strcmp(path, "-"))
-		return true;
-	if (stat(path, &st) < 0)
-		return false;
-	if (S_ISDIR(st.st_mode))
-		return has_magic(inside);
-	/* Of what can be read once only, nothing may be taken for a look. */
-	return !S_ISREG(st.st_mode) || has_magic(path);
-}
-
-/* A pipe is kept in a file without a name: a recording is read twice, its middle at any time. */
-static int spool(const char *path, struct file_mapping *out, struct error *err)
-{
-	bool is_stdin = !strcmp(path, "-");
-	cleanup(close_at_exit) int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	const char *tmp = getenv("TMPDIR");
-	FILE *file = NULL;
-	cleanup(free_at_exit) char *buffer = xmalloc(1 << 20);
-	int in = is_stdin ? STDIN_FILENO : opened, fd, r;
-	cleanup(free_at_exit) char *proc = NULL;
-	ssize_t n;
-
-	if (in < 0)
-		return error_errno(err, -errno, "%s", path);
-	fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0 && (file = tmpfile()))
-		fd = fileno(file);
-	if (fd < 0)
-		return error_errno(err, -errno, "a temporary file to keep %s in", path);
-	while ((n = read(in, buffer, 1 << 20)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		r = n < 0 ? -errno : file_write_all(fd, buffer, (size_t)n);
-		if (r < 0) {
-			file ? fclose(file) : close(fd);
-			return error_errno(err, r, n < 0 ? "reading %s" : "keeping %s", path);
-		}
-	}
-	proc = xasprintf("/proc/self/fd/%d", fd);
-	r = file_map(proc, out, err);
-	file ? fclose(file) : close(fd);
-	return r;
-}
-
-static int add_file(struct import *im, const char *path, struct error *err)
-{
-	struct stat st;
-	struct file_mapping *map = &im->maps[im->n_files];
-	bool is_regular = strcmp(path, "-") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-	int r = is_regular || (strcmp(path, "-") && stat(path, &st) < 0) ? file_map(path, map, err)
-									 : spool(path, map, err);
-
-	if (r < 0)
-		return r;
-	if (map->base)
-		madvise((void *)map->base, map->size, MADV_SEQUENTIAL);
-	im->files[im->n_files] =
-		(struct perfdata_bytes){ map->base, map->size, strrchr(path, '/') };
-	if (im->files[im->n_files].name)
-		im->files[im->n_files].name++;
-	im->n_files++;
-	return 0;
-}
-
-/* A directory has "data" with the header, and data.0, data.1 … with records alone. */
-static int open_files(struct import *im, struct error *err)
-{
-	const char *path = im->config->path;
-	struct stat st;
-	int r;
-
-	im->maps = xcalloc(MAX_FILES, sizeof(*im->maps));
-	im->files = xcalloc(MAX_FILES, sizeof(*im->files));
-	if (!strcmp(path, "-") || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return add_file(im, path, err);
-	for (size_t i = 0; i < MAX_FILES; i++) {
-		cleanup(free_at_exit) char *name =
-			i ? xasprintf("%s/data.%zu", path, i - 1) : xasprintf("%s/data", path);
-
-		if (i && access(name, F_OK) < 0)
-			break;
-		r = add_file(im, name, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static void close_files(struct import *im)
-{
-	for (size_t i = 0; i < im->n_files; i++)
-		file_unmap(&im->maps[i]);
-	free(im->maps);
-	free(im->files);
-}
-
-/* What has been read is given back, so that memory does not grow with the file. */
-static void consumed(void *context, uint32_t file, uint64_t until_off)
-{
-	const struct import *im = context;
-	size_t size = until_off & ~(uint64_t)0xffff;
-
-	madvise((void *)im->maps[file].base, size, MADV_DONTNEED);
 }
 
 /* What the session says of itself. */
@@ -193,9 +61,10 @@ static uint64_t start_wall_ns(const struct import *im, const struct perfdata_inf
 {
 	if (info->has_clock)
 		return info->wall_ns + (im->start_ns - info->clock_ns);
-	if (info->last_ns > im->start_ns && info->last_ns - im->start_ns < im->maps[0].mtime_ns)
-		return im->maps[0].mtime_ns - (info->last_ns - im->start_ns);
-	return im->maps[0].mtime_ns;
+	if (info->last_ns > im->start_ns &&
+	    info->last_ns - im->start_ns < replay_mtime_ns(im->replay))
+		return replay_mtime_ns(im->replay) - (info->last_ns - im->start_ns);
+	return replay_mtime_ns(im->replay);
 }
 
 static int open_pipeline(struct import *im)
@@ -314,15 +183,6 @@ static void tell_stats(struct import *im)
 	note_sections(im);
 }
 
-/* Zeros instead of records: whatever the reader said of them, this is why. */
-static void tell_cut(struct import *im)
-{
-	for (size_t i = 0; i < im->n_files; i++)
-		if (file_is_cut(&im->maps[i]))
-			error_set(&im->result->damage, -EBADMSG,
-				  "was cut short while it was read: what it had beyond is missing");
-}
-
 static int finish(struct import *im, struct error *err)
 {
 	struct session_end end = { .end_ns = im->latest_ns, .exit_status = -1 };
@@ -338,42 +198,32 @@ static int finish(struct import *im, struct error *err)
 
 static int run(struct import *im, struct error *err)
 {
-	int r = perfdata_read(im->data, &im->sink, &im->result->damage);
+	int r = replay_events(im->replay, &im->sink, &im->result->damage);
 
 	if (r < 0 && !im->result->damage.code)
 		return r; /* the session could not be made */
 	if (!im->pipeline && (r = open_pipeline(im)) < 0)
 		return r;
-	tell_cut(im);
 	tell_stats(im);
 	return finish(im, err);
 }
 
 int import_file(const struct import_config *config, struct import_result *out, struct error *err)
 {
-	struct machine_config offline = { .is_offline = true };
 	struct error own = { 0 };
 	struct import im = { .sink = { push }, .config = config, .result = out };
 	int r;
 
 	*out = (struct import_result){ 0 };
 	im.err = err ? err : &own;
-	r = open_files(&im, im.err);
-	if (r >= 0) {
-		r = perfdata_open(im.files, im.n_files, &im.data, im.err);
-		if (r < 0)
-			error_wrap(im.err, r, "%s", config->path);
-	}
-	if (r >= 0) {
-		perfdata_on_consumed(im.data, consumed, &im);
-		offline.release = perfdata_info(im.data)->os_release;
-		im.machine = machine_new(&offline);
-		r = run(&im, im.err);
-		if (im.pipeline)
-			pipeline_close(im.pipeline, NULL, NULL, NULL);
-		machine_free(im.machine);
-	}
-	perfdata_free(im.data);
-	close_files(&im);
+	r = replay_open(config->path, &im.replay, im.err);
+	if (r < 0)
+		return r;
+	im.data = replay_data(im.replay);
+	im.machine = replay_machine(im.replay);
+	r = run(&im, im.err);
+	if (im.pipeline)
+		pipeline_close(im.pipeline, NULL, NULL, NULL);
+	replay_close(im.replay);
 	return r;
 }

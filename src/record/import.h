@@ -33,9 +33,6 @@ struct import_result {
 
 void import_result_fini(struct import_result *r);
 
-/* Whether there is perf.data at the path: a file by its first bytes, a directory by its "data". */
-bool import_is_perfdata(const char *path);
-
 /*
  * A negative errno when there is no session: what is there is not perf.data, or the session
  * could not be written. A damaged file is not an error: what was read of it is in the session,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/pipeline.h"
 
+#include <string.h>
+
 #include "base/error.h"
-#include "perfdata/record.h"
+#include "record/frames.h"
 #include "record/image_files.h"
 #include "record/jit_names.h"
-#include "record/user_stacks.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -21,12 +22,12 @@ struct pipeline {
 	struct machine *machine;
 	struct jit_names *jit;
 	struct image_files *files;
-	struct user_stacks *stacks; /* made at the first copied stack */
+	struct frame_resolver *resolver;
 	bool is_offline;
-	char *proc, *arch;
-	VEC(uint32_t) canonical; /* image id to the id it is stored under */
-	struct code_addr frames[RECORD_MAX_CALLERS + 1];
-	uint64_t flush_ns; /* end of the second that is being gathered */
+	char *proc;
+	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
+	struct code_addr frames[MAX_FRAMES]; /* of pipeline_add() */
+	uint64_t flush_ns;                   /* end of the second that is being gathered */
 	struct pipeline_counts counts;
 	struct error write_error;
 };
@@ -106,74 +107,19 @@ static image_id canonical_image(struct pipeline *p, int32_t pid, image_id id)
 
 static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
 {
-	if (image_get(machine_images(p->machine), code->image)->kind == IMAGE_JIT)
+	if (p->jit && image_get(machine_images(p->machine), code->image)->kind == IMAGE_JIT)
 		jit_names_hit(p->jit, pid, code->image, code->offset);
 }
 
-static int resolve_frame(struct pipeline *p, const struct event *e,
-			 const struct thread_view *thread, enum cpu_mode mode, uint64_t addr,
-			 struct code_addr *out)
+/* What a living process alone can tell of its frames: build ids, names of code without a file. */
+static void look_at_frames(struct pipeline *p, int32_t pid, struct code_addr *frames, uint32_t n)
 {
-	int reason = machine_resolve(p->machine, thread, mode, addr, e->time_ns, out);
-
-	if (reason < 0)
-		out->image = canonical_image(p, e->pid, out->image);
-	if (p->jit && image_get(machine_images(p->machine), out->image)->kind == IMAGE_JIT)
-		jit_names_hit(p->jit, e->pid, out->image, out->offset);
-	return reason;
-}
-
-/*
- * One part of a chain, behind the `n` frames that are there. Code without frame
- * pointers leaves any number where a return address would be: a user part ends at the
- * first one that no mapping covers, as what follows is no more trustworthy.
- */
-static uint32_t resolve_part(struct pipeline *p, const struct event *e,
-			     const struct thread_view *thread, enum cpu_mode mode,
-			     const uint64_t *addrs, uint32_t n_addrs, uint32_t n)
-{
-	for (uint32_t i = 0; i < n_addrs && n < ARRAY_SIZE(p->frames); i++) {
-		if (resolve_frame(p, e, thread, mode, addrs[i], &p->frames[n]) < 0) {
-			n++;
-			continue;
-		}
-		pipeline_lose(p, LOSS_FRAME_UNMAPPED, e->sample.counter, 1);
-		if (mode == MODE_USER)
-			break;
+	if (p->is_offline)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		frames[i].image = canonical_image(p, pid, frames[i].image);
+		note_jit(p, pid, &frames[i]);
 	}
-	return n;
-}
-
-/* The user's part from its copied stack; the first address is known if the sample is of user mode.
- */
-static uint32_t walk_user_stack(struct pipeline *p, const struct event *e,
-				const struct thread_view *thread, uint32_t n)
-{
-	const struct sample_event *s = &e->sample;
-	uint32_t skip = s->mode == MODE_USER;
-	struct user_chain chain;
-
-	if (!p->stacks)
-		p->stacks = user_stacks_new(p->machine, p->is_offline ? NULL : p->proc, p->arch);
-	chain = user_stacks_walk(p->stacks, e->pid, thread, s);
-	if (chain.cut >= 0)
-		pipeline_lose(p, (enum loss_reason)chain.cut, s->counter, 1);
-	if (chain.n <= skip)
-		return n;
-	return resolve_part(p, e, thread, MODE_USER, chain.pcs + skip, chain.n - skip, n);
-}
-
-static uint32_t resolve_callers(struct pipeline *p, const struct event *e,
-				const struct thread_view *thread)
-{
-	const struct sample_event *s = &e->sample;
-	uint32_t n = resolve_part(p, e, thread, MODE_KERNEL, s->callers, s->n_kernel, 1);
-
-	/* Registers alone may have been asked for beside the kernel's own chain. */
-	if (s->extra && s->extra->stack && s->extra->user.n_values)
-		return walk_user_stack(p, e, thread, n);
-	return resolve_part(p, e, thread, MODE_USER, s->callers + s->n_kernel,
-			    s->n_callers - s->n_kernel, n);
 }
 
 static void keep_sample(struct pipeline *p, const struct sample *sample)
@@ -188,10 +134,22 @@ static void keep_sample(struct pipeline *p, const struct sample *sample)
 		keep_error(p, &err);
 }
 
+static void tell_losses(struct pipeline *p, const struct sample_event *s, const struct frames *f)
+{
+	if (f->leaf_loss >= 0)
+		pipeline_lose(p, (enum loss_reason)f->leaf_loss, s->counter, 1);
+	if (s->chain_cut)
+		pipeline_lose(p, LOSS_CHAIN_CUT, s->counter, 1);
+	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
+	if (f->cut >= 0)
+		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
+}
+
 static int push_sample(struct pipeline *p, const struct event *e)
 {
 	const struct sample_event *s = &e->sample;
 	struct thread_view thread = machine_thread(p->machine, e->pid, e->tid);
+	struct frames *f = frames_resolve(p->resolver, e, &thread);
 	struct sample sample = {
 		.class = { .counter = s->counter,
 			   .app = canonical_image(p, e->pid, thread.app),
@@ -200,17 +158,14 @@ static int push_sample(struct pipeline *p, const struct event *e)
 			   .comm = thread.comm,
 			   .cpu = e->cpu },
 		.time_ns = e->time_ns,
-		.frames = p->frames,
+		.frames = f->code,
+		.n_frames = f->n,
 		.samples = 1,
 		.period = s->period,
 	};
-	int reason = resolve_frame(p, e, &thread, s->mode, s->ip, &p->frames[0]);
 
-	if (reason >= 0)
-		pipeline_lose(p, (enum loss_reason)reason, s->counter, 1);
-	if (s->chain_cut)
-		pipeline_lose(p, LOSS_CHAIN_CUT, s->counter, 1);
-	sample.n_frames = resolve_callers(p, e, &thread);
+	tell_losses(p, s, f);
+	look_at_frames(p, e->pid, f->code, f->n);
 	keep_sample(p, &sample);
 	return 0;
 }
@@ -234,11 +189,8 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 	if (s->leaf_loss >= 0)
 		pipeline_lose(p, (enum loss_reason)s->leaf_loss, s->counter, s->samples);
 	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, s->n_unmapped * s->samples);
-	for (uint32_t i = 0; i < sample.n_frames; i++) {
-		p->frames[i] = s->frames[i];
-		p->frames[i].image = canonical_image(p, s->pid, s->frames[i].image);
-		note_jit(p, s->pid, &p->frames[i]);
-	}
+	memcpy(p->frames, s->frames, sample.n_frames * sizeof(*p->frames));
+	look_at_frames(p, s->pid, p->frames, sample.n_frames);
 	keep_sample(p, &sample);
 }
 
@@ -294,6 +246,13 @@ static void process_ended(void *context, int32_t pid)
 struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err)
 {
 	struct pipeline *p = xcalloc(1, sizeof(*p));
+	struct frame_resolver_config resolver = {
+		.machine = config->machine,
+		.proc = config->is_offline ? NULL
+			: config->proc     ? config->proc
+					   : "/proc",
+		.arch = config->info->arch,
+	};
 
 	*p = (struct pipeline){
 		.sink = { push },
@@ -301,16 +260,15 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		.machine = config->machine,
 		.is_offline = config->is_offline,
 		.proc = xstrdup(config->proc ? config->proc : "/proc"),
-		.arch = xstrdup(config->info->arch ? config->info->arch : ""),
 		.flush_ns = (config->info->start_ns / SECOND_NS + 1) * SECOND_NS,
 	};
 	if (p->ops->open(config->dir, config->info, machine_images(p->machine),
 			 machine_strings(p->machine), &p->store, err) < 0) {
 		free(p->proc);
-		free(p->arch);
 		free(p);
 		return NULL;
 	}
+	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
 		p->jit = jit_names_new(p->proc);
 		p->files = image_files_new(p->proc);
@@ -352,10 +310,9 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	}
 	jit_names_free(p->jit);
 	image_files_free(p->files);
-	user_stacks_free(p->stacks);
+	frame_resolver_free(p->resolver);
 	vec_fini(&p->canonical);
 	free(p->proc);
-	free(p->arch);
 	free(p);
 	return r;
 }

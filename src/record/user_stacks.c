@@ -15,7 +15,7 @@
 #include "unwind/walk.h"
 
 /* As deep as a sample's chain may be: deeper stacks are cut and counted. */
-#define MAX_FRAMES 1000
+#define MAX_WALKED 1000
 
 #if defined(__aarch64__)
 #define HOST_ARCH "aarch64"
@@ -38,7 +38,7 @@ struct user_stacks {
 	int32_t pid;                    /* of the walk at hand */
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
-	uint64_t pcs[MAX_FRAMES];
+	uint64_t pcs[MAX_WALKED];
 };
 
 struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, const char *arch)
@@ -153,7 +153,7 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 				   const struct sample_event *sample)
 {
 	const struct sample_extra *extra = sample->extra;
-	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_FRAMES };
+	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_WALKED };
 	struct unwind_input in = {
 		.other = s->regs.value,
 		.n_other = DWARF_REGISTERS,

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "machine/machine.h"
 #include "perfdata_file.h"
+#include "record/replay.h"
 #include "scratch.h"
 #include "store/session.h"
 
@@ -267,8 +268,8 @@ static void a_directory_is_read_as_one_recording(void **state)
 	save(&thread, "perf.data.dir/data.0");
 	put_sample(&thread, 41, 0x1000, 6);
 	save(&thread, "perf.data.dir/data.1");
-	assert_true(import_is_perfdata("perf.data.dir"));
-	assert_false(import_is_perfdata("."));
+	assert_true(replay_is_perfdata("perf.data.dir"));
+	assert_false(replay_is_perfdata("."));
 	assert_int_equal(import("perf.data.dir", &result, NULL), 0);
 	assert_int_equal(samples_in_session(), 2);
 	import_result_fini(&result);
@@ -281,7 +282,7 @@ static void what_is_no_perf_data_is_an_error_that_names_it(void **state)
 
 	(void)state;
 	write_file("text", "#!/bin/sh\necho hello\n");
-	assert_false(import_is_perfdata("text"));
+	assert_false(replay_is_perfdata("text"));
 	assert_int_equal(import("text", &result, &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "text: it is not a perf.data file: no PERFILE2 at its beginning");

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/frames.h"
+
+#include "base/mem.h"
+#include "record/user_stacks.h"
+
+struct frame_resolver {
+	struct machine *machine;
+	struct user_stacks *stacks; /* made at the first copied stack */
+	char *proc, *arch;
+	bool keeps_unmapped;
+	struct frames frames;
+};
+
+struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *config)
+{
+	struct frame_resolver *r = xcalloc(1, sizeof(*r));
+
+	r->machine = config->machine;
+	r->proc = config->proc ? xstrdup(config->proc) : NULL;
+	r->arch = config->arch ? xstrdup(config->arch) : NULL;
+	r->keeps_unmapped = config->keeps_unmapped;
+	return r;
+}
+
+void frame_resolver_free(struct frame_resolver *r)
+{
+	if (!r)
+		return;
+	user_stacks_free(r->stacks);
+	free(r->proc);
+	free(r->arch);
+	free(r);
+}
+
+static void resolve_part(struct frame_resolver *r, const struct event *e,
+			 const struct thread_view *thread, enum cpu_mode mode,
+			 const uint64_t *addrs, uint32_t n)
+{
+	struct frames *f = &r->frames;
+
+	for (uint32_t i = 0; i < n && f->n < MAX_FRAMES; i++) {
+		bool is_mapped = machine_resolve(r->machine, thread, mode, addrs[i], e->time_ns,
+						 &f->code[f->n]) < 0;
+
+		f->addr[f->n] = addrs[i];
+		f->n += is_mapped || r->keeps_unmapped;
+		f->n_unmapped += !is_mapped;
+		if (!is_mapped && mode == MODE_USER && !r->keeps_unmapped)
+			break;
+	}
+}
+
+/* The first address of a walk is known if the sample is of user mode. */
+static void walk_user_stack(struct frame_resolver *r, const struct event *e,
+			    const struct thread_view *thread)
+{
+	const struct sample_event *s = &e->sample;
+	uint32_t skip = s->mode == MODE_USER;
+	struct user_chain chain;
+
+	if (!r->stacks)
+		r->stacks = user_stacks_new(r->machine, r->proc, r->arch);
+	chain = user_stacks_walk(r->stacks, e->pid, thread, s);
+	r->frames.cut = chain.cut;
+	r->frames.is_walked = true;
+	if (chain.n > skip)
+		resolve_part(r, e, thread, MODE_USER, chain.pcs + skip, chain.n - skip);
+}
+
+struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
+			      const struct thread_view *thread)
+{
+	const struct sample_event *s = &e->sample;
+	struct frames *f = &r->frames;
+
+	f->n = 1;
+	f->n_unmapped = 0;
+	f->cut = -1;
+	f->is_walked = false;
+	f->addr[0] = s->ip;
+	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
+	resolve_part(r, e, thread, MODE_KERNEL, s->callers, s->n_kernel);
+	f->n_kernel = s->mode == MODE_KERNEL || s->n_kernel ? f->n : 0;
+	/* Registers alone may have been asked for beside the kernel's own chain. */
+	if (s->extra && s->extra->stack && s->extra->user.n_values)
+		walk_user_stack(r, e, thread);
+	else
+		resolve_part(r, e, thread, MODE_USER, s->callers + s->n_kernel,
+			     s->n_callers - s->n_kernel);
+	return f;
+}

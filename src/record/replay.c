@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+#define MAX_FILES 65536
+#define SECOND_NS 1000000000ULL
+
+/* How long a process that has ended is kept for samples that come late. */
+#define ENDED_KEPT_NS (2 * SECOND_NS)
+
+struct replay {
+	struct event_sink sink; /* first: the sink is also this */
+	struct file_mapping *maps;
+	struct perfdata_bytes *files;
+	size_t n_files;
+	struct perfdata *data;
+	struct machine *machine;
+	struct frame_resolver *resolver;
+	struct replay_sink *to;
+	uint64_t forget_ns; /* when ended processes are looked for next */
+};
+
+/* Opening the files. */
+
+static bool has_magic(const char *path)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t magic;
+
+	return fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) &&
+	       perfdata_has_magic(&magic, sizeof(magic));
+}
+
+bool replay_is_perfdata(const char *path)
+{
+	cleanup(free_at_exit) char *inside = xasprintf("%s/data", path);
+	struct stat st;
+
+	if (!strcmp(path, "-"))
+		return true;
+	if (stat(path, &st) < 0)
+		return false;
+	if (S_ISDIR(st.st_mode))
+		return has_magic(inside);
+	/* Of what can be read once only, nothing may be taken for a look. */
+	return !S_ISREG(st.st_mode) || has_magic(path);
+}
+
+/* A pipe is kept in a file without a name: a recording is read twice, its middle at any time. */
+static int spool(const char *path, struct file_mapping *out, struct error *err)
+{
+	bool is_stdin = !strcmp(path, "-");
+	cleanup(close_at_exit) int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	const char *tmp = getenv("TMPDIR");
+	FILE *file = NULL;
+	cleanup(free_at_exit) char *buffer = xmalloc(1 << 20);
+	int in = is_stdin ? STDIN_FILENO : opened, fd, e;
+	cleanup(free_at_exit) char *proc = NULL;
+	ssize_t n;
+
+	if (in < 0)
+		return error_errno(err, -errno, "%s", path);
+	fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0 && (file = tmpfile()))
+		fd = fileno(file);
+	if (fd < 0)
+		return error_errno(err, -errno, "a temporary file to keep %s in", path);
+	while ((n = read(in, buffer, 1 << 20)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		e = n < 0 ? -errno : file_write_all(fd, buffer, (size_t)n);
+		if (e < 0) {
+			file ? fclose(file) : close(fd);
+			return error_errno(err, e, n < 0 ? "reading %s" : "keeping %s", path);
+		}
+	}
+	proc = xasprintf("/proc/self/fd/%d", fd);
+	e = file_map(proc, out, err);
+	file ? fclose(file) : close(fd);
+	return e;
+}
+
+static int add_file(struct replay *r, const char *path, struct error *err)
+{
+	struct stat st;
+	struct file_mapping *map = &r->maps[r->n_files];
+	bool is_regular = strcmp(path, "-") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	int e = is_regular || (strcmp(path, "-") && stat(path, &st) < 0) ? file_map(path, map, err)
+									 : spool(path, map, err);
+
+	if (e < 0)
+		return e;
+	if (map->base)
+		madvise((void *)map->base, map->size, MADV_SEQUENTIAL);
+	r->files[r->n_files] = (struct perfdata_bytes){ map->base, map->size, strrchr(path, '/') };
+	if (r->files[r->n_files].name)
+		r->files[r->n_files].name++;
+	r->n_files++;
+	return 0;
+}
+
+/* A directory has "data" with the header, and data.0, data.1 … with records alone. */
+static int open_files(struct replay *r, const char *path, struct error *err)
+{
+	struct stat st;
+	int e;
+
+	r->maps = xcalloc(MAX_FILES, sizeof(*r->maps));
+	r->files = xcalloc(MAX_FILES, sizeof(*r->files));
+	if (!strcmp(path, "-") || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return add_file(r, path, err);
+	for (size_t i = 0; i < MAX_FILES; i++) {
+		cleanup(free_at_exit) char *name =
+			i ? xasprintf("%s/data.%zu", path, i - 1) : xasprintf("%s/data", path);
+
+		if (i && access(name, F_OK) < 0)
+			break;
+		e = add_file(r, name, err);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+static void close_files(struct replay *r)
+{
+	for (size_t i = 0; i < r->n_files; i++)
+		file_unmap(&r->maps[i]);
+	free(r->maps);
+	free(r->files);
+}
+
+/* What has been read is given back, so that memory does not grow with the file. */
+static void consumed(void *context, uint32_t file, uint64_t until_off)
+{
+	const struct replay *r = context;
+	size_t size = until_off & ~(uint64_t)0xffff;
+
+	madvise((void *)r->maps[file].base, size, MADV_DONTNEED);
+}
+
+struct perfdata *replay_data(struct replay *r)
+{
+	return r->data;
+}
+
+struct machine *replay_machine(struct replay *r)
+{
+	return r->machine;
+}
+
+uint64_t replay_mtime_ns(const struct replay *r)
+{
+	return r->maps[0].mtime_ns;
+}
+
+static int open_data(struct replay *r, const char *path, struct error *err)
+{
+	struct machine_config offline = { .is_offline = true };
+	int e = open_files(r, path, err);
+
+	if (e < 0)
+		return e;
+	e = perfdata_open(r->files, r->n_files, &r->data, err);
+	if (e < 0)
+		return error_wrap(err, e, "%s", path);
+	perfdata_on_consumed(r->data, consumed, r);
+	offline.release = perfdata_info(r->data)->os_release;
+	r->machine = machine_new(&offline);
+	return 0;
+}
+
+int replay_open(const char *path, struct replay **out, struct error *err)
+{
+	cleanup(replay_close_at_exit) struct replay *r = xcalloc(1, sizeof(*r));
+	int e = open_data(r, path, err);
+
+	if (e < 0)
+		return e;
+	*out = take_ptr(r);
+	return 0;
+}
+
+void replay_close(struct replay *r)
+{
+	if (!r)
+		return;
+	frame_resolver_free(r->resolver);
+	machine_free(r->machine);
+	perfdata_free(r->data);
+	close_files(r);
+	free(r);
+}
+
+int replay_events(struct replay *r, struct event_sink *sink, struct error *err)
+{
+	int e = perfdata_read(r->data, sink, err);
+
+	/* Zeros instead of records: whatever the reader said of them, this is why. */
+	for (size_t i = 0; i < r->n_files && (!e || e == -EBADMSG); i++)
+		if (file_is_cut(&r->maps[i]))
+			return error_set(
+				err, -EBADMSG,
+				"was cut short while it was read: what it had beyond is missing");
+	return e;
+}
+
+static int push_sample(struct replay *r, const struct event *e)
+{
+	struct replay_sample s = {
+		.event = e,
+		.counter = &perfdata_info(r->data)->counters.data[e->sample.counter],
+		.thread = machine_thread(r->machine, e->pid, e->tid),
+	};
+
+	s.comm = strings_get(machine_strings(r->machine), s.thread.comm);
+	s.frames = frames_resolve(r->resolver, e, &s.thread);
+	return r->to->sample(r->to, &s);
+}
+
+static int push(struct event_sink *sink, const struct event *e)
+{
+	struct replay *r = (struct replay *)sink;
+
+	if (e->time_ns >= r->forget_ns) {
+		machine_forget_ended(r->machine,
+				     e->time_ns > ENDED_KEPT_NS ? e->time_ns - ENDED_KEPT_NS : 0,
+				     NULL, NULL);
+		r->forget_ns = e->time_ns + SECOND_NS;
+	}
+	if (e->type == EVENT_SAMPLE)
+		return push_sample(r, e);
+	machine_event(r->machine, e);
+	return r->to->event ? r->to->event(r->to, e) : 0;
+}
+
+int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err)
+{
+	struct frame_resolver_config config = {
+		.machine = r->machine,
+		.arch = perfdata_info(r->data)->arch,
+		.keeps_unmapped = true,
+	};
+
+	r->resolver = frame_resolver_new(&config);
+	r->to = sink;
+	r->sink.push = push;
+	return replay_events(r, &r->sink, err);
+}
+
+int replay_resolve(struct replay *r, const struct replay_sample *sample, uint64_t addr,
+		   struct code_addr *out)
+{
+	/* The kernel's half of the address space, on all machines that are read. */
+	enum cpu_mode mode = addr >> 63 ? MODE_KERNEL : MODE_USER;
+
+	return machine_resolve(r->machine, &sample->thread, mode, addr, sample->event->time_ns,
+			       out);
+}

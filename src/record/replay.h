@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording played again: what a perf.data file tells, event by event, with the machine that it
+ * tells of. Everything that wants single samples stands on this; a session has them added up.
+ *
+ *   file ─► perfdata ─► events ─┬─► replay_events(): as they come; the sink feeds the machine
+ *                               └─► machine ─► frames ─► replay_samples()
+ *
+ * Nothing of this machine's processes is looked at: the recording may be of another one. One
+ * pass: of a replay either is called, once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "event/event.h"
+#include "machine/machine.h"
+#include "perfdata/perfdata.h"
+#include "record/frames.h"
+
+struct error;
+struct replay;
+
+/* Whether there is perf.data at the path: a file by its first bytes, a directory by its "data". */
+bool replay_is_perfdata(const char *path);
+
+/* `path`: a file, a directory of perf record --threads, a FIFO; "-": standard input. */
+int replay_open(const char *path, struct replay **out, struct error *err);
+void replay_close(struct replay *r); /* NULL is fine */
+DEFINE_AT_EXIT(replay_close, struct replay)
+
+/* What the recording says of itself, its events, its AUX data. */
+struct perfdata *replay_data(struct replay *r);
+struct machine *replay_machine(struct replay *r);
+uint64_t replay_mtime_ns(const struct replay *r); /* of the file */
+
+/* As perfdata_read(). The machine changes as the sink lets it. */
+int replay_events(struct replay *r, struct event_sink *sink, struct error *err);
+
+/* One sample, and who and where it was. All of it holds until the call that gave it returns. */
+struct replay_sample {
+	const struct event *event; /* .sample.extra has what else was recorded */
+	const struct perfdata_counter *counter;
+	struct thread_view thread;
+	const char *comm;
+	const struct frames *frames; /* callers without a mapping are kept; copied stacks walked */
+};
+
+/* A negative errno ends the replay. */
+struct replay_sink {
+	int (*sample)(struct replay_sink *self, const struct replay_sample *sample);
+	/* Every other event, after the machine knows of it; may be NULL. */
+	int (*event)(struct replay_sink *self, const struct event *event);
+};
+int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err);
+
+/* The place of another address of the sample's thread (of a branch, of data); as machine_resolve().
+ */
+int replay_resolve(struct replay *r, const struct replay_sample *sample, uint64_t addr,
+		   struct code_addr *out);
