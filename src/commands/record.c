@@ -20,7 +20,7 @@
 struct record_args {
 	const char *output;
 	struct option_list events, pids, tids;
-	const char *cpus, *cgroup, *call_graph, *collector;
+	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate;
 	uint64_t freq_hz, count, ring_bytes, stack_bytes;
 	double duration_s;
 	bool whole_machine, quiet, with_stacks;
@@ -68,6 +68,15 @@ static const struct option_spec record_options[] = {
 	  0, 0, "perf|bpf" },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), "assay.data",
 	  "the session's directory; one that exists is kept as DIR.old" },
+	{ 0, "store", "NAME", OPT_CHOICE, FIELD(store), "native",
+	  "how the session is kept: native, or oprofile (sample files that opreport reads)", NULL,
+	  0, 0, "native|oprofile" },
+	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), NULL,
+	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,all",
+	  "By default all are, in the native store; and lib,kernel in OProfile's, as operf does. "
+	  "kernel implies lib, thread implies process. What is kept apart can be merged in a "
+	  "report, "
+	  "not the other way round; the less is kept apart, the smaller is a session of weeks." },
 	{ 'm', "ring-size", "BYTES", OPT_SIZE, FIELD(ring_bytes), NULL,
 	  "memory of each CPU's ring, e.g. 512k (default 1M, or what the user may lock)", NULL,
 	  4096, 1073741824 },
@@ -128,7 +137,71 @@ struct setup {
 	struct cpu_list cpus;
 	char note[256];
 	char **argv;
+	uint32_t merged; /* enum separation */
 };
+
+/* The stores by the names that --store has. */
+static const struct store_ops *const stores[] = { &native_store, &oprofile_store };
+
+static const struct {
+	const char *word;
+	uint32_t kept;
+} separations[] = {
+	{ "none", 0 },
+	{ "lib", SEPARATE_LIB },
+	{ "library", SEPARATE_LIB },
+	{ "kernel", SEPARATE_KERNEL | SEPARATE_LIB },
+	{ "process", SEPARATE_PROCESS },
+	{ "thread", SEPARATE_THREAD | SEPARATE_PROCESS },
+	{ "cpu", SEPARATE_CPU },
+	{ "all", SEPARATE_ALL },
+};
+
+static const struct store_ops *find_store(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stores); i++)
+		if (!strcmp(stores[i]->name, name))
+			return stores[i];
+	return NULL;
+}
+
+static bool find_separation(const char *word, size_t len, uint32_t *kept)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(separations); i++) {
+		if (strlen(separations[i].word) != len || strncmp(separations[i].word, word, len))
+			continue;
+		*kept |= separations[i].kept;
+		return true;
+	}
+	return false;
+}
+
+/* What --separate leaves out is merged. */
+static int parse_separation(const struct record_args *args, uint32_t *merged, struct error *err)
+{
+	uint32_t kept = 0;
+	const char *at = args->separate;
+
+	if (!at) {
+		bool is_native = find_store(args->store) == &native_store;
+
+		*merged = is_native ? 0 : SEPARATE_ALL & ~(SEPARATE_LIB | SEPARATE_KERNEL);
+		return 0;
+	}
+	do {
+		size_t len = strcspn(at, ",");
+
+		if (!find_separation(at, len, &kept))
+			return error_set(
+				err, -EINVAL,
+				"--separate: '%.*s' is none of none, lib, kernel, process, "
+				"thread, cpu, all",
+				(int)len, at);
+		at += len + (at[len] == ',');
+	} while (*at);
+	*merged = SEPARATE_ALL & ~kept;
+	return 0;
+}
 
 static void setup_fini(struct setup *s)
 {
@@ -179,7 +252,7 @@ static int parse_setup(struct setup *s, struct error *err)
 	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
-	    (r = check_target(s, err)) < 0)
+	    (r = parse_separation(&s->args, &s->merged, err)) < 0 || (r = check_target(s, err)) < 0)
 		return r;
 	if (s->operands.n) {
 		s->argv = xcalloc(s->operands.n + 1, sizeof(*s->argv));
@@ -267,7 +340,8 @@ static int record(struct setup *s)
 	struct error err = { 0 };
 	struct recorder_result result = { 0 };
 	struct recorder_config config = {
-		.ops = &native_store,
+		.ops = find_store(s->args.store),
+		.merged = s->merged,
 		.dir = s->args.output,
 		.version = ASSAY_VERSION,
 		.counters = &s->counters,

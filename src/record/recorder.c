@@ -156,6 +156,7 @@ static int open_pipeline(struct recorder *r, struct error *err)
 		.start_ns = clock_monotonic_ns(),
 		.counters = r->host.counters,
 		.n_counters = r->host.n_counters,
+		.merged = c->merged,
 	};
 	struct pipeline_config pipeline = {
 		.ops = c->ops,

@@ -19,6 +19,7 @@ struct error;
 
 struct recorder_config {
 	const struct store_ops *ops;
+	uint32_t merged; /* enum separation: what samples are not kept apart by */
 	const char *dir; /* of the session */
 	const char *version;
 	const struct counters *counters;

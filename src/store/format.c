@@ -174,24 +174,12 @@ uint64_t block_delivered(const struct block_header *h, const struct loss_row *lo
 }
 
 /* The strings of struct session_info in the order of the format. */
-#define INFO_STRINGS(X) \
-	X(version)      \
-	X(command)      \
-	X(target)       \
-	X(hostname)     \
-	X(os_release)   \
-	X(arch)         \
-	X(cpu_model)    \
-	X(collector)    \
-	X(stacks)       \
-	X(note)
-
 enum { COUNTER_IN_USER = 1, COUNTER_IN_KERNEL = 2 };
 
 void info_encode(struct buf *out, const struct session_info *info)
 {
 #define X(field) buf_cstr0(out, info->field);
-	INFO_STRINGS(X)
+	SESSION_INFO_TEXTS(X)
 #undef X
 	buf_uleb(out, info->n_cpus);
 	buf_uleb(out, info->start_wall_ns);
@@ -209,6 +197,8 @@ void info_encode(struct buf *out, const struct session_info *info)
 		buf_u8(out,
 		       (c->in_user ? COUNTER_IN_USER : 0) | (c->in_kernel ? COUNTER_IN_KERNEL : 0));
 	}
+	if (info->merged)
+		buf_uleb(out, info->merged);
 }
 
 static void decode_counter(struct reader *r, struct counter_info *c)
@@ -232,7 +222,7 @@ int info_decode(const uint8_t *text, size_t size, struct session_info *out)
 	struct session_info info = { 0 };
 
 #define X(field) info.field = reader_cstr(&r);
-	INFO_STRINGS(X)
+	SESSION_INFO_TEXTS(X)
 #undef X
 	info.n_cpus = reader_uleb32(&r);
 	info.start_wall_ns = reader_uleb(&r);
@@ -243,6 +233,8 @@ int info_decode(const uint8_t *text, size_t size, struct session_info *out)
 	info.counters = xcalloc(info.n_counters + 1, sizeof(*info.counters));
 	for (uint32_t i = 0; i < info.n_counters; i++)
 		decode_counter(&r, &info.counters[i]);
+	if (reader_left(&r))
+		info.merged = reader_uleb32(&r);
 	if (r.bad) {
 		free(info.counters);
 		return -EBADMSG;

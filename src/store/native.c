@@ -59,6 +59,7 @@ struct store {
 
 	int fd; /* of the segment; -1 until its first block is written */
 	uint32_t number;
+	uint32_t merged;     /* enum separation */
 	uint64_t size_bytes; /* of the segment's file, up to its last whole block */
 	uint64_t delivered;  /* as in struct block_header */
 
@@ -506,6 +507,7 @@ static int native_open(const char *dir, const struct session_info *info,
 	s->dir = xasprintf("%s/" SEGMENTS_DIR, dir);
 	s->fd = -1;
 	s->last_ns = info->start_ns;
+	s->merged = info->merged;
 	info_encode(&s->info, info);
 	tables_init(&s->tables);
 	block_encoder_init(&s->encoder);
@@ -568,13 +570,17 @@ static uint32_t find_node(struct store *s, const struct code_addr *frames, uint3
 
 static int native_add(struct store *s, const struct sample *sample, struct error *err)
 {
+	struct profile_class merged = sample->class;
 	uint32_t class, node;
 	int r = 0;
 
+	if (s->merged)
+		class_merge(&merged, image_get(s->images, sample->frames[0].image),
+			    sample->frames[0].image, s->merged);
 	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX || tables_full(s))
 		r = flush_block(s, err);
 	stretch_time(s, sample->time_ns);
-	class = map_class(s, &sample->class);
+	class = map_class(s, &merged);
 	node = find_node(s, sample->frames, MIN(sample->n_frames, FRAMES_MAX));
 	tally_add(&s->tally, class, node, sample->samples, sample->period);
 	s->samples += sample->samples;

@@ -28,6 +28,36 @@ struct counter_info {
 	bool in_user, in_kernel;
 };
 
+/*
+ * What samples are kept apart by, beside the event: OProfile's separation. Without LIB the
+ * application of a sample is the image that it is in, and without KERNEL that is so for the
+ * kernel and its modules.
+ */
+enum separation {
+	SEPARATE_LIB = 1 << 0,
+	SEPARATE_KERNEL = 1 << 1,
+	SEPARATE_PROCESS = 1 << 2,
+	SEPARATE_THREAD = 1 << 3,
+	SEPARATE_CPU = 1 << 4,
+	SEPARATE_ALL = (1 << 5) - 1,
+};
+
+/* A class's pid, tid or cpu where samples are not kept apart by it. */
+#define CLASS_ALL (-1)
+
+/* X(field): the texts of struct session_info. */
+#define SESSION_INFO_TEXTS(X) \
+	X(version)            \
+	X(command)            \
+	X(target)             \
+	X(hostname)           \
+	X(os_release)         \
+	X(arch)               \
+	X(cpu_model)          \
+	X(collector)          \
+	X(stacks)             \
+	X(note)
+
 /* What is known when a session starts. Strings are never NULL. */
 struct session_info {
 	const char *version; /* assay's */
@@ -42,6 +72,7 @@ struct session_info {
 	uint64_t start_ns;      /* … CLOCK_MONOTONIC, the clock of all other times */
 	struct counter_info *counters;
 	uint32_t n_counters;
+	uint32_t merged; /* enum separation: what samples are not kept apart by; 0: all are */
 };
 
 /* What is known when it ends. */
@@ -76,6 +107,13 @@ struct code_symbol {
 	uint64_t offset, size;
 	const char *name;
 };
+
+/*
+ * The class of a sample in the image `leaf`, without what is merged. Both stores call it: what
+ * reaches them is always the whole class.
+ */
+void class_merge(struct profile_class *class, const struct image *leaf, image_id leaf_id,
+		 uint32_t merged);
 
 struct store;
 
@@ -121,6 +159,9 @@ struct store_ops {
 
 /* The native store: segments (docs/formats.md). */
 extern const struct store_ops native_store;
+
+/* OProfile's sample files (store/oprofile/, docs/oprofile.md): counts and arcs, no times. */
+extern const struct store_ops oprofile_store;
 
 /* Memory that a store holds, for the recorder's budget. */
 uint64_t native_store_memory(const struct store *s);

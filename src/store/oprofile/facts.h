@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a session of sample files has no place for: where it was recorded, its events as
+ * they were asked for, what was lost. It stands as JSON in samples/SESSION/assay.json, which
+ * OProfile's own tools do not look at; a session of theirs has none.
+ */
+#pragma once
+
+#include "event/loss.h"
+#include "store/store.h"
+
+#define FACTS_FILE "assay.json"
+
+struct session_facts {
+	struct session_info info; /* strings and counters belong to the facts after a read */
+	struct session_end end;
+	bool has_end;
+	uint64_t samples;
+	uint64_t lost[N_LOSS_REASONS];
+	void *owner; /* of what was read */
+};
+
+/* Replaces the file at once. */
+int session_facts_write(const char *path, const struct session_facts *facts, struct error *err);
+
+/* -ENOENT where there is none; -EBADMSG names what is wrong. Missing values are 0 or "". */
+int session_facts_read(const char *path, struct session_facts *out, struct error *err);
+void session_facts_fini(struct session_facts *facts);

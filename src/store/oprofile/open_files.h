@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sample files that are being written, found by what their names are made of, so that a
+ * sample costs one look-up and no text. At most `limit` are mapped; then the half that
+ * was longest not used is closed.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct open_files;
+struct sample_file;
+struct error;
+
+/* Part of a name: an image, and of anonymous memory the process and the region. */
+struct file_image {
+	uint32_t image;
+	int32_t pid;
+	uint64_t start;
+};
+
+/* All bytes count: begin with memset(). */
+struct file_key {
+	struct file_image main, dep, callee;
+	uint32_t counter, is_arc;
+	int32_t tgid, tid, cpu;
+};
+
+struct open_files *open_files_new(uint32_t limit);
+
+/* The file of the key, or NULL: then it is opened by the caller and put here. */
+struct sample_file *open_files_find(struct open_files *o, const struct file_key *key);
+
+/* Takes the file over. Closing others can fail as sample_file_flush() does. */
+int open_files_put(struct open_files *o, const struct file_key *key, struct sample_file *file,
+		   uint64_t *n_unwritten, struct error *err);
+
+/* Applies what all files have gathered. */
+int open_files_flush(struct open_files *o, uint64_t *n_unwritten, struct error *err);
+
+/* Closes all, without a flush. NULL is fine. */
+void open_files_free(struct open_files *o);

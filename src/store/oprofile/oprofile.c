@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store of OProfile's sample files: one file a class and image, counts by address, and
+ * arcs of the call graph in files of their own. Times are not kept.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/oprofile/facts.h"
+#include "store/oprofile/open_files.h"
+#include "store/oprofile/sample_file.h"
+#include "store/oprofile/sample_name.h"
+#include "store/store.h"
+
+#define SESSION_DIR "samples/current"
+
+/* The kernel's symbols, as operf names the kernel's image where there is no vmlinux. */
+#define KERNEL_PATH "/proc/kallsyms"
+
+/* OProfile's index of the processor: the timer, and any x86-64 that its tables do not name. */
+#define CPU_TIMER   4
+#define CPU_GENERIC 69
+
+/* Mapped at once; the kernel permits 65530 mappings a process (vm.max_map_count). */
+#define FILES_MAX 8192
+
+/* Anonymous code is cut into regions of 4 GiB, so that an arc's half of a key reaches it. */
+#define REGION_MASK 0xffffffffULL
+
+struct store {
+	const struct image_table *images;
+	const struct strings *strings;
+	char *dir; /* of the session's samples */
+	char *facts_path;
+	struct session_facts facts;
+	bool facts_changed;
+	struct open_files *files;
+	uint64_t n_unwritten; /* samples; of arcs that could not be written */
+	uint64_t n_lost_arcs;
+	struct buf symbols; /* of code without a file */
+};
+
+/* Names. */
+
+static bool is_kernel_image(const struct image *image)
+{
+	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE ||
+	       image->kind == IMAGE_BPF;
+}
+
+static bool is_anonymous(const struct image *image)
+{
+	return image->kind == IMAGE_JIT || image->kind == IMAGE_UNKNOWN ||
+	       image->kind == IMAGE_VDSO || (image->kind == IMAGE_FILE && image->path[0] != '/');
+}
+
+/* The part of the name that the code's image is, and what its offset counts from there. */
+static struct file_image file_image(const struct store *s, const struct code_addr *code,
+				    int32_t pid, uint64_t *key)
+{
+	const struct image *image = image_get(s->images, code->image);
+	struct file_image out = { .image = code->image.n };
+
+	*key = code->offset;
+	if (is_anonymous(image)) {
+		out.pid = image->kind == IMAGE_JIT ? image->pid : pid;
+		out.start = code->offset & ~REGION_MASK;
+		*key = code->offset & REGION_MASK;
+	}
+	return out;
+}
+
+static const char *anonymous_label(const struct image *image)
+{
+	switch (image->kind) {
+	case IMAGE_VDSO:
+		return "[vdso]";
+	case IMAGE_UNKNOWN:
+		return "unknown";
+	default:
+		return "anon";
+	}
+}
+
+/* The texts are borrowed: the name is written, and never sample_name_fini()'d. */
+static struct sample_image_name image_name(const struct store *s, const struct file_image *part,
+					   bool is_main)
+{
+	const struct image *image = image_get(s->images, (image_id){ part->image });
+	struct sample_image_name name = { .kind = SAMPLE_IMAGE_KERN, .text = (char *)image->path };
+
+	if (image->kind == IMAGE_KERNEL) {
+		name.kind = SAMPLE_IMAGE_ROOT;
+		name.text = (char *)KERNEL_PATH;
+	} else if (is_anonymous(image) && is_main) {
+		name.text = (char *)"unknown"; /* what operf calls it */
+	} else if (is_anonymous(image)) {
+		name.kind = SAMPLE_IMAGE_ANON;
+		name.text = (char *)anonymous_label(image);
+		name.tgid = MAX(part->pid, 0);
+		name.start = part->start;
+		name.end = part->start | REGION_MASK;
+	} else if (image->kind == IMAGE_FILE) {
+		name.kind = SAMPLE_IMAGE_ROOT;
+	}
+	return name;
+}
+
+/* A dot would end the event's part of a name, a slash the name. */
+static char *event_name(const struct counter_info *c)
+{
+	char *name = xstrdup(c->name);
+
+	for (char *at = name; *at; at++)
+		if (*at == '.' || *at == '/')
+			*at = '_';
+	return name;
+}
+
+static char *file_path(const struct store *s, const struct file_key *key)
+{
+	const struct counter_info *counter = &s->facts.info.counters[key->counter];
+	cleanup(free_at_exit) char *event = event_name(counter);
+	const struct sample_name name = {
+		.main = image_name(s, &key->main, true),
+		.dep = image_name(s, &key->dep, false),
+		.callee = image_name(s, &key->callee, false),
+		.is_arc = key->is_arc,
+		.event = event,
+		.count = counter->count,
+		.unit_mask = counter->unit_mask,
+		.tgid = key->tgid,
+		.tid = key->tid,
+		.cpu = key->cpu,
+	};
+	struct buf text = { 0 };
+	char *path;
+
+	sample_name_write(&name, &text);
+	path = xasprintf("%s/%s", s->dir, buf_cstr(&text));
+	buf_fini(&text);
+	return path;
+}
+
+/* Files. */
+
+static uint64_t mtime_of(const struct image *image)
+{
+	struct stat st;
+
+	return image->kind == IMAGE_FILE && stat(image->path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
+}
+
+static int open_file(struct store *s, const struct file_key *key, struct sample_file **out,
+		     struct error *err)
+{
+	const struct counter_info *counter = &s->facts.info.counters[key->counter];
+	const struct image *dep = image_get(s->images, (image_id){ key->dep.image });
+	const struct image *callee = image_get(s->images, (image_id){ key->callee.image });
+	const struct sample_file_header header = {
+		.cpu_type = strcmp(counter->unit, "ns") == 0 ? CPU_TIMER : CPU_GENERIC,
+		.unit_mask = (uint32_t)counter->unit_mask,
+		.count = (uint32_t)MIN(counter->count, (uint64_t)UINT32_MAX),
+		.is_kernel = is_kernel_image(dep),
+		.callee_is_kernel = key->is_arc && is_kernel_image(callee),
+		.mtime = mtime_of(dep),
+		.anon_start = key->dep.start,
+		.callee_anon_start = key->callee.start,
+	};
+	cleanup(free_at_exit) char *path = file_path(s, key);
+	cleanup(free_at_exit) char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	int r = file_mkdirs(folder, 0700, err);
+
+	return r < 0 ? r : sample_file_open(path, &header, out, err);
+}
+
+static int add_to_file(struct store *s, const struct file_key *key, uint64_t address, uint64_t n,
+		       uint64_t *n_unwritten, struct error *err)
+{
+	struct sample_file *file = open_files_find(s->files, key);
+	int r, r_put = 0;
+
+	if (!file) {
+		r = open_file(s, key, &file, err);
+		if (r < 0) {
+			*n_unwritten += n;
+			return r;
+		}
+		r_put = open_files_put(s->files, key, file, &s->n_unwritten, err);
+	}
+	r = sample_file_add(file, address, n, n_unwritten, err);
+	return r < 0 ? r : r_put;
+}
+
+/* The store. */
+
+static int write_facts(struct store *s, struct error *err)
+{
+	s->facts_changed = false;
+	return session_facts_write(s->facts_path, &s->facts, err);
+}
+
+static int write_abi(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/abi", dir);
+	struct buf text = { 0 };
+	int r;
+
+	sample_file_abi_write(&text);
+	r = file_replace(path, text.data, text.len, err);
+	buf_fini(&text);
+	return r;
+}
+
+static void free_info(struct session_info *info)
+{
+#define X(field) free((char *)info->field);
+	SESSION_INFO_TEXTS(X)
+#undef X
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		free((char *)info->counters[i].name);
+		free((char *)info->counters[i].spec);
+		free((char *)info->counters[i].unit);
+	}
+	free(info->counters);
+}
+
+static void copy_info(struct session_info *to, const struct session_info *from)
+{
+	*to = *from;
+#define X(field) to->field = xstrdup(from->field ? from->field : "");
+	SESSION_INFO_TEXTS(X)
+#undef X
+	to->counters = xcalloc(from->n_counters + 1, sizeof(*to->counters));
+	for (uint32_t i = 0; i < from->n_counters; i++) {
+		const struct counter_info *c = &from->counters[i];
+
+		to->counters[i] = *c;
+		to->counters[i].name = xstrdup(c->name);
+		to->counters[i].spec = xstrdup(c->spec ? c->spec : "");
+		to->counters[i].unit = xstrdup(c->unit ? c->unit : "");
+	}
+}
+
+static void store_free(struct store *s)
+{
+	open_files_free(s->files);
+	free_info(&s->facts.info);
+	buf_fini(&s->symbols);
+	free(s->facts_path);
+	free(s->dir);
+	free(s);
+}
+
+static int oprofile_open(const char *dir, const struct session_info *info,
+			 const struct image_table *images, const struct strings *strings,
+			 struct store **out, struct error *err)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+	int r;
+
+	s->images = images;
+	s->strings = strings;
+	s->dir = xasprintf("%s/" SESSION_DIR, dir);
+	s->facts_path = xasprintf("%s/" FACTS_FILE, s->dir);
+	s->files = open_files_new(FILES_MAX);
+	copy_info(&s->facts.info, info);
+	r = file_mkdirs(s->dir, 0700, err);
+	if (!r)
+		r = write_abi(dir, err);
+	if (!r)
+		r = write_facts(s, err);
+	if (r < 0) {
+		store_free(s);
+		return error_wrap(err, r, "cannot create session '%s'", dir);
+	}
+	*out = s;
+	return 0;
+}
+
+/* What of the name is the sample's class; the application follows from the image. */
+static void set_class(const struct store *s, const struct profile_class *class,
+		      const struct file_image *dep, struct file_key *key)
+{
+	struct profile_class merged = *class;
+	image_id leaf = { dep->image };
+
+	class_merge(&merged, image_get(s->images, leaf), leaf, s->facts.info.merged);
+	key->main = (struct file_image){ .image = merged.app.n };
+	key->tgid = merged.pid;
+	key->tid = merged.tid;
+	key->cpu = (int32_t)merged.cpu;
+}
+
+/* What an arc loses is no sample: it is told as such at the end. */
+static int add_arcs(struct store *s, const struct sample *sample, struct file_key *key,
+		    struct error *err)
+{
+	int r = 0;
+
+	key->is_arc = true;
+	for (uint32_t i = 0; i + 1 < sample->n_frames; i++) {
+		uint64_t caller, callee;
+		int now;
+
+		key->dep = file_image(s, &sample->frames[i + 1], sample->class.pid, &caller);
+		key->callee = file_image(s, &sample->frames[i], sample->class.pid, &callee);
+		set_class(s, &sample->class, &key->dep, key);
+		now = add_to_file(s, key, caller << 32 | (callee & REGION_MASK), sample->samples,
+				  &s->n_lost_arcs, r ? NULL : err);
+		r = r ? r : now;
+	}
+	return r;
+}
+
+static int oprofile_add(struct store *s, const struct sample *sample, struct error *err)
+{
+	uint64_t address, n_unwritten = 0;
+	struct file_key key;
+	int r, r_arcs;
+
+	memset(&key, 0, sizeof(key));
+	key.counter = sample->class.counter;
+	key.dep = file_image(s, &sample->frames[0], sample->class.pid, &address);
+	set_class(s, &sample->class, &key.dep, &key);
+	r = add_to_file(s, &key, address, sample->samples, &n_unwritten, err);
+	s->facts.samples += sample->samples;
+	s->n_unwritten += n_unwritten;
+	s->facts_changed = true;
+	r_arcs = add_arcs(s, sample, &key, r ? NULL : err);
+	return r ? r : r_arcs;
+}
+
+static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	(void)counter;
+	s->facts.lost[reason] += n;
+	s->facts_changed = true;
+}
+
+/* One line a symbol, for `assay import`: OProfile's tools have no place for it. */
+static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
+{
+	(void)s;
+	(void)symbol;
+}
+
+static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
+{
+	int r = open_files_flush(s->files, &s->n_unwritten, err);
+
+	(void)until_ns;
+	if (s->facts_changed) {
+		int r_facts = write_facts(s, r ? NULL : err);
+
+		r = r ? r : r_facts;
+	}
+	return r;
+}
+
+static int oprofile_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
+			  struct error *err)
+{
+	int r = open_files_flush(s->files, &s->n_unwritten, err), r_facts;
+
+	if (end) {
+		s->facts.end = *end;
+		s->facts.has_end = true;
+	}
+	s->facts.samples -= s->n_unwritten;
+	s->facts.lost[LOSS_DISK_FULL] += s->n_unwritten;
+	r_facts = write_facts(s, r ? NULL : err);
+	*n_unwritten = s->n_unwritten;
+	store_free(s);
+	return r ? r : r_facts;
+}
+
+const struct store_ops oprofile_store = {
+	.name = "oprofile",
+	.help = "OProfile's sample files: counts by address, without times",
+	.open = oprofile_open,
+	.add = oprofile_add,
+	.lose = oprofile_lose,
+	.name_code = oprofile_name_code,
+	.flush = oprofile_flush,
+	.close = oprofile_close,
+};
