@@ -44,6 +44,7 @@ check|binutils|binutils|binutils|strip and objcopy, to make images for tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
 check|procps|procps-ng|procps-ng|ps, for tests of processes
+bench|libipt-dev|libipt-devel|libipt|what our Intel PT decoder is measured against
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 bench|linux-perf|perf|perf|what assay is measured against
 '

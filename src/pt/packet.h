@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Intel Processor Trace packets: bytes to struct pt_packet, one at a time.
+ *
+ * Formats: Intel SDM volume 3, chapter "Intel Processor Trace", section "Packet Definitions".
+ * The reader keeps no state but what a byte's meaning depends on (`enum pt_block`: inside a
+ * BBP…BEP block some bytes that would be TNTs are items). Last-IP compression is undone with
+ * pt_last_ip(), by whoever follows the trace, as when last-IP is reset is a matter of flow.
+ *
+ * Runs of TNT packets, most of a trace's bytes, are better taken with pt_tnt_collect().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(id, name): the name is perf's. */
+#define PT_PACKETS(X)             \
+	X(PAD, "PAD")             \
+	X(TNT, "TNT")             \
+	X(TIP, "TIP")             \
+	X(TIP_PGE, "TIP.PGE")     \
+	X(TIP_PGD, "TIP.PGD")     \
+	X(FUP, "FUP")             \
+	X(PIP, "PIP")             \
+	X(VMCS, "VMCS")           \
+	X(TSC, "TSC")             \
+	X(TMA, "TMA")             \
+	X(MTC, "MTC")             \
+	X(CYC, "CYC")             \
+	X(CBR, "CBR")             \
+	X(MODE_EXEC, "MODE.Exec") \
+	X(MODE_TSX, "MODE.TSX")   \
+	X(PSB, "PSB")             \
+	X(PSBEND, "PSBEND")       \
+	X(OVF, "OVF")             \
+	X(TRACESTOP, "TraceSTOP") \
+	X(MNT, "MNT")             \
+	X(PTWRITE, "PTWRITE")     \
+	X(EXSTOP, "EXSTOP")       \
+	X(MWAIT, "MWAIT")         \
+	X(PWRE, "PWRE")           \
+	X(PWRX, "PWRX")           \
+	X(BBP, "BBP")             \
+	X(BIP, "BIP")             \
+	X(BEP, "BEP")             \
+	X(CFE, "CFE")             \
+	X(EVD, "EVD")             \
+	X(TRIG, "TRIG")
+
+enum pt_type {
+#define X(id, name) PT_##id,
+	PT_PACKETS(X)
+#undef X
+		N_PT_TYPES
+};
+
+extern const char *const pt_type_names[N_PT_TYPES];
+
+/* The IPBytes field of TIP, TIP.PGE, TIP.PGD and FUP; 5 and 7 are reserved. */
+enum pt_ip_form {
+	PT_IP_NONE = 0,      /* out of context: no address */
+	PT_IP_16 = 1,        /* the low 16 bits; the rest is last-IP's */
+	PT_IP_32 = 2,        /* the low 32 bits */
+	PT_IP_48_SIGNED = 3, /* 48 bits, sign-extended */
+	PT_IP_48 = 4,        /* 48 bits below last-IP's upper 16 */
+	PT_IP_64 = 6,
+};
+
+/* What the bytes between BBP and BEP are (PEBS records in the trace). */
+enum pt_block { PT_NO_BLOCK, PT_BLOCK_4, PT_BLOCK_8 };
+
+enum { PT_PSB_SIZE = 16, PT_PACKET_MAX = 16 };
+
+struct pt_packet {
+	uint8_t type; /* enum pt_type */
+	uint8_t size; /* in bytes */
+	/*
+	 * TNT: bits. IP packets: enum pt_ip_form. TMA: the fast counter. BBP: 1 when items have
+	 * 4 bytes. BIP: the item's id. CFE, EVD: type. TRIG: TRBV. MODE.Exec: IF.
+	 */
+	uint16_t count;
+	/* PTWRITE, EXSTOP, BEP, CFE, TRIG: a FUP with its address follows. PIP: non-root (NR). */
+	bool flag;
+	/*
+	 * TNT: its bits, the oldest at bit 63, 1 for taken. TMA: CTC. MODE.Exec: 16, 32 or 64.
+	 * MODE.TSX: bit 0 InTX, bit 1 TXAbort. PIP: CR3 without its low 5 bits, shifted right
+	 * by 5. BBP: type. TRIG: bit 21 MULT, bit 22 ICNT is valid, the low 16 bits ICNT.
+	 * The others: the bytes behind the opcode as a number.
+	 */
+	uint64_t payload;
+};
+
+#define PT_TRIG_MULT  (1u << 21)
+#define PT_TRIG_ICNTV (1u << 22)
+
+/*
+ * The packet at `at`: its size, or -EBADMSG when no packet looks like that, or -ENODATA when
+ * it goes on beyond `end` (or at == end). *out is set only on success, *block with it.
+ */
+int pt_packet_read(const uint8_t *at, const uint8_t *end, enum pt_block *block,
+		   struct pt_packet *out);
+
+/* The first PSB at or behind `at`, or `end`. The SDM's way to (re)gain synchronisation. */
+const uint8_t *pt_find_psb(const uint8_t *at, const uint8_t *end);
+
+/* The address that an IP packet means, given the last one; unchanged for PT_IP_NONE. */
+static inline uint64_t pt_last_ip(uint64_t last_ip, unsigned int form, uint64_t payload)
+{
+	switch (form) {
+	case PT_IP_16:
+		return (last_ip & ~0xffffULL) | payload;
+	case PT_IP_32:
+		return (last_ip & ~0xffffffffULL) | payload;
+	case PT_IP_48_SIGNED:
+		return (uint64_t)((int64_t)(payload << 16) >> 16);
+	case PT_IP_48:
+		return (last_ip & 0xffff000000000000ULL) | payload;
+	case PT_IP_64:
+		return payload;
+	default:
+		return last_ip;
+	}
+}
+
+/* Up to 64 branches' directions, the oldest at bit 63; the bits below `n` are zero. */
+struct pt_tnt {
+	uint64_t bits;
+	uint32_t n;
+};
+
+static inline bool pt_is_short_tnt(uint8_t byte)
+{
+	return !(byte & 1) && byte > 2;
+}
+
+/* While no more bits than these are there, any TNT packet, and eight full short ones, fit. */
+enum { PT_TNT_ROOM = 16 };
+
+/*
+ * Appends the TNT packets that follow until more than PT_TNT_ROOM bits are there, and steps over
+ * PADs among them. Returns where it stopped: there, at another packet, at a cut one, or at
+ * `end`. Not to be used inside a BBP block.
+ */
+const uint8_t *pt_tnt_collect(const uint8_t *at, const uint8_t *end, struct pt_tnt *tnt);
