@@ -26,10 +26,10 @@
  */
 #define SETTLE_NS 10000000ULL
 
-#define RING_MAX_BYTES    ((uint64_t)1 << 20)
-#define STACKS_RING_BYTES ((uint64_t)16 << 20) /* a quarter of a second at 4000 Hz */
-#define RING_MIN_BYTES    ((uint64_t)16 << 10)
-#define SIDE_BAND         UINT32_MAX
+#define RING_MAX_BYTES        ((uint64_t)1 << 20)
+#define STACKS_RING_MAX_BYTES ((uint64_t)16 << 20)
+#define RING_MIN_BYTES        ((uint64_t)16 << 10)
+#define SIDE_BAND             UINT32_MAX
 
 struct ring {
 	struct perf_event_mmap_page *page;
@@ -140,7 +140,8 @@ static void set_common(const struct rings_config *c, struct perf_event_attr *a)
  * All events of one ring must have one layout, as a record does not say which
  * event it is from before it is parsed; so the dummy asks for the same fields.
  */
-static struct perf_event_attr side_band_attr(const struct rings_config *c, uint64_t sample_type)
+static struct perf_event_attr side_band_attr(const struct rings_config *c, uint64_t sample_type,
+					     size_t ring_bytes)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -160,6 +161,7 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	};
 
 	a.build_id = !c->with_inodes;
+	a.wakeup_watermark = (uint32_t)ring_bytes / (c->stack_bytes ? 4 : 2);
 	set_common(c, &a);
 	return a;
 }
@@ -396,12 +398,34 @@ static void raise_file_limit(void)
 	}
 }
 
+/*
+ * Copied stacks take all of their size in the ring, however deep they are: an eighth of a
+ * second of them. No more than that, as the kernel clears each page of a new ring.
+ */
+static uint64_t stacks_ring_bytes(const struct rings_config *c)
+{
+	uint64_t rate = 0;
+
+	for (size_t i = 0; i < c->counters->n; i++) {
+		const struct counter *counter = &c->counters->data[i];
+
+		if (counter->attr.freq)
+			rate += counter->attr.sample_freq;
+		else
+			rate += strcmp(counter->unit, "ns")
+					? 4000
+					: 1000000000 / counter->attr.sample_period;
+	}
+	return MIN(MAX(MIN(rate, 1000000) * c->stack_bytes / 8, RING_MAX_BYTES),
+		   STACKS_RING_MAX_BYTES);
+}
+
 static size_t ring_size(const struct rings_config *c)
 {
 	uint64_t usual = geteuid() == 0 ? RING_MAX_BYTES : RING_MAX_BYTES / 2;
 
 	if (c->stack_bytes && geteuid() == 0)
-		usual = STACKS_RING_BYTES;
+		usual = stacks_ring_bytes(c);
 	uint64_t want = c->ring_bytes ? c->ring_bytes : usual, size = RING_MIN_BYTES;
 
 	while (size < want && size < (uint64_t)1 << 30)
@@ -451,7 +475,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 {
 	cleanup(rings_close_at_exit) struct rings *r = rings_new(c, ring_bytes);
 	uint64_t sample_type = common_sample_type(c);
-	struct opening o = { .config = c, .side_band = side_band_attr(c, sample_type) };
+	struct opening o = { .config = c, .side_band = side_band_attr(c, sample_type, ring_bytes) };
 	int e;
 
 	o.attrs = xcalloc(c->counters->n, sizeof(*o.attrs));

@@ -51,15 +51,20 @@ static const struct option_spec record_options[] = {
 	  "end after this time; also 500ms, 2m, 1h", NULL, 0.001, 1e9 },
 	{ 'g', NULL, NULL, OPT_FLAG, FIELD(with_stacks), NULL,
 	  "record call chains (as is the default)" },
-	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "fp",
-	  "how call chains are found: fp (frame pointers), dwarf (copied stacks) or none",
+	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
+	  "how call chains are found: best (that is to be had), fp (frame pointers), dwarf (copied "
+	  "stacks) or none",
 	  "With fp the kernel follows frame pointers, which most binaries lack: their chains are "
 	  "short. With dwarf it copies registers and stack of each sample, and assay walks them by "
-	  "the unwind tables of the binaries while it records; only the chain is kept.",
-	  0, 0, "fp|dwarf|none" },
-	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), "16k",
-	  "with --call-graph=dwarf: how much of a stack is copied, at most 65528", NULL, 1024,
-	  65528 },
+	  "the unwind tables of the binaries while it records; only the chain is kept. "
+	  "The best is dwarf for counters and clocks, and fp for events of which each one may "
+	  "be a sample, such as tracepoints: copies of all of them would not fit the rings. What "
+	  "it "
+	  "is, is said.",
+	  0, 0, "best|fp|dwarf|none" },
+	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), NULL,
+	  "how much of a stack is copied, at most 65528 (default 16k; 8k for ordinary users)", NULL,
+	  1024, 65528 },
 	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "perf",
 	  "how samples are collected: perf (rings), or with -a bpf (counted in the kernel)",
 	  "With bpf a program in the kernel follows frame pointers and counts equal stacks of a "
@@ -334,8 +339,35 @@ static bool is_in_kernel(const struct record_args *args)
 	return false;
 }
 
+/* An event of which each may be a sample comes at any rate: 16 KB with each are too much. */
+static bool is_for_copies(const struct counter *c)
+{
+	const struct perf_event_attr *a = &c->attr;
+
+	if (a->exclude_user)
+		return false;
+	if (a->freq)
+		return a->sample_freq <= 10000;
+	return a->sample_period >= (strcmp(c->unit, "ns") ? 10000 : 100000);
+}
+
+static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
+{
+	const char *how = s->args.call_graph;
+	bool is_best = true;
+
+	if (!strcmp(how, "dwarf"))
+		return STACKS_COPIED;
+	if (!strcmp(how, "none") && !s->args.with_stacks)
+		return STACKS_NONE;
+	for (size_t i = 0; i < s->counters.n; i++)
+		is_best &= is_for_copies(&s->counters.data[i]);
+	return strcmp(how, "best") || in_kernel || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
+}
+
 static int record(struct setup *s)
 {
+	bool in_kernel = is_in_kernel(&s->args);
 	static const struct counter_sources sources;
 	struct error err = { 0 };
 	struct recorder_result result = { 0 };
@@ -347,9 +379,10 @@ static int record(struct setup *s)
 		.counters = &s->counters,
 		.sources = &sources,
 		.note = s->note,
-		.with_callchain = strcmp(s->args.call_graph, "none") || s->args.with_stacks,
-		.stack_bytes = strcmp(s->args.call_graph, "dwarf") ? 0 : s->args.stack_bytes & ~7u,
-		.in_kernel = is_in_kernel(&s->args),
+		.stacks = choose_stacks(s, in_kernel),
+		.is_stacks_wish = strcmp(s->args.call_graph, "dwarf") != 0,
+		.stack_bytes = s->args.stack_bytes & ~7u,
+		.in_kernel = in_kernel,
 		.ring_bytes = s->args.ring_bytes,
 		.argv = s->argv,
 		.pids = &s->pids,
@@ -368,6 +401,8 @@ static int record(struct setup *s)
 		log_error("record: %s", err.text);
 	if (result.note[0])
 		log_info("%s", result.note);
+	if (result.duration_ns && result.stacks != STACKS_NONE)
+		log_info("stacks: %s", stack_source_texts[result.stacks]);
 	if (result.duration_ns)
 		print_summary(&s->args, &result);
 	return exit_status(&result, r);

@@ -24,6 +24,12 @@
 #define SECOND_NS        1000000000ULL
 #define UNSAMPLED_MIN_NS 50000000ULL
 
+const char *const stack_source_texts[N_STACK_SOURCES] = {
+#define X(id, text) text,
+	STACK_SOURCES(X)
+#undef X
+};
+
 struct recorder {
 	const struct recorder_config *config;
 	struct recorder_result *result;
@@ -147,9 +153,7 @@ static int open_pipeline(struct recorder *r, struct error *err)
 		.arch = r->host.arch,
 		.cpu_model = r->host.cpu_model,
 		.collector = c->in_kernel ? "BPF" : "perf rings",
-		.stacks = c->stack_bytes      ? "copied stacks"
-			  : c->with_callchain ? "frame pointers"
-					      : "none",
+		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
 		.n_cpus = (uint32_t)r->cpus.n,
 		.start_wall_ns = clock_wall_ns(),
@@ -170,6 +174,19 @@ static int open_pipeline(struct recorder *r, struct error *err)
 	return r->pipeline ? 0 : err->code;
 }
 
+/*
+ * The rings of an ordinary user are small, as what he may lock is. Copies of half
+ * the size leave them twice the time.
+ */
+static uint32_t stack_bytes(const struct recorder_config *c)
+{
+	if (c->stacks != STACKS_COPIED || c->in_kernel)
+		return 0;
+	if (c->stack_bytes)
+		return c->stack_bytes;
+	return geteuid() == 0 ? 16384 : 8192;
+}
+
 static int open_rings(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -184,12 +201,21 @@ static int open_rings(struct recorder *r, struct error *err)
 		.cgroup_fd = r->cgroup_fd,
 		.inherit = is_command_target(c) || c->pids->n,
 		.enable_on_exec = is_command_target(c),
-		.with_callchain = c->with_callchain,
-		.stack_bytes = c->stack_bytes,
+		.with_callchain = c->stacks != STACKS_NONE,
+		.stack_bytes = stack_bytes(c),
 		.ring_bytes = c->ring_bytes,
 	};
+	int e = rings_open(&rings, &r->rings, err);
 
-	return rings_open(&rings, &r->rings, err);
+	/* Kernels for processors that perf_event knows no registers of, and events that give none.
+	 */
+	if (c->is_stacks_wish && rings.stack_bytes &&
+	    (e == -EOPNOTSUPP || e == -ENOSYS || e == -EINVAL)) {
+		rings.stack_bytes = 0;
+		r->result->stacks = STACKS_FRAME_POINTERS;
+		e = rings_open(&rings, &r->rings, err);
+	}
+	return e;
 }
 
 static int block_signals(struct recorder *r, struct error *err)
@@ -242,7 +268,7 @@ static int open_sampler(struct recorder *r, struct error *err)
 		.counters = r->config->counters,
 		.sources = r->config->sources,
 		.cpus = &r->cpus,
-		.with_stacks = r->config->with_callchain,
+		.with_stacks = r->config->stacks != STACKS_NONE,
 	};
 	int e = sampler_open(&c, &r->sampler, err);
 
@@ -522,7 +548,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 	struct recorder r = { .config = config, .result = out, .cgroup_fd = -1, .signal_fd = -1 };
 	int e, e_run;
 
-	*out = (struct recorder_result){ .wait_status = -1 };
+	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };
 	r.machine = machine_new(NULL);
 	host_init(&r.host, config->counters);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);

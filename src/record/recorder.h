@@ -17,6 +17,22 @@
 
 struct error;
 
+/* How call chains are found. X(id, text): the words of reports. */
+#define STACK_SOURCES(X)                    \
+	X(NONE, "none")                     \
+	X(FRAME_POINTERS, "frame pointers") \
+	X(COPIED, "copied stacks")          \
+	X(IN_KERNEL, "in-kernel unwinding")
+
+enum stack_source {
+#define X(id, text) STACKS_##id,
+	STACK_SOURCES(X)
+#undef X
+		N_STACK_SOURCES
+};
+
+extern const char *const stack_source_texts[N_STACK_SOURCES];
+
 struct recorder_config {
 	const struct store_ops *ops;
 	uint32_t merged; /* enum separation: what samples are not kept apart by */
@@ -25,9 +41,10 @@ struct recorder_config {
 	const struct counters *counters;
 	const struct counter_sources *sources;
 	const char *note; /* why these counters; "" */
-	bool with_callchain;
-	bool in_kernel;       /* whole machine only: sample by BPF (collect/sampler.h) */
-	uint32_t stack_bytes; /* > 0: copy so much of user stacks and walk them by unwind tables */
+	bool in_kernel;   /* whole machine only: sample by BPF (collect/sampler.h) */
+	enum stack_source stacks;
+	bool is_stacks_wish;  /* frame pointers do where the kernel can't copy stacks */
+	uint32_t stack_bytes; /* STACKS_COPIED: how much of a stack; 0: default */
 	uint64_t ring_bytes;  /* 0: default */
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
@@ -58,6 +75,7 @@ struct recorder_result {
 		unsampled_ns; /* CPU time of the command that samples can't account for */
 	uint64_t size_bytes;  /* of the session on disk */
 	char note[256];       /* what could not be had (rings_note) */
+	enum stack_source stacks;
 };
 
 /*

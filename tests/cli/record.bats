@@ -130,7 +130,7 @@ load helpers
 	assay record -q -o flat --call-graph none -- "$PROGRAMS/deep" 3000
 	assay record -q -o chains -- "$PROGRAMS/deep" 3000
 	[ "$(fact flat .stacks)" = none ]
-	[ "$(fact chains .stacks)" = "frame pointers" ]
+	[ "$(fact chains .stacks)" = "copied stacks" ]
 	[ "$(fact chains .nodes)" -ge 60 ]
 }
 

@@ -40,7 +40,26 @@ from_start() {
 
 @test "a way to find stacks that there is not" {
 	run assay record --call-graph lbr -- true
-	refused 2 "'lbr' is not one of fp|dwarf|none"
+	refused 2 "'lbr' is not one of best|fp|dwarf|none"
 	run assay record --call-graph dwarf --stack-size 1M -- true
 	refused 2 "--stack-size" "65528"
+}
+
+@test "the best stacks that are to be had are the default, and it is said which" {
+	need_recording
+	run assay record -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 1s
+	[ "$status" = 0 ]
+	[[ "$output" == *"stacks: copied stacks"* ]]
+	[ "$(from_start s)" -ge 90 ]
+	run assay record -e cpu-clock --call-graph fp -o s -- "$PROGRAMS/deep" 300
+	[[ "$output" == *"stacks: frame pointers"* ]]
+	run assay record -e cpu-clock --call-graph none -o s -- "$PROGRAMS/deep" 300
+	[[ "$output" != *"stacks: "* ]]
+}
+
+@test "events of which each one may be a sample have their stacks by frame pointers" {
+	need_recording
+	run assay record -e page-faults:u -c 1 -o s -- true
+	[ "$status" = 0 ]
+	[[ "$output" == *"stacks: frame pointers"* ]]
 }
