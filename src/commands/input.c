@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "config.h"
 #include "record/import.h"
+#include "record/import_oprofile.h"
 #include "record/replay.h"
 #include "store/store.h"
 
@@ -128,7 +129,7 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
 {
 	*is_damaged = false;
-	if (replay_is_perfdata(path))
+	if (replay_is_perfdata(path) || import_is_oprofile(path))
 		return open_imported(path, out, is_damaged, err);
 	return session_open(path, out, err);
 }

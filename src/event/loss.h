@@ -39,7 +39,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(STACK_UNREADABLE, NOTE, "stack-unreadable", "stacks that could not be copied")          \
 	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us") \
 	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                       \
-	  "stacks cut in code with neither rule nor frame pointer")
+	  "stacks cut in code with neither rule nor frame pointer")                               \
+	X(SOURCE, LOST, "source", "lost by the tool that recorded")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -34,6 +34,9 @@ enum profile_key {
 		N_PROFILE_KEYS
 };
 
+/* The value of CPU where samples are not kept apart by it. */
+#define PROFILE_CPU_ALL (UINT32_MAX - 1)
+
 struct profile_key_info {
 	const char *key;
 	enum key_kind kind;

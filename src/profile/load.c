@@ -115,7 +115,7 @@ static void class_values(struct profile *p, struct part *part, uint32_t i, uint3
 			values[k] = part->comms[i];
 			break;
 		case PROFILE_CPU:
-			values[k] = c->cpu;
+			values[k] = c->cpu == (uint32_t)CLASS_ALL ? PROFILE_CPU_ALL : c->cpu;
 			break;
 		default:
 			values[k] = c->counter;

@@ -75,10 +75,12 @@ static const char *function_text(const struct profile *p, uint32_t function)
 static const char *process_text(const struct profile *p, const struct profile_process *process,
 				char scratch[static KEY_TEXT_SIZE])
 {
-	const char *comm = strings_get(&p->comms, process->comm);
+	const char *comm = process->pid ? strings_get(&p->comms, process->comm) : "[idle]";
+	int id = process->tid >= 0 && process->pid ? process->tid : process->pid;
 
-	snprintf(scratch, KEY_TEXT_SIZE, "%.40s (%d)", process->pid ? comm : "[idle]",
-		 process->tid >= 0 && process->pid ? process->tid : process->pid);
+	if (id == CLASS_ALL)
+		return *comm ? comm : "all";
+	snprintf(scratch, KEY_TEXT_SIZE, *comm ? "%.40s (%d)" : "%.0s%d", comm, id);
 	return scratch;
 }
 
@@ -104,6 +106,9 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 	case PROFILE_SYMBOL:
 		return function_text(p, value);
 	case PROFILE_CPU:
+		if (value == PROFILE_CPU_ALL)
+			return "all";
+		break;
 	case N_PROFILE_KEYS:
 		break;
 	}

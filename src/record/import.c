@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "record/import_oprofile.h"
 #include "record/replay.h"
 
 struct import {
@@ -208,7 +209,8 @@ static int run(struct import *im, struct error *err)
 	return finish(im, err);
 }
 
-int import_file(const struct import_config *config, struct import_result *out, struct error *err)
+static int import_perfdata(const struct import_config *config, struct import_result *out,
+			   struct error *err)
 {
 	struct error own = { 0 };
 	struct import im = { .sink = { push }, .config = config, .result = out };
@@ -226,4 +228,10 @@ int import_file(const struct import_config *config, struct import_result *out, s
 		pipeline_close(im.pipeline, NULL, NULL, NULL);
 	replay_close(im.replay);
 	return r;
+}
+
+int import_file(const struct import_config *config, struct import_result *out, struct error *err)
+{
+	return import_is_oprofile(config->path) ? import_oprofile(config, out, err)
+						: import_perfdata(config, out, err);
 }

@@ -154,7 +154,10 @@ static void set_key_text(const struct report *r, enum profile_key key, uint32_t 
 	if (key == PROFILE_IMAGE || key == PROFILE_APP) {
 		set_text(out, image_text(r, value));
 	} else if (key == PROFILE_CPU) {
-		snprintf(out->scratch, sizeof(out->scratch), "cpu %" PRIu32, value);
+		char text[KEY_TEXT_SIZE];
+
+		snprintf(out->scratch, sizeof(out->scratch), "cpu %s",
+			 profile_key_text(r->profile, key, value, text));
 		set_text(out, out->scratch);
 	} else {
 		set_text(out, profile_key_text(r->profile, key, value, out->scratch));

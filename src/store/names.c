@@ -161,7 +161,7 @@ static void decode_classes(struct reader *r, const struct block_header *h, struc
 	COLUMN(pid, (int32_t)((uint32_t)last->pid + (uint32_t)reader_sleb(r)))
 	COLUMN(tid, (int32_t)((uint32_t)c->pid + (uint32_t)reader_sleb(r)))
 	COLUMN(comm.n, get_step(r, last->comm.n, seg->n_strings))
-	COLUMN(cpu, get_step(r, last->cpu, UINT32_MAX))
+	COLUMN(cpu, last->cpu + (uint32_t)reader_sleb(r))
 #undef COLUMN
 	if (!r->bad && n)
 		memcpy(classes, new, n * sizeof(*new));

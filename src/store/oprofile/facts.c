@@ -60,9 +60,22 @@ static json_t *counter_json(const struct counter_info *c)
 	return o;
 }
 
+static json_t *image_json(const struct image *image)
+{
+	json_t *o = json_object();
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(&image->build_id, hex);
+	json_object_set_new(o, "kind", json_string(image_kind_keys[image->kind]));
+	json_object_set_new(o, "path", text_json(image->path));
+	json_object_set_new(o, "build_id", json_string(hex));
+	return o;
+}
+
 static json_t *facts_json(const struct session_facts *facts)
 {
-	json_t *o = json_object(), *counters = json_array(), *lost = json_object(), *end;
+	json_t *o = json_object(), *counters = json_array(), *lost = json_object();
+	json_t *images = json_array(), *end;
 
 #define X(field) json_object_set_new(o, #field, text_json(facts->info.field));
 	SESSION_INFO_TEXTS(X)
@@ -79,6 +92,9 @@ static json_t *facts_json(const struct session_facts *facts)
 			json_object_set_new(lost, loss_texts[i].key,
 					    json_integer((json_int_t)facts->lost[i]));
 	json_object_set_new(o, "losses", lost);
+	for (uint32_t i = 0; i < facts->n_images; i++)
+		json_array_append_new(images, image_json(&facts->images[i]));
+	json_object_set_new(o, "images", images);
 	if (facts->has_end) {
 		end = json_object();
 #define X(field) json_object_set_new(end, #field, json_integer((json_int_t)facts->end.field));
@@ -120,13 +136,40 @@ static void read_counter(const json_t *o, struct counter_info *c)
 #undef X
 }
 
+static void read_image(const json_t *o, struct image *image)
+{
+	const char *kind = get_text(o, "kind");
+
+	image->path = get_text(o, "path");
+	for (int i = 0; i < N_IMAGE_KINDS; i++)
+		if (!strcmp(kind, image_kind_keys[i]))
+			image->kind = (enum image_kind)i;
+	if (!build_id_parse(get_text(o, "build_id"), &image->build_id))
+		image->build_id = (struct build_id){ 0 };
+}
+
+static void read_tables(struct session_facts *facts)
+{
+	const json_t *counters = json_object_get(facts->owner, "counters");
+	const json_t *images = json_object_get(facts->owner, "images");
+
+	facts->info.n_counters = (uint32_t)json_array_size(counters);
+	facts->info.counters = xcalloc(facts->info.n_counters + 1, sizeof(*facts->info.counters));
+	for (uint32_t i = 0; i < facts->info.n_counters; i++)
+		read_counter(json_array_get(counters, i), &facts->info.counters[i]);
+	facts->n_images = (uint32_t)json_array_size(images);
+	facts->images = xcalloc(facts->n_images + 1, sizeof(*facts->images));
+	for (uint32_t i = 0; i < facts->n_images; i++)
+		read_image(json_array_get(images, i), &facts->images[i]);
+}
+
 int session_facts_read(const char *path, struct session_facts *out, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
 	struct session_facts facts = { 0 };
 	json_error_t why;
 	size_t size;
-	const json_t *counters, *lost, *end;
+	const json_t *lost, *end;
 	int r = file_read_all(path, 16 << 20, &text, &size);
 
 	if (r < 0)
@@ -143,11 +186,7 @@ int session_facts_read(const char *path, struct session_facts *out, struct error
 	INFO_NUMBERS(X)
 #undef X
 	facts.samples = get_number(facts.owner, "samples", uint64_t);
-	counters = json_object_get(facts.owner, "counters");
-	facts.info.n_counters = (uint32_t)json_array_size(counters);
-	facts.info.counters = xcalloc(facts.info.n_counters, sizeof(*facts.info.counters));
-	for (uint32_t i = 0; i < facts.info.n_counters; i++)
-		read_counter(json_array_get(counters, i), &facts.info.counters[i]);
+	read_tables(&facts);
 	lost = json_object_get(facts.owner, "losses");
 	for (int i = 0; i < N_LOSS_REASONS; i++)
 		facts.lost[i] = get_number(lost, loss_texts[i].key, uint64_t);
@@ -166,5 +205,6 @@ void session_facts_fini(struct session_facts *facts)
 		return;
 	json_decref(facts->owner);
 	free(facts->info.counters);
+	free(facts->images);
 	*facts = (struct session_facts){ 0 };
 }

@@ -17,6 +17,8 @@ struct session_facts {
 	bool has_end;
 	uint64_t samples;
 	uint64_t lost[N_LOSS_REASONS];
+	struct image *images; /* those that have a build id, which names of files can't tell */
+	uint32_t n_images;
 	void *owner; /* of what was read */
 };
 

@@ -87,51 +87,50 @@ static const char *anonymous_label(const struct image *image)
 	}
 }
 
-/* The texts are borrowed: the name is written, and never sample_name_fini()'d. */
+/* A module is "[ext4]" to us. */
+static char *kernel_name(const char *path)
+{
+	size_t n = strlen(path);
+	bool has_brackets = n > 2 && path[0] == '[' && path[n - 1] == ']';
+
+	return has_brackets ? xstrndup(path + 1, n - 2) : xstrdup(path);
+}
+
 static struct sample_image_name image_name(const struct store *s, const struct file_image *part,
 					   bool is_main)
 {
 	const struct image *image = image_get(s->images, (image_id){ part->image });
-	struct sample_image_name name = { .kind = SAMPLE_IMAGE_KERN, .text = (char *)image->path };
+	struct sample_image_name name = { .kind = SAMPLE_IMAGE_ROOT };
 
 	if (image->kind == IMAGE_KERNEL) {
-		name.kind = SAMPLE_IMAGE_ROOT;
-		name.text = (char *)KERNEL_PATH;
+		name.text = xstrdup(KERNEL_PATH);
 	} else if (is_anonymous(image) && is_main) {
-		name.text = (char *)"unknown"; /* what operf calls it */
+		name.kind = SAMPLE_IMAGE_KERN;
+		name.text = xstrdup("unknown"); /* what operf calls it */
 	} else if (is_anonymous(image)) {
 		name.kind = SAMPLE_IMAGE_ANON;
-		name.text = (char *)anonymous_label(image);
+		name.text = xstrdup(anonymous_label(image));
 		name.tgid = MAX(part->pid, 0);
 		name.start = part->start;
 		name.end = part->start | REGION_MASK;
 	} else if (image->kind == IMAGE_FILE) {
-		name.kind = SAMPLE_IMAGE_ROOT;
+		name.text = xstrdup(image->path);
+	} else {
+		name.kind = SAMPLE_IMAGE_KERN;
+		name.text = kernel_name(image->path);
 	}
-	return name;
-}
-
-/* A dot would end the event's part of a name, a slash the name. */
-static char *event_name(const struct counter_info *c)
-{
-	char *name = xstrdup(c->name);
-
-	for (char *at = name; *at; at++)
-		if (*at == '.' || *at == '/')
-			*at = '_';
 	return name;
 }
 
 static char *file_path(const struct store *s, const struct file_key *key)
 {
 	const struct counter_info *counter = &s->facts.info.counters[key->counter];
-	cleanup(free_at_exit) char *event = event_name(counter);
-	const struct sample_name name = {
+	struct sample_name name = {
 		.main = image_name(s, &key->main, true),
 		.dep = image_name(s, &key->dep, false),
 		.callee = image_name(s, &key->callee, false),
 		.is_arc = key->is_arc,
-		.event = event,
+		.event = sample_name_event(counter->name),
 		.count = counter->count,
 		.unit_mask = counter->unit_mask,
 		.tgid = key->tgid,
@@ -144,6 +143,7 @@ static char *file_path(const struct store *s, const struct file_key *key)
 	sample_name_write(&name, &text);
 	path = xasprintf("%s/%s", s->dir, buf_cstr(&text));
 	buf_fini(&text);
+	sample_name_fini(&name);
 	return path;
 }
 
@@ -199,9 +199,26 @@ static int add_to_file(struct store *s, const struct file_key *key, uint64_t add
 
 /* The store. */
 
+/* A build id may be known only after the first sample of an image: all are gone through. */
+static void list_images(struct store *s)
+{
+	uint32_t n = image_count(s->images);
+
+	free(s->facts.images);
+	s->facts.images = xcalloc(n, sizeof(*s->facts.images));
+	s->facts.n_images = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct image *image = image_get(s->images, (image_id){ i });
+
+		if (image->build_id.len)
+			s->facts.images[s->facts.n_images++] = *image;
+	}
+}
+
 static int write_facts(struct store *s, struct error *err)
 {
 	s->facts_changed = false;
+	list_images(s);
 	return session_facts_write(s->facts_path, &s->facts, err);
 }
 
@@ -251,6 +268,7 @@ static void store_free(struct store *s)
 {
 	open_files_free(s->files);
 	free_info(&s->facts.info);
+	free(s->facts.images);
 	buf_fini(&s->symbols);
 	free(s->facts_path);
 	free(s->dir);

@@ -32,6 +32,17 @@ void sample_name_fini(struct sample_name *n)
 
 /* Writing. */
 
+/* A dot would end the event's part of a name, a slash the name. */
+char *sample_name_event(const char *event)
+{
+	char *name = xstrdup(event);
+
+	for (char *at = name; *at; at++)
+		if (*at == '.' || *at == '/')
+			*at = '_';
+	return name;
+}
+
 static void write_image(const struct sample_image_name *image, struct buf *out)
 {
 	switch (image->kind) {

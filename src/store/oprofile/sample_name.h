@@ -47,3 +47,6 @@ void sample_name_write(const struct sample_name *n, struct buf *out);
  * caller's to sample_name_fini().
  */
 int sample_name_parse(const char *text, struct sample_name *out, struct error *err);
+
+/* How an event is called in names: the caller's to free(). */
+char *sample_name_event(const char *event);

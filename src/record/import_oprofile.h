@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the sample files of OProfile (operf, oprofiled, or our own --store=oprofile) to a
+ * session. They have neither times nor stacks: all samples are of one second, with the one frame
+ * that they are in. Arcs of the call graph have no place in a session and are left out, and told.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "record/import.h"
+
+/*
+ * The folder of sample files that a path means: a session directory (its current session), a
+ * saved session below samples/, or an archive of oparchive. NULL: it has none. The caller's
+ * to free().
+ */
+char *import_oprofile_find(const char *path);
+
+bool import_is_oprofile(const char *path);
+
+/*
+ * As import_file(). A sample file that can't be read is damage: the others are in the session,
+ * and out->damage names the first.
+ */
+int import_oprofile(const struct import_config *config, struct import_result *out,
+		    struct error *err);

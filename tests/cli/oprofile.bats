@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# OProfile's sample files: written by --store=oprofile, read by every command.
+load helpers
+
+MKOPFILE=${ASSAY_TOOLS:-$ROOT/../shared/tools}/mkopfile.py
+
+need_mkopfile() {
+	[ -f "$MKOPFILE" ] || skip "mkopfile.py, which writes sample files independently of us, is not there"
+}
+
+# The counts of all sample files that are no arcs, added up by mkopfile.
+flat_total() {
+	find "$1" -name 'cpu-clock.*' -not -path '*{cg}*' -print0 |
+		xargs -0 python3 "$MKOPFILE" dump | awk '/^  0x/ { n += $2 } END { print n + 0 }'
+}
+
+@test "what is stored as sample files is what was counted" {
+	need_recording
+	need_mkopfile
+	assay record -q --store=oprofile -o s -- "$PROGRAMS/split" 2s >/dev/null
+	[ -s s/abi ]
+	total=$(jq .samples s/samples/current/assay.json)
+	[ "$total" -gt 0 ]
+	[ "$(flat_total s)" = "$total" ]
+	run assay import s -o n
+	[ "$status" = 0 ]
+	[ "$(fact n .samples)" = "$total" ]
+}
+
+@test "sample files lie below application and image, as the separation says" {
+	need_recording
+	split=$(readlink -f "$PROGRAMS/split")
+	assay record -q --call-graph=none --store=oprofile --separate=thread,lib,cpu -o s -- "$PROGRAMS/split" 2s >/dev/null
+	run find "s/samples/current/{root}$split/{dep}/{root}$split" -regex '.*/cpu-clock\.0\.0\.[0-9]+\.[0-9]+\.[0-9]+'
+	[ -n "$output" ]
+	assay record -q --call-graph=none --store=oprofile --separate=none -o s -- "$PROGRAMS/split" 2s >/dev/null
+	[ -f "s/samples/current/{root}$split/{dep}/{root}$split/cpu-clock.0.0.all.all.all" ]
+	run find s -path '*split/{dep}/{root}/*lib*'
+	[ -z "$output" ]
+}
+
+@test "less kept apart is told in the native store, too" {
+	need_recording
+	assay record -q --separate=process -o s -- "$PROGRAMS/threads" >/dev/null
+	run assay report -i s --by cpu
+	[ "$status" = 0 ]
+	[[ "$output" == *"cpu all"* ]]
+}
+
+@test "a separation that does not exist is refused with those that do" {
+	run assay record --separate=lib,bogus -- true
+	[ "$status" = 2 ]
+	[[ "$output" == *"'bogus' is none of none, lib, kernel"* ]]
+}
+
+@test "a session of OProfile gives the symbols and counts that opreport gives" {
+	need_mkopfile
+	python3 "$MKOPFILE" demo demo bin >/dev/null
+	run assay report -i demo -l
+	[ "$status" = 0 ]
+	[[ "$output" =~ 1000\ +49\.75\ +libdemo.so\ +lib_work ]]
+	[[ "$output" =~ 800\ +39\.80\ +app\ +leaf ]]
+	[[ "$output" =~ 150\ +7\.46\ +app\ +mid ]]
+	[[ "$output" =~ 10\ +0\.50\ +ls ]]
+	[[ "$output" == *"a sample every 100000 events"* ]]
+	[[ "$output" == *"arcs of the call graph in 2 files are left out"* ]]
+}
+
+@test "sample files of a 32-bit machine are read" {
+	need_mkopfile
+	python3 "$MKOPFILE" --layout i386 --app /usr/bin/app flat old /bin/sh 0x1000=41 0x2000=1 >/dev/null
+	run assay report -i old --format csv
+	[ "$status" = 0 ]
+	[[ "$output" == *42* ]]
+}
+
+@test "kernel, modules and anonymous memory by their names" {
+	need_mkopfile
+	python3 "$MKOPFILE" --app /usr/bin/app --kernel flat k ext4 0x10=5 >/dev/null
+	python3 "$MKOPFILE" --app /usr/bin/app --anon anon --start 0x7f0000000000 flat k 12.0x7f0000000000.0x7f0000000fff 0x20=7 >/dev/null
+	run assay report -i k -l
+	[ "$status" = 0 ]
+	[[ "$output" =~ 7\ +58\.33 ]]
+	[[ "$output" =~ 5\ +41\.67\ +\[ext4\] ]]
+}
+
+@test "a sample file that is damaged is named, and the rest is there" {
+	need_mkopfile
+	python3 "$MKOPFILE" demo demo bin >/dev/null
+	victim=$(find demo -path '*libdemo*' -name 'CPU*' -not -path '*{cg}*')
+	truncate -s -20 "$victim"
+	run assay import demo -o n
+	[ "$status" = 1 ]
+	[[ "$output" == *libdemo.so*"cut off"* ]]
+	[ "$(fact n .samples)" = 1010 ]
+	mv "$victim" "$(dirname "$victim")/CPU.nonsense"
+	run assay report -i demo
+	[ "$status" = 1 ]
+	[[ "$output" == *"'CPU.nonsense' is not EVENT.COUNT.UNITMASK.TGID.TID.CPU"* ]]
+	[[ "$output" == *1010* ]]
+}
+
+@test "what OProfile lost is in the header" {
+	need_mkopfile
+	python3 "$MKOPFILE" demo demo bin >/dev/null
+	mkdir demo/samples/current/stats
+	printf 17 >demo/samples/current/stats/lost_records_by_kernel
+	run assay report -i demo
+	[ "$status" = 0 ]
+	[[ "$output" == *"17"*"lost by the tool that recorded"* ]]
+}
