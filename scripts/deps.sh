@@ -3,6 +3,7 @@
 # Installs the packages that are missing: scripts/deps.sh build|check|bench
 # Each purpose includes those before it. Says and does nothing when all is there.
 set -eu
+cd "$(dirname "$0")/.."
 
 # purpose | Debian | Fedora | Arch | what for
 table='
@@ -16,6 +17,8 @@ build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
 build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
 build|libiberty-dev|binutils-devel|binutils|C++, Rust and D names
 build|liblzma-dev|xz-devel|xz|symbols inside stripped images
+build|libprotobuf-c-dev|protobuf-c-devel|protobuf-c|exports that are protocol buffers
+build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto files
 build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
 build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
@@ -43,6 +46,7 @@ check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what the
 check|binutils|binutils|binutils|strip and objcopy, to make images for tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
+check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
 check|procps|procps-ng|procps-ng|ps, for tests of processes
 bench|libipt-dev|libipt-devel|libipt|what our Intel PT decoder is measured against
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
@@ -71,7 +75,7 @@ on_debian() {
 	have=$(mktemp)
 	missing=$(missing_on_debian | tr '\n' ' ')
 	rm -f "$have"
-	[ -n "$missing" ] || exit 0
+	[ -n "$missing" ] || return 0
 	echo "Installing: $missing" >&2
 	sudo=
 	if [ "$(id -u)" != 0 ]; then
@@ -109,3 +113,7 @@ elif ! command -v meson >/dev/null || ! command -v scdoc >/dev/null; then
 	printf '  Arch:   pacman -S%s\n\n' "$(printf ' %s' $(wanted 4))" >&2
 	exit 1
 fi
+
+case $purposes in
+*check*) scripts/deps-npm.sh ;;
+esac

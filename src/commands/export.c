@@ -69,7 +69,7 @@ static uint64_t n_lost(const struct profile *p)
 	uint64_t n = 0;
 
 	for (int i = 0; i < N_LOSS_REASONS; i++)
-		n += p->losses[i];
+		n += loss_texts[i].kind == LOSS_LOST ? p->losses[i] : 0;
 	return n;
 }
 

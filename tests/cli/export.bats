@@ -3,22 +3,7 @@
 # assay export: what holds for every format, on sessions that are the same every time.
 
 load helpers
-
-# session KIND [SAMPLES]: a session s, once a test.
-session() {
-	"$PROGRAMS/make_session" s "$1" "${2-3000}"
-}
-
-formats() {
-	assay export --list-formats | awk '{ print $1 }'
-}
-
-# total EVENT FIELD FILTERS…: what the report says; FIELD is samples or events.
-total() {
-	local event=$1 field=$2
-	shift 2
-	assay report -i s --format json "$@" | jq --arg e "$event" ".total[] | select(.event == \$e) | .$field"
-}
+load exports
 
 @test "folded: the lines of an event add up to its total" {
 	session plain

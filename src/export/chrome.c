@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Chrome's trace event format (JSON object form), as chrome://tracing and ui.perfetto.dev read it:
+ * samples with stack frames, and metadata events that name processes and threads. Source:
+ * "Trace Event Format", sections "Metadata Events", "Stack Traces" and "Global Samples".
+ */
+#include "export/export.h"
+#include "export/names.h"
+#include "export/text.h"
+#include "export/tracks.h"
+#include "store/session.h"
+
+struct chrome {
+	const struct export *x;
+	struct sink *out;
+	struct tracks tracks;
+	const char *before; /* the next element */
+};
+
+/* Begins an element of the list at hand. */
+static struct buf *element(struct chrome *c)
+{
+	buf_str(&c->out->buf, c->before);
+	c->before = ",\n";
+	sink_step(c->out);
+	return &c->out->buf;
+}
+
+static void put_name(struct chrome *c, const char *what, const struct profile_process *of)
+{
+	struct buf *out = element(c);
+
+	buf_printf(out,
+		   "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what,
+		   of->pid, of->tid >= 0 ? of->tid : of->pid);
+	text_json(out, strings_get(&c->x->profile->comms, of->comm));
+	buf_str(out, "}}");
+}
+
+static void put_names(struct chrome *c)
+{
+	c->before = "\n";
+	vec_foreach (&c->x->profile->processes, process)
+		put_name(c, "process_name", process);
+	vec_foreach (&c->x->profile->threads, thread)
+		put_name(c, "thread_name", thread);
+}
+
+/* A node of the call tree is a stack frame: both have a parent. */
+static void put_frames(struct chrome *c)
+{
+	const struct profile *p = c->x->profile;
+
+	c->before = "\n";
+	for (uint32_t n = 1; n < p->nodes.n; n++) {
+		const struct profile_node *node = &p->nodes.data[n];
+		struct buf *out = element(c);
+
+		buf_u8(out, '"');
+		text_u64(out, n);
+		buf_str(out, "\":{\"name\":");
+		text_json(out, frame_name(c->x->frames, node->function));
+		buf_str(out, ",\"category\":");
+		text_json(out,
+			  frame_image_name(c->x->frames, p->functions.data[node->function].image));
+		if (node->parent) {
+			buf_str(out, ",\"parent\":");
+			text_u64(out, node->parent);
+		}
+		buf_u8(out, '}');
+	}
+}
+
+static void put_sample(struct chrome *c, const struct track *track, const struct track_entry *e,
+		       const char *event)
+{
+	const struct profile *p = c->x->profile;
+	const struct profile_entry *entry = &p->entries.data[e->entry];
+	const struct profile_process *thread = &p->threads.data[track->thread];
+	uint64_t start = p->session->info.start_ns;
+	struct buf *out = element(c);
+
+	buf_str(out, "{\"pid\":");
+	text_u64(out, (uint32_t)thread->pid);
+	buf_str(out, ",\"tid\":");
+	text_u64(out, (uint32_t)thread->tid);
+	buf_str(out, ",\"cpu\":");
+	text_u64(out, profile_class_value(p, PROFILE_CPU, entry->group));
+	buf_str(out, ",\"ts\":");
+	text_scaled(out, e->time_ns > start ? e->time_ns - start : 0, 1000);
+	buf_str(out, ",\"name\":");
+	buf_str(out, event);
+	buf_str(out, ",\"sf\":");
+	text_u64(out, entry->node);
+	buf_str(out, ",\"weight\":");
+	text_u64(out, weight_value(track_weight(p, e), c->x->options->by_period));
+	buf_u8(out, '}');
+}
+
+static void put_samples(struct chrome *c)
+{
+	c->before = "\n";
+	vec_foreach (&c->tracks.list, track) {
+		struct buf event = { 0 };
+
+		text_json(&event, c->x->profile->session->info.counters[track->counter].name);
+		for (uint32_t i = 0; i < track->n; i++)
+			put_sample(c, track, &c->tracks.entries[track->first + i],
+				   buf_cstr(&event));
+		buf_fini(&event);
+	}
+}
+
+static int write_chrome(const struct export *x, struct sink *out, struct error *err)
+{
+	struct chrome c = { .x = x, .out = out };
+	const struct session_info *info = &x->profile->session->info;
+
+	(void)err;
+	tracks_init(&c.tracks, x->profile);
+	buf_str(&out->buf, "{\"otherData\":{\"exporter\":\"assay\",\"command\":");
+	text_json(&out->buf, info->command);
+	buf_str(&out->buf, ",\"host\":");
+	text_json(&out->buf, info->hostname);
+	buf_str(&out->buf, "},\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
+	put_names(&c);
+	buf_str(&out->buf, "\n],\n\"stackFrames\":{");
+	put_frames(&c);
+	buf_str(&out->buf, "\n},\n\"samples\":[");
+	put_samples(&c);
+	buf_str(&out->buf, "\n]}\n");
+	tracks_fini(&c.tracks);
+	return 0;
+}
+
+const struct export_ops export_chrome = {
+	.target = EXPORT_STREAM,
+	.keys = { .key = { PROFILE_PROCESS, PROFILE_THREAD, PROFILE_CPU, PROFILE_EVENT }, .n = 4 },
+	.with_chains = true,
+	.with_slices = true,
+	.write = write_chrome,
+};

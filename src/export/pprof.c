@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * pprof's profile.proto, gzipped. Two values an event in every sample: how many samples, and how
+ * many events they stand for. Labels tell process, thread, comm and CPU.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/build_id.h"
+#include "event/loss.h"
+#include "export/export.h"
+#include "export/mappings.h"
+#include "export/names.h"
+#include "export/protobuf.h"
+#include "export/pprof.pb-c.h"
+#include "store/session.h"
+
+enum { FIELD_SAMPLE = 2, FIELD_MAPPING, FIELD_LOCATION, FIELD_FUNCTION, FIELD_STRING };
+
+#define N_LABELS 4
+
+struct pprof {
+	const struct export *x;
+	struct sink *out;
+	struct strings strings;
+	struct mappings mappings;
+	VEC(uint64_t) locations; /* of the sample at hand */
+	int64_t *values;
+	int64_t label_keys[N_LABELS];
+};
+
+static int64_t intern(struct pprof *w, const char *text)
+{
+	return strings_add(&w->strings, text).n;
+}
+
+/* Text that is not known to be UTF-8, as protobuf wants it. */
+static int64_t intern_raw(struct pprof *w, const char *text)
+{
+	return intern(w, frame_text(w->x->frames, text));
+}
+
+static const struct counter_info *counter_of(const struct pprof *w, uint32_t lane)
+{
+	const struct profile *p = w->x->profile;
+	uint32_t counter = p->lanes[lane].counter;
+
+	return counter == NO_INDEX ? NULL : &p->session->info.counters[counter];
+}
+
+static bool is_clock(const struct counter_info *c)
+{
+	return c && !strcmp(c->unit, "ns");
+}
+
+/* Events between two samples, where that is known. */
+static int64_t period_of(const struct counter_info *c)
+{
+	if (c && c->count)
+		return (int64_t)c->count;
+	return is_clock(c) && c->freq_hz ? (int64_t)(1000000000 / c->freq_hz) : 0;
+}
+
+static void put_types(struct pprof *w, Pprof__Profile *head)
+{
+	uint32_t n = w->x->profile->n_lanes;
+	Pprof__ValueType *types = xcalloc((size_t)n * 2, sizeof(*types)),
+			 period = PPROF__VALUE_TYPE__INIT;
+	Pprof__ValueType **pointers = xcalloc((size_t)n * 2, sizeof(Pprof__ValueType *));
+
+	for (uint32_t lane = 0; lane < n; lane++) {
+		const struct counter_info *c = counter_of(w, lane);
+		const char *event = c ? c->name : "events";
+		cleanup(free_at_exit) char *samples = xasprintf("%s samples", event);
+		Pprof__ValueType *type = &types[lane * 2];
+
+		pprof__value_type__init(&type[0]);
+		pprof__value_type__init(&type[1]);
+		type[0].type = intern_raw(w, n > 1 ? samples : "samples");
+		type[0].unit = intern(w, "count");
+		type[1].type = intern_raw(w, event);
+		type[1].unit = intern(w, is_clock(c) ? "nanoseconds" : "count");
+		pointers[lane * 2] = &type[0];
+		pointers[lane * 2 + 1] = &type[1];
+	}
+	period.type = types[1].type;
+	period.unit = types[1].unit;
+	head->sample_type = pointers;
+	head->n_sample_type = (size_t)n * 2;
+	head->period_type = &period;
+	head->period = period_of(counter_of(w, 0));
+	head->default_sample_type = types[1].type;
+	protobuf_fields(&w->out->buf, &head->base);
+	free(pointers);
+	free(types);
+}
+
+static void put_head(struct pprof *w)
+{
+	const struct profile *p = w->x->profile;
+	const struct session *s = p->session;
+	Pprof__Profile head = PPROF__PROFILE__INIT;
+	uint64_t end = s->has_end ? s->end.end_ns : p->last_ns;
+	VEC(int64_t) comments = { 0 };
+
+	vec_push(&comments, intern_raw(w, s->info.command[0] ? s->info.command : s->info.target));
+	for (uint32_t i = 0; i < N_LOSS_REASONS; i++) {
+		cleanup(free_at_exit) char *text =
+			xasprintf("%" PRIu64 ": %s", p->losses[i], loss_texts[i].text);
+
+		if (p->losses[i])
+			vec_push(&comments, intern_raw(w, text));
+	}
+	head.time_nanos = (int64_t)s->info.start_wall_ns;
+	head.duration_nanos = end > s->info.start_ns ? (int64_t)(end - s->info.start_ns) : 0;
+	head.comment = comments.data;
+	head.n_comment = comments.n;
+	put_types(w, &head);
+	vec_fini(&comments);
+}
+
+static void put_mappings(struct pprof *w)
+{
+	const struct profile *p = w->x->profile;
+
+	vec_foreach (&w->mappings.list, it) {
+		const struct profile_image *image = &p->images.data[it->image];
+		Pprof__Mapping m = PPROF__MAPPING__INIT;
+		char build_id[BUILD_ID_HEX_SIZE];
+
+		build_id_hex(&image->image->build_id, build_id);
+		m.id = (uint64_t)(it - w->mappings.list.data) + 1;
+		m.memory_start = it->start;
+		m.memory_limit = it->end;
+		m.file_offset = it->file_off;
+		m.filename = intern(w, frame_image_path(w->x->frames, it->image));
+		m.build_id = intern(w, build_id);
+		m.has_functions = image->table && symbol_count(image->table) > 0;
+		protobuf_message(&w->out->buf, FIELD_MAPPING, &m.base);
+	}
+}
+
+static void put_locations(struct pprof *w)
+{
+	const struct profile *p = w->x->profile;
+
+	for (uint32_t i = 0; i < p->places.n; i++) {
+		const struct profile_place *place = &p->places.data[i];
+		uint32_t image = p->functions.data[place->function].image;
+		const struct mapping *mapping = mapping_of(&w->mappings, image);
+		Pprof__Location location = PPROF__LOCATION__INIT;
+		Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+
+		location.id = i + 1;
+		location.mapping_id = mapping ? (uint64_t)(mapping - w->mappings.list.data) + 1 : 0;
+		location.address = mapping_address(&w->mappings, p, place);
+		line.function_id = place->function + 1;
+		location.line = &lines;
+		location.n_line = 1;
+		protobuf_message(&w->out->buf, FIELD_LOCATION, &location.base);
+		sink_step(w->out);
+	}
+}
+
+static void put_functions(struct pprof *w)
+{
+	for (uint32_t i = 0; i < w->x->profile->functions.n; i++) {
+		Pprof__Function f = PPROF__FUNCTION__INIT;
+
+		f.id = i + 1;
+		f.name = intern(w, frame_name(w->x->frames, i));
+		f.system_name = intern(w, frame_system_name(w->x->frames, i));
+		protobuf_message(&w->out->buf, FIELD_FUNCTION, &f.base);
+		sink_step(w->out);
+	}
+}
+
+static void set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
+{
+	const struct profile *p = w->x->profile;
+	const struct profile_process *thread =
+		&p->threads.data[profile_class_value(p, PROFILE_THREAD, group)];
+	const string_id comm = { profile_class_value(p, PROFILE_COMM, group) };
+
+	for (int i = 0; i < N_LABELS; i++) {
+		pprof__label__init(&labels[i]);
+		labels[i].key = w->label_keys[i];
+	}
+	labels[0].num = thread->pid;
+	labels[1].num = thread->tid;
+	labels[2].str = intern_raw(w, strings_get(&p->comms, comm));
+	labels[3].num = profile_class_value(p, PROFILE_CPU, group);
+}
+
+static void put_sample(struct pprof *w, size_t entry, Pprof__Label **labels)
+{
+	const struct profile *p = w->x->profile;
+	const struct weight *weights = profile_weights(p, entry);
+	uint32_t node = p->entries.data[entry].node;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT;
+
+	w->locations.n = 0;
+	for (; node; node = p->nodes.data[node].parent)
+		vec_push(&w->locations, (uint64_t)p->node_places.data[node] + 1);
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+		w->values[lane * 2] = (int64_t)weights[lane].samples;
+		w->values[lane * 2 + 1] = (int64_t)weights[lane].period;
+	}
+	sample.location_id = w->locations.data;
+	sample.n_location_id = w->locations.n;
+	sample.value = w->values;
+	sample.n_value = (size_t)p->n_lanes * 2;
+	sample.label = labels;
+	sample.n_label = N_LABELS;
+	protobuf_message(&w->out->buf, FIELD_SAMPLE, &sample.base);
+	sink_step(w->out);
+}
+
+/* Entries of a group often follow each other: its labels are made once. */
+static void put_samples(struct pprof *w)
+{
+	const struct profile *p = w->x->profile;
+	Pprof__Label labels[N_LABELS], *pointers[N_LABELS];
+	uint32_t group = NO_INDEX;
+
+	for (int i = 0; i < N_LABELS; i++)
+		pointers[i] = &labels[i];
+	for (size_t i = 0; i < p->entries.n && !sink_failed(w->out); i++) {
+		if (p->entries.data[i].group != group) {
+			group = p->entries.data[i].group;
+			set_labels(w, group, labels);
+		}
+		put_sample(w, i, pointers);
+	}
+}
+
+static int write_pprof(const struct export *x, struct sink *out, struct error *err)
+{
+	static const char *const label_names[N_LABELS] = { "pid", "tid", "comm", "cpu" };
+	struct pprof w = { .x = x, .out = out };
+
+	(void)err;
+	strings_init(&w.strings);
+	mappings_init(&w.mappings, x->profile);
+	w.values = xcalloc((size_t)x->profile->n_lanes * 2, sizeof(*w.values));
+	for (int i = 0; i < N_LABELS; i++)
+		w.label_keys[i] = intern(&w, label_names[i]);
+	put_head(&w);
+	put_mappings(&w);
+	put_locations(&w);
+	put_functions(&w);
+	put_samples(&w);
+	for (uint32_t i = 0; i < w.strings.n; i++) {
+		protobuf_bytes(&out->buf, FIELD_STRING, w.strings.text[i], w.strings.len[i]);
+		sink_step(out);
+	}
+	free(w.values);
+	vec_fini(&w.locations);
+	mappings_fini(&w.mappings);
+	strings_fini(&w.strings);
+	return 0;
+}
+
+const struct export_ops export_pprof = {
+	.target = EXPORT_STREAM,
+	.is_binary = true,
+	.is_gzip = true,
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU }, .n = 4 },
+	.with_chains = true,
+	.with_places = true,
+	.write = write_pprof,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Messages of protobuf-c into a buffer, one at a time.
+ *
+ * The elements of a repeated field may be written one by one, between any other fields: a
+ * message is the concatenation of its fields. So nothing has to be in memory as a whole.
+ */
+#pragma once
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/buf.h"
+
+/* The fields of a message, as they stand at the top of a file. */
+void protobuf_fields(struct buf *out, const ProtobufCMessage *message);
+
+/* A message as the field `number` of the one around it. */
+void protobuf_message(struct buf *out, uint32_t number, const ProtobufCMessage *message);
+
+/* Bytes or a string as the field `number`; a message that has been packed already. */
+void protobuf_bytes(struct buf *out, uint32_t number, const void *bytes, size_t size);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * speedscope's own format: JSON by https://www.speedscope.app/file-format-schema.json (1.25).
+ *
+ * A "sampled" profile for every event and thread: chains with weights, in the order of time. The
+ * horizontal axis is the weight, so that gaps between samples do not show.
+ */
+#include <string.h>
+
+#include "export/export.h"
+#include "export/names.h"
+#include "export/text.h"
+#include "export/tracks.h"
+#include "store/session.h"
+
+struct speedscope {
+	const struct export *x;
+	struct sink *out;
+	struct tracks tracks;
+	VEC(uint32_t) chain;
+};
+
+static void put_frames(const struct speedscope *s)
+{
+	struct buf *out = &s->out->buf;
+	const struct profile *p = s->x->profile;
+
+	for (uint32_t f = 0; f < p->functions.n; f++) {
+		buf_str(out, f ? ",\n{\"name\":" : "\n{\"name\":");
+		text_json(out, frame_name(s->x->frames, f));
+		buf_str(out, ",\"file\":");
+		text_json(out, frame_image_path(s->x->frames, p->functions.data[f].image));
+		buf_u8(out, '}');
+		sink_step(s->out);
+	}
+}
+
+static void put_chain(struct speedscope *s, uint32_t node)
+{
+	struct buf *out = &s->out->buf;
+	const struct profile_node *nodes = s->x->profile->nodes.data;
+
+	s->chain.n = 0;
+	for (; node; node = nodes[node].parent)
+		vec_push(&s->chain, nodes[node].function);
+	buf_u8(out, '[');
+	while (s->chain.n) {
+		text_u64(out, s->chain.data[--s->chain.n]);
+		if (s->chain.n)
+			buf_u8(out, ',');
+	}
+	buf_u8(out, ']');
+}
+
+static uint64_t weight_of(const struct speedscope *s, const struct track_entry *e)
+{
+	return weight_value(track_weight(s->x->profile, e), s->x->options->by_period);
+}
+
+/* Events of clocks are nanoseconds; speedscope has no word for any other event. */
+static const char *unit_of(const struct speedscope *s, const struct counter_info *counter)
+{
+	return s->x->options->by_period && !strcmp(counter->unit, "ns") ? "nanoseconds" : "none";
+}
+
+static void put_head(struct speedscope *s, const struct track *track)
+{
+	struct buf *out = &s->out->buf;
+	const struct profile *p = s->x->profile;
+	const struct counter_info *counter = &p->session->info.counters[track->counter];
+	const struct profile_process *thread = &p->threads.data[track->thread];
+	cleanup(free_at_exit) char *name =
+		xasprintf("%s (%d) %s", strings_get(&p->comms, thread->comm), thread->tid,
+			  counter->name);
+
+	buf_str(out, "{\"type\":\"sampled\",\"name\":");
+	text_json(out, name);
+	buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(s, counter));
+	text_u64(out, weight_value(&track->total, s->x->options->by_period));
+}
+
+static void put_track(struct speedscope *s, const struct track *track)
+{
+	const struct track_entry *entries = s->tracks.entries + track->first;
+	struct buf *out = &s->out->buf;
+
+	put_head(s, track);
+	buf_str(out, ",\n\"samples\":[");
+	for (uint32_t i = 0; i < track->n; i++) {
+		if (i)
+			buf_u8(out, ',');
+		put_chain(s, s->x->profile->entries.data[entries[i].entry].node);
+		sink_step(s->out);
+	}
+	buf_str(out, "],\n\"weights\":[");
+	for (uint32_t i = 0; i < track->n; i++) {
+		if (i)
+			buf_u8(out, ',');
+		text_u64(out, weight_of(s, &entries[i]));
+		sink_step(s->out);
+	}
+	buf_str(out, "]}");
+}
+
+static int write_speedscope(const struct export *x, struct sink *out, struct error *err)
+{
+	struct speedscope s = { .x = x, .out = out };
+	const struct session_info *info = &x->profile->session->info;
+
+	(void)err;
+	tracks_init(&s.tracks, x->profile);
+	buf_str(&out->buf, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+			   "\"exporter\":\"assay\",\"name\":");
+	text_json(&out->buf, info->command[0] ? info->command : info->target);
+	buf_str(&out->buf, ",\n\"shared\":{\"frames\":[");
+	put_frames(&s);
+	buf_str(&out->buf, "\n]},\n\"profiles\":[");
+	vec_foreach (&s.tracks.list, track) {
+		buf_str(&out->buf, track == s.tracks.list.data ? "\n" : ",\n");
+		put_track(&s, track);
+	}
+	buf_str(&out->buf, "\n]}\n");
+	tracks_fini(&s.tracks);
+	vec_fini(&s.chain);
+	return 0;
+}
+
+const struct export_ops export_speedscope = {
+	.target = EXPORT_STREAM,
+	.keys = TRACK_KEYS,
+	.with_chains = true,
+	.with_slices = true,
+	.write = write_speedscope,
+};

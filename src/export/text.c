@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export/text.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+void text_u64(struct buf *out, uint64_t v)
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[sizeof(digits) - ++n] = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_bytes(out, digits + sizeof(digits) - n, n);
+}
+
+void text_scaled(struct buf *out, uint64_t ns, uint64_t unit_ns)
+{
+	uint64_t rest = ns % unit_ns;
+
+	text_u64(out, ns / unit_ns);
+	if (rest)
+		buf_u8(out, '.');
+	for (uint64_t place = unit_ns / 10; rest; place /= 10) {
+		buf_u8(out, (uint8_t)('0' + rest / place));
+		rest %= place;
+	}
+}
+
+/* Whether U+2028 or U+2029 begins here. */
+static bool is_line_separator(const uint8_t *s, const uint8_t *end)
+{
+	return end - s >= 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8;
+}
+
+static void put_json(struct buf *out, const uint8_t *s, const uint8_t *end)
+{
+	for (; s < end; s++) {
+		if (*s == '"' || *s == '\\') {
+			buf_u8(out, '\\');
+			buf_u8(out, *s);
+		} else if (*s < 0x20 || *s == '<' || *s == 0x7f) {
+			buf_printf(out, "\\u%04x", *s);
+		} else if (is_line_separator(s, end)) {
+			buf_printf(out, "\\u%04x", 0x2028 + (s[2] & 1));
+			s += 2;
+		} else {
+			buf_u8(out, *s);
+		}
+	}
+}
+
+void text_json(struct buf *out, const char *s)
+{
+	struct buf clean = { 0 };
+
+	utf8_append(&clean, s, false);
+	buf_u8(out, '"');
+	put_json(out, clean.data, clean.data + clean.len);
+	buf_u8(out, '"');
+	buf_fini(&clean);
+}
+
+void text_csv(struct buf *out, const char *s)
+{
+	struct buf clean = { 0 };
+	bool is_quoted = strpbrk(s, ",\"\r\n") != NULL;
+
+	utf8_append(&clean, s, false);
+	if (is_quoted)
+		buf_u8(out, '"');
+	for (size_t i = 0; i < clean.len; i++) {
+		if (clean.data[i] == '"')
+			buf_u8(out, '"');
+		buf_u8(out, clean.data[i]);
+	}
+	if (is_quoted)
+		buf_u8(out, '"');
+	buf_fini(&clean);
+}

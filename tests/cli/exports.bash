@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# What the tests of exports share.
+
+# session KIND [SAMPLES]: a session s, once a test.
+session() {
+	"$PROGRAMS/make_session" s "$1" "${2-3000}"
+}
+
+formats() {
+	assay export --list-formats | awk '{ print $1 }'
+}
+
+# total EVENT FIELD FILTERS…: what the report says; FIELD is samples or events.
+total() {
+	local event=$1 field=$2
+	shift 2
+	assay report -i s --format json "$@" | jq --arg e "$event" ".total[] | select(.event == \$e) | .$field"
+}
+
+# What the report says of all events, as {"EVENT": {"samples": N, "events": N}}.
+totals() {
+	assay report -i s --format json "$@" | jq -cS '.total | map({(.event): {samples, events}}) | add'
+}
+
+# Skips the test where scripts/deps-npm.sh could not install a package.
+need_npm() {
+	command -v node >/dev/null || skip "node is not installed"
+	[ -d "$ROOT/tests/npm/node_modules/$1" ] || skip "$1 is not installed (scripts/deps-npm.sh)"
+}
+
+# same WHAT GOT WANTED
+same() {
+	[ "$2" = "$3" ] || { echo "$1: $2, wanted $3" >&2; return 1; }
+}
