@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #define DEFAULT_PAGER "less"
@@ -114,6 +116,24 @@ int output_close(struct output *o, struct error *err)
 		return 0;
 	return error_errno(err, code ? -code : -EIO, "cannot write %s%s%s", o->path ? "'" : "",
 			   o->path ? o->path : "to standard output", o->path ? "'" : "");
+}
+
+int output_whole(const char *path, const void *bytes, size_t size, struct error *err)
+{
+	bool is_stdout = !strcmp(path, "-");
+	struct output out;
+	struct stat st;
+	int r;
+
+	if (!is_stdout && (stat(path, &st) < 0 || S_ISREG(st.st_mode))) {
+		r = file_replace(path, bytes, size, err);
+		return r < 0 ? error_wrap(err, r, "cannot write") : 0;
+	}
+	r = output_open(&out, is_stdout ? NULL : path, false, err);
+	if (r < 0)
+		return r;
+	fwrite(bytes, 1, size, out.file);
+	return output_close(&out, err);
 }
 
 uint32_t output_width(const struct output *o)

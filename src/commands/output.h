@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -25,6 +26,12 @@ int output_open(struct output *o, const char *path, bool with_pager, struct erro
 
 /* Writes what is left and waits for the pager. Fails if something could not be written. */
 int output_close(struct output *o, struct error *err);
+
+/*
+ * Puts bytes under a name all at once, or not at all: a disk that is full leaves what was there.
+ * "-" is standard output, and what is no regular file (a pipe, a device) is written to as it is.
+ */
+int output_whole(const char *path, const void *bytes, size_t size, struct error *err);
 
 /* Columns of the terminal: $COLUMNS, else what it says; 100 where there is none. */
 uint32_t output_width(const struct output *o);

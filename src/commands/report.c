@@ -10,12 +10,14 @@
 #include "commands/input.h"
 #include "commands/output.h"
 #include "profile/profile.h"
+#include "report/picture.h"
 #include "report/report.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
 
 struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
+	const char *html, *svg, *baseline;
 	struct option_list by;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager;
 	double threshold;
@@ -63,6 +65,17 @@ static const struct option_spec report_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
 	  .choices = "text|csv|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
+	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
+	  "write a page with flame graph, timeline and table",
+	  "One file that any browser opens; it asks the network for nothing. *--by* (default: "
+	  "comm) "
+	  "puts a level of boxes a key below the call chains." },
+	{ 0, "svg", "FILE", OPT_STRING, FIELD(svg), NULL, "write a flame graph as an image",
+	  "What is narrower than a third of a pixel is left out of it. *--by* as with *--html*." },
+	{ 0, "baseline", "DIR", OPT_STRING, FIELD(baseline), NULL,
+	  "with --html and --svg: the session, or perf.data file, to compare with",
+	  "Colours then say what grew (red) and what shrank (blue), as shares of each session's "
+	  "total." },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
@@ -81,11 +94,57 @@ static const struct {
 	{ FIELD(symbols), "--symbols", &list_view },
 };
 
+/* Pictures: each goes to a file of its own. */
+static const struct {
+	size_t field;
+	const char *option;
+	void (*print)(const struct picture *pic, FILE *out);
+} pictures[] = {
+	{ FIELD(html), "--html", picture_print_html },
+	{ FIELD(svg), "--svg", picture_print_svg },
+};
+
+static const char *picture_file(const struct report_args *args, size_t i)
+{
+	return *(const char *const *)((const char *)args + pictures[i].field);
+}
+
+/* Options that say how rows are shown, which a picture has none of. */
+static const struct {
+	size_t field;
+	const char *option;
+} row_options[] = {
+	{ FIELD(columns), "--columns" },
+	{ FIELD(sort), "--sort" },
+	{ FIELD(output), "--output" },
+};
+
+static int check_picture(const struct report_args *args, const char *picture, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(row_options); i++)
+		if (*(const char *const *)((const char *)args + row_options[i].field))
+			return error_set(err, -EINVAL, "%s does not go with %s",
+					 row_options[i].option, picture);
+	if (strcmp(args->format, "text") != 0)
+		return error_set(err, -EINVAL, "--format %s does not go with %s", args->format,
+				 picture);
+	return 0;
+}
+
 static int choose_view(const struct report_args *args, const struct view **view, struct error *err)
 {
 	const char *chosen = NULL;
 
 	*view = args->by.n ? &nest_view : &summary_view;
+	for (size_t i = 0; i < ARRAY_SIZE(pictures); i++)
+		if (picture_file(args, i)) {
+			chosen = pictures[i].option;
+			*view = &picture_view;
+		}
+	if (chosen && check_picture(args, chosen, err) < 0)
+		return -EINVAL;
+	if (args->baseline && !chosen)
+		return error_set(err, -EINVAL, "--baseline goes with --html or --svg");
 	for (size_t i = 0; i < ARRAY_SIZE(view_flags); i++) {
 		if (!*(const bool *)((const char *)args + view_flags[i].field))
 			continue;
@@ -119,6 +178,29 @@ static int make_options(const struct report_args *args, struct report_options *o
 	return 0;
 }
 
+static int print_pictures(const struct report_args *args, const struct report *report,
+			  const struct profile *baseline, struct error *err)
+{
+	const struct picture_source source = { .report = report, .baseline = baseline };
+	cleanup(picture_free_at_exit) struct picture *pic = picture_new(&source);
+
+	for (size_t i = 0; i < ARRAY_SIZE(pictures); i++) {
+		cleanup(free_at_exit) char *text = NULL;
+		size_t size = 0;
+		FILE *out = picture_file(args, i) ? open_memstream(&text, &size) : NULL;
+		int r;
+
+		if (!out)
+			continue;
+		pictures[i].print(pic, out);
+		fclose(out);
+		r = output_whole(picture_file(args, i), text, size, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int print_report(const struct report_args *args, const struct report *report,
 			struct error *err)
 {
@@ -138,31 +220,56 @@ static int print_report(const struct report_args *args, const struct report *rep
 	return output_close(&out, err);
 }
 
+/* A session with what was asked of it. */
+struct loaded {
+	struct session *session;
+	struct profile *profile;
+};
+
+static void loaded_fini(struct loaded *l)
+{
+	profile_free(l->profile);
+	session_close(l->session);
+}
+
+static int load(struct loaded *l, const char *input, struct profile_request *request,
+		bool *is_damaged, struct error *err)
+{
+	int r = input_open_given(input, &l->session, is_damaged, err);
+
+	if (r < 0)
+		return r;
+	request->session = l->session;
+	l->profile = profile_load(request);
+	if (!l->profile->n_selected && *is_damaged)
+		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
+				 l->session->path, l->session->warnings.data[0]);
+	return l->profile->n_selected ? 0 : profile_explain_empty(request, err);
+}
+
 /* From the session to the page; the words of the command line are known to be good. */
 static int report_session(const struct report_args *args, const struct view *view,
 			  const struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
 	const struct symbolizer_config config = { .cache_dir = args->cache };
-	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
-	cleanup(profile_free_at_exit) struct profile *profile = NULL;
+	cleanup(loaded_fini) struct loaded own = { 0 }, base = { 0 };
 	cleanup(report_free_at_exit) struct report *report = NULL;
-	int r = input_open_given(args->input, &session, is_damaged, err);
+	int r;
 
+	request->with_slices = view == &picture_view;
+	request->symbols = symbols = request->with_functions ? symbolizer_new(&config) : NULL;
+	r = load(&own, args->input, request, is_damaged, err);
+	if (r >= 0 && args->baseline) {
+		r = load(&base, args->baseline, request, is_damaged, err);
+		r = r < 0 ? error_wrap(err, r, "--baseline") : r;
+	}
 	if (r < 0)
 		return r;
-	symbols = request->with_functions ? symbolizer_new(&config) : NULL;
-	request->session = session;
-	request->symbols = symbols;
-	profile = profile_load(request);
-	if (!profile->n_selected && *is_damaged)
-		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
-				 session->path, session->warnings.data[0]);
-	if (!profile->n_selected)
-		return profile_explain_empty(request, err);
-	report = report_new(view, options, request->query, profile);
-	return print_report(args, report, err);
+	report = report_new(view, options, request->query, own.profile);
+	return view == &picture_view ? print_pictures(args, report, base.profile, err)
+				     : print_report(args, report, err);
 }
 
 static int report_run(const struct command *self, int argc, char **argv)
@@ -180,6 +287,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, &options, &err);
+		if (r >= 0 && view == &picture_view && !options.by.n)
+			key_list_add(&options.by, PROFILE_COMM);
 		r = r < 0 ? r : input_query(&operands, args.idle, &query, &err);
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
@@ -224,6 +333,8 @@ static const struct command_example report_examples[] = {
 	{ "assay report --by process,symbol time:2s-5s",
 	  "functions of each process, in three seconds" },
 	{ "assay report --tree 'via:std::*'", "call chains through the C++ library" },
+	{ "assay report --html profile.html", "a page to look around in, and to pass on" },
+	{ "assay report -i new --baseline old --html diff.html", "what two sessions differ in" },
 	{ "assay report -l --format json -o out.json", "everything, for a program" },
 	{ NULL },
 };

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What colours mean: the image, user or kernel, or what a difference says.
+"use strict";
+
+// Hues far from each other in the order they are given out, without those of the kernel (orange)
+// and of search (magenta).
+const HUES = [250, 150, 295, 200, 120, 225, 175, 275, 100, 320, 135, 262];
+const KERNEL_HUES = [62, 45, 80, 30];
+const MODE_HUES = { user: 245, kernel: 58 };
+const N_NAMED = 12;
+
+function hashOf(text) {
+	let hash = 2166136261;
+	for (let i = 0; i < text.length; i++)
+		hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	return hash >>> 0;
+}
+
+class Colours {
+	constructor(profile) {
+		this.profile = profile;
+		this.how = "image";
+		this.isDark = false;
+		this.rankImages();
+		this.shades = Float32Array.from(profile.names, name => (hashOf(name) % 1000) / 1000 - 0.5);
+	}
+
+	// The heaviest images have a hue each; the others share what is left, in paler colours.
+	rankImages() {
+		const { images, lanes, nodes, image } = this.profile, weight = new Float64Array(images.length);
+		const self = sumCells(lanes[0].own, nodes.n, false, 0, Infinity);
+		for (let i = 1; i < nodes.n; i++)
+			if (image[nodes.frame[i]] >= 0)
+				weight[image[nodes.frame[i]]] += self[i];
+		const order = [...images.keys()].sort((a, b) => weight[b] - weight[a]);
+		let nUser = 0, nKernel = 0;
+		this.hues = new Array(images.length).fill(null);
+		for (const i of order) {
+			const { mode, name } = images[i];
+			if (mode === "kernel")
+				this.hues[i] = { hue: KERNEL_HUES[nKernel++ % KERNEL_HUES.length], chroma: 1 };
+			else if (mode === "user" && nUser < N_NAMED)
+				this.hues[i] = { hue: HUES[nUser++ % HUES.length], chroma: 1 };
+			else if (mode === "user")
+				this.hues[i] = { hue: 100 + hashOf(name) % 220, chroma: 0.45 };
+		}
+		this.imageOrder = order;
+	}
+
+	set(how, isDark) {
+		this.how = how;
+		this.isDark = isDark;
+		this.byFrame = this.profile.names.map((_, f) => this.ofFrame(f));
+	}
+
+	// Lightness and chroma are the theme's, so that text is legible on each.
+	paint(hue, chroma, shade) {
+		const l = this.isDark ? 0.44 + shade * 0.07 : 0.835 + shade * 0.06;
+		return `oklch(${l.toFixed(3)} ${(chroma * (this.isDark ? 0.085 : 0.09)).toFixed(3)} ${hue})`;
+	}
+
+	neutral(shade) {
+		return this.paint(260, 0.1, shade);
+	}
+
+	ofImage(image) {
+		const hue = this.hues[image];
+		return hue ? this.paint(hue.hue, hue.chroma, 0) : this.neutral(0);
+	}
+
+	ofMode(mode) {
+		return MODE_HUES[mode] === undefined ? this.neutral(0) : this.paint(MODE_HUES[mode], 1, 0);
+	}
+
+	ofFrame(f) {
+		const image = this.profile.image[f], shade = this.shades[f];
+		if (image < 0)
+			return this.neutral(image === IMAGE_GROUP ? 0.5 : -0.3);
+		if (this.how === "mode") {
+			const hue = MODE_HUES[this.profile.images[image].mode];
+			return hue === undefined ? this.neutral(shade) : this.paint(hue, 1, shade);
+		}
+		const hue = this.hues[image];
+		return hue ? this.paint(hue.hue, hue.chroma, shade) : this.neutral(shade);
+	}
+
+	// Red grew, blue shrank; pale where chance alone may have made it (below three standard
+	// deviations of the number of samples).
+	ofChange(change, certainty) {
+		const strength = Math.min(1, Math.abs(change) * 1.15) * certainty, hue = change > 0 ? 25 : 255;
+		const l = this.isDark ? 0.36 + 0.16 * strength : 0.93 - 0.2 * strength;
+		return `oklch(${l.toFixed(3)} ${(0.005 + 0.155 * strength).toFixed(3)} ${hue})`;
+	}
+
+	ofNode(tree, node, differ) {
+		if (this.how !== "difference" || !differ)
+			return this.byFrame[tree.frame[node]];
+		const now = tree.total[node] / differ.whole, then = tree.totalBase[node] / differ.base;
+		const larger = Math.max(now, then);
+		if (!(larger > 0))
+			return this.ofChange(0, 0);
+		const deviation = Math.sqrt(now / differ.samples + then / differ.baseSamples) || 1;
+		return this.ofChange((now - then) / larger, Math.min(1, Math.abs(now - then) / deviation / 3));
+	}
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The payload that html.c writes (its layout is described there), as typed arrays.
+"use strict";
+
+const IMAGE_GROUP = -2, IMAGE_OTHER = -1;
+
+class Reader {
+	constructor(bytes) {
+		this.bytes = bytes;
+		this.at = 0;
+	}
+
+	// Beyond 2^53 the nearest double has to do.
+	uleb() {
+		const bytes = this.bytes;
+		let byte = bytes[this.at++], value = byte & 127, factor = 128;
+		while (byte & 128) {
+			byte = bytes[this.at++];
+			value += (byte & 127) * factor;
+			factor *= 128;
+		}
+		return value;
+	}
+
+	ulebs(array) {
+		for (let i = 0; i < array.length; i++)
+			array[i] = this.uleb();
+		return array;
+	}
+
+	json() {
+		const size = this.uleb(), from = this.at;
+		this.at += size;
+		return JSON.parse(new TextDecoder().decode(this.bytes.subarray(from, this.at)));
+	}
+}
+
+async function unpack(base64) {
+	const text = atob(base64), packed = new Uint8Array(text.length);
+	for (let i = 0; i < text.length; i++)
+		packed[i] = text.charCodeAt(i);
+	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function readNodes(reader, n) {
+	const depth = new Int32Array(n), frame = new Int32Array(n).fill(-1);
+	for (let i = 1; i < n; i++)
+		depth[i] = depth[i - 1] + 1 - reader.uleb();
+	for (let i = 1; i < n; i++)
+		frame[i] = reader.uleb();
+	return { n, frame, depth, ...linksOf(depth) };
+}
+
+// Parents, and where each node's subtree ends, from the depths in preorder.
+function linksOf(depth) {
+	const n = depth.length, parent = new Int32Array(n), end = new Int32Array(n), path = [];
+	for (let i = 0; i < n; i++) {
+		while (path.length > depth[i])
+			end[path.pop()] = i;
+		parent[i] = path.length ? path[path.length - 1] : 0;
+		path.push(i);
+	}
+	while (path.length)
+		end[path.pop()] = n;
+	return { parent, end };
+}
+
+function readCells(reader, head) {
+	const bucket = new Int32Array(head.buckets), start = new Int32Array(head.buckets + 1);
+	for (let i = 0, at = 0; i < head.buckets; i++) {
+		at += reader.uleb();
+		bucket[i] = at;
+		start[i + 1] = start[i] + reader.uleb();
+	}
+	const node = reader.ulebs(new Int32Array(head.cells));
+	for (let i = 0; i < head.buckets; i++)
+		for (let k = start[i] + 1; k < start[i + 1]; k++)
+			node[k] += node[k - 1];
+	const samples = reader.ulebs(new Float64Array(head.cells));
+	const period = head.cells && !head.period ? reader.ulebs(new Float64Array(head.cells)) : null;
+	return { bucket, start, node, samples, period, each: head.period };
+}
+
+// What a cell counts: samples, or the events that they stand for.
+function cellWeights(cells, byEvents) {
+	if (!byEvents)
+		return { of: cells.samples, factor: 1 };
+	return cells.period ? { of: cells.period, factor: 1 } : { of: cells.samples, factor: cells.each };
+}
+
+async function loadProfile(base64) {
+	const reader = new Reader(await unpack(base64)), about = reader.json();
+	const nodes = readNodes(reader, about.nodes);
+	const image = new Int32Array(about.names.length);
+	for (let i = 0; i < image.length; i++)
+		image[i] = reader.uleb() - 2;
+	const lanes = about.lanes.map(lane => ({
+		...lane,
+		own: readCells(reader, lane.own),
+		base: readCells(reader, lane.base),
+	}));
+	return {
+		header: about.header, names: about.names, images: about.images, hidden: about.hidden,
+		baseline: about.baseline || null, width: about.timeline.width_seconds,
+		lost: about.timeline.lost, image, nodes, lanes,
+		modeOf: frame => image[frame] >= 0 ? about.images[image[frame]].mode : "none",
+	};
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Trees to draw: the call tree of a range of time, upside down, and both sides of a function.
+//
+// A tree is arrays in preorder: frame, depth, parent, end (of the subtree), self, total, x (where
+// its box begins, in weight), and for a baseline selfBase, totalBase.
+"use strict";
+
+// What each node got itself in the buckets from `from` up to, not including, `to`.
+function sumCells(cells, n, byEvents, from, to) {
+	const out = new Float64Array(n), { of, factor } = cellWeights(cells, byEvents);
+	for (let i = 0; i < cells.bucket.length; i++) {
+		if (cells.bucket[i] < from || cells.bucket[i] >= to)
+			continue;
+		for (let k = cells.start[i]; k < cells.start[i + 1]; k++)
+			out[cells.node[k]] += of[k];
+	}
+	if (factor !== 1)
+		for (let i = 0; i < n; i++)
+			out[i] *= factor;
+	return out;
+}
+
+function totalsOf(tree, self) {
+	const total = Float64Array.from(self);
+	for (let i = tree.n - 1; i > 0; i--)
+		total[tree.parent[i]] += total[i];
+	return total;
+}
+
+// Children stand side by side from where their parent begins.
+function layOut(tree) {
+	const { n, depth, total } = tree, x = new Float64Array(n), next = new Float64Array(2048);
+	let deepest = 0;
+	for (let i = 0; i < n; i++) {
+		const d = depth[i];
+		x[i] = next[d];
+		next[d] += total[i];
+		next[d + 1] = x[i];
+		if (d > deepest && total[i] > 0)
+			deepest = d;
+	}
+	tree.x = x;
+	tree.deepest = deepest;
+	return tree;
+}
+
+function callTree(profile, lane, byEvents, from, to) {
+	const nodes = profile.nodes, { own, base } = profile.lanes[lane];
+	const self = sumCells(own, nodes.n, byEvents, from, to);
+	const selfBase = sumCells(base, nodes.n, byEvents, 0, Infinity);
+	const tree = { ...nodes, self, selfBase };
+	tree.total = totalsOf(tree, self);
+	tree.totalBase = totalsOf(tree, selfBase);
+	return layOut(tree);
+}
+
+// By frame: weights of its own, and of all chains it is in, each sample once.
+function sumFrames(tree, nFrames) {
+	const sums = {
+		self: new Float64Array(nFrames), total: new Float64Array(nFrames),
+		selfBase: new Float64Array(nFrames), totalBase: new Float64Array(nFrames),
+	};
+	const onPath = new Int32Array(nFrames), path = [];
+	for (let i = 1; i < tree.n; i++) {
+		while (path.length && tree.end[path[path.length - 1]] <= i)
+			onPath[tree.frame[path.pop()]]--;
+		const f = tree.frame[i];
+		sums.self[f] += tree.self[i];
+		sums.selfBase[f] += tree.selfBase[i];
+		if (onPath[f]++ === 0) {
+			sums.total[f] += tree.total[i];
+			sums.totalBase[f] += tree.totalBase[i];
+		}
+		path.push(i);
+	}
+	return sums;
+}
+
+// Gathers nodes in preorder, then makes a tree of them.
+class TreeBuilder {
+	constructor() {
+		this.frame = [];
+		this.depth = [];
+		this.self = [];
+		this.selfBase = [];
+		this.total = [];
+		this.totalBase = [];
+	}
+
+	add(frame, depth, total, totalBase) {
+		this.frame.push(frame);
+		this.depth.push(depth);
+		this.total.push(total);
+		this.totalBase.push(totalBase);
+		this.self.push(0);
+		this.selfBase.push(0);
+		return this.frame.length - 1;
+	}
+
+	finish() {
+		const depth = Int32Array.from(this.depth);
+		return layOut({
+			n: depth.length, frame: Int32Array.from(this.frame), depth, ...linksOf(depth),
+			self: Float64Array.from(this.self), total: Float64Array.from(this.total),
+			selfBase: Float64Array.from(this.selfBase),
+			totalBase: Float64Array.from(this.totalBase),
+		});
+	}
+}
+
+// Callers of callers: what is lighter than this share of the whole is not followed further.
+const LEAST_SHARE = 1 / 50000;
+
+// A tree whose children are callers. `items` are nodes of `tree` with the weights that go up from
+// them: { node, weight, base }; with `frame` all of them are of that frame, which becomes the root.
+function invertTree(tree, items, nFrames, rootFrame) {
+	const builder = new TreeBuilder(), slot = new Int32Array(nFrames).fill(-1);
+	const sum = array => array.reduce((a, b) => a + b, 0);
+	const whole = sum(items.weight), wholeBase = sum(items.base), least = whole * LEAST_SHARE;
+
+	// The items by the frame that they stand at, heaviest first.
+	function partition(list) {
+		const groups = [];
+		for (let i = 0; i < list.node.length; i++) {
+			const f = tree.frame[list.node[i]];
+			if (slot[f] < 0) {
+				slot[f] = groups.length;
+				groups.push({ frame: f, node: [], weight: [], base: [], total: 0, totalBase: 0 });
+			}
+			const g = groups[slot[f]];
+			g.node.push(list.node[i]);
+			g.weight.push(list.weight[i]);
+			g.base.push(list.base[i]);
+			g.total += list.weight[i];
+			g.totalBase += list.base[i];
+		}
+		for (const g of groups)
+			slot[g.frame] = -1;
+		return groups.sort((a, b) => b.total - a.total || b.totalBase - a.totalBase);
+	}
+
+	// One step towards the root; what has arrived there is the own weight of the node.
+	function callersOf(list, at) {
+		const up = { node: [], weight: [], base: [] };
+		for (let i = 0; i < list.node.length; i++) {
+			const parent = tree.parent[list.node[i]];
+			if (parent === 0) {
+				builder.self[at] += list.weight[i];
+				builder.selfBase[at] += list.base[i];
+			} else {
+				up.node.push(parent);
+				up.weight.push(list.weight[i]);
+				up.base.push(list.base[i]);
+			}
+		}
+		return up;
+	}
+
+	function grow(list, depth) {
+		for (const g of partition(list)) {
+			const at = builder.add(g.frame, depth, g.total, g.totalBase);
+			if (g.total >= least && g.total + g.totalBase > 0)
+				grow(callersOf(g, at), depth + 1);
+		}
+	}
+
+	const root = builder.add(rootFrame, 0, whole, wholeBase);
+	grow(rootFrame >= 0 ? callersOf(items, root) : items, 1);
+	return builder.finish();
+}
+
+function invertedTree(tree, nFrames) {
+	const items = { node: [], weight: [], base: [] };
+	for (let i = 1; i < tree.n; i++)
+		if (tree.self[i] > 0 || tree.selfBase[i] > 0) {
+			items.node.push(i);
+			items.weight.push(tree.self[i]);
+			items.base.push(tree.selfBase[i]);
+		}
+	return invertTree(tree, items, nFrames, -1);
+}
+
+// The callers of the outermost frame of a function in each chain.
+function callersTree(tree, frame, nFrames) {
+	const items = { node: [], weight: [], base: [] };
+	for (let i = 1; i < tree.n;) {
+		if (tree.frame[i] !== frame) {
+			i++;
+			continue;
+		}
+		items.node.push(i);
+		items.weight.push(tree.total[i]);
+		items.base.push(tree.totalBase[i]);
+		i = tree.end[i];
+	}
+	return invertTree(tree, items, nFrames, frame);
+}
+
+// What the innermost frame of a function in each chain called: its subtrees, joined.
+function calleesTree(tree, frame) {
+	const root = { frame, self: 0, selfBase: 0, children: new Map() };
+	const place = new Array(tree.n).fill(null);
+	for (let i = 1; i < tree.n; i++) {
+		const f = tree.frame[i], above = place[tree.parent[i]];
+		if (f === frame) {
+			place[i] = root;
+		} else if (above) {
+			let child = above.children.get(f);
+			if (!child)
+				above.children.set(f, child = { frame: f, self: 0, selfBase: 0, children: new Map() });
+			place[i] = child;
+		} else {
+			continue;
+		}
+		place[i].self += tree.self[i];
+		place[i].selfBase += tree.selfBase[i];
+	}
+	return treeOfNested(root);
+}
+
+function weigh(nested) {
+	nested.total = nested.self;
+	nested.totalBase = nested.selfBase;
+	for (const child of nested.children.values()) {
+		weigh(child);
+		nested.total += child.total;
+		nested.totalBase += child.totalBase;
+	}
+}
+
+function treeOfNested(root) {
+	const builder = new TreeBuilder();
+	function put(nested, depth) {
+		const at = builder.add(nested.frame, depth, nested.total, nested.totalBase);
+		builder.self[at] = nested.self;
+		builder.selfBase[at] = nested.selfBase;
+		const children = [...nested.children.values()];
+		children.sort((a, b) => b.total - a.total || b.totalBase - a.totalBase);
+		for (const child of children)
+			put(child, depth + 1);
+	}
+	weigh(root);
+	put(root, 0);
+	return builder.finish();
+}
+
+// The weight of all samples whose chain has a frame that `matches` says yes to, and, by node,
+// whether it is one of those.
+function matchedWeight(tree, matches) {
+	let sum = 0, base = 0;
+	for (let i = 1; i < tree.n;) {
+		if (matches[tree.frame[i]]) {
+			sum += tree.total[i];
+			base += tree.totalBase[i];
+			i = tree.end[i];
+		} else {
+			i++;
+		}
+	}
+	return { sum, base };
+}
+
+// By node of the profile: 1 where its chain has a matching frame.
+function matchedNodes(nodes, matches) {
+	const out = new Uint8Array(nodes.n);
+	for (let i = 1; i < nodes.n; i++)
+		out[i] = matches[nodes.frame[i]] | out[nodes.parent[i]];
+	return out;
+}
+
+// The frames from the outermost to a node, and back.
+function pathOf(tree, node) {
+	const path = [];
+	for (; node > 0; node = tree.parent[node])
+		path.push(tree.frame[node]);
+	return path.reverse();
+}
+
+function nodeAtPath(tree, path) {
+	let at = 0;
+	for (const frame of path) {
+		let child = at + 1;
+		while (child < tree.end[at] && tree.frame[child] !== frame)
+			child = tree.end[child];
+		if (child >= tree.end[at])
+			break;
+		at = child;
+	}
+	return at;
+}
