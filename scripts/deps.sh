@@ -20,6 +20,8 @@ build|liblzma-dev|xz-devel|xz|symbols inside stripped images
 build|libprotobuf-c-dev|protobuf-c-devel|protobuf-c|exports that are protocol buffers
 build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto files
 build|zlib1g-dev|zlib-devel|zlib|compresses exports
+build|zlib1g-dev|zlib-devel|zlib|compressed debug information
+build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
 build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
 build|bpftool|bpftool|bpf|makes a C header of the in-kernel sampler
@@ -41,6 +43,7 @@ check|jq|jq|jq|reads JSON in tests
 check|python3|python3|python|a program to profile
 check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests
 check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug information in tests
+check|dwz|dwz|dwz|makes shared debug information for tests
 check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests
 check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what they include
 check|binutils|binutils|binutils|strip and objcopy, to make images for tests

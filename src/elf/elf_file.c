@@ -154,11 +154,32 @@ int elf_open(struct elf_file *out, const void *bytes, size_t size, struct error 
 	return e;
 }
 
-struct reader elf_section_bytes(const struct elf_file *elf, const struct elf_section *s)
+struct reader elf_section_stored(const struct elf_file *elf, const struct elf_section *s)
 {
-	if (s->type == SHT_NOBITS || s->type == SHT_NULL || (s->flags & SHF_COMPRESSED))
+	if (s->type == SHT_NOBITS || s->type == SHT_NULL)
 		return reader_over(elf->base, 0);
 	return bytes_at(elf, s->file_off, s->size);
+}
+
+struct reader elf_section_bytes(const struct elf_file *elf, const struct elf_section *s)
+{
+	if (s->flags & SHF_COMPRESSED)
+		return reader_over(elf->base, 0);
+	return elf_section_stored(elf, s);
+}
+
+const char *elf_section_name(const struct elf_file *elf, const struct elf_section *s)
+{
+	struct elf_section names;
+	struct reader r;
+	const char *name;
+
+	if (!elf_section(elf, elf->names_section, &names))
+		return "";
+	r = elf_section_bytes(elf, &names);
+	reader_bytes(&r, MIN((size_t)s->name, reader_left(&r)));
+	name = reader_cstr(&r);
+	return name ? name : "";
 }
 
 bool elf_section_has_name(const struct elf_file *elf, const struct elf_section *s, const char *name)

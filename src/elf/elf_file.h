@@ -64,6 +64,12 @@ bool elf_section_has_name(const struct elf_file *elf, const struct elf_section *
 /* The bytes of a section; empty when it has none here (NOBITS, compressed, out of bounds). */
 struct reader elf_section_bytes(const struct elf_file *elf, const struct elf_section *s);
 
+/* The same as it is stored, which may be compressed (SHF_COMPRESSED). */
+struct reader elf_section_stored(const struct elf_file *elf, const struct elf_section *s);
+
+/* "" if it has none. */
+const char *elf_section_name(const struct elf_file *elf, const struct elf_section *s);
+
 /* The file's bytes from a link address to the end of its segment; empty when not in the file. */
 struct reader elf_bytes_at(const struct elf_file *elf, uint64_t link_addr);
 

@@ -9,6 +9,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
+#include "symbol/debuginfod.h"
 
 #define MAX_CANDIDATES 4
 
@@ -54,35 +55,48 @@ static bool is_of_image(const struct debug_search *s, const struct file_mapping 
 	return s->link_name && elf_debug_crc(file->base, file->size) == s->link_crc;
 }
 
-bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
+/* True if the file at `path` is the one; the mapping is the caller's then. */
+static bool try_file(const struct debug_search *s, const char *path, struct file_mapping *mapping,
 		     struct elf_file *out, char **passed_over)
 {
-	struct candidates c = { 0 };
 	struct elf_symbols symbols;
-	bool found = false;
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
 
-	list_candidates(s, &c);
-	for (uint32_t i = 0; i < c.n && !found; i++) {
-		struct file_mapping file = { 0 };
-		struct elf_file elf;
-
-		if (file_map(c.paths[i], &file, NULL) < 0)
-			continue;
-		if (elf_open(&elf, file.base, file.size, NULL) == 0 &&
-		    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
-			found = is_of_image(s, &file, &elf);
-			if (!found && passed_over && !*passed_over)
-				*passed_over = xstrdup(c.paths[i]);
-		}
-		if (found) {
+	if (file_map(path, &file, NULL) < 0)
+		return false;
+	if (elf_open(&elf, file.base, file.size, NULL) == 0 &&
+	    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
+		if (is_of_image(s, &file, &elf)) {
 			*mapping = file;
 			*out = elf;
-		} else {
-			file_unmap(&file);
+			return true;
 		}
+		if (passed_over && !*passed_over)
+			*passed_over = xstrdup(path);
 	}
+	file_unmap(&file);
+	return false;
+}
+
+bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
+		     struct elf_file *elf, char **path, char **passed_over)
+{
+	cleanup(free_at_exit) char *fetched = NULL;
+	struct candidates c = { 0 };
+	const char *at = NULL;
+
+	list_candidates(s, &c);
+	for (uint32_t i = 0; i < c.n && !at; i++)
+		if (try_file(s, c.paths[i], mapping, elf, passed_over))
+			at = c.paths[i];
+	if (!at && s->say && (fetched = debuginfod_fetch(&s->build_id, s->image_path, s->say)) &&
+	    try_file(s, fetched, mapping, elf, passed_over))
+		at = fetched;
+	if (at && path)
+		*path = xstrdup(at);
 	candidates_fini(&c);
-	return found;
+	return at != NULL;
 }
 
 static uint64_t evidence_of(uint64_t sum, const char *path)

@@ -4,6 +4,7 @@
  *
  *	DEBUGDIR/.build-id/xx/yyyy….debug     by build id
  *	DIR/NAME, DIR/.debug/NAME, DEBUGDIR/DIR/NAME     by .gnu_debuglink
+ *	the servers in $DEBUGINFOD_URLS                  by build id, last
  *
  * A file counts only if its build id is the image's or, where one of the two
  * has none, if its CRC is the link's.
@@ -23,15 +24,17 @@ struct debug_search {
 	struct build_id build_id;
 	const char *link_name; /* NULL: none */
 	uint32_t link_crc;
+	/* Told before debuginfod is asked, which it is only where this is not NULL. */
+	void (*say)(const char *sentence);
 };
 
 /*
  * Opens the first that fits and has a symbol table: the mapping is the
- * caller's. *passed_over, if not NULL, gets the path of one that is there but
- * is of another build; the caller frees it.
+ * caller's. *path, if not NULL, gets where it is; *passed_over, if not NULL, the path of one that
+ * is there but is of another build; the caller frees both.
  */
 bool debug_file_open(const struct debug_search *search, struct file_mapping *mapping,
-		     struct elf_file *elf, char **passed_over);
+		     struct elf_file *elf, char **path, char **passed_over);
 
 /*
  * A number for what is at those places and at the image's own now: another one

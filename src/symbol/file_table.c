@@ -64,7 +64,7 @@ static enum symbol_status draft_symbols(struct making *m, char **passed_over)
 
 	if (elf_draft_symbols(&m->draft, &m->elf, SHT_SYMTAB, &m->segments))
 		return SYMBOL_SYMTAB;
-	if (debug_file_open(&m->search, &m->debug_file, &other, passed_over) &&
+	if (debug_file_open(&m->search, &m->debug_file, &other, NULL, passed_over) &&
 	    elf_draft_symbols(&m->draft, &other, SHT_SYMTAB, &m->segments))
 		return SYMBOL_DEBUG_FILE;
 	elf_draft_symbols(&m->draft, &m->elf, SHT_DYNSYM, &m->segments);
@@ -169,27 +169,26 @@ static void make_from_file(struct making *m)
 		make_from_bytes(m, m->file.base, m->file.size);
 }
 
-/*
- * The kernel marks files that are gone from their path. With a build id to
- * check, what is at the path now may still be the same (a package installed again).
- */
-static char *path_without_mark(const struct symbol_table *t)
+char *image_path_without_mark(const struct image *image)
 {
 	static const char mark[] = " (deleted)";
-	size_t len = strlen(t->image.path);
-	bool is_marked = len >= sizeof(mark) && t->image.build_id.len &&
-			 !strcmp(t->image.path + len - strlen(mark), mark);
+	size_t len = strlen(image->path);
+	bool is_marked = len >= sizeof(mark) && image->build_id.len &&
+			 !strcmp(image->path + len - strlen(mark), mark);
 
-	return xstrndup(t->image.path, is_marked ? len - strlen(mark) : len);
+	return xstrndup(image->path, is_marked ? len - strlen(mark) : len);
 }
 
 void make_file_table(struct symbolizer *s, struct symbol_table *t)
 {
-	cleanup(free_at_exit) char *path = path_without_mark(t);
+	cleanup(free_at_exit) char *path = image_path_without_mark(&t->image);
 	struct making m = {
 		.s = s,
 		.t = t,
-		.search = { .root = s->root, .debug_dir = s->debug_dir, .image_path = path },
+		.search = { .root = s->root,
+			    .debug_dir = s->debug_dir,
+			    .image_path = path,
+			    .say = s->say_fetching },
 		.names = arena_new(),
 	};
 	bool is_cached = table_from_cache(s, t, &t->image.build_id);

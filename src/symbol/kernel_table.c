@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tables of the kernel and its modules. */
 #include <elf.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "elf/elf_symbols.h"
 #include "symbol/elf_draft.h"
 #include "symbol/table.h"
+#include "symbol/vmlinux.h"
 
 /* The whole kernel is mapped within 1 GiB of _text on every architecture that we run on. */
 #define MAX_KERNEL_SPAN (1ULL << 30)
@@ -76,51 +75,18 @@ static bool load_kallsyms(struct symbolizer *s, struct symbol_table *t, bool for
 	return false;
 }
 
-static bool running_kernel_build_id(const struct symbolizer *s, struct build_id *out)
-{
-	cleanup(free_at_exit) char *notes = NULL;
-	size_t size;
-
-	return file_read_all(s->notes_path, 1 << 20, &notes, &size) == 0 &&
-	       elf_build_id_in_notes(reader_over(notes, size), 4, out);
-}
-
-/* The code of a vmlinux, with offsets from _text. A debug file has the sizes in memory only. */
-static bool kernel_segments(const struct elf_file *elf, struct code_segments *out)
-{
-	struct elf_symbols it;
-	struct elf_symbol symbol;
-	struct elf_segment segment;
-	uint64_t text_addr = 0;
-
-	if (!elf_symbols_begin(&it, elf, SHT_SYMTAB))
-		return false;
-	while (!text_addr && elf_symbols_next(&it, &symbol))
-		if (!strcmp(symbol.name, "_text"))
-			text_addr = symbol.link_addr;
-	for (uint32_t i = 0; text_addr && i < elf->n_segments; i++)
-		if (elf_segment(elf, i, &segment) && segment.type == PT_LOAD &&
-		    (segment.flags & PF_X) && segment.link_addr >= text_addr)
-			vec_push(out, (struct code_segment){ segment.link_addr, segment.mem_size,
-							     segment.link_addr - text_addr });
-	code_segments_sort(out);
-	return out->n > 0;
-}
-
-static bool make_from_vmlinux_file(struct symbol_table *t, const char *path,
-				   const struct build_id *wanted)
+static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t,
+			      const struct build_id *wanted)
 {
 	struct code_segments segments = { 0 };
 	struct file_mapping file = { 0 };
 	struct index_draft d = { 0 };
-	struct build_id found;
 	struct elf_file elf;
 	bool ok;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (!vmlinux_open(s, wanted, &file, &elf, NULL))
 		return false;
-	ok = elf_open(&elf, file.base, file.size, NULL) == 0 && elf_build_id(&elf, &found) &&
-	     build_id_equal(&found, wanted) && kernel_segments(&elf, &segments);
+	ok = vmlinux_segments(&elf, &segments);
 	if (ok) {
 		elf_draft_code(&d, &elf, &segments);
 		elf_draft_symbols(&d, &elf, SHT_SYMTAB, &segments);
@@ -128,34 +94,6 @@ static bool make_from_vmlinux_file(struct symbol_table *t, const char *path,
 	}
 	code_segments_fini(&segments);
 	file_unmap(&file);
-	return ok;
-}
-
-static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t,
-			      const struct build_id *wanted)
-{
-	char hex[BUILD_ID_HEX_SIZE];
-	char *patterns[] = {
-		NULL,
-		xasprintf("%s%s/boot/vmlinux-*", s->root, s->debug_dir),
-		xasprintf("%s%s/lib/modules/*/vmlinux", s->root, s->debug_dir),
-		xasprintf("%s/boot/vmlinux-*", s->root),
-		xasprintf("%s/lib/modules/*/build/vmlinux", s->root),
-	};
-	bool ok = false;
-
-	build_id_hex(wanted, hex);
-	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir, hex,
-				wanted->len ? hex + 2 : "");
-	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
-		glob_t paths = { 0 };
-
-		if (!ok && wanted->len > 1 && glob(patterns[i], 0, NULL, &paths) == 0)
-			for (size_t p = 0; p < paths.gl_pathc && !ok; p++)
-				ok = make_from_vmlinux_file(t, paths.gl_pathv[p], wanted);
-		globfree(&paths);
-		free(patterns[i]);
-	}
 	return ok;
 }
 

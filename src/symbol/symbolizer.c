@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "symbol/cache.h"
 #include "symbol/demangle.h"
+#include "symbol/line_table.h"
 #include "symbol/table.h"
 
 const char *const symbol_status_keys[N_SYMBOL_STATUSES] = {
@@ -89,6 +90,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	else if (*config->cache_dir)
 		s->cache_dir = xstrdup(config->cache_dir);
 	s->names = arena_new();
+	s->say_fetching = config->say_fetching;
 	s->kallsyms_result = 1;
 	return s;
 }
@@ -100,6 +102,7 @@ static void table_free(struct symbol_table *t)
 	file_unmap(&t->mapping);
 	free(t->detail);
 	free(t->names);
+	line_table_free(t->lines);
 	free(t);
 }
 

@@ -31,6 +31,8 @@ struct symbolizer_config {
 	const char *modules;    /* NULL: /proc/modules */
 	const char *notes;      /* NULL: /sys/kernel/notes (the running kernel's build id) */
 	const char *sys_module; /* NULL: /sys/module (build ids of modules) */
+	/* Told before debuginfod is asked and what came of it; NULL: it is not asked. */
+	void (*say_fetching)(const char *sentence);
 };
 
 struct symbolizer *symbolizer_new(const struct symbolizer_config *config);

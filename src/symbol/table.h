@@ -21,8 +21,9 @@ struct symbol_table {
 	struct index_header *block;  /* owned; or … */
 	struct file_mapping mapping; /* … the cache file that the index lies in */
 	enum symbol_status status;
-	char *detail;       /* NULL: "" */
-	const char **names; /* for people, by symbol; each made when first asked for */
+	char *detail;             /* NULL: "" */
+	const char **names;       /* for people, by symbol; each made when first asked for */
+	struct line_table *lines; /* NULL: not asked for yet (symbol/line_table.h) */
 };
 
 struct symbolizer {
@@ -34,10 +35,18 @@ struct symbolizer {
 	struct buf scratch;
 	struct kallsyms kallsyms; /* read when first needed */
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
+	void (*say_fetching)(const char *sentence);
 };
 
 /* Makes the draft the table's index, instead of one that it may have. */
 void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status);
+
+/*
+ * The kernel marks files that are gone from their path. With a build id to
+ * check, what is at the path now may still be the same (a package installed again). The
+ * caller frees.
+ */
+char *image_path_without_mark(const struct image *image);
 
 /* Puts the cached index of a build id into the table; false if there is none. */
 bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/debuginfod.h"
+
+#include "config.h"
+
+#ifdef HAVE_DEBUGINFOD
+
+#include <elfutils/debuginfod.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+bool debuginfod_is_on(void)
+{
+	const char *urls = getenv(DEBUGINFOD_URLS_ENV_VAR);
+
+	return urls && *urls;
+}
+
+static void say_outcome(void (*say)(const char *), const char *image_path, int fd)
+{
+	cleanup(free_at_exit) char *text =
+		fd >= 0 ? xasprintf("debuginfod: got the debug information of %s", image_path)
+			: xasprintf("debuginfod: nothing for %s: %s", image_path, strerror(-fd));
+
+	say(text);
+}
+
+char *debuginfod_fetch(const struct build_id *id, const char *image_path,
+		       void (*say)(const char *sentence))
+{
+	cleanup(free_at_exit) char *asking = NULL;
+	char hex[BUILD_ID_HEX_SIZE], *path = NULL;
+	debuginfod_client *client;
+	int fd;
+
+	if (!debuginfod_is_on() || id->len < 2)
+		return NULL;
+	client = debuginfod_begin();
+	if (!client)
+		return NULL;
+	build_id_hex(id, hex);
+	asking = xasprintf("debuginfod: asking %s for the debug information of %s (build id %s)",
+			   getenv(DEBUGINFOD_URLS_ENV_VAR), image_path, hex);
+	say(asking);
+	fd = debuginfod_find_debuginfo(client, id->bytes, id->len, &path);
+	say_outcome(say, image_path, fd);
+	if (fd >= 0)
+		close(fd);
+	debuginfod_end(client);
+	return path;
+}
+
+#else
+
+#include <stddef.h>
+
+bool debuginfod_is_on(void)
+{
+	return false;
+}
+
+char *debuginfod_fetch(const struct build_id *id, const char *image_path,
+		       void (*say)(const char *sentence))
+{
+	(void)id, (void)image_path, (void)say;
+	return NULL;
+}
+
+#endif

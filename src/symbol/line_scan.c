@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "symbol/debug_sections.h"
+#include "symbol/line_draft.h"
+
+/* Entries nest a few dozen deep; references are followed from an inlined copy to its origin to its
+ * declaration. */
+#define MAX_DEPTH      256
+#define MAX_REFERENCES 16
+
+void line_scan_init(struct line_scan *s, const struct line_source *source)
+{
+	const struct dwarf_file *f = source->dwarf;
+
+	*s = (struct line_scan){ .source = source };
+	strings_init(&s->names);
+	strings_init(&s->files);
+	s->base = UINT64_MAX;
+	for (size_t i = 0; i < source->code.n; i++)
+		s->base = MIN(s->base, source->code.data[i].offset);
+	/*
+	 * Everything is read once, some things twice. Hostile units could share one long list
+	 * and make work that is the square of their size.
+	 */
+	s->abbrev_budget = 4 * reader_left(&f->section[DWARF_ABBREV]) + (1 << 20);
+	s->range_budget = 4 * (reader_left(&f->section[DWARF_RANGES]) +
+			       reader_left(&f->section[DWARF_RNGLISTS]) +
+			       reader_left(&f->section[DWARF_INFO])) +
+			  (1 << 20);
+	s->line_budget = 2 * reader_left(&f->section[DWARF_LINE]) + (1 << 20);
+}
+
+void line_scan_fini(struct line_scan *s)
+{
+	vec_fini(&s->rows.starts);
+	vec_fini(&s->rows.places);
+	vec_fini(&s->rows.runs);
+	vec_fini(&s->scopes.starts);
+	vec_fini(&s->scopes.nodes);
+	vec_fini(&s->scopes.runs);
+	vec_fini(&s->nodes);
+	strings_fini(&s->names);
+	strings_fini(&s->files);
+	intmap_fini(&s->origins);
+	intmap_fini(&s->abbrev_index);
+	vec_foreach (&s->abbrevs, a) {
+		dwarf_abbrevs_free(*a);
+	}
+	vec_fini(&s->abbrevs);
+	dwarf_lines_fini(&s->lines);
+	vec_fini(&s->file_ids);
+	vec_fini(&s->intervals);
+	vec_fini(&s->nest);
+	buf_fini(&s->path);
+	free(s->losses.missing_split);
+}
+
+/* ---- addresses ---- */
+
+/* The code that holds the address; NULL for code that the linker dropped. */
+static const struct code_segment *code_of(const struct line_scan *s, uint64_t link_addr)
+{
+	const struct code_segments *code = &s->source->code;
+	size_t low = 0, high = code->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code->data[middle].link_addr <= link_addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || link_addr - code->data[low - 1].link_addr >= code->data[low - 1].size)
+		return NULL;
+	return &code->data[low - 1];
+}
+
+/* [low, high) as offsets from base, cut to the code that low is in. */
+static bool place_range(const struct line_scan *s, uint64_t low, uint64_t high, uint32_t *start,
+			uint32_t *end)
+{
+	const struct code_segment *code = code_of(s, low);
+	uint64_t from, to;
+
+	if (!code || high <= low)
+		return false;
+	from = code->offset + (low - code->link_addr) - s->base;
+	to = from + MIN(high - low, code->size - (low - code->link_addr));
+	if (to > UINT32_MAX)
+		return false;
+	*start = (uint32_t)from;
+	*end = (uint32_t)to;
+	return true;
+}
+
+/* ---- units and shapes ---- */
+
+static const struct dwarf_abbrevs *abbrevs_of(struct line_scan *s, const struct dwarf_unit *u,
+					      bool is_alt)
+{
+	uint64_t key = u->abbrev_off << 4 | (uint64_t)u->is_64 << 3 |
+		       (uint64_t)(u->addr_size == 8) << 2 | (uint64_t)(u->version > 2) << 1 |
+		       (uint64_t)is_alt;
+	bool is_new;
+	uint32_t *index;
+	struct dwarf_abbrevs *a;
+
+	if (!s->abbrev_budget)
+		return NULL;
+	index = intmap_put(&s->abbrev_index, key, &is_new);
+	if (!is_new)
+		return s->abbrevs.data[*index];
+	*index = (uint32_t)s->abbrevs.n;
+	a = dwarf_abbrevs_new(u);
+	s->abbrev_budget -= MIN(s->abbrev_budget, dwarf_abbrevs_bytes(a));
+	vec_push(&s->abbrevs, a);
+	return a;
+}
+
+static bool open_unit(struct line_scan *s, struct dwarf_unit *u, bool is_alt)
+{
+	const struct dwarf_abbrevs *a = u->version ? abbrevs_of(s, u, is_alt) : NULL;
+
+	return a && dwarf_unit_open(u, a, NULL);
+}
+
+/* The unit that holds the entry, opened. */
+static bool unit_at(struct line_scan *s, uint64_t offset, bool is_alt, struct dwarf_unit *out)
+{
+	const struct dwarf_unit *units = is_alt ? s->alt_units : s->units;
+	size_t low = 0, high = is_alt ? s->n_alt_units : s->n_units;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (units[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || offset >= units[low - 1].end)
+		return false;
+	*out = units[low - 1];
+	return open_unit(s, out, is_alt);
+}
+
+/* ---- names ---- */
+
+static uint32_t name_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
+			const struct dwarf_die *die, int depth);
+
+static uint32_t name_at(struct line_scan *s, const struct dwarf_unit *from, bool is_alt,
+			uint64_t offset, int depth)
+{
+	uint64_t key = offset << 1 | is_alt;
+	const uint32_t *known = intmap_find(&s->origins, key);
+	const struct dwarf_unit *u = from;
+	struct dwarf_unit other;
+	struct dwarf_die die;
+	struct reader r;
+	uint32_t name;
+
+	if (known)
+		return *known;
+	if (depth >= MAX_REFERENCES)
+		return 0;
+	if (is_alt || !s->is_split) {
+		bool is_inside = offset >= from->offset && offset < from->end &&
+				 (from->file == s->source->alt) == is_alt;
+
+		if (!is_inside) {
+			if (!unit_at(s, offset, is_alt, &other))
+				return 0;
+			u = &other;
+		}
+	}
+	r = dwarf_unit_dies(u, offset);
+	if (!dwarf_die_read(&r, u, &die) || !die.tag)
+		return 0;
+	name = name_of(s, u, is_alt, &die, depth + 1);
+	*intmap_put(&s->origins, key, NULL) = name;
+	return name;
+}
+
+/* What the linker calls it, here or where it was declared; else its plain name. */
+static uint32_t name_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
+			const struct dwarf_die *die, int depth)
+{
+	const char *text = dwarf_string(u, s->source->alt, die, DWARF_AT_LINKAGE_NAME);
+	uint64_t offset;
+	uint32_t name = 0;
+	bool leads_to_alt;
+
+	if (text)
+		return strings_add(&s->names, text).n;
+	if (dwarf_reference(u, die, DWARF_AT_ABSTRACT_ORIGIN, &offset, &leads_to_alt) ||
+	    dwarf_reference(u, die, DWARF_AT_SPECIFICATION, &offset, &leads_to_alt))
+		name = name_at(s, u, is_alt || leads_to_alt, offset, depth);
+	if (!name && (text = dwarf_string(u, s->source->alt, die, DWARF_AT_NAME)))
+		name = strings_add(&s->names, text).n;
+	return name;
+}
+
+/* ---- files ---- */
+
+static uint32_t add_path(struct line_scan *s, uint32_t file)
+{
+	struct dwarf_path path;
+
+	s->path.len = 0;
+	if (!dwarf_lines_file(&s->lines, file, &path))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(path.part); i++) {
+		const char *part = path.part[i];
+
+		if (!*part)
+			continue;
+		if (s->path.len && s->path.data[s->path.len - 1] != '/')
+			buf_u8(&s->path, '/');
+		buf_str(&s->path, part);
+	}
+	return strings_add_n(&s->files, (const char *)s->path.data, s->path.len).n;
+}
+
+static uint32_t file_id(struct line_scan *s, uint64_t file)
+{
+	if (!s->has_files || file >= s->lines.files.n + 1)
+		return 0;
+	while (s->file_ids.n <= file)
+		vec_push(&s->file_ids, UINT32_MAX);
+	if (s->file_ids.data[file] == UINT32_MAX)
+		s->file_ids.data[file] = add_path(s, (uint32_t)file);
+	return s->file_ids.data[file];
+}
+
+/* ---- lines ---- */
+
+struct sequence {
+	const struct code_segment *code;
+	uint32_t first; /* row */
+	uint32_t file_number, file;
+	bool is_open;
+};
+
+static bool is_same_place(const struct line_place *a, const struct line_place *b)
+{
+	return a->line == b->line && a->file == b->file && a->column == b->column;
+}
+
+static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
+{
+	q->is_open = true;
+	q->code = code_of(s, addr);
+	q->first = (uint32_t)s->rows.starts.n;
+}
+
+/* Of rows of one address the last one counts; those that go back do not. */
+static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
+{
+	struct line_rows *rows = &s->rows;
+	struct line_place place = { .line = row->line, .column = row->column };
+	uint32_t start, end;
+
+	if (!q->code || row->addr - q->code->link_addr >= q->code->size ||
+	    !place_range(s, row->addr, row->addr + 1, &start, &end))
+		return;
+	if (row->file != q->file_number) {
+		q->file_number = row->file;
+		q->file = file_id(s, row->file);
+	}
+	place.file = q->file;
+	if (rows->starts.n > q->first) {
+		size_t last = rows->starts.n - 1;
+
+		if (start < rows->starts.data[last] ||
+		    is_same_place(&place, &rows->places.data[last]))
+			return;
+		if (start == rows->starts.data[last]) {
+			rows->places.data[last] = place;
+			return;
+		}
+	}
+	vec_push(&rows->starts, start);
+	vec_push(&rows->places, place);
+}
+
+static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
+{
+	struct line_rows *rows = &s->rows;
+	uint32_t n = (uint32_t)rows->starts.n - q->first, start, end;
+
+	q->is_open = false;
+	if (!n)
+		return;
+	start = rows->starts.data[q->first];
+	/* The end is the first address that is not of the sequence. */
+	if (addr - q->code->link_addr > q->code->size)
+		addr = q->code->link_addr + q->code->size;
+	end = (uint32_t)(q->code->offset + (addr - q->code->link_addr) - s->base);
+	if (end > start)
+		vec_push(&rows->runs, (struct line_run){ start, end, q->first, n, s->unit });
+}
+
+static void scan_lines(struct line_scan *s)
+{
+	struct sequence q = { .file_number = UINT32_MAX };
+	struct dwarf_row row;
+	uint64_t size = reader_left(&s->lines.program);
+
+	if (size > s->line_budget) {
+		s->losses.is_cut = true;
+		return;
+	}
+	s->line_budget -= size;
+	while (dwarf_lines_next(&s->lines, &row)) {
+		if (row.ends_sequence) {
+			if (q.is_open)
+				end_sequence(s, &q, row.addr);
+			continue;
+		}
+		if (!q.is_open)
+			begin_sequence(s, &q, row.addr);
+		add_row(s, &q, &row);
+	}
+	/* Without an end: up to its last row. */
+	if (q.is_open && q.code)
+		end_sequence(s, &q, row.addr);
+}
+
+/* ---- functions ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct scope_interval *x = a, *y = b;
+
+	/* Nodes are numbered outer before inner. */
+	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+				    : (x->node > y->node) - (x->node < y->node);
+}
+
+static void sort_intervals(struct scope_interval *v, size_t n)
+{
+	if (n > 32) {
+		qsort(v, n, sizeof(*v), by_start);
+		return;
+	}
+	for (size_t i = 1; i < n; i++) {
+		struct scope_interval x = v[i];
+		size_t at = i;
+
+		for (; at && by_start(&v[at - 1], &x) > 0; at--)
+			v[at] = v[at - 1];
+		v[at] = x;
+	}
+}
+
+static void emit_scope(struct line_scopes *out, uint32_t first, uint32_t start, uint32_t node)
+{
+	size_t n = out->starts.n;
+
+	if (n > first && out->starts.data[n - 1] == start) {
+		out->nodes.data[n - 1] = node;
+		return;
+	}
+	if (n > first && out->nodes.data[n - 1] == node)
+		return;
+	vec_push(&out->starts, start);
+	vec_push(&out->nodes, node);
+}
+
+/* Cuts the list into runs: where it has no node, another function may be. */
+static void cut_runs(struct line_scan *s, uint32_t first)
+{
+	struct line_scopes *out = &s->scopes;
+	uint32_t start = first;
+
+	for (uint32_t i = first; i < out->starts.n; i++) {
+		if (out->nodes.data[i] != NO_NODE)
+			continue;
+		if (i > start)
+			vec_push(&out->runs,
+				 (struct line_run){ out->starts.data[start], out->starts.data[i],
+						    start, i - start, s->unit });
+		start = i + 1;
+	}
+}
+
+static void pop_nest(struct line_scan *s, uint32_t first, uint32_t up_to)
+{
+	while (s->nest.n && s->nest.data[s->nest.n - 1].end <= up_to) {
+		uint32_t end = s->nest.data[--s->nest.n].end;
+
+		emit_scope(&s->scopes, first, end,
+			   s->nest.n ? s->nest.data[s->nest.n - 1].node : NO_NODE);
+	}
+}
+
+/* Nested intervals of one function to pieces, each with its innermost node. */
+static void flatten(struct line_scan *s, size_t from)
+{
+	struct scope_interval *v = s->intervals.data + from;
+	size_t n = s->intervals.n - from;
+	uint32_t first = (uint32_t)s->scopes.starts.n;
+
+	sort_intervals(v, n);
+	s->nest.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct scope_interval x = v[i];
+
+		pop_nest(s, first, x.start);
+		if (s->nest.n)
+			x.end = MIN(x.end, s->nest.data[s->nest.n - 1].end);
+		vec_push(&s->nest, x);
+		emit_scope(&s->scopes, first, x.start, x.node);
+	}
+	pop_nest(s, first, UINT32_MAX);
+	cut_runs(s, first);
+	s->intervals.n = from;
+}
+
+/* Where in the tree of entries the scan is. */
+struct level {
+	uint32_t node;    /* the function around, or NO_NODE */
+	bool is_function; /* the entry is one that is not inlined: … */
+	uint32_t first;   /* … its intervals begin here */
+};
+
+/* A node of a function or an inlined copy that has code. */
+static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
+			 const struct dwarf_die *die, uint32_t parent)
+{
+	uint32_t node = (uint32_t)s->nodes.n, start, end;
+	struct dwarf_ranges ranges;
+	uint64_t low, high;
+	size_t before = s->intervals.n;
+
+	dwarf_ranges_begin(&ranges, u, die);
+	while (dwarf_ranges_next(&ranges, &low, &high)) {
+		if (!s->range_budget) {
+			s->losses.is_cut = true;
+			break;
+		}
+		s->range_budget--;
+		if (place_range(s, low, high, &start, &end))
+			vec_push(&s->intervals, (struct scope_interval){ start, end, node });
+	}
+	if (s->intervals.n == before)
+		return NO_NODE;
+	vec_push(&s->nodes,
+		 (struct line_node){ .parent = parent, .name = name_of(s, u, false, die, 0) });
+	if (parent != NO_NODE) {
+		struct line_place *called = &s->nodes.data[node].called;
+		uint64_t line = dwarf_number(die, DWARF_AT_CALL_LINE);
+		uint64_t column = dwarf_number(die, DWARF_AT_CALL_COLUMN);
+
+		called->file = file_id(s, dwarf_number(die, DWARF_AT_CALL_FILE));
+		called->line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX);
+		called->column = (uint16_t)MIN(column, (uint64_t)UINT16_MAX);
+	}
+	return node;
+}
+
+/* What is below an entry, and whether its children can be passed over. */
+static void enter(struct line_scan *s, const struct dwarf_unit *u, const struct dwarf_die *die,
+		  const struct level *above, struct level *out, bool *skip)
+{
+	*out = (struct level){ .node = above->node, .first = (uint32_t)s->intervals.n };
+	switch (die->tag) {
+	case DW_TAG_subprogram:
+		out->is_function = true;
+		out->node = add_node(s, u, die, NO_NODE);
+		break;
+	case DW_TAG_inlined_subroutine:
+		if (above->node != NO_NODE) {
+			uint32_t node = add_node(s, u, die, above->node);
+
+			out->node = node != NO_NODE ? node : above->node;
+		}
+		break;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		*skip = u->is_c_family && above->node == NO_NODE;
+		break;
+	}
+}
+
+/* Reads all entries of a unit. */
+static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
+{
+	struct level levels[MAX_DEPTH] = { { .node = NO_NODE } }, inner;
+	struct reader r = dwarf_unit_dies(u, u->dies);
+	struct dwarf_die die;
+	int depth = 0;
+
+	while (dwarf_die_read(&r, u, &die)) {
+		bool skip = false;
+
+		if (!die.tag) {
+			if (levels[depth].is_function)
+				flatten(s, levels[depth].first);
+			if (depth-- <= 1)
+				break;
+			continue;
+		}
+		enter(s, u, &die, &levels[depth], &inner, &skip);
+		if (die.has_children && skip && dwarf_has(&die, DWARF_AT_SIBLING)) {
+			struct reader sibling =
+				dwarf_unit_dies(u, u->offset + die.raw[DWARF_AT_SIBLING]);
+
+			if (sibling.at > r.at) {
+				r = sibling;
+				continue;
+			}
+		}
+		if (!die.has_children) {
+			if (inner.is_function)
+				flatten(s, inner.first);
+			continue;
+		}
+		if (depth + 1 == MAX_DEPTH) {
+			s->losses.n_bad_units++;
+			break;
+		}
+		levels[++depth] = inner;
+	}
+	for (; depth > 0; depth--)
+		if (levels[depth].is_function)
+			flatten(s, levels[depth].first);
+}
+
+/* ---- split units ---- */
+
+static void scan_split_unit(struct line_scan *s, const struct dwarf_file *split,
+			    const struct dwarf_unit *skeleton, bool *found)
+{
+	struct dwarf_unit u;
+	uint64_t at = 0;
+
+	s->is_split = true;
+	while (dwarf_unit_next(split, &at, &u)) {
+		struct dwarf_abbrevs *a;
+		bool is_it;
+
+		if (!u.version)
+			continue;
+		a = dwarf_abbrevs_new(&u);
+		is_it = dwarf_unit_open(&u, a, skeleton) && u.dwo_id == skeleton->dwo_id;
+		if (is_it) {
+			intmap_clear(&s->origins);
+			scan_entries(s, &u);
+			intmap_clear(&s->origins);
+		}
+		dwarf_abbrevs_free(a);
+		if ((*found = is_it))
+			break;
+	}
+	s->is_split = false;
+}
+
+static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dwarf_unit *skeleton)
+{
+	struct debug_sections sections;
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+	bool found = false;
+
+	if (file_map(path, &file, NULL) < 0)
+		return false;
+	if (elf_open(&elf, file.base, file.size, NULL) == 0) {
+		if (debug_sections_load(&sections, &elf, true))
+			scan_split_unit(s, &sections.dwarf, skeleton, &found);
+		debug_sections_fini(&sections);
+	}
+	file_unmap(&file);
+	return found;
+}
+
+/* Where it was made; failing that, beside the image. */
+static void scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
+{
+	const struct line_source *source = s->source;
+	const char *name = skeleton->dwo_name, *slash = strrchr(name, '/');
+	const char *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
+	struct dwarf_file in_package;
+	char *paths[2];
+	bool found = false;
+
+	if (source->package && dwarf_package_find(source->package, skeleton->dwo_id, &in_package))
+		scan_split_unit(s, &in_package, skeleton, &found);
+	if (found)
+		return;
+	paths[0] = *name == '/' ? xasprintf("%s%s", source->root, name)
+				: xasprintf("%s%s/%s", source->root, dir, name);
+	paths[1] = xasprintf("%s%s/%s", source->root, source->image_dir, slash ? slash + 1 : name);
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && !found; i++)
+		found = scan_dwo_file(s, paths[i], skeleton);
+	if (!found) {
+		s->losses.n_missing_split++;
+		if (!s->losses.missing_split)
+			s->losses.missing_split = take_ptr(paths[0]);
+	}
+	free(paths[0]);
+	free(paths[1]);
+}
+
+/* ---- a unit ---- */
+
+void line_scan_unit(struct line_scan *s, uint32_t i,
+		    bool (*take_lines)(void *data, uint64_t stmt_list), void *data)
+{
+	struct dwarf_unit u = s->units[i];
+
+	if (!open_unit(s, &u, false)) {
+		s->losses.n_bad_units++;
+		return;
+	}
+	s->unit = i;
+	s->file_ids.n = 0;
+	s->has_files =
+		u.has_lines && u.tag != DW_TAG_partial_unit && dwarf_lines_open(&s->lines, &u);
+	if (s->has_files && take_lines(data, u.stmt_list))
+		scan_lines(s);
+	if (u.dwo_name && u.dwo_id)
+		scan_split(s, &u);
+	else
+		scan_entries(s, &u);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/lines.h"
+
+#include <string.h>
+
+#include "symbol/demangle.h"
+#include "symbol/line_table.h"
+#include "symbol/table.h"
+
+const char *const line_status_keys[N_LINE_STATUSES] = {
+#define X(id, key, text) key,
+	LINE_STATUSES(X)
+#undef X
+};
+
+const char *const line_status_texts[N_LINE_STATUSES] = {
+#define X(id, key, text) text,
+	LINE_STATUSES(X)
+#undef X
+};
+
+/* function_id of a frame that has the symbol's name: its index with this bit. */
+#define ID_OF_SYMBOL 0x80000000U
+
+/* Lines are a cache of the table, which is otherwise immutable and belongs to `s`. */
+static struct line_table *lines_of(struct symbolizer *s, const struct symbol_table *table)
+{
+	struct symbol_table *t = (struct symbol_table *)table;
+
+	if (!t->lines)
+		t->lines = line_table_open(s, &t->image);
+	return t->lines;
+}
+
+static void take_place(const struct line_index *ix, const struct line_place *place,
+		       struct line_frame *out)
+{
+	out->file = line_index_text(ix, place->file);
+	out->file_id = place->file;
+	out->line = place->line;
+	out->column = place->column;
+}
+
+/* The outermost frame is the symbol's: what the linker knows it by, of several equal functions. */
+static void take_symbol(const struct symbol_table *t, uint64_t offset, struct line_frame *frame)
+{
+	uint32_t i = symbol_find(t, offset);
+	struct symbol symbol;
+
+	if (i == NO_SYMBOL || i >= ID_OF_SYMBOL)
+		return;
+	symbol = symbol_get(t, i);
+	if ((symbol.name_end || !*symbol.name) && *frame->function)
+		return;
+	frame->function = symbol.name;
+	frame->function_id = i | ID_OF_SYMBOL;
+}
+
+static bool is_known(const struct line_frame *f)
+{
+	return *f->function || *f->file || f->line || (f->function_id & ID_OF_SYMBOL);
+}
+
+size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
+		  struct line_frame *out, size_t max)
+{
+	const struct line_index *ix = &lines_of(s, t)->index;
+	uint32_t row = line_index_row(ix, offset), scope = line_index_scope(ix, offset);
+	uint32_t node = scope == UINT32_MAX ? NO_NODE : ix->scope_nodes[scope];
+	struct line_frame frame = { .function = "", .file = "" };
+	size_t n = 0;
+
+	if (!max)
+		return 0;
+	if (row != UINT32_MAX)
+		take_place(ix, &ix->row_places[row], &frame);
+	while (ix->header && node < ix->header->n_nodes) {
+		const struct line_node *at = &ix->nodes[node];
+
+		frame.function = line_index_text(ix, at->name);
+		frame.function_id = at->name;
+		if (at->parent >= node) /* none; or damage, as parents come first */
+			break;
+		frame.is_inline = true;
+		out[n] = frame;
+		n += n + 1 < max;
+		frame = (struct line_frame){ .function = "" };
+		take_place(ix, &at->called, &frame);
+		node = at->parent;
+	}
+	take_symbol(t, offset, &frame);
+	if (!n && !is_known(&frame))
+		return 0;
+	out[n++] = frame;
+	return n;
+}
+
+static const char *demangled(struct symbolizer *s, struct line_table *lines, uint32_t at,
+			     const char *plain)
+{
+	bool is_new;
+	uint32_t *index = intmap_put(&lines->name_index, at, &is_new);
+
+	if (is_new) {
+		const char *name = plain;
+
+		s->scratch.len = 0;
+		if (demangle(plain, &s->scratch))
+			name = arena_strndup(s->names, buf_cstr(&s->scratch), s->scratch.len);
+		*index = (uint32_t)lines->names.n;
+		vec_push(&lines->names, name);
+	}
+	return lines->names.data[*index];
+}
+
+const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
+		       const struct line_frame *frame)
+{
+	if (frame->function_id & ID_OF_SYMBOL)
+		return symbol_name(s, t, frame->function_id & ~ID_OF_SYMBOL);
+	return demangled(s, lines_of(s, t), frame->function_id, frame->function);
+}
+
+enum line_status lines_status(struct symbolizer *s, const struct symbol_table *t)
+{
+	return lines_of(s, t)->status;
+}
+
+const char *lines_detail(struct symbolizer *s, const struct symbol_table *t)
+{
+	const char *detail = lines_of(s, t)->detail;
+
+	return detail ? detail : "";
+}
+
+static bool span_at(const struct line_index *ix, uint32_t row, struct line_span *out)
+{
+	const struct line_place *place = &ix->row_places[row];
+
+	if (!place->file && !place->line)
+		return false;
+	*out = (struct line_span){
+		.start = ix->header->base + ix->row_starts[row],
+		.end = row + 1 < ix->header->n_rows ? ix->header->base + ix->row_starts[row + 1]
+						    : UINT64_MAX,
+		.file = line_index_text(ix, place->file),
+		.file_id = place->file,
+		.line = place->line,
+		.column = place->column,
+	};
+	return true;
+}
+
+bool lines_span(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
+		struct line_span *out)
+{
+	const struct line_index *ix = &lines_of(s, t)->index;
+	uint32_t row = line_index_row(ix, offset);
+
+	return row != UINT32_MAX && span_at(ix, row, out);
+}
+
+bool lines_next_span(struct symbolizer *s, const struct symbol_table *t, uint32_t *index,
+		     struct line_span *out)
+{
+	const struct line_index *ix = &lines_of(s, t)->index;
+
+	while (ix->header && *index < ix->header->n_rows)
+		if (span_at(ix, (*index)++, out))
+			return true;
+	return false;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Inside symbol/: the kernel's own ELF file, where distributions and builders leave it. */
+#pragma once
+
+#include "symbol/elf_draft.h"
+#include "symbol/table.h"
+
+/*
+ * Opens the vmlinux of a build id: the mapping and *path (if not NULL) are the caller's.
+ * Looked for in DEBUGDIR/.build-id, and as vmlinux in DEBUGDIR/boot, DEBUGDIR/lib/modules/RELEASE,
+ * /boot and /lib/modules/RELEASE/build.
+ */
+bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
+		  struct file_mapping *mapping, struct elf_file *elf, char **path);
+
+/* Its code, with offsets from _text. */
+bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out);
+
+/* That of the kernel that runs; false if it does not tell. */
+bool running_kernel_build_id(const struct symbolizer *s, struct build_id *out);
