@@ -13,7 +13,10 @@
 
 #include "base/error.h"
 #include "base/intmap.h"
+#include "collect/table_maps.h"
+#include "collect/sampler_limits.h"
 #include "counter/sources.h"
+#include "unwind/stop_loss.h"
 #include "collect/sampler.skel.h"
 
 #ifndef CAP_BPF
@@ -21,12 +24,14 @@
 #endif
 
 /* A second at the highest rate that is asked for, and room for bursts of several counters. */
-#define COUNTS_MIN     8192
-#define COUNTS_MAX     (4u << 20)
-#define SEEN_ENTRIES   131072
-#define MESSAGES_BYTES (8u << 20)
-#define FILES_ENTRIES  32768
-#define BATCH          4096
+#define COUNTS_MIN 8192
+#define COUNTS_MAX (4u << 20)
+
+#define FILES_ENTRIES MAX_FILES
+#define BATCH         4096
+
+/* Tables that found no room are built again and again where more is in use than has room. */
+#define TABLES_KEPT_NS 60000000000ULL
 
 /* Stacks are kept packed in one array; a new generation is begun when it is this large. */
 #define STACKS_MAX_WORDS ((size_t)2 << 20)
@@ -50,13 +55,21 @@ struct sampler {
 	struct stacks now, before;       /* of this generation and the one before */
 	struct sampler_visitor *visitor; /* while messages are read */
 	struct ring_buffer *messages;
+	struct table_maps *tables;
 	struct count_key *keys; /* a batch */
 	struct count_value *values;
 	VEC(struct count_key) all_keys;
 	VEC(struct count_value) all_values;
-	uint64_t losses[N_SAMPLER_LOSSES]; /* as the program counted them at the last reading */
-	uint64_t n_unknown; /* samples whose stack was never told, not yet handed on */
+	uint64_t losses[N_SAMPLER_COUNTERS]; /* as the program counted them at the last reading */
+	uint64_t n_unknown;  /* samples whose stack was never told, not yet handed on */
+	bool lacks_room;     /* a table found none */
+	uint64_t cleared_ns; /* when tables were last forgotten to make some */
 };
+
+static bool has_helper(enum bpf_func_id id)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, id, NULL) == 1;
+}
 
 bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size)
 {
@@ -66,12 +79,22 @@ bool sampler_is_available(const struct counter_sources *sources, char *why, size
 		snprintf(why, size, "BPF programs need root, or CAP_BPF and CAP_PERFMON");
 	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
 		snprintf(why, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
-	else if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_find_vma, NULL) != 1)
+	else if (!has_helper(BPF_FUNC_task_pt_regs))
 		snprintf(why, size,
-			 "the kernel takes no BPF program that finds mappings (before Linux 5.17, "
-			 "or lockdown; 'assay doctor' tells more)");
+			 "the kernel takes no BPF program that knows user registers (before Linux "
+			 "5.15, or lockdown; 'assay doctor' tells more)");
 	else
 		return true;
+	return false;
+}
+
+bool sampler_can_unwind(char *why, size_t size)
+{
+	struct sampler_limits limits = sampler_limits(1);
+
+	if (limits.loop && has_helper(BPF_FUNC_loop))
+		return true;
+	snprintf(why, size, "the kernel's BPF has no bpf_loop() (before Linux 5.17)");
 	return false;
 }
 
@@ -123,7 +146,10 @@ static int read_message(void *context, void *data, size_t size)
 
 	if (size >= sizeof(*file) && stack->type == MESSAGE_FILE) {
 		dev = (uint64_t)(file->key.dev >> 20) << 32 | (file->key.dev & 0xfffff);
-		s->visitor->file(s->visitor, file->number, dev, file->key.ino);
+		s->visitor->file(s->visitor, file->number, dev, file->key.ino, (int32_t)file->pid);
+	} else if (size >= offsetof(struct raw_stack_message, stack) &&
+		   stack->type == MESSAGE_RAW_STACK) {
+		s->visitor->raw(s->visitor, data);
 	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
 		keep_stack(s, stack);
 	}
@@ -152,24 +178,33 @@ static uint32_t counts_entries(const struct sampler_config *c)
 
 static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
-	uint32_t entries = counts_entries(c);
+	struct sampler_limits limits = sampler_limits(c->cpus->n);
+	struct sampler_bpf *b;
 	int e;
 
 	libbpf_set_print(quiet);
-	s->bpf = sampler_bpf__open();
-	if (!s->bpf)
+	s->bpf = b = sampler_bpf__open();
+	if (!b)
 		return error_errno(err, -errno, "cannot open the in-kernel sampler");
-	s->bpf->rodata->with_stacks = c->with_stacks;
-	bpf_map__set_max_entries(s->bpf->maps.counts_even, entries);
-	bpf_map__set_max_entries(s->bpf->maps.counts_odd, entries);
-	bpf_map__set_max_entries(s->bpf->maps.seen, SEEN_ENTRIES);
-	bpf_map__set_max_entries(s->bpf->maps.files, FILES_ENTRIES);
-	bpf_map__set_max_entries(s->bpf->maps.messages, MESSAGES_BYTES);
-	e = sampler_bpf__load(s->bpf);
+	b->rodata->with_stacks = c->with_stacks;
+	b->rodata->by_frame_pointer = c->by_frame_pointer;
+	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	limits.counts = limits.counts ? limits.counts : counts_entries(c);
+	bpf_map__set_max_entries(b->maps.counts_even, limits.counts);
+	bpf_map__set_max_entries(b->maps.counts_odd, limits.counts);
+	bpf_map__set_max_entries(b->maps.seen, limits.seen);
+	bpf_map__set_max_entries(b->maps.files, FILES_ENTRIES);
+	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
+	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
+	bpf_map__set_max_entries(b->maps.messages, limits.messages);
+	e = sampler_bpf__load(b);
 	if (e < 0)
 		return error_errno(err, e, "the kernel does not take the in-kernel sampler");
-	s->messages = ring_buffer__new(bpf_map__fd(s->bpf->maps.messages), read_message, s, NULL);
-	return s->messages ? 0 : error_errno(err, -errno, "cannot map the sampler's messages");
+	s->messages = ring_buffer__new(bpf_map__fd(b->maps.messages), read_message, s, NULL);
+	if (!s->messages)
+		return error_errno(err, -errno, "cannot map the sampler's messages");
+	return table_maps_open(bpf_map__fd(b->maps.chunks), limits.chunks,
+			       bpf_map__fd(b->maps.table_places), &s->tables, err);
 }
 
 static int attach(struct sampler *s, const struct sampler_config *c, size_t counter, uint32_t cpu,
@@ -225,6 +260,7 @@ void sampler_close(struct sampler *s)
 	vec_fini(&s->links);
 	vec_fini(&s->fds);
 	ring_buffer__free(s->messages);
+	table_maps_close(s->tables);
 	sampler_bpf__destroy(s->bpf);
 	stacks_fini(&s->now);
 	stacks_fini(&s->before);
@@ -241,12 +277,30 @@ void sampler_disable(struct sampler *s)
 		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/* Tables. */
+
+void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table)
+{
+	s->lacks_room |= !table_maps_set(s->tables, file, table);
+}
+
+/* What runs now may need less room than all that ran since. */
+static void make_room(struct sampler *s, uint64_t now_ns)
+{
+	if (!s->lacks_room || now_ns - s->cleared_ns < TABLES_KEPT_NS)
+		return;
+	table_maps_clear(s->tables);
+	s->lacks_room = false;
+	s->cleared_ns = now_ns;
+}
+
 /* Reading. */
 
-void sampler_turn(struct sampler *s)
+void sampler_turn(struct sampler *s, uint64_t now_ns)
 {
 	uint32_t epoch = s->bpf->bss->epoch;
 
+	make_room(s, now_ns);
 	if (s->now.frames.n > STACKS_MAX_WORDS) {
 		stacks_fini(&s->before);
 		s->before = s->now;
@@ -285,8 +339,6 @@ static int take_counts(struct sampler *s, struct error *err)
 static void visit(struct sampler *s, struct sampler_visitor *visitor, size_t i)
 {
 	const struct count_key *key = &s->all_keys.data[i];
-	const uint64_t *frames = NULL;
-	const struct known_stack *stack = find_stack(s, key->stack, &frames);
 	struct sampler_count count = {
 		.pid = (int32_t)key->pid,
 		.tid = (int32_t)key->tid,
@@ -294,18 +346,32 @@ static void visit(struct sampler *s, struct sampler_visitor *visitor, size_t i)
 		.counter = key->counter,
 		.app = key->app,
 		.comm = key->comm,
+		.stack = key->stack,
 		.samples = s->all_values.data[i].samples,
 		.period = s->all_values.data[i].period,
 	};
+	const struct known_stack *stack = find_stack(s, key->stack, &count.frames);
 
 	if (stack) {
-		count.frames = frames;
 		count.n_kernel = stack->n_kernel;
 		count.n_user = stack->n_user;
-		visitor->count(visitor, &count);
-	} else {
-		s->n_unknown += count.samples;
 	}
+	if (!visitor->count(visitor, &count))
+		s->n_unknown += count.samples;
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->messages);
+}
+
+int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+{
+	int e;
+
+	s->visitor = visitor;
+	e = ring_buffer__consume(s->messages);
+	return e < 0 ? error_errno(err, e, "cannot read the in-kernel sampler's messages") : 0;
 }
 
 int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
@@ -315,10 +381,9 @@ int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct erro
 	if (e < 0)
 		return e;
 	/* A stack is told before its first count: after the counts all are there. */
-	s->visitor = visitor;
-	e = ring_buffer__consume(s->messages);
+	e = sampler_poll(s, visitor, err);
 	if (e < 0)
-		return error_errno(err, e, "cannot read the in-kernel sampler's messages");
+		return e;
 	for (size_t i = 0; i < s->all_keys.n; i++)
 		visit(s, visitor, i);
 	return 0;
@@ -345,15 +410,19 @@ void sampler_collect_losses(struct sampler *s,
 	static const enum loss_reason reasons[N_SAMPLER_LOSSES] = {
 		[SAMPLER_COUNTS_FULL] = LOSS_RING_FULL,
 		[SAMPLER_STACK_DROPPED] = LOSS_RING_FULL,
-		[SAMPLER_FILES_FULL] = LOSS_FRAME_UNMAPPED,
-		[SAMPLER_NO_VMA] = LOSS_FRAME_UNMAPPED,
+		[SAMPLER_FILES_FULL] = LOSS_FILES_FULL,
+		[SAMPLER_RAW_DROPPED] = LOSS_STACK_NO_TABLE,
+		[SAMPLER_TABLES_FULL] = LOSS_TABLES_FULL,
 	};
 
-	for (uint32_t i = 0; i < N_SAMPLER_LOSSES; i++) {
+	for (uint32_t i = 0; i < N_SAMPLER_COUNTERS; i++) {
 		uint64_t n = read_loss(s, i);
+		int reason = i < N_SAMPLER_LOSSES
+				     ? (int)reasons[i]
+				     : loss_of_stop((enum unwind_stop)(i - N_SAMPLER_LOSSES));
 
-		if (n > s->losses[i])
-			lose(context, reasons[i], UINT32_MAX, n - s->losses[i]);
+		if (n > s->losses[i] && reason >= 0)
+			lose(context, (enum loss_reason)reason, UINT32_MAX, n - s->losses[i]);
 		s->losses[i] = n;
 	}
 	if (s->n_unknown)

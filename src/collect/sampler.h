@@ -5,7 +5,9 @@
  *
  * Only counts and stacks that were not seen before cross from the kernel.
  * A stack names files by number; which path a number has, the side band tells,
- * by device and inode. Needs CAP_BPF and CAP_PERFMON, and BTF in the kernel.
+ * by device and inode. User stacks are walked in the kernel by unwind tables, which the
+ * caller gives for each file; those that came first arrive raw. Needs CAP_BPF and
+ * CAP_PERFMON, and BTF in the kernel.
  */
 #pragma once
 
@@ -20,16 +22,24 @@
 
 struct error;
 struct sampler;
+struct unwind_table;
 
 struct sampler_config {
 	const struct counters *counters;
 	const struct counter_sources *sources;
 	const struct cpu_list *cpus;
 	bool with_stacks;
+	bool by_frame_pointer; /* stacks; else by unwind tables (sampler_can_unwind()) */
 };
 
 /* Whether it is built in and permitted here: true, or false with the reason in *why. */
 bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size);
+
+/*
+ * Whether it walks stacks by unwind tables here; else by frame pointer, with the
+ * reason in *why.
+ */
+bool sampler_can_unwind(char *why, size_t size);
 
 /* Loads and attaches; counting begins. */
 int sampler_open(const struct sampler_config *config, struct sampler **out, struct error *err);
@@ -44,22 +54,42 @@ struct sampler_count {
 	uint32_t cpu, counter;
 	uint32_t app; /* file number of the process's executable; FILE_NONE: a kernel thread */
 	const char *comm;
-	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first */
+	uint64_t stack;         /* its hash */
+	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first; NULL: only the
+				   hash was told, as of raw stacks */
 	uint32_t n_kernel, n_user;
 	uint64_t samples, period;
 };
 
 struct sampler_visitor {
-	/* A file got a number; before any count that uses it. */
-	void (*file)(struct sampler_visitor *self, uint32_t number, uint64_t dev, uint64_t ino);
-	void (*count)(struct sampler_visitor *self, const struct sampler_count *count);
+	/* A file got a number; before any count that uses it. `pid` has it mapped. */
+	void (*file)(struct sampler_visitor *self, uint32_t number, uint64_t dev, uint64_t ino,
+		     int32_t pid);
+	/* A stack that the caller is to walk; before any count with its hash. */
+	void (*raw)(struct sampler_visitor *self, const struct raw_stack_message *raw);
+	/* False: the stack is not known; its samples are lost. */
+	bool (*count)(struct sampler_visitor *self, const struct sampler_count *count);
 };
+
+/* Readable when there is something for sampler_poll(). */
+int sampler_fd(const struct sampler *s);
+
+/* Visits files and raw stacks that have been told until now. */
+int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
+
+/*
+ * Stacks through a file are walked by this table from now on; NULL: by frame
+ * pointer. Where there is no room it is by frame pointer, too, and counted; in time
+ * room is made by forgetting all tables, and raw stacks come again. File TABLE_OF_VDSO
+ * is the vdso.
+ */
+void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
 
 /*
  * Ends the epoch and begins another: what is counted from now on is for the
  * next sampler_read(). Call it when a second is over.
  */
-void sampler_turn(struct sampler *s);
+void sampler_turn(struct sampler *s, uint64_t now_ns); /* by CLOCK_MONOTONIC */
 
 /*
  * Visits all that was counted in the epoch before the last sampler_turn(). The

@@ -29,9 +29,9 @@ void sampler_disable(struct sampler *s)
 	(void)s;
 }
 
-void sampler_turn(struct sampler *s)
+void sampler_turn(struct sampler *s, uint64_t now_ns)
 {
-	(void)s;
+	(void)s, (void)now_ns;
 }
 
 int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
@@ -46,4 +46,27 @@ void sampler_collect_losses(struct sampler *s,
 			    void *context)
 {
 	(void)s, (void)lose, (void)context;
+}
+
+bool sampler_can_unwind(char *why, size_t size)
+{
+	snprintf(why, size, "this assay was built without BPF");
+	return false;
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	(void)s;
+	return -1;
+}
+
+int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
+{
+	(void)s, (void)visitor;
+	return error_set(err, -ENOSYS, "this assay was built without BPF");
+}
+
+void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table)
+{
+	(void)s, (void)file, (void)table;
 }

@@ -67,7 +67,8 @@ static const struct option_spec record_options[] = {
 	  1024, 65528 },
 	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "perf",
 	  "how samples are collected: perf (rings), or with -a bpf (counted in the kernel)",
-	  "With bpf a program in the kernel follows frame pointers and counts equal stacks of a "
+	  "With bpf a program in the kernel walks stacks by unwind tables and counts equal ones of "
+	  "a "
 	  "thread in a map, which is read once a second: only counts and stacks not seen before "
 	  "cross. Where it is not permitted, the rings are used, and that is said.",
 	  0, 0, "perf|bpf" },
@@ -351,6 +352,19 @@ static bool is_for_copies(const struct counter *c)
 	return a->sample_period >= (strcmp(c->unit, "ns") ? 10000 : 100000);
 }
 
+/* Tables where the kernel's BPF can; "fp" is what was asked for, or all that can be had. */
+static enum stack_source stacks_in_kernel(const char *how)
+{
+	char why[256];
+
+	if (!strcmp(how, "fp"))
+		return STACKS_FRAME_POINTERS;
+	if (sampler_can_unwind(why, sizeof(why)))
+		return STACKS_IN_KERNEL;
+	log_info("%s: stacks are followed by frame pointer", why);
+	return STACKS_FRAME_POINTERS;
+}
+
 static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 {
 	const char *how = s->args.call_graph;
@@ -360,9 +374,11 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 		return STACKS_COPIED;
 	if (!strcmp(how, "none") && !s->args.with_stacks)
 		return STACKS_NONE;
+	if (in_kernel)
+		return stacks_in_kernel(how);
 	for (size_t i = 0; i < s->counters.n; i++)
 		is_best &= is_for_copies(&s->counters.data[i]);
-	return strcmp(how, "best") || in_kernel || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
+	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
 }
 
 static int record(struct setup *s)

@@ -40,7 +40,14 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us") \
 	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                       \
 	  "stacks cut in code with neither rule nor frame pointer")                               \
-	X(SOURCE, LOST, "source", "lost by the tool that recorded")
+	X(SOURCE, LOST, "source", "lost by the tool that recorded")                               \
+	X(STACK_NO_TABLE, NOTE, "stack-no-table",                                                 \
+	  "stacks cut in a file that was met for the first time")                                 \
+	X(TABLES_FULL, NOTE, "tables-full",                                                       \
+	  "stacks through files whose unwind table found no room in the kernel")                  \
+	X(FILES_FULL, NOTE, "files-full", "frames in files that found no number in the kernel")   \
+	X(THROTTLED_SAMPLES, NOTE, "throttled-samples",                                           \
+	  "samples' worth of time in which a counter was throttled")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -51,6 +51,13 @@ static void resolve_part(struct frame_resolver *r, const struct event *e,
 	}
 }
 
+struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
+{
+	if (!r->stacks)
+		r->stacks = user_stacks_new(r->machine, r->proc, r->arch);
+	return r->stacks;
+}
+
 /* The first address of a walk is known if the sample is of user mode. */
 static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 			    const struct thread_view *thread)
@@ -59,9 +66,7 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	uint32_t skip = s->mode == MODE_USER;
 	struct user_chain chain;
 
-	if (!r->stacks)
-		r->stacks = user_stacks_new(r->machine, r->proc, r->arch);
-	chain = user_stacks_walk(r->stacks, e->pid, thread, s);
+	chain = user_stacks_walk(frame_resolver_user_stacks(r), e->pid, thread, s);
 	r->frames.cut = chain.cut;
 	r->frames.is_walked = true;
 	if (chain.n > skip)

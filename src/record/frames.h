@@ -28,6 +28,7 @@ struct frames {
 };
 
 struct frame_resolver;
+struct user_stacks;
 
 struct frame_resolver_config {
 	struct machine *machine; /* stays the caller's */
@@ -47,3 +48,6 @@ void frame_resolver_free(struct frame_resolver *r); /* NULL is fine */
 /* The frames of a sample, as the machine is now; they are the caller's until the next call. */
 struct frames *frames_resolve(struct frame_resolver *r, const struct event *sample,
 			      const struct thread_view *thread);
+
+/* The walker of copied stacks. It stays the resolver's. */
+struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r);

@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/in_kernel.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
 #include "machine/machine.h"
+#include "record/host.h"
 #include "record/pipeline.h"
+#include "record/user_stacks.h"
+
+/* How long a file's path is waited for until stacks through it go by frame pointer. */
+#define TABLE_WAIT_NS 2000000000ULL
+
+#if defined(__aarch64__)
+#define SP_REGISTER 31 /* its DWARF number */
+#else
+#define SP_REGISTER 7
+#endif
 
 struct file {
 	uint64_t dev, ino;
-	image_id image; /* id 0: its path is not known yet */
+	int32_t pid;        /* a process that had it mapped */
+	image_id image;     /* id 0: its path is not known yet */
+	uint64_t wanted_ns; /* since when its table is wanted; 0: it is not */
+};
+
+/* A stack that was walked here. The frame that could not be resolved is left out. */
+struct walked {
+	uint32_t at, n; /* in frames */
+	int leaf_loss;  /* enum loss_reason, or -1 */
+};
+
+/* Raw stacks that were walked, by hash: those of this epoch and of the one before. */
+struct walked_stacks {
+	VEC(struct code_addr) frames;
+	VEC(struct walked) list;
+	struct intmap by_hash;
 };
 
 struct in_kernel {
@@ -21,7 +50,11 @@ struct in_kernel {
 	VEC(struct file) files; /* by number */
 	struct intmap images;   /* file_hash() to image */
 	VEC(struct code_addr) frames;
+	VEC(uint32_t) wanted; /* files whose tables are wanted */
+	VEC(uint8_t) raws;    /* raw stacks to be walked, behind one another */
+	struct walked_stacks now, before;
 	uint64_t time_ns;
+	bool with_tables;
 };
 
 static struct in_kernel *of_sink(struct event_sink *sink)
@@ -52,13 +85,25 @@ static int follow(struct event_sink *sink, const struct event *e)
 	return 0;
 }
 
-static void keep_file(struct sampler_visitor *visitor, uint32_t number, uint64_t dev, uint64_t ino)
+static void want_table(struct in_kernel *k, uint32_t number)
+{
+	struct file *f = &k->files.data[number];
+
+	if (f->wanted_ns)
+		return;
+	f->wanted_ns = clock_monotonic_ns();
+	vec_push(&k->wanted, number);
+}
+
+static void keep_file(struct sampler_visitor *visitor, uint32_t number, uint64_t dev, uint64_t ino,
+		      int32_t pid)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
 
 	while (k->files.n <= number)
 		vec_push(&k->files, (struct file){ 0 });
-	k->files.data[number] = (struct file){ .dev = dev, .ino = ino };
+	k->files.data[number] = (struct file){ .dev = dev, .ino = ino, .pid = pid };
+	want_table(k, number);
 }
 
 static image_id image_of(struct in_kernel *k, uint32_t number)
@@ -89,7 +134,202 @@ static int resolve(struct in_kernel *k, const struct thread_view *thread, uint64
 	return out->image.n ? -1 : LOSS_UNMAPPED;
 }
 
-static void add_count(struct sampler_visitor *visitor, const struct sampler_count *c)
+/* Raw stacks. */
+
+static size_t raw_size(const struct raw_stack_message *raw)
+{
+	return offsetof(struct raw_stack_message, stack) + (size_t)raw->n_pages * RAW_STACK_PAGE;
+}
+
+static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_message *raw)
+{
+	struct in_kernel *k = (struct in_kernel *)visitor;
+	size_t size = raw_size(raw);
+
+	vec_reserve(&k->raws, k->raws.n + size);
+	memcpy(k->raws.data + k->raws.n, raw, size);
+	k->raws.n += size;
+	while (k->files.n <= raw->wants) /* the vdso, which no message tells of */
+		vec_push(&k->files, (struct file){ .pid = (int32_t)raw->pid });
+	want_table(k, raw->wants);
+}
+
+static void walk_raw(struct in_kernel *k, const struct raw_stack_message *raw)
+{
+	struct thread_view thread =
+		machine_thread(k->machine, (int32_t)raw->pid, (int32_t)raw->tid);
+	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
+	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
+	struct user_copy copy = {
+		.regs = (const uint64_t *)raw->regs,
+		.stack = (const uint8_t *)raw->stack + MIN(skip, size),
+		.stack_size = size - MIN(skip, size),
+	};
+	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline),
+							(int32_t)raw->pid, &thread, &copy);
+	struct walked walked = { .at = (uint32_t)k->now.frames.n, .leaf_loss = -1 };
+	uint32_t n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES);
+
+	if (chain.cut >= 0)
+		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
+	for (uint32_t i = 0; i < n_kernel + chain.n; i++) {
+		bool is_user = i >= n_kernel;
+		struct code_addr code;
+		int reason = machine_resolve(k->machine, &thread, is_user ? MODE_USER : MODE_KERNEL,
+					     is_user ? chain.pcs[i - n_kernel] : raw->kernel[i],
+					     raw->time_ns, &code);
+
+		if (reason >= 0 && i == 0)
+			walked.leaf_loss = reason;
+		if (reason >= 0 && is_user && i)
+			break;
+		vec_push(&k->now.frames, code);
+		walked.n++;
+	}
+	*intmap_put(&k->now.by_hash, raw->hash, NULL) = (uint32_t)k->now.list.n;
+	vec_push(&k->now.list, walked);
+}
+
+/* Walks the raw stacks up to a time; the side band must be known up to then. */
+static void walk_raws(struct in_kernel *k, uint64_t until_ns)
+{
+	size_t kept = 0, size;
+
+	for (size_t at = 0; at < k->raws.n; at += size) {
+		struct raw_stack_message *raw = (struct raw_stack_message *)(k->raws.data + at);
+
+		size = raw_size(raw);
+		if (raw->time_ns <= until_ns) {
+			walk_raw(k, raw);
+			continue;
+		}
+		memmove(k->raws.data + kept, raw, size);
+		kept += size;
+	}
+	k->raws.n = kept;
+}
+
+static void walked_fini(struct walked_stacks *w)
+{
+	vec_fini(&w->frames);
+	vec_fini(&w->list);
+	intmap_fini(&w->by_hash);
+}
+
+/* A stack is told at once with its first count, so what was not counted by now never is. */
+static void forget_walked(struct in_kernel *k)
+{
+	struct walked_stacks empty = k->before;
+
+	empty.frames.n = empty.list.n = 0;
+	intmap_clear(&empty.by_hash);
+	k->before = k->now;
+	k->now = empty;
+}
+
+static const struct walked *find_walked(const struct in_kernel *k, uint64_t hash,
+					const struct code_addr **frames)
+{
+	const struct walked_stacks *sets[] = { &k->now, &k->before };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		const uint32_t *at = intmap_find(&sets[i]->by_hash, hash);
+
+		if (!at)
+			continue;
+		*frames = sets[i]->frames.data + sets[i]->list.data[*at].at;
+		return &sets[i]->list.data[*at];
+	}
+	return NULL;
+}
+
+/* Tables. */
+
+/* True when there is nothing more to wait for. */
+static bool give_table(struct in_kernel *k, uint32_t number)
+{
+	struct user_stacks *stacks = pipeline_user_stacks(k->pipeline);
+	struct file *f = &k->files.data[number];
+	image_id image = image_of(k, number);
+	bool is_overdue = clock_monotonic_ns() - f->wanted_ns > TABLE_WAIT_NS;
+
+	if (number == TABLE_OF_VDSO)
+		sampler_set_table(k->sampler, number, user_stacks_vdso_table(stacks));
+	else if (image.n)
+		sampler_set_table(k->sampler, number, user_stacks_table(stacks, f->pid, image));
+	else if (is_overdue) /* no record told of it */
+		sampler_set_table(k->sampler, number, NULL);
+	else
+		return false;
+	f->wanted_ns = 0;
+	return true;
+}
+
+static void give_tables(struct in_kernel *k)
+{
+	size_t kept = 0;
+
+	vec_foreach (&k->wanted, number)
+		if (!give_table(k, *number))
+			k->wanted.data[kept++] = *number;
+	k->wanted.n = kept;
+}
+
+int in_kernel_poll(struct in_kernel *k, struct error *err)
+{
+	return sampler_poll(k->sampler, &k->visitor, err);
+}
+
+void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
+{
+	if (k->with_tables)
+		give_tables(k);
+	walk_raws(k, until_ns);
+}
+
+bool in_kernel_is_behind(const struct in_kernel *k)
+{
+	return k->raws.n || (k->with_tables && k->wanted.n);
+}
+
+/* Counts. */
+
+static void push_frames(struct in_kernel *k, const struct sampler_count *c,
+			const struct thread_view *thread, struct pipeline_sample *sample)
+{
+	for (uint32_t i = 0; i < c->n_kernel + c->n_user; i++) {
+		struct code_addr code;
+		int reason = resolve(k, thread, c->frames[i], &code);
+
+		if (reason >= 0 && i == 0)
+			sample->leaf_loss = reason;
+		else if (reason >= 0)
+			sample->n_unmapped++;
+		if (reason >= 0 && i >= MAX(c->n_kernel, 1u))
+			break; /* as in the pipeline: what follows is no more trustworthy */
+		vec_push(&k->frames, code);
+	}
+}
+
+/* False: it is no raw stack that was told. */
+static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_sample *sample)
+{
+	const struct code_addr *frames;
+	const struct walked *walked = find_walked(k, hash, &frames);
+
+	if (!walked && k->raws.n) { /* told while the epoch ended */
+		walk_raws(k, UINT64_MAX);
+		walked = find_walked(k, hash, &frames);
+	}
+	if (!walked)
+		return false;
+	sample->leaf_loss = walked->leaf_loss;
+	for (uint32_t i = 0; i < walked->n; i++)
+		vec_push(&k->frames, frames[i]);
+	return true;
+}
+
+static bool add_count(struct sampler_visitor *visitor, const struct sampler_count *c)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
 	struct thread_view thread = machine_thread(k->machine, c->pid, c->tid);
@@ -105,37 +345,29 @@ static void add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.period = c->period,
 		.leaf_loss = -1,
 	};
-	uint32_t n = c->n_kernel + c->n_user;
 
-	vec_reserve(&k->frames, n + 1);
 	k->frames.n = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		struct code_addr code;
-		int reason = resolve(k, &thread, c->frames[i], &code);
-
-		if (reason >= 0 && i == 0)
-			sample.leaf_loss = reason;
-		else if (reason >= 0)
-			sample.n_unmapped++;
-		if (reason >= 0 && i >= MAX(c->n_kernel, 1u))
-			break; /* as in the pipeline: what follows is no more trustworthy */
-		k->frames.data[k->frames.n++] = code;
-	}
+	if (c->frames)
+		push_frames(k, c, &thread, &sample);
+	else if (!push_walked(k, c->stack, &sample))
+		return false;
 	if (!k->frames.n) {
-		k->frames.data[k->frames.n++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
+		vec_push(&k->frames, (struct code_addr){ IMAGE_UNKNOWN_ID, 0 });
 		sample.leaf_loss = LOSS_UNMAPPED;
 	}
 	sample.frames = k->frames.data;
 	sample.n_frames = (uint32_t)k->frames.n;
 	pipeline_add(k->pipeline, &sample);
+	return true;
 }
 
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,
-				struct machine *machine)
+				struct machine *machine, bool with_tables)
 {
 	struct in_kernel *k = xcalloc(1, sizeof(*k));
 
-	k->visitor = (struct sampler_visitor){ keep_file, add_count };
+	k->visitor = (struct sampler_visitor){ keep_file, keep_raw, add_count };
+	k->with_tables = with_tables;
 	k->sink.push = follow;
 	k->sampler = sampler;
 	k->pipeline = pipeline;
@@ -149,6 +381,10 @@ void in_kernel_free(struct in_kernel *k)
 		return;
 	vec_fini(&k->files);
 	vec_fini(&k->frames);
+	vec_fini(&k->wanted);
+	vec_fini(&k->raws);
+	walked_fini(&k->now);
+	walked_fini(&k->before);
 	intmap_fini(&k->images);
 	free(k);
 }
@@ -160,6 +396,10 @@ struct event_sink *in_kernel_sink(struct in_kernel *k)
 
 int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 {
+	int e;
+
 	k->time_ns = time_ns;
-	return sampler_read(k->sampler, &k->visitor, err);
+	e = sampler_read(k->sampler, &k->visitor, err);
+	forget_walked(k);
+	return e;
 }

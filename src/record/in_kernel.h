@@ -4,8 +4,11 @@
  *
  *   sampler (counts of packed frames) ─┐
  *   rings   (mmap, comm, fork, exit)  ─┴─► file numbers get paths ─► pipeline_add()
+ *                                              └──► unwind tables, for the sampler
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "event/event.h"
 
@@ -15,12 +18,27 @@ struct machine;
 struct pipeline;
 struct sampler;
 
+/* `with_tables`: the sampler walks by unwind tables (sampler_can_unwind()), which it is to be
+ * given. */
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,
-				struct machine *machine);
+				struct machine *machine, bool with_tables);
 void in_kernel_free(struct in_kernel *k); /* NULL is fine; the sampler stays the caller's */
 
 /* Where the side band goes: it learns which path a file has, and passes all on. */
 struct event_sink *in_kernel_sink(struct in_kernel *k);
+
+/* Takes what the sampler has told, as files and raw stacks: call it when sampler_fd() is readable.
+ */
+int in_kernel_poll(struct in_kernel *k, struct error *err);
+
+/*
+ * The side band was passed on up to `until_ns`: walks the raw stacks up to then, and
+ * gives the kernel the unwind tables of files that it has met.
+ */
+void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns);
+
+/* Something waits for the side band, which is a few milliseconds late. */
+bool in_kernel_is_behind(const struct in_kernel *k);
 
 /* Adds what the last epoch counted; `time_ns` is in the second that it was. */
 int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err);

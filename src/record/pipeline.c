@@ -122,6 +122,11 @@ static void look_at_frames(struct pipeline *p, int32_t pid, struct code_addr *fr
 	}
 }
 
+struct user_stacks *pipeline_user_stacks(struct pipeline *p)
+{
+	return frame_resolver_user_stacks(p->resolver);
+}
+
 static void keep_sample(struct pipeline *p, const struct sample *sample)
 {
 	struct error err; /* not cleared: 768 bytes, for every sample */

@@ -20,6 +20,7 @@
 
 struct pipeline;
 struct error;
+struct user_stacks;
 
 struct pipeline_config {
 	const char *proc; /* NULL: "/proc" */
@@ -49,6 +50,9 @@ struct pipeline_sample {
 	uint64_t samples, period;
 };
 void pipeline_add(struct pipeline *p, const struct pipeline_sample *sample);
+
+/* The walker of copied stacks: for sources that have some to be walked before they add a sample. */
+struct user_stacks *pipeline_user_stacks(struct pipeline *p);
 
 /* Counts a loss that the source knows of. `context` is the pipeline. */
 void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uint64_t n);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -38,6 +39,7 @@ struct recorder {
 	struct child child;
 	bool has_child, child_runs;
 	int cgroup_fd, signal_fd;
+	int wake_fd; /* signals, and what the sampler tells at once */
 	sigset_t old_mask;
 	struct machine *machine;
 	struct pipeline *pipeline;
@@ -218,6 +220,15 @@ static int open_rings(struct recorder *r, struct error *err)
 	return e;
 }
 
+static int wake_by(struct recorder *r, int fd, struct error *err)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epoll_ctl(r->wake_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		return error_errno(err, -errno, "epoll_ctl");
+	return 0;
+}
+
 static int block_signals(struct recorder *r, struct error *err)
 {
 	sigset_t mask;
@@ -229,7 +240,12 @@ static int block_signals(struct recorder *r, struct error *err)
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? error_errno(err, -errno, "signalfd") : 0;
+	if (r->signal_fd < 0)
+		return error_errno(err, -errno, "signalfd");
+	r->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->wake_fd < 0)
+		return error_errno(err, -errno, "epoll_create1");
+	return wake_by(r, r->signal_fd, err);
 }
 
 static int start_child(struct recorder *r, struct error *err)
@@ -269,12 +285,15 @@ static int open_sampler(struct recorder *r, struct error *err)
 		.sources = r->config->sources,
 		.cpus = &r->cpus,
 		.with_stacks = r->config->stacks != STACKS_NONE,
+		.by_frame_pointer = r->config->stacks != STACKS_IN_KERNEL,
 	};
 	int e = sampler_open(&c, &r->sampler, err);
 
-	if (!e)
-		r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine);
-	return e;
+	if (e < 0)
+		return e;
+	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine,
+				     r->result->stacks == STACKS_IN_KERNEL);
+	return wake_by(r, sampler_fd(r->sampler), err);
 }
 
 static struct event_sink *side_band_sink(struct recorder *r)
@@ -370,6 +389,8 @@ static int wait_ms(const struct recorder *r)
 	uint64_t settle = clock_monotonic_ns() - rings_safe_time();
 
 	until += settle;
+	if (r->in_kernel && in_kernel_is_behind(r->in_kernel))
+		until = MIN(until, now + settle);
 	if (r->config->duration_s > 0)
 		until = MIN(until, r->start_ns + (uint64_t)(r->config->duration_s * SECOND_NS));
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
@@ -392,13 +413,16 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	uint64_t turned_ns = clock_monotonic_ns();
 	int e = 0;
 
-	sampler_turn(r->sampler);
+	sampler_turn(r->sampler, turned_ns);
 	while (!is_final && !e && rings_safe_time() < turned_ns) {
 		poll(NULL, 0, 1);
 		e = drain(r, rings_safe_time());
 	}
 	if (is_final)
 		e = drain(r, UINT64_MAX);
+	if (!e)
+		e = in_kernel_poll(r->in_kernel, err);
+	in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time());
 	if (!e)
 		e = in_kernel_read(r->in_kernel, time_ns, err);
 	sampler_collect_losses(r->sampler, pipeline_lose, r->pipeline);
@@ -413,13 +437,17 @@ static int run(struct recorder *r, struct error *err)
 	while (!r->is_ended && e >= 0) {
 		uint64_t safe;
 
-		rings_wait(r->rings, r->signal_fd, wait_ms(r));
+		rings_wait(r->rings, r->wake_fd, wait_ms(r));
 		handle_signals(r);
-		if (r->sampler && clock_monotonic_ns() >= pipeline_next_flush(r->pipeline))
+		if (r->in_kernel)
+			e = in_kernel_poll(r->in_kernel, err);
+		if (!e && r->sampler && clock_monotonic_ns() >= pipeline_next_flush(r->pipeline))
 			e = read_in_kernel(r, pipeline_next_flush(r->pipeline) - 1, false, err);
 		safe = rings_safe_time();
 		if (!e)
 			e = drain(r, safe);
+		if (r->in_kernel)
+			in_kernel_catch_up(r->in_kernel, safe);
 		pipeline_advance(r->pipeline, safe);
 		if (!r->is_ended && c->duration_s > 0 &&
 		    clock_monotonic_ns() - r->start_ns >= (uint64_t)(c->duration_s * SECOND_NS)) {
@@ -515,6 +543,7 @@ static void recorder_fini(struct recorder *r)
 	vec_fini(&r->tids);
 	close_at_exit(&r->cgroup_fd);
 	close_at_exit(&r->signal_fd);
+	close_at_exit(&r->wake_fd);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 
@@ -545,7 +574,9 @@ static int start(struct recorder *r, struct error *err)
 int recorder_run(const struct recorder_config *config, struct recorder_result *out,
 		 struct error *err)
 {
-	struct recorder r = { .config = config, .result = out, .cgroup_fd = -1, .signal_fd = -1 };
+	struct recorder r = {
+		.config = config, .result = out, .cgroup_fd = -1, .signal_fd = -1, .wake_fd = -1
+	};
 	int e, e_run;
 
 	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };

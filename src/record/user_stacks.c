@@ -12,6 +12,7 @@
 #include "perfdata/regs.h"
 #include "record/image_files.h"
 #include "unwind/library.h"
+#include "unwind/stop_loss.h"
 #include "unwind/walk.h"
 
 /* As deep as a sample's chain may be: deeper stacks are cut and counted. */
@@ -73,71 +74,69 @@ static size_t vdso_size(const ElfW(Ehdr) * header)
 	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 }
 
+static const struct unwind_table *get_table(struct user_stacks *s, uint32_t number,
+					    const struct unwind_image *wanted)
+{
+	const struct unwind_table *table = NULL;
+
+	if (unwind_library_get(s->library, number, wanted, &table) != UNWIND_TABLE_READY)
+		return NULL;
+	return table;
+}
+
+/* Its image may be known under several names, so it goes by the number that no other image has. */
+const struct unwind_table *user_stacks_vdso_table(struct user_stacks *s)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct unwind_image wanted = { .bytes = vdso };
+
+	if (!vdso)
+		return NULL;
+	wanted.size = vdso_size(vdso);
+	return get_table(s, IMAGE_UNKNOWN_ID.n, &wanted);
+}
+
 static const struct unwind_table *look_for_table(struct user_stacks *s, image_id id)
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
-	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct unwind_image wanted = { .build_id = image->build_id };
-	const struct unwind_table *table = NULL;
 	cleanup(free_at_exit) char *path = NULL;
 
-	if (image->kind == IMAGE_FILE) {
-		path = image_files_find(s->proc, s->pid, image, NULL);
-		if (!path && !image->build_id.len)
-			return NULL;
-		wanted.path = path ? path : image->path; /* gone; its table may be in the cache */
-	} else if (image->kind == IMAGE_VDSO && vdso) {
-		wanted.bytes = vdso;
-		wanted.size = vdso_size(vdso);
-	} else {
+	if (image->kind == IMAGE_VDSO)
+		return user_stacks_vdso_table(s);
+	if (image->kind != IMAGE_FILE)
 		return NULL;
+	path = image_files_find(s->proc, s->pid, image, NULL);
+	if (!path && !image->build_id.len)
+		return NULL;
+	wanted.path = path ? path : image->path; /* gone; its table may be in the cache */
+	return get_table(s, id.n, &wanted);
+}
+
+static const struct unwind_table *table_of(struct user_stacks *s, image_id image)
+{
+	struct known_image *known;
+
+	while (s->images.n <= image.n)
+		vec_add(&s->images);
+	known = &s->images.data[image.n];
+	if (!known->is_looked_at) {
+		known->table = look_for_table(s, image);
+		known->is_looked_at = true;
 	}
-	if (unwind_library_get(s->library, id.n, &wanted, &table) != UNWIND_TABLE_READY)
-		return NULL;
-	return table;
+	return known->table;
 }
 
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
 {
 	struct user_stacks *s = context;
-	struct known_image *known;
 	struct code_addr code;
 
 	if (machine_resolve(s->machine, s->thread, MODE_USER, pc, 0, &code) >= 0)
 		return UNWIND_AT_NOTHING;
-	while (s->images.n <= code.image.n)
-		vec_add(&s->images);
-	known = &s->images.data[code.image.n];
-	if (!known->is_looked_at) {
-		known->table = look_for_table(s, code.image);
-		known->is_looked_at = true;
-	}
-	place->table = known->table;
+	place->table = table_of(s, code.image);
 	place->file_off = code.offset;
-	return known->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
-}
-
-static int loss_of_stop(enum unwind_stop stop)
-{
-	static const struct {
-		enum unwind_stop stop;
-		enum loss_reason reason;
-	} cuts[] = {
-		{ UNWIND_NO_RULE, LOSS_STACK_NO_RULE },
-		{ UNWIND_BAD_CFA, LOSS_STACK_BAD },
-		{ UNWIND_SHORT_COPY, LOSS_STACK_SHORT },
-		{ UNWIND_UNREADABLE, LOSS_STACK_UNREADABLE },
-		{ UNWIND_UNSUPPORTED, LOSS_STACK_UNSUPPORTED },
-		{ UNWIND_NO_REGISTER, LOSS_STACK_UNSUPPORTED },
-		{ UNWIND_FP_FAILED, LOSS_STACK_NO_FP },
-		{ UNWIND_UNMAPPED, LOSS_FRAME_UNMAPPED },
-		{ UNWIND_DEPTH, LOSS_CHAIN_CUT },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++)
-		if (cuts[i].stop == stop)
-			return (int)cuts[i].reason;
-	return -1;
+	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
 }
 
 static struct unwind_regs followed_registers(const struct dwarf_registers *r)
@@ -148,21 +147,37 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
+/* Walks with s->regs. */
+static struct user_chain walk(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
+			      const void *stack, size_t stack_size)
+{
+	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_WALKED };
+	struct unwind_input in = {
+		.regs = followed_registers(&s->regs),
+		.other = s->regs.value,
+		.n_other = DWARF_REGISTERS,
+		.stack = stack,
+		.stack_size = stack_size,
+		.find = find_place,
+		.ctx = s,
+		.space = machine_space(s->machine, thread),
+	};
+
+	s->pid = pid;
+	s->thread = thread;
+	unwind_walk(s->unwinder, &in, &chain);
+	return (struct user_chain){
+		.pcs = s->pcs,
+		.n = (uint32_t)chain.n,
+		.cut = loss_of_stop(chain.stop),
+	};
+}
+
 struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 				   const struct thread_view *thread,
 				   const struct sample_event *sample)
 {
 	const struct sample_extra *extra = sample->extra;
-	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_WALKED };
-	struct unwind_input in = {
-		.other = s->regs.value,
-		.n_other = DWARF_REGISTERS,
-		.stack = extra->stack,
-		.stack_size = extra->stack_size,
-		.find = find_place,
-		.ctx = s,
-		.space = machine_space(s->machine, thread),
-	};
 
 	if (s->is_unsupported)
 		return (struct user_chain){ .cut = LOSS_STACK_UNSUPPORTED };
@@ -170,13 +185,20 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 		return (struct user_chain){ .cut = extra->user.abi == PERF_SAMPLE_REGS_ABI_32
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
+	return walk(s, pid, thread, extra->stack, extra->stack_size);
+}
+
+struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
+					const struct thread_view *thread,
+					const struct user_copy *copy)
+{
+	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
+	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
+	return walk(s, pid, thread, copy->stack, copy->stack_size);
+}
+
+const struct unwind_table *user_stacks_table(struct user_stacks *s, int32_t pid, image_id image)
+{
 	s->pid = pid;
-	s->thread = thread;
-	in.regs = followed_registers(&s->regs);
-	unwind_walk(s->unwinder, &in, &chain);
-	return (struct user_chain){
-		.pcs = s->pcs,
-		.n = (uint32_t)chain.n,
-		.cut = loss_of_stop(chain.stop),
-	};
+	return table_of(s, image);
 }

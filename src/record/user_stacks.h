@@ -9,12 +9,14 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "event/event.h"
 #include "event/loss.h"
 #include "machine/machine.h"
 
+struct unwind_table;
 struct user_stacks;
 
 /*
@@ -34,3 +36,22 @@ struct user_chain {
 struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 				   const struct thread_view *thread,
 				   const struct sample_event *sample);
+
+/* Registers of this machine by DWARF number (perfdata/regs.h has how many), and the stack from sp
+ * on. */
+struct user_copy {
+	const uint64_t *regs;
+	const void *stack;
+	size_t stack_size;
+};
+
+struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
+					const struct thread_view *thread,
+					const struct user_copy *copy);
+
+/*
+ * The unwind table of an image of the machine, which a process `pid` has mapped; NULL:
+ * it has none. Stays until user_stacks_free().
+ */
+const struct unwind_table *user_stacks_table(struct user_stacks *s, int32_t pid, image_id image);
+const struct unwind_table *user_stacks_vdso_table(struct user_stacks *s);

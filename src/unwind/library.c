@@ -67,8 +67,19 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 	return UNWIND_TABLE_READY;
 }
 
+/* The cache goes by build id, so one that the caller does not know is looked up first. */
+static void learn_build_id(struct entry *e)
+{
+	struct elf_file elf;
+
+	if (!e->build_id.len && elf_open(&elf, e->file.base, e->file.size, NULL) == 0)
+		elf_build_id(&elf, &e->build_id);
+}
+
 static enum unwind_table_state load(const struct unwind_library *lib, struct entry *e)
 {
+	if (lib->cache_dir && !e->bytes)
+		learn_build_id(e);
 	if (lib->cache_dir && e->build_id.len &&
 	    unwind_cache_open(lib->cache_dir, &e->build_id, &e->cached, &e->table))
 		return UNWIND_TABLE_READY;

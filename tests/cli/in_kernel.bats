@@ -16,7 +16,7 @@ need_bpf() {
 	run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- "$PROGRAMS/deep" 3s
 	[ "$status" = 0 ]
 	[[ "$output" == *" 0 lost,"* ]]
-	[[ "$(assay info s)" == *"BPF, stacks: frame pointers"* ]]
+	[[ "$(assay info s)" == *"BPF, stacks: in-kernel unwinding"* ]]
 	# The busy CPU's ticks at least: an idle one's are throttled where it has no timer tick.
 	seconds=$(fact s '.duration_seconds' | cut -d. -f1)
 	[ "$(fact s '.samples')" -ge $((997 * seconds * 9 / 10)) ]

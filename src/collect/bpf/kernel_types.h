@@ -2,6 +2,7 @@
 /*
  * The kernel's structures, as far as we read them. CO-RE finds each field by
  * its name in the running kernel's BTF, so that order and size here mean nothing.
+ * What only some kernels have is in a type of its own, whose name CO-RE cuts at "___".
  */
 #pragma once
 
@@ -21,16 +22,62 @@ struct file {
 };
 
 struct vm_area_struct {
-	unsigned long vm_start, vm_end, vm_pgoff;
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	struct file *vm_file;
 };
 
+/* Mappings since Linux 6.1: a maple tree (include/linux/maple_tree.h). */
+
+struct maple_tree {
+	void *ma_root;
+};
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+/* Before: a red-black tree. */
+
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct vm_area_struct___rb {
+	struct rb_node vm_rb;
+};
+
+struct mm_struct___rb {
+	struct rb_root mm_rb;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
+	struct maple_tree mm_mt;
 	struct file *exe_file;
+	mm_context_t context;
 };
 
 struct task_struct {
+	unsigned int flags;
 	struct mm_struct *mm;
 };
 
 #pragma clang attribute pop
+
+enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };
+
+#define VM_EXEC    4          /* include/linux/mm.h */
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */

@@ -53,11 +53,7 @@ int sample(struct bpf_perf_event_data *ctx)
 {
 	struct work *w = capture_stack(ctx, SLOT_SAMPLE, &ctx->regs);
 
-	if (!w)
-		return 0;
-	if (!tell_stack(&w->s))
-		lose(SAMPLER_STACK_DROPPED);
-	else if (!count(ctx, &w->s))
+	if (w && tell_stack(SLOT_SAMPLE, w) && !count(ctx, &w->s))
 		lose(SAMPLER_COUNTS_FULL);
 	return 0;
 }

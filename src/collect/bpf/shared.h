@@ -17,14 +17,49 @@
 
 #include <linux/types.h>
 
+#include "unwind/stop.h"
+
 #define FRAME_OFF_BITS    47
 #define FRAME_OFF_MASK    ((1ULL << FRAME_OFF_BITS) - 1)
 #define FRAME_KERNEL      (1ULL << 63)
 #define FILE_NONE         0
 #define FILE_TOO_MANY     0xffff
+#define MAX_FILES         0x8000
 #define MAX_KERNEL_FRAMES 128
 #define MAX_USER_FRAMES   512
+#define MAX_FP_FRAMES     127  /* as deep as bpf_get_stack() goes (perf_event_max_stack) */
 #define FRAME_SLOTS       1024 /* a power of two above both, for the verifier */
+
+/*
+ * Unwind tables lie in a heap of 32-bit words, an array of maps of CHUNK_WORDS
+ * each, which grows as the reader adds maps. What a table's parts point at are word
+ * numbers in the heap. The rows of a page are in one chunk; anything else may straddle.
+ *
+ *   table_places[file number] ─► struct heap_table ─► pages: (first row, rows) each
+ *                                                └──► rules: 8 bytes each
+ */
+#define CHUNK_BITS  16
+#define CHUNK_WORDS (1u << CHUNK_BITS)
+
+struct chunk {
+	__u32 words[CHUNK_WORDS];
+} __attribute__((aligned(8)));
+
+/* Four words of the heap, followed by `n_pages` pairs of words. */
+struct heap_table {
+	__u32 first_page, n_pages;
+	__u32 rules, n_rules;
+};
+
+/* What table_places has instead of a word number. */
+enum table_place {
+	TABLE_WANTED,  /* not looked at yet: stacks are sent raw */
+	TABLE_NONE,    /* there is none: by frame pointer */
+	TABLE_NO_ROOM, /* there is one, but the heap is full: by frame pointer, and counted */
+	TABLE_FIRST = 4
+};
+
+#define TABLE_OF_VDSO 0 /* the vdso is no file: it has FILE_NONE's place */
 
 /* A file as the kernel knows it; MMAP2 records of the side band tell its path. */
 struct file_key {
@@ -51,10 +86,11 @@ struct count_value {
 	__u64 samples, period;
 };
 
-enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK };
+enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK };
 
 struct file_message {
 	__u32 type, number;
+	__u32 pid, pad; /* of a process that has it mapped */
 	struct file_key key;
 };
 
@@ -62,17 +98,38 @@ struct stack_message {
 	__u32 type;
 	__u16 n_kernel, n_user; /* kernel frames come first, each part innermost first */
 	__u64 hash;
-	__u32 pid;
-	__u32 stop;                /* why the user's part ends */
+	__u32 pid, pad;
 	__u64 frames[FRAME_SLOTS]; /* n_kernel + n_user of them are sent */
 };
 
-/* Why a number is missing; one per-CPU counter each. */
+#define USER_REGS      33 /* by DWARF number; x86-64 has 17 */
+#define RAW_STACK_PAGE 4096
+#define RAW_PAGES      4
+
+/* A stack to be walked by the reader. Its hash is its own: it is never sent again. */
+struct raw_stack_message {
+	__u32 type;
+	__u16 n_kernel, n_pages;
+	__u64 hash;
+	__u32 pid, tid;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u32 wants;   /* the file that lacks a table: its place in table_places */
+	__u32 pad;
+	__u64 regs[USER_REGS];
+	__u64 kernel[MAX_KERNEL_FRAMES];
+	/* From the start of the page that the stack pointer is in; n_pages are sent. */
+	__u8 stack[RAW_PAGES][RAW_STACK_PAGE];
+};
+
+/* Why a number is missing; one per-CPU counter each. Walks that ended come behind, by reason. */
 enum sampler_loss {
 	SAMPLER_COUNTS_FULL,   /* samples for which the map of counts had no room */
 	SAMPLER_STACK_DROPPED, /* stacks that the ring had no room for: their samples are not
 				  counted */
-	SAMPLER_FILES_FULL,
-	SAMPLER_NO_VMA, /* frames for which the mappings could not be searched */
-	N_SAMPLER_LOSSES
+	SAMPLER_FILES_FULL,    /* frames in a file that found no number */
+	SAMPLER_RAW_DROPPED,   /* stacks cut in a file without a table yet, as the ring had no room
+				  for the raw stack */
+	SAMPLER_TABLES_FULL,   /* stacks through a file whose table found no room */
+	N_SAMPLER_LOSSES,
+	N_SAMPLER_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS
 };

@@ -4,13 +4,21 @@
  *
  *	struct work *w = capture_stack(ctx, SLOT, interrupted);
  *
- *	if (w && tell_stack(&w->s))
+ *	if (w && tell_stack(w))
  *		… count w->s.hash …
  *
  * The stack is that of the current task: its kernel part, then its user part, each
- * frame as (file, offset) (shared.h). A program that may interrupt another one
- * of the same object has a slot of its own. The including file defines, before it
- * includes this one, CAPTURE_SLOTS: how many there are.
+ * frame as (file, offset) (shared.h). The user part is walked by unwind tables
+ * (tables.h); one that can't be, as a table is not there yet, is told raw, under a
+ * hash of its own. Why a walk ended is counted here.
+ *
+ * A program that may interrupt another one of the same object has a slot of its
+ * own. The including file defines, before it includes this one, CAPTURE_SLOTS: how
+ * many there are.
+ *
+ * For the verifier: what works on one frame is a function that is not static, as it is
+ * then verified once, by itself; and all that is carried from frame to frame
+ * is in map memory, so that all turns of a loop are one state.
  */
 #pragma once
 
@@ -26,9 +34,14 @@
 
 #include "collect/bpf/kernel_types.h"
 #include "collect/bpf/shared.h"
+#include "collect/bpf/tables.h"
+#include "collect/bpf/user_regs.h"
+#include "collect/bpf/vma.h"
 
 /* Set before loading. */
 const volatile bool with_stacks = true;
+const volatile bool by_frame_pointer = false; /* kernels without bpf_loop() can only that */
+const volatile __u32 page_shift = 12;
 
 /* Set by the reader while we run: another generation makes all stacks new again. */
 __u32 generation;
@@ -55,7 +68,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, N_SAMPLER_LOSSES);
+	__uint(max_entries, N_SAMPLER_COUNTERS);
 	__type(key, __u32);
 	__type(value, __u64);
 } losses SEC(".maps");
@@ -72,6 +85,12 @@ static __always_inline void lose(__u32 reason)
 
 /* Files. */
 
+static __always_inline __u32 no_file_number(void)
+{
+	lose(SAMPLER_FILES_FULL);
+	return FILE_TOO_MANY;
+}
+
 static __always_inline __u32 file_number(const struct file_key *key)
 {
 	struct file_entry *known = bpf_map_lookup_elem(&files, key), entry;
@@ -79,24 +98,21 @@ static __always_inline __u32 file_number(const struct file_key *key)
 
 	if (known)
 		return known->number;
-	entry.number = __sync_fetch_and_add(&next_file, 1);
-	if (entry.number >= FILE_TOO_MANY) {
-		next_file = FILE_TOO_MANY;
-		lose(SAMPLER_FILES_FULL);
-		return FILE_TOO_MANY;
-	}
-	if (bpf_map_update_elem(&files, key, &entry, BPF_NOEXIST)) {
-		known = bpf_map_lookup_elem(&files, key); /* another CPU was first */
-		return known ? known->number : FILE_TOO_MANY;
-	}
+	if (next_file >= MAX_FILES)
+		return no_file_number();
 	m = bpf_ringbuf_reserve(&messages, sizeof(*m), 0);
-	if (!m) {
-		bpf_map_delete_elem(&files, key);
-		lose(SAMPLER_FILES_FULL);
-		return FILE_TOO_MANY;
+	if (!m)
+		return no_file_number();
+	entry.number = __sync_fetch_and_add(&next_file, 1);
+	if (entry.number >= MAX_FILES || bpf_map_update_elem(&files, key, &entry, BPF_NOEXIST)) {
+		bpf_ringbuf_discard(m, BPF_RB_NO_WAKEUP);
+		known = bpf_map_lookup_elem(&files, key); /* another CPU was first? */
+		return known ? known->number : no_file_number();
 	}
 	m->type = MESSAGE_FILE;
 	m->number = entry.number;
+	m->pid = bpf_get_current_pid_tgid() >> 32;
+	m->pad = 0;
 	m->key = *key;
 	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
 	return entry.number;
@@ -111,43 +127,31 @@ static __always_inline void key_of_file(struct file *file, struct file_key *key)
 	key->pad = 0;
 }
 
-/* Mappings: a call chain stays in a few of them, so the last few are kept for the sample. */
+/* What one sample works on: far more than BPF's stack of 512 bytes has room for. */
 
-struct found_vma {
+struct mapping {
 	__u64 start, end, file_off;
-	__u32 file;
+	__u32 file;  /* as in frames */
+	__u32 table; /* its place in table_places, or NO_TABLE */
 };
 
-static long keep_vma(struct task_struct *task, struct vm_area_struct *vma, struct found_vma *out)
-{
-	struct file *file = vma->vm_file;
-	struct file_key key;
+#define NO_TABLE      UINT32_MAX
+#define KEPT_MAPPINGS 8 /* a power of two; a call chain stays in a few */
 
-	out->start = vma->vm_start;
-	out->end = vma->vm_end;
-	out->file = FILE_NONE;
-	out->file_off = vma->vm_start;
-	if (!file)
-		return 0;
-	key_of_file(file, &key);
-	out->file = file_number(&key);
-	if (out->file != FILE_TOO_MANY)
-		out->file_off = vma->vm_pgoff << 12;
-	return 0;
-}
-
-#define KEPT_VMAS 4
-
-/*
- * What one sample works on. It is far larger than BPF's stack of 512 bytes, so
- * every CPU has one; programs of this type don't interrupt each other on a CPU.
- */
 struct work {
 	struct stack_message s;
-	__u64 raw_kernel[MAX_KERNEL_FRAMES], raw_user[MAX_KERNEL_FRAMES];
-	struct found_vma vmas[KEPT_VMAS];
-	__u32 next_vma, n_failed;
+	__u64 registers[REGISTER_SLOTS]; /* of the user, as bpf_user_pt_regs_t has them */
+	__u64 by_fp[MAX_FP_FRAMES + 1];
+	__u64 pivots[MAPLE_PIVOTS + 1];
+	struct mapping kept[KEPT_MAPPINGS];
+	struct mm_struct *mm;
+	struct unwind_regs regs; /* of the frame at hand */
+	__u32 next_kept;
 	__u32 has_own_memory; /* addresses that mean something in one process alone */
+	__u32 stop;           /* enum unwind_stop */
+	__u32 wants_table;    /* the walk came to a file whose table is not there yet: … */
+	__u32 wanted;         /* … this one */
+	__u32 met_full;       /* it came through one whose table found no room */
 };
 
 struct {
@@ -157,16 +161,84 @@ struct {
 	__type(value, struct work);
 } works SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CAPTURE_SLOTS);
+	__type(key, __u32);
+	__type(value, struct raw_stack_message);
+} raw_works SEC(".maps");
+
 static __always_inline struct work *own_work(__u32 slot)
 {
 	return bpf_map_lookup_elem(&works, &slot);
 }
 
-static __always_inline __u64 frame_in(const struct found_vma *v, __u64 addr)
+/* Mappings. */
+
+static __always_inline __u32 table_of(struct mm_struct *mm, const struct mapping *m)
 {
-	return (__u64)v->file << FRAME_OFF_BITS |
-	       ((addr - v->start + v->file_off) & FRAME_OFF_MASK);
+	if (m->file == FILE_TOO_MANY)
+		return NO_TABLE;
+	if (m->file != FILE_NONE)
+		return m->file;
+	return m->start == (__u64)BPF_CORE_READ(mm, context.vdso) ? TABLE_OF_VDSO : NO_TABLE;
 }
+
+static __always_inline bool read_mapping(struct work *w, __u64 addr, struct mapping *m)
+{
+	struct vm_area_struct *vma = find_vma(w->mm, addr, w->pivots);
+	struct file_key key;
+	struct file *file;
+
+	if (!vma)
+		return false;
+	m->start = BPF_CORE_READ(vma, vm_start);
+	m->end = BPF_CORE_READ(vma, vm_end);
+	if (addr < m->start || addr >= m->end || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+		return false;
+	m->file = FILE_NONE;
+	m->file_off = m->start;
+	file = BPF_CORE_READ(vma, vm_file);
+	if (file) {
+		key_of_file(file, &key);
+		m->file = file_number(&key);
+		if (m->file != FILE_TOO_MANY)
+			m->file_off = BPF_CORE_READ(vma, vm_pgoff) << page_shift;
+	}
+	m->table = table_of(w->mm, m);
+	return true;
+}
+
+/* The number of the kept mapping that has the address, or -1. */
+__attribute__((noinline)) int find_mapping(__u32 slot, __u64 addr)
+{
+	struct work *w = own_work(slot);
+	struct mapping found = {};
+	__u32 at;
+
+	if (!w)
+		return -1;
+	for (int k = 0; k < KEPT_MAPPINGS; k++)
+		if (addr >= w->kept[k].start && addr < w->kept[k].end)
+			return k;
+	if (!read_mapping(w, addr, &found))
+		return -1;
+	at = w->next_kept++ & (KEPT_MAPPINGS - 1);
+	w->kept[at] = found;
+	return (int)at;
+}
+
+static __always_inline __u64 offset_in(const struct mapping *m, __u64 addr)
+{
+	return addr - m->start + m->file_off;
+}
+
+static __always_inline __u64 frame_in(const struct mapping *m, __u64 addr)
+{
+	return (__u64)m->file << FRAME_OFF_BITS | (offset_in(m, addr) & FRAME_OFF_MASK);
+}
+
+/* Frames. */
 
 static __always_inline __u64 mix(__u64 h, __u64 v)
 {
@@ -175,7 +247,6 @@ static __always_inline __u64 mix(__u64 h, __u64 v)
 	return h ^ (h >> 32);
 }
 
-/* The hash is kept in memory: the verifier then has one state for all turns of a loop. */
 static __always_inline void push_frame(struct work *w, __u32 at, __u64 frame)
 {
 	w->s.frames[at & (FRAME_SLOTS - 1)] = frame;
@@ -183,82 +254,264 @@ static __always_inline void push_frame(struct work *w, __u32 at, __u64 frame)
 	w->has_own_memory |= frame >> FRAME_OFF_BITS == FILE_NONE;
 }
 
-/*
- * The i-th user frame. A function that is not static is verified once, by
- * itself; inlined in a loop it would be verified once for each frame and path.
- */
-__attribute__((noinline)) int resolve_user_frame(__u32 slot, __u32 i)
+static __always_inline void push_user_frame(struct work *w, __u64 frame)
+{
+	push_frame(w, (__u32)w->s.n_kernel + w->s.n_user, frame);
+	w->s.n_user++;
+}
+
+static __always_inline int stop_walk(struct work *w, enum unwind_stop stop)
+{
+	w->stop = stop;
+	return 1;
+}
+
+/* The rule for an address in a mapping. False: its table is not there yet. */
+static __always_inline bool find_rule(struct work *w, const struct mapping *m, __u64 addr,
+				      struct unwind_rule *rule)
+{
+	__u32 number = m->table;
+	__u64 *place;
+
+	*rule = (struct unwind_rule){ 0 };
+	if (number == NO_TABLE)
+		return true;
+	place = bpf_map_lookup_elem(&table_places, &number);
+	if (!place || *place == TABLE_WANTED)
+		return false;
+	if (*place >= TABLE_FIRST)
+		*rule = heap_rule((__u32)*place, offset_in(m, addr));
+	else if (*place == TABLE_NO_ROOM)
+		w->met_full = 1;
+	return true;
+}
+
+/* As unwind_walk() has it in user space: keeps a frame and goes to its caller. 1: there is none. */
+__attribute__((noinline)) int walk_frame(__u32 slot)
 {
 	struct work *w = own_work(slot);
-	struct found_vma found = {};
+	struct unwind_ctx c = {};
+	struct unwind_rule rule;
+	const struct mapping *m;
 	__u64 addr;
+	int at;
 
 	if (!w)
-		return 0;
-	addr = w->raw_user[i & (MAX_KERNEL_FRAMES - 1)];
-	i += w->s.n_kernel;
-	for (int k = 0; k < KEPT_VMAS; k++) {
-		if (addr >= w->vmas[k].start && addr < w->vmas[k].end) {
-			push_frame(w, i, frame_in(&w->vmas[k], addr));
-			return 0;
-		}
+		return 1;
+	if (w->s.n_user >= MAX_USER_FRAMES)
+		return stop_walk(w, UNWIND_DEPTH);
+	addr = unwind_lookup_pc(&w->regs);
+	at = find_mapping(slot, addr);
+	if (at < 0) {
+		if (!w->s.n_user) /* a leaf that nothing covers is a sample all the same */
+			push_user_frame(w, w->regs.pc & FRAME_OFF_MASK);
+		return stop_walk(w, UNWIND_UNMAPPED);
 	}
-	if (bpf_find_vma(bpf_get_current_task_btf(), addr, keep_vma, &found, 0) || !found.end) {
-		w->n_failed++;
-		push_frame(w, i, addr & FRAME_OFF_MASK);
-		return 0;
+	m = &w->kept[at & (KEPT_MAPPINGS - 1)];
+	push_user_frame(w, frame_in(m, w->regs.pc));
+	if (!find_rule(w, m, addr, &rule)) {
+		w->wants_table = 1;
+		w->wanted = m->table;
+		return stop_walk(w, UNWIND_NO_RULE);
 	}
-	w->vmas[w->next_vma++ & (KEPT_VMAS - 1)] = found;
-	push_frame(w, i, frame_in(&found, addr));
+	c.registers = w->registers;
+	w->stop = unwind_step(rule, &w->regs, &c);
+	return w->stop != UNWIND_GOES_ON;
+}
+
+/* One address of a chain that the kernel walked by frame pointer. 1: no mapping covers it. */
+__attribute__((noinline)) int keep_address(__u32 slot, __u64 addr)
+{
+	struct work *w = own_work(slot);
+	int at;
+
+	if (!w)
+		return 1;
+	at = find_mapping(slot, addr);
+	if (at < 0) {
+		if (!w->s.n_user)
+			push_user_frame(w, addr & FRAME_OFF_MASK);
+		return stop_walk(w, UNWIND_UNMAPPED);
+	}
+	push_user_frame(w, frame_in(&w->kept[at & (KEPT_MAPPINGS - 1)], addr));
 	return 0;
+}
+
+static long walk_on(__u32 i, void *slot)
+{
+	return walk_frame(*(__u32 *)slot) ? 1 : 0;
 }
 
 /* Stacks. */
 
 static __always_inline void walk_kernel(void *ctx, struct work *w)
 {
-	long n = bpf_get_stack(ctx, w->raw_kernel, sizeof(w->raw_kernel), 0) >> 3;
+	/* Kernel addresses are frames as they are: their highest bit is set. */
+	long n = bpf_get_stack(ctx, w->s.frames, MAX_KERNEL_FRAMES * 8, 0) >> 3;
 
-	for (__u32 i = 0; i < MAX_KERNEL_FRAMES && (long)i < n; i++)
-		push_frame(w, i, w->raw_kernel[i] | FRAME_KERNEL);
 	w->s.n_kernel = n > 0 ? n : 0;
+	for (__u32 i = 0; i < MAX_KERNEL_FRAMES && i < w->s.n_kernel; i++)
+		w->s.hash = mix(w->s.hash, w->s.frames[i]);
+}
+
+static __always_inline void walk_by_fp(void *ctx, __u32 slot, struct work *w)
+{
+	long n = bpf_get_stack(ctx, w->by_fp, MAX_FP_FRAMES * 8, BPF_F_USER_STACK) >> 3;
+
+	w->stop = UNWIND_END; /* or not: the kernel does not say */
+	for (__u32 i = 0; i < MAX_FP_FRAMES && (long)i < n; i++)
+		if (keep_address(slot, w->by_fp[i]))
+			break;
 }
 
 static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 {
-	long n = bpf_get_stack(ctx, w->raw_user, sizeof(w->raw_user), BPF_F_USER_STACK) >> 3;
-
-	for (__u32 i = 0; i < MAX_KERNEL_FRAMES && (long)i < n; i++)
-		resolve_user_frame(slot, i);
-	w->s.n_user = n > 0 ? n : 0;
+	if (!is_64_bit(w->registers)) {
+		keep_address(slot, first_registers(w->registers).pc);
+		w->stop = UNWIND_UNSUPPORTED;
+	} else if (by_frame_pointer) {
+		walk_by_fp(ctx, slot, w);
+	} else {
+		w->regs = first_registers(w->registers);
+		bpf_loop(MAX_USER_FRAMES + 1, walk_on, &slot, 0);
+	}
 }
 
-static __always_inline void keep_leaf(__u64 ip, __u32 slot, struct work *w)
+/* Those at the entry into the kernel, or those that were interrupted in user mode. */
+static __always_inline bool take_user_registers(struct task_struct *task,
+						bpf_user_pt_regs_t *interrupted, struct work *w)
 {
-	if (ip & FRAME_KERNEL) {
-		push_frame(w, 0, ip);
-		w->s.n_kernel = 1;
-		return;
+	if (interrupted) {
+		*(bpf_user_pt_regs_t *)w->registers = *interrupted;
+		if (is_user_mode(w->registers))
+			return true;
 	}
-	w->raw_user[0] = ip;
-	resolve_user_frame(slot, 0);
-	w->s.n_user = 1;
+	return !bpf_probe_read_kernel(w->registers, sizeof(bpf_user_pt_regs_t),
+				      (const void *)bpf_task_pt_regs(task));
+}
+
+/* The hash says all that makes a stack another one. */
+static __always_inline void finish_hash(struct work *w)
+{
+	w->s.hash = mix(w->s.hash, (__u64)w->s.n_kernel << 32 | w->s.n_user);
+	if (w->has_own_memory)
+		w->s.hash = mix(w->s.hash, w->s.pid);
+}
+
+/*
+ * `interrupted`: the registers that the program interrupted; NULL: the task is in
+ * the kernel by its own call.
+ */
+static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
+						  bpf_user_pt_regs_t *interrupted)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct work *w = own_work(slot);
+	bool is_user;
+
+	if (!w)
+		return NULL;
+	w->s.type = MESSAGE_STACK;
+	w->s.pid = bpf_get_current_pid_tgid() >> 32;
+	w->s.n_kernel = w->s.n_user = 0;
+	w->s.hash = generation;
+	w->has_own_memory = w->stop = w->wants_table = w->met_full = 0;
+	__builtin_memset(w->kept, 0, sizeof(w->kept));
+	w->mm = BPF_CORE_READ(task, mm);
+	is_user = w->mm && !(BPF_CORE_READ(task, flags) & PF_KTHREAD);
+	if (!with_stacks && interrupted && (PT_REGS_IP(interrupted) & FRAME_KERNEL)) {
+		push_frame(w, 0, PT_REGS_IP(interrupted));
+		w->s.n_kernel = 1;
+	} else if (!with_stacks && interrupted && is_user) {
+		keep_address(slot, PT_REGS_IP(interrupted));
+	} else if (with_stacks) {
+		walk_kernel(ctx, w);
+		if (is_user && take_user_registers(task, interrupted, w))
+			walk_user(ctx, slot, w);
+	}
+	finish_hash(w);
+	return w;
+}
+
+/* Telling. */
+
+/* The stack's pages from the one that the stack pointer is in, as far as they can be read. */
+static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp)
+{
+	__u64 page = sp & ~(RAW_STACK_PAGE - 1ULL);
+	__u32 n = 0;
+
+	for (; n < RAW_PAGES; n++)
+		if (bpf_probe_read_user(m->stack[n], RAW_STACK_PAGE,
+					(const void *)(page + n * RAW_STACK_PAGE)))
+			break;
+	return n;
+}
+
+/*
+ * Tells the registers and the stack instead of the frames. True: w->s.hash is now theirs. The
+ * reader is woken, as such stacks come until it has given the table.
+ */
+__attribute__((noinline)) int tell_raw_stack(__u32 slot)
+{
+	struct raw_stack_message *m = bpf_map_lookup_elem(&raw_works, &slot);
+	struct work *w = own_work(slot);
+	__u64 id = bpf_get_current_pid_tgid();
+	__u64 size;
+
+	/* Raw stacks are large: they get half of the ring, so that there is room for the others. */
+	if (!w || !m ||
+	    bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * 2 + sizeof(*m) >
+		    bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE))
+		return 0;
+	m->type = MESSAGE_RAW_STACK;
+	m->n_kernel = w->s.n_kernel;
+	m->pid = id >> 32;
+	m->tid = (__u32)id;
+	m->wants = w->wanted;
+	m->pad = 0;
+	m->time_ns = bpf_ktime_get_ns();
+	m->hash = mix(mix(m->time_ns, bpf_get_smp_processor_id()), id);
+	__builtin_memset(m->regs, 0, sizeof(m->regs));
+	for (int i = 0; i < N_USER_REGS; i++)
+		m->regs[i] = w->registers[word_of_register[i] & (REGISTER_SLOTS - 1)];
+	__builtin_memcpy(m->kernel, w->s.frames, sizeof(m->kernel));
+	m->n_pages = copy_stack(m, first_registers(w->registers).sp);
+	size = offsetof(struct raw_stack_message, stack) + (__u64)m->n_pages * RAW_STACK_PAGE;
+	if (size > sizeof(*m) || bpf_ringbuf_output(&messages, m, size, BPF_RB_FORCE_WAKEUP))
+		return 0;
+	w->s.hash = m->hash;
+	return 1;
+}
+
+static __always_inline void count_stop(const struct work *w)
+{
+	if (w->met_full)
+		lose(SAMPLER_TABLES_FULL);
+	if (w->wants_table)
+		lose(SAMPLER_RAW_DROPPED);
+	else if (w->stop != UNWIND_GOES_ON && w->stop != UNWIND_END)
+		lose(N_SAMPLER_LOSSES + w->stop);
 }
 
 /* Sends a stack that the reader has not seen. False: no room, so its sample can't be counted. */
-static __always_inline bool tell_stack(struct stack_message *s)
+static __always_inline bool tell_stack(__u32 slot, struct work *w)
 {
-	__u64 size = (__u64)(s->n_kernel + s->n_user) * 8;
+	__u64 size = (__u64)(w->s.n_kernel + w->s.n_user) * 8;
 	__u8 one = 1;
 
-	if (bpf_map_lookup_elem(&seen, &s->hash))
+	if (w->wants_table && tell_raw_stack(slot))
 		return true;
-	if (size > sizeof(s->frames))
+	count_stop(w);
+	if (bpf_map_lookup_elem(&seen, &w->s.hash))
+		return true;
+	if (size > sizeof(w->s.frames) ||
+	    bpf_ringbuf_output(&messages, &w->s, offsetof(struct stack_message, frames) + size,
+			       BPF_RB_NO_WAKEUP)) {
+		lose(SAMPLER_STACK_DROPPED);
 		return false;
-	if (bpf_ringbuf_output(&messages, s, offsetof(struct stack_message, frames) + size,
-			       BPF_RB_NO_WAKEUP))
-		return false;
-	bpf_map_update_elem(&seen, &s->hash, &one, BPF_ANY);
+	}
+	bpf_map_update_elem(&seen, &w->s.hash, &one, BPF_ANY);
 	return true;
 }
 
@@ -272,35 +525,4 @@ static __always_inline __u16 app_of(struct task_struct *task)
 		return FILE_NONE;
 	key_of_file(exe, &key);
 	return file_number(&key);
-}
-
-/*
- * `interrupted`: the registers that the program interrupted; NULL: the task is in
- * the kernel by its own call.
- */
-static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
-						  bpf_user_pt_regs_t *interrupted)
-{
-	struct work *w = own_work(slot);
-
-	if (!w)
-		return NULL;
-	w->s.type = MESSAGE_STACK;
-	w->s.pid = bpf_get_current_pid_tgid() >> 32;
-	w->s.n_kernel = w->s.n_user = 0;
-	w->s.hash = generation;
-	w->n_failed = w->has_own_memory = 0;
-	__builtin_memset(w->vmas, 0, sizeof(w->vmas));
-	if (with_stacks) {
-		walk_kernel(ctx, w);
-		walk_user(ctx, slot, w);
-	} else if (interrupted) {
-		keep_leaf(PT_REGS_IP(interrupted), slot, w);
-	}
-	if (w->n_failed)
-		lose(SAMPLER_NO_VMA);
-	w->s.hash = mix(w->s.hash, (__u64)w->s.n_kernel << 32 | w->s.n_user);
-	if (w->has_own_memory)
-		w->s.hash = mix(w->s.hash, w->s.pid);
-	return w;
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The registers that a user stack walk begins with, and which word of the kernel's are which. */
+#pragma once
+
+#include <linux/bpf_perf_event.h>
+
+#include <bpf/bpf_tracing.h>
+
+#include "collect/bpf/shared.h"
+#include "unwind/regs.h"
+
+#define REGISTER_SLOTS \
+	64 /* room for all words of bpf_user_pt_regs_t; a power of two for the verifier */
+
+/* By DWARF number: the word of bpf_user_pt_regs_t (asm/ptrace.h). */
+#if defined(__TARGET_ARCH_x86)
+#define N_USER_REGS 17
+static const __u8 word_of_register[REGISTER_SLOTS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9,
+						       8,  7,  6,  3, 2,  1,  0, 16 };
+
+static __always_inline bool is_user_mode(const __u64 *words)
+{
+	return words[17] & 3; /* cs */
+}
+
+static __always_inline bool is_64_bit(const __u64 *words)
+{
+	return (words[17] & 0xffff) == 0x33; /* __USER_CS */
+}
+
+static __always_inline struct unwind_regs first_registers(const __u64 *words)
+{
+	return unwind_regs_sampled(words[16], words[19], words[4], 0, false);
+}
+#elif defined(__TARGET_ARCH_arm64)
+#define N_USER_REGS 33
+static const __u8 word_of_register[REGISTER_SLOTS] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+						       11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+						       22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32 };
+
+static __always_inline bool is_user_mode(const __u64 *words)
+{
+	return (words[33] & 15) == 0; /* pstate: EL0 */
+}
+
+static __always_inline bool is_64_bit(const __u64 *words)
+{
+	return !(words[33] & 16);
+}
+
+static __always_inline struct unwind_regs first_registers(const __u64 *words)
+{
+	return unwind_regs_sampled(words[32], words[31], words[29], words[30], true);
+}
+#endif
