@@ -8,6 +8,18 @@
 
 #include "counter/pmu.h"
 
+const char *const event_kind_keys[N_EVENT_KINDS] = {
+#define X(id, key, text) [EVENT_##id] = key,
+	EVENT_KINDS(X)
+#undef X
+};
+
+const char *const event_kind_texts[N_EVENT_KINDS] = {
+#define X(id, key, text) [EVENT_##id] = text,
+	EVENT_KINDS(X)
+#undef X
+};
+
 #define N_NEAREST 3
 #define WORD_MAX  96 /* longer names are not compared: nobody mistypes those */
 

@@ -23,12 +23,23 @@ enum event_kind {
 		N_EVENT_KINDS
 };
 
+extern const char *const event_kind_keys[N_EVENT_KINDS];
+extern const char *const event_kind_texts[N_EVENT_KINDS];
+
+/* What a unit mask of an event chooses: NAME:MASK. */
+struct event_mask {
+	const char *name, *help;
+	bool is_default; /* taken where no mask is given */
+};
+
 /* Strings hold during the visit only. */
 struct event_name {
 	enum event_kind kind;
 	const char *name;  /* as counter_parse() takes it */
 	const char *alias; /* a second spelling, or NULL */
 	const char *help;  /* one line, or "" */
+	const struct event_mask *masks;
+	uint32_t n_masks;
 };
 
 typedef void (*event_visitor)(void *ctx, const struct event_name *event);

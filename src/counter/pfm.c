@@ -116,15 +116,39 @@ int pfm_find(const char *name, const char *spec, struct draft *out, struct error
 	return 1;
 }
 
+/* More than any event of libpfm4's tables has. */
+#define MASKS_MAX 128
+
+static uint32_t masks_of(const pfm_event_info_t *event, struct event_mask *masks)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < event->nattrs && n < MASKS_MAX; i++) {
+		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
+
+		if (pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &attr) ==
+			    PFM_SUCCESS &&
+		    attr.type == PFM_ATTR_UMASK)
+			masks[n++] = (struct event_mask){ .name = attr.name,
+							  .help = attr.desc ? attr.desc : "",
+							  .is_default = attr.is_dfl };
+	}
+	return n;
+}
+
 static void each_of_pmu(const pfm_pmu_info_t *pmu, event_visitor visit, void *ctx)
 {
+	struct event_mask masks[MASKS_MAX];
+
 	for (int i = pmu->first_event; i >= 0; i = pfm_get_event_next(i)) {
 		pfm_event_info_t info = { .size = sizeof(info) };
 
 		if (pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &info) == PFM_SUCCESS)
 			visit(ctx, &(struct event_name){ .kind = EVENT_PROCESSOR,
 							 .name = info.name,
-							 .help = info.desc ? info.desc : "" });
+							 .help = info.desc ? info.desc : "",
+							 .masks = masks,
+							 .n_masks = masks_of(&info, masks) });
 	}
 }
 

@@ -124,8 +124,8 @@ bool sources_may_kernel(const struct counter_sources *s)
 	return sources_paranoid(s) < 2 || sources_perfmon(s);
 }
 
-int sources_open(const struct counter_sources *s, const struct perf_event_attr *attr, int pid,
-		 int cpu)
+int sources_open_in_group(const struct counter_sources *s, const struct perf_event_attr *attr,
+			  int pid, int cpu, int leader)
 {
 	struct perf_event_attr copy = *attr; /* the kernel writes its own size back on E2BIG */
 	int fd;
@@ -133,8 +133,15 @@ int sources_open(const struct counter_sources *s, const struct perf_event_attr *
 	copy.size = sizeof(copy);
 	errno = 0;
 	if (s && s->perf_event_open)
-		fd = s->perf_event_open(&copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		fd = s->perf_event_open(&copy, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);
 	else
-		fd = (int)syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		fd = (int)syscall(SYS_perf_event_open, &copy, pid, cpu, leader,
+				  PERF_FLAG_FD_CLOEXEC);
 	return fd >= 0 ? fd : errno ? -errno : -EIO;
+}
+
+int sources_open(const struct counter_sources *s, const struct perf_event_attr *attr, int pid,
+		 int cpu)
+{
+	return sources_open_in_group(s, attr, pid, cpu, -1);
 }

@@ -42,3 +42,7 @@ bool sources_may_kernel(const struct counter_sources *s);
 /* perf_event_open(2) with PERF_FLAG_FD_CLOEXEC: a descriptor or a negative errno. */
 int sources_open(const struct counter_sources *s, const struct perf_event_attr *attr, int pid,
 		 int cpu);
+
+/* The same in a group, whose members are on the processor all at once or not at all. */
+int sources_open_in_group(const struct counter_sources *s, const struct perf_event_attr *attr,
+			  int pid, int cpu, int leader);

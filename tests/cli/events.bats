@@ -52,3 +52,42 @@ failed_with() {
 	run assay info out.assay
 	[[ "$output" == *page-faults* && "$output" == *cpu-clock:u* ]]
 }
+
+@test "events lists what can be counted, by kind" {
+	run assay events
+	[ "$status" = 0 ]
+	[[ "$output" == *"hardware (generic hardware event)"*"cycles, cpu-cycles"* ]]
+	[[ "$output" == *"software (software event of the kernel)"*"cpu-clock"* ]]
+	run assay events --kind software --search fault
+	[ "$status" = 0 ]
+	[[ "$output" == *page-faults* && "$output" != *cpu-clock* && "$output" != *cycles* ]]
+	run assay events 'L1-dcache-load*'
+	[ "$status" = 0 ]
+	[ "$(grep -c L1-dcache-load <<<"$output")" = 2 ]
+}
+
+@test "events gives the same list as text, JSON and XML" {
+	n=$(assay events --format json --kind cache | jq length)
+	[ "$n" -gt 10 ]
+	[ "$(assay events --kind cache | grep -c '^  ')" = "$n" ]
+	[ "$(assay events --format xml --kind cache | grep -c '<event ')" = "$n" ]
+}
+
+@test "an event that there is not is said, with the nearest" {
+	run assay events cycels
+	refused 1 "no event of that name" "nearest: cycles"
+}
+
+@test "events --check says whether events can be counted" {
+	need_recording
+	run assay events --check page-faults cpu-clock
+	[ "$status" = 0 ]
+	[[ "$output" == *"page-faults"*"type 1"*"config 0x2"*"can be counted"* ]]
+	[[ "$output" == *"all at once: yes"* ]]
+	run assay events --check --format json cpu-clock
+	[ "$(jq -r '.events[0].can_be_counted' <<<"$output")" = true ]
+	run assay events --check no-such-event
+	refused 1 "unknown event 'no-such-event'"
+	run assay events --check
+	refused 2 "name the events"
+}
