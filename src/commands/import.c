@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* assay import: a session from a perf.data file. */
+/* assay import: a session from a file that another tool has made. */
 #include <inttypes.h>
 
 #include "base/error.h"
@@ -86,6 +86,13 @@ static const struct command_section import_sections[] = {
 	  "each member. Only the file tells of processes and of the kernel: nothing is looked up "
 	  "in "
 	  "this machine's /proc.\n\n"
+	  "The output of *perf script* (with any of its usual fields), folded stacks and pprof "
+	  "profiles, all of them gzipped or not: the bytes decide which it is. Their functions "
+	  "have "
+	  "names and no addresses, so nothing is looked up for them, and there are no lines or "
+	  "instructions to show. Lines that mean nothing are counted, and the first is told with "
+	  "its "
+	  "number. A jitdump that a recording refers to is read with it.\n\n"
 	  "What is damaged ends the reading at that place. The session then has what comes "
 	  "before it, and the exit status is 1." },
 	{ "EXIT STATUS", "0 when all of the file was read, 1 when not, 2 for wrong usage." },
@@ -95,17 +102,20 @@ static const struct command_section import_sections[] = {
 static const struct command_example import_examples[] = {
 	{ "assay import perf.data -o web.assay", "a session of perf's recording" },
 	{ "perf record -o - ./app | assay import - -o app.assay", "without a file between" },
+	{ "perf script | assay import - -o app.assay", "from the text of perf script" },
+	{ "assay import cpu.pb.gz -o go.assay", "a pprof profile, of Go for one" },
 	{ "assay report -i perf.data", "a report without a session that stays" },
 	{ NULL, NULL },
 };
 
 const struct command import_command = {
 	.name = "import",
-	.summary = "make a session of a perf.data file",
+	.summary = "make a session of another tool's recording",
 	.synopsis = "[OPTIONS] FILE",
 	.description =
-		"Reads what *perf record* has written and keeps it as a session, to be read "
-		"with *assay report*. All commands that read a session take a perf.data file "
+		"Reads what *perf record*, *perf script* or another profiler has written and "
+		"keeps it as a session, to be read "
+		"with *assay report*. All commands that read a session take such a file "
 		"in its place; importing it once is faster where it is read often, and a "
 		"session is much smaller.",
 	.options = OPTIONS(import_options),

@@ -13,8 +13,6 @@
 #include "base/file.h"
 #include "config.h"
 #include "record/import.h"
-#include "record/import_oprofile.h"
-#include "record/replay.h"
 #include "store/store.h"
 
 #define MEMORY_DIR "/dev/shm"
@@ -129,7 +127,7 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
 {
 	*is_damaged = false;
-	if (replay_is_perfdata(path) || import_is_oprofile(path))
+	if (import_is_recording(path))
 		return open_imported(path, out, is_damaged, err);
 	return session_open(path, out, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a command reads: a session, or a perf.data file, which is made one for the time that
- * the command runs. The one place that knows the difference.
+ * What a command reads: a session, or a file of another tool (record/import.h), which is made
+ * one for the time that the command runs. The one place that knows the difference.
  */
 #pragma once
 
@@ -17,15 +17,16 @@
 		'i', "input", "DIR", OPT_STRING, (field), NULL,           \
 			"session, or perf.data file, to " what,           \
 			"Default: *" DEFAULT_SESSION                      \
-			"*. A perf.data file may be of another machine; " \
-			"*-* is standard input."                          \
+			"*. A perf.data file may be of another machine. " \
+			"perf script's text, folded stacks and pprof "    \
+			"are read as well; *-* is standard input."        \
 	}
 extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
 struct error;
 
 /*
- * Opens the session at `path`, or imports the perf.data there ("-": standard input) into $TMPDIR
+ * Opens the session at `path`, or imports the file there ("-": standard input) into $TMPDIR
  * or memory and opens that; it is removed when the process ends, however it does. The session's
  * warnings then say what is missing of the file, and *is_damaged whether it was damaged (exit
  * status 1, after the result).

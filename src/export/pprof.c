@@ -12,7 +12,7 @@
 #include "export/mappings.h"
 #include "export/names.h"
 #include "export/protobuf.h"
-#include "export/pprof.pb-c.h"
+#include "foreign/pprof.pb-c.h"
 #include "store/session.h"
 
 enum { FIELD_SAMPLE = 2, FIELD_MAPPING, FIELD_LOCATION, FIELD_FUNCTION, FIELD_STRING };

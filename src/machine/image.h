@@ -12,6 +12,7 @@
  *   BPF          the program's first instruction
  *   JIT          0: absolute run-time addresses in one process (`pid`)
  *   UNKNOWN      0: absolute addresses that no mapping covers
+ *   NAMED        nothing: an offset stands for a function's name, which is in the session
  */
 #pragma once
 
@@ -28,14 +29,15 @@ typedef struct {
 #define IMAGE_UNKNOWN_ID ((image_id){ 0 })
 
 /* X(id, key, text). The order is the store format. */
-#define IMAGE_KINDS(X)                                         \
-	X(UNKNOWN, "unknown", "no mapping covers the address") \
-	X(FILE, "file", "a file on disk")                      \
-	X(KERNEL, "kernel", "the kernel's own text")           \
-	X(MODULE, "module", "a kernel module")                 \
-	X(VDSO, "vdso", "code the kernel maps into processes") \
-	X(BPF, "bpf", "a BPF program")                         \
-	X(JIT, "jit", "code made at run time in anonymous memory")
+#define IMAGE_KINDS(X)                                             \
+	X(UNKNOWN, "unknown", "no mapping covers the address")     \
+	X(FILE, "file", "a file on disk")                          \
+	X(KERNEL, "kernel", "the kernel's own text")               \
+	X(MODULE, "module", "a kernel module")                     \
+	X(VDSO, "vdso", "code the kernel maps into processes")     \
+	X(BPF, "bpf", "a BPF program")                             \
+	X(JIT, "jit", "code made at run time in anonymous memory") \
+	X(NAMED, "named", "code that is known by name alone")
 
 enum image_kind {
 #define X(id, key, text) IMAGE_##id,

@@ -37,7 +37,7 @@ enum code_mode image_kind_mode(enum image_kind kind)
 		[IMAGE_UNKNOWN] = CODE_UNKNOWN, [IMAGE_FILE] = CODE_USER,
 		[IMAGE_KERNEL] = CODE_KERNEL,   [IMAGE_MODULE] = CODE_KERNEL,
 		[IMAGE_VDSO] = CODE_USER,       [IMAGE_BPF] = CODE_KERNEL,
-		[IMAGE_JIT] = CODE_USER,
+		[IMAGE_JIT] = CODE_USER,        [IMAGE_NAMED] = CODE_USER,
 	};
 
 	return kind < N_IMAGE_KINDS ? modes[kind] : CODE_UNKNOWN;

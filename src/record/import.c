@@ -3,10 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
+#include "foreign/foreign.h"
+#include "record/import_foreign.h"
 #include "record/import_oprofile.h"
 #include "record/replay.h"
+#include "record/spool.h"
 
 struct import {
 	struct event_sink sink; /* first: the sink is also this */
@@ -25,6 +31,27 @@ void import_result_fini(struct import_result *r)
 	vec_foreach (&r->notes, note)
 		free(*note);
 	vec_fini(&r->notes);
+}
+
+void import_note(struct import_result *r, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	vec_push(&r->notes, xstrdup(text));
+}
+
+void import_own_cost(struct session_end *end)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	end->own_cpu_ns = ((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000 +
+			  ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
+	end->own_peak_bytes = (uint64_t)u.ru_maxrss * 1024;
 }
 
 /* What the session says of itself. */
@@ -136,24 +163,14 @@ static int push(struct event_sink *sink, const struct event *e)
 
 /* The end. */
 
-__attribute__((format(printf, 2, 3))) static void note(struct import *im, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	vec_push(&im->result->notes, xstrdup(text));
-}
-
 static void note_sections(struct import *im)
 {
 	vec_foreach (&perfdata_info(im->data)->sections, s)
 		if (!s->name)
-			note(im,
-			     "feature section %u (%" PRIu64 " bytes) is not known to this version",
-			     s->feature, s->size_bytes);
+			import_note(im->result,
+				    "feature section %u (%" PRIu64
+				    " bytes) is not known to this version",
+				    s->feature, s->size_bytes);
 }
 
 static void tell_stats(struct import *im)
@@ -167,32 +184,32 @@ static void tell_stats(struct import *im)
 		pipeline_lose(im->pipeline, LOSS_OUT_OF_ORDER, UINT32_MAX, s->late);
 	if (s->unknown_ids) {
 		pipeline_lose(im->pipeline, LOSS_BAD_RECORD, UINT32_MAX, s->unknown_ids);
-		note(im, "%" PRIu64 " samples have an id that no event of the file has",
-		     s->unknown_ids);
+		import_note(im->result,
+			    "%" PRIu64 " samples have an id that no event of the file has",
+			    s->unknown_ids);
 	}
 	if (s->unknown_types)
-		note(im, "%" PRIu64 " records of types not known to this version (%u, for one)",
-		     s->unknown_types, s->an_unknown_type);
+		import_note(im->result,
+			    "%" PRIu64 " records of types not known to this version (%u, for one)",
+			    s->unknown_types, s->an_unknown_type);
 	if (s->text_bytes)
-		note(im, "%" PRIu64 " bytes at its end are messages of perf record, left out",
-		     s->text_bytes);
+		import_note(im->result,
+			    "%" PRIu64 " bytes at its end are messages of perf record, left out",
+			    s->text_bytes);
 	if (s->aux.n)
-		note(im, "%" PRIu64 " bytes of AUX data (processor trace) are not decoded",
-		     s->aux_bytes);
+		import_note(im->result,
+			    "%" PRIu64 " bytes of AUX data (processor trace) are not decoded",
+			    s->aux_bytes);
 	if (perfdata_info(im->data)->is_stat)
-		note(im, "the file is of perf stat: it has counts, no samples");
+		import_note(im->result, "the file is of perf stat: it has counts, no samples");
 	note_sections(im);
 }
 
 static int finish(struct import *im, struct error *err)
 {
 	struct session_end end = { .end_ns = im->latest_ns, .exit_status = -1 };
-	struct rusage u;
 
-	getrusage(RUSAGE_SELF, &u);
-	end.own_cpu_ns = ((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000 +
-			 ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
-	end.own_peak_bytes = (uint64_t)u.ru_maxrss * 1024;
+	import_own_cost(&end);
 	im->result->duration_ns = im->latest_ns > im->start_ns ? im->latest_ns - im->start_ns : 0;
 	return pipeline_close(take_ptr(im->pipeline), &end, &im->result->counts, err);
 }
@@ -209,16 +226,12 @@ static int run(struct import *im, struct error *err)
 	return finish(im, err);
 }
 
-static int import_perfdata(const struct import_config *config, struct import_result *out,
-			   struct error *err)
+static int import_replay(const struct import_config *config, struct file_mapping *map,
+			 struct import_result *out, struct error *err)
 {
-	struct error own = { 0 };
-	struct import im = { .sink = { push }, .config = config, .result = out };
-	int r;
+	struct import im = { .sink = { push }, .config = config, .result = out, .err = err };
+	int r = replay_open_mapped(config->path, map, &im.replay, im.err);
 
-	*out = (struct import_result){ 0 };
-	im.err = err ? err : &own;
-	r = replay_open(config->path, &im.replay, im.err);
 	if (r < 0)
 		return r;
 	im.data = replay_data(im.replay);
@@ -230,8 +243,45 @@ static int import_perfdata(const struct import_config *config, struct import_res
 	return r;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool import_is_recording(const char *path)
+{
+	struct file_mapping map = { 0 };
+	bool is_known;
+
+	if (replay_is_perfdata(path) || import_is_oprofile(path))
+		return true;
+	if (is_directory(path) || file_map(path, &map, NULL) < 0)
+		return false;
+	is_known = foreign_sniff(map.base, map.size, true) != FOREIGN_NONE;
+	file_unmap(&map);
+	return is_known;
+}
+
 int import_file(const struct import_config *config, struct import_result *out, struct error *err)
 {
-	return import_is_oprofile(config->path) ? import_oprofile(config, out, err)
-						: import_perfdata(config, out, err);
+	struct error own = { 0 };
+	struct file_mapping map = { 0 };
+	int r = 0;
+
+	err = err ? err : &own;
+	*out = (struct import_result){ 0 };
+	if (import_is_oprofile(config->path))
+		return import_oprofile(config, out, err);
+	if (!is_directory(config->path))
+		r = spool_map(config->path, &map, err);
+	if (r < 0)
+		return r;
+	if (perfdata_has_magic(map.base, map.size) ||
+	    foreign_sniff(map.base, map.size, true) == FOREIGN_NONE)
+		return import_replay(config, &map, out, err);
+	r = import_foreign(config, &map, out, err);
+	file_unmap(&map);
+	return r;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a perf.data file to a session: the same pipeline as a recording, with the file's
- * events in place of the kernel's. Nothing of this machine is looked at: the recording may
- * be of another one.
+ * From a file that another tool has made to a session: perf.data by the same pipeline as a
+ * recording, with the file's events in place of the kernel's; and what has names instead of
+ * addresses (foreign/foreign.h) by record/import_foreign.h. The bytes decide which it is. Nothing
+ * of this machine is looked at: the recording may be of another one.
  */
 #pragma once
 
@@ -32,9 +33,18 @@ struct import_result {
 };
 
 void import_result_fini(struct import_result *r);
+__attribute__((format(printf, 2, 3))) void import_note(struct import_result *r, const char *format,
+						       ...);
+
+/* Fills in what this process has cost so far. */
+void import_own_cost(struct session_end *end);
+
+/* Whether import_file() knows what is at the path, by its first bytes; pipes are not looked into.
+ */
+bool import_is_recording(const char *path);
 
 /*
- * A negative errno when there is no session: what is there is not perf.data, or the session
+ * A negative errno when there is no session: what is there is nothing that is known, or the session
  * could not be written. A damaged file is not an error: what was read of it is in the session,
  * and out->damage says what is wrong.
  */

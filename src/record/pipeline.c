@@ -233,6 +233,11 @@ static void name_code(void *context, image_id image, uint64_t start, uint64_t si
 	p->ops->name_code(p->store, &symbol);
 }
 
+void pipeline_name_code(struct pipeline *p, const struct code_symbol *symbol)
+{
+	p->ops->name_code(p->store, symbol);
+}
+
 static void name_kernel_code(void *context, image_id image, uint64_t size, const char *name)
 {
 	name_code(context, image, 0, size, name);

@@ -54,6 +54,9 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *sample);
 /* The walker of copied stacks: for sources that have some to be walked before they add a sample. */
 struct user_stacks *pipeline_user_stacks(struct pipeline *p);
 
+/* Keeps the name of code that has no file, or whose names the source knows. */
+void pipeline_name_code(struct pipeline *p, const struct code_symbol *symbol);
+
 /* Counts a loss that the source knows of. `context` is the pipeline. */
 void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uint64_t n);
 

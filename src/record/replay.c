@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "record/spool.h"
 
 #define MAX_FILES 65536
 #define SECOND_NS 1000000000ULL
@@ -56,47 +57,10 @@ bool replay_is_perfdata(const char *path)
 	return !S_ISREG(st.st_mode) || has_magic(path);
 }
 
-/* A pipe is kept in a file without a name: a recording is read twice, its middle at any time. */
-static int spool(const char *path, struct file_mapping *out, struct error *err)
-{
-	bool is_stdin = !strcmp(path, "-");
-	cleanup(close_at_exit) int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	const char *tmp = getenv("TMPDIR");
-	FILE *file = NULL;
-	cleanup(free_at_exit) char *buffer = xmalloc(1 << 20);
-	int in = is_stdin ? STDIN_FILENO : opened, fd, e;
-	cleanup(free_at_exit) char *proc = NULL;
-	ssize_t n;
-
-	if (in < 0)
-		return error_errno(err, -errno, "%s", path);
-	fd = open(tmp && *tmp ? tmp : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0 && (file = tmpfile()))
-		fd = fileno(file);
-	if (fd < 0)
-		return error_errno(err, -errno, "a temporary file to keep %s in", path);
-	while ((n = read(in, buffer, 1 << 20)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		e = n < 0 ? -errno : file_write_all(fd, buffer, (size_t)n);
-		if (e < 0) {
-			file ? fclose(file) : close(fd);
-			return error_errno(err, e, n < 0 ? "reading %s" : "keeping %s", path);
-		}
-	}
-	proc = xasprintf("/proc/self/fd/%d", fd);
-	e = file_map(proc, out, err);
-	file ? fclose(file) : close(fd);
-	return e;
-}
-
 static int add_file(struct replay *r, const char *path, struct error *err)
 {
-	struct stat st;
 	struct file_mapping *map = &r->maps[r->n_files];
-	bool is_regular = strcmp(path, "-") && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-	int e = is_regular || (strcmp(path, "-") && stat(path, &st) < 0) ? file_map(path, map, err)
-									 : spool(path, map, err);
+	int e = map->base ? 0 : spool_map(path, map, err); /* the first may be the caller's */
 
 	if (e < 0)
 		return e;
@@ -115,7 +79,6 @@ static int open_files(struct replay *r, const char *path, struct error *err)
 	struct stat st;
 	int e;
 
-	r->maps = xcalloc(MAX_FILES, sizeof(*r->maps));
 	r->files = xcalloc(MAX_FILES, sizeof(*r->files));
 	if (!strcmp(path, "-") || stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return add_file(r, path, err);
@@ -134,7 +97,7 @@ static int open_files(struct replay *r, const char *path, struct error *err)
 
 static void close_files(struct replay *r)
 {
-	for (size_t i = 0; i < r->n_files; i++)
+	for (size_t i = 0; i < MAX(r->n_files, (size_t)1); i++)
 		file_unmap(&r->maps[i]);
 	free(r->maps);
 	free(r->files);
@@ -180,15 +143,27 @@ static int open_data(struct replay *r, const char *path, struct error *err)
 	return 0;
 }
 
-int replay_open(const char *path, struct replay **out, struct error *err)
+int replay_open_mapped(const char *path, struct file_mapping *map, struct replay **out,
+		       struct error *err)
 {
 	cleanup(replay_close_at_exit) struct replay *r = xcalloc(1, sizeof(*r));
-	int e = open_data(r, path, err);
+	int e;
 
+	r->maps = xcalloc(MAX_FILES, sizeof(*r->maps));
+	r->maps[0] = *map;
+	*map = (struct file_mapping){ 0 };
+	e = open_data(r, path, err);
 	if (e < 0)
 		return e;
 	*out = take_ptr(r);
 	return 0;
+}
+
+int replay_open(const char *path, struct replay **out, struct error *err)
+{
+	struct file_mapping none = { 0 };
+
+	return replay_open_mapped(path, &none, out, err);
 }
 
 void replay_close(struct replay *r)

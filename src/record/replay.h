@@ -21,6 +21,7 @@
 #include "record/frames.h"
 
 struct error;
+struct file_mapping;
 struct replay;
 
 /* Whether there is perf.data at the path: a file by its first bytes, a directory by its "data". */
@@ -28,6 +29,10 @@ bool replay_is_perfdata(const char *path);
 
 /* `path`: a file, a directory of perf record --threads, a FIFO; "-": standard input. */
 int replay_open(const char *path, struct replay **out, struct error *err);
+
+/* As replay_open(), of a file whose bytes are there already: *map is taken over. */
+int replay_open_mapped(const char *path, struct file_mapping *map, struct replay **out,
+		       struct error *err);
 void replay_close(struct replay *r); /* NULL is fine */
 DEFINE_AT_EXIT(replay_close, struct replay)
 

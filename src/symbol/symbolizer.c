@@ -143,6 +143,11 @@ static void make_given_table(struct symbol_table *t, const struct given_symbol *
 static void make_table(struct symbolizer *s, struct symbol_table *t,
 		       const struct given_symbol *given, size_t n_given)
 {
+	/* Names that came with the session are those of what ran, wherever that was. */
+	if (n_given) {
+		make_given_table(t, given, n_given);
+		return;
+	}
 	switch (t->image.kind) {
 	case IMAGE_FILE:
 		make_file_table(s, t);
@@ -159,11 +164,10 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	case IMAGE_UNKNOWN:
 	case IMAGE_BPF:
 	case IMAGE_JIT:
+	case IMAGE_NAMED:
 	case N_IMAGE_KINDS:
 		break;
 	}
-	if (!t->index.n && n_given)
-		make_given_table(t, given, n_given);
 }
 
 static bool is_same_image(const struct image *a, const struct image *b)

@@ -47,8 +47,9 @@ struct given_symbol {
 
 /*
  * The table of an image, opened at the first call and kept: same image (kind,
- * build id, path, pid), same pointer. `given` names code of JIT and BPF images; it may
- * be NULL and is copied.
+ * build id, path, pid), same pointer. `given` names code of JIT and BPF images, and
+ * of what another tool has named: where there is any, nothing else is looked at. It may be NULL
+ * and is copied.
  */
 const struct symbol_table *symbolizer_table(struct symbolizer *s, const struct image *image,
 					    const struct given_symbol *given, size_t n_given);

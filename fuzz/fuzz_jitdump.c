@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A jitdump, which any process may write as it likes: at once, and in two pieces. */
+#include "foreign/jitdump.h"
+
+static size_t feed_all(struct jitdump *d, const uint8_t *data, size_t size, size_t piece)
+{
+	size_t at = 0;
+
+	for (size_t end = piece; at < size && !d->is_broken; end = size) {
+		size_t n = jitdump_feed(d, data + at, end - at, at);
+
+		at += n;
+		if (end == size && !n)
+			break;
+	}
+	return at;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct jitdump whole, pieces;
+
+	jitdump_init(&whole);
+	jitdump_init(&pieces);
+	feed_all(&whole, data, size, size);
+	feed_all(&pieces, data, size, size / 2);
+	/* Pieces say the same, and no code lies outside of the file. */
+	if (whole.codes.n != pieces.codes.n || whole.lines.n != pieces.lines.n)
+		abort();
+	vec_foreach (&whole.codes, c)
+		if (c->file_off + c->size > size || c->first_line + c->n_lines > whole.lines.n)
+			abort();
+	jitdump_fini(&whole);
+	jitdump_fini(&pieces);
+	return 0;
+}

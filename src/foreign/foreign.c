@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "foreign/foreign.h"
+
+#include <stdio.h>
+
+#include "foreign/folded.h"
+#include "foreign/gunzip.h"
+#include "foreign/jitdump.h"
+#include "foreign/perf_script.h"
+#include "foreign/pprof.h"
+
+#define SNIFF_BYTES ((size_t)64 << 10)
+#define FACT_BYTES  4096
+
+const char *const foreign_format_texts[N_FOREIGN_FORMATS] = {
+#define X(id, key, text) text,
+	FOREIGN_FORMATS(X)
+#undef X
+};
+
+enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole)
+{
+	struct slice rest = { bytes, MIN(size, SNIFF_BYTES) }, line;
+
+	is_whole &= size <= SNIFF_BYTES;
+	if (jitdump_has_magic(bytes, size))
+		return FOREIGN_JITDUMP;
+	if (gunzip_has_magic(bytes, size))
+		return FOREIGN_GZIP;
+	if (pprof_has_magic(bytes, size))
+		return FOREIGN_PPROF;
+	/* Text has no NUL; a last line that is cut tells nothing. */
+	if (!rest.len || memchr(rest.at, '\0', rest.len))
+		return FOREIGN_NONE;
+	while (slice_line(&rest, &line)) {
+		if (!rest.len && !is_whole)
+			break;
+		if (perf_script_is_sample(line))
+			return FOREIGN_PERF_SCRIPT;
+		if (folded_is_stack(line))
+			return FOREIGN_FOLDED;
+	}
+	return FOREIGN_NONE;
+}
+
+void foreign_facts_fini(struct foreign_facts *f)
+{
+	free(f->hostname);
+	free(f->release);
+	free(f->arch);
+	free(f->cpu_model);
+	free(f->command);
+	free(f->tool);
+	*f = (struct foreign_facts){ 0 };
+}
+
+void foreign_facts_bad_line(struct foreign_facts *f, uint64_t line, struct slice text)
+{
+	if (f->n_bad++)
+		return;
+	f->bad_line = line;
+	text.len = MIN(text.len, sizeof(f->bad_text) - 1);
+	for (size_t i = 0; i < text.len; i++) /* it goes to a terminal */
+		f->bad_text[i] = text.at[i] >= ' ' && text.at[i] < 0x7f ? text.at[i] : '?';
+	f->bad_text[text.len] = '\0';
+}
+
+void foreign_fact_set(char **fact, struct slice text)
+{
+	text = slice_trim(text);
+	if (!*fact && text.len)
+		*fact = xstrndup(text.at, MIN(text.len, (size_t)FACT_BYTES));
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Profiles that other tools made, as they tell them: names instead of addresses.
+ *
+ * A reader takes bytes and pushes samples whose frames are symbols with, where the format has
+ * them, images, addresses and build ids; what a session makes of these is record/import_foreign.h.
+ * Readers open no files and log nothing. What they could not understand or had to
+ * leave out is counted in struct foreign_facts, and told to the user from there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "foreign/slice.h"
+
+/* X(id, key, text): what foreign_sniff() can tell apart. */
+#define FOREIGN_FORMATS(X)                           \
+	X(NONE, "none", "not known")                 \
+	X(PERF_SCRIPT, "perf-script", "perf script") \
+	X(FOLDED, "folded", "folded stacks")         \
+	X(PPROF, "pprof", "pprof")                   \
+	X(GZIP, "gzip", "gzip, of any of these")     \
+	X(JITDUMP, "jitdump", "jitdump")
+
+enum foreign_format {
+#define X(id, key, text) FOREIGN_##id,
+	FOREIGN_FORMATS(X)
+#undef X
+		N_FOREIGN_FORMATS
+};
+
+extern const char *const foreign_format_texts[N_FOREIGN_FORMATS];
+
+/* Decides by the first bytes (64 KiB do); `is_whole`: there are no more. */
+enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole);
+
+struct foreign_frame {
+	struct slice symbol; /* len 0: no name */
+	struct slice image;  /* a path, or "[kernel.kallsyms]", "[vdso]" …; len 0: not known */
+	struct build_id build_id; /* of the image; len 0: not told */
+	uint64_t addr;            /* as the source has it; 0: none */
+	uint64_t symbol_off;      /* from the symbol's start */
+	uint64_t file_off;        /* of the address in the image's file, where has_file_off */
+	bool has_file_off;
+	bool is_kernel;
+};
+
+/* Slices hold until the reader goes on. */
+struct foreign_sample {
+	struct slice event, unit; /* unit: of the period; len 0: "events" */
+	struct slice comm;
+	int32_t pid, tid; /* -1: not told */
+	uint32_t cpu;
+	uint64_t time_ns;
+	uint64_t samples, period;
+	const struct foreign_frame *frames; /* innermost first; n_frames may be 0 */
+	uint32_t n_frames;
+};
+
+struct foreign_sink {
+	/* 0, or a negative errno that ends the reading. */
+	int (*sample)(struct foreign_sink *self, const struct foreign_sample *sample);
+};
+
+#define FOREIGN_MAX_FRAMES 1024
+
+/* What a source says of itself, and what was left out. { 0 } to begin with. */
+struct foreign_facts {
+	/* The caller's, by foreign_facts_fini(); NULL: not told. */
+	char *hostname, *release, *arch, *cpu_model, *command, *tool;
+	uint32_t n_cpus;
+	uint64_t wall_ns;     /* time of day at the start; 0: not told */
+	uint64_t duration_ns; /* 0: not told */
+	uint64_t lost;        /* samples that the source says were lost */
+	uint64_t n_bad;       /* lines or messages that were not understood */
+	uint64_t bad_line;    /* the first of them, from 1 */
+	char bad_text[64];    /* its beginning */
+	uint64_t n_cut;       /* chains longer than FOREIGN_MAX_FRAMES */
+	uint64_t n_extra;     /* samples with more than is kept: payloads, branch stacks … */
+	uint64_t n_lines;     /* source lines, which are not kept */
+	uint64_t n_rounded;   /* counts that were not whole numbers */
+	uint64_t n_negative;  /* values below zero, as differences have: left out */
+};
+
+void foreign_facts_fini(struct foreign_facts *facts);
+void foreign_facts_bad_line(struct foreign_facts *facts, uint64_t line, struct slice text);
+
+/* Sets *fact to a copy of the text, cut at 4096 bytes, unless it is set already. */
+void foreign_fact_set(char **fact, struct slice text);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jitdump: what a compiler at run time tells of the code that it made, when it made it, where
+ * it moved it, and of what source lines it is. Version 1 of the format, in either byte order:
+ * Linux, tools/perf/Documentation/jitdump-specification.txt.
+ *
+ * The file grows while the process runs, so it is read in pieces: whatever has been written is
+ * fed, and what is not whole yet is given back. The bytes of the code stay in the file;
+ * (file, offset) names an instruction for ever, however often its address is used again.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/strings.h"
+
+/* Code at an address, from a time on: loaded there, or moved. */
+struct jitdump_code {
+	uint64_t addr, size;
+	uint64_t from_ns;  /* in the clock of the file */
+	uint64_t file_off; /* of its bytes in the dump */
+	uint64_t index;    /* the compiler's number of it */
+	string_id name;
+	uint32_t first_line, n_lines; /* into lines */
+};
+
+/* From `code_off` bytes behind the code's start on: this line. In the order of the file. */
+struct jitdump_line {
+	uint64_t code_off;
+	uint32_t line;
+	string_id file;
+};
+
+struct jitdump {
+	VEC(struct jitdump_code) codes; /* in the order of the file */
+	VEC(struct jitdump_line) lines;
+	struct strings strings;
+	struct intmap by_index; /* the newest code of each number */
+	uint32_t pid;
+	bool has_header, is_swapped, is_closed;
+	bool is_arch_clock;        /* times are of the processor's counter, not CLOCK_MONOTONIC */
+	uint64_t n_bad, n_unknown; /* records */
+	bool is_broken;            /* a record's size is impossible: nothing behind it is read */
+
+	/* A debug record comes before the code that it is of. */
+	uint64_t debug_addr;
+	uint32_t debug_first, debug_n;
+};
+
+bool jitdump_has_magic(const void *bytes, size_t size);
+
+void jitdump_init(struct jitdump *d);
+void jitdump_fini(struct jitdump *d);
+
+/*
+ * Takes the whole records at the beginning of `bytes`, which stand at `file_off` of the file.
+ * Returns how many bytes they had: what is behind them is to be given again, with more.
+ */
+size_t jitdump_feed(struct jitdump *d, const uint8_t *bytes, size_t size, uint64_t file_off);

@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What other tools have made of their recordings: perf script's text, folded stacks, pprof.
+
+load helpers
+
+# A recording by perf with chains, or a skip.
+need_perf_data() {
+	command -v perf >/dev/null || skip "perf is not installed"
+	for _ in 1 2 3; do # it crashes now and then
+		perf record -q -N -g -F 1999 -o perf.data -- "$PROGRAMS/split" 300 >perf.log 2>&1 && return
+	done
+	skip "perf may not record here: $(tail -1 perf.log)"
+}
+
+# Rows of `assay report` that are comparable between a recording and its text.
+rows() {
+	assay report -i "$1" --by "$2" --format csv | sort
+}
+
+# Functions with samples of their own: symbols SESSION [FILTER…]
+symbols() {
+	assay report -i "$1" --format json -l "${@:2}" |
+		jq -r '.rows[] | select(.samples > 0) | "\(.symbol),\(.samples)"' | sort
+}
+
+script_text() {
+	cat <<-'END'
+	a b 7/8 [001] 10.000001:        250 cycles:
+	            1156 leaf+0x1d (/bin/x)
+	            118f main+0x2a (/bin/x)
+
+	a b 7/8 [001] 12.500000:        750 cycles:
+	            118f main+0x2a (/bin/x)
+
+	END
+}
+
+@test "the text of perf script says what the recording says" {
+	need_perf_data
+	perf script -i perf.data >text 2>/dev/null
+	for by in comm event; do
+		diff <(rows perf.data "$by") <(rows text "$by")
+	done
+	[ "$(assay info -i perf.data --format json | jq .samples)" = "$(assay info -i text --format json | jq .samples)" ]
+	# Of the kernel and libc perf may take another alias.
+	[ -n "$(symbols text image:split)" ]
+	diff <(symbols perf.data image:split) <(symbols text image:split)
+}
+
+@test "a text is a session where one is asked for" {
+	script_text >text
+	[ "$(symbols text)" = $'leaf,1\nmain,1' ]
+	run assay import text -o s.assay
+	refused 0 "2 samples, 0 lost, 2.50 s"
+	diff <(rows text symbol) <(rows s.assay symbol)
+	[ "$(assay report -i s.assay --format json --by comm pid:7 | jq -r '.rows[0].comm')" = "a b" ]
+	# shellcheck disable=SC2002 # a pipe is what is tested
+	cat text | gzip | assay import - -o z.assay
+	diff <(rows s.assay symbol) <(rows z.assay symbol)
+}
+
+@test "lines that mean nothing are told with their number" {
+	{ script_text; printf 'no such line\n\033[1m\n'; } >text
+	run assay import text -o s.assay
+	refused 0 "2 lines are not understood (line 8, for one: \"no such line\")"
+	[ "$(fact s.assay '.losses["bad-record"]')" = 2 ]
+}
+
+@test "folded stacks: totals, names with blanks, the kernel's" {
+	printf '%s\n' 'main;do it(int, char);sys_read_[k] 12' 'main 3' >x.folded
+	[ "$(symbols x.folded)" = $'main,3\nsys_read,12' ]
+	[[ "$(rows x.folded mode)" == *,kernel,12,* ]]
+	diff <(sort x.folded | sed 's/_\[k\]//; s/^/;/') <(assay export -i x.folded --format folded | sort)
+}
+
+@test "hostile names come out as they went in, or marked" {
+	printf 'ma"in;<\/script>;a,b;\377\376;t\tab 7\n' >x.folded
+	run assay report -i x.folded --format json
+	[ "$status" = 0 ]
+	jq -e . <<<"$output" >/dev/null
+	assay report -i x.folded >/dev/null
+}
+
+@test "a gzip bomb, a torn gzip and gzipped noise are refused or told" {
+	head -c 100000000 /dev/zero | gzip >bomb.gz
+	script_text | gzip >text.gz
+	head -c -12 text.gz >torn.gz
+	run assay import torn.gz -o t.assay
+	[ "$status" = 1 ]
+	[[ "$output" == *"its gzip stream is cut short"* ]]
+	head -c 100 /dev/urandom | gzip >noise.gz
+	run assay import noise.gz -o n.assay
+	refused 1 "what is gzipped in it is neither pprof nor a text"
+	[ ! -e n.assay ]
+	run assay import bomb.gz -o b.assay
+	refused 1 "bomb.gz: it unpacks to more than 200 times its size"
+	[ ! -e b.assay ]
+}
+
+@test "a jitdump alone is no recording, and is told so" {
+	cp "$ROOT/fuzz/corpus/jitdump/seed" jit-41.dump
+	head -c 100 /dev/zero >>jit-41.dump
+	run assay report -i jit-41.dump
+	refused 1 "jit-41.dump: a jitdump names code and has no samples"
+}
+
+@test "a pprof profile is read, with its build id" {
+	assay --version | grep -q 'libprotobuf-c.*yes' || skip "built without protobuf-c"
+	gzip <"$ROOT/fuzz/corpus/pprof/seed" >x.pb.gz
+	run assay import x.pb.gz -o s.assay
+	refused 0 "3 samples"
+	[ "$(fact s.assay '.events[0] | "\(.name) \(.unit) \(.events)"')" = "cpu ns 30" ]
+	[ "$(symbols s.assay)" = main,3 ]
+}
