@@ -112,7 +112,7 @@ load helpers
 	need_root
 	need_recording
 	cat >script <<-END
-		mount -t tmpfs -o size=24k none disk || exit 77
+		mount -t tmpfs -o size=12k none disk || exit 77
 		assay record -F 20000 -e cpu-clock -o disk/s -- $PROGRAMS/forks 3000
 		echo "status \$?"
 		assay info disk/s
