@@ -32,14 +32,30 @@ static size_t utf8_len(const unsigned char *s)
 	return 0;
 }
 
+/* Characters that stand for themselves in any case: most of most names. */
+static size_t plain_len(const unsigned char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f)
+		n++;
+	return n;
+}
+
 void utf8_append(struct buf *out, const char *text, bool escape_controls)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
-	while (*s) {
-		size_t len = utf8_len(s);
-		bool is_control = *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
+	for (;;) {
+		size_t len = plain_len(s);
+		bool is_control;
 
+		buf_bytes(out, s, len);
+		s += len;
+		if (!*s)
+			break;
+		len = utf8_len(s);
+		is_control = *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
 		if (!len)
 			buf_str(out, REPLACEMENT);
 		else if (is_control && escape_controls)

@@ -37,6 +37,8 @@ static const struct option_spec export_options[] = {
 	  "A sample stands for as many events as the counter counted since the one before; for "
 	  "clocks an event is a nanosecond. Formats that have room for both get both.",
 	  .choices = "samples|events" },
+	{ 0, "image", "GLOB", OPT_STRING, FIELD(image), NULL,
+	  "gmon: the image to export; without it, the one with most samples" },
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
@@ -95,6 +97,7 @@ static int export_session(const struct export_args *args, const struct export_fo
 	const struct symbolizer_config config = { .cache_dir = args->cache };
 	const struct export_options options = {
 		.by_period = !strcmp(args->weight, "events"),
+		.image = args->image,
 	};
 	struct profile_request request = { .query = query };
 	cleanup(session_close_at_exit) struct session *session = NULL;

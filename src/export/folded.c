@@ -5,69 +5,65 @@
  * The format has one weight a line and no escapes: where several events were counted, the event is
  * the outermost frame; ';' in a name becomes ':' and control characters '?'.
  */
-#include <inttypes.h>
+#include "export/folded.h"
 
 #include "base/utf8.h"
-#include "export/export.h"
 #include "export/names.h"
+#include "export/text.h"
 #include "store/session.h"
 
-struct folder {
-	const struct export *x;
-	struct sink *out;
-	VEC(uint32_t) chain;
-};
-
-static void put_name(struct buf *line, const char *name)
+void folded_name(struct buf *out, const char *name)
 {
-	size_t first = line->len;
+	size_t first = out->len;
 
-	utf8_append(line, name, true);
-	for (size_t i = first; i < line->len; i++)
-		if (line->data[i] == ';')
-			line->data[i] = ':';
+	utf8_append(out, name, true);
+	for (size_t i = first; i < out->len; i++)
+		if (out->data[i] == ';')
+			out->data[i] = ':';
 }
 
-static void put_chain(struct folder *f, uint32_t node)
+void folded_chain(struct buf *out, const struct export *x, uint32_t node)
 {
-	const struct profile *p = f->x->profile;
+	const struct profile *p = x->profile;
+	uint32_t chain[PROFILE_MAX_DEPTH], n = 0;
 
-	f->chain.n = 0;
-	for (; node; node = p->nodes.data[node].parent)
-		vec_push(&f->chain, p->nodes.data[node].function);
-	while (f->chain.n) {
-		buf_u8(&f->out->buf, ';');
-		put_name(&f->out->buf, frame_name(f->x->frames, f->chain.data[--f->chain.n]));
+	for (; node && n < PROFILE_MAX_DEPTH; node = p->nodes.data[node].parent)
+		chain[n++] = p->nodes.data[node].function;
+	while (n) {
+		folded_name(out, frame_name(x->frames, chain[--n]));
+		if (n)
+			buf_u8(out, ';');
 	}
 }
 
-static void put_entry(struct folder *f, size_t entry, uint32_t lane)
+static void put_entry(const struct export *x, struct buf *out, size_t entry, uint32_t lane)
 {
-	const struct profile *p = f->x->profile;
-	uint64_t weight = weight_value(&profile_weights(p, entry)[lane], f->x->options->by_period);
+	const struct profile *p = x->profile;
+	uint64_t weight = weight_value(&profile_weights(p, entry)[lane], x->options->by_period);
 	uint32_t comm = profile_class_value(p, PROFILE_COMM, p->entries.data[entry].group);
 
 	if (!weight)
 		return;
 	if (p->n_lanes > 1) {
-		put_name(&f->out->buf, p->session->info.counters[p->lanes[lane].counter].name);
-		buf_u8(&f->out->buf, ';');
+		folded_name(out, p->session->info.counters[p->lanes[lane].counter].name);
+		buf_u8(out, ';');
 	}
-	put_name(&f->out->buf, strings_get(&p->comms, (string_id){ comm }));
-	put_chain(f, p->entries.data[entry].node);
-	buf_printf(&f->out->buf, " %" PRIu64 "\n", weight);
-	sink_step(f->out);
+	folded_name(out, strings_get(&p->comms, (string_id){ comm }));
+	buf_u8(out, ';');
+	folded_chain(out, x, p->entries.data[entry].node);
+	buf_u8(out, ' ');
+	text_u64(out, weight);
+	buf_u8(out, '\n');
 }
 
 static int write_folded(const struct export *x, struct sink *out, struct error *err)
 {
-	struct folder f = { .x = x, .out = out };
-
 	(void)err;
-	for (size_t i = 0; i < x->profile->entries.n && !sink_failed(out); i++)
+	for (size_t i = 0; i < x->profile->entries.n && !sink_failed(out); i++) {
 		for (uint32_t lane = 0; lane < x->profile->n_lanes; lane++)
-			put_entry(&f, i, lane);
-	vec_fini(&f.chain);
+			put_entry(x, &out->buf, i, lane);
+		sink_step(out);
+	}
 	return 0;
 }
 

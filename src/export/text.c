@@ -65,18 +65,24 @@ void text_json(struct buf *out, const char *s)
 
 void text_csv(struct buf *out, const char *s)
 {
+	const uint8_t *at, *end;
 	struct buf clean = { 0 };
-	bool is_quoted = strpbrk(s, ",\"\r\n") != NULL;
 
-	utf8_append(&clean, s, false);
-	if (is_quoted)
-		buf_u8(out, '"');
-	for (size_t i = 0; i < clean.len; i++) {
-		if (clean.data[i] == '"')
-			buf_u8(out, '"');
-		buf_u8(out, clean.data[i]);
+	if (!strpbrk(s, ",\"\r\n")) {
+		utf8_append(out, s, false);
+		return;
 	}
-	if (is_quoted)
-		buf_u8(out, '"');
+	utf8_append(&clean, s, false);
+	buf_u8(out, '"');
+	for (at = clean.data, end = at + clean.len; at < end;) {
+		const uint8_t *quote = memchr(at, '"', (size_t)(end - at));
+		size_t len = (size_t)((quote ? quote + 1 : end) - at);
+
+		buf_bytes(out, at, len);
+		if (quote)
+			buf_u8(out, '"');
+		at += len;
+	}
+	buf_u8(out, '"');
 	buf_fini(&clean);
 }

@@ -61,12 +61,17 @@ load exports
 	refused 1 "cannot write 'absent/x': No such file"
 	need_root
 	unshare -m true 2>/dev/null || skip "unshare -m is not permitted here"
-	local format
+	"$PROGRAMS/make_session" g file 70000
+	local format from
 	for format in $(formats); do
 		[ "$format" != postgresql ] || continue
+		from=s
+		[ "$format" != gmon ] || from=g # it wants an image that is a file
 		run unshare -m sh -c 'mount -t tmpfs -o size=4k none full && echo kept >full/x &&
-			assay export -i s -F "$1" -o full/x; echo "status $?, $(cat full/x), $(ls full)"' sh "$format"
-		refused 0 "cannot write 'full/x': " "No space left" "status 1, kept, x"
+			assay export -i "$1" -F "$2" -o full/x event:cpu-clock; echo "status $?, $(cat full/x), $(ls full)"' \
+			sh $from "$format"
+		refused 0 "cannot write 'full/x': " "status 1, kept, x"
+		[[ "$output" =~ (No space left|disk is full) ]]
 	done
 }
 

@@ -108,3 +108,142 @@ has_hostile_names() {
 		[.samples[] | select(has_it(.sf)) | .weight] | add' x.json >got
 	cmp got want
 }
+
+@test "callgrind: callgrind_annotate reads it; the functions add up to every total" {
+	command -v callgrind_annotate >/dev/null || skip "callgrind_annotate (valgrind) is not installed"
+	local kind event
+	for kind in plain hostile; do
+		rm -rf s
+		session $kind
+		assay export -q -i s -F callgrind -o x.callgrind
+		callgrind_annotate --threshold=100 --show-percs=no --auto=no x.callgrind >text 2>errors
+		same "complaints" "$(cat errors)" ""
+		# both weights of both events: those of the program, and the sum over the functions
+		totals | jq -r '.[] | .samples, .events' >want
+		awk '/PROGRAM TOTALS/ { gsub(",", ""); for (i = 1; i < 5; i++) print $i }' text >got
+		cmp want got
+		sed -n 's/^events: //p' x.callgrind | tr ' ' '\n' | while read -r event; do
+			callgrind_annotate --threshold=100 --show-percs=no --auto=no --show="$event" --sort="$event" x.callgrind |
+				awk '/:function/ { on = 1; getline; next } on && /:/ { gsub(",", "", $1); n += $1 } END { printf "%.0f\n", n }'
+		done >got
+		cmp want got
+	done
+	iconv -f UTF-8 -t UTF-8 x.callgrind >/dev/null
+	# a call has all that is below it, once a sample: as the report counts it
+	rm -rf s
+	session plain
+	assay export -q -i s -F callgrind -o x.callgrind event:cpu-clock
+	callgrind_annotate --threshold=100 --show-percs=no --auto=no --tree=caller x.callgrind |
+		awk '/< .*:parse / { gsub(",", "", $1); from = $1 } /\* .*render\(int, char const\*\)\.1\.0/ { print from; exit }' >got
+	assay report -i s -l -t 0 --columns symbol,total --format json event:cpu-clock |
+		jq '.rows[] | select(.symbol == "render(int, char const*).1.0") | .total' >want
+	diff -u want got
+}
+
+# What python finds in a gmon.out: the sum of its bins, its histograms, its arcs.
+gmon() {
+	python3 - "$1" <<'EOF'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+magic, version = struct.unpack_from("<4sI", data)
+assert magic == b"gmon" and version == 1
+at, total, histograms, arcs = 20, 0, 0, 0
+while at < len(data):
+    tag = data[at]
+    if tag == 0:
+        low, high, n, rate, name, letter = struct.unpack_from("<QQII15sc", data, at + 1)
+        assert low < high and (high - low) % n == 0
+        at += 1 + 40
+        total += sum(struct.unpack_from(f"<{n}H", data, at))
+        at += 2 * n
+        histograms += 1
+    else:
+        assert tag == 1
+        at += 1 + 20
+        arcs += 1
+print(total, histograms, arcs > 0)
+EOF
+}
+
+@test "gmon: gprof reads its histogram and arcs; no bin wraps" {
+	command -v gprof >/dev/null || skip "gprof is not installed"
+	need_recording
+	assay record -q -o s -e page-faults,cpu-clock -- "$PROGRAMS/deep" 8000 >/dev/null ||
+		skip "this machine has not both events"
+	local n total
+	n=$(assay report -i s --by image --format json event:cpu-clock | jq '[.rows[] | select(.image | endswith("/deep")) | .samples] | add')
+	assay export -q -i s -F gmon -o x.gmon --image deep event:cpu-clock
+	same "bins" "$(gmon x.gmon)" "$n 1 True"
+	gprof -b -p "$PROGRAMS/deep" x.gmon >flat
+	grep -q ' bottom$' flat
+	gprof -b -q "$PROGRAMS/deep" x.gmon >graph
+	# the chain of main, level, bottom is in its arcs
+	awk '/^\[.*level/ { seen = 1 } seen && /bottom \[/ { found = 1 } END { exit !found }' graph
+	# nanoseconds by the million in a bin: several histograms, or a divisor, and gprof's time stays the same
+	total=$(assay report -i s --format json event:cpu-clock image:deep | jq '.total[0].events')
+	assay export -q -i s -F gmon -o y.gmon --weight events --image '*/deep' event:cpu-clock
+	gprof -b -p "$PROGRAMS/deep" y.gmon |
+		awk -v ns="$total" '$4 ~ /^[0-9]/ || $3 ~ /^[0-9.]+$/ { if ($2 > max) max = $2 }
+			END { d = max - ns / 1e9; if (d < 0) d = -d; print max, ns; exit d > 0.011 + ns / 1e9 * 0.02 }'
+	run assay export -i s -F gmon -o none.gmon
+	refused 1 "one event" "event:NAME"
+	run assay export -i s -F gmon -o none.gmon --image absent event:cpu-clock
+	refused 1 "no samples are in an executable file 'absent'"
+	[ ! -e none.gmon ]
+}
+
+@test "gmon: 70,000 samples in one bin need two histograms, which gprof adds up" {
+	command -v gprof >/dev/null || skip "gprof is not installed"
+	"$PROGRAMS/make_session" s file 70000
+	assay export -q -i s -F gmon -o x.gmon event:cpu-clock
+	local n
+	n=$(assay report -i s --format json event:cpu-clock | jq '.total[0].samples')
+	[ "$n" -gt 65535 ]
+	same "bins" "$(gmon x.gmon)" "$n 2 False"
+	# at 1000 samples a second
+	gprof -b -p "$PROGRAMS/make_session" x.gmon | awk -v n="$n" '/ main$/ { d = $3 * 1000 - n; exit d > 10 || d < -10; }'
+}
+
+@test "csv: python reads it; totals, time and chains" {
+	local kind
+	for kind in plain hostile; do
+		rm -rf s
+		session $kind
+		assay export -q -i s -F csv -o x.csv
+		python3 -c 'if True:
+			import csv, json
+			rows = list(csv.DictReader(open("x.csv", newline="")))
+			out = {}
+			for r in rows:
+			    assert None not in r and None not in r.values()
+			    e = out.setdefault(r["event"], {"samples": 0, "events": 0})
+			    e["samples"] += int(r["samples"])
+			    e["events"] += int(r["events"])
+			    assert 0 <= float(r["time"]) < 10 and int(r["offset"], 16) > 0
+			    assert int(r["pid"]) in (1000, 1001) and r["stack"]
+			json.dump(out, open("totals.json", "w"))
+			json.dump({"names": sorted({r["symbol"] for r in rows})}, open("x.json", "w"))'
+		same totals "$(jq -cS . totals.json)" "$(totals)"
+	done
+	jq -e '.names | contains(["line\nfeed\r\ttab.1.1"])' x.json
+	jq -e '.names | contains(["quote\"back\\slash.1.1"])' x.json
+}
+
+@test "json: jq reads it; totals, names and the tree" {
+	local kind
+	for kind in plain hostile; do
+		rm -rf s
+		session $kind
+		assay export -q -i s -F json -o x.json
+		same totals "$(jq -cS '.events as $e | [.samples[] | {event: $e[.[1]].name, s: .[7], e: .[8]}] | group_by(.event) |
+			map({(.[0].event): {samples: (map(.s) | add), events: (map(.e) | add)}}) | add' x.json)" "$(totals)"
+	done
+	has_hostile_names '[.functions[].name]'
+	run ! grep -q '</script>' x.json
+	# parents come first; every index leads somewhere
+	jq -e '[.nodes[1:] | to_entries[] | .value[0] <= .key] | all' x.json
+	jq -e '(.nodes | length) as $n | (.threads | length) as $t | (.comms | length) as $c | (.images | length) as $i |
+		[.samples[] | .[6] < $n and .[2] < $t and .[3] < $c and .[5] < $i] | all' x.json
+	jq -e '(.frames | length) as $f | (.functions | length) as $n |
+		([.nodes[1:][] | .[1] < $f] | all) and ([.frames[] | .[0] < $n] | all)' x.json
+}

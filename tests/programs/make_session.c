@@ -2,10 +2,11 @@
 /*
  * Writes a session that is the same every time, for tests and benchmarks of what reads sessions:
  *
- *	make_session DIR plain|hostile SAMPLES [SECONDS [DEPTH]]
+ *	make_session DIR plain|hostile|file SAMPLES [SECONDS [DEPTH]]
  *
  * All code is in images without files, whose names come with the session. With `hostile`, names of
- * functions, threads, programs and events hold whatever breaks careless formats.
+ * functions, threads, programs and events hold whatever breaks careless formats. With `file` all
+ * samples are in this program's main().
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,6 +39,7 @@ struct kind {
 	const char *name;
 	const char *const *functions;
 	size_t n_functions;
+	bool is_file;
 	const char *comms[2], *apps[2], *images[N_IMAGES], *events[N_COUNTERS];
 };
 
@@ -45,6 +47,15 @@ static const struct kind kinds[] = {
 	{ "plain",
 	  plain_functions,
 	  ARRAY_SIZE(plain_functions),
+	  false,
+	  { "worker", "main" },
+	  { "/usr/bin/server", "/usr/bin/client" },
+	  { "engine", "plugin", "bpf_prog" },
+	  { "cpu-clock", "page-faults" } },
+	{ "file",
+	  plain_functions,
+	  ARRAY_SIZE(plain_functions),
+	  true,
 	  { "worker", "main" },
 	  { "/usr/bin/server", "/usr/bin/client" },
 	  { "engine", "plugin", "bpf_prog" },
@@ -52,6 +63,7 @@ static const struct kind kinds[] = {
 	{ "hostile",
 	  hostile_functions,
 	  ARRAY_SIZE(hostile_functions),
+	  false,
 	  { "a\"b;c\nd\te", "</script>\xff" },
 	  { "/tmp/a \"b\"\n</script>\xfe", "/tmp/it's,here" },
 	  { "jit\"</script>\n\xff", "two\t\\words", "bpf,;prog" },
@@ -65,7 +77,10 @@ struct maker {
 	image_id code[N_IMAGES], apps[2];
 	struct store *store;
 	uint64_t random;
+	struct code_addr main; /* of `file` */
 };
+
+int main(int argc, char **argv);
 
 static uint32_t next_random(struct maker *m, uint32_t below)
 {
@@ -126,6 +141,30 @@ static void name_code(struct maker *m)
 		}
 }
 
+/* The file and the offset in it that main() has: both are in /proc/self/maps. */
+static void find_main(struct maker *m)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long start, end, offset, inode;
+	char line[4500], path[4096];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %lu %4095s", &start, &end, &offset, &inode,
+			   path) != 5)
+			continue;
+		if ((unsigned long)main < start || (unsigned long)main >= end)
+			continue;
+		m->main = (struct code_addr){
+			image_intern(m->images, &(struct image){ .kind = IMAGE_FILE,
+								 .ino = inode,
+								 .path = path }),
+			(unsigned long)main - start + offset,
+		};
+	}
+	if (maps)
+		fclose(maps);
+}
+
 static void init(struct maker *m, const char *dir)
 {
 	static const enum image_kind image_kinds[N_IMAGES] = { IMAGE_JIT, IMAGE_JIT, IMAGE_BPF };
@@ -139,6 +178,8 @@ static void init(struct maker *m, const char *dir)
 		m->apps[i] = image_intern(m->images, &(struct image){ .kind = IMAGE_FILE,
 								      .ino = i + 1,
 								      .path = m->kind->apps[i] });
+	if (m->kind->is_file)
+		find_main(m);
 	open_store(m, dir);
 	name_code(m);
 }
@@ -173,6 +214,11 @@ static void add_sample(struct maker *m, uint64_t time_ns, uint32_t depth)
 			CODE_STEP * (1 + pick % N_FUNCTIONS) + (i ? 0x10 : stack % 0xa0),
 		};
 	}
+	if (m->kind->is_file) {
+		frames[0] = m->main;
+		s.n_frames = 1;
+		s.class.counter = 0;
+	}
 	native_store.add(m->store, &s, NULL);
 }
 
@@ -189,7 +235,7 @@ int main(int argc, char **argv)
 			m.kind = &kinds[i];
 	if (!m.kind || !n || !seconds || !depth || depth > MAX_DEPTH - 1) {
 		fprintf(stderr,
-			"Usage: make_session DIR plain|hostile SAMPLES [SECONDS [DEPTH]]\n");
+			"Usage: make_session DIR plain|hostile|file SAMPLES [SECONDS [DEPTH]]\n");
 		return 2;
 	}
 	init(&m, argv[1]);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Callgrind's profile format, version 1 (valgrind's manual, "Callgrind Format Specification"), for
+ * callgrind_annotate and KCachegrind. Two columns an event: samples, and events they stand for.
+ *
+ * A cost line is of an instruction; its address is the offset in the image. How often a call was
+ * made is not known: "calls=" has the samples that were below it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "export/calls.h"
+#include "export/export.h"
+#include "export/names.h"
+#include "export/text.h"
+#include "store/session.h"
+
+struct callgrind {
+	const struct export *x;
+	struct sink *out;
+	struct calls calls;
+	bool *image_is_named, *function_is_named; /* "(3)" is enough from then on */
+};
+
+/* Names end with the line. */
+static void put_text(struct buf *out, const char *text)
+{
+	utf8_append(out, text, true);
+}
+
+/* "fn=(3) name", or "fn=(3)" where it has been said. */
+static void put_name(struct callgrind *w, const char *key, uint32_t id, const char *name,
+		     bool *is_named)
+{
+	struct buf *out = &w->out->buf;
+
+	buf_printf(out, "%s=(%" PRIu32 ")", key, id + 1);
+	if (!*is_named) {
+		buf_u8(out, ' ');
+		put_text(out, name);
+	}
+	*is_named = true;
+	buf_u8(out, '\n');
+}
+
+static void put_image(struct callgrind *w, const char *key, uint32_t image)
+{
+	put_name(w, key, image, frame_image_path(w->x->frames, image), &w->image_is_named[image]);
+}
+
+static void put_function(struct callgrind *w, const char *key, uint32_t function)
+{
+	put_name(w, key, function, frame_name(w->x->frames, function),
+		 &w->function_is_named[function]);
+}
+
+/* Event names are words: what else they have becomes '_'. */
+static void put_event(struct buf *out, const char *name)
+{
+	static const char word[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:.-";
+
+	for (; *name; name++)
+		buf_u8(out, strchr(word, *name) ? (uint8_t)*name : '_');
+}
+
+static void put_head(struct callgrind *w)
+{
+	const struct profile *p = w->x->profile;
+	const struct session_info *info = &p->session->info;
+	struct buf *out = &w->out->buf;
+
+	buf_str(out, "# callgrind format\nversion: 1\ncreator: assay\ncmd: ");
+	put_text(out, info->command);
+	buf_str(out, "\npositions: instr line\nevents:");
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+		uint32_t counter = p->lanes[lane].counter;
+		const char *name = counter == NO_INDEX ? "events" : info->counters[counter].name;
+
+		if (p->n_lanes > 1) {
+			buf_u8(out, ' ');
+			put_event(out, name);
+			buf_str(out, "_samples ");
+		} else {
+			buf_str(out, " samples ");
+		}
+		put_event(out, name);
+	}
+	buf_u8(out, '\n');
+}
+
+static void put_cost(struct buf *out, const struct weight *weight)
+{
+	buf_u8(out, ' ');
+	text_u64(out, weight->samples);
+	buf_u8(out, ' ');
+	text_u64(out, weight->period);
+}
+
+static void put_costs(struct buf *out, const struct weight *weights, uint32_t n_lanes)
+{
+	for (uint32_t lane = 0; lane < n_lanes; lane++)
+		put_cost(out, &weights[lane]);
+	buf_u8(out, '\n');
+}
+
+static void put_totals(struct callgrind *w, const char *key)
+{
+	const struct profile *p = w->x->profile;
+
+	buf_str(&w->out->buf, key);
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+		put_cost(&w->out->buf, &p->lanes[lane].total);
+	buf_u8(&w->out->buf, '\n');
+}
+
+/* "0x1234 0": an instruction, and no line. */
+static void put_position(struct buf *out, uint64_t offset)
+{
+	buf_printf(out, "0x%" PRIx64 " 0", offset);
+}
+
+static uint64_t samples_of(const struct weight *weights, uint32_t n_lanes)
+{
+	uint64_t n = 0;
+
+	for (uint32_t lane = 0; lane < n_lanes; lane++)
+		n += weights[lane].samples;
+	return n;
+}
+
+static uint64_t entry_of(const struct profile *p, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+
+	return f->symbol == NO_SYMBOL
+		       ? 0
+		       : symbol_get(p->images.data[f->image].table, f->symbol).offset;
+}
+
+static void put_call(struct callgrind *w, const struct call *call, const struct weight *weights)
+{
+	const struct profile *p = w->x->profile;
+	struct buf *out = &w->out->buf;
+
+	put_image(w, "cob", p->functions.data[call->callee].image);
+	put_function(w, "cfn", call->callee);
+	buf_str(out, "calls=");
+	text_u64(out, samples_of(weights, p->n_lanes));
+	buf_u8(out, ' ');
+	put_position(out, entry_of(p, call->callee));
+	buf_u8(out, '\n');
+	put_position(out, p->places.data[call->caller].offset);
+	put_costs(out, weights, p->n_lanes);
+}
+
+/* The places of all functions, and after each the calls from it: both are in the same order. */
+static void put_places(struct callgrind *w)
+{
+	const struct profile *p = w->x->profile;
+	uint32_t *order = places_by_function(p), function = NO_INDEX;
+	size_t call = 0;
+
+	for (size_t i = 0; i < p->places.n && !sink_failed(w->out); i++) {
+		const struct profile_place *place = &p->places.data[order[i]];
+		const struct weight *self = &w->calls.self[(size_t)order[i] * p->n_lanes];
+
+		if (place->function != function) {
+			function = place->function;
+			buf_u8(&w->out->buf, '\n');
+			put_image(w, "ob", p->functions.data[function].image);
+			buf_str(&w->out->buf, "fl=???\n");
+			put_function(w, "fn", function);
+		}
+		if (samples_of(self, p->n_lanes)) {
+			put_position(&w->out->buf, place->offset);
+			put_costs(&w->out->buf, self, p->n_lanes);
+		}
+		for (; call < w->calls.list.n && w->calls.list.data[call].caller == order[i];
+		     call++)
+			put_call(w, &w->calls.list.data[call],
+				 &w->calls.weights[call * p->n_lanes]);
+		sink_step(w->out);
+	}
+	free(order);
+}
+
+static int write_callgrind(const struct export *x, struct sink *out, struct error *err)
+{
+	struct callgrind w = { .x = x, .out = out };
+
+	(void)err;
+	calls_init(&w.calls, x->profile);
+	w.image_is_named = xcalloc(x->profile->images.n + 1, sizeof(bool));
+	w.function_is_named = xcalloc(x->profile->functions.n + 1, sizeof(bool));
+	put_head(&w);
+	put_totals(&w, "summary:");
+	put_places(&w);
+	put_totals(&w, "\ntotals:");
+	free(w.image_is_named);
+	free(w.function_is_named);
+	calls_fini(&w.calls);
+	return 0;
+}
+
+const struct export_ops export_callgrind = {
+	.target = EXPORT_STREAM,
+	.with_chains = true,
+	.with_places = true,
+	.write = write_callgrind,
+};

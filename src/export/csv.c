@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * CSV (RFC 4180, with plain newlines): a line for what a thread, comm, CPU, event and call chain
+ * got in one second. The chain is one field, folded: outermost frame first, ';' between.
+ */
+#include <inttypes.h>
+
+#include "export/export.h"
+#include "export/folded.h"
+#include "export/names.h"
+#include "export/text.h"
+#include "store/session.h"
+
+struct csv {
+	const struct export *x;
+	struct sink *out;
+	struct buf chain;
+};
+
+static void put_class(struct csv *w, uint32_t group)
+{
+	const struct profile *p = w->x->profile;
+	const struct profile_process *thread =
+		&p->threads.data[profile_class_value(p, PROFILE_THREAD, group)];
+	const string_id comm = { profile_class_value(p, PROFILE_COMM, group) };
+	struct buf *out = &w->out->buf;
+
+	text_csv(out, p->session->info.counters[profile_class_value(p, PROFILE_EVENT, group)].name);
+	buf_printf(out, ",%" PRId32 ",%" PRId32 ",", thread->pid, thread->tid);
+	text_csv(out, strings_get(&p->comms, comm));
+	buf_u8(out, ',');
+	text_u64(out, profile_class_value(p, PROFILE_CPU, group));
+	buf_u8(out, ',');
+	text_csv(out, frame_image_path(w->x->frames, profile_class_value(p, PROFILE_APP, group)));
+}
+
+static void put_code(struct csv *w, uint32_t node)
+{
+	const struct profile *p = w->x->profile;
+	const struct profile_place *place = &p->places.data[p->node_places.data[node]];
+	struct buf *out = &w->out->buf;
+
+	text_csv(out, frame_image_path(w->x->frames, p->functions.data[place->function].image));
+	buf_u8(out, ',');
+	text_csv(out, frame_name(w->x->frames, place->function));
+	buf_printf(out, ",0x%" PRIx64 ",", place->offset);
+	w->chain.len = 0;
+	folded_chain(&w->chain, w->x, node);
+	text_csv(out, buf_cstr(&w->chain));
+}
+
+static void put_line(struct csv *w, const struct profile_slice *slice, size_t i)
+{
+	const struct profile *p = w->x->profile;
+	const struct profile_entry *entry = &p->entries.data[i];
+	const struct weight *weight = profile_weights(p, i);
+	uint64_t start = p->session->info.start_ns;
+	struct buf *out = &w->out->buf;
+
+	text_scaled(out, slice->first_ns > start ? slice->first_ns - start : 0, 1000000000);
+	buf_u8(out, ',');
+	put_class(w, entry->group);
+	buf_u8(out, ',');
+	put_code(w, entry->node);
+	buf_u8(out, ',');
+	text_u64(out, weight->samples);
+	buf_u8(out, ',');
+	text_u64(out, weight->period);
+	buf_u8(out, '\n');
+	sink_step(w->out);
+}
+
+static int write_csv(const struct export *x, struct sink *out, struct error *err)
+{
+	struct csv w = { .x = x, .out = out };
+
+	(void)err;
+	buf_str(&out->buf,
+		"time,event,pid,tid,comm,cpu,app,image,symbol,offset,stack,samples,events\n");
+	vec_foreach (&x->profile->slices, slice)
+		for (size_t i = slice->first; i < slice->first + slice->n && !sink_failed(out); i++)
+			put_line(&w, slice, i);
+	buf_fini(&w.chain);
+	return 0;
+}
+
+const struct export_ops export_csv = {
+	.target = EXPORT_STREAM,
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_EVENT },
+		  .n = 5 },
+	.with_chains = true,
+	.with_places = true,
+	.with_slices = true,
+	.write = write_csv,
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Call chains as text in one line. */
+#pragma once
+
+#include "export/export.h"
+
+/* Control characters of a name become '?', and ';' becomes ':'. */
+void folded_name(struct buf *out, const char *name);
+
+/* "outermost;…;innermost". */
+void folded_chain(struct buf *out, const struct export *x, uint32_t node);

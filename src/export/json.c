@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A session as JSON: tables that refer to each other by index; docs/exporters.md says what is
+ * in them. Rows of the large ones are arrays, whose columns are named in "columns".
+ */
+#include <inttypes.h>
+
+#include "base/build_id.h"
+#include "export/export.h"
+#include "export/names.h"
+#include "export/text.h"
+#include "store/session.h"
+
+#define VERSION "1"
+
+struct json {
+	const struct export *x;
+	struct sink *out;
+	const char *before; /* the next element of the table at hand */
+};
+
+static struct buf *element(struct json *w)
+{
+	buf_str(&w->out->buf, w->before);
+	w->before = ",\n";
+	sink_step(w->out);
+	return &w->out->buf;
+}
+
+static void begin_table(struct json *w, const char *name)
+{
+	buf_printf(&w->out->buf, ",\n\"%s\":[", name);
+	w->before = "\n";
+}
+
+static void end_table(struct json *w)
+{
+	buf_u8(&w->out->buf, ']');
+}
+
+/* ,"key":"text" */
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+	buf_printf(out, ",\"%s\":", key);
+	text_json(out, text);
+}
+
+static void put_number(struct buf *out, const char *key, uint64_t number)
+{
+	buf_printf(out, ",\"%s\":%" PRIu64, key, number);
+}
+
+static void put_session(struct json *w)
+{
+	const struct session *s = w->x->profile->session;
+	const struct session_info *info = &s->info;
+	struct buf *out = &w->out->buf;
+
+	buf_str(out, "{\"format\":\"assay\",\"version\":" VERSION ",\n\"session\":{\"cpus\":");
+	text_u64(out, info->n_cpus);
+	put_text(out, "command", info->command);
+	put_text(out, "target", info->target);
+	put_text(out, "host", info->hostname);
+	put_text(out, "system", info->os_release);
+	put_text(out, "arch", info->arch);
+	put_text(out, "processor", info->cpu_model);
+	put_text(out, "collector", info->collector);
+	put_text(out, "stacks", info->stacks);
+	put_number(out, "start_unix_ns", info->start_wall_ns);
+	if (s->has_end && s->end.end_ns > info->start_ns)
+		put_number(out, "duration_ns", s->end.end_ns - info->start_ns);
+	buf_str(out,
+		"},\n\"columns\":{\"frames\":[\"function\",\"offset\"],"
+		"\"nodes\":[\"parent\",\"frame\"],"
+		"\"samples\":[\"time_ns\",\"event\",\"thread\",\"comm\",\"cpu\",\"app\",\"node\","
+		"\"samples\",\"events\"]}");
+}
+
+static void put_events(struct json *w)
+{
+	const struct session_info *info = &w->x->profile->session->info;
+
+	begin_table(w, "events");
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		const struct counter_info *c = &info->counters[i];
+		struct buf *out = element(w);
+
+		buf_str(out, "{\"name\":");
+		text_json(out, c->name);
+		put_text(out, "unit", c->unit);
+		put_number(out, "freq_hz", c->freq_hz);
+		put_number(out, "count", c->count);
+		buf_u8(out, '}');
+	}
+	end_table(w);
+}
+
+static void put_losses(struct json *w)
+{
+	const struct profile *p = w->x->profile;
+
+	begin_table(w, "losses");
+	for (uint32_t i = 0; i < N_LOSS_REASONS; i++) {
+		struct buf *out;
+
+		if (!p->losses[i])
+			continue;
+		out = element(w);
+		buf_printf(out, "{\"is_lost\":%s",
+			   loss_texts[i].kind == LOSS_LOST ? "true" : "false");
+		put_text(out, "reason", loss_texts[i].key);
+		put_text(out, "text", loss_texts[i].text);
+		put_number(out, "n", p->losses[i]);
+		buf_u8(out, '}');
+	}
+	end_table(w);
+}
+
+static void put_images(struct json *w)
+{
+	begin_table(w, "images");
+	for (uint32_t i = 0; i < w->x->profile->images.n; i++) {
+		const struct image *image = w->x->profile->images.data[i].image;
+		char build_id[BUILD_ID_HEX_SIZE];
+		struct buf *out = element(w);
+
+		build_id_hex(&image->build_id, build_id);
+		buf_str(out, "{\"path\":");
+		text_json(out, image->path);
+		put_text(out, "kind", image_kind_keys[image->kind]);
+		put_text(out, "build_id", build_id);
+		buf_u8(out, '}');
+	}
+	end_table(w);
+}
+
+static void put_functions(struct json *w)
+{
+	const struct profile *p = w->x->profile;
+
+	begin_table(w, "functions");
+	for (uint32_t i = 0; i < p->functions.n; i++) {
+		struct buf *out = element(w);
+
+		buf_str(out, "{\"name\":");
+		text_json(out, frame_name(w->x->frames, i));
+		put_text(out, "symbol", frame_system_name(w->x->frames, i));
+		put_number(out, "image", p->functions.data[i].image);
+		buf_u8(out, '}');
+	}
+	end_table(w);
+}
+
+static void put_holders(struct json *w)
+{
+	const struct profile *p = w->x->profile;
+
+	begin_table(w, "threads");
+	vec_foreach (&p->threads, thread) {
+		struct buf *out = element(w);
+
+		buf_printf(out, "{\"pid\":%" PRId32 ",\"tid\":%" PRId32, thread->pid, thread->tid);
+		put_text(out, "comm", strings_get(&p->comms, thread->comm));
+		buf_u8(out, '}');
+	}
+	end_table(w);
+	begin_table(w, "comms");
+	for (uint32_t i = 0; i < p->comms.n; i++)
+		text_json(element(w), strings_get(&p->comms, (string_id){ i }));
+	end_table(w);
+}
+
+/* [a,b,…] */
+static void put_row(struct json *w, const uint64_t *values, size_t n)
+{
+	struct buf *out = element(w);
+
+	for (size_t i = 0; i < n; i++) {
+		buf_u8(out, i ? ',' : '[');
+		text_u64(out, values[i]);
+	}
+	buf_u8(out, ']');
+}
+
+/* The tree's root is node 0, and has no frame. */
+static void put_tree(struct json *w)
+{
+	const struct profile *p = w->x->profile;
+
+	begin_table(w, "frames");
+	vec_foreach (&p->places, place) {
+		const uint64_t row[] = { place->function, place->offset };
+
+		put_row(w, row, ARRAY_SIZE(row));
+	}
+	end_table(w);
+	begin_table(w, "nodes");
+	buf_str(element(w), "[null,null]");
+	for (uint32_t i = 1; i < p->nodes.n; i++) {
+		const uint64_t row[] = { p->nodes.data[i].parent, p->node_places.data[i] };
+
+		put_row(w, row, ARRAY_SIZE(row));
+	}
+	end_table(w);
+}
+
+static void put_slice(struct json *w, const struct profile_slice *slice)
+{
+	const struct profile *p = w->x->profile;
+	uint64_t start = p->session->info.start_ns;
+
+	for (size_t i = slice->first; i < slice->first + slice->n; i++) {
+		const struct weight *weight = profile_weights(p, i);
+		uint32_t group = p->entries.data[i].group;
+		const uint64_t row[] = {
+			slice->first_ns > start ? slice->first_ns - start : 0,
+			profile_class_value(p, PROFILE_EVENT, group),
+			profile_class_value(p, PROFILE_THREAD, group),
+			profile_class_value(p, PROFILE_COMM, group),
+			profile_class_value(p, PROFILE_CPU, group),
+			profile_class_value(p, PROFILE_APP, group),
+			p->entries.data[i].node,
+			weight->samples,
+			weight->period,
+		};
+
+		put_row(w, row, ARRAY_SIZE(row));
+	}
+}
+
+static int write_json(const struct export *x, struct sink *out, struct error *err)
+{
+	struct json w = { .x = x, .out = out };
+
+	(void)err;
+	put_session(&w);
+	put_events(&w);
+	put_losses(&w);
+	put_images(&w);
+	put_functions(&w);
+	put_holders(&w);
+	put_tree(&w);
+	begin_table(&w, "samples");
+	vec_foreach (&x->profile->slices, slice)
+		put_slice(&w, slice);
+	end_table(&w);
+	buf_str(&out->buf, "}\n");
+	return 0;
+}
+
+const struct export_ops export_json = {
+	.target = EXPORT_STREAM,
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_EVENT },
+		  .n = 5 },
+	.with_chains = true,
+	.with_places = true,
+	.with_slices = true,
+	.write = write_json,
+};
