@@ -13,6 +13,10 @@
  * Cells are columns of ulebs, too: for each bucket that has some, the distance from the bucket
  * before and the number of cells; nodes, as distances that begin anew in each bucket; samples; and
  * periods unless every sample has the same. html/data.js reads it.
+ *
+ * Periods that vary are mostly noise, which nothing compresses. Where they are many they are told in
+ * steps: each node's sum over time is rounded down at every cell, so that it is never off by
+ * more than a step in any range of time, and what is left at the end stands behind them by node.
  */
 #include <jansson.h>
 #include <string.h>
@@ -23,6 +27,9 @@
 #include "report/html/parts.h"
 #include "report/picture.h"
 #include "store/session.h"
+
+#define MAX_EXACT_PERIODS 200000
+#define STEPS_A_CELL      128
 
 static json_t *names_json(const struct picture *pic)
 {
@@ -65,6 +72,20 @@ static uint64_t common_period(const struct picture_cell *cells, size_t n)
 	return each;
 }
 
+/* The step of periods: 1 is exact, which is what a moderate number of cells gets. */
+static uint64_t period_step(const struct picture_cell *cells, size_t n)
+{
+	uint64_t sum = 0, step = 1;
+
+	if (n <= MAX_EXACT_PERIODS || common_period(cells, n))
+		return 1;
+	for (size_t i = 0; i < n; i++)
+		sum += cells[i].weight.period;
+	while (step < sum / n / STEPS_A_CELL)
+		step *= 2;
+	return step;
+}
+
 static size_t count_buckets(const struct picture_cell *cells, size_t n)
 {
 	size_t n_buckets = 0;
@@ -81,6 +102,7 @@ static json_t *cells_json(const struct picture_cell *cells, size_t n)
 	json_object_set_new(object, "cells", json_number(n));
 	json_object_set_new(object, "buckets", json_number(count_buckets(cells, n)));
 	json_object_set_new(object, "period", json_number(common_period(cells, n)));
+	json_object_set_new(object, "step", json_number(period_step(cells, n)));
 	return object;
 }
 
@@ -181,10 +203,24 @@ static void put_nodes(const struct picture *pic, struct buf *to)
 							 : f->image + 2);
 }
 
-static void put_cells(const struct picture_cell *cells, size_t n, struct buf *to)
+static void put_periods(const struct picture_cell *cells, size_t n, size_t n_nodes, struct buf *to)
 {
-	bool has_periods = n && !common_period(cells, n);
+	uint64_t step = period_step(cells, n), *rest = xcalloc(n_nodes, sizeof(*rest));
 
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *left = &rest[cells[i].node];
+
+		*left += cells[i].weight.period;
+		buf_uleb(to, *left / step);
+		*left %= step;
+	}
+	for (size_t i = 0; i < n_nodes && step > 1; i++)
+		buf_uleb(to, rest[i]);
+	free(rest);
+}
+
+static void put_cells(const struct picture_cell *cells, size_t n, size_t n_nodes, struct buf *to)
+{
 	for (size_t i = 0, next, before = 0; i < n; i = next) {
 		for (next = i; next < n && cells[next].bucket == cells[i].bucket;)
 			next++;
@@ -198,8 +234,8 @@ static void put_cells(const struct picture_cell *cells, size_t n, struct buf *to
 				     : cells[i].node);
 	for (size_t i = 0; i < n; i++)
 		buf_uleb(to, cells[i].weight.samples);
-	for (size_t i = 0; i < n && has_periods; i++)
-		buf_uleb(to, cells[i].weight.period);
+	if (n && !common_period(cells, n))
+		put_periods(cells, n, n_nodes, to);
 }
 
 static void put_base64(const uint8_t *bytes, size_t n, FILE *out)
@@ -228,8 +264,8 @@ static void print_payload(const struct picture *pic, FILE *out)
 	put_description(pic, &plain);
 	put_nodes(pic, &plain);
 	for (uint32_t i = 0; i < pic->report->profile->n_lanes; i++) {
-		put_cells(pic->lanes[i].cells.data, pic->lanes[i].cells.n, &plain);
-		put_cells(pic->lanes[i].base.data, pic->lanes[i].base.n, &plain);
+		put_cells(pic->lanes[i].cells.data, pic->lanes[i].cells.n, pic->nodes.n, &plain);
+		put_cells(pic->lanes[i].base.data, pic->lanes[i].base.n, pic->nodes.n, &plain);
 	}
 	size = compressBound(plain.len);
 	buf_reserve(&packed, size);

@@ -733,10 +733,13 @@ class App {
 
 async function start() {
 	const data = $("data");
+	window.startMs = performance.now(); window.marks = [];
 	try {
 		const profile = await loadProfile(data.textContent);
+		window.marks.push(Math.round(performance.now()));
 		data.remove();
 		window.assay = new App(profile);
+		window.marks.push(Math.round(performance.now()));
 		window.assay.applySearch();
 		await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
 		window.assay.readyMs = performance.now();

@@ -9,6 +9,23 @@ const KERNEL_HUES = [62, 45, 80, 30];
 const MODE_HUES = { user: 245, kernel: 58 };
 const N_NAMED = 12;
 
+// Lightness, chroma and hue to a colour that a canvas takes without parsing much (Ottosson's
+// OKLab, as in CSS Color 4; out of the gamut it is clipped).
+function oklch(l, c, hue) {
+	const angle = hue * Math.PI / 180, a = c * Math.cos(angle), b = c * Math.sin(angle);
+	const x = (l + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+	const y = (l - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+	const z = (l - 0.0894841775 * a - 1.2914855480 * b) ** 3;
+	return "#" + [
+		4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z,
+		-1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z,
+		-0.0041960863 * x - 0.7034186147 * y + 1.7076147010 * z,
+	].map(v => {
+		const s = v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055;
+		return Math.round(255 * Math.min(1, Math.max(0, s || 0))).toString(16).padStart(2, "0");
+	}).join("");
+}
+
 function hashOf(text) {
 	let hash = 2166136261;
 	for (let i = 0; i < text.length; i++)
@@ -51,12 +68,13 @@ class Colours {
 		this.how = how;
 		this.isDark = isDark;
 		this.byFrame = this.profile.names.map((_, f) => this.ofFrame(f));
+		this.ofAll = this.neutral(0);
 	}
 
 	// Lightness and chroma are the theme's, so that text is legible on each.
 	paint(hue, chroma, shade) {
 		const l = this.isDark ? 0.44 + shade * 0.07 : 0.835 + shade * 0.06;
-		return `oklch(${l.toFixed(3)} ${(chroma * (this.isDark ? 0.085 : 0.09)).toFixed(3)} ${hue})`;
+		return oklch(l, chroma * (this.isDark ? 0.085 : 0.09), hue);
 	}
 
 	neutral(shade) {
@@ -89,12 +107,12 @@ class Colours {
 	ofChange(change, certainty) {
 		const strength = Math.min(1, Math.abs(change) * 1.15) * certainty, hue = change > 0 ? 25 : 255;
 		const l = this.isDark ? 0.36 + 0.16 * strength : 0.93 - 0.2 * strength;
-		return `oklch(${l.toFixed(3)} ${(0.005 + 0.155 * strength).toFixed(3)} ${hue})`;
+		return oklch(l, 0.005 + 0.155 * strength, hue);
 	}
 
 	ofNode(tree, node, differ) {
 		if (this.how !== "difference" || !differ)
-			return this.byFrame[tree.frame[node]];
+			return this.byFrame[tree.frame[node]] || this.ofAll;
 		const now = tree.total[node] / differ.whole, then = tree.totalBase[node] / differ.base;
 		const larger = Math.max(now, then);
 		if (!(larger > 0))

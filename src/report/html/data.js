@@ -66,7 +66,7 @@ function linksOf(depth) {
 	return { parent, end };
 }
 
-function readCells(reader, head) {
+function readCells(reader, head, nNodes) {
 	const bucket = new Int32Array(head.buckets), start = new Int32Array(head.buckets + 1);
 	for (let i = 0, at = 0; i < head.buckets; i++) {
 		at += reader.uleb();
@@ -79,7 +79,10 @@ function readCells(reader, head) {
 			node[k] += node[k - 1];
 	const samples = reader.ulebs(new Float64Array(head.cells));
 	const period = head.cells && !head.period ? reader.ulebs(new Float64Array(head.cells)) : null;
-	return { bucket, start, node, samples, period, each: head.period };
+	const rest = period && head.step > 1 ? reader.ulebs(new Float64Array(nNodes)) : null;
+	for (let i = 0; rest && i < period.length; i++)
+		period[i] *= head.step;
+	return { bucket, start, node, samples, period, rest, each: head.period };
 }
 
 // What a cell counts: samples, or the events that they stand for.
@@ -97,8 +100,8 @@ async function loadProfile(base64) {
 		image[i] = reader.uleb() - 2;
 	const lanes = about.lanes.map(lane => ({
 		...lane,
-		own: readCells(reader, lane.own),
-		base: readCells(reader, lane.base),
+		own: readCells(reader, lane.own, nodes.n),
+		base: readCells(reader, lane.base, nodes.n),
 	}));
 	return {
 		header: about.header, names: about.names, images: about.images, hidden: about.hidden,

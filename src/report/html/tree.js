@@ -47,6 +47,8 @@ function layOut(tree) {
 function callTree(profile, lane, byEvents, from, to) {
 	const nodes = profile.nodes, { own, base } = profile.lanes[lane];
 	const self = sumCells(own, nodes.n, byEvents, from, to);
+	if (byEvents && own.rest && from === 0 && to === Infinity)
+		own.rest.forEach((rest, i) => self[i] += rest);
 	const selfBase = sumCells(base, nodes.n, byEvents, 0, Infinity);
 	const tree = { ...nodes, self, selfBase };
 	tree.total = totalsOf(tree, self);
@@ -109,91 +111,129 @@ class TreeBuilder {
 }
 
 // Callers of callers: what is lighter than this share of the whole is not followed further.
-const LEAST_SHARE = 1 / 50000;
+const LEAST_SHARE = 1 / 25000;
 
-// A tree whose children are callers. `items` are nodes of `tree` with the weights that go up from
-// them: { node, weight, base }; with `frame` all of them are of that frame, which becomes the root.
-function invertTree(tree, items, nFrames, rootFrame) {
-	const builder = new TreeBuilder(), slot = new Int32Array(nFrames).fill(-1);
-	const sum = array => array.reduce((a, b) => a + b, 0);
-	const whole = sum(items.weight), wholeBase = sum(items.base), least = whole * LEAST_SHARE;
+// Nodes of a tree, each with a weight that goes up from it to its callers.
+class Items {
+	constructor(most) {
+		this.node = new Int32Array(most);
+		this.weight = new Float64Array(most);
+		this.base = new Float64Array(most);
+		this.n = 0;
+	}
 
-	// The items by the frame that they stand at, heaviest first.
-	function partition(list) {
-		const groups = [];
-		for (let i = 0; i < list.node.length; i++) {
-			const f = tree.frame[list.node[i]];
+	add(node, weight, base) {
+		this.node[this.n] = node;
+		this.weight[this.n] = weight;
+		this.base[this.n++] = base;
+	}
+}
+
+// A tree whose children are callers. Items are sorted by frame, in place, and those of a frame step
+// up to their callers and are sorted again, in the stretch of the arrays that is theirs alone.
+class Inverter {
+	constructor(tree, items, nFrames) {
+		this.tree = tree;
+		this.items = items;
+		this.spare = new Items(items.n);
+		this.slot = new Int32Array(nFrames).fill(-1);
+		this.builder = new TreeBuilder();
+	}
+
+	// The stretches of items at the same frame, heaviest first.
+	partition(from, to) {
+		const { node, weight, base } = this.items, { frame } = this.tree, { slot, spare } = this, groups = [];
+		for (let i = from; i < to; i++) {
+			const f = frame[node[i]];
 			if (slot[f] < 0) {
 				slot[f] = groups.length;
-				groups.push({ frame: f, node: [], weight: [], base: [], total: 0, totalBase: 0 });
+				groups.push({ frame: f, n: 0, total: 0, totalBase: 0, from: 0 });
 			}
 			const g = groups[slot[f]];
-			g.node.push(list.node[i]);
-			g.weight.push(list.weight[i]);
-			g.base.push(list.base[i]);
-			g.total += list.weight[i];
-			g.totalBase += list.base[i];
+			g.n++;
+			g.total += weight[i];
+			g.totalBase += base[i];
 		}
-		for (const g of groups)
+		if (groups.length > 1) {
+			groups.sort((a, b) => b.total - a.total || b.totalBase - a.totalBase);
+			for (let k = 0, at = 0; k < groups.length; at += groups[k++].n) {
+				groups[k].from = at;
+				slot[groups[k].frame] = at;
+			}
+			for (let i = from; i < to; i++) {
+				const at = slot[frame[node[i]]]++;
+				spare.node[at] = node[i];
+				spare.weight[at] = weight[i];
+				spare.base[at] = base[i];
+			}
+			node.set(spare.node.subarray(0, to - from), from);
+			weight.set(spare.weight.subarray(0, to - from), from);
+			base.set(spare.base.subarray(0, to - from), from);
+		}
+		for (const g of groups) {
 			slot[g.frame] = -1;
-		return groups.sort((a, b) => b.total - a.total || b.totalBase - a.totalBase);
+			g.from += from;
+		}
+		return groups;
 	}
 
-	// One step towards the root; what has arrived there is the own weight of the node.
-	function callersOf(list, at) {
-		const up = { node: [], weight: [], base: [] };
-		for (let i = 0; i < list.node.length; i++) {
-			const parent = tree.parent[list.node[i]];
-			if (parent === 0) {
-				builder.self[at] += list.weight[i];
-				builder.selfBase[at] += list.base[i];
+	// One step towards the root; what has arrived there is the own weight of the node `at`.
+	stepUp(from, to, at) {
+		const { node, weight, base } = this.items, { parent } = this.tree;
+		let kept = from;
+		for (let i = from; i < to; i++) {
+			const above = parent[node[i]];
+			if (above === 0) {
+				this.builder.self[at] += weight[i];
+				this.builder.selfBase[at] += base[i];
 			} else {
-				up.node.push(parent);
-				up.weight.push(list.weight[i]);
-				up.base.push(list.base[i]);
+				node[kept] = above;
+				weight[kept] = weight[i];
+				base[kept++] = base[i];
 			}
 		}
-		return up;
+		return kept;
 	}
 
-	function grow(list, depth) {
-		for (const g of partition(list)) {
-			const at = builder.add(g.frame, depth, g.total, g.totalBase);
-			if (g.total >= least && g.total + g.totalBase > 0)
-				grow(callersOf(g, at), depth + 1);
+	grow(from, to, depth) {
+		for (const g of this.partition(from, to)) {
+			const at = this.builder.add(g.frame, depth, g.total, g.totalBase);
+			if (g.total >= this.least && g.total + g.totalBase > 0)
+				this.grow(g.from, this.stepUp(g.from, g.from + g.n, at), depth + 1);
 		}
 	}
 
-	const root = builder.add(rootFrame, 0, whole, wholeBase);
-	grow(rootFrame >= 0 ? callersOf(items, root) : items, 1);
-	return builder.finish();
+	// Under a root of all, or of the one frame that all items are at.
+	run(rootFrame) {
+		const { n, weight, base } = this.items;
+		const whole = weight.subarray(0, n).reduce((a, b) => a + b, 0);
+		const root = this.builder.add(rootFrame, 0, whole, base.subarray(0, n).reduce((a, b) => a + b, 0));
+		this.least = whole * LEAST_SHARE;
+		this.grow(0, rootFrame >= 0 ? this.stepUp(0, n, root) : n, 1);
+		return this.builder.finish();
+	}
 }
 
 function invertedTree(tree, nFrames) {
-	const items = { node: [], weight: [], base: [] };
+	const items = new Items(tree.n);
 	for (let i = 1; i < tree.n; i++)
-		if (tree.self[i] > 0 || tree.selfBase[i] > 0) {
-			items.node.push(i);
-			items.weight.push(tree.self[i]);
-			items.base.push(tree.selfBase[i]);
-		}
-	return invertTree(tree, items, nFrames, -1);
+		if (tree.self[i] > 0 || tree.selfBase[i] > 0)
+			items.add(i, tree.self[i], tree.selfBase[i]);
+	return new Inverter(tree, items, nFrames).run(-1);
 }
 
 // The callers of the outermost frame of a function in each chain.
 function callersTree(tree, frame, nFrames) {
-	const items = { node: [], weight: [], base: [] };
+	const items = new Items(tree.n);
 	for (let i = 1; i < tree.n;) {
 		if (tree.frame[i] !== frame) {
 			i++;
 			continue;
 		}
-		items.node.push(i);
-		items.weight.push(tree.total[i]);
-		items.base.push(tree.totalBase[i]);
+		items.add(i, tree.total[i], tree.totalBase[i]);
 		i = tree.end[i];
 	}
-	return invertTree(tree, items, nFrames, frame);
+	return new Inverter(tree, items, nFrames).run(frame);
 }
 
 // What the innermost frame of a function in each chain called: its subtrees, joined.
