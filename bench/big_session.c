@@ -71,8 +71,10 @@ static void make_images(struct world *w)
 
 static void name_functions(const struct world *w, struct store *store)
 {
-	static const char *const nouns[] = { "Parser", "Scheduler", "PageCache", "Socket", "Arena",
-					     "Tree",   "Lexer",     "Buffer",    "Router", "Index" };
+	static const char *const nouns[] = {
+		"Parser", "Scheduler", "PageCache", "Socket", "Arena",
+		"Tree",   "Lexer",     "Buffer",    "Router", "Index"
+	};
 	static const char *const verbs[] = { "next",   "insert", "resolve", "flush",
 					     "lookup", "merge",  "visit",   "alloc" };
 	char name[160];
@@ -82,7 +84,8 @@ static void name_functions(const struct world *w, struct store *store)
 			uint32_t n = i * N_FUNCTIONS + f;
 
 			snprintf(name, sizeof(name),
-				 n % 3 ? "%s_%s_%u" : "core::%s<int, std::string>::%s_%u(unsigned, char const*)",
+				 n % 3 ? "%s_%s_%u"
+				       : "core::%s<int, std::string>::%s_%u(unsigned, char const*)",
 				 nouns[n / 7 % 10], verbs[n % 8], n);
 			native_store.name_code(store, &(struct code_symbol){ .image = w->code[i],
 									     .offset = 256 * f,
@@ -98,7 +101,8 @@ static void make_chains(struct world *w)
 		struct chain *chain = &w->chains[c];
 		const struct chain *from = &w->chains[below(w, c + 1)];
 		uint32_t more = 1 + below(w, 6);
-		uint32_t keeps = c < 40 ? 0 : MIN(from->n - below(w, from->n / 2 + 1), MAX_DEPTH - more);
+		uint32_t keeps =
+			c < 40 ? 0 : MIN(from->n - below(w, from->n / 2 + 1), MAX_DEPTH - more);
 
 		chain->program = keeps ? from->program : below(w, N_PROGRAMS);
 		chain->n = keeps + more;
@@ -156,12 +160,21 @@ static uint64_t argument(int argc, char **argv, int i, uint64_t otherwise)
 int main(int argc, char **argv)
 {
 	struct counter_info counter = { "cycles", "cycles", "events", 999, 0, 0, true, true };
-	struct session_info info = { .version = "0", .command = "", .target = "whole machine",
-				     .hostname = "synthetic", .os_release = "Linux", .arch = "x86_64",
-				     .cpu_model = "a processor", .collector = "none",
-				     .stacks = "frame pointers", .note = "", .n_cpus = 2,
-				     .start_wall_ns = 1700000000 * SECOND, .start_ns = SECOND,
-				     .counters = &counter, .n_counters = 1 };
+	struct session_info info = { .version = "0",
+				     .command = "",
+				     .target = "whole machine",
+				     .hostname = "synthetic",
+				     .os_release = "Linux",
+				     .arch = "x86_64",
+				     .cpu_model = "a processor",
+				     .collector = "none",
+				     .stacks = "frame pointers",
+				     .note = "",
+				     .n_cpus = 2,
+				     .start_wall_ns = 1700000000 * SECOND,
+				     .start_ns = SECOND,
+				     .counters = &counter,
+				     .n_counters = 1 };
 	struct world w = { .random = 88172645463325252ULL };
 	uint64_t seconds = argument(argc, argv, 2, 600), n_unwritten;
 	bool varies = argc > 5;
@@ -183,8 +196,8 @@ int main(int argc, char **argv)
 	make_chains(&w);
 	if (native_store.open(argv[1], &info, w.images, &w.strings, &store, &err) >= 0) {
 		name_functions(&w, store);
-		write_samples(&w, store, SECOND, seconds, (uint32_t)argument(argc, argv, 3, 1998), varies,
-			      &err);
+		write_samples(&w, store, SECOND, seconds, (uint32_t)argument(argc, argv, 3, 1998),
+			      varies, &err);
 		native_store.close(store, &end, &n_unwritten, &err);
 	}
 	if (*err.text)

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# purpose | Debian | Fedora | Arch | what for
+# purpose | Debian | Fedora | Arch | what for. "package?command": not if the command is there, wherever from
 table='
 build|gcc|gcc|gcc|the compiler
 build|libc6-dev|glibc-devel|glibc|the C library
@@ -52,6 +52,9 @@ check|util-linux|util-linux|util-linux|runuser and unshare, for tests without pr
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
 check|procps|procps-ng|procps-ng|ps, for tests of processes
 bench|libipt-dev|libipt-devel|libipt|what our Intel PT decoder is measured against
+check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the browser
+check|npm?npm|npm|npm|installs what tests/npm pins
+check|chromium?chromium|chromium|chromium|opens the HTML page in tests
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 bench|linux-perf|perf|perf|what assay is measured against
 '
@@ -64,7 +67,9 @@ usage() {
 # The packages of column $1 for the purpose.
 wanted() {
 	echo "$table" | awk -F'|' -v purposes="$purposes" -v column="$1" \
-		'NF && index(purposes, $1) { print $column }' | sort -u
+		'NF && index(purposes, $1) { print $column }' | while IFS='?' read -r package command; do
+		[ -n "$command" ] && command -v "$command" >/dev/null || echo "$package"
+	done | sort -u
 }
 
 missing_on_debian() {

@@ -132,7 +132,11 @@ int output_whole(const char *path, const void *bytes, size_t size, struct error 
 	r = output_open(&out, is_stdout ? NULL : path, false, err);
 	if (r < 0)
 		return r;
-	fwrite(bytes, 1, size, out.file);
+	r = file_write_all(fileno(out.file), bytes, size);
+	if (r < 0 && !(is_stdout && r == -EPIPE)) {
+		fclose(out.file);
+		return error_errno(err, r, "cannot write '%s'", path);
+	}
 	return output_close(&out, err);
 }
 

@@ -14,8 +14,8 @@
  * before and the number of cells; nodes, as distances that begin anew in each bucket; samples; and
  * periods unless every sample has the same. html/data.js reads it.
  *
- * Periods that vary are mostly noise, which nothing compresses. Where they are many they are told in
- * steps: each node's sum over time is rounded down at every cell, so that it is never off by
+ * Periods that vary are mostly noise, which nothing compresses. Where they are many they are told
+ * in steps: each node's sum over time is rounded down at every cell, so that it is never off by
  * more than a step in any range of time, and what is left at the end stands behind them by node.
  */
 #include <jansson.h>

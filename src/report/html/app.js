@@ -158,6 +158,7 @@ class App {
 			tab.tabIndex = tab.dataset.view === view ? 0 : -1;
 		}
 		$("lower").hidden = $("middle").hidden = !isSandwich;
+		$("upper").style.flexGrow = 1;
 		$("direction").hidden = isSandwich || view === "table";
 		$("direction").textContent = direction === "up" ? "Flame ▲" : "Icicle ▼";
 		$("upper").setAttribute("aria-label", { graph: "Call tree", inverted: "Inverted call tree: callers of functions",
@@ -206,6 +207,8 @@ class App {
 		this.upper.setTree(callersTree(this.tree, frame, nFrames), 1);
 		this.lower.setTree(calleesTree(this.tree, frame), 1);
 		this.upper.shown = "sandwich";
+		for (const graph of [this.upper, this.lower])
+			graph.canvas.style.flexGrow = Math.max(3, Math.min(40, graph.tree.deepest));
 		const total = sums.total[frame];
 		$("middle").textContent = `${this.profile.names[frame]}   ${formatPercent(total, this.tree.total[0])} of all, ` +
 			`${formatPercent(sums.self[frame], this.tree.total[0])} itself`;
@@ -306,12 +309,9 @@ class App {
 
 	chooseFrame(frame) {
 		this.set({ frame });
-		if (this.choice.view === "sandwich") {
+		if (this.choice.view === "sandwich")
 			this.applySandwich();
-			this.showFrame(frame);
-		} else {
-			this.showFrame(frame);
-		}
+		this.showFrame(frame);
 	}
 
 	openSandwich(frame) {
@@ -733,13 +733,10 @@ class App {
 
 async function start() {
 	const data = $("data");
-	window.startMs = performance.now(); window.marks = [];
 	try {
 		const profile = await loadProfile(data.textContent);
-		window.marks.push(Math.round(performance.now()));
 		data.remove();
 		window.assay = new App(profile);
-		window.marks.push(Math.round(performance.now()));
 		window.assay.applySearch();
 		await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
 		window.assay.readyMs = performance.now();

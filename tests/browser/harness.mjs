@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One Chromium for all checks; each check is a TAP line. Nothing here waits for a time: only for
+// what the page says of itself.
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+
+const require = createRequire(new URL("../npm/package.json", import.meta.url));
+const { chromium } = require("playwright-core");
+
+export const folder = process.argv[2];
+export const report = name => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8"));
+
+const complaints = [], requests = [];
+const browser = await chromium.launch({
+	executablePath: process.env.CHROMIUM, timeout: 120000,
+	// root has no user namespaces to sandbox with
+	args: [...process.getuid() === 0 ? ["--no-sandbox"] : [], "--disable-gpu", "--disable-dev-shm-usage"],
+});
+
+// Opens a file of the folder; all that it asks for and complains of is kept.
+export async function open(file, { hash = "", width = 1200, height = 800, ...options } = {}) {
+	const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", ...options });
+	const page = await context.newPage();
+	page.setDefaultTimeout(60000);
+	page.on("request", r => requests.push(r.url()));
+	page.on("console", m => ["error", "warning"].includes(m.type()) && complaints.push(`${file}: ${m.text()}`));
+	page.on("pageerror", e => complaints.push(`${file}: ${e.message}`));
+	page.on("dialog", d => { complaints.push(`${file}: dialog ${d.message()}`); d.dismiss(); });
+	await page.goto(`file://${folder}/${file}${hash}`);
+	if (file.endsWith(".html"))
+		await page.waitForSelector("html[data-ready]");
+	return page;
+}
+
+export const seen = { complaints, requests };
+
+export function equal(got, wanted, what) {
+	const a = JSON.stringify(got), b = JSON.stringify(wanted);
+	if (a !== b)
+		throw new Error(`${what}: ${String(a).slice(0, 400)}, wanted ${String(b).slice(0, 400)}`);
+}
+
+export function holds(condition, what) {
+	if (!condition)
+		throw new Error(what);
+}
+
+// The first difference of two {key: value}, as a sentence.
+export function sameEntries(got, wanted, what) {
+	for (const key of new Set([...Object.keys(got), ...Object.keys(wanted)]))
+		equal(got[key], wanted[key], `${what}, ${key}`);
+	holds(Object.keys(wanted).length > 0, `${what}: nothing to compare`);
+}
+
+export async function run(checks) {
+	for (const [name, check] of Object.entries(checks)) {
+		try {
+			await check();
+			console.log(`ok ${name}`);
+		} catch (error) {
+			console.log(`not ok ${name}: ${String(error.message).split("\n")[0]}`);
+		}
+	}
+	await browser.close();
+}

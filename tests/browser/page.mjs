@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the HTML page does, in a real browser, against what `assay report --format json` says.
+// Usage: page.mjs FOLDER: made by tests/cli/html.bats, which also names the checks.
+import { equal, folder, holds, open, report, run, sameEntries, seen } from "./harness.mjs";
+
+const plain = await open("plain.html");
+
+const keyOf = row => `${row.image} | ${row.symbol}`;
+
+// Rows of the JSON as {"image | function": [numbers…]}; functions of one name are one.
+function byFunction(rows, event, keys) {
+	const out = {};
+	for (const row of rows.filter(r => r.event === event && keys.some(key => r[key] > 0))) {
+		const at = out[keyOf(row)] = out[keyOf(row)] || keys.map(() => 0);
+		keys.forEach((key, i) => at[i] += row[key]);
+	}
+	return out;
+}
+
+// The same of the page's own tables, for the event and weight that are chosen.
+const pageFunctions = page => page.evaluate(() => {
+	const { profile, tree } = assay, sums = assay.sumsNow(), out = {};
+	profile.names.forEach((name, f) => {
+		if (profile.image[f] >= 0 && sums.total[f] > 0)
+			out[`${profile.images[profile.image[f]].path} | ${name}`] = [sums.self[f], sums.total[f]];
+	});
+	return out;
+});
+
+// Totals of call paths, from the rows of a tree view.
+function pathsOf(rows, event) {
+	const paths = {}, out = {};
+	for (const row of rows.filter(r => r.event === event)) {
+		const above = row.parent === undefined ? "" : paths[row.parent];
+		paths[row.id] = `${above}/${row.symbol ?? row.comm}`;
+		if (row.total > 0)
+			out[paths[row.id]] = (out[paths[row.id]] || 0) + row.total;
+	}
+	return out;
+}
+
+const pagePaths = (page, which) => page.evaluate(which => {
+	const { profile } = assay, tree = which === "inverted" ? assay.invertedNow() : assay.tree, paths = [""], out = {};
+	for (let i = 1; i < tree.n; i++) {
+		paths[i] = `${paths[tree.parent[i]]}/${profile.names[tree.frame[i]]}`;
+		if (tree.total[i] > 0)
+			out[paths[i]] = (out[paths[i]] || 0) + tree.total[i];
+	}
+	return out;
+}, which);
+
+const settle = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+// Where a node of the upper graph is on the screen.
+const placeOf = (page, node) => page.evaluate(node => {
+	const box = assay.upper.boxOf(node), at = document.getElementById("upper").getBoundingClientRect();
+	return { x: at.x + box.x + box.width / 2, y: at.y + box.y + box.height / 2 };
+}, node);
+
+const choose = async (page, id, value) => {
+	await page.selectOption(`#${id}`, value);
+	await settle(page);
+};
+
+// A box of some depth that can be hit by a mouse.
+const wideNode = (page, depth) => page.evaluate(depth => {
+	const { tree } = assay.upper;
+	let best = 0;
+	for (let i = 1; i < tree.n; i++)
+		if (tree.depth[i] === depth && tree.total[i] > tree.total[best] * (best ? 1 : 0))
+			best = i;
+	return best;
+}, depth);
+
+await run({
+	async totals() {
+		const wanted = report("symbols");
+		for (const [i, total] of wanted.total.entries())
+			for (const weight of ["samples", "events"]) {
+				await choose(plain, "event", String(i));
+				await choose(plain, "weight", weight);
+				equal(await plain.evaluate(() => assay.tree.total[0]), total[weight], `${total.event}, ${weight}`);
+				const keys = weight === "samples" ? ["samples", "total"] : ["events", "total_events"];
+				sameEntries(await pageFunctions(plain), byFunction(wanted.rows, total.event, keys), `${total.event}, ${weight}`);
+			}
+		await choose(plain, "event", "0");
+		await choose(plain, "weight", "samples");
+		const said = await plain.textContent("#facts");
+		holds(said.includes("3,000 samples") && said.includes("0 lost"), `the head says ${said}`);
+	},
+
+	async trees() {
+		const event = report("tree").total[0].event;
+		sameEntries(await pagePaths(plain, "tree"), pathsOf(report("tree").rows, event), "call tree");
+		const one = await open("worker.html");
+		sameEntries(await pagePaths(one, "inverted"), pathsOf(report("inverted").rows, event), "inverted");
+	},
+
+	async table() {
+		await plain.click("[data-view=table]");
+		const rows = byFunction(report("symbols").rows, report("symbols").total[0].event, ["samples", "total"]);
+		const heaviest = key => Object.entries(rows).reduce((a, b) => b[1][key] > a[1][key] ? b : a);
+		const top = () => plain.textContent("#list tbody tr[data-frame]");
+		for (const [column, key] of [["self", 0], ["total", 1]]) {
+			if (column !== "self")
+				await plain.click(`[data-sort=${column}]`);
+			holds((await top()).includes(heaviest(key)[1][key].toLocaleString("en-US")), `sorted by ${column}: ${await top()}`);
+			equal(await plain.getAttribute(`th:has([data-sort=${column}])`, "aria-sort"), "descending", "aria-sort");
+		}
+		await plain.click("[data-sort=total]");
+		equal(await plain.getAttribute("th:has([data-sort=total])", "aria-sort"), "ascending", "the other way round");
+		await plain.click("[data-sort=name]");
+		const names = await plain.$$eval("#list td.name", cells => cells.map(c => c.textContent));
+		equal(names, [...names].sort((a, b) => a.toLowerCase() < b.toLowerCase() ? -1 : 1), "by name");
+		await plain.click("[data-sort=self]");
+	},
+
+	async sandwich() {
+		const rows = report("callgraph").rows, event = rows[0].event;
+		const self = rows.find(r => r.role === "self" && r.event === event && r.symbol.startsWith("render"));
+		await plain.click("[data-view=sandwich]");
+		const got = await plain.evaluate(([image, symbol]) => {
+			const { profile } = assay;
+			assay.chooseFrame(profile.names.findIndex((n, f) => n === symbol && profile.image[f] >= 0 &&
+				profile.images[profile.image[f]].path === image));
+			const sides = {}, put = (role, tree) => {
+				for (let c = 1; c < tree.n; c = tree.end[c]) {
+					const key = `${role} ${profile.names[tree.frame[c]]}`;
+					if (tree.total[c] > 0 && profile.image[tree.frame[c]] >= 0)
+						sides[key] = (sides[key] || 0) + tree.total[c];
+				}
+			};
+			put("caller", assay.upper.tree);
+			put("callee", assay.lower.tree);
+			return { sides, middle: document.getElementById("middle").textContent,
+				 total: assay.upper.tree.total[0], below: assay.lower.tree.total[0] };
+		}, [self.image, self.symbol]);
+		const wanted = {};
+		for (const row of rows.filter(r => r.block === self.block && r.event === event && r.role !== "self" && r.symbol && r.total)) {
+			const key = `${row.role} ${row.symbol}`;
+			wanted[key] = (wanted[key] || 0) + row.total;
+		}
+		sameEntries(got.sides, wanted, "callers and callees");
+		equal([got.total, got.below], [self.total, self.total], "both sides");
+		holds(got.middle.includes(self.symbol), got.middle);
+		await plain.click("[data-view=graph]");
+	},
+
+	async time() {
+		const box = await (await plain.$("#timeline")).boundingBox(), second = n => box.x + box.width * (n + 0.5) / 10;
+		await plain.mouse.move(second(2), box.y + 30);
+		await plain.mouse.down();
+		await plain.mouse.move(second(3), box.y + 30);
+		await plain.mouse.move(second(4), box.y + 30);
+		await plain.mouse.up();
+		await settle(plain);
+		const wanted = report("seconds"), event = wanted.total[0].event;
+		equal(await plain.evaluate(() => assay.tree.total[0]), wanted.total[0].samples, "samples of the range");
+		sameEntries(await pageFunctions(plain), byFunction(wanted.rows, event, ["samples", "total"]), "the range");
+		holds(plain.url().includes("time=2-5"), plain.url());
+		equal(await plain.getAttribute("#timeline", "aria-valuetext"), "2\u202fs – 5\u202fs", "said");
+		await plain.click("#all-time");
+		await settle(plain);
+		equal(await plain.evaluate(() => assay.tree.total[0]), report("symbols").total[0].samples, "all of it again");
+		await plain.focus("#timeline");
+		await plain.keyboard.press("ArrowRight");
+		await plain.keyboard.press("ArrowRight");
+		await plain.keyboard.press("Shift+ArrowRight");
+		holds(plain.url().includes("time=1-3"), `by keys: ${plain.url()}`);
+		await plain.keyboard.press("Escape");
+		holds(!plain.url().includes("time="), `after Escape: ${plain.url()}`);
+	},
+
+	async zoom() {
+		const node = await wideNode(plain, 3), place = await placeOf(plain, node);
+		await plain.mouse.move(place.x, place.y);
+		holds((await plain.textContent("#tip")).includes("% of all"), "a tooltip with the share");
+		await plain.mouse.click(place.x, place.y);
+		await settle(plain);
+		const window = () => plain.evaluate(() => [assay.upper.view.from, assay.upper.view.to]);
+		const wanted = await plain.evaluate(n => [assay.tree.x[n], assay.tree.x[n] + assay.tree.total[n]], node);
+		equal(await window(), wanted, "the window is the box");
+		const again = await open("plain.html", { hash: new URL(plain.url()).hash });
+		equal(await again.evaluate(() => [assay.upper.zoomNode, assay.upper.view.from]), [node, wanted[0]], "the address keeps it");
+		await plain.click("#reset");
+		await settle(plain);
+		equal(await window(), [0, report("symbols").total[0].samples], "zoomed out");
+	},
+
+	async search() {
+		await plain.keyboard.press("/");
+		await plain.keyboard.type("render");
+		await settle(plain);
+		const wanted = report("via").total[0].samples;
+		equal(await plain.evaluate(() => Number(document.getElementById("found").dataset.weight)), wanted, "found");
+		holds((await plain.textContent("#found")).includes(`${wanted.toLocaleString("en-US")} samples`), "said");
+		equal(await plain.evaluate(() => assay.timeline.matched.reduce((a, b) => a + b)), wanted, "over time");
+		await plain.fill("#search", "([");
+		holds((await plain.textContent("#found")).includes("nothing found"), "a bad pattern is a text");
+		await plain.focus("#search");
+		await plain.keyboard.press("Escape");
+		equal(await plain.textContent("#found"), "", "cleared");
+	},
+
+	async keyboard() {
+		await plain.evaluate(() => assay.upper.select(-1));
+		await plain.keyboard.press("g");
+		equal(await plain.evaluate(() => document.activeElement.id), "upper", "the graph has the focus");
+		for (const key of ["ArrowUp", "ArrowUp", "ArrowUp"])
+			await plain.keyboard.press(key);
+		const { depth, name } = await plain.evaluate(() => ({ depth: assay.tree.depth[assay.upper.selected],
+								      name: assay.upper.nameOf(assay.tree.frame[assay.upper.selected]) }));
+		equal(depth, 3, "three levels up");
+		holds((await plain.textContent("#status")).includes(name), "the status says what is selected");
+		await plain.keyboard.press("Enter");
+		await settle(plain);
+		holds(await plain.evaluate(() => assay.upper.zoomNode === assay.upper.selected), "Enter zooms");
+		await plain.keyboard.press("c");
+		const lines = (await plain.evaluate(() => assay.copied)).trim().split("\n");
+		equal(lines.length, 3, "the copied stack");
+		holds(lines[0].startsWith(name), "innermost first");
+		await plain.keyboard.press("Escape");
+		equal(await plain.evaluate(() => assay.upper.zoomNode), 0, "Escape zooms out");
+		for (const [key, view] of [["2", "inverted"], ["3", "sandwich"], ["4", "table"], ["1", "graph"]]) {
+			await plain.keyboard.press(key);
+			equal(await plain.getAttribute("[role=tab][aria-selected=true]", "data-view"), view, `key ${key}`);
+		}
+		await plain.keyboard.press("i");
+		holds((await plain.textContent("#direction")).startsWith("Icicle"), "i turns it");
+		await plain.keyboard.press("i");
+		await plain.keyboard.press("?");
+		holds(await plain.evaluate(() => document.getElementById("keys").open), "? says the keys");
+		await plain.keyboard.press("Escape");
+	},
+
+	async theme() {
+		const paper = page => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+		const box = page => page.evaluate(() => assay.colours.byFrame.find(c => c));
+		const light = [await paper(plain), await box(plain)];
+		await plain.emulateMedia({ colorScheme: "dark" });
+		await plain.waitForSelector("html[data-theme=dark]");
+		const dark = [await paper(plain), await box(plain)];
+		holds(light[0] !== dark[0] && light[1] !== dark[1], `${light} and ${dark}`);
+		await plain.click("#theme");
+		equal(await plain.getAttribute("html", "data-theme"), "light", "chosen against the system's");
+		await plain.click("#theme");
+		equal(await plain.getAttribute("html", "data-theme"), "dark", "dark");
+		await plain.click("#theme");
+		await plain.emulateMedia({ colorScheme: "light" });
+		await plain.waitForSelector("html[data-theme=light]");
+		await choose(plain, "colour", "mode");
+		holds((await plain.textContent("#legend")).includes("kernel"), "user and kernel are told");
+		await choose(plain, "colour", "image");
+	},
+
+	async narrow() {
+		await plain.setViewportSize({ width: 380, height: 700 });
+		for (const view of ["graph", "sandwich", "table"]) {
+			await plain.click(`[data-view=${view}]`);
+			await settle(plain);
+			holds(await plain.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} fits`);
+		}
+		await plain.setViewportSize({ width: 1200, height: 800 });
+		await plain.click("[data-view=graph]");
+	},
+
+	async hostile() {
+		const page = await open("hostile.html"), wanted = report("hostile");
+		sameEntries(await pageFunctions(page), byFunction(wanted.rows, wanted.total[0].event, ["samples", "total"]), "names");
+		for (const view of ["inverted", "sandwich", "table", "graph"]) {
+			await page.click(`[data-view=${view}]`);
+			await settle(page);
+		}
+		await page.click("#about");
+		const place = await placeOf(page, await wideNode(page, 2));
+		await page.mouse.move(place.x, place.y);
+		equal(await page.evaluate(() => document.querySelectorAll("script").length), 1, "no script but the page's own");
+		equal(await page.textContent("#title"), wanted.header.command, "the command, as it is");
+	},
+
+	async difference() {
+		const page = await open("difference.html"), own = report("symbols"), base = report("base");
+		const event = own.total[0].event;
+		const got = await page.evaluate(() => {
+			const { profile, tree } = assay, sums = assay.sumsNow(), out = {};
+			profile.names.forEach((name, f) => {
+				if (profile.image[f] >= 0 && (sums.total[f] || sums.totalBase[f])) {
+					const key = `${profile.images[profile.image[f]].path} | ${name}`;
+					out[key] = [sums.total[f], sums.totalBase[f]];
+				}
+			});
+			return { out, whole: [tree.total[0], tree.totalBase[0]], colour: assay.choice.colour };
+		});
+		const now = byFunction(own.rows, event, ["total"]), then = byFunction(base.rows, event, ["total"]), wanted = {};
+		for (const key of new Set([...Object.keys(now), ...Object.keys(then)]))
+			wanted[key] = [now[key]?.[0] ?? 0, then[key]?.[0] ?? 0];
+		sameEntries(got.out, wanted, "both sessions");
+		equal(got.whole, [own.total[0].samples, base.total[0].samples], "totals");
+		equal(got.colour, "difference", "colours");
+		holds((await page.textContent("#legend")).includes("shrank"), "a legend");
+		const red = await page.evaluate(() => [assay.colours.ofChange(1, 1), assay.colours.ofChange(-1, 1)]
+			.map(c => [1, 3, 5].map(i => parseInt(c.slice(i, i + 2), 16))));
+		holds(red[0][0] > red[0][2] && red[1][2] > red[1][0], `red grew, blue shrank: ${red}`);
+		await page.click("[data-view=table]");
+		await page.click("[data-sort=change]");
+		holds(await page.$("#list td.grew, #list td.shrank"), "changes in the table");
+	},
+
+	async svg() {
+		for (const name of ["plain", "hostile", "difference"]) {
+			const page = await open(`${name}.svg`);
+			equal(await page.evaluate(() => [document.documentElement.tagName, document.querySelectorAll("parsererror, script").length]),
+			      ["svg", 0], name);
+			holds(await page.evaluate(() => document.querySelectorAll("g > title").length > 50), `${name} has boxes`);
+		}
+	},
+
+	async alone() {
+		equal(seen.requests.filter(url => !url.startsWith(`file://${folder}/`) && !url.startsWith("data:")), [], "network");
+		equal(seen.complaints, [], "complaints");
+	},
+});

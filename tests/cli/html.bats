@@ -1,0 +1,136 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The picture: its files as files, and the page in a real browser (tests/browser/page.mjs).
+
+load helpers
+
+# The first browser of its kind that is here; nothing where there is none.
+find_chromium() {
+	command -v chromium || command -v chromium-browser || command -v google-chrome || true
+}
+
+# Everything that the checks need, and all of them at once: a browser takes seconds to start.
+setup_file() {
+	cd "$BATS_FILE_TMPDIR" || return 1
+	export HOME=$BATS_FILE_TMPDIR
+	local -x CHROMIUM
+	CHROMIUM=$(find_chromium)
+	"$PROGRAMS/make_session" plain plain 3000
+	"$PROGRAMS/make_session" hostile hostile 1500
+	"$PROGRAMS/make_session" base plain 1700 7 9
+	make_files
+	if [ -z "$CHROMIUM" ]; then
+		echo "Chromium is not installed" >skip
+	elif ! command -v node >/dev/null; then
+		echo "node is not installed" >skip
+	elif [ ! -d "$ROOT/tests/npm/node_modules/playwright-core" ]; then
+		echo "playwright-core is not installed (scripts/deps-npm.sh)" >skip
+	else
+		timeout 240 node "$ROOT/tests/browser/page.mjs" "$BATS_FILE_TMPDIR" >results 2>errors </dev/null || true
+	fi
+}
+
+make_files() {
+	local name
+	for name in plain hostile; do
+		assay report -i $name --html $name.html --svg $name.svg
+	done
+	assay report -i plain --baseline base --html difference.html --svg difference.svg
+	assay report -i plain comm:worker --html worker.html
+	json symbols plain -l
+	json hostile hostile -l
+	json base base -l
+	json tree plain --tree --by comm
+	json inverted plain --inverted comm:worker
+	json callgraph plain --callgraph
+	json seconds plain -l time:2s-5s
+	json via plain -l 'via:*render*'
+}
+
+# json NAME SESSION OPTIONS…
+json() {
+	assay report -i "$2" --format json -t 0 "${@:3}" >"$1.json"
+}
+
+checked() {
+	[ ! -f "$BATS_FILE_TMPDIR/skip" ] || skip "$(cat "$BATS_FILE_TMPDIR/skip")"
+	if ! grep -qx "ok $1" "$BATS_FILE_TMPDIR/results"; then
+		grep "^not ok $1:" "$BATS_FILE_TMPDIR/results" || cat "$BATS_FILE_TMPDIR/errors"
+		return 1
+	fi
+}
+
+@test "in a browser: totals and every function are those of the JSON report, for each event and weight" { checked totals; }
+@test "in a browser: call tree and inverted tree are those of the JSON report" { checked trees; }
+@test "in a browser: the table sorts" { checked table; }
+@test "in a browser: callers and callees are those of the JSON report" { checked sandwich; }
+@test "in a browser: a range of time is that of the filter" { checked time; }
+@test "in a browser: a click zooms, and the address keeps it" { checked zoom; }
+@test "in a browser: search finds what via: finds" { checked search; }
+@test "in a browser: everything by keyboard" { checked keyboard; }
+@test "in a browser: dark and light" { checked theme; }
+@test "in a browser: a narrow window" { checked narrow; }
+@test "in a browser: hostile names are only names" { checked hostile; }
+@test "in a browser: two sessions compared" { checked difference; }
+@test "in a browser: the SVG is one" { checked svg; }
+@test "in a browser: nothing is fetched, and nothing complains" { checked alone; }
+
+@test "no name of the profile becomes markup of the page" {
+	cd "$BATS_FILE_TMPDIR"
+	local name
+	for name in plain hostile; do
+		tr -c 'a-zA-Z0-9</\n' ' ' <$name.html | grep -o '</*[a-z][a-z0-9]*' | sort | uniq -c >$name.tags
+	done
+	diff plain.tags hostile.tags
+	run ! grep -q "<script>alert" hostile.svg
+	python3 -c 'import sys, xml.etree.ElementTree as e; e.parse(sys.argv[1])' hostile.svg
+	iconv -f UTF-8 -t UTF-8 hostile.html >/dev/null
+}
+
+@test "the page asks for no other file" {
+	cd "$BATS_FILE_TMPDIR"
+	grep -q "Content-Security-Policy.*default-src 'none'" plain.html
+	run ! grep -Eiq '(src|href)="?(https?:)?//' plain.html
+}
+
+@test "a picture goes to standard output, and into a pipe" {
+	"$PROGRAMS/make_session" s plain 100
+	assay report -i s --html - | grep -q '^<!DOCTYPE html>'
+	assay report -i s --svg /dev/stdout | grep -q '</svg>'
+}
+
+@test "a light tree is joined to other, and says so" {
+	"$PROGRAMS/make_session" s plain 2000
+	assay report -i s -t 5 --svg x.svg
+	grep -q '^<g><title>other' x.svg
+}
+
+@test "options that do not go with a picture are refused" {
+	"$PROGRAMS/make_session" s plain 10
+	run assay report -i s --html x.html --format json
+	refused 2 "--format json does not go with --html"
+	run assay report -i s --svg x.svg --columns samples
+	refused 2 "--columns does not go with --svg"
+	run assay report -i s --html x.html --tree
+	refused 2 "--html and --tree are two views"
+	run assay report -i s --html x.html --by symbol
+	refused 2 "--by"
+	run assay report -i s --baseline s
+	refused 2 "--baseline goes with --html or --svg"
+	run assay report -i s --baseline absent --html x.html
+	refused 1 "--baseline" "absent"
+	[ ! -e x.html ]
+}
+
+@test "a page that can not be written leaves what was there" {
+	"$PROGRAMS/make_session" s plain 10
+	run assay report -i s --html /dev/full
+	refused 1 "cannot write '/dev/full'" "No space left"
+	run assay report -i s --html no/such/x.html
+	refused 1 "cannot write" "no/such/x.html" "No such file"
+	echo before >x.html
+	(ulimit -f 1; trap '' XFSZ; ! assay report -i s --html x.html 2>log)
+	grep -q "cannot write.*x.html" log
+	[ "$(cat x.html)" = before ]
+	[ "$(ls x.html*)" = x.html ]
+}
