@@ -30,6 +30,10 @@
 #define FILES_ENTRIES MAX_FILES
 #define BATCH         4096
 
+/* Threads that are away at once, and processes that are followed. */
+#define WAITS_ENTRIES   65536
+#define TARGETS_ENTRIES 65536
+
 /* Tables that found no room are built again and again where more is in use than has room. */
 #define TABLES_KEPT_NS 60000000000ULL
 
@@ -51,7 +55,7 @@ struct stacks {
 struct sampler {
 	struct sampler_bpf *bpf;
 	VEC(int) fds;
-	VEC(struct bpf_link *) links;
+	VEC(struct bpf_link *) links, switch_links;
 	struct stacks now, before;       /* of this generation and the one before */
 	struct sampler_visitor *visitor; /* while messages are read */
 	struct ring_buffer *messages;
@@ -172,8 +176,28 @@ static uint32_t counts_entries(const struct sampler_config *c)
 	for (size_t i = 0; i < c->counters->n; i++)
 		rate += c->counters->data[i].attr.freq ? c->counters->data[i].attr.sample_freq
 						       : 10000;
+	if (c->waits) /* of a millisecond or more there are few */
+		rate += c->waits->min_ns < 1000000 ? 50000 : 10000;
 	rate = rate * c->cpus->n * 3 / 2;
 	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
+}
+
+/* What waits need is loaded with them alone. */
+static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
+{
+	const struct sampler_waits *w = c->waits;
+
+	bpf_program__set_autoload(b->progs.sample, c->counters->n > 0);
+	bpf_program__set_autoload(b->progs.switched, w != NULL);
+	bpf_program__set_autoload(b->progs.forked, w && w->n_targets && !w->targets_are_threads);
+	bpf_map__set_max_entries(b->maps.waits, w ? WAITS_ENTRIES : 1);
+	bpf_map__set_max_entries(b->maps.targets, w && w->n_targets ? TARGETS_ENTRIES : 1);
+	if (!w)
+		return;
+	b->rodata->waits_of_targets = w->n_targets > 0;
+	b->rodata->targets_are_threads = w->targets_are_threads;
+	b->rodata->waits_min_ns = w->min_ns;
+	b->rodata->waits_counter = w->first_counter;
 }
 
 static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
@@ -197,6 +221,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
 	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
 	bpf_map__set_max_entries(b->maps.messages, limits.messages);
+	prepare_waits(b, c);
 	e = sampler_bpf__load(b);
 	if (e < 0)
 		return error_errno(err, e, "the kernel does not take the in-kernel sampler");
@@ -235,6 +260,36 @@ static int attach(struct sampler *s, const struct sampler_config *c, size_t coun
 	return 0;
 }
 
+static int attach_tracepoint(struct sampler *s, const struct bpf_program *program,
+			     struct error *err)
+{
+	struct bpf_link *link = bpf_program__attach(program);
+
+	if (!link)
+		return error_errno(err, -errno,
+				   "cannot follow the scheduler's tracepoints (they are reached "
+				   "through tracefs, /sys/kernel/tracing)");
+	vec_push(&s->switch_links, link);
+	return 0;
+}
+
+/* Forks first, so that no child of a target is missed. */
+static int attach_waits(struct sampler *s, const struct sampler_config *c, struct error *err)
+{
+	const struct sampler_waits *w = c->waits;
+	uint8_t one = 1;
+	int e = 0;
+
+	for (size_t i = 0; w && i < w->n_targets; i++)
+		bpf_map_update_elem(bpf_map__fd(s->bpf->maps.targets), &w->targets[i], &one,
+				    BPF_ANY);
+	if (w && w->n_targets && !w->targets_are_threads)
+		e = attach_tracepoint(s, s->bpf->progs.forked, err);
+	if (w && !e)
+		e = attach_tracepoint(s, s->bpf->progs.switched, err);
+	return e;
+}
+
 int sampler_open(const struct sampler_config *c, struct sampler **out, struct error *err)
 {
 	cleanup(sampler_close_at_exit) struct sampler *s = xcalloc(1, sizeof(*s));
@@ -243,6 +298,8 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 	for (size_t i = 0; !e && i < c->cpus->n; i++)
 		for (size_t k = 0; !e && k < c->counters->n; k++)
 			e = attach(s, c, k, c->cpus->data[i], err);
+	if (!e)
+		e = attach_waits(s, c, err);
 	if (e < 0)
 		return e;
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
@@ -251,10 +308,18 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 	return 0;
 }
 
+static void detach_waits(struct sampler *s)
+{
+	vec_foreach (&s->switch_links, link)
+		bpf_link__destroy(*link);
+	vec_fini(&s->switch_links);
+}
+
 void sampler_close(struct sampler *s)
 {
 	if (!s)
 		return;
+	detach_waits(s);
 	vec_foreach (&s->links, link)
 		bpf_link__destroy(*link);
 	vec_fini(&s->links);
@@ -275,6 +340,7 @@ void sampler_disable(struct sampler *s)
 {
 	vec_foreach (&s->fds, fd)
 		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
+	detach_waits(s);
 }
 
 /* Tables. */
@@ -336,9 +402,9 @@ static int take_counts(struct sampler *s, struct error *err)
 	return 0;
 }
 
-static void visit(struct sampler *s, struct sampler_visitor *visitor, size_t i)
+static void visit(struct sampler *s, struct sampler_visitor *visitor, const struct count_key *key,
+		  const struct count_value *value)
 {
-	const struct count_key *key = &s->all_keys.data[i];
 	struct sampler_count count = {
 		.pid = (int32_t)key->pid,
 		.tid = (int32_t)key->tid,
@@ -347,8 +413,8 @@ static void visit(struct sampler *s, struct sampler_visitor *visitor, size_t i)
 		.app = key->app,
 		.comm = key->comm,
 		.stack = key->stack,
-		.samples = s->all_values.data[i].samples,
-		.period = s->all_values.data[i].period,
+		.samples = value->samples,
+		.period = value->period,
 	};
 	const struct known_stack *stack = find_stack(s, key->stack, &count.frames);
 
@@ -385,8 +451,45 @@ int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct erro
 	if (e < 0)
 		return e;
 	for (size_t i = 0; i < s->all_keys.n; i++)
-		visit(s, visitor, i);
+		visit(s, visitor, &s->all_keys.data[i], &s->all_values.data[i]);
 	return 0;
+}
+
+int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,
+		       struct error *err)
+{
+	int map = bpf_map__fd(s->bpf->maps.waits);
+	uint32_t tid, *before = NULL;
+	struct wait wait;
+
+	while (bpf_map_get_next_key(map, before, &tid) == 0) {
+		before = &tid;
+		if (bpf_map_lookup_elem(map, &tid, &wait) < 0)
+			return error_errno(err, -errno, "cannot read the in-kernel waits");
+		struct count_key key = {
+			.stack = wait.stack,
+			.pid = wait.pid,
+			.tid = tid,
+			.app = wait.app,
+			.counter = (uint16_t)(s->bpf->rodata->waits_counter + wait.state),
+		};
+		struct count_value value = { 1, now_ns - wait.start_ns };
+
+		memcpy(key.comm, wait.comm, sizeof(key.comm));
+		if (now_ns > wait.start_ns && value.period >= s->bpf->rodata->waits_min_ns)
+			visit(s, visitor, &key, &value);
+	}
+	return 0;
+}
+
+void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
+{
+	bpf_map_update_elem(bpf_map__fd(s->bpf->maps.waits), &tid, wait, BPF_NOEXIST);
+}
+
+void sampler_drop_wait(struct sampler *s, int32_t tid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.waits), &tid);
 }
 
 static uint64_t read_loss(const struct sampler *s, uint32_t which)
@@ -413,6 +516,7 @@ void sampler_collect_losses(struct sampler *s,
 		[SAMPLER_FILES_FULL] = LOSS_FILES_FULL,
 		[SAMPLER_RAW_DROPPED] = LOSS_STACK_NO_TABLE,
 		[SAMPLER_TABLES_FULL] = LOSS_TABLES_FULL,
+		[SAMPLER_WAITS_FULL] = LOSS_WAITS_FULL,
 	};
 
 	for (uint32_t i = 0; i < N_SAMPLER_COUNTERS; i++) {

@@ -24,12 +24,22 @@ struct error;
 struct sampler;
 struct unwind_table;
 
+/* Off-CPU time: how long threads were away from their CPU. */
+struct sampler_waits {
+	uint64_t min_ns;        /* shorter ones don't count */
+	uint32_t first_counter; /* counts of WAIT_SLEEP have this counter, and so on */
+	const int32_t *targets; /* processes, and what they start; none: the whole machine */
+	size_t n_targets;
+	bool targets_are_threads; /* these threads alone */
+};
+
 struct sampler_config {
-	const struct counters *counters;
+	const struct counters *counters; /* may be empty */
 	const struct counter_sources *sources;
 	const struct cpu_list *cpus;
 	bool with_stacks;
 	bool by_frame_pointer; /* stacks; else by unwind tables (sampler_can_unwind()) */
+	const struct sampler_waits *waits; /* NULL: none */
 };
 
 /* Whether it is built in and permitted here: true, or false with the reason in *why. */
@@ -58,7 +68,7 @@ struct sampler_count {
 	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first; NULL: only the
 				   hash was told, as of raw stacks */
 	uint32_t n_kernel, n_user;
-	uint64_t samples, period;
+	uint64_t samples, period; /* of waits: their number, and ns in all */
 };
 
 struct sampler_visitor {
@@ -97,6 +107,20 @@ void sampler_turn(struct sampler *s, uint64_t now_ns); /* by CLOCK_MONOTONIC */
  * few milliseconds (rings_safe_time() says when).
  */
 int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
+
+/*
+ * Visits those that still wait, as if they came back at `now_ns`, after the last
+ * sampler_read(). Nothing is counted any more (sampler_disable()).
+ */
+int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,
+		       struct error *err);
+
+/*
+ * A thread that waits since before the program saw it; where it has seen it
+ * already, nothing. sampler_drop_wait(): it did not after all.
+ */
+void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
+void sampler_drop_wait(struct sampler *s, int32_t tid);
 
 /* Losses since the last call. */
 void sampler_collect_losses(struct sampler *s,

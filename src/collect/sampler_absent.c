@@ -70,3 +70,20 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 {
 	(void)s, (void)file, (void)table;
 }
+
+int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,
+		       struct error *err)
+{
+	(void)s, (void)now_ns, (void)visitor;
+	return error_set(err, -ENOSYS, "this assay was built without BPF");
+}
+
+void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait)
+{
+	(void)s, (void)tid, (void)wait;
+}
+
+void sampler_drop_wait(struct sampler *s, int32_t tid)
+{
+	(void)s, (void)tid;
+}

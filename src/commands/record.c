@@ -23,7 +23,8 @@ struct record_args {
 	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate;
 	uint64_t freq_hz, count, ring_bytes, stack_bytes;
 	double duration_s;
-	bool whole_machine, quiet, with_stacks;
+	double off_cpu_min_s;
+	bool whole_machine, quiet, with_stacks, off_cpu;
 	int verbose;
 };
 
@@ -65,13 +66,25 @@ static const struct option_spec record_options[] = {
 	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), NULL,
 	  "how much of a stack is copied, at most 65528 (default 16k; 8k for ordinary users)", NULL,
 	  1024, 65528 },
-	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "perf",
-	  "how samples are collected: perf (rings), or with -a bpf (counted in the kernel)",
+	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "best",
+	  "how samples are collected: perf (rings), bpf (counted in the kernel; with -a), or the "
+	  "best of them that is permitted",
 	  "With bpf a program in the kernel walks stacks by unwind tables and counts equal ones of "
-	  "a "
-	  "thread in a map, which is read once a second: only counts and stacks not seen before "
-	  "cross. Where it is not permitted, the rings are used, and that is said.",
-	  0, 0, "perf|bpf" },
+	  "a thread in a map, which is read once a second: only counts and stacks not seen before "
+	  "cross. It is the best for the whole machine; where it is not permitted, the rings are "
+	  "used, and that is said.",
+	  0, 0, "best|perf|bpf" },
+	{ 0, "off-cpu", NULL, OPT_FLAG, FIELD(off_cpu), NULL,
+	  "also measure how long threads wait, by stack and by state",
+	  "Time between leaving a CPU and coming back, under four events: off-cpu:sleep, "
+	  "off-cpu:disk "
+	  "(uninterruptible: disks, page faults, the kernel's locks), off-cpu:ready (could have "
+	  "gone on, but another thread had the CPU) and off-cpu:stopped. A sample of them stands "
+	  "for a "
+	  "millisecond. Threads that never wake are there as well. A BPF program does it, which "
+	  "needs root, or CAP_BPF and CAP_PERFMON." },
+	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "1ms",
+	  "with --off-cpu: what is shorter does not count (0: all counts)", NULL, 0, 1e6 },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), "assay.data",
 	  "the session's directory; one that exists is kept as DIR.old" },
 	{ 0, "store", "NAME", OPT_CHOICE, FIELD(store), "native",
@@ -239,6 +252,11 @@ static int check_target(struct setup *s, struct error *err)
 			err, -EINVAL,
 			"--call-graph=dwarf copies stacks through the rings: it does not go "
 			"with --collector=bpf");
+	if (a->off_cpu && a->cgroup)
+		return error_set(
+			err, -EINVAL,
+			"--off-cpu does not go with -G: profile the processes (-p), or the "
+			"whole machine (-a)");
 	if (n == 0 && !s->operands.n && s->cpus.n)
 		s->args.whole_machine = true;
 	else if (n == 0 && !s->operands.n)
@@ -326,18 +344,32 @@ static int exit_status(const struct recorder_result *result, int r)
 	return result->wait_status >= 0 ? pass_on(result->wait_status) : EXIT_OK;
 }
 
-/* What was asked for, or, where it is not to be had, the rings. */
-static bool is_in_kernel(const struct record_args *args)
+/* Tracepoints take programs of another kind; copied stacks come by the rings alone. */
+static bool is_for_sampler(const struct setup *s)
+{
+	bool is_for_it = s->args.whole_machine && strcmp(s->args.call_graph, "dwarf");
+
+	for (size_t i = 0; i < s->counters.n; i++)
+		is_for_it &= s->counters.data[i].attr.type != PERF_TYPE_TRACEPOINT;
+	return is_for_it;
+}
+
+/* What was asked for, or the best; where it is not to be had, the rings. */
+static bool is_in_kernel(const struct setup *s)
 {
 	static const struct counter_sources sources;
+	bool is_best = !strcmp(s->args.collector, "best");
 	char why[256];
 
-	if (strcmp(args->collector, "bpf") != 0)
+	if (!strcmp(s->args.collector, "perf") || (is_best && !is_for_sampler(s)))
 		return false;
-	if (sampler_is_available(&sources, why, sizeof(why)))
-		return true;
-	log_info("%s: collecting through rings instead", why);
-	return false;
+	if (!sampler_is_available(&sources, why, sizeof(why))) {
+		log_info("%s: collecting through rings instead", why);
+		return false;
+	}
+	/* Copied stacks are better than those by frame pointer. */
+	return !is_best || strcmp(s->args.call_graph, "best") ||
+	       sampler_can_unwind(why, sizeof(why));
 }
 
 /* An event of which each may be a sample comes at any rate: 16 KB with each are too much. */
@@ -381,12 +413,21 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
 }
 
-static int record(struct setup *s)
+/* Off-CPU time has no other source: better nothing than half of what was asked for. */
+static int check_off_cpu(const struct setup *s, struct error *err)
 {
-	bool in_kernel = is_in_kernel(&s->args);
 	static const struct counter_sources sources;
-	struct error err = { 0 };
-	struct recorder_result result = { 0 };
+	char why[256];
+
+	if (!s->args.off_cpu || sampler_is_available(&sources, why, sizeof(why)))
+		return 0;
+	return error_set(err, -EPERM, "--off-cpu follows the scheduler by a BPF program: %s", why);
+}
+
+static int run_recorder(struct setup *s, bool in_kernel, struct recorder_result *result,
+			struct error *err)
+{
+	static const struct counter_sources sources;
 	struct recorder_config config = {
 		.ops = find_store(s->args.store),
 		.merged = s->merged,
@@ -407,12 +448,30 @@ static int record(struct setup *s)
 		.cgroup = s->args.cgroup,
 		.cpus = &s->cpus,
 		.duration_s = s->args.duration_s,
+		.off_cpu = s->args.off_cpu,
+		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
 	};
+
+	return recorder_run(&config, result, err);
+}
+
+static int record(struct setup *s)
+{
+	bool in_kernel = is_in_kernel(s);
+	struct error err = { 0 };
+	struct recorder_result result = { 0 };
 	int r;
 
 	if (s->note[0])
 		log_info("%s", s->note);
-	r = recorder_run(&config, &result, &err);
+	r = check_off_cpu(s, &err);
+	if (!r)
+		r = run_recorder(s, in_kernel, &result, &err);
+	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
+		log_info("%s: collecting through rings instead", err.text);
+		err = (struct error){ 0 };
+		r = run_recorder(s, false, &result, &err);
+	}
 	if (r < 0)
 		log_error("record: %s", err.text);
 	if (result.note[0])

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "record/off_cpu.h"
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -64,7 +65,7 @@ static struct counter_info describe(const struct counter *c)
 	};
 }
 
-void host_init(struct host *h, const struct counters *counters)
+void host_init(struct host *h, const struct counters *counters, bool with_off_cpu)
 {
 	struct utsname u;
 
@@ -74,9 +75,13 @@ void host_init(struct host *h, const struct counters *counters)
 	snprintf(h->os_release, sizeof(h->os_release), "%s %s", u.sysname, u.release);
 	snprintf(h->arch, sizeof(h->arch), "%s", u.machine);
 	read_cpu_model(h->cpu_model, sizeof(h->cpu_model));
-	h->counters = xcalloc(counters->n, sizeof(*h->counters));
+	h->counters = xcalloc(counters->n + N_WAIT_STATES, sizeof(*h->counters));
 	for (size_t i = 0; i < counters->n; i++)
 		h->counters[i] = describe(&counters->data[i]);
+	if (!with_off_cpu)
+		return;
+	off_cpu_describe(h->counters + counters->n);
+	h->n_counters += N_WAIT_STATES;
 }
 
 void host_fini(struct host *h)

@@ -2,6 +2,7 @@
 /* What a session says of the machine it was recorded on. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "counter/counter.h"
@@ -13,8 +14,11 @@ struct host {
 	uint32_t n_counters;
 };
 
-/* Reads uname(2) and /proc/cpuinfo, and describes the counters. `counters` must outlive it. */
-void host_init(struct host *h, const struct counters *counters);
+/*
+ * Reads uname(2) and /proc/cpuinfo, and describes the counters, and behind them off-CPU time's
+ * if it is wanted. `counters` must outlive it.
+ */
+void host_init(struct host *h, const struct counters *counters, bool with_off_cpu);
 void host_fini(struct host *h);
 
 /* CLOCK_MONOTONIC and CLOCK_REALTIME, nanoseconds. */

@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "collect/sampler.h"
 #include "machine/machine.h"
+#include "perfdata/regs.h"
 #include "record/host.h"
+#include "record/off_cpu.h"
 #include "record/pipeline.h"
 #include "record/user_stacks.h"
 
@@ -17,9 +19,14 @@
 
 #if defined(__aarch64__)
 #define SP_REGISTER 31 /* its DWARF number */
+#define PC_REGISTER 32
 #else
 #define SP_REGISTER 7
+#define PC_REGISTER 16
 #endif
+
+/* How much is read of the stack of a thread that waited before we came. */
+#define WAIT_STACK_BYTES 16384
 
 struct file {
 	uint64_t dev, ino;
@@ -53,6 +60,9 @@ struct in_kernel {
 	VEC(uint32_t) wanted; /* files whose tables are wanted */
 	VEC(uint8_t) raws;    /* raw stacks to be walked, behind one another */
 	struct walked_stacks now, before;
+	struct walked_stacks waiting;         /* of waits, which may be counted at any time */
+	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits are counted */
+	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
 	bool with_tables;
 };
@@ -154,40 +164,59 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	want_table(k, raw->wants);
 }
 
-static void walk_raw(struct in_kernel *k, const struct raw_stack_message *raw)
+/* The registers and the stack of a thread, walked by us and kept under a hash. */
+struct to_walk {
+	int32_t pid, tid;
+	uint64_t time_ns, hash;
+	struct user_copy copy;
+	const uint64_t *kernel; /* its frames in the kernel */
+	uint32_t n_kernel;
+};
+
+static void walk_here(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
-	struct thread_view thread =
-		machine_thread(k->machine, (int32_t)raw->pid, (int32_t)raw->tid);
-	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
-	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
-	struct user_copy copy = {
-		.regs = (const uint64_t *)raw->regs,
-		.stack = (const uint8_t *)raw->stack + MIN(skip, size),
-		.stack_size = size - MIN(skip, size),
-	};
-	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline),
-							(int32_t)raw->pid, &thread, &copy);
-	struct walked walked = { .at = (uint32_t)k->now.frames.n, .leaf_loss = -1 };
-	uint32_t n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES);
+	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
+	struct user_chain chain =
+		user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid, &thread, &w->copy);
+	struct walked walked = { .at = (uint32_t)set->frames.n, .leaf_loss = -1 };
 
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
-	for (uint32_t i = 0; i < n_kernel + chain.n; i++) {
-		bool is_user = i >= n_kernel;
+	for (uint32_t i = 0; i < w->n_kernel + chain.n; i++) {
+		bool is_user = i >= w->n_kernel;
 		struct code_addr code;
 		int reason = machine_resolve(k->machine, &thread, is_user ? MODE_USER : MODE_KERNEL,
-					     is_user ? chain.pcs[i - n_kernel] : raw->kernel[i],
-					     raw->time_ns, &code);
+					     is_user ? chain.pcs[i - w->n_kernel] : w->kernel[i],
+					     w->time_ns, &code);
 
 		if (reason >= 0 && i == 0)
 			walked.leaf_loss = reason;
 		if (reason >= 0 && is_user && i)
 			break;
-		vec_push(&k->now.frames, code);
+		vec_push(&set->frames, code);
 		walked.n++;
 	}
-	*intmap_put(&k->now.by_hash, raw->hash, NULL) = (uint32_t)k->now.list.n;
-	vec_push(&k->now.list, walked);
+	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
+	vec_push(&set->list, walked);
+}
+
+static void walk_raw(struct in_kernel *k, const struct raw_stack_message *raw)
+{
+	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
+	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
+	struct to_walk w = {
+		.pid = (int32_t)raw->pid,
+		.tid = (int32_t)raw->tid,
+		.time_ns = raw->time_ns,
+		.hash = raw->hash,
+		.copy = { .regs = (const uint64_t *)raw->regs,
+			  .stack = (const uint8_t *)raw->stack + MIN(skip, size),
+			  .stack_size = size - MIN(skip, size) },
+		.kernel = (const uint64_t *)raw->kernel,
+		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
+	};
+
+	walk_here(k, raw->is_for_later ? &k->waiting : &k->now, &w);
 }
 
 /* Walks the raw stacks up to a time; the side band must be known up to then. */
@@ -230,7 +259,7 @@ static void forget_walked(struct in_kernel *k)
 static const struct walked *find_walked(const struct in_kernel *k, uint64_t hash,
 					const struct code_addr **frames)
 {
-	const struct walked_stacks *sets[] = { &k->now, &k->before };
+	const struct walked_stacks *sets[] = { &k->now, &k->before, &k->waiting };
 
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
 		const uint32_t *at = intmap_find(&sets[i]->by_hash, hash);
@@ -329,6 +358,19 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
 	return true;
 }
 
+/*
+ * A sample a millisecond, as a profile at 1000 Hz of the waiting thread would have
+ * it; what is left over goes to the next wait of that state.
+ */
+static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count *c)
+{
+	uint64_t *rest = &k->wait_rest_ns[MIN(c->counter - k->first_wait, N_WAIT_STATES - 1u)];
+	uint64_t ns = *rest + c->period, n = ns / OFF_CPU_SAMPLE_NS;
+
+	*rest = ns % OFF_CPU_SAMPLE_NS;
+	return MAX(n, 1u);
+}
+
 static bool add_count(struct sampler_visitor *visitor, const struct sampler_count *c)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
@@ -341,7 +383,7 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.comm = strings_add(machine_strings(k->machine), c->comm),
 		.app = c->app ? image_of(k, c->app) : thread.app,
 		.time_ns = k->time_ns,
-		.samples = c->samples,
+		.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c),
 		.period = c->period,
 		.leaf_loss = -1,
 	};
@@ -368,6 +410,7 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 
 	k->visitor = (struct sampler_visitor){ keep_file, keep_raw, add_count };
 	k->with_tables = with_tables;
+	k->first_wait = UINT32_MAX;
 	k->sink.push = follow;
 	k->sampler = sampler;
 	k->pipeline = pipeline;
@@ -385,6 +428,7 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->raws);
 	walked_fini(&k->now);
 	walked_fini(&k->before);
+	walked_fini(&k->waiting);
 	intmap_fini(&k->images);
 	free(k);
 }
@@ -402,4 +446,41 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	e = sampler_read(k->sampler, &k->visitor, err);
 	forget_walked(k);
 	return e;
+}
+
+void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter)
+{
+	k->first_wait = first_counter;
+}
+
+void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
+			uint64_t now_ns)
+{
+	cleanup(free_at_exit) void *stack = xmalloc(WAIT_STACK_BYTES);
+	uint64_t regs[DWARF_REGISTERS] = { [SP_REGISTER] = t->sp, [PC_REGISTER] = t->pc };
+	struct wait wait = {
+		.stack = hash_u64(now_ns << 22 ^ (uint32_t)t->tid),
+		.start_ns = now_ns,
+		.pid = (uint32_t)t->pid,
+		.state = (uint16_t)t->state,
+	};
+	struct to_walk w = {
+		.pid = t->pid,
+		.tid = t->tid,
+		.time_ns = now_ns,
+		.hash = wait.stack,
+		.copy = { .regs = regs,
+			  .stack = stack,
+			  .stack_size = off_cpu_read_stack(proc, t, stack, WAIT_STACK_BYTES) },
+	};
+
+	memcpy(wait.comm, t->comm, sizeof(wait.comm));
+	walk_here(k, &k->waiting, &w);
+	sampler_put_wait(k->sampler, t->tid, &wait);
+}
+
+int in_kernel_read_waits(struct in_kernel *k, uint64_t now_ns, struct error *err)
+{
+	k->time_ns = now_ns;
+	return sampler_read_waits(k->sampler, now_ns, &k->visitor, err);
 }

@@ -12,6 +12,7 @@
 
 #include "event/event.h"
 
+struct blocked_thread;
 struct error;
 struct in_kernel;
 struct machine;
@@ -39,6 +40,20 @@ void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns);
 
 /* Something waits for the side band, which is a few milliseconds late. */
 bool in_kernel_is_behind(const struct in_kernel *k);
+
+/*
+ * Counters from this one on are of waits (collect/bpf/shared.h), and their samples
+ * milliseconds (record/off_cpu.h).
+ */
+void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter);
+
+/* A thread that waited before anybody looked, since `now_ns` for us. `proc` as for off_cpu_look().
+ */
+void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
+			uint64_t now_ns);
+
+/* Adds those that still wait; after the last in_kernel_read(). */
+int in_kernel_read_waits(struct in_kernel *k, uint64_t now_ns, struct error *err);
 
 /* Adds what the last epoch counted; `time_ns` is in the second that it was. */
 int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err);

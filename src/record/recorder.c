@@ -20,6 +20,7 @@
 #include "record/child.h"
 #include "record/host.h"
 #include "record/in_kernel.h"
+#include "record/off_cpu.h"
 #include "record/session_dir.h"
 
 #define SECOND_NS        1000000000ULL
@@ -154,7 +155,9 @@ static int open_pipeline(struct recorder *r, struct error *err)
 		.os_release = r->host.os_release,
 		.arch = r->host.arch,
 		.cpu_model = r->host.cpu_model,
-		.collector = c->in_kernel ? "BPF" : "perf rings",
+		.collector = c->in_kernel ? "BPF"
+			     : c->off_cpu ? "perf rings and BPF"
+					  : "perf rings",
 		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
 		.n_cpus = (uint32_t)r->cpus.n,
@@ -195,7 +198,7 @@ static int open_rings(struct recorder *r, struct error *err)
 	static const struct counters none;
 	struct rings_config rings = {
 		.counters = c->in_kernel ? &none : c->counters,
-		.with_inodes = c->in_kernel,
+		.with_inodes = c->in_kernel || c->off_cpu,
 		.sources = c->sources,
 		.cpus = &r->cpus,
 		.tids = r->tids.data,
@@ -280,20 +283,60 @@ static int let_child_go(struct recorder *r, struct error *err)
 
 static int open_sampler(struct recorder *r, struct error *err)
 {
+	static const struct counters none;
+	const struct recorder_config *config = r->config;
+	enum stack_source stacks = r->result->stacks;
+	char why[128];
+	bool with_tables = stacks == STACKS_IN_KERNEL ||
+			   (stacks == STACKS_COPIED && sampler_can_unwind(why, sizeof(why)));
+	struct sampler_waits waits = {
+		.min_ns = config->off_cpu_min_ns,
+		.first_counter = (uint32_t)config->counters->n,
+		.targets = config->pids->n ? config->pids->data : r->tids.data,
+		.n_targets = config->pids->n ? config->pids->n : r->tids.n,
+		.targets_are_threads = config->tids->n > 0,
+	};
 	struct sampler_config c = {
-		.counters = r->config->counters,
-		.sources = r->config->sources,
+		.counters = config->in_kernel ? config->counters : &none,
+		.sources = config->sources,
 		.cpus = &r->cpus,
-		.with_stacks = r->config->stacks != STACKS_NONE,
-		.by_frame_pointer = r->config->stacks != STACKS_IN_KERNEL,
+		.with_stacks = stacks != STACKS_NONE,
+		.by_frame_pointer = !with_tables,
+		.waits = config->off_cpu ? &waits : NULL,
 	};
 	int e = sampler_open(&c, &r->sampler, err);
 
+	r->result->has_sampler_failed = e < 0;
 	if (e < 0)
 		return e;
-	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine,
-				     r->result->stacks == STACKS_IN_KERNEL);
+	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, with_tables);
+	if (config->off_cpu)
+		in_kernel_expect_waits(r->in_kernel, waits.first_counter);
 	return wake_by(r, sampler_fd(r->sampler), err);
+}
+
+/*
+ * Threads that wait since before the sampler saw them. One that came back while it was
+ * looked at does not wait any more.
+ */
+static void put_wait(void *context, int32_t pid, int32_t tid)
+{
+	struct recorder *r = context;
+	struct blocked_thread t, again;
+
+	if (tid == gettid() || !off_cpu_look("/proc", pid, tid, &t))
+		return;
+	in_kernel_put_wait(r->in_kernel, "/proc", &t, r->start_ns);
+	if (!off_cpu_look("/proc", pid, tid, &again))
+		sampler_drop_wait(r->sampler, tid);
+}
+
+static void put_waits(struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+
+	if (c->off_cpu && !is_command_target(c))
+		off_cpu_each("/proc", c->pids, c->tids, put_wait, r);
 }
 
 static struct event_sink *side_band_sink(struct recorder *r)
@@ -310,16 +353,19 @@ static int scan_running(struct recorder *r, struct error *err)
 
 	if (!is_command_target(c))
 		e = rings_enable(r->rings, err);
-	if (!e && c->in_kernel)
+	if (!e && (c->in_kernel || c->off_cpu))
 		e = open_sampler(r, err);
 	if (e < 0)
 		return e;
 	sink = side_band_sink(r);
 	if (c->whole_machine || c->cgroup)
-		return proc_scan_all("/proc", sink);
-	for (size_t i = 0; i < r->tids.n && !is_command_target(c) && e >= 0; i++)
-		e = proc_scan_process("/proc", r->tids.data[i], sink);
-	return e < 0 ? e : 0;
+		e = proc_scan_all("/proc", sink);
+	else
+		for (size_t i = 0; i < r->tids.n && !is_command_target(c) && e >= 0; i++)
+			e = proc_scan_process("/proc", r->tids.data[i], sink);
+	if (e >= 0)
+		put_waits(r);
+	return MIN(e, 0);
 }
 
 /* While it runs. */
@@ -425,6 +471,8 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time());
 	if (!e)
 		e = in_kernel_read(r->in_kernel, time_ns, err);
+	if (!e && is_final && r->config->off_cpu)
+		e = in_kernel_read_waits(r->in_kernel, time_ns, err);
 	sampler_collect_losses(r->sampler, pipeline_lose, r->pipeline);
 	return e;
 }
@@ -486,7 +534,7 @@ static void count_unsampled(struct recorder *r)
 	struct rusage usage;
 
 	if (!is_command_target(r->config) || strcmp(clock->unit, "ns") ||
-	    r->config->counters->n > 1 || r->result->end != END_COMMAND)
+	    r->config->counters->n > 1 || r->config->off_cpu || r->result->end != END_COMMAND)
 		return;
 	getrusage(RUSAGE_CHILDREN, &usage);
 	if (clock->attr.exclude_kernel)
@@ -581,7 +629,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 
 	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };
 	r.machine = machine_new(NULL);
-	host_init(&r.host, config->counters);
+	host_init(&r.host, config->counters, config->off_cpu);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);
 	e = start(&r, err);
 	if (!e) {

@@ -46,6 +46,8 @@ struct recorder_config {
 	bool is_stacks_wish;  /* frame pointers do where the kernel can't copy stacks */
 	uint32_t stack_bytes; /* STACKS_COPIED: how much of a stack; 0: default */
 	uint64_t ring_bytes;  /* 0: default */
+	bool off_cpu;         /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */
+	uint64_t off_cpu_min_ns;
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
 	char *const *argv;           /* the command, or NULL */
@@ -76,6 +78,7 @@ struct recorder_result {
 	uint64_t size_bytes;  /* of the session on disk */
 	char note[256];       /* what could not be had (rings_note) */
 	enum stack_source stacks;
+	bool has_sampler_failed; /* the kernel refused it: without it, it may go */
 };
 
 /*

@@ -55,6 +55,23 @@ static void add_place(struct page *page, const struct column *c, uint32_t lane)
 		(struct place){ .column = c, .lane = lane, .is_number = is_number(c) };
 }
 
+static void add_places(struct page *page, const struct column_list *list, size_t from, size_t end,
+		       uint32_t lane)
+{
+	for (size_t i = from; i < end; i++)
+		add_place(page, list->column[i], lane);
+}
+
+/* An event that counted nothing has no columns, unless none did. */
+static bool is_lane_shown(const struct report *r, uint32_t lane)
+{
+	bool has_others = false;
+
+	for (uint32_t i = 0; i < r->profile->n_lanes; i++)
+		has_others |= r->profile->lanes[i].total.samples > 0;
+	return !has_others || r->profile->lanes[lane].total.samples > 0;
+}
+
 /* Columns in order; a run of per-lane columns is repeated for every lane. */
 static void make_places(struct page *page)
 {
@@ -68,8 +85,8 @@ static void make_places(struct page *page)
 		for (end = from + 1; end < list->n && list->column[end]->is_per_lane == per_lane;)
 			end++;
 		for (uint32_t lane = 0; lane < (per_lane ? n_lanes : 1); lane++)
-			for (size_t i = from; i < end; i++)
-				add_place(page, list->column[i], lane);
+			if (!per_lane || is_lane_shown(page->r, lane))
+				add_places(page, list, from, end, lane);
 	}
 }
 

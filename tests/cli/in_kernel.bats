@@ -35,6 +35,17 @@ need_bpf() {
 			| .forty > 33 and .forty < 47 and .thirty > 24 and .thirty < 36' >/dev/null
 }
 
+@test "the whole machine is counted in the kernel by default, with whole stacks" {
+	need_bpf
+	run assay record -a -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 2s
+	[ "$status" = 0 ]
+	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
+	[ "$(fact s .collector)" = BPF ]
+	run assay record -a --collector perf -e cpu-clock --duration 0.2 -o s
+	[[ "$output" == *"stacks: copied stacks"* ]]
+	[ "$(fact s .collector)" = "perf rings" ]
+}
+
 @test "flat counts have no callers" {
 	need_bpf
 	assay record -a --collector bpf --call-graph none -e cpu-clock -o s -- "$PROGRAMS/deep" 1s

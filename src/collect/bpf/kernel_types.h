@@ -75,6 +75,17 @@ struct task_struct {
 	struct mm_struct *mm;
 };
 
+/* What tracepoints tell (events/sched/…/format in tracefs). */
+
+struct trace_event_raw_sched_switch {
+	long prev_state;
+	int next_pid;
+};
+
+struct trace_event_raw_sched_process_fork {
+	int child_pid;
+};
+
 #pragma clang attribute pop
 
 enum maple_type { maple_dense, maple_leaf_64, maple_range_64, maple_arange_64 };

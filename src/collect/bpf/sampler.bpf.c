@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The in-kernel sampler; shared.h tells the idea and the formats. */
-enum { SLOT_SAMPLE, CAPTURE_SLOTS };
+enum { SLOT_SAMPLE, SLOT_SWITCH, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWITCH };
 
 #include "collect/bpf/stack.h"
 
@@ -31,6 +31,11 @@ static __always_inline bool count_in(void *map, const struct count_key *key, __u
 	return true;
 }
 
+static __always_inline bool count_key(const struct count_key *key, __u64 period)
+{
+	return epoch & 1 ? count_in(&counts_odd, key, period) : count_in(&counts_even, key, period);
+}
+
 static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct stack_message *s)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -44,8 +49,7 @@ static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct 
 	};
 
 	bpf_get_current_comm(key.comm, sizeof(key.comm));
-	return epoch & 1 ? count_in(&counts_odd, &key, ctx->sample_period)
-			 : count_in(&counts_even, &key, ctx->sample_period);
+	return count_key(&key, ctx->sample_period);
 }
 
 SEC("perf_event")
@@ -57,3 +61,5 @@ int sample(struct bpf_perf_event_data *ctx)
 		lose(SAMPLER_COUNTS_FULL);
 	return 0;
 }
+
+#include "collect/bpf/off_cpu.h"

@@ -86,6 +86,29 @@ struct count_value {
 	__u64 samples, period;
 };
 
+/* How a thread left its CPU. X(id, name, text); the numbers are those of the events. */
+#define WAIT_STATES(X)                                                             \
+	X(SLEEP, "sleep", "sleeping until something comes")                        \
+	X(DISK, "disk", "uninterruptible: disks, page faults, the kernel's locks") \
+	X(READY, "ready", "could have gone on, but another one had the CPU")       \
+	X(STOPPED, "stopped", "stopped or traced, parked, or an idle kernel thread")
+
+enum wait_state {
+#define X(id, name, text) WAIT_##id,
+	WAIT_STATES(X)
+#undef X
+		N_WAIT_STATES
+};
+
+/* A thread that is away from its CPU. */
+struct wait {
+	__u64 stack; /* hash of its frames */
+	__u64 start_ns;
+	__u32 pid;
+	__u16 app, state;
+	char comm[16];
+};
+
 enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK };
 
 struct file_message {
@@ -112,9 +135,9 @@ struct raw_stack_message {
 	__u16 n_kernel, n_pages;
 	__u64 hash;
 	__u32 pid, tid;
-	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u32 wants;   /* the file that lacks a table: its place in table_places */
-	__u32 pad;
+	__u64 time_ns;      /* CLOCK_MONOTONIC */
+	__u32 wants;        /* the file that lacks a table: its place in table_places */
+	__u32 is_for_later; /* counted at any time from now on, and not at once */
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];
 	/* From the start of the page that the stack pointer is in; n_pages are sent. */
@@ -130,6 +153,7 @@ enum sampler_loss {
 	SAMPLER_RAW_DROPPED,   /* stacks cut in a file without a table yet, as the ring had no room
 				  for the raw stack */
 	SAMPLER_TABLES_FULL,   /* stacks through a file whose table found no room */
+	SAMPLER_WAITS_FULL,    /* waits that were not noted, as there was no room */
 	N_SAMPLER_LOSSES,
 	N_SAMPLER_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS
 };

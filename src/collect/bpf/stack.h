@@ -14,7 +14,8 @@
  *
  * A program that may interrupt another one of the same object has a slot of its
  * own. The including file defines, before it includes this one, CAPTURE_SLOTS: how
- * many there are.
+ * many there are, and FIRST_SLOT_FOR_LATER: that and what follows are for stacks that are
+ * not counted at once.
  *
  * For the verifier: what works on one frame is a function that is not static, as it is
  * then verified once, by itself; and all that is carried from frame to frame
@@ -469,7 +470,7 @@ __attribute__((noinline)) int tell_raw_stack(__u32 slot)
 	m->pid = id >> 32;
 	m->tid = (__u32)id;
 	m->wants = w->wanted;
-	m->pad = 0;
+	m->is_for_later = slot >= FIRST_SLOT_FOR_LATER;
 	m->time_ns = bpf_ktime_get_ns();
 	m->hash = mix(mix(m->time_ns, bpf_get_smp_processor_id()), id);
 	__builtin_memset(m->regs, 0, sizeof(m->regs));

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Off-CPU time: how long threads were away from their CPU, by stack and state.
+ *
+ *	leaves its CPU     ─► its stack is captured, as only now it can be: waits[tid]
+ *	comes onto a CPU   ─► the time since then is counted with that stack
+ *
+ * What still waits at the end is in `waits` for the reader to count; what waited
+ * before the beginning, the reader has put there.
+ */
+#pragma once
+
+/* Set before loading. */
+const volatile bool waits_of_targets = false; /* else of every thread of the machine */
+const volatile bool targets_are_threads = false;
+const volatile __u64 waits_min_ns = 0;
+const volatile __u32 waits_counter = 0; /* of the first state */
+
+/* Sizes of 1 are set before loading. */
+
+/* Process ids (or thread ids) whose threads count. The oldest that nobody asked for go. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32); /* thread id */
+	__type(value, struct wait);
+} waits SEC(".maps");
+
+static __always_inline bool is_target(__u64 id)
+{
+	__u32 key = targets_are_threads ? (__u32)id : (__u32)(id >> 32);
+
+	return !waits_of_targets || bpf_map_lookup_elem(&targets, &key);
+}
+
+/*
+ * The tracepoint's word for the state: the bits of TASK_REPORT (fs/proc/array.c), one above them
+ * for idle kernel threads, and one more for a thread that could have gone on.
+ */
+static __always_inline int state_of(long reported)
+{
+	if (!reported || reported & 0x100)
+		return WAIT_READY;
+	if (reported & 0x01)
+		return WAIT_SLEEP;
+	if (reported & 0x02)
+		return WAIT_DISK;
+	if (reported & (0x10 | 0x20)) /* dead */
+		return -1;
+	return WAIT_STOPPED;
+}
+
+static __always_inline void begin_wait(void *ctx, long reported)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tid = (__u32)id;
+	int state = state_of(reported);
+	struct wait wait = {};
+	struct work *w;
+
+	if (!tid || state < 0 || !is_target(id))
+		return;
+	w = capture_stack(ctx, SLOT_SWITCH, NULL);
+	if (!w || !tell_stack(SLOT_SWITCH, w))
+		return;
+	wait.stack = w->s.hash;
+	wait.start_ns = bpf_ktime_get_ns();
+	wait.pid = id >> 32;
+	wait.state = state;
+	wait.app = app_of(bpf_get_current_task_btf());
+	bpf_get_current_comm(wait.comm, sizeof(wait.comm));
+	if (bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY))
+		lose(SAMPLER_WAITS_FULL);
+}
+
+static __always_inline void end_wait(__u32 tid)
+{
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct count_key key = { .tid = tid };
+	__u64 ns;
+
+	if (!wait)
+		return;
+	ns = bpf_ktime_get_ns() - wait->start_ns;
+	key.stack = wait->stack;
+	key.pid = wait->pid;
+	key.cpu = bpf_get_smp_processor_id();
+	key.app = wait->app;
+	key.counter = waits_counter + wait->state;
+	__builtin_memcpy(key.comm, wait->comm, sizeof(key.comm));
+	bpf_map_delete_elem(&waits, &tid);
+	if (ns >= waits_min_ns && !count_key(&key, ns))
+		lose(SAMPLER_COUNTS_FULL);
+}
+
+SEC("tracepoint/sched/sched_switch")
+int switched(struct trace_event_raw_sched_switch *ctx)
+{
+	begin_wait(ctx, ctx->prev_state);
+	if (ctx->next_pid)
+		end_wait(ctx->next_pid);
+	return 0;
+}
+
+/* A thread's id becomes a target as well, which does no harm: it is no process's. */
+SEC("tracepoint/sched/sched_process_fork")
+int forked(struct trace_event_raw_sched_process_fork *ctx)
+{
+	__u32 child = ctx->child_pid;
+	__u8 one = 1;
+
+	if (!targets_are_threads && is_target(bpf_get_current_pid_tgid()))
+		bpf_map_update_elem(&targets, &child, &one, BPF_ANY);
+	return 0;
+}

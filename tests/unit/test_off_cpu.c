@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What /proc tells of threads that wait. */
+#include "record/off_cpu.h"
+
+#include <sys/stat.h>
+
+#include "scratch.h"
+
+/* proc/41/task/42, with a file for each that is given. */
+static void make_thread(const char *stat, const char *syscall)
+{
+	file_remove_tree("proc", NULL);
+	assert_int_equal(file_mkdirs("proc/41/task/42", 0700, NULL), 0);
+	assert_int_equal(symlink("/bin/true", "proc/41/exe"), 0);
+	write_file("proc/41/task/42/comm", "worker\n");
+	write_file("proc/41/task/42/stat", stat);
+	if (syscall)
+		write_file("proc/41/task/42/syscall", syscall);
+}
+
+static void a_sleeping_thread_is_told_with_its_registers(void **state)
+{
+	struct blocked_thread t;
+	char bytes[5] = "";
+
+	(void)state;
+	make_thread("42 (a) b) S 1 41 41 0 -1\n",
+		    "202 0x7f00 0x80 0x0 0x0 0x0 0x0 0x2 0x7f0000001234\n");
+	assert_true(off_cpu_look("proc", 41, 42, &t));
+	assert_int_equal(t.pid, 41);
+	assert_int_equal(t.tid, 42);
+	assert_int_equal(t.state, WAIT_SLEEP);
+	assert_string_equal(t.comm, "worker");
+	assert_int_equal(t.sp, 2);
+	assert_int_equal(t.pc, 0x7f0000001234);
+	assert_int_equal(off_cpu_read_stack("proc", &t, bytes, 4), 0);
+	write_file("proc/41/mem", "0123456789");
+	assert_int_equal(off_cpu_read_stack("proc", &t, bytes, 4), 4);
+	assert_string_equal(bytes, "2345");
+}
+
+static void states_are_told_by_their_letter(void **state)
+{
+	static const struct {
+		const char *stat;
+		int state; /* -1: it does not wait */
+	} cases[] = {
+		{ "42 (x) S 1", WAIT_SLEEP },
+		{ "42 (x) D 1", WAIT_DISK },
+		{ "42 (x) T 1", WAIT_STOPPED },
+		{ "42 (x) t 1", WAIT_STOPPED },
+		{ "42 (x) R 1", -1 },
+		{ "42 (x) Z 1", -1 },
+		{ "42 (x) I 1", -1 },
+		{ "42 (x)", -1 },
+		{ "42", -1 },
+		{ "\n", -1 },
+	};
+	struct blocked_thread t;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make_thread(cases[i].stat, NULL);
+		assert_int_equal(off_cpu_look("proc", 41, 42, &t), cases[i].state >= 0);
+		if (cases[i].state >= 0)
+			assert_int_equal(t.state, cases[i].state);
+	}
+	assert_false(off_cpu_look("proc", 41, 43, &t));
+}
+
+static void what_may_not_be_seen_has_no_registers(void **state)
+{
+	static const char *const texts[] = { "running\n", "", "\n", "-1 \n" };
+	struct blocked_thread t;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		make_thread("42 (x) S 1", texts[i]);
+		assert_true(off_cpu_look("proc", 41, 42, &t));
+		assert_int_equal(t.pc, 0);
+	}
+	assert_int_equal(unlink("proc/41/exe"), 0); /* a kernel thread has none */
+	assert_false(off_cpu_look("proc", 41, 42, &t));
+}
+
+struct seen {
+	int32_t pid[8], tid[8];
+	size_t n;
+};
+
+static void note(void *context, int32_t pid, int32_t tid)
+{
+	struct seen *s = context;
+
+	assert_true(s->n < ARRAY_SIZE(s->pid));
+	s->pid[s->n] = pid;
+	s->tid[s->n++] = tid;
+}
+
+static void threads_are_found_by_process_and_by_themselves(void **state)
+{
+	static const struct pid_list none;
+	int32_t one = 41, thread = 42;
+	struct pid_list pids = { &one, 1, 1 }, tids = { &thread, 1, 1 };
+	struct seen seen = { .n = 0 };
+
+	(void)state;
+	make_thread("42 (x) S 1", NULL);
+	assert_int_equal(file_mkdirs("proc/42", 0700, NULL), 0);
+	write_file("proc/42/status", "Name:\tx\nTgid:\t41\nPid:\t42\n");
+	off_cpu_each("proc", &pids, &none, note, &seen);
+	off_cpu_each("proc", &none, &tids, note, &seen);
+	assert_int_equal(seen.n, 2);
+	for (size_t i = 0; i < seen.n; i++) {
+		assert_int_equal(seen.pid[i], 41);
+		assert_int_equal(seen.tid[i], 42);
+	}
+	seen.n = 0;
+	assert_int_equal(remove("proc/42/status"), 0);
+	off_cpu_each("proc", &none, &none, note, &seen);
+	assert_int_equal(seen.n, 1); /* proc/42 has no threads */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sleeping_thread_is_told_with_its_registers),
+		cmocka_unit_test(states_are_told_by_their_letter),
+		cmocka_unit_test(what_may_not_be_seen_has_no_registers),
+		cmocka_unit_test(threads_are_found_by_process_and_by_themselves),
+	};
+
+	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}
