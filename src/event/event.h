@@ -124,7 +124,7 @@ struct event {
 		} comm;
 		struct {
 			int32_t ppid, ptid;
-		} fork; /* pid != ppid: a new process, a copy of the parent's mappings */
+		} fork; /* and EXIT. pid != ppid: a new process, a copy of the parent's mappings */
 		struct {
 			uint64_t addr;
 			uint32_t size;

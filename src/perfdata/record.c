@@ -383,10 +383,8 @@ static void decode_task(struct reader *r, enum event_type type, struct event *e)
 	e->tid = (int32_t)reader_u32(r);
 	ptid = (int32_t)reader_u32(r);
 	e->time_ns = reader_u64(r);
-	if (type == EVENT_FORK) {
-		e->fork.ppid = ppid;
-		e->fork.ptid = ptid;
-	}
+	e->fork.ppid = ppid;
+	e->fork.ptid = ptid;
 }
 
 static void decode_ksymbol(struct reader *r, struct event *e)

@@ -12,6 +12,22 @@
 static const uint8_t x86_64[] = { 0,    3,    2,    1,    4, 5, 6,  7,  16, NONE, NONE, NONE,
 				  NONE, NONE, NONE, NONE, 8, 9, 10, 11, 12, 13,   14,   15 };
 
+static const char *const x86_names[] = { "AX", "BX",    "CX",  "DX",  "SI",  "DI",  "BP",  "SP",
+					 "IP", "FLAGS", "CS",  "SS",  "DS",  "ES",  "FS",  "GS",
+					 "R8", "R9",    "R10", "R11", "R12", "R13", "R14", "R15" };
+static const char *const aarch64_names[] = {
+	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",  "x7",  "x8",  "x9",  "x10",
+	"x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
+	"x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr",  "sp",  "pc",
+};
+
+const char *register_name(uint32_t bit, bool is_aarch64)
+{
+	if (is_aarch64)
+		return bit < ARRAY_SIZE(aarch64_names) ? aarch64_names[bit] : NULL;
+	return bit < ARRAY_SIZE(x86_names) ? x86_names[bit] : NULL;
+}
+
 static uint8_t dwarf_number(uint32_t bit, bool is_aarch64)
 {
 	if (is_aarch64)

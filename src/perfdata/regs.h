@@ -11,6 +11,9 @@
 
 #include "event/event.h"
 
+/* "AX", "R8"; "x0", "lr"; NULL for a number that has none. */
+const char *register_name(uint32_t bit, bool is_aarch64);
+
 #define DWARF_REGISTERS 33
 
 #if defined(__x86_64__)

@@ -41,6 +41,9 @@ struct perfdata *replay_data(struct replay *r);
 struct machine *replay_machine(struct replay *r);
 uint64_t replay_mtime_ns(const struct replay *r); /* of the file */
 
+/* The times of the first and the last sample: as recorded, else found by a pass of its own. */
+void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns);
+
 /* As perfdata_read(). The machine changes as the sink lets it. */
 int replay_events(struct replay *r, struct event_sink *sink, struct error *err);
 

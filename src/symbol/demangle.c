@@ -15,7 +15,8 @@
 #define MAX_DEMANGLED 65536
 #define MAX_D_MANGLED 1024 /* D's demangler can't be stopped half-way */
 
-#define STYLE (DMGL_PARAMS | DMGL_ANSI)
+#define STYLE_LONG  (DMGL_PARAMS | DMGL_ANSI)
+#define STYLE_SHORT DMGL_NO_OPTS
 
 struct output {
 	struct buf *out;
@@ -37,19 +38,19 @@ static void take_text(const char *text, size_t len, void *opaque)
 
 typedef int demangle_fn(const char *, int, demangle_callbackref, void *);
 
-static bool run(demangle_fn *fn, const char *name, struct buf *out)
+static bool run(demangle_fn *fn, const char *name, int style, struct buf *out)
 {
 	struct output o = { .out = out };
 
 	out->len = 0;
 	if (setjmp(o.too_long))
 		return false;
-	return fn(name, STYLE, take_text, &o) && out->len;
+	return fn(name, style, take_text, &o) && out->len;
 }
 
-static bool demangle_d(const char *name, struct buf *out)
+static bool demangle_d(const char *name, int style, struct buf *out)
 {
-	char *text = strlen(name) <= MAX_D_MANGLED ? dlang_demangle(name, STYLE) : NULL;
+	char *text = strlen(name) <= MAX_D_MANGLED ? dlang_demangle(name, style) : NULL;
 
 	out->len = 0;
 	if (text)
@@ -58,7 +59,7 @@ static bool demangle_d(const char *name, struct buf *out)
 	return text != NULL;
 }
 
-bool demangle(const char *name, struct buf *out)
+static bool demangle_as(const char *name, int style, struct buf *out)
 {
 	bool ok = false;
 
@@ -66,15 +67,25 @@ bool demangle(const char *name, struct buf *out)
 		return false;
 	/* Rust's legacy names are C++ names with a hash as their last part: Rust is asked first. */
 	if (name[1] == 'R')
-		ok = run(rust_demangle_callback, name, out);
+		ok = run(rust_demangle_callback, name, style, out);
 	else if (name[1] == 'Z')
-		ok = run(rust_demangle_callback, name, out) ||
-		     run(cplus_demangle_v3_callback, name, out);
+		ok = run(rust_demangle_callback, name, style, out) ||
+		     run(cplus_demangle_v3_callback, name, style, out);
 	else if (name[1] == 'D')
-		ok = demangle_d(name, out);
+		ok = demangle_d(name, style, out);
 	if (ok)
 		buf_cstr(out);
 	return ok;
+}
+
+bool demangle(const char *name, struct buf *out)
+{
+	return demangle_as(name, STYLE_LONG, out);
+}
+
+bool demangle_short(const char *name, struct buf *out)
+{
+	return demangle_as(name, STYLE_SHORT, out);
 }
 
 #else
@@ -83,6 +94,11 @@ bool demangle(const char *name, struct buf *out)
 {
 	(void)name, (void)out;
 	return false;
+}
+
+bool demangle_short(const char *name, struct buf *out)
+{
+	return demangle(name, out);
 }
 
 #endif

@@ -13,3 +13,7 @@
  * of legacy names is left out. Always false in a build without libiberty.
  */
 bool demangle(const char *name, struct buf *out);
+
+/* The same without parameters and what belongs to them: "shop::find", not "shop::find(int) const".
+ */
+bool demangle_short(const char *name, struct buf *out);

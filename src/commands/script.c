@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay script: one line a sample. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "collect/rings.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "commands/output.h"
+#include "record/replay.h"
+#include "report/script.h"
+#include "store/session.h"
+#include "symbol/symbols.h"
+
+struct script_args {
+	const char *input, *output, *format, *cache, *time, *cpus;
+	struct option_list fields, comms, pids, tids, dsos, symbols;
+	uint64_t max_stack;
+	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
+	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
+};
+
+#define FIELD(f) offsetof(struct script_args, f)
+static const struct option_spec script_options[] = {
+	INPUT_OPTION(FIELD(input), "print"),
+	{ 'F', "fields", "FIELDS", OPT_LIST, FIELD(fields), NULL,
+	  "what a line shows, comma-separated; +FIELD adds one, -FIELD takes one off",
+	  "*hw:*, *sw:*, *trace:* and *raw:* before them say for which type of events. See "
+	  "FIELDS." },
+	{ 0, "time", "SPAN", OPT_STRING, FIELD(time), NULL,
+	  "samples of START,STOP (seconds), or of a share of the time: 10%/2, 10%-30%",
+	  "Either end may be left out. Several spans have blanks between them, several shares "
+	  "commas." },
+	{ 'c', "comms", "COMMS", OPT_LIST, FIELD(comms), NULL, "of these commands" },
+	{ 0, "pid", "PIDS", OPT_LIST, FIELD(pids), NULL, "of these processes" },
+	{ 0, "tid", "TIDS", OPT_LIST, FIELD(tids), NULL, "of these threads" },
+	{ 'C', "cpu", "CPUS", OPT_STRING, FIELD(cpus), NULL, "of these CPUs: 0-3,8" },
+	{ 'd', "dsos", "IMAGES", OPT_LIST, FIELD(dsos), NULL,
+	  "taken in these images (paths or names; * and ? match)" },
+	{ 'S', "symbols", "NAMES", OPT_LIST, FIELD(symbols), NULL, "taken in these functions" },
+	{ 'G', "hide-call-graph", NULL, OPT_FLAG, FIELD(hides_chains), NULL,
+	  "the sample's own place alone" },
+	{ 0, "max-stack", "N", OPT_U64, FIELD(max_stack), "127", "at most N frames of a call chain",
+	  NULL, 1, 1e6 },
+	{ 0, "ns", NULL, OPT_FLAG, FIELD(with_ns), NULL, "times with nine digits" },
+	{ 0, "reltime", NULL, OPT_FLAG, FIELD(is_relative), NULL,
+	  "times since the first sample that is shown" },
+	{ 0, "deltatime", NULL, OPT_FLAG, FIELD(is_delta), NULL, "times since the line before" },
+	{ 0, "brackets", NULL, OPT_FLAG, FIELD(with_brackets), NULL,
+	  "name code of stripped images by the symbols around it, where perf has [unknown]" },
+	{ 0, "show-task-events", NULL, OPT_FLAG, FIELD(tasks), NULL, "FORK, COMM and EXIT, too" },
+	{ 0, "show-mmap-events", NULL, OPT_FLAG, FIELD(mappings), NULL, "mappings, too" },
+	{ 0, "show-switch-events", NULL, OPT_FLAG, FIELD(switches), NULL, "context switches, too" },
+	{ 0, "show-lost-events", NULL, OPT_FLAG, FIELD(losses), NULL, "lost records, too" },
+	{ 0, "show-namespace-events", NULL, OPT_FLAG, FIELD(namespaces), NULL, "namespaces, too" },
+	{ 0, "show-cgroup-events", NULL, OPT_FLAG, FIELD(cgroups), NULL, "cgroups, too" },
+	{ 0, "show-bpf-events", NULL, OPT_FLAG, FIELD(bpf), NULL,
+	  "BPF programs and kernel symbols that came or went, too" },
+	{ 0, "show-text-poke-events", NULL, OPT_FLAG, FIELD(text_poke), NULL,
+	  "changes of the kernel's code, too" },
+	{ 'D', "dump-raw-trace", NULL, OPT_FLAG, FIELD(is_dump), NULL,
+	  "every record of the file, as it stands: offset, size, type, what it says, its bytes" },
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
+	  "text, or json: an object a line", .choices = "text|json" },
+	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
+	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
+	  "keep symbol indexes in DIR; \"\" keeps none",
+	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
+};
+
+/* Which events each flag shows. */
+static const struct {
+	size_t field;
+	uint32_t events;
+} shows[] = {
+	{ FIELD(tasks), SCRIPT_SHOW(COMM) | SCRIPT_SHOW(FORK) | SCRIPT_SHOW(EXIT) },
+	{ FIELD(mappings), SCRIPT_SHOW(MAPPING) },
+	{ FIELD(switches), SCRIPT_SHOW(SWITCH) },
+	{ FIELD(losses), SCRIPT_SHOW(LOST) | SCRIPT_SHOW(LOST_SAMPLES) },
+	{ FIELD(namespaces), SCRIPT_SHOW(NAMESPACES) },
+	{ FIELD(cgroups), SCRIPT_SHOW(CGROUP) },
+	{ FIELD(bpf), SCRIPT_SHOW(BPF_PROGRAM) | SCRIPT_SHOW(KSYMBOL) },
+	{ FIELD(text_poke), SCRIPT_SHOW(TEXT_POKE) },
+};
+
+/* One run: what was asked for, and what it is asked of. */
+struct run {
+	struct script_args args;
+	struct script_options options;
+	struct option_list words; /* the lists' items, one by one */
+	struct script_input input;
+	struct session *session;
+	struct replay *replay;
+	bool is_damaged; /* the session is of a damaged file */
+};
+
+static void run_fini(struct run *r)
+{
+	option_list_fini(&r->args.fields);
+	option_list_fini(&r->args.comms);
+	option_list_fini(&r->args.pids);
+	option_list_fini(&r->args.tids);
+	option_list_fini(&r->args.dsos);
+	option_list_fini(&r->args.symbols);
+	script_filter_fini(&r->options.filter);
+	vec_foreach (&r->words, word)
+		free((char *)*word);
+	option_list_fini(&r->words);
+	replay_close(r->replay);
+	session_close(r->session);
+}
+
+/* What is typed. */
+
+/* The items of comma-separated lists; they stay until the run is over. */
+static void split(struct run *r, const struct option_list *lists, struct option_list *out)
+{
+	vec_foreach (lists, list) {
+		for (const char *at = *list; *at;) {
+			size_t len = strcspn(at, ",");
+
+			vec_push(&r->words, xstrndup(at, len));
+			vec_push(out, r->words.data[r->words.n - 1]);
+			at += len + (at[len] == ',');
+		}
+	}
+}
+
+static int parse_ids(struct run *r, const struct option_list *lists, const char *what,
+		     int32_t **ids, size_t *n, struct error *err)
+{
+	cleanup(option_list_fini) struct option_list words = { 0 };
+
+	split(r, lists, &words);
+	*ids = xcalloc(words.n + 1, sizeof(**ids));
+	for (*n = 0; *n < words.n; ++*n) {
+		char *end;
+		long id = strtol(words.data[*n], &end, 10);
+
+		if (end == words.data[*n] || *end || id < -1 || id > INT32_MAX)
+			return error_set(err, -EINVAL, "'%s' is not a %s id", words.data[*n], what);
+		(*ids)[*n] = (int32_t)id;
+	}
+	return 0;
+}
+
+static void take_words(struct run *r, const struct option_list *lists, const char ***out, size_t *n)
+{
+	struct option_list words = { 0 };
+
+	split(r, lists, &words);
+	*out = words.data;
+	*n = words.n;
+}
+
+static int parse_filter(struct run *r, struct error *err)
+{
+	struct script_filter *f = &r->options.filter;
+	struct cpu_list cpus = { 0 };
+	int e;
+
+	take_words(r, &r->args.comms, &f->comms.data, &f->comms.n);
+	take_words(r, &r->args.dsos, &f->dsos.data, &f->dsos.n);
+	take_words(r, &r->args.symbols, &f->symbols.data, &f->symbols.n);
+	if ((e = parse_ids(r, &r->args.pids, "process", &f->pids.data, &f->pids.n, err)) < 0 ||
+	    (e = parse_ids(r, &r->args.tids, "thread", &f->tids.data, &f->tids.n, err)) < 0)
+		return e;
+	if (!r->args.cpus)
+		return 0;
+	e = cpu_list_parse(r->args.cpus, &cpus, err);
+	f->cpus.data = cpus.data;
+	f->cpus.n = cpus.n;
+	return e;
+}
+
+static int parse(struct run *r, struct error *err)
+{
+	const struct script_args *a = &r->args;
+	struct script_options *o = &r->options;
+	int e;
+
+	*o = (struct script_options){
+		.max_stack = (uint32_t)a->max_stack,
+		.hides_chains = a->hides_chains,
+		.with_ns = a->with_ns,
+		.is_relative = a->is_relative,
+		.is_delta = a->is_delta,
+		.is_json = !strcmp(a->format, "json"),
+	};
+	script_fields_init(&o->fields);
+	vec_foreach (&a->fields, text) {
+		e = script_fields_parse(&o->fields, *text, err);
+		if (e < 0)
+			return error_wrap(err, e, "-F");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(shows); i++)
+		if (*(const bool *)((const char *)a + shows[i].field))
+			o->shown |= shows[i].events;
+	return parse_filter(r, err);
+}
+
+/* What is read. */
+
+static int open_input(struct run *r, struct error *err)
+{
+	const char *path = r->args.input;
+	int e;
+
+	if (path && replay_is_perfdata(path)) {
+		e = replay_open(path, &r->replay, err);
+		r->input.replay = r->replay;
+		return e;
+	}
+	e = input_open_given(path, &r->session, &r->is_damaged, err);
+	r->input.session = r->session;
+	if (!e && r->args.is_dump)
+		return error_set(err, -EINVAL,
+				 "%s is a session, which has no records; -D is for perf.data files",
+				 r->session->path);
+	return e;
+}
+
+static struct script_span session_span(const struct session *s)
+{
+	struct script_span whole = { UINT64_MAX, 0 };
+
+	for (uint32_t i = 0; i < s->n_segments; i++) {
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++) {
+			const struct block *block = &s->segments[i]->blocks[b];
+
+			if (!block->n_rows)
+				continue;
+			whole.first_ns = MIN(whole.first_ns, block->first_ns);
+			whole.last_ns = MAX(whole.last_ns, block->last_ns);
+		}
+	}
+	return whole;
+}
+
+static int parse_time(struct run *r, struct error *err)
+{
+	struct script_span whole = { 0 };
+
+	if (!r->args.time)
+		return 0;
+	if (script_time_is_share(r->args.time)) {
+		if (r->replay)
+			replay_time_range(r->replay, &whole.first_ns, &whole.last_ns);
+		else
+			whole = session_span(r->session);
+	}
+	return script_time_parse(&r->options.filter, r->args.time, &whole, err);
+}
+
+static int print(struct run *r, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = r->args.cache };
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
+	struct output out;
+	struct error closing = { 0 };
+	int e = output_open(&out, r->args.output, !r->options.is_json && !r->args.no_pager, err);
+
+	if (e < 0)
+		return e;
+	r->input.symbolizer = symbols;
+	r->input.with_brackets = r->args.with_brackets;
+	r->input.file = out.file;
+	e = r->args.is_dump ? script_dump(&r->input, &r->options, err)
+			    : script_run(&r->input, &r->options, err);
+	/* What could not be written is told by the closing. */
+	if (output_close(&out, &closing) < 0) {
+		*err = closing;
+		return closing.code;
+	}
+	return e == -EPIPE ? 0 : e;
+}
+
+static void tell_warnings(const struct run *r)
+{
+	if (r->session)
+		vec_foreach (&r->session->warnings, warning)
+			log_warning("%s: %s", r->session->path, *warning);
+}
+
+static int script_run_command(const struct command *self, int argc, char **argv)
+{
+	struct run r = { 0 };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	int status = command_begin(self, false, argc, argv, &r.args, &operands), e = 0;
+
+	if (status < 0 && operands.n) {
+		log_error("script: '%s' is not understood; the recording is named by -i",
+			  operands.data[0]);
+		status = EXIT_USAGE;
+	} else if (status < 0) {
+		signal(SIGPIPE, SIG_IGN);
+		status = EXIT_USAGE;
+		e = parse(&r, &err);
+		if (!e) {
+			status = EXIT_FAILED;
+			e = open_input(&r, &err);
+		}
+		if (!e && ((e = parse_time(&r, &err)) < 0 ||
+			   (e = script_fit(&r.input, &r.options, &err)) < 0))
+			status = EXIT_USAGE;
+		if (!e) {
+			tell_warnings(&r);
+			e = print(&r, &err);
+			status = e < 0 || r.is_damaged ? EXIT_FAILED : EXIT_OK;
+		}
+		if (e < 0 && err.code == -EBADMSG && r.replay)
+			log_error("script: %s: %s", r.args.input, err.text);
+		else if (e < 0)
+			log_error("script: %s", err.text);
+	}
+	option_list_fini(&operands);
+	run_fini(&r);
+	return status;
+}
+
+static const struct command_section script_sections[] = {
+	{ "FIELDS",
+	  "comm, pid, tid, cpu, time, event, period; *ip*, and of it *sym*, *symoff*, *dso* and "
+	  "*srcline*; "
+	  "*trace*: what a tracepoint says, by its own format; *addr*, with its name for page "
+	  "faults; *brstack*, *brstacksym*, *brstackoff*: the branch stack as addresses, names, or "
+	  "offsets in their images; *iregs* and *uregs*: registers; *misc*: K or U, where the "
+	  "sample was taken; *tod*: the time of day, where two clocks were recorded; *samples*: of "
+	  "a session, how many samples a line stands for; and *data_src*, *weight*, *phys_addr*, "
+	  "*data_page_size*, *code_page_size*, *cgroup*, *transaction*, *flags*.\n\n"
+	  "Without *-F* a line shows what perf script shows. A default that the samples do not "
+	  "have "
+	  "is left out; a field that was asked for and is not there is an error." },
+	{ "SESSIONS",
+	  "Of a recording (perf.data) each sample is a line, as perf has it. A session of assay "
+	  "has "
+	  "its samples added up: there a line stands for all samples of one thread, CPU, event and "
+	  "stack in one second, its time is the second's first sample, and *samples* says how many "
+	  "they were. Addresses are offsets in their images." },
+	{ "EXIT STATUS", "0 when all was printed, 1 when the input could not be read or is damaged "
+			 "(after all that could be read), 2 for wrong usage." },
+	{ NULL, NULL },
+};
+
+static const struct command_example script_examples[] = {
+	{ "assay script -i perf.data", "every sample, as perf script prints it" },
+	{ "assay script -i perf.data -F comm,tid,time,sym,ip --time 10%/2",
+	  "some fields of the second tenth" },
+	{ "assay script -i perf.data --format json | jq -r '.frames[0].symbol'",
+	  "for programs: an object a line" },
+	{ "assay script -i perf.data -D", "the records of the file" },
+	{ NULL, NULL },
+};
+
+const struct command script_command = {
+	.name = "script",
+	.summary = "print every sample, one a line",
+	.synopsis = "[OPTIONS]",
+	.description =
+		"Prints the samples of a perf.data file or of a session in the order of time, each "
+		"with its call chain below it. The text is that of *perf script*, field by field, "
+		"so "
+		"that what reads the one reads the other; where they differ says docs/script.md.",
+	.options = OPTIONS(script_options),
+	.sections = script_sections,
+	.examples = script_examples,
+	.run = script_run_command,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The print fmt of a tracepoint: parsed once, evaluated for every sample. For tracepoint.c alone.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/mem.h"
+
+struct trace_field {
+	const char *name;
+	uint32_t offset, size, n_elements, element_size;
+	bool is_signed, is_common, is_text, is_array;
+	bool is_dynamic;  /* an array whose place is told in the field … */
+	bool is_relative; /* … from the field's end, not from the data's start */
+};
+
+struct trace_fields {
+	struct trace_field *data;
+	size_t n, cap;
+	bool is_foreign;
+};
+
+struct trace_bytes {
+	const uint8_t *bytes;
+	size_t n;
+};
+
+/* A number of 1, 2, 4 or 8 bytes; what lies beyond the data is 0, and so is one of another size. */
+uint64_t trace_number(const struct trace_fields *fields, const uint8_t *raw, size_t size,
+		      size_t offset, size_t n);
+uint64_t trace_extend(uint64_t v, size_t size); /* its sign, from so many bytes */
+struct trace_bytes trace_bytes_of(const struct trace_fields *fields, const struct trace_field *f,
+				  const uint8_t *raw, size_t size);
+
+struct print_format;
+
+/* NULL where something is not understood. All of it lies in the arena. */
+struct print_format *print_format_new(const char *text, size_t size,
+				      const struct trace_fields *fields, struct arena *arena);
+void print_format_print(const struct print_format *p, const struct trace_fields *fields,
+			const uint8_t *raw, size_t size, struct buf *out);

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of a recording or of a session, filtered, to the printer. */
+#include "report/script.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "perfdata/tracepoint.h"
+#include "record/replay.h"
+#include "store/session.h"
+#include "symbol/symbols.h"
+
+#define FLUSH_BYTES ((size_t)256 << 10)
+
+void script_filter_fini(struct script_filter *f)
+{
+	vec_fini(&f->comms);
+	vec_fini(&f->dsos);
+	vec_fini(&f->symbols);
+	vec_fini(&f->pids);
+	vec_fini(&f->tids);
+	vec_fini(&f->cpus);
+	vec_fini(&f->spans);
+}
+
+/* Printing. */
+
+static int flush(struct script_printer *p)
+{
+	if (p->out.len && fwrite(p->out.data, 1, p->out.len, p->file) != p->out.len)
+		p->has_failed = true;
+	p->out.len = 0;
+	return p->has_failed ? -EPIPE : 0;
+}
+
+static int flush_if_full(struct script_printer *p)
+{
+	return p->out.len >= FLUSH_BYTES ? flush(p) : 0;
+}
+
+static int print_row(struct script_printer *p, const struct script_row *row)
+{
+	if (p->options->is_json)
+		script_print_json(p, row);
+	else
+		script_print_text(p, row);
+	return flush_if_full(p);
+}
+
+/* Filters. */
+
+#define TAKES_NUMBER(list, number)                      \
+	({                                              \
+		bool takes_ = !(list)->n;               \
+		vec_foreach (list, wanted_)             \
+			takes_ |= *wanted_ == (number); \
+		takes_;                                 \
+	})
+
+static bool takes_time(const struct script_filter *f, uint64_t ns)
+{
+	bool takes = !f->spans.n;
+
+	vec_foreach (&f->spans, span)
+		takes |= ns >= span->first_ns && ns <= span->last_ns;
+	return takes;
+}
+
+static bool takes_who(const struct script_filter *f, int32_t pid, int32_t tid, const char *comm)
+{
+	bool takes_comm = !f->comms.n;
+
+	vec_foreach (&f->comms, wanted)
+		takes_comm |= !strcmp(*wanted, comm);
+	return takes_comm && TAKES_NUMBER(&f->pids, pid) && TAKES_NUMBER(&f->tids, tid);
+}
+
+/* By the path, or by its last part. */
+static bool takes_dso(const struct script_filter *f, const char *dso)
+{
+	const char *slash = strrchr(dso, '/');
+	bool takes = !f->dsos.n;
+
+	vec_foreach (&f->dsos, wanted)
+		takes |= !fnmatch(*wanted, dso, 0) || (slash && !fnmatch(*wanted, slash + 1, 0));
+	return takes;
+}
+
+static bool takes_place(struct script_printer *p, struct code_addr code)
+{
+	const struct script_filter *f = &p->options->filter;
+	const struct script_place *place;
+	bool takes = !f->symbols.n;
+
+	if (!f->symbols.n && !f->dsos.n)
+		return true;
+	place = script_place(p->places, code);
+	vec_foreach (&f->symbols, wanted)
+		takes |= place->symbol && !strcmp(*wanted, place->symbol);
+	return takes && takes_dso(f, place->dso);
+}
+
+static bool takes(struct script_printer *p, const struct script_row *row)
+{
+	const struct script_filter *f = &p->options->filter;
+
+	return takes_who(f, row->pid, row->tid, row->comm) && TAKES_NUMBER(&f->cpus, row->cpu) &&
+	       takes_time(f, row->time_ns) && takes_place(p, row->code[0]);
+}
+
+static int take_row(struct script_printer *p, const struct script_row *row)
+{
+	if (!takes(p, row))
+		return 0;
+	if (!p->first_ns)
+		p->first_ns = p->last_ns = row->time_ns;
+	return print_row(p, row);
+}
+
+/* A recording. */
+
+struct replaying {
+	struct replay_sink sink; /* first: the sink is also this */
+	struct script_printer printer;
+	struct replay *replay;
+	const struct replay_sample *sample; /* at hand */
+	struct tracepoint_format **traces;  /* by counter */
+};
+
+static const struct image *replayed_image(const void *context, image_id id)
+{
+	const struct replaying *r = context;
+
+	return image_get(machine_images(replay_machine(r->replay)), id);
+}
+
+struct name_search {
+	image_id image;
+	void (*visit)(void *visitor, const struct given_symbol *symbol);
+	void *visitor;
+};
+
+static void visit_kernel_name(void *context, image_id image, uint64_t size, const char *name)
+{
+	struct name_search *search = context;
+	struct given_symbol symbol = { .size = size, .name = name };
+
+	if (image.n == search->image.n)
+		search->visit(search->visitor, &symbol);
+}
+
+static void replayed_names(const void *context, image_id id,
+			   void (*visit)(void *visitor, const struct given_symbol *symbol),
+			   void *visitor)
+{
+	const struct replaying *r = context;
+	struct name_search search = { id, visit, visitor };
+
+	if (replayed_image(context, id)->kind == IMAGE_BPF)
+		machine_kernel_names(replay_machine(r->replay), visit_kernel_name, &search);
+}
+
+static struct code_addr resolve_replayed(const void *context, uint64_t addr)
+{
+	const struct replaying *r = context;
+	struct code_addr code;
+
+	replay_resolve(r->replay, r->sample, addr, &code);
+	return code;
+}
+
+/* perf's name for a thread that nothing told of. */
+static const char *comm_of(const char *comm, int32_t tid, char *room, size_t size)
+{
+	if (*comm || !tid)
+		return *comm ? comm : "swapper";
+	snprintf(room, size, ":%d", tid);
+	return room;
+}
+
+static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
+{
+	struct replaying *r = (struct replaying *)sink;
+	const struct event *e = s->event;
+	char room[16];
+	struct script_row row = {
+		.comm = comm_of(s->comm, e->tid, room, sizeof(room)),
+		.event = s->counter->name,
+		.attr = &s->counter->attr,
+		.pid = e->pid,
+		.tid = e->tid,
+		.cpu = e->cpu,
+		.mode = e->sample.mode,
+		.time_ns = e->time_ns,
+		.period = e->sample.period,
+		.samples = 1,
+		.extra = e->sample.extra,
+		.code = s->frames->code,
+		.addr = s->frames->addr,
+		.n_frames = s->frames->n,
+		.n_kernel = s->frames->n_kernel,
+		.has_chain = s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+		.is_walked = s->frames->is_walked,
+		.trace = r->traces[e->sample.counter],
+		.resolve = resolve_replayed,
+		.context = r,
+	};
+
+	r->sample = s;
+	return take_row(&r->printer, &row);
+}
+
+static int on_event(struct replay_sink *sink, const struct event *e)
+{
+	struct replaying *r = (struct replaying *)sink;
+	const struct script_options *o = r->printer.options;
+	struct thread_view thread;
+	struct machine *m;
+	char room[16];
+	const char *comm;
+
+	if (!(o->shown >> e->type & 1) || o->is_json || !takes_time(&o->filter, e->time_ns))
+		return 0;
+	m = replay_machine(r->replay);
+	thread = machine_thread(m, e->pid, e->tid);
+	comm = comm_of(strings_get(machine_strings(m), thread.comm), e->tid, room, sizeof(room));
+	if (!takes_who(&o->filter, e->pid, e->tid, comm))
+		return 0;
+	script_print_event(&r->printer, e, comm);
+	return flush_if_full(&r->printer);
+}
+
+static struct tracepoint_format *trace_of(const struct perfdata_info *info,
+					  const struct perfdata_counter *c)
+{
+	if (c->attr.type != PERF_TYPE_TRACEPOINT)
+		return NULL;
+	vec_foreach (&info->tracepoints, t)
+		if (t->id == c->attr.config)
+			return tracepoint_new(t->format, t->format_size, info->is_foreign);
+	return NULL;
+}
+
+static void open_counters(struct replaying *r, const struct perfdata_info *info)
+{
+	struct script_printer *p = &r->printer;
+	const struct perf_event_attr *first = &info->counters.data[0].attr;
+
+	r->traces = xcalloc(info->counters.n, sizeof(struct tracepoint_format *));
+	p->first_type = script_type(first);
+	p->has_chains = first->sample_type & PERF_SAMPLE_CALLCHAIN;
+	for (size_t i = 0; i < info->counters.n; i++) {
+		r->traces[i] = trace_of(info, &info->counters.data[i]);
+		p->event_width = MAX(p->event_width, (int)strlen(info->counters.data[i].name));
+	}
+}
+
+static int run_replay(const struct script_input *input, const struct script_options *options,
+		      struct error *err)
+{
+	struct replaying r = {
+		.sink = { on_sample, options->shown ? on_event : NULL },
+		.printer = { .options = options, .file = input->file },
+		.replay = input->replay,
+	};
+	struct script_places_config places = {
+		.symbolizer = input->symbolizer,
+		.image = replayed_image,
+		.names = replayed_names,
+		.context = &r,
+		.with_brackets = input->with_brackets,
+	};
+	const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
+	int e;
+
+	r.printer.places = script_places_new(&places);
+	open_counters(&r, info);
+	e = replay_samples(input->replay, &r.sink, err);
+	flush(&r.printer);
+	for (size_t i = 0; i < info->counters.n; i++)
+		tracepoint_free(r.traces[i]);
+	free(r.traces);
+	script_places_free(r.printer.places);
+	buf_fini(&r.printer.out);
+	return r.printer.has_failed ? -EPIPE : e;
+}
+
+/* A session. */
+
+struct reading {
+	struct script_printer printer;
+	const struct session *session;
+	const struct segment *segment;
+	struct perf_event_attr attr; /* what samples of a session have */
+	struct code_addr code[MAX_FRAMES];
+};
+
+static const struct image *stored_image(const void *context, image_id id)
+{
+	const struct reading *r = context;
+
+	return &r->segment->images[id.n < r->segment->n_images ? id.n : 0];
+}
+
+static void stored_names(const void *context, image_id id,
+			 void (*visit)(void *visitor, const struct given_symbol *symbol),
+			 void *visitor)
+{
+	const struct reading *r = context;
+
+	for (uint32_t i = 0; i < r->segment->n_symbols; i++) {
+		const struct code_symbol *s = &r->segment->symbols[i];
+		struct given_symbol symbol = { s->offset, s->size, s->name };
+
+		if (s->image.n == id.n)
+			visit(visitor, &symbol);
+	}
+}
+
+/* A stack of the tree, innermost first. */
+static uint32_t read_stack(struct reading *r, uint32_t node)
+{
+	uint32_t n = 0;
+
+	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent)
+		r->code[n++] = r->segment->nodes[node].code;
+	if (!n)
+		r->code[n++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
+	return n;
+}
+
+static int take_count(struct reading *r, const struct block *block, const struct count_row *count)
+{
+	const struct profile_class *c = &r->segment->classes[count->class];
+	const struct session_info *info = &r->session->info;
+	struct script_row row = {
+		.comm = c->comm.n < r->segment->n_strings ? r->segment->strings[c->comm.n] : "",
+		.event = c->counter < info->n_counters ? info->counters[c->counter].name : "",
+		.attr = &r->attr,
+		.pid = c->pid,
+		.tid = c->tid,
+		.cpu = c->cpu,
+		.time_ns = block->first_ns,
+		.period = count->period,
+		.samples = count->samples,
+		.code = r->code,
+		.has_chain = r->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+	};
+
+	row.n_frames = read_stack(r, count->node);
+	return take_row(&r->printer, &row);
+}
+
+static int take_segment(struct reading *r, const struct segment *segment, struct error *err)
+{
+	struct count_rows rows = { 0 };
+	int e = 0;
+
+	r->segment = segment;
+	for (uint32_t b = 0; b < segment->n_blocks && !e; b++) {
+		const struct block *block = &segment->blocks[b];
+
+		rows.n = 0;
+		if (!block->n_rows)
+			continue;
+		e = segment_read_rows(segment, b, &rows, err);
+		for (size_t i = 0; i < rows.n && !e; i++)
+			e = take_count(r, block, &rows.data[i]);
+	}
+	vec_fini(&rows);
+	return e;
+}
+
+static struct perf_event_attr stored_attr(const struct session *session)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+	};
+
+	if (strncmp(session->info.stacks, "none", 4) != 0)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	return attr;
+}
+
+static int run_session(const struct script_input *input, const struct script_options *options,
+		       struct error *err)
+{
+	struct reading *r = xcalloc(1, sizeof(*r));
+	struct script_places_config places = {
+		.symbolizer = input->symbolizer,
+		.image = stored_image,
+		.names = stored_names,
+		.context = r,
+		.with_brackets = input->with_brackets,
+	};
+	const struct session_info *info = &input->session->info;
+	int e = 0;
+
+	r->session = input->session;
+	r->printer.options = options;
+	r->printer.file = input->file;
+	r->attr = stored_attr(input->session);
+	for (uint32_t i = 0; i < info->n_counters; i++)
+		r->printer.event_width =
+			MAX(r->printer.event_width, (int)strlen(info->counters[i].name));
+	for (uint32_t i = 0; i < input->session->n_segments && !e; i++) {
+		r->printer.places = script_places_new(&places);
+		e = take_segment(r, input->session->segments[i], err);
+		script_places_free(r->printer.places);
+	}
+	flush(&r->printer);
+	e = r->printer.has_failed ? -EPIPE : e;
+	buf_fini(&r->printer.out);
+	free(r);
+	return e;
+}
+
+int script_run(const struct script_input *input, const struct script_options *options,
+	       struct error *err)
+{
+	return input->replay ? run_replay(input, options, err) : run_session(input, options, err);
+}
+
+int script_fit(const struct script_input *input, struct script_options *options, struct error *err)
+{
+	VEC(struct script_event) events = { 0 };
+	VEC(struct perf_event_attr) attrs = { 0 };
+	int r;
+
+	if (input->replay) {
+		const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
+
+		vec_foreach (&info->counters, c)
+			vec_push(&attrs, c->attr);
+		for (size_t i = 0; i < attrs.n; i++)
+			vec_push(&events, (struct script_event){ info->counters.data[i].name,
+								 &attrs.data[i] });
+		options->is_aarch64 = !strcmp(info->arch, "aarch64");
+		options->has_wall_clock = info->has_clock;
+		options->clock_ns = info->clock_ns;
+		options->wall_ns = info->wall_ns;
+	} else {
+		vec_push(&attrs, stored_attr(input->session));
+		vec_push(&events, (struct script_event){ "this session", &attrs.data[0] });
+		for (uint32_t i = 0; i < SCRIPT_TYPES; i++)
+			if (!options->fields.chosen[i])
+				options->fields.of_type[i] |= FIELD_BIT(SAMPLES);
+		options->has_wall_clock = true;
+		options->clock_ns = input->session->info.start_ns;
+		options->wall_ns = input->session->info.start_wall_ns;
+	}
+	r = script_fields_fit(&options->fields, events.data, events.n, err);
+	vec_fini(&events);
+	vec_fini(&attrs);
+	return r;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples one by one, as text in perf script's layout or as lines of JSON.
+ *
+ * A recording (record/replay.h) gives each of its samples; a session, which has them added up,
+ * gives one row for what of a second has the same thread, CPU, event and stack, with its count.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "event/event.h"
+#include "report/script_fields.h"
+#include "report/script_places.h"
+
+struct error;
+struct replay;
+struct session;
+struct symbolizer;
+struct tracepoint_format;
+
+/* A span of time, both ends in it. */
+struct script_span {
+	uint64_t first_ns, last_ns;
+};
+
+/* Whose samples are shown; an empty list takes all. */
+struct script_filter {
+	VEC(const char *) comms, dsos, symbols; /* dso, symbol: of the sample's own address */
+	VEC(int32_t) pids, tids;
+	VEC(uint32_t) cpus;
+	VEC(struct script_span) spans;
+};
+void script_filter_fini(struct script_filter *f);
+
+/* Other events that get a line of their own; the bits of enum event_type. */
+#define SCRIPT_SHOW(type) ((uint32_t)1 << EVENT_##type)
+
+struct script_options {
+	struct script_fields fields;
+	struct script_filter filter;
+	uint32_t shown;
+	uint32_t max_stack;
+	bool hides_chains, with_ns, is_relative, is_delta, is_json;
+	bool is_aarch64; /* the machine that was recorded */
+	/* Of a recording with two clocks: what makes its time the time of day. */
+	bool has_wall_clock;
+	uint64_t clock_ns, wall_ns;
+};
+
+/* One sample, or what was added up of several. */
+struct script_row {
+	const char *comm, *event;
+	const struct perf_event_attr *attr;
+	int32_t pid, tid;
+	uint32_t cpu;
+	enum cpu_mode mode;
+	uint64_t time_ns, period, samples;
+	const struct sample_extra *extra; /* NULL: nothing */
+	const struct code_addr *code;     /* [0]: the sample's own place; then its callers */
+	const uint64_t *addr;             /* run-time addresses; NULL: not kept */
+	uint32_t n_frames, n_kernel;
+	bool has_chain;                        /* the event was recorded with call chains */
+	bool is_walked;                        /* callers are of a copied stack */
+	const struct tracepoint_format *trace; /* NULL: no tracepoint */
+	/* Where another address of the thread lies. */
+	struct code_addr (*resolve)(const void *context, uint64_t addr);
+	const void *context;
+};
+
+struct script_printer {
+	const struct script_options *options;
+	struct script_places *places;
+	FILE *file;
+	struct buf out;             /* what comes next; given to the file in large pieces */
+	uint64_t first_ns, last_ns; /* for relative times */
+	int event_width;
+	uint32_t first_type; /* script_type() of the first event */
+	bool has_chains;     /* and whether that has call chains */
+	bool has_failed;     /* the file takes no more */
+};
+
+/* script_text.c, script_json.c */
+void script_print_text(struct script_printer *p, const struct script_row *row);
+void script_print_event(struct script_printer *p, const struct event *e, const char *comm);
+void script_print_json(struct script_printer *p, const struct script_row *row);
+
+struct script_input {
+	struct replay *replay;         /* either … */
+	const struct session *session; /* … or */
+	struct symbolizer *symbolizer;
+	bool with_brackets;
+	FILE *file;
+};
+
+/*
+ * Prints all rows that the options take. The fields must fit the input (script_fit()). -EBADMSG
+ * when something was damaged, after all that could be read; -EPIPE where the file takes no more.
+ */
+int script_run(const struct script_input *input, const struct script_options *options,
+	       struct error *err);
+
+/*
+ * Every record of a recording as it stands, in the order of the file; of the options the spans
+ * count. Errors as of script_run().
+ */
+int script_dump(const struct script_input *input, const struct script_options *options,
+		struct error *err);
+
+/*
+ * --time: adds spans to the filter. `whole` is the time that shares (script_time_is_share()) are
+ * of. -EINVAL with a message for what is none.
+ */
+bool script_time_is_share(const char *text);
+int script_time_parse(struct script_filter *f, const char *text, const struct script_span *whole,
+		      struct error *err);
+
+/* Fits the fields to the events of the input: script_fields_fit(). */
+int script_fit(const struct script_input *input, struct script_options *options, struct error *err);

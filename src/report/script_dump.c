@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every record of a recording as it stands: where, how large, what, and its bytes.
+ *
+ *   0x1a8 [0x28] SAMPLE misc 0x2: 12.000000000 cpu0 41/41 sample …
+ *     0000  09 00 00 00 02 00 28 00 …  ......(.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "event/text.h"
+#include "record/replay.h"
+#include "report/script.h"
+
+#define LINE_BYTES  16
+#define FLUSH_BYTES ((size_t)256 << 10)
+
+struct dumping {
+	const struct script_options *options;
+	FILE *file;
+	struct buf out;
+};
+
+static void put_bytes(struct buf *out, const uint8_t *bytes, size_t size)
+{
+	for (size_t at = 0; at < size; at += LINE_BYTES) {
+		size_t n = MIN(size - at, (size_t)LINE_BYTES);
+
+		buf_printf(out, "  %04zx ", at);
+		for (size_t i = 0; i < LINE_BYTES; i++)
+			if (i < n)
+				buf_printf(out, " %02x", bytes[at + i]);
+			else
+				buf_str(out, "   ");
+		buf_str(out, "  ");
+		for (size_t i = 0; i < n; i++)
+			buf_u8(out,
+			       bytes[at + i] >= ' ' && bytes[at + i] < 0x7f ? bytes[at + i] : '.');
+		buf_u8(out, '\n');
+	}
+}
+
+static bool takes_time(const struct script_filter *f, uint64_t ns)
+{
+	bool takes = !f->spans.n;
+
+	vec_foreach (&f->spans, span)
+		takes |= ns >= span->first_ns && ns <= span->last_ns;
+	return takes;
+}
+
+static int dump(void *context, const struct perfdata_record *r)
+{
+	struct dumping *d = context;
+	const char *name = perfdata_record_name(r->type);
+
+	if (!takes_time(&d->options->filter, r->time_ns))
+		return 0;
+	if (r->file)
+		buf_printf(&d->out, "data.%u ", r->file - 1);
+	buf_printf(&d->out, "0x%" PRIx64 " [0x%x] ", r->file_off, r->size);
+	if (name)
+		buf_str(&d->out, name);
+	else
+		buf_printf(&d->out, "type %u", r->type);
+	buf_printf(&d->out, " misc 0x%x", r->misc);
+	if (r->payload_size)
+		buf_printf(&d->out, ", %" PRIu64 " bytes follow", r->payload_size);
+	buf_str(&d->out, ": ");
+	if (r->has_event)
+		event_format(&d->out, &r->event);
+	else
+		buf_u8(&d->out, '\n');
+	put_bytes(&d->out, r->bytes, r->size);
+	if (d->out.len < FLUSH_BYTES)
+		return 0;
+	if (fwrite(d->out.data, 1, d->out.len, d->file) != d->out.len)
+		return -EPIPE;
+	d->out.len = 0;
+	return 0;
+}
+
+int script_dump(const struct script_input *input, const struct script_options *options,
+		struct error *err)
+{
+	struct dumping d = { .options = options, .file = input->file };
+	int r = perfdata_each_record(replay_data(input->replay), dump, &d, err);
+
+	if (d.out.len && fwrite(d.out.data, 1, d.out.len, d.file) != d.out.len)
+		r = -EPIPE;
+	buf_fini(&d.out);
+	return r;
+}

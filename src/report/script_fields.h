@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a line of `assay script` shows: fields by name, chosen for each type of event, with the
+ * names, defaults and rules of perf script's -F (its man page).
+ */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct error;
+
+/*
+ * X(id, name, sample_type, what): `sample_type` is the PERF_SAMPLE_… bit without which a sample
+ * has no such field; 0: always there. The order is that of a line.
+ */
+#define SCRIPT_FIELDS(X)                                                                  \
+	X(COMM, "comm", 0, "COMM")                                                        \
+	X(PID, "pid", PERF_SAMPLE_TID, "TID")                                             \
+	X(TID, "tid", PERF_SAMPLE_TID, "TID")                                             \
+	X(CPU, "cpu", PERF_SAMPLE_CPU, "CPU")                                             \
+	X(MISC, "misc", 0, "")                                                            \
+	X(TOD, "tod", PERF_SAMPLE_TIME, "TIME")                                           \
+	X(TIME, "time", PERF_SAMPLE_TIME, "TIME")                                         \
+	X(SAMPLES, "samples", 0, "")                                                      \
+	X(PERIOD, "period", 0, "")                                                        \
+	X(EVENT, "event", 0, "")                                                          \
+	X(FLAGS, "flags", 0, "")                                                          \
+	X(TRACE, "trace", 0, "")                                                          \
+	X(ADDR, "addr", PERF_SAMPLE_ADDR, "ADDR")                                         \
+	X(DATA_SRC, "data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC")                         \
+	X(WEIGHT, "weight", PERF_SAMPLE_WEIGHT_TYPE, "WEIGHT")                            \
+	X(IP, "ip", PERF_SAMPLE_IP, "IP")                                                 \
+	X(SYM, "sym", 0, "")                                                              \
+	X(SYMOFF, "symoff", 0, "")                                                        \
+	X(DSO, "dso", 0, "")                                                              \
+	X(SRCLINE, "srcline", 0, "")                                                      \
+	X(IREGS, "iregs", PERF_SAMPLE_REGS_INTR, "IREGS")                                 \
+	X(UREGS, "uregs", PERF_SAMPLE_REGS_USER, "UREGS")                                 \
+	X(BRSTACK, "brstack", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")                   \
+	X(BRSTACKSYM, "brstacksym", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")             \
+	X(BRSTACKOFF, "brstackoff", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")             \
+	X(PHYS_ADDR, "phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR")                     \
+	X(DATA_PAGE_SIZE, "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE") \
+	X(CODE_PAGE_SIZE, "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE") \
+	X(CGROUP, "cgroup", PERF_SAMPLE_CGROUP, "CGROUP")                                 \
+	X(TRANSACTION, "transaction", PERF_SAMPLE_TRANSACTION, "TRANSACTION")
+
+enum script_field {
+#define X(id, name, type, what) FIELD_##id,
+	SCRIPT_FIELDS(X)
+#undef X
+		N_SCRIPT_FIELDS
+};
+#define FIELD_BIT(id) ((uint64_t)1 << FIELD_##id)
+
+/* Types of events, each with fields of its own: those of perf_event_attr, and all PMUs' as one. */
+#define SCRIPT_TYPES (PERF_TYPE_BREAKPOINT + 2)
+uint32_t script_type(const struct perf_event_attr *attr);
+
+struct script_fields {
+	uint64_t of_type[SCRIPT_TYPES];
+	uint64_t chosen[SCRIPT_TYPES]; /* by the user: refused, not left out, where a sample has
+					  none */
+};
+
+/* perf's defaults. */
+void script_fields_init(struct script_fields *f);
+
+/*
+ * One -F: "comm,tid,ip", "+srcline,-cpu", "hw:comm,ip", "trace:". -EINVAL with the valid names for
+ * one that is none.
+ */
+int script_fields_parse(struct script_fields *f, const char *text, struct error *err);
+
+struct script_event {
+	const char *name;
+	const struct perf_event_attr *attr;
+};
+
+/*
+ * Fits the fields to what the events' samples have: a default that one event of a type lacks is
+ * left out for the type, a chosen one is -EINVAL with a message.
+ */
+int script_fields_fit(struct script_fields *f, const struct script_event *events, size_t n,
+		      struct error *err);
+
+/* The names, comma-separated: for messages and help. */
+#define SCRIPT_FIELD_WORD(id, name, type, what) name ","
+#define SCRIPT_FIELD_NAMES                      SCRIPT_FIELDS(SCRIPT_FIELD_WORD)

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A row as one line of JSON; docs/script.md has the keys. All numbers but addresses are numbers. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "perfdata/regs.h"
+#include "perfdata/tracepoint.h"
+#include "report/script.h"
+
+static void put_string(struct buf *out, const char *text)
+{
+	struct buf clean = { 0 };
+
+	utf8_append(&clean, text, false);
+	buf_u8(out, '"');
+	for (size_t i = 0; i < clean.len; i++) {
+		uint8_t c = clean.data[i];
+
+		if (c == '"' || c == '\\')
+			buf_u8(out, '\\');
+		if (c < 0x20 || c == 0x7f)
+			buf_printf(out, "\\u%04x", c);
+		else
+			buf_u8(out, c);
+	}
+	buf_u8(out, '"');
+	buf_fini(&clean);
+}
+
+static void put_key(struct buf *out, const char *key)
+{
+	if (out->data[out->len - 1] != '{')
+		buf_u8(out, ',');
+	buf_printf(out, "\"%s\":", key);
+}
+
+static void put_number(struct buf *out, const char *key, uint64_t v)
+{
+	put_key(out, key);
+	buf_printf(out, "%" PRIu64, v);
+}
+
+/* Numbers of 64 bits are more than JSON readers keep: addresses are texts. */
+static void put_address(struct buf *out, const char *key, uint64_t v)
+{
+	put_key(out, key);
+	buf_printf(out, "\"0x%" PRIx64 "\"", v);
+}
+
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+	put_key(out, key);
+	put_string(out, text);
+}
+
+static void put_place(struct script_printer *p, struct code_addr code)
+{
+	const struct script_place *place = script_place(p->places, code);
+
+	if (place->kind != IMAGE_UNKNOWN) {
+		put_text(&p->out, "image", place->dso);
+		put_address(&p->out, "image_offset", code.offset);
+	}
+	if (!place->symbol)
+		return;
+	put_text(&p->out, "symbol", place->symbol);
+	put_number(&p->out, "symbol_offset", place->symbol_off);
+}
+
+static void put_frames(struct script_printer *p, const struct script_row *row)
+{
+	uint32_t n = p->options->hides_chains ? 1 : MIN(row->n_frames, p->options->max_stack);
+
+	put_key(&p->out, "frames");
+	buf_u8(&p->out, '[');
+	for (uint32_t i = 0; i < n; i++) {
+		buf_str(&p->out, i ? ",{" : "{");
+		if (row->addr)
+			put_address(&p->out, "address", row->addr[i]);
+		put_place(p, row->code[i]);
+		buf_u8(&p->out, '}');
+	}
+	buf_u8(&p->out, ']');
+}
+
+static void put_branch_end(struct script_printer *p, const struct script_row *row, const char *key,
+			   uint64_t addr)
+{
+	put_key(&p->out, key);
+	buf_u8(&p->out, '{');
+	put_address(&p->out, "address", addr);
+	put_place(p, row->resolve(row->context, addr));
+	buf_u8(&p->out, '}');
+}
+
+static void put_branches(struct script_printer *p, const struct script_row *row)
+{
+	struct buf *out = &p->out;
+
+	put_key(out, "branches");
+	buf_u8(out, '[');
+	for (uint32_t i = 0; i < row->extra->n_branches; i++) {
+		const struct branch *b = &row->extra->branches[i];
+
+		buf_str(out, i ? ",{" : "{");
+		put_branch_end(p, row, "from", b->from);
+		put_branch_end(p, row, "to", b->to);
+		if (b->flags & 3) {
+			put_key(out, "predicted");
+			buf_str(out, b->flags & 2 ? "true" : "false");
+		}
+		put_number(out, "cycles", b->flags >> 4 & 0xffff);
+		buf_u8(out, '}');
+	}
+	buf_u8(out, ']');
+}
+
+static void put_registers(struct script_printer *p, const char *key,
+			  const struct sample_registers *regs)
+{
+	struct buf *out = &p->out;
+	uint32_t at = 0;
+
+	if (!regs->n_values)
+		return;
+	put_key(out, key);
+	buf_u8(out, '{');
+	for (uint32_t i = 0; i < 64 && at < regs->n_values; i++) {
+		const char *name = register_name(i, p->options->is_aarch64);
+
+		if (!(regs->mask >> i & 1))
+			continue;
+		if (name)
+			put_address(out, name, regs->values[at]);
+		at++;
+	}
+	buf_u8(out, '}');
+}
+
+/* The tracepoint's own text, and its fields by name. */
+static void put_trace(struct script_printer *p, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	struct buf *out = &p->out, text = { 0 };
+
+	tracepoint_print(row->trace, x->raw, x->raw_size, &text);
+	put_text(out, "trace", buf_cstr(&text));
+	put_key(out, "fields");
+	buf_u8(out, '{');
+	for (uint32_t i = 0; i < tracepoint_n_fields(row->trace); i++) {
+		bool is_number;
+
+		text.len = 0;
+		is_number = tracepoint_field_value(row->trace, i, x->raw, x->raw_size, &text);
+		put_key(out, tracepoint_field_name(row->trace, i));
+		if (is_number)
+			buf_str(out, buf_cstr(&text));
+		else
+			put_string(out, buf_cstr(&text));
+	}
+	buf_u8(out, '}');
+	buf_fini(&text);
+}
+
+static void put_extra(struct script_printer *p, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	uint64_t type = row->attr->sample_type;
+
+	if (type & PERF_SAMPLE_ADDR)
+		put_address(&p->out, "address", x->addr);
+	if (type & PERF_SAMPLE_PHYS_ADDR)
+		put_address(&p->out, "physical_address", x->phys_addr);
+	if (type & PERF_SAMPLE_DATA_SRC)
+		put_address(&p->out, "data_source", x->data_src);
+	if (type & PERF_SAMPLE_WEIGHT_TYPE)
+		put_number(&p->out, "weight", x->weight);
+	if (type & PERF_SAMPLE_CGROUP)
+		put_number(&p->out, "cgroup", x->cgroup);
+	if (x->n_branches && row->resolve)
+		put_branches(p, row);
+	put_registers(p, "user_registers", &x->user);
+	put_registers(p, "interrupted_registers", &x->interrupted);
+	if (row->trace && x->raw)
+		put_trace(p, row);
+}
+
+void script_print_json(struct script_printer *p, const struct script_row *row)
+{
+	static const char *const modes[] = {
+		[MODE_USER] = "user",
+		[MODE_KERNEL] = "kernel",
+		[MODE_GUEST] = "guest",
+		[MODE_UNKNOWN] = "unknown",
+	};
+	struct buf *out = &p->out;
+	uint64_t type = row->attr->sample_type;
+
+	buf_u8(out, '{');
+	put_text(out, "comm", row->comm);
+	put_key(out, "pid");
+	buf_printf(out, "%d", row->pid);
+	put_key(out, "tid");
+	buf_printf(out, "%d", row->tid);
+	if (type & PERF_SAMPLE_CPU)
+		put_number(out, "cpu", row->cpu);
+	if (type & PERF_SAMPLE_TIME)
+		put_number(out, "time_ns", row->time_ns);
+	put_text(out, "event", row->event);
+	put_number(out, "samples", row->samples);
+	put_number(out, "period", row->period);
+	if (row->addr)
+		put_text(out, "mode", modes[row->mode]);
+	put_frames(p, row);
+	if (row->extra)
+		put_extra(p, row);
+	buf_str(out, "}\n");
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What (image, offset) is called in perf's words: function, offset in it, image. Each place is
+ * looked up once and kept.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "machine/image.h"
+#include "symbol/symbols.h"
+
+struct script_places;
+
+struct script_place {
+	const char *symbol; /* NULL: not known */
+	uint64_t symbol_off;
+	const char *dso;
+	enum image_kind kind;
+};
+
+struct script_places_config {
+	struct symbolizer *symbolizer;
+	const struct image *(*image)(const void *context, image_id id);
+	/* Names of code without a file: `visit` is to be called for each of the image's; may be
+	 * NULL. */
+	void (*names)(const void *context, image_id id,
+		      void (*visit)(void *visitor, const struct given_symbol *symbol),
+		      void *visitor);
+	const void *context;
+	bool with_brackets; /* stripped code is named by the symbols around it */
+};
+
+struct script_places *script_places_new(const struct script_places_config *config);
+void script_places_free(struct script_places *p); /* NULL is fine */
+
+/* Holds until the next call. */
+const struct script_place *script_place(struct script_places *p, struct code_addr code);

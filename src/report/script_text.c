@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A row as perf script prints it. Widths and separators are those of perf 6.1, found by
+ * comparison (tests/compare_script.py): what reads perf's output reads ours.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "event/text.h"
+#include "perfdata/regs.h"
+#include "perfdata/tracepoint.h"
+#include "report/script.h"
+
+#define SECOND_NS 1000000000ULL
+
+/* Numbers and padding, without printf: this is where the time goes. */
+
+static void put_blanks(struct buf *out, int n)
+{
+	static const char blanks[] = "                                ";
+
+	for (; n > 0; n -= 32)
+		buf_bytes(out, blanks, (size_t)MIN(n, 32));
+}
+
+static void put_right(struct buf *out, const char *text, size_t len, int width)
+{
+	put_blanks(out, width - (int)len);
+	buf_bytes(out, text, len);
+}
+
+static void put_dec(struct buf *out, uint64_t v, int width)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	put_right(out, digits + at, sizeof(digits) - at, width);
+}
+
+static void put_zero_padded(struct buf *out, uint64_t v, int width)
+{
+	char digits[24];
+
+	for (int i = width; i-- > 0; v /= 10)
+		digits[i] = (char)('0' + v % 10);
+	buf_bytes(out, digits, (size_t)width);
+}
+
+static void put_int(struct buf *out, int32_t v, int width)
+{
+	char digits[16];
+
+	if (v >= 0)
+		put_dec(out, (uint64_t)v, width);
+	else
+		put_right(out, digits, (size_t)snprintf(digits, sizeof(digits), "%d", v), width);
+}
+
+static void put_hex(struct buf *out, uint64_t v, int width)
+{
+	char digits[16];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = "0123456789abcdef"[v & 15];
+		v >>= 4;
+	} while (v);
+	put_right(out, digits + at, sizeof(digits) - at, width);
+}
+
+/* Places. */
+
+static void put_symbol(struct buf *out, const struct script_place *place, bool with_offset)
+{
+	if (!place->symbol) {
+		buf_str(out, "[unknown]");
+		return;
+	}
+	buf_str(out, place->symbol);
+	if (!with_offset)
+		return;
+	buf_str(out, "+0x");
+	put_hex(out, place->symbol_off, 0);
+}
+
+static void put_dso(struct buf *out, const struct script_place *place)
+{
+	buf_str(out, " (");
+	buf_str(out, place->dso);
+	buf_u8(out, ')');
+}
+
+/* What follows an address: its name and image. `code` is where it is. */
+static void put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
+		      uint64_t addr)
+{
+	const struct script_place *place;
+
+	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE))))
+		return;
+	place = script_place(p->places, code);
+	if (fields & FIELD_BIT(SYM)) {
+		buf_u8(&p->out, ' ');
+		put_symbol(&p->out, place, fields & FIELD_BIT(SYMOFF));
+	}
+	if (fields & FIELD_BIT(DSO))
+		put_dso(&p->out, place);
+	if (fields & FIELD_BIT(SRCLINE)) {
+		const char *name = strrchr(place->dso, '/');
+		bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
+
+		buf_printf(&p->out, "\n  %s[%" PRIx64 "]", name ? name + 1 : place->dso,
+			   is_file ? code.offset : addr);
+	}
+}
+
+/* perf prints a caller's address in its file, the kernel's as it ran. */
+static uint64_t chain_addr(const struct script_place *place, struct code_addr code, uint64_t addr)
+{
+	return place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO ? code.offset : addr;
+}
+
+static void put_chain(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint32_t n = MIN(row->n_frames, p->options->max_stack);
+
+	buf_u8(&p->out, '\n');
+	for (uint32_t i = 0; i < n; i++) {
+		struct code_addr code = row->code[i];
+		uint64_t addr = row->addr ? row->addr[i] : code.offset, less;
+
+		/* A walked stack's callers are shown by their call, as perf has it. */
+		less = row->is_walked && i > row->n_kernel;
+		code.offset -= less;
+		addr = chain_addr(script_place(p->places, code), code, addr - less);
+		buf_u8(&p->out, '\t');
+		put_hex(&p->out, addr, 16);
+		put_place(p, fields, code, addr);
+		buf_u8(&p->out, '\n');
+	}
+}
+
+/* Branches. */
+
+static char prediction(uint64_t flags)
+{
+	return flags & 2 ? 'P' : flags & 1 ? 'M' : '-';
+}
+
+static void put_branch_flags(struct buf *out, uint64_t flags)
+{
+	static const char *const types[] = { "",       "COND",      "UNCOND",   "IND",
+					     "CALL",   "IND_CALL",  "RET",      "SYSCALL",
+					     "SYSRET", "COND_CALL", "COND_RET", "ERET",
+					     "IRQ",    "SERROR",    "NO_TX",    "" };
+
+	buf_u8(out, '/');
+	buf_u8(out, (uint8_t)prediction(flags));
+	buf_str(out, flags & 4 ? "/X/" : "/-/");
+	buf_str(out, flags & 8 ? "A/" : "-/");
+	put_dec(out, flags >> 4 & 0xffff, 0);
+	buf_u8(out, '/');
+	buf_str(out, types[flags >> 20 & 15]);
+	buf_u8(out, ' ');
+}
+
+static void put_branch_end(struct script_printer *p, uint64_t fields, const struct script_row *row,
+			   uint64_t addr)
+{
+	struct code_addr code = row->resolve(row->context, addr);
+	const struct script_place *place = script_place(p->places, code);
+
+	if (fields & FIELD_BIT(BRSTACKSYM)) {
+		put_symbol(&p->out, place, true);
+	} else {
+		buf_str(&p->out, "0x");
+		put_hex(&p->out, fields & FIELD_BIT(BRSTACKOFF) ? code.offset : addr, 0);
+	}
+	if (!(fields & FIELD_BIT(DSO)))
+		return;
+	buf_u8(&p->out, '(');
+	buf_str(&p->out, place->dso);
+	buf_u8(&p->out, ')');
+}
+
+/* The field that comes first of the three is the one that is shown. */
+static void put_branches(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+
+	if (fields & FIELD_BIT(BRSTACK))
+		fields &= ~(FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF));
+	else if (fields & FIELD_BIT(BRSTACKSYM))
+		fields &= ~FIELD_BIT(BRSTACKOFF);
+	for (uint32_t i = 0; row->resolve && i < x->n_branches; i++) {
+		if (!(fields & FIELD_BIT(BRSTACKSYM)))
+			buf_u8(&p->out, ' ');
+		put_branch_end(p, fields, row, x->branches[i].from);
+		buf_u8(&p->out, '/');
+		put_branch_end(p, fields, row, x->branches[i].to);
+		put_branch_flags(&p->out, x->branches[i].flags);
+	}
+}
+
+/* The parts of a line. */
+
+static void put_time(struct script_printer *p, uint64_t ns)
+{
+	struct buf text = { 0 };
+	uint64_t shown = ns;
+
+	if (p->options->is_relative)
+		shown = ns - p->first_ns;
+	else if (p->options->is_delta)
+		shown = ns - p->last_ns;
+	p->last_ns = ns;
+	put_dec(&text, shown / SECOND_NS, p->options->with_ns ? 5 : 0);
+	buf_u8(&text, '.');
+	if (p->options->with_ns)
+		put_zero_padded(&text, shown % SECOND_NS, 9);
+	else
+		put_zero_padded(&text, shown % SECOND_NS / 1000, 6);
+	put_right(&p->out, (const char *)text.data, text.len, 12);
+	buf_str(&p->out, ": ");
+	buf_fini(&text);
+}
+
+static void put_time_of_day(struct script_printer *p, uint64_t ns)
+{
+	uint64_t wall = p->options->wall_ns + (ns - p->options->clock_ns);
+	time_t seconds = (time_t)(wall / SECOND_NS);
+	struct tm tm;
+	char text[64];
+
+	localtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	buf_printf(&p->out, "%s.%06" PRIu64 " ", text, (uint64_t)(wall % SECOND_NS / 1000));
+}
+
+static void put_misc(struct buf *out, enum cpu_mode mode)
+{
+	static const char *const letters[] = {
+		[MODE_USER] = "U     ",
+		[MODE_KERNEL] = "K     ",
+		[MODE_GUEST] = "G     ",
+		[MODE_UNKNOWN] = "      ",
+	};
+
+	buf_str(out, letters[mode]);
+}
+
+static void put_start(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		      bool is_narrow)
+{
+	struct buf *out = &p->out;
+
+	if (fields & FIELD_BIT(COMM)) {
+		put_right(out, row->comm, strlen(row->comm), is_narrow ? 0 : 16);
+		buf_u8(out, ' ');
+	}
+	if (fields & FIELD_BIT(PID)) {
+		put_int(out, row->pid, 5);
+		buf_u8(out, fields & FIELD_BIT(TID) ? '/' : ' ');
+	}
+	if (fields & FIELD_BIT(TID)) {
+		size_t at = out->len;
+
+		put_int(out, row->tid, fields & FIELD_BIT(PID) ? 0 : 5);
+		if (fields & FIELD_BIT(PID))
+			put_blanks(out, 5 - (int)(out->len - at));
+		buf_u8(out, ' ');
+	}
+	if (fields & FIELD_BIT(CPU)) {
+		buf_u8(out, '[');
+		if (row->cpu < 1000)
+			put_zero_padded(out, row->cpu, 3);
+		else
+			put_dec(out, row->cpu, 0);
+		buf_str(out, "] ");
+	}
+	if (fields & FIELD_BIT(MISC))
+		put_misc(out, row->mode);
+	if (fields & FIELD_BIT(TOD) && p->options->has_wall_clock)
+		put_time_of_day(p, row->time_ns);
+	if (fields & FIELD_BIT(TIME))
+		put_time(p, row->time_ns);
+}
+
+/* Page faults are about their address, which then has a name. */
+static bool names_addr(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
+static void put_addr(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint64_t addr = row->extra->addr;
+
+	put_hex(&p->out, addr, 16);
+	if (names_addr(row->attr) && row->resolve)
+		put_place(p, fields & ~FIELD_BIT(SRCLINE), row->resolve(row->context, addr), addr);
+}
+
+static void put_registers(struct script_printer *p, const struct sample_registers *regs)
+{
+	struct buf *out = &p->out;
+	uint32_t at = 0;
+
+	if (!regs->n_values)
+		return;
+	buf_printf(out, " ABI:%" PRIu64 " ", regs->abi);
+	for (uint32_t i = 0; i < 64 && at < regs->n_values; i++) {
+		const char *name = register_name(i, p->options->is_aarch64);
+
+		if (regs->mask >> i & 1)
+			buf_printf(out, "%5s:0x%" PRIx64 " ", name ? name : "unknown",
+				   regs->values[at++]);
+	}
+}
+
+static void put_page_size(struct buf *out, uint64_t bytes)
+{
+	static const char units[] = "BKMGTPE";
+	size_t unit = 0;
+
+	for (; bytes && bytes % 1024 == 0 && unit + 1 < sizeof(units) - 1; unit++)
+		bytes /= 1024;
+	if (!bytes)
+		buf_str(out, " N/A");
+	else
+		buf_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
+}
+
+/* What stands before the address. */
+static void put_before(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	struct buf *out = &p->out;
+
+	if (fields & FIELD_BIT(SAMPLES)) {
+		put_dec(out, row->samples, 6);
+		buf_str(out, row->samples == 1 ? " sample  " : " samples ");
+	}
+	if (fields & FIELD_BIT(PERIOD)) {
+		put_dec(out, row->period, 10);
+		buf_u8(out, ' ');
+	}
+	if (fields & FIELD_BIT(EVENT)) {
+		put_right(out, row->event, strlen(row->event), p->event_width);
+		buf_str(out, ": ");
+	}
+	if (fields & FIELD_BIT(FLAGS))
+		put_blanks(out, 24);
+	if (!row->extra)
+		return;
+	if (fields & FIELD_BIT(TRACE) && row->trace && row->extra->raw)
+		tracepoint_print(row->trace, row->extra->raw, row->extra->raw_size, out);
+	if (fields & FIELD_BIT(ADDR))
+		put_addr(p, fields, row);
+	if (fields & FIELD_BIT(DATA_SRC))
+		put_hex(out, row->extra->data_src, 16);
+	if (fields & FIELD_BIT(WEIGHT))
+		put_dec(out, row->extra->weight, 16);
+}
+
+static void put_after(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	struct buf *out = &p->out;
+
+	if (!x)
+		return;
+	if (fields & FIELD_BIT(IREGS))
+		put_registers(p, &x->interrupted);
+	if (fields & FIELD_BIT(UREGS))
+		put_registers(p, &x->user);
+	if (fields & (FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF)))
+		put_branches(p, fields, row);
+	if (fields & FIELD_BIT(PHYS_ADDR))
+		put_hex(out, x->phys_addr, 16);
+	if (fields & FIELD_BIT(DATA_PAGE_SIZE))
+		put_page_size(out, x->data_page_size);
+	if (fields & FIELD_BIT(CODE_PAGE_SIZE))
+		put_page_size(out, x->code_page_size);
+	if (fields & FIELD_BIT(CGROUP))
+		buf_printf(out, " cgroup=%" PRIu64, x->cgroup);
+	if (fields & FIELD_BIT(TRANSACTION))
+		buf_printf(out, " transaction=0x%" PRIx64, x->transaction);
+}
+
+void script_print_text(struct script_printer *p, const struct script_row *row)
+{
+	uint64_t fields = p->options->fields.of_type[script_type(row->attr)];
+	bool has_chain = fields & FIELD_BIT(IP) && row->has_chain && !p->options->hides_chains;
+
+	if (!fields)
+		return;
+	put_start(p, fields, row, has_chain);
+	put_before(p, fields, row);
+	if (has_chain) {
+		put_chain(p, fields, row);
+	} else if (fields & FIELD_BIT(IP)) {
+		uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
+
+		buf_u8(&p->out, ' ');
+		put_hex(&p->out, addr, 16);
+		put_place(p, fields, row->code[0], addr);
+	}
+	put_after(p, fields, row);
+	buf_u8(&p->out, '\n');
+}
+
+/* Other events. */
+
+static void put_mapping(struct buf *out, const struct event *e)
+{
+	const struct mapping_event *m = &e->mapping;
+	char hex[BUILD_ID_HEX_SIZE];
+
+	buf_printf(out, "PERF_RECORD_MMAP%s %d/%d: [%#" PRIx64 "(%#" PRIx64 ") @ %#" PRIx64,
+		   m->is_kernel ? "" : "2", e->pid, e->tid, m->start, m->size, m->file_off);
+	if (m->is_kernel) {
+		buf_printf(out, "]: %c %s", m->is_executable ? 'x' : 'r', m->path);
+		return;
+	}
+	build_id_hex(&m->build_id, hex);
+	if (m->build_id.len && !m->ino)
+		buf_printf(out, " <%s>", hex);
+	else
+		buf_printf(out, " %02x:%02x %" PRIu64 " 0", (uint32_t)(m->dev >> 32),
+			   (uint32_t)m->dev, m->ino);
+	buf_printf(out, "]: %s %s", m->is_executable ? "r-xp" : "r--p", m->path);
+}
+
+static void put_switch(struct buf *out, const struct event *e)
+{
+	bool is_out = e->context_switch.is_out;
+
+	buf_printf(out, "PERF_RECORD_SWITCH%s %s",
+		   e->context_switch.other_pid < 0 && e->context_switch.other_tid < 0 ? ""
+										      : "_CPU_WIDE",
+		   !is_out                           ? "IN         "
+		   : !e->context_switch.is_preempted ? "OUT        "
+						     : "OUT preempt");
+	if (e->context_switch.other_pid >= 0 || e->context_switch.other_tid >= 0)
+		buf_printf(out, "  %s pid/tid: %5d/%-5d", is_out ? "next" : "prev",
+			   e->context_switch.other_pid, e->context_switch.other_tid);
+}
+
+void script_print_event(struct script_printer *p, const struct event *e, const char *comm)
+{
+	struct script_row row = {
+		.comm = comm, .pid = e->pid, .tid = e->tid, .cpu = e->cpu, .time_ns = e->time_ns
+	};
+	/* perf's layout takes the fields of the first event. */
+	uint64_t fields = p->options->fields.of_type[p->first_type];
+	struct buf *out = &p->out;
+
+	put_start(p, fields, &row, p->has_chains && !p->options->hides_chains);
+	switch (e->type) {
+	case EVENT_COMM:
+		buf_printf(out, "PERF_RECORD_COMM%s: %s:%d/%d", e->comm.is_exec ? " exec" : "",
+			   e->comm.name, e->pid, e->tid);
+		break;
+	case EVENT_FORK:
+		buf_printf(out, "PERF_RECORD_FORK(%d:%d):(%d:%d)", e->pid, e->tid, e->fork.ppid,
+			   e->fork.ptid);
+		break;
+	case EVENT_EXIT:
+		buf_printf(out, "PERF_RECORD_EXIT(%d:%d):(%d:%d)", e->pid, e->tid, e->fork.ppid,
+			   e->fork.ptid);
+		break;
+	case EVENT_MAPPING:
+		put_mapping(out, e);
+		break;
+	case EVENT_SWITCH:
+		put_switch(out, e);
+		break;
+	case EVENT_CGROUP:
+		buf_printf(out, "PERF_RECORD_CGROUP cgroup: %" PRIu64 " %s", e->cgroup.id,
+			   e->cgroup.path);
+		break;
+	case EVENT_LOST:
+		buf_printf(out, "PERF_RECORD_LOST lost %" PRIu64, e->lost.n);
+		break;
+	default:
+		event_format(out, e);
+		return;
+	}
+	buf_u8(out, '\n');
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay script: against perf's where it is installed, and what is asked of it alone.
+
+load helpers
+
+FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
+
+# perf 6.1 crashes now and then at the end of a recording; it is asked again.
+perf_record() {
+	command -v perf >/dev/null || skip "perf is not installed"
+	for _ in 1 2 3; do
+		perf record -q -N "$@" >perf.log 2>&1 && return
+	done
+	skip "perf record failed: $(tail -1 perf.log)"
+}
+
+work() {
+	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
+}
+
+same_as_perf() {
+	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_script.py" "$@"
+}
+
+# A recording by hand: a pipe of the oldest attr with IP, TID, TIME and a comm; two samples.
+le() { # VALUE BYTES
+	local value=$1 i
+	for ((i = 0; i < $2; i++)); do
+		# shellcheck disable=SC2059 # the format is the byte
+		printf "\\x$(printf %02x $((value >> (8 * i) & 255)))"
+	done
+}
+pipe_header() {
+	printf PERFILE2
+	le 16 8
+	le 64 4; le 0 2; le 72 2
+	le 1 4; le 64 4; le 0 8; le 1000000 8; le 7 8; le 0 8; le 0 8; le 0 8; le 0 8
+}
+sample() { # IP TIME [TID]
+	le 9 4; le 2 2; le 32 2
+	le "$1" 8; le 41 4; le "${3-41}" 4; le "$2" 8
+}
+comm() { # TEXT OF 15 BYTES
+	le 3 4; le 0 2; le 32 2
+	le 41 4; le 41 4; printf '%s' "$1"; le 0 1
+}
+by_hand() {
+	{ pipe_header; comm 'a"b
+<c>	d     e'; sample 4096 1000000000; sample 8192 2500000000; sample 8192 4000000000 43; } >hand.data
+}
+
+@test "the text is perf's: flat, chains, copied stacks, several events, groups, a pipe" {
+	readarray -t cmd < <(work)
+	perf_record -F 1999 -o flat.data -- "${cmd[@]}"
+	perf_record -g -F 999 -o fp.data -- "${cmd[@]}"
+	perf_record --call-graph dwarf,2048 -F 299 -o dwarf.data -- "$PROGRAMS/templates" 100
+	perf_record -e cpu-clock,page-faults -F 499 -o events.data -- "${cmd[@]}"
+	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${cmd[@]}"
+	perf record -q -g -F 499 -o - -- "${cmd[@]}" >pipe.data 2>perf.log
+	same_as_perf flat.data fp.data events.data group.data pipe.data
+	# Whose unwinder goes how far is not the layout's matter.
+	same_as_perf -- -G -- dwarf.data
+	assay script -i dwarf.data | grep -q '^	 .* main+0x.* (.*/templates)$'
+	same_as_perf -- -F comm,pid,tid,time,ip,sym,symoff,dso -- flat.data fp.data
+	same_as_perf -- --ns -G -F -period,+misc -- flat.data fp.data
+	same_as_perf -- --time '10%/2,10%/5' -- flat.data
+}
+
+@test "the text is perf's for tracepoints, by their print formats" {
+	perf_record -a -e sched:sched_switch,raw_syscalls:sys_enter,syscalls:sys_enter_openat,syscalls:sys_exit_openat \
+		-o tp.data -- ls /usr
+	same_as_perf tp.data
+	assay script -i tp.data --format json >tp.json
+	jq -es 'map(select(.event == "raw_syscalls:sys_enter")) | .[0].fields.id | type == "number"' tp.json
+}
+
+@test "the text is perf's for recordings of other machines, and so are branch stacks" {
+	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
+	command -v perf >/dev/null || skip "perf is not installed"
+	same_as_perf "$FIXTURES"/perf.data.*
+	same_as_perf -- -F ip,sym,symoff,dso,brstack -- "$FIXTURES/perf.data.branch-4.14"
+	same_as_perf -- -F ip,brstacksym,comm,pid,tid -- "$FIXTURES/perf.data.branch-4.14"
+	same_as_perf -- -F brstackoff -- "$FIXTURES/perf.data.branch-4.14"
+}
+
+@test "switches come with the rest where they were recorded and are asked for" {
+	perf_record -a --switch-events -e cpu-clock -F 99 -o sw.data -- sleep 0.2
+	assay script -i sw.data --show-switch-events --show-task-events >out
+	grep -q 'PERF_RECORD_SWITCH_CPU_WIDE OUT .* next pid/tid:' out
+	grep -q 'PERF_RECORD_COMM' out
+	[ "$(assay script -i sw.data | grep -c PERF_RECORD)" = 0 ]
+}
+
+@test "JSON is valid for any name, an object a line" {
+	by_hand
+	assay script -i hand.data --format json >out.json
+	[ "$(wc -l <out.json)" = 3 ]
+	[ "$(jq -rs '.[0].comm' out.json)" = 'a"b
+<c>	d     e' ]
+	[ "$(jq -s '.[1].time_ns' out.json)" = 2500000000 ]
+	[ "$(jq -rs '.[0].frames[0].address' out.json)" = 0x1000 ]
+}
+
+@test "spans of time, ids, and their nonsense" {
+	by_hand
+	[ "$(assay script -i hand.data --time 2,3 -F time | wc -l)" = 1 ]
+	[ "$(assay script -i hand.data --time ,2.5 -F time | wc -l)" = 2 ]
+	[ "$(assay script -i hand.data --time 0%-50% -F time | wc -l)" = 2 ]
+	[ "$(assay script -i hand.data --tid 43 -F tid | wc -l)" = 1 ]
+	[ "$(assay script -i hand.data --pid 40 | wc -l)" = 0 ]
+	for bad in nonsense 5 3,2 110%/1 10%/11 10%/0 0%/1 30%-10% 1,2x ',' '99999999999999999999,'; do
+		run assay script -i hand.data --time "$bad"
+		refused 2 "--time '$bad' is not START,STOP"
+	done
+	run assay script -i hand.data --pid x
+	refused 2 "'x' is not a process id"
+	run assay script -i hand.data -C 1-
+	refused 2 "not a list of CPUs"
+}
+
+@test "a field that is not there is refused with those that are" {
+	by_hand
+	run assay script -i hand.data -F comm,nonsense
+	refused 2 "there is no field 'nonsense'; there are comm,pid,tid,cpu" brstack
+	run assay script -i hand.data -F nonsense:comm
+	refused 2 "'nonsense' is no type of event"
+	run assay script -i hand.data -F hw:trace
+	refused 2 "only tracepoints"
+	run assay script -i hand.data -F comm,+ip
+	refused 2 "both sets fields and adds"
+	run assay script -i hand.data -F comm,cpu
+	refused 2 "have no CPU, so there is no field 'cpu'"
+	run assay script -i hand.data -F comm,sym
+	refused 2 "'sym' needs an address"
+	[ "$(assay script -i hand.data -F sw:time | head -1)" = '    1.000000: ' ]
+	[ -z "$(assay script -i hand.data -F sw:)" ]
+}
+
+@test "of a damaged file all before the damage is printed, and the status is 1" {
+	by_hand
+	head -c $(($(stat -c %s hand.data) - 4)) hand.data >cut.data
+	run --separate-stderr assay script -i cut.data -F time
+	[ "$status" = 1 ]
+	[ "${#lines[@]}" = 2 ]
+	[[ "$stderr" == *"cut.data: at offset"*"the data ends within a record of 32 bytes"* ]]
+	run assay script -i absent.data
+	refused 1 "no session 'absent.data'"
+	run assay script hand.data
+	refused 2 "the recording is named by -i"
+}
+
+@test "-D shows every record as it stands" {
+	by_hand
+	assay script -i hand.data -D >out
+	[ "$(grep -c ^0x out)" = 5 ]
+	grep -q '^0x10 \[0x48\] HEADER_ATTR misc 0x0:' out
+	grep -q '^0x58 \[0x20\] COMM misc 0x0: .* cpu0 41/41 comm name=' out
+	grep -q '^0x78 \[0x20\] SAMPLE misc 0x2: 1.000000000 cpu0 41/41 sample .* ip=0x1000' out
+	grep -q '^  0000  09 00 00 00 02 00 20 00  *\|^  0000  09 00 00 00 02 00 20 00 00 10' out
+	by_hand && assay import -q hand.data -o s.assay
+	run assay script -i s.assay -D
+	refused 1 "is a session, which has no records"
+}
+
+@test "a session gives what was added up, with its counts" {
+	need_recording
+	assay record -q -F 999 -o s.assay -- "$PROGRAMS/split" 400
+	n=$(fact s.assay .samples)
+	[ "$n" -gt 0 ]
+	[ "$(assay script -i s.assay --format json | jq -s 'map(.samples) | add')" = "$n" ]
+	assay script -i s.assay | grep -q 'split .* samples\? .*:'
+	assay script -i s.assay -F samples,ip,sym -S forty | grep -q forty
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether `assay script` prints what `perf script` does, line for line.
+
+Usage: compare_script.py [-- FIELD OPTIONS --] FILE...   ($ASSAY and $PERF name the programs)
+Prints one line a file: how many lines are equal, and how many differ in a way that docs/script.md
+tells of (by its name there); then what differs otherwise. Exit status 1 when something does, 77
+without perf.
+"""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ASSAY = os.environ.get("ASSAY", "assay")
+PERF = os.environ.get("PERF", "perf")
+
+PLACE = re.compile(r"^(?P<before>(?:.*: +|\t *| +))(?P<ip>[0-9a-f]+) (?P<sym>\S.*?)(?P<off>\+0x[0-9a-f]+)? \((?P<dso>[^()]*(?:\(deleted\))?)\)(?P<after>.*)$")
+
+
+def lines_of(command):
+    run = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL)
+    return run, run.stdout.decode(errors="replace").splitlines()
+
+
+def module(dso):
+    """A module's name from [name] or its path."""
+    found = re.match(r"^\[(\w+)\]$", dso) or re.match(r".*/([\w-]+)\.ko(\.\w+)?$", dso)
+    return found.group(1).replace("-", "_") if found else None
+
+
+def difference(ours, theirs):
+    """The name in docs/script.md of how two lines differ, or None."""
+    if re.sub(r"^ *:-?\d+ ", "", theirs) == re.sub(r"^ *\S.{0,14}? (?= *\d)", "", ours, count=1):
+        return "untold thread"
+    a, b = PLACE.match(ours), PLACE.match(theirs)
+    if a and b and a["sym"] == "[unknown]" == a["dso"] and a["ip"][-3:] == b["ip"][-3:] and ours.startswith("\t"):
+        return "left by exec"
+    if not a or not b or (a["before"], a["ip"], a["after"]) != (b["before"], b["ip"], b["after"]):
+        return None
+    if a["dso"] == b["dso"] and a["off"] and a["off"] == b["off"]:
+        return "alias"
+    if a["dso"] == b["dso"] and a["sym"] == "[unknown]" and b["dso"].startswith("[kernel"):
+        return "another kernel"
+    if re.sub(r" \(deleted\)$", "", b["dso"]) == a["dso"] and a["sym"] == b["sym"]:
+        return "deleted file"
+    if a["sym"] == b["sym"] and module(a["dso"]) and module(a["dso"]) == module(b["dso"]):
+        return "module's path"
+    if b["dso"].startswith("/tmp/perf-") and a["dso"] == b["dso"]:
+        return "perf map"
+    return None
+
+
+def compare(path, options):
+    run, theirs = lines_of([PERF, "script", "--no-inline", "--no-itrace", "-i", path, *options])
+    if run.returncode and not theirs:
+        print(f"{path}: perf cannot read it: {run.stderr.decode(errors='replace').strip().splitlines()[-1:]}")
+        return True
+    run, ours = lines_of([ASSAY, "script", "-i", path, *options])
+    if run.returncode and not ours:
+        print(f"{path}: assay cannot read it: {run.stderr.decode(errors='replace').strip()}")
+        return False
+    known, bad = collections.Counter(), []
+    for n, (a, b) in enumerate(zip(ours, theirs), 1):
+        if a == b:
+            continue
+        how = difference(a, b)
+        if how:
+            known[how] += 1
+        else:
+            bad.append(f"{path}:{n}:\n  perf  {b}\n  assay {a}")
+    if len(ours) != len(theirs):
+        bad.append(f"{path}: perf prints {len(theirs)} lines, assay {len(ours)}")
+    for line in bad[:8]:
+        print(line)
+    told = "".join(f", {n} {how}" for how, n in sorted(known.items()))
+    print(f"{path}: {len(theirs)} lines{told}, {len(bad)} differ" if bad else f"{path}: {len(theirs)} lines{told}, else equal")
+    return not bad
+
+
+def main():
+    args, options = sys.argv[1:], []
+    if args and args[0] == "--":
+        end = args.index("--", 1)
+        options, args = args[1:end], args[end + 1:]
+    if not shutil.which(PERF):
+        print("perf is not installed")
+        sys.exit(77)
+    results = [compare(path, options) for path in args]
+    sys.exit(0 if all(results) else 1)
+
+
+main()
