@@ -8,9 +8,10 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "report/csv.h"
 #include "report/data.h"
 
-static void put_text(struct buf *line, const char *text)
+void csv_text(struct buf *line, const char *text)
 {
 	struct buf clean = { 0 };
 
@@ -43,7 +44,7 @@ static void put_value(struct buf *line, const struct value *v)
 		buf_printf(line, "%.4f", v->percent);
 		break;
 	case VALUE_TEXT:
-		put_text(line, v->text);
+		csv_text(line, v->text);
 		break;
 	}
 }

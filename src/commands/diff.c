@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay diff: what changed between two profiles. */
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "commands/output.h"
+#include "report/diff_print.h"
+#include "symbol/symbols.h"
+
+struct diff_args {
+	const char *format, *output, *weight, *cache;
+	struct option_list fail_if;
+	double threshold;
+	uint64_t limit;
+	bool tree, significant, idle, no_pager;
+};
+
+#define FIELD(f) offsetof(struct diff_args, f)
+static const struct option_spec diff_options[] = {
+	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
+	  "compare call trees, from the outermost call" },
+	{ 't', "threshold", "POINTS", OPT_DOUBLE, FIELD(threshold), NULL,
+	  "gather rows that changed by less in one \"other\" row",
+	  "Default: 0.1 in text, 0 in CSV and JSON.", 0, 100 },
+	{ 'n', "limit", "N", OPT_U64, FIELD(limit), NULL, "at most N rows of a list", NULL, 1,
+	  1e9 },
+	{ 0, "significant", NULL, OPT_FLAG, FIELD(significant), NULL,
+	  "only changes that chance would make less than once in a hundred" },
+	{ 0, "fail-if", "RULE", OPT_LIST, FIELD(fail_if), NULL,
+	  "exit with 1 if symbol[:GLOB]>POINTS% holds, as 'symbol>+3%'",
+	  "*symbol>+3%* holds if the share of some function grew by more than 3 points, "
+	  "*symbol:GLOB>+3%* if "
+	  "that of one whose name the glob matches; *<-3%* is for shares that shrank. Only "
+	  "significant "
+	  "changes count. May be given several times." },
+	{ 0, "weight", "WHAT", OPT_CHOICE, FIELD(weight), "samples",
+	  "shares are of samples or of events", .choices = "samples|events" },
+	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
+	  .choices = "text|csv|json" },
+	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
+	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
+	  "keep symbol indexes in DIR; \"\" keeps none" },
+};
+
+static const struct {
+	const char *name;
+	diff_printer *print;
+	bool is_for_people;
+} formats[] = {
+	{ "text", diff_print_text, true },
+	{ "csv", diff_print_csv, false },
+	{ "json", diff_print_json, false },
+};
+
+/* ---- rules ---- */
+
+struct rule {
+	const char *text;
+	char *glob; /* "*" for any function */
+	double points;
+	bool is_below;
+};
+
+static int bad_rule(const char *text, struct error *err)
+{
+	return error_set(
+		err, -EINVAL,
+		"--fail-if '%s': write symbol>+3%% or symbol:GLOB>+3%%, or < and a negative "
+		"number for what shrank",
+		text);
+}
+
+/* Globs hold '<' and '>' (std::vector<int>): the sign is the last one. */
+static int parse_rule(const char *text, struct rule *out, struct error *err)
+{
+	const char *above = strrchr(text, '>'), *below = strrchr(text, '<');
+	const char *sign = !above || (below && below > above) ? below : above;
+	char *end;
+
+	if (!sign || strncmp(text, "symbol", 6) != 0 || (text[6] != ':' && text + 6 != sign))
+		return bad_rule(text, err);
+	errno = 0;
+	out->points = strtod(sign + 1, &end);
+	if (end == sign + 1 || errno || strcmp(end, "%") != 0 || !isfinite(out->points))
+		return bad_rule(text, err);
+	out->text = text;
+	out->is_below = *sign == '<';
+	out->glob = text[6] == ':' ? xstrndup(text + 7, (size_t)(sign - text - 7)) : xstrdup("*");
+	return 0;
+}
+
+static bool rule_holds(const struct rule *rule, const struct diff *d, const struct diff_row *row)
+{
+	const char *symbol = strings_get(&d->names, row->symbol);
+	double points = diff_change(d, row) * 100;
+
+	return (rule->is_below ? points < rule->points : points > rule->points) &&
+	       fabs(diff_z(d, row)) >= DIFF_LIKELY &&
+	       (!strcmp(rule->glob, symbol) || fnmatch(rule->glob, symbol, 0) == 0);
+}
+
+/* Tells each row that breaks the rule. */
+static bool check_rule(const struct rule *rule, const struct diff *d)
+{
+	bool holds = false;
+
+	vec_foreach (&d->rows, row) {
+		if (!rule_holds(rule, d, row))
+			continue;
+		log_error("diff: --fail-if '%s': %s in %s: %+.2f points", rule->text,
+			  strings_get(&d->names, row->symbol), strings_get(&d->names, row->image),
+			  diff_change(d, row) * 100);
+		holds = true;
+	}
+	return holds;
+}
+
+/* ---- the two sides ---- */
+
+struct side {
+	const char *path;
+	struct query query;
+	struct session *session;
+	struct symbolizer *symbols;
+	struct profile *profile;
+	bool is_damaged;
+};
+
+struct setup {
+	struct diff_args args;
+	struct side sides[2];
+	struct rule *rules;
+	size_t n_rules;
+};
+
+/* An operand that is there as a file or directory is the session; all else is a filter. */
+static int take_operand(struct side *side, const char *operand, struct error *err)
+{
+	if (!strchr(operand, ':') && access(operand, F_OK) == 0) {
+		if (side->path)
+			return error_set(err, -EINVAL, "%s and %s: one session a side", side->path,
+					 operand);
+		side->path = operand;
+		return 0;
+	}
+	return query_add(&side->query, operand, err);
+}
+
+/* A B FILTER…: the first two are sessions, the filters are for both. */
+static int take_plain(struct setup *s, const struct option_list *operands, struct error *err)
+{
+	int r = 0;
+
+	if (operands->n < 2)
+		return error_set(
+			err, -EINVAL,
+			"name two sessions: 'assay diff OLD NEW', or { OLD FILTER… } { NEW "
+			"FILTER… }");
+	for (int side = 0; side < 2; side++)
+		s->sides[side].path = operands->data[side];
+	for (size_t i = 2; i < operands->n && r >= 0; i++)
+		for (int side = 0; side < 2 && r >= 0; side++)
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+	return r;
+}
+
+/* COMMON… { OLD… } { NEW… }: OProfile's way to write it. */
+static int take_braces(struct setup *s, const struct option_list *operands, struct error *err)
+{
+	int side = -1, n_closed = 0, r = 0;
+
+	for (size_t i = 0; i < operands->n && r >= 0; i++) {
+		const char *operand = operands->data[i];
+
+		if (!strcmp(operand, "{") && side < 0 && n_closed < 2) {
+			side = n_closed;
+		} else if (!strcmp(operand, "}") && side >= 0) {
+			side = -1;
+			n_closed++;
+		} else if (!strcmp(operand, "{") || !strcmp(operand, "}") ||
+			   (side < 0 && n_closed)) {
+			r = error_set(err, -EINVAL,
+				      "'%s': write COMMON… { OLD… } { NEW… }, braces as words of "
+				      "their own",
+				      operand);
+		} else {
+			for (int to = 0; to < 2 && r >= 0; to++)
+				if (side < 0 || side == to)
+					r = take_operand(&s->sides[to], operand, err);
+		}
+	}
+	if (r >= 0 && (n_closed != 2 || side >= 0))
+		r = error_set(err, -EINVAL, "two specifications in braces are needed");
+	for (int to = 0; to < 2 && r >= 0; to++)
+		if (!s->sides[to].path)
+			r = error_set(err, -EINVAL, "the %s side names no session",
+				      to ? "new" : "old");
+	return r;
+}
+
+static int parse_setup(struct setup *s, const struct option_list *operands, struct error *err)
+{
+	bool has_braces = false;
+	int r;
+
+	for (size_t i = 0; i < operands->n; i++)
+		has_braces = has_braces || !strcmp(operands->data[i], "{");
+	r = has_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
+	s->rules = xcalloc(s->args.fail_if.n + 1, sizeof(*s->rules));
+	for (size_t i = 0; i < s->args.fail_if.n && r >= 0; i++) {
+		r = parse_rule(s->args.fail_if.data[i], &s->rules[i], err);
+		s->n_rules += r >= 0;
+	}
+	for (int side = 0; side < 2; side++)
+		s->sides[side].query.with_idle = s->args.idle;
+	if (r >= 0 && s->n_rules && s->args.tree)
+		r = error_set(err, -EINVAL, "--fail-if is of functions, not of --tree");
+	return r;
+}
+
+static void setup_fini(struct setup *s)
+{
+	for (int i = 0; i < 2; i++) {
+		profile_free(s->sides[i].profile);
+		symbolizer_free(s->sides[i].symbols);
+		session_close(s->sides[i].session);
+		query_fini(&s->sides[i].query);
+	}
+	for (size_t i = 0; i < s->n_rules; i++)
+		free(s->rules[i].glob);
+	free(s->rules);
+	option_list_fini(&s->args.fail_if);
+}
+
+static int load_side(struct side *side, const struct diff_args *args, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = args->cache };
+	struct profile_request request = {
+		.query = &side->query,
+		.with_functions = true,
+		.with_chains = true,
+	};
+	int r = input_open(side->path, &side->session, &side->is_damaged, err);
+
+	if (r < 0)
+		return r;
+	side->symbols = symbolizer_new(&config);
+	request.session = side->session;
+	request.symbols = side->symbols;
+	side->profile = profile_load(&request);
+	vec_foreach (&side->session->warnings, warning)
+		log_warning("%s: %s", side->path, *warning);
+	if (!side->profile->n_selected) {
+		r = profile_explain_empty(&request, err);
+		return error_wrap(err, r, "%s", side->path);
+	}
+	return 0;
+}
+
+static const char *lane_event(const struct profile *p, uint32_t lane)
+{
+	return p->session->info.counters[p->lanes[lane].counter].name;
+}
+
+/* The first event that both have. */
+static int match_lanes(const struct setup *s, uint32_t lanes[2], struct error *err)
+{
+	const struct profile *old = s->sides[DIFF_OLD].profile, *new = s->sides[DIFF_NEW].profile;
+
+	for (lanes[0] = 0; lanes[0] < old->n_lanes; lanes[0]++)
+		for (lanes[1] = 0; lanes[1] < new->n_lanes; lanes[1]++)
+			if (!strcmp(lane_event(old, lanes[0]), lane_event(new, lanes[1])) &&
+			    old->lanes[lanes[0]].total.samples &&
+			    new->lanes[lanes[1]].total.samples)
+				return 0;
+	return error_set(err, -EINVAL, "no event is in both: %s has %s, %s has %s",
+			 s->sides[0].path, lane_event(old, 0), s->sides[1].path,
+			 lane_event(new, 0));
+}
+
+static int print_diff(const struct setup *s, const struct diff *d, const char *event,
+		      struct error *err)
+{
+	struct diff_page page = {
+		.diff = d,
+		.profiles = { s->sides[0].profile, s->sides[1].profile },
+		.paths = { s->sides[0].path, s->sides[1].path },
+		.event = event,
+		.min_points = s->args.threshold,
+		.max_rows = s->args.limit,
+		.significant_only = s->args.significant,
+	};
+	size_t f = 0;
+	struct output out;
+	struct text_style style;
+	int r;
+
+	while (strcmp(formats[f].name, s->args.format) != 0)
+		f++;
+	if (page.min_points < 0)
+		page.min_points = formats[f].is_for_people ? 0.1 : 0;
+	r = output_open(&out, s->args.output, formats[f].is_for_people && !s->args.no_pager, err);
+	if (r < 0)
+		return r;
+	style = (struct text_style){ .width = output_width(&out),
+				     .with_colour = output_has_colour(&out) };
+	formats[f].print(&page, &style, out.file);
+	return output_close(&out, err);
+}
+
+static int run_diff(struct setup *s, bool *failed, struct error *err)
+{
+	const struct profile *profiles[2];
+	uint32_t lanes[2];
+	struct diff d;
+	int r = 0;
+
+	for (int i = 0; i < 2 && r >= 0; i++)
+		r = load_side(&s->sides[i], &s->args, err);
+	if (r >= 0)
+		r = match_lanes(s, lanes, err);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < 2; i++)
+		profiles[i] = s->sides[i].profile;
+	(s->args.tree ? diff_tree : diff_functions)(profiles, lanes,
+						    !strcmp(s->args.weight, "events"), &d);
+	r = print_diff(s, &d, lane_event(profiles[0], lanes[0]), err);
+	for (size_t i = 0; i < s->n_rules && r >= 0; i++)
+		*failed = check_rule(&s->rules[i], &d) || *failed;
+	diff_fini(&d);
+	return r;
+}
+
+static int diff_run(const struct command *self, int argc, char **argv)
+{
+	struct setup s = { .args.threshold = -1 };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	bool failed = false;
+	int status = command_begin(self, false, argc, argv, &s.args, &operands);
+
+	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
+		log_error("diff: %s", err.text);
+		status = EXIT_USAGE;
+	} else if (status < 0) {
+		int r = run_diff(&s, &failed, &err);
+
+		if (r < 0)
+			log_error("diff: %s", err.text);
+		failed = failed || s.sides[0].is_damaged || s.sides[1].is_damaged;
+		status = r < 0 || failed ? EXIT_FAILED : EXIT_OK;
+	}
+	setup_fini(&s);
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section diff_sections[] = {
+	{ "FILTERS", input_filters_help },
+	{ "WHAT IS COMPARED", "Functions are the same by name and image, not by address, so that "
+			      "two builds compare; the version "
+			      "behind a library's *.so* does not matter. Their shares of all "
+			      "samples are compared, as two runs are "
+			      "never equally long. The change is in points, that is percent of the "
+			      "whole; the ratio is that of the "
+			      "shares. A change with *\\** would come by chance once in a hundred "
+			      "comparisons, one with *\\*\\** once in "
+			      "a thousand (two-proportion z-test on the counts). What differs "
+			      "beyond chance need not be the code: "
+			      "a busy machine and another input differ, too." },
+	{ "EXIT STATUS", "0, also when something changed; 1 if a rule of *--fail-if* holds, or on "
+			 "failure; 2 for wrong usage." },
+	{ NULL },
+};
+
+static const struct command_example diff_examples[] = {
+	{ "assay diff before.assay after.assay", "what grew and what shrank" },
+	{ "assay diff a.assay b.assay --fail-if 'symbol>+3%'",
+	  "in a build that must not get slower" },
+	{ "assay diff image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
+	  "two parts of one session" },
+	{ NULL },
+};
+
+const struct command diff_command = {
+	.name = "diff",
+	.summary = "what changed between two profiles",
+	.synopsis = "[OPTIONS] OLD NEW [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] }",
+	.description = "Compares two sessions function by function, or with *--tree* call chain by "
+		       "call chain, "
+		       "and lists what changed most first.",
+	.options = OPTIONS(diff_options),
+	.sections = diff_sections,
+	.examples = diff_examples,
+	.run = diff_run,
+};

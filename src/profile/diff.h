@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The difference of two profiles, function by function or call chain by call chain.
+ *
+ * Functions are the same by name and image, not by address, so that two builds
+ * compare: the image by its file name without a version behind ".so", the function by
+ * its demangled name. Code without a name is one row an image.
+ *
+ * Weights are compared as shares of their profile's total, since two runs are never
+ * equally long. A change is significant when chance would not easily make it: the
+ * two-proportion z-test on the counts of samples, pooled,
+ *
+ *   z = (p2 - p1) / sqrt(p (1 - p) (1/n1 + 1/n2)),  p = (x1 + x2) / (n1 + n2)
+ *
+ * which is what samples of a fixed rate allow to say: they are independent draws of where the
+ * time goes. It says nothing of runs that differ by more than chance (another input, a
+ * busy machine).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/strings.h"
+#include "profile/profile.h"
+
+enum diff_side { DIFF_OLD, DIFF_NEW };
+
+/* |z| from which a change is marked: chance gives it once in 100, once in 1000 comparisons. */
+#define DIFF_LIKELY  2.576
+#define DIFF_CERTAIN 3.291
+
+struct diff_row {
+	string_id image, symbol; /* of struct diff; symbol "": code without a name */
+	uint64_t self[2], total[2];
+	uint32_t parent, depth; /* trees: index of the row above, NO_INDEX at the top; else 0 */
+};
+
+struct diff {
+	VEC(struct diff_row) rows; /* trees: parents before children; flat: in no order */
+	uint64_t whole[2];         /* what shares are of */
+	uint64_t samples[2];       /* what the test is of */
+	bool is_tree;
+	struct strings names;
+};
+
+/*
+ * Compares one lane of each. `by_period` weighs by events; the test is of samples in any case.
+ * For trees the profiles are loaded with chains. *out is the caller's to diff_fini().
+ */
+void diff_functions(const struct profile *const profiles[2], const uint32_t lanes[2],
+		    bool by_period, struct diff *out);
+void diff_tree(const struct profile *const profiles[2], const uint32_t lanes[2], bool by_period,
+	       struct diff *out);
+void diff_fini(struct diff *d);
+
+/* What a row is compared by: its own weight in a list, its total in a tree. */
+static inline const uint64_t *diff_weights(const struct diff *d, const struct diff_row *row)
+{
+	return d->is_tree ? row->total : row->self;
+}
+
+double diff_share(const struct diff *d, const struct diff_row *row, enum diff_side side);
+double diff_change(const struct diff *d, const struct diff_row *row); /* of shares: -1 … 1 */
+double diff_z(const struct diff *d, const struct diff_row *row);
