@@ -22,6 +22,7 @@ build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto f
 build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|zlib1g-dev|zlib-devel|zlib|compressed debug information
 build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
+build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
 build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
 build|bpftool|bpftool|bpf|makes a C header of the in-kernel sampler
@@ -55,8 +56,9 @@ bench|libipt-dev|libipt-devel|libipt|what our Intel PT decoder is measured again
 check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the browser
 check|npm?npm|npm|npm|installs what tests/npm pins
 check|chromium?chromium|chromium|chromium|opens the HTML page in tests
+check|libipt-dev|libipt-devel|libipt|an independent reading of Intel PT in tests, and what ours is measured against
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
-bench|linux-perf|perf|perf|what assay is measured against
+check|linux-perf|perf|perf|an independent reading of recordings in tests, and what assay is measured against
 '
 
 usage() {

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A perf.data of an Intel PT recording, one AUX buffer a thread (perf record --per-thread), as perf
+ * 6.1 reads it: side band in the order it is told, then the trace of each thread.
+ * Times are TSC ticks, which the file says are nanoseconds.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "writer.h"
+
+struct recording {
+	struct buf data; /* records */
+	struct writer_options options;
+	struct {
+		size_t *data;
+		size_t n, cap;
+	} traces; /* where their records begin in `data` */
+};
+
+void recording_init(struct recording *r, const struct writer_options *options);
+void recording_fini(struct recording *r);
+
+void recording_comm(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, const char *comm,
+		    bool is_exec);
+void recording_fork(struct recording *r, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid,
+		    uint64_t tsc);
+void recording_exit(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc);
+void recording_start(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc);
+void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t start,
+		   uint64_t end, uint64_t file_off, uint32_t major, uint32_t minor, uint64_t inode,
+		   const char *path);
+
+/* The trace of one thread: written padded to 8 bytes. */
+void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,
+		     const struct buf *packets);
+
+/* The whole file, into `out`. */
+void recording_finish(const struct recording *r, struct buf *out);

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Runs a program step by step under ptrace and writes what Intel PT would have recorded of it, with
+ * the side band of perf, and what truly happened: the generator of tests.
+ *
+ * Usage: trace [OPTIONS] OUT TRUTH PROGRAM [ARG…]
+ *   --tsc --mtc --cyc        time packets            --no-retcomp   a TIP for each return
+ *   --defer --long           deferred TIPs, long TNTs
+ *   --psb N                  a PSB each N bytes      --interrupt N  an interrupt each N steps
+ *
+ * TRUTH gets a line a taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0 where
+ * tracing begins or ends. The program is kept off the vdso, which has no file.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <Zydis/Zydis.h>
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "recording.h"
+#include "writer.h"
+
+struct mapping {
+	uint64_t start, end;
+};
+
+struct instruction {
+	uint8_t kind, size; /* enum branch_kind; 0: unreadable */
+};
+
+struct task {
+	pid_t tid, pid;
+	struct writer writer;
+	struct instruction at; /* what is at writer.ip */
+	bool is_new, is_dead, expects_handler;
+	bool may_map; /* the instruction is a system call: the mappings may change */
+};
+
+struct tracer {
+	struct recording recording;
+	struct writer_options options;
+	FILE *truth;
+	uint64_t tsc, steps, interrupt_each;
+	VEC(struct task) tasks;
+	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
+	struct intmap code;       /* address → kind, size; one process's at a time */
+	pid_t code_pid;
+	ZydisDecoder decoder;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "trace: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static enum branch_kind classify(const ZydisDecodedInstruction *i,
+				 const ZydisDecodedOperand *operands)
+{
+	bool is_direct = i->operand_count && operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+	switch (i->meta.category) {
+	case ZYDIS_CATEGORY_COND_BR:
+		return BRANCH_COND;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return is_direct ? BRANCH_JUMP : BRANCH_JUMP_INDIRECT;
+	case ZYDIS_CATEGORY_CALL:
+		return is_direct ? BRANCH_CALL : BRANCH_CALL_INDIRECT;
+	case ZYDIS_CATEGORY_RET:
+		return BRANCH_RETURN;
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return BRANCH_SYSTEM;
+	default:
+		return BRANCH_NONE;
+	}
+}
+
+static struct instruction decode(struct tracer *t, const struct task *task, uint64_t ip)
+{
+	struct instruction in = { 0 };
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction z;
+	uint8_t bytes[16];
+	uint32_t *known;
+	bool is_new;
+	ssize_t n;
+
+	if (t->code_pid != task->pid)
+		intmap_clear(&t->code);
+	t->code_pid = task->pid;
+	known = intmap_put(&t->code, ip, &is_new);
+	if (!is_new)
+		return (struct instruction){ (uint8_t)(*known >> 8), (uint8_t)*known };
+	/* Up to the end of the page, where the next one may not be there. */
+	n = process_vm_readv(task->tid, &(struct iovec){ bytes, sizeof(bytes) }, 1,
+			     &(struct iovec){ (void *)ip, sizeof(bytes) }, 1, 0);
+	if (n <= 0)
+		n = process_vm_readv(task->tid, &(struct iovec){ bytes, 16 - (ip & 15) }, 1,
+				     &(struct iovec){ (void *)ip, 16 - (ip & 15) }, 1, 0);
+	if (n > 0 &&
+	    ZYAN_SUCCESS(ZydisDecoderDecodeFull(&t->decoder, bytes, (size_t)n, &z, operands))) {
+		in.kind = (uint8_t)classify(&z, operands);
+		in.size = z.length;
+	}
+	*known = (uint32_t)in.kind << 8 | in.size;
+	return in;
+}
+
+static void tell(struct tracer *t, const struct task *task, uint64_t from, uint64_t to)
+{
+	fprintf(t->truth, "%d %" PRIx64 " => %" PRIx64 "\n", task->tid, from, to);
+}
+
+/* Tells of executable mappings that were not there before. */
+static void update_maps(struct tracer *t, const struct task *task)
+{
+	char path[64], line[4400];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", task->pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		uint64_t start, end, off, inode;
+		uint32_t major, minor;
+		char prot[8], name[4200] = "";
+		bool is_known = false;
+
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %4199[^\n]",
+			   &start, &end, prot, &off, &major, &minor, &inode, name) < 7 ||
+		    prot[2] != 'x')
+			continue;
+		vec_foreach (&t->maps, m)
+			is_known |= m->start == start && m->end == end;
+		if (is_known)
+			continue;
+		vec_push(&t->maps, ((struct mapping){ start, end }));
+		recording_map(&t->recording, task->pid, task->tid, t->tsc, start, end, off, major,
+			      minor, inode, *name ? name : "//anon");
+	}
+	if (f)
+		fclose(f);
+	intmap_clear(&t->code);
+}
+
+/* Makes AT_SYSINFO_EHDR something that ld.so steps over. */
+static void hide_vdso(pid_t pid, uint64_t sp)
+{
+	long argc = ptrace(PTRACE_PEEKDATA, pid, sp, 0);
+	uint64_t at = sp + 8 * ((uint64_t)argc + 2);
+
+	while (ptrace(PTRACE_PEEKDATA, pid, at, 0))
+		at += 8;
+	for (at += 8;; at += 16) {
+		long type = ptrace(PTRACE_PEEKDATA, pid, at, 0);
+
+		if (type == AT_NULL)
+			return;
+		if (type == AT_SYSINFO_EHDR)
+			ptrace(PTRACE_POKEDATA, pid, at, AT_IGNORE);
+	}
+}
+
+static uint64_t status_field(pid_t tid, const char *field, int base)
+{
+	char path[64], line[256];
+	uint64_t v = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, field, strlen(field)) == 0)
+			v = strtoull(line + strlen(field) + 1, NULL, base);
+	if (f)
+		fclose(f);
+	return v;
+}
+
+static void say_comm(struct tracer *t, const struct task *task, bool is_exec)
+{
+	char path[64], comm[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", task->tid);
+	f = fopen(path, "r");
+	if (f && fgets(comm, sizeof(comm), f))
+		comm[strcspn(comm, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	recording_comm(&t->recording, task->pid, task->tid, t->tsc, comm, is_exec);
+}
+
+static struct task *find_task(struct tracer *t, pid_t tid)
+{
+	vec_foreach (&t->tasks, task)
+		if (task->tid == tid && !task->is_dead)
+			return task;
+	return NULL;
+}
+
+static struct task *add_task(struct tracer *t, pid_t tid)
+{
+	struct task *task = vec_add(&t->tasks);
+
+	task->tid = tid;
+	task->pid = (pid_t)status_field(tid, "Tgid", 10);
+	task->is_new = true;
+	writer_init(&task->writer, &t->options);
+	return task;
+}
+
+static void enable(struct tracer *t, struct task *task, uint64_t ip)
+{
+	task->writer.tsc = t->tsc;
+	writer_enable(&task->writer, ip);
+	tell(t, task, 0, ip);
+	task->at = decode(t, task, ip);
+}
+
+static void interrupt(struct tracer *t, struct task *task)
+{
+	uint64_t ip = task->writer.ip;
+
+	task->writer.tsc = t->tsc;
+	writer_interrupt(&task->writer);
+	tell(t, task, ip, 0);
+}
+
+/* The instruction at writer.ip has run, and `ip` is what comes next. */
+static void step(struct tracer *t, struct task *task, uint64_t ip)
+{
+	struct writer *w = &task->writer;
+	uint64_t from = w->ip, next = from + task->at.size;
+
+	/* Not yet: a string instruction that goes on, or what a system call interrupted. */
+	if (ip == from && (task->at.kind == BRANCH_NONE || task->at.kind == BRANCH_SYSTEM))
+		return;
+	w->tsc = t->tsc;
+	writer_instruction(w, task->at.kind, task->at.size, ip);
+	if (task->at.kind == BRANCH_SYSTEM) {
+		writer_disable(w);
+		tell(t, task, from, 0);
+		t->tsc += 100;
+		update_maps(t, task);
+		t->tsc += 100;
+		enable(t, task, ip);
+		return;
+	}
+	if (ip != next || (task->at.kind != BRANCH_NONE && task->at.kind != BRANCH_COND))
+		tell(t, task, from, ip);
+	task->at = decode(t, task, ip);
+	if (t->interrupt_each && t->steps % t->interrupt_each == 0) {
+		interrupt(t, task);
+		t->tsc += 1000;
+		enable(t, task, ip);
+	}
+}
+
+static void on_stop(struct tracer *t, struct task *task, int status)
+{
+	struct user_regs_struct regs;
+	int signal = WSTOPSIG(status), event = status >> 16, deliver = 0;
+
+	if (ptrace(PTRACE_GETREGS, task->tid, 0, &regs) < 0)
+		return; /* killed meanwhile */
+	t->tsc += 2;
+	t->steps++;
+	if (task->is_new) {
+		task->is_new = false;
+		recording_start(&t->recording, task->pid, task->tid, t->tsc);
+		t->tsc += 10;
+		enable(t, task, regs.rip);
+	} else if (event == PTRACE_EVENT_EXEC) {
+		hide_vdso(task->tid, regs.rsp);
+		if (task->writer.ip) {
+			tell(t, task, task->writer.ip, 0);
+			writer_instruction(&task->writer, BRANCH_SYSTEM, task->at.size, regs.rip);
+			writer_disable(&task->writer);
+		}
+		t->maps.n = 0;
+		say_comm(t, task, true);
+		update_maps(t, task);
+		t->tsc += 10;
+		enable(t, task, regs.rip);
+	} else if (event) {
+		; /* a child, that comes by itself */
+	} else if (signal != SIGTRAP) {
+		step(t, task, regs.rip);
+		deliver = signal;
+		task->expects_handler = status_field(task->tid, "SigCgt", 16) >> (signal - 1) & 1;
+	} else if (task->expects_handler) {
+		task->expects_handler = false;
+		interrupt(t, task);
+		t->tsc += 100;
+		enable(t, task, regs.rip);
+	} else {
+		step(t, task, regs.rip);
+	}
+	ptrace(PTRACE_SINGLESTEP, task->tid, 0, deliver);
+}
+
+static void on_end(struct tracer *t, struct task *task)
+{
+	if (task->writer.ip) {
+		tell(t, task, task->writer.ip, 0);
+		writer_disable(&task->writer); /* exit's system call, or a kill */
+	}
+	recording_exit(&t->recording, task->pid, task->tid, t->tsc);
+	task->is_dead = true;
+}
+
+static void on_child(struct tracer *t, pid_t parent, pid_t tid)
+{
+	struct task *p = find_task(t, parent), *child = find_task(t, tid);
+	pid_t parent_pid = p ? p->pid : 0;
+
+	if (!child)
+		child = add_task(t, tid);
+	recording_fork(&t->recording, child->pid, parent_pid, child->tid, parent, t->tsc);
+}
+
+static void follow(struct tracer *t)
+{
+	VEC(pid_t) early = { 0 }; /* children that stopped before we were told of them */
+	int status;
+
+	for (pid_t tid; (tid = waitpid(-1, &status, __WALL)) > 0;) {
+		struct task *task = find_task(t, tid);
+
+		if (!WIFSTOPPED(status)) {
+			if (task)
+				on_end(t, task);
+			continue;
+		}
+		if (!task) {
+			vec_push(&early, tid);
+			continue;
+		}
+		int event = status >> 16;
+
+		if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+		    event == PTRACE_EVENT_VFORK) {
+			unsigned long child;
+
+			ptrace(PTRACE_GETEVENTMSG, tid, 0, &child);
+			on_child(t, tid, (pid_t)child);
+			vec_foreach (&early, e)
+				if (*e == (pid_t)child)
+					on_stop(t, find_task(t, *e), SIGSTOP << 8 | 0x7f);
+			task = find_task(t, tid); /* it may have moved */
+		}
+		on_stop(t, task, status);
+	}
+	vec_fini(&early);
+}
+
+static pid_t start(char **argv)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		personality(ADDR_NO_RANDOMIZE);
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	return pid;
+}
+
+/* Options that are a flag or have a number; the place of OUT in argv. */
+static int parse(int argc, char **argv, struct tracer *t)
+{
+	const struct {
+		const char *name;
+		bool *flag;
+		uint64_t *number;
+	} options[] = {
+		{ "--tsc", &t->options.has_tsc, NULL },
+		{ "--mtc", &t->options.has_mtc, NULL },
+		{ "--cyc", &t->options.has_cyc, NULL },
+		{ "--no-retcomp", &t->options.no_ret_compression, NULL },
+		{ "--defer", &t->options.defer_tips, NULL },
+		{ "--long", &t->options.long_tnt, NULL },
+		{ "--psb", NULL, &t->options.psb_bytes },
+		{ "--interrupt", NULL, &t->interrupt_each },
+	};
+	int at = 1;
+
+	for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++)
+		for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+			if (strcmp(argv[at], options[i].name) != 0)
+				continue;
+			if (options[i].flag)
+				*options[i].flag = true;
+			else
+				*options[i].number = strtoull(argv[++at], NULL, 0);
+			break;
+		}
+	return at;
+}
+
+static void write_file(const char *path, const struct buf *bytes)
+{
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(bytes->data, 1, bytes->len, f) != bytes->len || fclose(f) != 0)
+		die(path);
+}
+
+int main(int argc, char **argv)
+{
+	struct tracer t = { .tsc = 1000000 };
+	struct buf file = { 0 };
+	int at = parse(argc, argv, &t), status;
+	pid_t pid;
+
+	if (argc < at + 3) {
+		fprintf(stderr, "Usage: trace [OPTIONS] OUT TRUTH PROGRAM [ARG…]\n");
+		return 2;
+	}
+	t.options.mtc_shift = 3;
+	ZydisDecoderInit(&t.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	recording_init(&t.recording, &t.options);
+	t.truth = fopen(argv[at + 1], "w");
+	if (!t.truth)
+		die(argv[at + 1]);
+	pid = start(argv + at + 2);
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+		die("start");
+	ptrace(PTRACE_SETOPTIONS, pid, 0,
+	       PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+		       PTRACE_O_EXITKILL);
+	add_task(&t, pid)->is_new = false;
+	recording_start(&t.recording, pid, pid, t.tsc);
+	ptrace(PTRACE_CONT, pid, 0, 0); /* to its exec */
+	follow(&t);
+	vec_foreach (&t.tasks, task) {
+		writer_flush(&task->writer);
+		recording_trace(&t.recording, task->tid, (uint32_t)(task - t.tasks.data), t.tsc,
+				&task->writer.out);
+		writer_fini(&task->writer);
+	}
+	fclose(t.truth);
+	recording_finish(&t.recording, &file);
+	write_file(argv[at], &file);
+	fprintf(stderr, "trace: %" PRIu64 " steps, %zu threads\n", t.steps, t.tasks.n);
+	return 0;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "writer.h"
+
+#include <string.h>
+
+#include "pt/packet.h"
+#include "pt/packet_text.h"
+
+#define PACKET(...) (&(struct pt_packet){ __VA_ARGS__ })
+
+void writer_init(struct writer *w, const struct writer_options *options)
+{
+	*w = (struct writer){ .options = *options };
+	if (!w->options.psb_bytes)
+		w->options.psb_bytes = 2048;
+	if (!w->options.ctc_denominator) {
+		w->options.ctc_numerator = 100;
+		w->options.ctc_denominator = 2;
+	}
+}
+
+void writer_fini(struct writer *w)
+{
+	buf_fini(&w->out);
+}
+
+/* The cycles since the last CYC go before a packet that can carry them. */
+static void put_cycles(struct writer *w)
+{
+	if (!w->options.has_cyc || !w->cycles)
+		return;
+	pt_packet_write(&w->out, PACKET(.type = PT_CYC, .payload = w->cycles));
+	w->cycles = 0;
+}
+
+/* The shortest form that gives the address; last-IP moves with it. */
+static void put_ip(struct writer *w, enum pt_type type, uint64_t ip)
+{
+	struct pt_packet p = { .type = (uint8_t)type, .payload = ip };
+	uint64_t differs = ip ^ w->last_ip;
+
+	if (!(differs >> 16))
+		p.count = PT_IP_16;
+	else if (!(differs >> 32))
+		p.count = PT_IP_32;
+	else
+		p.count = PT_IP_48_SIGNED;
+	w->last_ip = ip;
+	pt_packet_write(&w->out, &p);
+}
+
+static void flush_tnt(struct writer *w)
+{
+	if (!w->n_bits)
+		return;
+	put_cycles(w);
+	pt_packet_write(&w->out,
+			PACKET(.type = PT_TNT, .count = (uint16_t)w->n_bits, .payload = w->bits));
+	w->bits = 0;
+	w->n_bits = 0;
+}
+
+void writer_flush(struct writer *w)
+{
+	flush_tnt(w);
+	for (uint32_t i = 0; i < w->n_tips; i++)
+		put_ip(w, PT_TIP, w->tips[i]);
+	w->n_tips = 0;
+}
+
+void writer_packet(struct writer *w, const struct pt_packet *p)
+{
+	writer_flush(w);
+	pt_packet_write(&w->out, p);
+}
+
+static uint64_t ctc_of(const struct writer *w)
+{
+	return w->tsc * w->options.ctc_denominator / w->options.ctc_numerator;
+}
+
+static void put_tsc(struct writer *w)
+{
+	uint64_t ctc = ctc_of(w);
+
+	if (!w->options.has_tsc)
+		return;
+	pt_packet_write(&w->out, PACKET(.type = PT_TSC, .payload = w->tsc));
+	if (!w->options.has_mtc)
+		return;
+	/* The fast counter: TSC ticks since the CTC moved. */
+	pt_packet_write(&w->out,
+			PACKET(.type = PT_TMA, .payload = ctc & 0xffff,
+			       .count = (uint16_t)(w->tsc - ctc * w->options.ctc_numerator /
+								    w->options.ctc_denominator)));
+	w->ctc_sent = ctc >> w->options.mtc_shift;
+}
+
+static void clear_stack(struct writer *w)
+{
+	w->top = 0;
+	w->depth = 0;
+}
+
+/* The order of a Skylake: modes, address, time, frequency. */
+static void put_psb(struct writer *w)
+{
+	writer_flush(w);
+	pt_packet_write(&w->out, PACKET(.type = PT_PSB));
+	w->last_ip = 0;
+	clear_stack(w);
+	pt_packet_write(&w->out, PACKET(.type = PT_MODE_TSX, .payload = w->in_transaction));
+	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = 64));
+	if (w->ip) {
+		pt_packet_write(&w->out,
+				PACKET(.type = PT_FUP, .count = PT_IP_48_SIGNED, .payload = w->ip));
+		w->last_ip = w->ip;
+	}
+	put_tsc(w);
+	pt_packet_write(&w->out, PACKET(.type = PT_CBR, .payload = 0x14));
+	pt_packet_write(&w->out, PACKET(.type = PT_PSBEND));
+	w->last_psb = w->out.len;
+}
+
+void writer_enable(struct writer *w, uint64_t ip)
+{
+	writer_flush(w);
+	if (!w->out.len)
+		put_psb(w);
+	else
+		put_tsc(w);
+	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = 64));
+	put_cycles(w);
+	put_ip(w, PT_TIP_PGE, ip);
+	w->ip = ip;
+}
+
+void writer_disable(struct writer *w)
+{
+	writer_flush(w);
+	put_cycles(w);
+	pt_packet_write(&w->out, PACKET(.type = PT_TIP_PGD));
+	w->ip = 0;
+}
+
+void writer_interrupt(struct writer *w)
+{
+	writer_flush(w);
+	put_ip(w, PT_FUP, w->ip);
+	writer_disable(w);
+}
+
+void writer_overflow(struct writer *w, uint64_t ip)
+{
+	w->bits = 0;
+	w->n_bits = 0;
+	w->n_tips = 0;
+	pt_packet_write(&w->out, PACKET(.type = PT_OVF));
+	clear_stack(w);
+	/* After an overflow the whole address is written. */
+	pt_packet_write(&w->out, PACKET(.type = PT_FUP, .count = PT_IP_48_SIGNED, .payload = ip));
+	w->last_ip = ip;
+	w->ip = ip;
+}
+
+static void put_direction(struct writer *w, bool taken)
+{
+	w->bits |= (uint64_t)taken << (63 - w->n_bits);
+	if (++w->n_bits == (w->options.long_tnt ? 47 : 6))
+		writer_flush(w);
+}
+
+static void put_tip(struct writer *w, uint64_t to)
+{
+	if (w->options.defer_tips && w->n_bits && w->n_tips < 64) {
+		w->tips[w->n_tips++] = to;
+		return;
+	}
+	writer_flush(w);
+	put_cycles(w);
+	put_ip(w, PT_TIP, to);
+}
+
+static void push(struct writer *w, uint64_t address)
+{
+	w->stack[w->top++ % WRITER_STACK] = address;
+	if (w->depth < WRITER_STACK)
+		w->depth++;
+}
+
+/*
+ * Decoders differ in whether a return that was not compressed takes an entry off the stack; what
+ * is below is not used after one, so that both read the same.
+ */
+static void put_return(struct writer *w, uint64_t to)
+{
+	if (!w->options.no_ret_compression && w->depth &&
+	    w->stack[(w->top - 1) % WRITER_STACK] == to) {
+		w->top--;
+		w->depth--;
+		put_direction(w, true);
+		return;
+	}
+	clear_stack(w);
+	writer_flush(w);
+	put_cycles(w);
+	put_ip(w, PT_TIP, to);
+}
+
+static void put_mtc(struct writer *w)
+{
+	uint64_t now = ctc_of(w) >> w->options.mtc_shift;
+
+	if (!w->options.has_mtc || now == w->ctc_sent)
+		return;
+	writer_flush(w);
+	put_cycles(w);
+	for (; w->ctc_sent != now; w->ctc_sent++)
+		pt_packet_write(&w->out,
+				PACKET(.type = PT_MTC, .payload = (w->ctc_sent + 1) & 0xff));
+}
+
+void writer_instruction(struct writer *w, enum branch_kind kind, uint32_t size, uint64_t to)
+{
+	uint64_t next = w->ip + size;
+
+	w->ip = to;
+	w->cycles += 1;
+	switch (kind) {
+	case BRANCH_COND:
+		put_direction(w, to != next);
+		break;
+	case BRANCH_CALL_INDIRECT:
+		push(w, next);
+		put_tip(w, to);
+		break;
+	case BRANCH_CALL:
+		if (to != next) /* that only gets the address */
+			push(w, next);
+		break;
+	case BRANCH_JUMP_INDIRECT:
+		put_tip(w, to);
+		break;
+	case BRANCH_RETURN:
+		put_return(w, to);
+		break;
+	case BRANCH_NONE:
+	case BRANCH_JUMP:
+	case BRANCH_SYSTEM:
+		break;
+	}
+	if (kind == BRANCH_SYSTEM)
+		return;
+	put_mtc(w);
+	if (w->out.len - w->last_psb >= w->options.psb_bytes)
+		put_psb(w);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The packets that a processor would write for a flow that is known: the generator's half that
+ * knows nothing of where the flow comes from. Told of every instruction that changes the flow, it
+ * compresses addresses and returns, fills TNTs, and puts PSBs and time in between.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct pt_packet;
+
+/* What an instruction does to the flow; OTHER: nothing. */
+enum branch_kind {
+	BRANCH_NONE,
+	BRANCH_COND,
+	BRANCH_JUMP,
+	BRANCH_CALL,
+	BRANCH_JUMP_INDIRECT,
+	BRANCH_CALL_INDIRECT,
+	BRANCH_RETURN,
+	BRANCH_SYSTEM, /* leaves user space: syscall, int */
+};
+
+struct writer_options {
+	bool has_tsc, has_mtc, has_cyc, no_ret_compression;
+	bool defer_tips;                         /* let TIPs wait for the TNT before them to fill */
+	bool long_tnt;                           /* TNTs of up to 47 directions */
+	uint64_t psb_bytes;                      /* a PSB after so many bytes; 0: 2048 */
+	uint32_t ctc_numerator, ctc_denominator; /* TSC ticks a CTC tick: numerator / denominator */
+	uint32_t mtc_shift;                      /* an MTC each 2^shift CTC ticks */
+};
+
+enum { WRITER_STACK = 64 };
+
+struct writer {
+	struct writer_options options;
+	struct buf out;
+	uint64_t last_ip, ip; /* ip: of the next instruction; 0 while not tracing */
+	uint64_t bits;        /* the TNT that fills, the oldest at bit 63 */
+	uint32_t n_bits;
+	uint64_t tips[64]; /* deferred */
+	uint32_t n_tips;
+	uint64_t stack[WRITER_STACK]; /* for compressed returns; a ring */
+	uint32_t top, depth;
+	size_t last_psb;
+	uint64_t tsc; /* now: set by the caller, never back */
+	uint64_t cycles, ctc_sent;
+	bool in_transaction;
+};
+
+void writer_init(struct writer *w, const struct writer_options *options);
+void writer_fini(struct writer *w);
+
+/* Tracing begins at an address (TIP.PGE), and ends for what the last instruction did (TIP.PGD). */
+void writer_enable(struct writer *w, uint64_t ip);
+void writer_disable(struct writer *w);
+
+/*
+ * One instruction has run: `size` bytes at w->ip, and the next is at `to`. A SYSTEM one is followed
+ * by writer_disable().
+ */
+void writer_instruction(struct writer *w, enum branch_kind kind, uint32_t size, uint64_t to);
+
+/* An interrupt, fault or signal before the instruction at w->ip; writer_enable() follows. */
+void writer_interrupt(struct writer *w);
+
+/* The buffer was full: what was pending is lost, and tracing goes on at `ip`. */
+void writer_overflow(struct writer *w, uint64_t ip);
+
+/* Writes out what is pending. */
+void writer_flush(struct writer *w);
+
+void writer_packet(struct writer *w, const struct pt_packet *p);
