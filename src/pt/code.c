@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/code.h"
+
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+enum {
+	MAX_INSN = 15,
+	READ_SIZE = 256,
+	MAX_BLOCK_INSNS = 1024,
+};
+
+const uint16_t pt_end_flags[N_PT_ENDS] = {
+#define X(id, flags) PT_F_BRANCH | (flags),
+	PT_ENDS(X)
+#undef X
+};
+
+struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsigned int width,
+			    bool all_branches)
+{
+	struct pt_code *code = xcalloc(1, sizeof(*code));
+
+	code->memory = *memory;
+	code->space = space;
+	code->width = (uint8_t)width;
+	code->all_branches = all_branches;
+	pt_code_forget(code);
+	return code;
+}
+
+void pt_code_free(struct pt_code *code)
+{
+	if (!code)
+		return;
+	intmap_fini(&code->by_start);
+	vec_fini(&code->nodes);
+	vec_fini(&code->slots);
+	vec_fini(&code->runs);
+	vec_fini(&code->ops);
+	free(code);
+}
+
+void pt_code_forget(struct pt_code *code)
+{
+	intmap_clear(&code->by_start);
+	code->nodes.n = code->slots.n = code->runs.n = code->ops.n = 0;
+	/* Index 0 is none. */
+	vec_add(&code->nodes)->end = PT_END_UNREADABLE;
+	vec_push(&code->slots, 0);
+	vec_add(&code->runs);
+	vec_add(&code->ops);
+}
+
+/* Reads through a window, as one call per instruction would cost more than decoding it. */
+struct code_reader {
+	const struct pt_code *code;
+	ZydisDecoder decoder;
+	uint8_t bytes[READ_SIZE];
+	uint64_t at; /* address of bytes[0] */
+	size_t n;
+};
+
+static void reader_init(struct code_reader *r, const struct pt_code *code, uint64_t addr)
+{
+	r->code = code;
+	r->at = addr;
+	r->n = 0;
+	ZydisDecoderInit(&r->decoder,
+			 code->width == 64   ? ZYDIS_MACHINE_MODE_LONG_64
+			 : code->width == 32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32
+					     : ZYDIS_MACHINE_MODE_LONG_COMPAT_16,
+			 code->width == 64   ? ZYDIS_STACK_WIDTH_64
+			 : code->width == 32 ? ZYDIS_STACK_WIDTH_32
+					     : ZYDIS_STACK_WIDTH_16);
+}
+
+static bool read_insn(struct code_reader *r, uint64_t addr, ZydisDecodedInstruction *out)
+{
+	size_t offset = addr - r->at;
+
+	if (offset >= r->n || r->n - offset < MAX_INSN) {
+		r->n = r->code->memory.read(r->code->memory.context, r->code->space, addr, r->bytes,
+					    sizeof(r->bytes));
+		r->at = addr;
+		offset = 0;
+	}
+	return r->n > offset &&
+	       ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&r->decoder, NULL, r->bytes + offset,
+							  r->n - offset, out));
+}
+
+/* FALL: it does not end the block. */
+static enum pt_end end_of(const ZydisDecodedInstruction *i)
+{
+	bool is_direct = i->raw.imm[0].is_relative;
+
+	switch (i->mnemonic) {
+	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_XEND:
+	case ZYDIS_MNEMONIC_XABORT:
+		return PT_END_FALL; /* an abort comes as an asynchronous event */
+	default:
+		break;
+	}
+	switch (i->meta.category) {
+	case ZYDIS_CATEGORY_COND_BR:
+		return PT_END_COND;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return is_direct ? PT_END_JUMP : PT_END_JUMP_INDIRECT;
+	case ZYDIS_CATEGORY_CALL:
+		return is_direct ? PT_END_CALL : PT_END_CALL_INDIRECT;
+	case ZYDIS_CATEGORY_RET:
+		return i->mnemonic == ZYDIS_MNEMONIC_RET ? PT_END_RETURN : PT_END_IRET;
+	case ZYDIS_CATEGORY_SYSCALL:
+		return PT_END_SYSCALL;
+	case ZYDIS_CATEGORY_SYSRET:
+		return PT_END_SYSRET;
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return PT_END_INTERRUPT;
+	default:
+		return PT_END_FALL;
+	}
+}
+
+static uint64_t target_of(const struct pt_code *code, const ZydisDecodedInstruction *i,
+			  uint64_t addr)
+{
+	uint64_t target = addr + i->length + i->raw.imm[0].value.u;
+
+	return code->width == 64 ? target : target & (code->width == 32 ? 0xffffffff : 0xffff);
+}
+
+static void decode_block(struct pt_code *code, uint64_t addr, struct pt_node *node)
+{
+	struct code_reader reader;
+	ZydisDecodedInstruction insn;
+
+	reader_init(&reader, code, addr);
+	*node = (struct pt_node){ .start = addr, .last = addr, .after = addr };
+	while (node->n_insns < MAX_BLOCK_INSNS) {
+		if (!read_insn(&reader, node->after, &insn)) {
+			node->end = PT_END_UNREADABLE;
+			return;
+		}
+		node->last = node->after;
+		node->after += insn.length;
+		node->n_insns++;
+		node->end = (uint8_t)end_of(&insn);
+		if (node->end == PT_END_FALL)
+			continue;
+		if (insn.raw.imm[0].is_relative)
+			node->target = target_of(code, &insn, node->last);
+		return;
+	}
+}
+
+uint32_t pt_code_at(struct pt_code *code, uint64_t addr)
+{
+	bool is_new;
+	uint32_t *known;
+	struct pt_node node;
+
+	known = intmap_put(&code->by_start, addr, &is_new);
+	if (!is_new)
+		return *known;
+	*known = (uint32_t)code->nodes.n;
+	decode_block(code, addr, &node);
+	vec_push(&code->nodes, node);
+	return (uint32_t)code->nodes.n - 1;
+}
+
+uint32_t pt_code_next(struct pt_code *code, uint32_t node)
+{
+	uint32_t next = pt_node(code, node)->next;
+
+	if (!next) {
+		next = pt_code_at(code, pt_node(code, node)->after);
+		pt_node(code, node)->next = next;
+	}
+	return next;
+}
+
+uint32_t pt_code_taken(struct pt_code *code, uint32_t node)
+{
+	uint32_t taken = pt_node(code, node)->taken;
+
+	if (!taken) {
+		taken = pt_code_at(code, pt_node(code, node)->target);
+		pt_node(code, node)->taken = taken;
+	}
+	return taken;
+}
+
+uint32_t pt_code_indirect(struct pt_code *code, uint32_t node, uint64_t addr)
+{
+	uint32_t taken = pt_node(code, node)->taken;
+
+	if (!taken || pt_node(code, taken)->start != addr) {
+		taken = pt_code_at(code, addr);
+		pt_node(code, node)->taken = taken;
+	}
+	return taken;
+}
+
+int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr)
+{
+	const struct pt_node *n = pt_node(code, node);
+	uint64_t at = n->start;
+	struct code_reader reader;
+	ZydisDecodedInstruction insn;
+	int count = 0;
+
+	if (addr < n->start || addr > n->last)
+		return -1;
+	reader_init(&reader, code, at);
+	for (; at < addr; count++) {
+		if (!read_insn(&reader, at, &insn))
+			return -1;
+		at += insn.length;
+	}
+	return at == addr ? count : -1;
+}
+
+/* A run that is being made: it ends where directions or knowledge do. */
+struct run_maker {
+	struct pt_code *code;
+	struct pt_run run;
+	uint32_t node;
+	uint64_t bits;
+	unsigned int n;
+	uint32_t calls[PT_RUN_OPS]; /* nodes to return to, of calls of this run */
+	unsigned int n_calls, n_free;
+};
+
+static bool add_op(struct run_maker *m, uint64_t to, uint32_t next)
+{
+	const struct pt_node *node = pt_node(m->code, m->node);
+	bool is_call = pt_end_flags[node->end] & (PT_F_CALL | PT_F_RETURN);
+	struct pt_op op = { .from = node->last,
+			    .to = to,
+			    .insns = m->run.insns + node->n_insns,
+			    .next = next,
+			    .end = node->end };
+
+	if (!is_call && !m->code->all_branches)
+		return true;
+	if (m->run.n_ops == PT_RUN_OPS)
+		return false;
+	vec_push(&m->code->ops, op);
+	m->run.n_ops++;
+	return true;
+}
+
+static void go(struct run_maker *m, uint32_t to)
+{
+	m->run.insns += pt_node(m->code, m->node)->n_insns;
+	m->node = to;
+}
+
+static bool next_bit(struct run_maker *m)
+{
+	bool bit = m->bits >> 63;
+
+	m->bits <<= 1;
+	m->n--;
+	m->run.n_bits++;
+	return bit;
+}
+
+static bool run_jump(struct run_maker *m)
+{
+	const struct pt_node *node = pt_node(m->code, m->node);
+	bool is_call = node->end == PT_END_CALL && node->after != node->target;
+	uint64_t target = node->target;
+	uint32_t to = pt_code_taken(m->code, m->node), next = 0;
+
+	if (is_call) {
+		if (m->n_calls == PT_RUN_OPS)
+			return false;
+		next = pt_code_next(m->code, m->node);
+	}
+	if (!add_op(m, target, next))
+		return false;
+	if (is_call)
+		m->calls[m->n_calls++] = next;
+	go(m, to);
+	return true;
+}
+
+static bool run_return(struct run_maker *m)
+{
+	uint32_t to;
+
+	/* Of a call from before the run: where it goes is not known here. */
+	if (!m->n_calls || !(m->bits >> 63))
+		return false;
+	to = m->calls[m->n_calls - 1];
+	if (!add_op(m, pt_node(m->code, to)->start, 0))
+		return false;
+	m->n_calls--;
+	next_bit(m);
+	go(m, to);
+	return true;
+}
+
+static bool run_cond(struct run_maker *m)
+{
+	bool taken = m->bits >> 63;
+	uint32_t to = taken ? pt_code_taken(m->code, m->node) : pt_code_next(m->code, m->node);
+
+	if (taken && !add_op(m, pt_node(m->code, m->node)->target, 0))
+		return false;
+	next_bit(m);
+	go(m, to);
+	return true;
+}
+
+static bool run_step(struct run_maker *m)
+{
+	switch (pt_node(m->code, m->node)->end) {
+	case PT_END_COND:
+		return run_cond(m);
+	case PT_END_RETURN:
+		return run_return(m);
+	case PT_END_JUMP:
+	case PT_END_CALL:
+		return run_jump(m);
+	case PT_END_FALL:
+		go(m, pt_code_next(m->code, m->node));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A run ends right behind the last direction, or before the first block that it can't pass: where
+ * walking step by step would stand, too.
+ */
+static void make_run(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n,
+		     struct pt_run *out)
+{
+	struct run_maker m = { .code = code, .node = node, .bits = bits, .n = n };
+	uint32_t steps = 0;
+
+	m.run.ops = (uint32_t)code->ops.n;
+	m.run.to = node;
+	while (m.n && steps++ < 4 * PT_RUN_OPS && run_step(&m))
+		m.run.to = m.node;
+	*out = m.run;
+}
+
+const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n)
+{
+	struct pt_node *at = pt_node(code, node);
+	uint32_t slot;
+
+	if (!at->runs) {
+		if (++at->heat < PT_RUN_HEAT)
+			return NULL;
+		at->runs = (uint32_t)code->slots.n;
+		vec_reserve(&code->slots, code->slots.n + PT_RUN_SLOTS);
+		memset(code->slots.data + code->slots.n, 0, PT_RUN_SLOTS * sizeof(uint32_t));
+		code->slots.n += PT_RUN_SLOTS;
+	}
+	slot = at->runs + (1u << n | (uint32_t)(bits >> (64 - n)));
+	if (!code->slots.data[slot]) {
+		struct pt_run run;
+
+		make_run(code, node, bits, n, &run);
+		vec_push(&code->runs, run);
+		code->slots.data[slot] = (uint32_t)code->runs.n - 1;
+	}
+	return &code->runs.data[code->slots.data[slot]];
+}

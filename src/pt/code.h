@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A program's code as a graph of blocks, decoded once and walked ever after.
+ *
+ * A block is a run of instructions up to one that may change the flow; its successors are linked
+ * when they are first followed. Where code is hot, runs are memoised: for a block and up to
+ * eight directions of conditional branches (and compressed returns), the block that is reached and
+ * what happened on the way.
+ *
+ *     block ──runs──► slots[1 << n | directions] ──► run ──► ops[]: calls, returns (or all
+ * branches)
+ *
+ * A graph is of one address space, as it is while the mappings do not change: pt_code_forget() when
+ * they do. Not thread-safe: each thread that decodes has its own. All indices: 0 is none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/intmap.h"
+#include "base/mem.h"
+
+/*
+ * Reads code: up to `size` bytes at `addr`; returns how many there are (0: nothing mapped there, or
+ * its file is not to be had). `space` is what pt_code_new() was given.
+ */
+struct pt_memory {
+	size_t (*read)(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size);
+	void *context;
+};
+
+/* X(id, flags): how a block ends, and perf's flags for a branch of that kind. */
+#define PT_ENDS(X)                                                           \
+	X(FALL, 0)         /* goes on: it was cut as too long */             \
+	X(COND, PT_F_COND) /* needs a direction */                           \
+	X(JUMP, 0)                                                           \
+	X(CALL, PT_F_CALL)                                                   \
+	X(RETURN, PT_F_RETURN) /* needs a direction (compressed) or a TIP */ \
+	X(JUMP_INDIRECT, 0)    /* from here on: needs a TIP */               \
+	X(CALL_INDIRECT, PT_F_CALL)                                          \
+	X(SYSCALL, PT_F_CALL | PT_F_SYSTEM)                                  \
+	X(SYSRET, PT_F_RETURN | PT_F_SYSTEM)                                 \
+	X(INTERRUPT, PT_F_CALL | PT_F_INTERRUPT)                             \
+	X(IRET, PT_F_RETURN | PT_F_INTERRUPT)                                \
+	X(UNREADABLE, 0) /* what comes next can't be read, or is no code */
+
+enum pt_end {
+#define X(id, flags) PT_END_##id,
+	PT_ENDS(X)
+#undef X
+		N_PT_ENDS
+};
+
+/* The letters of perf's flags ("bcrosyiABEx"), a bit each. */
+enum pt_flags {
+	PT_F_BRANCH = 1 << 0,
+	PT_F_CALL = 1 << 1,
+	PT_F_RETURN = 1 << 2,
+	PT_F_COND = 1 << 3,
+	PT_F_SYSTEM = 1 << 4,
+	PT_F_ASYNC = 1 << 5,
+	PT_F_INTERRUPT = 1 << 6,
+	PT_F_TX_ABORT = 1 << 7,
+	PT_F_BEGIN = 1 << 8,
+	PT_F_END = 1 << 9,
+	PT_F_IN_TX = 1 << 10,
+};
+
+extern const uint16_t pt_end_flags[N_PT_ENDS]; /* with PT_F_BRANCH */
+
+struct pt_node {
+	uint64_t start, last; /* addresses of the first and the last instruction */
+	uint64_t after;       /* … and of what follows the last */
+	uint64_t target;      /* of a direct branch */
+	uint32_t next, taken; /* nodes there; taken, of an indirect one: the target of last time */
+	uint32_t runs;        /* in `slots`; 0: not hot */
+	uint16_t n_insns;
+	uint8_t end;  /* enum pt_end */
+	uint8_t heat; /* visits, while there are no runs */
+};
+_Static_assert(sizeof(struct pt_node) == 48, "a node is three quarters of a cache line");
+
+/* A branch on the way of a run. */
+struct pt_op {
+	uint64_t from, to;
+	uint32_t insns; /* from the run's begin through this branch */
+	uint32_t next;  /* of a call: the node that it returns to */
+	uint8_t end;
+};
+
+struct pt_run {
+	uint32_t to;    /* the node that is reached */
+	uint32_t insns; /* on the way */
+	uint32_t ops;
+	uint8_t n_ops;
+	uint8_t n_bits; /* directions used; 0: none can be, go step by step */
+};
+
+enum {
+	PT_RUN_BITS = 8,
+	PT_RUN_SLOTS = 2 << PT_RUN_BITS,
+	PT_RUN_HEAT = 16,
+	PT_RUN_OPS = 64,
+	PT_CODE_LIMIT = 1 << 22, /* blocks; who holds no index forgets all beyond (200 MB) */
+};
+
+struct pt_code {
+	struct pt_memory memory;
+	uint32_t space;
+	uint8_t width;     /* 16, 32, 64 */
+	bool all_branches; /* ops: every taken branch, not calls and returns alone */
+	struct intmap by_start;
+	VEC(struct pt_node) nodes;
+	VEC(uint32_t) slots;
+	VEC(struct pt_run) runs;
+	VEC(struct pt_op) ops;
+};
+
+struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsigned int width,
+			    bool all_branches);
+void pt_code_free(struct pt_code *code); /* NULL is fine */
+
+/* Forgets everything that was decoded; every index is void. */
+void pt_code_forget(struct pt_code *code);
+
+/* The block that begins at an address, decoded if need be. */
+uint32_t pt_code_at(struct pt_code *code, uint64_t addr);
+
+/* Successors, linked when first asked for. */
+uint32_t pt_code_next(struct pt_code *code, uint32_t node);
+uint32_t pt_code_taken(struct pt_code *code, uint32_t node);
+
+/* The block at the target of an indirect branch; quick when it is that of last time. */
+uint32_t pt_code_indirect(struct pt_code *code, uint32_t node, uint64_t addr);
+
+/* How many of the block's instructions are before `addr`; -1 when none begins there. */
+int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr);
+
+/*
+ * The run from a block with `n` ≤ PT_RUN_BITS directions, at the top of `bits`; NULL while the
+ * block is not hot. Valid until the next call.
+ */
+const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits,
+				 unsigned int n);
+
+static inline struct pt_node *pt_node(const struct pt_code *code, uint32_t node)
+{
+	return &code->nodes.data[node];
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/flow.h"
+
+#include <errno.h>
+
+#include "pt/flow_state.h"
+
+const char *const pt_error_texts[N_PT_ERRORS] = {
+#define X(id, text) text,
+	PT_ERRORS(X)
+#undef X
+};
+
+struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code *code)
+{
+	struct pt_flow *f = xcalloc(1, sizeof(*f));
+
+	f->config = *config;
+	f->code = code;
+	f->width = code->width;
+	f->time.clock = &f->config.clock;
+	return f;
+}
+
+void pt_flow_free(struct pt_flow *f)
+{
+	free(f);
+}
+
+void pt_flow_flush(struct pt_flow *f)
+{
+	size_t n = f->n_events;
+
+	f->n_events = 0;
+	if (n)
+		f->config.events(f->config.context, f->events, n);
+}
+
+const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *f)
+{
+	return &f->stats;
+}
+
+static void forget_nodes(struct pt_flow *f)
+{
+	for (int i = 0; i < PT_STACK; i++)
+		f->stack[i].node = 0;
+}
+
+void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
+{
+	/* The callback for side band has put the address where the block was. */
+	f->code = code;
+	forget_nodes(f);
+}
+
+static void clear_stack(struct pt_flow *f)
+{
+	f->top = f->depth = 0;
+}
+
+static void forget_fup(struct pt_flow *f)
+{
+	f->fup_tx = f->fup_ptwrite = f->fup_power = f->fup_event = f->fup_block = false;
+}
+
+/* Execution is nowhere that is known. */
+static void stand_nowhere(struct pt_flow *f)
+{
+	f->node = 0;
+	f->tnt = (struct pt_tnt){ 0 };
+	f->is_async = f->after_ovf = f->in_tx = f->tx_abort = false;
+	forget_fup(f);
+	clear_stack(f);
+}
+
+static void say_error(struct pt_flow *f, enum pt_error reason)
+{
+	f->stats.errors[reason]++;
+	pt_flow_emit(f, PT_EV_ERROR, pt_flow_ip(f), f->offset + (uint64_t)(f->at - f->begin), 0,
+		     reason);
+}
+
+/* Nothing is to be believed up to the next PSB. */
+static void lose(struct pt_flow *f, enum pt_error reason)
+{
+	say_error(f, reason);
+	stand_nowhere(f);
+	pt_time_resync(&f->time);
+	f->is_in_sync = f->is_in_psb = false;
+	f->block = PT_NO_BLOCK;
+}
+
+void pt_flow_lost(struct pt_flow *f)
+{
+	f->begin = f->at = f->end = NULL;
+	lose(f, PT_ERR_LOST);
+	pt_flow_flush(f);
+}
+
+/* True when the walk went well; else the trace is lost. */
+static bool walked(struct pt_flow *f, enum pt_walk r)
+{
+	static const enum pt_error reasons[] = {
+		[PT_WALK_NEEDS_TIP] = PT_ERR_MISMATCH,
+		[PT_WALK_NO_CODE] = PT_ERR_NO_CODE,
+		[PT_WALK_MISMATCH] = PT_ERR_MISMATCH,
+		[PT_WALK_LOOP] = PT_ERR_LOOP,
+	};
+
+	if (r == PT_WALK_DONE)
+		return true;
+	lose(f, reasons[r]);
+	return false;
+}
+
+/* Side band may change the code below us: what stands is an address meanwhile. */
+static void follow_side_band(struct pt_flow *f)
+{
+	uint64_t ip = pt_flow_ip(f), nodes = f->code->nodes.n;
+	struct pt_code *code = f->code;
+
+	if (!f->config.side_band || f->time.tsc < f->next_side_band)
+		return;
+	f->next_side_band = f->config.side_band(f->config.context, f->time.tsc);
+	if (f->code == code && code->nodes.n == nodes)
+		return;
+	forget_nodes(f);
+	if (f->node)
+		pt_walk_arrive(f, ip);
+}
+
+static void on_time(struct pt_flow *f, const struct pt_packet *p)
+{
+	if (pt_time_packet(&f->time, p))
+		follow_side_band(f);
+}
+
+static void begin_at(struct pt_flow *f, uint64_t ip)
+{
+	pt_walk_arrive(f, ip);
+	f->stats.branches++;
+	pt_flow_emit(f, PT_EV_BRANCH, 0, ip, PT_F_BRANCH | PT_F_BEGIN, PT_END_FALL);
+}
+
+/* An asynchronous branch: an interrupt, a fault, an aborted transaction. */
+static void branch_async(struct pt_flow *f, uint64_t to)
+{
+	unsigned int flags = PT_F_BRANCH;
+
+	if (f->tx_abort)
+		flags |= PT_F_TX_ABORT;
+	else if (to)
+		flags |= PT_F_CALL | PT_F_ASYNC | PT_F_INTERRUPT;
+	if (!to)
+		flags |= PT_F_ASYNC | PT_F_END;
+	f->stats.branches++;
+	pt_flow_emit(f, PT_EV_BRANCH, pt_flow_ip(f), to, flags, PT_END_INTERRUPT);
+	f->is_async = f->tx_abort = false;
+}
+
+static void on_tip(struct pt_flow *f, const struct pt_packet *p)
+{
+	if (!f->node || p->count == PT_IP_NONE) {
+		lose(f, PT_ERR_UNEXPECTED);
+	} else if (f->is_async) {
+		branch_async(f, f->last_ip);
+		pt_walk_arrive(f, f->last_ip);
+	} else {
+		walked(f, pt_walk_tip(f, f->last_ip));
+	}
+}
+
+static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
+{
+	uint64_t to = p->count == PT_IP_NONE ? 0 : f->last_ip;
+
+	/* The trace may end twice, as when a filter's end and an interrupt meet. */
+	if (!f->node)
+		return;
+	if (f->is_async) {
+		branch_async(f, to);
+		f->events[f->n_events - 1].flags |= PT_F_END;
+	} else if (!walked(f, pt_walk_out(f, to))) {
+		return;
+	}
+	f->node = 0;
+}
+
+static void on_pge(struct pt_flow *f, const struct pt_packet *p)
+{
+	if (f->node || p->count == PT_IP_NONE) {
+		lose(f, PT_ERR_UNEXPECTED);
+		return;
+	}
+	f->after_ovf = false;
+	begin_at(f, f->last_ip);
+}
+
+/* What was waiting for its address. */
+static void say_fup(struct pt_flow *f, uint64_t ip)
+{
+	if (f->fup_tx)
+		pt_flow_emit(f, PT_EV_TX, ip, 0, f->in_tx ? PT_F_IN_TX : 0, 0);
+	if (f->fup_ptwrite)
+		pt_flow_emit(f, PT_EV_PTWRITE, ip, f->fup_payload, 0, 0);
+	if (f->fup_power)
+		pt_flow_emit(f, PT_EV_POWER, ip, f->fup_payload, 0, f->fup_detail);
+	if (f->fup_event)
+		pt_flow_emit(f, PT_EV_EVENT, ip, f->fup_payload, f->fup_type, PT_CFE);
+}
+
+static void on_fup(struct pt_flow *f, const struct pt_packet *p)
+{
+	bool is_for_a_packet = f->fup_tx || f->fup_ptwrite || f->fup_power || f->fup_block;
+
+	if (p->count == PT_IP_NONE) {
+		forget_fup(f);
+		return;
+	}
+	if (f->after_ovf) {
+		f->after_ovf = false;
+		begin_at(f, f->last_ip);
+		return;
+	}
+	if (!f->node) {
+		/* A power event may tell its address while nothing is traced. */
+		if (!is_for_a_packet && !f->fup_event)
+			lose(f, PT_ERR_UNEXPECTED);
+		forget_fup(f);
+		return;
+	}
+	if (!walked(f, pt_walk_to(f, f->last_ip)))
+		return;
+	say_fup(f, f->last_ip);
+	f->is_async = !is_for_a_packet || f->tx_abort;
+	forget_fup(f);
+}
+
+static void on_psb(struct pt_flow *f)
+{
+	f->stats.psbs++;
+	f->last_ip = 0;
+	f->is_in_sync = f->is_in_psb = true;
+	f->psb_had_ip = f->is_async = false;
+	forget_fup(f);
+	clear_stack(f);
+	pt_time_resync(&f->time);
+	if (f->code->nodes.n > PT_CODE_LIMIT) {
+		uint64_t ip = pt_flow_ip(f);
+
+		pt_code_forget(f->code);
+		if (f->node)
+			pt_walk_arrive(f, ip);
+	}
+}
+
+/* The address inside PSB+: a check of where we are, or where we begin. */
+static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
+{
+	enum pt_walk r;
+
+	if (p->count == PT_IP_NONE)
+		return;
+	f->psb_had_ip = true;
+	r = f->node ? pt_walk_to(f, f->last_ip) : PT_WALK_DONE;
+	if (r != PT_WALK_DONE) {
+		/* As good a place to go on from as any. */
+		walked(f, r);
+		f->is_in_sync = f->is_in_psb = true;
+	}
+	if (!f->node)
+		begin_at(f, f->last_ip);
+}
+
+static void on_psbend(struct pt_flow *f)
+{
+	f->is_in_psb = false;
+	pt_flow_emit(f, PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0, 0, 0, 0);
+}
+
+static void on_ovf(struct pt_flow *f)
+{
+	say_error(f, PT_ERR_OVERFLOW);
+	stand_nowhere(f);
+	pt_time_resync(&f->time);
+	f->is_in_psb = false;
+	f->after_ovf = true;
+}
+
+static void on_mode(struct pt_flow *f, const struct pt_packet *p)
+{
+	if (p->type == PT_MODE_EXEC) {
+		f->width = (uint8_t)p->payload;
+		return;
+	}
+	f->in_tx = p->payload & 1;
+	f->tx_abort = !f->is_in_psb && (p->payload & 2);
+	f->fup_tx = !f->is_in_psb;
+}
+
+/* Packets whose address, if the flag is set, follows in a FUP. */
+static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_event_kind kind,
+		    bool *awaits)
+{
+	if (p->flag) {
+		*awaits = true;
+		f->fup_payload = p->payload;
+		f->fup_detail = p->type;
+		f->fup_type = (uint8_t)p->count;
+	} else {
+		pt_flow_emit(f, kind, 0, p->payload, kind == PT_EV_EVENT ? p->count : 0, p->type);
+	}
+}
+
+static void on_packet(struct pt_flow *f, const struct pt_packet *p)
+{
+	bool none = false;
+
+	switch ((enum pt_type)p->type) {
+	case PT_TIP:
+		on_tip(f, p);
+		break;
+	case PT_TIP_PGE:
+		on_pge(f, p);
+		break;
+	case PT_TIP_PGD:
+		on_pgd(f, p);
+		break;
+	case PT_FUP:
+		if (f->is_in_psb)
+			on_psb_fup(f, p);
+		else
+			on_fup(f, p);
+		break;
+	case PT_CBR:
+		pt_flow_emit(f, PT_EV_CBR, 0, p->payload & 0xff, 0, 0);
+		on_time(f, p);
+		break;
+	case PT_TSC:
+	case PT_TMA:
+	case PT_MTC:
+	case PT_CYC:
+		on_time(f, p);
+		break;
+	case PT_MODE_EXEC:
+	case PT_MODE_TSX:
+		on_mode(f, p);
+		break;
+	case PT_PSB:
+		on_psb(f);
+		break;
+	case PT_PSBEND:
+		on_psbend(f);
+		break;
+	case PT_OVF:
+		on_ovf(f);
+		break;
+	case PT_PTWRITE:
+		on_said(f, p, PT_EV_PTWRITE, &f->fup_ptwrite);
+		break;
+	case PT_EXSTOP:
+	case PT_MWAIT:
+	case PT_PWRE:
+	case PT_PWRX:
+		on_said(f, p, PT_EV_POWER, &f->fup_power);
+		break;
+	case PT_CFE:
+		on_said(f, p, PT_EV_EVENT, &f->fup_event);
+		break;
+	case PT_EVD:
+		on_said(f, p, PT_EV_EVENT, &none);
+		break;
+	case PT_BEP:
+	case PT_TRIG:
+		f->fup_block = p->flag;
+		break;
+	case PT_PAD:
+	case PT_TNT:
+	case PT_PIP:
+	case PT_VMCS:
+	case PT_TRACESTOP:
+	case PT_MNT:
+	case PT_BBP:
+	case PT_BIP:
+	case N_PT_TYPES:
+		break;
+	}
+}
+
+/* Reads the packet at hand; 0: none is left, or none could be read (and that is said). */
+static int next_packet(struct pt_flow *f, struct pt_packet *p)
+{
+	int r = pt_packet_read(f->at, f->end, &f->block, p);
+
+	if (r > 0) {
+		if (p->type >= PT_TIP && p->type <= PT_FUP)
+			f->last_ip = pt_last_ip(f->last_ip, p->count, p->payload);
+		return r;
+	}
+	if (f->at < f->end) {
+		lose(f, r == -ENODATA ? PT_ERR_CUT : PT_ERR_BAD_PACKET);
+		f->at++;
+		f->stats.skipped_bytes++;
+	}
+	return 0;
+}
+
+static bool is_timing(const struct pt_packet *p)
+{
+	return p->type == PT_TSC || p->type == PT_TMA || p->type == PT_MTC || p->type == PT_CYC ||
+	       p->type == PT_CBR || p->type == PT_PAD;
+}
+
+/*
+ * Directions are there. An indirect branch among them has its TIP behind the packet that they came
+ * in ("deferred TIPs"); with it, what is left of them goes on.
+ */
+static void use_directions(struct pt_flow *f)
+{
+	enum pt_walk r;
+
+	if (!f->node || f->is_async || f->is_in_psb) {
+		lose(f, PT_ERR_UNEXPECTED);
+		return;
+	}
+	r = pt_walk_tnt(f);
+	while (r == PT_WALK_NEEDS_TIP && f->at < f->end) {
+		struct pt_packet p;
+		int size = next_packet(f, &p);
+
+		if (!size)
+			return;
+		if (p.type != PT_TIP && !is_timing(&p)) {
+			lose(f, PT_ERR_MISMATCH);
+			return;
+		}
+		f->at += size;
+		on_packet(f, &p);
+		if (p.type == PT_TIP)
+			return;
+	}
+	if (r != PT_WALK_NEEDS_TIP)
+		walked(f, r);
+}
+
+/* To the next PSB. False: there is none. */
+static bool synchronise(struct pt_flow *f)
+{
+	const uint8_t *psb = pt_find_psb(f->at, f->end);
+
+	f->stats.skipped_bytes += (uint64_t)(psb - f->at);
+	f->at = psb;
+	f->is_in_sync = psb < f->end;
+	return f->is_in_sync;
+}
+
+void pt_flow_feed(struct pt_flow *f, const uint8_t *bytes, size_t size)
+{
+	struct pt_packet p;
+	int r;
+
+	f->begin = f->at = bytes;
+	f->end = bytes + size;
+	while (f->at < f->end) {
+		if (!f->is_in_sync && !synchronise(f))
+			break;
+		if (f->block == PT_NO_BLOCK)
+			f->at = pt_tnt_collect(f->at, f->end, &f->tnt);
+		if (f->tnt.n) {
+			use_directions(f);
+			continue;
+		}
+		r = next_packet(f, &p);
+		f->at += r;
+		if (r)
+			on_packet(f, &p);
+	}
+	f->offset += size;
+	f->stats.bytes += size;
+	f->stats.insns = f->insns;
+	f->stats.backwards = f->time.backwards;
+	pt_flow_flush(f);
+}

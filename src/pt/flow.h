@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the processor did, from an Intel PT trace and the code that it ran.
+ *
+ * A decoder follows one buffer (a CPU's or a thread's) in the order of its bytes. It is fed pieces,
+ * each of whole packets, and calls back with batches of events. All of its state is its own and
+ * begins anew at any PSB, as returns are never compressed across one: independent pieces from PSB
+ * to PSB may be given to decoders of their own.
+ *
+ * Nothing fails: what can't be followed is an event PT_EV_ERROR with its reason, place and time,
+ * counted, and decoding goes on at the next PSB.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pt/code.h"
+#include "pt/packet.h"
+#include "pt/time.h"
+
+/* X(id, text). */
+#define PT_ERRORS(X)                                                   \
+	X(BAD_PACKET, "bytes that are no packet")                      \
+	X(CUT, "the trace ends inside a packet")                       \
+	X(OVERFLOW, "the processor could not write all packets (OVF)") \
+	X(LOST, "trace data was lost before it was stored")            \
+	X(NO_CODE, "code could not be read")                           \
+	X(MISMATCH, "the trace does not fit the code")                 \
+	X(LOOP, "a loop that no packet leaves")                        \
+	X(UNEXPECTED, "a packet that may not be where it is")
+
+enum pt_error {
+#define X(id, text) PT_ERR_##id,
+	PT_ERRORS(X)
+#undef X
+		N_PT_ERRORS
+};
+
+extern const char *const pt_error_texts[N_PT_ERRORS];
+
+/* What an event is; `from` and `to` besides. */
+enum pt_event_kind {
+	PT_EV_BRANCH,  /* from → to; from is 0 where tracing begins, to is 0 where it ends for
+			* a place that is not traced */
+	PT_EV_TX,      /* at `from`, a transaction began (PT_F_IN_TX), or it was committed */
+	PT_EV_PTWRITE, /* `to`: the value; from: of the instruction, or 0 where not recorded */
+	PT_EV_CBR,     /* `to`: core to bus ratio */
+	PT_EV_POWER,   /* `detail`: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX); `to`: its payload */
+	PT_EV_EVENT,   /* `detail`: PT_CFE or PT_EVD; `to`: its payload; `insn_size`: its type */
+	PT_EV_PSB,     /* at `from`, or 0 where tracing is off */
+	PT_EV_ERROR,   /* `detail`: enum pt_error; at `from`; `to`: the offset in the trace */
+};
+
+struct pt_event {
+	uint64_t from, to;
+	uint64_t tsc;    /* the last that is known; 0: none yet */
+	uint64_t insns;  /* run since the decoder began, this branch's included */
+	uint64_t cycles; /* counted since then (CYC) */
+	uint16_t flags;  /* enum pt_flags */
+	uint8_t kind;    /* enum pt_event_kind */
+	uint8_t detail;  /* a branch: enum pt_end */
+};
+
+struct pt_flow_config {
+	struct pt_clock clock;
+	/* Whether an uncompressed return takes an entry off the stack of return addresses. */
+	bool return_keeps_stack;
+	void (*events)(void *context, const struct pt_event *events, size_t n);
+	/*
+	 * Time has come to `tsc`: side band up to there may be followed (pt_flow_set_code(),
+	 * pt_code_forget()). Returns the time at which to be called next. NULL: never.
+	 */
+	uint64_t (*side_band)(void *context, uint64_t tsc);
+	void *context;
+};
+
+struct pt_flow_stats {
+	uint64_t insns, branches;      /* branches: events of that kind */
+	uint64_t bytes, skipped_bytes; /* skipped: on the way to a PSB */
+	uint64_t psbs, backwards;
+	uint64_t errors[N_PT_ERRORS];
+};
+
+struct pt_flow;
+
+/*
+ * `code` stays the caller's; it says whether all branches become events or calls, returns and what
+ * the trace says of itself alone.
+ */
+struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code *code);
+void pt_flow_free(struct pt_flow *flow); /* NULL is fine */
+DEFINE_AT_EXIT(pt_flow_free, struct pt_flow)
+
+/* Another address space from here on; or the same after pt_code_forget(). */
+void pt_flow_set_code(struct pt_flow *flow, struct pt_code *code);
+
+/* The next bytes of the buffer. What was decoded by then has been called back with on return. */
+void pt_flow_feed(struct pt_flow *flow, const uint8_t *bytes, size_t size);
+
+/* Bytes are missing between what was fed and what comes. */
+void pt_flow_lost(struct pt_flow *flow);
+
+const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The decoder's state, shared by its two halves: flow.c (packets) and walk.c (code). */
+#pragma once
+
+#include "pt/flow.h"
+
+enum { PT_STACK = 64, PT_BATCH = 512 };
+
+struct pt_flow {
+	struct pt_flow_config config;
+	struct pt_code *code;
+	struct pt_time time;
+	struct pt_flow_stats stats;
+	uint64_t next_side_band;
+
+	const uint8_t *begin, *at, *end; /* the piece */
+	uint64_t offset;                 /* of `begin` in all that was fed */
+	enum pt_block block;
+
+	struct pt_tnt tnt; /* directions not used yet */
+	uint64_t last_ip;
+	uint64_t insns;
+	uint32_t node;   /* where execution stands; 0: not traced, or not known */
+	uint8_t width;   /* of the code at the next address that is told */
+	bool is_in_sync; /* a PSB was read, and nothing went wrong since */
+	bool is_in_psb;  /* until PSBEND */
+	bool psb_had_ip; /* a FUP */
+	bool is_async;   /* a FUP told where; a TIP or TIP.PGD is to tell where to */
+	bool after_ovf;  /* a FUP tells where tracing goes on */
+	bool in_tx, tx_abort;
+	/* What the next FUP is the address of. */
+	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block;
+	uint8_t fup_detail, fup_type;
+	uint64_t fup_payload;
+
+	struct {
+		uint64_t addr;
+		uint32_t node; /* 0: to be looked up */
+	} stack[PT_STACK];
+	uint32_t top, depth;
+
+	struct pt_event events[PT_BATCH];
+	size_t n_events;
+};
+
+void pt_flow_flush(struct pt_flow *f);
+
+static inline void pt_flow_emit(struct pt_flow *f, enum pt_event_kind kind, uint64_t from,
+				uint64_t to, unsigned int flags, unsigned int detail)
+{
+	if (f->n_events == PT_BATCH)
+		pt_flow_flush(f);
+	f->events[f->n_events++] = (struct pt_event){ .from = from,
+						      .to = to,
+						      .tsc = f->time.tsc,
+						      .insns = f->insns,
+						      .cycles = f->time.cycles,
+						      .flags = (uint16_t)flags,
+						      .kind = (uint8_t)kind,
+						      .detail = (uint8_t)detail };
+}
+
+/* Where execution stands; 0: nowhere. */
+static inline uint64_t pt_flow_ip(const struct pt_flow *f)
+{
+	return f->node ? pt_node(f->code, f->node)->start : 0;
+}
+
+/* What a walk came to. */
+enum pt_walk {
+	PT_WALK_DONE,
+	PT_WALK_NEEDS_TIP, /* an indirect branch, with directions left */
+	/* Errors: */
+	PT_WALK_NO_CODE,
+	PT_WALK_MISMATCH,
+	PT_WALK_LOOP,
+};
+
+/* Uses up the directions that are there. */
+enum pt_walk pt_walk_tnt(struct pt_flow *f);
+
+/* To the next branch that a TIP is for, and over it to `ip`. */
+enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip);
+
+/* To the branch that left what is traced, which is reported with `to` (0: not told). */
+enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to);
+
+/* To an instruction, without a branch that would need a packet. */
+enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip);
+
+/* Stands at an address from now on, in code of the width that was told. */
+void pt_walk_arrive(struct pt_flow *f, uint64_t ip);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Time in an Intel PT trace, in TSC ticks: exact at a TSC packet; at an MTC by the ratio of the
+ * crystal clock (CTC), anchored by TMA; at a CYC by counted cycles, whose length is
+ * measured between two of the former, or taken from the core's frequency (CBR).
+ * SDM volume 3, "Tracking time", and perf's reading of it. Time never goes back.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pt_packet;
+
+/* What the recording says of its clocks (perf's AUXTRACE_INFO). Zeros: not known. */
+struct pt_clock {
+	uint32_t ctc_numerator, ctc_denominator; /* TSC ticks a CTC tick */
+	uint32_t mtc_shift;                      /* an MTC each 2^shift CTC ticks */
+	uint32_t max_ratio;                      /* TSC frequency over bus frequency */
+	uint16_t time_shift;                     /* perf time: see pt_time_ns() */
+	uint32_t time_mult;
+	uint64_t time_zero;
+};
+
+struct pt_time {
+	const struct pt_clock *clock;
+	uint64_t tsc;       /* now; 0 before the first TSC */
+	uint64_t last_tsc;  /* of the last TSC packet */
+	uint64_t cycles;    /* counted by CYCs, in all */
+	uint64_t backwards; /* packets that said an earlier time; they are not followed */
+	uint32_t cbr;
+	/* From here on: the estimate between TSCs. */
+	bool has_tma;
+	uint8_t last_mtc;
+	uint64_t ctc_tsc;                   /* at the MTC boundary before the TMA */
+	uint64_t ctc;                       /* CTC ticks since there, at the last MTC */
+	uint64_t anchor_tsc, anchor_cycles; /* at the last TSC or MTC */
+	double ticks_a_cycle;               /* measured; 0: not yet */
+};
+
+/* Follows a TSC, TMA, MTC, CYC or CBR packet; true when now has changed. Others change nothing. */
+bool pt_time_packet(struct pt_time *t, const struct pt_packet *p);
+
+/* What a PSB or an overflow voids: the estimate, not the time. */
+void pt_time_resync(struct pt_time *t);
+
+/* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */
+uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/flow_state.h"
+
+/* Blocks in a row without a direction used: more is a loop that only an interrupt leaves. */
+enum { MAX_STEPS = 100000 };
+
+static void push(struct pt_flow *f, uint64_t addr, uint32_t node)
+{
+	f->stack[f->top % PT_STACK].addr = addr;
+	f->stack[f->top++ % PT_STACK].node = node;
+	if (f->depth < PT_STACK)
+		f->depth++;
+}
+
+static void pop(struct pt_flow *f)
+{
+	if (f->depth) {
+		f->depth--;
+		f->top--;
+	}
+}
+
+static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int end)
+{
+	unsigned int flags = pt_end_flags[end];
+
+	f->stats.branches++;
+	if (f->code->all_branches || flags & (PT_F_CALL | PT_F_RETURN))
+		pt_flow_emit(f, PT_EV_BRANCH, from, to, flags | (f->in_tx ? PT_F_IN_TX : 0), end);
+}
+
+void pt_walk_arrive(struct pt_flow *f, uint64_t ip)
+{
+	if (f->width != f->code->width) {
+		f->code->width = f->width;
+		pt_code_forget(f->code);
+		for (int i = 0; i < PT_STACK; i++)
+			f->stack[i].node = 0;
+	}
+	f->node = pt_code_at(f->code, ip);
+}
+
+/* Over the block at hand, its branch included. */
+static const struct pt_node *pass(struct pt_flow *f)
+{
+	const struct pt_node *node = pt_node(f->code, f->node);
+
+	f->insns += node->n_insns;
+	return node;
+}
+
+/* A direct jump or call, or the end of a block that was cut. */
+static void step_direct(struct pt_flow *f)
+{
+	const struct pt_node *node = pass(f);
+	uint64_t from = node->last, to = node->target, after = node->after;
+	unsigned int end = node->end;
+
+	if (end == PT_END_FALL) {
+		f->node = pt_code_next(f->code, f->node);
+		return;
+	}
+	/* A call to the next instruction only gets the address: it has no return. */
+	if (end == PT_END_CALL && to != after)
+		push(f, after, pt_code_next(f->code, f->node));
+	report(f, from, to, end);
+	f->node = pt_code_taken(f->code, f->node);
+}
+
+static void step_cond(struct pt_flow *f, bool taken)
+{
+	const struct pt_node *node = pass(f);
+
+	if (taken) {
+		report(f, node->last, node->target, PT_END_COND);
+		f->node = pt_code_taken(f->code, f->node);
+	} else {
+		f->node = pt_code_next(f->code, f->node);
+	}
+}
+
+static bool take_direction(struct pt_flow *f)
+{
+	bool taken = f->tnt.bits >> 63;
+
+	f->tnt.bits <<= 1;
+	f->tnt.n--;
+	return taken;
+}
+
+/* A compressed return: "taken", to the top of the stack. */
+static enum pt_walk step_return(struct pt_flow *f)
+{
+	uint64_t from, to;
+	uint32_t node;
+
+	if (!f->depth || !take_direction(f))
+		return PT_WALK_MISMATCH;
+	from = pass(f)->last;
+	to = f->stack[(f->top - 1) % PT_STACK].addr;
+	node = f->stack[(f->top - 1) % PT_STACK].node;
+	pop(f);
+	report(f, from, to, PT_END_RETURN);
+	f->node = node ? node : pt_code_at(f->code, to);
+	return PT_WALK_DONE;
+}
+
+/* What a memoised run did: its branches, and the stack as they leave it. */
+static void replay(struct pt_flow *f, const struct pt_run *run)
+{
+	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
+	uint64_t insns = f->insns;
+
+	for (; op < end; op++) {
+		f->insns = insns + op->insns;
+		if (op->end == PT_END_CALL && op->next)
+			push(f, pt_node(f->code, op->next)->start, op->next);
+		else if (op->end == PT_END_RETURN)
+			pop(f);
+		report(f, op->from, op->to, op->end);
+	}
+	f->insns = insns + run->insns;
+	f->node = run->to;
+	f->tnt.bits <<= run->n_bits;
+	f->tnt.n -= run->n_bits;
+}
+
+static bool try_run(struct pt_flow *f)
+{
+	const struct pt_run *run =
+		pt_code_run(f->code, f->node, f->tnt.bits, MIN(f->tnt.n, PT_RUN_BITS));
+
+	if (!run || !run->n_bits)
+		return false;
+	replay(f, run);
+	return true;
+}
+
+enum pt_walk pt_walk_tnt(struct pt_flow *f)
+{
+	unsigned int steps = 0;
+
+	while (f->tnt.n) {
+		unsigned int end = pt_node(f->code, f->node)->end;
+		enum pt_walk r;
+
+		if (end < PT_END_RETURN && try_run(f)) {
+			steps = 0;
+			continue;
+		}
+		switch (end) {
+		case PT_END_COND:
+			step_cond(f, take_direction(f));
+			steps = 0;
+			break;
+		case PT_END_RETURN:
+			r = step_return(f);
+			if (r != PT_WALK_DONE)
+				return r;
+			steps = 0;
+			break;
+		case PT_END_FALL:
+		case PT_END_JUMP:
+		case PT_END_CALL:
+			step_direct(f);
+			if (++steps > MAX_STEPS)
+				return PT_WALK_LOOP;
+			break;
+		case PT_END_UNREADABLE:
+			return PT_WALK_NO_CODE;
+		default:
+			return PT_WALK_NEEDS_TIP;
+		}
+	}
+	return PT_WALK_DONE;
+}
+
+/* Over direct branches, to a block that ends otherwise. */
+static enum pt_walk walk_direct(struct pt_flow *f)
+{
+	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
+		unsigned int end = pt_node(f->code, f->node)->end;
+
+		if (end == PT_END_UNREADABLE)
+			return PT_WALK_NO_CODE;
+		if (end != PT_END_FALL && end != PT_END_JUMP && end != PT_END_CALL)
+			return PT_WALK_DONE;
+		step_direct(f);
+	}
+	return PT_WALK_LOOP;
+}
+
+enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
+{
+	enum pt_walk r = walk_direct(f);
+	const struct pt_node *node;
+	uint32_t from;
+
+	if (r != PT_WALK_DONE)
+		return r;
+	from = f->node;
+	if (pt_node(f->code, from)->end == PT_END_COND)
+		return PT_WALK_MISMATCH;
+	node = pass(f);
+	report(f, node->last, ip, node->end);
+	if (node->end == PT_END_RETURN && !f->config.return_keeps_stack)
+		pop(f);
+	if (node->end == PT_END_CALL_INDIRECT) {
+		uint64_t after = node->after;
+
+		push(f, after, pt_code_next(f->code, from));
+	}
+	if (f->width == f->code->width)
+		f->node = pt_code_indirect(f->code, from, ip);
+	else
+		pt_walk_arrive(f, ip);
+	return PT_WALK_DONE;
+}
+
+enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
+{
+	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
+		const struct pt_node *node = pt_node(f->code, f->node);
+		bool leaves;
+
+		switch (node->end) {
+		case PT_END_UNREADABLE:
+			return PT_WALK_NO_CODE;
+		case PT_END_FALL:
+		case PT_END_JUMP:
+		case PT_END_CALL:
+			leaves = node->end != PT_END_FALL && to && node->target == to;
+			break;
+		case PT_END_COND:
+			/* Its own direction is not written: the address says which. */
+			if (to != node->target && to != node->after)
+				return PT_WALK_MISMATCH;
+			leaves = true;
+			break;
+		default:
+			leaves = true;
+		}
+		if (!leaves) {
+			step_direct(f);
+			continue;
+		}
+		pass(f);
+		f->stats.branches++;
+		pt_flow_emit(f, PT_EV_BRANCH, node->last, to,
+			     pt_end_flags[node->end] | PT_F_END | (f->in_tx ? PT_F_IN_TX : 0),
+			     node->end);
+		return PT_WALK_DONE;
+	}
+	return PT_WALK_LOOP;
+}
+
+enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
+{
+	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
+		const struct pt_node *node = pt_node(f->code, f->node);
+		int before;
+
+		if (node->start == ip)
+			return PT_WALK_DONE;
+		before = pt_code_insns_before(f->code, f->node, ip);
+		if (before >= 0) {
+			f->insns += (uint64_t)before;
+			f->node = pt_code_at(f->code, ip);
+			return PT_WALK_DONE;
+		}
+		if (node->end == PT_END_UNREADABLE)
+			return node->after == ip ? (pt_walk_arrive(f, ip), PT_WALK_DONE)
+						 : PT_WALK_NO_CODE;
+		if (node->end != PT_END_FALL && node->end != PT_END_JUMP &&
+		    node->end != PT_END_CALL)
+			return PT_WALK_MISMATCH;
+		step_direct(f);
+	}
+	return PT_WALK_LOOP;
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Intel PT: the branches that are decoded are those that were taken, and those that perf decodes.
+load helpers
+
+PT=$ASSAY_BUILD/tests/pt
+
+# Branches by thread, in the order of time: perf interleaves threads.
+by_thread() {
+	awk '{ print $1, $2, $3, $4 }' | sort -s -n -k1,1
+}
+
+# same_branches [OPTION…] -- PROGRAM [ARG…]: generator, decoder and perf agree, line for line.
+same_branches() {
+	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	timeout 100 "$PT/pt_trace" "${options[@]}" trace.data truth "$@" >out 2>err </dev/null ||
+		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+	by_thread <truth >want
+	[ "$(wc -l <want)" -gt 1000 ]
+	timeout 60 "$PT/pt_branches" trace.data 2>decoder | by_thread >ours
+	diff -u want ours | head -20
+	cmp want ours
+	command -v perf >/dev/null || return 0
+	timeout 100 perf script -i trace.data --itrace=be -F tid,ip,addr 2>perf.err | by_thread >theirs
+	diff -u want theirs | head -20
+	cmp want theirs
+}
+
+@test "recursion deeper than the stack of return addresses" {
+	same_branches -- "$PROGRAMS/flow" recursion
+}
+
+@test "longjmp leaves returns that never come" {
+	same_branches -- "$PROGRAMS/flow" longjmp
+}
+
+@test "signals and faults, and what their handlers return to" {
+	same_branches --tsc -- "$PROGRAMS/flow" signals
+}
+
+@test "threads have a trace each" {
+	same_branches --tsc --mtc -- "$PROGRAMS/flow" threads
+}
+
+@test "a forked process has its parent's code" {
+	same_branches --tsc -- "$PROGRAMS/flow" fork
+}
+
+@test "indirect calls, jump tables and string instructions, with all time packets" {
+	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+}
+
+@test "deferred TIPs and long TNTs, interrupts and many PSBs" {
+	same_branches --defer --long --interrupt 777 --psb 300 -- "$PROGRAMS/flow" indirect
+}
+
+@test "returns that are not compressed" {
+	same_branches --no-retcomp --defer -- "$PROGRAMS/flow" recursion
+}
+
+@test "gzip, and the dynamic linker before it" {
+	head -c 300 "$ROOT/README.md" >text
+	same_branches --tsc --mtc -- gzip -1 -c text
+}
+
+@test "the flags of branches are perf's" {
+	command -v perf >/dev/null || skip "perf is not installed"
+	same_branches --interrupt 500 -- "$PROGRAMS/flow" signals
+	perf script -i trace.data --itrace=b -F ip,addr,flags 2>/dev/null |
+		awk '{ to = $NF; from = $(NF - 2); NF -= 3; print from, to, $0 }' >theirs
+	"$PT/pt_branches" --flags trace.data 2>/dev/null | awk '
+		BEGIN {
+			name["bc"] = "call"; name["br"] = "return"; name["bo"] = "jcc"; name["b"] = "jmp"
+			name["bB"] = "tr strt"; name["bE"] = "tr end"; name["bcsE"] = "tr end syscall"; name["byE"] = "tr end async"
+		}
+		{ print $2, $4, $5 in name ? name[$5] : $5 }' >ours
+	diff -u theirs ours | head -20
+	cmp theirs ours
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Control flow of every kind, for the decoder of branch traces: `flow recursion`, … Linked
+ * statically, so that each takes some ten thousand instructions.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int sink;
+
+/* Deeper than the 64 return addresses that a processor keeps. */
+static int __attribute__((noinline)) deep(int n)
+{
+	return n ? deep(n - 1) + 1 : sink;
+}
+
+static void recursion(void)
+{
+	for (int i = 0; i < 4; i++)
+		sink = deep(60 + 40 * i);
+}
+
+static jmp_buf place;
+
+static void __attribute__((noinline)) jump_out(int n)
+{
+	if (n > 0)
+		jump_out(n - 1);
+	else if (sink >= 0) /* always */
+		longjmp(place, 1);
+	sink++;
+}
+
+static void longjmps(void)
+{
+	for (volatile int i = 0; i < 20; i++)
+		if (!setjmp(place))
+			jump_out(i % 7);
+}
+
+static void on_signal(int signal)
+{
+	sink += signal;
+}
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	siglongjmp(place, 1);
+}
+
+static void signals(void)
+{
+	signal(SIGUSR1, on_signal);
+	signal(SIGSEGV, on_fault);
+	for (volatile int i = 0; i < 5; i++) {
+		raise(SIGUSR1);
+		if (!sigsetjmp(place, 1))
+			*(volatile int *)(long)i = 1;
+	}
+}
+
+static void *work(void *argument)
+{
+	for (int i = 0; i < 50; i++)
+		sink += deep(i % 5) + *(int *)argument;
+	return NULL;
+}
+
+static void threads(void)
+{
+	int numbers[3] = { 1, 2, 3 };
+	pthread_t ids[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&ids[i], NULL, work, &numbers[i]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(ids[i], NULL);
+}
+
+static void forks(void)
+{
+	for (int i = 0; i < 2; i++) {
+		if (fork() == 0) {
+			recursion();
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Indirect calls, jump tables, string instructions. */
+static void indirect(void)
+{
+	int numbers[64];
+	char text[256];
+
+	for (int i = 0; i < 64; i++)
+		numbers[i] = (i * 37) % 64;
+	qsort(numbers, 64, sizeof(int), by_value);
+	for (int i = 0; i < 8; i++)
+		snprintf(text, sizeof(text), "%d %s %g %c %x", numbers[i], "text", 1.5 * i, 'c', i);
+	__asm__ volatile("rep stosb" : : "D"(text), "c"(sizeof(text)), "a"(0) : "memory");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} flows[] = {
+		{ "recursion", recursion }, { "longjmp", longjmps }, { "signals", signals },
+		{ "threads", threads },     { "fork", forks },       { "indirect", indirect },
+	};
+
+	for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]); i++)
+		if (argc > 1 && strcmp(argv[1], flows[i].name) == 0) {
+			flows[i].run();
+			return 0;
+		}
+	return 2;
+}
