@@ -23,6 +23,8 @@ build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|zlib1g-dev|zlib-devel|zlib|compressed debug information
 build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
 build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
+build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
+build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
 build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
 build|bpftool|bpftool|bpf|makes a C header of the in-kernel sampler
@@ -40,6 +42,8 @@ check|shellcheck|ShellCheck|shellcheck|checks the scripts
 check|zsh|zsh|zsh|parses the completion for zsh
 check|fish|fish|fish|parses the completion for fish
 check|mandoc|mandoc|mandoc|checks the man pages
+check|sqlite3|sqlite|sqlite|asks exported databases
+check|postgresql|postgresql-server|postgresql|a server for exports, and psql
 check|jq|jq|jq|reads JSON in tests
 check|python3|python3|python|a program to profile
 check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests

@@ -17,8 +17,8 @@
 #include "symbol/symbols.h"
 
 struct export_args {
-	const char *input, *output, *format, *weight, *image, *cache;
-	bool idle, list_formats, quiet;
+	const char *input, *output, *format, *weight, *image, *schema, *cache;
+	bool idle, list_formats, quiet, replace;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
@@ -39,6 +39,10 @@ static const struct option_spec export_options[] = {
 	  .choices = "samples|events" },
 	{ 0, "image", "GLOB", OPT_STRING, FIELD(image), NULL,
 	  "gmon: the image to export; without it, the one with most samples" },
+	{ 0, "schema", "NAME", OPT_STRING, FIELD(schema), "assay",
+	  "postgresql: the schema to make tables in" },
+	{ 0, "replace", NULL, OPT_FLAG, FIELD(replace), NULL,
+	  "postgresql: replace the tables of an export that is there" },
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
@@ -78,13 +82,15 @@ static uint64_t n_lost(const struct profile *p)
 static void print_summary(const struct export_args *args, const struct export_format *format,
 			  const struct profile *p, uint64_t n_bytes)
 {
-	bool is_stdout = !args->output || !strcmp(args->output, "-");
+	/* What leads to a server may have a password in it. */
+	bool is_file = args->output && strcmp(args->output, "-") != 0 &&
+		       format->ops->target != EXPORT_PLACE;
 	char size[48] = "";
 
 	if (n_bytes)
 		snprintf(size, sizeof(size), ", %" PRIu64 " bytes", n_bytes);
 	log_info("%" PRIu64 " samples as %s%s%s%s", p->n_selected, format->name,
-		 is_stdout ? "" : " to ", is_stdout ? "" : args->output, size);
+		 is_file ? " to " : "", is_file ? args->output : "", size);
 	if (n_lost(p))
 		log_info("%" PRIu64 " samples were lost while recording: see 'assay report'",
 			 n_lost(p));
@@ -98,6 +104,8 @@ static int export_session(const struct export_args *args, const struct export_fo
 	const struct export_options options = {
 		.by_period = !strcmp(args->weight, "events"),
 		.image = args->image,
+		.schema = args->schema,
+		.replace = args->replace,
 	};
 	struct profile_request request = { .query = query };
 	cleanup(session_close_at_exit) struct session *session = NULL;

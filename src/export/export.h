@@ -61,6 +61,8 @@ struct export_options {
 	bool by_period; /* formats with one weight: events instead of samples */
 	const char
 		*image; /* formats of one image: a glob of its path or name; NULL: the heaviest */
+	const char *schema; /* databases that have them; */
+	bool replace;       /* tables that an export has left there */
 };
 
 /* What a format is given. */

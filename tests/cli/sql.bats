@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay export to SQLite, asked by sqlite3, and to PostgreSQL, asked by psql of a server that is started here.
+
+load helpers
+load exports
+
+# The tools' folder of the newest server; Debian keeps it off the PATH.
+postgres_bin() {
+	local bin
+	bin=$(find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null | sort -V | tail -1)
+	echo "${bin:-$(dirname "$(command -v initdb || echo /nowhere/initdb)")}"
+}
+
+# As the user that may run a server, which root may not.
+as_server() {
+	if [ "$(id -u)" = 0 ]; then
+		(cd "$PGDIR" && exec runuser -u nobody -- "$@")
+	else
+		"$@"
+	fi
+}
+
+# One server for all tests of this file, on a Unix socket alone. It ends by itself after ten minutes.
+setup_file() {
+	export PGDIR PGBIN
+	PGBIN=$(postgres_bin)
+	[ -x "$PGBIN/initdb" ] && [ -x "$PGBIN/postgres" ] || return 0
+	PGDIR=$(mktemp -d /tmp/assay-test-pg.XXXXXX)
+	echo right >"$PGDIR/password"
+	[ "$(id -u)" != 0 ] || chown -R nobody "$PGDIR"
+	as_server "$PGBIN/initdb" --no-sync -A scram-sha-256 -U assay --pwfile="$PGDIR/password" -E UTF8 \
+		--locale=C -D "$PGDIR/data" >"$BATS_FILE_TMPDIR/initdb.log" 2>&1 || return 0
+	as_server timeout 600 "$PGBIN/postgres" -D "$PGDIR/data" -k "$PGDIR" -c listen_addresses= -c fsync=off \
+		>"$BATS_FILE_TMPDIR/postgres.log" 2>&1 3>&- &
+	echo $! >"$BATS_FILE_TMPDIR/server"
+	local _
+	for _ in $(seq 300); do
+		! "$PGBIN/pg_isready" -q -h "$PGDIR" || break
+		sleep 0.1
+	done
+}
+
+teardown_file() {
+	[ -n "${PGDIR-}" ] || return 0
+	if [ -s "$BATS_FILE_TMPDIR/server" ]; then
+		as_server "$PGBIN/pg_ctl" -D "$PGDIR/data" -m immediate stop >/dev/null 2>&1 || true
+		kill "$(cat "$BATS_FILE_TMPDIR/server")" 2>/dev/null || true
+	fi
+	rm -rf "$PGDIR"
+}
+
+need_server() {
+	assay --version | grep -q 'libpq.*yes' || skip "built without libpq"
+	[ -n "${PGDIR-}" ] || skip "no PostgreSQL server here"
+	"$PGBIN/pg_isready" -q -h "$PGDIR" || skip "the PostgreSQL server does not answer"
+	export PGHOST=$PGDIR PGUSER=assay PGPASSWORD=right PGDATABASE=postgres PGAPPNAME=test
+}
+
+need_sqlite() {
+	assay --version | grep -q 'libsqlite3.*yes' || skip "built without libsqlite3"
+	command -v sqlite3 >/dev/null || skip "sqlite3 is not installed"
+}
+
+ask() {
+	psql -qAtX -F, -c "SET search_path = ${SCHEMA:-assay}" -c "$1"
+}
+
+# "event,samples,events" a line, as assay report counts them.
+totals() {
+	assay report -i s --format json "$@" | jq -r '.total[] | "\(.event),\(.samples),\(.events)"' | sort
+}
+# The rows of assay report -l with weight of their own, or with any: "event,symbol,image,samples".
+functions() {
+	assay report -i s --format csv --by symbol --threshold 0 | python3 -c '
+import csv, sys
+column = sys.argv[1]
+for row in csv.DictReader(sys.stdin):
+    if row["symbol"] and int(row[column]):
+        print(row["event"], row["symbol"], row[column], sep=",")' "$1" | grep -v '(no symbols)' | LC_ALL=C sort
+}
+EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY event ORDER BY event'
+
+@test "sqlite: totals, functions and inclusive weights are those of assay report" {
+	need_sqlite
+	session plain
+	run assay export -i s -o x.sqlite
+	refused 0 "3000 samples as sqlite to x.sqlite, "
+	diff <(totals) <(sqlite3 -csv x.sqlite "$EVENT_TOTALS" | tr -d '\r')
+	diff <(functions samples) <(sqlite3 -separator , x.sqlite \
+		"SELECT event, symbol, samples FROM top_functions WHERE symbol NOT LIKE '[%'" | LC_ALL=C sort)
+	diff <(functions total) <(sqlite3 -separator , x.sqlite \
+		"SELECT event, symbol, samples FROM inclusive WHERE symbol NOT LIKE '[%'" | LC_ALL=C sort)
+	[ "$(sqlite3 x.sqlite 'PRAGMA integrity_check')" = ok ]
+	[ -z "$(sqlite3 x.sqlite 'PRAGMA foreign_key_check')" ]
+	[ "$(sqlite3 x.sqlite 'PRAGMA user_version')" = "$(sqlite3 x.sqlite "SELECT value FROM session WHERE key = 'schema_version'")" ]
+	[ "$(sqlite3 x.sqlite 'SELECT COUNT(*) FROM call_paths WHERE parent_id IS NULL')" = 1 ]
+	[ "$(sqlite3 x.sqlite 'SELECT COUNT(*) FROM call_paths WHERE parent_id >= id')" = 0 ]
+	for view in samples_view top_functions top_images top_threads per_second; do
+		[ "$(sqlite3 x.sqlite "SELECT SUM(samples) FROM $view")" = 3000 ]
+	done
+}
+
+@test "sqlite: filters, and a file that was there" {
+	need_sqlite
+	session plain
+	echo old >x.sqlite
+	assay export -q -i s -o x.sqlite comm:worker
+	diff <(totals comm:worker) <(sqlite3 -csv x.sqlite "$EVENT_TOTALS" | tr -d '\r')
+	run assay export -i s -F sqlite
+	refused 1 "sqlite can't be written to standard output"
+	[ "$(find . -name 'x.sqlite*')" = ./x.sqlite ]
+}
+
+@test "sqlite: hostile names are rows like all others" {
+	need_sqlite
+	session hostile
+	assay export -q -i s -o x.sqlite
+	[ "$(sqlite3 x.sqlite 'SELECT SUM(samples) FROM samples_view')" = 3000 ]
+	[ "$(sqlite3 x.sqlite "SELECT COUNT(*) > 0 FROM symbols WHERE name LIKE '</script><script>%'")" = 1 ]
+	[ "$(sqlite3 x.sqlite "SELECT COUNT(*) > 0 FROM symbols WHERE instr(name, char(10)) AND instr(name, char(9))")" = 1 ]
+	sqlite3 x.sqlite .dump | iconv -f UTF-8 -t UTF-8 >/dev/null
+}
+
+@test "sqlite: a disk that is full half way leaves what was there" {
+	need_sqlite
+	need_root
+	"$PROGRAMS/make_session" s plain 20000
+	mkdir full
+	unshare -m true 2>/dev/null || skip "unshare -m is not permitted here"
+	run unshare -m sh -c 'mount -t tmpfs -o size=200k none full && echo kept >full/x.sqlite &&
+		assay export -i s -o full/x.sqlite; echo "status $?, $(cat full/x.sqlite), $(ls full)"'
+	refused 0 "cannot write 'full/x.sqlite': No space left on device" "status 1, kept, x.sqlite"
+}
+
+@test "the documentation names every table, view and column" {
+	need_sqlite
+	session plain
+	assay export -q -i s -o x.sqlite
+	local name
+	for name in $(sqlite3 x.sqlite "SELECT name FROM sqlite_master WHERE type IN ('table', 'view');
+		SELECT c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"); do
+		grep -qw "$name" "$ROOT/docs/sql.md" || { echo "docs/sql.md has no $name" >&2; return 1; }
+	done
+}
+
+@test "postgresql: totals are those of assay report, and SQLite's and PostgreSQL's answers the same" {
+	need_server
+	need_sqlite
+	session plain
+	run assay export -i s -F postgresql -o postgresql:///postgres
+	refused 0 "3000 samples as postgresql"
+	[[ "$output" != *postgresql:///* ]]
+	diff <(totals) <(ask "$EVENT_TOTALS")
+	assay export -q -i s -o x.sqlite
+	local view
+	for view in samples_view top_functions top_images top_threads per_second inclusive callers_callees; do
+		diff <(sqlite3 -separator , x.sqlite "SELECT * FROM $view" | LC_ALL=C sort) <(ask "SELECT * FROM $view" | LC_ALL=C sort)
+	done
+	[ "$(ask "SELECT obj_description('call_paths'::regclass)")" = "the call tree: a row is a place, called by its parent" ]
+}
+
+@test "postgresql: tables that are there are refused, replaced with --replace, left alone in another schema" {
+	need_server
+	session plain
+	assay export -q -i s -F postgresql -o dbname=postgres --schema 'its "one"'
+	run assay export -i s -F postgresql -o dbname=postgres --schema 'its "one"' comm:worker
+	refused 1 "database 'postgres' has 'its \"one\".call_paths' already" "--replace" "--schema"
+	SCHEMA='"its ""one"""'
+	[ "$(ask 'SELECT SUM(samples) FROM samples')" = 3000 ]
+	ask 'CREATE TABLE mine (n int)'
+	assay export -q -i s -F postgresql -o dbname=postgres --schema 'its "one"' --replace comm:worker
+	diff <(totals comm:worker) <(ask "$EVENT_TOTALS")
+	[ "$(ask 'SELECT COUNT(*) FROM mine')" = 0 ]
+	assay export -q -i s -F postgresql -o dbname=postgres --schema two
+	SCHEMA=two
+	[ "$(ask 'SELECT SUM(samples) FROM samples')" = 3000 ]
+}
+
+@test "postgresql: hostile names are rows like all others" {
+	need_server
+	session hostile
+	SCHEMA=hostile
+	assay export -q -i s -F postgresql -o postgres --schema $SCHEMA
+	[ "$(ask 'SELECT SUM(samples) FROM samples_view')" = 3000 ]
+	[ "$(ask "SELECT COUNT(*) > 0 FROM symbols WHERE name = E'line\nfeed\r\ttab'")" = t ]
+	[ "$(ask "SELECT COUNT(*) > 0 FROM symbols WHERE name = E'quote\"back\\\\slash'")" = t ]
+}
+
+@test "postgresql: a server that refuses half way keeps nothing" {
+	need_server
+	session plain
+	SCHEMA=public ask "CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS
+		\$\$ BEGIN RAISE EXCEPTION 'no views today'; END \$\$;
+		CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE VIEW') EXECUTE FUNCTION public.refuse()"
+	run assay export -i s -F postgresql -o postgres --schema half
+	SCHEMA=public ask "DROP EVENT TRIGGER refuse"
+	refused 1 "PostgreSQL: writing: ERROR:" "no views today"
+	[ "$(SCHEMA=public ask "SELECT COUNT(*) FROM pg_namespace WHERE nspname = 'half'")" = 0 ]
+}
+
+@test "postgresql: not reachable, wrong password, no such database" {
+	need_server
+	session plain
+	run assay export -i s -F postgresql -o "postgresql://assay:wrong@/postgres?host=$PGDIR"
+	refused 1 "export: PostgreSQL:" "password authentication failed for user \"assay\""
+	[[ "$output" != *wrong@* ]]
+	run assay export -i s -F postgresql -o dbname=absent
+	refused 1 "PostgreSQL:" "database \"absent\" does not exist"
+	mkdir nobody-here
+	run assay export -i s -F postgresql -o "host=$PWD/nobody-here dbname=postgres"
+	refused 1 "PostgreSQL: connection to server on socket" "No such file or directory"
+	[ "${#lines[@]}" = 1 ]
+	run assay export -i s -F postgresql -o "nonsense=1"
+	refused 1 "invalid connection option \"nonsense\""
+	run assay export -i s -F postgresql
+	refused 1 "postgresql can't be written to standard output; use -o"
+}
