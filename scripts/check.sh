@@ -116,7 +116,7 @@ say() {
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
 say "style"
-for check in layers format spdx shell; do
+for check in layers format spdx shell js; do
 	part "check-$check" "scripts/check-$check.sh"
 done
 say "gcc build"

@@ -2,6 +2,8 @@
 // The page: what is chosen, and everything that follows from it. The address keeps the choice.
 "use strict";
 
+const ADDRESS_MS = 150; // browsers refuse an address that changes with every frame
+
 const $ = id => document.getElementById(id);
 
 function element(tag, properties, ...children) {
@@ -97,6 +99,13 @@ class App {
 
 	set(changes) {
 		Object.assign(this.choice, changes);
+		if (!this.addressPending)
+			this.addressPending = setTimeout(() => this.keepAddress(), ADDRESS_MS);
+	}
+
+	keepAddress() {
+		clearTimeout(this.addressPending);
+		this.addressPending = 0;
 		history.replaceState(null, "", addressOf(this.choice, this.first));
 	}
 
@@ -204,11 +213,12 @@ class App {
 		if (!(frame >= 0 && frame < nFrames))
 			frame = this.heaviestFrame();
 		this.frame = frame;
-		this.upper.setTree(callersTree(this.tree, frame, nFrames), 1);
-		this.lower.setTree(calleesTree(this.tree, frame), 1);
+		const callers = callersTree(this.tree, frame, nFrames), callees = calleesTree(this.tree, frame);
+		$("upper").style.flexGrow = Math.max(4, Math.min(40, callers.deepest));
+		$("lower").style.flexGrow = Math.max(4, Math.min(40, callees.deepest));
+		this.upper.setTree(callers, 1);
+		this.lower.setTree(callees, 1);
 		this.upper.shown = "sandwich";
-		for (const graph of [this.upper, this.lower])
-			graph.canvas.style.flexGrow = Math.max(3, Math.min(40, graph.tree.deepest));
 		const total = sums.total[frame];
 		$("middle").textContent = `${this.profile.names[frame]}   ${formatPercent(total, this.tree.total[0])} of all, ` +
 			`${formatPercent(sums.self[frame], this.tree.total[0])} itself`;
@@ -229,7 +239,7 @@ class App {
 	}
 
 	applyReset() {
-		$("reset").hidden = this.choice.view === "table" || (this.upper.zoomNode === 0 && this.lower.zoomNode === 0);
+		$("reset").hidden = this.choice.view === "table" || !(this.upper.isZoomed || (this.choice.view === "sandwich" && this.lower.isZoomed));
 	}
 
 	// ---- search ----
@@ -259,7 +269,7 @@ class App {
 		if (this.choice.view === "sandwich" || this.choice.view === "table")
 			this.applyTable();
 		this.applyFound();
-		this.timeline.setMatched(this.matches && matchedNodes(this.profile.nodes, this.matches));
+		this.applyTimelineMarks();
 	}
 
 	applyFound() {
@@ -311,6 +321,7 @@ class App {
 		this.set({ frame });
 		if (this.choice.view === "sandwich")
 			this.applySandwich();
+		this.table.show(frame);
 		this.showFrame(frame);
 	}
 
@@ -362,18 +373,57 @@ class App {
 		if (tip.hidden)
 			return;
 		const frame = graph.tree.frame[node];
+		this.fillTip(graph.nameOf(frame), this.imageText(frame), this.linesOf(graph, node), event);
+	}
+
+	// What a bucket of the timeline holds.
+	showMomentTip(event) {
+		const { timeline } = this, bucket = timeline.bucketAt(event.offsetX), at = bucket - timeline.first;
+		const { width } = this.profile, sum = timeline.weightOf(bucket, bucket + 1);
+		const lines = [["all", formatWeight(sum, this.unit), ""]];
+		MODES.forEach((mode, m) => timeline.weights[m][at] &&
+			lines.push([mode, formatWeight(timeline.weights[m][at], this.unit), formatPercent(timeline.weights[m][at], sum)]));
+		if (timeline.matched)
+			lines.push([this.matches ? "found" : "selected", formatWeight(timeline.matched[at], this.unit),
+				    formatPercent(timeline.matched[at], sum)]);
+		if (timeline.lost[at])
+			lines.push(["lost", formatWeight(timeline.lost[at], "samples"), ""]);
+		$("tip").hidden = false;
+		this.fillTip(`${formatMoment(bucket * width)} – ${formatMoment((bucket + 1) * width)}`, "", lines, event);
+	}
+
+	fillTip(name, image, lines, event) {
+		const tip = $("tip");
 		tip.replaceChildren(
-			element("div", { className: "name", textContent: graph.nameOf(frame) }),
-			element("div", { className: "image", textContent: this.imageText(frame) }),
-			element("table", {}, element("tbody", {}, ...this.linesOf(graph, node).map(line =>
+			element("div", { className: "name", textContent: name }),
+			element("div", { className: "image", textContent: image }),
+			element("table", {}, element("tbody", {}, ...lines.map(line =>
 				element("tr", {}, ...line.map(text => element("td", { textContent: text })))))));
 		const box = tip.getBoundingClientRect(), x = event.clientX + 14, y = event.clientY + 18;
 		tip.style.left = Math.max(4, Math.min(x, innerWidth - box.width - 8)) + "px";
 		tip.style.top = (y + box.height + 8 > innerHeight ? Math.max(4, event.clientY - box.height - 12) : y) + "px";
 	}
 
+	// When the selected box ran, over the timeline; what is searched for comes first.
+	applyTimelineMarks() {
+		const { tree, selected } = this.active, { nodes } = this.profile;
+		let chosen = null;
+		if (this.matches) {
+			chosen = matchedNodes(nodes, this.matches);
+		} else if (tree === this.tree && selected > 0) {
+			chosen = new Uint8Array(nodes.n).fill(1, selected, tree.end[selected]);
+		} else if (tree && selected > 0) {
+			const isFrame = new Uint8Array(this.profile.names.length);
+			isFrame[tree.frame[selected]] = 1;
+			chosen = matchedNodes(nodes, isFrame);
+		}
+		if (chosen || this.timeline.matched)
+			this.timeline.setMatched(chosen, Boolean(this.matches));
+	}
+
 	showStatus(graph, node) {
 		this.active = graph;
+		this.applyTimelineMarks();
 		const hasNode = node >= 0 && graph.tree && node < graph.tree.n, frame = hasNode ? graph.tree.frame[node] : -1;
 		$("to-sandwich").disabled = !hasNode || frame < 0 || this.profile.image[frame] < 0;
 		$("copy-name").disabled = $("copy-stack").disabled = !hasNode || frame < 0;
@@ -609,7 +659,10 @@ class App {
 		on("to-sandwich", "click", () => this.openSandwich(this.selectedFrame()));
 		on("copy-name", "click", e => this.copy(this.profile.names[this.selectedFrame()], e.target));
 		on("copy-stack", "click", e => this.copy(this.stackText(), e.target));
-		on("copy-link", "click", e => this.copy(location.href, e.target));
+		on("copy-link", "click", e => {
+			this.keepAddress();
+			this.copy(location.href, e.target);
+		});
 		on("about", "click", () => this.toggleDetails());
 		on("theme", "click", () => {
 			const order = ["auto", "light", "dark"];
@@ -618,8 +671,12 @@ class App {
 		});
 		on("help", "click", () => this.showKeys());
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.applyTheme());
-		new ResizeObserver(() => this.onResize()).observe($("main"));
+		new ResizeObserver(() => this.table.draw()).observe($("main"));
 		new ResizeObserver(() => this.timeline.resize()).observe($("timeline"));
+		for (const graph of [this.upper, this.lower])
+			new ResizeObserver(() => graph.resize()).observe(graph.canvas);
+		on("timeline", "pointermove", e => this.showMomentTip(e));
+		on("timeline", "pointerleave", () => $("tip").hidden = true);
 		addEventListener("keydown", e => this.onKey(e));
 		addEventListener("hashchange", () => {
 			this.choice = { ...this.first, ...this.changedOf(choiceFromAddress()) };
@@ -627,12 +684,6 @@ class App {
 			this.applyAll();
 			this.applySearch();
 		});
-	}
-
-	onResize() {
-		this.upper.resize();
-		this.lower.resize();
-		this.table.draw();
 	}
 
 	openView(view) {
@@ -705,7 +756,7 @@ class App {
 	}
 
 	escape() {
-		if (this.upper.zoomNode || this.lower.zoomNode)
+		if (!$("reset").hidden)
 			this.zoomOut();
 		else if (this.choice.search)
 			this.search("");

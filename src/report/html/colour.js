@@ -107,7 +107,7 @@ class Colours {
 	ofChange(change, certainty) {
 		const strength = Math.min(1, Math.abs(change) * 1.15) * certainty, hue = change > 0 ? 25 : 255;
 		const l = this.isDark ? 0.36 + 0.16 * strength : 0.93 - 0.2 * strength;
-		return oklch(l, 0.005 + 0.155 * strength, hue);
+		return oklch(l, 0.005 + 0.125 * strength, hue);
 	}
 
 	ofNode(tree, node, differ) {

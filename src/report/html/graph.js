@@ -49,6 +49,10 @@ class Graph {
 		this.resize();
 	}
 
+	get isZoomed() {
+		return Boolean(this.tree) && this.view.to - this.view.from < this.tree.total[0] * (1 - 1e-9);
+	}
+
 	windowOf(node) {
 		const { x, total } = this.tree;
 		return total[node] > 0 ? { from: x[node], to: x[node] + total[node] }
@@ -58,7 +62,6 @@ class Graph {
 	zoomTo(node) {
 		this.zoomNode = node;
 		this.animate(this.windowOf(node));
-		this.actions.zoomed();
 	}
 
 	animate(goal) {
@@ -67,6 +70,7 @@ class Graph {
 		if (stillness.matches) {
 			this.view = goal;
 			this.draw();
+			this.actions.zoomed();
 			return;
 		}
 		const step = now => {
@@ -76,6 +80,8 @@ class Graph {
 			this.drawNow();
 			if (t < 1)
 				this.animation = requestAnimationFrame(step);
+			else
+				this.actions.zoomed();
 		};
 		this.animation = requestAnimationFrame(step);
 	}
@@ -148,6 +154,19 @@ class Graph {
 		this.paintBoxes(g, theme);
 		this.paintMark(g, this.hovered, theme.ink, 1);
 		this.paintMark(g, this.selected, theme.accent, 2);
+		this.paintScroll(g, theme);
+	}
+
+	// How much of the depth is seen, where it is not all of it.
+	paintScroll(g, theme) {
+		const share = this.height / this.contentHeight, length = Math.max(20, this.height * share);
+		if (share >= 1)
+			return;
+		const done = this.scroll / (this.contentHeight - this.height), room = this.height - length - 4;
+		g.globalAlpha = 0.45;
+		g.fillStyle = theme.faint;
+		g.fillRect(this.width - 6, 2 + room * (this.isUpward ? 1 - done : done), 4, length);
+		g.globalAlpha = 1;
 	}
 
 	paintBoxes(g, theme) {
@@ -368,6 +387,7 @@ class Graph {
 		const whole = this.tree.total[0];
 		from = Math.max(0, Math.min(whole - span, from));
 		this.view = { from, to: from + span };
+		this.actions.zoomed();
 	}
 
 	// The nearest box with weight among the siblings, or below.

@@ -173,7 +173,6 @@ class Table {
 	}
 
 	choose(frame) {
-		this.show(frame);
 		this.actions.choose(frame);
 	}
 

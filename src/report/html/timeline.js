@@ -51,8 +51,9 @@ class Timeline {
 	}
 
 	// `chosen`: by node, whether its samples are to stand out; null: none.
-	setMatched(chosen) {
+	setMatched(chosen, isFound) {
 		this.matched = null;
+		this.isFound = isFound;
 		if (chosen) {
 			const { own } = this.profile.lanes[this.lane], { of, factor } = cellWeights(own, this.byEvents);
 			this.matched = new Float64Array(this.end - this.first);
@@ -137,7 +138,7 @@ class Timeline {
 		MODES.forEach((mode, m) => bars(columns[m], this.colours.ofMode(mode), base));
 		g.globalAlpha = 1;
 		if (this.matched)
-			bars(this.columns(this.matched), theme.match, null);
+			bars(this.columns(this.matched), this.isFound ? theme.match : theme.accent, null);
 		this.columns(this.lost).forEach((lost, i) => {
 			if (lost > 0) {
 				g.fillStyle = theme.loss;
