@@ -221,6 +221,18 @@ void complete_zsh(void)
 	puts("\tesac\n}\n\n_assay \"$@\"");
 }
 
+/* What is shown beside a word; fish quotes with a backslash. */
+static void put_fish_text(const char *text)
+{
+	fputs(" -d '", stdout);
+	for (const char *at = text; *at; at++) {
+		if (*at == '\'' || *at == '\\')
+			putchar('\\');
+		putchar(*at);
+	}
+	puts("'");
+}
+
 static void put_fish_option(const struct command *c, const struct option_spec *row)
 {
 	printf("complete -c assay -n '__fish_seen_subcommand_from %s'", c->name);
@@ -235,13 +247,7 @@ static void put_fish_option(const struct command *c, const struct option_spec *r
 		put_choices(row->choices);
 		putchar('\'');
 	}
-	fputs(" -d '", stdout);
-	for (const char *at = row->help; *at; at++) { /* fish quotes with a backslash */
-		if (*at == '\'' || *at == '\\')
-			putchar('\\');
-		putchar(*at);
-	}
-	puts("'");
+	put_fish_text(row->help);
 }
 
 void complete_fish(void)
@@ -255,8 +261,8 @@ void complete_fish(void)
 	      "complete -c assay -n __fish_use_subcommand -s V -l version -d 'say the version'\n",
 	      stdout);
 	for (const struct command *const *c = commands; *c; c++) {
-		printf("complete -c assay -n __fish_use_subcommand -a %s -d '%s'\n", (*c)->name,
-		       (*c)->summary);
+		printf("complete -c assay -n __fish_use_subcommand -a %s", (*c)->name);
+		put_fish_text((*c)->summary);
 		for (size_t i = 0; i < (*c)->options.n; i++)
 			put_fish_option(*c, &(*c)->options.rows[i]);
 		if (operands[operand_of(*c)])
