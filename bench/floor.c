@@ -4,11 +4,13 @@
  * all its children, whose overflow runs a BPF program that adds one to a
  * number and nothing else. What a profiler costs beyond this is its own doing.
  *
- * Usage: floor HZ COMMAND [ARG…]; says the number of ticks on stderr.
+ * Usage: floor [-a] HZ COMMAND [ARG…]; says the number of ticks on stderr. With -a
+ * the timer is that of the whole machine while the command runs.
  */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +76,8 @@ static int load_counter(int map)
 	return fd;
 }
 
-/* As a profiler of a command does it: one inherited event a CPU, on from the exec. */
+/* As a profiler of a command does it: one inherited event a CPU, on from the exec; pid -1: of all.
+ */
 static void attach(pid_t pid, int cpu, uint64_t hz, int program)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
@@ -82,9 +85,9 @@ static void attach(pid_t pid, int cpu, uint64_t hz, int program)
 					.config = PERF_COUNT_SW_CPU_CLOCK,
 					.sample_freq = hz,
 					.freq = 1,
-					.disabled = 1,
-					.inherit = 1,
-					.enable_on_exec = 1 };
+					.disabled = pid != -1,
+					.inherit = pid != -1,
+					.enable_on_exec = pid != -1 };
 	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0 && errno == ENODEV)
@@ -126,12 +129,14 @@ static long possible_cpus(void)
 int main(int argc, char **argv)
 {
 	long cpus = possible_cpus();
+	bool is_whole = argc > 1 && !strcmp(argv[1], "-a");
 	int go[2], map, program, status = 0;
 	char byte = 0;
 	pid_t pid = -1;
 
-	if (argc < 3) {
-		fprintf(stderr, "Usage: floor HZ COMMAND [ARG...]\n");
+	argv += is_whole;
+	if (argc - is_whole < 3) {
+		fprintf(stderr, "Usage: floor [-a] HZ COMMAND [ARG...]\n");
 		return 2;
 	}
 	map = make_map();
@@ -145,7 +150,7 @@ int main(int argc, char **argv)
 		fail(argv[2]);
 	}
 	for (int cpu = 0; cpu < cpus; cpu++)
-		attach(pid, cpu, strtoull(argv[1], NULL, 10), program);
+		attach(is_whole ? -1 : pid, cpu, strtoull(argv[1], NULL, 10), program);
 	if (write(go[1], &byte, 1) != 1 || waitpid(pid, &status, 0) < 0)
 		fail("cannot wait for the command");
 	fprintf(stderr, "floor: %llu ticks\n", (unsigned long long)count_ticks(map, cpus));

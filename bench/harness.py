@@ -145,19 +145,28 @@ class Bench:
 
     def run_over(self, profiler, work, cwd=None, watch=None, env=None):
         """Runs `work` under `profiler` (a list of words, may be empty), timing both apart."""
-        times = self.path("times")
-        result = self.run([*profiler, self.tool("timed"), times, *work], cwd=cwd, watch=watch,
-                          env=env)
-        wall, cpu, peak = pathlib.Path(times).read_text().split()
+        result = self.run([*profiler, self.tool("timed"), self.path("times"), *work], cwd=cwd,
+                          watch=watch, env=env)
+        return self._with_times(result)
+
+    def run_as_words(self, profiler, work, cwd=None):
+        """As run_over() for a profiler that takes its command as one word."""
+        command = " ".join([self.tool("timed"), self.path("times"), *work])
+        return self._with_times(self.run([*profiler, command], cwd=cwd))
+
+    def _with_times(self, result):
+        """Adds what bench/timed wrote."""
+        wall, cpu, peak = pathlib.Path(self.path("times")).read_text().split()
         result.work_wall, result.work_cpu = float(wall), float(cpu)
         result.work_peak = int(peak) * 1024
         return result
 
     def recorder(self, tool, hz, stacks, out):
-        """The words that record at a rate, with frame-pointer stacks ('fp') or 'flat'."""
+        """The words that record at a rate, with stacks by frame pointer ('fp'), whole ones
+        ('dwarf') or 'flat'."""
         self.remove(out)
         if tool == "assay":
-            graph = ["--call-graph=fp"] if stacks == "fp" else ["--call-graph=none"]
+            graph = ["--call-graph=" + {"flat": "none"}.get(stacks, stacks)]
             return [self.assay, "record", "-e", "cpu-clock", "-F", str(hz), *graph, "-o", out,
                     "--"]
         graph = {"fp": ["--call-graph", "fp"], "dwarf": ["--call-graph", "dwarf"]}.get(stacks, [])

@@ -63,6 +63,8 @@ check|chromium?chromium|chromium|chromium|opens the HTML page in tests
 check|libipt-dev|libipt-devel|libipt|an independent reading of Intel PT in tests, and what ours is measured against
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 check|linux-perf|perf|perf|an independent reading of recordings in tests, and what assay is measured against
+bench|linux-perf|perf|perf|what assay is measured against
+bench|bpftrace|bpftrace|bpftrace|what counting in the kernel is measured against
 '
 
 usage() {

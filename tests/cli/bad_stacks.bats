@@ -79,6 +79,7 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	cp "$PROGRAMS/deep-nofp" prog
 	./prog 30s >/dev/null &
 	pid=$!
+	is_running $pid prog
 	cp "$PROGRAMS/split" other && mv -f other prog
 	run assay record --call-graph dwarf -e cpu-clock -p $pid --duration 1 -o s
 	kill $pid

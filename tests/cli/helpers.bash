@@ -51,6 +51,15 @@ fact() {
 	assay info --format json "$1" | jq -r "$2"
 }
 
+# Waits until a background job is the program, and no longer the shell that starts it.
+is_running() { # PID NAME
+	for _ in {1..100}; do
+		[ "$(cat "/proc/$1/comm" 2>/dev/null)" != "$2" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 }

@@ -49,6 +49,7 @@ wall_ms() {
 	need_off_cpu
 	sleep 60 &
 	pid=$!
+	is_running $pid sleep
 	for target in "-p $pid" "-t $pid" -a; do
 		# shellcheck disable=SC2086 # words
 		run assay record --off-cpu -e cpu-clock $target --duration 1 -o s
@@ -73,6 +74,7 @@ wall_ms() {
 	need_off_cpu
 	sleep 60 &
 	pid=$!
+	is_running $pid sleep
 	assay record --off-cpu -e cpu-clock -o s -- sh -c 'sleep 1; sh -c "sleep 1; :"; :'
 	kill $pid
 	[ "$(assay report -i s -l -t 0 --format json event:off-cpu:sleep comm:sleep | jq '[.rows[].samples] | add')" -ge 1900 ]
