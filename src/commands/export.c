@@ -18,7 +18,7 @@
 
 struct export_args {
 	const char *input, *output, *format, *weight, *image, *schema, *cache;
-	bool idle, list_formats, quiet, replace;
+	bool idle, list_formats, no_source, quiet, replace;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
@@ -43,6 +43,10 @@ static const struct option_spec export_options[] = {
 	  "postgresql: the schema to make tables in" },
 	{ 0, "replace", NULL, OPT_FLAG, FIELD(replace), NULL,
 	  "postgresql: replace the tables of an export that is there" },
+	{ 0, "no-source", NULL, OPT_FLAG, FIELD(no_source), NULL,
+	  "leave out source files, lines and inlined functions",
+	  "Looking them up takes time where programs have much debug information, the first "
+	  "time." },
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
@@ -103,6 +107,7 @@ static int export_session(const struct export_args *args, const struct export_fo
 	const struct symbolizer_config config = { .cache_dir = args->cache };
 	const struct export_options options = {
 		.by_period = !strcmp(args->weight, "events"),
+		.no_source = args->no_source,
 		.image = args->image,
 		.schema = args->schema,
 		.replace = args->replace,

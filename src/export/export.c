@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "config.h"
+#include "export/code_lines.h"
 #include "export/names.h"
+#include "store/store.h"
 
 #define FORMAT(id, ...) extern const struct export_ops export_##id;
 #include "export/formats.def"
@@ -51,6 +53,13 @@ const struct export_format *export_find_extension(const char *path)
 			found = f;
 	}
 	return found;
+}
+
+uint64_t counter_period(const struct counter_info *c)
+{
+	if (!c || c->count)
+		return c ? c->count : 0;
+	return !strcmp(c->unit, "ns") && c->freq_hz ? 1000000000 / c->freq_hz : 0;
 }
 
 void export_request(const struct export_format *format, struct profile_request *request)
@@ -171,8 +180,13 @@ int export_write(const struct export_format *format, const struct export_options
 		.frames = frame_names_new(profile),
 	};
 	bool is_stdout = !output || !strcmp(output, "-");
+	struct code_lines lines;
 	int r;
 
+	if (format->ops->with_places) {
+		code_lines_init(&lines, profile, x.frames, !options->no_source);
+		x.lines = &lines;
+	}
 	*n_bytes = 0;
 	if (format->ops->target != EXPORT_STREAM && is_stdout)
 		r = error_set(err, -EINVAL, "%s can't be written to standard output; use -o",
@@ -182,6 +196,8 @@ int export_write(const struct export_format *format, const struct export_options
 	else
 		r = is_stdout ? write_stdout(&x, n_bytes, err)
 			      : write_path(&x, output, n_bytes, err);
+	if (x.lines)
+		code_lines_fini(x.lines);
 	frame_names_free(x.frames);
 	return r;
 }

@@ -19,6 +19,7 @@
 #include "profile/profile.h"
 #include "profile/query.h"
 
+struct counter_info;
 struct error;
 struct export;
 
@@ -58,10 +59,10 @@ const struct export_format *export_find(const char *name);
 const struct export_format *export_find_extension(const char *path);
 
 struct export_options {
-	bool by_period; /* formats with one weight: events instead of samples */
-	const char
-		*image; /* formats of one image: a glob of its path or name; NULL: the heaviest */
-	const char *schema; /* databases that have them; */
+	bool by_period;     /* formats with one weight: events instead of samples */
+	bool no_source;     /* leave out files, lines and inlined functions */
+	const char *image;  /* formats of one image: a glob; NULL: the one with most samples */
+	const char *schema; /* databases that have them */
 	bool replace;       /* tables that an export has left there */
 };
 
@@ -72,7 +73,11 @@ struct export
 	const struct export_options *options;
 	const struct profile *profile;
 	struct frame_names *frames; /* export/names.h */
+	struct code_lines *lines;   /* export/code_lines.h; NULL without places */
 };
+
+/* Events between two samples, where that is known; else 0. NULL is fine. */
+uint64_t counter_period(const struct counter_info *c);
 
 /* Fills in what the format wants loaded; session, symbols and query are the caller's. */
 void export_request(const struct export_format *format, struct profile_request *request);

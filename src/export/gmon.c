@@ -186,7 +186,7 @@ static struct dimension dimension_of(const struct gmon *g, uint64_t divisor)
 {
 	const struct profile *p = g->x->profile;
 	const struct counter_info *c = &p->session->info.counters[p->lanes[0].counter];
-	uint64_t period = c->count ? c->count : c->freq_hz ? 1000000000 / c->freq_hz : 0;
+	uint64_t period = counter_period(c);
 	struct dimension d = { .rate = 1, .name = "samples", .letter = 'n' };
 	double rate = 0;
 

@@ -8,12 +8,14 @@
 
 #include "base/build_id.h"
 #include "event/loss.h"
+#include "export/code_lines.h"
 #include "export/export.h"
 #include "export/mappings.h"
 #include "export/names.h"
 #include "export/protobuf.h"
 #include "foreign/pprof.pb-c.h"
 #include "store/session.h"
+#include "symbol/lines.h"
 
 enum { FIELD_SAMPLE = 2, FIELD_MAPPING, FIELD_LOCATION, FIELD_FUNCTION, FIELD_STRING };
 
@@ -24,7 +26,8 @@ struct pprof {
 	struct sink *out;
 	struct strings strings;
 	struct mappings mappings;
-	VEC(uint64_t) locations; /* of the sample at hand */
+	VEC(uint64_t) locations;       /* of the sample at hand */
+	bool *has_lines, *has_inlines; /* by image */
 	int64_t *values;
 	int64_t label_keys[N_LABELS];
 };
@@ -51,14 +54,6 @@ static const struct counter_info *counter_of(const struct pprof *w, uint32_t lan
 static bool is_clock(const struct counter_info *c)
 {
 	return c && !strcmp(c->unit, "ns");
-}
-
-/* Events between two samples, where that is known. */
-static int64_t period_of(const struct counter_info *c)
-{
-	if (c && c->count)
-		return (int64_t)c->count;
-	return is_clock(c) && c->freq_hz ? (int64_t)(1000000000 / c->freq_hz) : 0;
 }
 
 static void put_types(struct pprof *w, Pprof__Profile *head)
@@ -88,7 +83,7 @@ static void put_types(struct pprof *w, Pprof__Profile *head)
 	head->sample_type = pointers;
 	head->n_sample_type = (size_t)n * 2;
 	head->period_type = &period;
-	head->period = period_of(counter_of(w, 0));
+	head->period = (int64_t)counter_period(counter_of(w, 0));
 	head->default_sample_type = types[1].type;
 	protobuf_fields(&w->out->buf, &head->base);
 	free(pointers);
@@ -136,40 +131,64 @@ static void put_mappings(struct pprof *w)
 		m.filename = intern(w, frame_image_path(w->x->frames, it->image));
 		m.build_id = intern(w, build_id);
 		m.has_functions = image->table && symbol_count(image->table) > 0;
+		m.has_filenames = m.has_line_numbers = w->has_lines[it->image];
+		m.has_inline_frames = w->has_inlines[it->image];
 		protobuf_message(&w->out->buf, FIELD_MAPPING, &m.base);
 	}
 }
 
-static void put_locations(struct pprof *w)
+static void find_lines(struct pprof *w)
+{
+	const struct code_lines *c = w->x->lines;
+
+	w->has_lines = xcalloc(w->x->profile->images.n + 1, sizeof(bool));
+	w->has_inlines = xcalloc(w->x->profile->images.n + 1, sizeof(bool));
+	vec_foreach (&c->lines, line) {
+		const struct code_function *f = &c->functions.data[line->function];
+
+		w->has_lines[f->image] |= line->line != 0;
+		w->has_inlines[f->image] |= f->symbol == NO_INDEX;
+	}
+}
+
+static void put_location(struct pprof *w, uint32_t i)
 {
 	const struct profile *p = w->x->profile;
+	const struct profile_place *place = &p->places.data[i];
+	const struct mapping *mapping =
+		mapping_of(&w->mappings, p->functions.data[place->function].image);
+	uint32_t first = w->x->lines->first[i], n = w->x->lines->first[i + 1] - first;
+	Pprof__Line lines[LINES_MAX_FRAMES], *pointers[LINES_MAX_FRAMES];
+	Pprof__Location location = PPROF__LOCATION__INIT;
 
-	for (uint32_t i = 0; i < p->places.n; i++) {
-		const struct profile_place *place = &p->places.data[i];
-		uint32_t image = p->functions.data[place->function].image;
-		const struct mapping *mapping = mapping_of(&w->mappings, image);
-		Pprof__Location location = PPROF__LOCATION__INIT;
-		Pprof__Line line = PPROF__LINE__INIT, *lines = &line;
+	for (uint32_t k = 0; k < n; k++) {
+		const struct code_line *line = &w->x->lines->lines.data[first + k];
 
-		location.id = i + 1;
-		location.mapping_id = mapping ? (uint64_t)(mapping - w->mappings.list.data) + 1 : 0;
-		location.address = mapping_address(&w->mappings, p, place);
-		line.function_id = place->function + 1;
-		location.line = &lines;
-		location.n_line = 1;
-		protobuf_message(&w->out->buf, FIELD_LOCATION, &location.base);
-		sink_step(w->out);
+		pprof__line__init(&lines[k]);
+		lines[k].function_id = line->function + 1;
+		lines[k].line = line->line;
+		pointers[k] = &lines[k];
 	}
+	location.id = i + 1;
+	location.mapping_id = mapping ? (uint64_t)(mapping - w->mappings.list.data) + 1 : 0;
+	location.address = mapping_address(&w->mappings, p, place);
+	location.line = pointers;
+	location.n_line = n;
+	protobuf_message(&w->out->buf, FIELD_LOCATION, &location.base);
+	sink_step(w->out);
 }
 
 static void put_functions(struct pprof *w)
 {
-	for (uint32_t i = 0; i < w->x->profile->functions.n; i++) {
+	const struct code_lines *c = w->x->lines;
+
+	for (uint32_t i = 0; i < c->functions.n; i++) {
 		Pprof__Function f = PPROF__FUNCTION__INIT;
 
 		f.id = i + 1;
-		f.name = intern(w, frame_name(w->x->frames, i));
-		f.system_name = intern(w, frame_system_name(w->x->frames, i));
+		f.name = intern(w, c->functions.data[i].name);
+		f.system_name = intern(w, c->functions.data[i].system_name);
+		f.filename = intern(w, c->functions.data[i].file);
 		protobuf_message(&w->out->buf, FIELD_FUNCTION, &f.base);
 		sink_step(w->out);
 	}
@@ -245,9 +264,11 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 	w.values = xcalloc((size_t)x->profile->n_lanes * 2, sizeof(*w.values));
 	for (int i = 0; i < N_LABELS; i++)
 		w.label_keys[i] = intern(&w, label_names[i]);
+	find_lines(&w);
 	put_head(&w);
 	put_mappings(&w);
-	put_locations(&w);
+	for (uint32_t i = 0; i < x->profile->places.n; i++)
+		put_location(&w, i);
 	put_functions(&w);
 	put_samples(&w);
 	for (uint32_t i = 0; i < w.strings.n; i++) {
@@ -255,6 +276,8 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 		sink_step(out);
 	}
 	free(w.values);
+	free(w.has_lines);
+	free(w.has_inlines);
 	vec_fini(&w.locations);
 	mappings_fini(&w.mappings);
 	strings_fini(&w.strings);

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * OpenTelemetry profiles: one ProfilesData message (opentelemetry-proto v1.9.0, v1development).
+ *
+ * A profile has one value a sample: two profiles an event, one of samples, one of the events
+ * they stand for. All tables of the dictionary begin with an empty row, as 0 means "none".
+ */
+#include <string.h>
+
+#include "base/build_id.h"
+#include "config.h"
+#include "export/code_lines.h"
+#include "export/export.h"
+#include "export/mappings.h"
+#include "export/names.h"
+#include "export/otlp.pb-c.h"
+#include "export/protobuf.h"
+#include "store/session.h"
+#include "symbol/lines.h"
+
+/* Fields that are written piece by piece: of ProfilesData, ResourceProfiles, ScopeProfiles,
+ * Profile. */
+enum { FIELD_RESOURCE_PROFILES = 1, FIELD_DICTIONARY = 2 };
+enum { FIELD_RESOURCE = 1, FIELD_SCOPE_PROFILES = 2 };
+enum { FIELD_SCOPE = 1, FIELD_PROFILES = 2 };
+enum { FIELD_SAMPLES = 2 };
+
+/* Of ProfilesDictionary. */
+enum {
+	TABLE_MAPPING = 1,
+	TABLE_LOCATION,
+	TABLE_FUNCTION,
+	TABLE_LINK,
+	TABLE_STRING,
+	TABLE_ATTRIBUTE,
+	TABLE_STACK,
+};
+
+#define N_ATTRIBUTES 4
+
+struct otlp {
+	const struct export *x;
+	struct sink *out;
+	struct strings strings;
+	struct mappings mappings;
+	struct buf attributes; /* the table, as far as it goes */
+	int32_t n_attributes;
+	struct strings attribute_keys; /* what attribute i was made of is string i */
+	int32_t (*of_group)[N_ATTRIBUTES];
+	int32_t *stack_of; /* by node; 0: no sample ended there */
+};
+
+static int32_t intern(struct otlp *w, const char *text)
+{
+	return (int32_t)strings_add(&w->strings, text).n;
+}
+
+/* Text (if it is not NULL) or a number under a key: the index in the attribute table. */
+static int32_t attribute(struct otlp *w, const char *key, const char *text, int64_t number)
+{
+	cleanup(free_at_exit) char *unique =
+		text ? xasprintf("%s=%s", key, text) : xasprintf("%s:%lld", key, (long long)number);
+	string_id id = strings_add(&w->attribute_keys, unique);
+	Otlp__AnyValue value = OTLP__ANY_VALUE__INIT;
+	Otlp__KeyValueAndUnit row = OTLP__KEY_VALUE_AND_UNIT__INIT;
+
+	if ((int32_t)id.n <= w->n_attributes)
+		return (int32_t)id.n;
+	value.value_case =
+		text ? OTLP__ANY_VALUE__VALUE_STRING_VALUE : OTLP__ANY_VALUE__VALUE_INT_VALUE;
+	if (text)
+		value.string_value = (char *)text;
+	else
+		value.int_value = number;
+	row.key_strindex = intern(w, key);
+	row.value = &value;
+	protobuf_message(&w->attributes, TABLE_ATTRIBUTE, &row.base);
+	return ++w->n_attributes;
+}
+
+static void make_attributes(struct otlp *w)
+{
+	const struct profile *p = w->x->profile;
+
+	protobuf_bytes(&w->attributes, TABLE_ATTRIBUTE, NULL, 0);
+	w->of_group = xcalloc((size_t)p->n_groups + 1, sizeof(*w->of_group));
+	for (uint32_t g = 0; g < p->n_groups; g++) {
+		const struct profile_process *thread =
+			&p->threads.data[profile_class_value(p, PROFILE_THREAD, g)];
+		const string_id comm = { profile_class_value(p, PROFILE_COMM, g) };
+		const char *name = frame_text(w->x->frames, strings_get(&p->comms, comm));
+
+		w->of_group[g][0] = attribute(w, "process.pid", NULL, thread->pid);
+		w->of_group[g][1] = attribute(w, "thread.id", NULL, thread->tid);
+		w->of_group[g][2] = attribute(w, "thread.name", name, 0);
+		w->of_group[g][3] = attribute(w, "cpu.logical_number", NULL,
+					      profile_class_value(p, PROFILE_CPU, g));
+	}
+}
+
+/* Stacks in the order of their innermost nodes; 0 is the empty one. */
+static void number_stacks(struct otlp *w)
+{
+	const struct profile *p = w->x->profile;
+	int32_t n = 0;
+
+	w->stack_of = xcalloc(p->nodes.n, sizeof(*w->stack_of));
+	vec_foreach (&p->entries, entry)
+		w->stack_of[entry->node] = 1;
+	for (size_t i = 1; i < p->nodes.n; i++)
+		if (w->stack_of[i])
+			w->stack_of[i] = ++n;
+}
+
+static void put_samples(struct otlp *w, struct buf *out, uint32_t lane, bool by_period)
+{
+	const struct profile *p = w->x->profile;
+
+	for (size_t i = 0; i < p->entries.n; i++) {
+		const struct profile_entry *e = &p->entries.data[i];
+		int64_t value = (int64_t)weight_value(&profile_weights(p, i)[lane], by_period);
+		Otlp__Sample sample = OTLP__SAMPLE__INIT;
+
+		if (!value)
+			continue;
+		sample.stack_index = w->stack_of[e->node];
+		sample.values = &value;
+		sample.n_values = 1;
+		sample.attribute_indices = w->of_group[e->group];
+		sample.n_attribute_indices = N_ATTRIBUTES;
+		protobuf_message(out, FIELD_SAMPLES, &sample.base);
+	}
+}
+
+static void put_profile(struct otlp *w, struct buf *out, uint32_t lane, bool by_period)
+{
+	const struct profile *p = w->x->profile;
+	const struct session *s = p->session;
+	uint32_t counter = p->lanes[lane].counter;
+	const struct counter_info *c = counter == NO_INDEX ? NULL : &s->info.counters[counter];
+	bool is_clock = c && !strcmp(c->unit, "ns");
+	const char *event = c ? frame_text(w->x->frames, c->name) : "events";
+	cleanup(free_at_exit) char *samples = xasprintf("%s samples", event);
+	Otlp__ValueType type = OTLP__VALUE_TYPE__INIT, period = OTLP__VALUE_TYPE__INIT;
+	Otlp__Profile profile = OTLP__PROFILE__INIT;
+	uint64_t end = s->has_end ? s->end.end_ns : p->last_ns;
+
+	period.type_strindex = intern(w, event);
+	period.unit_strindex = intern(w, is_clock ? "nanoseconds" : "count");
+	type = period;
+	if (!by_period) {
+		type.type_strindex = intern(w, p->n_lanes > 1 ? samples : "samples");
+		type.unit_strindex = intern(w, "count");
+	}
+	profile.sample_type = &type;
+	profile.time_unix_nano = s->info.start_wall_ns;
+	profile.duration_nano = end > s->info.start_ns ? end - s->info.start_ns : 0;
+	profile.period_type = &period;
+	profile.period = (int64_t)counter_period(c);
+	protobuf_fields(out, &profile.base);
+	put_samples(w, out, lane, by_period);
+}
+
+static void put_resource(struct otlp *w, struct buf *out)
+{
+	const struct session_info *info = &w->x->profile->session->info;
+	const char *const pairs[][2] = {
+		{ "host.name", info->hostname },
+		{ "host.arch", info->arch },
+		{ "os.type", "linux" },
+		{ "os.version", info->os_release },
+		{ "process.command_line", info->command },
+	};
+	Otlp__KeyValue rows[ARRAY_SIZE(pairs)], *pointers[ARRAY_SIZE(pairs)];
+	Otlp__AnyValue values[ARRAY_SIZE(pairs)];
+	Otlp__Resource resource = OTLP__RESOURCE__INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		otlp__key_value__init(&rows[i]);
+		otlp__any_value__init(&values[i]);
+		values[i].value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+		values[i].string_value = (char *)frame_text(w->x->frames, pairs[i][1]);
+		rows[i].key = (char *)pairs[i][0];
+		rows[i].value = &values[i];
+		pointers[i] = &rows[i];
+	}
+	resource.attributes = pointers;
+	resource.n_attributes = ARRAY_SIZE(pairs);
+	protobuf_message(out, FIELD_RESOURCE, &resource.base);
+}
+
+/* A message tells its length first: profiles are in memory until the one around them is whole. */
+static void put_profiles(struct otlp *w)
+{
+	Otlp__InstrumentationScope scope = OTLP__INSTRUMENTATION_SCOPE__INIT;
+	struct buf resource = { 0 }, scope_profiles = { 0 }, profile = { 0 };
+
+	scope.name = "assay";
+	scope.version = ASSAY_VERSION;
+	protobuf_message(&scope_profiles, FIELD_SCOPE, &scope.base);
+	for (uint32_t i = 0; i < w->x->profile->n_lanes * 2; i++) {
+		profile.len = 0;
+		put_profile(w, &profile, i / 2, i % 2 != 0);
+		protobuf_bytes(&scope_profiles, FIELD_PROFILES, profile.data, profile.len);
+	}
+	put_resource(w, &resource);
+	protobuf_bytes(&resource, FIELD_SCOPE_PROFILES, scope_profiles.data, scope_profiles.len);
+	protobuf_bytes(&w->out->buf, FIELD_RESOURCE_PROFILES, resource.data, resource.len);
+	buf_fini(&profile);
+	buf_fini(&scope_profiles);
+	buf_fini(&resource);
+}
+
+static void put_mappings(struct otlp *w, struct buf *out)
+{
+	protobuf_bytes(out, TABLE_MAPPING, NULL, 0);
+	vec_foreach (&w->mappings.list, it) {
+		const struct image *image = w->x->profile->images.data[it->image].image;
+		Otlp__Mapping m = OTLP__MAPPING__INIT;
+		char build_id[BUILD_ID_HEX_SIZE];
+		int32_t index;
+
+		build_id_hex(&image->build_id, build_id);
+		m.memory_start = it->start;
+		m.memory_limit = it->end;
+		m.file_offset = it->file_off;
+		m.filename_strindex = intern(w, frame_image_path(w->x->frames, it->image));
+		if (*build_id) {
+			index = attribute(w, "process.executable.build_id.gnu", build_id, 0);
+			m.attribute_indices = &index;
+			m.n_attribute_indices = 1;
+		}
+		protobuf_message(out, TABLE_MAPPING, &m.base);
+	}
+}
+
+static void put_locations(struct otlp *w, struct buf *out)
+{
+	const struct profile *p = w->x->profile;
+	const struct code_lines *c = w->x->lines;
+
+	protobuf_bytes(out, TABLE_LOCATION, NULL, 0);
+	for (uint32_t i = 0; i < p->places.n; i++) {
+		const struct profile_place *place = &p->places.data[i];
+		const struct mapping *mapping =
+			mapping_of(&w->mappings, p->functions.data[place->function].image);
+		uint32_t n = c->first[i + 1] - c->first[i];
+		Otlp__Line lines[LINES_MAX_FRAMES], *pointers[LINES_MAX_FRAMES];
+		Otlp__Location location = OTLP__LOCATION__INIT;
+
+		for (uint32_t k = 0; k < n; k++) {
+			otlp__line__init(&lines[k]);
+			lines[k].function_index =
+				(int32_t)c->lines.data[c->first[i] + k].function + 1;
+			lines[k].line = c->lines.data[c->first[i] + k].line;
+			pointers[k] = &lines[k];
+		}
+		location.mapping_index =
+			mapping ? (int32_t)(mapping - w->mappings.list.data) + 1 : 0;
+		location.address = mapping_address(&w->mappings, p, place);
+		location.lines = pointers;
+		location.n_lines = n;
+		protobuf_message(out, TABLE_LOCATION, &location.base);
+	}
+}
+
+static void put_functions(struct otlp *w, struct buf *out)
+{
+	protobuf_bytes(out, TABLE_FUNCTION, NULL, 0);
+	vec_foreach (&w->x->lines->functions, it) {
+		Otlp__Function f = OTLP__FUNCTION__INIT;
+
+		f.name_strindex = intern(w, it->name);
+		f.system_name_strindex = intern(w, it->system_name);
+		f.filename_strindex = intern(w, it->file);
+		protobuf_message(out, TABLE_FUNCTION, &f.base);
+	}
+}
+
+static void put_stacks(struct otlp *w, struct buf *out)
+{
+	const struct profile *p = w->x->profile;
+	VEC(int32_t) locations = { 0 };
+
+	protobuf_bytes(out, TABLE_STACK, NULL, 0);
+	for (uint32_t n = 1; n < p->nodes.n; n++) {
+		Otlp__Stack stack = OTLP__STACK__INIT;
+
+		if (!w->stack_of[n])
+			continue;
+		locations.n = 0;
+		for (uint32_t at = n; at; at = p->nodes.data[at].parent)
+			vec_push(&locations, (int32_t)p->node_places.data[at] + 1);
+		stack.location_indices = locations.data;
+		stack.n_location_indices = locations.n;
+		protobuf_message(out, TABLE_STACK, &stack.base);
+	}
+	vec_fini(&locations);
+}
+
+static void put_dictionary(struct otlp *w)
+{
+	struct buf out = { 0 };
+
+	put_mappings(w, &out);
+	put_locations(w, &out);
+	put_functions(w, &out);
+	put_stacks(w, &out);
+	protobuf_bytes(&out, TABLE_LINK, NULL, 0);
+	buf_bytes(&out, w->attributes.data, w->attributes.len);
+	for (uint32_t i = 0; i < w->strings.n; i++)
+		protobuf_bytes(&out, TABLE_STRING, w->strings.text[i], w->strings.len[i]);
+	protobuf_bytes(&w->out->buf, FIELD_DICTIONARY, out.data, out.len);
+	buf_fini(&out);
+}
+
+static int write_otlp(const struct export *x, struct sink *out, struct error *err)
+{
+	struct otlp w = { .x = x, .out = out };
+
+	(void)err;
+	strings_init(&w.strings);
+	strings_init(&w.attribute_keys);
+	mappings_init(&w.mappings, x->profile);
+	make_attributes(&w);
+	number_stacks(&w);
+	put_profiles(&w);
+	put_dictionary(&w);
+	free(w.of_group);
+	free(w.stack_of);
+	buf_fini(&w.attributes);
+	mappings_fini(&w.mappings);
+	strings_fini(&w.attribute_keys);
+	strings_fini(&w.strings);
+	return 0;
+}
+
+const struct export_ops export_otlp = {
+	.target = EXPORT_STREAM,
+	.is_binary = true,
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU }, .n = 4 },
+	.with_chains = true,
+	.with_places = true,
+	.write = write_otlp,
+};
