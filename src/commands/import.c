@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* assay import: a session from a file that another tool has made. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -8,48 +9,56 @@
 #include "commands/command.h"
 #include "config.h"
 #include "record/import.h"
+#include "record/perfdata_file.h"
+#include "record/replay.h"
 #include "record/session_dir.h"
 
 struct import_args {
-	const char *output;
+	const char *output, *to;
 	bool quiet;
 };
 
 #define FIELD(f) offsetof(struct import_args, f)
 static const struct option_spec import_options[] = {
-	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), "assay.data",
-	  "the session's directory; one that exists is kept as DIR.old" },
+	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
+	  "the session's directory; one that exists is kept as DIR.old",
+	  "Default: *assay.data*. With *--to perfdata* the file, which has to be named." },
+	{ 0, "to", "WHAT", OPT_CHOICE, FIELD(to), "session",
+	  "make a session, or write a perf.data file again as perf.data",
+	  "*perfdata* makes one plain file, of this machine's byte order, of what may be a pipe's "
+	  "output, compressed, a directory, or of another byte order; Debian 12's perf reads it.",
+	  .choices = "session|perfdata" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
-static void print_summary(const struct import_args *args, const char *path,
-			  const struct import_result *r)
+static void print_summary(const char *dir, const char *path, const struct import_result *r)
 {
 	log_info("%" PRIu64 " samples, %" PRIu64 " lost, %.2f s: %s made of %s", r->counts.samples,
-		 r->counts.lost, (double)r->duration_ns / 1e9, args->output, path);
+		 r->counts.lost, (double)r->duration_ns / 1e9, dir, path);
 	vec_foreach (&r->notes, note)
 		log_info("%s: %s", path, *note);
 }
 
 static int import(const struct import_args *args, const char *path)
 {
+	const char *dir = args->output ? args->output : "assay.data";
 	struct import_config config = {
 		.path = path,
-		.dir = args->output,
+		.dir = dir,
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
 	};
 	struct import_result result = { 0 };
 	struct error err = { 0 };
-	int was_renamed = session_dir_make_room(args->output, &err), status = EXIT_FAILED;
+	int was_renamed = session_dir_make_room(dir, &err), status = EXIT_FAILED;
 
 	if (was_renamed < 0) {
 		log_error("import: %s", err.text);
 	} else if (import_file(&config, &result, &err) < 0) {
-		session_dir_put_back(args->output, was_renamed);
+		session_dir_put_back(dir, was_renamed);
 		log_error("import: %s", err.text);
 	} else {
-		print_summary(args, path, &result);
+		print_summary(dir, path, &result);
 		status = result.damage.code ? EXIT_FAILED : EXIT_OK;
 		if (result.damage.code)
 			log_error("import: %s: %s; the session has what comes before", path,
@@ -57,6 +66,31 @@ static int import(const struct import_args *args, const char *path)
 	}
 	import_result_fini(&result);
 	return status;
+}
+
+/* perf.data to perf.data. */
+static int rewrite(const struct import_args *args, const char *path)
+{
+	struct error err = { 0 }, damage = { 0 };
+	uint64_t n_samples = 0;
+
+	if (!args->output) {
+		log_error("import: --to perfdata needs a file to write: -o FILE");
+		return EXIT_USAGE;
+	}
+	if (!replay_is_perfdata(path)) {
+		log_error("import: %s: only perf.data can be written as perf.data", path);
+		return EXIT_FAILED;
+	}
+	if (perfdata_file_copy(path, args->output, &n_samples, &damage, &err) < 0) {
+		log_error("import: %s", err.text);
+		return EXIT_FAILED;
+	}
+	log_info("%" PRIu64 " samples: %s made of %s", n_samples, args->output, path);
+	if (damage.code)
+		log_error("import: %s: %s; %s has what comes before", path, damage.text,
+			  args->output);
+	return damage.code ? EXIT_FAILED : EXIT_OK;
 }
 
 static int import_run(const struct command *self, int argc, char **argv)
@@ -73,7 +107,8 @@ static int import_run(const struct command *self, int argc, char **argv)
 	if (status < 0 && args.quiet)
 		log_set_level(LOG_QUIET);
 	if (status < 0)
-		status = import(&args, operands.data[0]);
+		status = !strcmp(args.to, "perfdata") ? rewrite(&args, operands.data[0])
+						      : import(&args, operands.data[0]);
 	option_list_fini(&operands);
 	return status;
 }
@@ -104,6 +139,8 @@ static const struct command_example import_examples[] = {
 	{ "perf record -o - ./app | assay import - -o app.assay", "without a file between" },
 	{ "perf script | assay import - -o app.assay", "from the text of perf script" },
 	{ "assay import cpu.pb.gz -o go.assay", "a pprof profile, of Go for one" },
+	{ "assay import --to perfdata sleep.zst.data -o plain.data",
+	  "for tools that do not read compressed recordings" },
 	{ "assay report -i perf.data", "a report without a session that stays" },
 	{ NULL, NULL },
 };

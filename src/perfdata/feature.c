@@ -209,6 +209,17 @@ void build_id_read(struct perfdata *p, const uint8_t *record, size_t size)
 	p->build_ids.data[name.n] = id;
 }
 
+void perfdata_each_build_id(const struct perfdata *p,
+			    void (*visit)(void *context, const char *path,
+					  const struct build_id *id),
+			    void *context)
+{
+	for (uint32_t i = 1; i < p->build_ids.n; i++)
+		if (p->build_ids.data[i].len)
+			visit(context, strings_get(&p->build_id_files, (string_id){ i }),
+			      &p->build_ids.data[i]);
+}
+
 /* The kernel's mapping is "[kernel.kallsyms]_text", its build id's file "[kernel.kallsyms]". */
 const struct build_id *build_id_of_file(const struct perfdata *p, const char *path)
 {

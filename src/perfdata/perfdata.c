@@ -132,6 +132,11 @@ const struct perfdata_info *perfdata_info(const struct perfdata *p)
 	return &p->info;
 }
 
+size_t perfdata_n_files(const struct perfdata *p)
+{
+	return p->n_files;
+}
+
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p)
 {
 	return &p->stats;

@@ -123,6 +123,14 @@ DEFINE_AT_EXIT(perfdata_free, struct perfdata)
 const struct perfdata_info *perfdata_info(const struct perfdata *p);
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
 
+size_t perfdata_n_files(const struct perfdata *p);
+
+/* The build ids that were recorded, by the paths of their files ("[kernel.kallsyms]" …). */
+void perfdata_each_build_id(const struct perfdata *p,
+			    void (*visit)(void *context, const char *path,
+					  const struct build_id *id),
+			    void *context);
+
 /*
  * Pushes every event, in the order of time as far as perf's rounds promise one; those
  * without a time come where they stand. -EBADMSG with a message when something was
