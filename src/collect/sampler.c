@@ -53,6 +53,8 @@ struct stacks {
 };
 
 struct sampler {
+	struct sampler_config config;
+	struct sampler_waits waits; /* what it points at */
 	struct sampler_bpf *bpf;
 	VEC(int) fds;
 	VEC(struct bpf_link *) links, switch_links;
@@ -293,19 +295,31 @@ static int attach_waits(struct sampler *s, const struct sampler_config *c, struc
 int sampler_open(const struct sampler_config *c, struct sampler **out, struct error *err)
 {
 	cleanup(sampler_close_at_exit) struct sampler *s = xcalloc(1, sizeof(*s));
-	int e = load(s, c, err);
+	int e;
 
-	for (size_t i = 0; !e && i < c->cpus->n; i++)
-		for (size_t k = 0; !e && k < c->counters->n; k++)
-			e = attach(s, c, k, c->cpus->data[i], err);
-	if (!e)
-		e = attach_waits(s, c, err);
+	s->config = *c;
+	if (c->waits) {
+		s->waits = *c->waits;
+		s->config.waits = &s->waits;
+	}
+	e = load(s, c, err);
 	if (e < 0)
 		return e;
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
 	s->values = xcalloc(BATCH, sizeof(*s->values));
 	*out = take_ptr(s);
 	return 0;
+}
+
+int sampler_start(struct sampler *s, struct error *err)
+{
+	const struct sampler_config *c = &s->config;
+	int e = 0;
+
+	for (size_t i = 0; !e && i < c->cpus->n; i++)
+		for (size_t k = 0; !e && k < c->counters->n; k++)
+			e = attach(s, c, k, c->cpus->data[i], err);
+	return e ? e : attach_waits(s, c, err);
 }
 
 static void detach_waits(struct sampler *s)

@@ -51,8 +51,11 @@ bool sampler_is_available(const struct counter_sources *sources, char *why, size
  */
 bool sampler_can_unwind(char *why, size_t size);
 
-/* Loads and attaches; counting begins. */
+/* Loads the program. What the config points at stays the caller's, and as it is. */
 int sampler_open(const struct sampler_config *config, struct sampler **out, struct error *err);
+
+/* Counting begins. */
+int sampler_start(struct sampler *s, struct error *err);
 void sampler_close(struct sampler *s); /* NULL is fine; no program and no map stays behind */
 DEFINE_AT_EXIT(sampler_close, struct sampler)
 

@@ -19,6 +19,12 @@ int sampler_open(const struct sampler_config *config, struct sampler **out, stru
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 
+int sampler_start(struct sampler *s, struct error *err)
+{
+	(void)s;
+	return error_set(err, -ENOSYS, "this assay was built without BPF");
+}
+
 void sampler_close(struct sampler *s)
 {
 	(void)s;

@@ -59,7 +59,7 @@ static void apply(struct sampler_limits *limits, const char *setting)
 struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, const char *setting)
 {
 	struct sampler_limits limits = {
-		.seen = between(16384, memory_bytes >> 16, 1 << 20),
+		.seen = between(16384, memory_bytes >> 18, 1 << 18),
 		.messages = power_of_two_at_least(
 			between(8u << 20, MIN((uint64_t)n_cpus << 22, memory_bytes / 64),
 				64u << 20)),

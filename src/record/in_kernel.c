@@ -17,6 +17,9 @@
 /* How long a file's path is waited for until stacks through it go by frame pointer. */
 #define TABLE_WAIT_NS 2000000000ULL
 
+/* More of them wait in the ring, which has its own limit. */
+#define RAWS_MAX_BYTES ((size_t)64 << 20)
+
 #if defined(__aarch64__)
 #define SP_REGISTER 31 /* its DWARF number */
 #define PC_REGISTER 32
@@ -33,6 +36,7 @@ struct file {
 	int32_t pid;        /* a process that had it mapped */
 	image_id image;     /* id 0: its path is not known yet */
 	uint64_t wanted_ns; /* since when its table is wanted; 0: it is not */
+	bool is_given;
 };
 
 /* A stack that was walked here. The frame that could not be resolved is left out. */
@@ -65,6 +69,7 @@ struct in_kernel {
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
 	bool with_tables;
+	uint32_t n_seen; /* files that were looked at for a table without being asked */
 };
 
 static struct in_kernel *of_sink(struct event_sink *sink)
@@ -113,7 +118,6 @@ static void keep_file(struct sampler_visitor *visitor, uint32_t number, uint64_t
 	while (k->files.n <= number)
 		vec_push(&k->files, (struct file){ 0 });
 	k->files.data[number] = (struct file){ .dev = dev, .ino = ino, .pid = pid };
-	want_table(k, number);
 }
 
 static image_id image_of(struct in_kernel *k, uint32_t number)
@@ -291,17 +295,24 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	else
 		return false;
 	f->wanted_ns = 0;
+	f->is_given = true;
 	return true;
 }
 
-static void give_tables(struct in_kernel *k)
+/* Building takes milliseconds, in which raw stacks go on coming: they must not fill the ring. */
+static int give_tables(struct in_kernel *k, struct error *err)
 {
 	size_t kept = 0;
+	int e = 0;
 
-	vec_foreach (&k->wanted, number)
-		if (!give_table(k, *number))
-			k->wanted.data[kept++] = *number;
+	for (size_t i = 0; i < k->wanted.n; i++) { /* polling may add some */
+		if (!give_table(k, k->wanted.data[i]))
+			k->wanted.data[kept++] = k->wanted.data[i];
+		else if (!e && k->raws.n < RAWS_MAX_BYTES)
+			e = sampler_poll(k->sampler, &k->visitor, err);
+	}
 	k->wanted.n = kept;
+	return e;
 }
 
 int in_kernel_poll(struct in_kernel *k, struct error *err)
@@ -309,11 +320,12 @@ int in_kernel_poll(struct in_kernel *k, struct error *err)
 	return sampler_poll(k->sampler, &k->visitor, err);
 }
 
-void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
+int in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns, struct error *err)
 {
-	if (k->with_tables)
-		give_tables(k);
+	int e = k->with_tables ? give_tables(k, err) : 0;
+
 	walk_raws(k, until_ns);
+	return e;
 }
 
 bool in_kernel_is_behind(const struct in_kernel *k)
@@ -443,6 +455,10 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	int e;
 
 	k->time_ns = time_ns;
+	/* Files that no raw stack asked for, as the ring had no room for it. */
+	for (; k->with_tables && k->n_seen < k->files.n; k->n_seen++)
+		if (!k->files.data[k->n_seen].is_given)
+			want_table(k, k->n_seen);
 	e = sampler_read(k->sampler, &k->visitor, err);
 	forget_walked(k);
 	return e;

@@ -360,9 +360,14 @@ static int scan_running(struct recorder *r, struct error *err)
 	sink = side_band_sink(r);
 	if (c->whole_machine || c->cgroup)
 		e = proc_scan_all("/proc", sink);
-	else
-		for (size_t i = 0; i < r->tids.n && !is_command_target(c) && e >= 0; i++)
+	else if (!is_command_target(c))
+		for (size_t i = 0; i < r->tids.n && e >= 0; i++)
 			e = proc_scan_process("/proc", r->tids.data[i], sink);
+	/* Last, as its raw stacks wait to be read; the side band goes on since before. */
+	if (r->sampler && e >= 0) {
+		e = sampler_start(r->sampler, err);
+		r->result->has_sampler_failed = e < 0;
+	}
 	if (e >= 0)
 		put_waits(r);
 	return MIN(e, 0);
@@ -468,7 +473,9 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 		e = drain(r, UINT64_MAX);
 	if (!e)
 		e = in_kernel_poll(r->in_kernel, err);
-	in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time());
+	if (!e)
+		e = in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time(),
+				       err);
 	if (!e)
 		e = in_kernel_read(r->in_kernel, time_ns, err);
 	if (!e && is_final && r->config->off_cpu)
@@ -494,8 +501,8 @@ static int run(struct recorder *r, struct error *err)
 		safe = rings_safe_time();
 		if (!e)
 			e = drain(r, safe);
-		if (r->in_kernel)
-			in_kernel_catch_up(r->in_kernel, safe);
+		if (!e && r->in_kernel)
+			e = in_kernel_catch_up(r->in_kernel, safe, err);
 		pipeline_advance(r->pipeline, safe);
 		if (!r->is_ended && c->duration_s > 0 &&
 		    clock_monotonic_ns() - r->start_ns >= (uint64_t)(c->duration_s * SECOND_NS)) {

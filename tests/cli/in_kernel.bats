@@ -52,18 +52,108 @@ need_bpf() {
 	[ "$(assay report -i s --tree -t 0 --format json | jq '[.rows[].depth] | max')" = 0 ]
 }
 
+# The share, in whole percent, of a program's samples whose stack begins in _start.
+from_start() {
+	assay report -i "$1" --tree -t 0 --format json app:"$2" |
+		jq '[.rows[] | select(.depth == 0)] | (map(select(.symbol == "_start") | .total) | add // 0) * 100
+			/ (map(.total) | add) | floor'
+}
+
+# How much is counted under a loss; 0: none.
+loss() {
+	fact "$1" '.losses["'"$2"'"] // 0'
+}
+
+@test "a program without frame pointers has whole stacks" {
+	need_bpf
+	run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- "$PROGRAMS/deep-nofp" 2s
+	[ "$status" = 0 ]
+	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
+	[ "$(from_start s "$PROGRAMS/deep-nofp")" -ge 90 ]
+	assay report -i s --tree -t 0 --format json app:"$PROGRAMS/deep-nofp" |
+		jq -e '[.rows[] | select(.symbol == "level")] | length >= 50' >/dev/null
+}
+
+@test "a stack through libraries and the kernel is one, down to _start" {
+	need_bpf
+	assay record -a --collector bpf -e cpu-clock -F 997 -o s -- \
+		dd if=/dev/zero of=/dev/null bs=4M count=2000 2>/dev/null
+	assay report -i s --tree -t 0 --format json comm:dd |
+		jq -e '[.rows[] | select(.symbol == "__libc_start_main" or .symbol == "__libc_start_call_main")]
+			| length > 0' >/dev/null
+	assay report -i s --tree -t 0 --format json comm:dd |
+		jq -e '[.rows[] | select(.image == "[kernel]" and .depth > 3)] | length > 0' >/dev/null
+}
+
+@test "recursion without end is cut at the depth limit, and counted" {
+	need_bpf
+	assay record -a --collector bpf -e cpu-clock -F 997 -o s -- "$PROGRAMS/deep-nofp" 1s 100000
+	[ "$(loss s chain-cut)" -gt 0 ]
+	[ "$(assay report -i s --tree -t 0 --format json app:"$PROGRAMS/deep-nofp" |
+		jq '[.rows[].depth] | max')" -ge 511 ]
+}
+
+@test "without bpf_loop stacks go by frame pointer, and that is said" {
+	need_bpf
+	ASSAY_SAMPLER_LIMITS=loop=0 run assay record -a --collector bpf -e cpu-clock -o s -- "$PROGRAMS/deep" 1s
+	[ "$status" = 0 ]
+	[[ "$output" == *"before Linux 5.17"*"by frame pointer"* ]]
+	[[ "$(assay info s)" == *"BPF, stacks: frame pointers"* ]]
+	assay report -i s --tree -t 0 --format json app:"$PROGRAMS/deep" |
+		jq -e '[.rows[] | select(.symbol == "level")] | length >= 50' >/dev/null
+}
+
+@test "a full map of counts loses samples, and counts them" {
+	need_bpf
+	ASSAY_SAMPLER_LIMITS=counts=2 run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- \
+		python3 -c 'import json; [json.dumps(list(range(1000))) for _ in range(4000)]'
+	[ "$status" = 0 ]
+	[ "$(loss s ring-full)" -gt 0 ]
+	[[ "$output" != *" 0 lost,"* ]]
+}
+
+@test "a full ring of messages loses samples, and counts them" {
+	need_bpf
+	ASSAY_SAMPLER_LIMITS=messages=4096 run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- \
+		python3 -c 'import json; [json.dumps(list(range(1000))) for _ in range(4000)]'
+	[ "$status" = 0 ]
+	[ "$(loss s ring-full)" -gt 0 ]
+	# No raw stack fits such a ring: those are cut until the tables are there.
+	[ "$(loss s stack-no-table)" -gt 0 ]
+}
+
+@test "tables that find no room are told, and their stacks go by frame pointer" {
+	need_bpf
+	ASSAY_SAMPLER_LIMITS=chunks=1 run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- \
+		python3 -c 'import json; [json.dumps(list(range(1000))) for _ in range(4000)]'
+	[ "$status" = 0 ]
+	[[ "$output" == *" 0 lost,"* ]]
+	[ "$(loss s tables-full)" -gt 0 ]
+}
+
 @test "a killed recorder leaves no program behind" {
 	need_bpf
 	bpftool=$(PATH=$PATH:/usr/sbin command -v bpftool) || skip "bpftool is not installed"
 	assay record -a --collector bpf -e cpu-clock -o s 2>/dev/null &
 	pid=$!
-	sleep 1
-	"$bpftool" prog list pids 2>/dev/null | grep -q . || true
+	# Its own: others may record on this machine, too.
+	for _ in $(seq 100); do
+		progs=$(cat /proc/$pid/fdinfo/* 2>/dev/null | awk '$1 == "prog_id:" { print $2 }' | sort -u)
+		[ -z "$progs" ] || break
+		sleep 0.1
+	done
+	maps=$(cat /proc/$pid/fdinfo/* | awk '$1 == "map_id:" { print $2 }' | sort -u)
+	[ -n "$progs" ] && [ -n "$maps" ]
 	kill -9 $pid
 	wait $pid || true
-	sleep 0.5
-	run "$bpftool" prog list
-	[[ "$output" != *"perf_event  name sample "* ]]
+	for _ in $(seq 50); do
+		left=0
+		for id in $progs; do "$bpftool" prog show id "$id" >/dev/null 2>&1 && left=$((left + 1)); done
+		for id in $maps; do "$bpftool" map show id "$id" >/dev/null 2>&1 && left=$((left + 1)); done
+		[ $left -gt 0 ] || break
+		sleep 0.1
+	done
+	[ "$left" = 0 ]
 	assay info s >/dev/null
 }
 

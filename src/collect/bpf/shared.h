@@ -42,8 +42,11 @@
 #define CHUNK_WORDS (1u << CHUNK_BITS)
 
 struct chunk {
-	__u32 words[CHUNK_WORDS];
-} __attribute__((aligned(8)));
+	union {
+		__u32 words[CHUNK_WORDS];
+		__u64 pairs[CHUNK_WORDS / 2]; /* of words, the first one low */
+	};
+};
 
 /* Four words of the heap, followed by `n_pages` pairs of words. */
 struct heap_table {

@@ -47,7 +47,7 @@ static __always_inline __u64 heap_pair(__u32 at)
 {
 	const struct chunk *chunk = chunk_of(at);
 
-	return chunk ? *(const __u64 *)&chunk->words[at & (CHUNK_WORDS - 2)] : 0;
+	return chunk ? chunk->pairs[(at & (CHUNK_WORDS - 1)) / 2] : 0;
 }
 
 /* What the step reaches the world through. */
@@ -60,6 +60,7 @@ struct unwind_ctx {
 static __always_inline enum unwind_stop unwind_read_stack(struct unwind_ctx *c, uint64_t addr,
 							  uint64_t *value)
 {
+	(void)c;
 	return bpf_probe_read_user(value, sizeof(*value), (const void *)addr) ? UNWIND_UNREADABLE
 									      : UNWIND_GOES_ON;
 }
