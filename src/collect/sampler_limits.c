@@ -61,7 +61,7 @@ struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, c
 	struct sampler_limits limits = {
 		.seen = between(16384, memory_bytes >> 18, 1 << 18),
 		.messages = power_of_two_at_least(
-			between(8u << 20, MIN((uint64_t)n_cpus << 22, memory_bytes / 64),
+			between(8u << 20, MIN((uint64_t)n_cpus << 23, memory_bytes / 64),
 				64u << 20)),
 		.chunks = between(16, memory_bytes / 64 / CHUNK_BYTES, 8192),
 		.loop = 1,

@@ -69,7 +69,9 @@ struct in_kernel {
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
 	bool with_tables;
-	uint32_t n_seen; /* files that were looked at for a table without being asked */
+	bool is_stalled;     /* some raw stack needs a table that was being built … */
+	uint64_t stalled_at; /* … at this generation of tables */
+	uint32_t n_seen;     /* files that were looked at for a table without being asked */
 };
 
 static struct in_kernel *of_sink(struct event_sink *sink)
@@ -175,15 +177,19 @@ struct to_walk {
 	struct user_copy copy;
 	const uint64_t *kernel; /* its frames in the kernel */
 	uint32_t n_kernel;
+	bool may_wait; /* for a table that is being built */
 };
 
-static void walk_here(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
+/* False: it might not wait, and has to be walked later. */
+static bool walk_here(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
 	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
-	struct user_chain chain =
-		user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid, &thread, &w->copy);
+	struct user_chain chain = user_stacks_walk_copy(pipeline_user_stacks(k->pipeline), w->pid,
+							&thread, &w->copy, w->may_wait);
 	struct walked walked = { .at = (uint32_t)set->frames.n, .leaf_loss = -1 };
 
+	if (chain.is_pending)
+		return false;
 	if (chain.cut >= 0)
 		pipeline_lose(k->pipeline, (enum loss_reason)chain.cut, UINT32_MAX, 1);
 	for (uint32_t i = 0; i < w->n_kernel + chain.n; i++) {
@@ -202,9 +208,10 @@ static void walk_here(struct in_kernel *k, struct walked_stacks *set, const stru
 	}
 	*intmap_put(&set->by_hash, w->hash, NULL) = (uint32_t)set->list.n;
 	vec_push(&set->list, walked);
+	return true;
 }
 
-static void walk_raw(struct in_kernel *k, const struct raw_stack_message *raw)
+static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, bool may_wait)
 {
 	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
 	size_t size = (size_t)raw->n_pages * RAW_STACK_PAGE;
@@ -218,23 +225,33 @@ static void walk_raw(struct in_kernel *k, const struct raw_stack_message *raw)
 			  .stack_size = size - MIN(skip, size) },
 		.kernel = (const uint64_t *)raw->kernel,
 		.n_kernel = MIN((uint32_t)raw->n_kernel, (uint32_t)MAX_KERNEL_FRAMES),
+		.may_wait = may_wait,
 	};
 
-	walk_here(k, raw->is_for_later ? &k->waiting : &k->now, &w);
+	return walk_here(k, raw->is_for_later ? &k->waiting : &k->now, &w);
 }
 
-/* Walks the raw stacks up to a time; the side band must be known up to then. */
-static void walk_raws(struct in_kernel *k, uint64_t until_ns)
+/*
+ * Walks the raw stacks up to a time; the side band must be known up to then. While a
+ * table is being built the ring would fill, so, unless it may wait, what needs it stays.
+ */
+static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
+	uint64_t generation = user_stacks_generation(pipeline_user_stacks(k->pipeline));
 	size_t kept = 0, size;
 
+	if (!may_wait && k->is_stalled && k->stalled_at == generation)
+		return;
+	k->is_stalled = false;
+	k->stalled_at = generation;
 	for (size_t at = 0; at < k->raws.n; at += size) {
 		struct raw_stack_message *raw = (struct raw_stack_message *)(k->raws.data + at);
 
 		size = raw_size(raw);
 		if (raw->time_ns <= until_ns) {
-			walk_raw(k, raw);
-			continue;
+			if (walk_raw(k, raw, may_wait))
+				continue;
+			k->is_stalled = true;
 		}
 		memmove(k->raws.data + kept, raw, size);
 		kept += size;
@@ -285,15 +302,14 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	struct file *f = &k->files.data[number];
 	image_id image = image_of(k, number);
 	bool is_overdue = clock_monotonic_ns() - f->wanted_ns > TABLE_WAIT_NS;
+	const struct unwind_table *table = NULL;
+	bool is_there = number == TABLE_OF_VDSO ? user_stacks_vdso_table(stacks, &table)
+			: image.n               ? user_stacks_table(stacks, f->pid, image, &table)
+						: is_overdue; /* no record told of it */
 
-	if (number == TABLE_OF_VDSO)
-		sampler_set_table(k->sampler, number, user_stacks_vdso_table(stacks));
-	else if (image.n)
-		sampler_set_table(k->sampler, number, user_stacks_table(stacks, f->pid, image));
-	else if (is_overdue) /* no record told of it */
-		sampler_set_table(k->sampler, number, NULL);
-	else
+	if (!is_there)
 		return false;
+	sampler_set_table(k->sampler, number, table);
 	f->wanted_ns = 0;
 	f->is_given = true;
 	return true;
@@ -324,7 +340,7 @@ int in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns, struct error *err
 {
 	int e = k->with_tables ? give_tables(k, err) : 0;
 
-	walk_raws(k, until_ns);
+	walk_raws(k, until_ns, until_ns == UINT64_MAX || k->raws.n > RAWS_MAX_BYTES / 2);
 	return e;
 }
 
@@ -359,7 +375,7 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
 	const struct walked *walked = find_walked(k, hash, &frames);
 
 	if (!walked && k->raws.n) { /* told while the epoch ended */
-		walk_raws(k, UINT64_MAX);
+		walk_raws(k, UINT64_MAX, true);
 		walked = find_walked(k, hash, &frames);
 	}
 	if (!walked)
@@ -488,6 +504,7 @@ void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct bloc
 		.copy = { .regs = regs,
 			  .stack = stack,
 			  .stack_size = off_cpu_read_stack(proc, t, stack, WAIT_STACK_BYTES) },
+		.may_wait = true,
 	};
 
 	memcpy(wait.comm, t->comm, sizeof(wait.comm));

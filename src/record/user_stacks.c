@@ -39,6 +39,7 @@ struct user_stacks {
 	int32_t pid;                    /* of the walk at hand */
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
+	bool may_wait, is_pending; /* for a table that is being built; the walk came to one */
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -52,7 +53,7 @@ struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, c
 		arch = HOST_ARCH;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
-	s->library = unwind_library_new(&(struct unwind_library_config){ 0 });
+	s->library = unwind_library_new(&(struct unwind_library_config){ .in_background = true });
 	s->unwinder = unwinder_new();
 	return s;
 }
@@ -74,57 +75,54 @@ static size_t vdso_size(const ElfW(Ehdr) * header)
 	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 }
 
-static const struct unwind_table *get_table(struct user_stacks *s, uint32_t number,
-					    const struct unwind_image *wanted)
-{
-	const struct unwind_table *table = NULL;
-
-	if (unwind_library_get(s->library, number, wanted, &table) != UNWIND_TABLE_READY)
-		return NULL;
-	return table;
-}
-
 /* Its image may be known under several names, so it goes by the number that no other image has. */
-const struct unwind_table *user_stacks_vdso_table(struct user_stacks *s)
+static enum unwind_table_state get_vdso_table(struct user_stacks *s,
+					      const struct unwind_table **table)
 {
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct unwind_image wanted = { .bytes = vdso };
 
 	if (!vdso)
-		return NULL;
+		return UNWIND_TABLE_UNREADABLE;
 	wanted.size = vdso_size(vdso);
-	return get_table(s, IMAGE_UNKNOWN_ID.n, &wanted);
+	return unwind_library_get(s->library, IMAGE_UNKNOWN_ID.n, &wanted, table);
 }
 
-static const struct unwind_table *look_for_table(struct user_stacks *s, image_id id)
+static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id,
+					      const struct unwind_table **table)
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
 	struct unwind_image wanted = { .build_id = image->build_id };
 	cleanup(free_at_exit) char *path = NULL;
 
 	if (image->kind == IMAGE_VDSO)
-		return user_stacks_vdso_table(s);
+		return get_vdso_table(s, table);
 	if (image->kind != IMAGE_FILE)
-		return NULL;
+		return UNWIND_TABLE_UNREADABLE;
 	path = image_files_find(s->proc, s->pid, image, NULL);
 	if (!path && !image->build_id.len)
-		return NULL;
+		return UNWIND_TABLE_UNREADABLE;
 	wanted.path = path ? path : image->path; /* gone; its table may be in the cache */
-	return get_table(s, id.n, &wanted);
+	return unwind_library_get(s->library, id.n, &wanted, table);
 }
 
-static const struct unwind_table *table_of(struct user_stacks *s, image_id image)
+static struct known_image *known_image(struct user_stacks *s, image_id image)
 {
-	struct known_image *known;
-
 	while (s->images.n <= image.n)
 		vec_add(&s->images);
-	known = &s->images.data[image.n];
-	if (!known->is_looked_at) {
-		known->table = look_for_table(s, image);
-		known->is_looked_at = true;
-	}
-	return known->table;
+	return &s->images.data[image.n];
+}
+
+/* False: it is still being built. */
+static bool try_table(struct user_stacks *s, image_id image, const struct unwind_table **table)
+{
+	struct known_image *known = known_image(s, image);
+
+	if (!known->is_looked_at && look_for_table(s, image, &known->table) == UNWIND_TABLE_PENDING)
+		return false;
+	known->is_looked_at = true;
+	*table = known->table;
+	return true;
 }
 
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
@@ -134,8 +132,15 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 
 	if (machine_resolve(s->machine, s->thread, MODE_USER, pc, 0, &code) >= 0)
 		return UNWIND_AT_NOTHING;
-	place->table = table_of(s, code.image);
+	place->table = NULL;
 	place->file_off = code.offset;
+	while (!try_table(s, code.image, &place->table)) {
+		if (!s->may_wait) {
+			s->is_pending = true;
+			return UNWIND_AT_NOTHING;
+		}
+		unwind_library_wait(s->library);
+	}
 	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
 }
 
@@ -165,11 +170,13 @@ static struct user_chain walk(struct user_stacks *s, int32_t pid, const struct t
 
 	s->pid = pid;
 	s->thread = thread;
+	s->is_pending = false;
 	unwind_walk(s->unwinder, &in, &chain);
 	return (struct user_chain){
 		.pcs = s->pcs,
 		.n = (uint32_t)chain.n,
 		.cut = loss_of_stop(chain.stop),
+		.is_pending = s->is_pending,
 	};
 }
 
@@ -185,20 +192,33 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 		return (struct user_chain){ .cut = extra->user.abi == PERF_SAMPLE_REGS_ABI_32
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
+	s->may_wait = true;
 	return walk(s, pid, thread, extra->stack, extra->stack_size);
 }
 
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct thread_view *thread,
-					const struct user_copy *copy)
+					const struct user_copy *copy, bool may_wait)
 {
+	s->may_wait = may_wait;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
 	return walk(s, pid, thread, copy->stack, copy->stack_size);
 }
 
-const struct unwind_table *user_stacks_table(struct user_stacks *s, int32_t pid, image_id image)
+bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
+		       const struct unwind_table **table)
 {
 	s->pid = pid;
-	return table_of(s, image);
+	return try_table(s, image, table);
+}
+
+bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table)
+{
+	return get_vdso_table(s, table) != UNWIND_TABLE_PENDING;
+}
+
+uint64_t user_stacks_generation(const struct user_stacks *s)
+{
+	return unwind_library_generation(s->library);
 }

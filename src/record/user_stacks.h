@@ -5,10 +5,11 @@
  * The kernel copies a sample's user registers and the top of its stack; here
  * they become a chain of addresses by the unwind tables of the images that
  * the process has mapped (unwind/). Tables are built, or found in the cache, at the
- * first address in an image.
+ * first address in an image, by a thread of their own: a walk waits for it.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ struct user_chain {
 	const uint64_t *pcs; /* hold until the next walk */
 	uint32_t n;          /* 0: the sample has no user registers */
 	int cut;             /* enum loss_reason why it ends before the outermost frame, or -1 */
+	bool is_pending;     /* it came to a table that is being built, and might not wait */
 };
 
 struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
@@ -47,11 +49,16 @@ struct user_copy {
 
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 					const struct thread_view *thread,
-					const struct user_copy *copy);
+					const struct user_copy *copy, bool may_wait);
 
 /*
- * The unwind table of an image of the machine, which a process `pid` has mapped; NULL:
- * it has none. Stays until user_stacks_free().
+ * The unwind table of an image of the machine, which a process `pid` has mapped. False:
+ * it is being built; ask again. *table stays NULL where there is none; a table stays
+ * until user_stacks_free().
  */
-const struct unwind_table *user_stacks_table(struct user_stacks *s, int32_t pid, image_id image);
-const struct unwind_table *user_stacks_vdso_table(struct user_stacks *s);
+bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
+		       const struct unwind_table **table);
+bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table);
+
+/* Grows with each table that was being built and now is there. */
+uint64_t user_stacks_generation(const struct user_stacks *s);

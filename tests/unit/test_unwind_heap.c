@@ -347,7 +347,7 @@ static void map_sizes_follow_the_machine(void **state)
 	assert_int_equal(small.messages, 8 << 20);
 	assert_true(large.chunks > small.chunks && large.seen > small.seen);
 	assert_int_equal(large.messages, 64 << 20);
-	assert_int_equal(sampler_limits_for(24ULL << 30, 6, NULL).messages, 32 << 20);
+	assert_int_equal(sampler_limits_for(24ULL << 30, 3, NULL).messages, 32 << 20);
 }
 
 static void tests_set_the_sizes_of_maps(void **state)
