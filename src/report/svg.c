@@ -18,16 +18,21 @@
 #define HEAD_HEIGHT 58.0
 #define FOOT_HEIGHT 26.0
 #define LEAST_WIDTH 0.33 /* of a box that is drawn */
+#define LEAST_ROW   12.0 /* of all boxes of the topmost row together */
 #define TEXT_WIDTH  24.0 /* of a box with a text */
 #define GLYPH_WIDTH 6.65 /* of the 11 px monospace that is asked for */
+
+#define MAX_ROWS (PROFILE_MAX_DEPTH + N_PROFILE_KEYS + 3)
 
 struct canvas {
 	const struct picture *pic;
 	FILE *out;
 	bool by_period;
 	uint64_t *totals, *bases; /* by node, of lane 0 */
-	uint32_t max_depth;
-	uint32_t n_left_out;
+	unsigned *hues;           /* by image */
+	double n_samples, n_base_samples;
+	double row_widths[MAX_ROWS]; /* of the boxes that are wide enough, by depth */
+	uint32_t max_depth, n_drawn;
 };
 
 static void sum_cells(const struct picture *pic, const struct picture_cell *cells, size_t n,
@@ -39,16 +44,6 @@ static void sum_cells(const struct picture *pic, const struct picture_cell *cell
 		totals[pic->nodes.data[i].parent] += totals[i];
 }
 
-/* A stable hue for a name (FNV-1a), so that an image has the same colour in every picture. */
-static unsigned hue_of(const char *name)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * 16777619u;
-	return hash % 360;
-}
-
 static const struct picture_image *image_of(const struct canvas *c, uint32_t node)
 {
 	uint32_t image = c->pic->frames.data[c->pic->nodes.data[node].frame].image;
@@ -56,29 +51,79 @@ static const struct picture_image *image_of(const struct canvas *c, uint32_t nod
 	return image < c->pic->images.n ? &c->pic->images.data[image] : NULL;
 }
 
-/* By what a share of the total became: -1 is all gone, 1 is new or doubled. */
+/* The heaviest images get the hues that are furthest apart, the kernel's its own. */
+static const unsigned user_hues[] = { 214, 140, 268, 186, 98, 320, 236, 162, 290, 72, 200, 120 };
+static const unsigned kernel_hues[] = { 26, 14, 40, 20 };
+
+struct image_weight {
+	uint32_t image;
+	uint64_t weight;
+};
+
+static int heavier_image(const void *a, const void *b)
+{
+	const struct image_weight *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return (x->image > y->image) - (x->image < y->image);
+}
+
+static void choose_hues(struct canvas *c)
+{
+	const struct picture *pic = c->pic;
+	struct image_weight *order = xcalloc(pic->images.n + 1, sizeof(*order));
+	size_t n_user = 0, n_kernel = 0;
+
+	c->hues = xcalloc(pic->images.n + 1, sizeof(*c->hues));
+	for (uint32_t i = 0; i < pic->images.n; i++)
+		order[i].image = i;
+	vec_foreach (&pic->lanes[0].cells, cell) {
+		uint32_t image = pic->frames.data[pic->nodes.data[cell->node].frame].image;
+
+		if (image < pic->images.n)
+			order[image].weight += weight_value(&cell->weight, c->by_period);
+	}
+	if (pic->images.n)
+		qsort(order, pic->images.n, sizeof(*order), heavier_image);
+	for (uint32_t i = 0; i < pic->images.n; i++) {
+		enum image_kind kind = pic->images.data[order[i].image].image->kind;
+
+		c->hues[order[i].image] =
+			image_kind_mode(kind) == CODE_KERNEL
+				? kernel_hues[n_kernel++ % ARRAY_SIZE(kernel_hues)]
+				: user_hues[n_user++ % ARRAY_SIZE(user_hues)];
+	}
+	free(order);
+}
+
+/*
+ * By what a share of the total became: -1 is all gone, 1 is new. Pale below three standard
+ * deviations of the number of samples, as on the page.
+ */
 static void put_difference(const struct canvas *c, uint32_t node, struct buf *text)
 {
 	double now = (double)c->totals[node] / (double)MAX(c->totals[0], 1);
 	double then = (double)c->bases[node] / (double)MAX(c->bases[0], 1);
-	double change = MAX(-1, MIN(1, (now - then) / MAX(MAX(now, then), 1e-9)));
+	double deviation = sqrt(now / c->n_samples + then / c->n_base_samples);
+	double certainty = deviation > 0 ? MIN(1, fabs(now - then) / deviation / 3) : 0;
+	double strength = certainty * fabs(now - then) / MAX(MAX(now, then), 1e-9);
 
-	buf_printf(text, "hsl(%d,%.0f%%,%.0f%%)", change > 0 ? 8 : 214, 30 + 55 * fabs(change),
-		   88 - 26 * fabs(change));
+	buf_printf(text, "hsl(%d,%.0f%%,%.0f%%)", now > then ? 8 : 214, 20 + 60 * strength,
+		   88 - 24 * strength);
 }
 
 static void put_colour(const struct canvas *c, uint32_t node, struct buf *text)
 {
-	const struct picture_image *image = image_of(c, node);
+	uint32_t image = c->pic->frames.data[c->pic->nodes.data[node].frame].image;
 
 	if (c->pic->baseline)
 		put_difference(c, node, text);
-	else if (!image)
+	else if (image >= c->pic->images.n)
 		buf_str(text, "hsl(220,12%,80%)");
-	else if (image_kind_mode(image->image->kind) == CODE_KERNEL)
-		buf_printf(text, "hsl(%u,62%%,72%%)", 18 + hue_of(image->name) % 24);
 	else
-		buf_printf(text, "hsl(%u,48%%,74%%)", 70 + hue_of(image->name) % 230);
+		buf_printf(text, "hsl(%u,55%%,%u%%)", c->hues[image],
+			   73 + c->pic->nodes.data[node].frame % 5);
 }
 
 static const char *frame_name(const struct canvas *c, uint32_t node)
@@ -120,7 +165,7 @@ static void print_hover(const struct canvas *c, uint32_t node)
 	fputs("</title>", c->out);
 }
 
-static void print_box(const struct canvas *c, uint32_t node, double x, double width)
+static void print_box(struct canvas *c, uint32_t node, double x, double width)
 {
 	double y = HEAD_HEIGHT + (c->max_depth - c->pic->nodes.data[node].depth) * ROW_HEIGHT;
 	struct buf colour = { 0 };
@@ -143,30 +188,43 @@ static double width_of(const struct canvas *c, uint32_t node)
 	return (WIDTH - 2 * MARGIN) * (double)c->totals[node] / (double)MAX(c->totals[0], 1);
 }
 
-/* Calls visit() for each box that is wide enough, in preorder; NULL only finds the depth. */
-static void walk(struct canvas *c, void (*visit)(const struct canvas *, uint32_t, double, double))
+/*
+ * Calls visit() for each box that is wide enough, in preorder. Rows above the last one of
+ * any width would make the image tall for a few lines as thin as hairs: they are left out.
+ */
+static void walk(struct canvas *c, void (*visit)(struct canvas *, uint32_t, double, double))
 {
 	const struct picture_node *nodes = c->pic->nodes.data;
-	/* by depth: where the next box of that depth begins */
-	double *next_x = xcalloc(PROFILE_MAX_DEPTH + N_PROFILE_KEYS + 3, sizeof(*next_x));
-	uint32_t n_left_out = 0;
+	double *next_x = xcalloc(MAX_ROWS, sizeof(*next_x)); /* by depth */
 
 	next_x[1] = MARGIN;
+	c->n_drawn = 0;
 	for (uint32_t i = 1; i < c->pic->nodes.n; i++) {
 		double x = next_x[nodes[i].depth], width = width_of(c, i);
 
 		next_x[nodes[i].depth] += width;
 		next_x[nodes[i].depth + 1] = x;
-		if (width < LEAST_WIDTH) {
-			n_left_out++;
+		if (width < LEAST_WIDTH || nodes[i].depth > c->max_depth)
 			continue;
-		}
-		if (visit)
-			visit(c, i, x, width);
-		c->max_depth = MAX(c->max_depth, nodes[i].depth);
+		c->n_drawn++;
+		visit(c, i, x, width);
 	}
-	c->n_left_out = n_left_out;
 	free(next_x);
+}
+
+static void add_to_row(struct canvas *c, uint32_t node, double x, double width)
+{
+	(void)x;
+	c->row_widths[c->pic->nodes.data[node].depth] += width;
+}
+
+static void choose_depth(struct canvas *c)
+{
+	c->max_depth = MAX_ROWS;
+	walk(c, add_to_row);
+	for (c->max_depth = MAX_ROWS - 1; c->max_depth > 1; c->max_depth--)
+		if (c->row_widths[c->max_depth] >= LEAST_ROW)
+			break;
 }
 
 static void print_heading(const struct canvas *c)
@@ -221,7 +279,10 @@ void picture_print_svg(const struct picture *pic, FILE *out)
 
 	sum_cells(pic, pic->lanes[0].cells.data, pic->lanes[0].cells.n, c.by_period, c.totals);
 	sum_cells(pic, pic->lanes[0].base.data, pic->lanes[0].base.n, c.by_period, c.bases);
-	walk(&c, NULL);
+	c.n_samples = (double)MAX(pic->report->profile->n_selected, 1);
+	c.n_base_samples = pic->baseline ? (double)MAX(pic->baseline->n_selected, 1) : 1;
+	choose_hues(&c);
+	choose_depth(&c);
 	height = HEAD_HEIGHT + c.max_depth * ROW_HEIGHT + FOOT_HEIGHT;
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
@@ -233,9 +294,12 @@ void picture_print_svg(const struct picture *pic, FILE *out)
 	print_heading(&c);
 	walk(&c, print_box);
 	fprintf(out,
-		"<text class=\"dim\" x=\"10\" y=\"%.1f\">%zu boxes; %" PRIu32
-		" are narrower than a third of a pixel and not drawn</text>\n</svg>\n",
-		height - 9, pic->nodes.n - 1, c.n_left_out);
+		"<text class=\"dim\" x=\"10\" y=\"%.1f\">%" PRIu32
+		" of %zu boxes; the others are narrower than a third of a pixel, or above the last "
+		"row "
+		"of one percent</text>\n</svg>\n",
+		height - 9, c.n_drawn, pic->nodes.n - 1);
+	free(c.hues);
 	free(c.totals);
 	free(c.bases);
 }

@@ -7,7 +7,7 @@
 const HUES = [250, 150, 295, 200, 120, 225, 175, 275, 100, 320, 135, 262];
 const KERNEL_HUES = [62, 45, 80, 30];
 const MODE_HUES = { user: 245, kernel: 58 };
-const N_NAMED = 12;
+const N_NAMED = 12, N_SHADES = 16;
 
 // Lightness, chroma and hue to a colour that a canvas takes without parsing much (Ottosson's
 // OKLab, as in CSS Color 4; out of the gamut it is clipped).
@@ -38,14 +38,15 @@ class Colours {
 		this.profile = profile;
 		this.how = "image";
 		this.isDark = false;
+		this.paints = new Map();
 		this.rankImages();
-		this.shades = Float32Array.from(profile.names, name => (hashOf(name) % 1000) / 1000 - 0.5);
+		this.shades = Float32Array.from(profile.names, name => (hashOf(name) % N_SHADES) / N_SHADES - 0.5);
 	}
 
 	// The heaviest images have a hue each; the others share what is left, in paler colours.
 	rankImages() {
-		const { images, lanes, nodes, image } = this.profile, weight = new Float64Array(images.length);
-		const self = sumCells(lanes[0].own, nodes.n, false, 0, Infinity);
+		const { images, nodes, image } = this.profile, weight = new Float64Array(images.length);
+		const self = wholeSelf(this.profile, 0, false);
 		for (let i = 1; i < nodes.n; i++)
 			if (image[nodes.frame[i]] >= 0)
 				weight[image[nodes.frame[i]]] += self[i];
@@ -73,8 +74,13 @@ class Colours {
 
 	// Lightness and chroma are the theme's, so that text is legible on each.
 	paint(hue, chroma, shade) {
-		const l = this.isDark ? 0.44 + shade * 0.07 : 0.835 + shade * 0.06;
-		return oklch(l, chroma * (this.isDark ? 0.085 : 0.09), hue);
+		const key = `${hue} ${chroma} ${shade} ${this.isDark}`;
+		let paint = this.paints.get(key);
+		if (!paint) {
+			const l = this.isDark ? 0.44 + shade * 0.07 : 0.835 + shade * 0.06;
+			this.paints.set(key, paint = oklch(l, chroma * (this.isDark ? 0.085 : 0.09), hue));
+		}
+		return paint;
 	}
 
 	neutral(shade) {

@@ -99,7 +99,7 @@ async function loadProfile(base64) {
 	for (let i = 0; i < image.length; i++)
 		image[i] = reader.uleb() - 2;
 	const lanes = about.lanes.map(lane => ({
-		...lane,
+		...lane, sums: {},
 		own: readCells(reader, lane.own, nodes.n),
 		base: readCells(reader, lane.base, nodes.n),
 	}));

@@ -173,10 +173,11 @@ class Graph {
 		const { n, depth, end, total, x, frame, deepest } = this.tree, { from, to } = this.view;
 		const scale = this.width / (to - from), texts = [];
 		const dustFrom = new Float64Array(deepest + 2).fill(NaN), dustTo = new Float64Array(deepest + 2);
+		const dustColour = new Array(deepest + 2);
 		const flush = d => {
 			const width = dustTo[d] - dustFrom[d];
 			if (width >= 0.25) {
-				g.fillStyle = theme.dust;
+				g.fillStyle = dustColour[d];
 				g.fillRect(dustFrom[d], this.rowY(d), Math.max(width, 0.7), ROW - GAP);
 			}
 			dustFrom[d] = NaN;
@@ -190,10 +191,14 @@ class Graph {
 				continue;
 			}
 			if (width < LEAST_BOX) {
-				if (!(left - dustTo[d] < 0.8))
+				g.globalAlpha = 0.5;
+				if (!(left - dustTo[d] < 0.8) || dustTo[d] - dustFrom[d] > 3)
 					flush(d);
-				if (isNaN(dustFrom[d]))
+				if (isNaN(dustFrom[d])) {
 					dustFrom[d] = left;
+					dustColour[d] = this.matches && this.matches[frame[i]] ? theme.match
+							: this.colours.ofNode(this.tree, i, this.differ);
+				}
 				dustTo[d] = left + width;
 				i = end[i];
 				continue;
@@ -211,9 +216,10 @@ class Graph {
 			}
 			i++;
 		}
-		g.globalAlpha = 1;
+		g.globalAlpha = 0.5;
 		for (let d = 0; d <= deepest; d++)
 			flush(d);
+		g.globalAlpha = 1;
 		this.paintTexts(g, theme, texts);
 	}
 

@@ -3,7 +3,7 @@
 // searched for or selected drawn over it; lost samples as marks on top. Dragging selects a range.
 "use strict";
 
-const LANE_TOP = 8, AXIS = 16, MODES = ["user", "kernel", "unknown"];
+const LANE_TOP = 22, AXIS = 16, MODES = ["user", "kernel", "unknown"];
 
 class Timeline {
 	// `changed(range)`: { from, to } in buckets, `to` not included, or null for all

@@ -20,6 +20,17 @@ function sumCells(cells, n, byEvents, from, to) {
 	return out;
 }
 
+// Of all the time: summed once, as most looks are at all of it.
+function wholeSelf(profile, lane, byEvents) {
+	const { own, sums } = profile.lanes[lane], key = byEvents ? "events" : "samples";
+	if (!sums[key]) {
+		sums[key] = sumCells(own, profile.nodes.n, byEvents, 0, Infinity);
+		if (byEvents && own.rest)
+			own.rest.forEach((rest, i) => sums[key][i] += rest);
+	}
+	return sums[key];
+}
+
 function totalsOf(tree, self) {
 	const total = Float64Array.from(self);
 	for (let i = tree.n - 1; i > 0; i--)
@@ -46,9 +57,8 @@ function layOut(tree) {
 
 function callTree(profile, lane, byEvents, from, to) {
 	const nodes = profile.nodes, { own, base } = profile.lanes[lane];
-	const self = sumCells(own, nodes.n, byEvents, from, to);
-	if (byEvents && own.rest && from === 0 && to === Infinity)
-		own.rest.forEach((rest, i) => self[i] += rest);
+	const isWhole = from === 0 && to === Infinity;
+	const self = isWhole ? wholeSelf(profile, lane, byEvents) : sumCells(own, nodes.n, byEvents, from, to);
 	const selfBase = sumCells(base, nodes.n, byEvents, 0, Infinity);
 	const tree = { ...nodes, self, selfBase };
 	tree.total = totalsOf(tree, self);
@@ -166,9 +176,11 @@ class Inverter {
 				spare.weight[at] = weight[i];
 				spare.base[at] = base[i];
 			}
-			node.set(spare.node.subarray(0, to - from), from);
-			weight.set(spare.weight.subarray(0, to - from), from);
-			base.set(spare.base.subarray(0, to - from), from);
+			for (let i = from; i < to; i++) {
+				node[i] = spare.node[i - from];
+				weight[i] = spare.weight[i - from];
+				base[i] = spare.base[i - from];
+			}
 		}
 		for (const g of groups) {
 			slot[g.frame] = -1;
