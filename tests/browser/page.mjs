@@ -283,6 +283,18 @@ await run({
 		equal(await page.textContent("#title"), wanted.header.command, "the command, as it is");
 	},
 
+	async losses() {
+		const page = await open("lossy.html"), { losses } = report("lossy").header;
+		const n = losses.filter(l => l.kind === "lost").reduce((sum, l) => sum + l.n, 0);
+		holds(n > 0, "the session has losses");
+		equal(await page.evaluate(() => assay.timeline.lost.reduce((a, b) => a + b)), n, "over time");
+		holds((await page.textContent("#facts .lost")).startsWith(`${n} lost (`), await page.textContent("#facts"));
+		await page.keyboard.press("d");
+		const details = await page.textContent("#details");
+		for (const loss of losses)
+			holds(details.includes(`${loss.n.toLocaleString("en-US")}: ${loss.text}`), `${loss.reason} in the details`);
+	},
+
 	async difference() {
 		const page = await open("difference.html"), own = report("symbols"), base = report("base");
 		const event = own.total[0].event;

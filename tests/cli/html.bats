@@ -18,6 +18,7 @@ setup_file() {
 	"$PROGRAMS/make_session" plain plain 3000
 	"$PROGRAMS/make_session" hostile hostile 1500
 	"$PROGRAMS/make_session" base plain 1700 7 9
+	"$PROGRAMS/make_session" lossy lossy 3000
 	make_files
 	if [ -z "$CHROMIUM" ]; then
 		echo "Chromium is not installed" >skip
@@ -37,9 +38,11 @@ make_files() {
 	done
 	assay report -i plain --baseline base --html difference.html --svg difference.svg
 	assay report -i plain comm:worker --html worker.html
+	assay report -i lossy --html lossy.html --svg lossy.svg
 	json symbols plain -l
 	json hostile hostile -l
 	json base base -l
+	json lossy lossy -l
 	json tree plain --tree --by comm
 	json inverted plain --inverted comm:worker
 	json callgraph plain --callgraph
@@ -71,6 +74,7 @@ checked() {
 @test "in a browser: dark and light" { checked theme; }
 @test "in a browser: a narrow window" { checked narrow; }
 @test "in a browser: hostile names are only names" { checked hostile; }
+@test "in a browser: what was lost is said, and when" { checked losses; }
 @test "in a browser: two sessions compared" { checked difference; }
 @test "in a browser: the SVG is one" { checked svg; }
 @test "in a browser: nothing is fetched, and nothing complains" { checked alone; }

@@ -2,11 +2,11 @@
 /*
  * Writes a session that is the same every time, for tests and benchmarks of what reads sessions:
  *
- *	make_session DIR plain|hostile|file SAMPLES [SECONDS [DEPTH]]
+ *	make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS [DEPTH]]
  *
- * All code is in images without files, whose names come with the session. With `hostile`, names of
- * functions, threads, programs and events hold whatever breaks careless formats. With `file` all
- * samples are in this program's main().
+ * All code is in images without files, whose names come with the session. With `lossy` there are
+ *losses, with `hostile` names of functions, threads, programs and events hold whatever breaks
+ *careless formats. With `file` all samples are in this program's main().
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,6 +41,7 @@ struct kind {
 	size_t n_functions;
 	bool is_file;
 	const char *comms[2], *apps[2], *images[N_IMAGES], *events[N_COUNTERS];
+	uint64_t n_lost; /* samples, each time that a block is written */
 };
 
 static const struct kind kinds[] = {
@@ -60,6 +61,15 @@ static const struct kind kinds[] = {
 	  { "/usr/bin/server", "/usr/bin/client" },
 	  { "engine", "plugin", "bpf_prog" },
 	  { "cpu-clock", "page-faults" } },
+	{ "lossy",
+	  plain_functions,
+	  ARRAY_SIZE(plain_functions),
+	  false,
+	  { "worker", "main" },
+	  { "/usr/bin/server", "/usr/bin/client" },
+	  { "engine", "plugin", "bpf_prog" },
+	  { "cpu-clock", "page-faults" },
+	  7 },
 	{ "hostile",
 	  hostile_functions,
 	  ARRAY_SIZE(hostile_functions),
@@ -234,8 +244,8 @@ int main(int argc, char **argv)
 		if (!strcmp(kinds[i].name, argv[2]))
 			m.kind = &kinds[i];
 	if (!m.kind || !n || !seconds || !depth || depth > MAX_DEPTH - 1) {
-		fprintf(stderr,
-			"Usage: make_session DIR plain|hostile|file SAMPLES [SECONDS [DEPTH]]\n");
+		fprintf(stderr, "Usage: make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS "
+				"[DEPTH]]\n");
 		return 2;
 	}
 	init(&m, argv[1]);
@@ -243,8 +253,11 @@ int main(int argc, char **argv)
 		uint64_t at = i * seconds * SECOND / n;
 
 		add_sample(&m, 100 * SECOND + at, (uint32_t)depth);
-		if (i % 1024 == 0)
-			native_store.flush(m.store, 100 * SECOND + at, NULL);
+		if (i % 1024 != 0)
+			continue;
+		if (m.kind->n_lost)
+			native_store.lose(m.store, LOSS_RING_FULL, UINT32_MAX, m.kind->n_lost);
+		native_store.flush(m.store, 100 * SECOND + at, NULL);
 	}
 	if (native_store.close(m.store, &end, &n_unwritten, NULL) < 0)
 		return 1;
