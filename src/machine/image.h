@@ -10,7 +10,8 @@
  *   KERNEL       _text, so that a reboot with another KASLR slide adds up
  *   MODULE       the module's load address
  *   BPF          the program's first instruction
- *   JIT          0: absolute run-time addresses in one process (`pid`)
+ *   JIT          0: absolute run-time addresses in one process (`pid`); or, where the path is that
+ *                of a jitdump, the start of that file
  *   UNKNOWN      0: absolute addresses that no mapping covers
  *   NAMED        nothing: an offset stands for a function's name, which is in the session
  */

@@ -9,6 +9,7 @@
 #include "base/intmap.h"
 #include "elf/elf_file.h"
 #include "machine/address_space.h"
+#include "machine/jit_code.h"
 #include "machine/kernel_map.h"
 #include "machine/proc.h"
 
@@ -18,7 +19,9 @@ struct process {
 	struct address_space space;
 	uint64_t space_number; /* of the space as it is now */
 	image_id app;
-	image_id jit; /* id 0: none yet */
+	image_id jit;              /* id 0: none yet */
+	struct jit_code *jit_code; /* NULL: its compiler told of none */
+	image_id jit_dump;
 	string_id comm;
 	bool is_used, has_ended, has_app;
 	bool is_told; /* an event or /proc told of it, or was asked */
@@ -33,8 +36,15 @@ struct thread {
 	bool is_used;
 };
 
+/* A dump whose process has executed something else, until its names are told. */
+struct dropped_dump {
+	struct jit_code *code;
+	image_id image;
+};
+
 struct machine {
-	bool is_offline;
+	bool is_offline, has_other_clock;
+	bool has_untimed_code;
 	char *proc;
 	struct image_table *images;
 	struct strings strings;
@@ -49,6 +59,7 @@ struct machine {
 	struct intmap by_pid, by_tid;
 	uint32_t n_ended;
 	uint64_t last_space_number;
+	VEC(struct dropped_dump) dropped;
 };
 
 static struct build_id own_vdso_build_id(void)
@@ -79,6 +90,7 @@ struct machine *machine_new(const struct machine_config *config)
 	m->images = image_table_new();
 	strings_init(&m->strings);
 	m->is_offline = config && config->is_offline;
+	m->has_other_clock = config && config->has_other_clock;
 	if (m->is_offline) {
 		m->kernel = kernel_map_new_offline(m->images, config->release);
 	} else {
@@ -92,8 +104,13 @@ void machine_free(struct machine *m)
 {
 	if (!m)
 		return;
-	vec_foreach (&m->processes, p)
+	vec_foreach (&m->processes, p) {
 		address_space_fini(&p->space);
+		jit_code_unref(p->jit_code);
+	}
+	vec_foreach (&m->dropped, d)
+		jit_code_unref(d->code);
+	vec_fini(&m->dropped);
 	vec_fini(&m->processes);
 	vec_fini(&m->threads);
 	vec_fini(&m->free_processes);
@@ -131,6 +148,12 @@ static struct process *process_find(struct machine *m, int32_t pid)
 	return at ? &m->processes.data[*at] : NULL;
 }
 
+static void drop_dump(struct machine *m, struct process *p)
+{
+	if (p->jit_code)
+		vec_push(&m->dropped, (struct dropped_dump){ take_ptr(p->jit_code), p->jit_dump });
+}
+
 /* A fresh process under this pid; what had the pid before is forgotten (pid reuse). */
 static uint32_t process_reset(struct machine *m, int32_t pid)
 {
@@ -147,6 +170,7 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	}
 	p = &m->processes.data[*at];
 	m->n_ended -= p->is_used && p->has_ended;
+	drop_dump(m, p);
 	space = p->space; /* its memory is reused */
 	address_space_clear(&space);
 	*p = (struct process){
@@ -247,6 +271,25 @@ static image_id file_image(struct machine *m, const struct mapping_event *e)
 	return image_intern(m->images, &image);
 }
 
+/* A compiler maps its dump to say where it is. */
+static void take_dump(struct machine *m, struct process *p, const char *path)
+{
+	struct jit_code_config config = { .proc = m->is_offline ? NULL : m->proc,
+					  .pid = p->pid,
+					  .path = path,
+					  .has_other_clock = m->has_other_clock };
+	struct image image = { .kind = IMAGE_JIT, .pid = p->pid, .path = path };
+
+	if (p->jit_code && !strcmp(jit_code_path(p->jit_code), path))
+		return;
+	drop_dump(m, p);
+	p->jit_code = jit_code_open(&config);
+	if (p->jit_code) {
+		p->jit_dump = image_intern(m->images, &image);
+		m->has_untimed_code |= m->has_other_clock;
+	}
+}
+
 static void on_mapping(struct machine *m, const struct event *event)
 {
 	const struct mapping_event *e = &event->mapping;
@@ -278,6 +321,8 @@ static void on_mapping(struct machine *m, const struct event *event)
 		p->has_app = true;
 	}
 	p->is_told = true;
+	if (jit_code_is_dump(e->path))
+		take_dump(m, p, e->path);
 	address_space_map(&p->space, &mapping);
 	p->space_number = ++m->last_space_number;
 }
@@ -294,6 +339,7 @@ static void on_comm(struct machine *m, const struct event *event)
 		p->has_app = false;
 		p->app = IMAGE_UNKNOWN_ID;
 		p->jit = IMAGE_UNKNOWN_ID;
+		drop_dump(m, p);
 	}
 	if (event->pid == event->tid)
 		p->comm = comm;
@@ -319,6 +365,8 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->app = from->app;
 		p->has_app = from->has_app;
 		p->jit = from->jit;
+		p->jit_code = jit_code_ref(from->jit_code);
+		p->jit_dump = from->jit_dump;
 		p->comm = comm;
 		p->is_told = from->is_told;
 	}
@@ -384,6 +432,8 @@ void machine_forget_ended(struct machine *m, uint64_t before_ns,
 		thread_remove(m, p->pid);
 		intmap_remove(&m->by_pid, (uint32_t)p->pid);
 		p->is_used = false;
+		jit_code_unref(p->jit_code);
+		p->jit_code = NULL;
 		m->n_ended--;
 		vec_push(&m->free_processes, i);
 	}
@@ -461,6 +511,11 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	mapping = address_space_find(&p->space, addr);
 	if (!mapping)
 		return thread->is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
+	if (mapping->is_absolute && p->jit_code &&
+	    jit_code_find(p->jit_code, addr, time_ns, &out->offset)) {
+		out->image = p->jit_dump;
+		return -1;
+	}
 	out->image = mapping->image;
 	out->offset = mapping->is_absolute ? addr : addr - mapping->start + mapping->file_off;
 	return -1;
@@ -477,4 +532,39 @@ void machine_kernel_names(struct machine *m,
 			  void *context)
 {
 	kernel_map_names(m->kernel, visit, context);
+}
+
+bool machine_has_untimed_code(const struct machine *m)
+{
+	return m->has_untimed_code;
+}
+
+struct name_visit {
+	machine_name_visit visit;
+	void *context;
+	image_id image;
+};
+
+static void visit_jit_code(void *context, uint64_t file_off, uint64_t size, const char *name)
+{
+	struct name_visit *v = context;
+
+	v->visit(v->context, v->image, file_off, size, name);
+}
+
+void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context)
+{
+	struct name_visit v = { visit, context };
+
+	vec_foreach (&m->processes, p) {
+		v.image = p->jit_dump;
+		if (p->is_used && p->jit_code && (pid < 0 || p->pid == pid))
+			jit_code_names(p->jit_code, visit_jit_code, &v);
+	}
+	vec_foreach (&m->dropped, d) {
+		v.image = d->image;
+		jit_code_names(d->code, visit_jit_code, &v);
+		jit_code_unref(d->code);
+	}
+	m->dropped.n = 0;
 }

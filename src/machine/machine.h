@@ -27,6 +27,7 @@ struct machine_config {
 	 * tell of processes, the kernel and its modules (MAPPING events with is_kernel).
 	 */
 	bool is_offline;
+	bool has_other_clock; /* offline: times are not CLOCK_MONOTONIC, as those of jitdumps are */
 	const char *release; /* offline: of the kernel, as uname -r has it; NULL or "": not known */
 };
 
@@ -68,6 +69,17 @@ void machine_kernel_names(struct machine *m,
 			  void (*visit)(void *context, image_id image, uint64_t size,
 					const char *name),
 			  void *context);
+
+/*
+ * Visits the names of code from jitdumps that was resolved since the last visit, of one process or
+ * (-1) of all. Offsets are in the dump, which is the image. machine_forget_ended() forgets them.
+ */
+typedef void (*machine_name_visit)(void *context, image_id image, uint64_t offset, uint64_t size,
+				   const char *name);
+void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context);
+
+/* There are jitdumps, and no way to tell what was where when: has_other_clock. */
+bool machine_has_untimed_code(const struct machine *m);
 
 /*
  * A number for the mappings of the thread's process as they are now: another after every change,

@@ -202,6 +202,11 @@ static void tell_stats(struct import *im)
 			    s->aux_bytes);
 	if (perfdata_info(im->data)->is_stat)
 		import_note(im->result, "the file is of perf stat: it has counts, no samples");
+	if (machine_has_untimed_code(im->machine))
+		import_note(
+			im->result,
+			"its clock is not that of the jitdump: code that took the place of other "
+			"code has all its samples; record with perf record -k 1");
 	note_sections(im);
 }
 

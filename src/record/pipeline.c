@@ -107,7 +107,10 @@ static image_id canonical_image(struct pipeline *p, int32_t pid, image_id id)
 
 static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
 {
-	if (p->jit && image_get(machine_images(p->machine), code->image)->kind == IMAGE_JIT)
+	const struct image *image = image_get(machine_images(p->machine), code->image);
+
+	/* Of jitdumps the machine knows the names. */
+	if (p->jit && image->kind == IMAGE_JIT && image->path[0] != '/')
 		jit_names_hit(p->jit, pid, code->image, code->offset);
 }
 
@@ -247,6 +250,7 @@ static void process_ended(void *context, int32_t pid)
 {
 	struct pipeline *p = context;
 
+	machine_jit_names(p->machine, pid, name_code, p);
 	if (p->jit)
 		jit_names_finish(p->jit, pid, name_code, p);
 }
@@ -307,6 +311,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 
 	if (p->jit)
 		jit_names_finish_all(p->jit, name_code, p);
+	machine_jit_names(p->machine, -1, name_code, p);
 	machine_kernel_names(p->machine, name_kernel_code, p);
 	r = p->ops->close(p->store, end, &n_unwritten, err);
 	p->counts.samples -= n_unwritten;

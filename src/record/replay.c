@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -139,6 +140,9 @@ static int open_data(struct replay *r, const char *path, struct error *err)
 		return error_wrap(err, e, "%s", path);
 	perfdata_on_consumed(r->data, consumed, r);
 	offline.release = perfdata_info(r->data)->os_release;
+	vec_foreach (&perfdata_info(r->data)->counters, c)
+		offline.has_other_clock |=
+			!c->attr.use_clockid || c->attr.clockid != CLOCK_MONOTONIC;
 	r->machine = machine_new(&offline);
 	return 0;
 }

@@ -113,3 +113,55 @@ script_text() {
 	[ "$(fact s.assay '.events[0] | "\(.name) \(.unit) \(.events)"')" = "cpu ns 30" ]
 	[ "$(symbols s.assay)" = main,3 ]
 }
+
+# Names of code from a jitdump with samples of their own: "dump_hot 12" a line.
+dumped() {
+	assay report -i "$1" --format json -l | jq -r '.rows[] | select(.symbol | startswith("dump_")) | "\(.symbol) \(.samples)"' | sort
+}
+
+need_jitdump() {
+	run "$PROGRAMS/jitdump" 1
+	[ "$status" != 77 ] || skip "tests/programs/jitdump.c is not written for this processor"
+}
+
+@test "record: code that a jitdump tells of, by the time at which it was there" {
+	need_recording
+	need_jitdump
+	assay record -q -o s -- "$PROGRAMS/jitdump" 1.5s >path
+	[ "$(dumped s | cut -d' ' -f1)" = $'dump_again\ndump_cold\ndump_hot' ]
+	# No sample of it is without a name, or in two images.
+	[ "$(assay report -i s --by image --format json | jq -r '.rows[].image' | grep -c '/jit-[0-9]*.dump$')" = 1 ]
+	[[ "$(assay report -i s --by image --format csv)" != *'[anon]'* ]]
+}
+
+@test "record: a dump that is garbage from some point on does no harm" {
+	need_recording
+	need_jitdump
+	cat >spoil <<-'END'
+		"$1" 1.5s &
+		sleep 0.4
+		head -c 5000 /dev/urandom >>"$(echo jit-*.dump | head -1)"
+		wait
+	END
+	rm -f jit-*.dump
+	assay record -q -o s -- sh spoil "$PROGRAMS/jitdump" >path
+	[[ "$(dumped s)" == *dump_hot* ]]
+}
+
+@test "perf.data: names from a jitdump are those of perf inject -j" {
+	need_perf_data
+	need_jitdump
+	rm -f jit-*.dump
+	for _ in 1 2 3; do
+		! perf record -q -N -k 1 -F 1999 -o jit.data -- "$PROGRAMS/jitdump" 0.7s >perf.log 2>&1 || break
+	done
+	[ -s jit.data ] || skip "perf can't record by that clock: $(tail -1 perf.log)"
+	perf inject -j -i jit.data -o injected.data >perf.log 2>&1 || skip "this perf has no inject -j"
+	perf report -i injected.data --stdio -F sample,sym 2>/dev/null |
+		awk '$3 ~ /^dump_/ { print $3, $1 }' | sort >perfs
+	[ -s perfs ] || skip "this perf finds nothing in the dump"
+	diff perfs <(dumped jit.data)
+	perf record -q -N -o late.data -- "$PROGRAMS/jitdump" 300 >perf.log 2>&1 || skip "perf crashed"
+	run assay import late.data -o s.assay
+	refused 0 "its clock is not that of the jitdump" "perf record -k 1"
+}

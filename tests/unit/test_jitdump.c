@@ -2,79 +2,15 @@
 /* jitdump: records in both byte orders, in pieces, and damaged. */
 #include "foreign/jitdump.h"
 
-#include <byteswap.h>
-#include <string.h>
-
-#include "base/buf.h"
+#include "jitdump_file.h"
 #include "unit.h"
-
-struct dump {
-	struct buf b;
-	bool is_swapped;
-	size_t record; /* where the open one begins */
-};
-
-static void u32(struct dump *d, uint32_t v)
-{
-	buf_u32(&d->b, d->is_swapped ? bswap_32(v) : v);
-}
-
-static void u64(struct dump *d, uint64_t v)
-{
-	buf_u64(&d->b, d->is_swapped ? bswap_64(v) : v);
-}
-
-static void begin(struct dump *d, uint32_t type, uint64_t time_ns)
-{
-	d->record = d->b.len;
-	u32(d, type);
-	u32(d, 0);
-	u64(d, time_ns);
-}
-
-static void end(struct dump *d)
-{
-	uint32_t size = (uint32_t)(d->b.len - d->record);
-
-	size = d->is_swapped ? bswap_32(size) : size;
-	memcpy(d->b.data + d->record + 4, &size, 4);
-}
-
-static void load(struct dump *d, uint64_t time_ns, uint64_t addr, uint64_t index, const char *name)
-{
-	begin(d, 0, time_ns);
-	u32(d, 41);
-	u32(d, 41);
-	u64(d, addr);
-	u64(d, addr);
-	u64(d, 16);
-	u64(d, index);
-	buf_cstr0(&d->b, name);
-	buf_bytes(&d->b, "0123456789abcdef", 16);
-	end(d);
-}
-
-static void entry(struct dump *d, uint64_t addr, uint32_t line, const char *file)
-{
-	u64(d, addr);
-	u32(d, line);
-	u32(d, 0);
-	buf_cstr0(&d->b, file);
-}
 
 /* Two functions, the first with lines; the first moved; a record of tomorrow; the end. */
 static struct dump make_dump(bool is_swapped)
 {
 	struct dump d = { .is_swapped = is_swapped };
 
-	u32(&d, 0x4a695444);
-	u32(&d, 1);
-	u32(&d, 40);
-	u32(&d, 62);
-	u32(&d, 0);
-	u32(&d, 41);
-	u64(&d, 1000);
-	u64(&d, 0);
+	dump_header(&d);
 	begin(&d, 2, 1001);
 	u64(&d, 0x7000);
 	u64(&d, 2);
