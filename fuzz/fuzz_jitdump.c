@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A jitdump, which any process may write as it likes: at once, and in two pieces. */
+/* A jitdump, which any process may write as it likes: at once, and in two pieces; its lines. */
 #include "foreign/jitdump.h"
+#include "symbol/line_dump.h"
 
 static size_t feed_all(struct jitdump *d, const uint8_t *data, size_t size, size_t piece)
 {
@@ -19,6 +20,7 @@ static size_t feed_all(struct jitdump *d, const uint8_t *data, size_t size, size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct jitdump whole, pieces;
+	size_t block_size;
 
 	jitdump_init(&whole);
 	jitdump_init(&pieces);
@@ -30,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	vec_foreach (&whole.codes, c)
 		if (c->file_off + c->size > size || c->first_line + c->n_lines > whole.lines.n)
 			abort();
+	free(line_dump_make(data, size, &block_size));
 	jitdump_fini(&whole);
 	jitdump_fini(&pieces);
 	return 0;

@@ -70,6 +70,8 @@ static const char *dso_of(struct script_places *p, const struct image *image)
 		snprintf(name, sizeof(name), "%.*s]", (int)strcspn(image->path, " ]"), image->path);
 		return arena_strndup(p->arena, name, strlen(name));
 	case IMAGE_JIT:
+		if (image->path[0] == '/') /* a jitdump */
+			return arena_strndup(p->arena, image->path, strlen(image->path));
 		snprintf(name, sizeof(name), "/tmp/perf-%d.map", image->pid);
 		return arena_strndup(p->arena, name, strlen(name));
 	default:

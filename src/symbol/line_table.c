@@ -9,6 +9,7 @@
 #include "symbol/debug_file.h"
 #include "symbol/debug_sections.h"
 #include "symbol/line_draft.h"
+#include "symbol/line_dump.h"
 #include "symbol/table.h"
 #include "symbol/vmlinux.h"
 
@@ -242,6 +243,20 @@ static void make_of_kernel(struct making *m)
 	make_index(m);
 }
 
+/* Code made at run time: its image is the jitdump, where there is one. */
+static void make_of_dump(struct making *m)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->path);
+	size_t size;
+
+	if (m->path[0] != '/' || file_map(path, &m->image_file, NULL) < 0)
+		return;
+	m->t->block = line_dump_make(m->image_file.base, m->image_file.size, &size);
+	m->t->status = m->t->block ? LINES_OWN : LINES_NONE;
+	if (m->t->block)
+		line_index_open(&m->t->index, m->t->block, size);
+}
+
 struct line_table *line_table_open(struct symbolizer *s, const struct image *image)
 {
 	cleanup(free_at_exit) char *path = image_path_without_mark(image);
@@ -258,6 +273,8 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 		make_of_file(&m);
 	else if (image->kind == IMAGE_KERNEL)
 		make_of_kernel(&m);
+	else if (image->kind == IMAGE_JIT)
+		make_of_dump(&m);
 	making_fini(&m);
 	return t;
 }

@@ -161,9 +161,11 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	case IMAGE_MODULE:
 		make_module_table(s, t);
 		break;
+	case IMAGE_JIT:
+		make_dump_table(s, t);
+		break;
 	case IMAGE_UNKNOWN:
 	case IMAGE_BPF:
-	case IMAGE_JIT:
 	case IMAGE_NAMED:
 	case N_IMAGE_KINDS:
 		break;

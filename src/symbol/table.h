@@ -63,3 +63,4 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t);
 void make_vdso_table(struct symbolizer *s, struct symbol_table *t);
 void make_kernel_table(struct symbolizer *s, struct symbol_table *t);
 void make_module_table(struct symbolizer *s, struct symbol_table *t);
+void make_dump_table(struct symbolizer *s, struct symbol_table *t); /* of a jitdump */

@@ -2,7 +2,10 @@
 /* jitdump: records in both byte orders, in pieces, and damaged. */
 #include "foreign/jitdump.h"
 
+#include <stdio.h>
+
 #include "jitdump_file.h"
+#include "symbol/line_dump.h"
 #include "unit.h"
 
 /* Two functions, the first with lines; the first moved; a record of tomorrow; the end. */
@@ -97,6 +100,42 @@ static void a_file_that_grows_is_read_in_pieces(void **state)
 	buf_fini(&dump.b);
 }
 
+static const char *line_at(const struct line_index *ix, uint64_t offset, char text[static 64])
+{
+	uint32_t row = line_index_row(ix, offset);
+
+	if (row == UINT32_MAX)
+		return "before all";
+	snprintf(text, 64, "%s:%u", line_index_text(ix, ix->row_places[row].file),
+		 ix->row_places[row].line);
+	return text;
+}
+
+static void debug_records_are_lines_of_the_code_in_the_dump(void **state)
+{
+	struct dump dump = make_dump(false);
+	struct line_header *block;
+	struct line_index ix;
+	char text[64];
+	size_t size;
+	uint64_t at;
+
+	(void)state;
+	block = line_dump_make(dump.b.data, dump.b.len, &size);
+	assert_non_null(block);
+	assert_true(line_index_open(&ix, block, size));
+	at = (uint64_t)((const uint8_t *)memmem(dump.b.data, dump.b.len, "0123456789abcdef", 16) -
+			dump.b.data);
+	assert_string_equal(line_at(&ix, at - 1, text), "before all");
+	assert_string_equal(line_at(&ix, at, text), "a.js:12");
+	assert_string_equal(line_at(&ix, at + 7, text), "a.js:12");
+	assert_string_equal(line_at(&ix, at + 15, text), "a.js:13");
+	assert_string_equal(line_at(&ix, at + 16, text), ":0");
+	free(block);
+	assert_null(line_dump_make(dump.b.data, 100, &size));
+	buf_fini(&dump.b);
+}
+
 static void sizes_that_lie_cost_their_record(void **state)
 {
 	struct dump dump = make_dump(false);
@@ -154,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_byte_orders_say_the_same),
 		cmocka_unit_test(a_file_that_grows_is_read_in_pieces),
+		cmocka_unit_test(debug_records_are_lines_of_the_code_in_the_dump),
 		cmocka_unit_test(sizes_that_lie_cost_their_record),
 		cmocka_unit_test(a_flipped_bit_anywhere_does_no_harm),
 	};
