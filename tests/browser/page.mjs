@@ -117,6 +117,8 @@ await run({
 		const names = await plain.$$eval("#list td.name", cells => cells.map(c => c.textContent));
 		equal(names, [...names].sort((a, b) => a.toLowerCase() < b.toLowerCase() ? -1 : 1), "by name");
 		await plain.click("[data-sort=self]");
+		await plain.dblclick("#list tbody tr[data-frame] td.name");
+		equal(await plain.getAttribute("[role=tab][aria-selected=true]", "data-view"), "sandwich", "a double click");
 	},
 
 	async sandwich() {
@@ -200,6 +202,11 @@ await run({
 		equal(await plain.evaluate(() => Number(document.getElementById("found").dataset.weight)), wanted, "found");
 		holds((await plain.textContent("#found")).includes(`${wanted.toLocaleString("en-US")} samples`), "said");
 		equal(await plain.evaluate(() => assay.timeline.matched.reduce((a, b) => a + b)), wanted, "over time");
+		for (const key of ["Enter", "Enter", "Shift+Enter"]) {
+			await plain.press("#search", key);
+			const name = await plain.evaluate(() => assay.upper.nameOf(assay.upper.tree.frame[assay.upper.selected]));
+			holds(name.includes("render"), `${key} selects ${name}`);
+		}
 		await plain.fill("#search", "([");
 		holds((await plain.textContent("#found")).includes("nothing found"), "a bad pattern is a text");
 		await plain.focus("#search");
@@ -208,8 +215,9 @@ await run({
 	},
 
 	async keyboard() {
-		await plain.evaluate(() => assay.upper.select(-1));
 		await plain.keyboard.press("g");
+		await plain.keyboard.press("Home");
+		await plain.evaluate(() => assay.upper.select(-1));
 		equal(await plain.evaluate(() => document.activeElement.id), "upper", "the graph has the focus");
 		for (const key of ["ArrowUp", "ArrowUp", "ArrowUp"])
 			await plain.keyboard.press(key);
@@ -281,6 +289,20 @@ await run({
 		await page.mouse.move(place.x, place.y);
 		equal(await page.evaluate(() => document.querySelectorAll("script").length), 1, "no script but the page's own");
 		equal(await page.textContent("#title"), wanted.header.command, "the command, as it is");
+	},
+
+	// Periods that are too many are told in steps (html.c): exact over all, near in a range.
+	async steps() {
+		const page = await open("long.html", { hash: "#weight=events" }), all = report("long"), part = report("part");
+		const { step, nodes } = await page.evaluate(() => ({ step: assay.lane.own.step, nodes: assay.tree.n }));
+		holds(step > 1, "periods have steps");
+		sameEntries(await pageFunctions(page), byFunction(all.rows, all.total[0].event, ["events", "total_events"]), "all");
+		await page.evaluate(() => assay.timeline.setRange({ from: 20, to: 100 }));
+		await settle(page);
+		const off = Math.abs(await page.evaluate(() => assay.tree.total[0]) - part.total[0].events);
+		holds(off <= step * nodes && off < part.total[0].events / 1000, `a range is off by ${off}`);
+		await choose(page, "weight", "samples");
+		sameEntries(await pageFunctions(page), byFunction(part.rows, part.total[0].event, ["samples", "total"]), "samples of a range");
 	},
 
 	async losses() {

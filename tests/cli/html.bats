@@ -19,6 +19,7 @@ setup_file() {
 	"$PROGRAMS/make_session" hostile hostile 1500
 	"$PROGRAMS/make_session" base plain 1700 7 9
 	"$PROGRAMS/make_session" lossy lossy 3000
+	"$PROGRAMS/make_session" long plain 300000 300
 	make_files
 	if [ -z "$CHROMIUM" ]; then
 		echo "Chromium is not installed" >skip
@@ -41,7 +42,10 @@ make_files() {
 	assay report -i lossy --html lossy.html --svg lossy.svg
 	json symbols plain -l
 	json hostile hostile -l
+	assay report -i long --html long.html
 	json base base -l
+	json long long -l
+	json part long -l time:20s-100s
 	json lossy lossy -l
 	json tree plain --tree --by comm
 	json inverted plain --inverted comm:worker
@@ -74,6 +78,7 @@ checked() {
 @test "in a browser: dark and light" { checked theme; }
 @test "in a browser: a narrow window" { checked narrow; }
 @test "in a browser: hostile names are only names" { checked hostile; }
+@test "in a browser: many periods are exact over all, and near in a range of time" { checked steps; }
 @test "in a browser: what was lost is said, and when" { checked losses; }
 @test "in a browser: two sessions compared" { checked difference; }
 @test "in a browser: the SVG is one" { checked svg; }

@@ -82,6 +82,7 @@ class App {
 		this.timeline = new Timeline($("timeline"), this.profile, this.colours, range => this.onRange(range));
 		this.table = new Table($("list"), this.profile, this.colours, {
 			choose: frame => this.chooseFrame(frame),
+			open: frame => this.openSandwich(frame),
 		});
 	}
 
@@ -270,6 +271,20 @@ class App {
 			this.applyTable();
 		this.applyFound();
 		this.applyTimelineMarks();
+	}
+
+	// Selects the next box, in the order of the graph, that the search found.
+	nextMatch(step) {
+		const { tree, selected } = this.upper;
+		if (!this.matches || !tree || this.choice.view === "table")
+			return;
+		for (let k = 1, i = Math.max(selected, 0); k < tree.n; k++) {
+			i = (i + step + tree.n) % tree.n;
+			if (i > 0 && tree.total[i] > 0 && this.matches[tree.frame[i]]) {
+				this.upper.select(i);
+				return;
+			}
+		}
 	}
 
 	applyFound() {
@@ -651,6 +666,8 @@ class App {
 			if (e.key === "Escape") {
 				this.search("");
 				e.target.blur();
+			} else if (e.key === "Enter") {
+				this.nextMatch(e.shiftKey ? -1 : 1);
 			}
 			e.stopPropagation();
 		});
@@ -766,7 +783,7 @@ class App {
 
 	showKeys() {
 		const keys = [
-			["/", "search, also as a regular expression"], ["1 2 3 4", "call tree, inverted, sandwich, table"],
+			["/", "search, also as a regular expression; Enter goes from box to box"], ["1 2 3 4", "call tree, inverted, sandwich, table"],
 			["i", "flame graph or icicle graph"], ["g", "to the graph"],
 			["↑ ↓ ← →", "in the graph: callees, callers, neighbours"], ["Enter", "zoom to the box"],
 			["Backspace", "zoom out one step"], ["+ −", "zoom; also Ctrl and the wheel"], ["Home", "all of it"],

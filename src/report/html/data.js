@@ -82,7 +82,7 @@ function readCells(reader, head, nNodes) {
 	const rest = period && head.step > 1 ? reader.ulebs(new Float64Array(nNodes)) : null;
 	for (let i = 0; rest && i < period.length; i++)
 		period[i] *= head.step;
-	return { bucket, start, node, samples, period, rest, each: head.period };
+	return { bucket, start, node, samples, period, rest, each: head.period, step: head.step };
 }
 
 // What a cell counts: samples, or the events that they stand for.

@@ -5,7 +5,7 @@
 const TABLE_ROW = 26, SPARE_ROWS = 12;
 
 class Table {
-	// `actions`: choose(frame) on a click or Enter
+	// `actions`: choose(frame) on a click or an arrow key, open(frame) on a double click or Enter
 	constructor(root, profile, colours, actions) {
 		this.root = root;
 		this.profile = profile;
@@ -22,6 +22,11 @@ class Table {
 			const row = e.target.closest("tr[data-frame]");
 			if (row)
 				this.choose(Number(row.dataset.frame));
+		});
+		this.body.addEventListener("dblclick", e => {
+			const row = e.target.closest("tr[data-frame]");
+			if (row)
+				actions.open(Number(row.dataset.frame));
 		});
 	}
 
@@ -176,13 +181,20 @@ class Table {
 		this.actions.choose(frame);
 	}
 
-	// Marks the row of a function and brings it into view.
+	// Marks the row of a function and brings it into view. Rows stay what they are, as a click
+	// may be the first half of a double one.
 	show(frame) {
 		this.current = frame;
 		const at = this.rows.indexOf(frame), top = at * TABLE_ROW, room = this.root.clientHeight - 2 * TABLE_ROW;
-		if (at >= 0 && (top < this.root.scrollTop || top > this.root.scrollTop + room))
+		if (at >= 0 && (top < this.root.scrollTop || top > this.root.scrollTop + room)) {
 			this.root.scrollTop = Math.max(0, top - room / 2);
-		this.draw();
+			this.draw();
+		}
+		for (const row of this.body.children)
+			if (row.dataset.frame === String(frame))
+				row.setAttribute("aria-selected", "true");
+			else
+				row.removeAttribute("aria-selected");
 	}
 
 	onKey(e) {
@@ -193,6 +205,8 @@ class Table {
 			const at = this.rows.indexOf(this.current);
 			e.preventDefault();
 			this.choose(this.rows[Math.max(0, Math.min(this.rows.length - 1, at + step))]);
+		} else if (e.key === "Enter" && this.current >= 0) {
+			this.actions.open(this.current);
 		}
 	}
 }
