@@ -49,6 +49,15 @@ struct counter_fd {
 	uint64_t lost;    /* at the last reading */
 };
 
+/* What a file must know of an event; for the side band, too. */
+struct known_event {
+	struct perf_event_attr attr;
+	struct {
+		uint64_t *data;
+		size_t n, cap;
+	} ids;
+};
+
 struct rings {
 	struct perf_backend backend;
 	const struct counters *counters;
@@ -59,6 +68,9 @@ struct rings {
 	struct ring **heap; /* all rings, that with the oldest record first */
 	size_t n_rings, ring_bytes, page_bytes;
 	VEC(struct counter_fd) fds;
+	struct known_event *events; /* by counter; the side band's is the last */
+	void (*take)(void *context, const void *record, size_t size);
+	void *take_context;
 	struct pollfd *polls; /* one a ring, and the caller's */
 	uint64_t *fixed_periods;
 	uint64_t merged_ns; /* time of the last event that was pushed */
@@ -126,8 +138,10 @@ static void set_common(const struct rings_config *c, struct perf_event_attr *a)
 	}
 	a->read_format = PERF_FORMAT_ID | FORMAT_LOST;
 	a->sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IP;
-	if (c->counters->n > 1)
+	if (c->counters->n > 1 || c->for_file)
 		a->sample_type |= PERF_SAMPLE_IDENTIFIER;
+	if (c->for_file)
+		a->sample_type |= PERF_SAMPLE_CPU;
 	a->sample_id_all = 1;
 	a->disabled = 1;
 	a->inherit = c->inherit;
@@ -161,6 +175,8 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	};
 
 	a.build_id = !c->with_inodes;
+	/* perf finds the unwind tables of a file by its mappings as data. */
+	a.mmap_data = c->for_file && c->stack_bytes;
 	a.wakeup_watermark = (uint32_t)ring_bytes / (c->stack_bytes ? 4 : 2);
 	set_common(c, &a);
 	return a;
@@ -173,6 +189,9 @@ static uint64_t common_sample_type(const struct rings_config *c)
 	for (size_t i = 0; i < c->counters->n; i++)
 		if (c->counters->data[i].attr.freq)
 			type |= PERF_SAMPLE_PERIOD;
+	for (size_t i = 0; i < c->counters->n && c->for_file; i++)
+		if (c->counters->data[i].attr.type == PERF_TYPE_TRACEPOINT)
+			type |= PERF_SAMPLE_RAW;
 	if (c->with_callchain)
 		type |= PERF_SAMPLE_CALLCHAIN;
 	if (c->stack_bytes)
@@ -248,10 +267,15 @@ static void add_fd(struct rings *r, int fd, uint32_t counter, const struct perf_
 	struct counter_fd f = { .fd = fd, .counter = counter };
 	uint64_t id = 0;
 
+	struct known_event *event =
+		&r->events[counter == SIDE_BAND ? r->counters->n : (size_t)counter];
+
 	r->exact_losses = a->read_format & FORMAT_LOST;
 	if (r->backend.control(r->backend.context, fd, PERF_EVENT_IOC_ID, &id) == 0 &&
 	    counter != SIDE_BAND)
 		*intmap_put(&r->ids, id, NULL) = counter;
+	event->attr = *a;
+	vec_push(&event->ids, id);
 	vec_push(&r->fds, f);
 }
 
@@ -443,6 +467,7 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 	r->rings = xcalloc(r->n_rings, sizeof(*r->rings));
 	r->polls = xcalloc(r->n_rings + 1, sizeof(*r->polls));
 	r->heap = xcalloc(r->n_rings, sizeof(struct ring *));
+	r->events = xcalloc(c->counters->n + 1, sizeof(*r->events));
 	for (size_t i = 0; i < r->n_rings; i++) {
 		r->heap[i] = &r->rings[i];
 		r->rings[i].cpu = c->cpus->data[i];
@@ -484,7 +509,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 	r->format = (struct record_format){
 		.sample_type = o.side_band.sample_type,
 		.sample_id_all = true,
-		.counter_of = c->counters->n > 1 ? counter_of_id : NULL,
+		.counter_of = c->counters->n > 1 || c->for_file ? counter_of_id : NULL,
 		.context = r,
 		.max_stack = read_max_stack(),
 		.regs_user = c->stack_bytes ? UNWIND_PERF_REGS : 0,
@@ -530,12 +555,37 @@ void rings_close(struct rings *r)
 	vec_foreach (&r->fds, f)
 		r->backend.close(r->backend.context, f->fd);
 	vec_fini(&r->fds);
+	for (size_t i = 0; r->events && i <= r->counters->n; i++)
+		vec_fini(&r->events[i].ids);
+	free(r->events);
 	intmap_fini(&r->ids);
 	free(r->rings);
 	free(r->heap);
 	free(r->polls);
 	free(r->fixed_periods);
 	free(r);
+}
+
+void rings_each_event(const struct rings *r,
+		      void (*visit)(void *context, const char *name,
+				    const struct perf_event_attr *attr, const uint64_t *ids,
+				    size_t n_ids),
+		      void *context)
+{
+	for (size_t i = 0; i <= r->counters->n; i++) {
+		const struct known_event *e = &r->events[i];
+		const char *name = i < r->counters->n ? r->counters->data[i].name : "dummy:u";
+
+		if (e->ids.n)
+			visit(context, name, &e->attr, e->ids.data, e->ids.n);
+	}
+}
+
+void rings_on_record(struct rings *r, void (*take)(void *context, const void *record, size_t size),
+		     void *context)
+{
+	r->take = take;
+	r->take_context = context;
 }
 
 int rings_enable(struct rings *r, struct error *err)
@@ -636,6 +686,8 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 {
 	struct event e;
 
+	if (r->take)
+		r->take(r->take_context, ring->next, ring->next_size);
 	switch (record_decode(&r->format, ring->next, ring->next_size, ring->cpu, &r->scratch,
 			      &e)) {
 	case RECORD_BAD:

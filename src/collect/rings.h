@@ -63,6 +63,7 @@ struct rings_config {
 	bool inherit;        /* and what the threads start */
 	bool enable_on_exec; /* counting begins when the thread calls execve(2) */
 	bool with_callchain;
+	bool for_file;        /* records are kept as they are: each tells its event and CPU */
 	bool with_inodes;     /* mappings tell device and inode, not build ids */
 	uint32_t stack_bytes; /* of the user stack to copy with each sample, and its registers; 0:
 				 none */
@@ -76,6 +77,18 @@ const char *rings_note(const struct rings *r);
 int rings_open(const struct rings_config *config, struct rings **out, struct error *err);
 void rings_close(struct rings *r); /* NULL is fine */
 DEFINE_AT_EXIT(rings_close, struct rings)
+
+/* The events that are open, the side band's last, as the kernel took them, with all their ids. */
+void rings_each_event(const struct rings *r,
+		      void (*visit)(void *context, const char *name,
+				    const struct perf_event_attr *attr, const uint64_t *ids,
+				    size_t n_ids),
+		      void *context);
+
+/* Calls back for every record as it stands, in the order of events, before its event; NULL: no
+ * more. */
+void rings_on_record(struct rings *r, void (*take)(void *context, const void *record, size_t size),
+		     void *context);
 
 int rings_enable(struct rings *r, struct error *err);
 void rings_disable(struct rings *r);

@@ -24,7 +24,7 @@ struct record_args {
 	uint64_t freq_hz, count, ring_bytes, stack_bytes;
 	double duration_s;
 	double off_cpu_min_s;
-	bool whole_machine, quiet, with_stacks, off_cpu;
+	bool whole_machine, quiet, with_stacks, off_cpu, raw;
 	int verbose;
 };
 
@@ -85,8 +85,15 @@ static const struct option_spec record_options[] = {
 	  "needs root, or CAP_BPF and CAP_PERFMON." },
 	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "1ms",
 	  "with --off-cpu: what is shorter does not count (0: all counts)", NULL, 0, 1e6 },
-	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), "assay.data",
-	  "the session's directory; one that exists is kept as DIR.old" },
+	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
+	  "the session's directory; one that exists is kept as DIR.old",
+	  "Default: *assay.data*; with *--raw* the file, by default *perf.data*." },
+	{ 0, "raw", NULL, OPT_FLAG, FIELD(raw), NULL,
+	  "keep the kernel's records as they come, in a perf.data file",
+	  "perf and all that reads its files can read it, and every command of assay that takes a "
+	  "session. Nothing is added up: it grows with every sample. Chains are by frame pointer, "
+	  "unless *--call-graph=dwarf* asks for copied stacks, which are kept as they are. A "
+	  "recorder that is killed leaves a file that can be read up to its last second." },
 	{ 0, "store", "NAME", OPT_CHOICE, FIELD(store), "native",
 	  "how the session is kept: native, or oprofile (sample files that opreport reads)", NULL,
 	  0, 0, "native|oprofile" },
@@ -156,7 +163,8 @@ struct setup {
 	struct cpu_list cpus;
 	char note[256];
 	char **argv;
-	uint32_t merged; /* enum separation */
+	char **command_line; /* of assay itself */
+	uint32_t merged;     /* enum separation */
 };
 
 /* The stores by the names that --store has. */
@@ -233,6 +241,7 @@ static void setup_fini(struct setup *s)
 	vec_fini(&s->tids);
 	vec_fini(&s->cpus);
 	free(s->argv);
+	free(s->command_line);
 }
 
 /* One target: a command alone, or one of -a -p -t -G, with a command or without. */
@@ -252,6 +261,10 @@ static int check_target(struct setup *s, struct error *err)
 			err, -EINVAL,
 			"--call-graph=dwarf copies stacks through the rings: it does not go "
 			"with --collector=bpf");
+	if (a->raw && (a->off_cpu || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
+		return error_set(err, -EINVAL,
+				 "--raw keeps what the kernel's rings give: it does not go with "
+				 "--off-cpu, --collector=bpf or --store");
 	if (a->off_cpu && a->cgroup)
 		return error_set(
 			err, -EINVAL,
@@ -271,6 +284,8 @@ static int parse_setup(struct setup *s, struct error *err)
 {
 	int r;
 
+	if (!s->args.output)
+		s->args.output = s->args.raw ? "perf.data" : "assay.data";
 	if (!*s->args.output)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
 	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
@@ -361,7 +376,7 @@ static bool is_in_kernel(const struct setup *s)
 	bool is_best = !strcmp(s->args.collector, "best");
 	char why[256];
 
-	if (!strcmp(s->args.collector, "perf") || (is_best && !is_for_sampler(s)))
+	if (s->args.raw || !strcmp(s->args.collector, "perf") || (is_best && !is_for_sampler(s)))
 		return false;
 	if (!sampler_is_available(&sources, why, sizeof(why))) {
 		log_info("%s: collecting through rings instead", why);
@@ -410,6 +425,8 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 		return stacks_in_kernel(how);
 	for (size_t i = 0; i < s->counters.n; i++)
 		is_best &= is_for_copies(&s->counters.data[i]);
+	/* 16 KB with every sample are more than a file is to have unasked. */
+	is_best &= !s->args.raw;
 	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
 }
 
@@ -448,6 +465,8 @@ static int run_recorder(struct setup *s, bool in_kernel, struct recorder_result 
 		.cgroup = s->args.cgroup,
 		.cpus = &s->cpus,
 		.duration_s = s->args.duration_s,
+		.raw = s->args.raw ? s->args.output : NULL,
+		.raw_argv = s->command_line,
 		.off_cpu = s->args.off_cpu,
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
 	};
@@ -489,6 +508,10 @@ static int record_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &s.args, &s.operands);
 
+	s.command_line = xcalloc((size_t)argc + 2, sizeof(*s.command_line));
+	s.command_line[0] = "assay";
+	for (int i = 0; i < argc; i++)
+		s.command_line[i + 1] = argv[i];
 	if (status < 0 && s.args.quiet)
 		log_set_level(LOG_QUIET);
 	else if (status < 0 && s.args.verbose)

@@ -21,6 +21,7 @@
 #include "record/host.h"
 #include "record/in_kernel.h"
 #include "record/off_cpu.h"
+#include "record/raw.h"
 #include "record/session_dir.h"
 
 #define SECOND_NS        1000000000ULL
@@ -47,6 +48,7 @@ struct recorder {
 	struct rings *rings;
 	struct sampler *sampler; /* NULL: the rings carry the samples */
 	struct in_kernel *in_kernel;
+	struct raw_recording *raw; /* NULL: a session is recorded */
 	struct host host;
 	uint64_t start_ns;
 	bool is_ended;
@@ -168,7 +170,7 @@ static int open_pipeline(struct recorder *r, struct error *err)
 		.merged = c->merged,
 	};
 	struct pipeline_config pipeline = {
-		.ops = c->ops,
+		.ops = c->raw ? &no_store : c->ops,
 		.dir = c->dir,
 		.info = &info,
 		.machine = r->machine,
@@ -177,6 +179,28 @@ static int open_pipeline(struct recorder *r, struct error *err)
 	r->start_ns = info.start_ns;
 	r->pipeline = pipeline_open(&pipeline, err);
 	return r->pipeline ? 0 : err->code;
+}
+
+static int open_raw(struct recorder *r, struct error *err)
+{
+	struct raw_config raw = {
+		.path = r->config->raw,
+		.version = r->config->version,
+		.cpu_model = r->host.cpu_model,
+		.argv = r->config->raw_argv,
+		.rings = r->rings,
+		.counters = r->config->counters,
+		.n_cpus = (uint32_t)r->cpus.n,
+		.next = pipeline_sink(r->pipeline),
+	};
+
+	int e;
+
+	if (!r->config->raw)
+		return 0;
+	e = raw_open(&raw, &r->raw, err);
+	r->start_ns = clock_monotonic_ns(); /* reading the kernel's symbols takes its time */
+	return e;
 }
 
 /*
@@ -199,6 +223,7 @@ static int open_rings(struct recorder *r, struct error *err)
 	struct rings_config rings = {
 		.counters = c->in_kernel ? &none : c->counters,
 		.with_inodes = c->in_kernel || c->off_cpu,
+		.for_file = c->raw,
 		.sources = c->sources,
 		.cpus = &r->cpus,
 		.tids = r->tids.data,
@@ -341,6 +366,8 @@ static void put_waits(struct recorder *r)
 
 static struct event_sink *side_band_sink(struct recorder *r)
 {
+	if (r->raw)
+		return raw_sink(r->raw);
 	return r->in_kernel ? in_kernel_sink(r->in_kernel) : pipeline_sink(r->pipeline);
 }
 
@@ -370,6 +397,8 @@ static int scan_running(struct recorder *r, struct error *err)
 	}
 	if (e >= 0)
 		put_waits(r);
+	if (r->raw)
+		raw_end_scan(r->raw);
 	return MIN(e, 0);
 }
 
@@ -503,6 +532,8 @@ static int run(struct recorder *r, struct error *err)
 			e = drain(r, safe);
 		if (!e && r->in_kernel)
 			e = in_kernel_catch_up(r->in_kernel, safe, err);
+		if (!e && r->raw && safe >= pipeline_next_flush(r->pipeline))
+			e = raw_advance(r->raw);
 		pipeline_advance(r->pipeline, safe);
 		if (!r->is_ended && c->duration_s > 0 &&
 		    clock_monotonic_ns() - r->start_ns >= (uint64_t)(c->duration_s * SECOND_NS)) {
@@ -541,7 +572,8 @@ static void count_unsampled(struct recorder *r)
 	struct rusage usage;
 
 	if (!is_command_target(r->config) || strcmp(clock->unit, "ns") ||
-	    r->config->counters->n > 1 || r->config->off_cpu || r->result->end != END_COMMAND)
+	    r->config->counters->n > 1 || r->config->off_cpu || r->config->raw ||
+	    r->result->end != END_COMMAND)
 		return;
 	getrusage(RUSAGE_CHILDREN, &usage);
 	if (clock->attr.exclude_kernel)
@@ -580,6 +612,9 @@ static int finish(struct recorder *r, struct error *err)
 	 * same. */
 	e = pipeline_close(take_ptr(r->pipeline), &end, &out->counts, e_read < 0 ? NULL : err);
 	out->size_bytes = file_tree_bytes(r->config->dir);
+	if (r->raw)
+		e = raw_close(take_ptr(r->raw), &out->counts.samples, &out->size_bytes,
+			      e_read < 0 ? NULL : err);
 	return e_read < 0 ? e_read : e;
 }
 
@@ -589,6 +624,7 @@ static void recorder_fini(struct recorder *r)
 		pipeline_close(r->pipeline, NULL, NULL, NULL);
 	if (r->has_child && !r->child_runs)
 		child_abandon(&r->child);
+	raw_abandon(r->raw);
 	in_kernel_free(r->in_kernel);
 	sampler_close(r->sampler);
 	rings_close(r->rings);
@@ -604,16 +640,19 @@ static void recorder_fini(struct recorder *r)
 
 static int start(struct recorder *r, struct error *err)
 {
-	int e, was_renamed;
+	int e, was_renamed = 0;
 
 	if ((e = block_signals(r, err)) < 0 || (e = choose_cpus(r, err)) < 0 ||
 	    (e = open_cgroup(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
 	    (e = find_threads(r, err)) < 0 || (e = open_rings(r, err)) < 0)
 		return e;
-	was_renamed = session_dir_make_room(r->config->dir, err);
+	if (!r->config->raw)
+		was_renamed = session_dir_make_room(r->config->dir, err);
 	if (was_renamed < 0)
 		return was_renamed;
 	e = open_pipeline(r, err);
+	if (!e)
+		e = open_raw(r, err);
 	if (!e)
 		e = scan_running(r, err);
 	if (!e)
@@ -621,7 +660,8 @@ static int start(struct recorder *r, struct error *err)
 	if (e < 0) {
 		if (r->pipeline)
 			pipeline_close(take_ptr(r->pipeline), NULL, NULL, NULL);
-		session_dir_put_back(r->config->dir, was_renamed);
+		if (!r->config->raw)
+			session_dir_put_back(r->config->dir, was_renamed);
 	}
 	return e;
 }

@@ -46,7 +46,9 @@ struct recorder_config {
 	bool is_stacks_wish;  /* frame pointers do where the kernel can't copy stacks */
 	uint32_t stack_bytes; /* STACKS_COPIED: how much of a stack; 0: default */
 	uint64_t ring_bytes;  /* 0: default */
-	bool off_cpu;         /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */
+	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
+	char *const *raw_argv; /* its command line */
+	bool off_cpu;          /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */
 	uint64_t off_cpu_min_ns;
 
 	/* What to profile. A command may go with any target; the recording ends with it. */

@@ -177,7 +177,6 @@ static int check_needs(const struct script_fields *f, uint32_t type, struct erro
 int script_fields_fit(struct script_fields *f, const struct script_event *events, size_t n,
 		      struct error *err)
 {
-	const uint64_t places = FIELD_BIT(IP) | FIELD_BIT(SYM) | FIELD_BIT(DSO);
 	bool has_chains = false;
 	int r = 0;
 
@@ -190,6 +189,6 @@ int script_fields_fit(struct script_fields *f, const struct script_event *events
 		has_chains |= events[i].attr->type == PERF_TYPE_TRACEPOINT &&
 			      events[i].attr->sample_type & PERF_SAMPLE_CALLCHAIN;
 	if (has_chains && !f->chosen[PERF_TYPE_TRACEPOINT])
-		f->of_type[PERF_TYPE_TRACEPOINT] |= places;
+		f->of_type[PERF_TYPE_TRACEPOINT] |= WHERE;
 	return r;
 }

@@ -56,6 +56,73 @@ same_recording() { # FILE ANOTHER
 	done
 }
 
+@test "record --raw: perf counts what we count, and prints what we print" {
+	need_perf
+	need_recording
+	assay record -q --raw -F 1999 -o fp.data -- sh -c "$PROGRAMS/split 300; ls -lR /usr/include" >/dev/null
+	assay record -q --raw -e cpu-clock,page-faults -c 1000000 -o events.data -- ls -lR /usr/include >/dev/null
+	assay record -q --raw --call-graph=none -F 999 -o flat.data -- "$PROGRAMS/split" 300 >/dev/null
+	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_script.py" fp.data events.data flat.data
+	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" fp.data events.data flat.data
+	n=$(assay script -i flat.data | grep -c split)
+	[ "$n" -gt 0 ]
+	perf report --stdio -i flat.data 2>/dev/null | grep -q "^# Samples: $n  *of event"
+	perf evlist -v -i events.data | grep -q '^page-faults:.*IDENTIFIER'
+	perf buildid-list -i fp.data | grep -q '/programs/split$'
+	perf script --header-only -i fp.data >header
+	grep -q '^# cmdline : assay record -q --raw' header
+	grep -q "^# hostname : $(hostname)" header
+	grep -q '^# time of first sample' header
+	[ "$(assay info --format json -i fp.data | jq .samples)" = "$(assay script -i fp.data --format json | wc -l)" ]
+}
+
+@test "record --raw: copied stacks, tracepoints and a whole machine" {
+	need_perf
+	need_root
+	need_recording
+	assay record -q --raw --call-graph=dwarf -F 499 -o dwarf.data -- "$PROGRAMS/deep" 200 >/dev/null
+	perf script --no-inline -i dwarf.data 2>/dev/null | grep -q 'level+0x.*/programs/deep'
+	assay script -i dwarf.data | grep -q 'level+0x.*/programs/deep'
+	assay record -q --raw -a -e raw_syscalls:sys_enter --call-graph=none -o tp.data -- ls /usr >/dev/null
+	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" tp.data
+	perf script -i tp.data 2>/dev/null | grep -q 'raw_syscalls:sys_enter: NR '
+	diff <(perf script -F trace:trace -i tp.data 2>/dev/null) <(assay script -F trace:trace -i tp.data)
+}
+
+@test "a raw recorder that is killed leaves what it has flushed, and import makes perf read it" {
+	need_perf
+	need_recording
+	assay record -q --raw -o killed.data -- sleep 60 &
+	recorder=$!
+	for _ in $(seq 100); do
+		[ "$(stat -c %s killed.data 2>/dev/null || echo 0)" -gt 400 ] && break
+		sleep 0.2
+	done
+	child=$(pgrep -P $recorder -x sleep)
+	kill -9 $recorder "$child"
+	wait $recorder || true
+	run assay import --to perfdata killed.data -o whole.data
+	refused 1 "the recorder was killed before it could finish the file" "whole.data has what comes before"
+	perf script --show-task-events -i whole.data 2>/dev/null | grep -q 'PERF_RECORD_COMM exec: sleep:'
+	run assay script -i killed.data --show-task-events
+	refused 1 "PERF_RECORD_COMM exec: sleep:" "the recorder was killed"
+}
+
+@test "record --raw keeps what was there, and refuses what does not go with it" {
+	need_recording
+	assay record -q --raw -o twice.data -- true
+	assay record -q --raw -o twice.data -- true
+	[ -e twice.data.old ]
+	echo text >text
+	run assay record -q --raw -o text -- true
+	refused 1 "text is in the way and is not a perf.data file"
+	[ "$(cat text)" = text ]
+	run assay record --raw --off-cpu -- true
+	refused 2 "--raw keeps what the kernel's rings give"
+	run assay record -q --raw -o no/such/folder/x.data -- true
+	refused 1 "no/such/folder/x.data" "No such file"
+}
+
 @test "what can't be written again says why" {
 	mkdir d
 	echo text >text

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/raw.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "elf/elf_file.h"
+#include "perfdata/format.h"
+#include "record/host.h"
+#include "record/image_files.h"
+#include "record/perfdata_file.h"
+
+#define MAX_FORMAT (1 << 20)
+
+struct raw_recording {
+	struct event_sink sink; /* first: the sink is also this */
+	struct event_sink *next;
+	struct perfdata_file *file;
+	struct image_files *files;
+	struct rings *rings;
+	const struct counters *counters;
+	char *const *argv;
+	char *version, *cpu_model;
+	struct strings paths; /* whose build ids are known */
+	struct buf build_ids; /* of the section */
+	uint32_t n_cpus;
+	bool is_scanning;
+};
+
+/* The store that keeps nothing. */
+
+static int open_nothing(const char *dir, const struct session_info *info,
+			const struct image_table *images, const struct strings *strings,
+			struct store **out, struct error *err)
+{
+	(void)dir, (void)info, (void)images, (void)strings, (void)err;
+	*out = NULL;
+	return 0;
+}
+
+static int add_nothing(struct store *s, const struct sample *sample, struct error *err)
+{
+	(void)s, (void)sample, (void)err;
+	return 0;
+}
+
+static void lose_nothing(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	(void)s, (void)reason, (void)counter, (void)n;
+}
+
+static void name_nothing(struct store *s, const struct code_symbol *symbol)
+{
+	(void)s, (void)symbol;
+}
+
+static int flush_nothing(struct store *s, uint64_t until_ns, struct error *err)
+{
+	(void)s, (void)until_ns, (void)err;
+	return 0;
+}
+
+static int close_nothing(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
+			 struct error *err)
+{
+	(void)s, (void)end, (void)err;
+	if (n_unwritten)
+		*n_unwritten = 0;
+	return 0;
+}
+
+const struct store_ops no_store = {
+	.name = "none",
+	.help = "keeps nothing",
+	.open = open_nothing,
+	.add = add_nothing,
+	.lose = lose_nothing,
+	.name_code = name_nothing,
+	.flush = flush_nothing,
+	.close = close_nothing,
+};
+
+/* Events. */
+
+/* A file's build id: as the kernel told it, or as its note has it. */
+static void note_build_id(struct raw_recording *r, const struct event *e)
+{
+	const struct mapping_event *m = &e->mapping;
+	struct image image = { .kind = IMAGE_FILE,
+			       .build_id = m->build_id,
+			       .dev = m->dev,
+			       .ino = m->ino,
+			       .path = m->path };
+	struct build_id id = m->build_id;
+	string_id known;
+
+	if (!m->is_executable || m->path[0] != '/' || strings_find(&r->paths, m->path, &known))
+		return;
+	strings_add(&r->paths, m->path);
+	if (!id.len)
+		id = image_files_look(r->files, e->pid, &image);
+	if (id.len)
+		writer_build_id(&r->build_ids, m->path, &id, false);
+}
+
+static int push(struct event_sink *sink, const struct event *e)
+{
+	struct raw_recording *r = (struct raw_recording *)sink;
+
+	if (e->type == EVENT_SAMPLE)
+		return 0;
+	if (r->is_scanning)
+		perfdata_file_event(r->file, e);
+	if (e->type == EVENT_MAPPING)
+		note_build_id(r, e);
+	return event_push(r->next, e);
+}
+
+struct event_sink *raw_sink(struct raw_recording *r)
+{
+	return &r->sink;
+}
+
+static void take_record(void *context, const void *record, size_t size)
+{
+	struct raw_recording *r = context;
+
+	perfdata_file_record(r->file, record, size);
+}
+
+void raw_end_scan(struct raw_recording *r)
+{
+	r->is_scanning = false;
+}
+
+/* The kernel. */
+
+/* The address of a symbol that stands early in the kernel's list; they come in order of address. */
+static void find_text(uint64_t *start, uint64_t *end)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[512], name[256];
+
+	*start = *end = 0;
+	while (f && !*end && fgets(line, sizeof(line), f)) {
+		uint64_t addr;
+
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, name) != 2)
+			continue;
+		if (!strcmp(name, "_text"))
+			*start = addr;
+		else if (!strcmp(name, "_etext"))
+			*end = addr;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void put_kernel_mapping(struct raw_recording *r, uint64_t start, uint64_t size,
+			       uint64_t file_off, const char *path)
+{
+	struct event e = {
+		.type = EVENT_MAPPING,
+		.pid = -1,
+		.mapping = { .start = start,
+			     .size = size,
+			     .file_off = file_off,
+			     .path = path,
+			     .is_kernel = true,
+			     .is_executable = true },
+	};
+
+	perfdata_file_event(r->file, &e);
+}
+
+static void put_modules(struct raw_recording *r)
+{
+	FILE *f = fopen("/proc/modules", "re");
+	char line[4096], name[128], path[160];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		uint64_t size, addr;
+
+		if (sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &addr) ==
+			    3 &&
+		    addr) {
+			snprintf(path, sizeof(path), "[%s]", name);
+			put_kernel_mapping(r, addr, size, 0, path);
+		}
+	}
+	if (f)
+		fclose(f);
+}
+
+/* The note of the kernel that runs: name size, description size, type; then both. */
+static void put_kernel_build_id(struct raw_recording *r)
+{
+	struct build_id id;
+	char *notes;
+	size_t size;
+
+	if (file_read_all("/sys/kernel/notes", 65536, &notes, &size) < 0)
+		return;
+	if (elf_build_id_in_notes(reader_over(notes, size), 4, &id))
+		writer_build_id(&r->build_ids, "[kernel.kallsyms]", &id, true);
+	free(notes);
+}
+
+static void put_kernel(struct raw_recording *r)
+{
+	uint64_t start, end;
+
+	find_text(&start, &end);
+	if (start && end > start)
+		put_kernel_mapping(r, start, end - start, start, "[kernel.kallsyms]_text");
+	put_modules(r);
+	put_kernel_build_id(r);
+}
+
+/* Opening. */
+
+static void keep_event(void *context, const char *name, const struct perf_event_attr *attr,
+		       const uint64_t *ids, size_t n_ids)
+{
+	struct {
+		struct writer_event *data;
+		size_t n, cap;
+	} *events = context;
+
+	vec_push(events, (struct writer_event){ *attr, name, ids, n_ids });
+}
+
+static int open_file(struct raw_recording *r, const char *path, struct error *err)
+{
+	struct {
+		struct writer_event *data;
+		size_t n, cap;
+	} events = { 0 };
+	int e;
+
+	rings_each_event(r->rings, keep_event, &events);
+	e = perfdata_file_open(path, events.data, events.n, &r->file, err);
+	vec_fini(&events);
+	return e;
+}
+
+static void raw_free(struct raw_recording *r)
+{
+	if (!r)
+		return;
+	image_files_free(r->files);
+	strings_fini(&r->paths);
+	buf_fini(&r->build_ids);
+	free(r->version);
+	free(r->cpu_model);
+	free(r);
+}
+
+int raw_open(const struct raw_config *c, struct raw_recording **out, struct error *err)
+{
+	struct raw_recording *r = xcalloc(1, sizeof(*r));
+	int e;
+
+	*r = (struct raw_recording){
+		.sink = { push },
+		.next = c->next,
+		.rings = c->rings,
+		.counters = c->counters,
+		.argv = c->argv,
+		.n_cpus = c->n_cpus,
+		.version = xasprintf("assay-%s", c->version),
+		.cpu_model = xstrdup(c->cpu_model),
+		.files = image_files_new("/proc"),
+		.is_scanning = true,
+	};
+	strings_init(&r->paths);
+	e = open_file(r, c->path, err);
+	if (e < 0) {
+		raw_free(r);
+		return e;
+	}
+	put_kernel(r);
+	rings_on_record(r->rings, take_record, r);
+	*out = r;
+	return 0;
+}
+
+/* Sections. */
+
+static void put_u32(struct buf *out, uint32_t v)
+{
+	buf_bytes(out, &v, sizeof(v));
+}
+
+static void put_u64(struct buf *out, uint64_t v)
+{
+	buf_bytes(out, &v, sizeof(v));
+}
+
+static void put_command(struct raw_recording *r, struct writer_sections *s)
+{
+	struct buf *out;
+	uint32_t n = 0;
+
+	while (r->argv && r->argv[n])
+		n++;
+	if (!n)
+		return;
+	out = writer_section(s, FEATURE_CMDLINE);
+	put_u32(out, n);
+	for (uint32_t i = 0; i < n; i++)
+		writer_text(out, r->argv[i]);
+}
+
+/* One moment on the recording's clock and as the time of day (perf record -k). */
+static void put_clock(struct writer_sections *s)
+{
+	struct buf *out = writer_section(s, FEATURE_CLOCKID);
+	struct timespec resolution = { 0, 1 };
+
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	put_u64(out, (uint64_t)resolution.tv_nsec);
+	out = writer_section(s, FEATURE_CLOCK_DATA);
+	put_u32(out, 1);
+	put_u32(out, CLOCK_MONOTONIC);
+	put_u64(out, clock_wall_ns());
+	put_u64(out, clock_monotonic_ns());
+}
+
+static void put_machine(struct raw_recording *r, struct writer_sections *s)
+{
+	struct utsname u;
+	uint64_t kib = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+	struct buf *out;
+
+	uname(&u);
+	writer_text_section(s, FEATURE_HOSTNAME, u.nodename);
+	writer_text_section(s, FEATURE_OSRELEASE, u.release);
+	writer_text_section(s, FEATURE_VERSION, r->version);
+	writer_text_section(s, FEATURE_ARCH, u.machine);
+	writer_text_section(s, FEATURE_CPUDESC, r->cpu_model);
+	out = writer_section(s, FEATURE_NRCPUS);
+	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	put_u64(writer_section(s, FEATURE_TOTAL_MEM), kib);
+}
+
+/* What tracefs says of a tracepoint, with its size before it. */
+static bool put_trace_file(struct buf *out, const char *tracefs, const char *name)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/events/%s", tracefs, name), *text = NULL;
+	size_t size;
+
+	if (file_read_all(path, MAX_FORMAT, &text, &size) < 0)
+		return false;
+	put_u64(out, size);
+	buf_bytes(out, text, size);
+	return true;
+}
+
+static void put_tracepoint(struct buf *out, const char *tracefs, const char *name)
+{
+	size_t len = strcspn(name, ":");
+	cleanup(free_at_exit) char *file =
+		xasprintf("%.*s/%s/format", (int)len, name, name[len] ? name + len + 1 : "");
+	size_t start = out->len;
+
+	/* A system of its own for each: readers go by the id in the format. */
+	buf_bytes(out, name, len);
+	buf_u8(out, 0);
+	put_u32(out, 1);
+	if (!put_trace_file(out, tracefs, file)) {
+		out->len = start;
+		buf_bytes(out, name, len);
+		buf_u8(out, 0);
+		put_u32(out, 0);
+	}
+}
+
+/* tracing.c has the layout. Version 0.5 has no names of threads at its end. */
+static void put_tracing(struct raw_recording *r, struct writer_sections *s)
+{
+	static const char magic[] = "\x17\x08\x44tracing0.5";
+	const char *tracefs = access("/sys/kernel/tracing/events", R_OK) == 0
+				      ? "/sys/kernel/tracing"
+				      : "/sys/kernel/debug/tracing";
+	uint32_t n = 0;
+	struct buf *out;
+
+	vec_foreach (r->counters, c)
+		n += c->attr.type == PERF_TYPE_TRACEPOINT;
+	if (!n)
+		return;
+	out = writer_section(s, FEATURE_TRACING_DATA);
+	buf_bytes(out, magic, sizeof(magic));
+	buf_u8(out, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	buf_u8(out, sizeof(long));
+	put_u32(out, (uint32_t)sysconf(_SC_PAGESIZE));
+	buf_cstr0(out, "header_page");
+	if (!put_trace_file(out, tracefs, "header_page"))
+		put_u64(out, 0);
+	buf_cstr0(out, "header_event");
+	if (!put_trace_file(out, tracefs, "header_event"))
+		put_u64(out, 0);
+	put_u32(out, 0); /* ftrace's own */
+	put_u32(out, n);
+	vec_foreach (r->counters, c)
+		if (c->attr.type == PERF_TYPE_TRACEPOINT)
+			put_tracepoint(out, tracefs, c->name);
+	put_u32(out, 0); /* kernel symbols */
+	put_u32(out, 0); /* printk formats */
+}
+
+/* The end. */
+
+int raw_advance(struct raw_recording *r)
+{
+	perfdata_file_round(r->file);
+	return perfdata_file_flush(r->file);
+}
+
+int raw_close(struct raw_recording *r, uint64_t *samples, uint64_t *n_bytes, struct error *err)
+{
+	struct writer_sections *s = perfdata_file_sections(r->file);
+	int e;
+
+	put_machine(r, s);
+	put_command(r, s);
+	put_clock(s);
+	put_tracing(r, s);
+	if (r->build_ids.len)
+		buf_bytes(writer_section(s, FEATURE_BUILD_ID), r->build_ids.data, r->build_ids.len);
+	*samples = perfdata_file_samples(r->file);
+	rings_on_record(r->rings, NULL, NULL);
+	e = perfdata_file_close(r->file, n_bytes, err);
+	raw_free(r);
+	return e;
+}
+
+void raw_abandon(struct raw_recording *r)
+{
+	if (!r)
+		return;
+	rings_on_record(r->rings, NULL, NULL);
+	perfdata_file_abandon(r->file);
+	raw_free(r);
+}

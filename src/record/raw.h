@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `record --raw`: the kernel's records as they come, into a perf.data file.
+ *
+ *   rings ─┬─► every record ────────────────────────► file
+ *          └─► events ─► (samples counted, the rest) ─► pipeline, for losses and time
+ *   /proc  ──► events ─► records ───────────────────► file
+ *
+ * The pipeline runs beside it without samples: its store keeps nothing.
+ */
+#pragma once
+
+#include "collect/rings.h"
+#include "event/event.h"
+#include "store/store.h"
+
+struct error;
+struct raw_recording;
+
+/* A store that keeps nothing. */
+extern const struct store_ops no_store;
+
+struct raw_config {
+	const char *path, *version, *cpu_model;
+	char *const *argv; /* of assay's own command line, or NULL */
+	struct rings *rings;
+	const struct counters *counters;
+	uint32_t n_cpus;
+	struct event_sink *next; /* the pipeline's */
+};
+
+/* Opens the file and takes the rings' records from here on. */
+int raw_open(const struct raw_config *config, struct raw_recording **out, struct error *err);
+
+/* Where the rings' events, and those of /proc, are to go. */
+struct event_sink *raw_sink(struct raw_recording *r);
+
+/* The scan of /proc is over: what comes now has a record of its own. */
+void raw_end_scan(struct raw_recording *r);
+
+/* All up to now has been drained: written out, so that a killed recorder loses what comes later. */
+int raw_advance(struct raw_recording *r);
+
+/* *samples, *n_bytes: of the file. Frees in any case. */
+int raw_close(struct raw_recording *r, uint64_t *samples, uint64_t *n_bytes, struct error *err);
+void raw_abandon(struct raw_recording *r); /* removes the file; NULL is fine */
