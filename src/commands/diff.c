@@ -245,7 +245,6 @@ static void setup_fini(struct setup *s)
 
 static int load_side(struct side *side, const struct diff_args *args, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache };
 	struct profile_request request = {
 		.query = &side->query,
 		.with_functions = true,
@@ -255,7 +254,7 @@ static int load_side(struct side *side, const struct diff_args *args, struct err
 
 	if (r < 0)
 		return r;
-	side->symbols = symbolizer_new(&config);
+	side->symbols = input_symbolizer(side->path, args->cache);
 	request.session = side->session;
 	request.symbols = side->symbols;
 	side->profile = profile_load(&request);

@@ -104,7 +104,6 @@ static void print_summary(const struct export_args *args, const struct export_fo
 static int export_session(const struct export_args *args, const struct export_format *format,
 			  const struct query *query, bool *is_damaged, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache };
 	const struct export_options options = {
 		.by_period = !strcmp(args->weight, "events"),
 		.no_source = args->no_source,
@@ -121,7 +120,7 @@ static int export_session(const struct export_args *args, const struct export_fo
 
 	if (r < 0)
 		return r;
-	symbols = symbolizer_new(&config);
+	symbols = input_symbolizer(args->input, args->cache);
 	export_request(format, &request);
 	request.session = session;
 	request.symbols = symbols;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands/input.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config.h"
+#include "record/archive.h"
 #include "record/import.h"
 #include "store/store.h"
 
@@ -124,9 +127,109 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 	return r;
 }
 
+/* ---- archives in one file ---- */
+
+static bool is_packed(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *tar = strstr(slash ? slash : path, ".tar");
+
+	return tar && (!tar[4] || tar[4] == '.') && access(path, R_OK) == 0;
+}
+
+/* tar(1) refuses names that lead out of the folder. */
+static int run_tar(const char *path, const char *dir)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		execlp("tar", "tar", "-xf", path, "-C", dir, "--no-same-owner", (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
+}
+
+/* The one folder that an archive unpacks to. */
+static char *only_folder(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	char *found = NULL;
+
+	while (d && (entry = readdir(d)))
+		if (entry->d_name[0] != '.' && !found)
+			found = xasprintf("%s/%s", dir, entry->d_name);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* Unpacked once: session and symbols are read of the same. */
+static int unpack(const char *path, const char **out, struct error *err)
+{
+	static char *packed, *unpacked;
+	cleanup(free_at_exit) char *dir = NULL;
+	int r;
+
+	if (packed && !strcmp(packed, path)) {
+		*out = unpacked;
+		return 0;
+	}
+	r = make_scratch(err);
+	if (r < 0)
+		return r;
+	dir = xasprintf("%s/session.%u", scratch_dir, n_imported++);
+	if (mkdir(dir, 0700) < 0)
+		return error_errno(err, -errno, "cannot make %s", dir);
+	r = run_tar(path, dir);
+	if (r)
+		return error_set(err, r < 0 ? r : -EBADMSG, "cannot unpack %s: %s", path,
+				 r == 127 ? "tar is not installed" : "tar could not read it");
+	free(packed);
+	free(unpacked);
+	packed = xstrdup(path);
+	unpacked = only_folder(dir);
+	if (!unpacked)
+		return error_set(err, -EBADMSG, "%s has no session in it", path);
+	*out = unpacked;
+	return 0;
+}
+
+struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
+{
+	struct symbolizer_config config = { .cache_dir = cache_dir };
+	const char *dir = given ? given : DEFAULT_SESSION;
+	struct archive_places places;
+	struct symbolizer *symbols;
+
+	if (is_packed(dir))
+		unpack(dir, &dir, NULL); /* should it fail, input_open() says so */
+	archive_places_init(&places, dir, &config);
+	symbols = symbolizer_new(&config);
+	archive_places_fini(&places);
+	return symbols;
+}
+
+static int open_packed(const char *path, struct session **out, struct error *err)
+{
+	const char *dir;
+	int r = unpack(path, &dir, err);
+
+	r = r < 0 ? r : session_open(dir, out, err);
+	if (r >= 0) {
+		free((*out)->path);
+		(*out)->path = xstrdup(path);
+	}
+	return r;
+}
+
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
 {
 	*is_damaged = false;
+	if (is_packed(path))
+		return open_packed(path, out, err);
 	if (import_is_recording(path))
 		return open_imported(path, out, is_damaged, err);
 	return session_open(path, out, err);

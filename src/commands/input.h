@@ -8,6 +8,7 @@
 #include "commands/options.h"
 #include "profile/query.h"
 #include "store/session.h"
+#include "symbol/symbols.h"
 
 #define DEFAULT_SESSION "./assay.data"
 
@@ -26,15 +27,21 @@ extern const char input_filters_help[]; /* of a man page's section FILTERS */
 struct error;
 
 /*
- * Opens the session at `path`, or imports the file there ("-": standard input) into $TMPDIR
- * or memory and opens that; it is removed when the process ends, however it does. The session's
- * warnings then say what is missing of the file, and *is_damaged whether it was damaged (exit
- * status 1, after the result).
+ * Opens the session at `path`, or unpacks the archive (.tar.zst …) or imports the file there ("-":
+ * standard input) into $TMPDIR or memory and opens that; it is removed when the process ends,
+ * however it does. The session's warnings then say what is missing of the file, and *is_damaged
+ * whether it was damaged (exit status 1, after the result).
  */
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err);
 
 /* As input_open() with what -i gave; NULL is DEFAULT_SESSION, or how to make one. */
 int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err);
+
+/*
+ * Names the code of the session that -i gave: from the archive that it is (record/archive.h), else
+ * from this machine. `cache_dir` as in struct symbolizer_config. Never NULL.
+ */
+struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
 
 /* The query of a command's operands. */
 int input_query(const struct option_list *operands, bool with_idle, struct query *q,

@@ -252,14 +252,14 @@ static int report_session(const struct report_args *args, const struct view *vie
 			  const struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(loaded_fini) struct loaded own = { 0 }, base = { 0 };
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
 	request->with_slices = view == &picture_view;
-	request->symbols = symbols = request->with_functions ? symbolizer_new(&config) : NULL;
+	request->symbols = symbols =
+		request->with_functions ? input_symbolizer(args->input, args->cache) : NULL;
 	r = load(&own, args->input, request, is_damaged, err);
 	if (r >= 0 && args->baseline) {
 		r = load(&base, args->baseline, request, is_damaged, err);

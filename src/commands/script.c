@@ -260,8 +260,8 @@ static int parse_time(struct run *r, struct error *err)
 
 static int print(struct run *r, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = r->args.cache };
-	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols =
+		input_symbolizer(r->args.input, r->args.cache);
 	struct output out;
 	struct error closing = { 0 };
 	int e = output_open(&out, r->args.output, !r->options.is_json && !r->args.no_pager, err);

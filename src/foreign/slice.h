@@ -45,12 +45,13 @@ static inline struct slice slice_trim(struct slice s)
 
 static inline bool slice_starts(struct slice s, struct slice with)
 {
-	return s.len >= with.len && !memcmp(s.at, with.at, with.len);
+	return s.len >= with.len && (!with.len || !memcmp(s.at, with.at, with.len));
 }
 
 static inline bool slice_ends(struct slice s, struct slice with)
 {
-	return s.len >= with.len && !memcmp(s.at + s.len - with.len, with.at, with.len);
+	return s.len >= with.len &&
+	       (!with.len || !memcmp(s.at + s.len - with.len, with.at, with.len));
 }
 
 static inline bool slice_equal(struct slice a, struct slice b)

@@ -89,16 +89,8 @@ static int list_segments(int dir_fd, struct names *out)
 	return 0;
 }
 
-/* A file is no session: say what it is, if that is known. */
 static int refuse_file(const char *path, struct error *err)
 {
-	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char magic[8] = "";
-
-	if (fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&
-	    (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8)))
-		return error_set(err, -ENOTSUP,
-				 "'%s' is a perf.data file; reading these is not built yet", path);
 	return error_set(err, -ENOTDIR, "'%s' is a file, not a session directory", path);
 }
 
@@ -314,6 +306,7 @@ int session_open(const char *path, struct session **out, struct error *err)
 	f = xcalloc(1, sizeof(*f));
 	f->dir_fd = dir_fd;
 	f->session.path = xstrdup(path);
+	f->session.dir = xstrdup(path);
 	r = read_all(f, &names, err);
 	names_fini(&names);
 	if (r < 0) {
@@ -342,6 +335,7 @@ void session_close(struct session *s)
 	free(f->counters);
 	free(f->info_text);
 	free(s->path);
+	free(s->dir);
 	close(f->dir_fd);
 	free(f);
 }

@@ -58,7 +58,8 @@ struct segment {
 };
 
 struct session {
-	char *path;
+	char *path; /* as it was named */
+	char *dir;  /* where it is; another one for what was imported */
 	struct session_info info;
 	struct session_end end;
 	bool has_end; /* false: the recorder was killed, or still runs */

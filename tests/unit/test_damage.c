@@ -259,7 +259,7 @@ static void what_is_no_session_is_said(void **state)
 	put_file(path, "hello, world", 12);
 	expect_refusal(path, -ENOTDIR, "is a file, not a session directory");
 	put_file(path, "PERFILE2........", 16);
-	expect_refusal(path, -ENOTSUP, "is a perf.data file; reading these is not built yet");
+	expect_refusal(path, -ENOTDIR, "is a file, not a session directory");
 	put_file(ss.file[0], "", 0);
 	expect_refusal(ss.w.path, -EBADMSG, "nothing that can be read: 0000.segment: empty");
 	put_file(ss.file[0], "hello, world", 12);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay archive: a session with all that its reports are made from. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "record/archive.h"
+
+struct archive_args {
+	const char *input, *output;
+	bool quiet;
+};
+
+#define FIELD(f) offsetof(struct archive_args, f)
+static const struct option_spec archive_options[] = {
+	INPUT_OPTION(FIELD(input), "archive"),
+	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
+	  "the archive: a directory, or DIR.tar.zst for one file" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+};
+
+/* "x.assay.tar.zst" is the folder x.assay in one file; NULL: it is a folder. */
+static char *folder_of_packed(const char *output)
+{
+	const char *tar = strstr(output, ".tar");
+
+	return tar && (!tar[4] || tar[4] == '.') ? xstrndup(output, (size_t)(tar - output)) : NULL;
+}
+
+/* tar(1) knows the compression by the name. Written beside and renamed: whole or not there. */
+static int pack(const char *folder, const char *output, struct error *err)
+{
+	const char *slash = strrchr(folder, '/'), *tar = strstr(output, ".tar");
+	cleanup(free_at_exit) char *parent =
+		slash ? xstrndup(folder, MAX((size_t)(slash - folder), (size_t)1)) : xstrdup(".");
+	cleanup(free_at_exit) char *part =
+		xasprintf("%.*s.part%s", (int)(tar - output), output, tar);
+	pid_t pid = fork();
+	int status = 0;
+
+	if (!pid) {
+		execlp("tar", "tar", "-caf", part, "-C", parent, slash ? slash + 1 : folder,
+		       (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return error_errno(err, -errno, "cannot run tar");
+	if (status) {
+		unlink(part);
+		return error_set(err, -EIO, "cannot write %s: %s", output,
+				 WIFEXITED(status) && WEXITSTATUS(status) == 127
+					 ? "tar is not installed"
+					 : "tar failed (zstd must be installed, too)");
+	}
+	return rename(part, output) < 0 ? error_errno(err, -errno, "cannot write %s", output) : 0;
+}
+
+static void print_summary(const struct archive_args *args, const struct archive_result *r)
+{
+	log_info("%s: %" PRIu32 " binaries, %" PRIu32 " debug files, %.1f MiB", args->output,
+		 r->n_binaries, r->n_debug_files, (double)r->bytes / 1048576);
+	vec_foreach (&r->missing, text)
+		log_warning("not in the archive: %s", *text);
+}
+
+static int archive(const struct archive_args *args, bool *is_damaged, struct error *err)
+{
+	cleanup(session_close_at_exit) struct session *session = NULL;
+	cleanup(free_at_exit) char *packed_folder = folder_of_packed(args->output);
+	const char *folder = packed_folder ? packed_folder : args->output;
+	struct archive_result result = { 0 };
+	int r;
+
+	if (access(args->output, F_OK) == 0)
+		return error_set(err, -EEXIST, "%s is there already", args->output);
+	r = input_open_given(args->input, &session, is_damaged, err);
+	if (r >= 0)
+		r = archive_write(session, folder, &result, err);
+	if (r >= 0 && packed_folder) {
+		r = pack(folder, args->output, err);
+		file_remove_tree(folder, NULL);
+	}
+	if (r >= 0)
+		print_summary(args, &result);
+	archive_result_fini(&result);
+	return r;
+}
+
+static int archive_run(const struct command *self, int argc, char **argv)
+{
+	struct archive_args args = { 0 };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	bool is_damaged = false;
+	int status = command_begin(self, false, argc, argv, &args, &operands);
+
+	if (status < 0 && (operands.n || !args.output)) {
+		log_error(operands.n ? "archive: %s: the session is named with -i"
+				     : "archive: -o names the archive: 'assay archive -o DIR'",
+			  operands.n ? operands.data[0] : "");
+		status = EXIT_USAGE;
+	}
+	if (status < 0 && args.quiet)
+		log_set_level(LOG_QUIET);
+	if (status < 0) {
+		int r = archive(&args, &is_damaged, &err);
+
+		if (r < 0)
+			log_error("archive: %s", err.text);
+		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+	}
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section archive_sections[] = {
+	{ "WHAT IS IN IT", "The session, the binaries that its samples fell in (below *files/*), "
+			   "their separate debug files, and "
+			   "the kernel's symbols (below *kernel/*) where the session is of the "
+			   "kernel that runs. A binary "
+			   "goes in only if its build id is the session's: what has changed or "
+			   "gone since is said. JIT code "
+			   "has its names in the session." },
+	{ "EXIT STATUS", "0, also where a binary is missing; 1 on failure; 2 for wrong usage." },
+	{ NULL },
+};
+
+static const struct command_example archive_examples[] = {
+	{ "assay archive -i night.assay -o night.tar.zst", "everything in one file" },
+	{ "assay report -i night.tar.zst -l", "on another machine" },
+	{ NULL },
+};
+
+const struct command archive_command = {
+	.name = "archive",
+	.summary = "a session with binaries and symbols, for another machine",
+	.synopsis = "[OPTIONS] -o DIR",
+	.description =
+		"Copies a session with all that reports are made from, so that they are the same "
+		"elsewhere and after the next upgrade. Every command reads an archive as it reads "
+		"a "
+		"session.",
+	.options = OPTIONS(archive_options),
+	.sections = archive_sections,
+	.examples = archive_examples,
+	.run = archive_run,
+};

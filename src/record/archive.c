@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "elf/elf_file.h"
+#include "record/image_files.h"
+#include "symbol/debug_file.h"
+
+#define FILES_DIR  "files"
+#define KERNEL_DIR "kernel"
+#define DEBUG_DIR  "/usr/lib/debug"
+
+void archive_result_fini(struct archive_result *r)
+{
+	vec_foreach (&r->missing, text)
+		free(*text);
+	vec_fini(&r->missing);
+}
+
+struct archive {
+	const struct session *session;
+	const char *dir;
+	struct archive_result *result;
+	struct strings done; /* paths in the archive */
+};
+
+/* Copying. */
+
+static int copy_bytes(int from, int to)
+{
+	char bytes[65536];
+	ssize_t n;
+
+	/* Not sendfile(2): /proc and sysfs do not have it. */
+	while ((n = read(from, bytes, sizeof(bytes))) != 0) {
+		int r = n < 0 ? -errno : file_write_all(to, bytes, (size_t)n);
+
+		if (r < 0 && r != -EINTR)
+			return r;
+	}
+	return 0;
+}
+
+static int make_parent(const char *path, struct error *err)
+{
+	cleanup(free_at_exit) char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+
+	return file_mkdirs(parent, 0755, err);
+}
+
+/* -ENOENT and -EACCES of the source are told from those of the archive by *is_source. */
+static int copy_file(struct archive *a, const char *from, const char *to, bool *is_source,
+		     struct error *err)
+{
+	cleanup(close_at_exit) int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+	struct stat st;
+	int r;
+
+	*is_source = in < 0;
+	if (in < 0 || fstat(in, &st) < 0)
+		return error_errno(err, -errno, "cannot read %s", from);
+	r = make_parent(to, err);
+	if (r < 0)
+		return r;
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0)
+		return error_errno(err, -errno, "cannot write %s", to);
+	r = copy_bytes(in, out);
+	if (r < 0)
+		return error_errno(err, r, "cannot write %s", to);
+	if (fchmod(out, st.st_mode & 0777) < 0 ||
+	    futimens(out, (struct timespec[2]){ st.st_atim, st.st_mtim }) < 0)
+		errno = 0; /* mode and time are a courtesy */
+	a->result->bytes += (uint64_t)st.st_size;
+	return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void miss(struct archive *a, const char *format, ...)
+{
+	va_list args;
+	char text[700];
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	vec_push(&a->result->missing, xstrdup(text));
+}
+
+/* Copies what may be missing: that is told, and no failure. */
+static int copy_if_there(struct archive *a, const char *from, const char *to, bool *was_copied,
+			 struct error *err)
+{
+	struct error why = { 0 };
+	bool is_source;
+	int r = copy_file(a, from, to, &is_source, &why);
+
+	*was_copied = r >= 0;
+	if (r < 0 && is_source) {
+		miss(a, "%s", why.text);
+		return 0;
+	}
+	return r < 0 ? error_set(err, r, "%s", why.text) : 0;
+}
+
+/* Binaries. */
+
+static char *build_id_path(const struct archive *a, const struct build_id *id)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(id, hex);
+	return xasprintf("%s/" FILES_DIR DEBUG_DIR "/.build-id/%.2s/%s.debug", a->dir, hex,
+			 hex + 2);
+}
+
+static bool is_new(struct archive *a, const char *path)
+{
+	uint32_t n = a->done.n;
+
+	return strings_add(&a->done, path).n >= n;
+}
+
+static int add_debug_file(struct archive *a, const char *path, struct error *err)
+{
+	struct file_mapping file = { 0 }, debug = { 0 };
+	cleanup(free_at_exit) char *found = NULL, *to = NULL;
+	struct elf_file elf, debug_elf;
+	struct debug_search search = { .root = "", .debug_dir = DEBUG_DIR, .image_path = path };
+	bool was_copied;
+	int r = 0;
+
+	if (file_map(path, &file, NULL) < 0)
+		return 0;
+	if (elf_open(&elf, file.base, file.size, NULL) == 0) {
+		elf_build_id(&elf, &search.build_id);
+		search.link_name = elf_debug_link(&elf, &search.link_crc);
+		if (debug_file_open(&search, &debug, &debug_elf, &found, NULL)) {
+			to = search.build_id.len ? build_id_path(a, &search.build_id)
+						 : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
+			if (is_new(a, to))
+				r = copy_if_there(a, found, to, &was_copied, err);
+			a->result->n_debug_files += r >= 0;
+		}
+	}
+	file_unmap(&debug);
+	file_unmap(&file);
+	return r;
+}
+
+static int add_binary(struct archive *a, const struct image *image, struct error *err)
+{
+	cleanup(free_at_exit) char *from = image_files_find(NULL, 0, image, NULL);
+	cleanup(free_at_exit) char *to = xasprintf("%s/" FILES_DIR "%s", a->dir, image->path);
+	bool was_copied;
+	int r;
+
+	if (!from) {
+		miss(a, "%s: %s", image->path,
+		     access(image->path, F_OK) < 0 ? "is not there any more"
+						   : "has changed since (another build id)");
+		return 0;
+	}
+	if (!is_new(a, to)) {
+		/* Another build of the same path: found by its build id, as a debug file is. */
+		if (!image->build_id.len)
+			return 0;
+		free(to);
+		to = build_id_path(a, &image->build_id);
+		if (!is_new(a, to))
+			return 0;
+	}
+	r = copy_if_there(a, from, to, &was_copied, err);
+	if (r < 0 || !was_copied)
+		return r;
+	a->result->n_binaries++;
+	return add_debug_file(a, from, err);
+}
+
+/* The kernel. */
+
+static bool is_running_kernel(const struct image *image)
+{
+	cleanup(free_at_exit) char *notes = NULL;
+	struct build_id id = { 0 };
+	size_t size;
+
+	return image->build_id.len &&
+	       file_read_all("/sys/kernel/notes", 1 << 20, &notes, &size) == 0 &&
+	       elf_build_id_in_notes(reader_over(notes, size), 4, &id) &&
+	       build_id_equal(&id, &image->build_id);
+}
+
+static int add_kernel(struct archive *a, const struct image *image, struct error *err)
+{
+	static const struct {
+		const char *from, *name;
+	} files[] = {
+		{ "/proc/kallsyms", "kallsyms" },
+		{ "/proc/modules", "modules" },
+		{ "/sys/kernel/notes", "notes" },
+	};
+	int r = 0;
+
+	if (!is_running_kernel(image)) {
+		miss(a, "the kernel's symbols: the session is of another kernel than the one that "
+			"runs here");
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files) && r >= 0; i++) {
+		cleanup(free_at_exit) char *to =
+			xasprintf("%s/" KERNEL_DIR "/%s", a->dir, files[i].name);
+		bool was_copied;
+
+		if (is_new(a, to))
+			r = copy_if_there(a, files[i].from, to, &was_copied, err);
+	}
+	return r;
+}
+
+static int add_module(struct archive *a, const struct image *image, struct error *err)
+{
+	size_t n = strlen(image->path);
+	cleanup(free_at_exit) char *name =
+		n > 2 && image->path[0] == '[' ? xstrndup(image->path + 1, n - 2) : NULL;
+	cleanup(free_at_exit) char *from = NULL, *to = NULL;
+	bool was_copied;
+
+	if (!name || strchr(name, '/'))
+		return 0;
+	from = xasprintf("/sys/module/%s/notes/.note.gnu.build-id", name);
+	to = xasprintf("%s/" KERNEL_DIR "/module/%s/notes/.note.gnu.build-id", a->dir, name);
+	return is_new(a, to) ? copy_if_there(a, from, to, &was_copied, err) : 0;
+}
+
+static int add_image(struct archive *a, const struct image *image, struct error *err)
+{
+	switch (image->kind) {
+	case IMAGE_FILE:
+		return image->path[0] == '/' && !strstr(image->path, "/../")
+			       ? add_binary(a, image, err)
+			       : 0;
+	case IMAGE_KERNEL:
+		return add_kernel(a, image, err);
+	case IMAGE_MODULE:
+		return add_module(a, image, err);
+	default:
+		return 0;
+	}
+}
+
+/* The session. */
+
+static int add_session(struct archive *a, struct error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < a->session->n_segments && r >= 0; i++) {
+		const char *name = a->session->segments[i]->name;
+		cleanup(free_at_exit) char *from =
+			xasprintf("%s/samples/current/%s", a->session->dir, name);
+		cleanup(free_at_exit) char *to = xasprintf("%s/samples/current/%s", a->dir, name);
+		bool is_source;
+
+		r = copy_file(a, from, to, &is_source, err);
+	}
+	return r;
+}
+
+static int fill(struct archive *a, struct error *err)
+{
+	int r = add_session(a, err);
+
+	for (uint32_t s = 0; s < a->session->n_segments && r >= 0; s++) {
+		const struct segment *segment = a->session->segments[s];
+
+		for (uint32_t i = 0; i < segment->n_images && r >= 0; i++)
+			r = add_image(a, &segment->images[i], err);
+	}
+	return r;
+}
+
+int archive_write(const struct session *session, const char *dir, struct archive_result *out,
+		  struct error *err)
+{
+	struct archive a = { .session = session, .dir = dir, .result = out };
+	int r;
+
+	*out = (struct archive_result){ 0 };
+	if (access(dir, F_OK) == 0)
+		return error_set(err, -EEXIST, "%s is there already", dir);
+	strings_init(&a.done);
+	r = fill(&a, err);
+	strings_fini(&a.done);
+	if (r < 0)
+		file_remove_tree(dir, NULL);
+	return r;
+}
+
+/* Reading. */
+
+void archive_places_init(struct archive_places *p, const char *session_dir,
+			 struct symbolizer_config *config)
+{
+	*p = (struct archive_places){ .root = xasprintf("%s/" FILES_DIR, session_dir) };
+	if (access(p->root, F_OK) < 0)
+		return;
+	p->kallsyms = xasprintf("%s/" KERNEL_DIR "/kallsyms", session_dir);
+	p->modules = xasprintf("%s/" KERNEL_DIR "/modules", session_dir);
+	p->notes = xasprintf("%s/" KERNEL_DIR "/notes", session_dir);
+	p->sys_module = xasprintf("%s/" KERNEL_DIR "/module", session_dir);
+	config->root = p->root;
+	config->kallsyms = p->kallsyms;
+	config->modules = p->modules;
+	config->notes = p->notes;
+	config->sys_module = p->sys_module;
+}
+
+void archive_places_fini(struct archive_places *p)
+{
+	free(p->root);
+	free(p->kallsyms);
+	free(p->modules);
+	free(p->notes);
+	free(p->sys_module);
+	*p = (struct archive_places){ 0 };
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An archive: a session with all that its reports are made from, so that they are the same on
+ * another machine.
+ *
+ *   DIR/samples/…          the session itself: an archive is a session
+ *   DIR/files/PATH         binaries, by the path that they ran under
+ *   DIR/files/usr/lib/debug/.build-id/xx/….debug
+ *                          separate debug files, and the second binary of one path
+ *   DIR/kernel/            kallsyms, modules, notes, module/NAME/notes/…: of the kernel that ran
+ *
+ * A binary counts only if its build id is the session's.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "store/session.h"
+#include "symbol/symbols.h"
+
+struct error;
+
+struct archive_result {
+	uint32_t n_binaries, n_debug_files;
+	uint64_t bytes;
+	VEC(char *) missing; /* a sentence each: what is not in it, and why */
+};
+void archive_result_fini(struct archive_result *r);
+
+/*
+ * Makes the archive at `dir`, which must not exist. A binary that is not to be had is no failure
+ * but a sentence in out->missing. On failure nothing is left at `dir`.
+ */
+int archive_write(const struct session *session, const char *dir, struct archive_result *out,
+		  struct error *err);
+
+/*
+ * Where the symbols of a session's images are: in the archive that it is, else on this machine. The
+ * texts of *config belong to *places.
+ */
+struct archive_places {
+	char *root, *kallsyms, *modules, *notes, *sys_module;
+};
+void archive_places_init(struct archive_places *places, const char *session_dir,
+			 struct symbolizer_config *config);
+void archive_places_fini(struct archive_places *places);

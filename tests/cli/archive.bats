@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay archive: the same reports without the binaries.
+load helpers
+
+# A program of our own, so that it can go away.
+record_own() {
+	need_recording
+	cp "$PROGRAMS/split" own
+	assay record -q -o s -- ./own 1.5s >/dev/null
+	assay report -i s -l --symbol-cache "" >before
+	grep -q forty before
+}
+
+@test "an archive gives the same report when the binary is gone" {
+	record_own
+	run assay archive -i s -o a
+	[ "$status" = 0 ]
+	[[ "$output" == *"a: "*"binaries"* ]]
+	[ -f "a/files$PWD/own" ]
+	rm own
+	assay report -i a -l --symbol-cache "" >after
+	diff before after
+	assay report -i s -l --symbol-cache "" >without
+	run ! grep -q forty without
+}
+
+@test "an archive in one file" {
+	record_own
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	run assay archive -i s -o a.tar.zst
+	[ "$status" = 0 ]
+	[ ! -e a ]
+	rm -rf own s
+	assay report -i a.tar.zst -l --symbol-cache "" >after
+	diff before after
+	run assay archive -i nothing -o b
+	refused 1 "nothing"
+	run assay archive -i a.tar.zst -o a.tar.zst
+	refused 1 "a.tar.zst is there already"
+}
+
+@test "a binary that has changed is not archived, and that is said" {
+	record_own
+	cp "$PROGRAMS/threads" own
+	run assay archive -i s -o a
+	[ "$status" = 0 ]
+	[[ "$output" == *"not in the archive: $PWD/own: has changed since"* ]]
+	[ ! -e "a/files$PWD/own" ]
+	rm own
+	run assay archive -i s -o b
+	[[ "$output" == *"own: is not there any more"* ]]
+}
+
+@test "an archive that is no archive is refused" {
+	echo nonsense >x.tar.zst
+	run assay report -i x.tar.zst
+	refused 1 "cannot unpack x.tar.zst"
+	run assay archive
+	refused 2 "-o names the archive"
+}
