@@ -183,7 +183,7 @@ int export_write(const struct export_format *format, const struct export_options
 	struct code_lines lines;
 	int r;
 
-	if (format->ops->with_places) {
+	if (format->ops->with_source) {
 		code_lines_init(&lines, profile, x.frames, !options->no_source);
 		x.lines = &lines;
 	}

@@ -37,6 +37,7 @@ struct export_ops {
 	/* For profile_load(). Without EVENT among the keys each event is a lane of its own. */
 	struct key_list keys;
 	bool with_chains, with_places, with_slices;
+	bool with_source; /* with places: fills in export->lines */
 
 	/* Bytes that can't be written are sink_finish()'s failure, not the format's. */
 	int (*write)(const struct export *x, struct sink *out, struct error *err);
@@ -73,7 +74,7 @@ struct export
 	const struct export_options *options;
 	const struct profile *profile;
 	struct frame_names *frames; /* export/names.h */
-	struct code_lines *lines;   /* export/code_lines.h; NULL without places */
+	struct code_lines *lines;   /* export/code_lines.h; of formats with_source */
 };
 
 /* Events between two samples, where that is known; else 0. NULL is fine. */

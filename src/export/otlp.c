@@ -341,5 +341,6 @@ const struct export_ops export_otlp = {
 	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU }, .n = 4 },
 	.with_chains = true,
 	.with_places = true,
+	.with_source = true,
 	.write = write_otlp,
 };

@@ -351,6 +351,7 @@ const struct export_ops export_perfetto = {
 	.keys = { .key = { PROFILE_PROCESS, PROFILE_THREAD, PROFILE_CPU, PROFILE_EVENT }, .n = 4 },
 	.with_chains = true,
 	.with_places = true,
+	.with_source = true,
 	.with_slices = true,
 	.write = write_perfetto,
 };

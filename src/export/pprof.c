@@ -291,5 +291,6 @@ const struct export_ops export_pprof = {
 	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU }, .n = 4 },
 	.with_chains = true,
 	.with_places = true,
+	.with_source = true,
 	.write = write_pprof,
 };

@@ -307,3 +307,33 @@ protobuf() {
 	jq -e '[.lines[].line] | unique == [0]' y.json
 	same totals "$(jq -cS .totals x.json)" "$(jq -cS .totals y.json)"
 }
+
+@test "firefox: its tables hold together; totals of every event" {
+	local kind weight
+	for kind in plain hostile; do
+		rm -rf s
+		session $kind
+		for weight in samples events; do
+			assay export -q -i s -F firefox --weight $weight -o x.json.gz
+			zcat x.json.gz >x.json
+			same $weight "$(jq -cS '[.threads[] | {event: (.name | capture("^[^(]* \\((?<e>.*)\\)$"; "m").e), n: (.samples.weight | add)}] |
+				group_by(.event) | map({(.[0].event): (map(.n) | add)}) | add' x.json)" "$(totals | jq -cS "map_values(.$weight)")"
+		done
+		# every column is as long as its table says, every index leads somewhere, parents come first
+		jq -e '.shared as $s | [$s.stackTable, $s.frameTable, $s.funcTable, $s.resourceTable, $s.sources, .threads[].samples |
+			.length as $n | to_entries[] | select(.value | type == "array") | (.value | length) == $n] | all' x.json
+		jq -e '.shared as $s | .libs as $libs |
+			([$s.stackTable.frame[] | . < $s.frameTable.length] | all) and
+			([$s.stackTable.prefix | to_entries[] | .value == null or .value < .key] | all) and
+			([$s.frameTable.func[] | . < $s.funcTable.length] | all) and
+			([$s.funcTable.name[], $s.resourceTable.name[] | . < ($s.stringArray | length)] | all) and
+			([$s.funcTable.resource[] | . < $s.resourceTable.length] | all) and
+			([$s.resourceTable.lib[] | . < ($libs | length)] | all) and
+			([.threads[].samples.stack[] | . < $s.stackTable.length] | all) and
+			([.threads[].samples.time | . == sort] | all)' x.json
+		jq -e '.meta.preprocessedProfileVersion == 61 and (.meta.categories | length) == 3 and
+			([.threads[] | .pid | type == "string"] | all)' x.json
+	done
+	has_hostile_names '.shared.stringArray'
+	run ! grep -q '</script>' x.json
+}
