@@ -3,7 +3,8 @@
  * Callgrind's profile format, version 1 (valgrind's manual, "Callgrind Format Specification"), for
  * callgrind_annotate and KCachegrind. Two columns an event: samples, and events they stand for.
  *
- * A cost line is of an instruction; its address is the offset in the image. How often a call was
+ * A cost line is of an instruction; its address is the offset in the image, its line that of the
+ * innermost function inlined there. How often a call was
  * made is not known: "calls=" has the samples that were below it.
  */
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "export/calls.h"
+#include "export/code_lines.h"
 #include "export/export.h"
 #include "export/names.h"
 #include "export/text.h"
@@ -21,6 +23,8 @@ struct callgrind {
 	struct sink *out;
 	struct calls calls;
 	bool *image_is_named, *function_is_named; /* "(3)" is enough from then on */
+	struct strings files;                     /* named so far; id 0 is the one not known */
+	const char *file;                         /* of the last cost line */
 };
 
 /* Names end with the line. */
@@ -53,6 +57,22 @@ static void put_function(struct callgrind *w, const char *key, uint32_t function
 {
 	put_name(w, key, function, frame_name(w->x->frames, function),
 		 &w->function_is_named[function]);
+}
+
+static void put_file(struct callgrind *w, const char *key, const char *file)
+{
+	uint32_t n = w->files.n, id = strings_add(&w->files, file).n;
+	bool is_named = id && id < n;
+
+	put_name(w, key, id, id ? file : "???", &is_named);
+}
+
+/* The file that a function is said to be in: callers refer to it by this. */
+static const char *home_of(const struct callgrind *w, uint32_t function)
+{
+	const struct code_lines *c = w->x->lines;
+
+	return c->functions.data[c->symbol[function]].file;
 }
 
 /* Event names are words: what else they have becomes '_'. */
@@ -115,10 +135,32 @@ static void put_totals(struct callgrind *w, const char *key)
 	buf_u8(&w->out->buf, '\n');
 }
 
-/* "0x1234 0": an instruction, and no line. */
-static void put_position(struct buf *out, uint64_t offset)
+/* "0x1234 17": an instruction and its line, 0 if that is not known. */
+static void put_position(struct buf *out, uint64_t offset, uint32_t line)
 {
-	buf_printf(out, "0x%" PRIx64 " 0", offset);
+	buf_printf(out, "0x%" PRIx64 " %" PRIu32, offset, line);
+}
+
+/* The innermost line of a place: that of an inlined function, which may be in another file. */
+static const struct code_line *line_of(const struct callgrind *w, uint32_t place)
+{
+	return &w->x->lines->lines.data[w->x->lines->first[place]];
+}
+
+static void put_place(struct callgrind *w, uint32_t place)
+{
+	put_position(&w->out->buf, w->x->profile->places.data[place].offset,
+		     line_of(w, place)->line);
+}
+
+/* Says where the lines that follow are, if not where the last ones were. */
+static void turn_to_file(struct callgrind *w, uint32_t place, const char *home)
+{
+	const char *file = w->x->lines->functions.data[line_of(w, place)->function].file;
+
+	if (strcmp(file, w->file) != 0)
+		put_file(w, strcmp(file, home) ? "fi" : "fe", file);
+	w->file = file;
 }
 
 static uint64_t samples_of(const struct weight *weights, uint32_t n_lanes)
@@ -145,14 +187,24 @@ static void put_call(struct callgrind *w, const struct call *call, const struct 
 	struct buf *out = &w->out->buf;
 
 	put_image(w, "cob", p->functions.data[call->callee].image);
+	put_file(w, "cfi", home_of(w, call->callee));
 	put_function(w, "cfn", call->callee);
 	buf_str(out, "calls=");
 	text_u64(out, samples_of(weights, p->n_lanes));
 	buf_u8(out, ' ');
-	put_position(out, entry_of(p, call->callee));
+	put_position(out, entry_of(p, call->callee), 0);
 	buf_u8(out, '\n');
-	put_position(out, p->places.data[call->caller].offset);
+	put_place(w, call->caller);
 	put_costs(out, weights, p->n_lanes);
+}
+
+static void begin_function(struct callgrind *w, uint32_t function)
+{
+	w->file = home_of(w, function);
+	buf_u8(&w->out->buf, '\n');
+	put_image(w, "ob", w->x->profile->functions.data[function].image);
+	put_file(w, "fl", w->file);
+	put_function(w, "fn", function);
 }
 
 /* The places of all functions, and after each the calls from it: both are in the same order. */
@@ -160,27 +212,23 @@ static void put_places(struct callgrind *w)
 {
 	const struct profile *p = w->x->profile;
 	uint32_t *order = places_by_function(p), function = NO_INDEX;
-	size_t call = 0;
+	const struct call *call = w->calls.list.data, *end = call + w->calls.list.n;
 
 	for (size_t i = 0; i < p->places.n && !sink_failed(w->out); i++) {
-		const struct profile_place *place = &p->places.data[order[i]];
-		const struct weight *self = &w->calls.self[(size_t)order[i] * p->n_lanes];
+		uint32_t place = order[i];
+		const struct weight *self = &w->calls.self[(size_t)place * p->n_lanes];
 
-		if (place->function != function) {
-			function = place->function;
-			buf_u8(&w->out->buf, '\n');
-			put_image(w, "ob", p->functions.data[function].image);
-			buf_str(&w->out->buf, "fl=???\n");
-			put_function(w, "fn", function);
-		}
+		if (p->places.data[place].function != function)
+			begin_function(w, function = p->places.data[place].function);
+		turn_to_file(w, place, home_of(w, function));
 		if (samples_of(self, p->n_lanes)) {
-			put_position(&w->out->buf, place->offset);
+			put_place(w, place);
 			put_costs(&w->out->buf, self, p->n_lanes);
 		}
-		for (; call < w->calls.list.n && w->calls.list.data[call].caller == order[i];
-		     call++)
-			put_call(w, &w->calls.list.data[call],
-				 &w->calls.weights[call * p->n_lanes]);
+		for (; call < end && call->caller == place; call++)
+			put_call(w, call,
+				 &w->calls.weights[(size_t)(call - w->calls.list.data) *
+						   p->n_lanes]);
 		sink_step(w->out);
 	}
 	free(order);
@@ -191,6 +239,7 @@ static int write_callgrind(const struct export *x, struct sink *out, struct erro
 	struct callgrind w = { .x = x, .out = out };
 
 	(void)err;
+	strings_init(&w.files);
 	calls_init(&w.calls, x->profile);
 	w.image_is_named = xcalloc(x->profile->images.n + 1, sizeof(bool));
 	w.function_is_named = xcalloc(x->profile->functions.n + 1, sizeof(bool));
@@ -201,6 +250,7 @@ static int write_callgrind(const struct export *x, struct sink *out, struct erro
 	free(w.image_is_named);
 	free(w.function_is_named);
 	calls_fini(&w.calls);
+	strings_fini(&w.files);
 	return 0;
 }
 
@@ -208,5 +258,6 @@ const struct export_ops export_callgrind = {
 	.target = EXPORT_STREAM,
 	.with_chains = true,
 	.with_places = true,
+	.with_source = true,
 	.write = write_callgrind,
 };

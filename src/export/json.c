@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/build_id.h"
+#include "export/code_lines.h"
 #include "export/export.h"
 #include "export/names.h"
 #include "export/text.h"
@@ -70,7 +71,8 @@ static void put_session(struct json *w)
 	if (s->has_end && s->end.end_ns > info->start_ns)
 		put_number(out, "duration_ns", s->end.end_ns - info->start_ns);
 	buf_str(out,
-		"},\n\"columns\":{\"frames\":[\"function\",\"offset\"],"
+		"},\n\"columns\":{\"frames\":[\"image\",\"offset\",\"lines\"],\"lines\":["
+		"\"function\",\"line\"],"
 		"\"nodes\":[\"parent\",\"frame\"],"
 		"\"samples\":[\"time_ns\",\"event\",\"thread\",\"comm\",\"cpu\",\"app\",\"node\","
 		"\"samples\",\"events\"]}");
@@ -136,17 +138,16 @@ static void put_images(struct json *w)
 
 static void put_functions(struct json *w)
 {
-	const struct profile *p = w->x->profile;
-
 	begin_table(w, "functions");
-	for (uint32_t i = 0; i < p->functions.n; i++) {
+	vec_foreach (&w->x->lines->functions, f) {
 		struct buf *out = element(w);
 
 		buf_str(out, "{\"name\":");
-		text_json(out, frame_name(w->x->frames, i));
-		put_text(out, "symbol", frame_system_name(w->x->frames, i));
-		put_number(out, "image", p->functions.data[i].image);
-		buf_u8(out, '}');
+		text_json(out, f->name);
+		put_text(out, "symbol", f->system_name);
+		put_text(out, "file", f->file);
+		put_number(out, "image", f->image);
+		buf_printf(out, ",\"is_inlined\":%s}", f->symbol == NO_INDEX ? "true" : "false");
 	}
 	end_table(w);
 }
@@ -182,17 +183,36 @@ static void put_row(struct json *w, const uint64_t *values, size_t n)
 	buf_u8(out, ']');
 }
 
+/* Offset and image of a place, and its lines: functions inlined there first. */
+static void put_frame(struct json *w, uint32_t place)
+{
+	const struct profile *p = w->x->profile;
+	const struct code_lines *c = w->x->lines;
+	struct buf *out = element(w);
+
+	buf_u8(out, '[');
+	text_u64(out, p->functions.data[p->places.data[place].function].image);
+	buf_u8(out, ',');
+	text_u64(out, p->places.data[place].offset);
+	buf_str(out, ",[");
+	for (uint32_t i = c->first[place]; i < c->first[place + 1]; i++) {
+		buf_str(out, i == c->first[place] ? "[" : ",[");
+		text_u64(out, c->lines.data[i].function);
+		buf_u8(out, ',');
+		text_u64(out, c->lines.data[i].line);
+		buf_u8(out, ']');
+	}
+	buf_str(out, "]]");
+}
+
 /* The tree's root is node 0, and has no frame. */
 static void put_tree(struct json *w)
 {
 	const struct profile *p = w->x->profile;
 
 	begin_table(w, "frames");
-	vec_foreach (&p->places, place) {
-		const uint64_t row[] = { place->function, place->offset };
-
-		put_row(w, row, ARRAY_SIZE(row));
-	}
+	for (uint32_t i = 0; i < p->places.n; i++)
+		put_frame(w, i);
 	end_table(w);
 	begin_table(w, "nodes");
 	buf_str(element(w), "[null,null]");
@@ -254,6 +274,7 @@ const struct export_ops export_json = {
 		  .n = 5 },
 	.with_chains = true,
 	.with_places = true,
+	.with_source = true,
 	.with_slices = true,
 	.write = write_json,
 };

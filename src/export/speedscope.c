@@ -5,8 +5,10 @@
  * A "sampled" profile for every event and thread: chains with weights, in the order of time. The
  * horizontal axis is the weight, so that gaps between samples do not show.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "export/code_lines.h"
 #include "export/export.h"
 #include "export/names.h"
 #include "export/text.h"
@@ -17,19 +19,22 @@ struct speedscope {
 	const struct export *x;
 	struct sink *out;
 	struct tracks tracks;
-	VEC(uint32_t) chain;
+	struct line_chain chain;
 };
 
+/* A frame is a function; its file is the source, or else the image. */
 static void put_frames(const struct speedscope *s)
 {
+	const struct code_lines *c = s->x->lines;
 	struct buf *out = &s->out->buf;
-	const struct profile *p = s->x->profile;
 
-	for (uint32_t f = 0; f < p->functions.n; f++) {
-		buf_str(out, f ? ",\n{\"name\":" : "\n{\"name\":");
-		text_json(out, frame_name(s->x->frames, f));
+	for (uint32_t i = 0; i < c->functions.n; i++) {
+		const struct code_function *f = &c->functions.data[i];
+
+		buf_str(out, i ? ",\n{\"name\":" : "\n{\"name\":");
+		text_json(out, f->name);
 		buf_str(out, ",\"file\":");
-		text_json(out, frame_image_path(s->x->frames, p->functions.data[f].image));
+		text_json(out, *f->file ? f->file : frame_image_path(s->x->frames, f->image));
 		buf_u8(out, '}');
 		sink_step(s->out);
 	}
@@ -37,17 +42,14 @@ static void put_frames(const struct speedscope *s)
 
 static void put_chain(struct speedscope *s, uint32_t node)
 {
+	const struct code_lines *c = s->x->lines;
 	struct buf *out = &s->out->buf;
-	const struct profile_node *nodes = s->x->profile->nodes.data;
 
 	s->chain.n = 0;
-	for (; node; node = nodes[node].parent)
-		vec_push(&s->chain, nodes[node].function);
-	buf_u8(out, '[');
-	while (s->chain.n) {
-		text_u64(out, s->chain.data[--s->chain.n]);
-		if (s->chain.n)
-			buf_u8(out, ',');
+	code_lines_chain(c, s->x->profile, node, &s->chain);
+	for (size_t i = 0; i < s->chain.n; i++) {
+		buf_u8(out, i ? ',' : '[');
+		text_u64(out, c->lines.data[s->chain.data[i]].function);
 	}
 	buf_u8(out, ']');
 }
@@ -121,7 +123,7 @@ static int write_speedscope(const struct export *x, struct sink *out, struct err
 	}
 	buf_str(&out->buf, "\n]}\n");
 	tracks_fini(&s.tracks);
-	vec_fini(&s.chain);
+	free(s.chain.data);
 	return 0;
 }
 
@@ -129,6 +131,8 @@ const struct export_ops export_speedscope = {
 	.target = EXPORT_STREAM,
 	.keys = TRACK_KEYS,
 	.with_chains = true,
+	.with_places = true,
+	.with_source = true,
 	.with_slices = true,
 	.write = write_speedscope,
 };

@@ -245,7 +245,7 @@ EOF
 	jq -e '(.nodes | length) as $n | (.threads | length) as $t | (.comms | length) as $c | (.images | length) as $i |
 		[.samples[] | .[6] < $n and .[2] < $t and .[3] < $c and .[5] < $i] | all' x.json
 	jq -e '(.frames | length) as $f | (.functions | length) as $n |
-		([.nodes[1:][] | .[1] < $f] | all) and ([.frames[] | .[0] < $n] | all)' x.json
+		([.nodes[1:][] | .[1] < $f] | all) and ([.frames[] | .[2][] | .[0] < $n] | all)' x.json
 }
 
 # protobuf FORMAT FILE: read by the fields' numbers
@@ -306,6 +306,21 @@ protobuf() {
 	[ "$(comm -23 <(sort chains) <(sort symbols) | wc -l)" -gt 0 ]
 	jq -e '[.lines[].line] | unique == [0]' y.json
 	same totals "$(jq -cS .totals x.json)" "$(jq -cS .totals y.json)"
+	# the same functions in each
+	jq -r '[.functions[].name] | unique[]' x.json >names
+	assay export -q -i s -F json -o j.json
+	jq -r '[.functions[].name] | unique[]' j.json | diff names -
+	jq -e '[.functions[] | select(.is_inlined)] | length > 0' j.json
+	assay export -q -i s -F speedscope -o j.json
+	jq -r '[.shared.frames[].name] | unique[]' j.json | diff names -
+	assay export -q -i s -F firefox -o j.json.gz
+	zcat j.json.gz | jq -r '.shared as $s | [$s.funcTable.name[] | $s.stringArray[.]] | unique[]' | diff names -
+	assay export -q -i s -F callgrind -o x.callgrind
+	grep -q '^fi=.*work\.h$' x.callgrind
+	if command -v callgrind_annotate >/dev/null; then
+		callgrind_annotate --show-percs=no x.callgrind >text
+		same "callgrind's total" "$(awk '/PROGRAM TOTALS/ { gsub(",", ""); print $1 }' text)" "$(jq .totals.samples x.json)"
+	fi
 }
 
 @test "firefox: its tables hold together; totals of every event" {
