@@ -29,7 +29,79 @@ void libipt_packets(const uint8_t *bytes, size_t size, struct pt_packet_sum *sum
 		add(sum, &packet);
 	pt_pkt_free_decoder(decoder);
 }
+
+struct pt_image *libipt_image(const struct libipt_map *maps, size_t n)
+{
+	struct pt_image *image = pt_image_alloc("bench");
+
+	for (size_t i = 0; i < n; i++)
+		pt_image_add_file(image, maps[i].path, maps[i].file_off, maps[i].size, NULL,
+				  maps[i].addr);
+	return image;
+}
+
+uint64_t libipt_blocks(struct pt_image *image, const uint8_t *bytes, size_t size,
+		       uint64_t *n_errors)
+{
+	struct pt_block_decoder *decoder;
+	struct pt_config config;
+	uint64_t insns = 0, place, before = UINT64_MAX;
+	int status;
+
+	pt_config_init(&config);
+	config.begin = (uint8_t *)bytes;
+	config.end = (uint8_t *)bytes + size;
+	config.cpu =
+		(struct pt_cpu){ .vendor = pcv_intel, .family = 6, .model = 94, .stepping = 3 };
+	config.cpuid_0x15_eax = 2;
+	config.cpuid_0x15_ebx = 100;
+	config.mtc_freq = 3;
+	config.nom_freq = 20;
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, image);
+	while ((status = pt_blk_sync_forward(decoder)) >= 0) {
+		/* At some errors it stays where it is, for ever. */
+		if (pt_blk_get_sync_offset(decoder, &place) < 0 || place == before)
+			break;
+		before = place;
+		for (int idle = 0; status >= 0;) {
+			struct pt_block block = { 0 };
+			struct pt_event event;
+
+			while (status >= 0 && status & pts_event_pending)
+				status = pt_blk_event(decoder, &event, sizeof(event));
+			if (status < 0 || status & pts_eos)
+				break;
+			status = pt_blk_next(decoder, &block, sizeof(block));
+			insns += block.ninsn;
+			if (!block.ninsn && !(status & pts_event_pending) && ++idle > 1000)
+				break;
+			if (block.ninsn)
+				idle = 0;
+		}
+		*n_errors += status < 0 && status != -pte_eos;
+	}
+	pt_blk_free_decoder(decoder);
+	return insns;
+}
 #else
+struct pt_image *libipt_image(const struct libipt_map *maps, size_t n)
+{
+	(void)maps;
+	(void)n;
+	return NULL;
+}
+
+uint64_t libipt_blocks(struct pt_image *image, const uint8_t *bytes, size_t size,
+		       uint64_t *n_errors)
+{
+	(void)image;
+	(void)bytes;
+	(void)size;
+	(void)n_errors;
+	return 0;
+}
+
 void libipt_packets(const uint8_t *bytes, size_t size, struct pt_packet_sum *sum)
 {
 	(void)bytes;

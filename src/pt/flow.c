@@ -200,8 +200,10 @@ static void on_pge(struct pt_flow *f, const struct pt_packet *p)
 /* What was waiting for its address. */
 static void say_fup(struct pt_flow *f, uint64_t ip)
 {
-	if (f->fup_tx)
+	if (f->fup_tx) {
+		f->in_tx = f->tx_next;
 		pt_flow_emit(f, PT_EV_TX, ip, 0, f->in_tx ? PT_F_IN_TX : 0, 0);
+	}
 	if (f->fup_ptwrite)
 		pt_flow_emit(f, PT_EV_PTWRITE, ip, f->fup_payload, 0, 0);
 	if (f->fup_power)
@@ -294,7 +296,10 @@ static void on_mode(struct pt_flow *f, const struct pt_packet *p)
 		f->width = (uint8_t)p->payload;
 		return;
 	}
-	f->in_tx = p->payload & 1;
+	/* A change binds to the FUP that follows; up to there it is as it was. */
+	if (f->is_in_psb)
+		f->in_tx = p->payload & 1;
+	f->tx_next = p->payload & 1;
 	f->tx_abort = !f->is_in_psb && (p->payload & 2);
 	f->fup_tx = !f->is_in_psb;
 }
@@ -435,8 +440,8 @@ static void use_directions(struct pt_flow *f)
 			lose(f, PT_ERR_MISMATCH);
 			return;
 		}
-		f->at += size;
 		on_packet(f, &p);
+		f->at += size;
 		if (p.type == PT_TIP)
 			return;
 	}
@@ -472,9 +477,9 @@ void pt_flow_feed(struct pt_flow *f, const uint8_t *bytes, size_t size)
 			continue;
 		}
 		r = next_packet(f, &p);
-		f->at += r;
 		if (r)
 			on_packet(f, &p);
+		f->at += r;
 	}
 	f->offset += size;
 	f->stats.bytes += size;

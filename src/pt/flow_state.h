@@ -27,7 +27,7 @@ struct pt_flow {
 	bool psb_had_ip; /* a FUP */
 	bool is_async;   /* a FUP told where; a TIP or TIP.PGD is to tell where to */
 	bool after_ovf;  /* a FUP tells where tracing goes on */
-	bool in_tx, tx_abort;
+	bool in_tx, tx_next, tx_abort;
 	/* What the next FUP is the address of. */
 	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block;
 	uint8_t fup_detail, fup_type;

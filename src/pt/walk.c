@@ -2,7 +2,7 @@
 #include "pt/flow_state.h"
 
 /* Blocks in a row without a direction used: more is a loop that only an interrupt leaves. */
-enum { MAX_STEPS = 100000 };
+enum { MAX_STEPS = 10000 };
 
 static void push(struct pt_flow *f, uint64_t addr, uint32_t node)
 {

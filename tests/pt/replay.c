@@ -6,21 +6,21 @@
 
 #include "base/error.h"
 
-static const struct file_mapping *file_of(struct replay *r, const char *path)
+static const struct replay_file *file_of(struct replay *r, const char *path)
 {
-	struct file_mapping map;
+	struct replay_file *file = r->files;
 
-	for (size_t i = 0; i < r->n_files; i++)
-		if (strcmp(r->files[i].path, path) == 0)
-			return r->files[i].file;
-	if (r->n_files == ARRAY_SIZE(r->files))
-		return NULL;
-	r->files[r->n_files].path = xstrdup(path);
-	if (file_map(path, &map, NULL) == 0) {
-		r->files[r->n_files].file = xmalloc(sizeof(map));
-		*r->files[r->n_files].file = map;
+	for (; file < r->files + r->n_files; file++)
+		if (strcmp(file->path, path) == 0)
+			return file;
+	if (r->n_files == ARRAY_SIZE(r->files)) {
+		fprintf(stderr, "replay: more than %zu files\n", ARRAY_SIZE(r->files));
+		exit(1);
 	}
-	return r->files[r->n_files++].file;
+	r->n_files++;
+	file->path = xstrdup(path);
+	file_map(path, &file->bytes, NULL);
+	return file;
 }
 
 struct collector {
@@ -108,10 +108,10 @@ static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *o
 		if (addr < m->start || addr >= m->end)
 			continue;
 		off = addr - m->start + m->file_off;
-		if (!m->file || off >= m->file->size)
+		if (off >= m->file->bytes.size)
 			return 0;
-		size = MIN(size, MIN(m->end - addr, m->file->size - off));
-		memcpy(out, m->file->base + off, size);
+		size = MIN(size, MIN(m->end - addr, m->file->bytes.size - off));
+		memcpy(out, m->file->bytes.base + off, size);
 		return size;
 	}
 	return 0;
@@ -165,9 +165,7 @@ void replay_open(struct replay *r, const char *path)
 void replay_close(struct replay *r)
 {
 	for (size_t i = 0; i < r->n_files; i++) {
-		if (r->files[i].file)
-			file_unmap(r->files[i].file);
-		free(r->files[i].file);
+		file_unmap(&r->files[i].bytes);
 		free(r->files[i].path);
 	}
 	vec_foreach (&r->processes, p)

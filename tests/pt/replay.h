@@ -10,9 +10,14 @@
 #include "perfdata/perfdata.h"
 #include "pt/flow.h"
 
+struct replay_file {
+	char *path;
+	struct file_mapping bytes; /* empty where it could not be opened */
+};
+
 struct replay_mapping {
 	uint64_t start, end, file_off;
-	const struct file_mapping *file; /* NULL: no file */
+	const struct replay_file *file;
 };
 
 struct replay_process {
@@ -39,10 +44,7 @@ struct replay {
 	bool has_tsc;
 	VEC(struct replay_change) changes;
 	VEC(struct replay_process) processes;
-	struct {
-		char *path;
-		struct file_mapping *file;
-	} files[256];
+	struct replay_file files[256];
 	size_t n_files, n_applied;
 	VEC(struct replay_thread) threads;
 	int32_t pid; /* whose buffer is decoded */

@@ -25,10 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <Zydis/Zydis.h>
-
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "classify.h"
 #include "recording.h"
 #include "writer.h"
 
@@ -57,7 +56,6 @@ struct tracer {
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
 	struct intmap code;       /* address → kind, size; one process's at a time */
 	pid_t code_pid;
-	ZydisDecoder decoder;
 };
 
 static void die(const char *what)
@@ -66,33 +64,9 @@ static void die(const char *what)
 	exit(1);
 }
 
-static enum branch_kind classify(const ZydisDecodedInstruction *i,
-				 const ZydisDecodedOperand *operands)
-{
-	bool is_direct = i->operand_count && operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-
-	switch (i->meta.category) {
-	case ZYDIS_CATEGORY_COND_BR:
-		return BRANCH_COND;
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		return is_direct ? BRANCH_JUMP : BRANCH_JUMP_INDIRECT;
-	case ZYDIS_CATEGORY_CALL:
-		return is_direct ? BRANCH_CALL : BRANCH_CALL_INDIRECT;
-	case ZYDIS_CATEGORY_RET:
-		return BRANCH_RETURN;
-	case ZYDIS_CATEGORY_SYSCALL:
-	case ZYDIS_CATEGORY_INTERRUPT:
-		return BRANCH_SYSTEM;
-	default:
-		return BRANCH_NONE;
-	}
-}
-
 static struct instruction decode(struct tracer *t, const struct task *task, uint64_t ip)
 {
 	struct instruction in = { 0 };
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction z;
 	uint8_t bytes[16];
 	uint32_t *known;
 	bool is_new;
@@ -110,11 +84,8 @@ static struct instruction decode(struct tracer *t, const struct task *task, uint
 	if (n <= 0)
 		n = process_vm_readv(task->tid, &(struct iovec){ bytes, 16 - (ip & 15) }, 1,
 				     &(struct iovec){ (void *)ip, 16 - (ip & 15) }, 1, 0);
-	if (n > 0 &&
-	    ZYAN_SUCCESS(ZydisDecoderDecodeFull(&t->decoder, bytes, (size_t)n, &z, operands))) {
-		in.kind = (uint8_t)classify(&z, operands);
-		in.size = z.length;
-	}
+	if (n > 0)
+		in.kind = (uint8_t)classify(bytes, (size_t)n, &in.size);
 	*known = (uint32_t)in.kind << 8 | in.size;
 	return in;
 }
@@ -434,7 +405,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	t.options.mtc_shift = 3;
-	ZydisDecoderInit(&t.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	recording_init(&t.recording, &t.options);
 	t.truth = fopen(argv[at + 1], "w");
 	if (!t.truth)

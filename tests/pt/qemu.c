@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The generator for long traces: a plugin of qemu-user, which follows a program at millions of
+ * instructions a second (trace.c steps at some ten thousand), one thread, without signals.
+ *
+ *     qemu-x86_64 -plugin libpt_qemu.so,out=FILE,limit=500000000,mtc=on PROGRAM [ARG…]
+ *
+ * Debian has no header for the interface; what is used of it (version 1) is declared here, from
+ * QEMU's documentation, "QEMU TCG Plugins".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <Zydis/Zydis.h>
+
+#include "base/mem.h"
+#include "classify.h"
+#include "recording.h"
+#include "writer.h"
+
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+typedef uint64_t plugin_id;
+
+void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
+					   void (*call)(plugin_id, struct qemu_plugin_tb *));
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
+					  void (*call)(unsigned int, void *), int flags,
+					  void *data);
+void qemu_plugin_register_atexit_cb(plugin_id id, void (*call)(plugin_id, void *), void *data);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+
+__attribute__((visibility("default"))) extern int qemu_plugin_version;
+int qemu_plugin_version = 1;
+__attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, const void *info,
+							       int argc, char **argv);
+
+/* What QEMU translates at once: up to a branch, at most. */
+struct piece {
+	uint64_t start, last;
+	uint32_t n_insns;
+	uint8_t kind, last_size;
+};
+
+static struct {
+	struct writer writer;
+	struct recording recording;
+	const char *out;
+	uint64_t insns, limit;
+	const struct piece *before;
+} run = { .limit = UINT64_MAX };
+
+static void add_maps(void)
+{
+	char line[4400];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		uint64_t start, end, off, inode;
+		uint32_t major, minor;
+		char prot[8], name[4200] = "";
+
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %4199[^\n]",
+			   &start, &end, prot, &off, &major, &minor, &inode, name) == 8 &&
+		    name[0] == '/' && start < 0x500000000000)
+			recording_map(&run.recording, getpid(), getpid(), 1000, start, end, off,
+				      major, minor, inode, name);
+	}
+	if (f)
+		fclose(f);
+}
+
+static void finish(plugin_id id, void *data)
+{
+	struct buf file = { 0 };
+	FILE *f;
+
+	(void)id;
+	if (!run.out)
+		return;
+	if (run.before->kind == BRANCH_SYSTEM && !data) /* exit's */
+		writer_disable(&run.writer);
+	else
+		writer_interrupt(&run.writer);
+	recording_comm(&run.recording, getpid(), getpid(), 900, "qemu", true);
+	add_maps();
+	recording_start(&run.recording, getpid(), getpid(), 1000);
+	recording_trace(&run.recording, getpid(), 0, run.writer.tsc, &run.writer.out);
+	recording_finish(&run.recording, &file);
+	f = fopen(run.out, "wb");
+	if (!f || fwrite(file.data, 1, file.len, f) != file.len || fclose(f) != 0)
+		fprintf(stderr, "pt_qemu: %s could not be written\n", run.out);
+	fprintf(stderr, "pt_qemu: %" PRIu64 " instructions, %zu bytes of trace\n", run.insns,
+		run.writer.out.len);
+	run.out = NULL;
+}
+
+static void on_exec(unsigned int cpu, void *data)
+{
+	const struct piece *now = data, *before = run.before;
+	struct writer *w = &run.writer;
+
+	(void)cpu;
+	run.before = now;
+	if (!before) {
+		writer_enable(w, now->start);
+		return;
+	}
+	run.insns += before->n_insns;
+	w->tsc += before->n_insns;
+	w->cycles += before->n_insns;
+	w->ip = before->last;
+	if (before->kind == BRANCH_SYSTEM) {
+		writer_instruction(w, BRANCH_SYSTEM, before->last_size, now->start);
+		writer_disable(w);
+		writer_enable(w, now->start);
+	} else {
+		writer_instruction(w, before->kind, before->last_size, now->start);
+	}
+	if (run.insns >= run.limit) {
+		finish(0, &run); /* in the midst of it */
+		_exit(0);
+	}
+}
+
+static void on_translate(plugin_id id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+	const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, n - 1);
+	struct piece *p = xcalloc(1, sizeof(*p)); /* as long-lived as the translation */
+
+	(void)id;
+	p->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
+	p->last = qemu_plugin_insn_vaddr(last);
+	p->n_insns = (uint32_t)n;
+	p->last_size = (uint8_t)qemu_plugin_insn_size(last);
+	p->kind = (uint8_t)classify(qemu_plugin_insn_data(last), p->last_size, NULL);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_exec, 0, p);
+}
+
+int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
+{
+	struct writer_options options = { .mtc_shift = 3, .psb_bytes = 8192 };
+
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		if (strncmp(argv[i], "out=", 4) == 0)
+			run.out = xstrdup(argv[i] + 4);
+		else if (strncmp(argv[i], "limit=", 6) == 0)
+			run.limit = strtoull(argv[i] + 6, NULL, 0);
+		else if (strncmp(argv[i], "mtc=", 4) == 0)
+			options.has_tsc = options.has_mtc = true;
+	}
+	writer_init(&run.writer, &options);
+	run.writer.tsc = 1000000;
+	recording_init(&run.recording, &options);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+	qemu_plugin_register_atexit_cb(id, finish, NULL);
+	return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The flow of Intel PT traces: packets as text over a few instructions; what goes wrong, is said.
+ */
+#include "unit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "pt/flow.h"
+#include "pt/packet_text.h"
+
+/*
+ * 1000 je 1004        1004 call 1020        1010 syscall        1020 nop
+ * 1002 jmp 1010       1009 jmp *%rax        1012 jmp 1012       1021 ret
+ */
+static const uint8_t code_bytes[0x22] = {
+	[0x00] = 0x74, 0x02,          0xeb, 0x0c, 0xe8, 0x17,          0,    0, 0, 0xff,
+	0xe0,          [0x10] = 0x0f, 0x05, 0xeb, 0xfe, [0x20] = 0x90, 0xc3,
+};
+
+#define PSB "PSB\nMODE.Exec IF:0 64\nFUP 0x1000\nPSBEND\n"
+
+struct world {
+	struct buf said;
+	struct pt_flow_stats stats;
+	struct pt_clock clock;
+	uint8_t code[sizeof(code_bytes)];
+	uint64_t changes_at; /* the code, when time has come there */
+	struct pt_code *graph;
+};
+
+static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size)
+{
+	struct world *w = context;
+
+	(void)space;
+	if (addr < 0x1000 || addr >= 0x1000 + sizeof(w->code))
+		return 0;
+	size = MIN(size, 0x1000 + sizeof(w->code) - addr);
+	memcpy(out, w->code + (addr - 0x1000), size);
+	return size;
+}
+
+static void note(void *context, const struct pt_event *events, size_t n)
+{
+	static const char letters[] = "bcrosyiABEx";
+	struct buf *b = &((struct world *)context)->said;
+
+	for (const struct pt_event *e = events; e < events + n; e++) {
+		if (e->kind == PT_EV_PSB || e->kind == PT_EV_CBR)
+			continue;
+		if (e->kind == PT_EV_ERROR)
+			buf_printf(b, "error at %" PRIx64 "+%" PRIu64 ": %s", e->from, e->to,
+				   pt_error_texts[e->detail]);
+		else if (e->kind == PT_EV_BRANCH)
+			buf_printf(b, "%" PRIx64 "-%" PRIx64 " ", e->from, e->to);
+		else
+			buf_printf(b, "kind %d at %" PRIx64 ": %" PRIx64 " ", e->kind, e->from,
+				   e->to);
+		for (int i = 0; letters[i] && e->kind != PT_EV_ERROR; i++)
+			if (e->flags >> i & 1)
+				buf_u8(b, (uint8_t)letters[i]);
+		if (e->tsc)
+			buf_printf(b, " @%" PRIu64, e->tsc);
+		buf_u8(b, '\n');
+	}
+}
+
+static uint64_t side_band(void *context, uint64_t tsc)
+{
+	struct world *w = context;
+
+	if (tsc < w->changes_at)
+		return w->changes_at;
+	w->code[1] = 0x0e; /* je 1010 */
+	pt_code_forget(w->graph);
+	return UINT64_MAX;
+}
+
+static void setup(struct world *w)
+{
+	*w = (struct world){ .clock = { .ctc_numerator = 100,
+					.ctc_denominator = 2,
+					.mtc_shift = 3,
+					.max_ratio = 20,
+					.time_mult = 1 } };
+	memcpy(w->code, code_bytes, sizeof(code_bytes));
+}
+
+static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
+{
+	struct pt_memory memory = { read_code, w };
+	struct pt_flow_config config = { .clock = w->clock, .events = note, .context = w };
+	struct pt_flow *flow;
+
+	if (w->changes_at)
+		config.side_band = side_band;
+	w->graph = pt_code_new(&memory, 0, 64, true);
+	flow = pt_flow_new(&config, w->graph);
+	pt_flow_feed(flow, bytes, size);
+	w->stats = *pt_flow_stats(flow);
+	pt_flow_free(flow);
+	pt_code_free(w->graph);
+}
+
+/* What is said of packets given as text. */
+static const char *decode(struct world *w, const char *text)
+{
+	struct buf bytes = { 0 };
+	struct error err = { 0 };
+
+	w->said.len = 0;
+	if (pt_text_write(&bytes, text, &err) < 0)
+		fail_msg("%s", err.text);
+	decode_bytes(w, bytes.data, bytes.len);
+	buf_fini(&bytes);
+	return buf_cstr(&w->said);
+}
+
+static void expect(const char *text, const char *want)
+{
+	struct world w;
+
+	setup(&w);
+	assert_string_equal(decode(&w, text), want);
+	buf_fini(&w.said);
+}
+
+static void branches_of_every_kind(void **state)
+{
+	(void)state;
+	expect(PSB "TNT TT\nTIP 0x1000\nTNT N\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1009 br\n1009-1000 b\n1002-1010 b\n"
+	       "1010-0 bcsE\n");
+}
+
+static void a_return_with_an_address_is_not_compressed(void **state)
+{
+	(void)state;
+	expect(PSB "TNT T\nTIP 0x1010\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1010 br\n1010-0 bcsE\n");
+}
+
+static void directions_go_on_behind_a_deferred_address(void **state)
+{
+	(void)state;
+	expect(PSB "TNT TTTT\nTIP 0x1000\nTIP 0x1010\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1009 br\n1009-1000 b\n"
+	       "1000-1004 bo\n1004-1020 bc\n1021-1009 br\n1009-1010 b\n1010-0 bcsE\n");
+}
+
+static void an_interrupt_says_where_and_where_to(void **state)
+{
+	(void)state;
+	expect(PSB
+	       "TNT T\nFUP 0x1021\nTIP 0x1000\nTNT N\nFUP 0x1010\nTIP.PGD no ip\nTIP.PGE 0x1010\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1000 bcyi\n1002-1010 b\n"
+	       "1010-0 byE\n0-1010 bB\n");
+}
+
+static void a_psb_tells_an_address_beyond_the_last_packet(void **state)
+{
+	(void)state;
+	expect(PSB "TNT T\nPSB\nFUP 0x1021\nPSBEND\nTIP 0x1010\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1010 br\n1010-0 bcsE\n");
+}
+
+static void a_transaction_begins_and_is_aborted(void **state)
+{
+	(void)state;
+	expect(PSB "MODE.TSX TXAbort:0 InTX:1\nFUP 0x1000\nTNT T\n"
+		   "MODE.TSX TXAbort:1 InTX:0\nFUP 0x1020\nTIP 0x1000\n",
+	       "0-1000 bB\nkind 1 at 1000: 0 x\n1000-1004 box\n1004-1020 bcx\n"
+	       "kind 1 at 1020: 0 \n1020-1000 bA\n");
+}
+
+static void what_software_wrote_has_its_address(void **state)
+{
+	(void)state;
+	expect(PSB "PTWRITE 0x12 IP:0\nTNT T\nPTWRITE 0x34 IP:1\nFUP 0x1020\nTNT T\n",
+	       "0-1000 bB\nkind 2 at 0: 12 \n1000-1004 bo\n1004-1020 bc\nkind 2 at 1020: 34 \n"
+	       "1021-1009 br\n");
+}
+
+static void after_an_overflow_it_goes_on_where_the_trace_says(void **state)
+{
+	(void)state;
+	expect(PSB "TNT T\nOVF\nFUP 0x1000\nTNT N\nTIP.PGD no ip\n",
+	       "0-1000 bB\n1000-1004 bo\n"
+	       "error at 1004+28: the processor could not write all packets (OVF)\n"
+	       "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n");
+}
+
+static void errors_have_a_place_and_decoding_goes_on_at_the_next_psb(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{ "TNT N\nTNT N\n", "error at 1010+29: the trace does not fit the code" },
+		{ "TNT TTN\nTNT N\nTIP no ip\n",
+		  "error at 1009+29: a packet that may not be where it is" },
+		{ "TNT TN\n", "error at 1020+28: the trace does not fit the code" },
+		{ "TNT TT\nTIP 0x5000\nTNT T\n", "error at 5000+36: code could not be read" },
+		{ "TNT T\nFUP 0x1012\n", "error at 1020+28: the trace does not fit the code" },
+		{ "TIP 0x1012\n", "error at 1000+27: the trace does not fit the code" },
+		{ "TIP.PGE 0x1000\n", "error at 1000+27: a packet that may not be where it is" },
+		{ "TNT TT\nTIP 0x1012\nTNT T\n", "error at 1012+36: a loop that no packet leaves" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup(free_at_exit) char *text =
+			xasprintf(PSB "%s" PSB "TNT N\nTIP.PGD no ip\n", cases[i].text);
+		struct world w;
+		const char *said, *error;
+
+		setup(&w);
+		said = decode(&w, text);
+		error = strstr(said, "error");
+		if (!error || strncmp(error, cases[i].error, strlen(cases[i].error)) != 0)
+			fail_msg("%s gives %s", cases[i].text, said);
+		assert_string_equal(strchr(error, '\n'), "\n0-1000 bB\n1002-1010 b\n1010-0 bcsE\n");
+		buf_fini(&w.said);
+	}
+}
+
+static void bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb(void **state)
+{
+	struct buf bytes = { 0 };
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	pt_text_write(&bytes, PSB "TNT N\nTIP.PGD no ip\n", NULL);
+	buf_bytes(&bytes, "\x02\x04\x05", 3);
+	pt_text_write(&bytes, PSB "TNT N\nTIP.PGD no ip\nTSC 0x1234\n", NULL);
+	decode_bytes(&w, bytes.data, bytes.len - 3);
+	assert_string_equal(buf_cstr(&w.said), "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
+					       "error at 0+29: bytes that are no packet\n"
+					       "0-1000 bB\n1002-1010 b\n1010-0 bcsE\n"
+					       "error at 0+61: the trace ends inside a packet\n");
+	assert_int_equal(w.stats.errors[PT_ERR_BAD_PACKET], 1);
+	assert_int_equal(w.stats.errors[PT_ERR_CUT], 1);
+	buf_fini(&w.said);
+	buf_fini(&bytes);
+}
+
+static void code_is_what_was_mapped_at_the_time(void **state)
+{
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	w.changes_at = 2000;
+	assert_string_equal(
+		decode(&w, PSB "TSC 0x3e8\nTNT TT\nTIP 0x1000\nTSC 0x7d0\nTNT T\n"
+			       "TIP.PGD no ip\n"),
+		"0-1000 bB\n1000-1004 bo @1000\n1004-1020 bc @1000\n1021-1009 br @1000\n"
+		"1009-1000 b @1000\n1000-1010 bo @2000\n1010-0 bcsE @2000\n");
+	buf_fini(&w.said);
+}
+
+static uint64_t time_after(const char *text, struct pt_time *t)
+{
+	const struct pt_clock clock = {
+		.ctc_numerator = 100, .ctc_denominator = 2, .mtc_shift = 3, .max_ratio = 20
+	};
+	enum pt_block block = PT_NO_BLOCK;
+	struct buf bytes = { 0 };
+	struct pt_packet p;
+
+	*t = (struct pt_time){ .clock = &clock };
+	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
+	for (size_t at = 0; at < bytes.len; at += p.size) {
+		assert_true(pt_packet_read(bytes.data + at, bytes.data + bytes.len, &block, &p) >
+			    0);
+		pt_time_packet(t, &p);
+	}
+	buf_fini(&bytes);
+	return t->tsc;
+}
+
+static void time_is_that_of_the_packets(void **state)
+{
+	struct pt_time t;
+
+	(void)state;
+	assert_int_equal(time_after("TSC 0x10000\n", &t), 0x10000);
+	/* CTC 0x103 is 3 ticks of 50 behind a multiple of 8; its MTC is 0x20. */
+	assert_int_equal(time_after("TSC 0x10000\nTMA CTC 0x103 FC 0x7\nMTC 0x22\n", &t),
+			 0x10000 - 7 - 3 * 50 + 2 * 8 * 50);
+	/* MTCs are of eight bits. */
+	assert_int_equal(time_after("TSC 0x10000\nTMA CTC 0x7f8 FC 0x0\nMTC 0x1\n", &t),
+			 0x10000 + 2 * 8 * 50);
+	/* No TMA, no MTC. */
+	assert_int_equal(time_after("TSC 0x10000\nMTC 0x22\n", &t), 0x10000);
+	/* Cycles by the core's ratio: 20 / 40 ticks each; then as measured between two MTCs. */
+	assert_int_equal(time_after("CBR 0x28\nTSC 0x10000\nCYC 0x64\n", &t), 0x10000 + 50);
+	assert_int_equal(time_after("CBR 0x28\nTSC 0x10000\nTMA CTC 0x100 FC 0x0\nCYC 0x64\n"
+				    "MTC 0x21\nCYC 0xa\n",
+				    &t),
+			 0x10000 + 400 + 40);
+	assert_int_equal(t.cycles, 110);
+}
+
+static void time_does_not_go_back_and_that_is_counted(void **state)
+{
+	struct pt_time t;
+
+	(void)state;
+	assert_int_equal(time_after("TSC 0x10000\nTSC 0xff00\nTSC 0x10010\n", &t), 0x10010);
+	assert_int_equal(t.backwards, 1);
+	/* … unless its 56 bits were full. */
+	assert_int_equal(time_after("TSC 0xfffffffffffff0\nTSC 0x10\n", &t), (1ULL << 56) + 0x10);
+}
+
+static void perf_time_is_scaled_in_two_parts(void **state)
+{
+	const struct pt_clock clock = { .time_shift = 31,
+					.time_mult = 1789569706,
+					.time_zero = 18446744041015200657ULL };
+	/* The first AUXTRACE record of perf.data.intel_pt-4.14 has this TSC. */
+	const uint64_t tsc = 0xbc4cd519a6;
+
+	(void)state;
+	assert_int_equal(pt_time_ns(&clock, tsc),
+			 (uint64_t)((unsigned __int128)tsc * 1789569706 >> 31) +
+				 18446744041015200657ULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(branches_of_every_kind),
+		cmocka_unit_test(a_return_with_an_address_is_not_compressed),
+		cmocka_unit_test(directions_go_on_behind_a_deferred_address),
+		cmocka_unit_test(an_interrupt_says_where_and_where_to),
+		cmocka_unit_test(a_psb_tells_an_address_beyond_the_last_packet),
+		cmocka_unit_test(a_transaction_begins_and_is_aborted),
+		cmocka_unit_test(what_software_wrote_has_its_address),
+		cmocka_unit_test(after_an_overflow_it_goes_on_where_the_trace_says),
+		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
+		cmocka_unit_test(bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb),
+		cmocka_unit_test(code_is_what_was_mapped_at_the_time),
+		cmocka_unit_test(time_is_that_of_the_packets),
+		cmocka_unit_test(time_does_not_go_back_and_that_is_counted),
+		cmocka_unit_test(perf_time_is_scaled_in_two_parts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
