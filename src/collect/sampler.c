@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/intmap.h"
+#include "collect/missed.h"
 #include "collect/table_maps.h"
 #include "collect/sampler_limits.h"
 #include "counter/sources.h"
@@ -57,6 +58,7 @@ struct sampler {
 	struct sampler_waits waits; /* what it points at */
 	struct sampler_bpf *bpf;
 	VEC(int) fds;
+	VEC(uint32_t) counter_of_fd;
 	VEC(struct bpf_link *) links, switch_links;
 	struct stacks now, before;       /* of this generation and the one before */
 	struct sampler_visitor *visitor; /* while messages are read */
@@ -218,6 +220,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	limits.counts = limits.counts ? limits.counts : counts_entries(c);
 	bpf_map__set_max_entries(b->maps.counts_even, limits.counts);
 	bpf_map__set_max_entries(b->maps.counts_odd, limits.counts);
+	bpf_map__set_max_entries(b->maps.overflows, MAX((uint32_t)c->counters->n, 1u));
 	bpf_map__set_max_entries(b->maps.seen, limits.seen);
 	bpf_map__set_max_entries(b->maps.files, FILES_ENTRIES);
 	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
@@ -244,6 +247,7 @@ static int attach(struct sampler *s, const struct sampler_config *c, size_t coun
 
 	a.size = sizeof(a);
 	a.disabled = 1;
+	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	fd = perf_system.open(NULL, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd == -ENODEV) /* offline meanwhile */
 		return 0;
@@ -258,6 +262,7 @@ static int attach(struct sampler *s, const struct sampler_config *c, size_t coun
 				   c->counters->data[counter].name);
 	}
 	vec_push(&s->fds, fd); /* the link's own from here on */
+	vec_push(&s->counter_of_fd, (uint32_t)counter);
 	vec_push(&s->links, link);
 	return 0;
 }
@@ -338,6 +343,7 @@ void sampler_close(struct sampler *s)
 		bpf_link__destroy(*link);
 	vec_fini(&s->links);
 	vec_fini(&s->fds);
+	vec_fini(&s->counter_of_fd);
 	ring_buffer__free(s->messages);
 	table_maps_close(s->tables);
 	sampler_bpf__destroy(s->bpf);
@@ -546,4 +552,56 @@ void sampler_collect_losses(struct sampler *s,
 	if (s->n_unknown)
 		lose(context, LOSS_RING_FULL, UINT32_MAX, s->n_unknown);
 	s->n_unknown = 0;
+}
+
+static struct count_value overflows_of(const struct sampler *s, uint32_t counter)
+{
+	struct count_value values[1024], sum = { 0 };
+	int n = libbpf_num_possible_cpus();
+
+	if (n <= 0 || n > 1024 ||
+	    bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.overflows), &counter, values) < 0)
+		return sum;
+	for (int i = 0; i < n; i++) {
+		sum.samples += values[i].samples;
+		sum.period += values[i].period;
+	}
+	return sum;
+}
+
+/* A clock stands still while it is throttled, so it is the time for which it was to run. */
+static uint64_t counted_on(int fd, bool is_clock)
+{
+	uint64_t values[3]; /* the count, time enabled, time running */
+
+	if (read(fd, values, sizeof(values)) != sizeof(values))
+		return 0;
+	return is_clock ? values[2] : values[0];
+}
+
+void sampler_collect_missed(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
+	for (uint32_t k = 0; k < s->config.counters->n; k++) {
+		const struct counter *counter = &s->config.counters->data[k];
+		const struct perf_event_attr *a = &counter->attr;
+		bool is_clock = !strcmp(counter->unit, "ns");
+		struct count_value got = overflows_of(s, k);
+		uint64_t counted = 0, n_cpus = 0, n;
+		uint64_t wanted = !a->freq   ? a->sample_period
+				  : is_clock ? 1000000000ULL / a->sample_freq
+					     : 0;
+
+		for (size_t i = 0; i < s->fds.n; i++) {
+			if (s->counter_of_fd.data[i] != k)
+				continue;
+			counted += counted_on(s->fds.data[i], is_clock);
+			n_cpus++;
+		}
+		n = missed_samples(counted, got.samples, got.period, wanted, n_cpus);
+		if (n)
+			lose(context, LOSS_THROTTLED_SAMPLES, k, n);
+	}
 }

@@ -130,3 +130,12 @@ void sampler_collect_losses(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),
 			    void *context);
+
+/*
+ * Samples that were never taken (collect/missed.h). Call it once, when counting has
+ * ended: it is what the counters say of all the time.
+ */
+void sampler_collect_missed(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context);

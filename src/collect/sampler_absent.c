@@ -93,3 +93,11 @@ void sampler_drop_wait(struct sampler *s, int32_t tid)
 {
 	(void)s, (void)tid;
 }
+
+void sampler_collect_missed(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
+	(void)s, (void)lose, (void)context;
+}

@@ -47,7 +47,7 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "stacks through files whose unwind table found no room in the kernel")                  \
 	X(FILES_FULL, NOTE, "files-full", "frames in files that found no number in the kernel")   \
 	X(THROTTLED_SAMPLES, NOTE, "throttled-samples",                                           \
-	  "samples' worth of time in which a counter was throttled")                              \
+	  "samples never taken: a counter was throttled, or its interrupt too late")              \
 	X(WAITS_FULL, NOTE, "waits-full", "waits for which the kernel had no room")
 
 enum loss_reason {

@@ -2,6 +2,7 @@
 #include "record/in_kernel.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/intmap.h"
@@ -52,6 +53,11 @@ struct walked_stacks {
 	struct intmap by_hash;
 };
 
+struct late_count {
+	struct sampler_count count;
+	char comm[16];
+};
+
 struct in_kernel {
 	struct sampler_visitor visitor;
 	struct event_sink sink;
@@ -63,12 +69,13 @@ struct in_kernel {
 	VEC(struct code_addr) frames;
 	VEC(uint32_t) wanted; /* files whose tables are wanted */
 	VEC(uint8_t) raws;    /* raw stacks to be walked, behind one another */
+	VEC(struct late_count) late;
 	struct walked_stacks now, before;
 	struct walked_stacks waiting;         /* of waits, which may be counted at any time */
 	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits are counted */
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
-	bool with_tables;
+	bool with_tables, is_final;
 	bool is_stalled;     /* some raw stack needs a table that was being built … */
 	uint64_t stalled_at; /* … at this generation of tables */
 	uint32_t n_seen;     /* files that were looked at for a table without being asked */
@@ -333,6 +340,8 @@ static int give_tables(struct in_kernel *k, struct error *err)
 
 int in_kernel_poll(struct in_kernel *k, struct error *err)
 {
+	if (k->raws.n > RAWS_MAX_BYTES)
+		return 0;
 	return sampler_poll(k->sampler, &k->visitor, err);
 }
 
@@ -340,7 +349,8 @@ int in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns, struct error *err
 {
 	int e = k->with_tables ? give_tables(k, err) : 0;
 
-	walk_raws(k, until_ns, until_ns == UINT64_MAX || k->raws.n > RAWS_MAX_BYTES / 2);
+	k->is_final = until_ns == UINT64_MAX;
+	walk_raws(k, until_ns, k->is_final);
 	return e;
 }
 
@@ -374,10 +384,6 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
 	const struct code_addr *frames;
 	const struct walked *walked = find_walked(k, hash, &frames);
 
-	if (!walked && k->raws.n) { /* told while the epoch ended */
-		walk_raws(k, UINT64_MAX, true);
-		walked = find_walked(k, hash, &frames);
-	}
 	if (!walked)
 		return false;
 	sample->leaf_loss = walked->leaf_loss;
@@ -399,6 +405,26 @@ static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count 
 	return MAX(n, 1u);
 }
 
+/* Its raw stack waits for a table: the count is kept until the next reading. */
+static bool is_late(struct in_kernel *k, const struct sampler_count *c)
+{
+	const struct code_addr *frames;
+
+	if (c->frames || find_walked(k, c->stack, &frames) || !k->raws.n)
+		return false;
+	walk_raws(k, UINT64_MAX, k->is_final); /* it may have been told just now */
+	return !k->is_final && k->raws.n && !find_walked(k, c->stack, &frames);
+}
+
+static bool keep_late(struct in_kernel *k, const struct sampler_count *c)
+{
+	struct late_count *late = vec_add(&k->late);
+
+	late->count = *c;
+	snprintf(late->comm, sizeof(late->comm), "%s", c->comm);
+	return true;
+}
+
 static bool add_count(struct sampler_visitor *visitor, const struct sampler_count *c)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
@@ -411,11 +437,13 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.comm = strings_add(machine_strings(k->machine), c->comm),
 		.app = c->app ? image_of(k, c->app) : thread.app,
 		.time_ns = k->time_ns,
-		.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c),
 		.period = c->period,
 		.leaf_loss = -1,
 	};
 
+	if (is_late(k, c))
+		return keep_late(k, c);
+	sample.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c);
 	k->frames.n = 0;
 	if (c->frames)
 		push_frames(k, c, &thread, &sample);
@@ -454,6 +482,7 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->frames);
 	vec_fini(&k->wanted);
 	vec_fini(&k->raws);
+	vec_fini(&k->late);
 	walked_fini(&k->now);
 	walked_fini(&k->before);
 	walked_fini(&k->waiting);
@@ -466,6 +495,23 @@ struct event_sink *in_kernel_sink(struct in_kernel *k)
 	return &k->sink;
 }
 
+static void add_late(struct in_kernel *k)
+{
+	size_t n = k->late.n, kept;
+
+	for (size_t i = 0; i < n; i++) {
+		struct late_count late = k->late.data[i]; /* may be kept again, behind these */
+
+		late.count.comm = late.comm;
+		if (!add_count(&k->visitor, &late.count))
+			pipeline_lose(k->pipeline, LOSS_RING_FULL, late.count.counter,
+				      late.count.samples);
+	}
+	kept = k->late.n - n;
+	memmove(k->late.data, k->late.data + n, kept * sizeof(*k->late.data));
+	k->late.n = kept;
+}
+
 int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 {
 	int e;
@@ -475,6 +521,7 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	for (; k->with_tables && k->n_seen < k->files.n; k->n_seen++)
 		if (!k->files.data[k->n_seen].is_given)
 			want_table(k, k->n_seen);
+	add_late(k);
 	e = sampler_read(k->sampler, &k->visitor, err);
 	forget_walked(k);
 	return e;

@@ -510,6 +510,8 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	if (!e && is_final && r->config->off_cpu)
 		e = in_kernel_read_waits(r->in_kernel, time_ns, err);
 	sampler_collect_losses(r->sampler, pipeline_lose, r->pipeline);
+	if (is_final)
+		sampler_collect_missed(r->sampler, pipeline_lose, r->pipeline);
 	return e;
 }
 

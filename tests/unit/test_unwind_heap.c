@@ -13,6 +13,7 @@
 
 #include "unit.h"
 
+#include "collect/missed.h"
 #include "collect/sampler_limits.h"
 #include "collect/unwind_heap.h"
 #include "unwind_world.h"
@@ -362,6 +363,21 @@ static void tests_set_the_sizes_of_maps(void **state)
 	assert_int_equal(sampler_limits_for(1ULL << 30, 1, "").loop, 1);
 }
 
+static void what_a_counter_counted_beyond_its_samples_was_missed(void **state)
+{
+	(void)state;
+	/* Two CPUs, each in the middle of a period. */
+	assert_int_equal(missed_samples(2000, 20, 2000, 100, 2), 0);
+	assert_int_equal(missed_samples(2200, 20, 2000, 100, 2), 0);
+	assert_int_equal(missed_samples(3000, 20, 2000, 100, 2), 8);
+	/* A counter whose period the kernel chose; one that gave no sample at all. */
+	assert_int_equal(missed_samples(3000, 10, 1500, 0, 1), 9);
+	assert_int_equal(missed_samples(1000, 0, 0, 100, 1), 9);
+	assert_int_equal(missed_samples(1000, 0, 0, 0, 1), 0);
+	/* The last period may be counted after the counter is read. */
+	assert_int_equal(missed_samples(1900, 20, 2000, 100, 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +388,7 @@ int main(void)
 #if defined(__x86_64__)
 		cmocka_unit_test(the_kernel_s_walk_is_that_of_user_space),
 #endif
+		cmocka_unit_test(what_a_counter_counted_beyond_its_samples_was_missed),
 		cmocka_unit_test(map_sizes_follow_the_machine),
 		cmocka_unit_test(tests_set_the_sizes_of_maps),
 	};

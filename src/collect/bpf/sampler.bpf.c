@@ -19,6 +19,25 @@ struct counts {
 	__type(value, struct count_value);
 } counts_even SEC(".maps"), counts_odd SEC(".maps");
 
+/* All overflows, by counter: also those whose sample is lost on its way. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct count_value);
+} overflows SEC(".maps");
+
+static __always_inline void count_overflow(struct bpf_perf_event_data *ctx)
+{
+	__u32 counter = bpf_get_attach_cookie(ctx);
+	struct count_value *v = bpf_map_lookup_elem(&overflows, &counter);
+
+	if (v) {
+		v->samples++;
+		v->period += ctx->sample_period;
+	}
+}
+
 static __always_inline bool count_in(void *map, const struct count_key *key, __u64 period)
 {
 	struct count_value fresh = { 1, period };
@@ -57,6 +76,7 @@ int sample(struct bpf_perf_event_data *ctx)
 {
 	struct work *w = capture_stack(ctx, SLOT_SAMPLE, &ctx->regs);
 
+	count_overflow(ctx);
 	if (w && tell_stack(SLOT_SAMPLE, w) && !count(ctx, &w->s))
 		lose(SAMPLER_COUNTS_FULL);
 	return 0;
