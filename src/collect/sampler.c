@@ -69,7 +69,8 @@ struct sampler {
 	VEC(struct count_key) all_keys;
 	VEC(struct count_value) all_values;
 	uint64_t losses[N_SAMPLER_COUNTERS]; /* as the program counted them at the last reading */
-	uint64_t n_unknown;  /* samples whose stack was never told, not yet handed on */
+	uint64_t n_unknown; /* samples whose stack was never told, not yet handed on */
+	uint32_t n_cleared;
 	bool lacks_room;     /* a table found none */
 	uint64_t cleared_ns; /* when tables were last forgotten to make some */
 };
@@ -370,6 +371,11 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	s->lacks_room |= !table_maps_set(s->tables, file, table);
 }
 
+uint32_t sampler_table_round(const struct sampler *s)
+{
+	return s->n_cleared + 1;
+}
+
 /* What runs now may need less room than all that ran since. */
 static void make_room(struct sampler *s, uint64_t now_ns)
 {
@@ -378,6 +384,7 @@ static void make_room(struct sampler *s, uint64_t now_ns)
 	table_maps_clear(s->tables);
 	s->lacks_room = false;
 	s->cleared_ns = now_ns;
+	s->n_cleared++;
 }
 
 /* Reading. */

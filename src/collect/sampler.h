@@ -98,6 +98,9 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
 
+/* Another number, from 1, each time that all tables were forgotten. */
+uint32_t sampler_table_round(const struct sampler *s);
+
 /*
  * Ends the epoch and begins another: what is counted from now on is for the
  * next sampler_read(). Call it when a second is over.

@@ -53,7 +53,7 @@ static void apply(struct sampler_limits *limits, const char *setting)
 }
 
 /*
- * A raw stack is 18 KB, and each CPU may send some before the reader has the table; a
+ * A raw stack is up to 30 KB, and each CPU may send some before the reader has the table; a
  * stack that is remembered costs about 80 bytes; tables of a whole desktop are 50 MB.
  */
 struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, const char *setting)

@@ -34,10 +34,10 @@
 
 struct file {
 	uint64_t dev, ino;
-	int32_t pid;        /* a process that had it mapped */
-	image_id image;     /* id 0: its path is not known yet */
-	uint64_t wanted_ns; /* since when its table is wanted; 0: it is not */
-	bool is_given;
+	int32_t pid;          /* a process that had it mapped */
+	image_id image;       /* id 0: its path is not known yet */
+	uint64_t wanted_ns;   /* since when its table is wanted; 0: it is not */
+	uint32_t given_round; /* when it was given (sampler_table_round()); 0: not yet */
 };
 
 /* A stack that was walked here. The frame that could not be resolved is left out. */
@@ -113,7 +113,7 @@ static void want_table(struct in_kernel *k, uint32_t number)
 {
 	struct file *f = &k->files.data[number];
 
-	if (f->wanted_ns)
+	if (f->wanted_ns || f->given_round == sampler_table_round(k->sampler))
 		return;
 	f->wanted_ns = clock_monotonic_ns();
 	vec_push(&k->wanted, number);
@@ -318,7 +318,7 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 		return false;
 	sampler_set_table(k->sampler, number, table);
 	f->wanted_ns = 0;
-	f->is_given = true;
+	f->given_round = sampler_table_round(k->sampler);
 	return true;
 }
 
@@ -519,8 +519,7 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	k->time_ns = time_ns;
 	/* Files that no raw stack asked for, as the ring had no room for it. */
 	for (; k->with_tables && k->n_seen < k->files.n; k->n_seen++)
-		if (!k->files.data[k->n_seen].is_given)
-			want_table(k, k->n_seen);
+		want_table(k, k->n_seen);
 	add_late(k);
 	e = sampler_read(k->sampler, &k->visitor, err);
 	forget_walked(k);

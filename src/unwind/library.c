@@ -43,7 +43,7 @@ struct unwind_library {
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake, idle;
-	struct entry *first, **last;
+	struct entry *first; /* of the queue: what is to be built, the smallest image first */
 	bool is_busy, is_ending;
 };
 
@@ -114,8 +114,6 @@ static void *work(void *arg)
 			continue;
 		}
 		lib->first = e->next;
-		if (!lib->first)
-			lib->last = &lib->first;
 		lib->is_busy = true;
 		pthread_mutex_unlock(&lib->lock);
 		finish(lib, e);
@@ -142,11 +140,21 @@ static bool start_thread(struct unwind_library *lib)
 	return lib->is_running;
 }
 
+static size_t image_bytes(const struct entry *e)
+{
+	return e->bytes ? e->size : e->file.size;
+}
+
+/* The small ones first: libc, which is in every stack, must not wait for a compiler's libraries. */
 static void enqueue(struct unwind_library *lib, struct entry *e)
 {
+	struct entry **at = &lib->first;
+
 	pthread_mutex_lock(&lib->lock);
-	*lib->last = e;
-	lib->last = &e->next;
+	while (*at && image_bytes(*at) <= image_bytes(e))
+		at = &(*at)->next;
+	e->next = *at;
+	*at = e;
 	pthread_cond_signal(&lib->wake);
 	pthread_mutex_unlock(&lib->lock);
 }
@@ -170,7 +178,6 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 	else if (*config->cache_dir)
 		lib->cache_dir = xstrdup(config->cache_dir);
 	lib->in_background = config->in_background;
-	lib->last = &lib->first;
 	pthread_mutex_init(&lib->lock, NULL);
 	pthread_cond_init(&lib->wake, NULL);
 	pthread_cond_init(&lib->idle, NULL);

@@ -130,7 +130,7 @@ struct stack_message {
 
 #define USER_REGS      33 /* by DWARF number; x86-64 has 17 */
 #define RAW_STACK_PAGE 4096
-#define RAW_PAGES      4
+#define RAW_PAGES      7 /* a value of a per-CPU map has at most 32 KiB */
 
 /* A stack to be walked by the reader. Its hash is its own: it is never sent again. */
 struct raw_stack_message {
