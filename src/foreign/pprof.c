@@ -235,6 +235,17 @@ static void take_facts(struct pprof *p)
 
 /* Events. */
 
+/* "samples", or of one among several events "cycles samples" before "cycles". */
+static bool is_count_of(struct slice name, struct slice next)
+{
+	static const struct slice word = { "samples", 7 };
+
+	if (slice_equal(name, word))
+		return true;
+	return name.len == next.len + 1 + word.len && slice_starts(name, next) &&
+	       name.at[next.len] == ' ' && slice_ends(name, word);
+}
+
 static void make_events(struct pprof *p)
 {
 	uint32_t n = (uint32_t)p->types.n / 2, count_value = NO_VALUE;
@@ -246,7 +257,7 @@ static void make_events(struct pprof *p)
 					.count_value = count_value };
 
 		e.is_count = slice_equal(e.unit, SLICE("count"));
-		if (e.is_count && i + 1 < n && slice_equal(e.name, SLICE("samples"))) {
+		if (e.is_count && i + 1 < n && is_count_of(e.name, p->types.data[2 * i + 2])) {
 			count_value = i;
 			continue;
 		}

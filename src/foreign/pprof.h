@@ -3,12 +3,12 @@
  * pprof: profile.proto of github.com/google/pprof, unpacked (foreign/gunzip.h).
  *
  * Every sample type is an event, with two exceptions that make the counts right: a type
- * "samples" in "count" tells how many samples stand behind the values of the next type (Go's
- * CPU profiles, and assay's own), and a value in "count" is its own number of samples. All other
- * values count as one sample each. A location's lines become a frame each, innermost first;
- * a location without lines keeps its build id and file offset, so that symbols can be
- * found here. The labels pid, tid (thread_id), comm (thread, thread_name) and cpu are the sample's
- * class.
+ * "samples" (or "X samples" before X) in "count" tells how many samples stand behind the values of
+ * the next type (Go's CPU profiles, and assay's own), and a value in "count" is its own number of
+ * samples. All other values count as one sample each. A location's lines become a frame each,
+ * innermost first; a location without lines keeps its build id and file offset, so that symbols can
+ * be found here. The labels pid, tid (thread_id), comm (thread, thread_name) and cpu are the
+ * sample's class.
  */
 #pragma once
 

@@ -114,6 +114,22 @@ script_text() {
 	[ "$(symbols s.assay)" = main,3 ]
 }
 
+@test "what is exported to pprof is the same when it is imported again" {
+	assay --version | grep -q 'libprotobuf-c.*yes' || skip "built without protobuf-c"
+	local kind view
+	for kind in plain hostile; do
+		rm -rf s
+		"$PROGRAMS/make_session" s $kind 3000
+		assay export -q -i s -o x.pb.gz
+		assay import -q x.pb.gz -o back.assay
+		for view in comm process,thread cpu; do
+			diff <(rows s "$view") <(rows back.assay "$view")
+		done
+		# Code without a symbol goes out under its image's name.
+		[ "$kind" = hostile ] || diff <(symbols s | grep -v '^(no') <(symbols back.assay | grep -v '^\[')
+	done
+}
+
 # Names of code from a jitdump with samples of their own: "dump_hot 12" a line.
 dumped() {
 	assay report -i "$1" --format json -l | jq -r '.rows[] | select(.symbol | startswith("dump_")) | "\(.symbol) \(.samples)"' | sort
