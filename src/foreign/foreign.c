@@ -21,6 +21,7 @@ const char *const foreign_format_texts[N_FOREIGN_FORMATS] = {
 enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole)
 {
 	struct slice rest = { bytes, MIN(size, SNIFF_BYTES) }, line;
+	bool is_folded = false, is_first = true;
 
 	is_whole &= size <= SNIFF_BYTES;
 	if (jitdump_has_magic(bytes, size))
@@ -37,10 +38,11 @@ enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole)
 			break;
 		if (perf_script_is_sample(line))
 			return FOREIGN_PERF_SCRIPT;
-		if (folded_is_stack(line))
-			return FOREIGN_FOLDED;
+		/* Any text may have a line that ends in a number: the first one has to. */
+		is_folded |= is_first && folded_is_stack(line);
+		is_first &= !slice_trim(line).len || line.at[0] == '#';
 	}
-	return FOREIGN_NONE;
+	return is_folded ? FOREIGN_FOLDED : FOREIGN_NONE;
 }
 
 void foreign_facts_fini(struct foreign_facts *f)

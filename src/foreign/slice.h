@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A piece of text that belongs to someone else: what readers of text formats cut lines into. */
+/*
+ * A piece of text that belongs to someone else: what readers of text formats cut lines into. An
+ * empty one may be at NULL.
+ */
 #pragma once
 
 #include <stdbool.h>

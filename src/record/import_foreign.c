@@ -60,6 +60,11 @@ struct importer {
 	struct buf text; /* a NUL-terminated path */
 };
 
+static string_id add_text(struct strings *to, struct slice s)
+{
+	return strings_add_n(to, s.len ? s.at : "", s.len);
+}
+
 static int read_samples(struct importer *im, struct error *err)
 {
 	switch (im->format) {
@@ -77,7 +82,7 @@ static int read_samples(struct importer *im, struct error *err)
 static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct importer *im = (struct importer *)sink;
-	string_id name = strings_add_n(&im->event_names, s->event.at, s->event.len);
+	string_id name = add_text(&im->event_names, s->event);
 
 	if (name.n > EVENTS_MAX)
 		return -E2BIG;
@@ -143,7 +148,7 @@ static struct code_addr named_place(struct importer *im, const struct foreign_fr
 	uint64_t slot = (uint64_t)1 << 63 |
 			XXH3_64bits(f->symbol.at, f->symbol.len) >> (SLOT_BITS + 1) << SLOT_BITS;
 	struct code_addr at = { frame_image(im, f), slot + 1 };
-	string_id symbol = strings_add_n(&im->symbols, f->symbol.at, f->symbol.len);
+	string_id symbol = add_text(&im->symbols, f->symbol);
 	struct code_symbol name = { .image = at.image,
 				    .offset = slot,
 				    .size = SLOT_SIZE,
@@ -203,13 +208,13 @@ static void place_chain(struct importer *im, const struct foreign_sample *s,
 static int keep(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct importer *im = (struct importer *)sink;
-	string_id event = strings_add_n(&im->event_names, s->event.at, s->event.len);
+	string_id event = add_text(&im->event_names, s->event);
 	struct pipeline_sample sample = {
 		.pid = s->pid,
 		.tid = s->tid,
 		.cpu = s->cpu,
 		.counter = event.n - 1,
-		.comm = strings_add_n(machine_strings(im->machine), s->comm.at, s->comm.len),
+		.comm = add_text(machine_strings(im->machine), s->comm),
 		.time_ns = s->time_ns,
 		.frames = im->frames,
 		.leaf_loss = -1,

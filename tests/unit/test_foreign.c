@@ -17,7 +17,8 @@ struct printing_sink {
 
 static void put(struct buf *out, struct slice s)
 {
-	buf_bytes(out, s.at, s.len);
+	if (s.len)
+		buf_bytes(out, s.at, s.len);
 }
 
 /* "comm|pid/tid|cpu|time|event|unit|samples|period" and " <symbol+off@image#k" a frame. */
@@ -257,6 +258,7 @@ static void formats_are_told_apart(void **state)
 		{ "\x1f\x8b\x08", FOREIGN_GZIP },
 		{ "\x0a\x04\x08\x01\x10\x02", FOREIGN_PPROF },
 		{ "text\n", FOREIGN_NONE },
+		{ "text\nchapter 1\n", FOREIGN_NONE },
 		{ "", FOREIGN_NONE },
 	};
 
