@@ -160,7 +160,7 @@ class Table {
 		} else if (column.key === "change") {
 			const change = this.changeOf(frame);
 			cell.className = "number " + (change > 0.00005 ? "grew" : change < -0.00005 ? "shrank" : "");
-			cell.textContent = formatPoints(change);
+			cell.textContent = formatPoints(change) + NBSP + "pp";
 		} else if (column.key === "name") {
 			const swatch = document.createElement("i"), name = document.createElement("span");
 			cell.className = "name";
