@@ -140,7 +140,7 @@ uint64_t trace_number(const struct trace_fields *fields, const uint8_t *raw, siz
 
 uint64_t trace_extend(uint64_t v, size_t size)
 {
-	unsigned int shift = size < 8 ? 64 - 8 * (unsigned int)size : 0;
+	unsigned int shift = size && size < 8 ? 64 - 8 * (unsigned int)size : 0;
 
 	return (uint64_t)((int64_t)(v << shift) >> shift);
 }
