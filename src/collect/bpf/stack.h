@@ -303,6 +303,8 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return stop_walk(w, UNWIND_DEPTH);
 	addr = unwind_lookup_pc(&w->regs);
 	at = find_mapping(slot, addr);
+	if (at < 0 && !w->s.n_user && w->s.n_kernel) /* in exec: the program is gone already */
+		return stop_walk(w, UNWIND_END);
 	if (at < 0) {
 		if (!w->s.n_user) /* a leaf that nothing covers is a sample all the same */
 			push_user_frame(w, w->regs.pc & FRAME_OFF_MASK);
