@@ -61,6 +61,7 @@ check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the bro
 check|npm?npm|npm|npm|installs what tests/npm pins
 check|chromium?chromium|chromium|chromium|opens the HTML page in tests
 check|libipt-dev|libipt-devel|libipt|an independent reading of Intel PT in tests, and what ours is measured against
+bench|qemu-user|qemu-user|qemu-user|runs programs whose Intel PT traces are decoded
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 check|linux-perf|perf|perf|an independent reading of recordings in tests, and what assay is measured against
 bench|linux-perf|perf|perf|what assay is measured against
