@@ -13,6 +13,7 @@
 #include "commands/input.h"
 #include "export/export.h"
 #include "profile/profile.h"
+#include "record/replay.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
 
@@ -138,6 +139,32 @@ static int export_session(const struct export_args *args, const struct export_fo
 	return r;
 }
 
+/* Branch stacks are in no session: the recording itself is read. */
+static int export_replay(const struct export_args *args, const struct export_format *format,
+			 bool *is_damaged, struct error *err)
+{
+	const struct export_options options = { .image = args->image };
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+	struct error damage = { 0 };
+	uint64_t n_bytes;
+	int r;
+
+	if (!args->input || !replay_is_perfdata(args->input))
+		return error_set(err, -EINVAL,
+				 "%s is made of branch stacks, which a session does not keep: give "
+				 "a perf.data file with -i",
+				 format->name);
+	r = replay_open(args->input, &replay, err);
+	if (r >= 0)
+		r = export_recording(format, &options, replay, args->output, &n_bytes, &damage,
+				     err);
+	*is_damaged = damage.code != 0;
+	if (damage.code)
+		log_error("export: %s: %s; what comes before is in the export", args->input,
+			  damage.text);
+	return r;
+}
+
 static int run_with(const struct export_args *args, const struct option_list *operands)
 {
 	const struct export_format *format = NULL;
@@ -146,10 +173,15 @@ static int run_with(const struct export_args *args, const struct option_list *op
 	bool is_damaged = false;
 	int r = choose_format(args, &format, &err), status = EXIT_USAGE;
 
+	if (r >= 0 && format->ops->from_recording && operands->n)
+		r = error_set(&err, -EINVAL, "%s takes no filters; --image chooses the image",
+			      format->name);
 	r = r < 0 ? r : input_query(operands, args->idle, &query, &err);
 	if (r >= 0) {
 		signal(SIGPIPE, SIG_IGN);
-		r = export_session(args, format, &query, &is_damaged, &err);
+		r = format->ops->from_recording
+			    ? export_replay(args, format, &is_damaged, &err)
+			    : export_session(args, format, &query, &is_damaged, &err);
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	if (r < 0)

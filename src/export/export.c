@@ -169,6 +169,19 @@ static int write_path(const struct export *x, const char *path, uint64_t *n_byte
 	return r < 0 ? error_wrap(err, r, "cannot write '%s'", path) : 0;
 }
 
+int export_recording(const struct export_format *format, const struct export_options *options,
+		     struct replay *replay, const char *output, uint64_t *n_bytes,
+		     struct error *damage, struct error *err)
+{
+	struct export x = {
+		.format = format, .options = options, .replay = replay, .damage = damage
+	};
+
+	*n_bytes = 0;
+	return !output || !strcmp(output, "-") ? write_stdout(&x, n_bytes, err)
+					       : write_path(&x, output, n_bytes, err);
+}
+
 int export_write(const struct export_format *format, const struct export_options *options,
 		 const struct profile *profile, const char *output, uint64_t *n_bytes,
 		 struct error *err)

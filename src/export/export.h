@@ -22,6 +22,7 @@
 struct counter_info;
 struct error;
 struct export;
+struct replay;
 
 enum export_target {
 	EXPORT_STREAM, /* write(): to standard output, a pipe or a file */
@@ -31,8 +32,10 @@ enum export_target {
 
 struct export_ops {
 	enum export_target target;
-	bool is_binary; /* not for a terminal */
-	bool is_gzip;   /* a stream that is written gzipped */
+	bool is_binary;      /* not for a terminal */
+	bool is_gzip;        /* a stream that is written gzipped */
+	bool from_recording; /* written from single samples (export_recording()), not from a profile
+			      */
 
 	/* For profile_load(). Without EVENT among the keys each event is a lane of its own. */
 	struct key_list keys;
@@ -74,11 +77,21 @@ struct export
 	const struct export_options *options;
 	const struct profile *profile;
 	struct frame_names *frames; /* export/names.h */
+	struct replay *replay;      /* from_recording: instead of a profile */
+	struct error *damage;       /* from_recording: what the recording lacks */
 	struct code_lines *lines;   /* export/code_lines.h; of formats with_source */
 };
 
 /* Events between two samples, where that is known; else 0. NULL is fine. */
 uint64_t counter_period(const struct counter_info *c);
+
+/*
+ * Writes a format that is made of a recording's samples, from_recording; as export_write(). Of a
+ * damaged recording what could be read is written, and *damage tells.
+ */
+int export_recording(const struct export_format *format, const struct export_options *options,
+		     struct replay *replay, const char *output, uint64_t *n_bytes,
+		     struct error *damage, struct error *err);
 
 /* Fills in what the format wants loaded; session, symbols and query are the caller's. */
 void export_request(const struct export_format *format, struct profile_request *request);

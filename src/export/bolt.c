@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * BOLT's pre-aggregated profile, for `perf2bolt -pa` (llvm-project, bolt/docs and
+ * DataAggregator.h). Places are hexadecimal addresses as the file states them; X:0 is one that is
+ * in another image:
+ *
+ *   B FROM TO COUNT MISPREDICTED    branches
+ *   F FROM TO COUNT                 ranges that ran without a branch taken
+ *   f FROM TO COUNT                 the same, entered from another image
+ */
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "elf/elf_file.h"
+#include "export/branches.h"
+#include "export/export.h"
+
+/* The address that the file states for an offset; the offset itself where no segment has it. */
+static uint64_t link_addr(const struct elf_file *elf, uint64_t file_off)
+{
+	struct elf_segment s;
+
+	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
+		if (s.type == PT_LOAD && file_off >= s.file_off &&
+		    file_off - s.file_off < s.file_size)
+			return file_off - s.file_off + s.link_addr;
+	return file_off;
+}
+
+static void put_end(struct buf *out, const struct elf_file *elf, uint64_t file_off)
+{
+	if (file_off == NOT_HERE)
+		buf_str(out, " X:0");
+	else
+		buf_printf(out, " %" PRIx64, link_addr(elf, file_off));
+}
+
+static void put_lists(const struct branches *b, const struct elf_file *elf, struct sink *out)
+{
+	vec_foreach (&b->branches, n) {
+		buf_u8(&out->buf, 'B');
+		put_end(&out->buf, elf, n->from);
+		put_end(&out->buf, elf, n->to);
+		buf_printf(&out->buf, " %" PRIu64 " %" PRIu64 "\n", n->count, n->mispredicted);
+		sink_step(out);
+	}
+	vec_foreach (&b->ranges, n) {
+		buf_u8(&out->buf, n->is_from_elsewhere ? 'f' : 'F');
+		put_end(&out->buf, elf, n->from);
+		put_end(&out->buf, elf, n->to);
+		buf_printf(&out->buf, " %" PRIu64 "\n", n->count);
+		sink_step(out);
+	}
+}
+
+static int open_image(const struct branches *b, struct file_mapping *file, struct elf_file *elf,
+		      struct error *err)
+{
+	struct build_id id;
+	int r = file_map(b->path, file, err);
+
+	if (r >= 0)
+		r = elf_open(elf, file->base, file->size, err);
+	if (r < 0)
+		return error_wrap(err, r, "bolt wants addresses as the binary states them");
+	if (b->build_id.len && elf_build_id(elf, &id) && !build_id_equal(&id, &b->build_id))
+		return error_set(err, -ESTALE,
+				 "%s is another build than the one that was recorded (bolt wants "
+				 "addresses as that one states them)",
+				 b->path);
+	return 0;
+}
+
+static int write_bolt(const struct export *x, struct sink *out, struct error *err)
+{
+	struct branches b = { 0 };
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+	int r = branches_load(x->replay, x->options->image, &b, x->damage, err);
+
+	if (r >= 0)
+		r = open_image(&b, &file, &elf, err);
+	if (r >= 0)
+		put_lists(&b, &elf, out);
+	file_unmap(&file);
+	branches_fini(&b);
+	return r;
+}
+
+const struct export_ops export_bolt = {
+	.target = EXPORT_STREAM,
+	.from_recording = true,
+	.write = write_bolt,
+};
