@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sessions.h"
+
+#include <fcntl.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "export/calls.h"
+#include "export/mappings.h"
+#include "export/sink.h"
+#include "export/text.h"
+#include "export/tracks.h"
+
+#define N_SEEDS 6
+
+static struct profile *load(const struct fake *f, const char *keys, bool with_slices)
+{
+	static const struct query everything;
+	struct profile_request request = { .session = &f->joined,
+					   .symbols = f->symbols,
+					   .query = &everything,
+					   .with_functions = true,
+					   .with_chains = true,
+					   .with_places = true,
+					   .with_slices = with_slices };
+
+	if (keys)
+		assert_int_equal(key_list_parse(&request.keys, keys, NULL), 0);
+	return profile_load(&request);
+}
+
+static const char *text(struct buf *b, void (*put)(struct buf *out, const char *s), const char *s)
+{
+	b->len = 0;
+	put(b, s);
+	return buf_cstr(b);
+}
+
+static void json_strings_are_safe_in_a_page(void **state)
+{
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_string_equal(text(&b, text_json, "plain"), "\"plain\"");
+	assert_string_equal(text(&b, text_json, "a\"b\\c"), "\"a\\\"b\\\\c\"");
+	assert_string_equal(text(&b, text_json, "\n\t\x7f"), "\"\\u000a\\u0009\\u007f\"");
+	assert_string_equal(text(&b, text_json, "</script>"), "\"\\u003c/script>\"");
+	assert_string_equal(text(&b, text_json, "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7"),
+			    "\"\\u2028\\u2029\xe2\x80\xa7\"");
+	assert_string_equal(text(&b, text_json, "\xff\xe2\x80"),
+			    "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	assert_string_equal(text(&b, text_json, "\xf0\x9f\x94\xa5"), "\"\xf0\x9f\x94\xa5\"");
+	buf_fini(&b);
+}
+
+static void csv_fields_are_quoted_where_they_must(void **state)
+{
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_string_equal(text(&b, text_csv, "plain text"), "plain text");
+	assert_string_equal(text(&b, text_csv, "a,b"), "\"a,b\"");
+	assert_string_equal(text(&b, text_csv, "\"a\" \"\""), "\"\"\"a\"\" \"\"\"\"\"");
+	assert_string_equal(text(&b, text_csv, "two\nlines\xff"), "\"two\nlines\xef\xbf\xbd\"");
+	buf_fini(&b);
+}
+
+static void numbers_are_exact(void **state)
+{
+	static const struct {
+		uint64_t ns, unit;
+		const char *want;
+	} cases[] = {
+		{ 0, 1000, "0" },
+		{ 1234567, 1000, "1234.567" },
+		{ 1000, 1000000, "0.001" },
+		{ 1500000000, 1000000000, "1.5" },
+		{ 18446744073709551615U, 1000000, "18446744073709.551615" },
+	};
+	struct buf b = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		b.len = 0;
+		text_scaled(&b, cases[i].ns, cases[i].unit);
+		assert_string_equal(buf_cstr(&b), cases[i].want);
+	}
+	b.len = 0;
+	text_u64(&b, UINT64_MAX);
+	assert_string_equal(buf_cstr(&b), "18446744073709551615");
+	buf_fini(&b);
+}
+
+/* Slices hold every entry once, in the order of time, and what the samples add up to. */
+static void slices_have_all_samples(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+		struct fake f;
+		struct profile *p;
+		uint64_t samples[8] = { 0 }, last_ns = 0;
+		size_t n = 0;
+
+		fake_init(&f, seed);
+		p = load(&f, "event", true);
+		vec_foreach (&p->slices, s) {
+			uint64_t second = (s->first_ns - fake_info.start_ns) / SECOND;
+
+			assert_true(s->first_ns >= last_ns && s->last_ns >= s->first_ns);
+			last_ns = s->first_ns;
+			n += s->n;
+			for (size_t i = s->first; i < s->first + s->n; i++)
+				samples[second] += profile_weights(p, i)->samples;
+		}
+		assert_int_equal(n, p->entries.n);
+		vec_foreach (&f.samples, sample)
+			if (sample->pid)
+				samples[sample->second] -= sample->samples;
+		for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+			assert_int_equal(samples[i], 0);
+		profile_free(p);
+		fake_fini(&f);
+	}
+}
+
+static void places_are_of_their_nodes_functions(void **state)
+{
+	struct fake f;
+	struct profile *p;
+
+	(void)state;
+	fake_init(&f, 3);
+	p = load(&f, NULL, false);
+	assert_int_equal(p->node_places.n, p->nodes.n);
+	assert_int_equal(p->node_places.data[0], NO_INDEX);
+	for (size_t i = 1; i < p->nodes.n; i++)
+		assert_int_equal(p->places.data[p->node_places.data[i]].function,
+				 p->nodes.data[i].function);
+	/* Two places of a function below the same node are two nodes: more than functions alone
+	 * make. */
+	assert_true(p->places.n > p->functions.n);
+	profile_free(p);
+	fake_fini(&f);
+}
+
+static void tracks_are_in_the_order_of_time(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+		struct fake f;
+		struct profile *p;
+		struct tracks t;
+		uint64_t total = 0;
+		uint32_t next = 0;
+
+		fake_init(&f, seed);
+		p = load(&f, "thread,cpu,event", true);
+		tracks_init(&t, p);
+		vec_foreach (&t.list, track) {
+			uint64_t samples = 0;
+
+			assert_int_equal(track->first, next);
+			next += track->n;
+			for (uint32_t i = 0; i < track->n; i++) {
+				const struct track_entry *e = &t.entries[track->first + i];
+				uint32_t group = p->entries.data[e->entry].group;
+
+				assert_true(!i || e[-1].time_ns <= e->time_ns);
+				assert_int_equal(profile_class_value(p, PROFILE_THREAD, group),
+						 track->thread);
+				assert_int_equal(profile_class_value(p, PROFILE_EVENT, group),
+						 track->counter);
+				samples += track_weight(p, e)->samples;
+			}
+			assert_int_equal(samples, track->total.samples);
+			total += samples;
+		}
+		assert_int_equal(next, p->entries.n);
+		assert_int_equal(total, p->n_selected);
+		tracks_fini(&t);
+		profile_free(p);
+		fake_fini(&f);
+	}
+}
+
+/* Whether a node above this one is a call from the same place to the same function. */
+static bool is_repeated(const struct profile *p, uint32_t node, uint32_t caller, uint32_t callee)
+{
+	for (node = p->nodes.data[node].parent; node; node = p->nodes.data[node].parent)
+		if (p->nodes.data[node].function == callee &&
+		    p->node_places.data[p->nodes.data[node].parent] == caller)
+			return true;
+	return false;
+}
+
+static void calls_count_a_sample_once(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 0; seed < N_SEEDS; seed++) {
+		struct fake f;
+		struct profile *p;
+		struct calls c;
+		uint64_t self = 0;
+
+		fake_init(&f, seed);
+		p = load(&f, NULL, false);
+		calls_init(&c, p);
+		for (size_t i = 0; i < p->entries.n; i++)
+			for (uint32_t n = p->entries.data[i].node; n; n = p->nodes.data[n].parent) {
+				uint32_t parent = p->nodes.data[n].parent;
+				const struct call *call = NULL;
+
+				vec_foreach (&c.list, it)
+					if (it->caller == p->node_places.data[parent] &&
+					    it->callee == p->nodes.data[n].function)
+						call = it;
+				assert_true(!parent == !call);
+				if (!call || is_repeated(p, n, call->caller, call->callee))
+					continue;
+				for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+					c.weights[(size_t)(call - c.list.data) * p->n_lanes + lane]
+						.samples -= profile_weights(p, i)[lane].samples;
+			}
+		for (size_t i = 0; i < c.list.n * p->n_lanes; i++)
+			assert_int_equal(c.weights[i].samples, 0);
+		for (size_t i = 0; i < p->places.n * p->n_lanes; i++)
+			self += c.self[i].samples;
+		assert_int_equal(self, p->n_selected);
+		calls_fini(&c);
+		profile_free(p);
+		fake_fini(&f);
+	}
+}
+
+static void every_address_is_in_its_mapping_alone(void **state)
+{
+	struct fake f;
+	struct profile *p;
+	struct mappings m;
+
+	(void)state;
+	fake_init(&f, 1);
+	p = load(&f, "app", false);
+	mappings_init(&m, p);
+	vec_foreach (&p->places, place) {
+		uint32_t image = p->functions.data[place->function].image;
+		const struct mapping *mapping = mapping_of(&m, image);
+		uint64_t address = mapping_address(&m, p, place);
+
+		assert_true((p->images.data[image].image->kind == IMAGE_UNKNOWN) == !mapping);
+		assert_true(!mapping || (address >= mapping->start && address < mapping->end));
+	}
+	mappings_fini(&m);
+	profile_free(p);
+	fake_fini(&f);
+}
+
+static void what_is_gzipped_comes_back(void **state)
+{
+	char path[] = "/tmp/assay-sink-XXXXXX";
+	int fd = mkstemp(path);
+	struct sink s;
+	uint32_t v;
+	gzFile in;
+
+	(void)state;
+	sink_init(&s, fd);
+	sink_gzip(&s);
+	for (uint32_t i = 0; i < 300000; i++) {
+		buf_u32(&s.buf, i * 2654435761U);
+		sink_step(&s);
+	}
+	assert_int_equal(sink_finish(&s), 0);
+	close(fd);
+	in = gzopen(path, "rb");
+	for (uint32_t i = 0; i < 300000; i++) {
+		assert_int_equal(gzread(in, &v, sizeof(v)), sizeof(v));
+		assert_int_equal(v, i * 2654435761U);
+	}
+	assert_int_equal(gzread(in, &v, sizeof(v)), 0);
+	gzclose(in);
+	unlink(path);
+}
+
+static void the_first_failed_write_is_told(void **state)
+{
+	int fd = open("/dev/full", O_WRONLY);
+	struct sink s;
+
+	(void)state;
+	if (fd < 0) {
+		print_message("skipped: no /dev/full\n");
+		skip();
+	}
+	for (int zipped = 0; zipped < 2; zipped++) {
+		sink_init(&s, fd);
+		if (zipped)
+			sink_gzip(&s);
+		buf_str(&s.buf, "text");
+		assert_false(sink_failed(&s));
+		assert_int_equal(sink_finish(&s), -ENOSPC);
+	}
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json_strings_are_safe_in_a_page),
+		cmocka_unit_test(csv_fields_are_quoted_where_they_must),
+		cmocka_unit_test(numbers_are_exact),
+		cmocka_unit_test(slices_have_all_samples),
+		cmocka_unit_test(places_are_of_their_nodes_functions),
+		cmocka_unit_test(tracks_are_in_the_order_of_time),
+		cmocka_unit_test(calls_count_a_sample_once),
+		cmocka_unit_test(every_address_is_in_its_mapping_alone),
+		cmocka_unit_test(what_is_gzipped_comes_back),
+		cmocka_unit_test(the_first_failed_write_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
