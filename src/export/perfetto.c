@@ -6,6 +6,11 @@
  * defaults; what is interned holds for a sequence. A count of several is as many packets at one
  * time.
  */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
 #include "export/code_lines.h"
 #include "export/export.h"
 #include "export/mappings.h"
@@ -32,6 +37,9 @@ enum {
 	INTERNED_SOURCE = 18,
 	INTERNED_MAPPING = 19,
 };
+
+/* 20 GB of packets: nobody opens that, and a damaged session may claim any number. */
+#define MAX_SAMPLES 1000000000ULL
 
 #define FIRST_SEQUENCE 2 /* 1 is of what belongs to no event */
 
@@ -323,7 +331,11 @@ static int write_perfetto(const struct export *x, struct sink *out, struct error
 	struct perfetto w = { .x = x, .out = out };
 	uint32_t counter = NO_INDEX;
 
-	(void)err;
+	if (x->profile->n_selected > MAX_SAMPLES)
+		return error_set(err, -EFBIG,
+				 "%" PRIu64 " samples are too many for a format that has a packet "
+				 "for each; choose some with filters",
+				 x->profile->n_selected);
 	tracks_init(&w.tracks, x->profile);
 	mappings_init(&w.mappings, x->profile);
 	strings_init(&w.sources);
