@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "elf/elf_file.h"
 #include "symbol/lines.h"
@@ -51,14 +52,31 @@ static bool read_addresses(const char *image, struct addresses *out)
 	return true;
 }
 
-static void print_frames(const struct line_frame *frames, size_t n)
+static void put_number(struct buf *out, char separator, uint32_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		printf("%s\n%s:%u:%u\n", *frames[i].function ? frames[i].function : "??",
-		       *frames[i].file ? frames[i].file : "??", frames[i].line, frames[i].column);
+	char digits[10];
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while (n /= 10);
+	buf_u8(out, (uint8_t)separator);
+	buf_bytes(out, digits + i, sizeof(digits) - i);
+}
+
+static void put_frames(struct buf *out, const struct line_frame *frames, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		buf_str(out, *frames[i].function ? frames[i].function : "??");
+		buf_u8(out, '\n');
+		buf_str(out, *frames[i].file ? frames[i].file : "??");
+		put_number(out, ':', frames[i].line);
+		put_number(out, ':', frames[i].column);
+		buf_u8(out, '\n');
+	}
 	if (!n)
-		puts("??\n??:0:0");
-	putchar('\n');
+		buf_str(out, "??\n??:0:0\n");
+	buf_u8(out, '\n');
 }
 
 int main(int argc, char **argv)
@@ -68,6 +86,7 @@ int main(int argc, char **argv)
 	struct addresses addresses = { 0 };
 	struct line_frame frames[LINES_MAX_FRAMES];
 	const struct symbol_table *table;
+	struct buf out = { 0 };
 	struct symbolizer *s;
 	bool with_times = false;
 	int rounds = 1, option;
@@ -99,8 +118,9 @@ int main(int argc, char **argv)
 		}
 	found = now_ms();
 	vec_foreach (&addresses, at) {
-		print_frames(frames, lines_find(s, table, *at, frames, LINES_MAX_FRAMES));
+		put_frames(&out, frames, lines_find(s, table, *at, frames, LINES_MAX_FRAMES));
 	}
+	file_write_all(STDOUT_FILENO, out.data, out.len);
 	if (with_times)
 		fprintf(stderr,
 			"open %.1f ms (%s, %s)\nfind %.1f ns (%zu frames)\nall %.1f ms\n%s\n",
@@ -112,5 +132,6 @@ int main(int argc, char **argv)
 			n, now_ms() - start, lines_detail(s, table));
 	symbolizer_free(s);
 	vec_fini(&addresses);
+	buf_fini(&out);
 	return 0;
 }
