@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/file.h"
 #include "config.h"
 #include "record/archive.h"
@@ -197,9 +198,14 @@ static int unpack(const char *path, const char **out, struct error *err)
 	return 0;
 }
 
+static void say_fetching(const char *sentence)
+{
+	log_info("%s", sentence);
+}
+
 struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
 {
-	struct symbolizer_config config = { .cache_dir = cache_dir };
+	struct symbolizer_config config = { .cache_dir = cache_dir, .say_fetching = say_fetching };
 	const char *dir = given ? given : DEFAULT_SESSION;
 	struct archive_places places;
 	struct symbolizer *symbols;

@@ -19,7 +19,7 @@ struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline;
 	struct option_list by;
-	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager;
+	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
 };
@@ -34,6 +34,14 @@ static const struct option_spec report_options[] = {
 	  "the call tree, from the outermost call down" },
 	{ 'I', "inverted", NULL, OPT_FLAG, FIELD(inverted), NULL,
 	  "the tree upside down: functions, below each its callers" },
+	{ 'g', "lines", NULL, OPT_FLAG, FIELD(lines), NULL,
+	  "list functions by source lines (with --symbols)",
+	  "The line is that of the instruction, also where that is inlined from elsewhere; the "
+	  "function is the one that has a symbol. Implies *-l* where no view is chosen." },
+	{ 0, "inline", NULL, OPT_FLAG, FIELD(inlines), NULL,
+	  "in trees, give inlined functions rows of their own",
+	  "Off unless asked for: it takes the debug information of every image in a call chain, "
+	  "which is much for some at the first time, and lists do not tell inlined code apart." },
 #define X(id, key, kind, help) " " key
 	{ 'b', "by", "KEYS", OPT_LIST, FIELD(by), NULL,
 	  "break down by one or several (comma-separated) of" PROFILE_KEYS(X),
@@ -154,6 +162,8 @@ static int choose_view(const struct report_args *args, const struct view **view,
 		chosen = view_flags[i].option;
 		*view = view_flags[i].view;
 	}
+	if (args->lines && !chosen && !args->by.n)
+		*view = &list_view;
 	return 0;
 }
 
@@ -165,6 +175,8 @@ static int make_options(const struct report_args *args, struct report_options *o
 		.by_period = !strcmp(args->weight, "events"),
 		.of_parent = !strcmp(args->percent, "parent"),
 		.long_names = args->long_names,
+		.with_lines = args->lines,
+		.with_inlines = args->inlines,
 		.columns = args->columns,
 		.sort = args->sort,
 		.for_program = report_format_find(args->format)->is_for_programs,

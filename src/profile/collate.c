@@ -14,21 +14,30 @@ struct collator {
 	const struct profile *p;
 	const struct key_list *keys;
 	struct rows *out;
-	uint32_t *row_of;   /* by code id: valid where … */
+	uint32_t *codes;    /* by function: the number of its tuple of CODE keys */
+	uint32_t *row_of;   /* by code: valid where … */
 	uint32_t *group_of; /* … this is the group at hand + 1 */
-	uint32_t *seen;     /* by code id: the last entry + 1 whose chain had it */
+	uint32_t *seen;     /* by code: the last entry + 1 whose chain had it */
 	uint32_t group;
 };
 
-/* The finest CODE key decides: a function has one image, an image one mode. */
-static uint32_t code_id(const struct collator *c, uint32_t function)
+/* Numbers the tuples of the CODE keys that functions have: as many as functions, at most. */
+static uint32_t *number_codes(const struct profile *p, const struct key_list *keys)
 {
-	static const enum profile_key finest[] = { PROFILE_SYMBOL, PROFILE_IMAGE, PROFILE_MODE };
+	uint32_t *codes = xcalloc(p->functions.n + 1, sizeof(*codes));
+	struct strings tuples;
 
-	for (size_t i = 0; i < ARRAY_SIZE(finest); i++)
-		if (key_list_has(c->keys, finest[i]))
-			return profile_code_value(c->p, finest[i], function);
-	return 0;
+	strings_init(&tuples);
+	for (uint32_t f = 0; f < p->functions.n; f++) {
+		uint32_t tuple[N_PROFILE_KEYS] = { 0 };
+
+		for (size_t i = 0; i < keys->n; i++)
+			if (profile_keys[keys->key[i]].kind == KEY_CODE)
+				tuple[i] = profile_code_value(p, keys->key[i], f);
+		codes[f] = strings_add_n(&tuples, (const char *)tuple, sizeof(tuple)).n - 1;
+	}
+	strings_fini(&tuples);
+	return codes;
 }
 
 static struct cell *cells_of(struct collator *c, uint32_t function, uint32_t code)
@@ -58,7 +67,7 @@ static void add_self(struct collator *c, uint32_t entry)
 {
 	const struct weight *w = profile_weights(c->p, entry);
 	uint32_t function = c->p->nodes.data[c->p->entries.data[entry].node].function;
-	struct cell *cells = cells_of(c, function, code_id(c, function));
+	struct cell *cells = cells_of(c, function, c->codes[function]);
 
 	for (uint32_t lane = 0; lane < c->p->n_lanes; lane++)
 		weight_add(&cells[lane].self, &w[lane]);
@@ -69,7 +78,7 @@ static void add_total(struct collator *c, uint32_t entry)
 	const struct weight *w = profile_weights(c->p, entry);
 
 	for (uint32_t n = c->p->entries.data[entry].node; n; n = c->p->nodes.data[n].parent) {
-		uint32_t function = c->p->nodes.data[n].function, code = code_id(c, function);
+		uint32_t function = c->p->nodes.data[n].function, code = c->codes[function];
 		struct cell *cells;
 
 		if (c->seen[code] == entry + 1)
@@ -92,11 +101,12 @@ static bool has_code_key(const struct key_list *keys)
 void profile_collate(const struct profile *p, const struct key_list *keys, bool with_total,
 		     struct rows *out)
 {
-	size_t n_codes = MAX(MAX(p->functions.n, p->images.n), (size_t)CODE_UNKNOWN + 1);
+	size_t n_codes = p->functions.n + 1;
 	struct collator c = {
 		.p = p,
 		.keys = keys,
 		.out = out,
+		.codes = number_codes(p, keys),
 		.row_of = xcalloc(n_codes, sizeof(uint32_t)),
 		.group_of = xcalloc(n_codes, sizeof(uint32_t)),
 		.seen = xcalloc(n_codes, sizeof(uint32_t)),
@@ -114,6 +124,7 @@ void profile_collate(const struct profile *p, const struct key_list *keys, bool 
 	vec_foreach (&out->list, row)
 		row->has_total = with_total;
 	free(order);
+	free(c.codes);
 	free(c.row_of);
 	free(c.group_of);
 	free(c.seen);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/index.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "symbol/lines.h"
 
 static uint64_t pair(uint32_t high, uint32_t low)
 {
@@ -23,6 +25,9 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 	strings_init(&x->image_keys);
 	strings_init(&x->groups);
 	strings_init(&x->places);
+	strings_init(&x->functions);
+	strings_init(&x->lines);
+	strings_init(&x->whole_keys);
 	p->index = x;
 }
 
@@ -41,12 +46,16 @@ void profile_index_free(struct profile *p)
 	strings_fini(&x->image_keys);
 	strings_fini(&x->groups);
 	strings_fini(&x->places);
+	strings_fini(&x->functions);
+	strings_fini(&x->lines);
+	strings_fini(&x->whole_keys);
+	intmap_fini(&x->wholes);
+	vec_fini(&x->frames);
 	vec_fini(&x->image_takes);
 	vec_fini(&x->function_takes);
 	vec_fini(&x->given);
 	free(x->lookups);
 	free(x->lane_of);
-	intmap_fini(&x->functions);
 	intmap_fini(&x->nodes);
 	intmap_fini(&x->entries);
 	intmap_fini(&x->processes);
@@ -169,41 +178,129 @@ static bool takes_function(struct profile *p, enum filter_tag tag, const struct 
 
 	if (!query_has(p->index->query, tag))
 		return true;
+	if (f->inlined)
+		return query_takes_function(p->index->query, tag, f->inlined);
 	return f->symbol != NO_SYMBOL &&
 	       query_takes_function(p->index->query, tag,
 				    symbol_name(p->symbols, table, f->symbol));
 }
 
-static uint32_t add_function(struct profile *p, uint32_t image, uint32_t symbol)
+static uint32_t add_function(struct profile *p, const struct function_key *key, const char *inlined)
 {
 	struct profile_index *x = p->index;
-	struct profile_function f = { .image = image, .symbol = symbol };
+	struct profile_function f = {
+		.image = key->image, .symbol = key->symbol, .inlined = inlined, .line = key->line
+	};
+	uint32_t id = strings_add_n(&x->functions, (const char *)key, sizeof(*key)).n - 1, *whole;
 	bool is_new;
-	uint32_t *id = intmap_put(&x->functions, pair(image, symbol), &is_new);
 
-	if (!is_new)
-		return *id;
-	*id = (uint32_t)p->functions.n;
+	if (id < p->functions.n)
+		return id;
+	f.whole = id;
+	if (key->line != NO_INDEX) {
+		struct function_key any = *key;
+
+		any.line = NO_INDEX;
+		whole = intmap_put(&x->wholes,
+				   strings_add_n(&x->whole_keys, (const char *)&any, sizeof(any)).n,
+				   &is_new);
+		if (is_new)
+			*whole = id;
+		f.whole = *whole;
+	}
 	vec_push(&p->functions, f);
 	vec_push(&x->function_takes,
 		 (struct function_takes){ .symbol = takes_function(p, FILTER_SYMBOL, &f),
 					  .via = takes_function(p, FILTER_VIA, &f) });
-	return (uint32_t)p->functions.n - 1;
+	return id;
 }
 
-uint32_t index_function(struct profile *p, uint32_t image, uint64_t offset)
+static const char *line_path(struct profile *p, const char *file, uint32_t line)
 {
+	struct buf text = { 0 };
+	const char *path;
+
+	if (!*file)
+		return "(no line)";
+	buf_printf(&text, line ? "%s:%" PRIu32 : "%s", file, line);
+	path = arena_strndup(p->arena, buf_cstr(&text), text.len);
+	buf_fini(&text);
+	return path;
+}
+
+static uint32_t index_line(struct profile *p, const char *file, uint32_t line)
+{
+	const struct {
+		uint32_t file, line;
+	} key = { strings_add(&p->files, file).n, line };
+	uint32_t id = strings_add_n(&p->index->lines, (const char *)&key, sizeof(key)).n - 1;
+
+	if (id == p->lines.n) {
+		const char *path = line_path(p, file, line), *slash = strrchr(path, '/');
+
+		vec_push(&p->lines,
+			 (struct profile_line){ key.file, line, path, slash ? slash + 1 : path });
+	}
+	return id;
+}
+
+/* Frames from the image's lines: all of them with_inlines, else the symbol at the innermost line.
+ */
+static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t symbol)
+{
+	const struct profile_request *request = p->index->request;
+	const struct symbol_table *table = p->images.data[image].table;
+	struct line_frame frames[LINES_MAX_FRAMES] = { { .file = "" } };
+	size_t n = table ? lines_find(p->symbols, table, offset, frames, LINES_MAX_FRAMES) : 0;
+	size_t outermost = n ? n - 1 : 0;
+
+	if (request->with_inlines && request->with_chains)
+		n = MAX(n, (size_t)1);
+	else
+		n = 1;
+	while (n-- > 0) {
+		struct function_key key = { .image = image, .symbol = symbol, .line = NO_INDEX };
+		const char *inlined = NULL;
+
+		if (request->with_lines)
+			key.line =
+				index_line(p, frames[n].file ? frames[n].file : "", frames[n].line);
+		if (n != outermost && frames[n].is_inline && request->with_inlines &&
+		    request->with_chains) {
+			key.symbol = NO_SYMBOL;
+			key.inlined = frames[n].function_id + 1;
+			inlined = *frames[n].function ? lines_name(p->symbols, table, &frames[n])
+						      : "(inlined)";
+		}
+		vec_push(&p->index->frames, add_function(p, &key, inlined));
+	}
+}
+
+const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t *n)
+{
+	struct profile_index *x = p->index;
 	uint64_t hash = hash_u64(offset ^ (uint64_t)image << 40);
-	struct lookup *slot = &p->index->lookups[hash % LOOKUP_SLOTS];
+	struct lookup *slot = &x->lookups[hash % LOOKUP_SLOTS];
 
 	if (!p->has_functions)
 		offset = 0;
-	if (slot->image == image + 1 && slot->offset == offset)
-		return slot->function;
-	slot->function = add_function(p, image, find_symbol(p, image, offset));
-	slot->image = image + 1;
-	slot->offset = offset;
-	return slot->function;
+	if (slot->image != image + 1 || slot->offset != offset) {
+		struct function_key key = { .image = image,
+					    .symbol = find_symbol(p, image, offset),
+					    .line = NO_INDEX };
+		uint32_t first = (uint32_t)x->frames.n;
+
+		if (x->request->with_lines || (x->request->with_inlines && x->request->with_chains))
+			add_line_frames(p, image, offset, key.symbol);
+		else
+			vec_push(&x->frames, add_function(p, &key, NULL));
+		slot->first = first;
+		slot->n = (uint32_t)x->frames.n - first;
+		slot->image = image + 1;
+		slot->offset = offset;
+	}
+	*n = slot->n;
+	return x->frames.data + slot->first;
 }
 
 static uint32_t index_place(struct profile *p, uint32_t function, uint64_t offset)

@@ -15,9 +15,16 @@
 #define LOOKUP_SLOTS 16384
 
 struct lookup {
-	uint32_t image; /* + 1; 0: empty */
-	uint32_t function;
+	uint32_t image;    /* + 1; 0: empty */
+	uint32_t first, n; /* of frames */
 	uint64_t offset;
+};
+
+/* What tells functions apart beside image and symbol, for the map of functions. */
+struct function_key {
+	uint32_t image, symbol;
+	uint32_t inlined; /* lines' function_id + 1 */
+	uint32_t line;    /* of the profile's lines */
 };
 
 /* Which of the query's filters an image or function passes; true where there is none. */
@@ -52,7 +59,11 @@ struct profile_index {
 	uint32_t idle_image;     /* or NO_INDEX */
 
 	struct lookup *lookups;
-	struct intmap functions; /* image << 32 | symbol */
+	struct strings functions;  /* the struct function_key of function i is string i + 1 */
+	struct strings whole_keys; /* the same without lines, to … */
+	struct intmap wholes;      /* … their first function */
+	struct strings lines;      /* (file, line) of line i is string i + 1 */
+	VEC(uint32_t) frames;      /* functions at an address, outermost first: what lookups name */
 	VEC(struct function_takes) function_takes;
 	struct strings places; /* (image, offset) of place i is string i + 1 */
 	struct intmap nodes;   /* parent << 32 | function, or place */
@@ -80,8 +91,11 @@ uint32_t *index_merged_images(struct profile *p);
 void index_given(struct profile *p, const struct segment *segment, const uint32_t *images);
 void index_given_done(struct profile *p);
 
-/* The function at an offset of an image. */
-uint32_t index_function(struct profile *p, uint32_t image, uint64_t offset);
+/*
+ * The functions at an offset of an image, outermost first: one, and with_inlines what is inlined
+ * there. Valid until the next call.
+ */
+const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t *n);
 /* The node of a function, or with places of an offset in it, below another node. */
 uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset);
 uint32_t index_group(struct profile *p, const uint32_t *values);

@@ -25,7 +25,9 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(EVENT, "event", CLASS, "what was counted")                                  \
 	X(MODE, "mode", CODE, "user or kernel")                                       \
 	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel") \
-	X(SYMBOL, "symbol", CODE, "function")
+	X(SYMBOL, "symbol", CODE, "function")                                         \
+	X(FILE, "file", CODE, "source file")                                          \
+	X(LINE, "line", CODE, "source file and line")
 
 enum profile_key {
 #define X(id, key, kind, help) PROFILE_##id,

@@ -178,18 +178,23 @@ static uint64_t node_offset(const struct part *part, uint32_t node, int use)
 	return offset - (use == USE_CALLER && offset > 0);
 }
 
-static uint32_t node_function(struct profile *p, const struct part *part, uint32_t node, int use)
+static const uint32_t *node_frames(struct profile *p, const struct part *part, uint32_t node,
+				   int use, uint32_t *n)
 {
 	uint32_t image = image_of(part, part->segment->nodes[node].code.image);
 
-	return index_function(p, image, node_offset(part, node, use));
+	return index_frames(p, image, node_offset(part, node, use), n);
 }
 
 static uint32_t add_node(struct profile *p, const struct part *part, uint32_t parent, uint32_t node,
 			 int use)
 {
-	return index_node(p, parent, node_function(p, part, node, use),
-			  node_offset(part, node, use));
+	uint32_t n;
+	const uint32_t *frames = node_frames(p, part, node, use, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		parent = index_node(p, parent, frames[i], node_offset(part, node, use));
+	return parent;
 }
 
 /* Whether one of the callers of the node, which is used as `use`, is a function of via:. */
@@ -201,10 +206,12 @@ static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
 		return true;
 	while (node && depth++ < PROFILE_MAX_DEPTH) {
 		uint32_t caller = parent_of(part->segment, node);
-		uint32_t function = node_function(p, part, node, use);
+		uint32_t n;
+		const uint32_t *frames = node_frames(p, part, node, use, &n);
 
-		if (p->index->function_takes.data[function].via)
-			return true;
+		for (uint32_t i = 0; i < n; i++)
+			if (p->index->function_takes.data[frames[i]].via)
+				return true;
 		use = caller && is_interrupted(p, part, caller, node) ? USE_LEAF : USE_CALLER;
 		node = caller;
 	}
@@ -214,14 +221,15 @@ static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
 static bool takes_node(struct profile *p, const struct part *part, uint32_t node)
 {
 	const struct profile_index *x = p->index;
-	uint32_t image = image_of(part, part->segment->nodes[node].code.image), function;
+	uint32_t image = image_of(part, part->segment->nodes[node].code.image), n;
+	const uint32_t *frames;
 
 	if (!x->image_takes.data[image].image)
 		return false;
 	if (!query_has(x->query, FILTER_SYMBOL))
 		return takes_via(p, part, node);
-	function = node_function(p, part, node, USE_LEAF);
-	return x->function_takes.data[function].symbol && takes_via(p, part, node);
+	frames = node_frames(p, part, node, USE_LEAF, &n);
+	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, node);
 }
 
 enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
@@ -452,6 +460,7 @@ struct profile *profile_load(const struct profile_request *request)
 			key_list_add(&p->class_keys, request->keys.key[i]);
 	p->arena = arena_new();
 	strings_init(&p->comms);
+	strings_init(&p->files);
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
 	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);

@@ -16,6 +16,8 @@ void profile_free(struct profile *p)
 	profile_index_free(p);
 	vec_fini(&p->images);
 	vec_fini(&p->functions);
+	vec_fini(&p->lines);
+	strings_fini(&p->files);
 	vec_fini(&p->nodes);
 	vec_fini(&p->places);
 	vec_fini(&p->node_places);
@@ -48,9 +50,13 @@ uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint3
 	uint32_t image = p->functions.data[function].image;
 
 	if (key == PROFILE_SYMBOL)
-		return function;
+		return p->functions.data[function].whole;
 	if (key == PROFILE_IMAGE)
 		return image;
+	if (key == PROFILE_LINE)
+		return p->functions.data[function].line;
+	if (key == PROFILE_FILE)
+		return p->lines.data[p->functions.data[function].line].file;
 	return image_kind_mode(p->images.data[image].image->kind);
 }
 
@@ -67,6 +73,8 @@ static const char *function_text(const struct profile *p, uint32_t function)
 	const struct profile_function *f = &p->functions.data[function];
 	const struct profile_image *image = &p->images.data[f->image];
 
+	if (f->inlined)
+		return f->inlined;
 	if (f->symbol != NO_SYMBOL)
 		return symbol_name(p->symbols, image->table, f->symbol);
 	return image->image->kind == IMAGE_UNKNOWN ? "(unknown)" : "(no symbols)";
@@ -105,6 +113,12 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 		return modes[value];
 	case PROFILE_SYMBOL:
 		return function_text(p, value);
+	case PROFILE_FILE:
+		return *strings_get(&p->files, (string_id){ value })
+			       ? strings_get(&p->files, (string_id){ value })
+			       : "(no line)";
+	case PROFILE_LINE:
+		return p->lines.data[value].name;
 	case PROFILE_CPU:
 		if (value == PROFILE_CPU_ALL)
 			return "all";

@@ -65,9 +65,23 @@ struct profile_image {
 	bool is_merged;   /* another one stands for it and has its samples */
 };
 
+/*
+ * Code that is told apart: a symbol's; with lines, one source line of it; with inlines, functions
+ * without a symbol of their own are functions, too.
+ */
 struct profile_function {
 	uint32_t image;
-	uint32_t symbol; /* of the image's table; NO_SYMBOL: no name is known */
+	uint32_t symbol;     /* of the image's table; NO_SYMBOL: no name is known */
+	const char *inlined; /* what is inlined there, for people; NULL: the symbol itself */
+	uint32_t line;       /* of `lines`: where asked for, else NO_INDEX */
+	uint32_t whole;      /* the first function that differs in the line only */
+};
+
+struct profile_line {
+	uint32_t file;    /* of `files` */
+	uint32_t line;    /* 0: not known */
+	const char *path; /* "/home/me/sort.c:12"; "(no line)" */
+	const char *name; /* short: "sort.c:12" */
 };
 
 /* nodes[0] is the root, whose function is NO_INDEX; parents come before children. */
@@ -120,6 +134,8 @@ struct profile {
 
 	VEC(struct profile_image) images;
 	VEC(struct profile_function) functions;
+	VEC(struct profile_line) lines; /* with_lines */
+	struct strings files; /* with_lines: paths as the compiler saw them; "": not known */
 	VEC(struct profile_node) nodes;
 	VEC(struct profile_place) places; /* with_places */
 	VEC(uint32_t) node_places;        /* with_places: by node; the root's is NO_INDEX */
@@ -155,6 +171,8 @@ struct profile_request {
 	bool with_chains;     /* else only the innermost frames */
 	bool with_places;     /* keep the offsets that samples fell on */
 	bool with_slices;     /* keep the seconds apart */
+	bool with_lines;      /* tell code apart by source lines */
+	bool with_inlines;    /* frames for functions that are inlined */
 };
 
 /* Bad data in the session is skipped: session_open() has warned about it and counted it as lost. */

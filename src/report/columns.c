@@ -99,6 +99,8 @@ static void get_key(const struct report *r, const struct column *c, uint32_t row
 		set_text(out, image_text(r, value));
 	else if (key == PROFILE_CPU)
 		set_count(out, value);
+	else if (key == PROFILE_LINE && (r->options->long_names || r->options->for_program))
+		set_text(out, r->profile->lines.data[value].path);
 	else
 		set_text(out, profile_key_text(r->profile, key, value, out->scratch));
 }

@@ -79,6 +79,8 @@ struct report_options {
 	bool by_period;      /* weigh by events instead of samples */
 	bool of_parent;      /* percent of the row above instead of the total */
 	bool long_names;     /* paths instead of file names */
+	bool with_lines;     /* lists: a row for every source line */
+	bool with_inlines;   /* trees: what is inlined has rows of its own */
 	const char *columns; /* NULL: the view's */
 	const char *sort;    /* NULL: heaviest first */
 	bool for_program;    /* CSV and JSON: columns and threshold for programs */

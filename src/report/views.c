@@ -20,6 +20,8 @@ static void list_keys(const struct report_options *o, struct key_list *keys)
 	*keys = o->by;
 	key_list_add(keys, PROFILE_IMAGE);
 	key_list_add(keys, PROFILE_SYMBOL);
+	if (o->with_lines)
+		key_list_add(keys, PROFILE_LINE);
 }
 
 static void make_tree(const struct report *r, const struct row_limits *limits, struct rows *out)
@@ -135,6 +137,14 @@ static int check_by(const struct view *view, const struct report_options *o, str
 
 	if (!is_list && o->sort)
 		return error_set(err, -EINVAL, "--sort: a %s is sorted by weight", view->name);
+	if (o->with_lines && view != &list_view)
+		return error_set(err, -EINVAL,
+				 "--lines: goes with a list of functions (--symbols); with --by, "
+				 "file and line are keys");
+	if (o->with_inlines && is_list)
+		return error_set(err, -EINVAL,
+				 "--inline: goes with --tree, --inverted and --callgraph; in lists "
+				 "inlined code counts for the function that it is in");
 	if (is_list || !o->by.n)
 		return 0;
 	if (view == &callgraph_view)
@@ -169,9 +179,13 @@ int report_request(const struct view *view, const struct report_options *options
 	if (r < 0)
 		return r;
 	view_keys(view, options, &request->keys);
-	request->with_functions =
-		view->with_functions || key_list_has(&request->keys, PROFILE_SYMBOL) ||
-		query_has(request->query, FILTER_SYMBOL) || query_has(request->query, FILTER_VIA);
+	request->with_lines = key_list_has(&request->keys, PROFILE_LINE) ||
+			      key_list_has(&request->keys, PROFILE_FILE);
+	request->with_inlines = options->with_inlines;
+	request->with_functions = view->with_functions || request->with_lines ||
+				  key_list_has(&request->keys, PROFILE_SYMBOL) ||
+				  query_has(request->query, FILTER_SYMBOL) ||
+				  query_has(request->query, FILTER_VIA);
 	request->with_chains =
 		view->with_chains && (view->layout != LAYOUT_NEST || has_code_key(&request->keys));
 	return 0;

@@ -182,7 +182,7 @@ static void lay_out(struct draft *d, const struct run_refs *refs, const uint32_t
 		for (uint32_t i = 0; i < run->n; i++) {
 			uint32_t end = i + 1 < run->n ? at[i + 1] : run->end;
 
-			if (end > covered)
+			if (end > covered && at[i] < run->end)
 				emit(d, ref, i, MAX(at[i], covered));
 		}
 		covered = run->end;

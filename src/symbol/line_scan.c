@@ -261,11 +261,15 @@ static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_
 {
 	struct line_rows *rows = &s->rows;
 	struct line_place place = { .line = row->line, .column = row->column };
-	uint32_t start, end;
+	uint64_t offset;
+	uint32_t start;
 
-	if (!q->code || row->addr - q->code->link_addr >= q->code->size ||
-	    !place_range(s, row->addr, row->addr + 1, &start, &end))
+	if (!q->code || row->addr - q->code->link_addr >= q->code->size)
 		return;
+	offset = q->code->offset + (row->addr - q->code->link_addr) - s->base;
+	if (offset >= UINT32_MAX)
+		return;
+	start = (uint32_t)offset;
 	if (row->file != q->file_number) {
 		q->file_number = row->file;
 		q->file = file_id(s, row->file);
@@ -290,6 +294,7 @@ static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
 {
 	struct line_rows *rows = &s->rows;
 	uint32_t n = (uint32_t)rows->starts.n - q->first, start, end;
+	uint64_t offset;
 
 	q->is_open = false;
 	if (!n)
@@ -298,7 +303,8 @@ static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
 	/* The end is the first address that is not of the sequence. */
 	if (addr - q->code->link_addr > q->code->size)
 		addr = q->code->link_addr + q->code->size;
-	end = (uint32_t)(q->code->offset + (addr - q->code->link_addr) - s->base);
+	offset = q->code->offset + (addr - q->code->link_addr) - s->base;
+	end = (uint32_t)MIN(offset, (uint64_t)UINT32_MAX);
 	if (end > start)
 		vec_push(&rows->runs, (struct line_run){ start, end, q->first, n, s->unit });
 }

@@ -1,0 +1,152 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Files, lines and inlined functions: the same as other readers of debug information find, however
+# that is stored; and where reports show them.
+load helpers
+
+LINES_TOOL=$ASSAY_BUILD/bench/lines
+
+as_peers() {
+	[ -x "$LINES_TOOL" ] || skip "bench/lines is not built"
+	[ -n "$(command -v llvm-symbolizer)" ] || skip "no llvm-symbolizer"
+	"$ROOT/tests/compare_lines.py" "$LINES_TOOL" "$@"
+}
+
+# Compiles the program with inlines as ./app: `build FLAGS…`.
+build() {
+	rm -f app ./*.dwo
+	"${CC_FOR_TEST:-gcc}" -O1 -g "$@" "$ROOT/tests/programs/inlines.c" -o app
+}
+
+@test "lines of a C program are those of the other readers" {
+	as_peers "$ASSAY_BUILD/assay" 2000
+}
+
+@test "lines of a C++ program are those of the other readers" {
+	[ -x "$PROGRAMS/templates" ] || skip "no C++ compiler"
+	as_peers "$PROGRAMS/templates" 2000
+}
+
+@test "lines of a Rust program are those of the other readers" {
+	[ -n "$(command -v rustc)" ] || skip "no Rust compiler"
+	cat >app.rs <<-'END'
+		use std::collections::BTreeMap;
+		fn main() {
+		    let mut words = BTreeMap::new();
+		    for a in std::env::args() { *words.entry(a.clone()).or_insert(0usize) += a.len(); }
+		    let mut v: Vec<_> = words.into_iter().collect();
+		    v.sort_by(|x, y| y.1.cmp(&x.1));
+		    println!("{:?}", v);
+		}
+	END
+	HOME=${REAL_HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)} rustc -g -O app.rs -o app 2>rustc.log || skip "rustc does not run here"
+	as_peers app 2000
+}
+
+@test "DWARF 2 to 5, 32 and 64 bits, gcc's and clang's" {
+	for version in 2 3 4 5; do
+		build -gdwarf-$version
+		as_peers app 200
+	done
+	build -gdwarf64
+	as_peers app 200
+	CC_FOR_TEST=clang build -gdwarf-5 || skip "no clang"
+	as_peers app 200
+}
+
+@test "compressed debug sections" {
+	build -gz=zlib
+	as_peers app 200
+	build -gz=zlib-gnu
+	as_peers app 200
+}
+
+@test "split debug information: beside the program, and packaged" {
+	for version in 4 5; do
+		# The peers lose inlined functions here; the code is the same as of a whole build.
+		seq -f '%.0f' 4096 5000 | while read -r n; do printf '%x\n' "$n"; done >where
+		build -gdwarf-$version
+		"$LINES_TOOL" app <where >whole.txt
+		grep -q stir whole.txt
+		build -gdwarf-$version -gsplit-dwarf
+		"$LINES_TOOL" app <where >beside.txt
+		diff whole.txt beside.txt
+		dwp -e app 2>dwp.log || llvm-dwp -e app -o app.dwp || skip "no dwp for DWARF $version"
+		rm ./*.dwo
+		"$LINES_TOOL" -t app <where >packaged.txt 2>said
+		diff beside.txt packaged.txt
+		run -1 grep "not found" said
+		rm app.dwp
+	done
+}
+
+@test "split debug information that is gone is said, and its lines stay" {
+	build -gsplit-dwarf
+	rm ./*.dwo
+	run bash -c "readelf -sW app | awk '\$8 == \"work\" { print \$2 }' | '$LINES_TOOL' -t app"
+	refused 0 "work" "inlines.c:" "have their debug information in files that were not found"
+}
+
+@test "a separate debug file, by its link" {
+	build
+	"$LINES_TOOL" app < <(readelf -sW app | awk '$8 == "work" { print $2 }') >whole.txt
+	objcopy --only-keep-debug app app.debug
+	strip app
+	objcopy --add-gnu-debuglink=app.debug app
+	"$LINES_TOOL" "$PWD/app" < <(readelf -sW app.debug 2>/dev/null | awk '$8 == "work" { print $2 }') >split.txt
+	grep -q inlines.c whole.txt
+	diff whole.txt split.txt
+}
+
+@test "debug information that dwz moved to a common file" {
+	[ -n "$(command -v dwz)" ] || skip "no dwz"
+	build
+	"$LINES_TOOL" app < <(readelf -sW app | awk '$8 == "work" { print $2 }') >before.txt
+	cp app other
+	dwz -m common app other || skip "dwz found nothing in common"
+	readelf -SW app | grep -q gnu_debugaltlink || skip "dwz moved nothing"
+	"$LINES_TOOL" app < <(readelf -sW app | awk '$8 == "work" { print $2 }') >after.txt
+	diff before.txt after.txt
+	rm common
+	run bash -c "echo 0x1000 | '$LINES_TOOL' -t app"
+	refused 0 "the common debug information that it refers to, common, was not found"
+}
+
+@test "the second look takes what the first one kept, and not if it is damaged" {
+	readelf -sW "$PROGRAMS/inlines" | awk '$8 == "work" { print $2 }' >where
+	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >first 2>said
+	grep -q ', own' said
+	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >second 2>said
+	grep -q ', cached' said
+	diff first second
+	printf 'x' | dd of="$(echo cache/*.lines)" bs=1 seek=200 conv=notrunc status=none
+	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >third 2>said
+	grep -q ', own' said
+	diff first third
+}
+
+@test "report --lines has the hot line; --inline the functions inlined" {
+	need_recording
+	assay record -F 2000 -o a.assay -- "$PROGRAMS/inlines" 0.5 2>/dev/null
+	line=$(awk '/line that is hot/ { print NR }' "$ROOT/tests/programs/inlines.c")
+	assay report -i a.assay --lines --format json |
+		jq -e --arg at "/inlines.c:$line" '[.rows[] | select(.symbol == "work" and (.line | endswith($at)))] | length == 1'
+	assay report -i a.assay -g | grep -E "work +inlines.c:$line\$"
+	assay report -i a.assay --by file --format json | jq -e '[.rows[] | select(.file | endswith("/inlines.c"))] | length == 1'
+	# With frames for what is inlined: mix below stir below work; without, work is all there is.
+	assay report -i a.assay --tree --inline --format json |
+		jq -e '. as $r | [.rows[] | select(.symbol == "mix") | .parent as $p | $r.rows[$p].symbol] | index("stir")'
+	run -1 bash -c "assay report -i a.assay --tree | grep -w mix"
+	# Both are the same samples.
+	diff <(assay report -i a.assay --tree --format json | jq '[.rows[].samples] | add') \
+		<(assay report -i a.assay --tree --inline --format json | jq '[.rows[].samples] | add')
+	diff <(assay report -i a.assay -l --format json | jq '[.rows[].samples] | add') \
+		<(assay report -i a.assay -l -g --format json | jq '[.rows[].samples] | add')
+}
+
+@test "options for lines that go with other views are refused" {
+	run assay report --tree --lines
+	refused 2 "--lines: goes with a list of functions"
+	run assay report -l --inline
+	refused 2 "--inline: goes with --tree"
+}
