@@ -11,10 +11,8 @@
 #include "elf/elf_symbols.h"
 #include "symbol/debuginfod.h"
 
-#define MAX_CANDIDATES 4
-
 struct candidates {
-	char *paths[MAX_CANDIDATES];
+	char *paths[DEBUG_FILE_PLACES];
 	uint32_t n;
 };
 
@@ -43,6 +41,15 @@ static void list_candidates(const struct debug_search *s, struct candidates *c)
 		xasprintf("%s%.*s/.debug/%s", s->root, dir_len, s->image_path, s->link_name);
 	c->paths[c->n++] = xasprintf("%s%s%.*s/%s", s->root, s->debug_dir, dir_len, s->image_path,
 				     s->link_name);
+}
+
+uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_PLACES])
+{
+	struct candidates c = { 0 };
+
+	list_candidates(s, &c);
+	memcpy(paths, c.paths, sizeof(c.paths));
+	return c.n;
 }
 
 static bool is_of_image(const struct debug_search *s, const struct file_mapping *file,

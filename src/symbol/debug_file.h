@@ -36,6 +36,10 @@ struct debug_search {
 bool debug_file_open(const struct debug_search *search, struct file_mapping *mapping,
 		     struct elf_file *elf, char **path, char **passed_over);
 
+/* The places in their order, debuginfod left out; how many. The caller frees each. */
+#define DEBUG_FILE_PLACES 4
+uint32_t debug_file_places(const struct debug_search *search, char *paths[DEBUG_FILE_PLACES]);
+
 /*
  * A number for what is at those places and at the image's own now: another one
  * means that looking again is worth it. Costs a stat(2) each.

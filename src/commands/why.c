@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay why: where a frame's name and line come from, or what would have to be there for them. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "commands/output.h"
+#include "profile/profile.h"
+#include "profile/query.h"
+#include "store/session.h"
+#include "symbol/explain.h"
+#include "symbol/lines.h"
+
+struct why_args {
+	const char *input, *cache;
+};
+
+#define FIELD(f) offsetof(struct why_args, f)
+static const struct option_spec why_options[] = {
+	INPUT_OPTION(FIELD(input), "explain"),
+	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
+	  "keep symbol indexes in DIR; \"\" keeps none",
+	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
+};
+
+/* At most so many functions or images are explained: a glob may match all. */
+#define MAX_MATCHES 10
+
+struct asking {
+	struct symbolizer *symbols;
+	struct profile *profile;
+	FILE *out;
+	uint32_t n_matches;
+};
+
+static void put(FILE *out, const char *text)
+{
+	struct buf safe = { 0 };
+
+	utf8_append(&safe, text, true);
+	fputs(buf_cstr(&safe), out);
+	buf_fini(&safe);
+}
+
+static void put_fact(FILE *out, const char *title, const char *text)
+{
+	fprintf(out, "%-10s", title);
+	put(out, text);
+	fputc('\n', out);
+}
+
+static void put_search(void *data, const struct symbol_search *search)
+{
+	FILE *out = data;
+
+	fprintf(out, "  %c ", search->is_used ? '+' : '-');
+	put(out, search->place);
+	fputs(": ", out);
+	put(out, search->verdict);
+	fputc('\n', out);
+}
+
+/* ---- what to do ---- */
+
+static bool lacks_symbols(enum symbol_status status)
+{
+	return status != SYMBOL_SYMTAB && status != SYMBOL_DEBUG_FILE && status != SYMBOL_GIVEN &&
+	       status != SYMBOL_KALLSYMS;
+}
+
+static bool os_is_like(const char *word)
+{
+	FILE *f = fopen("/etc/os-release", "re");
+	char line[256];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = (!strncmp(line, "ID=", 3) || !strncmp(line, "ID_LIKE=", 8)) &&
+			strstr(line, word);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static const char *package_advice(void)
+{
+	if (os_is_like("debian"))
+		return "'dpkg -S FILE' names its package; install that one's -dbgsym package "
+		       "(the debug archive must be among apt's sources)";
+	if (os_is_like("fedora") || os_is_like("rhel"))
+		return "dnf debuginfo-install FILE";
+	if (os_is_like("suse"))
+		return "install its package's -debuginfo package";
+	return "install the debug symbols of its package";
+}
+
+static void put_advice(FILE *out, const struct image *image, enum symbol_status symbols,
+		       enum line_status lines)
+{
+	bool no_symbols = lacks_symbols(symbols), no_lines = lines == LINES_NONE;
+
+	if (symbols == SYMBOL_HIDDEN)
+		put_fact(out, "to do", "report as root, or set kernel.kptr_restrict=0");
+	else if (symbols == SYMBOL_CHANGED)
+		put_fact(out, "to do", "put the file that was profiled back, or profile again");
+	else if (symbols == SYMBOL_MISSING)
+		put_fact(out, "to do",
+			 "put the file back; of code in a container that is gone, record with "
+			 "its files in place");
+	else if (image->kind == IMAGE_FILE && (no_symbols || no_lines)) {
+		put_fact(out, "to do", package_advice());
+		put_fact(out, "", "or set DEBUGINFOD_URLS, to have debug files fetched");
+		put_fact(out, "",
+			 no_symbols ? "or, if it is yours, build it with -g and do not strip it"
+				    : "or, if it is yours, build it with -g");
+	} else if (image->kind == IMAGE_KERNEL && lines == LINES_NO_FILE)
+		put_fact(out, "to do",
+			 "for lines, install the kernel's debug package (its vmlinux)");
+	else if (image->kind == IMAGE_JIT && no_symbols)
+		put_fact(out, "to do",
+			 "have the runtime write a perf map (/tmp/perf-PID.map): java "
+			 "-XX:+DumpPerfMapAtExit, node --perf-basic-prof, python -X perf");
+	else if (image->kind == IMAGE_UNKNOWN)
+		put_fact(out, "to do",
+			 "nothing was mapped there when it was seen: mostly a call chain through "
+			 "code without frame pointers; record with --call-graph=dwarf");
+}
+
+/* ---- an image, a function, a place ---- */
+
+static const struct symbol_table *table_of(struct asking *a, uint32_t image)
+{
+	struct profile_image *i = &a->profile->images.data[image];
+
+	if (!i->table)
+		i->table = symbolizer_table(a->symbols, i->image, NULL, 0);
+	return i->table;
+}
+
+static void explain_image(struct asking *a, uint32_t index)
+{
+	const struct profile_image *i = &a->profile->images.data[index];
+	const struct symbol_table *table = table_of(a, index);
+	enum symbol_status status = symbol_table_status(table);
+	enum line_status lines = lines_status(a->symbols, table);
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(&i->image->build_id, hex);
+	put_fact(a->out, "image", i->image->path);
+	put_fact(a->out, "build id", *hex ? hex : "none");
+	fprintf(a->out, "%-10s%" PRIu64 " of %" PRIu64 "\n", "samples", i->samples,
+		a->profile->n_selected);
+	put_fact(a->out, "names", symbol_status_texts[status]);
+	if (*symbol_table_detail(table))
+		put_fact(a->out, "", symbol_table_detail(table));
+	put_fact(a->out, "lines", line_status_texts[lines]);
+	if (*lines_detail(a->symbols, table))
+		put_fact(a->out, "", lines_detail(a->symbols, table));
+	if (i->image->kind == IMAGE_FILE || i->image->kind == IMAGE_KERNEL ||
+	    i->image->kind == IMAGE_MODULE) {
+		fputs("looked in\n", a->out);
+		symbol_explain(a->symbols, table, put_search, a->out);
+	}
+	put_advice(a->out, i->image, status, lines);
+}
+
+static void put_frames(struct asking *a, uint32_t image, uint64_t offset)
+{
+	const struct symbol_table *table = table_of(a, image);
+	struct line_frame frames[LINES_MAX_FRAMES];
+	size_t n = lines_find(a->symbols, table, offset, frames, LINES_MAX_FRAMES);
+
+	for (size_t i = 0; i < n; i++) {
+		put_fact(a->out, i ? "in" : "function",
+			 *frames[i].function ? lines_name(a->symbols, table, &frames[i]) : "?");
+		if (*frames[i].file)
+			fprintf(a->out, "%-10s%s:%" PRIu32 "%s\n", "", frames[i].file,
+				frames[i].line, frames[i].is_inline ? " (inlined)" : "");
+	}
+	if (!n)
+		put_fact(a->out, "function", "none is known there");
+}
+
+static bool begin_match(struct asking *a)
+{
+	if (a->n_matches++ >= MAX_MATCHES)
+		return false;
+	if (a->n_matches > 1)
+		fputc('\n', a->out);
+	return true;
+}
+
+static void explain_place(struct asking *a, uint32_t image, uint64_t offset)
+{
+	if (!begin_match(a))
+		return;
+	fprintf(a->out, "%-10s0x%" PRIx64 " of ", "place", offset);
+	put(a->out, a->profile->images.data[image].name);
+	fputc('\n', a->out);
+	put_frames(a, image, offset);
+	explain_image(a, image);
+}
+
+/* ---- what is asked for ---- */
+
+static bool is_image(const struct profile *p, uint32_t i, const char *name)
+{
+	const struct profile_image *image = &p->images.data[i];
+
+	return !image->is_merged && !image->is_idle &&
+	       (fnmatch(name, image->image->path, 0) == 0 || fnmatch(name, image->name, 0) == 0);
+}
+
+static void ask_for_images(struct asking *a, const char *name)
+{
+	for (uint32_t i = 0; i < a->profile->images.n; i++)
+		if (is_image(a->profile, i, name) && begin_match(a))
+			explain_image(a, i);
+}
+
+/* IMAGE+0xOFFSET, as bracketed names have it, or an offset that samples fell on. */
+static void ask_for_address(struct asking *a, const char *text)
+{
+	const char *plus = strrchr(text, '+');
+	cleanup(free_at_exit) char *name = xstrndup(text, plus ? (size_t)(plus - text) : 0);
+	const char *number = plus ? plus + 1 : text;
+	uint64_t offset;
+	char *end;
+
+	if (strncmp(number, "0x", 2) != 0)
+		return;
+	offset = strtoull(number, &end, 16);
+	if (*end)
+		return;
+	for (uint32_t i = 0; plus && i < a->profile->images.n; i++)
+		if (is_image(a->profile, i, name))
+			explain_place(a, i, offset);
+	if (plus)
+		return;
+	vec_foreach (&a->profile->places, place)
+		if (place->offset == offset || place->offset + 1 == offset)
+			explain_place(a, a->profile->functions.data[place->function].image,
+				      place->offset);
+}
+
+static void ask_for_functions(struct asking *a, const struct query *q)
+{
+	for (uint32_t f = 0; f < a->profile->functions.n; f++) {
+		const struct profile_function *function = &a->profile->functions.data[f];
+		const struct symbol_table *table = a->profile->images.data[function->image].table;
+		const char *name;
+
+		if (function->symbol == NO_SYMBOL)
+			continue;
+		name = symbol_name(a->symbols, table, function->symbol);
+		if (!query_takes_function(q, FILTER_SYMBOL, name) || !begin_match(a))
+			continue;
+		put_frames(a, function->image, symbol_get(table, function->symbol).offset);
+		explain_image(a, function->image);
+	}
+}
+
+static int ask(struct asking *a, const char *what, struct error *err)
+{
+	cleanup(free_at_exit) char *operand = xasprintf("symbol:%s", what);
+	struct query q = { 0 };
+
+	ask_for_address(a, what);
+	if (!a->n_matches)
+		ask_for_images(a, what);
+	if (!a->n_matches && query_add(&q, operand, NULL) == 0)
+		ask_for_functions(a, &q);
+	query_fini(&q);
+	if (!a->n_matches)
+		return error_set(err, -ENOENT,
+				 "%s: no image, function or offset of the session; 'assay report' "
+				 "lists the images and 'assay report -l' the functions; of an "
+				 "address in a file say IMAGE+0xOFFSET",
+				 what);
+	if (a->n_matches > MAX_MATCHES)
+		fprintf(a->out, "\n%" PRIu32 " more match\n", a->n_matches - MAX_MATCHES);
+	return 0;
+}
+
+static int why_session(const struct why_args *args, const struct option_list *operands,
+		       bool *is_damaged, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = args->cache };
+	cleanup(session_close_at_exit) struct session *session = NULL;
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
+	cleanup(profile_free_at_exit) struct profile *profile = NULL;
+	struct query query = { .with_idle = true };
+	struct profile_request request = {
+		.query = &query, .with_functions = true, .with_chains = true, .with_places = true
+	};
+	struct asking a = { 0 };
+	struct output out;
+	int r = input_open_given(args->input, &session, is_damaged, err);
+
+	if (r < 0)
+		return r;
+	request.session = session;
+	request.symbols = symbols = symbolizer_new(&config);
+	profile = profile_load(&request);
+	r = output_open(&out, NULL, true, err);
+	if (r < 0)
+		return r;
+	a = (struct asking){ .symbols = symbols, .profile = profile, .out = out.file };
+	for (size_t i = 0; i < operands->n && r >= 0; i++)
+		r = ask(&a, operands->data[i], err);
+	if (r < 0) {
+		output_close(&out, NULL);
+		return r;
+	}
+	return output_close(&out, err);
+}
+
+static int why_run(const struct command *self, int argc, char **argv)
+{
+	struct why_args args = { 0 };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	bool is_damaged = false;
+	int status = command_begin(self, false, argc, argv, &args, &operands);
+
+	if (status < 0 && !operands.n) {
+		log_error("why: name an address, a function or an image");
+		status = EXIT_USAGE;
+	} else if (status < 0) {
+		int r = why_session(&args, &operands, &is_damaged, &err);
+
+		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+		if (r < 0)
+			log_error("why: %s", err.text);
+	}
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_example why_examples[] = {
+	{ "assay why libfoo.so", "why the functions of a library have no names" },
+	{ "assay why libfoo.so+0x4010", "what is at that place of it" },
+	{ NULL },
+};
+
+const struct command why_command = {
+	.name = "why",
+	.summary = "why a frame has no name or line: what was looked for, and what to install",
+	.synopsis = "[OPTIONS] ADDRESS|SYMBOL|IMAGE…",
+	.description =
+		"Explains a frame of a session: the file that it is in, the places where names "
+		"and lines of that were looked for, what was found in each, and what to do where "
+		"something is missing.\n\n"
+		"An operand is an image (path or file name, a glob), an offset that samples fell "
+		"on (*0x4010*), a place (*IMAGE+0x4010*), or a function (a glob). Nothing is "
+		"fetched.",
+	.options = OPTIONS(why_options),
+	.examples = why_examples,
+	.run = why_run,
+};
