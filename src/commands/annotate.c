@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay annotate: source and assembly with the samples in the margin. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "commands/output.h"
+#include "report/annotate.h"
+#include "store/session.h"
+
+struct annotate_args {
+	const char *input, *output, *output_dir, *format, *cache;
+	struct option_list include, exclude, search_dirs, rewrites;
+	bool source, assembly, wide, no_pager;
+	double threshold;
+};
+
+#define FIELD(f) offsetof(struct annotate_args, f)
+static const struct option_spec annotate_options[] = {
+	INPUT_OPTION(FIELD(input), "annotate"),
+	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines (the default)",
+	  "With *-a*, above the instructions that are made of them." },
+	{ 'a', "assembly", NULL, OPT_FLAG, FIELD(assembly), NULL, "instructions" },
+	{ 'd', "output-dir", "DIR", OPT_STRING, FIELD(output_dir), NULL,
+	  "write every annotated source file below DIR, by its path" },
+	{ 0, "include", "GLOB", OPT_LIST, FIELD(include), NULL,
+	  "only source files of these paths or names" },
+	{ 0, "exclude", "GLOB", OPT_LIST, FIELD(exclude), NULL,
+	  "no source files of these paths or names" },
+	{ 0, "search-dir", "DIR", OPT_LIST, FIELD(search_dirs), NULL,
+	  "look for source files below DIR, too",
+	  "For /build/x/src/a.c the files DIR/build/x/src/a.c, DIR/x/src/a.c, DIR/src/a.c and "
+	  "DIR/a.c are tried." },
+	{ 0, "rewrite", "FROM=TO", OPT_LIST, FIELD(rewrites), NULL,
+	  "look for source files of paths that start with FROM at TO instead" },
+	{ 't', "threshold", "PCT", OPT_DOUBLE, FIELD(threshold), "0.5",
+	  "leave out files and functions below this share of the samples", NULL, 0, 100 },
+	{ 'w', "wide", NULL, OPT_FLAG, FIELD(wide), NULL, "do not cut lines" },
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
+	  .choices = "text|json" },
+	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
+	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
+	  "keep symbol indexes in DIR; \"\" keeps none",
+	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
+};
+
+#define MAX_LISTED 20
+
+/* What is annotated: functions, by weight; or source files. */
+struct chosen {
+	uint32_t id;
+	uint64_t samples;
+};
+struct choice {
+	struct chosen *data;
+	size_t n, cap;
+};
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct chosen *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static void sort_choice(struct choice *c)
+{
+	if (c->n)
+		qsort(c->data, c->n, sizeof(*c->data), by_samples);
+}
+
+static const char *function_name(const struct profile *p, uint32_t function)
+{
+	char scratch[KEY_TEXT_SIZE];
+
+	return profile_key_text(p, PROFILE_SYMBOL, function, scratch);
+}
+
+/* ---- functions ---- */
+
+/* All functions with samples that the word means: their names, without parameters, or a glob. */
+static void choose_functions(const struct annotation *a, const char *word, struct choice *out)
+{
+	const struct profile *p = a->profile;
+	uint64_t *samples = xcalloc(p->functions.n + 1, sizeof(*samples));
+	cleanup(free_at_exit) char *operand = xasprintf("symbol:%s", word);
+	struct query q = { 0 };
+
+	for (uint32_t i = 0; i < p->places.n; i++)
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			samples[p->places.data[i].function] += annotation_place(a, i)[lane].samples;
+	if (query_add(&q, operand, NULL) == 0)
+		for (uint32_t f = 0; f < p->functions.n; f++)
+			if (samples[f] && p->functions.data[f].symbol != NO_SYMBOL &&
+			    query_takes_function(&q, FILTER_SYMBOL, function_name(p, f)))
+				vec_push(out, (struct chosen){ f, samples[f] });
+	query_fini(&q);
+	free(samples);
+	sort_choice(out);
+}
+
+/* Changes that turn one name into the other: one character each. */
+static size_t distance(const char *a, size_t n, const char *b, size_t m)
+{
+	size_t row[65], last, above;
+
+	n = MIN(n, (size_t)64);
+	m = MIN(m, (size_t)64);
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		last = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			above = row[j];
+			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, last + (a[i - 1] != b[j - 1]));
+			last = above;
+		}
+	}
+	return row[m];
+}
+
+static int say_nearest(const struct profile *p, const char *word, struct error *err)
+{
+	struct choice near = { 0 };
+	struct buf names = { 0 };
+
+	for (uint32_t f = 0; f < p->functions.n; f++) {
+		const char *name = function_name(p, f);
+		size_t len = function_base_len(name), n = strlen(word);
+		bool is_part = strstr(name, word) != NULL;
+		size_t d = is_part ? 0 : distance(word, n, name, len);
+
+		if (p->functions.data[f].symbol != NO_SYMBOL && (is_part || d <= n / 3 + 1))
+			vec_push(&near, (struct chosen){ f, UINT64_MAX - d });
+	}
+	sort_choice(&near);
+	for (size_t i = 0; i < near.n && i < 5; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", function_name(p, near.data[i].id));
+	if (near.n)
+		error_set(err, -ENOENT, "no function '%s' with samples; there is %s", word,
+			  buf_cstr(&names));
+	else
+		error_set(err, -ENOENT,
+			  "no function '%s' with samples; 'assay report -l' lists them", word);
+	vec_fini(&near);
+	buf_fini(&names);
+	return -ENOENT;
+}
+
+static void put_candidate(const struct profile *p, const struct chosen *c, struct buf *out)
+{
+	const struct profile_function *f = &p->functions.data[c->id];
+	const struct profile_image *image = &p->images.data[f->image];
+	struct line_span span;
+
+	buf_printf(out, "\n  %8" PRIu64 " %s  %s", c->samples, image->name,
+		   function_name(p, c->id));
+	if (lines_span(p->symbols, image->table, symbol_get(image->table, f->symbol).offset, &span))
+		buf_printf(out, "  %s:%" PRIu32, span.file, span.line);
+}
+
+static int say_candidates(const struct profile *p, const char *word, const struct choice *c,
+			  struct error *err)
+{
+	struct buf list = { 0 };
+
+	for (size_t i = 0; i < c->n && i < MAX_LISTED; i++)
+		put_candidate(p, &c->data[i], &list);
+	error_set(err, -EINVAL,
+		  "'%s' is %zu functions; add image:NAME, or write its parameters, too, "
+		  "or a * for all of them:%s",
+		  word, c->n, buf_cstr(&list));
+	buf_fini(&list);
+	return -EINVAL;
+}
+
+static int choose_by_words(const struct annotation *a, const struct option_list *words,
+			   struct choice *out, struct error *err)
+{
+	for (size_t i = 0; i < words->n; i++) {
+		struct choice one = { 0 };
+		bool is_glob = strpbrk(words->data[i], "*?[") != NULL;
+
+		choose_functions(a, words->data[i], &one);
+		if (!one.n || (one.n > 1 && !is_glob)) {
+			int r = one.n ? say_candidates(a->profile, words->data[i], &one, err)
+				      : say_nearest(a->profile, words->data[i], err);
+			vec_fini(&one);
+			return r;
+		}
+		vec_foreach (&one, c) {
+			vec_push(out, *c);
+		}
+		vec_fini(&one);
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static bool matches(const struct option_list *globs, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	for (size_t i = 0; i < globs->n; i++)
+		if (fnmatch(globs->data[i], path, 0) == 0 ||
+		    (slash && fnmatch(globs->data[i], slash + 1, 0) == 0))
+			return true;
+	return false;
+}
+
+static uint64_t all_samples(const struct profile *p)
+{
+	uint64_t n = 0;
+
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+		n += p->lanes[lane].total.samples;
+	return n;
+}
+
+static bool is_below(const struct annotate_args *args, const struct profile *p, uint64_t samples)
+{
+	return (double)samples * 100 < args->threshold * (double)all_samples(p);
+}
+
+static void choose_files(const struct annotate_args *args, const struct annotation *a,
+			 struct choice *out)
+{
+	uint64_t *samples = xcalloc(a->files.n + 1U, sizeof(*samples));
+
+	for (size_t i = 0; i < a->lines.weights.n; i++)
+		samples[a->lines.lines.data[i / a->profile->n_lanes].file] +=
+			a->lines.weights.data[i].samples;
+	for (uint32_t f = 1; f < a->files.n; f++) {
+		const char *path = strings_get(&a->files, (string_id){ f });
+
+		if (samples[f] && !is_below(args, a->profile, samples[f]) &&
+		    (!args->include.n || matches(&args->include, path)) &&
+		    !matches(&args->exclude, path))
+			vec_push(out, (struct chosen){ f, samples[f] });
+	}
+	free(samples);
+	sort_choice(out);
+}
+
+/* Below the directory whatever the path says: "..", and where it begins, are left out. */
+static char *path_below(const char *dir, const char *path)
+{
+	struct buf out = { 0 };
+
+	buf_str(&out, dir);
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len && strncmp(path, ".", len) != 0 && !(len == 2 && !strncmp(path, "..", 2))) {
+			buf_u8(&out, '/');
+			buf_bytes(&out, path, len);
+		}
+		path += len + (path[len] == '/');
+	}
+	buf_cstr(&out);
+	return (char *)out.data;
+}
+
+static int write_file(struct annotation *a, uint32_t file, const char *dir, struct error *err)
+{
+	const struct text_style style = { .width = 0 };
+	cleanup(free_at_exit) char *path =
+		path_below(dir, strings_get(&a->files, (string_id){ file }));
+	cleanup(free_at_exit) char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	struct output out;
+	int r = file_mkdirs(parent, 0777, err);
+
+	if (r >= 0)
+		r = output_open(&out, path, false, err);
+	if (r < 0)
+		return r;
+	annotation_print_file(a, file, &style, out.file);
+	return output_close(&out, err);
+}
+
+static bool has_source(const struct annotation *a, uint32_t file)
+{
+	const char *path = strings_get(&a->files, (string_id){ file });
+
+	if (source_files_get(a->sources, path)->path)
+		return true;
+	log_warning("annotate: %s: no such source; --search-dir or --rewrite say where it is now",
+		    path);
+	return false;
+}
+
+static int annotate_files(const struct annotate_args *args, struct annotation *a,
+			  const struct text_style *style, FILE *out, struct error *err)
+{
+	struct choice files = { 0 };
+	size_t n = 0;
+	int r = 0;
+
+	choose_files(args, a, &files);
+	for (size_t i = 0; i < files.n && r >= 0; i++) {
+		if (!has_source(a, files.data[i].id))
+			continue;
+		n++;
+		if (args->output_dir) {
+			r = write_file(a, files.data[i].id, args->output_dir, err);
+			continue;
+		}
+		if (n > 1)
+			fputc('\n', out);
+		annotation_print_file(a, files.data[i].id, style, out);
+	}
+	if (r >= 0 && args->output_dir)
+		fprintf(out, "%zu files annotated in %s\n", n, args->output_dir);
+	if (r >= 0 && !n)
+		r = error_set(err, -ENOENT, "%s",
+			      files.n ? "none of the source files with samples was found"
+				      : "no source file has so many samples; 'assay why' says why "
+					"code has no lines, and -t lowers the threshold");
+	vec_fini(&files);
+	return r;
+}
+
+/* ---- the command ---- */
+
+/* Functions of all that is selected, for -a without a name. */
+static void choose_all(const struct annotate_args *args, const struct annotation *a,
+		       struct choice *out)
+{
+	struct choice all = { 0 };
+
+	choose_functions(a, "*", &all);
+	vec_foreach (&all, c)
+		if (!is_below(args, a->profile, c->samples))
+			vec_push(out, *c);
+	vec_fini(&all);
+}
+
+static int print_annotation(const struct annotate_args *args, struct annotation *a,
+			    const struct option_list *words, const struct text_style *style,
+			    FILE *out, struct error *err)
+{
+	bool is_json = !strcmp(args->format, "json");
+	struct choice functions = { 0 };
+	int r = choose_by_words(a, words, &functions, err);
+
+	if (r >= 0 && !words->n && !is_json && !args->assembly) {
+		r = annotate_files(args, a, style, out, err);
+	} else if (r >= 0) {
+		if (!words->n)
+			choose_all(args, a, &functions);
+		if (is_json) {
+			uint32_t *ids = xcalloc(functions.n + 1, sizeof(*ids));
+
+			for (size_t i = 0; i < functions.n; i++)
+				ids[i] = functions.data[i].id;
+			annotation_print_json(a, ids, functions.n, out);
+			free(ids);
+		}
+		for (size_t i = 0; i < functions.n && !is_json; i++) {
+			if (i)
+				fputc('\n', out);
+			annotation_print_function(a, functions.data[i].id, style, out);
+		}
+	}
+	vec_fini(&functions);
+	return r;
+}
+
+static int print_to_output(const struct annotate_args *args, struct annotation *a,
+			   const struct option_list *words, struct error *err)
+{
+	struct text_style style;
+	struct output out;
+	bool is_json = !strcmp(args->format, "json");
+	int r = output_open(&out, args->output, !is_json && !args->no_pager, err), closed;
+
+	if (r < 0)
+		return r;
+	style = (struct text_style){
+		.width = args->wide || !out.is_terminal ? 0 : output_width(&out),
+		.with_colour = output_has_colour(&out),
+		.is_ascii = !output_is_utf8(),
+	};
+	if (getenv("COLUMNS") && !args->wide)
+		style.width = output_width(&out);
+	r = print_annotation(args, a, words, &style, out.file, err);
+	closed = output_close(&out, r < 0 ? NULL : err);
+	return r < 0 ? r : closed;
+}
+
+static void say_fetching(const char *sentence)
+{
+	log_info("%s", sentence);
+}
+
+static int annotate_session(const struct annotate_args *args, const struct option_list *words,
+			    struct profile_request *request, bool *is_damaged, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = args->cache,
+						  .say_fetching = say_fetching };
+	const struct source_search search = { args->search_dirs.data, args->search_dirs.n,
+					      args->rewrites.data, args->rewrites.n };
+	cleanup(session_close_at_exit) struct session *session = NULL;
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
+	cleanup(profile_free_at_exit) struct profile *profile = NULL;
+	cleanup(source_files_free_at_exit) struct source_files *sources = NULL;
+	cleanup(annotation_free_at_exit) struct annotation *a = NULL;
+	int r = input_open_given(args->input, &session, is_damaged, err);
+
+	if (r < 0)
+		return r;
+	request->session = session;
+	request->symbols = symbols = symbolizer_new(&config);
+	profile = profile_load(request);
+	if (!profile->n_selected)
+		return profile_explain_empty(request, err);
+	sources = source_files_new(&search);
+	a = annotation_new(profile, symbols, sources);
+	a->with_assembly = args->assembly;
+	a->with_source = args->source || !args->assembly;
+	return print_to_output(args, a, words, err);
+}
+
+/* Operands with a tag are filters, others name functions. */
+static void sort_operands(const struct option_list *all, struct option_list *filters,
+			  struct option_list *words)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const char *colon = strchr(all->data[i], ':');
+		bool is_filter = colon && colon[1] != ':' &&
+				 strcspn(all->data[i], "(<*:") == (size_t)(colon - all->data[i]);
+
+		vec_push(is_filter ? filters : words, all->data[i]);
+	}
+}
+
+static int check_rewrites(const struct annotate_args *args, struct error *err)
+{
+	for (size_t i = 0; i < args->rewrites.n; i++)
+		if (!strchr(args->rewrites.data[i], '='))
+			return error_set(err, -EINVAL, "--rewrite: '%s' is not FROM=TO",
+					 args->rewrites.data[i]);
+	return 0;
+}
+
+static int annotate_run(const struct command *self, int argc, char **argv)
+{
+	struct annotate_args args = { 0 };
+	struct option_list operands = { 0 }, filters = { 0 }, words = { 0 };
+	struct query query = { 0 };
+	struct profile_request request = { .query = &query,
+					   .with_functions = true,
+					   .with_places = true };
+	struct error err = { 0 };
+	bool is_damaged = false;
+	int status = command_begin(self, false, argc, argv, &args, &operands), r;
+
+	if (status < 0) {
+		sort_operands(&operands, &filters, &words);
+		r = input_query(&filters, false, &query, &err);
+		r = r < 0 ? r : check_rewrites(&args, &err);
+		status = r < 0 ? EXIT_USAGE : EXIT_OK;
+		if (r >= 0) {
+			r = annotate_session(&args, &words, &request, &is_damaged, &err);
+			status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+		}
+		if (r < 0)
+			log_error("annotate: %s", err.text);
+	}
+	query_fini(&query);
+	vec_fini(&filters);
+	vec_fini(&words);
+	option_list_fini(&operands);
+	option_list_fini(&args.include);
+	option_list_fini(&args.exclude);
+	option_list_fini(&args.search_dirs);
+	option_list_fini(&args.rewrites);
+	return status;
+}
+
+static const struct command_section annotate_sections[] = {
+	{ "FILTERS", input_filters_help },
+	{ "SKID",
+	  "The head says for every event how near a sample is to what caused it. A counter that is "
+	  "not precise, and every timer, interrupts late: the line or instruction with the samples "
+	  "is "
+	  "then mostly the one *behind* the cause, and above all the one behind a slow "
+	  "instruction. Precise events (*cycles:pp*) name the instruction itself." },
+	{ NULL },
+};
+
+static const struct command_example annotate_examples[] = {
+	{ "assay annotate main", "the source of a function with its samples" },
+	{ "assay annotate -a -s main", "its instructions below the lines that they are made of" },
+	{ "assay annotate --output-dir out --include '*.c'",
+	  "every source file with samples, annotated, below out" },
+	{ "assay annotate --rewrite /build/app=$HOME/app work", "sources that are elsewhere now" },
+	{ NULL },
+};
+
+const struct command annotate_command = {
+	.name = "annotate",
+	.summary = "source and assembly with the samples in the margin",
+	.synopsis = "[OPTIONS] [FILTER…] [SYMBOL…]",
+	.description =
+		"Shows the source of functions, or with *-a* their instructions, with samples and "
+		"percentages of all samples taken in the margin, for each event. Without a SYMBOL "
+		"(a name, its parameters may be left out, or a glob) it is the whole of every "
+		"source file that has samples.",
+	.options = OPTIONS(annotate_options),
+	.sections = annotate_sections,
+	.examples = annotate_examples,
+	.run = annotate_run,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Source files by the paths that debug information has for them, found where they are now.
+ *
+ * Tried in order: the path with its start rewritten (FROM=TO), the path itself, then under every
+ * search directory the whole path and its ends, longest first: for /build/x/src/a.c in DIR,
+ * DIR/build/x/src/a.c, DIR/x/src/a.c, DIR/src/a.c, DIR/a.c. The text stays until the files are
+ * freed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct source_files;
+
+struct source_search {
+	const char *const *dirs;
+	size_t n_dirs;
+	const char *const *rewrites; /* "FROM=TO" */
+	size_t n_rewrites;
+};
+
+struct source_file {
+	char *path; /* where it is; NULL: nowhere */
+	uint64_t mtime_ns;
+	uint32_t n_lines;
+	char *text; /* lines are in it, without their newlines */
+	size_t size;
+	uint32_t *starts; /* by line - 1, and the end */
+};
+
+struct source_files *source_files_new(const struct source_search *search);
+void source_files_free(struct source_files *s); /* NULL is fine */
+DEFINE_AT_EXIT(source_files_free, struct source_files)
+
+/* Never NULL; no lines if it was not found, or is larger than 64 MiB. */
+const struct source_file *source_files_get(struct source_files *s, const char *path);
+
+/* Line n, from 1: what is in the file, cut to some thousand bytes; false beyond its end. */
+bool source_line(const struct source_file *file, uint32_t n, const char **text, size_t *size);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/code_files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "elf/elf_file.h"
+#include "symbol/disasm.h"
+#include "symbol/table.h"
+#include "symbol/vmlinux.h"
+
+struct code_file {
+	const struct symbol_table *table; /* NULL: free */
+	struct file_mapping file;
+	struct elf_file elf;
+	struct code_segments segments; /* of a vmlinux */
+	struct disassembler *disassembler;
+	uint64_t used; /* the larger the later */
+};
+
+struct code_files {
+	struct symbolizer *symbols;
+	struct code_file files[MAX_CODE_FILES];
+	uint64_t clock;
+};
+
+struct code_files *code_files_new(struct symbolizer *s)
+{
+	struct code_files *f = xcalloc(1, sizeof(*f));
+
+	f->symbols = s;
+	return f;
+}
+
+static void file_close(struct code_file *f)
+{
+	file_unmap(&f->file);
+	code_segments_fini(&f->segments);
+	disassembler_close(f->disassembler);
+	*f = (struct code_file){ 0 };
+}
+
+void code_files_free(struct code_files *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < MAX_CODE_FILES; i++)
+		file_close(&f->files[i]);
+	free(f);
+}
+
+static int open_image(const struct code_files *f, struct code_file *file, struct error *err)
+{
+	const struct image *image = &file->table->image;
+	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
+	cleanup(free_at_exit) char *path = xasprintf("%s%s", f->symbols->root, bare);
+	struct build_id found = { 0 };
+	int r = file_map(path, &file->file, err);
+
+	if (r >= 0)
+		r = elf_open(&file->elf, file->file.base, file->file.size, err);
+	if (r < 0)
+		return error_wrap(err, r, "code of %s", path);
+	elf_build_id(&file->elf, &found);
+	if (image->build_id.len && !build_id_equal(&found, &image->build_id))
+		return error_set(err, -ESTALE,
+				 "code of %s: the file has changed since it was profiled", path);
+	return 0;
+}
+
+static int open_kernel(const struct code_files *f, struct code_file *file, struct error *err)
+{
+	struct build_id wanted = file->table->image.build_id;
+
+	if (!wanted.len)
+		running_kernel_build_id(f->symbols, &wanted);
+	if (vmlinux_open(f->symbols, &wanted, &file->file, &file->elf, NULL) &&
+	    vmlinux_segments(&file->elf, &file->segments))
+		return 0;
+	return error_set(err, -ENOENT,
+			 "code of the kernel: no vmlinux of its build in /usr/lib/debug, /boot and "
+			 "/lib/modules; install the kernel's debug package");
+}
+
+static int open_file(const struct code_files *f, struct code_file *file, struct error *err)
+{
+	const struct image *image = &file->table->image;
+	int r;
+
+	switch (image->kind) {
+	case IMAGE_FILE:
+		r = open_image(f, file, err);
+		break;
+	case IMAGE_KERNEL:
+		r = open_kernel(f, file, err);
+		break;
+	default:
+		return error_set(err, -ENOTSUP, "code of %s: it was in memory only", image->path);
+	}
+	return r < 0 ? r
+		     : disassembler_open(file->elf.machine, file->elf.is_64, &file->disassembler,
+					 err);
+}
+
+/* Its file: opened before, or now in the place of the one that was not used for longest. */
+static int get_file(struct code_files *f, const struct symbol_table *t, struct code_file **out,
+		    struct error *err)
+{
+	struct code_file *oldest = &f->files[0];
+	int r;
+
+	for (size_t i = 0; i < MAX_CODE_FILES; i++) {
+		if (f->files[i].table == t) {
+			*out = &f->files[i];
+			return 0;
+		}
+		if (f->files[i].used < oldest->used)
+			oldest = &f->files[i];
+	}
+	file_close(oldest);
+	oldest->table = t;
+	r = open_file(f, oldest, err);
+	if (r < 0)
+		file_close(oldest);
+	else
+		*out = oldest;
+	return r;
+}
+
+/* Where an offset is in the file. */
+static bool place_in_file(const struct code_file *file, uint64_t offset, uint64_t *at)
+{
+	if (!file->segments.n) {
+		*at = offset;
+		return true;
+	}
+	vec_foreach (&file->segments, s)
+		if (offset >= s->offset && offset - s->offset < s->size)
+			return elf_file_off(&file->elf, s->link_addr + (offset - s->offset), at);
+	return false;
+}
+
+int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t offset,
+		   uint64_t size, struct code_bytes *out, struct error *err)
+{
+	struct code_file *file;
+	uint64_t at;
+	int r = get_file(f, t, &file, err);
+
+	if (r < 0)
+		return r;
+	file->used = ++f->clock;
+	if (!place_in_file(file, offset, &at) || at >= file->file.size)
+		return error_set(err, -ENOENT,
+				 "code of %s: 0x%llx is not in the file (a debug file has no code)",
+				 t->image.path, (unsigned long long)offset);
+	*out = (struct code_bytes){ .bytes = file->file.base + at,
+				    .size = MIN(size, file->file.size - at),
+				    .disassembler = file->disassembler,
+				    .mtime_ns = file->file.mtime_ns };
+	return 0;
+}

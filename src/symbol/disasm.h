@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One instruction at a time, as text: x86 through Zydis, others through Capstone.
+ *
+ * Addresses are offsets of an image (machine/image.h), so that what an instruction refers to is
+ * looked up as every other place; absolute addresses in code are of no use there and stay as they
+ * are.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+struct disassembler;
+struct error;
+
+#define INSTRUCTION_TEXT 208
+
+struct instruction {
+	uint64_t offset;
+	uint8_t size;    /* bytes; 1 where they are no instruction */
+	bool is_bad;     /* they are none: `text` has them as data */
+	bool is_jump;    /* to `target`, conditional or not */
+	bool is_call;    /* to `target` */
+	bool has_target; /* an offset that it jumps to, calls or refers to … */
+	uint64_t target;
+	char text[INSTRUCTION_TEXT];
+};
+
+/*
+ * For an ELF machine (EM_*). -ENOTSUP, with the reason, for one that this build can't decode.
+ */
+int disassembler_open(uint16_t elf_machine, bool is_64, struct disassembler **out,
+		      struct error *err);
+void disassembler_close(struct disassembler *d); /* NULL is fine */
+DEFINE_AT_EXIT(disassembler_close, struct disassembler)
+
+/* The instruction at the start of the bytes, of which there is at least one. */
+void disassemble(struct disassembler *d, const uint8_t *bytes, size_t size, uint64_t offset,
+		 struct instruction *out);
