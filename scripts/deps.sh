@@ -20,8 +20,6 @@ build|liblzma-dev|xz-devel|xz|symbols inside stripped images
 build|libprotobuf-c-dev|protobuf-c-devel|protobuf-c|exports that are protocol buffers
 build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto files
 build|zlib1g-dev|zlib-devel|zlib|compresses exports
-build|zlib1g-dev|zlib-devel|zlib|compressed debug information
-build|libzydis-dev|zydis-devel|zydis|x86 instructions
 build|libcapstone-dev|capstone-devel|capstone|instructions of other processors
 build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
 build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions

@@ -10,6 +10,8 @@ fault, and count as equal:
   the symbol table names.
 - Where several symbols have one address (identical code folded by the linker), any of them.
 - "./a", "a" and "b/../a" are one path.
+- Where neither of them has a line, and the function is that of the symbol table: gcc leaves some
+  cold code out of its unit's ranges, by which both find the unit first. Counted as "lines alone".
 
 Prints how many were equal to which; exit status 1 if one was equal to none.
 """
@@ -95,7 +97,9 @@ def main():
     alias, kinds = aliases(image), collections.Counter()
     for address, o, x, y in zip(addresses.split(), ours, llvm, gnu):
         kind = ('both' if o == x == y else 'llvm-symbolizer' if o == x else 'addr2line' if o == y
-                else 'frame by frame' if by_frames(o, (x, y), alias) else 'none')
+                else 'frame by frame' if by_frames(o, (x, y), alias)
+                else 'lines alone' if o[-1][0] == y[-1][0] and x[-1][2] == y[-1][2] == '0'
+                else 'none')
         kinds[kind] += 1
         if kind == 'none' and kinds[kind] <= 5:
             print(f'{address}\n  ours {o}\n  llvm {x}\n  gnu  {y}')

@@ -401,16 +401,9 @@ static int print_to_output(const struct annotate_args *args, struct annotation *
 	return r < 0 ? r : closed;
 }
 
-static void say_fetching(const char *sentence)
-{
-	log_info("%s", sentence);
-}
-
 static int annotate_session(const struct annotate_args *args, const struct option_list *words,
 			    struct profile_request *request, bool *is_damaged, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache,
-						  .say_fetching = say_fetching };
 	const struct source_search search = { args->search_dirs.data, args->search_dirs.n,
 					      args->rewrites.data, args->rewrites.n };
 	cleanup(session_close_at_exit) struct session *session = NULL;
@@ -423,7 +416,7 @@ static int annotate_session(const struct annotate_args *args, const struct optio
 	if (r < 0)
 		return r;
 	request->session = session;
-	request->symbols = symbols = symbolizer_new(&config);
+	request->symbols = symbols = input_symbolizer(args->input, args->cache);
 	profile = profile_load(request);
 	if (!profile->n_selected)
 		return profile_explain_empty(request, err);

@@ -294,7 +294,6 @@ static int ask(struct asking *a, const char *what, struct error *err)
 static int why_session(const struct why_args *args, const struct option_list *operands,
 		       bool *is_damaged, struct error *err)
 {
-	const struct symbolizer_config config = { .cache_dir = args->cache };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
@@ -309,7 +308,7 @@ static int why_session(const struct why_args *args, const struct option_list *op
 	if (r < 0)
 		return r;
 	request.session = session;
-	request.symbols = symbols = symbolizer_new(&config);
+	request.symbols = symbols = input_symbolizer(args->input, args->cache);
 	profile = profile_load(&request);
 	r = output_open(&out, NULL, true, err);
 	if (r < 0)
@@ -361,8 +360,7 @@ const struct command why_command = {
 		"and lines of that were looked for, what was found in each, and what to do where "
 		"something is missing.\n\n"
 		"An operand is an image (path or file name, a glob), an offset that samples fell "
-		"on (*0x4010*), a place (*IMAGE+0x4010*), or a function (a glob). Nothing is "
-		"fetched.",
+		"on (*0x4010*), a place (*IMAGE+0x4010*), or a function (a glob).",
 	.options = OPTIONS(why_options),
 	.examples = why_examples,
 	.run = why_run,

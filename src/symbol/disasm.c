@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifdef HAVE_ZYDIS
 #include <Zydis/Zydis.h>
-#endif
 #ifdef HAVE_CAPSTONE
 #include <capstone/capstone.h>
 #endif
@@ -19,10 +17,8 @@
 
 struct disassembler {
 	bool is_x86, is_64;
-#ifdef HAVE_ZYDIS
 	ZydisDecoder decoder;
 	ZydisFormatter formatter;
-#endif
 #ifdef HAVE_CAPSTONE
 	csh capstone;
 	cs_insn *insn;
@@ -30,8 +26,6 @@ struct disassembler {
 };
 
 /* ---- x86 ---- */
-
-#ifdef HAVE_ZYDIS
 
 static bool is_jump(ZydisInstructionCategory category)
 {
@@ -91,22 +85,6 @@ static bool decode_x86(const struct disassembler *d, const uint8_t *bytes, size_
 	return true;
 }
 
-#else
-
-static void open_x86(struct disassembler *d)
-{
-	(void)d;
-}
-
-static bool decode_x86(const struct disassembler *d, const uint8_t *bytes, size_t size,
-		       struct instruction *out)
-{
-	(void)d, (void)bytes, (void)size, (void)out;
-	return false;
-}
-
-#endif
-
 /* ---- others ---- */
 
 #ifdef HAVE_CAPSTONE
@@ -123,8 +101,6 @@ static const struct {
 	{ EM_RISCV, CS_ARCH_RISCV, CS_MODE_RISCV32 | CS_MODE_RISCVC,
 	  CS_MODE_RISCV64 | CS_MODE_RISCVC },
 #endif
-	{ EM_386, CS_ARCH_X86, CS_MODE_32, CS_MODE_32 },
-	{ EM_X86_64, CS_ARCH_X86, CS_MODE_32, CS_MODE_64 },
 };
 
 static bool open_capstone(struct disassembler *d, uint16_t machine)
@@ -206,19 +182,16 @@ static bool decode_other(const struct disassembler *d, const uint8_t *bytes, siz
 int disassembler_open(uint16_t machine, bool is_64, struct disassembler **out, struct error *err)
 {
 	struct disassembler *d = xcalloc(1, sizeof(*d));
-	bool is_known = false;
 
 	d->is_64 = is_64;
-#ifdef HAVE_ZYDIS
-	is_known = d->is_x86 = machine == EM_X86_64 || machine == EM_386;
-#endif
-	if (is_known)
+	d->is_x86 = machine == EM_X86_64 || machine == EM_386;
+	if (d->is_x86) {
 		open_x86(d);
-	if (!is_known && !open_capstone(d, machine)) {
+	} else if (!open_capstone(d, machine)) {
 		disassembler_close(d);
 		return error_set(err, -ENOTSUP,
 				 "instructions of ELF machine %u can't be decoded by this build "
-				 "(libzydis does x86, libcapstone others)",
+				 "(it would take libcapstone)",
 				 machine);
 	}
 	*out = d;

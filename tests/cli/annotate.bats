@@ -195,6 +195,6 @@ annotate() {
 	assay record -F 2000 -o a.assay -- dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null
 	name=$(assay report -i a.assay -l image:kernel --format json | jq -r '.rows[0].symbol')
 	[ -n "$name" ] && [ "$name" != null ] || skip "no kernel samples here"
-	annotate -a "$name"
+	annotate -a "$name*"
 	refused 0 "$name"
 }
