@@ -508,7 +508,8 @@ static void add_late(struct in_kernel *k)
 				      late.count.samples);
 	}
 	kept = k->late.n - n;
-	memmove(k->late.data, k->late.data + n, kept * sizeof(*k->late.data));
+	if (kept)
+		memmove(k->late.data, k->late.data + n, kept * sizeof(*k->late.data));
 	k->late.n = kept;
 }
 

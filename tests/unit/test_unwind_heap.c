@@ -36,6 +36,7 @@ static struct {
 	struct chunk *chunks[MAX_CHUNKS];
 	uint32_t n, limit;
 	uint64_t stack_start, stack_end;
+	uint8_t *stack; /* a copy, as sanitizers guard the original */
 } world;
 
 static void *find_in_map(void *map, const void *key)
@@ -53,7 +54,7 @@ static long read_user(void *value, uint32_t size, const void *addr)
 
 	if (at < world.stack_start || at + size > world.stack_end)
 		return -EFAULT;
-	memcpy(value, addr, size);
+	memcpy(value, world.stack + (at - world.stack_start), size);
 	return 0;
 }
 
@@ -279,15 +280,21 @@ static __attribute__((noinline)) void walk_both(struct walkers *w)
 	ucontext_t context;
 
 	getcontext(&context);
+	world.stack_start = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+	world.stack = xmalloc(world.stack_end - world.stack_start);
+	assert_int_equal(world_read(getpid(), world.stack_start, world.stack,
+				    world.stack_end - world.stack_start),
+			 world.stack_end - world.stack_start);
 	words_of_context(&context, words);
 	assert_true(is_user_mode(words) && is_64_bit(words));
 	walk_as_the_kernel(w, words);
 	in.regs = first_registers(words);
-	in.stack = (const void *)(uintptr_t)in.regs.sp;
+	in.stack = world.stack;
 	in.stack_size = world.stack_end - in.regs.sp;
 	w->chain = (struct unwind_chain){ .pcs = w->in_user, .max = ARRAY_SIZE(w->in_user) };
 	unwind_walk(u, &in, &w->chain);
 	unwinder_free(u);
+	free(world.stack);
 }
 
 static int compare_under_qsort(const void *w, const void *unused)
@@ -306,10 +313,8 @@ static void find_own_stack(void)
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long start, end;
 
-		if (strstr(line, "[stack]") && sscanf(line, "%lx-%lx", &start, &end) == 2) {
-			world.stack_start = start;
+		if (strstr(line, "[stack]") && sscanf(line, "%lx-%lx", &start, &end) == 2)
 			world.stack_end = end;
-		}
 	}
 	fclose(f);
 }
