@@ -45,23 +45,6 @@ static bool is_number(const struct column *c)
 	return c->kind != VALUE_TEXT;
 }
 
-static void add_place(struct page *page, const struct column *c, uint32_t lane)
-{
-	/* Columns nobody asked for are left out where they say nothing. */
-	if (c->kind == VALUE_PERIOD && !page->r->options->columns && !page->r->options->by_period &&
-	    report_period_is_constant(page->r, lane))
-		return;
-	page->places[page->n++] =
-		(struct place){ .column = c, .lane = lane, .is_number = is_number(c) };
-}
-
-static void add_places(struct page *page, const struct column_list *list, size_t from, size_t end,
-		       uint32_t lane)
-{
-	for (size_t i = from; i < end; i++)
-		add_place(page, list->column[i], lane);
-}
-
 /* An event that counted nothing has no columns, unless none did. */
 static bool is_lane_shown(const struct report *r, uint32_t lane)
 {
@@ -70,6 +53,42 @@ static bool is_lane_shown(const struct report *r, uint32_t lane)
 	for (uint32_t i = 0; i < r->profile->n_lanes; i++)
 		has_others |= r->profile->lanes[i].total.samples > 0;
 	return !has_others || r->profile->lanes[lane].total.samples > 0;
+}
+
+static uint32_t n_lanes_shown(const struct report *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->rows.n_lanes; i++)
+		n += is_lane_shown(r, i);
+	return n;
+}
+
+/* Side by side with more than one other event, counts give way to their shares. */
+#define LANES_WITH_COUNTS 2
+
+/* Columns nobody asked for are left out where they say nothing, or leave no room for names. */
+static bool is_wanted(const struct report *r, const struct column *c, uint32_t lane)
+{
+	if (r->options->columns)
+		return true;
+	if (c->kind == VALUE_PERIOD)
+		return r->options->by_period || !report_period_is_constant(r, lane);
+	return c->kind != VALUE_COUNT || !c->is_per_lane || n_lanes_shown(r) <= LANES_WITH_COUNTS;
+}
+
+static void add_place(struct page *page, const struct column *c, uint32_t lane)
+{
+	if (is_wanted(page->r, c, lane))
+		page->places[page->n++] =
+			(struct place){ .column = c, .lane = lane, .is_number = is_number(c) };
+}
+
+static void add_places(struct page *page, const struct column_list *list, size_t from, size_t end,
+		       uint32_t lane)
+{
+	for (size_t i = from; i < end; i++)
+		add_place(page, list->column[i], lane);
 }
 
 /* Columns in order; a run of per-lane columns is repeated for every lane. */
@@ -256,6 +275,36 @@ static size_t used_width(const struct page *page)
 	return used;
 }
 
+/* The columns of one lane side by side, from place *i on; *i is moved behind them. */
+static size_t lane_width(const struct page *page, size_t *i)
+{
+	const struct place *first = &page->places[*i];
+	size_t width = 0;
+
+	while (*i < page->n && page->places[*i].column->is_per_lane == first->column->is_per_lane &&
+	       page->places[*i].lane == first->lane)
+		width += page->places[(*i)++].width + 2;
+	return width - 2;
+}
+
+/* The name of an event has room above its columns, up to this many characters. */
+#define MAX_LANE_TITLE 14
+
+static void widen_lanes(struct page *page)
+{
+	if (page->r->rows.n_lanes < 2)
+		return;
+	for (size_t i = 0; i < page->n;) {
+		struct place *first = &page->places[i];
+		size_t width = lane_width(page, &i), title = 0;
+
+		if (first->column->is_per_lane)
+			title = MIN(name_width(lane_title(page->r, first->lane)), MAX_LANE_TITLE);
+		if (title > width)
+			first->width += title - width;
+	}
+}
+
 /* Texts give way so that the table fits, the last one last; numbers never do. */
 static void fit(struct page *page)
 {
@@ -339,14 +388,8 @@ static void print_lane_titles(struct page *page)
 		return;
 	for (size_t i = 0; i < page->n;) {
 		const struct place *first = &page->places[i];
-		size_t width = 0;
-		struct place span;
+		struct place span = { .width = lane_width(page, &i), .is_number = true };
 
-		while (i < page->n &&
-		       page->places[i].column->is_per_lane == first->column->is_per_lane &&
-		       page->places[i].lane == first->lane)
-			width += page->places[i++].width + 2;
-		span = (struct place){ .width = width - 2, .is_number = true };
 		if (first != page->places)
 			pad(&page->line, 2);
 		page->clean.len = 0;
@@ -395,6 +438,7 @@ static void print_text(const struct report *r, const struct text_style *style, F
 	make_name_title(&page);
 	make_places(&page);
 	measure(&page);
+	widen_lanes(&page);
 	fit(&page);
 	print_titles(&page);
 	for (uint32_t row = 0; row < r->rows.list.n; row++) {
