@@ -345,7 +345,10 @@ static pid_t start(char **argv)
 
 	if (pid == 0) {
 		personality(ADDR_NO_RANDOMIZE);
-		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0) {
+			perror("trace: ptrace");
+			_exit(126);
+		}
 		raise(SIGSTOP);
 		execvp(argv[0], argv);
 		_exit(127);
