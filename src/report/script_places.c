@@ -145,6 +145,19 @@ static struct script_place look_up(struct script_places *p, struct code_addr cod
 	return place;
 }
 
+void script_place_keep(struct script_places *p, const struct script_place *place, uint32_t key,
+		       const void *text, size_t len)
+{
+	struct script_place *kept;
+
+	if (place == &p->other)
+		return;
+	kept = &p->kept.data[place - p->kept.data];
+	kept->text = arena_strndup(p->arena, text, len);
+	kept->text_len = (uint32_t)len;
+	kept->text_key = key;
+}
+
 const struct script_place *script_place(struct script_places *p, struct code_addr code)
 {
 	uint64_t key = (uint64_t)code.image.n << OFFSET_BITS | code.offset;

@@ -18,6 +18,9 @@ struct script_place {
 	uint64_t symbol_off;
 	const char *dso;
 	enum image_kind kind;
+	/* What script_place_keep() was given last. */
+	const char *text;
+	uint32_t text_len, text_key;
 };
 
 struct script_places_config {
@@ -34,6 +37,10 @@ struct script_places_config {
 
 struct script_places *script_places_new(const struct script_places_config *config);
 void script_places_free(struct script_places *p); /* NULL is fine */
+
+/* Keeps a text with the place, such as what is printed of it; `key` (not 0) says which. */
+void script_place_keep(struct script_places *p, const struct script_place *place, uint32_t key,
+		       const void *text, size_t len);
 
 /* Holds until the next call. */
 const struct script_place *script_place(struct script_places *p, struct code_addr code);

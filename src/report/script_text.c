@@ -101,16 +101,28 @@ static void put_place(struct script_printer *p, uint64_t fields, struct code_add
 		      uint64_t addr)
 {
 	const struct script_place *place;
+	uint32_t key;
+	size_t start;
 
 	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE))))
 		return;
 	place = script_place(p->places, code);
+	/* The same places come again and again: their text is made once. */
+	key = 1 | !!(fields & FIELD_BIT(SYM)) << 1 | !!(fields & FIELD_BIT(SYMOFF)) << 2 |
+	      !!(fields & FIELD_BIT(DSO)) << 3;
+	if (place->text_key == key && !(fields & FIELD_BIT(SRCLINE))) {
+		buf_bytes(&p->out, place->text, place->text_len);
+		return;
+	}
+	start = p->out.len;
 	if (fields & FIELD_BIT(SYM)) {
 		buf_u8(&p->out, ' ');
 		put_symbol(&p->out, place, fields & FIELD_BIT(SYMOFF));
 	}
 	if (fields & FIELD_BIT(DSO))
 		put_dso(&p->out, place);
+	if (place->text_key != key)
+		script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
 	if (fields & FIELD_BIT(SRCLINE)) {
 		const char *name = strrchr(place->dso, '/');
 		bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
