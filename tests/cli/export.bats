@@ -91,8 +91,7 @@ load exports
 }
 
 @test "perf.data files are exported as sessions are" {
-	command -v perf >/dev/null || skip "perf is not installed"
-	perf record -q -g -e cpu-clock -o p.data -- "$PROGRAMS/split" 300 >/dev/null 2>&1 || skip "perf can't record here"
+	perf_record -g -e cpu-clock -o p.data -- "$PROGRAMS/split" 300
 	assay export -q -i p.data -F folded -o x.folded
 	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = \
 		"$(assay report -i p.data --format json | jq '[.total[].samples] | add')" ]

@@ -6,11 +6,7 @@ load helpers
 
 # A recording by perf with chains, or a skip.
 need_perf_data() {
-	command -v perf >/dev/null || skip "perf is not installed"
-	for _ in 1 2 3; do # it crashes now and then
-		perf record -q -N -g -F 1999 -o perf.data -- "$PROGRAMS/split" 300 >perf.log 2>&1 && return
-	done
-	skip "perf may not record here: $(tail -1 perf.log)"
+	perf_record -g -F 1999 -o perf.data -- "$PROGRAMS/split" 300
 }
 
 # Rows of `assay report` that are comparable between a recording and its text.
@@ -170,10 +166,7 @@ need_jitdump() {
 	need_perf_data
 	need_jitdump
 	rm -f jit-*.dump
-	for _ in 1 2 3; do
-		! perf record -q -N -k 1 -F 1999 -o jit.data -- "$PROGRAMS/jitdump" 0.7s >perf.log 2>&1 || break
-	done
-	[ -s jit.data ] || skip "perf can't record by that clock: $(tail -1 perf.log)"
+	perf_record -k 1 -F 1999 -o jit.data -- "$PROGRAMS/jitdump" 0.7s
 	perf inject -j -i jit.data -o injected.data >perf.log 2>&1 || skip "this perf has no inject -j"
 	perf report -i injected.data --stdio -F sample,sym 2>/dev/null |
 		awk '$3 ~ /^dump_/ { print $3, $1 }' | sort >perfs
@@ -181,7 +174,7 @@ need_jitdump() {
 	diff perfs <(dumped jit.data)
 	# One by one, they are the same.
 	diff perfs <(assay script -i jit.data -F ip,sym | awk '$2 ~ /^dump_/ { print $2 }' | sort | uniq -c | awk '{ print $2, $1 }')
-	perf record -q -N -o late.data -- "$PROGRAMS/jitdump" 300 >perf.log 2>&1 || skip "perf crashed"
+	perf_record -o late.data -- "$PROGRAMS/jitdump" 300
 	run assay import late.data -o s.assay
 	refused 0 "its clock is not that of the jitdump" "perf record -k 1"
 }

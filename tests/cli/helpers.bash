@@ -60,6 +60,31 @@ is_running() { # PID NAME
 	return 1
 }
 
+need_perf() {
+	command -v perf >/dev/null || skip "perf is not installed"
+}
+
+# `perf record` with these arguments, or a skip. perf 6.1 crashes now and then at the end of a
+# recording, and finds a lost sample a reason to fail: it is asked again.
+perf_record() {
+	need_perf
+	for _ in 1 2 3 4 5 6; do
+		perf record -q -N "$@" >perf.log 2>&1 && return
+	done
+	skip "perf record failed: $(tail -1 perf.log)"
+}
+
+# The same through a pipe into a file: perf_pipe FILE ARGUMENTS…
+perf_pipe() {
+	local file=$1
+	shift
+	need_perf
+	for _ in 1 2 3 4 5 6; do
+		perf record -q -N -o - "$@" >"$file" 2>perf.log && return
+	done
+	skip "perf record failed: $(tail -1 perf.log)"
+}
+
 need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 }

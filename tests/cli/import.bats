@@ -7,22 +7,6 @@ load helpers
 
 FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 
-need_perf() {
-	command -v perf >/dev/null || skip "perf is not installed"
-	for _ in 1 2 3; do # it crashes now and then
-		perf record -q -e cpu-clock -o probe.data -- true >probe.log 2>&1 && return
-	done
-	skip "perf may not record here: $(tail -1 probe.log)"
-}
-
-# perf 6.1 crashes now and then at the end of a recording; it is asked again.
-perf_record() {
-	for _ in 1 2 3; do
-		perf record -q -N "$@" >perf.log 2>&1 && return
-	done
-	skip "perf record failed: $(tail -1 perf.log)"
-}
-
 # A little of everything: several processes, libraries, the kernel.
 work() {
 	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
@@ -52,7 +36,6 @@ sample() { # IP TIME
 }
 
 @test "counts are perf's: flat, chains, several events, groups, compressed, a pipe, threads" {
-	need_perf
 	readarray -t cmd < <(work)
 	perf_record -F 1999 -o flat.data -- "${cmd[@]}"
 	perf_record -g -F 1999 -o fp.data -- "${cmd[@]}"
@@ -62,18 +45,16 @@ sample() { # IP TIME
 	perf_record -z -g -F 1999 -o compressed.data -- "${cmd[@]}"
 	perf_record --no-timestamp -F 999 -o untimed.data -- "${cmd[@]}"
 	perf_record --buildid-mmap -F 999 -o buildid.data -- "${cmd[@]}"
-	perf record -q -g -F 999 -o - -- "${cmd[@]}" >pipe.data 2>perf.log
+	perf_pipe pipe.data -g -F 999 -- "${cmd[@]}"
 	same_as_perf ./*.data
 }
 
 @test "counts are perf's for a whole machine, tracepoints and one file a thread" {
-	need_perf
 	readarray -t cmd < <(work)
 	perf_record -a -g -F 499 -o all.data -- "${cmd[@]}"
 	perf_record --threads -a -F 499 -o threads.data -- "${cmd[@]}"
 	same_as_perf all.data threads.data
-	perf record -q -a -e sched:sched_switch -o switch.data -- "${cmd[@]}" >perf.log 2>&1 ||
-		skip "no tracepoints here: $(tail -1 perf.log)"
+	perf_record -a -e sched:sched_switch -o switch.data -- "${cmd[@]}"
 	same_as_perf switch.data
 }
 

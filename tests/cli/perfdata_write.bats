@@ -6,19 +6,6 @@ load helpers
 
 FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 
-need_perf() {
-	command -v perf >/dev/null || skip "perf is not installed"
-}
-
-# perf 6.1 crashes now and then at the end of a recording; it is asked again.
-perf_record() {
-	need_perf
-	for _ in 1 2 3; do
-		perf record -q -N "$@" >perf.log 2>&1 && return
-	done
-	skip "perf record failed: $(tail -1 perf.log)"
-}
-
 # perf says the same of both files, and so do we.
 same_recording() { # FILE ANOTHER
 	diff <(perf script --no-inline --no-itrace -i "$1" 2>/dev/null) <(perf script --no-inline --no-itrace -i "$2" 2>/dev/null)
@@ -30,7 +17,7 @@ same_recording() { # FILE ANOTHER
 	perf_record -g -F 999 -o fp.data -- ls -lR /usr/include
 	perf_record -a -e sched:sched_switch,cpu-clock -o tp.data -- ls /usr
 	perf_record --call-graph dwarf,2048 -F 299 -o dwarf.data -- "$PROGRAMS/deep" 100
-	perf record -q -g -F 499 -o - -- ls -lR /usr/include >pipe.data 2>perf.log
+	perf_pipe pipe.data -g -F 499 -- ls -lR /usr/include
 	perf_record -z -F 999 -o zipped.data -- ls -lR /usr/include
 	for f in fp tp dwarf pipe zipped; do
 		assay import -q --to perfdata "$f.data" -o "$f.copy"

@@ -6,15 +6,6 @@ load helpers
 
 FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 
-# perf 6.1 crashes now and then at the end of a recording; it is asked again.
-perf_record() {
-	command -v perf >/dev/null || skip "perf is not installed"
-	for _ in 1 2 3; do
-		perf record -q -N "$@" >perf.log 2>&1 && return
-	done
-	skip "perf record failed: $(tail -1 perf.log)"
-}
-
 work() {
 	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
 }
@@ -57,7 +48,7 @@ by_hand() {
 	perf_record --call-graph dwarf,2048 -F 299 -o dwarf.data -- "$PROGRAMS/templates" 100
 	perf_record -e cpu-clock,page-faults -F 499 -o events.data -- "${cmd[@]}"
 	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${cmd[@]}"
-	perf record -q -g -F 499 -o - -- "${cmd[@]}" >pipe.data 2>perf.log
+	perf_pipe pipe.data -g -F 499 -- "${cmd[@]}"
 	same_as_perf flat.data fp.data events.data group.data pipe.data
 	# Whose unwinder goes how far is not the layout's matter.
 	same_as_perf -- -G -- dwarf.data
