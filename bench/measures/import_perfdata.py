@@ -89,6 +89,27 @@ def measure_report(bench, rounds):
         "\nTo reach: a fifth of perf's time and memory.\n")
 
 
+def measure_script(bench, rounds):
+    path = record(bench)["fp"]
+    programs = {
+        "perf script --no-inline": f"{bench.perf} script --no-inline -i {path}",
+        "assay script": f"{bench.assay} script -i {path}",
+        "assay script --format json": f"{bench.assay} script --format json -i {path}",
+    }
+    words = {name: ["sh", "-c", f"exec {line} >/dev/null 2>&1"] for name, line in programs.items()}
+    for argv in words.values():
+        bench.run(argv)
+    results = in_turn(list(words), rounds, lambda name: bench.run_over([], words[name]))
+    theirs = results["perf script --no-inline"]
+    rows = []
+    for name, runs in results.items():
+        ratio = [spread(ratios([r.wall for r in runs], [r.wall for r in theirs]), "{:.3f}"),
+                 spread(ratios([r.cpu for r in runs], [r.cpu for r in theirs]), "{:.3f}")]
+        rows.append([name, spread([r.wall for r in runs], "{:.3f}"), ", ".join(ratio)])
+    return table([f"every sample of perf's recording, {bench.samples_of('perf', path)} samples",
+                  "wall s", "÷ perf: wall, CPU"], rows)
+
+
 def measure_speed(bench, rounds):
     rows = []
     for stacks, path in record(bench).items():
@@ -114,5 +135,6 @@ def measure_speed(bench, rounds):
 
 PARTS = {
     "import-report": Part("a report made directly of perf's own recording", 5, measure_report),
+    "script": Part("every sample of perf's recording as text", 5, measure_script),
     "import-speed": Part("speed of importing perf's recordings", 3, measure_speed),
 }

@@ -9,6 +9,9 @@
 #include "perfdata/tracepoint.h"
 #include "report/script.h"
 
+/* What of a place is kept as text (script_place_keep()). */
+enum { KEY_FIRST = 0x100, KEY_FURTHER };
+
 static void put_string(struct buf *out, const char *text)
 {
 	struct buf clean = { 0 };
@@ -58,15 +61,23 @@ static void put_text(struct buf *out, const char *key, const char *text)
 static void put_place(struct script_printer *p, struct code_addr code)
 {
 	const struct script_place *place = script_place(p->places, code);
+	size_t start = p->out.len;
+	/* With a comma before it or not. */
+	uint32_t key = p->out.data[start - 1] == '{' ? KEY_FIRST : KEY_FURTHER;
 
+	if (place->text_key == key) {
+		buf_bytes(&p->out, place->text, place->text_len);
+		return;
+	}
 	if (place->kind != IMAGE_UNKNOWN) {
 		put_text(&p->out, "image", place->dso);
 		put_address(&p->out, "image_offset", code.offset);
 	}
-	if (!place->symbol)
-		return;
-	put_text(&p->out, "symbol", place->symbol);
-	put_number(&p->out, "symbol_offset", place->symbol_off);
+	if (place->symbol) {
+		put_text(&p->out, "symbol", place->symbol);
+		put_number(&p->out, "symbol_offset", place->symbol_off);
+	}
+	script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
 }
 
 static void put_frames(struct script_printer *p, const struct script_row *row)
