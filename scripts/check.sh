@@ -87,7 +87,8 @@ unit_tests() {
 cli_tests() {
 	local folder=$1
 	shift
-	if ! ASSAY_BUILD=$PWD/$folder bats --tap "$@" </dev/null >"$scratch/bats" 2>&1 &&
+	# A test that hangs is a failure, and not the end of all checking.
+	if ! ASSAY_BUILD=$PWD/$folder timeout -k 10 1200 bats --tap "$@" </dev/null >"$scratch/bats" 2>&1 &&
 		! grep -q '^not ok' "$scratch/bats"; then
 		echo "not ok - bats ended with a failure of its own"
 		sed 's/^/# /' "$scratch/bats"

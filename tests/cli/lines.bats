@@ -61,23 +61,33 @@ build() {
 	as_peers app 200
 }
 
-@test "split debug information: beside the program, and packaged" {
-	for version in 4 5; do
-		# The peers lose inlined functions here; the code is the same as of a whole build.
-		seq -f '%.0f' 4096 5000 | while read -r n; do printf '%x\n' "$n"; done >where
-		build -gdwarf-$version
-		"$LINES_TOOL" app <where >whole.txt
-		grep -q stir whole.txt
-		build -gdwarf-$version -gsplit-dwarf
-		"$LINES_TOOL" app <where >beside.txt
-		diff whole.txt beside.txt
-		dwp -e app 2>dwp.log || llvm-dwp -e app -o app.dwp || skip "no dwp for DWARF $version"
-		rm ./*.dwo
-		"$LINES_TOOL" -t app <where >packaged.txt 2>said
-		diff beside.txt packaged.txt
-		run -1 grep "not found" said
-		rm app.dwp
-	done
+# Split debug information, beside the program and packaged by a command: split_with VERSION DWP…
+split_with() {
+	local version=$1
+	shift
+	# The peers lose inlined functions here; the code is the same as of a whole build.
+	seq -f '%.0f' 4096 5000 | while read -r n; do printf '%x\n' "$n"; done >where
+	build -gdwarf-"$version"
+	"$LINES_TOOL" app <where >whole.txt
+	grep -q stir whole.txt
+	build -gdwarf-"$version" -gsplit-dwarf
+	"$LINES_TOOL" app <where >beside.txt
+	diff whole.txt beside.txt
+	timeout 20 "$@"
+	rm ./*.dwo
+	"$LINES_TOOL" -t app <where >packaged.txt 2>said
+	diff beside.txt packaged.txt
+	run -1 grep "not found" said
+}
+
+@test "split debug information: beside the program, and packaged, DWARF 4" {
+	split_with 4 dwp -e app
+}
+
+# Of gcc's DWARF 5 binutils' dwp 2.40 dies and llvm-dwp 14 never ends.
+@test "split debug information: beside the program, and packaged, DWARF 5" {
+	command -v clang >/dev/null && command -v llvm-dwp >/dev/null || skip "clang or llvm-dwp is not installed"
+	CC_FOR_TEST=clang split_with 5 llvm-dwp -e app -o app.dwp
 }
 
 @test "split debug information that is gone is said, and its lines stay" {
