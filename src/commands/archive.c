@@ -28,40 +28,54 @@ static const struct option_spec archive_options[] = {
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
-/* "x.assay.tar.zst" is the folder x.assay in one file; NULL: it is a folder. */
-static char *folder_of_packed(const char *output)
+/* Where the name of an archive in one file ends: ".tar.zst" and the like; NULL: it is a folder. */
+static const char *packed_suffix(const char *output)
 {
-	const char *tar = strstr(output, ".tar");
+	const char *slash = strrchr(output, '/'), *tar = strstr(slash ? slash : output, ".tar");
 
-	return tar && (!tar[4] || tar[4] == '.') ? xstrndup(output, (size_t)(tar - output)) : NULL;
+	return tar && (!tar[4] || tar[4] == '.') ? tar : NULL;
 }
 
-/* tar(1) knows the compression by the name. Written beside and renamed: whole or not there. */
-static int pack(const char *folder, const char *output, struct error *err)
+/* tar(1) knows the compression by the name. */
+static int run_tar(const char *output, const char *parent, const char *folder, struct error *err)
 {
-	const char *slash = strrchr(folder, '/'), *tar = strstr(output, ".tar");
-	cleanup(free_at_exit) char *parent =
-		slash ? xstrndup(folder, MAX((size_t)(slash - folder), (size_t)1)) : xstrdup(".");
-	cleanup(free_at_exit) char *part =
-		xasprintf("%.*s.part%s", (int)(tar - output), output, tar);
 	pid_t pid = fork();
 	int status = 0;
 
 	if (!pid) {
-		execlp("tar", "tar", "-caf", part, "-C", parent, slash ? slash + 1 : folder,
-		       (char *)NULL);
+		execlp("tar", "tar", "-caf", output, "-C", parent, folder, (char *)NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return error_errno(err, -errno, "cannot run tar");
-	if (status) {
-		unlink(part);
-		return error_set(err, -EIO, "cannot write %s: %s", output,
-				 WIFEXITED(status) && WEXITSTATUS(status) == 127
-					 ? "tar is not installed"
-					 : "tar failed (zstd must be installed, too)");
-	}
-	return rename(part, output) < 0 ? error_errno(err, -errno, "cannot write %s", output) : 0;
+	if (!status)
+		return 0;
+	return error_set(err, -EIO, "cannot write %s: %s", output,
+			 WIFEXITED(status) && WEXITSTATUS(status) == 127
+				 ? "tar is not installed"
+				 : "tar failed (zstd must be installed, too)");
+}
+
+/*
+ * The archive as a folder beside the file, which then is written beside, too, and renamed: whole
+ * or not there.
+ */
+static int write_packed(const struct session *session, const char *output, const char *suffix,
+			struct archive_result *result, struct error *err)
+{
+	const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
+	cleanup(free_at_exit) char *parent = xasprintf("%s.%d", output, getpid());
+	cleanup(free_at_exit) char *folder_name = xstrndup(name, (size_t)(suffix - name));
+	cleanup(free_at_exit) char *folder = xasprintf("%s/%s", parent, folder_name);
+	cleanup(free_at_exit) char *part = xasprintf("%s/packed%s", parent, suffix);
+	int r = archive_write(session, folder, result, err);
+
+	if (r >= 0)
+		r = run_tar(part, parent, folder_name, err);
+	if (r >= 0 && rename(part, output) < 0)
+		r = error_errno(err, -errno, "cannot write %s", output);
+	file_remove_tree(parent, NULL);
+	return r;
 }
 
 static void print_summary(const struct archive_args *args, const struct archive_result *r)
@@ -75,8 +89,7 @@ static void print_summary(const struct archive_args *args, const struct archive_
 static int archive(const struct archive_args *args, bool *is_damaged, struct error *err)
 {
 	cleanup(session_close_at_exit) struct session *session = NULL;
-	cleanup(free_at_exit) char *packed_folder = folder_of_packed(args->output);
-	const char *folder = packed_folder ? packed_folder : args->output;
+	const char *suffix = packed_suffix(args->output);
 	struct archive_result result = { 0 };
 	int r;
 
@@ -84,11 +97,8 @@ static int archive(const struct archive_args *args, bool *is_damaged, struct err
 		return error_set(err, -EEXIST, "%s is there already", args->output);
 	r = input_open_given(args->input, &session, is_damaged, err);
 	if (r >= 0)
-		r = archive_write(session, folder, &result, err);
-	if (r >= 0 && packed_folder) {
-		r = pack(folder, args->output, err);
-		file_remove_tree(folder, NULL);
-	}
+		r = suffix ? write_packed(session, args->output, suffix, &result, err)
+			   : archive_write(session, args->output, &result, err);
 	if (r >= 0)
 		print_summary(args, &result);
 	archive_result_fini(&result);

@@ -28,9 +28,11 @@ record_own() {
 @test "an archive in one file" {
 	record_own
 	command -v zstd >/dev/null || skip "zstd is not installed"
+	echo precious >a
 	run assay archive -i s -o a.tar.zst
 	[ "$status" = 0 ]
-	[ ! -e a ]
+	[ "$(cat a)" = precious ]
+	[ "$(echo a*)" = "a a.tar.zst" ]
 	rm -rf own s
 	assay report -i a.tar.zst -l --symbol-cache "" >after
 	diff before after
