@@ -16,6 +16,7 @@
 #include "commands/output.h"
 #include "counter/catalog.h"
 #include "counter/sources.h"
+#include "report/markup.h"
 
 struct events_args {
 	const char *search, *kind, *format, *output;
@@ -203,32 +204,10 @@ static void json_end(struct listing *l)
 
 /* XML. */
 
-static void print_xml(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-		}
-	}
-}
-
 static void print_attribute(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, " %s=\"", name);
-	print_xml(out, value);
+	markup_print_text(value, out);
 	fputc('"', out);
 }
 

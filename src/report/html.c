@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "report/header.h"
 #include "report/html/parts.h"
+#include "report/markup.h"
 #include "report/picture.h"
 #include "store/session.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/markup.h"
+
 #include "base/utf8.h"
-#include "report/picture.h"
 
 void markup_print_text(const char *text, FILE *out)
 {

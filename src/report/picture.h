@@ -97,6 +97,3 @@ DEFINE_AT_EXIT(picture_free, struct picture)
 /* The formats. A write that fails is left to the stream's error flag. */
 void picture_print_html(const struct picture *pic, FILE *out);
 void picture_print_svg(const struct picture *pic, FILE *out);
-
-/* Text that may hold anything, as the text of an element or of a quoted attribute. */
-void markup_print_text(const char *text, FILE *out);

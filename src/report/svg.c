@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "report/names.h"
+#include "report/markup.h"
 #include "report/picture.h"
 #include "store/session.h"
 

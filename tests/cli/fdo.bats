@@ -4,8 +4,6 @@
 
 load helpers
 
-FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
-
 # AutoFDO's lists of the kernel, made of perf's own text.
 from_perf() {
 	perf script -i "$1" -F ip,dso,brstack 2>/dev/null | python3 -c '

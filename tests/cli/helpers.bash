@@ -9,6 +9,8 @@ bats_require_minimum_version 1.5.0
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 ASSAY_BUILD=${ASSAY_BUILD:-$ROOT/build}
 PROGRAMS=$ASSAY_BUILD/tests/programs
+# Recordings of other machines, beside the project where there are any.
+FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 PATH=$ASSAY_BUILD:$PATH
 NOBODY=/tmp/assay-test-nobody.$$
 export LC_ALL=C.UTF-8 PAGER=cat

@@ -5,8 +5,6 @@
 
 load helpers
 
-FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
-
 # A little of everything: several processes, libraries, the kernel.
 work() {
 	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"

@@ -4,8 +4,6 @@
 
 load helpers
 
-FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
-
 # perf says the same of both files, and so do we.
 same_recording() { # FILE ANOTHER
 	diff <(perf script --no-inline --no-itrace -i "$1" 2>/dev/null) <(perf script --no-inline --no-itrace -i "$2" 2>/dev/null)

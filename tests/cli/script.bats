@@ -4,8 +4,6 @@
 
 load helpers
 
-FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
-
 work() {
 	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
 }

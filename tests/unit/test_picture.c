@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <zlib.h>
 
+#include "report/markup.h"
 #include "report/picture.h"
 
 #define N_SEEDS 8
