@@ -9,6 +9,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "symbol/demangle.h"
+#include "symbol/lines.h"
 
 /* An image and an offset fit into one key where they are of the usual size. */
 #define OFFSET_BITS 44
@@ -175,4 +176,19 @@ const struct script_place *script_place(struct script_places *p, struct code_add
 		vec_push(&p->kept, look_up(p, code));
 	}
 	return &p->kept.data[*slot];
+}
+
+bool script_place_line(struct script_places *p, struct code_addr code, const char **file,
+		       uint32_t *line)
+{
+	struct line_frame
+		frames[2]; /* the innermost comes first, the outermost has the last place */
+
+	if (!lines_find(p->config.symbolizer, look_at_image(p, code.image)->table, code.offset,
+			frames, ARRAY_SIZE(frames)) ||
+	    !*frames[0].file || !frames[0].line)
+		return false;
+	*file = frames[0].file;
+	*line = frames[0].line;
+	return true;
 }

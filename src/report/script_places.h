@@ -44,3 +44,7 @@ void script_place_keep(struct script_places *p, const struct script_place *place
 
 /* Holds until the next call. */
 const struct script_place *script_place(struct script_places *p, struct code_addr code);
+
+/* The source line of the innermost function there; false if no debug information tells. */
+bool script_place_line(struct script_places *p, struct code_addr code, const char **file,
+		       uint32_t *line);

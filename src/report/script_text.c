@@ -96,6 +96,24 @@ static void put_dso(struct buf *out, const struct script_place *place)
 	buf_u8(out, ')');
 }
 
+/* perf's "FILE:LINE" without directories, or the image and address where no line is known. */
+static void put_line(struct script_printer *p, const struct script_place *place,
+		     struct code_addr code, uint64_t addr)
+{
+	bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
+	const char *file, *slash;
+	uint32_t line;
+
+	if (script_place_line(p->places, code, &file, &line)) {
+		slash = strrchr(file, '/');
+		buf_printf(&p->out, "\n  %s:%" PRIu32, slash ? slash + 1 : file, line);
+		return;
+	}
+	slash = strrchr(place->dso, '/');
+	buf_printf(&p->out, "\n  %s[%" PRIx64 "]", slash ? slash + 1 : place->dso,
+		   is_file ? code.offset : addr);
+}
+
 /* What follows an address: its name and image. `code` is where it is. */
 static void put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
 		      uint64_t addr)
@@ -123,13 +141,8 @@ static void put_place(struct script_printer *p, uint64_t fields, struct code_add
 		put_dso(&p->out, place);
 	if (place->text_key != key)
 		script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
-	if (fields & FIELD_BIT(SRCLINE)) {
-		const char *name = strrchr(place->dso, '/');
-		bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
-
-		buf_printf(&p->out, "\n  %s[%" PRIx64 "]", name ? name + 1 : place->dso,
-			   is_file ? code.offset : addr);
-	}
+	if (fields & FIELD_BIT(SRCLINE))
+		put_line(p, place, code, addr);
 }
 
 /* perf prints a caller's address in its file, the kernel's as it ran. */

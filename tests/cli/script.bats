@@ -161,3 +161,9 @@ by_hand() {
 	assay script -i s.assay | grep -q 'split .* samples\? .*:'
 	assay script -i s.assay -F samples,ip,sym -S forty | grep -q forty
 }
+
+@test "srcline is the line, by debug information" {
+	perf_record -g -F 999 -o p.data -- "$PROGRAMS/split" 300
+	assay script -i p.data -F ip,sym,srcline >lines
+	grep -q '^  work\.h:[0-9]*$' lines
+}
