@@ -7,7 +7,7 @@
 #                 (warnings do not count here: gcc gives false ones for instrumented code)
 #   build-fuzz/   clang with libFuzzer and the sanitizers: warning-free; each target a few seconds
 #
-# FUZZ_SECONDS (default 4) is for each fuzz target. The last line is the sum over all TAP results.
+# FUZZ_SECONDS (default 4) is for each fuzz target; FUZZ_SEED (default 1: the same inputs every time). The last line is the sum over all TAP results.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 export LC_ALL=C.UTF-8
@@ -103,7 +103,7 @@ fuzz_smoke() {
 		[ -f "$program" ] || continue # the folders of object files
 		name=${program##*/fuzz_}
 		mkdir -p "$scratch/corpus/$name" "fuzz/corpus/$name"
-		part "fuzz $name, $fuzz_seconds s" "$program" -max_total_time="$fuzz_seconds" \
+		part "fuzz $name, $fuzz_seconds s" "$program" -seed="${FUZZ_SEED:-1}" -max_total_time="$fuzz_seconds" \
 			-rss_limit_mb=2048 -timeout=10 -max_len=65536 -verbosity=0 \
 			-artifact_prefix="build-fuzz/$name-" "$scratch/corpus/$name" "fuzz/corpus/$name"
 	done

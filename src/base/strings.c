@@ -51,6 +51,8 @@ string_id strings_add_n(struct strings *s, const char *text, size_t len)
 {
 	uint32_t *slot;
 
+	if (!len)
+		text = ""; /* nothing may come from nowhere: NULL and 0 */
 	if ((s->n + 1) * 2 > s->n_slots)
 		strings_rehash(s);
 	slot = strings_slot(s, text, len);
