@@ -6,8 +6,41 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/lazy_library.h"
+#include "base/mem.h"
 #include "export/export.h"
 #include "export/sql.h"
+
+#define FUNCTIONS(X)          \
+	X(PQclear)            \
+	X(PQconnectdbParams)  \
+	X(PQdb)               \
+	X(PQerrorMessage)     \
+	X(PQescapeIdentifier) \
+	X(PQexec)             \
+	X(PQexecParams)       \
+	X(PQfinish)           \
+	X(PQfreemem)          \
+	X(PQgetResult)        \
+	X(PQgetvalue)         \
+	X(PQntuples)          \
+	X(PQputCopyData)      \
+	X(PQputCopyEnd)       \
+	X(PQresultStatus)     \
+	X(PQstatus)
+
+static struct {
+	FUNCTIONS(LAZY_POINTER)
+} pq;
+
+static int load_library(struct error *err)
+{
+#define ROW(function) { #function, &pq.function },
+	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+#undef ROW
+
+	return lazy_library_load("libpq.so.5", functions, ARRAY_SIZE(functions), err);
+}
 
 #define COPY_BYTES (256 << 10) /* sent at once */
 
@@ -43,10 +76,10 @@ static int check(struct postgresql_out *p, PGresult *result, ExecStatusType want
 {
 	int r = 0;
 
-	if (PQresultStatus(result) != want &&
-	    (want != PGRES_COMMAND_OK || PQresultStatus(result) != PGRES_EMPTY_QUERY))
-		r = fail(p, -EIO, PQerrorMessage(p->db));
-	PQclear(result);
+	if (pq.PQresultStatus(result) != want &&
+	    (want != PGRES_COMMAND_OK || pq.PQresultStatus(result) != PGRES_EMPTY_QUERY))
+		r = fail(p, -EIO, pq.PQerrorMessage(p->db));
+	pq.PQclear(result);
 	return r;
 }
 
@@ -54,7 +87,7 @@ static int run(struct sql_out *out, const char *sql)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 
-	return check(p, PQexec(p->db, sql), PGRES_COMMAND_OK);
+	return check(p, pq.PQexec(p->db, sql), PGRES_COMMAND_OK);
 }
 
 static int begin_rows(struct sql_out *out, const struct sql_table *table)
@@ -64,14 +97,14 @@ static int begin_rows(struct sql_out *out, const struct sql_table *table)
 
 	p->rows.len = 0;
 	p->is_first = true;
-	return check(p, PQexec(p->db, sql), PGRES_COPY_IN);
+	return check(p, pq.PQexec(p->db, sql), PGRES_COPY_IN);
 }
 
 static void send_rows(struct postgresql_out *p)
 {
 	if (p->out.code >= 0 && p->rows.len &&
-	    PQputCopyData(p->db, (const char *)p->rows.data, (int)p->rows.len) != 1)
-		fail(p, -EIO, PQerrorMessage(p->db));
+	    pq.PQputCopyData(p->db, (const char *)p->rows.data, (int)p->rows.len) != 1)
+		fail(p, -EIO, pq.PQerrorMessage(p->db));
 	p->rows.len = 0;
 }
 
@@ -143,13 +176,13 @@ static int end_rows(struct sql_out *out)
 	int r;
 
 	send_rows(p);
-	if (out->code >= 0 && PQputCopyEnd(p->db, NULL) != 1)
-		fail(p, -EIO, PQerrorMessage(p->db));
+	if (out->code >= 0 && pq.PQputCopyEnd(p->db, NULL) != 1)
+		fail(p, -EIO, pq.PQerrorMessage(p->db));
 	if (out->code < 0)
 		return out->code;
-	r = check(p, PQgetResult(p->db), PGRES_COMMAND_OK);
-	while ((result = PQgetResult(p->db)))
-		PQclear(result);
+	r = check(p, pq.PQgetResult(p->db), PGRES_COMMAND_OK);
+	while ((result = pq.PQgetResult(p->db)))
+		pq.PQclear(result);
 	return r;
 }
 
@@ -174,25 +207,25 @@ static int connect_to(struct postgresql_out *p, const char *target)
 	const char *const values[] = { "10", "assay", target, "UTF8", NULL };
 
 	p->doing = "";
-	p->db = PQconnectdbParams(keys, values, 1);
-	if (PQstatus(p->db) == CONNECTION_OK)
+	p->db = pq.PQconnectdbParams(keys, values, 1);
+	if (pq.PQstatus(p->db) == CONNECTION_OK)
 		return 0;
-	return fail(p, -ECONNREFUSED, PQerrorMessage(p->db));
+	return fail(p, -ECONNREFUSED, pq.PQerrorMessage(p->db));
 }
 
 /* A name in the way of ours, or NULL. Tables and views of other names stay as they are. */
 static char *find_in_the_way(struct postgresql_out *p, const char *schema)
 {
 	const char *const values[] = { schema };
-	PGresult *result = PQexecParams(p->db,
-					"SELECT relname FROM pg_class c JOIN pg_namespace n "
-					"ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
-					"relkind IN ('r', 'v', 'm', 'p', 'f') ORDER BY 1",
-					1, NULL, values, NULL, NULL, 0);
+	PGresult *result = pq.PQexecParams(p->db,
+					   "SELECT relname FROM pg_class c JOIN pg_namespace n "
+					   "ON n.oid = c.relnamespace WHERE n.nspname = $1 AND "
+					   "relkind IN ('r', 'v', 'm', 'p', 'f') ORDER BY 1",
+					   1, NULL, values, NULL, NULL, 0);
 	char *found = NULL;
 
-	for (int i = 0; i < PQntuples(result) && !found; i++) {
-		const char *name = PQgetvalue(result, i, 0);
+	for (int i = 0; i < pq.PQntuples(result) && !found; i++) {
+		const char *name = pq.PQgetvalue(result, i, 0);
 
 		for (const struct sql_table *t = sql_tables; t->name && !found; t++)
 			found = strcmp(t->name, name) ? NULL : xstrdup(name);
@@ -227,15 +260,15 @@ static int drop_ours(struct postgresql_out *p)
 static int make_room(struct postgresql_out *p, const struct export_options *options)
 {
 	const char *schema = options->schema;
-	char *quoted = PQescapeIdentifier(p->db, schema, strlen(schema));
+	char *quoted = pq.PQescapeIdentifier(p->db, schema, strlen(schema));
 	cleanup(free_at_exit) char *in_the_way = NULL, *sql = NULL;
 
 	if (!quoted)
-		return fail(p, -EINVAL, PQerrorMessage(p->db));
+		return fail(p, -EINVAL, pq.PQerrorMessage(p->db));
 	sql = xasprintf("SET client_min_messages = warning; CREATE SCHEMA IF NOT EXISTS %s; "
 			"SET LOCAL search_path = %s",
 			quoted, quoted);
-	PQfreemem(quoted);
+	pq.PQfreemem(quoted);
 	p->doing = "making the schema";
 	if (run(&p->out, sql) < 0)
 		return p->out.code;
@@ -246,7 +279,7 @@ static int make_room(struct postgresql_out *p, const struct export_options *opti
 			p->out.err, -EEXIST,
 			"PostgreSQL: database '%s' has '%s.%s' already; --replace replaces "
 			"what an export has left there, --schema NAME takes another schema",
-			PQdb(p->db), schema, in_the_way);
+			pq.PQdb(p->db), schema, in_the_way);
 	}
 	return in_the_way ? drop_ours(p) : p->out.code;
 }
@@ -269,9 +302,12 @@ static void write_all(struct postgresql_out *p, const struct export *x, const ch
 static int store_postgresql(const struct export *x, const char *target, struct error *err)
 {
 	struct postgresql_out p = { .out = { .ops = &postgresql_ops, .err = err } };
+	int r = load_library(err);
 
+	if (r < 0)
+		return error_wrap(err, r, "PostgreSQL");
 	write_all(&p, x, target);
-	PQfinish(p.db);
+	pq.PQfinish(p.db);
 	buf_fini(&p.rows);
 	return p.out.code;
 }

@@ -10,7 +10,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/lazy_library.h"
 #include "base/mem.h"
+
+#define FUNCTIONS(X)                 \
+	X(debuginfod_begin)          \
+	X(debuginfod_find_debuginfo) \
+	X(debuginfod_end)
+
+static struct {
+	FUNCTIONS(LAZY_POINTER)
+} lib;
+
+static bool load(void)
+{
+#define ROW(function) { #function, &lib.function },
+	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+#undef ROW
+
+	return lib.debuginfod_end ||
+	       lazy_library_load("libdebuginfod.so.1", functions, ARRAY_SIZE(functions), NULL) == 0;
+}
 
 bool debuginfod_is_on(void)
 {
@@ -36,20 +56,20 @@ char *debuginfod_fetch(const struct build_id *id, const char *image_path,
 	debuginfod_client *client;
 	int fd;
 
-	if (!debuginfod_is_on() || id->len < 2)
+	if (!debuginfod_is_on() || id->len < 2 || !load())
 		return NULL;
-	client = debuginfod_begin();
+	client = lib.debuginfod_begin();
 	if (!client)
 		return NULL;
 	build_id_hex(id, hex);
 	asking = xasprintf("debuginfod: asking %s for the debug information of %s (build id %s)",
 			   getenv(DEBUGINFOD_URLS_ENV_VAR), image_path, hex);
 	say(asking);
-	fd = debuginfod_find_debuginfo(client, id->bytes, id->len, &path);
+	fd = lib.debuginfod_find_debuginfo(client, id->bytes, id->len, &path);
 	say_outcome(say, image_path, fd);
 	if (fd >= 0)
 		close(fd);
-	debuginfod_end(client);
+	lib.debuginfod_end(client);
 	return path;
 }
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Libraries that few runs need, loaded when they are: libpq and libdebuginfod bring thirty others
+ * with them, whose loading cost every start of assay 8 ms.
+ *
+ *	#define FUNCTIONS(X) X(PQexec) X(PQclear)
+ *	static struct { FUNCTIONS(LAZY_POINTER) } pq;
+ *	#define ROW(function) { #function, &pq.function },
+ *	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+ *
+ * The headers are those of the library, so that the pointers have its types.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct error;
+
+struct lazy_function {
+	const char *name;
+	void *pointer; /* address of the function pointer */
+};
+
+#define LAZY_POINTER(function) __typeof__(function) *function;
+
+/* Fills all pointers; -ENOENT when the library, or one of the functions, is not there. */
+int lazy_library_load(const char *soname, const struct lazy_function *functions, size_t n,
+		      struct error *err);
