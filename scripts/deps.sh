@@ -56,7 +56,6 @@ check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
 check|procps|procps-ng|procps-ng|ps, for tests of processes
-bench|libipt-dev|libipt-devel|libipt|what our Intel PT decoder is measured against
 check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the browser
 check|npm?npm|npm|npm|installs what tests/npm pins
 check|chromium?chromium|chromium|chromium|opens the HTML page in tests
@@ -64,7 +63,6 @@ check|libipt-dev|libipt-devel|libipt|an independent reading of Intel PT in tests
 bench|qemu-user|qemu-user|qemu-user|runs programs whose Intel PT traces are decoded
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 check|linux-perf|perf|perf|an independent reading of recordings in tests, and what assay is measured against
-bench|linux-perf|perf|perf|what assay is measured against
 bench|bpftrace|bpftrace|bpftrace|what counting in the kernel is measured against
 '
 
