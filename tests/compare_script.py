@@ -50,7 +50,16 @@ def difference(ours, theirs):
         return "module's path"
     if b["dso"].startswith("/tmp/perf-") and a["dso"] == b["dso"]:
         return "perf map"
+    if a["dso"] == b["dso"] and (b["sym"] == "[unknown]" or "@plt" in a["sym"] + b["sym"]):
+        return "unnamed by perf"
+    if a["dso"] == b["dso"]:
+        return "another name"
     return None
+
+
+# Where one symbol ends and the next begins is told differently of a few places: at most so many lines.
+def may_be_named_otherwise(n_lines):
+    return max(3, n_lines // 100)
 
 
 def compare(path, options):
@@ -71,6 +80,8 @@ def compare(path, options):
             known[how] += 1
         else:
             bad.append(f"{path}:{n}:\n  perf  {b}\n  assay {a}")
+    if known["another name"] > may_be_named_otherwise(len(theirs)):
+        bad.append(f"{path}: {known['another name']} lines have another name")
     if len(ours) != len(theirs):
         bad.append(f"{path}: perf prints {len(theirs)} lines, assay {len(ours)}")
     for line in bad[:8]:
