@@ -389,6 +389,28 @@ static void name_jit_code(struct oprofile_import *im, const struct jit_file *jit
 	file_unmap(&map);
 }
 
+/* Names that our own store kept beside the samples; the image is the one that find_image() makes.
+ */
+static void name_known_code(struct oprofile_import *im)
+{
+	vec_foreach (&im->facts.symbols, known) {
+		size_t n = strlen(known->path);
+		bool has_brackets = n > 2 && known->path[0] == '[';
+		cleanup(free_at_exit) char *bare =
+			has_brackets ? xstrndup(known->path + 1, n - 2) : xstrdup(known->path);
+		struct image image = { .kind = known->kind, .path = bare };
+
+		if (known->kind == IMAGE_JIT)
+			image = (struct image){ IMAGE_JIT, known->pid, .path = "[anon]" };
+		else if (known->kind != IMAGE_BPF)
+			continue;
+		im->config->ops->name_code(im->store,
+					   &(struct code_symbol){ image_intern(im->images, &image),
+								  known->offset, known->size,
+								  known->name });
+	}
+}
+
 /* What was lost. */
 
 /* The counts that operf and oprofiled keep beside the samples of what they dropped. */
@@ -438,6 +460,9 @@ static void tell_rest(struct oprofile_import *im)
 		     "%" PRIu64 " arcs of the call graph in %" PRIu64
 		     " files are left out: a session has stacks, which arcs do not tell",
 		     im->n_arcs, im->n_arc_files);
+	if (im->facts.lost_arcs)
+		note(im, "%" PRIu64 " counts of arcs could not be written while recording",
+		     im->facts.lost_arcs);
 	if (im->n_changed)
 		note(im,
 		     "%" PRIu64 " binaries have changed since the samples were taken: their "
@@ -498,6 +523,7 @@ static int fill_session(struct oprofile_import *im, struct error *err)
 		r = read_file(im, &im->files.data[i], err);
 	vec_foreach (&im->jit, jit)
 		name_jit_code(im, jit);
+	name_known_code(im);
 	tell_losses(im);
 	if (im->facts.has_end)
 		end = im->facts.end;

@@ -110,3 +110,12 @@ flat_total() {
 	[ "$status" = 0 ]
 	[[ "$output" == *"17"*"lost by the tool that recorded"* ]]
 }
+
+@test "JIT code keeps its names in sample files" {
+	need_recording
+	assay record -q --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 1.5s >map
+	rm -f "$(cat map)"
+	run assay report -i s -l
+	[ "$status" = 0 ]
+	[[ "$output" == *jit_hot* ]]
+}

@@ -72,10 +72,23 @@ static json_t *image_json(const struct image *image)
 	return o;
 }
 
+static json_t *symbol_json(const struct facts_symbol *symbol)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "kind", json_string(image_kind_keys[symbol->kind]));
+	json_object_set_new(o, "pid", json_integer(symbol->pid));
+	json_object_set_new(o, "path", text_json(symbol->path));
+	json_object_set_new(o, "offset", json_integer((json_int_t)symbol->offset));
+	json_object_set_new(o, "size", json_integer((json_int_t)symbol->size));
+	json_object_set_new(o, "name", text_json(symbol->name));
+	return o;
+}
+
 static json_t *facts_json(const struct session_facts *facts)
 {
 	json_t *o = json_object(), *counters = json_array(), *lost = json_object();
-	json_t *images = json_array(), *end;
+	json_t *images = json_array(), *symbols = json_array(), *end;
 
 #define X(field) json_object_set_new(o, #field, text_json(facts->info.field));
 	SESSION_INFO_TEXTS(X)
@@ -95,6 +108,10 @@ static json_t *facts_json(const struct session_facts *facts)
 	for (uint32_t i = 0; i < facts->n_images; i++)
 		json_array_append_new(images, image_json(&facts->images[i]));
 	json_object_set_new(o, "images", images);
+	vec_foreach (&facts->symbols, symbol)
+		json_array_append_new(symbols, symbol_json(symbol));
+	json_object_set_new(o, "symbols", symbols);
+	json_object_set_new(o, "lost_arcs", json_integer((json_int_t)facts->lost_arcs));
 	if (facts->has_end) {
 		end = json_object();
 #define X(field) json_object_set_new(end, #field, json_integer((json_int_t)facts->end.field));
@@ -136,14 +153,20 @@ static void read_counter(const json_t *o, struct counter_info *c)
 #undef X
 }
 
-static void read_image(const json_t *o, struct image *image)
+static enum image_kind read_kind(const json_t *o)
 {
 	const char *kind = get_text(o, "kind");
 
-	image->path = get_text(o, "path");
 	for (int i = 0; i < N_IMAGE_KINDS; i++)
 		if (!strcmp(kind, image_kind_keys[i]))
-			image->kind = (enum image_kind)i;
+			return (enum image_kind)i;
+	return IMAGE_UNKNOWN;
+}
+
+static void read_image(const json_t *o, struct image *image)
+{
+	image->path = get_text(o, "path");
+	image->kind = read_kind(o);
 	if (!build_id_parse(get_text(o, "build_id"), &image->build_id))
 		image->build_id = (struct build_id){ 0 };
 }
@@ -152,6 +175,7 @@ static void read_tables(struct session_facts *facts)
 {
 	const json_t *counters = json_object_get(facts->owner, "counters");
 	const json_t *images = json_object_get(facts->owner, "images");
+	const json_t *symbols = json_object_get(facts->owner, "symbols");
 
 	facts->info.n_counters = (uint32_t)json_array_size(counters);
 	facts->info.counters = xcalloc(facts->info.n_counters + 1, sizeof(*facts->info.counters));
@@ -161,6 +185,15 @@ static void read_tables(struct session_facts *facts)
 	facts->images = xcalloc(facts->n_images + 1, sizeof(*facts->images));
 	for (uint32_t i = 0; i < facts->n_images; i++)
 		read_image(json_array_get(images, i), &facts->images[i]);
+	for (size_t i = 0; i < json_array_size(symbols); i++) {
+		const json_t *o = json_array_get(symbols, i);
+
+		vec_push(&facts->symbols,
+			 (struct facts_symbol){
+				 read_kind(o), get_number(o, "pid", int32_t), get_text(o, "path"),
+				 get_number(o, "offset", uint64_t), get_number(o, "size", uint64_t),
+				 get_text(o, "name") });
+	}
 }
 
 int session_facts_read(const char *path, struct session_facts *out, struct error *err)
@@ -186,6 +219,7 @@ int session_facts_read(const char *path, struct session_facts *out, struct error
 	INFO_NUMBERS(X)
 #undef X
 	facts.samples = get_number(facts.owner, "samples", uint64_t);
+	facts.lost_arcs = get_number(facts.owner, "lost_arcs", uint64_t);
 	read_tables(&facts);
 	lost = json_object_get(facts.owner, "losses");
 	for (int i = 0; i < N_LOSS_REASONS; i++)
@@ -206,5 +240,6 @@ void session_facts_fini(struct session_facts *facts)
 	json_decref(facts->owner);
 	free(facts->info.counters);
 	free(facts->images);
+	vec_fini(&facts->symbols);
 	*facts = (struct session_facts){ 0 };
 }

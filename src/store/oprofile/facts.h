@@ -6,10 +6,20 @@
  */
 #pragma once
 
+#include "base/mem.h"
 #include "event/loss.h"
 #include "store/store.h"
 
 #define FACTS_FILE "assay.json"
+
+/* The name of code that has no file, which sample files have no place for. */
+struct facts_symbol {
+	enum image_kind kind;
+	int32_t pid;      /* JIT: the process */
+	const char *path; /* of the image */
+	uint64_t offset, size;
+	const char *name;
+};
 
 struct session_facts {
 	struct session_info info; /* strings and counters belong to the facts after a read */
@@ -19,7 +29,9 @@ struct session_facts {
 	uint64_t lost[N_LOSS_REASONS];
 	struct image *images; /* those that have a build id, which names of files can't tell */
 	uint32_t n_images;
-	void *owner; /* of what was read */
+	VEC(struct facts_symbol) symbols;
+	uint64_t lost_arcs; /* counts of call graph arcs that could not be written */
+	void *owner;        /* of what was read */
 };
 
 /* Replaces the file at once. */

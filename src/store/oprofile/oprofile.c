@@ -40,9 +40,7 @@ struct store {
 	struct session_facts facts;
 	bool facts_changed;
 	struct open_files *files;
-	uint64_t n_unwritten; /* samples; of arcs that could not be written */
-	uint64_t n_lost_arcs;
-	struct buf symbols; /* of code without a file */
+	uint64_t n_unwritten; /* samples that could not be written */
 };
 
 /* Names. */
@@ -269,7 +267,9 @@ static void store_free(struct store *s)
 	open_files_free(s->files);
 	free_info(&s->facts.info);
 	free(s->facts.images);
-	buf_fini(&s->symbols);
+	vec_foreach (&s->facts.symbols, symbol)
+		free((char *)symbol->name);
+	vec_fini(&s->facts.symbols);
 	free(s->facts_path);
 	free(s->dir);
 	free(s);
@@ -330,7 +330,7 @@ static int add_arcs(struct store *s, const struct sample *sample, struct file_ke
 		key->callee = file_image(s, &sample->frames[i], sample->class.pid, &callee);
 		set_class(s, &sample->class, &key->dep, key);
 		now = add_to_file(s, key, caller << 32 | (callee & REGION_MASK), sample->samples,
-				  &s->n_lost_arcs, r ? NULL : err);
+				  &s->facts.lost_arcs, r ? NULL : err);
 		r = r ? r : now;
 	}
 	return r;
@@ -361,11 +361,15 @@ static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t cou
 	s->facts_changed = true;
 }
 
-/* One line a symbol, for `assay import`: OProfile's tools have no place for it. */
+/* For `assay import`: OProfile's tools have no place for it. */
 static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
 {
-	(void)s;
-	(void)symbol;
+	const struct image *image = image_get(s->images, symbol->image);
+
+	vec_push(&s->facts.symbols,
+		 (struct facts_symbol){ image->kind, image->pid, image->path, symbol->offset,
+					symbol->size, xstrdup(symbol->name) });
+	s->facts_changed = true;
 }
 
 static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
