@@ -163,7 +163,7 @@ static void open_table(struct profile *p, uint32_t image)
 	vec_fini(&own);
 }
 
-static uint32_t find_symbol(struct profile *p, uint32_t image, uint64_t offset)
+uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset)
 {
 	if (!p->has_functions || p->images.data[image].image->kind == IMAGE_UNKNOWN)
 		return NO_SYMBOL;
@@ -286,7 +286,7 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 		offset = 0;
 	if (slot->image != image + 1 || slot->offset != offset) {
 		struct function_key key = { .image = image,
-					    .symbol = find_symbol(p, image, offset),
+					    .symbol = index_symbol(p, image, offset),
 					    .line = NO_INDEX };
 		uint32_t first = (uint32_t)x->frames.n;
 

@@ -91,6 +91,9 @@ uint32_t *index_merged_images(struct profile *p);
 void index_given(struct profile *p, const struct segment *segment, const uint32_t *images);
 void index_given_done(struct profile *p);
 
+/* The symbol of the image's table, which is opened here; NO_SYMBOL without functions. */
+uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset);
+
 /*
  * The functions at an offset of an image, outermost first: one, and with_inlines what is inlined
  * there. Valid until the next call.

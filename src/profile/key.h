@@ -23,6 +23,7 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(COMM, "comm", CLASS, "name of the thread")                                  \
 	X(CPU, "cpu", CLASS, "processor")                                             \
 	X(EVENT, "event", CLASS, "what was counted")                                  \
+	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")            \
 	X(MODE, "mode", CODE, "user or kernel")                                       \
 	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel") \
 	X(SYMBOL, "symbol", CODE, "function")                                         \

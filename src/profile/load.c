@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/context.h"
 #include "profile/index.h"
+
+/* The group of a (class, context) that had no sample yet. */
+#define NO_GROUP (NO_INDEX - 1)
 
 /*
  * What a node is used as (it can be both), what the filters for code say to
@@ -21,12 +25,13 @@ enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
 struct part {
 	const struct segment *segment;
 	uint32_t *images;         /* by image: the profile's */
-	uint32_t *groups;         /* by class; NO_INDEX: not taken */
+	uint32_t *groups;         /* by class and context; NO_INDEX: not taken, or NO_GROUP yet */
 	uint32_t *lanes;          /* by class */
 	bool *idle, *app_matches; /* by class */
 	uint32_t *processes, *threads, *comms;
 	uint64_t *class_samples;
 	uint8_t *uses;          /* by node */
+	uint8_t *contexts;      /* by node; NULL where nobody asked */
 	uint32_t *as_leaf;      /* by node: the profile's node for it as the innermost frame … */
 	uint32_t *as_caller;    /* … and as a caller */
 	struct count_rows rows; /* of the block at hand */
@@ -44,7 +49,7 @@ static void part_init(struct part *part, const struct segment *segment)
 	*part = (struct part){
 		.segment = segment,
 		.images = column(segment->n_images, sizeof(uint32_t)),
-		.groups = column(n, sizeof(uint32_t)),
+		.groups = column((size_t)n * N_CONTEXTS, sizeof(uint32_t)),
 		.lanes = column(n, sizeof(uint32_t)),
 		.idle = column(n, sizeof(bool)),
 		.app_matches = column(n, sizeof(bool)),
@@ -63,7 +68,7 @@ static void part_fini(struct part *part)
 	void *columns[] = { part->images,        part->groups,    part->lanes,   part->idle,
 			    part->app_matches,   part->processes, part->threads, part->comms,
 			    part->class_samples, part->uses,      part->as_leaf, part->as_caller,
-			    part->rows.data };
+			    part->contexts,      part->rows.data };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
@@ -96,7 +101,8 @@ static bool takes_class(const struct profile *p, const struct part *part, uint32
 }
 
 /* The values of the profile's class keys, as index_group() wants them. */
-static void class_values(struct profile *p, struct part *part, uint32_t i, uint32_t *values)
+static void class_values(struct profile *p, struct part *part, uint32_t i,
+			 enum sample_context context, uint32_t *values)
 {
 	const struct profile_class *c = &part->segment->classes[i];
 
@@ -117,6 +123,9 @@ static void class_values(struct profile *p, struct part *part, uint32_t i, uint3
 		case PROFILE_CPU:
 			values[k] = c->cpu == (uint32_t)CLASS_ALL ? PROFILE_CPU_ALL : c->cpu;
 			break;
+		case PROFILE_CONTEXT:
+			values[k] = context;
+			break;
 		default:
 			values[k] = c->counter;
 			break;
@@ -127,26 +136,40 @@ static void class_values(struct profile *p, struct part *part, uint32_t i, uint3
 static void add_classes(struct profile *p, struct part *part)
 {
 	const struct segment *s = part->segment;
-	uint32_t values[N_PROFILE_KEYS];
 
 	for (uint32_t i = 0; i < s->n_classes; i++) {
 		const struct profile_class *c = &s->classes[i];
 		const char *comm = c->comm.n < s->n_strings ? s->strings[c->comm.n] : "";
+		bool is_taken;
 
 		part->comms[i] = strings_add(&p->comms, comm).n;
 		part->idle[i] = c->pid == 0;
 		part->app_matches[i] = p->index->image_takes.data[image_of(part, c->app)].binary;
-		if (!takes_class(p, part, i)) {
-			part->groups[i] = NO_INDEX;
-			continue;
-		}
-		part->lanes[i] = p->index->lane_of[c->counter];
-		/* An idle class that stays out must not leave an empty group behind. */
-		if (part->idle[i] && !p->index->query->with_idle)
-			continue;
-		class_values(p, part, i, values);
-		part->groups[i] = index_group(p, values);
+		is_taken = takes_class(p, part, i);
+		for (int context = 0; context < N_CONTEXTS; context++)
+			part->groups[i * N_CONTEXTS + context] = is_taken ? NO_GROUP : NO_INDEX;
+		if (is_taken)
+			part->lanes[i] = p->index->lane_of[c->counter];
 	}
+}
+
+/* Of a row that has been taken. */
+static enum sample_context row_context(const struct part *part, const struct count_row *row)
+{
+	return context_of_class(part->contexts[row->node], part->idle[row->class]);
+}
+
+static uint32_t row_group(struct profile *p, struct part *part, const struct count_row *row)
+{
+	enum sample_context context = part->contexts ? row_context(part, row) : CONTEXT_USER;
+	uint32_t *group = &part->groups[row->class * N_CONTEXTS + context];
+	uint32_t values[N_PROFILE_KEYS];
+
+	if (*group == NO_GROUP) {
+		class_values(p, part, row->class, context, values);
+		*group = index_group(p, values);
+	}
+	return *group;
 }
 
 static uint32_t parent_of(const struct segment *s, uint32_t node)
@@ -264,7 +287,10 @@ static bool takes_row(const struct profile *p, const struct part *part, const st
 {
 	uint32_t image = image_of(part, part->segment->nodes[row->node].code.image);
 
-	if (!row->node || part->groups[row->class] == NO_INDEX)
+	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
+		return false;
+	if (part->contexts && !query_takes_name(p->index->query, FILTER_CONTEXT,
+						sample_context_names[row_context(part, row)]))
 		return false;
 	return part->app_matches[row->class] || p->index->image_takes.data[image].binary;
 }
@@ -332,7 +358,7 @@ static void add_row(struct profile *p, struct part *part, const struct count_row
 	const struct weight w = { row->samples, row->period };
 	uint32_t node = part->as_leaf[row->node], lane = part->lanes[row->class];
 
-	weight_add(&index_entry(p, part->groups[row->class], node)[lane], &w);
+	weight_add(&index_entry(p, row_group(p, part, row), node)[lane], &w);
 	weight_add(&p->lanes[lane].total, &w);
 	p->n_selected += w.samples;
 	p->has_chains |= p->nodes.data[node].depth > 1;
@@ -404,6 +430,9 @@ static void make_lanes(struct profile *p)
 
 static void add_part(struct profile *p, struct part *part)
 {
+	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
+	    query_has(p->index->query, FILTER_CONTEXT))
+		part->contexts = segment_contexts(p, part->segment, part->images);
 	add_classes(p, part);
 	mark_leaves(p, part);
 	if (p->index->request->with_chains)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "profile/context.h"
 #include "profile/index.h"
 #include "store/session.h"
 
@@ -107,6 +108,8 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 		return process_text(p, &p->threads.data[value], scratch);
 	case PROFILE_COMM:
 		return strings_get(&p->comms, (string_id){ value });
+	case PROFILE_CONTEXT:
+		return sample_context_names[value];
 	case PROFILE_EVENT:
 		return p->session->info.counters[value].name;
 	case PROFILE_MODE:

@@ -32,6 +32,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME };
 	X(TID, "tid", NUMBER, "N", "these threads")                                            \
 	X(CPU, "cpu", NUMBER, "N", "these processors")                                         \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                        \
+	X(CONTEXT, "context", GLOB, "GLOB",                                                    \
+	  "user, system, irq, softirq (interrupts by the kernel's call chain) or idle")        \
 	X(TIME, "time", TIME, "FROM-TO",                                                       \
 	  "seconds since the start, to the second: 2s-5s, 2-, -1m, or 3 for the fourth second")
 

@@ -154,8 +154,8 @@ static int check_by(const struct view *view, const struct report_options *o, str
 				 view->name);
 	if (has_code_key(&o->by))
 		return error_set(err, -EINVAL,
-				 "--by: trees can be split by app, process, thread, comm, cpu "
-				 "and event, not by what is in them");
+				 "--by: trees can be split by app, process, thread, comm, cpu, "
+				 "event and context, not by what is in them");
 	return 0;
 }
 
@@ -184,6 +184,8 @@ int report_request(const struct view *view, const struct report_options *options
 	request->with_inlines = options->with_inlines;
 	request->with_functions = view->with_functions || request->with_lines ||
 				  key_list_has(&request->keys, PROFILE_SYMBOL) ||
+				  key_list_has(&request->keys, PROFILE_CONTEXT) ||
+				  query_has(request->query, FILTER_CONTEXT) ||
 				  query_has(request->query, FILTER_SYMBOL) ||
 				  query_has(request->query, FILTER_VIA);
 	request->with_chains =

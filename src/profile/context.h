@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Contexts: what a CPU was doing when it was sampled, as the kernel's own accounting has it.
+ *
+ * Whoever has the CPU when an interrupt comes pays for it: a sample in the handler is a sample of
+ * that process. The call chain tells such samples apart, as the kernel's entry functions for
+ * interrupts are in it, the hardware's (asm_sysvec_…, el1h_64_irq …) and those of what is put off
+ * from there (handle_softirqs). What the kernel does for the process itself when it returns from
+ * an interrupt (to be rescheduled, to take a signal) is system time again.
+ *
+ *	schedule  irqentry_exit  sysvec_apic_timer…  asm_sysvec_apic_timer…  main
+ *	  system <- of the process | irq ---------------------------------- | user
+ *
+ * The idle task is no process: what is no interrupt there is idle. Without call chains, or where
+ * the kernel has no names, interrupts stay where they fell, as system or idle.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+struct segment;
+
+/* X(id, name, text) */
+#define SAMPLE_CONTEXTS(X)                                                \
+	X(USER, "user", "a program's own code")                           \
+	X(SYSTEM, "system", "the kernel, on behalf of the process")       \
+	X(IRQ, "irq", "hard interrupts, whichever process they fell on")  \
+	X(SOFTIRQ, "softirq", "soft interrupts: work put off from there") \
+	X(IDLE, "idle", "a processor without anything to do")
+
+enum sample_context {
+#define X(id, name, text) CONTEXT_##id,
+	SAMPLE_CONTEXTS(X)
+#undef X
+		N_CONTEXTS
+};
+
+extern const char *const sample_context_names[N_CONTEXTS];
+extern const char *const sample_context_texts[N_CONTEXTS];
+
+/*
+ * What a kernel function in a call chain means. EXIT: it runs after an interrupt, for the process
+ * that comes back; its callees are no longer the interrupt's.
+ */
+enum context_mark { MARK_NONE, MARK_IRQ, MARK_SOFTIRQ, MARK_IDLE, MARK_EXIT };
+
+/* By its name, with or without what compilers append (".part.0"); of x86-64 and AArch64. */
+enum context_mark context_mark_of(const char *function);
+
+/*
+ * By node of the segment, the context of a sample that ended there, in a process other than the
+ * idle task. `images` are the profile's, by image of the segment. The caller's to free().
+ */
+uint8_t *segment_contexts(struct profile *p, const struct segment *segment, const uint32_t *images);
+
+static inline enum sample_context context_of_class(uint8_t context, bool is_idle_task)
+{
+	return is_idle_task && context != CONTEXT_IRQ && context != CONTEXT_SOFTIRQ
+		       ? CONTEXT_IDLE
+		       : (enum sample_context)context;
+}
