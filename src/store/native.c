@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/batch.h"
 #include "store/block.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define FRAMES_MAX    65536 /* of one sample; the outermost ones beyond are left out */
-#define STEPS_AT_ONCE 64    /* of a chain on its way into the tree */
 #define SEGMENTS_DIR  "samples/current"
 
 /* Rows in memory: a second that brings more is written as several blocks. */
@@ -65,6 +65,7 @@ struct store {
 
 	struct segment_tables tables;
 	struct tally tally;
+	struct batch batch; /* what is not in tree and tally yet, of the same block */
 	uint64_t first_ns, last_ns, samples, period; /* of the block that is being gathered */
 	uint64_t n_unwritten; /* samples of all blocks that could not be written */
 	VEC(struct loss_row) losses;
@@ -418,6 +419,11 @@ static bool has_news(const struct store *s)
 	       memcmp(now, s->tables.done, sizeof(now)) != 0;
 }
 
+static void settle_batch(struct store *s)
+{
+	batch_settle(&s->batch, &s->tables.tree, &s->tally);
+}
+
 static int flush_block(struct store *s, struct error *err)
 {
 	struct block_header h = {
@@ -429,6 +435,7 @@ static int flush_block(struct store *s, struct error *err)
 	};
 	int r;
 
+	settle_batch(s);
 	if (!has_news(s))
 		return 0;
 	if (!s->tally.n) /* losses alone: of the time where the samples ended */
@@ -458,6 +465,7 @@ static void store_free(struct store *s)
 	close_segment(s);
 	tables_fini(&s->tables);
 	tally_fini(&s->tally);
+	batch_fini(&s->batch);
 	vec_fini(&s->losses);
 	block_encoder_fini(&s->encoder);
 	for (int i = 0; i < N_SECTIONS; i++)
@@ -527,10 +535,15 @@ static int native_open(const char *dir, const struct session_info *info,
 	return 0;
 }
 
+static bool has_samples(const struct store *s)
+{
+	return s->tally.n || s->batch.n;
+}
+
 /* Blocks end with the seconds of the clock, so that a time range is a choice of blocks. */
 static bool is_next_second(const struct store *s, uint64_t time_ns)
 {
-	return s->tally.n && time_ns / NS_PER_SECOND > s->first_ns / NS_PER_SECOND;
+	return has_samples(s) && time_ns / NS_PER_SECOND > s->first_ns / NS_PER_SECOND;
 }
 
 /* A sample that comes late, from a second that is written already, counts for this one. */
@@ -538,7 +551,7 @@ static void stretch_time(struct store *s, uint64_t time_ns)
 {
 	uint64_t second;
 
-	if (!s->tally.n) {
+	if (!has_samples(s)) {
 		s->first_ns = s->last_ns = time_ns;
 		return;
 	}
@@ -547,31 +560,21 @@ static void stretch_time(struct store *s, uint64_t time_ns)
 	s->last_ns = MAX(s->last_ns, time_ns);
 }
 
-/* The node of a chain, whose frames are innermost first. */
-static uint32_t find_node(struct store *s, const struct code_addr *frames, uint32_t n)
+/* The steps of a chain, whose frames are innermost first. */
+static void take_steps(struct store *s, const struct code_addr *frames, uint32_t n)
 {
-	struct tree_place place = { 0 };
-	struct tree_step steps[STEPS_AT_ONCE];
+	struct tree_step *step = batch_steps(&s->batch, n);
 
-	while (n) {
-		uint32_t n_now = MIN(n, STEPS_AT_ONCE);
-
-		for (uint32_t i = 0; i < n_now; i++) {
-			const struct code_addr *frame = &frames[n - 1 - i];
-
-			steps[i].image = map_image(s, frame->image);
-			steps[i].offset = frame->offset;
-		}
-		tree_descend(&s->tables.tree, &place, steps, n_now);
-		n -= n_now;
+	for (const struct code_addr *frame = frames + n; frame-- > frames; step++) {
+		step->image = map_image(s, frame->image);
+		step->offset = frame->offset;
 	}
-	return place.node;
 }
 
 static int native_add(struct store *s, const struct sample *sample, struct error *err)
 {
 	struct profile_class merged = sample->class;
-	uint32_t class, node;
+	struct batch_sample next = { .samples = sample->samples, .period = sample->period };
 	int r = 0;
 
 	if (s->merged)
@@ -580,9 +583,11 @@ static int native_add(struct store *s, const struct sample *sample, struct error
 	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX || tables_full(s))
 		r = flush_block(s, err);
 	stretch_time(s, sample->time_ns);
-	class = map_class(s, &merged);
-	node = find_node(s, sample->frames, MIN(sample->n_frames, FRAMES_MAX));
-	tally_add(&s->tally, class, node, sample->samples, sample->period);
+	next.class = map_class(s, &merged);
+	next.n_steps = MIN(sample->n_frames, FRAMES_MAX);
+	take_steps(s, sample->frames, next.n_steps);
+	if (batch_add(&s->batch, &s->tables.tree, &next))
+		settle_batch(s);
 	s->samples += sample->samples;
 	s->period += sample->period;
 	return r;
@@ -608,7 +613,7 @@ static void native_name_code(struct store *s, const struct code_symbol *symbol)
 static int native_flush(struct store *s, uint64_t until_ns, struct error *err)
 {
 	/* The second that until_ns lies in is not over: its block can wait for the rest. */
-	if (s->tally.n && !is_next_second(s, until_ns))
+	if (has_samples(s) && !is_next_second(s, until_ns))
 		return 0;
 	return flush_block(s, err);
 }
@@ -658,7 +663,7 @@ const struct store_ops native_store = {
 uint64_t native_store_memory(const struct store *s)
 {
 	uint64_t n = tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
-		     s->info.cap + block_encoder_memory(&s->encoder);
+		     s->info.cap + batch_memory(&s->batch) + block_encoder_memory(&s->encoder);
 
 	for (int i = 0; i < N_SECTIONS; i++)
 		n += s->sections[i].cap;

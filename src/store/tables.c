@@ -103,30 +103,37 @@ static uint32_t tree_child(struct tree *t, uint32_t parent, const struct tree_st
 	return t->n++;
 }
 
-/*
- * Between two samples the profiled work has filled the caches with its own. So a
- * chain is looked up in three rounds, each of which fetches what the next one
- * reads: misses overlap, where going frame by frame each would wait for the last.
- */
-void tree_descend(struct tree *t, struct tree_place *place, struct tree_step *steps, uint32_t n)
+void tree_hash_steps(const struct tree *t, struct tree_step *steps, uint32_t n)
 {
-	uint32_t mask = t->slots.n - 1, found;
-	uint64_t hash = place->hash;
+	uint32_t mask = t->slots.n - 1;
+	uint64_t hash = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		hash = hash_step(hash, steps[i].image, steps[i].offset);
 		steps[i].hash = hash;
 		__builtin_prefetch(&t->slots.data[hash & mask]);
 	}
+}
+
+void tree_fetch_nodes(const struct tree *t, const struct tree_step *steps, uint32_t n)
+{
+	uint32_t mask = t->slots.n - 1, found;
+
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t slot = t->slots.data[steps[i].hash & mask];
 
 		if (slot && slot_is(slot, slot_tag(steps[i].hash), &found))
 			__builtin_prefetch(&t->nodes[found]);
 	}
+}
+
+uint32_t tree_descend(struct tree *t, const struct tree_step *steps, uint32_t n)
+{
+	uint32_t node = 0;
+
 	for (uint32_t i = 0; i < n; i++)
-		place->node = tree_child(t, place->node, &steps[i]);
-	place->hash = hash;
+		node = tree_child(t, node, &steps[i]);
+	return node;
 }
 
 uint64_t tree_memory(const struct tree *t)

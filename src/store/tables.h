@@ -79,20 +79,18 @@ void tree_init(struct tree *t);
 void tree_fini(struct tree *t);
 void tree_clear(struct tree *t); /* keeps the memory */
 
-/* A frame of a chain on its way into the tree. */
+/* A frame of a chain on its way into the tree (store/batch.h). */
 struct tree_step {
 	uint32_t image;
-	uint64_t offset, hash; /* hash: set by tree_descend() */
+	uint64_t offset, hash; /* hash: of the path down to here, by tree_hash_steps() */
 };
 
-/* The place that a chain has come to; starts as { 0 }, the root. */
-struct tree_place {
-	uint32_t node;
-	uint64_t hash; /* of all steps to it */
-};
+/* The stages of a lookup, outermost frame first; each fetches what the next one reads. */
+void tree_hash_steps(const struct tree *t, struct tree_step *steps, uint32_t n);
+void tree_fetch_nodes(const struct tree *t, const struct tree_step *steps, uint32_t n);
 
-/* Goes n steps down from *place, outermost frame first, adding the nodes that are not there. */
-void tree_descend(struct tree *t, struct tree_place *place, struct tree_step *steps, uint32_t n);
+/* The node that n steps lead to from the root; adds the nodes that are not there. */
+uint32_t tree_descend(struct tree *t, const struct tree_step *steps, uint32_t n);
 uint64_t tree_memory(const struct tree *t);
 
 /* Classes, interned as the caller gives them. */
