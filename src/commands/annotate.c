@@ -179,7 +179,7 @@ static int say_candidates(const struct profile *p, const char *word, const struc
 	for (size_t i = 0; i < c->n && i < MAX_LISTED; i++)
 		put_candidate(p, &c->data[i], &list);
 	error_set(err, -EINVAL,
-		  "'%s' is %zu functions; add image:NAME, or write its parameters, too, "
+		  "'%s' is %zu functions; add lib-image:NAME, or write its parameters, too, "
 		  "or a * for all of them:%s",
 		  word, c->n, buf_cstr(&list));
 	buf_fini(&list);

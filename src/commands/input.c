@@ -258,7 +258,7 @@ int input_query(const struct option_list *operands, bool with_idle, struct query
 	q->with_idle = with_idle;
 	for (size_t i = 0; i < operands->n && r >= 0; i++)
 		r = query_add(q, operands->data[i], err);
-	return r;
+	return r < 0 ? r : query_check(q, err);
 }
 
 #define X(id, tag, match, value, help) "*" tag ":*_" value "_\n\t" help "\n\n"

@@ -341,7 +341,7 @@ static const struct command_section report_sections[] = {
 
 static const struct command_example report_examples[] = {
 	{ "assay report", "programs, and the images their samples fell in" },
-	{ "assay report -l image:libc.so.6", "the functions of one library" },
+	{ "assay report -l lib-image:libc.so.6", "the functions of one library" },
 	{ "assay report --by process,symbol time:2s-5s",
 	  "functions of each process, in three seconds" },
 	{ "assay report --tree 'via:std::*'", "call chains through the C++ library" },

@@ -12,14 +12,29 @@
 
 #define VALUES_NAMED 8
 
-/* What a filter selects by. */
-static const enum profile_key filter_keys[N_FILTERS] = {
-	[FILTER_IMAGE] = PROFILE_IMAGE, [FILTER_SYMBOL] = PROFILE_SYMBOL,
-	[FILTER_VIA] = PROFILE_SYMBOL,  [FILTER_APP] = PROFILE_APP,
-	[FILTER_COMM] = PROFILE_COMM,   [FILTER_PID] = PROFILE_PROCESS,
-	[FILTER_TID] = PROFILE_THREAD,  [FILTER_CPU] = PROFILE_CPU,
-	[FILTER_EVENT] = PROFILE_EVENT, [FILTER_CONTEXT] = PROFILE_CONTEXT,
-	[FILTER_BINARY] = PROFILE_APP,  [FILTER_TIME] = N_PROFILE_KEYS,
+/* What a filter selects by; other numbers are of the session's events. */
+enum { BY_TIME = N_PROFILE_KEYS, BY_COUNT, BY_UNIT_MASK, BY_NOTHING };
+static const uint8_t filter_keys[N_FILTERS] = {
+	[FILTER_IMAGE] = PROFILE_IMAGE,
+	[FILTER_LIB_IMAGE] = PROFILE_IMAGE,
+	[FILTER_IMAGE_EXCLUDE] = PROFILE_IMAGE,
+	[FILTER_SYMBOL] = PROFILE_SYMBOL,
+	[FILTER_SYMBOL_EXCLUDE] = PROFILE_SYMBOL,
+	[FILTER_VIA] = PROFILE_SYMBOL,
+	[FILTER_APP] = PROFILE_APP,
+	[FILTER_COMM] = PROFILE_COMM,
+	[FILTER_PID] = PROFILE_PROCESS,
+	[FILTER_TID] = PROFILE_THREAD,
+	[FILTER_CPU] = PROFILE_CPU,
+	[FILTER_EVENT] = PROFILE_EVENT,
+	[FILTER_CONTEXT] = PROFILE_CONTEXT,
+	[FILTER_COUNT] = BY_COUNT,
+	[FILTER_UNIT_MASK] = BY_UNIT_MASK,
+	[FILTER_TIME] = BY_TIME,
+	[FILTER_SESSION] = BY_NOTHING,
+	[FILTER_SESSION_EXCLUDE] = BY_NOTHING,
+	[FILTER_ARCHIVE] = BY_NOTHING,
+	[FILTER_BINARY] = PROFILE_APP,
 };
 
 static int more_samples(const void *a, const void *b, void *context)
@@ -58,23 +73,36 @@ static void put_time(struct buf *text, const struct profile *p)
 		   p->last_ns > start ? (double)(p->last_ns - start) / 1e9 : 0.0);
 }
 
+static void put_numbers(struct buf *text, const struct session_info *info, bool is_mask)
+{
+	for (uint32_t i = 0; i < info->n_counters; i++)
+		buf_printf(text, is_mask ? "%s0x%" PRIx64 " (%s)" : "%s%" PRIu64 " (%s)",
+			   i ? ", " : "",
+			   is_mask ? info->counters[i].unit_mask : info->counters[i].count,
+			   info->counters[i].name);
+}
+
 static int explain_filter(const struct profile_request *request, enum filter_tag tag,
 			  struct error *err)
 {
 	const struct filter_value *value = &request->query->filters[tag].data[0];
 	const struct query all = { .with_idle = request->query->with_idle };
 	struct profile_request unfiltered = *request;
-	enum profile_key key = filter_keys[tag];
+	uint8_t by = filter_keys[tag];
+	enum profile_key key = (enum profile_key)by;
 	struct rows rows = { 0 };
 	struct buf text = { 0 };
 	struct profile *p;
 
 	unfiltered.query = &all;
 	unfiltered.with_chains = false;
-	unfiltered.keys = (struct key_list){ { key }, key != N_PROFILE_KEYS };
+	unfiltered.columns.n = 0;
+	unfiltered.keys = (struct key_list){ { key }, by < N_PROFILE_KEYS };
 	p = profile_load(&unfiltered);
-	if (key == N_PROFILE_KEYS) {
+	if (by == BY_TIME) {
 		put_time(&text, p);
+	} else if (by >= N_PROFILE_KEYS) {
+		put_numbers(&text, &request->session->info, by == BY_UNIT_MASK);
 	} else {
 		profile_collate(p, &unfiltered.keys, false, &rows);
 		put_values(&text, p, key, &rows);
@@ -97,6 +125,7 @@ static uint64_t count_taken(const struct profile_request *request, const struct 
 
 	r.query = query;
 	r.with_chains = query_has(query, FILTER_VIA);
+	r.columns.n = 0;
 	p = profile_load(&r);
 	n = p->n_selected;
 	*n_idle = p->n_idle;
@@ -104,9 +133,20 @@ static uint64_t count_taken(const struct profile_request *request, const struct 
 	return n;
 }
 
+/* How many are too many; 0: they are not. */
+static uint32_t count_lanes(const struct profile_request *request)
+{
+	struct profile *p = request->columns.n ? profile_load(request) : NULL;
+	uint32_t n = p ? p->n_lanes_refused : 0;
+
+	profile_free(p);
+	return n;
+}
+
 int profile_explain_empty(const struct profile_request *request, struct error *err)
 {
 	uint64_t n_idle, ignored;
+	uint32_t n_lanes = count_lanes(request);
 
 	count_taken(request, request->query, &n_idle);
 	if (n_idle)
@@ -114,17 +154,25 @@ int profile_explain_empty(const struct profile_request *request, struct error *e
 				 "all %" PRIu64
 				 " samples are of idle processors; --idle shows them",
 				 n_idle);
+	if (n_lanes)
+		return error_set(err, -E2BIG,
+				 "%" PRIu32
+				 " classes would be as many groups of columns; %d at most "
+				 "can be: choose some (cpu: tid: event:), or merge more (--merge)",
+				 n_lanes, PROFILE_MAX_LANES);
 	for (int tag = 0; tag < N_FILTERS; tag++) {
 		struct query single = { .with_idle = request->query->with_idle };
 
-		if (!query_has(request->query, (enum filter_tag)tag))
+		if (!query_has(request->query, (enum filter_tag)tag) ||
+		    filter_keys[tag] == BY_NOTHING)
 			continue;
 		single.filters[tag] = request->query->filters[tag];
 		if (!count_taken(request, &single, &ignored))
 			return explain_filter(request, (enum filter_tag)tag, err);
 	}
 	for (int tag = 0; tag < N_FILTERS; tag++)
-		if (query_has(request->query, (enum filter_tag)tag))
+		if (query_has(request->query, (enum filter_tag)tag) &&
+		    filter_keys[tag] != BY_NOTHING)
 			return error_set(err, -ENOENT,
 					 "no sample matches all of the filters together; each of "
 					 "them alone has some");

@@ -28,6 +28,7 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 	strings_init(&x->functions);
 	strings_init(&x->lines);
 	strings_init(&x->whole_keys);
+	strings_init(&x->lane_tuples);
 	p->index = x;
 }
 
@@ -49,6 +50,8 @@ void profile_index_free(struct profile *p)
 	strings_fini(&x->functions);
 	strings_fini(&x->lines);
 	strings_fini(&x->whole_keys);
+	strings_fini(&x->lane_tuples);
+	free(x->lane_order);
 	intmap_fini(&x->wholes);
 	vec_fini(&x->frames);
 	vec_fini(&x->image_takes);
@@ -97,6 +100,8 @@ uint32_t index_image(struct profile *p, const struct image *image)
 		 (struct image_takes){
 			 .app = query_takes_path(x->query, FILTER_APP, image->path),
 			 .image = query_takes_path(x->query, FILTER_IMAGE, image->path),
+			 .lib_image = query_takes_path(x->query, FILTER_LIB_IMAGE, image->path),
+			 .excluded = query_names_path(x->query, FILTER_IMAGE_EXCLUDE, image->path),
 			 .binary = query_takes_path(x->query, FILTER_BINARY, image->path),
 		 });
 	return id;
@@ -185,6 +190,13 @@ static bool takes_function(struct profile *p, enum filter_tag tag, const struct 
 				    symbol_name(p->symbols, table, f->symbol));
 }
 
+static bool takes_symbol(struct profile *p, const struct profile_function *f)
+{
+	return takes_function(p, FILTER_SYMBOL, f) &&
+	       !(query_has(p->index->query, FILTER_SYMBOL_EXCLUDE) &&
+		 takes_function(p, FILTER_SYMBOL_EXCLUDE, f));
+}
+
 static uint32_t add_function(struct profile *p, const struct function_key *key, const char *inlined)
 {
 	struct profile_index *x = p->index;
@@ -210,7 +222,7 @@ static uint32_t add_function(struct profile *p, const struct function_key *key, 
 	}
 	vec_push(&p->functions, f);
 	vec_push(&x->function_takes,
-		 (struct function_takes){ .symbol = takes_function(p, FILTER_SYMBOL, &f),
+		 (struct function_takes){ .symbol = takes_symbol(p, &f),
 					  .via = takes_function(p, FILTER_VIA, &f) });
 	return id;
 }
@@ -522,6 +534,8 @@ static void merge_image(struct profile *p, uint32_t from, uint32_t to)
 	p->images.data[from].is_merged = true;
 	all->app |= takes->app;
 	all->image |= takes->image;
+	all->lib_image |= takes->lib_image;
+	all->excluded |= takes->excluded;
 	all->binary |= takes->binary;
 }
 

@@ -29,7 +29,8 @@ struct function_key {
 
 /* Which of the query's filters an image or function passes; true where there is none. */
 struct image_takes {
-	bool app, image, binary;
+	bool app, image, lib_image, binary;
+	bool excluded; /* false where there is no such filter */
 };
 struct function_takes {
 	bool symbol, via;
@@ -71,7 +72,9 @@ struct profile_index {
 	struct strings groups; /* the tuple of group i is string i + 1 */
 	struct intmap processes, threads;
 	struct comm_weights process_comms, thread_comms;
-	uint32_t *lane_of; /* by counter; NO_INDEX: not taken */
+	uint32_t *lane_of;          /* by counter; NO_INDEX: not taken */
+	struct strings lane_tuples; /* the struct profile_lane of lane i is string i + 1 … */
+	uint32_t *lane_order;       /* … as found; its number in the order to show */
 };
 
 void profile_index_init(struct profile *p, const struct profile_request *request);
@@ -86,6 +89,14 @@ uint32_t index_idle_image(struct profile *p);
  * the one of this path with a build id, if there is exactly one. The caller's to free().
  */
 uint32_t *index_merged_images(struct profile *p);
+
+/*
+ * Lanes (lanes.c). First those of the counters; then, where classes are columns, each class that
+ * has samples is added, and lanes_done() puts them in order: index->lane_order.
+ */
+void lanes_init(struct profile *p);
+uint32_t lanes_add(struct profile *p, const struct profile_class *class);
+void lanes_done(struct profile *p);
 
 /* Gathers the names of code without files; all images must be known. */
 void index_given(struct profile *p, const struct segment *segment, const uint32_t *images);

@@ -24,10 +24,11 @@ enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
 /* One segment on its way into the profile. */
 struct part {
 	const struct segment *segment;
-	uint32_t *images;         /* by image: the profile's */
-	uint32_t *groups;         /* by class and context; NO_INDEX: not taken, or NO_GROUP yet */
-	uint32_t *lanes;          /* by class */
-	bool *idle, *app_matches; /* by class */
+	uint32_t *images;  /* by image: the profile's */
+	uint32_t *groups;  /* by class and context; NO_INDEX: not taken, or NO_GROUP yet */
+	uint32_t *lanes;   /* by class */
+	bool *idle;        /* by class */
+	bool *has_samples; /* by class: that are taken, and not left out as idle */
 	uint32_t *processes, *threads, *comms;
 	uint64_t *class_samples;
 	uint8_t *uses;          /* by node */
@@ -52,7 +53,7 @@ static void part_init(struct part *part, const struct segment *segment)
 		.groups = column((size_t)n * N_CONTEXTS, sizeof(uint32_t)),
 		.lanes = column(n, sizeof(uint32_t)),
 		.idle = column(n, sizeof(bool)),
-		.app_matches = column(n, sizeof(bool)),
+		.has_samples = column(n, sizeof(bool)),
 		.processes = column(n, sizeof(uint32_t)),
 		.threads = column(n, sizeof(uint32_t)),
 		.comms = column(n, sizeof(uint32_t)),
@@ -65,9 +66,9 @@ static void part_init(struct part *part, const struct segment *segment)
 
 static void part_fini(struct part *part)
 {
-	void *columns[] = { part->images,        part->groups,    part->lanes,   part->idle,
-			    part->app_matches,   part->processes, part->threads, part->comms,
-			    part->class_samples, part->uses,      part->as_leaf, part->as_caller,
+	void *columns[] = { part->images,        part->has_samples, part->groups,  part->lanes,
+			    part->idle,          part->processes,   part->threads, part->comms,
+			    part->class_samples, part->uses,        part->as_leaf, part->as_caller,
 			    part->contexts,      part->rows.data };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
@@ -93,6 +94,7 @@ static bool takes_class(const struct profile *p, const struct part *part, uint32
 	return c->counter < p->session->info.n_counters &&
 	       p->index->lane_of[c->counter] != NO_INDEX &&
 	       p->index->image_takes.data[image_of(part, c->app)].app &&
+	       !p->index->image_takes.data[image_of(part, c->app)].excluded &&
 	       query_takes_number(q, FILTER_PID, (uint32_t)c->pid) &&
 	       query_takes_number(q, FILTER_TID, (uint32_t)c->tid) &&
 	       query_takes_number(q, FILTER_CPU, c->cpu) &&
@@ -144,12 +146,11 @@ static void add_classes(struct profile *p, struct part *part)
 
 		part->comms[i] = strings_add(&p->comms, comm).n;
 		part->idle[i] = c->pid == 0;
-		part->app_matches[i] = p->index->image_takes.data[image_of(part, c->app)].binary;
 		is_taken = takes_class(p, part, i);
 		for (int context = 0; context < N_CONTEXTS; context++)
 			part->groups[i * N_CONTEXTS + context] = is_taken ? NO_GROUP : NO_INDEX;
 		if (is_taken)
-			part->lanes[i] = p->index->lane_of[c->counter];
+			part->lanes[i] = p->index->lane_of[c->counter]; /* or one of find_lanes() */
 	}
 }
 
@@ -247,9 +248,9 @@ static bool takes_node(struct profile *p, const struct part *part, uint32_t node
 	uint32_t image = image_of(part, part->segment->nodes[node].code.image), n;
 	const uint32_t *frames;
 
-	if (!x->image_takes.data[image].image)
+	if (!x->image_takes.data[image].lib_image || x->image_takes.data[image].excluded)
 		return false;
-	if (!query_has(x->query, FILTER_SYMBOL))
+	if (!query_has(x->query, FILTER_SYMBOL) && !query_has(x->query, FILTER_SYMBOL_EXCLUDE))
 		return takes_via(p, part, node);
 	frames = node_frames(p, part, node, USE_LEAF, &n);
 	return x->function_takes.data[frames[n - 1]].symbol && takes_via(p, part, node);
@@ -283,16 +284,33 @@ static void count_block(struct profile *p, const struct part *part, const struct
 	p->last_ns = MAX(p->last_ns, block->last_ns);
 }
 
+/*
+ * What takes_class() and takes_node() can't say alone: image: and a name without a tag are of the
+ * application or of the code (query.h).
+ */
 static bool takes_row(const struct profile *p, const struct part *part, const struct count_row *row)
 {
-	uint32_t image = image_of(part, part->segment->nodes[row->node].code.image);
+	const struct image_takes *takes = p->index->image_takes.data;
+	uint32_t code = image_of(part, part->segment->nodes[row->node].code.image);
+	uint32_t app = image_of(part, part->segment->classes[row->class].app);
+	bool has_lib_image = query_has(p->index->query, FILTER_LIB_IMAGE);
 
 	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
 		return false;
 	if (part->contexts && !query_takes_name(p->index->query, FILTER_CONTEXT,
 						sample_context_names[row_context(part, row)]))
 		return false;
-	return part->app_matches[row->class] || p->index->image_takes.data[image].binary;
+	if (!takes[app].image && (has_lib_image || !takes[code].image))
+		return false;
+	if (p->index->query->without_dependents && app != code)
+		return false;
+	return takes[app].binary || takes[code].binary;
+}
+
+static void take_row(struct part *part, const struct count_row *row)
+{
+	part->uses[row->node] |= TAKEN | USE_LEAF;
+	part->has_samples[row->class] |= row->samples > 0;
 }
 
 /* First pass: which nodes are innermost frames of samples that are taken. */
@@ -322,7 +340,7 @@ static void mark_leaves(struct profile *p, struct part *part)
 			if (part->idle[row->class] && !p->index->query->with_idle)
 				p->n_idle += row->samples;
 			else
-				*use |= TAKEN | USE_LEAF;
+				take_row(part, row);
 		}
 	}
 }
@@ -376,6 +394,11 @@ static void add_slice(struct profile *p, const struct block *block, size_t first
 		vec_push(&p->slices, slice);
 }
 
+static bool wants_key(const struct profile *p, enum profile_key key)
+{
+	return key_list_has(&p->class_keys, key) || key_list_has(&p->lane_keys, key);
+}
+
 /* Second pass: weights. */
 static void add_weights(struct profile *p, struct part *part)
 {
@@ -393,52 +416,60 @@ static void add_weights(struct profile *p, struct part *part)
 	for (uint32_t c = 0; c < part->segment->n_classes; c++) {
 		if (!part->class_samples[c])
 			continue;
-		if (key_list_has(&p->class_keys, PROFILE_PROCESS))
+		if (wants_key(p, PROFILE_PROCESS))
 			index_comm(&p->index->process_comms, part->processes[c], part->comms[c],
 				   part->class_samples[c]);
-		if (key_list_has(&p->class_keys, PROFILE_THREAD))
+		if (wants_key(p, PROFILE_THREAD))
 			index_comm(&p->index->thread_comms, part->threads[c], part->comms[c],
 				   part->class_samples[c]);
 	}
 }
 
-/*
- * A lane for every counter that event: takes, or a single one where rows are
- * told apart by event. A session without counters still gets a lane.
- */
-static void make_lanes(struct profile *p)
+static void find_lane(struct profile *p, struct part *part, uint32_t i)
 {
-	const struct session_info *info = &p->session->info;
-	bool is_single = key_list_has(&p->class_keys, PROFILE_EVENT);
+	const struct profile_class *c = &part->segment->classes[i];
 
-	p->lanes = xcalloc(info->n_counters + 1, sizeof(*p->lanes));
-	p->index->lane_of = xcalloc(info->n_counters + 1, sizeof(uint32_t));
-	for (uint32_t i = 0; i < info->n_counters; i++) {
-		p->index->lane_of[i] = NO_INDEX;
-		if (!query_takes_name(p->index->query, FILTER_EVENT, info->counters[i].name))
-			continue;
-		p->index->lane_of[i] = is_single ? 0 : p->n_lanes;
-		p->lanes[p->n_lanes++].counter = i;
-	}
-	if (is_single && p->n_lanes > 1) {
-		p->n_lanes = 1;
-		p->lanes[0].counter = NO_INDEX;
-	}
-	if (!p->n_lanes)
-		p->lanes[p->n_lanes++].counter = NO_INDEX;
+	part->lanes[i] = lanes_add(p, c);
+	if (key_list_has(&p->lane_keys, PROFILE_PROCESS))
+		part->processes[i] = index_process(p, c->pid);
+	if (key_list_has(&p->lane_keys, PROFILE_THREAD))
+		part->threads[i] = index_thread(p, c->pid, c->tid);
 }
 
+/* Which columns there are is known when all samples have been looked at. */
+static void find_lanes(struct profile *p, struct part *parts)
+{
+	for (uint32_t i = 0; i < p->session->n_segments; i++) {
+		struct part *part = &parts[i];
+
+		for (uint32_t c = 0; c < part->segment->n_classes; c++)
+			if (part->has_samples[c])
+				find_lane(p, part, c);
+	}
+	lanes_done(p);
+}
+
+/* What the first pass found, into the profile. */
 static void add_part(struct profile *p, struct part *part)
+{
+	for (uint32_t c = 0; p->lane_keys.n && c < part->segment->n_classes; c++)
+		if (part->has_samples[c])
+			part->lanes[c] = p->index->lane_order[part->lanes[c]];
+	if (p->index->request->with_chains)
+		mark_callers(p, part);
+	add_nodes(p, part);
+	add_weights(p, part);
+}
+
+/* The first pass. */
+static void look_through(struct profile *p, struct part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
 	    query_has(p->index->query, FILTER_CONTEXT))
 		part->contexts = segment_contexts(p, part->segment, part->images);
 	add_classes(p, part);
 	mark_leaves(p, part);
-	if (p->index->request->with_chains)
-		mark_callers(p, part);
-	add_nodes(p, part);
-	add_weights(p, part);
+	vec_fini(&part->rows);
 }
 
 static void add_segments(struct profile *p)
@@ -462,7 +493,12 @@ static void add_segments(struct profile *p)
 	free(merged);
 	index_given_done(p);
 	for (uint32_t i = 0; i < s->n_segments; i++) {
-		add_part(p, &parts[i]);
+		look_through(p, &parts[i]);
+	}
+	find_lanes(p, parts);
+	for (uint32_t i = 0; i < s->n_segments; i++) {
+		if (!p->n_lanes_refused)
+			add_part(p, &parts[i]);
 		part_fini(&parts[i]);
 	}
 	free(parts);
@@ -493,7 +529,8 @@ struct profile *profile_load(const struct profile_request *request)
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
 	vec_push(&p->node_places, NO_INDEX);
 	profile_index_init(p, request);
-	make_lanes(p);
+	p->lane_keys = request->columns;
+	lanes_init(p);
 	add_segments(p);
 	if (p->slices.n)
 		qsort(p->slices.data, p->slices.n, sizeof(*p->slices.data), by_time);

@@ -119,11 +119,23 @@ struct profile_slice {
 	size_t first, n;            /* entries */
 };
 
-/* A lane is a group of columns: one a counter, or one for all where EVENT is among the keys. */
+/*
+ * A lane is a group of columns: one a counter, or one for all where EVENT is among the keys. Where
+ * the request has `columns`, one for each of their tuples that has samples (OProfile's classes):
+ * by processor, then process, thread and counter.
+ */
 struct profile_lane {
-	uint32_t counter; /* index of info.counters; NO_INDEX: all of them */
+	uint32_t counter;              /* index of info.counters; NO_INDEX: all of them */
+	uint32_t cpu, process, thread; /* values of these keys; NO_INDEX: not a column */
+	bool masks_merged;             /* `counter` stands for others that differ in unit mask */
 	struct weight total;
 };
+
+/* More lanes than this are refused: a table of so many columns says nothing. */
+#define PROFILE_MAX_LANES 512
+
+/* The value of a CLASS key that is a column, or of EVENT; NO_INDEX where it is none. */
+uint32_t profile_lane_value(const struct profile_lane *lane, enum profile_key key);
 
 struct profile {
 	const struct session *session;
@@ -151,6 +163,8 @@ struct profile {
 
 	struct profile_lane *lanes;
 	uint32_t n_lanes;
+	struct key_list lane_keys; /* that are columns */
+	uint32_t n_lanes_refused;  /* if not 0: there would be so many, and no sample is taken */
 
 	uint64_t n_stored;               /* samples in the whole session */
 	uint64_t n_selected;             /* taken: the sum of all lanes */
@@ -166,13 +180,15 @@ struct profile_request {
 	const struct session *session;
 	struct symbolizer *symbols; /* NULL where no view shows functions */
 	const struct query *query;
-	struct key_list keys; /* CLASS keys keep entries apart; CODE keys are ignored */
-	bool with_functions;  /* else code is told apart by image only */
-	bool with_chains;     /* else only the innermost frames */
-	bool with_places;     /* keep the offsets that samples fell on */
-	bool with_slices;     /* keep the seconds apart */
-	bool with_lines;      /* tell code apart by source lines */
-	bool with_inlines;    /* frames for functions that are inlined */
+	struct key_list keys;    /* CLASS keys keep entries apart; CODE keys are ignored */
+	struct key_list columns; /* CPU, PROCESS, THREAD: that are lanes (profile/merge.h) */
+	bool merge_masks;        /* counters that differ in their unit mask only are one lane */
+	bool with_functions;     /* else code is told apart by image only */
+	bool with_chains;        /* else only the innermost frames */
+	bool with_places;        /* keep the offsets that samples fell on */
+	bool with_slices;        /* keep the seconds apart */
+	bool with_lines;         /* tell code apart by source lines */
+	bool with_inlines;       /* frames for functions that are inlined */
 };
 
 /* Bad data in the session is skipped: session_open() has warned about it and counted it as lost. */

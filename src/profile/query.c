@@ -30,6 +30,14 @@ bool query_has(const struct query *q, enum filter_tag tag)
 	return q->filters[tag].n > 0;
 }
 
+/* Other names of tags. */
+static const struct {
+	const char *tag;
+	enum filter_tag is;
+} tag_aliases[] = {
+	{ "tgid", FILTER_PID },
+};
+
 static int unknown_tag(const char *operand, size_t len, struct error *err)
 {
 	struct buf known = { 0 };
@@ -40,6 +48,11 @@ static int unknown_tag(const char *operand, size_t len, struct error *err)
 		  buf_cstr(&known));
 	buf_fini(&known);
 	return -EINVAL;
+}
+
+static bool is_word(const char *word, const char *text, size_t len)
+{
+	return strlen(word) == len && !strncmp(word, text, len);
 }
 
 /*
@@ -54,14 +67,17 @@ static int find_tag(const char *operand, enum filter_tag *tag, size_t *len, stru
 	*len = 0;
 	if (!word || operand[word] != ':' || operand[word + 1] == ':')
 		return 0;
-	for (int i = 0; i < FILTER_BINARY; i++) {
-		if (strlen(filter_infos[i].tag) != word ||
-		    strncmp(filter_infos[i].tag, operand, word))
-			continue;
-		*tag = (enum filter_tag)i;
-		*len = word + 1;
-		return 0;
-	}
+	*len = word + 1;
+	for (int i = 0; i < FILTER_BINARY; i++)
+		if (is_word(filter_infos[i].tag, operand, word)) {
+			*tag = (enum filter_tag)i;
+			return 0;
+		}
+	for (size_t i = 0; i < ARRAY_SIZE(tag_aliases); i++)
+		if (is_word(tag_aliases[i].tag, operand, word)) {
+			*tag = tag_aliases[i].is;
+			return 0;
+		}
 	return unknown_tag(operand, word, err);
 }
 
@@ -72,16 +88,20 @@ static bool parse_u64(const char *text, const char **end, uint64_t *out)
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	*out = strtoull(text, &stop, 0);
+	*out = strtoull(text, &stop, text[0] == '0' && text[1] == 'x' ? 16 : 10);
 	*end = stop;
 	return errno == 0;
 }
 
-/* "12" or "3-5" */
+/* "12", "0x41" or "3-5"; "all", as OProfile has it, is no restriction. */
 static bool parse_number_range(const char *text, struct filter_value *v)
 {
 	const char *at;
 
+	v->from = 0;
+	v->to = UINT64_MAX;
+	if (!strcmp(text, "all"))
+		return true;
 	if (!parse_u64(text, &at, &v->from))
 		return false;
 	v->to = v->from;
@@ -148,6 +168,7 @@ static int parse_value(enum filter_tag tag, char *text, struct filter_value *v, 
 				 name);
 	switch (filter_infos[tag].match) {
 	case MATCH_GLOB:
+	case MATCH_SOURCE:
 		break;
 	case MATCH_NUMBER:
 		if (!parse_number_range(text, v))
@@ -167,18 +188,31 @@ static int parse_value(enum filter_tag tag, char *text, struct filter_value *v, 
 	return 0;
 }
 
-int query_add(struct query *q, const char *operand, struct error *err)
+/* A second archive, or what has been given already. */
+static int check_value(const struct query *q, enum filter_tag tag, const char *text,
+		       struct error *err)
 {
-	cleanup(free_at_exit) char *value = xmalloc(strlen(operand) + 1);
-	enum filter_tag tag;
-	size_t len;
-	int r = find_tag(operand, &tag, &len, err);
+	const struct filter *f = &q->filters[tag];
 
-	if (r < 0)
-		return r;
-	for (const char *at = operand + len;; at++) {
+	if (tag == FILTER_ARCHIVE && f->n)
+		return error_set(err, -EINVAL, "archive: one archive, please: %s or %s",
+				 f->data[0].glob, text);
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->data[i].glob, text))
+			return error_set(err, -EINVAL, "%s%s%s is given twice",
+					 filter_infos[tag].tag, *filter_infos[tag].tag ? ":" : "",
+					 text);
+	return 0;
+}
+
+static int add_values(struct query *q, enum filter_tag tag, const char *at, struct error *err)
+{
+	cleanup(free_at_exit) char *value = xmalloc(strlen(at) + 1);
+
+	for (;; at++) {
 		struct filter_value v = { 0 };
 		size_t n = 0;
+		int r;
 
 		for (; *at && *at != ','; at++) {
 			if (at[0] == '\\' && at[1] == ',')
@@ -186,13 +220,92 @@ int query_add(struct query *q, const char *operand, struct error *err)
 			value[n++] = *at;
 		}
 		value[n] = '\0';
-		r = parse_value(tag, value, &v, err);
+		r = check_value(q, tag, value, err);
+		if (r >= 0)
+			r = parse_value(tag, value, &v, err);
 		if (r < 0)
 			return r;
 		vec_push(&q->filters[tag], v);
 		if (!*at)
 			return 0;
 	}
+}
+
+int query_add(struct query *q, const char *operand, struct error *err)
+{
+	enum filter_tag tag;
+	size_t len;
+	int r = find_tag(operand, &tag, &len, err);
+
+	if (r < 0)
+		return r;
+	if (tag != FILTER_BINARY && query_has(q, tag)) {
+		const char *name = filter_infos[tag].tag;
+		bool is_alias = !is_word(name, operand, len - 1);
+
+		return error_set(err, -EINVAL,
+				 "'%s': %s: is given already%s; write its values with commas: "
+				 "%s:%s,…",
+				 operand, name, is_alias ? ", which is the same filter" : "", name,
+				 q->filters[tag].data[0].glob);
+	}
+	return add_values(q, tag, operand + len, err);
+}
+
+static bool is_plain(const char *glob)
+{
+	return !strpbrk(glob, "*?[\\");
+}
+
+/* Whether all that the value takes is certainly excluded. */
+static bool is_excluded(const struct query *q, enum filter_tag exclude, const char *value)
+{
+	const struct filter *f = &q->filters[exclude];
+
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->data[i].glob, value))
+			return true;
+	if (!f->n || !is_plain(value))
+		return false;
+	return exclude == FILTER_IMAGE_EXCLUDE ? query_takes_path(q, exclude, value)
+					       : query_takes_function(q, exclude, value);
+}
+
+static bool leaves_nothing(const struct query *q, enum filter_tag take, enum filter_tag exclude)
+{
+	const struct filter *f = &q->filters[take];
+
+	for (size_t i = 0; i < f->n; i++)
+		if (!is_excluded(q, exclude, f->data[i].glob))
+			return false;
+	return f->n > 0;
+}
+
+int query_check(const struct query *q, struct error *err)
+{
+	static const struct {
+		enum filter_tag take, exclude;
+	} pairs[] = {
+		{ FILTER_IMAGE, FILTER_IMAGE_EXCLUDE },
+		{ FILTER_LIB_IMAGE, FILTER_IMAGE_EXCLUDE },
+		{ FILTER_APP, FILTER_IMAGE_EXCLUDE },
+		{ FILTER_BINARY, FILTER_IMAGE_EXCLUDE },
+		{ FILTER_SYMBOL, FILTER_SYMBOL_EXCLUDE },
+		{ FILTER_SESSION, FILTER_SESSION_EXCLUDE },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		const char *take = filter_infos[pairs[i].take].tag;
+
+		if (leaves_nothing(q, pairs[i].take, pairs[i].exclude))
+			return error_set(err, -EINVAL,
+					 "%s%s%s and %s: contradict each other: "
+					 "nothing is left",
+					 take, *take ? ":" : "",
+					 q->filters[pairs[i].take].data[0].glob,
+					 filter_infos[pairs[i].exclude].tag);
+	}
+	return 0;
 }
 
 bool query_takes_number(const struct query *q, enum filter_tag tag, uint64_t number)
@@ -240,6 +353,11 @@ bool query_takes_path(const struct query *q, enum filter_tag tag, const char *pa
 	if (len > 2 && path[0] == '[' && path[len - 1] == ']')
 		return takes_part(q, tag, path, 1, len - 2);
 	return takes_part(q, tag, path, slash ? (size_t)(slash + 1 - path) : 0, len);
+}
+
+bool query_names_path(const struct query *q, enum filter_tag tag, const char *path)
+{
+	return query_has(q, tag) && query_takes_path(q, tag, path);
 }
 
 bool query_takes_function(const struct query *q, enum filter_tag tag, const char *name)

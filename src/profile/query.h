@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The profile specification: which samples of a session are meant.
+ * The profile specification: which samples of which session are meant.
  *
  * One filter an operand, TAG:VALUE[,VALUE…]; "\," is a literal comma. Values of
- * one tag are alternatives, different tags must all hold. Words are globs
- * (fnmatch(3), '*' crosses '/'), numbers may be ranges ("0-3"). An operand
+ * one tag are alternatives, different tags must all hold, and a tag comes once. Words are globs
+ * (fnmatch(3), '*' crosses '/'), numbers may be ranges ("0-3") and hexadecimal. An operand
  * without a tag names a program or an image, as OProfile's do.
+ *
+ * image: is the application's image, as in OProfile; without lib-image: it also takes the code of
+ * images of that name in all applications, as most libraries are nobody's application.
+ *
+ * session:, session-exclude: and archive: say where samples come from. Whoever opens the session
+ * looks at them (store/session_set.h); a profile does not.
  *
  * Idle samples (pid 0) are left out unless asked for.
  */
@@ -19,23 +25,37 @@
 
 struct error;
 
-enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME };
+enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 
 /* X(id, tag, match, value, help) */
-#define FILTERS(X)                                                                             \
-	X(IMAGE, "image", GLOB, "GLOB", "code in these images: programs, libraries, [kernel]") \
-	X(SYMBOL, "symbol", GLOB, "GLOB", "code in these functions, by their demangled names") \
-	X(VIA, "via", GLOB, "GLOB", "samples with one of these functions in their call chain") \
-	X(APP, "app", GLOB, "GLOB", "processes that run these programs")                       \
-	X(COMM, "comm", GLOB, "GLOB", "threads of these names")                                \
-	X(PID, "pid", NUMBER, "N", "these processes")                                          \
-	X(TID, "tid", NUMBER, "N", "these threads")                                            \
-	X(CPU, "cpu", NUMBER, "N", "these processors")                                         \
-	X(EVENT, "event", GLOB, "GLOB", "these events")                                        \
-	X(CONTEXT, "context", GLOB, "GLOB",                                                    \
-	  "user, system, irq, softirq (interrupts by the kernel's call chain) or idle")        \
-	X(TIME, "time", TIME, "FROM-TO",                                                       \
-	  "seconds since the start, to the second: 2s-5s, 2-, -1m, or 3 for the fourth second")
+#define FILTERS(X)                                                                                \
+	X(IMAGE, "image", GLOB, "GLOB",                                                           \
+	  "samples of these programs, with all their libraries; without lib-image:, also code "   \
+	  "in libraries or [kernel] of this name")                                                \
+	X(LIB_IMAGE, "lib-image", GLOB, "GLOB",                                                   \
+	  "code in these images: the program itself, libraries, [kernel]")                        \
+	X(IMAGE_EXCLUDE, "image-exclude", GLOB, "GLOB",                                           \
+	  "neither of these programs nor in code of these images")                                \
+	X(SYMBOL, "symbol", GLOB, "GLOB", "code in these functions, by their demangled names")    \
+	X(SYMBOL_EXCLUDE, "symbol-exclude", GLOB, "GLOB", "code in other functions than these")   \
+	X(VIA, "via", GLOB, "GLOB", "samples with one of these functions in their call chain")    \
+	X(APP, "app", GLOB, "GLOB", "processes that run these programs")                          \
+	X(COMM, "comm", GLOB, "GLOB", "threads of these names")                                   \
+	X(PID, "pid", NUMBER, "N", "these processes; *tgid:* is the same")                        \
+	X(TID, "tid", NUMBER, "N", "these threads")                                               \
+	X(CPU, "cpu", NUMBER, "N", "these processors")                                            \
+	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
+	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \
+	X(UNIT_MASK, "unit-mask", NUMBER, "N", "events with these unit masks")                    \
+	X(CONTEXT, "context", GLOB, "GLOB",                                                       \
+	  "user, system, irq, softirq (interrupts by the kernel's call chain) or idle")           \
+	X(TIME, "time", TIME, "FROM-TO",                                                          \
+	  "seconds since the start, to the second: 2s-5s, 2-, -1m, or 3 for the fourth second")   \
+	X(SESSION, "session", SOURCE, "NAME",                                                     \
+	  "saved sessions beside the *current* one, added up; a path is a session of its own")    \
+	X(SESSION_EXCLUDE, "session-exclude", SOURCE, "NAME",                                     \
+	  "not these of *session:*; without that, of all that there are")                         \
+	X(ARCHIVE, "archive", SOURCE, "DIR", "an archive, with its own binaries, instead of *-i*")
 
 /* The operand without a tag: a program or an image. */
 #define FILTER_WITHOUT_TAG(X) X(BINARY, "", GLOB, "GLOB", "app: or image:, whichever matches")
@@ -67,12 +87,17 @@ struct filter {
 struct query {
 	struct filter filters[N_FILTERS]; /* n == 0: no such filter */
 	bool with_idle;
+	bool without_dependents; /* only code in the application's own image */
 };
 
 void query_fini(struct query *q); /* { 0 } is a valid query: everything but idle */
 
-/* Adds one operand. A bad tag, number or time is -EINVAL with what is allowed. */
+/* Adds one operand. A bad tag, number or time is -EINVAL with what is allowed; so is a tag that
+ * has been given already, or the same name without a tag. */
 int query_add(struct query *q, const char *operand, struct error *err);
+
+/* When all are added: -EINVAL names two filters that leave nothing between them. */
+int query_check(const struct query *q, struct error *err);
 
 bool query_has(const struct query *q, enum filter_tag tag);
 
@@ -82,6 +107,9 @@ bool query_takes_name(const struct query *q, enum filter_tag tag, const char *na
 
 /* As query_takes_name() for a path: the last component, or "[kernel]" as "kernel", will do. */
 bool query_takes_path(const struct query *q, enum filter_tag tag, const char *path);
+
+/* As query_takes_path(), but false where there is no such filter: for those that exclude. */
+bool query_names_path(const struct query *q, enum filter_tag tag, const char *path);
 
 /* As query_takes_name() for a function: its parameters may be left out of the glob. */
 bool query_takes_function(const struct query *q, enum filter_tag tag, const char *name);

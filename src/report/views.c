@@ -187,6 +187,7 @@ int report_request(const struct view *view, const struct report_options *options
 				  key_list_has(&request->keys, PROFILE_CONTEXT) ||
 				  query_has(request->query, FILTER_CONTEXT) ||
 				  query_has(request->query, FILTER_SYMBOL) ||
+				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
 				  query_has(request->query, FILTER_VIA);
 	request->with_chains =
 		view->with_chains && (view->layout != LAYOUT_NEST || has_code_key(&request->keys));

@@ -180,7 +180,7 @@ EOF
 	# the chain of main, level, bottom is in its arcs
 	awk '/^\[.*level/ { seen = 1 } seen && /bottom \[/ { found = 1 } END { exit !found }' graph
 	# nanoseconds by the million in a bin: several histograms, or a divisor, and gprof's time stays the same
-	total=$(assay report -i s --format json event:cpu-clock image:deep | jq '.total[0].events')
+	total=$(assay report -i s --format json event:cpu-clock lib-image:deep | jq '.total[0].events')
 	assay export -q -i s -F gmon -o y.gmon --weight events --image '*/deep' event:cpu-clock
 	gprof -b -p "$PROGRAMS/deep" y.gmon |
 		awk -v ns="$total" '$4 ~ /^[0-9]/ || $3 ~ /^[0-9.]+$/ { if ($2 > max) max = $2 }

@@ -40,8 +40,8 @@ script_text() {
 	done
 	[ "$(assay info -i perf.data --format json | jq .samples)" = "$(assay info -i text --format json | jq .samples)" ]
 	# Of the kernel and libc perf may take another alias.
-	[ -n "$(symbols text image:split)" ]
-	diff <(symbols perf.data image:split) <(symbols text image:split)
+	[ -n "$(symbols text lib-image:split)" ]
+	diff <(symbols perf.data lib-image:split) <(symbols text image:split)
 }
 
 @test "a text is a session where one is asked for" {

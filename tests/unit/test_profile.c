@@ -602,7 +602,8 @@ static void bad_filters_are_refused_with_what_is_allowed(void **state)
 	static const struct {
 		const char *operand, *says;
 	} cases[] = {
-		{ "sym:main", "no filter 'sym:'; there are image: symbol: via:" },
+		{ "sym:main",
+		  "no filter 'sym:'; there are image: lib-image: image-exclude: symbol:" },
 		{ "pid:abc", "pid: 'abc' is not a number or a range" },
 		{ "pid:5-2", "pid: '5-2' is not a number" },
 		{ "pid:-1", "pid: '-1' is not a number" },
