@@ -15,6 +15,7 @@
 #include "commands/event_help.h"
 #include "commands/output.h"
 #include "counter/catalog.h"
+#include "counter/event_files.h"
 #include "counter/sources.h"
 #include "report/markup.h"
 
@@ -162,6 +163,9 @@ static void text_event(struct listing *l, const struct event_name *e)
 		print_wrapped(out, e->help, NAME_COLUMNS, output_width(l->out));
 	else
 		fputc('\n', out);
+	if (e->min_count && l->names->n)
+		fprintf(out, "      code 0x%" PRIx32 ", a count of at least %" PRIu64 "\n",
+			e->table->code, e->min_count);
 	/* Thousands of lines in the whole list; wanted by who asks for an event. */
 	for (uint32_t i = 0; i < e->n_masks && l->names->n; i++)
 		print_mask(l, &e->masks[i]);
@@ -192,6 +196,10 @@ static void json_event(struct listing *l, const struct event_name *e)
 						       "description", e->masks[i].help, "default",
 						       e->masks[i].is_default));
 	json_object_set_new(o, "unit_masks", masks);
+	if (e->min_count)
+		json_object_set_new(o, "minimum_count", json_integer((json_int_t)e->min_count));
+	if (e->table)
+		json_object_set_new(o, "code", json_integer(e->table->code));
 	json_array_append_new(l->json, o);
 }
 
@@ -226,6 +234,10 @@ static void xml_event(struct listing *l, const struct event_name *e)
 	if (e->alias)
 		print_attribute(out, "alias", e->alias);
 	print_attribute(out, "description", e->help);
+	if (e->min_count)
+		fprintf(out, " minimum_count=\"%" PRIu64 "\"", e->min_count);
+	if (e->table)
+		fprintf(out, " code=\"%" PRIu32 "\"", e->table->code);
 	fputs(e->n_masks ? ">\n" : "/>\n", out);
 	for (uint32_t i = 0; i < e->n_masks; i++) {
 		fputs("<unit_mask", out);
@@ -258,6 +270,21 @@ static int none_found(const struct listing *l, struct error *err)
 	return error_set(err, -ENOENT, "no event of %s%s%s%s",
 			 l->names->n ? "that name" : "that kind",
 			 l->args->search ? " and text" : "", *near ? "; nearest: " : "", near);
+}
+
+/* What is wrong in event files does not stop anything, but is told. */
+static bool tell_complaints(void)
+{
+	const struct cpu_type *cpu;
+	struct event_table t;
+	bool has_any;
+
+	event_files_load(&sources, NULL, &t, &cpu, NULL);
+	has_any = t.complaints.n;
+	vec_foreach (&t.complaints, text)
+		log_warning("%s", *text);
+	event_table_fini(&t);
+	return has_any;
 }
 
 static int list_events(const struct events_args *args, const struct option_list *names,
@@ -356,7 +383,7 @@ static json_t *verdict_json(const struct verdict *v)
 }
 
 static int print_verdicts(const struct events_args *args, const struct verdict *verdicts, size_t n,
-			  bool all_good, bool fit, struct error *err)
+			  bool all_good, const char *conflict, struct error *err)
 {
 	bool as_json = !strcmp(args->format, "json");
 	json_t *list = json_array();
@@ -370,18 +397,29 @@ static int print_verdicts(const struct events_args *args, const struct verdict *
 			print_verdict(out.file, &verdicts[i]);
 	}
 	if (r >= 0 && as_json) {
-		json_t *o = json_pack("{s:O, s:b}", "events", list, "fit_at_once", fit);
+		json_t *o = json_pack("{s:O, s:b}", "events", list, "fit_at_once",
+				      all_good && !conflict);
 
+		if (conflict)
+			json_object_set_new(o, "conflict", json_string(conflict));
 		json_dumpf(o, out.file, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 		fputc('\n', out.file);
 		json_decref(o);
 	} else if (r >= 0 && n > 1 && all_good) {
-		fputs(fit ? "all at once: yes\n"
-			  : "all at once: no; they are counted in turn, and scaled\n",
-		      out.file);
+		fprintf(out.file, "all at once: %s%s%s\n", conflict ? "no: " : "yes",
+			conflict ? conflict : "",
+			conflict ? "; they are counted in turn, and scaled" : "");
 	}
 	json_decref(list);
 	return r < 0 ? r : output_close(&out, err);
+}
+
+/* Why not all can be counted at once, as the event files or the kernel have it; NULL: they can. */
+static const char *find_conflict(const struct counters *counters, struct error *why)
+{
+	if (event_files_allocate(&sources, counters, why) < 0)
+		return why->text;
+	return fit_at_once(counters) ? NULL : "the kernel finds no room for all of them";
 }
 
 static int check_counters(const struct events_args *args, const struct counters *counters,
@@ -389,6 +427,7 @@ static int check_counters(const struct events_args *args, const struct counters 
 {
 	struct verdict *verdicts = xcalloc(counters->n + 1, sizeof(*verdicts));
 	const struct verdict *bad = NULL;
+	struct error why = { 0 };
 	int r;
 
 	for (size_t i = 0; i < counters->n; i++) {
@@ -397,7 +436,8 @@ static int check_counters(const struct events_args *args, const struct counters 
 		if (verdicts[i].why.code && !bad)
 			bad = &verdicts[i];
 	}
-	r = print_verdicts(args, verdicts, counters->n, !bad, !bad && fit_at_once(counters), err);
+	r = print_verdicts(args, verdicts, counters->n, !bad,
+			   bad ? NULL : find_conflict(counters, &why), err);
 	if (r >= 0 && bad)
 		r = error_set(err, bad->why.code, "'%s' can't be counted here", bad->counter->name);
 	free(verdicts);
@@ -432,9 +472,11 @@ static int events_run(const struct command *self, int argc, char **argv)
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
 	if (status < 0) {
+		bool is_damaged = tell_complaints();
+
 		r = args.check ? check_events(&args, &operands, &err)
 			       : list_events(&args, &operands, &err);
-		status = r >= 0 ? EXIT_OK : r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+		status = r == -EINVAL ? EXIT_USAGE : r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 		if (r < 0)
 			log_error("events: %s", err.text);
 	}
@@ -444,9 +486,17 @@ static int events_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section events_sections[] = {
 	EVENTS_SECTION,
+	{ "EVENT FILES",
+	  "Textual files in OProfile's syntax name events by their codes: "
+	  "_DIR_/_ARCH_/_CPU_/events "
+	  "and _unit\\_masks_. The folders are those of *$ASSAY\\_EVENTS\\_DIR* (or "
+	  "*$OPROFILE\\_EVENTS\\_DIR*; several with colons between), else "
+	  "_~/.config/assay/events_, _/etc/assay/events_, what is installed with assay, and "
+	  "OProfile's. What comes first wins; what is wrong in them is said with file and line, "
+	  "and left out. A file _DIR_/cpus adds processors." },
 	{ "EXIT STATUS",
-	  "0 if there was an event, and with *--check* if all can be counted; 1 if not; "
-	  "2 for wrong usage." },
+	  "0 if there was an event, and with *--check* if all can be counted; 1 if not, or if an "
+	  "event file has a bad line; 2 for wrong usage." },
 	{ NULL },
 };
 
@@ -467,7 +517,8 @@ const struct command events_command = {
 		       "kernel's generic "
 		       "and software events, its tracepoints, those that PMU drivers name in "
 		       "sysfs, and those of "
-		       "this processor by their names in the manual. With operands (globs), those "
+		       "this processor by event files and by their names in the manual. With "
+		       "operands (globs), those "
 		       "alone, and "
 		       "their unit masks.",
 	.options = OPTIONS(events_options),

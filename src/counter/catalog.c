@@ -133,5 +133,6 @@ void catalog_each(const struct counter_sources *sources, event_visitor visit, vo
 	generic_each(visit, ctx);
 	tracepoint_each(sources, visit, ctx);
 	pmu_each(sources, visit, ctx);
+	event_files_each(sources, visit, ctx);
 	pfm_each(visit, ctx);
 }

@@ -8,12 +8,13 @@
 #include "counter/counter.h"
 
 /* X(id, key, text) */
-#define EVENT_KINDS(X)                                          \
-	X(HARDWARE, "hardware", "generic hardware event")       \
-	X(CACHE, "cache", "generic cache event")                \
-	X(SOFTWARE, "software", "software event of the kernel") \
-	X(TRACEPOINT, "tracepoint", "tracepoint of the kernel") \
-	X(PMU, "pmu", "event that a PMU's driver names")        \
+#define EVENT_KINDS(X)                                                 \
+	X(HARDWARE, "hardware", "generic hardware event")              \
+	X(CACHE, "cache", "generic cache event")                       \
+	X(SOFTWARE, "software", "software event of the kernel")        \
+	X(TRACEPOINT, "tracepoint", "tracepoint of the kernel")        \
+	X(PMU, "pmu", "event that a PMU's driver names")               \
+	X(TABLE, "table", "event of this processor, from event files") \
 	X(PROCESSOR, "processor", "event of this processor, from libpfm4's tables")
 
 enum event_kind {
@@ -40,6 +41,8 @@ struct event_name {
 	const char *help;  /* one line, or "" */
 	const struct event_mask *masks;
 	uint32_t n_masks;
+	uint64_t min_count;              /* the least count; 0: not known */
+	const struct table_event *table; /* of event files (counter/event_file.h), else NULL */
 };
 
 typedef void (*event_visitor)(void *ctx, const struct event_name *event);
@@ -50,6 +53,7 @@ void catalog_each(const struct counter_sources *sources, event_visitor visit, vo
 /* One kind of source each; catalog_each() calls them. */
 void generic_each(event_visitor visit, void *ctx);
 void pfm_each(event_visitor visit, void *ctx);
+void event_files_each(const struct counter_sources *sources, event_visitor visit, void *ctx);
 void tracepoint_each(const struct counter_sources *sources, event_visitor visit, void *ctx);
 
 /*

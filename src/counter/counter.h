@@ -9,8 +9,9 @@
  *   EVENT:COUNT[:UNITMASK[:KERNEL[:USER]]]   OProfile's, e.g. CPU_CLK_UNHALTED:100000:0:1:1
  *
  * Names come from the kernel's generic and software events (perf_event_open(2)), tracepoints
- * (tracefs events/), sysfs PMUs (/sys/bus/event_source/devices) and libpfm4's tables for this
- * processor. Tables are advice: an unknown processor never stops the generic ones.
+ * (tracefs events/), sysfs PMUs (/sys/bus/event_source/devices), textual event files
+ * (counter/event_files.h) and libpfm4's tables for this processor. Tables are advice: an unknown
+ * processor never stops the generic ones.
  */
 #pragma once
 
@@ -29,12 +30,13 @@ struct counter {
 	 * sample_period are set; how it is read is up to the collector.
 	 */
 	struct perf_event_attr attr;
-	char *name;         /* for reports: "cycles:u", "sched:sched_switch" */
-	char *spec;         /* as typed */
-	const char *unit;   /* of a period: "events"; "ns" for cpu-clock and task-clock */
-	uint64_t unit_mask; /* OProfile's, for the record */
-	char *cpus;         /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
-			       another kind (hybrid), or an uncore PMU, refuses with ENOENT */
+	char *name;          /* for reports: "cycles:u", "sched:sched_switch" */
+	char *spec;          /* as typed */
+	const char *unit;    /* of a period: "events"; "ns" for cpu-clock and task-clock */
+	uint64_t unit_mask;  /* OProfile's, for the record */
+	uint32_t event_code; /* of an event file (counter/event_file.h), likewise; else 0 */
+	char *cpus;          /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
+				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
 };
 
 struct counters {
@@ -51,6 +53,7 @@ struct counter_sources {
 	/* perf_event_open(2) itself, for the probe of what works; NULL: the system call */
 	int (*perf_event_open)(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 			       unsigned long flags);
+	const char *events; /* folders of event files; default: counter/event_files.h */
 };
 
 /* Rate options of the command line; a count inside a spec wins. Both 0: 997 Hz. */

@@ -128,7 +128,9 @@ static char *counter_name(const char *name, const char *letters, bool adds_user)
 struct counter draft_finish(const struct counter_sources *sources, const struct draft *d,
 			    const char *name, const char *letters, const char *spec)
 {
-	struct counter c = { .attr = d->attr, .unit_mask = d->unit_mask };
+	struct counter c = { .attr = d->attr,
+			     .unit_mask = d->unit_mask,
+			     .event_code = d->event_code };
 	bool user_only = falls_to_user(sources, d);
 
 	c.attr.size = sizeof(c.attr);

@@ -10,7 +10,7 @@
  * (perf_swevent_init_hrtimer).
  */
 #define MIN_CLOCK_NS   10000
-#define MIN_CORE_COUNT 500
+#define MIN_CORE_COUNT UINT64_C(500)
 
 static int check_count(const struct draft *d, uint64_t count, const char *name, struct error *err)
 {
@@ -28,12 +28,12 @@ static int check_count(const struct draft *d, uint64_t count, const char *name, 
 				 " ns is faster than 100 kHz; the "
 				 "least is %d",
 				 name, count, MIN_CLOCK_NS);
-	if (d->is_core && count < MIN_CORE_COUNT)
+	if (d->is_core && count < MAX(d->min_count, MIN_CORE_COUNT))
 		return error_set(err, -EINVAL,
 				 "event '%s': a count of %" PRIu64
-				 " is below the minimum of %d events "
+				 " is below the minimum of %" PRIu64 " events "
 				 "between two samples",
-				 name, count, MIN_CORE_COUNT);
+				 name, count, MAX(d->min_count, MIN_CORE_COUNT));
 	return 0;
 }
 

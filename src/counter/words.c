@@ -4,6 +4,7 @@
  *
  *   NAME[:MODIFIERS]                         perf
  *   SYSTEM:TRACEPOINT[:MODIFIERS]            perf; either may be a pattern, as "sched:*"
+ *   NAME[:UNITMASK][:MODIFIERS]              event files
  *   NAME[:UNITMASK…][:MODIFIERS]             libpfm4
  *   NAME:COUNT[:UNITMASK[:KERNEL[:USER]]]    OProfile, for any NAME
  *
@@ -20,6 +21,7 @@
 
 #include "base/error.h"
 #include "counter/catalog.h"
+#include "counter/event_files.h"
 #include "counter/parse.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"
@@ -307,6 +309,23 @@ static int try_alias(const struct words *w)
 	return r;
 }
 
+/* A name of the event files, which may be the user's own: they come before libpfm4. */
+static int try_files(const struct words *w)
+{
+	const char *mask = w->mask;
+	struct draft d;
+	size_t at = 1;
+	int r;
+
+	if (!mask && w->n_name > 1 && !modifiers_only(w->word[1]))
+		mask = w->word[at++];
+	r = event_files_find(w->p->sources, w->word[0], mask, &d, w->p->err);
+	if (r < 1)
+		return r;
+	r = finish(w, &d, d.name, at);
+	return r < 0 ? r : 1;
+}
+
 /* OProfile's unit mask is a word of libpfm4's name, by number or by name. */
 static int find_masked(const struct words *w, struct draft *d, struct error *err)
 {
@@ -428,6 +447,8 @@ int parse_words(const struct parse *p, char *text)
 		r = try_pattern(&w);
 	if (r == 0)
 		r = try_alias(&w);
+	if (r == 0)
+		r = try_files(&w);
 	if (r == 0)
 		r = try_tables(&w);
 	if (r == 0)

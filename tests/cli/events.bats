@@ -91,3 +91,28 @@ failed_with() {
 	run assay events --check
 	refused 2 "name the events"
 }
+
+@test "an event file of one's own adds a processor and its events" {
+	[ -r /proc/cpuinfo ] && grep -q '^vendor_id' /proc/cpuinfo || skip "not an x86 processor"
+	vendor=$(awk -F': ' '/^vendor_id/ { print $2; exit }' /proc/cpuinfo)
+	family=$(awk -F': ' '/^cpu family/ { print $2; exit }' /proc/cpuinfo)
+	mkdir -p own/x86-64/mine
+	echo "cpu:x86-64/mine vendor:$vendor family:$family counters:2 default:MINE:100000 : Mine" >own/cpus
+	printf 'name:kinds type:exclusive default:0x1\n\t0x1 one\n\t0x2 extra:inv,cmask=1 other another\n' >own/x86-64/mine/unit_masks
+	cat >own/x86-64/mine/events <<-'END'
+		event:0x76 counters:0 um:zero minimum:6000 name:MINE : what I count
+		event:0x77 counters:0 um:kinds minimum:6000 name:KINDS : of some kinds
+	END
+	export ASSAY_EVENTS_DIR=$PWD/own
+	run assay events --search 'what i count'
+	[ "$status" = 0 ]
+	[[ "$output" == *"table (event of this processor, from event files)"*MINE*"what I count"* ]]
+	[ "$(assay events --format json KINDS | jq -r '.[0].unit_masks[1].name, .[0].minimum_count')" = $'other\n6000' ]
+	run assay events --check MINE:100
+	refused 2 "below the minimum of 6000"
+	run assay events --check KINDS:10000:third
+	refused 2 "the unit mask 'third' is not one of it; it has 0x01, other"
+	echo 'event:0x78 counters:0 um:absent name:BAD' >>own/x86-64/mine/events
+	run assay events --kind table
+	refused 1 "own/x86-64/mine/events:3: no unit mask 'absent'" "what I count"
+}

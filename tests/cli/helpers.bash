@@ -13,8 +13,8 @@ PROGRAMS=$ASSAY_BUILD/tests/programs
 FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 PATH=$ASSAY_BUILD:$PATH
 NOBODY=/tmp/assay-test-nobody.$$
-export LC_ALL=C.UTF-8 PAGER=cat
-unset XDG_CACHE_HOME NO_COLOR
+export LC_ALL=C.UTF-8 PAGER=cat ASSAY_EVENTS_DIR=$ROOT/events
+unset XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
