@@ -132,6 +132,8 @@ void complete_bash(void)
 	      stdout);
 	for (const struct command *const *c = commands; *c; c++)
 		put_bash_command(*c);
+	for (const struct command *const *c = front_ends; *c; c++)
+		put_bash_command(*c);
 	fputs("\tesac\n"
 	      "\t# behind -- comes a program, then its own arguments\n"
 	      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
@@ -147,8 +149,15 @@ void complete_bash(void)
 	      "\telif [ \"$kind\" != none ]; then\n"
 	      "\t\tmapfile -t COMPREPLY < <(compgen \"$kind\" -- \"$cur\")\n"
 	      "\tfi\n}\n"
-	      "complete -o filenames -F _assay assay\n",
+	      "complete -o filenames -F _assay assay\n\n"
+	      "# a front end, as if it were typed behind our name\n"
+	      "_assay_front_end()\n{\n"
+	      "\tCOMP_WORDS=(assay \"${1##*/}\" \"${COMP_WORDS[@]:1}\")\n"
+	      "\tCOMP_CWORD=$((COMP_CWORD + 1))\n"
+	      "\t_assay\n}\n",
 	      stdout);
+	for (const struct command *const *c = front_ends; *c; c++)
+		printf("complete -o filenames -F _assay_front_end %s\n", (*c)->name);
 }
 
 static void put_zsh_value(const struct option_spec *row)
@@ -187,12 +196,27 @@ static void put_zsh_option(const struct option_spec *row)
 	}
 }
 
-void complete_zsh(void)
+static void put_zsh_command(const struct command *c)
 {
 	static const char *const operands[] = { NULL, "*:file:_files", NULL, "*::command:_normal",
 						"1:command:_assay_commands" };
+	const char *operand = operands[operand_of(c)];
 
-	fputs("#compdef assay\n# Completion of assay for zsh; generated from its command tables.\n"
+	printf("\t%s)\n\t\t_arguments -s \\\n", c->name);
+	for (size_t i = 0; i < c->options.n; i++)
+		put_zsh_option(&c->options.rows[i]);
+	fputs("\t\t\t'(- *)'{-h,--help}'[explain the command]'", stdout);
+	if (operand)
+		printf(" \\\n\t\t\t'%s'", operand);
+	puts("\n\t\t;;");
+}
+
+void complete_zsh(void)
+{
+	fputs("#compdef assay", stdout);
+	for (const struct command *const *c = front_ends; *c; c++)
+		printf(" %s", (*c)->name);
+	fputs("\n# Completion of assay for zsh; generated from its command tables.\n"
 	      "_assay_commands()\n{\n\tlocal -a names=(\n",
 	      stdout);
 	for (const struct command *const *c = commands; *c; c++) {
@@ -201,23 +225,20 @@ void complete_zsh(void)
 		puts("'");
 	}
 	fputs("\t)\n\t_describe command names\n}\n\n"
-	      "_assay()\n{\n\tlocal curcontext=$curcontext state line\n\n"
-	      "\t_arguments -C '(- *)'{-h,--help}'[list the commands]' \\\n"
-	      "\t\t'(- *)'{-V,--version}'[say the version]' \\\n"
-	      "\t\t'1:command:_assay_commands' '*::argument:->argument'\n"
-	      "\t[[ $state == argument ]] || return\n\tcase $words[1] in\n",
+	      "_assay()\n{\n\tlocal curcontext=$curcontext state=argument line\n\n"
+	      "\tif [[ $service == assay ]]; then\n"
+	      "\t\tstate=\n"
+	      "\t\t_arguments -C '(- *)'{-h,--help}'[list the commands]' \\\n"
+	      "\t\t\t'(- *)'{-V,--version}'[say the version]' \\\n"
+	      "\t\t\t'1:command:_assay_commands' '*::argument:->argument'\n"
+	      "\t\t[[ $state == argument ]] || return\n"
+	      "\telse\n\t\twords[1]=$service # a front end\n\tfi\n"
+	      "\tcase $words[1] in\n",
 	      stdout);
-	for (const struct command *const *c = commands; *c; c++) {
-		const char *operand = operands[operand_of(*c)];
-
-		printf("\t%s)\n\t\t_arguments -s \\\n", (*c)->name);
-		for (size_t i = 0; i < (*c)->options.n; i++)
-			put_zsh_option(&(*c)->options.rows[i]);
-		fputs("\t\t\t'(- *)'{-h,--help}'[explain the command]'", stdout);
-		if (operand)
-			printf(" \\\n\t\t\t'%s'", operand);
-		puts("\n\t\t;;");
-	}
+	for (const struct command *const *c = commands; *c; c++)
+		put_zsh_command(*c);
+	for (const struct command *const *c = front_ends; *c; c++)
+		put_zsh_command(*c);
 	puts("\tesac\n}\n\n_assay \"$@\"");
 }
 
@@ -233,9 +254,13 @@ static void put_fish_text(const char *text)
 	puts("'");
 }
 
-static void put_fish_option(const struct command *c, const struct option_spec *row)
+/* As a word behind our name, or for a front end as a program of its own. */
+static void put_fish_option(const struct command *c, bool is_alone, const struct option_spec *row)
 {
-	printf("complete -c assay -n '__fish_seen_subcommand_from %s'", c->name);
+	if (is_alone)
+		printf("complete -c %s", c->name);
+	else
+		printf("complete -c assay -n '__fish_seen_subcommand_from %s'", c->name);
 	if (row->letter)
 		printf(" -s %c", row->letter);
 	if (row->name)
@@ -250,11 +275,18 @@ static void put_fish_option(const struct command *c, const struct option_spec *r
 	put_fish_text(row->help);
 }
 
-void complete_fish(void)
+static void put_fish_operands(const struct command *c)
 {
 	static const char *const operands[] = { NULL, "-F", NULL, "-a '(__fish_complete_command)'",
 						NULL };
 
+	if (operands[operand_of(c)])
+		printf("complete -c assay -n '__fish_seen_subcommand_from %s' %s\n", c->name,
+		       operands[operand_of(c)]);
+}
+
+void complete_fish(void)
+{
 	fputs("# Completion of assay for fish; generated from its command tables.\n"
 	      "complete -c assay -f\n"
 	      "complete -c assay -n __fish_use_subcommand -s h -l help -d 'list the commands'\n"
@@ -264,10 +296,13 @@ void complete_fish(void)
 		printf("complete -c assay -n __fish_use_subcommand -a %s", (*c)->name);
 		put_fish_text((*c)->summary);
 		for (size_t i = 0; i < (*c)->options.n; i++)
-			put_fish_option(*c, &(*c)->options.rows[i]);
-		if (operands[operand_of(*c)])
-			printf("complete -c assay -n '__fish_seen_subcommand_from %s' %s\n",
-			       (*c)->name, operands[operand_of(*c)]);
+			put_fish_option(*c, false, &(*c)->options.rows[i]);
+		put_fish_operands(*c);
+	}
+	for (const struct command *const *c = front_ends; *c; c++) {
+		put_fish_operands(*c);
+		for (size_t i = 0; i < 2 * (*c)->options.n; i++)
+			put_fish_option(*c, i % 2, &(*c)->options.rows[i / 2]);
 	}
 	fputs("complete -c assay -n '__fish_seen_subcommand_from help' -a '", stdout);
 	put_command_names();

@@ -108,23 +108,33 @@ static void put_title(const char *title)
 	fputs("\n\n", stdout);
 }
 
+static const char *page_prefix(const struct command *c)
+{
+	return c->is_program ? "" : "assay-";
+}
+
 static void put_see_also(const char *but)
 {
+	const struct command *const *const lists[] = { commands, front_ends };
+
 	fputs("# SEE ALSO\n\n", stdout);
 	if (but)
 		fputs("*assay*(1), ", stdout);
-	for (const struct command *const *c = commands; *c; c++)
-		if (!but || strcmp((*c)->name, but))
-			printf("*assay-%s*(1), ", (*c)->name);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		for (const struct command *const *c = lists[i]; *c; c++)
+			if (!but || strcmp((*c)->name, but))
+				printf("*%s%s*(1), ", page_prefix(*c), (*c)->name);
 	fputs("*perf_event_open*(2)\n", stdout);
 }
 
 static void man_command(const struct command *c)
 {
-	printf("assay-%s(1) \"assay %s\" \"assay manual\"\n\n# NAME\n\nassay-%s - ", c->name,
-	       ASSAY_VERSION, c->name);
+	const char *prefix = page_prefix(c);
+
+	printf("%s%s(1) \"assay %s\" \"assay manual\"\n\n# NAME\n\n%s%s - ", prefix, c->name,
+	       ASSAY_VERSION, prefix, c->name);
 	put_plain(c->summary);
-	printf("\n\n# SYNOPSIS\n\n*assay %s* ", c->name);
+	printf("\n\n# SYNOPSIS\n\n*%s%s* ", c->is_program ? "" : "assay ", c->name);
 	put_plain(c->synopsis);
 	printf("\n\n# DESCRIPTION\n\n%s\n\n# OPTIONS\n\n", c->description);
 	for (size_t i = 0; i < c->options.n; i++)
@@ -169,16 +179,26 @@ static const struct command_example first_steps[] = {
 	{ NULL },
 };
 
+static void put_summaries(const struct command *const *list)
+{
+	for (const struct command *const *c = list; *c; c++) {
+		printf("*%s%s*(1)\n\t%c", page_prefix(*c), (*c)->name,
+		       toupper((unsigned char)(*c)->summary[0]));
+		put_plain((*c)->summary + 1);
+		fputs(".\n\n", stdout);
+	}
+}
+
 static void man_overview(void)
 {
 	printf("assay(1) \"assay %s\" \"assay manual\"\n\n# NAME\n\nassay - a system profiler\n\n"
 	       "# SYNOPSIS\n\n*assay* _COMMAND_ \\[OPTIONS\\]\n\n%s# COMMANDS\n\n",
 	       ASSAY_VERSION, overview);
-	for (const struct command *const *c = commands; *c; c++) {
-		printf("*assay-%s*(1)\n\t%c", (*c)->name, toupper((unsigned char)(*c)->summary[0]));
-		put_plain((*c)->summary + 1);
-		fputs(".\n\n", stdout);
-	}
+	put_summaries(commands);
+	if (*front_ends)
+		fputs("# FRONT ENDS\n\nLinks to *assay* that take the options of older tools:\n\n",
+		      stdout);
+	put_summaries(front_ends);
 	fputs("# OPTIONS\n\n*-h*, *--help*\n\tList the commands.\n\n"
 	      "*-V*, *--version*\n\tSay the version and which optional parts are built in.\n\n",
 	      stdout);
@@ -187,9 +207,9 @@ static void man_overview(void)
 	put_see_also(NULL);
 }
 
-static void list_options(void)
+static void list_options_of(const struct command *const *list)
 {
-	for (const struct command *const *c = commands; *c; c++)
+	for (const struct command *const *c = list; *c; c++)
 		for (size_t i = 0; i < (*c)->options.n; i++) {
 			const struct option_spec *row = &(*c)->options.rows[i];
 
@@ -198,6 +218,12 @@ static void list_options(void)
 			if (row->name)
 				printf("%s --%s\n", (*c)->name, row->name);
 		}
+}
+
+static void list_options(void)
+{
+	list_options_of(commands);
+	list_options_of(front_ends);
 }
 
 static const struct {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 static enum log_level current = LOG_NORMAL;
+static const char *program = "assay";
 
 void log_set_level(enum log_level level)
 {
@@ -16,20 +17,25 @@ enum log_level log_get_level(void)
 	return current;
 }
 
-#define LOG_FUNCTION(name, level, prefix)        \
-	void name(const char *format, ...)       \
-	{                                        \
-		va_list ap;                      \
-                                                 \
-		if (current < (level))           \
-			return;                  \
-		flockfile(stderr);               \
-		fputs("assay: " prefix, stderr); \
-		va_start(ap, format);            \
-		vfprintf(stderr, format, ap);    \
-		va_end(ap);                      \
-		fputc('\n', stderr);             \
-		funlockfile(stderr);             \
+void log_set_program(const char *name)
+{
+	program = name;
+}
+
+#define LOG_FUNCTION(name, level, prefix)                \
+	void name(const char *format, ...)               \
+	{                                                \
+		va_list ap;                              \
+                                                         \
+		if (current < (level))                   \
+			return;                          \
+		flockfile(stderr);                       \
+		fprintf(stderr, "%s: " prefix, program); \
+		va_start(ap, format);                    \
+		vfprintf(stderr, format, ap);            \
+		va_end(ap);                              \
+		fputc('\n', stderr);                     \
+		funlockfile(stderr);                     \
 	}
 
 LOG_FUNCTION(log_error, LOG_QUIET, "")

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Messages beside the result, on stderr, prefixed "assay: ".
+ * Messages beside the result, on stderr, prefixed "assay: ", or with the program's name.
  *
  * Only commands/, daemon/ and web/ print; libraries return errors and counts.
- * The level is process-wide.
+ * Level and name are process-wide.
  */
 #pragma once
 
@@ -11,6 +11,7 @@ enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE, LOG_DEBUG };
 
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
+void log_set_program(const char *name); /* outlives all messages */
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));   /* always */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* >= NORMAL */

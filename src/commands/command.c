@@ -15,12 +15,33 @@ const struct command *const commands[] = {
 	NULL,
 };
 
+const struct command *const front_ends[] = {
+#define FRONT_END(name) &name##_command,
+#include "commands/compat/front_ends.def"
+#undef FRONT_END
+	NULL,
+};
+
+static const struct command *find_in(const struct command *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (!strcmp((*list)->name, name))
+			return *list;
+	return NULL;
+}
+
 const struct command *command_find(const char *name)
 {
-	for (const struct command *const *c = commands; *c; c++)
-		if (!strcmp((*c)->name, name))
-			return *c;
-	return NULL;
+	const struct command *c = find_in(commands, name);
+
+	return c ? c : find_in(front_ends, name);
+}
+
+const struct command *front_end_find(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return find_in(front_ends, slash ? slash + 1 : path);
 }
 
 static void print_option(const struct option_spec *row)
@@ -47,8 +68,8 @@ static void print_option(const struct option_spec *row)
 
 void command_print_help(const struct command *self)
 {
-	printf("Usage: assay %s %s\n%c%s.\n", self->name, self->synopsis,
-	       self->summary[0] >= 'a' ? self->summary[0] - 32 : self->summary[0],
+	printf("Usage: %s%s %s\n%c%s.\n", self->is_program ? "" : "assay ", self->name,
+	       self->synopsis, self->summary[0] >= 'a' ? self->summary[0] - 32 : self->summary[0],
 	       self->summary + 1);
 	if (self->options.n)
 		printf("\nOptions:\n");
@@ -57,7 +78,7 @@ void command_print_help(const struct command *self)
 	for (const struct command_example *e = self->examples; e && e->command; e++)
 		printf("%s  %s\n      %s\n", e == self->examples ? "\nExamples:\n" : "", e->command,
 		       e->text);
-	printf("\nMore in assay-%s(1).\n", self->name);
+	printf("\nMore in %s%s(1).\n", self->is_program ? "" : "assay-", self->name);
 }
 
 int command_begin(const struct command *self, bool stop_at_operand, int argc, char **argv,
@@ -71,8 +92,12 @@ int command_begin(const struct command *self, bool stop_at_operand, int argc, ch
 		return EXIT_OK;
 	}
 	if (r < 0) {
-		log_error("%s: %s", self->name, err.text);
-		fprintf(stderr, "Try 'assay %s --help'.\n", self->name);
+		if (self->is_program)
+			log_error("%s", err.text);
+		else
+			log_error("%s: %s", self->name, err.text);
+		fprintf(stderr, "Try '%s%s --help'.\n", self->is_program ? "" : "assay ",
+			self->name);
 		return EXIT_USAGE;
 	}
 	return -1;

@@ -19,6 +19,7 @@ struct command_example {
 
 struct command {
 	const char *name;
+	bool is_program;         /* a front end: a program of its own, a link to ours (compat/) */
 	const char *summary;     /* one line, lower case, no full stop: man NAME and `assay help` */
 	const char *synopsis;    /* "[OPTIONS] [--] COMMAND [ARG…]" */
 	const char *description; /* paragraphs in scdoc's markup */
@@ -35,7 +36,21 @@ struct command {
 
 extern const struct command *const commands[]; /* in the order of commands.def, ends with NULL */
 
+/*
+ * Front ends: older tools' names, options and output. A front end is found by the name that the
+ * program was called by (a symbolic link to it), or as `assay NAME`.
+ */
+#define FRONT_END(name) extern const struct command name##_command;
+#include "commands/compat/front_ends.def"
+#undef FRONT_END
+
+extern const struct command *const front_ends[]; /* in the order of front_ends.def, then NULL */
+
+/* A command, or a front end; NULL. */
 const struct command *command_find(const char *name);
+
+/* The front end that a path to the program names ("/usr/bin/prospect"); NULL. */
+const struct command *front_end_find(const char *path);
 
 /*
  * What every run() begins with: parses, prints help for -h/--help. Returns -1

@@ -11,10 +11,19 @@ static bool is_one_of(const char *arg, const char *a, const char *b)
 	return !strcmp(arg, a) || !strcmp(arg, b);
 }
 
+static int run(const struct command *command, int argc, char **argv)
+{
+	if (command->is_program)
+		log_set_program(command->name);
+	return command->run(command, argc, argv);
+}
+
 static int dispatch(int argc, char **argv)
 {
-	const struct command *command;
+	const struct command *command = front_end_find(argc ? argv[0] : "");
 
+	if (command)
+		return run(command, argc, argv);
 	if (argc < 2 || is_one_of(argv[1], "-h", "--help"))
 		return help_command.run(&help_command, 1, argv);
 	if (is_one_of(argv[1], "-V", "--version"))
@@ -24,7 +33,7 @@ static int dispatch(int argc, char **argv)
 		log_error("no command '%s'; 'assay help' lists them", argv[1]);
 		return EXIT_USAGE;
 	}
-	return command->run(command, argc - 1, argv + 1);
+	return run(command, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

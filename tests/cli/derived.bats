@@ -18,7 +18,9 @@ in_help() {
 
 in_man() {
 	# scdoc writes each dash of bold text as \-
-	sed 's/\\-/-/g; s/\\f[BIR]//g; s/\\&//g' "$MAN/assay-$1.1" | grep -q -e "$2"
+	local page=$MAN/assay-$1.1
+	[ -f "$page" ] || page=$MAN/$1.1
+	sed 's/\\-/-/g; s/\\f[BIR]//g; s/\\&//g' "$page" | grep -q -e "$2"
 }
 
 in_fish() {
@@ -67,6 +69,19 @@ in_bash() {
 	each_option in_fish
 	command -v fish >/dev/null || skip "fish is not installed: its file was not parsed"
 	fish --no-execute "$MAN/assay.fish"
+}
+
+@test "front ends are programs, with help, man page and completion of their own" {
+	local list=$ROOT/src/commands/compat/front_ends.def
+	while read -r program; do
+		[ "$(readlink "$ASSAY_BUILD/$program")" = assay ]
+		"$program" --help | grep -q "^Usage: $program "
+		"$program" --no-such-option 2>&1 | grep -q "^$program: "
+		grep -q "^complete .* $program$" "$MAN/assay.bash"
+		grep -q "^#compdef .* $program" "$MAN/_assay"
+		grep -q "^complete -c $program " "$MAN/assay.fish"
+		[ ! -f "$MAN/assay.1" ] || grep -q "^\\\\fB$program" "$MAN/assay.1"
+	done < <(sed -n 's/^FRONT_END(\(.*\))/\1/p' "$list")
 }
 
 @test "bash offers commands first, and behind 'help'" {
