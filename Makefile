@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all demo check bench install format help deps clean
+.PHONY: all demo check bench cross-arm64 guest-shell install format help deps clean
 
 all: $(BUILD)/build.ninja		## build assay (build/assay)
 	@ninja -C $(BUILD)
@@ -27,6 +27,12 @@ bench:					## measure against perf; ONLY='record-true accuracy' ROUNDS=5
 	@$(MAKE) --no-print-directory all
 	@bench/run --assay $(BUILD)/assay $(if $(ROUNDS),--rounds $(ROUNDS)) $(ONLY)
 
+cross-arm64:				## build assay for AArch64 (build-arm64/assay)
+	@scripts/cross-arm64.sh
+
+guest-shell: all			## a prompt in a virtual machine with assay; ARCH=arm64 has counters, ARCH=amd64 modules
+	@tests/guest/run --shell $(or $(ARCH),arm64)
+
 install: all				## install below PREFIX (and DESTDIR)
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
@@ -38,7 +44,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz
+	@rm -rf build build-check build-fuzz build-arm64
 
 help:					## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

@@ -193,7 +193,7 @@ static int access_memory(unw_addr_space_t as, unw_word_t addr, unw_word_t *value
 			 void *arg)
 {
 	struct remote *remote = arg;
-	uint64_t at = addr - remote->sample->regs.rsp;
+	uint64_t at = addr - remote->sample->sp;
 	const uint8_t *bytes = remote->sample->stack + at;
 
 	(void)as;

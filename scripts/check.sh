@@ -5,6 +5,7 @@
 #   build/        gcc, as shipped: warning-free; the CLI tests run this one
 #   build-check/  gcc with AddressSanitizer and UBSan: every unit test, and the fuzz seeds
 #                 (warnings do not count here: gcc gives false ones for instrumented code)
+#   build-arm64/  AArch64, with Debian's packages: unit tests by qemu-user, CLI in a virtual machine
 #   build-fuzz/   clang with libFuzzer and the sanitizers: warning-free; each target a few seconds
 #
 # FUZZ_SECONDS (default 4) is for each fuzz target; FUZZ_SEED (default 1: the same inputs every time). The last line is the sum over all TAP results.
@@ -63,9 +64,10 @@ with_clang() {
 
 # The TAP of every unit test. cmocka prints a skipped test as "not ok N # SKIP name" and our tests
 # say why in a line "skipped: …" before it; a program that died without saying so is a failure.
+# unit_tests BUILD [PREFIX OF NAMES]
 unit_tests() {
-	meson test -C build-check --no-rebuild --suite unit --timeout-multiplier 4 </dev/null >/dev/null 2>&1
-	jq -r '.name as $n | (.stdout // "") as $out | (.stderr // "" | split("\n")) as $err |
+	meson test -C "$1" --no-rebuild --suite unit --timeout-multiplier 4 </dev/null >/dev/null 2>&1
+	jq -r --arg prefix "${2-}" '($prefix + .name) as $n | (.stdout // "") as $out | (.stderr // "" | split("\n")) as $err |
 		(reduce ($out | split("\n"))[] as $line ({why: "no reason given", tap: []};
 			if $line | test("^skipped: ") then .why = ($line | sub("^skipped: "; ""))
 			elif $line | test("^(not )?ok.*# SKIP") then
@@ -80,7 +82,7 @@ unit_tests() {
 		(if .result == "OK" or .result == "EXPECTEDFAIL" or .result == "SKIP" or
 			(.result == "FAIL" and .returncode == 0 and $failed == 0) then empty # a skip, to Meson
 		else (if $failed == 0 then "not ok - " + $n + ": " + .result else empty end),
-			($err[] | "# " + .) end)' build-check/meson-logs/testlog.json
+			($err[] | "# " + .) end)' "$1/meson-logs/testlog.json"
 }
 
 # cli_tests BUILD TESTS…
@@ -127,7 +129,7 @@ part "check-man" scripts/check-man.sh build
 say "unit tests under AddressSanitizer and UBSan"
 if part "gcc with sanitizers: builds" build build-check -Db_sanitize=address,undefined \
 	-Doptimization=1; then
-	unit_tests | keep
+	unit_tests build-check | keep
 fi
 say "command line tests"
 if [ $has_build = 0 ]; then
@@ -142,6 +144,16 @@ if part "clang: builds without a warning" with_clang -Dwerror=true -Dfuzzing=tru
 	-Db_sanitize=address,undefined -Db_lundef=false; then
 	fuzz_smoke
 fi
+
+say "AArch64, and virtual machines"
+if part "AArch64: builds" scripts/cross-arm64.sh; then
+	if command -v qemu-aarch64 >/dev/null; then
+		unit_tests build-arm64 "AArch64 " | keep
+	else
+		echo "ok - AArch64 unit tests # SKIP qemu-user is not installed" | keep
+	fi
+fi
+tests/guest/run </dev/null | keep
 
 awk '
 /^not ok/ && !/# TODO/ { failed++; next }

@@ -51,6 +51,10 @@ check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug informat
 check|dwz|dwz|dwz|makes shared debug information for tests
 check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests
 check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what they include
+check|qemu-user|qemu-user|qemu-user|runs unit tests of the AArch64 build, and programs whose Intel PT traces are decoded
+check|qemu-system-arm|qemu-system-aarch64|qemu-system-aarch64|a machine with hardware counters, to test in
+check|qemu-system-x86|qemu-system-x86|qemu-system-x86|a machine whose kernel takes modules, to test in
+check|cpio|cpio|cpio|what those machines start with
 check|binutils|binutils|binutils|strip and objcopy, to make images for tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
@@ -60,7 +64,6 @@ check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the bro
 check|npm?npm|npm|npm|installs what tests/npm pins
 check|chromium?chromium|chromium|chromium|opens the HTML page in tests
 check|libipt-dev|libipt-devel|libipt|an independent reading of Intel PT in tests, and what ours is measured against
-bench|qemu-user|qemu-user|qemu-user|runs programs whose Intel PT traces are decoded
 bench|libunwind-dev|libunwind-devel|libunwind|what our unwinder is measured against
 check|linux-perf|perf|perf|an independent reading of recordings in tests, and what assay is measured against
 bench|bpftrace|bpftrace|bpftrace|what counting in the kernel is measured against

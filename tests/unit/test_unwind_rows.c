@@ -285,20 +285,32 @@ static void compare_image(const char *path)
 	file_unmap(&file);
 }
 
+/* In an emulated process, the paths of its libraries may not be readelf's. */
 static int compare_loaded(struct dl_phdr_info *info, size_t size, void *arg)
 {
+	size_t *n = arg;
+
 	(void)size;
-	(void)arg;
-	if (info->dlpi_name && info->dlpi_name[0] == '/')
-		compare_image(info->dlpi_name);
+	if (!info->dlpi_name || info->dlpi_name[0] != '/')
+		return 0;
+	if (!try_command("readelf -h '%s'", info->dlpi_name))
+		return 0;
+	compare_image(info->dlpi_name);
+	++*n;
 	return 0;
 }
 
 static void rows_of_loaded_libraries_are_what_readelf_says(void **state)
 {
+	size_t n = 0;
+
 	(void)state;
 	need_command("readelf --version");
-	dl_iterate_phdr(compare_loaded, NULL);
+	dl_iterate_phdr(compare_loaded, &n);
+	if (!n) {
+		print_message("skipped: the libraries are not where readelf looks\n");
+		skip();
+	}
 }
 
 static void rows_of_programs_are_what_readelf_says(void **state)

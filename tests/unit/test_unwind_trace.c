@@ -9,7 +9,7 @@
 
 #include "config.h"
 
-#if HAVE_LIBDW && __x86_64__
+#if HAVE_LIBDW
 #include <elfutils/libdwfl.h>
 
 #define STACK_SIZE (64 << 10)
@@ -46,7 +46,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *a
 {
 	struct reference *ref = arg;
 	const struct world_sample *s = ref->sample;
-	uint64_t at = addr - s->regs.rsp, below = addr - (s->regs.rsp - sizeof(s->red_zone)), value;
+	uint64_t at = addr - s->sp, below = addr - (s->sp - sizeof(s->red_zone)), value;
 
 	(void)dwfl;
 	if (below <= sizeof(s->red_zone) - 8)
@@ -62,11 +62,13 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *a
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	struct reference *ref = arg;
-	Dwarf_Word words[17];
+	Dwarf_Word words[ARRAY_SIZE(ref->sample->dwarf)];
+	unsigned int n = MIN(ref->sample->n_dwarf, 32u); /* AArch64's pc has no number for libdw */
 
-	for (int i = 0; i < 17; i++)
+	for (unsigned int i = 0; i < n; i++)
 		words[i] = ref->sample->dwarf[i];
-	return dwfl_thread_state_registers(thread, 0, 17, words);
+	dwfl_thread_state_register_pc(thread, ref->sample->pc);
+	return dwfl_thread_state_registers(thread, 0, n, words);
 }
 
 static int no_debug_info(Dwfl_Module *m, void **u, const char *n, Dwarf_Addr b, const char *f,
@@ -296,12 +298,12 @@ static void signal_handlers_are_followed_into_what_they_interrupted(void **state
 }
 
 #else
-#define SKIPPED(name)                                               \
-	static void name(void **state)                              \
-	{                                                           \
-		(void)state;                                        \
-		print_message("skipped: needs libdw and x86-64\n"); \
-		skip();                                             \
+#define SKIPPED(name)                                    \
+	static void name(void **state)                   \
+	{                                                \
+		(void)state;                             \
+		print_message("skipped: needs libdw\n"); \
+		skip();                                  \
 	}
 SKIPPED(a_program_is_followed_from_its_first_instruction)
 SKIPPED(exceptions_of_a_cxx_program_are_followed)

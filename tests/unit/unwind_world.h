@@ -44,8 +44,9 @@ struct world {
 };
 
 struct world_sample {
-	struct user_regs_struct regs;
-	uint64_t dwarf[17]; /* by DWARF number */
+	uint64_t pc, sp, fp, lr; /* lr: AArch64 */
+	uint64_t dwarf[33];      /* by DWARF number */
+	uint32_t n_dwarf;
 	uint8_t *stack;
 	size_t stack_size;
 	uint8_t red_zone[128]; /* below the stack pointer: for references, samples don't have it */
@@ -226,35 +227,57 @@ static inline bool world_run(pid_t pid, useconds_t us)
 	return true;
 }
 
+static inline bool world_registers(pid_t pid, struct world_sample *out)
+{
+	struct user_regs_struct r;
+	struct iovec all = { &r, sizeof(r) };
+
+	if (ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &all) < 0)
+		return false;
+#if defined(__x86_64__)
+	const uint64_t dwarf[] = { r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+				   r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip };
+
+	out->n_dwarf = ARRAY_SIZE(dwarf);
+	memcpy(out->dwarf, dwarf, sizeof(dwarf));
+	out->pc = r.rip;
+	out->sp = r.rsp;
+	out->fp = r.rbp;
+#else
+	out->n_dwarf = ARRAY_SIZE(out->dwarf);
+	memcpy(out->dwarf, r.regs, sizeof(r.regs));
+	out->pc = out->dwarf[32] = r.pc;
+	out->sp = out->dwarf[31] = r.sp;
+	out->fp = r.regs[29];
+	out->lr = r.regs[30];
+#endif
+	return true;
+}
+
 /* What a sample of a stopped process would hold. The stack bytes are the caller's to free. */
 static inline bool world_sample(pid_t pid, size_t stack_size, struct world_sample *out)
 {
-	struct user_regs_struct *r = &out->regs;
 	const uint64_t page = 4096;
 	size_t left;
 
-	if (ptrace(PTRACE_GETREGS, pid, 0, r) < 0)
+	if (!world_registers(pid, out))
 		return false;
-	memcpy(out->dwarf,
-	       (uint64_t[]){ r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
-			     r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip },
-	       sizeof(out->dwarf));
-	world_read(pid, r->rsp - sizeof(out->red_zone), out->red_zone, sizeof(out->red_zone));
+	world_read(pid, out->sp - sizeof(out->red_zone), out->red_zone, sizeof(out->red_zone));
 	out->stack = xmalloc(stack_size);
-	out->stack_size = world_read(pid, r->rsp, out->stack, stack_size);
+	out->stack_size = world_read(pid, out->sp, out->stack, stack_size);
 	/* At the stack's end a read of all fails: as many whole pages as there are. */
 	for (left = stack_size; !out->stack_size && left > page; left -= page)
-		out->stack_size = world_read(pid, r->rsp, out->stack,
-					     (left & ~(page - 1)) - (r->rsp & (page - 1)));
+		out->stack_size = world_read(pid, out->sp, out->stack,
+					     (left & ~(page - 1)) - (out->sp & (page - 1)));
 	return true;
 }
 
 static inline struct unwind_input world_input(struct world *w, const struct world_sample *s)
 {
 	return (struct unwind_input){
-		.regs = unwind_regs_sampled(s->regs.rip, s->regs.rsp, s->regs.rbp, 0, false),
+		.regs = unwind_regs_sampled(s->pc, s->sp, s->fp, s->lr, s->n_dwarf > 17),
 		.other = s->dwarf,
-		.n_other = ARRAY_SIZE(s->dwarf),
+		.n_other = s->n_dwarf,
 		.stack = s->stack,
 		.stack_size = s->stack_size,
 		.find = world_find,

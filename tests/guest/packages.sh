@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# Debian packages of this or another architecture, fetched and unpacked, not installed: apt has a
+# state of its own, so that neither root nor the system's dpkg takes part. All is kept in a cache
+# for the next time.
+#
+#   packages_of ARCHITECTURE    what the functions after it are about; sets DEB_DIR and DEB_ROOT
+#   unpack FOLDER PACKAGE…      these packages alone, into FOLDER
+#   unpack_with_depends PACKAGE…  and what they depend on, into DEB_ROOT
+#   kernel_name                 sets KERNEL to the version of Debian's small kernel for virtual machines
+#   locked COMMAND…             one process at a time fills the cache
+#   cannot REASON               says why not and ends the script with 77, which is a skip
+#
+# ASSAY_GUEST_CACHE has the cache; else XDG_CACHE_HOME/assay-guest, ~/.cache/assay-guest.
+
+GUEST_CACHE=${ASSAY_GUEST_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/assay-guest}
+
+cannot() {
+	echo "$*"
+	exit 77
+}
+
+packages_of() {
+	DEB_ARCH=$1
+	DEB_DIR=$GUEST_CACHE/$DEB_ARCH
+	DEB_ROOT=$DEB_DIR/root
+	mkdir -p "$DEB_DIR"/{state/lists/partial,cache/archives/partial,deb,got} "$DEB_ROOT" ||
+		cannot "no cache at $DEB_DIR (ASSAY_GUEST_CACHE=FOLDER has another)"
+	[ -e "$DEB_DIR/state/status" ] || : >"$DEB_DIR/state/status"
+	cat >"$DEB_DIR/apt.conf" <<-END
+		Dir::State "$DEB_DIR/state";
+		Dir::State::status "$DEB_DIR/state/status";
+		Dir::Cache "$DEB_DIR/cache";
+		APT::Architecture "$DEB_ARCH";
+		APT::Architectures { "$DEB_ARCH"; };
+		APT::Sandbox::User "root";
+		APT::Install-Recommends "false";
+		Acquire::Languages "none";
+		Acquire::Retries "2";
+		Acquire::http::Timeout "30";
+		Acquire::https::Timeout "30";
+	END
+}
+
+locked() {
+	(
+		flock 9
+		"$@"
+	) 9>"$DEB_DIR/lock"
+}
+
+private_apt() {
+	APT_CONFIG=$DEB_DIR/apt.conf timeout 600 "$@" </dev/null
+}
+
+# A source that has nothing for this architecture makes an error of its own; what counts is whether
+# the packages can then be had.
+update_lists() {
+	[ -e "$DEB_DIR/state/updated" ] && return
+	command -v apt-get >/dev/null || cannot "no apt-get to fetch packages of $DEB_ARCH with"
+	private_apt apt-get -qq update >"$DEB_DIR/update.log" 2>&1
+	touch "$DEB_DIR/state/updated"
+}
+
+# try_fetch PACKAGES COMMAND…: runs it; lists that are out of date name packages that are gone, so once more with new ones.
+try_fetch() {
+	local packages=$1
+	shift
+	update_lists
+	"$@" >"$DEB_DIR/fetch.log" 2>&1 && return
+	rm -f "$DEB_DIR/state/updated"
+	update_lists
+	"$@" >"$DEB_DIR/fetch.log" 2>&1 && return
+	rm -f "$DEB_DIR/state/updated"
+	cannot "cannot fetch $packages for $DEB_ARCH: $(grep -m1 '^E:' "$DEB_DIR/fetch.log" || tail -1 "$DEB_DIR/fetch.log")"
+}
+
+# All .deb files of a folder are unpacked, and deleted.
+unpack_files() {
+	local file
+	for file in "$1"/*.deb; do
+		dpkg-deb -x "$file" "$2" || cannot "cannot unpack ${file##*/}"
+		rm -f "$file"
+	done
+}
+
+download() {
+	(cd "$DEB_DIR/deb" && rm -f ./*.deb && private_apt apt-get -q download "$@")
+}
+
+unpack() {
+	local folder=$1 package
+	shift
+	for package; do
+		[ ! -e "$DEB_DIR/got/$package" ] || continue
+		try_fetch "$package" download "$package"
+		mkdir -p "$folder"
+		unpack_files "$DEB_DIR/deb" "$folder"
+		touch "$DEB_DIR/got/$package"
+	done
+}
+
+unpack_with_depends() {
+	local stamp
+	stamp=$DEB_DIR/got/with-depends.$(printf '%s\n' "$@" | sort | cksum | cut -d' ' -f1)
+	[ ! -e "$stamp" ] || return 0
+	rm -f "$DEB_DIR"/cache/archives/*.deb
+	try_fetch "$*" private_apt apt-get -q -y --download-only install "$@"
+	unpack_files "$DEB_DIR/cache/archives" "$DEB_ROOT"
+	touch "$stamp"
+}
+
+kernel_name() {
+	local meta=linux-image-cloud-$DEB_ARCH known
+	known=$DEB_DIR/got/$meta.name
+	if [ ! -s "$known" ]; then
+		try_fetch "$meta" private_apt apt-cache show "$meta"
+		private_apt apt-cache depends "$meta" |
+			sed -n 's/.*Depends: linux-image-//p' | head -1 >"$known"
+		[ -s "$known" ] || cannot "no kernel behind $meta"
+	fi
+	KERNEL=$(cat "$known")
+}
