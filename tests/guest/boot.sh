@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# A virtual machine with Debian's kernel of an architecture, and assay in it; all software emulation.
+#
+#   machine ARCHITECTURE [icount]   says what is needed and there, or ends with 77; icount: one CPU, on
+#                                   which an instruction takes a nanosecond and one cycle, always
+#   put FOLDER FILE…                files of the guest, programs with the libraries they need
+#   boot COMMAND [ARGUMENT…]        runs it in the guest; what it prints comes out here, status too
+#
+# $work is a folder that the caller made, $build the one that assay was built in.
+
+# architecture | emulator, its package | machine, CPU | console | the loader of programs
+machines='
+arm64|qemu-system-aarch64|qemu-system-arm|virt|cortex-a72|ttyAMA0|lib/ld-linux-aarch64.so.1
+amd64|qemu-system-x86_64|qemu-system-x86|q35|max|ttyS0|lib64/ld-linux-x86-64.so.2
+'
+
+fetch_machine() {
+	kernel_name
+	unpack "$DEB_DIR/kernel" "linux-image-$KERNEL"
+	unpack "$DEB_ROOT" busybox-static
+}
+
+machine() {
+	local package type cpu
+	IFS='|' read -r arch emulator package type cpu console loader < <(grep "^$1|" <<<"$machines")
+	command -v "$emulator" >/dev/null || cannot "no $emulator (Debian's package $package)"
+	command -v cpio >/dev/null || cannot "no cpio"
+	command -v readelf >/dev/null || cannot "no readelf (binutils)"
+	packages_of "$arch"
+	locked fetch_machine || exit
+	kernel_name
+	emulation=(-M "$type" -cpu "$cpu" -m 768 -accel tcg)
+	if [ "${2-}" = icount ]; then
+		emulation+=(-smp 1 -icount "shift=0,sleep=off")
+	else
+		emulation+=(-smp 2)
+	fi
+	if [ "$arch" = "$(dpkg --print-architecture)" ]; then
+		library_folders=(/lib/*-linux-gnu /usr/lib/*-linux-gnu /lib64 /usr/lib64 /usr/lib)
+	else
+		library_folders=("$DEB_ROOT"/lib/*-linux-gnu "$DEB_ROOT"/usr/lib/*-linux-gnu "$DEB_ROOT/lib")
+	fi
+	guest=$work/root
+	mkdir -p "$guest"/{bin,sbin,proc,sys,dev,tmp,lib,lib64,root,etc,tests,usr/bin,usr/sbin}
+	cp "$DEB_ROOT/bin/busybox" "$guest/bin"
+	cp "$here/init" "$guest/init"
+	cp "$here"/checks.sh "$guest/tests"
+}
+
+put_library() {
+	local folder
+	[ ! -e "$guest/lib/$1" ] || return 0
+	for folder in "${library_folders[@]}"; do
+		[ -e "$folder/$1" ] || continue
+		cp -L "$folder/$1" "$guest/lib/$1"
+		put_libraries_of "$guest/lib/$1"
+		return 0
+	done
+	cannot "no library $1 for the $arch guest"
+}
+
+put_libraries_of() {
+	local name
+	for name in $(readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
+		put_library "$name"
+	done
+}
+
+put() {
+	local folder=$guest$1 file
+	shift
+	mkdir -p "$folder"
+	for file; do
+		cp -rL "$file" "$folder" || cannot "no $file"
+		put_libraries_of "$file"
+	done
+	[ -e "$guest/$loader" ] || put_library "${loader##*/}"
+	[ -e "$guest/$loader" ] || cp -L "$guest/lib/${loader##*/}" "$guest/$loader"
+}
+
+write_initramfs() {
+	(cd "$guest" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initramfs"
+}
+
+# emulate ARGUMENT…: the kernel's words in $kernel_words
+emulate() {
+	"$emulator" "${emulation[@]}" -nodefaults -no-user-config -display none -no-reboot \
+		-kernel "$DEB_DIR/kernel/boot/vmlinuz-$KERNEL" -initrd "$work/initramfs" \
+		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1 ${kernel_words-}" "$@"
+}
+
+# What runs prints between two marks; a guest that doesn't come to the second died.
+boot() {
+	local status
+	printf '%q ' "$@" >"$guest/etc/command"
+	write_initramfs
+	timeout -k 10 "${ASSAY_GUEST_SECONDS:-900}" cat <(emulate -serial stdio </dev/null 2>"$work/emulator.err") |
+		tr -d '\r' | tee "$work/console" | sed -n '/^@@begin/,/^@@end/{/^@@/!p}'
+	status=$(sed -n 's/^@@end \([0-9]*\)$/\1/p' "$work/console")
+	[ -n "$status" ] && return "$status"
+	echo "the guest ended before its tests did; the end of its console:"
+	tail -20 "$work/console"
+	cat "$work/emulator.err"
+	return 1
+}
+
+shell() {
+	printf 'exec setsid cttyhack sh' >"$guest/etc/command"
+	write_initramfs
+	echo "assay in a $arch guest with Linux $KERNEL; 'exit' ends it (Ctrl-A X does, too)"
+	emulate -serial mon:stdio
+}

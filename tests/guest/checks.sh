@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=sh
+# What the guest's test scripts begin with (busybox sh): results in TAP.
+#
+#   check TITLE FUNCTION…       one test: the function runs with `set -e` in a subshell, in a folder of
+#                               its own; what it printed is shown if it fails
+#   skip REASON                 within one: it can't be tested here
+#   same WANTED GOT [WHAT]      fail unless equal
+#   between LEAST GOT MOST [WHAT]
+#   has TEXT FILE, has_no TEXT FILE   a fixed string somewhere in the file
+#   refused STATUS FILE COMMAND…   it ends so, what it prints goes to the file
+#   fact KEY SESSION             a figure of `assay info`, from its JSON
+
+check() {
+	title=$1
+	shift
+	mkdir -p /tmp/check && cd /tmp/check || exit 1
+	(
+		set -e
+		"$@"
+	) >/tmp/check.log 2>&1
+	case $? in
+	0) echo "ok - $title" ;;
+	77) echo "ok - $title # SKIP $(tail -n 1 /tmp/check.log)" ;;
+	*)
+		echo "not ok - $title"
+		tail -n 40 /tmp/check.log | sed 's/^/# /'
+		;;
+	esac
+	cd /tmp && rm -rf /tmp/check
+}
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+fail() {
+	echo "$*"
+	exit 1
+}
+
+same() {
+	[ "$1" = "$2" ] || fail "${3-}: wanted $1, got $2"
+}
+
+between() {
+	{ [ "$2" -ge "$1" ] && [ "$2" -le "$3" ]; } || fail "${4-}: wanted $1 to $3, got $2"
+}
+
+has() {
+	grep -qF -- "$1" "$2" || { cat "$2"; fail "not said: $1"; }
+}
+
+has_no() {
+	! grep -qF -- "$1" "$2" || { cat "$2"; fail "said: $1"; }
+}
+
+refused() {
+	wanted=$1 output=$2 got=0
+	shift 2
+	"$@" >"$output" 2>&1 || got=$?
+	[ "$got" = "$wanted" ] || { cat "$output"; fail "status $got, wanted $wanted: $*"; }
+}
