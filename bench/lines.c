@@ -15,10 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "elf/elf_file.h"
 #include "symbol/lines.h"
+
+#define FLUSH_BYTES (1 << 16)
 
 struct addresses {
 	uint64_t *data;
@@ -52,31 +54,55 @@ static bool read_addresses(const char *image, struct addresses *out)
 	return true;
 }
 
-static void put_number(struct buf *out, char separator, uint32_t n)
+/* Standard output, a full buffer at a time. */
+struct printer {
+	size_t len;
+	char text[FLUSH_BYTES];
+};
+
+static void flush(struct printer *p)
 {
-	char digits[10];
+	file_write_all(STDOUT_FILENO, p->text, p->len);
+	p->len = 0;
+}
+
+static void put(struct printer *p, const char *text, size_t len)
+{
+	if (len > sizeof(p->text) - p->len)
+		flush(p);
+	len = MIN(len, sizeof(p->text)); /* no name is so long */
+	memcpy(p->text + p->len, text, len);
+	p->len += len;
+}
+
+static void put_number(struct printer *p, char separator, uint32_t n)
+{
+	char digits[11];
 	size_t i = sizeof(digits);
 
 	do
 		digits[--i] = (char)('0' + n % 10);
 	while (n /= 10);
-	buf_u8(out, (uint8_t)separator);
-	buf_bytes(out, digits + i, sizeof(digits) - i);
+	digits[--i] = separator;
+	put(p, digits + i, sizeof(digits) - i);
 }
 
-static void put_frames(struct buf *out, const struct line_frame *frames, size_t n)
+static void put_frames(struct printer *p, const struct line_frame *frames, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		buf_str(out, *frames[i].function ? frames[i].function : "??");
-		buf_u8(out, '\n');
-		buf_str(out, *frames[i].file ? frames[i].file : "??");
-		put_number(out, ':', frames[i].line);
-		put_number(out, ':', frames[i].column);
-		buf_u8(out, '\n');
+		const char *function = *frames[i].function ? frames[i].function : "??";
+		const char *file = *frames[i].file ? frames[i].file : "??";
+
+		put(p, function, strlen(function));
+		put(p, "\n", 1);
+		put(p, file, strlen(file));
+		put_number(p, ':', frames[i].line);
+		put_number(p, ':', frames[i].column);
+		put(p, "\n", 1);
 	}
 	if (!n)
-		buf_str(out, "??\n??:0:0\n");
-	buf_u8(out, '\n');
+		put(p, "??\n??:0:0\n", 10);
+	put(p, "\n", 1);
 }
 
 int main(int argc, char **argv)
@@ -86,7 +112,7 @@ int main(int argc, char **argv)
 	struct addresses addresses = { 0 };
 	struct line_frame frames[LINES_MAX_FRAMES];
 	const struct symbol_table *table;
-	struct buf out = { 0 };
+	static struct printer out;
 	struct symbolizer *s;
 	bool with_times = false;
 	int rounds = 1, option;
@@ -120,7 +146,7 @@ int main(int argc, char **argv)
 	vec_foreach (&addresses, at) {
 		put_frames(&out, frames, lines_find(s, table, *at, frames, LINES_MAX_FRAMES));
 	}
-	file_write_all(STDOUT_FILENO, out.data, out.len);
+	flush(&out);
 	if (with_times)
 		fprintf(stderr,
 			"open %.1f ms (%s, %s)\nfind %.1f ns (%zu frames)\nall %.1f ms\n%s\n",
@@ -132,6 +158,5 @@ int main(int argc, char **argv)
 			n, now_ms() - start, lines_detail(s, table));
 	symbolizer_free(s);
 	vec_fini(&addresses);
-	buf_fini(&out);
 	return 0;
 }

@@ -14,16 +14,16 @@ static void check_index(const struct line_header *block, size_t size)
 	if (!line_index_open(&ix, block, size))
 		abort();
 	for (uint32_t i = 0; i < block->n_rows; i++) {
-		if (i && ix.row_starts[i] <= ix.row_starts[i - 1])
+		if (i && ix.rows[i].start <= ix.rows[i - 1].start)
 			abort();
-		if (line_index_row(&ix, block->base + ix.row_starts[i]) != i)
+		if (line_index_row(&ix, block->base + ix.rows[i].start) != i)
 			abort();
-		line_index_text(&ix, ix.row_places[i].file);
+		line_index_text(&ix, ix.rows[i].file);
 	}
 	for (uint32_t i = 0; i < block->n_scopes; i++) {
-		uint32_t node = ix.scope_nodes[i];
+		uint32_t node = ix.scopes[i].node;
 
-		if (i && ix.scope_starts[i] <= ix.scope_starts[i - 1])
+		if (i && ix.scopes[i].start <= ix.scopes[i - 1].start)
 			abort();
 		if (node != NO_NODE && node >= block->n_nodes)
 			abort();

@@ -157,6 +157,12 @@ struct reader dwarf_unit_dies(const struct dwarf_unit *unit, uint64_t offset);
 /* False at the end, and at bytes that are no entry. */
 bool dwarf_die_read(struct reader *r, const struct dwarf_unit *unit, struct dwarf_die *out);
 
+/*
+ * Passes over entries without children and without attributes that dwarf_die_read() gives: most of
+ * all entries, parameters and variables, and those at the ends of most lists.
+ */
+void dwarf_skip_plain(struct reader *r, const struct dwarf_unit *unit);
+
 static inline bool dwarf_has(const struct dwarf_die *die, enum dwarf_attribute a)
 {
 	return die->set >> a & 1;

@@ -31,7 +31,11 @@ struct shape {
 	uint16_t tag;
 	bool has_children, is_bad;
 	uint32_t first_op, n_ops;
+	uint8_t plain; /* bytes of a plain entry (dwarf_skip_plain()), and … */
+	uint8_t block; /* … then a block of OP_BLOCK or OP_BLOCK1, whose kind this is; 0: none */
 };
+
+#define NOT_PLAIN UINT8_MAX
 
 struct dwarf_abbrevs {
 	VEC(struct shape) shapes; /* by code */
@@ -200,6 +204,23 @@ static void add_attribute(struct dwarf_abbrevs *a, struct shape *s, const struct
 	}
 }
 
+/* An entry that is a number of bytes, then perhaps a block (a location): nothing to be read. */
+static void mark_plain(const struct dwarf_abbrevs *a, struct shape *s)
+{
+	const struct op *op = a->ops.data + s->first_op, *end = op + s->n_ops;
+	uint64_t bytes = 0;
+
+	s->plain = NOT_PLAIN;
+	if (s->has_children || s->is_bad)
+		return;
+	if (op < end && op->kind == OP_SKIP)
+		bytes = op++->arg;
+	if (op < end && (op->kind == OP_BLOCK || op->kind == OP_BLOCK1))
+		s->block = op++->kind;
+	if (op == end && bytes < NOT_PLAIN)
+		s->plain = (uint8_t)bytes;
+}
+
 static bool parse_shape(struct dwarf_abbrevs *a, const struct dwarf_unit *u, struct reader *r)
 {
 	struct shape s = { .code = reader_uleb(r), .first_op = (uint32_t)a->ops.n };
@@ -222,8 +243,10 @@ static bool parse_shape(struct dwarf_abbrevs *a, const struct dwarf_unit *u, str
 			s.is_bad = true;
 	}
 	s.n_ops = (uint32_t)a->ops.n - s.first_op;
-	if (!r->bad)
+	if (!r->bad) {
+		mark_plain(a, &s);
 		vec_push(&a->shapes, s);
+	}
 	return !r->bad;
 }
 
@@ -334,6 +357,38 @@ static void skip_indirect(struct reader *r, const struct dwarf_unit *u)
 		skip_bytes(r, SIZE_MAX);
 	else
 		skip(r, u, &op);
+}
+
+void dwarf_skip_plain(struct reader *r, const struct dwarf_unit *u)
+{
+	const struct dwarf_abbrevs *a = u->abbrevs;
+	const uint8_t *at = r->at, *end = r->end;
+
+	/* What is near the end, or not quite so plain, is left to dwarf_die_read(). */
+	while (end - at > 2 * NOT_PLAIN) {
+		uint64_t code = *at;
+		const struct shape *s;
+		const uint8_t *next = at + 1;
+
+		if (code >= 0x80) {
+			if (next[0] >= 0x80)
+				break;
+			code = (code & 0x7f) | (uint64_t)*next++ << 7;
+		}
+		if (code - 1 >= a->shapes.n)
+			break;
+		s = &a->shapes.data[code - 1];
+		if (s->plain == NOT_PLAIN || s->code != code)
+			break;
+		next += s->plain;
+		if (s->block) {
+			if (*next >= 0x80)
+				break;
+			next += 1 + *next;
+		}
+		at = next;
+	}
+	r->at = at;
 }
 
 bool dwarf_die_read(struct reader *r, const struct dwarf_unit *u, struct dwarf_die *out)

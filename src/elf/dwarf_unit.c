@@ -132,8 +132,13 @@ uint64_t dwarf_read_form(struct reader *r, const struct dwarf_unit *u, uint64_t 
 const char *dwarf_section_string(const struct dwarf_file *file, enum dwarf_section section,
 				 uint64_t offset)
 {
-	struct reader r = dwarf_at(&file->section[section], offset);
+	const struct reader *s = &file->section[section];
+	struct reader r;
 
+	/* As sections of strings do, it ends with a NUL: so does every string in it. */
+	if (offset < reader_left(s) && !s->end[-1])
+		return (const char *)s->at + offset;
+	r = dwarf_at(s, offset);
 	return reader_cstr(&r);
 }
 

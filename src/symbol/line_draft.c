@@ -13,6 +13,18 @@ struct units {
 	size_t n, cap;
 };
 
+/* Of a run what the index takes, and whether the list says there that it ends. */
+struct piece {
+	uint32_t scan, first, n;
+	uint32_t start, end;
+	bool has_end;
+};
+struct pieces {
+	struct piece *data;
+	size_t n, cap;
+	uint32_t n_items;
+};
+
 struct draft {
 	const struct line_source *source;
 	struct units units, alt_units;
@@ -23,13 +35,11 @@ struct draft {
 	struct intmap lines; /* line programs that have been taken, by offset */
 
 	/* What the runs become. */
-	VEC(uint32_t) row_starts;
-	VEC(struct line_place) row_places;
-	VEC(uint32_t) scope_starts;
-	VEC(uint32_t) scope_nodes;
+	struct pieces rows, scopes;
 	uint32_t *names[MAX_THREADS], *files[MAX_THREADS]; /* a scan's ids to places in text */
 	uint32_t first_node[MAX_THREADS];                  /* its nodes follow the scans' before */
-	struct buf text;
+	uint64_t text_size;
+	struct line_index out;
 };
 
 static void list_units(struct units *out, const struct dwarf_file *file)
@@ -164,124 +174,189 @@ static void order_runs(struct run_refs *refs)
 
 /* ---- runs to one list ---- */
 
-/* Gives item i of a run, or with i == n its end, to the list. */
-typedef void (*emit_fn)(struct draft *d, const struct run_ref *ref, uint32_t i, uint32_t start);
+/* A scan's rows or scopes: either begin with their start. */
+struct items {
+	const void *data;
+	size_t size;
+};
 
-static void lay_out(struct draft *d, const struct run_refs *refs, const uint32_t *const starts[],
-		    emit_fn emit)
+static uint32_t start_of(const struct items *x, uint32_t i)
+{
+	uint32_t start;
+
+	memcpy(&start, (const char *)x->data + i * x->size, sizeof(start));
+	return start;
+}
+
+/* How many of a run's items start below. */
+static uint32_t count_below(const struct items *x, const struct line_run *run, uint32_t start)
+{
+	uint32_t low = 0, high = run->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (start_of(x, run->first + middle) < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The runs one behind the other, each without what one before it has. */
+static void cut_pieces(const struct run_refs *refs, const struct items *items, struct pieces *out)
 {
 	uint32_t covered = 0; /* up to where the list speaks */
 
 	for (size_t k = 0; k < refs->n; k++) {
 		const struct run_ref *ref = &refs->data[k];
 		const struct line_run *run = &ref->run;
-		const uint32_t *at = starts[ref->scan] + run->first;
+		uint32_t from = 0, to;
+		struct piece piece;
 
 		if (run->end <= covered)
 			continue;
-		for (uint32_t i = 0; i < run->n; i++) {
-			uint32_t end = i + 1 < run->n ? at[i + 1] : run->end;
-
-			if (end > covered && at[i] < run->end)
-				emit(d, ref, i, MAX(at[i], covered));
-		}
+		if (run->start < covered)
+			from = count_below(&items[ref->scan], run, covered + 1) - 1;
+		to = count_below(&items[ref->scan], run, run->end);
+		piece = (struct piece){ .scan = ref->scan,
+					.first = run->first + from,
+					.n = to - from,
+					.start = MAX(run->start, covered),
+					.end = run->end };
 		covered = run->end;
-		if (k + 1 == refs->n || refs->data[k + 1].run.start > covered)
-			emit(d, ref, run->n, covered);
+		piece.has_end = k + 1 == refs->n || refs->data[k + 1].run.start > covered;
+		out->n_items += piece.n + piece.has_end;
+		vec_push(out, piece);
 	}
 }
 
-static void emit_row(struct draft *d, const struct run_ref *ref, uint32_t i, uint32_t start)
+static void arrange_rows(struct draft *d)
 {
-	struct line_place place = { 0 };
-
-	if (i < ref->run.n) {
-		place = d->scans[ref->scan].rows.places.data[ref->run.first + i];
-		place.file = d->files[ref->scan][place.file];
-	}
-	vec_push(&d->row_starts, start);
-	vec_push(&d->row_places, place);
-}
-
-static void emit_node(struct draft *d, const struct run_ref *ref, uint32_t i, uint32_t start)
-{
-	uint32_t node = NO_NODE;
-
-	if (i < ref->run.n)
-		node = d->scans[ref->scan].scopes.nodes.data[ref->run.first + i] +
-		       d->first_node[ref->scan];
-	vec_push(&d->scope_starts, start);
-	vec_push(&d->scope_nodes, node);
-}
-
-static void *lay_out_rows(void *data)
-{
-	struct draft *d = data;
-	const uint32_t *starts[MAX_THREADS];
+	struct items items[MAX_THREADS];
 	struct run_refs refs = { 0 };
 
 	for (uint32_t i = 0; i < d->n_scans; i++) {
-		starts[i] = d->scans[i].rows.starts.data;
+		items[i] = (struct items){ d->scans[i].rows.list.data, sizeof(struct line_row) };
 		vec_foreach (&d->scans[i].rows.runs, run) {
 			vec_push(&refs, (struct run_ref){ *run, i });
 		}
 	}
 	order_runs(&refs);
-	lay_out(d, &refs, starts, emit_row);
+	cut_pieces(&refs, items, &d->rows);
 	vec_fini(&refs);
-	return NULL;
 }
 
-static void lay_out_scopes(struct draft *d)
+static void arrange_scopes(struct draft *d)
 {
-	const uint32_t *starts[MAX_THREADS];
+	struct items items[MAX_THREADS];
 	struct run_refs refs = { 0 };
 
 	for (uint32_t i = 0; i < d->n_scans; i++) {
-		starts[i] = d->scans[i].scopes.starts.data;
+		items[i] =
+			(struct items){ d->scans[i].scopes.list.data, sizeof(struct line_scope) };
 		vec_foreach (&d->scans[i].scopes.runs, run) {
 			vec_push(&refs, (struct run_ref){ *run, i });
 		}
 	}
 	order_runs(&refs);
-	lay_out(d, &refs, starts, emit_node);
+	cut_pieces(&refs, items, &d->scopes);
 	vec_fini(&refs);
+}
+
+static void *fill_rows(void *data)
+{
+	struct draft *d = data;
+	struct line_row *out = (struct line_row *)d->out.rows;
+
+	vec_foreach (&d->rows, piece) {
+		const struct line_row *in = d->scans[piece->scan].rows.list.data + piece->first;
+		const uint32_t *files = d->files[piece->scan];
+		struct line_row *first = out;
+
+		for (uint32_t i = 0; i < piece->n; i++) {
+			*out = in[i];
+			out->file = files[out->file];
+			out++;
+		}
+		first->start = piece->start;
+		if (piece->has_end)
+			*out++ = (struct line_row){ .start = piece->end };
+	}
+	return NULL;
+}
+
+static void fill_scopes(struct draft *d)
+{
+	struct line_scope *out = (struct line_scope *)d->out.scopes;
+
+	vec_foreach (&d->scopes, piece) {
+		const struct line_scope *in = d->scans[piece->scan].scopes.list.data + piece->first;
+		struct line_scope *first = out;
+
+		for (uint32_t i = 0; i < piece->n; i++)
+			*out++ = (struct line_scope){ in[i].start,
+						      in[i].node + d->first_node[piece->scan] };
+		first->start = piece->start;
+		if (piece->has_end)
+			*out++ = (struct line_scope){ piece->end, NO_NODE };
+	}
 }
 
 /* ---- text ---- */
 
-static uint32_t *place_strings(struct draft *d, struct strings *all, struct buf *offsets,
-			       const struct strings *of)
+/* Joins the scans' strings in those of the first; where each stands in the text, by scan. */
+static void place_strings(struct draft *d, struct strings *of[], uint32_t *places[])
 {
-	uint32_t *map = xmalloc(sizeof(*map) * (of->n + 1U));
+	struct strings *all = of[0];
+	uint32_t *at;
 
-	for (uint32_t i = 0; i < of->n; i++) {
-		uint32_t id = strings_add_n(all, of->text[i], of->len[i]).n;
-
-		if (offsets->len / 4 <= id) {
-			buf_u32(offsets, (uint32_t)d->text.len);
-			buf_bytes(&d->text, of->text[i], of->len[i]);
-			buf_u8(&d->text, 0);
-		}
-		memcpy(&map[i], offsets->data + 4 * (size_t)id, 4);
+	for (uint32_t i = 1; i < d->n_scans; i++) {
+		places[i] = xmalloc(sizeof(*places[i]) * (of[i]->n + 1U));
+		for (uint32_t k = 0; k < of[i]->n; k++)
+			places[i][k] = strings_add_n(all, of[i]->text[k], of[i]->len[k]).n;
 	}
-	return map;
+	at = places[0] = xmalloc(sizeof(*at) * (all->n + 1U));
+	at[0] = 0; /* "" */
+	for (uint32_t k = 1; k < all->n; k++) {
+		at[k] = d->text_size <= UINT32_MAX ? (uint32_t)d->text_size : 0;
+		d->text_size += all->len[k] + 1U;
+	}
+	for (uint32_t i = 1; i < d->n_scans; i++)
+		for (uint32_t k = 0; k < of[i]->n; k++)
+			places[i][k] = at[places[i][k]];
 }
 
-static void merge_text(struct draft *d)
+static void place_text(struct draft *d)
 {
-	struct strings all;
-	struct buf offsets = { 0 };
+	struct strings *names[MAX_THREADS], *files[MAX_THREADS];
 
-	strings_init(&all); /* with "" as the first */
-	buf_u32(&offsets, 0);
-	buf_u8(&d->text, 0);
 	for (uint32_t i = 0; i < d->n_scans; i++) {
-		d->names[i] = place_strings(d, &all, &offsets, &d->scans[i].names);
-		d->files[i] = place_strings(d, &all, &offsets, &d->scans[i].files);
+		names[i] = &d->scans[i].names;
+		files[i] = &d->scans[i].files;
 	}
-	strings_fini(&all);
-	buf_fini(&offsets);
+	d->text_size = 1;
+	place_strings(d, names, d->names);
+	place_strings(d, files, d->files);
+}
+
+static char *put_strings(char *at, const struct strings *s)
+{
+	for (uint32_t k = 1; k < s->n; k++) {
+		memcpy(at, s->text[k], s->len[k] + 1U);
+		at += s->len[k] + 1U;
+	}
+	return at;
+}
+
+static void fill_text(struct draft *d)
+{
+	char *at = (char *)d->out.text;
+
+	*at++ = '\0';
+	at = put_strings(at, &d->scans[0].names);
+	put_strings(at, &d->scans[0].files);
 }
 
 /* ---- the block ---- */
@@ -297,8 +372,10 @@ static uint32_t number_nodes(struct draft *d)
 	return n;
 }
 
-static void copy_nodes(const struct draft *d, struct line_node *out)
+static void fill_nodes(struct draft *d)
 {
+	struct line_node *out = (struct line_node *)d->out.nodes;
+
 	for (uint32_t i = 0; i < d->n_scans; i++)
 		vec_foreach (&d->scans[i].nodes, node) {
 			*out = *node;
@@ -310,56 +387,36 @@ static void copy_nodes(const struct draft *d, struct line_node *out)
 		}
 }
 
-static void *append(uint8_t **at, const void *bytes, size_t n)
+/* Where the last of it begins: behind are few bytes or none. */
+static uint32_t span_of(const struct draft *d)
 {
-	void *start = *at;
+	uint32_t rows = d->rows.n ? d->rows.data[d->rows.n - 1].end : 0;
 
-	if (bytes && n)
-		memcpy(start, bytes, n);
-	*at += n;
-	return start;
+	return d->scopes.n ? MAX(rows, d->scopes.data[d->scopes.n - 1].end) : rows;
 }
 
 static struct line_header *make_block(struct draft *d, uint32_t n_nodes, size_t *size)
 {
-	size_t n_rows = d->row_starts.n, n_scopes = d->scope_starts.n;
-	struct line_header *h;
-	uint8_t *at;
-
-	*size = sizeof(*h) + n_rows * (4 + sizeof(struct line_place)) + n_scopes * 8 +
-		n_nodes * sizeof(struct line_node) + d->text.len;
-	h = xmalloc(*size);
-	*h = (struct line_header){
-		.magic = LINE_MAGIC,
-		.version = LINE_VERSION,
-		.n_rows = (uint32_t)n_rows,
-		.n_scopes = (uint32_t)n_scopes,
+	const struct line_header like = {
+		.n_rows = d->rows.n_items,
+		.n_scopes = d->scopes.n_items,
 		.n_nodes = n_nodes,
 		.base = d->scans[0].base,
-		.text_size = d->text.len,
+		.text_size = d->text_size,
 	};
-	at = (uint8_t *)(h + 1);
-	append(&at, d->row_starts.data, n_rows * 4);
-	append(&at, d->scope_starts.data, n_scopes * 4);
-	append(&at, d->row_places.data, n_rows * sizeof(struct line_place));
-	append(&at, d->scope_nodes.data, n_scopes * 4);
-	copy_nodes(d, append(&at, NULL, n_nodes * sizeof(struct line_node)));
-	append(&at, d->text.data, d->text.len);
-	return h;
-}
-
-static void merge(struct draft *d)
-{
+	struct line_header *block = line_block_new(&like, span_of(d), size, &d->out);
 	pthread_t other;
-	bool is_parallel;
+	bool is_parallel = d->n_scans > 1 && pthread_create(&other, NULL, fill_rows, d) == 0;
 
-	merge_text(d);
-	is_parallel = d->n_scans > 1 && pthread_create(&other, NULL, lay_out_rows, d) == 0;
 	if (!is_parallel)
-		lay_out_rows(d);
-	lay_out_scopes(d);
+		fill_rows(d);
+	fill_scopes(d);
+	fill_nodes(d);
+	fill_text(d);
 	if (is_parallel)
 		pthread_join(other, NULL);
+	line_block_seal(block, *size);
+	return block;
 }
 
 static void sum_losses(struct draft *d, struct line_losses *out)
@@ -385,12 +442,9 @@ static void draft_fini(struct draft *d)
 	}
 	vec_fini(&d->units);
 	vec_fini(&d->alt_units);
-	vec_fini(&d->row_starts);
-	vec_fini(&d->row_places);
-	vec_fini(&d->scope_starts);
-	vec_fini(&d->scope_nodes);
+	vec_fini(&d->rows);
+	vec_fini(&d->scopes);
 	intmap_fini(&d->lines);
-	buf_fini(&d->text);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -409,8 +463,10 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 	scan_all(d);
 	sum_losses(d, losses);
 	n_nodes = number_nodes(d);
-	merge(d);
-	if (d->row_starts.n || d->scope_starts.n)
+	place_text(d);
+	arrange_rows(d);
+	arrange_scopes(d);
+	if (d->rows.n || d->scopes.n)
 		block = make_block(d, n_nodes, size);
 	draft_fini(d);
 	return block;

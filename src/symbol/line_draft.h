@@ -52,20 +52,28 @@ struct line_run {
 	uint32_t unit;       /* orders runs of one start */
 };
 
-/* Columns of rows, or of scopes; and the runs that they form. */
+/* Rows, or scopes; and the runs that they form. Files, names and nodes are the scan's numbers. */
 struct line_rows {
-	VEC(uint32_t) starts;
-	VEC(struct line_place) places;
+	VEC(struct line_row) list;
 	VEC(struct line_run) runs;
 };
 struct line_scopes {
-	VEC(uint32_t) starts;
-	VEC(uint32_t) nodes;
+	VEC(struct line_scope) list;
 	VEC(struct line_run) runs;
 };
 
 struct scope_interval {
 	uint32_t start, end, node;
+};
+
+/*
+ * Names of entries that others refer to, so that few are read more than once; the last of two
+ * that fall together stays. A map of all would be several times the size, and out of every cache.
+ */
+#define MAX_KNOWN_NAMES 32768
+struct known_name {
+	uint64_t entry; /* its offset << 1 | is_alt; 0: none, as no entry is there */
+	uint32_t name;
 };
 
 struct line_scan {
@@ -82,7 +90,7 @@ struct line_scan {
 	struct line_losses losses;
 
 	/* What stays between units. */
-	struct intmap origins; /* offset of an entry << 1 | is_alt, to id of its name */
+	struct known_name *known_names; /* MAX_KNOWN_NAMES, by a hash of where the entry is */
 	struct intmap abbrev_index;
 	VEC(struct dwarf_abbrevs *) abbrevs;
 	uint64_t abbrev_budget, range_budget, line_budget;
@@ -91,11 +99,11 @@ struct line_scan {
 	struct dwarf_lines lines;
 	bool has_files;         /* `lines` is the unit's */
 	VEC(uint32_t) file_ids; /* by the unit's number; UINT32_MAX: not asked for yet */
-	VEC(struct scope_interval) intervals;
+	VEC(struct scope_interval) intervals, merged; /* merged: room to sort in */
 	VEC(struct scope_interval) nest;
 	struct buf path;
 	uint32_t unit;
-	bool is_split; /* the origins of a split unit are its own */
+	bool is_split; /* the known names of a split unit are its own */
 };
 
 void line_scan_init(struct line_scan *s, const struct line_source *source);

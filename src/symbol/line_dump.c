@@ -81,25 +81,21 @@ static struct line_header *make_block(const struct jitdump *d, const struct rows
 {
 	struct buf text = { 0 };
 	cleanup(free_at_exit) uint32_t *text_at = lay_out_text(d, &text);
-	struct line_header *h;
-	struct line_place *places;
-	uint32_t *starts;
+	const struct line_header like = { .n_rows = (uint32_t)rows->n,
+					  .base = rows->data[0].start,
+					  .text_size = text.len };
+	uint64_t span = rows->data[rows->n - 1].start - like.base;
+	struct line_index ix;
+	struct line_header *h =
+		line_block_new(&like, (uint32_t)MIN(span, (uint64_t)UINT32_MAX), size, &ix);
+	struct line_row *out = (struct line_row *)ix.rows;
 
-	*size = sizeof(*h) + rows->n * (sizeof(*starts) + sizeof(*places)) + text.len;
-	h = xcalloc(1, *size);
-	*h = (struct line_header){ .magic = LINE_MAGIC,
-				   .version = LINE_VERSION,
-				   .n_rows = (uint32_t)rows->n,
-				   .base = rows->data[0].start,
-				   .text_size = text.len };
-	starts = (uint32_t *)(h + 1);
-	places = (struct line_place *)(starts + rows->n);
-	for (size_t i = 0; i < rows->n; i++) {
-		starts[i] = (uint32_t)(rows->data[i].start - h->base);
-		places[i] = (struct line_place){ .file = text_at[rows->data[i].file.n],
-						 .line = rows->data[i].line };
-	}
-	memcpy(places + rows->n, text.data, text.len);
+	for (size_t i = 0; i < rows->n; i++)
+		out[i] = (struct line_row){ .start = (uint32_t)(rows->data[i].start - h->base),
+					    .file = text_at[rows->data[i].file.n],
+					    .line = rows->data[i].line };
+	memcpy((char *)ix.text, text.data, text.len);
+	line_block_seal(h, *size);
 	buf_fini(&text);
 	return h;
 }

@@ -6,12 +6,12 @@
  * DIR/BUILDID.lines, so that opening a cached one is a mapping and a checksum:
  *
  *	struct line_header
- *	u32 row_starts[n_rows]       ascending, as are all starts: offset - base
- *	u32 scope_starts[n_scopes]
- *	struct line_place row_places[n_rows]
- *	u32 scope_nodes[n_scopes]    the innermost function there; NO_NODE: none is known
+ *	struct line_row rows[n_rows]         ascending, as are scopes, by start: offset - base
+ *	struct line_scope scopes[n_scopes]
  *	struct line_node nodes[n_nodes]
- *	char text[]                  NUL-terminated names and paths; text[0] is ""
+ *	struct line_bucket buckets[n_buckets + 1]   bucket b is of the starts from b << shift on, so
+ *	                                     that a look-up reads two cache lines of each array
+ *	char text[]                          NUL-terminated names and paths; text[0] is ""
  *
  *	row:    |file 3 line 10|file 3 line 11 |file 9 line 210  |file 3 line 12 |no line|
  *	scope:  |main          |std::sort      |__introsort      |main           |none   |
@@ -32,21 +32,36 @@
 #include "base/file.h"
 
 #define LINE_MAGIC   "assaylin"
-#define LINE_VERSION 1
+#define LINE_VERSION 2
 
 #define NO_NODE UINT32_MAX
 
 struct line_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t n_rows, n_scopes, n_nodes;
+	uint32_t n_rows, n_scopes, n_nodes, n_buckets;
+	uint32_t shift;
 	uint64_t base;
 	uint64_t text_size; /* the last NUL included */
 	uint64_t checksum;  /* XXH3 of the block, this field taken as 0 */
 	struct build_id build_id;
 	uint8_t pad[3];
 };
-_Static_assert(sizeof(struct line_header) == 72, "line header is a file format");
+_Static_assert(sizeof(struct line_header) == 80, "line header is a file format");
+
+struct line_row {
+	uint32_t start;
+	uint32_t file; /* in text; 0: none */
+	uint32_t line;
+	uint16_t column, pad;
+};
+_Static_assert(sizeof(struct line_row) == 16, "line rows are a file format");
+
+struct line_scope {
+	uint32_t start;
+	uint32_t node; /* the innermost function there; NO_NODE: none is known */
+};
+_Static_assert(sizeof(struct line_scope) == 8, "line scopes are a file format");
 
 struct line_place {
 	uint32_t file; /* in text; 0: none */
@@ -62,19 +77,35 @@ struct line_node {
 };
 _Static_assert(sizeof(struct line_node) == 20, "line nodes are a file format");
 
+struct line_bucket {
+	uint32_t row, scope; /* how many start before it */
+};
+_Static_assert(sizeof(struct line_bucket) == 8, "line buckets are a file format");
+
 struct line_index {
 	const struct line_header *header;
 	size_t size;
-	const uint32_t *row_starts, *scope_starts, *scope_nodes;
-	const struct line_place *row_places;
+	const struct line_row *rows;
+	const struct line_scope *scopes;
 	const struct line_node *nodes;
+	const struct line_bucket *buckets;
 	const char *text;
 };
+
+/*
+ * A new block with the counts of `like` and its base, for code that ends at offset base + span. The
+ * arrays are the caller's to fill through *out, and the text_size bytes of text; then
+ * line_block_seal(). The block is the caller's to free().
+ */
+struct line_header *line_block_new(const struct line_header *like, uint32_t span, size_t *size,
+				   struct line_index *out);
+void line_block_seal(struct line_header *block, size_t size);
 
 /* False if the bytes (8-byte aligned) are not an index of this version. */
 bool line_index_open(struct line_index *ix, const void *bytes, size_t size);
 
-/* The last start at or below the offset: UINT32_MAX if there is none. */
+/* The last start at or below the offset: UINT32_MAX if there is none. Less than n_rows, n_scopes.
+ */
 uint32_t line_index_row(const struct line_index *ix, uint64_t offset);
 uint32_t line_index_scope(const struct line_index *ix, uint64_t offset);
 

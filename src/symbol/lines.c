@@ -41,6 +41,14 @@ static void take_place(const struct line_index *ix, const struct line_place *pla
 	out->column = place->column;
 }
 
+static void take_row(const struct line_index *ix, const struct line_row *row,
+		     struct line_frame *out)
+{
+	const struct line_place place = { row->file, row->line, row->column, 0 };
+
+	take_place(ix, &place, out);
+}
+
 /* The outermost frame is the symbol's: what the linker knows it by, of several equal functions. */
 static void take_symbol(const struct symbol_table *t, uint64_t offset, struct line_frame *frame)
 {
@@ -66,14 +74,14 @@ size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t o
 {
 	const struct line_index *ix = &lines_of(s, t)->index;
 	uint32_t row = line_index_row(ix, offset), scope = line_index_scope(ix, offset);
-	uint32_t node = scope == UINT32_MAX ? NO_NODE : ix->scope_nodes[scope];
+	uint32_t node = scope == UINT32_MAX ? NO_NODE : ix->scopes[scope].node;
 	struct line_frame frame = { .function = "", .file = "" };
 	size_t n = 0;
 
 	if (!max)
 		return 0;
 	if (row != UINT32_MAX)
-		take_place(ix, &ix->row_places[row], &frame);
+		take_row(ix, &ix->rows[row], &frame);
 	while (ix->header && node < ix->header->n_nodes) {
 		const struct line_node *at = &ix->nodes[node];
 
@@ -135,18 +143,17 @@ const char *lines_detail(struct symbolizer *s, const struct symbol_table *t)
 
 static bool span_at(const struct line_index *ix, uint32_t row, struct line_span *out)
 {
-	const struct line_place *place = &ix->row_places[row];
+	const struct line_row *at = &ix->rows[row];
 
-	if (!place->file && !place->line)
+	if (!at->file && !at->line)
 		return false;
 	*out = (struct line_span){
-		.start = ix->header->base + ix->row_starts[row],
-		.end = row + 1 < ix->header->n_rows ? ix->header->base + ix->row_starts[row + 1]
-						    : UINT64_MAX,
-		.file = line_index_text(ix, place->file),
-		.file_id = place->file,
-		.line = place->line,
-		.column = place->column,
+		.start = ix->header->base + at->start,
+		.end = row + 1 < ix->header->n_rows ? ix->header->base + at[1].start : UINT64_MAX,
+		.file = line_index_text(ix, at->file),
+		.file_id = at->file,
+		.line = at->line,
+		.column = at->column,
 	};
 	return true;
 }

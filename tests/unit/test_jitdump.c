@@ -106,8 +106,7 @@ static const char *line_at(const struct line_index *ix, uint64_t offset, char te
 
 	if (row == UINT32_MAX)
 		return "before all";
-	snprintf(text, 64, "%s:%u", line_index_text(ix, ix->row_places[row].file),
-		 ix->row_places[row].line);
+	snprintf(text, 64, "%s:%u", line_index_text(ix, ix->rows[row].file), ix->rows[row].line);
 	return text;
 }
 
