@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,19 +101,28 @@ int output_open(struct output *o, const char *path, bool with_pager, struct erro
 	return 0;
 }
 
+/* Which write of many failed, and why, stdio does not keep; the pipe still tells. */
+static bool is_reader_gone(FILE *file)
+{
+	struct pollfd end = { .fd = fileno(file) };
+
+	return poll(&end, 1, 0) > 0 && (end.revents & (POLLERR | POLLHUP));
+}
+
 int output_close(struct output *o, struct error *err)
 {
-	bool has_failed;
+	bool has_failed, is_gone;
 	int code;
 
 	errno = 0;
 	has_failed = fflush(o->file) == EOF || ferror(o->file);
 	code = errno;
+	is_gone = !o->path && is_reader_gone(o->file);
 	has_failed |= fclose(o->file) == EOF;
 	code = code ? code : errno;
 	while (o->pager && waitpid(o->pager, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	if (!has_failed || (!o->path && code == EPIPE))
+	if (!has_failed || is_gone || (!o->path && code == EPIPE))
 		return 0;
 	return error_errno(err, code ? -code : -EIO, "cannot write %s%s%s", o->path ? "'" : "",
 			   o->path ? o->path : "to standard output", o->path ? "'" : "");
