@@ -32,11 +32,18 @@ void libipt_packets(const uint8_t *bytes, size_t size, struct pt_packet_sum *sum
 
 struct pt_image *libipt_image(const struct libipt_map *maps, size_t n)
 {
+	struct pt_image_section_cache *cache = pt_iscache_alloc("bench");
 	struct pt_image *image = pt_image_alloc("bench");
 
-	for (size_t i = 0; i < n; i++)
-		pt_image_add_file(image, maps[i].path, maps[i].file_off, maps[i].size, NULL,
-				  maps[i].addr);
+	/* Without it a section, and what was decoded of it, is forgotten when another is used. */
+	pt_iscache_set_limit(cache, 1ULL << 30);
+	for (size_t i = 0; i < n; i++) {
+		int section = pt_iscache_add_file(cache, maps[i].path, maps[i].file_off,
+						  maps[i].size, maps[i].addr);
+
+		if (section > 0)
+			pt_image_add_cached(image, cache, section, NULL);
+	}
 	return image;
 }
 

@@ -9,6 +9,7 @@ enum {
 	MAX_INSN = 15,
 	READ_SIZE = 256,
 	MAX_BLOCK_INSNS = 1024,
+	RUNS_LOG2 = 10, /* slots at first */
 };
 
 const uint16_t pt_end_flags[N_PT_ENDS] = {
@@ -36,21 +37,37 @@ void pt_code_free(struct pt_code *code)
 		return;
 	intmap_fini(&code->by_start);
 	vec_fini(&code->nodes);
-	vec_fini(&code->slots);
-	vec_fini(&code->runs);
 	vec_fini(&code->ops);
+	free(code->runs);
 	free(code);
+}
+
+static void clear_runs(struct pt_code *code, unsigned int log2)
+{
+	code->runs = xcalloc(1ULL << log2, sizeof(*code->runs));
+	code->runs_log2 = (uint8_t)log2;
+	code->n_runs = 0;
 }
 
 void pt_code_forget(struct pt_code *code)
 {
 	intmap_clear(&code->by_start);
-	code->nodes.n = code->slots.n = code->runs.n = code->ops.n = 0;
+	memset(code->targets, 0, sizeof(code->targets));
+	code->nodes.n = code->ops.n = 0;
 	/* Index 0 is none. */
 	vec_add(&code->nodes)->end = PT_END_UNREADABLE;
-	vec_push(&code->slots, 0);
-	vec_add(&code->runs);
 	vec_add(&code->ops);
+	if (code->runs && !code->n_runs)
+		return;
+	free(code->runs);
+	clear_runs(code, RUNS_LOG2);
+}
+
+uint64_t pt_code_bytes(const struct pt_code *code)
+{
+	return code->nodes.cap * sizeof(struct pt_node) + code->ops.cap * sizeof(struct pt_op) +
+	       (sizeof(struct pt_run) << code->runs_log2) +
+	       code->by_start.n_slots * sizeof(struct intmap_slot);
 }
 
 /* Reads through a window, as one call per instruction would cost more than decoding it. */
@@ -193,17 +210,6 @@ uint32_t pt_code_taken(struct pt_code *code, uint32_t node)
 	return taken;
 }
 
-uint32_t pt_code_indirect(struct pt_code *code, uint32_t node, uint64_t addr)
-{
-	uint32_t taken = pt_node(code, node)->taken;
-
-	if (!taken || pt_node(code, taken)->start != addr) {
-		taken = pt_code_at(code, addr);
-		pt_node(code, node)->taken = taken;
-	}
-	return taken;
-}
-
 int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr)
 {
 	const struct pt_node *n = pt_node(code, node);
@@ -242,7 +248,8 @@ static bool add_op(struct run_maker *m, uint64_t to, uint32_t next)
 			    .to = to,
 			    .insns = m->run.insns + node->n_insns,
 			    .next = next,
-			    .end = node->end };
+			    .end = node->end,
+			    .size = (uint8_t)(node->after - node->last) };
 
 	if (!is_call && !m->code->all_branches)
 		return true;
@@ -291,11 +298,19 @@ static bool run_jump(struct run_maker *m)
 
 static bool run_return(struct run_maker *m)
 {
+	const struct pt_node *node = pt_node(m->code, m->node);
 	uint32_t to;
 
-	/* Of a call from before the run: where it goes is not known here. */
-	if (!m->n_calls || !(m->bits >> 63))
+	if (!(m->bits >> 63))
 		return false;
+	if (!m->n_calls) {
+		/* Of a call from before the run, which ends here. */
+		next_bit(m);
+		m->run.insns += node->n_insns;
+		m->run.return_from = node->last;
+		m->node = m->n = 0;
+		return true;
+	}
 	to = m->calls[m->n_calls - 1];
 	if (!add_op(m, pt_node(m->code, to)->start, 0))
 		return false;
@@ -336,42 +351,62 @@ static bool run_step(struct run_maker *m)
 }
 
 /*
- * A run ends right behind the last direction, or before the first block that it can't pass: where
- * walking step by step would stand, too.
+ * A run ends right behind the last direction or a return to a place from before it, or before the
+ * first block that it can't pass: where walking step by step would stand, too.
  */
-static void make_run(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n,
-		     struct pt_run *out)
+static struct pt_run run_of(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n)
 {
 	struct run_maker m = { .code = code, .node = node, .bits = bits, .n = n };
 	uint32_t steps = 0;
 
+	m.run.node = m.run.to = node;
+	m.run.key = (uint16_t)pt_run_key(bits, n);
 	m.run.ops = (uint32_t)code->ops.n;
-	m.run.to = node;
 	while (m.n && steps++ < 4 * PT_RUN_OPS && run_step(&m))
 		m.run.to = m.node;
-	*out = m.run;
+	return m.run;
 }
 
-const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n)
+/* The run's slot, or the empty one where it belongs. */
+static struct pt_run *run_find(const struct pt_code *code, uint32_t node, uint32_t key)
 {
-	struct pt_node *at = pt_node(code, node);
-	uint32_t slot;
+	uint32_t slot = pt_run_slot(code, node, key), mask = (1u << code->runs_log2) - 1;
 
-	if (!at->runs) {
-		if (++at->heat < PT_RUN_HEAT)
-			return NULL;
-		at->runs = (uint32_t)code->slots.n;
-		vec_reserve(&code->slots, code->slots.n + PT_RUN_SLOTS);
-		memset(code->slots.data + code->slots.n, 0, PT_RUN_SLOTS * sizeof(uint32_t));
-		code->slots.n += PT_RUN_SLOTS;
-	}
-	slot = at->runs + (1u << n | (uint32_t)(bits >> (64 - n)));
-	if (!code->slots.data[slot]) {
-		struct pt_run run;
+	while (code->runs[slot].node &&
+	       !(code->runs[slot].node == node && code->runs[slot].key == key))
+		slot = (slot + 1) & mask;
+	return &code->runs[slot];
+}
 
-		make_run(code, node, bits, n, &run);
-		vec_push(&code->runs, run);
-		code->slots.data[slot] = (uint32_t)code->runs.n - 1;
+static void runs_grow(struct pt_code *code)
+{
+	struct pt_run *old = code->runs, *end = old + (1ULL << code->runs_log2);
+	uint32_t n = code->n_runs;
+
+	clear_runs(code, code->runs_log2 + 1u);
+	for (struct pt_run *run = old; run < end; run++)
+		if (run->node)
+			*run_find(code, run->node, run->key) = *run;
+	code->n_runs = n;
+	free(old);
+}
+
+const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
+				      unsigned int n)
+{
+	struct pt_run *run = run_find(code, node, pt_run_key(bits, n));
+
+	if (run->node)
+		return run;
+	if (pt_node(code, node)->heat < PT_RUN_HEAT) {
+		pt_node(code, node)->heat++;
+		return NULL;
 	}
-	return &code->runs.data[code->slots.data[slot]];
+	if (code->n_runs / 3 >> (code->runs_log2 - 2)) {
+		runs_grow(code);
+		run = run_find(code, node, pt_run_key(bits, n));
+	}
+	*run = run_of(code, node, bits, n);
+	code->n_runs++;
+	return run;
 }

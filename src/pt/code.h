@@ -3,12 +3,14 @@
  * A program's code as a graph of blocks, decoded once and walked ever after.
  *
  * A block is a run of instructions up to one that may change the flow; its successors are linked
- * when they are first followed. Where code is hot, runs are memoised: for a block and up to
- * eight directions of conditional branches (and compressed returns), the block that is reached and
- * what happened on the way.
+ * when they are first followed. What is met again is memoised as runs: for a block and up to
+ * PT_RUN_BITS directions of conditional branches (and compressed returns), the block that is
+ * reached and what happened on the way.
  *
- *     block ──runs──► slots[1 << n | directions] ──► run ──► ops[]: calls, returns (or all
- * branches)
+ *     block, directions ──hash──► run ──► ops[]: calls, returns (or all branches)
+ *
+ * Runs stand in their hash table themselves, so that going on from one to the next is one load
+ * from memory; the blocks between are not looked at.
  *
  * A graph is of one address space, as it is while the mappings do not change: pt_code_forget() when
  * they do. Not thread-safe: each thread that decodes has its own. All indices: 0 is none.
@@ -73,11 +75,10 @@ struct pt_node {
 	uint64_t start, last; /* addresses of the first and the last instruction */
 	uint64_t after;       /* … and of what follows the last */
 	uint64_t target;      /* of a direct branch */
-	uint32_t next, taken; /* nodes there; taken, of an indirect one: the target of last time */
-	uint32_t runs;        /* in `slots`; 0: not hot */
+	uint32_t next, taken; /* nodes there */
 	uint16_t n_insns;
 	uint8_t end;  /* enum pt_end */
-	uint8_t heat; /* visits, while there are no runs */
+	uint8_t heat; /* visits, up to PT_RUN_HEAT */
 };
 _Static_assert(sizeof(struct pt_node) == 48, "a node is three quarters of a cache line");
 
@@ -87,23 +88,30 @@ struct pt_op {
 	uint32_t insns; /* from the run's begin through this branch */
 	uint32_t next;  /* of a call: the node that it returns to */
 	uint8_t end;
+	uint8_t size; /* of a call, which returns behind it */
 };
 
 struct pt_run {
-	uint32_t to;    /* the node that is reached */
-	uint32_t insns; /* on the way */
-	uint32_t ops;
-	uint8_t n_ops;
+	uint32_t node;  /* where it begins; 0: an empty slot */
+	uint16_t key;   /* the directions it is for, below a 1 */
 	uint8_t n_bits; /* directions used; 0: none can be, go step by step */
+	uint8_t n_ops;
+	uint32_t to;    /* the block that is reached; 0: it ends in a return from … */
+	uint32_t insns; /* on the way */
+	uint64_t return_from;
+	uint32_t ops;
 };
+_Static_assert(sizeof(struct pt_run) == 32, "a run is half a cache line");
 
 enum {
-	PT_RUN_BITS = 8,
-	PT_RUN_SLOTS = 2 << PT_RUN_BITS,
-	PT_RUN_HEAT = 16,
+	PT_RUN_BITS = 10,
+	PT_RUN_HEAT = 2,
 	PT_RUN_OPS = 64,
-	PT_CODE_LIMIT = 1 << 22, /* blocks; who holds no index forgets all beyond (200 MB) */
+	PT_TARGETS = 1 << 11,
 };
+
+/* What a graph may take; who holds no index forgets all when it is more. */
+#define PT_CODE_LIMIT_BYTES (192u << 20)
 
 struct pt_code {
 	struct pt_memory memory;
@@ -111,10 +119,16 @@ struct pt_code {
 	uint8_t width;     /* 16, 32, 64 */
 	bool all_branches; /* ops: every taken branch, not calls and returns alone */
 	struct intmap by_start;
+	/* The targets of indirect branches that were met last, by a hash of the address. */
+	struct pt_target {
+		uint64_t addr;
+		uint32_t node; /* 0: none */
+	} targets[PT_TARGETS];
 	VEC(struct pt_node) nodes;
-	VEC(uint32_t) slots;
-	VEC(struct pt_run) runs;
 	VEC(struct pt_op) ops;
+	struct pt_run *runs; /* hashed */
+	uint32_t n_runs;
+	uint8_t runs_log2; /* of the table's slots */
 };
 
 struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsigned int width,
@@ -131,20 +145,52 @@ uint32_t pt_code_at(struct pt_code *code, uint64_t addr);
 uint32_t pt_code_next(struct pt_code *code, uint32_t node);
 uint32_t pt_code_taken(struct pt_code *code, uint32_t node);
 
-/* The block at the target of an indirect branch; quick when it is that of last time. */
-uint32_t pt_code_indirect(struct pt_code *code, uint32_t node, uint64_t addr);
-
 /* How many of the block's instructions are before `addr`; -1 when none begins there. */
 int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr);
+
+/* Memory that the graph takes. */
+uint64_t pt_code_bytes(const struct pt_code *code);
 
 /*
  * The run from a block with `n` ≤ PT_RUN_BITS directions, at the top of `bits`; NULL while the
  * block is not hot. Valid until the next call.
  */
-const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits,
-				 unsigned int n);
+const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
+				      unsigned int n);
 
 static inline struct pt_node *pt_node(const struct pt_code *code, uint32_t node)
 {
 	return &code->nodes.data[node];
+}
+
+/* The block at the target of an indirect branch; quick when it was met not long ago. */
+static inline uint32_t pt_code_indirect(struct pt_code *code, uint64_t addr)
+{
+	struct pt_target *t = &code->targets[(addr ^ addr >> 11) % PT_TARGETS];
+
+	if (t->addr != addr || !t->node)
+		*t = (struct pt_target){ addr, pt_code_at(code, addr) };
+	return t->node;
+}
+
+static inline uint32_t pt_run_key(uint64_t bits, unsigned int n)
+{
+	return (uint32_t)(1u << n | bits >> (64 - n));
+}
+
+static inline uint32_t pt_run_slot(const struct pt_code *code, uint32_t node, uint32_t key)
+{
+	return (uint32_t)(((uint64_t)node << 16 | key) * 0x9e3779b97f4a7c15ULL >>
+			  (64 - code->runs_log2));
+}
+
+static inline const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits,
+					       unsigned int n)
+{
+	uint32_t key = pt_run_key(bits, n);
+	const struct pt_run *run = &code->runs[pt_run_slot(code, node, key)];
+
+	if (run->node == node && run->key == key)
+		return run;
+	return pt_code_make_run(code, node, bits, n);
 }

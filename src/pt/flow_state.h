@@ -76,8 +76,8 @@ enum pt_walk {
 	PT_WALK_LOOP,
 };
 
-/* Uses up the directions that are there. */
-enum pt_walk pt_walk_tnt(struct pt_flow *f);
+/* Uses up the directions that are there, or all but `keep`. */
+enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep);
 
 /* To the next branch that a TIP is for, and over it to `ip`. */
 enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip);

@@ -320,25 +320,47 @@ static void append(struct pt_tnt *tnt, uint64_t bits, uint32_t count)
 	tnt->n += count;
 }
 
+static uint32_t short_tnt_count(uint8_t byte)
+{
+	return pt_is_short_tnt(byte) ? 30 - (uint32_t)__builtin_clz(byte) : 0;
+}
+
+/*
+ * Full TNTs and the one behind them that is not: a TNT is flushed partly filled when another packet
+ * is to follow. Returns whether there was one.
+ */
+static bool take_eight(const uint8_t **at, struct pt_tnt *tnt)
+{
+	uint64_t bits;
+	uint32_t n = full_tnts(*at, &bits), count;
+
+	tnt->bits |= bits >> tnt->n;
+	tnt->n += 6 * n;
+	*at += n;
+	if (n == 8)
+		return true;
+	count = short_tnt_count(**at);
+	append(tnt, count ? (uint64_t) * *at << (63 - count) : 0, count);
+	*at += count != 0;
+	return count;
+}
+
 const uint8_t *pt_tnt_collect(const uint8_t *at, const uint8_t *end, struct pt_tnt *out)
 {
 	struct pt_tnt tnt = *out; /* in registers */
 	struct pt_packet p;
 
 	while (at < end && tnt.n <= PT_TNT_ROOM) {
-		if (end - at > 8) {
-			uint64_t bits;
-			uint32_t n = full_tnts(at, &bits);
+		uint32_t count;
 
-			tnt.bits |= bits >> tnt.n;
-			tnt.n += 6 * n;
-			at += n;
-			if (n == 8 || tnt.n > PT_TNT_ROOM)
-				continue;
-		}
-		if (pt_is_short_tnt(*at)) {
-			uint32_t count = 30 - (uint32_t)__builtin_clz(*at);
-
+		if (*at & 1)
+			break;
+		if (end - at > 8 && take_eight(&at, &tnt))
+			continue;
+		if (tnt.n > PT_TNT_ROOM)
+			break;
+		count = short_tnt_count(*at);
+		if (count) {
 			append(&tnt, (uint64_t)*at << (63 - count), count);
 			at++;
 		} else if (*at == 0) {

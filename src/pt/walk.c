@@ -88,24 +88,27 @@ static bool take_direction(struct pt_flow *f)
 	return taken;
 }
 
-/* A compressed return: "taken", to the top of the stack. */
-static enum pt_walk step_return(struct pt_flow *f)
+/* To the top of the stack, which is not empty; returns the block there. */
+static uint32_t return_from(struct pt_flow *f, uint64_t from)
 {
-	uint64_t from, to;
-	uint32_t node;
+	uint64_t to = f->stack[(f->top - 1) % PT_STACK].addr;
+	uint32_t node = f->stack[(f->top - 1) % PT_STACK].node;
 
-	if (!f->depth || !take_direction(f))
-		return PT_WALK_MISMATCH;
-	from = pass(f)->last;
-	to = f->stack[(f->top - 1) % PT_STACK].addr;
-	node = f->stack[(f->top - 1) % PT_STACK].node;
 	pop(f);
 	report(f, from, to, PT_END_RETURN);
-	f->node = node ? node : pt_code_at(f->code, to);
-	return PT_WALK_DONE;
+	return node ? node : pt_code_at(f->code, to);
 }
 
-/* What a memoised run did: its branches, and the stack as they leave it. */
+/* A compressed return is "taken". */
+static bool step_return(struct pt_flow *f)
+{
+	if (!f->depth || !take_direction(f))
+		return false;
+	f->node = return_from(f, pass(f)->last);
+	return true;
+}
+
+/* The branches of a memoised run, and the stack as they leave it. */
 static void replay(struct pt_flow *f, const struct pt_run *run)
 {
 	const struct pt_op *op = &f->code->ops.data[run->ops], *end = op + run->n_ops;
@@ -114,50 +117,53 @@ static void replay(struct pt_flow *f, const struct pt_run *run)
 	for (; op < end; op++) {
 		f->insns = insns + op->insns;
 		if (op->end == PT_END_CALL && op->next)
-			push(f, pt_node(f->code, op->next)->start, op->next);
+			push(f, op->from + op->size, op->next);
 		else if (op->end == PT_END_RETURN)
 			pop(f);
 		report(f, op->from, op->to, op->end);
 	}
 	f->insns = insns + run->insns;
-	f->node = run->to;
-	f->tnt.bits <<= run->n_bits;
-	f->tnt.n -= run->n_bits;
 }
 
-static bool try_run(struct pt_flow *f)
+/* Runs, as far as there are any; what changes with each of them is in registers. */
+static void walk_runs(struct pt_flow *f, unsigned int keep)
 {
-	const struct pt_run *run =
-		pt_code_run(f->code, f->node, f->tnt.bits, MIN(f->tnt.n, PT_RUN_BITS));
+	struct pt_tnt tnt = f->tnt;
+	uint32_t node = f->node;
 
-	if (!run || !run->n_bits)
-		return false;
-	replay(f, run);
-	return true;
+	while (tnt.n > keep) {
+		const struct pt_run *run =
+			pt_code_run(f->code, node, tnt.bits, MIN(tnt.n, PT_RUN_BITS));
+
+		if (!run || !run->n_bits || (!run->to && !f->depth))
+			break;
+		tnt.bits <<= run->n_bits;
+		tnt.n -= run->n_bits;
+		if (run->n_ops)
+			replay(f, run);
+		else
+			f->insns += run->insns;
+		node = run->to ? run->to : return_from(f, run->return_from);
+	}
+	f->tnt = tnt;
+	f->node = node;
 }
 
-enum pt_walk pt_walk_tnt(struct pt_flow *f)
+enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 {
-	unsigned int steps = 0;
+	unsigned int steps = 0, n = f->tnt.n;
 
-	while (f->tnt.n) {
-		unsigned int end = pt_node(f->code, f->node)->end;
-		enum pt_walk r;
-
-		if (end < PT_END_RETURN && try_run(f)) {
+	while (walk_runs(f, keep), f->tnt.n > keep) {
+		if (f->tnt.n < n)
 			steps = 0;
-			continue;
-		}
-		switch (end) {
+		n = f->tnt.n;
+		switch (pt_node(f->code, f->node)->end) {
 		case PT_END_COND:
 			step_cond(f, take_direction(f));
-			steps = 0;
 			break;
 		case PT_END_RETURN:
-			r = step_return(f);
-			if (r != PT_WALK_DONE)
-				return r;
-			steps = 0;
+			if (!step_return(f))
+				return PT_WALK_MISMATCH;
 			break;
 		case PT_END_FALL:
 		case PT_END_JUMP:
@@ -211,7 +217,7 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 		push(f, after, pt_code_next(f->code, from));
 	}
 	if (f->width == f->code->width)
-		f->node = pt_code_indirect(f->code, from, ip);
+		f->node = pt_code_indirect(f->code, ip);
 	else
 		pt_walk_arrive(f, ip);
 	return PT_WALK_DONE;
