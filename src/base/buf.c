@@ -14,10 +14,9 @@ void buf_fini(struct buf *b)
 	*b = (struct buf){ 0 };
 }
 
-void buf_reserve(struct buf *b, size_t more)
+void buf_grow_(struct buf *b, size_t more)
 {
-	if (b->cap - b->len < more)
-		b->data = vec_grow_(b->data, &b->cap, b->len + more, 1);
+	b->data = vec_grow_(b->data, &b->cap, b->len + more, 1);
 }
 
 void buf_bytes(struct buf *b, const void *bytes, size_t n)
@@ -27,12 +26,6 @@ void buf_bytes(struct buf *b, const void *bytes, size_t n)
 	buf_reserve(b, n);
 	memcpy(b->data + b->len, bytes, n);
 	b->len += n;
-}
-
-void buf_u8(struct buf *b, uint8_t v)
-{
-	buf_reserve(b, 1);
-	b->data[b->len++] = v;
 }
 
 void buf_u32(struct buf *b, uint32_t v)

@@ -17,9 +17,23 @@ struct buf {
 };
 
 void buf_fini(struct buf *b);
-void buf_reserve(struct buf *b, size_t more); /* room for `more` bytes behind len */
+
+void buf_grow_(struct buf *b, size_t more);
+
+/* Room for `more` bytes behind len. */
+static inline void buf_reserve(struct buf *b, size_t more)
+{
+	if (b->cap - b->len < more)
+		buf_grow_(b, more);
+}
+
+static inline void buf_u8(struct buf *b, uint8_t v)
+{
+	buf_reserve(b, 1);
+	b->data[b->len++] = v;
+}
+
 void buf_bytes(struct buf *b, const void *bytes, size_t n);
-void buf_u8(struct buf *b, uint8_t v);
 void buf_u32(struct buf *b, uint32_t v);
 void buf_u64(struct buf *b, uint64_t v);
 void buf_uleb(struct buf *b, uint64_t v);     /* LEB128, DWARF 5 section 7.6 */

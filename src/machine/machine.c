@@ -477,13 +477,28 @@ static string_id learn_comm(struct machine *m, int32_t pid, int32_t tid, string_
 		       : fallback;
 }
 
+/* Whether the thread's process is known to be this one, which spares looking it up. */
+static bool is_of_process(const struct machine *m, uint32_t thread, int32_t pid)
+{
+	const struct process *p = &m->processes.data[m->threads.data[thread].process];
+
+	return p->pid == pid && p->is_used && p->is_told;
+}
+
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 {
-	uint32_t process = learn_process(m, pid);
 	uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
-	struct process *p = &m->processes.data[process];
-	struct thread_view view = { .process = process, .is_known = !p->is_lost };
+	struct thread_view view;
+	struct process *p;
 
+	if (thread && is_of_process(m, *thread, pid)) {
+		view.process = m->threads.data[*thread].process;
+	} else {
+		view.process = learn_process(m, pid); /* may tell of the thread, too */
+		thread = intmap_find(&m->by_tid, (uint32_t)tid);
+	}
+	p = &m->processes.data[view.process];
+	view.is_known = !p->is_lost;
 	if (!thread) {
 		string_id comm = pid > 0 && tid != pid ? learn_comm(m, pid, tid, p->comm) : p->comm;
 

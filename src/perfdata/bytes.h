@@ -2,6 +2,8 @@
 /* Numbers of a recording, in the byte order of the machine that made it. */
 #pragma once
 
+#include <linux/perf_event.h>
+
 #include "base/reader.h"
 
 struct order_reader {
@@ -33,6 +35,20 @@ static inline uint64_t order_u64(struct order_reader *o)
 	uint64_t v = reader_u64(&o->r);
 
 	return o->is_foreign ? __builtin_bswap64(v) : v;
+}
+
+/* The header of the record at `bytes`, of which there are enough. */
+static inline struct perf_event_header order_header(const void *bytes, bool is_foreign)
+{
+	struct perf_event_header h;
+
+	memcpy(&h, bytes, sizeof(h));
+	if (is_foreign) {
+		h.type = __builtin_bswap32(h.type);
+		h.misc = __builtin_bswap16(h.misc);
+		h.size = __builtin_bswap16(h.size);
+	}
+	return h;
 }
 
 /*

@@ -255,13 +255,11 @@ static int deliver_sample(struct reading *g, const struct record_format *f, stru
 /* What a guest has mapped is in none of our address spaces. */
 static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, uint32_t type)
 {
-	struct order_reader o = order_reader_over(bytes, 8, p->is_foreign);
 	uint16_t mode;
 
 	if (type != PERF_RECORD_MMAP && type != PERF_RECORD_MMAP2)
 		return false;
-	order_u32(&o);
-	mode = order_u16(&o) & PERF_RECORD_MISC_CPUMODE_MASK;
+	mode = order_header(bytes, p->is_foreign).misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
 }
 
@@ -300,13 +298,11 @@ static int deliver(struct reading *g, const uint8_t *bytes, uint32_t type, size_
 
 static int deliver_queued(struct reading *g, const struct queued *q)
 {
-	struct order_reader o = order_reader_over(q->bytes, 8, g->p->is_foreign);
-	uint32_t type = order_u32(&o);
+	struct perf_event_header h = order_header(q->bytes, g->p->is_foreign);
 
-	order_u16(&o);
 	g->p->stats.late += q->time_ns < g->delivered_ns;
 	g->delivered_ns = MAX(g->delivered_ns, q->time_ns);
-	return deliver(g, q->bytes, type, order_u16(&o));
+	return deliver(g, q->bytes, h.type, h.size);
 }
 
 /* Reading. */

@@ -294,10 +294,11 @@ static void read_extra(const struct record_format *f, struct reader *r,
 }
 
 /* The order of fields is that of PERF_RECORD_SAMPLE in perf_event_open(2). */
-static void decode_sample(const struct record_format *f, struct reader *r,
+static void decode_sample(const struct record_format *f, struct reader *rest,
 			  struct record_scratch *scratch, uint16_t misc, struct event *e)
 {
 	struct sample_event *s = &e->sample;
+	struct reader in = *rest, *r = &in; /* ours alone: it stays in registers */
 	uint64_t type = f->sample_type, id = 0, addr = 0;
 
 	e->type = EVENT_SAMPLE;
@@ -328,16 +329,17 @@ static void decode_sample(const struct record_format *f, struct reader *r,
 		s->period = reader_u64(r);
 	else
 		s->period = f->fixed_periods ? f->fixed_periods[s->counter] : 1;
+	*rest = in;
 	if (type & EXTRA_FIELDS) {
 		scratch->extra = (struct sample_extra){ .addr = addr };
 		s->extra = &scratch->extra;
 	}
 	if (type & PERF_SAMPLE_READ)
-		read_values(f, r, scratch);
+		read_values(f, rest, scratch);
 	if (type & PERF_SAMPLE_CALLCHAIN)
-		read_chain(f, r, s, scratch);
+		read_chain(f, rest, s, scratch);
 	if (type & EXTRA_FIELDS)
-		read_extra(f, r, scratch);
+		read_extra(f, rest, scratch);
 }
 
 static void decode_mapping(struct reader *r, uint16_t misc, bool is_mmap2, struct event *e)

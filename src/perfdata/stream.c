@@ -53,16 +53,14 @@ static bool fail(struct stream *s, uint64_t file_off, const char *what, uint64_t
 
 /* Headers. */
 
-static struct raw_record parse_header(const struct stream *s, const uint8_t *bytes,
-				      uint64_t file_off)
+static inline struct raw_record parse_header(const struct stream *s, const uint8_t *bytes,
+					     uint64_t file_off)
 {
-	struct order_reader o = order_reader_over(bytes, HEADER_BYTES, s->is_foreign);
-	struct raw_record r = { .bytes = bytes, .file_off = file_off };
+	struct perf_event_header h = order_header(bytes, s->is_foreign);
 
-	r.type = order_u32(&o);
-	r.misc = order_u16(&o);
-	r.size = order_u16(&o);
-	return r;
+	return (struct raw_record){
+		.bytes = bytes, .type = h.type, .misc = h.misc, .size = h.size, .file_off = file_off
+	};
 }
 
 /* What follows some records in the file is not in their size. */
@@ -383,11 +381,6 @@ void stream_relieve(struct stream *s)
 	make_ready(s, 0);
 	s->ready = MAX(s->ready, s->queue.n / 2 + 1);
 	s->ready = MIN(s->ready, s->queue.n);
-}
-
-const struct queued *stream_ready(const struct stream *s)
-{
-	return s->head < s->ready ? &s->queue.data[s->head] : NULL;
 }
 
 void stream_drop(struct stream *s)

@@ -93,5 +93,9 @@ bool stream_is_full(const struct stream *s);
 void stream_relieve(struct stream *s);
 
 /* The next one in order that is ready, or NULL. stream_drop() lets it go. */
-const struct queued *stream_ready(const struct stream *s);
+static inline const struct queued *stream_ready(const struct stream *s)
+{
+	return s->head < s->ready ? &s->queue.data[s->head] : NULL;
+}
+
 void stream_drop(struct stream *s);

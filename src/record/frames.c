@@ -85,12 +85,13 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 	f->is_walked = false;
 	f->addr[0] = s->ip;
 	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
-	resolve_part(r, e, thread, MODE_KERNEL, s->callers, s->n_kernel);
+	if (s->n_kernel)
+		resolve_part(r, e, thread, MODE_KERNEL, s->callers, s->n_kernel);
 	f->n_kernel = s->mode == MODE_KERNEL || s->n_kernel ? f->n : 0;
 	/* Registers alone may have been asked for beside the kernel's own chain. */
 	if (s->extra && s->extra->stack && s->extra->user.n_values)
 		walk_user_stack(r, e, thread);
-	else
+	else if (s->n_callers > s->n_kernel)
 		resolve_part(r, e, thread, MODE_USER, s->callers + s->n_kernel,
 			     s->n_callers - s->n_kernel);
 	return f;

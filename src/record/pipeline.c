@@ -148,7 +148,8 @@ static void tell_losses(struct pipeline *p, const struct sample_event *s, const 
 		pipeline_lose(p, (enum loss_reason)f->leaf_loss, s->counter, 1);
 	if (s->chain_cut)
 		pipeline_lose(p, LOSS_CHAIN_CUT, s->counter, 1);
-	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
+	if (f->n_unmapped)
+		pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
 	if (f->cut >= 0)
 		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
 }
