@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -14,6 +11,7 @@
 #include "collect/sampler.h"
 #include "commands/command.h"
 #include "commands/event_help.h"
+#include "commands/targets.h"
 #include "config.h"
 #include "record/recorder.h"
 
@@ -109,31 +107,6 @@ static const struct option_spec record_options[] = {
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "say more of what is done" },
 };
-
-static int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
-		     struct error *err)
-{
-	vec_foreach (args, arg) {
-		const char *at = *arg;
-
-		for (;;) {
-			char *end;
-			long n;
-
-			errno = 0;
-			n = strtol(at, &end, 10);
-			if (end == at || n <= 0 || n > INT32_MAX || errno || (*end && *end != ','))
-				return error_set(err, -EINVAL,
-						 "'%s' is not a %s id, or a list of them", *arg,
-						 what);
-			vec_push(out, (int32_t)n);
-			if (!*end)
-				break;
-			at = end + 1;
-		}
-	}
-	return 0;
-}
 
 static int choose_counters(const struct record_args *args, struct counters *counters, char *note,
 			   size_t note_size, struct error *err)
@@ -333,22 +306,6 @@ static void print_summary(const struct record_args *args, const struct recorder_
 			 "longer run gives some");
 }
 
-/* The command's own status is ours: the code it gave, or the signal that ended it. */
-static int pass_on(int wait_status)
-{
-	struct rlimit no_core = { 0, 0 };
-
-	if (WIFEXITED(wait_status))
-		return WEXITSTATUS(wait_status);
-	if (!WIFSIGNALED(wait_status))
-		return EXIT_OK;
-	fflush(NULL);
-	setrlimit(RLIMIT_CORE, &no_core);
-	signal(WTERMSIG(wait_status), SIG_DFL);
-	raise(WTERMSIG(wait_status));
-	return 128 + WTERMSIG(wait_status);
-}
-
 static int exit_status(const struct recorder_result *result, int r)
 {
 	/* As shells have it: 127 for a command that is not there, 126 for one that can't be run. */
@@ -356,7 +313,7 @@ static int exit_status(const struct recorder_result *result, int r)
 		return r == -ENOENT ? 127 : 126;
 	if (r < 0)
 		return EXIT_FAILED;
-	return result->wait_status >= 0 ? pass_on(result->wait_status) : EXIT_OK;
+	return pass_on_status(result->wait_status);
 }
 
 /* Tracepoints take programs of another kind; copied stacks come by the rings alone. */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/counts.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "counter/sources.h"
+
+struct counts_fd {
+	int fd;
+	uint32_t counter, lane;
+};
+
+struct counts {
+	struct counts_config config;
+	VEC(struct counts_fd) fds;
+	bool *has; /* by counter */
+	size_t n_lanes;
+};
+
+static bool is_by_thread(const struct counts *c)
+{
+	return c->config.n_tids > 0;
+}
+
+/* The PMU of one kind of core, or an uncore one, is opened where it counts. */
+static bool is_on_cpu(const struct counter *counter, uint32_t cpu)
+{
+	struct cpu_list cpus = { 0 };
+	bool is_on = false;
+
+	if (!counter->cpus || cpu_list_parse(counter->cpus, &cpus, NULL) < 0)
+		return true;
+	vec_foreach (&cpus, c)
+		is_on |= *c == cpu;
+	vec_fini(&cpus);
+	return is_on;
+}
+
+static int open_one(struct counts *c, size_t counter, size_t target)
+{
+	const struct counts_config *config = &c->config;
+	struct perf_event_attr a = config->counters->data[counter].attr;
+	int pid = is_by_thread(c) ? config->tids[target] : -1;
+	int cpu = is_by_thread(c) ? -1 : (int)config->cpus->data[target];
+
+	a.freq = 0;
+	a.sample_period = 0;
+	a.precise_ip = 0; /* says which instruction is meant, and none is */
+	a.disabled = 1;
+	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	a.inherit = config->inherit && is_by_thread(c);
+	a.enable_on_exec = config->enable_on_exec;
+	return sources_open(config->sources, &a, pid, cpu);
+}
+
+/* One counter for all threads or CPUs; those that ended meanwhile are no failure. */
+static int open_counter(struct counts *c, size_t counter, struct error *err)
+{
+	const struct counts_config *config = &c->config;
+	const struct counter *spec = &config->counters->data[counter];
+	size_t n = is_by_thread(c) ? config->n_tids : config->cpus->n;
+
+	for (size_t t = 0; t < n; t++) {
+		int fd;
+
+		if (!is_by_thread(c) && !is_on_cpu(spec, config->cpus->data[t]))
+			continue;
+		fd = open_one(c, counter, t);
+		if (fd == -ESRCH && n > 1)
+			continue;
+		if (fd < 0)
+			return counter_explain(config->sources, spec, fd, err);
+		vec_push(&c->fds, (struct counts_fd){ fd, (uint32_t)counter,
+						      config->is_separate ? (uint32_t)t : 0 });
+		c->has[counter] = true;
+	}
+	return c->has[counter]
+		       ? 0
+		       : error_set(err, -ESRCH, "event '%s': nothing to count it on", spec->name);
+}
+
+int counts_open(const struct counts_config *config, struct counts **out, struct error *err)
+{
+	cleanup(counts_close_at_exit) struct counts *c = xcalloc(1, sizeof(*c));
+	size_t n_good = 0;
+	int r = 0;
+
+	c->config = *config;
+	c->has = xcalloc(config->counters->n + 1, sizeof(*c->has));
+	c->n_lanes = !config->is_separate ? 1 : config->n_tids ? config->n_tids : config->cpus->n;
+	for (size_t i = 0; i < config->counters->n; i++) {
+		/* The first refusal is the one to tell. */
+		int one = open_counter(c, i, r < 0 ? NULL : err);
+
+		n_good += one == 0;
+		if (one < 0 && !config->skips_missing)
+			return one;
+		r = r < 0 ? r : one;
+	}
+	if (!n_good)
+		return r;
+	*out = take_ptr(c);
+	return 0;
+}
+
+void counts_close(struct counts *c)
+{
+	if (!c)
+		return;
+	vec_foreach (&c->fds, f)
+		close(f->fd);
+	vec_fini(&c->fds);
+	free(c->has);
+	free(c);
+}
+
+bool counts_has(const struct counts *c, size_t counter)
+{
+	return c->has[counter];
+}
+
+size_t counts_n_lanes(const struct counts *c)
+{
+	return c->n_lanes;
+}
+
+int32_t counts_lane(const struct counts *c, size_t lane)
+{
+	if (!c->config.is_separate)
+		return -1;
+	return is_by_thread(c) ? c->config.tids[lane] : (int32_t)c->config.cpus->data[lane];
+}
+
+int counts_enable(struct counts *c, struct error *err)
+{
+	vec_foreach (&c->fds, f)
+		if (ioctl(f->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+			return error_errno(err, -errno, "cannot start counter '%s'",
+					   c->config.counters->data[f->counter].name);
+	return 0;
+}
+
+void counts_disable(struct counts *c)
+{
+	vec_foreach (&c->fds, f)
+		ioctl(f->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* What it would have counted, had it run all the time. */
+static uint64_t scaled(uint64_t value, uint64_t wanted_ns, uint64_t ran_ns)
+{
+	if (!ran_ns || ran_ns >= wanted_ns)
+		return value;
+	return (uint64_t)((long double)value * (long double)wanted_ns / (long double)ran_ns + 0.5L);
+}
+
+int counts_read(struct counts *c, struct count *out)
+{
+	memset(out, 0, c->n_lanes * c->config.counters->n * sizeof(*out));
+	vec_foreach (&c->fds, f) {
+		struct count *sum = &out[f->lane * c->config.counters->n + f->counter];
+		uint64_t v[3]; /* value, time enabled, time running */
+		ssize_t n = read(f->fd, v, sizeof(v));
+
+		/* Of a pinned counter that found no room the kernel gives nothing. */
+		if (n == 0)
+			continue;
+		if (n != sizeof(v))
+			return n < 0 ? -errno : -EIO;
+		sum->value += scaled(v[0], v[1], v[2]);
+		sum->wanted_ns += v[1];
+		sum->ran_ns += v[2];
+	}
+	return 0;
+}

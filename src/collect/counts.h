@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counting without sampling: counters that are only read.
+ *
+ * Where there are more events than hardware counters, the kernel lets them take turns
+ * (perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING); what an event counted is then scaled
+ * by the time that it did not run. Each counter says how long it was wanted and how long it ran.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/rings.h"
+#include "counter/counter.h"
+
+struct error;
+struct counts;
+
+struct counts_config {
+	const struct counters *counters;
+	const struct counter_sources *sources;
+	/* Threads to count; none: everything on the CPUs. Must outlive the counts. */
+	const int32_t *tids;
+	size_t n_tids;
+	const struct cpu_list *cpus;
+	bool inherit;        /* and what the threads start */
+	bool enable_on_exec; /* counting begins when the thread calls execve(2) */
+	bool is_separate;    /* a lane for each thread, or CPU; else one for all */
+	bool skips_missing;  /* an event that can't be opened is left out; all of them is a failure
+			      */
+};
+
+struct count {
+	uint64_t value; /* scaled */
+	uint64_t wanted_ns, ran_ns;
+};
+
+int counts_open(const struct counts_config *config, struct counts **out, struct error *err);
+void counts_close(struct counts *c); /* NULL is fine */
+DEFINE_AT_EXIT(counts_close, struct counts)
+
+/* Could the counter be opened? False only where the missing ones are skipped. */
+bool counts_has(const struct counts *c, size_t counter);
+
+size_t counts_n_lanes(const struct counts *c);
+/* The thread or CPU of a lane; -1 where all are one. */
+int32_t counts_lane(const struct counts *c, size_t lane);
+
+int counts_enable(struct counts *c, struct error *err);
+void counts_disable(struct counts *c);
+
+/* Sums since the beginning: out[lane * counters + counter]. 0 or a negative errno. */
+int counts_read(struct counts *c, struct count *out);

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay stat: counting without samples.
+load helpers
+
+@test "what a command does is counted, and its output and status stay its own" {
+	need_recording
+	run assay stat -e page-faults,task-clock -o counts -- sh -c 'echo mine; exit 7'
+	[ "$status" = 7 ]
+	[ "$output" = mine ]
+	grep -q "^sh -c 'echo mine; exit 7', " counts
+	grep -qE '[1-9][0-9,]*  page-faults' counts
+	grep -qE ' ms  task-clock .* CPUs' counts
+}
+
+@test "counts as CSV and JSON are the same numbers for programs" {
+	need_recording
+	assay stat -e page-faults --format json -o j -- true
+	[ "$(jq -r '.counts[0].event' j)" = page-faults ]
+	[ "$(jq '.counts[0].count' j)" -gt 0 ]
+	[ "$(jq '.counts[0].scaled' j)" = false ]
+	assay stat -e page-faults --format csv -o c -- true
+	[ "$(head -1 c)" = time_s,length_s,event,count,unit,wanted_ns,ran_ns,scaled ]
+	[ "$(awk -F, 'NR == 2 { print ($4 > 0), $8 }' c)" = '1 no' ]
+}
+
+@test "without -e there is what can be had, and the rest is named" {
+	need_recording
+	run assay stat -- true
+	[ "$status" = 0 ]
+	[[ "$output" == *task-clock*page-faults* ]]
+	assay stat --format json -o j -- true
+	[ "$(jq '(.counts | length) + (.missing | length)' j)" = 8 ]
+}
+
+@test "intervals add up to what was counted" {
+	need_recording
+	assay stat -I 100ms -e page-faults --format json -o j -- sh -c 'for i in 1 2 3 4 5 6; do sleep 0.1; done'
+	[ "$(wc -l <j)" -ge 2 ]
+	[ "$(jq -s 'map(.counts[0].count) | add' j)" -gt 100 ]
+}
+
+@test "a number of intervals ends it" {
+	need_recording
+	sleep 60 &
+	pid=$!
+	run assay stat -I 50ms -n 3 -e page-faults --format csv -p $pid
+	kill $pid
+	[ "$status" = 0 ]
+	[ "$(grep -c page-faults <<<"$output")" = 3 ]
+}
+
+@test "running processes by thread, and the machine by CPU" {
+	need_recording
+	sleep 60 &
+	pid=$!
+	run assay stat -p $pid -d 50ms --per-thread -e page-faults --format csv
+	kill $pid
+	[ "$status" = 0 ]
+	[[ "$output" == *thread,event* && "$output" == *",$pid,page-faults,"* ]]
+	assay stat -a -d 50ms -e cpu-clock -o probe -- true 2>/dev/null || skip "the whole machine may not be counted here"
+	run assay stat -a -d 50ms --per-cpu -e cpu-clock --format json
+	[ "$(jq '.counts | length' <<<"$output")" = "$(getconf _NPROCESSORS_ONLN)" ]
+}
+
+@test "what can't be counted, or was typed wrongly, is said" {
+	run assay stat
+	refused 2 "nothing to count"
+	run assay stat -a -p 1
+	refused 2 "exclude each other"
+	run assay stat --per-cpu -- true
+	refused 2 "--per-cpu goes with -a"
+	run assay stat -n 3 -- true
+	refused 2 "--times goes with --interval"
+	run assay stat -e no-such-event -- true
+	refused 1 "unknown event 'no-such-event'"
+	run assay stat -e page-faults -- ./no-such-command
+	refused 127 "./no-such-command"
+	run assay stat -e page-faults -p 999999999
+	refused 1 "no process 999999999"
+}
