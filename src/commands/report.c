@@ -9,6 +9,7 @@
 #include "commands/command.h"
 #include "commands/input.h"
 #include "commands/output.h"
+#include "profile/merge.h"
 #include "profile/profile.h"
 #include "report/picture.h"
 #include "report/report.h"
@@ -18,7 +19,8 @@
 struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline;
-	struct option_list by;
+	struct option_list by, merge;
+	bool accumulated, addresses, details, no_dependents;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
@@ -28,6 +30,8 @@ struct report_args {
 static const struct option_spec report_options[] = {
 	INPUT_OPTION(FIELD(input), "report"),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
+	{ 'd', "details", NULL, OPT_FLAG, FIELD(details), NULL,
+	  "list functions, and below each the addresses that samples fell on" },
 	{ 'c', "callgraph", NULL, OPT_FLAG, FIELD(callgraph), NULL,
 	  "every function with its callers and callees" },
 	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
@@ -38,6 +42,20 @@ static const struct option_spec report_options[] = {
 	  "list functions by source lines (with --symbols)",
 	  "The line is that of the instruction, also where that is inlined from elsewhere; the "
 	  "function is the one that has a symbol. Implies *-l* where no view is chosen." },
+	{ 'w', "addresses", NULL, OPT_FLAG, FIELD(addresses), NULL,
+	  "a column: the address that a function begins at" },
+	{ 'a', "accumulated", NULL, OPT_FLAG, FIELD(accumulated), NULL,
+	  "columns of running sums (with --symbols)" },
+	{ 'm', "merge", "WHAT", OPT_LIST, FIELD(merge), NULL,
+	  "columns for all that samples are kept apart by, except cpu, lib, tid, tgid, unitmask, "
+	  "all",
+	  "Groups of columns are processors, processes, threads and events, as far as the session "
+	  "keeps them apart and WHAT (a comma-separated list; *none* for nothing) does not merge "
+	  "them. CSV and JSON have a row for each. *tgid* merges threads, too; *lib* counts an "
+	  "image "
+	  "once for all applications. Without this option only events are columns." },
+	{ 'x', "exclude-dependent", NULL, OPT_FLAG, FIELD(no_dependents), NULL,
+	  "leave out what is not in the program's own image: libraries, the kernel" },
 	{ 0, "inline", NULL, OPT_FLAG, FIELD(inlines), NULL,
 	  "in trees, give inlined functions rows of their own",
 	  "Off unless asked for: it takes the debug information of every image in a call chain, "
@@ -64,12 +82,13 @@ static const struct option_spec report_options[] = {
 	  "A sample stands for as many events as the counter counted since the one before; for "
 	  "clocks an event is a nanosecond.",
 	  .choices = "samples|events" },
-	{ '%', "percent", "OF", OPT_CHOICE, FIELD(percent), "total",
-	  "percentages are of the total or of the row above (parent)", .choices = "total|parent" },
+	{ '%', "percent", "OF", OPT_CHOICE, FIELD(percent), NULL,
+	  "percentages are of the total or of the row above (parent)",
+	  "Default: total; parent with *--details*.", .choices = "total|parent" },
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	{ 'f', "long-filenames", NULL, OPT_FLAG, FIELD(long_names), NULL,
 	  "paths instead of file names" },
-	{ 'w', "wide", NULL, OPT_FLAG, FIELD(wide), NULL, "do not shorten names" },
+	{ 'W', "wide", NULL, OPT_FLAG, FIELD(wide), NULL, "do not shorten names" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
 	  .choices = "text|csv|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
@@ -99,6 +118,7 @@ static const struct {
 	{ FIELD(callgraph), "--callgraph", &callgraph_view },
 	{ FIELD(tree), "--tree", &tree_view },
 	{ FIELD(inverted), "--inverted", &inverted_view },
+	{ FIELD(details), "--details", &details_view },
 	{ FIELD(symbols), "--symbols", &list_view },
 };
 
@@ -162,21 +182,25 @@ static int choose_view(const struct report_args *args, const struct view **view,
 		chosen = view_flags[i].option;
 		*view = view_flags[i].view;
 	}
-	if (args->lines && !chosen && !args->by.n)
+	if ((args->lines || args->accumulated || args->addresses) && !chosen && !args->by.n)
 		*view = &list_view;
 	return 0;
 }
 
-static int make_options(const struct report_args *args, struct report_options *o, struct error *err)
+static int make_options(const struct report_args *args, const struct view *view,
+			struct report_options *o, struct error *err)
 {
 	*o = (struct report_options){
 		.min_percent = args->threshold,
 		.max_rows = args->limit,
 		.by_period = !strcmp(args->weight, "events"),
-		.of_parent = !strcmp(args->percent, "parent"),
+		.of_parent = args->percent ? !strcmp(args->percent, "parent") : view->of_parent,
 		.long_names = args->long_names,
 		.with_lines = args->lines,
 		.with_inlines = args->inlines,
+		.with_addresses = args->addresses,
+		.accumulated = args->accumulated,
+		.with_classes = args->merge.n > 0,
 		.columns = args->columns,
 		.sort = args->sort,
 		.for_program = report_format_find(args->format)->is_for_programs,
@@ -186,6 +210,12 @@ static int make_options(const struct report_args *args, struct report_options *o
 
 		if (r < 0)
 			return error_wrap(err, r, "--by");
+	}
+	for (size_t i = 0; i < args->merge.n; i++) {
+		int r = merge_parse(args->merge.data[i], &o->merge, err);
+
+		if (r < 0)
+			return error_wrap(err, r, "--merge");
 	}
 	return 0;
 }
@@ -298,10 +328,11 @@ static int report_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0) {
 		r = choose_view(&args, &view, &err);
-		r = r < 0 ? r : make_options(&args, &options, &err);
+		r = r < 0 ? r : make_options(&args, view, &options, &err);
 		if (r >= 0 && view == &picture_view && !options.by.n)
 			key_list_add(&options.by, PROFILE_COMM);
 		r = r < 0 ? r : input_query(&operands, args.idle, &query, &err);
+		query.without_dependents = args.no_dependents;
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
@@ -314,6 +345,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 	query_fini(&query);
 	option_list_fini(&operands);
 	option_list_fini(&args.by);
+	option_list_fini(&args.merge);
 	return status;
 }
 

@@ -58,6 +58,9 @@ static struct cell *cells_of(struct collator *c, uint32_t function, uint32_t cod
 	if (key_list_has(c->keys, PROFILE_SYMBOL))
 		c->out->list.data[row].value[PROFILE_IMAGE] =
 			profile_code_value(c->p, PROFILE_IMAGE, function);
+	if (key_list_has(c->keys, PROFILE_ADDRESS))
+		c->out->list.data[row].value[PROFILE_LINE] =
+			profile_code_value(c->p, PROFILE_LINE, function);
 	c->group_of[code] = c->group + 1;
 	c->row_of[code] = row;
 	return rows_cells(c->out, row);

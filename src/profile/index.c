@@ -201,7 +201,11 @@ static uint32_t add_function(struct profile *p, const struct function_key *key, 
 {
 	struct profile_index *x = p->index;
 	struct profile_function f = {
-		.image = key->image, .symbol = key->symbol, .inlined = inlined, .line = key->line
+		.image = key->image,
+		.symbol = key->symbol,
+		.inlined = inlined,
+		.line = key->line,
+		.offset = key->offset,
 	};
 	uint32_t id = strings_add_n(&x->functions, (const char *)key, sizeof(*key)).n - 1, *whole;
 	bool is_new;
@@ -209,10 +213,11 @@ static uint32_t add_function(struct profile *p, const struct function_key *key, 
 	if (id < p->functions.n)
 		return id;
 	f.whole = id;
-	if (key->line != NO_INDEX) {
+	if (key->line != NO_INDEX || key->offset != NO_OFFSET) {
 		struct function_key any = *key;
 
 		any.line = NO_INDEX;
+		any.offset = NO_OFFSET;
 		whole = intmap_put(&x->wholes,
 				   strings_add_n(&x->whole_keys, (const char *)&any, sizeof(any)).n,
 				   &is_new);
@@ -256,6 +261,11 @@ static uint32_t index_line(struct profile *p, const char *file, uint32_t line)
 	return id;
 }
 
+static uint64_t key_offset(const struct profile *p, uint64_t offset)
+{
+	return p->index->request->with_addresses ? offset : NO_OFFSET;
+}
+
 /* Frames from the image's lines: all of them with_inlines, else the symbol at the innermost line.
  */
 static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t symbol)
@@ -271,7 +281,10 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 	else
 		n = 1;
 	while (n-- > 0) {
-		struct function_key key = { .image = image, .symbol = symbol, .line = NO_INDEX };
+		struct function_key key = { .image = image,
+					    .symbol = symbol,
+					    .line = NO_INDEX,
+					    .offset = key_offset(p, offset) };
 		const char *inlined = NULL;
 
 		if (request->with_lines)
@@ -299,7 +312,8 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 	if (slot->image != image + 1 || slot->offset != offset) {
 		struct function_key key = { .image = image,
 					    .symbol = index_symbol(p, image, offset),
-					    .line = NO_INDEX };
+					    .line = NO_INDEX,
+					    .offset = key_offset(p, offset) };
 		uint32_t first = (uint32_t)x->frames.n;
 
 		if (x->request->with_lines || (x->request->with_inlines && x->request->with_chains))

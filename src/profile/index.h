@@ -25,6 +25,7 @@ struct function_key {
 	uint32_t image, symbol;
 	uint32_t inlined; /* lines' function_id + 1 */
 	uint32_t line;    /* of the profile's lines */
+	uint64_t offset;  /* with_addresses; else NO_OFFSET */
 };
 
 /* Which of the query's filters an image or function passes; true where there is none. */

@@ -28,7 +28,8 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(IMAGE, "image", CODE, "file that holds the code: program, library, kernel") \
 	X(SYMBOL, "symbol", CODE, "function")                                         \
 	X(FILE, "file", CODE, "source file")                                          \
-	X(LINE, "line", CODE, "source file and line")
+	X(LINE, "line", CODE, "source file and line")                                 \
+	X(ADDRESS, "address", CODE, "address in the file, as nm and objdump show it")
 
 enum profile_key {
 #define X(id, key, kind, help) PROFILE_##id,

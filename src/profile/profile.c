@@ -4,11 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "profile/context.h"
 #include "profile/index.h"
 #include "store/session.h"
+#include "symbol/addresses.h"
 
 void profile_free(struct profile *p)
 {
@@ -54,6 +56,8 @@ uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint3
 		return p->functions.data[function].whole;
 	if (key == PROFILE_IMAGE)
 		return image;
+	if (key == PROFILE_ADDRESS)
+		return function;
 	if (key == PROFILE_LINE)
 		return p->functions.data[function].line;
 	if (key == PROFILE_FILE)
@@ -93,6 +97,50 @@ static const char *process_text(const struct profile *p, const struct profile_pr
 	return scratch;
 }
 
+uint64_t profile_address(const struct profile *p, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+	const struct symbol_table *table = p->images.data[f->image].table;
+	uint64_t offset = f->offset;
+
+	if (offset == NO_OFFSET && table && f->symbol != NO_SYMBOL)
+		offset = symbol_get(table, f->symbol).offset;
+	if (offset == NO_OFFSET)
+		return 0;
+	return table ? symbol_link_addr(p->symbols, table, offset) : offset;
+}
+
+static bool are_masks_merged(const struct profile *p, uint32_t counter)
+{
+	for (uint32_t i = 0; i < p->n_lanes; i++)
+		if (p->lanes[i].counter == counter)
+			return p->lanes[i].masks_merged;
+	return false;
+}
+
+/* Events of one name are told apart by count and unit mask: "cycles:100000:0x1". */
+static const char *event_text(const struct profile *p, uint32_t counter,
+			      char scratch[static KEY_TEXT_SIZE])
+{
+	const struct session_info *info = &p->session->info;
+	const struct counter_info *c = &info->counters[counter];
+	bool other_count = false, other_mask = false;
+	int n;
+
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		bool is_namesake = !strcmp(info->counters[i].name, c->name);
+
+		other_count |= is_namesake && info->counters[i].count != c->count;
+		other_mask |= is_namesake && info->counters[i].unit_mask != c->unit_mask;
+	}
+	if (!other_count && !other_mask)
+		return c->name;
+	n = snprintf(scratch, KEY_TEXT_SIZE, "%.20s:%" PRIu64, c->name, c->count);
+	if (other_mask && !are_masks_merged(p, counter))
+		snprintf(scratch + n, (size_t)(KEY_TEXT_SIZE - n), ":0x%" PRIx64, c->unit_mask);
+	return scratch;
+}
+
 const char *profile_key_text(const struct profile *p, enum profile_key key, uint32_t value,
 			     char scratch[static KEY_TEXT_SIZE])
 {
@@ -111,7 +159,7 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 	case PROFILE_CONTEXT:
 		return sample_context_names[value];
 	case PROFILE_EVENT:
-		return p->session->info.counters[value].name;
+		return event_text(p, value, scratch);
 	case PROFILE_MODE:
 		return modes[value];
 	case PROFILE_SYMBOL:
@@ -126,6 +174,9 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 		if (value == PROFILE_CPU_ALL)
 			return "all";
 		break;
+	case PROFILE_ADDRESS:
+		snprintf(scratch, KEY_TEXT_SIZE, "%08" PRIx64, profile_address(p, value));
+		return scratch;
 	case N_PROFILE_KEYS:
 		break;
 	}

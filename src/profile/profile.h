@@ -74,8 +74,10 @@ struct profile_function {
 	uint32_t symbol;     /* of the image's table; NO_SYMBOL: no name is known */
 	const char *inlined; /* what is inlined there, for people; NULL: the symbol itself */
 	uint32_t line;       /* of `lines`: where asked for, else NO_INDEX */
-	uint32_t whole;      /* the first function that differs in the line only */
+	uint32_t whole;      /* the first function that differs in line and offset only */
+	uint64_t offset;     /* of the instruction where asked for, else NO_OFFSET */
 };
+#define NO_OFFSET UINT64_MAX
 
 struct profile_line {
 	uint32_t file;    /* of `files` */
@@ -188,6 +190,7 @@ struct profile_request {
 	bool with_places;        /* keep the offsets that samples fell on */
 	bool with_slices;        /* keep the seconds apart */
 	bool with_lines;         /* tell code apart by source lines */
+	bool with_addresses;     /* tell code apart by instructions */
 	bool with_inlines;       /* frames for functions that are inlined */
 };
 
@@ -213,6 +216,12 @@ uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint
 
 enum code_mode { CODE_USER, CODE_KERNEL, CODE_UNKNOWN };
 enum code_mode image_kind_mode(enum image_kind kind);
+
+/*
+ * Where a function begins, or its instruction with_addresses: symbol/addresses.h. 0 where that is
+ * not known.
+ */
+uint64_t profile_address(const struct profile *p, uint32_t function);
 
 /* What a lane counts: its share of a total in samples or in events. */
 static inline uint64_t weight_value(const struct weight *w, bool by_period)

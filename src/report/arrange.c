@@ -51,6 +51,9 @@ static uint32_t group_row(struct report *r, struct intmap *groups, uint32_t item
 	for (uint32_t i = 0; i <= level; i++)
 		r->rows.list.data[row].value[r->keys.key[i]] =
 			r->rows.list.data[item].value[r->keys.key[i]];
+	if (key == PROFILE_SYMBOL)
+		r->rows.list.data[row].value[PROFILE_IMAGE] =
+			r->rows.list.data[item].value[PROFILE_IMAGE];
 	return row;
 }
 
@@ -177,7 +180,8 @@ static void hide_light(struct arranger *a, uint32_t first, uint32_t end, bool ha
 
 	for (uint32_t i = first; i < end; i++) {
 		const struct cell *cells = rows_cells(&a->r->rows, a->order[i]);
-		bool is_kept = has_heading && i - first < ROWS_UNDER_HEADING;
+		bool is_kept =
+			has_heading && (a->r->view->whole_groups || i - first < ROWS_UNDER_HEADING);
 
 		if (max && n_shown >= max) {
 			a->order[i] |= HIDDEN;

@@ -74,6 +74,28 @@ static void get_percent(const struct report *r, const struct column *c, uint32_t
 	out->percent = whole ? 100.0 * (double)out->number / (double)whole : 0;
 }
 
+static void get_accumulated(const struct report *r, const struct column *c, uint32_t row,
+			    uint32_t lane, struct value *out)
+{
+	(void)c;
+	if (r->accumulated)
+		set_count(out, r->accumulated[(size_t)row * r->rows.n_lanes + lane].samples);
+}
+
+static void get_accumulated_percent(const struct report *r, const struct column *c, uint32_t row,
+				    uint32_t lane, struct value *out)
+{
+	uint64_t whole = report_whole(r, row, lane);
+
+	(void)c;
+	if (!r->accumulated)
+		return;
+	out->kind = VALUE_PERCENT;
+	out->number = weight_value(&r->accumulated[(size_t)row * r->rows.n_lanes + lane],
+				   r->options->by_period);
+	out->percent = whole ? 100.0 * (double)out->number / (double)whole : 0;
+}
+
 /* ---- keys ---- */
 
 static const char *image_text(const struct report *r, uint32_t image)
@@ -89,15 +111,14 @@ static void get_key(const struct report *r, const struct column *c, uint32_t row
 	enum profile_key key = (enum profile_key)c->arg;
 	uint32_t value = row_at(r, row)->value[key];
 
-	(void)lane;
-	if (value == NO_INDEX && key == PROFILE_EVENT &&
-	    r->profile->lanes[lane].counter != NO_INDEX)
-		value = r->profile->lanes[lane].counter;
+	if (value == NO_INDEX)
+		value = key == PROFILE_ADDRESS ? row_at(r, row)->value[PROFILE_SYMBOL]
+					       : profile_lane_value(&r->profile->lanes[lane], key);
 	if (value == NO_INDEX)
 		return;
 	if (key == PROFILE_IMAGE || key == PROFILE_APP)
 		set_text(out, image_text(r, value));
-	else if (key == PROFILE_CPU)
+	else if (key == PROFILE_CPU && value != PROFILE_CPU_ALL)
 		set_count(out, value);
 	else if (key == PROFILE_LINE && (r->options->long_names || r->options->for_program))
 		set_text(out, r->profile->lines.data[value].path);
@@ -107,19 +128,31 @@ static void get_key(const struct report *r, const struct column *c, uint32_t row
 
 enum { ID_PID, ID_TID };
 
+/* Of the row, or of the columns. */
+static uint32_t class_value(const struct report *r, enum profile_key key, uint32_t row,
+			    uint32_t lane)
+{
+	uint32_t value = row_at(r, row)->value[key];
+
+	return value == NO_INDEX ? profile_lane_value(&r->profile->lanes[lane], key) : value;
+}
+
 static void get_id(const struct report *r, const struct column *c, uint32_t row, uint32_t lane,
 		   struct value *out)
 {
-	const uint32_t *value = row_at(r, row)->value;
 	const struct profile_process *process = NULL;
+	uint32_t at = class_value(r, PROFILE_THREAD, row, lane);
+	int32_t id;
 
-	(void)lane;
-	if (value[PROFILE_THREAD] != NO_INDEX)
-		process = &r->profile->threads.data[value[PROFILE_THREAD]];
-	else if (value[PROFILE_PROCESS] != NO_INDEX && c->arg == ID_PID)
-		process = &r->profile->processes.data[value[PROFILE_PROCESS]];
-	if (process)
-		set_count(out, (uint32_t)(c->arg == ID_PID ? process->pid : process->tid));
+	if (at != NO_INDEX) {
+		process = &r->profile->threads.data[at];
+	} else if (c->arg == ID_PID) {
+		at = class_value(r, PROFILE_PROCESS, row, lane);
+		process = at == NO_INDEX ? NULL : &r->profile->processes.data[at];
+	}
+	id = process ? c->arg == ID_PID ? process->pid : process->tid : CLASS_ALL;
+	if (id != CLASS_ALL)
+		set_count(out, (uint32_t)id);
 }
 
 static void get_build_id(const struct report *r, const struct column *c, uint32_t row,
@@ -155,7 +188,7 @@ static void set_key_text(const struct report *r, enum profile_key key, uint32_t 
 {
 	if (key == PROFILE_IMAGE || key == PROFILE_APP) {
 		set_text(out, image_text(r, value));
-	} else if (key == PROFILE_CPU) {
+	} else if (key == PROFILE_CPU) { /* "0" alone would say nothing */
 		char text[KEY_TEXT_SIZE];
 
 		snprintf(out->scratch, sizeof(out->scratch), "cpu %s",
@@ -227,6 +260,20 @@ static void get_role(const struct report *r, const struct column *c, uint32_t ro
 	(void)c;
 	(void)lane;
 	set_text(out, roles[row_at(r, row)->role]);
+}
+
+const char *report_lane_text(const struct report *r, uint32_t lane, enum profile_key key,
+			     char scratch[static KEY_TEXT_SIZE])
+{
+	uint32_t value = profile_lane_value(&r->profile->lanes[lane], key);
+	char text[KEY_TEXT_SIZE];
+
+	if (value == NO_INDEX)
+		return "";
+	if (key != PROFILE_CPU)
+		return profile_key_text(r->profile, key, value, scratch);
+	snprintf(scratch, KEY_TEXT_SIZE, "cpu %s", profile_key_text(r->profile, key, value, text));
+	return scratch;
 }
 
 const struct column report_columns[] = {

@@ -74,6 +74,8 @@ static void print_csv(const struct report *r, const struct text_style *style, FI
 	fputc('\n', out);
 	for (uint32_t row = 0; row < r->rows.list.n; row++)
 		for (uint32_t lane = 0; lane < r->rows.n_lanes && data_has_row(r, row); lane++) {
+			if (!data_has_lane(r, row, lane))
+				continue;
 			put_line(r, row, lane, &line);
 			fwrite(line.data, 1, line.len, out);
 		}

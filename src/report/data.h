@@ -12,3 +12,11 @@ static inline bool data_has_row(const struct report *r, uint32_t row)
 {
 	return r->rows.list.data[row].kind != ROW_GROUP || r->view->layout == LAYOUT_TREE;
 }
+
+/* Of many classes most have nothing in a row, which is left out. */
+static inline bool data_has_lane(const struct report *r, uint32_t row, uint32_t lane)
+{
+	const struct cell *cell = &rows_cells(&r->rows, row)[lane];
+
+	return !r->profile->lane_keys.n || cell->self.samples || cell->total.samples;
+}

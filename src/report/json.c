@@ -52,6 +52,16 @@ static void print_row(const struct report *r, uint32_t row, uint32_t lane, FILE 
 	json_decref(object);
 }
 
+static void set_class(const struct report *r, uint32_t lane, enum profile_key key, json_t *object)
+{
+	uint32_t value = profile_lane_value(&r->profile->lanes[lane], key);
+	char scratch[KEY_TEXT_SIZE];
+
+	if (value != NO_INDEX)
+		json_object_set_new(object, profile_keys[key].key,
+				    json_text(profile_key_text(r->profile, key, value, scratch)));
+}
+
 static json_t *total_json(const struct report *r)
 {
 	json_t *totals = json_array();
@@ -64,6 +74,8 @@ static json_t *total_json(const struct report *r)
 			json_object_set_new(object, "event",
 					    json_text(r->profile->session->info.counters[l->counter]
 							      .name));
+		for (size_t i = 0; i < r->profile->lane_keys.n; i++)
+			set_class(r, lane, r->profile->lane_keys.key[i], object);
 		json_object_set_new(object, "samples", json_number(l->total.samples));
 		json_object_set_new(object, "events", json_number(l->total.period));
 		json_array_append_new(totals, object);
@@ -87,6 +99,8 @@ static void print_json(const struct report *r, const struct text_style *style, F
 	fputs(",\n\"rows\": [", out);
 	for (uint32_t row = 0; row < r->rows.list.n; row++)
 		for (uint32_t lane = 0; lane < r->rows.n_lanes && data_has_row(r, row); lane++) {
+			if (!data_has_lane(r, row, lane))
+				continue;
 			fputs(before, out);
 			print_row(r, row, lane, out);
 			before = ",\n";

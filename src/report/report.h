@@ -81,6 +81,10 @@ struct report_options {
 	bool long_names;     /* paths instead of file names */
 	bool with_lines;     /* lists: a row for every source line */
 	bool with_inlines;   /* trees: what is inlined has rows of its own */
+	bool with_addresses; /* a column: where functions begin */
+	bool accumulated;    /* lists: columns of running sums */
+	bool with_classes;   /* what samples are kept apart by is columns, except … */
+	uint32_t merge;      /* … enum merge (profile/merge.h) */
 	const char *columns; /* NULL: the view's */
 	const char *sort;    /* NULL: heaviest first */
 	bool for_program;    /* CSV and JSON: columns and threshold for programs */
@@ -91,13 +95,15 @@ struct view {
 	enum view_layout layout;
 	bool with_functions, with_chains; /* what must be loaded */
 	const char *text_columns, *data_columns;
-	double text_percent, data_percent;                                   /* thresholds */
+	double text_percent, data_percent; /* thresholds */
+	bool whole_groups; /* the threshold is for headings, not for what is below them */
+	bool of_parent;    /* percentages are of the row above */
 	void (*keys)(const struct report_options *o, struct key_list *keys); /* NULL: o->by */
 	/* NULL: the tuples of the keys, arranged (arrange.h) */
 	void (*make)(const struct report *r, const struct row_limits *limits, struct rows *out);
 };
 
-extern const struct view summary_view, list_view, nest_view, tree_view, inverted_view,
+extern const struct view summary_view, list_view, details_view, nest_view, tree_view, inverted_view,
 	callgraph_view;
 
 struct report {
@@ -111,6 +117,7 @@ struct report {
 	double min_percent;
 	uint64_t *event_totals; /* by counter: of the weight in use; for rows told apart by event */
 	uint32_t *block_rows;   /* by block: its ROLE_SELF row */
+	struct weight *accumulated; /* by row and lane: sums up to it; NULL where not shown */
 };
 
 /*
@@ -134,6 +141,10 @@ bool report_period_is_constant(const struct report *r, uint32_t lane);
 
 /* The weight that percentages of a lane are of, for a row of the report. */
 uint64_t report_whole(const struct report *r, uint32_t row, uint32_t lane);
+
+/* A group of columns as text: "cycles", and with classes "cpu 0, sh (12), cycles". */
+const char *report_lane_text(const struct report *r, uint32_t lane, enum profile_key key,
+			     char scratch[static KEY_TEXT_SIZE]);
 
 /* ---- formats ---- */
 

@@ -64,8 +64,9 @@ static uint32_t n_lanes_shown(const struct report *r)
 	return n;
 }
 
-/* Side by side with more than one other event, counts give way to their shares. */
-#define LANES_WITH_COUNTS 2
+/* Side by side with more than one other event, or this many classes, counts give way to shares. */
+#define LANES_WITH_COUNTS   2
+#define CLASSES_WITH_COUNTS 4
 
 /* Columns nobody asked for are left out where they say nothing, or leave no room for names. */
 static bool is_wanted(const struct report *r, const struct column *c, uint32_t lane)
@@ -74,7 +75,9 @@ static bool is_wanted(const struct report *r, const struct column *c, uint32_t l
 		return true;
 	if (c->kind == VALUE_PERIOD)
 		return r->options->by_period || !report_period_is_constant(r, lane);
-	return c->kind != VALUE_COUNT || !c->is_per_lane || n_lanes_shown(r) <= LANES_WITH_COUNTS;
+	return c->kind != VALUE_COUNT || !c->is_per_lane ||
+	       n_lanes_shown(r) <=
+		       (r->profile->lane_keys.n ? CLASSES_WITH_COUNTS : LANES_WITH_COUNTS);
 }
 
 static void add_place(struct page *page, const struct column *c, uint32_t lane)
@@ -205,11 +208,50 @@ static const char *make_cell(struct page *page, const struct place *place, uint3
 	return buf_cstr(&page->cell);
 }
 
-static const char *lane_title(const struct report *r, uint32_t lane)
-{
-	uint32_t counter = r->profile->lanes[lane].counter;
+/*
+ * The lines above the titles, from the top: what groups of columns are of. The event is the last,
+ * and one that all columns share is not told where there are others.
+ */
+static const enum profile_key lane_axes[] = { PROFILE_CPU, PROFILE_PROCESS, PROFILE_THREAD,
+					      PROFILE_EVENT };
 
-	return counter == NO_INDEX ? "" : r->profile->session->info.counters[counter].name;
+static bool is_axis_shown(const struct report *r, enum profile_key key)
+{
+	uint32_t first = NO_INDEX, n = 0;
+
+	for (uint32_t lane = 0; lane < r->rows.n_lanes; lane++) {
+		uint32_t value = profile_lane_value(&r->profile->lanes[lane], key);
+
+		if (!is_lane_shown(r, lane))
+			continue;
+		if (n++ && value != first)
+			return true;
+		first = value;
+	}
+	return key == PROFILE_EVENT && r->rows.n_lanes > 1 && !r->profile->lane_keys.n;
+}
+
+/* Whether a lane is in the same group of an axis as the one before, or the two differ above it. */
+static bool is_same_group(const struct report *r, size_t axis, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i <= axis; i++)
+		if (profile_lane_value(&r->profile->lanes[a], lane_axes[i]) !=
+		    profile_lane_value(&r->profile->lanes[b], lane_axes[i]))
+			return false;
+	return true;
+}
+
+/* The longest of the titles above a lane's own columns alone. */
+static size_t lane_title_width(const struct report *r, uint32_t lane)
+{
+	char scratch[KEY_TEXT_SIZE];
+	size_t width = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lane_axes); i++)
+		if (is_axis_shown(r, lane_axes[i]))
+			width = MAX(width,
+				    name_width(report_lane_text(r, lane, lane_axes[i], scratch)));
+	return width;
 }
 
 static const char *place_title(const struct page *page, const struct place *place)
@@ -299,7 +341,7 @@ static void widen_lanes(struct page *page)
 		size_t width = lane_width(page, &i), title = 0;
 
 		if (first->column->is_per_lane)
-			title = MIN(name_width(lane_title(page->r, first->lane)), MAX_LANE_TITLE);
+			title = MIN(lane_title_width(page->r, first->lane), MAX_LANE_TITLE);
 		if (title > width)
 			first->width += title - width;
 	}
@@ -381,22 +423,36 @@ static void end_line(struct page *page)
 	page->line.len = 0;
 }
 
-/* With several events, their names above their columns. */
-static void print_lane_titles(struct page *page)
+/* The columns of one group of an axis, from place *i on. */
+static size_t group_width(const struct page *page, size_t axis, size_t *i)
 {
-	if (page->r->rows.n_lanes < 2)
-		return;
+	const struct place *first = &page->places[*i];
+	size_t width = lane_width(page, i);
+
+	while (*i < page->n && first->column->is_per_lane && page->places[*i].column->is_per_lane &&
+	       is_same_group(page->r, axis, first->lane, page->places[*i].lane))
+		width += 2 + lane_width(page, i);
+	return width;
+}
+
+/* With several events or classes, their names above their columns. */
+static void print_lane_titles(struct page *page, size_t axis)
+{
+	char scratch[KEY_TEXT_SIZE];
+
 	for (size_t i = 0; i < page->n;) {
 		const struct place *first = &page->places[i];
-		struct place span = { .width = lane_width(page, &i), .is_number = true };
+		size_t width = group_width(page, axis, &i);
 
 		if (first != page->places)
 			pad(&page->line, 2);
 		page->clean.len = 0;
 		if (first->column->is_per_lane)
-			name_append_short(&page->clean, lane_title(page->r, first->lane),
-					  span.width, page->ellipsis);
-		pad(&page->line, span.width - name_width(buf_cstr(&page->clean)));
+			name_append_short(&page->clean,
+					  report_lane_text(page->r, first->lane, lane_axes[axis],
+							   scratch),
+					  width, page->ellipsis);
+		pad(&page->line, width - name_width(buf_cstr(&page->clean)));
 		buf_str(&page->line, buf_cstr(&page->clean));
 	}
 	end_line(page);
@@ -404,7 +460,9 @@ static void print_lane_titles(struct page *page)
 
 static void print_titles(struct page *page)
 {
-	print_lane_titles(page);
+	for (size_t axis = 0; axis < ARRAY_SIZE(lane_axes); axis++)
+		if (is_axis_shown(page->r, lane_axes[axis]))
+			print_lane_titles(page, axis);
 	buf_str(&page->line, style_code(page->style, STYLE_HEADING));
 	for (size_t i = 0; i < page->n; i++)
 		put_cell(page, &page->places[i], place_title(page, &page->places[i]), STYLE_NONE);

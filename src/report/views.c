@@ -4,14 +4,15 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "profile/merge.h"
 #include "report/arrange.h"
 #include "report/report.h"
 #include "store/session.h"
 
 static void summary_keys(const struct report_options *o, struct key_list *keys)
 {
-	(void)o;
-	key_list_add(keys, PROFILE_APP);
+	if (!(o->merge & MERGE_LIB))
+		key_list_add(keys, PROFILE_APP);
 	key_list_add(keys, PROFILE_IMAGE);
 }
 
@@ -22,6 +23,14 @@ static void list_keys(const struct report_options *o, struct key_list *keys)
 	key_list_add(keys, PROFILE_SYMBOL);
 	if (o->with_lines)
 		key_list_add(keys, PROFILE_LINE);
+}
+
+/* Every function, and below it the instructions that samples fell on. */
+static void details_keys(const struct report_options *o, struct key_list *keys)
+{
+	*keys = o->by;
+	key_list_add(keys, PROFILE_SYMBOL);
+	key_list_add(keys, PROFILE_ADDRESS);
 }
 
 static void make_tree(const struct report *r, const struct row_limits *limits, struct rows *out)
@@ -50,7 +59,7 @@ const struct view summary_view = {
 	.name = "summary",
 	.layout = LAYOUT_NEST,
 	.text_columns = "samples,percent,events,name",
-	.data_columns = "event,keys,build_id,samples,percent,events,other",
+	.data_columns = "event,classes,keys,build_id,samples,percent,events,other",
 	.text_percent = 0.5,
 	.keys = summary_keys,
 };
@@ -60,10 +69,25 @@ const struct view list_view = {
 	.layout = LAYOUT_FLAT,
 	.with_functions = true,
 	.with_chains = true,
-	.text_columns = "samples,percent,events,total,total_percent,keys",
-	.data_columns = "event,keys,pid,tid,build_id," WEIGHTS ",other",
+	.text_columns = "address,samples,cum_samples,percent,cum_percent,events,total,"
+			"total_percent,keys",
+	.data_columns =
+		"event,classes,address,keys,pid,tid,build_id,cum_samples,cum_percent," WEIGHTS
+		",other",
 	.text_percent = 0.1,
 	.keys = list_keys,
+};
+
+const struct view details_view = {
+	.name = "details",
+	.layout = LAYOUT_NEST,
+	.with_functions = true,
+	.text_columns = "address,samples,percent,events,image,line,name",
+	.data_columns = "event,classes,keys,line,image,pid,tid,build_id," WEIGHTS ",other",
+	.text_percent = 0.1,
+	.whole_groups = true,
+	.of_parent = true,
+	.keys = details_keys,
 };
 
 const struct view nest_view = {
@@ -71,7 +95,7 @@ const struct view nest_view = {
 	.layout = LAYOUT_NEST,
 	.with_chains = true,
 	.text_columns = "samples,percent,events,total,total_percent,image,name",
-	.data_columns = "event,keys,image,pid,tid,build_id," WEIGHTS ",other",
+	.data_columns = "event,classes,keys,image,pid,tid,build_id," WEIGHTS ",other",
 	.text_percent = 0.2,
 };
 
@@ -81,8 +105,8 @@ const struct view tree_view = {
 	.with_functions = true,
 	.with_chains = true,
 	.text_columns = "total,total_percent,samples,percent,image,name",
-	.data_columns =
-		"id,parent,depth,event,keys,pid,tid,image,symbol,build_id," WEIGHTS ",other",
+	.data_columns = "id,parent,depth,event,classes,keys,pid,tid,image,symbol,build_id," WEIGHTS
+			",other",
 	.text_percent = 0.5,
 	.data_percent = 0.5,
 	.make = make_tree,
@@ -94,8 +118,8 @@ const struct view inverted_view = {
 	.with_functions = true,
 	.with_chains = true,
 	.text_columns = "total,total_percent,image,name",
-	.data_columns =
-		"id,parent,depth,event,keys,pid,tid,image,symbol,build_id," WEIGHTS ",other",
+	.data_columns = "id,parent,depth,event,classes,keys,pid,tid,image,symbol,build_id," WEIGHTS
+			",other",
 	.text_percent = 0.5,
 	.data_percent = 0.5,
 	.make = make_inverted,
@@ -106,8 +130,9 @@ const struct view callgraph_view = {
 	.layout = LAYOUT_BLOCKS,
 	.with_functions = true,
 	.with_chains = true,
-	.text_columns = "total,total_percent,samples,percent,image,name",
-	.data_columns = "block,role,event,image,symbol,build_id," WEIGHTS ",other",
+	.text_columns = "address,total,total_percent,samples,percent,image,name",
+	.data_columns =
+		"block,role,event,classes,pid,tid,address,image,symbol,build_id," WEIGHTS ",other",
 	.text_percent = 0.5,
 	.data_percent = 0.5,
 	.make = make_callgraph,
@@ -121,6 +146,10 @@ static void view_keys(const struct view *view, const struct report_options *opti
 		view->keys(options, keys);
 	else
 		*keys = options->by;
+	/* Without applications an image is one row, whoever uses it. */
+	for (size_t i = 0; (options->merge & MERGE_LIB) && i < keys->n; i++)
+		if (keys->key[i] == PROFILE_APP)
+			keys->key[i] = PROFILE_IMAGE;
 }
 
 static bool has_code_key(const struct key_list *keys)
@@ -135,9 +164,16 @@ static int check_by(const struct view *view, const struct report_options *o, str
 {
 	bool is_list = view->layout == LAYOUT_NEST || view->layout == LAYOUT_FLAT;
 
+	if (o->accumulated && view != &list_view)
+		return error_set(err, -EINVAL,
+				 "--accumulated: goes with a list of functions (--symbols)");
+	if (o->with_addresses && view->layout != LAYOUT_FLAT && view->layout != LAYOUT_BLOCKS)
+		return error_set(
+			err, -EINVAL,
+			"--addresses: goes with --symbols and --callgraph; --details has them");
 	if (!is_list && o->sort)
 		return error_set(err, -EINVAL, "--sort: a %s is sorted by weight", view->name);
-	if (o->with_lines && view != &list_view)
+	if (o->with_lines && view != &list_view && view != &details_view)
 		return error_set(err, -EINVAL,
 				 "--lines: goes with a list of functions (--symbols); with --by, "
 				 "file and line are keys");
@@ -179,22 +215,33 @@ int report_request(const struct view *view, const struct report_options *options
 	if (r < 0)
 		return r;
 	view_keys(view, options, &request->keys);
-	request->with_lines = key_list_has(&request->keys, PROFILE_LINE) ||
+	if (options->with_classes)
+		request->columns = merge_columns(options->merge);
+	request->merge_masks = options->with_classes && (options->merge & MERGE_UNITMASK);
+	request->with_addresses = key_list_has(&request->keys, PROFILE_ADDRESS);
+	request->with_lines = options->with_lines || key_list_has(&request->keys, PROFILE_LINE) ||
 			      key_list_has(&request->keys, PROFILE_FILE);
 	request->with_inlines = options->with_inlines;
 	request->with_functions = view->with_functions || request->with_lines ||
+				  request->with_addresses ||
 				  key_list_has(&request->keys, PROFILE_SYMBOL) ||
 				  key_list_has(&request->keys, PROFILE_CONTEXT) ||
 				  query_has(request->query, FILTER_CONTEXT) ||
 				  query_has(request->query, FILTER_SYMBOL) ||
 				  query_has(request->query, FILTER_SYMBOL_EXCLUDE) ||
 				  query_has(request->query, FILTER_VIA);
-	request->with_chains =
-		view->with_chains && (view->layout != LAYOUT_NEST || has_code_key(&request->keys));
+	/* Callers have no instruction that was sampled. */
+	request->with_chains = view->with_chains && !request->with_addresses &&
+			       (view->layout != LAYOUT_NEST || has_code_key(&request->keys));
 	return 0;
 }
 
 /* ---- columns ---- */
+
+static bool has_addresses(const struct report *r)
+{
+	return key_list_has(&r->keys, PROFILE_ADDRESS);
+}
 
 static bool shows_key(const struct report *r, enum profile_key key)
 {
@@ -202,6 +249,10 @@ static bool shows_key(const struct report *r, enum profile_key key)
 
 	if (key == PROFILE_EVENT && r->options->for_program)
 		return true;
+	if (key == PROFILE_ADDRESS)
+		return r->options->with_addresses || (r->options->for_program && has_addresses(r));
+	if (key_list_has(&r->profile->lane_keys, key))
+		return r->options->for_program;
 	if (key == PROFILE_SYMBOL || key == PROFILE_IMAGE)
 		return is_code || key_list_has(&r->keys, key) ||
 		       key_list_has(&r->keys, PROFILE_SYMBOL);
@@ -263,12 +314,15 @@ static bool has_total_events(const struct report *r)
 
 static bool has_pid(const struct report *r)
 {
-	return key_list_has(&r->keys, PROFILE_PROCESS) || key_list_has(&r->keys, PROFILE_THREAD);
+	return key_list_has(&r->keys, PROFILE_PROCESS) || key_list_has(&r->keys, PROFILE_THREAD) ||
+	       key_list_has(&r->profile->lane_keys, PROFILE_PROCESS) ||
+	       key_list_has(&r->profile->lane_keys, PROFILE_THREAD);
 }
 
 static bool has_tid(const struct report *r)
 {
-	return key_list_has(&r->keys, PROFILE_THREAD);
+	return key_list_has(&r->keys, PROFILE_THREAD) ||
+	       key_list_has(&r->profile->lane_keys, PROFILE_THREAD);
 }
 
 static bool has_image(const struct report *r)
@@ -290,7 +344,26 @@ static bool has_event(const struct report *r)
 	return shows_key(r, PROFILE_EVENT);
 }
 
+static bool has_address(const struct report *r)
+{
+	return shows_key(r, PROFILE_ADDRESS);
+}
+
+static bool has_line(const struct report *r)
+{
+	return shows_key(r, PROFILE_LINE) || (has_addresses(r) && r->options->with_lines);
+}
+
+static bool is_accumulated(const struct report *r)
+{
+	return r->options->accumulated;
+}
+
 static const struct column_rule column_rules[] = {
+	{ "address", has_address },
+	{ "line", has_line },
+	{ "cum_samples", is_accumulated },
+	{ "cum_percent", is_accumulated },
 	{ "events", has_events },
 	{ "total", has_totals },
 	{ "total_percent", has_total_percent },
@@ -330,6 +403,13 @@ static void add_column(struct report *r, const char *key, size_t len)
 		r->columns.column[r->columns.n++] = c;
 }
 
+static void add_keys(struct report *r, const struct key_list *keys)
+{
+	for (size_t i = 0; i < keys->n; i++)
+		add_column(r, profile_keys[keys->key[i]].key,
+			   strlen(profile_keys[keys->key[i]].key));
+}
+
 static void default_columns(struct report *r)
 {
 	const char *at = r->options->for_program ? r->view->data_columns : r->view->text_columns;
@@ -338,9 +418,9 @@ static void default_columns(struct report *r)
 		size_t len = strcspn(at, ",");
 
 		if (len == 4 && !strncmp(at, "keys", 4))
-			for (size_t i = 0; i < r->keys.n; i++)
-				add_column(r, profile_keys[r->keys.key[i]].key,
-					   strlen(profile_keys[r->keys.key[i]].key));
+			add_keys(r, &r->keys);
+		else if (len == 7 && !strncmp(at, "classes", 7))
+			add_keys(r, &r->profile->lane_keys);
 		else
 			add_column(r, at, len);
 		at += len;
@@ -363,6 +443,33 @@ static void choose_columns(struct report *r)
 }
 
 /* ---- the report ---- */
+
+static bool shows_column(const struct report *r, const char *key)
+{
+	for (size_t i = 0; i < r->columns.n; i++)
+		if (!strcmp(r->columns.column[i]->key, key))
+			return true;
+	return false;
+}
+
+/* Running sums in the order of the rows; only of flat lists, where no row is in another. */
+static void accumulate(struct report *r)
+{
+	size_t n_lanes = r->rows.n_lanes;
+
+	if (r->view->layout != LAYOUT_FLAT ||
+	    !(shows_column(r, "cum_samples") || shows_column(r, "cum_percent")))
+		return;
+	r->accumulated = xcalloc(r->rows.list.n * n_lanes + 1, sizeof(*r->accumulated));
+	for (size_t i = 0; i < r->rows.list.n; i++)
+		for (size_t lane = 0; lane < n_lanes; lane++) {
+			struct weight *sum = &r->accumulated[i * n_lanes + lane];
+
+			if (i)
+				*sum = sum[-(ptrdiff_t)n_lanes];
+			weight_add(sum, &rows_cells(&r->rows, i)[lane].self);
+		}
+}
 
 static void sum_events(struct report *r)
 {
@@ -414,6 +521,7 @@ struct report *report_new(const struct view *view, const struct report_options *
 	}
 	find_blocks(r);
 	choose_columns(r);
+	accumulate(r);
 	return r;
 }
 
@@ -424,6 +532,7 @@ void report_free(struct report *r)
 	rows_fini(&r->rows);
 	free(r->event_totals);
 	free(r->block_rows);
+	free(r->accumulated);
 	free(r);
 }
 

@@ -103,6 +103,7 @@ static void table_free(struct symbol_table *t)
 	free(t->detail);
 	free(t->names);
 	line_table_free(t->lines);
+	vec_fini(&t->pieces);
 	free(t);
 }
 

@@ -15,15 +15,22 @@
 #include "symbol/kallsyms.h"
 #include "symbol/symbols.h"
 
+/* A segment of code: where it is in the file, and where it is linked to. */
+struct link_piece {
+	uint64_t offset, size, link_addr;
+};
+
 struct symbol_table {
 	struct image image;          /* owns the path */
 	struct index index;          /* n is 0 while there is none */
 	struct index_header *block;  /* owned; or … */
 	struct file_mapping mapping; /* … the cache file that the index lies in */
 	enum symbol_status status;
-	char *detail;             /* NULL: "" */
-	const char **names;       /* for people, by symbol; each made when first asked for */
-	struct line_table *lines; /* NULL: not asked for yet (symbol/line_table.h) */
+	char *detail;                  /* NULL: "" */
+	const char **names;            /* for people, by symbol; each made when first asked for */
+	struct line_table *lines;      /* NULL: not asked for yet (symbol/line_table.h) */
+	VEC(struct link_piece) pieces; /* symbol/addresses.h */
+	bool has_pieces;               /* false: not asked for yet */
 };
 
 struct symbolizer {

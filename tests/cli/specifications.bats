@@ -1,0 +1,111 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Profile specifications and classes as columns, on sample files of known counts.
+load helpers
+
+MKOPFILE=${ASSAY_TOOLS:-$ROOT/../shared/tools}/mkopfile.py
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR
+	[ -f "$MKOPFILE" ] || skip "mkopfile.py, which writes sample files independently of us, is not there"
+	python3 "$MKOPFILE" demo demo bin >/dev/null
+	BIN=$(realpath bin)
+}
+
+# Adds counts of another event to the library: by process, thread and processor.
+add_classes() {
+	local tgid tid cpu n
+	while read -r tgid tid cpu n; do
+		python3 "$MKOPFILE" --event INST --count 5000 --app "$BIN/app" --tgid "$tgid" --tid "$tid" --cpu "$cpu" \
+			flat demo "$BIN/libdemo.so" "lib_work+4=$n" >/dev/null
+	done <<-END
+		101 101 0 10
+		101 102 1 20
+		200 200 1 40
+	END
+}
+
+report() {
+	run assay report -i demo --symbol-cache "" "$@"
+	[ "$status" = 0 ]
+}
+
+# "column,column…" of the rows of CSV: csv COLUMNS ARGUMENTS…
+csv() {
+	local columns=$1
+	shift
+	assay report -i demo --symbol-cache "" --format csv "$@" | python3 -c '
+import csv, sys
+for row in csv.DictReader(sys.stdin):
+	print(*(row[c] for c in sys.argv[1].split(",")))' "$columns"
+}
+
+@test "image: is the application with its libraries, lib-image: the code" {
+	[ "$(csv symbol,samples -l "image:$BIN/app" | sort)" = $'leaf 800\nlib_work 1000\nmain 50\nmid 150' ]
+	[ "$(csv symbol,samples -l image:app 'lib-image:*libdemo*')" = "lib_work 1000" ]
+	[ "$(csv symbol,samples -l lib-image:app | sort)" = $'leaf 800\nmain 50\nmid 150' ]
+	[ "$(csv symbol,samples -l image:libdemo.so)" = "lib_work 1000" ]
+	[ "$(csv symbol,samples -l image-exclude:app)" = "ls+0x4730 10" ]
+	[ "$(csv symbol,samples -l -x app 'symbol-exclude:m*')" = "leaf 800" ]
+	add_classes
+	[ "$(csv symbol,samples -l count:5000)" = "lib_work 70" ]
+	[ "$(csv symbol,samples -l unit-mask:0 tgid:101 event:INST)" = "lib_work 30" ]
+}
+
+@test "what is kept apart and not merged is columns, in more than one axis" {
+	add_classes
+	report --merge none -l event:INST
+	[[ "$output" =~ cpu\ 0\ +cpu\ 1 ]]
+	[[ "$output" =~ 101\ +101\ +200 ]]
+	[[ "$output" =~ 101\ +102\ +200 ]]
+	[[ "$output" =~ 10\ +100\.00\ +20\ +100\.00\ +40\ +100\.00\ +libdemo.so\ +lib_work ]]
+	[ "$(csv cpu,pid,tid,event,samples --merge none -l event:INST)" = $'0 101 101 INST 10\n1 101 102 INST 20\n1 200 200 INST 40' ]
+	[ "$(csv pid,samples --merge cpu,tid -l event:INST)" = $'101 30\n200 40' ]
+	[ "$(csv cpu,samples --merge tgid -l event:INST)" = $'0 10\n1 60' ]
+	[ "$(csv event,samples --merge all -l 'lib-image:*libdemo*' | sort)" = $'CPU_CLK_UNHALTED 1000\nINST 70' ]
+	[ "$(assay report -i demo --merge tid,cpu -l --format json event:INST | jq -c '[.total[] | [.process, .samples]]')" = '[["101",30],["200",40]]' ]
+}
+
+@test "merging applications counts an image once" {
+	python3 "$MKOPFILE" --app /usr/bin/other flat demo "$BIN/libdemo.so" lib_work+4=7 >/dev/null
+	[ "$(csv image,samples --merge lib 'lib-image:*libdemo*')" = "$BIN/libdemo.so 1007" ]
+	[ "$(csv app,samples 'lib-image:*libdemo*' | sort)" = "$(printf '%s\n' "/usr/bin/other 7" "$BIN/app 1000" | sort)" ]
+}
+
+@test "unit masks are told apart, or merged" {
+	python3 "$MKOPFILE" --um 3 flat demo "$BIN/app" leaf=1 >/dev/null
+	[ "$(csv event,samples -l symbol:leaf | sort)" = $'CPU_CLK_UNHALTED:100000:0x0 800\nCPU_CLK_UNHALTED:100000:0x3 1' ]
+	[ "$(csv event,samples -l --merge unitmask symbol:leaf unit-mask:0x3)" = "CPU_CLK_UNHALTED:100000:0x3 1" ]
+	[ "$(csv event,samples -l --merge unitmask,tgid,cpu symbol:leaf)" = "CPU_CLK_UNHALTED:100000 801" ]
+}
+
+@test "running sums, addresses, details, source lines" {
+	[ "$(csv symbol,samples,cum_samples,cum_percent -la app)" = $'lib_work 1000 1000 50.0000\nleaf 800 1800 90.0000\nmid 150 1950 97.5000\nmain 50 2000 100.0000' ]
+	leaf=$(nm bin/app | awk '$3 == "leaf" { print $1 }')
+	report -lw
+	[[ "$output" =~ ${leaf: -8}\ +800\ .*leaf ]]
+	report -dg lib-image:app symbol:leaf
+	[[ "$output" =~ 700\ +87\.50\ +app\ +app.c:[0-9]+\ +${leaf: -8} ]]
+	[[ "$output" =~ 100\ +12\.50\ +app\ +app.c:[0-9]+\  ]]
+	[ "$(csv address,samples -d symbol:leaf | head -1)" = "${leaf: -8} 700" ]
+	report -% total -d symbol:leaf
+	[[ "$output" =~ 100\ +12\.50 ]]
+}
+
+@test "a specification that contradicts itself, repeats itself or matches nothing" {
+	run assay report -i demo image:app image-exclude:app
+	refused 2 "report: image:app and image-exclude: contradict each other: nothing is left"
+	run assay report -i demo image:app image:ls
+	refused 2 "'image:ls': image: is given already; write its values with commas: image:app,…"
+	run assay report -i demo pid:1 tgid:1
+	refused 2 "pid: is given already, which is the same filter"
+	run assay report -i demo event:NOPE
+	refused 1 "no sample matches event:NOPE; there are: CPU_CLK_UNHALTED"
+	run assay report -i demo count:1
+	refused 1 "no sample matches count:1; there are: 100000 (CPU_CLK_UNHALTED)"
+	run assay report -i demo --merge bogus
+	refused 2 "--merge: 'bogus' is not one of cpu, lib, tid, tgid, unitmask, all, none"
+	run assay report -i demo --tree -a
+	refused 2 "--accumulated: goes with a list of functions"
+}
