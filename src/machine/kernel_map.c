@@ -17,11 +17,14 @@
 #include "elf/elf_file.h"
 
 /*
- * The kernel's image has at most 1 GiB of address space on x86-64 (KERNEL_IMAGE_SIZE) and
- * AArch64 images are far smaller; its text with the initial sections is within this.
+ * Where /proc/iomem doesn't say: the kernel's image has at most 1 GiB of address space on x86-64
+ * (KERNEL_IMAGE_SIZE) and AArch64 images are far smaller; its text with the initial sections is
+ * within this.
  */
 #define KERNEL_TEXT_SPAN    ((uint64_t)512 << 20)
-#define MODULES_REREAD_NS   1000000000ULL
+#define STEXT_MAX           0x10000       /* _stext is this far behind _text, at most */
+#define MODULES_REREAD_NS   1000000000ULL /* at the latest, while the kernel has samples */
+#define MODULES_SOON_NS     10000000ULL   /* for an address that nothing covers, at first */
 #define KALLSYMS_HEAD_BYTES ((size_t)1 << 20)
 #define BPF_PROGRAMS_MAX    100000
 
@@ -41,7 +44,8 @@ struct kernel_map {
 	uint64_t start, end; /* of what is the kernel's own */
 	image_id image;      /* of the kernel's text */
 	bool has_image;
-	uint64_t modules_read_ns;
+	uint64_t modules_read_ns, modules_soon_ns;
+	char *modules;            /* the list as last read */
 	VEC(struct range) ranges; /* modules and programs, by start, not overlapping */
 };
 
@@ -52,6 +56,7 @@ struct kernel_map *kernel_map_new(struct image_table *images, const char *proc, 
 	k->images = images;
 	k->proc = xstrdup(proc);
 	k->sys = xstrdup(sys);
+	k->modules_soon_ns = MODULES_SOON_NS;
 	return k;
 }
 
@@ -73,6 +78,7 @@ void kernel_map_free(struct kernel_map *k)
 	vec_foreach (&k->ranges, r)
 		free(r->name);
 	vec_fini(&k->ranges);
+	free(k->modules);
 	free(k->release);
 	free(k->proc);
 	free(k->sys);
@@ -158,25 +164,67 @@ static image_id module_image(struct kernel_map *k, const char *name)
 }
 
 /* "NAME SIZE USERS DEPENDENTS STATE ADDRESS [FLAGS]": see fs proc_modules(5). */
-static void read_modules(struct kernel_map *k, uint64_t time_ns)
+static bool parse_module(const char *line, char name[static 128], uint64_t *addr, uint64_t *size)
+{
+	return sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, name, size, addr) == 3 &&
+	       *addr;
+}
+
+/* Is this module in the list as it was? How often it is used does not matter. */
+static bool is_known_module(const struct kernel_map *k, const char *name, uint64_t addr,
+			    uint64_t size)
+{
+	size_t at = range_lower(k, addr), len = strlen(name);
+	const struct range *r = k->ranges.data + at;
+	const char *path;
+
+	if (at == k->ranges.n || r->start != addr || r->end != addr + size || r->name)
+		return false;
+	path = image_get(k->images, r->image)->path;
+	return path[0] == '[' && !strncmp(path + 1, name, len) && path[len + 1] == ']';
+}
+
+/* True if a module is new, or elsewhere than it was. */
+static bool read_modules(struct kernel_map *k, uint64_t time_ns)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/modules", k->proc);
 	cleanup(free_at_exit) char *text = NULL;
+	bool has_new = false;
 	char *rest;
 
 	k->modules_read_ns = time_ns;
-	if (file_read_all(path, 16 << 20, &text, NULL) < 0)
-		return;
+	if (file_read_all(path, 16 << 20, &text, NULL) < 0 ||
+	    (k->modules && !strcmp(text, k->modules)))
+		return false;
+	free(k->modules);
+	k->modules = xstrdup(text);
 	rest = text;
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		char name[128];
 		uint64_t size, addr;
 
-		if (sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size, &addr) ==
-			    3 &&
-		    addr)
-			range_add(k, addr, size, module_image(k, name), NULL);
+		if (!parse_module(line, name, &addr, &size) || is_known_module(k, name, addr, size))
+			continue;
+		range_add(k, addr, size, module_image(k, name), NULL);
+		has_new = true;
 	}
+	return has_new;
+}
+
+/* The address of a function in the lines of kallsyms, 0 where they are hidden. False: not there. */
+static bool address_of(const char *lines, const char *name, uint64_t *addr)
+{
+	cleanup(free_at_exit) char *global = xasprintf(" T %s\n", name);
+	const char *at = strstr(lines, global);
+
+	global[1] = 't';
+	if (!at)
+		at = strstr(lines, global);
+	while (at && at > lines && at[-1] != '\n')
+		at--;
+	if (at)
+		*addr = strtoull(at, NULL, 16);
+	return at;
 }
 
 /*
@@ -194,22 +242,44 @@ static uint64_t read_text_address(const char *proc)
 		return 0;
 	while (len < KALLSYMS_HEAD_BYTES) {
 		ssize_t n = read(fd, head + len, KALLSYMS_HEAD_BYTES - len);
-		const char *at;
+		uint64_t addr;
 
 		if (n <= 0)
 			break;
 		len += (size_t)n;
 		head[len] = '\0';
-		at = strstr(head, " T _text\n");
-		if (!at)
-			at = strstr(head, " t _text\n");
-		if (at) {
-			while (at > head && at[-1] != '\n')
-				at--;
-			return strtoull(at, NULL, 16);
-		}
+		if (address_of(head, "_text", &addr))
+			return addr;
+		if (address_of(head, "_stext", &addr))
+			return addr ? kernel_text_of_stext(addr) : 0;
 	}
 	return 0;
+}
+
+/*
+ * The bytes of the kernel's image, from its lines in /proc/iomem ("Kernel code", "Kernel data"…:
+ * physical, and as far apart as in the address space); 0: not told. Behind it there can be modules.
+ */
+static uint64_t read_image_size(const char *proc)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/iomem", proc);
+	cleanup(free_at_exit) char *text = NULL;
+	uint64_t first = UINT64_MAX, last = 0;
+	char *rest;
+
+	if (file_read_all(path, 16 << 20, &text, NULL) < 0)
+		return 0;
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		uint64_t from, to;
+
+		if (strstr(line, " : Kernel ") &&
+		    sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) == 2) {
+			first = MIN(first, from);
+			last = MAX(last, to);
+		}
+	}
+	return last > first ? last - first + 1 : 0;
 }
 
 static int sys_bpf(int cmd, union bpf_attr *attr)
@@ -264,10 +334,14 @@ static void read_bpf_programs(struct kernel_map *k)
 
 static void load(struct kernel_map *k, uint64_t time_ns)
 {
+	uint64_t image_size;
+
 	k->is_loaded = true;
 	k->text = read_text_address(k->proc);
 	k->start = k->text;
-	k->end = k->text + KERNEL_TEXT_SPAN;
+	image_size = read_image_size(k->proc);
+	/* "Kernel code" may begin at _stext. */
+	k->end = k->text + (image_size ? image_size + STEXT_MAX : KERNEL_TEXT_SPAN);
 	kernel_map_image(k);
 	if (!k->text)
 		return;
@@ -286,23 +360,33 @@ static bool resolve_range(const struct kernel_map *k, uint64_t addr, struct code
 	return true;
 }
 
+static bool resolve(const struct kernel_map *k, uint64_t addr, struct code_addr *out)
+{
+	if (resolve_range(k, addr, out))
+		return true;
+	if (!k->text || addr < k->start || addr >= k->end)
+		return false;
+	*out = (struct code_addr){ k->image, addr - k->text };
+	return true;
+}
+
 bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 			struct code_addr *out)
 {
 	if (!k->is_loaded)
 		load(k, time_ns);
-	if (resolve_range(k, addr, out))
+	if (k->is_offline || !k->text)
+		return resolve(k, addr, out);
+	if (time_ns >= k->modules_read_ns + MODULES_REREAD_NS)
+		read_modules(k, time_ns);
+	if (resolve(k, addr, out))
 		return true;
-	if (!k->text)
+	if (time_ns < k->modules_read_ns + k->modules_soon_ns)
 		return false;
-	if (addr >= k->start && addr < k->end) {
-		*out = (struct code_addr){ k->image, addr - k->text };
-		return true;
-	}
-	if (k->is_offline || time_ns < k->modules_read_ns + MODULES_REREAD_NS)
-		return false;
-	read_modules(k, time_ns);
-	return resolve_range(k, addr, out);
+	k->modules_soon_ns = read_modules(k, time_ns)
+				     ? MODULES_SOON_NS
+				     : MIN(2 * k->modules_soon_ns, MODULES_REREAD_NS);
+	return resolve(k, addr, out);
 }
 
 bool kernel_map_is_hidden(const struct kernel_map *k)
@@ -356,6 +440,8 @@ void kernel_map_mapping(struct kernel_map *k, const struct mapping_event *m)
 		return;
 	}
 	k->text = m->file_off ? m->file_off : m->start;
+	if (strstr(m->path, "]_stext"))
+		k->text = kernel_text_of_stext(k->text);
 	k->start = m->start;
 	k->end = m->size && m->start + m->size > m->start ? m->start + m->size : UINT64_MAX;
 	if (!m->build_id.len && !k->release[0])

@@ -3,10 +3,11 @@
  * The kernel's address space: its text, modules, BPF programs, trampolines.
  *
  * Nothing is read until the first kernel address is there to be named; then
- * the head of /proc/kallsyms (as far as _text), /proc/modules, and the BPF
- * programs that bpf(2) lists. Modules are read again when an address is in none
- * of the known ranges, at most once a second: the kernel has no record for
- * a module that is loaded.
+ * the head of /proc/kallsyms (as far as _text), /proc/iomem (how large the kernel is),
+ * /proc/modules, and the BPF programs that bpf(2) lists. The kernel has no record for a module
+ * that is loaded, and its space may be that of one that went: the list is read again
+ * with the first kernel sample of a second, and sooner when an address is in none of the known
+ * ranges: after 10 ms, twice as long each time that there was nothing new.
  */
 #pragma once
 
@@ -17,6 +18,16 @@
 #include "machine/image.h"
 
 struct kernel_map;
+
+/*
+ * _text, from which offsets count, where the list has _stext alone: AArch64 without
+ * CONFIG_KALLSYMS_ALL. Its linker script (arch/arm64/kernel/vmlinux.lds.S) puts .text at the next
+ * 64 KiB behind _text, where the head is; x86-64, in the topmost 2 GiB, has both at one address.
+ */
+static inline uint64_t kernel_text_of_stext(uint64_t stext)
+{
+	return stext >= 0xffffffff80000000 ? stext : stext - 0x10000;
+}
 
 /* `proc` and `sys` are "/proc" and "/sys", or fake trees. */
 struct kernel_map *kernel_map_new(struct image_table *images, const char *proc, const char *sys);

@@ -143,8 +143,11 @@ void raw_end_scan(struct raw_recording *r)
 
 /* The kernel. */
 
-/* The address of a symbol that stands early in the kernel's list; they come in order of address. */
-static void find_text(uint64_t *start, uint64_t *end)
+/*
+ * The kernel's text, from its list of symbols, which is in order of address; `reference` is the
+ * symbol at its start, which not every kernel lists: _text or else _stext.
+ */
+static void find_text(uint64_t *start, uint64_t *end, const char **reference)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
 	char line[512], name[256];
@@ -155,10 +158,12 @@ static void find_text(uint64_t *start, uint64_t *end)
 
 		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, name) != 2)
 			continue;
-		if (!strcmp(name, "_text"))
+		if (!strcmp(name, "_text") || (!*start && !strcmp(name, "_stext"))) {
 			*start = addr;
-		else if (!strcmp(name, "_etext"))
+			*reference = name[1] == 's' ? "_stext" : "_text";
+		} else if (!strcmp(name, "_etext")) {
 			*end = addr;
+		}
 	}
 	if (f)
 		fclose(f);
@@ -216,11 +221,14 @@ static void put_kernel_build_id(struct raw_recording *r)
 
 static void put_kernel(struct raw_recording *r)
 {
+	const char *reference = "";
 	uint64_t start, end;
+	char path[32];
 
-	find_text(&start, &end);
+	find_text(&start, &end, &reference);
+	snprintf(path, sizeof(path), "[kernel.kallsyms]%s", reference);
 	if (start && end > start)
-		put_kernel_mapping(r, start, end - start, start, "[kernel.kallsyms]_text");
+		put_kernel_mapping(r, start, end - start, start, path);
 	put_modules(r);
 	put_kernel_build_id(r);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "machine/kernel_map.h"
 
 #define MAX_FILE_SIZE (1UL << 30)
 #define MAX_MODULES   4096 /* a desktop has 200 */
@@ -35,7 +36,7 @@ static void note_text_addr(struct kallsyms *k, const struct kernel_symbol *s)
 	if (s->name_len == 5 && !memcmp(s->name, "_text", 5))
 		k->text_addr = s->addr;
 	else if (!k->text_addr && s->name_len == 6 && !memcmp(s->name, "_stext", 6))
-		k->text_addr = s->addr;
+		k->text_addr = s->addr ? kernel_text_of_stext(s->addr) : 0;
 }
 
 /* A line without its newline. */

@@ -25,7 +25,7 @@ struct kernel_symbol {
 struct kallsyms {
 	VEC(struct kernel_symbol) symbols; /* in the file's order */
 	VEC(char *) modules;               /* names without brackets; [0] is "" */
-	uint64_t text_addr;                /* of _text (else _stext); 0 if not there */
+	uint64_t text_addr;                /* of _text; 0 if not there */
 	bool has_kernel;                   /* false once the kernel's own symbols were dropped */
 	bool is_hidden;                    /* there are symbols, and all addresses are 0 */
 	char *text;                        /* what names point into, when read from a file */

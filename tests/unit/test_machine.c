@@ -78,12 +78,12 @@ static void given(const char *text)
 }
 
 /* "PATH+OFFSET" of an address, or "?REASON". */
-static const char *at(int32_t pid, enum cpu_mode mode, uint64_t addr)
+static const char *at_ms(int32_t pid, enum cpu_mode mode, uint64_t addr, uint64_t ms)
 {
 	static char text[256];
 	struct thread_view t = machine_thread(fx.machine, pid, pid);
 	struct code_addr code;
-	int reason = machine_resolve(fx.machine, &t, mode, addr, 5000000000, &code);
+	int reason = machine_resolve(fx.machine, &t, mode, addr, ms * 1000000, &code);
 
 	if (reason >= 0)
 		snprintf(text, sizeof(text), "?%s", loss_texts[reason].key);
@@ -91,6 +91,11 @@ static const char *at(int32_t pid, enum cpu_mode mode, uint64_t addr)
 		snprintf(text, sizeof(text), "%s+0x%lx",
 			 image_get(machine_images(fx.machine), code.image)->path, code.offset);
 	return text;
+}
+
+static const char *at(int32_t pid, enum cpu_mode mode, uint64_t addr)
+{
+	return at_ms(pid, mode, addr, 5000);
 }
 
 static const char *user(int32_t pid, uint64_t addr)
@@ -206,21 +211,40 @@ static void kernel_addresses_count_from_text_or_their_module(void **state)
 
 static void a_module_loaded_meanwhile_is_found(void **state)
 {
-	struct thread_view t;
-	struct code_addr code;
-
 	(void)state;
-	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0900010), "?unmapped");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5000), "?unmapped");
 	put("proc/modules", "late 4096 0 - Live 0xffffffffc0900000\n");
-	t = machine_thread(fx.machine, 0, 0);
-	/* Read at most once a second. */
-	assert_int_equal(machine_resolve(fx.machine, &t, MODE_KERNEL, 0xffffffffc0900010,
-					 5500000000, &code),
-			 LOSS_UNMAPPED);
-	assert_int_equal(machine_resolve(fx.machine, &t, MODE_KERNEL, 0xffffffffc0900010,
-					 7000000000, &code),
-			 -1);
-	assert_int_equal(code.offset, 0x10);
+	/* Not at each sample is the list read. */
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5005), "?unmapped");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 5010), "[late]+0x10");
+}
+
+static void addresses_of_nothing_have_modules_read_ever_more_seldom(void **state)
+{
+	(void)state;
+	for (uint64_t ms = 5000; ms < 5640; ms++)
+		at_ms(0, MODE_KERNEL, 0xffffffffc0900010, ms);
+	/* Read at 5000, 5010, 5030, 5070, 5150, 5310, 5630; next at 6270. */
+	put("proc/modules", "late 4096 0 - Live 0xffffffffc0900000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 6269), "?unmapped");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0900010, 6270), "[late]+0x10");
+}
+
+static void a_module_takes_the_place_of_one_that_went(void **state)
+{
+	(void)state;
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0100123, 5000), "[ext4]+0x123");
+	put("proc/modules", "other 8192 0 - Live 0xffffffffc0100000\n"
+			    "crc16 8192 7 ext4, Live 0xffffffffc0200000 (E)\n");
+	/* An address that was known is not looked up anew for a second. */
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0100123, 5999), "[ext4]+0x123");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0100123, 6000), "[other]+0x123");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0201fff, 6000), "[crc16]+0x1fff");
+	put("proc/modules", "other 8192 0 - Live 0xffffffffc0100000\n"
+			    "ext4 4096 0 - Live 0xffffffffc0500000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0500123, 7000), "[ext4]+0x123");
+	/* A late sample of one that is gone, and whose space nobody has taken. */
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0201fff, 7000), "[crc16]+0x1fff");
 }
 
 static void a_bpf_program_is_an_image_of_its_own(void **state)
@@ -230,6 +254,25 @@ static void a_bpf_program_is_an_image_of_its_own(void **state)
 	given("1 cpu0 -1/-1 ksymbol start=0xffffffffc0001000 size=0x80 bpf "
 	      "name=\"bpf_prog_1_x\"\n");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0001010), "[bpf:bpf_prog_1_x]+0x10");
+}
+
+static void the_kernel_of_aarch64_begins_before_its_first_symbol(void **state)
+{
+	(void)state;
+	put("proc/kallsyms", "ffffaafed7e10000 t gic_handle_irq\nffffaafed7e10000 T _stext\n");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffaafed7e10040), "[kernel]+0x10040");
+}
+
+static void a_module_behind_the_kernel_is_not_the_kernel(void **state)
+{
+	(void)state;
+	put("proc/iomem", "40000000-5fffffff : System RAM\n"
+			  "  40210000-4158ffff : Kernel code\n"
+			  "  41a10000-41caffff : Kernel data\n");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff82a9ffff), "[kernel]+0x1a9ffff");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff83000010), "?unmapped");
+	put("proc/modules", "late 4096 1 - Live 0xffffffff83000000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffff83000010, 6000), "[late]+0x10");
 }
 
 static void hidden_kernel_addresses_are_said_to_be(void **state)
@@ -334,6 +377,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kernel_addresses_count_from_text_or_their_module,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_module_loaded_meanwhile_is_found, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			addresses_of_nothing_have_modules_read_ever_more_seldom, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_module_takes_the_place_of_one_that_went, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			the_kernel_of_aarch64_begins_before_its_first_symbol, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_module_behind_the_kernel_is_not_the_kernel, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_bpf_program_is_an_image_of_its_own, setup,
 						teardown),
