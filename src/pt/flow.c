@@ -69,8 +69,10 @@ static void forget_fup(struct pt_flow *f)
 static void stand_nowhere(struct pt_flow *f)
 {
 	f->node = 0;
+	f->quick_ip = 0;
 	f->tnt = (struct pt_tnt){ 0 };
 	f->is_async = f->after_ovf = f->in_tx = f->tx_abort = false;
+	f->has_items = false;
 	forget_fup(f);
 	clear_stack(f);
 }
@@ -137,11 +139,19 @@ static void on_time(struct pt_flow *f, const struct pt_packet *p)
 		follow_side_band(f);
 }
 
+static bool is_traced(const struct pt_flow *f)
+{
+	return f->config.quick ? f->quick_ip : f->node;
+}
+
 static void begin_at(struct pt_flow *f, uint64_t ip)
 {
+	f->after_ovf = false;
 	pt_walk_arrive(f, ip);
 	f->stats.branches++;
 	pt_flow_emit(f, PT_EV_BRANCH, 0, ip, PT_F_BRANCH | PT_F_BEGIN, PT_END_FALL);
+	if (f->config.quick)
+		pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
 }
 
 /* An asynchronous branch: an interrupt, a fault, an aborted transaction. */
@@ -162,11 +172,15 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 
 static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (!f->node || p->count == PT_IP_NONE) {
+	if (f->config.quick && p->count == PT_IP_NONE)
+		return;
+	if ((!f->node && !f->config.quick) || p->count == PT_IP_NONE) {
 		lose(f, PT_ERR_UNEXPECTED);
 	} else if (f->is_async) {
 		branch_async(f, f->last_ip);
 		pt_walk_arrive(f, f->last_ip);
+		if (f->config.quick)
+			pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
 	} else {
 		walked(f, pt_walk_tip(f, f->last_ip));
 	}
@@ -177,7 +191,7 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 	uint64_t to = p->count == PT_IP_NONE ? 0 : f->last_ip;
 
 	/* The trace may end twice, as when a filter's end and an interrupt meet. */
-	if (!f->node)
+	if (!is_traced(f))
 		return;
 	if (f->is_async) {
 		branch_async(f, to);
@@ -186,6 +200,7 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	}
 	f->node = 0;
+	f->quick_ip = 0;
 }
 
 static void on_pge(struct pt_flow *f, const struct pt_packet *p)
@@ -194,8 +209,15 @@ static void on_pge(struct pt_flow *f, const struct pt_packet *p)
 		lose(f, PT_ERR_UNEXPECTED);
 		return;
 	}
-	f->after_ovf = false;
 	begin_at(f, f->last_ip);
+}
+
+/* A PEBS record is whole. */
+static void end_record(struct pt_flow *f, uint64_t ip)
+{
+	if (f->has_items)
+		pt_flow_emit(f, PT_EV_PEBS, ip, 0, 0, 0);
+	f->has_items = false;
 }
 
 /* What was waiting for its address. */
@@ -210,7 +232,9 @@ static void say_fup(struct pt_flow *f, uint64_t ip)
 	if (f->fup_power)
 		pt_flow_emit(f, PT_EV_POWER, ip, f->fup_payload, 0, f->fup_detail);
 	if (f->fup_event)
-		pt_flow_emit(f, PT_EV_EVENT, ip, f->fup_payload, f->fup_type, PT_CFE);
+		pt_flow_emit(f, PT_EV_EVENT, ip, f->fup_payload, f->fup_type, f->fup_detail);
+	if (f->fup_block)
+		end_record(f, ip);
 }
 
 static void on_fup(struct pt_flow *f, const struct pt_packet *p)
@@ -222,19 +246,22 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 		return;
 	}
 	if (f->after_ovf) {
-		f->after_ovf = false;
 		begin_at(f, f->last_ip);
 		return;
 	}
-	if (!f->node) {
-		/* A power event may tell its address while nothing is traced. */
-		if (!is_for_a_packet && !f->fup_event)
+	if (!is_traced(f)) {
+		/* A power event or a record may tell its address while nothing is traced. */
+		if (is_for_a_packet || f->fup_event)
+			say_fup(f, f->last_ip);
+		else
 			lose(f, PT_ERR_UNEXPECTED);
 		forget_fup(f);
 		return;
 	}
 	if (!walked(f, pt_walk_to(f, f->last_ip)))
 		return;
+	if (f->config.quick)
+		pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
 	say_fup(f, f->last_ip);
 	f->is_async = !is_for_a_packet || f->tx_abort;
 	forget_fup(f);
@@ -266,6 +293,10 @@ static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 	if (p->count == PT_IP_NONE)
 		return;
 	f->psb_had_ip = true;
+	if (f->config.quick) {
+		pt_walk_arrive(f, f->last_ip);
+		return;
+	}
 	r = f->node ? pt_walk_to(f, f->last_ip) : PT_WALK_DONE;
 	if (r != PT_WALK_DONE) {
 		/* As good a place to go on from as any. */
@@ -280,6 +311,13 @@ static void on_psbend(struct pt_flow *f)
 {
 	f->is_in_psb = false;
 	pt_flow_emit(f, PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0, 0, 0, 0);
+	if (!f->psb_had_ip)
+		f->quick_ip = 0;
+	else if (f->config.quick)
+		pt_flow_emit(f, PT_EV_IP, f->quick_ip, 0, 0, 0);
+	/* Nothing up to the next PSB is read, nor is it missed. */
+	if (f->config.quick == PT_QUICKEST)
+		f->is_in_sync = false;
 }
 
 static void on_ovf(struct pt_flow *f)
@@ -317,6 +355,25 @@ static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_event_
 	} else {
 		pt_flow_emit(f, kind, 0, p->payload, kind == PT_EV_EVENT ? p->count : 0, p->type);
 	}
+}
+
+/* Said with each PSB, told when it is another. */
+static void on_context(struct pt_flow *f, const struct pt_packet *p)
+{
+	uint64_t *last = p->type == PT_PIP ? &f->pip : &f->vmcs;
+	uint64_t now = p->payload << 1 | p->flag;
+
+	if (*last == now)
+		return;
+	*last = now;
+	pt_flow_emit(f, PT_EV_CONTEXT, 0, p->payload << (p->type == PT_PIP ? 5 : 12), p->flag,
+		     p->type);
+}
+
+static void on_item(struct pt_flow *f, const struct pt_packet *p)
+{
+	f->has_items = true;
+	pt_flow_emit(f, PT_EV_ITEM, 0, p->payload, p->count, f->pebs_group);
 }
 
 static void on_packet(struct pt_flow *f, const struct pt_packet *p)
@@ -377,18 +434,28 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 	case PT_EVD:
 		on_said(f, p, PT_EV_EVENT, &none);
 		break;
-	case PT_BEP:
 	case PT_TRIG:
+		on_said(f, p, PT_EV_EVENT, &f->fup_event);
+		break;
+	case PT_PIP:
+	case PT_VMCS:
+		on_context(f, p);
+		break;
+	case PT_BBP:
+		f->pebs_group = (uint8_t)p->payload;
+		break;
+	case PT_BIP:
+		on_item(f, p);
+		break;
+	case PT_BEP:
 		f->fup_block = p->flag;
+		if (!p->flag)
+			end_record(f, 0);
 		break;
 	case PT_PAD:
 	case PT_TNT:
-	case PT_PIP:
-	case PT_VMCS:
 	case PT_TRACESTOP:
 	case PT_MNT:
-	case PT_BBP:
-	case PT_BIP:
 	case N_PT_TYPES:
 		break;
 	}
@@ -426,6 +493,10 @@ static void use_directions(struct pt_flow *f)
 {
 	enum pt_walk r;
 
+	if (f->config.quick) {
+		f->tnt = (struct pt_tnt){ 0 };
+		return;
+	}
 	if (!f->node || f->is_async || f->is_in_psb) {
 		lose(f, PT_ERR_UNEXPECTED);
 		return;
@@ -479,7 +550,8 @@ static bool synchronise(struct pt_flow *f)
 {
 	const uint8_t *psb = pt_find_psb(f->at, f->end);
 
-	f->stats.skipped_bytes += (uint64_t)(psb - f->at);
+	if (f->config.quick != PT_QUICKEST)
+		f->stats.skipped_bytes += (uint64_t)(psb - f->at);
 	f->at = psb;
 	f->is_in_sync = psb < f->end;
 	return f->is_in_sync;

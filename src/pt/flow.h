@@ -48,9 +48,24 @@ enum pt_event_kind {
 	PT_EV_PTWRITE, /* `to`: the value; from: of the instruction, or 0 where not recorded */
 	PT_EV_CBR,     /* `to`: core to bus ratio */
 	PT_EV_POWER,   /* `detail`: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX); `to`: its payload */
-	PT_EV_EVENT,   /* `detail`: PT_CFE or PT_EVD; `to`: its payload; `insn_size`: its type */
-	PT_EV_PSB,     /* at `from`, or 0 where tracing is off */
-	PT_EV_ERROR,   /* `detail`: enum pt_error; at `from`; `to`: the offset in the trace */
+	PT_EV_EVENT, /* `detail`: PT_CFE, PT_EVD or PT_TRIG; `to`: its payload; `flags`: its type */
+	PT_EV_PSB,   /* at `from`, or 0 where tracing is off */
+	PT_EV_ERROR, /* `detail`: enum pt_error; at `from`; `to`: the offset in the trace */
+	PT_EV_IP,    /* execution was at `from`: quick decoding alone */
+	PT_EV_CONTEXT, /* `detail`: PT_PIP, `to`: CR3, `flags`: 1 in a virtual machine; PT_VMCS,
+			* `to`: its address. Told when it has changed */
+	PT_EV_ITEM,    /* of a PEBS record: `detail`: enum pt_pebs_group; `flags`: its number in
+			* there; `to`: its value */
+	PT_EV_PEBS,    /* the record of the items before is whole; at `from`, or 0: not told */
+};
+
+/* The groups of a PEBS record's items: the types of BBP packets (SDM, table "BBP Block Types"). */
+enum pt_pebs_group {
+	PT_PEBS_REGISTERS = 1, /* RFLAGS, RIP, RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 … R15 */
+	PT_PEBS_BASIC = 4,     /* address, counters that it is for, TSC */
+	PT_PEBS_MEMORY = 5,    /* address, auxiliary information, latency, TSX information */
+	PT_PEBS_LBR = 8,       /* and two more: from, to and information of each branch */
+	PT_PEBS_XMM = 16,      /* two items a register */
 };
 
 struct pt_event {
@@ -63,8 +78,16 @@ struct pt_event {
 	uint8_t detail;  /* a branch: enum pt_end */
 };
 
+/* How much is decoded. */
+enum pt_quick {
+	PT_FULL,
+	PT_QUICK,    /* what TIP and FUP packets tell; no code is looked at */
+	PT_QUICKEST, /* what PSB+ packets tell */
+};
+
 struct pt_flow_config {
 	struct pt_clock clock;
+	enum pt_quick quick;
 	/* Whether an uncompressed return takes an entry off the stack of return addresses. */
 	bool return_keeps_stack;
 	void (*events)(void *context, const struct pt_event *events, size_t n);

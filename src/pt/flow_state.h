@@ -20,17 +20,21 @@ struct pt_flow {
 	struct pt_tnt tnt; /* directions not used yet */
 	uint64_t last_ip;
 	uint64_t insns;
-	uint32_t node;   /* where execution stands; 0: not traced, or not known */
-	uint8_t width;   /* of the code at the next address that is told */
-	bool is_in_sync; /* a PSB was read, and nothing went wrong since */
-	bool is_in_psb;  /* until PSBEND */
-	bool psb_had_ip; /* a FUP */
-	bool is_async;   /* a FUP told where; a TIP or TIP.PGD is to tell where to */
-	bool after_ovf;  /* a FUP tells where tracing goes on */
+	uint32_t node;     /* where execution stands; 0: not traced, or not known */
+	uint64_t quick_ip; /* the same, of quick decoding */
+	uint8_t width;     /* of the code at the next address that is told */
+	bool is_in_sync;   /* a PSB was read, and nothing went wrong since */
+	bool is_in_psb;    /* until PSBEND */
+	bool psb_had_ip;   /* a FUP */
+	bool is_async;     /* a FUP told where; a TIP or TIP.PGD is to tell where to */
+	bool after_ovf;    /* a FUP tells where tracing goes on */
 	bool in_tx, tx_next, tx_abort;
 	/* What the next FUP is the address of. */
 	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block;
 	uint8_t fup_detail, fup_type;
+	uint8_t pebs_group; /* of the items that follow */
+	bool has_items;     /* of a PEBS record that has not ended */
+	uint64_t pip, vmcs; /* the last */
 	uint64_t fup_payload;
 
 	struct {
@@ -63,6 +67,8 @@ static inline void pt_flow_emit(struct pt_flow *f, enum pt_event_kind kind, uint
 /* Where execution stands; 0: nowhere. */
 static inline uint64_t pt_flow_ip(const struct pt_flow *f)
 {
+	if (f->config.quick)
+		return f->quick_ip;
 	return f->node ? pt_node(f->code, f->node)->start : 0;
 }
 

@@ -31,6 +31,10 @@ static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int e
 
 void pt_walk_arrive(struct pt_flow *f, uint64_t ip)
 {
+	if (f->config.quick) {
+		f->quick_ip = ip;
+		return;
+	}
 	if (f->width != f->code->width) {
 		f->code->width = f->width;
 		pt_code_forget(f->code);
@@ -198,10 +202,16 @@ static enum pt_walk walk_direct(struct pt_flow *f)
 
 enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 {
-	enum pt_walk r = walk_direct(f);
 	const struct pt_node *node;
+	enum pt_walk r;
 	uint32_t from;
 
+	if (f->config.quick) {
+		f->quick_ip = ip;
+		pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
+		return PT_WALK_DONE;
+	}
+	r = walk_direct(f);
 	if (r != PT_WALK_DONE)
 		return r;
 	from = f->node;
@@ -225,6 +235,11 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 
 enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 {
+	if (f->config.quick) {
+		if (to)
+			pt_flow_emit(f, PT_EV_BRANCH, 0, to, PT_F_BRANCH | PT_F_END, 0);
+		return PT_WALK_DONE;
+	}
 	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
 		const struct pt_node *node = pt_node(f->code, f->node);
 		bool leaves;
@@ -262,6 +277,10 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 
 enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 {
+	if (f->config.quick) {
+		f->quick_ip = ip;
+		return PT_WALK_DONE;
+	}
 	for (unsigned int steps = 0; steps < MAX_STEPS; steps++) {
 		const struct pt_node *node = pt_node(f->code, f->node);
 		int before;

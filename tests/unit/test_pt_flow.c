@@ -27,6 +27,7 @@ struct world {
 	struct buf said;
 	struct pt_flow_stats stats;
 	struct pt_clock clock;
+	enum pt_quick quick;
 	uint8_t code[sizeof(code_bytes)];
 	uint64_t changes_at; /* the code, when time has come there */
 	struct pt_code *graph;
@@ -93,7 +94,9 @@ static void setup(struct world *w)
 static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
 {
 	struct pt_memory memory = { read_code, w };
-	struct pt_flow_config config = { .clock = w->clock, .events = note, .context = w };
+	struct pt_flow_config config = {
+		.clock = w->clock, .quick = w->quick, .events = note, .context = w
+	};
 	struct pt_flow *flow;
 
 	if (w->changes_at)
@@ -183,6 +186,55 @@ static void what_software_wrote_has_its_address(void **state)
 	expect(PSB "PTWRITE 0x12 IP:0\nTNT T\nPTWRITE 0x34 IP:1\nFUP 0x1020\nTNT T\n",
 	       "0-1000 bB\nkind 2 at 0: 12 \n1000-1004 bo\n1004-1020 bc\nkind 2 at 1020: 34 \n"
 	       "1021-1009 br\n");
+}
+
+static void expect_quick(enum pt_quick quick, const char *text, const char *want)
+{
+	struct world w;
+
+	setup(&w);
+	w.quick = quick;
+	assert_string_equal(decode(&w, text), want);
+	buf_fini(&w.said);
+}
+
+static void quick_decoding_tells_what_addresses_tell(void **state)
+{
+	const char *text =
+		PSB "TNT TT\nTIP 0x1234\nTNT N\nFUP 0x1021\nTIP 0x1000\nTIP.PGD no ip\n"
+		    "TIP.PGE 0x1010\nPTWRITE 0x34 IP:1\nFUP 0x1020\nTIP.PGD 0x1030\n" PSB;
+
+	(void)state;
+	/* Kind 8: execution was there. None of the code's addresses is asked for. */
+	expect_quick(PT_QUICK, text,
+		     "kind 8 at 1000: 0 \nkind 8 at 1234: 0 \nkind 8 at 1021: 0 \n1021-1000 bcyi\n"
+		     "kind 8 at 1000: 0 \n0-1010 bB\nkind 8 at 1010: 0 \nkind 8 at 1020: 0 \n"
+		     "kind 2 at 1020: 34 \n0-1030 bE\nkind 8 at 1000: 0 \n");
+	expect_quick(PT_QUICKEST, text, "kind 8 at 1000: 0 \nkind 8 at 1000: 0 \n");
+}
+
+static void address_spaces_and_machines_are_told_when_they_change(void **state)
+{
+	(void)state;
+	expect("PSB\nPIP 0x1000 (NR=0)\nVMCS 0x12\nPSBEND\nPIP 0x1000 (NR=0)\nPIP 0x1000 (NR=1)\n",
+	       "kind 9 at 0: 20000 \nkind 9 at 0: 12000 \nkind 9 at 0: 20000 b\n");
+}
+
+static void events_of_the_processor_have_their_addresses(void **state)
+{
+	(void)state;
+	expect(PSB "CFE IP:1 Type 1 Vector 14\nFUP 0x1000\nEVD Type 2 Payload 0x77\n",
+	       "0-1000 bB\nkind 5 at 1000: e b\nkind 5 at 0: 77 c\n");
+}
+
+static void a_record_of_pebs_is_its_items_and_an_end(void **state)
+{
+	(void)state;
+	expect(PSB "BBP SZ 8-byte Type 0x4\nBIP ID 0x00 Value 0x1000\nBIP ID 0x02 Value 0x77\n"
+		   "BBP SZ 8-byte Type 0x1\nBIP ID 0x03 Value 0x5\nBEP IP:1\nFUP 0x1000\n"
+		   "BEP IP:0\nBBP SZ 4-byte Type 0x5\nBIP ID 0x00 Value 0x6\nBEP IP:0\nTNT T\n",
+	       "0-1000 bB\nkind 10 at 0: 1000 \nkind 10 at 0: 77 c\nkind 10 at 0: 5 bc\n"
+	       "kind 11 at 1000: 0 \nkind 10 at 0: 6 \nkind 11 at 0: 0 \n1000-1004 bo\n");
 }
 
 static void after_an_overflow_it_goes_on_where_the_trace_says(void **state)
@@ -341,6 +393,10 @@ int main(void)
 		cmocka_unit_test(a_psb_tells_an_address_beyond_the_last_packet),
 		cmocka_unit_test(a_transaction_begins_and_is_aborted),
 		cmocka_unit_test(what_software_wrote_has_its_address),
+		cmocka_unit_test(quick_decoding_tells_what_addresses_tell),
+		cmocka_unit_test(address_spaces_and_machines_are_told_when_they_change),
+		cmocka_unit_test(events_of_the_processor_have_their_addresses),
+		cmocka_unit_test(a_record_of_pebs_is_its_items_and_an_end),
 		cmocka_unit_test(after_an_overflow_it_goes_on_where_the_trace_says),
 		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
 		cmocka_unit_test(bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb),
