@@ -117,6 +117,11 @@ static bool walked(struct pt_flow *f, enum pt_walk r)
 	return false;
 }
 
+void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
+{
+	walked(f, pt_walk_to(f, ip));
+}
+
 /* Side band may change the code below us: what stands is an address meanwhile. */
 static void follow_side_band(struct pt_flow *f)
 {

@@ -49,6 +49,9 @@ struct pt_flow {
 
 void pt_flow_flush(struct pt_flow *f);
 
+/* Walks to an address that was told; where that fails it is said, and the trace is lost. */
+void pt_flow_walk_to(struct pt_flow *f, uint64_t ip);
+
 static inline void pt_flow_emit(struct pt_flow *f, enum pt_event_kind kind, uint64_t from,
 				uint64_t to, unsigned int flags, unsigned int detail)
 {

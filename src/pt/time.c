@@ -118,6 +118,7 @@ void pt_time_resync(struct pt_time *t)
 	t->has_tma = false;
 	t->anchor_tsc = 0;
 	t->anchor_cycles = t->cycles;
+	t->ticks_a_cycle = 0;
 }
 
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc)

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "pt/flow.h"
 #include "pt/packet_text.h"
+#include "pt/piece.h"
 
 /*
  * 1000 je 1004        1004 call 1020        1010 syscall        1020 nop
@@ -28,6 +29,7 @@ struct world {
 	struct pt_flow_stats stats;
 	struct pt_clock clock;
 	enum pt_quick quick;
+	bool says_counts; /* instructions and cycles */
 	uint8_t code[sizeof(code_bytes)];
 	uint64_t changes_at; /* the code, when time has come there */
 	struct pt_code *graph;
@@ -66,6 +68,8 @@ static void note(void *context, const struct pt_event *events, size_t n)
 				buf_u8(b, (uint8_t)letters[i]);
 		if (e->tsc)
 			buf_printf(b, " @%" PRIu64, e->tsc);
+		if (((struct world *)context)->says_counts)
+			buf_printf(b, " %" PRIu64 " %" PRIu64, e->insns, e->cycles);
 		buf_u8(b, '\n');
 	}
 }
@@ -315,6 +319,86 @@ static void code_is_what_was_mapped_at_the_time(void **state)
 	buf_fini(&w.said);
 }
 
+static void keep(void *context, const struct pt_event *events, size_t n)
+{
+	VEC(struct pt_event) *all = context;
+
+	for (size_t i = 0; i < n; i++)
+		vec_push(all, events[i]);
+}
+
+/* The pieces of a trace, each decoded alone, the last one first; and put together. */
+static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
+{
+	struct pt_memory memory = { read_code, w };
+	struct events {
+		VEC(struct pt_event) all;
+		uint64_t insns, cycles;
+		bool is_traced;
+	} pieces[16] = { 0 };
+	const uint8_t *cuts[17], *end = bytes + size;
+	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
+	struct pt_joint joint = { 0 };
+	int n = 0;
+
+	for (cuts[0] = bytes; cuts[n] < end; n++)
+		cuts[n + 1] = pt_find_cut(cuts[n] + 1, bytes, end);
+	for (int i = n - 1; i >= 0; i--) {
+		struct pt_flow_config config = { .clock = w->clock,
+						 .events = keep,
+						 .context = &pieces[i] };
+		struct pt_flow *flow = pt_flow_new(&config, code);
+
+		pt_flow_restart(flow, (uint64_t)(cuts[i] - bytes));
+		pt_flow_feed(flow, cuts[i], (size_t)(cuts[i + 1] - cuts[i]));
+		pt_flow_end_piece(flow, cuts[i + 1], end);
+		pieces[i].insns = pt_flow_stats(flow)->insns;
+		pieces[i].cycles = pt_flow_cycles(flow);
+		pieces[i].is_traced = pt_flow_is_traced(flow);
+		pt_flow_free(flow);
+	}
+	for (int i = 0; i < n; i++) {
+		note(w, pieces[i].all.data, pt_join(&joint, pieces[i].all.data, pieces[i].all.n));
+		pt_join_end(&joint, pieces[i].insns, pieces[i].cycles, pieces[i].is_traced);
+		vec_fini(&pieces[i].all);
+	}
+	pt_code_free(code);
+}
+
+static void pieces_put_together_are_what_one_decoder_gives(void **state)
+{
+#define LOOP "TNT TT\nTIP 0x1000\nCYC 0x9\n"
+#define TIME "TSC 0x%d0000\nTMA CTC 0x103 FC 0x7\nCBR 0x28\nPSBEND\n"
+	static const char text[] =
+		"PSB\nMODE.Exec IF:0 64\nFUP 0x1000\nPIP 0x1000 (NR=0)\nTSC 0x10000\nPSBEND\n" LOOP
+			LOOP
+		/* Some blocks on; the stack is empty behind it. */
+		"TNT T\nPSB\nMODE.Exec IF:0 64\nFUP 0x1021\nPIP 0x1000 (NR=0)\nTSC "
+		"0x20000\nPSBEND\n"
+		"TIP 0x1000\n" LOOP
+		/* Elsewhere than it was. */
+		"PSB\nFUP 0x1010\nTSC 0x30000\nPSBEND\nTIP.PGD no ip\n"
+		/* Not traced; time goes back. */
+		"PSB\nTSC 0x28000\nPSBEND\nTIP.PGE 0x1000\n" LOOP
+		/* No place for a cut: what the FUP behind the PSB says is the overflow's. */
+		"OVF\nPSB\nPSBEND\nFUP 0x1000\nTNT N\nTIP.PGD no ip\n";
+	struct buf bytes = { 0 };
+	struct world one, many;
+
+	(void)state;
+	setup(&one);
+	setup(&many);
+	one.says_counts = many.says_counts = true;
+	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
+	decode_bytes(&one, bytes.data, bytes.len);
+	decode_pieces(&many, bytes.data, bytes.len);
+	assert_string_equal(buf_cstr(&many.said), buf_cstr(&one.said));
+	assert_non_null(strstr(buf_cstr(&one.said), "the trace does not fit the code"));
+	buf_fini(&bytes);
+	buf_fini(&one.said);
+	buf_fini(&many.said);
+}
+
 static uint64_t time_after(const char *text, struct pt_time *t)
 {
 	const struct pt_clock clock = {
@@ -401,6 +485,7 @@ int main(void)
 		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
 		cmocka_unit_test(bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb),
 		cmocka_unit_test(code_is_what_was_mapped_at_the_time),
+		cmocka_unit_test(pieces_put_together_are_what_one_decoder_gives),
 		cmocka_unit_test(time_is_that_of_the_packets),
 		cmocka_unit_test(time_does_not_go_back_and_that_is_counted),
 		cmocka_unit_test(perf_time_is_scaled_in_two_parts),

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/piece.h"
+
+#include <string.h>
+
+#include "pt/flow_state.h"
+
+void pt_flow_restart(struct pt_flow *f, uint64_t offset)
+{
+	struct pt_flow_config config = f->config;
+	struct pt_flow_stats stats = f->stats;
+	struct pt_code *code = f->code;
+
+	pt_flow_flush(f);
+	memset(f, 0, sizeof(*f));
+	f->config = config;
+	f->stats = stats;
+	f->code = code;
+	f->width = code->width;
+	f->time.clock = &f->config.clock;
+	f->offset = offset;
+}
+
+bool pt_flow_is_traced(const struct pt_flow *f)
+{
+	return f->config.quick ? f->quick_ip : f->node;
+}
+
+uint64_t pt_flow_cycles(const struct pt_flow *f)
+{
+	return f->time.cycles;
+}
+
+/* The FUP of a PSB+, and its address; NULL: there is none. */
+static const uint8_t *psb_address(const uint8_t *at, const uint8_t *end, uint64_t *ip)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	struct pt_packet p;
+	int size;
+
+	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND;
+	     at += size) {
+		if (p.type != PT_FUP || p.count == PT_IP_NONE)
+			continue;
+		*ip = pt_last_ip(0, p.count, p.payload);
+		return at;
+	}
+	return NULL;
+}
+
+void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end)
+{
+	uint64_t ip = 0;
+	const uint8_t *fup = psb < end ? psb_address(psb, end, &ip) : NULL;
+
+	if (fup && f->node) {
+		f->begin = psb;
+		f->at = fup;
+		f->end = end;
+		pt_flow_walk_to(f, ip);
+		f->at = psb;
+	}
+	f->stats.insns = f->insns;
+	pt_flow_flush(f);
+}
+
+const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_t *end)
+{
+	/* An overflow's end is told behind the PSB. */
+	static const uint8_t ovf[] = { 0x02, 0xf3 };
+
+	for (;;) {
+		const uint8_t *psb = pt_find_psb(at, end), *before;
+
+		if (psb == end)
+			return end;
+		before = psb - MIN((size_t)(psb - begin), 16);
+		if (!memmem(before, (size_t)(psb - before), ovf, sizeof(ovf)))
+			return psb;
+		at = psb + PT_PSB_SIZE;
+	}
+}
+
+/* Whether the event says nothing new, now that what was before it is known. */
+static bool is_doubled(struct pt_joint *j, const struct pt_event *e)
+{
+	struct pt_event *context;
+
+	if (e->kind == PT_EV_PSB)
+		j->has_psb = true;
+	if (e->kind == PT_EV_BRANCH && e->flags & PT_F_BEGIN && j->is_traced && !j->has_psb) {
+		j->n_doubled++;
+		return true;
+	}
+	if (e->kind != PT_EV_CONTEXT)
+		return false;
+	context = &j->context[e->detail == PT_VMCS];
+	if (context->kind == e->kind && context->to == e->to && context->flags == e->flags)
+		return true;
+	*context = *e;
+	return false;
+}
+
+size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct pt_event *e = &events[i];
+
+		if ((!j->has_psb || e->kind == PT_EV_CONTEXT) && is_doubled(j, e))
+			continue;
+		e->insns += j->insns;
+		e->cycles += j->cycles;
+		e->tsc = j->tsc = MAX(e->tsc, j->tsc);
+		events[kept++] = *e;
+	}
+	return kept;
+}
+
+void pt_join_end(struct pt_joint *j, uint64_t insns, uint64_t cycles, bool is_traced)
+{
+	j->insns += insns;
+	j->cycles += cycles;
+	j->is_traced = is_traced;
+	j->has_psb = false;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A buffer in pieces, each from a PSB to another, decoded by decoders that know nothing of each
+ * other, in any order, on any core; and their events put together as if one had decoded all.
+ *
+ *     bytes:   PSB ······ PSB ······ PSB ······
+ *              └ flow 1 ──┴► to the next PSB's address
+ *                         └ flow 2 ──┴►
+ *     events:  1 1 1 1 1 1 1 2 2 2 2 2 …          struct pt_joint
+ *
+ * A piece's decoder begins knowing nothing (pt_flow_restart()) and ends with pt_flow_end_piece(),
+ * which walks to the address that the next PSB tells. What it could not know (how many instructions
+ * were run before, whether tracing went on at the PSB or began) the joint adds.
+ */
+#pragma once
+
+#include "pt/flow.h"
+
+/* As new, at an offset of the buffer; what was counted in the stats stays. */
+void pt_flow_restart(struct pt_flow *flow, uint64_t offset);
+
+/*
+ * After the last byte of a piece: what was run up to the PSB at `psb`, which begins the next one
+ * and is not decoded itself. psb == end: the buffer ends there.
+ */
+void pt_flow_end_piece(struct pt_flow *flow, const uint8_t *psb, const uint8_t *end);
+
+/* Whether, as far as is known, the processor is tracing. */
+bool pt_flow_is_traced(const struct pt_flow *flow);
+
+/* Cycles (CYC) since it began. */
+uint64_t pt_flow_cycles(const struct pt_flow *flow);
+
+/* The first PSB at or behind `at` where a piece may end, or `end`. */
+const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_t *end);
+
+/* Between the pieces of a buffer: { 0 } before the first. */
+struct pt_joint {
+	uint64_t insns, cycles;     /* of all pieces before */
+	uint64_t tsc;               /* of the event before */
+	struct pt_event context[2]; /* the last PT_EV_CONTEXT of PIP and of VMCS */
+	bool is_traced;             /* at the end of the piece before */
+	bool has_psb;               /* of this piece was seen */
+	uint64_t n_doubled;         /* branches that were left out: they go on, and do not begin */
+};
+
+/* Makes the next events of the piece at hand those of the buffer, in place; how many they are. */
+size_t pt_join(struct pt_joint *joint, struct pt_event *events, size_t n);
+
+/* The piece's events are all joined; its decoder's counts since pt_flow_restart(). */
+void pt_join_end(struct pt_joint *joint, uint64_t insns, uint64_t cycles, bool is_traced);
