@@ -9,6 +9,7 @@
 #include "commands/command.h"
 #include "commands/input.h"
 #include "commands/output.h"
+#include "commands/processes.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "report/picture.h"
@@ -20,7 +21,7 @@ struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline;
 	struct option_list by, merge;
-	bool accumulated, addresses, details, no_dependents;
+	bool accumulated, addresses, details, no_dependents, processes, instructions;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
@@ -38,6 +39,13 @@ static const struct option_spec report_options[] = {
 	  "the call tree, from the outermost call down" },
 	{ 'I', "inverted", NULL, OPT_FLAG, FIELD(inverted), NULL,
 	  "the tree upside down: functions, below each its callers" },
+	{ 'P', "processes", NULL, OPT_FLAG, FIELD(processes), NULL,
+	  "report the whole run: processes by user, system and interrupt time, then each one",
+	  "Statistics of the run, a summary of all processes, and the user, kernel and interrupt "
+	  "profile of each; at last that of the whole kernel. As text, JSON, or with *--html* as a "
+	  "page. *prospect*(1) records and shows it at once." },
+	{ 0, "instructions", NULL, OPT_FLAG, FIELD(instructions), NULL,
+	  "with --processes: under each function, the instructions that were hit" },
 	{ 'g', "lines", NULL, OPT_FLAG, FIELD(lines), NULL,
 	  "list functions by source lines (with --symbols)",
 	  "The line is that of the instruction, also where that is inlined from elsewhere; the "
@@ -159,10 +167,44 @@ static int check_picture(const struct report_args *args, const char *picture, st
 	return 0;
 }
 
+/* Its rows are of one shape, but it can be a page as well. */
+static int choose_processes(const struct report_args *args, struct error *err)
+{
+	const char *other = args->by.n      ? "--by"
+			    : args->merge.n ? "--merge"
+			    : args->svg     ? "--svg"
+					    : NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(view_flags); i++)
+		if (*(const bool *)((const char *)args + view_flags[i].field))
+			return error_set(err, -EINVAL,
+					 "%s and --processes are two views; choose one",
+					 view_flags[i].option);
+	for (size_t i = 0; i < 2; i++) /* the output file is fine */
+		if (*(const char *const *)((const char *)args + row_options[i].field))
+			other = row_options[i].option;
+	if (args->baseline)
+		other = "--baseline";
+	if (strcmp(args->format, "text") != 0 && strcmp(args->format, "json") != 0)
+		return error_set(err, -EINVAL, "--format %s does not go with --processes",
+				 args->format);
+	if (args->html)
+		return check_picture(args, "--html", err);
+	return other ? error_set(err, -EINVAL, "%s does not go with --processes", other) : 0;
+}
+
 static int choose_view(const struct report_args *args, const struct view **view, struct error *err)
 {
 	const char *chosen = NULL;
 
+	if (args->processes) {
+		*view = &process_view;
+		return choose_processes(args, err);
+	}
+	if (args->instructions)
+		return error_set(err, -EINVAL,
+				 "--instructions goes with --processes; 'assay annotate -a' shows "
+				 "the whole code of a function");
 	*view = args->by.n ? &nest_view : &summary_view;
 	for (size_t i = 0; i < ARRAY_SIZE(pictures); i++)
 		if (picture_file(args, i)) {
@@ -289,6 +331,41 @@ static int load(struct loaded *l, const char *input, struct profile_request *req
 	return l->profile->n_selected ? 0 : profile_explain_empty(request, err);
 }
 
+/* Below this share of all samples a process, or of its process a function, is not worth a row. */
+#define PROCESSES_TEXT_PERCENT 0.1
+
+static struct process_report_options process_options(const struct report_args *args)
+{
+	double percent = strcmp(args->format, "text") ? 0 : PROCESSES_TEXT_PERCENT;
+
+	return (struct process_report_options){
+		.min_percent = args->threshold < 0 ? percent : args->threshold,
+		.max_rows = args->limit,
+		.with_details = true,
+		.only_pid = -1,
+		.with_kernel = true,
+		.with_instructions = args->instructions,
+		.long_names = args->long_names,
+	};
+}
+
+static int print_processes(const struct report_args *args, const struct report_options *options,
+			   const struct query *query, const struct profile *profile,
+			   struct error *err)
+{
+	const struct process_report_options o = process_options(args);
+	const struct processes_output output = {
+		.format = args->html ? PROCESSES_HTML : processes_format_find(args->format),
+		.path = args->html ? args->html : args->output,
+		.wide = args->wide,
+		.no_pager = args->no_pager,
+	};
+	cleanup(process_report_free_at_exit) struct process_report *r =
+		process_report_new(&o, options, query, profile);
+
+	return processes_print(r, &output, err);
+}
+
 /* From the session to the page; the words of the command line are known to be good. */
 static int report_session(const struct report_args *args, const struct view *view,
 			  const struct report_options *options, struct profile_request *request,
@@ -309,6 +386,8 @@ static int report_session(const struct report_args *args, const struct view *vie
 	}
 	if (r < 0)
 		return r;
+	if (view == &process_view)
+		return print_processes(args, options, request->query, own.profile, err);
 	report = report_new(view, options, request->query, own.profile);
 	return view == &picture_view ? print_pictures(args, report, base.profile, err)
 				     : print_report(args, report, err);
@@ -322,7 +401,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 	struct query query = { 0 };
 	struct profile_request request = { .query = &query };
 	struct error err = { 0 };
-	const struct view *view;
+	const struct view *view = &summary_view;
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
@@ -331,9 +410,14 @@ static int report_run(const struct command *self, int argc, char **argv)
 		r = r < 0 ? r : make_options(&args, view, &options, &err);
 		if (r >= 0 && view == &picture_view && !options.by.n)
 			key_list_add(&options.by, PROFILE_COMM);
-		r = r < 0 ? r : input_query(&operands, args.idle, &query, &err);
+		r = r < 0 ? r : input_query(&operands, args.idle || args.processes, &query, &err);
 		query.without_dependents = args.no_dependents;
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
+		if (r >= 0 && args.processes) {
+			const struct process_report_options o = process_options(&args);
+
+			process_report_request(&o, &request);
+		}
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
 			r = report_session(&args, view, &options, &request, &is_damaged, &err);
@@ -377,6 +461,7 @@ static const struct command_example report_examples[] = {
 	{ "assay report --by process,symbol time:2s-5s",
 	  "functions of each process, in three seconds" },
 	{ "assay report --tree 'via:std::*'", "call chains through the C++ library" },
+	{ "assay report --processes", "what the machine was doing, and for whom" },
 	{ "assay report --html profile.html", "a page to look around in, and to pass on" },
 	{ "assay report -i new --baseline old --html diff.html", "what two sessions differ in" },
 	{ "assay report -l --format json -o out.json", "everything, for a program" },

@@ -105,7 +105,7 @@ struct annotation *annotation_new(const struct profile *profile, struct symboliz
 	a->profile = profile;
 	a->symbols = symbols;
 	a->sources = sources;
-	a->code = code_files_new(symbols);
+	a->code = code_files_new(symbols, 0);
 	strings_init(&a->files);
 	sum_places(a);
 	order_places(a);

@@ -22,15 +22,18 @@ struct code_file {
 
 struct code_files {
 	struct symbolizer *symbols;
-	struct code_file files[MAX_CODE_FILES];
+	struct code_file *files;
+	uint32_t n_files;
 	uint64_t clock;
 };
 
-struct code_files *code_files_new(struct symbolizer *s)
+struct code_files *code_files_new(struct symbolizer *s, uint32_t max_open)
 {
 	struct code_files *f = xcalloc(1, sizeof(*f));
 
 	f->symbols = s;
+	f->n_files = max_open ? max_open : DEFAULT_CODE_FILES;
+	f->files = xcalloc(f->n_files, sizeof(*f->files));
 	return f;
 }
 
@@ -46,8 +49,9 @@ void code_files_free(struct code_files *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < MAX_CODE_FILES; i++)
+	for (size_t i = 0; i < f->n_files; i++)
 		file_close(&f->files[i]);
+	free(f->files);
 	free(f);
 }
 
@@ -111,7 +115,7 @@ static int get_file(struct code_files *f, const struct symbol_table *t, struct c
 	struct code_file *oldest = &f->files[0];
 	int r;
 
-	for (size_t i = 0; i < MAX_CODE_FILES; i++) {
+	for (size_t i = 0; i < f->n_files; i++) {
 		if (f->files[i].table == t) {
 			*out = &f->files[i];
 			return 0;

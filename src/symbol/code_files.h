@@ -16,9 +16,10 @@ struct code_files;
 struct disassembler;
 struct error;
 
-#define MAX_CODE_FILES 8
+#define DEFAULT_CODE_FILES 8
 
-struct code_files *code_files_new(struct symbolizer *s);
+/* At most so many are open at a time; 0: the default. */
+struct code_files *code_files_new(struct symbolizer *s, uint32_t max_open);
 void code_files_free(struct code_files *f); /* NULL is fine */
 DEFINE_AT_EXIT(code_files_free, struct code_files)
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Printing a process report: what `assay report --processes` and `prospect` share. */
+#pragma once
+
+#include "report/process_report.h"
+
+enum processes_format { PROCESSES_TEXT, PROCESSES_JSON, PROCESSES_HTML };
+#define PROCESSES_FORMATS "text|json|html"
+
+struct processes_output {
+	enum processes_format format;
+	const char *path;    /* NULL: standard output */
+	bool wide, no_pager; /* of text */
+};
+
+/* Of PROCESSES_FORMATS. */
+enum processes_format processes_format_find(const char *name);
+
+int processes_print(struct process_report *r, const struct processes_output *o, struct error *err);
