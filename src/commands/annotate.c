@@ -411,12 +411,13 @@ static int annotate_session(const struct annotate_args *args, const struct optio
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
 	cleanup(source_files_free_at_exit) struct source_files *sources = NULL;
 	cleanup(annotation_free_at_exit) struct annotation *a = NULL;
-	int r = input_open_given(args->input, &session, is_damaged, err);
+	int r = input_open_query(args->input, request->query, &session, is_damaged, err);
 
 	if (r < 0)
 		return r;
 	request->session = session;
-	request->symbols = symbols = input_symbolizer(args->input, args->cache);
+	request->symbols = symbols =
+		input_symbolizer(input_place(args->input, request->query), args->cache);
 	profile = profile_load(request);
 	if (!profile->n_selected)
 		return profile_explain_empty(request, err);

@@ -175,6 +175,22 @@ static int take_plain(struct setup *s, const struct option_list *operands, struc
 	return r;
 }
 
+/* Without a path, a saved session is one of the default store. */
+static bool has_source(const struct side *side)
+{
+	return side->path || query_has(&side->query, FILTER_SESSION) ||
+	       query_has(&side->query, FILTER_SESSION_EXCLUDE) ||
+	       query_has(&side->query, FILTER_ARCHIVE);
+}
+
+/* What to call a side: its path, or its saved session. */
+static const char *side_name(const struct side *side)
+{
+	if (query_has(&side->query, FILTER_SESSION))
+		return side->query.filters[FILTER_SESSION].data[0].glob;
+	return input_place(side->path ? side->path : DEFAULT_SESSION, &side->query);
+}
+
 /* COMMON… { OLD… } { NEW… }: OProfile's way to write it. */
 static int take_braces(struct setup *s, const struct option_list *operands, struct error *err)
 {
@@ -203,7 +219,7 @@ static int take_braces(struct setup *s, const struct option_list *operands, stru
 	if (r >= 0 && (n_closed != 2 || side >= 0))
 		r = error_set(err, -EINVAL, "two specifications in braces are needed");
 	for (int to = 0; to < 2 && r >= 0; to++)
-		if (!s->sides[to].path)
+		if (!has_source(&s->sides[to]))
 			r = error_set(err, -EINVAL, "the %s side names no session",
 				      to ? "new" : "old");
 	return r;
@@ -222,8 +238,10 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 		r = parse_rule(s->args.fail_if.data[i], &s->rules[i], err);
 		s->n_rules += r >= 0;
 	}
-	for (int side = 0; side < 2; side++)
+	for (int side = 0; side < 2; side++) {
 		s->sides[side].query.with_idle = s->args.idle;
+		r = r < 0 ? r : query_check(&s->sides[side].query, err);
+	}
 	if (r >= 0 && s->n_rules && s->args.tree)
 		r = error_set(err, -EINVAL, "--fail-if is of functions, not of --tree");
 	return r;
@@ -250,19 +268,19 @@ static int load_side(struct side *side, const struct diff_args *args, struct err
 		.with_functions = true,
 		.with_chains = true,
 	};
-	int r = input_open(side->path, &side->session, &side->is_damaged, err);
+	int r = input_open_query(side->path, &side->query, &side->session, &side->is_damaged, err);
 
 	if (r < 0)
 		return r;
-	side->symbols = input_symbolizer(side->path, args->cache);
+	side->symbols = input_symbolizer(input_place(side->path, &side->query), args->cache);
 	request.session = side->session;
 	request.symbols = side->symbols;
 	side->profile = profile_load(&request);
 	vec_foreach (&side->session->warnings, warning)
-		log_warning("%s: %s", side->path, *warning);
+		log_warning("%s: %s", side_name(side), *warning);
 	if (!side->profile->n_selected) {
 		r = profile_explain_empty(&request, err);
-		return error_wrap(err, r, "%s", side->path);
+		return error_wrap(err, r, "%s", side_name(side));
 	}
 	return 0;
 }
@@ -284,7 +302,7 @@ static int match_lanes(const struct setup *s, uint32_t lanes[2], struct error *e
 			    new->lanes[lanes[1]].total.samples)
 				return 0;
 	return error_set(err, -EINVAL, "no event is in both: %s has %s, %s has %s",
-			 s->sides[0].path, lane_event(old, 0), s->sides[1].path,
+			 side_name(&s->sides[0]), lane_event(old, 0), side_name(&s->sides[1]),
 			 lane_event(new, 0));
 }
 
@@ -294,7 +312,7 @@ static int print_diff(const struct setup *s, const struct diff *d, const char *e
 	struct diff_page page = {
 		.diff = d,
 		.profiles = { s->sides[0].profile, s->sides[1].profile },
-		.paths = { s->sides[0].path, s->sides[1].path },
+		.paths = { side_name(&s->sides[0]), side_name(&s->sides[1]) },
 		.event = event,
 		.min_points = s->args.threshold,
 		.max_rows = s->args.limit,
@@ -388,8 +406,10 @@ static const struct command_example diff_examples[] = {
 	{ "assay diff before.assay after.assay", "what grew and what shrank" },
 	{ "assay diff a.assay b.assay --fail-if 'symbol>+3%'",
 	  "in a build that must not get slower" },
-	{ "assay diff image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
+	{ "assay diff lib-image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
 	  "two parts of one session" },
+	{ "assay diff { session:monday } { session:tuesday }",
+	  "two saved sessions of *assay.data*" },
 	{ NULL },
 };
 

@@ -117,11 +117,11 @@ static int export_session(const struct export_args *args, const struct export_fo
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
 	uint64_t n_bytes;
-	int r = input_open_given(args->input, &session, is_damaged, err);
+	int r = input_open_query(args->input, query, &session, is_damaged, err);
 
 	if (r < 0)
 		return r;
-	symbols = input_symbolizer(args->input, args->cache);
+	symbols = input_symbolizer(input_place(args->input, query), args->cache);
 	export_request(format, &request);
 	request.session = session;
 	request.symbols = symbols;

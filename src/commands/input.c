@@ -107,6 +107,7 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 		.path = path,
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
+		.keeps_paths = true, /* input_symbolizer() knows of archives */
 	};
 	struct import_result result = { 0 };
 	int r = make_scratch(err);
@@ -216,6 +217,12 @@ struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
 	symbols = symbolizer_new(&config);
 	archive_places_fini(&places);
 	return symbols;
+}
+
+int input_unpacked(const char *path, const char **out, struct error *err)
+{
+	*out = path;
+	return is_packed(path) ? unpack(path, out, err) : 0;
 }
 
 static int open_packed(const char *path, struct session **out, struct error *err)

@@ -38,6 +38,19 @@ int input_open(const char *path, struct session **out, bool *is_damaged, struct 
 int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err);
 
 /*
+ * As input_open_given() with what a query says of it: archive: instead of -i, and the saved
+ * sessions of session: and session-exclude:, joined where they are several.
+ */
+int input_open_query(const char *given, const struct query *q, struct session **out,
+		     bool *is_damaged, struct error *err);
+
+/* What -i gave, or the archive of the query instead. NULL: neither. */
+const char *input_place(const char *given, const struct query *q);
+
+/* The folder of a path: itself, or what an archive in one file unpacks to. */
+int input_unpacked(const char *path, const char **out, struct error *err);
+
+/*
  * Names the code of the session that -i gave: from the archive that it is (record/archive.h), else
  * from this machine. `cache_dir` as in struct symbolizer_config. Never NULL.
  */

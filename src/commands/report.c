@@ -316,10 +316,12 @@ static void loaded_fini(struct loaded *l)
 	session_close(l->session);
 }
 
-static int load(struct loaded *l, const char *input, struct profile_request *request,
-		bool *is_damaged, struct error *err)
+/* `of`: the query that says which sessions; NULL: the one at `input`. */
+static int load(struct loaded *l, const char *input, const struct query *of,
+		struct profile_request *request, bool *is_damaged, struct error *err)
 {
-	int r = input_open_given(input, &l->session, is_damaged, err);
+	int r = of ? input_open_query(input, of, &l->session, is_damaged, err)
+		   : input_open(input, &l->session, is_damaged, err);
 
 	if (r < 0)
 		return r;
@@ -378,10 +380,12 @@ static int report_session(const struct report_args *args, const struct view *vie
 
 	request->with_slices = view == &picture_view;
 	request->symbols = symbols =
-		request->with_functions ? input_symbolizer(args->input, args->cache) : NULL;
-	r = load(&own, args->input, request, is_damaged, err);
+		request->with_functions
+			? input_symbolizer(input_place(args->input, request->query), args->cache)
+			: NULL;
+	r = load(&own, args->input, request->query, request, is_damaged, err);
 	if (r >= 0 && args->baseline) {
-		r = load(&base, args->baseline, request, is_damaged, err);
+		r = load(&base, args->baseline, NULL, request, is_damaged, err);
 		r = r < 0 ? error_wrap(err, r, "--baseline") : r;
 	}
 	if (r < 0)

@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "record/image_files.h"
+#include "record/import_oprofile.h"
 #include "symbol/debug_file.h"
 
 #define FILES_DIR  "files"
@@ -311,7 +312,12 @@ int archive_write(const struct session *session, const char *dir, struct archive
 void archive_places_init(struct archive_places *p, const char *session_dir,
 			 struct symbolizer_config *config)
 {
-	*p = (struct archive_places){ .root = xasprintf("%s/" FILES_DIR, session_dir) };
+	*p = (struct archive_places){ .root = import_oprofile_root(session_dir) };
+	if (p->root) {
+		config->root = p->root;
+		return;
+	}
+	p->root = xasprintf("%s/" FILES_DIR, session_dir);
 	if (access(p->root, F_OK) < 0)
 		return;
 	p->kallsyms = xasprintf("%s/" KERNEL_DIR "/kallsyms", session_dir);

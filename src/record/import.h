@@ -19,6 +19,11 @@ struct import_config {
 	const char *dir;  /* the session to make; must not exist */
 	const char *version;
 	const struct store_ops *ops;
+	/*
+	 * Of an archive of oparchive: paths of binaries stay those of the machine that was
+	 * profiled, as the reader knows that they are below the archive. Else they lead there.
+	 */
+	bool keeps_paths;
 };
 
 struct import_result {

@@ -20,7 +20,8 @@
 #include "store/oprofile/sample_file.h"
 #include "store/oprofile/sample_name.h"
 
-#define ARCHIVE_SAMPLES "var/lib/oprofile/samples/current"
+#define ARCHIVE_STORE   "var/lib/oprofile/samples"
+#define ARCHIVE_SAMPLES ARCHIVE_STORE "/current"
 #define KALLSYMS        "/proc/kallsyms"
 
 struct found_file {
@@ -245,7 +246,7 @@ static image_id find_image(struct oprofile_import *im, const struct sample_image
 		image = (struct image){ .kind = IMAGE_MODULE, .path = path };
 	} else if (is_kernel || !strcmp(name->text, KALLSYMS)) {
 		image = (struct image){ .kind = IMAGE_KERNEL, .path = "[kernel]" };
-	} else if (im->root[0]) {
+	} else if (im->root[0] && !im->config->keeps_paths) {
 		path = xasprintf("%s%s", im->root, name->text);
 		if (access(path, F_OK) == 0)
 			image.path = path;
@@ -261,20 +262,24 @@ static image_id find_image(struct oprofile_import *im, const struct sample_image
 static void check_file(struct oprofile_import *im, image_id id, uint64_t mtime)
 {
 	const struct image *image = image_get(im->images, id);
+	bool is_below_root = im->config->keeps_paths && im->root[0];
+	cleanup(free_at_exit) char *here =
+		xasprintf("%s%s", is_below_root ? im->root : "", image->path);
 	cleanup(free_at_exit) char *path = NULL;
+	struct image there = *image;
 	struct build_id build_id = { 0 };
 	struct stat st;
 	bool is_new;
 
+	there.path = here;
 	intmap_put(&im->checked, id.n, &is_new);
-	if (!is_new || image->kind != IMAGE_FILE || image->build_id.len ||
-	    stat(image->path, &st) < 0)
+	if (!is_new || image->kind != IMAGE_FILE || image->build_id.len || stat(here, &st) < 0)
 		return;
 	if (mtime && (uint64_t)st.st_mtime != mtime) {
 		im->n_changed++;
 		return;
 	}
-	path = image_files_find(NULL, 0, image, &build_id);
+	path = image_files_find(NULL, 0, &there, &build_id);
 	if (path && build_id.len)
 		image_set_build_id(im->images, id, &build_id);
 }
@@ -554,12 +559,16 @@ static void import_fini(struct oprofile_import *im)
 	free(im->root);
 }
 
-/* An archive has the binaries below its own root. */
-static char *archive_root(const char *samples)
+char *import_oprofile_root(const char *path)
 {
-	const char *at = strstr(samples, "/" ARCHIVE_SAMPLES);
+	cleanup(free_at_exit) char *samples = import_oprofile_find(path);
+	char *at = samples ? strstr(samples, "/" ARCHIVE_STORE "/") : NULL, *root = NULL;
 
-	return at ? xstrndup(samples, (size_t)(at - samples)) : xstrdup("");
+	if (!at)
+		return NULL;
+	*at = '\0';
+	root = realpath(samples, NULL);
+	return root ? root : take_ptr(samples);
 }
 
 int import_oprofile(const struct import_config *config, struct import_result *out,
@@ -573,7 +582,8 @@ int import_oprofile(const struct import_config *config, struct import_result *ou
 	im.samples = import_oprofile_find(config->path);
 	if (!im.samples)
 		return error_set(err, -ENOENT, "%s has no sample files of OProfile", config->path);
-	im.root = archive_root(im.samples);
+	im.root = import_oprofile_root(config->path);
+	im.root = im.root ? im.root : xstrdup("");
 	im.images = image_table_new();
 	strings_init(&im.strings);
 	facts_path = xasprintf("%s/" FACTS_FILE, im.samples);

@@ -17,6 +17,10 @@
  */
 char *import_oprofile_find(const char *path);
 
+/* The folder of an archive of oparchive, whose binaries lie below it. NULL: it is none. The
+ * caller's to free(). */
+char *import_oprofile_root(const char *path);
+
 bool import_is_oprofile(const char *path);
 
 /*

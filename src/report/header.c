@@ -125,7 +125,7 @@ static void put_filters(struct buf *text, const struct query *q)
 	for (int tag = 0; tag < N_FILTERS; tag++) {
 		const struct filter *f = &q->filters[tag];
 
-		if (!f->n)
+		if (!f->n || filter_infos[tag].match == MATCH_SOURCE)
 			continue;
 		buf_printf(text, "%s%s%s", before, filter_infos[tag].tag,
 			   *filter_infos[tag].tag ? ":" : "");

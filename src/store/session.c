@@ -317,12 +317,32 @@ int session_open(const char *path, struct session **out, struct error *err)
 	return 0;
 }
 
+/* Segments belong to the parts. */
+static void close_joined(struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_parts; i++)
+		session_close(s->parts[i]);
+	vec_foreach (&s->warnings, text)
+		free(*text);
+	vec_fini(&s->warnings);
+	free(s->info.counters);
+	free(s->segments);
+	free(s->parts);
+	free(s->path);
+	free(s->dir);
+	free(s);
+}
+
 void session_close(struct session *s)
 {
 	struct session_file *f = (struct session_file *)s;
 
 	if (!f)
 		return;
+	if (s->parts) {
+		close_joined(s);
+		return;
+	}
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		segment_free(s->segments[i]);
 	free(s->segments);

@@ -65,6 +65,8 @@ struct session {
 	bool has_end; /* false: the recorder was killed, or still runs */
 	struct segment **segments;
 	uint32_t n_segments;
+	struct session **parts; /* of one that was joined (store/session_join.h); else NULL */
+	uint32_t n_parts;
 	VEC(char *) warnings; /* whole sentences: torn tail, damaged block … */
 	uint64_t size_bytes;  /* on disk */
 };

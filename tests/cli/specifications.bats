@@ -109,3 +109,49 @@ for row in csv.DictReader(sys.stdin):
 	run assay report -i demo --tree -a
 	refused 2 "--accumulated: goes with a list of functions"
 }
+
+@test "saved sessions: one, several as one, all but one" {
+	mv demo/samples/current demo/samples/monday
+	python3 "$MKOPFILE" flat demo "$BIN/app" leaf=5 >/dev/null
+	[ "$(csv symbol,samples -l)" = "leaf 5" ]
+	[ "$(csv symbol,samples -l session:monday symbol:leaf)" = "leaf 800" ]
+	[ "$(csv symbol,samples -l session:monday,current symbol:leaf)" = "leaf 805" ]
+	[ "$(csv symbol,samples -l session-exclude:monday)" = "leaf 5" ]
+	[ "$(csv symbol,samples -l "session:$PWD/demo/samples/monday" symbol:leaf)" = "leaf 800" ]
+	run assay report -i demo session:tuesday
+	refused 1 "no session 'tuesday' in demo; there are: current, monday"
+	run assay report -i demo session-exclude:monday,current
+	refused 1 "session-exclude: leaves no session of demo"
+	run assay report -i demo session:monday session-exclude:monday
+	refused 2 "session:monday and session-exclude: contradict"
+	run assay diff '{' demo session:monday '}' '{' demo session:current '}' lib-image:app
+	refused 2 "COMMON"
+	run assay diff lib-image:app demo '{' session:monday '}' '{' session:current '}'
+	[ "$status" = 0 ]
+	[[ "$output" =~ 80\.00\ +100\.00\ +\+20\.00\ .*leaf ]]
+}
+
+@test "sessions recorded at two times add up, each event once" {
+	need_recording
+	assay record -q -e cpu-clock -o one -- "$PROGRAMS/split" 0.5s >/dev/null
+	assay record -q -e cpu-clock,task-clock -o two -- "$PROGRAMS/split" 0.5s >/dev/null
+	mv two/samples/current one/samples/later
+	total() { assay report -i one --format json "$@" | jq '[.total[] | select(.event == "cpu-clock").samples] | add'; }
+	[ "$(total session:current,later)" = $(($(total) + $(total session:later))) ]
+	[ "$(assay report -i one --format json session:current,later | jq '.total | length')" = 2 ]
+}
+
+@test "an archive of OProfile's, and one of ours, by name" {
+	mkdir -p arc/var/lib/oprofile
+	cp -r demo/samples arc/var/lib/oprofile
+	mkdir -p "arc$BIN"
+	mv bin/app bin/libdemo.so "arc$BIN"
+	[ "$(assay report archive:arc -l --symbol-cache "" --format csv "$BIN/app" | cut -d, -f2,3,5 | sed -n 2p)" = "$BIN/libdemo.so,lib_work,1000" ]
+	assay import -q arc -o native
+	[ "$(assay report -i native -l --symbol-cache "" --format csv app | cut -d, -f3,5 | sed -n 3p)" = "leaf,800" ]
+	run assay report archive:arc -i demo
+	refused 1 "archive:arc and -i demo both say where samples are"
+	[ "$(assay report archive:arc session:current --format csv app | wc -l)" = 3 ]
+	run assay report archive:nowhere
+	refused 1 "no session 'nowhere'"
+}

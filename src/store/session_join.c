@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/session_join.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "store/format.h"
+
+/* ---- several as one ---- */
+
+struct joined {
+	struct session *session;
+	VEC(struct counter_info) counters;
+};
+
+static bool is_same_counter(const struct counter_info *a, const struct counter_info *b)
+{
+	return !strcmp(a->name, b->name) && a->count == b->count && a->freq_hz == b->freq_hz &&
+	       a->unit_mask == b->unit_mask && a->in_user == b->in_user &&
+	       a->in_kernel == b->in_kernel;
+}
+
+static uint32_t find_counter(struct joined *j, const struct counter_info *c)
+{
+	for (uint32_t i = 0; i < j->counters.n; i++)
+		if (is_same_counter(&j->counters.data[i], c))
+			return i;
+	vec_push(&j->counters, *c);
+	return (uint32_t)j->counters.n - 1;
+}
+
+static void renumber(struct segment *segment, const uint32_t *counters, uint64_t shift_ns)
+{
+	for (uint32_t i = 0; i < segment->n_classes; i++)
+		segment->classes[i].counter = counters[segment->classes[i].counter];
+	for (uint32_t i = 0; i < segment->n_blocks; i++) {
+		segment->blocks[i].first_ns += shift_ns;
+		segment->blocks[i].last_ns += shift_ns;
+	}
+}
+
+static void add_part(struct joined *j, struct session *part, bool is_only)
+{
+	struct session *s = j->session;
+	/* Unsigned numbers wrap, and back again: a clock may be behind. */
+	uint64_t shift_ns = (part->info.start_wall_ns - s->info.start_wall_ns) -
+			    (part->info.start_ns - s->info.start_ns);
+	uint32_t *counters = xcalloc(part->info.n_counters + 1, sizeof(*counters));
+
+	for (uint32_t i = 0; i < part->info.n_counters; i++)
+		counters[i] = find_counter(j, &part->info.counters[i]);
+	s->segments =
+		xrealloc(s->segments, s->n_segments + part->n_segments + 1, sizeof(*s->segments));
+	for (uint32_t i = 0; i < part->n_segments; i++) {
+		renumber(part->segments[i], counters, shift_ns);
+		s->segments[s->n_segments++] = part->segments[i];
+	}
+	free(counters);
+	vec_foreach (&part->warnings, text)
+		vec_push(&s->warnings,
+			 is_only ? xstrdup(*text) : xasprintf("%s: %s", part->path, *text));
+	s->size_bytes += part->size_bytes;
+	s->has_end = s->has_end && part->has_end;
+	s->end.end_ns = MAX(s->end.end_ns, part->end.end_ns + shift_ns);
+	s->info.merged |= part->info.merged;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct session *const *x = a, *const *y = b;
+	uint64_t s = (*x)->info.start_wall_ns, t = (*y)->info.start_wall_ns;
+
+	return (s > t) - (s < t);
+}
+
+int session_join(struct session **parts, uint32_t n, struct session **out, struct error *err)
+{
+	struct joined j = { .session = xcalloc(1, sizeof(*j.session)) };
+	struct session *s = j.session;
+
+	qsort(parts, n, sizeof(*parts), by_start);
+	*s = (struct session){ .path = xstrdup(parts[0]->path),
+			       .dir = xstrdup(parts[0]->dir),
+			       .info = parts[0]->info,
+			       .end = parts[0]->end,
+			       .has_end = parts[0]->has_end,
+			       .parts = xcalloc(n, sizeof(*s->parts)),
+			       .n_parts = n };
+	memcpy(s->parts, parts, n * sizeof(*parts));
+	for (uint32_t i = 0; i < n; i++)
+		add_part(&j, parts[i], n == 1);
+	s->info.counters = j.counters.data;
+	s->info.n_counters = (uint32_t)j.counters.n;
+	if (j.counters.n > SESSION_COUNTERS_MAX) {
+		session_close(s);
+		return error_set(err, -E2BIG, "more than %d different events in %u sessions",
+				 SESSION_COUNTERS_MAX, n);
+	}
+	*out = s;
+	return 0;
+}
+
+/* ---- saved sessions ---- */
+
+int session_save(const char *dir, const char *name, struct error *err)
+{
+	cleanup(free_at_exit) char *from = xasprintf("%s/samples/current", dir);
+	cleanup(free_at_exit) char *to = xasprintf("%s/samples/%s", dir, name);
+	struct stat st;
+
+	if (!*name || *name == '.' || strchr(name, '/'))
+		return error_set(err, -EINVAL,
+				 "'%s' can't be the name of a saved session: no slash, and no dot "
+				 "in front",
+				 name);
+	if (stat(from, &st) < 0)
+		return error_errno(err, -errno, "no session to save: %s", from);
+	if (lstat(to, &st) == 0)
+		return error_set(err, -EEXIST, "session '%s' is saved already: %s", name, to);
+	if (rename(from, to) < 0)
+		return error_errno(err, -errno, "cannot save the session as %s", to);
+	return 0;
+}
+
+void session_names_fini(struct session_names *names)
+{
+	vec_foreach (names, name)
+		free(*name);
+	vec_fini(names);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void session_names_list(const char *dir, struct session_names *out)
+{
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", dir);
+	DIR *folder = opendir(samples);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", samples, entry->d_name);
+		struct stat st;
+
+		if (entry->d_name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+			vec_push(out, xstrdup(entry->d_name));
+	}
+	if (folder)
+		closedir(folder);
+	if (out->n)
+		qsort(out->data, out->n, sizeof(*out->data), by_name);
+}
