@@ -22,6 +22,7 @@ build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto f
 build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|libcapstone-dev|capstone-devel|capstone|instructions of other processors
 build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
+build|libncurses-dev|ncurses-devel|ncurses|the live view of assay top
 build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
 build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
 build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL
@@ -57,6 +58,7 @@ check|qemu-system-x86|qemu-system-x86|qemu-system-x86|a machine whose kernel tak
 check|cpio|cpio|cpio|what those machines start with
 check|binutils|binutils|binutils|strip and objcopy, to make images for tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
+check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
 check|procps|procps-ng|procps-ng|ps, for tests of processes

@@ -91,6 +91,14 @@ static int make_scratch(struct error *err)
 	return 0;
 }
 
+int input_scratch(const char **dir, struct error *err)
+{
+	int r = make_scratch(err);
+
+	*dir = scratch_dir;
+	return r;
+}
+
 static void keep_warnings(struct session *s, const struct import_result *r)
 {
 	if (r->damage.code)

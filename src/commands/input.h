@@ -56,6 +56,9 @@ int input_unpacked(const char *path, const char **out, struct error *err);
  */
 struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
 
+/* A directory of this process alone, in $TMPDIR or memory; removed as above. */
+int input_scratch(const char **dir, struct error *err);
+
 /* The query of a command's operands. */
 int input_query(const struct option_list *operands, bool with_idle, struct query *q,
 		struct error *err);

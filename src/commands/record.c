@@ -19,7 +19,7 @@ struct record_args {
 	const char *output;
 	struct option_list events, pids, tids;
 	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate;
-	uint64_t freq_hz, count, ring_bytes, stack_bytes;
+	uint64_t freq_hz, count, ring_bytes, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
 	bool whole_machine, quiet, with_stacks, off_cpu, raw;
@@ -104,6 +104,11 @@ static const struct option_spec record_options[] = {
 	{ 'm', "ring-size", "BYTES", OPT_SIZE, FIELD(ring_bytes), NULL,
 	  "memory of each CPU's ring, e.g. 512k (default 1M, or what the user may lock)", NULL,
 	  4096, 1073741824 },
+	{ 0, "segment-size", "BYTES", OPT_SIZE, FIELD(segment_bytes), NULL,
+	  "begin a new file of the session at this size (default 64M)",
+	  "Older files of a session may be deleted while it is recorded: what they held is then "
+	  "not in it any more, and the rest stays as it is.",
+	  65536, 1073741824 },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "say more of what is done" },
 };
@@ -415,6 +420,7 @@ static int run_recorder(struct setup *s, bool in_kernel, struct recorder_result 
 		.stack_bytes = s->args.stack_bytes & ~7u,
 		.in_kernel = in_kernel,
 		.ring_bytes = s->args.ring_bytes,
+		.segment_bytes = s->args.segment_bytes,
 		.argv = s->argv,
 		.pids = &s->pids,
 		.tids = &s->tids,

@@ -168,6 +168,7 @@ static int open_pipeline(struct recorder *r, struct error *err)
 		.counters = r->host.counters,
 		.n_counters = r->host.n_counters,
 		.merged = c->merged,
+		.segment_bytes = c->segment_bytes,
 	};
 	struct pipeline_config pipeline = {
 		.ops = c->raw ? &no_store : c->ops,

@@ -43,9 +43,10 @@ struct recorder_config {
 	const char *note; /* why these counters; "" */
 	bool in_kernel;   /* whole machine only: sample by BPF (collect/sampler.h) */
 	enum stack_source stacks;
-	bool is_stacks_wish;  /* frame pointers do where the kernel can't copy stacks */
-	uint32_t stack_bytes; /* STACKS_COPIED: how much of a stack; 0: default */
-	uint64_t ring_bytes;  /* 0: default */
+	bool is_stacks_wish;    /* frame pointers do where the kernel can't copy stacks */
+	uint32_t stack_bytes;   /* STACKS_COPIED: how much of a stack; 0: default */
+	uint64_t ring_bytes;    /* 0: default */
+	uint64_t segment_bytes; /* as in struct session_info */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */
 	bool off_cpu;          /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */

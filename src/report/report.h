@@ -151,6 +151,7 @@ const char *report_lane_text(const struct report *r, uint32_t lane, enum profile
 struct text_style {
 	uint32_t width; /* in characters; 0: no limit */
 	bool with_colour, is_ascii;
+	bool is_table_only; /* without the header */
 };
 
 struct report_format {

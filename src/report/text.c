@@ -492,7 +492,8 @@ static void print_text(const struct report *r, const struct text_style *style, F
 		.ellipsis = text_ellipsis(style),
 	};
 
-	header_print(r, style, out);
+	if (!style->is_table_only)
+		header_print(r, style, out);
 	make_name_title(&page);
 	make_places(&page);
 	measure(&page);

@@ -512,6 +512,8 @@ static int native_open(const char *dir, const struct session_info *info,
 	s->images = images;
 	s->strings = strings;
 	s->limits = NATIVE_LIMITS_DEFAULT;
+	if (info->segment_bytes)
+		s->limits.segment_bytes = info->segment_bytes;
 	s->dir = xasprintf("%s/" SEGMENTS_DIR, dir);
 	s->fd = -1;
 	s->last_ns = info->start_ns;

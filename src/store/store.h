@@ -73,6 +73,7 @@ struct session_info {
 	struct counter_info *counters;
 	uint32_t n_counters;
 	uint32_t merged; /* enum separation: what samples are not kept apart by; 0: all are */
+	uint64_t segment_bytes; /* a new file from this size on; 0: the store's own; not kept */
 };
 
 /* What is known when it ends. */

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "profile/processes.h"
+#include "report/names.h"
+#include "report/style.h"
+
+/* Less than that leaves no room for all columns. */
+#define WIDE_ENOUGH 60
+#define MAX_ROWS    1000
+
+const struct live_view_info live_views[N_LIVE_VIEWS] = {
+#define X(id, key, letter, help) { key, letter, help },
+	LIVE_VIEWS(X)
+#undef X
+};
+
+static void add_line(struct live_text *out, const char *text, size_t len, int32_t pid)
+{
+	vec_push(&out->lines, (struct live_line){ xstrndup(text, len), pid });
+}
+
+static void count(struct live_text *out, const struct profile *p)
+{
+	out->n_samples = p->n_selected;
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		if (loss_texts[i].kind == LOSS_LOST)
+			out->n_lost += p->losses[i];
+}
+
+/* ---- processes ---- */
+
+/* X(title, contexts, is left out where it is narrow) */
+static const struct {
+	const char *title;
+	uint32_t contexts; /* bits of enum sample_context */
+	bool is_only_wide;
+} process_columns[] = {
+	{ "CPU%", (1 << N_CONTEXTS) - 1, false },
+	{ "user", 1 << CONTEXT_USER, true },
+	{ "sys", 1 << CONTEXT_SYSTEM, true },
+	{ "irq", 1 << CONTEXT_IRQ | 1 << CONTEXT_SOFTIRQ, true },
+};
+
+/* Percent of one CPU; of all samples, where they are no time. */
+static double percent_of(const struct processes *list, const struct process_row *row,
+			 uint32_t contexts, double seconds)
+{
+	struct weight w = { 0 };
+
+	for (int c = 0; c < N_CONTEXTS; c++)
+		if (contexts >> c & 1)
+			weight_add(&w, &row->by[c]);
+	if (list->basis != TIME_NONE)
+		return processes_seconds(list, &w) * 100 / seconds;
+	return (double)w.samples * 100 / (double)MAX(list->total.all.samples, 1U);
+}
+
+static enum text_style_id style_of(double percent)
+{
+	return percent >= 50 ? STYLE_HOT : percent >= 5 ? STYLE_WARM : STYLE_NONE;
+}
+
+static void put_process(const struct live_request *r, const struct processes *list,
+			const struct process_row *row, struct buf *line)
+{
+	bool is_wide = r->style.width >= WIDE_ENOUGH;
+	size_t used = is_wide ? 34 : 14;
+	struct buf name = { 0 };
+
+	buf_printf(line, "%7d ", (int)process_pid(list, row));
+	for (size_t i = 0; i < ARRAY_SIZE(process_columns); i++) {
+		double percent;
+
+		if (process_columns[i].is_only_wide && !is_wide)
+			continue;
+		percent = percent_of(list, row, process_columns[i].contexts, r->seconds);
+		buf_str(line, style_code(&r->style, style_of(percent)));
+		buf_printf(line, is_wide ? " %5.1f" : "%5.0f", percent);
+		buf_str(line, style_code(&r->style, STYLE_NONE));
+	}
+	buf_u8(line, ' ');
+	utf8_append(&name, process_name(list, row), true);
+	name_append_cut(line, buf_cstr(&name), MAX(r->style.width, used + 4) - used,
+			text_ellipsis(&r->style));
+	buf_fini(&name);
+}
+
+static void put_titles(const struct live_request *r, struct live_text *out)
+{
+	bool is_wide = r->style.width >= WIDE_ENOUGH;
+	struct buf line = { 0 };
+
+	buf_str(&line, style_code(&r->style, STYLE_HEADING));
+	buf_str(&line, "    PID ");
+	for (size_t i = 0; i < ARRAY_SIZE(process_columns); i++)
+		if (is_wide || !process_columns[i].is_only_wide)
+			buf_printf(&line, is_wide ? " %5s" : "%5s", process_columns[i].title);
+	buf_str(&line, " command");
+	buf_str(&line, style_code(&r->style, STYLE_NONE));
+	add_line(out, (const char *)line.data, line.len, -1);
+	buf_fini(&line);
+}
+
+static void make_processes(const struct live_request *r, struct live_text *out)
+{
+	struct profile_request request = { .session = r->session,
+					   .symbols = r->symbols,
+					   .query = r->query };
+	cleanup(profile_free_at_exit) struct profile *p = NULL;
+	struct processes list;
+
+	processes_request(&request);
+	r->query->with_idle = true;
+	p = profile_load(&request);
+	processes_make(&list, p, processes_first_lane(p));
+	count(out, p);
+	out->has_contexts = list.total.all.samples > 0;
+	for (int c = 0; c < N_CONTEXTS; c++)
+		out->percent[c] = (double)list.total.by[c].samples * 100 /
+				  (double)MAX(list.total.all.samples, 1U);
+	if (list.rows.n)
+		put_titles(r, out);
+	for (size_t i = 0; i < list.rows.n && i < MAX_ROWS; i++) {
+		const struct process_row *row = &list.rows.data[i];
+		struct buf line = { 0 };
+
+		put_process(r, &list, row, &line);
+		add_line(out, (const char *)line.data, line.len, process_pid(&list, row));
+		buf_fini(&line);
+	}
+	processes_fini(&list);
+}
+
+/* ---- functions and trees ---- */
+
+/* By view: the report's, and its columns where there is little room. */
+static const struct {
+	const struct view *view;
+	const char *narrow_columns;
+} report_views[N_LIVE_VIEWS] = {
+	[LIVE_SYMBOLS] = { &list_view, "percent,symbol" },
+	[LIVE_TREE] = { &tree_view, "total_percent,symbol" },
+	[LIVE_INVERTED] = { &inverted_view, "total_percent,symbol" },
+};
+
+static void take_lines(struct live_text *out, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		add_line(out, text, len, -1);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static void make_report(const struct live_request *r, struct live_text *out)
+{
+	const struct view *view = report_views[r->view].view;
+	const struct report_options options = {
+		.min_percent = -1,
+		.max_rows = MAX_ROWS,
+		.columns =
+			r->style.width < WIDE_ENOUGH ? report_views[r->view].narrow_columns : NULL,
+	};
+	struct profile_request request = { .session = r->session,
+					   .symbols = r->symbols,
+					   .query = r->query };
+	struct text_style style = r->style;
+	cleanup(profile_free_at_exit) struct profile *p = NULL;
+	cleanup(report_free_at_exit) struct report *report = NULL;
+	cleanup(free_at_exit) char *text = NULL;
+	size_t size = 0;
+	FILE *memory;
+
+	if (report_request(view, &options, &request, NULL) < 0)
+		return;
+	p = profile_load(&request);
+	count(out, p);
+	memory = p->n_selected ? open_memstream(&text, &size) : NULL;
+	if (!memory)
+		return;
+	report = report_new(view, &options, r->query, p);
+	style.is_table_only = true;
+	report_format_find("text")->print(report, &style, memory);
+	fclose(memory);
+	take_lines(out, text);
+}
+
+void live_make(const struct live_request *r, struct live_text *out)
+{
+	*out = (struct live_text){ 0 };
+	if (r->view == LIVE_PROCESSES)
+		make_processes(r, out);
+	else
+		make_report(r, out);
+}
+
+void live_text_fini(struct live_text *t)
+{
+	vec_foreach (&t->lines, line)
+		free(line->text);
+	vec_fini(&t->lines);
+}
