@@ -63,3 +63,10 @@ void writer_tail(const struct writer_event *events, size_t n_events, struct writ
  * recording began. False: another type of event, or a path too long.
  */
 bool writer_record(const struct perf_event_attr *attr, const struct event *e, struct buf *out);
+
+/*
+ * A SAMPLE of an event with these attributes and this id. False: it is larger than a record can
+ * be, or the attributes ask for what is not written (READ, STACK_USER, AUX).
+ */
+bool writer_sample(const struct perf_event_attr *attr, uint64_t id, const struct event *e,
+		   struct buf *out);

@@ -12,6 +12,7 @@
 #include "event/text.h"
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
+#include "perfdata/record.h"
 #include "perfdata_file.h"
 #include "scratch.h"
 
@@ -265,9 +266,79 @@ static void of_a_damaged_recording_what_is_before_is_written(void **state)
 	assert_non_null(strstr(after, "ip=0x1010"));
 }
 
+/* Everything that a sample can have, written and decoded, is there again. */
+static void a_sample_that_is_written_is_read_as_it_was(void **state)
+{
+	const uint64_t callers[] = { 0xffffffff81000010, 0x2000, 0x3000 }, registers[] = { 5, 6 };
+	const struct branch branches[] = { { 0x10, 0x20, 1 }, { 0x30, 0x40, 2 } };
+	const struct sample_extra extra = {
+		.addr = 0x77,
+		.transaction = 9,
+		.weight = 3,
+		.raw = (const uint8_t *)"bytes",
+		.raw_size = 5,
+		.branches = branches,
+		.n_branches = 2,
+		.interrupted = { .abi = 2, .mask = 0x101, .values = registers, .n_values = 2 },
+	};
+	const struct event e = {
+		.type = EVENT_SAMPLE,
+		.cpu = 3,
+		.pid = 41,
+		.tid = 42,
+		.time_ns = 1000,
+		.sample = { .mode = MODE_KERNEL,
+			    .ip = 0xffffffff81000000,
+			    .period = 12,
+			    .callers = callers,
+			    .n_callers = 3,
+			    .n_kernel = 1,
+			    .extra = &extra },
+	};
+	struct perf_event_attr attr = {
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
+			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
+			       PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_WEIGHT |
+			       PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR,
+		.sample_regs_intr = 0x111,
+	};
+	struct record_format format = { .sample_type = attr.sample_type, .regs_intr = 0x111 };
+	struct record_scratch *scratch = xcalloc(1, sizeof(*scratch));
+	struct buf bytes = { 0 };
+	struct event got;
+	const struct sample_extra *x;
+
+	(void)state;
+	assert_true(writer_sample(&attr, 100, &e, &bytes));
+	assert_int_equal(bytes.len % 8, 0);
+	assert_int_equal(record_decode(&format, bytes.data, bytes.len, 0, scratch, &got),
+			 RECORD_OK);
+	x = got.sample.extra;
+	assert_true(got.pid == 41 && got.tid == 42 && got.cpu == 3 && got.time_ns == 1000);
+	assert_true(got.sample.mode == MODE_KERNEL && got.sample.ip == e.sample.ip &&
+		    got.sample.period == 12);
+	assert_true(got.sample.n_callers == 3 && got.sample.n_kernel == 1);
+	assert_memory_equal(got.sample.callers, callers, sizeof(callers));
+	assert_true(x->addr == 0x77 && x->transaction == 9 && x->weight == 3);
+	assert_memory_equal(x->raw, "bytes", 6);
+	assert_int_equal(x->n_branches, 2);
+	assert_memory_equal(x->branches, branches, sizeof(branches));
+	assert_true(x->interrupted.n_values == 3 && x->interrupted.values[0] == 5 &&
+		    x->interrupted.values[1] == 0 && x->interrupted.values[2] == 6);
+	/* What is not written is refused, and leaves nothing behind. */
+	bytes.len = 0;
+	attr.sample_type |= PERF_SAMPLE_STACK_USER;
+	assert_false(writer_sample(&attr, 100, &e, &bytes));
+	assert_int_equal(bytes.len, 0);
+	buf_fini(&bytes);
+	free(scratch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sample_that_is_written_is_read_as_it_was),
 		cmocka_unit_test(what_is_written_is_read_again),
 		cmocka_unit_test(header_and_sections_tell_what_they_were_given),
 		cmocka_unit_test(a_writer_that_was_killed_leaves_what_it_flushed),
