@@ -99,6 +99,11 @@ int input_scratch(const char **dir, struct error *err)
 	return r;
 }
 
+void input_scratch_remove(void)
+{
+	remove_scratch();
+}
+
 static void keep_warnings(struct session *s, const struct import_result *r)
 {
 	if (r->damage.code)

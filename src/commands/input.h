@@ -58,6 +58,8 @@ struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
 
 /* A directory of this process alone, in $TMPDIR or memory; removed as above. */
 int input_scratch(const char **dir, struct error *err);
+/* Now: for a process that ends itself by a signal. */
+void input_scratch_remove(void);
 
 /* The query of a command's operands. */
 int input_query(const struct option_list *operands, bool with_idle, struct query *q,

@@ -51,6 +51,7 @@ struct recorder {
 	struct raw_recording *raw; /* NULL: a session is recorded */
 	struct host host;
 	uint64_t start_ns;
+	uint64_t read_ns; /* when the in-kernel sampler was last read */
 	bool is_ended;
 	uint64_t stop_ns; /* when the command was first asked to stop; 0: not yet */
 };
@@ -291,6 +292,7 @@ static int start_child(struct recorder *r, struct error *err)
 	}
 	e = child_prepare(c->argv, &r->old_mask, &r->child, err);
 	r->has_child = e == 0;
+	r->result->command_pid = e == 0 ? r->child.pid : 0;
 	return e;
 }
 
@@ -474,6 +476,8 @@ static int wait_ms(const struct recorder *r)
 		until = MIN(until, now + settle);
 	if (r->config->duration_s > 0)
 		until = MIN(until, r->start_ns + (uint64_t)(r->config->duration_s * SECOND_NS));
+	if (r->config->drain_s > 0)
+		until = MIN(until, now + (uint64_t)(r->config->drain_s * SECOND_NS));
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
@@ -516,20 +520,33 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	return e;
 }
 
+/* At the end of a second, for samples of that second; else as often as was asked for. */
+static bool is_read_due(struct recorder *r, uint64_t *time_ns)
+{
+	uint64_t now = clock_monotonic_ns(), flush = pipeline_next_flush(r->pipeline);
+	uint64_t step = (uint64_t)(r->config->drain_s * SECOND_NS);
+
+	if (now < flush && (!step || now - MIN(now, r->read_ns) < step))
+		return false;
+	r->read_ns = now;
+	*time_ns = MIN(now, flush - 1);
+	return true;
+}
+
 static int run(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
 	int e = 0;
 
 	while (!r->is_ended && e >= 0) {
-		uint64_t safe;
+		uint64_t safe, time_ns;
 
 		rings_wait(r->rings, r->wake_fd, wait_ms(r));
 		handle_signals(r);
 		if (r->in_kernel)
 			e = in_kernel_poll(r->in_kernel, err);
-		if (!e && r->sampler && clock_monotonic_ns() >= pipeline_next_flush(r->pipeline))
-			e = read_in_kernel(r, pipeline_next_flush(r->pipeline) - 1, false, err);
+		if (!e && r->sampler && is_read_due(r, &time_ns))
+			e = read_in_kernel(r, time_ns, false, err);
 		safe = rings_safe_time();
 		if (!e)
 			e = drain(r, safe);

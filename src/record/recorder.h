@@ -60,6 +60,7 @@ struct recorder_config {
 	const char *cgroup;          /* path below the cgroup file system, or absolute; NULL */
 	const struct cpu_list *cpus; /* empty: all that are online */
 	double duration_s;           /* 0: until the target ends, or a signal */
+	double drain_s;              /* read what the kernel has at least so often; 0: as it fits */
 };
 
 /* Why the recording ended. */
@@ -72,7 +73,8 @@ enum recorder_end {
 
 struct recorder_result {
 	enum recorder_end end;
-	int wait_status; /* of the command, as wait(2) gives it; -1 if none or still running */
+	int wait_status;     /* of the command, as wait(2) gives it; -1 if none or still running */
+	int32_t command_pid; /* 0: none */
 	bool has_command_failed_to_start;
 	struct pipeline_counts counts;
 	uint64_t duration_ns, own_cpu_ns, own_peak_bytes;

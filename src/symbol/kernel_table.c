@@ -113,6 +113,25 @@ static bool make_from_kallsyms(struct symbolizer *s, struct symbol_table *t)
 	return true;
 }
 
+/* The names that the user has given. They are not kept: the cache is of what the kernel says. */
+static void make_from_system_map(const struct symbolizer *s, struct symbol_table *t)
+{
+	struct index_draft d = { 0 };
+	struct kallsyms map = { 0 };
+	int r = kallsyms_read(&map, s->system_map);
+
+	if (r < 0) {
+		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", s->system_map,
+			   strerror(-r));
+	} else if (!map.text_addr) {
+		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", s->system_map);
+	} else {
+		draft_kernel_symbols(&d, &map, 0, map.text_addr, MAX_KERNEL_SPAN);
+		table_adopt(t, &d, SYMBOL_KALLSYMS);
+	}
+	kallsyms_fini(&map);
+}
+
 /*
  * The running kernel is asked for its own symbols. Another one's are in the
  * cache if they were ever needed while it ran, else in a vmlinux with that build id.
@@ -134,6 +153,10 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 		is_running = !wanted.len || build_id_equal(&running, &wanted);
 	if (!wanted.len)
 		wanted = running;
+	if (s->system_map) {
+		make_from_system_map(s, t);
+		return;
+	}
 	if (table_from_cache(s, t, &wanted))
 		return;
 	if ((is_running && make_from_kallsyms(s, t)) || make_from_vmlinux(s, t, &wanted))

@@ -84,6 +84,8 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->kallsyms_path = or_default(config->kallsyms, "/proc/kallsyms");
 	s->modules_path = or_default(config->modules, "/proc/modules");
 	s->notes_path = or_default(config->notes, "/sys/kernel/notes");
+	s->system_map = config->system_map ? xstrdup(config->system_map) : NULL;
+	s->vmlinux = config->vmlinux ? xstrdup(config->vmlinux) : NULL;
 	s->sys_module_dir = or_default(config->sys_module, "/sys/module");
 	if (!config->cache_dir)
 		s->cache_dir = cache_default_dir();
@@ -125,6 +127,8 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->kallsyms_path);
 	free(s->modules_path);
 	free(s->notes_path);
+	free(s->system_map);
+	free(s->vmlinux);
 	free(s->sys_module_dir);
 	free(s);
 }

@@ -22,6 +22,7 @@
 
 struct symbolizer;
 struct symbol_table;
+struct error;
 
 struct symbolizer_config {
 	const char *cache_dir; /* NULL: as above; "": no cache */
@@ -31,6 +32,8 @@ struct symbolizer_config {
 	const char *modules;    /* NULL: /proc/modules */
 	const char *notes;      /* NULL: /sys/kernel/notes (the running kernel's build id) */
 	const char *sys_module; /* NULL: /sys/module (build ids of modules) */
+	const char *system_map; /* the kernel's own names, instead of those that are found; NULL */
+	const char *vmlinux; /* the kernel's file, if its build id is right; NULL: searched for */
 	/* Told before debuginfod is asked and what came of it; NULL: it is not asked. */
 	void (*say_fetching)(const char *sentence);
 };
@@ -38,6 +41,13 @@ struct symbolizer_config {
 struct symbolizer *symbolizer_new(const struct symbolizer_config *config);
 void symbolizer_free(struct symbolizer *s);
 DEFINE_AT_EXIT(symbolizer_free, struct symbolizer)
+
+/*
+ * Whether a System.map and a vmlinux (NULL: neither) are those of the running kernel: 1, or 0 where
+ * it does not tell this user. -ESTALE for those of another kernel; -errno for what can't be read.
+ */
+int symbolizer_check_kernel(struct symbolizer *s, const char *system_map, const char *vmlinux,
+			    struct error *err);
 
 /* A symbol of code without a file (struct code_symbol of a session), to be given before use. */
 struct given_symbol {

@@ -36,6 +36,7 @@ struct symbol_table {
 struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
 	char *root, *debug_dir, *kallsyms_path, *modules_path, *notes_path, *sys_module_dir;
+	char *system_map, *vmlinux; /* NULL: not given */
 	VEC(struct symbol_table *) tables;
 	struct intmap by_image; /* hash of the image to index in tables */
 	struct arena *names;

@@ -66,8 +66,10 @@ bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
 		xasprintf("%s/boot/vmlinux-*", s->root),
 		xasprintf("%s/lib/modules/*/build/vmlinux", s->root),
 	};
-	bool ok = false;
+	bool ok = s->vmlinux && open_one(s->vmlinux, wanted, mapping, elf);
 
+	if (ok && path)
+		*path = xstrdup(s->vmlinux);
 	build_id_hex(wanted, hex);
 	patterns[0] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir, hex,
 				wanted->len ? hex + 2 : "");

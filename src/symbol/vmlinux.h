@@ -6,9 +6,9 @@
 #include "symbol/table.h"
 
 /*
- * Opens the vmlinux of a build id: the mapping and *path (if not NULL) are the caller's.
- * Looked for in DEBUGDIR/.build-id, and as vmlinux in DEBUGDIR/boot, DEBUGDIR/lib/modules/RELEASE,
- * /boot and /lib/modules/RELEASE/build.
+ * Opens the vmlinux of a build id (struct symbolizer_config may name it): the mapping and *path (if
+ * not NULL) are the caller's. Looked for in DEBUGDIR/.build-id, and as vmlinux in DEBUGDIR/boot,
+ * DEBUGDIR/lib/modules/RELEASE, /boot and /lib/modules/RELEASE/build.
  */
 bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
 		  struct file_mapping *mapping, struct elf_file *elf, char **path);

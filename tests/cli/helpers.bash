@@ -102,6 +102,7 @@ unprivileged() {
 		mkdir "$NOBODY"
 		cp "$ASSAY_BUILD/assay" "$NOBODY"
 		chmod 755 "$NOBODY/assay"
+		find "$ASSAY_BUILD" -maxdepth 1 -type l -exec cp -P {} "$NOBODY" \;
 		chown nobody "$NOBODY"
 	fi
 	(cd "$NOBODY" && HOME=$NOBODY runuser -u nobody -- env PATH="$NOBODY:$PATH" "$@")

@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# prospect: a command, and the report of what the machine did while it ran.
+
+load helpers
+
+setup_file() {
+	if [ -r /proc/sys/kernel/perf_event_paranoid ]; then
+		PARANOID=$(cat /proc/sys/kernel/perf_event_paranoid)
+		export PARANOID
+	fi
+}
+
+teardown() {
+	[ "$(id -u)" != 0 ] || echo "$PARANOID" 2>/dev/null >/proc/sys/kernel/perf_event_paranoid || true
+	rm -rf "$NOBODY"
+}
+
+adds_up() {
+	jq -e '.statistics | .delivered == .user.samples + .system.samples + .irq.samples
+		+ .softirq.samples + .idle.samples + .other_events + .filtered + .lost' "$1" >/dev/null
+}
+
+need_machine() {
+	[ "$(id -u)" = 0 ] || skip "needs root: the whole machine is sampled"
+	assay record -q -a -o probe.assay -- true >probe.log 2>&1 ||
+		skip "sampling the machine is not permitted here: $(tail -1 probe.log)"
+}
+
+@test "a command's functions are in its user profile" {
+	need_recording
+	prospect -H1000 -f out.json --format json "$PROGRAMS/split" 800 >/dev/null
+	adds_up out.json
+	[ "$(jq -r '.processes[] | select(.name == "split") | .user_profile[] | select(.image == "split")
+		| .symbols[0].symbol' out.json)" = forty ]
+	jq -e '.kernel | not' out.json
+}
+
+@test "level 1 is the command, level 2 also what it starts" {
+	need_recording
+	prospect -V1 -H1000 -f one.json --format json sh -c "'$PROGRAMS/split' 400; :" >/dev/null
+	prospect -V2 -H1000 -f two.json --format json sh -c "'$PROGRAMS/split' 400; :" >/dev/null
+	[ "$(jq '[.processes[] | select(.name == "split" and .user_profile)] | length' one.json)" = 0 ]
+	[ "$(jq '[.processes[] | select(.name == "split" and .user_profile)] | length' two.json)" = 1 ]
+}
+
+@test "level 3 has what runs beside the command, level 4 the kernel as well" {
+	need_machine
+	"$PROGRAMS/split" 20s >/dev/null &
+	local beside=$!
+	is_running "$beside" split
+	prospect -V3 -H1000 -f three.json --format json sleep 1
+	prospect -V4 -H1000 -f four.json --format json sleep 1
+	kill "$beside"
+	wait "$beside" || true
+	adds_up three.json
+	adds_up four.json
+	jq -e ".processes[] | select(.pid == $beside) | .user_profile[].symbols[] | select(.symbol == \"forty\")" three.json
+	jq -e '.kernel | not' three.json
+	jq -e '([.kernel[].samples] | add // 0) == (.statistics | .system.samples + .irq.samples
+		+ .softirq.samples + .idle.samples)' four.json
+}
+
+@test "short intervals between readings lose nothing" {
+	need_machine
+	prospect -V4 -M1 -H2000 -f out.json --format json "$PROGRAMS/split" 800 >/dev/null
+	adds_up out.json
+	[ "$(jq '.statistics.user.samples' out.json)" -gt 100 ]
+}
+
+@test "the report goes to the file, the command's output is its own" {
+	need_recording
+	prospect -f report.txt echo hello >out
+	[ "$(cat out)" = hello ]
+	grep -q '^Statistics of the run' report.txt
+	grep -q '^Summary of processes' report.txt
+	prospect echo hello >out
+	grep -q '^hello' out
+	grep -q '^Statistics of the run' out
+}
+
+@test "processes below both thresholds are gathered, and the sum stays" {
+	need_recording
+	prospect -H1000 -k 1000 -m 1000 -f out.json --format json "$PROGRAMS/split" 400 >/dev/null
+	jq -e '.processes == [] and .other.n >= 1 and .other.all.samples == .statistics.all.samples' out.json
+	prospect -H1000 -k 1000 -m 0 -f out.json --format json "$PROGRAMS/split" 400 >/dev/null
+	jq -e '.processes | length >= 1' out.json
+}
+
+@test "-e shows the instructions that were hit" {
+	need_recording
+	prospect -e -g1 -H1000 -f out.txt "$PROGRAMS/split" 800 >/dev/null
+	grep -q '<forty+0x[0-9a-f]*>: [a-z]' out.txt
+}
+
+@test "the page is one file" {
+	need_recording
+	prospect -f out.html --format html "$PROGRAMS/split" 200 >/dev/null
+	head -1 out.html | grep -q '^<!DOCTYPE html>'
+	tail -1 out.html | grep -q '^</html>'
+}
+
+@test "the command's status is passed on" {
+	need_recording
+	run prospect -f x sh -c 'exit 7'
+	[ "$status" = 7 ]
+	run prospect -f x sh -c 'kill -TERM $$'
+	[ "$status" = 143 ]
+	run -127 prospect -f x /no/such/command
+	refused 127 /no/such/command
+}
+
+@test "nothing is left behind" {
+	need_recording
+	mkdir tmp
+	TMPDIR=$PWD/tmp prospect true >/dev/null
+	[ -z "$(ls tmp)" ]
+	run env TMPDIR="$PWD/tmp" prospect sh -c 'kill -TERM $$'
+	[ -z "$(ls tmp)" ]
+	run env TMPDIR="$PWD/tmp" prospect --format html -f /no/such/dir/file true
+	refused 1 /no/such/dir/file
+	[ -z "$(ls tmp)" ]
+}
+
+@test "a session that is kept can be read by all others" {
+	need_recording
+	prospect -H1000 --session kept -f x "$PROGRAMS/split" 400 >/dev/null
+	assay report -i kept -l >list
+	grep -q forty list
+}
+
+@test "another event can be the clock" {
+	need_recording
+	prospect --event cpu-clock:u -H1000 -f out.txt "$PROGRAMS/split" 200 >/dev/null
+	grep -q 'clock .*cpu-clock:u' out.txt
+	grep -q 'only user code was sampled' out.txt
+	run prospect --event no-such-event true
+	refused 1 no-such-event
+}
+
+@test "a reader that leaves is no failure" {
+	need_recording
+	prospect -H1000 "$PROGRAMS/split" 200 2>err | head -n 1
+	[ "${PIPESTATUS[0]}" = 0 ]
+	run grep -v '^assay: ' err
+	[ "$status" = 1 ]
+}
+
+@test "kernel files are those of the kernel that runs, or refused" {
+	need_recording
+	echo 'ffffffff81000000 T _text' >wrong.map
+	echo 'ffffffff81234567 T schedule' >>wrong.map
+	echo nonsense >none.map
+	run prospect -K none.map true
+	refused 1 none.map System.map
+	run prospect -K /no/such/System.map true
+	refused 1 /no/such/System.map
+	run prospect -L none.map true
+	refused 1 none.map
+	if [ -r /sys/kernel/notes ]; then
+		run prospect -L "$PROGRAMS/split" true
+		refused 1 split "build id"
+	fi
+	grep -q '^0*[1-9a-f][0-9a-f]* [tT] schedule$' /proc/kallsyms || skip "kernel symbols are hidden here"
+	run prospect -K wrong.map true
+	refused 1 wrong.map "kernel that runs"
+	grep -v '	\[' /proc/kallsyms >right.map
+	prospect -K right.map -H1000 -f out.json --format json "$PROGRAMS/split" 200 >/dev/null
+	adds_up out.json
+}
+
+@test "wrong usage says what is right" {
+	run prospect
+	refused 2 "prospect: " "sleep 60"
+	run prospect -V5 true
+	refused 2 --level
+	run prospect -V0 true
+	refused 2 --level
+	run prospect --format csv true
+	refused 2 csv
+	run prospect -k minus true
+	refused 2 --system-time
+}
+
+@test "an ordinary user is told what he does not see, and gets the rest" {
+	need_root
+	echo 2 2>/dev/null >/proc/sys/kernel/perf_event_paranoid ||
+		skip "kernel.perf_event_paranoid can't be set here"
+	run unprivileged prospect -V4 -H1000 python3 -c 'sum(i * i for i in range(3000000))'
+	refused 0 "not permitted to sample other processes" "not permitted to sample the kernel" \
+		perf_event_paranoid "Summary of processes" python3
+	[[ "$output" == *"note "*"not permitted to sample other processes"* ]]
+	run unprivileged prospect -V2 -H1000 python3 -c 'sum(i * i for i in range(3000000))'
+	refused 0 "not permitted to sample the kernel" "only user code was sampled"
+	[[ "$output" != *"other processes"* ]]
+}
+
+@test "a terminal of 20 columns" {
+	need_recording
+	COLUMNS=20 prospect -H1000 "$PROGRAMS/split" 200 >narrow
+	awk '/^Summary/ { on = 1; next } /^$/ { on = 0 } on' narrow | grep -q 'split'
+}
