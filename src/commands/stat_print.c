@@ -34,8 +34,7 @@ static const struct count *values_of(const struct stat_reading *r, size_t lane)
 
 /* ---- text ---- */
 
-/* "9,408,018,070" */
-static void print_grouped(char *text, size_t size, uint64_t value)
+void count_print_grouped(char *text, size_t size, uint64_t value)
 {
 	char digits[24];
 	int n = snprintf(digits, sizeof(digits), "%" PRIu64, value);
@@ -114,7 +113,7 @@ static void print_value(char *text, size_t size, const struct counter *c, const 
 	else if (is_clock(c))
 		snprintf(text, size, "%.2f ms", (double)v->value / 1e6);
 	else
-		print_grouped(text, size, v->value);
+		count_print_grouped(text, size, v->value);
 }
 
 static void text_row(struct stat_printing *p, const struct stat_reading *r, size_t lane, size_t i)

@@ -30,3 +30,6 @@ const struct stat_format *stat_format_find(const char *name);
 bool count_is_missing(const struct count *c);
 bool count_is_scaled(const struct count *c);
 double count_percent(const struct count *c);
+
+/* "9,408,018,070" */
+void count_print_grouped(char *text, size_t size, uint64_t value);

@@ -43,6 +43,16 @@ const struct cpu_type *cpu_type_find(const char *name)
 	return NULL;
 }
 
+const struct cpu_type *cpu_type_find_pretty(const char *text)
+{
+	size_t len = strcspn(text, ",");
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strlen(rows[i].pretty) == len && !strncmp(rows[i].pretty, text, len))
+			return cpu_type_by_number(i);
+	return NULL;
+}
+
 /* ---- which one this is ---- */
 
 /* A field of the first processor in /proc/cpuinfo, without blanks around. */

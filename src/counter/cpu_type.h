@@ -34,6 +34,8 @@ struct cpu_type {
 /* A built-in one by its number in sample files, or by its name; NULL where there is none. */
 const struct cpu_type *cpu_type_by_number(uint32_t number);
 const struct cpu_type *cpu_type_find(const char *name);
+/* By its pretty name; what stands behind a comma in `text` does not count. */
+const struct cpu_type *cpu_type_find_pretty(const char *text);
 
 /*
  * This machine's. `table` has what `cpus` files add (its cpus; may be NULL) and owns their

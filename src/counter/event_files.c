@@ -294,13 +294,18 @@ static void visit_event(const struct table_event *e, event_visitor visit, void *
 	free(texts);
 }
 
+void event_table_each(const struct event_table *t, event_visitor visit, void *ctx)
+{
+	vec_foreach (&t->events, e)
+		visit_event(e, visit, ctx);
+}
+
 void event_files_each(const struct counter_sources *sources, event_visitor visit, void *ctx)
 {
 	const struct cpu_type *cpu;
 	struct event_table t;
 
 	event_files_load(sources, NULL, &t, &cpu, NULL);
-	vec_foreach (&t.events, e)
-		visit_event(e, visit, ctx);
+	event_table_each(&t, visit, ctx);
 	event_table_fini(&t);
 }

@@ -35,6 +35,11 @@ int event_files_find(const struct counter_sources *sources, const char *name, co
 int event_files_allocate(const struct counter_sources *sources, const struct counters *counters,
 			 struct error *err);
 
+/* The events of a table, as the catalogue has them. */
+struct event_name;
+void event_table_each(const struct event_table *t,
+		      void (*visit)(void *ctx, const struct event_name *event), void *ctx);
+
 /* perf_event_attr's config of an event with a mask chosen, and whether PEBS is asked for. */
 uint64_t table_event_config(const struct cpu_type *cpu, const struct table_event *e,
 			    const struct mask_choice *mask, bool *is_precise);

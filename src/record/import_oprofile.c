@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/intmap.h"
+#include "counter/cpu_type.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "record/host.h"
@@ -51,7 +52,7 @@ struct oprofile_import {
 	struct intmap checked; /* image: its file was compared with the header's mtime */
 	struct store *store;
 	uint64_t start_ns, wall_ns, n_arcs, n_arc_files, n_changed;
-	uint32_t cpu_type;
+	char cpu_model[128];
 };
 
 /* Finding the files. */
@@ -357,7 +358,6 @@ static int read_file(struct oprofile_import *im, const struct found_file *f, str
 		return 0;
 	}
 	im->result->bytes += map.size;
-	im->cpu_type = view.header.cpu_type;
 	if (f->name.is_arc)
 		count_arcs(im, &view);
 	else
@@ -477,6 +477,28 @@ static void tell_rest(struct oprofile_import *im)
 
 /* The session. */
 
+/* "AMD64 generic, speed 2400 MHz (estimated)": as opreport has it, of the first file's header. */
+static const char *read_cpu_model(struct oprofile_import *im)
+{
+	for (size_t i = 0; i < im->files.n && !*im->cpu_model; i++) {
+		struct file_mapping map = { 0 };
+		const struct cpu_type *cpu = NULL;
+		struct sample_file_view view;
+
+		if (file_map(im->files.data[i].path, &map, NULL) == 0 &&
+		    sample_file_parse(map.base, map.size, im->has_abi ? &im->abi : NULL, &view,
+				      NULL) >= 0)
+			cpu = cpu_type_by_number(view.header.cpu_type);
+		if (cpu && view.header.cpu_mhz > 0)
+			snprintf(im->cpu_model, sizeof(im->cpu_model),
+				 "%s, speed %g MHz (estimated)", cpu->pretty, view.header.cpu_mhz);
+		else if (cpu)
+			snprintf(im->cpu_model, sizeof(im->cpu_model), "%s", cpu->pretty);
+		file_unmap(&map);
+	}
+	return im->cpu_model;
+}
+
 static int read_abi(struct oprofile_import *im, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/../../abi", im->samples);
@@ -507,6 +529,7 @@ static int open_session(struct oprofile_import *im, struct error *err)
 		info.target = "OProfile's sample files";
 		info.collector = "OProfile";
 		info.stacks = "none";
+		info.cpu_model = read_cpu_model(im);
 	}
 	if (!info.start_wall_ns && stat(im->samples, &st) == 0)
 		info.start_wall_ns = (uint64_t)st.st_mtime * 1000000000;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/compat/compat.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/input.h"
+#include "config.h"
+
+/* The help is written to standard output; for an error it belongs to standard error. */
+static void print_help_to_stderr(const struct command *self)
+{
+	int out;
+
+	fflush(stdout);
+	out = dup(STDOUT_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	command_print_help(self);
+	fflush(stdout);
+	if (out >= 0) {
+		dup2(out, STDOUT_FILENO);
+		close(out);
+	}
+}
+
+static void print_usage(const struct command *self)
+{
+	printf("Usage: %s %s\n", self->name, self->synopsis);
+	for (size_t i = 0; i < self->options.n; i++) {
+		const struct option_spec *row = &self->options.rows[i];
+
+		if (row->letter)
+			printf(" [-%c%s%s]", row->letter, row->arg ? " " : "",
+			       row->arg ? row->arg : "");
+		else
+			printf(" [--%s%s%s]", row->name, row->arg ? "=" : "",
+			       row->arg ? row->arg : "");
+	}
+	putchar('\n');
+}
+
+int compat_begin(const struct command *self, bool stop_at_operand, int argc, char **argv,
+		 void *args, struct option_list *operands)
+{
+	const struct compat_args *a = args;
+	struct error err = { 0 };
+	int r = options_parse(&self->options, stop_at_operand, argc, argv, args, operands, &err);
+
+	if (r < 0) {
+		log_error("%s", err.text);
+		print_help_to_stderr(self);
+		return EXIT_FAILED;
+	}
+	if (r > 0 || a->help)
+		command_print_help(self);
+	else if (a->usage)
+		print_usage(self);
+	else if (a->version)
+		printf("%s: the options of oprofile 1.5, by assay %s\n", self->name, ASSAY_VERSION);
+	else
+		return -1;
+	return EXIT_OK;
+}
+
+void compat_tell_obsolete(const struct compat_obsolete *list, const void *args)
+{
+	for (; list->option; list++) {
+		const void *field = (const char *)args + list->field;
+
+		if (list->is_flag ? *(const bool *)field : *(const char *const *)field != NULL)
+			log_info("%s: %s", list->option, list->why);
+	}
+}
+
+void compat_split(const char *text, struct compat_words *out)
+{
+	char *word = xmalloc(strlen(text) + 1);
+	size_t n = 0;
+
+	for (;; text++) {
+		if (*text && (*text != ',')) {
+			text += text[0] == '\\' && text[1] == ',';
+			word[n++] = *text;
+			continue;
+		}
+		word[n] = '\0';
+		if (n)
+			vec_push(out, xstrdup(word));
+		n = 0;
+		if (!*text)
+			break;
+	}
+	free(word);
+}
+
+void compat_words_fini(struct compat_words *words)
+{
+	vec_foreach (words, word)
+		free(*word);
+	vec_fini(words);
+}
+
+void compat_push(struct compat_argv *v, const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	if (vasprintf(&text, format, ap) < 0)
+		abort();
+	va_end(ap);
+	vec_reserve(v, v->n + 2);
+	v->data[v->n++] = text;
+	v->data[v->n] = NULL;
+}
+
+void compat_argv_fini(struct compat_argv *v)
+{
+	vec_foreach (v, text)
+		free(*text);
+	vec_fini(v);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+const char *compat_session_dir(const char *given)
+{
+	static const char here[] = "./oprofile_data", system[] = "/var/lib/oprofile";
+
+	if (given)
+		return given;
+	if (is_folder(here))
+		return here;
+	if (!is_folder(system) && is_folder(DEFAULT_SESSION)) {
+		log_info("using the session in %s", DEFAULT_SESSION);
+		return DEFAULT_SESSION;
+	}
+	log_info("using the default session directory %s", system);
+	return system;
+}

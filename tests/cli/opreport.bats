@@ -1,0 +1,210 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# opreport's layouts, character for character as OProfile 1.5 prints them of the same files.
+load helpers
+
+MKOPFILE=${ASSAY_TOOLS:-$ROOT/../shared/tools}/mkopfile.py
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR
+	[ -f "$MKOPFILE" ] || skip "mkopfile.py, which writes sample files independently of us, is not there"
+	python3 "$MKOPFILE" demo oprofile_data bin >/dev/null
+	BIN=$(realpath bin)
+}
+
+HEADER='CPU: AMD64 generic, speed 2400 MHz (estimated)
+Counted CPU_CLK_UNHALTED events (CPU Clocks not Halted) with a unit mask of 0x00 (No unit mask) count 100000'
+
+# opreport ARGUMENTS… prints exactly what is on standard input.
+prints() {
+	run --separate-stderr opreport "$@"
+	[ "$status" = 0 ]
+	diff -u - <(echo "$output")
+}
+
+# Another event's counts of the library: by process, thread and processor.
+add_classes() {
+	local tgid tid cpu n
+	while read -r tgid tid cpu n; do
+		python3 "$MKOPFILE" --event INST --count 5000 --app "$BIN/app" --tgid "$tgid" --tid "$tid" --cpu "$cpu" \
+			flat oprofile_data "$BIN/libdemo.so" "lib_work+4=$n" >/dev/null
+	done
+}
+
+@test "the summary" {
+	prints <<-END
+		$HEADER
+		CPU_CLK_UNHALT...|
+		  samples|      %|
+		------------------
+		     2000 99.5025 app
+		$(printf '\t')CPU_CLK_UNHALT...|
+		$(printf '\t')  samples|      %|
+		$(printf '\t')------------------
+		$(printf '\t')     1000 50.0000 app
+		$(printf '\t')     1000 50.0000 libdemo.so
+		       10  0.4975 ls
+	END
+}
+
+@test "-l" {
+	prints -l <<-END
+		$HEADER
+		samples  %        image name               app name                 symbol name
+		1000     49.7512  libdemo.so               app                      lib_work
+		800      39.8010  app                      app                      leaf
+		150       7.4627  app                      app                      mid
+		50        2.4876  app                      app                      main
+		10        0.4975  ls                       ls                       /usr/bin/ls
+	END
+}
+
+@test "-l without headers, of one image, above a threshold, the other way round" {
+	prints -n -l image:"$BIN/app" 'lib-image:*/app' <<-END
+		800      80.0000  leaf
+		150      15.0000  mid
+		50        5.0000  main
+	END
+	prints -nlrt 5 <<-END
+		150       7.4627  app                      app                      mid
+		800      39.8010  app                      app                      leaf
+		1000     49.7512  libdemo.so               app                      lib_work
+	END
+	prints -nl -x -s symbol <<-END
+		10        0.9901  ls                       /usr/bin/ls
+		800      79.2079  app                      leaf
+		50        4.9505  app                      main
+		150      14.8515  app                      mid
+	END
+	prints -nl -i leaf,mid <<-END
+		800      84.2105  leaf
+		150      15.7895  mid
+	END
+	prints -nl -m lib -e 'm*' libdemo.so <<-END
+		1000     100.000  lib_work
+	END
+}
+
+@test "-l with addresses and running sums" {
+	address=$(nm bin/app | awk '$3 == "leaf" { print substr($1, 9) }')
+	run --separate-stderr opreport -lwa
+	[ "$status" = 0 ]
+	[[ "${lines[2]}" == "vma      samples  cum. samples  %        cum. %     image name               app name                 symbol name" ]]
+	[[ "${lines[4]}" == "$address 800      1800          39.8010  89.5522    app                      app                      leaf" ]]
+	[[ "${lines[7]}" == "00000000 10       2010           0.4975  100.000    ls                       ls                       /usr/bin/ls" ]]
+}
+
+@test "-g gives the line of each function's start" {
+	run --separate-stderr opreport -lg
+	[[ "${lines[2]}" == "samples  %        linenr info                 image name               app name                 symbol name" ]]
+	[[ "${lines[3]}" =~ ^1000\ \ \ \ \ 49.7512\ \ lib.c:[0-9]+\ {10,}libdemo.so ]]
+	[[ "$output" == *"(no location information)   ls "* ]]
+}
+
+@test "-d gives addresses below each function, of it or of all" {
+	address=$(nm bin/app | awk '$3 == "leaf" { print substr($1, 9) }')
+	run --separate-stderr opreport -d
+	[ "$status" = 0 ]
+	[[ "$output" == *"
+$address 800      39.8010  app                      app                      leaf
+  $address 700      87.5000
+  "????????" 100      12.5000
+"* ]]
+	run --separate-stderr opreport -d -%
+	[[ "$output" == *"  $address 700      34.8259"* ]]
+}
+
+@test "classes are columns" {
+	add_classes <<<$'101 101 0 10\n101 101 1 30'
+	prints -l event:INST <<-END
+		CPU: AMD64 generic, speed 2400 MHz (estimated)
+		Counted INST events (Unknown event) with a unit mask of 0x00 (No unit mask) count 5000
+		Samples on CPU 0
+		Samples on CPU 1
+		cpu:0|cpu:1
+		samples  %        samples  %        image name               symbol name
+		10       100.000  30       100.000  libdemo.so               lib_work
+	END
+	prints -n -l event:INST --merge=cpu <<-END
+		40       100.000  libdemo.so               lib_work
+	END
+	run --separate-stderr opreport -m cpu,tgid
+	[[ "${lines[3]}" == "CPU_CLK_UNHALT...|        INST:5000|" ]]
+	[[ "$output" == *"     2000 99.5025        40 100.000 app"* ]]
+	[[ "$output" == *"     1000 50.0000        40 100.000 libdemo.so"* ]]
+	[[ "$output" == *"       10  0.4975         0       0 ls"* ]]
+}
+
+@test "a comparison" {
+	mkdir -p old
+	python3 "$MKOPFILE" demo old bin >/dev/null
+	mv old/samples/current oprofile_data/samples/before
+	rm -r "oprofile_data/samples/current/{root}"
+	python3 "$MKOPFILE" --app "$BIN/app" flat oprofile_data "$BIN/app" leaf=100 main=100 >/dev/null
+	run --separate-stderr opreport -nl '{' session:before '}' '{' session:current '}'
+	[ "$status" = 0 ]
+	diff -u - <(echo "$output" | head -3) <<-END
+		1000     ---      ---       libdemo.so               app                      lib_work
+		150      ---      ---       app                      app                      mid
+		100      50.0000  +25.6250  app                      app                      leaf
+	END
+	[[ "$output" == *"100      50.0000  +1910.0000 app                      app                      main"* ]]
+	run opreport '{' session:before '}' '{' '}'
+	refused 1 "a comparison needs --symbols"
+}
+
+@test "-c of whole stacks adds up" {
+	need_recording
+	assay record -q -o s -- "$PROGRAMS/split" 1s >/dev/null
+	run --separate-stderr opreport --session-dir=s -c
+	[ "$status" = 0 ]
+	[[ "$output" == *"
+-------------------------------------------------------------------------------
+"* ]]
+	[[ "$output" == *"[self]"* ]]
+}
+
+@test "what matches nothing, or was typed wrongly, ends with 1" {
+	run --separate-stderr opreport event:NOPE
+	[ "$status" = 1 ]
+	[ -z "$output" ]
+	[[ "$stderr" == *NOPE* ]]
+	run opreport --session-dir=nowhere
+	refused 1 nowhere
+	run opreport -d -c
+	refused 1 "exclude each other"
+	run opreport -g
+	refused 1 "--debug-info needs --symbols"
+	run opreport -l -s colour
+	refused 1 "'colour' is none of sample, image"
+	run opreport --bogus
+	refused 1 "unknown option --bogus" "--long-filenames"
+	run opreport cpu:zz
+	refused 1 "cpu"
+	run opreport event:A event:B
+	refused 1 "event"
+	run opreport -l '{' a
+	refused 1 "braces"
+}
+
+@test "a damaged sample file costs only itself" {
+	truncate -s -20 "$(find oprofile_data -path '*libdemo*' -name 'CPU*' -not -path '*{cg}*')"
+	run opreport -n -l
+	refused 1 "libdemo.so" "800      79.2079  app"
+}
+
+@test "help, usage and version in popt's way" {
+	run opreport -?
+	[ "$status" = 0 ]
+	[[ "$output" == *"--exclude-dependent"* ]]
+	run opreport --usage
+	[ "$status" = 0 ]
+	[[ "$output" == *"[-l]"* ]]
+	run opreport --version
+	[ "$status" = 0 ]
+	[[ "$output" == "opreport: "* ]]
+	run opreport -n -l -V all -p /tmp
+	[ "$status" = 0 ]
+	[[ "$output" == *"--verbose: there is no such output"* && "$output" == *"--image-path: "* ]]
+}
