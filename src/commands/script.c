@@ -12,6 +12,8 @@
 #include "commands/command.h"
 #include "commands/input.h"
 #include "commands/output.h"
+#include "pt/flow.h"
+#include "record/itrace.h"
 #include "record/replay.h"
 #include "report/script.h"
 #include "store/session.h"
@@ -22,6 +24,8 @@ struct script_args {
 	struct option_list fields, comms, pids, tids, dsos, symbols;
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
+	const char *itrace, *insn_trace;
+	bool no_itrace, call_trace, call_ret_trace;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
 };
 
@@ -63,6 +67,17 @@ static const struct option_spec script_options[] = {
 	  "BPF programs and kernel symbols that came or went, too" },
 	{ 0, "show-text-poke-events", NULL, OPT_FLAG, FIELD(text_poke), NULL,
 	  "changes of the kernel's code, too" },
+	{ 0, "itrace", "OPTIONS", OPT_OPTIONAL, FIELD(itrace), NULL,
+	  "what is made of a processor trace (Intel PT): letters, see ITRACE",
+	  "Default: *" ITRACE_DEFAULT_SCRIPT "*.", .implied = ITRACE_DEFAULT_SCRIPT },
+	{ 0, "insn-trace", "HOW", OPT_OPTIONAL, FIELD(insn_trace), NULL,
+	  "every instruction of a trace: disasm (as assembly), or raw (its bytes)", NULL,
+	  .choices = "disasm|raw", .implied = "disasm" },
+	{ 0, "call-trace", NULL, OPT_FLAG, FIELD(call_trace), NULL,
+	  "the calls of a trace, indented by depth" },
+	{ 0, "call-ret-trace", NULL, OPT_FLAG, FIELD(call_ret_trace), NULL,
+	  "the calls and returns of a trace, indented by depth" },
+	{ 0, "no-itrace", NULL, OPT_FLAG, FIELD(no_itrace), NULL, "nothing: it is not decoded" },
 	{ 'D', "dump-raw-trace", NULL, OPT_FLAG, FIELD(is_dump), NULL,
 	  "every record of the file, as it stands: offset, size, type, what it says, its bytes" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
@@ -98,6 +113,8 @@ struct run {
 	struct session *session;
 	struct replay *replay;
 	bool is_damaged; /* the session is of a damaged file */
+	struct itrace itrace;
+	const char *itrace_text; /* NULL: not asked for */
 };
 
 static void run_fini(struct run *r)
@@ -179,6 +196,68 @@ static int parse_filter(struct run *r, struct error *err)
 	return e;
 }
 
+/* The views of a trace: fields, and what is decoded, unless --itrace says otherwise. */
+static const struct {
+	size_t field;
+	const char *itrace;
+	uint64_t add, remove;
+	uint32_t dso_width;
+} trace_views[] = {
+	{ FIELD(insn_trace), "i0ns", 0, FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 0 },
+	{ FIELD(call_trace), "cewp", FIELD_BIT(CALLINDENT),
+	  FIELD_BIT(IP) | FIELD_BIT(ADDR) | FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 50 },
+	{ FIELD(call_ret_trace), "crewp", FIELD_BIT(CALLINDENT) | FIELD_BIT(FLAGS),
+	  FIELD_BIT(IP) | FIELD_BIT(ADDR) | FIELD_BIT(EVENT) | FIELD_BIT(PERIOD), 0 },
+};
+
+static bool is_view_asked(const struct script_args *a, size_t field)
+{
+	return field == FIELD(insn_trace) ? a->insn_trace != NULL
+					  : *(const bool *)((const char *)a + field);
+}
+
+static int parse_trace(struct run *r, struct error *err)
+{
+	const struct script_args *a = &r->args;
+	struct script_options *o = &r->options;
+	int e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(trace_views); i++) {
+		if (!is_view_asked(a, trace_views[i].field))
+			continue;
+		if (r->itrace_text)
+			return error_set(
+				err, -EINVAL,
+				"--insn-trace, --call-trace and --call-ret-trace are views "
+				"of their own: only one of them can be shown");
+		r->itrace_text = trace_views[i].itrace;
+		script_fields_preset(&o->fields, trace_views[i].add, trace_views[i].remove);
+		o->with_ns = true;
+		o->dso_width = trace_views[i].dso_width;
+	}
+	if (a->insn_trace)
+		script_fields_preset(&o->fields,
+				     strcmp(a->insn_trace, "raw") ? FIELD_BIT(DISASM)
+								  : FIELD_BIT(INSN),
+				     0);
+	if (a->itrace)
+		r->itrace_text = a->itrace;
+	e = itrace_parse(r->itrace_text ? r->itrace_text : ITRACE_DEFAULT_SCRIPT, &r->itrace, err);
+	return e < 0 ? error_wrap(err, e, "--itrace") : 0;
+}
+
+/* What fields need of the decoding. */
+static void fit_trace(struct run *r)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < SCRIPT_TYPES; i++)
+		all |= r->options.fields.of_type[i];
+	r->itrace.with_bytes = all & (FIELD_BIT(INSN) | FIELD_BIT(DISASM));
+	r->itrace.with_depth = all & FIELD_BIT(CALLINDENT);
+	r->options.shown |= SCRIPT_SHOW(TRACE_ERROR);
+}
+
 static int parse(struct run *r, struct error *err)
 {
 	const struct script_args *a = &r->args;
@@ -194,6 +273,9 @@ static int parse(struct run *r, struct error *err)
 		.is_json = !strcmp(a->format, "json"),
 	};
 	script_fields_init(&o->fields);
+	e = parse_trace(r, err);
+	if (e < 0)
+		return e;
 	vec_foreach (&a->fields, text) {
 		e = script_fields_parse(&o->fields, *text, err);
 		if (e < 0)
@@ -207,6 +289,22 @@ static int parse(struct run *r, struct error *err)
 
 /* What is read. */
 
+/* What an option asks for in vain is told. */
+static int decode_trace(struct run *r, struct error *err)
+{
+	int e;
+
+	if (!replay_has_trace(r->replay)) {
+		if (r->itrace_text)
+			log_warning("%s has no Intel PT: there is nothing to decode",
+				    r->args.input);
+		return 0;
+	}
+	fit_trace(r);
+	e = replay_decode(r->replay, &r->itrace, NULL, err);
+	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
+}
+
 static int open_input(struct run *r, struct error *err)
 {
 	const char *path = r->args.input;
@@ -215,7 +313,7 @@ static int open_input(struct run *r, struct error *err)
 	if (path && replay_is_perfdata(path)) {
 		e = replay_open(path, &r->replay, err);
 		r->input.replay = r->replay;
-		return e;
+		return e < 0 || r->args.no_itrace || r->args.is_dump ? e : decode_trace(r, err);
 	}
 	e = input_open_given(path, &r->session, &r->is_damaged, err);
 	r->input.session = r->session;
@@ -288,6 +386,26 @@ static void tell_warnings(const struct run *r)
 			log_warning("%s: %s", r->session->path, *warning);
 }
 
+static void tell_note(void *context, const char *sentence)
+{
+	const struct run *r = context;
+
+	log_warning("%s: %s", r->args.input, sentence);
+}
+
+static void tell_trace(struct run *r)
+{
+	const struct pt_flow_stats *stats = replay_trace_stats(r->replay);
+	uint64_t n = 0;
+
+	for (int i = 0; stats && i < N_PT_ERRORS; i++)
+		n += stats->errors[i];
+	replay_trace_notes(r->replay, tell_note, r);
+	if (n)
+		log_warning("%s: %" PRIu64 " errors in decoding the trace (--itrace=e shows them)",
+			    r->args.input, n);
+}
+
 static int script_run_command(const struct command *self, int argc, char **argv)
 {
 	struct run r = { 0 };
@@ -313,6 +431,8 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 		if (!e) {
 			tell_warnings(&r);
 			e = print(&r, &err);
+			if (r.replay)
+				tell_trace(&r);
 			status = e < 0 || r.is_damaged ? EXIT_FAILED : EXIT_OK;
 		}
 		if (e < 0 && err.code == -EBADMSG && r.replay)

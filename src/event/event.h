@@ -35,7 +35,8 @@
 	X(NAMESPACES, "namespaces")     /* a thread is in other namespaces now */               \
 	X(CGROUP, "cgroup")             /* a cgroup got a number */                             \
 	X(BPF_PROGRAM, "bpf-program")   /* a BPF program was loaded or unloaded */              \
-	X(TEXT_POKE, "text-poke")       /* the kernel changed its own code */
+	X(TEXT_POKE, "text-poke")       /* the kernel changed its own code */                   \
+	X(TRACE_ERROR, "trace-error")   /* a processor trace could not be followed */
 
 enum event_type {
 #define X(id, name) EVENT_##id,
@@ -77,6 +78,11 @@ struct sample_extra {
 		*aux;                  /* bytes; raw: a tracepoint's fields, with their padding */
 	uint64_t stack_size, aux_size; /* stack_size: what the kernel could copy, from sp up */
 	uint32_t raw_size, n_values, n_branches;
+	/* Of samples that were made of a processor trace. */
+	uint32_t flags; /* of the branch: enum pt_flags, which are perf's PERF_IP_FLAG_… */
+	uint32_t depth;         /* calls that the thread is in, where asked for */
+	uint64_t insns, cycles; /* since the last such sample that knew; 0: this one does not */
+	uint8_t insn_size, insn[15]; /* the instruction at `ip` */
 };
 
 struct sample_event {
@@ -166,6 +172,11 @@ struct event {
 			const uint8_t *bytes; /* n_old bytes that were there, then n_new */
 			uint16_t n_old, n_new;
 		} text_poke;
+		struct {
+			uint32_t reason; /* enum loss_reason */
+			uint64_t addr;   /* where the code was; 0: not known */
+			uint64_t offset; /* in the trace */
+		} trace_error;
 	};
 };
 

@@ -16,39 +16,49 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 
 /* X(id, kind, key, text): `key` is for JSON and the store's documentation. Order is the store
  * format. */
-#define LOSS_REASONS(X)                                                                           \
-	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                   \
-	X(PMU_BUFFER, LOST, "pmu-buffer", "the PMU's own buffer was full (LOST_SAMPLES)")         \
-	X(DAMAGED, LOST, "damaged", "stored in a damaged part of the session")                    \
-	X(DISK_FULL, LOST, "disk-full", "the session could not be written")                       \
-	X(NO_PROCESS, UNATTRIBUTED, "no-process", "the process was not known")                    \
-	X(UNMAPPED, UNATTRIBUTED, "unmapped", "no mapping covers the address")                    \
-	X(NO_KERNEL, UNATTRIBUTED, "no-kernel", "kernel addresses are hidden (kptr_restrict)")    \
-	X(GUEST, UNATTRIBUTED, "guest", "the address is in a guest or hypervisor")                \
-	X(RING_RECORDS, NOTE, "ring-records", "records other than samples lost to a full ring")   \
-	X(THROTTLED, NOTE, "throttled", "the kernel throttled a counter")                         \
-	X(FRAME_UNMAPPED, NOTE, "frame-unmapped", "callers with an address no mapping covers")    \
-	X(CHAIN_CUT, NOTE, "chain-cut", "call chains cut at the depth limit")                     \
-	X(OUT_OF_ORDER, NOTE, "out-of-order", "records that came later than their time")          \
-	X(BAD_RECORD, NOTE, "bad-record", "records that did not parse")                           \
-	X(UNSAMPLED, NOTE, "unsampled", "samples' worth of threads too short-lived to get one")   \
-	X(STACK_NO_RULE, NOTE, "stack-no-rule", "stacks cut where no unwind rule is")             \
-	X(STACK_BAD, NOTE, "stack-bad", "stacks cut where a frame did not lie above the last")    \
-	X(STACK_SHORT, NOTE, "stack-short",                                                       \
-	  "stacks deeper than the copied bytes (more are copied with record --stack-size)")       \
-	X(STACK_UNREADABLE, NOTE, "stack-unreadable", "stacks that could not be copied")          \
-	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us") \
-	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                       \
-	  "stacks cut in code with neither rule nor frame pointer")                               \
-	X(SOURCE, LOST, "source", "lost by the tool that recorded")                               \
-	X(STACK_NO_TABLE, NOTE, "stack-no-table",                                                 \
-	  "stacks cut in a file that was met for the first time")                                 \
-	X(TABLES_FULL, NOTE, "tables-full",                                                       \
-	  "stacks through files whose unwind table found no room in the kernel")                  \
-	X(FILES_FULL, NOTE, "files-full", "frames in files that found no number in the kernel")   \
-	X(THROTTLED_SAMPLES, NOTE, "throttled-samples",                                           \
-	  "samples never taken: a counter was throttled, or its interrupt too late")              \
-	X(WAITS_FULL, NOTE, "waits-full", "waits for which the kernel had no room")
+#define LOSS_REASONS(X)                                                                            \
+	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                    \
+	X(PMU_BUFFER, LOST, "pmu-buffer", "the PMU's own buffer was full (LOST_SAMPLES)")          \
+	X(DAMAGED, LOST, "damaged", "stored in a damaged part of the session")                     \
+	X(DISK_FULL, LOST, "disk-full", "the session could not be written")                        \
+	X(NO_PROCESS, UNATTRIBUTED, "no-process", "the process was not known")                     \
+	X(UNMAPPED, UNATTRIBUTED, "unmapped", "no mapping covers the address")                     \
+	X(NO_KERNEL, UNATTRIBUTED, "no-kernel", "kernel addresses are hidden (kptr_restrict)")     \
+	X(GUEST, UNATTRIBUTED, "guest", "the address is in a guest or hypervisor")                 \
+	X(RING_RECORDS, NOTE, "ring-records", "records other than samples lost to a full ring")    \
+	X(THROTTLED, NOTE, "throttled", "the kernel throttled a counter")                          \
+	X(FRAME_UNMAPPED, NOTE, "frame-unmapped", "callers with an address no mapping covers")     \
+	X(CHAIN_CUT, NOTE, "chain-cut", "call chains cut at the depth limit")                      \
+	X(OUT_OF_ORDER, NOTE, "out-of-order", "records that came later than their time")           \
+	X(BAD_RECORD, NOTE, "bad-record", "records that did not parse")                            \
+	X(UNSAMPLED, NOTE, "unsampled", "samples' worth of threads too short-lived to get one")    \
+	X(STACK_NO_RULE, NOTE, "stack-no-rule", "stacks cut where no unwind rule is")              \
+	X(STACK_BAD, NOTE, "stack-bad", "stacks cut where a frame did not lie above the last")     \
+	X(STACK_SHORT, NOTE, "stack-short",                                                        \
+	  "stacks deeper than the copied bytes (more are copied with record --stack-size)")        \
+	X(STACK_UNREADABLE, NOTE, "stack-unreadable", "stacks that could not be copied")           \
+	X(STACK_UNSUPPORTED, NOTE, "stack-unsupported", "stacks cut at an unwind rule beyond us")  \
+	X(STACK_NO_FP, NOTE, "stack-no-fp",                                                        \
+	  "stacks cut in code with neither rule nor frame pointer")                                \
+	X(SOURCE, LOST, "source", "lost by the tool that recorded")                                \
+	X(STACK_NO_TABLE, NOTE, "stack-no-table",                                                  \
+	  "stacks cut in a file that was met for the first time")                                  \
+	X(TABLES_FULL, NOTE, "tables-full",                                                        \
+	  "stacks through files whose unwind table found no room in the kernel")                   \
+	X(FILES_FULL, NOTE, "files-full", "frames in files that found no number in the kernel")    \
+	X(THROTTLED_SAMPLES, NOTE, "throttled-samples",                                            \
+	  "samples never taken: a counter was throttled, or its interrupt too late")               \
+	X(WAITS_FULL, NOTE, "waits-full", "waits for which the kernel had no room")                \
+	X(TRACE_BAD_PACKET, NOTE, "trace-bad-packet", "trace errors: bytes that are no packet")    \
+	X(TRACE_CUT, NOTE, "trace-cut", "trace errors: the trace ends inside a packet")            \
+	X(TRACE_OVERFLOW, NOTE, "trace-overflow",                                                  \
+	  "trace errors: the processor could not write all packets (OVF)")                         \
+	X(TRACE_LOST, NOTE, "trace-lost", "trace errors: data was lost before it was stored")      \
+	X(TRACE_NO_CODE, NOTE, "trace-no-code", "trace errors: code could not be read")            \
+	X(TRACE_MISMATCH, NOTE, "trace-mismatch", "trace errors: the trace does not fit the code") \
+	X(TRACE_LOOP, NOTE, "trace-loop", "trace errors: a loop that no packet leaves")            \
+	X(TRACE_UNEXPECTED, NOTE, "trace-unexpected",                                              \
+	  "trace errors: a packet that may not be where it is")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

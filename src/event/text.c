@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "event/loss.h"
 
 #define MAX_CALLERS 1024
 #define MAX_BYTES   1024
@@ -137,6 +138,10 @@ void event_format(struct buf *out, const struct event *e)
 		buf_printf(out, " start=0x%" PRIx64, e->text_poke.addr);
 		format_hex(out, "old", e->text_poke.bytes, e->text_poke.n_old);
 		format_hex(out, "new", e->text_poke.bytes + e->text_poke.n_old, e->text_poke.n_new);
+		break;
+	case EVENT_TRACE_ERROR:
+		buf_printf(out, " n=%u start=0x%" PRIx64 " off=0x%" PRIx64, e->trace_error.reason,
+			   e->trace_error.addr, e->trace_error.offset);
 		break;
 	case EVENT_ITRACE_START:
 	case EVENT_EXIT:
@@ -447,6 +452,11 @@ static void fill_event(struct event *e, const struct line *l)
 		e->text_poke.bytes = l->bytes;
 		e->text_poke.n_old = (uint16_t)l->n_old;
 		e->text_poke.n_new = (uint16_t)(l->n_bytes - l->n_old);
+		break;
+	case EVENT_TRACE_ERROR:
+		e->trace_error.reason = (uint32_t)MIN(l->n, (uint64_t)N_LOSS_REASONS - 1);
+		e->trace_error.addr = l->start;
+		e->trace_error.offset = l->off;
 		break;
 	case EVENT_ITRACE_START:
 	case EVENT_EXIT:

@@ -126,3 +126,16 @@ int counters_finish(struct perfdata *p, struct error *err)
 	find_id_words(p);
 	return 0;
 }
+
+uint32_t perfdata_add_counter(struct perfdata *p, const struct perf_event_attr *attr,
+			      const char *name)
+{
+	struct perfdata_counter *c = counter_add(p, attr, NULL, 0);
+
+	c->unit = attr_unit(attr);
+	if (name)
+		c->name = arena_strndup(p->arena, name, strlen(name));
+	else
+		name_counter(p, c);
+	return (uint32_t)p->info.counters.n - 1;
+}

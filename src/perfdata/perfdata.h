@@ -123,6 +123,13 @@ DEFINE_AT_EXIT(perfdata_free, struct perfdata)
 const struct perfdata_info *perfdata_info(const struct perfdata *p);
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
 
+/*
+ * An event that the recording does not have: of samples that are made of what it has (Intel PT).
+ * Its index in info.counters; what was got of these before is void. `name` NULL: by the attributes.
+ */
+uint32_t perfdata_add_counter(struct perfdata *p, const struct perf_event_attr *attr,
+			      const char *name);
+
 size_t perfdata_n_files(const struct perfdata *p);
 
 /* The build ids that were recorded, by the paths of their files ("[kernel.kallsyms]" …). */

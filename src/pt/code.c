@@ -5,6 +5,8 @@
 
 #include <Zydis/Zydis.h>
 
+#include "pt/insn.h"
+
 enum {
 	MAX_INSN = 15,
 	READ_SIZE = 256,
@@ -52,6 +54,7 @@ static void clear_runs(struct pt_code *code, unsigned int log2)
 void pt_code_forget(struct pt_code *code)
 {
 	intmap_clear(&code->by_start);
+	code->has_unreadable = false;
 	memset(code->targets, 0, sizeof(code->targets));
 	code->nodes.n = code->ops.n = 0;
 	/* Index 0 is none. */
@@ -108,39 +111,6 @@ static bool read_insn(struct code_reader *r, uint64_t addr, ZydisDecodedInstruct
 							  r->n - offset, out));
 }
 
-/* FALL: it does not end the block. */
-static enum pt_end end_of(const ZydisDecodedInstruction *i)
-{
-	bool is_direct = i->raw.imm[0].is_relative;
-
-	switch (i->mnemonic) {
-	case ZYDIS_MNEMONIC_XBEGIN:
-	case ZYDIS_MNEMONIC_XEND:
-	case ZYDIS_MNEMONIC_XABORT:
-		return PT_END_FALL; /* an abort comes as an asynchronous event */
-	default:
-		break;
-	}
-	switch (i->meta.category) {
-	case ZYDIS_CATEGORY_COND_BR:
-		return PT_END_COND;
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		return is_direct ? PT_END_JUMP : PT_END_JUMP_INDIRECT;
-	case ZYDIS_CATEGORY_CALL:
-		return is_direct ? PT_END_CALL : PT_END_CALL_INDIRECT;
-	case ZYDIS_CATEGORY_RET:
-		return i->mnemonic == ZYDIS_MNEMONIC_RET ? PT_END_RETURN : PT_END_IRET;
-	case ZYDIS_CATEGORY_SYSCALL:
-		return PT_END_SYSCALL;
-	case ZYDIS_CATEGORY_SYSRET:
-		return PT_END_SYSRET;
-	case ZYDIS_CATEGORY_INTERRUPT:
-		return PT_END_INTERRUPT;
-	default:
-		return PT_END_FALL;
-	}
-}
-
 static uint64_t target_of(const struct pt_code *code, const ZydisDecodedInstruction *i,
 			  uint64_t addr)
 {
@@ -164,7 +134,7 @@ static void decode_block(struct pt_code *code, uint64_t addr, struct pt_node *no
 		node->last = node->after;
 		node->after += insn.length;
 		node->n_insns++;
-		node->end = (uint8_t)end_of(&insn);
+		node->end = (uint8_t)pt_end_of(&insn);
 		if (node->end == PT_END_FALL)
 			continue;
 		if (insn.raw.imm[0].is_relative)
@@ -184,6 +154,7 @@ uint32_t pt_code_at(struct pt_code *code, uint64_t addr)
 		return *known;
 	*known = (uint32_t)code->nodes.n;
 	decode_block(code, addr, &node);
+	code->has_unreadable |= node.end == PT_END_UNREADABLE;
 	vec_push(&code->nodes, node);
 	return (uint32_t)code->nodes.n - 1;
 }

@@ -88,7 +88,7 @@ struct pt_op {
 	uint32_t insns; /* from the run's begin through this branch */
 	uint32_t next;  /* of a call: the node that it returns to */
 	uint8_t end;
-	uint8_t size; /* of a call, which returns behind it */
+	uint8_t size; /* of the instruction; a call returns behind it */
 };
 
 struct pt_run {
@@ -116,8 +116,9 @@ enum {
 struct pt_code {
 	struct pt_memory memory;
 	uint32_t space;
-	uint8_t width;     /* 16, 32, 64 */
-	bool all_branches; /* ops: every taken branch, not calls and returns alone */
+	uint8_t width;       /* 16, 32, 64 */
+	bool all_branches;   /* ops: every taken branch, not calls and returns alone */
+	bool has_unreadable; /* a block ends where nothing can be read, since the last forgetting */
 	struct intmap by_start;
 	/* The targets of indirect branches that were met last, by a hash of the address. */
 	struct pt_target {

@@ -52,6 +52,7 @@ void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
 {
 	/* The callback for side band has put the address where the block was. */
 	f->code = code;
+	f->has_new_code = true;
 	forget_nodes(f);
 }
 
@@ -79,19 +80,26 @@ static void stand_nowhere(struct pt_flow *f)
 
 static void say_error(struct pt_flow *f, enum pt_error reason)
 {
+	pt_flow_settle(f, f->insns);
 	f->stats.errors[reason]++;
 	pt_flow_emit(f, PT_EV_ERROR, pt_flow_ip(f), f->offset + (uint64_t)(f->at - f->begin), 0,
 		     reason);
+}
+
+void pt_flow_resync(struct pt_flow *f)
+{
+	stand_nowhere(f);
+	pt_time_resync(&f->time);
+	f->is_in_sync = f->is_in_psb = false;
+	f->block = PT_NO_BLOCK;
+	f->psb_ip = 0;
 }
 
 /* Nothing is to be believed up to the next PSB. */
 static void lose(struct pt_flow *f, enum pt_error reason)
 {
 	say_error(f, reason);
-	stand_nowhere(f);
-	pt_time_resync(&f->time);
-	f->is_in_sync = f->is_in_psb = false;
-	f->block = PT_NO_BLOCK;
+	pt_flow_resync(f);
 }
 
 void pt_flow_lost(struct pt_flow *f)
@@ -123,16 +131,17 @@ void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
 }
 
 /* Side band may change the code below us: what stands is an address meanwhile. */
-static void follow_side_band(struct pt_flow *f)
+static void follow_side_band(struct pt_flow *f, uint64_t tsc)
 {
 	uint64_t ip = pt_flow_ip(f), nodes = f->code->nodes.n;
-	struct pt_code *code = f->code;
 
-	if (!f->config.side_band || f->time.tsc < f->next_side_band)
+	if (!f->config.side_band || tsc < f->next_side_band)
 		return;
-	f->next_side_band = f->config.side_band(f->config.context, f->time.tsc);
-	if (f->code == code && code->nodes.n == nodes)
+	pt_flow_flush(f); /* what was is of those who were */
+	f->next_side_band = f->config.side_band(f->config.context, tsc);
+	if (!f->has_new_code && f->code->nodes.n == nodes)
 		return;
+	f->has_new_code = false;
 	forget_nodes(f);
 	if (f->node)
 		pt_walk_arrive(f, ip);
@@ -140,8 +149,10 @@ static void follow_side_band(struct pt_flow *f)
 
 static void on_time(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (pt_time_packet(&f->time, p))
-		follow_side_band(f);
+	if (!pt_time_packet(&f->time, p))
+		return;
+	f->insns_at_tsc = f->insns;
+	follow_side_band(f, f->time.tsc);
 }
 
 static bool is_traced(const struct pt_flow *f)
@@ -152,8 +163,12 @@ static bool is_traced(const struct pt_flow *f)
 static void begin_at(struct pt_flow *f, uint64_t ip)
 {
 	f->after_ovf = false;
+	if (f->config.is_coarse && f->time.tsc)
+		follow_side_band(f, f->time.tsc + (f->insns - f->insns_at_tsc));
 	pt_walk_arrive(f, ip);
+	pt_time_on(&f->time, true);
 	f->stats.branches++;
+	pt_flow_settle(f, f->insns);
 	pt_flow_emit(f, PT_EV_BRANCH, 0, ip, PT_F_BRANCH | PT_F_BEGIN, PT_END_FALL);
 	if (f->config.quick)
 		pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
@@ -171,6 +186,7 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 	if (!to)
 		flags |= PT_F_ASYNC | PT_F_END;
 	f->stats.branches++;
+	pt_flow_settle(f, f->insns);
 	pt_flow_emit(f, PT_EV_BRANCH, pt_flow_ip(f), to, flags, PT_END_INTERRUPT);
 	f->is_async = f->tx_abort = false;
 }
@@ -204,6 +220,7 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 	} else if (!walked(f, pt_walk_out(f, to))) {
 		return;
 	}
+	pt_time_on(&f->time, false);
 	f->node = 0;
 	f->quick_ip = 0;
 }
@@ -275,9 +292,12 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 static void on_psb(struct pt_flow *f)
 {
 	f->stats.psbs++;
+	f->psb_offset = f->offset + (uint64_t)(f->at - f->begin);
+	f->psb_cbr = 0;
 	f->last_ip = 0;
 	f->is_in_sync = f->is_in_psb = true;
 	f->psb_had_ip = f->is_async = false;
+	f->psb_ip = 0;
 	forget_fup(f);
 	clear_stack(f);
 	pt_time_resync(&f->time);
@@ -308,14 +328,21 @@ static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 		walked(f, r);
 		f->is_in_sync = f->is_in_psb = true;
 	}
+	/* The time and the width of the code are still to come. */
 	if (!f->node)
-		begin_at(f, f->last_ip);
+		f->psb_ip = f->last_ip;
 }
 
 static void on_psbend(struct pt_flow *f)
 {
 	f->is_in_psb = false;
-	pt_flow_emit(f, PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0, 0, 0, 0);
+	pt_flow_settle(f, f->insns);
+	pt_flow_emit(f, PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0, f->psb_offset, 0, 0);
+	if (f->psb_cbr)
+		pt_flow_emit(f, PT_EV_CBR, pt_flow_ip(f), f->psb_cbr, 0, 0);
+	if (f->psb_ip && !is_traced(f))
+		begin_at(f, f->psb_ip);
+	f->psb_ip = 0;
 	if (!f->psb_had_ip)
 		f->quick_ip = 0;
 	else if (f->config.quick)
@@ -358,6 +385,7 @@ static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_event_
 		f->fup_detail = p->type;
 		f->fup_type = (uint8_t)p->count;
 	} else {
+		pt_flow_settle(f, f->insns);
 		pt_flow_emit(f, kind, 0, p->payload, kind == PT_EV_EVENT ? p->count : 0, p->type);
 	}
 }
@@ -402,7 +430,10 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 			on_fup(f, p);
 		break;
 	case PT_CBR:
-		pt_flow_emit(f, PT_EV_CBR, 0, p->payload & 0xff, 0, 0);
+		if (f->is_in_psb)
+			f->psb_cbr = p->payload & 0xff;
+		else
+			pt_flow_emit(f, PT_EV_CBR, pt_flow_ip(f), p->payload & 0xff, 0, 0);
 		on_time(f, p);
 		break;
 	case PT_TSC:
@@ -476,7 +507,9 @@ static int next_packet(struct pt_flow *f, struct pt_packet *p)
 			f->last_ip = pt_last_ip(f->last_ip, p->count, p->payload);
 		return r;
 	}
-	if (f->at < f->end) {
+	if (r == -ENODATA && !f->is_last) {
+		f->is_cut = true;
+	} else if (f->at < f->end) {
 		lose(f, r == -ENODATA ? PT_ERR_CUT : PT_ERR_BAD_PACKET);
 		f->at++;
 		f->stats.skipped_bytes++;
@@ -555,21 +588,34 @@ static bool synchronise(struct pt_flow *f)
 {
 	const uint8_t *psb = pt_find_psb(f->at, f->end);
 
+	if (psb == f->end && !f->is_last) {
+		/* It may have begun. */
+		psb = f->end - MIN((size_t)(f->end - f->at), PT_PSB_SIZE - 1);
+		f->is_cut = true;
+	}
 	if (f->config.quick != PT_QUICKEST)
 		f->stats.skipped_bytes += (uint64_t)(psb - f->at);
 	f->at = psb;
-	f->is_in_sync = psb < f->end;
+	f->is_in_sync = psb < f->end && !f->is_cut;
 	return f->is_in_sync;
 }
 
-void pt_flow_feed(struct pt_flow *f, const uint8_t *bytes, size_t size)
+void pt_flow_pause(struct pt_flow *f)
+{
+	f->is_paused = true;
+}
+
+size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, bool is_last)
 {
 	struct pt_packet p;
+	size_t used;
 	int r;
 
 	f->begin = f->at = bytes;
 	f->end = bytes + size;
-	while (f->at < f->end) {
+	f->is_last = is_last;
+	f->is_paused = f->is_cut = false;
+	while (f->at < f->end && !f->is_paused && !f->is_cut) {
 		if (!f->is_in_sync && !synchronise(f))
 			break;
 		if (f->block == PT_NO_BLOCK)
@@ -585,9 +631,22 @@ void pt_flow_feed(struct pt_flow *f, const uint8_t *bytes, size_t size)
 			on_packet(f, &p);
 		f->at += r;
 	}
-	f->offset += size;
-	f->stats.bytes += size;
+	used = (size_t)(f->at - f->begin);
+	f->offset += used;
+	f->begin = f->at;
+	f->stats.bytes += used;
 	f->stats.insns = f->insns;
 	f->stats.backwards = f->time.backwards;
 	pt_flow_flush(f);
+	return used;
+}
+
+void pt_flow_feed(struct pt_flow *f, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		size_t used = pt_flow_feed_some(f, bytes, size, true);
+
+		bytes += used;
+		size -= used;
+	}
 }

@@ -46,10 +46,10 @@ enum pt_event_kind {
 			* a place that is not traced */
 	PT_EV_TX,      /* at `from`, a transaction began (PT_F_IN_TX), or it was committed */
 	PT_EV_PTWRITE, /* `to`: the value; from: of the instruction, or 0 where not recorded */
-	PT_EV_CBR,     /* `to`: core to bus ratio */
+	PT_EV_CBR,     /* `to`: core to bus ratio; from: where it changed */
 	PT_EV_POWER,   /* `detail`: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX); `to`: its payload */
 	PT_EV_EVENT, /* `detail`: PT_CFE, PT_EVD or PT_TRIG; `to`: its payload; `flags`: its type */
-	PT_EV_PSB,   /* at `from`, or 0 where tracing is off */
+	PT_EV_PSB,   /* at `from`, or 0 where tracing is off or begins; `to`: offset in the trace */
 	PT_EV_ERROR, /* `detail`: enum pt_error; at `from`; `to`: the offset in the trace */
 	PT_EV_IP,    /* execution was at `from`: quick decoding alone */
 	PT_EV_CONTEXT, /* `detail`: PT_PIP, `to`: CR3, `flags`: 1 in a virtual machine; PT_VMCS,
@@ -57,6 +57,8 @@ enum pt_event_kind {
 	PT_EV_ITEM,    /* of a PEBS record: `detail`: enum pt_pebs_group; `flags`: its number in
 			* there; `to`: its value */
 	PT_EV_PEBS,    /* the record of the items before is whole; at `from`, or 0: not told */
+	PT_EV_TIME,    /* from here on `tsc` and `cycles` hold: what comes before a branch that a
+			* packet  is for has the time of the packet before */
 };
 
 /* The groups of a PEBS record's items: the types of BBP packets (SDM, table "BBP Block Types"). */
@@ -70,12 +72,13 @@ enum pt_pebs_group {
 
 struct pt_event {
 	uint64_t from, to;
-	uint64_t tsc;    /* the last that is known; 0: none yet */
-	uint64_t insns;  /* run since the decoder began, this branch's included */
-	uint64_t cycles; /* counted since then (CYC) */
-	uint16_t flags;  /* enum pt_flags */
-	uint8_t kind;    /* enum pt_event_kind */
-	uint8_t detail;  /* a branch: enum pt_end */
+	uint64_t tsc;      /* the last that is known, as perf has it; 0: none yet */
+	uint64_t insns;    /* run since the decoder began, this branch's included */
+	uint64_t cycles;   /* counted since then (CYC) */
+	uint16_t flags;    /* enum pt_flags */
+	uint8_t kind;      /* enum pt_event_kind */
+	uint8_t detail;    /* a branch: enum pt_end */
+	uint8_t insn_size; /* a branch that an instruction made: of that; else 0 */
 };
 
 /* How much is decoded. */
@@ -96,6 +99,11 @@ struct pt_flow_config {
 	 * pt_code_forget()). Returns the time at which to be called next. NULL: never.
 	 */
 	uint64_t (*side_band)(void *context, uint64_t tsc);
+	/*
+	 * There are no MTC and CYC packets: where tracing begins anew, the time is taken to have
+	 * gone on by a tick an instruction, as far as side band is concerned.
+	 */
+	bool is_coarse;
 	void *context;
 };
 
@@ -122,7 +130,18 @@ void pt_flow_set_code(struct pt_flow *flow, struct pt_code *code);
 /* The next bytes of the buffer. What was decoded by then has been called back with on return. */
 void pt_flow_feed(struct pt_flow *flow, const uint8_t *bytes, size_t size);
 
+/*
+ * The same, up to where pt_flow_pause() was called from a callback, or (more is to come) to a
+ * packet that goes on beyond the end. Returns how many bytes were used; the others are to be fed
+ * again.
+ */
+size_t pt_flow_feed_some(struct pt_flow *flow, const uint8_t *bytes, size_t size, bool is_last);
+void pt_flow_pause(struct pt_flow *flow);
+
 /* Bytes are missing between what was fed and what comes. */
 void pt_flow_lost(struct pt_flow *flow);
+
+/* What comes does not follow what was, as is known and no error: goes on at the next PSB. */
+void pt_flow_resync(struct pt_flow *flow);
 
 const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);

@@ -20,14 +20,20 @@ struct pt_flow {
 	struct pt_tnt tnt; /* directions not used yet */
 	uint64_t last_ip;
 	uint64_t insns;
-	uint32_t node;     /* where execution stands; 0: not traced, or not known */
-	uint64_t quick_ip; /* the same, of quick decoding */
-	uint8_t width;     /* of the code at the next address that is told */
-	bool is_in_sync;   /* a PSB was read, and nothing went wrong since */
-	bool is_in_psb;    /* until PSBEND */
-	bool psb_had_ip;   /* a FUP */
-	bool is_async;     /* a FUP told where; a TIP or TIP.PGD is to tell where to */
-	bool after_ovf;    /* a FUP tells where tracing goes on */
+	uint64_t said_tsc, said_cycles; /* that events have: see pt_flow_settle() */
+	uint64_t insns_at_tsc;          /* when the time changed last */
+	uint64_t psb_offset, psb_cbr;   /* of the PSB+ at hand */
+	uint64_t psb_ip;                /* where tracing begins at its PSBEND; 0: it went on */
+	uint32_t node;                  /* where execution stands; 0: not traced, or not known */
+	uint64_t quick_ip;              /* the same, of quick decoding */
+	uint8_t width;                  /* of the code at the next address that is told */
+	bool is_in_sync;                /* a PSB was read, and nothing went wrong since */
+	bool is_in_psb;                 /* until PSBEND */
+	bool psb_had_ip;                /* a FUP */
+	bool is_async;                  /* a FUP told where; a TIP or TIP.PGD is to tell where to */
+	bool after_ovf;                 /* a FUP tells where tracing goes on */
+	bool has_new_code;              /* pt_flow_set_code() was called */
+	bool is_paused, is_last, is_cut; /* of pt_flow_feed_some() */
 	bool in_tx, tx_next, tx_abort;
 	/* What the next FUP is the address of. */
 	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block;
@@ -59,12 +65,40 @@ static inline void pt_flow_emit(struct pt_flow *f, enum pt_event_kind kind, uint
 		pt_flow_flush(f);
 	f->events[f->n_events++] = (struct pt_event){ .from = from,
 						      .to = to,
-						      .tsc = f->time.tsc,
+						      .tsc = f->said_tsc,
 						      .insns = f->insns,
-						      .cycles = f->time.cycles,
+						      .cycles = f->said_cycles,
 						      .flags = (uint16_t)flags,
 						      .kind = (uint8_t)kind,
 						      .detail = (uint8_t)detail };
+}
+
+static inline bool pt_flow_is_settled(const struct pt_flow *f)
+{
+	return f->said_tsc == f->time.tsc && f->said_cycles == f->time.cycles;
+}
+
+/*
+ * A packet tells the time of the first branch that it is for: instructions and direct branches on
+ * the way there have that of the packet before. `insns`: run before the branch.
+ */
+static inline void pt_flow_settle(struct pt_flow *f, uint64_t insns)
+{
+	uint64_t now = f->insns;
+
+	if (pt_flow_is_settled(f))
+		return;
+	f->said_tsc = f->time.tsc;
+	f->said_cycles = f->time.cycles;
+	f->insns = insns;
+	pt_flow_emit(f, PT_EV_TIME, 0, 0, 0, 0);
+	f->insns = now;
+}
+
+/* The size of the instruction that ends a block. */
+static inline uint8_t pt_end_size(const struct pt_node *node)
+{
+	return (uint8_t)(node->after - node->last);
 }
 
 /* Where execution stands; 0: nowhere. */

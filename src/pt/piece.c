@@ -81,17 +81,28 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 	}
 }
 
+/* What stands before the branch that is left out was told as of nowhere. */
+static void place(struct pt_event *events, size_t n, uint64_t ip)
+{
+	for (struct pt_event *e = events; e < events + n; e++)
+		if ((e->kind == PT_EV_PSB || e->kind == PT_EV_CBR) && !e->from)
+			e->from = ip;
+}
+
 /* Whether the event says nothing new, now that what was before it is known. */
 static bool is_doubled(struct pt_joint *j, const struct pt_event *e)
 {
 	struct pt_event *context;
 
-	if (e->kind == PT_EV_PSB)
-		j->has_psb = true;
-	if (e->kind == PT_EV_BRANCH && e->flags & PT_F_BEGIN && j->is_traced && !j->has_psb) {
+	if (e->kind == PT_EV_BRANCH && !j->has_begun) {
+		j->has_begun = true;
+		if (!(e->flags & PT_F_BEGIN) || !j->is_traced)
+			return false;
 		j->n_doubled++;
 		return true;
 	}
+	if (e->kind == PT_EV_TIME)
+		return MAX(e->tsc, j->tsc) == j->tsc && e->cycles + j->cycles == j->told_cycles;
 	if (e->kind != PT_EV_CONTEXT)
 		return false;
 	context = &j->context[e->detail == PT_VMCS];
@@ -108,10 +119,15 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct pt_event *e = &events[i];
 
-		if ((!j->has_psb || e->kind == PT_EV_CONTEXT) && is_doubled(j, e))
+		if ((!j->has_begun || e->kind == PT_EV_CONTEXT || e->kind == PT_EV_TIME) &&
+		    is_doubled(j, e)) {
+			if (e->kind == PT_EV_BRANCH)
+				place(events, kept, e->to);
 			continue;
+		}
 		e->insns += j->insns;
 		e->cycles += j->cycles;
+		j->told_cycles = e->cycles;
 		e->tsc = j->tsc = MAX(e->tsc, j->tsc);
 		events[kept++] = *e;
 	}
@@ -123,5 +139,5 @@ void pt_join_end(struct pt_joint *j, uint64_t insns, uint64_t cycles, bool is_tr
 	j->insns += insns;
 	j->cycles += cycles;
 	j->is_traced = is_traced;
-	j->has_psb = false;
+	j->has_begun = false;
 }

@@ -37,10 +37,10 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 /* Between the pieces of a buffer: { 0 } before the first. */
 struct pt_joint {
 	uint64_t insns, cycles;     /* of all pieces before */
-	uint64_t tsc;               /* of the event before */
+	uint64_t tsc, told_cycles;  /* of the event before */
 	struct pt_event context[2]; /* the last PT_EV_CONTEXT of PIP and of VMCS */
 	bool is_traced;             /* at the end of the piece before */
-	bool has_psb;               /* of this piece was seen */
+	bool has_begun;             /* in this piece */
 	uint64_t n_doubled;         /* branches that were left out: they go on, and do not begin */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/time.h"
 
+#include "base/mem.h"
 #include "pt/packet.h"
 
 /*
@@ -26,13 +27,14 @@ static bool set_now(struct pt_time *t, uint64_t tsc)
 }
 
 /* Between two anchors the length of a cycle is measured. */
-static void set_anchor(struct pt_time *t)
+static void set_anchor(struct pt_time *t, uint64_t tsc)
 {
 	uint64_t cycles = t->cycles - t->anchor_cycles;
 
-	if (t->anchor_tsc && cycles && t->tsc > t->anchor_tsc)
-		t->ticks_a_cycle = (double)(t->tsc - t->anchor_tsc) / (double)cycles;
-	t->anchor_tsc = t->tsc;
+	/* What CYCs made of the time may be later: it is not what the packet says. */
+	if (t->anchor_tsc && cycles && tsc > t->anchor_tsc)
+		t->ticks_a_cycle = (double)(tsc - t->anchor_tsc) / (double)cycles;
+	t->anchor_tsc = tsc;
 	t->anchor_cycles = t->cycles;
 }
 
@@ -46,7 +48,7 @@ static bool on_tsc(struct pt_time *t, uint64_t payload)
 	t->last_tsc = tsc;
 	t->has_tma = false;
 	moved = set_now(t, tsc);
-	set_anchor(t);
+	set_anchor(t, tsc);
 	return moved;
 }
 
@@ -63,9 +65,37 @@ static void on_tma(struct pt_time *t, const struct pt_packet *p)
 	t->ctc_tsc = t->last_tsc - p->count - scale(below, c->ctc_numerator, c->ctc_denominator);
 }
 
+/* From here on cycles are ticks by another ratio. */
+static void begin_cycles(struct pt_time *t)
+{
+	if (t->has_cyc)
+		return;
+	t->cycles_tsc = t->tsc;
+	t->base_cycles = t->cycles;
+}
+
+static void estimate_cycles(struct pt_time *t)
+{
+	double ticks = (double)(t->tsc - t->cycles_tsc), cycles;
+
+	if (t->has_cyc || !t->is_on || !t->clock->max_ratio || t->tsc <= t->cycles_tsc)
+		return;
+	cycles = ticks * t->cbr / t->clock->max_ratio + (double)t->base_cycles;
+	if (cycles < 0x1p62)
+		t->cycles = MAX(t->cycles, (uint64_t)cycles);
+}
+
+void pt_time_on(struct pt_time *t, bool is_on)
+{
+	t->is_on = is_on;
+	if (is_on)
+		begin_cycles(t);
+}
+
 static bool on_mtc(struct pt_time *t, uint8_t mtc)
 {
 	const struct pt_clock *c = t->clock;
+	uint64_t tsc;
 	bool moved;
 
 	if (!t->has_tma)
@@ -73,8 +103,10 @@ static bool on_mtc(struct pt_time *t, uint8_t mtc)
 	/* Eight bits: that 256 of them are lost without a trace is beyond telling. */
 	t->ctc += (uint64_t)(uint8_t)(mtc - t->last_mtc) << c->mtc_shift;
 	t->last_mtc = mtc;
-	moved = set_now(t, t->ctc_tsc + scale(t->ctc, c->ctc_numerator, c->ctc_denominator));
-	set_anchor(t);
+	tsc = t->ctc_tsc + scale(t->ctc, c->ctc_numerator, c->ctc_denominator);
+	moved = set_now(t, tsc);
+	set_anchor(t, tsc);
+	estimate_cycles(t);
 	return moved;
 }
 
@@ -82,6 +114,10 @@ static bool on_cyc(struct pt_time *t, uint64_t cycles)
 {
 	double ticks = t->ticks_a_cycle;
 
+	if (!t->has_cyc) {
+		t->has_cyc = true;
+		t->cycles = t->anchor_cycles = t->base_cycles = 0;
+	}
 	t->cycles += cycles;
 	if (ticks == 0 && t->cbr && t->clock->max_ratio)
 		ticks = (double)t->clock->max_ratio / t->cbr;
@@ -107,6 +143,8 @@ bool pt_time_packet(struct pt_time *t, const struct pt_packet *p)
 		if (t->cbr != (p->payload & 0xff))
 			t->ticks_a_cycle = 0;
 		t->cbr = p->payload & 0xff;
+		if (t->is_on)
+			begin_cycles(t);
 		return false;
 	default:
 		return false;
@@ -127,4 +165,15 @@ uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc)
 
 	return clock->time_zero + (tsc >> clock->time_shift) * clock->time_mult +
 	       (below * clock->time_mult >> clock->time_shift);
+}
+
+uint64_t pt_time_tsc(const struct pt_clock *clock, uint64_t time_ns)
+{
+	unsigned __int128 ticks;
+
+	if (time_ns <= clock->time_zero || !clock->time_mult)
+		return 0;
+	ticks = (unsigned __int128)(time_ns - clock->time_zero) << (clock->time_shift & 63);
+	ticks = (ticks + clock->time_mult - 1) / clock->time_mult;
+	return ticks >> 64 ? UINT64_MAX : (uint64_t)ticks;
 }

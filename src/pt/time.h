@@ -26,7 +26,7 @@ struct pt_time {
 	const struct pt_clock *clock;
 	uint64_t tsc;       /* now; 0 before the first TSC */
 	uint64_t last_tsc;  /* of the last TSC packet */
-	uint64_t cycles;    /* counted by CYCs, in all */
+	uint64_t cycles;    /* counted by CYCs, in all; without these, estimated at MTCs */
 	uint64_t backwards; /* packets that said an earlier time; they are not followed */
 	uint32_t cbr;
 	/* From here on: the estimate between TSCs. */
@@ -36,13 +36,22 @@ struct pt_time {
 	uint64_t ctc;                       /* CTC ticks since there, at the last MTC */
 	uint64_t anchor_tsc, anchor_cycles; /* at the last TSC or MTC */
 	double ticks_a_cycle;               /* measured; 0: not yet */
+	/* Cycles by MTCs and the core's frequency, where there are no CYCs. */
+	bool has_cyc, is_on;
+	uint64_t cycles_tsc, base_cycles; /* a time, and the cycles by then */
 };
 
 /* Follows a TSC, TMA, MTC, CYC or CBR packet; true when now has changed. Others change nothing. */
 bool pt_time_packet(struct pt_time *t, const struct pt_packet *p);
+
+/* Tracing is enabled, or no more: cycles are counted only while it is. */
+void pt_time_on(struct pt_time *t, bool is_on);
 
 /* What a PSB or an overflow voids: the estimate, not the time. */
 void pt_time_resync(struct pt_time *t);
 
 /* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc);
+
+/* The first TSC value whose time that is, or is later; 0 for what is before all. */
+uint64_t pt_time_tsc(const struct pt_clock *clock, uint64_t time_ns);

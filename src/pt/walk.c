@@ -20,13 +20,15 @@ static void pop(struct pt_flow *f)
 	}
 }
 
-static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int end)
+static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int end, uint8_t size)
 {
 	unsigned int flags = pt_end_flags[end];
 
 	f->stats.branches++;
-	if (f->code->all_branches || flags & (PT_F_CALL | PT_F_RETURN))
-		pt_flow_emit(f, PT_EV_BRANCH, from, to, flags | (f->in_tx ? PT_F_IN_TX : 0), end);
+	if (!f->code->all_branches && !(flags & (PT_F_CALL | PT_F_RETURN)))
+		return;
+	pt_flow_emit(f, PT_EV_BRANCH, from, to, flags | (f->in_tx ? PT_F_IN_TX : 0), end);
+	f->events[f->n_events - 1].insn_size = size;
 }
 
 void pt_walk_arrive(struct pt_flow *f, uint64_t ip)
@@ -67,7 +69,7 @@ static void step_direct(struct pt_flow *f)
 	/* A call to the next instruction only gets the address: it has no return. */
 	if (end == PT_END_CALL && to != after)
 		push(f, after, pt_code_next(f->code, f->node));
-	report(f, from, to, end);
+	report(f, from, to, end, (uint8_t)(after - from));
 	f->node = pt_code_taken(f->code, f->node);
 }
 
@@ -76,7 +78,7 @@ static void step_cond(struct pt_flow *f, bool taken)
 	const struct pt_node *node = pass(f);
 
 	if (taken) {
-		report(f, node->last, node->target, PT_END_COND);
+		report(f, node->last, node->target, PT_END_COND, pt_end_size(node));
 		f->node = pt_code_taken(f->code, f->node);
 	} else {
 		f->node = pt_code_next(f->code, f->node);
@@ -99,7 +101,7 @@ static uint32_t return_from(struct pt_flow *f, uint64_t from)
 	uint32_t node = f->stack[(f->top - 1) % PT_STACK].node;
 
 	pop(f);
-	report(f, from, to, PT_END_RETURN);
+	report(f, from, to, PT_END_RETURN, 0);
 	return node ? node : pt_code_at(f->code, to);
 }
 
@@ -124,7 +126,7 @@ static void replay(struct pt_flow *f, const struct pt_run *run)
 			push(f, op->from + op->size, op->next);
 		else if (op->end == PT_END_RETURN)
 			pop(f);
-		report(f, op->from, op->to, op->end);
+		report(f, op->from, op->to, op->end, op->size);
 	}
 	f->insns = insns + run->insns;
 }
@@ -153,10 +155,25 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 	f->node = node;
 }
 
+/* The branch at the end of the block at hand is what a packet is for. */
+static void settle_at_end(struct pt_flow *f)
+{
+	pt_flow_settle(f, f->insns + pt_node(f->code, f->node)->n_insns - 1);
+}
+
+static enum pt_walk walk_direct(struct pt_flow *f);
+
 enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
 {
 	unsigned int steps = 0, n = f->tnt.n;
 
+	if (n > keep && !pt_flow_is_settled(f)) {
+		enum pt_walk r = walk_direct(f);
+
+		if (r != PT_WALK_DONE)
+			return r;
+		settle_at_end(f);
+	}
 	while (walk_runs(f, keep), f->tnt.n > keep) {
 		if (f->tnt.n < n)
 			steps = 0;
@@ -217,8 +234,9 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	from = f->node;
 	if (pt_node(f->code, from)->end == PT_END_COND)
 		return PT_WALK_MISMATCH;
+	settle_at_end(f);
 	node = pass(f);
-	report(f, node->last, ip, node->end);
+	report(f, node->last, ip, node->end, pt_end_size(node));
 	if (node->end == PT_END_RETURN && !f->config.return_keeps_stack)
 		pop(f);
 	if (node->end == PT_END_CALL_INDIRECT) {
@@ -265,11 +283,13 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 			step_direct(f);
 			continue;
 		}
+		settle_at_end(f);
 		pass(f);
 		f->stats.branches++;
 		pt_flow_emit(f, PT_EV_BRANCH, node->last, to,
 			     pt_end_flags[node->end] | PT_F_END | (f->in_tx ? PT_F_IN_TX : 0),
 			     node->end);
+		f->events[f->n_events - 1].insn_size = pt_end_size(node);
 		return PT_WALK_DONE;
 	}
 	return PT_WALK_LOOP;
@@ -285,12 +305,15 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		const struct pt_node *node = pt_node(f->code, f->node);
 		int before;
 
-		if (node->start == ip)
+		if (node->start == ip) {
+			pt_flow_settle(f, f->insns);
 			return PT_WALK_DONE;
+		}
 		before = pt_code_insns_before(f->code, f->node, ip);
 		if (before >= 0) {
 			f->insns += (uint64_t)before;
 			f->node = pt_code_at(f->code, ip);
+			pt_flow_settle(f, f->insns);
 			return PT_WALK_DONE;
 		}
 		if (node->end == PT_END_UNREADABLE)

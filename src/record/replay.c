@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "record/pt_synth.h"
+#include "record/pt_trace.h"
 #include "record/spool.h"
 
 #define MAX_FILES 65536
@@ -30,6 +32,18 @@ struct replay {
 	struct frame_resolver *resolver;
 	struct replay_sink *to;
 	uint64_t forget_ns; /* when ended processes are looked for next */
+	char *path;
+	struct pt_trace *trace; /* NULL: nothing is decoded */
+	struct pt_synth *synth;
+	struct pt_flow_stats trace_stats;
+};
+
+/* Puts what is made of the trace between the events of the recording. */
+struct merger {
+	struct event_sink sink; /* first: the sink is also this */
+	struct replay *replay;
+	struct event_sink *to;
+	struct pt_synth_room room;
 };
 
 /* Opening the files. */
@@ -154,6 +168,7 @@ int replay_open_mapped(const char *path, struct file_mapping *map, struct replay
 	int e;
 
 	r->maps = xcalloc(MAX_FILES, sizeof(*r->maps));
+	r->path = xstrdup(path);
 	r->maps[0] = *map;
 	*map = (struct file_mapping){ 0 };
 	e = open_data(r, path, err);
@@ -174,6 +189,9 @@ void replay_close(struct replay *r)
 {
 	if (!r)
 		return;
+	pt_synth_free(r->synth);
+	pt_trace_close(r->trace);
+	free(r->path);
 	frame_resolver_free(r->resolver);
 	machine_free(r->machine);
 	perfdata_free(r->data);
@@ -211,9 +229,87 @@ void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns)
 	*last_ns = range.last_ns;
 }
 
+/* ---- the trace ---- */
+
+bool replay_has_trace(struct replay *r)
+{
+	struct pt_trace_info info;
+
+	perfdata_find_aux(r->data);
+	return perfdata_stats(r->data)->aux.n && pt_trace_read_info(r->data, &info);
+}
+
+int replay_decode(struct replay *r, const struct itrace *itrace, const char *root,
+		  struct error *err)
+{
+	cleanup(perfdata_free_at_exit) struct perfdata *again = NULL;
+	struct pt_trace_config config = { .data = r->data,
+					  .path = r->path,
+					  .root = root,
+					  .detail = pt_synth_detail(itrace),
+					  .quick = itrace->quick == 2 ? PT_QUICKEST
+						   : itrace->quick    ? PT_QUICK
+								      : PT_FULL };
+	struct pt_synth_config synth = { .itrace = *itrace, .data = r->data };
+	int e = perfdata_open(r->files, r->n_files, &again, err);
+
+	if (e < 0)
+		return e;
+	config.side_band = again;
+	e = pt_trace_open(&config, &r->trace, err);
+	if (e < 0)
+		return e;
+	synth.trace = r->trace;
+	r->synth = pt_synth_new(&synth);
+	return 0;
+}
+
+const struct pt_flow_stats *replay_trace_stats(struct replay *r)
+{
+	if (!r->trace)
+		return NULL;
+	pt_trace_stats(r->trace, &r->trace_stats);
+	return &r->trace_stats;
+}
+
+void replay_trace_notes(struct replay *r, void (*note)(void *context, const char *sentence),
+			void *context)
+{
+	if (r->trace)
+		pt_trace_notes(r->trace, note, context);
+}
+
+static int push_merged(struct event_sink *sink, const struct event *e)
+{
+	struct merger *m = (struct merger *)sink;
+	struct event with_stack;
+	int r = e->time_ns ? pt_synth_run(m->replay->synth, e->time_ns, m->to) : 0;
+
+	if (r || e->type != EVENT_SAMPLE)
+		return r ? r : event_push(m->to, e);
+	with_stack = *e;
+	pt_synth_add(m->replay->synth, &with_stack, &m->room);
+	return event_push(m->to, &with_stack);
+}
+
+static int read_with_trace(struct replay *r, struct event_sink *sink, struct error *err)
+{
+	struct merger *m = xcalloc(1, sizeof(*m));
+	int e, rest = 0;
+
+	m->sink.push = push_merged;
+	m->replay = r;
+	m->to = sink;
+	e = perfdata_read(r->data, &m->sink, err);
+	if (!e || e == -EBADMSG)
+		rest = pt_synth_run(r->synth, UINT64_MAX, sink);
+	free(m);
+	return e ? e : rest;
+}
+
 int replay_events(struct replay *r, struct event_sink *sink, struct error *err)
 {
-	int e = perfdata_read(r->data, sink, err);
+	int e = r->synth ? read_with_trace(r, sink, err) : perfdata_read(r->data, sink, err);
 
 	/* Zeros instead of records: whatever the reader said of them, this is why. */
 	for (size_t i = 0; i < r->n_files && (!e || e == -EBADMSG); i++)
@@ -241,7 +337,8 @@ static int push(struct event_sink *sink, const struct event *e)
 {
 	struct replay *r = (struct replay *)sink;
 
-	if (e->time_ns >= r->forget_ns) {
+	/* A trace without time comes when all processes have ended. */
+	if (e->time_ns >= r->forget_ns && !(r->trace && pt_trace_info(r->trace)->is_timeless)) {
 		machine_forget_ended(r->machine,
 				     e->time_ns > ENDED_KEPT_NS ? e->time_ns - ENDED_KEPT_NS : 0,
 				     NULL, NULL);

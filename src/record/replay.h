@@ -22,6 +22,8 @@
 
 struct error;
 struct file_mapping;
+struct itrace;
+struct pt_flow_stats;
 struct replay;
 
 /* Whether there is perf.data at the path: a file by its first bytes, a directory by its "data". */
@@ -40,6 +42,22 @@ DEFINE_AT_EXIT(replay_close, struct replay)
 struct perfdata *replay_data(struct replay *r);
 struct machine *replay_machine(struct replay *r);
 uint64_t replay_mtime_ns(const struct replay *r); /* of the file */
+
+/*
+ * From here on the Intel PT of the recording is decoded, and what `itrace` asks for are samples and
+ * events among the others, in the order of time; their counters are among replay_data()'s. `root`:
+ * of an archive, or NULL. -ENODATA: it has none, which is no failure; -EBADMSG: its description
+ * is damaged.
+ */
+int replay_decode(struct replay *r, const struct itrace *itrace, const char *root,
+		  struct error *err);
+bool replay_has_trace(struct replay *r); /* of Intel PT */
+
+/* Complete after the reading; NULL: nothing was decoded. */
+const struct pt_flow_stats *replay_trace_stats(struct replay *r);
+/* Sentences about code that the trace ran through and that could not be had. */
+void replay_trace_notes(struct replay *r, void (*note)(void *context, const char *sentence),
+			void *context);
 
 /* The times of the first and the last sample: as recorded, else found by a pass of its own. */
 void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns);

@@ -10,6 +10,7 @@
 #include "perfdata/tracepoint.h"
 #include "record/replay.h"
 #include "store/session.h"
+#include "symbol/disasm.h"
 #include "symbol/symbols.h"
 
 #define FLUSH_BYTES ((size_t)256 << 10)
@@ -221,14 +222,22 @@ static int on_event(struct replay_sink *sink, const struct event *e)
 	char room[16];
 	const char *comm;
 
-	if (!(o->shown >> e->type & 1) || o->is_json || !takes_time(&o->filter, e->time_ns))
+	if (!(o->shown >> e->type & 1) || (o->is_json && e->type != EVENT_TRACE_ERROR) ||
+	    !takes_time(&o->filter, e->time_ns))
 		return 0;
 	m = replay_machine(r->replay);
 	thread = machine_thread(m, e->pid, e->tid);
 	comm = comm_of(strings_get(machine_strings(m), thread.comm), e->tid, room, sizeof(room));
 	if (!takes_who(&o->filter, e->pid, e->tid, comm))
 		return 0;
-	script_print_event(&r->printer, e, comm);
+	if (e->type == EVENT_TRACE_ERROR && !TAKES_NUMBER(&o->filter.cpus, e->cpu))
+		return 0;
+	if (e->type != EVENT_TRACE_ERROR)
+		script_print_event(&r->printer, e, comm);
+	else if (o->is_json)
+		script_json_error(&r->printer, e);
+	else
+		script_print_error(&r->printer, e);
 	return flush_if_full(&r->printer);
 }
 
@@ -283,6 +292,7 @@ static int run_replay(const struct script_input *input, const struct script_opti
 		tracepoint_free(r.traces[i]);
 	free(r.traces);
 	script_places_free(r.printer.places);
+	disassembler_close(r.printer.disassembler);
 	buf_fini(&r.printer.out);
 	return r.printer.has_failed ? -EPIPE : e;
 }
@@ -439,6 +449,7 @@ int script_fit(const struct script_input *input, struct script_options *options,
 		for (size_t i = 0; i < attrs.n; i++)
 			vec_push(&events, (struct script_event){ info->counters.data[i].name,
 								 &attrs.data[i] });
+		options->is_trace = replay_trace_stats(input->replay);
 		options->is_aarch64 = !strcmp(info->arch, "aarch64");
 		options->has_wall_clock = info->has_clock;
 		options->clock_ns = info->clock_ns;
@@ -453,7 +464,7 @@ int script_fit(const struct script_input *input, struct script_options *options,
 		options->clock_ns = input->session->info.start_ns;
 		options->wall_ns = input->session->info.start_wall_ns;
 	}
-	r = script_fields_fit(&options->fields, events.data, events.n, err);
+	r = script_fields_fit(&options->fields, events.data, events.n, options->is_trace, err);
 	vec_fini(&events);
 	vec_fini(&attrs);
 	return r;

@@ -46,7 +46,9 @@ struct script_options {
 	uint32_t shown;
 	uint32_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_json;
-	bool is_aarch64; /* the machine that was recorded */
+	bool is_aarch64;    /* the machine that was recorded */
+	uint32_t dso_width; /* of a call trace's */
+	bool is_trace;      /* samples are made of a processor trace */
 	/* Of a recording with two clocks: what makes its time the time of day. */
 	bool has_wall_clock;
 	uint64_t clock_ns, wall_ns;
@@ -79,14 +81,27 @@ struct script_printer {
 	struct buf out;             /* what comes next; given to the file in large pieces */
 	uint64_t first_ns, last_ns; /* for relative times */
 	int event_width;
-	uint32_t first_type; /* script_type() of the first event */
-	bool has_chains;     /* and whether that has call chains */
-	bool has_failed;     /* the file takes no more */
+	size_t indent_width;               /* of a call trace's column, that changes seldom */
+	struct disassembler *disassembler; /* NULL: not needed yet */
+	uint32_t first_type;               /* script_type() of the first event */
+	bool has_chains;                   /* and whether that has call chains */
+	bool has_failed;                   /* the file takes no more */
 };
 
 /* script_text.c, script_json.c */
 void script_print_text(struct script_printer *p, const struct script_row *row);
 void script_print_event(struct script_printer *p, const struct event *e, const char *comm);
+void script_print_error(struct script_printer *p, const struct event *e);
+void script_json_error(struct script_printer *p, const struct event *e);
+
+/* script_trace.c: the parts of a line of a trace, as perf has them. */
+bool script_is_branch(const struct perf_event_attr *attr);
+void script_put_flags(struct buf *out, uint32_t flags);
+const char *script_flags_name(uint32_t flags); /* NULL: they have none of their own */
+void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
+void script_put_ipc(struct buf *out, const struct sample_extra *x);
+void script_put_bytes(struct buf *out, const struct sample_extra *x);
+void script_put_disasm(struct script_printer *p, const struct script_row *row);
 void script_print_json(struct script_printer *p, const struct script_row *row);
 
 struct script_input {

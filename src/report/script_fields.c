@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "pt/synth_raw.h"
 
 static const struct {
 	const char *name;
@@ -16,17 +17,16 @@ static const struct {
 #undef X
 };
 
-enum { TYPE_OTHER = SCRIPT_TYPES - 1 };
+enum { TYPE_OTHER = SCRIPT_TYPES - 2, TYPE_SYNTH };
 
 /* What may stand before a ':' in -F, and what it stands for. */
 static const struct {
 	const char *name;
 	uint32_t type;
 } type_names[] = {
-	{ "hw", PERF_TYPE_HARDWARE },
-	{ "sw", PERF_TYPE_SOFTWARE },
-	{ "trace", PERF_TYPE_TRACEPOINT },
-	{ "raw", PERF_TYPE_RAW },
+	{ "hw", PERF_TYPE_HARDWARE },      { "sw", PERF_TYPE_SOFTWARE },
+	{ "trace", PERF_TYPE_TRACEPOINT }, { "raw", PERF_TYPE_RAW },
+	{ "synth", TYPE_SYNTH },
 };
 
 #define WHO   (FIELD_BIT(COMM) | FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(TIME) | FIELD_BIT(EVENT))
@@ -38,8 +38,13 @@ static const struct {
 /* Fields that only tracepoints can have. */
 #define OF_TRACEPOINTS FIELD_BIT(TRACE)
 
+/* Fields of samples that are instructions. */
+#define OF_INSTRUCTIONS (FIELD_BIT(INSN) | FIELD_BIT(DISASM) | FIELD_BIT(CALLINDENT))
+
 uint32_t script_type(const struct perf_event_attr *attr)
 {
+	if (attr->type == PT_SYNTH_TYPE)
+		return TYPE_SYNTH;
 	return attr->type < TYPE_OTHER ? attr->type : TYPE_OTHER;
 }
 
@@ -50,6 +55,20 @@ void script_fields_init(struct script_fields *f)
 		f->of_type[i] = WHO | WHERE | FIELD_BIT(PERIOD);
 	f->of_type[PERF_TYPE_TRACEPOINT] = WHO | FIELD_BIT(TRACE);
 	f->of_type[PERF_TYPE_RAW] |= RAW;
+	f->of_type[TYPE_SYNTH] = WHO | WHERE | FIELD_BIT(SYNTH);
+}
+
+void script_fields_preset(struct script_fields *f, uint64_t add, uint64_t remove)
+{
+	for (uint32_t i = 0; i < SCRIPT_TYPES; i++) {
+		if (i == PERF_TYPE_TRACEPOINT)
+			continue;
+		f->of_type[i] |= i == TYPE_SYNTH ? add & ~OF_INSTRUCTIONS : add;
+		f->of_type[i] &= ~remove;
+		if (!(f->of_type[i] & (FIELD_BIT(IP) | FIELD_BIT(ADDR) | FIELD_BIT(CALLINDENT))))
+			f->of_type[i] &= ~(WHERE | FIELD_BIT(SRCLINE));
+	}
+	f->is_set = true;
 }
 
 static int refuse(struct error *err, const char *word, size_t len)
@@ -85,7 +104,8 @@ static int take_type(const char **text, int *type, struct error *err)
 			*type = (int)type_names[i].type;
 	if (*type < 0)
 		return error_set(err, -EINVAL,
-				 "'%.*s' is no type of event; there are hw, sw, trace and raw",
+				 "'%.*s' is no type of event; there are hw, sw, trace, raw "
+				 "and synth",
 				 (int)(colon - *text), *text);
 	*text = colon + 1;
 	return 0;
@@ -118,6 +138,7 @@ int script_fields_parse(struct script_fields *f, const char *text, struct error 
 	uint64_t bits[3] = { 0 };
 	int type, r = take_type(&text, &type, err);
 
+	f->is_set = true;
 	if (r < 0 || (r = read_words(text, bits, err)) < 0)
 		return r;
 	if (type >= 0 && type != PERF_TYPE_TRACEPOINT && ((bits[0] | bits[1]) & OF_TRACEPOINTS))
@@ -136,7 +157,8 @@ int script_fields_parse(struct script_fields *f, const char *text, struct error 
 	return 0;
 }
 
-static int check_event(struct script_fields *f, const struct script_event *e, struct error *err)
+static int check_event(struct script_fields *f, const struct script_event *e, bool is_trace,
+		       struct error *err)
 {
 	uint32_t type = script_type(e->attr);
 
@@ -145,6 +167,8 @@ static int check_event(struct script_fields *f, const struct script_event *e, st
 
 		if (!(f->of_type[type] & bit) || !fields[i].sample_type ||
 		    e->attr->sample_type & fields[i].sample_type)
+			continue;
+		if (f->chosen[type] & bit && is_trace)
 			continue;
 		if (f->chosen[type] & bit)
 			return error_set(
@@ -162,8 +186,11 @@ static int check_needs(const struct script_fields *f, uint32_t type, struct erro
 	uint64_t of = f->of_type[type],
 		 branches = FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF);
 
-	if (of & FIELD_BIT(SYM) && !(of & (FIELD_BIT(IP) | FIELD_BIT(ADDR))))
+	if (of & FIELD_BIT(SYM) &&
+	    !(of & (FIELD_BIT(IP) | FIELD_BIT(ADDR) | FIELD_BIT(CALLINDENT))))
 		return error_set(err, -EINVAL, "'sym' needs an address to name: add ip or addr");
+	if (of & FIELD_BIT(CALLINDENT))
+		return 0;
 	if (of & FIELD_BIT(DSO) && !(of & (FIELD_BIT(IP) | FIELD_BIT(ADDR) | branches)))
 		return error_set(err, -EINVAL,
 				 "'dso' needs an address to name: add ip, addr or brstack");
@@ -175,13 +202,13 @@ static int check_needs(const struct script_fields *f, uint32_t type, struct erro
 }
 
 int script_fields_fit(struct script_fields *f, const struct script_event *events, size_t n,
-		      struct error *err)
+		      bool is_trace, struct error *err)
 {
 	bool has_chains = false;
 	int r = 0;
 
 	for (size_t i = 0; i < n && !r; i++)
-		r = check_event(f, &events[i], err);
+		r = check_event(f, &events[i], is_trace, err);
 	for (size_t i = 0; i < n && !r; i++)
 		r = check_needs(f, script_type(events[i].attr), err);
 	/* A tracepoint's call chain is shown where there is one, its pc alone is not. */

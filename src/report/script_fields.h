@@ -30,6 +30,8 @@ struct error;
 	X(PERIOD, "period", 0, "")                                                        \
 	X(EVENT, "event", 0, "")                                                          \
 	X(FLAGS, "flags", 0, "")                                                          \
+	X(CALLINDENT, "callindent", 0, "")                                                \
+	X(SYNTH, "synth", 0, "")                                                          \
 	X(TRACE, "trace", 0, "")                                                          \
 	X(ADDR, "addr", PERF_SAMPLE_ADDR, "ADDR")                                         \
 	X(DATA_SRC, "data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC")                         \
@@ -44,6 +46,9 @@ struct error;
 	X(BRSTACK, "brstack", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")                   \
 	X(BRSTACKSYM, "brstacksym", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")             \
 	X(BRSTACKOFF, "brstackoff", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")             \
+	X(INSN, "insn", 0, "")                                                            \
+	X(DISASM, "disasm", 0, "")                                                        \
+	X(IPC, "ipc", 0, "")                                                              \
 	X(PHYS_ADDR, "phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR")                     \
 	X(DATA_PAGE_SIZE, "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE") \
 	X(CODE_PAGE_SIZE, "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE") \
@@ -58,14 +63,18 @@ enum script_field {
 };
 #define FIELD_BIT(id) ((uint64_t)1 << FIELD_##id)
 
-/* Types of events, each with fields of its own: those of perf_event_attr, and all PMUs' as one. */
-#define SCRIPT_TYPES (PERF_TYPE_BREAKPOINT + 2)
+/*
+ * Types of events, each with fields of its own: those of perf_event_attr, all PMUs' as one, and
+ * what only a processor trace has (pt/synth_raw.h).
+ */
+#define SCRIPT_TYPES (PERF_TYPE_BREAKPOINT + 3)
 uint32_t script_type(const struct perf_event_attr *attr);
 
 struct script_fields {
 	uint64_t of_type[SCRIPT_TYPES];
 	uint64_t chosen[SCRIPT_TYPES]; /* by the user: refused, not left out, where a sample has
 					  none */
+	bool is_set;                   /* there was a -F */
 };
 
 /* perf's defaults. */
@@ -83,11 +92,18 @@ struct script_event {
 };
 
 /*
+ * Adds and removes fields that are not the user's own choice, for all types but tracepoints. A
+ * field that the user has chosen stays, one that he took off does not come.
+ */
+void script_fields_preset(struct script_fields *f, uint64_t add, uint64_t remove);
+
+/*
  * Fits the fields to what the events' samples have: a default that one event of a type lacks is
- * left out for the type, a chosen one is -EINVAL with a message.
+ * left out for the type, a chosen one is -EINVAL with a message, unless the events are of a trace,
+ * which have each what they can have.
  */
 int script_fields_fit(struct script_fields *f, const struct script_event *events, size_t n,
-		      struct error *err);
+		      bool is_trace, struct error *err);
 
 /* The names, comma-separated: for messages and help. */
 #define SCRIPT_FIELD_WORD(id, name, type, what) name ","

@@ -11,6 +11,8 @@
 #include "event/text.h"
 #include "perfdata/regs.h"
 #include "perfdata/tracepoint.h"
+#include "pt/code.h"
+#include "pt/synth_raw.h"
 #include "report/script.h"
 
 #define SECOND_NS 1000000000ULL
@@ -317,12 +319,13 @@ static void put_start(struct script_printer *p, uint64_t fields, const struct sc
 		put_time(p, row->time_ns);
 }
 
-/* Page faults are about their address, which then has a name. */
+/* Page faults and branches are about their address, which then has a name. */
 static bool names_addr(const struct perf_event_attr *attr)
 {
-	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
-						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	return script_is_branch(attr) || (attr->type == PERF_TYPE_SOFTWARE &&
+					  (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+					   attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+					   attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ));
 }
 
 static void put_addr(struct script_printer *p, uint64_t fields, const struct script_row *row)
@@ -382,7 +385,11 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 		buf_str(out, ": ");
 	}
 	if (fields & FIELD_BIT(FLAGS))
-		put_blanks(out, 24);
+		script_put_flags(out, row->extra ? row->extra->flags : 0);
+	if (script_is_branch(row->attr))
+		return;
+	if (fields & FIELD_BIT(SYNTH) && row->attr->type == PT_SYNTH_TYPE && row->extra)
+		script_put_synth(out, row->attr->config, row->extra->raw, row->extra->raw_size);
 	if (!row->extra)
 		return;
 	if (fields & FIELD_BIT(TRACE) && row->trace && row->extra->raw)
@@ -393,6 +400,65 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 		put_hex(out, row->extra->data_src, 16);
 	if (fields & FIELD_BIT(WEIGHT))
 		put_dec(out, row->extra->weight, 16);
+}
+
+/* Calls indented by how deep they are; the column's width changes seldom. */
+static void put_call(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	bool is_in = x->flags & (PT_F_CALL | PT_F_BEGIN),
+	     is_out = x->flags & (PT_F_RETURN | PT_F_END);
+	uint32_t depth = x->depth + !!(x->flags & PT_F_RETURN);
+	const struct script_place *place;
+	size_t start, len;
+
+	if (fields & FIELD_BIT(DSO) && !(fields & (FIELD_BIT(IP) | FIELD_BIT(ADDR)))) {
+		place = script_place(p->places, row->code[0]);
+		buf_printf(&p->out, "(%-*s)\t", (int)p->options->dso_width, place->dso);
+	}
+	start = p->out.len;
+	if (is_in || is_out) {
+		uint64_t addr = is_in ? x->addr : row->addr[0];
+
+		place = script_place(p->places,
+				     is_in ? row->resolve(row->context, addr) : row->code[0]);
+		put_blanks(&p->out, (int)depth * 4);
+		if (place->symbol)
+			buf_str(&p->out, place->symbol);
+		else
+			put_hex(&p->out, addr, 16);
+	}
+	len = p->out.len - start;
+	if (len > p->indent_width || (len && len + 52 < p->indent_width))
+		p->indent_width = (len + 4 + 31) / 32 * 32;
+	put_blanks(&p->out, (int)(p->indent_width - MIN(len, p->indent_width)));
+}
+
+/* From where to where, on one line. */
+static void put_branch(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
+
+	if (fields & FIELD_BIT(CALLINDENT))
+		put_call(p, fields, row);
+	if (fields & FIELD_BIT(IP)) {
+		buf_u8(&p->out, ' ');
+		put_hex(&p->out, addr, 16);
+		put_place(p, fields & ~FIELD_BIT(SRCLINE), row->code[0], addr);
+	}
+	if (fields & FIELD_BIT(ADDR) || !p->options->fields.is_set) {
+		buf_str(&p->out, " => ");
+		put_addr(p, fields, row);
+	}
+	if (fields & FIELD_BIT(IPC))
+		script_put_ipc(&p->out, row->extra);
+	if (fields & FIELD_BIT(SRCLINE))
+		put_line(p, script_place(p->places, row->code[0]), row->code[0], addr);
+	if (fields & FIELD_BIT(INSN))
+		script_put_bytes(&p->out, row->extra);
+	if (fields & FIELD_BIT(DISASM))
+		script_put_disasm(p, row);
+	buf_u8(&p->out, '\n');
 }
 
 static void put_after(struct script_printer *p, uint64_t fields, const struct script_row *row)
@@ -408,6 +474,10 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 		put_registers(p, &x->user);
 	if (fields & (FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF)))
 		put_branches(p, fields, row);
+	if (fields & FIELD_BIT(INSN))
+		script_put_bytes(out, x);
+	if (fields & FIELD_BIT(DISASM))
+		script_put_disasm(p, row);
 	if (fields & FIELD_BIT(PHYS_ADDR))
 		put_hex(out, x->phys_addr, 16);
 	if (fields & FIELD_BIT(DATA_PAGE_SIZE))
@@ -418,6 +488,8 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 		buf_printf(out, " cgroup=%" PRIu64, x->cgroup);
 	if (fields & FIELD_BIT(TRANSACTION))
 		buf_printf(out, " transaction=0x%" PRIx64, x->transaction);
+	if (fields & FIELD_BIT(IPC))
+		script_put_ipc(out, x);
 }
 
 void script_print_text(struct script_printer *p, const struct script_row *row)
@@ -429,6 +501,10 @@ void script_print_text(struct script_printer *p, const struct script_row *row)
 		return;
 	put_start(p, fields, row, has_chain);
 	put_before(p, fields, row);
+	if (script_is_branch(row->attr) && row->extra && row->resolve) {
+		put_branch(p, fields, row);
+		return;
+	}
 	if (has_chain) {
 		put_chain(p, fields, row);
 	} else if (fields & FIELD_BIT(IP)) {

@@ -10,6 +10,16 @@ by_thread() {
 	awk '{ print $1, $2, $3, $4 }' | sort -s -n -k1,1
 }
 
+# as_perf [OPTION…]: what script prints of the trace is what perf prints, but for blanks between fields.
+as_perf() {
+	command -v perf >/dev/null || skip "perf is not installed"
+	timeout 60 assay script -i trace.data "$@" 2>ours.err | tr -s ' \t' ' ' >ours
+	timeout 100 perf script -i trace.data "$@" 2>perf.err | tr -s ' \t' ' ' >theirs
+	[ -s ours ]
+	diff -u theirs ours | head -20
+	cmp theirs ours
+}
+
 # same_branches [OPTION…] -- PROGRAM [ARG…]: generator, decoder and perf agree, line for line.
 same_branches() {
 	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
@@ -23,7 +33,7 @@ same_branches() {
 		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
 	by_thread <truth >want
 	[ "$(wc -l <want)" -gt 1000 ]
-	timeout 60 "$PT/pt_branches" trace.data 2>decoder | by_thread >ours
+	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
 	diff -u want ours | head -20
 	cmp want ours
 	command -v perf >/dev/null || return 0
@@ -69,17 +79,20 @@ same_branches() {
 	same_branches --tsc --mtc -- gzip -1 -c text
 }
 
-@test "the flags of branches are perf's" {
-	command -v perf >/dev/null || skip "perf is not installed"
-	same_branches --interrupt 500 -- "$PROGRAMS/flow" signals
-	perf script -i trace.data --itrace=b -F ip,addr,flags 2>/dev/null |
-		awk '{ to = $NF; from = $(NF - 2); NF -= 3; print from, to, $0 }' >theirs
-	"$PT/pt_branches" --flags trace.data 2>/dev/null | awk '
-		BEGIN {
-			name["bc"] = "call"; name["br"] = "return"; name["bo"] = "jcc"; name["b"] = "jmp"
-			name["bB"] = "tr strt"; name["bE"] = "tr end"; name["bcsE"] = "tr end syscall"; name["byE"] = "tr end async"
-		}
-		{ print $2, $4, $5 in name ? name[$5] : $5 }' >ours
-	diff -u theirs ours | head -20
-	cmp theirs ours
+@test "each field of a trace is perf's" {
+	same_branches --tsc --mtc --interrupt 500 --psb 2000 -- "$PROGRAMS/flow" signals
+	local all=comm,tid,time,event,ip,dso
+	as_perf --itrace=be -F $all,addr,flags
+	as_perf --itrace=i1ie -F $all,flags,insn,period
+	as_perf --itrace=i100ie -F $all,period
+	as_perf --itrace=cre -F $all,addr,flags
+	as_perf --itrace=i500il16e -F tid,ip,brstack
+	as_perf --itrace=ps2e -F $all,synth
+	as_perf --itrace=bs1000e -F $all,addr
+}
+
+@test "instructions per cycle are perf's, by CYC packets and by MTCs" {
+	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	as_perf --itrace=be -F ip,addr,ipc
+	grep -q IPC: ours
 }

@@ -53,7 +53,7 @@ static void note(void *context, const struct pt_event *events, size_t n)
 	struct buf *b = &((struct world *)context)->said;
 
 	for (const struct pt_event *e = events; e < events + n; e++) {
-		if (e->kind == PT_EV_PSB || e->kind == PT_EV_CBR)
+		if (e->kind == PT_EV_PSB || e->kind == PT_EV_CBR || e->kind == PT_EV_TIME)
 			continue;
 		if (e->kind == PT_EV_ERROR)
 			buf_printf(b, "error at %" PRIx64 "+%" PRIu64 ": %s", e->from, e->to,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/insn.h"
+
+#include <Zydis/Zydis.h>
+
+enum pt_end pt_end_of(const ZydisDecodedInstruction *i)
+{
+	bool is_direct = i->raw.imm[0].is_relative;
+
+	switch (i->mnemonic) {
+	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_XEND:
+	case ZYDIS_MNEMONIC_XABORT:
+		return PT_END_FALL; /* an abort comes as an asynchronous event */
+	default:
+		break;
+	}
+	switch (i->meta.category) {
+	case ZYDIS_CATEGORY_COND_BR:
+		return PT_END_COND;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return is_direct ? PT_END_JUMP : PT_END_JUMP_INDIRECT;
+	case ZYDIS_CATEGORY_CALL:
+		return is_direct ? PT_END_CALL : PT_END_CALL_INDIRECT;
+	case ZYDIS_CATEGORY_RET:
+		return i->mnemonic == ZYDIS_MNEMONIC_RET ? PT_END_RETURN : PT_END_IRET;
+	case ZYDIS_CATEGORY_SYSCALL:
+		return PT_END_SYSCALL;
+	case ZYDIS_CATEGORY_SYSRET:
+		return PT_END_SYSRET;
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return PT_END_INTERRUPT;
+	default:
+		return PT_END_FALL;
+	}
+}
+
+unsigned int pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, enum pt_end *end)
+{
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction insn;
+
+	ZydisDecoderInit(&decoder,
+			 width == 64   ? ZYDIS_MACHINE_MODE_LONG_64
+			 : width == 32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32
+				       : ZYDIS_MACHINE_MODE_LONG_COMPAT_16,
+			 width == 64   ? ZYDIS_STACK_WIDTH_64
+			 : width == 32 ? ZYDIS_STACK_WIDTH_32
+				       : ZYDIS_STACK_WIDTH_16);
+	if (!n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, n, &insn)))
+		return 0;
+	*end = pt_end_of(&insn);
+	return insn.length;
+}

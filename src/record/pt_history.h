@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the side band of a trace says, made ready to be asked for any moment: which code a process
+ * had mapped, which thread a CPU ran, what was lost.
+ *
+ * A decoder is ahead of, or behind, other decoders and the reader of samples; so the mappings are
+ * not a state that follows time, as machine/ has it, but a list of changes for each process:
+ * its mappings after the first n of them are the same for whoever asks.
+ *
+ *   events ─► changes of process 12: map, map, map, exec, map, map …
+ *             changes of process 17: fork of 12 after 5, map …
+ *             CPU 0: thread 12 from 1.5 s on, thread 17 from 1.7 s on …
+ *
+ * Nothing changes once it is read: all threads may ask.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "base/strings.h"
+#include "machine/address_space.h"
+#include "machine/image.h"
+#include "perfdata/perfdata.h"
+
+struct error;
+
+enum pt_change_kind { PT_MAP, PT_EXEC, PT_FORK };
+
+struct pt_change {
+	uint64_t time_ns;
+	enum pt_change_kind kind;
+	int32_t parent;       /* FORK: the process that it is a copy of, … */
+	uint32_t n_of_parent; /* … after so many of its changes */
+	struct mapping map;   /* MAP; `image` is of pt_history.images */
+};
+
+struct pt_process {
+	int32_t pid;
+	VEC(struct pt_change) changes;
+};
+
+/* From `time_ns` on the CPU ran this thread; pid -1: not told. */
+struct pt_switch {
+	uint64_t time_ns;
+	int32_t pid, tid;
+};
+
+/* The kernel dropped trace data. */
+struct pt_loss {
+	uint64_t time_ns;
+	int32_t pid, tid;
+	uint32_t cpu;
+};
+
+struct pt_history {
+	struct image_table *images; /* of mappings: FILE, VDSO, JIT (anonymous) */
+	VEC(struct pt_process) processes;
+	struct intmap by_pid; /* to index in processes */
+	struct intmap by_tid; /* to pid */
+	VEC(VEC(struct pt_switch)) cpus;
+	VEC(struct pt_loss) losses;
+	uint64_t last_ns; /* of all events */
+	/* The kernel: where its _text was, 0: not told; and its build. */
+	uint64_t kernel_text;
+	struct build_id kernel_build_id;
+};
+
+/*
+ * Reads all events of a recording, which is used up by that. Damage ends the reading where it is
+ * and is not told: who reads the samples will.
+ */
+void pt_history_read(struct pt_history *h, struct perfdata *data);
+void pt_history_fini(struct pt_history *h);
+
+/* NULL: nothing was told of the process. */
+const struct pt_process *pt_history_process(const struct pt_history *h, int32_t pid);
+
+/* The process of a thread; the thread's own number where nothing was told. */
+int32_t pt_history_pid(const struct pt_history *h, int32_t tid);
+
+/* The mappings of a process after the first `n` of its changes; *out is empty, or reused. */
+void pt_history_space(const struct pt_history *h, int32_t pid, size_t n, struct address_space *out);
+
+/* Applies one change to the mappings that were there before it. */
+void pt_history_apply(const struct pt_history *h, const struct pt_change *c,
+		      struct address_space *space);
+
+/* What is to be mapped at an address that is in no mapping after `n` changes yet; NULL: nothing. */
+const struct mapping *pt_history_later(const struct pt_history *h, int32_t pid, size_t n,
+				       uint64_t addr);

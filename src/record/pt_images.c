@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/pt_images.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "elf/elf_file.h"
+#include "symbol/vmlinux.h"
+
+enum { VDSO_MAX = 1 << 16 };
+
+struct code_file {
+	bool is_tried;
+	struct file_mapping file;
+	const uint8_t *bytes; /* of the file, or of the vdso in this process */
+	size_t size;
+};
+
+struct pt_images {
+	struct pt_images_config config;
+	char *recording, *root;
+	pthread_mutex_t lock; /* of opening; what is open stays as it is */
+	struct code_file *files;
+	struct strings names; /* of files with a recorded build id */
+	VEC(struct build_id) build_ids;
+	struct code_file kernel;
+	struct elf_file kernel_elf;
+	bool is_kcore;
+	uint64_t slide; /* of vmlinux: from link addresses to the kernel's */
+	VEC(char *) notes;
+};
+
+static void keep_build_id(void *context, const char *path, const struct build_id *id)
+{
+	struct pt_images *t = context;
+	string_id at = strings_add(&t->names, path);
+
+	while (t->build_ids.n <= at.n)
+		vec_add(&t->build_ids);
+	t->build_ids.data[at.n] = *id;
+}
+
+struct pt_images *pt_images_new(const struct pt_images_config *config)
+{
+	struct pt_images *t = xcalloc(1, sizeof(*t));
+
+	t->config = *config;
+	t->recording = config->recording ? xstrdup(config->recording) : NULL;
+	t->root = xstrdup(config->root ? config->root : "");
+	pthread_mutex_init(&t->lock, NULL);
+	t->files = xcalloc(image_count(config->images) + 1, sizeof(*t->files));
+	strings_init(&t->names);
+	perfdata_each_build_id(config->data, keep_build_id, t);
+	return t;
+}
+
+void pt_images_free(struct pt_images *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < image_count(t->config.images); i++)
+		file_unmap(&t->files[i].file);
+	file_unmap(&t->kernel.file);
+	vec_foreach (&t->notes, note)
+		free(*note);
+	vec_fini(&t->notes);
+	vec_fini(&t->build_ids);
+	strings_fini(&t->names);
+	pthread_mutex_destroy(&t->lock);
+	free(t->files);
+	free(t->recording);
+	free(t->root);
+	free(t);
+}
+
+void pt_images_notes(const struct pt_images *t, void (*note)(void *context, const char *sentence),
+		     void *context)
+{
+	vec_foreach (&t->notes, n)
+		note(context, *n);
+}
+
+static struct build_id recorded_id(const struct pt_images *t, const struct image *image)
+{
+	string_id at;
+
+	if (image->build_id.len)
+		return image->build_id;
+	return strings_find(&t->names, image->path, &at) && at.n < t->build_ids.n
+		       ? t->build_ids.data[at.n]
+		       : (struct build_id){ 0 };
+}
+
+/* ---- files ---- */
+
+enum found { FOUND, ABSENT, OTHER_BUILD };
+
+static enum found open_elf(const char *path, const struct build_id *wanted,
+			   struct file_mapping *out)
+{
+	struct build_id id = { 0 };
+	struct elf_file elf;
+
+	if (file_map(path, out, NULL) < 0)
+		return ABSENT;
+	if (!wanted->len)
+		return FOUND;
+	if (elf_open(&elf, out->base, out->size, NULL) == 0)
+		elf_build_id(&elf, &id);
+	if (build_id_equal(&id, wanted))
+		return FOUND;
+	file_unmap(out);
+	*out = (struct file_mapping){ 0 };
+	return OTHER_BUILD;
+}
+
+/* perf's cache of what was recorded. */
+static enum found open_cached(const struct build_id *wanted, const char *name,
+			      struct file_mapping *out)
+{
+	cleanup(free_at_exit) char *path = NULL;
+	char hex[BUILD_ID_HEX_SIZE];
+	const char *home = getenv("HOME");
+
+	if (!wanted->len || !home)
+		return ABSENT;
+	build_id_hex(wanted, hex);
+	path = xasprintf("%s/.debug/.build-id/%.2s/%s/%s", home, hex, hex + 2, name);
+	return open_elf(path, wanted, out);
+}
+
+static char *path_of(const struct pt_images *t, const struct image *image)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(image->path), suffix = sizeof(deleted) - 1;
+
+	if (len > suffix && !strcmp(image->path + len - suffix, deleted))
+		len -= suffix;
+	return xasprintf("%s%.*s", t->root, (int)len, image->path);
+}
+
+static void open_file(struct pt_images *t, const struct image *image, struct code_file *f)
+{
+	cleanup(free_at_exit) char *path = path_of(t, image);
+	struct build_id wanted = recorded_id(t, image);
+	enum found r = open_elf(path, &wanted, &f->file), cached = r;
+
+	if (r != FOUND)
+		cached = open_cached(&wanted, "elf", &f->file);
+	if (cached == FOUND) {
+		f->bytes = f->file.base;
+		f->size = f->file.size;
+		return;
+	}
+	vec_push(&t->notes,
+		 xasprintf(r == OTHER_BUILD ? "%s is of another build than the one that was "
+					      "traced: its code is not decoded"
+					    : "%s can't be read: its code is not decoded",
+			   path));
+}
+
+/* ---- the vdso ---- */
+
+static bool has_own_vdso(const struct build_id *wanted, const uint8_t **bytes, size_t *size)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT: an address */
+	struct build_id id = { 0 };
+	struct elf_segment segment;
+	struct elf_file elf;
+
+	/* Its pages are one mapping, that ends behind the section headers. */
+	if (!base)
+		return false;
+	memcpy(&elf.sections_off, base + offsetof(Elf64_Ehdr, e_shoff), sizeof(uint64_t));
+	*size = elf.sections_off;
+	if (*size > VDSO_MAX || elf_open(&elf, base, *size, NULL) < 0)
+		return false;
+	*bytes = base;
+	for (uint32_t i = 0; i < elf.n_segments; i++)
+		if (elf_segment(&elf, i, &segment) && segment.type == PT_NOTE &&
+		    segment.file_off + segment.file_size <= *size &&
+		    elf_build_id_in_notes(reader_over(base + segment.file_off, segment.file_size),
+					  4, &id))
+			break;
+	return !wanted->len || build_id_equal(&id, wanted);
+}
+
+static void open_vdso(struct pt_images *t, const struct image *image, struct code_file *f)
+{
+	struct build_id wanted = recorded_id(t, image);
+
+	if (open_cached(&wanted, "vdso", &f->file) == FOUND) {
+		f->bytes = f->file.base;
+		f->size = f->file.size;
+	} else if (!has_own_vdso(&wanted, &f->bytes, &f->size)) {
+		f->size = 0;
+		vec_push(&t->notes, xstrdup("the vdso is of another build than this machine's: its "
+					    "code is not decoded"));
+	}
+}
+
+static struct code_file *opened(struct pt_images *t, image_id id)
+{
+	struct code_file *f = &t->files[id.n];
+	const struct image *image;
+
+	if (__atomic_load_n(&f->is_tried, __ATOMIC_ACQUIRE))
+		return f;
+	pthread_mutex_lock(&t->lock);
+	image = image_get(t->config.images, id);
+	if (!f->is_tried && image->kind == IMAGE_VDSO)
+		open_vdso(t, image, f);
+	else if (!f->is_tried && image->kind == IMAGE_FILE)
+		open_file(t, image, f);
+	__atomic_store_n(&f->is_tried, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&t->lock);
+	return f;
+}
+
+size_t pt_images_read(struct pt_images *t, image_id image, uint64_t offset, uint8_t *out,
+		      size_t size)
+{
+	const struct code_file *f = opened(t, image);
+
+	if (offset >= f->size)
+		return 0;
+	size = MIN(size, f->size - offset);
+	memcpy(out, f->bytes + offset, size);
+	return size;
+}
+
+/* ---- the kernel ---- */
+
+/* perf record --kcore makes a directory: DIR/data and DIR/kcore_dir/kcore. */
+static bool open_kcore(struct pt_images *t)
+{
+	static const char *const folders[] = { "kcore_dir", "." };
+	struct stat st;
+
+	if (!t->recording || stat(t->recording, &st) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		cleanup(free_at_exit) char *path =
+			xasprintf("%s/%s/kcore", t->recording, folders[i]);
+
+		if (file_map(path, &t->kernel.file, NULL) == 0 &&
+		    elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0)
+			return true;
+		file_unmap(&t->kernel.file);
+		t->kernel.file = (struct file_mapping){ 0 };
+	}
+	return false;
+}
+
+static bool open_vmlinux(struct pt_images *t)
+{
+	struct image image = { .build_id = t->config.kernel_build_id, .path = "[kernel.kallsyms]" };
+	struct build_id wanted = recorded_id(t, &image);
+	struct symbolizer_config config = { .cache_dir = "", .root = t->root };
+	cleanup(symbolizer_free_at_exit) struct symbolizer *s = symbolizer_new(&config);
+	struct code_segments segments = { 0 };
+	bool ok = t->config.kernel_text && wanted.len &&
+		  vmlinux_open(s, &wanted, &t->kernel.file, &t->kernel_elf, NULL) &&
+		  vmlinux_segments(&t->kernel_elf, &segments);
+
+	if (ok)
+		t->slide = t->config.kernel_text -
+			   (segments.data[0].link_addr - segments.data[0].offset);
+	code_segments_fini(&segments);
+	return ok;
+}
+
+static void open_kernel(struct pt_images *t)
+{
+	t->is_kcore = open_kcore(t);
+	if (t->is_kcore || open_vmlinux(t))
+		return;
+	file_unmap(&t->kernel.file);
+	t->kernel.file = (struct file_mapping){ 0 };
+	vec_push(&t->notes,
+		 xstrdup("the kernel's code is not to be had: there is no copy of /proc/kcore "
+			 "(perf record --kcore) and no vmlinux of its build; it is not decoded"));
+}
+
+size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size)
+{
+	struct reader bytes;
+
+	if (!__atomic_load_n(&t->kernel.is_tried, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&t->lock);
+		if (!t->kernel.is_tried)
+			open_kernel(t);
+		__atomic_store_n(&t->kernel.is_tried, true, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&t->lock);
+	}
+	if (!t->kernel.file.base)
+		return 0;
+	bytes = elf_bytes_at(&t->kernel_elf, addr - t->slide);
+	size = MIN(size, reader_left(&bytes));
+	if (size)
+		memcpy(out, bytes.at, size);
+	return size;
+}

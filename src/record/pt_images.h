@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The bytes of code that a trace ran through, from the files that it was mapped from.
+ *
+ * Where a file is looked for: below the archive's root or this machine's; by build id in perf's
+ * cache
+ * (~/.debug) and below DEBUGDIR; the kernel in the copy of /proc/kcore that perf record --kcore
+ * left beside the recording, else as vmlinux of its build id; the vdso in this process, where it
+ * is of the same build. A file of another build id is not taken, and that is a note.
+ *
+ * Files are opened when they are first needed and kept; any number of threads may read.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "machine/image.h"
+#include "perfdata/perfdata.h"
+
+struct pt_images;
+
+struct pt_images_config {
+	const struct image_table *images; /* stays the caller's, and does not change any more */
+	struct perfdata *data;            /* for the build ids that it has of files */
+	const char *recording;            /* its path: what lies beside it; NULL: nothing */
+	const char *root;                 /* "" or NULL: this machine's */
+	uint64_t kernel_text;             /* where _text was; 0: not known */
+	struct build_id kernel_build_id;
+};
+
+struct pt_images *pt_images_new(const struct pt_images_config *config);
+void pt_images_free(struct pt_images *t); /* NULL is fine */
+
+/* Up to `size` bytes of an image from an offset on, copied to `out`; how many there are. */
+size_t pt_images_read(struct pt_images *t, image_id image, uint64_t offset, uint8_t *out,
+		      size_t size);
+
+/* The same of the kernel, from an address on. */
+size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size);
+
+/* Sentences: which code could not be had, and why. Not while threads read. */
+void pt_images_notes(const struct pt_images *t, void (*note)(void *context, const char *sentence),
+		     void *context);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The stack of calls of each thread, and its last branches, as branches of a trace tell them.
+ *
+ * A return that leaves several calls at once (longjmp) pops down to the one whose return address it
+ * goes to; one to an address that is in no call pops nothing. These are perf's rules.
+ */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "event/event.h"
+#include "pt/flow.h"
+
+enum { PT_STACK_MAX = 1 << 16 };
+
+struct pt_call {
+	uint64_t back; /* where it returns to */
+	bool at_end;   /* the trace ended with this call */
+};
+
+struct pt_thread_stack {
+	int32_t tid;
+	VEC(struct pt_call) calls;
+	struct branch *ring; /* last branches: `ring_size` of them */
+	uint32_t ring_at, n_ring;
+};
+
+struct pt_stacks {
+	VEC(struct pt_thread_stack) threads;
+	struct intmap by_tid;
+	uint32_t ring_size; /* 0: no last branches */
+};
+
+void pt_stacks_fini(struct pt_stacks *s);
+
+/* Valid until the next call. */
+struct pt_thread_stack *pt_stacks_of(struct pt_stacks *s, int32_t tid);
+
+void pt_stack_branch(struct pt_thread_stack *t, const struct pt_event *branch);
+
+/* Nothing is known of what called what, from here on. */
+void pt_stack_clear(struct pt_thread_stack *t);
+
+/* The innermost callers' return addresses, up to `max`; how many. */
+uint32_t pt_stack_callers(const struct pt_thread_stack *t, uint64_t *out, uint32_t max);
+
+/* The last branches, the newest first; they are forgotten by this if `clear`. */
+uint32_t pt_stack_branches(const struct pt_stacks *s, struct pt_thread_stack *t, struct branch *out,
+			   uint32_t max, bool clear);
+
+/* Keeps a branch as one of the last. */
+void pt_stack_keep(const struct pt_stacks *s, struct pt_thread_stack *t,
+		   const struct pt_event *branch);

@@ -1,0 +1,857 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/pt_trace.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "record/pt_history.h"
+#include "record/pt_images.h"
+#include "record/pt_overlap.h"
+
+enum {
+	AUX_INTEL_PT = 1, /* enum auxtrace_type of perf */
+	BUFFERED = 4096,  /* events of a queue that wait, before it is stopped */
+	IDLE_VIEWS = 32,  /* code graphs of processes that no queue is in */
+	JOIN = 64,        /* bytes of the next piece that a packet may go on in */
+	GIVE_BACK = 1 << 22,
+};
+
+/* The words of AUXTRACE_INFO, in perf's order (tools/perf/util/intel-pt.h). */
+enum {
+	WORD_PMU_TYPE,
+	WORD_TIME_SHIFT,
+	WORD_TIME_MULT,
+	WORD_TIME_ZERO,
+	WORD_HAS_TIME_ZERO,
+	WORD_TSC_BIT,
+	WORD_NO_RETCOMP_BIT,
+	WORD_HAS_SWITCHES,
+	WORD_SNAPSHOT,
+	WORD_PER_CPU,
+	WORD_MTC_BIT,
+	WORD_MTC_FREQ_BITS,
+	WORD_CTC_NUMERATOR,
+	WORD_CTC_DENOMINATOR,
+	WORD_CYC_BIT,
+	WORD_MAX_RATIO,
+	N_WORDS,
+	N_WORDS_MIN = WORD_MTC_BIT,
+	BRANCH_BIT = 1 << 13, /* of the PMU's config … */
+	PASS_THROUGH_BIT = 1, /* … and only with this does it count */
+};
+
+/* Code of a process after some of its changes, and the graph that it was decoded to. */
+struct view {
+	int32_t pid;
+	size_t n_changes;
+	uint32_t n_users; /* queues that are in it */
+	uint64_t used;    /* the larger the later */
+	struct address_space maps;
+	struct pt_code *code;
+	struct pt_trace *trace;
+};
+
+/* From an event of a queue on: whose it is. */
+struct mark {
+	size_t event;
+	int32_t pid, tid;
+	size_t n_changes;
+};
+
+struct queue {
+	struct pt_trace *trace;
+	uint32_t number, cpu, index;
+	int32_t pid, tid;
+	VEC(uint32_t) pieces; /* indexes of the recording's AUX data */
+	size_t piece;         /* the one at hand, … */
+	uint64_t at;          /* … and how far it was decoded */
+	uint64_t given_back;
+	size_t n_switches; /* of the CPU, that were applied */
+	uint8_t tail[2 * JOIN];
+	size_t n_tail; /* of the piece before: a packet goes on in this one */
+	struct pt_flow *flow;
+	struct view *view;
+	VEC(struct pt_event) events; /* that wait, from `head` on */
+	size_t head;
+	VEC(struct mark) marks; /* the one that holds for head, then later ones */
+	size_t mark;
+	struct address_space given_maps; /* of the span that was given out last … */
+	int32_t given_pid;               /* … if it is another than the view */
+	size_t n_given_changes;
+	bool has_given_maps, is_done;
+};
+
+struct pt_trace {
+	struct pt_trace_info info;
+	struct perfdata *data;
+	struct pt_history history;
+	struct pt_images *images;
+	enum pt_detail detail;
+	enum pt_quick quick;
+	uint64_t first_ns, last_ns;
+	VEC(struct queue) queues;
+	VEC(struct view *) views;
+	uint64_t clock; /* of views' use */
+	VEC(struct pt_event) losses;
+	size_t n_losses_given;
+	struct pt_flow_stats stats; /* of queues that are done */
+};
+
+/* ---- what the recording says ---- */
+
+static void read_words(const struct perfdata_info *info, uint64_t words[static N_WORDS])
+{
+	memset(words, 0, N_WORDS * sizeof(*words));
+	memcpy(words, info->aux_private, MIN(info->aux_private_size, N_WORDS * sizeof(*words)));
+}
+
+static struct pt_clock read_clock(const struct perfdata_info *info, const uint64_t *words)
+{
+	struct pt_clock clock = {
+		.ctc_numerator = (uint32_t)words[WORD_CTC_NUMERATOR],
+		.ctc_denominator = (uint32_t)words[WORD_CTC_DENOMINATOR],
+		.max_ratio = (uint32_t)words[WORD_MAX_RATIO],
+		.time_shift = (uint16_t)MIN(words[WORD_TIME_SHIFT], 63),
+		.time_mult = (uint32_t)words[WORD_TIME_MULT],
+		.time_zero = words[WORD_TIME_ZERO],
+	};
+
+	if (!clock.time_mult && info->has_time_conversion) {
+		clock.time_shift = (uint16_t)MIN(info->time_shift, 63);
+		clock.time_mult = (uint32_t)info->time_mult;
+		clock.time_zero = info->time_zero;
+	}
+	return clock;
+}
+
+static void read_config(struct pt_trace_info *out, const uint64_t *words, uint64_t config)
+{
+	uint64_t freq = words[WORD_MTC_FREQ_BITS];
+
+	out->config = config;
+	out->has_mtc = config & words[WORD_MTC_BIT];
+	out->has_cyc = config & words[WORD_CYC_BIT];
+	out->compresses_returns = !(config & words[WORD_NO_RETCOMP_BIT]);
+	out->traces_branches = !(config & PASS_THROUGH_BIT) || config & BRANCH_BIT;
+	if (freq)
+		out->clock.mtc_shift = (uint32_t)((config & freq) >> __builtin_ctzll(freq)) & 31;
+}
+
+bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out)
+{
+	const struct perfdata_info *info = perfdata_info(data);
+	uint64_t words[N_WORDS];
+	bool has_event = false, has_time = false;
+
+	if (info->aux_type != AUX_INTEL_PT || info->aux_private_size < N_WORDS_MIN * 8)
+		return false;
+	read_words(info, words);
+	*out = (struct pt_trace_info){
+		.clock = read_clock(info, words),
+		.pmu_type = (uint32_t)words[WORD_PMU_TYPE],
+		.is_per_cpu = words[WORD_PER_CPU],
+		.is_snapshot = words[WORD_SNAPSHOT],
+	};
+	vec_foreach (&info->counters, c) {
+		if (c->attr.type != out->pmu_type)
+			continue;
+		if (!has_event)
+			read_config(out, words, c->attr.config);
+		has_event = true;
+		out->has_kernel |= !c->attr.exclude_kernel;
+		has_time |= c->attr.sample_type & PERF_SAMPLE_TIME &&
+			    c->attr.config & words[WORD_TSC_BIT];
+	}
+	out->is_timeless = !has_time || !words[WORD_HAS_TIME_ZERO] || !out->clock.time_mult;
+	return true;
+}
+
+/* ---- code ---- */
+
+static size_t read_mapping(struct pt_trace *t, const struct mapping *m, uint64_t addr, uint8_t *out,
+			   size_t size)
+{
+	if (m->is_absolute)
+		return 0;
+	return pt_images_read(t->images, m->image, addr - m->start + m->file_off, out,
+			      MIN(size, m->end - addr));
+}
+
+static size_t read_process(struct pt_trace *t, const struct address_space *maps, int32_t pid,
+			   size_t n_changes, uint64_t addr, uint8_t *out, size_t size)
+{
+	size_t n = 0;
+
+	if (addr >> 63)
+		return pt_images_read_kernel(t->images, addr, out, size);
+	while (n < size) {
+		const struct mapping *m = address_space_find(maps, addr + n);
+		size_t got;
+
+		/* Time is coarse where there are no MTCs: the mapping may be told too late. */
+		if (!m)
+			m = pt_history_later(&t->history, pid, n_changes, addr + n);
+		got = m ? read_mapping(t, m, addr + n, out + n, size - n) : 0;
+		if (!got)
+			break;
+		n += got;
+	}
+	return n;
+}
+
+static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size)
+{
+	struct view *v = context;
+
+	(void)space;
+	return read_process(v->trace, &v->maps, v->pid, v->n_changes, addr, out, size);
+}
+
+static void view_free(struct view *v)
+{
+	address_space_fini(&v->maps);
+	pt_code_free(v->code);
+	free(v);
+}
+
+/* A process's changes that are in one of those views that no queue needs. */
+static struct view *find_view(struct pt_trace *t, int32_t pid, size_t n, bool idle_one)
+{
+	struct view *best = NULL;
+
+	vec_foreach (&t->views, at) {
+		struct view *v = *at;
+
+		if (v->pid == pid &&
+		    (v->n_changes == n || (idle_one && !v->n_users && v->n_changes < n &&
+					   (!best || best->n_changes < v->n_changes))))
+			best = v;
+		if (best && best->n_changes == n)
+			break;
+	}
+	return best;
+}
+
+static void drop_idle_views(struct pt_trace *t)
+{
+	for (;;) {
+		size_t n_idle = 0, oldest = SIZE_MAX;
+
+		for (size_t i = 0; i < t->views.n; i++) {
+			if (t->views.data[i]->n_users)
+				continue;
+			n_idle++;
+			if (oldest == SIZE_MAX ||
+			    t->views.data[i]->used < t->views.data[oldest]->used)
+				oldest = i;
+		}
+		if (n_idle <= IDLE_VIEWS)
+			return;
+		view_free(t->views.data[oldest]);
+		t->views.data[oldest] = t->views.data[--t->views.n];
+	}
+}
+
+static struct view *new_view(struct pt_trace *t, int32_t pid, size_t n)
+{
+	struct view *v = xcalloc(1, sizeof(*v));
+	struct pt_memory memory = { read_code, v };
+
+	*v = (struct view){ .pid = pid, .n_changes = n, .trace = t };
+	pt_history_space(&t->history, pid, n, &v->maps);
+	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
+	vec_push(&t->views, v);
+	drop_idle_views(t);
+	return v;
+}
+
+static bool covers(const struct address_space *maps, const struct mapping *m)
+{
+	const struct mapping *at = address_space_find(maps, m->start);
+
+	for (size_t i = 0; !at && i < maps->n; i++)
+		if (maps->data[i].start >= m->start && maps->data[i].start < m->end)
+			at = &maps->data[i];
+	return at;
+}
+
+/* What was decoded stays, unless something else was there. */
+static void advance_view(struct view *v, size_t n)
+{
+	const struct pt_process *p = pt_history_process(&v->trace->history, v->pid);
+	bool changes_code = v->code->has_unreadable;
+
+	for (; v->n_changes < n; v->n_changes++) {
+		const struct pt_change *c = &p->changes.data[v->n_changes];
+
+		changes_code |= c->kind != PT_MAP || covers(&v->maps, &c->map);
+		pt_history_apply(&v->trace->history, c, &v->maps);
+	}
+	if (changes_code)
+		pt_code_forget(v->code);
+}
+
+static void leave_view(struct queue *q)
+{
+	if (q->view)
+		q->view->n_users--;
+	q->view = NULL;
+}
+
+/* Puts the queue where its process has made its first `n` changes. */
+static void enter_view(struct queue *q, int32_t pid, size_t n)
+{
+	struct pt_trace *t = q->trace;
+	struct view *v;
+
+	if (q->view && q->view->pid == pid && q->view->n_changes == n)
+		return;
+	leave_view(q);
+	v = find_view(t, pid, n, true);
+	if (!v)
+		v = new_view(t, pid, n);
+	else if (v->n_changes < n)
+		advance_view(v, n);
+	v->n_users++;
+	v->used = ++t->clock;
+	q->view = v;
+	if (q->flow)
+		pt_flow_set_code(q->flow, v->code);
+}
+
+/* ---- side band ---- */
+
+static void set_mark(struct queue *q, int32_t pid, int32_t tid, size_t n_changes)
+{
+	struct mark m = { q->events.n, pid, tid, n_changes };
+
+	if (q->marks.n && q->marks.data[q->marks.n - 1].event == m.event)
+		q->marks.data[q->marks.n - 1] = m;
+	else
+		vec_push(&q->marks, m);
+}
+
+static uint64_t next_time(const struct pt_trace *t, uint64_t ns)
+{
+	return ns == UINT64_MAX ? ns : pt_time_tsc(&t->info.clock, ns);
+}
+
+static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
+{
+	const struct pt_history *h = &q->trace->history;
+
+	if (q->cpu >= h->cpus.n)
+		return;
+	for (; q->n_switches < h->cpus.data[q->cpu].n; q->n_switches++) {
+		const struct pt_switch *s = &h->cpus.data[q->cpu].data[q->n_switches];
+
+		if (s->time_ns > now) {
+			*next = MIN(*next, s->time_ns);
+			break;
+		}
+		q->tid = s->tid;
+		q->pid = s->pid >= 0 ? s->pid : pt_history_pid(h, s->tid);
+	}
+}
+
+/* How many of a process's changes were made by then. */
+static size_t changes_until(const struct pt_process *p, size_t from, uint64_t now, uint64_t *next)
+{
+	size_t n = from <= p->changes.n ? from : 0;
+
+	if (n && p->changes.data[n - 1].time_ns > now)
+		n = 0;
+	while (n < p->changes.n && p->changes.data[n].time_ns <= now)
+		n++;
+	if (n < p->changes.n)
+		*next = MIN(*next, p->changes.data[n].time_ns);
+	return n;
+}
+
+static uint64_t follow(struct queue *q, uint64_t now)
+{
+	const struct pt_process *p;
+	uint64_t next = UINT64_MAX;
+	size_t n = 0;
+
+	follow_switches(q, now, &next);
+	p = pt_history_process(&q->trace->history, q->pid);
+	if (p)
+		n = changes_until(p, q->view && q->view->pid == q->pid ? q->view->n_changes : 0,
+				  now, &next);
+	enter_view(q, q->pid, n);
+	set_mark(q, q->pid, q->tid, n);
+	return next;
+}
+
+static uint64_t on_side_band(void *context, uint64_t tsc)
+{
+	struct queue *q = context;
+
+	return next_time(q->trace, follow(q, pt_time_ns(&q->trace->info.clock, tsc)));
+}
+
+/* ---- decoding ---- */
+
+static void on_events(void *context, const struct pt_event *events, size_t n)
+{
+	struct queue *q = context;
+
+	vec_reserve(&q->events, q->events.n + n);
+	memcpy(q->events.data + q->events.n, events, n * sizeof(*events));
+	q->events.n += n;
+	if (q->events.n >= BUFFERED)
+		pt_flow_pause(q->flow);
+}
+
+static void open_flow(struct queue *q)
+{
+	const struct pt_trace_info *info = &q->trace->info;
+	struct pt_flow_config config = {
+		.clock = info->clock,
+		.quick = q->trace->quick,
+		.events = on_events,
+		.side_band = info->is_timeless ? NULL : on_side_band,
+		.is_coarse = !info->has_mtc && !info->has_cyc,
+		.context = q,
+	};
+
+	follow(q, info->is_timeless ? UINT64_MAX : 0);
+	q->flow = pt_flow_new(&config, q->view->code);
+}
+
+static const struct perfdata_aux *piece_at(const struct queue *q, size_t i)
+{
+	return &perfdata_stats(q->trace->data)->aux.data[q->pieces.data[i]];
+}
+
+/* Where a snapshot has what the one before had not; and whether nothing is between them. */
+static void begin_piece(struct queue *q)
+{
+	const struct perfdata_aux *aux = piece_at(q, q->piece), *before;
+	const uint8_t *bytes = perfdata_aux_bytes(q->trace->data, aux), *old;
+	bool is_consecutive = true;
+
+	if (!q->trace->info.is_snapshot || !q->piece || !bytes)
+		return;
+	before = piece_at(q, q->piece - 1);
+	old = perfdata_aux_bytes(q->trace->data, before);
+	q->at = pt_overlap(old, old ? before->size_bytes : 0, bytes, aux->size_bytes,
+			   &is_consecutive);
+	if (!is_consecutive)
+		pt_flow_resync(q->flow);
+}
+
+/* The packet that goes on from the last piece into this one. False: there is no more of it yet. */
+static void join(struct queue *q, const uint8_t *bytes, uint64_t size, bool is_last)
+{
+	size_t n = MIN(size - q->at, (uint64_t)JOIN), old = q->n_tail, used;
+
+	memcpy(q->tail + old, bytes + q->at, n);
+	used = pt_flow_feed_some(q->flow, q->tail, old + n, is_last);
+	if (used >= old) {
+		q->n_tail = 0;
+		q->at += used - old;
+	} else if (q->at + n == size) {
+		/* It is longer than the whole piece. */
+		memmove(q->tail, q->tail + used, old + n - used);
+		q->n_tail = MIN(old + n - used, (size_t)JOIN);
+		q->at = size;
+	} else {
+		memmove(q->tail, q->tail + used, old - used);
+		q->n_tail = old - used;
+	}
+}
+
+/* What was decoded needs no memory any more. */
+static void give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
+{
+	uintptr_t page = 4096, from = ((uintptr_t)bytes + q->given_back + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)bytes + q->at) & ~(page - 1);
+
+	if (q->at < size && q->at - q->given_back < GIVE_BACK)
+		return;
+	if (to > from)
+		madvise((void *)from, to - from, MADV_DONTNEED); /* NOLINT: an address */
+	q->given_back = q->at;
+}
+
+static void decode_piece(struct queue *q)
+{
+	const struct perfdata_aux *aux = piece_at(q, q->piece);
+	const uint8_t *bytes = perfdata_aux_bytes(q->trace->data, aux);
+	uint64_t size = bytes ? aux->size_bytes : 0, used;
+	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot;
+
+	if (!q->at)
+		begin_piece(q);
+	if (q->at < size && q->n_tail) {
+		join(q, bytes, size, is_last);
+	} else if (q->at < size) {
+		used = pt_flow_feed_some(q->flow, bytes + q->at, size - q->at, is_last);
+		q->at += used;
+		if (q->at < size && size - q->at < PT_PACKET_MAX + 2 && q->events.n < BUFFERED &&
+		    !is_last) {
+			q->n_tail = size - q->at;
+			memcpy(q->tail, bytes + q->at, q->n_tail);
+			q->at = size;
+		}
+	}
+	give_back(q, bytes, size);
+	if (q->at < size)
+		return;
+	q->at = q->given_back = 0;
+	q->piece++;
+}
+
+static void add_stats(struct pt_flow_stats *to, const struct pt_flow_stats *s)
+{
+	to->insns += s->insns;
+	to->branches += s->branches;
+	to->bytes += s->bytes;
+	to->skipped_bytes += s->skipped_bytes;
+	to->psbs += s->psbs;
+	to->backwards += s->backwards;
+	for (int i = 0; i < N_PT_ERRORS; i++)
+		to->errors[i] += s->errors[i];
+}
+
+static void end_queue(struct queue *q)
+{
+	if (q->flow)
+		add_stats(&q->trace->stats, pt_flow_stats(q->flow));
+	pt_flow_free(q->flow);
+	q->flow = NULL;
+	leave_view(q);
+	q->is_done = true;
+}
+
+/* Events given out make room; the mark that holds for the first stays. */
+static void forget_given(struct queue *q)
+{
+	size_t n = q->events.n - q->head;
+
+	memmove(q->events.data, q->events.data + q->head, n * sizeof(*q->events.data));
+	q->events.n = n;
+	for (size_t i = q->mark; i < q->marks.n; i++) {
+		q->marks.data[i - q->mark] = q->marks.data[i];
+		q->marks.data[i - q->mark].event -= MIN(q->head, q->marks.data[i].event);
+	}
+	q->marks.n -= q->mark;
+	q->mark = 0;
+	q->head = 0;
+}
+
+/* Goes on until events wait, or none will come. */
+static void fill(struct queue *q)
+{
+	if (q->head < q->events.n || q->is_done)
+		return;
+	forget_given(q);
+	if (!q->flow)
+		open_flow(q);
+	while (q->piece < q->pieces.n && !q->events.n)
+		decode_piece(q);
+	if (!q->events.n)
+		end_queue(q);
+}
+
+/* ---- giving out ---- */
+
+uint64_t pt_trace_ns(const struct pt_trace *t, const struct pt_event *e)
+{
+	return t->info.is_timeless || !e->tsc ? 0 : pt_time_ns(&t->info.clock, e->tsc);
+}
+
+static uint64_t head_ns(const struct queue *q)
+{
+	return pt_trace_ns(q->trace, &q->events.data[q->head]);
+}
+
+/* How many of the waiting events, up to the next mark, are no later than `until_ns`. */
+static size_t count_until(const struct queue *q, uint64_t until_ns, bool with_it)
+{
+	const struct pt_trace *t = q->trace;
+	size_t end = q->mark + 1 < q->marks.n ? q->marks.data[q->mark + 1].event : q->events.n;
+	size_t low = q->head, high = end;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		uint64_t ns = pt_trace_ns(t, &q->events.data[mid]);
+
+		if (ns < until_ns || (with_it && ns == until_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low - q->head;
+}
+
+static void pass_marks(struct queue *q)
+{
+	while (q->mark + 1 < q->marks.n && q->marks.data[q->mark + 1].event <= q->head)
+		q->mark++;
+}
+
+static bool is_in_time(const struct pt_trace *t, const struct pt_event *e)
+{
+	uint64_t ns = pt_trace_ns(t, e);
+
+	return t->info.is_timeless || (ns >= t->first_ns && ns <= t->last_ns);
+}
+
+/* Leaves out what is outside of the time that was asked for. */
+static void narrow(const struct pt_trace *t, struct pt_span *s)
+{
+	while (s->n && !is_in_time(t, &s->events[0])) {
+		s->events++;
+		s->n--;
+	}
+	while (s->n && !is_in_time(t, &s->events[s->n - 1]))
+		s->n--;
+}
+
+static int give(struct queue *q, size_t n, struct pt_trace_sink *sink)
+{
+	const struct mark *m;
+	struct pt_span span;
+
+	m = &q->marks.data[q->mark];
+	span = (struct pt_span){ .events = q->events.data + q->head,
+				 .n = n,
+				 .queue = q->number,
+				 .pid = m->pid,
+				 .tid = m->tid,
+				 .cpu = q->cpu };
+	q->given_pid = m->pid;
+	q->n_given_changes = m->n_changes;
+	q->has_given_maps = false;
+	q->head += n;
+	if (q->trace->last_ns && !q->trace->info.is_timeless)
+		narrow(q->trace, &span);
+	return span.n ? sink->span(sink, &span) : 0;
+}
+
+static int give_loss(struct pt_trace *t, struct pt_trace_sink *sink)
+{
+	const struct pt_loss *l = &t->history.losses.data[t->n_losses_given];
+	struct pt_span span = { .events = &t->losses.data[t->n_losses_given],
+				.n = 1,
+				.queue = (uint32_t)t->queues.n,
+				.pid = l->pid,
+				.tid = l->tid,
+				.cpu = l->cpu };
+
+	t->n_losses_given++;
+	t->stats.errors[PT_ERR_LOST]++;
+	return sink->span(sink, &span);
+}
+
+/* The queue whose next event is the earliest; *second_ns: that of any other. */
+static struct queue *earliest(struct pt_trace *t, uint64_t *first_ns, uint64_t *second_ns)
+{
+	struct queue *first = NULL;
+
+	*first_ns = *second_ns = UINT64_MAX;
+	vec_foreach (&t->queues, q) {
+		uint64_t ns;
+
+		fill(q);
+		if (q->is_done)
+			continue;
+		pass_marks(q);
+		ns = head_ns(q);
+		if (!first || ns < *first_ns) {
+			*second_ns = first ? *first_ns : UINT64_MAX;
+			*first_ns = ns;
+			first = q;
+		} else if (ns < *second_ns) {
+			*second_ns = ns;
+		}
+		if (t->info.is_timeless)
+			break;
+	}
+	return first;
+}
+
+int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *sink)
+{
+	int e = 0;
+
+	if (t->info.is_timeless && before_ns != UINT64_MAX)
+		return 0;
+	while (!e) {
+		uint64_t first_ns, second_ns, loss_ns;
+		struct queue *q = earliest(t, &first_ns, &second_ns);
+		bool has_loss = t->n_losses_given < t->losses.n;
+		size_t n;
+
+		loss_ns = has_loss ? t->history.losses.data[t->n_losses_given].time_ns : UINT64_MAX;
+		if (has_loss && loss_ns < before_ns && (!q || loss_ns <= first_ns)) {
+			e = give_loss(t, sink);
+			continue;
+		}
+		if (!q || first_ns >= before_ns)
+			break;
+		second_ns = MIN(second_ns, loss_ns);
+		/* What others have at the same time comes behind. */
+		n = second_ns < before_ns ? count_until(q, second_ns, true)
+					  : count_until(q, before_ns, before_ns == UINT64_MAX);
+		e = give(q, n, sink);
+	}
+	return e;
+}
+
+size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t *out, size_t size)
+{
+	struct queue *q;
+	const struct address_space *maps;
+
+	if (queue >= t->queues.n)
+		return 0;
+	q = &t->queues.data[queue];
+	maps = &q->given_maps;
+	if (q->view && q->view->pid == q->given_pid && q->view->n_changes == q->n_given_changes) {
+		maps = &q->view->maps;
+	} else if (!q->has_given_maps) {
+		pt_history_space(&t->history, q->given_pid, q->n_given_changes, &q->given_maps);
+		q->has_given_maps = true;
+	}
+	return read_process(t, maps, q->given_pid, q->n_given_changes, addr, out, size);
+}
+
+uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
+{
+	const struct queue *q;
+
+	if (queue >= t->queues.n)
+		return 0;
+	q = &t->queues.data[queue];
+	return (uint64_t)(uint32_t)q->given_pid << 32 | (uint32_t)q->n_given_changes;
+}
+
+/* ---- opening ---- */
+
+static bool takes_cpu(const struct pt_trace_config *c, uint32_t cpu)
+{
+	for (size_t i = 0; i < c->n_cpus; i++)
+		if (c->cpus[i] == cpu)
+			return true;
+	return !c->n_cpus || cpu == UINT32_MAX;
+}
+
+static struct queue *queue_of(struct pt_trace *t, const struct perfdata_aux *aux)
+{
+	struct queue *q;
+
+	vec_foreach (&t->queues, known)
+		if (known->index == aux->index)
+			return known;
+	q = vec_add(&t->queues);
+	q->number = (uint32_t)t->queues.n - 1;
+	q->index = aux->index;
+	q->cpu = aux->cpu;
+	q->tid = aux->tid;
+	q->pid = aux->tid >= 0 ? pt_history_pid(&t->history, aux->tid) : -1;
+	return q;
+}
+
+static void open_queues(struct pt_trace *t, const struct pt_trace_config *config)
+{
+	const struct perfdata_stats *stats = perfdata_stats(t->data);
+
+	for (size_t i = 0; i < stats->aux.n; i++)
+		if (takes_cpu(config, stats->aux.data[i].cpu))
+			vec_push(&queue_of(t, &stats->aux.data[i])->pieces, (uint32_t)i);
+	vec_foreach (&t->queues, q)
+		q->trace = t; /* they move no more */
+}
+
+static void open_losses(struct pt_trace *t)
+{
+	vec_foreach (&t->history.losses, l)
+		vec_push(&t->losses,
+			 ((struct pt_event){ .kind = PT_EV_ERROR,
+					     .detail = PT_ERR_LOST,
+					     .tsc = pt_time_tsc(&t->info.clock, l->time_ns) }));
+}
+
+int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, struct error *err)
+{
+	struct pt_trace *t = xcalloc(1, sizeof(*t));
+	struct pt_images_config images = { .data = config->data,
+					   .recording = config->path,
+					   .root = config->root };
+
+	perfdata_find_aux(config->data);
+	if (!pt_trace_read_info(config->data, &t->info)) {
+		uint32_t type = perfdata_info(config->data)->aux_type;
+
+		free(t);
+		if (type == AUX_INTEL_PT)
+			return error_set(err, -EBADMSG,
+					 "its description of the Intel PT data is damaged");
+		return error_set(err, -ENODATA, "it has no Intel PT data");
+	}
+	t->data = config->data;
+	t->detail = config->detail;
+	t->quick = config->quick;
+	t->first_ns = config->first_ns;
+	t->last_ns = config->last_ns;
+	pt_history_read(&t->history, config->side_band);
+	images.images = t->history.images;
+	images.kernel_text = t->history.kernel_text;
+	images.kernel_build_id = t->history.kernel_build_id;
+	t->images = pt_images_new(&images);
+	open_queues(t, config);
+	open_losses(t);
+	*out = t;
+	return 0;
+}
+
+void pt_trace_close(struct pt_trace *t)
+{
+	if (!t)
+		return;
+	vec_foreach (&t->queues, q) {
+		pt_flow_free(q->flow);
+		vec_fini(&q->pieces);
+		vec_fini(&q->events);
+		vec_fini(&q->marks);
+		address_space_fini(&q->given_maps);
+	}
+	vec_fini(&t->queues);
+	vec_foreach (&t->views, v)
+		view_free(*v);
+	vec_fini(&t->views);
+	vec_fini(&t->losses);
+	pt_images_free(t->images);
+	pt_history_fini(&t->history);
+	free(t);
+}
+
+const struct pt_trace_info *pt_trace_info(const struct pt_trace *t)
+{
+	return &t->info;
+}
+
+uint32_t pt_trace_n_queues(const struct pt_trace *t)
+{
+	return (uint32_t)t->queues.n + 1;
+}
+
+void pt_trace_stats(const struct pt_trace *t, struct pt_flow_stats *out)
+{
+	*out = t->stats;
+	vec_foreach (&t->queues, q)
+		if (q->flow)
+			add_stats(out, pt_flow_stats(q->flow));
+}
+
+void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
+		    void *context)
+{
+	pt_images_notes(t->images, note, context);
+}

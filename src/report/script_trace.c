@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fields of samples that were made of a processor trace, in perf's words and widths
+ * (perf-intel-pt and perf-script in its documentation).
+ */
+#include <elf.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "event/loss.h"
+#include "pt/code.h"
+#include "pt/flow.h"
+#include "pt/synth_raw.h"
+#include "report/script.h"
+#include "symbol/disasm.h"
+
+enum { SYNTH_WIDTH = 34 };
+
+bool script_is_branch(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE &&
+	       attr->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
+}
+
+/* ---- flags ---- */
+
+const char *script_flags_name(uint32_t flags)
+{
+	static const struct {
+		uint32_t flags;
+		const char *name;
+	} names[] = {
+		{ PT_F_CALL, "call" },
+		{ PT_F_RETURN, "return" },
+		{ PT_F_COND, "jcc" },
+		{ 0, "jmp" },
+		{ PT_F_CALL | PT_F_INTERRUPT, "int" },
+		{ PT_F_RETURN | PT_F_INTERRUPT, "iret" },
+		{ PT_F_CALL | PT_F_SYSTEM, "syscall" },
+		{ PT_F_RETURN | PT_F_SYSTEM, "sysret" },
+		{ PT_F_ASYNC, "async" },
+		{ PT_F_CALL | PT_F_ASYNC | PT_F_INTERRUPT, "hw int" },
+		{ PT_F_TX_ABORT, "tx abrt" },
+		{ PT_F_BEGIN, "tr strt" },
+		{ PT_F_END, "tr end" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (flags == (names[i].flags | PT_F_BRANCH))
+			return names[i].name;
+	return NULL;
+}
+
+static void put_letters(struct buf *out, uint32_t flags)
+{
+	static const char letters[] = "bcrosyiABEx";
+	char text[sizeof(letters)] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; letters[i]; i++)
+		if (flags >> i & 1)
+			text[n++] = letters[i];
+	buf_printf(out, "  %-21s ", text);
+}
+
+void script_put_flags(struct buf *out, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} ends[] = { { PT_F_BEGIN, "tr strt " }, { PT_F_END, "tr end  " } };
+	const char *in_tx = flags & PT_F_IN_TX ? "(x)" : "", *name;
+	uint32_t rest = flags & ~(uint32_t)PT_F_IN_TX;
+
+	name = script_flags_name(rest);
+	if (name) {
+		buf_printf(out, "  %-15s%6s ", name, in_tx);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		name = rest & ends[i].flag ? script_flags_name(rest & ~ends[i].flag) : NULL;
+		if (name) {
+			buf_printf(out, "  %s%-7s%6s ", ends[i].name, name, in_tx);
+			return;
+		}
+	}
+	put_letters(out, flags);
+}
+
+/* ---- events of the trace alone ---- */
+
+static void put_cbr(struct buf *out, uint32_t flags, uint32_t khz)
+{
+	uint32_t cbr = flags & 0xff, ratio = flags >> 16 & 0xff;
+
+	buf_printf(out, " cbr: %2u freq: %4u MHz ", cbr, khz / 1000 + (khz % 1000 >= 500));
+	if (ratio)
+		buf_printf(out, "(%3u%%) ", (5 + 1000 * cbr / ratio) / 10);
+}
+
+void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size)
+{
+	uint32_t flags = 0, second = 0;
+	uint64_t v = 0;
+	size_t start = out->len;
+
+	if (raw && size >= 4)
+		memcpy(&flags, raw, 4);
+	if (raw && size >= 8)
+		memcpy(&second, raw + 4, 4);
+	if (raw && size >= 12)
+		memcpy(&v, raw + 4, 8);
+	switch ((enum pt_synth_id)config) {
+	case PT_SYNTH_PTWRITE:
+		buf_printf(out, " IP: %u payload: %#" PRIx64 " ", flags & 1, v);
+		break;
+	case PT_SYNTH_MWAIT:
+		buf_printf(out, " hints: %#x extensions: %#x ", (unsigned int)(v & 0xff),
+			   (unsigned int)(v >> 32 & 3));
+		break;
+	case PT_SYNTH_PWRE:
+		buf_printf(out, " hw: %u cstate: %u sub-cstate: %u ", (unsigned int)(v >> 7 & 1),
+			   (unsigned int)(v >> 12 & 15), (unsigned int)(v >> 8 & 15));
+		break;
+	case PT_SYNTH_EXSTOP:
+		buf_printf(out, " IP: %u ", flags & 1);
+		break;
+	case PT_SYNTH_PWRX:
+		buf_printf(out, " deepest cstate: %u last cstate: %u wake reason: %#x ",
+			   (unsigned int)(v & 15), (unsigned int)(v >> 4 & 15),
+			   (unsigned int)(v >> 8 & 15));
+		break;
+	case PT_SYNTH_CBR:
+		put_cbr(out, flags, second);
+		break;
+	case PT_SYNTH_PSB:
+		buf_printf(out, " psb offs: %#" PRIx64, v);
+		break;
+	case PT_SYNTH_EVT:
+	case PT_SYNTH_IFLAG:
+	case N_PT_SYNTHS:
+		return;
+	}
+	while (out->len - start < SYNTH_WIDTH)
+		buf_u8(out, ' ');
+}
+
+void script_put_ipc(struct buf *out, const struct sample_extra *x)
+{
+	uint64_t hundredths;
+
+	if (!x || !x->insns || !x->cycles)
+		return;
+	hundredths = x->insns * 100 / x->cycles;
+	buf_printf(out, " \t IPC: %" PRIu64 ".%02" PRIu64 " (%" PRIu64 "/%" PRIu64 ") ",
+		   hundredths / 100, hundredths % 100, x->insns, x->cycles);
+}
+
+void script_put_bytes(struct buf *out, const struct sample_extra *x)
+{
+	if (!x || !x->insn_size)
+		return;
+	buf_str(out, " insn:");
+	for (uint32_t i = 0; i < MIN(x->insn_size, sizeof(x->insn)); i++)
+		buf_printf(out, " %02x", x->insn[i]);
+}
+
+void script_put_disasm(struct script_printer *p, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	struct instruction insn;
+
+	if (!x || !x->insn_size)
+		return;
+	if (!p->disassembler && disassembler_open(EM_X86_64, true, &p->disassembler, NULL) < 0)
+		return;
+	/* Addresses in it are those that it ran at. */
+	disassemble(p->disassembler, x->insn, MIN(x->insn_size, sizeof(x->insn)),
+		    row->addr ? row->addr[0] : row->code[0].offset, &insn);
+	buf_printf(&p->out, "\t\t%s", insn.text);
+}
+
+/* ---- errors ---- */
+
+/* perf's numbers of what we call so (INTEL_PT_ERR_…). */
+static unsigned int code_of(uint32_t reason)
+{
+	switch (reason) {
+	case LOSS_TRACE_BAD_PACKET:
+	case LOSS_TRACE_CUT:
+		return 3;
+	case LOSS_TRACE_NO_CODE:
+		return 5;
+	case LOSS_TRACE_MISMATCH:
+	case LOSS_TRACE_UNEXPECTED:
+		return 6;
+	case LOSS_TRACE_OVERFLOW:
+		return 7;
+	case LOSS_TRACE_LOST:
+		return 8;
+	case LOSS_TRACE_LOOP:
+		return 10;
+	default:
+		return 9;
+	}
+}
+
+static const char *text_of(uint32_t reason)
+{
+	const char *text = loss_texts[MIN(reason, (uint32_t)N_LOSS_REASONS - 1)].text;
+	const char *colon = strstr(text, ": ");
+
+	return colon ? colon + 2 : text;
+}
+
+void script_print_error(struct script_printer *p, const struct event *e)
+{
+	struct buf *out = &p->out;
+
+	buf_str(out, " instruction trace error type 1");
+	if (e->time_ns)
+		buf_printf(out, " time %" PRIu64 ".%09" PRIu64, e->time_ns / 1000000000,
+			   e->time_ns % 1000000000);
+	buf_printf(out, " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s\n", (int)e->cpu, e->pid,
+		   e->tid, e->trace_error.addr, code_of(e->trace_error.reason),
+		   text_of(e->trace_error.reason));
+}
+
+void script_json_error(struct script_printer *p, const struct event *e)
+{
+	struct buf *out = &p->out;
+
+	buf_printf(out,
+		   "{\"error\":\"%s\",\"time\":%" PRIu64 ".%09" PRIu64 ",\"pid\":%d,\"tid\":%d,",
+		   text_of(e->trace_error.reason), e->time_ns / 1000000000, e->time_ns % 1000000000,
+		   e->pid, e->tid);
+	if (e->cpu != UINT32_MAX)
+		buf_printf(out, "\"cpu\":%u,", e->cpu);
+	buf_printf(out, "\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",
+		   e->trace_error.addr, e->trace_error.offset);
+}
