@@ -80,7 +80,7 @@ struct sample_extra {
 	uint32_t raw_size, n_values, n_branches;
 	/* Of samples that were made of a processor trace. */
 	uint32_t flags; /* of the branch: enum pt_flags, which are perf's PERF_IP_FLAG_… */
-	uint32_t depth;         /* calls that the thread is in, where asked for */
+	uint32_t depth; /* calls that the thread is in, where asked for */
 	uint64_t insns, cycles; /* since the last such sample that knew; 0: this one does not */
 	uint8_t insn_size, insn[15]; /* the instruction at `ip` */
 };

@@ -90,6 +90,8 @@ static struct perf_event_attr base_attr(const struct pt_synth *s, struct perfdat
 		attr.exclude_user = c->attr.exclude_user;
 		attr.exclude_kernel = c->attr.exclude_kernel;
 		attr.exclude_hv = c->attr.exclude_hv;
+		attr.exclude_host = c->attr.exclude_host;
+		attr.exclude_guest = c->attr.exclude_guest;
 		break;
 	}
 	if (!info->is_timeless)
@@ -102,7 +104,6 @@ static struct perf_event_attr base_attr(const struct pt_synth *s, struct perfdat
 static void add_synths(struct pt_synth *s, struct perfdata *data, struct perf_event_attr attr)
 {
 	attr.type = PT_SYNTH_TYPE;
-	attr.exclude_user = attr.exclude_kernel = attr.exclude_hv = 0;
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	for (uint32_t i = 0; i < N_PT_SYNTHS; i++) {
 		bool is_wanted = i == PT_SYNTH_PTWRITE ? s->itrace.ptwrites : s->itrace.power;

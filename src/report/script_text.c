@@ -390,8 +390,12 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 		return;
 	if (fields & FIELD_BIT(SYNTH) && row->attr->type == PT_SYNTH_TYPE && row->extra)
 		script_put_synth(out, row->attr->config, row->extra->raw, row->extra->raw_size);
-	if (!row->extra)
+	/* In a trace a field may be asked for that some events have not. */
+	if (!row->extra) {
+		if (fields & FIELD_BIT(ADDR))
+			put_hex(out, 0, 16);
 		return;
+	}
 	if (fields & FIELD_BIT(TRACE) && row->trace && row->extra->raw)
 		tracepoint_print(row->trace, row->extra->raw, row->extra->raw_size, out);
 	if (fields & FIELD_BIT(ADDR))
