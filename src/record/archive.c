@@ -14,7 +14,7 @@
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "record/image_files.h"
-#include "record/import_oprofile.h"
+#include "record/oprofile_files.h"
 #include "symbol/debug_file.h"
 
 #define FILES_DIR  "files"
@@ -312,7 +312,7 @@ int archive_write(const struct session *session, const char *dir, struct archive
 void archive_places_init(struct archive_places *p, const char *session_dir,
 			 struct symbolizer_config *config)
 {
-	*p = (struct archive_places){ .root = import_oprofile_root(session_dir) };
+	*p = (struct archive_places){ .root = oprofile_files_root(session_dir) };
 	if (p->root) {
 		config->root = p->root;
 		return;

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <elf.h>
-#include <fts.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 #include "elf/elf_symbols.h"
 #include "record/host.h"
 #include "record/image_files.h"
+#include "record/oprofile_files.h"
 #include "store/oprofile/facts.h"
 #include "store/oprofile/sample_file.h"
 #include "store/oprofile/sample_name.h"
 
-#define ARCHIVE_STORE   "var/lib/oprofile/samples"
-#define ARCHIVE_SAMPLES ARCHIVE_STORE "/current"
-#define KALLSYMS        "/proc/kallsyms"
+#define READ_BYTES (256 << 10)
+#define KALLSYMS   "/proc/kallsyms"
 
 struct found_file {
 	char *path;
@@ -53,35 +53,14 @@ struct oprofile_import {
 	struct store *store;
 	uint64_t start_ns, wall_ns, n_arcs, n_arc_files, n_changed;
 	char cpu_model[128];
+	uint8_t *buffer; /* READ_BYTES */
 };
 
 /* Finding the files. */
 
-static bool has_samples(const char *dir)
-{
-	cleanup(free_at_exit) char *root = xasprintf("%s/{root}", dir);
-	cleanup(free_at_exit) char *kern = xasprintf("%s/{kern}", dir);
-
-	return access(root, F_OK) == 0 || access(kern, F_OK) == 0;
-}
-
-char *import_oprofile_find(const char *path)
-{
-	static const char *const places[] = { "samples/current", ARCHIVE_SAMPLES, "current", "." };
-
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		char *dir = xasprintf("%s/%s", path, places[i]);
-
-		if (has_samples(dir))
-			return dir;
-		free(dir);
-	}
-	return NULL;
-}
-
 bool import_is_oprofile(const char *path)
 {
-	cleanup(free_at_exit) char *samples = import_oprofile_find(path);
+	cleanup(free_at_exit) char *samples = oprofile_files_find(path);
 
 	return samples != NULL;
 }
@@ -98,14 +77,17 @@ __attribute__((format(printf, 2, 3))) static void note(struct oprofile_import *i
 	vec_push(&im->result->notes, xstrdup(line));
 }
 
-static void keep_damage(struct oprofile_import *im, const struct error *err)
+static void keep_damage(void *context, const struct error *err)
 {
+	struct oprofile_import *im = context;
+
 	if (!im->result->damage.code)
 		im->result->damage = *err;
 }
 
-static void found(struct oprofile_import *im, const char *path)
+static void found(void *context, const char *path)
 {
+	struct oprofile_import *im = context;
 	const char *name = path + strlen(im->samples) + 1;
 	size_t n = strlen(path);
 	struct found_file file = { 0 };
@@ -127,30 +109,11 @@ static void found(struct oprofile_import *im, const char *path)
 	vec_push(&im->files, file);
 }
 
-static int by_path(const FTSENT **a, const FTSENT **b)
-{
-	return strcmp((*a)->fts_name, (*b)->fts_name);
-}
-
 static int find_files(struct oprofile_import *im, struct error *err)
 {
-	char *const roots[] = { im->samples, NULL };
-	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, by_path);
-	FTSENT *entry;
+	const struct oprofile_walker walker = { found, keep_damage, im };
 
-	if (!walk)
-		return error_errno(err, -errno, "cannot read %s", im->samples);
-	while ((entry = fts_read(walk))) {
-		struct error unread = { 0 };
-
-		if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) {
-			error_errno(&unread, -entry->fts_errno, "cannot read %s", entry->fts_path);
-			keep_damage(im, &unread);
-		} else if (entry->fts_info == FTS_F || entry->fts_info == FTS_NSOK) {
-			found(im, entry->fts_path);
-		}
-	}
-	fts_close(walk);
+	oprofile_files_walk(im->samples, &walker);
 	return im->files.n ? 0 : error_set(err, -ENOENT, "no sample files in %s", im->samples);
 }
 
@@ -339,16 +302,47 @@ static void count_arcs(struct oprofile_import *im, const struct sample_file_view
 	im->n_arcs += view->n_nodes;
 }
 
+/*
+ * The bytes of a file. Most are small, and reading them costs less than a mapping: it is for those
+ * that the buffer is too small for. *size is that of the bytes.
+ */
+static const uint8_t *read_bytes(struct oprofile_import *im, const char *path,
+				 struct file_mapping *map, size_t *size, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	ssize_t n;
+
+	if (fd < 0) {
+		error_errno(err, -errno, "%s", path);
+		return NULL;
+	}
+	if (!im->buffer)
+		im->buffer = xmalloc(READ_BYTES);
+	n = read(fd, im->buffer, READ_BYTES);
+	if (n >= 0 && n < READ_BYTES) {
+		*size = (size_t)n;
+		return im->buffer;
+	}
+	if (n < 0 || file_map(path, map, err) < 0) {
+		if (n < 0)
+			error_errno(err, -errno, "%s", path);
+		return NULL;
+	}
+	*size = map->size;
+	return map->base;
+}
+
 static int read_file(struct oprofile_import *im, const struct found_file *f, struct error *err)
 {
 	struct file_mapping map = { 0 };
 	struct sample_file_view view;
 	struct error damage = { 0 };
-	int r = file_map(f->path, &map, &damage);
+	size_t size = 0;
+	const uint8_t *bytes = read_bytes(im, f->path, &map, &size, &damage);
+	int r = bytes ? 0 : -EIO;
 
 	if (r >= 0) {
-		r = sample_file_parse(map.base, map.size, im->has_abi ? &im->abi : NULL, &view,
-				      &damage);
+		r = sample_file_parse(bytes, size, im->has_abi ? &im->abi : NULL, &view, &damage);
 		if (r < 0)
 			error_wrap(&damage, r, "%s", f->path);
 	}
@@ -357,7 +351,7 @@ static int read_file(struct oprofile_import *im, const struct found_file *f, str
 		file_unmap(&map);
 		return 0;
 	}
-	im->result->bytes += map.size;
+	im->result->bytes += size;
 	if (f->name.is_arc)
 		count_arcs(im, &view);
 	else
@@ -580,18 +574,7 @@ static void import_fini(struct oprofile_import *im)
 	strings_fini(&im->strings);
 	free(im->samples);
 	free(im->root);
-}
-
-char *import_oprofile_root(const char *path)
-{
-	cleanup(free_at_exit) char *samples = import_oprofile_find(path);
-	char *at = samples ? strstr(samples, "/" ARCHIVE_STORE "/") : NULL, *root = NULL;
-
-	if (!at)
-		return NULL;
-	*at = '\0';
-	root = realpath(samples, NULL);
-	return root ? root : take_ptr(samples);
+	free(im->buffer);
 }
 
 int import_oprofile(const struct import_config *config, struct import_result *out,
@@ -602,10 +585,10 @@ int import_oprofile(const struct import_config *config, struct import_result *ou
 	int r;
 
 	*out = (struct import_result){ 0 };
-	im.samples = import_oprofile_find(config->path);
+	im.samples = oprofile_files_find(config->path);
 	if (!im.samples)
 		return error_set(err, -ENOENT, "%s has no sample files of OProfile", config->path);
-	im.root = import_oprofile_root(config->path);
+	im.root = oprofile_files_root(config->path);
 	im.root = im.root ? im.root : xstrdup("");
 	im.images = image_table_new();
 	strings_init(&im.strings);

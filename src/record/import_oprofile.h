@@ -10,17 +10,6 @@
 
 #include "record/import.h"
 
-/*
- * The folder of sample files that a path means: a session directory (its current session), a
- * saved session below samples/, or an archive of oparchive. NULL: it has none. The caller's
- * to free().
- */
-char *import_oprofile_find(const char *path);
-
-/* The folder of an archive of oparchive, whose binaries lie below it. NULL: it is none. The
- * caller's to free(). */
-char *import_oprofile_root(const char *path);
-
 bool import_is_oprofile(const char *path);
 
 /*

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/oprofile/hot_counts.h"
 
 static const uint8_t magic[4] = { 'D', 'A', 'E', '\n' };
 
@@ -313,6 +314,9 @@ _Static_assert(sizeof(struct descriptor) == 32, "the format's descriptor");
  */
 #define GATHERED 64
 
+/* So many rounds of them between two flushes: counts then wait in front of the file. */
+#define HOT_ROUNDS 1024
+
 struct gathered {
 	uint64_t key;
 	uint32_t count, bucket;
@@ -327,6 +331,9 @@ struct sample_file {
 	uint32_t mask;
 	uint32_t n_gathered;
 	struct gathered gathered[GATHERED];
+	uint32_t n_rounds;     /* that were applied since the last flush */
+	struct hot_counts hot; /* without lines if it is not added to that often */
+	uint32_t hot_nodes;    /* that there were when it was made */
 	char *path;
 };
 
@@ -430,7 +437,7 @@ static int apply(struct sample_file *f, const struct gathered *g, struct error *
 	return new_node(f, g->key, g->count - room, err);
 }
 
-int sample_file_flush(struct sample_file *f, uint64_t *n_unwritten, struct error *err)
+static int apply_to_file(struct sample_file *f, uint64_t *n_unwritten, struct error *err)
 {
 	uint32_t mask = f->mask;
 	int first_error = 0;
@@ -455,8 +462,19 @@ int sample_file_flush(struct sample_file *f, uint64_t *n_unwritten, struct error
 	return first_error;
 }
 
-int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_t *n_unwritten,
-		    struct error *err)
+static int apply_gathered(struct sample_file *f, uint64_t *n_unwritten, struct error *err)
+{
+	int r = apply_to_file(f, n_unwritten, err);
+
+	if (++f->n_rounds == HOT_ROUNDS && !f->hot.lines) {
+		f->hot_nodes = f->descriptor->first_free;
+		hot_counts_init(&f->hot, f->hot_nodes);
+	}
+	return r;
+}
+
+__attribute__((noinline)) static int gather(struct sample_file *f, uint64_t key, uint64_t count,
+					    uint64_t *n_unwritten, struct error *err)
 {
 	int r = 0;
 
@@ -469,12 +487,57 @@ int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_
 		count -= g->count;
 		__builtin_prefetch(&f->buckets[g->bucket]);
 		if (f->n_gathered == GATHERED) {
-			int now = sample_file_flush(f, n_unwritten, r ? NULL : err);
+			int now = apply_gathered(f, n_unwritten, r ? NULL : err);
 
 			r = r ? r : now;
 		}
 	} while (count);
 	return r;
+}
+
+int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_t *n_unwritten,
+		    struct error *err)
+{
+	if (hot_counts_add(&f->hot, key, count))
+		return 0;
+	return gather(f, key, count, n_unwritten, err);
+}
+
+/* All that waits, from the table in front to the file. */
+struct drain {
+	struct sample_file *file;
+	uint64_t *n_unwritten;
+	struct error *err;
+	int result;
+};
+
+static void take_hot(void *context, uint64_t key, uint32_t count)
+{
+	struct drain *d = context;
+	struct sample_file *f = d->file;
+	int r = 0;
+
+	f->gathered[f->n_gathered++] = (struct gathered){ key, count, bucket_of(key, f->mask) };
+	if (f->n_gathered == GATHERED)
+		r = apply_to_file(f, d->n_unwritten, d->result ? NULL : d->err);
+	d->result = d->result ? d->result : r;
+}
+
+int sample_file_flush(struct sample_file *f, uint64_t *n_unwritten, struct error *err)
+{
+	struct drain drain = { f, n_unwritten, err, 0 };
+	uint64_t n_hot = hot_counts_sum(&f->hot);
+	int r = apply_to_file(f, n_unwritten, err);
+
+	drain.result = r;
+	hot_counts_drain(&f->hot, take_hot, &drain);
+	r = apply_to_file(f, n_unwritten, drain.result ? NULL : err);
+	/* One that has cooled down, or is of many more keys now, gives its memory back. */
+	if (n_hot < HOT_ROUNDS * GATHERED || f->descriptor->first_free > 2 * f->hot_nodes) {
+		hot_counts_fini(&f->hot);
+	}
+	f->n_rounds = 0;
+	return drain.result ? drain.result : r;
 }
 
 static void write_header(const struct sample_file_header *h, uint8_t *out)
@@ -563,6 +626,7 @@ void sample_file_close(struct sample_file *f)
 		return;
 	if (f->map)
 		munmap(f->map, f->map_size);
+	hot_counts_fini(&f->hot);
 	free(f->path);
 	free(f);
 }

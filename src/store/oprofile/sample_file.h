@@ -95,9 +95,11 @@ int sample_file_open(const char *path, const struct sample_file_header *header,
 
 /*
  * Adds to a key's count. Adds are gathered and applied together, as the waits for memory then
- * overlap; sample_file_flush() applies what is left. A count beyond 32 bits goes on in a second
- * node of the key. -ENOSPC and other errors of growing the file: *n_unwritten counts
- * what could not be added (of this and of earlier calls that were still to be applied).
+ * overlap; those of a file with very many of them wait in memory (hot_counts.h).
+ * sample_file_flush() applies what is left, and is to be called about once a second. A count beyond
+ * 32 bits goes on in a second node of the key. -ENOSPC and other errors of growing the file:
+ * *n_unwritten counts what could not be added (of this and of earlier calls that were still to be
+ * applied).
  */
 int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_t *n_unwritten,
 		    struct error *err);
