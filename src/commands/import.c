@@ -72,7 +72,8 @@ static int import(const struct import_args *args, const char *path)
 static int rewrite(const struct import_args *args, const char *path)
 {
 	struct error err = { 0 }, damage = { 0 };
-	uint64_t n_samples = 0;
+	struct perfdata_copy config = { .path = path, .output = args->output };
+	struct perfdata_copied copied = { 0 };
 
 	if (!args->output) {
 		log_error("import: --to perfdata needs a file to write: -o FILE");
@@ -82,11 +83,11 @@ static int rewrite(const struct import_args *args, const char *path)
 		log_error("import: %s: only perf.data can be written as perf.data", path);
 		return EXIT_FAILED;
 	}
-	if (perfdata_file_copy(path, args->output, &n_samples, &damage, &err) < 0) {
+	if (perfdata_file_copy(&config, &copied, &damage, &err) < 0) {
 		log_error("import: %s", err.text);
 		return EXIT_FAILED;
 	}
-	log_info("%" PRIu64 " samples: %s made of %s", n_samples, args->output, path);
+	log_info("%" PRIu64 " samples: %s made of %s", copied.samples, args->output, path);
 	if (damage.code)
 		log_error("import: %s: %s; %s has what comes before", path, damage.text,
 			  args->output);

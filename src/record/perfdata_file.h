@@ -16,6 +16,7 @@
 #include "perfdata/writer.h"
 
 struct error;
+struct itrace;
 struct perfdata_file;
 
 /* Refuses what is in the way and no perf.data. `events` are copied, names and ids too. */
@@ -52,10 +53,31 @@ int perfdata_file_close(struct perfdata_file *f, uint64_t *n_bytes, struct error
 /* Without a tail: removes the file; one that it took the name of gets it back. NULL is fine. */
 void perfdata_file_abandon(struct perfdata_file *f);
 
+struct perfdata_copy {
+	const char *path; /* as for replay_open() */
+	const char *output;
+	/*
+	 * NULL: a processor trace is copied as it is. Else the samples and errors that this makes
+	 * of it take its place (-ENODATA: there is none); they stand behind all other records.
+	 */
+	const struct itrace *itrace;
+	const char *root;        /* of an archive, for the trace's code; or NULL */
+	bool strips;             /* with itrace: samples that were recorded are left out */
+	bool marks_mispredicted; /* with itrace: every last branch counts as mispredicted */
+	bool with_build_ids;     /* adds those of mapped files that are here */
+	void (*note)(void *context, const char *sentence); /* of the decoding; may be NULL */
+	void *context;
+};
+
+struct perfdata_copied {
+	uint64_t samples, made; /* samples in the file; those of the trace among them */
+	uint64_t errors;        /* of the decoding, that were written */
+	uint64_t unwritten;     /* samples that are too large for a record */
+};
+
 /*
  * Writes a recording again, in our byte order, unpacked, as one file: its records as they stand,
- * what its sections say. *n_samples: records of samples. A damaged one is written up to the damage,
- * which *damage tells. `path`: as for replay_open().
+ * what its sections say. A damaged one is written up to the damage, which *damage tells.
  */
-int perfdata_file_copy(const char *path, const char *output, uint64_t *n_samples,
+int perfdata_file_copy(const struct perfdata_copy *config, struct perfdata_copied *result,
 		       struct error *damage, struct error *err);
