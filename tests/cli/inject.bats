@@ -1,0 +1,86 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Samples in the place of a trace: perf reads what is written, and would have written it.
+load helpers
+
+need_trace() { # PROGRAM [ARG…]: makes trace.data
+	[ -x "$ASSAY_BUILD/tests/pt/pt_trace" ] || skip "the generator is for x86-64"
+	timeout 100 "$ASSAY_BUILD/tests/pt/pt_trace" --tsc --mtc trace.data truth "$@" >out 2>err </dev/null ||
+		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+}
+
+# What perf script shows of a file, without the widths of its columns.
+shown() { # FILE FIELDS
+	timeout 60 perf script -i "$1" -F "$2" 2>perf.err | tr -s ' \t'
+}
+
+@test "perf reads the samples that it would have written itself" {
+	command -v perf >/dev/null || skip "perf is not installed"
+	need_trace "$PROGRAMS/flow" indirect
+	for itrace in i1000igl b cr; do
+		fields=tid,time,ip,sym,period
+		[ $itrace != i1000igl ] || fields+=,brstack
+		assay inject -q -i trace.data -o ours.data --itrace=$itrace --strip
+		perf inject -i trace.data -o theirs.data --itrace=$itrace --strip
+		shown ours.data $fields >ours
+		shown theirs.data $fields >theirs
+		[ "$(wc -l <ours)" -gt 100 ]
+		diff -u theirs ours | head -20
+		cmp theirs ours
+	done
+}
+
+@test "our own commands read it, too, as if the samples had been recorded" {
+	need_trace "$PROGRAMS/flow" recursion
+	assay inject -q -i trace.data -o samples.data --itrace=i100ig --strip
+	assay script -i trace.data --itrace=i100ig -F tid,time,ip,sym | tr -s ' ' >want
+	assay script -i samples.data -F tid,time,ip,sym | tr -s ' ' >got
+	[ -s got ]
+	cmp want got
+	assay report -l -i samples.data | grep -q 'flow'
+}
+
+@test "mispred-all is a setting and an option" {
+	command -v perf >/dev/null || skip "perf is not installed"
+	need_trace "$PROGRAMS/flow" indirect
+	assay inject -q -i trace.data -o none.data --itrace=i1000il --strip
+	assay inject -q -i trace.data -o option.data --itrace=i1000il --strip --mispred-all
+	printf '[core]\n\tmispred-all = off\n[intel-pt]\n\tmispred-all = on\n' >"$HOME/.perfconfig"
+	assay inject -q -i trace.data -o set.data --itrace=i1000il --strip
+	cmp option.data set.data
+	shown option.data brstack | grep -q '/M/'
+	! shown none.data brstack | grep -q '/M/'
+}
+
+@test "without --itrace it is a copy that decodes as before" {
+	need_trace "$PROGRAMS/flow" indirect
+	assay inject -q --no-itrace -i trace.data -o copy.data
+	assay script -i trace.data --itrace=b >want
+	assay script -i copy.data --itrace=b >got
+	[ -s want ]
+	cmp want got
+}
+
+@test "build ids of mapped files are added" {
+	need_trace "$PROGRAMS/flow" indirect
+	assay inject -q -b -i trace.data -o ids.data
+	assay buildid-list -i ids.data | grep -q '/flow$'
+	! assay buildid-list -i trace.data | grep -q '/flow$'
+}
+
+@test "what can't be done is said, and nothing is left behind" {
+	run assay inject -i perf.data
+	refused 2 "-o FILE"
+	run assay inject -i nothing.here -o out.data --itrace
+	refused 1 "nothing.here"
+	run assay inject -i nothing.here -o out.data --strip
+	refused 2 "--strip needs --itrace"
+	run assay inject -i x -o out.data --itrace=iz
+	refused 2 "'z' is no letter"
+	run assay inject -i - -o out.data --itrace
+	refused 2 "pipe"
+	[ -d "$FIXTURES" ] || skip "no fixtures here"
+	run assay inject -i "$FIXTURES/perf.data.callgraph-3.8" -o out.data --itrace
+	refused 1 "no Intel PT"
+	[ ! -e out.data ]
+}
