@@ -49,7 +49,7 @@ shown() { # FILE FIELDS
 	assay inject -q -i trace.data -o set.data --itrace=i1000il --strip
 	cmp option.data set.data
 	shown option.data brstack | grep -q '/M/'
-	! shown none.data brstack | grep -q '/M/'
+	[ "$(shown none.data brstack | grep -c '/M/')" = 0 ]
 }
 
 @test "without --itrace it is a copy that decodes as before" {
@@ -65,7 +65,7 @@ shown() { # FILE FIELDS
 	need_trace "$PROGRAMS/flow" indirect
 	assay inject -q -b -i trace.data -o ids.data
 	assay buildid-list -i ids.data | grep -q '/flow$'
-	! assay buildid-list -i trace.data | grep -q '/flow$'
+	[ "$(assay buildid-list -i trace.data | grep -c '/flow$')" = 0 ]
 }
 
 @test "what can't be done is said, and nothing is left behind" {
