@@ -324,7 +324,10 @@ void archive_places_init(struct archive_places *p, const char *session_dir,
 	p->modules = xasprintf("%s/" KERNEL_DIR "/modules", session_dir);
 	p->notes = xasprintf("%s/" KERNEL_DIR "/notes", session_dir);
 	p->sys_module = xasprintf("%s/" KERNEL_DIR "/module", session_dir);
+	/* Not there: this machine's memory is another kernel's. */
+	p->kcore = xasprintf("%s/" KERNEL_DIR "/kcore", session_dir);
 	config->root = p->root;
+	config->kcore = p->kcore;
 	config->kallsyms = p->kallsyms;
 	config->modules = p->modules;
 	config->notes = p->notes;
@@ -337,6 +340,7 @@ void archive_places_fini(struct archive_places *p)
 	free(p->kallsyms);
 	free(p->modules);
 	free(p->notes);
+	free(p->kcore);
 	free(p->sys_module);
 	*p = (struct archive_places){ 0 };
 }

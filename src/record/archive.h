@@ -40,7 +40,7 @@ int archive_write(const struct session *session, const char *dir, struct archive
  * texts of *config belong to *places.
  */
 struct archive_places {
-	char *root, *kallsyms, *modules, *notes, *sys_module;
+	char *root, *kallsyms, *modules, *notes, *sys_module, *kcore;
 };
 void archive_places_init(struct archive_places *places, const char *session_dir,
 			 struct symbolizer_config *config);

@@ -5,15 +5,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "elf/elf_file.h"
 #include "symbol/disasm.h"
+#include "symbol/kcore.h"
+#include "symbol/module_file.h"
 #include "symbol/table.h"
 #include "symbol/vmlinux.h"
 
 struct code_file {
 	const struct symbol_table *table; /* NULL: free */
 	struct file_mapping file;
+	struct module_file module;
+	struct kcore kcore; /* where has_kcore: bytes are read from memory, … */
+	bool has_kcore;
+	uint64_t text_addr; /* … offset 0 of the image */
+	struct buf bytes;   /* what was read last */
 	struct elf_file elf;
 	struct code_segments segments; /* of a vmlinux */
 	struct disassembler *disassembler;
@@ -40,6 +48,10 @@ struct code_files *code_files_new(struct symbolizer *s, uint32_t max_open)
 static void file_close(struct code_file *f)
 {
 	file_unmap(&f->file);
+	module_file_close(&f->module);
+	if (f->has_kcore)
+		kcore_close(&f->kcore);
+	buf_fini(&f->bytes);
 	code_segments_fini(&f->segments);
 	disassembler_close(f->disassembler);
 	*f = (struct code_file){ 0 };
@@ -74,18 +86,58 @@ static int open_image(const struct code_files *f, struct code_file *file, struct
 	return 0;
 }
 
+/* The running kernel's own text, as it is: with all that was patched since it started. */
+static int open_kcore(const struct code_files *f, struct code_file *file,
+		      const struct build_id *wanted, struct error *err)
+{
+	struct build_id running = { 0 };
+	int r;
+
+	if (wanted->len && running_kernel_build_id(f->symbols, &running) &&
+	    !build_id_equal(&running, wanted))
+		return error_set(err, -ESTALE, "another kernel runs now");
+	if (!kernel_text_addr(f->symbols, &file->text_addr))
+		return error_set(err, -EACCES, "%s does not tell where it is",
+				 f->symbols->kallsyms_path);
+	r = kcore_open(f->symbols->kcore_path, &file->kcore, err);
+	file->has_kcore = r >= 0;
+	file->elf = (struct elf_file){ .machine = file->kcore.machine, .is_64 = true };
+	return r;
+}
+
 static int open_kernel(const struct code_files *f, struct code_file *file, struct error *err)
 {
 	struct build_id wanted = file->table->image.build_id;
+	struct error why = { 0 };
 
 	if (!wanted.len)
 		running_kernel_build_id(f->symbols, &wanted);
 	if (vmlinux_open(f->symbols, &wanted, &file->file, &file->elf, NULL) &&
 	    vmlinux_segments(&file->elf, &file->segments))
 		return 0;
+	if (open_kcore(f, file, &wanted, &why) >= 0)
+		return 0;
 	return error_set(err, -ENOENT,
 			 "code of the kernel: no vmlinux of its build in /usr/lib/debug, /boot and "
-			 "/lib/modules; install the kernel's debug package");
+			 "/lib/modules, and nothing of its memory (%s); install the kernel's debug "
+			 "package",
+			 why.text);
+}
+
+static int open_module(const struct code_files *f, struct code_file *file, struct error *err)
+{
+	const struct image *image = &file->table->image;
+
+	if (!module_file_open(f->symbols, image, MODULE_CODE, file->table, &file->module))
+		return error_set(err, -ENOENT,
+				 "code of kernel module %s: no file of its build in /lib/modules "
+				 "and /usr/lib/debug",
+				 image->path);
+	file->elf = file->module.elf;
+	vec_foreach (&file->module.segments, s) {
+		vec_push(&file->segments, *s);
+	}
+	return 0;
 }
 
 static int open_file(const struct code_files *f, struct code_file *file, struct error *err)
@@ -99,6 +151,9 @@ static int open_file(const struct code_files *f, struct code_file *file, struct 
 		break;
 	case IMAGE_KERNEL:
 		r = open_kernel(f, file, err);
+		break;
+	case IMAGE_MODULE:
+		r = open_module(f, file, err);
 		break;
 	default:
 		return error_set(err, -ENOTSUP, "code of %s: it was in memory only", image->path);
@@ -133,6 +188,12 @@ static int get_file(struct code_files *f, const struct symbol_table *t, struct c
 	return r;
 }
 
+static bool place_of(const struct code_file *file, uint64_t link_addr, uint64_t *at)
+{
+	return file->module.bytes ? module_file_off(&file->module, link_addr, at)
+				  : elf_file_off(&file->elf, link_addr, at);
+}
+
 /* Where an offset is in the file. */
 static bool place_in_file(const struct code_file *file, uint64_t offset, uint64_t *at)
 {
@@ -142,8 +203,25 @@ static bool place_in_file(const struct code_file *file, uint64_t offset, uint64_
 	}
 	vec_foreach (&file->segments, s)
 		if (offset >= s->offset && offset - s->offset < s->size)
-			return elf_file_off(&file->elf, s->link_addr + (offset - s->offset), at);
+			return place_of(file, s->link_addr + (offset - s->offset), at);
 	return false;
+}
+
+static int read_memory(struct code_file *file, const struct symbol_table *t, uint64_t offset,
+		       uint64_t size, struct code_bytes *out, struct error *err)
+{
+	int n;
+
+	file->bytes.len = 0;
+	buf_reserve(&file->bytes, size);
+	n = kcore_read(&file->kcore, file->text_addr + offset, file->bytes.data, size);
+	if (n <= 0)
+		return error_set(err, -EFAULT, "code of %s: 0x%llx can't be read from its memory",
+				 t->image.path, (unsigned long long)offset);
+	*out = (struct code_bytes){ .bytes = file->bytes.data,
+				    .size = (size_t)n,
+				    .disassembler = file->disassembler };
+	return 0;
 }
 
 int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t offset,
@@ -156,13 +234,16 @@ int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t 
 	if (r < 0)
 		return r;
 	file->used = ++f->clock;
-	if (!place_in_file(file, offset, &at) || at >= file->file.size)
+	if (file->has_kcore)
+		return read_memory(file, t, offset, size, out, err);
+	if (!place_in_file(file, offset, &at) || at >= file->elf.size)
 		return error_set(err, -ENOENT,
 				 "code of %s: 0x%llx is not in the file (a debug file has no code)",
 				 t->image.path, (unsigned long long)offset);
-	*out = (struct code_bytes){ .bytes = file->file.base + at,
-				    .size = MIN(size, file->file.size - at),
+	*out = (struct code_bytes){ .bytes = file->elf.base + at,
+				    .size = MIN(size, file->elf.size - at),
 				    .disassembler = file->disassembler,
-				    .mtime_ns = file->file.mtime_ns };
+				    .mtime_ns = file->module.bytes ? file->module.mtime_ns
+								   : file->file.mtime_ns };
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "elf/elf_symbols.h"
 
 #define MAX_UNPACKED (4ULL << 30)
 /* What deflate and zstd can do is about a thousandfold; more is a bomb. */
@@ -95,8 +96,74 @@ static enum dwarf_section section_of(const char *rest, bool is_split)
 	return N_DWARF_SECTIONS;
 }
 
+/* ---- relocatable files ---- */
+
+/* How many bytes a relocation writes; 0 for one that is not of debug information. */
+static size_t bytes_of_relocation(uint16_t machine, uint32_t type)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return type == R_X86_64_64                           ? 8
+		       : type == R_X86_64_32 || type == R_X86_64_32S ? 4
+								     : 0;
+	case EM_AARCH64:
+		return type == R_AARCH64_ABS64 ? 8 : type == R_AARCH64_ABS32 ? 4 : 0;
+	}
+	return 0;
+}
+
+/* The section's bytes in memory of our own. */
+static uint8_t *own_bytes(struct debug_sections *d, enum dwarf_section i)
+{
+	struct reader *r = &d->dwarf.section[i];
+	size_t size = reader_left(r);
+
+	if (!d->unpacked[i] && size) {
+		d->unpacked[i] = xmalloc(size);
+		memcpy(d->unpacked[i], r->at, size);
+		*r = reader_over(d->unpacked[i], size);
+	}
+	return d->unpacked[i];
+}
+
+/* Elf64_Rela; the section's symbols have their addresses. */
+static void relocate(struct debug_sections *d, enum dwarf_section i, const struct elf_file *elf,
+		     const struct elf_section *relocations)
+{
+	struct reader r = elf_section_bytes(elf, relocations);
+	size_t size = reader_left(&d->dwarf.section[i]);
+	uint8_t *bytes = own_bytes(d, i);
+	struct elf_symbols symbols;
+	struct elf_symbol symbol;
+
+	if (!bytes || !elf_symbols_begin(&symbols, elf, SHT_SYMTAB))
+		return;
+	while (reader_left(&r) >= sizeof(Elf64_Rela)) {
+		uint64_t offset = reader_u64(&r), info = reader_u64(&r), value = reader_u64(&r);
+		size_t n = bytes_of_relocation(elf->machine, (uint32_t)info);
+
+		if (!n || offset > size || size - offset < n ||
+		    !elf_symbols_get(&symbols, (uint32_t)(info >> 32), &symbol))
+			continue;
+		value += symbol.link_addr;
+		memcpy(bytes + offset, &value, n);
+	}
+}
+
+static void relocate_all(struct debug_sections *d, const struct elf_file *elf,
+			 const uint32_t from[N_DWARF_SECTIONS])
+{
+	struct elf_section section;
+
+	for (uint32_t n = 1; elf_section(elf, n, &section); n++)
+		for (int i = 0; section.type == SHT_RELA && i < N_DWARF_SECTIONS; i++)
+			if (from[i] && from[i] == section.info)
+				relocate(d, i, elf, &section);
+}
+
 bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, bool is_split)
 {
+	uint32_t from[N_DWARF_SECTIONS] = { 0 };
 	uint64_t budget = MAX_UNPACKED;
 	struct elf_section section;
 
@@ -116,6 +183,7 @@ bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, b
 		i = section_of(rest, is_split);
 		if (i == N_DWARF_SECTIONS || reader_left(&d->dwarf.section[i]))
 			continue;
+		from[i] = n;
 		bytes = elf_section_stored(elf, &section);
 		if (section.flags & SHF_COMPRESSED)
 			load_compressed(d, i, bytes, elf->is_64, &budget);
@@ -124,6 +192,8 @@ bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, b
 		else
 			d->dwarf.section[i] = bytes;
 	}
+	if (elf->type == ET_REL && elf->is_64)
+		relocate_all(d, elf, from);
 	return reader_left(&d->dwarf.section[DWARF_INFO]) > 0;
 }
 

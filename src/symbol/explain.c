@@ -10,6 +10,7 @@
 #include "symbol/debuginfod.h"
 #include "symbol/lines.h"
 #include "symbol/table.h"
+#include "symbol/module_file.h"
 #include "symbol/vmlinux.h"
 
 struct explaining {
@@ -148,6 +149,20 @@ static void explain_kernel(const struct explaining *x)
 	free(path);
 }
 
+static void explain_module(const struct explaining *x)
+{
+	struct module_file file;
+
+	if (module_file_open(x->s, &x->t->image, MODULE_LINES, NULL, &file))
+		tell(x, file.path, contents_of(&file.elf), true);
+	else if (module_file_open(x->s, &x->t->image, MODULE_SYMBOLS, NULL, &file))
+		tell(x, file.path, "symbols, no debug information: no lines", true);
+	else
+		tell(x, "the module's file",
+		     "none of this build in /lib/modules and /usr/lib/debug: no lines", false);
+	module_file_close(&file);
+}
+
 void symbol_explain(struct symbolizer *s, const struct symbol_table *t,
 		    void (*tell_fn)(void *data, const struct symbol_search *search), void *data)
 {
@@ -158,8 +173,11 @@ void symbol_explain(struct symbolizer *s, const struct symbol_table *t,
 		explain_file(&x);
 		break;
 	case IMAGE_KERNEL:
+		explain_kernel(&x);
+		break;
 	case IMAGE_MODULE:
 		explain_kernel(&x);
+		explain_module(&x);
 		break;
 	default:
 		break;

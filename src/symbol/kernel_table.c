@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "symbol/elf_draft.h"
+#include "symbol/module_file.h"
 #include "symbol/table.h"
 #include "symbol/vmlinux.h"
 
@@ -73,6 +74,17 @@ static bool load_kallsyms(struct symbolizer *s, struct symbol_table *t, bool for
 	else
 		return true;
 	return false;
+}
+
+bool kernel_text_addr(struct symbolizer *s, uint64_t *addr)
+{
+	struct kallsyms all = { 0 };
+
+	*addr = s->kallsyms.text_addr;
+	if (!*addr && kallsyms_read(&all, s->kallsyms_path) == 0)
+		*addr = all.text_addr;
+	kallsyms_fini(&all);
+	return *addr != 0;
 }
 
 static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t,
@@ -218,6 +230,21 @@ static void make_loaded_module_table(struct symbolizer *s, struct symbol_table *
 	table_adopt(t, &d, SYMBOL_KALLSYMS);
 }
 
+/* Of a module that is not loaded any more, as it would be laid out. */
+static bool make_from_module_file(const struct symbolizer *s, struct symbol_table *t)
+{
+	struct index_draft d = { 0 };
+	struct module_file file;
+
+	if (!module_file_open(s, &t->image, MODULE_SYMBOLS, NULL, &file))
+		return false;
+	elf_draft_code(&d, &file.elf, &file.segments);
+	elf_draft_symbols(&d, &file.elf, SHT_SYMTAB, &file.segments);
+	table_adopt(t, &d, SYMBOL_SYMTAB);
+	module_file_close(&file);
+	return true;
+}
+
 void make_module_table(struct symbolizer *s, struct symbol_table *t)
 {
 	cleanup(free_at_exit) char *name = kernel_module_name(t->image.path);
@@ -227,11 +254,20 @@ void make_module_table(struct symbolizer *s, struct symbol_table *t)
 		return;
 	module_build_id(s, name, &loaded);
 	if (t->image.build_id.len && loaded.len && !build_id_equal(&loaded, &t->image.build_id)) {
-		table_fail(t, SYMBOL_CHANGED,
-			   "kernel module %s is loaded in another build than the profiled one",
-			   name);
+		if (!make_from_module_file(s, t))
+			table_fail(t, SYMBOL_CHANGED,
+				   "kernel module %s is loaded in another build than the profiled "
+				   "one, and no file of that one was found",
+				   name);
 		return;
 	}
 	make_loaded_module_table(s, t, name);
+	if (!t->index.n && make_from_module_file(s, t)) {
+		/* Where functions are is only worked out: what the kernel tells is better, later.
+		 */
+		free(t->detail);
+		t->detail = NULL;
+		return;
+	}
 	table_to_cache(s, t, &t->image.build_id);
 }

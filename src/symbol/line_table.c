@@ -10,6 +10,7 @@
 #include "symbol/debug_sections.h"
 #include "symbol/line_draft.h"
 #include "symbol/line_dump.h"
+#include "symbol/module_file.h"
 #include "symbol/table.h"
 #include "symbol/vmlinux.h"
 
@@ -20,6 +21,7 @@ struct making {
 	const struct image *image;
 	const char *path; /* of the image, without root */
 	struct build_id build_id;
+	struct module_file module;
 	struct file_mapping image_file, debug_file, alt_file, package_file;
 	struct elf_file elf, debug_elf;
 	char *debug_path;
@@ -33,6 +35,7 @@ static void making_fini(struct making *m)
 	debug_sections_fini(&m->debug);
 	debug_sections_fini(&m->alt);
 	debug_sections_fini(&m->package);
+	module_file_close(&m->module);
 	file_unmap(&m->image_file);
 	file_unmap(&m->debug_file);
 	file_unmap(&m->alt_file);
@@ -243,6 +246,26 @@ static void make_of_kernel(struct making *m)
 	make_index(m);
 }
 
+/* A module's file, or its debug file, linked as it was loaded. */
+static void make_of_module(struct making *m)
+{
+	const struct symbol_table *known = symbolizer_table(m->s, m->image, NULL, 0);
+
+	if (!module_file_open(m->s, m->image, MODULE_LINES, known, &m->module))
+		return;
+	m->t->status = LINES_NONE;
+	m->elf = m->module.elf;
+	m->debug_path = xstrdup(m->module.path);
+	m->path = m->debug_path;
+	vec_foreach (&m->module.segments, s) {
+		vec_push(&m->segments, *s);
+	}
+	if (!debug_sections_load(&m->debug, &m->elf, false))
+		return;
+	m->t->status = LINES_OWN;
+	make_index(m);
+}
+
 /* Code made at run time: its image is the jitdump, where there is one. */
 static void make_of_dump(struct making *m)
 {
@@ -273,6 +296,8 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 		make_of_file(&m);
 	else if (image->kind == IMAGE_KERNEL)
 		make_of_kernel(&m);
+	else if (image->kind == IMAGE_MODULE)
+		make_of_module(&m);
 	else if (image->kind == IMAGE_JIT)
 		make_of_dump(&m);
 	making_fini(&m);

@@ -13,8 +13,7 @@
 #define MAX_UNPACKED (64U << 20)
 #define MAX_MEMORY   (128U << 20) /* of the decoder: an xz header can ask for gigabytes */
 
-/* All of an xz stream, or NULL. */
-static uint8_t *unpack(struct reader packed, size_t *size)
+uint8_t *xz_unpack(struct reader packed, size_t *size)
 {
 	size_t cap = MIN(reader_left(&packed) * 8 + 4096, (size_t)MAX_UNPACKED);
 
@@ -44,7 +43,7 @@ bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_f
 
 	if (!elf_section_named(image, ".gnu_debugdata", &section))
 		return false;
-	unpacked = unpack(elf_section_bytes(image, &section), &size);
+	unpacked = xz_unpack(elf_section_bytes(image, &section), &size);
 	if (!unpacked || elf_open(elf, unpacked, size, NULL) < 0) {
 		free(unpacked);
 		return false;
@@ -54,6 +53,12 @@ bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_f
 }
 
 #else
+
+uint8_t *xz_unpack(struct reader packed, size_t *size)
+{
+	(void)packed, (void)size;
+	return NULL;
+}
 
 bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_file *elf)
 {

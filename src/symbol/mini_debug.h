@@ -12,6 +12,10 @@
 
 #include "elf/elf_file.h"
 
+/* All that an xz stream unpacks to, the caller's to free(); NULL where mini_debug_open() is false.
+ */
+uint8_t *xz_unpack(struct reader packed, size_t *size);
+
 /*
  * Unpacks it into *bytes, which the caller frees when done with *elf. False if there is
  * none, if it is damaged or unpacks to more than 64 MiB, or in a build without liblzma.

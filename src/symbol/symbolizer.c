@@ -87,6 +87,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->system_map = config->system_map ? xstrdup(config->system_map) : NULL;
 	s->vmlinux = config->vmlinux ? xstrdup(config->vmlinux) : NULL;
 	s->sys_module_dir = or_default(config->sys_module, "/sys/module");
+	s->kcore_path = or_default(config->kcore, "/proc/kcore");
 	if (!config->cache_dir)
 		s->cache_dir = cache_default_dir();
 	else if (*config->cache_dir)
@@ -130,6 +131,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->system_map);
 	free(s->vmlinux);
 	free(s->sys_module_dir);
+	free(s->kcore_path);
 	free(s);
 }
 

@@ -31,6 +31,7 @@ struct symbolizer_config {
 	const char *kallsyms;   /* NULL: /proc/kallsyms */
 	const char *modules;    /* NULL: /proc/modules */
 	const char *notes;      /* NULL: /sys/kernel/notes (the running kernel's build id) */
+	const char *kcore;      /* NULL: /proc/kcore (the running kernel's memory) */
 	const char *sys_module; /* NULL: /sys/module (build ids of modules) */
 	const char *system_map; /* the kernel's own names, instead of those that are found; NULL */
 	const char *vmlinux; /* the kernel's file, if its build id is right; NULL: searched for */

@@ -35,7 +35,8 @@ struct symbol_table {
 
 struct symbolizer {
 	char *cache_dir; /* NULL: no cache */
-	char *root, *debug_dir, *kallsyms_path, *modules_path, *notes_path, *sys_module_dir;
+	char *root, *debug_dir, *kallsyms_path, *modules_path, *notes_path, *sys_module_dir,
+		*kcore_path;
 	char *system_map, *vmlinux; /* NULL: not given */
 	VEC(struct symbol_table *) tables;
 	struct intmap by_image; /* hash of the image to index in tables */
@@ -66,6 +67,9 @@ void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const st
 /* An empty table with a status and a sentence that says why. */
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Where _text is in the running kernel; false where that is not told. */
+bool kernel_text_addr(struct symbolizer *s, uint64_t *addr);
 
 void make_file_table(struct symbolizer *s, struct symbol_table *t);
 void make_vdso_table(struct symbolizer *s, struct symbol_table *t);

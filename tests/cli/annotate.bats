@@ -166,6 +166,17 @@ annotate() {
 	refused 0 ".byte 0x06"
 }
 
+@test "an image that is gone is annotated from the archive" {
+	record_hot
+	assay archive -i a.assay -o kept.tar.zst
+	rm app
+	annotate -a -s work
+	refused 1 "no function 'work'"
+	run assay annotate -i kept.tar.zst --symbol-cache "" -a -s work
+	refused 0 "line that is hot" "mov"
+	[[ $output != *"code of"* ]]
+}
+
 @test "a terminal 20 columns wide" {
 	record_hot
 	COLUMNS=20 annotate -a -s work
