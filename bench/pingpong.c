@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Request and response over TCP on loopback: PAIRS clients, each with a server
- * process of its own, exchange ROUNDS messages of 64 bytes.
+ * process of its own, exchange ROUNDS messages of 64 bytes. The processes are named "client" and
+ * "server".
  * Usage: pingpong PAIRS ROUNDS
  */
 #include <arpa/inet.h>
@@ -9,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +40,7 @@ static void talk(int fd, int side, long rounds)
 	char bytes[MESSAGE] = { 0 };
 	int one = 1;
 
+	prctl(PR_SET_NAME, side ? "server" : "client");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	for (long i = 0; i < rounds; i++) {
 		if (side == 1)

@@ -11,14 +11,20 @@
 
 #define FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
 
-static int write_bytes(const char *bytes, size_t size, void *out)
+/* jansson hands over a few characters at a time, which is too many calls of fwrite(3). */
+static int gather(const char *bytes, size_t size, void *text)
 {
-	return fwrite(bytes, 1, size, out) == size ? 0 : -1;
+	buf_bytes(text, bytes, size);
+	return 0;
 }
 
 static void print_value(json_t *value, FILE *out)
 {
-	json_dump_callback(value, write_bytes, out, FLAGS);
+	struct buf text = { 0 };
+
+	json_dump_callback(value, gather, &text, FLAGS);
+	fwrite(text.data, 1, text.len, out);
+	buf_fini(&text);
 	json_decref(value);
 }
 

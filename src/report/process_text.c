@@ -64,6 +64,31 @@ static double percent(const struct weight *w, uint64_t whole)
 	return whole ? 100.0 * (double)w->samples / (double)whole : 0;
 }
 
+/*
+ * A number of thousands of lines: "%*.*f" takes a third of the time of a large report. Digits are
+ * the same for all that a double holds exactly enough.
+ */
+static void put_fixed(struct buf *out, int width, double value, int decimals)
+{
+	static const double scales[] = { 1, 10, 100, 1000, 10000 };
+	char text[32], *at = text + sizeof(text);
+	uint64_t n;
+
+	if (!(value >= 0 && value < 1e11)) {
+		buf_printf(out, "%*.*f", width, decimals, value);
+		return;
+	}
+	n = (uint64_t)(value * scales[decimals] + 0.5);
+	for (int i = 0; i <= decimals || n; i++, n /= 10) {
+		if (i == decimals && decimals)
+			*--at = '.';
+		*--at = (char)('0' + n % 10);
+	}
+	for (int i = (int)(text + sizeof(text) - at); i < width; i++)
+		buf_u8(out, ' ');
+	buf_bytes(out, at, (size_t)(text + sizeof(text) - at));
+}
+
 /* ---- statistics ---- */
 
 static void print_fact(struct page *p, const char *label, const char *text)
@@ -182,7 +207,7 @@ static void put_cell(const struct process_report *r, const struct summary_column
 		     const struct process_row *row, struct buf *out)
 {
 	if (c->context >= 0 && c->is_time)
-		buf_printf(out, "%.4f", processes_seconds(&r->processes, &row->by[c->context]));
+		put_fixed(out, 0, processes_seconds(&r->processes, &row->by[c->context]), 4);
 	else if (c->context >= 0)
 		buf_printf(out, "%" PRIu64, row->by[c->context].samples);
 	else if (row->process != NO_INDEX && process_pid(&r->processes, row) >= 0)
@@ -294,9 +319,10 @@ static size_t put_numbers(struct page *p, const struct shape *shape, const struc
 	bool has_time = r->processes.basis != TIME_NONE;
 	size_t used = 19 + (has_time ? 12 : 0);
 
-	buf_printf(&p->line, "%9" PRIu64 "  %6.2f", all->samples, percent(all, shape->whole));
+	buf_printf(&p->line, "%9" PRIu64, all->samples);
+	put_fixed(&p->line, 8, percent(all, shape->whole), 2);
 	if (has_time)
-		buf_printf(&p->line, "  %10.4f", processes_seconds(&r->processes, all));
+		put_fixed(&p->line, 12, processes_seconds(&r->processes, all), 4);
 	for (int c = 0; c < N_CONTEXTS; c++) {
 		if (!(shape->contexts & 1u << c))
 			continue;

@@ -195,6 +195,21 @@ need_machine() {
 	[[ "$output" != *"other processes"* ]]
 }
 
+@test "the paper's experiment runs, and its spinner has interrupts of others" {
+	need_machine
+	for program in jq unshare nproc; do
+		command -v "$program" >/dev/null || skip "$program is not installed"
+	done
+	unshare -n -m sh -c 'ip link set lo up && mount -t sysfs sysfs /sys &&
+		[ -w /sys/class/net/lo/queues/rx-0/rps_cpus ]' || skip "no network namespace with steering here"
+	"$ROOT/examples/prospect-paper.sh" "$ASSAY_BUILD" 1500 1 >out
+	[ "$(grep -c '^all ' out)" = 3 ]
+	grep -q '^cpuspin ' out
+	grep -q '^blind spot: ' out
+	run pgrep -f "^$ASSAY_BUILD/bench/cpuspin"
+	[ "$status" = 1 ]
+}
+
 @test "a terminal of 20 columns" {
 	need_recording
 	COLUMNS=20 prospect -H1000 "$PROGRAMS/split" 200 >narrow
