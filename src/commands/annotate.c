@@ -17,15 +17,16 @@
 #include "store/session.h"
 
 struct annotate_args {
-	const char *input, *output, *output_dir, *format, *cache;
+	const char *input, *output, *output_dir, *format, *cache, *itrace;
 	struct option_list include, exclude, search_dirs, rewrites;
-	bool source, assembly, wide, no_pager;
+	bool no_itrace, source, assembly, wide, no_pager;
 	double threshold;
 };
 
 #define FIELD(f) offsetof(struct annotate_args, f)
 static const struct option_spec annotate_options[] = {
 	INPUT_OPTION(FIELD(input), "annotate"),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines (the default)",
 	  "With *-a*, above the instructions that are made of them." },
 	{ 'a', "assembly", NULL, OPT_FLAG, FIELD(assembly), NULL, "instructions" },
@@ -462,6 +463,8 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
+	if (status < 0)
+		status = input_use_itrace("annotate", args.itrace, args.no_itrace);
 	if (status < 0) {
 		sort_operands(&operands, &filters, &words);
 		r = input_query(&filters, false, &query, &err);

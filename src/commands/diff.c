@@ -17,15 +17,16 @@
 #include "symbol/symbols.h"
 
 struct diff_args {
-	const char *format, *output, *weight, *cache;
+	const char *format, *output, *weight, *cache, *itrace;
 	struct option_list fail_if;
 	double threshold;
 	uint64_t limit;
-	bool tree, significant, idle, no_pager;
+	bool no_itrace, tree, significant, idle, no_pager;
 };
 
 #define FIELD(f) offsetof(struct diff_args, f)
 static const struct option_spec diff_options[] = {
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
 	  "compare call trees, from the outermost call" },
 	{ 't', "threshold", "POINTS", OPT_DOUBLE, FIELD(threshold), NULL,
@@ -368,6 +369,8 @@ static int diff_run(const struct command *self, int argc, char **argv)
 	bool failed = false;
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
 
+	if (status < 0)
+		status = input_use_itrace("diff", s.args.itrace, s.args.no_itrace);
 	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;

@@ -13,18 +13,20 @@
 #include "commands/input.h"
 #include "export/export.h"
 #include "profile/profile.h"
+#include "record/itrace.h"
 #include "record/replay.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
 
 struct export_args {
-	const char *input, *output, *format, *weight, *image, *schema, *cache;
-	bool idle, list_formats, no_source, quiet, replace;
+	const char *input, *output, *format, *weight, *image, *schema, *cache, *itrace;
+	bool no_itrace, idle, list_formats, no_source, quiet, replace;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
 static const struct option_spec export_options[] = {
 	INPUT_OPTION(FIELD(input), "export"),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE; - is standard output",
 	  "Default: standard output. The file is written under another name beside it and gets "
@@ -139,6 +141,17 @@ static int export_session(const struct export_args *args, const struct export_fo
 	return r;
 }
 
+/* A processor trace has the branches that a branch stack would have had. */
+static int decode_branches(const struct export_args *args, struct replay *replay, struct error *err)
+{
+	struct itrace branches;
+
+	if (args->no_itrace || !replay_has_trace(replay))
+		return 0;
+	itrace_parse("i100usle", &branches, NULL);
+	return replay_decode(replay, args->itrace ? input_itrace() : &branches, NULL, err);
+}
+
 /* Branch stacks are in no session: the recording itself is read. */
 static int export_replay(const struct export_args *args, const struct export_format *format,
 			 bool *is_damaged, struct error *err)
@@ -155,6 +168,8 @@ static int export_replay(const struct export_args *args, const struct export_for
 				 "a perf.data file with -i",
 				 format->name);
 	r = replay_open(args->input, &replay, err);
+	if (r >= 0)
+		r = decode_branches(args, replay, err);
 	if (r >= 0)
 		r = export_recording(format, &options, replay, args->output, &n_bytes, &damage,
 				     err);
@@ -202,6 +217,8 @@ static int export_run(const struct command *self, int argc, char **argv)
 		list_formats();
 		status = EXIT_OK;
 	}
+	if (status < 0)
+		status = input_use_itrace("export", args.itrace, args.no_itrace);
 	if (status < 0)
 		status = run_with(&args, &operands);
 	option_list_fini(&operands);

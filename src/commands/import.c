@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/command.h"
+#include "commands/input.h"
 #include "config.h"
 #include "record/import.h"
 #include "record/perfdata_file.h"
@@ -14,8 +15,8 @@
 #include "record/session_dir.h"
 
 struct import_args {
-	const char *output, *to;
-	bool quiet;
+	const char *output, *to, *itrace;
+	bool quiet, no_itrace;
 };
 
 #define FIELD(f) offsetof(struct import_args, f)
@@ -28,6 +29,7 @@ static const struct option_spec import_options[] = {
 	  "*perfdata* makes one plain file, of this machine's byte order, of what may be a pipe's "
 	  "output, compressed, a directory, or of another byte order; Debian 12's perf reads it.",
 	  .choices = "session|perfdata" },
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
@@ -47,6 +49,7 @@ static int import(const struct import_args *args, const char *path)
 		.dir = dir,
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
+		.itrace = input_itrace(),
 	};
 	struct import_result result = { 0 };
 	struct error err = { 0 };
@@ -107,6 +110,8 @@ static int import_run(const struct command *self, int argc, char **argv)
 	}
 	if (status < 0 && args.quiet)
 		log_set_level(LOG_QUIET);
+	if (status < 0)
+		status = input_use_itrace("import", args.itrace, args.no_itrace);
 	if (status < 0)
 		status = !strcmp(args.to, "perfdata") ? rewrite(&args, operands.data[0])
 						      : import(&args, operands.data[0]);

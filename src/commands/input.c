@@ -13,10 +13,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "commands/command.h"
 #include "base/file.h"
 #include "config.h"
 #include "record/archive.h"
 #include "record/import.h"
+#include "record/itrace.h"
 #include "store/store.h"
 
 #define MEMORY_DIR "/dev/shm"
@@ -29,6 +31,32 @@
 static char scratch_dir[512];
 static pid_t scratch_owner;
 static unsigned int n_imported;
+
+/* How traces are decoded: as scratch_dir, of the whole process. */
+static struct itrace decoding;
+static enum { DECODING_DEFAULT, DECODING_CHOSEN, DECODING_NONE } decoding_state;
+
+int input_use_itrace(const char *command, const char *text, bool none)
+{
+	struct error err = { 0 };
+
+	if (none) {
+		decoding_state = DECODING_NONE;
+	} else if (itrace_parse(text ? text : ITRACE_DEFAULT_REPORT, &decoding, &err) < 0) {
+		log_error("%s: --itrace: %s", command, err.text);
+		return EXIT_USAGE;
+	} else {
+		decoding_state = DECODING_CHOSEN;
+	}
+	return -1;
+}
+
+const struct itrace *input_itrace(void)
+{
+	if (decoding_state == DECODING_DEFAULT)
+		input_use_itrace("", NULL, false);
+	return decoding_state == DECODING_NONE ? NULL : &decoding;
+}
 
 static void remove_scratch(void)
 {
@@ -120,6 +148,7 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 		.path = path,
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
+		.itrace = input_itrace(),
 		.keeps_paths = true, /* input_symbolizer() knows of archives */
 	};
 	struct import_result result = { 0 };

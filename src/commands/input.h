@@ -12,6 +12,29 @@
 
 #define DEFAULT_SESSION "./assay.data"
 
+/*
+ * The rows of --itrace and --no-itrace in every command that reads recordings, and what is said by
+ * them: input_use_itrace() before anything is opened, for all that the process opens. EXIT_USAGE
+ * after a message; -1 where all is well, as of command_begin().
+ */
+#define ITRACE_OPTIONS(itrace, no_itrace)                                                           \
+	{ 0,                                                                                        \
+	  "itrace",                                                                                 \
+	  "OPTIONS",                                                                                \
+	  OPT_OPTIONAL,                                                                             \
+	  (itrace),                                                                                 \
+	  NULL,                                                                                     \
+	  "what is made of a processor trace (Intel PT): letters, see assay-script(1)",             \
+	  "Default: *igxe*, a sample each 100 µs of trace with its call chain; its weight is the " \
+	  "number of instructions that ran since the last one, exactly.",                           \
+	  .implied = "igxe" },                                                                      \
+	{                                                                                           \
+		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
+			"processor traces are not decoded"                                          \
+	}
+int input_use_itrace(const char *command, const char *text, bool none);
+const struct itrace *input_itrace(void); /* NULL: nothing is decoded */
+
 /* The row of -i in every command that reads one session, and what it means by its operands. */
 #define INPUT_OPTION(field, what)                                         \
 	{                                                                 \
@@ -25,6 +48,7 @@
 extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
 struct error;
+struct itrace;
 
 /*
  * Opens the session at `path`, or unpacks the archive (.tar.zst …) or imports the file there ("-":

@@ -19,9 +19,9 @@
 
 struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
-	const char *html, *svg, *baseline;
+	const char *html, *svg, *baseline, *itrace;
 	struct option_list by, merge;
-	bool accumulated, addresses, details, no_dependents, processes, instructions;
+	bool no_itrace, accumulated, addresses, details, no_dependents, processes, instructions;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
@@ -30,6 +30,7 @@ struct report_args {
 #define FIELD(f) offsetof(struct report_args, f)
 static const struct option_spec report_options[] = {
 	INPUT_OPTION(FIELD(input), "report"),
+	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
 	{ 'd', "details", NULL, OPT_FLAG, FIELD(details), NULL,
 	  "list functions, and below each the addresses that samples fell on" },
@@ -409,6 +410,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
+	if (status < 0)
+		status = input_use_itrace("report", args.itrace, args.no_itrace);
 	if (status < 0) {
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, view, &options, &err);

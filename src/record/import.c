@@ -11,6 +11,8 @@
 #include "foreign/foreign.h"
 #include "record/import_foreign.h"
 #include "record/import_oprofile.h"
+#include "record/itrace.h"
+#include "record/pt_trace.h"
 #include "record/replay.h"
 #include "record/spool.h"
 
@@ -24,6 +26,8 @@ struct import {
 	struct pipeline *pipeline; /* NULL until the first sample: its time is the start */
 	uint64_t start_ns, latest_ns;
 	struct error *err;
+	/* Of a decoded trace: what recorded it has no samples, and is no event of the session. */
+	uint32_t *counters; /* the session's number of each; NULL: the same */
 };
 
 void import_result_fini(struct import_result *r)
@@ -84,6 +88,19 @@ static const char *describe_stacks(const struct perfdata_info *info)
 	return types & PERF_SAMPLE_BRANCH_STACK ? "none; branch stacks" : "none";
 }
 
+/* Of a trace: where the instruction was is known exactly. */
+static struct counter_info describe_made(const struct import *im, const struct perfdata_counter *c)
+{
+	struct counter_info info = describe(c);
+
+	if (!im->counters || c->n_ids)
+		return info;
+	info.spec = "intel_pt:pp";
+	if (im->config->itrace->unit != ITRACE_INSTRUCTIONS)
+		info.count = 0; /* each so many nanoseconds or ticks */
+	return info;
+}
+
 /* The time of day at the start: by the two clocks of the recording, else by the file's date. */
 static uint64_t start_wall_ns(const struct import *im, const struct perfdata_info *info)
 {
@@ -93,6 +110,14 @@ static uint64_t start_wall_ns(const struct import *im, const struct perfdata_inf
 	    info->last_ns - im->start_ns < replay_mtime_ns(im->replay))
 		return replay_mtime_ns(im->replay) - (info->last_ns - im->start_ns);
 	return replay_mtime_ns(im->replay);
+}
+
+static bool has_samples(const struct import *im, const struct perfdata_counter *c)
+{
+	struct pt_trace_info trace;
+
+	return !(pt_trace_read_info(im->data, &trace) && c->attr.type == trace.pmu_type) &&
+	       !(c->attr.type == PERF_TYPE_SOFTWARE && c->attr.config == PERF_COUNT_SW_DUMMY);
 }
 
 static int open_pipeline(struct import *im)
@@ -128,8 +153,13 @@ static int open_pipeline(struct import *im)
 	info.start_ns = im->start_ns;
 	info.start_wall_ns = start_wall_ns(im, d);
 	info.counters = xcalloc(d->counters.n, sizeof(*info.counters));
-	for (size_t i = 0; i < d->counters.n; i++)
-		info.counters[i] = describe(&d->counters.data[i]);
+	info.n_counters = 0;
+	for (size_t i = 0; i < d->counters.n; i++) {
+		if (im->counters)
+			im->counters[i] = info.n_counters;
+		if (!im->counters || has_samples(im, &d->counters.data[i]))
+			info.counters[info.n_counters++] = describe_made(im, &d->counters.data[i]);
+	}
 	im->pipeline = pipeline_open(&pipeline, im->err);
 	free(info.counters);
 	return im->pipeline ? 0 : im->err->code;
@@ -138,13 +168,14 @@ static int open_pipeline(struct import *im)
 /* What comes before the first sample needs the machine alone. */
 static bool is_for_session(const struct event *e)
 {
-	return e->type == EVENT_SAMPLE || e->type == EVENT_LOST || e->type == EVENT_LOST_SAMPLES ||
-	       e->type == EVENT_THROTTLE;
+	return e->type == EVENT_SAMPLE || e->type == EVENT_TRACE_ERROR || e->type == EVENT_LOST ||
+	       e->type == EVENT_LOST_SAMPLES || e->type == EVENT_THROTTLE;
 }
 
 static int push(struct event_sink *sink, const struct event *e)
 {
 	struct import *im = (struct import *)sink;
+	struct event renumbered;
 	int r;
 
 	im->latest_ns = MAX(im->latest_ns, e->time_ns);
@@ -153,12 +184,17 @@ static int push(struct event_sink *sink, const struct event *e)
 		return 0;
 	}
 	if (!im->pipeline) {
-		im->start_ns = e->time_ns;
+		/* What a trace without times has comes at the end. */
+		im->start_ns = e->time_ns ? e->time_ns : im->latest_ns;
 		r = open_pipeline(im);
 		if (r < 0)
 			return r;
 	}
-	return event_push(pipeline_sink(im->pipeline), e);
+	if (!im->counters || e->type != EVENT_SAMPLE)
+		return event_push(pipeline_sink(im->pipeline), e);
+	renumbered = *e;
+	renumbered.sample.counter = im->counters[e->sample.counter];
+	return event_push(pipeline_sink(im->pipeline), &renumbered);
 }
 
 /* The end. */
@@ -171,6 +207,11 @@ static void note_sections(struct import *im)
 				    "feature section %u (%" PRIu64
 				    " bytes) is not known to this version",
 				    s->feature, s->size_bytes);
+}
+
+static void add_note(void *context, const char *sentence)
+{
+	import_note(context, "%s", sentence);
 }
 
 static void tell_stats(struct import *im)
@@ -196,7 +237,8 @@ static void tell_stats(struct import *im)
 		import_note(im->result,
 			    "%" PRIu64 " bytes at its end are messages of perf record, left out",
 			    s->text_bytes);
-	if (s->aux.n)
+	replay_trace_notes(im->replay, add_note, im->result);
+	if (s->aux.n && !replay_trace_stats(im->replay))
 		import_note(im->result,
 			    "%" PRIu64 " bytes of AUX data (processor trace) are not decoded",
 			    s->aux_bytes);
@@ -239,11 +281,20 @@ static int import_replay(const struct import_config *config, struct file_mapping
 
 	if (r < 0)
 		return r;
+	if (config->itrace && replay_has_trace(im.replay))
+		r = replay_decode(im.replay, config->itrace, NULL, im.err);
+	if (r < 0) {
+		replay_close(im.replay);
+		return error_wrap(err, r, "%s", config->path);
+	}
 	im.data = replay_data(im.replay);
+	if (replay_trace_stats(im.replay))
+		im.counters = xcalloc(perfdata_info(im.data)->counters.n, sizeof(*im.counters));
 	im.machine = replay_machine(im.replay);
 	r = run(&im, im.err);
 	if (im.pipeline)
 		pipeline_close(im.pipeline, NULL, NULL, NULL);
+	free(im.counters);
 	replay_close(im.replay);
 	return r;
 }

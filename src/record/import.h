@@ -14,11 +14,14 @@
 #include "base/mem.h"
 #include "record/pipeline.h"
 
+struct itrace;
+
 struct import_config {
 	const char *path; /* a file, a directory of perf record --threads, a FIFO; "-": stdin */
 	const char *dir;  /* the session to make; must not exist */
 	const char *version;
 	const struct store_ops *ops;
+	const struct itrace *itrace; /* how a processor trace is decoded; NULL: not at all */
 	/*
 	 * Of an archive of oparchive: paths of binaries stay those of the machine that was
 	 * profiled, as the reader knows that they are below the archive. Else they lead there.

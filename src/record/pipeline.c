@@ -220,6 +220,9 @@ static int push(struct event_sink *sink, const struct event *e)
 		if (!e->throttle.is_end)
 			pipeline_lose(p, LOSS_THROTTLED, e->throttle.counter, 1);
 		return 0;
+	case EVENT_TRACE_ERROR:
+		pipeline_lose(p, (enum loss_reason)e->trace_error.reason, UINT32_MAX, 1);
+		return 0;
 	default:
 		machine_event(p->machine, e);
 		return 0;

@@ -96,3 +96,50 @@ same_branches() {
 	as_perf --itrace=be -F ip,addr,ipc
 	grep -q IPC: ours
 }
+
+@test "what works on samples works on a trace: report, annotate, diff, exports" {
+	same_branches --tsc --mtc -- "$PROGRAMS/flow" indirect
+	assay script -i trace.data --itrace=i1i -F ip,sym >instructions
+	local n
+	n=$(wc -l <instructions)
+	assay report -i trace.data --itrace=i1i -l --format csv >report
+	[ "$(awk -F, 'NR > 1 { n += $5 } END { print n }' report)" = "$n" ]
+	# A function has as many samples as instructions were run in it.
+	local main
+	main=$(grep -c ' main$' instructions)
+	[ "$main" -gt 0 ]
+	grep ",main,.*,$main," report
+	# Periods add up to the same, however few samples there are.
+	assay export -i trace.data --itrace=i50i -F folded --weight events -o folded
+	[ "$(awk '{ n += $NF } END { print n }' folded)" -gt $((n - 50)) ]
+	[ "$(awk '{ n += $NF } END { print n }' folded)" -le "$n" ]
+	# Call chains come from calls and returns.
+	assay export -i trace.data --itrace=i1ig -F folded -o folded
+	grep -q 'main;.*' folded
+	assay annotate -i trace.data --itrace=i1i -a main >annotated
+	grep -q main annotated
+	assay diff trace.data trace.data --itrace=i1i >same
+	run assay report -i trace.data --no-itrace
+	[[ $output == *"no samples"* ]]
+}
+
+@test "nonsense in --itrace is refused: which letter, and what is allowed" {
+	same_branches --tsc -- "$PROGRAMS/flow" longjmp
+	run assay script -i trace.data --itrace=bz
+	[ "$status" -eq 2 ]
+	[[ $output == *"'z' is no letter of --itrace; there are i b x w p o c r e d g G l L s q"* ]]
+	run assay report -i trace.data --itrace=i10xs
+	[ "$status" -eq 2 ]
+	[[ $output == *"'x', which is no unit; there are i (instructions), t (ticks), ns, us and ms"* ]]
+	run assay script -i trace.data --itrace=g2000
+	[ "$status" -eq 2 ]
+	[[ $output == *"the size of 'g' is from 1 to 1024, not 2000"* ]]
+	run assay export -i trace.data --itrace=e-q -F folded
+	[ "$status" -eq 2 ]
+	[[ $output == *"there are o (overflows) and l (lost data)"* ]]
+	run assay script -i trace.data --itrace=bs
+	[ "$status" -eq 2 ]
+	[[ $output == *"'s' needs a number"* ]]
+	run assay script -i trace.data --insn-trace --call-trace
+	[ "$status" -eq 2 ]
+}
