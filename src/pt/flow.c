@@ -72,7 +72,7 @@ static void stand_nowhere(struct pt_flow *f)
 	f->node = 0;
 	f->quick_ip = 0;
 	f->tnt = (struct pt_tnt){ 0 };
-	f->is_async = f->after_ovf = f->in_tx = f->tx_abort = false;
+	f->seeks_ip = f->is_async = f->after_ovf = f->in_tx = f->tx_abort = false;
 	f->has_items = false;
 	forget_fup(f);
 	clear_stack(f);
@@ -121,7 +121,10 @@ static bool walked(struct pt_flow *f, enum pt_walk r)
 
 	if (r == PT_WALK_DONE)
 		return true;
-	lose(f, reasons[r]);
+	/* The packets are all right: the next address that they tell is as good as a PSB's. */
+	say_error(f, reasons[r]);
+	stand_nowhere(f);
+	f->seeks_ip = true;
 	return false;
 }
 
@@ -191,8 +194,22 @@ static void branch_async(struct pt_flow *f, uint64_t to)
 	f->is_async = f->tx_abort = false;
 }
 
+/* Where the way was lost: there is an address. In code that can't be read it stays lost. */
+static void go_on_at(struct pt_flow *f, uint64_t ip)
+{
+	pt_walk_arrive(f, ip);
+	f->seeks_ip = f->node && pt_node(f->code, f->node)->n_insns == 0;
+	f->node = 0;
+	if (!f->seeks_ip)
+		begin_at(f, ip);
+}
+
 static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 {
+	if (f->seeks_ip && p->count != PT_IP_NONE) {
+		go_on_at(f, f->last_ip);
+		return;
+	}
 	if (f->config.quick && p->count == PT_IP_NONE)
 		return;
 	if ((!f->node && !f->config.quick) || p->count == PT_IP_NONE) {
@@ -202,8 +219,8 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 		pt_walk_arrive(f, f->last_ip);
 		if (f->config.quick)
 			pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
-	} else {
-		walked(f, pt_walk_tip(f, f->last_ip));
+	} else if (!walked(f, pt_walk_tip(f, f->last_ip))) {
+		go_on_at(f, f->last_ip);
 	}
 }
 
@@ -227,11 +244,15 @@ static void on_pgd(struct pt_flow *f, const struct pt_packet *p)
 
 static void on_pge(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (f->node || p->count == PT_IP_NONE) {
+	/* Where tracing is enabled a PSB may come first, with the address of the WRMSR before. */
+	if (f->node && f->insns == f->begun_at && !f->is_async && p->count != PT_IP_NONE)
+		begin_at(f, f->last_ip);
+	else if (f->node || p->count == PT_IP_NONE)
 		lose(f, PT_ERR_UNEXPECTED);
-		return;
-	}
-	begin_at(f, f->last_ip);
+	else if (f->seeks_ip)
+		go_on_at(f, f->last_ip);
+	else
+		begin_at(f, f->last_ip);
 }
 
 /* A PEBS record is whole. */
@@ -271,6 +292,13 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 		begin_at(f, f->last_ip);
 		return;
 	}
+	if (f->seeks_ip)
+		go_on_at(f, f->last_ip);
+	if (!is_traced(f) && f->seeks_ip) {
+		say_fup(f, f->last_ip);
+		forget_fup(f);
+		return;
+	}
 	if (!is_traced(f)) {
 		/* A power event or a record may tell its address while nothing is traced. */
 		if (is_for_a_packet || f->fup_event)
@@ -280,8 +308,11 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 		forget_fup(f);
 		return;
 	}
-	if (!walked(f, pt_walk_to(f, f->last_ip)))
-		return;
+	if (!walked(f, pt_walk_to(f, f->last_ip))) {
+		go_on_at(f, f->last_ip);
+		if (f->seeks_ip)
+			return;
+	}
 	if (f->config.quick)
 		pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
 	say_fup(f, f->last_ip);
@@ -296,6 +327,7 @@ static void on_psb(struct pt_flow *f)
 	f->psb_cbr = 0;
 	f->last_ip = 0;
 	f->is_in_sync = f->is_in_psb = true;
+	f->seeks_ip = false;
 	f->psb_had_ip = f->is_async = false;
 	f->psb_ip = 0;
 	forget_fup(f);
@@ -326,7 +358,7 @@ static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 	if (r != PT_WALK_DONE) {
 		/* As good a place to go on from as any. */
 		walked(f, r);
-		f->is_in_sync = f->is_in_psb = true;
+		f->seeks_ip = false;
 	}
 	/* The time and the width of the code are still to come. */
 	if (!f->node)
@@ -340,8 +372,10 @@ static void on_psbend(struct pt_flow *f)
 	pt_flow_emit(f, PT_EV_PSB, f->psb_had_ip ? pt_flow_ip(f) : 0, f->psb_offset, 0, 0);
 	if (f->psb_cbr)
 		pt_flow_emit(f, PT_EV_CBR, pt_flow_ip(f), f->psb_cbr, 0, 0);
-	if (f->psb_ip && !is_traced(f))
+	if (f->psb_ip && !is_traced(f)) {
 		begin_at(f, f->psb_ip);
+		f->begun_at = f->insns;
+	}
 	f->psb_ip = 0;
 	if (!f->psb_had_ip)
 		f->quick_ip = 0;
@@ -532,6 +566,10 @@ static void use_directions(struct pt_flow *f)
 	enum pt_walk r;
 
 	if (f->config.quick) {
+		f->tnt = (struct pt_tnt){ 0 };
+		return;
+	}
+	if (f->seeks_ip) {
 		f->tnt = (struct pt_tnt){ 0 };
 		return;
 	}

@@ -28,11 +28,13 @@ struct pt_flow {
 	uint64_t quick_ip;              /* the same, of quick decoding */
 	uint8_t width;                  /* of the code at the next address that is told */
 	bool is_in_sync;                /* a PSB was read, and nothing went wrong since */
-	bool is_in_psb;                 /* until PSBEND */
-	bool psb_had_ip;                /* a FUP */
-	bool is_async;                  /* a FUP told where; a TIP or TIP.PGD is to tell where to */
-	bool after_ovf;                 /* a FUP tells where tracing goes on */
-	bool has_new_code;              /* pt_flow_set_code() was called */
+	bool seeks_ip;     /* the way was lost: the next address that is told is where we go on */
+	uint64_t begun_at; /* of `insns`, where tracing began at a PSB */
+	bool is_in_psb;    /* until PSBEND */
+	bool psb_had_ip;   /* a FUP */
+	bool is_async;     /* a FUP told where; a TIP or TIP.PGD is to tell where to */
+	bool after_ovf;    /* a FUP tells where tracing goes on */
+	bool has_new_code; /* pt_flow_set_code() was called */
 	bool is_paused, is_last, is_cut; /* of pt_flow_feed_some() */
 	bool in_tx, tx_next, tx_abort;
 	/* What the next FUP is the address of. */

@@ -102,13 +102,13 @@ same_branches() {
 	assay script -i trace.data --itrace=i1i -F ip,sym >instructions
 	local n
 	n=$(wc -l <instructions)
-	assay report -i trace.data --itrace=i1i -l --format csv >report
-	[ "$(awk -F, 'NR > 1 { n += $5 } END { print n }' report)" = "$n" ]
+	assay report -i trace.data --itrace=i1i -l --format csv >listed
+	[ "$(awk -F, 'NR > 1 { n += $5 } END { print n }' listed)" = "$n" ]
 	# A function has as many samples as instructions were run in it.
 	local main
 	main=$(grep -c ' main$' instructions)
 	[ "$main" -gt 0 ]
-	grep ",main,.*,$main," report
+	grep ",main,.*,$main," listed
 	# Periods add up to the same, however few samples there are.
 	assay export -i trace.data --itrace=i50i -F folded --weight events -o folded
 	[ "$(awk '{ n += $NF } END { print n }' folded)" -gt $((n - 50)) ]
