@@ -73,7 +73,8 @@ struct rings {
 	void *take_context;
 	struct pollfd *polls; /* one a ring, and the caller's */
 	uint64_t *fixed_periods;
-	uint64_t merged_ns; /* time of the last event that was pushed */
+	struct rings_tally *tallies; /* by counter */
+	uint64_t merged_ns;          /* time of the last event that was pushed */
 	uint64_t n_late, n_bad, n_lost_records;
 	bool has_lost_record, exact_losses;
 	char note[256];
@@ -230,12 +231,14 @@ static int open_event(struct rings *r, struct perf_event_attr *a, const struct t
 	return fd;
 }
 
-static void read_lost(struct rings *r, struct counter_fd *f, uint64_t *id, uint64_t *lost)
+static void read_lost(struct rings *r, struct counter_fd *f, uint64_t *id, uint64_t *lost,
+		      uint64_t *counted)
 {
 	uint64_t values[3] = { 0 };
 
 	if (r->backend.read(r->backend.context, f->fd, values) < 0)
 		return;
+	*counted = values[0];
 	*id = values[1];
 	*lost = values[2];
 }
@@ -476,6 +479,7 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 	r->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	r->ring_bytes = ring_bytes;
 	r->fixed_periods = xcalloc(c->counters->n, sizeof(*r->fixed_periods));
+	r->tallies = xcalloc(c->counters->n, sizeof(*r->tallies));
 	for (size_t i = 0; i < c->counters->n; i++)
 		r->fixed_periods[i] = c->counters->data[i].attr.sample_period;
 	return r;
@@ -563,6 +567,7 @@ void rings_close(struct rings *r)
 	free(r->heap);
 	free(r->polls);
 	free(r->fixed_periods);
+	free(r->tallies);
 	free(r);
 }
 
@@ -682,6 +687,16 @@ static void ring_release(struct ring *ring)
 		__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
+static void tally_event(struct rings *r, const struct event *e)
+{
+	if (e->type == EVENT_SAMPLE && e->sample.counter < r->counters->n) {
+		r->tallies[e->sample.counter].samples++;
+		r->tallies[e->sample.counter].period += e->sample.period;
+	} else if (e->type == EVENT_THROTTLE && e->throttle.counter < r->counters->n) {
+		r->tallies[e->throttle.counter].was_throttled = true;
+	}
+}
+
 static int push_record(struct rings *r, struct ring *ring, struct event_sink *sink)
 {
 	struct event e;
@@ -707,6 +722,7 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 		r->n_late++;
 	else
 		r->merged_ns = e.time_ns;
+	tally_event(r, &e);
 	return event_push(sink, &e);
 }
 
@@ -783,24 +799,35 @@ static void lose_some(lose_function lose, void *context, enum loss_reason reason
 
 /* Reading each descriptor is a system call, so it is done only after a LOST record or at the end.
  */
-static void collect_exact(struct rings *r, lose_function lose, void *context)
+static void collect_exact(struct rings *r, bool is_final, lose_function lose, void *context)
 {
 	vec_foreach (&r->fds, f) {
-		uint64_t id = 0, lost = f->lost;
+		uint64_t id = 0, lost = f->lost, counted = 0;
 
-		read_lost(r, f, &id, &lost);
-		if (f->counter == SIDE_BAND)
+		read_lost(r, f, &id, &lost, &counted);
+		if (f->counter == SIDE_BAND) {
 			lose_some(lose, context, LOSS_RING_RECORDS, UINT32_MAX, lost - f->lost);
-		else
+		} else {
 			lose_some(lose, context, LOSS_RING_FULL, f->counter, lost - f->lost);
+			r->tallies[f->counter].lost += lost - f->lost;
+		}
+		if (is_final && f->counter != SIDE_BAND) {
+			r->tallies[f->counter].counted += counted;
+			r->tallies[f->counter].n_fds++;
+		}
 		f->lost = lost;
 	}
+}
+
+const struct rings_tally *rings_tally(const struct rings *r, uint32_t counter)
+{
+	return r->exact_losses ? &r->tallies[counter] : NULL;
 }
 
 void rings_collect_losses(struct rings *r, bool is_final, lose_function lose, void *context)
 {
 	if (r->exact_losses && (is_final || r->has_lost_record))
-		collect_exact(r, lose, context);
+		collect_exact(r, is_final, lose, context);
 	else if (!r->exact_losses)
 		lose_some(lose, context, LOSS_RING_FULL, UINT32_MAX, r->n_lost_records);
 	lose_some(lose, context, LOSS_OUT_OF_ORDER, UINT32_MAX, r->n_late);

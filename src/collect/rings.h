@@ -120,3 +120,15 @@ void rings_collect_losses(struct rings *r, bool is_final,
 
 /* True where the kernel counts lost samples by counter (PERF_FORMAT_LOST, Linux 6.0). */
 bool rings_has_exact_losses(const struct rings *r);
+
+/* A counter's own value beside what came of it through the rings. */
+struct rings_tally {
+	uint64_t counted;         /* events, by all its descriptors */
+	uint64_t samples, period; /* that were delivered, and what they stand for */
+	uint64_t lost;            /* samples that found no room */
+	uint32_t n_fds;
+	bool was_throttled;
+};
+
+/* After the final rings_collect_losses(), where losses are exact; else NULL. */
+const struct rings_tally *rings_tally(const struct rings *r, uint32_t counter);

@@ -306,9 +306,18 @@ static void print_summary(const struct record_args *args, const struct recorder_
 			"whole machine (-a) or at a higher rate (-F)",
 			(double)r->command_cpu_ns / 1e9,
 			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
-	else if (!r->counts.samples && r->end == END_COMMAND)
+	else if (!r->counts.samples && !r->silent && r->end == END_COMMAND)
 		log_info("the command used too little time for a sample; a higher rate (-F) or a "
 			 "longer run gives some");
+}
+
+static void warn_of_silent(const struct counters *counters, uint64_t silent)
+{
+	for (size_t i = 0; i < counters->n && i < 64; i++)
+		if (silent >> i & 1)
+			log_warning("event '%s' counted nothing: the kernel accepts it, but this "
+				    "processor, or this virtual machine, may not have it",
+				    counters->data[i].name);
 }
 
 static int exit_status(const struct recorder_result *result, int r)
@@ -462,6 +471,7 @@ static int record(struct setup *s)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);
 	if (result.duration_ns)
 		print_summary(&s->args, &result);
+	warn_of_silent(&s->counters, result.silent);
 	return exit_status(&result, r);
 }
 

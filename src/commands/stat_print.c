@@ -155,6 +155,32 @@ static void text_missing(struct stat_printing *p, const struct stat_reading *r)
 		fputs(" ('assay events --check NAME' says why)\n", p->out);
 }
 
+static bool is_silent(const struct stat_reading *r, size_t counter)
+{
+	uint64_t sum = 0, ran_ns = 0;
+
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++) {
+		sum += values_of(r, lane)[counter].value;
+		ran_ns += values_of(r, lane)[counter].ran_ns;
+	}
+	return counts_has(r->counts, counter) && counter_is_hardware(&r->counters->data[counter]) &&
+	       !sum && ran_ns;
+}
+
+static void text_silent(struct stat_printing *p, const struct stat_reading *r)
+{
+	const char *before = "stayed 0: ";
+
+	for (size_t i = 0; i < r->counters->n; i++) {
+		if (!is_silent(r, i))
+			continue;
+		fprintf(p->out, "%s%s", before, r->counters->data[i].name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputs(" (this processor, or this virtual machine, may not have it)\n", p->out);
+}
+
 static void text_print(struct stat_printing *p, const struct stat_reading *r)
 {
 	if (!r->is_interval)
@@ -167,6 +193,8 @@ static void text_print(struct stat_printing *p, const struct stat_reading *r)
 		fputc('\n', p->out);
 	if (!p->n_readings)
 		text_missing(p, r);
+	if (!r->is_interval)
+		text_silent(p, r);
 	fflush(p->out);
 }
 

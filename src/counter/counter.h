@@ -39,6 +39,13 @@ struct counter {
 				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
 };
 
+/* Of the processor's own: a value of 0 after a while may mean that it lacks the event. */
+static inline bool counter_is_hardware(const struct counter *c)
+{
+	return c->attr.type == PERF_TYPE_HARDWARE || c->attr.type == PERF_TYPE_HW_CACHE ||
+	       c->attr.type == PERF_TYPE_RAW;
+}
+
 struct counters {
 	struct counter *data;
 	size_t n, cap;

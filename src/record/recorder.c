@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "collect/cgroup.h"
+#include "collect/missed.h"
 #include "collect/sampler.h"
 #include "record/child.h"
 #include "record/host.h"
@@ -26,6 +27,7 @@
 
 #define SECOND_NS        1000000000ULL
 #define UNSAMPLED_MIN_NS 50000000ULL
+#define MISSED_MIN       50 /* samples; periods that threads end in are worth a few */
 
 const char *const stack_source_texts[N_STACK_SOURCES] = {
 #define X(id, text) text,
@@ -607,6 +609,34 @@ static void count_unsampled(struct recorder *r)
 	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, 0, (used - sampled) / period);
 }
 
+/*
+ * What a counter counted beyond its samples: none were taken while it was throttled, and the
+ * period that a thread began and did not end has none either.
+ */
+static void count_missed(struct recorder *r)
+{
+	const struct counters *counters = r->config->counters;
+
+	for (uint32_t i = 0; i < counters->n; i++) {
+		const struct counter *c = &counters->data[i];
+		const struct rings_tally *t = rings_tally(r->rings, i);
+		uint64_t wanted = c->attr.freq ? 0 : c->attr.sample_period, missed;
+
+		if (!t || !t->n_fds || !strcmp(c->unit, "ns"))
+			continue;
+		if (!t->counted && !t->samples && !t->lost && counter_is_hardware(c) && i < 64)
+			r->result->silent |= 1ULL << i;
+		if (r->config->raw)
+			continue;
+		missed = missed_samples(t->counted, t->samples, t->period, wanted, t->n_fds);
+		missed -= MIN(missed, t->lost);
+		if (t->was_throttled && missed)
+			pipeline_lose(r->pipeline, LOSS_THROTTLED_SAMPLES, i, missed);
+		else if (missed > t->samples / 10 + MISSED_MIN)
+			pipeline_lose(r->pipeline, LOSS_UNSAMPLED, i, missed);
+	}
+}
+
 static int finish(struct recorder *r, struct error *err)
 {
 	struct recorder_result *out = r->result;
@@ -624,6 +654,8 @@ static int finish(struct recorder *r, struct error *err)
 		e_read = read_in_kernel(r, end.end_ns, true, err);
 	snprintf(out->note, sizeof(out->note), "%s", rings_note(r->rings));
 	count_unsampled(r);
+	if (!r->sampler)
+		count_missed(r);
 	getrusage(RUSAGE_SELF, &usage);
 	end.own_cpu_ns = out->own_cpu_ns = cpu_time_ns(&usage);
 	end.own_peak_bytes = out->own_peak_bytes = (uint64_t)usage.ru_maxrss * 1024;

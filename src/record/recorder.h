@@ -80,6 +80,7 @@ struct recorder_result {
 	uint64_t duration_ns, own_cpu_ns, own_peak_bytes;
 	uint64_t command_cpu_ns,
 		unsampled_ns; /* CPU time of the command that samples can't account for */
+	uint64_t silent;      /* bit by counter: of hardware, and its value stayed 0 */
 	uint64_t size_bytes;  /* of the session on disk */
 	char note[256];       /* what could not be had (rings_note) */
 	enum stack_source stacks;

@@ -20,7 +20,7 @@ struct fake_event {
 	bool is_enabled, is_open;
 	struct perf_event_mmap_page *page;
 	size_t map_size;
-	uint64_t lost;
+	uint64_t lost, counted;
 };
 
 struct fake_perf {
@@ -97,6 +97,7 @@ static void fake_unmap(void *context, void *base, size_t size)
 
 static int fake_read(void *context, int fd, uint64_t values[3])
 {
+	values[0] = fake_event(context, fd)->counted;
 	values[1] = (uint64_t)fd * 1000;
 	values[2] = fake_event(context, fd)->lost;
 	return 0;

@@ -238,6 +238,28 @@ static void lost_samples_are_told_from_lost_side_band(void **state)
 	assert_int_equal(losses[LOSS_RING_FULL], 45);
 }
 
+static void what_a_counter_counted_is_beside_what_came_of_it(void **state)
+{
+	const struct rings_tally *t;
+
+	(void)state;
+	assert_int_equal(open_rings(0), 0);
+	write_sample(0, 1, 0x1000, 0);
+	write_sample(0, 2, 0x1000, 0);
+	drained(UINT64_MAX);
+	fx.perf.events[1].counted = 7000;
+	fx.perf.events[1].lost = 3;
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	t = rings_tally(fx.rings, 0);
+	assert_non_null(t);
+	assert_int_equal(t->counted, 7000);
+	assert_int_equal(t->samples, 2);
+	assert_int_equal(t->period, 2 * fx.counters.data[0].attr.sample_period);
+	assert_int_equal(t->lost, 3);
+	assert_false(t->was_throttled);
+	assert_true(t->n_fds >= 1);
+}
+
 static void an_old_kernel_gets_what_it_knows(void **state)
 {
 	(void)state;
@@ -341,6 +363,7 @@ int main(void)
 		TEST(ids_tell_counters_apart),
 		TEST(a_hybrid_counter_is_opened_on_its_own_cores),
 		TEST(lost_samples_are_told_from_lost_side_band),
+		TEST(what_a_counter_counted_is_beside_what_came_of_it),
 		TEST(an_old_kernel_gets_what_it_knows),
 		TEST(rings_shrink_to_the_locked_memory_limit),
 		TEST(no_room_for_the_smallest_ring_says_what_to_do),
