@@ -104,10 +104,15 @@ static void keep_with(const struct counter_sources *sources, const char *file,
 	names->n = n;
 }
 
-void pmu_list_hybrid(const struct counter_sources *sources, struct pmu_names *out)
+void pmu_list_cores(const struct counter_sources *sources, struct pmu_names *out)
 {
 	pmu_list(sources, out);
 	keep_with(sources, "cpus", out);
+}
+
+void pmu_list_hybrid(const struct counter_sources *sources, struct pmu_names *out)
+{
+	pmu_list_cores(sources, out);
 	if (out->n < 2)
 		pmu_names_fini(out);
 }

@@ -6,7 +6,8 @@
  *   PMU/type            attr.type
  *   PMU/format/TERM     where a term's bits go: "config:0-7,32-35"
  *   PMU/events/ALIAS    terms under a name: "event=0x3c,umask=0x00"
- *   PMU/cpus, cpumask   the CPUs it counts on; `cpus` only beside a core of another kind
+ *   PMU/cpus, cpumask   the CPUs it counts on; `cpus` of PMUs of cores, on x86 only of hybrid
+ * machines
  */
 #pragma once
 
@@ -21,6 +22,9 @@ void pmu_names_fini(struct pmu_names *names);
 
 /* Every PMU, sorted. */
 void pmu_list(const struct counter_sources *sources, struct pmu_names *out);
+
+/* The PMUs of processor cores that say which: on Arm all, on x86 those of hybrid machines. */
+void pmu_list_cores(const struct counter_sources *sources, struct pmu_names *out);
 
 /* The PMUs of processor cores where there is more than one kind (hybrid), else none. */
 void pmu_list_hybrid(const struct counter_sources *sources, struct pmu_names *out);

@@ -165,7 +165,7 @@ static void name_pmu(const struct probe_machine *m, char *text, size_t size)
 	size_t len = 0;
 
 	text[0] = '\0';
-	pmu_list_hybrid(m->sources, &kinds);
+	pmu_list_cores(m->sources, &kinds);
 	for (size_t i = 0; i < kinds.n && len < size; i++)
 		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "",
 					kinds.data[i]);
@@ -245,6 +245,18 @@ void probe_clock(const struct probe_machine *m, struct finding *f)
 			      : "Nothing can be sampled.");
 }
 
+/* The kernel's driver for Arm takes a level and does not look at it. */
+static bool ignores_precision(const struct probe_machine *m)
+{
+	struct pmu_names cores = { 0 };
+	bool is_arm;
+
+	pmu_list_cores(m->sources, &cores);
+	is_arm = cores.n && !strncmp(cores.data[0], "arm", 3);
+	pmu_names_fini(&cores);
+	return is_arm;
+}
+
 void probe_precise(const struct probe_machine *m, struct finding *f)
 {
 	struct perf_event_attr attr = cycles();
@@ -254,7 +266,7 @@ void probe_precise(const struct probe_machine *m, struct finding *f)
 		finding_set(f, PROBE_MISSING, "needs hardware counters");
 		return;
 	}
-	for (level = 3; level > 0; level--) {
+	for (level = ignores_precision(m) ? 0 : 3; level > 0; level--) {
 		attr.precise_ip = (unsigned int)level & 3;
 		if (try_open(m, attr, 0, -1) == 0)
 			break;

@@ -115,6 +115,18 @@ static void precision_is_what_the_pmu_takes(void **state)
 	assert_finding(&f, PROBE_MISSING, "needs hardware counters", "");
 }
 
+static void arm_has_a_pmu_of_its_name_and_no_precision(void **state)
+{
+	struct finding f;
+
+	put(*state, "sys/bus/event_source/devices/armv8_cortex_a72/type", "8\n");
+	put(*state, "sys/bus/event_source/devices/armv8_cortex_a72/cpus", "0-1\n");
+	f = find(*state, "hardware counters");
+	assert_finding(&f, PROBE_OK, "cycles work; PMU armv8_cortex_a72", "");
+	f = find(*state, "precise sampling");
+	assert_finding(&f, PROBE_MISSING, "this PMU has none", "");
+}
+
 static void every_paranoid_level_says_what_it_permits(void **state)
 {
 	static const struct {
@@ -320,6 +332,7 @@ int main(void)
 		ON_AN_ORDINARY(the_reach_is_what_opens),
 		ON_AN_ORDINARY(hardware_counters_are_opened_and_named),
 		ON_AN_ORDINARY(precision_is_what_the_pmu_takes),
+		ON_AN_ORDINARY(arm_has_a_pmu_of_its_name_and_no_precision),
 		ON_AN_ORDINARY(every_paranoid_level_says_what_it_permits),
 		ON_AN_ORDINARY(a_seccomp_filter_is_told_from_the_paranoid_level),
 		ON_AN_ORDINARY(limits_are_in_terms_of_profiling),
