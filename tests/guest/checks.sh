@@ -9,7 +9,8 @@
 #   between LEAST GOT MOST [WHAT]
 #   has TEXT FILE, has_no TEXT FILE   a fixed string somewhere in the file
 #   refused STATUS FILE COMMAND…   it ends so, what it prints goes to the file
-#   fact KEY SESSION             a figure of `assay info`, from its JSON
+#   fact KEY SESSION             a figure of `assay info`: samples, or a reason of losses; 0 if not there
+#   of_symbol SYMBOL SESSION     the samples whose innermost frame is this function
 
 check() {
 	title=$1
@@ -61,4 +62,16 @@ refused() {
 	shift 2
 	"$@" >"$output" 2>&1 || got=$?
 	[ "$got" = "$wanted" ] || { cat "$output"; fail "status $got, wanted $wanted: $*"; }
+}
+
+fact() {
+	found=$(assay info --format json "$2" | sed -n "s/^  \(  \)\{0,1\}\"$1\": \([0-9]*\),\{0,1\}\$/\2/p" | head -n 1)
+	echo "${found:-0}"
+}
+
+of_symbol() {
+	assay report -i "$2" --by symbol --format csv | awk -F, -v name="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		$column["symbol"] == name { n += $column["samples"] }
+		END { print n + 0 }'
 }
