@@ -28,20 +28,6 @@ static bool is_by_thread(const struct counts *c)
 	return c->config.n_tids > 0;
 }
 
-/* The PMU of one kind of core, or an uncore one, is opened where it counts. */
-static bool is_on_cpu(const struct counter *counter, uint32_t cpu)
-{
-	struct cpu_list cpus = { 0 };
-	bool is_on = false;
-
-	if (!counter->cpus || cpu_list_parse(counter->cpus, &cpus, NULL) < 0)
-		return true;
-	vec_foreach (&cpus, c)
-		is_on |= *c == cpu;
-	vec_fini(&cpus);
-	return is_on;
-}
-
 static int open_one(struct counts *c, size_t counter, size_t target)
 {
 	const struct counts_config *config = &c->config;
@@ -69,7 +55,7 @@ static int open_counter(struct counts *c, size_t counter, struct error *err)
 	for (size_t t = 0; t < n; t++) {
 		int fd;
 
-		if (!is_by_thread(c) && !is_on_cpu(spec, config->cpus->data[t]))
+		if (!is_by_thread(c) && !counter_is_on_cpu(spec, config->cpus->data[t]))
 			continue;
 		fd = open_one(c, counter, t);
 		if (fd == -ESRCH && n > 1)

@@ -45,13 +45,36 @@ int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err)
 	return error_set(err, -EINVAL, "'%s' is not a list of CPUs such as 0-3,8", text);
 }
 
-int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err)
+static int read_list(const char *sys, const char *name, struct cpu_list *out, struct error *err)
 {
 	cleanup(free_at_exit) char *path =
-		xasprintf("%s/devices/system/cpu/online", sys ? sys : "/sys");
+		xasprintf("%s/devices/system/cpu/%s", sys ? sys : "/sys", name);
 	char line[4096];
 
 	if (!file_read_line(path, line, sizeof(line)))
-		return error_errno(err, -errno, "cannot read which CPUs are online: %s", path);
+		return error_errno(err, -errno, "cannot read which CPUs are %s: %s", name, path);
 	return cpu_list_parse(line, out, err);
+}
+
+int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err)
+{
+	return read_list(sys, "online", out, err);
+}
+
+int cpu_list_present(const char *sys, struct cpu_list *out, struct error *err)
+{
+	return read_list(sys, "present", out, err);
+}
+
+bool counter_is_on_cpu(const struct counter *counter, uint32_t cpu)
+{
+	struct cpu_list cpus = { 0 };
+	bool is_on = false;
+
+	if (!counter->cpus || cpu_list_parse(counter->cpus, &cpus, NULL) < 0)
+		is_on = true;
+	vec_foreach (&cpus, c)
+		is_on |= *c == cpu;
+	vec_fini(&cpus);
+	return is_on;
 }

@@ -37,6 +37,7 @@ struct ring {
 	uint64_t mask; /* data size - 1 */
 	uint64_t head, tail;
 	uint64_t next_ns; /* time of the record at tail; UINT64_MAX: none up to the limit */
+	int fd;           /* that the kernel's records come by */
 	uint32_t cpu;
 	uint32_t next_size;
 	const void *next; /* the record at tail, whole */
@@ -58,8 +59,19 @@ struct known_event {
 	} ids;
 };
 
+/* How events are opened, with what was found out at the first ones. */
+struct opening {
+	struct rings_config config;
+	struct perf_event_attr side_band;
+	struct perf_event_attr *attrs; /* of the counters */
+	size_t n_removed;              /* features that this kernel lacks */
+	bool had_to_leave_kernel;
+	bool map_failed;
+};
+
 struct rings {
 	struct perf_backend backend;
+	struct opening opening;
 	const struct counters *counters;
 	struct record_format format;
 	struct record_scratch scratch;
@@ -282,15 +294,6 @@ static void add_fd(struct rings *r, int fd, uint32_t counter, const struct perf_
 	vec_push(&r->fds, f);
 }
 
-struct opening {
-	const struct rings_config *config;
-	struct perf_event_attr side_band;
-	struct perf_event_attr *attrs; /* of the counters */
-	size_t n_removed;              /* features that this kernel lacks */
-	bool had_to_leave_kernel;
-	bool map_failed;
-};
-
 /*
  * A counter of the kernel's side that this user may not see: the user's side
  * is better than nothing, and is said.
@@ -322,25 +325,11 @@ static int redirect(struct rings *r, int fd, int ring_fd)
 				  (void *)(intptr_t)ring_fd);
 }
 
-/* The PMU of a hybrid machine's event is that of some of its cores. */
-static bool is_on_cpu(const struct counter *counter, uint32_t cpu)
-{
-	struct cpu_list cpus = { 0 };
-	bool is_on = false;
-
-	if (!counter->cpus || cpu_list_parse(counter->cpus, &cpus, NULL) < 0)
-		return true;
-	vec_foreach (&cpus, c)
-		is_on |= *c == cpu;
-	vec_fini(&cpus);
-	return is_on;
-}
-
 /* All events of one thread (or of everything) on one CPU, into that CPU's ring. */
 static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		       const struct target *t, struct error *err)
 {
-	const struct rings_config *c = o->config;
+	const struct rings_config *c = &o->config;
 	int leader = open_event(r, &o->side_band, t, &o->n_removed), e;
 	struct pollfd *poll_slot = &r->polls[ring - r->rings];
 
@@ -363,16 +352,17 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		o->map_failed = e < 0;
 		if (e < 0)
 			return explain_map_failure(r, e, err);
+		ring->fd = leader;
 		*poll_slot = (struct pollfd){ .fd = leader, .events = POLLIN };
 	} else {
-		e = redirect(r, leader, poll_slot->fd);
+		e = redirect(r, leader, ring->fd);
 		if (e < 0)
 			return error_errno(err, e, "cannot share the ring of CPU %u", ring->cpu);
 	}
 	for (size_t i = 0; i < c->counters->n; i++) {
 		int fd;
 
-		if (!is_on_cpu(&c->counters->data[i], ring->cpu))
+		if (!counter_is_on_cpu(&c->counters->data[i], ring->cpu))
 			continue;
 		fd = open_counter(r, o, i, t);
 		if (fd == -ESRCH)
@@ -380,7 +370,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		if (fd < 0)
 			return counter_explain(c->sources, &c->counters->data[i], fd, err);
 		add_fd(r, fd, (uint32_t)i, &o->attrs[i]);
-		e = redirect(r, fd, poll_slot->fd);
+		e = redirect(r, fd, ring->fd);
 		if (e < 0)
 			return error_errno(err, e,
 					   "cannot direct counter '%s' to the ring of CPU %u",
@@ -389,27 +379,37 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	return 0;
 }
 
-static int open_all(struct rings *r, struct opening *o, struct error *err)
+static int open_ring(struct rings *r, struct opening *o, struct ring *ring, struct error *err)
 {
-	const struct rings_config *c = o->config;
+	const struct rings_config *c = &o->config;
 	size_t n = c->n_tids ? c->n_tids : 1;
 	int e = 0;
 
-	for (size_t i = 0; i < r->n_rings && !e; i++) {
-		for (size_t t = 0; t < n && !e; t++) {
-			struct target target = {
-				.pid = c->cgroup_fd >= 0 ? c->cgroup_fd
-				       : c->n_tids       ? c->tids[t]
-							 : -1,
-				.cpu = (int)r->rings[i].cpu,
-				.flags = PERF_FLAG_FD_CLOEXEC |
-					 (c->cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0),
-			};
+	for (size_t t = 0; t < n && !e; t++) {
+		struct target target = {
+			.pid = c->cgroup_fd >= 0 ? c->cgroup_fd
+			       : c->n_tids       ? c->tids[t]
+						 : -1,
+			.cpu = (int)ring->cpu,
+			.flags = PERF_FLAG_FD_CLOEXEC |
+				 (c->cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0),
+		};
 
-			e = open_on_cpu(r, o, &r->rings[i], &target, err);
-		}
+		e = open_on_cpu(r, o, ring, &target, err);
 	}
-	if (!e && !r->rings[0].page)
+	return e;
+}
+
+static int open_all(struct rings *r, struct opening *o, struct error *err)
+{
+	bool has_any = false;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_rings && !e; i++) {
+		e = open_ring(r, o, &r->rings[i], err);
+		has_any |= r->rings[i].page != NULL;
+	}
+	if (!e && !has_any)
 		e = error_set(err, -ESRCH, "the process to be profiled has ended");
 	return e;
 }
@@ -504,14 +504,16 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 {
 	cleanup(rings_close_at_exit) struct rings *r = rings_new(c, ring_bytes);
 	uint64_t sample_type = common_sample_type(c);
-	struct opening o = { .config = c, .side_band = side_band_attr(c, sample_type, ring_bytes) };
+	struct opening *o = &r->opening;
 	int e;
 
-	o.attrs = xcalloc(c->counters->n, sizeof(*o.attrs));
+	*o = (struct opening){ .config = *c,
+			       .side_band = side_band_attr(c, sample_type, ring_bytes) };
+	o->attrs = xcalloc(c->counters->n, sizeof(*o->attrs));
 	for (size_t i = 0; i < c->counters->n; i++)
-		o.attrs[i] = counter_attr(c, &c->counters->data[i], sample_type);
+		o->attrs[i] = counter_attr(c, &c->counters->data[i], sample_type);
 	r->format = (struct record_format){
-		.sample_type = o.side_band.sample_type,
+		.sample_type = o->side_band.sample_type,
 		.sample_id_all = true,
 		.counter_of = c->counters->n > 1 || c->for_file ? counter_of_id : NULL,
 		.context = r,
@@ -519,12 +521,11 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 		.regs_user = c->stack_bytes ? UNWIND_PERF_REGS : 0,
 		.fixed_periods = r->fixed_periods,
 	};
-	e = open_all(r, &o, err);
-	free(o.attrs);
-	*map_failed = o.map_failed;
+	e = open_all(r, o, err);
+	*map_failed = o->map_failed;
 	if (e < 0)
 		return e;
-	if (o.had_to_leave_kernel)
+	if (o->had_to_leave_kernel)
 		snprintf(r->note, sizeof(r->note),
 			 "this user may not sample the kernel (kernel.perf_event_paranoid): "
 			 "user code only");
@@ -568,6 +569,7 @@ void rings_close(struct rings *r)
 	free(r->polls);
 	free(r->fixed_periods);
 	free(r->tallies);
+	free(r->opening.attrs);
 	free(r);
 }
 
@@ -593,9 +595,10 @@ void rings_on_record(struct rings *r, void (*take)(void *context, const void *re
 	r->take_context = context;
 }
 
-int rings_enable(struct rings *r, struct error *err)
+static int enable_from(struct rings *r, size_t first, struct error *err)
 {
-	vec_foreach (&r->fds, f) {
+	for (size_t i = first; i < r->fds.n; i++) {
+		const struct counter_fd *f = &r->fds.data[i];
 		int e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
 
 		if (e < 0)
@@ -605,6 +608,31 @@ int rings_enable(struct rings *r, struct error *err)
 						   : r->counters->data[f->counter].name);
 	}
 	return 0;
+}
+
+int rings_enable(struct rings *r, struct error *err)
+{
+	return enable_from(r, 0, err);
+}
+
+int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err)
+{
+	size_t n = r->fds.n;
+
+	if (r->opening.config.n_tids)
+		return 0;
+	for (size_t i = 0; i < r->n_rings; i++) {
+		struct ring *ring = &r->rings[i];
+		int e;
+
+		if (ring->cpu != cpu)
+			continue;
+		e = open_ring(r, &r->opening, ring, err);
+		if (r->fds.n > n) /* what went is no longer told of by its descriptor */
+			r->polls[i] = (struct pollfd){ .fd = r->fds.data[n].fd, .events = POLLIN };
+		return e ? e : enable_from(r, n, err);
+	}
+	return error_set(err, -ENOENT, "CPU %u is none of those that are profiled", cpu);
 }
 
 void rings_disable(struct rings *r)

@@ -50,12 +50,16 @@ struct cpu_list {
 int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err);
 /* The CPUs that are online; `sys` NULL: "/sys". */
 int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err);
+/* Those that there are, online or not. */
+int cpu_list_present(const char *sys, struct cpu_list *out, struct error *err);
+/* Can the counter be opened on this CPU? The PMU of a hybrid machine's event is that of some. */
+bool counter_is_on_cpu(const struct counter *counter, uint32_t cpu);
 
 struct rings_config {
 	const struct perf_backend *backend;    /* NULL: perf_system */
 	const struct counters *counters;       /* none: the side band alone */
 	const struct counter_sources *sources; /* for the words of errors */
-	const struct cpu_list *cpus;
+	const struct cpu_list *cpus; /* those that are offline are left out until they come */
 	/* Threads to be profiled; none: every thread of the machine (or of the cgroup). */
 	const int32_t *tids;
 	size_t n_tids;
@@ -91,6 +95,13 @@ void rings_on_record(struct rings *r, void (*take)(void *context, const void *re
 		     void *context);
 
 int rings_enable(struct rings *r, struct error *err);
+
+/*
+ * A CPU came online: what counts on all its threads ended when it went, or was never opened, and is
+ * opened and enabled anew. Counters of single threads go on by themselves. 0; -ENOENT: not one of
+ * the CPUs of rings_open(); else what perf_event_open(2) refused with.
+ */
+int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err);
 void rings_disable(struct rings *r);
 
 /* Waits until a ring is half full, `wake_fd` is readable, or the time is over. */

@@ -317,14 +317,24 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 	return 0;
 }
 
+int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
+{
+	const struct sampler_config *c = &s->config;
+	int e = 0;
+
+	for (size_t k = 0; !e && k < c->counters->n; k++)
+		if (counter_is_on_cpu(&c->counters->data[k], cpu))
+			e = attach(s, c, k, cpu, err);
+	return e;
+}
+
 int sampler_start(struct sampler *s, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
 	int e = 0;
 
 	for (size_t i = 0; !e && i < c->cpus->n; i++)
-		for (size_t k = 0; !e && k < c->counters->n; k++)
-			e = attach(s, c, k, c->cpus->data[i], err);
+		e = sampler_cpu_online(s, c->cpus->data[i], err);
 	return e ? e : attach_waits(s, c, err);
 }
 

@@ -56,6 +56,8 @@ int sampler_open(const struct sampler_config *config, struct sampler **out, stru
 
 /* Counting begins. */
 int sampler_start(struct sampler *s, struct error *err);
+/* A CPU came online: its counters are opened anew (as rings_cpu_online()). */
+int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err);
 void sampler_close(struct sampler *s); /* NULL is fine; no program and no map stays behind */
 DEFINE_AT_EXIT(sampler_close, struct sampler)
 

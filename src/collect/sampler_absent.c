@@ -25,6 +25,12 @@ int sampler_start(struct sampler *s, struct error *err)
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 
+int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
+{
+	(void)cpu;
+	return sampler_start(s, err);
+}
+
 void sampler_close(struct sampler *s)
 {
 	(void)s;

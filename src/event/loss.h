@@ -58,7 +58,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(TRACE_MISMATCH, NOTE, "trace-mismatch", "trace errors: the trace does not fit the code") \
 	X(TRACE_LOOP, NOTE, "trace-loop", "trace errors: a loop that no packet leaves")            \
 	X(TRACE_UNEXPECTED, NOTE, "trace-unexpected",                                              \
-	  "trace errors: a packet that may not be where it is")
+	  "trace errors: a packet that may not be where it is")                                    \
+	X(CPU_ONLINE, NOTE, "cpu-online", "CPUs that came online, not sampled for a moment")       \
+	X(CPU_UNWATCHED, NOTE, "cpu-unwatched", "CPUs that came online and could not be sampled")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

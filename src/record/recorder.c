@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "collect/cgroup.h"
+#include "collect/cpu_watch.h"
 #include "collect/missed.h"
 #include "collect/sampler.h"
 #include "record/child.h"
@@ -38,11 +39,13 @@ const char *const stack_source_texts[N_STACK_SOURCES] = {
 struct recorder {
 	const struct recorder_config *config;
 	struct recorder_result *result;
-	struct cpu_list cpus;
+	struct cpu_list cpus; /* that are profiled, also when they come online later */
+	uint32_t n_online;
 	struct pid_list tids; /* all threads to be profiled */
 	struct child child;
 	bool has_child, child_runs;
 	int cgroup_fd, signal_fd;
+	int cpu_fd;  /* tells of CPUs that come and go; < 0: nobody does */
 	int wake_fd; /* signals, and what the sampler tells at once */
 	sigset_t old_mask;
 	struct machine *machine;
@@ -104,8 +107,12 @@ static int choose_cpus(struct recorder *r, struct error *err)
 	const struct cpu_list *wanted = r->config->cpus;
 	int e = cpu_list_online(NULL, &online, err);
 
+	r->n_online = (uint32_t)(wanted->n ? wanted->n : online.n);
 	if (e < 0 || !wanted->n) {
-		r->cpus = online;
+		if (e < 0 || cpu_list_present(NULL, &r->cpus, NULL) < 0)
+			r->cpus = online;
+		else
+			vec_fini(&online);
 		return e;
 	}
 	vec_foreach (wanted, cpu) {
@@ -165,7 +172,7 @@ static int open_pipeline(struct recorder *r, struct error *err)
 					  : "perf rings",
 		.stacks = stack_source_texts[r->result->stacks],
 		.note = c->note,
-		.n_cpus = (uint32_t)r->cpus.n,
+		.n_cpus = r->n_online,
 		.start_wall_ns = clock_wall_ns(),
 		.start_ns = clock_monotonic_ns(),
 		.counters = r->host.counters,
@@ -194,7 +201,7 @@ static int open_raw(struct recorder *r, struct error *err)
 		.argv = r->config->raw_argv,
 		.rings = r->rings,
 		.counters = r->config->counters,
-		.n_cpus = (uint32_t)r->cpus.n,
+		.n_cpus = r->n_online,
 		.next = pipeline_sink(r->pipeline),
 	};
 
@@ -278,6 +285,34 @@ static int block_signals(struct recorder *r, struct error *err)
 	if (r->wake_fd < 0)
 		return error_errno(err, -errno, "epoll_create1");
 	return wake_by(r, r->signal_fd, err);
+}
+
+/* Threads are followed to every CPU by the kernel; what counts by CPU ends with it. */
+static int watch_cpus(struct recorder *r, struct error *err)
+{
+	if (r->tids.n)
+		return 0;
+	r->cpu_fd = cpu_watch_open();
+	return r->cpu_fd < 0 ? 0 : wake_by(r, r->cpu_fd, err);
+}
+
+static void follow_cpus(struct recorder *r)
+{
+	struct error why = { 0 };
+	bool is_online;
+	uint32_t cpu;
+	int e;
+
+	while (r->cpu_fd >= 0 && cpu_watch_next(r->cpu_fd, &cpu, &is_online)) {
+		if (!is_online)
+			continue;
+		e = rings_cpu_online(r->rings, cpu, &why);
+		if (!e && r->sampler)
+			e = sampler_cpu_online(r->sampler, cpu, &why);
+		if (e == -ENOENT && r->config->cpus->n)
+			continue; /* none of those that were asked for */
+		pipeline_lose(r->pipeline, e ? LOSS_CPU_UNWATCHED : LOSS_CPU_ONLINE, UINT32_MAX, 1);
+	}
 }
 
 static int start_child(struct recorder *r, struct error *err)
@@ -545,6 +580,7 @@ static int run(struct recorder *r, struct error *err)
 
 		rings_wait(r->rings, r->wake_fd, wait_ms(r));
 		handle_signals(r);
+		follow_cpus(r);
 		if (r->in_kernel)
 			e = in_kernel_poll(r->in_kernel, err);
 		if (!e && r->sampler && is_read_due(r, &time_ns))
@@ -686,6 +722,7 @@ static void recorder_fini(struct recorder *r)
 	vec_fini(&r->tids);
 	close_at_exit(&r->cgroup_fd);
 	close_at_exit(&r->signal_fd);
+	close_at_exit(&r->cpu_fd);
 	close_at_exit(&r->wake_fd);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
@@ -696,7 +733,8 @@ static int start(struct recorder *r, struct error *err)
 
 	if ((e = block_signals(r, err)) < 0 || (e = choose_cpus(r, err)) < 0 ||
 	    (e = open_cgroup(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
-	    (e = find_threads(r, err)) < 0 || (e = open_rings(r, err)) < 0)
+	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
+	    (e = open_rings(r, err)) < 0)
 		return e;
 	if (!r->config->raw)
 		was_renamed = session_dir_make_room(r->config->dir, err);
@@ -721,9 +759,12 @@ static int start(struct recorder *r, struct error *err)
 int recorder_run(const struct recorder_config *config, struct recorder_result *out,
 		 struct error *err)
 {
-	struct recorder r = {
-		.config = config, .result = out, .cgroup_fd = -1, .signal_fd = -1, .wake_fd = -1
-	};
+	struct recorder r = { .config = config,
+			      .result = out,
+			      .cgroup_fd = -1,
+			      .signal_fd = -1,
+			      .cpu_fd = -1,
+			      .wake_fd = -1 };
 	int e, e_run;
 
 	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };

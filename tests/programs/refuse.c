@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs a command to which the kernel refuses a system call: `refuse perf|bpf COMMAND [ARGUMENT…]`. perf:
- * perf_event_open(2) as if the kernel were built without it (ENOSYS); bpf: bpf(2) as of a policy (EPERM).
+ * Runs a command to which the kernel refuses a system call: `refuse perf|bpf COMMAND [ARGUMENT…]`.
+ * perf: perf_event_open(2) as if the kernel were built without it (ENOSYS); bpf: bpf(2) as of a
+ * policy (EPERM).
  */
 #include <errno.h>
 #include <linux/filter.h>

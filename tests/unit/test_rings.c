@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "collect/cpu_watch.h"
 #include "event/text.h"
 #include "fake_perf.h"
 
@@ -337,6 +338,54 @@ static void records_later_than_their_time_are_counted(void **state)
 	assert_int_equal(losses[LOSS_OUT_OF_ORDER], 1);
 }
 
+static void a_cpu_that_comes_back_is_counted_anew_into_its_ring(void **state)
+{
+	int n;
+
+	(void)state;
+	assert_int_equal(open_rings(0), 0);
+	assert_int_equal(rings_enable(fx.rings, &fx.err), 0);
+	n = fx.perf.n;
+	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
+	assert_int_equal(fx.perf.n, n + 2); /* the dummy, and the counter */
+	for (int i = n; i < fx.perf.n; i++) {
+		assert_int_equal(fx.perf.events[i].cpu, 1);
+		assert_true(fx.perf.events[i].is_enabled);
+		assert_ptr_equal(fake_event(&fx.perf, fx.perf.events[i].output_fd),
+				 fake_ring(&fx.perf, 1));
+	}
+	assert_int_equal(rings_cpu_online(fx.rings, 7, &fx.err), -ENOENT);
+}
+
+static void what_the_kernel_says_of_cpus_is_understood(void **state)
+{
+	static const struct {
+		const char *text;
+		int cpu; /* -1: none; of those that went, 100 more */
+	} rows[] = {
+		{ "online@/devices/system/cpu/cpu1", 1 },
+		{ "offline@/devices/system/cpu/cpu12", 112 },
+		{ "online@/devices/system/cpu/cpu", -1 },
+		{ "online@/devices/system/cpu/cpu1/cache", -1 },
+		{ "online@/devices/system/cpu/cpu-1", -1 },
+		{ "online@/devices/system/cpu/cpu99999999999999999999", -1 },
+		{ "online@/devices/system/memory/memory1", -1 },
+		{ "add@/devices/system/cpu/cpu1", -1 },
+		{ "online", -1 },
+		{ "", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool is_online = false;
+		uint32_t cpu = 0;
+		bool ok = cpu_watch_parse(rows[i].text, strlen(rows[i].text) + 1, &cpu, &is_online);
+
+		assert_int_equal(ok ? (int)cpu + (is_online ? 0 : 100) : -1, rows[i].cpu);
+		assert_false(cpu_watch_parse(rows[i].text, strlen(rows[i].text), &cpu, &is_online));
+	}
+}
+
 static void cpu_lists_are_as_in_sysfs(void **state)
 {
 	static const char *const bad[] = { "", "a", "1-", "3-1", "1,", "1;2", "-1", "99999999" };
@@ -371,6 +420,8 @@ int main(void)
 		TEST(a_counter_that_cannot_be_opened_is_named),
 		TEST(a_size_that_lies_is_a_bad_record_and_no_more),
 		TEST(records_later_than_their_time_are_counted),
+		TEST(a_cpu_that_comes_back_is_counted_anew_into_its_ring),
+		TEST(what_the_kernel_says_of_cpus_is_understood),
 		TEST(cpu_lists_are_as_in_sysfs),
 	};
 

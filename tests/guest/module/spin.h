@@ -12,7 +12,7 @@
 #define JOIN(a, b)  JOIN2(a, b)
 #define TEXT2(a)    #a
 #define TEXT(a)     TEXT2(a)
-#define work	    JOIN(NAME, _work)
+#define work        JOIN(NAME, _work)
 
 static noinline unsigned long work(unsigned long x)
 {

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/cpu_watch.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define KERNEL_GROUP 1 /* what the kernel sends; udev passes it on to group 2 */
+#define CPU_PATH     "/devices/system/cpu/cpu"
+
+int cpu_watch_open(void)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+	int e;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	e = -errno;
+	close(fd);
+	return e;
+}
+
+bool cpu_watch_parse(const char *message, size_t size, uint32_t *cpu, bool *is_online)
+{
+	const char *end = memchr(message, '\0', size), *at;
+	unsigned long n;
+	char *rest;
+
+	if (!end)
+		return false;
+	if (!strncmp(message, "online@", 7))
+		*is_online = true;
+	else if (!strncmp(message, "offline@", 8))
+		*is_online = false;
+	else
+		return false;
+	at = strchr(message, '@') + 1;
+	if (strncmp(at, CPU_PATH, strlen(CPU_PATH)))
+		return false;
+	at += strlen(CPU_PATH);
+	n = strtoul(at, &rest, 10);
+	if (rest == at || *rest || *at < '0' || *at > '9' || n > UINT16_MAX)
+		return false;
+	*cpu = (uint32_t)n;
+	return true;
+}
+
+bool cpu_watch_next(int fd, uint32_t *cpu, bool *is_online)
+{
+	char message[4096];
+	struct sockaddr_nl from = { 0 };
+	socklen_t from_size = sizeof(from);
+	ssize_t n;
+
+	for (;;) {
+		n = recvfrom(fd, message, sizeof(message), 0, (struct sockaddr *)&from, &from_size);
+		/* ENOBUFS: some were dropped; the next are there. */
+		if (n < 0 && errno != ENOBUFS && errno != EINTR)
+			return false;
+		if (n > 0 && !from.nl_pid && cpu_watch_parse(message, (size_t)n, cpu, is_online))
+			return true;
+	}
+}
