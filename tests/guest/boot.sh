@@ -11,7 +11,7 @@
 
 # architecture | emulator, its package | machine, CPU | console | the loader of programs
 machines='
-arm64|qemu-system-aarch64|qemu-system-arm|virt|cortex-a72|ttyAMA0|lib/ld-linux-aarch64.so.1
+arm64|qemu-system-aarch64|qemu-system-arm|virt|cortex-a57|ttyAMA0|lib/ld-linux-aarch64.so.1
 amd64|qemu-system-x86_64|qemu-system-x86|q35|max|ttyS0|lib64/ld-linux-x86-64.so.2
 '
 

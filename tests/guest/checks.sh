@@ -13,7 +13,7 @@
 #   of_symbol SYMBOL SESSION     the samples whose innermost frame is this function
 
 check() {
-	title=$1
+	title=$1 start=$(cut -d' ' -f1 /proc/uptime)
 	shift
 	mkdir -p /tmp/check && cd /tmp/check || exit 1
 	(
@@ -28,6 +28,7 @@ check() {
 		tail -n 40 /tmp/check.log | sed 's/^/# /'
 		;;
 	esac
+	echo "# from $start to $(cut -d' ' -f1 /proc/uptime) s"
 	cd /tmp && rm -rf /tmp/check
 }
 
