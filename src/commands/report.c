@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "commands/command.h"
 #include "commands/input.h"
+#include "commands/latency.h"
 #include "commands/output.h"
 #include "commands/processes.h"
 #include "profile/merge.h"
@@ -21,7 +22,8 @@ struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline, *itrace;
 	struct option_list by, merge;
-	bool no_itrace, accumulated, addresses, details, no_dependents, processes, instructions;
+	bool no_itrace, latency, accumulated, addresses, details, no_dependents, processes,
+		instructions;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
@@ -47,6 +49,12 @@ static const struct option_spec report_options[] = {
 	  "page. *prospect*(1) records and shows it at once." },
 	{ 0, "instructions", NULL, OPT_FLAG, FIELD(instructions), NULL,
 	  "with --processes: under each function, the instructions that were hit" },
+	{ 0, "latency", NULL, OPT_FLAG, FIELD(latency), NULL,
+	  "of an Intel PT recording: how long the calls of each function took",
+	  "For each function: how many calls, their time in all, minimum, median, 99th percentile, "
+	  "maximum, and when the longest one began. Calls whose begin or end is not in the trace "
+	  "have no duration; they are counted as incomplete. *--sort* takes calls, total (the "
+	  "default), min, median, p99, max, worst and incomplete." },
 	{ 'g', "lines", NULL, OPT_FLAG, FIELD(lines), NULL,
 	  "list functions by source lines (with --symbols)",
 	  "The line is that of the instruction, also where that is inlined from elsewhere; the "
@@ -398,6 +406,29 @@ static int report_session(const struct report_args *args, const struct view *vie
 				     : print_report(args, report, err);
 }
 
+static int report_latency(const struct report_args *args, const struct option_list *operands)
+{
+	const struct latency_command c = {
+		.input = args->input,
+		.output = args->output,
+		.format = args->format,
+		.sort = args->sort,
+		.cache = args->cache,
+		.limit = args->limit,
+		.wide = args->wide,
+		.no_pager = args->no_pager,
+	};
+	struct error err = { 0 };
+	bool is_damaged = false;
+	int r = operands->n ? error_set(&err, -EINVAL, "--latency takes no filters, such as '%s'",
+					operands->data[0])
+			    : latency_report(&c, &is_damaged, &err);
+
+	if (r < 0)
+		log_error("report: %s", err.text);
+	return r == -EINVAL ? EXIT_USAGE : r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
+}
+
 static int report_run(const struct command *self, int argc, char **argv)
 {
 	struct report_args args = { .threshold = -1 };
@@ -412,7 +443,9 @@ static int report_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0)
 		status = input_use_itrace("report", args.itrace, args.no_itrace);
-	if (status < 0) {
+	if (status < 0 && args.latency) {
+		status = report_latency(&args, &operands);
+	} else if (status < 0) {
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, view, &options, &err);
 		if (r >= 0 && view == &picture_view && !options.by.n)

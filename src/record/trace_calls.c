@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/trace_calls.h"
 
-#include <linux/perf_event.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/strings.h"
 #include "pt/code.h"
+#include "record/itrace.h"
 #include "record/replay.h"
 
 enum { N_CACHED = 1 << 14 };
@@ -47,12 +49,25 @@ static void called(void *context, const struct call_thread *t, struct open_call 
 static void over(void *context, const struct call_thread *t, const struct open_call *call,
 		 const struct open_call *parent);
 
-struct trace_calls *trace_calls_new(struct replay *replay, struct symbolizer *symbolizer)
+int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer, const char *root,
+		     struct trace_calls **out, struct error *err)
 {
-	struct trace_calls *t = xcalloc(1, sizeof(*t));
+	uint32_t n_counters = (uint32_t)perfdata_info(replay_data(replay))->counters.n;
+	struct itrace itrace = { 0 };
+	struct trace_calls *t;
+	int r;
 
+	if (!replay_has_trace(replay))
+		return error_set(err, -ENODATA,
+				 "it has no Intel PT: calls are known of traces alone");
+	r = itrace_parse("be", &itrace, err);
+	r = r < 0 ? r : replay_decode(replay, &itrace, root, err);
+	if (r < 0)
+		return r;
+	t = xcalloc(1, sizeof(*t));
 	t->replay = replay;
 	t->symbolizer = symbolizer;
+	t->first_counter = n_counters;
 	t->arena = arena_new();
 	t->cached = xcalloc(N_CACHED, sizeof(*t->cached));
 	t->stacks = (struct call_stacks){
@@ -60,7 +75,8 @@ struct trace_calls *trace_calls_new(struct replay *replay, struct symbolizer *sy
 	};
 	vec_push(&t->functions, ((struct trace_function){ IMAGE_UNKNOWN_ID, NO_SYMBOL }));
 	vec_push(&t->paths, ((struct trace_path){ 0, 0 }));
-	return t;
+	*out = t;
+	return 0;
 }
 
 void trace_calls_free(struct trace_calls *t)
@@ -268,7 +284,7 @@ static void on_branch(struct trace_calls *t, const struct event *e)
 		.pid = e->pid,
 		.tid = e->tid,
 		.time_ns = e->time_ns,
-		.from = x->flags & PT_F_BEGIN ? 0 : e->sample.ip,
+		.from = e->sample.ip,
 		.to = x->addr,
 		.flags = x->flags,
 		.insn_size = x->insn_size,
@@ -308,7 +324,6 @@ int trace_calls_run(struct trace_calls *t, struct trace_calls_sink *sink, struct
 
 	t->to = sink;
 	t->sink.push = on_event;
-	t->first_counter = replay_first_trace_counter(t->replay);
 	r = replay_events(t->replay, &t->sink, err);
 	call_stacks_end(&t->stacks);
 	return r;

@@ -48,8 +48,12 @@ struct trace_calls_sink {
 		       uint32_t to);
 };
 
-/* `replay` decodes all branches (--itrace=be) and was not read yet; both stay the caller's. */
-struct trace_calls *trace_calls_new(struct replay *replay, struct symbolizer *symbolizer);
+/*
+ * `replay` was not read yet: it decodes all branches from here on. Both stay the caller's. `root`:
+ * of an archive, or NULL. -ENODATA: it has no Intel PT; -EBADMSG: its description is damaged.
+ */
+int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer, const char *root,
+		     struct trace_calls **out, struct error *err);
 void trace_calls_free(struct trace_calls *t); /* NULL is fine */
 DEFINE_AT_EXIT(trace_calls_free, struct trace_calls)
 

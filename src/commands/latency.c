@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/latency.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "commands/input.h"
+#include "commands/output.h"
+#include "pt/flow.h"
+#include "record/replay.h"
+#include "report/latency.h"
+
+static const struct {
+	const char *name;
+	void (*print)(const struct latency *l, const struct latency_options *o, FILE *out);
+} formats[] = {
+	{ "text", latency_print_text },
+	{ "csv", latency_print_csv },
+	{ "json", latency_print_json },
+};
+
+static int print(const struct latency_command *c, const struct latency *l, struct error *err)
+{
+	struct output out;
+	struct latency_options options = { .limit = c->limit };
+	int r = output_open(&out, c->output, !c->no_pager, err);
+
+	if (r < 0)
+		return r;
+	options.width = c->wide || !out.is_terminal ? 0 : output_width(&out);
+	options.is_ascii = !output_is_utf8();
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (!strcmp(formats[i].name, c->format))
+			formats[i].print(l, &options, out.file);
+	return output_close(&out, err);
+}
+
+static void tell_note(void *context, const char *sentence)
+{
+	log_warning("%s: %s", (const char *)context, sentence);
+}
+
+static void tell_trace(const char *path, struct replay *replay)
+{
+	const struct pt_flow_stats *stats = replay_trace_stats(replay);
+	uint64_t n = 0;
+
+	for (int i = 0; i < N_PT_ERRORS; i++)
+		n += stats->errors[i];
+	replay_trace_notes(replay, tell_note, (void *)path);
+	if (n)
+		log_warning("%s: %" PRIu64
+			    " errors in decoding the trace: each cuts all calls of its "
+			    "thread ('assay script --itrace=e' shows them)",
+			    path, n);
+}
+
+static void tell_time(const char *path, const struct latency *l)
+{
+	uint64_t calls = 0, ns = 0;
+
+	vec_foreach (&l->rows, row) {
+		calls += row->calls;
+		ns += row->total_ns;
+	}
+	if (calls && !ns)
+		log_warning("%s: all calls take no time, as the trace has none (perf record -e "
+			    "intel_pt/tsc,mtc/)",
+			    path);
+}
+
+int latency_report(const struct latency_command *c, bool *is_damaged, struct error *err)
+{
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+	cleanup(trace_calls_free_at_exit) struct trace_calls *trace = NULL;
+	cleanup(latency_fini) struct latency l = { 0 };
+	const char *path = c->input ? c->input : "perf.data", *sort = c->sort ? c->sort : "total";
+	struct error damage = { 0 };
+	int r;
+
+	if (latency_sort(&l, sort, err) < 0)
+		return -EINVAL;
+	if (!replay_is_perfdata(path))
+		return error_set(err, -ENODATA,
+				 "%s: no perf.data there; calls are known of recorded processor "
+				 "traces alone (perf record -e intel_pt//)",
+				 path);
+	r = replay_open(path, &replay, err);
+	if (r < 0)
+		return r;
+	symbols = input_symbolizer(c->input, c->cache);
+	r = trace_calls_open(replay, symbols, NULL, &trace, err);
+	if (r < 0)
+		return error_wrap(err, r, "%s", path);
+	r = latency_read(&l, trace, &damage);
+	if (r < 0 && r != -EBADMSG)
+		return error_set(err, r, "%s: %s", path, damage.text);
+	tell_trace(path, replay);
+	tell_time(path, &l);
+	if (r < 0)
+		log_error("report: %s: %s; shown is what comes before", path, damage.text);
+	*is_damaged = r < 0;
+	latency_sort(&l, sort, err);
+	return print(c, &l, err);
+}

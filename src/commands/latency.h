@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay report --latency: how long the calls of each function took, of a processor trace. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct error;
+
+struct latency_command {
+	const char *input, *output, *format, *sort, *cache;
+	uint64_t limit;
+	bool wide, no_pager;
+};
+
+/* 0; -EINVAL: wrong usage; another negative errno. *is_damaged: what comes before was reported. */
+int latency_report(const struct latency_command *c, bool *is_damaged, struct error *err);

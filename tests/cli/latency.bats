@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# How long calls took, of traces whose truth is known.
+load helpers
+
+trace() { # [OPTION…] -- PROGRAM [ARG…]: makes trace.data and the truth
+	[ -x "$ASSAY_BUILD/tests/pt/pt_trace" ] || skip "the generator is for x86-64"
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	timeout 100 "$ASSAY_BUILD/tests/pt/pt_trace" "${options[@]}" trace.data truth "$@" >out 2>err </dev/null ||
+		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+}
+
+@test "every call is counted that perf lists" {
+	command -v perf >/dev/null || skip "perf is not installed"
+	trace --tsc --mtc -- "$PROGRAMS/flow" indirect
+	assay report --latency -i trace.data --format csv >calls.csv
+	head -1 calls.csv | grep -q '^calls,total_ns,min_ns,median_ns,p99_ns,max_ns,worst_time_ns,incomplete,worst_tid,function,image$'
+	# Functions of one name that nobody jumps to.
+	perf script -i trace.data --itrace=c -F ip,addr,sym,flags 2>/dev/null >theirs
+	for function in msort_with_tmp.part.0 hack_digit _IO_no_init; do
+		n=$(grep -c "call .* $function\$" theirs) || n=0
+		[ "$n" -gt 0 ]
+		ours=$(awk -F, -v f="$function" '$10 == f { print $1 + $8 }' calls.csv)
+		echo "$function: $n in perf's list, $ours here"
+		[ "$n" = "$ours" ]
+	done
+	# Nothing is longer than its maximum, nor shorter than its minimum.
+	awk -F, 'NR > 1 && $1 && ($3 > $4 || $4 > $5 || $5 > $6 || $2 > $1 * $6) { print; bad = 1 } END { exit bad }' calls.csv
+}
+
+@test "what longjmp left has no duration" {
+	trace --tsc --mtc -- "$PROGRAMS/flow" longjmp
+	assay report --latency -i trace.data --format json >calls.json
+	[ "$(jq '[.[].incomplete] | add' calls.json)" -gt 10 ]
+	[ "$(jq '[.[] | select(.calls > 0 and .max_ns < .min_ns)] | length' calls.json)" = 0 ]
+}
+
+@test "recursion, threads and signals, without an error" {
+	for how in recursion threads signals; do
+		trace --tsc --mtc -- "$PROGRAMS/flow" $how
+		run --separate-stderr assay report --latency -i trace.data --sort calls
+		[ "$status" = 0 ]
+		[ -z "$stderr" ]
+		[[ "$output" == *"calls of "*" functions"* ]]
+	done
+}
+
+@test "a trace without time says so" {
+	trace -- "$PROGRAMS/flow" indirect
+	run assay report --latency -i trace.data
+	refused 0 "the trace has none"
+}
+
+@test "what has no calls, and wrong usage" {
+	run assay report --latency -i nothing.here
+	refused 1 "nothing.here"
+	run assay report --latency --sort nonsense -i nothing.here
+	refused 2 "'nonsense' is no column" "median"
+	run assay report --latency comm:x
+	refused 2 "no filters"
+	[ -d "$FIXTURES" ] || skip "no fixtures here"
+	run assay report --latency -i "$FIXTURES/perf.data.callgraph-3.8"
+	refused 1 "no Intel PT"
+}
