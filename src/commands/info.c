@@ -51,6 +51,8 @@ static void gather_rows(struct facts *f, const struct segment *seg, struct count
 			const struct count_row *row = &rows->data[i];
 			uint32_t counter = seg->classes[row->class].counter;
 
+			if (!row->samples) /* an arc (machine/image.h) */
+				continue;
 			f->samples[counter] += row->samples;
 			f->period[counter] += row->period;
 			f->all_samples += row->samples;

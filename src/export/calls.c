@@ -69,6 +69,28 @@ static void find_calls(struct gatherer *g)
 	}
 }
 
+static uint32_t find_arc_call(struct gatherer *g, const struct profile_arc *arc)
+{
+	bool is_new;
+	uint32_t *id = intmap_put(&g->index, (uint64_t)arc->place << 32 | arc->callee, &is_new);
+
+	if (is_new) {
+		*id = (uint32_t)g->c->list.n;
+		vec_push(&g->c->list, (struct call){ arc->place, arc->callee });
+	}
+	return *id;
+}
+
+/* Arcs without stacks are calls as they are. */
+static void add_arcs(struct gatherer *g)
+{
+	uint32_t n = g->p->n_lanes;
+
+	for (uint32_t i = 0; i < g->p->arcs.n; i++)
+		add_all(&g->c->weights[(size_t)find_arc_call(g, &g->p->arcs.data[i]) * n],
+			&g->p->arc_weights.data[(size_t)i * n], n);
+}
+
 static void enter(struct gatherer *g, uint32_t node)
 {
 	uint32_t call = g->call_of[node], n = g->p->n_lanes;
@@ -165,9 +187,12 @@ void calls_init(struct calls *c, const struct profile *p)
 	*c = (struct calls){ .self = column(p->places.n * p->n_lanes, sizeof(struct weight)) };
 	add_weights(&g);
 	find_calls(&g);
+	vec_foreach (&p->arcs, arc)
+		find_arc_call(&g, arc);
 	g.open = column(c->list.n, sizeof(uint32_t));
 	c->weights = column(c->list.n * p->n_lanes, sizeof(struct weight));
 	walk(&g);
+	add_arcs(&g);
 	sort_calls(&g);
 	intmap_fini(&g.index);
 	free(g.call_of);

@@ -64,6 +64,13 @@ struct code_addr {
 };
 
 /*
+ * The image (of kind NAMED) of the outermost frame of what is no sample but an arc of a call graph,
+ * as OProfile's sample files have them: (callee, caller, this), of no samples, whose period is how
+ * often the arc was in a stack.
+ */
+#define IMAGE_ARCS_PATH "[arcs]"
+
+/*
  * The image table. Ids are dense from 0 in the order of first appearance.
  * The pointers that image_get() gives move when the table grows; paths do not.
  */

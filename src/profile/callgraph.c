@@ -108,6 +108,45 @@ static void visit(struct grapher *g, uint32_t node)
 	}
 }
 
+/*
+ * Arcs that came without stacks. A sample whose stack has f beyond its innermost frame is in one
+ * arc from f: with f's own samples they are f's total. What of it no caller has is of nobody.
+ */
+static void add_loaded_arcs(struct grapher *g)
+{
+	const struct profile *p = g->p;
+	uint32_t n = p->n_lanes;
+	struct weight *called = xcalloc(p->functions.n * n + 1, sizeof(*called));
+
+	for (uint32_t i = 0; i < p->arcs.n; i++) {
+		const struct profile_arc *arc = &p->arcs.data[i];
+		struct weight *callee = arc_weights(&g->callees, arc->caller, arc->callee);
+		struct weight *caller = arc_weights(&g->callers, arc->callee, arc->caller);
+
+		for (uint32_t lane = 0; lane < n; lane++) {
+			const struct weight *w = &p->arc_weights.data[(size_t)i * n + lane];
+
+			weight_add(&callee[lane], w);
+			weight_add(&caller[lane], w);
+			weight_add(&called[(size_t)arc->callee * n + lane], w);
+			if (arc->caller != arc->callee)
+				weight_add(&g->functions[(size_t)arc->caller * n + lane].total, w);
+		}
+	}
+	for (uint32_t f = 0; f < p->functions.n; f++) {
+		struct weight *nobody = arc_weights(&g->callers, f, NO_INDEX);
+
+		for (uint32_t lane = 0; lane < n; lane++) {
+			const struct weight *all = &g->functions[(size_t)f * n + lane].total;
+			const struct weight *some = &called[(size_t)f * n + lane];
+
+			nobody[lane].samples = all->samples - MIN(all->samples, some->samples);
+			nobody[lane].period = all->period - MIN(all->period, some->period);
+		}
+	}
+	free(called);
+}
+
 /* Rows of one block are made from these: arcs of one function, or functions. */
 struct ranked {
 	uint64_t weight;
@@ -312,6 +351,8 @@ void profile_callgraph(const struct profile *p, const struct row_limits *limits,
 	subtree_fill(&g->tree, order, p->entries.n);
 	threshold_init(&g->threshold, p, limits);
 	visit(g, 0);
+	if (p->arcs.n)
+		add_loaded_arcs(g);
 	add_blocks(g);
 	arcs_fini(&g->callers);
 	arcs_fini(&g->callees);

@@ -29,6 +29,7 @@ void profile_index_init(struct profile *p, const struct profile_request *request
 	strings_init(&x->lines);
 	strings_init(&x->whole_keys);
 	strings_init(&x->lane_tuples);
+	strings_init(&x->arcs);
 	p->index = x;
 }
 
@@ -51,6 +52,7 @@ void profile_index_free(struct profile *p)
 	strings_fini(&x->lines);
 	strings_fini(&x->whole_keys);
 	strings_fini(&x->lane_tuples);
+	strings_fini(&x->arcs);
 	free(x->lane_order);
 	intmap_fini(&x->wholes);
 	vec_fini(&x->frames);
@@ -358,6 +360,23 @@ uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint6
 			vec_push(&p->node_places, place);
 	}
 	return *id;
+}
+
+struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, uint32_t callee)
+{
+	const struct profile_arc arc = {
+		.caller = caller,
+		.callee = callee,
+		.place = p->index->request->with_places ? index_place(p, caller, offset) : NO_INDEX,
+	};
+	uint32_t id = strings_add_n(&p->index->arcs, (const char *)&arc, sizeof(arc)).n - 1;
+
+	if (id == p->arcs.n) {
+		vec_push(&p->arcs, arc);
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			vec_push(&p->arc_weights, (struct weight){ 0 });
+	}
+	return &p->arc_weights.data[(size_t)id * p->n_lanes];
 }
 
 uint32_t index_group(struct profile *p, const uint32_t *values)

@@ -69,6 +69,7 @@ struct profile_index {
 	VEC(struct function_takes) function_takes;
 	struct strings places; /* (image, offset) of place i is string i + 1 */
 	struct intmap nodes;   /* parent << 32 | function, or place */
+	struct strings arcs;   /* the struct profile_arc of arc i is string i + 1 */
 	struct intmap entries; /* group << 32 | node */
 	struct strings groups; /* the tuple of group i is string i + 1 */
 	struct intmap processes, threads;
@@ -117,6 +118,8 @@ uint32_t index_group(struct profile *p, const uint32_t *values);
 uint32_t index_process(struct profile *p, int32_t pid);
 uint32_t index_thread(struct profile *p, int32_t pid, int32_t tid);
 void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t samples);
+/* The weights of an arc; the place is made of the caller's offset with_places. */
+struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, uint32_t callee);
 /* With slices a new entry at each call: a (group, node) is then in one row of a block, or in few.
  */
 struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node);

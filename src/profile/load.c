@@ -32,6 +32,7 @@ struct part {
 	uint32_t *processes, *threads, *comms;
 	uint64_t *class_samples;
 	uint8_t *uses;          /* by node */
+	bool *arcs;             /* by node: no sample's, but of an arc; NULL: there are none */
 	uint8_t *contexts;      /* by node; NULL where nobody asked */
 	uint32_t *as_leaf;      /* by node: the profile's node for it as the innermost frame … */
 	uint32_t *as_caller;    /* … and as a caller */
@@ -66,10 +67,10 @@ static void part_init(struct part *part, const struct segment *segment)
 
 static void part_fini(struct part *part)
 {
-	void *columns[] = { part->images,        part->has_samples, part->groups,  part->lanes,
-			    part->idle,          part->processes,   part->threads, part->comms,
-			    part->class_samples, part->uses,        part->as_leaf, part->as_caller,
-			    part->contexts,      part->rows.data };
+	void *columns[] = { part->images,        part->has_samples, part->groups,   part->lanes,
+			    part->idle,          part->processes,   part->threads,  part->comms,
+			    part->class_samples, part->uses,        part->as_leaf,  part->as_caller,
+			    part->contexts,      part->arcs,        part->rows.data };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
@@ -307,6 +308,11 @@ static bool takes_row(const struct profile *p, const struct part *part, const st
 	return takes[app].binary || takes[code].binary;
 }
 
+static bool is_arc(const struct part *part, const struct count_row *row)
+{
+	return !row->samples && part->arcs && part->arcs[row->node];
+}
+
 static void take_row(struct part *part, const struct count_row *row)
 {
 	part->uses[row->node] |= TAKEN | USE_LEAF;
@@ -331,7 +337,7 @@ static void mark_leaves(struct profile *p, struct part *part)
 			uint8_t *use = &part->uses[row->node];
 
 			p->n_stored += row->samples;
-			if (!takes_row(p, part, row))
+			if (is_arc(part, row) || !takes_row(p, part, row))
 				continue;
 			if (!(*use & (ACCEPTED | REFUSED)))
 				*use |= takes_node(p, part, row->node) ? ACCEPTED : REFUSED;
@@ -384,6 +390,41 @@ static void add_row(struct profile *p, struct part *part, const struct count_row
 	part->class_samples[row->class] += w.samples;
 }
 
+/* An arc is taken if code: on either of its ends is. */
+static bool takes_arc(struct profile *p, const struct part *part, uint32_t caller, uint32_t callee)
+{
+	const struct image_takes *takes = p->index->image_takes.data;
+	const struct function_takes *functions = p->index->function_takes.data;
+	uint32_t from = p->functions.data[caller].image, to = p->functions.data[callee].image;
+
+	(void)part;
+	return !takes[from].excluded && !takes[to].excluded &&
+	       (takes[from].lib_image || takes[to].lib_image) &&
+	       (functions[caller].symbol || functions[callee].symbol) &&
+	       !(p->index->query->without_dependents && from != to);
+}
+
+/* Of a class with samples: others have no column. */
+static void add_arc(struct profile *p, struct part *part, const struct count_row *row)
+{
+	const struct segment *s = part->segment;
+	uint32_t node = row->node, parent = parent_of(s, node), n, callee, caller;
+	uint32_t counter = s->classes[row->class].counter;
+	struct weight *w;
+
+	if (!parent || part->groups[(size_t)row->class * N_CONTEXTS] == NO_INDEX ||
+	    (p->lane_keys.n && !part->has_samples[row->class]))
+		return;
+	callee = node_frames(p, part, node, USE_LEAF, &n)[0];
+	caller = node_frames(p, part, parent, USE_CALLER, &n)[n - 1];
+	if (!takes_arc(p, part, caller, callee))
+		return;
+	w = &index_arc(p, caller, node_offset(part, parent, USE_CALLER),
+		       callee)[part->lanes[row->class]];
+	w->samples += row->period;
+	w->period += row->period * MAX(p->session->info.counters[counter].count, (uint64_t)1);
+}
+
 /* Closes the slice of a block, whose entries begin at `first`. */
 static void add_slice(struct profile *p, const struct block *block, size_t first)
 {
@@ -408,8 +449,10 @@ static void add_weights(struct profile *p, struct part *part)
 		if (read_block(p, part, i) != BLOCK_READ)
 			continue;
 		vec_foreach (&part->rows, row)
-			if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
-			    (!part->idle[row->class] || p->index->query->with_idle))
+			if (is_arc(part, row) && p->index->request->with_chains)
+				add_arc(p, part, row);
+			else if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
+				 (!part->idle[row->class] || p->index->query->with_idle))
 				add_row(p, part, row);
 		add_slice(p, &part->segment->blocks[i], first);
 	}
@@ -461,12 +504,29 @@ static void add_part(struct profile *p, struct part *part)
 	add_weights(p, part);
 }
 
+/* Which nodes are below the image of arcs (machine/image.h). */
+static void find_arcs(struct part *part)
+{
+	const struct segment *s = part->segment;
+	uint32_t marker = 0;
+
+	while (marker < s->n_images && (s->images[marker].kind != IMAGE_NAMED ||
+					strcmp(s->images[marker].path, IMAGE_ARCS_PATH) != 0))
+		marker++;
+	if (marker == s->n_images)
+		return;
+	part->arcs = column(s->n_nodes, sizeof(bool));
+	for (uint32_t n = 1; n < s->n_nodes; n++)
+		part->arcs[n] = s->nodes[n].code.image.n == marker || part->arcs[parent_of(s, n)];
+}
+
 /* The first pass. */
 static void look_through(struct profile *p, struct part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
 	    query_has(p->index->query, FILTER_CONTEXT))
 		part->contexts = segment_contexts(p, part->segment, part->images);
+	find_arcs(part);
 	add_classes(p, part);
 	mark_leaves(p, part);
 	vec_fini(&part->rows);

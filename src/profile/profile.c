@@ -27,6 +27,8 @@ void profile_free(struct profile *p)
 	vec_fini(&p->entries);
 	vec_fini(&p->slices);
 	vec_fini(&p->weights);
+	vec_fini(&p->arcs);
+	vec_fini(&p->arc_weights);
 	vec_fini(&p->group_values);
 	vec_fini(&p->processes);
 	vec_fini(&p->threads);

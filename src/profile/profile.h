@@ -106,6 +106,15 @@ struct profile_entry {
 	uint32_t group, node;
 };
 
+/*
+ * An arc of a call graph that came without stacks, from OProfile's sample files: how often a stack
+ * had this call. Its weights are arc_weights[arc * n_lanes + lane].
+ */
+struct profile_arc {
+	uint32_t caller, callee; /* functions */
+	uint32_t place;          /* with_places: of the call; else NO_INDEX */
+};
+
 struct profile_process {
 	int32_t pid;
 	int32_t tid;    /* of a thread; -1 for a process */
@@ -156,6 +165,8 @@ struct profile {
 	VEC(struct profile_entry) entries;
 	VEC(struct profile_slice) slices; /* with_slices */
 	VEC(struct weight) weights;
+	VEC(struct profile_arc) arcs; /* with_chains */
+	VEC(struct weight) arc_weights;
 	VEC(uint32_t) group_values; /* a group's: [group * class_keys.n + i] */
 	uint32_t n_groups;
 	VEC(struct profile_process) processes;

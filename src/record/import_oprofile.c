@@ -51,7 +51,7 @@ struct oprofile_import {
 	struct strings strings;
 	struct intmap checked; /* image: its file was compared with the header's mtime */
 	struct store *store;
-	uint64_t start_ns, wall_ns, n_arcs, n_arc_files, n_changed;
+	uint64_t start_ns, wall_ns, n_changed;
 	char cpu_model[128];
 	uint8_t *buffer; /* READ_BYTES */
 };
@@ -259,22 +259,25 @@ static uint64_t offset_of(const struct oprofile_import *im, const struct sample_
 	return name->start + key;
 }
 
+static struct sample sample_of(struct oprofile_import *im, const struct found_file *f,
+			       const struct code_addr *frames, uint32_t n_frames)
+{
+	return (struct sample){ .class = { .counter = f->counter,
+					   .app = find_image(im, &f->name.main, false),
+					   .pid = (int32_t)f->name.tgid,
+					   .tid = (int32_t)f->name.tid,
+					   .cpu = (uint32_t)f->name.cpu },
+				.time_ns = im->start_ns,
+				.frames = frames,
+				.n_frames = n_frames };
+}
+
 static int add_samples(struct oprofile_import *im, const struct found_file *f,
 		       const struct sample_file_view *view, struct error *err)
 {
 	image_id dep = find_image(im, &f->name.dep, view->header.is_kernel);
-	image_id app = find_image(im, &f->name.main, false);
 	struct code_addr frame = { .image = dep };
-	struct sample sample = {
-		.class = { .counter = f->counter,
-			   .app = app,
-			   .pid = (int32_t)f->name.tgid,
-			   .tid = (int32_t)f->name.tid,
-			   .cpu = (uint32_t)f->name.cpu },
-		.time_ns = im->start_ns,
-		.frames = &frame,
-		.n_frames = 1,
-	};
+	struct sample sample = sample_of(im, f, &frame, 1);
 
 	check_file(im, dep, view->header.mtime);
 	for (uint32_t i = 0; i < view->n_nodes; i++) {
@@ -296,10 +299,37 @@ static int add_samples(struct oprofile_import *im, const struct found_file *f,
 	return 0;
 }
 
-static void count_arcs(struct oprofile_import *im, const struct sample_file_view *view)
+/* Half of a key is the caller's offset, half the callee's (machine/image.h says how arcs are kept).
+ */
+static int add_arcs(struct oprofile_import *im, const struct found_file *f,
+		    const struct sample_file_view *view, struct error *err)
 {
-	im->n_arc_files++;
-	im->n_arcs += view->n_nodes;
+	image_id caller = find_image(im, &f->name.dep, view->header.is_kernel);
+	image_id callee = find_image(im, &f->name.callee, view->header.callee_is_kernel);
+	struct code_addr frames[] = {
+		{ .image = callee },
+		{ .image = caller },
+		{ .image = image_intern(im->images, &(struct image){ .kind = IMAGE_NAMED,
+								     .path = IMAGE_ARCS_PATH }) }
+	};
+	struct sample arc = sample_of(im, f, frames, ARRAY_SIZE(frames));
+
+	for (uint32_t i = 0; i < view->n_nodes; i++) {
+		uint64_t key;
+		uint32_t n;
+		int r;
+
+		sample_file_node(view, i, &key, &n);
+		if (!n)
+			continue;
+		frames[0].offset = offset_of(im, &f->name.callee, callee, (uint32_t)key);
+		frames[1].offset = offset_of(im, &f->name.dep, caller, key >> 32);
+		arc.period = n;
+		r = im->config->ops->add(im->store, &arc, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /*
@@ -352,10 +382,7 @@ static int read_file(struct oprofile_import *im, const struct found_file *f, str
 		return 0;
 	}
 	im->result->bytes += size;
-	if (f->name.is_arc)
-		count_arcs(im, &view);
-	else
-		r = add_samples(im, f, &view, err);
+	r = (f->name.is_arc ? add_arcs : add_samples)(im, f, &view, err);
 	file_unmap(&map);
 	return r;
 }
@@ -454,11 +481,6 @@ static void tell_losses(struct oprofile_import *im)
 
 static void tell_rest(struct oprofile_import *im)
 {
-	if (im->n_arc_files)
-		note(im,
-		     "%" PRIu64 " arcs of the call graph in %" PRIu64
-		     " files are left out: a session has stacks, which arcs do not tell",
-		     im->n_arcs, im->n_arc_files);
 	if (im->facts.lost_arcs)
 		note(im, "%" PRIu64 " counts of arcs could not be written while recording",
 		     im->facts.lost_arcs);

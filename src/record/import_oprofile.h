@@ -2,7 +2,7 @@
 /*
  * From the sample files of OProfile (operf, oprofiled, or our own --store=oprofile) to a
  * session. They have neither times nor stacks: all samples are of one second, with the one frame
- * that they are in. Arcs of the call graph have no place in a session and are left out, and told.
+ * that they are in; arcs of the call graph are kept beside them (machine/image.h).
  */
 #pragma once
 
