@@ -28,7 +28,14 @@ struct code_file {
 	uint64_t used; /* the larger the later */
 };
 
+/* An image whose code is not to be had: looked for once. */
+struct refused {
+	const struct symbol_table *table;
+	struct error why;
+};
+
 struct code_files {
+	VEC(struct refused) refused;
 	struct symbolizer *symbols;
 	struct code_file *files;
 	uint32_t n_files;
@@ -64,6 +71,7 @@ void code_files_free(struct code_files *f)
 	for (size_t i = 0; i < f->n_files; i++)
 		file_close(&f->files[i]);
 	free(f->files);
+	vec_fini(&f->refused);
 	free(f);
 }
 
@@ -96,11 +104,11 @@ static int open_kcore(const struct code_files *f, struct code_file *file,
 	if (wanted->len && running_kernel_build_id(f->symbols, &running) &&
 	    !build_id_equal(&running, wanted))
 		return error_set(err, -ESTALE, "another kernel runs now");
-	if (!kernel_text_addr(f->symbols, &file->text_addr))
-		return error_set(err, -EACCES, "%s does not tell where it is",
-				 f->symbols->kallsyms_path);
 	r = kcore_open(f->symbols->kcore_path, &file->kcore, err);
 	file->has_kcore = r >= 0;
+	if (r >= 0 && !kernel_text_addr(f->symbols, &file->text_addr))
+		return error_set(err, -EACCES, "%s does not tell where it is",
+				 f->symbols->kallsyms_path);
 	file->elf = (struct elf_file){ .machine = file->kcore.machine, .is_64 = true };
 	return r;
 }
@@ -168,8 +176,12 @@ static int get_file(struct code_files *f, const struct symbol_table *t, struct c
 		    struct error *err)
 {
 	struct code_file *oldest = &f->files[0];
+	struct error why = { 0 };
 	int r;
 
+	vec_foreach (&f->refused, refused)
+		if (refused->table == t)
+			return error_set(err, refused->why.code, "%s", refused->why.text);
 	for (size_t i = 0; i < f->n_files; i++) {
 		if (f->files[i].table == t) {
 			*out = &f->files[i];
@@ -180,11 +192,13 @@ static int get_file(struct code_files *f, const struct symbol_table *t, struct c
 	}
 	file_close(oldest);
 	oldest->table = t;
-	r = open_file(f, oldest, err);
-	if (r < 0)
+	r = open_file(f, oldest, &why);
+	if (r < 0) {
 		file_close(oldest);
-	else
-		*out = oldest;
+		vec_push(&f->refused, (struct refused){ t, why });
+		return error_set(err, r, "%s", why.text);
+	}
+	*out = oldest;
 	return r;
 }
 
