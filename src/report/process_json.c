@@ -3,171 +3,183 @@
  * The process report for programs; docs/processes.md says what the keys mean. Processes are
  * written one by one: a large session needs no more memory than its largest process.
  */
+#include <inttypes.h>
 #include <jansson.h>
 
 #include "report/header.h"
+#include "report/json_put.h"
 #include "report/process_report.h"
 #include "store/session.h"
 
-#define FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
-
-/* jansson hands over a few characters at a time, which is too many calls of fwrite(3). */
-static int gather(const char *bytes, size_t size, void *text)
+/* A weight's members, into an object that is begun. */
+static void put_weight(const struct process_report *r, struct buf *out, const struct weight *w)
 {
-	buf_bytes(text, bytes, size);
-	return 0;
+	double seconds = processes_seconds(&r->processes, w);
+
+	json_put_number(out, "samples", w->samples);
+	if (r->processes.basis == TIME_NONE)
+		return;
+	json_put_key(out, "seconds");
+	if (r->processes.basis == TIME_PERIOD && !(w->period % 1000000))
+		buf_printf(out, "%" PRIu64 ".%03" PRIu64, w->period / 1000000000,
+			   w->period / 1000000 % 1000);
+	else
+		buf_printf(out, "%.9g", seconds);
 }
 
-static void print_value(json_t *value, FILE *out)
+static void put_weight_of(const struct process_report *r, struct buf *out, const char *key,
+			  const struct weight *w)
 {
-	struct buf text = { 0 };
-
-	json_dump_callback(value, gather, &text, FLAGS);
-	fwrite(text.data, 1, text.len, out);
-	buf_fini(&text);
-	json_decref(value);
+	json_put_key(out, key);
+	buf_u8(out, '{');
+	put_weight(r, out, w);
+	buf_u8(out, '}');
 }
 
-/* Adds "samples", and "seconds" where there are any. */
-static void set_weight(const struct process_report *r, json_t *object, const struct weight *w)
-{
-	json_object_set_new(object, "samples", json_number(w->samples));
-	if (r->processes.basis != TIME_NONE)
-		json_object_set_new(object, "seconds",
-				    json_real(processes_seconds(&r->processes, w)));
-}
-
-static json_t *weight_json(const struct process_report *r, const struct weight *w)
-{
-	json_t *object = json_object();
-
-	set_weight(r, object, w);
-	return object;
-}
-
-static void set_contexts(const struct process_report *r, json_t *object,
+static void put_contexts(const struct process_report *r, struct buf *out,
 			 const struct process_row *row)
 {
 	for (int c = 0; c < N_CONTEXTS; c++)
-		json_object_set_new(object, sample_context_names[c], weight_json(r, &row->by[c]));
-	json_object_set_new(object, "all", weight_json(r, &row->all));
-	json_object_set_new(object, "unresolved", weight_json(r, &row->unknown));
+		put_weight_of(r, out, sample_context_names[c], &row->by[c]);
+	put_weight_of(r, out, "all", &row->all);
+	put_weight_of(r, out, "unresolved", &row->unknown);
 }
 
-static json_t *sentence_json(const struct process_report *r,
-			     void (*put)(const struct process_report *r, struct buf *out))
+/* What put() appends, as a text. */
+static void put_sentence(const struct process_report *r, struct buf *out, const char *key,
+			 void (*put)(const struct process_report *r, struct buf *out))
 {
 	struct buf text = { 0 };
-	json_t *value;
 
 	put(r, &text);
-	value = json_text(buf_cstr(&text));
+	json_put_text(out, key, buf_cstr(&text));
 	buf_fini(&text);
-	return value;
 }
 
-static json_t *statistics_json(const struct process_report *r)
+static void put_statistics(const struct process_report *r, struct buf *out)
 {
 	const struct run_statistics *s = &r->statistics;
-	json_t *object = json_object();
 
-	json_object_set_new(object, "clock", sentence_json(r, process_report_put_clock));
-	json_object_set_new(object, "blind_spot", sentence_json(r, process_report_put_blind_spot));
-	json_object_set_new(object, "note", json_text(process_report_contexts_note(r)));
-	set_contexts(r, object, &r->processes.total);
-	json_object_set_new(object, "other_events", json_number(s->other_events));
-	json_object_set_new(object, "filtered", json_number(s->filtered));
-	json_object_set_new(object, "lost", json_number(s->lost));
-	json_object_set_new(object, "delivered", json_number(s->delivered));
-	json_object_set_new(object, "run_seconds", json_real(s->seconds));
-	if (s->capacity_seconds > 0)
-		json_object_set_new(object, "capacity_seconds", json_real(s->capacity_seconds));
-	return object;
+	buf_u8(out, '{');
+	put_sentence(r, out, "clock", process_report_put_clock);
+	put_sentence(r, out, "blind_spot", process_report_put_blind_spot);
+	json_put_text(out, "note", process_report_contexts_note(r));
+	put_contexts(r, out, &r->processes.total);
+	json_put_number(out, "other_events", s->other_events);
+	json_put_number(out, "filtered", s->filtered);
+	json_put_number(out, "lost", s->lost);
+	json_put_number(out, "delivered", s->delivered);
+	json_put_key(out, "run_seconds");
+	buf_printf(out, "%.9g", s->seconds);
+	if (s->capacity_seconds > 0) {
+		json_put_key(out, "capacity_seconds");
+		buf_printf(out, "%.9g", s->capacity_seconds);
+	}
+	buf_u8(out, '}');
 }
 
-static json_t *instructions_json(struct process_report *r, const struct hit_row *hit)
+static void put_instructions(struct process_report *r, struct buf *out, const struct hit_row *hit)
 {
-	json_t *list = json_array();
+	struct buf text = { 0 };
 
+	json_put_key(out, "instructions");
 	for (uint32_t i = 0; i < hit->n; i++) {
 		const struct hit_place *place = &r->places.data[hit->first + i];
 		struct instruction in;
-		struct buf text = { 0 };
-		json_t *row = json_object();
 		const char *why;
 
+		buf_str(out, i ? ",{" : "[{");
+		text.len = 0;
 		process_report_put_place(r, hit->function, place->offset, &text);
-		json_object_set_new(row, "place", json_text(buf_cstr(&text)));
-		json_object_set_new(row, "offset", json_number(place->offset));
-		json_object_set_new(row, "samples", json_number(place->weight.samples));
+		json_put_text(out, "place", buf_cstr(&text));
+		json_put_number(out, "offset", MIN(place->offset, (uint64_t)INT64_MAX));
+		json_put_number(out, "samples", place->weight.samples);
 		if (process_report_instruction(r, hit->function, place->offset, &in, &why))
-			json_object_set_new(row, "text", json_text(in.text));
-		json_array_append_new(list, row);
-		buf_fini(&text);
+			json_put_text(out, "text", in.text);
+		buf_u8(out, '}');
 	}
-	return list;
+	buf_str(out, hit->n ? "]" : "[]");
+	buf_fini(&text);
 }
 
-static json_t *symbol_json(struct process_report *r, const struct hit_row *hit)
+static void put_symbol(struct process_report *r, struct buf *out, const struct hit_row *hit)
 {
 	char scratch[KEY_TEXT_SIZE];
-	json_t *row = json_object();
 
-	json_object_set_new(row, "symbol",
-			    json_text(process_report_symbol(r, hit->function, scratch)));
-	set_weight(r, row, &hit->all);
+	buf_u8(out, '{');
+	json_put_text(out, "symbol", process_report_symbol(r, hit->function, scratch));
+	put_weight(r, out, &hit->all);
 	for (int c = 0; c < N_CONTEXTS; c++)
 		if (hit->by[c].samples)
-			json_object_set_new(row, sample_context_names[c],
-					    json_number(hit->by[c].samples));
+			json_put_number(out, sample_context_names[c], hit->by[c].samples);
 	if (r->options.with_instructions)
-		json_object_set_new(row, "instructions", instructions_json(r, hit));
-	return row;
+		put_instructions(r, out, hit);
+	buf_u8(out, '}');
 }
 
-static json_t *region_json(struct process_report *r, const struct hit_region *region)
+static void put_region(struct process_report *r, struct buf *out, const struct hit_region *region)
 {
-	json_t *object = json_object(), *symbols = json_array(), *other;
+	const struct profile_image *image = &r->head.profile->images.data[region->image];
 
-	json_object_set_new(object, "image", json_text(process_report_image(r, region->image)));
-	json_object_set_new(object, "path",
-			    json_text(r->head.profile->images.data[region->image].image->path));
-	set_weight(r, object, &region->weight);
-	for (uint32_t i = 0; i < region->n; i++)
-		json_array_append_new(symbols, symbol_json(r, &r->hits.data[region->first + i]));
-	json_object_set_new(object, "symbols", symbols);
-	if (region->hidden.n) {
-		other = weight_json(r, &region->hidden.weight);
-		json_object_set_new(other, "n", json_number(region->hidden.n));
-		json_object_set_new(object, "other", other);
+	buf_u8(out, '{');
+	json_put_text(out, "image", process_report_image(r, region->image));
+	json_put_text(out, "path", image->image->path);
+	put_weight(r, out, &region->weight);
+	json_put_key(out, "symbols");
+	buf_u8(out, '[');
+	for (uint32_t i = 0; i < region->n; i++) {
+		if (i)
+			buf_u8(out, ',');
+		put_symbol(r, out, &r->hits.data[region->first + i]);
 	}
-	return object;
+	buf_u8(out, ']');
+	if (region->hidden.n) {
+		json_put_key(out, "other");
+		buf_u8(out, '{');
+		json_put_number(out, "n", region->hidden.n);
+		put_weight(r, out, &region->hidden.weight);
+		buf_u8(out, '}');
+	}
+	buf_u8(out, '}');
 }
 
-static json_t *part_json(struct process_report *r, const struct hit_part *part)
+static void put_part(struct process_report *r, struct buf *out, const struct hit_part *part)
 {
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; i < part->n; i++)
-		json_array_append_new(list, region_json(r, &r->regions.data[part->first + i]));
-	return list;
+	buf_u8(out, '[');
+	for (uint32_t i = 0; i < part->n; i++) {
+		if (i)
+			buf_u8(out, ',');
+		put_region(r, out, &r->regions.data[part->first + i]);
+	}
+	buf_u8(out, ']');
 }
 
-static json_t *process_json(struct process_report *r, uint32_t i, const struct process_detail *d)
+static void put_process(struct process_report *r, struct buf *out, uint32_t i,
+			const struct process_detail *d)
 {
 	const struct process_row *row = &r->processes.rows.data[i];
-	json_t *object = json_object();
 
-	json_object_set_new(object, "pid", json_integer(process_pid(&r->processes, row)));
-	json_object_set_new(object, "name", json_text(process_name(&r->processes, row)));
-	set_contexts(r, object, row);
-	for (int part = 0; part < N_PROCESS_PARTS && d; part++)
-		json_object_set_new(object, process_parts[part].key, part_json(r, &d->parts[part]));
-	return object;
+	buf_u8(out, '{');
+	json_put_key(out, "pid");
+	buf_printf(out, "%" PRId32, process_pid(&r->processes, row));
+	json_put_text(out, "name", process_name(&r->processes, row));
+	put_contexts(r, out, row);
+	for (int part = 0; part < N_PROCESS_PARTS && d; part++) {
+		json_put_key(out, process_parts[part].key);
+		put_part(r, out, &d->parts[part]);
+	}
+	buf_u8(out, '}');
+}
+
+/* Writes what was gathered, and begins anew. */
+static void flush(struct buf *text, FILE *out)
+{
+	fwrite(text->data, 1, text->len, out);
+	text->len = 0;
 }
 
 /* Details stand in the order of their rows. */
-static void print_processes(struct process_report *r, FILE *out)
+static void print_processes(struct process_report *r, struct buf *text, FILE *out)
 {
 	const char *before = "\n";
 	size_t next = 0;
@@ -179,34 +191,40 @@ static void print_processes(struct process_report *r, FILE *out)
 			continue;
 		if (next < r->details.n && r->details.data[next].row == i)
 			d = &r->details.data[next++];
-		fputs(before, out);
-		print_value(process_json(r, i, d), out);
+		buf_str(text, before);
+		put_process(r, text, i, d);
+		flush(text, out);
 		before = ",\n";
 	}
 }
 
-static json_t *sum_json(const struct process_report *r, const struct process_row *row, uint32_t n)
+static void print_header(const struct process_report *r, FILE *out)
 {
-	json_t *object = json_object();
+	json_t *header = header_json(&r->head);
 
-	json_object_set_new(object, "n", json_number(n));
-	set_contexts(r, object, row);
-	return object;
+	json_dumpf(header, out, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	json_decref(header);
 }
 
 void process_report_print_json(struct process_report *r, FILE *out)
 {
+	struct buf text = { 0 };
+
 	fputs("{\"header\": ", out);
-	print_value(header_json(&r->head), out);
-	fputs(",\n\"statistics\": ", out);
-	print_value(statistics_json(r), out);
-	fputs(",\n\"processes\": [", out);
-	print_processes(r, out);
-	fputs("\n],\n\"other\": ", out);
-	print_value(sum_json(r, &r->hidden, r->n_hidden), out);
+	print_header(r, out);
+	buf_str(&text, ",\n\"statistics\": ");
+	put_statistics(r, &text);
+	buf_str(&text, ",\n\"processes\": [");
+	print_processes(r, &text, out);
+	buf_str(&text, "\n],\n\"other\": {");
+	json_put_number(&text, "n", r->n_hidden);
+	put_contexts(r, &text, &r->hidden);
+	buf_u8(&text, '}');
 	if (r->options.with_kernel) {
-		fputs(",\n\"kernel\": ", out);
-		print_value(part_json(r, &r->kernel), out);
+		buf_str(&text, ",\n\"kernel\": ");
+		put_part(r, &text, &r->kernel);
 	}
-	fputs("}\n", out);
+	buf_str(&text, "}\n");
+	flush(&text, out);
+	buf_fini(&text);
 }

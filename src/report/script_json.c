@@ -4,58 +4,19 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "perfdata/regs.h"
 #include "perfdata/tracepoint.h"
+#include "report/json_put.h"
 #include "report/script.h"
 
 /* What of a place is kept as text (script_place_keep()). */
 enum { KEY_FIRST = 0x100, KEY_FURTHER };
 
-static void put_string(struct buf *out, const char *text)
-{
-	struct buf clean = { 0 };
-
-	utf8_append(&clean, text, false);
-	buf_u8(out, '"');
-	for (size_t i = 0; i < clean.len; i++) {
-		uint8_t c = clean.data[i];
-
-		if (c == '"' || c == '\\')
-			buf_u8(out, '\\');
-		if (c < 0x20 || c == 0x7f)
-			buf_printf(out, "\\u%04x", c);
-		else
-			buf_u8(out, c);
-	}
-	buf_u8(out, '"');
-	buf_fini(&clean);
-}
-
-static void put_key(struct buf *out, const char *key)
-{
-	if (out->data[out->len - 1] != '{')
-		buf_u8(out, ',');
-	buf_printf(out, "\"%s\":", key);
-}
-
-static void put_number(struct buf *out, const char *key, uint64_t v)
-{
-	put_key(out, key);
-	buf_printf(out, "%" PRIu64, v);
-}
-
 /* Numbers of 64 bits are more than JSON readers keep: addresses are texts. */
 static void put_address(struct buf *out, const char *key, uint64_t v)
 {
-	put_key(out, key);
+	json_put_key(out, key);
 	buf_printf(out, "\"0x%" PRIx64 "\"", v);
-}
-
-static void put_text(struct buf *out, const char *key, const char *text)
-{
-	put_key(out, key);
-	put_string(out, text);
 }
 
 static void put_place(struct script_printer *p, struct code_addr code)
@@ -70,12 +31,12 @@ static void put_place(struct script_printer *p, struct code_addr code)
 		return;
 	}
 	if (place->kind != IMAGE_UNKNOWN) {
-		put_text(&p->out, "image", place->dso);
+		json_put_text(&p->out, "image", place->dso);
 		put_address(&p->out, "image_offset", code.offset);
 	}
 	if (place->symbol) {
-		put_text(&p->out, "symbol", place->symbol);
-		put_number(&p->out, "symbol_offset", place->symbol_off);
+		json_put_text(&p->out, "symbol", place->symbol);
+		json_put_number(&p->out, "symbol_offset", place->symbol_off);
 	}
 	script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
 }
@@ -84,7 +45,7 @@ static void put_frames(struct script_printer *p, const struct script_row *row)
 {
 	uint32_t n = p->options->hides_chains ? 1 : MIN(row->n_frames, p->options->max_stack);
 
-	put_key(&p->out, "frames");
+	json_put_key(&p->out, "frames");
 	buf_u8(&p->out, '[');
 	for (uint32_t i = 0; i < n; i++) {
 		buf_str(&p->out, i ? ",{" : "{");
@@ -99,7 +60,7 @@ static void put_frames(struct script_printer *p, const struct script_row *row)
 static void put_branch_end(struct script_printer *p, const struct script_row *row, const char *key,
 			   uint64_t addr)
 {
-	put_key(&p->out, key);
+	json_put_key(&p->out, key);
 	buf_u8(&p->out, '{');
 	put_address(&p->out, "address", addr);
 	put_place(p, row->resolve(row->context, addr));
@@ -110,7 +71,7 @@ static void put_branches(struct script_printer *p, const struct script_row *row)
 {
 	struct buf *out = &p->out;
 
-	put_key(out, "branches");
+	json_put_key(out, "branches");
 	buf_u8(out, '[');
 	for (uint32_t i = 0; i < row->extra->n_branches; i++) {
 		const struct branch *b = &row->extra->branches[i];
@@ -119,10 +80,10 @@ static void put_branches(struct script_printer *p, const struct script_row *row)
 		put_branch_end(p, row, "from", b->from);
 		put_branch_end(p, row, "to", b->to);
 		if (b->flags & 3) {
-			put_key(out, "predicted");
+			json_put_key(out, "predicted");
 			buf_str(out, b->flags & 2 ? "true" : "false");
 		}
-		put_number(out, "cycles", b->flags >> 4 & 0xffff);
+		json_put_number(out, "cycles", b->flags >> 4 & 0xffff);
 		buf_u8(out, '}');
 	}
 	buf_u8(out, ']');
@@ -136,7 +97,7 @@ static void put_registers(struct script_printer *p, const char *key,
 
 	if (!regs->n_values)
 		return;
-	put_key(out, key);
+	json_put_key(out, key);
 	buf_u8(out, '{');
 	for (uint32_t i = 0; i < 64 && at < regs->n_values; i++) {
 		const char *name = register_name(i, p->options->is_aarch64);
@@ -157,19 +118,19 @@ static void put_trace(struct script_printer *p, const struct script_row *row)
 	struct buf *out = &p->out, text = { 0 };
 
 	tracepoint_print(row->trace, x->raw, x->raw_size, &text);
-	put_text(out, "trace", buf_cstr(&text));
-	put_key(out, "fields");
+	json_put_text(out, "trace", buf_cstr(&text));
+	json_put_key(out, "fields");
 	buf_u8(out, '{');
 	for (uint32_t i = 0; i < tracepoint_n_fields(row->trace); i++) {
 		bool is_number;
 
 		text.len = 0;
 		is_number = tracepoint_field_value(row->trace, i, x->raw, x->raw_size, &text);
-		put_key(out, tracepoint_field_name(row->trace, i));
+		json_put_key(out, tracepoint_field_name(row->trace, i));
 		if (is_number)
 			buf_str(out, buf_cstr(&text));
 		else
-			put_string(out, buf_cstr(&text));
+			json_put_string(out, buf_cstr(&text));
 	}
 	buf_u8(out, '}');
 	buf_fini(&text);
@@ -187,9 +148,9 @@ static void put_extra(struct script_printer *p, const struct script_row *row)
 	if (type & PERF_SAMPLE_DATA_SRC)
 		put_address(&p->out, "data_source", x->data_src);
 	if (type & PERF_SAMPLE_WEIGHT_TYPE)
-		put_number(&p->out, "weight", x->weight);
+		json_put_number(&p->out, "weight", x->weight);
 	if (type & PERF_SAMPLE_CGROUP)
-		put_number(&p->out, "cgroup", x->cgroup);
+		json_put_number(&p->out, "cgroup", x->cgroup);
 	if (x->n_branches && row->resolve)
 		put_branches(p, row);
 	put_registers(p, "user_registers", &x->user);
@@ -210,20 +171,20 @@ void script_print_json(struct script_printer *p, const struct script_row *row)
 	uint64_t type = row->attr->sample_type;
 
 	buf_u8(out, '{');
-	put_text(out, "comm", row->comm);
-	put_key(out, "pid");
+	json_put_text(out, "comm", row->comm);
+	json_put_key(out, "pid");
 	buf_printf(out, "%d", row->pid);
-	put_key(out, "tid");
+	json_put_key(out, "tid");
 	buf_printf(out, "%d", row->tid);
 	if (type & PERF_SAMPLE_CPU)
-		put_number(out, "cpu", row->cpu);
+		json_put_number(out, "cpu", row->cpu);
 	if (type & PERF_SAMPLE_TIME)
-		put_number(out, "time_ns", row->time_ns);
-	put_text(out, "event", row->event);
-	put_number(out, "samples", row->samples);
-	put_number(out, "period", row->period);
+		json_put_number(out, "time_ns", row->time_ns);
+	json_put_text(out, "event", row->event);
+	json_put_number(out, "samples", row->samples);
+	json_put_number(out, "period", row->period);
 	if (row->addr)
-		put_text(out, "mode", modes[row->mode]);
+		json_put_text(out, "mode", modes[row->mode]);
 	put_frames(p, row);
 	if (row->extra)
 		put_extra(p, row);

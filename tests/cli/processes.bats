@@ -72,6 +72,7 @@ processes_of() {
 
 @test "every profile adds up to its process, and the kernel's to all kernel time" {
 	processes_of '.' -t 5 -n 2 >run.json
+	[ -s run.json ]
 	jq -e '[.processes[] | . as $p
 		| [.user_profile, .kernel_profile, .interrupts, .idle_profile | .[].samples] | add
 		| . == $p.all.samples] | all' run.json
@@ -130,6 +131,39 @@ processes_of() {
 		tags.feed(open(sys.argv[1]).read())
 		assert not tags.open, tags.open
 	END
+}
+
+@test "names that break careless formats" {
+	"$PROGRAMS/make_session" s hostile 3000
+	assay report -P -i s -t 0 --instructions --format json | jq -e '.processes | length == 2'
+	assay report -P -i s -t 0 --instructions --html page.html
+	run grep -c -i '<script\|alert(1)</' page.html
+	[ "$output" = 0 ]
+	run grep -c $'\x1b' page.html
+	[ "$output" = 0 ]
+	assay report -P -i s -t 0 --instructions >text
+	run grep -c $'[\x01-\x08\x0b-\x1f\x7f]' text
+	[ "$output" = 0 ]
+}
+
+@test "several events: the first is shown, the others are counted" {
+	"$PROGRAMS/make_session" s lossy 20000
+	assay report -P -i s --format json >run.json
+	jq -e '.statistics | .other_events > 0 and .lost > 0 and .delivered == .all.samples
+		+ .other_events + .lost' run.json
+	assay report -P -i s --format json event:page-faults |
+		jq -e '.statistics | .other_events == 0 and .filtered > 0 and (.clock | test("no clock"))
+			and .delivered == .all.samples + .filtered + .lost'
+}
+
+@test "a damaged session is reported as far as it goes" {
+	"$PROGRAMS/make_session" s lossy 20000
+	segment=$(find s -name '*.seg*' -o -name '0*' -type f | head -1)
+	[ -n "$segment" ] || segment=$(find s -type f -size +20k | head -1)
+	printf 'xxxxxxxx' | dd of="$segment" bs=1 seek=$(($(stat -c %s "$segment") / 2)) conv=notrunc 2>/dev/null
+	run --separate-stderr assay report -P -i s --format json
+	[[ "$status" = 0 || "$status" = 1 ]]
+	[ "$status" = 1 ] || jq -e '.statistics.delivered > 0' <<<"$output"
 }
 
 @test "a terminal of 20 columns gets the columns that fit, and all rows" {

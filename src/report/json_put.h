@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * JSON as text, for what is written by the hundred thousand: a tree of values in memory first
+ * (jansson) takes several times as long. An object is begun and ended by hand with '{' and '}'.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/* Text that may hold anything, in quotes. */
+void json_put_string(struct buf *out, const char *text);
+
+/* "key": with a comma before it, unless an object begins here. */
+void json_put_key(struct buf *out, const char *key);
+
+void json_put_number(struct buf *out, const char *key, uint64_t v);
+void json_put_text(struct buf *out, const char *key, const char *text);
