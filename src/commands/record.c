@@ -11,6 +11,7 @@
 #include "collect/sampler.h"
 #include "commands/command.h"
 #include "commands/event_help.h"
+#include "commands/record.h"
 #include "commands/targets.h"
 #include "config.h"
 #include "record/recorder.h"
@@ -325,9 +326,7 @@ static int exit_status(const struct recorder_result *result, int r)
 	/* As shells have it: 127 for a command that is not there, 126 for one that can't be run. */
 	if (result->has_command_failed_to_start)
 		return r == -ENOENT ? 127 : 126;
-	if (r < 0)
-		return EXIT_FAILED;
-	return pass_on_status(result->wait_status);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 /* Tracepoints take programs of another kind; copied stacks come by the rings alone. */
@@ -446,7 +445,13 @@ static int run_recorder(struct setup *s, bool in_kernel, struct recorder_result 
 	return recorder_run(&config, result, err);
 }
 
-static int record(struct setup *s)
+/* "record: " before a message, unless a front end's name stands there already. */
+static void tell_error(const struct command *self, const struct error *err)
+{
+	log_error("%s%s", self->is_program ? "" : "record: ", err->text);
+}
+
+static int record(const struct command *self, struct setup *s, struct record_end *end)
 {
 	bool in_kernel = is_in_kernel(s);
 	struct error err = { 0 };
@@ -464,24 +469,26 @@ static int record(struct setup *s)
 		r = run_recorder(s, false, &result, &err);
 	}
 	if (r < 0)
-		log_error("record: %s", err.text);
+		tell_error(self, &err);
 	if (result.note[0])
 		log_info("%s", result.note);
+	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);
-	if (result.duration_ns)
+	if (result.duration_ns && !self->is_program)
 		print_summary(&s->args, &result);
 	warn_of_silent(&s->counters, result.silent);
 	return exit_status(&result, r);
 }
 
-static int record_run(const struct command *self, int argc, char **argv)
+int record_arguments(const struct command *self, int argc, char **argv, struct record_end *end)
 {
 	struct setup s = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &s.args, &s.operands);
 
 	s.command_line = xcalloc((size_t)argc + 2, sizeof(*s.command_line));
+	*end = (struct record_end){ .result.wait_status = -1 };
 	s.command_line[0] = "assay";
 	for (int i = 0; i < argc; i++)
 		s.command_line[i + 1] = argv[i];
@@ -490,17 +497,27 @@ static int record_run(const struct command *self, int argc, char **argv)
 	else if (status < 0 && s.args.verbose)
 		log_set_level(LOG_VERBOSE);
 	if (status < 0 && parse_setup(&s, &err) < 0) {
-		log_error("record: %s", err.text);
+		tell_error(self, &err);
 		status = EXIT_USAGE;
 	} else if (status < 0 &&
 		   choose_counters(&s.args, &s.counters, s.note, sizeof(s.note), &err) < 0) {
-		log_error("record: %s", err.text);
+		tell_error(self, &err);
 		status = err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	} else if (status < 0) {
-		status = record(&s);
+		status = record(self, &s, end);
 	}
 	setup_fini(&s);
 	return status;
+}
+
+static int record_run(const struct command *self, int argc, char **argv)
+{
+	struct record_end end;
+	int status = record_arguments(self, argc, argv, &end);
+
+	return end.has_run && end.code >= 0 && !end.result.has_command_failed_to_start
+		       ? pass_on_status(end.result.wait_status)
+		       : status;
 }
 
 static const struct command_example record_examples[] = {

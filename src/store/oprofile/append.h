@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sessions of sample files added up, as operf --append does. */
+#pragma once
+
+struct error;
+
+/*
+ * Adds the counts of all sample files below `from` (the folder of a session: samples/NAME) to those
+ * below `to`; files that are only in `from` move. What stands beside them (FACTS_FILE) becomes that
+ * of `from`, with the samples of both. `from` is gone then, but for what could not be added.
+ */
+int oprofile_append(const char *from, const char *to, struct error *err);
