@@ -208,3 +208,44 @@ $address 800      39.8010  app                      app                      lea
 	[ "$status" = 0 ]
 	[[ "$output" == *"--verbose: there is no such output"* && "$output" == *"--image-path: "* ]]
 }
+
+@test "opannotate -s: samples before each line, totals behind where functions begin" {
+	run --separate-stderr opannotate -s
+	[ "$status" = 0 ]
+	[[ "$output" == "/*
+ * Command line: opannotate -s
+ *
+ * Interpretation of command line:"*"
+ * CPU: AMD64 generic, speed 2400 MHz (estimated)"* ]]
+	[[ "$output" == *"/*
+ * Total samples for file : \"$BIN/lib.c\"
+ *
+ *   1000 49.7512
+ */"* ]]
+	grep -qF '   800 39.8010 :__attribute__((noinline)) double leaf' <<<"$output"
+	grep -qF ' /* leaf total:    800 39.8010 */' <<<"$output"
+	grep -q '^               :#include' <<<"$output"
+}
+
+@test "opannotate -o writes files whose line numbers are the source's" {
+	run opannotate -s -o out
+	[ "$status" = 0 ]
+	n=$(wc -l <bin/app.c)
+	diff <(head -n "$n" "out$BIN/app.c" | cut -c 17- | sed 's@ /[*] .* total:.*@@') bin/app.c
+	tail -n +$((n + 1)) "out$BIN/app.c" | grep -q 'Total samples for file'
+	run opannotate -s -o /
+	refused 1 "would write over the sources"
+	run opannotate -s --exclude-file 'app.c' -t 1
+	[ "$status" = 0 ]
+	[[ "$output" == *lib.c* && "$output" != *'app.c"'* ]]
+	run opannotate
+	refused 1 "give --source, --assembly or both"
+}
+
+@test "opannotate -a: samples before each instruction" {
+	address=$(nm bin/app | awk '$3 == "leaf" { print $1 }')
+	run --separate-stderr opannotate -a
+	[ "$status" = 0 ]
+	grep -qF "               :$address <leaf>: /* leaf total:    800 39.8010 */" <<<"$output"
+	[ "$(awk '/^ +[0-9]+ +[0-9.]+ : +[0-9a-f]+:\t/ { n += $1 } END { print n }' <<<"$output")" = 2000 ]
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# operf, and OProfile's other tools after it, as its users call them.
+load helpers
+
+# Samples of the session in a directory, by its sample files alone.
+samples() {
+	opreport -n "${@}" 2>/dev/null | awk '{ n += $1 } END { print n + 0 }'
+}
+
+@test "operf and opreport without any option" {
+	need_recording
+	run operf "$PROGRAMS/split" 2s
+	[ "$status" = 0 ]
+	[ -s oprofile_data/abi ]
+	[ -d "oprofile_data/samples/current/{root}" ]
+	run --separate-stderr opreport -l
+	[ "$status" = 0 ]
+	[[ "$output" == *"Profiling through timer interrupt"* || "$output" == *"Counted "* ]]
+	[[ "$output" == *forty* && "$output" == *thirty* ]]
+	[ -z "$(ls oprofile_data | grep -v -e abi -e samples)" ]
+}
+
+@test "the run before is session previous; --append adds to it" {
+	need_recording
+	operf -e cpu-clock:1000000 "$PROGRAMS/split" 1s >/dev/null 2>&1
+	first=$(samples -x)
+	[ "$first" -gt 0 ]
+	operf -e cpu-clock:1000000 "$PROGRAMS/split" 1s >/dev/null 2>&1
+	[ "$(samples -x session:previous)" = "$first" ]
+	second=$(samples -x)
+	operf -a -e cpu-clock:1000000 "$PROGRAMS/split" 1s >/dev/null 2>&1
+	[ "$(samples -x)" -gt "$second" ]
+	[ "$(samples -x session:previous)" = "$first" ]
+}
+
+@test "operf -t keeps threads apart, which opreport shows as columns" {
+	need_recording
+	operf -t "$PROGRAMS/threads" >/dev/null 2>&1
+	run --separate-stderr opreport -l
+	[ "$status" = 0 ]
+	[[ "$output" == *"Processes with a thread ID of "* ]]
+	run --separate-stderr opreport -n -m tid,tgid
+	[ "$status" = 0 ]
+}
+
+@test "operf's exit status: the command's end, and what failed" {
+	need_recording
+	run operf sh -c 'exit 5'
+	refused 1 "ended with status 5"
+	run operf ./no-such-command
+	refused 2 "no-such-command"
+	run operf -e no-such-event:100000 true
+	refused 2 "unknown event 'no-such-event'"
+	run operf -d nowhere true
+	refused 1 "nowhere is not a directory"
+	run operf
+	refused 1 "give one of COMMAND, --pid and --system-wide"
+	run operf -s -p 1
+	refused 1 "give one of"
+	run operf --bogus true
+	refused 1 "unknown option --bogus" "--separate-thread"
+}
+
+@test "options that mean nothing any more say so in a line" {
+	need_recording
+	run operf -k /boot/vmlinux -l -V all true
+	[ "$status" = 0 ]
+	[ "$(grep -c -e '--vmlinux: ' -e '--lazy-conversion: ' -e '--verbose: ' <<<"$output")" = 3 ]
+}
+
+@test "an ordinary user profiles his own program" {
+	need_recording
+	[ "$(id -u)" != 0 ] || command -v runuser >/dev/null || skip "runuser is not installed"
+	unprivileged assay record -q -o probe -- true >/dev/null 2>&1 || skip "ordinary users may not record here"
+	run unprivileged sh -c "ln -sf assay operf; ln -sf assay opreport; cp $PROGRAMS/split . &&
+		./operf ./split 1s >/dev/null 2>&1 && ./opreport -l 2>/dev/null"
+	[ "$status" = 0 ]
+	[[ "$output" == *forty* ]]
+}
