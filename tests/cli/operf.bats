@@ -18,7 +18,7 @@ samples() {
 	[ "$status" = 0 ]
 	[[ "$output" == *"Profiling through timer interrupt"* || "$output" == *"Counted "* ]]
 	[[ "$output" == *forty* && "$output" == *thirty* ]]
-	[ -z "$(ls oprofile_data | grep -v -e abi -e samples)" ]
+	[ "$(echo oprofile_data/*)" = "oprofile_data/abi oprofile_data/samples" ]
 }
 
 @test "the run before is session previous; --append adds to it" {

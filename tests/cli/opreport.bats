@@ -249,3 +249,80 @@ $address 800      39.8010  app                      app                      lea
 	grep -qF "               :$address <leaf>: /* leaf total:    800 39.8010 */" <<<"$output"
 	[ "$(awk '/^ +[0-9]+ +[0-9.]+ : +[0-9a-f]+:\t/ { n += $1 } END { print n }' <<<"$output")" = 2000 ]
 }
+
+@test "opgprof: gprof reads it" {
+	command -v gprof >/dev/null || skip "gprof is not installed"
+	run opgprof image:"$BIN/app" -o flat.out
+	[ "$status" = 0 ]
+	gprof -p -b bin/app flat.out >flat
+	grep -qE '^ *80\.00 +800\.00 +800\.00 .* leaf' flat
+	run opgprof
+	refused 1 "samples are in 2 images; choose one with image:"
+	[ ! -e gmon.out ]
+}
+
+@test "oparchive: what opreport reads of it is the same, without the binaries" {
+	opreport -l >before 2>/dev/null
+	run oparchive -l
+	[[ "$output" == *"$BIN/app"* && "$output" == *"{dep}"* ]]
+	run oparchive -o there
+	[ "$status" = 0 ]
+	[ -x "there$BIN/app" ]
+	[ -f "there/var/lib/oprofile/samples/current/{root}$BIN/app/{dep}/{root}$BIN/app/CPU_CLK_UNHALTED.100000.0.all.all.all" ]
+	rm -r bin oprofile_data
+	opreport -l archive:there >after 2>/dev/null
+	diff before after
+	run oparchive -o there
+	refused 1 there
+	run oparchive
+	refused 1 "--output-directory names the archive"
+}
+
+@test "opimport: a file of a 32-bit machine becomes one of this machine" {
+	python3 "$MKOPFILE" --layout i386 --app /usr/bin/app flat old /bin/sh 0x1000=41 0x2000=1 >/dev/null
+	file=$(find old -name 'CPU*')
+	cat >abi <<-'END'
+		sizeof_double 8
+		sizeof_u64 8
+		sizeof_u8 1
+		sizeof_u32 4
+		sizeof_int 4
+		sizeof_unsigned_int 4
+		sizeof_odb_key_t 8
+		sizeof_odb_index_t 4
+		sizeof_odb_value_t 4
+		sizeof_odb_node_nr_t 4
+		sizeof_odb_descr_t 32
+		sizeof_odb_node_t 16
+		sizeof_struct_opd_header 64
+		offsetof_node_key 0
+		offsetof_node_value 8
+		offsetof_node_next 12
+		offsetof_descr_size 0
+		offsetof_descr_current_size 4
+		offsetof_header_magic 0
+		offsetof_header_version 4
+		offsetof_header_cpu_type 8
+		offsetof_header_ctr_event 12
+		offsetof_header_ctr_um 16
+		offsetof_header_ctr_count 20
+		offsetof_header_is_kernel 24
+		offsetof_header_cpu_speed 28
+		offsetof_header_mtime 36
+		offsetof_header_cg_to_is_kernel 44
+		offsetof_header_anon_start 48
+		offsetof_header_cg_to_anon_start 56
+		little_endian 1
+	END
+	run opimport -a abi -o new "$file"
+	[ "$status" = 0 ]
+	run python3 "$MKOPFILE" dump new
+	[[ "$output" == *0x1000*41* && "$output" == *0x2000*1* ]]
+	run opimport -a abi -o new "$file"
+	refused 1 "new is there already"
+	run opimport -o other "$file"
+	refused 1 "give --abi, --output"
+	head -c 100 "$file" >short
+	run opimport -a abi -o other short
+	refused 1 short
+}
