@@ -104,7 +104,10 @@ int rings_enable(struct rings *r, struct error *err);
 int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err);
 void rings_disable(struct rings *r);
 
-/* Waits until a ring is half full, `wake_fd` is readable, or the time is over. */
+/*
+ * Waits until a ring has much to read (it is half full, with copied stacks a quarter, or could be
+ * so by now), `wake_fd` is readable, or the time is over.
+ */
 void rings_wait(struct rings *r, int wake_fd, int timeout_ms);
 
 /*

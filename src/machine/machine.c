@@ -510,20 +510,15 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 	return view;
 }
 
-int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
-		    uint64_t addr, uint64_t time_ns, struct code_addr *out)
+int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,
+			 uint64_t time_ns, const struct mapping **near, struct code_addr *out)
 {
-	struct process *p = &m->processes.data[thread->process];
-	const struct mapping *mapping;
+	const struct process *p = &m->processes.data[thread->process];
+	const struct mapping *mapping = *near;
 
-	if (mode == MODE_KERNEL && kernel_map_resolve(m->kernel, addr, time_ns, out))
-		return -1;
+	if (!mapping || addr < mapping->start || addr >= mapping->end)
+		mapping = *near = address_space_find(&p->space, addr);
 	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
-	if (mode == MODE_KERNEL)
-		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
-	if (mode == MODE_GUEST)
-		return LOSS_GUEST;
-	mapping = address_space_find(&p->space, addr);
 	if (!mapping)
 		return thread->is_known ? LOSS_UNMAPPED : LOSS_NO_PROCESS;
 	if (mapping->is_absolute && p->jit_code &&
@@ -534,6 +529,27 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	out->image = mapping->image;
 	out->offset = mapping->is_absolute ? addr : addr - mapping->start + mapping->file_off;
 	return -1;
+}
+
+int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
+		    uint64_t addr, uint64_t time_ns, struct code_addr *out)
+{
+	const struct mapping *near = NULL;
+
+	if (mode == MODE_KERNEL && kernel_map_resolve(m->kernel, addr, time_ns, out))
+		return -1;
+	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };
+	if (mode == MODE_KERNEL)
+		return kernel_map_is_hidden(m->kernel) ? LOSS_NO_KERNEL : LOSS_UNMAPPED;
+	if (mode == MODE_GUEST)
+		return LOSS_GUEST;
+	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
+}
+
+const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
+				      uint64_t addr)
+{
+	return address_space_find(&m->processes.data[thread->process].space, addr);
 }
 
 uint64_t machine_space(const struct machine *m, const struct thread_view *thread)

@@ -17,6 +17,8 @@
 #include "event/loss.h"
 #include "machine/image.h"
 
+struct mapping;
+
 struct machine;
 
 struct machine_config {
@@ -56,6 +58,17 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
  */
 int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
 		    uint64_t addr, uint64_t time_ns, struct code_addr *out);
+
+/*
+ * The same for one user address of several. *near is the mapping that the last one was in, at first
+ * NULL: most callers are in the same file.
+ */
+int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,
+			 uint64_t time_ns, const struct mapping **near, struct code_addr *out);
+
+/* The mapping that covers a user address of the thread's process, or NULL; as long as `thread`. */
+const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
+				      uint64_t addr);
 
 /*
  * Processes that have ended are kept for late samples; this forgets those that

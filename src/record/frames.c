@@ -33,20 +33,41 @@ void frame_resolver_free(struct frame_resolver *r)
 	free(r);
 }
 
-static void resolve_part(struct frame_resolver *r, const struct event *e,
-			 const struct thread_view *thread, enum cpu_mode mode,
-			 const uint64_t *addrs, uint32_t n)
+/* False: of user code, what follows is no more to be trusted. */
+static bool keep_frame(struct frame_resolver *r, uint64_t addr, bool is_mapped)
+{
+	struct frames *f = &r->frames;
+
+	f->addr[f->n] = addr;
+	f->n += is_mapped || r->keeps_unmapped;
+	f->n_unmapped += !is_mapped;
+	return is_mapped || r->keeps_unmapped;
+}
+
+static void resolve_kernel(struct frame_resolver *r, const struct event *e,
+			   const struct thread_view *thread, const uint64_t *addrs, uint32_t n)
 {
 	struct frames *f = &r->frames;
 
 	for (uint32_t i = 0; i < n && f->n < MAX_FRAMES; i++) {
-		bool is_mapped = machine_resolve(r->machine, thread, mode, addrs[i], e->time_ns,
-						 &f->code[f->n]) < 0;
+		int loss = machine_resolve(r->machine, thread, MODE_KERNEL, addrs[i], e->time_ns,
+					   &f->code[f->n]);
 
-		f->addr[f->n] = addrs[i];
-		f->n += is_mapped || r->keeps_unmapped;
-		f->n_unmapped += !is_mapped;
-		if (!is_mapped && mode == MODE_USER && !r->keeps_unmapped)
+		keep_frame(r, addrs[i], loss < 0);
+	}
+}
+
+static void resolve_user(struct frame_resolver *r, const struct event *e,
+			 const struct thread_view *thread, const uint64_t *addrs, uint32_t n)
+{
+	const struct mapping *near = NULL;
+	struct frames *f = &r->frames;
+
+	for (uint32_t i = 0; i < n && f->n < MAX_FRAMES; i++) {
+		int loss = machine_resolve_near(r->machine, thread, addrs[i], e->time_ns, &near,
+						&f->code[f->n]);
+
+		if (!keep_frame(r, addrs[i], loss < 0))
 			break;
 	}
 }
@@ -70,7 +91,7 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	r->frames.cut = chain.cut;
 	r->frames.is_walked = true;
 	if (chain.n > skip)
-		resolve_part(r, e, thread, MODE_USER, chain.pcs + skip, chain.n - skip);
+		resolve_user(r, e, thread, chain.pcs + skip, chain.n - skip);
 }
 
 struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
@@ -86,13 +107,12 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 	f->addr[0] = s->ip;
 	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
 	if (s->n_kernel)
-		resolve_part(r, e, thread, MODE_KERNEL, s->callers, s->n_kernel);
+		resolve_kernel(r, e, thread, s->callers, s->n_kernel);
 	f->n_kernel = s->mode == MODE_KERNEL || s->n_kernel ? f->n : 0;
 	/* Registers alone may have been asked for beside the kernel's own chain. */
 	if (s->extra && s->extra->stack && s->extra->user.n_values)
 		walk_user_stack(r, e, thread);
 	else if (s->n_callers > s->n_kernel)
-		resolve_part(r, e, thread, MODE_USER, s->callers + s->n_kernel,
-			     s->n_callers - s->n_kernel);
+		resolve_user(r, e, thread, s->callers + s->n_kernel, s->n_callers - s->n_kernel);
 	return f;
 }

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 
 #include "base/mem.h"
+#include "machine/address_space.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
 #include "record/image_files.h"
@@ -128,13 +129,16 @@ static bool try_table(struct user_stacks *s, image_id image, const struct unwind
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
 {
 	struct user_stacks *s = context;
-	struct code_addr code;
+	const struct mapping *mapping = machine_mapping(s->machine, s->thread, pc);
 
-	if (machine_resolve(s->machine, s->thread, MODE_USER, pc, 0, &code) >= 0)
+	if (!mapping)
 		return UNWIND_AT_NOTHING;
-	place->table = NULL;
-	place->file_off = code.offset;
-	while (!try_table(s, code.image, &place->table)) {
+	if (mapping->is_absolute)
+		return UNWIND_AT_CODE;
+	place->start = mapping->start;
+	place->end = mapping->end;
+	place->file_off = pc - mapping->start + mapping->file_off;
+	while (!try_table(s, mapping->image, &place->table)) {
 		if (!s->may_wait) {
 			s->is_pending = true;
 			return UNWIND_AT_NOTHING;

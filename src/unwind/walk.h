@@ -38,10 +38,13 @@ enum unwind_where {
 };
 
 struct unwind_place {
-	const struct unwind_table *table; /* stays the owner's */
+	const struct unwind_table *table; /* stays the owner's, and outlives the unwinder */
 	uint64_t file_off;                /* of the address */
+	/* What is around it and has the same table, by run-time addresses; 0, 0: not told. */
+	uint64_t start, end;
 };
 
+/* *place is zero before; where there is code without a table it stays so. */
 typedef enum unwind_where unwind_find_fn(void *ctx, uint64_t pc, struct unwind_place *place);
 
 struct unwind_input {
@@ -57,9 +60,9 @@ struct unwind_input {
 	void *ctx;
 
 	/*
-	 * A number for the address space in its present state: rules are
-	 * remembered by (space, address). Another number after every change of
-	 * its mappings or tables. 0: nothing is remembered.
+	 * A number for the address space in its present state: what `find` told is
+	 * remembered by it. Another number after every change of its mappings or
+	 * tables. 0: nothing is remembered from walk to walk.
 	 */
 	uint64_t space;
 };

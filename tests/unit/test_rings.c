@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "collect/cpu_watch.h"
+#include "collect/ring_room.h"
 #include "event/text.h"
 #include "fake_perf.h"
 
@@ -401,6 +402,30 @@ static void cpu_lists_are_as_in_sysfs(void **state)
 	vec_fini(&l);
 }
 
+static void rings_are_left_alone_only_as_long_as_they_have_room(void **state)
+{
+	static const uint32_t rates[] = { 99, 999, 4000, 20000 };
+	struct rings_config c = { .counters = &fx.counters, .with_callchain = true };
+	struct counter *counter = &fx.counters.data[0];
+
+	(void)state;
+	counter->attr.freq = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
+		for (c.stack_bytes = 0; c.stack_bytes <= 32768; c.stack_bytes += 8192) {
+			size_t room;
+			uint64_t nap_ms;
+
+			counter->attr.sample_freq = rates[i];
+			room = ring_room_bytes(&c);
+			nap_ms = (uint64_t)ring_room_nap_ms(&c, room);
+			assert_true(nap_ms * rates[i] / 1000 * (c.stack_bytes + 1024) <= room / 2);
+		}
+	}
+	counter->attr.freq = 0;
+	counter->attr.sample_period = 1;
+	assert_int_equal(ring_room_nap_ms(&c, 1 << 20), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -423,6 +448,7 @@ int main(void)
 		TEST(a_cpu_that_comes_back_is_counted_anew_into_its_ring),
 		TEST(what_the_kernel_says_of_cpus_is_understood),
 		TEST(cpu_lists_are_as_in_sysfs),
+		TEST(rings_are_left_alone_only_as_long_as_they_have_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

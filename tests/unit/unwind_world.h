@@ -165,6 +165,8 @@ static inline enum unwind_where world_find(void *ctx, uint64_t pc, struct unwind
 		return UNWIND_AT_CODE;
 	place->table = &w->images.data[map->image].table;
 	place->file_off = pc - map->start + map->file_off;
+	place->start = map->start;
+	place->end = map->end;
 	return UNWIND_AT_TABLE;
 }
 
