@@ -61,6 +61,7 @@ check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
+check|libxml2-utils|libxml2|libxml2|xmllint, which holds XML against its schema in tests
 check|procps|procps-ng|procps-ng|ps, for tests of processes
 check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the browser
 check|npm?npm|npm|npm|installs what tests/npm pins

@@ -106,8 +106,10 @@ static const struct option_spec report_options[] = {
 	{ 'f', "long-filenames", NULL, OPT_FLAG, FIELD(long_names), NULL,
 	  "paths instead of file names" },
 	{ 'W', "wide", NULL, OPT_FLAG, FIELD(wide), NULL, "do not shorten names" },
-	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
-	  .choices = "text|csv|json" },
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv, json or xml",
+	  "*xml* has the elements of *opreport -X*; its schema is installed as "
+	  "*share/assay/report.xsd*.",
+	  .choices = "text|csv|json|xml" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
 	  "write a page with flame graph, timeline and table",
@@ -254,6 +256,7 @@ static int make_options(const struct report_args *args, const struct view *view,
 		.with_classes = args->merge.n > 0,
 		.columns = args->columns,
 		.sort = args->sort,
+		.for_xml = !strcmp(args->format, "xml"),
 		.for_program = report_format_find(args->format)->is_for_programs,
 	};
 	for (size_t i = 0; i < args->by.n; i++) {

@@ -87,6 +87,7 @@ struct report_options {
 	uint32_t merge;      /* … enum merge (profile/merge.h) */
 	const char *columns; /* NULL: the view's */
 	const char *sort;    /* NULL: heaviest first */
+	bool for_xml;        /* of the summary, lists and callers and callees */
 	bool for_program;    /* CSV and JSON: columns and threshold for programs */
 };
 

@@ -164,6 +164,11 @@ static int check_by(const struct view *view, const struct report_options *o, str
 {
 	bool is_list = view->layout == LAYOUT_NEST || view->layout == LAYOUT_FLAT;
 
+	if (o->for_xml && (o->by.n || (view != &summary_view && view != &list_view &&
+				       view != &details_view && view != &callgraph_view)))
+		return error_set(err, -EINVAL,
+				 "--format xml: is of the summary, --symbols, --details and "
+				 "--callgraph, without --by");
 	if (o->accumulated && view != &list_view)
 		return error_set(err, -EINVAL,
 				 "--accumulated: goes with a list of functions (--symbols)");
@@ -215,6 +220,8 @@ int report_request(const struct view *view, const struct report_options *options
 	if (r < 0)
 		return r;
 	view_keys(view, options, &request->keys);
+	if (options->for_xml && !(options->merge & MERGE_LIB))
+		key_list_add(&request->keys, PROFILE_APP);
 	if (options->with_classes)
 		request->columns = merge_columns(options->merge);
 	request->merge_masks = options->with_classes && (options->merge & MERGE_UNITMASK);

@@ -139,3 +139,16 @@ flat_total() {
 	gprof -b -q bin/app x.gmon >graph
 	awk '/^\[.*mid/ { seen = 1 } seen && /800\/800 +leaf/ { found = 1 } END { exit !found }' graph
 }
+
+@test "totals of symbols are those of a slow reading of the files with nm" {
+	need_mkopfile
+	python3 "$MKOPFILE" demo demo bin >/dev/null
+	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" demo
+	[ "$status" = 0 ]
+	[ "$output" = "4 2000" ]
+	need_recording
+	assay record -q --store=oprofile -o s -- "$PROGRAMS/split" 1s >/dev/null
+	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" s
+	echo "$output"
+	[ "$status" = 0 ]
+}
