@@ -271,6 +271,7 @@ static int parse(struct run *r, struct error *err)
 		.is_relative = a->is_relative,
 		.is_delta = a->is_delta,
 		.is_json = !strcmp(a->format, "json"),
+		.no_packets = a->no_itrace,
 	};
 	script_fields_init(&o->fields);
 	e = parse_trace(r, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "machine/jit_code.h"
 #include "perfdata/tracepoint.h"
 
 enum {
@@ -36,6 +37,13 @@ const struct pt_process *pt_history_process(const struct pt_history *h, int32_t 
 	const uint32_t *at = intmap_find(&h->by_pid, (uint32_t)pid);
 
 	return at ? &h->processes.data[*at] : NULL;
+}
+
+image_id pt_history_dump(const struct pt_history *h, int32_t pid)
+{
+	const struct pt_process *p = pt_history_process(h, pid);
+
+	return p ? p->dump : IMAGE_UNKNOWN_ID;
 }
 
 int32_t pt_history_pid(const struct pt_history *h, int32_t tid)
@@ -132,6 +140,8 @@ static void on_mapping(struct pt_history *h, const struct event *e)
 				  .end = m->start + m->size,
 				  .file_off = strcmp(m->path, "[vdso]") ? m->file_off : 0,
 				  .image = image_of(h, e) };
+	if (jit_code_is_dump(m->path))
+		process_get(h, e->pid)->dump = c.map.image;
 	c.map.is_absolute = image_get(h->images, c.map.image)->kind == IMAGE_JIT;
 	vec_push(&process_get(h, e->pid)->changes, c);
 }
@@ -142,6 +152,7 @@ static void on_fork(struct pt_history *h, const struct event *e)
 
 	if (e->pid == e->fork.ppid)
 		return;
+	process_get(h, e->pid)->dump = pt_history_dump(h, e->fork.ppid);
 	c.n_of_parent = (uint32_t)process_get(h, e->fork.ppid)->changes.n;
 	vec_push(&process_get(h, e->pid)->changes, c);
 }

@@ -39,6 +39,7 @@ struct pt_change {
 
 struct pt_process {
 	int32_t pid;
+	image_id dump; /* its jitdump: a FILE; 0: none */
 	VEC(struct pt_change) changes;
 };
 
@@ -77,6 +78,9 @@ void pt_history_fini(struct pt_history *h);
 
 /* NULL: nothing was told of the process. */
 const struct pt_process *pt_history_process(const struct pt_history *h, int32_t pid);
+
+/* The jitdump of a process or of what it was forked from; id 0: none. */
+image_id pt_history_dump(const struct pt_history *h, int32_t pid);
 
 /* The process of a thread; the thread's own number where nothing was told. */
 int32_t pt_history_pid(const struct pt_history *h, int32_t tid);

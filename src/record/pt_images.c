@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
+#include "machine/jit_code.h"
 #include "symbol/vmlinux.h"
 
 enum { VDSO_MAX = 1 << 16 };
@@ -20,6 +21,7 @@ struct code_file {
 	struct file_mapping file;
 	const uint8_t *bytes; /* of the file, or of the vdso in this process */
 	size_t size;
+	struct jit_code *jit; /* of a jitdump: where its code was */
 };
 
 struct pt_images {
@@ -64,8 +66,10 @@ void pt_images_free(struct pt_images *t)
 {
 	if (!t)
 		return;
-	for (uint32_t i = 0; i < image_count(t->config.images); i++)
+	for (uint32_t i = 0; i < image_count(t->config.images); i++) {
 		file_unmap(&t->files[i].file);
+		jit_code_unref(t->files[i].jit);
+	}
 	file_unmap(&t->kernel.file);
 	vec_foreach (&t->notes, note)
 		free(*note);
@@ -233,6 +237,23 @@ size_t pt_images_read(struct pt_images *t, image_id image, uint64_t offset, uint
 	size = MIN(size, f->size - offset);
 	memcpy(out, f->bytes + offset, size);
 	return size;
+}
+
+size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uint8_t *out,
+			  size_t size)
+{
+	const struct image *image = image_get(t->config.images, dump);
+	struct jit_code_config config = { .path = image->path, .has_other_clock = true };
+	struct code_file *f = opened(t, dump);
+	uint64_t off;
+	bool is_there;
+
+	pthread_mutex_lock(&t->lock);
+	if (f->size && !f->jit)
+		f->jit = jit_code_open(&config);
+	is_there = f->jit && jit_code_find(f->jit, addr, UINT64_MAX, &off);
+	pthread_mutex_unlock(&t->lock);
+	return is_there ? pt_images_read(t, dump, off, out, size) : 0;
 }
 
 /* ---- the kernel ---- */

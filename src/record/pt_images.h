@@ -36,6 +36,10 @@ void pt_images_free(struct pt_images *t); /* NULL is fine */
 size_t pt_images_read(struct pt_images *t, image_id image, uint64_t offset, uint8_t *out,
 		      size_t size);
 
+/* The same of code that was made at run time, from an address on, as a jitdump has it last. */
+size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uint8_t *out,
+			  size_t size);
+
 /* The same of the kernel, from an address on. */
 size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size);
 

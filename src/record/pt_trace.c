@@ -170,11 +170,13 @@ bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out)
 
 /* ---- code ---- */
 
-static size_t read_mapping(struct pt_trace *t, const struct mapping *m, uint64_t addr, uint8_t *out,
-			   size_t size)
+static size_t read_mapping(struct pt_trace *t, const struct mapping *m, int32_t pid, uint64_t addr,
+			   uint8_t *out, size_t size)
 {
+	image_id dump = m->is_absolute ? pt_history_dump(&t->history, pid) : IMAGE_UNKNOWN_ID;
+
 	if (m->is_absolute)
-		return 0;
+		return dump.n ? pt_images_read_jit(t->images, dump, addr, out, size) : 0;
 	return pt_images_read(t->images, m->image, addr - m->start + m->file_off, out,
 			      MIN(size, m->end - addr));
 }
@@ -193,7 +195,7 @@ static size_t read_process(struct pt_trace *t, const struct address_space *maps,
 		/* Time is coarse where there are no MTCs: the mapping may be told too late. */
 		if (!m)
 			m = pt_history_later(&t->history, pid, n_changes, addr + n);
-		got = m ? read_mapping(t, m, addr + n, out + n, size - n) : 0;
+		got = m ? read_mapping(t, m, pid, addr + n, out + n, size - n) : 0;
 		if (!got)
 			break;
 		n += got;

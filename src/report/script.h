@@ -48,6 +48,7 @@ struct script_options {
 	bool hides_chains, with_ns, is_relative, is_delta, is_json;
 	bool is_aarch64;    /* the machine that was recorded */
 	uint32_t dso_width; /* of a call trace's */
+	bool no_packets;    /* a dump has no Intel PT packets */
 	bool is_trace;      /* samples are made of a processor trace */
 	/* Of a recording with two clocks: what makes its time the time of day. */
 	bool has_wall_clock;

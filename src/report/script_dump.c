@@ -7,8 +7,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "event/text.h"
+#include "pt/packet_text.h"
+#include "record/pt_trace.h"
 #include "record/replay.h"
 #include "report/script.h"
 
@@ -16,6 +19,7 @@
 #define FLUSH_BYTES ((size_t)256 << 10)
 
 struct dumping {
+	const struct perfdata *data;
 	const struct script_options *options;
 	FILE *file;
 	struct buf out;
@@ -49,10 +53,33 @@ static bool takes_time(const struct script_filter *f, uint64_t ns)
 	return takes;
 }
 
+static int flush(struct dumping *d)
+{
+	if (fwrite(d->out.data, 1, d->out.len, d->file) != d->out.len)
+		return -EPIPE;
+	d->out.len = 0;
+	return 0;
+}
+
+/* The packets of a trace, as perf prints them. */
+static int put_packets(struct dumping *d, const uint8_t *bytes, uint64_t size)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	int r = 0;
+
+	buf_printf(&d->out, ".\n. ... Intel Processor Trace data: size %" PRIu64 " bytes\n", size);
+	for (uint64_t at = 0; at < size && !r;) {
+		at += pt_dump_line(&d->out, bytes + at, bytes + size, at, &block);
+		r = d->out.len < FLUSH_BYTES ? 0 : flush(d);
+	}
+	return r;
+}
+
 static int dump(void *context, const struct perfdata_record *r)
 {
 	struct dumping *d = context;
 	const char *name = perfdata_record_name(r->type);
+	struct pt_trace_info trace;
 
 	if (!takes_time(&d->options->filter, r->time_ns))
 		return 0;
@@ -72,22 +99,21 @@ static int dump(void *context, const struct perfdata_record *r)
 	else
 		buf_u8(&d->out, '\n');
 	put_bytes(&d->out, r->bytes, r->size);
-	if (d->out.len < FLUSH_BYTES)
-		return 0;
-	if (fwrite(d->out.data, 1, d->out.len, d->file) != d->out.len)
-		return -EPIPE;
-	d->out.len = 0;
-	return 0;
+	if (r->payload && name && !strcmp(name, "AUXTRACE") && !d->options->no_packets &&
+	    pt_trace_read_info(d->data, &trace))
+		return put_packets(d, r->payload, r->payload_size);
+	return d->out.len < FLUSH_BYTES ? 0 : flush(d);
 }
 
 int script_dump(const struct script_input *input, const struct script_options *options,
 		struct error *err)
 {
-	struct dumping d = { .options = options, .file = input->file };
+	struct dumping d = { .data = replay_data(input->replay),
+			     .options = options,
+			     .file = input->file };
 	int r = perfdata_each_record(replay_data(input->replay), dump, &d, err);
 
-	if (d.out.len && fwrite(d.out.data, 1, d.out.len, d.file) != d.out.len)
-		r = -EPIPE;
+	r = flush(&d) < 0 ? -EPIPE : r;
 	buf_fini(&d.out);
 	return r;
 }

@@ -143,3 +143,126 @@ same_branches() {
 	run assay script -i trace.data --insn-trace --call-trace
 	[ "$status" -eq 2 ]
 }
+
+# as_perf_of NAME PROGRAM [ARG…]: the first two million instructions under qemu.
+as_perf_of() {
+	local name=$1
+	shift
+	timeout 60 qemu-x86_64 -plugin "$PT/libpt_qemu.so,out=$name.data,limit=2000000" "$@" \
+		>/dev/null 2>&1 </dev/null || [ -s "$name.data" ]
+	timeout 60 assay script -i "$name.data" --itrace=be -F tid,ip,addr,flags 2>err | tr -s ' ' >ours
+	timeout 100 perf script -i "$name.data" --itrace=be -F tid,ip,addr,flags 2>perf.err | tr -s ' ' >theirs
+	[ "$(wc -l <ours)" -gt 1000 ]
+	cmp theirs ours || {
+		echo "$name"
+		diff theirs ours | head -5
+		return 1
+	}
+}
+
+@test "programs as they come: our branches are perf's, line for line" {
+	[ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 perf >/dev/null ||
+		skip "no qemu-user with its plugin, or no perf"
+	head -c 20000 "$ROOT/README.md" "$ROOT"/docs/*.md >text 2>/dev/null
+	as_perf_of ls /bin/ls -l /
+	as_perf_of sort /usr/bin/sort text
+	as_perf_of sha256sum /usr/bin/sha256sum text
+	as_perf_of gzip /bin/gzip -9 -c text
+	as_perf_of bash /bin/bash -c 'for i in 1 2 3; do echo $((i * i)); done'
+	as_perf_of awk /usr/bin/awk '{ n[$1]++ } END { for (w in n) print w, n[w] }' text
+	as_perf_of sed /bin/sed 's/\([a-z]*\) \([a-z]*\)/\2 \1/g' text
+	local program
+	for program in python3 perl sqlite3; do
+		[ -x /usr/bin/$program ] || continue
+		case $program in
+		python3) as_perf_of python3 /usr/bin/python3 -S -E -c 'import ctypes' ;; # dlopen
+		perl) as_perf_of perl /usr/bin/perl -e 'print join(",", sort map { $_ * 7 % 31 } 1 .. 200)' ;;
+		sqlite3) as_perf_of sqlite3 /usr/bin/sqlite3 :memory: 'select sum(1 + 2 * 3)' ;;
+		esac
+	done
+}
+
+@test "code that a jitdump tells of is followed" {
+	timeout 100 "$PT/pt_trace" trace.data truth "$PROGRAMS/jitdump" 2 100 >out 2>err </dev/null ||
+		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+	by_thread <truth >want
+	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
+	cmp want ours
+	assay report -i trace.data --itrace=i1i -l >listed
+	grep -q dump_again listed
+	grep -q dump_cold listed
+}
+
+@test "a dump has each packet of a real recording as perf prints it" {
+	local recording=$FIXTURES/perf.data.intel_pt-4.14
+	[ -f "$recording" ] || skip "the recording is not here"
+	command -v perf >/dev/null || skip "perf is not installed"
+	assay script -i "$recording" -D | grep -a '^\.  [0-9a-f]*:  ' >ours
+	perf script -i "$recording" -D 2>/dev/null | grep -a '^\.  [0-9a-f]\{8\}:  ' >theirs
+	[ "$(wc -l <ours)" -gt 80000 ]
+	cmp theirs ours
+	assay script -i "$recording" -D --no-itrace | { ! grep -q 'PSB$'; }
+	# Quick decoding needs no code.
+	local how
+	for how in qie qbe qqie qqbe; do
+		assay script -i "$recording" --itrace=$how -F tid,event,ip 2>err | tr -s ' ' | sort >ours
+		perf script -i "$recording" --itrace=$how -F tid,event,ip 2>/dev/null | tr -s ' ' | sort >theirs
+		cmp theirs ours
+	done
+}
+
+# branches FILE: how many are decoded; what is said is in `said`.
+branches() {
+	timeout 60 assay script -i "$1" --itrace=be -F ip,addr 2>said >out || true
+	grep -c '=>' out || true
+}
+
+@test "missing images, other builds and no trace at all are told; the rest is decoded" {
+	cp "$PROGRAMS/flow" program
+	same_branches --tsc -- ./program longjmp
+	local all
+	all=$(branches trace.data)
+	mv program gone
+	[ "$(branches trace.data)" -lt "$all" ]
+	grep -q "program can't be read: its code is not decoded" said
+	grep -q "errors in decoding the trace" said
+	grep -q "code 5: code could not be read" out
+	# Something else under its name: what does not fit is told, nothing crashes.
+	cp /bin/ls program
+	branches trace.data >/dev/null
+	grep -q "errors in decoding the trace" said
+	# A recording without a trace.
+	assay record --raw -o plain.data -- true 2>/dev/null || skip "recording is not permitted here"
+	run assay script -i plain.data --itrace=b
+	[[ $output == *"has no Intel PT: there is nothing to decode"* ]]
+}
+
+@test "cut anywhere, or with garbage in it: what is whole is decoded, and the rest told" {
+	same_branches --tsc --mtc --psb 300 -- "$PROGRAMS/flow" longjmp
+	local size all n at
+	size=$(stat -c %s trace.data)
+	all=$(branches trace.data)
+	for at in 100 700 2000 $((size / 2)) $((size - 9)); do
+		head -c "$at" trace.data >cut.data
+		run timeout 60 assay script -i cut.data --itrace=be
+		[ "$status" -le 1 ]
+	done
+	for at in 1300 1700 2500 $((size / 2)); do
+		cp trace.data bad.data
+		printf '\002\004\005\377\002\377\377' | dd of=bad.data bs=1 seek="$at" conv=notrunc 2>/dev/null
+		n=$(branches bad.data)
+		[ "$n" -le $((all + 100)) ]
+	done
+	# From a pipe.
+	assay script -i - --itrace=be -F ip,addr <trace.data 2>/dev/null | grep -c '=>' >piped
+	[ "$(cat piped)" = "$all" ]
+}
+
+@test "without time, without side band" {
+	same_branches -- "$PROGRAMS/flow" longjmp
+	assay report -i trace.data --itrace=i1i -l >listed
+	grep -q longjmp listed
+	run assay script -i trace.data --itrace=i1us
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -gt 3 ]
+}

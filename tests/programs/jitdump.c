@@ -2,7 +2,8 @@
 /*
  * Code made at run time and told of in a jitdump, jit-PID.dump in the working folder: dump_hot
  * takes three times as long as dump_cold; then dump_again is put where dump_hot was, and dump_cold
- * is moved. Usage: jitdump SECONDSs|ROUNDS: each half of the run has so long.
+ * is moved. Usage: jitdump SECONDSs|ROUNDS [UNIT]: each half of the run has so long;
+ * UNIT is what dump_cold counts down from at a time.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -122,11 +123,13 @@ static count_down *move(unsigned char *from, unsigned char *to, uint64_t index)
 	return (count_down *)(void *)to;
 }
 
+static unsigned long unit = 100000;
+
 static void run(struct until until, count_down *hot, count_down *cold)
 {
 	while (until_next(&until)) {
-		hot(300000);
-		cold(100000);
+		hot(3 * unit);
+		cold(unit);
 	}
 }
 
@@ -136,6 +139,8 @@ int main(int argc, char **argv)
 		mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	count_down *hot, *cold;
 
+	if (argc > 2)
+		unit = strtoul(argv[2], NULL, 10);
 	if (sizeof(loop) == 1)
 		return 77; /* not written for this processor */
 	if (code == MAP_FAILED)
