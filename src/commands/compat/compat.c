@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands/compat/compat.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +9,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/input.h"
 #include "config.h"
+#include "store/oprofile/append.h"
 
 /* The help is written to standard output; for an error it belongs to standard error. */
 static void print_help_to_stderr(const struct command *self)
@@ -148,4 +151,32 @@ const char *compat_session_dir(const char *given)
 	}
 	log_info("using the default session directory %s", system);
 	return system;
+}
+
+static int move(const char *from, const char *to, struct error *err)
+{
+	if (rename(from, to) < 0 && errno != ENOENT)
+		return error_errno(err, -errno, "cannot move %s to %s", from, to);
+	return 0;
+}
+
+int compat_keep_samples(const char *place, const char *dir, bool append, struct error *err)
+{
+	cleanup(free_at_exit) char *recorded = xasprintf("%s/samples/current", place);
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", dir);
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir);
+	cleanup(free_at_exit) char *previous = xasprintf("%s/samples/previous", dir);
+	cleanup(free_at_exit) char *new_abi = xasprintf("%s/abi", place);
+	cleanup(free_at_exit) char *abi = xasprintf("%s/abi", dir);
+	int r = file_mkdirs(samples, 0755, err);
+
+	r = r < 0 ? r : move(new_abi, abi, err);
+	if (r >= 0 && append && access(current, F_OK) == 0)
+		return oprofile_append(recorded, current, err);
+	if (r >= 0 && access(current, F_OK) == 0) {
+		if (access(previous, F_OK) == 0)
+			r = file_remove_tree(previous, err);
+		r = r < 0 ? r : move(current, previous, err);
+	}
+	return r < 0 ? r : move(recorded, current, err);
 }

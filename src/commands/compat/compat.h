@@ -10,6 +10,8 @@
 
 #include "commands/command.h"
 
+struct error;
+
 /* First in the arguments of every front end. */
 struct compat_args {
 	bool version, help, usage;
@@ -83,3 +85,9 @@ void compat_argv_fini(struct compat_argv *v);
  * /var/lib/oprofile (which is said), else our own ./assay.data where there is only that.
  */
 const char *compat_session_dir(const char *given);
+
+/*
+ * Moves what was recorded at `place` (record -o) into the session directory `dir`: as
+ * samples/current, which becomes samples/previous, or added to it.
+ */
+int compat_keep_samples(const char *place, const char *dir, bool append, struct error *err);

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "commands/compat/compat.h"
 #include "commands/record.h"
-#include "store/oprofile/append.h"
 
 struct operf_args {
 	struct compat_args compat;
@@ -97,35 +96,6 @@ static void translate(const struct operf_args *a, const struct option_list *oper
 		compat_push(v, "%s", *word);
 }
 
-static int move(const char *from, const char *to, struct error *err)
-{
-	if (rename(from, to) < 0 && errno != ENOENT)
-		return error_errno(err, -errno, "cannot move %s to %s", from, to);
-	return 0;
-}
-
-/* From where it was recorded to samples/current; what is there becomes samples/previous. */
-static int keep(const char *place, const char *dir, bool append, struct error *err)
-{
-	cleanup(free_at_exit) char *recorded = xasprintf("%s/samples/current", place);
-	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", dir);
-	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir);
-	cleanup(free_at_exit) char *previous = xasprintf("%s/samples/previous", dir);
-	cleanup(free_at_exit) char *new_abi = xasprintf("%s/abi", place);
-	cleanup(free_at_exit) char *abi = xasprintf("%s/abi", dir);
-	int r = file_mkdirs(samples, 0755, err);
-
-	r = r < 0 ? r : move(new_abi, abi, err);
-	if (r >= 0 && append && access(current, F_OK) == 0)
-		return oprofile_append(recorded, current, err);
-	if (r >= 0 && access(current, F_OK) == 0) {
-		if (access(previous, F_OK) == 0)
-			r = file_remove_tree(previous, err);
-		r = r < 0 ? r : move(current, previous, err);
-	}
-	return r < 0 ? r : move(recorded, current, err);
-}
-
 static int tell_end(const struct recorder_result *r, const char *command)
 {
 	int status = r->wait_status;
@@ -154,7 +124,7 @@ static int record(const struct operf_args *a, const struct option_list *operands
 	translate(a, operands, place, &argv);
 	if (r >= 0) {
 		status = record_arguments(&self, (int)argv.n, argv.data, &end);
-		r = end.has_run ? keep(place, dir, a->append, &err) : 0;
+		r = end.has_run ? compat_keep_samples(place, dir, a->append, &err) : 0;
 	} else {
 		status = OPERF_RECORD_FAILED;
 		end = (struct record_end){ .code = r };
