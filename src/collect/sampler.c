@@ -80,12 +80,29 @@ static bool has_helper(enum bpf_func_id id)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, id, NULL) == 1;
 }
 
+/* 0, or the errno with which bpf(2) refuses the least of all maps. */
+static int bpf_refusal(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4, 1, NULL);
+
+	if (fd < 0)
+		return -fd;
+	close(fd);
+	return 0;
+}
+
 bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size)
 {
 	bool is_admin = sources_capable(sources, CAP_SYS_ADMIN);
+	int refusal;
 
 	if (!is_admin && !(sources_capable(sources, CAP_BPF) && sources_perfmon(sources)))
 		snprintf(why, size, "BPF programs need root, or CAP_BPF and CAP_PERFMON");
+	else if (sources_confidential(sources))
+		snprintf(why, size, "kernel lockdown is at 'confidentiality'");
+	else if ((refusal = bpf_refusal()))
+		snprintf(why, size, "bpf(2) is refused (%s): by a seccomp filter, or a policy",
+			 strerror(refusal));
 	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
 		snprintf(why, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
 	else if (!has_helper(BPF_FUNC_task_pt_regs))

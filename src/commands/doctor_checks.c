@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
@@ -110,13 +112,15 @@ static void probe_kernel_build_id(const struct probe_machine *m, struct finding 
 	free(bytes);
 }
 
-/* The kernel's lockdown level between brackets: "none [integrity] confidentiality". */
-static bool is_confidential(const struct probe_machine *m)
+/* Asks for an object that there can't be: of who may load programs, only a filter refuses that. */
+static bool is_bpf_filtered(const struct probe_machine *m)
 {
-	char path[PATH_MAX], line[128];
+	union bpf_attr attr = { .start_id = UINT32_MAX };
+	int64_t mode = 0;
 
-	snprintf(path, sizeof(path), "%s/kernel/security/lockdown", sources_sysfs(m->sources));
-	return file_read_line(path, line, sizeof(line)) && strstr(line, "[confidentiality]");
+	return sources_seccomp(m->sources, &mode) && mode == 2 &&
+	       syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr, sizeof(attr)) < 0 &&
+	       (errno == EPERM || errno == ENOSYS);
 }
 
 static void probe_bpf(const struct probe_machine *m, struct finding *f)
@@ -127,7 +131,7 @@ static void probe_bpf(const struct probe_machine *m, struct finding *f)
 		is_admin || (sources_capable(m->sources, CAP_BPF) && sources_perfmon(m->sources));
 
 	snprintf(btf, sizeof(btf), "%s/kernel/btf/vmlinux", sources_sysfs(m->sources));
-	if (is_confidential(m)) {
+	if (sources_confidential(m->sources)) {
 		finding_set(f, PROBE_MISSING, "kernel lockdown is at 'confidentiality'");
 		finding_means(f, "BPF programs may not read kernel memory. Boot with "
 				 "lockdown=integrity to change it.");
@@ -136,6 +140,9 @@ static void probe_bpf(const struct probe_machine *m, struct finding *f)
 		finding_means(f, "Profiling by perf events works without.");
 		finding_command(f, m, true,
 				"setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"");
+	} else if (is_bpf_filtered(m)) {
+		finding_set(f, PROBE_MISSING, "a seccomp filter, or a policy, forbids bpf(2)");
+		finding_means(f, "Profiling by perf events works without.");
 	} else if (access(btf, R_OK) < 0) {
 		finding_set(f, PROBE_LIMITED, "programs may be loaded, but the kernel has no BTF");
 		finding_means(f,

@@ -314,7 +314,15 @@ static void explain_level(const struct probe_machine *m, int level, struct findi
 void probe_permission(const struct probe_machine *m, struct finding *f)
 {
 	int level = sources_paranoid(m->sources);
+	int64_t ignored;
 
+	/* perf_event_open(2): that the file is there tells that the kernel has perf events. */
+	if (!sources_number(m->sources, "sys/kernel/perf_event_paranoid", &ignored) &&
+	    try_open(m, cpu_clock(), 0, -1) == -ENOSYS) {
+		finding_set(f, PROBE_MISSING, "the kernel is built without CONFIG_PERF_EVENTS");
+		finding_means(f, "Only a kernel with perf events can be profiled.");
+		return;
+	}
 	if (!sources_perfmon(m->sources)) {
 		explain_level(m, level, f);
 		return;

@@ -119,6 +119,15 @@ bool sources_perfmon(const struct counter_sources *s)
 	return sources_capable(s, CAP_PERFMON) || sources_capable(s, CAP_SYS_ADMIN);
 }
 
+/* "none [integrity] confidentiality": the level between brackets. */
+bool sources_confidential(const struct counter_sources *s)
+{
+	char path[PATH_MAX], line[128];
+
+	snprintf(path, sizeof(path), "%s/kernel/security/lockdown", sources_sysfs(s));
+	return file_read_line(path, line, sizeof(line)) && strstr(line, "[confidentiality]");
+}
+
 bool sources_may_kernel(const struct counter_sources *s)
 {
 	return sources_paranoid(s) < 2 || sources_perfmon(s);

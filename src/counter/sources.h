@@ -39,6 +39,9 @@ bool sources_perfmon(const struct counter_sources *s);
 /* May this user sample the kernel? perf_event_open(2): a level below 2, or CAP_PERFMON. */
 bool sources_may_kernel(const struct counter_sources *s);
 
+/* Kernel lockdown at 'confidentiality': BPF programs may not read kernel memory. */
+bool sources_confidential(const struct counter_sources *s);
+
 /* perf_event_open(2) with PERF_FLAG_FD_CLOEXEC: a descriptor or a negative errno. */
 int sources_open(const struct counter_sources *s, const struct perf_event_attr *attr, int pid,
 		 int cpu);

@@ -155,6 +155,23 @@ static void every_paranoid_level_says_what_it_permits(void **state)
 	assert_finding(&f, PROBE_OK, "is 4, which does not bind CAP_PERFMON", "");
 }
 
+static void a_kernel_without_perf_events_is_said_to_be(void **state)
+{
+	struct finding f;
+
+	char path[PATH_MAX];
+
+	answers.software = answers.hardware = ENOSYS;
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/perf_event_paranoid",
+		 ((struct machine *)*state)->root);
+	unlink(path);
+	f = find(*state, "permission");
+	assert_finding(&f, PROBE_MISSING, "the kernel is built without CONFIG_PERF_EVENTS", "");
+	put(*state, "proc/sys/kernel/perf_event_paranoid", "2\n");
+	f = find(*state, "permission");
+	assert_finding(&f, PROBE_LIMITED, "is 2", "sudo sysctl kernel.perf_event_paranoid=1");
+}
+
 static void a_seccomp_filter_is_told_from_the_paranoid_level(void **state)
 {
 	struct machine *m = *state;
@@ -334,6 +351,7 @@ int main(void)
 		ON_AN_ORDINARY(precision_is_what_the_pmu_takes),
 		ON_AN_ORDINARY(arm_has_a_pmu_of_its_name_and_no_precision),
 		ON_AN_ORDINARY(every_paranoid_level_says_what_it_permits),
+		ON_AN_ORDINARY(a_kernel_without_perf_events_is_said_to_be),
 		ON_AN_ORDINARY(a_seccomp_filter_is_told_from_the_paranoid_level),
 		ON_AN_ORDINARY(limits_are_in_terms_of_profiling),
 		ON_AN_ORDINARY(tracepoints_need_tracefs_and_the_right_to_read_it),
