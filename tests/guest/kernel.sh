@@ -1,40 +1,40 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The kernel itself and its modules, on a kernel older than those that test elsewhere.
+# The kernel itself and its modules, on a kernel older than those that test elsewhere; what it may refuse.
 . /tests/checks.sh
 
 need_modules() {
 	[ ! -e /modules/missing ] || skip "$(cat /modules/missing)"
 }
 
-a_module_from_before_and_one_of_during() {
+a_module_from_before_and_one_of_during() { # COLLECTOR
 	need_modules
 	insmod /modules/spin_before.ko
-	assay record -a --collector "$1" -o s -- sh -c 'cat /proc/spin_before; insmod /modules/spin_during.ko; cat /proc/spin_during'
-	assay report -i s --by image,symbol | grep spin_
-	[ "$(of_symbol spin_before_work s)" -ge 20 ]
-	[ "$(of_symbol spin_during_work s)" -ge 20 ]
+	assay record -a --collector "$1" -o s -- sh -c '
+		cat /proc/spin_before; insmod /modules/spin_during.ko; cat /proc/spin_during'
+	assay report -i s --by image,symbol
+	between 10 "$(of_symbol spin_before_work s)" 100000 "samples in the module of before"
+	between 10 "$(of_symbol spin_during_work s)" 100000 "samples in the module of during"
 	rmmod spin_during
 	rmmod spin_before
 }
 
-# What is loaded next has the address of what went, or another; either way each has its own samples.
+# What is loaded next has the address of what went; then that one comes back elsewhere.
 modules_in_each_others_place() {
 	need_modules
 	insmod /modules/spin_before.ko
 	assay record -a -o s -- sh -c '
-		cat /proc/spin_before; first=$(grep spin_before /proc/modules)
-		rmmod spin_before; insmod /modules/spin_other.ko; sleep 1.1; cat /proc/spin_other
-		insmod /modules/spin_before.ko; sleep 1.1; cat /proc/spin_before
-		echo "$first"; cat /proc/modules'
-	assay report -i s --by image,symbol | grep spin_
-	[ "$(of_symbol spin_before_work s)" -ge 20 ]
-	[ "$(of_symbol spin_other_work s)" -ge 20 ]
+		cat /proc/spin_before /proc/modules
+		rmmod spin_before; insmod /modules/spin_other.ko; sleep 1.2; cat /proc/spin_other
+		insmod /modules/spin_before.ko; sleep 1.2; cat /proc/spin_before /proc/modules'
+	assay report -i s --by image,symbol
+	between 10 "$(of_symbol spin_before_work s)" 100000 "samples in the module that came back"
+	between 10 "$(of_symbol spin_other_work s)" 100000 "samples in the module in its place"
 	rmmod spin_other
 	rmmod spin_before
 }
 
-a_module_that_is_gone_is_named_as_such() {
+a_module_that_is_gone_is_named() {
 	need_modules
 	insmod /modules/spin_during.ko
 	assay record -a -o s -- cat /proc/spin_during
@@ -43,26 +43,169 @@ a_module_that_is_gone_is_named_as_such() {
 	has "[spin_during]" report.txt
 }
 
+a_module_s_source_and_code() {
+	need_modules
+	insmod /modules/spin_before.ko
+	mkdir -p "/lib/modules/$(uname -r)/extra"
+	cp /modules/spin_before.ko "/lib/modules/$(uname -r)/extra"
+	echo extra/spin_before.ko: >"/lib/modules/$(uname -r)/modules.dep"
+	assay record -o s -- cat /proc/spin_before
+	assay annotate -i s -a spin_before_work >annotated
+	rm -r /lib/modules
+	rmmod spin_before
+	cat annotated
+	grep -q '│ .*\(imul\|add\|jne\)' annotated
+}
+
 kernel_symbols_with_kaslr() {
 	[ "$(sed -n 's/ T _text$//p' /proc/kallsyms)" != ffffffff81000000 ]
-	assay record -o s -- dd if=/dev/zero of=/dev/null bs=1M count=2000
+	assay record -o s -- dd if=/dev/zero of=/dev/null bs=1M count=1000
 	assay report -i s --by symbol >report.txt
 	cat report.txt
 	grep -q '\[kernel\] *\(clear_user\|rep_stos\|read_zero\|iter\)' report.txt
 	same 0 "$(fact no-kernel s)"
 }
 
-the_whole_machine_by_bpf() {
-	assay record -a --collector bpf -o s -- /programs/split 50 >log 2>&1
+the_kernel_s_code_from_kcore() {
+	assay record -o s -- dd if=/dev/zero of=/dev/null bs=1M count=1000
+	symbol=$(assay report -i s --by symbol | sed -n 's/.*\[kernel\] *\(clear_user[a-z_]*\|rep_stos[a-z_]*\).*/\1/p' | head -n 1)
+	[ -n "$symbol" ] || skip "no sample in a function that clears"
+	assay annotate -i s -a "$symbol" >annotated
+	cat annotated
+	has "rep stos" annotated
+}
+
+by_bpf() {
+	assay record -a --collector bpf -o s -- /programs/deep-nofp 500 2>log
 	has "in-kernel unwinding" log
-	assay report -i s --by image,symbol >report.txt
-	has "split" report.txt
+	assay report -i s --by symbol
+	got=$(of_symbol bottom s)
+	between 1 "$got" 100000 "samples in bottom()"
+	assay export -i s -o s.folded
+	# _start, main, level() all the way down: through a program without frame pointers
+	grep -q 'main;level;level;.*level;bottom' s.folded
+	same 0 "$(fact tables-full s)"
+}
+
+time_that_threads_wait() {
+	assay record --off-cpu -o s -- sleep 0.5 2>log
+	cat log
+	assay report -i s --by symbol >report.txt
+	cat report.txt
+	has "off-cpu:sleep" report.txt
+}
+
+as_nobody() {
+	rm -rf /tmp/nobody
+	mkdir -m 777 /tmp/nobody
+	su -s /bin/sh nobody -c "export HOME=/tmp/nobody PATH=$PATH; cd /tmp/nobody; $*"
+}
+
+unprivileged_at() { # LEVEL OWN WHOLE: what record says of an own program and of the whole machine; "" if it works
+	level=$1
+	before=$(cat /proc/sys/kernel/perf_event_paranoid)
+	echo "$level" >/proc/sys/kernel/perf_event_paranoid
+	as_nobody assay record -o s -- /programs/split 50 >own 2>&1 || true
+	as_nobody assay record -a -o s -- /programs/split 50 >whole 2>&1 || true
+	as_nobody assay doctor >doctor.txt || true
+	echo "$before" >/proc/sys/kernel/perf_event_paranoid
+	for target in own whole; do
+		case $target in own) wanted=$2 ;; *) wanted=$3 ;; esac
+		has "$wanted" $target
+	done
+	grep -q "is ${level}[: ]" doctor.txt || { cat doctor.txt; fail "doctor does not say the level"; }
+}
+
+hidden_addresses() {
+	before=$(cat /proc/sys/kernel/kptr_restrict)
+	echo 2 >/proc/sys/kernel/kptr_restrict
+	assay record -a -o s -- dd if=/dev/zero of=/dev/null bs=1M count=300 || true
+	assay report -i s >report.txt || true
+	assay doctor >doctor.txt || true
+	echo "$before" >/proc/sys/kernel/kptr_restrict
+	has "kernel addresses are hidden (kptr_restrict)" report.txt
+	has "/proc/kallsyms hides its addresses" doctor.txt
+}
+
+without_btf() {
+	mount -t tmpfs none /sys/kernel/btf
+	assay record -a -o s -- /programs/split 50 >log 2>&1 || true
+	assay doctor >doctor.txt || true
+	umount /sys/kernel/btf
+	has "the kernel has no BTF (/sys/kernel/btf/vmlinux): collecting through rings instead" log
+	has "the kernel has no BTF" doctor.txt
 	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 }
+
+bpf_refused() {
+	/programs/refuse bpf assay record -a -o s -- /programs/split 50 >log 2>&1
+	has "bpf(2) is refused (Operation not permitted): by a seccomp filter, or a policy: collecting through rings instead" log
+	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
+	/programs/refuse bpf assay doctor >doctor.txt || true
+	has "forbids bpf(2)" doctor.txt
+	refused 1 log /programs/refuse bpf assay record --off-cpu -o w -- true
+	has "bpf(2) is refused" log
+}
+
+without_perf() {
+	mount -t tmpfs none /proc/sys/kernel
+	refused 1 log /programs/refuse perf assay record -o s -- true || failed=1
+	refused 1 stat.log /programs/refuse perf assay stat -- true || failed=1
+	/programs/refuse perf assay doctor >doctor.txt || true
+	umount /proc/sys/kernel
+	[ -z "${failed-}" ]
+	has "this kernel is built without CONFIG_PERF_EVENTS" log
+	has "this kernel is built without CONFIG_PERF_EVENTS" stat.log
+	has "the kernel is built without CONFIG_PERF_EVENTS" doctor.txt
+	has "You can profile: nothing." doctor.txt
+}
+
+a_cpu_that_goes_and_comes() { # COLLECTOR
+	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
+	assay record -a --collector "$1" -o s -- sh -c '
+		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
+		echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 0.5
+		taskset 2 /programs/split 1s'
+	assay report -i s --by cpu
+	between 1 "$(fact cpu-online s)" 10 "times that it came"
+	between 1 "$(of_symbol forty s)" 100000 "samples in forty(), on that CPU"
+}
+
+# The last one: nothing takes it back.
+locked_down() {
+	echo confidentiality >/sys/kernel/security/lockdown || skip "no lockdown in this kernel"
+	assay record -a -o s -- /programs/split 50 >log 2>&1
+	has "kernel lockdown is at 'confidentiality': collecting through rings instead" log
+	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
+	assay doctor >doctor.txt
+	has "kernel lockdown is at 'confidentiality'" doctor.txt
+}
+
+own="stacks:"
+user_only="user mode only"
+machine="stacks:"
+no_machine="allows an ordinary user only processes of his own, not a whole CPU"
+nothing="closes perf events to ordinary users"
 
 check "a module from before the recording and one loaded during it, by rings" a_module_from_before_and_one_of_during perf
 check "a module from before the recording and one loaded during it, by BPF" a_module_from_before_and_one_of_during bpf
 check "modules in each other's place" modules_in_each_others_place
-check "a module that is gone is named" a_module_that_is_gone_is_named_as_such
+check "a module that is gone is named" a_module_that_is_gone_is_named
+check "a module's code, from its file" a_module_s_source_and_code
 check "kernel symbols with KASLR" kernel_symbols_with_kaslr
-check "the in-kernel sampler loads and finds who ran" the_whole_machine_by_bpf
+check "the kernel's code, from /proc/kcore" the_kernel_s_code_from_kcore
+check "the in-kernel sampler, through a program without frame pointers" by_bpf
+check "time that threads wait" time_that_threads_wait
+check "a CPU that goes offline and comes back, by rings" a_cpu_that_goes_and_comes perf
+check "a CPU that goes offline and comes back, by BPF" a_cpu_that_goes_and_comes bpf
+check "an ordinary user at perf_event_paranoid -1" unprivileged_at -1 "$own" "$machine"
+check "an ordinary user at perf_event_paranoid 0" unprivileged_at 0 "$own" "$machine"
+check "an ordinary user at perf_event_paranoid 1" unprivileged_at 1 "$own" "$no_machine"
+check "an ordinary user at perf_event_paranoid 2" unprivileged_at 2 "$user_only" "$no_machine"
+check "an ordinary user at perf_event_paranoid 3" unprivileged_at 3 "$nothing" "$nothing"
+check "an ordinary user at perf_event_paranoid 4" unprivileged_at 4 "$nothing" "$nothing"
+check "kernel addresses that are hidden" hidden_addresses
+check "a kernel without BTF" without_btf
+check "bpf(2) refused" bpf_refused
+check "a kernel without perf events" without_perf
+check "a kernel locked down" locked_down
