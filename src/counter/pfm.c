@@ -15,18 +15,43 @@
 #include "config.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/lazy_library.h"
+#include "base/mem.h"
 #include "counter/catalog.h"
 #include "counter/draft.h"
 
 #ifdef HAVE_LIBPFM
 #include <perfmon/pfmlib_perf_event.h>
 
+#define FUNCTIONS(X)                 \
+	X(pfm_initialize)            \
+	X(pfm_strerror)              \
+	X(pfm_find_event)            \
+	X(pfm_get_event_info)        \
+	X(pfm_get_event_next)        \
+	X(pfm_get_event_attr_info)   \
+	X(pfm_get_os_event_encoding) \
+	X(pfm_get_pmu_info)
+
+static struct {
+	FUNCTIONS(LAZY_POINTER)
+} lib;
+
+static bool load(void)
+{
+#define ROW(function) { #function, &lib.function },
+	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+#undef ROW
+
+	return lazy_library_load("libpfm.so.4", functions, ARRAY_SIZE(functions), NULL) == 0;
+}
+
 static bool is_ready(void)
 {
 	static enum { UNTRIED, READY, BROKEN } state;
 
 	if (state == UNTRIED)
-		state = pfm_initialize() == PFM_SUCCESS ? READY : BROKEN;
+		state = load() && lib.pfm_initialize() == PFM_SUCCESS ? READY : BROKEN;
 	return state == READY;
 }
 
@@ -35,12 +60,12 @@ static void list_masks(int event, struct buf *b)
 {
 	pfm_event_info_t info = { .size = sizeof(info) };
 
-	if (pfm_get_event_info(event, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
+	if (lib.pfm_get_event_info(event, PFM_OS_PERF_EVENT_EXT, &info) != PFM_SUCCESS)
 		return;
 	for (int i = 0; i < info.nattrs; i++) {
 		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
 
-		if (pfm_get_event_attr_info(event, i, PFM_OS_PERF_EVENT_EXT, &attr) ==
+		if (lib.pfm_get_event_attr_info(event, i, PFM_OS_PERF_EVENT_EXT, &attr) ==
 			    PFM_SUCCESS &&
 		    attr.type == PFM_ATTR_UMASK)
 			buf_printf(b, "%s%s", b->len ? ", " : "", attr.name);
@@ -54,7 +79,7 @@ static int explain_failure(const char *name, const char *spec, int code, struct 
 	int r, index;
 
 	snprintf(event, sizeof(event), "%.*s", (int)strcspn(name, ":"), name);
-	index = pfm_find_event(strstr(name, "::") ? name : event);
+	index = lib.pfm_find_event(strstr(name, "::") ? name : event);
 	if (index >= 0)
 		list_masks(index, &masks);
 	if (code == PFM_ERR_UMASK || code == PFM_ERR_ATTR)
@@ -64,7 +89,7 @@ static int explain_failure(const char *name, const char *spec, int code, struct 
 			      masks.len ? "it has " : "it has no unit masks",
 			      masks.len ? buf_cstr(&masks) : "");
 	else
-		r = error_set(err, -EINVAL, "event '%s': %s", spec, pfm_strerror(code));
+		r = error_set(err, -EINVAL, "event '%s': %s", spec, lib.pfm_strerror(code));
 	buf_fini(&masks);
 	return r;
 }
@@ -106,7 +131,7 @@ int pfm_find(const char *name, const char *spec, struct draft *out, struct error
 	memset(out, 0, sizeof(*out));
 	if (!is_ready())
 		return 0;
-	r = pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
+	r = lib.pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
 	free(full_name);
 	if (r == PFM_ERR_NOTFOUND || r == PFM_ERR_NOTSUPP || r == PFM_ERR_NOINIT)
 		return 0;
@@ -126,7 +151,7 @@ static uint32_t masks_of(const pfm_event_info_t *event, struct event_mask *masks
 	for (int i = 0; i < event->nattrs && n < MASKS_MAX; i++) {
 		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
 
-		if (pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &attr) ==
+		if (lib.pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &attr) ==
 			    PFM_SUCCESS &&
 		    attr.type == PFM_ATTR_UMASK)
 			masks[n++] = (struct event_mask){ .name = attr.name,
@@ -140,10 +165,10 @@ static void each_of_pmu(const pfm_pmu_info_t *pmu, event_visitor visit, void *ct
 {
 	struct event_mask masks[MASKS_MAX];
 
-	for (int i = pmu->first_event; i >= 0; i = pfm_get_event_next(i)) {
+	for (int i = pmu->first_event; i >= 0; i = lib.pfm_get_event_next(i)) {
 		pfm_event_info_t info = { .size = sizeof(info) };
 
-		if (pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &info) == PFM_SUCCESS)
+		if (lib.pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &info) == PFM_SUCCESS)
 			visit(ctx, &(struct event_name){ .kind = EVENT_PROCESSOR,
 							 .name = info.name,
 							 .help = info.desc ? info.desc : "",
@@ -162,7 +187,7 @@ void pfm_each(event_visitor visit, void *ctx)
 	{
 		pfm_pmu_info_t info = { .size = sizeof(info) };
 
-		if (pfm_get_pmu_info(pmu, &info) == PFM_SUCCESS && info.is_present &&
+		if (lib.pfm_get_pmu_info(pmu, &info) == PFM_SUCCESS && info.is_present &&
 		    info.type == PFM_PMU_TYPE_CORE)
 			each_of_pmu(&info, visit, ctx);
 	}

@@ -14,6 +14,8 @@
 #endif
 
 #include "base/error.h"
+#include "base/lazy_library.h"
+#include "base/mem.h"
 
 struct disassembler {
 	bool is_x86, is_64;
@@ -103,15 +105,44 @@ static const struct {
 #endif
 };
 
+#define FUNCTIONS(X)     \
+	X(cs_open)       \
+	X(cs_option)     \
+	X(cs_malloc)     \
+	X(cs_free)       \
+	X(cs_close)      \
+	X(cs_insn_group) \
+	X(cs_disasm_iter)
+
+static struct {
+	FUNCTIONS(LAZY_POINTER)
+} lib;
+
+#define TEXT_OF(number)  #number
+#define SONAME_OF(major) "libcapstone.so." TEXT_OF(major)
+
+static bool load(void)
+{
+#define ROW(function) { #function, &lib.function },
+	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+#undef ROW
+
+	return lib.cs_disasm_iter || lazy_library_load(SONAME_OF(CS_API_MAJOR), functions,
+						       ARRAY_SIZE(functions), NULL) == 0;
+}
+
 static bool open_capstone(struct disassembler *d, uint16_t machine)
 {
+	if (!load())
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		if (machines[i].machine != machine ||
-		    cs_open(machines[i].arch, d->is_64 ? machines[i].mode_64 : machines[i].mode_32,
-			    &d->capstone) != CS_ERR_OK)
+		    lib.cs_open(machines[i].arch,
+				d->is_64 ? machines[i].mode_64 : machines[i].mode_32,
+				&d->capstone) != CS_ERR_OK)
 			continue;
-		cs_option(d->capstone, CS_OPT_DETAIL, CS_OPT_ON);
-		d->insn = cs_malloc(d->capstone);
+		lib.cs_option(d->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+		d->insn = lib.cs_malloc(d->capstone);
 		return true;
 	}
 	return false;
@@ -120,18 +151,18 @@ static bool open_capstone(struct disassembler *d, uint16_t machine)
 static void close_capstone(struct disassembler *d)
 {
 	if (d->insn)
-		cs_free(d->insn, 1);
+		lib.cs_free(d->insn, 1);
 	if (d->capstone)
-		cs_close(&d->capstone);
+		lib.cs_close(&d->capstone);
 }
 
 /* Branches have their target as the last number of their text, on every processor. */
 static void find_branch(const struct disassembler *d, const cs_insn *in, struct instruction *out)
 {
 	const char *number = strrchr(in->op_str, '#');
-	bool is_call = cs_insn_group(d->capstone, in, CS_GRP_CALL);
+	bool is_call = lib.cs_insn_group(d->capstone, in, CS_GRP_CALL);
 
-	if (!is_call && !cs_insn_group(d->capstone, in, CS_GRP_JUMP))
+	if (!is_call && !lib.cs_insn_group(d->capstone, in, CS_GRP_JUMP))
 		return;
 	if (!number)
 		number = strstr(in->op_str, "0x");
@@ -148,7 +179,7 @@ static bool decode_other(const struct disassembler *d, const uint8_t *bytes, siz
 {
 	uint64_t address = out->offset;
 
-	if (!d->capstone || !cs_disasm_iter(d->capstone, &bytes, &size, &address, d->insn))
+	if (!d->capstone || !lib.cs_disasm_iter(d->capstone, &bytes, &size, &address, d->insn))
 		return false;
 	out->size = (uint8_t)d->insn->size;
 	snprintf(out->text, sizeof(out->text), "%s%s%s", d->insn->mnemonic,
@@ -190,7 +221,7 @@ int disassembler_open(uint16_t machine, bool is_64, struct disassembler **out, s
 	} else if (!open_capstone(d, machine)) {
 		disassembler_close(d);
 		return error_set(err, -ENOTSUP,
-				 "instructions of ELF machine %u can't be decoded by this build "
+				 "instructions of ELF machine %u can't be decoded here "
 				 "(it would take libcapstone)",
 				 machine);
 	}
