@@ -194,8 +194,10 @@ static int choose_processes(const struct report_args *args, struct error *err)
 	for (size_t i = 0; i < 2; i++) /* the output file is fine */
 		if (*(const char *const *)((const char *)args + row_options[i].field))
 			other = row_options[i].option;
-	if (args->baseline)
-		other = "--baseline";
+	other = args->baseline  ? "--baseline"
+		: args->lines   ? "--lines"
+		: args->inlines ? "--inline"
+				: other;
 	if (strcmp(args->format, "text") != 0 && strcmp(args->format, "json") != 0)
 		return error_set(err, -EINVAL, "--format %s does not go with --processes",
 				 args->format);

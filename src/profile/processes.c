@@ -117,8 +117,11 @@ double processes_seconds(const struct processes *list, const struct weight *w)
 const char *process_name(const struct processes *list, const struct process_row *row)
 {
 	const struct profile_process *process = &list->profile->processes.data[row->process];
+	const char *name = strings_get(&list->profile->comms, process->comm);
 
-	return row->is_idle_task ? "[idle]" : strings_get(&list->profile->comms, process->comm);
+	if (row->is_idle_task)
+		return "[idle]";
+	return !*name && process->pid == CLASS_ALL ? "all" : name;
 }
 
 int32_t process_pid(const struct processes *list, const struct process_row *row)

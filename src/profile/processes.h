@@ -56,7 +56,10 @@ void processes_fini(struct processes *list);
 /* Seconds that a weight stands for; 0 with TIME_NONE. */
 double processes_seconds(const struct processes *list, const struct weight *w);
 
-/* Its most sampled name, "[idle]" of the idle task; not demangled, not made safe. */
+/*
+ * Its most sampled name, not made safe; "[idle]" of the idle task, and "all" where samples were not
+ * kept apart.
+ */
 const char *process_name(const struct processes *list, const struct process_row *row);
 
 /* -1 where samples were not kept apart by process. */

@@ -184,7 +184,7 @@ processes_of() {
 }
 
 @test "what does not go with --processes is refused" {
-	for option in --tree "--by comm" "--svg x.svg" "--format csv" "--sort samples" "--columns name" "--baseline b" "--merge all"; do
+	for option in --tree "--by comm" "--svg x.svg" "--format csv" "--sort samples" "--columns name" "--baseline b" "--merge all" --lines --inline; do
 		# shellcheck disable=SC2086
 		run assay report -P $option
 		refused 2 "--processes"
@@ -197,6 +197,14 @@ processes_of() {
 	make_run | sed 's/[^	 ]*+0x10 (\[kernel.kallsyms\])/[unknown] ([kernel.kallsyms])/' |
 		assay report -P -i - >text
 	grep -q 'not told apart' text
+}
+
+@test "samples that were not kept apart by process are one row" {
+	need_recording
+	assay record -q --separate=none -o s -F 2000 -- "$PROGRAMS/split" 400 >/dev/null
+	assay report -P -i s --format json >run.json
+	[ "$(jq -r '[.processes[].pid] | unique | join(" ")' run.json)" = -1 ]
+	assay report -P -i s | awk '/^Summary/ { on = 1 } on' | grep -q '  all$'
 }
 
 @test "a stripped program's functions are named between what is known" {

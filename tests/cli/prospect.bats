@@ -117,8 +117,9 @@ need_machine() {
 	[ -z "$(ls tmp)" ]
 	run env TMPDIR="$PWD/tmp" prospect sh -c 'kill -TERM $$'
 	[ -z "$(ls tmp)" ]
-	run env TMPDIR="$PWD/tmp" prospect --format html -f /no/such/dir/file true
+	run env TMPDIR="$PWD/tmp" prospect --format html -f /no/such/dir/file touch ran
 	refused 1 /no/such/dir/file
+	[ ! -e ran ]
 	[ -z "$(ls tmp)" ]
 }
 

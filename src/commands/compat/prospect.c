@@ -247,6 +247,17 @@ static int report_session(struct prospect *p, struct error *err)
 
 /* ---- the command ---- */
 
+/* Before the command runs: a report that can't be written in the end is of no use. */
+static int check_file(const char *path, struct error *err)
+{
+	FILE *file = path ? fopen(path, "ae") : NULL;
+
+	if (!file)
+		return path ? error_errno(err, -errno, "%s", path) : 0;
+	fclose(file);
+	return 0;
+}
+
 static int prepare(struct prospect *p, struct error *err)
 {
 	const struct symbolizer_config config = { .system_map = p->args.system_map,
@@ -255,7 +266,9 @@ static int prepare(struct prospect *p, struct error *err)
 	int r;
 
 	p->symbols = symbolizer_new(&config);
-	r = symbolizer_check_kernel(p->symbols, p->args.system_map, p->args.vmlinux, err);
+	r = check_file(p->args.file, err);
+	if (r >= 0)
+		r = symbolizer_check_kernel(p->symbols, p->args.system_map, p->args.vmlinux, err);
 	if (r < 0)
 		return r;
 	if (!r)
