@@ -17,7 +17,10 @@ dir=$(mktemp -d)
 spinner=
 
 cleanup() {
-	[ -z "$spinner" ] || kill "$spinner" 2>/dev/null || true
+	if [ -n "$spinner" ]; then
+		kill "$spinner"
+		wait "$spinner" 2>/dev/null || true
+	fi
 	rm -rf "$dir"
 }
 trap cleanup EXIT
