@@ -101,14 +101,24 @@ static int parse_rule(const char *text, struct rule *out, struct error *err)
 	return 0;
 }
 
+/* The source file that tells a name from its namesakes may be left out: "init [sort.c]". */
+static bool names_symbol(const char *glob, const char *symbol)
+{
+	const char *source = strstr(symbol, " [");
+	cleanup(free_at_exit) char *bare =
+		source ? xstrndup(symbol, (size_t)(source - symbol)) : xstrdup(symbol);
+
+	return !strcmp(glob, symbol) || fnmatch(glob, symbol, 0) == 0 ||
+	       fnmatch(glob, bare, 0) == 0;
+}
+
 static bool rule_holds(const struct rule *rule, const struct diff *d, const struct diff_row *row)
 {
 	const char *symbol = strings_get(&d->names, row->symbol);
 	double points = diff_change(d, row) * 100;
 
 	return (rule->is_below ? points < rule->points : points > rule->points) &&
-	       fabs(diff_z(d, row)) >= DIFF_LIKELY &&
-	       (!strcmp(rule->glob, symbol) || fnmatch(rule->glob, symbol, 0) == 0);
+	       fabs(diff_z(d, row)) >= DIFF_LIKELY && names_symbol(rule->glob, symbol);
 }
 
 /* Tells each row that breaks the rule. */
@@ -389,17 +399,19 @@ static int diff_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section diff_sections[] = {
 	{ "FILTERS", input_filters_help },
-	{ "WHAT IS COMPARED", "Functions are the same by name and image, not by address, so that "
-			      "two builds compare; the version "
-			      "behind a library's *.so* does not matter. Their shares of all "
-			      "samples are compared, as two runs are "
-			      "never equally long. The change is in points, that is percent of the "
-			      "whole; the ratio is that of the "
-			      "shares. A change with *\\** would come by chance once in a hundred "
-			      "comparisons, one with *\\*\\** once in "
-			      "a thousand (two-proportion z-test on the counts). What differs "
-			      "beyond chance need not be the code: "
-			      "a busy machine and another input differ, too." },
+	{ "WHAT IS COMPARED",
+	  "Functions are the same by name and image (and by source file, where an "
+	  "image has several of one name), not by address, so that "
+	  "two builds compare; the version "
+	  "behind a library's *.so* does not matter. Their shares of all "
+	  "samples are compared, as two runs are "
+	  "never equally long. The change is in points, that is percent of the "
+	  "whole; the ratio is that of the "
+	  "shares. A change with *\\** would come by chance once in a hundred "
+	  "comparisons, one with *\\*\\** once in "
+	  "a thousand (two-proportion z-test on the counts). What differs "
+	  "beyond chance need not be the code: "
+	  "a busy machine and another input differ, too." },
 	{ "EXIT STATUS", "0, also when something changed; 1 if a rule of *--fail-if* holds, or on "
 			 "failure; 2 for wrong usage." },
 	{ NULL },

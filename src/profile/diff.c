@@ -4,13 +4,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/intmap.h"
 #include "profile/rows.h"
+#include "symbol/lines.h"
 
 struct differ {
 	struct diff *out;
 	struct intmap rows;     /* parent row + 1 and name: row */
-	struct strings keys;    /* image NUL symbol */
+	struct strings keys;    /* image NUL symbol, with its source where it has namesakes */
+	struct strings plain;   /* image NUL symbol, of all functions of both sides … */
+	VEC(bool) shared;       /* … and whether several functions of one side are called so */
 	VEC(string_id) images;  /* by key */
 	VEC(string_id) symbols; /* by key */
 	bool by_period;
@@ -31,30 +35,91 @@ static const char *file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static uint32_t key_of(struct differ *d, const struct profile *p, uint32_t function)
+/* The source file of a function, without its folders: builds are made in different ones. */
+static const char *source_of(const struct profile *p, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+	const struct symbol_table *table = p->images.data[f->image].table;
+	struct line_frame frames[LINES_MAX_FRAMES];
+	size_t n;
+
+	if (!table || f->symbol == NO_SYMBOL)
+		return "";
+	n = lines_find(p->symbols, table, symbol_get(table, f->symbol).offset, frames,
+		       LINES_MAX_FRAMES);
+	return n ? file_name(frames[n - 1].file) : "";
+}
+
+/* "image NUL symbol"; the image's part is *image_len long. */
+static char *plain_key(const struct profile *p, uint32_t function, size_t *image_len, size_t *len)
 {
 	const struct profile_function *f = &p->functions.data[function];
 	const struct profile_image *image = &p->images.data[f->image];
 	const char *path = image->is_idle ? image->name : file_name(image->image->path);
-	char scratch[KEY_TEXT_SIZE];
+	char scratch[KEY_TEXT_SIZE], *key;
 	const char *symbol = f->symbol == NO_SYMBOL
 				     ? ""
 				     : profile_key_text(p, PROFILE_SYMBOL, function, scratch);
-	size_t image_len = image_name_length(path), len = image_len + 1 + strlen(symbol);
-	char *key = xmalloc(len + 1);
+
+	*image_len = image_name_length(path);
+	*len = *image_len + 1 + strlen(symbol);
+	key = xmalloc(*len + 1);
+	memcpy(key, path, *image_len);
+	key[*image_len] = '\0';
+	memcpy(key + *image_len + 1, symbol, *len - *image_len);
+	return key;
+}
+
+/*
+ * Static functions may share a name: those are told apart by their source files. A name that is
+ * shared on one side is so on both, as it may be one of them alone that the other side has.
+ */
+static void find_namesakes(struct differ *d, const struct profile *p)
+{
+	struct intmap firsts = { 0 };
+
+	for (uint32_t f = 0; f < p->functions.n; f++) {
+		size_t image_len, len;
+		char *key = plain_key(p, f, &image_len, &len);
+		bool is_new;
+		uint32_t *first =
+			intmap_put(&firsts, strings_add_n(&d->plain, key, len).n, &is_new);
+
+		if (is_new)
+			*first = f;
+		while (d->shared.n < d->plain.n)
+			vec_push(&d->shared, false);
+		if (!is_new && p->functions.data[f].symbol != NO_SYMBOL &&
+		    p->functions.data[*first].symbol != p->functions.data[f].symbol)
+			d->shared.data[strings_add_n(&d->plain, key, len).n] = true;
+		free(key);
+	}
+	intmap_fini(&firsts);
+}
+
+static uint32_t key_of(struct differ *d, const struct profile *p, uint32_t function)
+{
+	size_t image_len, len;
+	char *plain = plain_key(p, function, &image_len, &len);
+	const char *source = "";
+	struct buf key = { 0 };
 	uint32_t id;
 
-	memcpy(key, path, image_len);
-	key[image_len] = '\0';
-	memcpy(key + image_len + 1, symbol, len - image_len);
-	id = strings_add_n(&d->keys, key, len).n;
+	if (d->shared.data[strings_add_n(&d->plain, plain, len).n])
+		source = source_of(p, function);
+	buf_bytes(&key, plain, len);
+	if (*source)
+		buf_printf(&key, " [%s]", source);
+	id = strings_add_n(&d->keys, (const char *)key.data, key.len).n;
 	while (d->images.n <= id) {
 		vec_push(&d->images, (string_id){ 0 });
 		vec_push(&d->symbols, (string_id){ 0 });
 	}
-	d->images.data[id] = strings_add_n(&d->out->names, key, image_len);
-	d->symbols.data[id] = strings_add(&d->out->names, symbol);
-	free(key);
+	d->images.data[id] = strings_add_n(&d->out->names, plain, image_len);
+	d->symbols.data[id] = strings_add_n(&d->out->names, (const char *)key.data + image_len + 1,
+					    key.len - image_len - 1);
+	free(plain);
+	buf_fini(&key);
 	return id;
 }
 
@@ -85,7 +150,9 @@ static void differ_init(struct differ *d, const struct profile *const profiles[2
 	*out = (struct diff){ 0 };
 	strings_init(&out->names);
 	strings_init(&d->keys);
+	strings_init(&d->plain);
 	for (int side = 0; side < 2; side++) {
+		find_namesakes(d, profiles[side]);
 		const struct weight *total = &profiles[side]->lanes[lanes[side]].total;
 
 		out->whole[side] = weight_value(total, by_period);
@@ -97,6 +164,8 @@ static void differ_fini(struct differ *d)
 {
 	intmap_fini(&d->rows);
 	strings_fini(&d->keys);
+	strings_fini(&d->plain);
+	vec_fini(&d->shared);
 	vec_fini(&d->images);
 	vec_fini(&d->symbols);
 }

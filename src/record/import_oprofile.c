@@ -565,8 +565,10 @@ static int fill_session(struct oprofile_import *im, struct error *err)
 
 	for (size_t i = 0; i < im->files.n && r >= 0; i++)
 		r = read_file(im, &im->files.data[i], err);
-	vec_foreach (&im->jit, jit)
-		name_jit_code(im, jit);
+	/* Our own store has the same names, and more, in its facts. */
+	if (!im->facts.owner)
+		vec_foreach (&im->jit, jit)
+			name_jit_code(im, jit);
 	name_known_code(im);
 	tell_losses(im);
 	if (im->facts.has_end)

@@ -82,3 +82,24 @@ setup() {
 	run assay diff old missing
 	refused 1 "missing"
 }
+
+@test "functions of one name are matched by their source files, wherever the build was made" {
+	need_recording
+	build() { # FOLDER WORK-OF-A WORK-OF-B
+		mkdir "$1"
+		printf 'static volatile long s;\nstatic void __attribute__((noinline)) init(void) { for (long i = 0; i < %s; i++) s += i; }\nvoid a(void) { init(); }\n' "$2" >"$1/a.c"
+		sed "s/void a/void b/; s/i < $2/i < $3/" "$1/a.c" >"$1/b.c"
+		echo 'void a(void); void b(void); int main(void) { for (int i = 0; i < 400; i++) { a(); b(); } }' >"$1/main.c"
+		(cd "$1" && gcc -g -O1 -o prog main.c a.c b.c)
+	}
+	build one 900000 300000
+	build two 300000 900000 # the shares trade places
+	assay record -q -o one.assay -- one/prog >/dev/null
+	assay record -q -o two.assay -- two/prog >/dev/null
+	run assay diff one.assay two.assay event:*clock*
+	[ "$status" = 0 ]
+	[[ "$output" =~ \-[0-9.]+\ .*init\ \[a\.c\] ]]
+	[[ "$output" =~ \+[0-9.]+\ .*init\ \[b\.c\] ]]
+	run assay diff one.assay two.assay --fail-if 'symbol:init>+5%' event:*clock*
+	refused 1 "init [b.c] in prog"
+}

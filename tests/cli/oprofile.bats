@@ -117,6 +117,16 @@ flat_total() {
 	run assay report -i s -l
 	[ "$status" = 0 ]
 	[[ "$output" == *jit_hot* ]]
+	# OProfile's tools find them in an ELF file beside the samples, and so do we
+	jo=$(find s -name '*.jo')
+	[[ "$jo" == *"{dep}/{anon:anon}/"* ]]
+	nm -S "$jo" | grep -q ' T jit_hot$'
+	readelf -lhSW "$jo" >/dev/null 2>warnings
+	[ ! -s warnings ]
+	rm s/samples/current/assay.json
+	run assay report -i s -l
+	[ "$status" = 0 ]
+	[[ "$output" == *jit_hot* ]]
 }
 
 @test "arcs of sample files are callers and callees, from the files and from a session made of them" {

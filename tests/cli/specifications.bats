@@ -155,3 +155,20 @@ for row in csv.DictReader(sys.stdin):
 	run assay report archive:nowhere
 	refused 1 "no session 'nowhere'"
 }
+
+@test "two binaries of one name and different build ids are two images" {
+	need_recording
+	cp "$PROGRAMS/split" own
+	assay record -q -o one -- ./own 0.5s >/dev/null
+	cp "$PROGRAMS/threads" own
+	assay record -q -o two -- ./own >/dev/null
+	mv two/samples/current one/samples/later
+	report() { assay report -i one session:current,later --symbol-cache "" "$@"; }
+	[ "$(report lib-image:own --format csv | tail -n +2 | cut -d, -f4 | sort -u | wc -l)" = 2 ]
+	run report lib-image:own
+	[[ "$output" =~ own\ \([0-9a-f]{8}\) ]]
+	# the one that is gone has no names, and lends none from the one in its place
+	run report -l lib-image:own
+	[[ "$output" == *"own: has changed since it was profiled"* ]]
+	[[ "$output" != *forty* ]]
+}

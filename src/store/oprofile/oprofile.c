@@ -4,6 +4,7 @@
  * arcs of the call graph in files of their own. Times are not kept.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/oprofile/facts.h"
+#include "store/oprofile/jit_file.h"
 #include "store/oprofile/open_files.h"
 #include "store/oprofile/sample_file.h"
 #include "store/oprofile/sample_name.h"
@@ -32,6 +34,12 @@
 /* Anonymous code is cut into regions of 4 GiB, so that an arc's half of a key reaches it. */
 #define REGION_MASK 0xffffffffULL
 
+/* A folder of a process's anonymous memory in an application: names of its code go there. */
+struct jit_folder {
+	int32_t pid;
+	char *path;
+};
+
 struct store {
 	const struct image_table *images;
 	const struct strings *strings;
@@ -41,6 +49,7 @@ struct store {
 	bool facts_changed;
 	struct open_files *files;
 	uint64_t n_unwritten; /* samples that could not be written */
+	VEC(struct jit_folder) jit_folders;
 };
 
 /* Names. */
@@ -154,6 +163,17 @@ static uint64_t mtime_of(const struct image *image)
 	return image->kind == IMAGE_FILE && stat(image->path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
 }
 
+/* `folder` is that of one region: its parent is of the process. */
+static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
+{
+	size_t len = (size_t)(strrchr(folder, '/') - folder);
+
+	vec_foreach (&s->jit_folders, f)
+		if (f->pid == pid && strlen(f->path) == len && !strncmp(f->path, folder, len))
+			return;
+	vec_push(&s->jit_folders, (struct jit_folder){ pid, xstrndup(folder, len) });
+}
+
 static int open_file(struct store *s, const struct file_key *key, struct sample_file **out,
 		     struct error *err)
 {
@@ -174,6 +194,8 @@ static int open_file(struct store *s, const struct file_key *key, struct sample_
 	cleanup(free_at_exit) char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
 	int r = file_mkdirs(folder, 0700, err);
 
+	if (r >= 0 && dep->kind == IMAGE_JIT && !key->is_arc)
+		note_jit_folder(s, dep->pid, folder);
 	return r < 0 ? r : sample_file_open(path, &header, out, err);
 }
 
@@ -270,6 +292,9 @@ static void store_free(struct store *s)
 	vec_foreach (&s->facts.symbols, symbol)
 		free((char *)symbol->name);
 	vec_fini(&s->facts.symbols);
+	vec_foreach (&s->jit_folders, folder)
+		free(folder->path);
+	vec_fini(&s->jit_folders);
 	free(s->facts_path);
 	free(s->dir);
 	free(s);
@@ -361,7 +386,7 @@ static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t cou
 	s->facts_changed = true;
 }
 
-/* For `assay import`: OProfile's tools have no place for it. */
+/* Into assay.json, for all code that has no file; of processes also into .jo files at the end. */
 static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
 {
 	const struct image *image = image_get(s->images, symbol->image);
@@ -370,6 +395,41 @@ static void oprofile_name_code(struct store *s, const struct code_symbol *symbol
 		 (struct facts_symbol){ image->kind, image->pid, image->path, symbol->offset,
 					symbol->size, xstrdup(symbol->name) });
 	s->facts_changed = true;
+}
+
+/* TGID.jo, which OProfile's tools look for. */
+static int write_jit_names(const struct store *s, const struct jit_folder *folder,
+			   struct error *err)
+{
+	cleanup(free_at_exit) char *path =
+		xasprintf("%s/%" PRId32 ".jo", folder->path, folder->pid);
+	VEC(struct jit_symbol) symbols = { 0 };
+	struct buf bytes = { 0 };
+	int r = 0;
+
+	vec_foreach (&s->facts.symbols, known)
+		if (known->kind == IMAGE_JIT && known->pid == folder->pid)
+			vec_push(&symbols, (struct jit_symbol){ known->offset, known->size,
+								known->name, (uint32_t)symbols.n });
+	if (symbols.n) {
+		jit_file_write(&bytes, symbols.data, symbols.n);
+		r = file_replace(path, bytes.data, bytes.len, err);
+	}
+	vec_fini(&symbols);
+	buf_fini(&bytes);
+	return r;
+}
+
+static int write_all_jit_names(const struct store *s, struct error *err)
+{
+	int r = 0;
+
+	vec_foreach (&s->jit_folders, folder) {
+		int now = write_jit_names(s, folder, r ? NULL : err);
+
+		r = r ? r : now;
+	}
+	return r;
 }
 
 static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
@@ -388,7 +448,7 @@ static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
 static int oprofile_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
 			  struct error *err)
 {
-	int r = open_files_flush(s->files, &s->n_unwritten, err), r_facts;
+	int r = open_files_flush(s->files, &s->n_unwritten, err), r_facts, r_names;
 
 	if (end) {
 		s->facts.end = *end;
@@ -397,9 +457,11 @@ static int oprofile_close(struct store *s, const struct session_end *end, uint64
 	s->facts.samples -= s->n_unwritten;
 	s->facts.lost[LOSS_DISK_FULL] += s->n_unwritten;
 	r_facts = write_facts(s, r ? NULL : err);
+	r = r ? r : r_facts;
+	r_names = write_all_jit_names(s, r ? NULL : err);
 	*n_unwritten = s->n_unwritten;
 	store_free(s);
-	return r ? r : r_facts;
+	return r ? r : r_names;
 }
 
 const struct store_ops oprofile_store = {
