@@ -38,7 +38,8 @@ static const struct option_spec script_options[] = {
 	  "FIELDS." },
 	{ 0, "time", "SPAN", OPT_STRING, FIELD(time), NULL,
 	  "samples of START,STOP (seconds), or of a share of the time: 10%/2, 10%-30%",
-	  "Either end may be left out. Several spans have blanks between them, several shares "
+	  "Either end may be left out. With *--reltime* seconds count from the beginning. Several "
+	  "spans have blanks between them, several shares "
 	  "commas." },
 	{ 'c', "comms", "COMMS", OPT_LIST, FIELD(comms), NULL, "of these commands" },
 	{ 0, "pid", "PIDS", OPT_LIST, FIELD(pids), NULL, "of these processes" },
@@ -344,17 +345,29 @@ static struct script_span session_span(const struct session *s)
 
 static int parse_time(struct run *r, struct error *err)
 {
+	struct script_filter *f = &r->options.filter;
 	struct script_span whole = { 0 };
+	bool is_share;
+	int e;
 
 	if (!r->args.time)
 		return 0;
-	if (script_time_is_share(r->args.time)) {
+	is_share = script_time_is_share(r->args.time);
+	if (is_share || r->args.is_relative) {
 		if (r->replay)
 			replay_time_range(r->replay, &whole.first_ns, &whole.last_ns);
 		else
 			whole = session_span(r->session);
 	}
-	return script_time_parse(&r->options.filter, r->args.time, &whole, err);
+	e = script_time_parse(f, r->args.time, &whole, err);
+	/* Relative times, where times are shown so. */
+	if (!e && !is_share)
+		vec_foreach (&f->spans, span) {
+			span->first_ns += whole.first_ns;
+			if (span->last_ns != UINT64_MAX)
+				span->last_ns += whole.first_ns;
+		}
+	return e;
 }
 
 static int print(struct run *r, struct error *err)
@@ -459,6 +472,17 @@ static const struct command_section script_sections[] = {
 	  "Without *-F* a line shows what perf script shows. A default that the samples do not "
 	  "have "
 	  "is left out; a field that was asked for and is not there is an error." },
+	{ "ITRACE",
+	  "A processor trace (Intel PT) in a perf.data file becomes samples and events among the "
+	  "others. Letters say which:\n\n"
+#define LETTER(letter, field, argument, help) "*" #letter "*\n\t" help "\n\n"
+	  ITRACE_LETTERS(LETTER)
+#undef LETTER
+		  "*--itrace=i100usg32le-o* is an instructions sample each 100 µs with call chains "
+		  "of up to "
+		  "32 and last branches, and errors other than overflows. *i0ns* is every "
+		  "instruction. The "
+		  "period of a sample is the number of instructions since the one before." },
 	{ "SESSIONS",
 	  "Of a recording (perf.data) each sample is a line, as perf has it. A session of assay "
 	  "has "
@@ -477,6 +501,10 @@ static const struct command_example script_examples[] = {
 	{ "assay script -i perf.data --format json | jq -r '.frames[0].symbol'",
 	  "for programs: an object a line" },
 	{ "assay script -i perf.data -D", "the records of the file" },
+	{ "assay script -i trace.data --call-ret-trace --time 10%/2",
+	  "the calls and returns of the second tenth of an Intel PT recording" },
+	{ "assay script -i trace.data --insn-trace -C 0 --time 12.5,12.5001",
+	  "what CPU 0 ran in a tenth of a millisecond, instruction by instruction" },
 	{ NULL, NULL },
 };
 

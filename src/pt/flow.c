@@ -295,6 +295,7 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 	if (f->seeks_ip)
 		go_on_at(f, f->last_ip);
 	if (!is_traced(f) && f->seeks_ip) {
+		f->fup_tx = false; /* where it was is not known */
 		say_fup(f, f->last_ip);
 		forget_fup(f);
 		return;
@@ -443,10 +444,27 @@ static void on_item(struct pt_flow *f, const struct pt_packet *p)
 	pt_flow_emit(f, PT_EV_ITEM, 0, p->payload, p->count, f->pebs_group);
 }
 
+static bool is_timing(const struct pt_packet *p)
+{
+	return p->type == PT_TSC || p->type == PT_TMA || p->type == PT_MTC || p->type == PT_CYC ||
+	       p->type == PT_CBR || p->type == PT_PAD;
+}
+
+/* A MODE.TSX without a FUP behind it says how it is, and not that it changed here. */
+static void forget_change(struct pt_flow *f)
+{
+	if (!f->fup_tx)
+		return;
+	f->fup_tx = f->tx_abort = false;
+	f->in_tx = f->tx_next;
+}
+
 static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 {
 	bool none = false;
 
+	if (p->type != PT_FUP && !is_timing(p))
+		forget_change(f);
 	switch ((enum pt_type)p->type) {
 	case PT_TIP:
 		on_tip(f, p);
@@ -551,12 +569,6 @@ static int next_packet(struct pt_flow *f, struct pt_packet *p)
 	return 0;
 }
 
-static bool is_timing(const struct pt_packet *p)
-{
-	return p->type == PT_TSC || p->type == PT_TMA || p->type == PT_MTC || p->type == PT_CYC ||
-	       p->type == PT_CBR || p->type == PT_PAD;
-}
-
 /*
  * Directions are there. An indirect branch among them has its TIP behind the packet that they came
  * in ("deferred TIPs"); with it, what is left of them goes on.
@@ -573,6 +585,7 @@ static void use_directions(struct pt_flow *f)
 		f->tnt = (struct pt_tnt){ 0 };
 		return;
 	}
+	forget_change(f);
 	if (!f->node || f->is_async || f->is_in_psb) {
 		lose(f, PT_ERR_UNEXPECTED);
 		return;
@@ -616,7 +629,9 @@ static bool quick_tip(struct pt_flow *f)
 		return false;
 	memcpy(&payload, f->at + 1, sizeof(payload));
 	f->last_ip = (f->last_ip & ~mask) | (payload & mask);
-	walked(f, pt_walk_tip(f, f->last_ip));
+	forget_change(f);
+	if (!walked(f, pt_walk_tip(f, f->last_ip)))
+		go_on_at(f, f->last_ip);
 	f->at += head >> 5 == PT_IP_16 ? 3 : 5;
 	return true;
 }

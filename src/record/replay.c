@@ -201,13 +201,14 @@ void replay_close(struct replay *r)
 
 struct time_range {
 	uint64_t first_ns, last_ns;
+	bool of_all; /* records, not of samples alone */
 };
 
 static int take_time(void *context, const struct perfdata_record *record)
 {
 	struct time_range *range = context;
 
-	if (record->type == PERF_RECORD_SAMPLE && record->time_ns) {
+	if ((record->type == PERF_RECORD_SAMPLE || range->of_all) && record->time_ns) {
 		range->first_ns = MIN(range->first_ns, record->time_ns);
 		range->last_ns = MAX(range->last_ns, record->time_ns);
 	}
@@ -217,12 +218,12 @@ static int take_time(void *context, const struct perfdata_record *record)
 void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns)
 {
 	const struct perfdata_info *info = perfdata_info(r->data);
-	struct time_range range = { UINT64_MAX, 0 };
+	struct time_range range = { UINT64_MAX, 0, replay_has_trace(r) };
 	cleanup(perfdata_free_at_exit) struct perfdata *again = NULL;
 
 	*first_ns = info->first_ns;
 	*last_ns = info->last_ns;
-	if (*last_ns || perfdata_open(r->files, r->n_files, &again, NULL) < 0)
+	if ((*last_ns && !range.of_all) || perfdata_open(r->files, r->n_files, &again, NULL) < 0)
 		return;
 	perfdata_each_record(again, take_time, &range, NULL);
 	*first_ns = MIN(range.first_ns, range.last_ns);

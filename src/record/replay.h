@@ -59,7 +59,10 @@ const struct pt_flow_stats *replay_trace_stats(struct replay *r);
 void replay_trace_notes(struct replay *r, void (*note)(void *context, const char *sentence),
 			void *context);
 
-/* The times of the first and the last sample: as recorded, else found by a pass of its own. */
+/*
+ * The times of the first and the last sample: as recorded, else found by a pass of its own; of a
+ * recording of a trace, which has no samples, those of its records.
+ */
 void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns);
 
 /* As perfdata_read(). The machine changes as the sink lets it. */
