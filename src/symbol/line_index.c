@@ -81,10 +81,15 @@ void line_block_seal(struct line_header *h, size_t size)
 static const struct line_bucket *bucket_of(const struct line_index *ix, uint64_t offset)
 {
 	const struct line_header *h = ix->header;
+	const struct line_bucket *b;
 
 	if (!h || offset < h->base || offset - h->base > UINT32_MAX)
 		return NULL;
-	return &ix->buckets[MIN((uint32_t)(offset - h->base) >> h->shift, h->n_buckets - 1)];
+	b = &ix->buckets[MIN((uint32_t)(offset - h->base) >> h->shift, h->n_buckets - 1)];
+	/* Who asks for the row asks for the scope next: both come at once. */
+	__builtin_prefetch(&ix->rows[MIN(b->row, h->n_rows)]);
+	__builtin_prefetch(&ix->scopes[MIN(b->scope, h->n_scopes)]);
+	return b;
 }
 
 /*

@@ -108,6 +108,29 @@ split_with() {
 	diff whole.txt split.txt
 }
 
+@test "a server is asked last, and not unasked or unsaid" {
+	assay --version | grep -q 'libdebuginfod.*yes' || skip "built without libdebuginfod"
+	need_recording
+	build
+	id=$(readelf -n app | awk '/Build ID/ { print $3 }')
+	mkdir -p "srv/buildid/$id"
+	objcopy --only-keep-debug app "srv/buildid/$id/debuginfo"
+	strip app
+	assay record -q -F 2000 -o a.assay -- ./app 0.3
+	export DEBUGINFOD_CACHE_PATH=$PWD/fetched
+	run assay annotate -i a.assay --symbol-cache "" work
+	refused 1 "no function 'work'"
+	[[ $output != *debuginfod* ]]
+	DEBUGINFOD_URLS=file://$PWD/srv run assay annotate -i a.assay --symbol-cache "" work
+	refused 0 "debuginfod: asking file://$PWD/srv for the debug information of $PWD/app" "got the debug information" "line that is hot"
+	# What is here is enough: nobody is asked.
+	cp "srv/buildid/$id/debuginfo" app.debug
+	objcopy --add-gnu-debuglink=app.debug app
+	DEBUGINFOD_URLS=file://$PWD/srv run assay annotate -i a.assay --symbol-cache "" work
+	refused 0 "line that is hot"
+	[[ $output != *debuginfod* ]]
+}
+
 @test "debug information that dwz moved to a common file" {
 	[ -n "$(command -v dwz)" ] || skip "no dwz"
 	build
