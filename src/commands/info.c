@@ -441,10 +441,6 @@ static int describe(const struct info_args *args)
 	else
 		print_text(&facts);
 	facts_fini(&facts);
-	if (fflush(stdout) || ferror(stdout)) {
-		log_error("info: cannot write the output");
-		return EXIT_FAILED;
-	}
 	return is_damaged ? EXIT_FAILED : EXIT_OK;
 }
 

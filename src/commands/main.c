@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,8 +41,10 @@ int main(int argc, char **argv)
 {
 	int status = dispatch(argc, argv);
 
+	errno = 0;
 	if (fflush(stdout) == EOF || ferror(stdout)) {
-		log_error("cannot write to standard output");
+		log_error("cannot write to standard output%s%s", errno ? ": " : "",
+			  errno ? strerror(errno) : "");
 		return status ? status : EXIT_FAILED;
 	}
 	return status;

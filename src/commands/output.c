@@ -76,6 +76,46 @@ static int start_pager(const char *command, pid_t *pid)
 	return -1;
 }
 
+/* stdio does not keep why a write failed, when it is one of many: what it writes to does. */
+struct output_sink {
+	int fd, code; /* code: negative errno of the first write that failed */
+};
+
+static ssize_t sink_write(void *cookie, const char *bytes, size_t n)
+{
+	struct output_sink *s = cookie;
+	int r = file_write_all(s->fd, bytes, n);
+
+	if (r == 0)
+		return (ssize_t)n;
+	s->code = s->code ? s->code : r;
+	errno = -r;
+	return 0; /* an error, to fopencookie(3) */
+}
+
+static int sink_close(void *cookie)
+{
+	struct output_sink *s = cookie;
+
+	if (close(s->fd) == 0)
+		return 0;
+	s->code = s->code ? s->code : -errno;
+	return -1;
+}
+
+/* The descriptor is the stream's. */
+static void open_stream(struct output *o, int fd)
+{
+	static const cookie_io_functions_t functions = { .write = sink_write, .close = sink_close };
+
+	o->sink = xcalloc(1, sizeof(*o->sink));
+	o->sink->fd = fd;
+	o->file = fopencookie(o->sink, "w", functions);
+	if (!o->file)
+		abort(); /* out of memory */
+	setvbuf(o->file, NULL, _IOFBF, BUFFER_BYTES);
+}
+
 int output_open(struct output *o, const char *path, bool with_pager, struct error *err)
 {
 	const char *pager = with_pager ? find_pager() : NULL;
@@ -83,9 +123,10 @@ int output_open(struct output *o, const char *path, bool with_pager, struct erro
 
 	*o = (struct output){ .path = path, .is_terminal = !path && isatty(STDOUT_FILENO) };
 	if (path) {
-		o->file = fopen(path, "we");
-		if (!o->file)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		if (fd < 0)
 			return error_errno(err, -errno, "cannot write '%s'", path);
+		open_stream(o, fd);
 		return 0;
 	}
 	/* From here on a closed pipe is an error code, not the end of the program. */
@@ -94,37 +135,34 @@ int output_open(struct output *o, const char *path, bool with_pager, struct erro
 		fd = start_pager(pager, &o->pager);
 	if (fd < 0)
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	o->file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!o->file)
+	if (fd < 0)
 		return error_errno(err, -errno, "cannot write to standard output");
-	setvbuf(o->file, NULL, _IOFBF, BUFFER_BYTES);
+	open_stream(o, fd);
 	return 0;
 }
 
-/* Which write of many failed, and why, stdio does not keep; the pipe still tells. */
-static bool is_reader_gone(FILE *file)
+static bool is_reader_gone(int fd)
 {
-	struct pollfd end = { .fd = fileno(file) };
+	struct pollfd end = { .fd = fd };
 
 	return poll(&end, 1, 0) > 0 && (end.revents & (POLLERR | POLLHUP));
 }
 
 int output_close(struct output *o, struct error *err)
 {
-	bool has_failed, is_gone;
+	bool is_gone;
 	int code;
 
-	errno = 0;
-	has_failed = fflush(o->file) == EOF || ferror(o->file);
-	code = errno;
-	is_gone = !o->path && is_reader_gone(o->file);
-	has_failed |= fclose(o->file) == EOF;
-	code = code ? code : errno;
+	fflush(o->file);
+	is_gone = !o->path && is_reader_gone(o->sink->fd);
+	fclose(o->file);
+	code = o->sink->code;
+	free(take_ptr(o->sink));
 	while (o->pager && waitpid(o->pager, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	if (!has_failed || is_gone || (!o->path && code == EPIPE))
+	if (!code || is_gone || (!o->path && code == -EPIPE))
 		return 0;
-	return error_errno(err, code ? -code : -EIO, "cannot write %s%s%s", o->path ? "'" : "",
+	return error_errno(err, code, "cannot write %s%s%s", o->path ? "'" : "",
 			   o->path ? o->path : "to standard output", o->path ? "'" : "");
 }
 
@@ -142,11 +180,7 @@ int output_whole(const char *path, const void *bytes, size_t size, struct error 
 	r = output_open(&out, is_stdout ? NULL : path, false, err);
 	if (r < 0)
 		return r;
-	r = file_write_all(fileno(out.file), bytes, size);
-	if (r < 0 && !(is_stdout && r == -EPIPE)) {
-		fclose(out.file);
-		return error_errno(err, r, "cannot write '%s'", path);
-	}
+	fwrite(bytes, 1, size, out.file);
 	return output_close(&out, err);
 }
 

@@ -15,9 +15,10 @@
 struct error;
 
 struct output {
-	FILE *file;
-	const char *path; /* NULL: standard output */
-	pid_t pager;      /* 0: none */
+	FILE *file;               /* without a descriptor of its own: not for fileno(3) */
+	struct output_sink *sink; /* what is behind it */
+	const char *path;         /* NULL: standard output */
+	pid_t pager;              /* 0: none */
 	bool is_terminal;
 };
 

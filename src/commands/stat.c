@@ -208,8 +208,10 @@ static int stat(struct stat_setup *s, struct stat_result *result, struct error *
 	if (!out)
 		return error_errno(err, -errno, "cannot write '%s'", s->args.output);
 	r = stat_run(&config, result, err);
+	errno = 0;
 	if ((fflush(out) == EOF || ferror(out)) && r >= 0)
-		r = error_errno(err, -EIO, "cannot write what was counted");
+		r = error_errno(err, errno ? -errno : -EIO, "cannot write %s",
+				s->args.output ? s->args.output : "what was counted");
 	if (s->args.output)
 		fclose(out);
 	return r;

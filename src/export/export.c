@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/temporary.h"
 #include "config.h"
 #include "export/code_lines.h"
 #include "export/names.h"
@@ -131,11 +132,13 @@ static int write_file(const struct export *x, const char *path, uint64_t *n_byte
 	int r;
 
 	unlink(temporary);
+	temporary_begin(temporary);
 	r = fill_temporary(x, temporary, n_bytes, err);
 	if (r >= 0 && rename(temporary, path) < 0)
 		r = error_set(err, -errno, "%s", strerror(errno));
 	if (r < 0)
 		unlink(temporary);
+	temporary_end();
 	return r;
 }
 

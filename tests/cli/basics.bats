@@ -37,7 +37,7 @@ load helpers
 @test "a full standard output is an error" {
 	for arguments in help '' --version; do
 		run bash -c "assay $arguments >/dev/full"
-		refused 1 "standard output"
+		refused 1 "cannot write to standard output: No space left on device"
 	done
 }
 

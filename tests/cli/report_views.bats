@@ -84,6 +84,12 @@ sum() {
 	session
 	run bash -c 'assay report -i "$1" >/dev/full' _ "$S"
 	refused 1 "cannot write to standard output" "No space left"
+	for words in "report --format csv" "report --format json" script info "info --format json"; do
+		run bash -c 'assay $2 -i "$1" >/dev/full' _ "$S" "$words"
+		refused 1 "cannot write to standard output: No space left on device"
+	done
+	run assay report -i "$S" --format csv -o /dev/full
+	refused 1 "cannot write '/dev/full': No space left on device"
 	run assay report -i "$S" -o /nowhere/o.txt
 	refused 1 "'/nowhere/o.txt'" "No such file"
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mapped files that are cut while they are read. */
 #include "base/file.h"
+#include "base/temporary.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -88,12 +89,48 @@ static void other_bus_errors_are_not_hidden(void **state)
 	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static int end_by(int number, bool has_name)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (!child) {
+		for (int i = SIGHUP; i <= SIGTERM; i++)
+			signal(i, SIG_DFL);
+		temporary_begin("out.tmp");
+		write_file("out.tmp", "half of it");
+		if (has_name)
+			temporary_end();
+		raise(number);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void a_file_without_a_name_goes_with_its_process(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		int status = end_by(signals[i], false);
+
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+		assert_int_not_equal(access("out.tmp", F_OK), 0);
+	}
+	end_by(SIGINT, true);
+	assert_int_equal(access("out.tmp", F_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_file_has_lost_reads_as_zeros),
 		cmocka_unit_test(many_files_are_guarded_at_once),
 		cmocka_unit_test(other_bus_errors_are_not_hidden),
+		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
 	};
 
 	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
