@@ -2,13 +2,17 @@
 /* OProfile's sample files: the format byte by byte, names, the store. */
 #include "store_world.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include "base/buf.h"
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
 #include "store/oprofile/facts.h"
+#include "store/oprofile/jit_file.h"
 #include "store/oprofile/sample_file.h"
 #include "store/oprofile/sample_name.h"
 
@@ -200,6 +204,53 @@ static void a_file_that_is_added_to_very_often_keeps_every_count(void **state)
 	}
 	free(want);
 	file_fini(&f);
+}
+
+static const struct {
+	struct jit_symbol symbol;
+	uint64_t addr, size; /* what is left of it; size 0: nothing */
+} jit_cases[] = {
+	{ { 0x1000, 0x100, "first", 0 }, 0x1000, 0x80 },
+	{ { 0x1080, 0x100, "newer", 1 }, 0x1080, 0x100 },
+	{ { 0x1200, 0x10, "replaced", 2 }, 0, 0 },
+	{ { 0x1200, 0x20, "replacing", 3 }, 0x1200, 0x20 },
+	{ { 0x7f0000000000, 0x40, "far", 4 }, 0x7f0000000000, 0x40 },
+	{ { UINT64_MAX - 4, 0x1000, "beyond the end", 5 }, UINT64_MAX - 4, 4 },
+	{ { 0x3000, 0, "empty", 6 }, 0, 0 },
+};
+
+static void names_of_jit_code_are_an_elf_file(void **state)
+{
+	struct jit_symbol symbols[ARRAY_SIZE(jit_cases)];
+	struct elf_symbols it;
+	struct elf_symbol found;
+	struct elf_section section;
+	struct elf_file elf;
+	struct buf out = { 0 };
+	uint32_t n = 0, n_code = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
+		symbols[i] = jit_cases[ARRAY_SIZE(symbols) - 1 - i].symbol;
+	jit_file_write(&out, symbols, ARRAY_SIZE(symbols));
+	assert_int_equal(elf_open(&elf, out.data, out.len, NULL), 0);
+	for (uint32_t i = 0; elf_section(&elf, i, &section); i++)
+		n_code += section.link_addr != 0;
+	assert_int_equal(n_code, 3);
+	assert_true(elf_symbols_begin(&it, &elf, SHT_SYMTAB));
+	while (elf_symbols_next(&it, &found)) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(jit_cases) && strcmp(jit_cases[i].symbol.name, found.name))
+			i++;
+		if (i == ARRAY_SIZE(jit_cases)) /* the nameless first one */
+			continue;
+		assert_int_equal(found.link_addr, jit_cases[i].addr);
+		assert_int_equal(found.size, jit_cases[i].size);
+		n++;
+	}
+	assert_int_equal(n, 5);
+	buf_fini(&out);
 }
 
 static void a_count_beyond_32_bits_goes_on_in_a_second_node(void **state)
@@ -509,6 +560,7 @@ int main(void)
 		cmocka_unit_test(a_file_has_the_layout_of_version_0x13),
 		cmocka_unit_test(a_file_grows_and_keeps_every_count),
 		cmocka_unit_test(a_file_that_is_added_to_very_often_keeps_every_count),
+		cmocka_unit_test(names_of_jit_code_are_an_elf_file),
 		cmocka_unit_test(a_count_beyond_32_bits_goes_on_in_a_second_node),
 		cmocka_unit_test(a_file_is_added_to_even_if_its_hash_loops),
 		cmocka_unit_test(what_a_full_disk_does_not_take_is_counted),

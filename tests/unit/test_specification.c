@@ -249,6 +249,51 @@ static void classes_are_columns_in_order_and_add_up(void **state)
 	}
 }
 
+static void too_many_classes_are_refused_and_counted(void **state)
+{
+	enum { N = PROFILE_MAX_LANES + 1 };
+	const struct session_end end = { .end_ns = 107 * SECOND, .exit_status = -1 };
+	const struct symbolizer_config config = { .cache_dir = "" };
+	const struct query q = { 0 };
+	struct fake f = { .dir = "/tmp/assay-profile-XXXXXX" };
+	struct error err = { 0 };
+	struct profile_request request = { .query = &q, .columns = merge_columns(MERGE_TGID) };
+	struct fake_writer w;
+	struct profile *p;
+	uint64_t n_unwritten;
+	char path[96];
+
+	(void)state;
+	assert_non_null(mkdtemp(f.dir));
+	f.symbols = symbolizer_new(&config);
+	fake_tables(&w);
+	snprintf(path, sizeof(path), "%s/0", f.dir);
+	assert_int_equal(native_store.open(path, &fake_info, w.images, &w.strings, &w.store, NULL),
+			 0);
+	for (uint32_t i = 0; i < N; i++)
+		fake_write_sample(&w, &(struct fake_sample){ .cpu = i,
+							     .pid = 1,
+							     .samples = 1,
+							     .frames = { { 0, FIRST_CODE } },
+							     .n_frames = 1 });
+	assert_int_equal(native_store.close(w.store, &end, &n_unwritten, NULL), 0);
+	assert_int_equal(session_open(path, &f.parts[f.n_parts++], NULL), 0);
+	request.session = f.parts[0];
+	p = profile_load(&request);
+	assert_int_equal(p->n_lanes_refused, N);
+	assert_int_equal(p->n_selected, 0);
+	assert_int_equal(profile_explain_empty(&request, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "513 classes would be as many groups of columns"));
+	profile_free(p);
+	request.columns = merge_columns(MERGE_ALL);
+	p = profile_load(&request);
+	assert_int_equal(p->n_selected, N);
+	profile_free(p);
+	image_table_free(w.images);
+	strings_fini(&w.strings);
+	fake_fini(&f);
+}
+
 static void merge_words(void **state)
 {
 	struct error err = { 0 };
@@ -275,6 +320,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_all_excluded_is_no_contradiction),
 		cmocka_unit_test(an_empty_result_tells_counts_and_masks),
 		cmocka_unit_test(classes_are_columns_in_order_and_add_up),
+		cmocka_unit_test(too_many_classes_are_refused_and_counted),
 		cmocka_unit_test(merge_words),
 	};
 

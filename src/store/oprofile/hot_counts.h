@@ -57,7 +57,8 @@ static inline bool hot_counts_add(struct hot_counts *h, uint64_t key64, uint64_t
 	hot_vector low, high, any;
 	uint64_t found[2];
 
-	if (count64 > h->room || key64 >= UINT32_MAX)
+	/* Nothing (0 - 1) does not fit either: it may be that there are no lines. */
+	if (count64 - 1 >= h->room || key64 >= UINT32_MAX)
 		return false;
 	line = &h->lines[(uint32_t)(key * 0x9e3779b1U) >> h->shift];
 	low = (hot_vector)(line->keys[0] == wanted);

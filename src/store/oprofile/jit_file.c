@@ -44,6 +44,8 @@ static void cut_overlaps(struct jit_symbol *s, size_t n)
 {
 	size_t last = 0;
 
+	for (size_t i = 0; i < n; i++) /* none goes beyond the last address */
+		s[i].size = MIN(s[i].size, UINT64_MAX - s[i].addr);
 	for (size_t i = 1; i < n; i++) {
 		struct jit_symbol *before = &s[last];
 
