@@ -43,26 +43,37 @@ static const uint8_t *first_after(const uint8_t *at, const uint8_t *end, uint64_
 	return at;
 }
 
+/* From one of its PSBs to its end, the snapshot before is what this one begins with: how much. */
+static size_t common(const uint8_t *at, const uint8_t *end, const uint8_t *psb, size_t left)
+{
+	for (; (at = pt_find_psb(at, end)) < end; at += PT_PSB_SIZE) {
+		size_t n = (size_t)(end - at);
+
+		if (n <= left && !memcmp(at, psb, n))
+			return n;
+	}
+	return 0;
+}
+
 size_t pt_overlap(const uint8_t *before, size_t n_before, const uint8_t *now, size_t n_now,
 		  bool *is_consecutive)
 {
 	const uint8_t *end = before + n_before, *now_end = now + n_now;
-	const uint8_t *psb = pt_find_psb(now, now_end), *at = before;
-	size_t left = (size_t)(now_end - psb);
+	const uint8_t *psb = pt_find_psb(now, now_end), *filled = end;
+	size_t left = (size_t)(now_end - psb), n;
 	uint64_t tsc;
 
 	*is_consecutive = false;
-	/* From one of its PSBs to its end, the one before is what this one begins with. */
-	while (n_before && (at = pt_find_psb(at, end)) < end) {
-		size_t n = (size_t)(end - at);
-
-		if (n <= left && !memcmp(at, psb, n)) {
-			*is_consecutive = true;
-			return (size_t)(psb - now) + n;
-		}
-		at += PT_PSB_SIZE;
-	}
-	if (n_before && last_tsc(before, end, &tsc))
+	if (!n_before)
+		return (size_t)(psb - now);
+	n = common(before, end, psb, left);
+	/* perf fills the last eight bytes up with PADs. */
+	while (filled > before && end - filled < 7 && !filled[-1])
+		filled--;
+	if (!n && filled < end)
+		n = common(before, filled, psb, left);
+	*is_consecutive = n;
+	if (!n && last_tsc(before, end, &tsc))
 		psb = first_after(psb, now_end, tsc);
-	return (size_t)(psb - now);
+	return (size_t)(psb - now) + n;
 }

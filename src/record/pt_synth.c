@@ -9,6 +9,7 @@
 #include "pt/insn.h"
 #include "pt/packet.h"
 #include "pt/synth_raw.h"
+#include "record/pt_log.h"
 #include "record/pt_stack.h"
 
 enum { N_CACHED = 1 << 12, NO_COUNTER = -1 };
@@ -42,6 +43,9 @@ struct queue {
 	uint64_t sampled_insns;
 	struct counts last_branch, last_insn; /* of their samples that had cycles */
 	uint32_t cbr;
+	struct { /* of the PEBS record whose items are read */
+		uint64_t ip, addr, tsc;
+	} pebs;
 };
 
 struct pt_synth {
@@ -56,10 +60,12 @@ struct pt_synth {
 	uint64_t skip;
 	struct pt_synth_counts counts;
 	struct pt_stacks stacks;
+	struct pt_log *log; /* NULL: none */
 	bool with_stacks;
 	struct queue *queues;
 	struct cached *cached;
-	int32_t instructions, branches, transactions, synths[N_PT_SYNTHS]; /* counters */
+	int32_t instructions, branches, transactions, pebs, synths[N_PT_SYNTHS]; /* counters */
+	uint64_t pebs_period;
 
 	/* Of the sample that is pushed. */
 	const struct pt_span *span;
@@ -115,11 +121,28 @@ static void add_synths(struct pt_synth *s, struct perfdata *data, struct perf_ev
 	}
 }
 
+/* The event whose PEBS records go to the trace; there is one at most. */
+static void find_pebs_counter(struct pt_synth *s, const struct perfdata *data)
+{
+	const struct perfdata_info *info = perfdata_info(data);
+
+	for (size_t i = 0; i < info->counters.n; i++) {
+		const struct perf_event_attr *attr = &info->counters.data[i].attr;
+
+		if (!attr->aux_output)
+			continue;
+		s->pebs = (int32_t)i;
+		s->pebs_period = attr->sample_period;
+	}
+}
+
 static void add_counters(struct pt_synth *s, struct perfdata *data)
 {
 	struct perf_event_attr attr = base_attr(s, data), with = attr;
 
-	s->instructions = s->branches = s->transactions = NO_COUNTER;
+	s->instructions = s->branches = s->transactions = s->pebs = NO_COUNTER;
+	if (s->itrace.pebs)
+		find_pebs_counter(s, data);
 	if (s->itrace.branches) {
 		with.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
 		with.sample_type |= PERF_SAMPLE_ADDR;
@@ -191,6 +214,7 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	if (o->returns)
 		s->branch_filter |= PT_F_RETURN | PT_F_BEGIN;
 	set_period(s);
+	s->log = o->logs ? pt_log_open(config->data) : NULL;
 	s->queues = xcalloc(pt_trace_n_queues(s->trace), sizeof(*s->queues));
 	s->cached = xcalloc(N_CACHED, sizeof(*s->cached));
 	add_counters(s, config->data);
@@ -202,6 +226,7 @@ void pt_synth_free(struct pt_synth *s)
 	if (!s)
 		return;
 	pt_stacks_fini(&s->stacks);
+	pt_log_close(s->log);
 	free(s->queues);
 	free(s->cached);
 	free(s);
@@ -373,6 +398,37 @@ static int push_instruction(struct pt_synth *s, const struct pt_event *e, uint64
 	add_bytes(s, ip, instruction_at(s, ip)->size);
 	add_ipc(s, &q->last_insn, q->insns);
 	add_stack(s, &sample);
+	return push(s, &sample);
+}
+
+/* An item of a PEBS record: where, when, and of which data. */
+static void take_item(struct pt_synth *s, const struct pt_event *e)
+{
+	struct queue *q = s->queue;
+
+	if (e->detail == PT_PEBS_BASIC && e->flags == 0)
+		q->pebs.ip = e->to;
+	else if (e->detail == PT_PEBS_BASIC && e->flags == 2)
+		q->pebs.tsc = e->to;
+	else if (e->detail == PT_PEBS_REGISTERS && e->flags == 1 && !q->pebs.ip)
+		q->pebs.ip = e->to;
+	else if (e->detail == PT_PEBS_MEMORY && e->flags == 0)
+		q->pebs.addr = e->to;
+}
+
+/* The record is whole: a sample of its event, at the record's own time where it has one. */
+static int push_pebs(struct pt_synth *s, const struct pt_event *e)
+{
+	struct queue *q = s->queue;
+	struct pt_event at = { .tsc = q->pebs.tsc ? q->pebs.tsc : e->tsc };
+	struct event sample;
+
+	if (s->pebs < 0)
+		return 0;
+	sample = begin_sample(s, s->pebs, &at, q->pebs.ip ? q->pebs.ip : e->from);
+	sample.sample.period = s->pebs_period;
+	s->extra.addr = q->pebs.addr;
+	memset(&q->pebs, 0, sizeof(q->pebs));
 	return push(s, &sample);
 }
 
@@ -643,9 +699,12 @@ static int on_event(struct pt_synth *s, const struct pt_event *e)
 		return push_place(s, e);
 	case PT_EV_EVENT:
 	case PT_EV_CONTEXT:
-	case PT_EV_ITEM:
-	case PT_EV_PEBS:
 		break;
+	case PT_EV_ITEM:
+		take_item(s, e);
+		break;
+	case PT_EV_PEBS:
+		return push_pebs(s, e);
 	}
 	return 0;
 }
@@ -659,6 +718,8 @@ static int on_span(struct pt_trace_sink *sink, const struct pt_span *span)
 	s->queue = &s->queues[span->queue];
 	for (const struct pt_event *e = span->events; e < span->events + span->n && !r; e++)
 		r = on_event(s, e);
+	if (s->log)
+		pt_log_span(s->log, s->trace, span);
 	return r;
 }
 
@@ -666,6 +727,12 @@ int pt_synth_run(struct pt_synth *s, uint64_t before_ns, struct event_sink *sink
 {
 	s->to = sink;
 	return pt_trace_run(s->trace, before_ns, &s->sink);
+}
+
+void pt_synth_event(struct pt_synth *s, const struct event *e)
+{
+	if (s->log && !s->itrace.logs_no_events)
+		pt_log_event(s->log, e);
 }
 
 void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room *room)

@@ -286,6 +286,7 @@ static int push_merged(struct event_sink *sink, const struct event *e)
 	struct event with_stack;
 	int r = e->time_ns ? pt_synth_run(m->replay->synth, e->time_ns, m->to) : 0;
 
+	pt_synth_event(m->replay->synth, e);
 	if (r || e->type != EVENT_SAMPLE)
 		return r ? r : event_push(m->to, e);
 	with_stack = *e;

@@ -265,4 +265,9 @@ branches() {
 	run assay script -i trace.data --itrace=i1us
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -gt 3 ]
+	# The log has packets, what they mean, and the recording's events.
+	assay script -i trace.data --itrace=bd -F ip >out
+	grep -q ' PSBEND$' intel_pt.log
+	grep -q 'branch 0x0 => 0x' intel_pt.log
+	grep -q ' exit' intel_pt.log
 }
