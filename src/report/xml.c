@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/intmap.h"
+#include "counter/cpu_type.h"
 #include "profile/walk.h"
 #include "report/markup.h"
 #include "report/report.h"
@@ -91,6 +92,26 @@ static void put_class(const struct printer *x, uint32_t i)
 	fputs("/>\n", x->out);
 }
 
+/* "x86-64" and "generic" of OProfile's name, where it is one of OProfile's processors. */
+static void put_processor(const struct session_info *info, FILE *out)
+{
+	const struct cpu_type *cpu = cpu_type_find_pretty(info->cpu_model);
+	const char *speed = strstr(info->cpu_model, ", speed ");
+	const char *slash = cpu ? strchr(cpu->name, '/') : NULL;
+	cleanup(free_at_exit) char *type =
+		slash ? xstrndup(cpu->name, (size_t)(slash - cpu->name)) : NULL;
+
+	if (!cpu) {
+		put_attribute(out, "cputype", *info->arch ? info->arch : "unknown");
+		put_attribute(out, "processor", *info->cpu_model ? info->cpu_model : "unknown");
+		return;
+	}
+	put_attribute(out, "cputype", type ? type : cpu->name);
+	put_attribute(out, "processor", slash ? slash + 1 : cpu->name);
+	if (speed)
+		fprintf(out, " mhz=\"%.2f\"", strtod(speed + 8, NULL));
+}
+
 static void put_head(const struct printer *x)
 {
 	const struct session_info *info = &x->p->session->info;
@@ -98,8 +119,7 @@ static void put_head(const struct printer *x)
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<profile schemaversion=\"" SCHEMA_VERSION
 	      "\"",
 	      x->out);
-	put_attribute(x->out, "cputype", *info->arch ? info->arch : "unknown");
-	put_attribute(x->out, "processor", *info->cpu_model ? info->cpu_model : "unknown");
+	put_processor(info, x->out);
 	if (key_list_has(&x->p->lane_keys, PROFILE_CPU))
 		fprintf(x->out, " separatedcpus=\"%" PRIu32 "\"", info->n_cpus);
 	put_attribute(x->out, "title", x->s->title);

@@ -136,6 +136,22 @@ $address 800      39.8010  app                      app                      lea
 	[[ "$output" == *"       10  0.4975         0       0 ls"* ]]
 }
 
+@test "-X is valid by the schema, and has what -l has" {
+	command -v xmllint >/dev/null || skip "xmllint is not installed"
+	for how in "" -l -d -c "-l -m all"; do
+		# shellcheck disable=SC2086
+		opreport -X $how >out.xml 2>/dev/null
+		xmllint --noout --schema "$ROOT/src/report/xml/report.xsd" out.xml
+	done
+	[ "$(xmllint --xpath 'string(/profile/@cputype)' out.xml)" = x86-64 ]
+	[ "$(xmllint --xpath 'string(/profile/@processor)' out.xml)" = generic ]
+	[ "$(xmllint --xpath 'string(/profile/@mhz)' out.xml)" = 2400.00 ]
+	[ "$(xmllint --xpath 'string(/profile/@title)' out.xml)" = "opreport -X -l -m all" ]
+	[ "$(xmllint --xpath 'sum(//symbol/count)' out.xml)" = 2010 ]
+	run opreport -X -l -a
+	refused 1 "--xml goes neither with --accumulated"
+}
+
 @test "a comparison" {
 	mkdir -p old
 	python3 "$MKOPFILE" demo old bin >/dev/null

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -128,6 +129,17 @@ void compat_argv_fini(struct compat_argv *v)
 	vec_foreach (v, text)
 		free(*text);
 	vec_fini(v);
+}
+
+char *compat_command_line(const char *name, int argc, char **argv)
+{
+	struct buf text = { 0 };
+
+	buf_str(&text, name);
+	for (int i = 1; i < argc; i++)
+		buf_printf(&text, " %s", argv[i]);
+	buf_cstr(&text);
+	return (char *)text.data;
 }
 
 static bool is_folder(const char *path)

@@ -80,6 +80,9 @@ void compat_push(struct compat_argv *v, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void compat_argv_fini(struct compat_argv *v);
 
+/* "opreport -l …", for what says how it was made. The caller's to free(). */
+char *compat_command_line(const char *name, int argc, char **argv);
+
 /*
  * The session of --session-dir, or OProfile's default: ./oprofile_data where that is a folder, else
  * /var/lib/oprofile (which is said), else our own ./assay.data where there is only that.

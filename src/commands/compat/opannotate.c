@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -233,17 +232,6 @@ static int annotate(struct annotating *w, const struct postproc *pp, struct erro
 	return r;
 }
 
-static char *join_words(int argc, char **argv)
-{
-	struct buf text = { 0 };
-
-	buf_str(&text, "opannotate");
-	for (int i = 1; i < argc; i++)
-		buf_printf(&text, " %s", argv[i]);
-	buf_cstr(&text);
-	return (char *)text.data;
-}
-
 static int opannotate_run(const struct command *self, int argc, char **argv)
 {
 	struct opannotate_args args = { 0 };
@@ -254,7 +242,8 @@ static int opannotate_run(const struct command *self, int argc, char **argv)
 	int status = compat_begin(self, false, argc, argv, &args, &operands);
 
 	if (status < 0) {
-		cleanup(free_at_exit) char *command_line = join_words(argc, argv);
+		cleanup(free_at_exit) char *command_line =
+			compat_command_line("opannotate", argc, argv);
 		struct annotating w = { .args = &args,
 					.options = { .command_line = command_line,
 						     .threshold = args.post.threshold,

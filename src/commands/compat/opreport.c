@@ -9,13 +9,16 @@
 #include "base/mem.h"
 #include "commands/compat/postproc.h"
 #include "commands/output.h"
+#include "profile/rows.h"
 #include "report/opreport.h"
+#include "report/xml.h"
 
 struct opreport_args {
 	struct postproc_args post;
 	const char *sort, *output;
 	bool symbols, details, callgraph, lines, addresses, accumulated, long_names, no_header;
-	bool is_reversed, global_percent;
+	bool is_reversed, global_percent, xml;
+	const char *title; /* of XML: the command line */
 };
 
 #define FIELD(f) offsetof(struct opreport_args, f)
@@ -37,6 +40,7 @@ static const struct option_spec opreport_options[] = {
 	{ 'r', "reverse-sort", NULL, OPT_FLAG, FIELD(is_reversed), NULL, "the other way round" },
 	{ '%', "global-percent", NULL, OPT_FLAG, FIELD(global_percent), NULL,
 	  "percentages of the whole, where they are of the line above" },
+	{ 'X', "xml", NULL, OPT_FLAG, FIELD(xml), NULL, "as XML, of OProfile's schema 3.1" },
 	{ 'o', "output-file", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	POSTPROC_THRESHOLD(opreport_args),
 	POSTPROC_DEPENDENTS(opreport_args),
@@ -64,6 +68,9 @@ static int check_options(const struct opreport_args *a, bool is_diff, struct err
 		{ a->sort && strstr(a->sort, "vma") && !is_list, "--sort vma needs --symbols" },
 		{ a->post.no_dependents && a->post.merge && !strcmp(a->post.merge, "lib"),
 		  "--exclude-dependent and --merge=lib exclude each other" },
+		{ a->xml && is_diff, "a comparison has no --xml" },
+		{ a->xml && (a->accumulated || a->global_percent),
+		  "--xml goes neither with --accumulated nor with --global-percent" },
 		{ is_diff && !a->symbols, "a comparison needs --symbols" },
 		{ is_diff && (a->details || a->callgraph),
 		  "a comparison is neither of --details nor of --callgraph" },
@@ -151,8 +158,11 @@ static struct profile_request make_request(const struct opreport_args *a,
 		.with_addresses = a->details,
 	};
 
-	if (a->callgraph)
+	if (a->callgraph) {
+		if (a->xml && !merges_lib(a))
+			key_list_add(&request.keys, PROFILE_APP);
 		return request;
+	}
 	if (is_list)
 		opreport_symbol_keys(merges_lib(a), o, &request.keys);
 	else
@@ -160,11 +170,35 @@ static struct profile_request make_request(const struct opreport_args *a,
 	return request;
 }
 
+static void print_xml(const struct opreport_args *a, const struct profile *p, FILE *out)
+{
+	const struct row_limits all = { 0 };
+	struct rows graph = { 0 };
+	struct xml_source source = {
+		.profile = p,
+		.graph = a->callgraph ? &graph : NULL,
+		.title = a->title,
+		.min_percent = a->post.threshold,
+		.with_symbols = a->symbols || a->details || a->callgraph,
+		.with_details = a->details,
+		.with_lines = a->lines,
+	};
+
+	if (a->callgraph)
+		profile_callgraph(p, &all, &graph);
+	xml_print(&source, out);
+	rows_fini(&graph);
+}
+
 static void print(const struct opreport_args *a, const struct opreport_options *o,
 		  const struct postproc sides[2], bool is_diff, FILE *out)
 {
 	const struct profile *profiles[2] = { sides[0].profile, sides[1].profile };
 
+	if (a->xml) {
+		print_xml(a, profiles[0], out);
+		return;
+	}
 	if (!a->no_header)
 		opreport_print_header(profiles[is_diff], out);
 	if (is_diff)
@@ -224,7 +258,12 @@ static int opreport_run(const struct command *self, int argc, char **argv)
 	int status = compat_begin(self, false, argc, argv, &a, &operands), r;
 
 	if (status < 0) {
+		cleanup(free_at_exit) char *title = compat_command_line("opreport", argc, argv);
+
+		a.title = title;
 		postproc_tell_obsolete(&a.post);
+		if (a.xml && a.sort)
+			log_warning("--sort means nothing with --xml");
 		r = split_operands(&operands, specs, &is_diff, &err);
 		r = r < 0 ? r : check_options(&a, is_diff, &err);
 		r = r < 0 ? r : report(&a, specs, is_diff, &is_damaged, &err);
