@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "counter/event_files.h"
 #include "store/oprofile/facts.h"
 #include "store/oprofile/jit_file.h"
 #include "store/oprofile/open_files.h"
@@ -24,8 +25,7 @@
 /* The kernel's symbols, as operf names the kernel's image where there is no vmlinux. */
 #define KERNEL_PATH "/proc/kallsyms"
 
-/* OProfile's index of the processor: the timer, and any x86-64 that its tables do not name. */
-#define CPU_TIMER   4
+/* OProfile's number of a processor that its tables do not name. */
 #define CPU_GENERIC 69
 
 /* Mapped at once; the kernel permits 65530 mappings a process (vm.max_map_count). */
@@ -50,6 +50,9 @@ struct store {
 	struct open_files *files;
 	uint64_t n_unwritten; /* samples that could not be written */
 	VEC(struct jit_folder) jit_folders;
+	uint32_t cpu_type; /* OProfile's number */
+	double cpu_mhz;
+	uint32_t *codes; /* of the counters, by event files; 0: not known */
 };
 
 /* Names. */
@@ -181,7 +184,9 @@ static int open_file(struct store *s, const struct file_key *key, struct sample_
 	const struct image *dep = image_get(s->images, (image_id){ key->dep.image });
 	const struct image *callee = image_get(s->images, (image_id){ key->callee.image });
 	const struct sample_file_header header = {
-		.cpu_type = strcmp(counter->unit, "ns") == 0 ? CPU_TIMER : CPU_GENERIC,
+		.cpu_type = strcmp(counter->unit, "ns") == 0 ? CPU_TYPE_TIMER : s->cpu_type,
+		.cpu_mhz = s->cpu_mhz,
+		.event = s->codes[key->counter],
 		.unit_mask = (uint32_t)counter->unit_mask,
 		.count = (uint32_t)MIN(counter->count, (uint64_t)UINT32_MAX),
 		.is_kernel = is_kernel_image(dep),
@@ -284,8 +289,30 @@ static void copy_info(struct session_info *to, const struct session_info *from)
 	}
 }
 
+/* What headers have of the processor and its events: opreport looks them up in its own tables. */
+static void find_codes(struct store *s)
+{
+	const struct session_info *info = &s->facts.info;
+	const struct cpu_type *cpu;
+	struct event_table t;
+
+	event_files_load(NULL, NULL, &t, &cpu, NULL);
+	s->cpu_type = cpu && cpu->number != CPU_TYPE_NEW ? cpu->number : CPU_GENERIC;
+	s->cpu_mhz = cpu_type_mhz(NULL);
+	s->codes = xcalloc(info->n_counters + 1, sizeof(*s->codes));
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		const char *name = info->counters[i].name;
+		cleanup(free_at_exit) char *bare = xstrndup(name, strcspn(name, ":"));
+		const struct table_event *e = event_table_find(&t, bare);
+
+		s->codes[i] = e ? e->code : 0;
+	}
+	event_table_fini(&t);
+}
+
 static void store_free(struct store *s)
 {
+	free(s->codes);
 	open_files_free(s->files);
 	free_info(&s->facts.info);
 	free(s->facts.images);
@@ -313,6 +340,7 @@ static int oprofile_open(const char *dir, const struct session_info *info,
 	s->facts_path = xasprintf("%s/" FACTS_FILE, s->dir);
 	s->files = open_files_new(FILES_MAX);
 	copy_info(&s->facts.info, info);
+	find_codes(s);
 	r = file_mkdirs(s->dir, 0700, err);
 	if (!r)
 		r = write_abi(dir, err);
