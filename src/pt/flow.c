@@ -591,7 +591,7 @@ static void use_directions(struct pt_flow *f)
 		return;
 	}
 	/* Where more may follow at once, a run is to have all the directions that it can take. */
-	r = pt_walk_tnt(f, f->tnt.n > PT_TNT_ROOM ? PT_RUN_BITS - 1 : 0);
+	r = pt_walk_tnt(f, f->tnt.n > PT_TNT_ROOM && f->at < f->end ? PT_RUN_BITS - 1 : 0);
 	while (r == PT_WALK_NEEDS_TIP && f->at < f->end) {
 		struct pt_packet p;
 		int size = next_packet(f, &p);

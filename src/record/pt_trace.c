@@ -9,12 +9,11 @@
 #include "record/pt_history.h"
 #include "record/pt_images.h"
 #include "record/pt_overlap.h"
+#include "record/pt_queue.h"
 
 enum {
 	AUX_INTEL_PT = 1, /* enum auxtrace_type of perf */
-	BUFFERED = 4096,  /* events of a queue that wait, before it is stopped */
 	IDLE_VIEWS = 32,  /* code graphs of processes that no queue is in */
-	JOIN = 64,        /* bytes of the next piece that a packet may go on in */
 	GIVE_BACK = 1 << 22,
 };
 
@@ -40,63 +39,6 @@ enum {
 	N_WORDS_MIN = WORD_MTC_BIT,
 	BRANCH_BIT = 1 << 13, /* of the PMU's config … */
 	PASS_THROUGH_BIT = 1, /* … and only with this does it count */
-};
-
-/* Code of a process after some of its changes, and the graph that it was decoded to. */
-struct view {
-	int32_t pid;
-	size_t n_changes;
-	uint32_t n_users; /* queues that are in it */
-	uint64_t used;    /* the larger the later */
-	struct address_space maps;
-	struct pt_code *code;
-	struct pt_trace *trace;
-};
-
-/* From an event of a queue on: whose it is. */
-struct mark {
-	size_t event;
-	int32_t pid, tid;
-	size_t n_changes;
-};
-
-struct queue {
-	struct pt_trace *trace;
-	uint32_t number, cpu, index;
-	int32_t pid, tid;
-	VEC(uint32_t) pieces; /* indexes of the recording's AUX data */
-	size_t piece;         /* the one at hand, … */
-	uint64_t at;          /* … and how far it was decoded */
-	uint64_t given_back;
-	size_t n_switches; /* of the CPU, that were applied */
-	uint8_t tail[2 * JOIN];
-	size_t n_tail; /* of the piece before: a packet goes on in this one */
-	struct pt_flow *flow;
-	struct view *view;
-	VEC(struct pt_event) events; /* that wait, from `head` on */
-	size_t head;
-	VEC(struct mark) marks; /* the one that holds for head, then later ones */
-	size_t mark;
-	struct address_space given_maps; /* of the span that was given out last … */
-	int32_t given_pid;               /* … if it is another than the view */
-	size_t n_given_changes;
-	bool has_given_maps, is_done;
-};
-
-struct pt_trace {
-	struct pt_trace_info info;
-	struct perfdata *data;
-	struct pt_history history;
-	struct pt_images *images;
-	enum pt_detail detail;
-	enum pt_quick quick;
-	uint64_t first_ns, last_ns;
-	VEC(struct queue) queues;
-	VEC(struct view *) views;
-	uint64_t clock; /* of views' use */
-	VEC(struct pt_event) losses;
-	size_t n_losses_given;
-	struct pt_flow_stats stats; /* of queues that are done */
 };
 
 /* ---- what the recording says ---- */
@@ -218,12 +160,19 @@ static void view_free(struct view *v)
 	free(v);
 }
 
+void view_pool_fini(struct view_pool *pool)
+{
+	vec_foreach (&pool->views, v)
+		view_free(*v);
+	vec_fini(&pool->views);
+}
+
 /* A process's changes that are in one of those views that no queue needs. */
-static struct view *find_view(struct pt_trace *t, int32_t pid, size_t n, bool idle_one)
+static struct view *find_view(struct view_pool *pool, int32_t pid, size_t n, bool idle_one)
 {
 	struct view *best = NULL;
 
-	vec_foreach (&t->views, at) {
+	vec_foreach (&pool->views, at) {
 		struct view *v = *at;
 
 		if (v->pid == pid &&
@@ -236,27 +185,27 @@ static struct view *find_view(struct pt_trace *t, int32_t pid, size_t n, bool id
 	return best;
 }
 
-static void drop_idle_views(struct pt_trace *t)
+static void drop_idle_views(struct view_pool *pool)
 {
 	for (;;) {
 		size_t n_idle = 0, oldest = SIZE_MAX;
 
-		for (size_t i = 0; i < t->views.n; i++) {
-			if (t->views.data[i]->n_users)
+		for (size_t i = 0; i < pool->views.n; i++) {
+			if (pool->views.data[i]->n_users)
 				continue;
 			n_idle++;
 			if (oldest == SIZE_MAX ||
-			    t->views.data[i]->used < t->views.data[oldest]->used)
+			    pool->views.data[i]->used < pool->views.data[oldest]->used)
 				oldest = i;
 		}
 		if (n_idle <= IDLE_VIEWS)
 			return;
-		view_free(t->views.data[oldest]);
-		t->views.data[oldest] = t->views.data[--t->views.n];
+		view_free(pool->views.data[oldest]);
+		pool->views.data[oldest] = pool->views.data[--pool->views.n];
 	}
 }
 
-static struct view *new_view(struct pt_trace *t, int32_t pid, size_t n)
+static struct view *new_view(struct pt_trace *t, struct view_pool *pool, int32_t pid, size_t n)
 {
 	struct view *v = xcalloc(1, sizeof(*v));
 	struct pt_memory memory = { read_code, v };
@@ -264,8 +213,8 @@ static struct view *new_view(struct pt_trace *t, int32_t pid, size_t n)
 	*v = (struct view){ .pid = pid, .n_changes = n, .trace = t };
 	pt_history_space(&t->history, pid, n, &v->maps);
 	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
-	vec_push(&t->views, v);
-	drop_idle_views(t);
+	vec_push(&pool->views, v);
+	drop_idle_views(pool);
 	return v;
 }
 
@@ -295,7 +244,7 @@ static void advance_view(struct view *v, size_t n)
 		pt_code_forget(v->code);
 }
 
-static void leave_view(struct queue *q)
+void queue_leave_view(struct queue *q)
 {
 	if (q->view)
 		q->view->n_users--;
@@ -305,19 +254,18 @@ static void leave_view(struct queue *q)
 /* Puts the queue where its process has made its first `n` changes. */
 static void enter_view(struct queue *q, int32_t pid, size_t n)
 {
-	struct pt_trace *t = q->trace;
 	struct view *v;
 
 	if (q->view && q->view->pid == pid && q->view->n_changes == n)
 		return;
-	leave_view(q);
-	v = find_view(t, pid, n, true);
+	queue_leave_view(q);
+	v = find_view(q->pool, pid, n, true);
 	if (!v)
-		v = new_view(t, pid, n);
+		v = new_view(q->trace, q->pool, pid, n);
 	else if (v->n_changes < n)
 		advance_view(v, n);
 	v->n_users++;
-	v->used = ++t->clock;
+	v->used = ++q->pool->clock;
 	q->view = v;
 	if (q->flow)
 		pt_flow_set_code(q->flow, v->code);
@@ -408,7 +356,12 @@ static void on_events(void *context, const struct pt_event *events, size_t n)
 		pt_flow_pause(q->flow);
 }
 
-static void open_flow(struct queue *q)
+void queue_follow(struct queue *q, uint64_t now)
+{
+	follow(q, now);
+}
+
+void queue_open_flow(struct queue *q)
 {
 	const struct pt_trace_info *info = &q->trace->info;
 	struct pt_flow_config config = {
@@ -420,13 +373,23 @@ static void open_flow(struct queue *q)
 		.context = q,
 	};
 
-	follow(q, info->is_timeless ? UINT64_MAX : 0);
+	if (!q->view)
+		follow(q, info->is_timeless ? UINT64_MAX : 0);
 	q->flow = pt_flow_new(&config, q->view->code);
 }
 
 static const struct perfdata_aux *piece_at(const struct queue *q, size_t i)
 {
 	return &perfdata_stats(q->trace->data)->aux.data[q->pieces.data[i]];
+}
+
+const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size)
+{
+	const struct perfdata_aux *aux = piece_at(q, i);
+	const uint8_t *bytes = perfdata_aux_bytes(q->trace->data, aux);
+
+	*size = bytes ? aux->size_bytes : 0;
+	return bytes;
 }
 
 /* Where a snapshot has what the one before had not; and whether nothing is between them. */
@@ -480,22 +443,25 @@ static void give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
 	q->given_back = q->at;
 }
 
-static void decode_piece(struct queue *q)
+void queue_decode_piece(struct queue *q)
 {
-	const struct perfdata_aux *aux = piece_at(q, q->piece);
-	const uint8_t *bytes = perfdata_aux_bytes(q->trace->data, aux);
-	uint64_t size = bytes ? aux->size_bytes : 0, used;
+	uint64_t size, used;
+	const uint8_t *bytes = queue_piece(q, q->piece, &size);
 	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot;
 
 	if (!q->at)
 		begin_piece(q);
+	if (q->is_part && q->piece == q->end_piece) {
+		size = q->end_at;
+		is_last = true;
+	}
 	if (q->at < size && q->n_tail) {
 		join(q, bytes, size, is_last);
 	} else if (q->at < size) {
 		used = pt_flow_feed_some(q->flow, bytes + q->at, size - q->at, is_last);
 		q->at += used;
-		if (q->at < size && size - q->at < PT_PACKET_MAX + 2 && q->events.n < BUFFERED &&
-		    !is_last) {
+		if (q->at < size && size - q->at < PT_PACKET_MAX + 2 && !is_last &&
+		    (!used || q->events.n < BUFFERED)) {
 			q->n_tail = size - q->at;
 			memcpy(q->tail, bytes + q->at, q->n_tail);
 			q->at = size;
@@ -520,13 +486,13 @@ static void add_stats(struct pt_flow_stats *to, const struct pt_flow_stats *s)
 		to->errors[i] += s->errors[i];
 }
 
-static void end_queue(struct queue *q)
+void queue_end(struct queue *q)
 {
 	if (q->flow)
 		add_stats(&q->trace->stats, pt_flow_stats(q->flow));
 	pt_flow_free(q->flow);
 	q->flow = NULL;
-	leave_view(q);
+	queue_leave_view(q);
 	q->is_done = true;
 }
 
@@ -551,13 +517,17 @@ static void fill(struct queue *q)
 {
 	if (q->head < q->events.n || q->is_done)
 		return;
+	if (q->trace->ahead) {
+		q->is_done = !pt_ahead_fill(q->trace->ahead, q);
+		return;
+	}
 	forget_given(q);
 	if (!q->flow)
-		open_flow(q);
+		queue_open_flow(q);
 	while (q->piece < q->pieces.n && !q->events.n)
-		decode_piece(q);
+		queue_decode_piece(q);
 	if (!q->events.n)
-		end_queue(q);
+		queue_end(q);
 }
 
 /* ---- giving out ---- */
@@ -767,8 +737,10 @@ static void open_queues(struct pt_trace *t, const struct pt_trace_config *config
 	for (size_t i = 0; i < stats->aux.n; i++)
 		if (takes_cpu(config, stats->aux.data[i].cpu))
 			vec_push(&queue_of(t, &stats->aux.data[i])->pieces, (uint32_t)i);
-	vec_foreach (&t->queues, q)
+	vec_foreach (&t->queues, q) {
 		q->trace = t; /* they move no more */
+		q->pool = &t->pool;
+	}
 }
 
 static void open_losses(struct pt_trace *t)
@@ -809,25 +781,30 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	t->images = pt_images_new(&images);
 	open_queues(t, config);
 	open_losses(t);
+	t->ahead = pt_ahead_new(t);
 	*out = t;
 	return 0;
+}
+
+void queue_fini(struct queue *q)
+{
+	pt_ahead_forget(q);
+	pt_flow_free(q->flow);
+	vec_fini(&q->pieces);
+	vec_fini(&q->events);
+	vec_fini(&q->marks);
+	address_space_fini(&q->given_maps);
 }
 
 void pt_trace_close(struct pt_trace *t)
 {
 	if (!t)
 		return;
-	vec_foreach (&t->queues, q) {
-		pt_flow_free(q->flow);
-		vec_fini(&q->pieces);
-		vec_fini(&q->events);
-		vec_fini(&q->marks);
-		address_space_fini(&q->given_maps);
-	}
+	pt_ahead_free(t->ahead);
+	vec_foreach (&t->queues, q)
+		queue_fini(q);
 	vec_fini(&t->queues);
-	vec_foreach (&t->views, v)
-		view_free(*v);
-	vec_fini(&t->views);
+	view_pool_fini(&t->pool);
 	vec_fini(&t->losses);
 	pt_images_free(t->images);
 	pt_history_fini(&t->history);

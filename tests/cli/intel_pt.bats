@@ -271,3 +271,18 @@ branches() {
 	grep -q 'branch 0x0 => 0x' intel_pt.log
 	grep -q ' exit' intel_pt.log
 }
+
+@test "parts that threads decode are what one decoder gives" {
+	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
+	for how in indirect threads signals longjmp; do
+		timeout 100 "$PT/pt_trace" --tsc --mtc --cyc --psb 300 --interrupt 777 trace.data truth "$PROGRAMS/flow" $how \
+			>out 2>err </dev/null || { grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+		assay script -i trace.data --itrace=bei1000i -F tid,time,ip,addr,flags,ipc >one
+		[ "$(wc -l <one)" -gt 1000 ]
+		for bytes in 300 1000 5000; do
+			ASSAY_PT_PARTS=$bytes assay script -i trace.data --itrace=bei1000i -F tid,time,ip,addr,flags,ipc >many
+			diff one many | head -20
+			cmp one many
+		done
+	done
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What pt_trace.c and pt_ahead.c share: the state of a trace that is decoded.
+ *
+ * A queue decodes in the thread that asks for its events, or in parts from PSB to PSB, each a
+ * queue of its own in one of the threads of pt_ahead, whose events are joined in order.
+ */
+#pragma once
+
+#include "machine/address_space.h"
+#include "pt/piece.h"
+#include "record/pt_history.h"
+#include "record/pt_images.h"
+#include "record/pt_trace.h"
+
+enum {
+	BUFFERED = 4096, /* events of a queue that wait, before it is stopped */
+	JOIN = 64,       /* bytes of the next piece that a packet may go on in */
+};
+
+struct pt_ahead;
+
+/* Code of a process after some of its changes, and the graph that it was decoded to. */
+struct view {
+	int32_t pid;
+	size_t n_changes;
+	uint32_t n_users; /* queues that are in it */
+	uint64_t used;    /* the larger the later */
+	struct address_space maps;
+	struct pt_code *code;
+	struct pt_trace *trace;
+};
+
+/* From an event of a queue on: whose it is. */
+struct mark {
+	size_t event;
+	int32_t pid, tid;
+	size_t n_changes;
+};
+
+/* Views that one thread uses. */
+struct view_pool {
+	VEC(struct view *) views;
+	uint64_t clock; /* of their use */
+};
+
+struct part;
+
+struct queue {
+	struct pt_trace *trace;
+	uint32_t number, cpu, index;
+	int32_t pid, tid;
+	VEC(uint32_t) pieces; /* indexes of the recording's AUX data */
+	size_t piece;         /* the one at hand, … */
+	uint64_t at;          /* … and how far it was decoded */
+	uint64_t given_back;
+	size_t n_switches; /* of the CPU, that were applied */
+	uint8_t tail[2 * JOIN];
+	size_t n_tail; /* of the piece before: a packet goes on in this one */
+	struct pt_flow *flow;
+	struct view *view;
+	VEC(struct pt_event) events; /* that wait, from `head` on */
+	size_t head;
+	VEC(struct mark) marks; /* the one that holds for head, then later ones */
+	size_t mark;
+	struct address_space given_maps; /* of the span that was given out last … */
+	int32_t given_pid;               /* … if it is another than the view */
+	size_t n_given_changes;
+	bool has_given_maps, is_done;
+	struct view_pool *pool;
+	/* Of a part: where the next one begins; pieces.n: nowhere. */
+	bool is_part;
+	size_t end_piece;
+	uint64_t end_at;
+	/* Decoded in parts: those that were begun, in order; and where the next will begin. */
+	struct part *first_part, *last_part;
+	uint32_t n_parts;
+	size_t next_piece;
+	uint64_t next_at, next_offset;
+	struct pt_joint joint;
+};
+
+struct pt_trace {
+	struct pt_trace_info info;
+	struct perfdata *data;
+	struct pt_history history;
+	struct pt_images *images;
+	enum pt_detail detail;
+	enum pt_quick quick;
+	uint64_t first_ns, last_ns;
+	VEC(struct queue) queues;
+	struct view_pool pool;
+	struct pt_ahead *ahead; /* NULL: this thread decodes */
+	VEC(struct pt_event) losses;
+	size_t n_losses_given;
+	struct pt_flow_stats stats; /* of queues that are done */
+};
+
+/* pt_trace.c */
+void queue_open_flow(struct queue *q);
+void queue_decode_piece(struct queue *q);
+void queue_end(struct queue *q);
+void queue_leave_view(struct queue *q);
+void queue_fini(struct queue *q);
+void queue_follow(struct queue *q, uint64_t now);
+void view_pool_fini(struct view_pool *pool);
+
+/* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */
+const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size);
+
+/* pt_ahead.c: NULL where there is one processor, or too little to decode. */
+struct pt_ahead *pt_ahead_new(struct pt_trace *t);
+void pt_ahead_free(struct pt_ahead *a); /* NULL is fine */
+void pt_ahead_forget(struct queue *q);  /* parts that were begun; after pt_ahead_free() */
+
+/* Events of the queue that come next, into q->events and q->marks, which were all given; 0: its
+ * end. */
+size_t pt_ahead_fill(struct pt_ahead *a, struct queue *q);
