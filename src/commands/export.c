@@ -15,12 +15,13 @@
 #include "profile/profile.h"
 #include "record/itrace.h"
 #include "record/replay.h"
+#include "record/trace_calls.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
 
 struct export_args {
 	const char *input, *output, *format, *weight, *image, *schema, *cache, *itrace;
-	bool no_itrace, idle, list_formats, no_source, quiet, replace;
+	bool branches, no_itrace, idle, list_formats, no_source, quiet, replace;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
@@ -46,6 +47,8 @@ static const struct option_spec export_options[] = {
 	  "postgresql: the schema to make tables in" },
 	{ 0, "replace", NULL, OPT_FLAG, FIELD(replace), NULL,
 	  "postgresql: replace the tables of an export that is there" },
+	{ 0, "branches", NULL, OPT_FLAG, FIELD(branches), NULL,
+	  "sqlite, postgresql: every taken branch of an Intel PT recording, too" },
 	{ 0, "no-source", NULL, OPT_FLAG, FIELD(no_source), NULL,
 	  "leave out source files, lines and inlined functions",
 	  "Looking them up takes time where programs have much debug information, the first "
@@ -104,10 +107,52 @@ static void print_summary(const struct export_args *args, const struct export_fo
 }
 
 /* From the session to the file; the words of the command line are known to be good. */
+/* The recording, as often as the calls of its trace are read. */
+struct trace_source {
+	struct export_trace trace; /* first: the trace is also this */
+	const char *path;
+	struct symbolizer *symbols;
+	VEC(struct replay *) replays;
+	VEC(struct trace_calls *) readers;
+};
+
+static int open_trace(struct export_trace *trace, struct trace_calls **out, struct error *err)
+{
+	struct trace_source *s = (struct trace_source *)trace;
+	struct replay *replay = NULL;
+	int r = replay_open(s->path, &replay, err);
+
+	if (r < 0)
+		return r;
+	vec_push(&s->replays, replay);
+	r = trace_calls_open(replay, s->symbols, NULL, out, err);
+	if (r >= 0)
+		vec_push(&s->readers, *out);
+	return r;
+}
+
+static void trace_source_fini(struct trace_source *s)
+{
+	vec_foreach (&s->readers, reader)
+		trace_calls_free(*reader);
+	vec_foreach (&s->replays, replay)
+		replay_close(*replay);
+	vec_fini(&s->readers);
+	vec_fini(&s->replays);
+}
+
+static bool has_trace(const char *path)
+{
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+
+	return path && strcmp(path, "-") != 0 && replay_is_perfdata(path) &&
+	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
+}
+
 static int export_session(const struct export_args *args, const struct export_format *format,
 			  const struct query *query, bool *is_damaged, struct error *err)
 {
-	const struct export_options options = {
+	struct export_options options = {
 		.by_period = !strcmp(args->weight, "events"),
 		.no_source = args->no_source,
 		.image = args->image,
@@ -118,6 +163,8 @@ static int export_session(const struct export_args *args, const struct export_fo
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
+	cleanup(trace_source_fini) struct trace_source source = { .trace.open = open_trace,
+								  .path = args->input };
 	uint64_t n_bytes;
 	int r = input_open_query(args->input, query, &session, is_damaged, err);
 
@@ -135,6 +182,10 @@ static int export_session(const struct export_args *args, const struct export_fo
 		return profile_explain_empty(&request, err);
 	vec_foreach (&session->warnings, warning)
 		log_warning("%s: %s", session->path, *warning);
+	source.symbols = symbols;
+	source.trace.with_branches = args->branches;
+	if (!args->no_itrace && has_trace(args->input))
+		options.trace = &source.trace;
 	r = export_write(format, &options, profile, args->output, &n_bytes, err);
 	if (r >= 0)
 		print_summary(args, format, profile, n_bytes);

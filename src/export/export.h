@@ -23,6 +23,7 @@ struct counter_info;
 struct error;
 struct export;
 struct replay;
+struct trace_calls;
 
 enum export_target {
 	EXPORT_STREAM, /* write(): to standard output, a pipe or a file */
@@ -62,12 +63,21 @@ const struct export_format *export_find(const char *name);
 /* The format whose extension the path ends in (the longest one), or NULL. */
 const struct export_format *export_find_extension(const char *path);
 
+/* Of a recording with a processor trace, for formats that have its calls: it is read anew each
+ * time. */
+struct export_trace {
+	int (*open)(struct export_trace *self, struct trace_calls **out, struct error *err);
+	bool with_branches;
+	struct trace_calls *calls; /* of the first reading; whoever opened closes */
+};
+
 struct export_options {
 	bool by_period;     /* formats with one weight: events instead of samples */
 	bool no_source;     /* leave out files, lines and inlined functions */
 	const char *image;  /* formats of one image: a glob; NULL: the one with most samples */
 	const char *schema; /* databases that have them */
 	bool replace;       /* tables that an export has left there */
+	struct export_trace *trace; /* databases; NULL: none */
 };
 
 /* What a format is given. */

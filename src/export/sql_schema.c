@@ -12,6 +12,7 @@
 #include "export/export.h"
 #include "export/names.h"
 #include "export/sql.h"
+#include "export/sql_trace.h"
 #include "store/session.h"
 
 #define SECOND_NS 1000000000ULL
@@ -414,6 +415,57 @@ const struct sql_table sql_tables[] = {
 	    { "period", SQL_INT, NULL, "events, or ns, that they stand for" } },
 	  fill_samples,
 	  "call_path_id, second, class_id" },
+	{ "calls",
+	  "calls of a processor trace, each one; without a trace there are none",
+	  { { "id", SQL_ID, NULL, "in the order of the calls, from 1" },
+	    { "parent_id", SQL_INT, NULL, "the call that it was made from; NULL: not known" },
+	    { "call_path_id", SQL_INT, "trace_call_paths", "which function, and called by whom" },
+	    { "pid", SQL_INT, NULL, "process" },
+	    { "tid", SQL_INT, NULL, "thread" },
+	    { "call_time", SQL_INT, NULL, "ns on the clock of the recording" },
+	    { "return_time", SQL_INT, NULL, "ns; of an incomplete call: when that was seen" },
+	    { "from_address", SQL_INT, NULL, "of the call instruction; 0: not known" },
+	    { "branch_count", SQL_INT, NULL, "branches taken meanwhile by the thread" },
+	    { "insn_count", SQL_INT, NULL, "instructions, where the trace has cycles (CYC)" },
+	    { "cyc_count", SQL_INT, NULL, "cycles, as above" },
+	    { "flags", SQL_INT, NULL,
+	      "1 its call, 2 its return was not seen; 4 the trace was cut; 8 open at its end; "
+	      "16 a jump; 32 by the kernel" } },
+	  fill_calls },
+	{ "branches",
+	  "taken branches of a processor trace, where they were asked for",
+	  { { "id", SQL_ID, NULL, "in the order of time" },
+	    { "time", SQL_INT, NULL, "ns on the clock of the recording" },
+	    { "pid", SQL_INT, NULL, "process" },
+	    { "tid", SQL_INT, NULL, "thread" },
+	    { "cpu", SQL_INT, NULL, "NULL: not told" },
+	    { "from_address", SQL_INT, NULL, "0: tracing begins" },
+	    { "from_function_id", SQL_INT, "trace_functions", "whose code that is" },
+	    { "to_address", SQL_INT, NULL, "0: tracing ends" },
+	    { "to_function_id", SQL_INT, "trace_functions", "whose code that is" },
+	    { "insn_count", SQL_INT, NULL, "since the last that had any (CYC)" },
+	    { "cyc_count", SQL_INT, NULL, "as above" },
+	    { "flags", SQL_INT, NULL,
+	      "1 branch, 2 call, 4 return, 8 conditional, 16 system call, 32 asynchronous, "
+	      "64 interrupt, 128 transaction abort, 256 trace begins, 512 trace ends, 1024 in "
+	      "transaction" } },
+	  fill_branches },
+	{ "trace_functions",
+	  "functions of a processor trace; 0 is code that no image covers",
+	  { { "id", SQL_ID, NULL, "see above" },
+	    { "name", SQL_TEXT, NULL, "demangled" },
+	    { "image", SQL_TEXT, NULL, "its file" },
+	    { "build_id", SQL_TEXT, NULL, "of the file; NULL: not known" },
+	    { "start_offset", SQL_INT, NULL, "in the file; NULL: no symbol" },
+	    { "size", SQL_INT, NULL, "in bytes" } },
+	  fill_trace_functions },
+	{ "trace_call_paths",
+	  "who called whom, exactly; 0 is the root, which is no code",
+	  { { "id", SQL_ID, NULL, "parents come first" },
+	    { "parent_id", SQL_INT, "trace_call_paths", "the caller" },
+	    { "function_id", SQL_INT, "trace_functions", "the function" },
+	    { "depth", SQL_INT, NULL, "calls from the root" } },
+	  fill_trace_call_paths },
 	{ 0 },
 };
 
@@ -483,5 +535,23 @@ const struct sql_view sql_views[] = {
 	  "  JOIN events e ON e.id = d.event_id JOIN symbols y ON y.id = d.caller_id\n"
 	  "  JOIN symbols z ON z.id = d.callee_id\n"
 	  "GROUP BY e.id, e.name, y.id, y.name, z.id, z.name" },
+	{ "calls_view", "calls with their function and caller in words",
+	  "SELECT c.id, c.parent_id, c.pid, c.tid, c.call_time, c.return_time,\n"
+	  "  c.return_time - c.call_time AS duration, f.name AS function, f.image,\n"
+	  "  g.name AS caller, p.depth, c.branch_count, c.insn_count, c.cyc_count, c.flags,\n"
+	  "  c.call_path_id\n"
+	  "FROM calls c JOIN trace_call_paths p ON p.id = c.call_path_id\n"
+	  "  JOIN trace_functions f ON f.id = p.function_id\n"
+	  "  LEFT JOIN trace_call_paths q ON q.id = p.parent_id\n"
+	  "  LEFT JOIN trace_functions g ON g.id = q.function_id" },
+	{ "call_durations", "of each function the calls that were seen from begin to end, in ns",
+	  "SELECT function, image, COUNT(*) AS calls, SUM(duration) AS total,\n"
+	  "  MIN(duration) AS min, SUM(duration) / COUNT(*) AS mean, MAX(duration) AS max\n"
+	  "FROM calls_view WHERE flags % 16 = 0 GROUP BY function, image" },
+	{ "branches_view", "branches with the functions of both ends in words",
+	  "SELECT b.id, b.time, b.pid, b.tid, b.cpu, b.from_address, f.name AS from_function,\n"
+	  "  b.to_address, t.name AS to_function, b.insn_count, b.cyc_count, b.flags\n"
+	  "FROM branches b JOIN trace_functions f ON f.id = b.from_function_id\n"
+	  "  JOIN trace_functions t ON t.id = b.to_function_id" },
 	{ 0 },
 };

@@ -165,7 +165,7 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 	session plain
 	assay export -q -i s -F postgresql -o dbname=postgres --schema 'its "one"'
 	run assay export -i s -F postgresql -o dbname=postgres --schema 'its "one"' comm:worker
-	refused 1 "database 'postgres' has 'its \"one\".call_paths' already" "--replace" "--schema"
+	refused 1 "database 'postgres' has 'its \"one\".branches' already" "--replace" "--schema"
 	SCHEMA='"its ""one"""'
 	[ "$(ask 'SELECT SUM(samples) FROM samples')" = 3000 ]
 	ask 'CREATE TABLE mine (n int)'
@@ -215,4 +215,50 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 	refused 1 "invalid connection option \"nonsense\""
 	run assay export -i s -F postgresql
 	refused 1 "postgresql can't be written to standard output; use -o"
+}
+
+# A trace whose truth is known, as trace.data.
+need_trace() {
+	[ -x "$ASSAY_BUILD/tests/pt/pt_trace" ] || skip "the generator is for x86-64"
+	timeout 100 "$ASSAY_BUILD/tests/pt/pt_trace" --tsc --mtc --cyc trace.data truth "$PROGRAMS/flow" "$1" \
+		>out 2>err </dev/null || { grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+}
+
+@test "sqlite: calls and branches of a processor trace" {
+	need_sqlite
+	need_trace indirect
+	assay export -q -i trace.data -o x.sqlite --branches
+	[ -z "$(sqlite3 x.sqlite 'PRAGMA foreign_key_check')" ]
+	[ "$(sqlite3 x.sqlite 'SELECT COUNT(*) FROM branches')" = "$(assay script -i trace.data --itrace=b -F ip | wc -l)" ]
+	assay report --latency -i trace.data --format csv | awk -F, 'NR > 1 && $1 { print $10, $1, $2, $3, $6 }' |
+		LC_ALL=C sort >want
+	sqlite3 -separator ' ' x.sqlite 'SELECT function, calls, total, min, max FROM call_durations' | LC_ALL=C sort >got
+	[ -s want ]
+	diff want got
+	# A call is made by one of the function that its path says.
+	[ "$(sqlite3 x.sqlite 'SELECT COUNT(*) FROM calls c JOIN calls p ON p.id = c.parent_id
+		JOIN trace_call_paths q ON q.id = c.call_path_id WHERE q.parent_id != p.call_path_id')" = 0 ]
+	# Inner calls lie in outer ones.
+	[ "$(sqlite3 x.sqlite 'SELECT COUNT(*) FROM calls c JOIN calls p ON p.id = c.parent_id
+		WHERE c.call_time < p.call_time OR c.return_time > p.return_time')" = 0 ]
+	[ "$(sqlite3 x.sqlite 'SELECT SUM(cyc_count) > 0 FROM calls')" = 1 ]
+	# Without being asked for they are not there; of samples there are no calls.
+	assay export -q -i trace.data -o y.sqlite
+	[ "$(sqlite3 y.sqlite 'SELECT (SELECT COUNT(*) FROM branches), (SELECT COUNT(*) > 0 FROM calls)')" = "0|1" ]
+	session plain
+	assay export -q -i s -o z.sqlite
+	[ "$(sqlite3 z.sqlite 'SELECT COUNT(*) FROM calls')" = 0 ]
+}
+
+@test "postgresql: calls and branches of a processor trace" {
+	need_server
+	need_trace longjmp
+	assay export -q -i trace.data --format postgresql -o "" --schema traced --branches
+	assay report --latency -i trace.data --format csv | awk -F, 'NR > 1 && $1 { print $10 "," $1 "," $2 "," $6 }' |
+		LC_ALL=C sort >want
+	SCHEMA=traced ask 'SELECT function, calls, total, max FROM call_durations' | LC_ALL=C sort >got
+	[ -s want ]
+	diff want got
+	[ "$(SCHEMA=traced ask 'SELECT COUNT(*) > 1000 FROM branches_view')" = t ]
+	[ "$(SCHEMA=traced ask 'SELECT COUNT(*) > 10 FROM calls WHERE flags & 2 <> 0')" = t ]
 }
