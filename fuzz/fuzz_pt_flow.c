@@ -2,13 +2,14 @@
 /*
  * The flow of Intel PT: the first 64 bytes are code that repeats through all of memory but a hole,
  * the rest is trace, decoded twice: with all branches and with calls alone, which must count the
- * same.
+ * same; then quickly, and in pieces that are joined, which must end.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "pt/flow.h"
+#include "pt/piece.h"
 
 enum { CODE = 64 };
 
@@ -52,12 +53,67 @@ static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_br
 	return stats;
 }
 
+static void decode_quickly(const uint8_t *data, size_t size, enum pt_quick quick)
+{
+	struct pt_memory memory = { read_code, (void *)data };
+	struct pt_flow_config config = { .quick = quick, .events = ignore };
+	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
+	struct pt_flow *flow = pt_flow_new(&config, code);
+
+	pt_flow_feed(flow, data + CODE, size - CODE);
+	pt_flow_free(flow);
+	pt_code_free(code);
+}
+
+struct kept {
+	struct pt_event events[64];
+	size_t n;
+};
+
+static void keep(void *context, const struct pt_event *events, size_t n)
+{
+	struct kept *k = context;
+
+	for (size_t i = 0; i < n && k->n < 64; i++)
+		k->events[k->n++] = events[i];
+}
+
+static void decode_pieces(const uint8_t *data, size_t size)
+{
+	struct pt_memory memory = { read_code, (void *)data };
+	struct kept kept = { .n = 0 };
+	struct pt_flow_config config = { .events = keep, .context = &kept };
+	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
+	struct pt_flow *flow = pt_flow_new(&config, code);
+	const uint8_t *begin = data + CODE, *end = data + size, *at = begin;
+	struct pt_joint joint = { 0 };
+
+	while (at < end) {
+		const uint8_t *cut = pt_find_cut(at + 1, begin, end);
+
+		kept.n = 0;
+		pt_flow_restart(flow, (uint64_t)(at - begin));
+		pt_flow_feed(flow, at, (size_t)(cut - at));
+		pt_flow_end_piece(flow, cut, end);
+		if (pt_join(&joint, kept.events, kept.n) > kept.n)
+			abort();
+		pt_join_end(&joint, pt_flow_stats(flow)->insns, pt_flow_cycles(flow),
+			    pt_flow_is_traced(flow));
+		at = cut;
+	}
+	pt_flow_free(flow);
+	pt_code_free(code);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pt_flow_stats all, calls;
 
 	if (size < CODE || size > 4096)
 		return 0;
+	decode_quickly(data, size, PT_QUICK);
+	decode_quickly(data, size, PT_QUICKEST);
+	decode_pieces(data, size);
 	all = decode(data, size, true);
 	calls = decode(data, size, false);
 	/* How far an endless loop was followed is a matter of how long the runs are. */
