@@ -386,12 +386,34 @@ static void go_on(struct pt_ahead *a, struct part *part)
 	pthread_mutex_unlock(&a->lock);
 }
 
+/* What was decoded up to where the part ends: for all threads it costs, so not for each part. */
+static void give_back(struct queue *q, const struct part *part)
+{
+	for (;;) {
+		bool goes_on = q->piece < part->q.end_piece;
+		const uint8_t *bytes;
+		uint64_t size;
+
+		if (q->piece >= q->pieces.n)
+			return;
+		bytes = queue_piece(q, q->piece, &size);
+		q->at = goes_on ? size : part->q.end_at;
+		if (bytes)
+			queue_give_back(q, bytes, size);
+		if (!goes_on)
+			return;
+		q->piece++;
+		q->at = q->given_back = 0;
+	}
+}
+
 static void retire(struct pt_ahead *a, struct queue *q)
 {
 	struct part *part = q->first_part;
 
 	pt_join_end(&q->joint, part->insns, part->cycles, part->is_traced);
 	queue_end(&part->q);
+	give_back(q, part);
 	q->trace->stats.branches -= MIN(q->joint.n_doubled, q->trace->stats.branches);
 	q->joint.n_doubled = 0;
 	q->first_part = part->next;

@@ -103,6 +103,8 @@ void queue_end(struct queue *q);
 void queue_leave_view(struct queue *q);
 void queue_fini(struct queue *q);
 void queue_follow(struct queue *q, uint64_t now);
+/* Memory of a piece up to q->at, when it is worth it. */
+void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size);
 void view_pool_fini(struct view_pool *pool);
 
 /* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */

@@ -431,7 +431,7 @@ static void join(struct queue *q, const uint8_t *bytes, uint64_t size, bool is_l
 }
 
 /* What was decoded needs no memory any more. */
-static void give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
+void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
 {
 	uintptr_t page = 4096, from = ((uintptr_t)bytes + q->given_back + page - 1) & ~(page - 1);
 	uintptr_t to = ((uintptr_t)bytes + q->at) & ~(page - 1);
@@ -467,7 +467,8 @@ void queue_decode_piece(struct queue *q)
 			q->at = size;
 		}
 	}
-	give_back(q, bytes, size);
+	if (!q->is_part)
+		queue_give_back(q, bytes, size);
 	if (q->at < size)
 		return;
 	q->at = q->given_back = 0;
