@@ -122,7 +122,7 @@ int session_save(const char *dir, const char *name, struct error *err)
 	if (stat(from, &st) < 0)
 		return error_errno(err, -errno, "no session to save: %s", from);
 	if (lstat(to, &st) == 0)
-		return error_set(err, -EEXIST, "session '%s' is saved already: %s", name, to);
+		return error_set(err, -EEXIST, "there is a session '%s' already: %s", name, to);
 	if (rename(from, to) < 0)
 		return error_errno(err, -errno, "cannot save the session as %s", to);
 	return 0;

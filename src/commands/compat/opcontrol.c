@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "commands/compat/compat.h"
 #include "commands/record.h"
+#include "store/session_join.h"
 
 struct opcontrol_args {
 	struct compat_args compat;
@@ -412,14 +413,7 @@ static int reset(const struct opcontrol_args *a, struct settings *s, struct erro
 
 static int rename_current(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	cleanup(free_at_exit) char *from = xasprintf("%s/samples/current", s->session_dir);
-	cleanup(free_at_exit) char *to = xasprintf("%s/samples/%s", s->session_dir, a->save);
-
-	if (access(to, F_OK) == 0)
-		return error_set(err, -EEXIST, "there is a session '%s' already", a->save);
-	if (rename(from, to) < 0)
-		return error_errno(err, -errno, "no samples to save: %s", from);
-	return 0;
+	return session_save(s->session_dir, a->save, err);
 }
 
 static int save(const struct opcontrol_args *a, struct settings *s, struct error *err)
