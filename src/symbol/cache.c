@@ -1,43 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/cache.h"
 
-#include <xxhash.h>
-
+#include "base/block_cache.h"
 #include "base/cache_dir.h"
-#include "base/mem.h"
+
+static const struct block_kind kind = BLOCK_KIND("sym", index_header);
 
 char *cache_default_dir(void)
 {
 	return cache_dir("symbols");
 }
 
-static char *path_of(const char *dir, const struct build_id *id)
-{
-	char hex[BUILD_ID_HEX_SIZE];
-
-	build_id_hex(id, hex);
-	return xasprintf("%s/%s.sym", dir, hex);
-}
-
-static uint64_t checksum_of(const struct index_header *block, size_t size)
-{
-	struct index_header header = *block;
-
-	header.checksum = 0;
-	return XXH3_64bits_withSeed(block + 1, size - sizeof(header),
-				    XXH3_64bits(&header, sizeof(header)));
-}
-
 bool cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		struct index *ix)
 {
-	cleanup(free_at_exit) char *path = path_of(dir, id);
 	struct file_mapping file = { 0 };
 
-	if (file_map(path, &file, NULL) < 0)
+	if (!block_cache_map(&kind, dir, id, &file))
 		return false;
-	if (index_open(ix, file.base, file.size) && build_id_equal(&ix->header->build_id, id) &&
-	    ix->header->checksum == checksum_of(ix->header, ix->size)) {
+	if (index_open(ix, file.base, file.size)) {
 		*mapping = file;
 		return true;
 	}
@@ -49,10 +30,5 @@ bool cache_open(const char *dir, const struct build_id *id, struct file_mapping 
 void cache_write(const char *dir, const struct build_id *id, struct index_header *block,
 		 size_t size)
 {
-	cleanup(free_at_exit) char *path = path_of(dir, id);
-
-	block->build_id = *id;
-	block->checksum = checksum_of(block, size);
-	if (file_mkdirs(dir, 0700, NULL) == 0)
-		file_replace(path, block, size, NULL);
+	block_cache_write(&kind, dir, id, block, size);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Symbol indexes kept between runs: DIR/BUILDID.sym, an index block as it is
- * in memory (symbol/index.h).
- *
- * A file is mapped, its checksum verified, and used in place. It appears at
- * once or not at all (rename), and is never changed after. Verifying reads it
- * all: 0.2 ms for 2 MB. That a cache can't
- * be read or written is no error: it is slower, no more.
+ * Symbol indexes kept between runs (base/block_cache.h): DIR/BUILDID.sym, an index block as it
+ * is in memory (symbol/index.h).
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 #include "symbol/line_index.h"
 
 #include <string.h>
-#include <xxhash.h>
 
+#include "base/block_cache.h"
 #include "base/mem.h"
 
 /* The arrays of a block, whose counts fit its size. */
@@ -140,34 +140,16 @@ const char *line_index_text(const struct line_index *ix, uint32_t at)
 	return ix->header && at < ix->header->text_size ? ix->text + at : "";
 }
 
-static char *path_of(const char *dir, const struct build_id *id)
-{
-	char hex[BUILD_ID_HEX_SIZE];
-
-	build_id_hex(id, hex);
-	return xasprintf("%s/%s.lines", dir, hex);
-}
-
-static uint64_t checksum_of(const struct line_header *block, size_t size)
-{
-	struct line_header header = *block;
-
-	header.checksum = 0;
-	return XXH3_64bits_withSeed(block + 1, size - sizeof(header),
-				    XXH3_64bits(&header, sizeof(header)));
-}
+static const struct block_kind kind = BLOCK_KIND("lines", line_header);
 
 bool line_cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		     struct line_index *ix)
 {
-	cleanup(free_at_exit) char *path = path_of(dir, id);
 	struct file_mapping file = { 0 };
 
-	if (file_map(path, &file, NULL) < 0)
+	if (!block_cache_map(&kind, dir, id, &file))
 		return false;
-	if (line_index_open(ix, file.base, file.size) &&
-	    build_id_equal(&ix->header->build_id, id) &&
-	    ix->header->checksum == checksum_of(ix->header, ix->size)) {
+	if (line_index_open(ix, file.base, file.size)) {
 		*mapping = file;
 		return true;
 	}
@@ -179,10 +161,5 @@ bool line_cache_open(const char *dir, const struct build_id *id, struct file_map
 void line_cache_write(const char *dir, const struct build_id *id, struct line_header *block,
 		      size_t size)
 {
-	cleanup(free_at_exit) char *path = path_of(dir, id);
-
-	block->build_id = *id;
-	block->checksum = checksum_of(block, size);
-	if (file_mkdirs(dir, 0700, NULL) == 0)
-		file_replace(path, block, size, NULL);
+	block_cache_write(&kind, dir, id, block, size);
 }

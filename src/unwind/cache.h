@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables kept between runs: DIR/BUILDID.unw, a block as it is in memory
- * (unwind/table.h).
- *
- * A file is mapped, its checksum verified, and used in place. It appears at
- * once or not at all (rename), and is never changed after. That a cache can't
- * be read or written is no error: it is slower, no more.
+ * Unwind tables kept between runs (base/block_cache.h): DIR/BUILDID.unw, a block as it is in
+ * memory (unwind/table.h).
  */
 #pragma once
 
