@@ -83,11 +83,13 @@ write_initramfs() {
 	(cd "$guest" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initramfs"
 }
 
-# emulate ARGUMENT…: the kernel's words in $kernel_words
+# emulate SERIAL [COMMAND…]: COMMAND, if any, runs the emulator
 emulate() {
-	"$emulator" "${emulation[@]}" -nodefaults -no-user-config -display none -no-reboot \
+	local serial=$1
+	shift
+	"$@" "$emulator" "${emulation[@]}" -nodefaults -no-user-config -display none -no-reboot -serial "$serial" \
 		-kernel "$DEB_DIR/kernel/boot/vmlinuz-$KERNEL" -initrd "$work/initramfs" \
-		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1 ${kernel_words-}" "$@"
+		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1"
 }
 
 # What runs prints between two marks; a guest that doesn't come to the second died.
@@ -95,7 +97,7 @@ boot() {
 	local status
 	printf '%q ' "$@" >"$guest/etc/command"
 	write_initramfs
-	timeout -k 10 "${ASSAY_GUEST_SECONDS:-900}" cat <(emulate -serial stdio </dev/null 2>"$work/emulator.err") |
+	emulate stdio timeout -k 10 "${ASSAY_GUEST_SECONDS:-900}" </dev/null 2>"$work/emulator.err" |
 		tr -d '\r' | tee "$work/console" | sed -n '/^@@begin/,/^@@end/{/^@@/!p}'
 	status=$(sed -n 's/^@@end \([0-9]*\)$/\1/p' "$work/console")
 	[ -n "$status" ] && return "$status"
@@ -109,5 +111,5 @@ shell() {
 	printf 'exec setsid cttyhack sh' >"$guest/etc/command"
 	write_initramfs
 	echo "assay in a $arch guest with Linux $KERNEL; 'exit' ends it (Ctrl-A X does, too)"
-	emulate -serial mon:stdio
+	emulate mon:stdio
 }

@@ -13,8 +13,8 @@ a_module_from_before_and_one_of_during() { # COLLECTOR
 	assay record -a --collector "$1" -o s -- sh -c '
 		cat /proc/spin_before; insmod /modules/spin_during.ko; cat /proc/spin_during'
 	assay report -i s --by image,symbol
-	between 10 "$(of_symbol spin_before_work s)" 100000 "samples in the module of before"
-	between 10 "$(of_symbol spin_during_work s)" 100000 "samples in the module of during"
+	between 1 "$(of_symbol spin_before_work s)" 100000 "samples in the module of before"
+	between 1 "$(of_symbol spin_during_work s)" 100000 "samples in the module of during"
 	rmmod spin_during
 	rmmod spin_before
 }
@@ -28,8 +28,8 @@ modules_in_each_others_place() {
 		rmmod spin_before; insmod /modules/spin_other.ko; sleep 1.2; cat /proc/spin_other
 		insmod /modules/spin_before.ko; sleep 1.2; cat /proc/spin_before /proc/modules'
 	assay report -i s --by image,symbol
-	between 10 "$(of_symbol spin_before_work s)" 100000 "samples in the module that came back"
-	between 10 "$(of_symbol spin_other_work s)" 100000 "samples in the module in its place"
+	between 1 "$(of_symbol spin_before_work s)" 100000 "samples in the module that came back"
+	between 1 "$(of_symbol spin_other_work s)" 100000 "samples in the module in its place"
 	rmmod spin_other
 	rmmod spin_before
 }
@@ -76,7 +76,7 @@ the_kernel_s_code_from_kcore() {
 }
 
 by_bpf() {
-	assay record -a --collector bpf -o s -- /programs/deep-nofp 500 2>log
+	assay record -a --collector bpf -o s -- /programs/deep-nofp 2s 2>log
 	has "in-kernel unwinding" log
 	assay report -i s --by symbol
 	got=$(of_symbol bottom s)
