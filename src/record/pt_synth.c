@@ -73,6 +73,7 @@ struct pt_synth {
 	uint64_t callers[ITRACE_MAX_CHAIN];
 	struct branch last[ITRACE_MAX_CHAIN];
 	uint8_t raw[PT_SYNTH_RAW_MAX];
+	struct event sample;
 	struct sample_extra extra;
 };
 
@@ -200,6 +201,8 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	const struct itrace *o = &config->itrace;
 
 	s->sink.span = on_span;
+	s->sample.type = EVENT_SAMPLE;
+	s->sample.sample.extra = &s->extra;
 	s->itrace = *o;
 	s->trace = config->trace;
 	s->to = config->sink;
@@ -271,23 +274,28 @@ static bool is_skipped(struct pt_synth *s)
 	return true;
 }
 
-static struct event begin_sample(struct pt_synth *s, int32_t counter, const struct pt_event *e,
-				 uint64_t ip)
+/* In place: each branch may be a sample, and of the extras only what is ever set is cleared. */
+static struct event *begin_sample(struct pt_synth *s, int32_t counter, const struct pt_event *e,
+				  uint64_t ip)
 {
-	struct event sample = {
-		.type = EVENT_SAMPLE,
-		.cpu = s->span->cpu,
-		.pid = s->span->pid,
-		.tid = s->span->tid,
-		.time_ns = pt_trace_ns(s->trace, e),
-		.sample = { .counter = (uint32_t)counter,
-			    .mode = ip >> 63 ? MODE_KERNEL : MODE_USER,
-			    .ip = ip,
-			    .period = 1,
-			    .extra = &s->extra },
-	};
+	struct event *sample = &s->sample;
 
-	s->extra = (struct sample_extra){ .flags = e->flags };
+	sample->cpu = s->span->cpu;
+	sample->pid = s->span->pid;
+	sample->tid = s->span->tid;
+	sample->time_ns = pt_trace_ns(s->trace, e);
+	sample->sample.counter = (uint32_t)counter;
+	sample->sample.mode = ip >> 63 ? MODE_KERNEL : MODE_USER;
+	sample->sample.ip = ip;
+	sample->sample.period = 1;
+	sample->sample.callers = NULL;
+	sample->sample.n_callers = sample->sample.n_kernel = 0;
+	s->extra.flags = e->flags;
+	s->extra.addr = s->extra.insns = s->extra.cycles = 0;
+	s->extra.raw = NULL;
+	s->extra.branches = NULL;
+	s->extra.raw_size = s->extra.n_branches = s->extra.depth = 0;
+	s->extra.insn_size = 0;
 	return sample;
 }
 
@@ -354,20 +362,20 @@ static int push(struct pt_synth *s, const struct event *sample)
 
 static int push_branch(struct pt_synth *s, const struct pt_event *e)
 {
-	struct event sample;
+	struct event *sample;
 
 	if (s->branches < 0 || (s->branch_filter && !(e->flags & s->branch_filter)) ||
 	    is_skipped(s))
 		return 0;
 	sample = begin_sample(s, s->branches, e, e->from);
 	if (!e->from)
-		sample.sample.mode = e->to >> 63 ? MODE_KERNEL : MODE_USER;
+		sample->sample.mode = e->to >> 63 ? MODE_KERNEL : MODE_USER;
 	s->extra.addr = e->to;
 	add_bytes(s, e->from, is_asynchronous(e) ? 0 : e->insn_size);
 	if (s->itrace.with_depth)
 		s->extra.depth = (uint32_t)pt_stacks_of(&s->stacks, s->span->tid)->calls.n;
 	add_ipc(s, &s->queue->last_branch, e->insns);
-	return push(s, &sample);
+	return push(s, sample);
 }
 
 /* What the instruction may do, done or not: of a conditional branch that is not taken, too. */
@@ -382,7 +390,7 @@ static int push_instruction(struct pt_synth *s, const struct pt_event *e, uint64
 			    bool is_branch)
 {
 	struct queue *q = s->queue;
-	struct event sample;
+	struct event *sample;
 	uint64_t n = q->insns - q->sampled_insns;
 	struct pt_event at = { .tsc = q->tsc };
 
@@ -390,15 +398,15 @@ static int push_instruction(struct pt_synth *s, const struct pt_event *e, uint64
 		return 0;
 	q->sampled_insns = q->insns;
 	sample = begin_sample(s, s->instructions, is_branch ? e : &at, ip);
-	sample.sample.period = n;
+	sample->sample.period = n;
 	if (!is_branch)
 		s->extra.flags = flags_at(s, ip) | (e->flags & PT_F_IN_TX);
 	else
 		s->extra.addr = e->to;
 	add_bytes(s, ip, instruction_at(s, ip)->size);
 	add_ipc(s, &q->last_insn, q->insns);
-	add_stack(s, &sample);
-	return push(s, &sample);
+	add_stack(s, sample);
+	return push(s, sample);
 }
 
 /* An item of a PEBS record: where, when, and of which data. */
@@ -421,43 +429,43 @@ static int push_pebs(struct pt_synth *s, const struct pt_event *e)
 {
 	struct queue *q = s->queue;
 	struct pt_event at = { .tsc = q->pebs.tsc ? q->pebs.tsc : e->tsc };
-	struct event sample;
+	struct event *sample;
 
 	if (s->pebs < 0)
 		return 0;
 	sample = begin_sample(s, s->pebs, &at, q->pebs.ip ? q->pebs.ip : e->from);
-	sample.sample.period = s->pebs_period;
+	sample->sample.period = s->pebs_period;
 	s->extra.addr = q->pebs.addr;
 	memset(&q->pebs, 0, sizeof(q->pebs));
-	return push(s, &sample);
+	return push(s, sample);
 }
 
 /* Of quick decoding: execution was there. */
 static int push_place(struct pt_synth *s, const struct pt_event *e)
 {
-	struct event sample;
+	struct event *sample;
 
 	if (s->instructions < 0 || is_skipped(s))
 		return 0;
 	sample = begin_sample(s, s->instructions, e, e->from);
-	return push(s, &sample);
+	return push(s, sample);
 }
 
 static int push_transaction(struct pt_synth *s, const struct pt_event *e)
 {
-	struct event sample;
+	struct event *sample;
 
 	if (s->transactions < 0 || is_skipped(s))
 		return 0;
 	sample = begin_sample(s, s->transactions, e, e->from);
-	add_stack(s, &sample);
-	return push(s, &sample);
+	add_stack(s, sample);
+	return push(s, sample);
 }
 
 static int push_synth(struct pt_synth *s, const struct pt_event *e, enum pt_synth_id id,
 		      uint64_t ip, size_t size)
 {
-	struct event sample;
+	struct event *sample;
 
 	if (s->synths[id] < 0 || (id != PT_SYNTH_CBR && is_skipped(s)))
 		return 0;
@@ -465,7 +473,7 @@ static int push_synth(struct pt_synth *s, const struct pt_event *e, enum pt_synt
 	s->extra.flags = 0;
 	s->extra.raw = s->raw;
 	s->extra.raw_size = (uint32_t)size;
-	return push(s, &sample);
+	return push(s, sample);
 }
 
 static void put32(struct pt_synth *s, size_t at, uint32_t v)

@@ -333,7 +333,7 @@ static void put_addr(struct script_printer *p, uint64_t fields, const struct scr
 	uint64_t addr = row->extra->addr;
 
 	put_hex(&p->out, addr, 16);
-	if (names_addr(row->attr) && row->resolve)
+	if (fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO)) && names_addr(row->attr) && row->resolve)
 		put_place(p, fields & ~FIELD_BIT(SRCLINE), row->resolve(row->context, addr), addr);
 }
 
