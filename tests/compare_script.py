@@ -33,7 +33,7 @@ def module(dso):
 
 def difference(ours, theirs):
     """The name in docs/script.md of how two lines differ, or None."""
-    if re.sub(r"^ *:-?\d+ ", "", theirs) == re.sub(r"^ *\S.{0,14}? (?= *\d)", "", ours, count=1):
+    if re.sub(r"^ *:-?\d+ ", "", theirs) == re.sub(r"^ *\S.{0,14}? (?= *-?\d)", "", ours, count=1):
         return "untold thread"
     a, b = PLACE.match(ours), PLACE.match(theirs)
     if a and b and a["sym"] == "[unknown]" == a["dso"] and a["ip"][-3:] == b["ip"][-3:] and ours.startswith("\t"):
@@ -67,7 +67,7 @@ def compare(path, options):
     if run.returncode and not theirs:
         print(f"{path}: perf cannot read it: {run.stderr.decode(errors='replace').strip().splitlines()[-1:]}")
         return True
-    run, ours = lines_of([ASSAY, "script", "-i", path, *options])
+    run, ours = lines_of([ASSAY, "script", "--no-itrace", "-i", path, *options])
     if run.returncode and not ours:
         print(f"{path}: assay cannot read it: {run.stderr.decode(errors='replace').strip()}")
         return False
