@@ -19,6 +19,7 @@ struct graph {
 	struct rows rows;
 	VEC(struct block) blocks;
 	struct intmap by_function; /* function to row of r */
+	uint32_t *app_of;          /* by function: whose it is; NO_INDEX: of several applications */
 	FILE *out;
 };
 
@@ -27,6 +28,27 @@ static bool is_arc(const struct row *row)
 {
 	return (row->role == ROLE_CALLER || row->role == ROLE_CALLEE) &&
 	       row->value[PROFILE_SYMBOL] != NO_INDEX;
+}
+
+#define NOT_SEEN (NO_INDEX - 1)
+
+/* Whose stacks each function is in, where the profile keeps applications apart. */
+static void find_apps(struct graph *g)
+{
+	const struct profile *p = g->r.p;
+
+	g->app_of = xcalloc(p->functions.n + 1, sizeof(*g->app_of));
+	for (size_t f = 0; f < p->functions.n; f++)
+		g->app_of[f] = NOT_SEEN;
+	for (size_t e = 0; e < p->entries.n && key_list_has(&p->class_keys, PROFILE_APP); e++) {
+		uint32_t app = profile_class_value(p, PROFILE_APP, p->entries.data[e].group);
+
+		for (uint32_t n = p->entries.data[e].node; n; n = p->nodes.data[n].parent) {
+			uint32_t *of = &g->app_of[p->nodes.data[n].function];
+
+			*of = *of == NOT_SEEN || *of == app ? app : NO_INDEX;
+		}
+	}
 }
 
 static uint32_t function_row(struct graph *g, uint32_t function)
@@ -39,12 +61,14 @@ static uint32_t function_row(struct graph *g, uint32_t function)
 	if (!is_new)
 		return *id;
 	*id = (uint32_t)g->r.list.n;
-	vec_push(&g->r.list, (struct op_row){ .app = image,
-					      .image = image,
-					      .function = function,
-					      .symbol = op_symbol_name(p, function),
-					      .address = op_symbol_address(p, function),
-					      .detail_of = NO_INDEX });
+	vec_push(&g->r.list,
+		 (struct op_row){ .app = g->app_of[function] < NOT_SEEN ? g->app_of[function]
+									: image,
+				  .image = image,
+				  .function = function,
+				  .symbol = op_symbol_name(p, function),
+				  .address = op_symbol_address(p, function),
+				  .detail_of = NO_INDEX });
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 		vec_push(&g->r.counts, 0);
 	return *id;
@@ -180,14 +204,14 @@ void opreport_print_callgraph(const struct profile *p, const struct opreport_opt
 	size_t n = 0;
 
 	profile_callgraph(p, &all, &g.rows);
+	find_apps(&g);
 	find_blocks(&g);
 	/* Main lines and arcs alike decide on the columns. */
 	g.r.order = xcalloc(g.r.list.n + 1, sizeof(*g.r.order));
 	for (uint32_t i = 0; i < g.r.list.n; i++)
 		g.r.order[g.r.n_order++] = i;
 	op_rows_choose_columns(&g.r);
-	g.r.shows_image = g.r.shows_app;
-	g.r.shows_app = false;
+	g.r.shows_image |= g.r.shows_app;
 	if (g.blocks.n)
 		qsort_r(g.blocks.data, g.blocks.n, sizeof(*g.blocks.data), compare_blocks, &g);
 	op_print_titles(&g.r, false, out);
@@ -201,6 +225,7 @@ void opreport_print_callgraph(const struct profile *p, const struct opreport_opt
 	}
 	vec_fini(&g.blocks);
 	intmap_fini(&g.by_function);
+	free(g.app_of);
 	rows_fini(&g.rows);
 	op_rows_fini(&g.r);
 }

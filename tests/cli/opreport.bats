@@ -170,6 +170,19 @@ $address 800      39.8010  app                      app                      lea
 	refused 1 "a comparison needs --symbols"
 }
 
+@test "-c of arcs" {
+	run --separate-stderr opreport -c
+	[ "$status" = 0 ]
+	[[ "$output" == *"
+  150      100.000  app                      app                      main
+150       7.4627  app                      app                      mid
+  1000     51.2821  libdemo.so               app                      lib_work
+  800      41.0256  app                      app                      leaf
+  150       7.6923  app                      app                      mid [self]
+-------------------------------------------------------------------------------
+"* ]]
+}
+
 @test "-c of whole stacks adds up" {
 	need_recording
 	assay record -q -o s -- "$PROGRAMS/split" 1s >/dev/null

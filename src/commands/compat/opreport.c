@@ -159,7 +159,7 @@ static struct profile_request make_request(const struct opreport_args *a,
 	};
 
 	if (a->callgraph) {
-		if (a->xml && !merges_lib(a))
+		if (!merges_lib(a))
 			key_list_add(&request.keys, PROFILE_APP);
 		return request;
 	}
