@@ -158,7 +158,7 @@ flat_total() {
 	[ "$output" = "4 2000" ]
 	need_recording
 	assay record -q --store=oprofile -o s -- "$PROGRAMS/split" 1s >/dev/null
-	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" s
+	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" s "$(readlink -f "$PROGRAMS/split")"
 	echo "$output"
 	[ "$status" = 0 ]
 }
