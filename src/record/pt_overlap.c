@@ -58,14 +58,19 @@ static size_t common(const uint8_t *at, const uint8_t *end, const uint8_t *psb, 
 size_t pt_overlap(const uint8_t *before, size_t n_before, const uint8_t *now, size_t n_now,
 		  bool *is_consecutive)
 {
-	const uint8_t *end = before + n_before, *now_end = now + n_now;
-	const uint8_t *psb = pt_find_psb(now, now_end), *filled = end;
-	size_t left = (size_t)(now_end - psb), n;
+	const uint8_t *end, *now_end, *psb, *filled;
+	size_t left, n;
 	uint64_t tsc;
 
 	*is_consecutive = false;
+	if (!n_now)
+		return 0;
+	now_end = now + n_now;
+	psb = pt_find_psb(now, now_end);
 	if (!n_before)
 		return (size_t)(psb - now);
+	left = (size_t)(now_end - psb);
+	end = filled = before + n_before;
 	n = common(before, end, psb, left);
 	/* perf fills the last eight bytes up with PADs. */
 	while (filled > before && end - filled < 7 && !filled[-1])

@@ -502,7 +502,8 @@ static void forget_given(struct queue *q)
 {
 	size_t n = q->events.n - q->head;
 
-	memmove(q->events.data, q->events.data + q->head, n * sizeof(*q->events.data));
+	if (n)
+		memmove(q->events.data, q->events.data + q->head, n * sizeof(*q->events.data));
 	q->events.n = n;
 	for (size_t i = q->mark; i < q->marks.n; i++) {
 		q->marks.data[i - q->mark] = q->marks.data[i];
