@@ -5,11 +5,16 @@ load helpers
 
 MKOPFILE=${ASSAY_TOOLS:-$ROOT/../shared/tools}/mkopfile.py
 
+setup_file() {
+	[ ! -f "$MKOPFILE" ] || python3 "$MKOPFILE" demo "$BATS_FILE_TMPDIR/oprofile_data" "$BATS_FILE_TMPDIR/bin" >/dev/null
+}
+
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR
 	[ -f "$MKOPFILE" ] || skip "mkopfile.py, which writes sample files independently of us, is not there"
-	python3 "$MKOPFILE" demo oprofile_data bin >/dev/null
+	cp -r "$BATS_FILE_TMPDIR/oprofile_data" .
+	ln -s "$BATS_FILE_TMPDIR/bin" bin
 	BIN=$(realpath bin)
 }
 
@@ -153,9 +158,7 @@ $address 800      39.8010  app                      app                      lea
 }
 
 @test "a comparison" {
-	mkdir -p old
-	python3 "$MKOPFILE" demo old bin >/dev/null
-	mv old/samples/current oprofile_data/samples/before
+	cp -r oprofile_data/samples/current oprofile_data/samples/before
 	rm -r "oprofile_data/samples/current/{root}"
 	python3 "$MKOPFILE" --app "$BIN/app" flat oprofile_data "$BIN/app" leaf=100 main=100 >/dev/null
 	run --separate-stderr opreport -nl '{' session:before '}' '{' session:current '}'
@@ -291,6 +294,9 @@ $address 800      39.8010  app                      app                      lea
 }
 
 @test "oparchive: what opreport reads of it is the same, without the binaries" {
+	rm -r oprofile_data bin
+	python3 "$MKOPFILE" demo oprofile_data bin >/dev/null
+	BIN=$(realpath bin)
 	opreport -l >before 2>/dev/null
 	run oparchive -l
 	[[ "$output" == *"$BIN/app"* && "$output" == *"{dep}"* ]]
