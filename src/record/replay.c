@@ -232,11 +232,27 @@ void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns)
 
 /* ---- the trace ---- */
 
+/*
+ * A processor trace is of a PMU whose number the kernel gave it. Without one a recording is not
+ * looked through for AUX data, which of a large one takes its time.
+ */
+static bool may_have_trace(const struct replay *r)
+{
+	vec_foreach (&perfdata_info(r->data)->counters, c)
+		if (c->attr.type >= PERF_TYPE_MAX)
+			return true;
+	return false;
+}
+
 bool replay_has_trace(struct replay *r)
 {
 	struct pt_trace_info info;
 
+	if (!may_have_trace(r))
+		return false;
 	perfdata_find_aux(r->data);
+	for (uint32_t i = 0; i < r->n_files; i++)
+		consumed(r, i, r->files[i].size);
 	return perfdata_stats(r->data)->aux.n && pt_trace_read_info(r->data, &info);
 }
 
