@@ -68,7 +68,7 @@ sum() {
 
 @test "what is typed wrong is a usage error that names what is allowed" {
 	for wrong in "color:red" "pid:x" "time:5-1" "--by colour" "-l --tree" "-t 101" "--sort size -l" \
-		"--columns size" "--tree --by symbol" "--format xml" "-n 0"; do
+		"--columns size" "--tree --by symbol" "--format yaml" "-n 0"; do
 		# shellcheck disable=SC2086
 		run assay report $wrong
 		[ "$status" = 2 ] || { echo "$wrong: $output" >&2; return 1; }
