@@ -166,7 +166,7 @@ static void a_file_grows_and_keeps_every_count(void **state)
 /* So many adds that they wait in memory; some keys are arcs, which are too wide for that. */
 static void a_file_that_is_added_to_very_often_keeps_every_count(void **state)
 {
-	enum { N_KEYS = 5000, N_ADDS = 400000 };
+	enum { N_KEYS = 1000, N_ADDS = 400000 };
 	uint64_t *want = calloc(N_KEYS, sizeof(*want)), sum = 0;
 	struct file f;
 

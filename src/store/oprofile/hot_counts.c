@@ -6,57 +6,71 @@
 
 #include "base/mem.h"
 
-/* Keys a line, of HOT_LINE_KEYS: with more of them some lines would be full. */
-#define KEYS_A_LINE 4
+/* Keys beyond 256 MB go into the file, and all that need more than 16 MB of pages. */
+#define MAX_DIRECTORY 65536U
+#define MAX_PAGES     4096U
 
-#define MIN_LINES 256U
-#define MAX_LINES 65536U
-
-void hot_counts_init(struct hot_counts *h, uint32_t n_keys)
+void hot_counts_init(struct hot_counts *h)
 {
-	void *lines = NULL;
-
-	*h = (struct hot_counts){ .n_lines = MIN_LINES, .room = UINT32_MAX };
-	while (h->n_lines < MAX_LINES && h->n_lines < n_keys / KEYS_A_LINE)
-		h->n_lines *= 2;
-	h->shift = 32 - (uint32_t)__builtin_ctz(h->n_lines);
-	if (posix_memalign(&lines, sizeof(struct hot_line), h->n_lines * sizeof(struct hot_line)))
-		abort(); /* as xmalloc() does */
-	memset(lines, 0, h->n_lines * sizeof(struct hot_line));
-	h->lines = lines;
+	*h = (struct hot_counts){ .pages = xcalloc(MAX_DIRECTORY, sizeof(*h->pages)),
+				  .n_directory = MAX_DIRECTORY };
 }
 
 void hot_counts_fini(struct hot_counts *h)
 {
-	free(h->lines);
+	for (uint32_t page = 0; page < h->n_directory; page++)
+		free(h->pages[page]);
+	free(h->pages);
 	*h = (struct hot_counts){ 0 };
 }
 
-bool hot_counts_put(struct hot_line *line, uint32_t key, uint32_t count)
+uint64_t hot_counts_add_rarely(struct hot_counts *h, uint64_t key, uint64_t count)
 {
-	for (uint32_t i = 0; i < HOT_LINE_KEYS; i++)
-		if (!line->keys[i / 4][i % 4]) {
-			line->keys[i / 4][i % 4] = key;
-			line->counts[i / 4][i % 4] = count;
-			return true;
-		}
-	return false;
+	uint64_t page = key / HOT_PAGE_KEYS;
+	uint8_t *at;
+
+	if (page >= h->n_directory || count > UINT8_MAX)
+		return count;
+	if (!h->pages[page]) {
+		if (h->n_pages == MAX_PAGES)
+			return count;
+		h->pages[page] = xcalloc(HOT_PAGE_KEYS, 1);
+		h->n_pages++;
+	}
+	at = &h->pages[page][key % HOT_PAGE_KEYS];
+	count += *at;
+	*at = count > UINT8_MAX ? 0 : (uint8_t)count;
+	if (!*at)
+		h->n_spilled += count;
+	return *at ? 0 : count;
 }
 
-void hot_counts_drain(struct hot_counts *h,
-		      void (*take)(void *context, uint64_t key, uint32_t count), void *context)
+static uint64_t drain_page(uint8_t *counts, uint64_t key,
+			   void (*take)(void *context, uint64_t key, uint32_t count), void *context)
 {
-	for (uint32_t n = 0; n < h->n_lines; n++) {
-		struct hot_line *line = &h->lines[n];
+	uint64_t sum = 0, word;
 
-		for (uint32_t i = 0; i < HOT_LINE_KEYS; i++) {
-			uint32_t count = line->counts[i / 4][i % 4];
-
-			if (!count)
-				continue;
-			line->counts[i / 4][i % 4] = 0;
-			take(context, (uint64_t)line->keys[i / 4][i % 4] - 1, count);
-		}
+	for (uint32_t i = 0; i < HOT_PAGE_KEYS; i += sizeof(word)) {
+		memcpy(&word, counts + i, sizeof(word));
+		for (uint32_t n = i; word && n < i + sizeof(word); n++)
+			if (counts[n]) {
+				take(context, key + n, counts[n]);
+				sum += counts[n];
+				counts[n] = 0;
+			}
 	}
-	h->room = h->lines ? UINT32_MAX : 0;
+	return sum;
+}
+
+uint64_t hot_counts_drain(struct hot_counts *h,
+			  void (*take)(void *context, uint64_t key, uint32_t count), void *context)
+{
+	uint64_t sum = h->n_spilled;
+
+	for (uint32_t page = 0; page < h->n_directory; page++)
+		if (h->pages[page])
+			sum += drain_page(h->pages[page], (uint64_t)page * HOT_PAGE_KEYS, take,
+					  context);
+	h->n_spilled = 0;
+	return sum;
 }

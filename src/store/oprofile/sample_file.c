@@ -332,8 +332,7 @@ struct sample_file {
 	uint32_t n_gathered;
 	struct gathered gathered[GATHERED];
 	uint32_t n_rounds;     /* that were applied since the last flush */
-	struct hot_counts hot; /* without lines if it is not added to that often */
-	uint32_t hot_nodes;    /* that there were when it was made */
+	struct hot_counts hot; /* that takes nothing if it is not added to that often */
 	char *path;
 };
 
@@ -466,10 +465,8 @@ static int apply_gathered(struct sample_file *f, uint64_t *n_unwritten, struct e
 {
 	int r = apply_to_file(f, n_unwritten, err);
 
-	if (++f->n_rounds == HOT_ROUNDS && !f->hot.lines) {
-		f->hot_nodes = f->descriptor->first_free;
-		hot_counts_init(&f->hot, f->hot_nodes);
-	}
+	if (++f->n_rounds == HOT_ROUNDS && !f->hot.n_directory)
+		hot_counts_init(&f->hot);
 	return r;
 }
 
@@ -498,9 +495,11 @@ __attribute__((noinline)) static int gather(struct sample_file *f, uint64_t key,
 int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_t *n_unwritten,
 		    struct error *err)
 {
-	if (hot_counts_add(&f->hot, key, count))
+	/* Nothing makes no node; in the file it would. */
+	if (!count)
 		return 0;
-	return gather(f, key, count, n_unwritten, err);
+	count = hot_counts_add(&f->hot, key, count);
+	return count ? gather(f, key, count, n_unwritten, err) : 0;
 }
 
 /* All that waits, from the table in front to the file. */
@@ -526,16 +525,14 @@ static void take_hot(void *context, uint64_t key, uint32_t count)
 int sample_file_flush(struct sample_file *f, uint64_t *n_unwritten, struct error *err)
 {
 	struct drain drain = { f, n_unwritten, err, 0 };
-	uint64_t n_hot = hot_counts_sum(&f->hot);
 	int r = apply_to_file(f, n_unwritten, err);
+	uint64_t n_hot;
 
 	drain.result = r;
-	hot_counts_drain(&f->hot, take_hot, &drain);
+	n_hot = hot_counts_drain(&f->hot, take_hot, &drain);
 	r = apply_to_file(f, n_unwritten, drain.result ? NULL : err);
-	/* One that has cooled down, or is of many more keys now, gives its memory back. */
-	if (n_hot < HOT_ROUNDS * GATHERED || f->descriptor->first_free > 2 * f->hot_nodes) {
+	if (n_hot < HOT_ROUNDS * GATHERED) /* cooled down: its memory is given back */
 		hot_counts_fini(&f->hot);
-	}
 	f->n_rounds = 0;
 	return drain.result ? drain.result : r;
 }
