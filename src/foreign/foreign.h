@@ -41,6 +41,8 @@ enum foreign_format foreign_sniff(const void *bytes, size_t size, bool is_whole)
 struct foreign_frame {
 	struct slice symbol; /* len 0: no name */
 	struct slice image;  /* a path, or "[kernel.kallsyms]", "[vdso]" …; len 0: not known */
+	struct slice file;   /* of its source; of a frame with a symbol */
+	uint32_t line;       /* 0: not told */
 	struct build_id build_id; /* of the image; len 0: not told */
 	uint64_t addr;            /* as the source has it; 0: none */
 	uint64_t symbol_off;      /* from the symbol's start */
@@ -81,7 +83,7 @@ struct foreign_facts {
 	char bad_text[64];    /* its beginning */
 	uint64_t n_cut;       /* chains longer than FOREIGN_MAX_FRAMES */
 	uint64_t n_extra;     /* samples with more than is kept: payloads, branch stacks … */
-	uint64_t n_lines;     /* source lines, which are not kept */
+	uint64_t n_lines;     /* source lines of frames without a name, which are not kept */
 	uint64_t n_rounded;   /* counts that were not whole numbers */
 	uint64_t n_negative;  /* values below zero, as differences have: left out */
 };

@@ -275,6 +275,25 @@ static bool is_source_line(struct slice line)
 	       (digits && digits < text.len && text.at[digits - 1] == ':');
 }
 
+/* "  file.c:12" is of the frame above; "  image[addr]" is not of a line. */
+static void take_source_line(struct script *s, struct slice line)
+{
+	struct foreign_frame *f = s->sample.n_frames ? &s->frames[s->sample.n_frames - 1] : NULL;
+	struct slice text = slice_trim(line);
+	const char *colon = memrchr(text.at, ':', text.len);
+	size_t at = colon ? (size_t)(colon - text.at) : 0;
+	uint64_t number;
+
+	if (!at || !slice_number(slice_from(text, at + 1), 10, &number))
+		return;
+	if (!f || s->is_cut || !f->symbol.len || f->line || number > INT32_MAX) {
+		s->facts->n_lines += number != 0;
+		return;
+	}
+	f->file = slice_head(text, at);
+	f->line = (uint32_t)number;
+}
+
 /* Samples. */
 
 static int finish_sample(struct script *s)
@@ -394,7 +413,7 @@ static int take_line(struct script *s, struct slice line, uint64_t number)
 			return 0;
 		}
 		if (is_source_line(line) && !parse_head(line, &head)) {
-			s->facts->n_lines++;
+			take_source_line(s, line);
 			return 0;
 		}
 	}

@@ -168,14 +168,21 @@ static struct foreign_frame frame_of(const struct pprof *p, const Pprof__Locatio
 	return frame;
 }
 
-static struct slice function_name(const struct pprof *p, uint64_t id)
+/* The function, and the line in it, of one of a location's frames. */
+static void name_frame(struct pprof *p, const Pprof__Line *line, struct foreign_frame *frame)
 {
-	const uint32_t *at = intmap_find(&p->function_at, id);
-	struct slice name = { 0 };
+	const uint32_t *at = intmap_find(&p->function_at, line->function_id);
+	const Pprof__Function *f = at ? &p->functions.data[*at] : NULL;
 
-	if (at)
-		name = text_of(p, p->functions.data[*at].name);
-	return name.len || !at ? name : text_of(p, p->functions.data[*at].system_name);
+	frame->symbol = f ? text_of(p, f->name) : (struct slice){ 0 };
+	if (f && !frame->symbol.len)
+		frame->symbol = text_of(p, f->system_name);
+	frame->file = f ? text_of(p, f->filename) : (struct slice){ 0 };
+	frame->line = 0;
+	if (frame->symbol.len && line->line > 0 && line->line <= INT32_MAX)
+		frame->line = (uint32_t)line->line;
+	else
+		p->facts->n_lines += line->line != 0;
 }
 
 static void take_location(struct pprof *p, const struct field *f)
@@ -190,8 +197,7 @@ static void take_location(struct pprof *p, const struct field *f)
 	}
 	frame = frame_of(p, l);
 	for (size_t i = 0; i < l->n_line; i++) {
-		frame.symbol = function_name(p, l->line[i]->function_id);
-		p->facts->n_lines += l->line[i]->line != 0;
+		name_frame(p, l->line[i], &frame);
 		vec_push(&p->frames, frame);
 	}
 	if (!l->n_line)

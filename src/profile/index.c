@@ -127,9 +127,10 @@ void index_given(struct profile *p, const struct segment *segment, const uint32_
 
 		if (s->image.n < segment->n_images)
 			vec_push(&p->index->given,
-				 (struct given){ .image = images[s->image.n],
-						 .order = (uint32_t)p->index->given.n,
-						 .symbol = { s->offset, s->size, s->name } });
+				 (struct given){
+					 .image = images[s->image.n],
+					 .order = (uint32_t)p->index->given.n,
+					 .symbol = { s->offset, s->size, s->name, s->line } });
 	}
 }
 

@@ -27,9 +27,26 @@
  * The place of a name: a slot of 1 MiB by a hash of 43 bits, in the upper half where no
  * address of a file is. A frame lies behind its slot's first byte, as callers are looked up one
  * byte back.
+ *
+ * The upper half of a slot is for frames with a source line: a pair of bytes for each line, by a
+ * hash of the file's name and the line, so that recordings of one program agree.
  */
-#define SLOT_BITS 20
-#define SLOT_SIZE ((uint64_t)1 << SLOT_BITS)
+#define SLOT_BITS  20
+#define SLOT_SIZE  ((uint64_t)1 << SLOT_BITS)
+#define LINES_OFF  (SLOT_SIZE / 2)
+#define LINE_SIZE  2
+#define SLOT_LINES ((SLOT_SIZE - LINES_OFF) / LINE_SIZE)
+#define LINE_TRIES 64 /* places that may be another's */
+
+/* What stands at a place; found by the bytes of the place. */
+struct line_place {
+	uint64_t offset;
+	uint32_t image, zero;
+};
+struct source_line {
+	string_id file;
+	uint32_t line;
+};
 
 struct known_event {
 	string_id name;
@@ -56,6 +73,9 @@ struct importer {
 	struct pipeline *pipeline;
 	struct strings symbols;
 	struct intmap named; /* image << 32 | symbol: told to the store */
+	struct strings files;
+	struct strings line_places;    /* the bytes of line_places … */
+	VEC(struct source_line) lines; /* … and what is there; [0] is nobody's */
 	struct code_addr frames[FOREIGN_MAX_FRAMES];
 	struct buf text; /* a NUL-terminated path */
 };
@@ -143,6 +163,39 @@ static image_id frame_image(struct importer *im, const struct foreign_frame *f)
 	return intern(im, &image);
 }
 
+/* Where the frame's line is in the slot; 0 if all that it might be at is taken. */
+static uint64_t line_place(struct importer *im, const struct foreign_frame *f, image_id image,
+			   uint64_t slot)
+{
+	const struct source_line want = { add_text(&im->files, f->file), f->line };
+	uint64_t at = XXH3_64bits(f->file.at, f->file.len) + f->line;
+
+	for (unsigned int i = 0; i < LINE_TRIES; i++, at++) {
+		struct line_place place = { slot + LINES_OFF + at % SLOT_LINES * LINE_SIZE, image.n,
+					    0 };
+		uint32_t id =
+			strings_add_n(&im->line_places, (const char *)&place, sizeof(place)).n;
+		const struct source_line *there;
+
+		if (id == im->lines.n) {
+			vec_push(&im->lines, want);
+			pipeline_name_code(im->pipeline,
+					   &(struct code_symbol){
+						   .image = image,
+						   .offset = place.offset,
+						   .size = LINE_SIZE,
+						   .name = strings_get(&im->files, want.file),
+						   .line = want.line });
+			return place.offset + 1;
+		}
+		there = &im->lines.data[id];
+		if (there->file.n == want.file.n && there->line == want.line)
+			return place.offset + 1;
+	}
+	im->facts.n_lines++;
+	return 0;
+}
+
 static struct code_addr named_place(struct importer *im, const struct foreign_frame *f)
 {
 	uint64_t slot = (uint64_t)1 << 63 |
@@ -153,12 +206,14 @@ static struct code_addr named_place(struct importer *im, const struct foreign_fr
 				    .offset = slot,
 				    .size = SLOT_SIZE,
 				    .name = strings_get(&im->symbols, symbol) };
+	uint64_t line;
 	bool is_new;
 
 	intmap_put(&im->named, (uint64_t)at.image.n << 32 | symbol.n, &is_new);
 	if (is_new)
 		pipeline_name_code(im->pipeline, &name);
-	at.offset += MIN(f->symbol_off, SLOT_SIZE - 2);
+	line = f->line ? line_place(im, f, at.image, slot) : 0;
+	at.offset = line ? line : at.offset + MIN(f->symbol_off, LINES_OFF - 2);
 	return at;
 }
 
@@ -288,7 +343,7 @@ static void tell_facts(struct importer *im)
 		const char *text;
 	} left_out[] = {
 		{ f->n_extra, "samples have fields that are not kept (payloads, branches …)" },
-		{ f->n_lines, "source lines are not kept" },
+		{ f->n_lines, "source lines are not kept: their code has no name" },
 		{ f->n_cut, "call chains are cut: they have more frames than are kept" },
 		{ f->n_rounded, "counts are not whole numbers: rounded, so that their sum is not" },
 		{ f->n_negative, "values are below zero, as of a difference: left out" },
@@ -375,6 +430,9 @@ static void importer_fini(struct importer *im)
 	foreign_facts_fini(&im->facts);
 	strings_fini(&im->event_names);
 	strings_fini(&im->symbols);
+	strings_fini(&im->files);
+	strings_fini(&im->line_places);
+	vec_fini(&im->lines);
 	vec_fini(&im->events);
 	intmap_fini(&im->named);
 	buf_fini(&im->text);
@@ -424,6 +482,9 @@ int import_foreign(const struct import_config *config, const struct file_mapping
 	im->machine = machine_new(&offline);
 	strings_init(&im->event_names);
 	strings_init(&im->symbols);
+	strings_init(&im->files);
+	strings_init(&im->line_places);
+	vec_push(&im->lines, (struct source_line){ 0 });
 	r = unpack(im, &unpacked, err);
 	if (r >= 0)
 		r = import_samples(im, err);

@@ -322,7 +322,7 @@ static void stored_names(const void *context, image_id id,
 
 	for (uint32_t i = 0; i < r->segment->n_symbols; i++) {
 		const struct code_symbol *s = &r->segment->symbols[i];
-		struct given_symbol symbol = { s->offset, s->size, s->name };
+		struct given_symbol symbol = { s->offset, s->size, s->name, s->line };
 
 		if (s->image.n == id.n)
 			visit(visitor, &symbol);

@@ -31,6 +31,7 @@ void block_encoder_reserve(struct block_encoder *e, uint32_t n_items);
 struct symbol_entry {
 	uint32_t image, name;
 	uint64_t offset, size;
+	uint32_t line; /* as struct code_symbol's */
 };
 
 /* A build id that became known after its image was written. */

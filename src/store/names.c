@@ -50,6 +50,10 @@ static void encode_classes(struct buf *b, const struct names_part *names)
 #undef COLUMN
 }
 
+/* The size of a source line is one with its number: no code is half of all addresses. */
+#define IS_LINE    ((uint64_t)1 << 63)
+#define LINE_SHIFT 32
+
 static void encode_symbols(struct buf *b, const struct names_part *names)
 {
 	for (uint32_t i = 0; i < names->n_symbols; i++) {
@@ -58,7 +62,8 @@ static void encode_symbols(struct buf *b, const struct names_part *names)
 		buf_uleb(b, s->image);
 		buf_uleb(b, s->name);
 		buf_sleb(b, (int64_t)(s->offset - (i ? s[-1].offset : 0)));
-		buf_uleb(b, s->size);
+		buf_uleb(b, s->line ? IS_LINE | (uint64_t)s->line << LINE_SHIFT | (uint32_t)s->size
+				    : s->size & ~IS_LINE);
 	}
 }
 
@@ -179,6 +184,10 @@ static void decode_symbols(struct reader *r, const struct block_header *h, struc
 		offset += (uint64_t)reader_sleb(r);
 		new.offset = offset;
 		new.size = reader_uleb(r);
+		if (new.size & IS_LINE) {
+			new.line = (uint32_t)((new.size & ~IS_LINE) >> LINE_SHIFT);
+			new.size = (uint32_t) new.size;
+		}
 		if (r->bad)
 			return;
 		seg->symbols[h->first_id[TABLE_SYMBOLS] + i] = new;

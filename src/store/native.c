@@ -603,7 +603,9 @@ static void native_lose(struct store *s, enum loss_reason reason, uint32_t count
 
 static void native_name_code(struct store *s, const struct code_symbol *symbol)
 {
-	struct symbol_entry entry = { .offset = symbol->offset, .size = symbol->size };
+	struct symbol_entry entry = { .offset = symbol->offset,
+				      .size = symbol->size,
+				      .line = symbol->line };
 
 	if (tables_full(s))
 		flush_block(s, NULL); /* should it fail, the block's samples are counted as lost */

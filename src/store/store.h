@@ -102,11 +102,16 @@ struct sample {
 	uint64_t period;  /* events in all */
 };
 
-/* The name of code that has no file: JIT code, BPF programs. Kept in the session. */
+/*
+ * The name of code that has no file: JIT code, BPF programs, what another tool has named. Kept in
+ * the session. Or, with a line, the source of such code: `name` is the file then, size is less than
+ * 4 GiB and line at most INT32_MAX; a store may leave it out.
+ */
 struct code_symbol {
 	image_id image;
 	uint64_t offset, size;
 	const char *name;
+	uint32_t line; /* 0: it is a name */
 };
 
 /*

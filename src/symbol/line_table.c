@@ -304,10 +304,57 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 	return t;
 }
 
+/* ---- given ---- */
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct line_given *x = a, *y = b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+struct line_table *line_table_given(const struct given_symbol *given, size_t n)
+{
+	struct line_table *t = xcalloc(1, sizeof(*t));
+
+	t->status = LINES_GIVEN;
+	strings_init(&t->given_files);
+	for (size_t i = 0; i < n; i++)
+		if (given[i].line)
+			vec_push(&t->given,
+				 (struct line_given){ given[i].offset, given[i].size,
+						      strings_add(&t->given_files, given[i].name),
+						      given[i].line });
+	if (t->given.n) {
+		qsort(t->given.data, t->given.n, sizeof(*t->given.data), by_offset);
+		return t;
+	}
+	line_table_free(t);
+	return NULL;
+}
+
+size_t line_table_given_at(const struct line_table *t, uint64_t offset)
+{
+	size_t low = 0, high = t->given.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct line_given *at = &t->given.data[middle];
+
+		if (at->offset <= offset && offset - at->offset >= at->size)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 void line_table_free(struct line_table *t)
 {
 	if (!t)
 		return;
+	vec_fini(&t->given);
+	strings_fini(&t->given_files);
 	free(t->block);
 	file_unmap(&t->mapping);
 	free(t->detail);

@@ -64,6 +64,28 @@ static void take_symbol(const struct symbol_table *t, uint64_t offset, struct li
 	frame->function_id = i | ID_OF_SYMBOL;
 }
 
+/* A line that came with the session, of the function that it named. */
+static bool given_span(const struct line_table *lines, size_t at, struct line_span *out)
+{
+	const struct line_given *g = &lines->given.data[at];
+
+	if (at >= lines->given.n)
+		return false;
+	*out = (struct line_span){
+		.start = g->offset,
+		.end = g->offset + g->size,
+		.file = strings_get(&lines->given_files, g->file),
+		.file_id = g->file.n,
+		.line = g->line,
+	};
+	return true;
+}
+
+static bool given_span_of(const struct line_table *lines, uint64_t offset, struct line_span *out)
+{
+	return given_span(lines, line_table_given_at(lines, offset), out) && out->start <= offset;
+}
+
 static bool is_known(const struct line_frame *f)
 {
 	return *f->function || *f->file || f->line || (f->function_id & ID_OF_SYMBOL);
@@ -72,14 +94,21 @@ static bool is_known(const struct line_frame *f)
 size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
 		  struct line_frame *out, size_t max)
 {
-	const struct line_index *ix = &lines_of(s, t)->index;
+	const struct line_table *lines = lines_of(s, t);
+	const struct line_index *ix = &lines->index;
 	uint32_t row = line_index_row(ix, offset), scope = line_index_scope(ix, offset);
 	uint32_t node = scope == UINT32_MAX ? NO_NODE : ix->scopes[scope].node;
 	struct line_frame frame = { .function = "", .file = "" };
+	struct line_span given;
 	size_t n = 0;
 
 	if (!max)
 		return 0;
+	if (given_span_of(lines, offset, &given)) {
+		frame.file = given.file;
+		frame.file_id = given.file_id;
+		frame.line = given.line;
+	}
 	if (row != UINT32_MAX)
 		take_row(ix, &ix->rows[row], &frame);
 	while (ix->header && node < ix->header->n_nodes) {
@@ -161,17 +190,23 @@ static bool span_at(const struct line_index *ix, uint32_t row, struct line_span 
 bool lines_span(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
 		struct line_span *out)
 {
-	const struct line_index *ix = &lines_of(s, t)->index;
+	const struct line_table *lines = lines_of(s, t);
+	const struct line_index *ix = &lines->index;
 	uint32_t row = line_index_row(ix, offset);
 
+	if (lines->given.n)
+		return given_span_of(lines, offset, out);
 	return row != UINT32_MAX && span_at(ix, row, out);
 }
 
 bool lines_next_span(struct symbolizer *s, const struct symbol_table *t, uint32_t *index,
 		     struct line_span *out)
 {
-	const struct line_index *ix = &lines_of(s, t)->index;
+	const struct line_table *lines = lines_of(s, t);
+	const struct line_index *ix = &lines->index;
 
+	if (lines->given.n)
+		return given_span(lines, (*index)++, out);
 	while (ix->header && *index < ix->header->n_rows)
 		if (span_at(ix, (*index)++, out))
 			return true;

@@ -142,9 +142,11 @@ static void make_given_table(struct symbol_table *t, const struct given_symbol *
 	/* Later ones name what the address holds now; aliases are settled in favour of the first.
 	 */
 	for (size_t i = n; i-- > 0;)
-		index_draft_add(&d, given[i].offset, given[i].size, given[i].name,
-				index_draft_rank(true, DRAFT_GLOBAL));
+		if (!given[i].line)
+			index_draft_add(&d, given[i].offset, given[i].size, given[i].name,
+					index_draft_rank(true, DRAFT_GLOBAL));
 	table_adopt(t, &d, SYMBOL_GIVEN);
+	t->lines = line_table_given(given, n);
 }
 
 static void make_table(struct symbolizer *s, struct symbol_table *t,

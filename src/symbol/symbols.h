@@ -50,10 +50,14 @@ DEFINE_AT_EXIT(symbolizer_free, struct symbolizer)
 int symbolizer_check_kernel(struct symbolizer *s, const char *system_map, const char *vmlinux,
 			    struct error *err);
 
-/* A symbol of code without a file (struct code_symbol of a session), to be given before use. */
+/*
+ * A symbol of code without a file (struct code_symbol of a session), to be given before use; with a
+ * line, where its source is.
+ */
 struct given_symbol {
 	uint64_t offset, size;
-	const char *name; /* outlives the table */
+	const char *name; /* outlives the table; of a line: the file */
+	uint32_t line;    /* 0: it is a symbol */
 };
 
 /*

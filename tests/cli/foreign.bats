@@ -56,6 +56,53 @@ script_text() {
 	diff <(rows s.assay symbol) <(rows z.assay symbol)
 }
 
+# Rows with samples of their own: lines SESSION
+lines() {
+	assay report -i "$1" --lines --format json |
+		jq -r '.rows[] | select(.samples > 0) | "\(.symbol) \(.line) \(.samples)"' | sort
+}
+
+@test "source lines are kept, through a session and the formats that have them" {
+	cat >text <<-'END'
+	a 7 [001] 10.000001:        250 cycles:
+	            1156 leaf+0x1d (/bin/x)
+	  leaf.c:12
+	            118f main+0x2a (/bin/x)
+	  main.c:40
+
+	a 7 [001] 12.500000:        750 cycles:
+	            1158 leaf+0x1f (/bin/x)
+	  leaf.c:13
+	            1197 main+0x3a (/bin/x)
+	  main.c:40
+
+	a 7 [001] 12.600000:        750 cycles:
+	            1170 leaf+0x37 (/bin/x)
+	  util.h:12
+
+	a 7 [001] 12.700000:        750 cycles:
+	            2000 [unknown] (/bin/x)
+	  gone.c:9
+
+	END
+	assay import text -o s.assay 2>said
+	grep -q "1 source lines are not kept: their code has no name" said
+	lines s.assay >kept
+	diff <(grep leaf kept) - <<-'END'
+	leaf leaf.c:12 1
+	leaf leaf.c:13 1
+	leaf util.h:12 1
+	END
+	diff <(lines text) kept
+	assay export -q -i s.assay --format callgrind | grep -qE '^0x[0-9a-f]+ 13 1 750$'
+	assay export -q -i s.assay --format speedscope |
+		jq -e '.shared.frames | any(.name == "main" and .file == "main.c")' >/dev/null
+	if assay export --list-formats | grep -q '^pprof '; then
+		assay export -q -i s.assay -o x.pb.gz
+		diff <(lines x.pb.gz | grep leaf) <(grep leaf kept)
+	fi
+}
+
 @test "lines that mean nothing are told with their number" {
 	{ script_text; printf 'no such line\n\033[1m\n'; } >text
 	run assay import text -o s.assay

@@ -21,7 +21,8 @@ static void put(struct buf *out, struct slice s)
 		buf_bytes(out, s.at, s.len);
 }
 
-/* "comm|pid/tid|cpu|time|event|unit|samples|period" and " <symbol+off@image#k" a frame. */
+/* "comm|pid/tid|cpu|time|event|unit|samples|period" and " <symbol+off@image#k=file:line" a frame.
+ */
 static int print(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct buf *out = &((struct printing_sink *)sink)->text;
@@ -41,6 +42,11 @@ static int print(struct foreign_sink *sink, const struct foreign_sample *s)
 		put(out, f->image);
 		if (f->is_kernel)
 			buf_str(out, "#k");
+		if (f->line) {
+			buf_str(out, "=");
+			put(out, f->file);
+			buf_printf(out, ":%u", f->line);
+		}
 	}
 	buf_str(out, "\n");
 	return 0;
@@ -129,7 +135,7 @@ static void names_may_have_blanks_and_parentheses(void **state)
 		" <operator()(int)+0@ <in1+0@/b <out+3@/b\n");
 }
 
-static void payloads_and_source_lines_are_counted(void **state)
+static void payloads_and_source_lines_are_told_apart(void **state)
 {
 	struct foreign_facts facts;
 
@@ -140,11 +146,16 @@ static void payloads_and_source_lines_are_counted(void **state)
 		"\tffff8000 schedule+0x1 ([kernel.kallsyms])\n"
 		"  core.c:6590\n"
 		"  [kernel.kallsyms][ffffffff8158c7b7]\n"
+		"\tffff9000 [unknown] ([kernel.kallsyms])\n"
+		"  core.c:7\n"
+		"  core.c:0\n"
 		"\n",
-		"a|1/1|0|5000000000|sched:sched_switch||1|1 <schedule+1@[kernel.kallsyms]#k\n");
+		"a|1/1|0|5000000000|sched:sched_switch||1|1 "
+		"<schedule+1@[kernel.kallsyms]#k=core.c:6590"
+		" <+0@[kernel.kallsyms]#k\n");
 	assert_int_equal(facts.n_bad, 0);
 	assert_int_equal(facts.n_extra, 1);
-	assert_int_equal(facts.n_lines, 2);
+	assert_int_equal(facts.n_lines, 1);
 	foreign_facts_fini(&facts);
 }
 
@@ -278,7 +289,7 @@ int main(void)
 		cmocka_unit_test(a_comm_may_have_blanks_digits_and_look_like_an_address),
 		cmocka_unit_test(fields_may_be_missing),
 		cmocka_unit_test(names_may_have_blanks_and_parentheses),
-		cmocka_unit_test(payloads_and_source_lines_are_counted),
+		cmocka_unit_test(payloads_and_source_lines_are_told_apart),
 		cmocka_unit_test(headers_say_where_and_side_band_says_what_was_lost),
 		cmocka_unit_test(a_line_that_means_nothing_is_counted_with_its_number),
 		cmocka_unit_test(chains_without_end_are_cut_and_counted),

@@ -419,6 +419,8 @@ static void oprofile_name_code(struct store *s, const struct code_symbol *symbol
 {
 	const struct image *image = image_get(s->images, symbol->image);
 
+	if (symbol->line) /* sample files have no room for it */
+		return;
 	vec_push(&s->facts.symbols,
 		 (struct facts_symbol){ image->kind, image->pid, image->path, symbol->offset,
 					symbol->size, xstrdup(symbol->name) });
