@@ -14,6 +14,7 @@
 struct counts_fd {
 	int fd;
 	uint32_t counter, lane;
+	uint32_t target; /* thread or CPU, by its place in the configuration */
 };
 
 struct counts {
@@ -28,7 +29,20 @@ static bool is_by_thread(const struct counts *c)
 	return c->config.n_tids > 0;
 }
 
-static int open_one(struct counts *c, size_t counter, size_t target)
+/* The leader of a counter's group on this target; -1: it is the leader, or in no group. */
+static int leader_of(const struct counts *c, size_t counter, size_t target)
+{
+	uint32_t group = c->config.counters->data[counter].group;
+
+	for (size_t i = 0; group && i < c->fds.n; i++)
+		if (c->fds.data[i].target == target &&
+		    c->config.counters->data[c->fds.data[i].counter].group == group)
+			return c->fds.data[i].fd;
+	return -1;
+}
+
+/* Members begin and end with their leader, so that all have one time. */
+static int open_one(struct counts *c, size_t counter, size_t target, int leader)
 {
 	const struct counts_config *config = &c->config;
 	struct perf_event_attr a = config->counters->data[counter].attr;
@@ -38,11 +52,21 @@ static int open_one(struct counts *c, size_t counter, size_t target)
 	a.freq = 0;
 	a.sample_period = 0;
 	a.precise_ip = 0; /* says which instruction is meant, and none is */
-	a.disabled = 1;
+	a.disabled = leader < 0;
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a.inherit = config->inherit && is_by_thread(c);
-	a.enable_on_exec = config->enable_on_exec;
-	return sources_open(config->sources, &a, pid, cpu);
+	a.enable_on_exec = config->enable_on_exec && leader < 0;
+	return sources_open_in_group(config->sources, &a, pid, cpu, leader);
+}
+
+static int explain_refusal(struct counts *c, size_t counter, size_t target, int leader, int code,
+			   struct error *err)
+{
+	cleanup(close_at_exit) int alone = leader < 0 ? -1 : open_one(c, counter, target, -1);
+
+	if (alone >= 0)
+		return counter_explain_group(c->config.counters, counter, code, err);
+	return counter_explain(c->config.sources, &c->config.counters->data[counter], code, err);
 }
 
 /* One counter for all threads or CPUs; those that ended meanwhile are no failure. */
@@ -53,17 +77,18 @@ static int open_counter(struct counts *c, size_t counter, struct error *err)
 	size_t n = is_by_thread(c) ? config->n_tids : config->cpus->n;
 
 	for (size_t t = 0; t < n; t++) {
-		int fd;
+		int fd, leader = leader_of(c, counter, t);
 
 		if (!is_by_thread(c) && !counter_is_on_cpu(spec, config->cpus->data[t]))
 			continue;
-		fd = open_one(c, counter, t);
+		fd = open_one(c, counter, t, leader);
 		if (fd == -ESRCH && n > 1)
 			continue;
 		if (fd < 0)
-			return counter_explain(config->sources, spec, fd, err);
-		vec_push(&c->fds, (struct counts_fd){ fd, (uint32_t)counter,
-						      config->is_separate ? (uint32_t)t : 0 });
+			return explain_refusal(c, counter, t, leader, fd, err);
+		vec_push(&c->fds,
+			 (struct counts_fd){ fd, (uint32_t)counter,
+					     config->is_separate ? (uint32_t)t : 0, (uint32_t)t });
 		c->has[counter] = true;
 	}
 	return c->has[counter]

@@ -236,17 +236,18 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 struct target {
 	int pid, cpu;
 	unsigned long flags;
+	int leader; /* of the group that is opened, on this target; -1: none */
 };
 
 /* Opens with all features, or with as many as this kernel has. */
 static int open_event(struct rings *r, struct perf_event_attr *a, const struct target *t,
 		      size_t *n_removed)
 {
-	int fd = r->backend.open(r->backend.context, a, t->pid, t->cpu, -1, t->flags);
+	int fd = r->backend.open(r->backend.context, a, t->pid, t->cpu, t->leader, t->flags);
 
 	while (fd == -EINVAL && *n_removed < ARRAY_SIZE(features)) {
 		features[(*n_removed)++].remove(a);
-		fd = r->backend.open(r->backend.context, a, t->pid, t->cpu, -1, t->flags);
+		fd = r->backend.open(r->backend.context, a, t->pid, t->cpu, t->leader, t->flags);
 	}
 	return fd;
 }
@@ -313,6 +314,9 @@ static int open_counter(struct rings *r, struct opening *o, size_t i, const stru
 
 	for (size_t n = 0; n < o->n_removed; n++)
 		features[n].remove(a);
+	/* Members begin and end with their leader. */
+	a->disabled = t->leader < 0;
+	a->enable_on_exec = o->config.enable_on_exec && t->leader < 0;
 	fd = open_event(r, a, t, &o->n_removed);
 	if ((fd == -EACCES || fd == -EPERM) && !a->exclude_kernel && !a->exclude_user) {
 		struct perf_event_attr user_only = *a;
@@ -333,6 +337,50 @@ static int redirect(struct rings *r, int fd, int ring_fd)
 				  (void *)(intptr_t)ring_fd);
 }
 
+/* The leader of a counter's group, of those opened from `first` on; -1: it leads, or is alone. */
+static int leader_of(const struct rings *r, size_t counter, size_t first)
+{
+	uint32_t group = r->counters->data[counter].group;
+
+	for (size_t i = first; group && i < r->fds.n; i++)
+		if (r->fds.data[i].counter != SIDE_BAND &&
+		    r->counters->data[r->fds.data[i].counter].group == group)
+			return r->fds.data[i].fd;
+	return -1;
+}
+
+static int explain_refusal(struct rings *r, struct opening *o, size_t i, struct target t, int code,
+			   struct error *err)
+{
+	int alone = -1;
+
+	if (t.leader >= 0) {
+		t.leader = -1;
+		alone = open_counter(r, o, i, &t);
+	}
+	if (alone < 0)
+		return counter_explain(o->config.sources, &r->counters->data[i], code, err);
+	r->backend.close(r->backend.context, alone);
+	return counter_explain_group(r->counters, i, code, err);
+}
+
+/* One counter, into the ring; -ESRCH when its thread has ended. */
+static int open_into(struct rings *r, struct opening *o, const struct ring *ring, size_t i,
+		     const struct target *t, struct error *err)
+{
+	int fd = open_counter(r, o, i, t), e;
+
+	if (fd == -ESRCH)
+		return fd;
+	if (fd < 0)
+		return explain_refusal(r, o, i, *t, fd, err);
+	add_fd(r, fd, (uint32_t)i, &o->attrs[i]);
+	e = redirect(r, fd, ring->fd);
+	return e < 0 ? error_errno(err, e, "cannot direct counter '%s' to the ring of CPU %u",
+				   r->counters->data[i].name, ring->cpu)
+		     : 0;
+}
+
 /* All events of one thread (or of everything) on one CPU, into that CPU's ring. */
 static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		       const struct target *t, struct error *err)
@@ -340,6 +388,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	const struct rings_config *c = &o->config;
 	int leader = open_event(r, &o->side_band, t, &o->n_removed), e;
 	struct pollfd *poll_slot = &r->polls[ring - r->rings];
+	size_t first = r->fds.n;
 
 	/* A thread may end, and a CPU go offline, while we open. */
 	if (leader == -ESRCH || leader == -ENODEV)
@@ -368,21 +417,14 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 			return error_errno(err, e, "cannot share the ring of CPU %u", ring->cpu);
 	}
 	for (size_t i = 0; i < c->counters->n; i++) {
-		int fd;
+		struct target own = *t;
 
 		if (!counter_is_on_cpu(&c->counters->data[i], ring->cpu))
 			continue;
-		fd = open_counter(r, o, i, t);
-		if (fd == -ESRCH)
-			return 0;
-		if (fd < 0)
-			return counter_explain(c->sources, &c->counters->data[i], fd, err);
-		add_fd(r, fd, (uint32_t)i, &o->attrs[i]);
-		e = redirect(r, fd, ring->fd);
+		own.leader = leader_of(r, i, first);
+		e = open_into(r, o, ring, i, &own, err);
 		if (e < 0)
-			return error_errno(err, e,
-					   "cannot direct counter '%s' to the ring of CPU %u",
-					   c->counters->data[i].name, ring->cpu);
+			return e == -ESRCH ? 0 : e;
 	}
 	return 0;
 }
@@ -401,6 +443,7 @@ static int open_ring(struct rings *r, struct opening *o, struct ring *ring, stru
 			.cpu = (int)ring->cpu,
 			.flags = PERF_FLAG_FD_CLOEXEC |
 				 (c->cgroup_fd >= 0 ? PERF_FLAG_PID_CGROUP : 0),
+			.leader = -1,
 		};
 
 		e = open_on_cpu(r, o, ring, &target, err);

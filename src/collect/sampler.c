@@ -255,22 +255,47 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 			       bpf_map__fd(b->maps.table_places), &s->tables, err);
 }
 
+/* The leader of a counter's group, of those opened from `first` on; -1: it leads, or is alone. */
+static int leader_of(const struct sampler *s, size_t counter, size_t first)
+{
+	const struct counter *counters = s->config.counters->data;
+
+	for (size_t i = first; counters[counter].group && i < s->fds.n; i++)
+		if (counters[s->counter_of_fd.data[i]].group == counters[counter].group)
+			return s->fds.data[i];
+	return -1;
+}
+
+static int explain_refusal(const struct sampler_config *c, size_t counter, uint32_t cpu, int leader,
+			   int code, struct error *err)
+{
+	cleanup(close_at_exit) int alone =
+		leader < 0
+			? -1
+			: sources_open(c->sources, &c->counters->data[counter].attr, -1, (int)cpu);
+
+	if (alone >= 0)
+		return counter_explain_group(c->counters, counter, code, err);
+	return counter_explain(c->sources, &c->counters->data[counter], code, err);
+}
+
+/* Opens a counter on a CPU, whose counters are those from descriptor `first` on. */
 static int attach(struct sampler *s, const struct sampler_config *c, size_t counter, uint32_t cpu,
-		  struct error *err)
+		  size_t first, struct error *err)
 {
 	struct perf_event_attr a = c->counters->data[counter].attr;
 	struct bpf_perf_event_opts opts = { .sz = sizeof(opts), .bpf_cookie = counter };
+	int fd, leader = leader_of(s, counter, first);
 	struct bpf_link *link;
-	int fd;
 
 	a.size = sizeof(a);
 	a.disabled = 1;
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	fd = perf_system.open(NULL, &a, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = perf_system.open(NULL, &a, -1, (int)cpu, leader, PERF_FLAG_FD_CLOEXEC);
 	if (fd == -ENODEV) /* offline meanwhile */
 		return 0;
 	if (fd < 0)
-		return counter_explain(c->sources, &c->counters->data[counter], fd, err);
+		return explain_refusal(c, counter, cpu, leader, fd, err);
 	link = bpf_program__attach_perf_event_opts(s->bpf->progs.sample, fd, &opts);
 	if (!link) {
 		int e = -errno;
@@ -337,11 +362,12 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
+	size_t first = s->fds.n;
 	int e = 0;
 
 	for (size_t k = 0; !e && k < c->counters->n; k++)
 		if (counter_is_on_cpu(&c->counters->data[k], cpu))
-			e = attach(s, c, k, cpu, err);
+			e = attach(s, c, k, cpu, first, err);
 	return e;
 }
 

@@ -21,6 +21,11 @@
 			"_NAME_*:*_COUNT_[*:*_UNITMASK_[*:*_KERNEL_[*:*_USER_]]]\n\n"              \
 			"\tOProfile's way, for any name: *CPU_CLK_UNHALTED:100000:0:1:1*. The "    \
 			"unit mask is a number or a name; _KERNEL_ and _USER_ are 0 or 1.\n\n"     \
+			"*{*_EVENT_*,*_EVENT_*,*…*}*[*:*_MODIFIERS_]\n\n"                        \
+			"\tA group: *'{cycles,instructions}:u'* (quoted, as the shell has "        \
+			"braces, too). Its events are counted all at once or not at all, so that " \
+			"they are of the same time; each takes samples of its own. The modifiers " \
+			"are added to those of each event, *D* and *e* to those of the first.\n\n" \
 			"Modifiers are letters: *u* user, *k* kernel and *h* hypervisor mode, "    \
 			"*G* "                                                                     \
 			"guest and *H* host, *I* not while idle, *p* *pp* *ppp* *P* precise, *D* " \

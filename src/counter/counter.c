@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From one -e argument to counters: cut at commas, then at colons (words.c) or
- * slashes (pmu.c); what comes out is a draft, which becomes one counter, or one
+ * From one -e argument to counters: cut at braces and commas, then at colons
+ * (words.c) or slashes (pmu.c); what comes out is a draft, which becomes one counter, or one
  * a kind of core.
  */
 #include "counter/counter.h"
@@ -37,6 +37,12 @@ void counters_drop(struct counters *c, size_t n)
 		counter_fini(&c->data[--c->n]);
 }
 
+/* Of two that are one event, `other` is in a group that the new one is not in, or the reverse. */
+static bool is_apart(const struct parse *p, const struct counter *other)
+{
+	return p->group ? other < p->out->data + p->group->first : other->group > 0;
+}
+
 /*
  * The same event twice is one: it would only cost twice. Two that share a name
  * but differ can't be told apart in a report.
@@ -53,6 +59,11 @@ static int add(const struct parse *p, struct counter *c)
 				      "event '%s' is given twice with different settings: '%s' and "
 				      "'%s'",
 				      c->name, other->spec, c->spec);
+		else if (is_apart(p, other))
+			r = error_set(p->err, -EINVAL,
+				      "event '%s' is given twice, in a group and outside of it: a "
+				      "report could not tell the two apart",
+				      c->name);
 		counter_fini(c);
 		return r;
 	}
@@ -93,7 +104,41 @@ static bool is_generic(const struct draft *d)
 		d->attr.type == PERF_TYPE_RAW);
 }
 
+/* A mode is said once, each p counts; what only a leader can be is for the leader. */
+static bool takes_letter(const struct parse *p, const char *letters, char letter)
+{
+	bool is_leader = p->out->n == p->group->first;
+
+	if (letter == 'D' || letter == 'e')
+		return is_leader && !strchr(letters, letter);
+	return letter == 'p' || !strchr(letters, letter);
+}
+
+/* The event's own letters and those of its group. */
+static char *join_letters(const struct parse *p, const char *letters)
+{
+	const char *more = p->group ? p->group->letters : "";
+	size_t len = strlen(letters);
+	char *all = xcalloc(len + strlen(more) + 1, 1);
+
+	memcpy(all, letters, len);
+	for (; *more; more++)
+		if (takes_letter(p, all, *more))
+			all[len++] = *more;
+	return all;
+}
+
+static int finish(const struct parse *p, struct draft *d, const char *name, const char *letters);
+
 int parse_finish(const struct parse *p, struct draft *d, const char *name, const char *letters)
+{
+	cleanup(free_at_exit) char *all = join_letters(p, letters);
+	int r = strcmp(all, letters) ? modifiers_apply(all, p->spec, d, p->err) : 0;
+
+	return r < 0 ? r : finish(p, d, name, all);
+}
+
+static int finish(const struct parse *p, struct draft *d, const char *name, const char *letters)
 {
 	struct pmu_names kinds = { 0 };
 	struct counter c;
@@ -149,33 +194,121 @@ static int parse_pmu(const struct parse *p, char *text)
 }
 
 /* The end of the event that begins at `at`: a comma outside slashes, or the end. */
-static const char *item_end(const char *at)
+static const char *item_end(const char *at, const char *end)
 {
 	bool in_slashes = false;
 
-	for (; *at && (in_slashes || *at != ','); at++)
+	for (; at < end && (in_slashes || *at != ','); at++)
 		in_slashes ^= *at == '/';
 	return at;
+}
+
+/* One event. `list` is all that was typed. */
+static int parse_one(const struct parse *p, const char *list, const char *at, const char *end)
+{
+	cleanup(free_at_exit) char *one = xstrndup(at, (size_t)(end - at));
+	cleanup(free_at_exit) char *text = xstrdup(one);
+	struct parse own = *p;
+
+	own.spec = one;
+	if (!*one)
+		return error_set(p->err, -EINVAL, "event list '%s': an event is empty", list);
+	if (strchr(one, '/'))
+		return parse_pmu(&own, text);
+	if (strpbrk(one, "{}"))
+		return error_set(p->err, -EINVAL,
+				 "event list '%s': a brace within '%s'; a group is written "
+				 "{EVENT,EVENT}:MODIFIERS, with commas around it",
+				 list, one);
+	return parse_words(&own, text);
+}
+
+static int parse_members(const struct parse *p, const char *list, const char *at, const char *end)
+{
+	for (;;) {
+		const char *comma = item_end(at, end);
+		int r = parse_one(p, list, at, comma);
+
+		if (r < 0 || comma == end)
+			return r;
+		at = comma + 1;
+	}
+}
+
+static bool has_same_cpus(const struct counter *a, const struct counter *b)
+{
+	return a->cpus && b->cpus ? !strcmp(a->cpus, b->cpus) : a->cpus == b->cpus;
+}
+
+/* Who leads whom. The kernel lets a leader alone be pinned or exclusive. */
+static int join_group(const struct parse *p)
+{
+	size_t first = p->group->first;
+
+	for (size_t i = first; i < p->out->n; i++) {
+		struct counter *c = &p->out->data[i];
+		size_t leader = first;
+
+		while (!has_same_cpus(&p->out->data[leader], c))
+			leader++;
+		c->group = (uint32_t)leader + 1;
+		if (leader != i && (c->attr.pinned || c->attr.exclusive))
+			return error_set(
+				p->err, -EINVAL,
+				"event '%s': only the first event of a group can be pinned "
+				"(modifier D) or exclusive (e)",
+				c->name);
+	}
+	return 0;
+}
+
+/* {EVENT,…}[:MODIFIERS]; *end is what follows. */
+static int parse_group(const struct parse *p, const char *list, const char *at, const char **end)
+{
+	const char *close = strchr(at, '}');
+	bool has_letters = close && close[1] == ':';
+	size_t n_letters = has_letters ? strcspn(close + 2, ",") : 0;
+	cleanup(free_at_exit) char *letters =
+		has_letters ? xstrndup(close + 2, n_letters) : xstrdup("");
+	struct parse_group group = { letters, p->out->n };
+	struct parse member = *p;
+	int r;
+
+	if (!close)
+		return error_set(p->err, -EINVAL, "event list '%s': a group has no closing '}'",
+				 list);
+	if (memchr(at + 1, '{', (size_t)(close - at - 1)))
+		return error_set(p->err, -EINVAL, "event list '%s': a group within a group", list);
+	if (close == at + 1)
+		return error_set(p->err, -EINVAL, "event list '%s': a group is empty", list);
+	if (has_letters && !n_letters)
+		return error_set(p->err, -EINVAL, "event list '%s': nothing follows '}:'", list);
+	*end = close + 1 + has_letters + n_letters;
+	if (**end && **end != ',')
+		return error_set(p->err, -EINVAL,
+				 "event list '%s': '%s' follows a group; ':' and modifiers may, or "
+				 "',' and the next event",
+				 list, *end);
+	member.group = &group;
+	r = modifiers_check(letters, list, p->err);
+	if (r == 0)
+		r = parse_members(&member, list, at + 1, close);
+	return r < 0 ? r : join_group(&member);
 }
 
 int counter_parse(const struct counter_sources *sources, const char *spec,
 		  const struct counter_rate *rate, struct counters *out, struct error *err)
 {
-	const char *at = spec;
+	struct parse p = { .sources = sources, .rate = rate, .out = out, .err = err };
+	const char *at = spec, *all_end = spec + strlen(spec);
 
-	if (strlen(spec) > SPEC_MAX_SIZE)
+	if (all_end - spec > SPEC_MAX_SIZE)
 		return error_set(err, -EINVAL, "an event list of more than %d characters",
 				 SPEC_MAX_SIZE);
 	for (;;) {
-		const char *end = item_end(at);
-		cleanup(free_at_exit) char *one = xstrndup(at, (size_t)(end - at));
-		cleanup(free_at_exit) char *text = xstrdup(one);
-		struct parse p = { sources, rate, one, out, err };
-		int r;
+		const char *end = item_end(at, all_end);
+		int r = *at == '{' ? parse_group(&p, spec, at, &end) : parse_one(&p, spec, at, end);
 
-		if (!*one)
-			return error_set(err, -EINVAL, "event list '%s': an event is empty", spec);
-		r = strchr(one, '/') ? parse_pmu(&p, text) : parse_words(&p, text);
 		if (r < 0 || !*end)
 			return r;
 		at = end + 1;

@@ -7,6 +7,7 @@
  *   NAME[:MODIFIERS]                    cycles:u  cpu-clock  sched:sched_switch  sched:*  r01c2
  *   PMU/TERM[=VALUE],…/[MODIFIERS]      cpu/event=0x3c,umask=0/k      (sysfs format/ and events/)
  *   EVENT:COUNT[:UNITMASK[:KERNEL[:USER]]]   OProfile's, e.g. CPU_CLK_UNHALTED:100000:0:1:1
+ *   {EVENT,EVENT,…}[:MODIFIERS]         a group: on the processor all at once or not at all
  *
  * Names come from the kernel's generic and software events (perf_event_open(2)), tracepoints
  * (tracefs events/), sysfs PMUs (/sys/bus/event_source/devices), textual event files
@@ -37,6 +38,8 @@ struct counter {
 	uint32_t event_code; /* of an event file (counter/event_file.h), likewise; else 0 */
 	char *cpus;          /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
 				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
+	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which
+				perf_event_open(2) is given as group_fd; 0: in no group */
 };
 
 /* Of the processor's own: a value of 0 after a while may mean that it lacks the event. */
@@ -77,7 +80,9 @@ struct counter_rate {
  * minimum (OProfile's rule; 500 for hardware events, a clock faster than 100 kHz), or of
  * 2^63 and more.
  *
- * The same event given again is dropped; two of one name with different settings are refused.
+ * The same event given again is dropped; two of one name with different settings are refused, and
+ * so is one in a group and outside of it. Modifiers of a group are added to those of each event in
+ * it, D and e to those of its leader. A group of events of several kinds of core is a group a kind.
  * Who may not sample the kernel gets "NAME:u" for a NAME without a mode. A tracepoint without a
  * rate samples every pass. Where processors of several kinds share the machine, a generic event is
  * one counter a kind ("cpu_core/cycles/" and "cpu_atom/cycles/"). On failure *out may have grown.
@@ -101,3 +106,8 @@ int counter_default(const struct counter_sources *sources, const struct counter_
  */
 int counter_explain(const struct counter_sources *sources, const struct counter *counter, int code,
 		    struct error *err);
+
+/*
+ * The same for the counter at `at`, where it is refused in its group and would be taken alone.
+ */
+int counter_explain_group(const struct counters *counters, size_t at, int code, struct error *err);

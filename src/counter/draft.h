@@ -40,6 +40,9 @@ int tracepoint_find(const struct counter_sources *sources, const char *system, c
  */
 int pfm_find(const char *name, const char *spec, struct draft *out, struct error *err);
 
+/* Are there such letters? `spec` is for the message. */
+int modifiers_check(const char *letters, const char *spec, struct error *err);
+
 /* Adds the modifier letters behind an event, such as "ukpp". `spec` is for the message. */
 int modifiers_apply(const char *letters, const char *spec, struct draft *d, struct error *err);
 

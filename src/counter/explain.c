@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "counter/counter.h"
 #include "counter/draft.h"
@@ -213,4 +214,33 @@ int counter_explain(const struct counter_sources *sources, const struct counter 
 	/* ENOENT's "No such file or directory" would lead astray; its name is for searching. */
 	return error_set(err, code, "event '%s' can't be opened (%s): %s", counter->name,
 			 strerrorname_np(-code), text);
+}
+
+/* "{cycles:u,instructions:u}" */
+static void print_group(const struct counters *counters, uint32_t group, struct buf *out)
+{
+	const char *before = "{";
+
+	vec_foreach (counters, c) {
+		if (c->group != group)
+			continue;
+		buf_printf(out, "%s%s", before, c->name);
+		before = ",";
+	}
+	buf_str(out, "}");
+}
+
+int counter_explain_group(const struct counters *counters, size_t at, int code, struct error *err)
+{
+	const struct counter *c = &counters->data[at];
+	struct buf group = { 0 };
+
+	print_group(counters, c->group, &group);
+	error_set(err, code,
+		  "group '%s' can't be opened (%s): its events can't be counted all at once, as "
+		  "there are too few counters for them, or they are of different PMUs; '%s' is the "
+		  "first that finds no place, and would alone: put fewer between the braces",
+		  buf_cstr(&group), strerrorname_np(-code), c->name);
+	buf_fini(&group);
+	return code;
 }

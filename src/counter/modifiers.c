@@ -8,8 +8,8 @@
 #include "counter/sources.h"
 
 /*
- * perf's letters. Those that only make sense for counting in groups are in the
- * table too, so that the refusal can say why.
+ * perf's letters. Those that are not taken are in the table too, so that the
+ * refusal can say why.
  */
 struct modifier {
 	char letter;
@@ -26,8 +26,8 @@ static const struct modifier modifiers[] = {
 	{ 'P', NULL },
 	{ 'D', NULL },
 	{ 'e', NULL },
-	{ 'S', "reads a group's values, and there are no groups here" },
-	{ 'W', "is for groups, and there are none here" },
+	{ 'S', "samples the leader of a group alone; here each event of a group samples" },
+	{ 'W', "lets a group fall apart; here it is counted at once or not at all" },
 	{ 'b', "counts in BPF and takes no samples" },
 	{ 'R', "asks for retire latency, which is not recorded here" },
 };
@@ -48,7 +48,7 @@ bool modifiers_only(const char *word)
 	return *word != '\0';
 }
 
-static int check(const char *letters, const char *spec, struct error *err)
+int modifiers_check(const char *letters, const char *spec, struct error *err)
 {
 	for (const char *at = letters; *at; at++) {
 		const struct modifier *m = find(*at);
@@ -72,7 +72,7 @@ int modifiers_apply(const char *letters, const char *spec, struct draft *d, stru
 	bool u = strchr(letters, 'u'), k = strchr(letters, 'k'), h = strchr(letters, 'h');
 	bool guest = strchr(letters, 'G'), host = strchr(letters, 'H');
 	unsigned int precise = 0;
-	int r = check(letters, spec, err);
+	int r = modifiers_check(letters, spec, err);
 
 	if (r < 0)
 		return r;

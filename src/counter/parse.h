@@ -4,12 +4,19 @@
 
 #include "counter/draft.h"
 
+/* What stands between braces, and behind them. */
+struct parse_group {
+	const char *letters; /* "": none */
+	size_t first;        /* index of its first counter */
+};
+
 struct parse {
 	const struct counter_sources *sources;
 	const struct counter_rate *rate;
 	const char *spec; /* this event as typed */
 	struct counters *out;
 	struct error *err;
+	const struct parse_group *group; /* NULL: in none */
 };
 
 /* NAME with what its colons say, in perf's way or OProfile's. `text` is cut up. */

@@ -63,6 +63,21 @@ load helpers
 	[ "$(jq '.counts | length' <<<"$output")" = "$(getconf _NPROCESSORS_ONLN)" ]
 }
 
+@test "events between braces are counted at once: one time for all" {
+	need_recording
+	assay stat -e '{task-clock,page-faults}:u,context-switches' --format json -o j -- sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
+	[ "$(jq -r '.counts[].event' j | paste -sd' ')" = 'task-clock:u page-faults:u context-switches' ]
+	[ "$(jq '.counts[:2] | map([.wanted_ns, .ran_ns]) | unique | length' j)" = 1 ]
+	[ "$(jq '.counts[:2] | map(.count > 0) | all' j)" = true ]
+	assay record -e '{cpu-clock,page-faults:1}' -o s -- sh -c 'for i in 1 2 3 4 5; do /bin/true; done' 2>log
+	[ "$(assay report -i s --format csv | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+		$c["event"] ~ /^page-faults/ { n += $c["samples"] } END { print (n > 100) }')" = 1 ]
+	run assay stat -e '{page-faults,cs' -- true
+	refused 2 "event list '{page-faults,cs': a group has no closing '}'"
+	run assay record -e '{page-faults,{cs}}' -o none -- true
+	refused 2 "a group within a group"
+}
+
 @test "what can't be counted, or was typed wrongly, is said" {
 	run assay stat
 	refused 2 "nothing to count"

@@ -89,6 +89,39 @@ stat_is_the_counter() {
 	has "1.00 per cycle" text
 }
 
+# Of what takes turns a group does so together: its ratio is exact, as an instruction is a cycle.
+a_group_at_once() {
+	count=$(counted 0 /programs/quarters 100)
+	column() { # NAME EVENT
+		awk -F, -v name="$1" -v event="$2" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+			$c["event"] == event { print $c[name] }' counts
+	}
+	assay stat -e '{cycles,instructions}:u' --format csv -o counts -- /programs/quarters 100
+	cat counts
+	between $((count - count / 1000)) "$(column count cycles:u)" $((count + count / 1000)) cycles
+	same "$(column count cycles:u)" "$(column count instructions:u)" instructions
+	same "$(column wanted_ns cycles:u)" "$(column wanted_ns instructions:u)" "time wanted"
+	same "$(column ran_ns cycles:u)" "$(column ran_ns instructions:u)" "time that it ran"
+	same no "$(column scaled cycles:u)" scaled
+	for umask in 1 2 3 4 5 6 7; do others="${others-},r${umask}:u"; done
+	assay stat -e "{cycles,instructions}:u$others" --format csv -o counts -- /programs/quarters 300
+	cat counts
+	same yes "$(column scaled cycles:u)" scaled
+	same "$(column ran_ns cycles:u)" "$(column ran_ns instructions:u)" "time that it ran, in turn"
+	assay record -e '{cycles,instructions:4000000}:u' -c $PERIOD -o s -- /programs/quarters 100
+	between $((count * 99 / 100 / PERIOD)) "$(assay info s | sed -n 's/^events *cycles:u.*: \([0-9]*\) samples.*/\1/p')" \
+		$((count * 101 / 100 / PERIOD)) "samples of the leader"
+}
+
+too_many_for_a_group() {
+	for umask in 1 2 3 4 5 6 7 9 a b; do many="${many-}r${umask},"; done
+	refused 1 log assay stat -e "{${many}r11}:u" -- true
+	has "group '{r1:u,r2:u,r3:u," log
+	has "can't be opened (EINVAL): its events can't be counted all at once" log
+	refused 1 log assay record -e "{${many}r11}:u" -o none -- true
+	has "group '{r1:u,r2:u,r3:u," log
+}
+
 # Of cycles alone, ten at once: more than there are counters.
 events_take_turns() {
 	for umask in 1 2 3 4 5 6 7 9 a b; do events="${events-}r${umask}:u,"; done
@@ -165,6 +198,8 @@ check "user and kernel apart" user_and_kernel_apart
 check "several events at once" several_at_once
 check "stat says what the counter says" stat_is_the_counter
 check "more events than counters take turns" events_take_turns
+check "events of a group are counted at once" a_group_at_once
+check "a group of more events than there are counters is refused" too_many_for_a_group
 check "OProfile's names" oprofile_s_names
 check "doctor and events know the PMU" the_pmu_and_its_events_are_listed
 check "what the processor lacks is said" what_the_processor_lacks

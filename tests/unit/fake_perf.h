@@ -16,7 +16,7 @@
 
 struct fake_event {
 	struct perf_event_attr attr;
-	int pid, cpu, output_fd; /* output_fd: whose ring; -1 its own */
+	int pid, cpu, group_fd, output_fd; /* output_fd: whose ring; -1 its own */
 	bool is_enabled, is_open;
 	struct perf_event_mmap_page *page;
 	size_t map_size;
@@ -31,6 +31,7 @@ struct fake_perf {
 	bool is_old;              /* EINVAL for what came after Linux 5.0 */
 	bool is_kernel_forbidden; /* EACCES without exclude_kernel */
 	int fail_open;            /* this errno for counters */
+	int max_group;            /* EINVAL for a group of more events; 0: any */
 };
 
 static struct fake_event *fake_event(struct fake_perf *f, int fd)
@@ -43,8 +44,12 @@ static int fake_open(void *context, struct perf_event_attr *attr, int pid, int c
 {
 	struct fake_perf *f = context;
 	bool is_dummy = attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY;
+	int n_group;
 
-	(void)group_fd, (void)flags;
+	(void)flags;
+	n_group = group_fd >= 0 ? 2 : 1;
+	for (int i = 0; i < f->n; i++)
+		n_group += group_fd >= 0 && f->events[i].group_fd == group_fd;
 	if (f->is_old &&
 	    (attr->build_id || attr->bpf_event || attr->ksymbol || (attr->read_format & (1 << 4))))
 		return -EINVAL;
@@ -52,10 +57,17 @@ static int fake_open(void *context, struct perf_event_attr *attr, int pid, int c
 		return -EACCES;
 	if (f->fail_open && !is_dummy)
 		return -f->fail_open;
+	if (f->max_group && n_group > f->max_group)
+		return -EINVAL;
 	if (f->n == FAKE_MAX)
 		return -EMFILE;
 	f->events[f->n] = (struct fake_event){
-		.attr = *attr, .pid = pid, .cpu = cpu, .output_fd = -1, .is_open = true
+		.attr = *attr,
+		.pid = pid,
+		.cpu = cpu,
+		.group_fd = group_fd,
+		.output_fd = -1,
+		.is_open = true,
 	};
 	return 100 + f->n++;
 }

@@ -103,7 +103,7 @@ static void letters_choose_modes_and_precision(void **state)
 	c = parse(*state, "cycles:P");
 	assert_int_equal(c->attr.precise_ip, 3);
 	assert_refused(*state, "cycles:ux", "unknown modifier 'x'; allowed are u k h");
-	assert_refused(*state, "cycles:S", "modifier 'S' reads a group's values");
+	assert_refused(*state, "cycles:S", "modifier 'S' samples the leader of a group alone");
 	assert_refused(*state, "cycles:pppp", "at most ppp");
 	assert_refused(*state, "cycles:", "nothing follows the last ':'");
 	assert_refused(*state, "cycles:u:k", "'k' is too much after the modifiers");
@@ -171,6 +171,64 @@ static void a_list_is_cut_at_commas_and_repeats_merge(void **state)
 	assert_refused(m, "cycles:1000,cycles:2000", "given twice with different settings");
 	assert_refused(m, "cycles,,instructions", "an event is empty");
 	assert_refused(m, "", "an event is empty");
+}
+
+static void assert_groups(const struct machine *m, const char *wanted)
+{
+	char text[64] = "";
+
+	for (size_t i = 0; i < m->counters.n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u ",
+			 m->counters.data[i].group);
+	assert_string_equal(text, wanted);
+}
+
+static void braces_make_a_group(void **state)
+{
+	struct machine *m = *state;
+
+	assert_non_null(parse(m, "cs,{cycles,instructions:1000},faults,{branches,sched:sched_*}"));
+	assert_groups(m, "0 2 2 0 5 5 5 ");
+	assert_int_equal(m->counters.data[2].attr.sample_period, 1000);
+	assert_non_null(parse(m, "{cycles,cycles,cpu-clock}"));
+	assert_groups(m, "1 1 ");
+	assert_refused(m, "cs,{cycles,instructions", "a group has no closing '}'");
+	assert_refused(m, "{cycles,{instructions}}", "a group within a group");
+	assert_refused(m, "{cycles,instructions}}", "'}' follows a group");
+	assert_refused(m, "cs,{}", "a group is empty");
+	assert_refused(m, "{,cycles}", "an event is empty");
+	assert_refused(m, "{cycles,}", "an event is empty");
+	assert_refused(m, "{cycles},", "an event is empty");
+	assert_refused(m, "{cycles}u,cs", "'u,cs' follows a group");
+	assert_refused(m, "cycles},cs", "a brace within 'cycles}'");
+	assert_refused(m, "mine{cycles,cs}", "a brace within 'mine{cycles'");
+	assert_refused(m, "cs,{cycles,cs}", "'cs' is given twice, in a group and outside of it");
+	assert_refused(m, "{cycles,cs},cs", "'cs' is given twice, in a group and outside of it");
+	assert_refused(m, "{cycles,cs},{cs}", "'cs' is given twice, in a group and outside of it");
+}
+
+static void modifiers_of_a_group_are_those_of_all_in_it(void **state)
+{
+	struct machine *m = *state;
+
+	assert_non_null(parse(m, "{cycles:p,faults:k,cs:u}:up,cpu-clock"));
+	assert_string_equal(m->counters.data[0].name, "cycles:pup");
+	assert_int_equal(m->counters.data[0].attr.precise_ip, 2);
+	assert_true(m->counters.data[0].attr.exclude_kernel);
+	assert_string_equal(m->counters.data[1].name, "faults:kup");
+	assert_false(m->counters.data[1].attr.exclude_kernel);
+	assert_false(m->counters.data[1].attr.exclude_user);
+	assert_string_equal(m->counters.data[2].name, "cs:up");
+	assert_string_equal(m->counters.data[3].name, "cpu-clock");
+	assert_false(m->counters.data[3].attr.exclude_kernel);
+	assert_non_null(parse(m, "{cycles:1000:0:0:1,faults}:De"));
+	assert_true(m->counters.data[0].attr.pinned && m->counters.data[0].attr.exclusive);
+	assert_true(m->counters.data[0].attr.exclude_kernel);
+	assert_false(m->counters.data[1].attr.pinned || m->counters.data[1].attr.exclusive);
+	assert_refused(m, "{cycles,faults:D}", "only the first event of a group can be pinned");
+	assert_refused(m, "{cycles,faults}:", "nothing follows '}:'");
+	assert_refused(m, "{cycles,faults}:x", "'{cycles,faults}:x': unknown modifier 'x'");
+	assert_refused(m, "{cycles:pp,faults}:pp", "at most ppp");
 }
 
 static void a_pattern_stands_for_every_tracepoint_it_matches(void **state)
@@ -355,6 +413,9 @@ static void a_hybrid_machine_counts_on_each_kind_of_core(void **state)
 	assert_non_null(parse(m, "cpu-clock"));
 	assert_int_equal(m->counters.n, 1);
 	assert_null(m->counters.data[0].cpus);
+	assert_non_null(parse(m, "{cycles,instructions}:D"));
+	assert_groups(m, "1 2 1 2 ");
+	assert_true(m->counters.data[1].attr.pinned && !m->counters.data[3].attr.pinned);
 }
 
 /* main() makes libpfm4 believe in a Skylake. */
@@ -569,6 +630,8 @@ int main(void)
 		ON_A_MACHINE(absurd_rates_are_refused),
 		ON_A_MACHINE(a_count_in_the_spec_wins_over_the_options),
 		ON_A_MACHINE(a_list_is_cut_at_commas_and_repeats_merge),
+		ON_A_MACHINE(braces_make_a_group),
+		ON_A_MACHINE(modifiers_of_a_group_are_those_of_all_in_it),
 		ON_A_MACHINE(a_pattern_stands_for_every_tracepoint_it_matches),
 		ON_A_MACHINE(an_unknown_name_brings_the_nearest),
 		ON_A_MACHINE(an_ordinary_user_gets_user_mode_at_level_2),

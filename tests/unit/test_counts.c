@@ -8,8 +8,13 @@
 /* What each counter gives when it is read: value, time wanted, time it ran; by call of open. */
 static struct {
 	uint64_t values[4][3];
-	int refuse; /* errno for hardware events */
+	int refuse;    /* errno for hardware events */
+	int max_group; /* EINVAL for members beyond it; 0: any */
 	int n;
+	struct {
+		int fd, pid, group_fd;
+		bool is_disabled;
+	} opened[8];
 } kernel;
 
 static int open_pipe(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
@@ -17,15 +22,23 @@ static int open_pipe(struct perf_event_attr *attr, int pid, int cpu, int group_f
 {
 	int ends[2];
 
-	(void)pid, (void)cpu, (void)group_fd, (void)flags;
+	(void)cpu, (void)flags;
 	assert_int_equal(attr->sample_period, 0);
 	if (attr->type == PERF_TYPE_HARDWARE && kernel.refuse) {
 		errno = kernel.refuse;
 		return -1;
 	}
+	if (group_fd >= 0 && kernel.max_group && kernel.n / 2 >= kernel.max_group) {
+		errno = EINVAL; /* of two threads each */
+		return -1;
+	}
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], kernel.values[kernel.n % 4], 24), 24);
 	close(ends[1]);
+	kernel.opened[kernel.n % 8].fd = ends[0];
+	kernel.opened[kernel.n % 8].pid = pid;
+	kernel.opened[kernel.n % 8].group_fd = group_fd;
+	kernel.opened[kernel.n % 8].is_disabled = attr->disabled;
 	kernel.n++;
 	return ends[0];
 }
@@ -109,11 +122,50 @@ static void an_event_that_is_missing_is_refused_or_left_out(void **state)
 	assert_null(c);
 }
 
+static void a_group_has_a_leader_on_each_thread(void **state)
+{
+	struct machine *m = *state;
+	struct counts_config config = { 0 };
+	struct counts *c = NULL;
+
+	memset(&kernel, 0, sizeof(kernel));
+	assert_int_equal(open_counts(m, "cs,{page-faults,cpu-clock,migrations}:u", &config, &c), 0);
+	assert_int_equal(kernel.n, 8);
+	for (int i = 0; i < 8; i++) {
+		bool is_member = i >= 4;
+
+		assert_int_equal(kernel.opened[i].pid, 7 + i % 2);
+		assert_int_equal(kernel.opened[i].group_fd,
+				 is_member ? kernel.opened[2 + i % 2].fd : -1);
+		assert_int_equal(kernel.opened[i].is_disabled, !is_member);
+	}
+	counts_close(c);
+}
+
+static void a_group_that_the_kernel_refuses_is_named(void **state)
+{
+	struct machine *m = *state;
+	struct counts_config config = { 0 };
+	struct counts *c = NULL;
+
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.max_group = 2;
+	assert_int_equal(open_counts(m, "{page-faults,cpu-clock,migrations}:u", &config, &c),
+			 -EINVAL);
+	assert_null(c);
+	assert_non_null(strstr(m->err.text,
+			       "group '{page-faults:u,cpu-clock:u,migrations:u}' can't "
+			       "be opened (EINVAL): "));
+	assert_non_null(strstr(m->err.text, "'migrations:u' is the first that finds no place"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_A_MACHINE(counts_are_scaled_by_the_time_that_they_did_not_run),
 		ON_A_MACHINE(a_lane_for_each_thread),
+		ON_A_MACHINE(a_group_has_a_leader_on_each_thread),
+		ON_A_MACHINE(a_group_that_the_kernel_refuses_is_named),
 		ON_A_MACHINE(an_event_that_is_missing_is_refused_or_left_out),
 	};
 

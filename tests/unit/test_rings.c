@@ -212,6 +212,58 @@ static void a_hybrid_counter_is_opened_on_its_own_cores(void **state)
 	assert_int_equal(fx.perf.events[2].attr.config, PERF_COUNT_SW_CPU_CLOCK);
 }
 
+/* Behind "first", which is in none. */
+static void add_group(void)
+{
+	vec_push(&fx.counters, counter_of("leader", PERF_COUNT_SW_PAGE_FAULTS));
+	vec_push(&fx.counters, counter_of("member", PERF_COUNT_SW_CONTEXT_SWITCHES));
+	fx.counters.data[1].group = fx.counters.data[2].group = 2;
+}
+
+static void a_group_is_opened_under_the_leader_of_its_cpu(void **state)
+{
+	(void)state;
+	add_group();
+	assert_int_equal(open_rings(0), 0);
+	assert_int_equal(fx.perf.n, 8);
+	for (int cpu = 0; cpu < 2; cpu++) {
+		const struct fake_event *e = &fx.perf.events[4 * cpu];
+
+		for (int i = 0; i < 4; i++) {
+			assert_int_equal(e[i].cpu, cpu);
+			assert_int_equal(e[i].group_fd, i < 3 ? -1 : 100 + 4 * cpu + 2);
+			/* A member begins with its leader; all share the ring. */
+			assert_int_equal(e[i].attr.disabled, i < 3);
+			assert_int_equal(e[i].output_fd, i ? 100 + 4 * cpu : -1);
+			assert_int_equal(e[i].attr.sample_period, i ? 1000 : 0);
+		}
+	}
+	assert_int_equal(rings_cpu_online(fx.rings, 1, &fx.err), 0);
+	assert_int_equal(fx.perf.n, 12);
+	assert_int_equal(fx.perf.events[11].group_fd, 110);
+}
+
+static void a_group_for_which_there_is_no_room_is_named(void **state)
+{
+	(void)state;
+	add_group();
+	vec_push(&fx.counters, counter_of("third", PERF_COUNT_SW_CPU_MIGRATIONS));
+	fx.counters.data[3].group = 2;
+	fx.perf.max_group = 2;
+	assert_int_equal(open_rings(0), -EINVAL);
+	assert_non_null(
+		strstr(fx.err.text, "group '{leader,member,third}' can't be opened (EINVAL)"));
+	assert_non_null(strstr(fx.err.text, "'third' is the first that finds no place"));
+	/* One that would be refused alone, too, is told for itself. */
+	fx.perf.is_kernel_forbidden = true;
+	vec_foreach (&fx.counters, c)
+		c->attr.exclude_kernel = 1;
+	fx.counters.data[3].attr.exclude_kernel = 0;
+	fx.counters.data[3].attr.exclude_user = 1;
+	assert_int_equal(open_rings(0), -EACCES);
+	assert_non_null(strstr(fx.err.text, "event 'third' can't be opened (EACCES)"));
+}
+
 static uint64_t losses[N_LOSS_REASONS];
 
 static void count_loss(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
@@ -436,6 +488,8 @@ int main(void)
 		TEST(records_that_wrap_around_are_whole),
 		TEST(ids_tell_counters_apart),
 		TEST(a_hybrid_counter_is_opened_on_its_own_cores),
+		TEST(a_group_is_opened_under_the_leader_of_its_cpu),
+		TEST(a_group_for_which_there_is_no_room_is_named),
 		TEST(lost_samples_are_told_from_lost_side_band),
 		TEST(what_a_counter_counted_is_beside_what_came_of_it),
 		TEST(an_old_kernel_gets_what_it_knows),
