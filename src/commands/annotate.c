@@ -18,7 +18,7 @@
 
 struct annotate_args {
 	const char *input, *output, *output_dir, *format, *cache, *itrace;
-	struct option_list include, exclude, search_dirs, rewrites;
+	struct option_list include, exclude, search_dirs, rewrites, image_path;
 	bool no_itrace, source, assembly, wide, no_pager;
 	double threshold;
 };
@@ -49,6 +49,7 @@ static const struct option_spec annotate_options[] = {
 	  .choices = "text|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	IMAGE_PATH_OPTION(FIELD(image_path)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -407,6 +408,9 @@ static int annotate_session(const struct annotate_args *args, const struct optio
 {
 	const struct source_search search = { args->search_dirs.data, args->search_dirs.n,
 					      args->rewrites.data, args->rewrites.n };
+	const struct symbolizer_config config = { .cache_dir = args->cache,
+						  .image_dirs = args->image_path.data,
+						  .n_image_dirs = args->image_path.n };
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
@@ -418,7 +422,10 @@ static int annotate_session(const struct annotate_args *args, const struct optio
 		return r;
 	request->session = session;
 	request->symbols = symbols =
-		input_symbolizer(input_place(args->input, request->query), args->cache);
+		input_symbolizer_with(input_place(args->input, request->query), &config);
+	r = symbolizer_check_image_dirs(symbols, err);
+	if (r < 0)
+		return r;
 	profile = profile_load(request);
 	if (!profile->n_selected)
 		return profile_explain_empty(request, err);
@@ -484,6 +491,7 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 	option_list_fini(&args.include);
 	option_list_fini(&args.exclude);
 	option_list_fini(&args.search_dirs);
+	option_list_fini(&args.image_path);
 	option_list_fini(&args.rewrites);
 	return status;
 }

@@ -248,13 +248,21 @@ static void say_fetching(const char *sentence)
 
 struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
 {
-	struct symbolizer_config config = { .cache_dir = cache_dir, .say_fetching = say_fetching };
+	struct symbolizer_config config = { .cache_dir = cache_dir };
+
+	return input_symbolizer_with(given, &config);
+}
+
+struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted)
+{
+	struct symbolizer_config config = *wanted;
 	const char *dir = given ? given : DEFAULT_SESSION;
 	struct archive_places places;
 	struct symbolizer *symbols;
 
 	if (is_packed(dir))
 		unpack(dir, &dir, NULL); /* should it fail, input_open() says so */
+	config.say_fetching = say_fetching;
 	archive_places_init(&places, dir, &config);
 	symbols = symbolizer_new(&config);
 	archive_places_fini(&places);

@@ -80,6 +80,18 @@ int input_unpacked(const char *path, const char **out, struct error *err);
  */
 struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
 
+/* As that, with the image_dirs of *wanted, too; -ENOENT where one of them is no folder. */
+struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted);
+
+/* The row of --image-path in commands that show code. */
+#define IMAGE_PATH_OPTION(field)                                                                 \
+	{                                                                                        \
+		0, "image-path", "DIR", OPT_LIST, (field), NULL,                                 \
+			"look for binaries below DIR, too",                                      \
+			"What is not at the path that it ran from, or is another build now, is " \
+			"searched by its name and build id."                                     \
+	}
+
 /* A directory of this process alone, in $TMPDIR or memory; removed as above. */
 int input_scratch(const char **dir, struct error *err);
 /* Now: for a process that ends itself by a signal. */

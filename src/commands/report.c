@@ -21,7 +21,7 @@
 struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline, *itrace;
-	struct option_list by, merge;
+	struct option_list by, merge, image_path;
 	bool no_itrace, latency, accumulated, addresses, details, no_dependents, processes,
 		instructions;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
@@ -123,6 +123,7 @@ static const struct option_spec report_options[] = {
 	  "Colours then say what grew (red) and what shrank (blue), as shares of each session's "
 	  "total." },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	IMAGE_PATH_OPTION(FIELD(image_path)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -387,17 +388,20 @@ static int report_session(const struct report_args *args, const struct view *vie
 			  const struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
+	const struct symbolizer_config config = { .cache_dir = args->cache,
+						  .image_dirs = args->image_path.data,
+						  .n_image_dirs = args->image_path.n };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(loaded_fini) struct loaded own = { 0 }, base = { 0 };
 	cleanup(report_free_at_exit) struct report *report = NULL;
 	int r;
 
 	request->with_slices = view == &picture_view;
-	request->symbols = symbols =
-		request->with_functions
-			? input_symbolizer(input_place(args->input, request->query), args->cache)
-			: NULL;
-	r = load(&own, args->input, request->query, request, is_damaged, err);
+	if (request->with_functions)
+		symbols = input_symbolizer_with(input_place(args->input, request->query), &config);
+	request->symbols = symbols;
+	r = symbols ? symbolizer_check_image_dirs(symbols, err) : 0;
+	r = r < 0 ? r : load(&own, args->input, request->query, request, is_damaged, err);
 	if (r >= 0 && args->baseline) {
 		r = load(&base, args->baseline, NULL, request, is_damaged, err);
 		r = r < 0 ? error_wrap(err, r, "--baseline") : r;
@@ -475,6 +479,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 	option_list_fini(&operands);
 	option_list_fini(&args.by);
 	option_list_fini(&args.merge);
+	option_list_fini(&args.image_path);
 	return status;
 }
 

@@ -82,8 +82,11 @@ static int choose_image(struct gmon *g, struct error *err)
 static int open_image(struct gmon *g, struct error *err)
 {
 	const struct image *image = g->x->profile->images.data[g->image].image;
+	struct symbolizer *symbols = g->x->profile->symbols;
+	cleanup(free_at_exit) char *path =
+		symbols ? symbolizer_image_file(symbols, image) : xstrdup(image->path);
 	struct build_id build_id = { 0 };
-	int r = file_map(image->path, &g->file, err);
+	int r = file_map(path, &g->file, err);
 
 	if (r < 0)
 		return r;

@@ -9,8 +9,7 @@
 
 static void read_pieces(const struct symbolizer *s, struct symbol_table *t)
 {
-	cleanup(free_at_exit) char *bare = image_path_without_mark(&t->image);
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", s->root, bare);
+	cleanup(free_at_exit) char *path = symbolizer_image_file(s, &t->image);
 	struct file_mapping file = { 0 };
 	struct elf_segment segment;
 	struct elf_file elf;

@@ -78,8 +78,7 @@ void code_files_free(struct code_files *f)
 static int open_image(const struct code_files *f, struct code_file *file, struct error *err)
 {
 	const struct image *image = &file->table->image;
-	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", f->symbols->root, bare);
+	cleanup(free_at_exit) char *path = symbolizer_image_file(f->symbols, image);
 	struct build_id found = { 0 };
 	int r = file_map(path, &file->file, err);
 

@@ -104,22 +104,22 @@ static void explain_debuginfod(const struct explaining *x)
 
 static void explain_file(const struct explaining *x)
 {
-	cleanup(free_at_exit) char *bare = image_path_without_mark(&x->t->image);
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", x->s->root, bare);
-	struct debug_search search = { .root = x->s->root,
+	struct image_place place = image_place_find(x->s, &x->t->image);
+	struct debug_search search = { .root = place.root,
 				       .debug_dir = x->s->debug_dir,
-				       .image_path = bare,
+				       .image_path = place.below,
 				       .build_id = x->t->image.build_id };
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
 
-	if (look_at(x, path, &x->t->image.build_id, &file, &elf)) {
+	if (look_at(x, place.path, &x->t->image.build_id, &file, &elf)) {
 		elf_build_id(&elf, &search.build_id);
 		search.link_name = elf_debug_link(&elf, &search.link_crc);
 	}
 	explain_debug_files(x, &search);
 	file_unmap(&file);
 	explain_debuginfod(x);
+	free(place.path);
 }
 
 static void explain_kernel(const struct explaining *x)

@@ -155,9 +155,8 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 		say_stripped(t, NULL);
 }
 
-static void make_from_file(struct making *m)
+static void make_from_file(struct making *m, const char *path)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->search.image_path);
 	struct error err = { 0 };
 	int r = file_map(path, &m->file, &err);
 
@@ -181,26 +180,27 @@ char *image_path_without_mark(const struct image *image)
 
 void make_file_table(struct symbolizer *s, struct symbol_table *t)
 {
-	cleanup(free_at_exit) char *path = image_path_without_mark(&t->image);
+	struct image_place place = image_place_find(s, &t->image);
 	struct making m = {
 		.s = s,
 		.t = t,
-		.search = { .root = s->root,
+		.search = { .root = place.root,
 			    .debug_dir = s->debug_dir,
-			    .image_path = path,
+			    .image_path = place.below,
 			    .say = s->say_fetching },
 		.names = arena_new(),
 	};
 	bool is_cached = table_from_cache(s, t, &t->image.build_id);
 
 	if (!is_cached || !is_cached_good(&m))
-		make_from_file(&m);
+		make_from_file(&m, place.path);
 	/* With an old index and without the file, the index is what there is. */
 	if (is_cached && !t->block)
 		t->status = t->index.header->status;
 	if (is_cached && !t->block && t->status == SYMBOL_DYNSYM)
 		say_stripped(t, NULL);
 	making_fini(&m);
+	free(place.path);
 }
 
 /*

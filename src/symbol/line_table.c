@@ -19,7 +19,8 @@ struct making {
 	struct symbolizer *s;
 	struct line_table *t;
 	const struct image *image;
-	const char *path; /* of the image, without root */
+	const char *root, *path;  /* of the image: path without root */
+	struct image_place place; /* of a FILE image */
 	struct build_id build_id;
 	struct module_file module;
 	struct file_mapping image_file, debug_file, alt_file, package_file;
@@ -43,6 +44,7 @@ static void making_fini(struct making *m)
 	code_segments_fini(&m->segments);
 	code_segments_fini(&m->source.code);
 	free(m->debug_path);
+	free(m->place.path);
 }
 
 static bool map_elf(const char *path, struct file_mapping *file, struct elf_file *elf)
@@ -61,7 +63,7 @@ static bool map_elf(const char *path, struct file_mapping *file, struct elf_file
 static bool find_debug(struct making *m)
 {
 	struct debug_search search = {
-		.root = m->s->root,
+		.root = m->root,
 		.debug_dir = m->s->debug_dir,
 		.image_path = m->path,
 		.build_id = m->build_id,
@@ -70,7 +72,7 @@ static bool find_debug(struct making *m)
 
 	if (debug_sections_load(&m->debug, &m->elf, false)) {
 		m->t->status = LINES_OWN;
-		m->debug_path = xasprintf("%s%s", m->s->root, m->path);
+		m->debug_path = xstrdup(m->place.path);
 		return true;
 	}
 	debug_sections_fini(&m->debug);
@@ -126,7 +128,7 @@ static void find_alt(struct making *m)
 
 static void find_package(struct making *m)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s%s.dwp", m->s->root, m->path);
+	cleanup(free_at_exit) char *path = xasprintf("%s%s.dwp", m->root, m->path);
 	struct elf_file elf;
 
 	if (map_elf(path, &m->package_file, &elf) && debug_sections_load(&m->package, &elf, true))
@@ -198,7 +200,7 @@ static void make_index(struct making *m)
 	find_package(m);
 	find_code(m);
 	m->source.dwarf = &m->debug.dwarf;
-	m->source.root = m->s->root;
+	m->source.root = m->root;
 	m->source.image_dir = dir;
 	block = line_draft_make(&m->source, &size, &losses);
 	if (block)
@@ -210,9 +212,10 @@ static void make_index(struct making *m)
 
 static void make_of_file(struct making *m)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->path);
-
-	if (!map_elf(path, &m->image_file, &m->elf))
+	m->place = image_place_find(m->s, m->image);
+	m->root = m->place.root;
+	m->path = m->place.below;
+	if (!map_elf(m->place.path, &m->image_file, &m->elf))
 		return;
 	m->t->status = LINES_NONE;
 	elf_build_id(&m->elf, &m->build_id);
@@ -284,9 +287,12 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 {
 	cleanup(free_at_exit) char *path = image_path_without_mark(image);
 	struct line_table *t = xcalloc(1, sizeof(*t));
-	struct making m = {
-		.s = s, .t = t, .image = image, .path = path, .build_id = image->build_id
-	};
+	struct making m = { .s = s,
+			    .t = t,
+			    .image = image,
+			    .root = s->root,
+			    .path = path,
+			    .build_id = image->build_id };
 
 	t->status = LINES_NO_FILE;
 	if (s->cache_dir && image->build_id.len &&

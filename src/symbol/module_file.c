@@ -437,6 +437,18 @@ static bool try_releases(const struct search *search)
 	return ok;
 }
 
+/* "nls_utf8.ko.xz", "snd-hda.ko", "loop.ko.debug" in the folders that are looked through. */
+static bool try_listed(const struct search *search)
+{
+	cleanup(free_at_exit) char *name = kernel_module_name(search->image->path);
+	bool ok = false;
+
+	vec_foreach (&search->symbols->image_places.files, file)
+		ok = ok || (is_module_path(file->name, strlen(file->name), name) &&
+			    try_file(search, file->path));
+	return ok;
+}
+
 bool module_file_open(const struct symbolizer *s, const struct image *image,
 		      enum module_content content, const struct symbol_table *known,
 		      struct module_file *out)
@@ -444,7 +456,7 @@ bool module_file_open(const struct symbolizer *s, const struct image *image,
 	const struct search search = { s, image, content, out };
 
 	*out = (struct module_file){ 0 };
-	if (!try_build_id(&search) && !try_releases(&search))
+	if (!try_build_id(&search) && !try_releases(&search) && !try_listed(&search))
 		return false;
 	module_file_link(out, known);
 	return true;

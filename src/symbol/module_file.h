@@ -34,8 +34,8 @@ enum module_content { MODULE_CODE, MODULE_SYMBOLS, MODULE_LINES };
 /*
  * The file of an image of kind MODULE that has this content: by its build id in DEBUGDIR/.build-id,
  * or by its name in the modules.dep of /lib/modules/RELEASE, there and below DEBUGDIR; compressed
- * (.xz, .zst, .gz) or not. Without a build id it is that of the running kernel. `known` (NULL:
- * none) has offsets of functions.
+ * (.xz, .zst, .gz) or not; else by its name in the symbolizer's image_dirs. Without a build id it
+ * is that of the running kernel. `known` (NULL: none) has offsets of functions.
  */
 bool module_file_open(const struct symbolizer *s, const struct image *image,
 		      enum module_content content, const struct symbol_table *known,

@@ -95,6 +95,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->names = arena_new();
 	s->say_fetching = config->say_fetching;
 	s->kallsyms_result = 1;
+	image_places_init(&s->image_places, s->root, config->image_dirs, config->n_image_dirs);
 	return s;
 }
 
@@ -120,6 +121,7 @@ void symbolizer_free(struct symbolizer *s)
 	vec_fini(&s->tables);
 	intmap_fini(&s->by_image);
 	kallsyms_fini(&s->kallsyms);
+	image_places_fini(&s->image_places);
 	arena_free(s->names);
 	buf_fini(&s->scratch);
 	free(s->cache_dir);

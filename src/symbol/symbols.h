@@ -35,6 +35,9 @@ struct symbolizer_config {
 	const char *sys_module; /* NULL: /sys/module (build ids of modules) */
 	const char *system_map; /* the kernel's own names, instead of those that are found; NULL */
 	const char *vmlinux; /* the kernel's file, if its build id is right; NULL: searched for */
+	/* Folders to look through for images that are not at their paths; copied. */
+	const char *const *image_dirs;
+	size_t n_image_dirs;
 	/* Told before debuginfod is asked and what came of it; NULL: it is not asked. */
 	void (*say_fetching)(const char *sentence);
 };
@@ -49,6 +52,12 @@ DEFINE_AT_EXIT(symbolizer_free, struct symbolizer)
  */
 int symbolizer_check_kernel(struct symbolizer *s, const char *system_map, const char *vmlinux,
 			    struct error *err);
+
+/* -ENOENT where one of the folders of image_dirs is none. */
+int symbolizer_check_image_dirs(const struct symbolizer *s, struct error *err);
+
+/* Where the file of a FILE image is, or should be. The caller's to free(). */
+char *symbolizer_image_file(const struct symbolizer *s, const struct image *image);
 
 /*
  * A symbol of code without a file (struct code_symbol of a session), to be given before use; with a

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/intmap.h"
+#include "symbol/image_places.h"
 #include "symbol/index.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbols.h"
@@ -44,6 +45,7 @@ struct symbolizer {
 	struct buf scratch;
 	struct kallsyms kallsyms; /* read when first needed */
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
+	struct image_places image_places;
 	void (*say_fetching)(const char *sentence);
 };
 

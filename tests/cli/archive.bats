@@ -61,3 +61,22 @@ record_own() {
 	run assay archive
 	refused 2 "-o names the archive"
 }
+
+@test "--image-path: the binary of the right build, wherever it is now" {
+	record_own
+	mkdir -p moved/bin moved/wrong
+	mv own moved/bin
+	cp "$PROGRAMS/threads" moved/wrong/own
+	assay report -i s -l --symbol-cache "" --image-path moved >after
+	diff before after
+	run assay annotate -i s -a --symbol-cache "" --image-path moved forty
+	[ "$status" = 0 ]
+	[[ "$output" == *forty* ]]
+	cp "$PROGRAMS/threads" own
+	assay report -i s -l --symbol-cache "" --image-path moved >after
+	diff before after
+	assay report -i s -l --symbol-cache "" --image-path moved/wrong >wrong
+	run ! grep -q forty wrong
+	run assay report -i s -l --image-path gone
+	refused 1 "--image-path: gone is not a directory"
+}

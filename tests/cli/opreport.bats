@@ -236,9 +236,9 @@ $address 800      39.8010  app                      app                      lea
 	run opreport --version
 	[ "$status" = 0 ]
 	[[ "$output" == "opreport: "* ]]
-	run opreport -n -l -V all -p /tmp
+	run opreport -n -l -V all
 	[ "$status" = 0 ]
-	[[ "$output" == *"--verbose: there is no such output"* && "$output" == *"--image-path: "* ]]
+	[[ "$output" == *"--verbose: there is no such output"* ]]
 }
 
 @test "opannotate -s: samples before each line, totals behind where functions begin" {
@@ -311,6 +311,36 @@ $address 800      39.8010  app                      app                      lea
 	refused 1 there
 	run oparchive
 	refused 1 "--output-directory names the archive"
+}
+
+# The session and the binaries are this test's own.
+own_demo() {
+	rm -r oprofile_data bin
+	python3 "$MKOPFILE" demo oprofile_data bin >/dev/null
+	BIN=$(realpath bin)
+}
+
+@test "--image-path: binaries that are elsewhere now are found by their names" {
+	own_demo
+	opreport -l >before 2>/dev/null
+	opannotate -a >code.before 2>/dev/null
+	mkdir -p there/deep nothing
+	mv bin/app there/deep
+	mv bin/libdemo.so there
+	opreport -l >without 2>/dev/null
+	run ! grep -q ' leaf$' without
+	opreport -l -p nothing,there >after 2>/dev/null
+	diff before after
+	opreport -l --session-dir oprofile_data --root "$PWD/nothing" -p there 2>/dev/null | grep -q ' leaf$'
+	opannotate -a -p there 2>/dev/null | grep -vF 'Command line' >code
+	diff <(grep -vF 'Command line' code.before) code
+	opgprof -p there image:"$BIN/app" -o moved.out
+	[ -s moved.out ]
+	cp there/deep/app there/app
+	opreport -l -p there >two 2>/dev/null
+	run ! grep -q ' leaf$' two
+	run opreport -l -p there,gone
+	refused 1 "--image-path: gone is not a directory"
 }
 
 @test "opimport: a file of a 32-bit machine becomes one of this machine" {

@@ -13,8 +13,6 @@
 #include "symbol/demangle.h"
 
 static const struct compat_obsolete obsolete[] = {
-	{ offsetof(struct postproc_args, image_path), false, "--image-path",
-	  "binaries are found where they ran, below --root, in archives and by build id" },
 	{ offsetof(struct postproc_args, compat.verbose), false, "--verbose",
 	  "there is no such output here; 'assay why' explains an image or a symbol" },
 	{ 0 },
@@ -101,11 +99,19 @@ static int choose_merge(const struct postproc *pp, uint32_t *merge, struct error
 	return 0;
 }
 
-static void open_symbols(struct postproc *pp)
+static int open_symbols(struct postproc *pp, struct error *err)
 {
 	struct symbolizer_config config = { .root = pp->args->root };
+	struct compat_words dirs = { 0 };
 
-	pp->symbols = pp->args->root ? symbolizer_new(&config) : input_symbolizer(pp->dir, NULL);
+	if (pp->args->image_path)
+		compat_split(pp->args->image_path, &dirs);
+	config.image_dirs = (const char *const *)dirs.data;
+	config.n_image_dirs = dirs.n;
+	pp->symbols =
+		pp->args->root ? symbolizer_new(&config) : input_symbolizer_with(pp->dir, &config);
+	compat_words_fini(&dirs);
+	return symbolizer_check_image_dirs(pp->symbols, err);
 }
 
 int postproc_load(struct postproc *pp, const struct postproc_args *args,
@@ -115,10 +121,10 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 	int r = postproc_open(pp, args, operands, n_operands, err);
 
 	r = r < 0 ? r : choose_merge(pp, &merge, err);
+	if (r >= 0 && (request->with_functions || request->with_lines || args->image_path))
+		r = open_symbols(pp, err);
 	if (r < 0)
 		return r;
-	if (request->with_functions || request->with_lines)
-		open_symbols(pp);
 	request->session = pp->session;
 	request->symbols = pp->symbols;
 	request->query = &pp->query;

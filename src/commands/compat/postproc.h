@@ -23,54 +23,54 @@ struct postproc_args {
 #define POSTPROC_FIELD(type, f) offsetof(struct type, post.f)
 
 /* Rows of all four. */
-#define POSTPROC_OPTIONS(type)                                                                    \
-	{ 0,                                                                                      \
-	  "session-dir",                                                                          \
-	  "DIR",                                                                                  \
-	  OPT_STRING,                                                                             \
-	  POSTPROC_FIELD(type, session_dir),                                                      \
-	  NULL,                                                                                   \
-	  "where samples are",                                                                    \
-	  "Default: *./oprofile_data* if that is a directory, else */var/lib/oprofile*. A "       \
-	  "session of *assay record* will do." },                                                 \
-		{ 'p',                                                                            \
-		  "image-path",                                                                   \
-		  "DIRS",                                                                         \
-		  OPT_STRING,                                                                     \
-		  POSTPROC_FIELD(type, image_path),                                               \
-		  NULL,                                                                           \
-		  "accepted; binaries are found where they ran, below --root, and by build id" }, \
-		{ 'R',                                                                            \
-		  "root",                                                                         \
-		  "DIR",                                                                          \
-		  OPT_STRING,                                                                     \
-		  POSTPROC_FIELD(type, root),                                                     \
-		  NULL,                                                                           \
-		  "a directory that binaries' paths are below" },                                 \
-		{ 'v',                                                                            \
-		  "version",                                                                      \
-		  NULL,                                                                           \
-		  OPT_FLAG,                                                                       \
-		  offsetof(struct type, post.compat.version),                                     \
-		  NULL,                                                                           \
-		  "say the version" },                                                            \
-		{ '?',                                                                            \
-		  NULL,                                                                           \
-		  NULL,                                                                           \
-		  OPT_FLAG,                                                                       \
-		  offsetof(struct type, post.compat.help),                                        \
-		  NULL,                                                                           \
-		  "explain the options" },                                                        \
-		{ 0,                                                                              \
-		  "usage",                                                                        \
-		  NULL,                                                                           \
-		  OPT_FLAG,                                                                       \
-		  offsetof(struct type, post.compat.usage),                                       \
-		  NULL,                                                                           \
-		  "say the usage in short" },                                                     \
-	{                                                                                         \
-		'V', "verbose", "LIST", OPT_STRING, offsetof(struct type, post.compat.verbose),   \
-			NULL, "accepted; there is no such output here"                            \
+#define POSTPROC_OPTIONS(type)                                                                  \
+	{ 0,                                                                                    \
+	  "session-dir",                                                                        \
+	  "DIR",                                                                                \
+	  OPT_STRING,                                                                           \
+	  POSTPROC_FIELD(type, session_dir),                                                    \
+	  NULL,                                                                                 \
+	  "where samples are",                                                                  \
+	  "Default: *./oprofile_data* if that is a directory, else */var/lib/oprofile*. A "     \
+	  "session of *assay record* will do." },                                               \
+		{ 'p',                                                                          \
+		  "image-path",                                                                 \
+		  "DIRS",                                                                       \
+		  OPT_STRING,                                                                   \
+		  POSTPROC_FIELD(type, image_path),                                             \
+		  NULL,                                                                         \
+		  "directories below which to look for binaries that are not at their paths" }, \
+		{ 'R',                                                                          \
+		  "root",                                                                       \
+		  "DIR",                                                                        \
+		  OPT_STRING,                                                                   \
+		  POSTPROC_FIELD(type, root),                                                   \
+		  NULL,                                                                         \
+		  "a directory that binaries' paths are below" },                               \
+		{ 'v',                                                                          \
+		  "version",                                                                    \
+		  NULL,                                                                         \
+		  OPT_FLAG,                                                                     \
+		  offsetof(struct type, post.compat.version),                                   \
+		  NULL,                                                                         \
+		  "say the version" },                                                          \
+		{ '?',                                                                          \
+		  NULL,                                                                         \
+		  NULL,                                                                         \
+		  OPT_FLAG,                                                                     \
+		  offsetof(struct type, post.compat.help),                                      \
+		  NULL,                                                                         \
+		  "explain the options" },                                                      \
+		{ 0,                                                                            \
+		  "usage",                                                                      \
+		  NULL,                                                                         \
+		  OPT_FLAG,                                                                     \
+		  offsetof(struct type, post.compat.usage),                                     \
+		  NULL,                                                                         \
+		  "say the usage in short" },                                                   \
+	{                                                                                       \
+		'V', "verbose", "LIST", OPT_STRING, offsetof(struct type, post.compat.verbose), \
+			NULL, "accepted; there is no such output here"                          \
 	}
 #define POSTPROC_THRESHOLD(type)                                                            \
 	{                                                                                   \

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/image_places.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "elf/elf_file.h"
+#include "symbol/table.h"
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static void list(struct image_places *p, const char *dir)
+{
+	char *const roots[] = { (char *)dir, NULL };
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	const FTSENT *entry;
+
+	while (walk && (entry = fts_read(walk))) {
+		struct listed_file file;
+
+		if (entry->fts_info != FTS_F &&
+		    (entry->fts_info != FTS_SL || !is_file(entry->fts_path)))
+			continue;
+		file.path = xstrdup(entry->fts_path);
+		file.name = file.path + entry->fts_pathlen - entry->fts_namelen;
+		vec_push(&p->files, file);
+	}
+	if (walk)
+		fts_close(walk);
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct listed_file *a = x, *b = y;
+	int r = strcmp(a->name, b->name);
+
+	return r ? r : strcmp(a->path, b->path);
+}
+
+void image_places_init(struct image_places *p, const char *root, const char *const *dirs, size_t n)
+{
+	*p = (struct image_places){ 0 };
+	for (size_t i = 0; i < n; i++) {
+		cleanup(free_at_exit) char *below = xasprintf("%s/%s", root, dirs[i]);
+		const char *dir = *root && is_folder(below) ? below : dirs[i];
+
+		if (is_folder(dir))
+			list(p, dir);
+		else
+			vec_push(&p->missing, xstrdup(dirs[i]));
+	}
+	if (p->files.n)
+		qsort(p->files.data, p->files.n, sizeof(*p->files.data), by_name);
+}
+
+void image_places_fini(struct image_places *p)
+{
+	vec_foreach (&p->files, file)
+		free(file->path);
+	vec_foreach (&p->missing, dir)
+		free(*dir);
+	vec_fini(&p->files);
+	vec_fini(&p->missing);
+}
+
+const struct listed_file *image_places_find(const struct image_places *p, const char *name,
+					    size_t *n)
+{
+	size_t low = 0, high = p->files.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(p->files.data[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (high = low; high < p->files.n && !strcmp(p->files.data[high].name, name);)
+		high++;
+	*n = high - low;
+	return p->files.data + low;
+}
+
+static bool is_of_build(const char *path, const struct build_id *wanted)
+{
+	struct file_mapping file = { 0 };
+	struct build_id found = { 0 };
+	struct elf_file elf;
+	bool ok = file_map(path, &file, NULL) >= 0 &&
+		  elf_open(&elf, file.base, file.size, NULL) >= 0 && elf_build_id(&elf, &found) &&
+		  build_id_equal(&found, wanted);
+
+	file_unmap(&file);
+	return ok;
+}
+
+static bool is_below(const char *path, const char *root)
+{
+	size_t n = strlen(root);
+
+	return !strncmp(path, root, n) && path[n] == '/';
+}
+
+/* NULL: there are several, or none. The same file is listed twice where folders lie in each other.
+ */
+static const char *only_one(const struct listed_file *files, size_t n, const char *root)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (root && !is_below(files[i].path, root))
+			continue;
+		if (found && strcmp(found, files[i].path) != 0)
+			return NULL;
+		found = files[i].path;
+	}
+	return found;
+}
+
+static const char *listed(const struct symbolizer *s, const struct image *image, const char *bare)
+{
+	const char *slash = strrchr(bare, '/'), *found;
+	size_t n;
+	const struct listed_file *files =
+		image_places_find(&s->image_places, slash ? slash + 1 : bare, &n);
+
+	for (size_t i = 0; i < n && image->build_id.len; i++)
+		if (is_of_build(files[i].path, &image->build_id))
+			return files[i].path;
+	if (image->build_id.len)
+		return NULL;
+	found = only_one(files, n, NULL);
+	return found || !*s->root ? found : only_one(files, n, s->root);
+}
+
+struct image_place image_place_find(const struct symbolizer *s, const struct image *image)
+{
+	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
+	struct image_place place = { .path = xasprintf("%s%s", s->root, bare), .root = s->root };
+	const char *found = NULL;
+
+	if (s->image_places.files.n &&
+	    (access(place.path, R_OK) < 0 ||
+	     (image->build_id.len && !is_of_build(place.path, &image->build_id))))
+		found = listed(s, image, bare);
+	if (found) {
+		free(place.path);
+		place.path = xstrdup(found);
+		place.root = is_below(found, s->root) ? s->root : "";
+	}
+	place.below = place.path + strlen(place.root);
+	return place;
+}
+
+char *symbolizer_image_file(const struct symbolizer *s, const struct image *image)
+{
+	return image_place_find(s, image).path;
+}
+
+int symbolizer_check_image_dirs(const struct symbolizer *s, struct error *err)
+{
+	if (s->image_places.missing.n)
+		return error_set(err, -ENOENT, "--image-path: %s is not a directory",
+				 s->image_places.missing.data[0]);
+	return 0;
+}

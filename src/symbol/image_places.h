@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Inside symbol/: where the file of an image is: at its path below the symbolizer's root, else, by
+ * its name, in the folders that the user said to look through.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/mem.h"
+
+struct image;
+struct symbolizer;
+
+struct listed_file {
+	char *path;
+	const char *name; /* in path */
+};
+
+/* All files below some folders, by name. */
+struct image_places {
+	VEC(struct listed_file) files;
+	VEC(char *) missing; /* what was given and is no folder */
+};
+
+/*
+ * Lists what is below the folders, each of which is one below `root` where there is such a one, and
+ * else the one of that path. Links to files count, links to folders are not followed.
+ */
+void image_places_init(struct image_places *p, const char *root, const char *const *dirs, size_t n);
+void image_places_fini(struct image_places *p); /* { 0 } is fine */
+
+/* The files of a name, which may be several. */
+const struct listed_file *image_places_find(const struct image_places *p, const char *name,
+					    size_t *n);
+
+/* A file as debug files are looked for with: below a root, or outside of it (root ""). */
+struct image_place {
+	char *path;        /* the caller's to free() */
+	const char *root;  /* that path begins with; "" */
+	const char *below; /* the rest of path */
+};
+
+/*
+ * The file of a FILE image: the one at its path, unless that is of another build and a listed one
+ * is of the right one. Of listed files the one of its build id; without a build id the only one of
+ * the name, or the only one below the root. The path at which it should be where there is none.
+ */
+struct image_place image_place_find(const struct symbolizer *s, const struct image *image);
