@@ -76,6 +76,7 @@ enum {
 	X(LANGUAGE, 0x13)         \
 	X(COMP_DIR, 0x1b)         \
 	X(ABSTRACT_ORIGIN, 0x31)  \
+	X(DECL_LINE, 0x3b)        \
 	X(SPECIFICATION, 0x47)    \
 	X(RANGES, 0x55)           \
 	X(CALL_COLUMN, 0x57)      \
@@ -85,7 +86,8 @@ enum {
 	X(STR_OFFSETS_BASE, 0x72) \
 	X(ADDR_BASE, 0x73)        \
 	X(RNGLISTS_BASE, 0x74)    \
-	X(DWO_NAME, 0x76)
+	X(DWO_NAME, 0x76)         \
+	X(GNU_DISCRIMINATOR, 0x2136)
 
 enum dwarf_attribute {
 #define X(id, number) DWARF_AT_##id,

@@ -18,7 +18,7 @@ enum {
 	LNS_const_add_pc,
 	LNS_fixed_advance_pc
 };
-enum { LNE_end_sequence = 1, LNE_set_address, LNE_define_file };
+enum { LNE_end_sequence = 1, LNE_set_address, LNE_define_file, LNE_set_discriminator };
 enum { LNCT_path = 1, LNCT_directory_index };
 
 /* Pairs that say what an entry of a table of version 5 consists of. */
@@ -220,6 +220,9 @@ static bool run_extended(struct dwarf_lines *it)
 		if (name)
 			read_file_4(it, &operands, name);
 		break;
+	case LNE_set_discriminator:
+		it->row.discriminator = (uint32_t)reader_uleb(&operands);
+		break;
 	}
 	return false;
 }
@@ -278,6 +281,7 @@ bool dwarf_lines_next(struct dwarf_lines *it, struct dwarf_row *row)
 			advance(it, op / it->line_range);
 			it->row.line += (uint32_t)(it->line_base + op % it->line_range);
 			*row = it->row;
+			it->row.discriminator = 0;
 			return true;
 		}
 		if (op == LNS_extended) {
@@ -289,6 +293,7 @@ bool dwarf_lines_next(struct dwarf_lines *it, struct dwarf_row *row)
 			}
 		} else if (run_standard(it, op)) {
 			*row = it->row;
+			it->row.discriminator = 0;
 			return !r->bad;
 		}
 	}

@@ -21,9 +21,11 @@ struct dwarf_line_file {
 
 struct dwarf_row {
 	uint64_t addr;
-	uint32_t file, line; /* file: for dwarf_lines_file(); line 0: none */
-	uint16_t column;     /* 0: not known; 65535: at least that */
-	bool ends_sequence;  /* addr is the first behind the code; nothing else counts */
+	uint32_t file, line;    /* file: for dwarf_lines_file(); line 0: none */
+	uint16_t column;        /* 0: not known; 65535: at least that */
+	uint32_t discriminator; /* of the pieces of code of one line; 0: the only one, or the first
+				 */
+	bool ends_sequence;     /* addr is the first behind the code; nothing else counts */
 };
 
 struct dwarf_lines {

@@ -73,7 +73,7 @@ struct scope_interval {
 #define MAX_KNOWN_NAMES 32768
 struct known_name {
 	uint64_t entry; /* its offset << 1 | is_alt; 0: none, as no entry is there */
-	uint32_t name;
+	uint32_t name, decl_line;
 };
 
 struct line_scan {

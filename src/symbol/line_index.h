@@ -32,7 +32,7 @@
 #include "base/file.h"
 
 #define LINE_MAGIC   "assaylin"
-#define LINE_VERSION 2
+#define LINE_VERSION 3
 
 #define NO_NODE UINT32_MAX
 
@@ -53,7 +53,8 @@ struct line_row {
 	uint32_t start;
 	uint32_t file; /* in text; 0: none */
 	uint32_t line;
-	uint16_t column, pad;
+	uint16_t column;
+	uint16_t discriminator; /* as LLVM numbers the pieces of code of a line */
 };
 _Static_assert(sizeof(struct line_row) == 16, "line rows are a file format");
 
@@ -66,16 +67,17 @@ _Static_assert(sizeof(struct line_scope) == 8, "line scopes are a file format");
 struct line_place {
 	uint32_t file; /* in text; 0: none */
 	uint32_t line;
-	uint16_t column, pad;
+	uint16_t column, discriminator;
 };
 _Static_assert(sizeof(struct line_place) == 12, "line places are a file format");
 
 struct line_node {
-	uint32_t parent; /* the function that this one is inlined into; NO_NODE: it is not */
-	uint32_t name;   /* in text, as in the symbol table (mangled); 0: not known */
+	uint32_t parent;    /* the function that this one is inlined into; NO_NODE: it is not */
+	uint32_t name;      /* in text, as in the symbol table (mangled); 0: not known */
+	uint32_t decl_line; /* where the function is declared; 0: not known */
 	struct line_place called; /* where, if inlined */
 };
-_Static_assert(sizeof(struct line_node) == 20, "line nodes are a file format");
+_Static_assert(sizeof(struct line_node) == 24, "line nodes are a file format");
 
 struct line_bucket {
 	uint32_t row, scope; /* how many start before it */

@@ -153,8 +153,14 @@ static void forget_names(struct line_scan *s)
 	memset(s->known_names, 0, MAX_KNOWN_NAMES * sizeof(*s->known_names));
 }
 
-static uint32_t name_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
-			const struct dwarf_die *die, int depth);
+/* What an entry says of its function, itself or where it leads to. */
+struct function_facts {
+	uint32_t name; /* of the scan's; 0: not known */
+	uint32_t decl_line;
+};
+
+static struct function_facts facts_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
+				      const struct dwarf_die *die, int depth);
 
 static struct known_name *known_name(const struct line_scan *s, uint64_t key)
 {
@@ -172,56 +178,58 @@ static void expect_name(const struct line_scan *s, const struct dwarf_unit *u,
 		__builtin_prefetch(known_name(s, offset << 1 | is_alt));
 }
 
-static uint32_t name_at(struct line_scan *s, const struct dwarf_unit *from, bool is_alt,
-			uint64_t offset, int depth)
+static struct function_facts facts_at(struct line_scan *s, const struct dwarf_unit *from,
+				      bool is_alt, uint64_t offset, int depth)
 {
 	uint64_t key = offset << 1 | is_alt;
 	struct known_name *known = known_name(s, key);
 	const struct dwarf_unit *u = from;
 	struct dwarf_unit other;
 	struct dwarf_die die;
+	struct function_facts facts = { 0 };
 	struct reader r;
-	uint32_t name;
 
 	if (key && known->entry == key)
-		return known->name;
+		return (struct function_facts){ known->name, known->decl_line };
 	if (depth >= MAX_REFERENCES)
-		return 0;
+		return facts;
 	if (is_alt || !s->is_split) {
 		bool is_inside = offset >= from->offset && offset < from->end &&
 				 (from->file == s->source->alt) == is_alt;
 
 		if (!is_inside) {
 			if (!unit_at(s, offset, is_alt, &other))
-				return 0;
+				return facts;
 			u = &other;
 		}
 	}
 	r = dwarf_unit_dies(u, offset);
 	if (!dwarf_die_read(&r, u, &die) || !die.tag)
-		return 0;
-	name = name_of(s, u, is_alt, &die, depth + 1);
-	*known = (struct known_name){ key, name };
-	return name;
+		return facts;
+	facts = facts_of(s, u, is_alt, &die, depth + 1);
+	*known = (struct known_name){ key, facts.name, facts.decl_line };
+	return facts;
 }
 
 /* What the linker calls it, here or where it was declared; else its plain name. */
-static uint32_t name_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
-			const struct dwarf_die *die, int depth)
+static struct function_facts facts_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
+				      const struct dwarf_die *die, int depth)
 {
 	const char *text = dwarf_string(u, s->source->alt, die, DWARF_AT_LINKAGE_NAME);
-	uint64_t offset;
-	uint32_t name = 0;
+	uint64_t offset, line = dwarf_number(die, DWARF_AT_DECL_LINE);
+	struct function_facts facts = { 0 };
 	bool leads_to_alt;
 
 	if (text)
-		return strings_add(&s->names, text).n;
-	if (dwarf_reference(u, die, DWARF_AT_ABSTRACT_ORIGIN, &offset, &leads_to_alt) ||
-	    dwarf_reference(u, die, DWARF_AT_SPECIFICATION, &offset, &leads_to_alt))
-		name = name_at(s, u, is_alt || leads_to_alt, offset, depth);
-	if (!name && (text = dwarf_string(u, s->source->alt, die, DWARF_AT_NAME)))
-		name = strings_add(&s->names, text).n;
-	return name;
+		facts.name = strings_add(&s->names, text).n;
+	else if (dwarf_reference(u, die, DWARF_AT_ABSTRACT_ORIGIN, &offset, &leads_to_alt) ||
+		 dwarf_reference(u, die, DWARF_AT_SPECIFICATION, &offset, &leads_to_alt))
+		facts = facts_at(s, u, is_alt || leads_to_alt, offset, depth);
+	if (!facts.name && (text = dwarf_string(u, s->source->alt, die, DWARF_AT_NAME)))
+		facts.name = strings_add(&s->names, text).n;
+	if (line)
+		facts.decl_line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX);
+	return facts;
 }
 
 /* ---- files ---- */
@@ -265,9 +273,23 @@ struct sequence {
 	bool is_open;
 };
 
+/*
+ * The part of a discriminator that numbers a line's pieces of code in the source; the rest tells
+ * the copies that optimizers make of one (llvm-project, IR/DebugInfoMetadata.h). Odd is none; else
+ * a number of 5 bits behind bit 0, or where bit 6 is set of 12, without that bit.
+ */
+static uint16_t discriminator_of(uint64_t d)
+{
+	if (d & 1)
+		return 0;
+	d >>= 1;
+	return (uint16_t)(d & 0x20 ? (d >> 1 & 0xfe0) | (d & 0x1f) : d & 0x1f);
+}
+
 static bool is_same_place(const struct line_row *a, const struct line_row *b)
 {
-	return a->line == b->line && a->file == b->file && a->column == b->column;
+	return a->line == b->line && a->file == b->file && a->column == b->column &&
+	       a->discriminator == b->discriminator;
 }
 
 static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
@@ -280,7 +302,10 @@ static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t add
 /* Of rows of one address the last one counts; those that go back do not. */
 static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
 {
-	struct line_row new = { .line = row->line, .column = row->column }, *last;
+	struct line_row new = { .line = row->line,
+				.column = row->column,
+				.discriminator = discriminator_of(row->discriminator) },
+			*last;
 	uint64_t offset;
 
 	if (!q->code || row->addr - q->code->link_addr >= q->code->size)
@@ -487,6 +512,7 @@ static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
 			 const struct dwarf_die *die, uint32_t parent)
 {
 	uint32_t node = (uint32_t)s->nodes.n, start, end;
+	struct function_facts facts;
 	struct dwarf_ranges ranges;
 	uint64_t low, high;
 	size_t before = s->intervals.n;
@@ -504,8 +530,10 @@ static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
 	}
 	if (s->intervals.n == before)
 		return NO_NODE;
-	vec_push(&s->nodes,
-		 (struct line_node){ .parent = parent, .name = name_of(s, u, false, die, 0) });
+	facts = facts_of(s, u, false, die, 0);
+	vec_push(&s->nodes, (struct line_node){ .parent = parent,
+						.name = facts.name,
+						.decl_line = facts.decl_line });
 	if (parent != NO_NODE) {
 		struct line_place *called = &s->nodes.data[node].called;
 		uint64_t line = dwarf_number(die, DWARF_AT_CALL_LINE);
@@ -514,6 +542,8 @@ static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
 		called->file = file_id(s, dwarf_number(die, DWARF_AT_CALL_FILE));
 		called->line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX);
 		called->column = (uint16_t)MIN(column, (uint64_t)UINT16_MAX);
+		called->discriminator =
+			discriminator_of(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR));
 	}
 	return node;
 }

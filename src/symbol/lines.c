@@ -39,12 +39,13 @@ static void take_place(const struct line_index *ix, const struct line_place *pla
 	out->file_id = place->file;
 	out->line = place->line;
 	out->column = place->column;
+	out->discriminator = place->discriminator;
 }
 
 static void take_row(const struct line_index *ix, const struct line_row *row,
 		     struct line_frame *out)
 {
-	const struct line_place place = { row->file, row->line, row->column, 0 };
+	const struct line_place place = { row->file, row->line, row->column, row->discriminator };
 
 	take_place(ix, &place, out);
 }
@@ -116,6 +117,7 @@ size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t o
 
 		frame.function = line_index_text(ix, at->name);
 		frame.function_id = at->name;
+		frame.decl_line = at->decl_line;
 		if (at->parent >= node) /* none; or damage, as parents come first */
 			break;
 		frame.is_inline = true;

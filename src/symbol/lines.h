@@ -23,11 +23,13 @@
 #define LINES_MAX_FRAMES 128
 
 struct line_frame {
-	const char *function; /* as in the symbol table (mangled); "" if not known */
-	const char *file;     /* as the compiler saw it, mostly absolute; "" if not known */
-	uint32_t line;        /* 0: not known, or code that belongs to no line */
-	uint32_t column;      /* 0: not known */
-	bool is_inline;       /* inlined into the next frame */
+	const char *function;   /* as in the symbol table (mangled); "" if not known */
+	const char *file;       /* as the compiler saw it, mostly absolute; "" if not known */
+	uint32_t line;          /* 0: not known, or code that belongs to no line */
+	uint32_t column;        /* 0: not known */
+	uint32_t decl_line;     /* of the function; 0: not known */
+	uint32_t discriminator; /* which piece of code of the line, as LLVM numbers them */
+	bool is_inline;         /* inlined into the next frame */
 	/* Equal numbers of one table are equal texts. function_id is for lines_name(). */
 	uint32_t function_id, file_id;
 };

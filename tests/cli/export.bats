@@ -65,7 +65,7 @@ load exports
 	local format from
 	for format in $(formats); do
 		case $format in
-		postgresql | autofdo | bolt) continue ;; # no file; of recordings alone
+		postgresql | autofdo | bolt | llvm) continue ;; # no file; of recordings, of lines alone
 		esac
 		from=s
 		[ "$format" != gmon ] || from=g # it wants an image that is a file

@@ -50,3 +50,65 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	run assay export -i "$FIXTURES/perf.data.branch-4.14" --format bolt comm:echo
 	refused 2 "bolt takes no filters"
 }
+
+@test "llvm: llvm-profdata and clang read it, line by line as the report has them" {
+	command -v llvm-profdata >/dev/null || skip "llvm-profdata (llvm) is not installed"
+	cat >hot.c <<-'END'
+		static inline unsigned long
+		step(unsigned long x)
+		{
+			if (x & 1)
+				return x * 3 + 1;
+			return x / 2;
+		}
+
+		__attribute__((noinline)) unsigned long
+		walk(unsigned long n)
+		{
+			unsigned long sum = 0;
+
+			for (unsigned long i = 1; i < n; i++)
+				for (unsigned long x = i; x != 1; x = step(x)) sum += x ^ i;
+			return sum;
+		}
+
+		int main(void)
+		{
+			return walk(3000000) == 1;
+		}
+	END
+	"$(command -v clang || command -v gcc)" -O2 -g hot.c -o hot
+	assay record -q -e cpu-clock -o s.assay -- ./hot
+	assay export -q -i s.assay -o hot.prof image:hot
+	run assay export -i s.assay -F llvm -o /dev/full image:hot
+	refused 1 "cannot write '/dev/full': No space left"
+	llvm-profdata show --sample hot.prof >shown
+	grep -q '^Function: walk: ' shown
+	# what LLVM writes of it is the same
+	llvm-profdata merge --sample --text hot.prof -o again.prof
+	diff <(sort hot.prof) <(sort again.prof)
+	# all samples in walk, and each of its own lines: it is declared in line 10
+	assay report -i s.assay --lines --format json image:hot symbol:walk >walk.json
+	[ "$(sed -n 's/^walk:\([0-9]*\):.*/\1/p' hot.prof)" = "$(jq '[.rows[].samples] | add' walk.json)" ]
+	awk -F'[ :]+' '/^[^ ]/ { inside = /^walk:/ } inside && /^ [0-9.]+: [0-9]+$/ { sub(/\..*/, "", $2); n[$2 + 10] += $3 }
+		END { for (line in n) print line, n[line] }' hot.prof | sort >ours
+	[ -s ours ]
+	jq -r '.rows[] | select(.samples > 0) | "\(.line | sub(".*:"; "")) \(.samples)"' walk.json | sort >reported
+	# lines of the report are those of inlined code, too, which are above walk's
+	diff ours <(awk '$1 >= 10' reported)
+	if command -v clang >/dev/null; then
+		clang -O2 -g -fprofile-sample-use=hot.prof -Werror hot.c -o again
+	fi
+}
+
+@test "llvm: one event, and lines, or it is refused" {
+	printf 'int main(void) { for (volatile long i = 0; i < 1000000000; i++) ; return 0; }\n' >bare.c
+	gcc -O1 bare.c -o bare
+	assay record -q -e cpu-clock -o s.assay -- ./bare
+	run assay export -i s.assay -o x.prof image:bare
+	refused 1 "no sample is in code that has debug information; compile with -g"
+	[ ! -e x.prof ]
+	assay record -q -e cpu-clock -e task-clock -o t.assay -- ./bare
+	run assay export -i t.assay -o x.prof
+	refused 1 "llvm holds one event; choose it with event:NAME"
+}
