@@ -30,11 +30,11 @@ static bool is_by_thread(const struct counts *c)
 }
 
 /* The leader of a counter's group on this target; -1: it is the leader, or in no group. */
-static int leader_of(const struct counts *c, size_t counter, size_t target)
+static int leader_of(const struct counts *c, size_t counter, size_t target, size_t first)
 {
 	uint32_t group = c->config.counters->data[counter].group;
 
-	for (size_t i = 0; group && i < c->fds.n; i++)
+	for (size_t i = first; group && i < c->fds.n; i++)
 		if (c->fds.data[i].target == target &&
 		    c->config.counters->data[c->fds.data[i].counter].group == group)
 			return c->fds.data[i].fd;
@@ -69,6 +69,30 @@ static int explain_refusal(struct counts *c, size_t counter, size_t target, int 
 	return counter_explain(c->config.sources, &c->config.counters->data[counter], code, err);
 }
 
+/*
+ * One counter on one thread or CPU, with a leader among those opened from `first` on. -ESRCH: that
+ * has ended, or never had it; err is not set.
+ */
+static int open_on(struct counts *c, size_t counter, size_t target, size_t first, struct error *err)
+{
+	const struct counts_config *config = &c->config;
+	int fd, leader = leader_of(c, counter, target, first);
+
+	if (!is_by_thread(c) &&
+	    !counter_is_on_cpu(&config->counters->data[counter], config->cpus->data[target]))
+		return -ESRCH;
+	fd = open_one(c, counter, target, leader);
+	if (fd == -ESRCH)
+		return fd;
+	if (fd < 0)
+		return explain_refusal(c, counter, target, leader, fd, err);
+	vec_push(&c->fds, (struct counts_fd){ fd, (uint32_t)counter,
+					      config->is_separate ? (uint32_t)target : 0,
+					      (uint32_t)target });
+	c->has[counter] = true;
+	return 0;
+}
+
 /* One counter for all threads or CPUs; those that ended meanwhile are no failure. */
 static int open_counter(struct counts *c, size_t counter, struct error *err)
 {
@@ -77,19 +101,12 @@ static int open_counter(struct counts *c, size_t counter, struct error *err)
 	size_t n = is_by_thread(c) ? config->n_tids : config->cpus->n;
 
 	for (size_t t = 0; t < n; t++) {
-		int fd, leader = leader_of(c, counter, t);
+		int e = open_on(c, counter, t, 0, err);
 
-		if (!is_by_thread(c) && !counter_is_on_cpu(spec, config->cpus->data[t]))
-			continue;
-		fd = open_one(c, counter, t, leader);
-		if (fd == -ESRCH && n > 1)
-			continue;
-		if (fd < 0)
-			return explain_refusal(c, counter, t, leader, fd, err);
-		vec_push(&c->fds,
-			 (struct counts_fd){ fd, (uint32_t)counter,
-					     config->is_separate ? (uint32_t)t : 0, (uint32_t)t });
-		c->has[counter] = true;
+		if (e < 0 && e != -ESRCH)
+			return e;
+		if (e < 0 && is_by_thread(c) && n == 1)
+			return counter_explain(config->sources, spec, e, err);
 	}
 	return c->has[counter]
 		       ? 0
@@ -148,13 +165,36 @@ int32_t counts_lane(const struct counts *c, size_t lane)
 	return is_by_thread(c) ? c->config.tids[lane] : (int32_t)c->config.cpus->data[lane];
 }
 
+static int enable_from(struct counts *c, size_t first, struct error *err)
+{
+	for (size_t i = first; i < c->fds.n; i++)
+		if (ioctl(c->fds.data[i].fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+			return error_errno(err, -errno, "cannot start counter '%s'",
+					   c->config.counters->data[c->fds.data[i].counter].name);
+	return 0;
+}
+
 int counts_enable(struct counts *c, struct error *err)
 {
-	vec_foreach (&c->fds, f)
-		if (ioctl(f->fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-			return error_errno(err, -errno, "cannot start counter '%s'",
-					   c->config.counters->data[f->counter].name);
-	return 0;
+	return enable_from(c, 0, err);
+}
+
+int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err)
+{
+	const struct cpu_list *cpus = c->config.cpus;
+	size_t first = c->fds.n, target = 0;
+	int e = 0;
+
+	while (target < cpus->n && cpus->data[target] != cpu)
+		target++;
+	if (target == cpus->n)
+		return error_set(err, -ENOENT, "CPU %u is none of those that are counted", cpu);
+	for (size_t i = 0; i < c->config.counters->n && !e; i++) {
+		if (c->has[i])
+			e = open_on(c, i, target, first, err);
+		e = e == -ESRCH ? 0 : e;
+	}
+	return e ? e : enable_from(c, first, err);
 }
 
 void counts_disable(struct counts *c)

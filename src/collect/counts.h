@@ -50,5 +50,11 @@ int32_t counts_lane(const struct counts *c, size_t lane);
 int counts_enable(struct counts *c, struct error *err);
 void counts_disable(struct counts *c);
 
+/*
+ * A CPU came online: what counted on it ended when it went, stays in the sums, and is opened and
+ * enabled anew. 0; -ENOENT: not one of the CPUs of counts_open(); else the refusal.
+ */
+int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err);
+
 /* Sums since the beginning: out[lane * counters + counter]. 0 or a negative errno. */
 int counts_read(struct counts *c, struct count *out);

@@ -217,6 +217,17 @@ static int stat(struct stat_setup *s, struct stat_result *result, struct error *
 	return r;
 }
 
+static void tell_of_cpus(const struct stat_result *r)
+{
+	if (r->n_cpus_back)
+		log_info("CPUs came online (times: %u); what ran there before they were counted "
+			 "again "
+			 "is missing",
+			 r->n_cpus_back);
+	if (r->n_cpus_missed)
+		log_warning("CPUs came online that are not counted (times: %u)", r->n_cpus_missed);
+}
+
 static int count(struct stat_setup *s)
 {
 	struct stat_result result;
@@ -225,6 +236,7 @@ static int count(struct stat_setup *s)
 
 	if (r < 0)
 		log_error("stat: %s", err.text);
+	tell_of_cpus(&result);
 	if (r < 0 && result.has_command_failed_to_start)
 		return r == -ENOENT ? 127 : 126;
 	return r < 0 ? EXIT_FAILED : pass_on_status(result.wait_status);

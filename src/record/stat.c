@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collect/cpu_watch.h"
 #include "record/child.h"
 #include "record/host.h"
 
@@ -23,7 +24,7 @@ struct stat_state {
 	struct counts *counts;
 	struct child child;
 	bool has_child, child_runs, is_ended;
-	int signal_fd;
+	int signal_fd, cpu_fd;
 	sigset_t old_mask;
 	struct pid_list tids;
 	struct cpu_list cpus;
@@ -106,6 +107,31 @@ static int start_child(struct stat_state *s, struct error *err)
 		r = child_prepare(s->config->argv, &s->old_mask, &s->child, err);
 	s->has_child = r >= 0;
 	return r;
+}
+
+/* What counts by CPU ends with it; threads are followed by the kernel. */
+static void watch_cpus(struct stat_state *s)
+{
+	if (!s->tids.n)
+		s->cpu_fd = cpu_watch_open();
+}
+
+static void follow_cpus(struct stat_state *s)
+{
+	struct error why = { 0 };
+	bool is_online;
+	uint32_t cpu;
+	int e;
+
+	while (s->cpu_fd >= 0 && cpu_watch_next(s->cpu_fd, &cpu, &is_online)) {
+		if (!is_online)
+			continue;
+		e = counts_cpu_online(s->counts, cpu, &why);
+		if (!e)
+			s->result->n_cpus_back++;
+		else if (e != -ENOENT || !s->config->cpus->n) /* else nobody asked for it */
+			s->result->n_cpus_missed++;
+	}
 }
 
 static int open_counts(struct stat_state *s, struct error *err)
@@ -245,10 +271,11 @@ static uint64_t next_ns(const struct stat_state *s, uint64_t now)
 
 static void wait_until(const struct stat_state *s, uint64_t next, uint64_t now)
 {
-	struct pollfd p = { .fd = s->signal_fd, .events = POLLIN };
+	struct pollfd p[] = { { .fd = s->signal_fd, .events = POLLIN },
+			      { .fd = s->cpu_fd, .events = POLLIN } };
 	uint64_t ms = next == UINT64_MAX ? 3600000 : next > now ? (next - now) / 1000000 + 1 : 0;
 
-	poll(&p, 1, (int)MIN(ms, 3600000));
+	poll(p, ARRAY_SIZE(p), (int)MIN(ms, 3600000));
 }
 
 static int count_all(struct stat_state *s, struct error *err)
@@ -262,6 +289,7 @@ static int count_all(struct stat_state *s, struct error *err)
 
 		wait_until(s, next_ns(s, now), now);
 		handle_signals(s);
+		follow_cpus(s);
 		now = clock_monotonic_ns();
 		s->is_ended |= has_target_ended(s);
 		s->is_ended |= c->duration_s > 0 && now >= s->start_ns + seconds_ns(c->duration_s);
@@ -288,6 +316,7 @@ static void finish(struct stat_state *s)
 	}
 	counts_close(s->counts);
 	close_at_exit(&s->signal_fd);
+	close_at_exit(&s->cpu_fd);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	vec_fini(&s->tids);
 	vec_fini(&s->cpus);
@@ -298,14 +327,18 @@ static void finish(struct stat_state *s)
 
 int stat_run(const struct stat_config *config, struct stat_result *out, struct error *err)
 {
-	struct stat_state s = { .config = config, .result = out, .signal_fd = -1 };
+	struct stat_state s = { .config = config, .result = out, .signal_fd = -1, .cpu_fd = -1 };
 	int r;
 
 	*out = (struct stat_result){ .wait_status = -1 };
 	sigprocmask(SIG_SETMASK, NULL, &s.old_mask);
 	if ((r = block_signals(&s, err)) < 0 || (r = start_child(&s, err)) < 0 ||
-	    (r = find_threads(&s, err)) < 0 || (r = find_cpus(&s, err)) < 0 ||
-	    (r = open_counts(&s, err)) < 0 || (r = let_child_go(&s, err)) < 0)
+	    (r = find_threads(&s, err)) < 0)
+		goto out;
+	if ((r = find_cpus(&s, err)) < 0)
+		goto out;
+	watch_cpus(&s);
+	if ((r = open_counts(&s, err)) < 0 || (r = let_child_go(&s, err)) < 0)
 		goto out;
 	r = count_all(&s, err);
 out:

@@ -44,6 +44,8 @@ struct stat_config {
 struct stat_result {
 	int wait_status; /* of the command, as wait(2) gives it; -1 if none or still running */
 	bool has_command_failed_to_start;
+	/* CPUs that came online meanwhile, by times: counted from then on, and not counted. */
+	uint32_t n_cpus_back, n_cpus_missed;
 };
 
 /* Counts and reports. Nothing is reported where it fails. */

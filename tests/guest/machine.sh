@@ -85,6 +85,15 @@ a_cpu_that_goes_and_comes() { # COLLECTOR
 	between 1 "$(samples_on 1 split s)" 1000000 "samples on it after that"
 }
 
+a_cpu_that_comes_back_is_counted() {
+	assay stat -a --per-cpu -e cpu-clock --format csv -o counts -- sh -c '
+		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
+		echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 1.5' 2>log
+	cat counts log
+	has "CPUs came online (times: 1)" log
+	between 500000000 "$(awk -F, '$3 == 1 { print $5 }' counts)" 100000000000 "ns of CPU 1"
+}
+
 a_command_follows_to_a_cpu_that_comes() {
 	echo 0 >/sys/devices/system/cpu/cpu1/online
 	assay record -e cycles -o s -- sh -c '
@@ -118,6 +127,7 @@ check "a program's instructions" instructions_of_this_architecture
 check "time that threads wait" time_that_threads_wait
 check "a CPU that goes offline and comes back, by rings" a_cpu_that_goes_and_comes perf
 check "a CPU that goes offline and comes back, by BPF" a_cpu_that_goes_and_comes bpf
+check "a CPU that goes offline and comes back is counted" a_cpu_that_comes_back_is_counted
 check "a command on a CPU that was offline at first" a_command_follows_to_a_cpu_that_comes
 check "without CPU 0" without_the_first_cpu
 check "a counter that is throttled" throttled

@@ -142,6 +142,43 @@ static void a_group_has_a_leader_on_each_thread(void **state)
 	counts_close(c);
 }
 
+/* A pipe is no counter, so that enabling it fails; by then it is open, and read with the others. */
+static void a_cpu_that_comes_back_is_counted_anew(void **state)
+{
+	struct machine *m = *state;
+	struct counts_config config = { 0 };
+	struct cpu_list cpus = { 0 };
+	struct counts *c = NULL;
+	struct count lanes[4];
+
+	memset(&kernel, 0, sizeof(kernel));
+	for (uint64_t i = 0; i < 4; i++)
+		memcpy(kernel.values[i], (uint64_t[]){ 10 + i, 1, 1 }, 24);
+	vec_push(&cpus, 0);
+	vec_push(&cpus, 1);
+	m->sources.perf_event_open = open_pipe;
+	assert_int_equal(counter_parse(&m->sources, "{page-faults,cs}", &(struct counter_rate){ 0 },
+				       &m->counters, &m->err),
+			 0);
+	config = (struct counts_config){
+		.counters = &m->counters, .sources = &m->sources, .cpus = &cpus, .is_separate = true
+	};
+	assert_int_equal(counts_open(&config, &c, &m->err), 0);
+	assert_int_equal(kernel.n, 4);
+	assert_int_equal(counts_cpu_online(c, 7, &m->err), -ENOENT);
+	assert_int_equal(counts_cpu_online(c, 1, &m->err), -ENOTTY);
+	assert_int_equal(kernel.n, 6);
+	assert_int_equal(kernel.opened[4].group_fd, -1);
+	assert_int_equal(kernel.opened[5].group_fd, kernel.opened[4].fd);
+	assert_int_equal(counts_read(c, lanes), 0);
+	assert_int_equal(lanes[0].value, 10);
+	assert_int_equal(lanes[1].value, 12);
+	assert_int_equal(lanes[2].value, 11 + 10); /* what it counted before, and since */
+	assert_int_equal(lanes[3].value, 13 + 11);
+	counts_close(c);
+	vec_fini(&cpus);
+}
+
 static void a_group_that_the_kernel_refuses_is_named(void **state)
 {
 	struct machine *m = *state;
@@ -166,6 +203,7 @@ int main(void)
 		ON_A_MACHINE(a_lane_for_each_thread),
 		ON_A_MACHINE(a_group_has_a_leader_on_each_thread),
 		ON_A_MACHINE(a_group_that_the_kernel_refuses_is_named),
+		ON_A_MACHINE(a_cpu_that_comes_back_is_counted_anew),
 		ON_A_MACHINE(an_event_that_is_missing_is_refused_or_left_out),
 	};
 
