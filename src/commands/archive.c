@@ -68,7 +68,7 @@ static int write_packed(const struct session *session, const char *output, const
 	cleanup(free_at_exit) char *folder_name = xstrndup(name, (size_t)(suffix - name));
 	cleanup(free_at_exit) char *folder = xasprintf("%s/%s", parent, folder_name);
 	cleanup(free_at_exit) char *part = xasprintf("%s/packed%s", parent, suffix);
-	int r = archive_write(session, folder, result, err);
+	int r = archive_write(session, NULL, folder, result, err);
 
 	if (r >= 0)
 		r = run_tar(part, parent, folder_name, err);
@@ -98,7 +98,7 @@ static int archive(const struct archive_args *args, bool *is_damaged, struct err
 	r = input_open_given(args->input, &session, is_damaged, err);
 	if (r >= 0)
 		r = suffix ? write_packed(session, args->output, suffix, &result, err)
-			   : archive_write(session, args->output, &result, err);
+			   : archive_write(session, NULL, args->output, &result, err);
 	if (r >= 0)
 		print_summary(args, &result);
 	archive_result_fini(&result);

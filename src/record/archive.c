@@ -30,6 +30,7 @@ void archive_result_fini(struct archive_result *r)
 
 struct archive {
 	const struct session *session;
+	const struct archive_choice *choice; /* NULL: all images */
 	const char *dir;
 	struct archive_result *result;
 	struct strings done; /* paths in the archive */
@@ -245,6 +246,8 @@ static int add_module(struct archive *a, const struct image *image, struct error
 
 static int add_image(struct archive *a, const struct image *image, struct error *err)
 {
+	if (a->choice && !a->choice->takes(a->choice->context, image))
+		return 0;
 	switch (image->kind) {
 	case IMAGE_FILE:
 		return image->path[0] == '/' && !strstr(image->path, "/../")
@@ -290,10 +293,10 @@ static int fill(struct archive *a, struct error *err)
 	return r;
 }
 
-int archive_write(const struct session *session, const char *dir, struct archive_result *out,
-		  struct error *err)
+int archive_write(const struct session *session, const struct archive_choice *choice,
+		  const char *dir, struct archive_result *out, struct error *err)
 {
-	struct archive a = { .session = session, .dir = dir, .result = out };
+	struct archive a = { .session = session, .choice = choice, .dir = dir, .result = out };
 	int r;
 
 	*out = (struct archive_result){ 0 };

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/mem.h"
@@ -28,12 +29,19 @@ struct archive_result {
 };
 void archive_result_fini(struct archive_result *r);
 
+/* Which images' files go into an archive. */
+struct archive_choice {
+	bool (*takes)(void *context, const struct image *image);
+	void *context;
+};
+
 /*
- * Makes the archive at `dir`, which must not exist. A binary that is not to be had is no failure
- * but a sentence in out->missing. On failure nothing is left at `dir`.
+ * Makes the archive at `dir` of the images that are chosen (NULL: all); `dir` must not exist. A
+ * binary that is not to be had is no failure but a sentence in out->missing. On failure nothing is
+ * left at `dir`.
  */
-int archive_write(const struct session *session, const char *dir, struct archive_result *out,
-		  struct error *err);
+int archive_write(const struct session *session, const struct archive_choice *choice,
+		  const char *dir, struct archive_result *out, struct error *err);
 
 /*
  * Where the symbols of a session's images are: in the archive that it is, else on this machine. The

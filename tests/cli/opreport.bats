@@ -343,6 +343,27 @@ own_demo() {
 	refused 1 "--image-path: gone is not a directory"
 }
 
+@test "oparchive: only what the specification takes" {
+	own_demo
+	opreport -nl -x 2>/dev/null | sort >alone
+	oparchive -x -o alone.d 2>/dev/null
+	[ -f "alone.d$BIN/app" ]
+	[ ! -e "alone.d$BIN/libdemo.so" ]
+	opreport -nl archive:alone.d 2>/dev/null | sort >after
+	diff alone after
+	oparchive lib-image:'*/libdemo.so' -o lib.d 2>/dev/null
+	[ -f "lib.d$BIN/libdemo.so" ]
+	[ "$(find lib.d -name 'CPU_CLK*' | grep -v '{cg}' | wc -l)" = 1 ]
+	oparchive image-exclude:'*/app' -o rest.d 2>/dev/null
+	[ ! -e "rest.d$BIN/app" ]
+	[ -z "$(find rest.d -path '*bin/app*')" ]
+	run oparchive -l -x
+	[[ "$output" == *"$BIN/app"* && "$output" != *libdemo.so* ]]
+	run oparchive -o none.d event:NONE
+	[ "$status" = 1 ]
+	[ ! -e none.d ]
+}
+
 @test "opimport: a file of a 32-bit machine becomes one of this machine" {
 	python3 "$MKOPFILE" --layout i386 --app /usr/bin/app flat old /bin/sh 0x1000=41 0x2000=1 >/dev/null
 	file=$(find old -name 'CPU*')

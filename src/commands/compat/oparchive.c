@@ -19,9 +19,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "commands/compat/postproc.h"
 #include "record/archive.h"
 #include "record/oprofile_files.h"
+#include "store/oprofile/sample_name.h"
 
 struct oparchive_args {
 	struct postproc_args post;
@@ -59,20 +61,109 @@ static int each_sample_file(const char *samples, file_visitor visit, void *conte
 	return r;
 }
 
-static int print_path(void *context, const char *path, struct error *err)
+/* What of sample files the specification is for: as the profile takes samples, file by file. */
+struct choice {
+	const struct query *query;
+	const char *samples;  /* the folder; NULL: a session of ours, which is taken whole */
+	struct strings paths; /* of images that are in files that are taken */
+};
+
+/* As images are called. The caller frees. */
+static char *image_name(const struct sample_image_name *image)
 {
-	(void)context, (void)err;
-	printf("%s\n", path);
+	if (image->kind == SAMPLE_IMAGE_KERN)
+		return xasprintf("[%s]", image->text);
+	return xstrdup(strcmp(image->text, "/proc/kallsyms") ? image->text : "[kernel]");
+}
+
+static bool takes_class(const struct query *q, const struct sample_name *n)
+{
+	return query_takes_name(q, FILTER_EVENT, n->event) &&
+	       query_takes_number(q, FILTER_COUNT, n->count) &&
+	       query_takes_number(q, FILTER_UNIT_MASK, n->unit_mask) &&
+	       query_takes_number(q, FILTER_PID, (uint32_t)n->tgid) &&
+	       query_takes_number(q, FILTER_TID, (uint32_t)n->tid) &&
+	       query_takes_number(q, FILTER_CPU, (uint32_t)n->cpu);
+}
+
+/* Code `in` an image, or an arc from there `to` another (the same where it is none). */
+static bool takes_images(const struct query *q, const char *app, const char *in, const char *to)
+{
+	bool has_lib_image = query_has(q, FILTER_LIB_IMAGE);
+
+	if (q->without_dependents && (strcmp(app, in) != 0 || strcmp(in, to) != 0))
+		return false;
+	if (query_names_path(q, FILTER_IMAGE_EXCLUDE, app) ||
+	    query_names_path(q, FILTER_IMAGE_EXCLUDE, in) ||
+	    query_names_path(q, FILTER_IMAGE_EXCLUDE, to))
+		return false;
+	return query_takes_path(q, FILTER_APP, app) &&
+	       (query_takes_path(q, FILTER_LIB_IMAGE, in) ||
+		query_takes_path(q, FILTER_LIB_IMAGE, to)) &&
+	       (query_takes_path(q, FILTER_IMAGE, app) ||
+		(!has_lib_image && query_takes_path(q, FILTER_IMAGE, in))) &&
+	       (query_takes_path(q, FILTER_BINARY, app) || query_takes_path(q, FILTER_BINARY, in));
+}
+
+/* Files that are no sample files (losses, names of JIT code) belong to the whole. */
+static bool takes_file(struct choice *c, const char *path)
+{
+	struct sample_name name = { 0 };
+	const char *below = path + strlen(c->samples);
+	bool takes = true;
+
+	if (sample_name_parse(below + strspn(below, "/"), &name, NULL) >= 0) {
+		cleanup(free_at_exit) char *app = image_name(&name.main);
+		cleanup(free_at_exit) char *in = image_name(&name.dep);
+		cleanup(free_at_exit) char *to = image_name(name.is_arc ? &name.callee : &name.dep);
+
+		takes = takes_class(c->query, &name) && takes_images(c->query, app, in, to);
+		if (takes) {
+			strings_add(&c->paths, app);
+			strings_add(&c->paths, in);
+			strings_add(&c->paths, to);
+		}
+	}
+	sample_name_fini(&name);
+	return takes;
+}
+
+static int look_at_file(void *context, const char *path, struct error *err)
+{
+	(void)err;
+	takes_file(context, path);
 	return 0;
 }
 
-static int list_files(const struct postproc *pp, const char *samples, struct error *err)
+static int choose(struct choice *c, struct error *err)
+{
+	strings_init(&c->paths);
+	return c->samples ? each_sample_file(c->samples, look_at_file, c, err) : 0;
+}
+
+static bool takes_image(void *context, const struct image *image)
+{
+	const struct choice *c = context;
+	string_id id;
+
+	return strings_find(&c->paths, image->path, &id);
+}
+
+static int print_path(void *context, const char *path, struct error *err)
+{
+	(void)err;
+	if (takes_file(context, path))
+		printf("%s\n", path);
+	return 0;
+}
+
+static int list_files(const struct postproc *pp, struct choice *c, struct error *err)
 {
 	vec_foreach (&pp->profile->images, image)
 		if (image->samples && !image->is_merged && image->image->kind == IMAGE_FILE &&
 		    access(image->image->path, R_OK) == 0)
 			printf("%s\n", image->image->path);
-	return samples ? each_sample_file(samples, print_path, NULL, err) : 0;
+	return c->samples ? each_sample_file(c->samples, print_path, c, err) : 0;
 }
 
 /* ---- copying ---- */
@@ -99,15 +190,17 @@ static int copy_file(const char *from, const char *to, struct error *err)
 }
 
 struct copying {
-	const char *from, *to;
+	struct choice *choice;
+	const char *to;
 };
 
 static int copy_sample_file(void *context, const char *path, struct error *err)
 {
 	const struct copying *c = context;
-	cleanup(free_at_exit) char *to = xasprintf("%s%s", c->to, path + strlen(c->from));
+	cleanup(free_at_exit) char *to =
+		xasprintf("%s%s", c->to, path + strlen(c->choice->samples));
 
-	return copy_file(path, to, err);
+	return takes_file(c->choice, path) ? copy_file(path, to, err) : 0;
 }
 
 /* The archive's files/ become those of its root. */
@@ -131,34 +224,35 @@ static int lift_files(const char *dir, struct error *err)
 	return r;
 }
 
-static int arrange(const char *dir, const char *samples, struct error *err)
+static int arrange(const char *dir, struct choice *choice, struct error *err)
 {
 	cleanup(free_at_exit) char *own = xasprintf("%s/samples", dir);
 	cleanup(free_at_exit) char *store = xasprintf("%s/var/lib/oprofile", dir);
 	cleanup(free_at_exit) char *to = xasprintf("%s/samples/current", store);
-	cleanup(free_at_exit) char *abi_from = xasprintf("%s/../../abi", samples);
+	cleanup(free_at_exit) char *abi_from = xasprintf("%s/../../abi", choice->samples);
 	cleanup(free_at_exit) char *abi_to = xasprintf("%s/abi", store);
-	struct copying c = { samples, to };
+	struct copying c = { choice, to };
 	int r = file_remove_tree(own, err);
 
 	r = r < 0 ? r : lift_files(dir, err);
-	r = r < 0 ? r : each_sample_file(samples, copy_sample_file, &c, err);
+	r = r < 0 ? r : each_sample_file(choice->samples, copy_sample_file, &c, err);
 	if (r >= 0 && access(abi_from, F_OK) == 0)
 		r = copy_file(abi_from, abi_to, err);
 	return r;
 }
 
-static int archive(const struct oparchive_args *a, const struct postproc *pp, const char *samples,
+static int archive(const struct oparchive_args *a, const struct postproc *pp, struct choice *choice,
 		   struct error *err)
 {
+	const struct archive_choice images = { takes_image, choice };
 	struct archive_result result = { 0 };
 	int r;
 
-	r = archive_write(pp->session, a->output, &result, err);
+	r = archive_write(pp->session, choice->samples ? &images : NULL, a->output, &result, err);
 	vec_foreach (&result.missing, text)
 		log_warning("not in the archive: %s", *text);
-	if (r >= 0 && samples)
-		r = arrange(a->output, samples, err);
+	if (r >= 0 && choice->samples)
+		r = arrange(a->output, choice, err);
 	if (r >= 0)
 		log_info("%s: %u binaries, %u debug files; 'opreport archive:%s' reads it",
 			 a->output, result.n_binaries, result.n_debug_files, a->output);
@@ -184,6 +278,7 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 	struct option_list operands = { 0 };
 	struct postproc pp = { 0 };
 	struct profile_request request = { 0 };
+	struct choice choice;
 	struct error err = { 0 };
 	int status = compat_begin(self, false, argc, argv, &args, &operands);
 
@@ -192,16 +287,20 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 		int r = check(&args, &err);
 
 		postproc_tell_obsolete(&args.post);
-		if (r >= 0 && (args.post.no_dependents || operands.n) && !args.list)
-			log_info("the whole session is archived; specifications choose when it is "
-				 "read");
 		r = r < 0 ? r
 			  : postproc_load(&pp, &args.post, operands.data, operands.n, MERGE_ALL,
 					  &request, &err);
 		if (r >= 0) {
 			samples = oprofile_files_find(pp.dir);
-			r = args.list ? list_files(&pp, samples, &err)
-				      : archive(&args, &pp, samples, &err);
+			choice = (struct choice){ .query = &pp.query, .samples = samples };
+			if (!samples && (args.post.no_dependents || operands.n) && !args.list)
+				log_info("a session of assay record is archived whole; "
+					 "specifications choose when it is read");
+			r = choose(&choice, &err);
+			r = r < 0       ? r
+			    : args.list ? list_files(&pp, &choice, &err)
+					: archive(&args, &pp, &choice, &err);
+			strings_fini(&choice.paths);
 		}
 		if (r < 0)
 			log_error("%s", err.text);
@@ -215,9 +314,9 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 static const struct command_section oparchive_sections[] = {
 	{ "EXIT STATUS", "0, also where a binary is missing, which is said; 1 on failure and for "
 			 "wrong usage." },
-	{ "DIFFERENCES", "The whole session is archived. Binaries that have changed since are left "
-			 "out, and named. A session of *assay record* becomes what *assay archive* "
-			 "makes." },
+	{ "DIFFERENCES",
+	  "Binaries that have changed since are left out, and named. A session of *assay "
+	  "record* is archived whole, and becomes what *assay archive* makes." },
 	{ NULL },
 };
 
