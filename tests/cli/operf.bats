@@ -34,6 +34,42 @@ samples() {
 	[ "$(samples -x session:previous)" = "$first" ]
 }
 
+# Killed after its first samples of the program were written; the program with it.
+killed_operf() {
+	local pid child
+	operf "$PROGRAMS/split" 30s >/dev/null 2>&1 3>&- &
+	pid=$!
+	for _ in {1..200}; do
+		[ -z "$(find oprofile_data/recording.* -path '*/split/*' -name 'c*.all' 2>/dev/null)" ] || break
+		sleep 0.1
+	done
+	child=$(pgrep -P "$pid" -x split || true)
+	kill -9 "$pid"
+	[ -z "$child" ] || kill -9 "$child"
+	wait "$pid" || true
+}
+
+@test "what a killed operf left is taken in by whoever looks there next" {
+	need_recording
+	killed_operf
+	[ -n "$(find oprofile_data -name "recording.*")" ]
+	run opreport -l
+	[ "$status" = 0 ]
+	[[ "$output" == *"a recording was killed; its samples are the current ones now"*forty* ]]
+	[ "$(echo oprofile_data/*)" = "oprofile_data/abi oprofile_data/samples" ]
+	first=$(samples)
+	killed_operf
+	run operf true
+	[ "$status" = 0 ]
+	[[ "$output" == *"a recording was killed"* ]]
+	[ "$(echo oprofile_data/*)" = "oprofile_data/abi oprofile_data/samples" ]
+	opreport -l session:previous 2>/dev/null | grep -q forty
+	[ "$first" -gt 0 ]
+	mkdir -p "oprofile_data/recording.$$/samples/current"
+	run opreport
+	[ -d "oprofile_data/recording.$$" ]
+}
+
 @test "operf -t keeps threads apart, which opreport shows as columns" {
 	need_recording
 	operf -t "$PROGRAMS/threads" >/dev/null 2>&1

@@ -353,7 +353,7 @@ own_demo() {
 	diff alone after
 	oparchive lib-image:'*/libdemo.so' -o lib.d 2>/dev/null
 	[ -f "lib.d$BIN/libdemo.so" ]
-	[ "$(find lib.d -name 'CPU_CLK*' | grep -v '{cg}' | wc -l)" = 1 ]
+	[ "$(find lib.d -name 'CPU_CLK*' | grep -cv '{cg}')" = 1 ]
 	oparchive image-exclude:'*/app' -o rest.d 2>/dev/null
 	[ ! -e "rest.d$BIN/app" ]
 	[ -z "$(find rest.d -path '*bin/app*')" ]

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands/compat/compat.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -191,4 +195,55 @@ int compat_keep_samples(const char *place, const char *dir, bool append, struct 
 		r = r < 0 ? r : move(current, previous, err);
 	}
 	return r < 0 ? r : move(recorded, current, err);
+}
+
+#define RECORDING "recording."
+
+char *compat_recording_place(const char *dir)
+{
+	return xasprintf("%s/" RECORDING "%d", dir, getpid());
+}
+
+static void keep_killed(const char *dir, const char *name)
+{
+	cleanup(free_at_exit) char *left = xasprintf("%s/%s", dir, name);
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples/current", left);
+	cleanup(free_at_exit) char *place = compat_recording_place(dir);
+	struct error err = { 0 };
+	int r;
+
+	if (access(samples, F_OK) < 0)
+		return;
+	/* Ours now: of two that find it one has it, and if we are killed it is found again. */
+	r = move(left, place, &err);
+	if (r >= 0 && access(place, F_OK) < 0)
+		return;
+	r = r < 0 ? r : compat_keep_samples(place, dir, false, &err);
+	if (r < 0) {
+		log_warning("%s: the samples of a recording that was killed; '--session-dir=%s' "
+			    "reads them (%s)",
+			    left, access(left, F_OK) == 0 ? left : place, err.text);
+		return;
+	}
+	file_remove_tree(place, NULL);
+	log_info("%s: a recording was killed; its samples are the current ones now", left);
+}
+
+void compat_keep_killed(const char *dir)
+{
+	struct dirent **entries;
+	int n = scandir(dir, &entries, NULL, versionsort);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		long pid = strncmp(name, RECORDING, strlen(RECORDING))
+				   ? 0
+				   : strtol(name + strlen(RECORDING), NULL, 10);
+
+		if (pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			keep_killed(dir, name);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
 }

@@ -94,3 +94,15 @@ const char *compat_session_dir(const char *given);
  * samples/current, which becomes samples/previous, or added to it.
  */
 int compat_keep_samples(const char *place, const char *dir, bool append, struct error *err);
+
+/*
+ * Where a recording of this process is while it runs, in a session directory. The caller's to
+ * free().
+ */
+char *compat_recording_place(const char *dir);
+
+/*
+ * Recordings that were killed and never kept: the samples of each become the session directory's
+ * current ones, as if it had just ended, and that is said; or where they are, if that can't be.
+ */
+void compat_keep_killed(const char *dir);

@@ -112,7 +112,7 @@ static int tell_end(const struct recorder_result *r, const char *command)
 static int record(const struct operf_args *a, const struct option_list *operands)
 {
 	const char *dir = a->session_dir ? a->session_dir : default_dir;
-	cleanup(free_at_exit) char *place = xasprintf("%s/recording.%d", dir, getpid());
+	cleanup(free_at_exit) char *place = compat_recording_place(dir);
 	struct command self = record_command;
 	struct compat_argv argv = { 0 };
 	struct record_end end;
@@ -123,6 +123,7 @@ static int record(const struct operf_args *a, const struct option_list *operands
 	self.is_program = true;
 	translate(a, operands, place, &argv);
 	if (r >= 0) {
+		compat_keep_killed(dir);
 		status = record_arguments(&self, (int)argv.n, argv.data, &end);
 		r = end.has_run ? compat_keep_samples(place, dir, a->append, &err) : 0;
 	} else {
@@ -167,7 +168,9 @@ static const struct command_section operf_sections[] = {
 			 "(which is said; the "
 			 "profile is good), and for wrong usage; 2 where recording failed." },
 	{ "SIGNALS", "Ctrl-C goes to the command, and to the recording without one; the profile is "
-		     "whole. *killall -SIGINT operf* ends what runs in the background." },
+		     "whole. *killall -SIGINT operf* ends what runs in the background. What "
+		     "*SIGKILL* leaves is taken in "
+		     "by the next *operf* or *opreport* on the session directory." },
 	{ "DIFFERENCES",
 	  "A machine without counters is no reason to refuse. Counts below a minimum are refused, "
 	  "but not because of *--callgraph*. Samples of a run are in the session directory when it "

@@ -75,6 +75,8 @@ int postproc_open(struct postproc *pp, const struct postproc_args *args,
 		return r;
 	pp->dir = query_has(&pp->query, FILTER_ARCHIVE) ? input_place(NULL, &pp->query)
 							: compat_session_dir(args->session_dir);
+	if (!query_has(&pp->query, FILTER_ARCHIVE))
+		compat_keep_killed(pp->dir);
 	r = input_open_query(pp->dir, &pp->query, &pp->session, &pp->is_damaged, err);
 	if (r < 0)
 		return r;
