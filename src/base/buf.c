@@ -19,15 +19,6 @@ void buf_grow_(struct buf *b, size_t more)
 	b->data = vec_grow_(b->data, &b->cap, b->len + more, 1);
 }
 
-void buf_bytes(struct buf *b, const void *bytes, size_t n)
-{
-	if (!n)
-		return;
-	buf_reserve(b, n);
-	memcpy(b->data + b->len, bytes, n);
-	b->len += n;
-}
-
 void buf_u32(struct buf *b, uint32_t v)
 {
 	buf_bytes(b, &v, sizeof(v));

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf {
 	uint8_t *data;
@@ -33,7 +34,15 @@ static inline void buf_u8(struct buf *b, uint8_t v)
 	b->data[b->len++] = v;
 }
 
-void buf_bytes(struct buf *b, const void *bytes, size_t n);
+static inline void buf_bytes(struct buf *b, const void *bytes, size_t n)
+{
+	if (!n)
+		return;
+	buf_reserve(b, n);
+	memcpy(b->data + b->len, bytes, n);
+	b->len += n;
+}
+
 void buf_u32(struct buf *b, uint32_t v);
 void buf_u64(struct buf *b, uint64_t v);
 void buf_uleb(struct buf *b, uint64_t v);     /* LEB128, DWARF 5 section 7.6 */

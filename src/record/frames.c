@@ -8,7 +8,7 @@ struct frame_resolver {
 	struct machine *machine;
 	struct user_stacks *stacks; /* made at the first copied stack */
 	char *proc, *arch;
-	bool keeps_unmapped;
+	bool keeps_unmapped, addresses_alone;
 	struct frames frames;
 };
 
@@ -20,6 +20,7 @@ struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *co
 	r->proc = config->proc ? xstrdup(config->proc) : NULL;
 	r->arch = config->arch ? xstrdup(config->arch) : NULL;
 	r->keeps_unmapped = config->keeps_unmapped;
+	r->addresses_alone = config->addresses_alone;
 	return r;
 }
 
@@ -105,6 +106,12 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 	f->cut = -1;
 	f->is_walked = false;
 	f->addr[0] = s->ip;
+	if (r->addresses_alone) {
+		f->code[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, s->ip };
+		f->leaf_loss = -1;
+		f->n_kernel = s->mode == MODE_KERNEL;
+		return f;
+	}
 	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
 	if (s->n_kernel)
 		resolve_kernel(r, e, thread, s->callers, s->n_kernel);

@@ -40,6 +40,9 @@ struct frame_resolver_config {
 	 * a return address would be, and what follows is no more trustworthy.
 	 */
 	bool keeps_unmapped;
+	/* Frame 0's address is all that is wanted: nothing is looked up, and there are no callers.
+	 */
+	bool addresses_alone;
 };
 
 struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *config);

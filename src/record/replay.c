@@ -31,6 +31,12 @@ struct replay {
 	struct machine *machine;
 	struct frame_resolver *resolver;
 	struct replay_sink *to;
+	struct known_thread {
+		int32_t pid, tid;
+		bool is_valid; /* until the machine changes */
+		struct thread_view view;
+		const char *comm;
+	} known;            /* of the last sample: of a trace millions are of the same thread */
 	uint64_t forget_ns; /* when ended processes are looked for next */
 	char *path;
 	struct pt_trace *trace; /* NULL: nothing is decoded */
@@ -338,16 +344,31 @@ int replay_events(struct replay *r, struct event_sink *sink, struct error *err)
 	return e;
 }
 
+static const struct known_thread *thread_of(struct replay *r, const struct event *e)
+{
+	struct known_thread *k = &r->known;
+
+	if (k->is_valid && k->pid == e->pid && k->tid == e->tid)
+		return k;
+	*k = (struct known_thread){ .pid = e->pid,
+				    .tid = e->tid,
+				    .is_valid = true,
+				    .view = machine_thread(r->machine, e->pid, e->tid) };
+	k->comm = strings_get(machine_strings(r->machine), k->view.comm);
+	return k;
+}
+
 static int push_sample(struct replay *r, const struct event *e)
 {
+	const struct known_thread *k = thread_of(r, e);
 	struct replay_sample s = {
 		.event = e,
 		.counter = &perfdata_info(r->data)->counters.data[e->sample.counter],
-		.thread = machine_thread(r->machine, e->pid, e->tid),
+		.thread = k->view,
+		.comm = k->comm,
+		.frames = frames_resolve(r->resolver, e, &k->view),
 	};
 
-	s.comm = strings_get(machine_strings(r->machine), s.thread.comm);
-	s.frames = frames_resolve(r->resolver, e, &s.thread);
 	return r->to->sample(r->to, &s);
 }
 
@@ -360,10 +381,12 @@ static int push(struct event_sink *sink, const struct event *e)
 		machine_forget_ended(r->machine,
 				     e->time_ns > ENDED_KEPT_NS ? e->time_ns - ENDED_KEPT_NS : 0,
 				     NULL, NULL);
+		r->known.is_valid = false;
 		r->forget_ns = e->time_ns + SECOND_NS;
 	}
 	if (e->type == EVENT_SAMPLE)
 		return push_sample(r, e);
+	r->known.is_valid = false;
 	machine_event(r->machine, e);
 	return r->to->event ? r->to->event(r->to, e) : 0;
 }
@@ -374,6 +397,7 @@ int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err
 		.machine = r->machine,
 		.arch = perfdata_info(r->data)->arch,
 		.keeps_unmapped = true,
+		.addresses_alone = sink->addresses_alone,
 	};
 
 	r->resolver = frame_resolver_new(&config);

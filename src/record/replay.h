@@ -82,6 +82,8 @@ struct replay_sink {
 	int (*sample)(struct replay_sink *self, const struct replay_sample *sample);
 	/* Every other event, after the machine knows of it; may be NULL. */
 	int (*event)(struct replay_sink *self, const struct event *event);
+	/* Of a sample's frames its own address is all that is wanted: no code, no callers. */
+	bool addresses_alone;
 };
 int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err);
 

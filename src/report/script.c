@@ -103,6 +103,12 @@ static bool takes_place(struct script_printer *p, struct code_addr code)
 	return takes && takes_dso(f, place->dso);
 }
 
+static bool is_empty(const struct script_filter *f)
+{
+	return !f->comms.n && !f->dsos.n && !f->symbols.n && !f->pids.n && !f->tids.n &&
+	       !f->cpus.n && !f->spans.n;
+}
+
 static bool takes(struct script_printer *p, const struct script_row *row)
 {
 	const struct script_filter *f = &p->options->filter;
@@ -113,7 +119,7 @@ static bool takes(struct script_printer *p, const struct script_row *row)
 
 static int take_row(struct script_printer *p, const struct script_row *row)
 {
-	if (!takes(p, row))
+	if (!p->takes_all && !takes(p, row))
 		return 0;
 	if (!p->first_ns)
 		p->first_ns = p->last_ns = row->time_ns;
@@ -266,12 +272,31 @@ static void open_counters(struct replaying *r, const struct perfdata_info *info)
 	}
 }
 
+/* Fields that need no place of an address. */
+#define PLACELESS                                                                               \
+	(FIELD_BIT(COMM) | FIELD_BIT(PID) | FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(TIME) | \
+	 FIELD_BIT(EVENT) | FIELD_BIT(PERIOD) | FIELD_BIT(IP) | FIELD_BIT(ADDR) |               \
+	 FIELD_BIT(FLAGS) | FIELD_BIT(IPC) | FIELD_BIT(MISC))
+
+static bool wants_addresses_alone(const struct script_options *o, const struct perfdata_info *info)
+{
+	bool alone = !o->is_json && !o->filter.dsos.n && !o->filter.symbols.n;
+
+	vec_foreach (&info->counters, c) {
+		alone &= !(o->fields.of_type[script_type(&c->attr)] & ~PLACELESS);
+		alone &= !(c->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER));
+	}
+	return alone;
+}
+
 static int run_replay(const struct script_input *input, const struct script_options *options,
 		      struct error *err)
 {
 	struct replaying r = {
 		.sink = { on_sample, options->shown ? on_event : NULL },
-		.printer = { .options = options, .file = input->file },
+		.printer = { .options = options,
+			     .file = input->file,
+			     .takes_all = is_empty(&options->filter) },
 		.replay = input->replay,
 	};
 	struct script_places_config places = {
@@ -284,6 +309,7 @@ static int run_replay(const struct script_input *input, const struct script_opti
 	const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
 	int e;
 
+	r.sink.addresses_alone = wants_addresses_alone(options, info);
 	r.printer.places = script_places_new(&places);
 	open_counters(&r, info);
 	e = replay_samples(input->replay, &r.sink, err);

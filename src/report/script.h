@@ -87,6 +87,7 @@ struct script_printer {
 	uint32_t first_type;               /* script_type() of the first event */
 	bool has_chains;                   /* and whether that has call chains */
 	bool has_failed;                   /* the file takes no more */
+	bool takes_all;                    /* the filter is empty */
 };
 
 /* script_text.c, script_json.c */

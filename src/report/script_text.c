@@ -64,16 +64,43 @@ static void put_int(struct buf *out, int32_t v, int width)
 		put_right(out, digits, (size_t)snprintf(digits, sizeof(digits), "%d", v), width);
 }
 
+/* Eight digits at once, a byte each, the first in the lowest. */
+static uint64_t hex_digits(uint32_t v)
+{
+	const uint64_t each = 0x0101010101010101;
+	uint64_t x = __builtin_bswap32(v), are_letters;
+
+	x = (x | x << 16) & 0x0000ffff0000ffff;
+	x = (x | x << 8) & 0x00ff00ff00ff00ff;
+	x = (x >> 4 | x << 8) & 0x0f * each;
+	are_letters = (x + 6 * each) >> 4 & each;
+	return x + '0' * each + are_letters * ('a' - '0' - 10);
+}
+
+/* 16 columns; returns how many of them are digits, which are the last ones. */
+static unsigned int hex16(uint8_t *to, uint64_t v)
+{
+	uint64_t digits[] = { hex_digits((uint32_t)(v >> 32)), hex_digits((uint32_t)v) };
+
+	memcpy(to, digits, sizeof(digits));
+	return 16 - (unsigned int)__builtin_clzll(v | 1) / 4;
+}
+
 static void put_hex(struct buf *out, uint64_t v, int width)
 {
-	char digits[16];
-	size_t at = sizeof(digits);
+	uint8_t digits[16];
+	unsigned int n = hex16(digits, v);
 
-	do {
-		digits[--at] = "0123456789abcdef"[v & 15];
-		v >>= 4;
-	} while (v);
-	put_right(out, digits + at, sizeof(digits) - at, width);
+	put_right(out, (char *)digits + 16 - n, n, width);
+}
+
+/* 16 columns, blanks before the number. */
+static uint8_t *hex_column(uint8_t *to, uint64_t v)
+{
+	static const char blanks[] = "                ";
+
+	memcpy(to, blanks, 16 - hex16(to, v));
+	return to + 16;
 }
 
 /* Places. */
@@ -438,11 +465,40 @@ static void put_call(struct script_printer *p, uint64_t fields, const struct scr
 	put_blanks(&p->out, (int)(p->indent_width - MIN(len, p->indent_width)));
 }
 
+/* Fields that stand at a line's start, before its addresses, and beside those of a branch. */
+#define START_FIELDS                                                                            \
+	(FIELD_BIT(COMM) | FIELD_BIT(PID) | FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(MISC) | \
+	 FIELD_BIT(TOD) | FIELD_BIT(TIME))
+#define BESIDE_BRANCH                                                                   \
+	(FIELD_BIT(CALLINDENT) | FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE) | \
+	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(DISASM))
+#define BOTH_ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
+
+/* The two addresses alone, of which a trace has many millions: in one go. */
+static void put_addresses(struct buf *out, uint64_t from, uint64_t to)
+{
+	static const char arrow[4] = " => ";
+	uint8_t *at;
+
+	buf_reserve(out, 64);
+	at = out->data + out->len;
+	*at++ = ' ';
+	at = hex_column(at, from);
+	memcpy(at, arrow, sizeof(arrow));
+	at = hex_column(at + sizeof(arrow), to);
+	*at++ = '\n';
+	out->len = (size_t)(at - out->data);
+}
+
 /* From where to where, on one line. */
 static void put_branch(struct script_printer *p, uint64_t fields, const struct script_row *row)
 {
 	uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
 
+	if (!(fields & BESIDE_BRANCH) && (fields & BOTH_ADDRESSES) == BOTH_ADDRESSES) {
+		put_addresses(&p->out, addr, row->extra->addr);
+		return;
+	}
 	if (fields & FIELD_BIT(CALLINDENT))
 		put_call(p, fields, row);
 	if (fields & FIELD_BIT(IP)) {
@@ -503,7 +559,8 @@ void script_print_text(struct script_printer *p, const struct script_row *row)
 
 	if (!fields)
 		return;
-	put_start(p, fields, row, has_chain);
+	if (fields & START_FIELDS)
+		put_start(p, fields, row, has_chain);
 	put_before(p, fields, row);
 	if (script_is_branch(row->attr) && row->extra && row->resolve) {
 		put_branch(p, fields, row);
