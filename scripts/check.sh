@@ -29,14 +29,15 @@ keep() {
 # part NAME COMMAND…: one TAP line; exit status 77 is a skip, for the reason that it printed.
 part() {
 	local name=$1 status=0
+	local out=$scratch/out.$BASHPID
 	shift
-	"$@" >"$scratch/out" 2>&1 </dev/null || status=$?
+	"$@" >"$out" 2>&1 </dev/null || status=$?
 	case $status in
 	0) echo "ok - $name" ;;
-	77) echo "ok - $name # SKIP $(tail -1 "$scratch/out")" ;;
+	77) echo "ok - $name # SKIP $(tail -1 "$out")" ;;
 	*)
 		echo "not ok - $name"
-		tail -60 "$scratch/out" | sed 's/^/# /'
+		tail -60 "$out" | sed 's/^/# /'
 		;;
 	esac | keep
 	return $status
@@ -85,30 +86,57 @@ unit_tests() {
 			($err[] | "# " + .) end)' "$1/meson-logs/testlog.json"
 }
 
-# cli_tests BUILD TESTS…
-cli_tests() {
-	local folder=$1
-	shift
+# one_bats BUILD OUT TESTS…: their TAP, in a file.
+one_bats() {
+	local folder=$1 out=$2
+	shift 2
 	# A test that hangs is a failure, and not the end of all checking.
-	if ! ASSAY_BUILD=$PWD/$folder timeout -k 10 1200 bats --tap "$@" </dev/null >"$scratch/bats" 2>&1 &&
-		! grep -q '^not ok' "$scratch/bats"; then
-		echo "not ok - bats ended with a failure of its own"
-		sed 's/^/# /' "$scratch/bats"
-	else
-		cat "$scratch/bats"
+	if ! ASSAY_BUILD=$PWD/$folder timeout -k 10 1200 bats --tap "$@" </dev/null >"$out" 2>&1 &&
+		! grep -q '^not ok' "$out"; then
+		{
+			echo "not ok - bats ended with a failure of its own"
+			sed 's/^/# /' "$out"
+		} >"$out.failed"
+		mv "$out.failed" "$out"
 	fi
 }
 
+# cli_tests BUILD TESTS…: every second file beside the others, as they wait more than they compute.
+cli_tests() {
+	local folder=$1 file i=0
+	local -a halves=("" "")
+	shift
+	for file; do
+		halves[i % 2]+=" $file"
+		i=$((i + 1))
+	done
+	for i in 0 1; do
+		# shellcheck disable=SC2086 # our own names, without spaces
+		[ -z "${halves[i]}" ] || one_bats "$folder" "$scratch/bats.$i" ${halves[i]} &
+	done
+	wait
+	cat "$scratch"/bats.[01]
+	rm -f "$scratch"/bats.[01]
+}
+
+# fuzz_one PROGRAM
+fuzz_one() {
+	local name=${1##*/fuzz_}
+	mkdir -p "$scratch/corpus/$name" "fuzz/corpus/$name"
+	part "fuzz $name, $fuzz_seconds s" "$1" -seed="${FUZZ_SEED:-1}" -max_total_time="$fuzz_seconds" \
+		-rss_limit_mb=2048 -timeout=10 -max_len=65536 -verbosity=0 \
+		-artifact_prefix="build-fuzz/$name-" "$scratch/corpus/$name" "fuzz/corpus/$name"
+}
+
+# As many at once as there are processors, two here.
 fuzz_smoke() {
-	local program name
+	local program
 	for program in build-fuzz/fuzz/fuzz_*; do
 		[ -f "$program" ] || continue # the folders of object files
-		name=${program##*/fuzz_}
-		mkdir -p "$scratch/corpus/$name" "fuzz/corpus/$name"
-		part "fuzz $name, $fuzz_seconds s" "$program" -seed="${FUZZ_SEED:-1}" -max_total_time="$fuzz_seconds" \
-			-rss_limit_mb=2048 -timeout=10 -max_len=65536 -verbosity=0 \
-			-artifact_prefix="build-fuzz/$name-" "$scratch/corpus/$name" "fuzz/corpus/$name"
+		[ "$(jobs -rp | wc -l)" -lt 2 ] || wait -n
+		fuzz_one "$program" &
 	done
+	wait
 }
 
 say() {
@@ -133,7 +161,7 @@ if part "gcc with sanitizers: builds" build build-check -Db_sanitize=address,und
 fi
 say "command line tests"
 if [ $has_build = 0 ]; then
-	cli_tests build tests/cli | keep
+	cli_tests build tests/cli/*.bats | keep
 fi
 say "bad input under AddressSanitizer and UBSan"
 if [ -x build-check/assay ]; then
