@@ -70,6 +70,53 @@ killed_operf() {
 	[ -d "oprofile_data/recording.$$" ]
 }
 
+@test "-i and -e: globs of demangled names, and mangled names" {
+	need_recording
+	command -v c++ >/dev/null || skip "no C++ compiler"
+	cat >own.cc <<-'END'
+		struct table {
+			unsigned long at;
+			template <int N> [[gnu::noinline]] void operator[](const char (&s)[N]) { work(s[0]); }
+			[[gnu::noinline]] void search(const char *s, int) { work(s[0]); }
+			[[gnu::noinline]] void search(const char **s, int) { work(s[0][0]); }
+			[[gnu::always_inline]] void work(unsigned long n) {
+				for (int i = 0; i < 100000; i++)
+					asm volatile("" : "+r"(at) : "r"(n));
+			}
+		};
+		int main() {
+			table t{};
+			const char *word = "hammer";
+			for (int i = 0; i < 10000; i++) {
+				t["nut"];
+				t.search(word, i);
+				t.search(&word, i);
+			}
+		}
+	END
+	c++ -g -O1 -o own own.cc
+	operf ./own >/dev/null 2>&1
+	only() {
+		opreport -nl image:"$PWD/own" "$@" 2>/dev/null | sed 's/.*table::/table::/' | grep '^table' | sort -u
+	}
+	names=$(opreport -nl -D none image:"$PWD/own" 2>/dev/null | awk '/_ZN5table/ { print $NF }')
+	[ "$(wc -l <<<"$names")" = 3 ]
+	[ "$(only | wc -l)" = 3 ]
+	[ "$(only -i 'table::se*' | wc -l)" = 2 ]
+	[ "$(only -i '*::search' | wc -l)" = 2 ]
+	[[ "$(only -e '*search*')" == *"operator[]"* ]]
+	[ "$(only -i '*table::*' -e '*search(char const\**, int)' | wc -l)" = 1 ]
+	[[ "$(only -i "$(grep ix <<<"$names")")" == *"operator[]"* ]]
+	[ "$(only -i "$(grep PKci <<<"$names" | grep -v PPKc)")" = "table::search(char const*, int)" ]
+	[ "$(only -e "$(grep PPKc <<<"$names")" | wc -l)" = 2 ]
+	opannotate -s -i '*::search' 2>/dev/null >lines
+	grep -q 'table::search.* total:' lines
+	run ! grep -q 'operator.* total:' lines
+	opannotate -s -e '*::search' 2>/dev/null >lines
+	grep -q 'operator.* total:' lines
+	run ! grep -q 'search.* total:' lines
+}
+
 @test "operf -t keeps threads apart, which opreport shows as columns" {
 	need_recording
 	operf -t "$PROGRAMS/threads" >/dev/null 2>&1

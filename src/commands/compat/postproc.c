@@ -23,7 +23,7 @@ void postproc_tell_obsolete(const struct postproc_args *args)
 	compat_tell_obsolete(obsolete, args);
 }
 
-/* "symbol:a,b" of OProfile's list, whose names may be mangled. */
+/* "symbol:a,b" of OProfile's list: globs, or mangled names, which mean what they say. */
 static int add_symbols(struct query *q, const char *tag, const char *list, struct error *err)
 {
 	struct compat_words words = { 0 };
@@ -35,12 +35,13 @@ static int add_symbols(struct query *q, const char *tag, const char *list, struc
 	compat_split(list, &words);
 	buf_printf(&text, "%s:", tag);
 	for (size_t i = 0; i < words.n; i++) {
-		const char *name =
-			demangle(words.data[i], &plain) ? buf_cstr(&plain) : words.data[i];
+		bool is_mangled = demangle(words.data[i], &plain);
+		const char *name = is_mangled ? buf_cstr(&plain) : words.data[i];
+		const char *literal = is_mangled ? ",*?[\\" : ",";
 
 		buf_str(&text, i ? "," : "");
 		for (; *name; name++)
-			buf_printf(&text, "%s%c", *name == ',' ? "\\" : "", *name);
+			buf_printf(&text, "%s%c", strchr(literal, *name) ? "\\" : "", *name);
 	}
 	r = words.n ? query_add(q, buf_cstr(&text), err) : 0;
 	buf_fini(&text);
