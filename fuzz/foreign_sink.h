@@ -30,6 +30,7 @@ static inline int touch(struct foreign_sink *sink, const struct foreign_sample *
 	for (uint32_t i = 0; i < s->n_frames; i++) {
 		touch_slice(t, s->frames[i].symbol);
 		touch_slice(t, s->frames[i].image);
+		touch_slice(t, s->frames[i].line ? s->frames[i].file : (struct slice){ 0 });
 		t->sum += s->frames[i].addr + s->frames[i].build_id.len;
 	}
 	return 0;

@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 #include "record/itrace.h"
 #include "record/replay.h"
+#include "record/replay_script.h"
 #include "record/trace_calls.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
@@ -211,14 +212,16 @@ static int export_replay(const struct export_args *args, const struct export_for
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
 	struct error damage = { 0 };
 	uint64_t n_bytes;
+	bool is_script = args->input && replay_is_script(args->input);
 	int r;
 
-	if (!args->input || !replay_is_perfdata(args->input))
+	if (!args->input || (!is_script && !replay_is_perfdata(args->input)))
 		return error_set(err, -EINVAL,
 				 "%s is made of branch stacks, which a session does not keep: give "
-				 "a perf.data file with -i",
+				 "a perf.data file, or perf script's text, with -i",
 				 format->name);
-	r = replay_open(args->input, &replay, err);
+	r = is_script ? replay_open_script(args->input, &replay, err)
+		      : replay_open(args->input, &replay, err);
 	if (r >= 0)
 		r = decode_branches(args, replay, err);
 	if (r >= 0)

@@ -14,12 +14,6 @@ struct script {
 
 /* The first line of a sample. */
 
-struct head {
-	struct foreign_sample sample;
-	struct slice rest; /* behind the event */
-	bool has_time, has_event, is_side_band;
-};
-
 /* "12.345678:", seconds with six or nine digits behind the point. */
 static bool parse_time(struct slice word, uint64_t *out)
 {
@@ -107,12 +101,12 @@ static bool parse_period(struct slice word, uint64_t *out)
 }
 
 /* The fields behind the comm, the first word of `at` being the process. */
-static bool parse_tail(struct slice at, struct head *h)
+static bool parse_tail(struct slice at, struct perf_script_head *h)
 {
 	struct foreign_sample *s = &h->sample;
 	struct slice after;
 
-	*h = (struct head){ .sample = { .samples = 1, .period = 1 } };
+	*h = (struct perf_script_head){ .sample = { .samples = 1, .period = 1 } };
 	if (!TAKE(at, parse_ids, s))
 		return false;
 	TAKE(at, parse_cpu, &s->cpu);
@@ -141,7 +135,7 @@ static bool parse_tail(struct slice at, struct head *h)
 }
 
 /* The comm ends at the first word behind which the rest of the line has the form it must have. */
-static bool parse_head(struct slice line, struct head *h)
+bool perf_script_parse_head(struct slice line, struct perf_script_head *h)
 {
 	struct slice at = line, start = slice_trim(line);
 
@@ -162,9 +156,9 @@ static bool parse_head(struct slice line, struct head *h)
 
 bool perf_script_is_sample(struct slice line)
 {
-	struct head h;
+	struct perf_script_head h;
 
-	return line.len && line.at[0] != '#' && parse_head(line, &h) && !h.is_side_band;
+	return line.len && line.at[0] != '#' && perf_script_parse_head(line, &h) && !h.is_side_band;
 }
 
 /* Frames. */
@@ -338,7 +332,7 @@ static void take_side_band(struct script *s, struct slice text)
 		s->facts->lost += n;
 }
 
-static int begin_sample(struct script *s, const struct head *h)
+static int begin_sample(struct script *s, const struct perf_script_head *h)
 {
 	struct foreign_frame frame;
 	int r = finish_sample(s);
@@ -400,7 +394,7 @@ static void take_fact(struct script *s, struct slice line)
 static int take_line(struct script *s, struct slice line, uint64_t number)
 {
 	struct foreign_frame frame;
-	struct head head;
+	struct perf_script_head head;
 
 	if (!slice_trim(line).len)
 		return finish_sample(s);
@@ -408,11 +402,11 @@ static int take_line(struct script *s, struct slice line, uint64_t number)
 		bool is_frame = !s->is_flat && !is_source_line(line) && parse_frame(line, &frame);
 
 		/* A comm may look like an address, but no frame like the head of a sample. */
-		if (is_frame && (line.at[0] == '\t' || !parse_head(line, &head))) {
+		if (is_frame && (line.at[0] == '\t' || !perf_script_parse_head(line, &head))) {
 			add_frame(s, &frame);
 			return 0;
 		}
-		if (is_source_line(line) && !parse_head(line, &head)) {
+		if (is_source_line(line) && !perf_script_parse_head(line, &head)) {
 			take_source_line(s, line);
 			return 0;
 		}
@@ -421,7 +415,7 @@ static int take_line(struct script *s, struct slice line, uint64_t number)
 		take_fact(s, line);
 		return 0;
 	}
-	if (parse_head(line, &head))
+	if (perf_script_parse_head(line, &head))
 		return begin_sample(s, &head);
 	foreign_facts_bad_line(s->facts, number, line);
 	return 0;

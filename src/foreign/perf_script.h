@@ -16,6 +16,15 @@
 
 #include "foreign/foreign.h"
 
+/* The first line of a sample, or a side-band record. */
+struct perf_script_head {
+	struct foreign_sample sample; /* without frames */
+	struct slice rest;            /* behind the event; of a record: from its name on */
+	bool has_time, has_event, is_side_band;
+};
+
+bool perf_script_parse_head(struct slice line, struct perf_script_head *h);
+
 /* Whether the line is the first of a sample. */
 bool perf_script_is_sample(struct slice line);
 

@@ -39,6 +39,54 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	diff expected <(awk 'NF && /^[0-9]+$/ { part++ } part != 2' k.afdo)
 }
 
+@test "perf script's text of branch stacks gives what its recording gives" {
+	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
+	command -v perf >/dev/null || skip "perf is not installed"
+	perf script -i "$FIXTURES/perf.data.branch-4.14" --show-mmap-events -F comm,pid,tid,time,event,ip,dso,brstack >text 2>/dev/null
+	for image in '\[kernel*' ld-2.23.so; do
+		assay export -q -i "$FIXTURES/perf.data.branch-4.14" -o want.afdo --image "$image"
+		assay export -q -i text -o got.afdo --image "$image"
+		[ "$(wc -l <want.afdo)" -gt 10 ]
+		diff want.afdo got.afdo
+	done
+}
+
+@test "a text with branches: paths with blanks, chains, bolt; what it lacks is said" {
+	local self
+	cp "$(command -v sleep)" "a (b) c"
+	self=$PWD/"a (b) c"
+	cat >text <<-END
+	a 7/7 1.000001: PERF_RECORD_MMAP2 7/7: [0x1000(0x2000) @ 0 b3:05 17 28]: r-xp $self
+	a 7/7 1.000001: PERF_RECORD_MMAP2 7/7: [0x0(0xzz) @
+	a 7/7 1.000002: cycles: 1010 ($self) 0x1050($self)/0x1010($self)/M/-/-/4/  0x1020/0x1040/P/-/-/0/  0x0/0x0/P/-/-/0/
+	a 7/7 1.000003: cycles:
+	            1010 main+0x1 ($self)
+	 0x1050($self)/0x1010($self)/P/-/-/4/ 0x1020
+	END
+	assay export -q -i text -F autofdo -o x.afdo
+	diff x.afdo - <<-'END'
+	1
+	40-50:1
+	1
+	10:2
+	2
+	20->40:1
+	50->10:2
+	END
+	assay export -q -i text -F bolt -o x.preagg
+	grep -qE '^B [0-9a-f]*50 [0-9a-f]*10 2 1$' x.preagg
+	grep -v PERF_RECORD text >bare
+	run assay export -i bare -F autofdo
+	refused 1 "it does not say where its branches are in files" "--show-mmap-events"
+	echo 'a 7 1.000002: cycles: 1010 main+0x1/main+0x2/P/-/-/0' >named
+	run assay export -i named -F bolt -o y.preagg
+	refused 1 "its branches have names and no addresses" brstack
+	[ ! -e y.preagg ]
+	echo 'a 7 1.000002: cycles: 1010 main (/bin/x)' >none
+	run assay export -i none -F autofdo
+	refused 1 "there are no branch stacks in it"
+}
+
 @test "what has no branch stacks says what has" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	run assay export -i "$FIXTURES/perf.data.singleprocess-3.8" --format bolt -o x.preagg
@@ -46,7 +94,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	[ ! -e x.preagg ]
 	assay import -q "$FIXTURES/perf.data.branch-4.14" -o s.assay
 	run assay export -i s.assay --format autofdo
-	refused 1 "give a perf.data file with -i"
+	refused 1 "give a perf.data file, or perf script's text, with -i"
 	run assay export -i "$FIXTURES/perf.data.branch-4.14" --format bolt comm:echo
 	refused 2 "bolt takes no filters"
 }
