@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/compat/compat.h"
+#include "store/oprofile/append.h"
 #include "store/oprofile/sample_file.h"
 
 struct opimport_args {
@@ -54,25 +55,6 @@ static int read_abi(const struct opimport_args *a, struct sample_file_abi *out, 
 	return r;
 }
 
-static int write_counts(const struct sample_file_view *view, const char *output, struct error *err)
-{
-	struct sample_file *file;
-	uint64_t n_unwritten = 0;
-	int r = sample_file_open(output, &view->header, &file, err);
-
-	for (uint32_t i = 0; i < view->n_nodes && r >= 0; i++) {
-		uint64_t key;
-		uint32_t count;
-
-		sample_file_node(view, i, &key, &count);
-		r = sample_file_add(file, key, count, &n_unwritten, err);
-	}
-	if (r >= 0)
-		r = sample_file_flush(file, &n_unwritten, err);
-	sample_file_close(r >= 0 || n_unwritten ? file : NULL);
-	return r < 0 ? error_wrap(err, r, "%s", output) : 0;
-}
-
 static int convert(const struct opimport_args *a, const struct option_list *operands,
 		   struct error *err)
 {
@@ -91,7 +73,7 @@ static int convert(const struct opimport_args *a, const struct option_list *oper
 		return r;
 	r = sample_file_parse(map.base, map.size, &abi, &view, err);
 	r = r < 0 ? error_wrap(err, r, "%s", operands->data[0])
-		  : write_counts(&view, a->output, err);
+		  : oprofile_add_counts(&view, a->output, err);
 	file_unmap(&map);
 	return r;
 }

@@ -13,7 +13,7 @@
 #include "store/oprofile/facts.h"
 #include "store/oprofile/sample_file.h"
 
-static int add_counts(const struct sample_file_view *view, const char *to, struct error *err)
+int oprofile_add_counts(const struct sample_file_view *view, const char *to, struct error *err)
 {
 	struct sample_file *file;
 	uint64_t n_unwritten = 0;
@@ -50,7 +50,7 @@ static int append_file(const char *from, const char *to, struct error *err)
 	}
 	r = file_map(from, &map, err);
 	r = r < 0 ? r : sample_file_parse(map.base, map.size, NULL, &view, err);
-	r = r < 0 ? error_wrap(err, r, "%s", from) : add_counts(&view, to, err);
+	r = r < 0 ? error_wrap(err, r, "%s", from) : oprofile_add_counts(&view, to, err);
 	file_unmap(&map);
 	return r;
 }

@@ -3,6 +3,10 @@
 #pragma once
 
 struct error;
+struct sample_file_view;
+
+/* Adds the counts of a file that was read to those of the file `to`, which is made if needed. */
+int oprofile_add_counts(const struct sample_file_view *view, const char *to, struct error *err);
 
 /*
  * Adds the counts of all sample files below `from` (the folder of a session: samples/NAME) to those
