@@ -33,7 +33,14 @@ struct thread {
 	int32_t tid;
 	uint32_t process;
 	string_id comm;
-	bool is_used;
+	bool is_used, has_ended;
+};
+
+/* A thread that is kept for late samples: it runs on after its exit was told, to take itself apart.
+ */
+struct ended_thread {
+	int32_t tid;
+	uint64_t ended_ns;
 };
 
 /* A dump whose process has executed something else, until its names are told. */
@@ -56,6 +63,7 @@ struct machine {
 	VEC(struct thread) threads;
 	VEC(uint32_t) free_processes;
 	VEC(uint32_t) free_threads;
+	VEC(struct ended_thread) ended_threads; /* not leaders: these go with their process */
 	struct intmap by_pid, by_tid;
 	uint32_t n_ended;
 	uint64_t last_space_number;
@@ -115,6 +123,7 @@ void machine_free(struct machine *m)
 	vec_fini(&m->threads);
 	vec_fini(&m->free_processes);
 	vec_fini(&m->free_threads);
+	vec_fini(&m->ended_threads);
 	intmap_fini(&m->by_pid);
 	intmap_fini(&m->by_tid);
 	kernel_map_free(m->kernel);
@@ -378,13 +387,19 @@ static void on_task_fork(struct machine *m, const struct event *event)
 static void on_task_exit(struct machine *m, const struct event *event)
 {
 	struct process *p = process_find(m, event->pid);
+	uint32_t *at = intmap_find(&m->by_tid, (uint32_t)event->tid);
+	struct thread *t = at ? &m->threads.data[*at] : NULL;
 
 	if (!p)
 		return;
-	if (p->n_threads)
-		p->n_threads--;
-	if (event->tid != event->pid)
-		thread_remove(m, event->tid);
+	if (t && !t->has_ended) {
+		t->has_ended = true;
+		if (p->n_threads)
+			p->n_threads--;
+		if (event->tid != event->pid)
+			vec_push(&m->ended_threads,
+				 (struct ended_thread){ event->tid, event->time_ns });
+	}
 	if (!p->n_threads && !p->has_ended) {
 		p->has_ended = true;
 		p->ended_ns = event->time_ns;
@@ -417,9 +432,29 @@ void machine_event(struct machine *m, const struct event *event)
 	}
 }
 
+/* One whose number was given to a new thread meanwhile is another, and lives. */
+static void forget_ended_threads(struct machine *m, uint64_t before_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->ended_threads.n; i++) {
+		const struct ended_thread *e = &m->ended_threads.data[i];
+		const uint32_t *at = intmap_find(&m->by_tid, (uint32_t)e->tid);
+
+		if (!at || !m->threads.data[*at].has_ended)
+			continue;
+		if (e->ended_ns < before_ns)
+			thread_remove(m, e->tid);
+		else
+			m->ended_threads.data[kept++] = *e;
+	}
+	m->ended_threads.n = kept;
+}
+
 void machine_forget_ended(struct machine *m, uint64_t before_ns,
 			  void (*ended)(void *context, int32_t pid), void *context)
 {
+	forget_ended_threads(m, before_ns);
 	if (!m->n_ended)
 		return;
 	for (uint32_t i = 0; i < m->processes.n; i++) {

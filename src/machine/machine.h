@@ -71,8 +71,9 @@ const struct mapping *machine_mapping(const struct machine *m, const struct thre
 				      uint64_t addr);
 
 /*
- * Processes that have ended are kept for late samples; this forgets those that
- * ended before `before_ns`, and tells `ended` (may be NULL) of each.
+ * Processes and threads that have ended are kept for late samples (since Linux 6.16 a thread's exit
+ * is told before it takes its memory apart); this forgets those that ended before `before_ns`, and
+ * tells `ended` (may be NULL) of each process.
  */
 void machine_forget_ended(struct machine *m, uint64_t before_ns,
 			  void (*ended)(void *context, int32_t pid), void *context);

@@ -179,6 +179,30 @@ static void threads_share_a_process_and_have_names_of_their_own(void **state)
 	assert_int_equal(machine_process_count(fx.machine), 0);
 }
 
+static void a_thread_that_has_ended_keeps_its_name_for_late_samples(void **state)
+{
+	(void)state;
+	given("0 cpu0 41/41 comm exec name=\"app\"\n"
+	      "1 cpu0 41/42 fork parent=41/41\n"
+	      "1 cpu0 41/42 comm name=\"worker\"\n"
+	      "2 cpu0 41/42 exit\n");
+	assert_string_equal(comm_of(41, 42), "worker");
+	machine_forget_ended(fx.machine, 2000000000, NULL, NULL);
+	assert_string_equal(comm_of(41, 42), "worker");
+	given("3 cpu0 41/41 exit\n"); /* late samples are no new threads */
+	machine_forget_ended(fx.machine, 2000000001, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 1);
+	machine_forget_ended(fx.machine, 3000000001, NULL, NULL);
+	assert_int_equal(machine_process_count(fx.machine), 0);
+	given("4 cpu0 43/43 comm exec name=\"next\"\n"
+	      "5 cpu0 43/42 fork parent=43/43\n"
+	      "6 cpu0 43/42 exit\n"
+	      "6 cpu0 43/42 fork parent=43/43\n"
+	      "7 cpu0 43/42 comm name=\"again\"\n");
+	machine_forget_ended(fx.machine, 9000000000, NULL, NULL);
+	assert_string_equal(comm_of(43, 42), "again"); /* a new thread of that number lives */
+}
+
 static void anonymous_code_keeps_its_address(void **state)
 {
 	(void)state;
@@ -372,6 +396,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(threads_share_a_process_and_have_names_of_their_own,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_thread_that_has_ended_keeps_its_name_for_late_samples, setup, teardown),
 		cmocka_unit_test_setup_teardown(anonymous_code_keeps_its_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_deleted_file_keeps_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(kernel_addresses_count_from_text_or_their_module,
