@@ -150,6 +150,7 @@ static void a_cpu_that_comes_back_is_counted_anew(void **state)
 	struct cpu_list cpus = { 0 };
 	struct counts *c = NULL;
 	struct count lanes[4];
+	int r;
 
 	memset(&kernel, 0, sizeof(kernel));
 	for (uint64_t i = 0; i < 4; i++)
@@ -166,7 +167,8 @@ static void a_cpu_that_comes_back_is_counted_anew(void **state)
 	assert_int_equal(counts_open(&config, &c, &m->err), 0);
 	assert_int_equal(kernel.n, 4);
 	assert_int_equal(counts_cpu_online(c, 7, &m->err), -ENOENT);
-	assert_int_equal(counts_cpu_online(c, 1, &m->err), -ENOTTY);
+	r = counts_cpu_online(c, 1, &m->err);
+	assert_true(r == -ENOTTY || r == -ENOSYS); /* a kernel's, and qemu-user's */
 	assert_int_equal(kernel.n, 6);
 	assert_int_equal(kernel.opened[4].group_fd, -1);
 	assert_int_equal(kernel.opened[5].group_fd, kernel.opened[4].fd);
