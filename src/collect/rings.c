@@ -90,7 +90,7 @@ struct rings {
 	struct rings_tally *tallies; /* by counter */
 	uint64_t merged_ns;          /* time of the last event that was pushed */
 	uint64_t n_late, n_bad, n_lost_records;
-	bool has_lost_record, exact_losses;
+	bool has_lost_record, exact_losses, is_paused;
 	struct {
 		int nap_ms; /* 0: never */
 		size_t busy_bytes;
@@ -316,7 +316,7 @@ static int open_counter(struct rings *r, struct opening *o, size_t i, const stru
 		features[n].remove(a);
 	/* Members begin and end with their leader. */
 	a->disabled = t->leader < 0;
-	a->enable_on_exec = o->config.enable_on_exec && t->leader < 0;
+	a->enable_on_exec = o->config.enable_on_exec && !o->config.starts_paused && t->leader < 0;
 	fd = open_event(r, a, t, &o->n_removed);
 	if ((fd == -EACCES || fd == -EPERM) && !a->exclude_kernel && !a->exclude_user) {
 		struct perf_event_attr user_only = *a;
@@ -482,6 +482,7 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 
 	r->backend = c->backend ? *c->backend : perf_system;
 	r->counters = c->counters;
+	r->is_paused = c->starts_paused;
 	r->n_rings = c->cpus->n;
 	r->rings = xcalloc(r->n_rings, sizeof(*r->rings));
 	r->polls = xcalloc(r->n_rings + 1, sizeof(*r->polls));
@@ -617,8 +618,11 @@ static int enable_from(struct rings *r, size_t first, struct error *err)
 {
 	for (size_t i = first; i < r->fds.n; i++) {
 		const struct counter_fd *f = &r->fds.data[i];
-		int e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
+		int e;
 
+		if (r->is_paused && f->counter != SIDE_BAND)
+			continue;
+		e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_ENABLE, NULL);
 		if (e < 0)
 			return error_errno(err, e, "cannot start counter '%s'",
 					   f->counter == SIDE_BAND
@@ -631,6 +635,39 @@ static int enable_from(struct rings *r, size_t first, struct error *err)
 int rings_enable(struct rings *r, struct error *err)
 {
 	return enable_from(r, 0, err);
+}
+
+int rings_pause(struct rings *r, bool is_paused, struct error *err)
+{
+	r->is_paused = is_paused;
+	if (!is_paused)
+		return enable_from(r, 0, err);
+	vec_foreach (&r->fds, f)
+		if (f->counter != SIDE_BAND)
+			r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_DISABLE, NULL);
+	return 0;
+}
+
+int rings_set_rate(struct rings *r, size_t counter, uint64_t rate, uint64_t period,
+		   struct error *err)
+{
+	struct perf_event_attr *a = &r->opening.attrs[counter];
+
+	vec_foreach (&r->fds, f) {
+		int e;
+
+		if (f->counter != counter)
+			continue;
+		e = r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_PERIOD, &period);
+		if (e < 0)
+			return error_errno(err, e, "cannot set the rate of counter '%s'",
+					   r->counters->data[counter].name);
+	}
+	if (a->freq)
+		a->sample_freq = rate;
+	else
+		a->sample_period = r->fixed_periods[counter] = rate;
+	return 0;
 }
 
 int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err)

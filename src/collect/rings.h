@@ -66,6 +66,7 @@ struct rings_config {
 	int cgroup_fd;       /* >= 0: only this cgroup's threads */
 	bool inherit;        /* and what the threads start */
 	bool enable_on_exec; /* counting begins when the thread calls execve(2) */
+	bool starts_paused;  /* counters wait for rings_pause(false); the side band does not */
 	bool with_callchain;
 	bool for_file;        /* records are kept as they are: each tells its event and CPU */
 	bool with_inodes;     /* mappings tell device and inode, not build ids */
@@ -95,6 +96,16 @@ void rings_on_record(struct rings *r, void (*take)(void *context, const void *re
 		     void *context);
 
 int rings_enable(struct rings *r, struct error *err);
+
+/* Counters off, or on again; the side band goes on. */
+int rings_pause(struct rings *r, bool is_paused, struct error *err);
+
+/*
+ * Another rate or count, which attributes say from now on; `period` is what
+ * PERF_EVENT_IOC_PERIOD takes for it.
+ */
+int rings_set_rate(struct rings *r, size_t counter, uint64_t rate, uint64_t period,
+		   struct error *err);
 
 /*
  * A CPU came online: what counts on all its threads ended when it went, or was never opened, and is

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,11 @@ struct stacks {
 	struct intmap by_hash;
 };
 
+/* What a counter had counted, and given as samples, when that was last looked at. */
+struct missed_base {
+	uint64_t counted, samples, period;
+};
+
 struct sampler {
 	struct sampler_config config;
 	struct sampler_waits waits; /* what it points at */
@@ -71,8 +77,11 @@ struct sampler {
 	uint64_t losses[N_SAMPLER_COUNTERS]; /* as the program counted them at the last reading */
 	uint64_t n_unknown; /* samples whose stack was never told, not yet handed on */
 	uint32_t n_cleared;
-	bool lacks_room;     /* a table found none */
-	uint64_t cleared_ns; /* when tables were last forgotten to make some */
+	bool lacks_room; /* a table found none */
+	bool is_paused;
+	uint32_t counts_room;          /* entries of each map of counts */
+	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
+	uint64_t cleared_ns;           /* when tables were last forgotten to make some */
 };
 
 static bool has_helper(enum bpf_func_id id)
@@ -236,6 +245,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	b->rodata->by_frame_pointer = c->by_frame_pointer;
 	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	limits.counts = limits.counts ? limits.counts : counts_entries(c);
+	s->counts_room = limits.counts;
 	bpf_map__set_max_entries(b->maps.counts_even, limits.counts);
 	bpf_map__set_max_entries(b->maps.counts_odd, limits.counts);
 	bpf_map__set_max_entries(b->maps.overflows, MAX((uint32_t)c->counters->n, 1u));
@@ -304,6 +314,8 @@ static int attach(struct sampler *s, const struct sampler_config *c, size_t coun
 		return error_errno(err, e, "cannot attach the in-kernel sampler to '%s'",
 				   c->counters->data[counter].name);
 	}
+	if (s->is_paused) /* attaching has enabled it */
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	vec_push(&s->fds, fd); /* the link's own from here on */
 	vec_push(&s->counter_of_fd, (uint32_t)counter);
 	vec_push(&s->links, link);
@@ -398,6 +410,7 @@ void sampler_close(struct sampler *s)
 	vec_fini(&s->links);
 	vec_fini(&s->fds);
 	vec_fini(&s->counter_of_fd);
+	vec_fini(&s->bases);
 	ring_buffer__free(s->messages);
 	table_maps_close(s->tables);
 	sampler_bpf__destroy(s->bpf);
@@ -415,6 +428,35 @@ void sampler_disable(struct sampler *s)
 	vec_foreach (&s->fds, fd)
 		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
 	detach_waits(s);
+}
+
+int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
+{
+	s->is_paused = is_paused;
+	vec_foreach (&s->fds, fd)
+		ioctl(*fd, is_paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+	if (!is_paused)
+		return attach_waits(s, &s->config, err);
+	detach_waits(s);
+	return 0;
+}
+
+int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
+		     struct error *err)
+{
+	const struct counter *c = &s->config.counters->data[counter];
+
+	if (c->attr.freq && rate * s->config.cpus->n * 3 / 2 > s->counts_room)
+		return error_set(err, -E2BIG,
+				 "the in-kernel sampler was made for fewer than %" PRIu64
+				 " samples of '%s' a second",
+				 rate, c->name);
+	for (size_t i = 0; i < s->fds.n; i++)
+		if (s->counter_of_fd.data[i] == counter &&
+		    ioctl(s->fds.data[i], PERF_EVENT_IOC_PERIOD, &period) < 0)
+			return error_errno(err, -errno, "cannot set the rate of counter '%s'",
+					   c->name);
+	return 0;
 }
 
 /* Tables. */
@@ -639,6 +681,21 @@ static uint64_t counted_on(int fd, bool is_clock)
 	return is_clock ? values[2] : values[0];
 }
 
+/* What a CPU that went offline had counted is not to be read any more. */
+static uint64_t missed_since(struct sampler *s, uint32_t counter, uint64_t counted,
+			     const struct count_value *got, uint64_t wanted, uint64_t n_cpus)
+{
+	struct missed_base *base, old;
+
+	while (s->bases.n <= counter)
+		vec_push(&s->bases, (struct missed_base){ 0 });
+	base = &s->bases.data[counter];
+	old = *base;
+	*base = (struct missed_base){ counted, got->samples, got->period };
+	return missed_samples(counted - MIN(counted, old.counted), got->samples - old.samples,
+			      got->period - old.period, wanted, n_cpus);
+}
+
 void sampler_collect_missed(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),
@@ -660,7 +717,7 @@ void sampler_collect_missed(struct sampler *s,
 			counted += counted_on(s->fds.data[i], is_clock);
 			n_cpus++;
 		}
-		n = missed_samples(counted, got.samples, got.period, wanted, n_cpus);
+		n = missed_since(s, k, counted, &got, wanted, n_cpus);
 		if (n)
 			lose(context, LOSS_THROTTLED_SAMPLES, k, n);
 	}

@@ -63,6 +63,17 @@ DEFINE_AT_EXIT(sampler_close, struct sampler)
 
 void sampler_disable(struct sampler *s);
 
+/* Counting off, or on again, after sampler_start(). */
+int sampler_pause(struct sampler *s, bool is_paused, struct error *err);
+
+/*
+ * Another rate or count; `period` is what PERF_EVENT_IOC_PERIOD takes for it. The caller changes
+ * it in the counters of the config, which CPUs that come online later get. -E2BIG: the maps were
+ * made for less.
+ */
+int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
+		     struct error *err);
+
 /* What was counted alike since the last time. Pointers hold until the visit returns. */
 struct sampler_count {
 	int32_t pid, tid;
@@ -137,8 +148,8 @@ void sampler_collect_losses(struct sampler *s,
 			    void *context);
 
 /*
- * Samples that were never taken (collect/missed.h). Call it once, when counting has
- * ended: it is what the counters say of all the time.
+ * Samples that were never taken (collect/missed.h) since the last call: what the counters'
+ * own values say of that time. A rate that changed within it makes it a guess.
  */
 void sampler_collect_missed(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,

@@ -41,6 +41,19 @@ void sampler_disable(struct sampler *s)
 	(void)s;
 }
 
+int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
+{
+	(void)s, (void)is_paused, (void)err;
+	return 0;
+}
+
+int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
+		     struct error *err)
+{
+	(void)s, (void)counter, (void)rate, (void)period, (void)err;
+	return 0;
+}
+
 void sampler_turn(struct sampler *s, uint64_t now_ns)
 {
 	(void)s, (void)now_ns;

@@ -15,6 +15,9 @@
 
 #define NOT_LOOKED_AT UINT32_MAX
 
+/* CPUs of which samples are told apart in the tally; others come of files that are not ours. */
+#define CPUS_TOLD 8192
+
 struct pipeline {
 	struct event_sink sink;
 	const struct store_ops *ops;
@@ -29,7 +32,9 @@ struct pipeline {
 	struct code_addr frames[MAX_FRAMES]; /* of pipeline_add() */
 	uint64_t flush_ns;                   /* end of the second that is being gathered */
 	struct pipeline_counts counts;
-	struct error write_error;
+	struct pipeline_tally tally;
+	struct error write_error;  /* the first */
+	struct error last_failure; /* of the last attempt; code 0: it went well */
 };
 
 struct event_sink *pipeline_sink(struct pipeline *p)
@@ -59,14 +64,26 @@ void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uin
 	if (!n)
 		return;
 	p->ops->lose(p->store, reason, counter, n);
+	p->tally.losses[reason] += n;
 	if (loss_texts[reason].kind == LOSS_LOST)
 		p->counts.lost += n;
 	else if (loss_texts[reason].kind == LOSS_UNATTRIBUTED)
 		p->counts.unattributed += n;
 }
 
+const struct pipeline_tally *pipeline_tally(const struct pipeline *p)
+{
+	return &p->tally;
+}
+
+const struct error *pipeline_write_failure(const struct pipeline *p)
+{
+	return p->last_failure.code ? &p->last_failure : NULL;
+}
+
 static void keep_error(struct pipeline *p, const struct error *err)
 {
+	p->last_failure = *err;
 	if (!p->write_error.code)
 		p->write_error = *err;
 }
@@ -137,6 +154,10 @@ static void keep_sample(struct pipeline *p, const struct sample *sample)
 	if (sample->time_ns >= p->flush_ns)
 		pipeline_advance(p, sample->time_ns);
 	p->counts.samples += sample->samples;
+	while (p->tally.cpu_samples.n <= sample->class.cpu && sample->class.cpu < CPUS_TOLD)
+		vec_push(&p->tally.cpu_samples, 0);
+	if (sample->class.cpu < CPUS_TOLD)
+		p->tally.cpu_samples.data[sample->class.cpu] += sample->samples;
 	err.code = 0;
 	if (p->ops->add(p->store, sample, &err) < 0)
 		keep_error(p, &err);
@@ -294,21 +315,40 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	return p;
 }
 
+static int flush_until(struct pipeline *p, uint64_t until_ns, struct error *err)
+{
+	int e = p->ops->flush(p->store, until_ns, err);
+
+	if (e < 0)
+		keep_error(p, err);
+	else
+		p->last_failure.code = 0;
+	return e;
+}
+
+int pipeline_flush(struct pipeline *p, struct error *err)
+{
+	struct error why = { 0 };
+	int e = flush_until(p, UINT64_MAX, &why);
+
+	if (e < 0 && err)
+		*err = why;
+	return MIN(e, 0);
+}
+
 void pipeline_advance(struct pipeline *p, uint64_t now_ns)
 {
 	struct error err = { 0 };
 
 	if (now_ns < p->flush_ns)
 		return;
-	if (p->ops->flush(p->store, p->flush_ns, &err) < 0)
-		keep_error(p, &err);
+	flush_until(p, p->flush_ns, &err);
 	machine_forget_ended(p->machine, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0,
 			     process_ended, p);
 	p->flush_ns = (now_ns / SECOND_NS + 1) * SECOND_NS;
 }
 
-int pipeline_close(struct pipeline *p, const struct session_end *end,
-		   struct pipeline_counts *counts, struct error *err)
+static int close_store(struct pipeline *p, const struct session_end *end, struct error *err)
 {
 	uint64_t n_unwritten = 0;
 	int r;
@@ -320,6 +360,33 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	r = p->ops->close(p->store, end, &n_unwritten, err);
 	p->counts.samples -= n_unwritten;
 	p->counts.lost += n_unwritten;
+	p->tally.losses[LOSS_DISK_FULL] += n_unwritten;
+	return r;
+}
+
+int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
+		    const struct session_end *end, struct error *err)
+{
+	struct error why = { 0 };
+	struct store *next;
+	int r = p->ops->open(config->dir, config->info, machine_images(p->machine),
+			     machine_strings(p->machine), &next, err);
+
+	if (r < 0)
+		return r;
+	p->last_failure.code = 0;
+	if (close_store(p, end, &why) < 0)
+		keep_error(p, &why);
+	p->store = next;
+	p->write_error.code = 0;
+	return 0;
+}
+
+int pipeline_close(struct pipeline *p, const struct session_end *end,
+		   struct pipeline_counts *counts, struct error *err)
+{
+	int r = close_store(p, end, err);
+
 	if (counts)
 		*counts = p->counts;
 	if (!r && p->write_error.code) {
@@ -331,6 +398,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	image_files_free(p->files);
 	frame_resolver_free(p->resolver);
 	vec_fini(&p->canonical);
+	vec_fini(&p->tally.cpu_samples);
 	free(p->proc);
 	free(p);
 	return r;

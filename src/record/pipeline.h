@@ -76,6 +76,33 @@ struct pipeline_counts {
 };
 struct pipeline_counts pipeline_counts(const struct pipeline *p);
 
+/* Since it was opened, over all its sessions. */
+struct pipeline_tally {
+	uint64_t losses[N_LOSS_REASONS];
+	struct {
+		uint64_t *data;
+		size_t n, cap;
+	} cpu_samples; /* by CPU */
+};
+const struct pipeline_tally *pipeline_tally(const struct pipeline *p);
+
+/*
+ * All that was pushed is visible to readers when it returns, the second that is not over, too.
+ * The error is kept as pipeline_advance() does.
+ */
+int pipeline_flush(struct pipeline *p, struct error *err);
+
+/*
+ * Ends the session as pipeline_close() does and goes on in another, of config->dir and
+ * config->info. On failure the old one goes on; what could not be written of the old one's end is
+ * no failure, as nothing could be done about it: pipeline_write_failure() tells.
+ */
+int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
+		    const struct session_end *end, struct error *err);
+
+/* What the last attempt to write met, or NULL: it went well. */
+const struct error *pipeline_write_failure(const struct pipeline *p);
+
 /* The first error that writing met, or NULL. */
 const struct error *pipeline_write_error(const struct pipeline *p);
 

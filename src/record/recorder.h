@@ -16,6 +16,24 @@
 #include "store/store.h"
 
 struct error;
+struct recorder;
+
+/*
+ * Whoever steers a recording from within its loop. All are called by the recorder's thread, and
+ * may call the verbs below; a negative errno ends the recording, with the session whole.
+ */
+struct recorder_control {
+	/* Counting has begun (with starts_disabled: could begin); may be NULL. */
+	int (*started)(void *context, struct recorder *r, struct error *err);
+	/* fd is readable. */
+	int (*ready)(void *context, struct recorder *r, struct error *err);
+	/* Each turn of the loop, once a second at the least; CLOCK_MONOTONIC. May be NULL. */
+	int (*tick)(void *context, struct recorder *r, uint64_t now_ns, struct error *err);
+	/* SIGHUP came; NULL: it ends the recording. */
+	int (*hangup)(void *context, struct recorder *r, struct error *err);
+	int fd; /* -1: none; an epoll fd may gather many. It stays the caller's */
+	void *context;
+};
 
 /* How call chains are found. X(id, text): the words of reports. */
 #define STACK_SOURCES(X)                    \
@@ -61,6 +79,8 @@ struct recorder_config {
 	const struct cpu_list *cpus; /* empty: all that are online */
 	double duration_s;           /* 0: until the target ends, or a signal */
 	double drain_s;              /* read what the kernel has at least so often; 0: as it fits */
+	const struct recorder_control *control; /* NULL: none */
+	bool starts_disabled;                   /* counting waits for recorder_enable() */
 };
 
 /* Why the recording ended. */
@@ -69,6 +89,7 @@ enum recorder_end {
 	END_TARGET,   /* the processes to be profiled have all ended */
 	END_DURATION, /* the time was over */
 	END_SIGNAL,   /* Ctrl-C, SIGTERM or SIGHUP */
+	END_REQUEST,  /* recorder_stop() */
 };
 
 struct recorder_result {
@@ -93,3 +114,57 @@ struct recorder_result {
  */
 int recorder_run(const struct recorder_config *config, struct recorder_result *out,
 		 struct error *err);
+
+/* Verbs for a recording that runs, from the callbacks of its struct recorder_control. */
+
+/* Ends it after this turn: END_REQUEST. */
+void recorder_stop(struct recorder *r);
+
+/*
+ * Counting on and off. While it is off, processes are still followed. Pairs do not nest: enabling
+ * what is enabled does nothing.
+ */
+int recorder_enable(struct recorder *r, struct error *err);
+void recorder_disable(struct recorder *r);
+bool recorder_is_enabled(const struct recorder *r);
+
+/*
+ * All that was counted up to now is visible to readers when it returns, also where its second is
+ * not over: the rest of that second becomes a block of its own. Takes about 10 ms (the kernel's
+ * last records settle). A negative errno when it could not be written.
+ */
+int recorder_flush(struct recorder *r, struct error *err);
+
+/*
+ * Ends the session so far, whole, and goes on in a new one in `dir`, which must not exist; what
+ * the machine knows stays. When the new one can't be made, the old one goes on. Not for `raw`.
+ */
+int recorder_switch(struct recorder *r, const char *dir, struct error *err);
+
+/*
+ * From now on another rate: samples a second, or, for a counter with a count, events between two
+ * samples. The session says the rate that it began with, so the caller switches to a new one.
+ * -E2BIG: the in-kernel sampler was made for less; such a rate needs a new recording.
+ */
+int recorder_set_rate(struct recorder *r, uint32_t counter, uint64_t rate, struct error *err);
+
+/* Counts in the session as a loss or note of the caller's. counter: UINT32_MAX for none. */
+void recorder_note(struct recorder *r, enum loss_reason reason, uint32_t counter, uint64_t n);
+
+/* The session that is being written. */
+const char *recorder_dir(const struct recorder *r);
+
+/* Since the recording began, over all its sessions. Pointers hold until the next callback. */
+struct recorder_stats {
+	struct pipeline_counts counts;
+	uint64_t losses[N_LOSS_REASONS];
+	const uint64_t *cpu_samples; /* by CPU */
+	size_t n_cpus;
+	uint64_t own_cpu_ns; /* user and system time of this process since it started */
+	uint64_t own_bytes;  /* resident */
+	uint64_t written_bytes;
+	uint32_t n_processes;            /* that the machine keeps */
+	uint64_t start_ns;               /* CLOCK_MONOTONIC */
+	const struct error *write_error; /* of the last attempt to write; NULL: it went well */
+};
+void recorder_stats(const struct recorder *r, struct recorder_stats *out);

@@ -147,8 +147,8 @@ struct store_ops {
 	/*
 	 * Makes the samples of all whole seconds before until_ns visible to readers and safe
 	 * from a crash of this process; a second that is not over waits, as a block never
-	 * spans two. Called about once a second with the time up to which all samples have
-	 * been added.
+	 * spans two: unless until_ns is UINT64_MAX, which means all, now. Called about
+	 * once a second with the time up to which all samples have been added.
 	 * On -ENOSPC and other write errors the session on disk stays whole up to the block
 	 * before, the samples of this one are counted as lost (DISK_FULL), and later blocks are
 	 * tried again.

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What may be asked of a recording while it runs. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "collect/sampler.h"
+#include "record/raw.h"
+#include "record/recorder_state.h"
+
+void recorder_stop(struct recorder *r)
+{
+	r->is_ended = true;
+	r->result->end = END_REQUEST;
+}
+
+int recorder_enable(struct recorder *r, struct error *err)
+{
+	int e;
+
+	if (!r->is_paused)
+		return 0;
+	e = rings_pause(r->rings, false, err);
+	if (!e && r->sampler && r->is_sampling)
+		e = sampler_pause(r->sampler, false, err);
+	else if (!e && r->sampler)
+		e = recorder_start_sampler(r, err);
+	if (e < 0)
+		return e;
+	r->is_paused = false;
+	return 0;
+}
+
+void recorder_disable(struct recorder *r)
+{
+	if (r->is_paused)
+		return;
+	rings_pause(r->rings, true, NULL);
+	if (r->sampler)
+		sampler_pause(r->sampler, true, NULL);
+	r->is_paused = r->was_steered = true;
+}
+
+bool recorder_is_enabled(const struct recorder *r)
+{
+	return !r->is_paused;
+}
+
+int recorder_flush(struct recorder *r, struct error *err)
+{
+	int e = recorder_gather(r, err);
+
+	if (e < 0)
+		return e;
+	if (r->raw)
+		return raw_advance(r->raw);
+	return pipeline_flush(r->pipeline, err);
+}
+
+int recorder_switch(struct recorder *r, const char *dir, struct error *err)
+{
+	int e;
+
+	if (r->raw)
+		return error_set(err, -EOPNOTSUPP, "a raw recording stays in one file");
+	e = recorder_gather(r, err);
+	if (e < 0)
+		return e;
+	if (r->sampler)
+		sampler_collect_missed(r->sampler, pipeline_lose, r->pipeline);
+	return recorder_open_session(r, dir, err);
+}
+
+static bool is_clock(const struct counter *c)
+{
+	return c->attr.type == PERF_TYPE_SOFTWARE && (c->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+						      c->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+int recorder_set_rate(struct recorder *r, uint32_t counter, uint64_t rate, struct error *err)
+{
+	struct perf_event_attr *a;
+	uint64_t period;
+	int e = 0;
+
+	if (counter >= r->counters.n || !rate)
+		return error_set(err, -EINVAL, "no counter %u, or no rate", counter);
+	a = &r->counters.data[counter].attr;
+	/* The kernel makes a period of a clock's rate when it is opened. */
+	period = a->freq && is_clock(&r->counters.data[counter]) ? MAX(1000000000ULL / rate, 1u)
+								 : rate;
+	if (r->sampler && r->config->in_kernel)
+		e = sampler_set_rate(r->sampler, counter, rate, period, err);
+	else
+		e = rings_set_rate(r->rings, counter, rate, period, err);
+	if (e < 0)
+		return e;
+	if (a->freq)
+		a->sample_freq = r->host.counters[counter].freq_hz = rate;
+	else
+		a->sample_period = r->host.counters[counter].count = rate;
+	r->was_steered = true;
+	return 0;
+}
+
+static uint64_t resident_bytes(void)
+{
+	unsigned long pages = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%lu %lu", &pages, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t usage_cpu_ns(const struct rusage *u)
+{
+	return ((uint64_t)u->ru_utime.tv_sec + (uint64_t)u->ru_stime.tv_sec) * 1000000000ULL +
+	       ((uint64_t)u->ru_utime.tv_usec + (uint64_t)u->ru_stime.tv_usec) * 1000;
+}
+
+struct session_end recorder_session_end(const struct recorder *r, uint64_t end_ns)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (struct session_end){ .end_ns = end_ns,
+				     .own_cpu_ns = usage_cpu_ns(&usage),
+				     .own_peak_bytes = (uint64_t)usage.ru_maxrss * 1024,
+				     .exit_status = r->result->wait_status };
+}
+
+void recorder_stats(const struct recorder *r, struct recorder_stats *out)
+{
+	const struct pipeline_tally *tally = pipeline_tally(r->pipeline);
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	*out = (struct recorder_stats){
+		.counts = pipeline_counts(r->pipeline),
+		.cpu_samples = tally->cpu_samples.data,
+		.n_cpus = tally->cpu_samples.n,
+		.own_cpu_ns = usage_cpu_ns(&usage),
+		.own_bytes = resident_bytes(),
+		.written_bytes = r->written_bytes + file_tree_bytes(r->dir),
+		.n_processes = machine_process_count(r->machine),
+		.start_ns = r->start_ns,
+		.write_error = pipeline_write_failure(r->pipeline),
+	};
+	memcpy(out->losses, tally->losses, sizeof(out->losses));
+}
+
+void recorder_note(struct recorder *r, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	pipeline_lose(r->pipeline, reason, counter, n);
+}
+
+const char *recorder_dir(const struct recorder *r)
+{
+	return r->dir;
+}

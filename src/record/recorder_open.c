@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A recording's beginning: targets, counters, the command, what runs already. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "collect/cgroup.h"
+#include "collect/cpu_watch.h"
+#include "collect/sampler.h"
+#include "record/in_kernel.h"
+#include "record/off_cpu.h"
+#include "record/raw.h"
+#include "record/recorder_state.h"
+#include "record/session_dir.h"
+
+/* Targets. */
+
+bool has_pid_target(const struct recorder_config *c)
+{
+	return c->pids->n || c->tids->n;
+}
+
+bool is_command_target(const struct recorder_config *c)
+{
+	return c->argv && !c->whole_machine && !c->cgroup && !has_pid_target(c);
+}
+
+static int find_threads(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+
+	for (size_t i = 0; i < c->pids->n; i++)
+		if (proc_list_threads("/proc", c->pids->data[i], &r->tids) < 0)
+			return error_set(err, -ESRCH, "no process %d", c->pids->data[i]);
+	for (size_t i = 0; i < c->tids->n; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%d", c->tids->data[i]);
+		if (access(path, F_OK) < 0)
+			return error_set(err, -ESRCH, "no thread %d", c->tids->data[i]);
+		vec_push(&r->tids, c->tids->data[i]);
+	}
+	if (is_command_target(c))
+		vec_push(&r->tids, (int32_t)r->child.pid);
+	return 0;
+}
+
+static int open_cgroup(struct recorder *r, struct error *err)
+{
+	if (!r->config->cgroup)
+		return 0;
+	r->cgroup_fd = cgroup_open(r->config->cgroup, err);
+	return MIN(r->cgroup_fd, 0);
+}
+
+static int choose_cpus(struct recorder *r, struct error *err)
+{
+	struct cpu_list online = { 0 };
+	const struct cpu_list *wanted = r->config->cpus;
+	int e = cpu_list_online(NULL, &online, err);
+
+	r->n_online = (uint32_t)(wanted->n ? wanted->n : online.n);
+	if (e < 0 || !wanted->n) {
+		if (e < 0 || cpu_list_present(NULL, &r->cpus, NULL) < 0)
+			r->cpus = online;
+		else
+			vec_fini(&online);
+		return e;
+	}
+	vec_foreach (wanted, cpu) {
+		bool is_online = false;
+
+		vec_foreach (&online, o)
+			is_online |= *o == *cpu;
+		if (!is_online) {
+			vec_fini(&online);
+			return error_set(err, -ENODEV, "CPU %u is not online (see %s)", *cpu,
+					 "/sys/devices/system/cpu/online");
+		}
+		vec_push(&r->cpus, *cpu);
+	}
+	vec_fini(&online);
+	return 0;
+}
+
+static char *describe_target(const struct recorder_config *c)
+{
+	const struct pid_list *ids = c->pids->n ? c->pids : c->tids;
+	char *text;
+
+	if (c->whole_machine)
+		return xstrdup("whole machine");
+	if (c->cgroup)
+		return xasprintf("cgroup %s", c->cgroup);
+	if (!ids->n)
+		return xstrdup("command");
+	text = xasprintf("%s ", c->pids->n ? "process" : "thread");
+	for (size_t i = 0; i < ids->n; i++) {
+		char *longer = xasprintf("%s%s%d", text, i ? "," : "", ids->data[i]);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+/* Setting up, in the order in which a failure costs least. */
+
+int recorder_open_session(struct recorder *r, const char *dir, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+	cleanup(free_at_exit) char *command = quote_command(c->argv);
+	cleanup(free_at_exit) char *target = describe_target(c);
+	struct session_info info = {
+		.version = c->version,
+		.command = command,
+		.target = target,
+		.hostname = r->host.hostname,
+		.os_release = r->host.os_release,
+		.arch = r->host.arch,
+		.cpu_model = r->host.cpu_model,
+		.collector = c->in_kernel ? "BPF"
+			     : c->off_cpu ? "perf rings and BPF"
+					  : "perf rings",
+		.stacks = stack_source_texts[r->result->stacks],
+		.note = c->note,
+		.n_cpus = r->n_online,
+		.start_wall_ns = clock_wall_ns(),
+		.start_ns = clock_monotonic_ns(),
+		.counters = r->host.counters,
+		.n_counters = r->host.n_counters,
+		.merged = c->merged,
+		.segment_bytes = c->segment_bytes,
+	};
+	struct pipeline_config pipeline = {
+		.ops = c->raw ? &no_store : c->ops,
+		.dir = dir,
+		.info = &info,
+		.machine = r->machine,
+	};
+	struct session_end end = recorder_session_end(r, info.start_ns);
+	struct error why = { 0 };
+	int e = 0;
+
+	if (r->pipeline)
+		e = pipeline_switch(r->pipeline, &pipeline, &end, &why);
+	else if (!(r->pipeline = pipeline_open(&pipeline, &why)))
+		e = why.code;
+	if (e < 0) {
+		if (err)
+			*err = why;
+		return e;
+	}
+	if (r->dir)
+		r->written_bytes += file_tree_bytes(r->dir);
+	else
+		r->start_ns = info.start_ns;
+	free(r->dir);
+	r->dir = xstrdup(dir);
+	return 0;
+}
+
+static int open_raw(struct recorder *r, struct error *err)
+{
+	struct raw_config raw = {
+		.path = r->config->raw,
+		.version = r->config->version,
+		.cpu_model = r->host.cpu_model,
+		.argv = r->config->raw_argv,
+		.rings = r->rings,
+		.counters = &r->counters,
+		.n_cpus = r->n_online,
+		.next = pipeline_sink(r->pipeline),
+	};
+
+	int e;
+
+	if (!r->config->raw)
+		return 0;
+	e = raw_open(&raw, &r->raw, err);
+	r->start_ns = clock_monotonic_ns(); /* reading the kernel's symbols takes its time */
+	return e;
+}
+
+/*
+ * The rings of an ordinary user are small, as what he may lock is. Copies of half
+ * the size leave them twice the time.
+ */
+static uint32_t stack_bytes(const struct recorder_config *c)
+{
+	if (c->stacks != STACKS_COPIED || c->in_kernel)
+		return 0;
+	if (c->stack_bytes)
+		return c->stack_bytes;
+	return geteuid() == 0 ? 16384 : 8192;
+}
+
+static int open_rings(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+	static const struct counters none;
+	struct rings_config rings = {
+		.counters = c->in_kernel ? &none : &r->counters,
+		.with_inodes = c->in_kernel || c->off_cpu,
+		.for_file = c->raw,
+		.sources = c->sources,
+		.cpus = &r->cpus,
+		.tids = r->tids.data,
+		.n_tids = r->tids.n,
+		.cgroup_fd = r->cgroup_fd,
+		.inherit = is_command_target(c) || c->pids->n,
+		.enable_on_exec = is_command_target(c),
+		.starts_paused = c->starts_disabled,
+		.with_callchain = c->stacks != STACKS_NONE,
+		.stack_bytes = stack_bytes(c),
+		.ring_bytes = c->ring_bytes,
+	};
+	int e = rings_open(&rings, &r->rings, err);
+
+	/* Kernels for processors that perf_event knows no registers of, and events that give none.
+	 */
+	if (c->is_stacks_wish && rings.stack_bytes &&
+	    (e == -EOPNOTSUPP || e == -ENOSYS || e == -EINVAL)) {
+		rings.stack_bytes = 0;
+		r->result->stacks = STACKS_FRAME_POINTERS;
+		e = rings_open(&rings, &r->rings, err);
+	}
+	return e;
+}
+
+static int wake_by(struct recorder *r, int fd, struct error *err)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epoll_ctl(r->wake_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		return error_errno(err, -errno, "epoll_ctl");
+	return 0;
+}
+
+static int block_signals(struct recorder *r, struct error *err)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
+	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (r->signal_fd < 0)
+		return error_errno(err, -errno, "signalfd");
+	r->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->wake_fd < 0)
+		return error_errno(err, -errno, "epoll_create1");
+	return wake_by(r, r->signal_fd, err);
+}
+
+static int watch_control(struct recorder *r, struct error *err)
+{
+	const struct recorder_control *c = r->config->control;
+
+	if (!c || c->fd < 0)
+		return 0;
+	r->control = (struct pollfd){ .fd = c->fd, .events = POLLIN };
+	return wake_by(r, c->fd, err);
+}
+
+/* Threads are followed to every CPU by the kernel; what counts by CPU ends with it. */
+static int watch_cpus(struct recorder *r, struct error *err)
+{
+	if (r->tids.n)
+		return 0;
+	r->cpu_fd = cpu_watch_open();
+	return r->cpu_fd < 0 ? 0 : wake_by(r, r->cpu_fd, err);
+}
+
+static int start_child(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+	int e;
+
+	if (!c->argv)
+		return 0;
+	e = child_check(c->argv[0], err);
+	if (e < 0) {
+		r->result->has_command_failed_to_start = true;
+		return e;
+	}
+	e = child_prepare(c->argv, &r->old_mask, &r->child, err);
+	r->has_child = e == 0;
+	r->result->command_pid = e == 0 ? r->child.pid : 0;
+	return e;
+}
+
+static int let_child_go(struct recorder *r, struct error *err)
+{
+	int e;
+
+	if (!r->has_child)
+		return 0;
+	e = child_go(&r->child, r->config->argv, err);
+	r->has_child = e == 0;
+	r->child_runs = e == 0;
+	r->result->has_command_failed_to_start = e < 0;
+	return e;
+}
+
+static int open_sampler(struct recorder *r, struct error *err)
+{
+	static const struct counters none;
+	const struct recorder_config *config = r->config;
+	enum stack_source stacks = r->result->stacks;
+	char why[128];
+	bool with_tables = stacks == STACKS_IN_KERNEL ||
+			   (stacks == STACKS_COPIED && sampler_can_unwind(why, sizeof(why)));
+	struct sampler_waits waits = {
+		.min_ns = config->off_cpu_min_ns,
+		.first_counter = (uint32_t)config->counters->n,
+		.targets = config->pids->n ? config->pids->data : r->tids.data,
+		.n_targets = config->pids->n ? config->pids->n : r->tids.n,
+		.targets_are_threads = config->tids->n > 0,
+	};
+	struct sampler_config c = {
+		.counters = config->in_kernel ? &r->counters : &none,
+		.sources = config->sources,
+		.cpus = &r->cpus,
+		.with_stacks = stacks != STACKS_NONE,
+		.by_frame_pointer = !with_tables,
+		.waits = config->off_cpu ? &waits : NULL,
+	};
+	int e = sampler_open(&c, &r->sampler, err);
+
+	r->result->has_sampler_failed = e < 0;
+	if (e < 0)
+		return e;
+	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, with_tables);
+	if (config->off_cpu)
+		in_kernel_expect_waits(r->in_kernel, waits.first_counter);
+	return wake_by(r, sampler_fd(r->sampler), err);
+}
+
+/*
+ * Threads that wait since before the sampler saw them. One that came back while it was
+ * looked at does not wait any more.
+ */
+static void put_wait(void *context, int32_t pid, int32_t tid)
+{
+	struct recorder *r = context;
+	struct blocked_thread t, again;
+
+	if (tid == gettid() || !off_cpu_look("/proc", pid, tid, &t))
+		return;
+	in_kernel_put_wait(r->in_kernel, "/proc", &t, r->start_ns);
+	if (!off_cpu_look("/proc", pid, tid, &again))
+		sampler_drop_wait(r->sampler, tid);
+}
+
+static void put_waits(struct recorder *r)
+{
+	const struct recorder_config *c = r->config;
+
+	if (c->off_cpu && !is_command_target(c))
+		off_cpu_each("/proc", c->pids, c->tids, put_wait, r);
+}
+
+int recorder_start_sampler(struct recorder *r, struct error *err)
+{
+	int e = sampler_start(r->sampler, err);
+
+	r->result->has_sampler_failed = e < 0;
+	r->is_sampling = e >= 0;
+	if (e >= 0)
+		put_waits(r);
+	return e;
+}
+
+struct event_sink *side_band_sink(struct recorder *r)
+{
+	if (r->raw)
+		return raw_sink(r->raw);
+	return r->in_kernel ? in_kernel_sink(r->in_kernel) : pipeline_sink(r->pipeline);
+}
+
+/* What already runs is read from /proc after counting has begun, so that nothing falls between. */
+static int scan_running(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+	struct event_sink *sink;
+	int e = 0;
+
+	if (!is_command_target(c))
+		e = rings_enable(r->rings, err);
+	if (!e && (c->in_kernel || c->off_cpu))
+		e = open_sampler(r, err);
+	if (e < 0)
+		return e;
+	sink = side_band_sink(r);
+	if (c->whole_machine || c->cgroup)
+		e = proc_scan_all("/proc", sink);
+	else if (!is_command_target(c))
+		for (size_t i = 0; i < r->tids.n && e >= 0; i++)
+			e = proc_scan_process("/proc", r->tids.data[i], sink);
+	/* Last, as its raw stacks wait to be read; the side band goes on since before. */
+	if (r->sampler && e >= 0 && !r->is_paused)
+		e = recorder_start_sampler(r, err);
+	if (r->raw)
+		raw_end_scan(r->raw);
+	return MIN(e, 0);
+}
+
+int recorder_start(struct recorder *r, struct error *err)
+{
+	int e, was_renamed = 0;
+
+	if ((e = block_signals(r, err)) < 0 || (e = choose_cpus(r, err)) < 0 ||
+	    (e = open_cgroup(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
+	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
+	    (e = watch_control(r, err)) < 0 || (e = open_rings(r, err)) < 0)
+		return e;
+	if (!r->config->raw)
+		was_renamed = session_dir_make_room(r->config->dir, err);
+	if (was_renamed < 0)
+		return was_renamed;
+	e = recorder_open_session(r, r->config->dir, err);
+	if (!e)
+		e = open_raw(r, err);
+	if (!e)
+		e = scan_running(r, err);
+	if (!e)
+		e = let_child_go(r, err);
+	if (e < 0) {
+		if (r->pipeline)
+			pipeline_close(take_ptr(r->pipeline), NULL, NULL, NULL);
+		if (!r->config->raw)
+			session_dir_put_back(r->config->dir, was_renamed);
+	}
+	return e;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The recorder's own state: shared by recorder.c (loop, end), recorder_open.c and
+ * recorder_control.c. */
+#pragma once
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collect/rings.h"
+#include "machine/machine.h"
+#include "record/child.h"
+#include "record/host.h"
+#include "record/pipeline.h"
+#include "record/recorder.h"
+
+struct in_kernel;
+struct raw_recording;
+struct rusage;
+struct sampler;
+
+struct recorder {
+	const struct recorder_config *config;
+	struct recorder_result *result;
+	struct cpu_list cpus; /* that are profiled, also when they come online later */
+	uint32_t n_online;
+	struct pid_list tids; /* all threads to be profiled */
+	struct child child;
+	bool has_child, child_runs;
+	int cgroup_fd, signal_fd;
+	int cpu_fd;  /* tells of CPUs that come and go; < 0: nobody does */
+	int wake_fd; /* signals, and what the sampler tells at once */
+	sigset_t old_mask;
+	struct machine *machine;
+	struct pipeline *pipeline;
+	struct rings *rings;
+	struct sampler *sampler; /* NULL: the rings carry the samples */
+	struct in_kernel *in_kernel;
+	struct raw_recording *raw; /* NULL: a session is recorded */
+	struct host host;
+	uint64_t start_ns;
+	uint64_t read_ns; /* when the in-kernel sampler was last read */
+	bool is_ended;
+	uint64_t stop_ns; /* when the command was first asked to stop; 0: not yet */
+
+	struct counters counters; /* the config's, with the rates as they are now */
+	struct pollfd control;    /* the steering descriptor; -1: none */
+	char *dir;                /* of the session that is being written */
+	uint64_t written_bytes;   /* of the sessions before it */
+	bool is_paused;           /* counting is off */
+	bool was_steered;         /* paused, or a rate changed: the counters' values tell less */
+	bool is_sampling;         /* the in-kernel sampler is attached */
+};
+
+/* Opens all that is needed and begins to count; on failure the session's place is as it was. */
+int recorder_start(struct recorder *r, struct error *err);
+
+/* Opens a pipeline into `dir`, or turns the one that is there to it. */
+int recorder_open_session(struct recorder *r, const char *dir, struct error *err);
+
+/* The in-kernel sampler is attached, which begins its counting. */
+int recorder_start_sampler(struct recorder *r, struct error *err);
+
+bool is_command_target(const struct recorder_config *c);
+bool has_pid_target(const struct recorder_config *c);
+
+/* What the sources have up to now goes into the pipeline. */
+int recorder_drain(struct recorder *r, uint64_t until_ns);
+int recorder_gather(struct recorder *r, struct error *err);
+
+/* Where the rings' events go. */
+struct event_sink *side_band_sink(struct recorder *r);
+
+/* User and system time. */
+uint64_t usage_cpu_ns(const struct rusage *u);
+
+/* What a session's end says of us. */
+struct session_end recorder_session_end(const struct recorder *r, uint64_t end_ns);
