@@ -143,6 +143,21 @@ bool pmu_type(const struct counter_sources *sources, const char *pmu, uint32_t *
 	return true;
 }
 
+bool pmu_file_number(const struct counter_sources *sources, const char *pmu, const char *file,
+		     int base, uint64_t *out)
+{
+	char line[32], *end;
+	uint64_t v;
+
+	if (!is_component(pmu) || !read_line(sources, pmu, file, line, sizeof(line)))
+		return false;
+	v = strtoull(line, &end, base);
+	if (end == line || *end)
+		return false;
+	*out = v;
+	return true;
+}
+
 char *pmu_cpus(const struct counter_sources *sources, const char *pmu)
 {
 	char line[256];

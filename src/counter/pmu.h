@@ -36,6 +36,10 @@ void pmu_list_with_alias(const struct counter_sources *sources, const char *alia
 /* attr.type of a PMU: true if there is one of that name. */
 bool pmu_type(const struct counter_sources *sources, const char *pmu, uint32_t *type);
 
+/* A number in a file below a PMU, such as "caps/mtc_periods" (those of intel_pt are of base 16). */
+bool pmu_file_number(const struct counter_sources *sources, const char *pmu, const char *file,
+		     int base, uint64_t *out);
+
 /* Its CPUs as a list such as "0-7", to be freed; NULL when it counts on all. */
 char *pmu_cpus(const struct counter_sources *sources, const char *pmu);
 
