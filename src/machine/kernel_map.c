@@ -394,6 +394,21 @@ bool kernel_map_is_hidden(const struct kernel_map *k)
 	return k->is_loaded && !k->text;
 }
 
+bool kernel_map_base(const struct kernel_map *k, image_id image, uint64_t *out)
+{
+	if (k->has_image && k->text && image.n == k->image.n) {
+		*out = k->text;
+		return true;
+	}
+	vec_foreach (&k->ranges, r) {
+		if (r->image.n != image.n)
+			continue;
+		*out = r->start;
+		return true;
+	}
+	return false;
+}
+
 /* "[name]"; of another kernel whose build is not known, "[name 4.14.18]". */
 static void offline_path(const struct kernel_map *k, const struct mapping_event *m,
 			 const char *name, int len, char *path, size_t size)

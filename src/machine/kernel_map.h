@@ -52,6 +52,10 @@ bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 			struct code_addr *out);
 bool kernel_map_is_hidden(const struct kernel_map *k);
 
+/* The address that offsets in a kernel image count from, as it is now; false: it is none of ours.
+ */
+bool kernel_map_base(const struct kernel_map *k, image_id image, uint64_t *out);
+
 /* The image of the kernel's own text, for kernel threads. */
 image_id kernel_map_image(struct kernel_map *k);
 

@@ -581,6 +581,11 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 	return machine_resolve_near(m, thread, addr, time_ns, &near, out);
 }
 
+bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out)
+{
+	return kernel_map_base(m->kernel, image, out);
+}
+
 const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
 				      uint64_t addr)
 {

@@ -66,6 +66,9 @@ int machine_resolve(struct machine *m, const struct thread_view *thread, enum cp
 int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,
 			 uint64_t time_ns, const struct mapping **near, struct code_addr *out);
 
+/* The address that offsets in an image of the kernel count from now; false: no such image. */
+bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out);
+
 /* The mapping that covers a user address of the thread's process, or NULL; as long as `thread`. */
 const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
 				      uint64_t addr);

@@ -21,6 +21,7 @@
 struct pipeline {
 	struct event_sink sink;
 	const struct store_ops *ops;
+	const struct sample_tap *tap; /* or NULL */
 	struct store *store;
 	struct machine *machine;
 	struct jit_names *jit;
@@ -86,6 +87,11 @@ static void keep_error(struct pipeline *p, const struct error *err)
 	p->last_failure = *err;
 	if (!p->write_error.code)
 		p->write_error = *err;
+}
+
+void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap)
+{
+	p->tap = tap;
 }
 
 /* Images. */
@@ -158,6 +164,8 @@ static void keep_sample(struct pipeline *p, const struct sample *sample)
 		vec_push(&p->tally.cpu_samples, 0);
 	if (sample->class.cpu < CPUS_TOLD)
 		p->tally.cpu_samples.data[sample->class.cpu] += sample->samples;
+	if (p->tap)
+		p->tap->see(p->tap->context, sample);
 	err.code = 0;
 	if (p->ops->add(p->store, sample, &err) < 0)
 		keep_error(p, &err);

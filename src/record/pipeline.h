@@ -51,6 +51,17 @@ struct pipeline_sample {
 };
 void pipeline_add(struct pipeline *p, const struct pipeline_sample *sample);
 
+/*
+ * A second pair of eyes: sees each sample just before the store does, with its image ids and its
+ * strings those of the machine. `tap` stays the caller's; NULL: nobody looks any more, which costs
+ * nothing.
+ */
+struct sample_tap {
+	void (*see)(void *context, const struct sample *sample);
+	void *context;
+};
+void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap);
+
 /* The walker of copied stacks: for sources that have some to be walked before they add a sample. */
 struct user_stacks *pipeline_user_stacks(struct pipeline *p);
 

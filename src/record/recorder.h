@@ -154,6 +154,12 @@ void recorder_note(struct recorder *r, enum loss_reason reason, uint32_t counter
 /* The session that is being written. */
 const char *recorder_dir(const struct recorder *r);
 
+/* Another pair of eyes, over all sessions from now on, or none (pipeline_set_tap()). */
+void recorder_set_tap(struct recorder *r, const struct sample_tap *tap);
+
+/* Who knows the images that samples are in. It stays the recorder's. */
+struct machine *recorder_machine(const struct recorder *r);
+
 /* Since the recording began, over all its sessions. Pointers hold until the next callback. */
 struct recorder_stats {
 	struct pipeline_counts counts;

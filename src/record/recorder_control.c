@@ -162,6 +162,16 @@ void recorder_note(struct recorder *r, enum loss_reason reason, uint32_t counter
 	pipeline_lose(r->pipeline, reason, counter, n);
 }
 
+void recorder_set_tap(struct recorder *r, const struct sample_tap *tap)
+{
+	pipeline_set_tap(r->pipeline, tap);
+}
+
+struct machine *recorder_machine(const struct recorder *r)
+{
+	return r->machine;
+}
+
 const char *recorder_dir(const struct recorder *r)
 {
 	return r->dir;

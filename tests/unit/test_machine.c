@@ -233,6 +233,25 @@ static void kernel_addresses_count_from_text_or_their_module(void **state)
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0900000), "?unmapped");
 }
 
+static void offsets_in_the_kernel_become_addresses_again(void **state)
+{
+	struct thread_view thread = machine_thread(fx.machine, 0, 0);
+	static const uint64_t addrs[] = { 0xffffffff81000040, 0xffffffffc0100123,
+					  0xffffffffc0201fff };
+	struct code_addr code;
+	uint64_t base = 1;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		assert_int_equal(machine_resolve(fx.machine, &thread, MODE_KERNEL, addrs[i], 1,
+						 &code),
+				 -1);
+		assert_true(machine_kernel_base(fx.machine, code.image, &base));
+		assert_true(base + code.offset == addrs[i]);
+	}
+	assert_false(machine_kernel_base(fx.machine, IMAGE_UNKNOWN_ID, &base));
+}
+
 static void a_module_loaded_meanwhile_is_found(void **state)
 {
 	(void)state;
@@ -402,6 +421,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_deleted_file_keeps_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(kernel_addresses_count_from_text_or_their_module,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(offsets_in_the_kernel_become_addresses_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_module_loaded_meanwhile_is_found, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

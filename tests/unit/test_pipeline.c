@@ -160,6 +160,29 @@ static void a_sample_becomes_frames_of_images(void **state)
 	assert_int_equal(pipeline_counts(fx.pipeline).unattributed, 0);
 }
 
+static void count_seen(void *context, const struct sample *sample)
+{
+	uint64_t *sum = context;
+
+	*sum += sample->frames[0].offset;
+}
+
+static void a_tap_sees_samples_while_it_is_there(void **state)
+{
+	uint64_t sum = 0;
+	const struct sample_tap tap = { count_seen, &sum };
+
+	(void)state;
+	given(APP "0.7 cpu0 41/41 sample mode=user ip=0x1001\n");
+	pipeline_set_tap(fx.pipeline, &tap);
+	given("0.7 cpu0 41/41 sample mode=user ip=0x1010\n"
+	      "0.7 cpu0 41/41 sample mode=user ip=0x1020\n");
+	pipeline_set_tap(fx.pipeline, NULL);
+	given("0.7 cpu0 41/41 sample mode=user ip=0x1100\n");
+	assert_int_equal(sum, 0x30);
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 4);
+}
+
 static void a_user_chain_ends_at_the_first_unmapped_caller(void **state)
 {
 	(void)state;
@@ -264,6 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_sample_becomes_frames_of_images),
+		TEST(a_tap_sees_samples_while_it_is_there),
 		TEST(a_user_chain_ends_at_the_first_unmapped_caller),
 		TEST(an_unmapped_sample_is_kept_and_counted),
 		TEST(losses_of_the_source_are_passed_on),
