@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/client.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "daemon/unix_socket.h"
+
+#define ANSWER_MAX (64 << 20)
+#define READ_BYTES 65536
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- what can be wrong ---- */
+
+static int nobody_there(const char *dir, struct error *err)
+{
+	return error_set(err, -ESRCH,
+			 "no daemon runs with the session directory '%s'; start one: assay daemon "
+			 "--detach --session-dir %s",
+			 dir, dir);
+}
+
+static int not_permitted(const char *path, struct error *err)
+{
+	struct group *group = NULL;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_set(err, -EACCES, "'%s': permission denied; ask as root", path);
+	group = st.st_gid ? getgrgid(st.st_gid) : NULL;
+	if (!group)
+		return error_set(err, -EACCES,
+				 "'%s': permission denied: only root may ask this daemon; if there "
+				 "is a group 'assay' when it starts, its members may, too",
+				 path);
+	return error_set(err, -EACCES,
+			 "'%s': permission denied: only root and members of group '%s' may ask "
+			 "this daemon (usermod -aG %s USER)",
+			 path, group->gr_name, group->gr_name);
+}
+
+static int refused(int code, const char *dir, const char *path, struct error *err)
+{
+	if (code == -ENOENT || code == -ECONNREFUSED || code == -ENOTDIR)
+		return nobody_there(dir, err);
+	if (code == -EACCES || code == -EPERM)
+		return not_permitted(path, err);
+	return error_errno(err, code, "cannot connect to '%s'", path);
+}
+
+/* SO_PEERCRED of a listener is who listens; 0: not known. */
+static int no_answer(int fd, const char *dir, double patience_s, struct error *err)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	return error_set(err, -ETIMEDOUT,
+			 "the daemon of '%s' (process %d) does not answer within %g s; is it "
+			 "stopped, or the machine overloaded?",
+			 dir, (int)peer.pid, patience_s);
+}
+
+/* ---- the conversation ---- */
+
+/* 0 when it is ready; -ETIMEDOUT. */
+static int wait_for(int fd, short events, double until_s)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	for (;;) {
+		double left_s = until_s - now_s();
+		int n = left_s > 0 ? poll(&p, 1, (int)(left_s * 1000) + 1) : 0;
+
+		if (n > 0)
+			return 0;
+		if (!n)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+/* A daemon that is busy with many has a full queue of connections: EAGAIN. */
+static int connect_to(int fd, const struct unix_address *a, double until_s)
+{
+	while (connect(fd, (const struct sockaddr *)&a->name, a->size) < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (now_s() > until_s)
+			return -ETIMEDOUT;
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	}
+	return 0;
+}
+
+/* What can't be sent may have been answered all the same ("too many clients"). */
+static int send_all(int fd, const struct buf *line, double until_s)
+{
+	for (size_t at = 0; at < line->len;) {
+		ssize_t n = send(fd, line->data + at, line->len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n >= 0)
+			at += (size_t)n;
+		else if (errno == EPIPE || errno == ECONNRESET)
+			return 0;
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		else if (wait_for(fd, POLLOUT, until_s) < 0)
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+static int receive_line(int fd, struct buf *line, double until_s)
+{
+	while (line->len < ANSWER_MAX) {
+		int r = wait_for(fd, POLLIN, until_s);
+		ssize_t n;
+
+		if (r < 0)
+			return r;
+		buf_reserve(line, READ_BYTES);
+		n = recv(fd, line->data + line->len, READ_BYTES, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n <= 0)
+			return -ECONNRESET;
+		line->len += (size_t)n;
+		if (line->data[line->len - 1] == '\n')
+			return 0;
+	}
+	return -EMSGSIZE;
+}
+
+static int append(const char *bytes, size_t n, void *data)
+{
+	buf_bytes(data, bytes, n);
+	return 0;
+}
+
+static int converse(int fd, const struct unix_address *a, const json_t *request, double until_s,
+		    struct buf *answer)
+{
+	struct buf line = { 0 };
+	int r;
+
+	json_dump_callback(request, append, &line, JSON_COMPACT);
+	buf_u8(&line, '\n');
+	r = connect_to(fd, a, until_s);
+	r = r < 0 ? r : send_all(fd, &line, until_s);
+	/* From here on there was somebody. */
+	if (r >= 0 && receive_line(fd, answer, until_s) < 0)
+		r = now_s() >= until_s ? -ETIMEDOUT : -ECONNRESET;
+	buf_fini(&line);
+	return r;
+}
+
+static int take_answer(const struct buf *line, const char *path, json_t **reply, struct error *err)
+{
+	json_t *answer = json_loadb((const char *)line->data, line->len, 0, NULL);
+	const char *why = json_string_value(json_object_get(answer, "error"));
+	int r = 0;
+
+	if (json_is_true(json_object_get(answer, "ok")))
+		*reply = json_incref(answer);
+	else if (why)
+		r = error_set(err, -EREMOTEIO, "%s", why);
+	else
+		r = error_set(err, -EPROTO, "what answers at '%s' is no daemon of assay's", path);
+	json_decref(answer);
+	return r;
+}
+
+int client_ask(const char *session_dir, const json_t *request, double patience_s, json_t **reply,
+	       struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/control", session_dir);
+	cleanup(close_at_exit) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct buf line = { 0 };
+	struct unix_address a;
+	int r;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "cannot make a socket");
+	r = unix_address_of(path, &a, NULL);
+	if (r >= 0) {
+		r = converse(fd, &a, request, now_s() + patience_s, &line);
+		unix_address_fini(&a);
+	}
+	if (r == -ETIMEDOUT)
+		r = no_answer(fd, session_dir, patience_s, err);
+	else if (r == -ECONNRESET)
+		r = error_set(err, r, "the daemon of '%s' ended before it answered", session_dir);
+	else
+		r = r < 0 ? refused(r, session_dir, path, err)
+			  : take_answer(&line, path, reply, err);
+	buf_fini(&line);
+	return r;
+}

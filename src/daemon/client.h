@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Asking a daemon over its control socket (daemon/control.h). */
+#pragma once
+
+#include <jansson.h>
+
+struct error;
+
+#define CLIENT_PATIENCE 10.0 /* seconds that an answer may take */
+
+/*
+ * Sends `request` to the daemon of a session directory and waits for the answer. *reply is the
+ * caller's to json_decref(); it has "ok": true. Messages say what to do: -ESRCH: no daemon runs
+ * there; -EACCES: only root and the socket's group may ask it; -ETIMEDOUT: it does not answer;
+ * -EPROTO: what answers is no daemon of ours; -EREMOTEIO: it refused, with its own words.
+ */
+int client_ask(const char *session_dir, const json_t *request, double patience_s, json_t **reply,
+	       struct error *err);
