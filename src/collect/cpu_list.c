@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "counter/sources.h"
 #include "collect/rings.h"
 
 #define CPU_MAX 65535
@@ -48,7 +49,7 @@ int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err)
 static int read_list(const char *sys, const char *name, struct cpu_list *out, struct error *err)
 {
 	cleanup(free_at_exit) char *path =
-		xasprintf("%s/devices/system/cpu/%s", sys ? sys : "/sys", name);
+		xasprintf("%s/devices/system/cpu/%s", sys ? sys : sources_sysfs(NULL), name);
 	char line[4096];
 
 	if (!file_read_line(path, line, sizeof(line)))

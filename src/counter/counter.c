@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "counter/intel_pt.h"
 #include "counter/parse.h"
 #include "counter/pmu.h"
 
@@ -135,6 +136,8 @@ int parse_finish(const struct parse *p, struct draft *d, const char *name, const
 	cleanup(free_at_exit) char *all = join_letters(p, letters);
 	int r = strcmp(all, letters) ? modifiers_apply(all, p->spec, d, p->err) : 0;
 
+	if (r == 0 && !strcmp(d->pmu, INTEL_PT))
+		r = intel_pt_modifiers(all, p->spec, p->err);
 	return r < 0 ? r : finish(p, d, name, all);
 }
 
@@ -172,6 +175,7 @@ static int parse_pmu(const struct parse *p, char *text)
 	char *terms = strchr(text, '/') + 1, *end = strchr(terms, '/');
 	struct draft d = { 0 };
 	const char *letters;
+	uint32_t type;
 	char *name;
 	int r;
 
@@ -182,8 +186,12 @@ static int parse_pmu(const struct parse *p, char *text)
 			p->spec);
 	letters = end[1] == ':' ? end + 2 : end + 1;
 	terms[-1] = *end = '\0';
-	r = pmu_parse(p->sources, text, terms, p->spec, &d, p->err);
+	r = pmu_type(p->sources, text, &type)
+		    ? 0
+		    : generic_parse(p->sources, text, terms, p->spec, &d, p->err);
 	if (r == 0)
+		r = pmu_parse(p->sources, text, terms, p->spec, &d, p->err);
+	if (r >= 0)
 		r = modifiers_apply(letters, p->spec, &d, p->err);
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
  *
  *   NAME[:MODIFIERS]                    cycles:u  cpu-clock  sched:sched_switch  sched:*  r01c2
  *   PMU/TERM[=VALUE],…/[MODIFIERS]      cpu/event=0x3c,umask=0/k      (sysfs format/ and events/)
+ *   NAME/TERM[=VALUE],…/[MODIFIERS]     branch-misses/aux-sample-size=8192/u     (generic events)
  *   EVENT:COUNT[:UNITMASK[:KERNEL[:USER]]]   OProfile's, e.g. CPU_CLK_UNHALTED:100000:0:1:1
  *   {EVENT,EVENT,…}[:MODIFIERS]         a group: on the processor all at once or not at all
  *
@@ -38,6 +39,7 @@ struct counter {
 	uint32_t event_code; /* of an event file (counter/event_file.h), likewise; else 0 */
 	char *cpus;          /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
 				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
+	uint64_t set_config; /* bits of attr.config that the event's own terms chose */
 	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which
 				perf_event_open(2) is given as group_fd; 0: in no group */
 };
@@ -48,6 +50,9 @@ static inline bool counter_is_hardware(const struct counter *c)
 	return c->attr.type == PERF_TYPE_HARDWARE || c->attr.type == PERF_TYPE_HW_CACHE ||
 	       c->attr.type == PERF_TYPE_RAW;
 }
+
+/* Bytes of an AUX area that a sample can have: the largest record, less what else is in it. */
+#define AUX_SAMPLE_MAX (60 << 10)
 
 struct counters {
 	struct counter *data;

@@ -14,6 +14,7 @@ struct draft {
 	struct perf_event_attr attr; /* type, config*, and what modifiers set */
 	uint64_t freq_hz, count;     /* of the event's own words */
 	uint64_t unit_mask;
+	uint64_t set_config;     /* bits of attr.config that the event's own terms chose */
 	uint64_t min_count;      /* of an event file; 0: the rule for all */
 	uint32_t event_code;     /* likewise */
 	char pmu[PMU_NAME_SIZE]; /* the PMU that was named, else "" */

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "counter/intel_pt.h"
 #include "counter/sources.h"
 
 /* What is being read, for lookups and messages. */
@@ -186,6 +187,13 @@ static int unknown_pmu(const struct counter_sources *sources, const char *pmu, c
 	struct buf names = { 0 };
 	int r;
 
+	if (!strcmp(pmu, INTEL_PT)) {
+		intel_pt_absence(sources, &names);
+		r = error_set(err, -ENOENT, "event '%s': no Intel PT here: %s", spec,
+			      buf_cstr(&names));
+		buf_fini(&names);
+		return r;
+	}
 	add_names(&names, sources, "", "");
 	r = error_set(err, -ENOENT, "event '%s': no PMU '%s' here; there are: %.400s", spec, pmu,
 		      names.len ? buf_cstr(&names) : "none");
@@ -198,6 +206,11 @@ static int unknown_term(const struct pmu_parse *p, const char *term)
 	struct buf names = { 0 };
 	int r;
 
+	if (!*p->pmu)
+		return error_set(p->err, -EINVAL,
+				 "event '%s': it has no term '%s'; it has: period, freq, name, "
+				 "aux-output, aux-sample-size",
+				 p->spec, term);
 	add_names(&names, p->sources, p->pmu, "format");
 	add_names(&names, p->sources, p->pmu, "events");
 	r = error_set(p->err, -EINVAL,
@@ -291,7 +304,48 @@ static int set_bits(const struct pmu_parse *p, const char *term, const char *for
 				 "event '%s': %s=%#" PRIx64 " is too large; it has %u bit%s",
 				 p->spec, term, value, width, width == 1 ? "" : "s");
 	*field = (*field & ~mask) | set;
+	if (field == &p->d->attr.config)
+		p->d->set_config |= mask;
 	return 0;
+}
+
+uint64_t pmu_format_bits(const struct counter_sources *sources, const char *pmu, const char *term)
+{
+	char file[PMU_NAME_SIZE + 8], format[128];
+	const char *at = format + strlen("config:");
+	unsigned int low, high;
+	uint64_t bits = 0;
+
+	snprintf(file, sizeof(file), "format/%s", term);
+	if (!is_component(term) || !read_line(sources, pmu, file, format, sizeof(format)) ||
+	    strncmp(format, "config:", strlen("config:")) != 0)
+		return 0;
+	while (*at && next_range(&at, &low, &high))
+		bits |= (high - low == 63 ? UINT64_MAX : (1ULL << (high - low + 1)) - 1) << low;
+	return bits;
+}
+
+/* What an event says of the trace in whose group it is. 1: it was such a term. */
+static int aux_term(const struct pmu_parse *p, const char *term, const char *value)
+{
+	uint64_t number = 1;
+	int r = 0;
+
+	if (!strcmp(term, "aux-output")) {
+		p->d->attr.aux_output = 1;
+		return 1;
+	}
+	if (strcmp(term, "aux-sample-size") != 0)
+		return 0;
+	r = parse_value(p, term, value ? value : "", &number);
+	if (!r && number > AUX_SAMPLE_MAX)
+		r = error_set(p->err, -EINVAL,
+			      "event '%s': aux-sample-size=%" PRIu64
+			      " is too large: a sample takes %d "
+			      "bytes of trace at most",
+			      p->spec, number, AUX_SAMPLE_MAX);
+	p->d->attr.aux_sample_size = (uint32_t)number;
+	return r < 0 ? r : 1;
 }
 
 /* Terms that every PMU has, whatever its format/ says. 1: it was one. */
@@ -316,6 +370,8 @@ static int well_known_term(const struct pmu_parse *p, const char *term, const ch
 		return r;
 	if (field) {
 		*field = number;
+		if (field == &p->d->attr.config)
+			p->d->set_config = UINT64_MAX;
 	} else if (is_period) {
 		p->d->has_count = true;
 		p->d->count = number;
@@ -364,7 +420,7 @@ static int generic_term(const struct pmu_parse *p, const char *term)
 	struct draft found = { 0 };
 	uint32_t type = p->d->attr.type;
 
-	if (!p->d->is_core || generic_find(term, &found) <= 0 || !found.is_core)
+	if (!*p->pmu || !p->d->is_core || generic_find(term, &found) <= 0 || !found.is_core)
 		return 0;
 	p->d->attr.type = found.attr.type;
 	/* Bits 32 to 63 choose the PMU; without them the kernel takes the first core PMU. */
@@ -378,7 +434,7 @@ static int raw_term(const struct pmu_parse *p, const char *term)
 {
 	struct draft found = { 0 };
 
-	if (raw_find(term, &found) <= 0)
+	if (!*p->pmu || raw_find(term, &found) <= 0)
 		return 0;
 	p->d->attr.config = found.attr.config;
 	return 1;
@@ -394,6 +450,8 @@ static int parse_term(const struct pmu_parse *p, char *term)
 	if (!is_component(term))
 		return error_set(p->err, -EINVAL, "event '%s': '%s' is no term", p->spec, term);
 	r = well_known_term(p, term, value);
+	if (r == 0)
+		r = aux_term(p, term, value);
 	if (r == 0)
 		r = format_term(p, term, value);
 	if (r == 0 && !value)
@@ -432,8 +490,24 @@ int pmu_parse(const struct counter_sources *sources, const char *pmu, const char
 	out->attr.type = type;
 	out->is_core = !strcmp(pmu, "cpu") || exists(sources, pmu, "cpus");
 	snprintf(out->pmu, sizeof(out->pmu), "%s", pmu);
+	if (!strcmp(pmu, INTEL_PT))
+		intel_pt_defaults(sources, &out->attr);
 	r = parse_terms(&p, terms);
+	if (r >= 0 && !strcmp(pmu, INTEL_PT))
+		r = intel_pt_check(sources, spec, out, err);
 	return r < 0 ? r : 0;
+}
+
+int generic_parse(const struct counter_sources *sources, const char *name, const char *terms,
+		  const char *spec, struct draft *out, struct error *err)
+{
+	struct pmu_parse p = { sources, "", spec, true, out, err };
+	int r;
+
+	if (generic_find(name, out) <= 0)
+		return 0;
+	r = parse_terms(&p, terms);
+	return r < 0 ? r : 1;
 }
 
 void pmu_each(const struct counter_sources *sources, event_visitor visit, void *ctx)

@@ -40,6 +40,9 @@ bool pmu_type(const struct counter_sources *sources, const char *pmu, uint32_t *
 bool pmu_file_number(const struct counter_sources *sources, const char *pmu, const char *file,
 		     int base, uint64_t *out);
 
+/* The bits of attr.config that format/TERM names; 0: none of it. */
+uint64_t pmu_format_bits(const struct counter_sources *sources, const char *pmu, const char *term);
+
 /* Its CPUs as a list such as "0-7", to be freed; NULL when it counts on all. */
 char *pmu_cpus(const struct counter_sources *sources, const char *pmu);
 
@@ -49,5 +52,12 @@ char *pmu_cpus(const struct counter_sources *sources, const char *pmu);
  */
 int pmu_parse(const struct counter_sources *sources, const char *pmu, const char *terms,
 	      const char *spec, struct draft *out, struct error *err);
+
+/*
+ * A generic event with terms that every event takes: branch-misses/aux-sample-size=8192/. 1 or a
+ * negative errno; 0: no generic event of that name.
+ */
+int generic_parse(const struct counter_sources *sources, const char *name, const char *terms,
+		  const char *spec, struct draft *out, struct error *err);
 
 void pmu_each(const struct counter_sources *sources, event_visitor visit, void *ctx);

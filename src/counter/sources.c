@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@
 
 const char *sources_sysfs(const struct counter_sources *s)
 {
-	return s && s->sysfs ? s->sysfs : "/sys";
+	const char *set = getenv("SYSFS_PATH"); /* perf's name for it */
+
+	return s && s->sysfs ? s->sysfs : set && *set ? set : "/sys";
 }
 
 const char *sources_proc(const struct counter_sources *s)
