@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		buf_bytes(&built, data + 1, size - 1);
 	c.unpacker = unpacker_new();
-	seg = segment_parse(&c, -1, "fuzz", built.data, built.len);
+	seg = segment_parse(&c, "fuzz", built.data, built.len);
 	if (seg) {
 		segment_limit_counters(seg, 2);
 		check_tables(seg);

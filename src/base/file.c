@@ -65,10 +65,16 @@ bool file_read_line(const char *path, char *line, size_t size)
 int file_map(const char *path, struct file_mapping *out, struct error *err)
 {
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? error_errno(err, -errno, "%s", path) : file_map_fd(fd, path, out, err);
+}
+
+int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
+{
 	struct stat st;
 	void *base = NULL;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "%s", path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL, "%s: not a regular file", path);

@@ -33,6 +33,8 @@ struct file_mapping {
 	struct cut_guard *guard;
 };
 int file_map(const char *path, struct file_mapping *out, struct error *err);
+/* The same of an open file, which stays the caller's; `path` is for messages. */
+int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err);
 void file_unmap(struct file_mapping *m); /* {0} is fine */
 
 /* True if bytes were read that the file has no longer, as somebody cut it. */

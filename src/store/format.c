@@ -176,6 +176,11 @@ uint64_t block_delivered(const struct block_header *h, const struct loss_row *lo
 /* The strings of struct session_info in the order of the format. */
 enum { COUNTER_IN_USER = 1, COUNTER_IN_KERNEL = 2 };
 
+static bool is_merged_part(const struct session_info *info)
+{
+	return info->block_ns || (info->replaces && *info->replaces);
+}
+
 void info_encode(struct buf *out, const struct session_info *info)
 {
 #define X(field) buf_cstr0(out, info->field);
@@ -197,8 +202,12 @@ void info_encode(struct buf *out, const struct session_info *info)
 		buf_u8(out,
 		       (c->in_user ? COUNTER_IN_USER : 0) | (c->in_kernel ? COUNTER_IN_KERNEL : 0));
 	}
-	if (info->merged)
+	if (info->merged || is_merged_part(info))
 		buf_uleb(out, info->merged);
+	if (is_merged_part(info)) {
+		buf_uleb(out, info->block_ns);
+		buf_cstr0(out, info->replaces ? info->replaces : "");
+	}
 }
 
 static void decode_counter(struct reader *r, struct counter_info *c)
@@ -219,7 +228,7 @@ static void decode_counter(struct reader *r, struct counter_info *c)
 int info_decode(const uint8_t *text, size_t size, struct session_info *out)
 {
 	struct reader r = reader_over(text, size);
-	struct session_info info = { 0 };
+	struct session_info info = { .replaces = "" };
 
 #define X(field) info.field = reader_cstr(&r);
 	SESSION_INFO_TEXTS(X)
@@ -235,6 +244,10 @@ int info_decode(const uint8_t *text, size_t size, struct session_info *out)
 		decode_counter(&r, &info.counters[i]);
 	if (reader_left(&r))
 		info.merged = reader_uleb32(&r);
+	if (reader_left(&r)) {
+		info.block_ns = reader_uleb(&r);
+		info.replaces = reader_cstr(&r);
+	}
 	if (r.bad) {
 		free(info.counters);
 		return -EBADMSG;

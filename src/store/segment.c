@@ -14,6 +14,11 @@
 
 #define WARNINGS_MAX 50
 
+/* Blocks come in the order of time but for what a late sample changes. */
+#define LATE_NS 2000000000ULL
+
+#define END_SIZE_MAX 2048 /* more than a header and what an END tells */
+
 /* Where the rows of a block are, and what they may refer to. */
 struct block_place {
 	uint64_t file_off;
@@ -28,9 +33,10 @@ struct segment_file {
 	struct arena *arena;
 	uint32_t cap[N_TABLES], blocks_cap;
 	struct block_place *places; /* one a block */
-	int dir_fd;
 	const uint8_t *bytes;
-	uint64_t n_holes; /* ids whose definition was damaged */
+	struct file_mapping map;   /* of the bytes, if they are the segment's own */
+	struct unpacker *unpacker; /* of rows, from the first block that is read on */
+	uint64_t n_holes;          /* ids whose definition was damaged */
 };
 
 static struct segment_file *file_of(const struct segment *seg)
@@ -119,6 +125,8 @@ void segment_free(struct segment *seg)
 	free(f->places);
 	free(f->name);
 	arena_free(f->arena);
+	unpacker_free(f->unpacker);
+	file_unmap(&f->map);
 	free(f);
 }
 
@@ -210,14 +218,19 @@ static void parse_info(struct segment_context *c, struct segment_file *f,
 		segment_warn(c, "%s: the description of the session is damaged", f->name);
 }
 
-static void parse_end(struct segment_context *c, struct segment_file *f,
-		      const struct block_header *h, const uint8_t *bytes)
+static void read_end(struct segment_context *c, const struct block_header *h, const uint8_t *bytes)
 {
 	uint8_t *text = NULL;
 	size_t n;
 
 	c->has_end = read_told(c, h, bytes, &text, &n) == 0 && end_decode(text, n, &c->end) == 0;
 	free(text);
+}
+
+static void parse_end(struct segment_context *c, struct segment_file *f,
+		      const struct block_header *h, const uint8_t *bytes)
+{
+	read_end(c, h, bytes);
 	if (!c->has_end)
 		segment_warn(c, "%s: the end of the session is damaged", f->name);
 }
@@ -269,6 +282,19 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 		     f->name, (double)h->first_ns / 1e9, n);
 }
 
+/* False only where the block is certainly not wanted. */
+static bool is_wanted(struct segment_context *c, const struct block_header *h)
+{
+	const struct block_filter *filter = c->filter;
+	uint64_t first_ns;
+
+	if (!filter || !c->has_info)
+		return true;
+	first_ns = session_wall_ns(&c->info, h->first_ns);
+	c->is_past |= first_ns >= filter->until_ns + LATE_NS;
+	return filter->takes(filter->context, first_ns, session_wall_ns(&c->info, h->last_ns));
+}
+
 static void parse_samples(struct segment_context *c, struct segment_file *f,
 			  const struct block_header *h, const struct loss_row *losses,
 			  const uint8_t *bytes, uint64_t file_off)
@@ -279,13 +305,17 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
 	uint32_t want[N_TABLES];
 	struct block_place *place;
 	const uint8_t *counts;
-	bool is_whole;
+	bool is_whole, wanted = is_wanted(c, h);
 
+	if (c->is_past)
+		return;
 	for (int i = 0; i < N_TABLES; i++)
 		want[i] = h->first_id[i] + h->n_ids[i];
 	extend_tables(f, want);
 	parse_names(c, f, h, bytes);
 	parse_nodes(c, f, h, bytes);
+	if (!wanted)
+		return;
 	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
 	memcpy(rows, losses, h->n_losses * sizeof(*rows));
 	if (!is_whole) {
@@ -385,7 +415,7 @@ static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
 	struct block_header h;
 	uint32_t n = 0;
 
-	while (at < size) {
+	while (at < size && !c->is_past) {
 		if (block_header_parse(bytes + at, size - at, &h, losses) < 0 ||
 		    block_size(&h) > size - at || !ids_fit(f, &h)) {
 			size_t next = find_block(bytes, size, at + 1);
@@ -401,14 +431,13 @@ static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
 	return n;
 }
 
-struct segment *segment_parse(struct segment_context *c, int dir_fd, const char *name,
-			      const uint8_t *bytes, size_t size)
+struct segment *segment_parse(struct segment_context *c, const char *name, const uint8_t *bytes,
+			      size_t size)
 {
 	struct segment_file *f = segment_new(name);
 	struct segment_header h;
 	size_t at = SEGMENT_HEADER_SIZE;
 
-	f->dir_fd = dir_fd;
 	f->bytes = bytes;
 	if (segment_header_parse(bytes, size, &h) == 0) {
 		note_gap(c, f, h.delivered_before, 0);
@@ -427,6 +456,43 @@ struct segment *segment_parse(struct segment_context *c, int dir_fd, const char 
 			     "they are shown as [unknown]",
 			     name, f->n_holes);
 	return &f->seg;
+}
+
+void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t size)
+{
+	struct loss_row losses[BLOCK_LOSSES_MAX];
+	struct block_header h;
+	size_t at = size > END_SIZE_MAX ? size - END_SIZE_MAX : 0;
+
+	for (; at < size && !c->has_end; at++) {
+		at = find_block(bytes, size, at);
+		if (at < size && block_header_parse(bytes + at, size - at, &h, losses) == 0 &&
+		    h.kind == BLOCK_END && block_size(&h) == size - at)
+			read_end(c, &h, bytes + at);
+	}
+}
+
+void segment_own(struct segment *seg, const struct file_mapping *map)
+{
+	file_of(seg)->map = *map;
+}
+
+void segment_filter(struct segment *seg, const struct block_filter *filter,
+		    const struct session_info *info)
+{
+	struct segment_file *f = file_of(seg);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < seg->n_blocks; i++) {
+		const struct block *b = &seg->blocks[i];
+
+		if (!filter->takes(filter->context, session_wall_ns(info, b->first_ns),
+				   session_wall_ns(info, b->last_ns)))
+			continue;
+		seg->blocks[n] = *b;
+		f->places[n++] = f->places[i];
+	}
+	seg->n_blocks = n;
 }
 
 void segment_limit_counters(struct segment *seg, uint32_t n_counters)
@@ -453,31 +519,6 @@ uint32_t segment_max_counter(const struct segment *seg)
 	return max;
 }
 
-/* The stored bytes of a block's counts, in *out: the caller's to free. */
-static int read_counts(const struct segment_file *f, const struct block_place *place, uint8_t **out,
-		       struct error *err)
-{
-	cleanup(free_at_exit) uint8_t *bytes = xmalloc(place->size + 1);
-
-	if (f->dir_fd < 0) {
-		memcpy(bytes, f->bytes + place->file_off, place->size);
-	} else {
-		cleanup(close_at_exit) int fd = openat(f->dir_fd, f->name, O_RDONLY | O_CLOEXEC);
-		ssize_t n;
-
-		if (fd < 0)
-			return error_errno(err, -errno, "%s", f->name);
-		n = pread(fd, bytes, place->size, (off_t)place->file_off);
-		if (n < 0)
-			return error_errno(err, -errno, "%s", f->name);
-		if ((size_t)n < place->size)
-			return error_set(err, -EBADMSG, "%s: cut short since it was opened",
-					 f->name);
-	}
-	*out = take_ptr(bytes);
-	return 0;
-}
-
 static bool sums_agree(const struct count_rows *rows, size_t first, uint64_t samples)
 {
 	uint64_t sum = 0;
@@ -490,24 +531,21 @@ static bool sums_agree(const struct count_rows *rows, size_t first, uint64_t sam
 int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
 		      struct error *err)
 {
-	const struct segment_file *f = file_of(segment);
+	struct segment_file *f = file_of(segment);
 	const struct block_place *place = &f->places[block];
-	cleanup(free_at_exit) uint8_t *bytes = NULL;
-	struct unpacker *u;
+	const uint8_t *bytes = f->bytes + place->file_off;
 	size_t n_before = rows->n;
 	int r;
 
 	if (!place->frame.n_rows)
 		return 0;
-	r = read_counts(f, place, &bytes, err);
-	if (r < 0)
-		return r;
-	u = unpacker_new();
+	if (!f->unpacker)
+		f->unpacker = unpacker_new();
+	/* Somebody may have cut the file since: it has zeros there now. */
 	if (XXH3_64bits(bytes, place->size) != place->hash)
 		r = -EBADMSG;
 	else
-		r = counts_decode(u, bytes, place->size, &place->frame, rows);
-	unpacker_free(u);
+		r = counts_decode(f->unpacker, bytes, place->size, &place->frame, rows);
 	if (!r && !sums_agree(rows, n_before, place->samples))
 		r = -EBADMSG;
 	if (r < 0) {

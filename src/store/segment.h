@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 
+#include "base/file.h"
 #include "store/block.h"
 
 /* What the segments of one session have to know of each other. */
@@ -24,6 +25,9 @@ struct segment_context {
 	struct session_end end;
 	bool has_end;
 
+	const struct block_filter *filter; /* NULL: all blocks are wanted */
+	bool is_past;                      /* a block began behind all that is wanted */
+
 	uint32_t n_warnings;
 	struct session *warnings_to;
 };
@@ -32,13 +36,23 @@ void segment_warn(struct segment_context *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Parses a whole file. NULL when there is no block to be found in it. Rows are
- * read again from `bytes` when dir_fd is -1 (they then must outlive the
- * segment), else from the file `name` below dir_fd, which stays the caller's.
+ * Parses a whole file, whose bytes must outlive the segment. NULL when there is no block to be
+ * found in it. Of blocks that the filter does not want only names and nodes are read, where their
+ * times can be told already: segment_filter() leaves them out.
  */
-struct segment *segment_parse(struct segment_context *c, int dir_fd, const char *name,
-			      const uint8_t *bytes, size_t size);
+struct segment *segment_parse(struct segment_context *c, const char *name, const uint8_t *bytes,
+			      size_t size);
 void segment_free(struct segment *seg); /* NULL is fine */
+
+/* The segment's bytes are those of a mapping, which becomes its own. */
+void segment_own(struct segment *seg, const struct file_mapping *map);
+
+/* Leaves out the blocks that are not wanted; `info` tells the clock. */
+void segment_filter(struct segment *seg, const struct block_filter *filter,
+		    const struct session_info *info);
+
+/* Reads the END that the bytes of a session's last segment end in, if they do. */
+void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t size);
 
 /* Classes and losses of counters that the session does not have go to counter 0, or to all. */
 void segment_limit_counters(struct segment *seg, uint32_t n_counters);

@@ -16,8 +16,8 @@
 #include "store/segment.h"
 
 struct session_file {
-	struct session session; /* first: a session is also this */
-	int dir_fd;             /* of the segments */
+	struct session session;            /* first: a session is also this */
+	const struct block_filter *filter; /* NULL: all blocks */
 	uint8_t *info_text;
 	struct counter_info *counters;
 	VEC(char *) made_names; /* of counters whose description was lost */
@@ -146,36 +146,18 @@ static int open_dir(const char *path, struct names *names, struct error *err)
 	return r;
 }
 
-/* All of the file as it is now; the writer may be adding to it. */
-static int read_segment(int dir_fd, const char *name, uint8_t **out, size_t *size)
+/* The file as it is now; the writer may be adding to it. */
+static int map_segment(int dir_fd, const char *name, struct file_mapping *out)
 {
 	cleanup(close_at_exit) int fd =
 		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	cleanup(free_at_exit) uint8_t *bytes = NULL;
-	struct stat st;
-	size_t got = 0;
+	int r = fd < 0 ? -errno : file_map_fd(fd, name, out, NULL);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_size > SEGMENT_FILE_SIZE_MAX)
-		return -EFBIG;
-	bytes = xmalloc((size_t)st.st_size + 1);
-	while (got < (size_t)st.st_size) {
-		ssize_t n = read(fd, bytes + got, (size_t)st.st_size - got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		got += (size_t)n;
+	if (!r && out->size > SEGMENT_FILE_SIZE_MAX) {
+		file_unmap(out);
+		r = -EFBIG;
 	}
-	*out = take_ptr(bytes);
-	*size = got;
-	return 0;
+	return r;
 }
 
 static int check_version(const char *path, const char *name, const uint8_t *bytes, size_t size,
@@ -192,30 +174,33 @@ static int check_version(const char *path, const char *name, const uint8_t *byte
 }
 
 /* 0, also when the segment can't be read: the others may do. */
-static int add_segment(struct session_file *f, struct segment_context *c, const char *name,
-		       struct error *err)
+static int add_segment(struct session_file *f, struct segment_context *c, int dir_fd,
+		       const char *name, struct error *err)
 {
 	struct session *s = &f->session;
-	cleanup(free_at_exit) uint8_t *bytes = NULL;
+	struct file_mapping map = { 0 };
 	struct segment *seg;
-	size_t size = 0;
-	int r = read_segment(f->dir_fd, name, &bytes, &size);
+	int r = map_segment(dir_fd, name, &map);
 
 	if (r < 0) {
 		segment_warn(c, "%s: cannot be read: %s", name, strerror(-r));
 		return 0;
 	}
-	r = check_version(s->path, name, bytes, size, err);
-	if (r < 0)
+	r = check_version(s->path, name, map.base, map.size, err);
+	if (r < 0) {
+		file_unmap(&map);
 		return r;
-	s->size_bytes += size;
-	seg = segment_parse(c, f->dir_fd, name, bytes, size);
+	}
+	s->size_bytes += map.size;
+	seg = segment_parse(c, name, map.base, map.size);
 	if (!seg) {
 		/* The writer may have made the last one just now. */
-		if (size || !c->is_last || !s->n_segments)
-			segment_warn(c, size ? "%s: no whole block in it" : "%s: empty", name);
+		if (map.size || !c->is_last || !s->n_segments)
+			segment_warn(c, map.size ? "%s: no whole block in it" : "%s: empty", name);
+		file_unmap(&map);
 		return 0;
 	}
+	segment_own(seg, &map);
 	s->segments = xrealloc(s->segments, s->n_segments + 1, sizeof(*s->segments));
 	s->segments[s->n_segments++] = seg;
 	return 0;
@@ -240,6 +225,7 @@ static void make_info(struct session_file *f)
 		.collector = "",
 		.stacks = "",
 		.note = "the description of the session is damaged",
+		.replaces = "",
 	};
 	info->counters = xcalloc(n, sizeof(*info->counters));
 	info->n_counters = n;
@@ -268,22 +254,39 @@ static void settle(struct session_file *f, struct segment_context *c)
 	s->end = c->end;
 	if (!c->has_end)
 		s->end.exit_status = -1;
-	for (uint32_t i = 0; i < s->n_segments; i++)
+	for (uint32_t i = 0; i < s->n_segments; i++) {
 		segment_limit_counters(s->segments[i], s->info.n_counters);
+		if (f->filter)
+			segment_filter(s->segments[i], f->filter, &s->info);
+	}
 }
 
-static int read_all(struct session_file *f, const struct names *names, struct error *err)
+/* Reading ended before the last segment, whose last bytes are the END if there is one. */
+static void find_end(struct segment_context *c, int dir_fd, const char *name)
 {
-	struct segment_context c = { .warnings_to = &f->session };
+	struct file_mapping map;
+
+	if (c->has_end || map_segment(dir_fd, name, &map) < 0)
+		return;
+	segment_find_end(c, map.base, map.size);
+	file_unmap(&map);
+}
+
+static int read_all(struct session_file *f, int dir_fd, const struct names *names,
+		    struct error *err)
+{
+	struct segment_context c = { .warnings_to = &f->session, .filter = f->filter };
 	int r = 0;
 
 	c.unpacker = unpacker_new();
 	/* A session that begins with its first segment has nothing before it. */
 	c.has_delivered = names->data[0].number == 0;
-	for (size_t i = 0; i < names->n && !r; i++) {
+	for (size_t i = 0; i < names->n && !r && !c.is_past; i++) {
 		c.is_last = i + 1 == names->n;
-		r = add_segment(f, &c, names->data[i].text, err);
+		r = add_segment(f, &c, dir_fd, names->data[i].text, err);
 	}
+	if (c.is_past)
+		find_end(&c, dir_fd, names->data[names->n - 1].text);
 	unpacker_free(c.unpacker);
 	settle(f, &c);
 	if (!r && !f->session.n_segments)
@@ -295,19 +298,38 @@ static int read_all(struct session_file *f, const struct names *names, struct er
 
 int session_open(const char *path, struct session **out, struct error *err)
 {
+	return session_open_blocks(path, NULL, out, err);
+}
+
+static int check_clock(const struct session *s, const struct block_filter *filter,
+		       struct error *err)
+{
+	return !filter || s->info.start_wall_ns
+		       ? 0
+		       : error_set(err, -EINVAL,
+				   "session '%s' does not tell when it began: a time of the clock "
+				   "says nothing of it; time: takes seconds since its start",
+				   s->path);
+}
+
+int session_open_blocks(const char *path, const struct block_filter *filter, struct session **out,
+			struct error *err)
+{
 	struct names names = { 0 };
 	struct session_file *f;
-	int dir_fd = open_dir(path, &names, err), r;
+	cleanup(close_at_exit) int dir_fd = open_dir(path, &names, err);
+	int r;
 
 	if (dir_fd < 0) {
 		names_fini(&names);
 		return dir_fd;
 	}
 	f = xcalloc(1, sizeof(*f));
-	f->dir_fd = dir_fd;
+	f->filter = filter;
 	f->session.path = xstrdup(path);
 	f->session.dir = xstrdup(path);
-	r = read_all(f, &names, err);
+	r = read_all(f, dir_fd, &names, err);
+	r = r < 0 ? r : check_clock(&f->session, filter, err);
 	names_fini(&names);
 	if (r < 0) {
 		session_close(&f->session);
@@ -356,6 +378,5 @@ void session_close(struct session *s)
 	free(f->info_text);
 	free(s->path);
 	free(s->dir);
-	close(f->dir_fd);
 	free(f);
 }

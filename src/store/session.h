@@ -76,6 +76,28 @@ struct session {
  * read at all; the message says which and what to do. Damage is not a failure.
  */
 int session_open(const char *path, struct session **out, struct error *err);
+
+/*
+ * Which blocks are wanted, by the times of their first and last sample on the wall clock
+ * (CLOCK_REALTIME, ns, as the session's start tells). Of others only what later blocks need is
+ * read.
+ */
+struct block_filter {
+	bool (*takes)(void *context, uint64_t first_ns, uint64_t last_ns);
+	void *context;
+	uint64_t until_ns; /* no block that begins here or later is wanted */
+};
+
+/* session_open() of some blocks. -EINVAL for a session that does not know when it began. */
+int session_open_blocks(const char *path, const struct block_filter *filter, struct session **out,
+			struct error *err);
+
+/* A time of the session on the wall clock. */
+static inline uint64_t session_wall_ns(const struct session_info *info, uint64_t ns)
+{
+	return ns - info->start_ns + info->start_wall_ns; /* wraps and back where it is before */
+}
+
 void session_close(struct session *s); /* NULL is fine */
 DEFINE_AT_EXIT(session_close, struct session)
 

@@ -326,7 +326,7 @@ static void parse_hostile(struct block_header *h, const struct loss_row *losses,
 	for (int i = 0; i < N_SECTIONS && sections; i++)
 		buf_bytes(&b, sections[i].data, sections[i].len);
 	c.unpacker = unpacker_new();
-	seg = segment_parse(&c, -1, "hostile", b.data, b.len);
+	seg = segment_parse(&c, "hostile", b.data, b.len);
 	assert_int_equal(seg != NULL, is_readable);
 	for (uint32_t i = 0; seg && i < seg->n_blocks; i++)
 		segment_read_rows(seg, i, &rows, NULL);
