@@ -23,6 +23,7 @@ build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|libcapstone-dev|capstone-devel|capstone|instructions of other processors
 build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
 build|libncurses-dev|ncurses-devel|ncurses|the live view of assay top
+build|libmicrohttpd-dev|libmicrohttpd-devel|libmicrohttpd|metrics of the daemon over HTTP
 build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
 build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
 build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL
@@ -49,6 +50,7 @@ check|jq|jq|jq|reads JSON in tests
 check|python3|python3|python|a program to profile
 check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests
 check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug information in tests
+check|python3-prometheus-client|python3-prometheus_client|python-prometheus_client|an independent reading of the metrics in tests
 check|dwz|dwz|dwz|makes shared debug information for tests
 check|gcc-aarch64-linux-gnu|gcc-aarch64-linux-gnu|aarch64-linux-gnu-gcc|AArch64 binaries, to read them in tests
 check|libc6-dev-arm64-cross|glibc-arm-linux-gnu|aarch64-linux-gnu-glibc|what they include

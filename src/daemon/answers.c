@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/answers.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "daemon/parts.h"
+
+#define NS_PER_SECOND 1000000000ULL
+#define DISK_NS       (10 * NS_PER_SECOND)
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* ---- what is told ---- */
+
+static uint64_t oldest_part(const char *dir)
+{
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir);
+	struct part_names names = { 0 };
+	uint64_t wall_ns = 0;
+
+	if (part_names_list(current, &names, NULL) >= 0 && names.n)
+		wall_ns = part_time(names.data[0]);
+	part_names_fini(&names);
+	return wall_ns;
+}
+
+/* Walking thousands of files for each of a thousand requests a second would be the daemon's work.
+ */
+static void look_at_disk(struct answers *a)
+{
+	struct daemon_histories list = { 0 };
+	uint64_t now = now_ns();
+
+	if (a->disk_looked_ns && now < a->disk_looked_ns + DISK_NS)
+		return;
+	a->disk_looked_ns = now;
+	a->statistics.disk_bytes = 0;
+	if (daemon_list(a->daemon, &list, NULL) >= 0)
+		vec_foreach (&list, history)
+			a->statistics.disk_bytes += history->size_bytes;
+	daemon_histories_fini(&list);
+	a->statistics.oldest_wall_ns = oldest_part(a->statistics.status.session_dir);
+}
+
+const struct statistics *answers_statistics(struct answers *a)
+{
+	daemon_status(a->daemon, &a->statistics.status);
+	look_at_disk(a);
+	return &a->statistics;
+}
+
+static int on_status(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	(void)request, (void)err;
+	statistics_json(answers_statistics(context), reply);
+	return 0;
+}
+
+static int on_metrics(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	struct buf text = { 0 };
+
+	(void)request, (void)err;
+	statistics_metrics(answers_statistics(context), &text);
+	request_put_text(reply, "text", buf_cstr(&text));
+	buf_fini(&text);
+	return 0;
+}
+
+static int on_list(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	struct answers *a = context;
+	struct daemon_histories list = { 0 };
+	json_t *sessions = json_array();
+	int r = daemon_list(a->daemon, &list, err);
+
+	(void)request;
+	vec_foreach (&list, history) {
+		json_t *one = json_object();
+
+		request_put_text(one, "name", history->name);
+		json_object_set_new(one, "parts", json_integer(history->n_parts));
+		json_object_set_new(one, "size_bytes",
+				    json_integer((json_int_t)history->size_bytes));
+		json_array_append_new(sessions, one);
+	}
+	daemon_histories_fini(&list);
+	json_object_set_new(reply, "sessions", sessions);
+	return r;
+}
+
+/* ---- what is done ---- */
+
+static int on_start(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	(void)request, (void)reply;
+	return daemon_start(((struct answers *)context)->daemon, err);
+}
+
+static int on_stop(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	(void)request, (void)reply;
+	return daemon_stop(((struct answers *)context)->daemon, err);
+}
+
+static int on_dump(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	(void)request, (void)reply;
+	return daemon_dump(((struct answers *)context)->daemon, err);
+}
+
+/* What is on disk is another thing then. */
+static int on_reset(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	struct answers *a = context;
+
+	(void)request, (void)reply;
+	a->disk_looked_ns = 0;
+	return daemon_reset(a->daemon, err);
+}
+
+static int on_save(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	struct answers *a = context;
+
+	(void)reply;
+	a->disk_looked_ns = 0;
+	return daemon_save(a->daemon, json_string_value(json_object_get(request, "name")), err);
+}
+
+/* "default" is what the daemon chooses by itself. */
+static int set_events(struct daemon *d, const char *events, struct error *err)
+{
+	return daemon_set_events(d, &events, strcmp(events, "default") != 0, err);
+}
+
+static int on_set(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	struct daemon *d = ((struct answers *)context)->daemon;
+	const char *events = json_string_value(json_object_get(request, "events"));
+	json_int_t rate = json_integer_value(json_object_get(request, "rate"));
+	int r = events ? set_events(d, events, err) : 0;
+
+	(void)reply;
+	return r >= 0 && rate ? daemon_set_rate(d, (uint64_t)rate, err) : r;
+}
+
+static int on_shutdown(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	(void)request, (void)reply, (void)err;
+	daemon_shutdown(((struct answers *)context)->daemon);
+	return 0;
+}
+
+const struct control_handlers answer_handlers = {
+	.status = on_status,
+	.start = on_start,
+	.stop = on_stop,
+	.dump = on_dump,
+	.reset = on_reset,
+	.save = on_save,
+	.list = on_list,
+	.set = on_set,
+	.metrics = on_metrics,
+	.shutdown = on_shutdown,
+};

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/metrics_http.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "config.h"
+
+#if WITH_MICROHTTPD
+
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/lazy_library.h"
+#include "base/log.h"
+
+#define LIBRARY    "libmicrohttpd.so.12"
+#define REQUEST_KB 16
+#define TYPE       "text/plain; version=0.0.4; charset=utf-8"
+#define MAX_RUNS   8 /* of one metrics_http_serve(): the rings wait meanwhile */
+
+#define FUNCTIONS(X)                       \
+	X(MHD_start_daemon)                \
+	X(MHD_stop_daemon)                 \
+	X(MHD_run)                         \
+	X(MHD_get_timeout)                 \
+	X(MHD_get_daemon_info)             \
+	X(MHD_create_response_from_buffer) \
+	X(MHD_add_response_header)         \
+	X(MHD_queue_response)              \
+	X(MHD_destroy_response)
+
+static struct {
+	FUNCTIONS(LAZY_POINTER)
+} mhd;
+
+#define ROW(function) { #function, &mhd.function },
+static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+
+struct metrics_http {
+	struct MHD_Daemon *server;
+	int epoll, timer; /* the epoll has the server's own one, and the timer */
+	void (*print)(void *context, struct buf *out);
+	void *context;
+	char address[80];
+};
+
+/* ---- the page ---- */
+
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
+			      const void *bytes, size_t n)
+{
+	/* The library copies what it does not promise to leave alone. */
+	struct MHD_Response *response =
+		mhd.MHD_create_response_from_buffer(n, (void *)(uintptr_t)bytes,
+						    MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result result = MHD_NO;
+
+	if (response) {
+		mhd.MHD_add_response_header(response, "Content-Type", type);
+		result = mhd.MHD_queue_response(connection, status, response);
+		mhd.MHD_destroy_response(response);
+	}
+	return result;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status,
+				   const char *text)
+{
+	return answer(connection, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+/* What a client sends beyond its head is not waited for: the answer ends the connection then. */
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_size, void **state)
+{
+	struct metrics_http *h = data;
+	struct buf text = { 0 };
+	enum MHD_Result result;
+
+	(void)version, (void)upload, (void)upload_size, (void)state;
+	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET\n");
+	if (strcmp(url, "/metrics"))
+		return answer_text(connection, MHD_HTTP_NOT_FOUND, "there is /metrics\n");
+	h->print(h->context, &text);
+	result = answer(connection, MHD_HTTP_OK, TYPE, text.data, text.len);
+	buf_fini(&text);
+	return result;
+}
+
+/* ---- the address ---- */
+
+struct place {
+	char host[64], port[8];
+};
+
+static int split_address(const char *address, struct place *out, struct error *err)
+{
+	const char *colon = strrchr(address, ':');
+	const char *port = colon ? colon + 1 : address, *host = colon ? address : "";
+	size_t n = colon ? (size_t)(colon - address) : 0;
+
+	if (n >= 2 && host[0] == '[' && host[n - 1] == ']') {
+		host++;
+		n -= 2;
+	} else if (memchr(host, ':', n)) {
+		n = sizeof(out->host); /* IPv6 wants brackets */
+	}
+	if (n >= sizeof(out->host) || !*port || strlen(port) >= sizeof(out->port) ||
+	    strspn(port, "0123456789") != strlen(port) || strtoul(port, NULL, 10) > 65535)
+		return error_set(err, -EINVAL,
+				 "'%s' is no address: PORT, ADDRESS:PORT or [ADDRESS]:PORT",
+				 address);
+	snprintf(out->host, sizeof(out->host), "%.*s", n ? (int)n : 9, n ? host : "127.0.0.1");
+	strcpy(out->port, port);
+	return 0;
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+	if (a->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >>
+			       24 ==
+		       IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+/* Where it listens, with the port that the kernel chose. */
+static void name_address(struct metrics_http *h, int fd)
+{
+	struct sockaddr_storage a;
+	struct sockaddr *name = (struct sockaddr *)&a;
+	socklen_t size = sizeof(a);
+	char host[64], port[8];
+
+	if (getsockname(fd, name, &size) < 0 ||
+	    getnameinfo(name, size, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		return;
+	snprintf(h->address, sizeof(h->address), a.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s",
+		 host, port);
+	if (!is_loopback(name))
+		log_warning("--metrics-listen %s: other machines can read these metrics",
+			    h->address);
+}
+
+static int bind_to(const struct addrinfo *info, struct metrics_http *h, const char *address,
+		   struct error *err)
+{
+	cleanup(close_at_exit) int fd =
+		socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1, owned;
+
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 ||
+	    listen(fd, METRICS_HTTP_CLIENTS) < 0)
+		return error_errno(err, -errno, "cannot listen at '%s'", address);
+	name_address(h, fd);
+	owned = fd;
+	fd = -1;
+	return owned;
+}
+
+static int listen_at(struct metrics_http *h, const char *address, struct error *err)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+				  .ai_socktype = SOCK_STREAM };
+	struct addrinfo *info;
+	struct place place;
+	int r = split_address(address, &place, err);
+
+	if (r < 0)
+		return r;
+	if (getaddrinfo(place.host, place.port, &hints, &info))
+		return error_set(err, -EINVAL, "'%s' is no address in numbers", place.host);
+	r = bind_to(info, h, address, err);
+	freeaddrinfo(info);
+	return r;
+}
+
+/* ---- the server ---- */
+
+static int add(struct metrics_http *h, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
+}
+
+static int start(struct metrics_http *h, int listener)
+{
+	const union MHD_DaemonInfo *info;
+	int r;
+
+	h->server =
+		mhd.MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h,
+				     MHD_OPTION_LISTEN_SOCKET, listener,
+				     MHD_OPTION_CONNECTION_LIMIT, (unsigned)METRICS_HTTP_CLIENTS,
+				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)METRICS_HTTP_SLOW_S,
+				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_KB << 10,
+				     MHD_OPTION_END);
+	if (!h->server) {
+		close(listener);
+		return -EIO;
+	}
+	info = mhd.MHD_get_daemon_info(h->server, MHD_DAEMON_INFO_EPOLL_FD);
+	h->epoll = epoll_create1(EPOLL_CLOEXEC);
+	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!info || h->epoll < 0 || h->timer < 0)
+		return -EMFILE;
+	r = add(h, info->epoll_fd);
+	return r < 0 ? r : add(h, h->timer);
+}
+
+int metrics_http_open(const char *address, void (*print)(void *context, struct buf *out),
+		      void *context, struct metrics_http **out, struct error *err)
+{
+	cleanup(metrics_http_close_at_exit) struct metrics_http *h = xcalloc(1, sizeof(*h));
+	int r = lazy_library_load(LIBRARY, functions, ARRAY_SIZE(functions), err), listener;
+
+	h->epoll = h->timer = -1;
+	h->print = print;
+	h->context = context;
+	if (r < 0)
+		return r;
+	listener = listen_at(h, address, err);
+	if (listener < 0)
+		return listener;
+	r = start(h, listener);
+	if (r < 0)
+		return error_errno(err, r, "cannot serve HTTP at '%s'", address);
+	*out = take_ptr(h);
+	return 0;
+}
+
+void metrics_http_close(struct metrics_http *h)
+{
+	if (!h)
+		return;
+	if (h->server)
+		mhd.MHD_stop_daemon(h->server);
+	close_at_exit(&h->timer);
+	close_at_exit(&h->epoll);
+	free(h);
+}
+
+int metrics_http_fd(const struct metrics_http *h)
+{
+	return h->epoll;
+}
+
+/*
+ * The server's descriptor tells of events; what else is to be done, and the end of who is slow, is
+ * told by its time-out alone.
+ */
+void metrics_http_serve(struct metrics_http *h)
+{
+	struct itimerspec next = { 0 };
+	MHD_UNSIGNED_LONG_LONG ms = 0;
+	uint64_t ticks;
+	bool is_due = true;
+
+	while (read(h->timer, &ticks, sizeof(ticks)) > 0)
+		;
+	for (int i = 0; i < MAX_RUNS && is_due && !ms; i++) {
+		mhd.MHD_run(h->server);
+		is_due = mhd.MHD_get_timeout(h->server, &ms) == MHD_YES;
+	}
+	if (is_due) {
+		next.it_value.tv_sec = (time_t)(ms / 1000);
+		next.it_value.tv_nsec = (long)(ms % 1000 * 1000000 + 1);
+	}
+	timerfd_settime(h->timer, 0, &next, NULL);
+}
+
+const char *metrics_http_address(const struct metrics_http *h)
+{
+	return h->address;
+}
+
+#else
+
+int metrics_http_open(const char *address, void (*print)(void *context, struct buf *out),
+		      void *context, struct metrics_http **out, struct error *err)
+{
+	(void)address, (void)print, (void)context, (void)out;
+	return error_set(err, -ENOTSUP,
+			 "this assay was built without libmicrohttpd: metrics are to be had by "
+			 "'assay ctl metrics'");
+}
+
+void metrics_http_close(struct metrics_http *h)
+{
+	(void)h;
+}
+
+int metrics_http_fd(const struct metrics_http *h)
+{
+	(void)h;
+	return -1;
+}
+
+void metrics_http_serve(struct metrics_http *h)
+{
+	(void)h;
+}
+
+const char *metrics_http_address(const struct metrics_http *h)
+{
+	(void)h;
+	return "";
+}
+
+#endif
