@@ -300,3 +300,15 @@ void time_point_print(struct buf *out, uint64_t ns)
 	if (ms)
 		buf_printf(out, ".%03u", ms);
 }
+
+void time_window_print(struct buf *out, const struct time_window *w)
+{
+	if (w->to_ns == UINT64_MAX)
+		buf_str(out, "since ");
+	else if (!w->from_ns)
+		buf_str(out, "until ");
+	time_point_print(out, w->from_ns);
+	if (w->from_ns && w->to_ns != UINT64_MAX)
+		buf_str(out, " to ");
+	time_point_print(out, w->to_ns);
+}

@@ -32,3 +32,6 @@ int time_range_parse(const char *text, uint64_t now_ns, struct time_window *out,
 
 /* "2026-11-20 14:05:30", local, with milliseconds where there are any; "" for an open end. */
 void time_point_print(struct buf *out, uint64_t ns);
+
+/* "2026-11-20 14:00:00 to 2026-11-20 15:00:00", "until …", "since …". */
+void time_window_print(struct buf *out, const struct time_window *w);

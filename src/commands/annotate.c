@@ -21,11 +21,13 @@ struct annotate_args {
 	struct option_list include, exclude, search_dirs, rewrites, image_path;
 	bool no_itrace, source, assembly, wide, no_pager;
 	double threshold;
+	struct window_args window;
 };
 
 #define FIELD(f) offsetof(struct annotate_args, f)
 static const struct option_spec annotate_options[] = {
 	INPUT_OPTION(FIELD(input), "annotate"),
+	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines (the default)",
 	  "With *-a*, above the instructions that are made of them." },
@@ -475,6 +477,8 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		sort_operands(&operands, &filters, &words);
 		r = input_query(&filters, false, &query, &err);
+		r = r < 0 ? r : input_window(&args.window, &query, &err);
+		query.whole_only = true;
 		r = r < 0 ? r : check_rewrites(&args, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
@@ -498,6 +502,7 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section annotate_sections[] = {
 	{ "FILTERS", input_filters_help },
+	{ "TIMES", input_times_help },
 	{ "SKID",
 	  "The head says for every event how near a sample is to what caused it. A counter that is "
 	  "not precise, and every timer, interrupts late: the line or instruction with the samples "

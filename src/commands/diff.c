@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,7 +18,8 @@
 #include "symbol/symbols.h"
 
 struct diff_args {
-	const char *format, *output, *weight, *cache, *itrace;
+	const char *input, *against, *format, *output, *weight, *cache, *itrace;
+	struct window_args window;
 	struct option_list fail_if;
 	double threshold;
 	uint64_t limit;
@@ -26,6 +28,12 @@ struct diff_args {
 
 #define FIELD(f) offsetof(struct diff_args, f)
 static const struct option_spec diff_options[] = {
+	INPUT_OPTION(FIELD(input), "take both sides from"),
+	WINDOW_OPTIONS(FIELD(window)),
+	{ 0, "against", "TIME", OPT_STRING, FIELD(against), NULL,
+	  "the old side: from TIME on, as long as the window is; or FROM..TO",
+	  "With *--at*, the same length around TIME. Without *--against* both sides are of the "
+	  "same window." },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
 	  "compare call trees, from the outermost call" },
@@ -146,6 +154,7 @@ struct side {
 	struct symbolizer *symbols;
 	struct profile *profile;
 	bool is_damaged;
+	char *label; /* with the window, where there is one; NULL until it is asked for */
 };
 
 struct setup {
@@ -168,11 +177,31 @@ static int take_operand(struct side *side, const char *operand, struct error *er
 	return query_add(&side->query, operand, err);
 }
 
+/* -i DIR FILTER…: both sides are of one session, and differ in their windows. */
+static int take_one(struct setup *s, const struct option_list *operands, struct error *err)
+{
+	int r = 0;
+
+	if (!s->args.against)
+		return error_set(err, -EINVAL,
+				 "-i %s is one session: --against TIME says which time is compared "
+				 "with that of --since, --until or --at",
+				 s->args.input);
+	for (int side = 0; side < 2; side++) {
+		s->sides[side].path = s->args.input;
+		for (size_t i = 0; i < operands->n && r >= 0; i++)
+			r = query_add(&s->sides[side].query, operands->data[i], err);
+	}
+	return r;
+}
+
 /* A B FILTER…: the first two are sessions, the filters are for both. */
 static int take_plain(struct setup *s, const struct option_list *operands, struct error *err)
 {
 	int r = 0;
 
+	if (s->args.input)
+		return take_one(s, operands, err);
 	if (operands->n < 2)
 		return error_set(
 			err, -EINVAL,
@@ -194,12 +223,31 @@ static bool has_source(const struct side *side)
 	       query_has(&side->query, FILTER_ARCHIVE);
 }
 
-/* What to call a side: its path, or its saved session. */
-static const char *side_name(const struct side *side)
+/* Its path, or its saved session. */
+static const char *side_place(const struct side *side)
 {
 	if (query_has(&side->query, FILTER_SESSION))
 		return side->query.filters[FILTER_SESSION].data[0].glob;
 	return input_place(side->path ? side->path : DEFAULT_SESSION, &side->query);
+}
+
+/* What to call a side. */
+static void name_side(struct side *side)
+{
+	struct buf text = { 0 };
+
+	buf_str(&text, side_place(side));
+	if (side->query.has_window) {
+		buf_str(&text, ", ");
+		time_window_print(&text, &side->query.window);
+	}
+	side->label = xstrdup(buf_cstr(&text));
+	buf_fini(&text);
+}
+
+static const char *side_name(const struct side *side)
+{
+	return side->label;
 }
 
 /* COMMON… { OLD… } { NEW… }: OProfile's way to write it. */
@@ -236,6 +284,20 @@ static int take_braces(struct setup *s, const struct option_list *operands, stru
 	return r;
 }
 
+/* The old side's window: the new one's moved, or one of its own. */
+static int take_windows(struct setup *s, struct error *err)
+{
+	struct query *old = &s->sides[DIFF_OLD].query, *new = &s->sides[DIFF_NEW].query;
+	int r = input_window(&s->args.window, new, err);
+
+	old->window = new->window;
+	old->has_window = new->has_window;
+	old->whole_only = new->whole_only = true;
+	return r < 0 || !s->args.against
+		       ? r
+		       : input_window_against(s->args.against, s->args.window.at, new, old, err);
+}
+
 static int parse_setup(struct setup *s, const struct option_list *operands, struct error *err)
 {
 	bool has_braces = false;
@@ -243,7 +305,13 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 
 	for (size_t i = 0; i < operands->n; i++)
 		has_braces = has_braces || !strcmp(operands->data[i], "{");
+	if (has_braces && s->args.input)
+		return error_set(err, -EINVAL, "-i %s and sessions in braces: one of both",
+				 s->args.input);
 	r = has_braces ? take_braces(s, operands, err) : take_plain(s, operands, err);
+	r = r < 0 ? r : take_windows(s, err);
+	for (int side = 0; side < 2; side++)
+		name_side(&s->sides[side]);
 	s->rules = xcalloc(s->args.fail_if.n + 1, sizeof(*s->rules));
 	for (size_t i = 0; i < s->args.fail_if.n && r >= 0; i++) {
 		r = parse_rule(s->args.fail_if.data[i], &s->rules[i], err);
@@ -265,6 +333,7 @@ static void setup_fini(struct setup *s)
 		symbolizer_free(s->sides[i].symbols);
 		session_close(s->sides[i].session);
 		query_fini(&s->sides[i].query);
+		free(s->sides[i].label);
 	}
 	for (size_t i = 0; i < s->n_rules; i++)
 		free(s->rules[i].glob);
@@ -399,6 +468,7 @@ static int diff_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section diff_sections[] = {
 	{ "FILTERS", input_filters_help },
+	{ "TIMES", input_times_help },
 	{ "WHAT IS COMPARED",
 	  "Functions are the same by name and image (and by source file, where an "
 	  "image has several of one name), not by address, so that "
@@ -423,6 +493,10 @@ static const struct command_example diff_examples[] = {
 	  "in a build that must not get slower" },
 	{ "assay diff lib-image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
 	  "two parts of one session" },
+	{ "assay diff --session-dir /var/lib/assay --since -1h --against -25h",
+	  "the last hour, and the same one yesterday" },
+	{ "assay diff -i history --at 14:05 --window 30s --against 13:00..14:00",
+	  "half a minute, and what is usual" },
 	{ "assay diff { session:monday } { session:tuesday }",
 	  "two saved sessions of *assay.data*" },
 	{ NULL },
@@ -431,7 +505,8 @@ static const struct command_example diff_examples[] = {
 const struct command diff_command = {
 	.name = "diff",
 	.summary = "what changed between two profiles",
-	.synopsis = "[OPTIONS] OLD NEW [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] }",
+	.synopsis = "[OPTIONS] OLD NEW [FILTER…] | [FILTER…] { OLD [FILTER…] } { NEW [FILTER…] } | "
+		    "-i DIR --against TIME [FILTER…]",
 	.description = "Compares two sessions function by function, or with *--tree* call chain by "
 		       "call chain, "
 		       "and lists what changed most first.",

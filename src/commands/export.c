@@ -23,11 +23,13 @@
 struct export_args {
 	const char *input, *output, *format, *weight, *image, *schema, *cache, *itrace;
 	bool branches, no_itrace, idle, list_formats, no_source, quiet, replace;
+	struct window_args window;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
 static const struct option_spec export_options[] = {
 	INPUT_OPTION(FIELD(input), "export"),
+	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE; - is standard output",
@@ -246,7 +248,14 @@ static int run_with(const struct export_args *args, const struct option_list *op
 		r = error_set(&err, -EINVAL, "%s takes no filters; --image chooses the image",
 			      format->name);
 	r = r < 0 ? r : input_query(operands, args->idle, &query, &err);
+	r = r < 0 ? r : input_window(&args->window, &query, &err);
+	if (r >= 0 && format->ops->from_recording && query.has_window)
+		r = error_set(&err, -EINVAL,
+			      "%s is made of a whole recording: no --since, --until "
+			      "or --at",
+			      format->name);
 	if (r >= 0) {
+		query.whole_only = !format->ops->with_slices;
 		signal(SIGPIPE, SIG_IGN);
 		r = format->ops->from_recording
 			    ? export_replay(args, format, &is_damaged, &err)
@@ -286,6 +295,7 @@ static const struct command_section export_sections[] = {
 #undef FORMAT
 	},
 	{ "FILTERS", input_filters_help },
+	{ "TIMES", input_times_help },
 	{ "TOTALS",
 	  "Samples and events in an export add up to those that *assay report* shows for the same "
 	  "filters, event by event." },

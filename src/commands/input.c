@@ -19,6 +19,7 @@
 #include "record/archive.h"
 #include "record/import.h"
 #include "record/itrace.h"
+#include "store/history.h"
 #include "store/store.h"
 
 #define MEMORY_DIR "/dev/shm"
@@ -140,8 +141,8 @@ static void keep_warnings(struct session *s, const struct import_result *r)
 		vec_push(&s->warnings, xstrdup(*note));
 }
 
-static int open_imported(const char *path, struct session **out, bool *is_damaged,
-			 struct error *err)
+static int open_imported(const char *path, const struct history_request *request,
+			 struct session **out, bool *is_damaged, struct error *err)
 {
 	cleanup(free_at_exit) char *dir = NULL;
 	struct import_config config = {
@@ -160,7 +161,7 @@ static int open_imported(const char *path, struct session **out, bool *is_damage
 	config.dir = dir;
 	r = import_file(&config, &result, err);
 	if (r >= 0)
-		r = session_open(dir, out, err);
+		r = history_open(dir, request, out, err);
 	if (r >= 0) {
 		keep_warnings(*out, &result);
 		*is_damaged = result.damage.code != 0;
@@ -275,12 +276,13 @@ int input_unpacked(const char *path, const char **out, struct error *err)
 	return is_packed(path) ? unpack(path, out, err) : 0;
 }
 
-static int open_packed(const char *path, struct session **out, struct error *err)
+static int open_packed(const char *path, const struct history_request *request,
+		       struct session **out, struct error *err)
 {
 	const char *dir;
 	int r = unpack(path, &dir, err);
 
-	r = r < 0 ? r : session_open(dir, out, err);
+	r = r < 0 ? r : history_open(dir, request, out, err);
 	if (r >= 0) {
 		free((*out)->path);
 		(*out)->path = xstrdup(path);
@@ -288,23 +290,40 @@ static int open_packed(const char *path, struct session **out, struct error *err
 	return r;
 }
 
-int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
+int input_open_window(const char *path, const struct query *q, struct session **out,
+		      bool *is_damaged, struct error *err)
 {
+	const struct history_request request = {
+		.window = q && q->has_window ? q->window : TIME_WINDOW_ALL,
+		.with_seconds = !q || !q->whole_only || query_has(q, FILTER_TIME),
+	};
+
 	*is_damaged = false;
 	if (is_packed(path))
-		return open_packed(path, out, err);
+		return open_packed(path, &request, out, err);
 	if (import_is_recording(path))
-		return open_imported(path, out, is_damaged, err);
-	return session_open(path, out, err);
+		return open_imported(path, &request, out, is_damaged, err);
+	return history_open(path, &request, out, err);
 }
 
-int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err)
+int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
+{
+	return input_open_window(path, NULL, out, is_damaged, err);
+}
+
+int input_open_given_window(const char *given, const struct query *q, struct session **out,
+			    bool *is_damaged, struct error *err)
 {
 	if (!given && access(DEFAULT_SESSION, F_OK) < 0)
 		return error_set(err, -ENOENT,
 				 "no session at " DEFAULT_SESSION "; record one with 'assay record "
 				 "-- COMMAND', or name one with -i");
-	return input_open(given ? given : DEFAULT_SESSION, out, is_damaged, err);
+	return input_open_window(given ? given : DEFAULT_SESSION, q, out, is_damaged, err);
+}
+
+int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err)
+{
+	return input_open_given_window(given, NULL, out, is_damaged, err);
 }
 
 int input_query(const struct option_list *operands, bool with_idle, struct query *q,

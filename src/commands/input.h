@@ -35,20 +35,77 @@
 int input_use_itrace(const char *command, const char *text, bool none);
 const struct itrace *input_itrace(void); /* NULL: nothing is decoded */
 
-/* The row of -i in every command that reads one session, and what it means by its operands. */
-#define INPUT_OPTION(field, what)                                         \
-	{                                                                 \
-		'i', "input", "DIR", OPT_STRING, (field), NULL,           \
-			"session, or perf.data file, to " what,           \
-			"Default: *" DEFAULT_SESSION                      \
-			"*. A perf.data file may be of another machine. " \
-			"perf script's text, folded stacks and pprof "    \
-			"are read as well; *-* is standard input."        \
+/* -i of a daemon's directory, as OProfile's tools have it. */
+#define SESSION_DIR_OPTION(field)                                                   \
+	{                                                                           \
+		0, "session-dir", "DIR", OPT_STRING, (field), NULL,                 \
+			"the history in a daemon's directory, as *-i*",             \
+			"What is being recorded is in _DIR_/samples/current; *-i* " \
+			"_DIR_/samples/NAME "                                       \
+			"is one that was saved."                                    \
 	}
+
+/* The row of -i in every command that reads one session, and what it means by its operands. */
+#define INPUT_OPTION(field, what)                                                        \
+	{ 'i',                                                                           \
+	  "input",                                                                       \
+	  "DIR",                                                                         \
+	  OPT_STRING,                                                                    \
+	  (field),                                                                       \
+	  NULL,                                                                          \
+	  "session, or perf.data file, to " what,                                        \
+	  "Default: *" DEFAULT_SESSION "*. A perf.data file may be of another machine. " \
+	  "perf script's text, folded stacks and pprof "                                 \
+	  "are read as well; *-* is standard input." },                                  \
+		SESSION_DIR_OPTION(field)
 extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
 struct error;
 struct itrace;
+
+/* The rows of time windows in commands that show a profile, and what they say. */
+struct window_args {
+	const char *since, *until, *at;
+	double length_s; /* 0: not given */
+};
+#define WINDOW_OPTIONS(base)                                                          \
+	{ 0,                                                                          \
+	  "since",                                                                    \
+	  "TIME",                                                                     \
+	  OPT_STRING,                                                                 \
+	  (base) + offsetof(struct window_args, since),                               \
+	  NULL,                                                                       \
+	  "only samples from this time on: -2h, 'yesterday 14:00' … (see TIMES)" },   \
+		{ 0,                                                                  \
+		  "until",                                                            \
+		  "TIME",                                                             \
+		  OPT_STRING,                                                         \
+		  (base) + offsetof(struct window_args, until),                       \
+		  NULL,                                                               \
+		  "only samples before this time" },                                  \
+		{ 0,                                                                  \
+		  "at",                                                               \
+		  "TIME",                                                             \
+		  OPT_STRING,                                                         \
+		  (base) + offsetof(struct window_args, at),                          \
+		  NULL,                                                               \
+		  "only samples around this time, half of --window on either side" }, \
+	{                                                                             \
+		0, "window", "LENGTH", OPT_SECONDS,                                   \
+			(base) + offsetof(struct window_args, length_s), NULL,        \
+			"with --at: how much time (default: 60s)", NULL, 0.001, 1e9   \
+	}
+extern const char input_times_help[]; /* of a man page's section TIMES */
+
+/* What the options say, into the query. -EINVAL: a usage error. */
+int input_window(const struct window_args *args, struct query *q, struct error *err);
+
+/*
+ * The window that `text` says, as long as the one of `like`, whose open end becomes now; or
+ * FROM..TO. `at`: what --at gave for that one, NULL without.
+ */
+int input_window_against(const char *text, const char *at, struct query *like, struct query *out,
+			 struct error *err);
 
 /*
  * Opens the session at `path`, or unpacks the archive (.tar.zst …) or imports the file there ("-":
@@ -58,11 +115,18 @@ struct itrace;
  */
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err);
 
+/* As input_open(), of the samples in the query's window of time. */
+int input_open_window(const char *path, const struct query *q, struct session **out,
+		      bool *is_damaged, struct error *err);
+
 /* As input_open() with what -i gave; NULL is DEFAULT_SESSION, or how to make one. */
 int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err);
 
+int input_open_given_window(const char *given, const struct query *q, struct session **out,
+			    bool *is_damaged, struct error *err);
+
 /*
- * As input_open_given() with what a query says of it: archive: instead of -i, and the saved
+ * As input_open_given_window() with what a query says of it: archive: instead of -i, and the saved
  * sessions of session: and session-exclude:, joined where they are several.
  */
 int input_open_query(const char *given, const struct query *q, struct session **out,

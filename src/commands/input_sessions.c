@@ -73,15 +73,15 @@ static int choose_names(const char *store, const struct query *q, struct session
 		      : error_set(err, -EINVAL, "session-exclude: leaves no session of %s", store);
 }
 
-static int open_one(const char *store, const char *name, struct session **out, bool *is_damaged,
-		    struct error *err)
+static int open_one(const char *store, const char *name, const struct query *q,
+		    struct session **out, bool *is_damaged, struct error *err)
 {
 	cleanup(free_at_exit) char *path =
 		is_path(name) ? xstrdup(name) : xasprintf("%s/samples/%s", store, name);
 
 	if (!is_path(name) && (strchr(name, '/') || access(path, F_OK) < 0))
 		return refuse_name(store, name, err);
-	return input_open(path, out, is_damaged, err);
+	return input_open_window(path, q, out, is_damaged, err);
 }
 
 static int open_chosen(const char *place, const struct query *q, struct session **out,
@@ -96,13 +96,13 @@ static int open_chosen(const char *place, const struct query *q, struct session 
 		struct session *part = NULL;
 		bool part_is_damaged = false;
 
-		r = open_one(store, names.data[i], &part, &part_is_damaged, err);
+		r = open_one(store, names.data[i], q, &part, &part_is_damaged, err);
 		*is_damaged |= part_is_damaged;
 		if (r >= 0)
 			vec_push(&parts, part);
 	}
 	if (r >= 0) {
-		r = session_join(parts.data, (uint32_t)parts.n, out, err);
+		r = session_join(parts.data, (uint32_t)parts.n, false, out, err);
 	} else {
 		vec_foreach (&parts, part)
 			session_close(*part);
@@ -132,7 +132,7 @@ int input_open_query(const char *given, const struct query *q, struct session **
 				 "archive:%s and -i %s both say where samples are; one is enough",
 				 place, given);
 	if (!query_has(q, FILTER_SESSION) && !query_has(q, FILTER_SESSION_EXCLUDE))
-		return input_open_given(place, out, is_damaged, err);
+		return input_open_given_window(place, q, out, is_damaged, err);
 	r = input_unpacked(place ? place : DEFAULT_SESSION, &folder, err);
 	return r < 0 ? r : open_chosen(folder, q, out, is_damaged, err);
 }

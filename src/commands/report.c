@@ -27,11 +27,13 @@ struct report_args {
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
+	struct window_args window;
 };
 
 #define FIELD(f) offsetof(struct report_args, f)
 static const struct option_spec report_options[] = {
 	INPUT_OPTION(FIELD(input), "report"),
+	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
 	{ 'd', "details", NULL, OPT_FLAG, FIELD(details), NULL,
@@ -461,6 +463,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 			key_list_add(&options.by, PROFILE_COMM);
 		r = r < 0 ? r : input_query(&operands, args.idle || args.processes, &query, &err);
 		query.without_dependents = args.no_dependents;
+		r = r < 0 ? r : input_window(&args.window, &query, &err);
+		query.whole_only = view != &picture_view && !args.processes;
 		r = r < 0 ? r : report_request(view, &options, &request, &err);
 		if (r >= 0 && args.processes) {
 			const struct process_report_options o = process_options(&args);
@@ -485,6 +489,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section report_sections[] = {
 	{ "FILTERS", input_filters_help },
+	{ "TIMES", input_times_help },
 #define X(id, key, kind, help) "*" key "*\n\t" help "\n\n"
 	{ "KEYS", "What *--by* breaks down by:\n\n" PROFILE_KEYS(X) },
 #undef X
@@ -511,6 +516,9 @@ static const struct command_example report_examples[] = {
 	{ "assay report --by process,symbol time:2s-5s",
 	  "functions of each process, in three seconds" },
 	{ "assay report --tree 'via:std::*'", "call chains through the C++ library" },
+	{ "assay report --session-dir /var/lib/assay --since -2h --until -1h",
+	  "an hour of what the daemon has recorded" },
+	{ "assay report --at '2026-11-20 14:05' --window 30s", "half a minute of it" },
 	{ "assay report --processes", "what the machine was doing, and for whom" },
 	{ "assay report --html profile.html", "a page to look around in, and to pass on" },
 	{ "assay report -i new --baseline old --html diff.html", "what two sessions differ in" },

@@ -27,11 +27,13 @@ struct script_args {
 	const char *itrace, *insn_trace;
 	bool no_itrace, call_trace, call_ret_trace;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
+	struct window_args window;
 };
 
 #define FIELD(f) offsetof(struct script_args, f)
 static const struct option_spec script_options[] = {
 	INPUT_OPTION(FIELD(input), "print"),
+	WINDOW_OPTIONS(FIELD(window)),
 	{ 'F', "fields", "FIELDS", OPT_LIST, FIELD(fields), NULL,
 	  "what a line shows, comma-separated; +FIELD adds one, -FIELD takes one off",
 	  "*hw:*, *sw:*, *trace:* and *raw:* before them say for which type of events. See "
@@ -116,6 +118,7 @@ struct run {
 	bool is_damaged; /* the session is of a damaged file */
 	struct itrace itrace;
 	const char *itrace_text; /* NULL: not asked for */
+	struct query window;     /* nothing else of it */
 };
 
 static void run_fini(struct run *r)
@@ -312,12 +315,16 @@ static int open_input(struct run *r, struct error *err)
 	const char *path = r->args.input;
 	int e;
 
+	if (path && replay_is_perfdata(path) && r->window.has_window)
+		return error_set(err, -EINVAL,
+				 "--since, --until and --at are for sessions; a "
+				 "perf.data file has --time");
 	if (path && replay_is_perfdata(path)) {
 		e = replay_open(path, &r->replay, err);
 		r->input.replay = r->replay;
 		return e < 0 || r->args.no_itrace || r->args.is_dump ? e : decode_trace(r, err);
 	}
-	e = input_open_given(path, &r->session, &r->is_damaged, err);
+	e = input_open_given_window(path, &r->window, &r->session, &r->is_damaged, err);
 	r->input.session = r->session;
 	if (!e && r->args.is_dump)
 		return error_set(err, -EINVAL,
@@ -435,6 +442,7 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 		signal(SIGPIPE, SIG_IGN);
 		status = EXIT_USAGE;
 		e = parse(&r, &err);
+		e = e < 0 ? e : input_window(&r.args.window, &r.window, &err);
 		if (!e) {
 			status = EXIT_FAILED;
 			e = open_input(&r, &err);
@@ -460,6 +468,7 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section script_sections[] = {
+	{ "TIMES", input_times_help },
 	{ "FIELDS",
 	  "comm, pid, tid, cpu, time, event, period; *ip*, and of it *sym*, *symoff*, *dso* and "
 	  "*srcline*; "

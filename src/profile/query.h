@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/time_window.h"
 
 struct error;
 
@@ -88,6 +89,10 @@ struct query {
 	struct filter filters[N_FILTERS]; /* n == 0: no such filter */
 	bool with_idle;
 	bool without_dependents; /* only code in the application's own image */
+	/* Of the clock, where asked for: which part of a session is opened (store/history.h). */
+	struct time_window window;
+	bool has_window;
+	bool whole_only; /* single seconds are not looked at: overviews will do */
 };
 
 void query_fini(struct query *q); /* { 0 } is a valid query: everything but idle */

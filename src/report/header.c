@@ -231,8 +231,31 @@ static json_t *samples_json(const struct profile *p)
 	return samples;
 }
 
-static void set_session(json_t *h, const struct session *s)
+/* Seconds since 1970; an open end is null. */
+static json_t *bound_json(uint64_t ns)
 {
+	return ns && ns != UINT64_MAX ? json_real((double)ns / 1e9) : json_null();
+}
+
+static json_t *window_json(const struct profile *p)
+{
+	const struct session *s = p->session;
+	json_t *window = json_object();
+
+	json_object_set_new(window, "from", bound_json(s->window.from_ns));
+	json_object_set_new(window, "to", bound_json(s->window.to_ns));
+	json_object_set_new(window, "first_sample",
+			    bound_json(session_wall_ns(&s->info, p->first_ns)));
+	json_object_set_new(window, "last_sample",
+			    bound_json(session_wall_ns(&s->info, p->last_ns)));
+	json_object_set_new(window, "block_seconds",
+			    json_real((double)MAX(s->block_ns, (uint64_t)1000000000) / 1e9));
+	return window;
+}
+
+static void set_session(json_t *h, const struct profile *p)
+{
+	const struct session *s = p->session;
 	json_t *warnings = json_array();
 	struct buf start = { 0 };
 
@@ -261,6 +284,8 @@ static void set_session(json_t *h, const struct session *s)
 				    json_real((double)s->end.own_cpu_ns / 1e9));
 		set_number(h, "own_peak_bytes", s->end.own_peak_bytes);
 	}
+	if (s->has_window)
+		json_object_set_new(h, "window", window_json(p));
 	json_object_set_new(h, "events", events_json(&s->info));
 	vec_foreach (&s->warnings, w)
 		json_array_append_new(warnings, json_text(*w));
@@ -280,7 +305,7 @@ json_t *header_json(const struct report *r)
 	set_text(h, "weight", r->options->by_period ? "events" : "samples");
 	json_object_set_new(h, "threshold_percent", json_real(r->min_percent));
 	json_object_set_new(h, "idle", json_boolean(r->query->with_idle));
-	set_session(h, r->profile->session);
+	set_session(h, r->profile);
 	json_object_set_new(h, "samples", samples_json(r->profile));
 	json_object_set_new(h, "losses", losses_json(r->profile));
 	json_object_set_new(h, "images", images_json(r));
@@ -384,6 +409,45 @@ static void print_time(struct printer *pr)
 	end_line(pr, "time");
 }
 
+/* "a minute", "an hour": a merged history's blocks. */
+static void put_block_length(struct buf *text, uint64_t block_ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = { { 86400000000000, "a day" },
+		      { 3600000000000, "an hour" },
+		      { 60000000000, "a minute" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (block_ns == units[i].ns) {
+			buf_str(text, units[i].name);
+			return;
+		}
+	buf_printf(text, "%.0f s", MAX((double)block_ns / 1e9, 1.0));
+}
+
+/* What was asked for, and what it is: blocks count as a whole (store/history.h). */
+static void print_window(struct printer *pr)
+{
+	const struct profile *p = pr->r->profile;
+	const struct session *s = p->session;
+
+	if (!s->has_window)
+		return;
+	time_window_print(&pr->text, &s->window);
+	buf_str(&pr->text, "; samples are of ");
+	time_point_print(&pr->text, session_wall_ns(&s->info, p->first_ns));
+	buf_str(&pr->text, " to ");
+	time_point_print(&pr->text, session_wall_ns(&s->info, p->last_ns));
+	if (s->block_ns > 1000000000) {
+		buf_str(&pr->text, ", in blocks of up to ");
+		put_block_length(&pr->text, s->block_ns);
+		buf_str(&pr->text, ": one counts if its middle is in the window");
+	}
+	end_line(pr, "window");
+}
+
 static void print_samples(struct printer *pr)
 {
 	const struct profile *p = pr->r->profile;
@@ -478,6 +542,7 @@ void header_print(const struct report *r, const struct text_style *style, FILE *
 	print_events(&pr);
 	print_machine(&pr);
 	print_time(&pr);
+	print_window(&pr);
 	print_samples(&pr);
 	print_losses(&pr);
 	print_notes(&pr);

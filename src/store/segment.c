@@ -200,8 +200,7 @@ static int read_told(struct segment_context *c, const struct block_header *h, co
 }
 
 /* Every segment tells the same: the first that can be read counts. */
-static void parse_info(struct segment_context *c, struct segment_file *f,
-		       const struct block_header *h, const uint8_t *bytes)
+static bool read_info(struct segment_context *c, const struct block_header *h, const uint8_t *bytes)
 {
 	uint8_t *text = NULL;
 	size_t n;
@@ -214,7 +213,13 @@ static void parse_info(struct segment_context *c, struct segment_file *f,
 			c->info_text = take_ptr(text);
 	}
 	free(text);
-	if (!is_good)
+	return is_good;
+}
+
+static void parse_info(struct segment_context *c, struct segment_file *f,
+		       const struct block_header *h, const uint8_t *bytes)
+{
+	if (!read_info(c, h, bytes))
 		segment_warn(c, "%s: the description of the session is damaged", f->name);
 }
 
@@ -456,6 +461,17 @@ struct segment *segment_parse(struct segment_context *c, const char *name, const
 			     "they are shown as [unknown]",
 			     name, f->n_holes);
 	return &f->seg;
+}
+
+void segment_find_info(struct segment_context *c, const uint8_t *bytes, size_t size)
+{
+	struct loss_row losses[BLOCK_LOSSES_MAX];
+	struct block_header h;
+	size_t at = SEGMENT_HEADER_SIZE;
+
+	if (size > at && block_header_parse(bytes + at, size - at, &h, losses) == 0 &&
+	    h.kind == BLOCK_INFO && block_size(&h) <= size - at)
+		read_info(c, &h, bytes + at);
 }
 
 void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t size)

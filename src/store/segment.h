@@ -51,6 +51,9 @@ void segment_own(struct segment *seg, const struct file_mapping *map);
 void segment_filter(struct segment *seg, const struct block_filter *filter,
 		    const struct session_info *info);
 
+/* Reads the INFO that a segment begins with, if it is whole. */
+void segment_find_info(struct segment_context *c, const uint8_t *bytes, size_t size);
+
 /* Reads the END that the bytes of a session's last segment end in, if they do. */
 void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t size);
 

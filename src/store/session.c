@@ -252,6 +252,7 @@ static void settle(struct session_file *f, struct segment_context *c)
 	f->counters = s->info.counters;
 	s->has_end = c->has_end;
 	s->end = c->end;
+	s->block_ns = s->info.block_ns;
 	if (!c->has_end)
 		s->end.exit_status = -1;
 	for (uint32_t i = 0; i < s->n_segments; i++) {
@@ -337,6 +338,42 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 	}
 	*out = &f->session;
 	return 0;
+}
+
+int session_extent(const char *path, struct session_info *info, struct session_end *end)
+{
+	struct session scratch = { 0 };
+	struct segment_context c = { .warnings_to = &scratch };
+	cleanup(close_at_exit) int dir_fd = -1;
+	struct names names = { 0 };
+	struct file_mapping map;
+	int r = 0;
+
+	dir_fd = open_dir(path, &names, NULL);
+	if (dir_fd < 0) {
+		names_fini(&names);
+		return dir_fd;
+	}
+	c.unpacker = unpacker_new();
+	if (map_segment(dir_fd, names.data[0].text, &map) == 0) {
+		segment_find_info(&c, map.base, map.size);
+		file_unmap(&map);
+	}
+	find_end(&c, dir_fd, names.data[names.n - 1].text);
+	if (!c.has_info || !c.has_end || !c.info.start_wall_ns)
+		r = -ENODATA;
+	if (!r) {
+		*info = (struct session_info){ .start_wall_ns = c.info.start_wall_ns,
+					       .start_ns = c.info.start_ns,
+					       .block_ns = c.info.block_ns };
+		*end = c.end;
+	}
+	if (c.has_info)
+		free(c.info.counters);
+	free(c.info_text);
+	unpacker_free(c.unpacker);
+	names_fini(&names);
+	return r;
 }
 
 /* Segments belong to the parts. */

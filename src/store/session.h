@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/time_window.h"
 #include "event/loss.h"
 #include "machine/image.h"
 #include "store/store.h"
@@ -67,8 +68,11 @@ struct session {
 	uint32_t n_segments;
 	struct session **parts; /* of one that was joined (store/session_join.h); else NULL */
 	uint32_t n_parts;
-	VEC(char *) warnings; /* whole sentences: torn tail, damaged block … */
-	uint64_t size_bytes;  /* on disk */
+	VEC(char *) warnings;      /* whole sentences: torn tail, damaged block … */
+	uint64_t size_bytes;       /* on disk */
+	bool has_window;           /* only some time was asked for (store/history.h) */
+	struct time_window window; /* … which is this */
+	uint64_t block_ns;         /* the longest block there may be; 0: a second */
 };
 
 /*
@@ -91,6 +95,12 @@ struct block_filter {
 /* session_open() of some blocks. -EINVAL for a session that does not know when it began. */
 int session_open_blocks(const char *path, const struct block_filter *filter, struct session **out,
 			struct error *err);
+
+/*
+ * What a session's first and last segment tell of the whole: when it was, with info's texts left
+ * out. -ENODATA without an end.
+ */
+int session_extent(const char *path, struct session_info *info, struct session_end *end);
 
 /* A time of the session on the wall clock. */
 static inline uint64_t session_wall_ns(const struct session_info *info, uint64_t ns)

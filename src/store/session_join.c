@@ -17,11 +17,14 @@
 struct joined {
 	struct session *session;
 	VEC(struct counter_info) counters;
+	bool any_rate;
 };
 
-static bool is_same_counter(const struct counter_info *a, const struct counter_info *b)
+static bool is_same_counter(const struct counter_info *a, const struct counter_info *b,
+			    bool any_rate)
 {
-	return !strcmp(a->name, b->name) && a->count == b->count && a->freq_hz == b->freq_hz &&
+	return !strcmp(a->name, b->name) && a->count == b->count &&
+	       (a->freq_hz == b->freq_hz || (any_rate && a->freq_hz && b->freq_hz)) &&
 	       a->unit_mask == b->unit_mask && a->in_user == b->in_user &&
 	       a->in_kernel == b->in_kernel;
 }
@@ -29,7 +32,7 @@ static bool is_same_counter(const struct counter_info *a, const struct counter_i
 static uint32_t find_counter(struct joined *j, const struct counter_info *c)
 {
 	for (uint32_t i = 0; i < j->counters.n; i++)
-		if (is_same_counter(&j->counters.data[i], c))
+		if (is_same_counter(&j->counters.data[i], c, j->any_rate))
 			return i;
 	vec_push(&j->counters, *c);
 	return (uint32_t)j->counters.n - 1;
@@ -69,6 +72,7 @@ static void add_part(struct joined *j, struct session *part, bool is_only)
 	s->has_end = s->has_end && part->has_end;
 	s->end.end_ns = MAX(s->end.end_ns, part->end.end_ns + shift_ns);
 	s->info.merged |= part->info.merged;
+	s->block_ns = MAX(s->block_ns, part->block_ns);
 }
 
 static int by_start(const void *a, const void *b)
@@ -79,9 +83,10 @@ static int by_start(const void *a, const void *b)
 	return (s > t) - (s < t);
 }
 
-int session_join(struct session **parts, uint32_t n, struct session **out, struct error *err)
+int session_join(struct session **parts, uint32_t n, bool any_rate, struct session **out,
+		 struct error *err)
 {
-	struct joined j = { .session = xcalloc(1, sizeof(*j.session)) };
+	struct joined j = { .session = xcalloc(1, sizeof(*j.session)), .any_rate = any_rate };
 	struct session *s = j.session;
 
 	qsort(parts, n, sizeof(*parts), by_start);

@@ -8,8 +8,10 @@
  * One session of the parts (at least one), which become its own, also on failure: their segments
  * one after the other, their events by name, count, unit mask and mode, their times on one clock
  * by the wall clock of their starts. The rest is told by the part that started first.
+ * `any_rate`: events that differ in their frequency alone are one, at the first one's.
  */
-int session_join(struct session **parts, uint32_t n, struct session **out, struct error *err);
+int session_join(struct session **parts, uint32_t n, bool any_rate, struct session **out,
+		 struct error *err);
 
 /*
  * Keeps the current session of a store as samples/NAME beside it. -EEXIST if there is one of the

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/history.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/intmap.h"
+#include "store/session_join.h"
+
+/* A history that changes each time it is listed is not read for ever. */
+#define TRIES_MAX 20
+
+/* Opening is decompressing; more threads than this only wait for memory. */
+#define THREADS_MAX 8
+
+bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	uint64_t middle = first_ns + (last_ns - first_ns) / 2;
+
+	return (middle >= w->from_ns && middle < w->to_ns) ||
+	       (first_ns <= w->from_ns && last_ns >= w->to_ns);
+}
+
+static bool is_whole(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	return first_ns >= w->from_ns && last_ns < w->to_ns;
+}
+
+static bool overlaps(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	return last_ns >= w->from_ns && first_ns < w->to_ns;
+}
+
+static bool is_all(const struct time_window *w)
+{
+	return w->from_ns == 0 && w->to_ns == UINT64_MAX;
+}
+
+bool history_extent(const char *part, struct part_extent *out)
+{
+	struct session_info info;
+	struct session_end end;
+
+	if (session_extent(part, &info, &end) < 0)
+		return false;
+	*out = (struct part_extent){ .first_ns = info.start_wall_ns,
+				     .last_ns = session_wall_ns(&info, end.end_ns),
+				     .block_ns = info.block_ns };
+	return out->last_ns >= out->first_ns;
+}
+
+/* ---- which blocks of a part ---- */
+
+/*
+ * From the coarsest overview down: blocks that lie in the window as a whole are taken, and what
+ * they stand for is left out below. A block of a finer level stands for the coarser one that its
+ * first sample lies in (store/retention.c adds them up so).
+ */
+struct choice {
+	struct time_window window;
+	struct intmap taken[N_HISTORY_LEVELS]; /* by number of the block since 1970 */
+	size_t level; /* that is chosen from: N_HISTORY_LEVELS is none yet */
+	bool is_cut;  /* blocks of it lie in the window partly */
+};
+
+static bool is_taken(const struct choice *c, size_t above, uint64_t first_ns)
+{
+	for (size_t l = above; l < N_HISTORY_LEVELS; l++)
+		if (intmap_find(&c->taken[l], first_ns / history_levels[l].block_ns))
+			return true;
+	return false;
+}
+
+static bool takes_overview(void *context, uint64_t first_ns, uint64_t last_ns)
+{
+	struct choice *c = context;
+
+	if (is_taken(c, c->level + 1, first_ns))
+		return false;
+	if (!is_whole(&c->window, first_ns, last_ns)) {
+		c->is_cut |= overlaps(&c->window, first_ns, last_ns);
+		return false;
+	}
+	intmap_put(&c->taken[c->level], first_ns / history_levels[c->level].block_ns, NULL);
+	return true;
+}
+
+static bool takes_block(void *context, uint64_t first_ns, uint64_t last_ns)
+{
+	const struct choice *c = context;
+
+	return !is_taken(c, 0, first_ns) && window_takes(&c->window, first_ns, last_ns);
+}
+
+/* ---- opening parts ---- */
+
+struct opening {
+	const char *dir;
+	const struct history_request *request;
+	struct history_names names;
+	struct opened {
+		struct session *sessions[N_HISTORY_LEVELS + 1];
+		size_t n;
+		bool is_touched;
+		uint64_t block_ns; /* of the part itself */
+		int code;          /* negative: it could not be read, and err tells */
+		struct error err;
+	} * parts; /* as names */
+	atomic_size_t next;
+};
+
+static void forget(struct opened *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		session_close(o->sessions[i]);
+	o->n = 0;
+}
+
+static bool has_samples(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		if (s->segments[i]->n_blocks)
+			return true;
+	return false;
+}
+
+/* An overview that is damaged is none: its part still has it all. */
+static void open_overview(const char *part, struct choice *c, struct opened *o)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", part, history_levels[c->level].name);
+	const struct block_filter filter = { takes_overview, c, c->window.to_ns };
+	struct session *s;
+
+	c->is_cut = false;
+	if (session_open_blocks(path, &filter, &s, NULL) < 0) {
+		c->is_cut = true;
+		return;
+	}
+	if (s->warnings.n) {
+		intmap_clear(&c->taken[c->level]);
+		session_close(s);
+		c->is_cut = true;
+		return;
+	}
+	if (has_samples(s))
+		o->sessions[o->n++] = s;
+	else
+		session_close(s);
+}
+
+static void open_part(const struct opening *h, const char *part, struct opened *o)
+{
+	struct choice c = { .window = h->request->window, .level = N_HISTORY_LEVELS };
+	const struct block_filter filter = { takes_block, &c, c.window.to_ns };
+	bool needs_more = true;
+	struct session *s;
+
+	while (!h->request->with_seconds && needs_more && c.level-- > 0) {
+		if (history_levels[c.level].block_ns <= o->block_ns)
+			break;
+		open_overview(part, &c, o);
+		needs_more = c.is_cut;
+	}
+	if (needs_more) {
+		o->code = session_open_blocks(part, is_all(&c.window) && !o->n ? NULL : &filter, &s,
+					      &o->err);
+		if (o->code >= 0)
+			o->sessions[o->n++] = s;
+	}
+	for (size_t i = 0; i < N_HISTORY_LEVELS; i++)
+		intmap_fini(&c.taken[i]);
+}
+
+/* Whether the part may have samples in the window. */
+static bool is_touched(const char *part, uint64_t name_ns, const struct time_window *w,
+		       uint64_t *block_ns)
+{
+	struct part_extent extent;
+
+	*block_ns = 0;
+	/* A part is named by its start, in milliseconds. */
+	if (w->to_ns != UINT64_MAX && name_ns > w->to_ns)
+		return false;
+	if (!history_extent(part, &extent))
+		return true;
+	*block_ns = extent.block_ns;
+	return overlaps(w, extent.first_ns, extent.last_ns);
+}
+
+static void *open_parts(void *arg)
+{
+	struct opening *h = arg;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&h->next, 1)) < h->names.n) {
+		cleanup(free_at_exit) char *part = xasprintf("%s/%s", h->dir, h->names.data[i]);
+		struct opened *o = &h->parts[i];
+		struct stat before, after;
+		uint64_t name_ns = 0;
+
+		if (stat(part, &before) < 0) {
+			o->code = error_errno(&o->err, -errno, "%s", part);
+			continue;
+		}
+		history_part_time(h->names.data[i], &name_ns);
+		o->is_touched = is_touched(part, name_ns, &h->request->window, &o->block_ns);
+		if (o->is_touched)
+			open_part(h, part, o);
+		/* What is removed is renamed before: while it has its name, it is whole. */
+		if (stat(part, &after) < 0 || after.st_ino != before.st_ino)
+			o->code = -ENOENT;
+	}
+	return NULL;
+}
+
+/* All parts that are touched, on as many processors as there are. */
+static void open_all(struct opening *h)
+{
+	pthread_t threads[THREADS_MAX];
+	size_t n = MIN(MIN((size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), h->names.n),
+		       (size_t)THREADS_MAX);
+	size_t n_started = 0;
+
+	while (n_started + 1 < n && pthread_create(&threads[n_started], NULL, open_parts, h) == 0)
+		n_started++;
+	open_parts(h);
+	while (n_started > 0)
+		pthread_join(threads[--n_started], NULL);
+}
+
+/* ---- parts that others replace ---- */
+
+static bool names_part(const char *replaces, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = replaces; (at = strstr(at, name)); at += len)
+		if ((at == replaces || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+	return false;
+}
+
+static bool is_replaced(const struct opening *h, const char *name)
+{
+	for (size_t i = 0; i < h->names.n; i++) {
+		const struct opened *o = &h->parts[i];
+
+		if (o->n && strcmp(h->names.data[i], name) != 0 &&
+		    names_part(o->sessions[0]->info.replaces, name))
+			return true;
+	}
+	return false;
+}
+
+static void skip_replaced(struct opening *h)
+{
+	bool *replaced = xcalloc(h->names.n + 1, sizeof(*replaced));
+
+	for (size_t i = 0; i < h->names.n; i++)
+		replaced[i] = h->parts[i].is_touched && is_replaced(h, h->names.data[i]);
+	for (size_t i = 0; i < h->names.n; i++)
+		if (replaced[i]) {
+			forget(&h->parts[i]);
+			h->parts[i].code = 0;
+		}
+	free(replaced);
+}
+
+/* ---- from parts to one session ---- */
+
+/* What there is, when nothing of it lies in the window. */
+static int refuse_window(const struct opening *h, const char *path, struct error *err)
+{
+	struct buf text = { 0 };
+	uint64_t first_ns = 0, last_ns = 0;
+	int r = -ENODATA;
+
+	for (size_t i = 0; i < h->names.n; i++) {
+		cleanup(free_at_exit) char *part = xasprintf("%s/%s", h->dir, h->names.data[i]);
+		struct part_extent extent;
+		uint64_t start;
+
+		history_part_time(h->names.data[i], &start);
+		first_ns = first_ns ? MIN(first_ns, start) : start;
+		last_ns = MAX(last_ns, history_extent(part, &extent) ? extent.last_ns : start);
+	}
+	buf_printf(&text, "%s: no samples in the time asked for; ", path);
+	if (h->names.n) {
+		buf_str(&text, "there are some from ");
+		time_point_print(&text, first_ns);
+		buf_str(&text, " to ");
+		time_point_print(&text, last_ns);
+	} else {
+		buf_str(&text, "it has no parts (any longer)");
+	}
+	r = error_set(err, r, "%s", buf_cstr(&text));
+	buf_fini(&text);
+	return r;
+}
+
+static void warn_of(struct session *s, const struct opening *h)
+{
+	for (size_t i = 0; i < h->names.n; i++) {
+		const struct opened *o = &h->parts[i];
+
+		if (o->code >= 0)
+			continue;
+		/* The last one may have been begun just now. */
+		if (i + 1 < h->names.n || o->code != -EINVAL)
+			vec_push(&s->warnings, xasprintf("a part is left out: %s", o->err.text));
+	}
+}
+
+/* Rates differ: samples of the one stand for more time than those of the other. */
+static void warn_of_rates(struct session *s)
+{
+	for (uint32_t c = 0; c < s->info.n_counters; c++) {
+		const struct counter_info *mine = &s->info.counters[c];
+		uint64_t low = mine->freq_hz, high = mine->freq_hz;
+
+		for (uint32_t p = 0; mine->freq_hz && p < s->n_parts; p++)
+			for (uint32_t i = 0; i < s->parts[p]->info.n_counters; i++) {
+				const struct counter_info *other = &s->parts[p]->info.counters[i];
+
+				if (strcmp(other->name, mine->name) != 0 || !other->freq_hz)
+					continue;
+				low = MIN(low, other->freq_hz);
+				high = MAX(high, other->freq_hz);
+			}
+		if (low != high)
+			vec_push(&s->warnings,
+				 xasprintf("%s was sampled at rates from %llu to %llu Hz: "
+					   "--weight events compares times of different rates "
+					   "rightly",
+					   mine->name, (unsigned long long)low,
+					   (unsigned long long)high));
+	}
+}
+
+/* The session's start and end are those of the window, where it is the smaller. */
+static void cut_to_window(struct session *s, const struct time_window *w)
+{
+	struct session_info *info = &s->info;
+	uint64_t end_ns = session_wall_ns(info, s->end.end_ns);
+
+	s->has_window = !is_all(w);
+	s->window = *w;
+	if (s->has_end && end_ns > w->to_ns)
+		s->end.end_ns -= end_ns - w->to_ns;
+	if (info->start_wall_ns < w->from_ns) {
+		info->start_ns += w->from_ns - info->start_wall_ns;
+		info->start_wall_ns = w->from_ns;
+	}
+}
+
+static int join(struct opening *h, const char *path, struct session **out, struct error *err)
+{
+	VEC(struct session *) sessions = { 0 };
+	uint64_t block_ns = 0;
+	struct session *s;
+	int r;
+
+	for (size_t i = 0; i < h->names.n; i++) {
+		struct opened *o = &h->parts[i];
+
+		for (size_t k = 0; k < o->n; k++) {
+			vec_push(&sessions, o->sessions[k]);
+			block_ns = MAX(block_ns, o->block_ns);
+		}
+		o->n = 0;
+	}
+	if (!sessions.n)
+		return refuse_window(h, path, err);
+	r = session_join(sessions.data, (uint32_t)sessions.n, true, &s, err);
+	vec_fini(&sessions);
+	if (r < 0)
+		return r;
+	free(s->path);
+	free(s->dir);
+	s->path = xstrdup(path);
+	s->dir = xstrdup(h->dir);
+	s->block_ns = block_ns;
+	warn_of(s, h);
+	warn_of_rates(s);
+	cut_to_window(s, &h->request->window);
+	*out = s;
+	return 0;
+}
+
+/* A part that was listed and is gone: the listing is old. */
+static bool has_vanished(const struct opening *h)
+{
+	for (size_t i = 0; i < h->names.n; i++)
+		if (h->parts[i].code == -ENOENT)
+			return true;
+	return false;
+}
+
+static void opening_clear(struct opening *h)
+{
+	for (size_t i = 0; i < h->names.n; i++)
+		forget(&h->parts[i]);
+	free(h->parts);
+	h->parts = NULL;
+	history_names_fini(&h->names);
+	h->next = 0;
+}
+
+static int open_history(struct opening *h, const char *path, struct session **out,
+			struct error *err)
+{
+	int r;
+
+	for (unsigned int try = 0; try < TRIES_MAX; try++) {
+		opening_clear(h);
+		r = history_list(h->dir, &h->names);
+		if (r < 0)
+			return error_errno(err, r, "cannot read %s", h->dir);
+		h->parts = xcalloc(h->names.n + 1, sizeof(*h->parts));
+		open_all(h);
+		if (!has_vanished(h))
+			break;
+	}
+	skip_replaced(h);
+	return join(h, path, out, err);
+}
+
+static bool takes_window(void *context, uint64_t first_ns, uint64_t last_ns)
+{
+	return window_takes(context, first_ns, last_ns);
+}
+
+static int open_session(const char *path, const struct time_window *window, struct session **out,
+			struct error *err)
+{
+	struct time_window w = *window;
+	const struct block_filter filter = { takes_window, &w, w.to_ns };
+	int r = session_open_blocks(path, is_all(window) ? NULL : &filter, out, err);
+
+	if (r >= 0)
+		cut_to_window(*out, window);
+	return r;
+}
+
+int history_open(const char *path, const struct history_request *request, struct session **out,
+		 struct error *err)
+{
+	cleanup(free_at_exit) char *dir = history_dir(path);
+	struct opening h = { .dir = dir, .request = request };
+	int r;
+
+	if (!dir)
+		return open_session(path, &request->window, out, err);
+	r = open_history(&h, path, out, err);
+	opening_clear(&h);
+	return r;
+}
