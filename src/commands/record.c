@@ -15,11 +15,12 @@
 #include "commands/targets.h"
 #include "config.h"
 #include "record/recorder.h"
+#include "record/steering.h"
 
 struct record_args {
 	const char *output;
 	struct option_list events, pids, tids;
-	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate;
+	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
 	uint64_t freq_hz, count, ring_bytes, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
@@ -49,6 +50,18 @@ static const struct option_spec record_options[] = {
 	  "profile a control group: its path below /sys/fs/cgroup" },
 	{ 'd', "duration", "SECONDS", OPT_SECONDS, FIELD(duration_s), NULL,
 	  "end after this time; also 500ms, 2m, 1h", NULL, 0.001, 1e9 },
+	{ 'D', "delay", "MS", OPT_STRING, FIELD(delay), NULL,
+	  "begin to count so many milliseconds after the start; also 2s, 1m; -1: when --control "
+	  "says",
+	  "Processes are followed from the start on." },
+	{ 0, "control", "fifo:CTL[,ACK]", OPT_STRING, FIELD(control), NULL,
+	  "steer the recording by messages through named pipes, or through descriptors: fd:N[,M]",
+	  "Messages are lines: _enable_ and _disable_ turn counting on and off, _snapshot_ keeps "
+	  "what "
+	  "a trace in snapshot mode holds, _stop_ ends the recording, _ping_ does nothing. When "
+	  "one "
+	  "is done, _ack_ and a newline are written to ACK. What is no message is told on standard "
+	  "error, and not acknowledged. As *perf record --control*." },
 	{ 'g', NULL, NULL, OPT_FLAG, FIELD(with_stacks), NULL,
 	  "record call chains (as is the default)" },
 	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
@@ -144,6 +157,7 @@ struct setup {
 	char **argv;
 	char **command_line; /* of assay itself */
 	uint32_t merged;     /* enum separation */
+	struct steering_config steering;
 };
 
 /* The stores by the names that --store has. */
@@ -258,6 +272,29 @@ static int check_target(struct setup *s, struct error *err)
 	return 0;
 }
 
+/* As perf's: milliseconds, unless a unit is given. */
+static int parse_delay(const struct record_args *args, struct steering_config *out,
+		       struct error *err)
+{
+	static const struct option_spec row = { 'D',  "delay", "MS", OPT_SECONDS, 0,
+						NULL, "",      NULL, 0,           1e9 };
+	const char *text = args->delay;
+	size_t n = text ? strspn(text, "0123456789.") : 0;
+	cleanup(free_at_exit) char *with_unit = NULL;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "-1")) {
+		out->starts_disabled = true;
+		return args->control ? 0
+				     : error_set(err, -EINVAL,
+						 "-D -1 waits for --control to enable counting: "
+						 "give that, too");
+	}
+	with_unit = n && !text[n] ? xasprintf("%sms", text) : xstrdup(text);
+	return option_set(&row, with_unit, &out->delay_s, err);
+}
+
 /* What was typed wrongly is usage (2); what the machine refuses comes later, and is 1. */
 static int parse_setup(struct setup *s, struct error *err)
 {
@@ -270,7 +307,8 @@ static int parse_setup(struct setup *s, struct error *err)
 	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
-	    (r = parse_separation(&s->args, &s->merged, err)) < 0 || (r = check_target(s, err)) < 0)
+	    (r = parse_separation(&s->args, &s->merged, err)) < 0 ||
+	    (r = parse_delay(&s->args, &s->steering, err)) < 0 || (r = check_target(s, err)) < 0)
 		return r;
 	if (s->operands.n) {
 		s->argv = xcalloc(s->operands.n + 1, sizeof(*s->argv));
@@ -411,8 +449,28 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 	return error_set(err, -EPERM, "--off-cpu follows the scheduler by a BPF program: %s", why);
 }
 
-static int run_recorder(struct setup *s, bool in_kernel, struct recorder_result *result,
-			struct error *err)
+static void tell_steering(void *context, bool is_warning, const char *sentence)
+{
+	(void)context;
+	if (is_warning)
+		log_warning("%s", sentence);
+	else
+		log_verbose("%s", sentence);
+}
+
+/* Nothing is opened where nothing steers. */
+static int open_steering(struct setup *s, struct steering **out, struct error *err)
+{
+	s->steering.control = s->args.control;
+	s->steering.by_signal = s->args.control != NULL;
+	s->steering.tell = tell_steering;
+	if (!s->args.control && !s->steering.delay_s)
+		return 0;
+	return steering_open(&s->steering, out, err);
+}
+
+static int run_recorder(struct setup *s, bool in_kernel, const struct steering *steering,
+			struct recorder_result *result, struct error *err)
 {
 	static const struct counter_sources sources;
 	struct recorder_config config = {
@@ -442,6 +500,10 @@ static int run_recorder(struct setup *s, bool in_kernel, struct recorder_result 
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
 	};
 
+	if (steering) {
+		config.control = steering_control(steering);
+		config.starts_disabled = steering_starts_disabled(steering);
+	}
 	return recorder_run(&config, result, err);
 }
 
@@ -455,18 +517,23 @@ static int record(const struct command *self, struct setup *s, struct record_end
 {
 	bool in_kernel = is_in_kernel(s);
 	struct error err = { 0 };
-	struct recorder_result result = { 0 };
-	int r;
+	struct recorder_result result = { .wait_status = -1 };
+	cleanup(steering_close_at_exit) struct steering *steering = NULL;
+	int r = open_steering(s, &steering, &err);
 
+	if (r < 0) {
+		tell_error(self, &err);
+		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
 	if (s->note[0])
 		log_info("%s", s->note);
 	r = check_off_cpu(s, &err);
 	if (!r)
-		r = run_recorder(s, in_kernel, &result, &err);
+		r = run_recorder(s, in_kernel, steering, &result, &err);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
 		log_info("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
-		r = run_recorder(s, false, &result, &err);
+		r = run_recorder(s, false, steering, &result, &err);
 	}
 	if (r < 0)
 		tell_error(self, &err);

@@ -379,7 +379,8 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 			      .cpu_fd = -1,
 			      .wake_fd = -1,
 			      .control = { .fd = -1 },
-			      .is_paused = config->starts_disabled };
+			      .is_paused = config->starts_disabled,
+			      .was_steered = config->starts_disabled };
 	int e, e_run;
 
 	*out = (struct recorder_result){ .wait_status = -1, .stacks = config->stacks };

@@ -136,6 +136,12 @@ bool recorder_is_enabled(const struct recorder *r);
 int recorder_flush(struct recorder *r, struct error *err);
 
 /*
+ * What a trace that overwrites itself holds now becomes part of the recording, and tracing goes on.
+ * -EOPNOTSUPP: nothing of the kind is recorded.
+ */
+int recorder_snapshot(struct recorder *r, struct error *err);
+
+/*
  * Ends the session so far, whole, and goes on in a new one in `dir`, which must not exist; what
  * the machine knows stays. When the new one can't be made, the old one goes on. Not for `raw`.
  */

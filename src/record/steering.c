@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/steering.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "record/control_channel.h"
+
+#define SECOND_NS 1000000000.0
+
+struct steering {
+	struct steering_config config;
+	struct recorder_control control;
+	struct control_channel *channel; /* NULL: none */
+	int poll_fd, signal_fd;          /* of SIGUSR2: an eventfd */
+	int timer_fd;                    /* tells when counting is to begin; -1: no delay */
+	bool has_begun;                  /* counting was on at some time */
+	struct sigaction before;         /* of SIGUSR2 */
+};
+
+/*
+ * A handler, as commands start with the default action then; what is ignored or blocked would
+ * be so for them, too.
+ */
+static volatile sig_atomic_t signalled_fd = -1;
+
+static void on_signal(int number)
+{
+	static const uint64_t one = 1;
+	int saved = errno;
+
+	(void)number;
+	if (signalled_fd >= 0)
+		(void)!write(signalled_fd, &one, sizeof(one));
+	errno = saved;
+}
+
+static void tell(struct steering *s, bool is_warning, const char *sentence)
+{
+	s->config.tell(s->config.context, is_warning, sentence);
+}
+
+static void warn(void *context, const char *sentence)
+{
+	tell(context, true, sentence);
+}
+
+/* What can't be done is told, and the recording goes on: who steers can't see its messages. */
+static void tell_failure(struct steering *s, const char *what, const struct error *err)
+{
+	char sentence[900];
+
+	snprintf(sentence, sizeof(sentence), "%s: %s", what, err->text);
+	tell(s, true, sentence);
+}
+
+static void take_snapshot(struct steering *s, struct recorder *r)
+{
+	struct error err = { 0 };
+
+	s->has_begun |= recorder_is_enabled(r);
+	if (!s->has_begun)
+		tell(s, true, "snapshot before start: nothing has been recorded yet");
+	else if (recorder_snapshot(r, &err) < 0)
+		tell_failure(s, "snapshot", &err);
+	else
+		tell(s, false, "recording AUX area tracing snapshot");
+}
+
+static void enable(struct steering *s, struct recorder *r)
+{
+	struct error err = { 0 };
+
+	close_at_exit(&s->timer_fd);
+	s->timer_fd = -1;
+	if (recorder_enable(r, &err) < 0)
+		tell_failure(s, "enable", &err);
+	else
+		s->has_begun = true;
+}
+
+static void disable(struct steering *s, struct recorder *r)
+{
+	close_at_exit(&s->timer_fd);
+	s->timer_fd = -1;
+	s->has_begun |= recorder_is_enabled(r);
+	recorder_disable(r);
+}
+
+static void obey(struct steering *s, struct recorder *r, enum control_message message)
+{
+	switch (message) {
+	case CONTROL_ENABLE:
+		enable(s, r);
+		break;
+	case CONTROL_DISABLE:
+		disable(s, r);
+		break;
+	case CONTROL_SNAPSHOT:
+		take_snapshot(s, r);
+		break;
+	case CONTROL_STOP:
+		recorder_stop(r);
+		break;
+	case CONTROL_PING:
+	case N_CONTROL_MESSAGES:
+		break;
+	}
+}
+
+static int on_ready(void *context, struct recorder *r, struct error *err)
+{
+	struct steering *s = context;
+	enum control_message message;
+	uint64_t n;
+
+	(void)err;
+	if (s->signal_fd >= 0 && read(s->signal_fd, &n, sizeof(n)) == sizeof(n))
+		take_snapshot(s, r);
+	if (s->timer_fd >= 0 && read(s->timer_fd, &n, sizeof(n)) == sizeof(n))
+		enable(s, r);
+	while (s->channel && control_channel_next(s->channel, &message, warn, s) > 0) {
+		obey(s, r, message);
+		control_channel_ack(s->channel);
+	}
+	return 0;
+}
+
+static int on_started(void *context, struct recorder *r, struct error *err)
+{
+	struct steering *s = context;
+	double seconds = s->config.delay_s;
+	struct itimerspec when = { .it_value = { .tv_sec = (time_t)seconds } };
+
+	(void)r;
+	if (seconds <= 0)
+		return 0;
+	when.it_value.tv_nsec = (long)((seconds - (double)when.it_value.tv_sec) * SECOND_NS);
+	if (timerfd_settime(s->timer_fd, 0, &when, NULL) < 0)
+		return error_errno(err, -errno, "timerfd_settime");
+	return 0;
+}
+
+static int watch(struct steering *s, int fd, struct error *err)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		return error_errno(err, -errno, "epoll_ctl");
+	return 0;
+}
+
+static int take_signal(struct steering *s, struct error *err)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+	s->signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->signal_fd < 0)
+		return error_errno(err, -errno, "eventfd");
+	signalled_fd = s->signal_fd;
+	if (sigaction(SIGUSR2, &action, &s->before) < 0)
+		return error_errno(err, -errno, "sigaction");
+	return watch(s, s->signal_fd, err);
+}
+
+static int make_timer(struct steering *s, struct error *err)
+{
+	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->timer_fd < 0)
+		return error_errno(err, -errno, "timerfd_create");
+	return watch(s, s->timer_fd, err);
+}
+
+int steering_open(const struct steering_config *config, struct steering **out, struct error *err)
+{
+	cleanup(steering_close_at_exit) struct steering *s = xcalloc(1, sizeof(*s));
+	int r;
+
+	s->config = *config;
+	s->poll_fd = s->signal_fd = s->timer_fd = -1;
+	s->control = (struct recorder_control){
+		.started = on_started, .ready = on_ready, .fd = -1, .context = s
+	};
+	s->control.fd = s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->poll_fd < 0)
+		return error_errno(err, -errno, "epoll_create1");
+	if (config->control) {
+		r = control_channel_open(config->control, &s->channel, err);
+		if (!r)
+			r = watch(s, control_channel_fd(s->channel), err);
+		if (r < 0)
+			return r;
+	}
+	if (config->delay_s > 0 && (r = make_timer(s, err)) < 0)
+		return r;
+	if (config->by_signal && (r = take_signal(s, err)) < 0)
+		return r;
+	*out = take_ptr(s);
+	return 0;
+}
+
+void steering_close(struct steering *s)
+{
+	if (!s)
+		return;
+	if (s->signal_fd >= 0) {
+		sigaction(SIGUSR2, &s->before, NULL);
+		signalled_fd = -1;
+	}
+	close_at_exit(&s->signal_fd);
+	close_at_exit(&s->timer_fd);
+	control_channel_close(s->channel);
+	close_at_exit(&s->poll_fd);
+	free(s);
+}
+
+const struct recorder_control *steering_control(const struct steering *s)
+{
+	return &s->control;
+}
+
+bool steering_starts_disabled(const struct steering *s)
+{
+	return s->config.starts_disabled || s->config.delay_s > 0;
+}
