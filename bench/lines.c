@@ -8,6 +8,8 @@
  * each address; "??" and 0 for what is not known. -c: with a cache of indexes in this directory.
  * -t: says on stderr what the parts took; -r: looks all of them up N times for that.
  */
+#include <ctype.h>
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,11 @@ struct addresses {
 	size_t n, cap;
 };
 
+struct segments {
+	struct elf_segment *data;
+	size_t n, cap;
+};
+
 static double now_ms(void)
 {
 	struct timespec t;
@@ -35,22 +42,51 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* What the file has in memory, once: a table to look 10,000 addresses up in. */
+static bool read_segments(const char *image, struct segments *out)
+{
+	struct file_mapping file;
+	struct elf_segment segment;
+	struct elf_file elf;
+	bool is_elf;
+
+	if (file_map(image, &file, NULL) < 0)
+		return false;
+	is_elf = elf_open(&elf, file.base, file.size, NULL) == 0;
+	for (uint32_t i = 0; is_elf && elf_segment(&elf, i, &segment); i++)
+		if (segment.type == PT_LOAD)
+			vec_push(out, segment);
+	file_unmap(&file);
+	return is_elf;
+}
+
+static uint64_t offset_of(const struct segments *segments, uint64_t link_addr)
+{
+	vec_foreach (segments, s)
+		if (link_addr - s->link_addr < s->file_size)
+			return s->file_off + (link_addr - s->link_addr);
+	return UINT64_MAX;
+}
+
 /* Reads them as offsets in the image. */
 static bool read_addresses(const char *image, struct addresses *out)
 {
-	struct file_mapping file;
-	struct elf_file elf;
-	char line[64];
+	cleanup(free_at_exit) char *text = NULL;
+	struct segments segments = { 0 };
 
-	if (file_map(image, &file, NULL) < 0 || elf_open(&elf, file.base, file.size, NULL) < 0)
+	if (!read_segments(image, &segments) || file_read_fd(STDIN_FILENO, SIZE_MAX, &text, NULL) < 0)
 		return false;
-	while (fgets(line, sizeof(line), stdin)) {
-		uint64_t offset = UINT64_MAX;
+	for (const char *at = text; *at;) {
+		uint64_t link_addr = 0;
 
-		elf_file_off(&elf, strtoull(line, NULL, 16), &offset);
-		vec_push(out, offset);
+		at += at[0] == '0' && at[1] == 'x' ? 2 : 0;
+		for (; isxdigit((unsigned char)*at); at++)
+			link_addr = link_addr << 4 | (uint64_t)((*at & 15) + (*at > '9' ? 9 : 0));
+		if (*at++ != '\n')
+			return false;
+		vec_push(out, offset_of(&segments, link_addr));
 	}
-	file_unmap(&file);
+	vec_fini(&segments);
 	return true;
 }
 
@@ -66,43 +102,62 @@ static void flush(struct printer *p)
 	p->len = 0;
 }
 
-static void put(struct printer *p, const char *text, size_t len)
+/* Where `len` bytes can be put. No frame is longer than the buffer: DWARF's names are cut before. */
+static char *room_for(struct printer *p, size_t len)
 {
 	if (len > sizeof(p->text) - p->len)
 		flush(p);
-	len = MIN(len, sizeof(p->text)); /* no name is so long */
-	memcpy(p->text + p->len, text, len);
-	p->len += len;
+	return len <= sizeof(p->text) ? p->text + p->len : NULL;
 }
 
-static void put_number(struct printer *p, char separator, uint32_t n)
+static char *put_number(char *at, char separator, uint32_t n)
 {
-	char digits[11];
-	size_t i = sizeof(digits);
+	size_t len = 1;
 
-	do
-		digits[--i] = (char)('0' + n % 10);
-	while (n /= 10);
-	digits[--i] = separator;
-	put(p, digits + i, sizeof(digits) - i);
+	for (uint64_t above = 10; n >= above; above *= 10)
+		len++;
+	*at++ = separator;
+	for (size_t i = len; i-- > 0; n /= 10)
+		at[i] = (char)('0' + n % 10);
+	return at + len;
 }
 
-static void put_frames(struct printer *p, const struct line_frame *frames, size_t n)
+static void put_frame(struct printer *p, const struct line_frame *f)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *function = *frames[i].function ? frames[i].function : "??";
-		const char *file = *frames[i].file ? frames[i].file : "??";
+	const char *function = *f->function ? f->function : "??";
+	const char *file = *f->file ? f->file : "??";
+	size_t function_len = strlen(function), file_len = strlen(file);
+	char *at = room_for(p, function_len + file_len + 32);
 
-		put(p, function, strlen(function));
-		put(p, "\n", 1);
-		put(p, file, strlen(file));
-		put_number(p, ':', frames[i].line);
-		put_number(p, ':', frames[i].column);
-		put(p, "\n", 1);
-	}
+	if (!at)
+		return;
+	at = (char *)mempcpy(at, function, function_len);
+	*at++ = '\n';
+	at = (char *)mempcpy(at, file, file_len);
+	at = put_number(at, ':', f->line);
+	at = put_number(at, ':', f->column);
+	*at++ = '\n';
+	p->len = (size_t)(at - p->text);
+}
+
+static void put_frames(void *context, size_t index, const struct line_frame *frames, size_t n)
+{
+	static const struct line_frame unknown = { .function = "", .file = "" };
+	struct printer *p = context;
+
+	(void)index;
+	for (size_t i = 0; i < n; i++)
+		put_frame(p, &frames[i]);
 	if (!n)
-		put(p, "??\n??:0:0\n", 10);
-	put(p, "\n", 1);
+		put_frame(p, &unknown);
+	*room_for(p, 1) = '\n';
+	p->len++;
+}
+
+static void count_frames(void *context, size_t index, const struct line_frame *frames, size_t n)
+{
+	(void)index, (void)frames;
+	*(size_t *)context += n;
 }
 
 int main(int argc, char **argv)
@@ -110,7 +165,6 @@ int main(int argc, char **argv)
 	struct symbolizer_config config = { .cache_dir = "" };
 	struct image image = { .kind = IMAGE_FILE };
 	struct addresses addresses = { 0 };
-	struct line_frame frames[LINES_MAX_FRAMES];
 	const struct symbol_table *table;
 	static struct printer out;
 	struct symbolizer *s;
@@ -139,13 +193,9 @@ int main(int argc, char **argv)
 	lines_status(s, table);
 	opened = now_ms();
 	for (int r = 1; r < rounds; r++)
-		vec_foreach (&addresses, at) {
-			n += lines_find(s, table, *at, frames, LINES_MAX_FRAMES);
-		}
+		lines_find_each(s, table, addresses.data, addresses.n, count_frames, &n);
 	found = now_ms();
-	vec_foreach (&addresses, at) {
-		put_frames(&out, frames, lines_find(s, table, *at, frames, LINES_MAX_FRAMES));
-	}
+	lines_find_each(s, table, addresses.data, addresses.n, put_frames, &out);
 	flush(&out);
 	if (with_times)
 		fprintf(stderr,

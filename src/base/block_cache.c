@@ -2,8 +2,8 @@
 #include "base/block_cache.h"
 
 #include <string.h>
-#include <xxhash.h>
 
+#include "base/checksum.h"
 #include "base/mem.h"
 
 #define HEADER_MAX 256
@@ -22,8 +22,8 @@ static uint64_t checksum_of(const struct block_kind *kind, const uint8_t *block,
 
 	memcpy(header, block, kind->header_bytes);
 	memset(header + kind->checksum_at, 0, sizeof(uint64_t));
-	return XXH3_64bits_withSeed(block + kind->header_bytes, size - kind->header_bytes,
-				    XXH3_64bits(header, kind->header_bytes));
+	return checksum(block + kind->header_bytes, size - kind->header_bytes,
+			checksum(header, kind->header_bytes, 0));
 }
 
 static bool is_whole(const struct block_kind *kind, const struct build_id *id,

@@ -12,6 +12,8 @@ struct maker {
 	struct frame_names *names;
 	struct strings keys; /* key of function i is string i + 1 */
 	struct strings files;
+	size_t first;          /* of the places that are added at once … */
+	VEC(uint64_t) offsets; /* … and where they are in their image */
 };
 
 /* Symbols are known by their function, inlined ones by their name in the image's table. */
@@ -19,14 +21,15 @@ struct function_key {
 	uint32_t image, id, file, is_inline;
 };
 
-static uint32_t add_function(struct maker *m, uint32_t symbol, const struct line_frame *frame)
+static uint32_t add_function(struct maker *m, uint32_t symbol, const struct line_frame *frame,
+			     bool is_inline)
 {
 	const struct profile_function *f = &m->p->functions.data[symbol];
 	struct function_key key = { .image = f->image, .id = symbol };
 	struct code_function function = { .image = f->image, .symbol = symbol };
 	uint32_t id;
 
-	if (frame && frame->is_inline) {
+	if (is_inline) {
 		key.id = frame->function_id;
 		key.is_inline = 1;
 		function.symbol = NO_INDEX;
@@ -49,26 +52,46 @@ static uint32_t add_function(struct maker *m, uint32_t symbol, const struct line
 	return id;
 }
 
-static void add_place(struct maker *m, const struct profile_place *place, bool with_source)
+/* The lines of the next place. The outermost frame is its symbol. */
+static void add_place(void *context, size_t index, const struct line_frame *frames, size_t n)
 {
-	const struct profile_function *f = &m->p->functions.data[place->function];
-	const struct symbol_table *table = m->p->images.data[f->image].table;
-	struct line_frame frames[LINES_MAX_FRAMES];
+	struct maker *m = context;
+	uint32_t symbol = m->p->places.data[m->first + index].function;
+	struct code_lines *c = m->c;
+
+	for (size_t i = 0; i < n; i++)
+		vec_push(&c->lines,
+			 (struct code_line){ add_function(m, symbol, &frames[i], i + 1 < n),
+					     frames[i].line });
+	if (!n)
+		vec_push(&c->lines, (struct code_line){ add_function(m, symbol, NULL, false), 0 });
+	if (c->symbol[symbol] == NO_INDEX)
+		c->symbol[symbol] = c->lines.data[c->lines.n - 1].function;
+	c->first[m->first + index + 1] = (uint32_t)c->lines.n;
+}
+
+static uint32_t image_of(const struct profile *p, size_t place)
+{
+	return p->functions.data[p->places.data[place].function].image;
+}
+
+/* Those of one image that follow each other from `first` on: how many. */
+static size_t add_places(struct maker *m, bool with_source)
+{
+	const struct profile *p = m->p;
+	uint32_t image = image_of(p, m->first);
+	const struct symbol_table *table = p->images.data[image].table;
 	size_t n = 0;
 
+	m->offsets.n = 0;
+	for (; m->first + n < p->places.n && image_of(p, m->first + n) == image; n++)
+		vec_push(&m->offsets, p->places.data[m->first + n].offset);
 	if (with_source && table)
-		n = lines_find(m->p->symbols, table, place->offset, frames, LINES_MAX_FRAMES);
-	for (size_t i = 0; i < n; i++) {
-		frames[i].is_inline = i + 1 < n;
-		vec_push(&m->c->lines,
-			 (struct code_line){ add_function(m, place->function, &frames[i]),
-					     frames[i].line });
-	}
-	if (!n)
-		vec_push(&m->c->lines,
-			 (struct code_line){ add_function(m, place->function, NULL), 0 });
-	if (m->c->symbol[place->function] == NO_INDEX)
-		m->c->symbol[place->function] = m->c->lines.data[m->c->lines.n - 1].function;
+		lines_find_each(p->symbols, table, m->offsets.data, n, add_place, m);
+	else
+		for (size_t i = 0; i < n; i++)
+			add_place(m, i, NULL, 0);
+	return n;
 }
 
 void code_lines_init(struct code_lines *c, const struct profile *p, struct frame_names *names,
@@ -84,10 +107,9 @@ void code_lines_init(struct code_lines *c, const struct profile *p, struct frame
 	strings_init(&m.files);
 	for (size_t i = 0; i < p->functions.n; i++)
 		c->symbol[i] = NO_INDEX;
-	for (size_t i = 0; i < p->places.n; i++) {
-		add_place(&m, &p->places.data[i], with_source);
-		c->first[i + 1] = (uint32_t)c->lines.n;
-	}
+	while (m.first < p->places.n)
+		m.first += add_places(&m, with_source);
+	vec_fini(&m.offsets);
 	strings_fini(&m.keys);
 	strings_fini(&m.files);
 }

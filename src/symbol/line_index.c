@@ -78,17 +78,46 @@ void line_block_seal(struct line_header *h, size_t size)
 }
 
 /* The bucket of an offset; NULL below the first. */
-static const struct line_bucket *bucket_of(const struct line_index *ix, uint64_t offset)
+static const struct line_bucket *bucket_at(const struct line_index *ix, uint64_t offset)
 {
 	const struct line_header *h = ix->header;
-	const struct line_bucket *b;
 
 	if (!h || offset < h->base || offset - h->base > UINT32_MAX)
 		return NULL;
-	b = &ix->buckets[MIN((uint32_t)(offset - h->base) >> h->shift, h->n_buckets - 1)];
-	/* Who asks for the row asks for the scope next: both come at once. */
-	__builtin_prefetch(&ix->rows[MIN(b->row, h->n_rows)]);
-	__builtin_prefetch(&ix->scopes[MIN(b->scope, h->n_scopes)]);
+	return &ix->buckets[MIN((uint32_t)(offset - h->base) >> h->shift, h->n_buckets - 1)];
+}
+
+static void fetch_starts(const struct line_index *ix, const struct line_bucket *b)
+{
+	__builtin_prefetch(&ix->rows[MIN(b->row, ix->header->n_rows)]);
+	__builtin_prefetch(&ix->scopes[MIN(b->scope, ix->header->n_scopes)]);
+}
+
+void line_index_fetch_bucket(const struct line_index *ix, uint64_t offset)
+{
+	__builtin_prefetch(bucket_at(ix, offset));
+}
+
+void line_index_fetch_starts(const struct line_index *ix, uint64_t offset)
+{
+	const struct line_bucket *b = bucket_at(ix, offset);
+
+	if (!b)
+		return;
+	fetch_starts(ix, b);
+	/* A bucket has eight rows, which are two lines of the cache or three. */
+	__builtin_prefetch(&ix->rows[MIN(b->row + 4, ix->header->n_rows)]);
+	__builtin_prefetch(&ix->rows[MIN(b[1].row, ix->header->n_rows)]);
+	__builtin_prefetch(&ix->scopes[MIN(b[1].scope, ix->header->n_scopes)]);
+}
+
+/* Who asks for the row asks for the scope next: both come at once. */
+static const struct line_bucket *bucket_of(const struct line_index *ix, uint64_t offset)
+{
+	const struct line_bucket *b = bucket_at(ix, offset);
+
+	if (b)
+		fetch_starts(ix, b);
 	return b;
 }
 
@@ -133,11 +162,6 @@ uint32_t line_index_scope(const struct line_index *ix, uint64_t offset)
 	to = MIN(b[1].scope, ix->header->n_scopes);
 	return LAST_AT_OR_BELOW(ix->scopes, MIN(b->scope, to), to,
 				(uint32_t)(offset - ix->header->base));
-}
-
-const char *line_index_text(const struct line_index *ix, uint32_t at)
-{
-	return ix->header && at < ix->header->text_size ? ix->text + at : "";
 }
 
 static const struct block_kind kind = BLOCK_KIND("lines", line_header);

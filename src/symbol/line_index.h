@@ -111,7 +111,15 @@ bool line_index_open(struct line_index *ix, const void *bytes, size_t size);
 uint32_t line_index_row(const struct line_index *ix, uint64_t offset);
 uint32_t line_index_scope(const struct line_index *ix, uint64_t offset);
 
-const char *line_index_text(const struct line_index *ix, uint32_t at); /* "" beyond the end */
+/* Steps of bringing what both read into the cache: the first for many offsets, then the second. */
+void line_index_fetch_bucket(const struct line_index *ix, uint64_t offset);
+void line_index_fetch_starts(const struct line_index *ix, uint64_t offset);
+
+/* "" beyond the end. */
+static inline const char *line_index_text(const struct line_index *ix, uint32_t at)
+{
+	return ix->header && at < ix->header->text_size ? ix->text + at : "";
+}
 
 /* As cache_open() and cache_write() of symbol/cache.h. */
 bool line_cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,

@@ -51,9 +51,8 @@ static void take_row(const struct line_index *ix, const struct line_row *row,
 }
 
 /* The outermost frame is the symbol's: what the linker knows it by, of several equal functions. */
-static void take_symbol(const struct symbol_table *t, uint64_t offset, struct line_frame *frame)
+static void take_symbol(const struct symbol_table *t, uint32_t i, struct line_frame *frame)
 {
-	uint32_t i = symbol_find(t, offset);
 	struct symbol symbol;
 
 	if (i == NO_SYMBOL || i >= ID_OF_SYMBOL)
@@ -92,27 +91,43 @@ static bool is_known(const struct line_frame *f)
 	return *f->function || *f->file || f->line || (f->function_id & ID_OF_SYMBOL);
 }
 
-size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
-		  struct line_frame *out, size_t max)
+/* Where in its tables an offset is. */
+struct spot {
+	uint64_t offset;
+	uint32_t row, node, symbol; /* UINT32_MAX, NO_NODE, NO_SYMBOL: none */
+};
+
+static struct spot find_spot(const struct line_index *ix, const struct symbol_table *t,
+			     uint64_t offset)
 {
-	const struct line_table *lines = lines_of(s, t);
-	const struct line_index *ix = &lines->index;
-	uint32_t row = line_index_row(ix, offset), scope = line_index_scope(ix, offset);
+	uint32_t scope = line_index_scope(ix, offset);
 	uint32_t node = scope == UINT32_MAX ? NO_NODE : ix->scopes[scope].node;
+
+	return (struct spot){
+		.offset = offset,
+		.row = line_index_row(ix, offset),
+		.node = ix->header && node < ix->header->n_nodes ? node : NO_NODE,
+		.symbol = symbol_find(t, offset),
+	};
+}
+
+static size_t frames_at(const struct line_table *lines, const struct symbol_table *t,
+			const struct spot *spot, struct line_frame *out, size_t max)
+{
+	const struct line_index *ix = &lines->index;
 	struct line_frame frame = { .function = "", .file = "" };
+	uint32_t node = spot->node;
 	struct line_span given;
 	size_t n = 0;
 
-	if (!max)
-		return 0;
-	if (given_span_of(lines, offset, &given)) {
+	if (lines->given.n && given_span_of(lines, spot->offset, &given)) {
 		frame.file = given.file;
 		frame.file_id = given.file_id;
 		frame.line = given.line;
 	}
-	if (row != UINT32_MAX)
-		take_row(ix, &ix->rows[row], &frame);
-	while (ix->header && node < ix->header->n_nodes) {
+	if (spot->row != UINT32_MAX)
+		take_row(ix, &ix->rows[spot->row], &frame);
+	while (node != NO_NODE) {
 		const struct line_node *at = &ix->nodes[node];
 
 		frame.function = line_index_text(ix, at->name);
@@ -127,11 +142,98 @@ size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t o
 		take_place(ix, &at->called, &frame);
 		node = at->parent;
 	}
-	take_symbol(t, offset, &frame);
+	take_symbol(t, spot->symbol, &frame);
 	if (!n && !is_known(&frame))
 		return 0;
 	out[n++] = frame;
 	return n;
+}
+
+size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
+		  struct line_frame *out, size_t max)
+{
+	const struct line_table *lines = lines_of(s, t);
+	const struct spot spot = find_spot(&lines->index, t, offset);
+
+	return max ? frames_at(lines, t, &spot, out, max) : 0;
+}
+
+/* ---- many at once ---- */
+
+/* So many that a core's misses are all under way, and what they bring fits its first cache. */
+#define GROUP 32
+
+/* Names of templates are longer than a line of the cache. */
+static void fetch_text(const char *text)
+{
+	__builtin_prefetch(text);
+	__builtin_prefetch(text + 64);
+}
+
+static void fetch_names(const struct symbol_table *t, const struct line_index *ix,
+			const struct spot *spot)
+{
+	if (spot->symbol != NO_SYMBOL)
+		fetch_text(symbol_get(t, spot->symbol).name);
+	if (spot->node != NO_NODE)
+		__builtin_prefetch(&ix->nodes[spot->node]);
+}
+
+/* The names of inlined functions, a step outwards at a time from each of the nodes. */
+static void fetch_outwards(const struct line_index *ix, uint32_t *nodes, size_t n)
+{
+	while (n) {
+		size_t n_left = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct line_node *at;
+
+			if (nodes[i] == NO_NODE)
+				continue;
+			at = &ix->nodes[nodes[i]];
+			if (at->parent >= nodes[i])
+				continue; /* the symbol has its name */
+			fetch_text(line_index_text(ix, at->name));
+			__builtin_prefetch(&ix->nodes[at->parent]);
+			nodes[n_left++] = at->parent;
+		}
+		n = n_left;
+	}
+}
+
+static void find_group(const struct line_table *lines, const struct symbol_table *t,
+		       const uint64_t *offsets, size_t n, struct spot *spots)
+{
+	const struct line_index *ix = &lines->index;
+	uint32_t nodes[GROUP];
+
+	for (size_t i = 0; i < n; i++)
+		line_index_fetch_bucket(ix, offsets[i]);
+	for (size_t i = 0; i < n; i++)
+		line_index_fetch_starts(ix, offsets[i]);
+	for (size_t i = 0; i < n; i++) {
+		spots[i] = find_spot(ix, t, offsets[i]);
+		fetch_names(t, ix, &spots[i]);
+		nodes[i] = spots[i].node;
+	}
+	fetch_outwards(ix, nodes, n);
+}
+
+void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const uint64_t *offsets,
+		     size_t n, lines_take_fn *take, void *context)
+{
+	const struct line_table *lines = lines_of(s, t);
+	struct line_frame frames[LINES_MAX_FRAMES];
+	struct spot spots[GROUP];
+
+	for (size_t at = 0; at < n; at += GROUP) {
+		size_t n_group = MIN(n - at, (size_t)GROUP);
+
+		find_group(lines, t, offsets + at, n_group, spots);
+		for (size_t i = 0; i < n_group; i++)
+			take(context, at + i, frames,
+			     frames_at(lines, t, &spots[i], frames, LINES_MAX_FRAMES));
+	}
 }
 
 static const char *demangled(struct symbolizer *s, struct line_table *lines, uint32_t at,

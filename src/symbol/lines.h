@@ -41,6 +41,15 @@ struct line_frame {
 size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
 		  struct line_frame *out, size_t max);
 
+/*
+ * lines_find() of many offsets, which takes half the time: what is looked at for one comes into the
+ * processor's caches while another is worked on. `take` is called in their order; the frames
+ * are its until it returns.
+ */
+typedef void lines_take_fn(void *context, size_t index, const struct line_frame *frames, size_t n);
+void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const uint64_t *offsets,
+		     size_t n, lines_take_fn *take, void *context);
+
 /* The name of a frame's function for people: demangled, as symbol_name() gives it. */
 const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
 		       const struct line_frame *frame);
