@@ -18,7 +18,7 @@ static void check_index(const struct line_header *block, size_t size)
 			abort();
 		if (line_index_row(&ix, block->base + ix.rows[i].start) != i)
 			abort();
-		line_index_text(&ix, ix.rows[i].file);
+		line_index_text(&ix, line_index_place(&ix, ix.rows[i].place).file);
 	}
 	for (uint32_t i = 0; i < block->n_scopes; i++) {
 		uint32_t node = ix.scopes[i].node;

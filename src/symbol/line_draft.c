@@ -37,7 +37,8 @@ struct draft {
 	/* What the runs become. */
 	struct pieces rows, scopes;
 	uint32_t *names[MAX_THREADS], *files[MAX_THREADS]; /* a scan's ids to places in text */
-	uint32_t first_node[MAX_THREADS];                  /* its nodes follow the scans' before */
+	/* Its nodes and places follow those of the scans before. */
+	uint32_t first_node[MAX_THREADS], first_place[MAX_THREADS];
 	uint64_t text_size;
 	struct line_index out;
 };
@@ -272,14 +273,11 @@ static void *fill_rows(void *data)
 
 	vec_foreach (&d->rows, piece) {
 		const struct line_row *in = d->scans[piece->scan].rows.list.data + piece->first;
-		const uint32_t *files = d->files[piece->scan];
+		uint32_t first_place = d->first_place[piece->scan];
 		struct line_row *first = out;
 
-		for (uint32_t i = 0; i < piece->n; i++) {
-			*out = in[i];
-			out->file = files[out->file];
-			out++;
-		}
+		for (uint32_t i = 0; i < piece->n; i++)
+			*out++ = (struct line_row){ in[i].start, in[i].place + first_place };
 		first->start = piece->start;
 		if (piece->has_end)
 			*out++ = (struct line_row){ .start = piece->end };
@@ -361,15 +359,15 @@ static void fill_text(struct draft *d)
 
 /* ---- the block ---- */
 
-static uint32_t number_nodes(struct draft *d)
+/* How many there are is left in the header. */
+static void number_nodes_and_places(struct draft *d, struct line_header *like)
 {
-	uint32_t n = 0;
-
 	for (uint32_t i = 0; i < d->n_scans; i++) {
-		d->first_node[i] = n;
-		n += (uint32_t)d->scans[i].nodes.n;
+		d->first_node[i] = like->n_nodes;
+		d->first_place[i] = like->n_places;
+		like->n_nodes += (uint32_t)d->scans[i].nodes.n;
+		like->n_places += (uint32_t)d->scans[i].places.list.n;
 	}
-	return n;
 }
 
 static void fill_nodes(struct draft *d)
@@ -382,7 +380,19 @@ static void fill_nodes(struct draft *d)
 			if (out->parent != NO_NODE)
 				out->parent += d->first_node[i];
 			out->name = d->names[i][node->name];
-			out->called.file = d->files[i][node->called.file];
+			out->called += d->first_place[i];
+			out++;
+		}
+}
+
+static void fill_places(struct draft *d)
+{
+	struct line_place *out = (struct line_place *)d->out.places;
+
+	for (uint32_t i = 0; i < d->n_scans; i++)
+		vec_foreach (&d->scans[i].places.list, place) {
+			*out = *place;
+			out->file = d->files[i][place->file];
 			out++;
 		}
 }
@@ -395,23 +405,26 @@ static uint32_t span_of(const struct draft *d)
 	return d->scopes.n ? MAX(rows, d->scopes.data[d->scopes.n - 1].end) : rows;
 }
 
-static struct line_header *make_block(struct draft *d, uint32_t n_nodes, size_t *size)
+static struct line_header *make_block(struct draft *d, size_t *size)
 {
-	const struct line_header like = {
+	struct line_header like = {
 		.n_rows = d->rows.n_items,
 		.n_scopes = d->scopes.n_items,
-		.n_nodes = n_nodes,
 		.base = d->scans[0].base,
 		.text_size = d->text_size,
 	};
-	struct line_header *block = line_block_new(&like, span_of(d), size, &d->out);
+	struct line_header *block;
+	bool is_parallel;
 	pthread_t other;
-	bool is_parallel = d->n_scans > 1 && pthread_create(&other, NULL, fill_rows, d) == 0;
 
+	number_nodes_and_places(d, &like);
+	block = line_block_new(&like, span_of(d), size, &d->out);
+	is_parallel = d->n_scans > 1 && pthread_create(&other, NULL, fill_rows, d) == 0;
 	if (!is_parallel)
 		fill_rows(d);
 	fill_scopes(d);
 	fill_nodes(d);
+	fill_places(d);
 	fill_text(d);
 	if (is_parallel)
 		pthread_join(other, NULL);
@@ -454,7 +467,6 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 {
 	struct draft *d = xcalloc(1, sizeof(*d));
 	struct line_header *block = NULL;
-	uint32_t n_nodes;
 
 	d->source = source;
 	pthread_mutex_init(&d->lock, NULL);
@@ -462,12 +474,11 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 	list_units(&d->alt_units, source->alt);
 	scan_all(d);
 	sum_losses(d, losses);
-	n_nodes = number_nodes(d);
 	place_text(d);
 	arrange_rows(d);
 	arrange_scopes(d);
 	if (d->rows.n || d->scopes.n)
-		block = make_block(d, n_nodes, size);
+		block = make_block(d, size);
 	draft_fini(d);
 	return block;
 }

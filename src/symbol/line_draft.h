@@ -52,7 +52,8 @@ struct line_run {
 	uint32_t unit;       /* orders runs of one start */
 };
 
-/* Rows, or scopes; and the runs that they form. Files, names and nodes are the scan's numbers. */
+/* Rows, or scopes; and the runs that they form. Files, names, nodes and places are the scan's
+ * numbers. */
 struct line_rows {
 	VEC(struct line_row) list;
 	VEC(struct line_run) runs;
@@ -60,6 +61,13 @@ struct line_rows {
 struct line_scopes {
 	VEC(struct line_scope) list;
 	VEC(struct line_run) runs;
+};
+
+/* Places, most of them once: the last of two that fall together is the one that is found again. */
+#define MAX_RECENT_PLACES 16384
+struct line_places {
+	VEC(struct line_place) list; /* list[0] is none */
+	uint32_t *recent;            /* MAX_RECENT_PLACES, by hash */
 };
 
 struct scope_interval {
@@ -85,6 +93,7 @@ struct line_scan {
 
 	struct line_rows rows;
 	struct line_scopes scopes;
+	struct line_places places;
 	VEC(struct line_node) nodes; /* with ids of the two below */
 	struct strings names, files;
 	struct line_losses losses;

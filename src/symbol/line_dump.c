@@ -82,6 +82,7 @@ static struct line_header *make_block(const struct jitdump *d, const struct rows
 	struct buf text = { 0 };
 	cleanup(free_at_exit) uint32_t *text_at = lay_out_text(d, &text);
 	const struct line_header like = { .n_rows = (uint32_t)rows->n,
+					  .n_places = (uint32_t)rows->n + 1,
 					  .base = rows->data[0].start,
 					  .text_size = text.len };
 	uint64_t span = rows->data[rows->n - 1].start - like.base;
@@ -89,11 +90,15 @@ static struct line_header *make_block(const struct jitdump *d, const struct rows
 	struct line_header *h =
 		line_block_new(&like, (uint32_t)MIN(span, (uint64_t)UINT32_MAX), size, &ix);
 	struct line_row *out = (struct line_row *)ix.rows;
+	struct line_place *places = (struct line_place *)ix.places;
 
-	for (size_t i = 0; i < rows->n; i++)
-		out[i] = (struct line_row){ .start = (uint32_t)(rows->data[i].start - h->base),
-					    .file = text_at[rows->data[i].file.n],
-					    .line = rows->data[i].line };
+	places[0] = (struct line_place){ 0 };
+	for (uint32_t i = 0; i < rows->n; i++) {
+		const struct row *row = &rows->data[i];
+
+		out[i] = (struct line_row){ (uint32_t)(row->start - h->base), i + 1 };
+		places[i + 1] = (struct line_place){ text_at[row->file.n], row->line, 0, 0 };
+	}
 	memcpy((char *)ix.text, text.data, text.len);
 	line_block_seal(h, *size);
 	buf_fini(&text);

@@ -13,7 +13,8 @@ static void lay_out(struct line_index *ix, const struct line_header *h, size_t s
 	ix->rows = (const struct line_row *)(h + 1);
 	ix->scopes = (const struct line_scope *)(ix->rows + h->n_rows);
 	ix->nodes = (const struct line_node *)(ix->scopes + h->n_scopes);
-	ix->buckets = (const struct line_bucket *)(ix->nodes + h->n_nodes);
+	ix->places = (const struct line_place *)(ix->nodes + h->n_nodes);
+	ix->buckets = (const struct line_bucket *)(ix->places + h->n_places);
 	ix->text = (const char *)(ix->buckets + h->n_buckets + 1);
 }
 
@@ -22,6 +23,7 @@ static uint64_t size_of_arrays(const struct line_header *h)
 	return (uint64_t)h->n_rows * sizeof(struct line_row) +
 	       (uint64_t)h->n_scopes * sizeof(struct line_scope) +
 	       (uint64_t)h->n_nodes * sizeof(struct line_node) +
+	       (uint64_t)h->n_places * sizeof(struct line_place) +
 	       ((uint64_t)h->n_buckets + 1) * sizeof(struct line_bucket);
 }
 

@@ -9,6 +9,7 @@
  *	struct line_row rows[n_rows]         ascending, as are scopes, by start: offset - base
  *	struct line_scope scopes[n_scopes]
  *	struct line_node nodes[n_nodes]
+ *	struct line_place places[n_places]   each once, mostly; places[0] is none
  *	struct line_bucket buckets[n_buckets + 1]   bucket b is of the starts from b << shift on, so
  *	                                     that a look-up reads two cache lines of each array
  *	char text[]                          NUL-terminated names and paths; text[0] is ""
@@ -32,31 +33,32 @@
 #include "base/file.h"
 
 #define LINE_MAGIC   "assaylin"
-#define LINE_VERSION 3
+#define LINE_VERSION 4
 
 #define NO_NODE UINT32_MAX
 
 struct line_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t n_rows, n_scopes, n_nodes, n_buckets;
-	uint32_t shift;
+	uint32_t n_rows, n_scopes, n_nodes, n_places, n_buckets;
+	uint32_t shift, pad0;
 	uint64_t base;
 	uint64_t text_size; /* the last NUL included */
 	uint64_t checksum;  /* XXH3 of the block, this field taken as 0 */
 	struct build_id build_id;
 	uint8_t pad[3];
 };
-_Static_assert(sizeof(struct line_header) == 80, "line header is a file format");
+_Static_assert(sizeof(struct line_header) == 88, "line header is a file format");
 
+/*
+ * Headers of templates are compiled again and again, so that there are few places where there
+ * are many rows: they stand apart.
+ */
 struct line_row {
 	uint32_t start;
-	uint32_t file; /* in text; 0: none */
-	uint32_t line;
-	uint16_t column;
-	uint16_t discriminator; /* as LLVM numbers the pieces of code of a line */
+	uint32_t place; /* 0: code of no line */
 };
-_Static_assert(sizeof(struct line_row) == 16, "line rows are a file format");
+_Static_assert(sizeof(struct line_row) == 8, "line rows are a file format");
 
 struct line_scope {
 	uint32_t start;
@@ -67,17 +69,18 @@ _Static_assert(sizeof(struct line_scope) == 8, "line scopes are a file format");
 struct line_place {
 	uint32_t file; /* in text; 0: none */
 	uint32_t line;
-	uint16_t column, discriminator;
+	uint16_t column;
+	uint16_t discriminator; /* as LLVM numbers the pieces of code of a line */
 };
 _Static_assert(sizeof(struct line_place) == 12, "line places are a file format");
 
 struct line_node {
 	uint32_t parent;    /* the function that this one is inlined into; NO_NODE: it is not */
 	uint32_t name;      /* in text, as in the symbol table (mangled); 0: not known */
+	uint32_t called;    /* the place where, if inlined */
 	uint32_t decl_line; /* where the function is declared; 0: not known */
-	struct line_place called; /* where, if inlined */
 };
-_Static_assert(sizeof(struct line_node) == 24, "line nodes are a file format");
+_Static_assert(sizeof(struct line_node) == 16, "line nodes are a file format");
 
 struct line_bucket {
 	uint32_t row, scope; /* how many start before it */
@@ -90,6 +93,7 @@ struct line_index {
 	const struct line_row *rows;
 	const struct line_scope *scopes;
 	const struct line_node *nodes;
+	const struct line_place *places;
 	const struct line_bucket *buckets;
 	const char *text;
 };
@@ -114,6 +118,12 @@ uint32_t line_index_scope(const struct line_index *ix, uint64_t offset);
 /* Steps of bringing what both read into the cache: the first for many offsets, then the second. */
 void line_index_fetch_bucket(const struct line_index *ix, uint64_t offset);
 void line_index_fetch_starts(const struct line_index *ix, uint64_t offset);
+
+/* None beyond the end. */
+static inline struct line_place line_index_place(const struct line_index *ix, uint32_t i)
+{
+	return ix->header && i < ix->header->n_places ? ix->places[i] : (struct line_place){ 0 };
+}
 
 /* "" beyond the end. */
 static inline const char *line_index_text(const struct line_index *ix, uint32_t at)

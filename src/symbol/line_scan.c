@@ -17,6 +17,8 @@ void line_scan_init(struct line_scan *s, const struct line_source *source)
 	strings_init(&s->names);
 	strings_init(&s->files);
 	s->known_names = xcalloc(MAX_KNOWN_NAMES, sizeof(*s->known_names));
+	s->places.recent = xcalloc(MAX_RECENT_PLACES, sizeof(*s->places.recent));
+	vec_push(&s->places.list, (struct line_place){ 0 });
 	s->base = UINT64_MAX;
 	for (size_t i = 0; i < source->code.n; i++)
 		s->base = MIN(s->base, source->code.data[i].offset);
@@ -39,6 +41,8 @@ void line_scan_fini(struct line_scan *s)
 	vec_fini(&s->scopes.list);
 	vec_fini(&s->scopes.runs);
 	vec_fini(&s->nodes);
+	vec_fini(&s->places.list);
+	free(s->places.recent);
 	strings_fini(&s->names);
 	strings_fini(&s->files);
 	free(s->known_names);
@@ -286,10 +290,24 @@ static uint16_t discriminator_of(uint64_t d)
 	return (uint16_t)(d & 0x20 ? (d >> 1 & 0xfe0) | (d & 0x1f) : d & 0x1f);
 }
 
-static bool is_same_place(const struct line_row *a, const struct line_row *b)
+static bool is_same_place(const struct line_place *a, const struct line_place *b)
 {
 	return a->line == b->line && a->file == b->file && a->column == b->column &&
 	       a->discriminator == b->discriminator;
+}
+
+static uint32_t add_place(struct line_places *p, const struct line_place *place)
+{
+	uint64_t hash = hash_u64((uint64_t)place->file << 32 ^ (uint64_t)place->column << 44 ^
+				 (uint64_t)place->discriminator << 52 ^ place->line);
+	uint32_t *at = &p->recent[hash % MAX_RECENT_PLACES];
+
+	/* An empty slot has place 0, which is what is looked for or differs. */
+	if (!is_same_place(&p->list.data[*at], place)) {
+		*at = (uint32_t)p->list.n;
+		vec_push(&p->list, *place);
+	}
+	return *at;
 }
 
 static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
@@ -302,10 +320,10 @@ static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t add
 /* Of rows of one address the last one counts; those that go back do not. */
 static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
 {
-	struct line_row new = { .line = row->line,
-				.column = row->column,
-				.discriminator = discriminator_of(row->discriminator) },
-			*last;
+	struct line_place place = { .line = row->line,
+				    .column = row->column,
+				    .discriminator = discriminator_of(row->discriminator) };
+	struct line_row new, *last;
 	uint64_t offset;
 
 	if (!q->code || row->addr - q->code->link_addr >= q->code->size)
@@ -313,20 +331,23 @@ static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_
 	offset = q->code->offset + (row->addr - q->code->link_addr) - s->base;
 	if (offset >= UINT32_MAX)
 		return;
-	new.start = (uint32_t)offset;
 	if (row->file != q->file_number) {
 		q->file_number = row->file;
 		q->file = file_id(s, row->file);
 	}
-	new.file = q->file;
+	place.file = q->file;
 	if (s->rows.list.n > q->first) {
 		last = &s->rows.list.data[s->rows.list.n - 1];
-		if (new.start < last->start || is_same_place(&new, last))
+		if (offset < last->start ||
+		    is_same_place(&place, &s->places.list.data[last->place]))
 			return;
+		new = (struct line_row){ (uint32_t)offset, add_place(&s->places, &place) };
 		if (new.start == last->start) {
 			*last = new;
 			return;
 		}
+	} else {
+		new = (struct line_row){ (uint32_t)offset, add_place(&s->places, &place) };
 	}
 	vec_push(&s->rows.list, new);
 }
@@ -535,15 +556,17 @@ static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
 						.name = facts.name,
 						.decl_line = facts.decl_line });
 	if (parent != NO_NODE) {
-		struct line_place *called = &s->nodes.data[node].called;
 		uint64_t line = dwarf_number(die, DWARF_AT_CALL_LINE);
 		uint64_t column = dwarf_number(die, DWARF_AT_CALL_COLUMN);
+		const struct line_place called = {
+			.file = file_id(s, dwarf_number(die, DWARF_AT_CALL_FILE)),
+			.line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX),
+			.column = (uint16_t)MIN(column, (uint64_t)UINT16_MAX),
+			.discriminator =
+				discriminator_of(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR)),
+		};
 
-		called->file = file_id(s, dwarf_number(die, DWARF_AT_CALL_FILE));
-		called->line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX);
-		called->column = (uint16_t)MIN(column, (uint64_t)UINT16_MAX);
-		called->discriminator =
-			discriminator_of(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR));
+		s->nodes.data[node].called = add_place(&s->places, &called);
 	}
 	return node;
 }

@@ -32,22 +32,15 @@ static struct line_table *lines_of(struct symbolizer *s, const struct symbol_tab
 	return t->lines;
 }
 
-static void take_place(const struct line_index *ix, const struct line_place *place,
-		       struct line_frame *out)
+static void take_place(const struct line_index *ix, uint32_t i, struct line_frame *out)
 {
-	out->file = line_index_text(ix, place->file);
-	out->file_id = place->file;
-	out->line = place->line;
-	out->column = place->column;
-	out->discriminator = place->discriminator;
-}
+	const struct line_place place = line_index_place(ix, i);
 
-static void take_row(const struct line_index *ix, const struct line_row *row,
-		     struct line_frame *out)
-{
-	const struct line_place place = { row->file, row->line, row->column, row->discriminator };
-
-	take_place(ix, &place, out);
+	out->file = line_index_text(ix, place.file);
+	out->file_id = place.file;
+	out->line = place.line;
+	out->column = place.column;
+	out->discriminator = place.discriminator;
 }
 
 /* The outermost frame is the symbol's: what the linker knows it by, of several equal functions. */
@@ -126,7 +119,7 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		frame.line = given.line;
 	}
 	if (spot->row != UINT32_MAX)
-		take_row(ix, &ix->rows[spot->row], &frame);
+		take_place(ix, ix->rows[spot->row].place, &frame);
 	while (node != NO_NODE) {
 		const struct line_node *at = &ix->nodes[node];
 
@@ -139,7 +132,7 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		out[n] = frame;
 		n += n + 1 < max;
 		frame = (struct line_frame){ .function = "" };
-		take_place(ix, &at->called, &frame);
+		take_place(ix, at->called, &frame);
 		node = at->parent;
 	}
 	take_symbol(t, spot->symbol, &frame);
@@ -277,16 +270,17 @@ const char *lines_detail(struct symbolizer *s, const struct symbol_table *t)
 static bool span_at(const struct line_index *ix, uint32_t row, struct line_span *out)
 {
 	const struct line_row *at = &ix->rows[row];
+	const struct line_place place = line_index_place(ix, at->place);
 
-	if (!at->file && !at->line)
+	if (!place.file && !place.line)
 		return false;
 	*out = (struct line_span){
 		.start = ix->header->base + at->start,
 		.end = row + 1 < ix->header->n_rows ? ix->header->base + at[1].start : UINT64_MAX,
-		.file = line_index_text(ix, at->file),
-		.file_id = at->file,
-		.line = at->line,
-		.column = at->column,
+		.file = line_index_text(ix, place.file),
+		.file_id = place.file,
+		.line = place.line,
+		.column = place.column,
 	};
 	return true;
 }

@@ -103,10 +103,12 @@ static void a_file_that_grows_is_read_in_pieces(void **state)
 static const char *line_at(const struct line_index *ix, uint64_t offset, char text[static 64])
 {
 	uint32_t row = line_index_row(ix, offset);
+	struct line_place place;
 
 	if (row == UINT32_MAX)
 		return "before all";
-	snprintf(text, 64, "%s:%u", line_index_text(ix, ix->rows[row].file), ix->rows[row].line);
+	place = line_index_place(ix, ix->rows[row].place);
+	snprintf(text, 64, "%s:%u", line_index_text(ix, place.file), place.line);
 	return text;
 }
 

@@ -135,7 +135,7 @@ static uint32_t line_at(const struct world *w, uint64_t addr)
 {
 	uint32_t row = w->block ? line_index_row(&w->index, addr) : UINT32_MAX;
 
-	return row == UINT32_MAX ? 0 : w->index.rows[row].line;
+	return row == UINT32_MAX ? 0 : line_index_place(&w->index, w->index.rows[row].place).line;
 }
 
 /* ---- entries ---- */
