@@ -74,7 +74,8 @@ static bool read_addresses(const char *image, struct addresses *out)
 	cleanup(free_at_exit) char *text = NULL;
 	struct segments segments = { 0 };
 
-	if (!read_segments(image, &segments) || file_read_fd(STDIN_FILENO, SIZE_MAX, &text, NULL) < 0)
+	if (!read_segments(image, &segments) ||
+	    file_read_fd(STDIN_FILENO, SIZE_MAX, &text, NULL) < 0)
 		return false;
 	for (const char *at = text; *at;) {
 		uint64_t link_addr = 0;
@@ -102,7 +103,8 @@ static void flush(struct printer *p)
 	p->len = 0;
 }
 
-/* Where `len` bytes can be put. No frame is longer than the buffer: DWARF's names are cut before. */
+/* Where `len` bytes can be put. No frame is longer than the buffer: DWARF's names are cut before.
+ */
 static char *room_for(struct printer *p, size_t len)
 {
 	if (len > sizeof(p->text) - p->len)

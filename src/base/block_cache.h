@@ -4,8 +4,9 @@
  * as they are in memory. Symbols, lines and unwind tables are such.
  *
  * A file is mapped, its checksum verified, and used in place. It appears at once or not at all
- * (rename), and is never changed after. Verifying reads it all: 0.2 ms for 2 MB. That a cache
- * can't be read or written is no error: it is slower, no more.
+ * (rename), and is never changed after. Verifying reads it all: 0.2 ms for 2 MB. So a large one is
+ * verified once a boot: an extended attribute says which file (inode, size, time) was found whole,
+ * and in which boot. That a cache can't be read or written is no error: it is slower, no more.
  */
 #pragma once
 

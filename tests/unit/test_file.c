@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mapped files that are cut while they are read. */
+#include "base/block_cache.h"
 #include "base/file.h"
 #include "base/temporary.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
 
 #include "scratch.h"
 
@@ -124,6 +129,75 @@ static void a_file_without_a_name_goes_with_its_process(void **state)
 	assert_int_equal(access("out.tmp", F_OK), 0);
 }
 
+/* ---- blocks kept between runs ---- */
+
+struct block {
+	uint64_t checksum;
+	struct build_id id;
+	uint8_t bytes[2000000];
+};
+static const struct block_kind kind = { "test", offsetof(struct block, bytes),
+					offsetof(struct block, checksum),
+					offsetof(struct block, id) };
+static const struct build_id block_id = { .len = 1, .bytes = { 0xab } };
+
+static bool is_whole_block(void)
+{
+	struct file_mapping file = { 0 };
+	bool is_whole = block_cache_map(&kind, "blocks", &block_id, &file);
+
+	file_unmap(&file);
+	return is_whole;
+}
+
+/* A block whose file was last written that long ago. */
+static void write_block(time_t age_s)
+{
+	struct block *block = xcalloc(1, sizeof(*block));
+	const struct timespec then = { .tv_sec = time(NULL) - age_s }, times[2] = { then, then };
+
+	block_cache_write(&kind, "blocks", &block_id, block, sizeof(*block));
+	assert_int_equal(utimensat(AT_FDCWD, "blocks/ab.test", times, 0), 0);
+	free(block);
+}
+
+static bool has_mark(void)
+{
+	return listxattr("blocks/ab.test", NULL, 0) > 0;
+}
+
+static void change_block(void)
+{
+	assert_true(try_command("printf X | dd of=blocks/ab.test bs=1 seek=100000 conv=notrunc"));
+}
+
+static void a_block_is_verified_once_a_boot(void **state)
+{
+	struct stat before;
+	struct timespec times[2];
+
+	(void)state;
+	write_block(0);
+	assert_true(is_whole_block());
+	assert_false(has_mark()); /* it is too new: a change could have its very time */
+	write_block(100);
+	assert_true(is_whole_block());
+	if (!has_mark()) {
+		skip_because("this file system has no extended attributes of users");
+	}
+	assert_true(is_whole_block());
+	assert_int_equal(stat("blocks/ab.test", &before), 0);
+	change_block();
+	assert_false(is_whole_block());
+	times[0] = times[1] = before.st_mtim;
+	assert_int_equal(utimensat(AT_FDCWD, "blocks/ab.test", times, 0), 0);
+	assert_true(is_whole_block()); /* which is why the bytes are never trusted */
+	write_block(200);
+	assert_true(is_whole_block());
+	change_block();
+	assert_false(is_whole_block());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +205,7 @@ int main(void)
 		cmocka_unit_test(many_files_are_guarded_at_once),
 		cmocka_unit_test(other_bus_errors_are_not_hidden),
 		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
+		cmocka_unit_test(a_block_is_verified_once_a_boot),
 	};
 
 	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
