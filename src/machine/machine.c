@@ -29,6 +29,9 @@ struct process {
 	uint64_t ended_ns;
 };
 
+/* The slot of a process that is not known, offline. */
+#define NOBODY 0
+
 struct thread {
 	int32_t tid;
 	uint32_t process;
@@ -70,6 +73,8 @@ struct machine {
 	VEC(struct dropped_dump) dropped;
 };
 
+static uint32_t process_reset(struct machine *m, int32_t pid);
+
 static struct build_id own_vdso_build_id(void)
 {
 	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT: an address */
@@ -101,6 +106,8 @@ struct machine *machine_new(const struct machine_config *config)
 	m->has_other_clock = config && config->has_other_clock;
 	if (m->is_offline) {
 		m->kernel = kernel_map_new_offline(m->images, config->release);
+		vec_add(&m->processes); /* NOBODY */
+		process_reset(m, 0);
 	} else {
 		m->kernel = kernel_map_new(m->images, m->proc, sys);
 		m->vdso_build_id = own_vdso_build_id();
@@ -185,6 +192,10 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	*p = (struct process){
 		.pid = pid, .space = space, .space_number = ++m->last_space_number, .is_used = true
 	};
+	if (!pid) {
+		p->comm = strings_add(&m->strings, "swapper");
+		p->is_told = true;
+	}
 	return *at;
 }
 
@@ -390,7 +401,7 @@ static void on_task_exit(struct machine *m, const struct event *event)
 	uint32_t *at = intmap_find(&m->by_tid, (uint32_t)event->tid);
 	struct thread *t = at ? &m->threads.data[*at] : NULL;
 
-	if (!p)
+	if (!p || (!t && event->tid != event->pid)) /* a thread of which nothing is known */
 		return;
 	if (t && !t->has_ended) {
 		t->has_ended = true;
@@ -487,6 +498,14 @@ static int feed_machine(struct event_sink *sink, const struct event *event)
 	return 0;
 }
 
+/* Offline nothing is learned of a sample: what is known hangs on the events alone. */
+static uint32_t known_process(struct machine *m, int32_t pid)
+{
+	const uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
+
+	return at ? *at : NOBODY;
+}
+
 /* A process that no event told of: what /proc knows now is the best there is. Asked once. */
 static uint32_t learn_process(struct machine *m, int32_t pid)
 {
@@ -495,9 +514,7 @@ static uint32_t learn_process(struct machine *m, int32_t pid)
 
 	if (m->processes.data[process].is_told)
 		return process;
-	if (pid == 0)
-		m->processes.data[process].comm = strings_add(&m->strings, "swapper");
-	else if (m->is_offline || pid < 0 || proc_scan_process(m->proc, pid, &sink.sink) <= 0)
+	if (pid < 0 || proc_scan_process(m->proc, pid, &sink.sink) <= 0)
 		m->processes.data[process].is_lost = true;
 	m->processes.data[process].is_told = true;
 	return process;
@@ -507,7 +524,7 @@ static string_id learn_comm(struct machine *m, int32_t pid, int32_t tid, string_
 {
 	char comm[64];
 
-	return !m->is_offline && proc_read_comm(m->proc, pid, tid, comm, sizeof(comm))
+	return proc_read_comm(m->proc, pid, tid, comm, sizeof(comm))
 		       ? strings_add(&m->strings, comm)
 		       : fallback;
 }
@@ -529,12 +546,15 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 	if (thread && is_of_process(m, *thread, pid)) {
 		view.process = m->threads.data[*thread].process;
 	} else {
-		view.process = learn_process(m, pid); /* may tell of the thread, too */
+		/* Learning may tell of the thread, too. */
+		view.process = m->is_offline ? known_process(m, pid) : learn_process(m, pid);
 		thread = intmap_find(&m->by_tid, (uint32_t)tid);
 	}
 	p = &m->processes.data[view.process];
-	view.is_known = !p->is_lost;
-	if (!thread) {
+	view.is_known = p->is_told && !p->is_lost;
+	if (!thread && m->is_offline) {
+		view.comm = p->comm;
+	} else if (!thread) {
 		string_id comm = pid > 0 && tid != pid ? learn_comm(m, pid, tid, p->comm) : p->comm;
 
 		view.comm = thread_get(m, tid, view.process, comm)->comm;

@@ -16,9 +16,17 @@ struct reading {
 	struct perfdata *p;
 	struct event_sink *sink;
 	struct stream *streams;
-	uint64_t *round_off; /* by stream: where the round before the last ended */
+	uint64_t *round_off; /* by stream: where the last round ended */
+	uint64_t *done_off;  /* by stream: where the one before did: all up to there has gone on */
 	uint64_t *told_off;  /* by stream: what has been told as consumed */
 	uint64_t delivered_ns;
+
+	struct perfdata_part part;
+	bool is_before;               /* the part has not begun: */
+	bool is_entering, is_leaving; /* or: in the round after its seam, */
+	bool has_left;                /* which is over */
+	uint64_t enter_ns, leave_ns;  /* up to which time records belong to the part before */
+	bool is_known;                /* the record at hand has been told by the part before */
 };
 
 /* Opening. */
@@ -142,9 +150,7 @@ const struct perfdata_stats *perfdata_stats(const struct perfdata *p)
 	return &p->stats;
 }
 
-void perfdata_on_consumed(struct perfdata *p,
-			  void (*consumed)(void *context, uint32_t file, uint64_t until_off),
-			  void *context)
+void perfdata_on_consumed(struct perfdata *p, perfdata_consumed consumed, void *context)
 {
 	p->consumed = consumed;
 	p->consumed_context = context;
@@ -280,7 +286,7 @@ static int deliver(struct reading *g, const uint8_t *bytes, uint32_t type, size_
 	case RECORD_SKIPPED:
 		return 0;
 	case RECORD_BAD:
-		p->stats.bad_records++;
+		p->stats.bad_records += !g->is_known;
 		return 0;
 	default:
 		break;
@@ -300,9 +306,64 @@ static int deliver_queued(struct reading *g, const struct queued *q)
 {
 	struct perf_event_header h = order_header(q->bytes, g->p->is_foreign);
 
-	g->p->stats.late += q->time_ns < g->delivered_ns;
+	g->is_known = q->is_known;
+	g->p->stats.late += q->time_ns < g->delivered_ns && !q->is_known;
 	g->delivered_ns = MAX(g->delivered_ns, q->time_ns);
 	return deliver(g, q->bytes, h.type, h.size);
+}
+
+/*
+ * Parts. At the end of a round everything up to the latest time of the round before goes on: there
+ * two parts can meet, without knowing of each other.
+ *
+ *	bytes    ... round │ round │ round ...
+ *	          seam ────┘       └── here what is older than the seam has gone on
+ *
+ * The first end of a round behind the place that was asked for is the seam. Up to the next
+ * one both parts read: what is later than all before the seam belongs to the second.
+ */
+
+/* What each part has to know from the beginning on: who ran, and what was mapped where. */
+static bool is_side_band(uint32_t type)
+{
+	switch (type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_KSYMBOL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum owner { OF_PART_BEFORE, OF_THIS_PART, OF_PART_AFTER };
+
+/* What has no time (0) goes on where it stands: before what its round's end lets go. */
+static enum owner owner_of(const struct reading *g, uint64_t time_ns)
+{
+	if (g->is_before || (g->is_entering && time_ns <= g->enter_ns))
+		return OF_PART_BEFORE;
+	if (g->is_leaving && time_ns > g->leave_ns)
+		return OF_PART_AFTER;
+	return OF_THIS_PART;
+}
+
+static void pass_seams(struct reading *g, const struct stream *s)
+{
+	g->has_left = g->is_leaving;
+	g->is_entering = g->is_before && s->at >= g->part.from_off;
+	if (g->is_entering) {
+		g->is_before = false;
+		g->enter_ns = s->latest_ns;
+		g->delivered_ns = MAX(g->delivered_ns, g->enter_ns);
+	}
+	if (s->at >= g->part.until_off) {
+		g->is_leaving = true;
+		g->leave_ns = s->latest_ns;
+	}
 }
 
 /* Reading. */
@@ -312,11 +373,13 @@ static void end_round(struct reading *g, uint32_t file)
 	struct stream *s = &g->streams[file];
 
 	stream_end_round(s);
-	if (g->p->consumed && g->round_off[file] - g->told_off[file] >= CONSUMED_STEP) {
-		g->told_off[file] = g->round_off[file];
-		g->p->consumed(g->p->consumed_context, file, g->round_off[file]);
+	if (g->p->consumed && g->done_off[file] - g->told_off[file] >= CONSUMED_STEP) {
+		g->p->consumed(g->p->consumed_context, file, g->told_off[file], g->done_off[file]);
+		g->told_off[file] = g->done_off[file];
 	}
+	g->done_off[file] = g->round_off[file];
 	g->round_off[file] = s->at;
+	pass_seams(g, s);
 }
 
 static void take_user_record(struct reading *g, uint32_t file, const struct raw_record *r)
@@ -350,6 +413,7 @@ static int take_record(struct reading *g, uint32_t file, const struct raw_record
 {
 	struct perfdata *p = g->p;
 	struct stream *s = &g->streams[file];
+	enum owner owner;
 	uint64_t time_ns;
 
 	p->stats.records++;
@@ -363,9 +427,16 @@ static int take_record(struct reading *g, uint32_t file, const struct raw_record
 		return 0;
 	}
 	time_ns = record_time_of(p, r);
-	if (!time_ns || time_ns == UINT64_MAX)
+	if (time_ns == UINT64_MAX)
+		time_ns = 0;
+	s->latest_ns = MAX(s->latest_ns, time_ns);
+	owner = owner_of(g, time_ns);
+	if (owner == OF_PART_AFTER || (owner == OF_PART_BEFORE && !is_side_band(r->type)))
+		return 0;
+	g->is_known = owner == OF_PART_BEFORE;
+	if (!time_ns)
 		return deliver(g, r->bytes, r->type, r->size);
-	stream_queue(s, r, time_ns);
+	stream_queue(s, r, time_ns, g->is_known);
 	if (stream_is_full(s))
 		stream_relieve(s);
 	return 0;
@@ -378,7 +449,7 @@ static int fill(struct reading *g, uint32_t file)
 	struct raw_record r;
 	int e = 0;
 
-	while (!e && !stream_ready(s)) {
+	while (!e && !stream_ready(s) && !g->has_left) {
 		if (!stream_next(s, &r)) {
 			stream_end(s);
 			break;
@@ -428,7 +499,7 @@ static void open_streams(struct reading *g)
 
 		stream_init(&g->streams[i], p->files[i].base, at, end, p->is_foreign);
 		g->streams[i].name = p->n_files > 1 ? p->files[i].name : NULL;
-		g->round_off[i] = g->told_off[i] = at;
+		g->round_off[i] = g->done_off[i] = g->told_off[i] = at;
 	}
 }
 
@@ -447,13 +518,37 @@ static int first_damage(const struct reading *g, struct error *err)
 	return found->code;
 }
 
+bool perfdata_has_parts(const struct perfdata *p)
+{
+	if (p->n_files != 1)
+		return false;
+	/* The values of a group are sums since the beginning. */
+	vec_foreach (&p->formats, f)
+		if (f->sample_type & PERF_SAMPLE_READ)
+			return false;
+	return true;
+}
+
+void perfdata_data_range(const struct perfdata *p, uint64_t *start_off, uint64_t *end_off)
+{
+	*start_off = p->data_off;
+	*end_off = p->data_end;
+}
+
 int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err)
 {
-	struct reading g = { .p = p, .sink = sink };
+	return perfdata_read_part(p, &(struct perfdata_part)PERFDATA_WHOLE, sink, err);
+}
+
+int perfdata_read_part(struct perfdata *p, const struct perfdata_part *part,
+		       struct event_sink *sink, struct error *err)
+{
+	struct reading g = { .p = p, .sink = sink, .part = *part, .is_before = part->from_off > 0 };
 	int r;
 
 	g.streams = xcalloc(p->n_files, sizeof(*g.streams));
 	g.round_off = xcalloc(p->n_files, sizeof(*g.round_off));
+	g.done_off = xcalloc(p->n_files, sizeof(*g.done_off));
 	g.told_off = xcalloc(p->n_files, sizeof(*g.told_off));
 	open_streams(&g);
 	r = read_all(&g);
@@ -466,6 +561,7 @@ int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err
 	}
 	free(g.streams);
 	free(g.round_off);
+	free(g.done_off);
 	free(g.told_off);
 	return r;
 }

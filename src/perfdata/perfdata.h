@@ -145,6 +145,33 @@ void perfdata_each_build_id(const struct perfdata *p,
  */
 int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err);
 
+/*
+ * A part of that reading, from one end of a round of perf's to another: so that several threads,
+ * each with a perfdata of its own over the same bytes, can share a file. Parts that meet tell
+ * together what perfdata_read() does, in its order. Beyond that each tells from the file's
+ * beginning on what must be known of processes and code (mappings, names, forks, exits, kernel
+ * symbols); to step over the samples there takes little time.
+ *
+ * Of the stats, bytes, records, unknown types, text and AUX count all that was read: those of the
+ * last part are the file's. Samples, late, bad and unknown-id records count for each part alone.
+ */
+struct perfdata_part {
+	uint64_t from_off, until_off; /* seams are at the first ends of rounds behind these */
+};
+#define PERFDATA_WHOLE        \
+	{                     \
+		0, UINT64_MAX \
+	}
+
+int perfdata_read_part(struct perfdata *p, const struct perfdata_part *part,
+		       struct event_sink *sink, struct error *err);
+
+/* False: what it tells hangs together beyond time, it must be read as a whole. */
+bool perfdata_has_parts(const struct perfdata *p);
+
+/* Where the records are, of the first file. */
+void perfdata_data_range(const struct perfdata *p, uint64_t *start_off, uint64_t *end_off);
+
 /* A record as it stands in the file; a kernel's record in our byte order. */
 struct perfdata_record {
 	uint32_t type;
@@ -185,6 +212,6 @@ const uint8_t *perfdata_aux_bytes(const struct perfdata *p, const struct perfdat
  * Calls back after each few megabytes that will not be looked at again: their memory may go.
  * To be set before perfdata_read().
  */
-void perfdata_on_consumed(struct perfdata *p,
-			  void (*consumed)(void *context, uint32_t file, uint64_t until_off),
-			  void *context);
+typedef void (*perfdata_consumed)(void *context, uint32_t file, uint64_t from_off,
+				  uint64_t until_off);
+void perfdata_on_consumed(struct perfdata *p, perfdata_consumed consumed, void *context);

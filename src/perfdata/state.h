@@ -51,7 +51,7 @@ struct perfdata {
 	} build_ids;
 
 	bool is_aux_known; /* stats.aux is complete */
-	void (*consumed)(void *context, uint32_t file, uint64_t until_off);
+	perfdata_consumed consumed;
 	void *consumed_context;
 	uint64_t *swap_room; /* for a record of the other byte order */
 	struct record_scratch scratch;

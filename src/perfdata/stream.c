@@ -263,15 +263,14 @@ bool stream_next(struct stream *s, struct raw_record *out)
 
 /* The order of time. */
 
-void stream_queue(struct stream *s, const struct raw_record *r, uint64_t time_ns)
+void stream_queue(struct stream *s, const struct raw_record *r, uint64_t time_ns, bool is_known)
 {
-	struct queued q = { .time_ns = time_ns, .bytes = r->bytes };
+	struct queued q = { .time_ns = time_ns, .bytes = r->bytes, .is_known = is_known };
 
 	if (s->is_in_chunk) {
 		q.chunk = (uint32_t)s->chunks.n;
 		s->chunks.data[s->chunks.n - 1].n_queued++;
 	}
-	s->latest_ns = MAX(s->latest_ns, time_ns);
 	vec_push(&s->queue, q);
 }
 

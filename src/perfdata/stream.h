@@ -31,6 +31,7 @@ struct queued {
 	uint64_t time_ns;
 	const uint8_t *bytes;
 	uint32_t chunk; /* 1 + index of the chunk that holds it; 0: the file */
+	bool is_known;  /* the caller's */
 };
 
 /* Decompressed records; freed when none of them is queued any more. */
@@ -81,8 +82,12 @@ void stream_fini(struct stream *s);
 /* The next record as it stands in the file. False at the end, or with s->error set. */
 bool stream_next(struct stream *s, struct raw_record *out);
 
-/* Queues the record that stream_next() gave last, and gives the memory it holds. */
-void stream_queue(struct stream *s, const struct raw_record *record, uint64_t time_ns);
+/*
+ * Queues the record that stream_next() gave last, and gives the memory it holds. The caller keeps
+ * s->latest_ns, by all records that have a time, queued or not.
+ */
+void stream_queue(struct stream *s, const struct raw_record *record, uint64_t time_ns,
+		  bool is_known);
 
 /* A FINISHED_ROUND; or the end, after which all is ready. */
 void stream_end_round(struct stream *s);

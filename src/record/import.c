@@ -2,30 +2,61 @@
 #include "record/import.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "foreign/foreign.h"
 #include "record/import_foreign.h"
 #include "record/import_oprofile.h"
+#include "record/import_split.h"
 #include "record/itrace.h"
 #include "record/pt_trace.h"
 #include "record/replay.h"
 #include "record/spool.h"
+#include "store/session_append.h"
 
-struct import {
+#define SECOND_NS 1000000000ULL
+
+/* How long a process that has ended is kept for samples that come late. */
+#define ENDED_KEPT_NS (2 * SECOND_NS)
+
+/*
+ * The file's parts, in the order of time, each with a thread, a reader, a machine, a pipeline and a
+ * session of its own; the sessions are put behind each other at the end. Mostly there is one.
+ */
+struct import_part {
 	struct event_sink sink; /* first: the sink is also this */
-	const struct import_config *config;
-	struct import_result *result;
+	struct import *whole;
+	struct perfdata_part range;
 	struct replay *replay;
 	struct perfdata *data; /* the replay's */
 	struct machine *machine;
 	struct pipeline *pipeline; /* NULL until the first sample: its time is the start */
-	uint64_t start_ns, latest_ns;
-	struct error *err;
+	char *dir;
+	uint64_t latest_ns;
+	uint64_t forget_ns; /* when ended processes are looked for next */
+	int status;
+	struct error err, damage;
+	pthread_t thread;
+	bool has_thread;
+	enum { NOT_KNOWN, HAS_START, HAS_NONE } start; /* the whole's lock is for this */
+};
+
+struct import {
+	const struct import_config *config;
+	struct import_result *result;
+	struct import_part parts[IMPORT_PARTS_MAX];
+	uint32_t n_parts;
+	struct replay *replay; /* the first part's */
+	uint64_t start_ns;     /* of the session; as `start` */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
 	/* Of a decoded trace: what recorded it has no samples, and is no event of the session. */
 	uint32_t *counters; /* the session's number of each; NULL: the same */
 };
@@ -102,27 +133,30 @@ static struct counter_info describe_made(const struct import *im, const struct p
 }
 
 /* The time of day at the start: by the two clocks of the recording, else by the file's date. */
-static uint64_t start_wall_ns(const struct import *im, const struct perfdata_info *info)
+static uint64_t start_wall_ns(const struct import *im, const struct perfdata_info *info,
+			      uint64_t start_ns)
 {
+	uint64_t mtime_ns = replay_mtime_ns(im->replay);
+
 	if (info->has_clock)
-		return info->wall_ns + (im->start_ns - info->clock_ns);
-	if (info->last_ns > im->start_ns &&
-	    info->last_ns - im->start_ns < replay_mtime_ns(im->replay))
-		return replay_mtime_ns(im->replay) - (info->last_ns - im->start_ns);
-	return replay_mtime_ns(im->replay);
+		return info->wall_ns + (start_ns - info->clock_ns);
+	if (info->last_ns > start_ns && info->last_ns - start_ns < mtime_ns)
+		return mtime_ns - (info->last_ns - start_ns);
+	return mtime_ns;
 }
 
-static bool has_samples(const struct import *im, const struct perfdata_counter *c)
+static bool has_samples(struct perfdata *data, const struct perfdata_counter *c)
 {
 	struct pt_trace_info trace;
 
-	return !(pt_trace_read_info(im->data, &trace) && c->attr.type == trace.pmu_type) &&
+	return !(pt_trace_read_info(data, &trace) && c->attr.type == trace.pmu_type) &&
 	       !(c->attr.type == PERF_TYPE_SOFTWARE && c->attr.config == PERF_COUNT_SW_DUMMY);
 }
 
-static int open_pipeline(struct import *im)
+static int open_pipeline(struct import_part *part, uint64_t start_ns)
 {
-	const struct perfdata_info *d = perfdata_info(im->data);
+	struct import *im = part->whole;
+	const struct perfdata_info *d = perfdata_info(part->data);
 	const struct import_config *c = im->config;
 	cleanup(free_at_exit) char *release = xasprintf("Linux %s", d->os_release);
 	cleanup(free_at_exit) char *collector = xasprintf("perf %s", d->version);
@@ -138,32 +172,78 @@ static int open_pipeline(struct import *im)
 		.stacks = describe_stacks(d),
 		.note = "",
 		.n_cpus = d->n_cpus,
-		.n_counters = (uint32_t)d->counters.n,
+		.start_ns = start_ns,
+		.start_wall_ns = start_wall_ns(im, d, start_ns),
 	};
 	struct pipeline_config pipeline = {
 		.ops = c->ops,
-		.dir = c->dir,
+		.dir = part->dir,
 		.info = &info,
 		.is_offline = true,
-		.machine = im->machine,
+		.machine = part->machine,
 	};
 
-	if (d->first_ns && d->first_ns < im->start_ns)
-		im->start_ns = d->first_ns;
-	info.start_ns = im->start_ns;
-	info.start_wall_ns = start_wall_ns(im, d);
 	info.counters = xcalloc(d->counters.n, sizeof(*info.counters));
-	info.n_counters = 0;
 	for (size_t i = 0; i < d->counters.n; i++) {
 		if (im->counters)
 			im->counters[i] = info.n_counters;
-		if (!im->counters || has_samples(im, &d->counters.data[i]))
+		if (!im->counters || has_samples(part->data, &d->counters.data[i]))
 			info.counters[info.n_counters++] = describe_made(im, &d->counters.data[i]);
 	}
-	im->pipeline = pipeline_open(&pipeline, im->err);
+	part->pipeline = pipeline_open(&pipeline, &part->err);
 	free(info.counters);
-	return im->pipeline ? 0 : im->err->code;
+	return part->pipeline ? 0 : part->err.code;
 }
+
+/* The start. */
+
+static void tell_start(struct import_part *part, int start)
+{
+	struct import *im = part->whole;
+
+	pthread_mutex_lock(&im->lock);
+	if (part->start == NOT_KNOWN)
+		part->start = start;
+	pthread_cond_broadcast(&im->wake);
+	pthread_mutex_unlock(&im->lock);
+}
+
+/* True if one of the parts before has a start, once they all know. The lock is held. */
+static bool has_started(struct import *im, const struct import_part *part)
+{
+	for (struct import_part *p = im->parts; p < part; p++) {
+		while (p->start == NOT_KNOWN)
+			pthread_cond_wait(&im->wake, &im->lock);
+		if (p->start == HAS_START)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first part that has a sample makes the session, and it has its start of it; the others say
+ * the same start, and are put behind it.
+ */
+static int begin_session(struct import_part *part, uint64_t first_ns)
+{
+	struct import *im = part->whole;
+	uint64_t recorded_ns = perfdata_info(part->data)->first_ns;
+	bool is_first;
+	int r;
+
+	pthread_mutex_lock(&im->lock);
+	is_first = !has_started(im, part);
+	if (is_first)
+		im->start_ns = recorded_ns ? MIN(recorded_ns, first_ns) : first_ns;
+	pthread_mutex_unlock(&im->lock);
+	part->dir = is_first ? xstrdup(im->config->dir)
+			     : xasprintf("%s/part.%td", im->config->dir, part - im->parts);
+	r = open_pipeline(part, im->start_ns);
+	tell_start(part, r < 0 ? HAS_NONE : HAS_START);
+	return r;
+}
+
+/* Events. */
 
 /* What comes before the first sample needs the machine alone. */
 static bool is_for_session(const struct event *e)
@@ -172,36 +252,59 @@ static bool is_for_session(const struct event *e)
 	       e->type == EVENT_LOST_SAMPLES || e->type == EVENT_THROTTLE;
 }
 
+/*
+ * By the times of what all parts see, so that each has forgotten the same whatever samples
+ * it has.
+ */
+static void forget_ended(struct import_part *part, const struct event *e)
+{
+	uint64_t before_ns;
+
+	if (e->time_ns < part->forget_ns)
+		return;
+	before_ns = e->time_ns > ENDED_KEPT_NS ? e->time_ns - ENDED_KEPT_NS : 0;
+	if (part->pipeline)
+		pipeline_forget_ended(part->pipeline, before_ns);
+	else
+		machine_forget_ended(part->machine, before_ns, NULL, NULL);
+	part->forget_ns = e->time_ns + SECOND_NS;
+}
+
+static int push_side_band(struct import_part *part, const struct event *e)
+{
+	forget_ended(part, e);
+	machine_event(part->machine, e);
+	return 0;
+}
+
 static int push(struct event_sink *sink, const struct event *e)
 {
-	struct import *im = (struct import *)sink;
+	struct import_part *part = (struct import_part *)sink;
+	const uint32_t *counters = part->whole->counters;
 	struct event renumbered;
 	int r;
 
-	im->latest_ns = MAX(im->latest_ns, e->time_ns);
-	if (!im->pipeline && !is_for_session(e)) {
-		machine_event(im->machine, e);
-		return 0;
-	}
-	if (!im->pipeline) {
+	part->latest_ns = MAX(part->latest_ns, e->time_ns);
+	if (!is_for_session(e))
+		return push_side_band(part, e);
+	if (!part->pipeline) {
 		/* What a trace without times has comes at the end. */
-		im->start_ns = e->time_ns ? e->time_ns : im->latest_ns;
-		r = open_pipeline(im);
+		r = begin_session(part, e->time_ns ? e->time_ns : part->latest_ns);
 		if (r < 0)
 			return r;
 	}
-	if (!im->counters || e->type != EVENT_SAMPLE)
-		return event_push(pipeline_sink(im->pipeline), e);
+	if (!counters || e->type != EVENT_SAMPLE)
+		return event_push(pipeline_sink(part->pipeline), e);
 	renumbered = *e;
-	renumbered.sample.counter = im->counters[e->sample.counter];
-	return event_push(pipeline_sink(im->pipeline), &renumbered);
+	renumbered.sample.counter = counters[e->sample.counter];
+	return event_push(pipeline_sink(part->pipeline), &renumbered);
 }
 
 /* The end. */
 
 static void note_sections(struct import *im)
 {
-	vec_foreach (&perfdata_info(im->data)->sections, s)
+	vec_foreach (&perfdata_info(replay_data(im->replay))->sections, s)
 		if (!s->name)
 			import_note(im->result,
 				    "feature section %u (%" PRIu64
@@ -214,21 +317,34 @@ static void add_note(void *context, const char *sentence)
 	import_note(context, "%s", sentence);
 }
 
-static void tell_stats(struct import *im)
+/* What each part counts for itself goes to the last one's session. */
+static void tell_losses(struct import *im, struct pipeline *to)
 {
-	const struct perfdata_stats *s = perfdata_stats(im->data);
+	uint64_t bad = 0, late = 0, unknown_ids = 0;
 
-	im->result->bytes = s->bytes;
-	if (s->bad_records)
-		pipeline_lose(im->pipeline, LOSS_BAD_RECORD, UINT32_MAX, s->bad_records);
-	if (s->late)
-		pipeline_lose(im->pipeline, LOSS_OUT_OF_ORDER, UINT32_MAX, s->late);
-	if (s->unknown_ids) {
-		pipeline_lose(im->pipeline, LOSS_BAD_RECORD, UINT32_MAX, s->unknown_ids);
+	for (uint32_t i = 0; i < im->n_parts; i++) {
+		const struct perfdata_stats *s = perfdata_stats(im->parts[i].data);
+
+		bad += s->bad_records;
+		late += s->late;
+		unknown_ids += s->unknown_ids;
+	}
+	pipeline_lose(to, LOSS_BAD_RECORD, UINT32_MAX, bad);
+	pipeline_lose(to, LOSS_OUT_OF_ORDER, UINT32_MAX, late);
+	pipeline_lose(to, LOSS_BAD_RECORD, UINT32_MAX, unknown_ids);
+	if (unknown_ids)
 		import_note(im->result,
 			    "%" PRIu64 " samples have an id that no event of the file has",
-			    s->unknown_ids);
-	}
+			    unknown_ids);
+}
+
+/* The last part has seen all of the file. */
+static void tell_stats(struct import *im)
+{
+	const struct import_part *last = &im->parts[im->n_parts - 1];
+	const struct perfdata_stats *s = perfdata_stats(last->data);
+
+	im->result->bytes = s->bytes;
 	if (s->unknown_types)
 		import_note(im->result,
 			    "%" PRIu64 " records of types not known to this version (%u, for one)",
@@ -242,9 +358,9 @@ static void tell_stats(struct import *im)
 		import_note(im->result,
 			    "%" PRIu64 " bytes of AUX data (processor trace) are not decoded",
 			    s->aux_bytes);
-	if (perfdata_info(im->data)->is_stat)
+	if (perfdata_info(last->data)->is_stat)
 		import_note(im->result, "the file is of perf stat: it has counts, no samples");
-	if (machine_has_untimed_code(im->machine))
+	if (machine_has_untimed_code(last->machine))
 		import_note(
 			im->result,
 			"its clock is not that of the jitdump: code that took the place of other "
@@ -252,51 +368,178 @@ static void tell_stats(struct import *im)
 	note_sections(im);
 }
 
+static void add_counts(struct pipeline_counts *to, const struct pipeline_counts *counts)
+{
+	to->samples += counts->samples;
+	to->lost += counts->lost;
+	to->unattributed += counts->unattributed;
+}
+
+/* Ends the part's session, and puts it behind those before. */
+static int finish_part(struct import_part *part, const struct session_end *end, struct error *err)
+{
+	const char *dir = part->whole->config->dir;
+	struct pipeline_counts counts = { 0 };
+	int r = pipeline_close(take_ptr(part->pipeline), end, &counts, err);
+
+	add_counts(&part->whole->result->counts, &counts);
+	return r < 0 || !strcmp(part->dir, dir) ? r : session_append(dir, part->dir, err);
+}
+
 static int finish(struct import *im, struct error *err)
 {
-	struct session_end end = { .end_ns = im->latest_ns, .exit_status = -1 };
+	struct session_end end = { .exit_status = -1 };
+	struct import_part *last = im->parts;
+	int r = 0;
 
+	for (uint32_t i = 0; i < im->n_parts; i++) {
+		end.end_ns = MAX(end.end_ns, im->parts[i].latest_ns);
+		if (im->parts[i].pipeline)
+			last = &im->parts[i];
+	}
+	im->result->duration_ns = end.end_ns > im->start_ns ? end.end_ns - im->start_ns : 0;
+	tell_losses(im, last->pipeline);
+	tell_stats(im);
 	import_own_cost(&end);
-	im->result->duration_ns = im->latest_ns > im->start_ns ? im->latest_ns - im->start_ns : 0;
-	return pipeline_close(take_ptr(im->pipeline), &end, &im->result->counts, err);
+	for (struct import_part *p = im->parts; p <= last && !r; p++)
+		if (p->pipeline)
+			r = finish_part(p, p == last ? &end : NULL, err);
+	return r;
+}
+
+/* Reading. */
+
+static void *read_part(void *arg)
+{
+	struct import_part *part = arg;
+
+	part->status = replay_part(part->replay, &part->range, &part->sink, &part->damage);
+	tell_start(part, HAS_NONE);
+	return NULL;
+}
+
+/* Signals are for the threads that expect them. */
+static void start_thread(struct import_part *part)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* a read of its own (base/cut_guard.h) */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	part->has_thread = pthread_create(&part->thread, NULL, read_part, part) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void read_parts(struct import *im)
+{
+	for (uint32_t i = 1; i < im->n_parts; i++)
+		start_thread(&im->parts[i]);
+	for (uint32_t i = 0; i < im->n_parts; i++)
+		if (!im->parts[i].has_thread)
+			read_part(&im->parts[i]);
+	for (uint32_t i = 1; i < im->n_parts; i++)
+		if (im->parts[i].has_thread)
+			pthread_join(im->parts[i].thread, NULL);
 }
 
 static int run(struct import *im, struct error *err)
 {
-	int r = replay_events(im->replay, &im->sink, &im->result->damage);
+	bool is_open = false;
 
-	if (r < 0 && !im->result->damage.code)
-		return r; /* the session could not be made */
-	if (!im->pipeline && (r = open_pipeline(im)) < 0)
-		return r;
-	tell_stats(im);
+	read_parts(im);
+	for (uint32_t i = 0; i < im->n_parts; i++) {
+		struct import_part *part = &im->parts[i];
+
+		if (part->status < 0 && !part->damage.code) { /* the session could not be made */
+			*err = part->err;
+			return part->status;
+		}
+		if (!im->result->damage.code)
+			im->result->damage = part->damage;
+		is_open |= part->pipeline != NULL;
+	}
+	if (!is_open && begin_session(im->parts, 0) < 0) {
+		*err = im->parts[0].err;
+		return err->code;
+	}
 	return finish(im, err);
 }
+
+/* What the first part's replay has open, the others read as well. */
+static int open_parts(struct import *im, struct error *err)
+{
+	struct perfdata_part ranges[IMPORT_PARTS_MAX];
+	struct perfdata *data = replay_data(im->replay);
+	uint64_t start_off, end_off;
+	uint32_t n = 1;
+	int r = 0;
+
+	perfdata_data_range(data, &start_off, &end_off);
+	if (im->config->ops == &native_store && !im->counters && perfdata_has_parts(data))
+		n = import_count_parts(end_off - start_off);
+	import_split(start_off, end_off, n, ranges);
+	for (uint32_t i = 0; i < n && !r; i++) {
+		struct import_part *part = &im->parts[im->n_parts++];
+
+		*part = (struct import_part){ .sink = { push }, .whole = im, .range = ranges[i] };
+		if (i)
+			r = replay_open_beside(im->replay, &part->replay, err);
+		else
+			part->replay = im->replay;
+		if (r < 0)
+			break;
+		part->data = replay_data(part->replay);
+		part->machine = replay_machine(part->replay);
+	}
+	return r;
+}
+
+static void close_parts(struct import *im)
+{
+	if (!im)
+		return;
+	/* The others read what the first has open. */
+	for (uint32_t i = im->n_parts; i-- > 0;) {
+		struct import_part *part = &im->parts[i];
+
+		if (part->pipeline)
+			pipeline_close(part->pipeline, NULL, NULL, NULL);
+		if (part->dir && strcmp(part->dir, im->config->dir) != 0 &&
+		    access(part->dir, F_OK) == 0)
+			file_remove_tree(part->dir, NULL);
+		free(part->dir);
+		replay_close(i ? part->replay : NULL);
+	}
+	replay_close(im->replay);
+	free(im->counters);
+	pthread_cond_destroy(&im->wake);
+	pthread_mutex_destroy(&im->lock);
+	free(im);
+}
+DEFINE_AT_EXIT(close_parts, struct import)
 
 static int import_replay(const struct import_config *config, struct file_mapping *map,
 			 struct import_result *out, struct error *err)
 {
-	struct import im = { .sink = { push }, .config = config, .result = out, .err = err };
-	int r = replay_open_mapped(config->path, map, &im.replay, im.err);
+	cleanup(close_parts_at_exit) struct import *im = xcalloc(1, sizeof(*im));
+	int r;
 
+	im->config = config;
+	im->result = out;
+	pthread_mutex_init(&im->lock, NULL);
+	pthread_cond_init(&im->wake, NULL);
+	r = replay_open_mapped(config->path, map, &im->replay, err);
 	if (r < 0)
 		return r;
-	if (config->itrace && replay_has_trace(im.replay))
-		r = replay_decode(im.replay, config->itrace, NULL, im.err);
-	if (r < 0) {
-		replay_close(im.replay);
+	if (config->itrace && replay_has_trace(im->replay))
+		r = replay_decode(im->replay, config->itrace, NULL, err);
+	if (r < 0)
 		return error_wrap(err, r, "%s", config->path);
-	}
-	im.data = replay_data(im.replay);
-	if (replay_trace_stats(im.replay))
-		im.counters = xcalloc(perfdata_info(im.data)->counters.n, sizeof(*im.counters));
-	im.machine = replay_machine(im.replay);
-	r = run(&im, im.err);
-	if (im.pipeline)
-		pipeline_close(im.pipeline, NULL, NULL, NULL);
-	free(im.counters);
-	replay_close(im.replay);
-	return r;
+	if (replay_trace_stats(im->replay))
+		im->counters = xcalloc(perfdata_info(replay_data(im->replay))->counters.n,
+				       sizeof(*im->counters));
+	r = open_parts(im, err);
+	return r < 0 ? r : run(im, err);
 }
 
 static bool is_directory(const char *path)

@@ -344,6 +344,11 @@ int pipeline_flush(struct pipeline *p, struct error *err)
 	return MIN(e, 0);
 }
 
+void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns)
+{
+	machine_forget_ended(p->machine, before_ns, process_ended, p);
+}
+
 void pipeline_advance(struct pipeline *p, uint64_t now_ns)
 {
 	struct error err = { 0 };
@@ -351,8 +356,8 @@ void pipeline_advance(struct pipeline *p, uint64_t now_ns)
 	if (now_ns < p->flush_ns)
 		return;
 	flush_until(p, p->flush_ns, &err);
-	machine_forget_ended(p->machine, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0,
-			     process_ended, p);
+	if (!p->is_offline)
+		pipeline_forget_ended(p, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0);
 	p->flush_ns = (now_ns / SECOND_NS + 1) * SECOND_NS;
 }
 

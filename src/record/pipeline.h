@@ -77,6 +77,12 @@ void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uin
  */
 void pipeline_advance(struct pipeline *p, uint64_t now_ns);
 
+/*
+ * Forgets what ended before, names its code first. Of what happens here pipeline_advance() does
+ * it; a source of events from elsewhere (is_offline) knows the time itself.
+ */
+void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns);
+
 /* The time at which pipeline_advance() has something to do next. */
 uint64_t pipeline_next_flush(const struct pipeline *p);
 

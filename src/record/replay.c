@@ -25,6 +25,7 @@
 struct replay {
 	struct event_sink sink; /* first: the sink is also this */
 	struct file_mapping *maps;
+	bool shares_maps; /* they are another replay's */
 	struct perfdata_bytes *files;
 	size_t n_files;
 	struct perfdata *data;
@@ -118,19 +119,20 @@ static int open_files(struct replay *r, const char *path, struct error *err)
 
 static void close_files(struct replay *r)
 {
-	for (size_t i = 0; i < MAX(r->n_files, (size_t)1); i++)
+	for (size_t i = 0; i < MAX(r->n_files, (size_t)1) && !r->shares_maps; i++)
 		file_unmap(&r->maps[i]);
-	free(r->maps);
+	if (!r->shares_maps)
+		free(r->maps);
 	free(r->files);
 }
 
 /* What has been read is given back, so that memory does not grow with the file. */
-static void consumed(void *context, uint32_t file, uint64_t until_off)
+static void consumed(void *context, uint32_t file, uint64_t from_off, uint64_t until_off)
 {
 	const struct replay *r = context;
-	size_t size = until_off & ~(uint64_t)0xffff;
+	uint64_t from = from_off & ~(uint64_t)0xffff, until = until_off & ~(uint64_t)0xffff;
 
-	madvise((void *)r->maps[file].base, size, MADV_DONTNEED);
+	madvise((void *)(r->maps[file].base + from), until - from, MADV_DONTNEED);
 }
 
 struct perfdata *replay_data(struct replay *r)
@@ -148,16 +150,13 @@ uint64_t replay_mtime_ns(const struct replay *r)
 	return r->maps[0].mtime_ns;
 }
 
-static int open_data(struct replay *r, const char *path, struct error *err)
+static int open_data(struct replay *r, struct error *err)
 {
 	struct machine_config offline = { .is_offline = true };
-	int e = open_files(r, path, err);
+	int e = perfdata_open(r->files, r->n_files, &r->data, err);
 
 	if (e < 0)
-		return e;
-	e = perfdata_open(r->files, r->n_files, &r->data, err);
-	if (e < 0)
-		return error_wrap(err, e, "%s", path);
+		return error_wrap(err, e, "%s", r->path);
 	perfdata_on_consumed(r->data, consumed, r);
 	offline.release = perfdata_info(r->data)->os_release;
 	vec_foreach (&perfdata_info(r->data)->counters, c)
@@ -177,7 +176,25 @@ int replay_open_mapped(const char *path, struct file_mapping *map, struct replay
 	r->path = xstrdup(path);
 	r->maps[0] = *map;
 	*map = (struct file_mapping){ 0 };
-	e = open_data(r, path, err);
+	e = open_files(r, path, err);
+	if (e < 0 || (e = open_data(r, err)) < 0)
+		return e;
+	*out = take_ptr(r);
+	return 0;
+}
+
+int replay_open_beside(const struct replay *first, struct replay **out, struct error *err)
+{
+	cleanup(replay_close_at_exit) struct replay *r = xcalloc(1, sizeof(*r));
+	int e;
+
+	r->maps = first->maps;
+	r->shares_maps = true;
+	r->path = xstrdup(first->path);
+	r->n_files = first->n_files;
+	r->files = xcalloc(r->n_files, sizeof(*r->files));
+	memcpy(r->files, first->files, r->n_files * sizeof(*r->files));
+	e = open_data(r, err);
 	if (e < 0)
 		return e;
 	*out = take_ptr(r);
@@ -258,7 +275,7 @@ bool replay_has_trace(struct replay *r)
 		return false;
 	perfdata_find_aux(r->data);
 	for (uint32_t i = 0; i < r->n_files; i++)
-		consumed(r, i, r->files[i].size);
+		consumed(r, i, 0, r->files[i].size);
 	return perfdata_stats(r->data)->aux.n && pt_trace_read_info(r->data, &info);
 }
 
@@ -333,7 +350,14 @@ static int read_with_trace(struct replay *r, struct event_sink *sink, struct err
 
 int replay_events(struct replay *r, struct event_sink *sink, struct error *err)
 {
-	int e = r->synth ? read_with_trace(r, sink, err) : perfdata_read(r->data, sink, err);
+	return replay_part(r, &(struct perfdata_part)PERFDATA_WHOLE, sink, err);
+}
+
+int replay_part(struct replay *r, const struct perfdata_part *part, struct event_sink *sink,
+		struct error *err)
+{
+	int e = r->synth ? read_with_trace(r, sink, err)
+			 : perfdata_read_part(r->data, part, sink, err);
 
 	/* Zeros instead of records: whatever the reader said of them, this is why. */
 	for (size_t i = 0; i < r->n_files && (!e || e == -EBADMSG); i++)

@@ -35,6 +35,11 @@ int replay_open(const char *path, struct replay **out, struct error *err);
 /* As replay_open(), of a file whose bytes are there already: *map is taken over. */
 int replay_open_mapped(const char *path, struct file_mapping *map, struct replay **out,
 		       struct error *err);
+/*
+ * Another replay of the same files, for a thread of its own: with a reader and a machine of its own
+ * over the first one's bytes, which must outlive it.
+ */
+int replay_open_beside(const struct replay *first, struct replay **out, struct error *err);
 void replay_close(struct replay *r); /* NULL is fine */
 DEFINE_AT_EXIT(replay_close, struct replay)
 
@@ -67,6 +72,10 @@ void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns);
 
 /* As perfdata_read(). The machine changes as the sink lets it. */
 int replay_events(struct replay *r, struct event_sink *sink, struct error *err);
+
+/* As perfdata_read_part(); where a trace is decoded, the part is the whole. */
+int replay_part(struct replay *r, const struct perfdata_part *part, struct event_sink *sink,
+		struct error *err);
 
 /* One sample, and who and where it was. All of it holds until the call that gave it returns. */
 struct replay_sample {

@@ -15,6 +15,7 @@
 #define SEGMENT_VERSION     1
 #define SEGMENT_HEADER_SIZE 32
 #define SEGMENT_SUFFIX      ".segment"
+#define SEGMENTS_DIR        "samples/current"
 
 #define BLOCK_MAGIC           "aBLK"
 #define BLOCK_HEADER_MIN      32

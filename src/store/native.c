@@ -17,7 +17,6 @@
 
 #define NS_PER_SECOND 1000000000ULL
 #define FRAMES_MAX    65536 /* of one sample; the outermost ones beyond are left out */
-#define SEGMENTS_DIR  "samples/current"
 
 /* Rows in memory: a second that brings more is written as several blocks. */
 #define TALLY_ROWS_MAX (1u << 18)

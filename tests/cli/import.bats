@@ -14,6 +14,24 @@ same_as_perf() {
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" "$@"
 }
 
+# Read in parts, each by a thread, a recording is what it is as a whole: rows, stacks and losses.
+same_in_parts() {
+	local file n
+	for file in "$@"; do
+		for n in 1 4; do
+			rm -rf s.assay
+			ASSAY_IMPORT_PARTS=$n assay import -q -o s.assay "$file"
+			{
+				assay report -i s.assay -t 0 --format csv --by event,app,process,thread,cpu,image,address || [ $? = 1 ]
+				assay export -i s.assay --format folded -o - | LC_ALL=C sort
+				assay info s.assay | grep -A99 '^losses' || true
+			} >"parts.$n"
+		done
+		diff parts.1 parts.4
+	done
+	[ -s parts.4 ]
+}
+
 # A pipe's header and one cpu-clock event of the oldest attr: IP, TID, TIME; then records.
 le() { # VALUE BYTES
 	local value=$1 i
@@ -45,6 +63,7 @@ sample() { # IP TIME
 	perf_record --buildid-mmap -F 999 -o buildid.data -- "${cmd[@]}"
 	perf_pipe pipe.data -g -F 999 -- "${cmd[@]}"
 	same_as_perf ./*.data
+	same_in_parts ./*.data
 }
 
 @test "counts are perf's for a whole machine, tracepoints and one file a thread" {
@@ -60,6 +79,11 @@ sample() { # IP TIME
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	command -v perf >/dev/null || skip "perf is not installed"
 	same_as_perf "$FIXTURES"/perf.data.*
+}
+
+@test "recordings of other machines are the same in parts" {
+	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
+	same_in_parts "$FIXTURES"/perf.data.[bcls]* "$FIXTURES"/sleep.data
 }
 
 @test "the same sleep is the same plain, compressed and compressed in a pipe" {

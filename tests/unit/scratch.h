@@ -31,7 +31,7 @@ static int leave_scratch(void **state)
 	return chdir("/") == 0 ? file_remove_tree(scratch_dir, NULL) : -1;
 }
 
-static void write_file(const char *name, const char *text)
+__attribute__((unused)) static void write_file(const char *name, const char *text)
 {
 	assert_int_equal(file_replace(name, text, strlen(text), NULL), 0);
 }
