@@ -28,6 +28,7 @@ build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
 build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
 build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
+build|libcap-ng-dev|libcap-ng-devel|libcap-ng|gives up what the daemon may not need
 build|libbpf-dev|libbpf-devel|libbpf|loads the in-kernel sampler
 build|bpftool|bpftool|bpf|makes a C header of the in-kernel sampler
 build|clang|clang|clang|compiles the in-kernel sampler; the second compiler, and fuzzing

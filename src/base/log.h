@@ -13,6 +13,13 @@ void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 void log_set_program(const char *name); /* outlives all messages */
 
+/*
+ * From now on all that goes to stderr goes to the end of this file instead, messages with the time
+ * in front: a daemon's log. Called again, the file is opened anew, which is what log rotation
+ * wants. 0 or a negative errno; then all is as before.
+ */
+int log_to_file(const char *path);
+
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));   /* always */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* >= NORMAL */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* >= NORMAL */

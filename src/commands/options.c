@@ -55,9 +55,9 @@ static const struct suffix decimal_suffixes[] = { { "", 1 },    { "k", 1e3 }, { 
 static const struct suffix binary_suffixes[] = { { "", 1 },           { "k", 1024 },
 						 { "K", 1024 },       { "M", 1048576 },
 						 { "G", 1073741824 }, { NULL, 0 } };
-static const struct suffix time_suffixes[] = { { "", 1 },      { "s", 1 },  { "ms", 1e-3 },
-					       { "us", 1e-6 }, { "m", 60 }, { "h", 3600 },
-					       { NULL, 0 } };
+static const struct suffix time_suffixes[] = { { "", 1 },      { "s", 1 },      { "ms", 1e-3 },
+					       { "us", 1e-6 }, { "m", 60 },     { "h", 3600 },
+					       { "d", 86400 }, { "w", 604800 }, { NULL, 0 } };
 static const struct suffix no_suffixes[] = { { "", 1 }, { NULL, 0 } };
 
 static bool parse_number(const char *text, const struct suffix *suffixes, double *out)
@@ -265,20 +265,91 @@ static int parse_long(const struct option_table *t, const char *name, struct cur
 	return set_from(row, name[len] ? name + len + 1 : NULL, c, args, err);
 }
 
-int options_parse(const struct option_table *table, bool stop_at_operand, int argc, char **argv,
-		  void *args, struct option_list *operands, struct error *err)
+int options_set_defaults(const struct option_table *table, void *args, struct error *err)
 {
-	struct cursor c = { .argc = argc, .argv = argv };
-	bool is_operand = false;
-	int r;
-
 	for (size_t i = 0; i < table->n; i++) {
+		int r;
+
 		if (!table->rows[i].initial)
 			continue;
 		r = option_set(&table->rows[i], table->rows[i].initial, args, err);
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+static char *trim(char *text)
+{
+	size_t n;
+
+	text += strspn(text, " \t");
+	for (n = strlen(text); n && strchr(" \t\r\n", text[n - 1]);)
+		text[--n] = '\0';
+	return text;
+}
+
+/* A # begins a comment where a word could begin: values may have one inside. */
+static void cut_comment(char *line)
+{
+	for (char *at = line; (at = strchr(at, '#')); at++) {
+		if (at == line || at[-1] == ' ' || at[-1] == '\t') {
+			*at = '\0';
+			return;
+		}
+	}
+}
+
+static int set_flag(const struct option_spec *row, const char *value, void *args, struct error *err)
+{
+	if (!strcmp(value, "no"))
+		return 0;
+	if (strcmp(value, "yes") != 0)
+		return error_set(err, -EINVAL, "%s: '%s' is neither yes nor no", row->name, value);
+	return option_set(row, NULL, args, err);
+}
+
+int options_parse_line(const struct option_table *table, char *line, void *args, struct error *err)
+{
+	char *name, *value;
+
+	cut_comment(line);
+	name = trim(line);
+	if (!*name)
+		return 0;
+	value = strchr(name, '=');
+	if (!value)
+		return error_set(err, -EINVAL, "'%s' is not NAME = value", name);
+	*value++ = '\0';
+	name = trim(name);
+	value = trim(value);
+	for (size_t i = 0; i < table->n; i++) {
+		const struct option_spec *row = &table->rows[i];
+
+		if (!row->name || strcmp(row->name, name) != 0)
+			continue;
+		return takes_value(row) ? option_set(row, value, args, err)
+					: set_flag(row, value, args, err);
+	}
+	return error_set(err, -EINVAL, "there is no setting '%s'", name);
+}
+
+int options_parse(const struct option_table *table, bool stop_at_operand, int argc, char **argv,
+		  void *args, struct option_list *operands, struct error *err)
+{
+	int r = options_set_defaults(table, args, err);
+
+	return r < 0 ? r
+		     : options_parse_given(table, stop_at_operand, argc, argv, args, operands, err);
+}
+
+int options_parse_given(const struct option_table *table, bool stop_at_operand, int argc,
+			char **argv, void *args, struct option_list *operands, struct error *err)
+{
+	struct cursor c = { .argc = argc, .argv = argv };
+	bool is_operand = false;
+	int r;
+
 	for (c.i = 1; c.i < argc; c.i++) {
 		const char *arg = argv[c.i];
 

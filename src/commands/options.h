@@ -22,7 +22,7 @@ enum option_kind {
 	OPT_LIST,     /* struct option_list: every one is kept, in order */
 	OPT_U64,      /* uint64_t, within [min, max]; suffixes k M G are powers of 1000 */
 	OPT_DOUBLE,   /* double, within [min, max] */
-	OPT_SECONDS,  /* double seconds; suffixes ms s m h */
+	OPT_SECONDS,  /* double seconds; suffixes us ms s m h d w */
 	OPT_SIZE,     /* uint64_t bytes; suffixes k M G are powers of 1024 */
 	OPT_CHOICE,   /* const char *: one of `choices` */
 	OPT_OPTIONAL, /* const char *: the value may be left out (--name alone: `implied`) */
@@ -66,6 +66,21 @@ struct option_table {
  */
 int options_parse(const struct option_table *table, bool stop_at_operand, int argc, char **argv,
 		  void *args, struct option_list *operands, struct error *err);
+
+/*
+ * The same in two steps, with something between them that is weaker than the command line and
+ * stronger than the defaults: a file.
+ */
+int options_set_defaults(const struct option_table *table, void *args, struct error *err);
+int options_parse_given(const struct option_table *table, bool stop_at_operand, int argc,
+			char **argv, void *args, struct option_list *operands, struct error *err);
+
+/*
+ * One line of a file, "NAME = value" by the long names of the table, or empty, or a comment from
+ * a # on. Flags take yes or no. `line` is changed, and what it says points into it. Errors are as
+ * those of options_parse().
+ */
+int options_parse_line(const struct option_table *table, char *line, void *args, struct error *err);
 
 /* Parses one value by its row's rules, as for the command line. */
 int option_set(const struct option_spec *row, const char *value, void *args, struct error *err);

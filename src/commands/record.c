@@ -14,6 +14,7 @@
 #include "commands/record.h"
 #include "commands/targets.h"
 #include "config.h"
+#include "record/collector.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 
@@ -367,14 +368,11 @@ static int exit_status(const struct recorder_result *result, int r)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Tracepoints take programs of another kind; copied stacks come by the rings alone. */
+/* Copied stacks come by the rings alone. */
 static bool is_for_sampler(const struct setup *s)
 {
-	bool is_for_it = s->args.whole_machine && strcmp(s->args.call_graph, "dwarf");
-
-	for (size_t i = 0; i < s->counters.n; i++)
-		is_for_it &= s->counters.data[i].attr.type != PERF_TYPE_TRACEPOINT;
-	return is_for_it;
+	return s->args.whole_machine && strcmp(s->args.call_graph, "dwarf") &&
+	       counters_fit_sampler(&s->counters);
 }
 
 /* What was asked for, or the best; where it is not to be had, the rings. */
@@ -395,18 +393,6 @@ static bool is_in_kernel(const struct setup *s)
 	       sampler_can_unwind(why, sizeof(why));
 }
 
-/* An event of which each may be a sample comes at any rate: 16 KB with each are too much. */
-static bool is_for_copies(const struct counter *c)
-{
-	const struct perf_event_attr *a = &c->attr;
-
-	if (a->exclude_user)
-		return false;
-	if (a->freq)
-		return a->sample_freq <= 10000;
-	return a->sample_period >= (strcmp(c->unit, "ns") ? 10000 : 100000);
-}
-
 /* Tables where the kernel's BPF can; "fp" is what was asked for, or all that can be had. */
 static enum stack_source stacks_in_kernel(const char *how)
 {
@@ -423,7 +409,7 @@ static enum stack_source stacks_in_kernel(const char *how)
 static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 {
 	const char *how = s->args.call_graph;
-	bool is_best = true;
+	bool is_best;
 
 	if (!strcmp(how, "dwarf"))
 		return STACKS_COPIED;
@@ -431,10 +417,8 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 		return STACKS_NONE;
 	if (in_kernel)
 		return stacks_in_kernel(how);
-	for (size_t i = 0; i < s->counters.n; i++)
-		is_best &= is_for_copies(&s->counters.data[i]);
 	/* 16 KB with every sample are more than a file is to have unasked. */
-	is_best &= !s->args.raw;
+	is_best = !s->args.raw && counters_fit_copies(&s->counters);
 	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
 }
 

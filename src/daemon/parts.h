@@ -36,12 +36,14 @@ struct part_clock {
 
 enum part_due {
 	PART_GOES_ON,
-	PART_IS_OVER,   /* its hour is */
+	PART_IS_OVER,   /* its time is */
 	PART_CLOCK_SET, /* the clock was set, or the machine slept */
 };
 
-/* Shall a new part begin now? A clock that is slewed counts as set when it is half a second off. */
-enum part_due part_due(const struct part_clock *start, uint64_t wall_ns, uint64_t mono_ns);
+/* Shall a new part begin now, as it is most_ns old? A clock that is slewed counts as set when it is
+ * half a second off. */
+enum part_due part_due(const struct part_clock *start, uint64_t most_ns, uint64_t wall_ns,
+		       uint64_t mono_ns);
 
 /* The parts in a history's directory, by name, oldest first. */
 struct part_names {

@@ -60,7 +60,11 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(TRACE_UNEXPECTED, NOTE, "trace-unexpected",                                              \
 	  "trace errors: a packet that may not be where it is")                                    \
 	X(CPU_ONLINE, NOTE, "cpu-online", "CPUs that came online, not sampled for a moment")       \
-	X(CPU_UNWATCHED, NOTE, "cpu-unwatched", "CPUs that came online and could not be sampled")
+	X(CPU_UNWATCHED, NOTE, "cpu-unwatched", "CPUs that came online and could not be sampled")  \
+	X(RATE_LOWERED, NOTE, "rate-lowered",                                                      \
+	  "times that the rate went down for the daemon's budget")                                 \
+	X(RATE_RAISED, NOTE, "rate-raised", "times that the rate went up again")                   \
+	X(RENEWED, NOTE, "renewed", "times that counting began anew, not sampled for a moment")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -332,6 +332,8 @@ static int finish(struct recorder *r, struct error *err)
 	count_unsampled(r);
 	if (!r->sampler && !r->was_steered)
 		count_missed(r);
+	if (r->config->control && r->config->control->ended)
+		r->config->control->ended(r->config->control->context, r);
 	end = recorder_session_end(r, end_ns);
 	out->own_cpu_ns = end.own_cpu_ns;
 	out->own_peak_bytes = end.own_peak_bytes;

@@ -31,6 +31,8 @@ struct recorder_control {
 	int (*tick)(void *context, struct recorder *r, uint64_t now_ns, struct error *err);
 	/* SIGHUP came; NULL: it ends the recording. */
 	int (*hangup)(void *context, struct recorder *r, struct error *err);
+	/* All has been counted, and the recorder is about to go. May be NULL. */
+	void (*ended)(void *context, struct recorder *r);
 	int fd; /* -1: none; an epoll fd may gather many. It stays the caller's */
 	void *context;
 };

@@ -165,7 +165,13 @@ static void steer(bool in_kernel)
 	char dir[] = "/tmp/assay-recorder-XXXXXX";
 	struct steering s = { .dir = mkdtemp(dir) };
 	cleanup(free_at_exit) char *first = part_of(&s, 1), *second = part_of(&s, 2);
-	struct recorder_control control = { on_started, on_ready, on_tick, on_hangup, -1, &s };
+	struct recorder_control control = {
+		.started = on_started,
+		.ready = on_ready,
+		.tick = on_tick,
+		.hangup = on_hangup,
+		.context = &s,
+	};
 	struct recorder_config config = {
 		.ops = &native_store,
 		.dir = first,

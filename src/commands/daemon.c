@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/command.h"
+#include "commands/event_help.h"
+#include "config.h"
+
+#define CONFIG_FILE      "/etc/assay/daemon.conf"
+#define CONFIG_MAX_BYTES (1 << 20)
+
+struct daemon_args {
+	const char *dir, *config, *collector, *call_graph;
+	struct option_list events;
+	uint64_t freq_hz, max_bytes, keep_bytes;
+	double max_cpu_percent, keep_age_s;
+	bool detach, paused, quiet;
+	int verbose;
+};
+
+#define FIELD(f) offsetof(struct daemon_args, f)
+static const struct option_spec daemon_options[] = {
+	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(dir), DAEMON_DIR,
+	  "where the history is kept, and the daemon is asked" },
+	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), "49", "samples per second on each CPU", NULL,
+	  1, 100000 },
+	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
+	  "what to count, as for assay record; may be given several times",
+	  "Without it: hardware cycles, or the cpu-clock timer where there are no counters." },
+	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "best",
+	  "how samples are collected: bpf (counted in the kernel), perf (rings), or the best that "
+	  "is permitted",
+	  NULL, 0, 0, "best|bpf|perf" },
+	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
+	  "call chains: best (that is to be had) or none", NULL, 0, 0, "best|none" },
+	{ 0, "max-cpu", "PERCENT", OPT_DOUBLE, FIELD(max_cpu_percent), "2",
+	  "of one CPU, what the daemon may use (0: no limit)",
+	  "The daemon measures itself. Before it is past this, the rate goes down, and up again "
+	  "when there is room; each change is in the log, and in the profile.",
+	  0, 10000 },
+	{ 0, "max-memory", "SIZE", OPT_SIZE, FIELD(max_bytes), "100M",
+	  "resident memory that the daemon may use (0: no limit)",
+	  "Near it, counting begins anew, which forgets what was met so far; if that is not "
+	  "enough, "
+	  "the rate goes down." },
+	{ 0, "keep-age", "TIME", OPT_SECONDS, FIELD(keep_age_s), "4w",
+	  "how long history is kept: 12h, 7d, 4w (0: for ever)", NULL, 0, 1e10 },
+	{ 0, "keep-size", "SIZE", OPT_SIZE, FIELD(keep_bytes), "1G",
+	  "how large the history may grow on disk (0: without limit)" },
+	{ 0, "config", "FILE", OPT_STRING, FIELD(config), NULL,
+	  "settings to begin with (default " CONFIG_FILE ")" },
+	{ 0, "detach", NULL, OPT_FLAG, FIELD(detach), NULL,
+	  "go into the background once all is open; the log is DIR/log" },
+	{ 0, "paused", NULL, OPT_FLAG, FIELD(paused), NULL,
+	  "begin without counting, until it is asked to start" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "say errors only" },
+	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "say more of what is done" },
+};
+
+static const struct option_table table = OPTIONS(daemon_options);
+
+/* The command line, to be read again at each reload over what the file says then. */
+struct command_line {
+	int argc;
+	char **argv;
+	struct daemon_args args; /* as they were at the start: for what a reload can't change */
+	char *file_text;         /* that args point into */
+};
+
+/* Settings of a file: "NAME = value" lines, of the long options. *text is the caller's to free().
+ */
+static int read_config(const char *path, struct daemon_args *args, char **text, struct error *err)
+{
+	const char *name = path ? path : CONFIG_FILE;
+	unsigned number = 0;
+	size_t size;
+	int r = file_read_all(name, CONFIG_MAX_BYTES, text, &size);
+
+	if (r == -ENOENT && !path)
+		return 0;
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", name);
+	if (strlen(*text) != size)
+		return error_set(err, -EINVAL, "%s is not a text", name);
+	for (char *line = *text, *next; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		number++;
+		r = options_parse_line(&table, line, args, err);
+		if (!r && args->config)
+			r = error_set(err, -EINVAL, "a file of settings names no other");
+		if (r < 0)
+			return error_wrap(err, r, "%s:%u", name, number);
+	}
+	return 0;
+}
+
+/* Defaults, then the file, then the command line. Events of the latter are instead of the file's.
+ */
+static int read_all(const struct command_line *c, struct daemon_args *args, char **text,
+		    struct error *err)
+{
+	struct option_list operands = { 0 };
+	struct daemon_args given = { 0 };
+	int r;
+
+	options_parse_given(&table, false, c->argc, c->argv, &given, &operands, NULL);
+	r = options_set_defaults(&table, args, err);
+	if (!r)
+		r = read_config(given.config, args, text, err);
+	if (!r && given.events.n)
+		args->events.n = 0;
+	if (!r)
+		r = options_parse_given(&table, false, c->argc, c->argv, args, &operands, err);
+	option_list_fini(&given.events);
+	option_list_fini(&operands);
+	return r;
+}
+
+static void copy_settings(const struct daemon_args *args, struct daemon_settings *out)
+{
+	*out = (struct daemon_settings){
+		.freq_hz = args->freq_hz,
+		.max_cpu_percent = args->max_cpu_percent,
+		.max_bytes = args->max_bytes,
+		.keep_age_s = args->keep_age_s,
+		.keep_bytes = args->keep_bytes,
+	};
+	vec_foreach (&args->events, event)
+		vec_push(&out->events, xstrdup(*event));
+}
+
+static int load(void *context, struct daemon_settings *out, struct error *err)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	struct daemon_args args = { 0 };
+	int r = read_all(context, &args, &text, err);
+
+	if (!r)
+		copy_settings(&args, out);
+	option_list_fini(&args.events);
+	return r;
+}
+
+/* The daemon leaves the working directory that it was started in. */
+static char *absolute(const char *path)
+{
+	cleanup(free_at_exit) char *here = NULL;
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	here = getcwd(NULL, 0);
+	return xasprintf("%s/%s", here ? here : "", path);
+}
+
+static enum daemon_collector collector_of(const char *word)
+{
+	return !strcmp(word, "bpf")    ? COLLECT_BPF
+	       : !strcmp(word, "perf") ? COLLECT_PERF
+				       : COLLECT_BEST;
+}
+
+static int run(struct command_line *c)
+{
+	const struct daemon_args *args = &c->args;
+	cleanup(free_at_exit) char *dir = absolute(args->dir);
+	cleanup(free_at_exit) char *log = xasprintf("%s/log", dir);
+	struct daemon_config config = {
+		.dir = dir,
+		.version = ASSAY_VERSION,
+		.collector = collector_of(args->collector),
+		.with_stacks = strcmp(args->call_graph, "none") != 0,
+		.detach = args->detach,
+		.starts_disabled = args->paused,
+		.log_path = log,
+		.load = load,
+		.context = c,
+	};
+	struct error err = { 0 };
+
+	if (args->quiet || args->verbose)
+		log_set_level(args->quiet ? LOG_QUIET : LOG_VERBOSE);
+	if (daemon_run(&config, &err) >= 0)
+		return EXIT_OK;
+	log_error("daemon: %s", err.text);
+	return EXIT_FAILED;
+}
+
+static int daemon_command_run(const struct command *self, int argc, char **argv)
+{
+	struct command_line c = { .argc = argc, .argv = argv };
+	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	int status = command_begin(self, false, argc, argv, &c.args, &operands);
+
+	option_list_fini(&c.args.events);
+	if (status < 0 && operands.n) {
+		log_error("daemon: '%s' is one argument too many", operands.data[0]);
+		status = EXIT_USAGE;
+	}
+	if (status < 0) {
+		c.args = (struct daemon_args){ 0 };
+		if (read_all(&c, &c.args, &c.file_text, &err) < 0) {
+			log_error("daemon: %s", err.text);
+			status = EXIT_FAILED;
+		}
+	}
+	if (status < 0)
+		status = run(&c);
+	option_list_fini(&c.args.events);
+	option_list_fini(&operands);
+	free(c.file_text);
+	return status;
+}
+
+static const struct command_example daemon_examples[] = {
+	{ "assay daemon --session-dir d.assay",
+	  "collect into a directory of one's own until Ctrl-C" },
+	{ "assay daemon --detach", "collect in the background, into " DAEMON_DIR },
+	{ "systemctl enable --now assay", "collect always, as a service" },
+	{ "assay report --session-dir " DAEMON_DIR, "what the machine did" },
+	{ NULL, NULL },
+};
+
+static const struct command_section daemon_sections[] = {
+	{ "SETTINGS",
+	  "Each option but *--config* may stand in " CONFIG_FILE ", a line each: its long name, "
+	  "*=* and the value, or *yes* or *no* for one without a value. What follows a *#* is a "
+	  "comment. The command line is stronger than the file, the file stronger than the "
+	  "defaults. A line that can't be taken is an error with its number; at a reload the "
+	  "settings of before stay then." },
+	{ "SIGNALS",
+	  "SIGTERM and SIGINT end the daemon; what it counted is whole. SIGHUP reads the "
+	  "settings again, "
+	  "opens the log's file anew, and begins a new part. After SIGKILL all but the "
+	  "last second is there." },
+	EVENTS_SECTION,
+	{ "FILES",
+	  "_DIR_/samples/current is the history that is being written, _DIR_/samples/_NAME_ one "
+	  "that was saved, _DIR_/lock has the process id of the daemon, _DIR_/log what it said in "
+	  "the background." },
+	{ "EXIT STATUS",
+	  "0 when it was asked to end, 1 when it can't collect, 2 for wrong usage." },
+	{ NULL, NULL },
+};
+
+const struct command daemon_command = {
+	.name = "daemon",
+	.summary = "profile the whole machine always, within a budget",
+	.synopsis = "[OPTIONS]",
+	.description =
+		"Samples the whole machine until it is asked to end, and keeps a history to the "
+		"second, which every "
+		"command that reads a session can read while it is written. It needs what "
+		"*assay record -a* needs, and "
+		"gives up every other privilege before it begins. One daemon a directory.",
+	.options = OPTIONS(daemon_options),
+	.sections = daemon_sections,
+	.examples = daemon_examples,
+	.run = daemon_command_run,
+};

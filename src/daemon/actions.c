@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/actions.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/daemon_state.h"
+#include "record/host.h"
+
+static int no_recorder(struct error *err)
+{
+	return error_set(err, -EAGAIN, "counting is just beginning anew: try again");
+}
+
+int daemon_start(struct daemon *d, struct error *err)
+{
+	int e = d->recorder ? recorder_enable(d->recorder, err) : 0;
+
+	if (e < 0)
+		return e;
+	if (d->is_paused)
+		log_info("counting goes on");
+	d->is_paused = false;
+	return 0;
+}
+
+int daemon_stop(struct daemon *d, struct error *err)
+{
+	if (!d->is_paused)
+		log_info("counting is paused");
+	d->is_paused = true;
+	if (!d->recorder)
+		return 0;
+	recorder_disable(d->recorder);
+	return recorder_flush(d->recorder, err);
+}
+
+int daemon_dump(struct daemon *d, struct error *err)
+{
+	return d->recorder ? recorder_flush(d->recorder, err) : no_recorder(err);
+}
+
+/* Calls back for each part but the one that is being written. */
+static int each_old_part(struct daemon *d,
+			 int (*visit)(void *context, const char *path, const char *name,
+				      struct error *err),
+			 void *context, struct error *err)
+{
+	const char *now = strrchr(recorder_dir(d->recorder), '/') + 1;
+	struct part_names names = { 0 };
+	int e = part_names_list(d->current, &names, err);
+
+	for (size_t i = 0; i < names.n && e >= 0; i++) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", d->current, names.data[i]);
+
+		if (strcmp(names.data[i], now) != 0)
+			e = visit(context, path, names.data[i], err);
+	}
+	part_names_fini(&names);
+	return MIN(e, 0);
+}
+
+static int remove_part(void *context, const char *path, const char *name, struct error *err)
+{
+	(void)context, (void)name;
+	return file_remove_tree(path, err);
+}
+
+int daemon_reset(struct daemon *d, struct error *err)
+{
+	int e = begin_part(d, err);
+
+	if (e < 0)
+		return e;
+	log_info("reset: what was counted so far is forgotten");
+	return each_old_part(d, remove_part, NULL, err);
+}
+
+static int check_name(const char *name, struct error *err)
+{
+	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200 ||
+	    !strcmp(name, "current"))
+		return error_set(err, -EINVAL,
+				 "'%s' is no name for a history: a file name without a dot in "
+				 "front, other than 'current', is",
+				 name);
+	return 0;
+}
+
+static int move_part(void *context, const char *path, const char *name, struct error *err)
+{
+	cleanup(free_at_exit) char *there = xasprintf("%s/%s", (const char *)context, name);
+
+	return rename(path, there) < 0
+		       ? error_errno(err, -errno, "cannot rename %s to %s", path, there)
+		       : 0;
+}
+
+/* A part is moved whole; whatever ends us in between, each is in one history or the other. */
+int daemon_save(struct daemon *d, const char *name, struct error *err)
+{
+	cleanup(free_at_exit) char *there = xasprintf("%s/%s", d->samples, name);
+	int e = check_name(name, err);
+
+	if (e < 0)
+		return e;
+	if (mkdir(there, 0700) < 0)
+		return errno == EEXIST
+			       ? error_set(err, -EEXIST, "there is a history '%s' already", name)
+			       : error_errno(err, -errno, "cannot create %s", there);
+	e = begin_part(d, err);
+	if (e < 0) {
+		rmdir(there);
+		return e;
+	}
+	log_info("save: what was counted so far is in %s", there);
+	return each_old_part(d, move_part, there, err);
+}
+
+/* Histories. */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct daemon_history *x = a, *y = b;
+	bool is_x = !strcmp(x->name, "current"), is_y = !strcmp(y->name, "current");
+
+	return is_x || is_y ? is_y - is_x : strcmp(x->name, y->name);
+}
+
+static uint32_t count_parts(const char *dir)
+{
+	struct part_names names = { 0 };
+	uint32_t n;
+
+	part_names_list(dir, &names, NULL);
+	n = (uint32_t)names.n;
+	part_names_fini(&names);
+	return n;
+}
+
+int daemon_list(struct daemon *d, struct daemon_histories *out, struct error *err)
+{
+	DIR *dir = opendir(d->samples);
+
+	if (!dir)
+		return error_errno(err, -errno, "cannot read %s", d->samples);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", d->samples, entry->d_name);
+		struct stat st;
+
+		if (entry->d_name[0] == '.' || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		vec_push(out, (struct daemon_history){ .name = xstrdup(entry->d_name),
+						       .n_parts = count_parts(path),
+						       .size_bytes = file_tree_bytes(path) });
+	}
+	closedir(dir);
+	if (out->n)
+		qsort(out->data, out->n, sizeof(*out->data), by_name);
+	return 0;
+}
+
+void daemon_histories_fini(struct daemon_histories *l)
+{
+	vec_foreach (l, history)
+		free(history->name);
+	vec_fini(l);
+}
+
+/* Settings. */
+
+int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
+{
+	uint64_t before = d->settings.freq_hz;
+	int e;
+
+	if (!freq_hz || freq_hz > 100000)
+		return error_set(err, -EINVAL, "a rate of %" PRIu64 " Hz: it is from 1 to 100000",
+				 freq_hz);
+	d->settings.freq_hz = freq_hz;
+	e = set_rate(d, freq_hz, err);
+	if (e < 0)
+		d->settings.freq_hz = before;
+	else
+		log_info("sampling at %" PRIu64 " Hz, before at %" PRIu64, freq_hz, before);
+	return e;
+}
+
+static void keep_before(struct daemon *d)
+{
+	if (d->has_before) /* neither did the events of before begin yet */
+		return;
+	d->before = d->settings;
+	d->before.events.data = NULL;
+	d->before.events.n = d->before.events.cap = 0;
+	vec_foreach (&d->settings.events, event)
+		vec_push(&d->before.events, xstrdup(*event));
+	d->has_before = true;
+}
+
+int daemon_set_events(struct daemon *d, const char *const *events, size_t n, struct error *err)
+{
+	static const struct counter_sources sources;
+	struct counter_rate rate = { .freq_hz = d->settings.freq_hz };
+	struct counters counters = { 0 };
+	int e = 0;
+
+	for (size_t i = 0; i < n && !e; i++)
+		e = counter_parse(&sources, events[i], &rate, &counters, err);
+	counters_fini(&counters);
+	if (e < 0)
+		return e;
+	keep_before(d);
+	daemon_settings_fini(&d->settings);
+	for (size_t i = 0; i < n; i++)
+		vec_push(&d->settings.events, xstrdup(events[i]));
+	d->rate_hz = d->settings.freq_hz;
+	log_info("other events: counting begins anew");
+	renew(d);
+	return 0;
+}
+
+void daemon_shutdown(struct daemon *d)
+{
+	d->is_ending = true;
+	if (d->recorder)
+		recorder_stop(d->recorder);
+}
+
+/* Status. */
+
+static void add_tallies(struct daemon *d, const struct recorder_stats *s)
+{
+	struct daemon_totals *shown = &d->shown;
+	const struct daemon_totals *before = &d->before_totals;
+
+	shown->samples = before->samples + s->counts.samples;
+	shown->lost = before->lost + s->counts.lost;
+	shown->unattributed = before->unattributed + s->counts.unattributed;
+	shown->written_bytes = before->written_bytes + s->written_bytes;
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		shown->losses[i] = before->losses[i] + s->losses[i];
+	shown->cpu_samples.n = 0;
+	for (size_t i = 0; i < MAX(s->n_cpus, before->cpu_samples.n); i++)
+		vec_push(&shown->cpu_samples,
+			 (i < before->cpu_samples.n ? before->cpu_samples.data[i] : 0) +
+				 (i < s->n_cpus ? s->cpu_samples[i] : 0));
+}
+
+static void name_events(struct daemon *d)
+{
+	d->event_names.n = 0;
+	vec_foreach (&d->counters, counter)
+		vec_push(&d->event_names, counter->name);
+}
+
+void daemon_status(struct daemon *d, struct daemon_status *out)
+{
+	struct recorder_stats s = { 0 };
+
+	if (d->recorder)
+		recorder_stats(d->recorder, &s);
+	add_tallies(d, &s);
+	name_events(d);
+	*out = (struct daemon_status){
+		.version = d->config->version,
+		.session_dir = d->config->dir,
+		.part = d->recorder ? recorder_dir(d->recorder) : "",
+		.collector = d->in_kernel ? "BPF" : "perf rings",
+		.stacks = stack_source_texts[d->stacks],
+		.note = d->note,
+		.write_error = s.write_error ? s.write_error->text : "",
+		.pid = getpid(),
+		.is_counting = d->recorder && !d->is_paused,
+		.start_wall_ns = d->start_wall_ns,
+		.uptime_ns = clock_monotonic_ns() - d->start_ns,
+		.wanted_hz = d->settings.freq_hz,
+		.rate_hz = d->rate_hz,
+		.events = d->event_names.data,
+		.n_events = d->event_names.n,
+		.samples = d->shown.samples,
+		.lost = d->shown.lost,
+		.unattributed = d->shown.unattributed,
+		.cpu_samples = d->shown.cpu_samples.data,
+		.n_cpus = d->shown.cpu_samples.n,
+		.own_cpu_ns = s.own_cpu_ns,
+		.own_bytes = s.own_bytes,
+		.cpu_percent = d->budget.cpu_percent,
+		.max_cpu_percent = d->settings.max_cpu_percent,
+		.max_bytes = d->settings.max_bytes,
+		.written_bytes = d->shown.written_bytes,
+		.n_processes = s.n_processes,
+		.n_parts = d->n_parts,
+		.n_rate_changes = d->n_rate_changes,
+	};
+	memcpy(out->losses, d->shown.losses, sizeof(out->losses));
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's recording: begun, watched once a second, begun anew when it must be. */
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "collect/sampler.h"
+#include "daemon/daemon_state.h"
+#include "daemon/notify.h"
+#include "record/collector.h"
+#include "record/host.h"
+
+#define SECOND_NS 1000000000ULL
+
+/* Between two looks at part, budget and disk; between two lines of status for systemd. */
+#define TICK_NS (SECOND_NS / 2)
+#define TOLD_NS (10 * SECOND_NS)
+
+struct daemon_pace daemon_pace(const char *setting)
+{
+	struct daemon_pace pace = {
+		.settle_ns = 15 * SECOND_NS,
+		.part_ns = PART_NS,
+		.retry_ns = 10 * SECOND_NS,
+		.renew_ns = 600 * SECOND_NS,
+	};
+	const struct {
+		const char *name;
+		uint64_t *ns;
+	} known[] = {
+		{ "settle=", &pace.settle_ns },
+		{ "part=", &pace.part_ns },
+		{ "retry=", &pace.retry_ns },
+		{ "renew=", &pace.renew_ns },
+	};
+
+	for (; setting && *setting; setting += strcspn(setting, ","), setting += *setting == ',')
+		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+			if (!strncmp(setting, known[i].name, strlen(known[i].name)))
+				*known[i].ns = SECOND_NS *
+					       strtoul(setting + strlen(known[i].name), NULL, 10);
+	return pace;
+}
+
+/* What is to be counted. */
+
+static int choose_counters(struct daemon *d, struct error *err)
+{
+	static const struct counter_sources sources;
+	struct counter_rate rate = { .freq_hz = d->rate_hz };
+	struct counters counters = { 0 };
+	int e = 0;
+
+	d->event_note[0] = '\0';
+	if (!d->settings.events.n)
+		e = counter_default(&sources, &rate, &counters, d->event_note,
+				    sizeof(d->event_note), err);
+	for (size_t i = 0; i < d->settings.events.n && !e; i++)
+		e = counter_parse(&sources, d->settings.events.data[i], &rate, &counters, err);
+	if (e < 0) {
+		counters_fini(&counters);
+		return e;
+	}
+	counters_fini(&d->counters);
+	d->counters = counters;
+	return 0;
+}
+
+static bool can_sample_in_kernel(struct daemon *d)
+{
+	static const struct counter_sources sources;
+	char why[256];
+
+	if (d->config->collector == COLLECT_PERF || d->no_sampler)
+		return false;
+	if (!counters_fit_sampler(&d->counters)) {
+		log_info("tracepoints come through rings");
+		return false;
+	}
+	if (sampler_is_available(&sources, why, sizeof(why)))
+		return true;
+	log_info("%s: collecting through rings instead", why);
+	return false;
+}
+
+static enum stack_source choose_stacks(const struct daemon *d)
+{
+	char why[256];
+
+	if (!d->config->with_stacks)
+		return STACKS_NONE;
+	if (d->in_kernel)
+		return sampler_can_unwind(why, sizeof(why)) ? STACKS_IN_KERNEL
+							    : STACKS_FRAME_POINTERS;
+	return counters_fit_copies(&d->counters) ? STACKS_COPIED : STACKS_FRAME_POINTERS;
+}
+
+/* What a part says of itself: why these events, and what the budget makes of the rate. */
+static void write_note(struct daemon *d)
+{
+	size_t n = (size_t)snprintf(d->note, sizeof(d->note), "%s", d->event_note);
+
+	if (d->rate_hz < d->settings.freq_hz)
+		snprintf(d->note + n, sizeof(d->note) - n,
+			 "%ssampling at %" PRIu64 " Hz instead of %" PRIu64
+			 " to stay within the daemon's budget",
+			 n ? "; " : "", d->rate_hz, d->settings.freq_hz);
+}
+
+/* Parts. */
+
+static void start_part_clock(struct daemon *d)
+{
+	d->part = (struct part_clock){ clock_wall_ns(), clock_monotonic_ns() };
+	d->n_parts++;
+}
+
+int begin_part(struct daemon *d, struct error *err)
+{
+	cleanup(free_at_exit) char *path = part_path(d->current, clock_wall_ns());
+	int e;
+
+	if (!d->recorder)
+		return error_set(err, -EAGAIN, "counting is just beginning anew: try again");
+	write_note(d);
+	d->part_tried_ns = clock_monotonic_ns();
+	e = recorder_switch(d->recorder, path, err);
+	if (e < 0) {
+		file_remove_tree(path, NULL);
+		return e;
+	}
+	start_part_clock(d);
+	return 0;
+}
+
+/* A disk that is full is told where samples are lost. */
+static void try_part(struct daemon *d, const char *why)
+{
+	struct error err = { 0 };
+
+	if (begin_part(d, &err) < 0)
+		log_verbose("no new part (%s): %s", why, err.text);
+	else
+		log_verbose("a new part (%s): %s", why, recorder_dir(d->recorder));
+}
+
+static void watch_part(struct daemon *d, uint64_t now_ns)
+{
+	enum part_due due = part_due(&d->part, d->pace.part_ns, clock_wall_ns(), now_ns);
+
+	if (d->is_clock_set)
+		due = PART_CLOCK_SET;
+	if (due == PART_GOES_ON ||
+	    now_ns - d->part_tried_ns < MIN(d->pace.retry_ns, d->pace.part_ns))
+		return;
+	d->is_clock_set = false;
+	try_part(d, due == PART_CLOCK_SET ? "the clock was set, or the machine slept"
+					  : "its hour is over");
+}
+
+/* Rates. */
+
+void renew(struct daemon *d)
+{
+	d->is_renewing = true;
+	if (d->recorder)
+		recorder_stop(d->recorder);
+}
+
+static bool has_a_rate(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->counters.n; i++)
+		if (d->counters.data[i].attr.freq)
+			return true;
+	return false;
+}
+
+int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err)
+{
+	int e = 0;
+
+	if (!d->recorder)
+		return error_set(err, -EAGAIN, "counting is just beginning anew: try again");
+	for (size_t i = 0; i < d->counters.n && !e; i++)
+		if (d->counters.data[i].attr.freq)
+			e = recorder_set_rate(d->recorder, (uint32_t)i, rate_hz, err);
+	if (e < 0 && e != -E2BIG)
+		return e;
+	d->rate_hz = rate_hz;
+	if (e == -E2BIG) {
+		renew(d);
+		return 0;
+	}
+	/* Should there be no room for a new part, the rate is changed all the same. */
+	try_part(d, "another rate");
+	return 0;
+}
+
+/* For the budget's sake. */
+static void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
+{
+	struct error err = { 0 };
+	bool is_lower = rate_hz < d->rate_hz;
+	uint64_t before = d->rate_hz;
+
+	if (set_rate(d, rate_hz, &err) < 0) {
+		log_warning("cannot change the rate: %s", err.text);
+		return;
+	}
+	d->n_rate_changes++;
+	recorder_note(d->recorder, is_lower ? LOSS_RATE_LOWERED : LOSS_RATE_RAISED, UINT32_MAX, 1);
+	log_warning("%s: sampling at %" PRIu64 " Hz instead of %" PRIu64 "%s", why, rate_hz, before,
+		    rate_hz < d->settings.freq_hz ? "" : ", as was asked for");
+}
+
+static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
+{
+	char why[128];
+	uint64_t rate;
+
+	if (!d->is_budget_begun) {
+		if (now_ns - d->started_ns < d->pace.settle_ns)
+			return;
+		budget_begin(&d->budget, d->settings.max_cpu_percent, now_ns, stats->own_cpu_ns);
+		d->is_budget_begun = true;
+	}
+	rate = budget_rate(&d->budget, now_ns, stats->own_cpu_ns, d->rate_hz, d->settings.freq_hz);
+	if (rate == d->rate_hz || !has_a_rate(d))
+		return;
+	snprintf(why, sizeof(why), "the daemon used %.2f %% of a CPU, of %.2f %% at most",
+		 d->budget.cpu_percent, d->settings.max_cpu_percent);
+	change_rate(d, rate, why);
+}
+
+/*
+ * What was ever met is kept by the recorder (files, names, stacks, call trees): counting anew
+ * releases it. What is then still too much is what a second needs, and that the rate changes.
+ */
+static void watch_memory(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
+{
+	uint64_t limit = d->settings.max_bytes;
+	char why[128];
+
+	if (!limit || stats->own_bytes < limit - limit / 8 ||
+	    now_ns - d->started_ns < d->pace.settle_ns)
+		return;
+	malloc_trim(0);
+	snprintf(why, sizeof(why), "the daemon uses %.1f MiB, of %.1f MiB at most",
+		 (double)stats->own_bytes / 1048576, (double)limit / 1048576);
+	if (!d->renewed_ns || now_ns - d->renewed_ns > d->pace.renew_ns) {
+		d->renewed_ns = now_ns;
+		log_warning("%s: counting begins anew", why);
+		renew(d);
+	} else if (now_ns - d->budget.changed_ns > d->pace.settle_ns && d->rate_hz > 1 &&
+		   has_a_rate(d)) {
+		d->budget.changed_ns = now_ns;
+		change_rate(d, d->rate_hz / 2, why);
+	}
+}
+
+/* The disk. */
+
+static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
+{
+	uint64_t lost = stats->losses[LOSS_DISK_FULL];
+
+	if (stats->write_error && !d->is_write_failing) {
+		d->lost_when_failing = lost;
+		log_error("%s: nothing is stored until this is over, and what is counted is lost",
+			  stats->write_error->text);
+	} else if (!stats->write_error && d->is_write_failing) {
+		log_warning("writing again");
+	}
+	d->is_write_failing = stats->write_error != NULL;
+}
+
+/* Callbacks of the recorder. */
+
+static void tell_parent(struct daemon *d, const char *text)
+{
+	if (d->parent_fd < 0)
+		return;
+	(void)!write(d->parent_fd, text, strlen(text) + 1);
+	close(d->parent_fd);
+	d->parent_fd = -1;
+}
+
+static int on_started(void *context, struct recorder *r, struct error *err)
+{
+	struct daemon *d = context;
+
+	(void)err;
+	d->recorder = r;
+	d->started_ns = clock_monotonic_ns();
+	d->is_budget_begun = false;
+	d->is_write_failing = false;
+	start_part_clock(d);
+	if (d->has_before) {
+		daemon_settings_fini(&d->before);
+		d->has_before = false;
+		recorder_note(r, LOSS_RENEWED, UINT32_MAX, 1);
+	}
+	log_info("collecting %s, stacks by %s, into %s",
+		 d->in_kernel ? "in the kernel" : "through rings", stack_source_texts[d->stacks],
+		 recorder_dir(r));
+	if (d->note[0])
+		log_info("%s", d->note);
+	tell_parent(d, "");
+	notify_service("READY=1\nSTATUS=collecting into %s", recorder_dir(r));
+	return 0;
+}
+
+static int serve_sources(struct daemon *d, int wait_ms, struct error *err)
+{
+	struct epoll_event events[DAEMON_SOURCES];
+	int n = epoll_wait(d->epoll_fd, events, DAEMON_SOURCES, wait_ms), e = 0;
+
+	for (int i = 0; i < n && e >= 0; i++) {
+		/* One may have been dropped by the one before. */
+		const struct daemon_source *s = &d->sources[events[i].data.u32];
+
+		if (s->fd >= 0)
+			e = s->ready(s->context, err);
+	}
+	return MIN(e, 0);
+}
+
+static int on_ready(void *context, struct recorder *r, struct error *err)
+{
+	(void)r;
+	return serve_sources(context, 0, err);
+}
+
+static void tell_service(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
+{
+	uint64_t watchdog = notify_watchdog_ns();
+
+	if (watchdog && now_ns - d->watchdog_ns >= watchdog / 2) {
+		d->watchdog_ns = now_ns;
+		notify_service("WATCHDOG=1");
+	}
+	if (now_ns - d->told_ns < TOLD_NS)
+		return;
+	d->told_ns = now_ns;
+	notify_service("STATUS=%s%" PRIu64 " samples at %" PRIu64 " Hz, %.2f %% of a CPU, %.1f MiB",
+		       d->is_write_failing ? "cannot write: "
+		       : d->is_paused      ? "paused: "
+					   : "",
+		       d->before_totals.samples + stats->counts.samples, d->rate_hz,
+		       d->budget.cpu_percent, (double)stats->own_bytes / 1048576);
+}
+
+static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct error *err)
+{
+	struct daemon *d = context;
+	struct recorder_stats stats;
+
+	(void)err;
+	if (d->is_ending)
+		recorder_stop(r);
+	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
+		return 0;
+	d->ticked_ns = now_ns;
+	watch_part(d, now_ns);
+	recorder_stats(r, &stats);
+	watch_disk(d, &stats);
+	watch_cpu(d, &stats, now_ns);
+	watch_memory(d, &stats, now_ns);
+	tell_service(d, &stats, now_ns);
+	return 0;
+}
+
+static int on_hangup(void *context, struct recorder *r, struct error *err)
+{
+	(void)r, (void)err;
+	reload(context);
+	return 0;
+}
+
+/* One recording. */
+
+static void add_totals(struct daemon *d, const struct recorder_result *result)
+{
+	d->before_totals.samples += result->counts.samples;
+	d->before_totals.lost += result->counts.lost;
+	d->before_totals.unattributed += result->counts.unattributed;
+	d->before_totals.written_bytes += result->size_bytes;
+}
+
+/* What a recorder knows by reason and by CPU is its own: taken before it ends. */
+static void keep_tallies(struct daemon *d, struct recorder *r)
+{
+	struct recorder_stats stats;
+
+	recorder_stats(r, &stats);
+	for (int i = 0; i < N_LOSS_REASONS; i++)
+		d->before_totals.losses[i] += stats.losses[i];
+	while (d->before_totals.cpu_samples.n < stats.n_cpus)
+		vec_push(&d->before_totals.cpu_samples, 0);
+	for (size_t i = 0; i < stats.n_cpus; i++)
+		d->before_totals.cpu_samples.data[i] += stats.cpu_samples[i];
+}
+
+static void on_ended(void *context, struct recorder *r)
+{
+	struct daemon *d = context;
+
+	keep_tallies(d, r);
+	d->recorder = NULL;
+}
+
+static int record(struct daemon *d, struct recorder_result *result, struct error *err)
+{
+	static const struct counter_sources sources;
+	static const struct pid_list none;
+	static const struct cpu_list all;
+	cleanup(free_at_exit) char *path = part_path(d->current, clock_wall_ns());
+	struct recorder_control control = {
+		.started = on_started,
+		.ready = on_ready,
+		.tick = on_tick,
+		.hangup = on_hangup,
+		.ended = on_ended,
+		.fd = d->epoll_fd,
+		.context = d,
+	};
+	struct recorder_config config = {
+		.ops = &native_store,
+		/* Of a day of many CPUs and threads, both would be most of what is stored. */
+		.merged = SEPARATE_THREAD | SEPARATE_CPU,
+		.dir = path,
+		.version = d->config->version,
+		.counters = &d->counters,
+		.sources = &sources,
+		.note = d->note,
+		.in_kernel = d->in_kernel,
+		.stacks = d->stacks,
+		.is_stacks_wish = true,
+		.pids = &none,
+		.tids = &none,
+		.whole_machine = true,
+		.cpus = &all,
+		.control = &control,
+		.starts_disabled = d->is_paused,
+	};
+	int e;
+
+	d->is_renewing = false;
+	e = recorder_run(&config, result, err);
+	add_totals(d, result);
+	return e;
+}
+
+static int begin(struct daemon *d, struct recorder_result *result, struct error *err)
+{
+	int e = choose_counters(d, err);
+
+	if (e < 0)
+		return e;
+	write_note(d);
+	d->in_kernel = can_sample_in_kernel(d);
+	if (!d->in_kernel && d->config->collector == COLLECT_BPF)
+		return error_set(err, -EPERM,
+				 "--collector=bpf: the in-kernel sampler is not to be had");
+	d->stacks = choose_stacks(d);
+	return record(d, result, err);
+}
+
+/* What is asked for meanwhile is answered; signals wait for the next recording, but for the end. */
+static void wait_for_retry(struct daemon *d)
+{
+	uint64_t until = clock_monotonic_ns() + d->pace.retry_ns, now;
+	sigset_t pending;
+
+	while (!d->is_ending && (now = clock_monotonic_ns()) < until) {
+		serve_sources(d, (int)MIN((until - now) / 1000000 + 1, 1000u), NULL);
+		sigpending(&pending);
+		if (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT))
+			d->is_ending = true;
+		if (notify_watchdog_ns())
+			notify_service("WATCHDOG=1");
+	}
+}
+
+static void go_back_to_old_events(struct daemon *d, const struct error *err)
+{
+	log_error("%s: the events of before go on", err->text);
+	daemon_settings_fini(&d->settings);
+	d->settings = d->before;
+	d->before = (struct daemon_settings){ 0 };
+	d->has_before = false;
+}
+
+/* True: once more. False: the daemon ends, with *err set if it is not as it was asked to. */
+static bool go_on(struct daemon *d, int e, const struct recorder_result *result, struct error *err)
+{
+	bool has_collected = result->duration_ns > 0;
+
+	if (d->is_ending || (has_collected && result->end == END_SIGNAL) ||
+	    (e >= 0 && !d->is_renewing))
+		return false;
+	if (has_collected && d->is_renewing)
+		return true;
+	if (!has_collected && d->in_kernel && result->has_sampler_failed &&
+	    d->config->collector == COLLECT_BEST) {
+		log_info("%s: collecting through rings instead", err->text);
+		d->no_sampler = true;
+		return true;
+	}
+	if (!has_collected && d->has_before) {
+		go_back_to_old_events(d, err);
+		return true;
+	}
+	if (!d->n_parts) /* it never collected: whoever started it shall know */
+		return false;
+	log_error("%s: the next attempt is in %d s", err->text,
+		  (int)(d->pace.retry_ns / SECOND_NS));
+	wait_for_retry(d);
+	return !d->is_ending;
+}
+
+int collect(struct daemon *d, struct error *err)
+{
+	struct recorder_result result;
+	struct error why;
+	int e;
+
+	do {
+		result = (struct recorder_result){ 0 };
+		why = (struct error){ 0 };
+		e = begin(d, &result, &why);
+		malloc_trim(0);
+	} while (go_on(d, e, &result, &why));
+	/* What could not be written was told when it happened. */
+	if (e < 0 && d->n_parts)
+		e = 0;
+	if (e < 0)
+		*err = why;
+	return e;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "daemon/daemon_state.h"
+#include "daemon/lock.h"
+#include "daemon/notify.h"
+#include "daemon/privilege.h"
+#include "record/host.h"
+
+void daemon_settings_fini(struct daemon_settings *s)
+{
+	vec_foreach (&s->events, event)
+		free(*event);
+	vec_fini(&s->events);
+}
+
+/* Sources of work beside the recording. */
+
+int daemon_add_source(struct daemon *d, int fd, int (*ready)(void *context, struct error *err),
+		      void *context, struct error *err)
+{
+	for (uint32_t i = 0; i < DAEMON_SOURCES; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = i };
+
+		if (d->sources[i].fd >= 0)
+			continue;
+		if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+			return error_errno(err, -errno, "epoll_ctl");
+		d->sources[i] = (struct daemon_source){ fd, ready, context };
+		return 0;
+	}
+	return error_set(err, -ENOSPC, "more than %d sources of requests", DAEMON_SOURCES);
+}
+
+void daemon_drop_source(struct daemon *d, int fd)
+{
+	for (int i = 0; i < DAEMON_SOURCES; i++) {
+		if (d->sources[i].fd != fd)
+			continue;
+		epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+		d->sources[i].fd = -1;
+	}
+}
+
+/*
+ * A timer that never comes, on the clock of the day: reading it fails when that was set, or the
+ * machine slept, and wakes us at once (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+ */
+static void arm_clock(const struct daemon *d)
+{
+	struct itimerspec never = { .it_value.tv_sec = INT32_MAX };
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (now.tv_sec >= INT32_MAX / 2)
+		never.it_value.tv_sec = now.tv_sec + INT32_MAX;
+	timerfd_settime(d->clock_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+static int clock_was_set(void *context, struct error *err)
+{
+	struct daemon *d = context;
+	uint64_t n;
+
+	(void)err;
+	if (read(d->clock_fd, &n, sizeof(n)) < 0 && errno == ECANCELED)
+		d->is_clock_set = true;
+	arm_clock(d);
+	return 0;
+}
+
+static int open_sources(struct daemon *d, struct error *err)
+{
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	d->clock_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (d->epoll_fd < 0 || d->clock_fd < 0)
+		return error_errno(err, -errno, "cannot watch the clock");
+	arm_clock(d);
+	return daemon_add_source(d, d->clock_fd, clock_was_set, d, err);
+}
+
+/* Reloading. */
+
+static bool has_same_events(const struct daemon_settings *a, const struct daemon_settings *b)
+{
+	if (a->events.n != b->events.n)
+		return false;
+	for (size_t i = 0; i < a->events.n; i++)
+		if (strcmp(a->events.data[i], b->events.data[i]) != 0)
+			return false;
+	return true;
+}
+
+static int take_settings(struct daemon *d, struct daemon_settings *next, struct error *err)
+{
+	bool has_new_events = !has_same_events(next, &d->settings);
+	bool has_new_rate = next->freq_hz != d->settings.freq_hz;
+	int e = 0;
+
+	d->settings.max_cpu_percent = next->max_cpu_percent;
+	d->settings.max_bytes = next->max_bytes;
+	d->settings.keep_age_s = next->keep_age_s;
+	d->settings.keep_bytes = next->keep_bytes;
+	d->is_budget_begun = false;
+	if (has_new_events) {
+		uint64_t before = d->settings.freq_hz;
+
+		d->settings.freq_hz = next->freq_hz;
+		e = daemon_set_events(d, (const char *const *)next->events.data, next->events.n,
+				      err);
+		if (e < 0)
+			d->settings.freq_hz = before;
+		return e;
+	}
+	if (has_new_rate)
+		return daemon_set_rate(d, next->freq_hz, err);
+	return d->recorder ? begin_part(d, err) : 0;
+}
+
+static void reopen_log(const struct daemon *d)
+{
+	int e = d->config->detach ? log_to_file(d->config->log_path) : 0;
+
+	if (e < 0)
+		log_error("%s: %s: the log goes on where it was", d->config->log_path,
+			  strerror(-e));
+}
+
+void reload(struct daemon *d)
+{
+	struct daemon_settings next = { 0 };
+	struct error err = { 0 };
+
+	notify_reloading(clock_monotonic_ns());
+	reopen_log(d);
+	if (d->config->load(d->config->context, &next, &err) < 0)
+		log_error("%s: the settings stay as they are", err.text);
+	else if (take_settings(d, &next, &err) < 0)
+		log_error("%s", err.text);
+	else
+		log_info("the settings were read again");
+	daemon_settings_fini(&next);
+	notify_service("READY=1");
+}
+
+/* Into the background. */
+
+/* The parent's part: it waits until the daemon collects, or says why not. */
+static int await_child(int fd, struct error *err)
+{
+	char text[sizeof(err->text)] = "";
+	size_t n = 0;
+	ssize_t got;
+
+	while (n < sizeof(text) - 1 && (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0)
+		n += (size_t)got;
+	close(fd);
+	if (!n)
+		return error_set(err, -ECHILD, "the daemon ended before it began to collect");
+	return text[0] ? error_set(err, -EIO, "%s", text) : 0;
+}
+
+/* 1: this is the process that asked, and the answer is in *err. 0: this is the daemon. */
+static int detach(struct daemon *d, struct error *err)
+{
+	int ends[2], null;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return error_errno(err, -errno, "fork");
+	if (pid) {
+		int e;
+
+		close(ends[1]);
+		e = await_child(ends[0], err);
+		return e < 0 ? e : 1;
+	}
+	close(ends[0]);
+	d->parent_fd = ends[1];
+	setsid();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		close(null);
+	}
+	return 0;
+}
+
+static void tell_failure(struct daemon *d, const struct error *err)
+{
+	if (d->parent_fd < 0)
+		return;
+	(void)!write(d->parent_fd, err->text, strlen(err->text) + 1);
+}
+
+/* The place on disk. */
+
+/* The directory is anyone's to enter, for the socket; what is in it is not. */
+static int make_place(struct daemon *d, struct error *err)
+{
+	struct stat st;
+	int e = file_mkdirs(d->config->dir, 0755, err);
+
+	if (e < 0)
+		return e;
+	/* Later we are root without root's power over others' files. */
+	if (stat(d->config->dir, &st) == 0 && st.st_uid != geteuid())
+		return error_set(err, -EPERM,
+				 "%s belongs to user %u, and the daemon runs as user %u: give it "
+				 "a directory of its own by --session-dir",
+				 d->config->dir, st.st_uid, geteuid());
+	d->lock_fd = lock_take(d->config->dir, err);
+	if (d->lock_fd < 0)
+		return d->lock_fd;
+	e = file_mkdirs(d->current, 0700, err);
+	return e;
+}
+
+static void tidy(const struct daemon *d)
+{
+	struct error err = { 0 };
+	int n = parts_tidy(d->current, &err);
+
+	if (n < 0)
+		log_warning("%s", err.text);
+	else if (n)
+		log_info("the daemon before was killed: what it wrote is there up to its last "
+			 "second");
+}
+
+static void block_signals(sigset_t *old)
+{
+	sigset_t mask;
+
+	/* Between two recordings they wait for the next one. */
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGHUP);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigprocmask(SIG_BLOCK, &mask, old);
+}
+
+static void daemon_fini(struct daemon *d)
+{
+	daemon_settings_fini(&d->settings);
+	if (d->has_before)
+		daemon_settings_fini(&d->before);
+	counters_fini(&d->counters);
+	vec_fini(&d->before_totals.cpu_samples);
+	vec_fini(&d->shown.cpu_samples);
+	vec_fini(&d->event_names);
+	close_at_exit(&d->clock_fd);
+	close_at_exit(&d->epoll_fd);
+	close_at_exit(&d->lock_fd);
+	close_at_exit(&d->parent_fd);
+	free(d->samples);
+	free(d->current);
+}
+
+static int serve(struct daemon *d, struct error *err)
+{
+	int e;
+
+	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 || (e = open_sources(d, err)) < 0 ||
+	    (e = privilege_drop(false, err)) < 0)
+		return e;
+	tidy(d);
+	e = collect(d, err);
+	notify_service("STOPPING=1");
+	if (!e)
+		log_info("the daemon ends");
+	return e;
+}
+
+int daemon_run(const struct daemon_config *config, struct error *err)
+{
+	struct daemon d = {
+		.config = config,
+		.lock_fd = -1,
+		.clock_fd = -1,
+		.epoll_fd = -1,
+		.parent_fd = -1,
+		.samples = xasprintf("%s/samples", config->dir),
+		.current = xasprintf("%s/samples/current", config->dir),
+		.start_wall_ns = clock_wall_ns(),
+		.start_ns = clock_monotonic_ns(),
+		.is_paused = config->starts_disabled,
+		.pace = daemon_pace(getenv("ASSAY_DAEMON_PACE")),
+	};
+	sigset_t old;
+	int e;
+
+	for (int i = 0; i < DAEMON_SOURCES; i++)
+		d.sources[i].fd = -1;
+	e = config->load(config->context, &d.settings, err);
+	d.rate_hz = d.settings.freq_hz;
+	if (!e)
+		e = make_place(&d, err);
+	if (!e && config->detach)
+		e = detach(&d, err);
+	if (!e) {
+		block_signals(&old);
+		if (config->detach)
+			e = log_to_file(config->log_path);
+		if (e < 0)
+			error_errno(err, e, "cannot write %s", config->log_path);
+		else
+			e = serve(&d, err);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		if (e < 0)
+			tell_failure(&d, err);
+	}
+	daemon_fini(&d);
+	return MIN(e, 0);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the daemon may do once its place on disk and its socket are made: the capabilities that
+ * opening counters needs, then and again (a CPU comes online, another rate, other events), and no
+ * others, for it and all that it could ever start. Dropped before the recording opens: its threads
+ * begin without them.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct error;
+
+/*
+ * Gives up every capability that privilege.c has no reason for, and sets no_new_privs. What was
+ * not there before is not there after. `may_mount`: a file system of ours is to be unmounted at
+ * the end.
+ */
+int privilege_drop(bool may_mount, struct error *err);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/collector.h"
+
+#include <string.h>
+
+bool counters_fit_sampler(const struct counters *counters)
+{
+	bool fit = true;
+
+	for (size_t i = 0; i < counters->n; i++)
+		fit &= counters->data[i].attr.type != PERF_TYPE_TRACEPOINT;
+	return fit;
+}
+
+/* An event of which each may be a sample comes at any rate: 16 KB with each are too much. */
+static bool is_for_copies(const struct counter *c)
+{
+	const struct perf_event_attr *a = &c->attr;
+
+	if (a->exclude_user)
+		return false;
+	if (a->freq)
+		return a->sample_freq <= 10000;
+	return a->sample_period >= (strcmp(c->unit, "ns") ? 10000 : 100000);
+}
+
+bool counters_fit_copies(const struct counters *counters)
+{
+	bool fit = true;
+
+	for (size_t i = 0; i < counters->n; i++)
+		fit &= is_for_copies(&counters->data[i]);
+	return fit;
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2030,SC2031 # each test is a process of its own
+# The continuous profiler.
+
+load helpers
+
+need_daemon() {
+	need_root
+	run assay record -a -e cpu-clock --duration 0.1 -o probe.assay
+	[ "$status" = 0 ] || skip "the whole machine is not to be sampled here: $output"
+}
+
+# Starts one in the background and waits until it collects: start_daemon DIR OPTION…; its id is $daemon.
+start_daemon() {
+	local dir=$1
+	shift
+	: >daemon.log
+	assay daemon --session-dir "$dir" -e cpu-clock "$@" 2>daemon.log 3>&- &
+	daemon=$!
+	said "collecting"
+}
+
+# Waits until the log says so.
+said() {
+	for _ in {1..300}; do
+		! grep -q -- "$1" daemon.log || return 0
+		sleep 0.1
+	done
+	cat daemon.log
+	return 1
+}
+
+# Waits until a command succeeds.
+becomes() {
+	for _ in {1..300}; do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	echo "never: $*"
+	return 1
+}
+
+end_daemon() {
+	kill "$1"
+	wait "$1"
+}
+
+teardown() {
+	[ -z "${daemon-}" ] || kill -9 "$daemon" 2>/dev/null || true
+	[ ! -s d/lock ] || kill -9 "$(cat d/lock)" 2>/dev/null || true
+	[ -z "${busy-}" ] || kill -9 "$busy" 2>/dev/null || true
+	! mountpoint -q small 2>/dev/null || umount -l small
+	rm -rf "$NOBODY"
+}
+
+# A program that is busy until the end of the test.
+work() {
+	"$PROGRAMS/split" 100s 3>&- &
+	busy=$!
+}
+
+parts() {
+	ls "$1/samples/current"
+}
+
+samples_of() {
+	local sum=0 part
+	for part in "$1"/samples/*/2*; do
+		sum=$((sum + $(fact "$part" .samples)))
+	done
+	echo "$sum"
+}
+
+has_samples() {
+	[ "$(samples_of "$1")" -gt "${2-0}" ]
+}
+
+has_parts() {
+	[ "$(parts "$1" | wc -l)" -ge "$2" ]
+}
+
+@test "a daemon collects, its part is read while it is written, and it ends whole" {
+	need_daemon
+	work
+	start_daemon d
+	[ "$(cat d/lock)" = "$daemon" ]
+	becomes has_samples d
+	# The name is the time at which it began, in UTC.
+	[[ "$(parts d)" =~ ^2[0-9]{7}T[0-9]{6}\.[0-9]{3}Z$ ]]
+	assay report -i "d/samples/current/$(parts d)" --by app | grep -q split
+	end_daemon "$daemon"
+	assay info "d/samples/current/$(parts d)" | grep -qv 'still runs'
+	has_samples d
+	# Nobody else is to read what ran.
+	[ "$(stat -c %a d/samples)" = 700 ]
+}
+
+@test "a daemon keeps no privilege that it does not need" {
+	need_daemon
+	start_daemon d
+	# PERFMON, BPF, SYS_PTRACE, DAC_READ_SEARCH, SYSLOG, IPC_LOCK and no others, and none to gain.
+	allowed=$((1 << 38 | 1 << 39 | 1 << 19 | 1 << 2 | 1 << 34 | 1 << 14))
+	for task in "/proc/$daemon"/task/*; do
+		for set in CapPrm CapEff CapBnd; do
+			have=$((16#$(awk -v set="$set:" '$1 == set { print $2 }' "$task/status")))
+			[ $((have & ~allowed)) = 0 ]
+		done
+		grep -q '^NoNewPrivs:.1' "$task/status"
+	done
+}
+
+@test "a second daemon is refused, with the process id of the first" {
+	need_daemon
+	start_daemon d
+	run assay daemon --session-dir d
+	refused 1 "$BATS_TEST_TMPDIR/d already: process $daemon"
+	[ "$(cat d/lock)" = "$daemon" ]
+}
+
+@test "a daemon goes into the background, keeps a log, and reads its settings again" {
+	need_daemon
+	printf 'freq = 99  # samples a second\nevent = cpu-clock\n\nmax-memory = 200M\n' >conf
+	assay daemon --session-dir d --config conf --detach 3>&-
+	daemon=$(cat d/lock)
+	kill -0 "$daemon"
+	grep -q '^2.*assay: collecting' d/log
+	[ "$(fact "d/samples/current/$(parts d)" '.events[0].freq_hz')" = 99 ]
+	# As logrotate does: the file is renamed, and a signal says so.
+	mv d/log d/log.1
+	printf 'freq = 199\nevent = cpu-clock\n' >conf
+	kill -HUP "$daemon"
+	becomes grep -q 'settings were read again' d/log
+	becomes has_parts d 2
+	[ "$(fact "d/samples/current/$(parts d | tail -1)" '.events[0].freq_hz')" = 199 ]
+	# Settings that can't be taken change nothing.
+	printf 'freq = 199\nfrequency = 3\n' >conf
+	kill -HUP "$daemon"
+	becomes grep -q "conf:2: there is no setting 'frequency': the settings stay as they are" d/log
+	kill "$daemon"
+	becomes grep -q 'the daemon ends' d/log
+}
+
+@test "a daemon in the background that can't collect says why where it was started" {
+	need_daemon
+	run assay daemon --session-dir d --detach -e no-such-event
+	refused 1 "no-such-event"
+	run assay daemon --session-dir d --detach --collector perf -e cpu-clock -F 0
+	refused 2 "--freq: '0'"
+}
+
+@test "a broken file of settings is refused with its name and line" {
+	printf '# a comment\n\nfreq = fast\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:3: --freq: 'fast' is not a number"
+	printf 'freq 49\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:1: 'freq 49' is not NAME = value"
+	printf 'detach = maybe\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:1: detach: 'maybe' is neither yes nor no"
+	printf 'config = other\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:1: a file of settings names no other"
+	printf 'freq = 49\0\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf is not a text"
+	run assay daemon --session-dir d --config missing
+	refused 1 "cannot read missing: No such file or directory"
+	run assay daemon --session-dir d extra
+	refused 2 "'extra' is one argument too many"
+	[ ! -e d ]
+}
+
+@test "a place that can't be written is refused" {
+	need_daemon
+	run assay daemon --session-dir /proc/assay
+	refused 1 "/proc/assay"
+	mkdir small
+	mount -t tmpfs -o size=1m none small || skip "no mount here"
+	mount -o remount,ro small
+	run assay daemon --session-dir "$PWD/small/d"
+	refused 1 "small/d: Read-only file system"
+	mkdir -m 755 theirs
+	chown nobody theirs
+	run assay daemon --session-dir theirs
+	refused 1 "theirs belongs to user"
+}
+
+@test "a daemon that is killed again and again leaves parts that can be read, and nothing else" {
+	need_daemon
+	work
+	for _ in $(seq "${ASSAY_KILLS:-3}"); do
+		start_daemon d -F 997
+		sleep "1.$((RANDOM % 900 + 100))"
+		kill -9 "$daemon"
+		wait "$daemon" || true
+	done
+	for part in d/samples/current/*; do
+		run assay info "$part"
+		[ "$status" = 0 ] || { echo "$output"; false; }
+		[[ "$output" != *damaged* ]]
+	done
+	has_samples d
+	# The next one tidies: no part without a sample, no room reserved for an end, one lock.
+	start_daemon d
+	grep -q 'was killed' daemon.log
+	end_daemon "$daemon"
+	[ "$(find d -name reserve | wc -l)" = 0 ]
+	[ "$(ls d)" = "$(printf 'lock\nsamples')" ]
+}
+
+@test "on a full disk a daemon says so once, and goes on when there is room" {
+	need_daemon
+	mkdir small
+	mount -t tmpfs -o size=400k none small || skip "no mount here"
+	work
+	start_daemon "$PWD/small/d" -F 997
+	becomes has_samples small/d
+	head -c 1M /dev/zero >small/fill 2>/dev/null || true
+	said "nothing is stored until this is over"
+	sleep 2
+	rm small/fill
+	said "writing again"
+	before=$(samples_of small/d)
+	becomes has_samples small/d "$before"
+	end_daemon "$daemon"
+	[ "$(grep -c 'nothing is stored' daemon.log)" = 1 ]
+	# What was lost meanwhile is in the profile.
+	assay info --format json small/d/samples/current/* |
+		jq -es '[.[].losses["disk-full"] // 0] | add > 0' >/dev/null
+}
+
+@test "the rate goes down before the budget is passed, and the profile says so" {
+	need_daemon
+	work
+	export ASSAY_DAEMON_PACE="settle=1"
+	start_daemon d -F 5000 --max-cpu 0.1
+	said "Hz instead of 5000"
+	becomes has_parts d 2
+	end_daemon "$daemon"
+	assay info --format json "d/samples/current/$(parts d | tail -1)" |
+		jq -e '.events[0].freq_hz < 5000' >/dev/null
+	for part in d/samples/current/*; do assay report -i "$part"; done >reports
+	grep -q "times that the rate went down for the daemon's budget" reports
+	grep -q "Hz instead of 5000 to stay within the daemon's budget" reports
+}
+
+@test "parts end with their time, and nothing is lost or counted twice between them" {
+	need_daemon
+	work
+	export ASSAY_DAEMON_PACE="part=1"
+	start_daemon d -F 997
+	becomes has_parts d 4
+	end_daemon "$daemon"
+	for part in d/samples/current/*; do
+		[ "$(fact "$part" '.lost')" = 0 ]
+		[ "$(fact "$part" '.warnings | length')" = 0 ]
+	done
+	has_samples d 2000
+}
+
+@test "a daemon that begins paused counts nothing" {
+	need_daemon
+	work
+	start_daemon d --paused
+	sleep 2
+	end_daemon "$daemon"
+	[ "$(samples_of d)" = 0 ]
+}
