@@ -7,7 +7,7 @@
 #include "commands/command.h"
 
 /* What may stand for a value or an operand. */
-enum what { ANY, FILES, CHOICES, PROGRAMS, COMMANDS };
+enum what { ANY, FILES, CHOICES, PROGRAMS, COMMANDS, WORDS };
 
 static enum what what_of(const struct option_spec *row)
 {
@@ -25,6 +25,8 @@ static enum what operand_of(const struct command *c)
 {
 	if (c == &help_command)
 		return COMMANDS;
+	if (c->words)
+		return WORDS;
 	if (strstr(c->synopsis, "COMMAND"))
 		return PROGRAMS;
 	return strstr(c->synopsis, "DIR") || strstr(c->synopsis, "FILE") ? FILES : ANY;
@@ -61,6 +63,12 @@ static void put_command_names(void)
 		printf("%s%s", c == commands ? "" : " ", (*c)->name);
 }
 
+static void put_words(const struct command *c)
+{
+	for (const struct command_word *w = c->words; w->name; w++)
+		printf("%s%s", w == c->words ? "" : " ", w->name);
+}
+
 /* "-F|--freq", as a pattern of bash's case. */
 static void put_bash_pattern(const struct option_spec *row)
 {
@@ -93,7 +101,7 @@ static void put_bash_values(const struct command *c)
 
 static void put_bash_command(const struct command *c)
 {
-	static const char *const kinds[] = { "none", "-f", "none", "-c", "none" };
+	static const char *const kinds[] = { "none", "-f", "none", "-c", "none", "none" };
 
 	printf("\t%s)\n\t\toptions='", c->name);
 	for (size_t i = 0; i < c->options.n; i++) {
@@ -106,6 +114,10 @@ static void put_bash_command(const struct command *c)
 	if (operand_of(c) == COMMANDS) {
 		fputs("\t\t[[ $cur == -* ]] || words='", stdout);
 		put_command_names();
+		puts("'");
+	} else if (operand_of(c) == WORDS) {
+		fputs("\t\t[[ $cur == -* ]] || words='", stdout);
+		put_words(c);
 		puts("'");
 	}
 	puts("\t\tcase $prev in");
@@ -198,8 +210,9 @@ static void put_zsh_option(const struct option_spec *row)
 
 static void put_zsh_command(const struct command *c)
 {
-	static const char *const operands[] = { NULL, "*:file:_files", NULL, "*::command:_normal",
-						"1:command:_assay_commands" };
+	static const char *const operands[] = {
+		NULL, "*:file:_files", NULL, "*::command:_normal", "1:command:_assay_commands", NULL
+	};
 	const char *operand = operands[operand_of(c)];
 
 	printf("\t%s)\n\t\t_arguments -s \\\n", c->name);
@@ -208,6 +221,11 @@ static void put_zsh_command(const struct command *c)
 	fputs("\t\t\t'(- *)'{-h,--help}'[explain the command]'", stdout);
 	if (operand)
 		printf(" \\\n\t\t\t'%s'", operand);
+	if (operand_of(c) == WORDS) {
+		fputs(" \\\n\t\t\t'1:word:(", stdout);
+		put_words(c);
+		fputs(")'", stdout);
+	}
 	puts("\n\t\t;;");
 }
 
@@ -278,11 +296,16 @@ static void put_fish_option(const struct command *c, bool is_alone, const struct
 static void put_fish_operands(const struct command *c)
 {
 	static const char *const operands[] = { NULL, "-F", NULL, "-a '(__fish_complete_command)'",
-						NULL };
+						NULL, NULL };
 
 	if (operands[operand_of(c)])
 		printf("complete -c assay -n '__fish_seen_subcommand_from %s' %s\n", c->name,
 		       operands[operand_of(c)]);
+	for (const struct command_word *w = c->words; w && w->name; w++) {
+		printf("complete -c assay -n '__fish_seen_subcommand_from %s' -a %s", c->name,
+		       w->name);
+		put_fish_text(w->help);
+	}
 }
 
 void complete_fish(void)

@@ -79,6 +79,20 @@ static void put_option(const struct option_spec *row)
 	fputs("\n\n", stdout);
 }
 
+static void put_words(const struct command *c)
+{
+	for (const struct command_word *w = c->words; w && w->name; w++) {
+		put_bold(w->name);
+		if (*w->arguments) {
+			putchar(' ');
+			put_plain(w->arguments);
+		}
+		printf("\n\t%c", toupper((unsigned char)w->help[0]));
+		put_plain(w->help + 1);
+		fputs(".\n\n", stdout);
+	}
+}
+
 static void put_examples(const struct command_example *examples)
 {
 	if (!examples || !examples->command)
@@ -136,7 +150,9 @@ static void man_command(const struct command *c)
 	put_plain(c->summary);
 	printf("\n\n# SYNOPSIS\n\n*%s%s* ", c->is_program ? "" : "assay ", c->name);
 	put_plain(c->synopsis);
-	printf("\n\n# DESCRIPTION\n\n%s\n\n# OPTIONS\n\n", c->description);
+	printf("\n\n# DESCRIPTION\n\n%s\n\n", c->description);
+	put_words(c);
+	fputs("# OPTIONS\n\n", stdout);
 	for (size_t i = 0; i < c->options.n; i++)
 		put_option(&c->options.rows[i]);
 	fputs("*-h*, *--help*\n\tExplain the command and its options, and do nothing else.\n\n",

@@ -66,11 +66,24 @@ static void print_option(const struct option_spec *row)
 	putchar('\n');
 }
 
+static void print_word(const struct command_word *w)
+{
+	char left[80];
+
+	snprintf(left, sizeof(left), "%s%s%s", w->name, *w->arguments ? " " : "", w->arguments);
+	printf(strlen(left) > 28 ? "  %s\n%31s%s\n" : "  %-28s %s%s\n", left, "", w->help);
+}
+
 void command_print_help(const struct command *self)
 {
 	printf("Usage: %s%s %s\n%c%s.\n", self->is_program ? "" : "assay ", self->name,
 	       self->synopsis, self->summary[0] >= 'a' ? self->summary[0] - 32 : self->summary[0],
 	       self->summary + 1);
+	for (const struct command_word *w = self->words; w && w->name; w++) {
+		if (w == self->words)
+			putchar('\n');
+		print_word(w);
+	}
 	if (self->options.n)
 		printf("\nOptions:\n");
 	for (size_t i = 0; i < self->options.n; i++)

@@ -17,6 +17,11 @@ struct command_example {
 	const char *command, *text;
 };
 
+/* What the first operand may be, where a command does one of several things. */
+struct command_word {
+	const char *name, *arguments, *help; /* "save", "NAME", "keep the current samples …" */
+};
+
 struct command {
 	const char *name;
 	bool is_program;         /* a front end: a program of its own, a link to ours (compat/) */
@@ -24,6 +29,7 @@ struct command {
 	const char *synopsis;    /* "[OPTIONS] [--] COMMAND [ARG…]" */
 	const char *description; /* paragraphs in scdoc's markup */
 	struct option_table options;
+	const struct command_word *words;       /* ends with { NULL } ; may be NULL */
 	const struct command_section *sections; /* ends with { NULL } ; may be NULL */
 	const struct command_example *examples; /* ends with { NULL } ; may be NULL */
 	/* argv[0] is the command's name. Returns an exit status. */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <grp.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,11 +14,13 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "daemon/unix_socket.h"
 
-#define ANSWER_MAX (64 << 20)
-#define READ_BYTES 65536
+#define ANSWER_MAX  (64 << 20)
+#define READ_BYTES  65536
+#define SOCKETS_MAX (16 << 20)
 
 static double now_s(void)
 {
@@ -26,14 +30,106 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* ---- who runs ---- */
+
+struct dirs {
+	char **data;
+	size_t n, cap;
+};
+
+static void dirs_fini(struct dirs *dirs)
+{
+	vec_foreach (dirs, dir)
+		free(*dir);
+	vec_fini(dirs);
+}
+
+static void name_dirs(const struct dirs *dirs, struct buf *out)
+{
+	vec_foreach (dirs, dir)
+		buf_printf(out, "%s'%s'", dir == dirs->data ? "" : ", ", *dir);
+}
+
+/* A daemon's, of somebody who may be trusted with a request: anybody can make a socket. */
+static bool is_daemon_dir(const char *dir)
+{
+	cleanup(free_at_exit) char *lock = xasprintf("%s/lock", dir);
+	struct stat st;
+
+	return stat(lock, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+/* proc(5), /proc/net/unix: "Num: RefCount Protocol Flags Type St Inode Path"; flags in hex. */
+#define FLAG_LISTENS 0x10000
+
+static void find_daemons(struct dirs *out)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	char *rest, *line;
+	size_t size;
+
+	if (file_read_all("/proc/net/unix", SOCKETS_MAX, &text, &size) < 0)
+		return;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		unsigned long flags;
+		int path = 0;
+
+		if (sscanf(line, "%*s %*s %*s %lx %*s %*s %*s %n", &flags, &path) != 1 || !path ||
+		    !(flags & FLAG_LISTENS) || line[path] != '/')
+			continue;
+		line += path;
+		size = strlen(line);
+		if (size <= strlen("/control") || strcmp(line + size - 8, "/control"))
+			continue;
+		line[size - 8] = '\0';
+		if (is_daemon_dir(line))
+			vec_push(out, xstrdup(line));
+	}
+}
+
+int client_choose_dir(const char *given, const char *usual, char **dir, struct error *err)
+{
+	cleanup(free_at_exit) char *socket = xasprintf("%s/control", usual);
+	struct dirs dirs = { 0 };
+	struct buf names = { 0 };
+	int r = 0;
+
+	/* Also one that may not be looked at is one. */
+	if (!given && access(socket, F_OK) < 0 && errno != EACCES)
+		find_daemons(&dirs);
+	name_dirs(&dirs, &names);
+	if (dirs.n > 1)
+		r = error_set(err, -EINVAL, "several daemons run: choose by --session-dir %s",
+			      buf_cstr(&names));
+	else
+		*dir = xstrdup(given ? given : dirs.n ? dirs.data[0] : usual);
+	buf_fini(&names);
+	dirs_fini(&dirs);
+	return r;
+}
+
 /* ---- what can be wrong ---- */
 
 static int nobody_there(const char *dir, struct error *err)
 {
-	return error_set(err, -ESRCH,
-			 "no daemon runs with the session directory '%s'; start one: assay daemon "
-			 "--detach --session-dir %s",
-			 dir, dir);
+	struct dirs dirs = { 0 };
+	struct buf names = { 0 };
+	int r;
+
+	find_daemons(&dirs);
+	name_dirs(&dirs, &names);
+	if (dirs.n)
+		r = error_set(err, -ESRCH,
+			      "no daemon runs with the session directory '%s', but with %s", dir,
+			      buf_cstr(&names));
+	else
+		r = error_set(err, -ESRCH,
+			      "no daemon runs with the session directory '%s'; start one: assay "
+			      "daemon --detach --session-dir %s",
+			      dir, dir);
+	buf_fini(&names);
+	dirs_fini(&dirs);
+	return r;
 }
 
 static int not_permitted(const char *path, struct error *err)

@@ -40,7 +40,7 @@ struct request_argument {
 	const char *key; /* NULL: there is none */
 	enum request_kind kind;
 	bool is_required;
-	const char *value, *help;
+	const char *value;
 };
 
 /* One that has arguments, of which none is required, wants at least one. */

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay ctl: asks a daemon (daemon/requests.def), and shows its answer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "commands/command.h"
+#include "commands/ctl.h"
+#include "commands/output.h"
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/request.h"
+#include "event/loss.h"
+
+struct ctl_args {
+	const char *dir, *format;
+	double patience_s;
+};
+
+#define FIELD(f) offsetof(struct ctl_args, f)
+static const struct option_spec ctl_options[] = {
+	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(dir), NULL, "of the daemon to ask",
+	  "Default: _" DAEMON_DIR "_, or where none runs there, that of the only one that runs." },
+	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
+	  "text, or json: the answer as it came", .choices = "text|json" },
+	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10",
+	  "wait this long for an answer", NULL, 0.001, 1e6 },
+};
+
+/* ---- what an answer has ---- */
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+static double number_of(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static void put_text(struct buf *out, const char *text)
+{
+	utf8_append(out, text, true);
+}
+
+/* 12,345,678 */
+static void put_count(struct buf *out, double n)
+{
+	char digits[32];
+	int len = snprintf(digits, sizeof(digits), "%.0f", n);
+
+	for (int i = 0; i < len; i++)
+		buf_printf(out, "%s%c", i && (len - i) % 3 == 0 ? "," : "", digits[i]);
+}
+
+static void put_bytes(struct buf *out, double bytes)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	size_t u = 0;
+
+	for (; bytes >= 999.5 && u + 1 < ARRAY_SIZE(units); u++)
+		bytes /= 1000;
+	buf_printf(out, u ? "%.3g %s" : "%.0f %s", bytes, units[u]);
+}
+
+static void put_duration(struct buf *out, double s)
+{
+	if (s < 100)
+		buf_printf(out, "%.0f s", s);
+	else if (s < 100 * 60)
+		buf_printf(out, "%.0f min", s / 60);
+	else if (s < 100 * 3600)
+		buf_printf(out, "%.0f h %.0f min", (double)(int64_t)(s / 3600),
+			   (double)((int64_t)(s / 60) % 60));
+	else
+		buf_printf(out, "%.1f days", s / 86400);
+}
+
+/* "2026-11-21T21:05:00Z" for people. */
+static void put_time(struct buf *out, const char *text)
+{
+	if (strlen(text) == 20)
+		buf_printf(out, "%.10s %.8s UTC", text, text + 11);
+	else
+		buf_str(out, "not known");
+}
+
+/* ---- status ---- */
+
+static void put_label(struct buf *out, const char *label)
+{
+	buf_printf(out, "%-12s", label);
+}
+
+static void put_events(struct buf *out, const json_t *o)
+{
+	const json_t *events = json_object_get(o, "events"), *event;
+	double rate = number_of(o, "rate_hz"), wanted = number_of(o, "wanted_hz");
+	size_t i;
+
+	put_label(out, "events");
+	json_array_foreach(events, i, event)
+	{
+		buf_str(out, i ? ", " : "");
+		put_text(out, json_string_value(event) ? json_string_value(event) : "");
+	}
+	if (rate > 0)
+		buf_printf(out, " at %.0f Hz on each CPU", rate);
+	if (rate > 0 && rate < wanted)
+		buf_printf(out, " (%.0f Hz would pass the budget)", wanted);
+	buf_u8(out, '\n');
+	if (*text_of(o, "note")) {
+		put_label(out, "");
+		put_text(out, text_of(o, "note"));
+		buf_u8(out, '\n');
+	}
+}
+
+static void put_losses(struct buf *out, const json_t *o, const char *family)
+{
+	const json_t *losses = json_object_get(o, family);
+
+	for (int i = 0; i < N_LOSS_REASONS; i++) {
+		double n = number_of(losses, loss_texts[i].key);
+
+		if (n <= 0)
+			continue;
+		put_label(out, "");
+		put_count(out, n);
+		buf_printf(out, "  %s\n", loss_texts[i].text);
+	}
+}
+
+static void put_samples(struct buf *out, const json_t *o)
+{
+	put_label(out, "samples");
+	put_count(out, number_of(o, "samples"));
+	buf_printf(out, " on %zu CPUs; ", json_array_size(json_object_get(o, "cpu_samples")));
+	put_count(out, number_of(o, "lost"));
+	buf_str(out, " lost, ");
+	put_count(out, number_of(o, "unattributed"));
+	buf_str(out, " not attributed\n");
+	put_losses(out, o, "lost_by_reason");
+	put_losses(out, o, "unattributed_by_reason");
+	put_losses(out, o, "notes");
+}
+
+static void put_cost(struct buf *out, const json_t *o)
+{
+	double max_cpu = number_of(o, "max_cpu_percent"), max = number_of(o, "max_memory_bytes");
+
+	put_label(out, "cost");
+	buf_printf(out, "%.2f %% of a CPU", number_of(o, "cpu_percent"));
+	if (max_cpu > 0)
+		buf_printf(out, " (at most %g %%)", max_cpu);
+	buf_str(out, ", ");
+	put_bytes(out, number_of(o, "memory_bytes"));
+	if (max > 0) {
+		buf_str(out, " (at most ");
+		put_bytes(out, max);
+		buf_u8(out, ')');
+	}
+	buf_printf(out, "; %.1f s of CPU time\n", number_of(o, "cpu_s"));
+}
+
+static void put_disk(struct buf *out, const json_t *o)
+{
+	double bytes = number_of(o, "keep_bytes"), age_s = number_of(o, "keep_age_s");
+
+	put_label(out, "disk");
+	put_bytes(out, number_of(o, "disk_bytes"));
+	buf_str(out, ", current samples since ");
+	put_time(out, text_of(o, "oldest"));
+	if (bytes > 0 || age_s > 0)
+		buf_str(out, "; kept for ");
+	if (age_s > 0)
+		put_duration(out, age_s);
+	if (bytes > 0) {
+		buf_str(out, age_s > 0 ? ", up to " : "up to ");
+		put_bytes(out, bytes);
+	}
+	buf_u8(out, '\n');
+	if (*text_of(o, "write_error")) {
+		put_label(out, "");
+		buf_str(out, "nothing is written just now: ");
+		put_text(out, text_of(o, "write_error"));
+		buf_u8(out, '\n');
+	}
+}
+
+static void show_status(struct buf *out, const json_t *o)
+{
+	put_label(out, "daemon");
+	put_text(out, text_of(o, "version"));
+	buf_printf(out, ", process %.0f, since ", number_of(o, "pid"));
+	put_time(out, text_of(o, "since"));
+	buf_str(out, " (");
+	put_duration(out, number_of(o, "uptime_s"));
+	buf_printf(out, "); %s\n",
+		   json_is_true(json_object_get(o, "counting")) ? "counting" : "stopped");
+	put_label(out, "session");
+	put_text(out, text_of(o, "session_dir"));
+	buf_u8(out, '\n');
+	put_events(out, o);
+	put_label(out, "stacks");
+	put_text(out, text_of(o, "stacks"));
+	buf_str(out, ", by ");
+	put_text(out, text_of(o, "collector"));
+	buf_u8(out, '\n');
+	put_samples(out, o);
+	put_cost(out, o);
+	put_disk(out, o);
+}
+
+/* ---- the others ---- */
+
+static void show_list(struct buf *out, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "sessions"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		struct buf size = { 0 };
+
+		put_bytes(&size, number_of(one, "size_bytes"));
+		buf_printf(out, "%10s %6.0f %s  ", buf_cstr(&size), number_of(one, "parts"),
+			   number_of(one, "parts") == 1 ? "part " : "parts");
+		put_text(out, text_of(one, "name"));
+		buf_u8(out, '\n');
+		buf_fini(&size);
+	}
+}
+
+static void show_metrics(struct buf *out, const json_t *o)
+{
+	buf_str(out, text_of(o, "text"));
+}
+
+/* { "features": [ { "name": …, statistics… } ] } */
+static void show_features(struct buf *out, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "features"), *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		const char *key;
+		json_t *value;
+
+		put_text(out, text_of(one, "name"));
+		buf_u8(out, '\n');
+		json_object_foreach((json_t *)(uintptr_t)one, key, value)
+		{
+			if (!json_is_number(value))
+				continue;
+			buf_printf(out, "  %-32s ", key);
+			put_count(out, json_number_value(value));
+			buf_u8(out, '\n');
+		}
+	}
+}
+
+/* The others have nothing to say but that it went well. */
+static const struct {
+	enum request_id request;
+	void (*show)(struct buf *out, const json_t *reply);
+} views[] = {
+	{ REQUEST_status, show_status },
+	{ REQUEST_list, show_list },
+	{ REQUEST_metrics, show_metrics },
+	{ REQUEST_features, show_features },
+};
+
+static void show(const struct request_row *row, const json_t *reply, bool as_json, struct buf *out)
+{
+	if (as_json) {
+		cleanup(free_at_exit) char *text =
+			json_dumps(reply, JSON_INDENT(1) | JSON_REAL_PRECISION(8));
+
+		buf_printf(out, "%s\n", text);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		if (row == &request_rows[views[i].request])
+			views[i].show(out, reply);
+}
+
+/* ---- the command ---- */
+
+int ctl_ask(const char *dir, const char *name, const char *argument, json_t **reply,
+	    struct error *err)
+{
+	json_t *request = NULL, *answer = NULL;
+	int r = request_from_words(request_find(name), &argument, argument != NULL, &request, err);
+
+	r = r < 0 ? r : client_ask(dir, request, CLIENT_PATIENCE, &answer, err);
+	json_decref(request);
+	if (reply && r >= 0)
+		*reply = json_incref(answer);
+	json_decref(answer);
+	return r;
+}
+
+static int ask(const struct ctl_args *args, const struct request_row *row, json_t *request)
+{
+	cleanup(free_at_exit) char *dir = NULL;
+	struct error err = { 0 };
+	struct buf out = { 0 };
+	json_t *reply = NULL;
+	int r = client_choose_dir(args->dir, DAEMON_DIR, &dir, &err);
+
+	r = r < 0 ? r : client_ask(dir, request, args->patience_s, &reply, &err);
+	if (r >= 0) {
+		show(row, reply, !strcmp(args->format, "json"), &out);
+		r = out.len ? output_whole("-", out.data, out.len, &err) : 0;
+	}
+	if (r < 0)
+		log_error("ctl: %s", err.text);
+	json_decref(reply);
+	buf_fini(&out);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static int parse(const struct option_list *words, const struct request_row **row, json_t **request,
+		 struct error *err)
+{
+	if (!words->n)
+		return error_set(err, -EINVAL, "what is to be asked? 'assay ctl status', say");
+	*row = request_find(words->data[0]);
+	if (!*row)
+		return error_set(err, -EINVAL, "there is no '%s' to be asked for", words->data[0]);
+	return request_from_words(*row, words->data + 1, words->n - 1, request, err);
+}
+
+static int ctl_run(const struct command *self, int argc, char **argv)
+{
+	const struct request_row *row = NULL;
+	struct option_list words = { 0 };
+	struct error err = { 0 };
+	struct ctl_args args = { 0 };
+	json_t *request = NULL;
+	int status = command_begin(self, false, argc, argv, &args, &words);
+
+	if (status < 0 && parse(&words, &row, &request, &err) < 0) {
+		log_error("ctl: %s", err.text);
+		fprintf(stderr, "Try 'assay ctl --help'.\n");
+		status = EXIT_USAGE;
+	}
+	if (status < 0)
+		status = ask(&args, row, request);
+	json_decref(request);
+	option_list_fini(&words);
+	return status;
+}
+
+static const struct command_word ctl_words[] = {
+#define REQUEST(name, changes, words, help, ...) { #name, words, help },
+#include "daemon/requests.def"
+#undef REQUEST
+	{ NULL, NULL, NULL },
+};
+
+static const struct command_section ctl_sections[] = {
+	{ "EXIT STATUS",
+	  "0; 1 where no daemon runs, or it refused or did not answer; 2 for wrong usage." },
+	{ "FILES", "_DIR_/control is the daemon's socket. It is root's and its group is *assay*, "
+		   "where there is such a group: its members may ask for everything." },
+	{ NULL, NULL },
+};
+
+static const struct command_example ctl_examples[] = {
+	{ "assay ctl status", "what runs since when, and what it costs" },
+	{ "assay ctl save before", "keep what was counted so far, and begin anew" },
+	{ "assay ctl set rate=199", "look more closely from now on" },
+	{ "assay ctl dump && assay report --session-dir /var/lib/assay",
+	  "see also what was counted in this second" },
+	{ "assay ctl metrics >/var/lib/prometheus/node-exporter/assay.prom",
+	  "statistics for Prometheus" },
+	{ NULL, NULL },
+};
+
+const struct command ctl_command = {
+	.name = "ctl",
+	.summary = "ask the daemon: status, dump, save, start, stop and more",
+	.synopsis = "[OPTIONS] WHAT [ARGUMENT…]",
+	.description = "Asks the daemon of a session directory (*assay-daemon*(1)) for one thing, "
+		       "and waits until it is done.",
+	.options = OPTIONS(ctl_options),
+	.words = ctl_words,
+	.sections = ctl_sections,
+	.examples = ctl_examples,
+	.run = ctl_run,
+};
