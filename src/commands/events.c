@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "commands/command.h"
 #include "commands/event_help.h"
+#include "commands/events_intel_pt.h"
 #include "commands/output.h"
 #include "counter/catalog.h"
 #include "counter/event_files.h"
@@ -464,6 +465,18 @@ static int check_events(const struct events_args *args, const struct option_list
 	return r;
 }
 
+static int explain_pmu(const struct events_args *args, struct error *err)
+{
+	struct output out;
+	int r = output_open(&out, args->output, !args->no_pager, err), r_close;
+
+	if (r < 0)
+		return r;
+	r = explain_intel_pt(&sources, !strcmp(args->format, "json"), out.file, err);
+	r_close = output_close(&out, r < 0 ? NULL : err);
+	return r < 0 ? r : r_close;
+}
+
 static int events_run(const struct command *self, int argc, char **argv)
 {
 	struct events_args args = { 0 };
@@ -474,8 +487,12 @@ static int events_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		bool is_damaged = tell_complaints();
 
-		r = args.check ? check_events(&args, &operands, &err)
-			       : list_events(&args, &operands, &err);
+		if (args.check)
+			r = check_events(&args, &operands, &err);
+		else if (operands.n == 1 && is_intel_pt_itself(operands.data[0]))
+			r = explain_pmu(&args, &err);
+		else
+			r = list_events(&args, &operands, &err);
 		status = r == -EINVAL ? EXIT_USAGE : r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 		if (r < 0)
 			log_error("events: %s", err.text);
@@ -504,6 +521,8 @@ static const struct command_example events_examples[] = {
 	{ "assay events", "all that can be counted here" },
 	{ "assay events --search cache", "what has to do with caches" },
 	{ "assay events 'sched:*'", "the scheduler's tracepoints" },
+	{ "assay events intel_pt",
+	  "what this processor's Intel PT can do, and what is in the way" },
 	{ "assay events --check cycles:u page-faults",
 	  "whether these can be counted, and at once" },
 	{ NULL },

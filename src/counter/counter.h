@@ -69,6 +69,9 @@ struct counter_sources {
 	int (*perf_event_open)(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 			       unsigned long flags);
 	const char *events; /* folders of event files; default: counter/event_files.h */
+	/* CPUID: EAX to EDX; false where there is no such leaf. NULL: the processor's own, if sysfs
+	 * is this machine's, too. */
+	bool (*cpuid)(uint32_t leaf, uint32_t subleaf, uint32_t regs[4]);
 };
 
 /* Rate options of the command line; a count inside a spec wins. Both 0: 997 Hz. */

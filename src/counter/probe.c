@@ -13,6 +13,8 @@
 
 #include "base/file.h"
 #include "counter/draft.h"
+#include "counter/intel_pt.h"
+#include "counter/intel_pt_caps.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"
 
@@ -476,15 +478,81 @@ void probe_tracepoints(const struct probe_machine *m, struct finding *f)
 	}
 }
 
+/* Its type and the least that it takes: user code of this process. */
+static int try_intel_pt(const struct probe_machine *m, uint32_t type, bool with_kernel)
+{
+	struct perf_event_attr attr = { .type = type,
+					.size = sizeof(attr),
+					.exclude_kernel = !with_kernel,
+					.exclude_hv = 1,
+					.disabled = 1 };
+
+	intel_pt_defaults(m->sources, &attr);
+	return try_open(m, attr, 0, -1);
+}
+
+static void say_intel_pt_absent(const struct probe_machine *m, struct finding *f)
+{
+	struct buf why = { 0 };
+
+	finding_set(f, PROBE_MISSING, "%s",
+		    intel_pt_is_there(m->sources)
+			    ? "the processor has it, the kernel does not offer it"
+		    : is_virtual(m) ? "this virtual machine has none"
+				    : "this processor has none");
+	intel_pt_absence(m->sources, &why);
+	finding_means(f, "Exact traces of every branch can't be taken here: %s.", buf_cstr(&why));
+	buf_fini(&why);
+}
+
+static void say_intel_pt_refused(const struct probe_machine *m, int code, struct finding *f)
+{
+	if (code == -EACCES || code == -EPERM) {
+		finding_set(f, PROBE_MISSING, "is there, but not permitted to this user");
+		finding_means(
+			f,
+			"kernel.perf_event_paranoid is %d: it takes 2 or less to trace your own "
+			"processes, or CAP_PERFMON.",
+			sources_paranoid(m->sources));
+		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=2");
+	} else if (code == -EBUSY) {
+		finding_set(f, PROBE_MISSING, "is there, but taken by somebody else");
+		finding_means(f, "Another trace runs (perf, or a debugger), or the BIOS uses it.");
+	} else {
+		finding_set(f, PROBE_MISSING, "is there, but the kernel refuses it: %s",
+			    strerror(-code));
+		finding_means(f,
+			      "Exact traces of every branch can't be taken here. 'dmesg' may say "
+			      "why; on some processors virtual machines that run keep it.");
+	}
+}
+
 void probe_intel_pt(const struct probe_machine *m, struct finding *f)
 {
+	struct buf caps = { 0 };
 	uint32_t type;
+	int r;
 
-	if (pmu_type(m->sources, "intel_pt", &type)) {
-		finding_set(f, PROBE_OK, "the PMU intel_pt is there");
+	if (!pmu_type(m->sources, INTEL_PT, &type)) {
+		say_intel_pt_absent(m, f);
 		return;
 	}
-	finding_set(f, PROBE_MISSING, "this %s has none",
-		    is_virtual(m) ? "virtual machine" : "processor");
-	finding_means(f, "Exact traces of every branch can't be taken here.");
+	r = try_intel_pt(m, type, false);
+	if (r < 0) {
+		say_intel_pt_refused(m, r, f);
+		return;
+	}
+	intel_pt_summary(m->sources, &caps);
+	r = try_intel_pt(m, type, true);
+	finding_set(f, r < 0 ? PROBE_LIMITED : PROBE_OK, "%s%s",
+		    caps.len ? buf_cstr(&caps) : "is there", r < 0 ? "; user code only" : "");
+	buf_fini(&caps);
+	if (r == 0 && (m->is_root || sources_perfmon(m->sources)))
+		return;
+	finding_means(f,
+		      "Of your own processes%s, through small buffers (128 KiB a CPU, by the "
+		      "limit of locked memory): what runs fast may outrun them. Root has 4 MiB.",
+		      r < 0 ? ", without the kernel" : "");
+	if (r < 0)
+		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=1");
 }

@@ -116,3 +116,16 @@ failed_with() {
 	run assay events --kind table
 	refused 1 "own/x86-64/mine/events:3: no unit mask 'absent'" "what I count"
 }
+
+@test "what this processor's Intel PT can do is told, or what is in the way" {
+	run assay events intel_pt
+	if [ -d /sys/bus/event_source/devices/intel_pt ]; then
+		[[ "$output" == *"time stamps"* ]]
+	else
+		refused 1 "intel_pt (Intel Processor Trace" "in the way: " "can't be recorded here"
+	fi
+	assay events intel_pt// --format json >pt.json || true
+	[ "$(jq -r .pmu pt.json)" = intel_pt ]
+	jq -e '.can_be_recorded | type == "boolean"' pt.json
+	jq -e '.meaning | length > 0' pt.json || [ -d /sys/bus/event_source/devices/intel_pt ]
+}

@@ -2,6 +2,7 @@
 #include "fake_machine.h"
 
 #include "commands/doctor_checks.h"
+#include "commands/events_intel_pt.h"
 
 /* The finding of a check by its printed name, on a machine of two CPUs and an ordinary user. */
 static struct probe_machine ordinary(const struct machine *m)
@@ -343,6 +344,124 @@ static void no_check_leaves_its_line_empty(void **state)
 
 #define ON_AN_ORDINARY(f) cmocka_unit_test_setup_teardown(f, ordinary_setup, machine_teardown)
 
+#define PT "sys/bus/event_source/devices/intel_pt/"
+
+static void put_intel_pt(const struct machine *m)
+{
+	static const struct {
+		const char *file, *text;
+	} files[] = {
+		{ "type", "8\n" },
+		{ "format/tsc", "config:10\n" },
+		{ "nr_addr_filters", "2\n" },
+		{ "caps/psb_cyc", "1\n" },
+		{ "caps/mtc", "1\n" },
+		{ "caps/ip_filtering", "1\n" },
+		{ "caps/ptwrite", "0\n" },
+		{ "caps/power_event_trace", "1\n" },
+		{ "caps/topa_output", "1\n" },
+		{ "caps/topa_multiple_entries", "0\n" },
+		{ "caps/mtc_periods", "249\n" },
+		{ "caps/psb_periods", "3f\n" },
+		{ "caps/cycle_thresholds", "3ff\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), PT "%s", files[i].file);
+		put(m, path, files[i].text);
+	}
+}
+
+static void intel_pt_tells_what_it_can(void **state)
+{
+	struct machine *m = *state;
+	struct probe_machine machine = ordinary(m);
+	struct finding f;
+
+	put_intel_pt(m);
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_OK,
+		       "cycle-accurate timing, MTC timing, 2 address filters, power events", "");
+	assert_non_null(strstr(f.meaning, "small buffers (128 KiB a CPU"));
+	machine.is_root = true;
+	f = find_on(&machine, "Intel PT");
+	assert_finding(&f, PROBE_OK, "cycle-accurate", "");
+	assert_string_equal(f.meaning, "");
+}
+
+static void intel_pt_tells_what_is_in_the_way(void **state)
+{
+	struct machine *m = *state;
+	struct finding f = find(m, "Intel PT");
+
+	assert_finding(&f, PROBE_MISSING, "this processor has none", "");
+	put(m, "proc/cpuinfo", "vendor_id\t: AuthenticAMD\nflags\t\t: fpu\n");
+	f = find(m, "Intel PT");
+	assert_non_null(strstr(f.meaning, "not Intel's"));
+	put(m, "proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor lahf_lm\n");
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_MISSING, "this virtual machine has none", "");
+	assert_non_null(strstr(f.meaning, "hypervisor does not pass Intel PT on"));
+	put_intel_pt(m);
+	answers.kernel_mode = EACCES;
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_LIMITED, "power events; user code only",
+		       "sudo sysctl kernel.perf_event_paranoid=1");
+	answers.hardware = EACCES;
+	put(m, "proc/sys/kernel/perf_event_paranoid", "3\n");
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_MISSING, "not permitted to this user",
+		       "sudo sysctl kernel.perf_event_paranoid=2");
+	assert_non_null(strstr(f.meaning, "kernel.perf_event_paranoid is 3"));
+	answers.hardware = EBUSY;
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_MISSING, "taken by somebody else", "");
+	answers.hardware = EINVAL;
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_MISSING, "the kernel refuses it: Invalid argument", "");
+}
+
+/* A processor with PT, four regions, MTC periods 0, 3, 6, 9; without PTWRITE. */
+static bool fake_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t regs[4])
+{
+	memset(regs, 0, 16);
+	if (leaf == 7)
+		regs[1] = 1U << 25;
+	else if (leaf == 0x14 && subleaf == 0)
+		memcpy(regs, (uint32_t[]){ 1, 0xf, 3, 0 }, 16);
+	else if (leaf == 0x14 && subleaf == 1)
+		memcpy(regs, (uint32_t[]){ 0x02490004, 0x003f1fff, 0, 0 }, 16);
+	return leaf == 7 || leaf == 0x14;
+}
+
+static void intel_pt_without_a_driver_is_told_by_the_processor(void **state)
+{
+	struct machine *m = *state;
+	struct error err = { 0 };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	struct finding f;
+
+	m->sources.cpuid = fake_cpuid;
+	put(m, "proc/cpuinfo", "vendor_id\t: GenuineIntel\nflags\t\t: fpu intel_pt\n");
+	f = find(m, "Intel PT");
+	assert_finding(&f, PROBE_MISSING, "the processor has it, the kernel does not offer it", "");
+	assert_int_equal(explain_intel_pt(&m->sources, false, out, &err), -ENODEV);
+	fclose(out);
+	assert_non_null(strstr(text, "cyc, cyc_thresh=0-12; psb_period=0-5"));
+	assert_non_null(strstr(text, "mtc_period=0,3,6,9"));
+	assert_non_null(strstr(text, "up to 4 regions of code"));
+	assert_non_null(strstr(text, "no   PTWRITE"));
+	assert_non_null(strstr(text, "in the way: the processor has it"));
+	assert_non_null(strstr(text, "BIOS"));
+	free(text);
+	assert_true(is_intel_pt_itself("intel_pt") && is_intel_pt_itself("intel_pt//"));
+	assert_false(is_intel_pt_itself("intel_pt/tsc/"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +478,9 @@ int main(void)
 		ON_AN_ORDINARY(the_kernel_s_build_id_is_read_from_its_notes),
 		ON_AN_ORDINARY(bpf_needs_capabilities_types_and_no_lockdown),
 		ON_AN_ORDINARY(symbol_sources_are_looked_for),
+		ON_AN_ORDINARY(intel_pt_tells_what_it_can),
+		ON_AN_ORDINARY(intel_pt_tells_what_is_in_the_way),
+		ON_AN_ORDINARY(intel_pt_without_a_driver_is_told_by_the_processor),
 		ON_AN_ORDINARY(no_check_leaves_its_line_empty),
 	};
 
