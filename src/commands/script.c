@@ -306,6 +306,7 @@ static int decode_trace(struct run *r, struct error *err)
 		return 0;
 	}
 	fit_trace(r);
+	r->options.adds_chains = r->itrace.adds_chains;
 	e = replay_decode(r->replay, &r->itrace, NULL, err);
 	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
 }

@@ -205,6 +205,9 @@ int perfdata_each_record(struct perfdata *p,
  */
 void perfdata_find_aux(struct perfdata *p);
 
+/* Whether these bytes stand in the recording's files, and so hold as long as those. */
+bool perfdata_is_in_place(const struct perfdata *p, const void *bytes, size_t size);
+
 /* The aux->size_bytes bytes of a piece, in place; NULL if they are not inside their file. */
 const uint8_t *perfdata_aux_bytes(const struct perfdata *p, const struct perfdata_aux *aux);
 

@@ -127,6 +127,20 @@ void perfdata_find_aux(struct perfdata *p)
 	p->is_aux_known = true;
 }
 
+bool perfdata_is_in_place(const struct perfdata *p, const void *bytes, size_t size)
+{
+	uintptr_t at = (uintptr_t)bytes;
+
+	for (uint32_t i = 0; i < p->n_files; i++) {
+		uintptr_t base = (uintptr_t)p->files[i].base;
+
+		if (at >= base && at - base <= p->files[i].size &&
+		    size <= p->files[i].size - (at - base))
+			return true;
+	}
+	return false;
+}
+
 const uint8_t *perfdata_aux_bytes(const struct perfdata *p, const struct perfdata_aux *aux)
 {
 	const struct perfdata_bytes *f = aux->file < p->n_files ? &p->files[aux->file] : NULL;

@@ -88,13 +88,46 @@ static bool next_of(const struct tracepoint_format *f, const struct sample_extra
 	return is_there;
 }
 
+/* What a record points to holds longer than the record only where it stands in the file. */
+static const uint8_t *keep(struct collector *c, const uint8_t *bytes, size_t size)
+{
+	struct pt_history *h = c->history;
+
+	if (perfdata_is_in_place(c->data, bytes, size))
+		return bytes;
+	if (!h->copies)
+		h->copies = arena_new();
+	return memcpy(arena_alloc(h->copies, size), bytes, size);
+}
+
+static void add_sampled(struct collector *c, const struct event *e)
+{
+	const struct sample_extra *x = e->sample.extra;
+	const struct perfdata_counter *counter =
+		&perfdata_info(c->data)->counters.data[e->sample.counter];
+	bool has_cpu = counter->attr.sample_type & PERF_SAMPLE_CPU;
+
+	vec_push(&c->history->sampled,
+		 ((struct pt_sampled){ .bytes = keep(c, x->aux, x->aux_size),
+				       .size = x->aux_size,
+				       .time_ns = e->time_ns,
+				       .pid = e->pid,
+				       .tid = e->tid,
+				       .cpu = has_cpu ? e->cpu : UINT32_MAX }));
+}
+
 static void on_sample(struct collector *c, const struct event *e)
 {
 	const struct tracepoint_format *f = c->formats[e->sample.counter];
+	const struct sample_extra *x = e->sample.extra;
 	int32_t tid;
 
-	if (f && e->sample.extra && e->sample.extra->raw && next_of(f, e->sample.extra, &tid))
+	if (!x)
+		return;
+	if (f && x->raw && next_of(f, x, &tid))
 		on_switch(c->history, e->cpu, e->time_ns, -1, tid);
+	if (x->aux && x->aux_size)
+		add_sampled(c, e);
 }
 
 static bool is_anonymous(const char *path)
@@ -242,6 +275,8 @@ void pt_history_fini(struct pt_history *h)
 		vec_fini(cpu);
 	vec_fini(&h->cpus);
 	vec_fini(&h->losses);
+	vec_fini(&h->sampled);
+	arena_free(h->copies);
 	intmap_fini(&h->by_pid);
 	intmap_fini(&h->by_tid);
 	image_table_free(h->images);

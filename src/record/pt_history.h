@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "base/strings.h"
@@ -56,6 +57,15 @@ struct pt_loss {
 	uint32_t cpu;
 };
 
+/* Trace data in a sample of another event: the last of it up to then. */
+struct pt_sampled {
+	const uint8_t *bytes; /* of the recording's files, or of pt_history.copies */
+	uint64_t size;
+	uint64_t time_ns;
+	int32_t pid, tid;
+	uint32_t cpu; /* UINT32_MAX: not told */
+};
+
 struct pt_history {
 	struct image_table *images; /* of mappings: FILE, VDSO, JIT (anonymous) */
 	VEC(struct pt_process) processes;
@@ -63,7 +73,9 @@ struct pt_history {
 	struct intmap by_tid; /* to pid */
 	VEC(VEC(struct pt_switch)) cpus;
 	VEC(struct pt_loss) losses;
-	uint64_t last_ns; /* of all events */
+	VEC(struct pt_sampled) sampled; /* in the order of time */
+	struct arena *copies;           /* of bytes that the recording has packed; NULL: none */
+	uint64_t last_ns;               /* of all events */
 	/* The kernel: where its _text was, 0: not told; and its build. */
 	uint64_t kernel_text;
 	struct build_id kernel_build_id;

@@ -44,15 +44,23 @@ struct view_pool {
 	uint64_t clock; /* of their use */
 };
 
+/* Trace data in a row: an AUXTRACE record's, or a sample's. */
+struct piece {
+	const uint8_t *bytes; /* NULL and 0: they are not there */
+	uint64_t size;
+	int32_t pid, tid; /* of a sample: whose it is, and when; else -1 */
+	uint64_t time_ns;
+};
+
 struct part;
 
 struct queue {
 	struct pt_trace *trace;
 	uint32_t number, cpu, index;
 	int32_t pid, tid;
-	VEC(uint32_t) pieces; /* indexes of the recording's AUX data */
-	size_t piece;         /* the one at hand, … */
-	uint64_t at;          /* … and how far it was decoded */
+	VEC(struct piece) pieces;
+	size_t piece; /* the one at hand, … */
+	uint64_t at;  /* … and how far it was decoded */
 	uint64_t given_back;
 	size_t n_switches; /* of the CPU, that were applied */
 	uint8_t tail[2 * JOIN];
@@ -108,7 +116,11 @@ void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size);
 void view_pool_fini(struct view_pool *pool);
 
 /* The bytes of a piece, by its place in the queue; NULL and 0: they are not there. */
-const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size);
+static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size)
+{
+	*size = q->pieces.data[i].size;
+	return q->pieces.data[i].bytes;
+}
 
 /* pt_ahead.c: NULL where there is one processor, or too little to decode. */
 struct pt_ahead *pt_ahead_new(struct pt_trace *t);

@@ -74,12 +74,27 @@ void pt_stack_clear(struct pt_thread_stack *t)
 	t->n_ring = 0;
 }
 
-uint32_t pt_stack_callers(const struct pt_thread_stack *t, uint64_t *out, uint32_t max)
+uint32_t pt_stack_callers(const struct pt_thread_stack *t, uint32_t skip, uint64_t *out,
+			  uint32_t max)
 {
-	uint32_t n = (uint32_t)MIN(t->calls.n, (size_t)max);
+	size_t left = t->calls.n - MIN(t->calls.n, (size_t)skip);
+	uint32_t n = (uint32_t)MIN(left, (size_t)max);
 
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = t->calls.data[t->calls.n - 1 - i].back;
+		out[i] = t->calls.data[left - 1 - i].back;
+	return n;
+}
+
+uint32_t pt_stack_later_calls(const struct pt_thread_stack *t, uint64_t ip)
+{
+	uint32_t n = 0;
+
+	for (; n < t->calls.n; n++) {
+		uint64_t back = t->calls.data[t->calls.n - 1 - n].back;
+
+		if (!(back >> 63) || back == ip)
+			break;
+	}
 	return n;
 }
 
@@ -99,13 +114,33 @@ void pt_stack_keep(const struct pt_stacks *s, struct pt_thread_stack *t, const s
 	t->n_ring = MIN(t->n_ring + 1, s->ring_size);
 }
 
-uint32_t pt_stack_branches(const struct pt_stacks *s, struct pt_thread_stack *t, struct branch *out,
-			   uint32_t max, bool clear)
+static const struct branch *last_branch(const struct pt_stacks *s, const struct pt_thread_stack *t,
+					uint32_t i)
 {
-	uint32_t n = MIN(t->n_ring, max);
+	return &t->ring[(t->ring_at + s->ring_size - 1 - i) % s->ring_size];
+}
+
+uint32_t pt_stack_later_branches(const struct pt_stacks *s, const struct pt_thread_stack *t,
+				 uint64_t ip)
+{
+	uint32_t n = 0;
+
+	for (; n < t->n_ring; n++) {
+		uint64_t to = last_branch(s, t, n)->to;
+
+		if (to && to >> 63 == ip >> 63)
+			break;
+	}
+	return n;
+}
+
+uint32_t pt_stack_branches(const struct pt_stacks *s, struct pt_thread_stack *t, uint32_t skip,
+			   struct branch *out, uint32_t max, bool clear)
+{
+	uint32_t n = MIN(t->n_ring - MIN(t->n_ring, skip), max);
 
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = t->ring[(t->ring_at + s->ring_size - 1 - i) % s->ring_size];
+		out[i] = *last_branch(s, t, skip + i);
 	if (clear)
 		t->n_ring = 0;
 	return n;

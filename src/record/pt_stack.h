@@ -42,12 +42,21 @@ void pt_stack_branch(struct pt_thread_stack *t, const struct pt_event *branch);
 /* Nothing is known of what called what, from here on. */
 void pt_stack_clear(struct pt_thread_stack *t);
 
-/* The innermost callers' return addresses, up to `max`; how many. */
-uint32_t pt_stack_callers(const struct pt_thread_stack *t, uint64_t *out, uint32_t max);
+/* The innermost callers' return addresses but for the first `skip`, up to `max`; how many. */
+uint32_t pt_stack_callers(const struct pt_thread_stack *t, uint32_t skip, uint64_t *out,
+			  uint32_t max);
 
-/* The last branches, the newest first; they are forgotten by this if `clear`. */
-uint32_t pt_stack_branches(const struct pt_stacks *s, struct pt_thread_stack *t, struct branch *out,
-			   uint32_t max, bool clear);
+/* The last branches but for `skip`, the newest first; all are forgotten by this if `clear`. */
+uint32_t pt_stack_branches(const struct pt_stacks *s, struct pt_thread_stack *t, uint32_t skip,
+			   struct branch *out, uint32_t max, bool clear);
+
+/*
+ * How many calls, and last branches, are later than the sample at `ip` that they are to be added
+ * to: the trace goes on in the kernel until the sample's interrupt stops it.
+ */
+uint32_t pt_stack_later_calls(const struct pt_thread_stack *t, uint64_t ip);
+uint32_t pt_stack_later_branches(const struct pt_stacks *s, const struct pt_thread_stack *t,
+				 uint64_t ip);
 
 /* Keeps a branch as one of the last. */
 void pt_stack_keep(const struct pt_stacks *s, struct pt_thread_stack *t,

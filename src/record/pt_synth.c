@@ -12,7 +12,7 @@
 #include "record/pt_log.h"
 #include "record/pt_stack.h"
 
-enum { N_CACHED = 1 << 12, NO_COUNTER = -1 };
+enum { N_CACHED = 1 << 12, NO_COUNTER = -1, LATER_BRANCHES = 1024 };
 
 /* A place that code was read at. */
 struct cached {
@@ -212,6 +212,9 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 			 o->adds_last_branches;
 	if (o->last_branches || o->adds_last_branches)
 		s->stacks.ring_size = o->branch_size;
+	/* What comes between a sample's instruction and the end of its trace is left out. */
+	if (o->adds_last_branches)
+		s->stacks.ring_size += pt_trace_info(s->trace)->has_kernel ? LATER_BRANCHES : 1;
 	if (o->calls)
 		s->branch_filter |= PT_F_CALL | PT_F_ASYNC | PT_F_END;
 	if (o->returns)
@@ -326,13 +329,13 @@ static void add_stack(struct pt_synth *s, struct event *sample)
 	t = pt_stacks_of(&s->stacks, s->span->tid);
 	if (s->itrace.chains) {
 		sample->sample.n_callers =
-			pt_stack_callers(t, s->callers, s->itrace.chain_size - 1);
+			pt_stack_callers(t, 0, s->callers, s->itrace.chain_size - 1);
 		sample->sample.callers = s->callers;
 		sample->sample.n_kernel = n_of_kernel(s->callers, sample->sample.n_callers);
 	}
 	if (s->itrace.last_branches) {
 		s->extra.n_branches =
-			pt_stack_branches(&s->stacks, t, s->last, s->itrace.branch_size, true);
+			pt_stack_branches(&s->stacks, t, 0, s->last, s->itrace.branch_size, true);
 		s->extra.branches = s->last;
 	}
 }
@@ -746,21 +749,24 @@ void pt_synth_event(struct pt_synth *s, const struct event *e)
 void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room *room)
 {
 	struct pt_thread_stack *t;
+	uint64_t ip = sample->sample.ip;
 
 	if (!s->itrace.adds_chains && !s->itrace.adds_last_branches)
 		return;
 	t = pt_stacks_of(&s->stacks, sample->tid);
 	if (s->itrace.adds_chains) {
 		sample->sample.n_callers =
-			pt_stack_callers(t, room->callers, s->itrace.chain_size - 1);
+			pt_stack_callers(t, pt_stack_later_calls(t, ip), room->callers,
+					 s->itrace.chain_size - 1);
 		sample->sample.callers = room->callers;
 		sample->sample.n_kernel = n_of_kernel(room->callers, sample->sample.n_callers);
 	}
 	if (s->itrace.adds_last_branches) {
 		room->extra =
 			sample->sample.extra ? *sample->sample.extra : (struct sample_extra){ 0 };
-		room->extra.n_branches = pt_stack_branches(&s->stacks, t, room->branches,
-							   s->itrace.branch_size, false);
+		room->extra.n_branches =
+			pt_stack_branches(&s->stacks, t, pt_stack_later_branches(&s->stacks, t, ip),
+					  room->branches, s->itrace.branch_size, false);
 		room->extra.branches = room->branches;
 		sample->sample.extra = &room->extra;
 	}

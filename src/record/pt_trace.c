@@ -378,33 +378,27 @@ void queue_open_flow(struct queue *q)
 	q->flow = pt_flow_new(&config, q->view->code);
 }
 
-static const struct perfdata_aux *piece_at(const struct queue *q, size_t i)
+static bool has_switches(const struct queue *q)
 {
-	return &perfdata_stats(q->trace->data)->aux.data[q->pieces.data[i]];
-}
+	const struct pt_history *h = &q->trace->history;
 
-const uint8_t *queue_piece(const struct queue *q, size_t i, uint64_t *size)
-{
-	const struct perfdata_aux *aux = piece_at(q, i);
-	const uint8_t *bytes = perfdata_aux_bytes(q->trace->data, aux);
-
-	*size = bytes ? aux->size_bytes : 0;
-	return bytes;
+	return q->cpu < h->cpus.n && h->cpus.data[q->cpu].n;
 }
 
 /* Where a snapshot has what the one before had not; and whether nothing is between them. */
 static void begin_piece(struct queue *q)
 {
-	const struct perfdata_aux *aux = piece_at(q, q->piece), *before;
-	const uint8_t *bytes = perfdata_aux_bytes(q->trace->data, aux), *old;
+	const struct piece *now = &q->pieces.data[q->piece], *before = now - 1;
 	bool is_consecutive = true;
 
-	if (!q->trace->info.is_snapshot || !q->piece || !bytes)
+	if (now->tid >= 0 && !has_switches(q)) {
+		q->pid = now->pid;
+		q->tid = now->tid;
+		follow(q, now->time_ns);
+	}
+	if (!q->trace->info.is_snapshot || !q->piece || !now->bytes)
 		return;
-	before = piece_at(q, q->piece - 1);
-	old = perfdata_aux_bytes(q->trace->data, before);
-	q->at = pt_overlap(old, old ? before->size_bytes : 0, bytes, aux->size_bytes,
-			   &is_consecutive);
+	q->at = pt_overlap(before->bytes, before->size, now->bytes, now->size, &is_consecutive);
 	if (!is_consecutive)
 		pt_flow_resync(q->flow);
 }
@@ -716,20 +710,37 @@ static bool takes_cpu(const struct pt_trace_config *c, uint32_t cpu)
 	return !c->n_cpus || cpu == UINT32_MAX;
 }
 
-static struct queue *queue_of(struct pt_trace *t, const struct perfdata_aux *aux)
+static struct queue *queue_of(struct pt_trace *t, uint32_t index, uint32_t cpu, int32_t tid)
 {
 	struct queue *q;
 
 	vec_foreach (&t->queues, known)
-		if (known->index == aux->index)
+		if (known->index == index)
 			return known;
 	q = vec_add(&t->queues);
 	q->number = (uint32_t)t->queues.n - 1;
-	q->index = aux->index;
-	q->cpu = aux->cpu;
-	q->tid = aux->tid;
-	q->pid = aux->tid >= 0 ? pt_history_pid(&t->history, aux->tid) : -1;
+	q->index = index;
+	q->cpu = cpu;
+	q->tid = tid;
+	q->pid = tid >= 0 ? pt_history_pid(&t->history, tid) : -1;
 	return q;
+}
+
+static void add_piece(struct pt_trace *t, const struct perfdata_aux *aux)
+{
+	const uint8_t *bytes = perfdata_aux_bytes(t->data, aux);
+
+	vec_push(&queue_of(t, aux->index, aux->cpu, aux->tid)->pieces,
+		 ((struct piece){ bytes, bytes ? aux->size_bytes : 0, -1, -1, 0 }));
+}
+
+/* Samples of a CPU have one buffer's last bytes; where no CPU is told, a thread's. */
+static void add_sampled(struct pt_trace *t, const struct pt_sampled *s)
+{
+	bool is_of_cpu = s->cpu != UINT32_MAX;
+
+	vec_push(&queue_of(t, is_of_cpu ? s->cpu : (uint32_t)s->tid, s->cpu, s->tid)->pieces,
+		 ((struct piece){ s->bytes, s->size, s->pid, s->tid, s->time_ns }));
 }
 
 static void open_queues(struct pt_trace *t, const struct pt_trace_config *config)
@@ -738,7 +749,11 @@ static void open_queues(struct pt_trace *t, const struct pt_trace_config *config
 
 	for (size_t i = 0; i < stats->aux.n; i++)
 		if (takes_cpu(config, stats->aux.data[i].cpu))
-			vec_push(&queue_of(t, &stats->aux.data[i])->pieces, (uint32_t)i);
+			add_piece(t, &stats->aux.data[i]);
+	vec_foreach (&t->history.sampled, s)
+		if (takes_cpu(config, s->cpu))
+			add_sampled(t, s);
+	t->info.is_snapshot |= t->history.sampled.n > 0;
 	vec_foreach (&t->queues, q) {
 		q->trace = t; /* they move no more */
 		q->pool = &t->pool;

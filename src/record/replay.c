@@ -267,6 +267,15 @@ static bool may_have_trace(const struct replay *r)
 	return false;
 }
 
+/* Trace data may stand in the samples of other events. */
+static bool has_sampled_trace(const struct replay *r)
+{
+	vec_foreach (&perfdata_info(r->data)->counters, c)
+		if (c->attr.sample_type & PERF_SAMPLE_AUX)
+			return true;
+	return false;
+}
+
 bool replay_has_trace(struct replay *r)
 {
 	struct pt_trace_info info;
@@ -276,7 +285,8 @@ bool replay_has_trace(struct replay *r)
 	perfdata_find_aux(r->data);
 	for (uint32_t i = 0; i < r->n_files; i++)
 		consumed(r, i, 0, r->files[i].size);
-	return perfdata_stats(r->data)->aux.n && pt_trace_read_info(r->data, &info);
+	return (perfdata_stats(r->data)->aux.n || has_sampled_trace(r)) &&
+	       pt_trace_read_info(r->data, &info);
 }
 
 int replay_decode(struct replay *r, const struct itrace *itrace, const char *root,

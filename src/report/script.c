@@ -208,7 +208,8 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 		.addr = s->frames->addr,
 		.n_frames = s->frames->n,
 		.n_kernel = s->frames->n_kernel,
-		.has_chain = s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+		.has_chain = r->printer.options->adds_chains ||
+			     s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
 		.is_walked = s->frames->is_walked,
 		.trace = r->traces[e->sample.counter],
 		.resolve = resolve_replayed,
@@ -265,7 +266,7 @@ static void open_counters(struct replaying *r, const struct perfdata_info *info)
 
 	r->traces = xcalloc(info->counters.n, sizeof(struct tracepoint_format *));
 	p->first_type = script_type(first);
-	p->has_chains = first->sample_type & PERF_SAMPLE_CALLCHAIN;
+	p->has_chains = p->options->adds_chains || first->sample_type & PERF_SAMPLE_CALLCHAIN;
 	for (size_t i = 0; i < info->counters.n; i++) {
 		r->traces[i] = trace_of(info, &info->counters.data[i]);
 		p->event_width = MAX(p->event_width, (int)strlen(info->counters.data[i].name));

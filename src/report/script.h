@@ -50,6 +50,7 @@ struct script_options {
 	uint32_t dso_width; /* of a call trace's */
 	bool no_packets;    /* a dump has no Intel PT packets */
 	bool is_trace;      /* samples are made of a processor trace */
+	bool adds_chains;   /* to the recording's own samples, from that */
 	/* Of a recording with two clocks: what makes its time the time of day. */
 	bool has_wall_clock;
 	uint64_t clock_ns, wall_ns;

@@ -79,6 +79,32 @@ same_branches() {
 	same_branches --tsc --mtc -- gzip -1 -c text
 }
 
+@test "trace data in samples, that overlap or have gaps between them, is decoded as perf decodes it" {
+	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
+	local each
+	for each in 300 3000 20000; do
+		timeout 100 "$PT/pt_trace" --tsc --mtc --psb 700 --sample $each trace.data truth \
+			"$PROGRAMS/flow" indirect >out 2>err </dev/null ||
+			{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+		as_perf --itrace=be -F tid,event,ip,addr
+		# No branch that was not taken, and where samples are near each other none is missing.
+		awk '/branches/ { print $1, $3, $4, $5 }' ours | awk '$2 != 0 && $4 != 0' | sort -u >listed
+		sort -u truth >taken
+		[ "$(comm -23 listed taken | wc -l)" -eq 0 ]
+	done
+	as_perf --itrace=L16e -F tid,event,ip,brstack
+	as_perf --itrace=i100ie -F tid,event,ip
+	# A sample has the call chain that the trace tells.
+	assay script -i trace.data --itrace=Ge >chains
+	grep -q '_start+0x' chains
+	assay report -i trace.data --tree >tree
+	grep -q 'page-faults' tree
+	assay inject -i trace.data -o injected --itrace=ie
+	assay script -i injected --no-itrace -F event >events
+	grep -q instructions events
+	grep -q page-faults events
+}
+
 @test "each field of a trace is perf's" {
 	same_branches --tsc --mtc --interrupt 500 --psb 2000 -- "$PROGRAMS/flow" signals
 	local all=comm,tid,time,event,ip,dso

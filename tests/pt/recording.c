@@ -8,6 +8,7 @@
 
 enum {
 	PMU_TYPE = 8,
+	RECORD_ID_INDEX = 69,
 	RECORD_AUXTRACE_INFO = 70,
 	RECORD_AUXTRACE = 71,
 	FEATURE_ARCH = 6,
@@ -15,7 +16,9 @@ enum {
 	FEATURE_AUXTRACE = 18,
 	ID_PT = 1,
 	ID_SIDE_BAND = 2,
+	ID_SAMPLED = 3,
 	HEADER_SIZE = 104,
+	SAMPLED_BYTES = 4096,
 };
 
 /* Bits of the PMU's config, as /sys/bus/event_source/devices/intel_pt/format has them. */
@@ -162,6 +165,27 @@ void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t ts
 		buf_u8(&r->data, 0);
 }
 
+/* A sample of another event, with the last `size` bytes of the packets. */
+void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t ip,
+		      const struct buf *packets)
+{
+	size_t n = packets->len < SAMPLED_BYTES ? packets->len : SAMPLED_BYTES,
+	       padded = (n + 7) & ~(size_t)7, at;
+
+	at = begin(r, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	buf_u64(&r->data, ID_SAMPLED);
+	buf_u64(&r->data, ip);
+	put_ids(r, pid, tid);
+	buf_u64(&r->data, tsc);
+	buf_u64(&r->data, padded);
+	buf_bytes(&r->data, packets->data + packets->len - n, n);
+	for (size_t i = n; i < padded; i++)
+		buf_u8(&r->data, 0);
+	end(r, at);
+	if (!r->sampled_tid)
+		r->sampled_tid = tid;
+}
+
 static uint64_t config_of(const struct writer_options *o)
 {
 	return 1 | BRANCH | (o->has_tsc ? TSC : 0) | (o->has_cyc ? CYC : 0) |
@@ -169,15 +193,17 @@ static uint64_t config_of(const struct writer_options *o)
 	       (o->no_ret_compression ? NO_RET_COMPRESSION : 0);
 }
 
-static void put_attr(struct buf *b, uint32_t type, uint64_t config, bool is_side_band,
-		     uint64_t ids_at)
+static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id, uint64_t ids_at)
 {
+	bool is_side_band = id == ID_SIDE_BAND, is_sampled = id == ID_SAMPLED;
+
 	struct perf_event_attr attr = {
 		.type = type,
 		.size = sizeof(attr),
 		.config = config,
 		.sample_period = 1,
-		.sample_type = SAMPLE_TYPE,
+		.sample_type = SAMPLE_TYPE | (is_sampled ? PERF_SAMPLE_AUX : 0),
+		.aux_sample_size = is_sampled ? SAMPLED_BYTES : 0,
 		.read_format = PERF_FORMAT_ID,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
@@ -225,6 +251,17 @@ static void put_info(struct buf *b, const struct writer_options *o)
 	buf_bytes(b, words, sizeof(words));
 }
 
+/* Which buffer samples are of, as perf takes it: that of one thread. */
+static void put_id_index(struct buf *b, pid_t tid)
+{
+	const uint64_t words[] = { 1, ID_SAMPLED, 0, UINT64_MAX, (uint64_t)tid };
+
+	buf_u32(b, RECORD_ID_INDEX);
+	put16(b, 0);
+	put16(b, 8 + sizeof(words));
+	buf_bytes(b, words, sizeof(words));
+}
+
 /* Notes where a feature section, begun at `from`, is. */
 static void end_feature(struct buf *b, size_t *slot, size_t from)
 {
@@ -261,16 +298,19 @@ static void put_index(struct buf *b, size_t *slot, const struct recording *r, ui
 void recording_finish(const struct recording *r, struct buf *out)
 {
 	const size_t attr_size = sizeof(struct perf_event_attr) + 16;
-	const size_t ids = HEADER_SIZE, attrs = ids + 16, data = attrs + 2 * attr_size;
+	const uint32_t n = r->sampled_tid ? 3 : 2;
+	const size_t ids = HEADER_SIZE, attrs = ids + 8 * n, data = attrs + n * attr_size;
 	struct buf info = { 0 };
 	size_t slot;
 
+	if (r->sampled_tid)
+		put_id_index(&info, r->sampled_tid);
 	put_info(&info, &r->options);
 	buf_str(out, "PERFILE2");
 	buf_u64(out, HEADER_SIZE);
 	buf_u64(out, attr_size);
 	buf_u64(out, attrs);
-	buf_u64(out, 2 * attr_size);
+	buf_u64(out, n * attr_size);
 	buf_u64(out, data);
 	buf_u64(out, info.len + r->data.len);
 	buf_u64(out, 0); /* event types: none */
@@ -278,10 +318,12 @@ void recording_finish(const struct recording *r, struct buf *out)
 	buf_u64(out, 1ULL << FEATURE_ARCH | 1ULL << FEATURE_CPUID | 1ULL << FEATURE_AUXTRACE);
 	for (int i = 0; i < 3; i++)
 		buf_u64(out, 0);
-	buf_u64(out, ID_PT);
-	buf_u64(out, ID_SIDE_BAND);
-	put_attr(out, PMU_TYPE, config_of(&r->options), false, ids);
-	put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, true, ids + 8);
+	for (uint64_t id = 1; id <= n; id++)
+		buf_u64(out, id);
+	put_attr(out, PMU_TYPE, config_of(&r->options), ID_PT, ids);
+	put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_SIDE_BAND, ids + 8);
+	if (r->sampled_tid)
+		put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_SAMPLED, ids + 16);
 	buf_bytes(out, info.data, info.len);
 	buf_bytes(out, r->data.data, r->data.len);
 	slot = out->len;

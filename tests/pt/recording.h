@@ -18,7 +18,8 @@ struct recording {
 	struct {
 		size_t *data;
 		size_t n, cap;
-	} traces; /* where their records begin in `data` */
+	} traces;          /* where their records begin in `data` */
+	pid_t sampled_tid; /* of the first sample; 0: there is none */
 };
 
 void recording_init(struct recording *r, const struct writer_options *options);
@@ -37,6 +38,10 @@ void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint
 /* The trace of one thread: written padded to 8 bytes. */
 void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,
 		     const struct buf *packets);
+
+/* A sample of another event: the last bytes of the thread's packets up to now go with it. */
+void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t ip,
+		      const struct buf *packets);
 
 /* The whole file, into `out`. */
 void recording_finish(const struct recording *r, struct buf *out);

@@ -7,6 +7,7 @@
  *   --tsc --mtc --cyc        time packets            --no-retcomp   a TIP for each return
  *   --defer --long           deferred TIPs, long TNTs
  *   --psb N                  a PSB each N bytes      --interrupt N  an interrupt each N steps
+ *   --sample N               no trace but what samples of another event have, each N steps
  *
  * TRUTH gets a line a taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0 where
  * tracing begins or ends. The program is kept off the vdso, which has no file.
@@ -51,7 +52,7 @@ struct tracer {
 	struct recording recording;
 	struct writer_options options;
 	FILE *truth;
-	uint64_t tsc, steps, interrupt_each;
+	uint64_t tsc, steps, interrupt_each, sample_each;
 	VEC(struct task) tasks;
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
 	struct intmap code;       /* address → kind, size; one process's at a time */
@@ -211,6 +212,11 @@ static void interrupt(struct tracer *t, struct task *task)
 	tell(t, task, ip, 0);
 }
 
+static bool is_due(const struct tracer *t, uint64_t each)
+{
+	return each && t->steps % each == 0;
+}
+
 /* The instruction at writer.ip has run, and `ip` is what comes next. */
 static void step(struct tracer *t, struct task *task, uint64_t ip)
 {
@@ -234,8 +240,12 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 	if (ip != next || (task->at.kind != BRANCH_NONE && task->at.kind != BRANCH_COND))
 		tell(t, task, from, ip);
 	task->at = decode(t, task, ip);
-	if (t->interrupt_each && t->steps % t->interrupt_each == 0) {
+	if (is_due(t, t->interrupt_each) || is_due(t, t->sample_each)) {
 		interrupt(t, task);
+		if (is_due(t, t->sample_each)) {
+			writer_flush(w);
+			recording_sample(&t->recording, task->pid, task->tid, t->tsc, ip, &w->out);
+		}
 		t->tsc += 1000;
 		enable(t, task, ip);
 	}
@@ -372,6 +382,7 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--long", &t->options.long_tnt, NULL },
 		{ "--psb", NULL, &t->options.psb_bytes },
 		{ "--interrupt", NULL, &t->interrupt_each },
+		{ "--sample", NULL, &t->sample_each },
 	};
 	int at = 1;
 
@@ -424,8 +435,9 @@ int main(int argc, char **argv)
 	follow(&t);
 	vec_foreach (&t.tasks, task) {
 		writer_flush(&task->writer);
-		recording_trace(&t.recording, task->tid, (uint32_t)(task - t.tasks.data), t.tsc,
-				&task->writer.out);
+		if (!t.sample_each)
+			recording_trace(&t.recording, task->tid, (uint32_t)(task - t.tasks.data),
+					t.tsc, &task->writer.out);
 		writer_fini(&task->writer);
 	}
 	fclose(t.truth);
