@@ -70,3 +70,35 @@ bool writer_record(const struct perf_event_attr *attr, const struct event *e, st
  */
 bool writer_sample(const struct perf_event_attr *attr, uint64_t id, const struct event *e,
 		   struct buf *out);
+
+/* What stands in AUXTRACE_INFO for Intel PT (tools/perf/util/intel-pt.h), in its order. */
+struct writer_intel_pt {
+	uint32_t pmu_type; /* perf_event_attr.type */
+	/* From TSC to the recording's times: as in perf_event_mmap_page. */
+	uint16_t time_shift;
+	uint32_t time_mult;
+	uint64_t time_zero;
+	bool has_time_zero;
+	/* Bits of perf_event_attr.config. */
+	uint64_t tsc_bit, noretcomp_bit, mtc_bit, mtc_freq_bits, cyc_bit;
+	/* 0: none; 1: by sched_switch; 2: SWITCH records of the threads; 3: of whole CPUs. */
+	uint64_t switches;
+	bool is_snapshot, is_per_cpu;
+	uint32_t ctc_numerator, ctc_denominator; /* TSC to crystal clock: cpuid leaf 0x15 */
+	uint64_t max_nonturbo_ratio;
+	const char *filter; /* of addresses, as the kernel got it; or NULL */
+	bool has_event_trace;
+};
+void writer_intel_pt(const struct writer_intel_pt *t, struct buf *out);
+
+/* TIME_CONV: the same for readers that know of no trace. */
+void writer_time_conversion(uint64_t shift, uint64_t mult, uint64_t zero, struct buf *out);
+
+/* AUXTRACE: the record; `size` bytes of trace, a multiple of eight, follow it in the file. */
+#define WRITER_AUX_SIZE 48
+struct writer_aux {
+	uint64_t size, offset, reference;
+	uint32_t index, cpu;
+	int32_t tid;
+};
+void writer_aux(const struct writer_aux *a, struct buf *out);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/direct_writer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "perfdata/format.h"
@@ -27,6 +28,7 @@ struct perfdata_file {
 	char *path;
 	char *old; /* what was there; NULL: nothing */
 	int fd, code;
+	struct direct_writer *direct; /* NULL: written as usual */
 	struct buf gathered;
 	uint64_t size; /* of the file, with what is gathered */
 	uint64_t samples, first_ns, last_ns;
@@ -80,6 +82,7 @@ static void file_free(struct perfdata_file *f)
 {
 	if (!f)
 		return;
+	direct_writer_close(f->direct, NULL);
 	if (f->fd >= 0)
 		close(f->fd);
 	writer_sections_fini(&f->sections);
@@ -130,11 +133,35 @@ void perfdata_file_abandon(struct perfdata_file *f)
 
 /* Writing. */
 
+/* To whoever writes. */
+static void hand_over(struct perfdata_file *f, const void *bytes, size_t size)
+{
+	if (f->direct)
+		direct_writer_put(f->direct, bytes, size);
+	else if (!f->code)
+		f->code = file_write_all(f->fd, bytes, size);
+}
+
+static void hand_over_gathered(struct perfdata_file *f)
+{
+	if (f->gathered.len)
+		hand_over(f, f->gathered.data, f->gathered.len);
+	f->gathered.len = 0;
+}
+
+void perfdata_file_write_directly(struct perfdata_file *f)
+{
+	if (!f->direct)
+		f->direct = direct_writer_new(f->fd);
+}
+
 int perfdata_file_flush(struct perfdata_file *f)
 {
-	if (!f->code && f->gathered.len)
-		f->code = file_write_all(f->fd, f->gathered.data, f->gathered.len);
-	f->gathered.len = 0;
+	hand_over_gathered(f);
+	if (f->direct) {
+		direct_writer_flush(f->direct);
+		f->code = direct_writer_failure(f->direct);
+	}
 	return f->code;
 }
 
@@ -148,7 +175,7 @@ static void append(struct perfdata_file *f, const void *bytes, size_t size)
 	buf_bytes(&f->gathered, bytes, size);
 	f->size += size;
 	if (f->gathered.len >= FLUSH_BYTES)
-		perfdata_file_flush(f);
+		hand_over_gathered(f);
 }
 
 static void note_record(struct perfdata_file *f, const void *record, size_t size)
@@ -178,9 +205,8 @@ void perfdata_file_record(struct perfdata_file *f, const void *record, size_t si
 
 void perfdata_file_payload(struct perfdata_file *f, const void *bytes, uint64_t size)
 {
-	perfdata_file_flush(f);
-	if (!f->code)
-		f->code = file_write_all(f->fd, bytes, size);
+	hand_over_gathered(f);
+	hand_over(f, bytes, size);
 	f->size += size;
 }
 
@@ -238,7 +264,9 @@ static int write_end(struct perfdata_file *f)
 	add_sections(f);
 	writer_tail(f->events, f->n_events, &f->sections, f->size, &f->gathered, &header);
 	f->size += f->gathered.len - before;
-	perfdata_file_flush(f);
+	hand_over_gathered(f);
+	if (f->direct)
+		f->code = direct_writer_close(take_ptr(f->direct), NULL);
 	if (!f->code && pwrite(f->fd, header.data, header.len, 0) != (ssize_t)header.len)
 		f->code = errno ? -errno : -EIO;
 	buf_fini(&header);

@@ -23,6 +23,12 @@ struct perfdata_file;
 int perfdata_file_open(const char *path, const struct writer_event *events, size_t n,
 		       struct perfdata_file **out, struct error *err);
 
+/*
+ * For gigabytes of AUX data: from here on the bytes are written past the page cache, by a thread of
+ * its own (base/direct_writer.h).
+ */
+void perfdata_file_write_directly(struct perfdata_file *f);
+
 /* A record as it stands, of `size` bytes; what follows it in the file (AUX data); a count of
  * samples. */
 void perfdata_file_record(struct perfdata_file *f, const void *record, size_t size);
