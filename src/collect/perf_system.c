@@ -31,6 +31,15 @@ static void *system_map(void *context, int fd, size_t size)
 	return base == MAP_FAILED ? NULL : base;
 }
 
+static void *system_map_aux(void *context, int fd, size_t size, uint64_t offset, bool is_writable)
+{
+	int access = PROT_READ | (is_writable ? PROT_WRITE : 0);
+	void *base = mmap(NULL, size, access, MAP_SHARED, fd, (off_t)offset);
+
+	(void)context;
+	return base == MAP_FAILED ? NULL : base;
+}
+
 static void system_unmap(void *context, void *base, size_t size)
 {
 	(void)context;
@@ -58,4 +67,5 @@ const struct perf_backend perf_system = {
 	.unmap = system_unmap,
 	.read = system_read,
 	.close = system_close,
+	.map_aux = system_map_aux,
 };

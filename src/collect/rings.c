@@ -48,6 +48,7 @@ struct ring {
 
 struct counter_fd {
 	int fd;
+	uint32_t ring;
 	uint32_t counter; /* or SIDE_BAND */
 	uint64_t lost;    /* at the last reading */
 };
@@ -121,6 +122,10 @@ static void without_bpf_event(struct perf_event_attr *a)
 {
 	a->bpf_event = 0;
 }
+static void without_switches(struct perf_event_attr *a)
+{
+	a->context_switch = 0;
+}
 static void without_ksymbol(struct perf_event_attr *a)
 {
 	a->ksymbol = 0;
@@ -130,6 +135,7 @@ static const struct feature features[] = {
 	{ "build ids in mappings (Linux 5.12)", without_build_id },
 	{ "BPF events (Linux 5.1)", without_bpf_event },
 	{ "kernel symbol events (Linux 5.1)", without_ksymbol },
+	{ "context switches (Linux 4.3)", without_switches },
 };
 
 const char *rings_note(const struct rings *r)
@@ -167,8 +173,8 @@ static void set_common(const struct rings_config *c, struct perf_event_attr *a)
 	a->disabled = 1;
 	a->inherit = c->inherit;
 	a->enable_on_exec = c->enable_on_exec;
-	a->use_clockid = 1;
-	a->clockid = CLOCK_MONOTONIC;
+	a->use_clockid = !c->for_trace;
+	a->clockid = c->for_trace ? 0 : CLOCK_MONOTONIC;
 }
 
 /*
@@ -181,7 +187,7 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = sample_type,
+		.sample_type = sample_type & ~(uint64_t)PERF_SAMPLE_AUX,
 		.mmap = 1,
 		.mmap2 = 1,
 		.build_id = 1,
@@ -196,6 +202,8 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	};
 
 	a.build_id = !c->with_inodes;
+	a.context_switch = c->for_trace;
+	a.sample_period = c->for_trace;
 	/* perf finds the unwind tables of a file by its mappings as data. */
 	a.mmap_data = c->for_file && c->stack_bytes;
 	a.wakeup_watermark = (uint32_t)ring_room_watermark(c, ring_bytes);
@@ -213,6 +221,9 @@ static uint64_t common_sample_type(const struct rings_config *c)
 	for (size_t i = 0; i < c->counters->n && c->for_file; i++)
 		if (c->counters->data[i].attr.type == PERF_TYPE_TRACEPOINT)
 			type |= PERF_SAMPLE_RAW;
+	for (size_t i = 0; i < c->counters->n; i++)
+		if (c->counters->data[i].attr.aux_sample_size)
+			type |= PERF_SAMPLE_AUX;
 	if (c->with_callchain)
 		type |= PERF_SAMPLE_CALLCHAIN;
 	if (c->stack_bytes)
@@ -225,10 +236,12 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 {
 	struct perf_event_attr a = counter->attr;
 
-	a.sample_type = sample_type;
-	a.watermark = 1;
-	a.exclude_callchain_kernel = a.exclude_kernel;
-	a.exclude_callchain_user = a.exclude_user || c->stack_bytes;
+	a.sample_type = sample_type & ~(uint64_t)(counter->is_trace ? PERF_SAMPLE_AUX : 0);
+	a.watermark = !counter->is_trace;
+	if (c->with_callchain) {
+		a.exclude_callchain_kernel = a.exclude_kernel;
+		a.exclude_callchain_user = a.exclude_user || c->stack_bytes;
+	}
 	set_common(c, &a);
 	return a;
 }
@@ -286,9 +299,10 @@ static int explain_map_failure(const struct rings *r, int e, struct error *err)
 				     : "");
 }
 
-static void add_fd(struct rings *r, int fd, uint32_t counter, const struct perf_event_attr *a)
+static void add_fd(struct rings *r, const struct ring *ring, int fd, uint32_t counter,
+		   const struct perf_event_attr *a)
 {
-	struct counter_fd f = { .fd = fd, .counter = counter };
+	struct counter_fd f = { .fd = fd, .ring = (uint32_t)(ring - r->rings), .counter = counter };
 	uint64_t id = 0;
 
 	struct known_event *event =
@@ -368,13 +382,19 @@ static int explain_refusal(struct rings *r, struct opening *o, size_t i, struct 
 static int open_into(struct rings *r, struct opening *o, const struct ring *ring, size_t i,
 		     const struct target *t, struct error *err)
 {
-	int fd = open_counter(r, o, i, t), e;
+	int fd = open_counter(r, o, i, t), e = 0;
 
 	if (fd == -ESRCH)
 		return fd;
 	if (fd < 0)
 		return explain_refusal(r, o, i, *t, fd, err);
-	add_fd(r, fd, (uint32_t)i, &o->attrs[i]);
+	add_fd(r, ring, fd, (uint32_t)i, &o->attrs[i]);
+	if (r->counters->data[i].filter)
+		e = r->backend.control(r->backend.context, fd, PERF_EVENT_IOC_SET_FILTER,
+				       r->counters->data[i].filter);
+	if (e < 0)
+		return error_errno(err, e, "the kernel does not take the filter '%s' of '%s'",
+				   r->counters->data[i].filter, r->counters->data[i].name);
 	e = redirect(r, fd, ring->fd);
 	return e < 0 ? error_errno(err, e, "cannot direct counter '%s' to the ring of CPU %u",
 				   r->counters->data[i].name, ring->cpu)
@@ -403,7 +423,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		return error_errno(err, leader, "cannot follow the processes of CPU %u", ring->cpu);
 	if (leader < 0)
 		return counter_explain(c->sources, &c->counters->data[0], leader, err);
-	add_fd(r, leader, SIDE_BAND, &o->side_band);
+	add_fd(r, ring, leader, SIDE_BAND, &o->side_band);
 	if (!ring->page) {
 		e = map_ring(r, ring, leader);
 		o->map_failed = e < 0;
@@ -419,7 +439,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	for (size_t i = 0; i < c->counters->n; i++) {
 		struct target own = *t;
 
-		if (!counter_is_on_cpu(&c->counters->data[i], ring->cpu))
+		if (!c->by_thread && !counter_is_on_cpu(&c->counters->data[i], ring->cpu))
 			continue;
 		own.leader = leader_of(r, i, first);
 		e = open_into(r, o, ring, i, &own, err);
@@ -432,10 +452,11 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 static int open_ring(struct rings *r, struct opening *o, struct ring *ring, struct error *err)
 {
 	const struct rings_config *c = &o->config;
-	size_t n = c->n_tids ? c->n_tids : 1;
+	size_t first = c->by_thread ? (size_t)(ring - r->rings) : 0;
+	size_t n = c->by_thread ? first + 1 : c->n_tids ? c->n_tids : 1;
 	int e = 0;
 
-	for (size_t t = 0; t < n && !e; t++) {
+	for (size_t t = first; t < n && !e; t++) {
 		struct target target = {
 			.pid = c->cgroup_fd >= 0 ? c->cgroup_fd
 			       : c->n_tids       ? c->tids[t]
@@ -483,14 +504,14 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 	r->backend = c->backend ? *c->backend : perf_system;
 	r->counters = c->counters;
 	r->is_paused = c->starts_paused;
-	r->n_rings = c->cpus->n;
+	r->n_rings = c->by_thread ? c->n_tids : c->cpus->n;
 	r->rings = xcalloc(r->n_rings, sizeof(*r->rings));
 	r->polls = xcalloc(r->n_rings + 1, sizeof(*r->polls));
 	r->heap = xcalloc(r->n_rings, sizeof(struct ring *));
 	r->events = xcalloc(c->counters->n + 1, sizeof(*r->events));
 	for (size_t i = 0; i < r->n_rings; i++) {
 		r->heap[i] = &r->rings[i];
-		r->rings[i].cpu = c->cpus->data[i];
+		r->rings[i].cpu = c->by_thread ? UINT32_MAX : c->cpus->data[i];
 		r->polls[i].fd = -1;
 	}
 	r->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -532,7 +553,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 	for (size_t i = 0; i < c->counters->n; i++)
 		o->attrs[i] = counter_attr(c, &c->counters->data[i], sample_type);
 	r->format = (struct record_format){
-		.sample_type = o->side_band.sample_type,
+		.sample_type = o->side_band.sample_type | (sample_type & PERF_SAMPLE_AUX),
 		.sample_id_all = true,
 		.counter_of = c->counters->n > 1 || c->for_file ? counter_of_id : NULL,
 		.context = r,
@@ -637,6 +658,55 @@ int rings_enable(struct rings *r, struct error *err)
 	return enable_from(r, 0, err);
 }
 
+size_t rings_count(const struct rings *r)
+{
+	return r->n_rings;
+}
+
+size_t rings_data_bytes(const struct rings *r)
+{
+	return r->ring_bytes;
+}
+
+const struct perf_backend *rings_backend(const struct rings *r)
+{
+	return &r->backend;
+}
+
+struct ring_place rings_place(const struct rings *r, size_t ring)
+{
+	const struct rings_config *c = &r->opening.config;
+
+	return (struct ring_place){ .page = r->rings[ring].page,
+				    .data_bytes = r->ring_bytes,
+				    .cpu = r->rings[ring].cpu,
+				    .tid = c->by_thread ? c->tids[ring] : -1 };
+}
+
+bool rings_has_switches(const struct rings *r)
+{
+	return r->opening.side_band.context_switch;
+}
+
+int rings_first_fd(const struct rings *r, size_t ring, uint32_t counter)
+{
+	vec_foreach (&r->fds, f)
+		if (f->ring == ring && f->counter == counter)
+			return f->fd;
+	return -1;
+}
+
+void rings_switch(struct rings *r, size_t ring, uint32_t counter, bool is_on)
+{
+	unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+
+	if (is_on && r->is_paused)
+		return;
+	vec_foreach (&r->fds, f)
+		if (f->ring == ring && f->counter == counter)
+			r->backend.control(r->backend.context, f->fd, request, NULL);
+}
+
 int rings_pause(struct rings *r, bool is_paused, struct error *err)
 {
 	r->is_paused = is_paused;
@@ -692,6 +762,7 @@ int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err)
 
 void rings_disable(struct rings *r)
 {
+	r->is_paused = true;
 	vec_foreach (&r->fds, f)
 		r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_DISABLE, NULL);
 }
@@ -827,7 +898,7 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 		return 0;
 	}
 	if (e.time_ns < r->merged_ns)
-		r->n_late++;
+		r->n_late += !r->opening.config.for_trace; /* read as it comes: the file's rounds */
 	else
 		r->merged_ns = e.time_ns;
 	tally_event(r, &e);

@@ -38,6 +38,9 @@ struct perf_backend {
 	int (*read)(void *context, int fd, uint64_t values[3]);
 	void (*close)(void *context, int fd);
 	void *context;
+	/* An AUX area, of the size and at the offset that are in the ring's page; NULL and errno.
+	 * The kernel writes over what was not read where it is not writable. */
+	void *(*map_aux)(void *context, int fd, size_t size, uint64_t offset, bool is_writable);
 };
 extern const struct perf_backend perf_system;
 
@@ -68,6 +71,10 @@ struct rings_config {
 	bool enable_on_exec; /* counting begins when the thread calls execve(2) */
 	bool starts_paused;  /* counters wait for rings_pause(false); the side band does not */
 	bool with_callchain;
+	bool by_thread; /* a ring a thread, wherever it runs, instead of a ring a CPU */
+	/* For a hardware trace: times are the kernel's own, which the trace's are converted to,
+	 * and not CLOCK_MONOTONIC; threads tell when they come and go. */
+	bool for_trace;
 	bool for_file;        /* records are kept as they are: each tells its event and CPU */
 	bool with_inodes;     /* mappings tell device and inode, not build ids */
 	uint32_t stack_bytes; /* of the user stack to copy with each sample, and its registers; 0:
@@ -106,6 +113,27 @@ int rings_pause(struct rings *r, bool is_paused, struct error *err);
  */
 int rings_set_rate(struct rings *r, size_t counter, uint64_t rate, uint64_t period,
 		   struct error *err);
+
+/* A ring, for what lies beside it (collect/aux.h). */
+struct ring_place {
+	struct perf_event_mmap_page *page; /* NULL: this one was never opened */
+	size_t data_bytes;
+	uint32_t cpu; /* UINT32_MAX: any */
+	int32_t tid;  /* by_thread; else -1 */
+};
+size_t rings_count(const struct rings *r);
+struct ring_place rings_place(const struct rings *r, size_t ring);
+size_t rings_data_bytes(const struct rings *r);
+const struct perf_backend *rings_backend(const struct rings *r);
+
+/* Whether context switches are records: not before Linux 4.3. */
+bool rings_has_switches(const struct rings *r);
+
+/* The descriptor of a counter that was the first to write into a ring; -1: none does. */
+int rings_first_fd(const struct rings *r, size_t ring, uint32_t counter);
+
+/* All of them on or off. Not on while rings_pause() holds. */
+void rings_switch(struct rings *r, size_t ring, uint32_t counter, bool is_on);
 
 /*
  * A CPU came online: what counts on all its threads ended when it went, or was never opened, and is

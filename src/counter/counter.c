@@ -23,6 +23,7 @@ static void counter_fini(struct counter *c)
 	free(c->name);
 	free(c->spec);
 	free(c->cpus);
+	free(c->filter);
 }
 
 void counters_fini(struct counters *c)

@@ -20,6 +20,7 @@ struct draft {
 	char pmu[PMU_NAME_SIZE]; /* the PMU that was named, else "" */
 	char name[256];          /* for reports, where the words say name=; else "" */
 	bool has_freq, has_count;
+	bool is_trace;    /* writes an AUX area */
 	bool is_core;     /* counted by the processor core: guest and host differ, and counts
 			     below 500 would drown the machine */
 	bool has_mode;    /* user, kernel or hypervisor mode were chosen */

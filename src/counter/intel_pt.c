@@ -145,6 +145,7 @@ int intel_pt_check(const struct counter_sources *sources, const char *spec, stru
 	for (size_t i = 0; i < ARRAY_SIZE(choices) && !r; i++)
 		r = check_choice(sources, i, d->attr.config, err);
 	/* There are no samples of it; the period that perf gives says nothing. */
+	d->is_trace = true;
 	d->has_freq = false;
 	d->has_count = true;
 	d->count = 1;
@@ -207,14 +208,6 @@ void intel_pt_absence(const struct counter_sources *sources, struct buf *out)
 		buf_str(out, "this processor has none (Intel's have, from Core M and the 5th "
 			     "generation of Core on), or the BIOS has switched it off");
 	free(text);
-}
-
-bool counter_is_intel_pt(const struct counter_sources *sources, const struct counter *c)
-{
-	uint32_t type;
-
-	return c->attr.type >= PERF_TYPE_MAX && pmu_type(sources, INTEL_PT, &type) &&
-	       type == c->attr.type;
 }
 
 void intel_pt_for_samples(const struct counter_sources *sources, struct counter *c)

@@ -30,8 +30,6 @@ void intel_pt_absence(const struct counter_sources *sources, struct buf *out);
 
 /* Of a finished counter. */
 
-bool counter_is_intel_pt(const struct counter_sources *sources, const struct counter *c);
-
 /* So that samples find a PSB in their few KB: PSBs as often as can be, unless the user said how. */
 void intel_pt_for_samples(const struct counter_sources *sources, struct counter *c);
 

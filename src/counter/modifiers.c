@@ -131,6 +131,7 @@ struct counter draft_finish(const struct counter_sources *sources, const struct 
 	struct counter c = { .attr = d->attr,
 			     .unit_mask = d->unit_mask,
 			     .set_config = d->set_config,
+			     .is_trace = d->is_trace,
 			     .event_code = d->event_code };
 	bool user_only = falls_to_user(sources, d);
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/aux.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "counter/sources.h"
+
+/* Bytes at the end of an area that are zero while it was not written to its end (perf looks at as
+ * much); a trace has no such run of zeros. */
+#define UNWRITTEN 4096
+
+struct area {
+	struct perf_event_mmap_page *page;
+	const uint8_t *base; /* NULL: not open */
+	uint32_t ring, cpu;
+	int32_t tid;
+	uint64_t head;    /* given out up to here */
+	bool has_wrapped; /* snapshots: it was written to its end */
+};
+
+struct aux {
+	struct aux_config config;
+	struct area *areas;
+	size_t n_areas;
+	uint64_t n_bytes;
+};
+
+/* What may be locked, and what it takes: a person is to see which of the two to change. */
+static int explain_no_memory(const struct aux *a, int e, struct error *err)
+{
+	const struct rings *r = a->config.rings;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t need = (rings_data_bytes(r) + page + a->config.area_bytes) >> 10;
+	struct rlimit limit = { 0 };
+	int64_t free_kib = 516; /* the kernel's own default */
+
+	if (e != -EPERM)
+		return error_errno(err, e, "cannot map an AUX area of %zu KiB on each of %zu rings",
+				   a->config.area_bytes >> 10, rings_count(r));
+	sources_number(NULL, "sys/kernel/perf_event_mlock_kb", &free_kib);
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	return error_set(
+		err, e,
+		"cannot map the trace's buffers: %zu of %zu KiB each (a ring of %zu KiB, an AUX "
+		"area of %zu KiB) are more than this user may lock: %lld KiB a CPU "
+		"(kernel.perf_event_mlock_kb) and %llu KiB besides (ulimit -l); give smaller ones "
+		"(-m,16), or as root 'sysctl kernel.perf_event_mlock_kb=%zu'",
+		rings_count(r), need, rings_data_bytes(r) >> 10, a->config.area_bytes >> 10,
+		(long long)free_kib, (unsigned long long)limit.rlim_cur >> 10, need);
+}
+
+static int open_area(struct aux *a, size_t ring, struct error *err)
+{
+	const struct aux_config *c = &a->config;
+	const struct perf_backend *backend = rings_backend(c->rings);
+	struct ring_place place = rings_place(c->rings, ring);
+	int fd = rings_first_fd(c->rings, ring, c->counter);
+	struct area *area = &a->areas[ring];
+	uint64_t offset = (uint64_t)sysconf(_SC_PAGESIZE) + place.data_bytes;
+
+	if (!place.page || fd < 0)
+		return 0;
+	/* Both must stand in the page before the mapping, which has to agree with them. */
+	place.page->aux_offset = offset;
+	place.page->aux_size = c->area_bytes;
+	area->base =
+		backend->map_aux(backend->context, fd, c->area_bytes, offset, c->mode == AUX_FULL);
+	if (!area->base)
+		return explain_no_memory(a, -errno, err);
+	area->page = place.page;
+	area->ring = (uint32_t)ring;
+	area->cpu = place.cpu;
+	area->tid = place.tid;
+	return 0;
+}
+
+int aux_open(const struct aux_config *config, struct aux **out, struct error *err)
+{
+	cleanup(aux_close_at_exit) struct aux *a = xcalloc(1, sizeof(*a));
+
+	a->config = *config;
+	a->n_areas = rings_count(config->rings);
+	a->areas = xcalloc(a->n_areas, sizeof(*a->areas));
+	for (size_t i = 0; i < a->n_areas; i++) {
+		int e = open_area(a, i, err);
+
+		if (e < 0)
+			return e;
+	}
+	*out = take_ptr(a);
+	return 0;
+}
+
+void aux_close(struct aux *a)
+{
+	const struct perf_backend *backend;
+
+	if (!a)
+		return;
+	backend = rings_backend(a->config.rings);
+	for (size_t i = 0; i < a->n_areas; i++)
+		if (a->areas[i].base)
+			backend->unmap(backend->context, (void *)a->areas[i].base,
+				       a->config.area_bytes);
+	free(a->areas);
+	free(a);
+}
+
+enum aux_mode aux_mode(const struct aux *a)
+{
+	return a->config.mode;
+}
+
+uint64_t aux_bytes(const struct aux *a)
+{
+	return a->n_bytes;
+}
+
+/* The bytes from `from` on, which counts on around and around. */
+static int give(struct aux *a, const struct area *area, uint64_t from, uint64_t size,
+		const struct aux_sink *sink)
+{
+	uint64_t mask = a->config.area_bytes - 1, at = from & mask;
+	size_t first = MIN(size, a->config.area_bytes - at);
+	struct aux_piece piece = {
+		.index = area->ring,
+		.cpu = area->cpu,
+		.tid = area->tid,
+		.offset = from,
+		.size = size,
+		.part = { area->base + at, area->base },
+		.part_size = { first, size - first },
+	};
+	int e = sink->take(sink->context, &piece);
+
+	if (!e)
+		a->n_bytes += size;
+	return e;
+}
+
+/*
+ * aux_head comes from the CPU that traces: the acquire keeps our reads of the trace behind it, the
+ * release keeps them before the kernel may write there again.
+ */
+static int drain_area(struct aux *a, struct area *area, const struct aux_sink *sink)
+{
+	uint64_t head = __atomic_load_n(&area->page->aux_head, __ATOMIC_ACQUIRE);
+	int e;
+
+	if (head == area->head)
+		return 0;
+	/* More than there is room for can't be true. */
+	if (head - area->head > a->config.area_bytes)
+		area->head = head - a->config.area_bytes;
+	e = give(a, area, area->head, head - area->head, sink);
+	area->head = head;
+	__atomic_store_n(&area->page->aux_tail, head, __ATOMIC_RELEASE);
+	/* Where the area was full, the kernel has switched the event off, which nobody tells before
+	 * the next record is read. */
+	rings_switch(a->config.rings, area->ring, a->config.counter, true);
+	return e;
+}
+
+int aux_drain(struct aux *a, const struct aux_sink *sink)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < a->n_areas && a->config.mode == AUX_FULL && !e; i++)
+		if (a->areas[i].base)
+			e = drain_area(a, &a->areas[i], sink);
+	return e;
+}
+
+static bool was_written_to_its_end(const struct aux *a, const struct area *area)
+{
+	size_t n = MIN(a->config.area_bytes, (size_t)UNWRITTEN);
+	const uint8_t *at = area->base + a->config.area_bytes - n;
+
+	for (size_t i = 0; i < n; i++)
+		if (at[i])
+			return true;
+	return false;
+}
+
+/*
+ * Here aux_head is a place in the area, from 0 again after its end. What was not written to its end
+ * has what is new since the last time; then all of it is as new as it gets, and overlaps with what
+ * was given before.
+ */
+static int snapshot_area(struct aux *a, struct area *area, const struct aux_sink *sink)
+{
+	uint64_t size = a->config.area_bytes, head, n;
+
+	head = __atomic_load_n(&area->page->aux_head, __ATOMIC_ACQUIRE) & (size - 1);
+	area->has_wrapped = area->has_wrapped || was_written_to_its_end(a, area);
+	if (area->has_wrapped)
+		n = size;
+	else
+		n = head >= area->head ? head - area->head : size - area->head + head;
+	area->head = head;
+	n = MIN(n, a->config.snapshot_bytes);
+	/* Counted on, so that no place is negative. */
+	return n ? give(a, area, (head + size - n) & (size - 1), n, sink) : 0;
+}
+
+static void switch_all(struct aux *a, bool is_on)
+{
+	for (size_t i = 0; i < a->n_areas; i++)
+		if (a->areas[i].base)
+			rings_switch(a->config.rings, a->areas[i].ring, a->config.counter, is_on);
+}
+
+int aux_snapshot(struct aux *a, const struct aux_sink *sink, size_t *n)
+{
+	int e = 0;
+
+	*n = 0;
+	if (a->config.mode != AUX_SNAPSHOTS)
+		return 0;
+	switch_all(a, false);
+	for (size_t i = 0; i < a->n_areas && !e; i++) {
+		uint64_t before = a->n_bytes;
+
+		if (a->areas[i].base)
+			e = snapshot_area(a, &a->areas[i], sink);
+		*n += a->n_bytes > before;
+	}
+	switch_all(a, true);
+	return e;
+}
