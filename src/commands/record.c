@@ -12,6 +12,7 @@
 #include "commands/command.h"
 #include "commands/event_help.h"
 #include "commands/record.h"
+#include "commands/record_trace.h"
 #include "commands/targets.h"
 #include "config.h"
 #include "record/collector.h"
@@ -22,7 +23,8 @@ struct record_args {
 	const char *output;
 	struct option_list events, pids, tids;
 	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
-	uint64_t freq_hz, count, ring_bytes, stack_bytes, segment_bytes;
+	struct trace_options trace;
+	uint64_t freq_hz, count, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
 	bool whole_machine, quiet, with_stacks, off_cpu, raw;
@@ -116,9 +118,25 @@ static const struct option_spec record_options[] = {
 	  "kernel implies lib, thread implies process. What is kept apart can be merged in a "
 	  "report, "
 	  "not the other way round; the less is kept apart, the smaller is a session of weeks." },
-	{ 'm', "ring-size", "BYTES", OPT_SIZE, FIELD(ring_bytes), NULL,
-	  "memory of each CPU's ring, e.g. 512k (default 1M, or what the user may lock)", NULL,
-	  4096, 1073741824 },
+	{ 'm', "ring-size", "SIZE[,AUXSIZE]", OPT_STRING, FIELD(trace.sizes), NULL,
+	  "memory of each CPU's ring, e.g. 512k (default 1M, or what the user may lock); of a "
+	  "hardware trace, that of its buffer behind a comma",
+	  "With a comma, numbers without a unit are pages, as perf has it: *-m,16* is 64 KiB of "
+	  "trace. By default a trace has rings of 512 KiB and buffers of 4 MiB; for an ordinary "
+	  "user 256 KiB and 128 KiB." },
+	{ 'S', "snapshot", "[e]SIZE", OPT_OPTIONAL, FIELD(trace.snapshot), NULL,
+	  "keep of a hardware trace only what its buffers hold when SIGUSR2 or --control asks",
+	  "SIZE: so much of each buffer (default: all of it). With *e* a last snapshot is taken at "
+	  "the end.",
+	  .implied = "" },
+	{ 0, "aux-sample", "BYTES", OPT_OPTIONAL, FIELD(trace.aux_sample), NULL,
+	  "put the last bytes of a hardware trace into the samples of the events of its group "
+	  "(default 4096, at most 61440)",
+	  "As in *-e '{intel_pt//u,branch-misses:u}'*. An event can ask for it itself: "
+	  "*-e intel_pt//u -e branch-misses/aux-sample-size=8192/u*.",
+	  .implied = "" },
+	{ 0, "per-thread", NULL, OPT_FLAG, FIELD(trace.per_thread), NULL,
+	  "trace each thread into a buffer of its own, and nothing that the threads start" },
 	{ 0, "segment-size", "BYTES", OPT_SIZE, FIELD(segment_bytes), NULL,
 	  "begin a new file of the session at this size (default 64M)",
 	  "Older files of a session may be deleted while it is recorded: what they held is then "
@@ -156,6 +174,7 @@ struct setup {
 	struct cpu_list cpus;
 	char note[256];
 	char **argv;
+	struct trace_plan trace;
 	char **command_line; /* of assay itself */
 	uint32_t merged;     /* enum separation */
 	struct steering_config steering;
@@ -301,9 +320,7 @@ static int parse_setup(struct setup *s, struct error *err)
 {
 	int r;
 
-	if (!s->args.output)
-		s->args.output = s->args.raw ? "perf.data" : "assay.data";
-	if (!*s->args.output)
+	if (s->args.output && !*s->args.output)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
 	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
@@ -319,6 +336,29 @@ static int parse_setup(struct setup *s, struct error *err)
 	return 0;
 }
 
+/* What the events decide: a trace is kept as the kernel gives it. */
+static int plan_trace(struct setup *s, struct error *err)
+{
+	struct record_args *a = &s->args;
+	int e = trace_prepare(&a->trace, &s->counters, &s->trace, err);
+
+	if (e < 0)
+		return e;
+	if (s->trace.has_trace && (a->off_cpu || !strcmp(a->collector, "bpf")))
+		return error_set(
+			err, -EINVAL,
+			"a hardware trace comes through the kernel's rings: it does not go "
+			"with --off-cpu or --collector=bpf");
+	if (a->trace.per_thread && a->whole_machine)
+		return error_set(err, -EINVAL, "--per-thread is for a command, -p or -t");
+	if (s->trace.has_trace)
+		trace_tell_sizes(&s->trace, &s->counters, a->verbose > 1);
+	a->raw |= s->trace.has_trace;
+	if (!a->output)
+		a->output = a->raw ? "perf.data" : "assay.data";
+	return 0;
+}
+
 static void print_size(char *text, size_t size, uint64_t bytes)
 {
 	if (bytes < 10240)
@@ -327,6 +367,26 @@ static void print_size(char *text, size_t size, uint64_t bytes)
 		snprintf(text, size, "%.1f KiB", (double)bytes / 1024);
 	else
 		snprintf(text, size, "%.1f MiB", (double)bytes / 1048576);
+}
+
+static void print_trace_summary(const struct record_args *args, const struct recorder_result *r)
+{
+	char size[32], trace[32];
+
+	print_size(size, sizeof(size), r->size_bytes);
+	print_size(trace, sizeof(trace), r->aux_bytes);
+	log_info("%s of trace in %.2f s, and %" PRIu64
+		 " samples: %s, %s; assay itself used %.0f ms of CPU, %.1f MiB",
+		 trace, (double)r->duration_ns / 1e9, r->counts.samples, args->output, size,
+		 (double)r->own_cpu_ns / 1e6, (double)r->own_peak_bytes / 1048576);
+	if (r->n_truncated)
+		log_warning(
+			"the trace was cut off %" PRIu64
+			" time%s, as its buffer was full before it could be read: what ran then is "
+			"missing, and a report says where; larger buffers (-m,16M), user code "
+			"alone "
+			"(intel_pt//u) or an address filter (--filter) make that rarer",
+			r->n_truncated, r->n_truncated == 1 ? "" : "s");
 }
 
 static void print_summary(const struct record_args *args, const struct recorder_result *r)
@@ -382,7 +442,8 @@ static bool is_in_kernel(const struct setup *s)
 	bool is_best = !strcmp(s->args.collector, "best");
 	char why[256];
 
-	if (s->args.raw || !strcmp(s->args.collector, "perf") || (is_best && !is_for_sampler(s)))
+	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf") ||
+	    (is_best && !is_for_sampler(s)))
 		return false;
 	if (!sampler_is_available(&sources, why, sizeof(why))) {
 		log_info("%s: collecting through rings instead", why);
@@ -411,6 +472,9 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 	const char *how = s->args.call_graph;
 	bool is_best;
 
+	/* A trace has its own; what is sampled beside it can have chains if asked. */
+	if (s->trace.has_trace && !strcmp(how, "best") && !s->args.with_stacks)
+		return STACKS_NONE;
 	if (!strcmp(how, "dwarf"))
 		return STACKS_COPIED;
 	if (!strcmp(how, "none") && !s->args.with_stacks)
@@ -446,9 +510,9 @@ static void tell_steering(void *context, bool is_warning, const char *sentence)
 static int open_steering(struct setup *s, struct steering **out, struct error *err)
 {
 	s->steering.control = s->args.control;
-	s->steering.by_signal = s->args.control != NULL;
+	s->steering.by_signal = s->args.control || s->trace.mode == AUX_SNAPSHOTS;
 	s->steering.tell = tell_steering;
-	if (!s->args.control && !s->steering.delay_s)
+	if (!s->steering.by_signal && !s->steering.delay_s)
 		return 0;
 	return steering_open(&s->steering, out, err);
 }
@@ -469,7 +533,13 @@ static int run_recorder(struct setup *s, bool in_kernel, const struct steering *
 		.is_stacks_wish = strcmp(s->args.call_graph, "dwarf") != 0,
 		.stack_bytes = s->args.stack_bytes & ~7u,
 		.in_kernel = in_kernel,
-		.ring_bytes = s->args.ring_bytes,
+		.backend = s->args.verbose > 1 ? &shown_backend : NULL,
+		.ring_bytes = s->trace.ring_bytes,
+		.aux_mode = s->trace.mode,
+		.aux_bytes = s->trace.aux_bytes,
+		.snapshot_bytes = s->trace.snapshot_bytes,
+		.snapshot_at_end = s->trace.snapshot_at_end,
+		.by_thread = s->trace.has_trace && (s->args.trace.per_thread || s->tids.n),
 		.segment_bytes = s->args.segment_bytes,
 		.argv = s->argv,
 		.pids = &s->pids,
@@ -526,9 +596,12 @@ static int record(const struct command *self, struct setup *s, struct record_end
 	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);
-	if (result.duration_ns && !self->is_program)
+	if (result.duration_ns && s->trace.has_trace)
+		print_trace_summary(&s->args, &result);
+	else if (result.duration_ns && !self->is_program)
 		print_summary(&s->args, &result);
-	warn_of_silent(&s->counters, result.silent);
+	if (!s->trace.has_trace)
+		warn_of_silent(&s->counters, result.silent);
 	return exit_status(&result, r);
 }
 
@@ -554,6 +627,9 @@ int record_arguments(const struct command *self, int argc, char **argv, struct r
 		   choose_counters(&s.args, &s.counters, s.note, sizeof(s.note), &err) < 0) {
 		tell_error(self, &err);
 		status = err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	} else if (status < 0 && plan_trace(&s, &err) < 0) {
+		tell_error(self, &err);
+		status = EXIT_USAGE;
 	} else if (status < 0) {
 		status = record(self, &s, end);
 	}

@@ -17,6 +17,7 @@
 #include "record/host.h"
 #include "record/image_files.h"
 #include "record/perfdata_file.h"
+#include "record/raw_trace.h"
 
 #define MAX_FORMAT (1 << 20)
 
@@ -32,7 +33,8 @@ struct raw_recording {
 	struct strings paths; /* whose build ids are known */
 	struct buf build_ids; /* of the section */
 	uint32_t n_cpus;
-	bool is_scanning;
+	uint64_t n_truncated;
+	bool is_scanning, has_trace;
 };
 
 /* The store that keeps nothing. */
@@ -121,6 +123,7 @@ static int push(struct event_sink *sink, const struct event *e)
 		perfdata_file_event(r->file, e);
 	if (e->type == EVENT_MAPPING)
 		note_build_id(r, e);
+	r->n_truncated += e->type == EVENT_AUX && e->aux.flags & PERF_AUX_FLAG_TRUNCATED;
 	return event_push(r->next, e);
 }
 
@@ -260,6 +263,50 @@ static int open_file(struct raw_recording *r, const char *path, struct error *er
 	return e;
 }
 
+/* Before all that needs it to be read. */
+static void put_trace(struct raw_recording *r, const struct raw_trace *trace)
+{
+	struct buf info = { 0 };
+
+	raw_trace_info(trace, &info);
+	for (size_t at = 0; at < info.len;) {
+		struct perf_event_header h;
+
+		memcpy(&h, info.data + at, sizeof(h));
+		perfdata_file_record(r->file, info.data + at, h.size);
+		at += h.size;
+	}
+	buf_fini(&info);
+	perfdata_file_write_directly(r->file);
+	r->has_trace = true;
+}
+
+int raw_take_aux(struct raw_recording *r, const struct aux_piece *p)
+{
+	static const uint8_t zeros[8]; /* PAD packets */
+	const uint64_t padded = (p->size + 7) & ~(uint64_t)7;
+	const struct writer_aux aux = { .size = padded,
+					.offset = p->offset,
+					.reference = clock_monotonic_ns(),
+					.index = p->index,
+					.cpu = p->cpu,
+					.tid = p->tid };
+	struct buf record = { 0 };
+
+	writer_aux(&aux, &record);
+	perfdata_file_record(r->file, record.data, record.len);
+	buf_fini(&record);
+	for (int i = 0; i < 2; i++)
+		perfdata_file_payload(r->file, p->part[i], p->part_size[i]);
+	perfdata_file_payload(r->file, zeros, padded - p->size);
+	return 0;
+}
+
+uint64_t raw_truncated(const struct raw_recording *r)
+{
+	return r->n_truncated;
+}
+
 static void raw_free(struct raw_recording *r)
 {
 	if (!r)
@@ -295,6 +342,8 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 		raw_free(r);
 		return e;
 	}
+	if (c->trace)
+		put_trace(r, c->trace);
 	put_kernel(r);
 	rings_on_record(r->rings, take_record, r);
 	*out = r;
@@ -346,6 +395,7 @@ static void put_clock(struct writer_sections *s)
 static void put_machine(struct raw_recording *r, struct writer_sections *s)
 {
 	struct utsname u;
+	char cpuid[64];
 	uint64_t kib = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 	struct buf *out;
 
@@ -355,6 +405,8 @@ static void put_machine(struct raw_recording *r, struct writer_sections *s)
 	writer_text_section(s, FEATURE_VERSION, r->version);
 	writer_text_section(s, FEATURE_ARCH, u.machine);
 	writer_text_section(s, FEATURE_CPUDESC, r->cpu_model);
+	raw_trace_cpuid(cpuid, sizeof(cpuid));
+	writer_text_section(s, FEATURE_CPUID, cpuid);
 	out = writer_section(s, FEATURE_NRCPUS);
 	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
 	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
@@ -442,7 +494,8 @@ int raw_close(struct raw_recording *r, uint64_t *samples, uint64_t *n_bytes, str
 
 	put_machine(r, s);
 	put_command(r, s);
-	put_clock(s);
+	if (!r->has_trace) /* whose times are the kernel's own */
+		put_clock(s);
 	put_tracing(r, s);
 	if (r->build_ids.len)
 		buf_bytes(writer_section(s, FEATURE_BUILD_ID), r->build_ids.data, r->build_ids.len);

@@ -6,6 +6,8 @@
  *          └─► events ─► (samples counted, the rest) ─► pipeline, for losses and time
  *   /proc  ──► events ─► records ───────────────────► file
  *
+ * A hardware trace stands between the records, an AUXTRACE record before each piece.
+ *
  * The pipeline runs beside it without samples: its store keeps nothing.
  */
 #pragma once
@@ -15,7 +17,9 @@
 #include "store/store.h"
 
 struct error;
+struct aux_piece;
 struct raw_recording;
+struct raw_trace;
 
 /* A store that keeps nothing. */
 extern const struct store_ops no_store;
@@ -26,7 +30,8 @@ struct raw_config {
 	struct rings *rings;
 	const struct counters *counters;
 	uint32_t n_cpus;
-	struct event_sink *next; /* the pipeline's */
+	struct event_sink *next;       /* the pipeline's */
+	const struct raw_trace *trace; /* a hardware trace is recorded, too; NULL: none */
 };
 
 /* Opens the file and takes the rings' records from here on. */
@@ -40,6 +45,12 @@ void raw_end_scan(struct raw_recording *r);
 
 /* All up to now has been drained: written out, so that a killed recorder loses what comes later. */
 int raw_advance(struct raw_recording *r);
+
+/* A piece of the trace, behind the records that were drained. */
+int raw_take_aux(struct raw_recording *r, const struct aux_piece *piece);
+
+/* How often the kernel said that the trace was cut off. */
+uint64_t raw_truncated(const struct raw_recording *r);
 
 /* *samples, *n_bytes: of the file. Frees in any case. */
 int raw_close(struct raw_recording *r, uint64_t *samples, uint64_t *n_bytes, struct error *err);

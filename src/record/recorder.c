@@ -131,10 +131,18 @@ static int wait_ms(const struct recorder *r)
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
+/* A trace's records have times of the kernel's own clock: they are taken as they come. */
+uint64_t recorder_safe_time(const struct recorder *r)
+{
+	return recorder_has_trace(r) ? UINT64_MAX - 1 : rings_safe_time();
+}
+
 int recorder_drain(struct recorder *r, uint64_t until_ns)
 {
 	int e = rings_drain(r->rings, until_ns, side_band_sink(r));
 
+	if (!e)
+		e = recorder_drain_trace(r);
 	rings_collect_losses(r->rings, until_ns == UINT64_MAX, pipeline_lose, r->pipeline);
 	return e;
 }
@@ -193,6 +201,8 @@ int recorder_gather(struct recorder *r, struct error *err)
 		r->read_ns = now;
 		return read_in_kernel(r, MIN(now, flush - 1), false, err);
 	}
+	if (r->aux)
+		return recorder_drain(r, recorder_safe_time(r));
 	while (!e && rings_safe_time() < now) {
 		poll(NULL, 0, 1);
 		e = recorder_drain(r, rings_safe_time());
@@ -232,7 +242,7 @@ static int run(struct recorder *r, struct error *err)
 			e = read_in_kernel(r, time_ns, false, err);
 		safe = rings_safe_time();
 		if (!e)
-			e = recorder_drain(r, safe);
+			e = recorder_drain(r, r->aux ? recorder_safe_time(r) : safe);
 		if (!e && r->in_kernel)
 			e = in_kernel_catch_up(r->in_kernel, safe, err);
 		if (!e && r->raw && safe >= pipeline_next_flush(r->pipeline))
@@ -320,6 +330,8 @@ static int finish(struct recorder *r, struct error *err)
 	uint64_t end_ns;
 	int e, e_read = 0;
 
+	if (r->aux && r->config->snapshot_at_end)
+		recorder_snapshot(r, NULL);
 	rings_disable(r->rings);
 	if (r->sampler)
 		sampler_disable(r->sampler);
@@ -342,6 +354,8 @@ static int finish(struct recorder *r, struct error *err)
 	 * same. */
 	e = pipeline_close(take_ptr(r->pipeline), &end, &out->counts, e_read < 0 ? NULL : err);
 	out->size_bytes = r->written_bytes + file_tree_bytes(r->dir);
+	out->aux_bytes = r->aux ? aux_bytes(r->aux) : 0;
+	out->n_truncated = r->raw ? raw_truncated(r->raw) : 0;
 	if (r->raw)
 		e = raw_close(take_ptr(r->raw), &out->counts.samples, &out->size_bytes,
 			      e_read < 0 ? NULL : err);
@@ -355,6 +369,7 @@ static void recorder_fini(struct recorder *r)
 	if (r->has_child && !r->child_runs)
 		child_abandon(&r->child);
 	raw_abandon(r->raw);
+	aux_close(r->aux);
 	in_kernel_free(r->in_kernel);
 	sampler_close(r->sampler);
 	rings_close(r->rings);
@@ -363,6 +378,7 @@ static void recorder_fini(struct recorder *r)
 	vec_fini(&r->cpus);
 	vec_fini(&r->tids);
 	free(r->counters.data);
+	free(r->trace_cpus);
 	free(r->dir);
 	close_at_exit(&r->cgroup_fd);
 	close_at_exit(&r->signal_fd);

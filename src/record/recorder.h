@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "collect/aux.h"
 #include "collect/rings.h"
 #include "counter/counter.h"
 #include "machine/proc.h"
@@ -60,8 +61,9 @@ struct recorder_config {
 	const char *version;
 	const struct counters *counters;
 	const struct counter_sources *sources;
-	const char *note; /* why these counters; "" */
-	bool in_kernel;   /* whole machine only: sample by BPF (collect/sampler.h) */
+	const struct perf_backend *backend; /* NULL: perf_system */
+	const char *note;                   /* why these counters; "" */
+	bool in_kernel; /* whole machine only: sample by BPF (collect/sampler.h) */
 	enum stack_source stacks;
 	bool is_stacks_wish;    /* frame pointers do where the kernel can't copy stacks */
 	uint32_t stack_bytes;   /* STACKS_COPIED: how much of a stack; 0: default */
@@ -69,7 +71,12 @@ struct recorder_config {
 	uint64_t segment_bytes; /* as in struct session_info */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */
-	bool off_cpu;          /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */
+	/* Of a counter that traces (then `raw` is needed); sizes in bytes, 0: collect/aux.h's. */
+	enum aux_mode aux_mode;
+	uint64_t aux_bytes, snapshot_bytes;
+	bool snapshot_at_end; /* AUX_SNAPSHOTS: one more when it is over */
+	bool by_thread;       /* a ring a thread, and nothing that the threads start */
+	bool off_cpu;         /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */
 	uint64_t off_cpu_min_ns;
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
@@ -105,6 +112,8 @@ struct recorder_result {
 		unsampled_ns; /* CPU time of the command that samples can't account for */
 	uint64_t silent;      /* bit by counter: of hardware, and its value stayed 0 */
 	uint64_t size_bytes;  /* of the session on disk */
+	uint64_t aux_bytes;   /* of a hardware trace, that were taken from the kernel */
+	uint64_t n_truncated; /* how often the kernel cut it off, as its area was full */
 	char note[256];       /* what could not be had (rings_note) */
 	enum stack_source stacks;
 	bool has_sampler_failed; /* the kernel refused it: without it, it may go */

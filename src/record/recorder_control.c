@@ -62,13 +62,6 @@ int recorder_flush(struct recorder *r, struct error *err)
 	return pipeline_flush(r->pipeline, err);
 }
 
-int recorder_snapshot(struct recorder *r, struct error *err)
-{
-	(void)r;
-	return error_set(err, -EOPNOTSUPP,
-			 "there is nothing to take one of: no trace is recorded in snapshot mode");
-}
-
 int recorder_switch(struct recorder *r, const char *dir, struct error *err)
 {
 	int e;

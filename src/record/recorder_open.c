@@ -18,6 +18,7 @@
 #include "record/in_kernel.h"
 #include "record/off_cpu.h"
 #include "record/raw.h"
+#include "record/raw_trace.h"
 #include "record/recorder_state.h"
 #include "record/session_dir.h"
 
@@ -170,6 +171,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 
 static int open_raw(struct recorder *r, struct error *err)
 {
+	struct raw_trace trace;
 	struct raw_config raw = {
 		.path = r->config->raw,
 		.version = r->config->version,
@@ -179,8 +181,8 @@ static int open_raw(struct recorder *r, struct error *err)
 		.counters = &r->counters,
 		.n_cpus = r->n_online,
 		.next = pipeline_sink(r->pipeline),
+		.trace = recorder_describe_trace(r, &trace),
 	};
-
 	int e;
 
 	if (!r->config->raw)
@@ -208,6 +210,7 @@ static int open_rings(struct recorder *r, struct error *err)
 	const struct recorder_config *c = r->config;
 	static const struct counters none;
 	struct rings_config rings = {
+		.backend = c->backend,
 		.counters = c->in_kernel ? &none : &r->counters,
 		.with_inodes = c->in_kernel || c->off_cpu,
 		.for_file = c->raw,
@@ -216,12 +219,14 @@ static int open_rings(struct recorder *r, struct error *err)
 		.tids = r->tids.data,
 		.n_tids = r->tids.n,
 		.cgroup_fd = r->cgroup_fd,
-		.inherit = is_command_target(c) || c->pids->n,
+		.inherit = !c->by_thread && (is_command_target(c) || c->pids->n),
+		.by_thread = c->by_thread,
+		.for_trace = recorder_has_trace(r),
 		.enable_on_exec = is_command_target(c),
 		.starts_paused = c->starts_disabled,
 		.with_callchain = c->stacks != STACKS_NONE,
 		.stack_bytes = stack_bytes(c),
-		.ring_bytes = c->ring_bytes,
+		.ring_bytes = recorder_has_trace(r) ? r->aux_sizes.ring_bytes : c->ring_bytes,
 	};
 	int e = rings_open(&rings, &r->rings, err);
 
@@ -424,7 +429,8 @@ int recorder_start(struct recorder *r, struct error *err)
 	if ((e = block_signals(r, err)) < 0 || (e = choose_cpus(r, err)) < 0 ||
 	    (e = open_cgroup(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
 	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
-	    (e = watch_control(r, err)) < 0 || (e = open_rings(r, err)) < 0)
+	    (e = watch_control(r, err)) < 0 || (e = recorder_plan_trace(r, err)) < 0 ||
+	    (e = open_rings(r, err)) < 0 || (e = recorder_open_trace(r, err)) < 0)
 		return e;
 	if (!r->config->raw)
 		was_renamed = session_dir_make_room(r->config->dir, err);

@@ -17,6 +17,7 @@
 
 struct in_kernel;
 struct raw_recording;
+struct raw_trace;
 struct rusage;
 struct sampler;
 
@@ -35,6 +36,9 @@ struct recorder {
 	struct machine *machine;
 	struct pipeline *pipeline;
 	struct rings *rings;
+	struct aux *aux; /* NULL: no hardware trace */
+	struct aux_sizes aux_sizes;
+	char *trace_cpus;        /* that are traced, where rings are of more */
 	struct sampler *sampler; /* NULL: the rings carry the samples */
 	struct in_kernel *in_kernel;
 	struct raw_recording *raw; /* NULL: a session is recorded */
@@ -77,3 +81,14 @@ uint64_t usage_cpu_ns(const struct rusage *u);
 
 /* What a session's end says of us. */
 struct session_end recorder_session_end(const struct recorder *r, uint64_t end_ns);
+
+/* Up to when a drain that begins now takes records. */
+uint64_t recorder_safe_time(const struct recorder *r);
+
+/* recorder_trace.c: a counter that traces. In the order of the calls; all do nothing without one.
+ */
+bool recorder_has_trace(const struct recorder *r);
+int recorder_plan_trace(struct recorder *r, struct error *err); /* before the rings */
+int recorder_open_trace(struct recorder *r, struct error *err); /* behind them */
+const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct raw_trace *out);
+int recorder_drain_trace(struct recorder *r);

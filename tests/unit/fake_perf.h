@@ -136,7 +136,7 @@ static struct fake_event *fake_ring(struct fake_perf *f, int cpu)
 }
 
 /* Writes bytes as the kernel does: wrapping, then moving data_head. False: no room. */
-static bool fake_write(struct fake_event *e, const void *bytes, size_t size)
+static inline bool fake_write(struct fake_event *e, const void *bytes, size_t size)
 {
 	uint8_t *data = (uint8_t *)e->page + 4096;
 	uint64_t ring = e->map_size - 4096, head = e->page->data_head;

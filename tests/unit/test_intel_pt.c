@@ -185,7 +185,7 @@ static void samples_want_psbs_often(void **state)
 
 	put_newer(m);
 	c = (struct counter *)parse(m, "intel_pt//u");
-	assert_true(counter_is_intel_pt(&m->sources, c));
+	assert_true(c->is_trace);
 	assert_int_equal(intel_pt_psb_bytes(&m->sources, c), 16384);
 	intel_pt_for_samples(&m->sources, c);
 	assert_int_equal(intel_pt_psb_bytes(&m->sources, c), 2048);
@@ -212,7 +212,7 @@ static void events_ask_for_a_piece_of_the_trace(void **state)
 	assert_refused(m, "branch-misses/aux-sample-size=61441/", "61440 bytes of trace at most");
 	assert_refused(m, "branch-misses/aux-sample-size/", "is not a number");
 	assert_refused(m, "branch-misses/nonsense=1/", "has no term 'nonsense'");
-	assert_false(counter_is_intel_pt(&m->sources, parse(m, "cycles:u")));
+	assert_false(parse(m, "cycles:u")->is_trace);
 }
 
 int main(void)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a perf.data says of the hardware trace in it: from sysfs, the processor and the ring's page.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "collect/aux.h"
+#include "counter/counter.h"
+
+struct raw_trace {
+	const struct counter *counter;
+	const struct counter_sources *sources;
+	enum aux_mode mode;
+	bool is_per_cpu;        /* areas are of CPUs, not of threads */
+	bool is_of_whole_cpus;  /* of all threads there: so are the switches */
+	bool has_switches;      /* SWITCH records */
+	bool has_switch_events; /* sched_switch's samples instead */
+	const struct perf_event_mmap_page *page;
+};
+
+/* AUXTRACE_INFO, and TIME_CONV where the kernel tells how. */
+void raw_trace_info(const struct raw_trace *t, struct buf *out);
+
+/* "GenuineIntel,6,94,3" */
+void raw_trace_cpuid(char *text, size_t size);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A recording with a hardware trace in it: its areas beside the rings, into the file. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "counter/intel_pt.h"
+#include "record/raw.h"
+#include "record/raw_trace.h"
+#include "record/recorder_state.h"
+
+/* The counter that traces, by its index; -1: none. */
+static int trace_counter(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->counters.n; i++)
+		if (r->counters.data[i].is_trace)
+			return (int)i;
+	return -1;
+}
+
+bool recorder_has_trace(const struct recorder *r)
+{
+	return trace_counter(r) >= 0;
+}
+
+static uint64_t largest_sample(const struct recorder *r)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < r->counters.n; i++)
+		bytes = MAX(bytes, r->counters.data[i].attr.aux_sample_size);
+	return bytes;
+}
+
+/*
+ * Threads are moved to other CPUs than those that are traced, and what they map there must be
+ * known: the trace is of the CPUs that were asked for, the side band of all.
+ */
+static int widen_side_band(struct recorder *r, struct error *err)
+{
+	const struct cpu_list *wanted = r->config->cpus;
+	struct buf list = { 0 };
+
+	if (!wanted->n)
+		return 0;
+	vec_foreach (wanted, cpu)
+		buf_printf(&list, "%s%u", list.len ? "," : "", *cpu);
+	r->trace_cpus = xstrdup(buf_cstr(&list));
+	buf_fini(&list);
+	vec_foreach (&r->counters, c)
+		if (!c->cpus)
+			c->cpus = r->trace_cpus;
+	r->cpus.n = 0;
+	return cpu_list_online(NULL, &r->cpus, err);
+}
+
+int recorder_plan_trace(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+	struct aux_sizes *sizes = &r->aux_sizes;
+	int at = trace_counter(r), e;
+
+	if (at < 0)
+		return 0;
+	*sizes = (struct aux_sizes){ c->ring_bytes, c->aux_bytes, c->snapshot_bytes };
+	e = aux_choose_sizes(c->aux_mode, aux_is_privileged(c->sources), largest_sample(r), sizes,
+			     err);
+	if (e < 0)
+		return e;
+	/* A quarter: at 500 MB/s a reader of the usual area has six milliseconds to come. */
+	if (c->aux_mode == AUX_FULL)
+		r->counters.data[at].attr.aux_watermark = (uint32_t)(sizes->area_bytes / 4);
+	return c->by_thread ? 0 : widen_side_band(r, err);
+}
+
+int recorder_open_trace(struct recorder *r, struct error *err)
+{
+	struct aux_config config = { .rings = r->rings,
+				     .counter = (uint32_t)trace_counter(r),
+				     .mode = r->config->aux_mode,
+				     .area_bytes = r->aux_sizes.area_bytes,
+				     .snapshot_bytes = r->aux_sizes.snapshot_bytes };
+
+	return recorder_has_trace(r) ? aux_open(&config, &r->aux, err) : 0;
+}
+
+static const struct perf_event_mmap_page *any_page(const struct recorder *r)
+{
+	const struct perf_event_mmap_page *page = NULL;
+
+	for (size_t i = 0; i < rings_count(r->rings) && !page; i++)
+		page = rings_place(r->rings, i).page;
+	return page;
+}
+
+const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct raw_trace *out)
+{
+	int at = trace_counter(r);
+
+	if (at < 0)
+		return NULL;
+	*out = (struct raw_trace){
+		.counter = &r->counters.data[at],
+		.sources = r->config->sources,
+		.mode = r->config->aux_mode,
+		.is_per_cpu = !r->config->by_thread,
+		.is_of_whole_cpus = !r->tids.n,
+		.has_switches = !r->config->by_thread && rings_has_switches(r->rings),
+		.page = any_page(r),
+	};
+	return out;
+}
+
+static int take(void *context, const struct aux_piece *piece)
+{
+	struct recorder *r = context;
+
+	return raw_take_aux(r->raw, piece);
+}
+
+int recorder_drain_trace(struct recorder *r)
+{
+	struct aux_sink sink = { take, r };
+
+	return r->aux && r->raw ? aux_drain(r->aux, &sink) : 0;
+}
+
+/* Before its exec the command is ours, and what it did not run yet is not to be traced. */
+int recorder_snapshot(struct recorder *r, struct error *err)
+{
+	struct aux_sink sink = { take, r };
+	size_t n;
+	int e;
+
+	if (!r->aux || aux_mode(r->aux) != AUX_SNAPSHOTS)
+		return error_set(
+			err, -EOPNOTSUPP,
+			"there is nothing to take one of: no trace is recorded in snapshot "
+			"mode");
+	if (is_command_target(r->config) && !r->child_runs && !r->is_ended)
+		return 0;
+	e = aux_snapshot(r->aux, &sink, &n);
+	/* The mappings of up to now stand before the snapshots that need them. */
+	if (!e)
+		e = recorder_drain(r, recorder_safe_time(r));
+	return e < 0 ? error_errno(err, e, "cannot keep a snapshot") : 0;
+}

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fake processor and its driver: plays a recording of the generator into the rings and AUX
+ * areas of preload.c's events, as kernel/events/ring_buffer.c and the driver of Intel PT would.
+ *
+ *   FAKE_PT_TRACE    the recording; thread n's trace goes to ring n, so a CPU a thread is needed
+ *   FAKE_PT_DIR      where "done" is made when all was played, and "stats" at the end
+ *   FAKE_PT_RATE     MB/s a ring; 0 or none: as fast as is read, and nothing is ever lost
+ *   FAKE_PT_SECONDS  goes on for so long, again and again from the first trace on
+ *   FAKE_PT_STEPS    so many parts; before each but the first "step.N" is made, and "go.N" awaited
+ *   FAKE_PT_SAMPLE   a sample of the events that sample each so many PSBs (default 4)
+ *
+ * What is played goes from PSB to PSB: there a trace may begin anew, after it was switched off.
+ */
+#include "shared.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "perfdata/perfdata.h"
+#include "pt/packet.h"
+
+enum {
+	RECORD_AUXTRACE = 71,
+	TRAILER = 24, /* of the generator's records: ids, time, event */
+};
+
+struct piece {
+	size_t at, size; /* in its stream's bytes */
+	uint64_t tsc;
+};
+
+/* One thread's trace. */
+struct stream {
+	int32_t pid, tid;
+	const uint8_t *bytes;
+	VEC(struct piece) pieces;
+	size_t next;
+};
+
+struct side_record {
+	const uint8_t *bytes; /* without its trailer */
+	size_t size;
+	uint64_t time;
+	int32_t pid, tid;
+};
+
+struct device {
+	struct fake_shared *s;
+	uint8_t *areas;
+	int alive;
+	uint64_t rate, seconds, steps, sample_each;
+	struct file_mapping file;
+	struct perfdata *data;
+	VEC(struct stream) streams;
+	VEC(struct side_record) side;
+	size_t n_side;
+	VEC(int32_t) rings; /* events that own one and have an area */
+	uint64_t start_ns, produced, stored, dropped, n_pieces;
+	uint64_t produced_by_ring[FAKE_EVENTS];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static void nap(uint64_t ns)
+{
+	nanosleep(&(struct timespec){ 0, (long)ns }, NULL);
+}
+
+static bool is_recorder_gone(const struct device *d)
+{
+	struct pollfd p = { .fd = d->alive, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static uint64_t setting(const char *name, uint64_t usual)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 0) : usual;
+}
+
+static void path_of(char *path, size_t size, const char *name, uint64_t n)
+{
+	if (n == UINT64_MAX)
+		snprintf(path, size, "%s/%s", getenv("FAKE_PT_DIR"), name);
+	else
+		snprintf(path, size, "%s/%s.%" PRIu64, getenv("FAKE_PT_DIR"), name, n);
+}
+
+static void make_file(const char *name, uint64_t n, const char *text)
+{
+	char path[4096];
+
+	path_of(path, sizeof(path), name, n);
+	file_replace(path, text, strlen(text), NULL);
+}
+
+/* ---- the recording ---- */
+
+/* The time of the PSB+ at `at`; `otherwise` where it tells none. */
+static uint64_t tsc_at(const uint8_t *at, const uint8_t *end, uint64_t otherwise)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	struct pt_packet p;
+	int n;
+
+	while ((n = pt_packet_read(at, end, &block, &p)) > 0 && p.type != PT_PSBEND) {
+		if (p.type == PT_TSC)
+			return p.payload;
+		at += n;
+	}
+	return otherwise;
+}
+
+static void cut(struct stream *s, size_t size)
+{
+	const uint8_t *end = s->bytes + size, *at = s->bytes;
+	uint64_t tsc = 0;
+
+	while (at < end) {
+		const uint8_t *next = pt_find_psb(at + PT_PSB_SIZE, end);
+
+		tsc = tsc_at(pt_find_psb(at, end), end, tsc);
+		vec_push(&s->pieces,
+			 ((struct piece){ (size_t)(at - s->bytes), (size_t)(next - at), tsc }));
+		at = next;
+	}
+}
+
+static int keep(void *context, const struct perfdata_record *r)
+{
+	struct device *d = context;
+	struct side_record side = { .bytes = r->bytes, .time = r->time_ns };
+
+	if (r->type == RECORD_AUXTRACE) {
+		struct stream *s = vec_add(&d->streams);
+
+		memcpy(&s->tid, r->bytes + 36, 4);
+		s->pid = s->tid;
+		s->bytes = r->payload;
+		cut(s, r->payload_size);
+	} else if (r->type < 64 && r->type != PERF_RECORD_AUX && r->size > TRAILER) {
+		side.size = r->size - TRAILER;
+		memcpy(&side.pid, r->bytes + side.size, 4);
+		memcpy(&side.tid, r->bytes + side.size + 4, 4);
+		vec_push(&d->side, side);
+	}
+	return 0;
+}
+
+static void load(struct device *d)
+{
+	struct error err = { 0 };
+	struct perfdata_bytes bytes = { .name = getenv("FAKE_PT_TRACE") };
+
+	if (file_map(bytes.name, &d->file, &err) < 0)
+		goto failed;
+	bytes.base = d->file.base;
+	bytes.size = d->file.size;
+	if (perfdata_open(&bytes, 1, &d->data, &err) < 0 ||
+	    perfdata_each_record(d->data, keep, d, &err) < 0)
+		goto failed;
+	vec_foreach (&d->streams, s)
+		vec_foreach (&d->side, r)
+			if (r->tid == s->tid)
+				s->pid = r->pid;
+	return;
+failed:
+	fprintf(stderr, "fake device: %s\n", err.text);
+	exit(1);
+}
+
+/* ---- the kernel ---- */
+
+static void wake(struct device *d, int32_t ring)
+{
+	uint64_t one = 1;
+
+	d->s->n_wakeups++;
+	if (write(FAKE_FD + ring, &one, sizeof(one)) < 0)
+		return; /* it is awake */
+}
+
+/* The event of a ring that carries the side band. */
+static int32_t side_band_of(const struct device *d, int32_t ring)
+{
+	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++)
+		if (d->s->events[i].output == ring && d->s->events[i].attr.task &&
+		    d->s->events[i].is_on)
+			return i;
+	return -1;
+}
+
+/* A ring of a thread is that thread's whom the recorder asked for. */
+static int32_t as_asked(const struct device *d, int32_t ring, int32_t id)
+{
+	const struct fake_event *r = &d->s->events[ring];
+
+	return r->cpu < 0 && r->pid > 0 && id == d->streams.data[0].tid ? r->pid : id;
+}
+
+static void put_side(struct device *d, int32_t ring, const struct side_record *r)
+{
+	struct perf_event_header h;
+	uint8_t record[4600];
+	int32_t event = side_band_of(d, ring), pid = as_asked(d, ring, r->pid),
+		tid = as_asked(d, ring, r->tid);
+	size_t n = r->size;
+
+	if (event < 0 || n > sizeof(record) - 64)
+		return;
+	memcpy(record, r->bytes, n);
+	memcpy(&h, record, sizeof(h));
+	/* pid and tid begin the body; of a fork, the parent's stand between. */
+	memcpy(record + 8, &pid, 4);
+	memcpy(record + (h.type == PERF_RECORD_FORK || h.type == PERF_RECORD_EXIT ? 16 : 12), &tid,
+	       4);
+	n += fake_trailer(d->s, event, pid, tid, r->time, record + n);
+	h.size = (uint16_t)n;
+	memcpy(record, &h, sizeof(h));
+	fake_put(d->s, d->areas, event, record, n);
+}
+
+static int32_t ring_of(const struct device *d, size_t stream)
+{
+	return stream < d->rings.n ? d->rings.data[stream] : d->rings.data[0];
+}
+
+static void put_sides(struct device *d, uint64_t until)
+{
+	for (; d->n_side < d->side.n && d->side.data[d->n_side].time <= until; d->n_side++) {
+		const struct side_record *r = &d->side.data[d->n_side];
+		int32_t ring = d->rings.data[0];
+
+		for (size_t i = 0; i < d->streams.n; i++)
+			if (d->streams.data[i].tid == r->tid)
+				ring = ring_of(d, i);
+		put_side(d, ring, r);
+	}
+}
+
+/* The thread comes to the CPU, or leaves it. */
+static void put_switch(struct device *d, int32_t ring, const struct stream *s, bool is_out,
+		       uint64_t time)
+{
+	int32_t event = side_band_of(d, ring);
+	bool is_wide = event >= 0 && d->s->events[event].pid < 0;
+	struct perf_event_header h = { .type = is_wide ? PERF_RECORD_SWITCH_CPU_WIDE
+						       : PERF_RECORD_SWITCH,
+				       .misc = is_out ? PERF_RECORD_MISC_SWITCH_OUT : 0 };
+	uint8_t record[128] = { 0 };
+	size_t n = sizeof(h) + (is_wide ? 8 : 0); /* the idle thread before and after it */
+
+	if (event < 0 || !d->s->events[event].attr.context_switch)
+		return;
+	n += fake_trailer(d->s, event, s->pid, s->tid, time, record + n);
+	h.size = (uint16_t)n;
+	memcpy(record, &h, sizeof(h));
+	fake_put(d->s, d->areas, event, record, n);
+}
+
+static bool is_traced(const struct device *d, int32_t ring)
+{
+	for (uint32_t i = 0; i < d->s->n_events; i++) {
+		const struct fake_event *e = &d->s->events[i];
+
+		if (e->output == ring && e->attr.type == FAKE_PMU && e->is_open && e->is_on)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t room_of(const struct device *d, int32_t ring)
+{
+	const struct fake_event *r = &d->s->events[ring];
+	uint64_t tail = __atomic_load_n(&fake_page(d->areas, ring)->aux_tail, __ATOMIC_ACQUIRE);
+
+	return r->aux_is_writable ? r->aux_bytes - (r->aux_head - tail) : UINT64_MAX;
+}
+
+static void store(struct device *d, int32_t ring, const uint8_t *bytes, size_t size)
+{
+	struct fake_event *r = &d->s->events[ring];
+	struct perf_event_mmap_page *page = fake_page(d->areas, ring);
+	uint8_t *area = (uint8_t *)page + page->aux_offset;
+
+	for (size_t done = 0; done < size;) {
+		size_t at = (r->aux_head + done) & (r->aux_bytes - 1);
+		size_t n = MIN(size - done, r->aux_bytes - at);
+
+		memcpy(area + at, bytes + done, n);
+		done += n;
+	}
+	r->aux_head += size;
+	d->stored += size;
+}
+
+static uint64_t watermark_of(const struct device *d, int32_t ring)
+{
+	const struct fake_event *r = &d->s->events[ring];
+	uint64_t asked = d->s->events[r->tracer].attr.aux_watermark;
+
+	return asked ? asked : r->aux_bytes / 2;
+}
+
+static void switch_off(struct device *d, int32_t ring)
+{
+	for (uint32_t i = 0; i < d->s->n_events; i++)
+		if (d->s->events[i].output == ring && d->s->events[i].attr.type == FAKE_PMU)
+			d->s->events[i].is_on = false;
+}
+
+/* A piece into the area: what finds no room is cut off, wherever that is, and tracing ends. */
+static void put_trace(struct device *d, int32_t ring, const struct stream *s, const struct piece *p)
+{
+	struct fake_event *r = &d->s->events[ring];
+	size_t size = MIN(p->size, room_of(d, ring));
+	int32_t tid = as_asked(d, ring, s->tid);
+	bool is_cut = size < p->size;
+
+	store(d, ring, s->bytes + p->at, size);
+	d->dropped += p->size - size;
+	if (is_cut) {
+		r->aux_flags |= PERF_AUX_FLAG_TRUNCATED;
+		switch_off(d, ring);
+	}
+	if (!is_cut && (!r->aux_is_writable || r->aux_head - r->aux_told < watermark_of(d, ring)))
+		return;
+	fake_tell_aux(d->s, d->areas, ring, tid);
+	wake(d, ring);
+}
+
+/* The fields in the order that perf_event_open(2) gives for PERF_RECORD_SAMPLE. */
+static void put_sample(struct device *d, int32_t event, const struct stream *s, uint64_t time)
+{
+	const struct fake_event *e = &d->s->events[event], *r = &d->s->events[e->output];
+	const struct perf_event_mmap_page *page = fake_page(d->areas, e->output);
+	const uint8_t *area = (const uint8_t *)page + page->aux_offset;
+	uint64_t type = e->attr.sample_type, size = MIN(e->attr.aux_sample_size, r->aux_head);
+	struct perf_event_header h = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER };
+	static uint8_t record[1 << 16];
+	size_t n = sizeof(h);
+
+#define PUT(bit, value)                              \
+	if (type & (bit)) {                          \
+		uint64_t v_ = (value);               \
+		memcpy(record + n, &v_, sizeof(v_)); \
+		n += sizeof(v_);                     \
+	}
+	PUT(PERF_SAMPLE_IDENTIFIER, fake_id(event))
+	PUT(PERF_SAMPLE_IP, 0x1000)
+	PUT(PERF_SAMPLE_TID, (uint64_t)(uint32_t)s->tid << 32 | (uint32_t)s->pid)
+	PUT(PERF_SAMPLE_TIME, time)
+	PUT(PERF_SAMPLE_CPU, (uint32_t)r->cpu)
+	PUT(PERF_SAMPLE_PERIOD, 1)
+	PUT(PERF_SAMPLE_CALLCHAIN, 0)
+	PUT(PERF_SAMPLE_AUX, size & ~(uint64_t)7)
+#undef PUT
+	size &= ~(uint64_t)7;
+	for (uint64_t i = 0; type & PERF_SAMPLE_AUX && i < size; i++)
+		record[n++] = area[(r->aux_head - size + i) & (r->aux_bytes - 1)];
+	h.size = (uint16_t)n;
+	memcpy(record, &h, sizeof(h));
+	fake_put(d->s, d->areas, event, record, n);
+}
+
+static void put_samples(struct device *d, int32_t ring, const struct stream *s, uint64_t time)
+{
+	if (d->n_pieces % d->sample_each)
+		return;
+	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++) {
+		const struct fake_event *e = &d->s->events[i];
+
+		if (e->output == ring && e->is_open && e->leader >= 0 &&
+		    d->s->events[e->leader].is_on)
+			put_sample(d, i, s, time);
+	}
+	wake(d, ring);
+}
+
+/* ---- playing ---- */
+
+/* Up to now a ring may have got so much. */
+static bool is_due(const struct device *d, int32_t ring)
+{
+	uint64_t ns = now_ns() - d->start_ns;
+
+	return !d->rate || d->produced_by_ring[ring] < ns / 1000 * d->rate;
+}
+
+/* One piece; false: the recorder has gone. */
+static bool play(struct device *d, int32_t ring, struct stream *s, const struct piece *p)
+{
+	for (;;) {
+		bool is_on, has_room;
+
+		fake_lock(d->s);
+		is_on = is_traced(d, ring);
+		has_room = room_of(d, ring) >= p->size;
+		if (d->rate || (is_on && has_room))
+			break;
+		if (is_on && d->s->events[ring].aux_head != d->s->events[ring].aux_told) {
+			fake_tell_aux(d->s, d->areas, ring, as_asked(d, ring, s->tid));
+			wake(d, ring);
+		}
+		fake_unlock(d->s);
+		if (is_recorder_gone(d))
+			return false;
+		nap(200000);
+	}
+	d->produced += p->size;
+	d->produced_by_ring[ring] += p->size;
+	d->n_pieces++;
+	if (is_traced(d, ring))
+		put_trace(d, ring, s, p);
+	else
+		d->dropped += p->size;
+	put_samples(d, ring, s, p->tsc + 1);
+	fake_unlock(d->s);
+	return true;
+}
+
+static void wait_for_step(struct device *d, uint64_t step)
+{
+	char path[4096];
+
+	make_file("step", step, "");
+	path_of(path, sizeof(path), "go", step);
+	while (access(path, F_OK) < 0 && !is_recorder_gone(d))
+		nap(1000000);
+}
+
+/* All threads' traces once, the earliest piece first, with their side band. */
+static void play_once(struct device *d)
+{
+	uint64_t total = 0, done = 0, step = 1;
+
+	vec_foreach (&d->streams, s)
+		total += s->pieces.n;
+	for (;;) {
+		struct stream *first = NULL;
+		const struct piece *p;
+		int32_t ring;
+
+		vec_foreach (&d->streams, s)
+			if (s->next < s->pieces.n &&
+			    (!first ||
+			     s->pieces.data[s->next].tsc < first->pieces.data[first->next].tsc))
+				first = s;
+		if (!first)
+			break;
+		ring = ring_of(d, (size_t)(first - d->streams.data));
+		p = &first->pieces.data[first->next];
+		if (d->steps > 1 && done * d->steps >= step * total)
+			wait_for_step(d, step++);
+		while (!is_due(d, ring))
+			nap(100000);
+		fake_lock(d->s);
+		d->s->now = p->tsc;
+		put_sides(d, p->tsc);
+		if (!first->next)
+			put_switch(d, ring, first, false, p->tsc - 1);
+		fake_unlock(d->s);
+		if (!play(d, ring, first, p))
+			return;
+		done++;
+		first->next++;
+	}
+	fake_lock(d->s);
+	put_sides(d, UINT64_MAX);
+	fake_unlock(d->s);
+}
+
+static void play_again_and_again(struct device *d)
+{
+	uint64_t until = d->start_ns + d->seconds * 1000000000ULL;
+
+	while (now_ns() < until && !is_recorder_gone(d)) {
+		bool was_due = false;
+
+		for (size_t i = 0; i < d->rings.n; i++) {
+			struct stream *s = &d->streams.data[i % d->streams.n];
+			int32_t ring = d->rings.data[i];
+
+			for (int n = 0; n < 64 && is_due(d, ring); n++) {
+				if (!play(d, ring, s, &s->pieces.data[s->next % s->pieces.n]))
+					return;
+				s->next++;
+				was_due = true;
+			}
+		}
+		if (!was_due)
+			nap(50000);
+	}
+}
+
+static void tell_all(struct device *d)
+{
+	fake_lock(d->s);
+	for (size_t i = 0; i < d->rings.n; i++) {
+		struct stream *s = &d->streams.data[i % d->streams.n];
+
+		fake_tell_aux(d->s, d->areas, d->rings.data[i],
+			      as_asked(d, d->rings.data[i], s->tid));
+		if (i < d->streams.n)
+			put_switch(d, d->rings.data[i], s, true, d->s->now + 1);
+		wake(d, d->rings.data[i]);
+	}
+	fake_unlock(d->s);
+}
+
+/* ---- from start to end ---- */
+
+static bool has_program_begun(const struct device *d, int32_t pid)
+{
+	char path[64], own[4096], its[4096];
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", d->s->recorder);
+	n = readlink(path, own, sizeof(own));
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	m = readlink(path, its, sizeof(its));
+	return m < 0 || n != m || memcmp(own, its, (size_t)n) != 0;
+}
+
+/* Waits until something is to be traced. */
+static bool wait_for_start(struct device *d)
+{
+	for (;;) {
+		bool is_on = false;
+
+		fake_lock(d->s);
+		for (uint32_t i = 0; i < d->s->n_events; i++) {
+			struct fake_event *e = &d->s->events[i];
+
+			if (e->waits_for_exec && has_program_begun(d, e->pid)) {
+				e->waits_for_exec = false;
+				e->is_on = true;
+			}
+			is_on |= e->is_on && e->is_open && e->attr.type == PERF_TYPE_SOFTWARE;
+		}
+		fake_unlock(d->s);
+		if (is_on)
+			return true;
+		if (is_recorder_gone(d))
+			return false;
+		nap(1000000);
+	}
+}
+
+static void find_rings(struct device *d)
+{
+	fake_lock(d->s);
+	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++)
+		if (d->s->events[i].is_open && d->s->events[i].aux_bytes)
+			vec_push(&d->rings, i);
+	fake_unlock(d->s);
+}
+
+static void write_stats(const struct device *d)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"produced\": %" PRIu64 ", \"stored\": %" PRIu64 ", \"dropped\": %" PRIu64
+		 ", \"told\": %" PRIu64 ", \"truncated\": %" PRIu64 ", \"wakeups\": %" PRIu64
+		 ", \"pieces\": %" PRIu64 "}\n",
+		 d->produced, d->stored, d->dropped, d->s->n_told, d->s->n_truncated,
+		 d->s->n_wakeups, d->n_pieces);
+	make_file("stats", UINT64_MAX, text);
+}
+
+int main(int argc, char **argv)
+{
+	struct device d = { .rate = setting("FAKE_PT_RATE", 0),
+			    .seconds = setting("FAKE_PT_SECONDS", 0),
+			    .steps = setting("FAKE_PT_STEPS", 0),
+			    .sample_each = setting("FAKE_PT_SAMPLE", 4) };
+
+	if (argc != 4 || !getenv("FAKE_PT_DIR") || !getenv("FAKE_PT_TRACE")) {
+		fprintf(stderr, "fake device: it is started by preload.c\n");
+		return 2;
+	}
+	d.s = mmap(NULL, sizeof(*d.s), PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
+	d.areas = mmap(NULL, FAKE_EVENTS * FAKE_ROOM, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_NORESERVE, atoi(argv[2]), 0);
+	d.alive = atoi(argv[3]);
+	if (d.s == MAP_FAILED || d.areas == MAP_FAILED)
+		return 1;
+	load(&d);
+	if (!wait_for_start(&d))
+		return 0;
+	find_rings(&d);
+	d.start_ns = now_ns();
+	if (d.rings.n && d.streams.n) {
+		if (d.seconds)
+			play_again_and_again(&d);
+		else
+			play_once(&d);
+		tell_all(&d);
+	}
+	make_file("done", UINT64_MAX, "");
+	while (!is_recorder_gone(&d))
+		nap(1000000);
+	write_stats(&d);
+	return 0;
+}
