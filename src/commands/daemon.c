@@ -19,7 +19,7 @@
 #define CONFIG_MAX_BYTES (1 << 20)
 
 struct daemon_args {
-	const char *dir, *config, *collector, *call_graph;
+	const char *dir, *config, *collector, *call_graph, *metrics_listen;
 	struct option_list events;
 	uint64_t freq_hz, max_bytes, keep_bytes;
 	double max_cpu_percent, keep_age_s;
@@ -56,6 +56,11 @@ static const struct option_spec daemon_options[] = {
 	  "how long history is kept: 12h, 7d, 4w (0: for ever)", NULL, 0, 1e10 },
 	{ 0, "keep-size", "SIZE", OPT_SIZE, FIELD(keep_bytes), "1G",
 	  "how large the history may grow on disk (0: without limit)" },
+	{ 0, "metrics-listen", "ADDRESS", OPT_STRING, FIELD(metrics_listen), NULL,
+	  "give metrics by HTTP at PORT, ADDRESS:PORT or [ADDRESS]:PORT",
+	  "Without an address it is the loopback device's, 127.0.0.1. Whoever can reach another "
+	  "one "
+	  "can read the metrics." },
 	{ 0, "config", "FILE", OPT_STRING, FIELD(config), NULL,
 	  "settings to begin with (default " CONFIG_FILE ")" },
 	{ 0, "detach", NULL, OPT_FLAG, FIELD(detach), NULL,
@@ -183,6 +188,7 @@ static int run(struct command_line *c)
 		.detach = args->detach,
 		.starts_disabled = args->paused,
 		.log_path = log,
+		.metrics_listen = args->metrics_listen,
 		.load = load,
 		.context = c,
 	};
@@ -242,8 +248,9 @@ static const struct command_section daemon_sections[] = {
 	{ "SIGNALS",
 	  "SIGTERM and SIGINT end the daemon; what it counted is whole. SIGHUP reads the "
 	  "settings again, "
-	  "opens the log's file anew, and begins a new part. After SIGKILL all but the "
-	  "last second is there." },
+	  "opens the log's file anew, and begins a new part. SIGUSR1 writes statistics to the log, "
+	  "as happens every ten "
+	  "minutes and at the end. After SIGKILL all but the last second is there." },
 	EVENTS_SECTION,
 	{ "FILES",
 	  "_DIR_/samples/current is the history that is being written, _DIR_/samples/_NAME_ one "

@@ -82,6 +82,8 @@ struct daemon_status {
 	double cpu_percent, max_cpu_percent; /* of one CPU, of late; and the budget */
 	uint64_t max_bytes;
 	uint64_t written_bytes;
+	double keep_age_s;             /* of what is stored; 0: for ever */
+	uint64_t keep_bytes;           /* 0: no limit */
 	uint32_t n_processes, n_parts; /* known now; begun */
 	uint32_t n_rate_changes;       /* for the budget's sake */
 };

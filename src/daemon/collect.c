@@ -394,7 +394,6 @@ static void add_totals(struct daemon *d, const struct recorder_result *result)
 	d->before_totals.samples += result->counts.samples;
 	d->before_totals.lost += result->counts.lost;
 	d->before_totals.unattributed += result->counts.unattributed;
-	d->before_totals.written_bytes += result->size_bytes;
 }
 
 /* What a recorder knows by reason and by CPU is its own: taken before it ends. */
@@ -403,6 +402,9 @@ static void keep_tallies(struct daemon *d, struct recorder *r)
 	struct recorder_stats stats;
 
 	recorder_stats(r, &stats);
+	d->before_totals.written_bytes += stats.written_bytes;
+	d->before_totals.own_cpu_ns = stats.own_cpu_ns;
+	d->before_totals.own_bytes = stats.own_bytes;
 	for (int i = 0; i < N_LOSS_REASONS; i++)
 		d->before_totals.losses[i] += stats.losses[i];
 	while (d->before_totals.cpu_samples.n < stats.n_cpus)

@@ -262,6 +262,7 @@ static void block_signals(sigset_t *old)
 
 static void daemon_fini(struct daemon *d)
 {
+	service_close(d->service);
 	daemon_settings_fini(&d->settings);
 	if (d->has_before)
 		daemon_settings_fini(&d->before);
@@ -282,10 +283,13 @@ static int serve(struct daemon *d, struct error *err)
 	int e;
 
 	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 || (e = open_sources(d, err)) < 0 ||
+	    (e = service_open(d, d->config->dir, d->config->metrics_listen, &d->service, err)) <
+		    0 ||
 	    (e = privilege_drop(false, err)) < 0)
 		return e;
 	tidy(d);
 	e = collect(d, err);
+	service_close(take_ptr(d->service));
 	notify_service("STOPPING=1");
 	if (!e)
 		log_info("the daemon ends");

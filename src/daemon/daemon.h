@@ -44,9 +44,10 @@ struct daemon_config {
 	const char *version;
 	enum daemon_collector collector;
 	bool with_stacks;
-	bool detach;          /* into the background, with the log in DIR/log */
-	bool starts_disabled; /* counting waits for daemon_start() */
-	const char *log_path; /* set by the daemon when detached; NULL: stderr */
+	bool detach;                /* into the background, with the log in DIR/log */
+	bool starts_disabled;       /* counting waits for daemon_start() */
+	const char *log_path;       /* set by the daemon when detached; NULL: stderr */
+	const char *metrics_listen; /* where metrics are to be had by HTTP (metrics_http.h); NULL */
 	/*
 	 * Reads the settings: at the start and at SIGHUP. On failure *out is untouched, and at
 	 * SIGHUP those of before stay.

@@ -11,6 +11,7 @@
 #include "daemon/budget.h"
 #include "daemon/daemon.h"
 #include "daemon/parts.h"
+#include "daemon/service.h"
 #include "record/recorder.h"
 
 #define DAEMON_SOURCES 16
@@ -26,6 +27,7 @@ struct daemon_totals {
 	uint64_t samples, lost, unattributed, written_bytes;
 	uint64_t losses[N_LOSS_REASONS];
 	VEC(uint64_t) cpu_samples;
+	uint64_t own_cpu_ns, own_bytes; /* no sums: as it was at the last one's end */
 };
 
 /*
@@ -48,6 +50,7 @@ struct daemon {
 	int lock_fd, clock_fd, epoll_fd;
 	int parent_fd; /* detached: whom to tell that we collect, or why not; -1 */
 	struct daemon_source sources[DAEMON_SOURCES];
+	struct service *service; /* what is asked of us comes through it */
 
 	/* The recording. */
 	struct recorder *recorder; /* NULL between two of them */

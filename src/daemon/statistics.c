@@ -16,6 +16,7 @@ enum kind {
 	KIND_U32,
 	KIND_U64,
 	KIND_NS,      /* a duration: seconds */
+	KIND_SECONDS, /* as a double */
 	KIND_TIME,    /* CLOCK_REALTIME: seconds since 1970, in JSON also text; 0: not known */
 	KIND_PERCENT, /* a ratio as a metric */
 };
@@ -75,6 +76,7 @@ static json_t *value_json(const struct row *row, const struct statistics *s)
 		return json_real((double)*(const uint64_t *)at / NS_PER_SECOND);
 	case KIND_TIME:
 		return time_text(*(const uint64_t *)at);
+	case KIND_SECONDS:
 	case KIND_PERCENT:
 		return json_real(*(const double *)at);
 	}
@@ -190,6 +192,9 @@ static void put_value(struct buf *out, const struct row *row, const struct stati
 	case KIND_TIME:
 		buf_printf(out, "%s %.3f\n", row->metric,
 			   (double)*(const uint64_t *)at / NS_PER_SECOND);
+		return;
+	case KIND_SECONDS:
+		buf_printf(out, "%s %.3f\n", row->metric, *(const double *)at);
 		return;
 	case KIND_PERCENT:
 		buf_printf(out, "%s %.6g\n", row->metric, *(const double *)at / 100);
