@@ -241,7 +241,7 @@ has_parts() {
 	end_daemon "$daemon"
 	assay info --format json "d/samples/current/$(parts d | tail -1)" |
 		jq -e '.events[0].freq_hz < 5000' >/dev/null
-	for part in d/samples/current/*; do assay report -i "$part"; done >reports
+	for part in d/samples/current/*; do assay report -i "$part" || true; done >reports # one may have no samples yet
 	grep -q "times that the rate went down for the daemon's budget" reports
 	grep -q "Hz instead of 5000 to stay within the daemon's budget" reports
 }
