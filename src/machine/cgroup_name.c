@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/cgroup_name.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define SHORT_ID 12 /* as docker ps shows them */
+
+/* A piece of the path. */
+struct piece {
+	const char *at;
+	size_t len;
+};
+
+static bool is_text(struct piece p, const char *text)
+{
+	return p.len == strlen(text) && !memcmp(p.at, text, p.len);
+}
+
+static bool take_head(struct piece *p, const char *head)
+{
+	size_t len = strlen(head);
+
+	if (p->len < len || memcmp(p->at, head, len) != 0)
+		return false;
+	p->at += len;
+	p->len -= len;
+	return true;
+}
+
+static bool take_tail(struct piece *p, const char *tail)
+{
+	size_t len = strlen(tail);
+
+	if (p->len < len || memcmp(p->at + p->len - len, tail, len) != 0)
+		return false;
+	p->len -= len;
+	return true;
+}
+
+static bool is_hex_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool is_hex(struct piece p, size_t min, size_t max)
+{
+	for (size_t i = 0; i < p.len; i++)
+		if (!is_hex_digit(p.at[i]))
+			return false;
+	return p.len >= min && p.len <= max;
+}
+
+/* \x2d and the like, as systemd escapes names in units. */
+static void put_unescaped(char *out, size_t size, struct piece p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p.len && n + 1 < size; i++) {
+		unsigned int code;
+		char digits[3] = { 0 };
+
+		if (p.len - i >= 4 && p.at[i] == '\\' && p.at[i + 1] == 'x' &&
+		    is_hex_digit(p.at[i + 2]) && is_hex_digit(p.at[i + 3])) {
+			memcpy(digits, p.at + i + 2, 2);
+			sscanf(digits, "%x", &code);
+			out[n++] = code ? (char)code : '?';
+			i += 3;
+		} else {
+			out[n++] = p.at[i];
+		}
+	}
+	out[n] = '\0';
+}
+
+static void put(char *out, size_t size, struct piece p)
+{
+	size_t len = MIN(p.len, size - 1);
+
+	memcpy(out, p.at, len);
+	out[len] = '\0';
+}
+
+/* ---- units ---- */
+
+static const char *const unit_types[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
+
+/* systemd puts an underscore before a name that would be taken for a file of the kernel's. */
+static struct piece without_mark(struct piece p)
+{
+	take_head(&p, "_");
+	return p;
+}
+
+static bool is_unit(struct piece p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(unit_types); i++) {
+		struct piece name = p;
+
+		if (take_tail(&name, unit_types[i]) && name.len)
+			return true;
+	}
+	return false;
+}
+
+static bool is_slice(struct piece p)
+{
+	return take_tail(&p, ".slice") && p.len;
+}
+
+/* ---- containers ---- */
+
+enum id_kind { ID_HEX, ID_NAME, ID_ESCAPED };
+
+/* A component that names a container by itself: HEAD id TAIL. The first that fits. */
+static const struct {
+	const char *head, *tail, *runtime;
+	enum id_kind id;
+} named[] = {
+	{ "docker-", ".scope", "docker", ID_HEX },
+	{ "cri-containerd-", ".scope", "containerd", ID_HEX },
+	{ "cri-containerd-", "", "containerd", ID_HEX },
+	{ "nerdctl-", ".scope", "containerd", ID_HEX },
+	{ "containerd-", ".scope", "containerd", ID_HEX },
+	{ "crio-", ".scope", "crio", ID_HEX },
+	{ "crio-", "", "crio", ID_HEX },
+	{ "libpod-", ".scope", "podman", ID_HEX },
+	{ "libpod-", "", "podman", ID_HEX },
+	{ "lxc.payload.", "", "lxc", ID_NAME },
+	{ "systemd-nspawn@", ".service", "nspawn", ID_ESCAPED },
+	{ "machine-qemu\\x2d", ".scope", "qemu", ID_ESCAPED },
+	{ "machine-lxc\\x2d", ".scope", "libvirt-lxc", ID_ESCAPED },
+	{ "machine-", ".scope", "nspawn", ID_ESCAPED },
+};
+
+/* A component below one of this name. */
+static const struct {
+	const char *parent, *runtime;
+	enum id_kind id;
+} below[] = {
+	{ "docker", "docker", ID_HEX },
+	{ "lxc", "lxc", ID_NAME },
+	{ "lxc.payload", "lxc", ID_NAME },
+	{ "garden", "garden", ID_NAME },
+};
+
+/* The middle of "SLICE:RUNTIME:ID", which runc makes of systemd's form with the cgroupfs driver. */
+static const struct {
+	const char *word, *runtime;
+} words[] = {
+	{ "cri-containerd", "containerd" },
+	{ "docker", "docker" },
+	{ "crio", "crio" },
+	{ "libpod", "podman" },
+};
+
+/* Runtimes make 64 digits; short ids are cut by people. */
+static bool is_id(struct piece p, enum id_kind kind)
+{
+	return kind == ID_HEX ? is_hex(p, SHORT_ID, 64) : p.len > 0;
+}
+
+static void set_container(struct cgroup_names *out, const char *runtime, struct piece id,
+			  enum id_kind kind)
+{
+	out->runtime = runtime;
+	if (kind == ID_ESCAPED)
+		put_unescaped(out->container, sizeof(out->container), id);
+	else
+		put(out->container, sizeof(out->container), id);
+}
+
+static bool take_named(struct piece p, struct cgroup_names *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+		struct piece id = p;
+
+		if (take_head(&id, named[i].head) && take_tail(&id, named[i].tail) &&
+		    is_id(id, named[i].id)) {
+			set_container(out, named[i].runtime, id, named[i].id);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_below(struct piece parent, struct piece p, struct cgroup_names *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++)
+		if (is_text(parent, below[i].parent) && is_id(p, below[i].id) && !is_unit(p) &&
+		    !is_slice(p)) {
+			set_container(out, below[i].runtime, p, below[i].id);
+			return true;
+		}
+	return false;
+}
+
+/* The part behind the last colon, if there are two. */
+static bool take_with_colons(struct piece p, struct cgroup_names *out)
+{
+	const char *last = memrchr(p.at, ':', p.len);
+	const char *first = last ? memrchr(p.at, ':', (size_t)(last - p.at)) : NULL;
+	struct piece word, id;
+
+	if (!first)
+		return false;
+	word = (struct piece){ first + 1, (size_t)(last - first - 1) };
+	id = (struct piece){ last + 1, (size_t)(p.at + p.len - last - 1) };
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (is_text(word, words[i].word) && is_id(id, ID_HEX)) {
+			set_container(out, words[i].runtime, id, ID_HEX);
+			return true;
+		}
+	return false;
+}
+
+/* Amazon's Fargate: a task's id and a number. */
+static bool is_task(struct piece p)
+{
+	return p.len > 33 && p.at[32] == '-' && is_hex((struct piece){ p.at, 32 }, 32, 32) &&
+	       strspn(p.at + 33, "0123456789") >= p.len - 33;
+}
+
+/* A bare id: cgroupfs below a pod, or of a runtime that the path does not tell. */
+static bool take_bare(struct piece p, bool is_in_pod, bool is_in_ecs, struct cgroup_names *out)
+{
+	if (!is_hex(p, 64, 64) && !(is_in_ecs && is_task(p)))
+		return false;
+	set_container(out, is_in_ecs ? "ecs" : is_in_pod ? "cri" : "oci", p, ID_HEX);
+	return true;
+}
+
+/* ---- pods ---- */
+
+/* 8-4-4-4-12 digits with dashes, or underscores in a unit's name; of static pods 32 digits. */
+static bool is_uid(struct piece p)
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (is_hex(p, 32, 32))
+		return true;
+	if (p.len != strlen(form))
+		return false;
+	for (size_t i = 0; i < p.len; i++)
+		if (form[i] == 'x' ? !is_hex_digit(p.at[i]) : p.at[i] != '-' && p.at[i] != '_')
+			return false;
+	return true;
+}
+
+static void set_pod(struct cgroup_names *out, struct piece uid, const char *qos)
+{
+	put(out->pod, sizeof(out->pod), uid);
+	for (char *at = out->pod; *at; at++)
+		if (*at == '_')
+			*at = '-';
+	out->qos = qos;
+}
+
+/*
+ * [PREFIX-]kubepods[-QOS]-podUID.slice of systemd, with :RUNTIME:ID behind it perhaps, and podUID
+ * of cgroupfs, where the class stands above.
+ */
+static bool take_pod(struct piece parent, struct piece p, bool is_in_kubepods,
+		     struct cgroup_names *out)
+{
+	static const char *const classes[] = { "besteffort", "burstable" };
+	const char *colon = memchr(p.at, ':', p.len);
+	struct piece name = { p.at, colon ? (size_t)(colon - p.at) : p.len }, head, uid;
+	size_t start;
+
+	take_tail(&name, ".slice");
+	for (start = name.len; start >= 3; start--)
+		if (!memcmp(name.at + start - 3, "pod", 3) &&
+		    is_uid((struct piece){ name.at + start, name.len - start }))
+			break;
+	if (start < 3)
+		return false;
+	uid = (struct piece){ name.at + start, name.len - start };
+	head = (struct piece){ name.at, start - 3 };
+	if (head.len ? !memmem(head.at, head.len, "kubepods", 8) : !is_in_kubepods)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		if (memmem(head.at, head.len, classes[i], strlen(classes[i])) ||
+		    (!head.len && is_text(parent, classes[i]))) {
+			set_pod(out, uid, classes[i]);
+			return true;
+		}
+	set_pod(out, uid, "guaranteed");
+	return true;
+}
+
+/* machine-libpod_pod_ID.slice, or libpod_pod_ID. */
+static bool take_podman_pod(struct piece p, struct cgroup_names *out)
+{
+	const char *mark = memmem(p.at, p.len, "libpod_pod_", 11);
+	struct piece id;
+
+	if (!mark)
+		return false;
+	id = (struct piece){ mark + 11, (size_t)(p.at + p.len - mark - 11) };
+	take_tail(&id, ".slice");
+	if (!is_hex(id, SHORT_ID, 64))
+		return false;
+	id.len = MIN(id.len, sizeof(out->pod) - 1);
+	set_pod(out, id, "");
+	return true;
+}
+
+/* ---- all of it ---- */
+
+static void take_unit(struct piece p, bool *is_of_slice, struct cgroup_names *out)
+{
+	struct piece name = without_mark(p);
+	bool slice = is_slice(name);
+
+	if (is_unit(name) || (slice && (*is_of_slice || !*out->unit))) {
+		put(out->unit, sizeof(out->unit), name);
+		*is_of_slice = slice;
+	}
+}
+
+void cgroup_names_of(const char *path, struct cgroup_names *out)
+{
+	struct piece parent = { "", 0 };
+	bool is_of_slice = false, is_in_kubepods = false, is_in_ecs = false;
+
+	*out = (struct cgroup_names){ .runtime = "", .qos = "" };
+	for (const char *at = path; *at; at += strcspn(at, "/")) {
+		struct piece p;
+
+		at += strspn(at, "/");
+		p = (struct piece){ at, strcspn(at, "/") };
+		if (!p.len)
+			break;
+		take_unit(p, &is_of_slice, out);
+		is_in_kubepods |= memmem(p.at, p.len, "kubepods", 8) != NULL;
+		is_in_ecs |= is_text(p, "ecs");
+		if (!take_pod(parent, p, is_in_kubepods, out))
+			take_podman_pod(p, out);
+		if (!take_named(p, out) && !take_below(parent, p, out) && !take_with_colons(p, out))
+			take_bare(p, *out->pod != '\0', is_in_ecs, out);
+		parent = p;
+	}
+}
+
+const char *cgroup_container_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE])
+{
+	struct piece id = { names->container, strlen(names->container) };
+	bool is_long = is_hex(id, SHORT_ID + 1, 64);
+
+	out[0] = '\0';
+	if (id.len)
+		snprintf(out, CGROUP_TEXT_SIZE, "%s:%.*s", names->runtime,
+			 is_long ? SHORT_ID : (int)id.len, id.at);
+	return out;
+}
+
+const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE])
+{
+	snprintf(out, CGROUP_TEXT_SIZE, *names->qos ? "%s (%s)" : "%s", names->pod, names->qos);
+	return out;
+}

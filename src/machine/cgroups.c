@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/cgroups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+
+#define HANDLE_OF_KERNFS 0xfe /* FILEID_KERNFS: what follows is the number */
+#define WALK_EVERY_S     10
+#define WALK_DEPTH       64
+#define PROC_LIMIT       65536
+
+struct cgroups {
+	struct strings *strings;
+	struct intmap paths; /* by number: string id; 0: looked for in vain */
+	string_id root;
+	char *proc, *mount; /* NULL: offline; there is no v2 */
+	time_t walked_s;    /* CLOCK_MONOTONIC; 0: not yet */
+	uint64_t last;      /* what was found last, which is mostly the next one, too */
+	string_id last_path;
+};
+
+/* Where v2 is mounted: alone, or beside v1. */
+static char *find_mount(const char *sys)
+{
+	static const char *const places[] = { "fs/cgroup", "fs/cgroup/unified" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *mount = xasprintf("%s/%s", sys, places[i]);
+		cleanup(free_at_exit) char *mark = xasprintf("%s/cgroup.controllers", mount);
+
+		if (access(mark, F_OK) == 0)
+			return mount;
+		free(mount);
+	}
+	return NULL;
+}
+
+struct cgroups *cgroups_new(const char *proc, const char *sys, struct strings *strings)
+{
+	struct cgroups *c = xcalloc(1, sizeof(*c));
+
+	c->strings = strings;
+	c->proc = proc ? xstrdup(proc) : NULL;
+	c->mount = sys ? find_mount(sys) : NULL;
+	c->root = strings_add(strings, "/");
+	return c;
+}
+
+void cgroups_free(struct cgroups *c)
+{
+	if (!c)
+		return;
+	intmap_fini(&c->paths);
+	free(c->proc);
+	free(c->mount);
+	free(c);
+}
+
+bool cgroups_is_root(const struct cgroups *c, string_id path)
+{
+	return path.n == c->root.n;
+}
+
+void cgroups_tell(struct cgroups *c, uint64_t id, const char *path)
+{
+	*intmap_put(&c->paths, id, NULL) = strings_add(c->strings, *path ? path : "/").n;
+	c->last = 0;
+}
+
+/* ---- looking in the file system ---- */
+
+static bool find_by_handle(struct cgroups *c, uint64_t id)
+{
+	union {
+		struct file_handle handle;
+		uint8_t bytes[sizeof(struct file_handle) + sizeof(id)];
+	} h = { .handle = { .handle_bytes = sizeof(id), .handle_type = HANDLE_OF_KERNFS } };
+	cleanup(close_at_exit) int mount = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup(close_at_exit) int fd = -1;
+	char link[64], path[4096];
+	size_t skip = strlen(c->mount);
+	ssize_t n;
+
+	memcpy(h.handle.f_handle, &id, sizeof(id));
+	if (mount < 0)
+		return false;
+	fd = open_by_handle_at(mount, &h.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < (ssize_t)skip || strncmp(path, c->mount, skip) != 0)
+		return false;
+	path[n] = '\0';
+	cgroups_tell(c, id, path + skip);
+	return true;
+}
+
+/* Puts all directories below. `path` is the one that is open, without the mount point. */
+static void walk(struct cgroups *c, int fd, struct buf *path, int depth)
+{
+	size_t len = path->len;
+	DIR *dir = fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		int below;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		path->len = len;
+		buf_printf(path, "/%s", entry->d_name);
+		cgroups_tell(c, entry->d_ino, buf_cstr(path));
+		below = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (below >= 0 && depth < WALK_DEPTH)
+			walk(c, below, path, depth + 1);
+		else if (below >= 0)
+			close(below);
+	}
+	path->len = len;
+	closedir(dir);
+}
+
+/* Many cgroups that are gone must not make it a habit. */
+static void walk_all(struct cgroups *c)
+{
+	struct buf path = { 0 };
+	struct timespec now;
+	int fd;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (c->walked_s && now.tv_sec - c->walked_s < WALK_EVERY_S)
+		return;
+	c->walked_s = now.tv_sec;
+	fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		walk(c, fd, &path, 0);
+	buf_fini(&path);
+}
+
+static string_id look_up(struct cgroups *c, uint64_t id)
+{
+	const uint32_t *at = intmap_find(&c->paths, id);
+
+	if (at)
+		return (string_id){ *at };
+	if (c->mount && !find_by_handle(c, id))
+		walk_all(c);
+	return (string_id){ *intmap_put(&c->paths, id, NULL) };
+}
+
+string_id cgroups_find(struct cgroups *c, uint64_t id)
+{
+	if (id != c->last || !id) {
+		c->last_path = id ? look_up(c, id) : (string_id){ 0 };
+		c->last = id;
+	}
+	return c->last_path;
+}
+
+/* ---- /proc ---- */
+
+/* How good a hierarchy's word is: 0 is best. */
+static int rank_of(const char *number, const char *controllers)
+{
+	if (!strcmp(number, "0") && !*controllers)
+		return 0;
+	return strcmp(controllers, "name=systemd") ? 2 : 1;
+}
+
+string_id cgroups_of_process(struct cgroups *c, int32_t pid)
+{
+	static const char gone[] = " (deleted)";
+	cleanup(free_at_exit) char *text = NULL, *name = NULL;
+	const char *best = NULL;
+	int best_rank = 3;
+	char *rest;
+
+	if (!c->proc || pid <= 0)
+		return (string_id){ 0 };
+	name = xasprintf("%s/%d/cgroup", c->proc, pid);
+	if (file_read_all(name, PROC_LIMIT, &text, NULL) < 0)
+		return (string_id){ 0 };
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		const char *number = strsep(&line, ":");
+		const char *controllers = strsep(&line, ":");
+		int rank;
+
+		if (!line || *line != '/')
+			continue;
+		if (!best)
+			best = "/";
+		rank = rank_of(number, controllers);
+		if (rank >= best_rank || !line[1])
+			continue;
+		if (strlen(line) > strlen(gone) &&
+		    !strcmp(line + strlen(line) - strlen(gone), gone))
+			line[strlen(line) - strlen(gone)] = '\0';
+		best = line;
+		best_rank = rank;
+	}
+	return best ? strings_add(c->strings, best) : (string_id){ 0 };
+}

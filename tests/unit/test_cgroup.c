@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cgroups: what their paths say, and how a number becomes a path. */
+#include "machine/cgroup_name.h"
+#include "machine/cgroups.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "scratch.h"
+
+#define ID          "3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b"
+#define ID2         "aaaabbbbccccddddeeeeffff00001111222233334444555566667777888899aa"
+#define UID         "1b0c9d8e-7f6a-4b4c-9d2e-1f0a9b8c7d6e"
+#define UID_IN_UNIT "1b0c9d8e_7f6a_4b4c_9d2e_1f0a9b8c7d6e"
+
+struct expected {
+	const char *path, *unit, *runtime, *container, *pod, *qos;
+};
+
+static const struct expected of_systemd[] = {
+	{ "", "", "", "", "", "" },
+	{ "/", "", "", "", "", "" },
+	{ "/init.scope", "init.scope", "", "", "", "" },
+	{ "/system.slice", "system.slice", "", "", "", "" },
+	{ "/system.slice/ssh.service", "ssh.service", "", "", "", "" },
+	{ "/system.slice/system-getty.slice/getty@tty1.service", "getty@tty1.service", "", "", "",
+	  "" },
+	{ "/system.slice/system-postgresql.slice/postgresql@15-main.service",
+	  "postgresql@15-main.service", "", "", "", "" },
+	{ "/system.slice/docker.service", "docker.service", "", "", "", "" },
+	{ "/system.slice/docker.socket", "docker.socket", "", "", "", "" },
+	{ "/system.slice/systemd-udevd.service/udev", "systemd-udevd.service", "", "", "", "" },
+	{ "/system.slice/dev-hugepages.mount", "dev-hugepages.mount", "", "", "", "" },
+	{ "/user.slice/user-1000.slice", "user-1000.slice", "", "", "", "" },
+	{ "/user.slice/user-1000.slice/session-2.scope", "session-2.scope", "", "", "", "" },
+	{ "/user.slice/user-1000.slice/user@1000.service/app.slice", "user@1000.service", "", "",
+	  "", "" },
+	{ "/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-firefox-4242.scope",
+	  "app-gnome-firefox-4242.scope", "", "", "", "" },
+	{ "/system.slice/_memory.service", "memory.service", "", "", "", "" },
+	{ "/system.slice/run-r9f8.scope", "run-r9f8.scope", "", "", "", "" },
+	{ "/batch/.service", "", "", "", "", "" },
+	{ "/process_api/f93ecd622eb48307a04391daa2866ab7", "", "", "", "", "" },
+	{ "//system.slice//cron.service/", "cron.service", "", "", "", "" },
+	{ "/../../system.slice/cron.service", "cron.service", "", "", "", "" },
+};
+
+static const struct expected of_containers[] = {
+	/* docker: the systemd driver, cgroupfs, one in another, systemd inside */
+	{ "/system.slice/docker-" ID ".scope", "docker-" ID ".scope", "docker", ID, "", "" },
+	{ "/docker/" ID, "", "docker", ID, "", "" },
+	{ "/docker/" ID "/docker/" ID2, "", "docker", ID2, "", "" },
+	{ "/docker/" ID "/system.slice/nginx.service", "nginx.service", "docker", ID, "", "" },
+	{ "/docker/buildx", "", "", "", "", "" },
+	{ "/system.slice/docker-" ID ".scope/init.scope", "init.scope", "docker", ID, "", "" },
+	{ "/actions_job/" ID, "", "oci", ID, "", "" },
+	/* podman: of root, without it, below libpod_parent; its monitor is none */
+	{ "/machine.slice/libpod-" ID ".scope", "libpod-" ID ".scope", "podman", ID, "", "" },
+	{ "/machine.slice/libpod-" ID ".scope/container", "libpod-" ID ".scope", "podman", ID, "",
+	  "" },
+	{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container",
+	  "libpod-" ID ".scope", "podman", ID, "", "" },
+	{ "/libpod_parent/libpod-" ID, "", "podman", ID, "", "" },
+	{ "/machine.slice/libpod-conmon-" ID ".scope", "libpod-conmon-" ID ".scope", "", "", "",
+	  "" },
+	{ "/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID2 ".scope",
+	  "libpod-" ID2 ".scope", "podman", ID2,
+	  "3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3", "" },
+	/* containerd without Kubernetes */
+	{ "/system.slice/nerdctl-" ID ".scope", "nerdctl-" ID ".scope", "containerd", ID, "", "" },
+	{ "/default/" ID, "", "oci", ID, "", "" },
+	/* lxc: of all versions; Proxmox; its monitor is none */
+	{ "/lxc/web", "", "lxc", "web", "", "" },
+	{ "/lxc/101/ns/system.slice/cron.service", "cron.service", "lxc", "101", "", "" },
+	{ "/lxc.payload/web", "", "lxc", "web", "", "" },
+	{ "/lxc.payload.web/system.slice/apache2.service", "apache2.service", "lxc", "web", "",
+	  "" },
+	{ "/lxc.monitor.web", "", "", "", "", "" },
+	/* machined: nspawn and libvirt */
+	{ "/machine.slice/systemd-nspawn@debian.service/payload", "systemd-nspawn@debian.service",
+	  "nspawn", "debian", "", "" },
+	{ "/machine.slice/machine-my\\x2dbox.scope", "machine-my\\x2dbox.scope", "nspawn", "my-box",
+	  "", "" },
+	{ "/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt/emulator",
+	  "machine-qemu\\x2d1\\x2dvm.scope", "qemu", "1-vm", "", "" },
+	/* Amazon: of instances, and Fargate */
+	{ "/ecs/0123456789abcdef0123456789abcdef/" ID, "", "ecs", ID, "", "" },
+	{ "/ecs/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef-265927825", "",
+	  "ecs", "0123456789abcdef0123456789abcdef-265927825", "", "" },
+	/* what only looks like one */
+	{ "/system.slice/docker-short.scope", "docker-short.scope", "", "", "", "" },
+	{ "/docker/" ID "0", "", "", "", "", "" },
+};
+
+#define PODS "/kubepods.slice/kubepods-"
+
+static const struct expected of_pods[] = {
+	/* the systemd driver */
+	{ PODS "burstable.slice/kubepods-burstable-pod" UID_IN_UNIT ".slice/cri-containerd-" ID
+	       ".scope",
+	  "cri-containerd-" ID ".scope", "containerd", ID, UID, "burstable" },
+	{ PODS "besteffort.slice/kubepods-besteffort-pod" UID_IN_UNIT ".slice/crio-" ID ".scope",
+	  "crio-" ID ".scope", "crio", ID, UID, "besteffort" },
+	{ PODS "pod" UID_IN_UNIT ".slice/docker-" ID ".scope", "docker-" ID ".scope", "docker", ID,
+	  UID, "guaranteed" },
+	{ PODS "pod" UID_IN_UNIT ".slice", "kubepods-pod" UID_IN_UNIT ".slice", "", "", UID,
+	  "guaranteed" },
+	{ PODS "besteffort.slice/kubepods-besteffort-pod" UID_IN_UNIT ".slice/crio-conmon-" ID
+	       ".scope",
+	  "crio-conmon-" ID ".scope", "", "", UID, "besteffort" },
+	{ PODS "besteffort.slice", "kubepods-besteffort.slice", "", "", "", "" },
+	/* a static pod, by the hash of its manifest */
+	{ PODS "burstable.slice/kubepods-burstable-pod0123456789abcdef0123456789abcdef.slice/"
+	       "cri-containerd-" ID ".scope",
+	  "cri-containerd-" ID ".scope", "containerd", ID, "0123456789abcdef0123456789abcdef",
+	  "burstable" },
+	/* kind: a node is a container, and has slices of its own */
+	{ "/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+	  "kubelet-kubepods-burstable-pod" UID_IN_UNIT ".slice/cri-containerd-" ID ".scope",
+	  "cri-containerd-" ID ".scope", "containerd", ID, UID, "burstable" },
+	/* cgroupfs: the path does not tell the runtime, but for CRI-O */
+	{ "/kubepods/burstable/pod" UID "/" ID, "", "cri", ID, UID, "burstable" },
+	{ "/kubepods/besteffort/pod" UID "/" ID, "", "cri", ID, UID, "besteffort" },
+	{ "/kubepods/pod" UID "/" ID, "", "cri", ID, UID, "guaranteed" },
+	{ "/kubepods/besteffort/pod" UID "/crio-" ID, "", "crio", ID, UID, "besteffort" },
+	{ "/docker/" ID2 "/kubelet/kubepods/besteffort/pod" UID "/" ID, "", "cri", ID, UID,
+	  "besteffort" },
+	/* cgroup v1 with systemd's form and the cgroupfs driver */
+	{ "/system.slice/containerd.service/kubepods-burstable-pod" UID_IN_UNIT
+	  ".slice:cri-containerd:" ID,
+	  "containerd.service", "containerd", ID, UID, "burstable" },
+	{ "/kubepods-pod" UID_IN_UNIT ".slice:crio:" ID, "", "crio", ID, UID, "guaranteed" },
+	/* systemd in a pod's container */
+	{ "/kubepods/burstable/pod" UID "/" ID "/system.slice/nginx.service", "nginx.service",
+	  "cri", ID, UID, "burstable" },
+	/* no pods */
+	{ "/system.slice/pod" UID, "system.slice", "", "", "", "" },
+	{ "/kubepods/burstable/podling", "", "", "", "", "" },
+	{ "/kubepods/burstable/pod1b0c9d8e-7f6a", "", "", "", "", "" },
+};
+
+static void check_all(const struct expected *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct expected *e = &list[i];
+		struct cgroup_names names;
+
+		print_message("%s\n", e->path);
+		cgroup_names_of(e->path, &names);
+		assert_string_equal(names.unit, e->unit);
+		assert_string_equal(names.runtime, e->runtime);
+		assert_string_equal(names.container, e->container);
+		assert_string_equal(names.pod, e->pod);
+		assert_string_equal(names.qos, e->qos);
+	}
+}
+
+static void a_path_tells_the_unit(void **state)
+{
+	(void)state;
+	check_all(of_systemd, ARRAY_SIZE(of_systemd));
+}
+
+static void a_path_tells_the_container(void **state)
+{
+	(void)state;
+	check_all(of_containers, ARRAY_SIZE(of_containers));
+}
+
+static void a_path_tells_the_pod(void **state)
+{
+	(void)state;
+	check_all(of_pods, ARRAY_SIZE(of_pods));
+}
+
+static void ids_are_short_for_people(void **state)
+{
+	char text[CGROUP_TEXT_SIZE];
+	struct cgroup_names names;
+
+	(void)state;
+	cgroup_names_of("/kubepods/burstable/pod" UID "/crio-" ID, &names);
+	assert_string_equal(cgroup_container_text(&names, text), "crio:3f0c4f1e2d9b");
+	assert_string_equal(cgroup_pod_text(&names, text), UID " (burstable)");
+	cgroup_names_of("/lxc/deadbeef", &names);
+	assert_string_equal(cgroup_container_text(&names, text), "lxc:deadbeef");
+	assert_string_equal(cgroup_pod_text(&names, text), "");
+	cgroup_names_of("/", &names);
+	assert_string_equal(cgroup_container_text(&names, text), "");
+}
+
+/* A name as long as a file's may be, and any bytes. */
+static void odd_paths_do_no_harm(void **state)
+{
+	static const char pieces[] = "/:-.xkubepods-pod0123456789abcdef_\\x2d.slice.scope";
+	struct cgroup_names names;
+	char path[4096];
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	memcpy(path, "/lxc/", 5);
+	path[sizeof(path) - 1] = '\0';
+	cgroup_names_of(path, &names);
+	assert_int_equal(strlen(names.container), sizeof(names.container) - 1);
+	srandom(1);
+	for (int i = 0; i < 20000; i++) {
+		size_t n = (size_t)random() % 200;
+
+		for (size_t k = 0; k < n; k++)
+			path[k] = pieces[(size_t)random() % (sizeof(pieces) - 1)];
+		path[n] = '\0';
+		cgroup_names_of(path, &names);
+	}
+}
+
+/* ---- numbers and processes ---- */
+
+static const char *text_of(const struct strings *strings, string_id id)
+{
+	return strings_get(strings, id);
+}
+
+static uint64_t inode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+/* Not the kernel's file system, so there are no handles: it is walked through. */
+static void a_number_is_looked_up_in_the_file_system(void **state)
+{
+	struct strings strings;
+	struct cgroups *c;
+
+	(void)state;
+	need_command(
+		"mkdir -p sys/fs/cgroup/system.slice/cron.service sys/fs/cgroup/init.scope && "
+		"touch sys/fs/cgroup/cgroup.controllers sys/fs/cgroup/init.scope/cgroup.procs");
+	strings_init(&strings);
+	c = cgroups_new("proc", "sys", &strings);
+	assert_string_equal(
+		text_of(&strings,
+			cgroups_find(c, inode_of("sys/fs/cgroup/system.slice/cron.service"))),
+		"/system.slice/cron.service");
+	assert_string_equal(text_of(&strings,
+				    cgroups_find(c, inode_of("sys/fs/cgroup/init.scope"))),
+			    "/init.scope");
+	assert_int_equal(cgroups_find(c, 1ULL << 60).n, 0);
+	assert_int_equal(cgroups_find(c, 0).n, 0);
+	cgroups_tell(c, 1ULL << 60, "/made/later");
+	assert_string_equal(text_of(&strings, cgroups_find(c, 1ULL << 60)), "/made/later");
+	cgroups_tell(c, 1, "");
+	assert_true(cgroups_is_root(c, cgroups_find(c, 1)));
+	cgroups_free(c);
+	strings_fini(&strings);
+}
+
+static void offline_events_alone_tell(void **state)
+{
+	struct strings strings;
+	struct cgroups *c;
+
+	(void)state;
+	strings_init(&strings);
+	c = cgroups_new(NULL, NULL, &strings);
+	assert_int_equal(cgroups_find(c, 1).n, 0);
+	cgroups_tell(c, 1, "/a");
+	assert_string_equal(text_of(&strings, cgroups_find(c, 1)), "/a");
+	assert_int_equal(cgroups_of_process(c, 1).n, 0);
+	cgroups_free(c);
+	strings_fini(&strings);
+}
+
+static void a_process_has_the_path_that_tells_most(void **state)
+{
+	static const struct {
+		const char *file, *path;
+	} of[] = {
+		{ "0::/system.slice/cron.service\n", "/system.slice/cron.service" },
+		{ "0::/\n", "/" },
+		{ "12:memory:/docker/x\n1:name=systemd:/system.slice/a.service\n0::/b\n", "/b" },
+		{ "12:memory:/docker/x\n1:name=systemd:/docker/y\n0::/\n", "/docker/y" },
+		{ "12:pids:/\n4:memory:/process_api/f9\n3:cpuset:/\n1:name=systemd:/\n0::/\n",
+		  "/process_api/f9" },
+		{ "5:cpu,cpuacct:/with:colons\n", "/with:colons" },
+		{ "0::/gone.scope (deleted)\n", "/gone.scope" },
+		{ "0::/no-end", "/no-end" },
+		{ "", "" },
+		{ "nonsense\n::\n0\n0::\n:\n\n", "" },
+	};
+	struct strings strings;
+	struct cgroups *c;
+
+	(void)state;
+	need_command("mkdir -p proc/7");
+	strings_init(&strings);
+	c = cgroups_new("proc", "nowhere", &strings);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		write_file("proc/7/cgroup", of[i].file);
+		assert_string_equal(text_of(&strings, cgroups_of_process(c, 7)), of[i].path);
+	}
+	assert_int_equal(cgroups_of_process(c, 8).n, 0);
+	assert_int_equal(cgroups_of_process(c, 0).n, 0);
+	assert_int_equal(cgroups_of_process(c, -1).n, 0);
+	cgroups_free(c);
+	strings_fini(&strings);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_tells_the_unit),
+		cmocka_unit_test(a_path_tells_the_container),
+		cmocka_unit_test(a_path_tells_the_pod),
+		cmocka_unit_test(ids_are_short_for_people),
+		cmocka_unit_test(odd_paths_do_no_harm),
+		cmocka_unit_test(a_number_is_looked_up_in_the_file_system),
+		cmocka_unit_test(offline_events_alone_tell),
+		cmocka_unit_test(a_process_has_the_path_that_tells_most),
+	};
+
+	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+}
