@@ -113,7 +113,7 @@ static const struct option_spec record_options[] = {
 	  "how the session is kept: native, or oprofile (sample files that opreport reads)", NULL,
 	  0, 0, "native|oprofile" },
 	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), NULL,
-	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,all",
+	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,cgroup,all",
 	  "By default all are, in the native store; and lib,kernel in OProfile's, as operf does. "
 	  "kernel implies lib, thread implies process. What is kept apart can be merged in a "
 	  "report, "
@@ -194,6 +194,7 @@ static const struct {
 	{ "process", SEPARATE_PROCESS },
 	{ "thread", SEPARATE_THREAD | SEPARATE_PROCESS },
 	{ "cpu", SEPARATE_CPU },
+	{ "cgroup", SEPARATE_CGROUP },
 	{ "all", SEPARATE_ALL },
 };
 
@@ -235,7 +236,7 @@ static int parse_separation(const struct record_args *args, uint32_t *merged, st
 			return error_set(
 				err, -EINVAL,
 				"--separate: '%.*s' is none of none, lib, kernel, process, "
-				"thread, cpu, all",
+				"thread, cpu, cgroup, all",
 				(int)len, at);
 		at += len + (at[len] == ',');
 	} while (*at);

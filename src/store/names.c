@@ -50,6 +50,22 @@ static void encode_classes(struct buf *b, const struct names_part *names)
 #undef COLUMN
 }
 
+/*
+ * Behind all else, where readers that don't know of them see nothing, and only where there are
+ * some.
+ */
+static void encode_cgroups(struct buf *b, const struct names_part *names)
+{
+	uint32_t last = 0, any = 0;
+
+	for (uint32_t i = 0; i < names->n_classes; i++)
+		any |= names->classes[i].cgroup.n;
+	for (uint32_t i = 0; any && i < names->n_classes; i++) {
+		buf_sleb(b, (int64_t)names->classes[i].cgroup.n - last);
+		last = names->classes[i].cgroup.n;
+	}
+}
+
 /* The size of a source line is one with its number: no code is half of all addresses. */
 #define IS_LINE    ((uint64_t)1 << 63)
 #define LINE_SHIFT 32
@@ -76,6 +92,7 @@ void names_encode(struct block_encoder *e, struct buf *out, const struct names_p
 	encode_images(&b, names);
 	encode_classes(&b, names);
 	encode_symbols(&b, names);
+	encode_cgroups(&b, names);
 	pack_bytes(e->packer, out, b.data, b.len);
 	buf_fini(&b);
 }
@@ -194,6 +211,17 @@ static void decode_symbols(struct reader *r, const struct block_header *h, struc
 	}
 }
 
+static void decode_cgroups(struct reader *r, const struct block_header *h, struct segment *seg)
+{
+	struct profile_class *class = seg->classes + h->first_id[TABLE_CLASSES];
+	uint32_t cgroup = 0;
+
+	if (r->bad || !reader_left(r))
+		return;
+	for (uint32_t i = 0; i < h->n_ids[TABLE_CLASSES] && !r->bad; i++)
+		class[i].cgroup.n = cgroup = get_step(r, cgroup, seg->n_strings);
+}
+
 int names_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 		 const struct block_header *h, struct arena *arena, struct segment *seg)
 {
@@ -214,6 +242,7 @@ int names_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 	decode_images(&r, h, seg);
 	decode_classes(&r, h, seg);
 	decode_symbols(&r, h, seg);
+	decode_cgroups(&r, h, seg);
 	free(raw);
 	return r.bad ? -EBADMSG : 0;
 }

@@ -164,6 +164,7 @@ static uint32_t map_class(struct store *s, const struct profile_class *class)
 
 		mapped.app.n = map_image(s, class->app);
 		mapped.comm.n = map_string(s, class->comm);
+		mapped.cgroup.n = map_string(s, class->cgroup);
 		mapped.counter = MIN(class->counter, SESSION_COUNTERS_MAX - 1);
 		vec_push(&s->tables.written, mapped);
 	}

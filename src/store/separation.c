@@ -28,4 +28,6 @@ void class_merge(struct profile_class *class, const struct image *leaf, image_id
 		class->comm = (string_id){ 0 };
 	if (merged & SEPARATE_CPU)
 		class->cpu = (uint32_t)CLASS_ALL;
+	if (merged & SEPARATE_CGROUP)
+		class->cgroup = (string_id){ 0 };
 }

@@ -50,8 +50,9 @@ struct block {
 struct segment {
 	const char *name; /* of its file */
 	const char **strings;
-	struct image *images;          /* [0] is [unknown] */
-	struct profile_class *classes; /* comm and app are indexes into strings and images here */
+	struct image *images; /* [0] is [unknown] */
+	struct profile_class
+		*classes; /* app, comm and cgroup are indexes into images and strings */
 	struct tree_node *nodes;
 	struct code_symbol *symbols; /* an image's may stand in an earlier segment, too */
 	struct block *blocks;

@@ -39,7 +39,8 @@ enum separation {
 	SEPARATE_PROCESS = 1 << 2,
 	SEPARATE_THREAD = 1 << 3,
 	SEPARATE_CPU = 1 << 4,
-	SEPARATE_ALL = (1 << 5) - 1,
+	SEPARATE_CGROUP = 1 << 5,
+	SEPARATE_ALL = (1 << 6) - 1,
 };
 
 /* A class's pid, tid or cpu where samples are not kept apart by it. */
@@ -93,6 +94,7 @@ struct profile_class {
 	int32_t pid, tid;
 	string_id comm; /* of the thread */
 	uint32_t cpu;
+	string_id cgroup; /* path of the process's, "/…"; "" if not known, or merged */
 };
 
 struct sample {

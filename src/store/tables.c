@@ -145,14 +145,14 @@ static uint64_t class_hash(const struct profile_class *c)
 {
 	return hash_mix(hash_mix((uint64_t)c->counter << 32 | (uint32_t)c->pid,
 				 (uint64_t)c->cpu << 32 | (uint32_t)c->tid),
-			(uint64_t)c->app.n << 32 | c->comm.n);
+			((uint64_t)c->app.n << 32 | c->comm.n) ^ (uint64_t)c->cgroup.n << 48);
 }
 
 static bool class_equal(const struct profile_class *a, const struct profile_class *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
-_Static_assert(sizeof(struct profile_class) == 24, "compared as bytes: no padding");
+_Static_assert(sizeof(struct profile_class) == 28, "compared as bytes: no padding");
 
 void classes_fini(struct class_table *t)
 {
