@@ -130,9 +130,15 @@ static void without_ksymbol(struct perf_event_attr *a)
 {
 	a->ksymbol = 0;
 }
+static void without_cgroup(struct perf_event_attr *a)
+{
+	a->cgroup = 0;
+	a->sample_type &= ~(uint64_t)PERF_SAMPLE_CGROUP;
+}
 static const struct feature features[] = {
 	{ "lost samples by counter (Linux 6.0)", without_lost },
 	{ "build ids in mappings (Linux 5.12)", without_build_id },
+	{ "cgroups of samples (Linux 5.7)", without_cgroup },
 	{ "BPF events (Linux 5.1)", without_bpf_event },
 	{ "kernel symbol events (Linux 5.1)", without_ksymbol },
 	{ "context switches (Linux 4.3)", without_switches },
@@ -196,6 +202,7 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 		.task = 1,
 		.ksymbol = 1,
 		.bpf_event = 1,
+		.cgroup = c->with_cgroup,
 		.watermark = 1,
 		.exclude_kernel = 1, /* a dummy counts nothing; unprivileged users may open it so */
 		.exclude_hv = 1,
@@ -213,7 +220,7 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 
 static uint64_t common_sample_type(const struct rings_config *c)
 {
-	uint64_t type = 0;
+	uint64_t type = c->with_cgroup ? PERF_SAMPLE_CGROUP : 0;
 
 	for (size_t i = 0; i < c->counters->n; i++)
 		if (c->counters->data[i].attr.freq)
@@ -562,6 +569,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 		.fixed_periods = r->fixed_periods,
 	};
 	e = open_all(r, o, err);
+	r->format.sample_type = o->side_band.sample_type; /* as the kernel has accepted it */
 	*map_failed = o->map_failed;
 	if (e < 0)
 		return e;

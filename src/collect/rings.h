@@ -77,6 +77,7 @@ struct rings_config {
 	bool for_trace;
 	bool for_file;        /* records are kept as they are: each tells its event and CPU */
 	bool with_inodes;     /* mappings tell device and inode, not build ids */
+	bool with_cgroup;     /* samples tell their cgroup, and records what has which number */
 	uint32_t stack_bytes; /* of the user stack to copy with each sample, and its registers; 0:
 				 none */
 	uint64_t ring_bytes;  /* a CPU; 0: as large as this user may, at most 1 MiB (512 KiB

@@ -534,6 +534,7 @@ static void visit(struct sampler *s, struct sampler_visitor *visitor, const stru
 		.counter = key->counter,
 		.app = key->app,
 		.comm = key->comm,
+		.cgroup = key->cgroup,
 		.stack = key->stack,
 		.samples = value->samples,
 		.period = value->period,
@@ -593,6 +594,7 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 			.pid = wait.pid,
 			.tid = tid,
 			.app = wait.app,
+			.cgroup = wait.cgroup,
 			.counter = (uint16_t)(s->bpf->rodata->waits_counter + wait.state),
 		};
 		struct count_value value = { 1, now_ns - wait.start_ns };

@@ -9,6 +9,7 @@
 #include "base/intmap.h"
 #include "elf/elf_file.h"
 #include "machine/address_space.h"
+#include "machine/cgroups.h"
 #include "machine/jit_code.h"
 #include "machine/kernel_map.h"
 #include "machine/proc.h"
@@ -23,7 +24,8 @@ struct process {
 	struct jit_code *jit_code; /* NULL: its compiler told of none */
 	image_id jit_dump;
 	string_id comm;
-	bool is_used, has_ended, has_app;
+	string_id cgroup; /* its parent's, until its own was asked for */
+	bool is_used, has_ended, has_app, has_own_cgroup;
 	bool is_told; /* an event or /proc told of it, or was asked */
 	bool is_lost; /* and nothing was known */
 	uint64_t ended_ns;
@@ -59,6 +61,7 @@ struct machine {
 	struct image_table *images;
 	struct strings strings;
 	struct kernel_map *kernel;
+	struct cgroups *cgroups;
 	struct build_id vdso_build_id;
 
 	/* Slots are reused; the maps name the living (and just ended) ones. */
@@ -106,10 +109,12 @@ struct machine *machine_new(const struct machine_config *config)
 	m->has_other_clock = config && config->has_other_clock;
 	if (m->is_offline) {
 		m->kernel = kernel_map_new_offline(m->images, config->release);
+		m->cgroups = cgroups_new(NULL, NULL, &m->strings);
 		vec_add(&m->processes); /* NOBODY */
 		process_reset(m, 0);
 	} else {
 		m->kernel = kernel_map_new(m->images, m->proc, sys);
+		m->cgroups = cgroups_new(m->proc, sys, &m->strings);
 		m->vdso_build_id = own_vdso_build_id();
 	}
 	return m;
@@ -134,6 +139,7 @@ void machine_free(struct machine *m)
 	intmap_fini(&m->by_pid);
 	intmap_fini(&m->by_tid);
 	kernel_map_free(m->kernel);
+	cgroups_free(m->cgroups);
 	image_table_free(m->images);
 	strings_fini(&m->strings);
 	free(m->proc);
@@ -388,6 +394,7 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->jit_code = jit_code_ref(from->jit_code);
 		p->jit_dump = from->jit_dump;
 		p->comm = comm;
+		p->cgroup = from->cgroup;
 		p->is_told = from->is_told;
 	}
 	thread_remove(m, event->tid);
@@ -437,6 +444,9 @@ void machine_event(struct machine *m, const struct event *event)
 		kernel_map_symbol(m->kernel, event->ksymbol.addr, event->ksymbol.size,
 				  event->ksymbol.is_bpf, event->ksymbol.is_unregister,
 				  event->ksymbol.name);
+		break;
+	case EVENT_CGROUP:
+		cgroups_tell(m->cgroups, event->cgroup.id, event->cgroup.path);
 		break;
 	default:
 		break;
@@ -623,6 +633,21 @@ void machine_kernel_names(struct machine *m,
 			  void *context)
 {
 	kernel_map_names(m->kernel, visit, context);
+}
+
+string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id)
+{
+	string_id path = cgroups_find(m->cgroups, id), own;
+	struct process *p = &m->processes.data[thread->process];
+
+	if (path.n && !cgroups_is_root(m->cgroups, path))
+		return path;
+	if (!p->has_own_cgroup && !p->has_ended) {
+		own = cgroups_of_process(m->cgroups, p->pid);
+		p->cgroup = own.n ? own : p->cgroup;
+		p->has_own_cgroup = true;
+	}
+	return p->cgroup.n ? p->cgroup : path;
 }
 
 bool machine_has_untimed_code(const struct machine *m)

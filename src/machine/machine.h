@@ -40,7 +40,7 @@ DEFINE_AT_EXIT(machine_free, struct machine)
 struct image_table *machine_images(struct machine *m);
 struct strings *machine_strings(struct machine *m); /* comms */
 
-/* MAPPING, COMM, FORK, EXIT, KSYMBOL change the machine; other types do nothing. */
+/* MAPPING, COMM, FORK, EXIT, KSYMBOL, CGROUP change the machine; other types do nothing. */
 void machine_event(struct machine *m, const struct event *event);
 
 /* What a sample's thread is, at this moment. */
@@ -51,6 +51,13 @@ struct thread_view {
 	string_id comm;
 };
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
+
+/*
+ * The path of the cgroup that a sample says it is from, or (id 0, or the root of v2 where v1 has
+ * the groups) that the thread's process was in when it was asked for first. In the machine's
+ * strings; "" if nothing tells.
+ */
+string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id);
 
 /*
  * Resolves one address of the thread's process (MODE_USER) or of the kernel. When nothing

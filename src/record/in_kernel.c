@@ -436,6 +436,7 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.counter = c->counter,
 		.comm = strings_add(machine_strings(k->machine), c->comm),
 		.app = c->app ? image_of(k, c->app) : thread.app,
+		.cgroup = machine_cgroup(k->machine, &thread, c->cgroup),
 		.time_ns = k->time_ns,
 		.period = c->period,
 		.leaf_loss = -1,

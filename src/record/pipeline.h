@@ -42,6 +42,7 @@ struct pipeline_sample {
 	uint32_t cpu, counter;
 	string_id comm; /* of the machine's strings */
 	image_id app;
+	string_id cgroup; /* as comm */
 	uint64_t time_ns;
 	const struct code_addr *frames; /* innermost first, of the machine's images */
 	uint32_t n_frames;

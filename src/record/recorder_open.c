@@ -213,6 +213,8 @@ static int open_rings(struct recorder *r, struct error *err)
 		.backend = c->backend,
 		.counters = c->in_kernel ? &none : &r->counters,
 		.with_inodes = c->in_kernel || c->off_cpu,
+		/* perf's own tools would want records of all cgroups that are there, too. */
+		.with_cgroup = !c->raw && !(c->merged & SEPARATE_CGROUP),
 		.for_file = c->raw,
 		.sources = c->sources,
 		.cpus = &r->cpus,

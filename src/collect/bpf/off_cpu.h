@@ -74,6 +74,7 @@ static __always_inline void begin_wait(void *ctx, long reported)
 	wait.start_ns = bpf_ktime_get_ns();
 	wait.pid = id >> 32;
 	wait.state = state;
+	wait.cgroup = bpf_get_current_cgroup_id();
 	wait.app = app_of(bpf_get_current_task_btf());
 	bpf_get_current_comm(wait.comm, sizeof(wait.comm));
 	if (bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY))
@@ -93,6 +94,7 @@ static __always_inline void end_wait(__u32 tid)
 	key.pid = wait->pid;
 	key.cpu = bpf_get_smp_processor_id();
 	key.app = wait->app;
+	key.cgroup = wait->cgroup;
 	key.counter = waits_counter + wait->state;
 	__builtin_memcpy(key.comm, wait->comm, sizeof(key.comm));
 	bpf_map_delete_elem(&waits, &tid);

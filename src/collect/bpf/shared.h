@@ -82,6 +82,7 @@ struct count_key {
 	__u32 cpu;
 	__u16 app; /* file number of the process's executable */
 	__u16 counter;
+	__u64 cgroup; /* of v2, by its number */
 	char comm[16];
 };
 
@@ -107,6 +108,7 @@ enum wait_state {
 struct wait {
 	__u64 stack; /* hash of its frames */
 	__u64 start_ns;
+	__u64 cgroup; /* 0: not known */
 	__u32 pid;
 	__u16 app, state;
 	char comm[16];
