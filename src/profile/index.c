@@ -65,6 +65,7 @@ void profile_index_free(struct profile *p)
 	intmap_fini(&x->entries);
 	intmap_fini(&x->processes);
 	intmap_fini(&x->threads);
+	intmap_fini(&x->cgroups);
 	comm_weights_fini(&x->process_comms);
 	comm_weights_fini(&x->thread_comms);
 	free(x);

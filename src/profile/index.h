@@ -72,7 +72,7 @@ struct profile_index {
 	struct strings arcs;   /* the struct profile_arc of arc i is string i + 1 */
 	struct intmap entries; /* group << 32 | node */
 	struct strings groups; /* the tuple of group i is string i + 1 */
-	struct intmap processes, threads;
+	struct intmap processes, threads, cgroups; /* cgroups: by path in cgroup_texts */
 	struct comm_weights process_comms, thread_comms;
 	uint32_t *lane_of;          /* by counter; NO_INDEX: not taken */
 	struct strings lane_tuples; /* the struct profile_lane of lane i is string i + 1 … */
@@ -81,6 +81,12 @@ struct profile_index {
 
 void profile_index_init(struct profile *p, const struct profile_request *request);
 void profile_index_free(struct profile *p);
+
+/* Cgroups (cgroups.c), each with what a key or filter may ask of it. */
+bool index_wants_cgroups(const struct profile *p);
+uint32_t index_cgroup(struct profile *p, const char *path);
+uint32_t profile_cgroup_value(const struct profile *p, enum profile_key key, uint32_t cgroup);
+const char *profile_cgroup_text(const struct profile *p, enum profile_key key, uint32_t value);
 
 uint32_t index_image(struct profile *p, const struct image *image);
 uint32_t index_idle_image(struct profile *p);

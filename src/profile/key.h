@@ -22,6 +22,10 @@ enum key_kind { KEY_CLASS, KEY_CODE };
 	X(THREAD, "thread", CLASS, "thread, by its id")                               \
 	X(COMM, "comm", CLASS, "name of the thread")                                  \
 	X(CPU, "cpu", CLASS, "processor")                                             \
+	X(CGROUP, "cgroup", CLASS, "control group, by its path")                      \
+	X(UNIT, "unit", CLASS, "systemd's unit, as the cgroup's path names it")       \
+	X(CONTAINER, "container", CLASS, "container, as the cgroup's path names it")  \
+	X(POD, "pod", CLASS, "Kubernetes pod, as the cgroup's path names it")         \
 	X(EVENT, "event", CLASS, "what was counted")                                  \
 	X(CONTEXT, "context", CLASS, "user, system, irq, softirq or idle")            \
 	X(MODE, "mode", CODE, "user or kernel")                                       \

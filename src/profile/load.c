@@ -30,6 +30,7 @@ struct part {
 	bool *idle;        /* by class */
 	bool *has_samples; /* by class: that are taken, and not left out as idle */
 	uint32_t *processes, *threads, *comms;
+	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
 	uint8_t *uses;          /* by node */
 	bool *arcs;             /* by node: no sample's, but of an arc; NULL: there are none */
@@ -67,10 +68,12 @@ static void part_init(struct part *part, const struct segment *segment)
 
 static void part_fini(struct part *part)
 {
-	void *columns[] = { part->images,        part->has_samples, part->groups,   part->lanes,
-			    part->idle,          part->processes,   part->threads,  part->comms,
-			    part->class_samples, part->uses,        part->as_leaf,  part->as_caller,
-			    part->contexts,      part->arcs,        part->rows.data };
+	void *columns[] = {
+		part->images,        part->has_samples, part->groups,  part->lanes,
+		part->idle,          part->processes,   part->threads, part->comms,
+		part->class_samples, part->uses,        part->as_leaf, part->as_caller,
+		part->cgroups,       part->contexts,    part->arcs,    part->rows.data
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
@@ -100,7 +103,8 @@ static bool takes_class(const struct profile *p, const struct part *part, uint32
 	       query_takes_number(q, FILTER_TID, (uint32_t)c->tid) &&
 	       query_takes_number(q, FILTER_CPU, c->cpu) &&
 	       query_takes_name(q, FILTER_COMM,
-				strings_get(&p->comms, (string_id){ part->comms[i] }));
+				strings_get(&p->comms, (string_id){ part->comms[i] })) &&
+	       (!part->cgroups || p->cgroups.data[part->cgroups[i]].is_taken);
 }
 
 /* The values of the profile's class keys, as index_group() wants them. */
@@ -126,6 +130,12 @@ static void class_values(struct profile *p, struct part *part, uint32_t i,
 		case PROFILE_CPU:
 			values[k] = c->cpu == (uint32_t)CLASS_ALL ? PROFILE_CPU_ALL : c->cpu;
 			break;
+		case PROFILE_CGROUP:
+		case PROFILE_UNIT:
+		case PROFILE_CONTAINER:
+		case PROFILE_POD:
+			values[k] = profile_cgroup_value(p, p->class_keys.key[k], part->cgroups[i]);
+			break;
 		case PROFILE_CONTEXT:
 			values[k] = context;
 			break;
@@ -136,17 +146,26 @@ static void class_values(struct profile *p, struct part *part, uint32_t i,
 	}
 }
 
+static const char *segment_string(const struct segment *s, string_id id)
+{
+	return id.n < s->n_strings ? s->strings[id.n] : "";
+}
+
 static void add_classes(struct profile *p, struct part *part)
 {
 	const struct segment *s = part->segment;
 
+	if (index_wants_cgroups(p))
+		part->cgroups = column(s->n_classes, sizeof(uint32_t));
 	for (uint32_t i = 0; i < s->n_classes; i++) {
 		const struct profile_class *c = &s->classes[i];
-		const char *comm = c->comm.n < s->n_strings ? s->strings[c->comm.n] : "";
+		const char *comm = segment_string(s, c->comm);
 		bool is_taken;
 
 		part->comms[i] = strings_add(&p->comms, comm).n;
 		part->idle[i] = c->pid == 0;
+		if (part->cgroups)
+			part->cgroups[i] = index_cgroup(p, segment_string(s, c->cgroup));
 		is_taken = takes_class(p, part, i);
 		for (int context = 0; context < N_CONTEXTS; context++)
 			part->groups[i * N_CONTEXTS + context] = is_taken ? NO_GROUP : NO_INDEX;
@@ -585,6 +604,7 @@ struct profile *profile_load(const struct profile_request *request)
 			key_list_add(&p->class_keys, request->keys.key[i]);
 	p->arena = arena_new();
 	strings_init(&p->comms);
+	strings_init(&p->cgroup_texts);
 	strings_init(&p->files);
 	vec_push(&p->nodes, (struct profile_node){ 0, NO_INDEX, 0 });
 	vec_push(&p->node_places, NO_INDEX);

@@ -33,6 +33,8 @@ void profile_free(struct profile *p)
 	vec_fini(&p->processes);
 	vec_fini(&p->threads);
 	strings_fini(&p->comms);
+	vec_fini(&p->cgroups);
+	strings_fini(&p->cgroup_texts);
 	arena_free(p->arena);
 	free(p->lanes);
 	free(p);
@@ -158,6 +160,11 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 		return process_text(p, &p->threads.data[value], scratch);
 	case PROFILE_COMM:
 		return strings_get(&p->comms, (string_id){ value });
+	case PROFILE_CGROUP:
+	case PROFILE_UNIT:
+	case PROFILE_CONTAINER:
+	case PROFILE_POD:
+		return profile_cgroup_text(p, key, value);
 	case PROFILE_CONTEXT:
 		return sample_context_names[value];
 	case PROFILE_EVENT:

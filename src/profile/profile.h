@@ -148,6 +148,14 @@ struct profile_lane {
 /* The value of a CLASS key that is a column, or of EVENT; NO_INDEX where it is none. */
 uint32_t profile_lane_value(const struct profile_lane *lane, enum profile_key key);
 
+/* What a cgroup is in reports. Texts are of profile->cgroup_texts; "" for none. */
+enum { CGROUP_PATH, CGROUP_UNIT, CGROUP_CONTAINER, CGROUP_POD, N_CGROUP_KEYS };
+struct profile_cgroup {
+	string_id text[N_CGROUP_KEYS]; /* the values of these keys */
+	string_id container_id;        /* the whole of it */
+	bool is_taken;                 /* by the query */
+};
+
 struct profile {
 	const struct session *session;
 	struct symbolizer *symbols;
@@ -172,6 +180,8 @@ struct profile {
 	VEC(struct profile_process) processes;
 	VEC(struct profile_process) threads;
 	struct strings comms;
+	VEC(struct profile_cgroup) cgroups; /* where a key or a filter wants them */
+	struct strings cgroup_texts;
 	struct arena *arena; /* of image names */
 
 	struct profile_lane *lanes;

@@ -45,6 +45,11 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(PID, "pid", NUMBER, "N", "these processes; *tgid:* is the same")                        \
 	X(TID, "tid", NUMBER, "N", "these threads")                                               \
 	X(CPU, "cpu", NUMBER, "N", "these processors")                                            \
+	X(CGROUP, "cgroup", GLOB, "GLOB", "these control groups, by path, and what is below")     \
+	X(UNIT, "unit", GLOB, "GLOB", "systemd's units; .service and the like may be left out")   \
+	X(CONTAINER, "container", GLOB, "GLOB",                                                   \
+	  "containers: as *report --by container* has them, their ids, or names")                 \
+	X(POD, "pod", GLOB, "GLOB", "Kubernetes pods, by uid")                                    \
 	X(EVENT, "event", GLOB, "GLOB", "these events")                                           \
 	X(COUNT, "count", NUMBER, "N", "events with a sample every N of them; 0: at a frequency") \
 	X(UNIT_MASK, "unit-mask", NUMBER, "N", "events with these unit masks")                    \

@@ -2,11 +2,16 @@
 /* Cgroups: what their paths say, and how a number becomes a path. */
 #include "machine/cgroup_name.h"
 #include "machine/cgroups.h"
+#include "machine/machine.h"
+#include "profile/profile.h"
+#include "profile/query.h"
+#include "profile/rows.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "scratch.h"
+#include "store_world.h"
 
 #define ID          "3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b"
 #define ID2         "aaaabbbbccccddddeeeeffff00001111222233334444555566667777888899aa"
@@ -308,6 +313,183 @@ static void a_process_has_the_path_that_tells_most(void **state)
 	strings_fini(&strings);
 }
 
+/* ---- the machine ---- */
+
+static void tell_fork(struct machine *m, int32_t pid, int32_t ppid)
+{
+	struct event e = { .type = EVENT_FORK, .pid = pid, .tid = pid };
+
+	e.fork.ppid = e.fork.ptid = ppid;
+	machine_event(m, &e);
+}
+
+static const char *cgroup_of(struct machine *m, int32_t pid, uint64_t id)
+{
+	struct thread_view thread = machine_thread(m, pid, pid);
+
+	return text_of(machine_strings(m), machine_cgroup(m, &thread, id));
+}
+
+static void a_sample_has_the_cgroup_that_it_says_else_its_processs(void **state)
+{
+	static const struct machine_config config = { .proc = "proc", .sys = "nowhere" };
+	struct event told = { .type = EVENT_CGROUP, .cgroup = { 5, "/a.scope" } };
+	struct event root = { .type = EVENT_CGROUP, .cgroup = { 1, "/" } };
+	struct machine *m;
+
+	(void)state;
+	need_command("rm -rf proc && mkdir -p proc/7 proc/9");
+	write_file("proc/7/cgroup", "0::/b.scope\n");
+	write_file("proc/9/cgroup", "0::/\n");
+	m = machine_new(&config);
+	machine_event(m, &told);
+	machine_event(m, &root);
+	assert_string_equal(cgroup_of(m, 7, 5), "/a.scope");
+	assert_string_equal(cgroup_of(m, 7, 0), "/b.scope");
+	assert_string_equal(cgroup_of(m, 7, 1), "/b.scope");
+	assert_string_equal(cgroup_of(m, 7, 6), "/b.scope");
+	assert_string_equal(cgroup_of(m, 9, 1), "/");
+	/* One that has ended already was where its parent is. */
+	tell_fork(m, 8, 7);
+	assert_string_equal(cgroup_of(m, 8, 0), "/b.scope");
+	assert_string_equal(cgroup_of(m, 8, 5), "/a.scope");
+	assert_string_equal(cgroup_of(m, 0, 0), "");
+	assert_string_equal(cgroup_of(m, 0, 1), "/");
+	machine_free(m);
+}
+
+/* ---- sessions ---- */
+
+static void add_of(struct world *w, const char *cgroup, uint64_t n)
+{
+	const struct code_addr frame = { w->bin, 0x1000 };
+	struct sample sample = {
+		.class = { .app = w->bin,
+			   .pid = 7,
+			   .tid = 7,
+			   .comm = w->comm,
+			   .cgroup = strings_add(&w->strings, cgroup) },
+		.time_ns = 100 * SECOND,
+		.frames = &frame,
+		.n_frames = 1,
+		.samples = n,
+		.period = n,
+	};
+
+	assert_int_equal(native_store.add(w->store, &sample, &w->err), 0);
+}
+
+static struct session *close_and_open(struct world *w)
+{
+	struct session *s;
+	uint64_t n;
+
+	assert_int_equal(native_store.close(w->store, NULL, &n, &w->err), 0);
+	assert_int_equal(session_open(w->path, &s, &w->err), 0);
+	return s;
+}
+
+/* Samples of one value of a key, under filters; -1: there is no such row. */
+static int64_t samples_of(const struct session *s, const char *key, const char *text,
+			  const char *filter)
+{
+	struct query q = { 0 };
+	struct profile_request request = { .session = s, .query = &q };
+	struct rows rows = { 0 };
+	char scratch[KEY_TEXT_SIZE];
+	struct profile *p;
+	int64_t n = -1;
+
+	assert_int_equal(key_list_parse(&request.keys, key, NULL), 0);
+	if (filter)
+		assert_int_equal(query_add(&q, filter, NULL), 0);
+	p = profile_load(&request);
+	profile_collate(p, &request.keys, false, &rows);
+	for (uint32_t i = 0; i < rows.list.n; i++)
+		if (!strcmp(profile_key_text(p, request.keys.key[0],
+					     rows.list.data[i].value[request.keys.key[0]], scratch),
+			    text))
+			n = (int64_t)rows_cells(&rows, i)->self.samples;
+	rows_fini(&rows);
+	profile_free(p);
+	query_fini(&q);
+	return n;
+}
+
+#define OF_DOCKER "/system.slice/docker-" ID ".scope"
+
+static void a_session_tells_samples_apart_by_cgroup(void **state)
+{
+	static const struct {
+		const char *key, *text, *filter;
+		int64_t n;
+	} of[] = {
+		{ "cgroup", "/system.slice/cron.service", NULL, 1 },
+		{ "cgroup", OF_DOCKER, NULL, 6 },
+		{ "cgroup", "[unknown]", NULL, 16 },
+		{ "unit", "cron.service", NULL, 9 },
+		{ "unit", "[no unit]", NULL, 16 },
+		{ "container", "docker:3f0c4f1e2d9b", NULL, 6 },
+		{ "container", "[no container]", NULL, 25 },
+		{ "pod", "[no pod]", NULL, 31 },
+		{ "cgroup", OF_DOCKER, "container:" ID, 6 },
+		{ "cgroup", OF_DOCKER, "container:3f0c*", 6 },
+		{ "cgroup", OF_DOCKER, "container:docker:*", 6 },
+		{ "cgroup", OF_DOCKER, "container:3f0c4f1e2d9b", 6 },
+		{ "cgroup", OF_DOCKER, "unit:cron", -1 },
+		{ "unit", "cron.service", "unit:cron", 9 },
+		{ "unit", "cron.service", "unit:cr*.service", 9 },
+		{ "cgroup", "/user.slice/cron.service", "cgroup:/user.slice", 8 },
+		{ "cgroup", "/system.slice/cron.service", "cgroup:/user.slice", -1 },
+		{ "cgroup", "/system.slice/cron.service", "cgroup:*cron*", 1 },
+		{ "app", "cc", "cgroup:/user.slic", -1 },
+		{ "app", "cc", "unit:[no unit]", 16 },
+		{ "app", "cc", "pod:" UID, -1 },
+	};
+	struct session *s;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	add_of(&w, "/system.slice/cron.service", 1);
+	add_of(&w, OF_DOCKER, 2);
+	assert_int_equal(native_store.flush(w.store, UINT64_MAX, &w.err), 0);
+	add_of(&w, OF_DOCKER, 4);
+	add_of(&w, "/user.slice/cron.service", 8);
+	add_of(&w, "", 16);
+	s = close_and_open(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		print_message("%s %s\n", of[i].text, of[i].filter ? of[i].filter : "");
+		assert_int_equal(samples_of(s, of[i].key, of[i].text, of[i].filter), of[i].n);
+	}
+	session_close(s);
+	world_fini(&w);
+}
+
+static uint64_t session_bytes(const char *cgroup)
+{
+	uint64_t bytes;
+	struct world w;
+
+	world_init(&w);
+	for (uint32_t i = 0; i < 100; i++)
+		add_of(&w, cgroup, i);
+	session_close(close_and_open(&w));
+	bytes = file_tree_bytes(w.path);
+	world_fini(&w);
+	return bytes;
+}
+
+/* A session without cgroups has not a byte more than before there were any. */
+static void cgroups_take_room_only_where_there_are_some(void **state)
+{
+	uint64_t without = session_bytes(""), with = session_bytes("/");
+
+	(void)state;
+	assert_true(with > without);
+	assert_true(with <= without + 4); /* a string, and a difference */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +501,9 @@ int main(void)
 		cmocka_unit_test(a_number_is_looked_up_in_the_file_system),
 		cmocka_unit_test(offline_events_alone_tell),
 		cmocka_unit_test(a_process_has_the_path_that_tells_most),
+		cmocka_unit_test(a_sample_has_the_cgroup_that_it_says_else_its_processs),
+		cmocka_unit_test(a_session_tells_samples_apart_by_cgroup),
+		cmocka_unit_test(cgroups_take_room_only_where_there_are_some),
 	};
 
 	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);

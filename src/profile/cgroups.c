@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cgroups as keys and filters: a path, and what it says of unit, container and pod. */
+#include <string.h>
+
+#include "machine/cgroup_name.h"
+#include "profile/index.h"
+
+static const enum profile_key keys[N_CGROUP_KEYS] = {
+	[CGROUP_PATH] = PROFILE_CGROUP,
+	[CGROUP_UNIT] = PROFILE_UNIT,
+	[CGROUP_CONTAINER] = PROFILE_CONTAINER,
+	[CGROUP_POD] = PROFILE_POD,
+};
+
+static const char *const none_texts[N_CGROUP_KEYS] = {
+	[CGROUP_PATH] = "[unknown]",
+	[CGROUP_UNIT] = "[no unit]",
+	[CGROUP_CONTAINER] = "[no container]",
+	[CGROUP_POD] = "[no pod]",
+};
+
+static int of_key(enum profile_key key)
+{
+	for (int i = 0; i < N_CGROUP_KEYS; i++)
+		if (keys[i] == key)
+			return i;
+	return -1;
+}
+
+/* A name as it is, or without its last part: "ssh" for "ssh.service". */
+static bool takes_unit(const struct query *q, const char *unit)
+{
+	const char *dot = strrchr(unit, '.');
+	cleanup(free_at_exit) char *name = xstrndup(unit, dot ? (size_t)(dot - unit) : 0);
+
+	return query_takes_name(q, FILTER_UNIT, unit) ||
+	       (*name && query_takes_name(q, FILTER_UNIT, name));
+}
+
+/* A cgroup, or one above it. */
+static bool takes_path(const struct query *q, const char *path)
+{
+	cleanup(free_at_exit) char *above = xstrdup(path);
+
+	while (!query_takes_name(q, FILTER_CGROUP, above)) {
+		char *slash = strrchr(above, '/');
+
+		if (!slash || slash == above)
+			return false;
+		*slash = '\0';
+	}
+	return true;
+}
+
+/* As it is shown, by its runtime's whole id, and by the short one. */
+static bool takes_container(const struct query *q, const char *text, const char *id)
+{
+	const char *colon = strchr(text, ':');
+
+	return query_takes_name(q, FILTER_CONTAINER, text) ||
+	       query_takes_name(q, FILTER_CONTAINER, id) ||
+	       (colon && query_takes_name(q, FILTER_CONTAINER, colon + 1));
+}
+
+static const char *or_none(const char *text, int key)
+{
+	return *text ? text : none_texts[key];
+}
+
+static bool is_taken(const struct query *q, const char *path, const struct cgroup_names *names,
+		     const char *container, const char *pod)
+{
+	return (!query_has(q, FILTER_CGROUP) || takes_path(q, or_none(path, CGROUP_PATH))) &&
+	       (!query_has(q, FILTER_UNIT) || takes_unit(q, or_none(names->unit, CGROUP_UNIT))) &&
+	       (!query_has(q, FILTER_CONTAINER) ||
+		takes_container(q, or_none(container, CGROUP_CONTAINER), names->container)) &&
+	       (!query_has(q, FILTER_POD) ||
+		query_takes_name(q, FILTER_POD, or_none(pod, CGROUP_POD)) ||
+		query_takes_name(q, FILTER_POD, names->pod));
+}
+
+/* All four are made at once: of a path that is met for the first time. */
+static void add_cgroup(struct profile *p, const char *path)
+{
+	char container[CGROUP_TEXT_SIZE], pod[CGROUP_TEXT_SIZE];
+	struct profile_cgroup new;
+	struct cgroup_names names;
+
+	cgroup_names_of(path, &names);
+	cgroup_container_text(&names, container);
+	cgroup_pod_text(&names, pod);
+	new.text[CGROUP_PATH] = strings_add(&p->cgroup_texts, path);
+	new.text[CGROUP_UNIT] = strings_add(&p->cgroup_texts, names.unit);
+	new.text[CGROUP_CONTAINER] = strings_add(&p->cgroup_texts, container);
+	new.text[CGROUP_POD] = strings_add(&p->cgroup_texts, pod);
+	new.container_id = strings_add(&p->cgroup_texts, names.container);
+	new.is_taken = is_taken(p->index->query, path, &names, container, pod);
+	vec_push(&p->cgroups, new);
+}
+
+uint32_t index_cgroup(struct profile *p, const char *path)
+{
+	bool is_new;
+	uint32_t *at =
+		intmap_put(&p->index->cgroups, strings_add(&p->cgroup_texts, path).n, &is_new);
+
+	if (is_new) {
+		*at = (uint32_t)p->cgroups.n;
+		add_cgroup(p, path);
+	}
+	return *at;
+}
+
+bool index_wants_cgroups(const struct profile *p)
+{
+	const struct query *q = p->index->query;
+
+	for (int i = 0; i < N_CGROUP_KEYS; i++)
+		if (key_list_has(&p->class_keys, keys[i]))
+			return true;
+	return query_has(q, FILTER_CGROUP) || query_has(q, FILTER_UNIT) ||
+	       query_has(q, FILTER_CONTAINER) || query_has(q, FILTER_POD);
+}
+
+uint32_t profile_cgroup_value(const struct profile *p, enum profile_key key, uint32_t cgroup)
+{
+	int i = of_key(key);
+
+	return i < 0 ? NO_INDEX : p->cgroups.data[cgroup].text[i].n;
+}
+
+const char *profile_cgroup_text(const struct profile *p, enum profile_key key, uint32_t value)
+{
+	int i = of_key(key);
+
+	return or_none(strings_get(&p->cgroup_texts, (string_id){ value }), MAX(i, 0));
+}
