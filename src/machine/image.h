@@ -70,6 +70,9 @@ struct code_addr {
  */
 #define IMAGE_ARCS_PATH "[arcs]"
 
+/* The image (of kind NAMED) of what merging old samples has cut off rare stacks (store/merge.h). */
+#define IMAGE_OTHER_PATH "[other]"
+
 /*
  * The image table. Ids are dense from 0 in the order of first appearance.
  * The pointers that image_get() gives move when the table grows; paths do not.

@@ -15,8 +15,9 @@
 #include "base/intmap.h"
 #include "store/session_join.h"
 
-/* A history that changes each time it is listed is not read for ever. */
-#define TRIES_MAX 20
+/* A history that changes each time it is listed is not read for ever: 2 s at most. */
+#define TRIES_MAX    400
+#define TRY_AFTER_US 5000
 
 /* Opening is decompressing; more threads than this only wait for memory. */
 #define THREADS_MAX 8
@@ -44,17 +45,22 @@ static bool is_all(const struct time_window *w)
 	return w->from_ns == 0 && w->to_ns == UINT64_MAX;
 }
 
-bool history_extent(const char *part, struct part_extent *out)
+static bool read_extent(const char *part, struct part_extent *out, char **replaces)
 {
 	struct session_info info;
 	struct session_end end;
 
-	if (session_extent(part, &info, &end) < 0)
+	if (session_extent(part, &info, &end, replaces) < 0)
 		return false;
 	*out = (struct part_extent){ .first_ns = info.start_wall_ns,
 				     .last_ns = session_wall_ns(&info, end.end_ns),
 				     .block_ns = info.block_ns };
 	return out->last_ns >= out->first_ns;
+}
+
+bool history_extent(const char *part, struct part_extent *out)
+{
+	return read_extent(part, out, NULL);
 }
 
 /* ---- which blocks of a part ---- */
@@ -111,6 +117,7 @@ struct opening {
 		size_t n;
 		bool is_touched;
 		uint64_t block_ns; /* of the part itself */
+		char *replaces;    /* that it names; NULL: none */
 		int code;          /* negative: it could not be read, and err tells */
 		struct error err;
 	} * parts; /* as names */
@@ -122,6 +129,8 @@ static void forget(struct opened *o)
 	for (size_t i = 0; i < o->n; i++)
 		session_close(o->sessions[i]);
 	o->n = 0;
+	free(o->replaces);
+	o->replaces = NULL;
 }
 
 static bool has_samples(const struct session *s)
@@ -181,17 +190,16 @@ static void open_part(const struct opening *h, const char *part, struct opened *
 
 /* Whether the part may have samples in the window. */
 static bool is_touched(const char *part, uint64_t name_ns, const struct time_window *w,
-		       uint64_t *block_ns)
+		       struct opened *o)
 {
 	struct part_extent extent;
 
-	*block_ns = 0;
 	/* A part is named by its start, in milliseconds. */
 	if (w->to_ns != UINT64_MAX && name_ns > w->to_ns)
 		return false;
-	if (!history_extent(part, &extent))
+	if (!read_extent(part, &extent, &o->replaces))
 		return true;
-	*block_ns = extent.block_ns;
+	o->block_ns = extent.block_ns;
 	return overlaps(w, extent.first_ns, extent.last_ns);
 }
 
@@ -211,7 +219,7 @@ static void *open_parts(void *arg)
 			continue;
 		}
 		history_part_time(h->names.data[i], &name_ns);
-		o->is_touched = is_touched(part, name_ns, &h->request->window, &o->block_ns);
+		o->is_touched = is_touched(part, name_ns, &h->request->window, o);
 		if (o->is_touched)
 			open_part(h, part, o);
 		/* What is removed is renamed before: while it has its name, it is whole. */
@@ -253,8 +261,8 @@ static bool is_replaced(const struct opening *h, const char *name)
 	for (size_t i = 0; i < h->names.n; i++) {
 		const struct opened *o = &h->parts[i];
 
-		if (o->n && strcmp(h->names.data[i], name) != 0 &&
-		    names_part(o->sessions[0]->info.replaces, name))
+		if (o->n && o->replaces && strcmp(h->names.data[i], name) != 0 &&
+		    names_part(o->replaces, name))
 			return true;
 	}
 	return false;
@@ -419,15 +427,17 @@ static int open_history(struct opening *h, const char *path, struct session **ou
 {
 	int r;
 
-	for (unsigned int try = 0; try < TRIES_MAX; try++) {
+	for (unsigned int try = 0; !try || has_vanished(h); try++) {
 		opening_clear(h);
+		if (try == TRIES_MAX)
+			return error_set(err, -EAGAIN, "%s: parts come and go all the time", path);
+		if (try)
+			usleep(TRY_AFTER_US);
 		r = history_list(h->dir, &h->names);
 		if (r < 0)
 			return error_errno(err, r, "cannot read %s", h->dir);
 		h->parts = xcalloc(h->names.n + 1, sizeof(*h->parts));
 		open_all(h);
-		if (!has_vanished(h))
-			break;
 	}
 	skip_replaced(h);
 	return join(h, path, out, err);

@@ -678,3 +678,44 @@ void native_store_set_limits(struct store *s, const struct native_limits *limits
 {
 	s->limits = *limits;
 }
+
+/* ---- rows that are of a tree already ---- */
+
+bool native_store_end_block(struct store *s, int *r, struct error *err)
+{
+	uint32_t number = s->number;
+
+	*r = flush_block(s, err);
+	return *r < 0 || s->number != number;
+}
+
+bool native_store_begin_row(struct store *s, int *r, struct error *err)
+{
+	*r = 0;
+	return (s->tally.n >= TALLY_ROWS_MAX || tables_full(s)) &&
+	       native_store_end_block(s, r, err);
+}
+
+struct native_place native_store_step(struct store *s, struct native_place parent,
+				      const struct code_addr *code)
+{
+	struct tree_step step = { .image = map_image(s, code->image), .offset = code->offset };
+
+	step.hash = hash_step(parent.hash, step.image, step.offset);
+	return (struct native_place){ tree_child(&s->tables.tree, parent.node, &step), step.hash };
+}
+
+uint32_t native_store_class(struct store *s, const struct profile_class *class)
+{
+	return map_class(s, class);
+}
+
+void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
+			  uint64_t period, uint64_t first_ns, uint64_t last_ns)
+{
+	s->first_ns = s->tally.n ? MIN(s->first_ns, first_ns) : first_ns;
+	s->last_ns = s->tally.n ? MAX(s->last_ns, last_ns) : last_ns;
+	tally_add(&s->tally, class, node, samples, period);
+	s->samples += samples;
+	s->period += period;
+}

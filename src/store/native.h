@@ -7,7 +7,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "store/store.h"
 
 struct store;
 
@@ -19,3 +22,31 @@ struct native_limits {
 #define NATIVE_LIMITS_DEFAULT ((struct native_limits){ 24u << 20, 64u << 20 })
 
 void native_store_set_limits(struct store *s, const struct native_limits *limits);
+
+/*
+ * Adding what is a tree and counts already (store/merge.c), node by node instead of chain by chain,
+ * and into blocks that the caller ends: they may span more than a second.
+ */
+
+/* A node of the store's tree. { 0 } is the root. */
+struct native_place {
+	uint32_t node;
+	uint64_t hash; /* of the path to it */
+};
+
+/*
+ * To be called before each row: writes the block if it is full. True when a new segment has begun,
+ * or on failure (the error is in *r): places and classes of before are void.
+ */
+bool native_store_begin_row(struct store *s, int *r, struct error *err);
+
+struct native_place native_store_step(struct store *s, struct native_place parent,
+				      const struct code_addr *code);
+uint32_t native_store_class(struct store *s, const struct profile_class *class);
+
+/* The times are those of the first and last sample in the row, or of the block that it is from. */
+void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
+			  uint64_t period, uint64_t first_ns, uint64_t last_ns);
+
+/* Writes what was added since the last block. True as of native_store_begin_row(). */
+bool native_store_end_block(struct store *s, int *r, struct error *err);

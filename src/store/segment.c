@@ -296,7 +296,7 @@ static bool is_wanted(struct segment_context *c, const struct block_header *h)
 	if (!filter || !c->has_info)
 		return true;
 	first_ns = session_wall_ns(&c->info, h->first_ns);
-	c->is_past |= first_ns >= filter->until_ns + LATE_NS;
+	c->is_past |= first_ns > filter->until_ns && first_ns - filter->until_ns > LATE_NS;
 	return filter->takes(filter->context, first_ns, session_wall_ns(&c->info, h->last_ns));
 }
 

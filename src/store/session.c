@@ -340,7 +340,8 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 	return 0;
 }
 
-int session_extent(const char *path, struct session_info *info, struct session_end *end)
+int session_extent(const char *path, struct session_info *info, struct session_end *end,
+		   char **replaces)
 {
 	struct session scratch = { 0 };
 	struct segment_context c = { .warnings_to = &scratch };
@@ -367,6 +368,8 @@ int session_extent(const char *path, struct session_info *info, struct session_e
 					       .start_ns = c.info.start_ns,
 					       .block_ns = c.info.block_ns };
 		*end = c.end;
+		if (replaces)
+			*replaces = xstrdup(c.info.replaces);
 	}
 	if (c.has_info)
 		free(c.info.counters);

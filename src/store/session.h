@@ -99,9 +99,10 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 
 /*
  * What a session's first and last segment tell of the whole: when it was, with info's texts left
- * out. -ENODATA without an end.
+ * out but for *replaces (the caller's; NULL where it is not wanted). -ENODATA without an end.
  */
-int session_extent(const char *path, struct session_info *info, struct session_end *end);
+int session_extent(const char *path, struct session_info *info, struct session_end *end,
+		   char **replaces);
 
 /* A time of the session on the wall clock. */
 static inline uint64_t session_wall_ns(const struct session_info *info, uint64_t ns)

@@ -82,7 +82,7 @@ static void tree_rehash(struct tree *t)
 	free(hashes);
 }
 
-static uint32_t tree_child(struct tree *t, uint32_t parent, const struct tree_step *step)
+uint32_t tree_child(struct tree *t, uint32_t parent, const struct tree_step *step)
 {
 	uint32_t mask = t->slots.n - 1, tag = slot_tag(step->hash), found;
 

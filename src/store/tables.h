@@ -89,6 +89,9 @@ struct tree_step {
 void tree_hash_steps(const struct tree *t, struct tree_step *steps, uint32_t n);
 void tree_fetch_nodes(const struct tree *t, const struct tree_step *steps, uint32_t n);
 
+/* The node of one step below `parent`, which is added if it is not there. */
+uint32_t tree_child(struct tree *t, uint32_t parent, const struct tree_step *step);
+
 /* The node that n steps lead to from the root; adds the nodes that are not there. */
 uint32_t tree_descend(struct tree *t, const struct tree_step *steps, uint32_t n);
 uint64_t tree_memory(const struct tree *t);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay retain: old parts of a history merged and removed, as the daemon does it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "commands/command.h"
+#include "store/retention.h"
+
+struct retain_args {
+	const char *session_dir;
+	struct option_list tiers;
+	double max_age_s;
+	uint64_t max_bytes;
+	bool quiet;
+};
+
+#define FIELD(f) offsetof(struct retain_args, f)
+static const struct option_spec retain_options[] = {
+	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(session_dir), NULL,
+	  "the daemon's directory, or that of a history", "The same as the operand." },
+	{ 0, "tier", "LEVEL=AGE[,SHARE]", OPT_LIST, FIELD(tiers), NULL,
+	  "parts older than AGE become blocks of LEVEL: minutes, hours or days",
+	  "Stacks with less than SHARE percent of the samples are put together in *[other]*, below "
+	  "their callers; sums stay exact. AGE is a number with s, m, h, d or w; *never* leaves "
+	  "the level "
+	  "out. Default: *minutes=2d,0*, *hours=14d,0.0001* and *days=90d,0.001*." },
+	{ 0, "max-age", "TIME", OPT_SECONDS, FIELD(max_age_s), NULL,
+	  "remove parts that ended longer ago", NULL, 1, 1e10 },
+	{ 0, "max-size", "SIZE", OPT_SIZE, FIELD(max_bytes), NULL,
+	  "merge, and then remove, the oldest parts until the history is no larger" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+};
+
+static int bad_tier(const char *text, struct error *err)
+{
+	return error_set(err, -EINVAL,
+			 "--tier '%s': write LEVEL=AGE or LEVEL=AGE,SHARE, such as minutes=2d or "
+			 "hours=14d,0.01; levels are minutes, hours and days",
+			 text);
+}
+
+/* "2d", "36h": seconds, at least one. */
+static bool parse_age(const char *text, size_t len, uint64_t *out)
+{
+	cleanup(free_at_exit) char *ago = xasprintf("-%.*s", (int)len, text);
+	const uint64_t now = UINT64_MAX / 2;
+	uint64_t then;
+
+	if (time_point_parse(ago, now, &then, NULL) < 0 || now - then < SECOND_NS)
+		return false;
+	*out = (now - then) / SECOND_NS;
+	return true;
+}
+
+static int parse_tier(const char *text, struct retention_policy *policy, struct error *err)
+{
+	size_t name = strcspn(text, "="), age, level = 0;
+	const char *at = text + name + 1;
+	struct retention_tier tier;
+	char *end;
+
+	while (level < N_HISTORY_LEVELS && (strlen(history_levels[level].name) != name ||
+					    strncmp(history_levels[level].name, text, name) != 0))
+		level++;
+	if (level == N_HISTORY_LEVELS || !text[name])
+		return bad_tier(text, err);
+	tier = policy->tiers[level];
+	age = strcspn(at, ",");
+	if (age == 5 && !strncmp(at, "never", 5))
+		tier.after_s = 0;
+	else if (!parse_age(at, age, &tier.after_s))
+		return bad_tier(text, err);
+	if (at[age]) {
+		tier.min_share = strtod(at + age + 1, &end) / 100;
+		if (end == at + age + 1 || *end || !(tier.min_share >= 0 && tier.min_share <= 1))
+			return bad_tier(text, err);
+	}
+	policy->tiers[level] = tier;
+	return 0;
+}
+
+static void print_result(const struct retention_result *r)
+{
+	log_info("%" PRIu32 " parts merged to %" PRIu32 ", %" PRIu32 " overviews made, %" PRIu32
+		 " parts removed; %.1f MB were %.1f MB",
+		 r->n_merged, r->n_made, r->n_overviews, r->n_removed, (double)r->bytes_after / 1e6,
+		 (double)r->bytes_before / 1e6);
+	if (r->samples_cut)
+		log_info("%" PRIu64 " samples of rare stacks are in [other] now", r->samples_cut);
+	if (r->n_damaged)
+		log_warning("%" PRIu32 " parts cannot be read, and were left alone", r->n_damaged);
+}
+
+static int retain(const struct retain_args *args, const char *path,
+		  const struct retention_policy *policy, struct error *err)
+{
+	cleanup(free_at_exit) char *dir = history_dir(path);
+	struct retention_result result;
+	int r;
+
+	if (!dir)
+		return error_set(err, -ENOENT, "%s is no history: there are no parts in it", path);
+	r = history_retain(dir, policy, &result, err);
+	if (r >= 0 && !args->quiet)
+		print_result(&result);
+	return r;
+}
+
+static int retain_run(const struct command *self, int argc, char **argv)
+{
+	struct retain_args args = { 0 };
+	struct option_list operands = { 0 };
+	struct retention_policy policy = RETENTION_DEFAULT;
+	struct error err = { 0 };
+	int status = command_begin(self, false, argc, argv, &args, &operands), r = 0;
+
+	if (status < 0) {
+		const char *path = operands.n ? operands.data[0] : args.session_dir;
+
+		status = EXIT_USAGE;
+		if (operands.n + (args.session_dir != NULL) != 1)
+			r = error_set(&err, -EINVAL, "name one history: 'assay retain DIR'");
+		for (size_t i = 0; i < args.tiers.n && r >= 0; i++)
+			r = parse_tier(args.tiers.data[i], &policy, &err);
+		policy.max_age_s = (uint64_t)args.max_age_s;
+		policy.max_bytes = args.max_bytes;
+		if (r >= 0) {
+			r = retain(&args, path, &policy, &err);
+			status = r < 0 ? EXIT_FAILED : EXIT_OK;
+		}
+		if (r < 0)
+			log_error("retain: %s", err.text);
+	}
+	option_list_fini(&args.tiers);
+	option_list_fini(&operands);
+	return status;
+}
+
+static const struct command_section retain_sections[] = {
+	{ "WHAT IS KEPT",
+	  "A history is a directory of parts, sessions that the daemon recorded one after the "
+	  "other. "
+	  "Parts of a span of the calendar (a day, a week, four weeks) that is older than a "
+	  "tier's age become one part, with samples added up in blocks of a minute, an hour or a "
+	  "day: programs, processes and call chains stay, when in the block it was is lost. From "
+	  "hours on "
+	  "threads and processors are not kept apart, of days processes neither. Sums of samples "
+	  "and events, and what was lost while recording, stay as they were.\n\n"
+	  "Each part gets *overviews*, too: its samples once more in blocks of minutes and hours, "
+	  "by which reports of long times are fast.\n\n"
+	  "It can be stopped at any moment, and readers can read meanwhile: each sample is there "
+	  "once. "
+	  "The part that is being written is left alone: without a daemon, one without an end "
+	  "that was written to in the last hour." },
+	{ NULL },
+};
+
+static const struct command_example retain_examples[] = {
+	{ "assay retain /var/lib/assay --max-age 400d --max-size 600M",
+	  "what the daemon does by itself, now" },
+	{ "assay retain --tier minutes=6h --tier hours=never history",
+	  "minutes after six hours, and no hours" },
+	{ NULL },
+};
+
+const struct command retain_command = {
+	.name = "retain",
+	.summary = "merge and remove old parts of a daemon's history",
+	.synopsis = "[OPTIONS] DIR",
+	.description =
+		"Merges what is old in a history to minutes, hours and days, and removes what "
+		"is beyond an age or a size.",
+	.options = OPTIONS(retain_options),
+	.sections = retain_sections,
+	.examples = retain_examples,
+	.run = retain_run,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The names of several segments in one id space, as merging needs them: images, threads' names and
+ * code symbols, each once.
+ */
+#pragma once
+
+#include "base/intmap.h"
+#include "base/strings.h"
+#include "store/session.h"
+
+struct merge_names {
+	struct image_table *images;
+	struct strings strings;
+	image_id **image_ids; /* by segment, then by image */
+	uint32_t n_segments;
+	image_id other;        /* IMAGE_OTHER_PATH */
+	struct intmap symbols; /* hash of (image, offset) to hash of the rest, of the latest */
+};
+
+void merge_names_init(struct merge_names *m, const struct session *from);
+void merge_names_fini(struct merge_names *m);
+
+/* The class in the ids of `m`. */
+struct profile_class merge_class(struct merge_names *m, const struct segment *segment,
+				 uint32_t segment_number, uint32_t class);
+
+/* Names the code of a segment: what the store has not been told already. */
+void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_t segment_number,
+		   struct store *store);
+
+static inline struct code_addr merge_code(const struct merge_names *m, uint32_t segment_number,
+					  const struct tree_node *node)
+{
+	return (struct code_addr){ m->image_ids[segment_number][node->code.image.n],
+				   node->code.offset };
+}

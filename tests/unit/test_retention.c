@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Merging and removing old parts: sums stay, and so they do when it is stopped at any step. */
+#include "histories.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* Four months later: everything is past every age. */
+#define LATER ((MIDNIGHT + 120 * DAY) * SECOND_NS)
+
+static struct retention_policy policy_of(size_t level, double min_share)
+{
+	struct retention_policy p = RETENTION_DEFAULT;
+
+	for (size_t l = 0; l < N_HISTORY_LEVELS; l++) {
+		p.tiers[l].after_s = l == level;
+		p.tiers[l].min_share = min_share;
+	}
+	p.now_ns = LATER;
+	p.active = "";
+	return p;
+}
+
+static struct retention_result retain(struct history *h, const struct retention_policy *policy)
+{
+	struct retention_result result;
+	struct error err = { 0 };
+
+	if (history_retain(h->dir, policy, &result, &err) < 0)
+		fail_msg("%s", err.text);
+	return result;
+}
+
+static size_t n_parts(const struct history *h)
+{
+	struct history_names names = { 0 };
+	size_t n;
+
+	assert_int_equal(history_list(h->dir, &names), 0);
+	n = names.n;
+	history_names_fini(&names);
+	return n;
+}
+
+static void make_hours(struct history *h, uint32_t n)
+{
+	history_init(h);
+	for (uint32_t i = 0; i < n; i++)
+		history_part(h, MIDNIGHT + i * 600, 600, i % 2 == 0);
+}
+
+static void sums_stay_exact_tier_by_tier(void **state)
+{
+	struct history h;
+	struct sums first, now;
+
+	(void)state;
+	make_hours(&h, 9);
+	first = history_sums(&h, NULL, true);
+	for (size_t level = 0; level < N_HISTORY_LEVELS; level++) {
+		struct retention_policy policy = policy_of(level, 0);
+		struct retention_result result;
+
+		policy.tiers[level].merged = 0;
+		result = retain(&h, &policy);
+		assert_int_equal(result.n_made, 1);
+		assert_int_equal(result.n_merged, level ? 1 : 9);
+		assert_int_equal(n_parts(&h), 1);
+		now = history_sums(&h, NULL, true);
+		assert_same(&now, &first);
+		assert_int_equal(now.hash, first.hash);
+		assert_true(result.bytes_after <= result.bytes_before);
+		result = retain(&h, &policy); /* there is nothing left to do */
+		assert_int_equal(result.n_made + result.n_merged + result.n_overviews, 0);
+	}
+	history_fini(&h);
+}
+
+static void rare_stacks_go_to_other_and_sums_stay(void **state)
+{
+	struct retention_policy policy = policy_of(1, 0.02);
+	struct retention_result result;
+	struct sums first, now;
+	struct history h;
+
+	(void)state;
+	make_hours(&h, 4);
+	first = history_sums(&h, NULL, true);
+	result = retain(&h, &policy);
+	now = history_sums(&h, NULL, true);
+	assert_same(&now, &first);
+	assert_true(result.samples_cut > 0 && result.samples_cut < first.samples);
+	assert_int_equal(now.other, result.samples_cut);
+	history_fini(&h);
+}
+
+/* What is not kept apart any longer: processes, not their names. */
+static void processes_are_merged_where_the_tier_says_so(void **state)
+{
+	const struct history_request request = { TIME_WINDOW_ALL, true };
+	struct retention_policy policy = policy_of(2, 0);
+	struct session *s;
+	struct sums first, now;
+	struct history h;
+
+	(void)state;
+	make_hours(&h, 2);
+	first = history_sums(&h, NULL, true);
+	retain(&h, &policy);
+	now = history_sums(&h, NULL, true);
+	assert_same(&now, &first);
+	assert_int_equal(history_open(h.dir, &request, &s, NULL), 0);
+	assert_int_equal(s->segments[0]->n_classes, 2); /* of the two names */
+	assert_int_equal(s->segments[0]->classes[0].pid, CLASS_ALL);
+	assert_string_not_equal(s->segments[0]->strings[s->segments[0]->classes[0].comm.n], "");
+	assert_int_equal(s->block_ns, 86400 * SECOND_NS);
+	session_close(s);
+	history_fini(&h);
+}
+
+static int steps_left;
+
+static void stop_at_step(void *context, enum retention_step step, const char *part)
+{
+	(void)context;
+	(void)step;
+	(void)part;
+	if (steps_left-- == 0)
+		_exit(7);
+}
+
+/* True if the child was stopped before it was done. */
+static bool is_stopped_after(struct history *h, struct retention_policy policy, int steps)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		struct retention_result result;
+
+		steps_left = steps;
+		policy.at_step = stop_at_step;
+		_exit(history_retain(h->dir, &policy, &result, NULL) < 0 ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_true(WEXITSTATUS(status) == 7 || WEXITSTATUS(status) == 0);
+	return WEXITSTATUS(status) == 7;
+}
+
+static void it_may_be_stopped_between_any_two_steps(void **state)
+{
+	bool is_stopped = true;
+
+	(void)state;
+	for (int steps = 0; is_stopped; steps++) {
+		struct retention_policy policy = policy_of(0, 0);
+		struct sums first, now;
+		struct history h;
+
+		make_hours(&h, 3);
+		first = history_sums(&h, NULL, false);
+		is_stopped = is_stopped_after(&h, policy, steps);
+		now = history_sums(&h, NULL, false);
+		assert_same(&now, &first);
+		assert_int_equal(now.hash, first.hash);
+		retain(&h, &policy); /* goes on */
+		now = history_sums(&h, NULL, false);
+		assert_int_equal(now.hash, first.hash);
+		assert_int_equal(n_parts(&h), 1);
+		history_fini(&h);
+		assert_true(steps < 50);
+	}
+}
+
+static void a_full_disk_loses_nothing(void **state)
+{
+	struct retention_policy policy = policy_of(0, 0);
+	struct sums first, now;
+	struct history h;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	make_hours(&h, 3);
+	first = history_sums(&h, NULL, false);
+	pid = fork();
+	if (!pid) {
+		struct retention_result result;
+		const struct rlimit limit = { 3000, 3000 };
+		struct error err = { 0 };
+
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		_exit(history_retain(h.dir, &policy, &result, &err) < 0 && err.code < 0 &&
+				      result.n_merged == 0
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(n_parts(&h), 3);
+	now = history_sums(&h, NULL, false);
+	assert_same(&now, &first);
+	assert_int_equal(now.hash, first.hash);
+	history_fini(&h);
+}
+
+static void old_parts_are_removed(void **state)
+{
+	struct retention_policy policy = policy_of(N_HISTORY_LEVELS, 0);
+	struct sums want = expected_sums(MIDNIGHT + 10 * DAY, MIDNIGHT + 10 * DAY + 100), now;
+	struct retention_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 100, true);
+	history_part(&h, MIDNIGHT + 1000, 100, false);
+	history_part(&h, MIDNIGHT + 10 * DAY, 100, true);
+	policy.max_age_s = 112 * DAY;
+	result = retain(&h, &policy);
+	assert_int_equal(result.n_removed, 2);
+	now = history_sums(&h, NULL, false);
+	assert_same(&now, &want);
+	history_fini(&h);
+}
+
+/* Merged first, from the oldest on; removed when there is nothing left to merge. */
+static void a_history_is_kept_below_its_size(void **state)
+{
+	struct retention_policy policy = policy_of(0, 0);
+	struct retention_result result;
+	struct sums first, now;
+	struct history h;
+
+	(void)state;
+	make_hours(&h, 6);
+	first = history_sums(&h, NULL, false);
+	for (size_t l = 0; l < N_HISTORY_LEVELS; l++)
+		policy.tiers[l] = (struct retention_tier){ .after_s = 1000 * DAY, .span_s = 1200 };
+	result = retain(&h, &policy);
+	assert_int_equal(result.n_made, 0);
+	policy.max_bytes = result.bytes_after - 1000;
+	result = retain(&h, &policy);
+	assert_true(result.n_made >= 1 && result.n_removed == 0);
+	assert_true(result.bytes_after <= policy.max_bytes);
+	now = history_sums(&h, NULL, false);
+	assert_same(&now, &first);
+	policy.max_bytes = 1;
+	policy.active = "20261120T005000.000Z"; /* the last */
+	result = retain(&h, &policy);
+	assert_int_equal(n_parts(&h), 1);
+	now = history_sums(&h, NULL, false);
+	first = expected_sums(MIDNIGHT + 3000, MIDNIGHT + 3600);
+	assert_same(&now, &first);
+	history_fini(&h);
+}
+
+/* Without a word of the daemon, a part without an end that is young is being written. */
+static void a_part_that_is_written_is_left_alone(void **state)
+{
+	struct retention_policy policy = policy_of(0, 0);
+	struct retention_result result;
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 100, true);
+	history_part(&h, MIDNIGHT + 100, 100, false);
+	policy.active = NULL;
+	policy.now_ns = 0; /* the files are of today */
+	policy.max_age_s = 1;
+	result = retain(&h, &policy);
+	assert_int_equal(result.n_removed + result.n_merged, 1);
+	assert_int_equal(n_parts(&h), 1);
+	history_fini(&h);
+}
+
+static void a_part_that_cannot_be_read_is_left_alone(void **state)
+{
+	struct retention_policy policy = policy_of(0, 0);
+	cleanup(free_at_exit) char *dir = NULL, *path = NULL;
+	struct retention_result result;
+	struct sums first, now;
+	struct history h;
+
+	(void)state;
+	make_hours(&h, 2);
+	first = history_sums(&h, NULL, false);
+	dir = xasprintf("%s/20261120T003000.000Z/samples/current", h.dir);
+	path = xasprintf("%s/0000.segment", dir);
+	assert_int_equal(file_mkdirs(dir, 0700, NULL), 0);
+	assert_int_equal(file_replace(path, "garbage", 7, NULL), 0);
+	result = retain(&h, &policy);
+	assert_int_equal(result.n_damaged, 1);
+	assert_int_equal(result.n_merged, 2);
+	assert_int_equal(n_parts(&h), 2);
+	now = history_sums(&h, NULL, false);
+	assert_same(&now, &first);
+	history_fini(&h);
+}
+
+static void one_at_a_time(void **state)
+{
+	struct retention_policy policy = policy_of(0, 0);
+	struct retention_result result;
+	struct error err = { 0 };
+	struct history h;
+	int fd;
+
+	(void)state;
+	make_hours(&h, 1);
+	fd = open(h.dir, O_RDONLY | O_DIRECTORY);
+	assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	assert_int_equal(history_retain(h.dir, &policy, &result, &err), -EBUSY);
+	close(fd);
+	assert_int_equal(history_retain("/nonexistent", &policy, &result, &err), -ENOENT);
+	history_fini(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_stay_exact_tier_by_tier),
+		cmocka_unit_test(rare_stacks_go_to_other_and_sums_stay),
+		cmocka_unit_test(processes_are_merged_where_the_tier_says_so),
+		cmocka_unit_test(it_may_be_stopped_between_any_two_steps),
+		cmocka_unit_test(a_full_disk_loses_nothing),
+		cmocka_unit_test(old_parts_are_removed),
+		cmocka_unit_test(a_history_is_kept_below_its_size),
+		cmocka_unit_test(a_part_that_is_written_is_left_alone),
+		cmocka_unit_test(a_part_that_cannot_be_read_is_left_alone),
+		cmocka_unit_test(one_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
