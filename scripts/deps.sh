@@ -22,6 +22,7 @@ build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto f
 build|zlib1g-dev|zlib-devel|zlib|compresses exports
 build|libcapstone-dev|capstone-devel|capstone|instructions of other processors
 build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files from servers
+build|libfuse3-dev|fuse3-devel|fuse3|oprofilefs, a file system of assay daemon
 build|libncurses-dev|ncurses-devel|ncurses|the live view of assay top
 build|libmicrohttpd-dev|libmicrohttpd-devel|libmicrohttpd|metrics of the daemon over HTTP
 build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
@@ -65,6 +66,7 @@ check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
 check|libxml2-utils|libxml2|libxml2|xmllint, which holds XML against its schema in tests
+check|fuse3|fuse3|fuse3|unmounts oprofilefs in tests
 check|procps|procps-ng|procps-ng|ps, for tests of processes
 check|nodejs?node|nodejs|nodejs|runs readers of exports, and what drives the browser
 check|npm?npm|npm|npm|installs what tests/npm pins
