@@ -32,6 +32,13 @@
 #define FILES_ENTRIES MAX_FILES
 #define BATCH         4096
 
+/* The ring is mapped twice, so it is not to be larger than the rate needs. */
+#define MESSAGES_MIN_BYTES  (1u << 20)
+#define MESSAGES_LEAST_RATE 64u
+
+/* Beyond so many times the rate that the maps were made for, they are to be made anew. */
+#define MADE_FOR_TIMES 4
+
 /* Threads that are away at once, and processes that are followed. */
 #define WAITS_ENTRIES   65536
 #define TARGETS_ENTRIES 65536
@@ -80,6 +87,7 @@ struct sampler {
 	bool lacks_room; /* a table found none */
 	bool is_paused;
 	uint32_t counts_room;          /* entries of each map of counts */
+	uint64_t made_for_hz;          /* the rate that the maps were made for */
 	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
 	uint64_t cleared_ns;           /* when tables were last forgotten to make some */
 };
@@ -199,17 +207,25 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
 	return 0;
 }
 
-static uint32_t counts_entries(const struct sampler_config *c)
+/* Samples a second on all CPUs; what is counted by a count is taken as of a high rate. */
+static uint64_t samples_a_second(const struct sampler_config *c)
 {
 	uint64_t rate = 0;
 
-	/* Each sample makes one entry at the most; a count's rate is not known. */
 	for (size_t i = 0; i < c->counters->n; i++)
 		rate += c->counters->data[i].attr.freq ? c->counters->data[i].attr.sample_freq
 						       : 10000;
+	return rate * c->cpus->n;
+}
+
+static uint32_t counts_entries(const struct sampler_config *c)
+{
+	/* Each sample makes one entry at the most. */
+	uint64_t rate = samples_a_second(c);
+
 	if (c->waits) /* of a millisecond or more there are few */
-		rate += c->waits->min_ns < 1000000 ? 50000 : 10000;
-	rate = rate * c->cpus->n * 3 / 2;
+		rate += (c->waits->min_ns < 1000000 ? 50000 : 10000) * c->cpus->n;
+	rate = rate * 3 / 2;
 	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
 }
 
@@ -231,6 +247,17 @@ static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 	b->rodata->waits_counter = w->first_counter;
 }
 
+/* Of a second, all of which may be raw stacks. */
+static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
+{
+	uint64_t rate = c->waits ? UINT32_MAX : MAX(samples_a_second(c), MESSAGES_LEAST_RATE);
+	uint32_t bytes = MESSAGES_MIN_BYTES;
+
+	while (bytes < most && bytes < rate * sizeof(struct raw_stack_message))
+		bytes *= 2;
+	return MIN(bytes, most);
+}
+
 static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
 	struct sampler_limits limits = sampler_limits(c->cpus->n);
@@ -246,6 +273,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	limits.counts = limits.counts ? limits.counts : counts_entries(c);
 	s->counts_room = limits.counts;
+	s->made_for_hz = samples_a_second(c) / MAX(c->cpus->n, 1u);
 	bpf_map__set_max_entries(b->maps.counts_even, limits.counts);
 	bpf_map__set_max_entries(b->maps.counts_odd, limits.counts);
 	bpf_map__set_max_entries(b->maps.overflows, MAX((uint32_t)c->counters->n, 1u));
@@ -253,7 +281,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	bpf_map__set_max_entries(b->maps.files, FILES_ENTRIES);
 	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
 	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
-	bpf_map__set_max_entries(b->maps.messages, limits.messages);
+	bpf_map__set_max_entries(b->maps.messages, messages_bytes(c, limits.messages));
 	prepare_waits(b, c);
 	e = sampler_bpf__load(b);
 	if (e < 0)
@@ -446,7 +474,8 @@ int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t 
 {
 	const struct counter *c = &s->config.counters->data[counter];
 
-	if (c->attr.freq && rate * s->config.cpus->n * 3 / 2 > s->counts_room)
+	if (c->attr.freq && (rate * s->config.cpus->n * 3 / 2 > s->counts_room ||
+			     rate > MADE_FOR_TIMES * s->made_for_hz))
 		return error_set(err, -E2BIG,
 				 "the in-kernel sampler was made for fewer than %" PRIu64
 				 " samples of '%s' a second",

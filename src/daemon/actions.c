@@ -246,7 +246,9 @@ static void add_tallies(struct daemon *d, const struct recorder_stats *s)
 	shown->samples = before->samples + s->counts.samples;
 	shown->lost = before->lost + s->counts.lost;
 	shown->unattributed = before->unattributed + s->counts.unattributed;
-	shown->written_bytes = before->written_bytes + s->written_bytes;
+	shown->written_bytes = before->written_bytes;
+	if (d->recorder)
+		shown->written_bytes += recorder_written_bytes(d->recorder);
 	for (int i = 0; i < N_LOSS_REASONS; i++)
 		shown->losses[i] = before->losses[i] + s->losses[i];
 	shown->cpu_samples.n = 0;

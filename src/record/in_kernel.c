@@ -317,6 +317,8 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	if (!is_there)
 		return false;
 	sampler_set_table(k->sampler, number, table);
+	if (table && number != TABLE_OF_VDSO)
+		user_stacks_rest_table(stacks, image);
 	f->wanted_ns = 0;
 	f->given_round = sampler_table_round(k->sampler);
 	return true;

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -147,6 +148,15 @@ int recorder_drain(struct recorder *r, uint64_t until_ns)
 	return e;
 }
 
+/* Until all records up to `time_ns` stand in the rings: one nap, as each waking costs. */
+static void wait_until_safe(uint64_t time_ns)
+{
+	struct timespec nap = { .tv_nsec = (long)(time_ns - MIN(time_ns, rings_safe_time())) };
+
+	if (nap.tv_nsec < 1000000000)
+		nanosleep(&nap, NULL);
+}
+
 /*
  * What the in-kernel sampler counted up to now, as samples of `time_ns`. The side
  * band is read in between, so that every file and process is known.
@@ -158,7 +168,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 
 	sampler_turn(r->sampler, turned_ns);
 	while (!is_final && !e && rings_safe_time() < turned_ns) {
-		poll(NULL, 0, 1);
+		wait_until_safe(turned_ns);
 		e = recorder_drain(r, rings_safe_time());
 	}
 	if (is_final)
@@ -204,7 +214,7 @@ int recorder_gather(struct recorder *r, struct error *err)
 	if (r->aux)
 		return recorder_drain(r, recorder_safe_time(r));
 	while (!e && rings_safe_time() < now) {
-		poll(NULL, 0, 1);
+		wait_until_safe(now);
 		e = recorder_drain(r, rings_safe_time());
 	}
 	return e;

@@ -183,11 +183,13 @@ struct recorder_stats {
 	uint64_t losses[N_LOSS_REASONS];
 	const uint64_t *cpu_samples; /* by CPU */
 	size_t n_cpus;
-	uint64_t own_cpu_ns; /* user and system time of this process since it started */
-	uint64_t own_bytes;  /* resident */
-	uint64_t written_bytes;
+	uint64_t own_cpu_ns;             /* user and system time of this process since it started */
+	uint64_t own_bytes;              /* resident */
 	uint32_t n_processes;            /* that the machine keeps */
 	uint64_t start_ns;               /* CLOCK_MONOTONIC */
 	const struct error *write_error; /* of the last attempt to write; NULL: it went well */
 };
 void recorder_stats(const struct recorder *r, struct recorder_stats *out);
+
+/* Of all its sessions, as they are on disk now. */
+uint64_t recorder_written_bytes(const struct recorder *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What may be asked of a recording while it runs. */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -110,14 +110,13 @@ int recorder_set_rate(struct recorder *r, uint32_t counter, uint64_t rate, struc
 
 static uint64_t resident_bytes(void)
 {
-	unsigned long pages = 0, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
+	char line[128], *second;
 
-	if (f && fscanf(f, "%lu %lu", &pages, &resident) != 2)
-		resident = 0;
-	if (f)
-		fclose(f);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	/* "pages resident …" */
+	if (!file_read_line("/proc/self/statm", line, sizeof(line)))
+		return 0;
+	strtoul(line, &second, 10);
+	return strtoul(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t usage_cpu_ns(const struct rusage *u)
@@ -149,12 +148,16 @@ void recorder_stats(const struct recorder *r, struct recorder_stats *out)
 		.n_cpus = tally->cpu_samples.n,
 		.own_cpu_ns = usage_cpu_ns(&usage),
 		.own_bytes = resident_bytes(),
-		.written_bytes = r->written_bytes + file_tree_bytes(r->dir),
 		.n_processes = machine_process_count(r->machine),
 		.start_ns = r->start_ns,
 		.write_error = pipeline_write_failure(r->pipeline),
 	};
 	memcpy(out->losses, tally->losses, sizeof(out->losses));
+}
+
+uint64_t recorder_written_bytes(const struct recorder *r)
+{
+	return r->written_bytes + file_tree_bytes(r->dir);
 }
 
 void recorder_note(struct recorder *r, enum loss_reason reason, uint32_t counter, uint64_t n)

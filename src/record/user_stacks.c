@@ -217,6 +217,11 @@ bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
 	return try_table(s, image, table);
 }
 
+void user_stacks_rest_table(struct user_stacks *s, image_id image)
+{
+	unwind_library_rest(s->library, image.n);
+}
+
 bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table)
 {
 	return get_vdso_table(s, table) != UNWIND_TABLE_PENDING;

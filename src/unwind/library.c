@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/cache_dir.h"
 #include "base/file.h"
@@ -253,6 +254,30 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 	if (state == UNWIND_TABLE_READY)
 		*table = &e->table;
 	return state;
+}
+
+/* What was built here is read from the cache's file from now on. */
+static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
+{
+	struct unwind_table table;
+
+	if (!e->block || !lib->cache_dir || !e->block->build_id.len ||
+	    !unwind_cache_open(lib->cache_dir, &e->block->build_id, &e->cached, &table))
+		return;
+	e->table = table;
+	free(e->block);
+	e->block = NULL;
+}
+
+void unwind_library_rest(struct unwind_library *lib, uint32_t number)
+{
+	struct entry *e = number < lib->entries.n ? lib->entries.data[number] : NULL;
+
+	if (!e || atomic_load_explicit(&e->state, memory_order_acquire) != UNWIND_TABLE_READY)
+		return;
+	turn_to_cache(lib, e);
+	if (e->cached.base)
+		madvise((void *)e->cached.base, e->cached.size, MADV_DONTNEED);
 }
 
 uint64_t unwind_library_generation(const struct unwind_library *lib)

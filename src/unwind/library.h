@@ -69,6 +69,12 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 					   const struct unwind_image *image,
 					   const struct unwind_table **table);
 
+/*
+ * The table of this number is not needed for a while: what of it is in memory goes, and comes back
+ * from the cache's file when it is read again. One that is in no cache stays.
+ */
+void unwind_library_rest(struct unwind_library *lib, uint32_t number);
+
 /* Grows with each table that was pending and now is not: struct unwind_input's `space`. */
 uint64_t unwind_library_generation(const struct unwind_library *lib);
 

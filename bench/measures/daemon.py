@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the daemon itself uses, and stores, while two CPUs build C without an end.
+
+CPU time is that of all its threads, by the scheduler's own account (schedstat), once it has settled.
+Its memory is what of it is resident, and of that what is no page of a file or of a kernel's map.
+A stored sample is all that is in the parts' segments: names, tree and counts of every second.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from harness import Part, Unavailable, spread, table
+
+RATES = {49: (0.5, 50), 997: (3, None)}
+SETTLE_S = 20
+MEASURED_S = 120
+
+
+def cpu_seconds(pid):
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            text = pathlib.Path(f"/proc/{pid}/task/{task}/schedstat").read_text(encoding="ascii")
+        except OSError:
+            continue
+        total += int(text.split()[0])
+    return total / 1e9
+
+
+def megabytes(pid, key):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) / 1024
+    return 0
+
+
+class Daemon:
+    """`assay daemon` in a folder of its own, and a build that is made again and again beside it."""
+
+    def __init__(self, bench, hz):
+        self.bench = bench
+        self.dir = pathlib.Path(bench.path(f"daemon-{hz}"))
+        bench.remove(self.dir)
+        folder, words = bench.c_build(heavy=True)
+        loop = "while :; do " + " ".join(words) + "; done"
+        self.work = subprocess.Popen(["sh", "-c", loop], cwd=folder, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL, env=bench.env,
+                                     start_new_session=True)
+        self.process = subprocess.Popen(
+            [bench.assay, "daemon", "--session-dir", str(self.dir), "-F", str(hz),
+             "--max-cpu", "0"], env=bench.env, stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        time.sleep(SETTLE_S)
+        if self.process.poll() is not None:
+            self.__exit__()
+            raise Unavailable(self.process.stderr.read().strip().splitlines()[-1])
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait()
+        os.killpg(self.work.pid, signal.SIGKILL)
+        self.work.wait()
+
+    def stored(self):
+        """(samples, bytes) of all parts."""
+        samples = size = 0
+        for part in (self.dir / "samples" / "current").iterdir():
+            samples += self.bench.samples_of("assay", str(part))
+            size += sum(f.stat().st_size for f in part.rglob("*.segment"))
+        return samples, size
+
+
+def run(bench, hz):
+    with Daemon(bench, hz) as daemon:
+        pid = daemon.process.pid
+        first, cpu = daemon.stored(), cpu_seconds(pid)
+        start = time.monotonic()
+        time.sleep(MEASURED_S)
+        cpu = 100 * (cpu_seconds(pid) - cpu) / (time.monotonic() - start)
+        memory = megabytes(pid, "VmHWM"), megabytes(pid, "RssAnon")
+        last = daemon.stored()
+    samples = last[0] - first[0]
+    return cpu, *memory, samples, (last[1] - first[1]) / max(samples, 1), last[1] / max(last[0], 1)
+
+
+def measure(bench, rounds):
+    if os.geteuid():
+        raise Unavailable("the daemon needs root")
+    rows = []
+    for hz, (most_cpu, most_memory) in RATES.items():
+        runs = list(zip(*[run(bench, hz) for _ in range(rounds)]))
+        rows.append([hz, spread(runs[3], "{:.0f}"), spread(runs[0], "{:.2f}"), f"≤ {most_cpu}",
+                     spread(runs[1], "{:.0f}"), spread(runs[2], "{:.0f}"),
+                     f"≤ {most_memory}" if most_memory else "", spread(runs[4], "{:.1f}"),
+                     spread(runs[5], "{:.1f}"), "≤ 8" if hz == 49 else ""])
+    return table(["Hz", "samples", "% of a CPU", "to reach", "MB peak", "of them anonymous",
+                  "to reach", "bytes a sample", "with the beginning", "to reach"], rows)
+
+
+PARTS = {"daemon": Part("the daemon's own cost, two CPUs building C", 1, measure)}
