@@ -86,7 +86,9 @@ struct sampler {
 	uint32_t n_cleared;
 	bool lacks_room; /* a table found none */
 	bool is_paused;
-	uint32_t counts_room;          /* entries of each map of counts */
+	uint32_t counts_room; /* entries of each map of counts */
+	uint32_t messages_bytes;
+	size_t n_polled_bytes;         /* in this sampler_poll() */
 	uint64_t made_for_hz;          /* the rate that the maps were made for */
 	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
 	uint64_t cleared_ns;           /* when tables were last forgotten to make some */
@@ -187,6 +189,7 @@ static int read_message(void *context, void *data, size_t size)
 	const struct file_message *file = data;
 	uint64_t dev;
 
+	s->n_polled_bytes += size;
 	if (size >= sizeof(*file) && stack->type == MESSAGE_FILE) {
 		dev = (uint64_t)(file->key.dev >> 20) << 32 | (file->key.dev & 0xfffff);
 		s->visitor->file(s->visitor, file->number, dev, file->key.ino, (int32_t)file->pid);
@@ -196,7 +199,8 @@ static int read_message(void *context, void *data, size_t size)
 	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
 		keep_stack(s, stack);
 	}
-	return 0;
+	/* What comes on while it is read could keep us here for ever. */
+	return s->n_polled_bytes < s->messages_bytes ? 0 : -EAGAIN;
 }
 
 /* Opening. */
@@ -247,13 +251,13 @@ static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 	b->rodata->waits_counter = w->first_counter;
 }
 
-/* Of a second, all of which may be raw stacks. */
+/* Of half a second, all of which may be raw stacks. */
 static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 {
 	uint64_t rate = c->waits ? UINT32_MAX : MAX(samples_a_second(c), MESSAGES_LEAST_RATE);
 	uint32_t bytes = MESSAGES_MIN_BYTES;
 
-	while (bytes < most && bytes < rate * sizeof(struct raw_stack_message))
+	while (bytes < most && bytes < rate * sizeof(struct raw_stack_message) / 2)
 		bytes *= 2;
 	return MIN(bytes, most);
 }
@@ -281,7 +285,8 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	bpf_map__set_max_entries(b->maps.files, FILES_ENTRIES);
 	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
 	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
-	bpf_map__set_max_entries(b->maps.messages, messages_bytes(c, limits.messages));
+	s->messages_bytes = messages_bytes(c, limits.messages);
+	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
 	prepare_waits(b, c);
 	e = sampler_bpf__load(b);
 	if (e < 0)
@@ -588,8 +593,11 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
 	int e;
 
 	s->visitor = visitor;
+	s->n_polled_bytes = 0;
 	e = ring_buffer__consume(s->messages);
-	return e < 0 ? error_errno(err, e, "cannot read the in-kernel sampler's messages") : 0;
+	return e < 0 && e != -EAGAIN
+		       ? error_errno(err, e, "cannot read the in-kernel sampler's messages")
+		       : 0;
 }
 
 int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)

@@ -101,7 +101,8 @@ struct sampler_visitor {
 /* Readable when there is something for sampler_poll(). */
 int sampler_fd(const struct sampler *s);
 
-/* Visits files and raw stacks that have been told until now. */
+/* Visits files and raw stacks that have been told until now; of more than the ring's size, the
+ * first. */
 int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
 
 /*

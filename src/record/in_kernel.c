@@ -21,6 +21,9 @@
 /* More of them wait in the ring, which has its own limit. */
 #define RAWS_MAX_BYTES ((size_t)64 << 20)
 
+/* Room for them that is kept when there are none: they are many only at the beginning. */
+#define RAWS_KEPT_BYTES ((size_t)1 << 20)
+
 #if defined(__aarch64__)
 #define SP_REGISTER 31 /* its DWARF number */
 #define PC_REGISTER 32
@@ -264,6 +267,8 @@ static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 		kept += size;
 	}
 	k->raws.n = kept;
+	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)
+		vec_fini(&k->raws);
 }
 
 static void walked_fini(struct walked_stacks *w)

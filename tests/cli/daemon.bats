@@ -76,6 +76,13 @@ has_samples() {
 	[ "$(samples_of "$1")" -gt "${2-0}" ]
 }
 
+is_quiet() {
+	local before
+	before=$(samples_of "$1")
+	sleep 1.2
+	[ "$(samples_of "$1")" = "$before" ]
+}
+
 has_parts() {
 	[ "$(parts "$1" | wc -l)" -ge "$2" ]
 }
@@ -267,4 +274,58 @@ has_parts() {
 	sleep 2
 	end_daemon "$daemon"
 	[ "$(samples_of d)" = 0 ]
+}
+
+@test "the privileges that the service's unit gives are enough, and it is as systemd wants it" {
+	need_daemon
+	unit=$ROOT/data/assay.service
+	if command -v systemd-analyze >/dev/null; then
+		sed "s#@bindir@#$ASSAY_BUILD#" "$unit" >assay.service
+		systemd-analyze verify --man=no "$PWD/assay.service" 2>verify.log || { cat verify.log; false; }
+	fi
+	command -v setpriv >/dev/null || skip "setpriv is not installed"
+	caps=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr '\n' ' ' | sed 's/CAP_/+/g; s/ *$//; s/ /,/g')
+	: >daemon.log
+	setpriv --bounding-set "-all,${caps,,}" --inh-caps=-all --no-new-privs \
+		assay daemon --session-dir d -e cpu-clock 2>daemon.log 3>&- &
+	daemon=$!
+	said "collecting"
+	end_daemon "$daemon"
+}
+
+@test "a daemon is told by its socket what to do" {
+	need_daemon
+	work
+	start_daemon d
+	asked="assay ctl --session-dir d"
+	becomes has_samples d
+	$asked stop
+	$asked dump
+	# A few that waited for an unwind table may come after it.
+	becomes is_quiet d
+	before=$(samples_of d)
+	$asked start
+	becomes has_samples d "$before"
+	$asked save first
+	[ "$(ls d/samples)" = "$(printf 'current\nfirst')" ]
+	run $asked save first
+	refused 1 "there is a history 'first' already"
+	run $asked save ../etc
+	refused 1 "is no name for a history"
+	$asked set rate=199
+	becomes has_parts d 2
+	[ "$(fact "d/samples/current/$(parts d | tail -1)" '.events[0].freq_hz')" = 199 ]
+	# Beyond what the in-kernel sampler was made for, and other events: counting begins anew.
+	$asked set rate=2000
+	becomes has_parts d 3
+	$asked set events=cpu-clock:u
+	becomes has_parts d 4
+	run $asked set events=no-such-event
+	refused 1 "no-such-event"
+	$asked status | grep -q 'cpu-clock:u at 2000 Hz'
+	$asked reset
+	[ "$(parts d | wc -l)" = 1 ]
+	[ "$(samples_of d)" -gt 0 ] # of first
+	$asked shutdown
+	wait "$daemon"
 }
