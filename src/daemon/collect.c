@@ -402,7 +402,7 @@ static void keep_tallies(struct daemon *d, struct recorder *r)
 	struct recorder_stats stats;
 
 	recorder_stats(r, &stats);
-	d->before_totals.written_bytes += stats.written_bytes;
+	d->before_totals.written_bytes += recorder_written_bytes(r);
 	d->before_totals.own_cpu_ns = stats.own_cpu_ns;
 	d->before_totals.own_bytes = stats.own_bytes;
 	for (int i = 0; i < N_LOSS_REASONS; i++)
