@@ -13,13 +13,14 @@
 #include "base/mem.h"
 #include "commands/command.h"
 #include "commands/event_help.h"
+#include "commands/separation.h"
 #include "config.h"
 
 #define CONFIG_FILE      "/etc/assay/daemon.conf"
 #define CONFIG_MAX_BYTES (1 << 20)
 
 struct daemon_args {
-	const char *dir, *config, *collector, *call_graph, *metrics_listen;
+	const char *dir, *config, *collector, *call_graph, *metrics_listen, *separate;
 	struct option_list events;
 	uint64_t freq_hz, max_bytes, keep_bytes;
 	double max_cpu_percent, keep_age_s;
@@ -42,6 +43,9 @@ static const struct option_spec daemon_options[] = {
 	  NULL, 0, 0, "best|bpf|perf" },
 	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
 	  "call chains: best (that is to be had) or none", NULL, 0, 0, "best|none" },
+	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), "kernel,process,cgroup",
+	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,cgroup,all",
+	  "Threads and CPUs of a day would be most of what is stored." },
 	{ 0, "max-cpu", "PERCENT", OPT_DOUBLE, FIELD(max_cpu_percent), "2",
 	  "of one CPU, what the daemon may use (0: no limit)",
 	  "The daemon measures itself. Before it is past this, the rate goes down, and up again "
@@ -175,7 +179,7 @@ static enum daemon_collector collector_of(const char *word)
 				       : COLLECT_BEST;
 }
 
-static int run(struct command_line *c)
+static int run(struct command_line *c, uint32_t merged)
 {
 	const struct daemon_args *args = &c->args;
 	cleanup(free_at_exit) char *dir = absolute(args->dir);
@@ -185,6 +189,7 @@ static int run(struct command_line *c)
 		.version = ASSAY_VERSION,
 		.collector = collector_of(args->collector),
 		.with_stacks = strcmp(args->call_graph, "none") != 0,
+		.merged = merged,
 		.detach = args->detach,
 		.starts_disabled = args->paused,
 		.log_path = log,
@@ -205,6 +210,7 @@ static int run(struct command_line *c)
 static int daemon_command_run(const struct command *self, int argc, char **argv)
 {
 	struct command_line c = { .argc = argc, .argv = argv };
+	uint32_t merged = 0;
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &c.args, &operands);
@@ -221,8 +227,12 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 			status = EXIT_FAILED;
 		}
 	}
+	if (status < 0 && separation_parse(c.args.separate, &merged, &err) < 0) {
+		log_error("daemon: %s", err.text);
+		status = EXIT_USAGE;
+	}
 	if (status < 0)
-		status = run(&c);
+		status = run(&c, merged);
 	option_list_fini(&c.args.events);
 	option_list_fini(&operands);
 	free(c.file_text);

@@ -12,6 +12,7 @@
 #include "commands/command.h"
 #include "commands/event_help.h"
 #include "commands/record.h"
+#include "commands/separation.h"
 #include "commands/record_trace.h"
 #include "commands/targets.h"
 #include "config.h"
@@ -183,21 +184,6 @@ struct setup {
 /* The stores by the names that --store has. */
 static const struct store_ops *const stores[] = { &native_store, &oprofile_store };
 
-static const struct {
-	const char *word;
-	uint32_t kept;
-} separations[] = {
-	{ "none", 0 },
-	{ "lib", SEPARATE_LIB },
-	{ "library", SEPARATE_LIB },
-	{ "kernel", SEPARATE_KERNEL | SEPARATE_LIB },
-	{ "process", SEPARATE_PROCESS },
-	{ "thread", SEPARATE_THREAD | SEPARATE_PROCESS },
-	{ "cpu", SEPARATE_CPU },
-	{ "cgroup", SEPARATE_CGROUP },
-	{ "all", SEPARATE_ALL },
-};
-
 static const struct store_ops *find_store(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(stores); i++)
@@ -206,41 +192,13 @@ static const struct store_ops *find_store(const char *name)
 	return NULL;
 }
 
-static bool find_separation(const char *word, size_t len, uint32_t *kept)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(separations); i++) {
-		if (strlen(separations[i].word) != len || strncmp(separations[i].word, word, len))
-			continue;
-		*kept |= separations[i].kept;
-		return true;
-	}
-	return false;
-}
-
-/* What --separate leaves out is merged. */
 static int parse_separation(const struct record_args *args, uint32_t *merged, struct error *err)
 {
-	uint32_t kept = 0;
-	const char *at = args->separate;
+	bool is_native = find_store(args->store) == &native_store;
 
-	if (!at) {
-		bool is_native = find_store(args->store) == &native_store;
-
-		*merged = is_native ? 0 : SEPARATE_ALL & ~(SEPARATE_LIB | SEPARATE_KERNEL);
-		return 0;
-	}
-	do {
-		size_t len = strcspn(at, ",");
-
-		if (!find_separation(at, len, &kept))
-			return error_set(
-				err, -EINVAL,
-				"--separate: '%.*s' is none of none, lib, kernel, process, "
-				"thread, cpu, cgroup, all",
-				(int)len, at);
-		at += len + (at[len] == ',');
-	} while (*at);
-	*merged = SEPARATE_ALL & ~kept;
+	if (args->separate)
+		return separation_parse(args->separate, merged, err);
+	*merged = is_native ? 0 : SEPARATE_ALL & ~(SEPARATE_LIB | SEPARATE_KERNEL);
 	return 0;
 }
 

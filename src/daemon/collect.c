@@ -438,8 +438,7 @@ static int record(struct daemon *d, struct recorder_result *result, struct error
 	};
 	struct recorder_config config = {
 		.ops = &native_store,
-		/* Of a day of many CPUs and threads, both would be most of what is stored. */
-		.merged = SEPARATE_THREAD | SEPARATE_CPU,
+		.merged = d->config->merged,
 		.dir = path,
 		.version = d->config->version,
 		.counters = &d->counters,

@@ -44,6 +44,7 @@ struct daemon_config {
 	const char *version;
 	enum daemon_collector collector;
 	bool with_stacks;
+	uint32_t merged;            /* enum separation: what samples are not kept apart by */
 	bool detach;                /* into the background, with the log in DIR/log */
 	bool starts_disabled;       /* counting waits for daemon_start() */
 	const char *log_path;       /* set by the daemon when detached; NULL: stderr */

@@ -8,7 +8,9 @@ control() {
 }
 
 teardown() {
-	[ ! -e session/lock ] || opcontrol --session-dir="$PWD/session" --shutdown
+	[ ! -e session/control ] || control --shutdown
+	[ ! -s session/lock ] || kill -9 "$(cat session/lock)" 2>/dev/null || true
+	[ -z "${work-}" ] || kill "$work" 2>/dev/null || true
 	rm -rf "$NOBODY"
 }
 
@@ -17,29 +19,112 @@ samples_of() {
 	opreport --session-dir=session -n "${@:2}" 2>/dev/null | awk -v name="$1" '$3 == name { print $1; exit }'
 }
 
+need_machine() {
+	need_root
+	assay record -q -a -e cpu-clock --duration 50ms -o probe2 >/dev/null 2>&1 ||
+		skip "the whole machine may not be recorded here"
+}
+
+# A program that is busy until the end of the test.
+work() {
+	"$PROGRAMS/split" 100s 3>&- >/dev/null &
+	work=$!
+}
+
+# Waits until opreport, after a dump, has more samples of split than $1.
+more_than() {
+	for _ in {1..100}; do
+		control --dump
+		n=$(samples_of split)
+		[ "${n:-0}" -le "$1" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 @test "start, dump, save, go on, shut down" {
-	need_recording
-	assay record -q -a -d 50ms -o probe2 >/dev/null 2>&1 || skip "the whole machine may not be recorded here"
+	need_machine
 	run control --setup --event=cpu-clock:1000000 --separate=library
 	[ "$status" = 0 ]
 	grep -qx 'CHOSEN_EVENTS=cpu-clock:1000000' .oprofile/daemonrc
-	control --start
-	[[ "$(control --status)" == "Daemon running: pid "* ]]
-	"$PROGRAMS/split" 2s >/dev/null
-	control --dump
-	before=$(samples_of split)
-	[ "$before" -gt 0 ]
-	"$PROGRAMS/split" 2s >/dev/null
+	control --start 3>&-
+	work
+	run control --status
+	[[ "$output" == "Daemon running: pid $(cat session/lock)"* ]]
+	refused 0 "Session-dir: $PWD/session" "Event 0: cpu-clock" "Separate options: library" \
+		"Call-graph depth: 0" "Samples: " "Samples lost: "
+	more_than 0
+	before=$n
+	more_than "$before"
 	control --save=first
 	[ "$(samples_of split session:first)" -gt "$before" ]
 	run control --save=first
-	refused 1 "there is a session 'first' already"
-	control --shutdown
-	[ ! -e session/lock ]
-	[[ "$(control --status)" == "Daemon not running"* ]]
+	refused 1 "'first' already"
+	more_than 0
 	control --reset
-	[ ! -e session/samples/current ]
 	[ -d session/samples/first ]
+	control --shutdown
+	flock -n session/lock true # nobody holds it
+	[ ! -e session/control ]
+	[[ "$(control --status)" == "Daemon not running"* ]]
+	# without a daemon, too
+	run control --save=first
+	refused 1 "first"
+	control --save=second
+	[ ! -e session/samples/current ]
+	[ -d session/samples/second ]
+	run control --dump
+	refused 1 "nothing to dump"
+}
+
+@test "the daemon may run without profiling, which starts and stops" {
+	need_machine
+	control --start-daemon --event=cpu-clock:1000000 3>&-
+	pid=$(cat session/lock)
+	[[ "$(control --status)" == "Daemon paused: pid $pid"* ]]
+	run control --start-daemon
+	refused 0 "running already"
+	work
+	sleep 0.5
+	[ "$(control --status | awk '$1 == "Samples:" { print $2 }')" = 0 ]
+	control --start
+	[[ "$(control --status)" == "Daemon running: pid $pid"* ]]
+	more_than 0
+	control --stop
+	[[ "$(control --status)" == "Daemon paused: pid $pid"* ]]
+	# what was sampled is there, without a dump
+	[ "$(samples_of split)" -ge "$n" ]
+	run control --event=cpu-clock:2000000 --setup
+	refused 0 "hold from the daemon's next start on"
+	control --deinit
+	flock -n session/lock true # nobody holds it
+}
+
+@test "any daemon of the machine can be dumped and looked at, but not ended" {
+	need_machine
+	control --start --event=cpu-clock:1000000 3>&-
+	rm .oprofile/daemonrc
+	[ ! -e /var/lib/oprofile/control ] || skip "this machine has a daemon of its own"
+	# another test's daemon may run, too: then that is told
+	run opcontrol --status
+	[[ "$output" == *"$PWD/session"* ]]
+	run opcontrol --dump
+	[ "$status" = 0 ] || [[ "$output" == *"several daemons run"*"$PWD/session"* ]]
+	opcontrol --shutdown
+	kill -0 "$(cat session/lock)"
+}
+
+@test "sample files of before become a session of their own" {
+	need_machine
+	assay record -q --store=oprofile -e cpu-clock -o old -- "$PROGRAMS/split" 200 >/dev/null
+	mkdir -p session
+	mv old/samples session/
+	n=$(samples_of split)
+	[ "$n" -gt 0 ]
+	run control --start --event=cpu-clock:1000000 3>&-
+	refused 0 "session:previous"
+	control --shutdown
+	[ "$(samples_of split session:previous)" = "$n" ]
 }
 
 @test "what can't be is said, and ends with 1" {
@@ -55,12 +140,13 @@ samples_of() {
 	refused 1 "a character that is not allowed"
 	run control --save=../x
 	refused 1 "no name of a session"
+	run control --save=x
+	refused 1 "no daemon runs"
 	run control --init --vmlinux=/boot/vmlinux --buffer-size=100000
 	[ "$status" = 0 ]
 	[[ "$output" == *"--init: "*"--vmlinux: "*"--buffer-size: "* ]]
 	run control --start --event=no-such-event:100000
-	refused 1 "profiling did not start" "oprofiled.log"
-	grep -q "unknown event 'no-such-event'" session/samples/oprofiled.log
+	refused 1 "the daemon did not start" "unknown event 'no-such-event'"
 	run opcontrol --list-events
 	[ "$status" = 0 ]
 	[[ "$output" == *"available events for CPU type"* ]]

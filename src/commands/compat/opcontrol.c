@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * opcontrol: a recording of the whole machine in the background, by what `assay record` does.
+ * opcontrol: the daemon of a session directory of OProfile's, started and asked.
  *
- * What was set up stands in ~/.oprofile/daemonrc, KEY=value a line. The recorder's process is that
- * of SESSION_DIR/lock; it records below SESSION_DIR/recording and adds that to samples/current when
- * it ends. To dump is to end it and to begin anew.
+ * What was set up stands in ~/.oprofile/daemonrc, KEY=value a line, and holds from the daemon's
+ * next start on. All the rest is `assay daemon` and `assay ctl`.
  */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -23,8 +21,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/compat/compat.h"
-#include "commands/record.h"
+#include "commands/ctl.h"
+#include "daemon/client.h"
+#include "daemon/lock.h"
 #include "store/session_join.h"
+
+#define USUAL_DIR "/var/lib/oprofile"
+#define STEP_MS   20
+#define END_MS    60000
 
 struct opcontrol_args {
 	struct compat_args compat;
@@ -42,16 +46,19 @@ static const struct option_spec opcontrol_options[] = {
 	{ 0, "setup", NULL, OPT_FLAG, FIELD(setup), NULL, "keep the settings that are given" },
 	{ 0, "status", NULL, OPT_FLAG, FIELD(status), NULL, "say what is set up and running" },
 	{ 0, "start-daemon", NULL, OPT_FLAG, FIELD(start_daemon), NULL,
-	  "accepted; --start does it all" },
-	{ 's', "start", NULL, OPT_FLAG, FIELD(start), NULL, "start profiling the machine" },
+	  "start the daemon, which does not profile yet" },
+	{ 's', "start", NULL, OPT_FLAG, FIELD(start), NULL,
+	  "start profiling the machine, and the daemon if it does not run" },
 	{ 'd', "dump", NULL, OPT_FLAG, FIELD(dump), NULL,
 	  "make what was collected so far readable" },
-	{ 't', "stop", NULL, OPT_FLAG, FIELD(stop), NULL, "stop profiling" },
-	{ 'h', "shutdown", NULL, OPT_FLAG, FIELD(shutdown), NULL, "stop profiling" },
+	{ 't', "stop", NULL, OPT_FLAG, FIELD(stop), NULL, "stop profiling; the daemon stays" },
+	{ 'h', "shutdown", NULL, OPT_FLAG, FIELD(shutdown), NULL,
+	  "stop profiling and end the daemon" },
 	{ 0, "reset", NULL, OPT_FLAG, FIELD(reset), NULL, "throw the current samples away" },
 	{ 0, "save", "NAME", OPT_STRING, FIELD(save), NULL,
 	  "make the current samples session NAME" },
-	{ 0, "deinit", NULL, OPT_FLAG, FIELD(deinit), NULL, "stop profiling" },
+	{ 0, "deinit", NULL, OPT_FLAG, FIELD(deinit), NULL,
+	  "as --shutdown; there is nothing to unload" },
 	{ 'l', "list-events", NULL, OPT_FLAG, FIELD(list), NULL, "list events, as ophelp does" },
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
 	  "NAME:COUNT[:UNITMASK[:KERNEL[:USER]]], or default; instead of those that were set" },
@@ -81,7 +88,6 @@ static const struct option_spec opcontrol_options[] = {
 static const struct compat_obsolete obsolete[] = {
 	{ FIELD(init), true, "--init",
 	  "perf events are part of the kernel; there is nothing to load" },
-	{ FIELD(start_daemon), true, "--start-daemon", "--start does it all" },
 	{ FIELD(image), false, "--image", "all is recorded; image: chooses when reporting" },
 	{ FIELD(vmlinux), false, "--vmlinux", KERNEL_LINE },
 	{ FIELD(no_vmlinux), true, "--no-vmlinux", KERNEL_LINE },
@@ -209,211 +215,189 @@ static int take_settings(const struct opcontrol_args *a, struct settings *s, str
 		set(s, &s->separate, a->separate);
 		set(s, &s->callgraph, a->callgraph);
 		set(s, &s->events, a->events.n ? buf_cstr(&events) : NULL);
-		if (!s->session_dir)
-			s->session_dir = xstrdup("/var/lib/oprofile");
 	}
 	buf_fini(&events);
 	return r;
 }
 
-/* ---- the recorder ---- */
-
-static char *lock_path(const struct settings *s)
+/* A depth of 0 is none. */
+static bool has_calls(const struct settings *s)
 {
-	return xasprintf("%s/lock", s->session_dir);
+	return s->callgraph && strtoul(s->callgraph, NULL, 10);
 }
 
-/* Its process, or 0: none, or one that left its lock behind. */
+/* ---- the daemon ---- */
+
+/* What is asked for is done where the settings say; OProfile's own place is the usual one. */
+static const char *dir_of(const struct settings *s)
+{
+	return s->session_dir ? s->session_dir : USUAL_DIR;
+}
+
 static pid_t running(const struct settings *s)
 {
-	cleanup(free_at_exit) char *path = lock_path(s);
-	char line[32];
-	long pid;
-
-	if (!file_read_line(path, line, sizeof(line)))
-		return 0;
-	pid = strtol(line, NULL, 10);
-	return pid > 1 && (kill((pid_t)pid, 0) == 0 || errno == EPERM) ? (pid_t)pid : 0;
+	return lock_holder(dir_of(s));
 }
 
-static void translate(const struct settings *s, const char *place, struct compat_argv *v)
+static int ask(const struct settings *s, const char *request, const char *argument, json_t **reply,
+	       struct error *err)
 {
-	const char *separate = s->separate ? s->separate : "none";
-	bool with_calls = s->callgraph && strtoul(s->callgraph, NULL, 10);
+	return ctl_ask(dir_of(s), request, argument, reply, err);
+}
 
-	compat_push(v, "opcontrol");
-	compat_push(v, "--store=oprofile");
-	compat_push(v, "--output=%s", place);
-	compat_push(v, "--separate=%s", separate);
-	compat_push(v, "--call-graph=%s", with_calls ? "best" : "none");
-	compat_push(v, "--all-cpus");
+/* Where none runs in the usual place, that of the only daemon on the machine. */
+static int ask_any(struct settings *s, const char *request, const char *argument, json_t **reply,
+		   struct error *err)
+{
+	char *dir = NULL;
+	int r = client_choose_dir(s->session_dir, USUAL_DIR, &dir, err);
+
+	if (r < 0)
+		return r;
+	free(s->session_dir);
+	s->session_dir = dir;
+	return ask(s, request, argument, reply, err);
+}
+
+static void translate(const struct settings *s, bool is_paused, struct compat_argv *v)
+{
+	compat_push(v, "assay");
+	compat_push(v, "daemon");
+	compat_push(v, "--detach");
+	compat_push(v, "--config=/dev/null"); /* that of the system's own daemon */
+	compat_push(v, "--session-dir=%s", dir_of(s));
+	compat_push(v, "--separate=%s", s->separate ? s->separate : "none");
+	compat_push(v, "--call-graph=%s", has_calls(s) ? "best" : "none");
 	if (s->events && strcmp(s->events, "default"))
 		compat_push(v, "--event=%s", s->events);
+	if (is_paused)
+		compat_push(v, "--paused");
 }
 
-/* In the process in the background; `ready` is written to when it has ended too early. */
-static int run_recorder(const struct settings *s)
+/* OProfile's sample files, of before, are another session: a history has nothing but its parts. */
+static int move_sample_files(const struct settings *s, struct error *err)
 {
-	cleanup(free_at_exit) char *place = xasprintf("%s/recording", s->session_dir);
-	cleanup(free_at_exit) char *lock = lock_path(s);
-	struct command self = record_command;
-	struct compat_argv argv = { 0 };
-	struct record_end end;
-	struct error err = { 0 };
-	int r;
+	static const char *const marks[] = { "{root}", "{kern}" };
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir_of(s));
+	bool has_files = false;
+	char name[32] = "previous";
 
-	self.name = "opcontrol";
-	self.is_program = true;
-	file_remove_tree(place, NULL);
-	translate(s, place, &argv);
-	record_arguments(&self, (int)argv.n, argv.data, &end);
-	compat_argv_fini(&argv);
-	r = end.has_run ? compat_keep_samples(place, s->session_dir, true, &err) : -EIO;
-	if (r < 0 && err.text[0])
-		log_error("%s", err.text);
-	file_remove_tree(place, NULL);
-	unlink(lock);
-	return r < 0 || end.code < 0 ? EXIT_FAILED : EXIT_OK;
-}
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		cleanup(free_at_exit) char *path = xasprintf("%s/%s", current, marks[i]);
 
-static int write_lock(const struct settings *s, pid_t pid, struct error *err)
-{
-	cleanup(free_at_exit) char *path = lock_path(s);
-	char text[32];
-	int n = snprintf(text, sizeof(text), "%d\n", (int)pid);
-
-	return file_replace(path, text, (size_t)n, err);
-}
-
-/* Standard error goes to the log, as a daemon's does; standard input and output nowhere. */
-static void detach(const struct settings *s)
-{
-	cleanup(free_at_exit) char *log = xasprintf("%s/samples/oprofiled.log", s->session_dir);
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-
-	setsid();
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(out >= 0 ? out : null, STDERR_FILENO);
-	closefrom(3);
-}
-
-#define STEP_NS  20000000L
-#define START_MS 1500 /* what is refused is refused by then */
-#define STOP_MS  60000
-#define STEP_MS  20
-
-static bool ends_within(const struct settings *s, int ms)
-{
-	for (; ms > 0 && running(s); ms -= STEP_MS)
-		nanosleep(&(struct timespec){ .tv_nsec = STEP_NS }, NULL);
-	return !running(s);
-}
-
-/* Until it samples, or has ended: what it records is there from then on. */
-static int wait_started(const struct settings *s, struct error *err)
-{
-	cleanup(free_at_exit) char *abi = xasprintf("%s/recording/abi", s->session_dir);
-
-	for (int ms = START_MS * 10; ms > 0 && running(s) && access(abi, F_OK) < 0; ms -= STEP_MS)
-		nanosleep(&(struct timespec){ .tv_nsec = STEP_NS }, NULL);
-	if (running(s))
+		has_files |= access(path, F_OK) == 0;
+	}
+	if (!has_files)
 		return 0;
-	return error_set(err, -EIO, "profiling did not start; %s/samples/oprofiled.log says why",
-			 s->session_dir);
+	for (int i = 2; session_save(dir_of(s), name, err) < 0; i++) {
+		if (err->code != -EEXIST)
+			return err->code;
+		snprintf(name, sizeof(name), "previous-%d", i);
+	}
+	*err = (struct error){ 0 };
+	log_info("the sample files that were there are session:%s now", name);
+	return 0;
+}
+
+/* It says what is wrong itself; it returns when it collects. */
+static int run_daemon(const struct settings *s, bool is_paused, struct error *err)
+{
+	struct compat_argv argv = { 0 };
+	int status = -1;
+	pid_t pid;
+
+	translate(s, is_paused, &argv);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		execv("/proc/self/exe", argv.data);
+		_exit(EXIT_FAILED);
+	}
+	compat_argv_fini(&argv);
+	if (pid < 0)
+		return error_errno(err, -errno, "cannot start a process");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OK
+		       ? 0
+		       : error_set(err, -EIO, "the daemon did not start");
+}
+
+static int begin_daemon(const struct settings *s, bool is_paused, struct error *err)
+{
+	int r = move_sample_files(s, err);
+
+	r = r < 0 ? r : run_daemon(s, is_paused, err);
+	if (r >= 0 && !is_paused)
+		log_info("profiling; samples go to %s", dir_of(s));
+	return r;
+}
+
+/* ---- actions ---- */
+
+static int start_daemon(const struct opcontrol_args *a, struct settings *s, struct error *err)
+{
+	(void)a;
+	if (!running(s))
+		return begin_daemon(s, true, err);
+	log_info("the daemon is running already");
+	return 0;
 }
 
 static int start(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", s->session_dir);
-	pid_t pid;
-	int r;
-
 	(void)a;
-	if (running(s)) {
-		log_info("profiling is running already");
-		return 0;
-	}
-	r = file_mkdirs(samples, 0755, err);
-	if (r < 0)
-		return r;
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		return error_errno(err, -errno, "cannot start a process");
-	if (!pid) {
-		detach(s);
-		_exit(write_lock(s, getpid(), NULL) < 0 ? EXIT_FAILED : run_recorder(s));
-	}
-	/* Its lock, before anybody asks whether it runs. */
-	r = write_lock(s, pid, err);
-	r = r < 0 ? r : wait_started(s, err);
-	if (r >= 0)
-		log_info("profiling; samples go to %s", s->session_dir);
-	return r;
+	if (!running(s))
+		return begin_daemon(s, false, err);
+	return ask(s, "start", NULL, NULL, err);
 }
 
 static int stop(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	pid_t pid = running(s);
-
 	(void)a;
-	if (!pid)
+	if (!running(s))
 		return error_set(err, -ESRCH, "profiling is not running");
-	kill(pid, SIGINT);
-	if (!ends_within(s, STOP_MS))
-		return error_set(err, -ETIMEDOUT, "process %d does not end", (int)pid);
-	log_info("profiling has stopped");
-	return 0;
+	return ask(s, "stop", NULL, NULL, err);
+}
+
+static bool ends_within(const struct settings *s, int ms)
+{
+	for (; ms > 0 && running(s); ms -= STEP_MS)
+		nanosleep(&(struct timespec){ .tv_nsec = STEP_MS * 1000000L }, NULL);
+	return !running(s);
 }
 
 static int shutdown(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	return running(s) ? stop(a, s, err) : 0;
-}
+	pid_t pid = running(s);
+	int r = pid ? ask(s, "shutdown", NULL, NULL, err) : 0;
 
-/* What is done with the samples is done between the end of one recording and the next. */
-static int between(const struct opcontrol_args *a, struct settings *s,
-		   int (*act)(const struct opcontrol_args *a, struct settings *s,
-			      struct error *err),
-		   struct error *err)
-{
-	bool was_running = running(s);
-	int r = was_running ? stop(a, s, err) : 0;
-
-	r = r < 0 || !act ? r : act(a, s, err);
-	if (was_running) {
-		int again = start(a, s, r < 0 ? NULL : err);
-
-		r = r < 0 ? r : again;
-	}
-	return r;
+	(void)a;
+	if (r < 0 || !pid)
+		return r;
+	if (!ends_within(s, END_MS))
+		return error_set(err, -ETIMEDOUT, "process %d does not end", (int)pid);
+	log_info("the daemon has ended");
+	return 0;
 }
 
 static int dump(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	if (!running(s))
-		return error_set(err, -ESRCH, "profiling is not running: there is nothing to dump");
-	return between(a, s, NULL, err);
-}
-
-static int throw_away(const struct opcontrol_args *a, struct settings *s, struct error *err)
-{
-	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", s->session_dir);
+	int r = ask_any(s, "dump", NULL, NULL, err);
 
 	(void)a;
-	return access(current, F_OK) < 0 ? 0 : file_remove_tree(current, err);
+	return r == -ESRCH ? error_set(err, r, "profiling is not running: there is nothing to dump")
+			   : r;
 }
 
 static int reset(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	return between(a, s, throw_away, err);
-}
+	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir_of(s));
 
-static int rename_current(const struct opcontrol_args *a, struct settings *s, struct error *err)
-{
-	return session_save(s->session_dir, a->save, err);
+	(void)a;
+	if (running(s))
+		return ask(s, "reset", NULL, NULL, err);
+	return access(current, F_OK) < 0 ? 0 : file_remove_tree(current, err);
 }
 
 static int save(const struct opcontrol_args *a, struct settings *s, struct error *err)
@@ -421,21 +405,64 @@ static int save(const struct opcontrol_args *a, struct settings *s, struct error
 	if (!*a->save || strchr(a->save, '/') || a->save[0] == '.' ||
 	    check_value("--save", a->save, err) < 0)
 		return error_set(err, -EINVAL, "--save: '%s' is no name of a session", a->save);
-	return between(a, s, rename_current, err);
+	if (!running(s) && session_save(dir_of(s), a->save, err) != -ENOENT)
+		return err->code;
+	*err = (struct error){ 0 };
+	return ask_any(s, "save", a->save, NULL, err);
+}
+
+/* ---- status ---- */
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+static void print_events(const struct settings *s, const json_t *reply)
+{
+	const json_t *events = json_object_get(reply, "events"), *event;
+	size_t i;
+
+	if (!events)
+		printf("Events: %s\n", s->events ? s->events : "default");
+	json_array_foreach(events, i, event) printf("Event %zu: %s\n", i, json_string_value(event));
+}
+
+static void print_counts(const json_t *reply)
+{
+	const char *const shown[][2] = { { "Samples", "samples" },
+					 { "Samples lost", "lost" },
+					 { "Samples not attributed", "unattributed" } };
+
+	for (size_t i = 0; reply && i < ARRAY_SIZE(shown); i++)
+		printf("%s: %" JSON_INTEGER_FORMAT "\n", shown[i][0],
+		       json_integer_value(json_object_get(reply, shown[i][1])));
 }
 
 static int status(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
-	pid_t pid = running(s);
+	json_t *reply = NULL;
+	int r = ask_any(s, "status", NULL, &reply, err);
 
-	(void)a, (void)err;
-	if (pid)
-		printf("Daemon running: pid %d\n", (int)pid);
+	(void)a;
+	/* That none runs is an answer, too. */
+	if (r < 0 && r != -ESRCH)
+		return r;
+	if (reply)
+		printf("Daemon %s: pid %" JSON_INTEGER_FORMAT "\n",
+		       json_is_true(json_object_get(reply, "counting")) ? "running" : "paused",
+		       json_integer_value(json_object_get(reply, "pid")));
 	else
 		printf("Daemon not running\n");
-	printf("Session-dir: %s\nEvents: %s\nSeparate options: %s\nCall-graph depth: %s\n",
-	       s->session_dir, s->events ? s->events : "default",
+	printf("Session-dir: %s\n", reply ? text_of(reply, "session_dir") : dir_of(s));
+	print_events(s, reply);
+	printf("Separate options: %s\nvmlinux file: none\nImage filter: none\nCall-graph depth: "
+	       "%s\n",
 	       s->separate ? s->separate : "none", s->callgraph ? s->callgraph : "0");
+	print_counts(reply);
+	json_decref(reply);
 	return 0;
 }
 
@@ -461,7 +488,7 @@ static const struct {
 	{ FIELD(init), "--init", nothing },
 	{ FIELD(setup), "--setup", nothing },
 	{ FIELD(status), "--status", status },
-	{ FIELD(start_daemon), "--start-daemon", nothing },
+	{ FIELD(start_daemon), "--start-daemon", start_daemon },
 	{ FIELD(start), "--start", start },
 	{ FIELD(dump), "--dump", dump },
 	{ FIELD(stop), "--stop", stop },
@@ -494,7 +521,7 @@ static int act(const struct opcontrol_args *a, struct settings *s, struct error 
 		if (r < 0)
 			return r;
 		if (running(s))
-			log_info("the settings hold from the next --start on");
+			log_info("the settings hold from the daemon's next start on");
 	}
 	if (a->save)
 		return save(a, s, err);
@@ -529,13 +556,19 @@ static int opcontrol_run(const struct command *self, int argc, char **argv)
 static const struct command_section opcontrol_sections[] = {
 	{ "EXIT STATUS", "0; 1 on failure and for wrong usage." },
 	{ "FILES",
-	  "_~/.oprofile/daemonrc_ has the settings, _SESSION-DIR/lock_ the recorder's process, "
-	  "_SESSION-DIR/samples/oprofiled.log_ what it says." },
-	{ "DIFFERENCES", "There is no driver and nothing to set up before *--start*. To dump is to "
-			 "end the recording "
-			 "and to begin anew, which misses some hundredths of a second. Settings "
-			 "that are given hold "
-			 "from the next *--start* on." },
+	  "_~/.oprofile/daemonrc_ has the settings. In _SESSION-DIR_, as *assay-daemon*(1) has it: "
+	  "_lock_ is the daemon's process, _control_ its socket, _log_ what it says, "
+	  "_samples/current_ the history that it writes, which *opreport* and *assay report* "
+	  "read." },
+	{ "DIFFERENCES", "There is no driver and nothing to set up before *--start*. Settings that "
+			 "are given while "
+			 "the daemon runs hold from its next start on. Samples are a history of "
+			 "*assay-daemon*(1), "
+			 "not sample files; sample files that are in _samples/current_ at the "
+			 "start become session "
+			 "_previous_. Where no daemon runs in the usual directory, *--dump*, "
+			 "*--status* and *--save* "
+			 "ask the only daemon that runs on the machine." },
 	{ NULL },
 };
 
@@ -554,7 +587,7 @@ const struct command opcontrol_command = {
 	.synopsis = "[OPTIONS] ACTION",
 	.description =
 		"OProfile's *opcontrol* of the versions before 1.0: its actions and settings, by "
-		"what *assay record* does.",
+		"*assay daemon* and *assay ctl*.",
 	.options = OPTIONS(opcontrol_options),
 	.sections = opcontrol_sections,
 	.examples = opcontrol_examples,
