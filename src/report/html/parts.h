@@ -3,3 +3,4 @@
 #pragma once
 
 extern const char html_page[], html_style[], html_script[];
+extern const char calls_page[], calls_script[]; /* report/call_timeline.h */
