@@ -244,7 +244,9 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 	struct perf_event_attr a = counter->attr;
 
 	a.sample_type = sample_type & ~(uint64_t)(counter->is_trace ? PERF_SAMPLE_AUX : 0);
-	a.watermark = !counter->is_trace;
+	a.watermark = !counter->is_trace && !counter->wakes;
+	if (counter->wakes)
+		a.wakeup_events = 1;
 	if (c->with_callchain) {
 		a.exclude_callchain_kernel = a.exclude_kernel;
 		a.exclude_callchain_user = a.exclude_user || c->stack_bytes;
@@ -528,6 +530,8 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 	r->fixed_periods = xcalloc(c->counters->n, sizeof(*r->fixed_periods));
 	r->tallies = xcalloc(c->counters->n, sizeof(*r->tallies));
 	for (size_t i = 0; i < c->counters->n; i++)
+		r->pace.nap_ms = c->counters->data[i].wakes ? 0 : r->pace.nap_ms;
+	for (size_t i = 0; i < c->counters->n; i++)
 		r->fixed_periods[i] = c->counters->data[i].attr.sample_period;
 	return r;
 }
@@ -724,6 +728,17 @@ int rings_pause(struct rings *r, bool is_paused, struct error *err)
 		if (f->counter != SIDE_BAND)
 			r->backend.control(r->backend.context, f->fd, PERF_EVENT_IOC_DISABLE, NULL);
 	return 0;
+}
+
+uint64_t rings_counted(const struct rings *r, uint32_t counter)
+{
+	uint64_t sum = 0, values[3];
+
+	vec_foreach (&r->fds, f)
+		if (f->counter == counter &&
+		    r->backend.read(r->backend.context, f->fd, values) >= 0)
+			sum += values[0];
+	return sum;
 }
 
 int rings_set_rate(struct rings *r, size_t counter, uint64_t rate, uint64_t period,

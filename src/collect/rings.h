@@ -108,6 +108,9 @@ int rings_enable(struct rings *r, struct error *err);
 /* Counters off, or on again; the side band goes on. */
 int rings_pause(struct rings *r, bool is_paused, struct error *err);
 
+/* What a counter counted so far, by all its descriptors. */
+uint64_t rings_counted(const struct rings *r, uint32_t counter);
+
 /*
  * Another rate or count, which attributes say from now on; `period` is what
  * PERF_EVENT_IOC_PERIOD takes for it.

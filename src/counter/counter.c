@@ -24,6 +24,7 @@ static void counter_fini(struct counter *c)
 	free(c->spec);
 	free(c->cpus);
 	free(c->filter);
+	free(c->probed);
 }
 
 void counters_fini(struct counters *c)

@@ -41,6 +41,8 @@ struct counter {
 				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
 	uint64_t set_config; /* bits of attr.config that the event's own terms chose */
 	char *filter;        /* of addresses: what PERF_EVENT_IOC_SET_FILTER takes; NULL: none */
+	char *probed;        /* the file of a uprobe, which attr points to; else NULL */
+	bool wakes;          /* each of its samples wakes who waits for the rings, at once */
 	bool is_trace;       /* it writes an AUX area and has no samples (Intel PT) */
 	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which
 				perf_event_open(2) is given as group_fd; 0: in no group */

@@ -14,10 +14,12 @@
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "perfdata/format.h"
+#include "perfdata/record.h"
 #include "record/host.h"
 #include "record/image_files.h"
 #include "record/perfdata_file.h"
 #include "record/raw_trace.h"
+#include "record/record_ring.h"
 
 #define MAX_FORMAT (1 << 20)
 
@@ -34,6 +36,8 @@ struct raw_recording {
 	struct buf build_ids; /* of the section */
 	uint32_t n_cpus;
 	uint64_t n_truncated;
+	struct record_ring *ring; /* of samples; NULL: they are written as they come */
+	struct record_format format;
 	bool is_scanning, has_trace;
 };
 
@@ -132,10 +136,22 @@ struct event_sink *raw_sink(struct raw_recording *r)
 	return &r->sink;
 }
 
-static void take_record(void *context, const void *record, size_t size)
+static void keep_record(void *context, const void *record, size_t size)
 {
 	struct raw_recording *r = context;
 
+	perfdata_file_record(r->file, record, size);
+}
+
+static void take_record(void *context, const void *record, size_t size)
+{
+	struct raw_recording *r = context;
+	const struct perf_event_header *h = record;
+
+	if (r->ring && h->type == PERF_RECORD_SAMPLE) {
+		record_ring_push(r->ring, record, size, record_time(&r->format, record, size));
+		return;
+	}
 	perfdata_file_record(r->file, record, size);
 }
 
@@ -258,6 +274,8 @@ static int open_file(struct raw_recording *r, const char *path, struct error *er
 	int e;
 
 	rings_each_event(r->rings, keep_event, &events);
+	r->format = (struct record_format){ .sample_type = events.data[0].attr.sample_type,
+					    .sample_id_all = true };
 	e = perfdata_file_open(path, events.data, events.n, &r->file, err);
 	vec_fini(&events);
 	return e;
@@ -312,6 +330,7 @@ static void raw_free(struct raw_recording *r)
 	if (!r)
 		return;
 	image_files_free(r->files);
+	record_ring_free(r->ring);
 	strings_fini(&r->paths);
 	buf_fini(&r->build_ids);
 	free(r->version);
@@ -335,6 +354,7 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 		.cpu_model = xstrdup(c->cpu_model),
 		.files = image_files_new("/proc"),
 		.is_scanning = true,
+		.ring = c->keep_ns ? record_ring_new(c->keep_ns, c->keep_bytes) : NULL,
 	};
 	strings_init(&r->paths);
 	e = open_file(r, c->path, err);
@@ -483,7 +503,9 @@ static void put_tracing(struct raw_recording *r, struct writer_sections *s)
 
 int raw_advance(struct raw_recording *r)
 {
-	perfdata_file_round(r->file);
+	/* The samples that are held come last, however old they are: a round would be untrue. */
+	if (!r->ring)
+		perfdata_file_round(r->file);
 	return perfdata_file_flush(r->file);
 }
 
@@ -492,6 +514,8 @@ int raw_close(struct raw_recording *r, uint64_t *samples, uint64_t *n_bytes, str
 	struct writer_sections *s = perfdata_file_sections(r->file);
 	int e;
 
+	if (r->ring)
+		record_ring_take(r->ring, keep_record, r);
 	put_machine(r, s);
 	put_command(r, s);
 	if (!r->has_trace) /* whose times are the kernel's own */

@@ -32,6 +32,8 @@ struct raw_config {
 	uint32_t n_cpus;
 	struct event_sink *next;       /* the pipeline's */
 	const struct raw_trace *trace; /* a hardware trace is recorded, too; NULL: none */
+	/* Samples are held in memory, and those of the last keep_ns written at the end; 0: all. */
+	uint64_t keep_ns, keep_bytes;
 };
 
 /* Opens the file and takes the rings' records from here on. */
@@ -43,7 +45,10 @@ struct event_sink *raw_sink(struct raw_recording *r);
 /* The scan of /proc is over: what comes now has a record of its own. */
 void raw_end_scan(struct raw_recording *r);
 
-/* All up to now has been drained: written out, so that a killed recorder loses what comes later. */
+/*
+ * All up to now has been drained: written out, so that a killed recorder loses what comes later
+ * (with keep_ns: its samples).
+ */
 int raw_advance(struct raw_recording *r);
 
 /* A piece of the trace, behind the records that were drained. */

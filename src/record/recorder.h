@@ -65,10 +65,11 @@ struct recorder_config {
 	const char *note;                   /* why these counters; "" */
 	bool in_kernel; /* whole machine only: sample by BPF (collect/sampler.h) */
 	enum stack_source stacks;
-	bool is_stacks_wish;    /* frame pointers do where the kernel can't copy stacks */
-	uint32_t stack_bytes;   /* STACKS_COPIED: how much of a stack; 0: default */
-	uint64_t ring_bytes;    /* 0: default */
-	uint64_t segment_bytes; /* as in struct session_info */
+	bool is_stacks_wish;          /* frame pointers do where the kernel can't copy stacks */
+	uint32_t stack_bytes;         /* STACKS_COPIED: how much of a stack; 0: default */
+	uint64_t ring_bytes;          /* 0: default */
+	uint64_t segment_bytes;       /* as in struct session_info */
+	uint64_t keep_ns, keep_bytes; /* raw: of samples only the last (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */
 	/* Of a counter that traces (then `raw` is needed); sizes in bytes, 0: collect/aux.h's. */
@@ -145,6 +146,9 @@ bool recorder_is_enabled(const struct recorder *r);
  * last records settle). A negative errno when it could not be written.
  */
 int recorder_flush(struct recorder *r, struct error *err);
+
+/* What a counter counted so far: read from the kernel, so that it is true at once. */
+uint64_t recorder_counted(const struct recorder *r, uint32_t counter);
 
 /*
  * What a trace that overwrites itself holds now becomes part of the recording, and tracing goes on.

@@ -62,6 +62,11 @@ int recorder_flush(struct recorder *r, struct error *err)
 	return pipeline_flush(r->pipeline, err);
 }
 
+uint64_t recorder_counted(const struct recorder *r, uint32_t counter)
+{
+	return rings_counted(r->rings, counter);
+}
+
 int recorder_switch(struct recorder *r, const char *dir, struct error *err)
 {
 	int e;

@@ -182,6 +182,8 @@ static int open_raw(struct recorder *r, struct error *err)
 		.n_cpus = r->n_online,
 		.next = pipeline_sink(r->pipeline),
 		.trace = recorder_describe_trace(r, &trace),
+		.keep_ns = r->config->keep_ns,
+		.keep_bytes = r->config->keep_bytes,
 	};
 	int e;
 

@@ -16,8 +16,12 @@
 
 #define MAX_CALLS 1000000
 #define MAX_DEPTH 1024
-/* Without a sample for so many periods, a thread was not running. */
+/*
+ * Without a sample for so many periods, a thread was not running: what it was in may have gone on,
+ * as when another thread had its CPU, but not for so long that nobody could tell.
+ */
 #define GAP_PERIODS 3
+#define GAP_NS      50000000ULL
 
 /* A function that a thread is in while its samples are read. */
 struct open_function {
@@ -42,7 +46,9 @@ struct timeline_reader {
 	struct intmap by_tid; /* the thread's index */
 	VEC(struct reading_thread) threads;
 	VEC(uint32_t) by_trace_function; /* name id + 1 */
-	uint32_t mark_counter;           /* UINT32_MAX: none */
+	bool *is_mark;                   /* by counter */
+	size_t n_counters;
+	bool has_marks;
 	uint64_t period_ns;
 };
 
@@ -82,8 +88,15 @@ static void add_call(struct timeline_reader *r, struct timeline_call c)
 		thin_out(r->to, most);
 }
 
+static bool is_mark(const struct timeline_reader *r, const struct event *e)
+{
+	return e->sample.counter < r->n_counters && r->is_mark[e->sample.counter];
+}
+
+/* Without the prefix that all of them have. */
 static void note_mark(struct timeline_reader *r, const struct event *e, const char *text)
 {
+	text += strlen(r->config->mark);
 	vec_push(&r->to->marks,
 		 ((struct timeline_mark){ e->time_ns, e->pid, e->tid,
 					  arena_strndup(r->to->arena, text, strlen(text)) }));
@@ -128,19 +141,23 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 	uint32_t thread = thread_of(r, e->pid, e->tid, s->comm), n = s->frames->n, same = 0;
 	struct reading_thread *t = &r->threads.data[thread];
 	uint32_t functions[MAX_DEPTH];
+	uint64_t end_ns = e->time_ns, gap_ns;
 
-	if (e->sample.counter == r->mark_counter) {
+	if (is_mark(r, e)) {
 		note_mark(r, e, s->counter->name);
 		return 0;
 	}
 	n = MIN(n, MAX_DEPTH);
 	for (uint32_t i = 0; i < n; i++)
 		functions[i] = name_of_frame(r, s->frames->code[s->frames->n - 1 - i]);
-	if (t->last_ns && e->time_ns - MIN(t->last_ns, e->time_ns) > GAP_PERIODS * r->period_ns)
-		close_from(r, thread, 0, t->last_ns + r->period_ns);
+	gap_ns = t->last_ns ? e->time_ns - MIN(t->last_ns, e->time_ns) : 0;
+	if (gap_ns > GAP_PERIODS * r->period_ns)
+		end_ns = t->last_ns + r->period_ns;
+	if (gap_ns > MAX(GAP_NS, GAP_PERIODS * r->period_ns))
+		close_from(r, thread, 0, end_ns);
 	while (same < n && same < t->open.n && t->open.data[same].function == functions[same])
 		t->open.data[same++].samples++;
-	close_from(r, thread, same, e->time_ns);
+	close_from(r, thread, same, end_ns);
 	for (uint32_t i = same; i < n; i++)
 		vec_push(&t->open, ((struct open_function){ functions[i], 1, e->time_ns }));
 	t->last_ns = e->time_ns;
@@ -256,7 +273,7 @@ static int on_mark(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct timeline_reader *r = (struct timeline_reader *)sink;
 
-	if (s->event->sample.counter == r->mark_counter)
+	if (is_mark(r, s->event))
 		note_mark(r, s->event, s->counter->name);
 	return 0;
 }
@@ -274,7 +291,7 @@ static int read_marks(struct timeline_reader *r, struct error *err)
 
 static int read_trace(struct timeline_reader *r, struct error *err)
 {
-	int e = r->mark_counter == UINT32_MAX ? 0 : read_marks(r, err);
+	int e = r->has_marks ? read_marks(r, err) : 0;
 
 	if (e < 0)
 		return e;
@@ -338,7 +355,7 @@ static void find_range(struct call_timeline *t)
 static void cut(struct call_timeline *t, uint64_t before_ns, uint64_t after_ns)
 {
 	uint64_t from = before_ns && t->zero_ns > before_ns ? t->zero_ns - before_ns : 0;
-	uint64_t until = after_ns || t->marks.n ? t->zero_ns + after_ns : UINT64_MAX;
+	uint64_t until = t->zero_ns + after_ns;
 	size_t n = 0;
 
 	if (!before_ns)
@@ -383,6 +400,24 @@ static void arrange(struct call_timeline *t)
 	free(old);
 }
 
+/* Those that are left. */
+static void name_functions(struct timeline_reader *r)
+{
+	uint32_t *place = xcalloc(r->names.n + 1, sizeof(*place));
+	struct call_timeline *t = r->to;
+
+	vec_foreach (&t->calls, c) {
+		const char *name = strings_get(&r->names, (string_id){ c->function });
+
+		if (!place[c->function]) {
+			vec_push(&t->functions, arena_strndup(t->arena, name, strlen(name)));
+			place[c->function] = (uint32_t)t->functions.n;
+		}
+		c->function = place[c->function] - 1;
+	}
+	free(place);
+}
+
 static void finish(struct timeline_reader *r)
 {
 	struct call_timeline *t = r->to;
@@ -393,14 +428,10 @@ static void finish(struct timeline_reader *r)
 	if (t->marks.n)
 		qsort(t->marks.data, t->marks.n, sizeof(*t->marks.data), by_time);
 	find_range(t);
-	t->zero_ns = t->marks.n ? t->marks.data[0].time_ns : t->last_ns;
+	t->zero_ns = t->marks.n && !r->config->zero_at_end ? t->marks.data[0].time_ns : t->last_ns;
 	cut(t, r->config->before_ns, r->config->after_ns);
 	find_range(t);
-	for (uint32_t i = 0; i < r->names.n; i++) {
-		const char *name = strings_get(&r->names, (string_id){ i });
-
-		vec_push(&t->functions, arena_strndup(t->arena, name, strlen(name)));
-	}
+	name_functions(r);
 	arrange(t);
 }
 
@@ -408,13 +439,14 @@ static void look_at_counters(struct timeline_reader *r)
 {
 	const struct perfdata_info *info = perfdata_info(replay_data(r->replay));
 
-	r->mark_counter = UINT32_MAX;
+	r->n_counters = info->counters.n;
+	r->is_mark = xcalloc(r->n_counters + 1, sizeof(*r->is_mark));
 	r->period_ns = 1000000;
 	for (uint32_t i = 0; i < info->counters.n; i++) {
 		const struct perfdata_counter *c = &info->counters.data[i];
 
-		if (r->config->mark && !strcmp(c->name, r->config->mark))
-			r->mark_counter = i;
+		if (r->config->mark && !strncmp(c->name, r->config->mark, strlen(r->config->mark)))
+			r->has_marks = r->is_mark[i] = true;
 		else if (c->attr.freq && c->attr.sample_freq && !r->to->freq_hz)
 			r->to->freq_hz = (uint32_t)c->attr.sample_freq;
 	}
@@ -442,6 +474,7 @@ int call_timeline_read(const struct call_timeline_config *config, struct call_ti
 		vec_fini(&t->open);
 	vec_fini(&r.threads);
 	vec_fini(&r.by_trace_function);
+	free(r.is_mark);
 	intmap_fini(&r.by_tid);
 	strings_fini(&r.names);
 	replay_close(r.replay);

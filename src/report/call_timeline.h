@@ -49,7 +49,7 @@ struct call_timeline {
 	VEC(struct timeline_call) calls;     /* by thread, start, depth */
 	VEC(const char *) functions;         /* names */
 	VEC(struct timeline_mark) marks;     /* by time */
-	uint64_t first_ns, last_ns, zero_ns; /* zero: the first mark, else the last call's end */
+	uint64_t first_ns, last_ns, zero_ns; /* zero: the moment */
 	uint64_t n_left_out;                 /* calls beyond the limit, the oldest ones */
 	bool is_exact;                       /* of a trace */
 	uint32_t freq_hz;                    /* of samples */
@@ -59,7 +59,9 @@ struct call_timeline {
 struct call_timeline_config {
 	const char *path; /* of a perf.data */
 	struct symbolizer *symbolizer;
-	const char *mark;             /* counter whose samples are marks and no calls; NULL */
+	/* Counters with names that begin so: their samples are marks, and no calls. NULL: none. */
+	const char *mark;
+	bool zero_at_end;             /* times are from the end, though there are marks */
 	uint64_t before_ns, after_ns; /* of the first mark, else of the end; 0: all that there is */
 	size_t max_calls;             /* 0: a million */
 };

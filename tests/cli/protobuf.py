@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reads OTLP profiles and Perfetto traces by the numbers of their fields, and prints what tests look at.
 
-protobuf.py otlp|perfetto FILE
+protobuf.py otlp|perfetto|slices FILE
 
 Written from the upstream .proto files alone; it shares nothing with what writes them.
 """
@@ -137,5 +137,25 @@ def perfetto(data):
     return out
 
 
+def slices(data):
+    """TrackEvents: how many slices, how many of them are left open, names; per track they nest."""
+    open_on, names, processes, n, last = {}, set(), [], 0, {}
+    for packet in map(fields, fields(data)[1]):
+        for track in map(fields, packet.get(60, [])):
+            processes += [one(p, 6).decode() for p in map(fields, track.get(3, []))]
+        for event in map(fields, packet.get(11, [])):
+            track, kind, time = one(event, 11), one(event, 9), one(packet, 8)
+            if 23 in event:
+                names.add(one(event, 23).decode())
+            if kind == 3:
+                continue
+            assert time >= last.get(track, 0)
+            last[track] = time
+            open_on[track] = open_on.get(track, 0) + (1 if kind == 1 else -1)
+            assert open_on[track] >= 0
+            n += kind == 1
+    return {"slices": n, "open": sum(open_on.values()), "names": sorted(names), "processes": processes}
+
+
 with open(sys.argv[2], "rb") as f:
-    json.dump({"otlp": otlp, "perfetto": perfetto}[sys.argv[1]](f.read()), sys.stdout)
+    json.dump({"otlp": otlp, "perfetto": perfetto, "slices": slices}[sys.argv[1]](f.read()), sys.stdout)

@@ -89,7 +89,9 @@ function drawRow(row, y) {
 }
 
 function drawAxis(height) {
-	const step = 10 ** Math.floor(Math.log10((view.to - view.from) / 4));
+	// Of 1, 2, 5, 10 … the first with room for a label.
+	const least = (view.to - view.from) * 100 / width, power = 10 ** Math.floor(Math.log10(least));
+	const step = Math.max([1, 2, 5, 10].find(n => n * power >= least) * power, 1);
 	context.fillStyle = style("--faint");
 	context.strokeStyle = style("--line");
 	for (let t = Math.ceil((view.from - data.zero) / step) * step; data.zero + t < view.to; t += step) {
@@ -110,7 +112,8 @@ function drawMarks(height) {
 		context.moveTo(x, 0);
 		context.lineTo(x, height);
 		context.stroke();
-		context.fillText(mark.text, x + 3, AXIS - 2);
+		context.textAlign = x > width / 2 ? "right" : "left";
+		context.fillText(mark.text, x > width / 2 ? x - 3 : x + 3, AXIS + 6);
 	}
 }
 
@@ -135,6 +138,7 @@ function draw() {
 		y += heightOf(thread);
 	}
 	drawMarks(height);
+	context.textAlign = "left";
 }
 
 function callAt(x, y) {

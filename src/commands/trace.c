@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* assay trace: what led to a moment, as calls over time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "commands/command.h"
+#include "commands/input.h"
+#include "commands/output.h"
+#include "commands/targets.h"
+#include "commands/trace_symbol.h"
+#include "config.h"
+#include "counter/intel_pt.h"
+#include "counter/pmu.h"
+#include "counter/sources.h"
+#include "counter/trigger.h"
+#include "record/recorder.h"
+#include "report/call_timeline.h"
+
+#define MARGIN_NS  1000000000ULL /* the kernel's records are read once a second at the least */
+#define KEEP_BYTES (256ULL << 20)
+#define USUAL_HZ   4000
+#define STACK_SIZE 8192
+
+struct trace_args {
+	struct option_list symbols, signals, pids;
+	const char *output, *html, *perfetto, *source;
+	double after_s, keep_s;
+	uint64_t freq_hz, aux_bytes, lines;
+	bool on_exit, kernel, quiet;
+};
+
+#define FIELD(f) offsetof(struct trace_args, f)
+static const struct option_spec trace_options[] = {
+	{ 's', "on-symbol", "FUNCTION[@FILE]", OPT_LIST, FIELD(symbols), NULL,
+	  "keep what led to a call of this function (of the program, or of FILE)",
+	  "The first call of any that is given counts. C++ names may be given without their "
+	  "parameters; of several functions of one name, one is chosen as _NAME #2_ or _NAME #g_. "
+	  "It takes a uprobe, and so root or CAP_PERFMON." },
+	{ 0, "on-signal", "SIGNAL", OPT_LIST, FIELD(signals), NULL,
+	  "keep what led to the delivery of this signal to it: SEGV, USR1, 10 …" },
+	{ 0, "on-exit", NULL, OPT_FLAG, FIELD(on_exit), NULL,
+	  "keep what led to its end (as is the default); calls of --on-symbol are marked only" },
+	{ 'a', "after", "TIME", OPT_SECONDS, FIELD(after_s), NULL,
+	  "go on so long after the moment: 10ms, 2s", NULL, 0, 3600 },
+	{ 'k', "keep", "TIME", OPT_SECONDS, FIELD(keep_s), "1s",
+	  "how much time before the moment is kept, at the most", NULL, 0.000001, 3600 },
+	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL, "trace running processes" },
+	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
+	  "write the calls as a page to look around in" },
+	{ 0, "perfetto", "FILE", OPT_STRING, FIELD(perfetto), NULL,
+	  "write them as a trace for ui.perfetto.dev" },
+	{ 'n', "lines", "N", OPT_U64, FIELD(lines), "40",
+	  "so many calls as text, of the thread where it happened; 0: all of all threads", NULL, 0,
+	  1e9 },
+	{ 0, "source", "WHAT", OPT_CHOICE, FIELD(source), "best",
+	  "what calls are known by: pt (Intel PT: each one, exactly), samples, or the best that "
+	  "this machine has",
+	  "Samples with stacks show what takes longer than their period; what is shorter is not "
+	  "seen. What was used is said.",
+	  0, 0, "best|pt|samples" },
+	{ 0, "kernel", NULL, OPT_FLAG, FIELD(kernel), NULL,
+	  "the kernel's functions, too: system calls, page faults, interrupts" },
+	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), NULL,
+	  "samples a second, without Intel PT (default 4000)", NULL, 1, 1e6 },
+	{ 'm', "buffer", "BYTES", OPT_SIZE, FIELD(aux_bytes), NULL,
+	  "with Intel PT: the ring of trace of each CPU (default 4M; 128k for ordinary users)",
+	  NULL, 4096, 1073741824 },
+	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), "trace.data",
+	  "the recording, a perf.data file; one that exists is kept as FILE.old" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print the calls and errors only" },
+};
+
+static const struct counter_sources sources;
+
+struct tracing {
+	struct trace_args args;
+	struct option_list operands;
+	struct pid_list pids, tids;
+	struct cpu_list cpus;
+	struct counters counters;
+	size_t first_trigger; /* those from here on */
+	bool has_trace;       /* Intel PT */
+	char **argv, **command_line;
+	uint64_t freq_hz;
+
+	/* While it runs. */
+	struct recorder_control control;
+	int32_t fired; /* index of the counter; -1: not yet */
+	struct recorder_result result;
+	char source[256];
+};
+
+/* Whether this is a moment to keep, rather than one to be marked alone. */
+static bool is_stopped_by_triggers(const struct tracing *t)
+{
+	return !t->args.on_exit;
+}
+
+/* Steering. */
+
+static void end_later(struct tracing *t, struct recorder *r)
+{
+	double seconds = t->args.after_s;
+	struct itimerspec when = { .it_value = { .tv_sec = (time_t)seconds } };
+
+	when.it_value.tv_nsec = (long)((seconds - (double)when.it_value.tv_sec) * 1e9);
+	if (seconds <= 0 || timerfd_settime(t->control.fd, 0, &when, NULL) < 0)
+		recorder_stop(r);
+}
+
+static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct error *err)
+{
+	struct tracing *t = context;
+
+	(void)now_ns, (void)err;
+	if (t->fired >= 0 || !is_stopped_by_triggers(t))
+		return 0;
+	for (size_t i = t->first_trigger; i < t->counters.n && t->fired < 0; i++)
+		if (recorder_counted(r, (uint32_t)i))
+			t->fired = (int32_t)i;
+	if (t->fired < 0)
+		return 0;
+	/* At once: the hardware goes on to write over what is wanted. */
+	if (t->has_trace && recorder_snapshot(r, err) < 0)
+		return err->code;
+	end_later(t, r);
+	return 0;
+}
+
+static int on_timer(void *context, struct recorder *r, struct error *err)
+{
+	struct tracing *t = context;
+	uint64_t n;
+
+	(void)err;
+	if (read(t->control.fd, &n, sizeof(n)) == sizeof(n))
+		recorder_stop(r);
+	return 0;
+}
+
+/* What to count. */
+
+static int use_trace(struct tracing *t, struct error *err)
+{
+	struct counter_rate rate = { 0 };
+	const char *event = t->args.kernel ? INTEL_PT "//" : INTEL_PT "//u";
+	int r = counter_parse(&sources, event, &rate, &t->counters, err);
+
+	t->has_trace = r >= 0;
+	snprintf(t->source, sizeof(t->source), "Intel PT, every call");
+	return r;
+}
+
+static int use_samples(struct tracing *t, struct error *err)
+{
+	uint64_t most = sources_max_rate(&sources);
+	struct counter_rate rate = { .freq_hz = t->args.freq_hz };
+
+	if (!rate.freq_hz)
+		rate.freq_hz = most ? MIN(USUAL_HZ, most) : USUAL_HZ;
+	t->freq_hz = rate.freq_hz;
+	return counter_parse(&sources, t->args.kernel ? "cpu-clock" : "cpu-clock:u", &rate,
+			     &t->counters, err);
+}
+
+static bool has_intel_pt(void)
+{
+	uint32_t type;
+
+	return pmu_type(&sources, INTEL_PT, &type);
+}
+
+static int choose_source(struct tracing *t, struct error *err)
+{
+	bool is_best = !strcmp(t->args.source, "best"), has_pt = has_intel_pt();
+
+	if (!strcmp(t->args.source, "pt") || (is_best && has_pt))
+		return use_trace(t, err);
+	if (is_best)
+		log_info(
+			"this machine has no Intel PT ('assay doctor' says why): a ring of samples "
+			"with stacks shows what is longer than their period");
+	return use_samples(t, err);
+}
+
+static int add_triggers(struct tracing *t, struct error *err)
+{
+	struct trace_symbol_target target = {
+		.command = t->argv ? t->argv[0] : NULL,
+		.pid = t->pids.n ? t->pids.data[0] : 0,
+	};
+	int r = 0;
+
+	t->first_trigger = t->counters.n;
+	vec_foreach (&t->args.symbols, symbol) {
+		struct trace_place place;
+
+		r = trigger_check_calls(&sources, *symbol, err);
+		if (r >= 0)
+			r = trace_symbol_find(&target, *symbol, &place, err);
+		if (r < 0)
+			return r;
+		r = trigger_on_call(&sources, place.name, place.path, place.file_off, &t->counters,
+				    err);
+		trace_place_fini(&place);
+		if (r < 0)
+			return r;
+	}
+	vec_foreach (&t->args.signals, text) {
+		r = signal_parse(*text, err);
+		if (r >= 0)
+			r = trigger_on_signal(&sources, r, &t->counters, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Recording. */
+
+static int run(struct tracing *t, struct error *err)
+{
+	uint64_t window_ns = (uint64_t)((t->args.keep_s + t->args.after_s) * 1e9);
+	struct recorder_config config = {
+		.ops = &native_store,
+		.dir = t->args.output,
+		.raw = t->args.output,
+		.raw_argv = t->command_line,
+		.version = ASSAY_VERSION,
+		.counters = &t->counters,
+		.sources = &sources,
+		.note = "",
+		.stacks = t->has_trace ? STACKS_NONE : STACKS_COPIED,
+		.is_stacks_wish = true,
+		.stack_bytes = STACK_SIZE,
+		.keep_ns = t->has_trace ? 0 : window_ns + MARGIN_NS,
+		.keep_bytes = KEEP_BYTES,
+		.aux_mode = AUX_SNAPSHOTS,
+		.aux_bytes = t->args.aux_bytes,
+		.snapshot_at_end = true,
+		.argv = t->argv,
+		.pids = &t->pids,
+		.tids = &t->tids,
+		.cpus = &t->cpus,
+		.control = &t->control,
+	};
+	int r;
+
+	t->fired = -1;
+	t->control = (struct recorder_control){
+		.ready = on_timer,
+		.tick = on_tick,
+		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+		.context = t,
+	};
+	if (t->control.fd < 0)
+		return error_errno(err, -errno, "timerfd_create");
+	r = recorder_run(&config, &t->result, err);
+	close(t->control.fd);
+	return r;
+}
+
+/* The answer. */
+
+static void describe_end(const struct tracing *t, char *text, size_t size)
+{
+	int status = t->result.wait_status;
+
+	switch (t->result.end) {
+	case END_COMMAND:
+		if (WIFSIGNALED(status))
+			snprintf(text, size, "the command was ended by %s",
+				 strsignal(WTERMSIG(status)));
+		else
+			snprintf(text, size, "the command ended with status %d",
+				 WEXITSTATUS(status));
+		break;
+	case END_TARGET:
+		snprintf(text, size, "the process ended");
+		break;
+	case END_SIGNAL:
+		snprintf(text, size, "you asked for it (Ctrl-C)");
+		break;
+	default:
+		snprintf(text, size, "it was asked for");
+		break;
+	}
+}
+
+static const char *comm_of(const struct call_timeline *timeline, int32_t tid)
+{
+	vec_foreach (&timeline->threads, thread)
+		if (thread->tid == tid)
+			return thread->comm;
+	return "";
+}
+
+/* "trigger:F", of the counter that fired, as a sentence. */
+static void describe_cause(const struct tracing *t, const struct call_timeline *timeline,
+			   char *text, size_t size)
+{
+	const char *name = t->fired >= 0 ? strchr(t->counters.data[t->fired].name, ':') + 1 : NULL;
+	bool is_signal = name && (size_t)t->fired >= t->first_trigger + t->args.symbols.n;
+
+	if (!name) {
+		describe_end(t, text, size);
+		if (is_stopped_by_triggers(t) && (t->args.symbols.n || t->args.signals.n))
+			snprintf(text + strlen(text), size - strlen(text),
+				 ", and what was waited for did not come");
+	} else if (timeline->marks.n) {
+		snprintf(text, size,
+			 is_signal ? "%s came to thread %d (%s)"
+				   : "%s was called by thread %d (%s)",
+			 name, timeline->marks.data[0].tid,
+			 comm_of(timeline, timeline->marks.data[0].tid));
+	} else {
+		snprintf(text, size, is_signal ? "%s came" : "%s was called", name);
+	}
+}
+
+static int write_page(const struct call_timeline *timeline, const struct timeline_words *words,
+		      const char *path, struct error *err)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int r;
+
+	if (!out)
+		return error_errno(err, -errno, "memory");
+	call_timeline_page(timeline, words, out);
+	fclose(out);
+	r = output_whole(path, text, size, err);
+	free(text);
+	return r;
+}
+
+static int write_perfetto(const struct call_timeline *timeline, const struct timeline_words *words,
+			  const char *path, struct error *err)
+{
+	struct buf out = { 0 };
+	int r;
+
+	call_timeline_perfetto(timeline, words, &out);
+	r = output_whole(path, out.data, out.len, err);
+	buf_fini(&out);
+	return r;
+}
+
+static int print_text(const struct tracing *t, const struct call_timeline *timeline,
+		      const struct timeline_words *words, struct error *err)
+{
+	struct output out;
+	int r = output_open(&out, NULL, true, err);
+
+	if (r < 0)
+		return r;
+	call_timeline_print(timeline, words, t->args.lines, out.file);
+	return output_close(&out, err);
+}
+
+static int show(const struct tracing *t, const struct call_timeline *timeline,
+		const struct timeline_words *words, struct error *err)
+{
+	int r = 0;
+
+	if (t->args.html)
+		r = write_page(timeline, words, t->args.html, err);
+	if (t->args.perfetto && r >= 0)
+		r = write_perfetto(timeline, words, t->args.perfetto, err);
+	if (!t->args.html && !t->args.perfetto)
+		return print_text(t, timeline, words, err);
+	if (r >= 0)
+		log_info("kept because %s: %zu calls of %zu threads in %s", words->cause,
+			 timeline->calls.n, timeline->threads.n,
+			 t->args.html ? t->args.html : t->args.perfetto);
+	return r;
+}
+
+static char *describe_target(const struct tracing *t)
+{
+	struct buf text = { 0 };
+	char *copy;
+
+	for (char **word = t->argv; word && *word; word++)
+		buf_printf(&text, "%s%s", text.len ? " " : "", *word);
+	if (!t->argv)
+		vec_foreach (&t->pids, pid)
+			buf_printf(&text, "%s%d", text.len ? "," : "process ", *pid);
+	copy = xstrdup(buf_cstr(&text));
+	buf_fini(&text);
+	return copy;
+}
+
+static int answer(struct tracing *t, struct error *err)
+{
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = input_symbolizer(NULL, NULL);
+	cleanup(free_at_exit) char *target = describe_target(t);
+	char cause[256];
+	struct call_timeline timeline;
+	struct call_timeline_config config = {
+		.path = t->args.output,
+		.symbolizer = symbols,
+		.mark = t->counters.n > t->first_trigger ? "trigger:" : NULL,
+		.before_ns = (uint64_t)(t->args.keep_s * 1e9),
+		.after_ns = (uint64_t)(t->args.after_s * 1e9),
+	};
+	struct timeline_words words = { .command = target, .cause = cause, .source = t->source };
+	int r;
+
+	config.zero_at_end = t->fired < 0;
+	r = call_timeline_read(&config, &timeline, err);
+	if (!t->has_trace)
+		snprintf(t->source, sizeof(t->source),
+			 "%" PRIu64 " samples with stacks a second of CPU time (%s)%s", t->freq_hz,
+			 stack_source_texts[t->result.stacks],
+			 has_intel_pt() ? "" : "; this machine has no Intel PT");
+	describe_cause(t, &timeline, cause, sizeof(cause));
+	if (r >= 0)
+		r = show(t, &timeline, &words, err);
+	else if (r == -ENODATA)
+		r = error_set(err, r, "kept because %s, and nothing is in it: %s", cause,
+			      t->has_trace ? "no user code ran"
+					   : "it used too little CPU time for a sample");
+	call_timeline_fini(&timeline);
+	return r;
+}
+
+/* The command goes on after the moment; it is ours to wait for, as for any shell. */
+static int wait_for_command(struct tracing *t)
+{
+	int status = t->result.wait_status;
+
+	if (status >= 0 || !t->argv || t->result.command_pid <= 0)
+		return status;
+	log_info("the command goes on; its end is waited for");
+	fflush(NULL);
+	signal(SIGINT, SIG_IGN); /* it gets Ctrl-C by the terminal */
+	while (waitpid(t->result.command_pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+static int trace(struct tracing *t)
+{
+	struct error err = { 0 };
+	int r = choose_source(t, &err);
+
+	if (r >= 0)
+		r = add_triggers(t, &err);
+	if (r >= 0)
+		r = run(t, &err);
+	if (t->result.note[0])
+		log_info("%s", t->result.note);
+	if (r >= 0)
+		r = answer(t, &err);
+	if (r < 0)
+		log_error("trace: %s", err.text);
+	if (t->result.has_command_failed_to_start)
+		return r == -ENOENT ? 127 : 126;
+	if (r < 0 && t->result.wait_status < 0)
+		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	r = r < 0 ? EXIT_FAILED : EXIT_OK;
+	t->result.wait_status = wait_for_command(t);
+	return r != EXIT_OK ? r : pass_on_status(t->result.wait_status);
+}
+
+static int check(struct tracing *t, struct error *err)
+{
+	int r = parse_ids(&t->args.pids, "process", &t->pids, err);
+
+	if (r < 0)
+		return r;
+	if (!t->operands.n == !t->pids.n)
+		return error_set(err, -EINVAL,
+				 t->operands.n ? "a command or -p: one of them"
+					       : "nothing to trace: give a command, or -p PID");
+	vec_foreach (&t->args.signals, text)
+		if (signal_parse(*text, err) < 0)
+			return -EINVAL;
+	t->argv = t->operands.n ? xcalloc(t->operands.n + 1, sizeof(*t->argv)) : NULL;
+	for (size_t i = 0; i < t->operands.n; i++)
+		t->argv[i] = (char *)t->operands.data[i];
+	return 0;
+}
+
+static void tracing_fini(struct tracing *t)
+{
+	option_list_fini(&t->args.symbols);
+	option_list_fini(&t->args.signals);
+	option_list_fini(&t->args.pids);
+	option_list_fini(&t->operands);
+	counters_fini(&t->counters);
+	vec_fini(&t->pids);
+	vec_fini(&t->tids);
+	free(t->argv);
+	free(t->command_line);
+}
+
+static int trace_run(const struct command *self, int argc, char **argv)
+{
+	struct tracing t = { .result.wait_status = -1 };
+	struct error err = { 0 };
+	int status = command_begin(self, true, argc, argv, &t.args, &t.operands);
+
+	t.command_line = xcalloc((size_t)argc + 2, sizeof(*t.command_line));
+	t.command_line[0] = "assay";
+	for (int i = 0; i < argc; i++)
+		t.command_line[i + 1] = argv[i];
+	if (t.args.quiet)
+		log_set_level(LOG_QUIET);
+	if (status < 0 && check(&t, &err) < 0) {
+		log_error("trace: %s", err.text);
+		status = EXIT_USAGE;
+	} else if (status < 0) {
+		status = trace(&t);
+	}
+	tracing_fini(&t);
+	return status;
+}
+
+static const struct command_section trace_sections[] = {
+	{ "THE MOMENT",
+	  "A ring of what ran is always kept and written over. It is kept for good when a function "
+	  "of *--on-symbol* is called, a signal of *--on-signal* is delivered, the command or "
+	  "process ends, or Ctrl-C comes: whichever is first (with *--on-exit* the end alone, and "
+	  "the others are marked). What was waited for and did not come is said, and the end of it "
+	  "all shown instead." },
+	{ "WHAT IS SHOWN",
+	  "Calls of functions by thread, with the time at which each began, counted from the "
+	  "moment, "
+	  "and how long it took; those that it made stand below it, to the right. With Intel PT "
+	  "each "
+	  "call is there, exactly; *?* is the duration of a call whose begin or end was not seen. "
+	  "Without, samples with stacks tell: a function counts as going on from one sample to "
+	  "the next while its callers do.\n\n"
+	  "The recording is a perf.data file: *assay report -i trace.data* and *perf* read it, "
+	  "too." },
+	{ "EXIT STATUS",
+	  "The command's own; it is waited for where it goes on after the moment. 1 when tracing "
+	  "failed, 2 for wrong usage, 126 and 127 as for *assay record*." },
+	{ NULL, NULL },
+};
+
+static const struct command_example trace_examples[] = {
+	{ "assay trace -- ./app", "the last second before a program ends, or crashes" },
+	{ "assay trace --on-symbol shop::sell --html sale.html -- ./app",
+	  "what led to the first sale" },
+	{ "assay trace -p 1234 --on-symbol write@/lib/x86\\_64-linux-gnu/libc.so.6 --after 10ms",
+	  "around the next write of a process that runs" },
+	{ "assay trace -p 1234 --perfetto now.perfetto-trace", "the last second, at Ctrl-C" },
+	{ NULL, NULL },
+};
+
+const struct command trace_command = {
+	.name = "trace",
+	.summary = "what led to a moment: calls over time until a function, a signal or the end",
+	.synopsis = "[OPTIONS] [--] COMMAND [ARG…] | -p PID",
+	.description = "Follows a program with a ring that is written over all the time, and keeps "
+		       "it at the moment that is asked for. Then it shows which functions each "
+		       "thread was in, from when to when: as text, as a page, or in Perfetto. By "
+		       "Intel PT where the processor has it, else by samples.",
+	.options = OPTIONS(trace_options),
+	.sections = trace_sections,
+	.examples = trace_examples,
+	.run = trace_run,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counters that say that something happened: a function was called, a signal was delivered. Each of
+ * their samples is one such moment and wakes who waits (struct counter, wakes).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "counter/counter.h"
+
+struct error;
+
+/*
+ * Whether calls can be waited for at all. -EOPNOTSUPP: the kernel has no uprobes; -EACCES: they
+ * take root or CAP_PERFMON. `name` is for the message.
+ */
+int trigger_check_calls(const struct counter_sources *sources, const char *name, struct error *err);
+
+/*
+ * A call of what is at `file_off` of `path`, by the PMU uprobe (perf_event_open(2), "uprobe"):
+ * "trigger:NAME". As trigger_check_calls().
+ */
+int trigger_on_call(const struct counter_sources *sources, const char *name, const char *path,
+		    uint64_t file_off, struct counters *out, struct error *err);
+
+/*
+ * A signal that is delivered to a thread, by the tracepoint signal:signal_deliver:
+ * "trigger:SIGUSR1". -EACCES, -ENOENT: tracefs can't be read.
+ */
+int trigger_on_signal(const struct counter_sources *sources, int signal, struct counters *out,
+		      struct error *err);
+
+/* The number of "USR1", "SIGUSR1" or "10"; -EINVAL names some. */
+int signal_parse(const char *text, struct error *err);

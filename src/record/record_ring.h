@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The newest records of a recording that always runs: what is older than some time, or more than
+ * some bytes ago, makes room. Kept in memory until somebody wants them.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct record_ring;
+
+/* Records of the last keep_ns, of at most max_bytes in all (both coarsely: a piece more). */
+struct record_ring *record_ring_new(uint64_t keep_ns, size_t max_bytes);
+void record_ring_free(struct record_ring *r); /* NULL is fine */
+
+/* Copies a record; times may come a little out of order. */
+void record_ring_push(struct record_ring *r, const void *record, size_t size, uint64_t time_ns);
+
+/* All that is held, oldest first; it is empty afterwards. */
+void record_ring_take(struct record_ring *r,
+		      void (*visit)(void *context, const void *record, size_t size), void *context);
+
+size_t record_ring_bytes(const struct record_ring *r); /* held */
