@@ -886,7 +886,8 @@ static void tally_event(struct rings *r, const struct event *e)
 
 /*
  * Copied stacks were written by another CPU, and of each little is read, here and there: fetched
- * while the record before is walked, it does not have to be waited for.
+ * while the record before is walked, it does not have to be waited for. At its end stands how much
+ * of the stack was copied, and behind it the next one's header.
  */
 static void fetch_behind(const struct ring *ring)
 {
@@ -894,6 +895,7 @@ static void fetch_behind(const struct ring *ring)
 
 	if (ring->next_size < LARGE_RECORD || ring->head - at < ring->next_size)
 		return;
+	__builtin_prefetch(ring->data + ((at + ring->next_size - 8) & ring->mask));
 	for (uint64_t end = at + FETCHED_BYTES; at < end; at += CACHE_LINE)
 		__builtin_prefetch(ring->data + (at & ring->mask));
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/intmap.h"
 #include "base/mem.h"
 #include "unwind/user_ctx.h"
 #include "unwind/step.h"
@@ -29,21 +30,49 @@ const char *const unwind_stop_texts[N_UNWIND_STOPS] = {
 #define N_RANGES 4
 
 struct remembered {
-	const uint32_t *rows; /* of the table; NULL: nothing is here */
-	uint64_t file_off;
+	uint64_t key; /* number of the table, file offset; 0: nothing is here */
 	struct unwind_rule rule;
+};
+_Static_assert(sizeof(struct remembered) == 16, "an entry is within one cache line");
+
+#define KEY_OFF_BITS 40
+
+/*
+ * The frames of a thread's last walk: its next one mostly has the same callers at the same places.
+ * Then their rules are known before the return addresses are there, which are only compared: so the
+ * processor runs ahead and waits for the stack's words together, where it would wait for a word,
+ * then for its rule, and so on from frame to frame. docs/unwinding.md has what it gains.
+ */
+#define WALKS_BITS      5
+#define WALK_FRAMES     96
+#define SAME_STACK_BITS 22 /* of two stack pointers: threads' stacks are further apart, mostly */
+
+struct walked_frame {
+	uint64_t sp, lookup_pc;
+	struct unwind_rule rule;
+};
+
+struct last_walk {
+	uint64_t space; /* 0: nothing is here */
+	uint64_t stack; /* which of the space's */
+	uint32_t n;
+	struct walked_frame frames[WALK_FRAMES]; /* innermost first */
 };
 
 struct range {
 	uint64_t start, end, file_off; /* file_off: of start */
 	const struct unwind_table *table;
+	uint64_t table_key; /* of the table, as in struct remembered */
 };
 
 struct unwinder {
 	uint64_t space; /* of the ranges */
 	struct range ranges[N_RANGES];
-	uint32_t last, next; /* the range that was hit, and that is replaced next */
+	uint32_t last, next;  /* the range that was hit, and that is replaced next */
+	struct intmap tables; /* numbers of the tables that were met, by address, from 1 on */
 	struct remembered memory[1 << MEMORY_BITS];
+	struct last_walk walks[1 << WALKS_BITS];
+	struct walked_frame walked[WALK_FRAMES]; /* by the walk at hand */
 };
 
 struct unwinder *unwinder_new(void)
@@ -53,6 +82,8 @@ struct unwinder *unwinder_new(void)
 
 void unwinder_free(struct unwinder *u)
 {
+	if (u)
+		intmap_fini(&u->tables);
 	free(u);
 }
 
@@ -80,53 +111,115 @@ static inline const struct range *find_range(struct unwinder *u, uint64_t pc)
 	return NULL;
 }
 
-static void keep_range(struct unwinder *u, uint64_t pc, const struct unwind_place *place)
+static uint64_t key_of_table(struct unwinder *u, const struct unwind_table *table)
 {
-	if (pc < place->start || pc >= place->end)
-		return;
-	u->ranges[u->next] = (struct range){
+	bool is_new;
+	uint32_t *number = intmap_put(&u->tables, (uint64_t)(uintptr_t)table->rows, &is_new);
+
+	if (is_new)
+		*number = u->tables.n;
+	return (uint64_t)*number << KEY_OFF_BITS;
+}
+
+static const struct range *keep_range(struct unwinder *u, uint64_t pc,
+				      const struct unwind_place *place)
+{
+	struct range *range = &u->ranges[u->next];
+
+	*range = (struct range){
 		.start = place->start,
 		.end = place->end,
 		.file_off = place->file_off - (pc - place->start),
 		.table = place->table,
+		.table_key = key_of_table(u, place->table),
 	};
 	u->last = u->next;
 	u->next = (u->next + 1) % N_RANGES;
+	return range;
 }
 
-static inline struct unwind_rule rule_of(struct unwinder *u, const struct unwind_table *table,
-					 uint64_t file_off)
+static inline struct unwind_rule rule_in(struct unwinder *u, const struct range *range, uint64_t pc)
 {
-	uint64_t hash = (file_off ^ (uint64_t)(uintptr_t)table->rows << 20) * 0x9e3779b97f4a7c15ull;
-	struct remembered *m = &u->memory[hash >> (64 - MEMORY_BITS)];
+	uint64_t file_off = pc - range->start + range->file_off, key = range->table_key | file_off;
+	struct remembered *m = &u->memory[(key * 0x9e3779b97f4a7c15ull) >> (64 - MEMORY_BITS)];
 
-	if (m->file_off != file_off || m->rows != table->rows)
-		*m = (struct remembered){ table->rows, file_off,
-					  unwind_table_find(table, file_off) };
+	if (file_off >> KEY_OFF_BITS)
+		return unwind_table_find(range->table, file_off);
+	if (m->key == key)
+		return m->rule;
+	*m = (struct remembered){ key, unwind_table_find(range->table, file_off) };
 	return m->rule;
 }
 
-/* False if nothing is mapped there. */
+/* False if nothing is mapped there. *is_lasting: it stays so while the space does. */
 static inline bool find_rule(struct unwinder *u, const struct unwind_input *in, uint64_t pc,
-			     struct unwind_rule *rule)
+			     bool is_exact, struct unwind_rule *rule, bool *is_lasting)
 {
 	const struct range *range = find_range(u, pc);
 	struct unwind_place place = { 0 };
-	enum unwind_where where;
+	enum unwind_where where = UNWIND_AT_TABLE;
 
-	if (range) {
-		*rule = rule_of(u, range->table, pc - range->start + range->file_off);
-		return true;
+	if (!range) {
+		where = in->find(in->ctx, pc, &place);
+		if (where == UNWIND_AT_TABLE && pc >= place.start && pc < place.end)
+			range = keep_range(u, pc, &place);
 	}
-	where = in->find(in->ctx, pc, &place);
-	if (where == UNWIND_AT_NOTHING)
-		return false;
+	*is_lasting = where == UNWIND_AT_TABLE;
 	*rule = (struct unwind_rule){ 0 };
-	if (where == UNWIND_AT_TABLE) {
-		*rule = rule_of(u, place.table, place.file_off);
-		keep_range(u, pc, &place);
+	/* Where a sample hit is hardly hit again: remembering it would cost what is. */
+	if (range && is_exact)
+		*rule = unwind_table_find(range->table, pc - range->start + range->file_off);
+	else if (range)
+		*rule = rule_in(u, range, pc);
+	else if (where == UNWIND_AT_TABLE)
+		*rule = unwind_table_find(place.table, place.file_off);
+	return where != UNWIND_AT_NOTHING;
+}
+
+/* ---- what the last walk of the thread met ---- */
+
+static struct last_walk *last_walk_of(struct unwinder *u, const struct unwind_input *in)
+{
+	uint64_t stack = in->regs.sp >> SAME_STACK_BITS;
+	uint64_t hash = (in->space ^ stack << 32) * 0x9e3779b97f4a7c15ull;
+	struct last_walk *w = &u->walks[hash >> (64 - WALKS_BITS)];
+
+	if (w->space != in->space || w->stack != stack)
+		w->n = 0;
+	w->space = in->space;
+	w->stack = stack;
+	return w;
+}
+
+/* The words that a walk will want if the frames are the same: return addresses. */
+static void fetch_words(const struct last_walk *w, const struct unwind_input *in)
+{
+	const uint8_t *stack = in->stack;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		uint64_t at = w->frames[i].sp - sizeof(uint64_t) - in->regs.sp;
+
+		if (at < in->stack_size)
+			__builtin_prefetch(stack + at);
 	}
-	return true;
+}
+
+/* The frame of the last walk that has this stack pointer and address, from *at on; or NULL. */
+static inline const struct walked_frame *same_frame(const struct last_walk *w, uint32_t *at,
+						    uint64_t sp, uint64_t lookup_pc)
+{
+	const struct walked_frame *f;
+
+	while (*at < w->n && w->frames[*at].sp < sp)
+		++*at;
+	f = &w->frames[*at];
+	return *at < w->n && f->sp == sp && f->lookup_pc == lookup_pc ? f : NULL;
+}
+
+static void keep_walk(struct unwinder *u, struct last_walk *w, uint32_t n)
+{
+	memcpy(w->frames, u->walked, n * sizeof(*w->frames));
+	w->n = n;
 }
 
 void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwind_chain *chain)
@@ -141,23 +234,37 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		.n_other = in->n_other,
 	};
 	enum unwind_stop stop = UNWIND_GOES_ON;
-	struct unwind_rule rule;
+	struct last_walk *last = last_walk_of(u, in);
+	uint32_t at = 0, n_walked = 0;
 	size_t n = 0, n_by_fp = 0;
 
 	enter_space(u, in->space);
+	fetch_words(last, in);
 	while (!stop) {
+		uint64_t lookup_pc = unwind_lookup_pc(&regs);
+		const struct walked_frame *same = same_frame(last, &at, regs.sp, lookup_pc);
+		struct unwind_rule rule;
+		bool is_lasting = true;
+
 		if (n == chain->max) {
 			stop = UNWIND_DEPTH;
 			break;
 		}
 		chain->pcs[n++] = regs.pc;
-		if (!find_rule(u, in, unwind_lookup_pc(&regs), &rule)) {
+		if (same) {
+			rule = same->rule;
+		} else if (!find_rule(u, in, lookup_pc, regs.flags & UNWIND_IS_EXACT, &rule,
+				      &is_lasting)) {
 			stop = UNWIND_UNMAPPED;
 			break;
 		}
+		if (is_lasting && n_walked < WALK_FRAMES)
+			u->walked[n_walked++] = (struct walked_frame){ regs.sp, lookup_pc, rule };
 		stop = unwind_step(rule, &regs, &c);
 		n_by_fp += !stop && unwind_rule_cfa(rule) == UNWIND_CFA_NONE;
 	}
+	if (in->space)
+		keep_walk(u, last, n_walked);
 	chain->n = n;
 	chain->n_by_fp = n_by_fp;
 	chain->stop = stop;

@@ -155,6 +155,23 @@ static void compare(struct tally *t, const struct world *w, const struct unwind_
 		show(t, w, ours, theirs);
 }
 
+/* What an unwinder remembers of earlier stacks changes nothing: one that remembers nothing agrees.
+ */
+static void assert_same_unremembered(struct unwind_input in, const struct unwind_chain *warm)
+{
+	struct unwinder *u = unwinder_new();
+	uint64_t pcs[MAX_FRAMES];
+	struct unwind_chain cold = { .pcs = pcs, .max = MAX_FRAMES };
+
+	in.space = 0;
+	unwind_walk(u, &in, &cold);
+	unwinder_free(u);
+	assert_int_equal(cold.n, warm->n);
+	assert_int_equal(cold.n_by_fp, warm->n_by_fp);
+	assert_int_equal(cold.stop, warm->stop);
+	assert_memory_equal(cold.pcs, warm->pcs, warm->n * sizeof(*pcs));
+}
+
 /*
  * Steps in bursts: `steps` instructions in a row, then the program runs freely
  * for `us` microseconds. What a burst maps anew is looked at when it ends.
@@ -188,6 +205,7 @@ static void trace(struct tally *t, char *const argv[], unsigned int bursts, unsi
 			in.space = burst + 1;
 			if (world_map_at(&w, in.regs.pc)) {
 				unwind_walk(u, &in, &chain);
+				assert_same_unremembered(in, &chain);
 				reference_walk(&ref, &sample);
 				compare(t, &w, &chain, &ref);
 			}
