@@ -19,6 +19,7 @@
 
 #define FILES_DIR  "files"
 #define KERNEL_DIR "kernel"
+#define KCORE_DIR  "kcore_dir" /* of a recording, as perf has it */
 #define DEBUG_DIR  "/usr/lib/debug"
 
 void archive_result_fini(struct archive_result *r)
@@ -312,6 +313,30 @@ int archive_write(const struct session *session, const struct archive_choice *ch
 
 /* Reading. */
 
+/* What is not there is none: what this machine has is another kernel's. */
+static void take_kernel(struct archive_places *p, const char *dir, const char *below,
+			struct symbolizer_config *config)
+{
+	p->kallsyms = xasprintf("%s/%s/kallsyms", dir, below);
+	p->modules = xasprintf("%s/%s/modules", dir, below);
+	p->notes = xasprintf("%s/%s/notes", dir, below);
+	p->sys_module = xasprintf("%s/%s/module", dir, below);
+	p->kcore = xasprintf("%s/%s/kcore", dir, below);
+	config->kcore = p->kcore;
+	config->kallsyms = p->kallsyms;
+	config->modules = p->modules;
+	config->notes = p->notes;
+	config->sys_module = p->sys_module;
+}
+
+/* `perf record --kcore`: the kernel that ran, and no other files. */
+static bool has_kcore_copy(const char *dir)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/" KCORE_DIR "/kallsyms", dir);
+
+	return access(path, F_OK) == 0;
+}
+
 void archive_places_init(struct archive_places *p, const char *session_dir,
 			 struct symbolizer_config *config)
 {
@@ -320,21 +345,15 @@ void archive_places_init(struct archive_places *p, const char *session_dir,
 		config->root = p->root;
 		return;
 	}
+	if (has_kcore_copy(session_dir)) {
+		take_kernel(p, session_dir, KCORE_DIR, config);
+		return;
+	}
 	p->root = xasprintf("%s/" FILES_DIR, session_dir);
 	if (access(p->root, F_OK) < 0)
 		return;
-	p->kallsyms = xasprintf("%s/" KERNEL_DIR "/kallsyms", session_dir);
-	p->modules = xasprintf("%s/" KERNEL_DIR "/modules", session_dir);
-	p->notes = xasprintf("%s/" KERNEL_DIR "/notes", session_dir);
-	p->sys_module = xasprintf("%s/" KERNEL_DIR "/module", session_dir);
-	/* Not there: this machine's memory is another kernel's. */
-	p->kcore = xasprintf("%s/" KERNEL_DIR "/kcore", session_dir);
 	config->root = p->root;
-	config->kcore = p->kcore;
-	config->kallsyms = p->kallsyms;
-	config->modules = p->modules;
-	config->notes = p->notes;
-	config->sys_module = p->sys_module;
+	take_kernel(p, session_dir, KERNEL_DIR, config);
 }
 
 void archive_places_fini(struct archive_places *p)

@@ -44,8 +44,9 @@ int archive_write(const struct session *session, const struct archive_choice *ch
 		  const char *dir, struct archive_result *out, struct error *err);
 
 /*
- * Where the symbols of a session's images are: in the archive that it is, else on this machine. The
- * texts of *config belong to *places.
+ * Where the symbols of a session's images are: in the archive that it is, else on this machine;
+ * those of the kernel in the copy of it that is beside a recording (perf record --kcore). The texts
+ * of *config belong to *places.
  */
 struct archive_places {
 	char *root, *kallsyms, *modules, *notes, *sys_module, *kcore;

@@ -234,10 +234,36 @@ static int push(struct event_sink *sink, const struct event *e)
 			vec_push(&h->losses,
 				 ((struct pt_loss){ e->time_ns, e->pid, e->tid, e->cpu }));
 		break;
+	case EVENT_TEXT_POKE:
+		if (e->text_poke.bytes)
+			vec_push(&h->pokes,
+				 ((struct pt_poke){
+					 e->time_ns, e->text_poke.addr,
+					 keep(c, e->text_poke.bytes,
+					      (size_t)e->text_poke.n_old + e->text_poke.n_new),
+					 e->text_poke.n_old, e->text_poke.n_new }));
+		break;
 	default:
 		break;
 	}
 	return 0;
+}
+
+static int compare_pokes(const void *a, const void *b, void *context)
+{
+	const struct pt_history *h = context;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	uint64_t x = h->pokes.data[i].addr, y = h->pokes.data[k].addr;
+
+	return x != y ? (x < y ? -1 : 1) : (i > k) - (i < k);
+}
+
+static void sort_pokes(struct pt_history *h)
+{
+	for (uint32_t i = 0; i < h->pokes.n; i++)
+		vec_push(&h->by_addr, i);
+	if (h->pokes.n)
+		qsort_r(h->by_addr.data, h->by_addr.n, sizeof(uint32_t), compare_pokes, h);
 }
 
 static struct tracepoint_format *switch_format(const struct perfdata_info *info,
@@ -261,6 +287,7 @@ void pt_history_read(struct pt_history *h, struct perfdata *data)
 	for (size_t i = 0; i < info->counters.n; i++)
 		c.formats[i] = switch_format(info, &info->counters.data[i]);
 	perfdata_read(data, &c.sink, NULL);
+	sort_pokes(h);
 	for (size_t i = 0; i < info->counters.n; i++)
 		tracepoint_free(c.formats[i]);
 	free(c.formats);
@@ -276,6 +303,8 @@ void pt_history_fini(struct pt_history *h)
 	vec_fini(&h->cpus);
 	vec_fini(&h->losses);
 	vec_fini(&h->sampled);
+	vec_fini(&h->pokes);
+	vec_fini(&h->by_addr);
 	arena_free(h->copies);
 	intmap_fini(&h->by_pid);
 	intmap_fini(&h->by_tid);
@@ -307,6 +336,72 @@ static void build(const struct pt_history *h, int32_t pid, size_t n, unsigned in
 void pt_history_space(const struct pt_history *h, int32_t pid, size_t n, struct address_space *out)
 {
 	build(h, pid, n, 0, out);
+}
+
+/* ---- the kernel's code ---- */
+
+/* The place in by_addr of the first poke that may reach `addr`. */
+static size_t first_poke(const struct pt_history *h, uint64_t addr)
+{
+	uint64_t from = addr - MIN(addr, (uint64_t)UINT16_MAX);
+	size_t low = 0, high = h->by_addr.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (h->pokes.data[h->by_addr.data[mid]].addr < from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Those of `n` bytes at `from` that are in the `size` bytes at `addr`, where nothing is missing. */
+static void put_over(uint64_t addr, uint8_t *out, size_t *n_read, size_t size, uint64_t from,
+		     const uint8_t *bytes, size_t n)
+{
+	uint64_t start = MAX(addr, from), end = MIN(addr + size, from + n);
+
+	if (start >= end || start > addr + *n_read)
+		return;
+	memcpy(out + (start - addr), bytes + (start - from), end - start);
+	*n_read = MAX(*n_read, end - addr);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	return (i > k) - (i < k);
+}
+
+size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint8_t *out,
+		       size_t n_read, size_t size)
+{
+	VEC(uint32_t) near = { 0 };
+	size_t i = first_poke(h, addr);
+
+	for (; i < h->by_addr.n && h->pokes.data[h->by_addr.data[i]].addr < addr + size; i++)
+		vec_push(&near, h->by_addr.data[i]);
+	if (near.n)
+		qsort(near.data, near.n, sizeof(uint32_t), compare_times);
+	/* What is not yet changed is as the first later change tells, … */
+	for (i = near.n; i-- > 0;) {
+		const struct pt_poke *p = &h->pokes.data[near.data[i]];
+
+		if (near.data[i] >= n)
+			put_over(addr, out, &n_read, size, p->addr, p->bytes, p->n_old);
+	}
+	/* … and what is, as the last one does. */
+	for (i = 0; i < near.n; i++) {
+		const struct pt_poke *p = &h->pokes.data[near.data[i]];
+
+		if (near.data[i] < n)
+			put_over(addr, out, &n_read, size, p->addr, p->bytes + p->n_old, p->n_new);
+	}
+	vec_fini(&near);
+	return n_read;
 }
 
 void pt_history_apply(const struct pt_history *h, const struct pt_change *c,

@@ -57,6 +57,13 @@ struct pt_loss {
 	uint32_t cpu;
 };
 
+/* The kernel changed its code: n_old bytes that were there, then n_new. */
+struct pt_poke {
+	uint64_t time_ns, addr;
+	const uint8_t *bytes; /* of the recording's files, or of pt_history.copies */
+	uint16_t n_old, n_new;
+};
+
 /* Trace data in a sample of another event: the last of it up to then. */
 struct pt_sampled {
 	const uint8_t *bytes; /* of the recording's files, or of pt_history.copies */
@@ -74,6 +81,8 @@ struct pt_history {
 	VEC(VEC(struct pt_switch)) cpus;
 	VEC(struct pt_loss) losses;
 	VEC(struct pt_sampled) sampled; /* in the order of time */
+	VEC(struct pt_poke) pokes;      /* in the order of time */
+	VEC(uint32_t) by_addr;          /* pokes in the order of their addresses */
 	struct arena *copies;           /* of bytes that the recording has packed; NULL: none */
 	uint64_t last_ns;               /* of all events */
 	/* The kernel: where its _text was, 0: not told; and its build. */
@@ -99,6 +108,13 @@ int32_t pt_history_pid(const struct pt_history *h, int32_t tid);
 
 /* The mappings of a process after the first `n` of its changes; *out is empty, or reused. */
 void pt_history_space(const struct pt_history *h, int32_t pid, size_t n, struct address_space *out);
+
+/*
+ * Kernel code as it is after the first `n` of its changes, made of what is known of it at any time:
+ * of `size` bytes from `addr` on, the first `n_read` are in `out`. Returns how many are now.
+ */
+size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint8_t *out,
+		       size_t n_read, size_t size);
 
 /* Applies one change to the mappings that were there before it. */
 void pt_history_apply(const struct pt_history *h, const struct pt_change *c,

@@ -20,10 +20,15 @@ enum {
 
 struct pt_ahead;
 
-/* Code of a process after some of its changes, and the graph that it was decoded to. */
-struct view {
+/* Which code: a process after some of its changes, in a kernel after some of that's. */
+struct version {
 	int32_t pid;
-	size_t n_changes;
+	size_t n_changes, n_pokes;
+};
+
+/* Code of a version, and the graph that it was decoded to. */
+struct view {
+	struct version of;
 	uint32_t n_users; /* queues that are in it */
 	uint64_t used;    /* the larger the later */
 	struct address_space maps;
@@ -34,8 +39,8 @@ struct view {
 /* From an event of a queue on: whose it is. */
 struct mark {
 	size_t event;
-	int32_t pid, tid;
-	size_t n_changes;
+	int32_t tid;
+	struct version of;
 };
 
 /* Views that one thread uses. */
@@ -72,8 +77,7 @@ struct queue {
 	VEC(struct mark) marks; /* the one that holds for head, then later ones */
 	size_t mark;
 	struct address_space given_maps; /* of the span that was given out last … */
-	int32_t given_pid;               /* … if it is another than the view */
-	size_t n_given_changes;
+	struct version given;            /* … if it is another than the view's */
 	bool has_given_maps, is_done;
 	struct view_pool *pool;
 	/* Of a part: where the next one begins; pieces.n: nowhere. */

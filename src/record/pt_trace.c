@@ -123,21 +123,23 @@ static size_t read_mapping(struct pt_trace *t, const struct mapping *m, int32_t 
 			      MIN(size, m->end - addr));
 }
 
-static size_t read_process(struct pt_trace *t, const struct address_space *maps, int32_t pid,
-			   size_t n_changes, uint64_t addr, uint8_t *out, size_t size)
+static size_t read_process(struct pt_trace *t, const struct address_space *maps,
+			   const struct version *of, uint64_t addr, uint8_t *out, size_t size)
 {
 	size_t n = 0;
 
-	if (addr >> 63)
-		return pt_images_read_kernel(t->images, addr, out, size);
+	if (addr >> 63) {
+		n = pt_images_read_kernel(t->images, addr, out, size);
+		return pt_history_poke(&t->history, of->n_pokes, addr, out, n, size);
+	}
 	while (n < size) {
 		const struct mapping *m = address_space_find(maps, addr + n);
 		size_t got;
 
 		/* Time is coarse where there are no MTCs: the mapping may be told too late. */
 		if (!m)
-			m = pt_history_later(&t->history, pid, n_changes, addr + n);
-		got = m ? read_mapping(t, m, pid, addr + n, out + n, size - n) : 0;
+			m = pt_history_later(&t->history, of->pid, of->n_changes, addr + n);
+		got = m ? read_mapping(t, m, of->pid, addr + n, out + n, size - n) : 0;
 		if (!got)
 			break;
 		n += got;
@@ -150,7 +152,7 @@ static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *o
 	struct view *v = context;
 
 	(void)space;
-	return read_process(v->trace, &v->maps, v->pid, v->n_changes, addr, out, size);
+	return read_process(v->trace, &v->maps, &v->of, addr, out, size);
 }
 
 static void view_free(struct view *v)
@@ -167,20 +169,28 @@ void view_pool_fini(struct view_pool *pool)
 	vec_fini(&pool->views);
 }
 
-/* A process's changes that are in one of those views that no queue needs. */
-static struct view *find_view(struct view_pool *pool, int32_t pid, size_t n, bool idle_one)
+static bool is_same(const struct version *a, const struct version *b)
+{
+	return a->pid == b->pid && a->n_changes == b->n_changes && a->n_pokes == b->n_pokes;
+}
+
+static bool is_before(const struct version *a, const struct version *b)
+{
+	return a->pid == b->pid && a->n_changes <= b->n_changes && a->n_pokes <= b->n_pokes;
+}
+
+/* The view of a version, or else the last one before it that no queue needs. */
+static struct view *find_view(struct view_pool *pool, const struct version *of)
 {
 	struct view *best = NULL;
 
 	vec_foreach (&pool->views, at) {
 		struct view *v = *at;
 
-		if (v->pid == pid &&
-		    (v->n_changes == n || (idle_one && !v->n_users && v->n_changes < n &&
-					   (!best || best->n_changes < v->n_changes))))
+		if (is_same(&v->of, of))
+			return v;
+		if (!v->n_users && is_before(&v->of, of) && (!best || is_before(&best->of, &v->of)))
 			best = v;
-		if (best && best->n_changes == n)
-			break;
 	}
 	return best;
 }
@@ -205,13 +215,13 @@ static void drop_idle_views(struct view_pool *pool)
 	}
 }
 
-static struct view *new_view(struct pt_trace *t, struct view_pool *pool, int32_t pid, size_t n)
+static struct view *new_view(struct pt_trace *t, struct view_pool *pool, const struct version *of)
 {
 	struct view *v = xcalloc(1, sizeof(*v));
 	struct pt_memory memory = { read_code, v };
 
-	*v = (struct view){ .pid = pid, .n_changes = n, .trace = t };
-	pt_history_space(&t->history, pid, n, &v->maps);
+	*v = (struct view){ .of = *of, .trace = t };
+	pt_history_space(&t->history, of->pid, of->n_changes, &v->maps);
 	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
 	vec_push(&pool->views, v);
 	drop_idle_views(pool);
@@ -229,13 +239,15 @@ static bool covers(const struct address_space *maps, const struct mapping *m)
 }
 
 /* What was decoded stays, unless something else was there. */
-static void advance_view(struct view *v, size_t n)
+static void advance_view(struct view *v, const struct version *to)
 {
-	const struct pt_process *p = pt_history_process(&v->trace->history, v->pid);
-	bool changes_code = v->code->has_unreadable;
+	const struct pt_process *p = pt_history_process(&v->trace->history, to->pid);
+	bool changes_code = v->of.n_pokes != to->n_pokes ||
+			    (v->of.n_changes != to->n_changes && v->code->has_unreadable);
 
-	for (; v->n_changes < n; v->n_changes++) {
-		const struct pt_change *c = &p->changes.data[v->n_changes];
+	v->of.n_pokes = to->n_pokes;
+	for (; v->of.n_changes < to->n_changes; v->of.n_changes++) {
+		const struct pt_change *c = &p->changes.data[v->of.n_changes];
 
 		changes_code |= c->kind != PT_MAP || covers(&v->maps, &c->map);
 		pt_history_apply(&v->trace->history, c, &v->maps);
@@ -251,19 +263,19 @@ void queue_leave_view(struct queue *q)
 	q->view = NULL;
 }
 
-/* Puts the queue where its process has made its first `n` changes. */
-static void enter_view(struct queue *q, int32_t pid, size_t n)
+/* Puts the queue into the code of a version. */
+static void enter_view(struct queue *q, const struct version *of)
 {
 	struct view *v;
 
-	if (q->view && q->view->pid == pid && q->view->n_changes == n)
+	if (q->view && is_same(&q->view->of, of))
 		return;
 	queue_leave_view(q);
-	v = find_view(q->pool, pid, n, true);
+	v = find_view(q->pool, of);
 	if (!v)
-		v = new_view(q->trace, q->pool, pid, n);
-	else if (v->n_changes < n)
-		advance_view(v, n);
+		v = new_view(q->trace, q->pool, of);
+	else if (!is_same(&v->of, of))
+		advance_view(v, of);
 	v->n_users++;
 	v->used = ++q->pool->clock;
 	q->view = v;
@@ -273,9 +285,9 @@ static void enter_view(struct queue *q, int32_t pid, size_t n)
 
 /* ---- side band ---- */
 
-static void set_mark(struct queue *q, int32_t pid, int32_t tid, size_t n_changes)
+static void set_mark(struct queue *q, const struct version *of)
 {
-	struct mark m = { q->events.n, pid, tid, n_changes };
+	struct mark m = { q->events.n, q->tid, *of };
 
 	if (q->marks.n && q->marks.data[q->marks.n - 1].event == m.event)
 		q->marks.data[q->marks.n - 1] = m;
@@ -320,19 +332,39 @@ static size_t changes_until(const struct pt_process *p, size_t from, uint64_t no
 	return n;
 }
 
+/* How many of the kernel's changes were made by then. */
+static size_t pokes_until(const struct pt_history *h, size_t from, uint64_t now, uint64_t *next)
+{
+	size_t n = from;
+
+	if (n && h->pokes.data[n - 1].time_ns > now)
+		n = 0;
+	while (n < h->pokes.n && h->pokes.data[n].time_ns <= now)
+		n++;
+	if (n < h->pokes.n)
+		*next = MIN(*next, h->pokes.data[n].time_ns);
+	return n;
+}
+
 static uint64_t follow(struct queue *q, uint64_t now)
 {
+	const struct pt_history *h = &q->trace->history;
 	const struct pt_process *p;
 	uint64_t next = UINT64_MAX;
-	size_t n = 0;
+	struct version of;
 
 	follow_switches(q, now, &next);
-	p = pt_history_process(&q->trace->history, q->pid);
+	of = (struct version){ .pid = q->pid };
+	p = pt_history_process(h, q->pid);
 	if (p)
-		n = changes_until(p, q->view && q->view->pid == q->pid ? q->view->n_changes : 0,
-				  now, &next);
-	enter_view(q, q->pid, n);
-	set_mark(q, q->pid, q->tid, n);
+		of.n_changes =
+			changes_until(p,
+				      q->view && q->view->of.pid == q->pid ? q->view->of.n_changes
+									   : 0,
+				      now, &next);
+	of.n_pokes = pokes_until(h, q->view ? q->view->of.n_pokes : 0, now, &next);
+	enter_view(q, &of);
+	set_mark(q, &of);
 	return next;
 }
 
@@ -590,11 +622,10 @@ static int give(struct queue *q, size_t n, struct pt_trace_sink *sink)
 	span = (struct pt_span){ .events = q->events.data + q->head,
 				 .n = n,
 				 .queue = q->number,
-				 .pid = m->pid,
+				 .pid = m->of.pid,
 				 .tid = m->tid,
 				 .cpu = q->cpu };
-	q->given_pid = m->pid;
-	q->n_given_changes = m->n_changes;
+	q->given = m->of;
 	q->has_given_maps = false;
 	q->head += n;
 	if (q->trace->last_ns && !q->trace->info.is_timeless)
@@ -681,13 +712,13 @@ size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t 
 		return 0;
 	q = &t->queues.data[queue];
 	maps = &q->given_maps;
-	if (q->view && q->view->pid == q->given_pid && q->view->n_changes == q->n_given_changes) {
+	if (q->view && is_same(&q->view->of, &q->given)) {
 		maps = &q->view->maps;
 	} else if (!q->has_given_maps) {
-		pt_history_space(&t->history, q->given_pid, q->n_given_changes, &q->given_maps);
+		pt_history_space(&t->history, q->given.pid, q->given.n_changes, &q->given_maps);
 		q->has_given_maps = true;
 	}
-	return read_process(t, maps, q->given_pid, q->n_given_changes, addr, out, size);
+	return read_process(t, maps, &q->given, addr, out, size);
 }
 
 uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
@@ -697,7 +728,9 @@ uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
 	if (queue >= t->queues.n)
 		return 0;
 	q = &t->queues.data[queue];
-	return (uint64_t)(uint32_t)q->given_pid << 32 | (uint32_t)q->n_given_changes;
+	/* Both numbers only grow with time, as far as a process is concerned. */
+	return (uint64_t)(uint32_t)q->given.pid << 32 |
+	       (uint32_t)(q->given.n_changes + q->given.n_pokes);
 }
 
 /* ---- opening ---- */

@@ -79,6 +79,26 @@ same_branches() {
 	same_branches --tsc --mtc -- gzip -1 -c text
 }
 
+@test "kernel code is that of the copy of kcore, as the kernel changed it, and has its own symbols" {
+	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
+	local what
+	for what in recursion indirect threads; do
+		timeout 100 "$PT/pt_trace" --kernel --tsc --mtc --interrupt 700 trace.data truth \
+			"$PROGRAMS/flow" $what >out 2>err </dev/null ||
+			{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
+		by_thread <truth >want
+		assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
+		cmp want ours
+		# perf has threads of the same time in another order.
+		[ $what = threads ] || as_perf --itrace=be -F tid,event,ip,addr,flags
+		assay script -i trace.data --itrace=b -F ip,sym >names
+		grep -q __libc_start_main names
+		assay annotate -i trace.data --itrace=i1i -a _start >annotated
+		grep -q 'call.*__libc_start_main' annotated
+		rm -rf trace.data
+	done
+}
+
 @test "trace data in samples, that overlap or have gaps between them, is decoded as perf decodes it" {
 	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
 	local each

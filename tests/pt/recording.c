@@ -140,6 +140,34 @@ void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint
 	end_with_id(r, at, pid, tid, tsc);
 }
 
+void recording_kernel(struct recording *r, uint64_t start, uint64_t size)
+{
+	size_t at = begin(r, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
+
+	put_ids(r, -1, 0);
+	buf_u64(&r->data, start);
+	buf_u64(&r->data, size);
+	buf_u64(&r->data, start); /* in place of an offset: where _text is */
+	put_text(&r->data, "[kernel.kallsyms]_text", 8);
+	end_with_id(r, at, -1, 0, 0);
+	r->has_kernel = true;
+}
+
+void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,
+		    const uint8_t *after, uint16_t n)
+{
+	size_t at = begin(r, PERF_RECORD_TEXT_POKE, PERF_RECORD_MISC_KERNEL);
+
+	buf_u64(&r->data, addr);
+	put16(&r->data, n);
+	put16(&r->data, n);
+	buf_bytes(&r->data, before, n);
+	buf_bytes(&r->data, after, n);
+	while (r->data.len % 8)
+		buf_u8(&r->data, 0);
+	end_with_id(r, at, -1, 0, tsc);
+}
+
 void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,
 		     const struct buf *packets)
 {
@@ -193,7 +221,8 @@ static uint64_t config_of(const struct writer_options *o)
 	       (o->no_ret_compression ? NO_RET_COMPRESSION : 0);
 }
 
-static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id, uint64_t ids_at)
+static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id, uint64_t ids_at,
+		     bool with_kernel)
 {
 	bool is_side_band = id == ID_SIDE_BAND, is_sampled = id == ID_SAMPLED;
 
@@ -205,7 +234,7 @@ static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id,
 		.sample_type = SAMPLE_TYPE | (is_sampled ? PERF_SAMPLE_AUX : 0),
 		.aux_sample_size = is_sampled ? SAMPLED_BYTES : 0,
 		.read_format = PERF_FORMAT_ID,
-		.exclude_kernel = 1,
+		.exclude_kernel = !with_kernel,
 		.exclude_hv = 1,
 		.sample_id_all = 1,
 		.mmap = is_side_band,
@@ -320,10 +349,12 @@ void recording_finish(const struct recording *r, struct buf *out)
 		buf_u64(out, 0);
 	for (uint64_t id = 1; id <= n; id++)
 		buf_u64(out, id);
-	put_attr(out, PMU_TYPE, config_of(&r->options), ID_PT, ids);
-	put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_SIDE_BAND, ids + 8);
+	put_attr(out, PMU_TYPE, config_of(&r->options), ID_PT, ids, r->has_kernel);
+	put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_SIDE_BAND, ids + 8,
+		 r->has_kernel);
 	if (r->sampled_tid)
-		put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_SAMPLED, ids + 16);
+		put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_SAMPLED, ids + 16,
+			 r->has_kernel);
 	buf_bytes(out, info.data, info.len);
 	buf_bytes(out, r->data.data, r->data.len);
 	slot = out->len;

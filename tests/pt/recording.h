@@ -18,7 +18,8 @@ struct recording {
 	struct {
 		size_t *data;
 		size_t n, cap;
-	} traces;          /* where their records begin in `data` */
+	} traces; /* where their records begin in `data` */
+	bool has_kernel;
 	pid_t sampled_tid; /* of the first sample; 0: there is none */
 };
 
@@ -34,6 +35,12 @@ void recording_start(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc);
 void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t start,
 		   uint64_t end, uint64_t file_off, uint32_t major, uint32_t minor, uint64_t inode,
 		   const char *path);
+
+/* The kernel, from its _text on; what is traced is its code then. */
+void recording_kernel(struct recording *r, uint64_t start, uint64_t size);
+/* It changed `n` bytes of its code. */
+void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,
+		    const uint8_t *after, uint16_t n);
 
 /* The trace of one thread: written padded to 8 bytes. */
 void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,

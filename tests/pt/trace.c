@@ -8,6 +8,9 @@
  *   --defer --long           deferred TIPs, long TNTs
  *   --psb N                  a PSB each N bytes      --interrupt N  an interrupt each N steps
  *   --sample N               no trace but what samples of another event have, each N steps
+ *   --kernel                 the program's code, if static, is told as the kernel's: OUT is a
+ * directory with a copy of kcore, in which the first bytes are what they were before the kernel
+ * changed them
  *
  * TRUTH gets a line a taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0 where
  * tracing begins or ends. The program is kept off the vdso, which has no file.
@@ -29,6 +32,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "classify.h"
+#include "kcore.h"
 #include "recording.h"
 #include "writer.h"
 
@@ -48,6 +52,9 @@ struct task {
 	bool may_map; /* the instruction is a system call: the mappings may change */
 };
 
+/* Where the code of a static program is told to be, if it is to be the kernel's. */
+#define KERNEL_SHIFT 0xffffffff80c00000ULL
+
 struct tracer {
 	struct recording recording;
 	struct writer_options options;
@@ -57,6 +64,10 @@ struct tracer {
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
 	struct intmap code;       /* address → kind, size; one process's at a time */
 	pid_t code_pid;
+	bool is_kernel;
+	uint64_t shift, entry;
+	uint8_t code_at_entry[5];
+	const char *out, *program;
 };
 
 static void die(const char *what)
@@ -79,6 +90,7 @@ static struct instruction decode(struct tracer *t, const struct task *task, uint
 	known = intmap_put(&t->code, ip, &is_new);
 	if (!is_new)
 		return (struct instruction){ (uint8_t)(*known >> 8), (uint8_t)*known };
+	ip -= t->shift;
 	/* Up to the end of the page, where the next one may not be there. */
 	n = process_vm_readv(task->tid, &(struct iovec){ bytes, sizeof(bytes) }, 1,
 			     &(struct iovec){ (void *)ip, sizeof(bytes) }, 1, 0);
@@ -251,45 +263,60 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 	}
 }
 
+/* What the kernel's first instruction was before it changed it, and is in the end: a NOP. */
+static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+static void become_kernel(struct tracer *t, uint64_t entry)
+{
+	t->entry = entry;
+	kcore_write(t->out, t->program, t->shift, entry, nop, t->code_at_entry, sizeof(nop));
+	recording_kernel(&t->recording, KERNEL_TEXT, 1 << 24);
+	recording_poke(&t->recording, t->tsc, entry, nop, t->code_at_entry, sizeof(nop));
+}
+
 static void on_stop(struct tracer *t, struct task *task, int status)
 {
 	struct user_regs_struct regs;
 	int signal = WSTOPSIG(status), event = status >> 16, deliver = 0;
+	uint64_t ip;
 
 	if (ptrace(PTRACE_GETREGS, task->tid, 0, &regs) < 0)
 		return; /* killed meanwhile */
+	ip = regs.rip + t->shift;
 	t->tsc += 2;
 	t->steps++;
 	if (task->is_new) {
 		task->is_new = false;
 		recording_start(&t->recording, task->pid, task->tid, t->tsc);
 		t->tsc += 10;
-		enable(t, task, regs.rip);
+		enable(t, task, ip);
 	} else if (event == PTRACE_EVENT_EXEC) {
 		hide_vdso(task->tid, regs.rsp);
 		if (task->writer.ip) {
 			tell(t, task, task->writer.ip, 0);
-			writer_instruction(&task->writer, BRANCH_SYSTEM, task->at.size, regs.rip);
+			writer_instruction(&task->writer, BRANCH_SYSTEM, task->at.size, ip);
 			writer_disable(&task->writer);
 		}
 		t->maps.n = 0;
 		say_comm(t, task, true);
 		update_maps(t, task);
+		if (t->is_kernel)
+			become_kernel(t, ip);
 		t->tsc += 10;
-		enable(t, task, regs.rip);
+		enable(t, task, ip);
 	} else if (event) {
 		; /* a child, that comes by itself */
 	} else if (signal != SIGTRAP) {
-		step(t, task, regs.rip);
+		step(t, task, ip);
 		deliver = signal;
 		task->expects_handler = status_field(task->tid, "SigCgt", 16) >> (signal - 1) & 1;
 	} else if (task->expects_handler) {
 		task->expects_handler = false;
 		interrupt(t, task);
 		t->tsc += 100;
-		enable(t, task, regs.rip);
+		enable(t, task, ip);
 	} else {
-		step(t, task, regs.rip);
+		step(t, task, ip);
 	}
 	ptrace(PTRACE_SINGLESTEP, task->tid, 0, deliver);
 }
@@ -377,6 +404,7 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--tsc", &t->options.has_tsc, NULL },
 		{ "--mtc", &t->options.has_mtc, NULL },
 		{ "--cyc", &t->options.has_cyc, NULL },
+		{ "--kernel", &t->is_kernel, NULL },
 		{ "--no-retcomp", &t->options.no_ret_compression, NULL },
 		{ "--defer", &t->options.defer_tips, NULL },
 		{ "--long", &t->options.long_tnt, NULL },
@@ -419,6 +447,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	t.options.mtc_shift = 3;
+	t.shift = t.is_kernel ? KERNEL_SHIFT : 0;
+	t.out = argv[at];
+	t.program = argv[at + 2];
 	recording_init(&t.recording, &t.options);
 	t.truth = fopen(argv[at + 1], "w");
 	if (!t.truth)
@@ -433,6 +464,8 @@ int main(int argc, char **argv)
 	recording_start(&t.recording, pid, pid, t.tsc);
 	ptrace(PTRACE_CONT, pid, 0, 0); /* to its exec */
 	follow(&t);
+	if (t.is_kernel)
+		recording_poke(&t.recording, t.tsc, t.entry, t.code_at_entry, nop, sizeof(nop));
 	vec_foreach (&t.tasks, task) {
 		writer_flush(&task->writer);
 		if (!t.sample_each)
@@ -442,7 +475,7 @@ int main(int argc, char **argv)
 	}
 	fclose(t.truth);
 	recording_finish(&t.recording, &file);
-	write_file(argv[at], &file);
+	write_file(t.is_kernel ? xasprintf("%s/data", t.out) : t.out, &file);
 	fprintf(stderr, "trace: %" PRIu64 " steps, %zu threads\n", t.steps, t.tasks.n);
 	return 0;
 }

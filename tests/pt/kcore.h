@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A static program as if it were a kernel: the folder kcore_dir of `perf record --kcore`, with its
+ * code in kcore, its functions in kallsyms, and no modules.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNEL_TEXT 0xffffffff81000000ULL
+
+/*
+ * Below the directory `out`, which is made; addresses are those of the file and `shift`. The `n`
+ * bytes at `addr` are `instead`; *was gets what the file has there. Ends the process on errors.
+ */
+void kcore_write(const char *out, const char *program, uint64_t shift, uint64_t addr,
+		 const uint8_t *instead, uint8_t *was, size_t n);
