@@ -55,6 +55,7 @@ static void put_line(struct csv *w, const struct profile_slice *slice, size_t i)
 	const struct profile_entry *entry = &p->entries.data[i];
 	const struct weight *weight = profile_weights(p, i);
 	uint64_t start = p->session->info.start_ns;
+	const string_id cgroup = { profile_class_value(p, PROFILE_CGROUP, entry->group) };
 	struct buf *out = &w->out->buf;
 
 	text_scaled(out, slice->first_ns > start ? slice->first_ns - start : 0, 1000000000);
@@ -66,6 +67,8 @@ static void put_line(struct csv *w, const struct profile_slice *slice, size_t i)
 	text_u64(out, weight->samples);
 	buf_u8(out, ',');
 	text_u64(out, weight->period);
+	buf_u8(out, ',');
+	text_csv(out, strings_get(&p->cgroup_texts, cgroup));
 	buf_u8(out, '\n');
 	sink_step(w->out);
 }
@@ -75,8 +78,8 @@ static int write_csv(const struct export *x, struct sink *out, struct error *err
 	struct csv w = { .x = x, .out = out };
 
 	(void)err;
-	buf_str(&out->buf,
-		"time,event,pid,tid,comm,cpu,app,image,symbol,offset,stack,samples,events\n");
+	buf_str(&out->buf, "time,event,pid,tid,comm,cpu,app,image,symbol,offset,stack,samples,"
+			   "events,cgroup\n");
 	vec_foreach (&x->profile->slices, slice)
 		for (size_t i = slice->first; i < slice->first + slice->n && !sink_failed(out); i++)
 			put_line(&w, slice, i);
@@ -86,8 +89,9 @@ static int write_csv(const struct export *x, struct sink *out, struct error *err
 
 const struct export_ops export_csv = {
 	.target = EXPORT_STREAM,
-	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_EVENT },
-		  .n = 5 },
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_EVENT,
+			   PROFILE_CGROUP },
+		  .n = 6 },
 	.with_chains = true,
 	.with_places = true,
 	.with_slices = true,

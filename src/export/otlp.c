@@ -9,6 +9,7 @@
 
 #include "base/build_id.h"
 #include "config.h"
+#include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
 #include "export/mappings.h"
@@ -36,7 +37,8 @@ enum {
 	TABLE_STACK,
 };
 
-#define N_ATTRIBUTES 4
+#define N_FIXED_ATTRIBUTES 4
+#define N_ATTRIBUTES       (N_FIXED_ATTRIBUTES + N_CGROUP_TEXTS)
 
 struct otlp {
 	const struct export *x;
@@ -46,7 +48,10 @@ struct otlp {
 	struct buf attributes; /* the table, as far as it goes */
 	int32_t n_attributes;
 	struct strings attribute_keys; /* what attribute i was made of is string i */
-	int32_t (*of_group)[N_ATTRIBUTES];
+	struct group_attributes {
+		int32_t index[N_ATTRIBUTES];
+		size_t n;
+	} * of_group;
 	int32_t *stack_of; /* by node; 0: no sample ended there */
 };
 
@@ -78,9 +83,27 @@ static int32_t attribute(struct otlp *w, const char *key, const char *text, int6
 	return ++w->n_attributes;
 }
 
+/* Of the cgroup, those that there are. */
+static void add_cgroup_attributes(struct otlp *w, uint32_t group, const struct cgroup_texts *all)
+{
+	static const char *const keys[N_CGROUP_TEXTS] = {
+#define X(id, label, attribute, column, help) attribute,
+		CGROUP_TEXTS(X)
+#undef X
+	};
+	const struct cgroup_texts *cgroup =
+		&all[profile_class_value(w->x->profile, PROFILE_CGROUP, group)];
+	struct group_attributes *out = &w->of_group[group];
+
+	for (int i = 0; i < N_CGROUP_TEXTS; i++)
+		if (*cgroup->text[i])
+			out->index[out->n++] = attribute(w, keys[i], cgroup->text[i], 0);
+}
+
 static void make_attributes(struct otlp *w)
 {
 	const struct profile *p = w->x->profile;
+	cleanup(free_at_exit) struct cgroup_texts *cgroups = cgroup_texts_new(p, w->x->frames);
 
 	protobuf_bytes(&w->attributes, TABLE_ATTRIBUTE, NULL, 0);
 	w->of_group = xcalloc((size_t)p->n_groups + 1, sizeof(*w->of_group));
@@ -90,11 +113,15 @@ static void make_attributes(struct otlp *w)
 		const string_id comm = { profile_class_value(p, PROFILE_COMM, g) };
 		const char *name = frame_text(w->x->frames, strings_get(&p->comms, comm));
 
-		w->of_group[g][0] = attribute(w, "process.pid", NULL, thread->pid);
-		w->of_group[g][1] = attribute(w, "thread.id", NULL, thread->tid);
-		w->of_group[g][2] = attribute(w, "thread.name", name, 0);
-		w->of_group[g][3] = attribute(w, "cpu.logical_number", NULL,
-					      profile_class_value(p, PROFILE_CPU, g));
+		w->of_group[g] = (struct group_attributes){
+			.index = { attribute(w, "process.pid", NULL, thread->pid),
+				   attribute(w, "thread.id", NULL, thread->tid),
+				   attribute(w, "thread.name", name, 0),
+				   attribute(w, "cpu.logical_number", NULL,
+					     profile_class_value(p, PROFILE_CPU, g)) },
+			.n = N_FIXED_ATTRIBUTES,
+		};
+		add_cgroup_attributes(w, g, cgroups);
 	}
 }
 
@@ -126,8 +153,8 @@ static void put_samples(struct otlp *w, struct buf *out, uint32_t lane, bool by_
 		sample.stack_index = w->stack_of[e->node];
 		sample.values = &value;
 		sample.n_values = 1;
-		sample.attribute_indices = w->of_group[e->group];
-		sample.n_attribute_indices = N_ATTRIBUTES;
+		sample.attribute_indices = w->of_group[e->group].index;
+		sample.n_attribute_indices = w->of_group[e->group].n;
 		protobuf_message(out, FIELD_SAMPLES, &sample.base);
 	}
 }
@@ -338,7 +365,8 @@ static int write_otlp(const struct export *x, struct sink *out, struct error *er
 const struct export_ops export_otlp = {
 	.target = EXPORT_STREAM,
 	.is_binary = true,
-	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU }, .n = 4 },
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP },
+		  .n = 5 },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

@@ -8,6 +8,7 @@
 
 #include "base/build_id.h"
 #include "event/loss.h"
+#include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
 #include "export/mappings.h"
@@ -19,7 +20,8 @@
 
 enum { FIELD_SAMPLE = 2, FIELD_MAPPING, FIELD_LOCATION, FIELD_FUNCTION, FIELD_STRING };
 
-#define N_LABELS 4
+#define N_FIXED_LABELS 4
+#define N_LABELS       (N_FIXED_LABELS + N_CGROUP_TEXTS)
 
 struct pprof {
 	const struct export *x;
@@ -30,6 +32,7 @@ struct pprof {
 	bool *has_lines, *has_inlines; /* by image */
 	int64_t *values;
 	int64_t label_keys[N_LABELS];
+	struct cgroup_texts *cgroups; /* by value of the key */
 };
 
 static int64_t intern(struct pprof *w, const char *text)
@@ -194,24 +197,34 @@ static void put_functions(struct pprof *w)
 	}
 }
 
-static void set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
+/* How many: of the cgroup those that there are. */
+static size_t set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_process *thread =
 		&p->threads.data[profile_class_value(p, PROFILE_THREAD, group)];
 	const string_id comm = { profile_class_value(p, PROFILE_COMM, group) };
+	const struct cgroup_texts *cgroup =
+		&w->cgroups[profile_class_value(p, PROFILE_CGROUP, group)];
+	size_t n = N_FIXED_LABELS;
 
-	for (int i = 0; i < N_LABELS; i++) {
+	for (int i = 0; i < N_LABELS; i++)
 		pprof__label__init(&labels[i]);
+	for (int i = 0; i < N_FIXED_LABELS; i++)
 		labels[i].key = w->label_keys[i];
-	}
 	labels[0].num = thread->pid;
 	labels[1].num = thread->tid;
 	labels[2].str = intern_raw(w, strings_get(&p->comms, comm));
 	labels[3].num = profile_class_value(p, PROFILE_CPU, group);
+	for (int i = 0; i < N_CGROUP_TEXTS; i++)
+		if (*cgroup->text[i]) {
+			labels[n].key = w->label_keys[N_FIXED_LABELS + i];
+			labels[n++].str = intern_raw(w, cgroup->text[i]);
+		}
+	return n;
 }
 
-static void put_sample(struct pprof *w, size_t entry, Pprof__Label **labels)
+static void put_sample(struct pprof *w, size_t entry, Pprof__Label **labels, size_t n_labels)
 {
 	const struct profile *p = w->x->profile;
 	const struct weight *weights = profile_weights(p, entry);
@@ -230,7 +243,7 @@ static void put_sample(struct pprof *w, size_t entry, Pprof__Label **labels)
 	sample.value = w->values;
 	sample.n_value = (size_t)p->n_lanes * 2;
 	sample.label = labels;
-	sample.n_label = N_LABELS;
+	sample.n_label = n_labels;
 	protobuf_message(&w->out->buf, FIELD_SAMPLE, &sample.base);
 	sink_step(w->out);
 }
@@ -241,22 +254,27 @@ static void put_samples(struct pprof *w)
 	const struct profile *p = w->x->profile;
 	Pprof__Label labels[N_LABELS], *pointers[N_LABELS];
 	uint32_t group = NO_INDEX;
+	size_t n_labels = 0;
 
 	for (int i = 0; i < N_LABELS; i++)
 		pointers[i] = &labels[i];
 	for (size_t i = 0; i < p->entries.n && !sink_failed(w->out); i++) {
 		if (p->entries.data[i].group != group) {
 			group = p->entries.data[i].group;
-			set_labels(w, group, labels);
+			n_labels = set_labels(w, group, labels);
 		}
-		put_sample(w, i, pointers);
+		put_sample(w, i, pointers, n_labels);
 	}
 }
 
 static int write_pprof(const struct export *x, struct sink *out, struct error *err)
 {
-	static const char *const label_names[N_LABELS] = { "pid", "tid", "comm", "cpu" };
-	struct pprof w = { .x = x, .out = out };
+	static const char *const label_names[N_LABELS] = { "pid", "tid", "comm", "cpu",
+#define X(id, label, attribute, column, help) label,
+							   CGROUP_TEXTS(X)
+#undef X
+	};
+	struct pprof w = { .x = x, .out = out, .cgroups = cgroup_texts_new(x->profile, x->frames) };
 
 	(void)err;
 	strings_init(&w.strings);
@@ -278,6 +296,7 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 	free(w.values);
 	free(w.has_lines);
 	free(w.has_inlines);
+	free(w.cgroups);
 	vec_fini(&w.locations);
 	mappings_fini(&w.mappings);
 	strings_fini(&w.strings);
@@ -288,7 +307,8 @@ const struct export_ops export_pprof = {
 	.target = EXPORT_STREAM,
 	.is_binary = true,
 	.is_gzip = true,
-	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU }, .n = 4 },
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_CGROUP },
+		  .n = 5 },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

@@ -72,8 +72,8 @@ struct sql_out {
 /* What a format loads for it. */
 #define SQL_EXPORT_REQUEST                                                               \
 	.keys = { .key = { PROFILE_EVENT, PROFILE_PROCESS, PROFILE_THREAD, PROFILE_COMM, \
-			   PROFILE_CPU, PROFILE_APP },                                   \
-		  .n = 6 },                                                              \
+			   PROFILE_CPU, PROFILE_APP, PROFILE_CGROUP },                   \
+		  .n = 7 },                                                              \
 	.with_chains = true, .with_places = true, .with_slices = true
 
 /* Makes and fills all tables. 0, or out->code. */

@@ -9,6 +9,7 @@
 
 #include "base/build_id.h"
 #include "event/loss.h"
+#include "export/cgroup_texts.h"
 #include "export/export.h"
 #include "export/names.h"
 #include "export/sql.h"
@@ -213,9 +214,19 @@ static void fill_threads(struct sql_out *out, const struct export *x)
 	}
 }
 
+static void put_cgroup(struct sql_out *out, const struct cgroup_texts *cgroup)
+{
+	for (int i = 0; i < N_CGROUP_TEXTS; i++)
+		if (*cgroup->text[i])
+			put_text(out, cgroup->text[i]);
+		else
+			out->ops->put_null(out);
+}
+
 static void fill_classes(struct sql_out *out, const struct export *x)
 {
 	const struct profile *p = x->profile;
+	cleanup(free_at_exit) struct cgroup_texts *cgroups = cgroup_texts_new(p, x->frames);
 
 	for (uint32_t g = 0; g < p->n_groups; g++) {
 		uint32_t comm = profile_class_value(p, PROFILE_COMM, g);
@@ -227,6 +238,7 @@ static void fill_classes(struct sql_out *out, const struct export *x)
 		put_index(out, profile_class_value(p, PROFILE_APP, g));
 		put_raw(out, x, strings_get(&p->comms, (string_id){ comm }));
 		put_index(out, cpu == PROFILE_CPU_ALL ? NO_INDEX : cpu);
+		put_cgroup(out, &cgroups[profile_class_value(p, PROFILE_CGROUP, g)]);
 		end_row(out);
 	}
 }
@@ -395,7 +407,11 @@ const struct sql_table sql_tables[] = {
 	    { "thread_id", SQL_INT, "threads", "who ran" },
 	    { "app_image_id", SQL_INT, "images", "the main executable of the process" },
 	    { "comm", SQL_TEXT, NULL, "name of the thread at that time" },
-	    { "cpu", SQL_INT, NULL, "NULL: not kept" } },
+	    { "cpu", SQL_INT, NULL, "NULL: not kept" },
+#define X(id, label, attribute, column, help) { column, SQL_TEXT, NULL, help "; NULL: none" },
+	    CGROUP_TEXTS(X)
+#undef X
+	  },
 	  fill_classes },
 	{ "call_paths",
 	  "the call tree: a row is a place, called by its parent",

@@ -187,6 +187,16 @@ static const char *comm_of(const char *comm, int32_t tid, char *room, size_t siz
 	return room;
 }
 
+static const char *cgroup_of(const struct replaying *r, const struct replay_sample *s)
+{
+	struct machine *m = replay_machine(r->replay);
+
+	if (!(s->counter->attr.sample_type & PERF_SAMPLE_CGROUP) || !s->event->sample.extra)
+		return "";
+	return strings_get(machine_strings(m),
+			   machine_cgroup(m, &s->thread, s->event->sample.extra->cgroup));
+}
+
 static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct replaying *r = (struct replaying *)sink;
@@ -195,6 +205,7 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 	struct script_row row = {
 		.comm = comm_of(s->comm, e->tid, room, sizeof(room)),
 		.event = s->counter->name,
+		.cgroup = cgroup_of(r, s),
 		.attr = &s->counter->attr,
 		.pid = e->pid,
 		.tid = e->tid,
@@ -368,12 +379,18 @@ static uint32_t read_stack(struct reading *r, uint32_t node)
 	return n;
 }
 
+static const char *string_of(const struct segment *segment, string_id id)
+{
+	return id.n < segment->n_strings ? segment->strings[id.n] : "";
+}
+
 static int take_count(struct reading *r, const struct block *block, const struct count_row *count)
 {
 	const struct profile_class *c = &r->segment->classes[count->class];
 	const struct session_info *info = &r->session->info;
 	struct script_row row = {
-		.comm = c->comm.n < r->segment->n_strings ? r->segment->strings[c->comm.n] : "",
+		.comm = string_of(r->segment, c->comm),
+		.cgroup = string_of(r->segment, c->cgroup),
 		.event = c->counter < info->n_counters ? info->counters[c->counter].name : "",
 		.attr = &r->attr,
 		.pid = c->pid,
@@ -410,6 +427,15 @@ static int take_segment(struct reading *r, const struct segment *segment, struct
 	return e;
 }
 
+static bool has_cgroups(const struct session *session)
+{
+	for (uint32_t i = 0; i < session->n_segments; i++)
+		for (uint32_t c = 0; c < session->segments[i]->n_classes; c++)
+			if (session->segments[i]->classes[c].cgroup.n)
+				return true;
+	return false;
+}
+
 static struct perf_event_attr stored_attr(const struct session *session)
 {
 	struct perf_event_attr attr = {
@@ -420,6 +446,8 @@ static struct perf_event_attr stored_attr(const struct session *session)
 
 	if (strncmp(session->info.stacks, "none", 4) != 0)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (has_cgroups(session))
+		attr.sample_type |= PERF_SAMPLE_CGROUP;
 	return attr;
 }
 

@@ -59,6 +59,7 @@ struct script_options {
 /* One sample, or what was added up of several. */
 struct script_row {
 	const char *comm, *event;
+	const char *cgroup; /* its path; "": not known */
 	const struct perf_event_attr *attr;
 	int32_t pid, tid;
 	uint32_t cpu;

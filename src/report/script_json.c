@@ -150,7 +150,7 @@ static void put_extra(struct script_printer *p, const struct script_row *row)
 	if (type & PERF_SAMPLE_WEIGHT_TYPE)
 		json_put_number(&p->out, "weight", x->weight);
 	if (type & PERF_SAMPLE_CGROUP)
-		json_put_number(&p->out, "cgroup", x->cgroup);
+		json_put_number(&p->out, "cgroup_id", x->cgroup);
 	if (x->n_branches && row->resolve)
 		put_branches(p, row);
 	put_registers(p, "user_registers", &x->user);
@@ -185,6 +185,8 @@ void script_print_json(struct script_printer *p, const struct script_row *row)
 	json_put_number(out, "period", row->period);
 	if (row->addr)
 		json_put_text(out, "mode", modes[row->mode]);
+	if (type & PERF_SAMPLE_CGROUP)
+		json_put_text(out, "cgroup", row->cgroup);
 	put_frames(p, row);
 	if (row->extra)
 		put_extra(p, row);

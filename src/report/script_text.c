@@ -526,6 +526,8 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 	const struct sample_extra *x = row->extra;
 	struct buf *out = &p->out;
 
+	if (fields & FIELD_BIT(CGROUP)) /* in perf's words */
+		buf_printf(out, " %s", *row->cgroup ? row->cgroup : "unknown");
 	if (!x)
 		return;
 	if (fields & FIELD_BIT(IREGS))
@@ -544,8 +546,6 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 		put_page_size(out, x->data_page_size);
 	if (fields & FIELD_BIT(CODE_PAGE_SIZE))
 		put_page_size(out, x->code_page_size);
-	if (fields & FIELD_BIT(CGROUP))
-		buf_printf(out, " cgroup=%" PRIu64, x->cgroup);
 	if (fields & FIELD_BIT(TRANSACTION))
 		buf_printf(out, " transaction=0x%" PRIx64, x->transaction);
 	if (fields & FIELD_BIT(IPC))

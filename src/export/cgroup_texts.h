@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What exports say of a class's cgroup: labels, attributes, columns. */
+#pragma once
+
+#include "export/names.h"
+#include "profile/profile.h"
+
+/* X(id, pprof's label, OTLP's attribute, column, help): rows of all exports. */
+#define CGROUP_TEXTS(X)                                                                       \
+	X(PATH, "cgroup", "process.linux.cgroup", "cgroup", "path of the control group")      \
+	X(UNIT, "unit", "systemd.unit", "unit", "unit of systemd")                            \
+	X(CONTAINER, "container", "container.id", "container", "id or name of the container") \
+	X(RUNTIME, "container_runtime", "container.runtime.name", "container_runtime",        \
+	  "what runs the container")                                                          \
+	X(POD, "pod", "k8s.pod.uid", "pod", "uid of the Kubernetes pod")
+
+enum cgroup_text {
+#define X(id, label, attribute, column, help) CGROUP_TEXT_##id,
+	CGROUP_TEXTS(X)
+#undef X
+		N_CGROUP_TEXTS
+};
+
+struct cgroup_texts {
+	const char *text[N_CGROUP_TEXTS]; /* "": there is none; UTF-8 as long as `names` is */
+};
+
+/*
+ * Of each path, by the value of PROFILE_CGROUP, which has to be among the profile's keys. The
+ * caller frees.
+ */
+struct cgroup_texts *cgroup_texts_new(const struct profile *p, struct frame_names *frames);

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Samples kept apart by cgroup, and what its path says: unit, container, pod.
+
+load helpers
+
+ID=3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b
+
+# Two groups that look like a service and a container; gone again whatever happens.
+need_groups() {
+	need_root
+	MOUNT=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	[ -n "$MOUNT" ] || skip "cgroup2 is not mounted"
+	TOP=assaytest$$.slice
+	SERVICE=$TOP/busy$$.service
+	CONTAINER=$TOP/docker-$ID.scope
+	mkdir "$MOUNT/$TOP" "$MOUNT/$SERVICE" "$MOUNT/$CONTAINER" 2>mkdir.log ||
+		skip "cgroups can't be made here: $(tail -1 mkdir.log)"
+	bash -c "echo \$\$ >$MOUNT/$SERVICE/cgroup.procs" 2>move.log ||
+		skip "no process can be moved into a cgroup here: $(tail -1 move.log)"
+}
+
+teardown() {
+	[ -n "${TOP-}" ] || return 0
+	for group in "$SERVICE" "$CONTAINER" "$TOP"; do
+		for _ in {1..50}; do
+			[ ! -d "$MOUNT/$group" ] || rmdir "$MOUNT/$group" 2>/dev/null && break
+			xargs -r kill -9 <"$MOUNT/$group/cgroup.procs" 2>/dev/null || true
+			sleep 0.1
+		done
+	done
+}
+
+# A busy loop of two seconds in each of them.
+busy_in_both() {
+	cat >busy <<-END
+		bash -c 'echo \$\$ >$MOUNT/$SERVICE/cgroup.procs && exec $PROGRAMS/split 2s' &
+		bash -c 'echo \$\$ >$MOUNT/$CONTAINER/cgroup.procs && exec $PROGRAMS/split 2s' &
+		wait
+	END
+}
+
+share() { # SESSION KEY VALUE: samples in it of the busy program
+	assay report -i "$1" --by "$2" --format json comm:split |
+		jq --arg v "$3" "[.rows[] | select(.$2 == \$v) | .samples] | add // 0"
+}
+
+both_are_there() {
+	[ "$(share "$1" cgroup "/$SERVICE")" -gt 0 ]
+	[ "$(share "$1" cgroup "/$CONTAINER")" -gt 0 ]
+	[ "$(share "$1" unit "busy$$.service")" -gt 0 ]
+	[ "$(share "$1" container docker:3f0c4f1e2d9b)" -gt 0 ]
+	[ "$(share "$1" container '[no container]')" -gt 0 ]
+}
+
+@test "rings: a command's processes are told apart by cgroup" {
+	need_groups
+	busy_in_both
+	assay record -e cpu-clock -o s -- sh busy >/dev/null
+	both_are_there s
+	# Filters: what is above takes what is below; units without their type; ids of containers.
+	for filter in "cgroup:/$TOP" "unit:busy$$" "container:$ID" "container:docker:*"; do
+		run assay report -i s --by cgroup "$filter"
+		[ "$status" = 0 ]
+		[[ "$output" == *" /$TOP/"* ]]
+	done
+	run assay report -i s --by pod 'unit:nobody*'
+	refused 1 "no sample matches unit:nobody*; there are: " "busy$$.service"
+	# Each sample, and for other tools.
+	assay script -i s -F comm,cgroup | grep -q "split.* /$SERVICE\$"
+	assay export -i s --format csv | grep -q ",/$CONTAINER\$"
+}
+
+@test "in the kernel: so are those of the whole machine" {
+	need_groups
+	run assay record -a --collector bpf --duration 0.1 -e cpu-clock -o probe.assay
+	[[ "$output" != *"through rings instead"* ]] || skip "$output"
+	busy_in_both
+	assay record -a --collector bpf -e cpu-clock -o s -- sh busy >/dev/null
+	both_are_there s
+}
+
+@test "merged on request" {
+	need_groups
+	busy_in_both
+	assay record -e cpu-clock --separate process -o s -- sh busy >/dev/null
+	[ "$(share s cgroup '[unknown]')" -gt 0 ]
+	run assay script -i s -F comm,cgroup
+	refused 2 "have no CGROUP, so there is no field 'cgroup'"
+}
+
+@test "perf's cgroups are read, too" {
+	need_groups
+	busy_in_both
+	perf_record --all-cgroups -e cpu-clock -o perf.data -- sh busy
+	both_are_there perf.data
+	assay script -i perf.data -F comm,cgroup | grep -q "split.* /$SERVICE\$"
+}
