@@ -20,7 +20,7 @@
 #define CONFIG_MAX_BYTES (1 << 20)
 
 struct daemon_args {
-	const char *dir, *config, *collector, *call_graph, *metrics_listen, *separate;
+	const char *dir, *config, *collector, *call_graph, *metrics_listen, *separate, *oprofilefs;
 	struct option_list events;
 	uint64_t freq_hz, max_bytes, keep_bytes;
 	double max_cpu_percent, keep_age_s;
@@ -65,6 +65,9 @@ static const struct option_spec daemon_options[] = {
 	  "Without an address it is the loopback device's, 127.0.0.1. Whoever can reach another "
 	  "one "
 	  "can read the metrics." },
+	{ 0, "oprofilefs", "MOUNTPOINT", OPT_STRING, FIELD(oprofilefs), NULL,
+	  "mount OProfile's file system there: controls, statistics, the event stream",
+	  "Where it can't be mounted, that is said, and the daemon goes on without." },
 	{ 0, "config", "FILE", OPT_STRING, FIELD(config), NULL,
 	  "settings to begin with (default " CONFIG_FILE ")" },
 	{ 0, "detach", NULL, OPT_FLAG, FIELD(detach), NULL,
@@ -184,6 +187,7 @@ static int run(struct command_line *c, uint32_t merged)
 	const struct daemon_args *args = &c->args;
 	cleanup(free_at_exit) char *dir = absolute(args->dir);
 	cleanup(free_at_exit) char *log = xasprintf("%s/log", dir);
+	cleanup(free_at_exit) char *fs = args->oprofilefs ? absolute(args->oprofilefs) : NULL;
 	struct daemon_config config = {
 		.dir = dir,
 		.version = ASSAY_VERSION,
@@ -194,6 +198,7 @@ static int run(struct command_line *c, uint32_t merged)
 		.starts_disabled = args->paused,
 		.log_path = log,
 		.metrics_listen = args->metrics_listen,
+		.oprofilefs = fs,
 		.load = load,
 		.context = c,
 	};

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "collect/sampler.h"
 #include "daemon/daemon_state.h"
+#include "daemon/fs_service.h"
 #include "daemon/notify.h"
 #include "record/collector.h"
 #include "record/host.h"
@@ -304,6 +305,7 @@ static int on_started(void *context, struct recorder *r, struct error *err)
 	d->started_ns = clock_monotonic_ns();
 	d->is_budget_begun = false;
 	d->is_write_failing = false;
+	fs_service_set_machine(d->fs, recorder_machine(r));
 	start_part_clock(d);
 	if (d->has_before) {
 		daemon_settings_fini(&d->before);
@@ -366,6 +368,7 @@ static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct er
 	struct recorder_stats stats;
 
 	(void)err;
+	fs_service_turn(d->fs);
 	if (d->is_ending)
 		recorder_stop(r);
 	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
@@ -418,6 +421,7 @@ static void on_ended(void *context, struct recorder *r)
 	struct daemon *d = context;
 
 	keep_tallies(d, r);
+	fs_service_set_machine(d->fs, NULL);
 	d->recorder = NULL;
 }
 

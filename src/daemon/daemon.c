@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
+#include "daemon/fs_service.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "daemon/privilege.h"
@@ -263,6 +264,7 @@ static void block_signals(sigset_t *old)
 static void daemon_fini(struct daemon *d)
 {
 	service_close(d->service);
+	fs_service_close(d->fs);
 	daemon_settings_fini(&d->settings);
 	if (d->has_before)
 		daemon_settings_fini(&d->before);
@@ -283,13 +285,17 @@ static int serve(struct daemon *d, struct error *err)
 	int e;
 
 	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 || (e = open_sources(d, err)) < 0 ||
-	    (e = service_open(d, d->config->dir, d->config->metrics_listen, &d->service, err)) <
-		    0 ||
-	    (e = privilege_drop(false, err)) < 0)
+	    (e = service_open(d, d->config->dir, d->config->metrics_listen, &d->service, err)) < 0)
+		return e;
+	if (d->config->oprofilefs)
+		d->fs = fs_service_open(d, d->config->oprofilefs);
+	e = privilege_drop(d->fs != NULL, err);
+	if (e < 0)
 		return e;
 	tidy(d);
 	e = collect(d, err);
 	service_close(take_ptr(d->service));
+	fs_service_close(take_ptr(d->fs));
 	notify_service("STOPPING=1");
 	if (!e)
 		log_info("the daemon ends");

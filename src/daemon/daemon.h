@@ -48,6 +48,7 @@ struct daemon_config {
 	bool detach;                /* into the background, with the log in DIR/log */
 	bool starts_disabled;       /* counting waits for daemon_start() */
 	const char *log_path;       /* set by the daemon when detached; NULL: stderr */
+	const char *oprofilefs;     /* where oprofilefs is to be mounted; NULL: nowhere */
 	const char *metrics_listen; /* where metrics are to be had by HTTP (metrics_http.h); NULL */
 	/*
 	 * Reads the settings: at the start and at SIGHUP. On failure *out is untouched, and at

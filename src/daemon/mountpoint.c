@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -94,14 +95,15 @@ static char *resolve(const char *path)
 static int free_stale(const char *path, struct error *err)
 {
 	cleanup(free_at_exit) char *type = mountpoint_type(path);
-	struct stat st;
+	struct statvfs st;
 
 	if (!type)
 		return 0;
 	if (strcmp(type, MOUNT_TYPE))
 		return error_set(err, -EBUSY, "%s: a file system of type %s is mounted there", path,
 				 type);
-	if (stat(path, &st) == 0 || (errno != ENOTCONN && errno != ECONNABORTED))
+	/* stat(2) may be answered from memory. */
+	if (statvfs(path, &st) == 0 || (errno != ENOTCONN && errno != ECONNABORTED))
 		return error_set(err, -EBUSY, "%s: another daemon's oprofilefs is mounted there",
 				 path);
 	if (umount2(path, MNT_DETACH) < 0)

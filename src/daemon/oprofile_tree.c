@@ -47,10 +47,11 @@ struct oprofile_tree {
 	const struct oprofile_host *host;
 	struct oprofile_sizes sizes;
 	struct slot slots[MAX_COUNTERS];
-	uint32_t n_slots;  /* that are shown */
-	uint32_t n_hw;     /* counters of the processor */
-	bool has_pending;  /* slots were written to since `enable` took them */
-	struct error last; /* why the last write was refused */
+	uint32_t n_slots;               /* that are shown */
+	uint32_t n_hw;                  /* counters of the processor */
+	const struct counter *replaced; /* `enable` asked for others in their place; or NULL */
+	bool has_pending;               /* slots were written to since `enable` took them */
+	struct error last;              /* why the last write was refused */
 	char cpu_type[64];
 	VEC(struct node) nodes;
 };
@@ -88,8 +89,10 @@ static void refresh(struct oprofile_tree *t)
 	const struct counters *counters = t->host->counters(t->host->context);
 	size_t n = counters ? MIN(counters->n, (size_t)MAX_COUNTERS) : 0;
 
-	if (t->has_pending)
+	/* Until the new events are counted, they are as they were written. */
+	if (t->has_pending || (t->replaced && counters && counters->data == t->replaced))
 		return;
+	t->replaced = NULL;
 	t->n_slots = MAX(t->n_hw, (uint32_t)n);
 	for (uint32_t i = 0; i < MAX_COUNTERS; i++)
 		t->slots[i] = i < n ? slot_of(&counters->data[i])
@@ -146,6 +149,8 @@ static int spec_of(const struct oprofile_tree *t, uint32_t i, char **out, struct
 
 static int take_events(struct oprofile_tree *t, struct error *err)
 {
+	const struct counters *counters = t->host->counters(t->host->context);
+	const struct counter *before = NULL;
 	char *specs[MAX_COUNTERS] = { 0 };
 	size_t n = 0;
 	int r = 0;
@@ -153,12 +158,16 @@ static int take_events(struct oprofile_tree *t, struct error *err)
 	for (uint32_t i = 0; i < MAX_COUNTERS && !r; i++)
 		if (t->slots[i].enabled)
 			r = spec_of(t, i, &specs[n++], err);
+	if (counters)
+		before = counters->data;
 	if (!r && !n)
 		r = error_set(err, -EINVAL, "no counter is enabled: write 1 to 0/enabled");
 	if (!r)
 		r = t->host->set_events(t->host->context, (const char *const *)specs, n, err);
-	if (!r)
+	if (!r) {
 		t->has_pending = false;
+		t->replaced = before;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(specs); i++)
 		free(specs[i]);
 	return r;
@@ -226,8 +235,12 @@ static int put_dump(struct oprofile_tree *t, const struct row *row, uint32_t ind
 static void get_cpu_type(struct oprofile_tree *t, const struct row *row, uint32_t index,
 			 struct buf *out)
 {
+	const struct counters *counters = t->host->counters(t->host->context);
+	bool is_timer = counters && counters->n && !strcmp(counters->data[0].unit, "ns");
+
 	(void)row, (void)index;
-	buf_printf(out, "%s\n", t->cpu_type);
+	/* Without hardware counters OProfile samples by the timer, and says so. */
+	buf_printf(out, "%s\n", is_timer ? "timer" : t->cpu_type);
 }
 
 static void get_pointer_size(struct oprofile_tree *t, const struct row *row, uint32_t index,
@@ -412,19 +425,15 @@ static void add_directories(struct oprofile_tree *t, enum place place, const cha
 	}
 }
 
-/* Without hardware counters OProfile samples by the timer, and says so. */
 static void find_cpu(struct oprofile_tree *t)
 {
 	const struct counter_sources *sources = t->host->sources;
-	const struct counters *counters = t->host->counters(t->host->context);
 	const struct cpu_type *cpu;
 	struct event_table table;
 
 	event_files_load(sources, NULL, &table, &cpu, NULL);
 	t->n_hw = cpu ? MIN(cpu_type_n_counters(cpu, sources), (uint32_t)MAX_COUNTERS) : 1;
 	snprintf(t->cpu_type, sizeof(t->cpu_type), "%s", cpu ? cpu->name : "unknown");
-	if (counters && counters->n && !strcmp(counters->data[0].unit, "ns"))
-		snprintf(t->cpu_type, sizeof(t->cpu_type), "timer");
 	event_table_fini(&table);
 }
 

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2030,SC2031 # each test is a process of its own
+# OProfile's file system, mounted by the daemon.
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR
+	need_root
+	[ -w /dev/fuse ] || skip "no /dev/fuse"
+	ldconfig -p | grep -q libfuse3 || skip "no libfuse3"
+	run assay record -a -e cpu-clock --duration 0.1 -o probe.assay
+	[ "$status" = 0 ] || skip "the whole machine is not to be sampled here: $output"
+}
+
+# Ends what still runs before anything is looked at: nobody must wait for a daemon that is gone.
+teardown() {
+	for pid in ${reader-} ${busy-} ${daemon-}; do
+		kill -9 "$pid" 2>/dev/null || true
+	done
+	umount -l op 2>/dev/null || true
+}
+
+# Waits until a command succeeds.
+becomes() {
+	for _ in {1..300}; do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	cat daemon.log
+	echo "never: $*"
+	return 1
+}
+
+said() {
+	grep -q -- "$1" daemon.log
+}
+
+is_mounted() {
+	mountpoint -q op
+}
+
+start_daemon() {
+	: >daemon.log
+	assay daemon --session-dir d --oprofilefs op "$@" 2>daemon.log 3>&- &
+	daemon=$!
+	becomes said "collecting"
+	! said "going on without it" || skip "$(grep oprofilefs daemon.log)"
+}
+
+work() {
+	"$PROGRAMS/split" 100s 3>&- &
+	busy=$!
+}
+
+# Samples of a stream in the files whose cookies are $2, but for the last few.
+count_samples() {
+	python3 - "$1" "$2" <<-'END'
+		import struct, sys
+		data = open(sys.argv[1], 'rb').read()
+		# What is still being written may end anywhere.
+		words = struct.unpack('=%dQ' % (len(data) // 8), data[:len(data) // 8 * 8])
+		escape, arguments = 2**64 - 1, {1: 5, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0, 8: 0}
+		at, cookie, kernel, n = 0, None, None, 0
+		while at + 7 < len(words):
+		    if words[at] != escape:
+		        n += kernel is False and str(cookie) in sys.argv[2].split()
+		        at += 2
+		        continue
+		    code = words[at + 1]
+		    if code == 3:
+		        cookie = words[at + 2]
+		    if code == 1:
+		        cookie = None
+		        assert words[at + 4] == escape and words[at + 5] == 7
+		    kernel = {2: None, 4: True, 5: False}.get(code, kernel)
+		    at += 2 + arguments[code]
+		print(n)
+	END
+}
+
+cookie_of() {
+	sed -n "s,^\([0-9]*\) $1\$,\1,p" op/cookies
+}
+
+@test "echo 1 > enable starts profiling, and buffer has the event stream" {
+	start_daemon --paused -e cpu-clock
+	[ "$(cat op/pointer_size) $(cat op/enable) $(cat op/cpu_type)" = "8 0 timer" ]
+	work
+	cat op/buffer >stream 3>&- &
+	reader=$!
+	echo 1 >op/enable
+	[ "$(cat op/enable)" = 1 ]
+	# Until samples of our program were told.
+	for _ in {1..100}; do
+		echo 1 >op/dump
+		cookie=$(cookie_of "$(realpath "$PROGRAMS/split")")
+		[ -z "$cookie" ] || [ "$(count_samples stream "$cookie")" = 0 ] || break
+		sleep 0.2
+	done
+	echo 0 >op/enable
+	wait "$reader" # the end of the file
+	reader=
+	[ "$(cat op/enable)" = 0 ]
+	[ "$(count_samples stream "$cookie")" -gt 0 ]
+	[ "$(cat op/stats/sample_received)" -gt 0 ]
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+	run ! is_mounted
+}
+
+@test "events of the numbered directories are taken, nonsense is refused" {
+	start_daemon --paused
+	echo 10000000 >op/0/count
+	echo cpu-clock >op/0/name
+	echo 0 >op/0/kernel
+	run bash -c 'echo much >op/0/count'
+	[ "$status" != 0 ]
+	grep -q "'much' is not a number" op/last_error
+	[ "$(cat op/0/count)" = 10000000 ]
+	echo 1 >op/enable
+	becomes said "other events"
+	becomes grep -q "^0$" op/0/kernel
+	becomes assay ctl --session-dir d status
+	[ "$(cat op/0/count) $(cat op/0/user)" = "10000000 1" ]
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
+@test "unmounted while it is read, and after a daemon that was killed" {
+	start_daemon -e cpu-clock
+	cat op/buffer >/dev/null 3>&- &
+	reader=$!
+	becomes bash -c "readlink /proc/$reader/fd/* | grep -q op/buffer"
+	kill -9 "$daemon"
+	wait "$daemon" || true
+	wait "$reader" || true # an error, and no hang
+	reader=
+	is_mounted || grep -q "$PWD/op " /proc/self/mountinfo
+	start_daemon -e cpu-clock
+	[ "$(cat op/pointer_size)" = 8 ]
+	umount -l op
+	becomes said "unmounted by somebody else"
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
+@test "what can't be mounted is said, and the daemon goes on" {
+	touch op
+	assay daemon --session-dir d --oprofilefs op -e cpu-clock 2>daemon.log 3>&- &
+	daemon=$!
+	becomes said "collecting"
+	said "oprofilefs at $PWD/op: $PWD/op: not a directory: going on without it"
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+	rm op
+}
