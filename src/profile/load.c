@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loading: every segment is read twice. The first pass finds the nodes that
- * taken samples ended in; then only these and their callers are looked up and
- * joined to the profile's tree; the second pass adds the weights. Decoding
- * twice is cheaper than keeping the rows, of which a long session has many.
+ * Loading: the rows of every segment are looked at one by one, and what a taken one ended in
+ * is looked up and joined to the profile's tree with its callers. Where classes are columns, and
+ * where there are arcs, segments are read twice: first it is found which columns and nodes there
+ * are, then weights are added. Decoding twice is cheaper than keeping the rows, of which a long
+ * session has many.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,12 @@
  */
 enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
 
+/* A node of a segment, used as it is (USE_LEAF or USE_CALLER). */
+struct chain_step {
+	uint32_t node;
+	int use;
+};
+
 /* One segment on its way into the profile. */
 struct part {
 	const struct segment *segment;
@@ -32,12 +39,15 @@ struct part {
 	uint32_t *processes, *threads, *comms;
 	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
-	uint8_t *uses;          /* by node */
-	bool *arcs;             /* by node: no sample's, but of an arc; NULL: there are none */
-	uint8_t *contexts;      /* by node; NULL where nobody asked */
-	uint32_t *as_leaf;      /* by node: the profile's node for it as the innermost frame … */
-	uint32_t *as_caller;    /* … and as a caller */
-	struct count_rows rows; /* of the block at hand */
+	uint8_t *uses;       /* by node */
+	bool *arcs;          /* by node: no sample's, but of an arc; NULL: there are none */
+	uint8_t *contexts;   /* by node; NULL where nobody asked */
+	uint32_t *as_leaf;   /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller; /* … and as a caller */
+	bool takes_any;      /* no filter needs both the class and the code of a row */
+	bool is_once;        /* read once, not twice */
+	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
+	struct count_rows rows;       /* of the block at hand */
 };
 
 static void *column(size_t n, size_t size)
@@ -77,6 +87,7 @@ static void part_fini(struct part *part)
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
+	vec_fini(&part->chain);
 }
 
 static uint32_t image_of(const struct part *part, image_id id)
@@ -317,6 +328,8 @@ static bool takes_row(const struct profile *p, const struct part *part, const st
 
 	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
 		return false;
+	if (part->takes_any)
+		return true;
 	if (part->contexts && !query_takes_name(p->index->query, FILTER_CONTEXT,
 						sample_context_names[row_context(part, row)]))
 		return false;
@@ -338,12 +351,65 @@ static void take_row(struct part *part, const struct count_row *row)
 	part->has_samples[row->class] |= row->samples > 0;
 }
 
-/* First pass: which nodes are innermost frames of samples that are taken. */
+static uint32_t *node_place(struct part *part, const struct chain_step *step)
+{
+	return step->use == USE_LEAF ? &part->as_leaf[step->node] : &part->as_caller[step->node];
+}
+
+/* The profile's node for an innermost frame, which is added with its callers if it is new. */
+static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
+{
+	struct chain_step step = { node, USE_LEAF };
+	uint32_t parent = 0;
+
+	while (step.node && !(parent = *node_place(part, &step))) {
+		uint32_t caller =
+			p->index->request->with_chains ? parent_of(part->segment, step.node) : 0;
+
+		vec_push(&part->chain, step);
+		if (caller)
+			step.use =
+				is_interrupted(p, part, caller, step.node) ? USE_LEAF : USE_CALLER;
+		step.node = caller;
+	}
+	while (part->chain.n) {
+		step = part->chain.data[--part->chain.n];
+		parent = add_node(p, part, parent, step.node, step.use);
+		*node_place(part, &step) = parent;
+	}
+	return parent;
+}
+
+static void add_row(struct profile *p, struct part *part, const struct count_row *row)
+{
+	const struct weight w = { row->samples, row->period };
+	uint32_t node = part->as_leaf[row->node], lane = part->lanes[row->class];
+
+	weight_add(&index_entry(p, row_group(p, part, row), node)[lane], &w);
+	weight_add(&p->lanes[lane].total, &w);
+	p->n_selected += w.samples;
+	p->has_chains |= p->nodes.data[node].depth > 1;
+	p->images.data[p->functions.data[p->nodes.data[node].function].image].samples += w.samples;
+	part->class_samples[row->class] += w.samples;
+}
+
+/* Closes the slice of a block, whose entries begin at `first`. */
+static void add_slice(struct profile *p, const struct block *block, size_t first)
+{
+	const struct profile_slice slice = { block->first_ns, block->last_ns, first,
+					     p->entries.n - first };
+
+	if (p->index->request->with_slices && slice.n)
+		vec_push(&p->slices, slice);
+}
+
+/* First pass, or the only one: which nodes are innermost frames of samples that are taken. */
 static void mark_leaves(struct profile *p, struct part *part)
 {
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
 		const struct block *block = &part->segment->blocks[i];
 		enum block_state state = read_block(p, part, i);
+		size_t first = p->entries.n;
 
 		if (state == BLOCK_LEFT_OUT) {
 			p->n_stored += block->samples;
@@ -362,11 +428,17 @@ static void mark_leaves(struct profile *p, struct part *part)
 				*use |= takes_node(p, part, row->node) ? ACCEPTED : REFUSED;
 			if (*use & REFUSED)
 				continue;
-			if (part->idle[row->class] && !p->index->query->with_idle)
+			if (part->idle[row->class] && !p->index->query->with_idle) {
 				p->n_idle += row->samples;
-			else
+			} else if (part->is_once) {
+				add_chain(p, part, row->node);
+				add_row(p, part, row);
+			} else {
 				take_row(part, row);
+			}
 		}
+		if (part->is_once && state == BLOCK_READ)
+			add_slice(p, block, first);
 	}
 }
 
@@ -394,19 +466,6 @@ static void add_nodes(struct profile *p, struct part *part)
 		if (part->uses[n] & USE_CALLER)
 			part->as_caller[n] = add_node(p, part, parent, n, USE_CALLER);
 	}
-}
-
-static void add_row(struct profile *p, struct part *part, const struct count_row *row)
-{
-	const struct weight w = { row->samples, row->period };
-	uint32_t node = part->as_leaf[row->node], lane = part->lanes[row->class];
-
-	weight_add(&index_entry(p, row_group(p, part, row), node)[lane], &w);
-	weight_add(&p->lanes[lane].total, &w);
-	p->n_selected += w.samples;
-	p->has_chains |= p->nodes.data[node].depth > 1;
-	p->images.data[p->functions.data[p->nodes.data[node].function].image].samples += w.samples;
-	part->class_samples[row->class] += w.samples;
 }
 
 /* An arc is taken if code: on either of its ends is. */
@@ -444,16 +503,6 @@ static void add_arc(struct profile *p, struct part *part, const struct count_row
 	w->period += row->period * MAX(p->session->info.counters[counter].count, (uint64_t)1);
 }
 
-/* Closes the slice of a block, whose entries begin at `first`. */
-static void add_slice(struct profile *p, const struct block *block, size_t first)
-{
-	const struct profile_slice slice = { block->first_ns, block->last_ns, first,
-					     p->entries.n - first };
-
-	if (p->index->request->with_slices && slice.n)
-		vec_push(&p->slices, slice);
-}
-
 static bool wants_key(const struct profile *p, enum profile_key key)
 {
 	return key_list_has(&p->class_keys, key) || key_list_has(&p->lane_keys, key);
@@ -475,6 +524,11 @@ static void add_weights(struct profile *p, struct part *part)
 				add_row(p, part, row);
 		add_slice(p, &part->segment->blocks[i], first);
 	}
+}
+
+/* Of processes and threads, by the samples of their classes. */
+static void add_names(struct profile *p, const struct part *part)
+{
 	for (uint32_t c = 0; c < part->segment->n_classes; c++) {
 		if (!part->class_samples[c])
 			continue;
@@ -517,10 +571,13 @@ static void add_part(struct profile *p, struct part *part)
 	for (uint32_t c = 0; p->lane_keys.n && c < part->segment->n_classes; c++)
 		if (part->has_samples[c])
 			part->lanes[c] = p->index->lane_order[part->lanes[c]];
-	if (p->index->request->with_chains)
-		mark_callers(p, part);
-	add_nodes(p, part);
-	add_weights(p, part);
+	if (!part->is_once) {
+		if (p->index->request->with_chains)
+			mark_callers(p, part);
+		add_nodes(p, part);
+		add_weights(p, part);
+	}
+	add_names(p, part);
 }
 
 /* Which nodes are below the image of arcs (machine/image.h). */
@@ -539,6 +596,18 @@ static void find_arcs(struct part *part)
 		part->arcs[n] = s->nodes[n].code.image.n == marker || part->arcs[parent_of(s, n)];
 }
 
+/* What takes_row() looks at beyond class and node. */
+static bool takes_any_row(const struct query *q)
+{
+	static const enum filter_tag of_both[] = { FILTER_CONTEXT, FILTER_IMAGE, FILTER_LIB_IMAGE,
+						   FILTER_BINARY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_both); i++)
+		if (query_has(q, of_both[i]))
+			return false;
+	return !q->without_dependents;
+}
+
 /* The first pass. */
 static void look_through(struct profile *p, struct part *part)
 {
@@ -546,6 +615,8 @@ static void look_through(struct profile *p, struct part *part)
 	    query_has(p->index->query, FILTER_CONTEXT))
 		part->contexts = segment_contexts(p, part->segment, part->images);
 	find_arcs(part);
+	part->takes_any = takes_any_row(p->index->query);
+	part->is_once = !part->arcs && !p->lane_keys.n;
 	add_classes(p, part);
 	mark_leaves(p, part);
 	vec_fini(&part->rows);

@@ -76,9 +76,14 @@ uint32_t arcs_place(struct arcs *a, uint32_t x, uint32_t code)
 		before = arc;
 		arc = a->arcs.data[arc].next;
 	}
+	arcs_put(a, x, code);
+	return ARCS_NONE;
+}
+
+void arcs_put(struct arcs *a, uint32_t x, uint32_t code)
+{
 	vec_push(&a->arcs, (struct arcs_arc){ code, a->codes.data[x].first });
 	a->codes.data[x].first = (uint32_t)a->arcs.n - 1;
-	return ARCS_NONE;
 }
 
 uint32_t arcs_at(struct arcs *a, uint32_t x, uint32_t place)

@@ -50,5 +50,8 @@ uint32_t arcs_last(const struct arcs *a, uint32_t x);
  */
 uint32_t arcs_place(struct arcs *a, uint32_t x, uint32_t code);
 
+/* Of a reader that was told that the code is in no place: puts it in front. */
+void arcs_put(struct arcs *a, uint32_t x, uint32_t code);
+
 /* The reverse: the code at a place, moved to the front; ARCS_NONE if there is no such place. */
 uint32_t arcs_at(struct arcs *a, uint32_t x, uint32_t place);

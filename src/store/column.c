@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 
-#define DIRECT_TOKENS   16 /* smaller values are their own token */
 #define FIRST_LEAD_BIT  4  /* of the values that are not */
 #define BITS_IN_TOKEN   2  /* behind the leading bit */
 #define BYTES_TO_BOTHER 16 /* fewer are not worth a zstd frame */
@@ -104,14 +103,15 @@ void column_put(struct column *c, uint64_t v)
 {
 	unsigned int lead, n_raw;
 
-	if (v < DIRECT_TOKENS) {
+	if (v < COLUMN_DIRECT_TOKENS) {
 		buf_u8(&c->tokens, (uint8_t)v);
 		return;
 	}
 	lead = 63 - (unsigned int)__builtin_clzll(v);
 	n_raw = lead - BITS_IN_TOKEN;
-	buf_u8(&c->tokens, (uint8_t)(DIRECT_TOKENS + ((lead - FIRST_LEAD_BIT) << BITS_IN_TOKEN) +
-				     ((v >> n_raw) & ((1 << BITS_IN_TOKEN) - 1))));
+	buf_u8(&c->tokens,
+	       (uint8_t)(COLUMN_DIRECT_TOKENS + ((lead - FIRST_LEAD_BIT) << BITS_IN_TOKEN) +
+			 ((v >> n_raw) & ((1 << BITS_IN_TOKEN) - 1))));
 	put_bits(c, v & ((1ULL << n_raw) - 1), n_raw);
 }
 
@@ -215,6 +215,12 @@ static uint64_t get_bits(struct column_reader *c, unsigned int n)
 	uint64_t v = 0;
 	unsigned int got = 0;
 
+	if (n < c->n_pending) {
+		v = c->pending & ((1ULL << n) - 1);
+		c->pending >>= n;
+		c->n_pending -= n;
+		return v;
+	}
 	while (got < n) {
 		unsigned int take;
 
@@ -237,7 +243,7 @@ static uint64_t get_bits(struct column_reader *c, unsigned int n)
 	return v;
 }
 
-uint64_t column_get(struct column_reader *c)
+uint64_t column_get_large(struct column_reader *c)
 {
 	unsigned int token, lead, n_raw;
 	uint64_t v;
@@ -247,19 +253,12 @@ uint64_t column_get(struct column_reader *c)
 		return 0;
 	}
 	token = c->tokens[c->at++];
-	if (token < DIRECT_TOKENS)
+	if (token < COLUMN_DIRECT_TOKENS)
 		return token;
-	token -= DIRECT_TOKENS;
+	token -= COLUMN_DIRECT_TOKENS;
 	lead = FIRST_LEAD_BIT + (token >> BITS_IN_TOKEN);
 	n_raw = lead - BITS_IN_TOKEN;
 	v = (1ULL << BITS_IN_TOKEN) | (token & ((1 << BITS_IN_TOKEN) - 1));
 	v = (v << n_raw) | get_bits(c, n_raw);
 	return c->bad ? 0 : v;
-}
-
-int64_t column_get_signed(struct column_reader *c)
-{
-	uint64_t v = column_get(c);
-
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }

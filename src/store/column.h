@@ -17,6 +17,8 @@
 #include "base/buf.h"
 #include "base/reader.h"
 
+#define COLUMN_DIRECT_TOKENS 16 /* smaller values are their own token */
+
 /* Compression state, kept over many blocks because making it costs more than using it. */
 struct packer;
 
@@ -65,5 +67,18 @@ struct column_reader {
 void column_open(struct column_reader *c, struct unpacker *u, struct reader *r, size_t n);
 void column_open_some(struct column_reader *c, struct unpacker *u, struct reader *r, size_t most);
 void column_close(struct column_reader *c);
-uint64_t column_get(struct column_reader *c);
-int64_t column_get_signed(struct column_reader *c);
+uint64_t column_get_large(struct column_reader *c); /* the slow half of column_get() */
+
+static inline uint64_t column_get(struct column_reader *c)
+{
+	if (!c->bad && c->at < c->n && c->tokens[c->at] < COLUMN_DIRECT_TOKENS)
+		return c->tokens[c->at++];
+	return column_get_large(c);
+}
+
+static inline int64_t column_get_signed(struct column_reader *c)
+{
+	uint64_t v = column_get(c);
+
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}

@@ -49,6 +49,7 @@ struct profile_class merge_class(struct merge_names *m, const struct segment *se
 
 	c.app = m->image_ids[segment_number][c.app.n < segment->n_images ? c.app.n : 0];
 	c.comm = strings_add(&m->strings, string_of(segment, c.comm));
+	c.cgroup = strings_add(&m->strings, string_of(segment, c.cgroup));
 	return c;
 }
 

@@ -225,7 +225,7 @@ static struct code_addr get_code(struct nodes_parser *p, uint32_t i, uint32_t pa
 	if (!place) {
 		code = get_address(p, arcs_last(arcs, x));
 		p->w.code[i] = arcs_intern(arcs, &code);
-		arcs_place(arcs, x, p->w.code[i]);
+		arcs_put(arcs, x, p->w.code[i]);
 		return code;
 	}
 	call = place > ARCS_DEPTH ? ARCS_NONE : arcs_at(arcs, x, (uint32_t)place - 1);
