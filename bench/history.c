@@ -9,7 +9,7 @@
  * ones would give), over 8000 call chains, each with up to 16 instructions that samples fall on.
  * 300 processes live at a time; most are gone in seconds, some stay all day. Few chains
  * are hot, many are rare, and work follows the day. Samples are kept apart as the daemon does:
- * by application and process, not by thread and CPU. A part an hour, from 2026-11-20 00:00 UTC on.
+ * by application and process, not by thread and CPU. A part an hour, from 2026-06-01 00:00 UTC on.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #define HOUR_S      3600
 #define N_CPUS      16
 #define HZ          49
-#define START_S     1795132800ULL /* 2026-11-20 00:00 UTC */
+#define START_S     1780272000ULL /* 2026-06-01 00:00 UTC */
 #define N_LIBRARIES 60
 #define N_JITS      10
 #define N_IMAGES    (N_LIBRARIES + N_JITS + 1)

@@ -28,7 +28,8 @@ static const struct option_spec retain_options[] = {
 	  "Stacks with less than SHARE percent of the samples are put together in *[other]*, below "
 	  "their callers; sums stay exact. AGE is a number with s, m, h, d or w; *never* leaves "
 	  "the level "
-	  "out. Default: *minutes=2d,0*, *hours=14d,0.0001* and *days=90d,0.001*." },
+	  "out. A merged part spans AGE at most. Default: *minutes=2d,0*, *hours=14d,0.0001* and "
+	  "*days=90d,0.001*." },
 	{ 0, "max-age", "TIME", OPT_SECONDS, FIELD(max_age_s), NULL,
 	  "remove parts that ended longer ago", NULL, 1, 1e10 },
 	{ 0, "max-size", "SIZE", OPT_SIZE, FIELD(max_bytes), NULL,
@@ -75,6 +76,10 @@ static int parse_tier(const char *text, struct retention_policy *policy, struct 
 		tier.after_s = 0;
 	else if (!parse_age(at, age, &tier.after_s))
 		return bad_tier(text, err);
+	/* Who wants it soon does not want to wait for the end of a week. */
+	if (tier.after_s)
+		tier.span_s = MIN(tier.span_s,
+				  MAX(tier.after_s, history_levels[level].block_ns / SECOND_NS));
 	if (at[age]) {
 		tier.min_share = strtod(at + age + 1, &end) / 100;
 		if (end == at + age + 1 || *end || !(tier.min_share >= 0 && tier.min_share <= 1))

@@ -319,17 +319,14 @@ static void count_block(struct profile *p, const struct part *part, const struct
  * What takes_class() and takes_node() can't say alone: image: and a name without a tag are of the
  * application or of the code (query.h).
  */
-static bool takes_row(const struct profile *p, const struct part *part, const struct count_row *row)
+static bool takes_both(const struct profile *p, const struct part *part,
+		       const struct count_row *row)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
 	uint32_t code = image_of(part, part->segment->nodes[row->node].code.image);
 	uint32_t app = image_of(part, part->segment->classes[row->class].app);
 	bool has_lib_image = query_has(p->index->query, FILTER_LIB_IMAGE);
 
-	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
-		return false;
-	if (part->takes_any)
-		return true;
 	if (part->contexts && !query_takes_name(p->index->query, FILTER_CONTEXT,
 						sample_context_names[row_context(part, row)]))
 		return false;
@@ -338,6 +335,13 @@ static bool takes_row(const struct profile *p, const struct part *part, const st
 	if (p->index->query->without_dependents && app != code)
 		return false;
 	return takes[app].binary || takes[code].binary;
+}
+
+static bool takes_row(const struct profile *p, const struct part *part, const struct count_row *row)
+{
+	if (!row->node || part->groups[row->class * N_CONTEXTS] == NO_INDEX)
+		return false;
+	return part->takes_any || takes_both(p, part, row);
 }
 
 static bool is_arc(const struct part *part, const struct count_row *row)

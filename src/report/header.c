@@ -231,10 +231,18 @@ static json_t *samples_json(const struct profile *p)
 	return samples;
 }
 
-/* Seconds since 1970; an open end is null. */
+/* "2026-11-20T14:05:30.250Z"; an open end is null. */
 static json_t *bound_json(uint64_t ns)
 {
-	return ns && ns != UINT64_MAX ? json_real((double)ns / 1e9) : json_null();
+	time_t seconds = (time_t)(ns / 1000000000);
+	char day[40], text[64];
+	struct tm tm;
+
+	if (!ns || ns == UINT64_MAX || !gmtime_r(&seconds, &tm))
+		return json_null();
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned int)(ns / 1000000 % 1000));
+	return json_string(text);
 }
 
 static json_t *window_json(const struct profile *p)

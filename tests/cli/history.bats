@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Histories: windows of time, overviews, merging. What is read is made, not recorded.
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
+	# Two hours from 2026-06-01 00:00 on.
+	"$ASSAY_BUILD/bench/history" store 2 30000 400
+}
+
+samples() { assay report --format json "$@" | python3 -c 'import json, sys
+print(json.load(sys.stdin)["header"]["samples"]["selected"])'; }
+
+@test "a window takes its part of a history, and two halves are the whole" {
+	all=$(samples --session-dir store)
+	first=$(samples --session-dir store --until '2026-06-01 00:47:11')
+	second=$(samples -i store --since 2026-06-01T01:47:11+01:00)
+	echo "$all $first $second"
+	[ "$first" -gt 0 ] && [ "$second" -gt 0 ]
+	[ $((first + second)) = "$all" ]
+	[ "$(samples -i store --at '2026-06-01 01:00' --window 10m)" = \
+		"$(samples -i store --since '2026-06-01 00:55' --until '2026-06-01 01:05')" ]
+	# Of a part alone, which is an ordinary session, and with time: below the window.
+	part=store/samples/current/20260601T000000.000Z
+	[ "$(samples -i $part --until @1780272600)" = "$(samples -i store time:-10m)" ]
+	[ "$(samples -i store --since @1780272600 time:-60s)" = \
+		"$(samples -i store --since @1780272600 --until @1780272660)" ]
+}
+
+@test "the header says what was asked for and what it is" {
+	run assay report -i store --at '2026-06-01 00:30' --window 30s
+	[ "$status" = 0 ]
+	[[ "$output" == *"window    2026-06-01 00:29:45 to 2026-06-01 00:30:15; samples are of 2026-06-01 00:29:45"* ]]
+	run assay report -i store --at '2026-06-01 00:30' --window 30s --format json
+	[[ "$output" == *'"window":{'*'"from":"2026-06-01T00:29:45.000Z"'*'"block_seconds":1.0'* ]]
+	assay retain store --tier hours=1h --tier days=never
+	run assay report -i store --at '2026-06-01 00:30' --window 30s
+	[[ "$output" == *"2026-06-01 00:00:00"*"in blocks of up to an hour: one counts if its middle is in the window"* ]]
+}
+
+@test "overviews and merging keep every sum" {
+	all=$(samples -i store)
+	hour=$(samples -i store --until '2026-06-01 01:00')
+	odd=$(samples -i store --since '2026-06-01 00:12:34' --until '2026-06-01 01:23:45')
+	run assay retain store --tier minutes=never --tier hours=never --tier days=never
+	[[ "$output" == *"4 overviews made"* ]]
+	[ "$(samples -i store)" = "$all" ]
+	[ "$(samples -i store --since '2026-06-01 00:12:34' --until '2026-06-01 01:23:45')" = "$odd" ]
+	run assay retain store --tier minutes=1d --tier hours=never --tier days=never
+	[[ "$output" == *"2 parts merged to 1"* ]]
+	[ "$(samples -i store)" = "$all" ]
+	[ "$(samples -i store --until '2026-06-01 01:00')" = "$hour" ]
+	run assay retain store --tier hours=1d,20 --tier days=never
+	[[ "$output" == *"samples of rare stacks are in [other] now"* ]]
+	[ "$(samples -i store)" = "$all" ]
+	[ "$(samples -i store lib-image:'\[other\]')" -gt 0 ]
+}
+
+@test "two windows of one history compare" {
+	run assay diff --session-dir store --since '2026-06-01 01:00' --until '2026-06-01 01:30' --against '2026-06-01 00:00'
+	[ "$status" = 0 ]
+	[[ "${lines[0]}" == *"2026-06-01 00:00:00 to 2026-06-01 00:30:00"* ]]
+	[[ "${lines[1]}" == *"2026-06-01 01:00:00 to 2026-06-01 01:30:00"* ]]
+	run assay diff -i store --at '2026-06-01 01:00' --against '2026-06-01 00:10..2026-06-01 00:20'
+	[ "$status" = 0 ]
+	[[ "${lines[0]}" == *"00:10:00 to 2026-06-01 00:20:00"* ]]
+	run assay diff -i store --since '2026-06-01 01:00'
+	[ "$status" = 2 ]
+	[[ "$output" == *"--against TIME"* ]]
+	run assay diff -i store --against -1h
+	[ "$status" = 2 ]
+}
+
+@test "exports and lines of samples are of the window" {
+	n=$(assay export -i store -F csv --since '2026-06-01 01:59' | tail -n +2 | wc -l)
+	[ "$n" -gt 0 ]
+	assay script -i store --since '2026-06-01 01:59' | grep -q program
+	assay annotate -i store --since '2026-06-01 01:59' -a >/dev/null
+}
+
+@test "what is no time, no window and no history is refused" {
+	run assay report -i store --since noon
+	[ "$status" = 2 ]
+	[[ "$output" == *"'noon' is no time; write -2h"*"yesterday 14:00"* ]]
+	run assay report -i store --since '2026-06-01 02:00' --until '2026-06-01 01:00'
+	[ "$status" = 2 ]
+	run assay report -i store --window 30s
+	[ "$status" = 2 ]
+	run assay report -i store --at now --since -1h
+	[ "$status" = 2 ]
+	run assay report -i store --since 2020-01-01 --until 2020-01-02
+	[ "$status" = 1 ]
+	[[ "$output" == *"no samples in the time asked for; there are some from 2026-06-01 00:00:00 to 2026-06-01 02:00:00"* ]]
+	mkdir empty
+	run assay retain empty
+	[ "$status" = 1 ]
+	[[ "$output" == *"empty is no history"* ]]
+	run assay retain store --tier years=1d
+	[ "$status" = 2 ]
+	run assay retain store --tier minutes=soon
+	[ "$status" = 2 ]
+	run assay retain
+	[ "$status" = 2 ]
+}
+
+@test "a part that is damaged is told, and the others are there" {
+	half=$(samples -i store --since '2026-06-01 01:00')
+	echo garbage >store/samples/current/20260601T000000.000Z/samples/current/0000.segment
+	run assay report -i store
+	[ "$status" = 0 ]
+	[[ "$output" == *"a part is left out"*"20260601T000000.000Z"* ]]
+	[ "$(samples -i store)" = "$half" ]
+}
