@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Windows of a daemon's history, and its retention: a synthetic day of 50 million samples on 16 CPUs.
 
-There is no peer: perf keeps no history. What a report of the same samples costs without overviews
-(--idle does not matter here) is in the last row. "Cold" is with the history out of the page cache.
+There is no peer: perf keeps no history. The last row is what the report costs without overviews. "Cold"
+is with the history out of the page cache.
 """
 
 import os

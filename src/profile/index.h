@@ -52,6 +52,7 @@ struct comm_weights {
 };
 
 struct profile_index {
+	struct rows_ahead *ahead; /* of the pass at hand; NULL: rows are read as they are wanted */
 	const struct profile_request *request;
 	const struct query *query;
 

@@ -11,6 +11,7 @@
 
 #include "profile/context.h"
 #include "profile/index.h"
+#include "profile/rows_ahead.h"
 
 /* The group of a (class, context) that had no sample yet. */
 #define NO_GROUP (NO_INDEX - 1)
@@ -289,18 +290,41 @@ static bool takes_node(struct profile *p, const struct part *part, uint32_t node
 
 enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
 
-/* Reads the rows of a block if the query takes the second that it begins in. */
-static enum block_state read_block(struct profile *p, struct part *part, uint32_t i)
+/* Whether the query takes the second that a block begins in. */
+static bool takes_block(const struct profile *p, const struct block *block)
 {
-	const struct block *block = &part->segment->blocks[i];
 	uint64_t start = p->session->info.start_ns;
 	uint64_t at = block->first_ns > start ? block->first_ns - start : 0;
 
+	return query_takes_number(p->index->query, FILTER_TIME, at);
+}
+
+static enum block_state read_block(struct profile *p, struct part *part, uint32_t i)
+{
+	int r;
+
 	part->rows.n = 0;
-	if (!query_takes_number(p->index->query, FILTER_TIME, at))
+	if (!takes_block(p, &part->segment->blocks[i]))
 		return BLOCK_LEFT_OUT;
-	return segment_read_rows(part->segment, i, &part->rows, NULL) < 0 ? BLOCK_DAMAGED
-									  : BLOCK_READ;
+	r = p->index->ahead ? rows_ahead_next(p->index->ahead, &part->rows)
+			    : segment_read_rows(part->segment, i, &part->rows, NULL);
+	return r < 0 ? BLOCK_DAMAGED : BLOCK_READ;
+}
+
+/* What read_block() will be asked for in the first pass, in this order. */
+static struct rows_ahead *read_ahead(const struct profile *p)
+{
+	const struct session *s = p->session;
+	VEC(struct row_block) blocks = { 0 };
+	struct rows_ahead *ahead;
+
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
+			if (takes_block(p, &s->segments[i]->blocks[b]))
+				vec_push(&blocks, (struct row_block){ s->segments[i], b });
+	ahead = rows_ahead_start(blocks.data, blocks.n);
+	vec_fini(&blocks);
+	return ahead;
 }
 
 static void count_block(struct profile *p, const struct part *part, const struct block *block)
@@ -646,9 +670,11 @@ static void add_segments(struct profile *p)
 	}
 	free(merged);
 	index_given_done(p);
-	for (uint32_t i = 0; i < s->n_segments; i++) {
+	p->index->ahead = read_ahead(p);
+	for (uint32_t i = 0; i < s->n_segments; i++)
 		look_through(p, &parts[i]);
-	}
+	rows_ahead_stop(p->index->ahead);
+	p->index->ahead = NULL;
 	find_lanes(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++) {
 		if (!p->n_lanes_refused)

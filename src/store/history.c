@@ -73,8 +73,10 @@ bool history_extent(const char *part, struct part_extent *out)
 struct choice {
 	struct time_window window;
 	struct intmap taken[N_HISTORY_LEVELS]; /* by number of the block since 1970 */
-	size_t level; /* that is chosen from: N_HISTORY_LEVELS is none yet */
-	bool is_cut;  /* blocks of it lie in the window partly */
+	size_t level;        /* that is chosen from: N_HISTORY_LEVELS is none yet */
+	bool is_cut;         /* blocks of it lie in the window partly … */
+	uint64_t cut_end_ns; /* … of which the last ends here */
+	uint64_t until_ns;   /* below this level, nothing is wanted that begins later */
 };
 
 static bool is_taken(const struct choice *c, size_t above, uint64_t first_ns)
@@ -92,7 +94,10 @@ static bool takes_overview(void *context, uint64_t first_ns, uint64_t last_ns)
 	if (is_taken(c, c->level + 1, first_ns))
 		return false;
 	if (!is_whole(&c->window, first_ns, last_ns)) {
-		c->is_cut |= overlaps(&c->window, first_ns, last_ns);
+		if (overlaps(&c->window, first_ns, last_ns)) {
+			c->is_cut = true;
+			c->cut_end_ns = MAX(c->cut_end_ns, last_ns + 1);
+		}
 		return false;
 	}
 	intmap_put(&c->taken[c->level], first_ns / history_levels[c->level].block_ns, NULL);
@@ -145,10 +150,11 @@ static bool has_samples(const struct session *s)
 static void open_overview(const char *part, struct choice *c, struct opened *o)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", part, history_levels[c->level].name);
-	const struct block_filter filter = { takes_overview, c, c->window.to_ns };
+	const struct block_filter filter = { takes_overview, c, c->until_ns };
 	struct session *s;
 
 	c->is_cut = false;
+	c->cut_end_ns = 0;
 	if (session_open_blocks(path, &filter, &s, NULL) < 0) {
 		c->is_cut = true;
 		return;
@@ -159,6 +165,7 @@ static void open_overview(const char *part, struct choice *c, struct opened *o)
 		c->is_cut = true;
 		return;
 	}
+	c->until_ns = MIN(c->until_ns, c->cut_end_ns);
 	if (has_samples(s))
 		o->sessions[o->n++] = s;
 	else
@@ -167,8 +174,10 @@ static void open_overview(const char *part, struct choice *c, struct opened *o)
 
 static void open_part(const struct opening *h, const char *part, struct opened *o)
 {
-	struct choice c = { .window = h->request->window, .level = N_HISTORY_LEVELS };
-	const struct block_filter filter = { takes_block, &c, c.window.to_ns };
+	struct choice c = { .window = h->request->window,
+			    .level = N_HISTORY_LEVELS,
+			    .until_ns = h->request->window.to_ns };
+	struct block_filter filter = { takes_block, &c, 0 };
 	bool needs_more = true;
 	struct session *s;
 
@@ -178,6 +187,7 @@ static void open_part(const struct opening *h, const char *part, struct opened *
 		open_overview(part, &c, o);
 		needs_more = c.is_cut;
 	}
+	filter.until_ns = c.until_ns;
 	if (needs_more) {
 		o->code = session_open_blocks(part, is_all(&c.window) && !o->n ? NULL : &filter, &s,
 					      &o->err);
