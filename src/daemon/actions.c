@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "daemon/daemon_state.h"
 #include "record/host.h"
+#include "store/history.h"
 
 static int no_recorder(struct error *err)
 {
@@ -56,8 +57,11 @@ static int each_old_part(struct daemon *d,
 			 void *context, struct error *err)
 {
 	const char *now = strrchr(recorder_dir(d->recorder), '/') + 1;
-	struct part_names names = { 0 };
-	int e = part_names_list(d->current, &names, err);
+	struct history_names names = { 0 };
+	int e = history_list(d->current, &names);
+
+	if (e < 0)
+		return error_errno(err, e, "cannot read %s", d->current);
 
 	for (size_t i = 0; i < names.n && e >= 0; i++) {
 		cleanup(free_at_exit) char *path = xasprintf("%s/%s", d->current, names.data[i]);
@@ -65,7 +69,7 @@ static int each_old_part(struct daemon *d,
 		if (strcmp(names.data[i], now) != 0)
 			e = visit(context, path, names.data[i], err);
 	}
-	part_names_fini(&names);
+	history_names_fini(&names);
 	return MIN(e, 0);
 }
 
@@ -81,6 +85,7 @@ int daemon_reset(struct daemon *d, struct error *err)
 
 	if (e < 0)
 		return e;
+	stop_upkeep(d);
 	log_info("reset: what was counted so far is forgotten");
 	return each_old_part(d, remove_part, NULL, err);
 }
@@ -122,6 +127,7 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 		rmdir(there);
 		return e;
 	}
+	stop_upkeep(d);
 	log_info("save: what was counted so far is in %s", there);
 	return each_old_part(d, move_part, there, err);
 }
@@ -138,12 +144,12 @@ static int by_name(const void *a, const void *b)
 
 static uint32_t count_parts(const char *dir)
 {
-	struct part_names names = { 0 };
+	struct history_names names = { 0 };
 	uint32_t n;
 
-	part_names_list(dir, &names, NULL);
+	history_list(dir, &names);
 	n = (uint32_t)names.n;
-	part_names_fini(&names);
+	history_names_fini(&names);
 	return n;
 }
 

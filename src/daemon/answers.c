@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "daemon/parts.h"
+#include "store/history.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define DISK_NS       (10 * NS_PER_SECOND)
@@ -23,12 +23,12 @@ static uint64_t now_ns(void)
 static uint64_t oldest_part(const char *dir)
 {
 	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", dir);
-	struct part_names names = { 0 };
+	struct history_names names = { 0 };
 	uint64_t wall_ns = 0;
 
-	if (part_names_list(current, &names, NULL) >= 0 && names.n)
-		wall_ns = part_time(names.data[0]);
-	part_names_fini(&names);
+	if (history_list(current, &names) >= 0 && names.n)
+		history_part_time(names.data[0], &wall_ns);
+	history_names_fini(&names);
 	return wall_ns;
 }
 

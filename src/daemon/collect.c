@@ -18,6 +18,7 @@
 #include "daemon/daemon_state.h"
 #include "daemon/fs_service.h"
 #include "daemon/notify.h"
+#include "daemon/upkeep.h"
 #include "record/collector.h"
 #include "record/host.h"
 
@@ -34,15 +35,15 @@ struct daemon_pace daemon_pace(const char *setting)
 		.part_ns = PART_NS,
 		.retry_ns = 10 * SECOND_NS,
 		.renew_ns = 600 * SECOND_NS,
+		.upkeep_ns = 1800 * SECOND_NS,
 	};
 	const struct {
 		const char *name;
 		uint64_t *ns;
 	} known[] = {
-		{ "settle=", &pace.settle_ns },
-		{ "part=", &pace.part_ns },
-		{ "retry=", &pace.retry_ns },
-		{ "renew=", &pace.renew_ns },
+		{ "settle=", &pace.settle_ns }, { "part=", &pace.part_ns },
+		{ "retry=", &pace.retry_ns },   { "renew=", &pace.renew_ns },
+		{ "upkeep=", &pace.upkeep_ns },
 	};
 
 	for (; setting && *setting; setting += strcspn(setting, ","), setting += *setting == ',')
@@ -285,6 +286,36 @@ static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
 	d->is_write_failing = stats->write_error != NULL;
 }
 
+/* The history. */
+
+void stop_upkeep(struct daemon *d)
+{
+	upkeep_end(d->upkeep);
+	d->upkeep = 0;
+}
+
+/* One at a time: soon after a part has ended, and when time has made parts old. */
+static void watch_history(struct daemon *d, uint64_t now_ns)
+{
+	const char *active = strrchr(recorder_dir(d->recorder), '/') + 1;
+	uint64_t since = now_ns - (d->upkept_ns ? d->upkept_ns : d->start_ns);
+	bool is_due = since >= d->pace.upkeep_ns ||
+		      (d->upkept_parts != d->n_parts && since >= d->pace.settle_ns);
+	struct error err = { 0 };
+
+	if (d->upkeep && upkeep_has_ended(d->upkeep))
+		d->upkeep = 0;
+	if (d->upkeep || !is_due)
+		return;
+	d->upkept_ns = now_ns;
+	d->upkept_parts = d->n_parts;
+	d->upkeep = upkeep_start(d->current, active, &d->settings, &err);
+	if (d->upkeep < 0) {
+		log_error("%s", err.text);
+		d->upkeep = 0;
+	}
+}
+
 /* Callbacks of the recorder. */
 
 static void tell_parent(struct daemon *d, const char *text)
@@ -379,6 +410,7 @@ static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct er
 	watch_disk(d, &stats);
 	watch_cpu(d, &stats, now_ns);
 	watch_memory(d, &stats, now_ns);
+	watch_history(d, now_ns);
 	tell_service(d, &stats, now_ns);
 	return 0;
 }

@@ -294,6 +294,7 @@ static int serve(struct daemon *d, struct error *err)
 		return e;
 	tidy(d);
 	e = collect(d, err);
+	stop_upkeep(d);
 	service_close(take_ptr(d->service));
 	fs_service_close(take_ptr(d->fs));
 	notify_service("STOPPING=1");

@@ -32,14 +32,15 @@ struct daemon_totals {
 
 /*
  * The daemon's times, which tests make short by the environment:
- * ASSAY_DAEMON_PACE="settle=1,part=2,retry=1,renew=5", in seconds.
+ * ASSAY_DAEMON_PACE="settle=1,part=2,retry=1,renew=5,upkeep=1", in seconds.
  */
 struct daemon_pace {
 	uint64_t
 		settle_ns; /* opening, and the first unwind tables, are work that no rate changes */
 	uint64_t part_ns;  /* a part ends after this */
 	uint64_t retry_ns; /* between two attempts to begin a part, or a recording */
-	uint64_t renew_ns; /* what counting anew released grows back slowly, or it is no use */
+	uint64_t upkeep_ns; /* between two rounds of it; a part that ends has one sooner */
+	uint64_t renew_ns;  /* what counting anew released grows back slowly, or it is no use */
 };
 struct daemon_pace daemon_pace(const char *setting);
 
@@ -71,6 +72,9 @@ struct daemon {
 	struct budget budget;
 	uint64_t start_wall_ns, start_ns, started_ns; /* of the daemon; of the recording */
 	uint64_t ticked_ns, told_ns, watchdog_ns, part_tried_ns, renewed_ns;
+	pid_t upkeep;       /* 0: none runs */
+	uint64_t upkept_ns; /* when the last one began */
+	uint32_t upkept_parts;
 	bool is_write_failing, is_budget_begun, is_clock_set;
 	uint64_t lost_when_failing;
 	uint32_t n_parts, n_rate_changes;
@@ -90,6 +94,9 @@ int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);
 
 /* Counting is to begin anew, with what the settings say now. */
 void renew(struct daemon *d);
+
+/* Ends the upkeep of the history, whose parts are about to be renamed or removed. */
+void stop_upkeep(struct daemon *d);
 
 /* Reads the settings anew, and the log's file (SIGHUP). */
 void reload(struct daemon *d);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parts: the sessions that a history is made of, one directory each, named by the wall clock at
- * their start, "20261121T210500.123Z".
+ * Parts as the daemon makes them: the sessions that a history (store/history.h) is made of.
  *
  * In a part, time is CLOCK_MONOTONIC, and one pair of both clocks tells when that was; so a new
  * part begins whenever the pair is not true any more (the clock was set, the machine slept), and
@@ -17,14 +16,7 @@
 
 struct error;
 
-#define PART_NAME_SIZE 32
-#define PART_NS        (3600 * 1000000000ULL)
-
-/* The name of a part that starts at this time (CLOCK_REALTIME). */
-void part_name(uint64_t wall_ns, char name[static PART_NAME_SIZE]);
-
-/* The wall clock of a name, or 0: it is none of a part. "-2" behind it does not matter. */
-uint64_t part_time(const char *name);
+#define PART_NS (3600 * 1000000000ULL)
 
 /* A path for a new part below `dir`, where nothing is: with "-2" and so on where it is taken. */
 char *part_path(const char *dir, uint64_t wall_ns);
@@ -44,14 +36,6 @@ enum part_due {
  * half a second off. */
 enum part_due part_due(const struct part_clock *start, uint64_t most_ns, uint64_t wall_ns,
 		       uint64_t mono_ns);
-
-/* The parts in a history's directory, by name, oldest first. */
-struct part_names {
-	char **data;
-	size_t n, cap;
-};
-int part_names_list(const char *dir, struct part_names *out, struct error *err);
-void part_names_fini(struct part_names *names);
 
 /*
  * After a crash: parts that hold nothing are removed, and so is the room that the others reserved

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct error;
@@ -23,6 +24,7 @@ struct merge_config {
 	uint32_t merged;      /* enum separation: what is not kept apart any longer */
 	double min_share;     /* of all samples; 0: all stacks are kept */
 	const char *replaces; /* as session_info's */
+	bool trees_first;     /* in a block of their own, which is smaller (store/pack.h) */
 };
 
 struct merge_result {

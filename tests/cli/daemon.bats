@@ -329,3 +329,17 @@ has_parts() {
 	$asked shutdown
 	wait "$daemon"
 }
+
+@test "parts that are over are packed and kept as long as was asked for" {
+	need_daemon
+	work
+	export ASSAY_DAEMON_PACE="part=1,settle=1,upkeep=1"
+	start_daemon d -F 997 -v --keep-age 3s
+	said "parts packed"
+	said "removed; "
+	assay report --session-dir d --by app | grep -q split
+	end_daemon "$daemon"
+	for part in d/samples/current/*; do
+		[ "$(fact "$part" '.warnings | length')" = 0 ]
+	done
+}

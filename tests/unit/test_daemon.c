@@ -25,46 +25,15 @@
 
 static void names_parts(void **state)
 {
-	cleanup(free_at_exit) char *first = NULL;
+	cleanup(free_at_exit) char *first = part_path(".", WALL);
 	cleanup(free_at_exit) char *second = NULL;
-	char name[PART_NAME_SIZE];
 
 	(void)state;
-	part_name(WALL, name);
-	assert_string_equal(name, "20261121T210500.123Z");
-	assert_int_equal(part_time(name), WALL / 1000000 * 1000000);
-	assert_int_equal(part_time("20261121T210500.123Z-2"), part_time(name));
-	assert_int_equal(part_time("20261121T210500.123Zx"), 0);
-	assert_int_equal(part_time("current"), 0);
-	assert_int_equal(part_time(""), 0);
-	first = part_path(".", WALL);
 	assert_string_equal(first, "./20261121T210500.123Z");
 	assert_int_equal(mkdir(first, 0700), 0);
 	second = part_path(".", WALL);
 	assert_string_equal(second, "./20261121T210500.123Z-2");
 	assert_int_equal(rmdir(first), 0);
-}
-
-static void lists_parts_by_age(void **state)
-{
-	struct part_names names = { 0 };
-
-	(void)state;
-	for (const char *const *name =
-		     (const char *const[]){ "20261121T210500.123Z-10", "20261121T210500.123Z-2",
-					    "other", "20261121T210500.123Z", "20261120T235959.999Z",
-					    NULL };
-	     *name; name++)
-		assert_int_equal(mkdir(*name, 0700), 0);
-	assert_int_equal(part_names_list(".", &names, NULL), 0);
-	assert_int_equal(names.n, 4);
-	assert_string_equal(names.data[0], "20261120T235959.999Z");
-	assert_string_equal(names.data[1], "20261121T210500.123Z");
-	assert_string_equal(names.data[2], "20261121T210500.123Z-2");
-	assert_string_equal(names.data[3], "20261121T210500.123Z-10");
-	part_names_fini(&names);
-	assert_int_equal(part_names_list("nowhere", &names, NULL), 0);
-	assert_int_equal(names.n, 0);
 }
 
 /* What can't be read may be a newer assay's: it loses the room for its end, and stays. */
@@ -229,7 +198,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_parts, enter_scratch, leave_scratch),
-		cmocka_unit_test_setup_teardown(lists_parts_by_age, enter_scratch, leave_scratch),
 		cmocka_unit_test_setup_teardown(tidies_what_it_knows, enter_scratch, leave_scratch),
 		cmocka_unit_test(begins_parts_when_clocks_say_so),
 		cmocka_unit_test(keeps_its_budget),

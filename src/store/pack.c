@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/pack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/history.h"
+#include "store/merge.h"
+#include "store/session.h"
+
+#define BEING_PACKED ".merge-pack-"
+
+/* The one beside it, hidden from readers. */
+static char *hidden_path(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	return xasprintf("%.*s" BEING_PACKED "%s", (int)(name - path), path, name);
+}
+
+/* All of it is on disk when the names change: no crash of the machine leaves half of it. */
+static int write_to_disk(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd >= 0 && syncfs(fd) == 0 ? 0 : -errno;
+
+	close_at_exit(&fd);
+	return r;
+}
+
+static int pack_into(const struct session *s, const char *hidden, struct error *err)
+{
+	const struct merge_config config = { .block_ns = SECOND_NS,
+					     .replaces = "",
+					     .trees_first = true };
+	struct merge_result result;
+	int r = session_merge(s, &config, hidden, &result, err);
+
+	if (r < 0)
+		return r;
+	r = write_to_disk(hidden);
+	return r < 0 ? error_errno(err, r, "cannot write %s", hidden) : 0;
+}
+
+static bool is_to_be_packed(const struct session *s, bool may_lack_end)
+{
+	return !s->info.block_ns && !s->n_parts && s->n_segments && (s->has_end || may_lack_end) &&
+	       !s->warnings.n;
+}
+
+int part_pack(const char *path, bool may_lack_end, struct error *err)
+{
+	cleanup(free_at_exit) char *hidden = hidden_path(path);
+	cleanup(session_close_at_exit) struct session *s = NULL;
+	int r = session_open(path, &s, err);
+
+	if (r < 0)
+		return r;
+	if (!is_to_be_packed(s, may_lack_end))
+		return 0;
+	file_remove_tree(hidden, NULL);
+	r = pack_into(s, hidden, err);
+	if (!r && renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
+		r = errno == EINVAL || errno == ENOSYS
+			    ? -EOPNOTSUPP
+			    : error_errno(err, -errno, "cannot exchange %s", path);
+	file_remove_tree(hidden, NULL);
+	if (r == -EOPNOTSUPP)
+		return 0;
+	return r < 0 ? r : 1;
+}

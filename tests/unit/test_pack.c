@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A packed part has the same samples in every second, in fewer bytes. */
+#include "histories.h"
+
+#include <sys/stat.h>
+
+#include "store/pack.h"
+
+#define SECONDS 600
+
+static char *only_part(const struct history *h)
+{
+	struct history_names names = { 0 };
+	char *path;
+
+	assert_int_equal(history_list(h->dir, &names), 0);
+	assert_int_equal(names.n, 1);
+	path = xasprintf("%s/%s", h->dir, names.data[0]);
+	history_names_fini(&names);
+	return path;
+}
+
+static struct sums second_of(const struct history *h, uint64_t second)
+{
+	struct time_window w = { (MIDNIGHT + second) * SECOND_NS,
+				 (MIDNIGHT + second + 1) * SECOND_NS };
+
+	return history_sums(h, &w, true);
+}
+
+static void seconds_stay_as_they_are(void **state)
+{
+	struct sums before[SECONDS], all, packed;
+	uint64_t size;
+	struct history h;
+	char *path;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, SECONDS, true);
+	path = only_part(&h);
+	all = history_sums(&h, NULL, true);
+	for (uint64_t i = 0; i < SECONDS; i += 37)
+		before[i] = second_of(&h, i);
+	size = file_tree_bytes(path);
+	assert_int_equal(part_pack(path, false, NULL), 1);
+	assert_true(file_tree_bytes(path) < size);
+	packed = history_sums(&h, NULL, true);
+	assert_same(&packed, &all);
+	assert_int_equal(packed.hash, all.hash);
+	for (uint64_t i = 0; i < SECONDS; i += 37) {
+		struct sums now = second_of(&h, i);
+
+		assert_same(&now, &before[i]);
+		assert_int_equal(now.hash, before[i].hash);
+	}
+	/* Once is enough, and nothing is left beside it. */
+	assert_int_equal(part_pack(path, false, NULL), 0);
+	free(path);
+	path = only_part(&h);
+	free(path);
+	history_fini(&h);
+}
+
+/* It may be one that is being written; who knows that it is not says so. */
+static void a_part_without_an_end_is_packed_on_demand(void **state)
+{
+	struct history h;
+	char *path;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 60, false);
+	path = only_part(&h);
+	assert_int_equal(part_pack(path, false, NULL), 0);
+	assert_int_equal(part_pack(path, true, NULL), 1);
+	free(path);
+	history_fini(&h);
+}
+
+static void what_is_no_part_is_left_alone(void **state)
+{
+	struct error err = { 0 };
+	struct history h;
+	char *path;
+
+	(void)state;
+	history_init(&h);
+	path = xasprintf("%s/20261121T210500.123Z", h.dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(part_pack(path, true, &err) < 0);
+	assert_int_equal(access(path, F_OK), 0);
+	free(path);
+	history_fini(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(seconds_stay_as_they_are),
+		cmocka_unit_test(a_part_without_an_end_is_packed_on_demand),
+		cmocka_unit_test(what_is_no_part_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
