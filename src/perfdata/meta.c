@@ -70,7 +70,7 @@ static void read_aux(struct perfdata *p, struct order_reader *o, uint32_t file,
 {
 	struct perfdata_aux aux = { .file = file, .file_off = r->file_off + r->size };
 
-	aux.size_bytes = order_u64(o);
+	aux.size_bytes = MIN(order_u64(o), r->payload);
 	aux.aux_offset = order_u64(o);
 	aux.reference = order_u64(o);
 	aux.index = order_u32(o);

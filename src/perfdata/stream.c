@@ -208,6 +208,9 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 {
 	uint64_t left = s->end - s->at;
 
+	if (!left && s->missing)
+		return fail(s, s->missing_from,
+			    "%" PRIu64 " bytes that follow a record are missing", s->missing);
 	if (!left && !s->n_straddling) {
 		s->is_done = true;
 		return false;
@@ -230,6 +233,15 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 			    out->size);
 	if (out->type >= USER_RECORD_FIRST)
 		out->payload = payload_size(s, out);
+	/* A trace is of use up to where it was cut. */
+	if (out->payload > left - out->size && out->type == USER_AUXTRACE) {
+		s->missing = out->payload - (left - out->size);
+		s->missing_from = s->at;
+		out->payload = (left - out->size) & ~(uint64_t)7;
+		s->at = s->end;
+		s->is_in_chunk = false;
+		return true;
+	}
 	if (out->payload > left - out->size)
 		return fail(s, s->at, "%" PRIu64 " bytes that follow a record go beyond the data",
 			    out->payload);

@@ -57,6 +57,7 @@ struct stream {
 	bool is_unpacking;
 	bool is_in_chunk;    /* where the last record came from */
 	uint8_t *straddling; /* the beginning of a record whose rest is in the next chunk */
+	uint64_t missing, missing_from; /* bytes of the trace of the last record, that was cut */
 	size_t n_straddling;
 	struct {
 		struct chunk *data;

@@ -102,6 +102,16 @@ static bool has_aux(const struct perfdata_record *r)
 	return x && x->aux && x->aux_size && x->aux + x->aux_size == r->bytes + r->size;
 }
 
+/* A piece of trace that was cut has fewer bytes than its record says. */
+static void copy_aux(struct copying *c, const struct perfdata_record *r)
+{
+	uint8_t bytes[WRITER_AUX_SIZE];
+
+	memcpy(bytes, r->bytes, sizeof(bytes));
+	memcpy(bytes + 8, &r->payload_size, sizeof(r->payload_size));
+	perfdata_file_record(c->file, bytes, sizeof(bytes));
+}
+
 static int copy_record(void *context, const struct perfdata_record *r)
 {
 	struct copying *c = context;
@@ -126,7 +136,9 @@ static int copy_record(void *context, const struct perfdata_record *r)
 				  r->payload, size);
 		return 0;
 	}
-	if (r->type == USER_FINISHED_ROUND && c->has_rounds)
+	if (r->type == USER_AUXTRACE && r->size == WRITER_AUX_SIZE && !c->info->is_foreign)
+		copy_aux(c, r);
+	else if (r->type == USER_FINISHED_ROUND && c->has_rounds)
 		perfdata_file_round(c->file);
 	else if (r->type < USER_RECORD_FIRST || is_kept(c, r->type))
 		perfdata_file_record(c->file, r->bytes, r->size);
