@@ -2,7 +2,7 @@
 /*
  * Writing gigabytes to a file from the front to the back, past the page cache.
  *
- *   bytes ──copied──► blocks of a megabyte ──a thread, O_DIRECT──► disk
+ *   bytes ──copied──► blocks of two megabytes ──a thread, O_DIRECT──► disk
  *
  * The page cache costs more than the disk: a new page for each 4 KB, cleared, accounted, written
  * back and thrown away. A copy into memory that is used again and again and a direct write of it
@@ -19,8 +19,8 @@
 struct direct_writer;
 
 enum {
-	DIRECT_BLOCK = 1 << 20,  /* what is written at once */
-	DIRECT_BLOCKS_MAX = 256, /* that wait for the disk at most; then the caller waits */
+	DIRECT_BLOCK = 2 << 20,  /* what is written at once: a huge page */
+	DIRECT_BLOCKS_MAX = 128, /* that wait for the disk at most; then the caller waits */
 };
 
 /* Writes from the file's beginning on; `fd` stays the caller's. Begins a thread. */
