@@ -185,7 +185,8 @@ static void set_common(const struct rings_config *c, struct perf_event_attr *a)
 
 /*
  * All events of one ring must have one layout, as a record does not say which
- * event it is from before it is parsed; so the dummy asks for the same fields.
+ * event it is from before it is parsed; so the dummy asks for the same fields. Beside a trace it
+ * does without those that samples alone have.
  */
 static struct perf_event_attr side_band_attr(const struct rings_config *c, uint64_t sample_type,
 					     size_t ring_bytes)
@@ -193,7 +194,7 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = sample_type & ~(uint64_t)PERF_SAMPLE_AUX,
+		.sample_type = c->for_trace ? 0 : sample_type,
 		.mmap = 1,
 		.mmap2 = 1,
 		.build_id = 1,
@@ -223,7 +224,7 @@ static uint64_t common_sample_type(const struct rings_config *c)
 	uint64_t type = c->with_cgroup ? PERF_SAMPLE_CGROUP : 0;
 
 	for (size_t i = 0; i < c->counters->n; i++)
-		if (c->counters->data[i].attr.freq)
+		if (c->counters->data[i].attr.freq || c->counters->data[i].of_all_threads)
 			type |= PERF_SAMPLE_PERIOD;
 	for (size_t i = 0; i < c->counters->n && c->for_file; i++)
 		if (c->counters->data[i].attr.type == PERF_TYPE_TRACEPOINT)
@@ -243,8 +244,8 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 {
 	struct perf_event_attr a = counter->attr;
 
-	a.sample_type = sample_type & ~(uint64_t)(counter->is_trace ? PERF_SAMPLE_AUX : 0);
-	a.watermark = !counter->is_trace && !counter->wakes;
+	a.sample_type = counter->is_trace ? 0 : sample_type;
+	a.watermark = !counter->is_trace && !counter->of_all_threads && !counter->wakes;
 	if (counter->wakes)
 		a.wakeup_events = 1;
 	if (c->with_callchain) {
@@ -332,14 +333,15 @@ static void add_fd(struct rings *r, const struct ring *ring, int fd, uint32_t co
  */
 static int open_counter(struct rings *r, struct opening *o, size_t i, const struct target *t)
 {
+	const struct counter *counter = &r->counters->data[i];
 	struct perf_event_attr *a = &o->attrs[i];
 	int fd;
 
 	for (size_t n = 0; n < o->n_removed; n++)
 		features[n].remove(a);
 	/* Members begin and end with their leader. */
-	a->disabled = t->leader < 0;
-	a->enable_on_exec = o->config.enable_on_exec && !o->config.starts_paused && t->leader < 0;
+	a->disabled = t->leader < 0 && !counter->of_all_threads;
+	a->enable_on_exec = o->config.enable_on_exec && !o->config.starts_paused && a->disabled;
 	fd = open_event(r, a, t, &o->n_removed);
 	if ((fd == -EACCES || fd == -EPERM) && !a->exclude_kernel && !a->exclude_user) {
 		struct perf_event_attr user_only = *a;
@@ -448,6 +450,12 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	for (size_t i = 0; i < c->counters->n; i++) {
 		struct target own = *t;
 
+		if (c->counters->data[i].of_all_threads) {
+			if (rings_first_fd(r, (size_t)(ring - r->rings), (uint32_t)i) >= 0)
+				continue;
+			own.pid = -1;
+			own.flags &= ~(unsigned long)PERF_FLAG_PID_CGROUP;
+		}
 		if (!c->by_thread && !counter_is_on_cpu(&c->counters->data[i], ring->cpu))
 			continue;
 		own.leader = leader_of(r, i, first);
@@ -564,7 +572,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 	for (size_t i = 0; i < c->counters->n; i++)
 		o->attrs[i] = counter_attr(c, &c->counters->data[i], sample_type);
 	r->format = (struct record_format){
-		.sample_type = o->side_band.sample_type | (sample_type & PERF_SAMPLE_AUX),
+		.sample_type = o->side_band.sample_type | sample_type,
 		.sample_id_all = true,
 		.counter_of = c->counters->n > 1 || c->for_file ? counter_of_id : NULL,
 		.context = r,

@@ -13,6 +13,7 @@
 #include "commands/options.h"
 #include "counter/attr_text.h"
 #include "counter/intel_pt.h"
+#include "counter/sources.h"
 
 enum {
 	USUAL_SAMPLE = 4096, /* of --aux-sample */
@@ -196,6 +197,52 @@ static int plan_samples(struct counters *counters, const bool *is_in, uint64_t b
 	return 0;
 }
 
+/* Context switches. */
+
+static bool has_switch_records(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_DUMMY,
+					.exclude_kernel = 1,
+					.context_switch = 1 };
+	int fd = sources_open(&sources, &attr, 0, -1);
+
+	if (fd >= 0)
+		close(fd);
+	return fd != -EINVAL;
+}
+
+/*
+ * Kernels before 4.3 have no record of a context switch: then the scheduler's tracepoint tells
+ * whose a CPU's trace is. It is of no use without time, and not everybody may have it.
+ */
+static void add_switches(struct counters *counters)
+{
+	uint64_t tsc = intel_pt_bits(&sources, "tsc");
+	struct counter_rate rate = { .count = 1 };
+	struct error why = { 0 };
+	size_t n = counters->n;
+
+	if (!(counters->data[0].attr.config & tsc) || has_switch_records())
+		return;
+	if (!sources_perfmon(&sources) && sources_paranoid(&sources) >= 0)
+		snprintf(why.text, sizeof(why.text),
+			 "kernel.perf_event_paranoid is %d, and -1 would permit it",
+			 sources_paranoid(&sources));
+	else
+		counter_parse(&sources, "sched:sched_switch", &rate, counters, &why);
+	if (counters->n == n) {
+		log_warning(
+			"this kernel has no records of context switches, and sched:sched_switch "
+			"can't be used in their place (%s): a trace of several processes will "
+			"not be told apart",
+			why.text);
+		return;
+	}
+	counters->data[n].of_all_threads = true;
+	counters->data[n].attr.exclude_guest = 1;
+}
+
 static int refuse_without_trace(const struct trace_options *o, const struct counters *counters,
 				struct error *err)
 {
@@ -238,6 +285,8 @@ int trace_prepare(const struct trace_options *o, struct counters *counters, stru
 	reorder(counters, at, is_in);
 	if (out->mode == AUX_SAMPLES)
 		intel_pt_for_samples(&sources, &counters->data[0]);
+	if (!o->per_thread)
+		add_switches(counters);
 	return 0;
 }
 

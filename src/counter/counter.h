@@ -44,6 +44,8 @@ struct counter {
 	char *probed;        /* the file of a uprobe, which attr points to; else NULL */
 	bool wakes;          /* each of its samples wakes who waits for the rings, at once */
 	bool is_trace;       /* it writes an AUX area and has no samples (Intel PT) */
+	bool of_all_threads; /* opened for all that run on a CPU, and on at once, whatever the
+				target: what tells of context switches */
 	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which
 				perf_event_open(2) is given as group_fd; 0: in no group */
 };

@@ -255,8 +255,11 @@ static int run(struct recorder *r, struct error *err)
 			e = recorder_drain(r, r->aux ? recorder_safe_time(r) : safe);
 		if (!e && r->in_kernel)
 			e = in_kernel_catch_up(r->in_kernel, safe, err);
-		if (!e && r->raw && safe >= pipeline_next_flush(r->pipeline))
+		if (!e && r->raw && safe >= pipeline_next_flush(r->pipeline)) {
 			e = raw_advance(r->raw);
+			if (e < 0)
+				error_errno(err, e, "cannot write %s", c->raw);
+		}
 		pipeline_advance(r->pipeline, safe);
 		if (!e)
 			e = ask_control(r, err);
@@ -379,7 +382,7 @@ static void recorder_fini(struct recorder *r)
 	if (r->has_child && !r->child_runs)
 		child_abandon(&r->child);
 	raw_abandon(r->raw);
-	aux_close(r->aux);
+	recorder_close_trace(r);
 	in_kernel_free(r->in_kernel);
 	sampler_close(r->sampler);
 	rings_close(r->rings);

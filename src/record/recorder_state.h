@@ -38,6 +38,8 @@ struct recorder {
 	struct rings *rings;
 	struct aux *aux; /* NULL: no hardware trace */
 	struct aux_sizes aux_sizes;
+	int old_nice; /* with has_precedence */
+	bool has_precedence;
 	char *trace_cpus;        /* that are traced, where rings are of more */
 	struct sampler *sampler; /* NULL: the rings carry the samples */
 	struct in_kernel *in_kernel;
@@ -92,3 +94,4 @@ int recorder_plan_trace(struct recorder *r, struct error *err); /* before the ri
 int recorder_open_trace(struct recorder *r, struct error *err); /* behind them */
 const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct raw_trace *out);
 int recorder_drain_trace(struct recorder *r);
+void recorder_close_trace(struct recorder *r);

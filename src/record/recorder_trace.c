@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -75,6 +76,26 @@ int recorder_plan_trace(struct recorder *r, struct error *err)
 	return c->by_thread ? 0 : widen_side_band(r, err);
 }
 
+/*
+ * A buffer of 4 MiB is full after 8 ms at 500 MB/s, and on a busy machine an ordinary thread waits
+ * longer than that for its turn. Where it is permitted, ours is the first; the command's is not.
+ */
+static void take_precedence(struct recorder *r)
+{
+	errno = 0;
+	r->old_nice = getpriority(PRIO_PROCESS, 0);
+	r->has_precedence = !errno && setpriority(PRIO_PROCESS, 0, -20) == 0;
+}
+
+void recorder_close_trace(struct recorder *r)
+{
+	aux_close(r->aux);
+	r->aux = NULL;
+	if (r->has_precedence)
+		setpriority(PRIO_PROCESS, 0, r->old_nice);
+	r->has_precedence = false;
+}
+
 int recorder_open_trace(struct recorder *r, struct error *err)
 {
 	struct aux_config config = { .rings = r->rings,
@@ -83,7 +104,11 @@ int recorder_open_trace(struct recorder *r, struct error *err)
 				     .area_bytes = r->aux_sizes.area_bytes,
 				     .snapshot_bytes = r->aux_sizes.snapshot_bytes };
 
-	return recorder_has_trace(r) ? aux_open(&config, &r->aux, err) : 0;
+	if (!recorder_has_trace(r))
+		return 0;
+	if (config.mode == AUX_FULL)
+		take_precedence(r);
+	return aux_open(&config, &r->aux, err);
 }
 
 static const struct perf_event_mmap_page *any_page(const struct recorder *r)
@@ -93,6 +118,14 @@ static const struct perf_event_mmap_page *any_page(const struct recorder *r)
 	for (size_t i = 0; i < rings_count(r->rings) && !page; i++)
 		page = rings_place(r->rings, i).page;
 	return page;
+}
+
+static bool has_switch_events(const struct recorder *r)
+{
+	for (size_t i = 0; i < r->counters.n; i++)
+		if (r->counters.data[i].of_all_threads)
+			return true;
+	return false;
 }
 
 const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct raw_trace *out)
@@ -107,6 +140,7 @@ const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct
 		.mode = r->config->aux_mode,
 		.is_per_cpu = !r->config->by_thread,
 		.is_of_whole_cpus = !r->tids.n,
+		.has_switch_events = has_switch_events(r),
 		.has_switches = !r->config->by_thread && rings_has_switches(r->rings),
 		.page = any_page(r),
 	};

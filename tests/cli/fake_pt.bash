@@ -3,7 +3,8 @@
 # A machine with Intel PT that is none (tests/fake_pt):
 #
 #   fake_machine [CPUS]           its sysfs, ./sys, which SYSFS_PATH then names
-#   fake_trace PROGRAM [ARG…]     what its processor will have run: ./truth, ./trace.data
+#   fake_trace PROGRAM [ARG…]     what its processor will have run: ./truth, ./trace.data;
+#                                 more of the generator's options are in FAKE_TRACE
 #   on_fake COMMAND…              a recorder, there; FAKE_PT_… as in tests/fake_pt/device.c
 #   until_done                    for the recorder: a command that ends when all was played
 
@@ -56,7 +57,8 @@ fake_old_processor() {
 }
 
 fake_trace() {
-	timeout 100 "$PT/pt_trace" --tsc --mtc --psb 2000 trace.data truth "$@" >out 2>err </dev/null ||
+	# shellcheck disable=SC2086
+	timeout 100 "$PT/pt_trace" --tsc --mtc --psb 2000 ${FAKE_TRACE-} trace.data truth "$@" >out 2>err </dev/null ||
 		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
 	export FAKE_PT_TRACE=$PWD/trace.data
 }
@@ -79,8 +81,14 @@ device_says() {
 	jq -r ".$1" stats
 }
 
-# What a recording's pieces of trace add up to, with what is padded.
+# The records of a recording that begin so, one a line, as perf shows them: records FILE NAME
+records() {
+	need_perf
+	perf script -D -i "$1" --no-itrace 2>/dev/null | grep "PERF_RECORD_$2" || true
+}
+
+# What its pieces of trace add up to, with what is padded.
 aux_bytes() {
-	assay script -D -i "$1" --no-itrace 2>/dev/null | sed -n 's/.*AUXTRACE size: \(0x[0-9a-f]*\).*/\1/p' |
+	records "$1" "AUXTRACE size" | sed 's/.*AUXTRACE size: \(0x[0-9a-f]*\).*/\1/' |
 		while read -r n; do echo $((n)); done | awk '{ n += $1 } END { print n + 0 }'
 }

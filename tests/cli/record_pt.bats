@@ -5,7 +5,7 @@ load helpers
 load fake_pt
 
 by_thread() {
-	awk '{ print $1, $2, $3, $4 }' | sort -s -n -k1,1
+	awk '/=>/ { print $1, $2, $3, $4 }' | sort -s -n -k1,1
 }
 
 # The recording's branches are the truth, by our decoder and by perf's.
@@ -100,6 +100,234 @@ attr() { # FILE N
 	refused 2 "has no term or event 'tcs'"
 	run assay record -e intel_pt//u -e intel_pt/cyc/u -- true
 	refused 2 "There may be only one intel_pt event"
+}
+
+@test "a thread, a buffer of its own" {
+	fake_machine 4
+	fake_trace "$PROGRAMS/flow" recursion
+	on_fake assay record -vv --per-thread -e intel_pt//u -- sh -c "$(until_done)" 2>shown
+	grep -Eq "^sys_perf_event_open: pid [0-9]+ cpu -1 group_fd -1 flags 0x8$" shown
+	run ! grep -q "^  inherit" shown
+	# The generator's thread is the one that was asked for.
+	assay script -i perf.data --itrace=be -F tid,ip,addr | awk '/=>/ { print $2, $3, $4 }' >ours
+	awk '{ print $2, $3, $4 }' truth >want
+	cmp want ours
+	[ "$(records perf.data AUXTRACE | grep -c ' tid: [1-9].* cpu: -1')" = 1 ]
+}
+
+@test "the whole machine, some of its CPUs, and a process that runs already" {
+	fake_machine 4
+	fake_trace "$PROGRAMS/flow" threads
+	on_fake assay record -q -a -e intel_pt//u -- sh -c "$(until_done)"
+	decodes perf.data
+	# Side band of all CPUs, the trace of one.
+	on_fake assay record -vv -a -C 0 -e intel_pt//u -- sh -c "$(until_done)" 2>shown
+	[ "$(grep -c "^sys_perf_event_open: pid -1 cpu [0-3] group_fd" shown)" = 5 ]
+	sleep 60 &
+	on_fake assay record -vv -p $! -d 0.2 -e intel_pt//u 2>shown
+	grep -q "^sys_perf_event_open: pid $! cpu 3" shown
+	run ! grep -q "^  enable_on_exec" shown
+	kill $!
+}
+
+@test "before records of context switches there is the scheduler's tracepoint" {
+	[ -r /sys/kernel/tracing/events/sched/sched_switch/format ] || skip "no tracepoints for this user"
+	fake_machine 4
+	fake_old_processor
+	ln -s /sys/kernel sys/kernel
+	fake_trace "$PROGRAMS/flow" threads
+	FAKE_PT_OLD=1 on_fake assay record -vv -e intel_pt//u -- sh -c "$(until_done)" 2>shown
+	decodes perf.data
+	# The one that is opened for all threads; the tracepoint's number is the machine's own.
+	awk '/^perf_event_attr/ { text = "" } { text = text $0 "\n" } /pid -1 cpu 0/ { printf "%s", text }' shown >switch
+	sed -n '/^  /{s/  */ /g;s/^ //;s/^size .*/size 112/;s/config .*/config 0x108/;p}' switch >ours
+	diff -u - ours <<-'END'
+		type 2
+		size 112
+		config 0x108
+		{ sample_period, sample_freq } 1
+		sample_type IP|TID|TIME|CPU|PERIOD|RAW|IDENTIFIER
+		read_format ID
+		inherit 1
+		sample_id_all 1
+		exclude_guest 1
+	END
+	[ "$(grep -c "^sys_perf_event_open: pid -1 cpu . group_fd -1 flags 0x8$" shown)" = 4 ]
+	# Without time packets it tells nothing.
+	FAKE_PT_OLD=1 on_fake assay record -vv -e intel_pt/tsc=0/u -- sh -c "$(until_done)" 2>shown
+	run ! grep -q "pid -1" shown
+}
+
+@test "a small buffer is read again and again, and nothing is lost" {
+	fake_machine 1
+	FAKE_TRACE="--cyc --no-retcomp" fake_trace "$PROGRAMS/flow" indirect
+	on_fake assay record -q -m,2 -e intel_pt/cyc,noretcomp/u -- sh -c "$(until_done)"
+	decodes perf.data
+	[ "$(device_says dropped)" = 0 ]
+	[ "$(records perf.data "AUXTRACE size" | wc -l)" -gt 1 ]
+}
+
+@test "what the kernel could not store is told, and the bytes add up" {
+	fake_machine 1
+	fake_trace "$PROGRAMS/flow" indirect
+	# Far more than two pages hold, as fast as it goes.
+	FAKE_PT_SECONDS=1 FAKE_PT_RATE=2000 on_fake assay record -m,2 -a -e intel_pt//u -- \
+		sh -c "$(until_done)" 2>said
+	[ "$(device_says dropped)" -gt 0 ]
+	[ "$(device_says produced)" = $(($(device_says stored) + $(device_says dropped))) ]
+	[ "$(device_says told)" = "$(device_says stored)" ]
+	grep -q "the trace was cut off $(device_says truncated) times\? *, as its buffer was full\|cut off $(device_says truncated) time" said
+	# A piece is padded to eight bytes.
+	local pieces bytes
+	pieces=$(records perf.data "AUXTRACE size" | wc -l)
+	bytes=$(aux_bytes perf.data)
+	[ "$bytes" -ge "$(device_says stored)" ]
+	[ "$bytes" -le $(($(device_says stored) + 8 * pieces)) ]
+	[ "$(records perf.data "AUX .*flags: 0x1" | wc -l)" = "$(device_says truncated)" ]
+}
+
+@test "a snapshot has the newest bytes" {
+	fake_machine 1
+	fake_trace "$PROGRAMS/flow" indirect
+	on_fake assay record -vv -Se -m,1 -e intel_pt//u -- sh -c "$(until_done)" 2>shown
+	grep -qx "Intel PT snapshot size: 4096" shown
+	grep -q "Intel PT snapshot size (4096) may be too small for PSB period (16384)" shown
+	[ "$(aux_bytes perf.data)" = 4096 ]
+	# Its branches are the last ones, or fewer: decoding begins at a PSB.
+	assay script -i perf.data --itrace=b -F tid,ip,addr 2>/dev/null | by_thread >ours
+	[ -s ours ]
+	sed 1d ours >last
+	by_thread <truth | tail -"$(wc -l <last)" | cmp - last
+	run on_fake assay record -q -S0x2000 -m,1 -e intel_pt//u -- true
+	refused 1 "Snapshot size 8192 must not be greater than AUX area tracing mmap size 4096"
+}
+
+@test "a snapshot is taken when a signal asks" {
+	fake_machine 1
+	fake_trace "$PROGRAMS/flow" indirect
+	rm -f "done" stats
+	FAKE_PT_STEPS=2 LD_PRELOAD=$FAKE/fake_pt.so assay record -v -S -e intel_pt//u -- \
+		sh -c "$(until_done)" 2>said &
+	local recorder=$!
+	for _ in {1..500}; do [ -e step.1 ] && break; sleep 0.02; done
+	kill -USR2 $recorder
+	for _ in {1..500}; do grep -qi "AUX area tracing snapshot" said && break; sleep 0.02; done
+	: >go.1
+	wait $recorder
+	[ "$(aux_bytes perf.data)" -gt 1000 ]
+	# Half of the trace, from its beginning on.
+	assay script -i perf.data --itrace=b -F tid,ip,addr 2>/dev/null | by_thread >ours
+	[ "$(wc -l <ours)" -gt 500 ]
+	[ "$(wc -l <ours)" -lt "$(wc -l <truth)" ]
+	by_thread <truth | head -$(($(wc -l <ours) - 1)) >want
+	head -$(($(wc -l <ours) - 1)) ours | cmp want -
+}
+
+@test "samples have a piece of the trace, and perf makes the branches of it" {
+	fake_machine 1
+	fake_trace "$PROGRAMS/flow" indirect
+	FAKE_PT_SAMPLE=1 on_fake assay record -vv --aux-sample -e '{intel_pt//u,branch-misses:u}' -- \
+		sh -c "$(until_done)" 2>shown
+	run ! grep -q "may be too small" shown
+	awk '/^perf_event_attr/ { text = "" } { text = text $0 "\n" } /group_fd 6/ { printf "%s", text; exit }' shown >sampler
+	grep -q "^  aux_sample_size  *4096$" sampler
+	grep -q "^  sample_type .*AUX" sampler
+	# PSBs as often as can be.
+	grep -q "^  config  *0xe601$" shown
+	if command -v perf >/dev/null; then
+		perf script -i perf.data --itrace=be 2>/dev/null |
+			sed -n 's/.*branches:[a-z]*: *\([0-9a-f]*\) .* => *\([0-9a-f]*\) .*/\1 \2/p' | sort -u >theirs
+		[ "$(wc -l <theirs)" -gt 50 ]
+		awk '{ print $2, $4 }' truth | sort -u >want
+		# Where a piece begins and ends, a branch has one side alone.
+		comm -23 theirs want >others
+		run ! grep -qv '^0 \| 0$' others
+	fi
+	on_fake assay record -vv -e intel_pt//u -e branch-misses/aux-sample-size=8192/u -- true 2>shown
+	grep -q "^  aux_sample_size  *8192$" shown
+	grep -q "group_fd 6" shown
+	on_fake assay record --aux-sample=2048 -e intel_pt//u -e branch-misses:u -- true 2>said
+	grep -q "Intel PT sample size (2048) may be too small for PSB period (2048)" said
+}
+
+@test "what does not go together" {
+	fake_machine 1
+	run assay record -S --aux-sample -e '{intel_pt//u,branch-misses:u}' -- true
+	refused 2 "-S and --aux-sample (or aux-sample-size) exclude each other"
+	run assay record -S -e intel_pt//u -e branch-misses/aux-sample-size=4096/u -- true
+	refused 2 "exclude each other"
+	run assay record --aux-sample -e intel_pt//u -- true
+	refused 2 "puts pieces of the trace into the samples of other events"
+	run assay record --aux-sample=61441 -e '{intel_pt//u,branch-misses:u}' -- true
+	refused 2 "61440"
+	run assay record -e intel_pt//u -e '{cycles:u,branch-misses/aux-sample-size=4096/u}' -- true
+	refused 2 "is in a group without it"
+	run assay record -e '{intel_pt/branch=0/,cycles/aux-output/}' -- true
+	refused 2 "needs a precise event"
+	run assay record -S -- true
+	refused 2 "-S is for a hardware trace"
+	run assay record -m,3 -e intel_pt//u -- true
+	refused 1 "a power of 2"
+	run assay record -m,1 -e intel_pt//u -- true
+	refused 1 "at least 8 KiB"
+	run assay record --off-cpu -e intel_pt//u -- true
+	refused 2 "does not go with --off-cpu"
+	run assay record --per-thread -a -e intel_pt//u -- true
+	refused 2 "--per-thread is for a command"
+	on_fake assay record -vv -c 10000 -e '{intel_pt/branch=0/,cycles/aux-output/ppp}' -- true 2>shown
+	grep -q "^  aux_output  *1$" shown
+}
+
+@test "what the user may lock, and what the paranoid level permits" {
+	fake_machine 2
+	fake_trace "$PROGRAMS/flow" recursion
+	FAKE_PT_LOCK=2000 run on_fake assay record -e intel_pt//u -- true
+	refused 1 "AUX area of 4096 KiB" "kernel.perf_event_mlock_kb" "ulimit -l" "-m,16"
+	FAKE_PT_REFUSE=13 run on_fake assay record -e intel_pt//u -- true
+	refused 1 "intel_pt//u" "paranoid level"
+	FAKE_PT_REFUSE=16 run on_fake assay record -e intel_pt//u -- true
+	refused 1 "intel_pt//u"
+}
+
+@test "a recorder that is killed leaves a trace that decodes, and so does a full disk" {
+	fake_machine 1
+	FAKE_TRACE="--cyc --no-retcomp" fake_trace "$PROGRAMS/flow" indirect
+	rm -f "done" stats
+	FAKE_PT_STEPS=2 LD_PRELOAD=$FAKE/fake_pt.so assay record -q -m,2 \
+		-e intel_pt/cyc,noretcomp/u -- sh -c "$(until_done)" &
+	local recorder=$!
+	for _ in {1..500}; do [ -e step.1 ] && break; sleep 0.02; done
+	for _ in {1..500}; do [ "$(stat -c %s perf.data)" -gt 4096 ] && break; sleep 0.02; done
+	kill -KILL $recorder
+	: >"done" # for the command
+	wait $recorder || true
+	timeout 60 assay script -i perf.data --itrace=b -F tid,ip,addr 2>said | by_thread >ours
+	[ "$(wc -l <ours)" -gt 100 ] || { cat said; ls -la; false; }
+	by_thread <truth | head -$(($(wc -l <ours) - 1)) >want
+	head -$(($(wc -l <ours) - 1)) ours | cmp want -
+	assay import -q --to perfdata -o whole.data perf.data 2>said || true
+	if command -v perf >/dev/null; then
+		perf script -i whole.data --itrace=b -F tid,ip,addr 2>/dev/null | by_thread | cmp - ours
+	fi
+	unshare -m true 2>/dev/null || return 0
+	mkdir small
+	rm "done"
+	run unshare -m bash -c "mount -t tmpfs -o size=16k none small &&
+		{ timeout 60 env LD_PRELOAD=$FAKE/fake_pt.so assay record -q -m,2 -o small/perf.data \
+			-e intel_pt/cyc,noretcomp/u -- \
+			sh -c '$(until_done)'; echo status \$?; cp small/perf.data cut.data; }"
+	refused 0 "small/perf.data" "No space left on device" "status 1"
+	timeout 60 assay script -i cut.data --itrace=b -F tid,ip,addr 2>said | by_thread >ours
+	[ "$(wc -l <ours)" -gt 100 ] || { cat said; ls -la; false; }
+}
+
+@test "a program that dies ends the recording, which is whole" {
+	fake_machine 1
+	fake_trace "$PROGRAMS/flow" recursion
+	run on_fake assay record -q -e intel_pt//u -- sh -c "$(until_done); kill -SEGV \$\$"
+	[ "$status" = 139 ]
+	decodes perf.data
+	run -127 on_fake assay record -q -e intel_pt//u -- ./no-such-program
 }
 
 @test "no Intel PT: the error says where it may be" {

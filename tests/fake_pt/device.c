@@ -31,6 +31,7 @@
 
 enum {
 	RECORD_AUXTRACE = 71,
+	BURST = 1 << 20,
 	TRAILER = 24, /* of the generator's records: ids, time, event */
 };
 
@@ -64,9 +65,11 @@ struct device {
 	VEC(struct stream) streams;
 	VEC(struct side_record) side;
 	size_t n_side;
+	uint64_t end;       /* of the recording's time */
 	VEC(int32_t) rings; /* events that own one and have an area */
-	uint64_t start_ns, produced, stored, dropped, n_pieces;
-	uint64_t produced_by_ring[FAKE_EVENTS];
+	uint64_t start_ns, played_ns, produced, stored, dropped, n_pieces;
+	int64_t credit[FAKE_EVENTS]; /* bytes that a ring may get */
+	uint64_t asked_ns[FAKE_EVENTS];
 };
 
 static uint64_t now_ns(void)
@@ -177,6 +180,8 @@ static void load(struct device *d)
 	if (perfdata_open(&bytes, 1, &d->data, &err) < 0 ||
 	    perfdata_each_record(d->data, keep, d, &err) < 0)
 		goto failed;
+	if (d->side.n)
+		d->end = d->side.data[d->side.n - 1].time + 1000000;
 	vec_foreach (&d->streams, s)
 		vec_foreach (&d->side, r)
 			if (r->tid == s->tid)
@@ -256,6 +261,53 @@ static void put_sides(struct device *d, uint64_t until)
 	}
 }
 
+/* A sample of sched:sched_switch, with the tracepoint's fields as its format has them. */
+static void put_switch_event(struct device *d, int32_t ring, const struct stream *s, bool is_out,
+			     uint64_t time)
+{
+	struct __attribute__((packed)) {
+		struct perf_event_header h;
+		uint64_t id, ip;
+		int32_t pid, tid;
+		uint64_t time;
+		uint32_t cpu, reserved;
+		uint64_t period;
+		uint32_t raw_size;
+		uint16_t common_type;
+		uint8_t flags, preempt;
+		int32_t common_pid;
+		char prev_comm[16];
+		int32_t prev_pid, prev_prio;
+		int64_t prev_state;
+		char next_comm[16];
+		int32_t next_pid, next_prio;
+		uint32_t padding;
+	} r = { .h = { .type = PERF_RECORD_SAMPLE,
+		       .misc = PERF_RECORD_MISC_KERNEL,
+		       .size = sizeof(r) },
+		.pid = is_out ? s->pid : 0,
+		.tid = is_out ? s->tid : 0,
+		.time = time,
+		.cpu = (uint32_t)d->s->events[ring].cpu,
+		.period = 1,
+		.raw_size = 68,
+		.prev_pid = is_out ? s->tid : 0,
+		.next_pid = is_out ? 0 : s->tid };
+
+	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++) {
+		const struct fake_event *e = &d->s->events[i];
+
+		if (e->output != ring || e->attr.type != PERF_TYPE_TRACEPOINT || !e->is_on ||
+		    e->attr.sample_type != (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+					    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+					    PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW))
+			continue;
+		r.id = fake_id(i);
+		r.common_type = (uint16_t)e->attr.config;
+		fake_put(d->s, d->areas, i, (const uint8_t *)&r, sizeof(r));
+	}
+}
+
 /* The thread comes to the CPU, or leaves it. */
 static void put_switch(struct device *d, int32_t ring, const struct stream *s, bool is_out,
 		       uint64_t time)
@@ -268,6 +320,7 @@ static void put_switch(struct device *d, int32_t ring, const struct stream *s, b
 	uint8_t record[128] = { 0 };
 	size_t n = sizeof(h) + (is_wide ? 8 : 0); /* the idle thread before and after it */
 
+	put_switch_event(d, ring, s, is_out, time);
 	if (event < 0 || !d->s->events[event].attr.context_switch)
 		return;
 	n += fake_trailer(d->s, event, s->pid, s->tid, time, record + n);
@@ -383,26 +436,39 @@ static void put_sample(struct device *d, int32_t event, const struct stream *s, 
 
 static void put_samples(struct device *d, int32_t ring, const struct stream *s, uint64_t time)
 {
+	bool is_any = false;
+
 	if (d->n_pieces % d->sample_each)
 		return;
 	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++) {
 		const struct fake_event *e = &d->s->events[i];
 
 		if (e->output == ring && e->is_open && e->leader >= 0 &&
-		    d->s->events[e->leader].is_on)
+		    d->s->events[e->leader].is_on) {
 			put_sample(d, i, s, time);
+			is_any = true;
+		}
 	}
-	wake(d, ring);
+	if (is_any)
+		wake(d, ring);
 }
 
 /* ---- playing ---- */
 
-/* Up to now a ring may have got so much. */
-static bool is_due(const struct device *d, int32_t ring)
+/*
+ * A ring gets what its rate gives for the time since it was last asked, and no more than a
+ * megabyte: a device that was not on a CPU for long produced less, and makes no burst of it.
+ */
+static bool is_due(struct device *d, int32_t ring)
 {
-	uint64_t ns = now_ns() - d->start_ns;
+	uint64_t now = now_ns();
 
-	return !d->rate || d->produced_by_ring[ring] < ns / 1000 * d->rate;
+	if (!d->rate)
+		return true;
+	d->credit[ring] += (int64_t)((now - d->asked_ns[ring]) * d->rate / 1000);
+	d->credit[ring] = MIN(d->credit[ring], BURST);
+	d->asked_ns[ring] = now;
+	return d->credit[ring] > 0;
 }
 
 /* One piece; false: the recorder has gone. */
@@ -426,7 +492,7 @@ static bool play(struct device *d, int32_t ring, struct stream *s, const struct 
 		nap(200000);
 	}
 	d->produced += p->size;
-	d->produced_by_ring[ring] += p->size;
+	d->credit[ring] -= (int64_t)p->size;
 	d->n_pieces++;
 	if (is_traced(d, ring))
 		put_trace(d, ring, s, p);
@@ -511,6 +577,7 @@ static void play_again_and_again(struct device *d)
 	}
 }
 
+/* The last threads to leave do so behind all that they ran. */
 static void tell_all(struct device *d)
 {
 	fake_lock(d->s);
@@ -520,7 +587,7 @@ static void tell_all(struct device *d)
 		fake_tell_aux(d->s, d->areas, d->rings.data[i],
 			      as_asked(d, d->rings.data[i], s->tid));
 		if (i < d->streams.n)
-			put_switch(d, d->rings.data[i], s, true, d->s->now + 1);
+			put_switch(d, d->rings.data[i], s, true, d->end);
 		wake(d, d->rings.data[i]);
 	}
 	fake_unlock(d->s);
@@ -540,7 +607,7 @@ static bool has_program_begun(const struct device *d, int32_t pid)
 	return m < 0 || n != m || memcmp(own, its, (size_t)n) != 0;
 }
 
-/* Waits until something is to be traced. */
+/* Waits until an area is there and its ring is on. */
 static bool wait_for_start(struct device *d)
 {
 	for (;;) {
@@ -554,14 +621,15 @@ static bool wait_for_start(struct device *d)
 				e->waits_for_exec = false;
 				e->is_on = true;
 			}
-			is_on |= e->is_on && e->is_open && e->attr.type == PERF_TYPE_SOFTWARE;
+			is_on |= e->is_on && e->is_open && e->aux_bytes;
 		}
 		fake_unlock(d->s);
+		/* They are switched on one after the other. */
+		nap(is_on ? 20000000 : 1000000);
 		if (is_on)
 			return true;
 		if (is_recorder_gone(d))
 			return false;
-		nap(1000000);
 	}
 }
 
@@ -581,9 +649,9 @@ static void write_stats(const struct device *d)
 	snprintf(text, sizeof(text),
 		 "{\"produced\": %" PRIu64 ", \"stored\": %" PRIu64 ", \"dropped\": %" PRIu64
 		 ", \"told\": %" PRIu64 ", \"truncated\": %" PRIu64 ", \"wakeups\": %" PRIu64
-		 ", \"pieces\": %" PRIu64 "}\n",
+		 ", \"pieces\": %" PRIu64 ", \"ms\": %" PRIu64 "}\n",
 		 d->produced, d->stored, d->dropped, d->s->n_told, d->s->n_truncated,
-		 d->s->n_wakeups, d->n_pieces);
+		 d->s->n_wakeups, d->n_pieces, d->played_ns / 1000000);
 	make_file("stats", UINT64_MAX, text);
 }
 
@@ -609,11 +677,14 @@ int main(int argc, char **argv)
 		return 0;
 	find_rings(&d);
 	d.start_ns = now_ns();
+	for (int i = 0; i < FAKE_EVENTS; i++)
+		d.asked_ns[i] = d.start_ns;
 	if (d.rings.n && d.streams.n) {
 		if (d.seconds)
 			play_again_and_again(&d);
 		else
 			play_once(&d);
+		d.played_ns = now_ns() - d.start_ns;
 		tell_all(&d);
 	}
 	make_file("done", UINT64_MAX, "");
