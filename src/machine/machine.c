@@ -15,7 +15,7 @@
 #include "machine/proc.h"
 
 struct process {
-	int32_t pid;
+	int32_t pid, parent; /* parent: its pid when it forked; 0: not known */
 	uint32_t n_threads;
 	struct address_space space;
 	uint64_t space_number; /* of the space as it is now */
@@ -30,6 +30,9 @@ struct process {
 	bool is_lost; /* and nothing was known */
 	uint64_t ended_ns;
 };
+
+/* How far back somebody is looked for who still lives, of processes that have ended. */
+#define MAX_PARENTS 8
 
 /* The slot of a process that is not known, offline. */
 #define NOBODY 0
@@ -395,6 +398,7 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->jit_dump = from->jit_dump;
 		p->comm = comm;
 		p->cgroup = from->cgroup;
+		p->parent = event->fork.ppid;
 		p->is_told = from->is_told;
 	}
 	thread_remove(m, event->tid);
@@ -635,19 +639,33 @@ void machine_kernel_names(struct machine *m,
 	kernel_map_names(m->kernel, visit, context);
 }
 
+/* What /proc says of a process or, where it is gone, of those that it comes from. Asked once. */
+static string_id process_cgroup(struct machine *m, struct process *p, int depth)
+{
+	string_id own = { 0 };
+	struct process *parent;
+
+	if (p->has_own_cgroup)
+		return p->cgroup;
+	p->has_own_cgroup = true;
+	if (!p->has_ended)
+		own = cgroups_of_process(m->cgroups, p->pid);
+	parent = own.n || p->cgroup.n || !depth ? NULL : process_find(m, p->parent);
+	if (parent)
+		own = process_cgroup(m, parent, depth - 1);
+	if (own.n)
+		p->cgroup = own;
+	return p->cgroup;
+}
+
 string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id)
 {
 	string_id path = cgroups_find(m->cgroups, id), own;
-	struct process *p = &m->processes.data[thread->process];
 
 	if (path.n && !cgroups_is_root(m->cgroups, path))
 		return path;
-	if (!p->has_own_cgroup && !p->has_ended) {
-		own = cgroups_of_process(m->cgroups, p->pid);
-		p->cgroup = own.n ? own : p->cgroup;
-		p->has_own_cgroup = true;
-	}
-	return p->cgroup.n ? p->cgroup : path;
+	own = process_cgroup(m, &m->processes.data[thread->process], MAX_PARENTS);
+	return own.n ? own : path;
 }
 
 bool machine_has_untimed_code(const struct machine *m)

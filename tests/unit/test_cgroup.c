@@ -6,6 +6,7 @@
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "profile/rows.h"
+#include "store/merge.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -350,6 +351,15 @@ static void a_sample_has_the_cgroup_that_it_says_else_its_processs(void **state)
 	assert_string_equal(cgroup_of(m, 7, 6), "/b.scope");
 	assert_string_equal(cgroup_of(m, 9, 1), "/");
 	/* One that has ended already was where its parent is. */
+	write_file("proc/9/cgroup", "0::/c.scope\n");
+	tell_fork(m, 10, 9);
+	tell_fork(m, 11, 10);
+	assert_string_equal(cgroup_of(m, 11, 0), "/");
+	tell_fork(m, 21, 20);
+	need_command("mkdir proc/20");
+	write_file("proc/20/cgroup", "0::/d.scope\n");
+	tell_fork(m, 22, 21);
+	assert_string_equal(cgroup_of(m, 22, 0), "/d.scope");
 	tell_fork(m, 8, 7);
 	assert_string_equal(cgroup_of(m, 8, 0), "/b.scope");
 	assert_string_equal(cgroup_of(m, 8, 5), "/a.scope");
@@ -466,6 +476,36 @@ static void a_session_tells_samples_apart_by_cgroup(void **state)
 	world_fini(&w);
 }
 
+/* What retention makes of it: classes of one path are one, wherever they come from. */
+static void a_merged_session_keeps_its_cgroups(void **state)
+{
+	const struct merge_config config = { .block_ns = 60 * SECOND,
+					     .replaces = "",
+					     .merged = SEPARATE_PROCESS | SEPARATE_THREAD |
+						       SEPARATE_CPU };
+	cleanup(free_at_exit) char *to = NULL;
+	struct session *s, *merged;
+	struct merge_result result;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	strings_add(&w.strings, "so that ids differ");
+	add_of(&w, "/a.service", 1);
+	add_of(&w, "/b.service", 2);
+	assert_int_equal(native_store.flush(w.store, UINT64_MAX, &w.err), 0);
+	add_of(&w, "/a.service", 4);
+	s = close_and_open(&w);
+	to = xasprintf("%s/merged", w.dir);
+	assert_int_equal(session_merge(s, &config, to, &result, &w.err), 0);
+	assert_int_equal(session_open(to, &merged, &w.err), 0);
+	assert_int_equal(samples_of(merged, "cgroup", "/a.service", NULL), 5);
+	assert_int_equal(samples_of(merged, "unit", "b.service", NULL), 2);
+	session_close(merged);
+	session_close(s);
+	world_fini(&w);
+}
+
 static uint64_t session_bytes(const char *cgroup)
 {
 	uint64_t bytes;
@@ -503,6 +543,7 @@ int main(void)
 		cmocka_unit_test(a_process_has_the_path_that_tells_most),
 		cmocka_unit_test(a_sample_has_the_cgroup_that_it_says_else_its_processs),
 		cmocka_unit_test(a_session_tells_samples_apart_by_cgroup),
+		cmocka_unit_test(a_merged_session_keeps_its_cgroups),
 		cmocka_unit_test(cgroups_take_room_only_where_there_are_some),
 	};
 
