@@ -453,7 +453,12 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 
 	if (!s->args.off_cpu || sampler_is_available(&sources, why, sizeof(why)))
 		return 0;
-	return error_set(err, -EPERM, "--off-cpu follows the scheduler by a BPF program: %s", why);
+	return error_set(
+		err, -EPERM,
+		"--off-cpu follows the scheduler's tracepoints by a BPF program, for which "
+		"there is no other way: %s. Run it as root: 'sudo assay record --off-cpu …'; "
+		"without --off-cpu time on the CPU alone is measured, as you are",
+		why);
 }
 
 static void tell_steering(void *context, bool is_warning, const char *sentence)
@@ -538,9 +543,9 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		tell_error(self, &err);
 		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
-	if (s->note[0])
-		log_info("%s", s->note);
 	r = check_off_cpu(s, &err);
+	if (!r && s->note[0])
+		log_info("%s", s->note);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {

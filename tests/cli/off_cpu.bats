@@ -85,7 +85,8 @@ wall_ms() {
 @test "without permission off-CPU time is refused, with the reason" {
 	need_root
 	run unprivileged assay record --off-cpu -e cpu-clock:u -o s -- true
-	refused 1 "--off-cpu" "root, or CAP_BPF and CAP_PERFMON"
+	refused 1 "--off-cpu" "root, or CAP_BPF and CAP_PERFMON" "Run it as root: 'sudo assay record --off-cpu …'"
+	[ "${#lines[@]}" = 1 ]
 }
 
 @test "what does not go with off-CPU time" {
