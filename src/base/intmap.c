@@ -37,11 +37,11 @@ uint32_t *intmap_find(const struct intmap *m, uint64_t key)
 	return m->slots[i].used ? &m->slots[i].value : NULL;
 }
 
-static void intmap_grow(struct intmap *m)
+static void intmap_resize(struct intmap *m, uint32_t n_slots)
 {
 	struct intmap old = *m;
 
-	m->n_slots = old.n_slots ? old.n_slots * 2 : 16;
+	m->n_slots = n_slots;
 	m->slots = xcalloc(m->n_slots, sizeof(*m->slots));
 	for (uint32_t i = 0; i < old.n_slots; i++)
 		if (old.slots[i].used)
@@ -49,12 +49,22 @@ static void intmap_grow(struct intmap *m)
 	free(old.slots);
 }
 
+void intmap_reserve(struct intmap *m, uint32_t n)
+{
+	uint32_t n_slots = MAX(m->n_slots, 16u);
+
+	while (n_slots / 2 < n && n_slots < 1u << 31)
+		n_slots *= 2;
+	if (n_slots > m->n_slots)
+		intmap_resize(m, n_slots);
+}
+
 uint32_t *intmap_put(struct intmap *m, uint64_t key, bool *is_new)
 {
 	struct intmap_slot *slot;
 
 	if ((m->n + 1) * 2 > m->n_slots)
-		intmap_grow(m);
+		intmap_resize(m, m->n_slots ? m->n_slots * 2 : 16);
 	slot = &m->slots[intmap_index(m, key)];
 	if (is_new)
 		*is_new = !slot->used;

@@ -364,7 +364,7 @@ static int attach_tracepoint(struct sampler *s, const struct bpf_program *progra
 		return error_errno(err, -errno,
 				   "cannot follow the scheduler's tracepoints, which are reached "
 				   "through tracefs: /sys/kernel/tracing must be mounted, and is "
-				   "root's alone (CAP_BPF and CAP_PERFMON do not do)");
+				   "root's alone, whatever the capabilities");
 	vec_push(&s->switch_links, link);
 	return 0;
 }

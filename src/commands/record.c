@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -456,9 +457,9 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 	return error_set(
 		err, -EPERM,
 		"--off-cpu follows the scheduler's tracepoints by a BPF program, for which "
-		"there is no other way: %s. Run it as root: 'sudo assay record --off-cpu …'; "
-		"without --off-cpu time on the CPU alone is measured, as you are",
-		why);
+		"there is no other way: %s. %sWithout --off-cpu time on the CPU alone is "
+		"measured, as you are",
+		why, geteuid() ? "Run it as root: 'sudo assay record --off-cpu …'. " : "");
 }
 
 static void tell_steering(void *context, bool is_warning, const char *sentence)

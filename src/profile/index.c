@@ -305,11 +305,26 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 	}
 }
 
+static struct lookup *lookup_slot(const struct profile_index *x, uint32_t image, uint64_t offset)
+{
+	return &x->lookups[hash_u64(offset ^ (uint64_t)image << 40) % LOOKUP_SLOTS];
+}
+
+void index_fetch_frames(const struct profile *p, uint32_t image, uint64_t offset)
+{
+	__builtin_prefetch(lookup_slot(p->index, image, offset));
+}
+
+void index_reserve_nodes(struct profile *p, uint32_t n)
+{
+	intmap_reserve(&p->index->nodes, n);
+	vec_reserve(&p->nodes, (size_t)n + 1);
+}
+
 const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t *n)
 {
 	struct profile_index *x = p->index;
-	uint64_t hash = hash_u64(offset ^ (uint64_t)image << 40);
-	struct lookup *slot = &x->lookups[hash % LOOKUP_SLOTS];
+	struct lookup *slot = lookup_slot(x, image, offset);
 
 	if (!p->has_functions)
 		offset = 0;

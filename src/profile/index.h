@@ -119,6 +119,12 @@ uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset);
  * there. Valid until the next call.
  */
 const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t *n);
+
+/* Fetches what index_frames() reads first, some calls ahead: what it finds is in no cache. */
+void index_fetch_frames(const struct profile *p, uint32_t image, uint64_t offset);
+
+/* About n nodes will come. */
+void index_reserve_nodes(struct profile *p, uint32_t n);
 /* The node of a function, or with places of an offset in it, below another node. */
 uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset);
 uint32_t index_group(struct profile *p, const uint32_t *values);

@@ -481,11 +481,28 @@ static void mark_callers(const struct profile *p, struct part *part)
 	}
 }
 
+/* So many nodes before it is looked up, a node's place is fetched. */
+#define FETCH_AHEAD 8
+
+static void fetch_node(const struct profile *p, const struct part *part, uint32_t node)
+{
+	int use;
+
+	if (node >= part->segment->n_nodes || !part->uses[node])
+		return;
+	use = part->uses[node] & USE_CALLER ? USE_CALLER : USE_LEAF;
+	index_fetch_frames(p, image_of(part, part->segment->nodes[node].code.image),
+			   node_offset(part, node, use));
+}
+
 static void add_nodes(struct profile *p, struct part *part)
 {
+	/* Addresses of one function are one node: half is what most sessions come to. */
+	index_reserve_nodes(p, part->segment->n_nodes / 2);
 	for (uint32_t n = 1; n < part->segment->n_nodes; n++) {
 		uint32_t caller = parent_of(part->segment, n), parent = 0;
 
+		fetch_node(p, part, n + FETCH_AHEAD);
 		if (caller && p->index->request->with_chains)
 			parent = is_interrupted(p, part, caller, n) ? part->as_leaf[caller]
 								    : part->as_caller[caller];
