@@ -438,6 +438,7 @@ static void keep_tallies(struct daemon *d, struct recorder *r)
 
 	recorder_stats(r, &stats);
 	d->before_totals.written_bytes += recorder_written_bytes(r);
+	d->written_ns = d->written_bytes = 0;
 	d->before_totals.own_cpu_ns = stats.own_cpu_ns;
 	d->before_totals.own_bytes = stats.own_bytes;
 	for (int i = 0; i < N_LOSS_REASONS; i++)

@@ -79,7 +79,8 @@ struct daemon {
 	uint64_t lost_when_failing;
 	uint32_t n_parts, n_rate_changes;
 	struct daemon_totals before_totals;
-	struct daemon_totals shown; /* what daemon_status() gives */
+	struct daemon_totals shown;         /* what daemon_status() gives */
+	uint64_t written_ns, written_bytes; /* when that was looked up, of the recording */
 	VEC(const char *) event_names;
 };
 
