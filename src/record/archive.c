@@ -265,18 +265,35 @@ static int add_image(struct archive *a, const struct image *image, struct error 
 
 /* The session. */
 
-static int add_session(struct archive *a, struct error *err)
+static int add_segments(struct archive *a, const struct session *s, const char *dir,
+			struct error *err)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < a->session->n_segments && r >= 0; i++) {
-		const char *name = a->session->segments[i]->name;
-		cleanup(free_at_exit) char *from =
-			xasprintf("%s/samples/current/%s", a->session->dir, name);
-		cleanup(free_at_exit) char *to = xasprintf("%s/samples/current/%s", a->dir, name);
+	for (uint32_t i = 0; i < s->n_segments && r >= 0; i++) {
+		const char *name = s->segments[i]->name;
+		cleanup(free_at_exit) char *from = xasprintf("%s/samples/current/%s", s->dir, name);
+		cleanup(free_at_exit) char *to = xasprintf("%s/samples/current/%s", dir, name);
 		bool is_source;
 
 		r = copy_file(a, from, to, &is_source, err);
+	}
+	return r;
+}
+
+/* Of a history, the archive is one as well (store/history.h). */
+static int add_session(struct archive *a, struct error *err)
+{
+	const struct session *s = a->session;
+	int r = 0;
+
+	if (!s->n_parts)
+		return add_segments(a, s, a->dir, err);
+	for (uint32_t i = 0; i < s->n_parts && r >= 0; i++) {
+		const char *part = strrchr(s->parts[i]->dir, '/');
+		cleanup(free_at_exit) char *dir = xasprintf("%s/samples/current%s", a->dir, part);
+
+		r = add_segments(a, s->parts[i], dir, err);
 	}
 	return r;
 }

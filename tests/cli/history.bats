@@ -113,3 +113,9 @@ print(json.load(sys.stdin)["header"]["samples"]["selected"])'; }
 	[[ "$output" == *"a part is left out"*"20260601T000000.000Z"* ]]
 	[ "$(samples -i store)" = "$half" ]
 }
+
+@test "an archive of a history is a history" {
+	assay archive -i store -o archived
+	[ "$(samples -i archived)" = "$(samples -i store)" ]
+	[ "$(samples -i archived --since '2026-06-01 01:00')" = "$(samples -i store --since '2026-06-01 01:00')" ]
+}
