@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/build_id.h"
+#include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
 #include "export/names.h"
@@ -17,7 +18,8 @@
 struct json {
 	const struct export *x;
 	struct sink *out;
-	const char *before; /* the next element of the table at hand */
+	const char *before;  /* the next element of the table at hand */
+	uint32_t *cgroup_of; /* by value of PROFILE_CGROUP: place in the table */
 };
 
 static struct buf *element(struct json *w)
@@ -75,7 +77,7 @@ static void put_session(struct json *w)
 		"\"function\",\"line\"],"
 		"\"nodes\":[\"parent\",\"frame\"],"
 		"\"samples\":[\"time_ns\",\"event\",\"thread\",\"comm\",\"cpu\",\"app\",\"node\","
-		"\"samples\",\"events\"]}");
+		"\"samples\",\"events\",\"cgroup\"]}");
 }
 
 static void put_events(struct json *w)
@@ -242,10 +244,39 @@ static void put_slice(struct json *w, const struct profile_slice *slice)
 			p->entries.data[i].node,
 			weight->samples,
 			weight->period,
+			w->cgroup_of[profile_class_value(p, PROFILE_CGROUP, group)],
 		};
 
 		put_row(w, row, ARRAY_SIZE(row));
 	}
+}
+
+/* What each path says, and by value of the key its number in the table. */
+static void put_cgroups(struct json *w)
+{
+	static const char *const keys[N_CGROUP_TEXTS] = {
+#define X(id, label, attribute, column, help) label,
+		CGROUP_TEXTS(X)
+#undef X
+	};
+	const struct profile *p = w->x->profile;
+	cleanup(free_at_exit) struct cgroup_texts *texts = cgroup_texts_new(p, w->x->frames);
+
+	w->cgroup_of = xcalloc(p->cgroup_texts.n + 1, sizeof(*w->cgroup_of));
+	begin_table(w, "cgroups");
+	for (uint32_t i = 0; i < p->cgroups.n; i++) {
+		uint32_t value = p->cgroups.data[i].text[CGROUP_PATH].n;
+		struct buf *out = element(w);
+
+		w->cgroup_of[value] = i;
+		buf_str(out, "{\"path\":");
+		text_json(out, texts[value].text[CGROUP_TEXT_PATH]);
+		for (int k = CGROUP_TEXT_PATH + 1; k < N_CGROUP_TEXTS; k++)
+			if (*texts[value].text[k])
+				put_text(out, keys[k], texts[value].text[k]);
+		buf_u8(out, '}');
+	}
+	end_table(w);
 }
 
 static int write_json(const struct export *x, struct sink *out, struct error *err)
@@ -260,18 +291,21 @@ static int write_json(const struct export *x, struct sink *out, struct error *er
 	put_functions(&w);
 	put_holders(&w);
 	put_tree(&w);
+	put_cgroups(&w);
 	begin_table(&w, "samples");
 	vec_foreach (&x->profile->slices, slice)
 		put_slice(&w, slice);
 	end_table(&w);
 	buf_str(&out->buf, "}\n");
+	free(w.cgroup_of);
 	return 0;
 }
 
 const struct export_ops export_json = {
 	.target = EXPORT_STREAM,
-	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_EVENT },
-		  .n = 5 },
+	.keys = { .key = { PROFILE_APP, PROFILE_THREAD, PROFILE_COMM, PROFILE_CPU, PROFILE_EVENT,
+			   PROFILE_CGROUP },
+		  .n = 6 },
 	.with_chains = true,
 	.with_places = true,
 	.with_source = true,

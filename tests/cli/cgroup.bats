@@ -69,6 +69,8 @@ both_are_there() {
 	# Each sample, and for other tools.
 	assay script -i s -F comm,cgroup | grep -q "split.* /$SERVICE\$"
 	assay export -i s --format csv | grep -q ",/$CONTAINER\$"
+	assay export -i s --format json |
+		jq -e --arg id "$ID" '[.cgroups[] | select(.container == $id)][0].container_runtime == "docker"'
 }
 
 @test "in the kernel: so are those of the whole machine" {
@@ -94,5 +96,7 @@ both_are_there() {
 	busy_in_both
 	perf_record --all-cgroups -e cpu-clock -o perf.data -- sh busy
 	both_are_there perf.data
+	ASSAY_IMPORT_PARTS=3 assay import perf.data -o parts
+	both_are_there parts
 	assay script -i perf.data -F comm,cgroup | grep -q "split.* /$SERVICE\$"
 }
