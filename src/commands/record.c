@@ -13,23 +13,25 @@
 #include "commands/command.h"
 #include "commands/event_help.h"
 #include "commands/record.h"
+#include "commands/record_filter.h"
 #include "commands/separation.h"
 #include "commands/record_trace.h"
 #include "commands/targets.h"
 #include "config.h"
 #include "record/collector.h"
+#include "record/kcore_copy.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 
 struct record_args {
 	const char *output;
-	struct option_list events, pids, tids;
+	struct option_list events, pids, tids, filters;
 	const char *cpus, *cgroup, *call_graph, *collector, *store, *separate, *control, *delay;
 	struct trace_options trace;
 	uint64_t freq_hz, count, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
-	bool whole_machine, quiet, with_stacks, off_cpu, raw;
+	bool whole_machine, quiet, with_stacks, off_cpu, raw, kcore;
 	int verbose;
 };
 
@@ -111,6 +113,23 @@ static const struct option_spec record_options[] = {
 	  "session. Nothing is added up: it grows with every sample. Chains are by frame pointer, "
 	  "unless *--call-graph=dwarf* asks for copied stacks, which are kept as they are. A "
 	  "recorder that is killed leaves a file that can be read up to its last second." },
+	{ 0, "kcore", NULL, OPT_FLAG, FIELD(kcore), NULL,
+	  "keep the kernel's code as it ran, too: the output is a folder, as perf's",
+	  "_DIR_/data is the recording (as with *--raw*), _DIR_/kcore\\_dir_ has copies of "
+	  "/proc/kcore (of the text of the kernel and its modules), kallsyms and modules. The "
+	  "kernel "
+	  "changes its code while it runs, so that traces of it can't be followed exactly by "
+	  "vmlinux. It takes root." },
+	{ 0, "filter", "FILTER", OPT_LIST, FIELD(filters), NULL,
+	  "trace only some code: 'filter main @/bin/app'; or a tracepoint's filter: 'prev_pid == "
+	  "1'",
+	  "Of a hardware trace: *filter* START [*/* SIZE] [*@*FILE] traces a region only, "
+	  "*tracestop* stops in it, *start* and *stop* are at one address; where the hardware has "
+	  "them. START is an address, a function (_name_, _name_ #2, _name_ #g), or _\\*_ for all "
+	  "of the file; SIZE a number, or a function, to the end of which it goes. Without a file "
+	  "it is the kernel. Several stand with commas or spaces between. With *-v* it is shown "
+	  "what "
+	  "the kernel is told. As *perf record --filter*." },
 	{ 0, "store", "NAME", OPT_CHOICE, FIELD(store), "native",
 	  "how the session is kept: native, or oprofile (sample files that opreport reads)", NULL,
 	  0, 0, "native|oprofile" },
@@ -177,6 +196,8 @@ struct setup {
 	char note[256];
 	char **argv;
 	struct trace_plan trace;
+	char *raw_path; /* of a raw recording */
+	bool has_kernel_copy;
 	char **command_line; /* of assay itself */
 	uint32_t merged;     /* enum separation */
 	struct steering_config steering;
@@ -208,6 +229,8 @@ static void setup_fini(struct setup *s)
 	option_list_fini(&s->args.events);
 	option_list_fini(&s->args.pids);
 	option_list_fini(&s->args.tids);
+	option_list_fini(&s->args.filters);
+	free(s->raw_path);
 	option_list_fini(&s->operands);
 	counters_fini(&s->counters);
 	vec_fini(&s->pids);
@@ -234,7 +257,8 @@ static int check_target(struct setup *s, struct error *err)
 			err, -EINVAL,
 			"--call-graph=dwarf copies stacks through the rings: it does not go "
 			"with --collector=bpf");
-	if (a->raw && (a->off_cpu || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
+	if ((a->raw || a->kcore) &&
+	    (a->off_cpu || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
 		return error_set(err, -EINVAL,
 				 "--raw keeps what the kernel's rings give: it does not go with "
 				 "--off-cpu, --collector=bpf or --store");
@@ -313,9 +337,10 @@ static int plan_trace(struct setup *s, struct error *err)
 		return error_set(err, -EINVAL, "--per-thread is for a command, -p or -t");
 	if (s->trace.has_trace)
 		trace_tell_sizes(&s->trace, &s->counters, a->verbose > 1);
-	a->raw |= s->trace.has_trace;
+	a->raw |= s->trace.has_trace || a->kcore;
 	if (!a->output)
 		a->output = a->raw ? "perf.data" : "assay.data";
+	s->raw_path = a->kcore ? xasprintf("%s/data", a->output) : xstrdup(a->output);
 	return 0;
 }
 
@@ -513,7 +538,7 @@ static int run_recorder(struct setup *s, bool in_kernel, const struct steering *
 		.cgroup = s->args.cgroup,
 		.cpus = &s->cpus,
 		.duration_s = s->args.duration_s,
-		.raw = s->args.raw ? s->args.output : NULL,
+		.raw = s->args.raw ? s->raw_path : NULL,
 		.raw_argv = s->command_line,
 		.off_cpu = s->args.off_cpu,
 		.off_cpu_min_ns = (uint64_t)(s->args.off_cpu_min_s * 1e9),
@@ -532,6 +557,18 @@ static void tell_error(const struct command *self, const struct error *err)
 	log_error("%s%s", self->is_program ? "" : "record: ", err->text);
 }
 
+/* Under the conditions of the recording: before it, as loading programs for it changes code. */
+static int copy_kernel(struct setup *s, struct error *err)
+{
+	uint64_t n_bytes;
+	int r = s->args.kcore ? kcore_copy(NULL, s->args.output, &n_bytes, err) : 0;
+
+	s->has_kernel_copy = s->args.kcore && r >= 0;
+	if (s->has_kernel_copy)
+		log_verbose("copied %" PRIu64 " KiB of the kernel", n_bytes / 1024);
+	return r;
+}
+
 static int record(const struct command *self, struct setup *s, struct record_end *end)
 {
 	bool in_kernel = is_in_kernel(s);
@@ -548,12 +585,16 @@ static int record(const struct command *self, struct setup *s, struct record_end
 	if (!r && s->note[0])
 		log_info("%s", s->note);
 	if (!r)
+		r = copy_kernel(s, &err);
+	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
 		log_info("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
 		r = run_recorder(s, false, steering, &result, &err);
 	}
+	if (s->has_kernel_copy && !result.duration_ns)
+		kcore_copy_undo(s->args.output);
 	if (r < 0)
 		tell_error(self, &err);
 	if (result.note[0])
@@ -595,6 +636,9 @@ int record_arguments(const struct command *self, int argc, char **argv, struct r
 	} else if (status < 0 && plan_trace(&s, &err) < 0) {
 		tell_error(self, &err);
 		status = EXIT_USAGE;
+	} else if (status < 0 && record_set_filters(NULL, &s.args.filters, &s.counters, &err) < 0) {
+		tell_error(self, &err);
+		status = err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	} else if (status < 0) {
 		status = record(self, &s, end);
 	}

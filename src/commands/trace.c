@@ -455,25 +455,28 @@ static int wait_for_command(struct tracing *t)
 static int trace(struct tracing *t)
 {
 	struct error err = { 0 };
-	int r = choose_source(t, &err);
+	int r = choose_source(t, &err), status;
 
 	if (r >= 0)
 		r = add_triggers(t, &err);
+	status = r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	if (r >= 0)
 		r = run(t, &err);
 	if (t->result.note[0])
 		log_info("%s", t->result.note);
+	if (t->result.counts.lost)
+		log_warning("%" PRIu64 " samples were lost: what they would tell is missing",
+			    t->result.counts.lost);
 	if (r >= 0)
 		r = answer(t, &err);
 	if (r < 0)
 		log_error("trace: %s", err.text);
 	if (t->result.has_command_failed_to_start)
 		return r == -ENOENT ? 127 : 126;
-	if (r < 0 && t->result.wait_status < 0)
-		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	r = r < 0 ? EXIT_FAILED : EXIT_OK;
+	if (r < 0)
+		return status;
 	t->result.wait_status = wait_for_command(t);
-	return r != EXIT_OK ? r : pass_on_status(t->result.wait_status);
+	return pass_on_status(t->result.wait_status);
 }
 
 static int check(struct tracing *t, struct error *err)

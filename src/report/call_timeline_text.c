@@ -5,8 +5,8 @@
 #include "record/call_stack.h"
 #include "report/call_timeline.h"
 
-/* A distance in time with its sign, as people read it: "-12.250 ms". */
-static void print_time(int64_t ns, char *text, size_t size)
+/* As people read it: "12.250 ms"; with a sign, as a distance: "-12.250 ms". */
+static void print_time(int64_t ns, bool is_signed, char *text, size_t size)
 {
 	static const struct {
 		double ns;
@@ -18,9 +18,9 @@ static void print_time(int64_t ns, char *text, size_t size)
 	while (i < 3 && v < units[i].ns)
 		i++;
 	snprintf(text, size, "%s%.*f %s",
-		 ns < 0   ? "-"
-		 : ns > 0 ? "+"
-			  : "",
+		 ns < 0                ? "-"
+		 : ns > 0 && is_signed ? "+"
+				       : "",
 		 i == 3 ? 0 : 3, v / units[i].ns, units[i].unit);
 }
 
@@ -38,11 +38,11 @@ static void print_call(const struct call_timeline *t, const struct timeline_call
 {
 	char start[32], length[32];
 
-	print_time((int64_t)(c->start_ns - t->zero_ns), start, sizeof(start));
-	print_time((int64_t)(c->end_ns - c->start_ns), length, sizeof(length));
+	print_time((int64_t)(c->start_ns - t->zero_ns), true, start, sizeof(start));
+	print_time((int64_t)(c->end_ns - c->start_ns), false, length, sizeof(length));
 	print_padded(start, 13, out);
 	fprintf(out, " ");
-	print_padded(c->flags & CALL_INCOMPLETE ? "?" : length + 1, 12, out);
+	print_padded(c->flags & CALL_INCOMPLETE ? "?" : length, 12, out);
 	fprintf(out, "  %*s%s\n", 2 * MIN(c->depth, 40), "", t->functions.data[c->function]);
 }
 
@@ -55,7 +55,7 @@ static void print_marks_until(const struct call_timeline *t, const struct timeli
 
 		if (m->tid != thread->tid)
 			continue;
-		print_time((int64_t)(m->time_ns - t->zero_ns), when, sizeof(when));
+		print_time((int64_t)(m->time_ns - t->zero_ns), true, when, sizeof(when));
 		print_padded(when, 13, out);
 		fprintf(out, " ============  %s\n", m->text);
 	}
@@ -132,13 +132,15 @@ void call_timeline_print(const struct call_timeline *t, const struct timeline_wo
 	const struct timeline_thread *chosen = choose_thread(t);
 	char length[32];
 
-	print_time((int64_t)(t->last_ns - t->first_ns), length, sizeof(length));
+	print_time((int64_t)(t->last_ns - t->first_ns), false, length, sizeof(length));
 	fprintf(out, "traced: %s\nkept because: %s\nby: %s\n", words->command, words->cause,
 		words->source);
 	fprintf(out, "%zu call%s of %zu thread%s in %s; times are from %s%s\n", t->calls.n,
-		t->calls.n == 1 ? "" : "s", t->threads.n, t->threads.n == 1 ? "" : "s", length + 1,
+		t->calls.n == 1 ? "" : "s", t->threads.n, t->threads.n == 1 ? "" : "s", length,
 		t->marks.n ? t->marks.data[0].text : "the end",
 		t->is_exact ? "" : "; what is shorter than a period is not seen");
+	if (t->n_left_out)
+		fprintf(out, "%" PRIu64 " older calls are left out\n", t->n_left_out);
 	vec_foreach (&t->threads, thread) {
 		if (!thread->n)
 			continue;

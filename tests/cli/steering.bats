@@ -143,6 +143,7 @@ end_steered() {
 		echo disable >&8' 8<> <(:) 9>acks
 	echo "$output"
 	[ "$status" = 0 ]
+	[ "$(head -1 acks)" = ack ]
 }
 
 @test "a delay leaves out the beginning, and a command that ends before it has no samples" {

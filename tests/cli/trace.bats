@@ -83,7 +83,11 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	target=$!
 	is_running $target moment
 	(
-		sleep 1.5
+		for _ in {1..200}; do
+			[ ! -e trace.data ] || break
+			sleep 0.1
+		done
+		sleep 1
 		kill -9 $target
 	) 3>&- &
 	run timeout 60 assay trace --source samples -p $target --on-symbol the_moment
@@ -99,8 +103,11 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	is_running $target moment
 	assay trace --source samples -p $target >out 2>err 3>&- &
 	tracer=$!
-	is_running $tracer assay
-	sleep 1.5
+	for _ in {1..200}; do
+		[ ! -e trace.data ] || break
+		sleep 0.1
+	done
+	sleep 1
 	kill -INT $tracer
 	wait $tracer
 	kill $target

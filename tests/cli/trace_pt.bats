@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Steering recordings of Intel PT, on a machine that is fake: filters, snapshots, trace; and --kcore.
+
+load helpers
+load fake_pt
+
+@test "trace shows each call, exactly" {
+	fake_machine 2
+	fake_trace "$PROGRAMS/flow" recursion
+	on_fake assay trace --source pt -k 100s -n 0 -o kept.data -- sh -c "$(until_done)" >calls
+	head -4 calls
+	grep -q 'by: Intel PT, every call' calls
+	grep -q ' _start$' calls
+	grep -q ' main$' calls
+	grep -q ' exit$' calls
+	[ "$(grep -c ' main$' calls)" = 1 ]
+	# They are those that a report of the recording has.
+	assay report --latency -i kept.data --format json >latency.json
+	grep -o '[^ ]*$' calls | sort -u >names
+	[ "$(grep -c . names)" -gt 20 ]
+	jq -e '[.. | strings] | index("main")' latency.json
+	on_fake assay trace --source pt -k 100s -o kept.data --html t.html --perfetto t.perfetto-trace -- sh -c "$(until_done)"
+	grep -q '"exact":true' t.html
+	python3 "$ROOT/tests/cli/protobuf.py" slices t.perfetto-trace >slices.json
+	[ "$(jq .open slices.json)" = 0 ]
+	jq -e '.names | index("main")' slices.json
+}
+
+@test "an address filter is looked up and told to the kernel" {
+	fake_machine 2
+	fake_trace "$PROGRAMS/flow" recursion
+	on_fake assay record -v -e intel_pt//u --filter "filter main @$PROGRAMS/flow" \
+		--filter "tracestop 0x1000/0x10@$PROGRAMS/flow" -- sh -c "$(until_done)" >log 2>&1
+	cat log
+	grep -qE "filter of 'intel_pt//u': filter 0x[0-9a-f]+/0x[0-9a-f]+@.*/flow,stop 0x1000/0x10@.*/flow" log
+	run on_fake assay record -e intel_pt//u --filter "filter mein @$PROGRAMS/flow" -- true
+	refused 1 "no function 'mein' in " "nearest: main"
+	run on_fake assay record -e intel_pt//u --filter "filter" -- true
+	refused 2 "an address or a symbol is missing"
+	run on_fake assay record -e intel_pt//u --filter "start main @$PROGRAMS/flow" -- true
+	refused 1 "filters by regions"
+	run on_fake assay record -e intel_pt//u --filter "filter main @$PROGRAMS/flow, filter exit @$PROGRAMS/flow, filter _start @$PROGRAMS/flow" -- true
+	refused 1 "3 address filters, and intel_pt has registers for 2"
+	rm sys/bus/event_source/devices/intel_pt/nr_addr_filters
+	run on_fake assay record -e intel_pt//u --filter "filter main @$PROGRAMS/flow" -- true
+	refused 1 "has no address filters on this processor"
+}
+
+@test "a filter goes with an event that takes one" {
+	run assay record -e cpu-clock --filter 'filter main @/bin/true' -- true
+	refused 2 "is for addresses" "-e intel_pt//u"
+	run assay record -e cpu-clock --filter 'prev_pid == 1' -- true
+	refused 2 "any other is for a tracepoint"
+	need_root
+	need_recording
+	assay record -q --raw -a -o all.data -e sched:sched_switch -- sh -c 'sleep 0.1; sleep 0.1' || skip "no tracepoints here"
+	assay record -q --raw -a -o none.data -e sched:sched_switch --filter 'prev_pid == 1 && prev_pid == 2' -- sh -c 'sleep 0.1; sleep 0.1'
+	[ "$(assay script -i all.data | grep -c sched_switch)" -gt 0 ]
+	[ "$(assay script -i none.data 2>/dev/null | grep -c sched_switch)" = 0 ]
+	run assay record -a -o bad.data -e sched:sched_switch --filter 'nonsense == 1' -- true
+	refused 1 "the kernel does not take the filter 'nonsense == 1'"
+}
+
+@test "--kcore keeps the kernel's code, or says why it can't" {
+	need_recording
+	if [ ! -e /proc/kcore ]; then
+		run assay record --kcore -o rec -- true
+		refused 1 "--kcore: /proc/kcore is not there: the kernel is built without CONFIG_PROC_KCORE"
+		[ ! -e rec ]
+		mkdir rec
+		: >rec/mine
+		run assay record --kcore -o rec -- true
+		[ -e rec/mine ]
+		return
+	fi
+	run assay record --kcore -o rec -- true
+	[ "$status" = 0 ] || {
+		refused 1 "--kcore: "
+		[ ! -e rec ]
+		return
+	}
+	[ -s rec/data ] && [ -s rec/kcore_dir/kcore ] && [ -s rec/kcore_dir/kallsyms ] && [ -e rec/kcore_dir/modules ]
+	assay script -i rec >/dev/null
+}
