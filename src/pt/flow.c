@@ -316,7 +316,7 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 	}
 	if (f->config.quick)
 		pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
-	say_fup(f, f->last_ip);
+	say_fup(f, pt_flow_ip(f));
 	f->is_async = !is_for_a_packet || f->tx_abort;
 	forget_fup(f);
 }

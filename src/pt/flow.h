@@ -93,6 +93,11 @@ struct pt_flow_config {
 	enum pt_quick quick;
 	/* Whether an uncompressed return takes an entry off the stack of return addresses. */
 	bool return_keeps_stack;
+	/*
+	 * Goldmont's erratum: where an interrupt comes before an indirect branch, the FUP may tell
+	 * the address behind that one.
+	 */
+	bool fup_may_be_next;
 	void (*events)(void *context, const struct pt_event *events, size_t n);
 	/*
 	 * Time has come to `tsc`: side band up to there may be followed (pt_flow_set_code(),

@@ -319,6 +319,10 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		if (node->end == PT_END_UNREADABLE)
 			return node->after == ip ? (pt_walk_arrive(f, ip), PT_WALK_DONE)
 						 : PT_WALK_NO_CODE;
+		if (f->config.fup_may_be_next && node->end >= PT_END_RETURN && node->after == ip) {
+			ip = node->last;
+			continue;
+		}
 		if (node->end != PT_END_FALL && node->end != PT_END_JUMP &&
 		    node->end != PT_END_CALL)
 			return PT_WALK_MISMATCH;

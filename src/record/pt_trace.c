@@ -43,6 +43,9 @@ enum {
 
 /* ---- what the recording says ---- */
 
+/* The header's CPUID, with vendor, family and model first. */
+#define GOLDMONT "GenuineIntel,6,92,"
+
 static void read_words(const struct perfdata_info *info, uint64_t words[static N_WORDS])
 {
 	memset(words, 0, N_WORDS * sizeof(*words));
@@ -95,6 +98,7 @@ bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out)
 		.pmu_type = (uint32_t)words[WORD_PMU_TYPE],
 		.is_per_cpu = words[WORD_PER_CPU],
 		.is_snapshot = words[WORD_SNAPSHOT],
+		.fup_may_be_next = !strncmp(info->cpu_id, GOLDMONT, strlen(GOLDMONT)),
 	};
 	vec_foreach (&info->counters, c) {
 		if (c->attr.type != out->pmu_type)
@@ -401,6 +405,7 @@ void queue_open_flow(struct queue *q)
 		.quick = q->trace->quick,
 		.events = on_events,
 		.side_band = info->is_timeless ? NULL : on_side_band,
+		.fup_may_be_next = info->fup_may_be_next,
 		.is_coarse = !info->has_mtc && !info->has_cyc,
 		.context = q,
 	};

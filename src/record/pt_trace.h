@@ -32,8 +32,9 @@ struct pt_trace_info {
 	struct pt_clock clock;
 	uint32_t pmu_type; /* perf_event_attr.type of its events */
 	bool is_timeless, has_kernel;
-	bool is_per_cpu;  /* buffers are of CPUs, not of threads */
-	bool is_snapshot; /* pieces of a buffer may overlap */
+	bool is_per_cpu;      /* buffers are of CPUs, not of threads */
+	bool is_snapshot;     /* pieces of a buffer may overlap */
+	bool fup_may_be_next; /* as in struct pt_flow_config */
 	bool has_mtc, has_cyc, compresses_returns, traces_branches;
 	uint64_t config; /* of the first of its events */
 };

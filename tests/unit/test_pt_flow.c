@@ -30,6 +30,7 @@ struct world {
 	struct pt_clock clock;
 	enum pt_quick quick;
 	bool says_counts; /* instructions and cycles */
+	bool fup_may_be_next;
 	uint8_t code[sizeof(code_bytes)];
 	uint64_t changes_at; /* the code, when time has come there */
 	struct pt_code *graph;
@@ -99,7 +100,11 @@ static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
 {
 	struct pt_memory memory = { read_code, w };
 	struct pt_flow_config config = {
-		.clock = w->clock, .quick = w->quick, .events = note, .context = w
+		.clock = w->clock,
+		.quick = w->quick,
+		.events = note,
+		.context = w,
+		.fup_may_be_next = w->fup_may_be_next,
 	};
 	struct pt_flow *flow;
 
@@ -166,6 +171,21 @@ static void an_interrupt_says_where_and_where_to(void **state)
 	       "TNT T\nFUP 0x1021\nTIP 0x1000\nTNT N\nFUP 0x1010\nTIP.PGD no ip\nTIP.PGE 0x1010\n",
 	       "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n1021-1000 bcyi\n1002-1010 b\n"
 	       "1010-0 byE\n0-1010 bB\n");
+}
+
+static void goldmont_tells_the_address_behind_a_branch(void **state)
+{
+	const char *text = PSB "TNT T\nFUP 0x1022\nTIP 0x1000\nTNT N\nTIP.PGD no ip\n";
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	w.fup_may_be_next = true;
+	assert_string_equal(decode(&w, text), "0-1000 bB\n1000-1004 bo\n1004-1020 bc\n"
+					      "1021-1000 bcyi\n1002-1010 b\n1010-0 bcsE\n");
+	w.fup_may_be_next = false;
+	assert_non_null(strstr(decode(&w, text), pt_error_texts[PT_ERR_MISMATCH]));
+	buf_fini(&w.said);
 }
 
 static void a_psb_tells_an_address_beyond_the_last_packet(void **state)
@@ -491,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_return_with_an_address_is_not_compressed),
 		cmocka_unit_test(directions_go_on_behind_a_deferred_address),
 		cmocka_unit_test(an_interrupt_says_where_and_where_to),
+		cmocka_unit_test(goldmont_tells_the_address_behind_a_branch),
 		cmocka_unit_test(a_psb_tells_an_address_beyond_the_last_packet),
 		cmocka_unit_test(a_transaction_begins_and_is_aborted),
 		cmocka_unit_test(what_software_wrote_has_its_address),
