@@ -3,7 +3,8 @@
 
 CPU time is that of all its threads, by the scheduler's own account (schedstat), once it has settled.
 Its memory is what of it is resident, and of that what is no page of a file or of a kernel's map.
-A stored sample is all that is in the parts' segments: names, tree and counts of every second.
+A stored sample is all that is in the parts' segments: names, tree and counts of every second; as
+they are written, and as they are kept, when a part is over and packed.
 """
 
 import os
@@ -49,15 +50,17 @@ class Daemon:
         self.work = subprocess.Popen(["sh", "-c", loop], cwd=folder, stdout=subprocess.DEVNULL,
                                      stderr=subprocess.DEVNULL, env=bench.env,
                                      start_new_session=True)
+        env = dict(bench.env, ASSAY_DAEMON_PACE="settle=5")  # parts are packed soon
         self.process = subprocess.Popen(
-            [bench.assay, "daemon", "--session-dir", str(self.dir), "-F", str(hz),
-             "--max-cpu", "0"], env=bench.env, stderr=subprocess.PIPE, text=True)
+            [bench.assay, "daemon", "--session-dir", str(self.dir), "-F", str(hz), "-v",
+             "--max-cpu", "0"], env=env, stderr=open(bench.path("daemon.log"), "w"))
 
     def __enter__(self):
         time.sleep(SETTLE_S)
         if self.process.poll() is not None:
             self.__exit__()
-            raise Unavailable(self.process.stderr.read().strip().splitlines()[-1])
+            said = pathlib.Path(self.bench.path("daemon.log")).read_text(encoding="utf-8")
+            raise Unavailable(said.strip().splitlines()[-1])
         return self
 
     def __exit__(self, *_):
@@ -66,6 +69,18 @@ class Daemon:
             self.process.wait()
         os.killpg(self.work.pid, signal.SIGKILL)
         self.work.wait()
+
+    def packed(self):
+        """(samples, bytes) of the first part, once it is over and packed."""
+        part = sorted((self.dir / "samples" / "current").iterdir())[0]
+        self.process.send_signal(signal.SIGHUP)
+        before = part.stat().st_ino
+        for _ in range(600):
+            time.sleep(0.1)
+            if part.stat().st_ino != before:
+                break
+        size = sum(f.stat().st_size for f in (part / "samples").rglob("*.segment"))
+        return self.bench.samples_of("assay", str(part)), size
 
     def stored(self):
         """(samples, bytes) of all parts."""
@@ -85,8 +100,9 @@ def run(bench, hz):
         cpu = 100 * (cpu_seconds(pid) - cpu) / (time.monotonic() - start)
         memory = megabytes(pid, "VmHWM"), megabytes(pid, "RssAnon")
         last = daemon.stored()
+        packed = daemon.packed()
     samples = last[0] - first[0]
-    return cpu, *memory, samples, (last[1] - first[1]) / max(samples, 1), last[1] / max(last[0], 1)
+    return cpu, *memory, samples, last[1] / max(last[0], 1), packed[1] / max(packed[0], 1)
 
 
 def measure(bench, rounds):
@@ -100,7 +116,7 @@ def measure(bench, rounds):
                      f"≤ {most_memory}" if most_memory else "", spread(runs[4], "{:.1f}"),
                      spread(runs[5], "{:.1f}"), "≤ 8" if hz == 49 else ""])
     return table(["Hz", "samples", "% of a CPU", "to reach", "MB peak", "of them anonymous",
-                  "to reach", "bytes a sample", "with the beginning", "to reach"], rows)
+                  "to reach", "bytes a sample, written", "packed", "to reach"], rows)
 
 
 PARTS = {"daemon": Part("the daemon's own cost, two CPUs building C", 1, measure)}

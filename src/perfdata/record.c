@@ -79,6 +79,26 @@ static struct perf_event_header header_of(const void *record)
 	return h;
 }
 
+/*
+ * What was written of a record. Of two types, the kernel adds the size of the trailer once more for
+ * each event that listens and never takes it back (perf_event_ksymbol_output() and
+ * perf_event_bpf_output() change the header that all of them share): with two profilers at work,
+ * behind the trailer lies what was in the ring before.
+ */
+static size_t written_size(const struct record_format *f, const void *record, size_t size,
+			   uint32_t type)
+{
+	const size_t fixed = 24; /* of both: up to the name, and with the tag */
+	size_t name = 0, written;
+
+	if ((type != PERF_RECORD_KSYMBOL && type != PERF_RECORD_BPF_EVENT) || size < fixed)
+		return size;
+	if (type == PERF_RECORD_KSYMBOL)
+		name = (strnlen((const char *)record + fixed, size - fixed) + 8) & ~(size_t)7;
+	written = fixed + name + record_trailer_size(f);
+	return MIN(written, size);
+}
+
 uint64_t record_time(const struct record_format *f, const void *record, size_t size)
 {
 	struct perf_event_header h;
@@ -95,6 +115,7 @@ uint64_t record_time(const struct record_format *f, const void *record, size_t s
 	} else {
 		size_t before = f->sample_type & PERF_SAMPLE_TID ? 8 : 0;
 
+		size = written_size(f, record, size, h.type);
 		if (!f->sample_id_all || size < sizeof(h) + record_trailer_size(f))
 			return 0;
 		off = size - record_trailer_size(f) + before;
@@ -580,7 +601,7 @@ enum record_result record_decode(const struct record_format *f, const void *reco
 	trailer = record_trailer_size(f);
 	if (size < sizeof(h) + trailer)
 		return RECORD_BAD;
-	r.end -= trailer;
+	r.end -= trailer + size - written_size(f, record, size, h.type);
 	tail.at = r.end;
 	read_trailer(f, &tail, &t);
 	out->time_ns = t.time_ns;

@@ -204,6 +204,7 @@ static void encode_names(struct store *s, struct buf *out)
 	cleanup(free_at_exit) struct image *images = xcalloc(n + 1, sizeof(*images));
 	cleanup(free_at_exit) uint32_t *paths = xcalloc(n + 1, sizeof(*paths));
 	VEC(struct late_build_id) late = { 0 };
+	struct names_part part;
 
 	for (uint32_t i = 0; i < n; i++) {
 		images[i] = *image_get(s->images, (image_id){ t->images.data[first + i] });
@@ -215,20 +216,22 @@ static void encode_names(struct store *s, struct buf *out)
 		if (image->build_id.len)
 			vec_push(&late, (struct late_build_id){ *id, image->build_id });
 	}
-	names_encode(&s->encoder, out,
-		     &(struct names_part){
-			     .strings = t->strings.text + t->done[TABLE_STRINGS],
-			     .n_strings = t->strings.n - t->done[TABLE_STRINGS],
-			     .images = images,
-			     .paths = paths,
-			     .n_images = n,
-			     .late = late.data,
-			     .n_late = (uint32_t)late.n,
-			     .classes = t->written.data + t->done[TABLE_CLASSES],
-			     .n_classes = (uint32_t)t->written.n - t->done[TABLE_CLASSES],
-			     .symbols = t->symbols.data + t->done[TABLE_SYMBOLS],
-			     .n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
-		     });
+	part = (struct names_part){
+		.strings = t->strings.text + t->done[TABLE_STRINGS],
+		.n_strings = t->strings.n - t->done[TABLE_STRINGS],
+		.images = images,
+		.paths = paths,
+		.n_images = n,
+		.late = late.data,
+		.n_late = (uint32_t)late.n,
+		.classes = t->written.data + t->done[TABLE_CLASSES],
+		.n_classes = (uint32_t)t->written.n - t->done[TABLE_CLASSES],
+		.symbols = t->symbols.data + t->done[TABLE_SYMBOLS],
+		.n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
+	};
+	/* A section without content is none: a second of a daemon is but a few hundred bytes. */
+	if (part.n_strings || n || part.n_late || part.n_classes || part.n_symbols)
+		names_encode(&s->encoder, out, &part);
 	vec_fini(&late);
 }
 
@@ -255,8 +258,9 @@ static void encode_block(struct store *s, struct block_header *h)
 	}
 	while (t->disk_ids.n < t->tree.n)
 		vec_push(&t->disk_ids, 0);
-	nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree, t->done[TABLE_NODES],
-		     t->disk_ids.data);
+	if (h->n_ids[TABLE_NODES])
+		nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree,
+			     t->done[TABLE_NODES], t->disk_ids.data);
 	counts_encode(&s->encoder, &s->sections[SECTION_COUNTS],
 		      &(struct counts_frame){
 			      .n_classes = now[TABLE_CLASSES],

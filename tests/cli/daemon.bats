@@ -343,3 +343,17 @@ has_parts() {
 		[ "$(fact "$part" '.warnings | length')" = 0 ]
 	done
 }
+
+knows_fewer_than() {
+	[ "$(assay ctl --session-dir "$1" status --format json | jq '.processes')" -lt "$2" ]
+}
+
+@test "processes that have ended are forgotten" {
+	need_daemon
+	start_daemon d
+	assay ctl --session-dir d status --format json | jq -e '.processes > 0' >/dev/null
+	# As many as there are, and 3000 that end at once: of these none stays.
+	living=$(find /proc -maxdepth 1 -name '[0-9]*' | wc -l)
+	for _ in {1..3000}; do /bin/true; done
+	becomes knows_fewer_than d $((living + 1500))
+}

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "event/text.h"
+#include "perfdata/record.h"
 #include "perfdata_file.h"
 #include "unit.h"
 
@@ -1013,6 +1014,68 @@ static void a_sink_that_refuses_ends_the_reading(void **state)
 	buf_fini(&w.b);
 }
 
+/* As the kernel gives them to the second of two profilers: too long, and garbage at the end. */
+static void surplus_behind_a_trailer_is_left_alone(void **state)
+{
+	const struct record_format format = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.sample_id_all = true,
+	};
+	struct {
+		struct perf_event_header header;
+		uint64_t addr;
+		uint32_t len;
+		uint16_t type, flags;
+		char name[16];
+		uint32_t pid, tid;
+		uint64_t time_ns, garbage[2];
+	} symbol = {
+		.header = { .type = PERF_RECORD_KSYMBOL, .size = sizeof(symbol) },
+		.addr = 0xffffffffc0000000,
+		.len = 64,
+		.type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+		.name = "bpf_prog_12",
+		.pid = 7,
+		.tid = 8,
+		.time_ns = 1234567,
+		.garbage = { 0x4ba000004ba0, 0x600002000000000a },
+	};
+	struct {
+		struct perf_event_header header;
+		uint16_t type, flags;
+		uint32_t id;
+		uint8_t tag[8];
+		uint32_t pid, tid;
+		uint64_t time_ns, garbage[2];
+	} program = {
+		.header = { .type = PERF_RECORD_BPF_EVENT, .size = sizeof(program) },
+		.type = PERF_BPF_EVENT_PROG_LOAD,
+		.id = 12,
+		.pid = 7,
+		.tid = 8,
+		.time_ns = 7654321,
+		.garbage = { UINT64_MAX, UINT64_MAX },
+	};
+	struct record_scratch scratch;
+	struct event e;
+
+	(void)state;
+	assert_int_equal(record_time(&format, &symbol, sizeof(symbol)), 1234567);
+	assert_int_equal(record_decode(&format, &symbol, sizeof(symbol), 0, &scratch, &e),
+			 RECORD_OK);
+	assert_int_equal(e.time_ns, 1234567);
+	assert_int_equal(e.pid, 7);
+	assert_string_equal(e.ksymbol.name, "bpf_prog_12");
+	assert_int_equal(record_time(&format, &program, sizeof(program)), 7654321);
+	assert_int_equal(record_decode(&format, &program, sizeof(program), 0, &scratch, &e),
+			 RECORD_OK);
+	assert_int_equal(e.time_ns, 7654321);
+	/* A name without an end is cut at the record's. */
+	memset((char *)&symbol + 24, 'x', sizeof(symbol) - 24);
+	record_time(&format, &symbol, sizeof(symbol));
+	record_decode(&format, &symbol, sizeof(symbol), 0, &scratch, &e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1025,6 +1088,7 @@ int main(void)
 		cmocka_unit_test(a_sample_with_everything_is_kept_whole),
 		cmocka_unit_test(branch_flags_are_the_same_in_either_byte_order),
 		cmocka_unit_test(a_groups_leader_counts_for_each_member_that_counted),
+		cmocka_unit_test(surplus_behind_a_trailer_is_left_alone),
 		cmocka_unit_test(samples_of_an_id_that_no_event_has_are_counted),
 		cmocka_unit_test(records_straddle_compressed_records),
 		cmocka_unit_test(damaged_compressed_data_is_told_with_its_place),
