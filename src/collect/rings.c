@@ -226,8 +226,9 @@ static uint64_t common_sample_type(const struct rings_config *c)
 	for (size_t i = 0; i < c->counters->n; i++)
 		if (c->counters->data[i].attr.freq || c->counters->data[i].of_all_threads)
 			type |= PERF_SAMPLE_PERIOD;
-	for (size_t i = 0; i < c->counters->n && c->for_file; i++)
-		if (c->counters->data[i].attr.type == PERF_TYPE_TRACEPOINT)
+	for (size_t i = 0; i < c->counters->n; i++)
+		if (c->counters->data[i].ext ||
+		    (c->for_file && c->counters->data[i].attr.type == PERF_TYPE_TRACEPOINT))
 			type |= PERF_SAMPLE_RAW;
 	for (size_t i = 0; i < c->counters->n; i++)
 		if (c->counters->data[i].attr.aux_sample_size)
@@ -450,6 +451,8 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	for (size_t i = 0; i < c->counters->n; i++) {
 		struct target own = *t;
 
+		if (c->counters->data[i].carrier)
+			continue;
 		if (c->counters->data[i].of_all_threads) {
 			if (rings_first_fd(r, (size_t)(ring - r->rings), (uint32_t)i) >= 0)
 				continue;

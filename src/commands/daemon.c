@@ -15,13 +15,14 @@
 #include "commands/event_help.h"
 #include "commands/separation.h"
 #include "config.h"
+#include "record/ext.h"
 
 #define CONFIG_FILE      "/etc/assay/daemon.conf"
 #define CONFIG_MAX_BYTES (1 << 20)
 
 struct daemon_args {
 	const char *dir, *config, *collector, *call_graph, *metrics_listen, *separate, *oprofilefs;
-	struct option_list events;
+	struct option_list events, features;
 	uint64_t freq_hz, max_bytes, keep_bytes;
 	double max_cpu_percent, keep_age_s;
 	bool detach, paused, quiet;
@@ -37,6 +38,10 @@ static const struct option_spec daemon_options[] = {
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
 	  "what to count, as for assay record; may be given several times",
 	  "Without it: hardware cycles, or the cpu-clock timer where there are no counters." },
+	{ 0, "ext-feature", "NAME:ARGS", OPT_LIST, FIELD(features), NULL,
+	  "count events of an extended feature; may be given several times",
+	  "ibs:fetch:EVENT,…:COUNT:MASK|op:EVENT,…:COUNT:MASK is AMD's instruction-based sampling: "
+	  "the same as an *--event* EVENT:COUNT:MASK for each." },
 	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "best",
 	  "how samples are collected: bpf (counted in the kernel), perf (rings), or the best that "
 	  "is permitted",
@@ -117,6 +122,12 @@ static int read_config(const char *path, struct daemon_args *args, char **text, 
 	return 0;
 }
 
+static void free_lists(struct daemon_args *args)
+{
+	option_list_fini(&args->events);
+	option_list_fini(&args->features);
+}
+
 /* Defaults, then the file, then the command line. Events of the latter are instead of the file's.
  */
 static int read_all(const struct command_line *c, struct daemon_args *args, char **text,
@@ -130,11 +141,11 @@ static int read_all(const struct command_line *c, struct daemon_args *args, char
 	r = options_set_defaults(&table, args, err);
 	if (!r)
 		r = read_config(given.config, args, text, err);
-	if (!r && given.events.n)
-		args->events.n = 0;
+	if (!r && (given.events.n || given.features.n))
+		args->events.n = args->features.n = 0;
 	if (!r)
 		r = options_parse_given(&table, false, c->argc, c->argv, args, &operands, err);
-	option_list_fini(&given.events);
+	free_lists(&given);
 	option_list_fini(&operands);
 	return r;
 }
@@ -152,15 +163,40 @@ static void copy_settings(const struct daemon_args *args, struct daemon_settings
 		vec_push(&out->events, xstrdup(*event));
 }
 
+static int add_event(void *context, const char *event)
+{
+	struct daemon_settings *s = context;
+
+	vec_push(&s->events, xstrdup(event));
+	return 0;
+}
+
+static int add_features(const struct daemon_args *args, struct daemon_settings *out,
+			struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < args->features.n && r >= 0; i++)
+		r = ext_init(args->features.data[i], add_event, out, err);
+	return r;
+}
+
 static int load(void *context, struct daemon_settings *out, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
+	struct daemon_settings settings = { 0 };
 	struct daemon_args args = { 0 };
 	int r = read_all(context, &args, &text, err);
 
+	if (!r) {
+		copy_settings(&args, &settings);
+		r = add_features(&args, &settings, err);
+	}
 	if (!r)
-		copy_settings(&args, out);
-	option_list_fini(&args.events);
+		*out = settings;
+	else
+		daemon_settings_fini(&settings);
+	free_lists(&args);
 	return r;
 }
 
@@ -220,7 +256,7 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &c.args, &operands);
 
-	option_list_fini(&c.args.events);
+	free_lists(&c.args);
 	if (status < 0 && operands.n) {
 		log_error("daemon: '%s' is one argument too many", operands.data[0]);
 		status = EXIT_USAGE;
@@ -238,7 +274,7 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 	}
 	if (status < 0)
 		status = run(&c, merged);
-	option_list_fini(&c.args.events);
+	free_lists(&c.args);
 	option_list_fini(&operands);
 	free(c.file_text);
 	return status;

@@ -46,6 +46,29 @@ static bool is_apart(const struct parse *p, const struct counter *other)
 	return p->group ? other < p->out->data + p->group->first : other->group > 0;
 }
 
+/* The first event of an extended feature's PMU brings the raw samples for all of it. */
+static int find_carrier(const struct parse *p, struct counter *c)
+{
+	if (c->ext && p->group)
+		return error_set(p->err, -EINVAL,
+				 "event '%s' is made of samples of %s, and can't be in a group",
+				 c->name, c->ext);
+	for (size_t i = 0; c->ext && i < p->out->n; i++) {
+		const struct counter *other = &p->out->data[i];
+
+		if (other->carrier || !other->ext || strcmp(other->ext, c->ext) != 0)
+			continue;
+		if (memcmp(&other->attr, &c->attr, sizeof(c->attr)) ||
+		    other->unit_mask != c->unit_mask)
+			return error_set(p->err, -EINVAL,
+					 "events '%s' and '%s' are made of the same samples, of "
+					 "%s: give both the same count, unit mask and modes",
+					 other->spec, c->spec, c->ext);
+		c->carrier = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
 /*
  * The same event twice is one: it would only cost twice. Two that share a name
  * but differ can't be told apart in a report.
@@ -70,8 +93,12 @@ static int add(const struct parse *p, struct counter *c)
 		counter_fini(c);
 		return r;
 	}
-	vec_push(p->out, *c);
-	return 0;
+	r = find_carrier(p, c);
+	if (r < 0)
+		counter_fini(c);
+	else
+		vec_push(p->out, *c);
+	return r;
 }
 
 /*

@@ -46,6 +46,10 @@ struct counter {
 	bool is_trace;       /* it writes an AUX area and has no samples (Intel PT) */
 	bool of_all_threads; /* opened for all that run on a CPU, and on at once, whatever the
 				target: what tells of context switches */
+	const char *ext;     /* "ibs_op": its samples are made of the raw ones of this PMU, by its
+				event_code (record/ext.h); NULL: they are as they come */
+	uint32_t carrier;    /* 1 + the index of the counter that brings these raw samples, which is
+				the first of its `ext`; 0: it is opened itself */
 	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which
 				perf_event_open(2) is given as group_fd; 0: in no group */
 };

@@ -17,6 +17,7 @@ struct draft {
 	uint64_t set_config;     /* bits of attr.config that the event's own terms chose */
 	uint64_t min_count;      /* of an event file; 0: the rule for all */
 	uint32_t event_code;     /* likewise */
+	const char *ext;         /* as in struct counter */
 	char pmu[PMU_NAME_SIZE]; /* the PMU that was named, else "" */
 	char name[256];          /* for reports, where the words say name=; else "" */
 	bool has_freq, has_count;

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "counter/catalog.h"
 #include "counter/draft.h"
+#include "counter/pmu.h"
 
 #define FILE_MAX_SIZE ((size_t)4 << 20)
 #define MAX_INCLUDES  32
@@ -183,19 +184,60 @@ uint64_t table_event_config(const struct cpu_type *cpu, const struct table_event
 	       extra;
 }
 
-static int take(const struct cpu_type *cpu, const struct table_event *e, const char *mask,
-		struct draft *out, struct error *err)
+/*
+ * IBS: of the unit mask of op events, bit 0 has the kernel count dispatched operations instead of
+ * cycles; fetches are chosen with some randomness, as a fixed distance would beat with loops.
+ */
+static const struct {
+	const char *ext, *terms, *other_terms; /* with bit 0 of the mask, and without */
+} extensions[] = {
+	{ "ibs_fetch", "rand_en=1", "rand_en=1" },
+	{ "ibs_op", "cnt_ctl=1", "" },
+};
+
+static int take_extended(const struct counter_sources *sources, const struct table_event *e,
+			 const char *mask, struct draft *out, struct error *err)
+{
+	struct mask_choice choice;
+	uint32_t type;
+	int r = table_event_mask(e, mask, &choice, err);
+
+	for (size_t i = 0; i < ARRAY_SIZE(extensions) && r >= 0; i++) {
+		if (strcmp(extensions[i].ext, e->ext) != 0)
+			continue;
+		if (!pmu_type(sources, e->ext, &type))
+			return error_set(err, -ENODEV,
+					 "event '%s' is made of samples of %s, and there is no %s "
+					 "here: the processor or this virtual machine has none, or "
+					 "the kernel no driver",
+					 e->name, e->ext, e->ext);
+		r = pmu_parse(sources, e->ext,
+			      choice.value & 1 ? extensions[i].terms : extensions[i].other_terms,
+			      e->name, out, err);
+		if (r < 0)
+			return r;
+		out->ext = extensions[i].ext;
+		out->min_count = e->minimum;
+		out->event_code = e->code;
+		out->unit_mask = choice.value;
+		snprintf(out->name, sizeof(out->name), "%s", e->name);
+		return 1;
+	}
+	return r < 0 ? r
+		     : error_set(err, -ENOTSUP,
+				 "event '%s' is of the extended feature %s, which assay has not",
+				 e->name, e->ext);
+}
+
+static int take(const struct counter_sources *sources, const struct cpu_type *cpu,
+		const struct table_event *e, const char *mask, struct draft *out, struct error *err)
 {
 	struct mask_choice choice;
 	bool is_precise;
 	int r;
 
 	if (e->ext)
-		return error_set(
-			err, -ENOTSUP,
-			"event '%s' is made of the samples of %s, which the kernel has as a "
-			"PMU of its own: '%s//'",
-			e->name, e->ext, e->ext);
+		return take_extended(sources, e, mask, out, err);
 	r = table_event_mask(e, mask, &choice, err);
 	if (r < 0)
 		return r;
@@ -221,7 +263,7 @@ int event_files_find(const struct counter_sources *sources, const char *name, co
 
 	event_files_load(sources, NULL, &t, &cpu, NULL);
 	e = event_table_find(&t, name);
-	r = e ? take(cpu, e, mask, out, err) : 0;
+	r = e ? take(sources, cpu, e, mask, out, err) : 0;
 	event_table_fini(&t);
 	return r;
 }

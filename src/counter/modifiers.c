@@ -132,7 +132,8 @@ struct counter draft_finish(const struct counter_sources *sources, const struct 
 			     .unit_mask = d->unit_mask,
 			     .set_config = d->set_config,
 			     .is_trace = d->is_trace,
-			     .event_code = d->event_code };
+			     .event_code = d->event_code,
+			     .ext = d->ext };
 	bool user_only = falls_to_user(sources, d);
 
 	c.attr.size = sizeof(c.attr);

@@ -14,6 +14,8 @@
 
 static int check_count(const struct draft *d, uint64_t count, const char *name, struct error *err)
 {
+	uint64_t least = MAX(d->min_count, d->is_core ? MIN_CORE_COUNT : 0);
+
 	if (count == 0)
 		return error_set(err, -EINVAL, "event '%s': a count of 0 would never sample", name);
 	if (count >> 63)
@@ -28,12 +30,12 @@ static int check_count(const struct draft *d, uint64_t count, const char *name, 
 				 " ns is faster than 100 kHz; the "
 				 "least is %d",
 				 name, count, MIN_CLOCK_NS);
-	if (d->is_core && count < MAX(d->min_count, MIN_CORE_COUNT))
+	if (count < least)
 		return error_set(err, -EINVAL,
 				 "event '%s': a count of %" PRIu64
 				 " is below the minimum of %" PRIu64 " events "
 				 "between two samples",
-				 name, count, MAX(d->min_count, MIN_CORE_COUNT));
+				 name, count, least);
 	return 0;
 }
 

@@ -328,3 +328,9 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 	};
 	memcpy(out->losses, d->shown.losses, sizeof(out->losses));
 }
+
+void daemon_features(struct daemon *d, ext_visitor visit, void *context)
+{
+	if (d->recorder)
+		recorder_features(d->recorder, visit, context);
+}

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "event/loss.h"
+#include "record/ext.h"
 
 struct daemon;
 struct error;
@@ -88,3 +89,6 @@ struct daemon_status {
 	uint32_t n_rate_changes;       /* for the budget's sake */
 };
 void daemon_status(struct daemon *d, struct daemon_status *out);
+
+/* Statistics of the extended features that are counted now (record/ext.h). */
+void daemon_features(struct daemon *d, ext_visitor visit, void *context);

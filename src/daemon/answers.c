@@ -160,6 +160,29 @@ static int on_shutdown(void *context, json_t *request, json_t *reply, struct err
 	return 0;
 }
 
+/* One object a feature; its numbers come one after the other. */
+static void add_statistic(void *context, const char *feature, const char *key, uint64_t value)
+{
+	json_t *list = context, *last = json_array_get(list, json_array_size(list) - 1);
+	const char *name = json_string_value(json_object_get(last, "name"));
+
+	if (!name || strcmp(name, feature) != 0) {
+		last = json_pack("{s:s}", "name", feature);
+		json_array_append_new(list, last);
+	}
+	json_object_set_new(last, key, json_integer((json_int_t)value));
+}
+
+static int on_features(void *context, json_t *request, json_t *reply, struct error *err)
+{
+	json_t *list = json_array();
+
+	(void)request, (void)err;
+	daemon_features(((struct answers *)context)->daemon, add_statistic, list);
+	json_object_set_new(reply, "features", list);
+	return 0;
+}
+
 const struct control_handlers answer_handlers = {
 	.status = on_status,
 	.start = on_start,
@@ -171,4 +194,5 @@ const struct control_handlers answer_handlers = {
 	.set = on_set,
 	.metrics = on_metrics,
 	.shutdown = on_shutdown,
+	.features = on_features,
 };

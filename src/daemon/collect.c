@@ -86,7 +86,8 @@ static bool can_sample_in_kernel(struct daemon *d)
 	if (d->config->collector == COLLECT_PERF || d->no_sampler)
 		return false;
 	if (!counters_fit_sampler(&d->counters)) {
-		log_info("tracepoints come through rings");
+		log_info(
+			"tracepoints, and events that are made of raw samples, come through rings");
 		return false;
 	}
 	if (sampler_is_available(&sources, why, sizeof(why)))
@@ -496,6 +497,8 @@ static int record(struct daemon *d, struct recorder_result *result, struct error
 	d->is_renewing = false;
 	e = recorder_run(&config, result, err);
 	add_totals(d, result);
+	if (*result->features)
+		log_info("%s", result->features);
 	return e;
 }
 

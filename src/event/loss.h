@@ -64,7 +64,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(RATE_LOWERED, NOTE, "rate-lowered",                                                      \
 	  "times that the rate went down for the daemon's budget")                                 \
 	X(RATE_RAISED, NOTE, "rate-raised", "times that the rate went up again")                   \
-	X(RENEWED, NOTE, "renewed", "times that counting began anew, not sampled for a moment")
+	X(RENEWED, NOTE, "renewed", "times that counting began anew, not sampled for a moment")    \
+	X(EXT_ADDRESS, LOST, "ext-address",                                                        \
+	  "raw samples of an extended feature without a valid address")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

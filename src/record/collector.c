@@ -8,7 +8,8 @@ bool counters_fit_sampler(const struct counters *counters)
 	bool fit = true;
 
 	for (size_t i = 0; i < counters->n; i++)
-		fit &= counters->data[i].attr.type != PERF_TYPE_TRACEPOINT;
+		fit &= counters->data[i].attr.type != PERF_TYPE_TRACEPOINT &&
+		       !counters->data[i].ext;
 	return fit;
 }
 

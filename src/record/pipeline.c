@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "record/ext.h"
 #include "record/frames.h"
 #include "record/image_files.h"
 #include "record/jit_names.h"
@@ -27,6 +28,7 @@ struct pipeline {
 	struct jit_names *jit;
 	struct image_files *files;
 	struct frame_resolver *resolver;
+	struct ext_session *ext; /* or NULL */
 	bool is_offline;
 	char *proc;
 	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
@@ -183,6 +185,24 @@ static void tell_losses(struct pipeline *p, const struct sample_event *s, const 
 		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
 }
 
+/* A raw sample, of which each event that it counts in has one. */
+static void keep_counts(struct pipeline *p, const struct event *e, struct sample *sample)
+{
+	struct ext_count counts[EXT_MAX_COUNTS];
+	int n = ext_derive(p->ext, e, counts);
+
+	if (n == EXT_LOST)
+		pipeline_lose(p, LOSS_EXT_ADDRESS, e->sample.counter, 1);
+	else if (n == EXT_BAD)
+		pipeline_lose(p, LOSS_BAD_RECORD, e->sample.counter, 1);
+	for (int i = 0; i < n; i++) {
+		sample->class.counter = counts[i].counter;
+		sample->samples = counts[i].samples;
+		sample->period = counts[i].period;
+		keep_sample(p, sample);
+	}
+}
+
 static int push_sample(struct pipeline *p, const struct event *e)
 {
 	const struct sample_event *s = &e->sample;
@@ -206,7 +226,10 @@ static int push_sample(struct pipeline *p, const struct event *e)
 
 	tell_losses(p, s, f);
 	look_at_frames(p, e->pid, f->code, f->n);
-	keep_sample(p, &sample);
+	if (p->ext && ext_has(p->ext, s->counter))
+		keep_counts(p, e, &sample);
+	else
+		keep_sample(p, &sample);
 	return 0;
 }
 
@@ -308,6 +331,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		.sink = { push },
 		.ops = config->ops,
 		.machine = config->machine,
+		.ext = config->ext,
 		.is_offline = config->is_offline,
 		.proc = xstrdup(config->proc ? config->proc : "/proc"),
 		.flush_ns = (config->info->start_ns / SECOND_NS + 1) * SECOND_NS,

@@ -21,6 +21,7 @@
 struct pipeline;
 struct error;
 struct user_stacks;
+struct ext_session;
 
 struct pipeline_config {
 	const char *proc; /* NULL: "/proc" */
@@ -30,6 +31,7 @@ struct pipeline_config {
 	/* The events are of another machine or time: no file of theirs is looked for here. */
 	bool is_offline;
 	struct machine *machine; /* stays the caller's, and outlives the pipeline */
+	struct ext_session *ext; /* likewise: makes counts of raw samples; NULL: there are none */
 };
 
 struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err);

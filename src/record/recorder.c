@@ -2,6 +2,7 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "collect/sampler.h"
 #include "record/in_kernel.h"
 #include "record/raw.h"
+#include "record/ext.h"
 #include "record/recorder_state.h"
 
 #define SECOND_NS        1000000000ULL
@@ -336,6 +338,21 @@ static void count_missed(struct recorder *r)
 	}
 }
 
+static void put_statistic(void *context, const char *feature, const char *key, uint64_t value)
+{
+	buf_printf(context, "%s%s: %s %" PRIu64, ((struct buf *)context)->len ? ", " : "", feature,
+		   key, value);
+}
+
+static void tell_features(struct recorder *r)
+{
+	struct buf text = { 0 };
+
+	recorder_features(r, put_statistic, &text);
+	snprintf(r->result->features, sizeof(r->result->features), "%s", buf_cstr(&text));
+	buf_fini(&text);
+}
+
 static int finish(struct recorder *r, struct error *err)
 {
 	struct recorder_result *out = r->result;
@@ -354,6 +371,7 @@ static int finish(struct recorder *r, struct error *err)
 	else
 		e_read = read_in_kernel(r, end_ns, true, err);
 	snprintf(out->note, sizeof(out->note), "%s", rings_note(r->rings));
+	tell_features(r);
 	count_unsampled(r);
 	if (!r->sampler && !r->was_steered)
 		count_missed(r);
@@ -388,6 +406,7 @@ static void recorder_fini(struct recorder *r)
 	rings_close(r->rings);
 	machine_free(r->machine);
 	host_fini(&r->host);
+	ext_close(r->ext);
 	vec_fini(&r->cpus);
 	vec_fini(&r->tids);
 	free(r->counters.data);
@@ -420,6 +439,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 		vec_push(&r.counters, config->counters->data[i]);
 	r.machine = machine_new(NULL);
 	host_init(&r.host, config->counters, config->off_cpu);
+	r.ext = ext_open(config->counters, config->sources);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);
 	e = recorder_start(&r, err);
 	if (!e) {

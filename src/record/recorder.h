@@ -13,6 +13,7 @@
 #include "collect/rings.h"
 #include "counter/counter.h"
 #include "machine/proc.h"
+#include "record/ext.h"
 #include "record/pipeline.h"
 #include "store/store.h"
 
@@ -116,6 +117,7 @@ struct recorder_result {
 	uint64_t aux_bytes;   /* of a hardware trace, that were taken from the kernel */
 	uint64_t n_truncated; /* how often the kernel cut it off, as its area was full */
 	char note[256];       /* what could not be had (rings_note) */
+	char features[512];   /* statistics of extended features (record/ext.h); "" */
 	enum stack_source stacks;
 	bool has_sampler_failed; /* the kernel refused it: without it, it may go */
 };
@@ -180,6 +182,9 @@ void recorder_set_tap(struct recorder *r, const struct sample_tap *tap);
 
 /* Who knows the images that samples are in. It stays the recorder's. */
 struct machine *recorder_machine(const struct recorder *r);
+
+/* Statistics of the extended features (record/ext.h) that are counted. */
+void recorder_features(const struct recorder *r, ext_visitor visit, void *context);
 
 /* Since the recording began, over all its sessions. Pointers hold until the next callback. */
 struct recorder_stats {

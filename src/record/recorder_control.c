@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "record/ext.h"
 #include "record/raw.h"
 #include "record/recorder_state.h"
 
@@ -57,6 +58,8 @@ int recorder_flush(struct recorder *r, struct error *err)
 
 	if (e < 0)
 		return e;
+	if (r->ext)
+		ext_sync_files(r->ext);
 	if (r->raw)
 		return raw_advance(r->raw);
 	return pipeline_flush(r->pipeline, err);
@@ -178,6 +181,12 @@ void recorder_set_tap(struct recorder *r, const struct sample_tap *tap)
 struct machine *recorder_machine(const struct recorder *r)
 {
 	return r->machine;
+}
+
+void recorder_features(const struct recorder *r, ext_visitor visit, void *context)
+{
+	if (r->ext)
+		ext_print(r->ext, visit, context);
 }
 
 const char *recorder_dir(const struct recorder *r)

@@ -15,6 +15,7 @@
 #include "collect/cgroup.h"
 #include "collect/cpu_watch.h"
 #include "collect/sampler.h"
+#include "record/ext.h"
 #include "record/in_kernel.h"
 #include "record/off_cpu.h"
 #include "record/raw.h"
@@ -146,6 +147,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.dir = dir,
 		.info = &info,
 		.machine = r->machine,
+		.ext = r->ext,
 	};
 	struct session_end end = recorder_session_end(r, info.start_ns);
 	struct error why = { 0 };
@@ -166,7 +168,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		r->start_ns = info.start_ns;
 	free(r->dir);
 	r->dir = xstrdup(dir);
-	return 0;
+	return r->ext && !c->raw ? ext_open_files(r->ext, dir, err) : 0;
 }
 
 static int open_raw(struct recorder *r, struct error *err)

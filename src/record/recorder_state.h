@@ -45,6 +45,7 @@ struct recorder {
 	struct in_kernel *in_kernel;
 	struct raw_recording *raw; /* NULL: a session is recorded */
 	struct host host;
+	struct ext_session *ext; /* NULL: no counter is of an extended feature */
 	uint64_t start_ns;
 	uint64_t read_ns; /* when the in-kernel sampler was last read */
 	bool is_ended;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "event/text.h"
+#include "record/ext.h"
 #include "record/pipeline.h"
 
 /* A store that writes down what it is told. */
@@ -160,6 +161,49 @@ static void a_sample_becomes_frames_of_images(void **state)
 	assert_int_equal(pipeline_counts(fx.pipeline).unattributed, 0);
 }
 
+/* A load: one of all operations, one of the loads, and none of the stores. */
+static void raw_samples_count_as_their_feature_says(void **state)
+{
+	struct counter ibs[] = { { .ext = "ibs_op", .event_code = 0xf100 },
+				 { .ext = "ibs_op", .event_code = 0xf201, .carrier = 1 },
+				 { .ext = "ibs_op", .event_code = 0xf202, .carrier = 1 } };
+	const struct counters counters = { ibs, ARRAY_SIZE(ibs), ARRAY_SIZE(ibs) };
+	struct {
+		uint32_t caps;
+		uint64_t reg[7];
+	} __attribute__((packed)) raw = { 0x80, { 0, 0, 0, 0, 1 } };
+	struct sample_extra extra = { .raw = (uint8_t *)&raw, .raw_size = sizeof(raw) };
+	struct event e = { .type = EVENT_SAMPLE,
+			   .pid = 41,
+			   .tid = 41,
+			   .time_ns = 700000000,
+			   .sample = { .mode = MODE_USER, .ip = 0x1010, .extra = &extra } };
+	struct session_info info = { .start_ns = 500000000 };
+	struct pipeline_config c = { .ops = &noting_store, .info = &info, .dir = "" };
+	struct event_sink *sink;
+
+	(void)state;
+	given(APP);
+	pipeline_close(fx.pipeline, NULL, NULL, NULL);
+	c.machine = fx.machine;
+	c.ext = ext_open(&counters, NULL);
+	fx.pipeline = pipeline_open(&c, NULL);
+	sink = pipeline_sink(fx.pipeline);
+	event_push(sink, &e);
+	assert_string_equal(buf_cstr(&kept.text), "app /app /app+10\napp /app /app+10\n");
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 2);
+	raw.reg[2] = 1ULL << 38; /* no valid address */
+	event_push(sink, &e);
+	assert_int_equal(kept.losses[LOSS_EXT_ADDRESS], 1);
+	assert_int_equal(pipeline_counts(fx.pipeline).lost, 1);
+	extra.raw_size = 12;
+	event_push(sink, &e);
+	assert_int_equal(kept.losses[LOSS_BAD_RECORD], 1);
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 2);
+	pipeline_close(take_ptr(fx.pipeline), NULL, NULL, NULL);
+	ext_close(c.ext);
+}
+
 static void count_seen(void *context, const struct sample *sample)
 {
 	uint64_t *sum = context;
@@ -287,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_sample_becomes_frames_of_images),
+		TEST(raw_samples_count_as_their_feature_says),
 		TEST(a_tap_sees_samples_while_it_is_there),
 		TEST(a_user_chain_ends_at_the_first_unmapped_caller),
 		TEST(an_unmapped_sample_is_kept_and_counted),

@@ -123,6 +123,23 @@ static void write_lost(int cpu, uint64_t time, uint64_t n)
 	assert_true(fake_write(fake_ring(&fx.perf, cpu), &record, sizeof(record)));
 }
 
+static void of_an_extended_feature_one_counter_is_opened_with_raw_data(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	fx.counters.data[0].ext = "ibs_op";
+	vec_push(&fx.counters, counter_of("derived", PERF_COUNT_SW_CPU_CLOCK));
+	fx.counters.data[1].ext = "ibs_op";
+	fx.counters.data[1].carrier = 1;
+	assert_int_equal(open_rings(0), 0);
+	for (int i = 0; i < fx.perf.n; i++) {
+		assert_true(fx.perf.events[i].attr.sample_type & PERF_SAMPLE_RAW);
+		n += fx.perf.events[i].attr.config != PERF_COUNT_SW_DUMMY;
+	}
+	assert_int_equal(n, 2); /* CPUs */
+}
+
 static void records_of_all_cpus_come_in_the_order_of_time(void **state)
 {
 	(void)state;
@@ -483,6 +500,7 @@ static void rings_are_left_alone_only_as_long_as_they_have_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(of_an_extended_feature_one_counter_is_opened_with_raw_data),
 		TEST(records_of_all_cpus_come_in_the_order_of_time),
 		TEST(many_cpus_are_merged_in_order),
 		TEST(records_that_wrap_around_are_whole),
