@@ -599,6 +599,8 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		tell_error(self, &err);
 	if (result.note[0])
 		log_info("%s", result.note);
+	if (result.features[0])
+		log_info("%s", result.features);
 	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);

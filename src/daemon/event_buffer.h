@@ -26,7 +26,7 @@ void event_buffer_free(struct event_buffer *b); /* NULL is fine */
  */
 bool event_buffer_put(struct event_buffer *b, const struct estream_sample *sample);
 
-/* A kernel module came or went. */
+/* The list of kernel modules is to be read again. */
 void event_buffer_put_modules(struct event_buffer *b);
 
 /* All that is there is to be read now, however little. */

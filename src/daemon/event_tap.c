@@ -17,6 +17,7 @@ struct event_tap {
 	uint64_t cookie_base;   /* cookies of images of machines before */
 	struct buf old_cookies; /* their lines */
 	struct event_tap_counts counts;
+	VEC(uint32_t) modules;        /* images of modules that samples were in */
 	struct estream_place *places; /* depth + 1 */
 };
 
@@ -26,8 +27,21 @@ static bool has_file(const struct image *image)
 	       (image->kind == IMAGE_JIT && image->path[0] == '/');
 }
 
+/*
+ * The kernel tells nobody of modules that it loads. So a reader is told when one is met, which is
+ * when he needs its address.
+ */
+static void meet_module(struct event_tap *t, image_id module)
+{
+	vec_foreach (&t->modules, met)
+		if (*met == module.n)
+			return;
+	vec_push(&t->modules, module.n);
+	event_buffer_put_modules(t->buffer);
+}
+
 /* False: nobody could tell where this is. */
-static bool place_of(const struct event_tap *t, struct code_addr code, struct estream_place *out)
+static bool place_of(struct event_tap *t, struct code_addr code, struct estream_place *out)
 {
 	const struct image *image = image_get(machine_images(t->machine), code.image);
 	uint64_t base;
@@ -38,6 +52,8 @@ static bool place_of(const struct event_tap *t, struct code_addr code, struct es
 	case IMAGE_BPF:
 		if (!machine_kernel_base(t->machine, code.image, &base))
 			return false;
+		if (image->kind == IMAGE_MODULE)
+			meet_module(t, code.image);
 		*out = (struct estream_place){ .is_kernel = true, .offset = base + code.offset };
 		return true;
 	case IMAGE_FILE:
@@ -110,6 +126,7 @@ void event_tap_free(struct event_tap *t)
 	if (!t)
 		return;
 	buf_fini(&t->old_cookies);
+	vec_fini(&t->modules);
 	free(t->places);
 	free(t);
 }
@@ -157,6 +174,7 @@ void event_tap_set_machine(struct event_tap *t, struct machine *machine)
 	if (t->machine) {
 		put_cookies(t, &t->old_cookies);
 		t->cookie_base += image_count(machine_images(t->machine));
+		t->modules.n = 0;
 	}
 	t->machine = machine;
 }

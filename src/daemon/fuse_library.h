@@ -17,6 +17,7 @@
 	X(fuse_session_receive_buf)  \
 	X(fuse_session_process_buf)  \
 	X(fuse_set_log_func)         \
+	X(fuse_opt_free_args)        \
 	X(fuse_req_userdata)         \
 	X(fuse_req_interrupt_func)   \
 	X(fuse_reply_err)            \

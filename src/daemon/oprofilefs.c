@@ -448,6 +448,7 @@ static int open_session(struct oprofilefs *fs, struct error *err)
 	int fd, flags;
 
 	fs->session = fuse.fuse_session_new(&args, &operations, sizeof(operations), fs);
+	fuse.fuse_opt_free_args(&args); /* what it has made of them */
 	if (!fs->session)
 		return error_set(err, -EINVAL, "libfuse3 refuses: %s", fuse_library_said());
 	if (fuse.fuse_session_mount(fs->session, fs->mountpoint) != 0) {

@@ -61,25 +61,26 @@ static void own_counters(struct ext_session *s, size_t feature)
 	}
 }
 
-struct ext_session *ext_open(const struct counters *counters, const struct counter_sources *sources)
+int ext_open(const struct counters *counters, const struct counter_sources *sources,
+	     struct ext_session **out, struct error *err)
 {
-	struct ext_session *s = NULL;
+	struct ext_session *s = xcalloc(1, sizeof(*s));
+	bool is_used = false;
+	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
-		void *state = features[i]->open(counters, sources);
-
-		if (!state)
-			continue;
-		if (!s) {
-			s = xcalloc(1, sizeof(*s));
-			s->counters = counters;
-			s->owner = xcalloc(counters->n, 1);
-		}
+	s->counters = counters;
+	s->owner = xcalloc(counters->n + 1, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(features) && !r; i++) {
 		s->open[i].feature = features[i];
-		s->open[i].state = state;
-		own_counters(s, i);
+		r = features[i]->open(counters, sources, &s->open[i].state, err);
+		if (s->open[i].state)
+			own_counters(s, i);
+		is_used |= s->open[i].state != NULL;
 	}
-	return s;
+	*out = r || !is_used ? NULL : s;
+	if (!*out)
+		ext_close(s);
+	return r;
 }
 
 void ext_close(struct ext_session *s)

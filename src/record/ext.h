@@ -57,8 +57,9 @@ struct ext_feature {
 	/* Calls add() with events, as `record -e` takes them. */
 	int (*init)(const char *args, int (*add)(void *context, const char *event), void *context,
 		    struct error *err);
-	/* NULL: none of the counters is of this feature. */
-	void *(*open)(const struct counters *counters, const struct counter_sources *sources);
+	/* *state stays NULL: none of the counters is of this feature. */
+	int (*open)(const struct counters *counters, const struct counter_sources *sources,
+		    void **state, struct error *err);
 	void (*close)(void *state);
 	/* The number of counts, EXT_LOST or EXT_BAD. Of samples whose counter is of this feature.
 	 */
@@ -77,9 +78,9 @@ int ext_init(const char *text, int (*add)(void *context, const char *event), voi
 /* The features' names and arguments, a line each: what --ext-feature takes. */
 void ext_list(struct buf *out);
 
-/* NULL: no counter is of a feature. Both arguments outlive it. */
-struct ext_session *ext_open(const struct counters *counters,
-			     const struct counter_sources *sources);
+/* *out is NULL where no counter is of a feature. The first two arguments outlive it. */
+int ext_open(const struct counters *counters, const struct counter_sources *sources,
+	     struct ext_session **out, struct error *err);
 void ext_close(struct ext_session *s); /* NULL is fine */
 
 /* Is the counter of a feature? Samples of others are as they are. */

@@ -109,12 +109,24 @@ static uint32_t read_family(const struct counter_sources *sources)
 	return family;
 }
 
-static void *open_session(const struct counters *counters, const struct counter_sources *sources)
+static int check_event(const struct ibs_state *s, const struct counter *c, struct error *err)
+{
+	if (ibs_event_exists(c->event_code, s->family))
+		return 0;
+	return error_set(err, -ENOTSUP,
+			 "event '%s': processors of family %" PRIx32 "h do not tell what it counts",
+			 c->name, s->family);
+}
+
+static int open_session(const struct counters *counters, const struct counter_sources *sources,
+			void **state, struct error *err)
 {
 	struct ibs_state *s = NULL;
+	int r = 0;
 
-	for (size_t i = 0; i < counters->n; i++) {
-		enum ibs_kind kind = ibs_kind_of(counters->data[i].ext);
+	for (size_t i = 0; i < counters->n && !r; i++) {
+		const struct counter *c = &counters->data[i];
+		enum ibs_kind kind = ibs_kind_of(c->ext);
 
 		if (kind == IBS_NONE)
 			continue;
@@ -123,10 +135,12 @@ static void *open_session(const struct counters *counters, const struct counter_
 			s->counters = counters;
 			s->family = read_family(sources);
 		}
+		r = check_event(s, c, err);
 		if (kind == IBS_OP)
-			s->masks |= (uint32_t)counters->data[i].unit_mask;
+			s->masks |= (uint32_t)c->unit_mask;
 	}
-	return s;
+	*state = s;
+	return r;
 }
 
 static void log_sample(struct ibs_state *s, const struct event *e, const struct ibs_sample *ibs)

@@ -439,9 +439,10 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 		vec_push(&r.counters, config->counters->data[i]);
 	r.machine = machine_new(NULL);
 	host_init(&r.host, config->counters, config->off_cpu);
-	r.ext = ext_open(config->counters, config->sources);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);
-	e = recorder_start(&r, err);
+	e = ext_open(config->counters, config->sources, &r.ext, err);
+	if (!e)
+		e = recorder_start(&r, err);
 	if (!e) {
 		if (config->control && config->control->started)
 			e_run = config->control->started(config->control->context, &r, err);

@@ -366,7 +366,7 @@ static void a_raw_sample_counts_in_each_event_that_fits(void **state)
 	assert_int_equal(parse(m, "cpu-clock:1000000,IBS_OP_LOAD:100000,IBS_OP_STORE:100000,"
 				  "IBS_OP_DC_LOAD_LAT:100000,IBS_FETCH_ALL:60000"),
 			 0);
-	s = ext_open(&m->counters, &m->sources);
+	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), 0);
 	assert_non_null(s);
 	assert_false(ext_has(s, 0));
 	assert_true(ext_has(s, 1) && ext_has(s, 4));
@@ -409,7 +409,7 @@ static void logs_are_written_where_the_unit_mask_wants_them(void **state)
 	size_t size;
 
 	assert_int_equal(parse(m, "IBS_OP_ALL:100000:0x7"), 0);
-	s = ext_open(&m->counters, &m->sources);
+	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), 0);
 	assert_int_equal(ext_open_files(s, m->root, NULL), 0);
 	assert_string_equal(ext_file(s, 0), "ibs_memaccess.log");
 	e = sample_of(0, &r);
@@ -465,12 +465,28 @@ static void arguments_become_events(void **state)
 	buf_fini(&events);
 }
 
+static void what_a_family_does_not_tell_is_refused(void **state)
+{
+	struct machine *m = *state;
+	struct ext_session *s;
+
+	assert_int_equal(parse(m, "IBS_OP_ALL:100000,IBS_OP_RESYNC:100000"), 0);
+	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), -ENOTSUP);
+	assert_string_equal(m->err.text, "event 'IBS_OP_RESYNC': processors of family 19h do not "
+					 "tell what it counts");
+	put(m, "proc/cpuinfo", "cpu family\t: 16\n");
+	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), 0);
+	ext_close(s);
+}
+
 static void without_such_counters_there_is_no_feature(void **state)
 {
 	struct machine *m = *state;
+	struct ext_session *s;
 
 	assert_int_equal(parse(m, "cpu-clock:1000000"), 0);
-	assert_null(ext_open(&m->counters, &m->sources));
+	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), 0);
+	assert_null(s);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)
@@ -488,6 +504,7 @@ int main(void)
 		TEST(a_raw_sample_counts_in_each_event_that_fits),
 		TEST(logs_are_written_where_the_unit_mask_wants_them),
 		TEST(arguments_become_events),
+		TEST(what_a_family_does_not_tell_is_refused),
 		TEST(without_such_counters_there_is_no_feature),
 	};
 

@@ -570,6 +570,49 @@ static void what_is_nowhere_is_lost_and_a_full_buffer_too(void **state)
 	event_buffer_free(buffer);
 }
 
+static void put(const char *name, const char *text)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/proc", fx.root);
+	assert_int_equal(file_mkdirs(path, 0755, NULL), 0);
+	snprintf(path, sizeof(path), "%s/proc/%s", fx.root, name);
+	assert_int_equal(file_replace(path, text, strlen(text), NULL), 0);
+}
+
+static void kernel_samples_have_addresses_and_modules_are_told_once(void **state)
+{
+	struct event_buffer *buffer = event_buffer_new(1024, 1024);
+	struct event_tap *tap = event_tap_new(buffer, 0);
+	struct estream_context c = { 0 };
+	struct estream_entry e = { 0 };
+	struct estream_reader r;
+	struct estream_item item;
+	struct buf text = { 0 };
+	uint64_t words[256];
+
+	(void)state;
+	put("kallsyms", "ffffffff81000000 T _text\n");
+	put("modules", "ext4 4096 1 - Live 0xffffffffc0100000\n");
+	event_tap_set_machine(tap, fx.machine);
+	pipeline_set_tap(fx.pipeline, event_tap_samples(tap));
+	given("0.7 cpu0 41/41 sample mode=kernel ip=0xffffffff81000040\n"
+	      "0.7 cpu0 41/41 sample mode=kernel ip=0xffffffffc0100010\n"
+	      "0.7 cpu0 41/41 sample mode=kernel ip=0xffffffffc0100020\n");
+	r = estream_reader_over(words, (size_t)event_buffer_read(buffer, words, sizeof(words)), 8);
+	while (estream_next(&r, &item))
+		if (item.kind == ESTREAM_MODULE_LOADED)
+			buf_str(&text, "modules ");
+		else if (estream_follow(&c, &item, &e))
+			buf_printf(&text, "%d:%lx ", e.place.is_kernel, e.place.offset);
+	assert_string_equal(buf_cstr(&text), "1:ffffffff81000040 modules 1:ffffffffc0100010 "
+					     "1:ffffffffc0100020 ");
+	pipeline_set_tap(fx.pipeline, NULL);
+	event_tap_free(tap);
+	event_buffer_free(buffer);
+	buf_fini(&text);
+}
+
 static void cookies_stay_when_another_recording_begins(void **state)
 {
 	struct event_buffer *buffer = event_buffer_new(1024, 0);
@@ -614,6 +657,7 @@ int main(void)
 		TEST(two_daemons_do_not_share_a_place),
 		TEST(places_that_are_none_are_said),
 		TEST(what_is_nowhere_is_lost_and_a_full_buffer_too),
+		TEST(kernel_samples_have_addresses_and_modules_are_told_once),
 		TEST(cookies_stay_when_another_recording_begins),
 	};
 

@@ -186,7 +186,7 @@ static void raw_samples_count_as_their_feature_says(void **state)
 	given(APP);
 	pipeline_close(fx.pipeline, NULL, NULL, NULL);
 	c.machine = fx.machine;
-	c.ext = ext_open(&counters, NULL);
+	assert_int_equal(ext_open(&counters, NULL, &c.ext, NULL), 0);
 	fx.pipeline = pipeline_open(&c, NULL);
 	sink = pipeline_sink(fx.pipeline);
 	event_push(sink, &e);
