@@ -27,7 +27,9 @@ struct ctl_args {
 #define FIELD(f) offsetof(struct ctl_args, f)
 static const struct option_spec ctl_options[] = {
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(dir), NULL, "of the daemon to ask",
-	  "Default: _" DAEMON_DIR "_, or where none runs there, that of the only one that runs." },
+	  "Default: _" DAEMON_DIR
+	  "_, or where none runs there, that of the only one that runs, at all or "
+	  "below the working directory." },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
 	  "text, or json: the answer as it came", .choices = "text|json" },
 	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10",
@@ -320,6 +322,8 @@ static int ask(const struct ctl_args *args, const struct request_row *row, json_
 	json_t *reply = NULL;
 	int r = client_choose_dir(args->dir, DAEMON_DIR, &dir, &err);
 
+	if (r >= 0 && row->changes && !args->dir && strcmp(dir, DAEMON_DIR))
+		log_info("%s: the daemon of '%s'", row->name, dir);
 	r = r < 0 ? r : client_ask(dir, request, args->patience_s, &reply, &err);
 	if (r >= 0) {
 		show(row, reply, !strcmp(args->format, "json"), &out);

@@ -87,6 +87,24 @@ static void find_daemons(struct dirs *out)
 	}
 }
 
+/* Of several, those below the working directory are meant, if there are any. */
+static void prefer_here(struct dirs *dirs)
+{
+	cleanup(free_at_exit) char *here = getcwd(NULL, 0);
+	size_t len = here ? strlen(here) : 0, n = 0;
+
+	for (size_t i = 0; len && i < dirs->n; i++) {
+		char *dir = dirs->data[i];
+
+		if (strncmp(dir, here, len) || dir[len] != '/')
+			continue;
+		dirs->data[i] = dirs->data[n];
+		dirs->data[n++] = dir;
+	}
+	while (n && dirs->n > n)
+		free(dirs->data[--dirs->n]);
+}
+
 int client_choose_dir(const char *given, const char *usual, char **dir, struct error *err)
 {
 	cleanup(free_at_exit) char *socket = xasprintf("%s/control", usual);
@@ -97,6 +115,7 @@ int client_choose_dir(const char *given, const char *usual, char **dir, struct e
 	/* Also one that may not be looked at is one. */
 	if (!given && access(socket, F_OK) < 0 && errno != EACCES)
 		find_daemons(&dirs);
+	prefer_here(&dirs);
 	name_dirs(&dirs, &names);
 	if (dirs.n > 1)
 		r = error_set(err, -EINVAL, "several daemons run: choose by --session-dir %s",

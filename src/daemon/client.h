@@ -19,7 +19,8 @@ int client_ask(const char *session_dir, const json_t *request, double patience_s
 
 /*
  * The session directory to ask: `given`, or where that is NULL, `usual` if a daemon's socket is
- * there, else that of the only daemon that runs on this machine (root's or the caller's own), else
- * `usual`. -EINVAL: several run, and the message has their directories. The caller frees *dir.
+ * there, else that of the only daemon that runs on this machine (root's or the caller's own), or
+ * runs below the working directory, else `usual`. -EINVAL: several run, and the message has their
+ * directories. The caller frees *dir.
  */
 int client_choose_dir(const char *given, const char *usual, char **dir, struct error *err);

@@ -560,15 +560,16 @@ static const struct command_section opcontrol_sections[] = {
 	  "_lock_ is the daemon's process, _control_ its socket, _log_ what it says, "
 	  "_samples/current_ the history that it writes, which *opreport* and *assay report* "
 	  "read." },
-	{ "DIFFERENCES", "There is no driver and nothing to set up before *--start*. Settings that "
-			 "are given while "
-			 "the daemon runs hold from its next start on. Samples are a history of "
-			 "*assay-daemon*(1), "
-			 "not sample files; sample files that are in _samples/current_ at the "
-			 "start become session "
-			 "_previous_. Where no daemon runs in the usual directory, *--dump*, "
-			 "*--status* and *--save* "
-			 "ask the only daemon that runs on the machine." },
+	{ "DIFFERENCES",
+	  "There is no driver and nothing to set up before *--start*. Settings that "
+	  "are given while "
+	  "the daemon runs hold from its next start on. Samples are a history of "
+	  "*assay-daemon*(1), "
+	  "not sample files; sample files that are in _samples/current_ at the "
+	  "start become session "
+	  "_previous_. Where no daemon runs in the usual directory, *--dump*, "
+	  "*--status* and *--save* "
+	  "ask the only daemon that runs, on the machine or below the working directory." },
 	{ NULL },
 };
 
