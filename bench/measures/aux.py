@@ -68,10 +68,10 @@ def record(bench, fake, tool, seconds):
     env = dict(env, FAKE_PT_SECONDS=str(seconds))
     if tool == "assay":
         said = bench.run([*words, bench.assay, "record", "-a", "-e", "intel_pt//u", "-o", out, "--",
-                          "sleep", str(seconds)], env=env).output
+                          "sleep", str(seconds + 1)], env=env).output
         cpu = float(re.search(r"itself used (\d+) ms", said).group(1)) / 1000
     else:
-        said = bench.run([*words, bench.tool("aux_loop"), out, str(seconds)], env=env).output
+        said = bench.run([*words, bench.tool("aux_loop"), out, str(seconds + 1)], env=env).output
         cpu = float(said.split()[-1])
     stats = device(root)
     bench.remove(out)

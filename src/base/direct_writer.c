@@ -135,10 +135,16 @@ static uint8_t *take_block(struct direct_writer *w)
 struct direct_writer *direct_writer_new(int fd)
 {
 	struct direct_writer *w = xcalloc(1, sizeof(*w));
+	pthread_mutexattr_t inherits;
 	sigset_t all, old;
 
 	w->fd = fd;
-	pthread_mutex_init(&w->lock, NULL);
+	/* Who puts may have a higher priority than who writes, and waits for it while that has the
+	 * lock: then it runs with that priority, too. */
+	pthread_mutexattr_init(&inherits);
+	pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&w->lock, &inherits);
+	pthread_mutexattr_destroy(&inherits);
 	pthread_cond_init(&w->has_work, NULL);
 	pthread_cond_init(&w->has_room, NULL);
 	set_direct(w, true);

@@ -38,8 +38,7 @@ struct recorder {
 	struct rings *rings;
 	struct aux *aux; /* NULL: no hardware trace */
 	struct aux_sizes aux_sizes;
-	int old_nice; /* with has_precedence */
-	bool has_precedence;
+	bool has_precedence;     /* over ordinary threads */
 	char *trace_cpus;        /* that are traced, where rings are of more */
 	struct sampler *sampler; /* NULL: the rings carry the samples */
 	struct in_kernel *in_kernel;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A recording with a hardware trace in it: its areas beside the rings, into the file. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -78,21 +78,24 @@ int recorder_plan_trace(struct recorder *r, struct error *err)
 
 /*
  * A buffer of 4 MiB is full after 8 ms at 500 MB/s, and on a busy machine an ordinary thread waits
- * longer than that for its turn. Where it is permitted, ours is the first; the command's is not.
+ * longer than that for its turn. Where it is permitted, the one that reads it is the first, as its
+ * work is a copy and little; neither the command nor the thread that writes is.
  */
 static void take_precedence(struct recorder *r)
 {
-	errno = 0;
-	r->old_nice = getpriority(PRIO_PROCESS, 0);
-	r->has_precedence = !errno && setpriority(PRIO_PROCESS, 0, -20) == 0;
+	struct sched_param first = { .sched_priority = 1 };
+
+	r->has_precedence = sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0;
 }
 
 void recorder_close_trace(struct recorder *r)
 {
+	struct sched_param usual = { 0 };
+
 	aux_close(r->aux);
 	r->aux = NULL;
 	if (r->has_precedence)
-		setpriority(PRIO_PROCESS, 0, r->old_nice);
+		sched_setscheduler(0, SCHED_OTHER, &usual);
 	r->has_precedence = false;
 }
 

@@ -93,6 +93,8 @@ static void begin(void)
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	/* The recorder may have a higher priority than the device: so has a kernel. */
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&shared->lock, &attr);
 	shared->recorder = getpid();
 	shared->lock_limit = limit ? strtoull(limit, NULL, 0) << 10 : UINT64_MAX;
