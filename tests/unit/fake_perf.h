@@ -51,7 +51,8 @@ static int fake_open(void *context, struct perf_event_attr *attr, int pid, int c
 	for (int i = 0; i < f->n; i++)
 		n_group += group_fd >= 0 && f->events[i].group_fd == group_fd;
 	if (f->is_old &&
-	    (attr->build_id || attr->bpf_event || attr->ksymbol || (attr->read_format & (1 << 4))))
+	    (attr->build_id || attr->bpf_event || attr->ksymbol || attr->cgroup ||
+	     (attr->sample_type & PERF_SAMPLE_CGROUP) || (attr->read_format & (1 << 4))))
 		return -EINVAL;
 	if (f->is_kernel_forbidden && !attr->exclude_kernel)
 		return -EACCES;

@@ -63,6 +63,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+static bool with_cgroup;
+
 static int open_rings(uint64_t ring_bytes)
 {
 	static const struct counter_sources sources;
@@ -73,6 +75,7 @@ static int open_rings(uint64_t ring_bytes)
 		.cpus = &fx.cpus,
 		.cgroup_fd = -1,
 		.with_callchain = true,
+		.with_cgroup = with_cgroup,
 		.ring_bytes = ring_bytes,
 	};
 
@@ -344,6 +347,37 @@ static void an_old_kernel_gets_what_it_knows(void **state)
 	assert_int_equal(losses[LOSS_RING_FULL], 7);
 }
 
+static bool all_have_cgroups(bool has)
+{
+	for (int i = 0; i < fx.perf.n; i++)
+		if (!(fx.perf.events[i].attr.sample_type & PERF_SAMPLE_CGROUP) == has)
+			return false;
+	return fx.perf.n > 0;
+}
+
+/* The layout of records is that of what was opened. */
+static void samples_have_no_cgroup_where_the_kernel_knows_none(void **state)
+{
+	(void)state;
+	with_cgroup = fx.perf.is_old = true;
+	assert_int_equal(open_rings(0), 0);
+	with_cgroup = false;
+	assert_true(all_have_cgroups(false));
+	write_sample(0, 100, 0x1000, 0);
+	assert_string_equal(drained(UINT64_MAX),
+			    "0.000000100 cpu0 41/42 sample counter=0 mode=user "
+			    "period=1000 ip=0x1000 user=0x1100\n");
+}
+
+static void all_events_of_a_ring_tell_the_cgroup(void **state)
+{
+	(void)state;
+	with_cgroup = true;
+	assert_int_equal(open_rings(0), 0);
+	with_cgroup = false;
+	assert_true(all_have_cgroups(true));
+}
+
 static void rings_shrink_to_the_locked_memory_limit(void **state)
 {
 	(void)state;
@@ -511,6 +545,8 @@ int main(void)
 		TEST(lost_samples_are_told_from_lost_side_band),
 		TEST(what_a_counter_counted_is_beside_what_came_of_it),
 		TEST(an_old_kernel_gets_what_it_knows),
+		TEST(samples_have_no_cgroup_where_the_kernel_knows_none),
+		TEST(all_events_of_a_ring_tell_the_cgroup),
 		TEST(rings_shrink_to_the_locked_memory_limit),
 		TEST(no_room_for_the_smallest_ring_says_what_to_do),
 		TEST(a_kernel_that_may_not_be_seen_is_left_out_and_said),
