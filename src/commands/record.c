@@ -115,7 +115,7 @@ static const struct option_spec record_options[] = {
 	  "recorder that is killed leaves a file that can be read up to its last second." },
 	{ 0, "kcore", NULL, OPT_FLAG, FIELD(kcore), NULL,
 	  "keep the kernel's code as it ran, too: the output is a folder, as perf's",
-	  "_DIR_/data is the recording (as with *--raw*), _DIR_/kcore\\_dir_ has copies of "
+	  "_DIR_/data is the recording (as with *--raw*), _DIR_/kcore\\_dir has copies of "
 	  "/proc/kcore (of the text of the kernel and its modules), kallsyms and modules. The "
 	  "kernel "
 	  "changes its code while it runs, so that traces of it can't be followed exactly by "
