@@ -46,8 +46,13 @@
 /* Tables that found no room are built again and again where more is in use than has room. */
 #define TABLES_KEPT_NS 60000000000ULL
 
-/* Stacks are kept packed in one array; a new generation is begun when it is this large. */
-#define STACKS_MAX_WORDS ((size_t)2 << 20)
+/*
+ * Stacks are kept packed in one array; a new generation is begun when it is this large: what a
+ * minute can bring, as at a low rate to keep more costs memory and spares little.
+ */
+#define STACKS_MAX_WORDS ((uint64_t)2 << 20)
+#define STACKS_MIN_WORDS ((uint64_t)1 << 17)
+#define USUAL_FRAMES     64
 
 struct known_stack {
 	uint32_t at; /* of its first frame */
@@ -88,6 +93,7 @@ struct sampler {
 	bool is_paused;
 	uint32_t counts_room; /* entries of each map of counts */
 	uint32_t messages_bytes;
+	uint64_t max_words;            /* of stacks, in a generation */
 	size_t n_polled_bytes;         /* in this sampler_poll() */
 	uint64_t made_for_hz;          /* the rate that the maps were made for */
 	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
@@ -251,6 +257,13 @@ static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 	b->rodata->waits_counter = w->first_counter;
 }
 
+static uint64_t stacks_max_words(const struct sampler_config *c)
+{
+	uint64_t of_a_minute = samples_a_second(c) * 60 * USUAL_FRAMES;
+
+	return MIN(MAX(of_a_minute, STACKS_MIN_WORDS), STACKS_MAX_WORDS);
+}
+
 /* Of half a second, all of which may be raw stacks. */
 static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 {
@@ -286,6 +299,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
 	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
 	s->messages_bytes = messages_bytes(c, limits.messages);
+	s->max_words = c->waits ? STACKS_MAX_WORDS : stacks_max_words(c);
 	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
 	prepare_waits(b, c);
 	e = sampler_bpf__load(b);
@@ -524,7 +538,7 @@ void sampler_turn(struct sampler *s, uint64_t now_ns)
 	uint32_t epoch = s->bpf->bss->epoch;
 
 	make_room(s, now_ns);
-	if (s->now.frames.n > STACKS_MAX_WORDS) {
+	if (s->now.frames.n > s->max_words) {
 		stacks_fini(&s->before);
 		s->before = s->now;
 		s->now = (struct stacks){ 0 };

@@ -338,11 +338,12 @@ static int on_started(void *context, struct recorder *r, struct error *err)
 	d->is_budget_begun = false;
 	d->is_write_failing = false;
 	fs_service_set_machine(d->fs, recorder_machine(r));
+	if (d->n_parts) /* there was one before */
+		recorder_note(r, LOSS_RENEWED, UINT32_MAX, 1);
 	start_part_clock(d);
 	if (d->has_before) {
 		daemon_settings_fini(&d->before);
 		d->has_before = false;
-		recorder_note(r, LOSS_RENEWED, UINT32_MAX, 1);
 	}
 	log_info("collecting %s, stacks by %s, into %s",
 		 d->in_kernel ? "in the kernel" : "through rings", stack_source_texts[d->stacks],

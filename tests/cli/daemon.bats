@@ -352,8 +352,8 @@ knows_fewer_than() {
 	need_daemon
 	start_daemon d
 	assay ctl --session-dir d status --format json | jq -e '.processes > 0' >/dev/null
-	# As many as there are, and 3000 that end at once: of these none stays.
+	# As many as there are, and 1000 that end at once: of these none stays.
 	living=$(find /proc -maxdepth 1 -name '[0-9]*' | wc -l)
-	for _ in {1..3000}; do /bin/true; done
-	becomes knows_fewer_than d $((living + 1500))
+	for _ in {1..1000}; do /bin/true; done
+	becomes knows_fewer_than d $((living + 600))
 }
