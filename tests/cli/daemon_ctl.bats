@@ -64,6 +64,8 @@ samples_of_split() {
 		"% of a CPU" "B, current samples since 20" "kept for 28.0 days"
 	[ "$(status .pid)" = "$DAEMON" ]
 	[ "$(status '.events[0]')" = cpu-clock ]
+	# it was started without any
+	[ "$(ctl --format json features | jq -c .features)" = '[]' ]
 }
 
 @test "without --session-dir the only daemon is asked" {
