@@ -323,7 +323,8 @@ static int deliver_queued(struct reading *g, const struct queued *q)
  * one both parts read: what is later than all before the seam belongs to the second.
  */
 
-/* What each part has to know from the beginning on: who ran, and what was mapped where. */
+/* What each part has to know from the beginning on: who ran, in which cgroups, and what was mapped.
+ */
 static bool is_side_band(uint32_t type)
 {
 	switch (type) {
@@ -333,6 +334,9 @@ static bool is_side_band(uint32_t type)
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
 	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_NAMESPACES:
+	case PERF_RECORD_CGROUP:
+	case PERF_RECORD_TEXT_POKE:
 		return true;
 	default:
 		return false;
