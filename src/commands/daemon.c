@@ -56,7 +56,7 @@ static const struct option_spec daemon_options[] = {
 	  "The daemon measures itself. Before it is past this, the rate goes down, and up again "
 	  "when there is room; each change is in the log, and in the profile.",
 	  0, 10000 },
-	{ 0, "max-memory", "SIZE", OPT_SIZE, FIELD(max_bytes), "100M",
+	{ 0, "max-memory", "SIZE", OPT_SIZE, FIELD(max_bytes), "150M",
 	  "resident memory that the daemon may use (0: no limit)",
 	  "Near it, counting begins anew, which forgets what was met so far; if that is not "
 	  "enough, "

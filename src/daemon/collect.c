@@ -240,8 +240,11 @@ static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint
 	rate = budget_rate(&d->budget, now_ns, stats->own_cpu_ns, d->rate_hz, d->settings.freq_hz);
 	if (rate == d->rate_hz || !has_a_rate(d))
 		return;
-	snprintf(why, sizeof(why), "the daemon used %.2f %% of a CPU, of %.2f %% at most",
-		 d->budget.cpu_percent, d->settings.max_cpu_percent);
+	if (rate > d->rate_hz)
+		snprintf(why, sizeof(why), "there is room in the daemon's budget");
+	else
+		snprintf(why, sizeof(why), "the daemon used %.2f %% of a CPU, of %.2f %% at most",
+			 d->budget.cpu_percent, d->settings.max_cpu_percent);
 	change_rate(d, rate, why);
 }
 
