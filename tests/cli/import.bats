@@ -22,7 +22,8 @@ same_in_parts() {
 			rm -rf s.assay
 			ASSAY_IMPORT_PARTS=$n assay import -q -o s.assay "$file"
 			{
-				assay report -i s.assay -t 0 --format csv --by event,app,process,thread,cpu,image,address || [ $? = 1 ]
+				# Sorted: rows of equal counts come in the order in which they were met.
+				assay report -i s.assay -t 0 --format csv --by event,app,process,thread,cpu,image,address | LC_ALL=C sort
 				assay export -i s.assay --format folded -o - | LC_ALL=C sort
 				assay info s.assay | grep -A99 '^losses' || true
 			} >"parts.$n"
