@@ -83,6 +83,11 @@ is_quiet() {
 	[ "$(samples_of "$1")" = "$before" ]
 }
 
+# The first second may be another program's alone.
+shows_split() {
+	assay report -i "$1" --by app 2>/dev/null | grep -q split
+}
+
 has_parts() {
 	[ "$(parts "$1" | wc -l)" -ge "$2" ]
 }
@@ -95,7 +100,7 @@ has_parts() {
 	becomes has_samples d
 	# The name is the time at which it began, in UTC.
 	[[ "$(parts d)" =~ ^2[0-9]{7}T[0-9]{6}\.[0-9]{3}Z$ ]]
-	assay report -i "d/samples/current/$(parts d)" --by app | grep -q split
+	becomes shows_split "d/samples/current/$(parts d)"
 	end_daemon "$daemon"
 	assay info "d/samples/current/$(parts d)" | grep -qv 'still runs'
 	has_samples d
@@ -337,7 +342,7 @@ has_parts() {
 	start_daemon d -F 997 -v --keep-age 3s
 	said "parts packed"
 	said "removed; "
-	assay report --session-dir d --by app | grep -q split
+	becomes shows_split d
 	end_daemon "$daemon"
 	for part in d/samples/current/*; do
 		[ "$(fact "$part" '.warnings | length')" = 0 ]
