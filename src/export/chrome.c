@@ -85,7 +85,7 @@ static void put_sample(struct chrome *c, const struct track *track, const struct
 	buf_str(out, ",\"tid\":");
 	text_u64(out, (uint32_t)thread->tid);
 	buf_str(out, ",\"cpu\":");
-	text_u64(out, profile_class_value(p, PROFILE_CPU, entry->group));
+	buf_printf(out, "%d", profile_cpu(p, entry->group));
 	buf_str(out, ",\"ts\":");
 	text_scaled(out, e->time_ns > start ? e->time_ns - start : 0, 1000);
 	buf_str(out, ",\"name\":");

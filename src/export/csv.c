@@ -28,9 +28,7 @@ static void put_class(struct csv *w, uint32_t group)
 	text_csv(out, p->session->info.counters[profile_class_value(p, PROFILE_EVENT, group)].name);
 	buf_printf(out, ",%" PRId32 ",%" PRId32 ",", thread->pid, thread->tid);
 	text_csv(out, strings_get(&p->comms, comm));
-	buf_u8(out, ',');
-	text_u64(out, profile_class_value(p, PROFILE_CPU, group));
-	buf_u8(out, ',');
+	buf_printf(out, ",%" PRId32 ",", profile_cpu(p, group));
 	text_csv(out, frame_image_path(w->x->frames, profile_class_value(p, PROFILE_APP, group)));
 }
 

@@ -174,13 +174,17 @@ static void put_holders(struct json *w)
 }
 
 /* [a,b,…] */
+/* UINT64_MAX is -1: what samples are not kept apart by. */
 static void put_row(struct json *w, const uint64_t *values, size_t n)
 {
 	struct buf *out = element(w);
 
 	for (size_t i = 0; i < n; i++) {
 		buf_u8(out, i ? ',' : '[');
-		text_u64(out, values[i]);
+		if (values[i] == UINT64_MAX)
+			buf_str(out, "-1");
+		else
+			text_u64(out, values[i]);
 	}
 	buf_u8(out, ']');
 }
@@ -239,7 +243,7 @@ static void put_slice(struct json *w, const struct profile_slice *slice)
 			profile_class_value(p, PROFILE_EVENT, group),
 			profile_class_value(p, PROFILE_THREAD, group),
 			profile_class_value(p, PROFILE_COMM, group),
-			profile_class_value(p, PROFILE_CPU, group),
+			(uint64_t)profile_cpu(p, group),
 			profile_class_value(p, PROFILE_APP, group),
 			p->entries.data[i].node,
 			weight->samples,

@@ -117,8 +117,7 @@ static void make_attributes(struct otlp *w)
 			.index = { attribute(w, "process.pid", NULL, thread->pid),
 				   attribute(w, "thread.id", NULL, thread->tid),
 				   attribute(w, "thread.name", name, 0),
-				   attribute(w, "cpu.logical_number", NULL,
-					     profile_class_value(p, PROFILE_CPU, g)) },
+				   attribute(w, "cpu.logical_number", NULL, profile_cpu(p, g)) },
 			.n = N_FIXED_ATTRIBUTES,
 		};
 		add_cgroup_attributes(w, g, cgroups);

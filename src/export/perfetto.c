@@ -301,9 +301,12 @@ static void put_sample(struct perfetto *w, const struct track *track, const stru
 	Perfetto__PerfSample sample = PERFETTO__PERF_SAMPLE__INIT;
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
 
-	sample.has_cpu = sample.has_pid = sample.has_tid = true;
+	int32_t cpu = profile_cpu(p, entry->group);
+
+	sample.has_pid = sample.has_tid = true;
 	sample.has_callstack_iid = sample.has_cpu_mode = true;
-	sample.cpu = profile_class_value(p, PROFILE_CPU, entry->group);
+	sample.has_cpu = cpu >= 0;
+	sample.cpu = (uint32_t)MAX(cpu, 0);
 	sample.pid = (uint32_t)p->threads.data[track->thread].pid;
 	sample.tid = (uint32_t)p->threads.data[track->thread].tid;
 	sample.callstack_iid = entry->node;

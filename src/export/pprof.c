@@ -215,7 +215,7 @@ static size_t set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
 	labels[0].num = thread->pid;
 	labels[1].num = thread->tid;
 	labels[2].str = intern_raw(w, strings_get(&p->comms, comm));
-	labels[3].num = profile_class_value(p, PROFILE_CPU, group);
+	labels[3].num = profile_cpu(p, group);
 	for (int i = 0; i < N_CGROUP_TEXTS; i++)
 		if (*cgroup->text[i]) {
 			labels[n].key = w->label_keys[N_FIXED_LABELS + i];

@@ -77,6 +77,13 @@ uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint
 	return NO_INDEX;
 }
 
+int32_t profile_cpu(const struct profile *p, uint32_t group)
+{
+	uint32_t cpu = profile_class_value(p, PROFILE_CPU, group);
+
+	return cpu == PROFILE_CPU_ALL ? CLASS_ALL : (int32_t)cpu;
+}
+
 static const char *function_text(const struct profile *p, uint32_t function)
 {
 	const struct profile_function *f = &p->functions.data[function];

@@ -234,6 +234,8 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 /* The value of a CODE key at a function, and of a CLASS key of a group (-1 where not kept). */
 uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint32_t function);
 uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint32_t group);
+/* The CPU of a group, among class keys; CLASS_ALL where samples are not kept apart by it. */
+int32_t profile_cpu(const struct profile *p, uint32_t group);
 
 enum code_mode { CODE_USER, CODE_KERNEL, CODE_UNKNOWN };
 enum code_mode image_kind_mode(enum image_kind kind);

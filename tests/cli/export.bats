@@ -96,3 +96,11 @@ load exports
 	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = \
 		"$(assay report -i p.data --format json | jq '[.total[].samples] | add')" ]
 }
+
+@test "a CPU that samples are not kept apart by is -1" {
+	assay record -q --separate=process,thread -o merged.assay -- sh -c "i=0; while [ \$i -lt 200000 ]; do i=\$((i+1)); done"
+	assay export -i merged.assay -F csv -o merged.csv
+	[ "$(awk -F, 'NR > 1 { print $6 }' merged.csv | sort -u)" = -1 ]
+	assay export -i merged.assay -F json -o merged.json
+	[ "$(jq -c '[.samples[][4]] | unique' merged.json)" = "[-1]" ]
+}
