@@ -65,6 +65,7 @@ struct machine {
 	struct strings strings;
 	struct kernel_map *kernel;
 	struct cgroups *cgroups;
+	bool trusts_parents;
 	struct build_id vdso_build_id;
 
 	/* Slots are reused; the maps name the living (and just ended) ones. */
@@ -376,6 +377,25 @@ static void on_comm(struct machine *m, const struct event *event)
 	thread_get(m, event->tid, process, comm)->comm = comm;
 }
 
+/* What /proc says of a process or, where it is gone, of those that it comes from. Asked once. */
+static string_id process_cgroup(struct machine *m, struct process *p, int depth)
+{
+	string_id own = { 0 };
+	struct process *parent;
+
+	if (p->has_own_cgroup)
+		return p->cgroup;
+	p->has_own_cgroup = true;
+	if (!p->has_ended)
+		own = cgroups_of_process(m->cgroups, p->pid);
+	parent = own.n || p->cgroup.n || !depth ? NULL : process_find(m, p->parent);
+	if (parent)
+		own = process_cgroup(m, parent, depth - 1);
+	if (own.n)
+		p->cgroup = own;
+	return p->cgroup;
+}
+
 static void on_task_fork(struct machine *m, const struct event *event)
 {
 	uint32_t parent = process_get(m, event->fork.ppid), process = parent;
@@ -397,7 +417,8 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->jit_code = jit_code_ref(from->jit_code);
 		p->jit_dump = from->jit_dump;
 		p->comm = comm;
-		p->cgroup = from->cgroup;
+		p->cgroup = m->trusts_parents ? process_cgroup(m, from, MAX_PARENTS) : from->cgroup;
+		p->has_own_cgroup = m->trusts_parents;
 		p->parent = event->fork.ppid;
 		p->is_told = from->is_told;
 	}
@@ -639,23 +660,9 @@ void machine_kernel_names(struct machine *m,
 	kernel_map_names(m->kernel, visit, context);
 }
 
-/* What /proc says of a process or, where it is gone, of those that it comes from. Asked once. */
-static string_id process_cgroup(struct machine *m, struct process *p, int depth)
+void machine_trust_parents(struct machine *m)
 {
-	string_id own = { 0 };
-	struct process *parent;
-
-	if (p->has_own_cgroup)
-		return p->cgroup;
-	p->has_own_cgroup = true;
-	if (!p->has_ended)
-		own = cgroups_of_process(m->cgroups, p->pid);
-	parent = own.n || p->cgroup.n || !depth ? NULL : process_find(m, p->parent);
-	if (parent)
-		own = process_cgroup(m, parent, depth - 1);
-	if (own.n)
-		p->cgroup = own;
-	return p->cgroup;
+	m->trusts_parents = true;
 }
 
 string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id)

@@ -60,6 +60,12 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
 string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id);
 
 /*
+ * From here on a process that was seen to be forked is taken to be in its parent's cgroup, where
+ * the sample does not say: of the processes of one command none is asked but the first.
+ */
+void machine_trust_parents(struct machine *m);
+
+/*
  * Resolves one address of the thread's process (MODE_USER) or of the kernel. When nothing
  * covers it, *out is (unknown, addr) and the reason is returned; else -1.
  */

@@ -438,6 +438,8 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 	for (size_t i = 0; i < config->counters->n; i++)
 		vec_push(&r.counters, config->counters->data[i]);
 	r.machine = machine_new(NULL);
+	if (is_command_target(config))
+		machine_trust_parents(r.machine);
 	host_init(&r.host, config->counters, config->off_cpu);
 	sigprocmask(SIG_SETMASK, NULL, &r.old_mask);
 	e = ext_open(config->counters, config->sources, &r.ext, err);
