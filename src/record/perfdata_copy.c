@@ -136,7 +136,7 @@ static int copy_record(void *context, const struct perfdata_record *r)
 				  r->payload, size);
 		return 0;
 	}
-	if (r->type == USER_AUXTRACE && r->size == WRITER_AUX_SIZE && !c->info->is_foreign)
+	if (r->type == USER_AUXTRACE && r->size == WRITER_AUX_SIZE && is_kept(c, r->type))
 		copy_aux(c, r);
 	else if (r->type == USER_FINISHED_ROUND && c->has_rounds)
 		perfdata_file_round(c->file);

@@ -90,7 +90,7 @@ trace_moment() { # OPTIONS… -- the program's arguments
 		sleep 1
 		kill -9 $target
 	) 3>&- &
-	run timeout 60 assay trace --source samples -p $target --on-symbol the_moment
+	run timeout 60 assay trace --source samples -p $target --on-symbol ignore
 	echo "$output"
 	refused 0 "kept because: the process ended, and what was waited for did not come" " behind"
 	wait
