@@ -157,7 +157,9 @@ static int say_nearest(const struct profile *p, const char *word, struct error *
 			  buf_cstr(&names));
 	else
 		error_set(err, -ENOENT,
-			  "no function '%s' with samples; 'assay report -l' lists them", word);
+			  "no function '%s' with samples; 'assay report -l' lists them, and "
+			  "'assay report --tree --inline' shows what was inlined",
+			  word);
 	vec_fini(&near);
 	buf_fini(&names);
 	return -ENOENT;
