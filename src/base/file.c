@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -182,15 +181,27 @@ uint64_t file_tree_bytes(const char *path)
 	return bytes;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st, (void)flag, (void)ftw;
-	return remove(path);
-}
-
+/*
+ * Only directories are asked for their file system: overlayfs may give a file the device of the
+ * layer that it is in, and nftw(3) with FTW_MOUNT leaves such files where they are.
+ */
 int file_remove_tree(const char *path, struct error *err)
 {
-	if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT)
-		return error_errno(err, -errno, "cannot remove %s", path);
-	return 0;
+	char *const roots[] = { (char *)path, NULL };
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	int e = tree ? 0 : errno;
+
+	for (FTSENT *entry; !e && (entry = fts_read(tree));) {
+		if (entry->fts_info == FTS_D)
+			continue;
+		if (entry->fts_info == FTS_DNR)
+			e = entry->fts_errno;
+		else if (remove(entry->fts_accpath) < 0)
+			e = errno;
+		if (e == ENOENT)
+			e = 0;
+	}
+	if (tree)
+		fts_close(tree);
+	return e ? error_errno(err, -e, "cannot remove %s", path) : 0;
 }

@@ -28,6 +28,11 @@ void *xcalloc(size_t n, size_t size)
 	return or_abort(calloc(n ? n : 1, size ? size : 1));
 }
 
+void *xmalloc_aligned(size_t align, size_t size)
+{
+	return or_abort(aligned_alloc(align, size));
+}
+
 void *xrealloc(void *p, size_t n, size_t size)
 {
 	return or_abort(reallocarray(p, n ? n : 1, size));

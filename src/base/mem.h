@@ -14,7 +14,8 @@
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
-void *xrealloc(void *p, size_t n, size_t size); /* n * size, overflow checked */
+void *xmalloc_aligned(size_t align, size_t size); /* a power of two; a multiple of it */
+void *xrealloc(void *p, size_t n, size_t size);   /* n * size, overflow checked */
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,6 +2,7 @@
 #include "counter/attr_text.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/mem.h"
@@ -57,11 +58,24 @@ static void put_names(struct buf *out, uint64_t bits, const char *const *names, 
 	}
 }
 
-static void put(struct buf *out, const char *name, uint64_t value, enum value_kind kind)
+/* A line a field, or all in one. */
+struct form {
+	struct buf *out;
+	bool is_line;
+	const char *between;
+};
+
+static void put(struct form *f, const char *name, uint64_t value, enum value_kind kind)
 {
+	struct buf *out = f->out;
+
 	if (!value)
 		return;
-	buf_printf(out, "  %-32s ", name);
+	if (f->is_line)
+		buf_printf(out, "%s%s: ", f->between, name);
+	else
+		buf_printf(out, "  %-32s ", name);
+	f->between = ", ";
 	if (kind == SAMPLE_TYPE)
 		put_names(out, value, sample_types, ARRAY_SIZE(sample_types));
 	else if (kind == READ_FORMAT)
@@ -70,18 +84,17 @@ static void put(struct buf *out, const char *name, uint64_t value, enum value_ki
 		buf_printf(out, "%#" PRIx64, value);
 	else
 		buf_printf(out, "%" PRIu64, value);
-	buf_str(out, "\n");
+	if (!f->is_line)
+		buf_str(out, "\n");
 }
 
-void attr_text(const struct perf_event_attr *a, struct buf *out)
+static void put_fields(struct form *f, const struct perf_event_attr *a)
 {
-	buf_str(out, line);
-	buf_str(out, "perf_event_attr:\n");
-#define FIELD(field, kind) put(out, #field, a->field, kind)
+#define FIELD(field, kind) put(f, #field, a->field, kind)
 	FIELD(type, DECIMAL);
 	FIELD(size, DECIMAL);
 	FIELD(config, HEX);
-	put(out, "{ sample_period, sample_freq }", a->sample_period, DECIMAL);
+	put(f, "{ sample_period, sample_freq }", a->sample_period, DECIMAL);
 	FIELD(sample_type, SAMPLE_TYPE);
 	FIELD(read_format, READ_FORMAT);
 	FIELD(disabled, DECIMAL);
@@ -118,10 +131,10 @@ void attr_text(const struct perf_event_attr *a, struct buf *out)
 	FIELD(cgroup, DECIMAL);
 	FIELD(text_poke, DECIMAL);
 	FIELD(build_id, DECIMAL);
-	put(out, "{ wakeup_events, wakeup_watermark }", a->wakeup_events, DECIMAL);
+	put(f, "{ wakeup_events, wakeup_watermark }", a->wakeup_events, DECIMAL);
 	FIELD(bp_type, DECIMAL);
-	put(out, "{ bp_addr, config1 }", a->config1, HEX);
-	put(out, "{ bp_len, config2 }", a->config2, HEX);
+	put(f, "{ bp_addr, config1 }", a->config1, HEX);
+	put(f, "{ bp_len, config2 }", a->config2, HEX);
 	FIELD(branch_sample_type, HEX);
 	FIELD(sample_regs_user, HEX);
 	FIELD(sample_stack_user, DECIMAL);
@@ -131,7 +144,19 @@ void attr_text(const struct perf_event_attr *a, struct buf *out)
 	FIELD(sample_max_stack, DECIMAL);
 	FIELD(aux_sample_size, DECIMAL);
 #undef FIELD
+}
+
+void attr_text(const struct perf_event_attr *a, struct buf *out)
+{
 	buf_str(out, line);
+	buf_str(out, "perf_event_attr:\n");
+	put_fields(&(struct form){ .out = out }, a);
+	buf_str(out, line);
+}
+
+void attr_text_line(const struct perf_event_attr *a, struct buf *out)
+{
+	put_fields(&(struct form){ .out = out, .is_line = true, .between = "" }, a);
 }
 
 void attr_text_open(int pid, int cpu, int group_fd, unsigned long flags, struct buf *out)

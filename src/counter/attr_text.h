@@ -12,5 +12,8 @@
 /* The fields between two lines of dashes. */
 void attr_text(const struct perf_event_attr *attr, struct buf *out);
 
+/* In one line: "type: 1, size: 136, …". */
+void attr_text_line(const struct perf_event_attr *attr, struct buf *out);
+
 /* The call that goes with it. */
 void attr_text_open(int pid, int cpu, int group_fd, unsigned long flags, struct buf *out);

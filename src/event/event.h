@@ -183,9 +183,20 @@ struct event {
 /* Where events go. push() returns 0, or a negative errno that ends the source's run. */
 struct event_sink {
 	int (*push)(struct event_sink *self, const struct event *event);
+	/*
+	 * A sample that will be pushed soon, but maybe not next, with all that it points to: what
+	 * will be read for it can be fetched. Nothing may change by it. NULL: not wanted.
+	 */
+	void (*expect)(struct event_sink *self, const struct event *event);
 };
 
 static inline int event_push(struct event_sink *sink, const struct event *event)
 {
 	return sink->push(sink, event);
+}
+
+static inline void event_expect(struct event_sink *sink, const struct event *event)
+{
+	if (sink->expect)
+		sink->expect(sink, event);
 }

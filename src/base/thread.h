@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A thread of a library's own, beside those of the program. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/*
+ * Starts a thread that no signal is delivered to: they are for the threads that expect them. But
+ * for SIGBUS, which is a read of its own (base/cut_guard.h). False: there can be none.
+ */
+bool thread_start(pthread_t *out, void *(*run)(void *), void *arg);
+
+/* For the calling thread alone: no precedence over others, where who started it has some. */
+void thread_be_ordinary(void);
