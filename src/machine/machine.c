@@ -652,6 +652,15 @@ uint64_t machine_space(const struct machine *m, const struct thread_view *thread
 	return m->processes.data[thread->process].space_number;
 }
 
+uint64_t machine_known_space(const struct machine *m, int32_t pid, int32_t tid)
+{
+	const uint32_t *thread = intmap_find(&m->by_tid, (uint32_t)tid);
+
+	if (!thread || !is_of_process(m, *thread, pid))
+		return 0;
+	return m->processes.data[m->threads.data[*thread].process].space_number;
+}
+
 void machine_kernel_names(struct machine *m,
 			  void (*visit)(void *context, image_id image, uint64_t size,
 					const char *name),

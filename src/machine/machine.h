@@ -117,4 +117,7 @@ bool machine_has_untimed_code(const struct machine *m);
  */
 uint64_t machine_space(const struct machine *m, const struct thread_view *thread);
 
+/* The same of a thread if it is known by now, and nothing is learned of it; else 0. */
+uint64_t machine_known_space(const struct machine *m, int32_t pid, int32_t tid);
+
 uint32_t machine_process_count(const struct machine *m);

@@ -56,3 +56,20 @@ bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 	}
 	return true;
 }
+
+static bool value_of(const struct sample_registers *regs, uint32_t bit, uint64_t *out)
+{
+	uint32_t at = (uint32_t)__builtin_popcountll(regs->mask & ((1ull << bit) - 1));
+
+	if (!(regs->mask >> bit & 1) || at >= regs->n_values)
+		return false;
+	*out = regs->values[at];
+	return true;
+}
+
+bool registers_place(const struct sample_registers *regs, bool is_aarch64, uint64_t *sp,
+		     uint64_t *pc)
+{
+	return regs->abi == PERF_SAMPLE_REGS_ABI_64 && value_of(regs, is_aarch64 ? 31 : 7, sp) &&
+	       value_of(regs, is_aarch64 ? 32 : 8, pc);
+}

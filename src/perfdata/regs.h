@@ -28,6 +28,10 @@ struct dwarf_registers {
 	bool is_aarch64;
 };
 
+/* The stack pointer and program counter alone; false as below, or where one of them is not in. */
+bool registers_place(const struct sample_registers *regs, bool is_aarch64, uint64_t *sp,
+		     uint64_t *pc);
+
 /* False where the sample has none, or those of a 32-bit program. `is_aarch64`: whose they are. */
 bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 			struct dwarf_registers *out);

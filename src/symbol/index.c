@@ -48,8 +48,10 @@ static uint32_t find_start(const struct index *ix, uint64_t offset)
 	uint32_t n = ix->n;
 
 	while (n > 1) {
-		uint32_t half = n / 2;
+		uint32_t half = n / 2, quarter = (n - half) / 2;
 
+		__builtin_prefetch(base + quarter);
+		__builtin_prefetch(base + half + quarter);
 		base = base[half] <= offset ? base + half : base;
 		n -= half;
 	}

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +10,7 @@
 #include "base/cache_dir.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "elf/elf_file.h"
 #include "unwind/cache.h"
 
@@ -77,27 +77,37 @@ static void learn_build_id(struct entry *e)
 		elf_build_id(&elf, &e->build_id);
 }
 
+static bool load_cached(const struct unwind_library *lib, struct entry *e)
+{
+	return lib->cache_dir && e->build_id.len &&
+	       unwind_cache_open(lib->cache_dir, &e->build_id, &e->cached, &e->table);
+}
+
 static enum unwind_table_state load(const struct unwind_library *lib, struct entry *e)
 {
 	if (lib->cache_dir && !e->bytes)
 		learn_build_id(e);
-	if (lib->cache_dir && e->build_id.len &&
-	    unwind_cache_open(lib->cache_dir, &e->build_id, &e->cached, &e->table))
+	if (load_cached(lib, e))
 		return UNWIND_TABLE_READY;
 	return e->bytes ? build_from(lib, e, e->bytes, e->size)
 			: build_from(lib, e, e->file.base, e->file.size);
+}
+
+static void set_state(struct unwind_library *lib, struct entry *e, enum unwind_table_state state)
+{
+	if (state == UNWIND_TABLE_READY)
+		atomic_fetch_add(&lib->memory, (size_t)e->table.header->size);
+	atomic_store_explicit(&e->state, (int)state, memory_order_release);
 }
 
 static void finish(struct unwind_library *lib, struct entry *e)
 {
 	enum unwind_table_state state = load(lib, e);
 
-	if (state == UNWIND_TABLE_READY)
-		atomic_fetch_add(&lib->memory, (size_t)e->table.header->size);
 	file_unmap(&e->file);
 	free(e->bytes);
 	e->bytes = NULL;
-	atomic_store_explicit(&e->state, (int)state, memory_order_release);
+	set_state(lib, e, state);
 }
 
 /* ---- the thread ---- */
@@ -106,6 +116,7 @@ static void *work(void *arg)
 {
 	struct unwind_library *lib = arg;
 
+	thread_be_ordinary();
 	pthread_mutex_lock(&lib->lock);
 	while (!lib->is_ending) {
 		struct entry *e = lib->first;
@@ -126,19 +137,6 @@ static void *work(void *arg)
 	}
 	pthread_mutex_unlock(&lib->lock);
 	return NULL;
-}
-
-/* Signals are for the threads that expect them. */
-static bool start_thread(struct unwind_library *lib)
-{
-	sigset_t all, old;
-
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* a read of its own (base/cut_guard.h) */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	lib->is_running = pthread_create(&lib->thread, NULL, work, lib) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return lib->is_running;
 }
 
 static size_t image_bytes(const struct entry *e)
@@ -230,27 +228,59 @@ static struct entry *add_entry(struct unwind_library *lib, const struct unwind_i
 		memcpy(e->bytes, image->bytes, image->size);
 		e->size = image->size;
 	}
-	/* Without a thread, whether not wanted or not to be had, the caller does the work. */
-	if (lib->in_background && (lib->is_running || start_thread(lib)))
+	/*
+	 * Without a thread, whether not wanted or not to be had, the caller does the work; and that
+	 * of a vdso, which is less than waking a thread.
+	 */
+	if (lib->in_background && !lib->is_running && !e->bytes)
+		lib->is_running = thread_start(&lib->thread, work, lib);
+	if (lib->is_running && !e->bytes)
 		enqueue(lib, e);
 	else
 		finish(lib, e);
 	return e;
 }
 
+static struct entry **entry_at(struct unwind_library *lib, uint32_t number)
+{
+	while (lib->entries.n <= number)
+		vec_push(&lib->entries, NULL);
+	return &lib->entries.data[number];
+}
+
+static enum unwind_table_state state_of(const struct entry *e)
+{
+	return (enum unwind_table_state)atomic_load_explicit(&e->state, memory_order_acquire);
+}
+
+bool unwind_library_find(struct unwind_library *lib, uint32_t number,
+			 const struct build_id *build_id, const struct unwind_table **table)
+{
+	struct entry **at = entry_at(lib, number);
+
+	if (!*at) {
+		struct entry cached = { .build_id = *build_id };
+
+		if (!load_cached(lib, &cached))
+			return false;
+		*at = xmalloc(sizeof(cached));
+		**at = cached;
+		set_state(lib, *at, UNWIND_TABLE_READY);
+	}
+	*table = &(*at)->table;
+	return state_of(*at) == UNWIND_TABLE_READY;
+}
+
 enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t number,
 					   const struct unwind_image *image,
 					   const struct unwind_table **table)
 {
+	struct entry **at = entry_at(lib, number), *e = *at;
 	enum unwind_table_state state;
-	struct entry *e;
 
-	while (lib->entries.n <= number)
-		vec_push(&lib->entries, NULL);
-	e = lib->entries.data[number];
 	if (!e)
-		e = lib->entries.data[number] = add_entry(lib, image);
-	state = (enum unwind_table_state)atomic_load_explicit(&e->state, memory_order_acquire);
+		e = *at = add_entry(lib, image);
+	state = state_of(e);
 	if (state == UNWIND_TABLE_READY)
 		*table = &e->table;
 	return state;
@@ -273,7 +303,7 @@ void unwind_library_rest(struct unwind_library *lib, uint32_t number)
 {
 	struct entry *e = number < lib->entries.n ? lib->entries.data[number] : NULL;
 
-	if (!e || atomic_load_explicit(&e->state, memory_order_acquire) != UNWIND_TABLE_READY)
+	if (!e || state_of(e) != UNWIND_TABLE_READY)
 		return;
 	turn_to_cache(lib, e);
 	if (e->cached.base)

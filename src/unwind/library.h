@@ -70,6 +70,13 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 					   const struct unwind_table **table);
 
 /*
+ * The table of an image whose build id is known, if it was had before or is in the cache: then its
+ * file need not be looked for, nor the thread woken. False: unwind_library_get() has to be asked.
+ */
+bool unwind_library_find(struct unwind_library *lib, uint32_t number,
+			 const struct build_id *build_id, const struct unwind_table **table);
+
+/*
  * The table of this number is not needed for a while: what of it is in memory goes, and comes back
  * from the cache's file when it is read again. One that is in no cache stays.
  */

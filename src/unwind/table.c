@@ -67,3 +67,11 @@ struct unwind_rule unwind_table_find(const struct unwind_table *t, uint64_t file
 	rule = unwind_search(&c, first, end, file_off & (UNWIND_PAGE_SIZE - 1));
 	return rule < t->n_rules ? t->rules[rule] : none;
 }
+
+void unwind_table_fetch(const struct unwind_table *t, uint64_t file_off)
+{
+	uint64_t page = (file_off >> UNWIND_PAGE_BITS) - t->first_page;
+
+	if (page < t->n_pages)
+		fetch_rows(t->rows + t->pages[page], t->pages[page + 1] - t->pages[page]);
+}

@@ -70,6 +70,9 @@ bool unwind_table_open(struct unwind_table *out, const void *bytes, size_t size)
 /* The rule of an address, by file offset; zero (UNWIND_CFA_NONE) where there is none. */
 struct unwind_rule unwind_table_find(const struct unwind_table *t, uint64_t file_off);
 
+/* Fetches what unwind_table_find() will read, but for the rule. */
+void unwind_table_fetch(const struct unwind_table *t, uint64_t file_off);
+
 /*
  * Compiles .eh_frame (and .debug_frame, if it is there) of an image; procedure
  * linkage tables without call frame information get the rules of their known form.

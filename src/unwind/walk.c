@@ -52,23 +52,22 @@ struct walked_frame {
 	struct unwind_rule rule;
 };
 
-struct last_walk {
-	uint64_t space; /* 0: nothing is here */
-	uint64_t stack; /* which of the space's */
-	uint32_t n;
-	struct walked_frame frames[WALK_FRAMES]; /* innermost first */
-};
-
 struct range {
 	uint64_t start, end, file_off; /* file_off: of start */
 	const struct unwind_table *table;
 	uint64_t table_key; /* of the table, as in struct remembered */
 };
 
-struct unwinder {
-	uint64_t space; /* of the ranges */
+struct last_walk {
+	uint64_t space; /* 0: nothing is here */
+	uint64_t stack; /* which of the space's */
 	struct range ranges[N_RANGES];
-	uint32_t last, next;  /* the range that was hit, and that is replaced next */
+	uint32_t last, next; /* the range that was hit, and that is replaced next */
+	uint32_t n;
+	struct walked_frame frames[WALK_FRAMES]; /* innermost first */
+};
+
+struct unwinder {
 	struct intmap tables; /* numbers of the tables that were met, by address, from 1 on */
 	struct remembered memory[1 << MEMORY_BITS];
 	struct last_walk walks[1 << WALKS_BITS];
@@ -87,24 +86,16 @@ void unwinder_free(struct unwinder *u)
 	free(u);
 }
 
-static void enter_space(struct unwinder *u, uint64_t space)
+static inline const struct range *find_range(struct last_walk *w, uint64_t pc)
 {
-	if (space && space == u->space)
-		return;
-	memset(u->ranges, 0, sizeof(u->ranges));
-	u->space = space;
-}
-
-static inline const struct range *find_range(struct unwinder *u, uint64_t pc)
-{
-	const struct range *r = &u->ranges[u->last];
+	const struct range *r = &w->ranges[w->last];
 
 	if (pc - r->start < r->end - r->start)
 		return r;
 	for (uint32_t i = 0; i < N_RANGES; i++) {
-		r = &u->ranges[i];
+		r = &w->ranges[i];
 		if (pc - r->start < r->end - r->start) {
-			u->last = i;
+			w->last = i;
 			return r;
 		}
 	}
@@ -121,10 +112,10 @@ static uint64_t key_of_table(struct unwinder *u, const struct unwind_table *tabl
 	return (uint64_t)*number << KEY_OFF_BITS;
 }
 
-static const struct range *keep_range(struct unwinder *u, uint64_t pc,
+static const struct range *keep_range(struct unwinder *u, struct last_walk *w, uint64_t pc,
 				      const struct unwind_place *place)
 {
-	struct range *range = &u->ranges[u->next];
+	struct range *range = &w->ranges[w->next];
 
 	*range = (struct range){
 		.start = place->start,
@@ -133,8 +124,8 @@ static const struct range *keep_range(struct unwinder *u, uint64_t pc,
 		.table = place->table,
 		.table_key = key_of_table(u, place->table),
 	};
-	u->last = u->next;
-	u->next = (u->next + 1) % N_RANGES;
+	w->last = w->next;
+	w->next = (w->next + 1) % N_RANGES;
 	return range;
 }
 
@@ -152,17 +143,17 @@ static inline struct unwind_rule rule_in(struct unwinder *u, const struct range 
 }
 
 /* False if nothing is mapped there. *is_lasting: it stays so while the space does. */
-static inline bool find_rule(struct unwinder *u, const struct unwind_input *in, uint64_t pc,
-			     bool is_exact, struct unwind_rule *rule, bool *is_lasting)
+static inline bool find_rule(struct unwinder *u, struct last_walk *w, const struct unwind_input *in,
+			     uint64_t pc, bool is_exact, struct unwind_rule *rule, bool *is_lasting)
 {
-	const struct range *range = find_range(u, pc);
+	const struct range *range = find_range(w, pc);
 	struct unwind_place place = { 0 };
 	enum unwind_where where = UNWIND_AT_TABLE;
 
 	if (!range) {
 		where = in->find(in->ctx, pc, &place);
 		if (where == UNWIND_AT_TABLE && pc >= place.start && pc < place.end)
-			range = keep_range(u, pc, &place);
+			range = keep_range(u, w, pc, &place);
 	}
 	*is_lasting = where == UNWIND_AT_TABLE;
 	*rule = (struct unwind_rule){ 0 };
@@ -178,13 +169,23 @@ static inline bool find_rule(struct unwinder *u, const struct unwind_input *in, 
 
 /* ---- what the last walk of the thread met ---- */
 
+static struct last_walk *walk_slot(struct unwinder *u, uint64_t space, uint64_t stack)
+{
+	uint64_t hash = (space ^ stack << 32) * 0x9e3779b97f4a7c15ull;
+
+	return &u->walks[hash >> (64 - WALKS_BITS)];
+}
+
 static struct last_walk *last_walk_of(struct unwinder *u, const struct unwind_input *in)
 {
 	uint64_t stack = in->regs.sp >> SAME_STACK_BITS;
-	uint64_t hash = (in->space ^ stack << 32) * 0x9e3779b97f4a7c15ull;
-	struct last_walk *w = &u->walks[hash >> (64 - WALKS_BITS)];
+	struct last_walk *w = walk_slot(u, in->space, stack);
 
-	if (w->space != in->space || w->stack != stack)
+	if (!in->space || w->space != in->space) {
+		memset(w->ranges, 0, sizeof(w->ranges));
+		w->n = 0;
+	}
+	if (w->stack != stack)
 		w->n = 0;
 	w->space = in->space;
 	w->stack = stack;
@@ -192,16 +193,28 @@ static struct last_walk *last_walk_of(struct unwinder *u, const struct unwind_in
 }
 
 /* The words that a walk will want if the frames are the same: return addresses. */
-static void fetch_words(const struct last_walk *w, const struct unwind_input *in)
+static void fetch_words(const struct last_walk *w, uint64_t sp, const uint8_t *stack, size_t size)
 {
-	const uint8_t *stack = in->stack;
-
 	for (uint32_t i = 0; i < w->n; i++) {
-		uint64_t at = w->frames[i].sp - sizeof(uint64_t) - in->regs.sp;
+		uint64_t at = w->frames[i].sp - sizeof(uint64_t) - sp;
 
-		if (at < in->stack_size)
+		if (at < size)
 			__builtin_prefetch(stack + at);
 	}
+}
+
+void unwinder_expect(struct unwinder *u, uint64_t space, uint64_t pc, uint64_t sp,
+		     const void *stack, size_t stack_size)
+{
+	struct last_walk *w = walk_slot(u, space, sp >> SAME_STACK_BITS);
+	const struct range *range;
+
+	if (w->space != space || w->stack != sp >> SAME_STACK_BITS)
+		return;
+	fetch_words(w, sp, stack, stack_size);
+	range = find_range(w, pc);
+	if (range)
+		unwind_table_fetch(range->table, pc - range->start + range->file_off);
 }
 
 /* The frame of the last walk that has this stack pointer and address, from *at on; or NULL. */
@@ -238,8 +251,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	uint32_t at = 0, n_walked = 0;
 	size_t n = 0, n_by_fp = 0;
 
-	enter_space(u, in->space);
-	fetch_words(last, in);
+	fetch_words(last, in->regs.sp, in->stack, in->stack_size);
 	while (!stop) {
 		uint64_t lookup_pc = unwind_lookup_pc(&regs);
 		const struct walked_frame *same = same_frame(last, &at, regs.sp, lookup_pc);
@@ -253,7 +265,7 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		chain->pcs[n++] = regs.pc;
 		if (same) {
 			rule = same->rule;
-		} else if (!find_rule(u, in, lookup_pc, regs.flags & UNWIND_IS_EXACT, &rule,
+		} else if (!find_rule(u, last, in, lookup_pc, regs.flags & UNWIND_IS_EXACT, &rule,
 				      &is_lasting)) {
 			stop = UNWIND_UNMAPPED;
 			break;

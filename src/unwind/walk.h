@@ -81,5 +81,12 @@ struct unwinder;
 struct unwinder *unwinder_new(void);
 void unwinder_free(struct unwinder *u); /* NULL is fine */
 
+/*
+ * A walk that will come, by its space, its program counter and its stack from `sp` on: fetches the
+ * words that it will read if it is like the thread's last, and rows around the address.
+ */
+void unwinder_expect(struct unwinder *u, uint64_t space, uint64_t pc, uint64_t sp,
+		     const void *stack, size_t stack_size);
+
 /* Sets all of the chain but pcs and max. It has at least the first address, if max is not 0. */
 void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwind_chain *chain);
