@@ -20,6 +20,7 @@ struct area {
 	uint32_t ring, cpu;
 	int32_t tid;
 	uint64_t head;    /* given out up to here */
+	uint64_t n_bytes; /* given out */
 	bool has_wrapped; /* snapshots: it was written to its end */
 };
 
@@ -27,7 +28,6 @@ struct aux {
 	struct aux_config config;
 	struct area *areas;
 	size_t n_areas;
-	uint64_t n_bytes;
 };
 
 /* What may be locked, and what it takes: a person is to see which of the two to change. */
@@ -63,7 +63,7 @@ static int open_area(struct aux *a, size_t ring, struct error *err)
 	struct area *area = &a->areas[ring];
 	uint64_t offset = (uint64_t)sysconf(_SC_PAGESIZE) + place.data_bytes;
 
-	if (!place.page || fd < 0)
+	if (!place.page || fd < 0 || area->base)
 		return 0;
 	/* Both must stand in the page before the mapping, which has to agree with them. */
 	place.page->aux_offset = offset;
@@ -79,19 +79,26 @@ static int open_area(struct aux *a, size_t ring, struct error *err)
 	return 0;
 }
 
+int aux_open_new(struct aux *a, struct error *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < a->n_areas && !e; i++)
+		e = open_area(a, i, err);
+	return e;
+}
+
 int aux_open(const struct aux_config *config, struct aux **out, struct error *err)
 {
 	cleanup(aux_close_at_exit) struct aux *a = xcalloc(1, sizeof(*a));
+	int e;
 
 	a->config = *config;
 	a->n_areas = rings_count(config->rings);
 	a->areas = xcalloc(a->n_areas, sizeof(*a->areas));
-	for (size_t i = 0; i < a->n_areas; i++) {
-		int e = open_area(a, i, err);
-
-		if (e < 0)
-			return e;
-	}
+	e = aux_open_new(a, err);
+	if (e < 0)
+		return e;
 	*out = take_ptr(a);
 	return 0;
 }
@@ -116,13 +123,27 @@ enum aux_mode aux_mode(const struct aux *a)
 	return a->config.mode;
 }
 
+struct rings *aux_rings(const struct aux *a)
+{
+	return a->config.rings;
+}
+
+bool aux_is_open(const struct aux *a, size_t area)
+{
+	return a->areas[area].base;
+}
+
 uint64_t aux_bytes(const struct aux *a)
 {
-	return a->n_bytes;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < a->n_areas; i++)
+		sum += a->areas[i].n_bytes;
+	return sum;
 }
 
 /* The bytes from `from` on, which counts on around and around. */
-static int give(struct aux *a, const struct area *area, uint64_t from, uint64_t size,
+static int give(struct aux *a, struct area *area, uint64_t from, uint64_t size,
 		const struct aux_sink *sink)
 {
 	uint64_t mask = a->config.area_bytes - 1, at = from & mask;
@@ -139,7 +160,7 @@ static int give(struct aux *a, const struct area *area, uint64_t from, uint64_t 
 	int e = sink->take(sink->context, &piece);
 
 	if (!e)
-		a->n_bytes += size;
+		area->n_bytes += size;
 	return e;
 }
 
@@ -147,32 +168,37 @@ static int give(struct aux *a, const struct area *area, uint64_t from, uint64_t 
  * aux_head comes from the CPU that traces: the acquire keeps our reads of the trace behind it, the
  * release keeps them before the kernel may write there again.
  */
-static int drain_area(struct aux *a, struct area *area, const struct aux_sink *sink)
+int aux_drain_area(struct aux *a, size_t index, const struct aux_sink *sink, uint64_t *n)
 {
+	struct area *area = &a->areas[index];
 	uint64_t head = __atomic_load_n(&area->page->aux_head, __ATOMIC_ACQUIRE);
 	int e;
 
-	if (head == area->head)
+	*n = head - area->head;
+	if (!*n)
 		return 0;
 	/* More than there is room for can't be true. */
-	if (head - area->head > a->config.area_bytes)
-		area->head = head - a->config.area_bytes;
-	e = give(a, area, area->head, head - area->head, sink);
+	if (*n > a->config.area_bytes) {
+		*n = a->config.area_bytes;
+		area->head = head - *n;
+	}
+	e = give(a, area, area->head, *n, sink);
 	area->head = head;
 	__atomic_store_n(&area->page->aux_tail, head, __ATOMIC_RELEASE);
 	/* Where the area was full, the kernel has switched the event off, which nobody tells before
 	 * the next record is read. */
-	rings_switch(a->config.rings, area->ring, a->config.counter, true);
+	rings_switch_on(a->config.rings, area->ring, a->config.counter);
 	return e;
 }
 
 int aux_drain(struct aux *a, const struct aux_sink *sink)
 {
+	uint64_t n;
 	int e = 0;
 
 	for (size_t i = 0; i < a->n_areas && a->config.mode == AUX_FULL && !e; i++)
 		if (a->areas[i].base)
-			e = drain_area(a, &a->areas[i], sink);
+			e = aux_drain_area(a, i, sink, &n);
 	return e;
 }
 
@@ -210,9 +236,13 @@ static int snapshot_area(struct aux *a, struct area *area, const struct aux_sink
 
 static void switch_all(struct aux *a, bool is_on)
 {
+	const struct aux_config *c = &a->config;
+
 	for (size_t i = 0; i < a->n_areas; i++)
-		if (a->areas[i].base)
-			rings_switch(a->config.rings, a->areas[i].ring, a->config.counter, is_on);
+		if (a->areas[i].base && is_on)
+			rings_switch_on(c->rings, a->areas[i].ring, c->counter);
+		else if (a->areas[i].base)
+			rings_switch_off(c->rings, a->areas[i].ring, c->counter);
 }
 
 int aux_snapshot(struct aux *a, const struct aux_sink *sink, size_t *n)
@@ -224,11 +254,11 @@ int aux_snapshot(struct aux *a, const struct aux_sink *sink, size_t *n)
 		return 0;
 	switch_all(a, false);
 	for (size_t i = 0; i < a->n_areas && !e; i++) {
-		uint64_t before = a->n_bytes;
+		uint64_t before = a->areas[i].n_bytes;
 
 		if (a->areas[i].base)
 			e = snapshot_area(a, &a->areas[i], sink);
-		*n += a->n_bytes > before;
+		*n += a->areas[i].n_bytes > before;
 	}
 	switch_all(a, true);
 	return e;

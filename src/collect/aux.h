@@ -10,7 +10,8 @@
  *                aux_snapshot() stops the event, gives out the newest bytes and goes on.
  *   samples      Likewise, but the kernel itself takes pieces of it, into other events' samples.
  *
- * Used by the thread that owns the rings. Nothing is allocated once the areas are open.
+ * Used by the thread that owns the rings, or, area by area, by those of aux_readers.h. Nothing is
+ * allocated once the areas are open.
  */
 #pragma once
 
@@ -53,10 +54,16 @@ struct aux_sink {
 /* -EPERM: what the user may lock is used up; the message has the limit and what to raise. */
 int aux_open(const struct aux_config *config, struct aux **out, struct error *err);
 void aux_close(struct aux *a); /* NULL is fine */
+
+/* Areas of rings that were mapped since then, as their CPU came online; the others stay. */
+int aux_open_new(struct aux *a, struct error *err);
 DEFINE_AT_EXIT(aux_close, struct aux)
 
 /* Full trace: gives out all that is new. 0, or what the sink refused with. */
 int aux_drain(struct aux *a, const struct aux_sink *sink);
+
+/* One area: several threads may, each its own. *n: bytes that were new. */
+int aux_drain_area(struct aux *a, size_t area, const struct aux_sink *sink, uint64_t *n);
 
 /*
  * Snapshots: the newest bytes of all areas; the trace is off while they are given out. The side
@@ -65,7 +72,9 @@ int aux_drain(struct aux *a, const struct aux_sink *sink);
 int aux_snapshot(struct aux *a, const struct aux_sink *sink, size_t *n);
 
 enum aux_mode aux_mode(const struct aux *a);
-uint64_t aux_bytes(const struct aux *a); /* given out so far */
+struct rings *aux_rings(const struct aux *a);
+bool aux_is_open(const struct aux *a, size_t area); /* areas are those of the rings */
+uint64_t aux_bytes(const struct aux *a);            /* given out so far, while nobody reads */
 
 /* How large rings and areas are, by the rules of perf-intel-pt(1). All 0: nobody said. */
 struct aux_sizes {

@@ -105,8 +105,9 @@ void rings_on_record(struct rings *r, void (*take)(void *context, const void *re
 
 int rings_enable(struct rings *r, struct error *err);
 
-/* Counters off, or on again; the side band goes on. */
+/* Counters off, or on again, all or one; the side band goes on. */
 int rings_pause(struct rings *r, bool is_paused, struct error *err);
+int rings_pause_counter(struct rings *r, uint32_t counter, bool is_paused, struct error *err);
 
 /* What a counter counted so far, by all its descriptors. */
 uint64_t rings_counted(const struct rings *r, uint32_t counter);
@@ -122,6 +123,7 @@ int rings_set_rate(struct rings *r, size_t counter, uint64_t rate, uint64_t peri
 struct ring_place {
 	struct perf_event_mmap_page *page; /* NULL: this one was never opened */
 	size_t data_bytes;
+	int fd;       /* that is polled for it; -1 */
 	uint32_t cpu; /* UINT32_MAX: any */
 	int32_t tid;  /* by_thread; else -1 */
 };
@@ -136,8 +138,10 @@ bool rings_has_switches(const struct rings *r);
 /* The descriptor of a counter that was the first to write into a ring; -1: none does. */
 int rings_first_fd(const struct rings *r, size_t ring, uint32_t counter);
 
-/* All of them on or off. Not on while rings_pause() holds. */
-void rings_switch(struct rings *r, size_t ring, uint32_t counter, bool is_on);
+/* All of them. Not on while rings_pause() holds. From any thread, as long as no CPU comes online.
+ */
+void rings_switch_on(struct rings *r, size_t ring, uint32_t counter);
+void rings_switch_off(struct rings *r, size_t ring, uint32_t counter);
 
 /*
  * A CPU came online: what counts on all its threads ended when it went, or was never opened, and is
@@ -145,6 +149,13 @@ void rings_switch(struct rings *r, size_t ring, uint32_t counter, bool is_on);
  * the CPUs of rings_open(); else what perf_event_open(2) refused with.
  */
 int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err);
+
+/*
+ * The two halves of it, for what has to be done between: a trace can't be switched on before it has
+ * an area. *first: what was opened. Nobody else may read meanwhile.
+ */
+int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *err);
+int rings_enable_from(struct rings *r, size_t first, struct error *err); /* what is not paused */
 void rings_disable(struct rings *r);
 
 /*
@@ -152,6 +163,12 @@ void rings_disable(struct rings *r);
  * so by now), `wake_fd` is readable, or the time is over.
  */
 void rings_wait(struct rings *r, int wake_fd, int timeout_ms);
+
+/*
+ * Others poll the rings' descriptors and wake this by its wake_fd: what is ready is told to the one
+ * who asks first.
+ */
+void rings_poll_elsewhere(struct rings *r, bool is_elsewhere);
 
 /*
  * Pushes all events up to `until_ns` in the order of time (UINT64_MAX: all).

@@ -89,7 +89,6 @@ struct sampler {
 	uint64_t losses[N_SAMPLER_COUNTERS]; /* as the program counted them at the last reading */
 	uint64_t n_unknown; /* samples whose stack was never told, not yet handed on */
 	uint32_t n_cleared;
-	bool lacks_room; /* a table found none */
 	bool is_paused;
 	uint32_t counts_room; /* entries of each map of counts */
 	uint32_t messages_bytes;
@@ -299,7 +298,9 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	bpf_map__set_max_entries(b->maps.table_places, MAX_FILES);
 	bpf_map__set_max_entries(b->maps.chunks, limits.chunks);
 	s->messages_bytes = messages_bytes(c, limits.messages);
-	s->max_words = c->waits ? STACKS_MAX_WORDS : stacks_max_words(c);
+	s->max_words = limits.stacks ? limits.stacks
+		       : c->waits    ? STACKS_MAX_WORDS
+				     : stacks_max_words(c);
 	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
 	prepare_waits(b, c);
 	e = sampler_bpf__load(b);
@@ -476,6 +477,7 @@ void sampler_disable(struct sampler *s)
 	vec_foreach (&s->fds, fd)
 		ioctl(*fd, PERF_EVENT_IOC_DISABLE, 0);
 	detach_waits(s);
+	table_maps_stop(s->tables);
 }
 
 int sampler_pause(struct sampler *s, bool is_paused, struct error *err)
@@ -512,7 +514,12 @@ int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t 
 
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table)
 {
-	s->lacks_room |= !table_maps_set(s->tables, file, table);
+	table_maps_set(s->tables, file, table);
+}
+
+bool sampler_next_table(struct sampler *s, uint32_t *file)
+{
+	return table_maps_next(s->tables, file);
 }
 
 uint32_t sampler_table_round(const struct sampler *s)
@@ -523,10 +530,9 @@ uint32_t sampler_table_round(const struct sampler *s)
 /* What runs now may need less room than all that ran since. */
 static void make_room(struct sampler *s, uint64_t now_ns)
 {
-	if (!s->lacks_room || now_ns - s->cleared_ns < TABLES_KEPT_NS)
+	if (now_ns - s->cleared_ns < TABLES_KEPT_NS || !table_maps_lack_room(s->tables) ||
+	    !table_maps_clear(s->tables))
 		return;
-	table_maps_clear(s->tables);
-	s->lacks_room = false;
 	s->cleared_ns = now_ns;
 	s->n_cleared++;
 }

@@ -61,6 +61,7 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err);
 void sampler_close(struct sampler *s); /* NULL is fine; no program and no map stays behind */
 DEFINE_AT_EXIT(sampler_close, struct sampler)
 
+/* The end: nothing is counted any more, and no table is taken, or read, that was given. */
 void sampler_disable(struct sampler *s);
 
 /* Counting off, or on again, after sampler_start(). */
@@ -106,12 +107,15 @@ int sampler_fd(const struct sampler *s);
 int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
 
 /*
- * Stacks through a file are walked by this table from now on; NULL: by frame
- * pointer. Where there is no room it is by frame pointer, too, and counted; in time
- * room is made by forgetting all tables, and raw stacks come again. File TABLE_OF_VDSO
- * is the vdso.
+ * Stacks through a file are walked by this table, soon; NULL: by frame pointer. The table must
+ * stay until sampler_next_table() gives the file back, or sampler_disable(). Where there is no room
+ * it is by frame pointer, too, and counted; in time room is made by forgetting all tables, and raw
+ * stacks come again. File TABLE_OF_VDSO is the vdso.
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
+
+/* A file whose table has been copied, or found no room. False: none more, for now. */
+bool sampler_next_table(struct sampler *s, uint32_t *file);
 
 /* Another number, from 1, each time that all tables were forgotten. */
 uint32_t sampler_table_round(const struct sampler *s);

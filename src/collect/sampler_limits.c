@@ -32,7 +32,7 @@ static void set(struct sampler_limits *limits, const char *name, size_t len, uin
 	} known[] = {
 		{ "counts", &limits->counts },     { "seen", &limits->seen },
 		{ "messages", &limits->messages }, { "chunks", &limits->chunks },
-		{ "loop", &limits->loop },
+		{ "loop", &limits->loop },         { "stacks", &limits->stacks },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

@@ -8,10 +8,10 @@
 /* The words at a place, up to the end of their chunk. NULL: no room. */
 static uint32_t *words_at(struct unwind_heap *h, uint32_t at)
 {
-	uint32_t number = at >> CHUNK_BITS, *chunk;
+	uint32_t number = (at >> CHUNK_BITS) - h->first, *chunk;
 
 	while (h->chunks.n <= number) {
-		chunk = h->chunk(h->ctx, (uint32_t)h->chunks.n);
+		chunk = h->chunk(h->ctx, h->first + (uint32_t)h->chunks.n);
 		if (!chunk)
 			return NULL;
 		vec_push(&h->chunks, chunk);
@@ -63,6 +63,17 @@ static bool write_rows(struct unwind_heap *h, uint32_t pages_at, const struct un
 	return true;
 }
 
+/* The first n chunks. */
+static void release_chunks(struct unwind_heap *h, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h->release(h->ctx, h->chunks.data[i]);
+	h->chunks.n -= n;
+	if (h->chunks.n)
+		memmove(h->chunks.data, h->chunks.data + n, h->chunks.n * sizeof(*h->chunks.data));
+	h->first += (uint32_t)n;
+}
+
 uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t)
 {
 	uint32_t place, pages, rules, rows;
@@ -77,15 +88,18 @@ uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t)
 	    !write_rows(h, pages, t, &rows))
 		return 0;
 	h->next = rows;
+	release_chunks(h, MIN((rows >> CHUNK_BITS) - h->first, h->chunks.n));
 	return place;
 }
 
 void unwind_heap_clear(struct unwind_heap *h)
 {
-	h->next = 0;
+	release_chunks(h, h->chunks.n);
+	h->first = h->next = 0;
 }
 
 void unwind_heap_fini(struct unwind_heap *h)
 {
+	release_chunks(h, h->chunks.n);
 	vec_fini(&h->chunks);
 }

@@ -14,15 +14,23 @@
 #include "base/mem.h"
 #include "unwind/table.h"
 
-/* CHUNK_WORDS zeroed words, 8-byte aligned, which stay the owner's; NULL: no more room. */
+/*
+ * CHUNK_WORDS zeroed words, 8-byte aligned, for chunk `number`; NULL: no more room. After
+ * unwind_heap_clear() numbers are asked for again, and the words are those of now.
+ */
 typedef uint32_t *unwind_heap_chunk_fn(void *ctx, uint32_t number);
 
-/* { .chunk = …, .ctx = … } is a valid empty heap. */
+/* These words are not written any more. They stay what readers find under their number. */
+typedef void unwind_heap_release_fn(void *ctx, uint32_t *words);
+
+/* { .chunk = …, .release = …, .ctx = … } is a valid empty heap. */
 struct unwind_heap {
 	unwind_heap_chunk_fn *chunk;
+	unwind_heap_release_fn *release;
 	void *ctx;
-	VEC(uint32_t *) chunks;
-	uint32_t next; /* word */
+	VEC(uint32_t *) chunks; /* from the first one that is not full on */
+	uint32_t first;         /* its number */
+	uint32_t next;          /* word */
 };
 
 /*
@@ -32,6 +40,6 @@ struct unwind_heap {
  */
 uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t);
 
-/* Forgets all tables; the chunks are used again. */
+/* Forgets all tables; chunks are asked for from number 0 on. */
 void unwind_heap_clear(struct unwind_heap *h);
-void unwind_heap_fini(struct unwind_heap *h); /* the chunks are the owner's */
+void unwind_heap_fini(struct unwind_heap *h);

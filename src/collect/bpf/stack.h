@@ -44,7 +44,11 @@ const volatile bool with_stacks = true;
 const volatile bool by_frame_pointer = false; /* kernels without bpf_loop() can only that */
 const volatile __u32 page_shift = 12;
 
-/* Set by the reader while we run: another generation makes all stacks new again. */
+/*
+ * Set by the reader while we run: another generation makes all stacks new again. It begins
+ * the hash multiplied, as plain it would differ from the last one in low bits alone, and so do
+ * the addresses of a loop: one frame in this generation would be another one in that.
+ */
 __u32 generation;
 
 /* Sizes of 1 are set before loading. */
@@ -417,7 +421,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.type = MESSAGE_STACK;
 	w->s.pid = bpf_get_current_pid_tgid() >> 32;
 	w->s.n_kernel = w->s.n_user = 0;
-	w->s.hash = generation;
+	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));
 	w->mm = BPF_CORE_READ(task, mm);
