@@ -91,14 +91,16 @@ static void decode_pieces(const uint8_t *data, size_t size)
 	while (at < end) {
 		const uint8_t *cut = pt_find_cut(at + 1, begin, end);
 
+		struct pt_piece_end end_of_piece;
+
 		kept.n = 0;
 		pt_flow_restart(flow, (uint64_t)(at - begin));
 		pt_flow_feed(flow, at, (size_t)(cut - at));
 		pt_flow_end_piece(flow, cut, end);
 		if (pt_join(&joint, kept.events, kept.n) > kept.n)
 			abort();
-		pt_join_end(&joint, pt_flow_stats(flow)->insns, pt_flow_cycles(flow),
-			    pt_flow_is_traced(flow));
+		end_of_piece = pt_flow_piece_end(flow);
+		pt_join_end(&joint, &end_of_piece);
 		at = cut;
 	}
 	pt_flow_free(flow);

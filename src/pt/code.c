@@ -2,6 +2,7 @@
 #include "pt/code.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include <Zydis/Zydis.h>
 
@@ -12,6 +13,7 @@ enum {
 	READ_SIZE = 256,
 	MAX_BLOCK_INSNS = 1024,
 	RUNS_LOG2 = 10, /* slots at first */
+	LARGE_PAGE = 2 << 20,
 };
 
 const uint16_t pt_end_flags[N_PT_ENDS] = {
@@ -29,6 +31,7 @@ struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsi
 	code->space = space;
 	code->width = (uint8_t)width;
 	code->all_branches = all_branches;
+	code->watched = UINT64_MAX;
 	pt_code_forget(code);
 	return code;
 }
@@ -44,9 +47,20 @@ void pt_code_free(struct pt_code *code)
 	free(code);
 }
 
+/* Two runs a cache line; where they fill large pages, on such. */
+static struct pt_run *new_runs(size_t n)
+{
+	size_t size = n * sizeof(struct pt_run), align = size < LARGE_PAGE ? 64 : LARGE_PAGE;
+	void *runs = xmalloc_aligned(align, size);
+
+	if (align == LARGE_PAGE)
+		madvise(runs, size, MADV_HUGEPAGE); /* before the first touch */
+	return memset(runs, 0, size);
+}
+
 static void clear_runs(struct pt_code *code, unsigned int log2)
 {
-	code->runs = xcalloc(1ULL << log2, sizeof(*code->runs));
+	code->runs = new_runs(1ULL << log2);
 	code->runs_log2 = (uint8_t)log2;
 	code->n_runs = 0;
 }
@@ -222,7 +236,7 @@ static bool add_op(struct run_maker *m, uint64_t to, uint32_t next)
 			    .end = node->end,
 			    .size = (uint8_t)(node->after - node->last) };
 
-	if (!is_call && !m->code->all_branches)
+	if (!is_call && !m->code->all_branches && to != m->code->watched)
 		return true;
 	if (m->run.n_ops == PT_RUN_OPS)
 		return false;
@@ -343,10 +357,13 @@ static struct pt_run *run_find(const struct pt_code *code, uint32_t node, uint32
 {
 	uint32_t slot = pt_run_slot(code, node, key), mask = (1u << code->runs_log2) - 1;
 
-	while (code->runs[slot].node &&
-	       !(code->runs[slot].node == node && code->runs[slot].key == key))
-		slot = (slot + 1) & mask;
-	return &code->runs[slot];
+	/* Both of a cache line before the next line. */
+	for (uint32_t i = 0;; i++) {
+		struct pt_run *run = &code->runs[((slot + (i & ~1u)) & mask) ^ (i & 1)];
+
+		if (!run->node || pt_is_run(run, node, key))
+			return run;
+	}
 }
 
 static void runs_grow(struct pt_code *code)

@@ -118,6 +118,7 @@ struct pt_code {
 	uint32_t space;
 	uint8_t width;       /* 16, 32, 64 */
 	bool all_branches;   /* ops: every taken branch, not calls and returns alone */
+	uint64_t watched;    /* a branch to there is told in any case; UINT64_MAX: none */
 	bool has_unreadable; /* a block ends where nothing can be read, since the last forgetting */
 	struct intmap by_start;
 	/* The targets of indirect branches that were met last, by a hash of the address. */
@@ -185,13 +186,20 @@ static inline uint32_t pt_run_slot(const struct pt_code *code, uint32_t node, ui
 			  (64 - code->runs_log2));
 }
 
+static inline bool pt_is_run(const struct pt_run *run, uint32_t node, uint32_t key)
+{
+	return run->node == node && run->key == key;
+}
+
 static inline const struct pt_run *pt_code_run(struct pt_code *code, uint32_t node, uint64_t bits,
 					       unsigned int n)
 {
 	uint32_t key = pt_run_key(bits, n);
-	const struct pt_run *run = &code->runs[pt_run_slot(code, node, key)];
+	uint32_t slot = pt_run_slot(code, node, key);
 
-	if (run->node == node && run->key == key)
-		return run;
+	if (pt_is_run(&code->runs[slot], node, key))
+		return &code->runs[slot];
+	if (pt_is_run(&code->runs[slot ^ 1], node, key)) /* of the same cache line */
+		return &code->runs[slot ^ 1];
 	return pt_code_make_run(code, node, bits, n);
 }

@@ -42,6 +42,11 @@ const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *f)
 	return &f->stats;
 }
 
+uint64_t pt_flow_address(const struct pt_flow *f)
+{
+	return pt_flow_ip(f);
+}
+
 static void forget_nodes(struct pt_flow *f)
 {
 	for (int i = 0; i < PT_STACK; i++)
@@ -78,12 +83,11 @@ static void stand_nowhere(struct pt_flow *f)
 	clear_stack(f);
 }
 
-static void say_error(struct pt_flow *f, enum pt_error reason)
+static void say_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
 {
 	pt_flow_settle(f, f->insns);
 	f->stats.errors[reason]++;
-	pt_flow_emit(f, PT_EV_ERROR, pt_flow_ip(f), f->offset + (uint64_t)(f->at - f->begin), 0,
-		     reason);
+	pt_flow_emit(f, PT_EV_ERROR, ip, f->offset + (uint64_t)(f->at - f->begin), 0, reason);
 }
 
 void pt_flow_resync(struct pt_flow *f)
@@ -95,10 +99,13 @@ void pt_flow_resync(struct pt_flow *f)
 	f->psb_ip = 0;
 }
 
-/* Nothing is to be believed up to the next PSB. */
+/*
+ * Nothing is to be believed up to the next PSB. Within PSB+ it is of nowhere, whatever was before:
+ * a part that begins there knows no more.
+ */
 static void lose(struct pt_flow *f, enum pt_error reason)
 {
-	say_error(f, reason);
+	say_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
 	pt_flow_resync(f);
 }
 
@@ -122,7 +129,7 @@ static bool walked(struct pt_flow *f, enum pt_walk r)
 	if (r == PT_WALK_DONE)
 		return true;
 	/* The packets are all right: the next address that they tell is as good as a PSB's. */
-	say_error(f, reasons[r]);
+	say_error(f, pt_flow_ip(f), reasons[r]);
 	stand_nowhere(f);
 	f->seeks_ip = true;
 	return false;
@@ -150,9 +157,48 @@ static void follow_side_band(struct pt_flow *f, uint64_t tsc)
 		pt_walk_arrive(f, ip);
 }
 
+/* Whether the packet at hand comes right behind a CYC, but for PADs. */
+static bool is_after_cyc(const struct pt_flow *f)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	const uint8_t *at;
+	struct pt_packet p;
+
+	if (f->cyc_at && f->cyc_at >= f->offset) {
+		at = f->begin + (f->cyc_at - f->offset);
+		at += pt_packet_read(at, f->at, &block, &p);
+	} else if (f->begins_behind_cyc) {
+		at = f->begin;
+	} else {
+		return false;
+	}
+	while (at < f->at && !*at)
+		at++;
+	return at == f->at;
+}
+
+/* Time, by a packet that tells it now and then. */
+static bool tell_time(struct pt_flow *f, const struct pt_packet *p)
+{
+	bool after_cyc = is_after_cyc(f), moved = pt_time_packet(&f->time, p, after_cyc);
+
+	/* Looked at once: there may be a megabyte of PADs between. */
+	f->cyc_at = 0;
+	f->begins_behind_cyc = false;
+	if (p->type == PT_MTC && after_cyc)
+		pt_time_look_ahead(&f->time, f->at + PT_MTC_SIZE, f->end);
+	return moved;
+}
+
+static bool count_cycles(struct pt_flow *f, const struct pt_packet *p)
+{
+	f->cyc_at = f->offset + (uint64_t)(f->at - f->begin);
+	return pt_time_packet(&f->time, p, false);
+}
+
 static void on_time(struct pt_flow *f, const struct pt_packet *p)
 {
-	if (!pt_time_packet(&f->time, p))
+	if (!(p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p)))
 		return;
 	f->insns_at_tsc = f->insns;
 	follow_side_band(f, f->time.tsc);
@@ -166,8 +212,9 @@ static bool is_traced(const struct pt_flow *f)
 static void begin_at(struct pt_flow *f, uint64_t ip)
 {
 	f->after_ovf = false;
-	if (f->config.is_coarse && f->time.tsc)
-		follow_side_band(f, f->time.tsc + (f->insns - f->insns_at_tsc));
+	if (f->time.tsc)
+		follow_side_band(f, f->time.tsc +
+					    (f->config.is_coarse ? f->insns - f->insns_at_tsc : 0));
 	pt_walk_arrive(f, ip);
 	pt_time_on(&f->time, true);
 	f->stats.branches++;
@@ -333,7 +380,7 @@ static void on_psb(struct pt_flow *f)
 	f->psb_ip = 0;
 	forget_fup(f);
 	clear_stack(f);
-	pt_time_resync(&f->time);
+	pt_time_psb(&f->time);
 	if (pt_code_bytes(f->code) > PT_CODE_LIMIT_BYTES) {
 		uint64_t ip = pt_flow_ip(f);
 
@@ -389,9 +436,8 @@ static void on_psbend(struct pt_flow *f)
 
 static void on_ovf(struct pt_flow *f)
 {
-	say_error(f, PT_ERR_OVERFLOW);
+	say_error(f, pt_flow_ip(f), PT_ERR_OVERFLOW);
 	stand_nowhere(f);
-	pt_time_resync(&f->time);
 	f->is_in_psb = false;
 	f->after_ovf = true;
 }
@@ -573,7 +619,7 @@ static int next_packet(struct pt_flow *f, struct pt_packet *p)
  * Directions are there. An indirect branch among them has its TIP behind the packet that they came
  * in ("deferred TIPs"); with it, what is left of them goes on.
  */
-static void use_directions(struct pt_flow *f)
+void pt_flow_use_directions(struct pt_flow *f)
 {
 	enum pt_walk r;
 
@@ -668,13 +714,18 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	f->end = bytes + size;
 	f->is_last = is_last;
 	f->is_paused = f->is_cut = false;
+	if (f->was_at_watched) {
+		f->was_at_watched = false;
+		f->next_side_band = 0;
+		follow_side_band(f, f->time.tsc);
+	}
 	while (f->at < f->end && !f->is_paused && !f->is_cut) {
 		if (!f->is_in_sync && !synchronise(f))
 			break;
 		if (f->block == PT_NO_BLOCK)
 			f->at = pt_tnt_collect(f->at, f->end, &f->tnt);
 		if (f->tnt.n) {
-			use_directions(f);
+			pt_flow_use_directions(f);
 			continue;
 		}
 		if (quick_tip(f))
@@ -684,7 +735,11 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 			on_packet(f, &p);
 		f->at += r;
 	}
+	/* Those that a deferred TIP left wait for what comes: nothing does. */
+	if (f->is_last && f->at == f->end && f->tnt.n)
+		pt_flow_use_directions(f);
 	used = (size_t)(f->at - f->begin);
+	f->begins_behind_cyc = is_after_cyc(f);
 	f->offset += used;
 	f->begin = f->at;
 	f->stats.bytes += used;

@@ -58,7 +58,9 @@ enum pt_event_kind {
 			* there; `to`: its value */
 	PT_EV_PEBS,    /* the record of the items before is whole; at `from`, or 0: not told */
 	PT_EV_TIME,    /* from here on `tsc` and `cycles` hold: what comes before a branch that a
-			* packet  is for has the time of the packet before */
+			* packet is for has the time of the packet before; `to`: instructions that
+			* were followed when that packet was read. With `from`, nothing holds yet:
+			* it is the time of that packet, to whose branch direct ones come first */
 };
 
 /* The groups of a PEBS record's items: the types of BBP packets (SDM, table "BBP Block Types"). */
@@ -93,6 +95,11 @@ struct pt_flow_config {
 	enum pt_quick quick;
 	/* Whether an uncompressed return takes an entry off the stack of return addresses. */
 	bool return_keeps_stack;
+	/*
+	 * Branches that are instructions', and PT_EV_TIME, are no events: only where tracing
+	 * begins, ends, or is interrupted.
+	 */
+	bool no_branches;
 	/*
 	 * Goldmont's erratum: where an interrupt comes before an indirect branch, the FUP may tell
 	 * the address behind that one.
@@ -129,6 +136,11 @@ struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code 
 void pt_flow_free(struct pt_flow *flow); /* NULL is fine */
 DEFINE_AT_EXIT(pt_flow_free, struct pt_flow)
 
+/*
+ * Behind a branch to pt_code.watched feeding pauses, with all events told; side band is asked for
+ * before the next packet. So a thread that the kernel switches to there is followed from there on.
+ */
+
 /* Another address space from here on; or the same after pt_code_forget(). */
 void pt_flow_set_code(struct pt_flow *flow, struct pt_code *code);
 
@@ -150,3 +162,6 @@ void pt_flow_lost(struct pt_flow *flow);
 void pt_flow_resync(struct pt_flow *flow);
 
 const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);
+
+/* The address that execution stands at; 0: it is not traced, or not known. */
+uint64_t pt_flow_address(const struct pt_flow *flow);

@@ -4,7 +4,7 @@
 
 #include "pt/flow.h"
 
-enum { PT_STACK = 64, PT_BATCH = 512 };
+enum { PT_STACK = 64, PT_BATCH = 128 };
 
 struct pt_flow {
 	struct pt_flow_config config;
@@ -12,6 +12,8 @@ struct pt_flow {
 	struct pt_time time;
 	struct pt_flow_stats stats;
 	uint64_t next_side_band;
+	uint64_t cyc_at;        /* offset of the last CYC packet; 0: none since time was told */
+	bool begins_behind_cyc; /* `begin` is, but for PADs */
 
 	const uint8_t *begin, *at, *end; /* the piece */
 	uint64_t offset;                 /* of `begin` in all that was fed */
@@ -21,7 +23,7 @@ struct pt_flow {
 	uint64_t last_ip;
 	uint64_t insns;
 	uint64_t said_tsc, said_cycles; /* that events have: see pt_flow_settle() */
-	uint64_t insns_at_tsc;          /* when the time changed last */
+	uint64_t insns_at_tsc;          /* when the time was told last */
 	uint64_t psb_offset, psb_cbr;   /* of the PSB+ at hand */
 	uint64_t psb_ip;                /* where tracing begins at its PSBEND; 0: it went on */
 	uint32_t node;                  /* where execution stands; 0: not traced, or not known */
@@ -36,6 +38,7 @@ struct pt_flow {
 	bool after_ovf;    /* a FUP tells where tracing goes on */
 	bool has_new_code; /* pt_flow_set_code() was called */
 	bool is_paused, is_last, is_cut; /* of pt_flow_feed_some() */
+	bool was_at_watched;             /* since it was fed last */
 	bool in_tx, tx_next, tx_abort;
 	/* What the next FUP is the address of. */
 	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block;
@@ -56,6 +59,9 @@ struct pt_flow {
 };
 
 void pt_flow_flush(struct pt_flow *f);
+
+/* Walks as far as the directions that are there lead. */
+void pt_flow_use_directions(struct pt_flow *f);
 
 /* Walks to an address that was told; where that fails it is said, and the trace is lost. */
 void pt_flow_walk_to(struct pt_flow *f, uint64_t ip);
@@ -92,8 +98,10 @@ static inline void pt_flow_settle(struct pt_flow *f, uint64_t insns)
 		return;
 	f->said_tsc = f->time.tsc;
 	f->said_cycles = f->time.cycles;
+	if (f->config.no_branches)
+		return;
 	f->insns = insns;
-	pt_flow_emit(f, PT_EV_TIME, 0, 0, 0, 0);
+	pt_flow_emit(f, PT_EV_TIME, 0, f->insns_at_tsc, 0, 0);
 	f->insns = now;
 }
 

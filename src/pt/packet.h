@@ -92,6 +92,8 @@ struct pt_packet {
 	uint64_t payload;
 };
 
+enum { PT_MTC_SIZE = 2 };
+
 #define PT_TRIG_MULT  (1u << 21)
 #define PT_TRIG_ICNTV (1u << 22)
 

@@ -21,14 +21,19 @@ void pt_flow_restart(struct pt_flow *f, uint64_t offset)
 	f->offset = offset;
 }
 
-bool pt_flow_is_traced(const struct pt_flow *f)
+void pt_flow_set_time(struct pt_flow *f, const struct pt_time *time)
 {
-	return f->config.quick ? f->quick_ip : f->node;
+	f->time = *time;
+	f->time.clock = &f->config.clock;
+	f->time.backwards = f->time.cycles = 0; /* of the piece */
 }
 
-uint64_t pt_flow_cycles(const struct pt_flow *f)
+struct pt_piece_end pt_flow_piece_end(const struct pt_flow *f)
 {
-	return f->time.cycles;
+	return (struct pt_piece_end){ .insns = f->insns,
+				      .cycles = f->time.cycles,
+				      .tsc = f->said_tsc,
+				      .is_traced = f->config.quick ? f->quick_ip : f->node };
 }
 
 /* The FUP of a PSB+, and its address; NULL: there is none. */
@@ -53,6 +58,10 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 	uint64_t ip = 0;
 	const uint8_t *fup = psb < end ? psb_address(psb, end, &ip) : NULL;
 
+	if (f->tnt.n) {
+		f->begin = f->at = f->end = psb;
+		pt_flow_use_directions(f);
+	}
 	if (fup && f->node) {
 		f->begin = psb;
 		f->at = fup;
@@ -101,6 +110,8 @@ static bool is_doubled(struct pt_joint *j, const struct pt_event *e)
 		j->n_doubled++;
 		return true;
 	}
+	if (e->kind == PT_EV_TIME && e->from)
+		return e->from < j->tsc;
 	if (e->kind == PT_EV_TIME)
 		return MAX(e->tsc, j->tsc) == j->tsc && e->cycles + j->cycles == j->told_cycles;
 	if (e->kind != PT_EV_CONTEXT)
@@ -126,6 +137,8 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 			continue;
 		}
 		e->insns += j->insns;
+		if (e->kind == PT_EV_TIME)
+			e->to += j->insns;
 		e->cycles += j->cycles;
 		j->told_cycles = e->cycles;
 		e->tsc = j->tsc = MAX(e->tsc, j->tsc);
@@ -134,10 +147,12 @@ size_t pt_join(struct pt_joint *j, struct pt_event *events, size_t n)
 	return kept;
 }
 
-void pt_join_end(struct pt_joint *j, uint64_t insns, uint64_t cycles, bool is_traced)
+void pt_join_end(struct pt_joint *j, const struct pt_piece_end *end)
 {
-	j->insns += insns;
-	j->cycles += cycles;
-	j->is_traced = is_traced;
+	j->insns += end->insns;
+	j->cycles += end->cycles;
+	/* No event may have had it: see struct pt_flow_config, no_branches. */
+	j->tsc = MAX(j->tsc, end->tsc);
+	j->is_traced = end->is_traced;
 	j->has_begun = false;
 }

@@ -25,11 +25,8 @@ void pt_flow_restart(struct pt_flow *flow, uint64_t offset);
  */
 void pt_flow_end_piece(struct pt_flow *flow, const uint8_t *psb, const uint8_t *end);
 
-/* Whether, as far as is known, the processor is tracing. */
-bool pt_flow_is_traced(const struct pt_flow *flow);
-
-/* Cycles (CYC) since it began. */
-uint64_t pt_flow_cycles(const struct pt_flow *flow);
+/* The time where it begins, as pt_time_scan() of all before has it; after pt_flow_restart(). */
+void pt_flow_set_time(struct pt_flow *flow, const struct pt_time *time);
 
 /* The first PSB at or behind `at` where a piece may end, or `end`. */
 const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_t *end);
@@ -37,7 +34,7 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 /* Between the pieces of a buffer: { 0 } before the first. */
 struct pt_joint {
 	uint64_t insns, cycles;     /* of all pieces before */
-	uint64_t tsc, told_cycles;  /* of the event before */
+	uint64_t tsc, told_cycles;  /* of what was before */
 	struct pt_event context[2]; /* the last PT_EV_CONTEXT of PIP and of VMCS */
 	bool is_traced;             /* at the end of the piece before */
 	bool has_begun;             /* in this piece */
@@ -47,5 +44,13 @@ struct pt_joint {
 /* Makes the next events of the piece at hand those of the buffer, in place; how many they are. */
 size_t pt_join(struct pt_joint *joint, struct pt_event *events, size_t n);
 
-/* The piece's events are all joined; its decoder's counts since pt_flow_restart(). */
-void pt_join_end(struct pt_joint *joint, uint64_t insns, uint64_t cycles, bool is_traced);
+/* What a piece's decoder knows at the end of it: counts since pt_flow_restart(). */
+struct pt_piece_end {
+	uint64_t insns, cycles, tsc;
+	bool is_traced;
+};
+
+struct pt_piece_end pt_flow_piece_end(const struct pt_flow *flow);
+
+/* The piece's events are all joined. */
+void pt_join_end(struct pt_joint *joint, const struct pt_piece_end *end);

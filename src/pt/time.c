@@ -16,40 +16,33 @@ static uint64_t scale(uint64_t v, uint32_t numerator, uint32_t denominator)
 	return v / denominator * numerator + v % denominator * numerator / denominator;
 }
 
-static bool set_now(struct pt_time *t, uint64_t tsc)
+static void set_now(struct pt_time *t, uint64_t tsc)
 {
-	if (tsc < t->tsc) {
+	if (tsc < t->tsc)
 		t->backwards++;
-		return false;
-	}
-	t->tsc = tsc;
-	return true;
+	else
+		t->tsc = tsc;
 }
 
-/* Between two anchors the length of a cycle is measured. */
-static void set_anchor(struct pt_time *t, uint64_t tsc)
+static void set_anchor(struct pt_time *t)
 {
-	uint64_t cycles = t->cycles - t->anchor_cycles;
-
-	/* What CYCs made of the time may be later: it is not what the packet says. */
-	if (t->anchor_tsc && cycles && tsc > t->anchor_tsc)
-		t->ticks_a_cycle = (double)(tsc - t->anchor_tsc) / (double)cycles;
-	t->anchor_tsc = tsc;
-	t->anchor_cycles = t->cycles;
+	t->anchor_tsc = t->tsc;
+	t->since = 0;
+	t->ticks_a_cycle = 0;
 }
 
-static bool on_tsc(struct pt_time *t, uint64_t payload)
+static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
 {
 	uint64_t tsc = (t->tsc & ~(TSC_WRAP - 1)) | payload;
-	bool moved;
 
 	if (tsc < t->tsc && t->tsc - tsc > TSC_SLIP && t->tsc - tsc > TSC_WRAP / 2)
 		tsc += TSC_WRAP;
 	t->last_tsc = tsc;
 	t->has_tma = false;
-	moved = set_now(t, tsc);
-	set_anchor(t, tsc);
-	return moved;
+	set_now(t, tsc);
+	if (after_cyc || !t->anchor_tsc)
+		set_anchor(t);
+	return true;
 }
 
 static void on_tma(struct pt_time *t, const struct pt_packet *p)
@@ -59,7 +52,7 @@ static void on_tma(struct pt_time *t, const struct pt_packet *p)
 
 	if (!c->ctc_denominator || !t->last_tsc)
 		return;
-	t->has_tma = true;
+	t->has_tma = t->is_first_mtc = true;
 	t->last_mtc = (uint8_t)(p->payload >> c->mtc_shift);
 	t->ctc = 0;
 	t->ctc_tsc = t->last_tsc - p->count - scale(below, c->ctc_numerator, c->ctc_denominator);
@@ -92,56 +85,192 @@ void pt_time_on(struct pt_time *t, bool is_on)
 		begin_cycles(t);
 }
 
-static bool on_mtc(struct pt_time *t, uint8_t mtc)
+/*
+ * A TMA has 16 bits of the CTC. Where MTCs have higher ones, too, those of the MTC before are taken
+ * to be such that the first one is the next.
+ */
+static void complete_mtc(struct pt_time *t, uint8_t mtc)
+{
+	unsigned int missing, shift = t->clock->mtc_shift;
+
+	if (!t->is_first_mtc)
+		return;
+	t->is_first_mtc = false;
+	if (shift <= 8 || shift > 16)
+		return;
+	missing = 1u << (16 - shift);
+	t->last_mtc |= mtc & (uint8_t) ~(missing - 1);
+	if (t->last_mtc >= mtc)
+		t->last_mtc = (uint8_t)(t->last_mtc - missing);
+}
+
+/* The time that an MTC tells. */
+static uint64_t mtc_tsc(struct pt_time *t, uint8_t mtc)
 {
 	const struct pt_clock *c = t->clock;
-	uint64_t tsc;
-	bool moved;
 
-	if (!t->has_tma)
-		return false;
+	complete_mtc(t, mtc);
 	/* Eight bits: that 256 of them are lost without a trace is beyond telling. */
 	t->ctc += (uint64_t)(uint8_t)(mtc - t->last_mtc) << c->mtc_shift;
 	t->last_mtc = mtc;
-	tsc = t->ctc_tsc + scale(t->ctc, c->ctc_numerator, c->ctc_denominator);
-	moved = set_now(t, tsc);
-	set_anchor(t, tsc);
+	return t->ctc_tsc + scale(t->ctc, c->ctc_numerator, c->ctc_denominator);
+}
+
+static bool on_mtc(struct pt_time *t, uint8_t mtc, bool after_cyc)
+{
+	if (!t->has_tma)
+		return false;
+	set_now(t, mtc_tsc(t, mtc));
+	if (after_cyc)
+		set_anchor(t);
 	estimate_cycles(t);
-	return moved;
+	return true;
+}
+
+/* TSC ticks a cycle by the core's frequency; 0: not known. */
+static double by_cbr(const struct pt_time *t, uint32_t cbr)
+{
+	return cbr && t->clock->max_ratio ? (double)t->clock->max_ratio / cbr : 0;
 }
 
 static bool on_cyc(struct pt_time *t, uint64_t cycles)
 {
-	double ticks = t->ticks_a_cycle;
+	double ticks = t->ticks_a_cycle > 0 ? t->ticks_a_cycle : by_cbr(t, t->cbr);
 
 	if (!t->has_cyc) {
 		t->has_cyc = true;
-		t->cycles = t->anchor_cycles = t->base_cycles = 0;
+		t->cycles = t->base_cycles = 0;
 	}
-	t->cycles += cycles;
-	if (ticks == 0 && t->cbr && t->clock->max_ratio)
-		ticks = (double)t->clock->max_ratio / t->cbr;
+	t->since += cycles;
+	if (t->is_on)
+		t->cycles += cycles;
 	if (ticks == 0 || !t->anchor_tsc)
 		return false;
-	ticks *= (double)(t->cycles - t->anchor_cycles);
-	return ticks < 0x1p62 && set_now(t, t->anchor_tsc + (uint64_t)ticks);
+	/* In doubles as perf has it, so that it is rounded alike. */
+	ticks = (double)t->anchor_tsc + (double)t->since * ticks;
+	if (ticks < 0x1p63)
+		set_now(t, (uint64_t)ticks);
+	return true;
 }
 
-bool pt_time_packet(struct pt_time *t, const struct pt_packet *p)
+/* ---- ahead ---- */
+
+/* Packets that cycles may stand still at. */
+static bool ends_ahead(const struct pt_packet *p)
+{
+	static const uint64_t ends = 1ULL << PT_TSC | 1ULL << PT_TMA | 1ULL << PT_TIP_PGD |
+				     1ULL << PT_TRACESTOP | 1ULL << PT_EXSTOP | 1ULL << PT_MWAIT |
+				     1ULL << PT_PWRE | 1ULL << PT_PWRX | 1ULL << PT_OVF;
+
+	return ends >> p->type & 1;
+}
+
+/* A measured length that is far longer than the frequency's is none: the core slept meanwhile. */
+static void set_length(struct pt_time *t, uint64_t ticks, uint64_t cycles, uint32_t cbr)
+{
+	double measured = (double)ticks / (double)cycles, expected = by_cbr(t, cbr);
+
+	if (!cbr || measured <= 1.25 * expected)
+		t->ticks_a_cycle = measured;
+}
+
+void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end)
+{
+	struct pt_time ahead = *t;
+	enum pt_block block = PT_NO_BLOCK;
+	uint64_t cycles = 0, last = t->tsc;
+	uint32_t cbr = 0;
+	bool after_cyc = false;
+	struct pt_packet p;
+	int size;
+
+	if (!t->has_tma)
+		return;
+	for (; (size = pt_packet_read(at, end, &block, &p)) > 0 && !ends_ahead(&p); at += size) {
+		if (p.type == PT_PAD)
+			continue;
+		if (p.type == PT_CYC)
+			cycles += p.payload;
+		if (p.type == PT_CBR) {
+			if (cbr && cbr != (p.payload & 0xff))
+				return;
+			cbr = p.payload & 0xff;
+		}
+		if (p.type == PT_MTC) {
+			uint64_t tsc = mtc_tsc(&ahead, (uint8_t)p.payload);
+
+			if (tsc < last)
+				return;
+			if (after_cyc) {
+				if (cycles)
+					set_length(t, tsc - t->tsc, cycles, cbr ? cbr : t->cbr);
+				return;
+			}
+			last = tsc;
+		}
+		after_cyc = p.type == PT_CYC;
+	}
+}
+
+void pt_time_scan(struct pt_time *t, const uint8_t *at, const uint8_t *to, const uint8_t *end)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	bool after_cyc = false, is_in_psb = false;
+
+	while (at < to) {
+		struct pt_packet p;
+		int size = pt_packet_read(at, end, &block, &p);
+
+		if (size <= 0) {
+			pt_time_resync(t);
+			block = PT_NO_BLOCK;
+			after_cyc = is_in_psb = false;
+			at = pt_find_psb(at + 1, end);
+			continue;
+		}
+		at += size;
+		switch (p.type) {
+		case PT_PAD:
+			continue;
+		case PT_PSB:
+			pt_time_psb(t);
+			is_in_psb = true;
+			break;
+		case PT_PSBEND:
+			is_in_psb = false;
+			break;
+		case PT_TIP_PGE:
+			pt_time_on(t, true);
+			break;
+		case PT_FUP:
+			if (is_in_psb)
+				pt_time_on(t, true);
+			break;
+		case PT_TIP_PGD:
+			pt_time_on(t, false);
+			break;
+		default:
+			pt_time_packet(t, &p, after_cyc);
+			if (p.type == PT_MTC && after_cyc)
+				pt_time_look_ahead(t, at, end);
+		}
+		after_cyc = p.type == PT_CYC;
+	}
+}
+
+bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc)
 {
 	switch (p->type) {
 	case PT_TSC:
-		return on_tsc(t, p->payload);
+		return on_tsc(t, p->payload, after_cyc);
 	case PT_TMA:
 		on_tma(t, p);
 		return false;
 	case PT_MTC:
-		return on_mtc(t, (uint8_t)p->payload);
+		return on_mtc(t, (uint8_t)p->payload, after_cyc);
 	case PT_CYC:
 		return on_cyc(t, p->payload);
 	case PT_CBR:
-		if (t->cbr != (p->payload & 0xff))
-			t->ticks_a_cycle = 0;
 		t->cbr = p->payload & 0xff;
 		if (t->is_on)
 			begin_cycles(t);
@@ -151,11 +280,15 @@ bool pt_time_packet(struct pt_time *t, const struct pt_packet *p)
 	}
 }
 
+void pt_time_psb(struct pt_time *t)
+{
+	t->has_tma = false;
+}
+
 void pt_time_resync(struct pt_time *t)
 {
 	t->has_tma = false;
 	t->anchor_tsc = 0;
-	t->anchor_cycles = t->cycles;
 	t->ticks_a_cycle = 0;
 }
 

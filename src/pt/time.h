@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Time in an Intel PT trace, in TSC ticks: exact at a TSC packet; at an MTC by the ratio of the
- * crystal clock (CTC), anchored by TMA; at a CYC by counted cycles, whose length is
- * measured between two of the former, or taken from the core's frequency (CBR).
+ * crystal clock (CTC), anchored by TMA; at a CYC by the cycles since the first TSC, or the last TSC
+ * or MTC that had its own count of them.
  * SDM volume 3, "Tracking time", and perf's reading of it. Time never goes back.
+ *
+ *     CYC MTC ···· CYC ···· CYC ···· CYC MTC       how long a cycle is, is measured beforehand, up
+ *         anchor   └───────────────────┘ ahead     to the next such MTC; else CBR tells it
  */
 #pragma once
 
@@ -31,23 +34,39 @@ struct pt_time {
 	uint32_t cbr;
 	/* From here on: the estimate between TSCs. */
 	bool has_tma;
+	bool is_first_mtc; /* the next one is, since the TMA */
 	uint8_t last_mtc;
-	uint64_t ctc_tsc;                   /* at the MTC boundary before the TMA */
-	uint64_t ctc;                       /* CTC ticks since there, at the last MTC */
-	uint64_t anchor_tsc, anchor_cycles; /* at the last TSC or MTC */
-	double ticks_a_cycle;               /* measured; 0: not yet */
+	uint64_t ctc_tsc;     /* at the MTC boundary before the TMA */
+	uint64_t ctc;         /* CTC ticks since there, at the last MTC */
+	uint64_t anchor_tsc;  /* 0: none yet */
+	uint64_t since;       /* cycles, traced or not, since the anchor */
+	double ticks_a_cycle; /* from the anchor on; 0: CBR's */
 	/* Cycles by MTCs and the core's frequency, where there are no CYCs. */
 	bool has_cyc, is_on;
 	uint64_t cycles_tsc, base_cycles; /* a time, and the cycles by then */
 };
 
-/* Follows a TSC, TMA, MTC, CYC or CBR packet; true when now has changed. Others change nothing. */
-bool pt_time_packet(struct pt_time *t, const struct pt_packet *p);
+/*
+ * Follows a TSC, TMA, MTC, CYC or CBR packet; true when it told the time. Others change nothing.
+ * `after_cyc`: the packet before it was a CYC.
+ */
+bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc);
+
+/* Behind an MTC that came after a CYC: how long a cycle is from here on, by the bytes that follow.
+ */
+void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end);
+
+/*
+ * Follows all packets up to `to` for their time alone, from a PSB on: *t is then what a decoder's
+ * is there. The buffer goes on up to `end`.
+ */
+void pt_time_scan(struct pt_time *t, const uint8_t *at, const uint8_t *to, const uint8_t *end);
 
 /* Tracing is enabled, or no more: cycles are counted only while it is. */
 void pt_time_on(struct pt_time *t, bool is_on);
 
-/* What a PSB or an overflow voids: the estimate, not the time. */
+/* What a PSB voids; and what missing bytes do. */
+void pt_time_psb(struct pt_time *t);
 void pt_time_resync(struct pt_time *t);
 
 /* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */

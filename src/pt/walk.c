@@ -25,7 +25,10 @@ static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int e
 	unsigned int flags = pt_end_flags[end];
 
 	f->stats.branches++;
-	if (!f->code->all_branches && !(flags & (PT_F_CALL | PT_F_RETURN)))
+	if (to == f->code->watched)
+		f->was_at_watched = f->is_paused = true;
+	else if (f->config.no_branches ||
+		 (!f->code->all_branches && !(flags & (PT_F_CALL | PT_F_RETURN))))
 		return;
 	pt_flow_emit(f, PT_EV_BRANCH, from, to, flags | (f->in_tx ? PT_F_IN_TX : 0), end);
 	f->events[f->n_events - 1].insn_size = size;
@@ -161,6 +164,13 @@ static void settle_at_end(struct pt_flow *f)
 	pt_flow_settle(f, f->insns + pt_node(f->code, f->node)->n_insns - 1);
 }
 
+/* Direct branches come before the one that a time was read for. */
+static void tell_ahead(struct pt_flow *f)
+{
+	if (!pt_flow_is_settled(f))
+		pt_flow_emit(f, PT_EV_TIME, f->time.tsc, f->insns, 0, 0);
+}
+
 static enum pt_walk walk_direct(struct pt_flow *f);
 
 enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep)
@@ -212,6 +222,8 @@ static enum pt_walk walk_direct(struct pt_flow *f)
 			return PT_WALK_NO_CODE;
 		if (end != PT_END_FALL && end != PT_END_JUMP && end != PT_END_CALL)
 			return PT_WALK_DONE;
+		if (!steps)
+			tell_ahead(f);
 		step_direct(f);
 	}
 	return PT_WALK_LOOP;
@@ -280,6 +292,8 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 			leaves = true;
 		}
 		if (!leaves) {
+			if (!steps)
+				tell_ahead(f);
 			step_direct(f);
 			continue;
 		}
@@ -326,6 +340,8 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		if (node->end != PT_END_FALL && node->end != PT_END_JUMP &&
 		    node->end != PT_END_CALL)
 			return PT_WALK_MISMATCH;
+		if (!steps)
+			tell_ahead(f);
 		step_direct(f);
 	}
 	return PT_WALK_LOOP;
