@@ -8,15 +8,18 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "store/arcs.h"
+#include "base/reader.h"
 #include "store/column.h"
 #include "store/format.h"
 #include "store/sort.h"
 #include "store/tables.h"
 
+#define BLOCK_COLUMNS 6 /* that a part of a section has at the most */
+
 /* Working memory of the encoders, kept from block to block. */
 struct block_encoder {
 	struct packer *packer;
-	struct column columns[5];
+	struct column columns[BLOCK_COLUMNS];
 	struct arcs arcs;
 	struct sort_item *items, *scratch; /* items_cap of each */
 	uint32_t items_cap;
@@ -54,6 +57,12 @@ struct names_part {
 void names_encode(struct block_encoder *e, struct buf *out, const struct names_part *names);
 
 /*
+ * The same for a group block (store/group.h): its classes are many, and told by kind. Most
+ * processes are of a kind (event, application, name, cgroup) that came before.
+ */
+void names_encode_group(struct block_encoder *e, struct buf *out, const struct names_part *names);
+
+/*
  * Numbers the tree's nodes from `first` on in the order that packs best
  * (parents first; then by image and offset) and packs them. disk_ids[node] is
  * set for the new ones, and has been set by earlier calls for the others.
@@ -75,6 +84,20 @@ int nodes_decode(struct unpacker *u, const uint8_t *bytes, size_t size, uint32_t
  */
 int names_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 		 const struct block_header *h, struct arena *arena, struct segment *seg);
+
+/*
+ * A clock's samples all stand for the same period, so a row's period is samples * base + a
+ * difference that is mostly 0. The base of a counter is the period that most of its rows have.
+ */
+struct period_bases {
+	uint64_t base[SESSION_COUNTERS_MAX], votes[SESSION_COUNTERS_MAX];
+	uint32_t n;
+};
+
+void period_bases_find(struct period_bases *b, const struct count_row *rows, uint32_t n,
+		       const struct profile_class *classes);
+void period_bases_write(const struct period_bases *b, struct buf *out);
+bool period_bases_read(struct period_bases *b, struct reader *r); /* false: they don't decode */
 
 /* The place of a block's rows in its segment's tables. */
 struct counts_frame {

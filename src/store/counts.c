@@ -5,22 +5,13 @@
 #include "base/mem.h"
 #include "store/block.h"
 
-/*
- * A clock's samples all stand for the same period, so a row's period is
- * samples * base + a difference that is mostly 0. The base of a counter is the
- * period that most of its rows have (Boyer and Moore's majority vote).
- */
-struct period_bases {
-	uint64_t base[SESSION_COUNTERS_MAX], votes[SESSION_COUNTERS_MAX];
-	uint32_t n;
-};
-
-static void find_bases(struct period_bases *b, const struct tally *tally,
+/* Boyer and Moore's majority vote. */
+void period_bases_find(struct period_bases *b, const struct count_row *rows, uint32_t n,
 		       const struct profile_class *classes)
 {
 	*b = (struct period_bases){ 0 };
-	for (uint32_t i = 0; i < tally->n; i++) {
-		const struct count_row *row = &tally->rows[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct count_row *row = &rows[i];
 		uint32_t counter = classes[row->class].counter;
 		uint64_t period = row->samples ? row->period / row->samples : 0;
 
@@ -32,6 +23,26 @@ static void find_bases(struct period_bases *b, const struct tally *tally,
 		else
 			b->votes[counter]--;
 	}
+}
+
+void period_bases_write(const struct period_bases *b, struct buf *out)
+{
+	buf_uleb(out, b->n);
+	for (uint32_t i = 0; i < b->n; i++)
+		buf_uleb(out, b->base[i]);
+}
+
+bool period_bases_read(struct period_bases *b, struct reader *r)
+{
+	uint64_t n = reader_uleb(r);
+
+	*b = (struct period_bases){ 0 };
+	if (n > SESSION_COUNTERS_MAX)
+		return false;
+	b->n = (uint32_t)n;
+	for (uint32_t i = 0; i < b->n; i++)
+		b->base[i] = reader_uleb(r);
+	return !r->bad;
 }
 
 /* Rows by node, then class: a hot node's classes stand together. */
@@ -134,10 +145,8 @@ void counts_encode(struct block_encoder *e, struct buf *out, const struct counts
 	struct counts_writer w = { .e = e, .f = f, .tally = tally, .classes = classes };
 
 	sort_rows(e, tally, disk_ids);
-	find_bases(&w.bases, tally, classes);
-	buf_uleb(out, w.bases.n);
-	for (uint32_t i = 0; i < w.bases.n; i++)
-		buf_uleb(out, w.bases.base[i]);
+	period_bases_find(&w.bases, tally->rows, tally->n, classes);
+	period_bases_write(&w.bases, out);
 	put_plain_rows(&w, out);
 	put_other_rows(&w, out);
 }
@@ -146,23 +155,11 @@ struct counts_parser {
 	struct unpacker *u;
 	struct reader r;
 	const struct counts_frame *f;
-	uint64_t base[SESSION_COUNTERS_MAX];
+	struct period_bases bases;
 	struct column_reader columns[5];
 	struct count_rows *rows;
 	bool bad;
 };
-
-static void get_bases(struct counts_parser *p)
-{
-	uint64_t n = reader_uleb(&p->r);
-
-	if (n > SESSION_COUNTERS_MAX) {
-		p->bad = true;
-		return;
-	}
-	for (uint64_t i = 0; i < n; i++)
-		p->base[i] = reader_uleb(&p->r);
-}
 
 static void open_columns(struct counts_parser *p, int first, int end, size_t n)
 {
@@ -189,7 +186,7 @@ static void push_row(struct counts_parser *p, uint64_t node, uint64_t class, uin
 		return;
 	}
 	vec_push(p->rows, (struct count_row){ (uint32_t) class, (uint32_t)node, samples,
-					      samples * p->base[counter] + rest });
+					      samples * p->bases.base[counter] + rest });
 }
 
 /* Sets *n to the number of plain rows. */
@@ -239,7 +236,7 @@ int counts_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 	uint32_t n_plain = 0;
 
 	vec_reserve(rows, rows->n + f->n_rows);
-	get_bases(&p);
+	p.bad = !period_bases_read(&p.bases, &p.r);
 	if (!p.bad)
 		get_plain_rows(&p, &n_plain);
 	if (!p.bad)

@@ -12,7 +12,8 @@
 #include "store/session.h"
 
 #define SEGMENT_MAGIC       "ASSAYSEG"
-#define SEGMENT_VERSION     1
+#define SEGMENT_VERSION     1 /* of segments without groups */
+#define SEGMENT_VERSION_MAX 2
 #define SEGMENT_HEADER_SIZE 32
 #define SEGMENT_SUFFIX      ".segment"
 #define SEGMENTS_DIR        "samples/current"
@@ -30,7 +31,7 @@
 #define SEGMENT_IDS_MAX    (1u << 20)
 #define SEGMENT_IMAGES_MAX (1u << 16)
 
-enum block_kind { BLOCK_INFO, BLOCK_SAMPLES, BLOCK_END, N_BLOCK_KINDS };
+enum block_kind { BLOCK_INFO, BLOCK_SAMPLES, BLOCK_END, BLOCK_GROUP, N_BLOCK_KINDS };
 
 /* The tables of a segment that blocks add to. */
 enum table { TABLE_STRINGS, TABLE_IMAGES, TABLE_CLASSES, TABLE_NODES, TABLE_SYMBOLS, N_TABLES };

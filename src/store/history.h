@@ -7,7 +7,7 @@
  *       20261121T210500.123Z/                  a part, named by its start in UTC
  *         samples/current/0000.segment …       its samples, in blocks of a second or coarser
  *         minutes/samples/current/…            the same samples once more, added up in blocks of a
- *         hours/samples/current/…              minute, an hour …: overviews (store/retention.h)
+ *         ten-minutes/  hours/  days/          minute and coarser: overviews (store/retention.h)
  *       20261121T220500.130Z/
  *       .merge-…/  .gone-…/                    being made, being removed: not read
  *
@@ -55,8 +55,15 @@ struct history_level {
 	const char *name; /* of the directory in a part */
 	uint64_t block_ns;
 };
-#define N_HISTORY_LEVELS 3
-extern const struct history_level history_levels[N_HISTORY_LEVELS]; /* the finest first */
+/* The finest first. */
+enum history_level_id {
+	LEVEL_MINUTES,
+	LEVEL_TEN_MINUTES,
+	LEVEL_HOURS,
+	LEVEL_DAYS,
+	N_HISTORY_LEVELS
+};
+extern const struct history_level history_levels[N_HISTORY_LEVELS];
 
 /* ---- reading ---- */
 

@@ -13,9 +13,10 @@
 #define NS_PER_MS 1000000ULL
 
 const struct history_level history_levels[N_HISTORY_LEVELS] = {
-	{ "minutes", 60 * SECOND_NS },
-	{ "hours", 3600 * SECOND_NS },
-	{ "days", 86400 * SECOND_NS },
+	[LEVEL_MINUTES] = { "minutes", 60 * SECOND_NS },
+	[LEVEL_TEN_MINUTES] = { "ten-minutes", 600 * SECOND_NS },
+	[LEVEL_HOURS] = { "hours", 3600 * SECOND_NS },
+	[LEVEL_DAYS] = { "days", 86400 * SECOND_NS },
 };
 
 void history_part_name(uint64_t wall_ns, unsigned int number, char out[static HISTORY_NAME_SIZE])

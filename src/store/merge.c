@@ -363,6 +363,8 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	r = native_store.open(to, &info, m->names.images, &m->names.strings, &m->store, err);
 	if (r < 0)
 		return r;
+	if (m->config->in_groups)
+		native_store_group(m->store);
 	for (uint32_t i = 0; i < m->n_sources; i++)
 		merge_symbols(&m->names, m->sources[i].segment, i, m->store);
 	r = add_blocks(m, err);

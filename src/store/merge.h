@@ -25,6 +25,7 @@ struct merge_config {
 	double min_share;     /* of all samples; 0: all stacks are kept */
 	const char *replaces; /* as session_info's */
 	bool trees_first;     /* in a block of their own, which is smaller (store/pack.h) */
+	bool in_groups;       /* blocks are packed together (store/group.h) */
 };
 
 struct merge_result {

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/reader.h"
 #include "store/block.h"
+#include "store/kinds.h"
 
 static void encode_images(struct buf *b, const struct names_part *names)
 {
@@ -95,6 +96,19 @@ void names_encode(struct block_encoder *e, struct buf *out, const struct names_p
 	encode_cgroups(&b, names);
 	pack_bytes(e->packer, out, b.data, b.len);
 	buf_fini(&b);
+}
+
+void names_encode_group(struct block_encoder *e, struct buf *out, const struct names_part *names)
+{
+	struct buf b = { 0 };
+
+	for (uint32_t i = 0; i < names->n_strings; i++)
+		buf_cstr0(&b, names->strings[i]);
+	encode_images(&b, names);
+	encode_symbols(&b, names);
+	pack_bytes(e->packer, out, b.data, b.len);
+	buf_fini(&b);
+	kinds_encode(e, out, names->classes, names->n_classes);
 }
 
 static uint32_t get_below(struct reader *r, uint32_t limit)
@@ -240,9 +254,13 @@ int names_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 		text += strlen((char *)text) + 1;
 	}
 	decode_images(&r, h, seg);
-	decode_classes(&r, h, seg);
+	if (h->kind != BLOCK_GROUP)
+		decode_classes(&r, h, seg);
 	decode_symbols(&r, h, seg);
-	decode_cgroups(&r, h, seg);
+	if (h->kind != BLOCK_GROUP)
+		decode_cgroups(&r, h, seg);
+	else if (!r.bad)
+		r.bad = !kinds_decode(u, &packed, h, seg);
 	free(raw);
 	return r.bad ? -EBADMSG : 0;
 }

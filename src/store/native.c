@@ -14,6 +14,8 @@
 #include "base/mem.h"
 #include "store/batch.h"
 #include "store/block.h"
+#include "store/group.h"
+#include "store/sharing.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define FRAMES_MAX    65536 /* of one sample; the outermost ones beyond are left out */
@@ -55,6 +57,7 @@ struct store {
 	struct native_limits limits;
 	struct buf info; /* encoded, as each segment begins with it */
 	char *dir;       /* of the segments */
+	struct sharing sharing;
 
 	int fd; /* of the segment; -1 until its first block is written */
 	uint32_t number;
@@ -68,6 +71,9 @@ struct store {
 	uint64_t first_ns, last_ns, samples, period; /* of the block that is being gathered */
 	uint64_t n_unwritten; /* samples of all blocks that could not be written */
 	VEC(struct loss_row) losses;
+	bool is_grouping;
+	struct group group; /* seconds that are not written yet */
+	uint64_t group_period;
 	struct block_encoder encoder;
 	struct buf sections[N_SECTIONS], out;
 };
@@ -197,7 +203,7 @@ static void fold_losses(struct store *s)
 			add_loss(s, reason, UINT32_MAX, sums[reason].n);
 }
 
-static void encode_names(struct store *s, struct buf *out)
+static void encode_names(struct store *s, enum block_kind kind, struct buf *out)
 {
 	struct segment_tables *t = &s->tables;
 	uint32_t first = t->done[TABLE_IMAGES], n = (uint32_t)t->images.n - first;
@@ -230,7 +236,9 @@ static void encode_names(struct store *s, struct buf *out)
 		.n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
 	};
 	/* A section without content is none: a second of a daemon is but a few hundred bytes. */
-	if (part.n_strings || n || part.n_late || part.n_classes || part.n_symbols)
+	if (kind == BLOCK_GROUP)
+		names_encode_group(&s->encoder, out, &part);
+	else if (part.n_strings || n || part.n_late || part.n_classes || part.n_symbols)
 		names_encode(&s->encoder, out, &part);
 	vec_fini(&late);
 }
@@ -244,13 +252,38 @@ static void table_counts(const struct segment_tables *t, table_sizes now)
 	now[TABLE_SYMBOLS] = (uint32_t)t->symbols.n;
 }
 
-/* Packs what was gathered into s->sections and fills the header. */
+/* What a block has of rows. */
+static void encode_counts(struct store *s, struct block_header *h, const table_sizes now)
+{
+	struct segment_tables *t = &s->tables;
+	struct buf *out = &s->sections[SECTION_COUNTS];
+	struct counts_frame frame = {
+		.n_classes = now[TABLE_CLASSES],
+		.first_node = h->first_id[TABLE_NODES],
+		.n_nodes = h->n_ids[TABLE_NODES],
+		.n_rows = h->n_rows,
+	};
+	struct group_frame group = {
+		.counts = frame,
+		.first_class = h->first_id[TABLE_CLASSES],
+		.first_ns = h->first_ns,
+	};
+
+	if (h->kind == BLOCK_GROUP)
+		group_encode(&s->encoder, out, &group, &s->group, t->written.data,
+			     t->disk_ids.data);
+	else
+		counts_encode(&s->encoder, out, &frame, &s->tally, t->written.data,
+			      t->disk_ids.data);
+}
+
+/* Packs what was gathered into s->sections and fills the header, which has its kind and times. */
 static void encode_block(struct store *s, struct block_header *h)
 {
 	struct segment_tables *t = &s->tables;
 	table_sizes now;
 
-	encode_names(s, &s->sections[SECTION_NAMES]);
+	encode_names(s, h->kind, &s->sections[SECTION_NAMES]);
 	table_counts(t, now);
 	for (int i = 0; i < N_TABLES; i++) {
 		h->first_id[i] = t->done[i];
@@ -261,21 +294,15 @@ static void encode_block(struct store *s, struct block_header *h)
 	if (h->n_ids[TABLE_NODES])
 		nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree,
 			     t->done[TABLE_NODES], t->disk_ids.data);
-	counts_encode(&s->encoder, &s->sections[SECTION_COUNTS],
-		      &(struct counts_frame){
-			      .n_classes = now[TABLE_CLASSES],
-			      .first_node = h->first_id[TABLE_NODES],
-			      .n_nodes = h->n_ids[TABLE_NODES],
-			      .n_rows = s->tally.n,
-		      },
-		      &s->tally, t->written.data, t->disk_ids.data);
-	h->n_rows = s->tally.n;
+	h->n_rows = h->kind == BLOCK_GROUP ? (uint32_t)s->group.rows.n : s->tally.n;
+	encode_counts(s, h, now);
 }
 
 /* Appends header and sections to s->out. */
 static void append_block(struct store *s, struct block_header *h, const struct buf *sections)
 {
-	h->n_losses = h->kind == BLOCK_SAMPLES ? (uint32_t)s->losses.n : 0;
+	h->n_losses =
+		h->kind == BLOCK_SAMPLES || h->kind == BLOCK_GROUP ? (uint32_t)s->losses.n : 0;
 	h->delivered_before = s->delivered;
 	for (int i = 0; i < N_SECTIONS; i++) {
 		h->section_size[i] = (uint32_t)sections[i].len;
@@ -307,6 +334,7 @@ static int open_segment(struct store *s, struct error *err)
 
 	if (fd < 0)
 		return error_errno(err, -errno, "cannot write %s", path);
+	sharing_give_file(&s->sharing, fd);
 	s->fd = fd;
 	s->size_bytes = 0;
 	return 0;
@@ -362,8 +390,10 @@ static int begin_out(struct store *s, struct error *err)
 
 	s->out.len = 0;
 	if (!r && !s->size_bytes) {
-		segment_header_write(&s->out, &(struct segment_header){ SEGMENT_VERSION, s->number,
-									s->delivered });
+		segment_header_write(&s->out,
+				     &(struct segment_header){ s->is_grouping ? SEGMENT_VERSION_MAX
+									      : SEGMENT_VERSION,
+							       s->number, s->delivered });
 		append_told(s, BLOCK_INFO, &s->info);
 	}
 	return r;
@@ -394,13 +424,27 @@ static void start_block(struct store *s)
 		s->sections[i].len = 0;
 }
 
+static void start_group(struct store *s)
+{
+	group_clear(&s->group);
+	s->group_period = 0;
+}
+
+static void lose_rows(struct store *s, const struct count_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		s->n_unwritten += rows[i].samples;
+		add_loss(s, LOSS_DISK_FULL, s->tables.written.data[rows[i].class].counter,
+			 rows[i].samples);
+	}
+}
+
 /* The block could not be written: its samples are lost, and the next block will say so. */
 static void lose_block(struct store *s)
 {
-	s->n_unwritten += s->samples;
-	for (uint32_t i = 0; i < s->tally.n; i++)
-		add_loss(s, LOSS_DISK_FULL, s->tables.written.data[s->tally.rows[i].class].counter,
-			 s->tally.rows[i].samples);
+	lose_rows(s, s->tally.rows, s->tally.n);
+	lose_rows(s, s->group.rows.data, s->group.rows.n);
+	start_group(s);
 	start_block(s);
 }
 
@@ -428,6 +472,62 @@ static void settle_batch(struct store *s)
 	batch_settle(&s->batch, &s->tables.tree, &s->tally);
 }
 
+/* Writes one block, of what was gathered or of the group; then it is gone, or lost. */
+static int write_block(struct store *s, struct block_header *h, struct error *err)
+{
+	int r = begin_out(s, err);
+
+	if (!r) {
+		fold_losses(s);
+		encode_block(s, h);
+		append_block(s, h, s->sections);
+		r = write_out(s, err);
+	}
+	if (r < 0) {
+		lose_block(s);
+	} else {
+		s->delivered += block_delivered(h, s->losses.data);
+		s->losses.n = 0;
+		settle_tables(s);
+		start_group(s);
+		start_block(s);
+	}
+	if (tables_full(s) || s->size_bytes >= s->limits.segment_bytes)
+		next_segment(s);
+	return r;
+}
+
+/* What is gathered becomes a second of the group. */
+static void join_group(struct store *s)
+{
+	fold_losses(s);
+	group_add(&s->group,
+		  &(struct group_second){ s->tally.n ? s->first_ns : s->last_ns, s->last_ns,
+					  s->samples, s->tally.n, (uint32_t)s->losses.n },
+		  s->tally.rows, s->losses.data);
+	s->group_period += s->period;
+	s->losses.n = 0;
+	start_block(s);
+}
+
+static int flush_group(struct store *s, struct error *err)
+{
+	struct block_header h = { .kind = BLOCK_GROUP, .period = s->group_period };
+
+	if (!s->group.seconds.n)
+		return 0;
+	h.first_ns = UINT64_MAX;
+	vec_foreach (&s->group.seconds, second) {
+		h.first_ns = MIN(h.first_ns, second->first_ns);
+		h.last_ns = MAX(h.last_ns, second->last_ns);
+		h.samples += second->samples;
+	}
+	/* The header has those of all seconds: they are known when the rest is damaged. */
+	vec_foreach (&s->group.losses, loss)
+		add_loss(s, loss->reason, loss->counter, loss->n);
+	return write_block(s, &h, err);
+}
+
 static int flush_block(struct store *s, struct error *err)
 {
 	struct block_header h = {
@@ -437,31 +537,21 @@ static int flush_block(struct store *s, struct error *err)
 		.samples = s->samples,
 		.period = s->period,
 	};
-	int r;
 
 	settle_batch(s);
-	if (!has_news(s))
+	if (s->is_grouping && (s->tally.n || s->losses.n)) {
+		join_group(s);
+		return s->group.rows.n >= GROUP_ROWS || s->group.seconds.n >= GROUP_SECONDS ||
+				       tables_full(s)
+			       ? flush_group(s, err)
+			       : 0;
+	}
+	/* What a group's rows refer to is written with it. */
+	if (!has_news(s) || s->group.seconds.n)
 		return 0;
 	if (!s->tally.n) /* losses alone: of the time where the samples ended */
 		h.first_ns = h.last_ns;
-	r = begin_out(s, err);
-	if (!r) {
-		fold_losses(s);
-		encode_block(s, &h);
-		append_block(s, &h, s->sections);
-		r = write_out(s, err);
-	}
-	if (r < 0) {
-		lose_block(s);
-	} else {
-		s->delivered += block_delivered(&h, s->losses.data);
-		s->losses.n = 0;
-		settle_tables(s);
-		start_block(s);
-	}
-	if (tables_full(s) || s->size_bytes >= s->limits.segment_bytes)
-		next_segment(s);
-	return r;
+	return write_block(s, &h, err);
 }
 
 static void store_free(struct store *s)
@@ -471,6 +561,7 @@ static void store_free(struct store *s)
 	tally_fini(&s->tally);
 	batch_fini(&s->batch);
 	vec_fini(&s->losses);
+	group_fini(&s->group);
 	block_encoder_fini(&s->encoder);
 	for (int i = 0; i < N_SECTIONS; i++)
 		buf_fini(&s->sections[i]);
@@ -506,6 +597,24 @@ static void give_up_reserve(const struct store *s)
 	unlink(path);
 }
 
+/* DIR and what is below it, for who may read. */
+static int make_dirs(struct store *s, const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *parent = xasprintf("%s/..", dir);
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", dir);
+	int r = access(s->dir, F_OK) ? file_mkdirs(s->dir, 0700, err)
+				     : error_set(err, -EEXIST, "%s is there already", s->dir);
+
+	if (r < 0)
+		return r;
+	s->sharing = sharing_below(parent);
+	/* From within, so that what can be entered is right. */
+	if (!sharing_give_dir(&s->sharing, s->dir) || !sharing_give_dir(&s->sharing, samples) ||
+	    !sharing_give_dir(&s->sharing, dir))
+		s->sharing.is_shared = false;
+	return 0;
+}
+
 static int native_open(const char *dir, const struct session_info *info,
 		       const struct image_table *images, const struct strings *strings,
 		       struct store **out, struct error *err)
@@ -518,6 +627,8 @@ static int native_open(const char *dir, const struct session_info *info,
 	s->limits = NATIVE_LIMITS_DEFAULT;
 	if (info->segment_bytes)
 		s->limits.segment_bytes = info->segment_bytes;
+	if (info->table_bytes)
+		s->limits.table_bytes = info->table_bytes;
 	s->dir = xasprintf("%s/" SEGMENTS_DIR, dir);
 	s->fd = -1;
 	s->last_ns = info->start_ns;
@@ -525,9 +636,7 @@ static int native_open(const char *dir, const struct session_info *info,
 	info_encode(&s->info, info);
 	tables_init(&s->tables);
 	block_encoder_init(&s->encoder);
-	/* What ran is nobody else's business: as perf.data, a session is its owner's alone. */
-	r = access(s->dir, F_OK) ? file_mkdirs(s->dir, 0700, err)
-				 : error_set(err, -EEXIST, "%s is there already", s->dir);
+	r = make_dirs(s, dir, err);
 	if (!r)
 		r = begin_out(s, err);
 	if (!r)
@@ -644,11 +753,14 @@ static int native_close(struct store *s, const struct session_end *end, uint64_t
 {
 	int r = flush_block(s, err), r_end = 0;
 
+	if (r >= 0)
+		r = flush_group(s, err);
 	give_up_reserve(s);
 	if (r < 0) {
 		/* What the lost block defined may be larger than the room: the losses go alone. */
 		next_segment(s);
 		flush_block(s, NULL);
+		flush_group(s, NULL);
 	}
 	if (end)
 		r_end = write_end(s, end, r < 0 ? NULL : err);
@@ -671,7 +783,8 @@ const struct store_ops native_store = {
 uint64_t native_store_memory(const struct store *s)
 {
 	uint64_t n = tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
-		     s->info.cap + batch_memory(&s->batch) + block_encoder_memory(&s->encoder);
+		     s->info.cap + batch_memory(&s->batch) + group_memory(&s->group) +
+		     block_encoder_memory(&s->encoder);
 
 	for (int i = 0; i < N_SECTIONS; i++)
 		n += s->sections[i].cap;
@@ -691,6 +804,11 @@ bool native_store_end_block(struct store *s, int *r, struct error *err)
 
 	*r = flush_block(s, err);
 	return *r < 0 || s->number != number;
+}
+
+void native_store_group(struct store *s)
+{
+	s->is_grouping = true;
 }
 
 bool native_store_begin_row(struct store *s, int *r, struct error *err)

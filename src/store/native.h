@@ -48,5 +48,12 @@ uint32_t native_store_class(struct store *s, const struct profile_class *class);
 void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
 			  uint64_t period, uint64_t first_ns, uint64_t last_ns);
 
-/* Writes what was added since the last block. True as of native_store_begin_row(). */
+/*
+ * From now on seconds are written in groups (store/group.h), which is smaller, and loses all of one
+ * when the writer is killed: for what is there already, in another form.
+ */
+void native_store_group(struct store *s);
+
+/* Writes what was added since the last block, or makes it a second of the group. True as of
+ * native_store_begin_row(). */
 bool native_store_end_block(struct store *s, int *r, struct error *err);

@@ -36,9 +36,9 @@ static int write_to_disk(const char *path)
 
 static int pack_into(const struct session *s, const char *hidden, struct error *err)
 {
-	const struct merge_config config = { .block_ns = SECOND_NS,
-					     .replaces = "",
-					     .trees_first = true };
+	const struct merge_config config = {
+		.block_ns = SECOND_NS, .replaces = "", .trees_first = true, .in_groups = true
+	};
 	struct merge_result result;
 	int r = session_merge(s, &config, hidden, &result, err);
 

@@ -51,11 +51,12 @@ struct retention_policy {
 
 /*
  * Seconds for 2 days; minutes for 2 weeks, a day in a part; hours for 90 days, a week in a part;
- * then days, 4 weeks in a part.
+ * then days, 4 weeks in a part. Blocks of ten minutes are for overviews alone.
  */
 #define RETENTION_DEFAULT                                                                   \
 	((struct retention_policy){                                                         \
 		.tiers = { { 2 * 86400, 86400, 0, 0 },                                      \
+			   { 0, 86400, 0, 0 },                                              \
 			   { 14 * 86400, 7 * 86400, 1e-6, SEPARATE_THREAD | SEPARATE_CPU }, \
 			   { 90 * 86400, 28 * 86400, 1e-5,                                  \
 			     SEPARATE_PROCESS | SEPARATE_THREAD | SEPARATE_CPU } },         \

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
+#include "store/group.h"
 
 #define WARNINGS_MAX 50
 
@@ -19,12 +20,31 @@
 
 #define END_SIZE_MAX 2048 /* more than a header and what an END tells */
 
+/* A group block, of whose seconds each is a block here. */
+struct group_place {
+	uint64_t file_off; /* of its counts */
+	uint32_t size;
+	uint64_t hash;
+	size_t rows_at; /* in them */
+	struct group_frame frame;
+	const struct group_second *seconds;
+	uint32_t n_seconds;
+};
+
 /* Where the rows of a block are, and what they may refer to. */
 struct block_place {
+	const struct group_place *group; /* NULL: it stands alone */
+	uint32_t first_row;              /* in the group's */
 	uint64_t file_off;
 	uint32_t size;
 	uint64_t hash, samples;
 	struct counts_frame frame;
+};
+
+/* A block that nobody wanted: if one is wanted behind it, that may refer to its names and nodes. */
+struct unread {
+	struct block_header header;
+	const uint8_t *bytes;
 };
 
 struct segment_file {
@@ -34,9 +54,12 @@ struct segment_file {
 	uint32_t cap[N_TABLES], blocks_cap;
 	struct block_place *places; /* one a block */
 	const uint8_t *bytes;
-	struct file_mapping map;   /* of the bytes, if they are the segment's own */
-	struct unpacker *unpacker; /* of rows, from the first block that is read on */
-	uint64_t n_holes;          /* ids whose definition was damaged */
+	VEC(struct unread) unread;
+	struct file_mapping map;            /* of the bytes, if they are the segment's own */
+	struct unpacker *unpacker;          /* of rows, from the first block that is read on */
+	const struct group_place *unpacked; /* the group whose rows these are, or NULL */
+	struct count_rows rows;
+	uint64_t n_holes; /* ids whose definition was damaged */
 };
 
 static struct segment_file *file_of(const struct segment *seg)
@@ -124,8 +147,10 @@ void segment_free(struct segment *seg)
 	free(f->seg.blocks);
 	free(f->places);
 	free(f->name);
+	vec_fini(&f->unread);
 	arena_free(f->arena);
 	unpacker_free(f->unpacker);
+	vec_fini(&f->rows);
 	file_unmap(&f->map);
 	free(f);
 }
@@ -288,42 +313,75 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 }
 
 /* False only where the block is certainly not wanted. */
-static bool is_wanted(struct segment_context *c, const struct block_header *h)
+static bool is_wanted(const struct segment_context *c, uint64_t first_ns, uint64_t last_ns)
+{
+	const struct block_filter *filter = c->filter;
+
+	return !filter || !c->has_info ||
+	       filter->takes(filter->context, session_wall_ns(&c->info, first_ns),
+			     session_wall_ns(&c->info, last_ns));
+}
+
+static void look_past(struct segment_context *c, const struct block_header *h)
 {
 	const struct block_filter *filter = c->filter;
 	uint64_t first_ns;
 
 	if (!filter || !c->has_info)
-		return true;
+		return;
 	first_ns = session_wall_ns(&c->info, h->first_ns);
 	c->is_past |= first_ns > filter->until_ns && first_ns - filter->until_ns > LATE_NS;
-	return filter->takes(filter->context, first_ns, session_wall_ns(&c->info, h->last_ns));
 }
 
-static void parse_samples(struct segment_context *c, struct segment_file *f,
-			  const struct block_header *h, const struct loss_row *losses,
-			  const uint8_t *bytes, uint64_t file_off)
+static void parse_unread(struct segment_context *c, struct segment_file *f)
+{
+	vec_foreach (&f->unread, block) {
+		parse_names(c, f, &block->header, block->bytes);
+		parse_nodes(c, f, &block->header, block->bytes);
+	}
+	f->unread.n = 0;
+}
+
+/* Its names and nodes. False: no more of it is to be read, now or ever. */
+static bool begin_samples(struct segment_context *c, struct segment_file *f,
+			  const struct block_header *h, const uint8_t *bytes, bool wanted)
+{
+	uint32_t want[N_TABLES];
+
+	look_past(c, h);
+	if (c->is_past)
+		return false;
+	for (int i = 0; i < N_TABLES; i++)
+		want[i] = h->first_id[i] + h->n_ids[i];
+	extend_tables(f, want);
+	if (!wanted) {
+		vec_push(&f->unread, (struct unread){ *h, bytes });
+		return false;
+	}
+	parse_unread(c, f);
+	parse_names(c, f, h, bytes);
+	parse_nodes(c, f, h, bytes);
+	return true;
+}
+
+static struct counts_frame frame_of(const struct block_header *h)
+{
+	return (struct counts_frame){ h->first_id[TABLE_CLASSES] + h->n_ids[TABLE_CLASSES],
+				      h->first_id[TABLE_NODES], h->n_ids[TABLE_NODES], h->n_rows };
+}
+
+/* `counts` NULL: they are damaged. */
+static void push_samples(struct segment_context *c, struct segment_file *f,
+			 const struct block_header *h, const struct loss_row *losses,
+			 const uint8_t *counts, uint64_t file_off)
 {
 	struct loss_row rows[BLOCK_LOSSES_MAX + 1];
 	struct block block = { h->first_ns, h->last_ns, h->samples,    h->n_rows,
 			       h->n_losses, file_off,   block_size(h), NULL };
-	uint32_t want[N_TABLES];
 	struct block_place *place;
-	const uint8_t *counts;
-	bool is_whole, wanted = is_wanted(c, h);
 
-	if (c->is_past)
-		return;
-	for (int i = 0; i < N_TABLES; i++)
-		want[i] = h->first_id[i] + h->n_ids[i];
-	extend_tables(f, want);
-	parse_names(c, f, h, bytes);
-	parse_nodes(c, f, h, bytes);
-	if (!wanted)
-		return;
-	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
 	memcpy(rows, losses, h->n_losses * sizeof(*rows));
-	if (!is_whole) {
+	if (!counts) {
 		rows[block.n_losses++] =
 			(struct loss_row){ LOSS_DAMAGED, UINT32_MAX, block.samples };
 		block.samples = 0;
@@ -335,13 +393,97 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
 	}
 	place = push_block(f, &block, rows);
 	*place = (struct block_place){
-		.file_off = file_off + (uint64_t)(counts - bytes),
+		.file_off = counts ? (uint64_t)(counts - f->bytes) : file_off,
 		.size = h->section_size[SECTION_COUNTS],
 		.hash = h->section_hash[SECTION_COUNTS],
 		.samples = block.samples,
-		.frame = { want[TABLE_CLASSES], h->first_id[TABLE_NODES], h->n_ids[TABLE_NODES],
-			   block.n_rows },
+		.frame = frame_of(h),
 	};
+	place->frame.n_rows = block.n_rows;
+}
+
+static void parse_samples(struct segment_context *c, struct segment_file *f,
+			  const struct block_header *h, const struct loss_row *losses,
+			  const uint8_t *bytes, uint64_t file_off)
+{
+	const uint8_t *counts;
+	bool is_whole;
+
+	if (!begin_samples(c, f, h, bytes, is_wanted(c, h->first_ns, h->last_ns)))
+		return;
+	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
+	push_samples(c, f, h, losses, is_whole ? counts : NULL, file_off);
+}
+
+static void push_seconds(struct segment_context *c, struct segment_file *f,
+			 const struct block_header *h, const struct group *g,
+			 const struct group_place *place, uint64_t file_off)
+{
+	uint64_t size = MAX(block_size(h) / g->seconds.n, 1u);
+	const struct loss_row *losses = g->losses.data;
+	uint32_t first_row = 0;
+
+	vec_foreach (&g->seconds, s) {
+		struct block block = { s->first_ns, s->last_ns, s->samples, s->n_rows,
+				       s->n_losses, file_off,   size,       NULL };
+
+		if (is_wanted(c, s->first_ns, s->last_ns))
+			*push_block(f, &block, losses) =
+				(struct block_place){ .group = place,
+						      .first_row = first_row,
+						      .samples = s->samples,
+						      .frame.n_rows = s->n_rows };
+		losses += s->n_losses;
+		first_row += s->n_rows;
+	}
+}
+
+static const struct group_place *place_group(struct segment_file *f, const struct block_header *h,
+					     const struct group *g, const uint8_t *counts,
+					     size_t rows_at)
+{
+	size_t size = g->seconds.n * sizeof(*g->seconds.data);
+	struct group_second *seconds = arena_alloc(f->arena, size);
+	struct group_place *place = arena_alloc(f->arena, sizeof(*place));
+
+	memcpy(seconds, g->seconds.data, size);
+	*place = (struct group_place){
+		.file_off = (uint64_t)(counts - f->bytes),
+		.size = h->section_size[SECTION_COUNTS],
+		.hash = h->section_hash[SECTION_COUNTS],
+		.rows_at = rows_at,
+		.frame = { frame_of(h), h->first_id[TABLE_CLASSES], h->first_ns },
+		.seconds = seconds,
+		.n_seconds = (uint32_t)g->seconds.n,
+	};
+	return place;
+}
+
+/* Of a group that some of its seconds are wanted of, each of these becomes a block. */
+static void parse_group(struct segment_context *c, struct segment_file *f,
+			const struct block_header *h, const struct loss_row *losses,
+			const uint8_t *bytes, uint64_t file_off)
+{
+	struct group g = { 0 };
+	const uint8_t *counts;
+	size_t rows_at = 0;
+	bool wanted = false;
+	bool is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts) &&
+			group_decode_seconds(c->unpacker, counts, h->section_size[SECTION_COUNTS],
+					     h, &g, &rows_at) == 0 &&
+			g.seconds.n;
+
+	vec_foreach (&g.seconds, s)
+		wanted |= is_wanted(c, s->first_ns, s->last_ns);
+	if (!is_whole)
+		wanted = is_wanted(c, h->first_ns, h->last_ns);
+	if (!begin_samples(c, f, h, bytes, wanted))
+		; /* that was all */
+	else if (!is_whole)
+		push_samples(c, f, h, losses, NULL, file_off);
+	else
+		push_seconds(c, f, h, &g, place_group(f, h, &g, counts, rows_at), file_off);
+	group_fini(&g);
 }
 
 /* A block may not define again what is defined; ids that it leaves out are holes. */
@@ -349,7 +491,7 @@ static bool ids_fit(struct segment_file *f, const struct block_header *h)
 {
 	uint32_t have[N_TABLES];
 
-	if (h->kind != BLOCK_SAMPLES)
+	if (h->kind != BLOCK_SAMPLES && h->kind != BLOCK_GROUP)
 		return true;
 	table_sizes(&f->seg, have);
 	for (int i = 0; i < N_TABLES; i++)
@@ -402,6 +544,9 @@ static void parse_block(struct segment_context *c, struct segment_file *f,
 		break;
 	case BLOCK_END:
 		parse_end(c, f, h, bytes);
+		break;
+	case BLOCK_GROUP:
+		parse_group(c, f, h, losses, bytes, file_off);
 		break;
 	case BLOCK_SAMPLES:
 	case N_BLOCK_KINDS:
@@ -544,6 +689,34 @@ static bool sums_agree(const struct count_rows *rows, size_t first, uint64_t sam
 	return sum == samples;
 }
 
+static int unpack_group(struct segment_file *f, const struct group_place *g)
+{
+	const uint8_t *bytes = f->bytes + g->file_off;
+
+	f->unpacked = NULL;
+	f->rows.n = 0;
+	if (XXH3_64bits(bytes, g->size) != g->hash ||
+	    group_decode_rows(f->unpacker, bytes + g->rows_at, g->size - g->rows_at, &g->frame,
+			      g->seconds, g->n_seconds, &f->rows) < 0)
+		return -EBADMSG;
+	f->unpacked = g;
+	return 0;
+}
+
+/* Seconds are mostly read one after the other, so their group is kept. */
+static int read_second(struct segment_file *f, const struct block_place *place,
+		       struct count_rows *rows)
+{
+	uint32_t n = place->frame.n_rows;
+
+	if (f->unpacked != place->group && unpack_group(f, place->group) < 0)
+		return -EBADMSG;
+	vec_reserve(rows, rows->n + n);
+	memcpy(rows->data + rows->n, f->rows.data + place->first_row, n * sizeof(*rows->data));
+	rows->n += n;
+	return 0;
+}
+
 int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
 		      struct error *err)
 {
@@ -557,8 +730,10 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 		return 0;
 	if (!f->unpacker)
 		f->unpacker = unpacker_new();
+	if (place->group)
+		r = read_second(f, place, rows);
 	/* Somebody may have cut the file since: it has zeros there now. */
-	if (XXH3_64bits(bytes, place->size) != place->hash)
+	else if (XXH3_64bits(bytes, place->size) != place->hash)
 		r = -EBADMSG;
 	else
 		r = counts_decode(f->unpacker, bytes, place->size, &place->frame, rows);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,15 +95,24 @@ static int refuse_file(const char *path, struct error *err)
 	return error_set(err, -ENOTDIR, "'%s' is a file, not a session directory", path);
 }
 
-/* Sessions are made for their owner alone: say who that is. */
+/* Sessions are made for their owner alone, or for a group: say who that is. */
 static int refuse_access(const char *path, struct error *err)
 {
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", path);
 	const struct passwd *owner;
+	const struct group *group;
 	struct stat st;
 
-	if (stat(path, &st) < 0)
+	/* Of a daemon, it is what is in its directory that is closed. */
+	if (stat(samples, &st) < 0 && stat(path, &st) < 0)
 		return error_set(err, -EACCES, "cannot read session '%s': permission denied", path);
 	owner = getpwuid(st.st_uid);
+	group = st.st_mode & S_IRGRP ? getgrgid(st.st_gid) : NULL;
+	if (group)
+		return error_set(err, -EACCES,
+				 "cannot read session '%s': permission denied; only %s and members "
+				 "of group '%s' may",
+				 path, owner ? owner->pw_name : "its owner", group->gr_name);
 	return error_set(err, -EACCES,
 			 "cannot read session '%s': permission denied; it is %s's (uid %u) alone",
 			 path, owner ? owner->pw_name : "another user", (unsigned int)st.st_uid);
@@ -165,12 +175,12 @@ static int check_version(const char *path, const char *name, const uint8_t *byte
 {
 	struct segment_header h;
 
-	if (segment_header_parse(bytes, size, &h) < 0 || h.version <= SEGMENT_VERSION)
+	if (segment_header_parse(bytes, size, &h) < 0 || h.version <= SEGMENT_VERSION_MAX)
 		return 0;
 	return error_set(err, -EPROTONOSUPPORT,
 			 "session '%s': %s was written by a newer assay (format %" PRIu32
 			 "; this one reads up to %d)",
-			 path, name, h.version, SEGMENT_VERSION);
+			 path, name, h.version, SEGMENT_VERSION_MAX);
 }
 
 /* 0, also when the segment can't be read: the others may do. */

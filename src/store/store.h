@@ -74,9 +74,11 @@ struct session_info {
 	struct counter_info *counters;
 	uint32_t n_counters;
 	uint32_t merged; /* enum separation: what samples are not kept apart by; 0: all are */
-	uint64_t segment_bytes; /* a new file from this size on; 0: the store's own; not kept */
-	uint64_t block_ns;      /* what a block spans at most: of a merged part; 0: a second */
-	const char *replaces;   /* "NAME NAME …": parts that this one was merged of; "" */
+	/* A new file from this size on, of it and of the tables in memory; 0: the store's own; not
+	 * kept. */
+	uint64_t segment_bytes, table_bytes;
+	uint64_t block_ns;    /* what a block spans at most: of a merged part; 0: a second */
+	const char *replaces; /* "NAME NAME …": parts that this one was merged of; "" */
 };
 
 /* What is known when it ends. */

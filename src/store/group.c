@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/group.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/recent.h"
+
+/* Columns of seconds, of losses, of rows. */
+enum { FIRST, SPAN, SAMPLES, ROWS, LOSSES, N_SECOND_COLUMNS };
+enum { REASON, COUNTER, NUMBER, N_LOSS_COLUMNS };
+enum { NODE, PLACE, CLASS, OF_COUNTER, COUNT, REST, N_ROW_COLUMNS };
+_Static_assert(N_ROW_COLUMNS <= BLOCK_COLUMNS, "the encoder's columns serve for all");
+
+void group_add(struct group *g, const struct group_second *second, const struct count_row *rows,
+	       const struct loss_row *losses)
+{
+	vec_push(&g->seconds, *second);
+	vec_reserve(&g->rows, g->rows.n + second->n_rows);
+	if (second->n_rows)
+		memcpy(g->rows.data + g->rows.n, rows, second->n_rows * sizeof(*rows));
+	g->rows.n += second->n_rows;
+	for (uint32_t i = 0; i < second->n_losses; i++)
+		vec_push(&g->losses, losses[i]);
+}
+
+void group_clear(struct group *g)
+{
+	g->seconds.n = g->rows.n = g->losses.n = 0;
+}
+
+void group_fini(struct group *g)
+{
+	vec_fini(&g->seconds);
+	vec_fini(&g->rows);
+	vec_fini(&g->losses);
+}
+
+uint64_t group_memory(const struct group *g)
+{
+	return g->seconds.cap * sizeof(*g->seconds.data) + g->rows.cap * sizeof(*g->rows.data) +
+	       g->losses.cap * sizeof(*g->losses.data);
+}
+
+/* ---- writing ---- */
+
+static void write_columns(struct block_encoder *e, struct buf *out, int n)
+{
+	for (int i = 0; i < n; i++)
+		column_write(&e->columns[i], e->packer, out);
+}
+
+static void put_seconds(struct block_encoder *e, struct buf *out, const struct group_frame *f,
+			const struct group *g)
+{
+	struct column *c = e->columns;
+	uint64_t last_ns = f->first_ns;
+
+	buf_uleb(out, g->seconds.n);
+	vec_foreach (&g->seconds, s) {
+		column_put_signed(&c[FIRST], (int64_t)(s->first_ns - last_ns));
+		column_put(&c[SPAN], s->last_ns - s->first_ns);
+		column_put(&c[SAMPLES], s->samples);
+		column_put(&c[ROWS], s->n_rows);
+		column_put(&c[LOSSES], s->n_losses);
+		last_ns = s->last_ns;
+	}
+	write_columns(e, out, N_SECOND_COLUMNS);
+	vec_foreach (&g->losses, loss) {
+		column_put(&c[REASON], loss->reason);
+		column_put(&c[COUNTER], loss->counter + 1); /* "all", UINT32_MAX, becomes 0 */
+		column_put(&c[NUMBER], loss->n);
+	}
+	write_columns(e, out, N_LOSS_COLUMNS);
+}
+
+/* By node, then class: their places are near each other in the tree. */
+static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_t n,
+			const uint32_t *disk_ids)
+{
+	cleanup(free_at_exit) struct count_row *old = xmalloc((n + 1) * sizeof(*old));
+
+	block_encoder_reserve(e, n);
+	memcpy(old, rows, n * sizeof(*old));
+	for (uint32_t i = 0; i < n; i++)
+		e->items[i] =
+			(struct sort_item){ (uint64_t)disk_ids[old[i].node] << 32 | old[i].class,
+					    i };
+	sort_items(e->items, e->scratch, n);
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = old[e->items[i].value];
+}
+
+/* Classes are told by their place among those used last, or by their step from the newest one. */
+struct class_model {
+	struct recent recent;
+	uint32_t next; /* one more than the highest class so far */
+};
+
+static void put_class(struct block_encoder *e, struct class_model *m, uint32_t class)
+{
+	uint32_t place = recent_place(&m->recent, class);
+
+	column_put(&e->columns[PLACE], place + 1); /* RECENT_NONE becomes 0 */
+	if (place == RECENT_NONE)
+		column_put_signed(&e->columns[CLASS], (int64_t) class - m->next);
+	m->next = MAX(m->next, class + 1);
+}
+
+static void put_rows(struct block_encoder *e, struct buf *out, const struct group_frame *f,
+		     struct group *g, const struct profile_class *classes, const uint32_t *disk_ids)
+{
+	struct class_model model = { .next = f->first_class };
+	struct count_row *row = g->rows.data;
+	struct period_bases bases;
+
+	period_bases_find(&bases, row, (uint32_t)g->rows.n, classes);
+	period_bases_write(&bases, out);
+	vec_foreach (&g->seconds, s) {
+		struct count_row *end = row + s->n_rows;
+		uint32_t last = 0;
+
+		sort_second(e, row, s->n_rows, disk_ids);
+		for (; row < end; row++) {
+			uint32_t counter = classes[row->class].counter;
+
+			column_put(&e->columns[NODE], disk_ids[row->node] - last);
+			last = disk_ids[row->node];
+			put_class(e, &model, row->class);
+			column_put(&e->columns[OF_COUNTER], counter);
+			column_put(&e->columns[COUNT], row->samples - 1);
+			column_put_signed(&e->columns[REST],
+					  (int64_t)(row->period -
+						    row->samples * bases.base[counter]));
+		}
+	}
+	write_columns(e, out, N_ROW_COLUMNS);
+	recent_fini(&model.recent);
+}
+
+void group_encode(struct block_encoder *e, struct buf *out, const struct group_frame *f,
+		  struct group *g, const struct profile_class *classes, const uint32_t *disk_ids)
+{
+	put_seconds(e, out, f, g);
+	put_rows(e, out, f, g, classes, disk_ids);
+}
+
+/* ---- reading ---- */
+
+struct columns_in {
+	struct column_reader c[N_ROW_COLUMNS];
+	bool bad;
+};
+
+static void open_columns(struct columns_in *in, struct unpacker *u, struct reader *r, int n,
+			 size_t each)
+{
+	*in = (struct columns_in){ 0 };
+	for (int i = 0; i < n; i++) {
+		column_open(&in->c[i], u, r, each);
+		in->bad |= in->c[i].bad;
+	}
+}
+
+/* False: something did not decode, or read beyond its end. */
+static bool close_columns(struct columns_in *in, const struct reader *r)
+{
+	for (int i = 0; i < N_ROW_COLUMNS; i++) {
+		in->bad |= in->c[i].bad;
+		column_close(&in->c[i]);
+	}
+	return !in->bad && !r->bad;
+}
+
+static bool get_seconds(struct unpacker *u, struct reader *r, const struct block_header *h,
+			struct group *g)
+{
+	uint64_t n = reader_uleb(r), last_ns = h->first_ns, n_losses = 0, n_rows = 0, samples = 0;
+	struct columns_in in;
+
+	if (n > GROUP_SECONDS) /* and so there are not more losses than memory */
+		return false;
+	open_columns(&in, u, r, N_SECOND_COLUMNS, n);
+	for (uint64_t i = 0; i < n && !in.bad; i++) {
+		struct group_second s;
+		uint64_t rows, losses;
+
+		s.first_ns = last_ns + (uint64_t)column_get_signed(&in.c[FIRST]);
+		s.last_ns = last_ns = s.first_ns + column_get(&in.c[SPAN]);
+		s.samples = column_get(&in.c[SAMPLES]);
+		rows = column_get(&in.c[ROWS]);
+		losses = column_get(&in.c[LOSSES]);
+		n_rows += rows;
+		n_losses += losses;
+		samples += s.samples;
+		in.bad |= s.last_ns < s.first_ns || rows > h->n_rows || n_rows > h->n_rows ||
+			  losses > BLOCK_LOSSES_MAX;
+		s.n_rows = (uint32_t)rows;
+		s.n_losses = (uint32_t)losses;
+		if (!in.bad)
+			vec_push(&g->seconds, s);
+	}
+	if (!close_columns(&in, r) || n_rows != h->n_rows || samples != h->samples)
+		return false;
+	open_columns(&in, u, r, N_LOSS_COLUMNS, n_losses);
+	for (uint64_t i = 0; i < n_losses && !in.bad; i++) {
+		uint64_t reason = column_get(&in.c[REASON]), counter = column_get(&in.c[COUNTER]);
+		uint64_t number = column_get(&in.c[NUMBER]);
+
+		in.bad |= counter > SESSION_COUNTERS_MAX;
+		/* A reason of a newer version can't be named; the number still counts. */
+		vec_push(&g->losses,
+			 (struct loss_row){ reason < N_LOSS_REASONS ? (enum loss_reason)reason
+								    : LOSS_BAD_RECORD,
+					    (uint32_t)counter - 1, number });
+	}
+	return close_columns(&in, r);
+}
+
+int group_decode_seconds(struct unpacker *u, const uint8_t *bytes, size_t size,
+			 const struct block_header *h, struct group *g, size_t *rows_at)
+{
+	struct reader r = reader_over(bytes, size);
+
+	if (!get_seconds(u, &r, h, g)) {
+		group_clear(g);
+		return -EBADMSG;
+	}
+	*rows_at = (size_t)(r.at - bytes);
+	return 0;
+}
+
+struct rows_parser {
+	const struct group_frame *f;
+	struct columns_in in;
+	struct class_model model;
+	struct period_bases bases;
+	struct count_rows *rows;
+};
+
+static uint32_t get_class(struct rows_parser *p)
+{
+	uint64_t place = column_get(&p->in.c[PLACE]);
+	uint32_t class = 0;
+
+	if (!place) {
+		int64_t at = p->model.next + column_get_signed(&p->in.c[CLASS]);
+
+		p->in.bad |= at < 0 || at >= p->f->counts.n_classes;
+		class = p->in.bad ? 0 : (uint32_t)at;
+		recent_put(&p->model.recent, class);
+	} else if (place > RECENT_DEPTH ||
+		   !recent_at(&p->model.recent, (uint32_t)place - 1, &class)) {
+		p->in.bad = true;
+	}
+	p->model.next = MAX(p->model.next, class + 1);
+	return class;
+}
+
+static void get_second(struct rows_parser *p, const struct group_second *s)
+{
+	uint64_t node = 0, end = (uint64_t)p->f->counts.first_node + p->f->counts.n_nodes;
+
+	for (uint32_t i = 0; i < s->n_rows && !p->in.bad; i++) {
+		uint32_t class = get_class(p);
+		uint64_t counter, samples;
+
+		node += column_get(&p->in.c[NODE]);
+		counter = column_get(&p->in.c[OF_COUNTER]);
+		samples = column_get(&p->in.c[COUNT]) + 1;
+		p->in.bad |= node >= end || counter >= SESSION_COUNTERS_MAX;
+		if (p->in.bad)
+			return;
+		vec_push(p->rows,
+			 (struct count_row){ class, (uint32_t)node, samples,
+					     samples * p->bases.base[counter] +
+						     (uint64_t)column_get_signed(&p->in.c[REST]) });
+	}
+}
+
+/* CLASS has a number only for those that are in no place. */
+static void open_rows(struct rows_parser *p, struct unpacker *u, struct reader *r)
+{
+	for (int i = 0; i < N_ROW_COLUMNS; i++) {
+		if (i == CLASS)
+			column_open_some(&p->in.c[i], u, r, p->f->counts.n_rows);
+		else
+			column_open(&p->in.c[i], u, r, p->f->counts.n_rows);
+		p->in.bad |= p->in.c[i].bad;
+	}
+}
+
+int group_decode_rows(struct unpacker *u, const uint8_t *bytes, size_t size,
+		      const struct group_frame *f, const struct group_second *seconds, uint32_t n,
+		      struct count_rows *rows)
+{
+	struct rows_parser p = { .f = f, .model.next = f->first_class, .rows = rows };
+	struct reader r = reader_over(bytes, size);
+	size_t n_before = rows->n;
+
+	p.in.bad = !period_bases_read(&p.bases, &r);
+	if (!p.in.bad)
+		open_rows(&p, u, &r);
+	vec_reserve(rows, rows->n + (p.in.bad ? 0 : f->counts.n_rows));
+	for (uint32_t i = 0; i < n && !p.in.bad; i++)
+		get_second(&p, &seconds[i]);
+	recent_fini(&p.model.recent);
+	if (close_columns(&p.in, &r) && rows->n - n_before == f->counts.n_rows)
+		return 0;
+	rows->n = n_before;
+	return -EBADMSG;
+}
