@@ -8,6 +8,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void put_message(const struct control_text *t, struct buf *out)
+{
+	const char *argument;
+	int message = control_text_message(t, &argument);
+
+	buf_printf(out, "%d %s|%s\n", message, t->text, argument);
+}
+
 static void read_all(const char *bytes, size_t size, size_t step, struct buf *out)
 {
 	struct control_text t = { 0 };
@@ -16,13 +24,13 @@ static void read_all(const char *bytes, size_t size, size_t step, struct buf *ou
 		size_t left = size - at, used;
 
 		if (control_text_feed(&t, bytes + at, left < step ? left : step, &used))
-			buf_printf(out, "%d %s\n", control_text_message(&t), t.text);
+			put_message(&t, out);
 		if (!used)
 			abort();
 		at += used;
 	}
 	if (control_text_end(&t))
-		buf_printf(out, "%d %s\n", control_text_message(&t), t.text);
+		put_message(&t, out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -20,7 +20,7 @@
 static const char ack[] = "ack\n";
 
 const char *const control_message_words[N_CONTROL_MESSAGES] = {
-#define X(id, word) [CONTROL_##id] = word,
+#define X(id, word, argument) [CONTROL_##id] = word,
 	CONTROL_MESSAGES(X)
 #undef X
 };
@@ -67,12 +67,37 @@ bool control_text_end(struct control_text *t)
 	return finish(t);
 }
 
-int control_text_message(const struct control_text *t)
+static const char *const arguments[N_CONTROL_MESSAGES] = {
+#define X(id, word, argument) [CONTROL_##id] = argument,
+	CONTROL_MESSAGES(X)
+#undef X
+};
+
+int control_text_message(const struct control_text *t, const char **argument)
 {
+	size_t len = strcspn(t->text, " \t");
+
+	*argument = t->text + len + strspn(t->text + len, " \t");
 	for (int i = 0; i < N_CONTROL_MESSAGES; i++)
-		if (!strcmp(t->text, control_message_words[i]))
-			return i;
+		if (strlen(control_message_words[i]) == len &&
+		    !memcmp(t->text, control_message_words[i], len))
+			return **argument && !*arguments[i] ? -1 : i;
 	return -1;
+}
+
+static void tell_unknown(struct control_text *t, void (*tell)(void *context, const char *sentence),
+			 void *context)
+{
+	char sentence[512];
+	size_t n;
+
+	for (char *at = t->text; *at; at++)
+		*at = isprint((unsigned char)*at) ? *at : '?';
+	n = (size_t)snprintf(sentence, sizeof(sentence), "--control: '%s' is none of", t->text);
+	for (int i = 0; i < N_CONTROL_MESSAGES; i++)
+		n += (size_t)snprintf(sentence + n, sizeof(sentence) - n, "%s %s", i ? "," : "",
+				      control_message_words[i]);
+	tell(context, sentence);
 }
 
 /* The channel. */
@@ -356,23 +381,18 @@ static bool next_text(struct control_channel *c)
 }
 
 int control_channel_next(struct control_channel *c, enum control_message *out,
-			 void (*tell)(void *context, const char *sentence), void *context)
+			 const char **argument, void (*tell)(void *context, const char *sentence),
+			 void *context)
 {
 	write_acks(c);
 	while (next_text(c)) {
-		int message = control_text_message(&c->text);
-		char sentence[256];
+		int message = control_text_message(&c->text, argument);
 
 		if (message >= 0) {
 			*out = (enum control_message)message;
 			return 1;
 		}
-		for (char *at = c->text.text; *at; at++)
-			*at = isprint((unsigned char)*at) ? *at : '?';
-		snprintf(sentence, sizeof(sentence),
-			 "--control: '%s' is none of enable, disable, snapshot, stop, ping",
-			 c->text.text);
-		tell(context, sentence);
+		tell_unknown(&c->text, tell, context);
 	}
 	return 0;
 }

@@ -6,8 +6,9 @@
  *	fifo:CTL[,ACK]     named pipes; whoever writes may come and go
  *	fd:N[,M]           descriptors that are open already
  *
- * A message is a word up to a newline (or NUL). When it is done, "ack" and a newline are written to
- * ACK. What is no message is told and not acknowledged, as in perf.
+ * A message is a word up to a newline (or NUL), and may have an argument behind a space. When it is
+ * done, "ack" and a newline are written to ACK. What is no message is told and not acknowledged, as
+ * in perf.
  */
 #pragma once
 
@@ -16,16 +17,17 @@
 
 struct error;
 
-/* X(id, word) */
-#define CONTROL_MESSAGES(X)     \
-	X(ENABLE, "enable")     \
-	X(DISABLE, "disable")   \
-	X(SNAPSHOT, "snapshot") \
-	X(STOP, "stop")         \
-	X(PING, "ping")
+/* X(id, word, what it may have as an argument; "": nothing) */
+#define CONTROL_MESSAGES(X)            \
+	X(ENABLE, "enable", "EVENT")   \
+	X(DISABLE, "disable", "EVENT") \
+	X(SNAPSHOT, "snapshot", "")    \
+	X(STOP, "stop", "")            \
+	X(PING, "ping", "")            \
+	X(EVLIST, "evlist", "-v, -g or -F")
 
 enum control_message {
-#define X(id, word) CONTROL_##id,
+#define X(id, word, argument) CONTROL_##id,
 	CONTROL_MESSAGES(X)
 #undef X
 		N_CONTROL_MESSAGES
@@ -38,7 +40,7 @@ extern const char *const control_message_words[N_CONTROL_MESSAGES];
  * the next call: words longer than any message are kept up to the buffer's size.
  */
 struct control_text {
-	char text[64];
+	char text[256];
 	size_t n;
 };
 
@@ -51,8 +53,8 @@ bool control_text_feed(struct control_text *t, const char *bytes, size_t size, s
 /* Nothing more comes: what is there is the last message. False: there is nothing. */
 bool control_text_end(struct control_text *t);
 
-/* The message that the text is; -1: none. */
-int control_text_message(const struct control_text *t);
+/* The message that the text is; -1: none. *argument: "" without one. */
+int control_text_message(const struct control_text *t, const char **argument);
 
 struct control_channel;
 
@@ -67,11 +69,12 @@ void control_channel_close(struct control_channel *c); /* NULL is fine */
 int control_channel_fd(const struct control_channel *c);
 
 /*
- * The next message that is there: 1, or 0: none now. What is no message goes to `tell`, with a
- * sentence.
+ * The next message that is there: 1, or 0: none now. *argument holds until the next call. What is
+ * no message goes to `tell`, with a sentence.
  */
 int control_channel_next(struct control_channel *c, enum control_message *out,
-			 void (*tell)(void *context, const char *sentence), void *context);
+			 const char **argument, void (*tell)(void *context, const char *sentence),
+			 void *context);
 
 /* The message is done. Kept and written later where the reader is slow. */
 void control_channel_ack(struct control_channel *c);

@@ -123,3 +123,9 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 		resolve_user(r, e, thread, s->callers + s->n_kernel, s->n_callers - s->n_kernel);
 	return f;
 }
+
+void frames_expect(struct frame_resolver *r, const struct event *e)
+{
+	if (r->stacks && e->sample.extra && e->sample.extra->stack)
+		user_stacks_expect(r->stacks, e);
+}

@@ -52,5 +52,8 @@ void frame_resolver_free(struct frame_resolver *r); /* NULL is fine */
 struct frames *frames_resolve(struct frame_resolver *r, const struct event *sample,
 			      const struct thread_view *thread);
 
+/* A sample that will come: fetches what its walk will read, if its stack was copied. */
+void frames_expect(struct frame_resolver *r, const struct event *sample);
+
 /* The walker of copied stacks. It stays the resolver's. */
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r);

@@ -248,6 +248,7 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, b
 static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
 	uint64_t generation = user_stacks_generation(pipeline_user_stacks(k->pipeline));
+	uint64_t oldest_ns = UINT64_MAX;
 	size_t kept = 0, size;
 
 	if (!may_wait && k->is_stalled && k->stalled_at == generation)
@@ -263,10 +264,13 @@ static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 				continue;
 			k->is_stalled = true;
 		}
+		oldest_ns = MIN(oldest_ns, raw->time_ns);
 		memmove(k->raws.data + kept, raw, size);
 		kept += size;
 	}
 	k->raws.n = kept;
+	/* A process may have ended long before the table is there that its stacks wait for. */
+	pipeline_keep_ended(k->pipeline, oldest_ns);
 	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)
 		vec_fini(&k->raws);
 }
@@ -322,27 +326,31 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	if (!is_there)
 		return false;
 	sampler_set_table(k->sampler, number, table);
-	if (table && number != TABLE_OF_VDSO)
-		user_stacks_rest_table(stacks, image);
 	f->wanted_ns = 0;
 	f->given_round = sampler_table_round(k->sampler);
 	return true;
 }
 
-/* Building takes milliseconds, in which raw stacks go on coming: they must not fill the ring. */
-static int give_tables(struct in_kernel *k, struct error *err)
+/* What has been copied is seldom needed here. */
+static void rest_tables(struct in_kernel *k)
+{
+	uint32_t number;
+
+	while (sampler_next_table(k->sampler, &number))
+		if (number != TABLE_OF_VDSO)
+			user_stacks_rest_table(pipeline_user_stacks(k->pipeline),
+					       image_of(k, number));
+}
+
+static void give_tables(struct in_kernel *k)
 {
 	size_t kept = 0;
-	int e = 0;
 
-	for (size_t i = 0; i < k->wanted.n; i++) { /* polling may add some */
+	rest_tables(k);
+	for (size_t i = 0; i < k->wanted.n; i++)
 		if (!give_table(k, k->wanted.data[i]))
 			k->wanted.data[kept++] = k->wanted.data[i];
-		else if (!e && k->raws.n < RAWS_MAX_BYTES)
-			e = sampler_poll(k->sampler, &k->visitor, err);
-	}
 	k->wanted.n = kept;
-	return e;
 }
 
 int in_kernel_poll(struct in_kernel *k, struct error *err)
@@ -352,13 +360,12 @@ int in_kernel_poll(struct in_kernel *k, struct error *err)
 	return sampler_poll(k->sampler, &k->visitor, err);
 }
 
-int in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns, struct error *err)
+void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 {
-	int e = k->with_tables ? give_tables(k, err) : 0;
-
+	if (k->with_tables)
+		give_tables(k);
 	k->is_final = until_ns == UINT64_MAX;
 	walk_raws(k, until_ns, k->is_final);
-	return e;
 }
 
 bool in_kernel_is_behind(const struct in_kernel *k)

@@ -36,7 +36,7 @@ int in_kernel_poll(struct in_kernel *k, struct error *err);
  * The side band was passed on up to `until_ns`: walks the raw stacks up to then, and
  * gives the kernel the unwind tables of files that it has met.
  */
-int in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns, struct error *err);
+void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns);
 
 /* Something waits for the side band, which is a few milliseconds late. */
 bool in_kernel_is_behind(const struct in_kernel *k);

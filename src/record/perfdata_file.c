@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,13 +16,23 @@
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
 #include "perfdata/record.h"
+#include "record/perfdata_rescue.h"
 #include "record/replay.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)
 
+/* Where the disk is full, so much of the end may have to make room for the sections. */
+#define KEPT_BYTES ((uint64_t)4 << 20)
+
 /* Where an AUXTRACE record is: an entry of the section that perf finds them by. */
 struct aux_entry {
 	uint64_t file_off, size;
+};
+
+/* Records that are handed over, and may not be on the disk yet. */
+struct kept {
+	uint64_t file_off;
+	size_t size;
 };
 
 struct perfdata_file {
@@ -30,13 +41,17 @@ struct perfdata_file {
 	int fd, code;
 	struct direct_writer *direct; /* NULL: written as usual */
 	struct buf gathered;
-	uint64_t size; /* of the file, with what is gathered */
+	uint64_t size; /* of the file, without what is gathered; direct: the writer knows */
+	uint64_t head_size;
+	VEC(struct kept) kept; /* of a file that is written directly */
+	struct buf kept_bytes; /* theirs, one behind the other */
 	uint64_t samples, first_ns, last_ns;
 	struct arena *arena;
 	struct writer_event *events;
 	size_t n_events;
 	struct record_format format; /* of the first event: where records have their time */
 	struct writer_sections sections;
+	pthread_mutex_t aux_lock;
 	VEC(struct aux_entry) aux;
 };
 
@@ -87,7 +102,10 @@ static void file_free(struct perfdata_file *f)
 		close(f->fd);
 	writer_sections_fini(&f->sections);
 	buf_fini(&f->gathered);
+	vec_fini(&f->kept);
+	buf_fini(&f->kept_bytes);
 	vec_fini(&f->aux);
+	pthread_mutex_destroy(&f->aux_lock);
 	arena_free(f->arena);
 	free(f->path);
 	free(f->old);
@@ -104,10 +122,11 @@ int perfdata_file_open(const char *path, const struct writer_event *events, size
 	f->fd = -1;
 	f->path = xstrdup(path);
 	f->arena = arena_new();
+	pthread_mutex_init(&f->aux_lock, NULL);
 	r = make_room(f, err);
 	if (r < 0)
 		return r;
-	f->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	f->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (f->fd < 0) {
 		r = -errno;
 		if (f->old)
@@ -116,7 +135,7 @@ int perfdata_file_open(const char *path, const struct writer_event *events, size
 	}
 	copy_events(f, events, n);
 	writer_head(f->events, n, &f->gathered);
-	f->size = f->gathered.len;
+	f->head_size = f->gathered.len;
 	*out = take_ptr(f);
 	return 0;
 }
@@ -136,10 +155,16 @@ void perfdata_file_abandon(struct perfdata_file *f)
 /* To whoever writes. */
 static void hand_over(struct perfdata_file *f, const void *bytes, size_t size)
 {
-	if (f->direct)
-		direct_writer_put(f->direct, bytes, size);
-	else if (!f->code)
-		f->code = file_write_all(f->fd, bytes, size);
+	struct kept kept = { .size = size };
+
+	f->size += size;
+	if (!f->direct) {
+		f->code = f->code ? f->code : file_write_all(f->fd, bytes, size);
+		return;
+	}
+	kept.file_off = direct_writer_put(f->direct, &(struct iovec){ (void *)bytes, size }, 1);
+	vec_push(&f->kept, kept);
+	buf_bytes(&f->kept_bytes, bytes, size);
 }
 
 static void hand_over_gathered(struct perfdata_file *f)
@@ -149,10 +174,49 @@ static void hand_over_gathered(struct perfdata_file *f)
 	f->gathered.len = 0;
 }
 
-void perfdata_file_write_directly(struct perfdata_file *f)
+/* With what is gathered, which comes next unless somebody puts more before. */
+static uint64_t file_size(const struct perfdata_file *f)
 {
-	if (!f->direct)
-		f->direct = direct_writer_new(f->fd);
+	return (f->direct ? direct_writer_size(f->direct) : f->size) + f->gathered.len;
+}
+
+void perfdata_file_write_directly(struct perfdata_file *f, uint64_t memory_bytes)
+{
+	if (f->direct)
+		return;
+	f->direct = direct_writer_new(f->fd, memory_bytes);
+	hand_over_gathered(f); /* the head, before anybody else puts anything */
+}
+
+void perfdata_file_aux(struct perfdata_file *f, const struct iovec *parts, size_t n)
+{
+	struct aux_entry e = { direct_writer_put(f->direct, parts, n), parts[0].iov_len };
+
+	pthread_mutex_lock(&f->aux_lock);
+	vec_push(&f->aux, e);
+	pthread_mutex_unlock(&f->aux_lock);
+}
+
+uint64_t perfdata_file_waited_ns(const struct perfdata_file *f)
+{
+	return f->direct ? direct_writer_waited_ns(f->direct) : 0;
+}
+
+/* What is so far from the end that it stays there, whatever comes. */
+static void forget_kept(struct perfdata_file *f)
+{
+	uint64_t done = direct_writer_done(f->direct);
+	size_t n = 0, bytes = 0;
+
+	while (n < f->kept.n &&
+	       f->kept.data[n].file_off + f->kept.data[n].size + KEPT_BYTES <= done)
+		bytes += f->kept.data[n++].size;
+	if (!n)
+		return;
+	f->kept.n -= n;
+	memmove(f->kept.data, f->kept.data + n, f->kept.n * sizeof(*f->kept.data));
+	f->kept_bytes.len -= bytes;
+	memmove(f->kept_bytes.data, f->kept_bytes.data + bytes, f->kept_bytes.len);
 }
 
 int perfdata_file_flush(struct perfdata_file *f)
@@ -161,6 +225,8 @@ int perfdata_file_flush(struct perfdata_file *f)
 	if (f->direct) {
 		direct_writer_flush(f->direct);
 		f->code = direct_writer_failure(f->direct);
+		if (!f->code)
+			forget_kept(f);
 	}
 	return f->code;
 }
@@ -173,7 +239,6 @@ int perfdata_file_failure(const struct perfdata_file *f)
 static void append(struct perfdata_file *f, const void *bytes, size_t size)
 {
 	buf_bytes(&f->gathered, bytes, size);
-	f->size += size;
 	if (f->gathered.len >= FLUSH_BYTES)
 		hand_over_gathered(f);
 }
@@ -185,7 +250,7 @@ static void note_record(struct perfdata_file *f, const void *record, size_t size
 
 	memcpy(&h, record, sizeof(h));
 	if (h.type == USER_AUXTRACE) {
-		vec_push(&f->aux, (struct aux_entry){ f->size, size });
+		vec_push(&f->aux, (struct aux_entry){ file_size(f), size });
 		return;
 	}
 	if (h.type != PERF_RECORD_SAMPLE)
@@ -207,7 +272,6 @@ void perfdata_file_payload(struct perfdata_file *f, const void *bytes, uint64_t 
 {
 	hand_over_gathered(f);
 	hand_over(f, bytes, size);
-	f->size += size;
 }
 
 uint64_t perfdata_file_samples(const struct perfdata_file *f)
@@ -217,10 +281,7 @@ uint64_t perfdata_file_samples(const struct perfdata_file *f)
 
 void perfdata_file_event(struct perfdata_file *f, const struct event *e)
 {
-	size_t before = f->gathered.len;
-
 	writer_record(&f->events[0].attr, e, &f->gathered);
-	f->size += f->gathered.len - before;
 }
 
 void perfdata_file_round(struct perfdata_file *f)
@@ -256,20 +317,104 @@ static void add_sections(struct perfdata_file *f)
 	buf_bytes(section, f->aux.data, n * sizeof(*f->aux.data));
 }
 
+/* Sections and header behind what ends at `end`. */
+static int write_tail(struct perfdata_file *f, uint64_t end)
+{
+	struct buf tail = { 0 }, header = { 0 };
+	int e = lseek(f->fd, (off_t)end, SEEK_SET) < 0 ? -errno : 0;
+
+	writer_tail(f->events, f->n_events, &f->sections, end, &tail, &header);
+	if (!e)
+		e = file_write_all(f->fd, tail.data, tail.len);
+	if (!e && pwrite(f->fd, header.data, header.len, 0) != (ssize_t)header.len)
+		e = errno ? -errno : -EIO;
+	f->size = end + tail.len;
+	buf_fini(&tail);
+	buf_fini(&header);
+	return e;
+}
+
+static size_t tail_size(struct perfdata_file *f)
+{
+	size_t size = 0;
+
+	vec_foreach (&f->sections, s)
+		size += 16 + s->bytes.len;
+	return size;
+}
+
+/* Records that were handed over and are not in the file, which ends at *end. */
+static int write_kept(struct perfdata_file *f, uint64_t *end)
+{
+	const uint8_t *bytes = f->kept_bytes.data;
+	uint64_t cut = *end;
+	int e = lseek(f->fd, (off_t)cut, SEEK_SET) < 0 ? -errno : 0;
+
+	vec_foreach (&f->kept, k) {
+		size_t has = k->file_off < cut ? (size_t)MIN(cut - k->file_off, k->size) : 0;
+
+		if (!e && has < k->size)
+			e = file_write_all(f->fd, bytes + has, k->size - has);
+		*end += k->size - has;
+		bytes += k->size;
+	}
+	return e;
+}
+
+/*
+ * The disk was full: what is at the end of the trace makes room for what all of it needs to be
+ * read, the side band and the sections; where that is not enough, the header alone, which needs
+ * none.
+ */
+static void rescue(struct perfdata_file *f, uint64_t written)
+{
+	uint64_t need = f->kept_bytes.len + tail_size(f), end;
+	int e = perfdata_rescue_cut(f->fd, f->head_size,
+				    written > f->head_size + need ? written - need : written, &end);
+	struct stat st;
+
+	if (e < 0)
+		return;
+	while (f->aux.n &&
+	       f->aux.data[f->aux.n - 1].file_off + f->aux.data[f->aux.n - 1].size > end)
+		f->aux.n--;
+	add_sections(f);
+	if (write_kept(f, &end) == 0 && write_tail(f, end) == 0)
+		return;
+	/* What could be written of these are no whole records: once more to the last that is. */
+	writer_sections_fini(&f->sections);
+	if (fstat(f->fd, &st) == 0 &&
+	    perfdata_rescue_cut(f->fd, f->head_size, MIN(end, (uint64_t)st.st_size), &end) == 0)
+		write_tail(f, end);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct aux_entry *x = a, *y = b;
+
+	return x->file_off < y->file_off ? -1 : x->file_off > y->file_off;
+}
+
 static int write_end(struct perfdata_file *f)
 {
-	struct buf header = { 0 };
-	size_t before = f->gathered.len;
+	uint64_t written;
+	struct stat st;
 
-	add_sections(f);
-	writer_tail(f->events, f->n_events, &f->sections, f->size, &f->gathered, &header);
-	f->size += f->gathered.len - before;
 	hand_over_gathered(f);
-	if (f->direct)
-		f->code = direct_writer_close(take_ptr(f->direct), NULL);
-	if (!f->code && pwrite(f->fd, header.data, header.len, 0) != (ssize_t)header.len)
-		f->code = errno ? -errno : -EIO;
-	buf_fini(&header);
+	if (f->direct) {
+		f->code = direct_writer_close(take_ptr(f->direct), &written);
+	} else {
+		written = f->size;
+		if (f->code)
+			written = fstat(f->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+	}
+	if (f->aux.n)
+		qsort(f->aux.data, f->aux.n, sizeof(*f->aux.data), by_place);
+	add_sections(f);
+	if (!f->code)
+		f->code = write_tail(f, written);
+	if (f->code)
+		rescue(f, written);
 	return f->code;
 }
 

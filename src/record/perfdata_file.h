@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "event/event.h"
 #include "perfdata/writer.h"
@@ -25,12 +26,21 @@ int perfdata_file_open(const char *path, const struct writer_event *events, size
 
 /*
  * For gigabytes of AUX data: from here on the bytes are written past the page cache, by a thread of
- * its own (base/direct_writer.h).
+ * its own, with so much memory before the disk (base/direct_writer.h).
  */
-void perfdata_file_write_directly(struct perfdata_file *f);
+void perfdata_file_write_directly(struct perfdata_file *f, uint64_t memory_bytes);
 
-/* A record as it stands, of `size` bytes; what follows it in the file (AUX data); a count of
- * samples. */
+/*
+ * An AUXTRACE record and the bytes behind it, when the file is written directly. The one function
+ * that any thread may call.
+ */
+void perfdata_file_aux(struct perfdata_file *f, const struct iovec *parts, size_t n);
+
+/* How long somebody had to wait for the disk, as that memory was used up. */
+uint64_t perfdata_file_waited_ns(const struct perfdata_file *f);
+
+/* A record as it stands, of `size` bytes; what follows it in the file (AUX data that is not written
+ * directly); a count of samples. */
 void perfdata_file_record(struct perfdata_file *f, const void *record, size_t size);
 void perfdata_file_payload(struct perfdata_file *f, const void *bytes, uint64_t size);
 uint64_t perfdata_file_samples(const struct perfdata_file *f);

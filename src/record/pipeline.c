@@ -34,6 +34,7 @@ struct pipeline {
 	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
 	struct code_addr frames[MAX_FRAMES]; /* of pipeline_add() */
 	uint64_t flush_ns;                   /* end of the second that is being gathered */
+	uint64_t kept_since_ns;              /* by pipeline_keep_ended() */
 	struct pipeline_counts counts;
 	struct pipeline_tally tally;
 	struct error write_error;  /* the first */
@@ -284,6 +285,11 @@ static int push(struct event_sink *sink, const struct event *e)
 	}
 }
 
+static void expect(struct event_sink *sink, const struct event *e)
+{
+	frames_expect(((struct pipeline *)sink)->resolver, e);
+}
+
 /* Names of code without a file. */
 
 static void name_code(void *context, image_id image, uint64_t start, uint64_t size,
@@ -328,13 +334,14 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	};
 
 	*p = (struct pipeline){
-		.sink = { push },
+		.sink = { push, expect },
 		.ops = config->ops,
 		.machine = config->machine,
 		.ext = config->ext,
 		.is_offline = config->is_offline,
 		.proc = xstrdup(config->proc ? config->proc : "/proc"),
 		.flush_ns = (config->info->start_ns / SECOND_NS + 1) * SECOND_NS,
+		.kept_since_ns = UINT64_MAX,
 	};
 	if (p->ops->open(config->dir, config->info, machine_images(p->machine),
 			 machine_strings(p->machine), &p->store, err) < 0) {
@@ -373,7 +380,12 @@ int pipeline_flush(struct pipeline *p, struct error *err)
 
 void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns)
 {
-	machine_forget_ended(p->machine, before_ns, process_ended, p);
+	machine_forget_ended(p->machine, MIN(before_ns, p->kept_since_ns), process_ended, p);
+}
+
+void pipeline_keep_ended(struct pipeline *p, uint64_t since_ns)
+{
+	p->kept_since_ns = since_ns;
 }
 
 void pipeline_advance(struct pipeline *p, uint64_t now_ns)

@@ -86,6 +86,12 @@ void pipeline_advance(struct pipeline *p, uint64_t now_ns);
  */
 void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns);
 
+/*
+ * What ended at this time or later is not forgotten, however old, as a sample of it still waits for
+ * something. UINT64_MAX, at first: nothing waits.
+ */
+void pipeline_keep_ended(struct pipeline *p, uint64_t since_ns);
+
 /* The time at which pipeline_advance() has something to do next. */
 uint64_t pipeline_next_flush(const struct pipeline *p);
 

@@ -20,6 +20,7 @@
 enum {
 	MAX_THREADS = 16,
 	PART_BYTES = 64 << 10,
+	QUIET_PART_BYTES = 256 << 10, /* where few events are kept: threads are woken less often */
 	WORTH_BYTES = 1 << 20, /* of all queues: less is decoded before threads have started */
 	PART_EVENTS = 1 << 21, /* a part with more is stopped */
 };
@@ -31,8 +32,7 @@ struct part {
 	enum part_state state;
 	struct part *next;       /* of the queue */
 	struct part *next_to_do; /* of all that wait */
-	uint64_t insns, cycles;
-	bool is_traced;
+	struct pt_piece_end end;
 };
 
 struct worker {
@@ -91,6 +91,8 @@ static void begin(struct part *part, struct view_pool *pool)
 		queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc));
 	queue_open_flow(q);
 	pt_flow_restart(q->flow, q->next_offset);
+	if (q->trace->info.has_cyc)
+		pt_flow_set_time(q->flow, &q->time);
 }
 
 static void end(struct part *part)
@@ -103,9 +105,7 @@ static void end(struct part *part)
 
 		pt_flow_end_piece(q->flow, bytes + q->end_at, bytes + size);
 	}
-	part->insns = pt_flow_stats(q->flow)->insns;
-	part->cycles = pt_flow_cycles(q->flow);
-	part->is_traced = pt_flow_is_traced(q->flow);
+	part->end = pt_flow_piece_end(q->flow);
 	queue_leave_view(q);
 }
 
@@ -196,7 +196,9 @@ struct pt_ahead *pt_ahead_new(struct pt_trace *t)
 	if (n < 2 || !may_be_cut(t) || (!bytes && !is_worth_it(t)))
 		return NULL;
 	a = xcalloc(1, sizeof(*a));
-	a->part_bytes = bytes ? strtoull(bytes, NULL, 10) : PART_BYTES;
+	a->part_bytes = bytes                         ? strtoull(bytes, NULL, 10)
+			: t->detail == PT_NO_BRANCHES ? QUIET_PART_BYTES
+						      : PART_BYTES;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->has_work, NULL);
 	pthread_cond_init(&a->has_changed, NULL);
@@ -253,6 +255,16 @@ void pt_ahead_forget(struct queue *q)
 	}
 }
 
+/* The time that cycles tell hangs on all packets before; of them this is told quickly. */
+static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
+{
+	uint64_t size;
+	const uint8_t *bytes = queue_piece(q, piece, &size);
+
+	if (q->trace->info.has_cyc && bytes)
+		pt_time_scan(&q->time, bytes + from, bytes + to, bytes + size);
+}
+
 /* Where the part that begins at next_piece, next_at may end. */
 static void find_end(struct queue *q, uint64_t part_bytes, struct part *part)
 {
@@ -268,11 +280,13 @@ static void find_end(struct queue *q, uint64_t part_bytes, struct part *part)
 
 			if (cut < bytes + size) {
 				q->next_offset += (uint64_t)(cut - bytes) - q->next_at;
+				scan_time(q, q->next_piece, q->next_at, (uint64_t)(cut - bytes));
 				q->next_at = (uint64_t)(cut - bytes);
 				break;
 			}
 		}
 		want = want > size ? want - size : 0;
+		scan_time(q, q->next_piece, q->next_at, size);
 		q->next_offset += size - q->next_at;
 		q->next_at = 0;
 	}
@@ -294,6 +308,7 @@ static struct part *new_part(struct pt_ahead *a, struct queue *q)
 				  .at = q->next_at,
 				  .given_back = q->next_at,
 				  .next_offset = q->next_offset,
+				  .time = q->time,
 				  .is_part = true };
 	part->q.pieces.data = q->pieces.data;
 	part->q.pieces.n = q->pieces.n;
@@ -411,7 +426,7 @@ static void retire(struct pt_ahead *a, struct queue *q)
 {
 	struct part *part = q->first_part;
 
-	pt_join_end(&q->joint, part->insns, part->cycles, part->is_traced);
+	pt_join_end(&q->joint, &part->end);
 	queue_end(&part->q);
 	give_back(q, part);
 	q->trace->stats.branches -= MIN(q->joint.n_doubled, q->trace->stats.branches);

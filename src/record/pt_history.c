@@ -60,14 +60,15 @@ static void know_thread(struct pt_history *h, const struct event *e)
 }
 
 static void on_switch(struct pt_history *h, uint32_t cpu, uint64_t time_ns, int32_t pid,
-		      int32_t tid)
+		      int32_t tid, bool is_ahead)
 {
 	if (cpu >= MAX_CPUS)
 		return;
 	while (h->cpus.n <= cpu)
 		vec_add(&h->cpus);
 	vec_push(&h->cpus.data[cpu],
-		 ((struct pt_switch){ .time_ns = time_ns, .pid = pid, .tid = tid }));
+		 ((struct pt_switch){
+			 .time_ns = time_ns, .pid = pid, .tid = tid, .is_ahead = is_ahead }));
 }
 
 /* The next_pid of sched:sched_switch, which is a thread. */
@@ -125,7 +126,7 @@ static void on_sample(struct collector *c, const struct event *e)
 	if (!x)
 		return;
 	if (f && x->raw && next_of(f, x, &tid))
-		on_switch(c->history, e->cpu, e->time_ns, -1, tid);
+		on_switch(c->history, e->cpu, e->time_ns, -1, tid, true);
 	if (x->aux && x->aux_size)
 		add_sampled(c, e);
 }
@@ -193,10 +194,10 @@ static void on_fork(struct pt_history *h, const struct event *e)
 static void on_context_switch(struct pt_history *h, const struct event *e)
 {
 	if (!e->context_switch.is_out)
-		on_switch(h, e->cpu, e->time_ns, e->pid, e->tid);
+		on_switch(h, e->cpu, e->time_ns, e->pid, e->tid, false);
 	else if (e->context_switch.other_tid >= 0)
 		on_switch(h, e->cpu, e->time_ns, e->context_switch.other_pid,
-			  e->context_switch.other_tid);
+			  e->context_switch.other_tid, true);
 }
 
 static int push(struct event_sink *sink, const struct event *e)
@@ -224,7 +225,7 @@ static int push(struct event_sink *sink, const struct event *e)
 		break;
 	case EVENT_ITRACE_START:
 		know_thread(h, e);
-		on_switch(h, e->cpu, e->time_ns, e->pid, e->tid);
+		on_switch(h, e->cpu, e->time_ns, e->pid, e->tid, false);
 		break;
 	case EVENT_SWITCH:
 		on_context_switch(h, e);

@@ -48,6 +48,7 @@ struct pt_process {
 struct pt_switch {
 	uint64_t time_ns;
 	int32_t pid, tid;
+	bool is_ahead; /* it was said by who was to leave the CPU, and is done soon after */
 };
 
 /* The kernel dropped trace data. */

@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
 #include "machine/jit_code.h"
+#include "symbol/kallsyms.h"
 #include "symbol/vmlinux.h"
 
 enum { VDSO_MAX = 1 << 16 };
@@ -33,7 +35,7 @@ struct pt_images {
 	VEC(struct build_id) build_ids;
 	struct code_file kernel;
 	struct elf_file kernel_elf;
-	bool is_kcore;
+	char *kallsyms; /* beside kcore; NULL: it is a vmlinux */
 	uint64_t slide; /* of vmlinux: from link addresses to the kernel's */
 	VEC(char *) notes;
 };
@@ -78,6 +80,7 @@ void pt_images_free(struct pt_images *t)
 	strings_fini(&t->names);
 	pthread_mutex_destroy(&t->lock);
 	free(t->files);
+	free(t->kallsyms);
 	free(t->recording);
 	free(t->root);
 	free(t);
@@ -271,12 +274,20 @@ static bool open_kcore(struct pt_images *t)
 			xasprintf("%s/%s/kcore", t->recording, folders[i]);
 
 		if (file_map(path, &t->kernel.file, NULL) == 0 &&
-		    elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0)
+		    elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0) {
+			t->kallsyms = xasprintf("%s/%s/kallsyms", t->recording, folders[i]);
 			return true;
+		}
 		file_unmap(&t->kernel.file);
 		t->kernel.file = (struct file_mapping){ 0 };
 	}
 	return false;
+}
+
+static bool open_cached_vmlinux(struct pt_images *t, const struct build_id *wanted)
+{
+	return open_cached(wanted, "elf", &t->kernel.file) == FOUND &&
+	       elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
 }
 
 static bool open_vmlinux(struct pt_images *t)
@@ -287,7 +298,8 @@ static bool open_vmlinux(struct pt_images *t)
 	cleanup(symbolizer_free_at_exit) struct symbolizer *s = symbolizer_new(&config);
 	struct code_segments segments = { 0 };
 	bool ok = t->config.kernel_text && wanted.len &&
-		  vmlinux_open(s, &wanted, &t->kernel.file, &t->kernel_elf, NULL) &&
+		  (open_cached_vmlinux(t, &wanted) ||
+		   vmlinux_open(s, &wanted, &t->kernel.file, &t->kernel_elf, NULL)) &&
 		  vmlinux_segments(&t->kernel_elf, &segments);
 
 	if (ok)
@@ -299,8 +311,7 @@ static bool open_vmlinux(struct pt_images *t)
 
 static void open_kernel(struct pt_images *t)
 {
-	t->is_kcore = open_kcore(t);
-	if (t->is_kcore || open_vmlinux(t))
+	if (open_kcore(t) || open_vmlinux(t))
 		return;
 	file_unmap(&t->kernel.file);
 	t->kernel.file = (struct file_mapping){ 0 };
@@ -309,10 +320,8 @@ static void open_kernel(struct pt_images *t)
 			 "(perf record --kcore) and no vmlinux of its build; it is not decoded"));
 }
 
-size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size)
+static void need_kernel(struct pt_images *t)
 {
-	struct reader bytes;
-
 	if (!__atomic_load_n(&t->kernel.is_tried, __ATOMIC_ACQUIRE)) {
 		pthread_mutex_lock(&t->lock);
 		if (!t->kernel.is_tried)
@@ -320,6 +329,13 @@ size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, s
 		__atomic_store_n(&t->kernel.is_tried, true, __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&t->lock);
 	}
+}
+
+size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size)
+{
+	struct reader bytes;
+
+	need_kernel(t);
 	if (!t->kernel.file.base)
 		return 0;
 	bytes = elf_bytes_at(&t->kernel_elf, addr - t->slide);
@@ -327,4 +343,37 @@ size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, s
 	if (size)
 		memcpy(out, bytes.at, size);
 	return size;
+}
+
+static uint64_t find_in_kallsyms(const char *path, const char *name)
+{
+	struct kallsyms k = { 0 };
+	size_t len = strlen(name);
+	uint64_t addr = 0;
+
+	if (kallsyms_read(&k, path) == 0)
+		vec_foreach (&k.symbols, s)
+			if (!s->module && s->name && s->name_len == len &&
+			    !memcmp(s->name, name, len))
+				addr = s->addr;
+	kallsyms_fini(&k);
+	return addr;
+}
+
+static uint64_t find_in_vmlinux(const struct pt_images *t, const char *name)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	if (t->kernel.file.base && elf_symbols_begin(&it, &t->kernel_elf, SHT_SYMTAB))
+		while (elf_symbols_next(&it, &symbol))
+			if (!strcmp(symbol.name, name))
+				return symbol.link_addr + t->slide;
+	return 0;
+}
+
+uint64_t pt_images_kernel_function(struct pt_images *t, const char *name)
+{
+	need_kernel(t);
+	return t->kallsyms ? find_in_kallsyms(t->kallsyms, name) : find_in_vmlinux(t, name);
 }

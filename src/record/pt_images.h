@@ -43,6 +43,9 @@ size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uin
 /* The same of the kernel, from an address on. */
 size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size);
 
+/* The address of one of the kernel's own functions, in what its code is read from; 0: not known. */
+uint64_t pt_images_kernel_function(struct pt_images *t, const char *name);
+
 /* Sentences: which code could not be had, and why. Not while threads read. */
 void pt_images_notes(const struct pt_images *t, void (*note)(void *context, const char *sentence),
 		     void *context);

@@ -67,7 +67,8 @@ struct queue {
 	size_t piece; /* the one at hand, … */
 	uint64_t at;  /* … and how far it was decoded */
 	uint64_t given_back;
-	size_t n_switches; /* of the CPU, that were applied */
+	size_t n_switches;            /* of the CPU, that were followed */
+	const struct pt_switch *said; /* of these: who will be next, once the trace is there */
 	uint8_t tail[2 * JOIN];
 	size_t n_tail; /* of the piece before: a packet goes on in this one */
 	struct pt_flow *flow;
@@ -90,6 +91,7 @@ struct queue {
 	size_t next_piece;
 	uint64_t next_at, next_offset;
 	struct pt_joint joint;
+	struct pt_time time; /* where the next part begins, or the part: where CYCs tell it */
 };
 
 struct pt_trace {
@@ -97,6 +99,7 @@ struct pt_trace {
 	struct perfdata *data;
 	struct pt_history history;
 	struct pt_images *images;
+	uint64_t switch_ip; /* where the kernel switches threads; UINT64_MAX: not known */
 	enum pt_detail detail;
 	enum pt_quick quick;
 	uint64_t first_ns, last_ns;
@@ -114,7 +117,8 @@ void queue_decode_piece(struct queue *q);
 void queue_end(struct queue *q);
 void queue_leave_view(struct queue *q);
 void queue_fini(struct queue *q);
-void queue_follow(struct queue *q, uint64_t now);
+/* Puts the queue into the code of a version. */
+void queue_enter_view(struct queue *q, const struct version *of);
 /* Memory of a piece up to q->at, when it is worth it. */
 void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size);
 void view_pool_fini(struct view_pool *pool);
@@ -125,6 +129,15 @@ static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64
 	*size = q->pieces.data[i].size;
 	return q->pieces.data[i].bytes;
 }
+
+/* pt_side_band.c: side band up to `now_ns`; the time at which to come again. */
+uint64_t queue_follow(struct queue *q, uint64_t now_ns);
+
+/*
+ * Of events that come next: the branch by which a thread calls __switch_to is the thread's still;
+ * what follows is the next one's.
+ */
+void queue_find_switches(struct queue *q, const struct pt_event *events, size_t n);
 
 /* pt_ahead.c: NULL where there is one processor, or too little to decode. */
 struct pt_ahead *pt_ahead_new(struct pt_trace *t);

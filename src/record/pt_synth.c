@@ -38,7 +38,7 @@ struct queue {
 	uint64_t insns; /* that were run up to there */
 	uint64_t cycles;
 	uint64_t cycles_at; /* instructions that were run before the one that they were told for */
-	bool has_cycles;
+	bool has_cycles, is_told_ahead; /* the time, to the period alone */
 	struct period period;
 	uint64_t sampled_insns;
 	struct counts last_branch, last_insn; /* of their samples that had cycles */
@@ -185,11 +185,20 @@ static void set_period(struct pt_synth *s)
 	}
 }
 
+/* Errors, and what the trace says of itself, is all that is asked for. */
+static bool needs_branches(const struct itrace *o)
+{
+	return o->instructions || o->branches || o->chains || o->adds_chains || o->last_branches ||
+	       o->adds_last_branches || o->with_depth || o->logs || o->transactions;
+}
+
 enum pt_detail pt_synth_detail(const struct itrace *o)
 {
 	bool all = o->instructions || o->last_branches || o->adds_last_branches ||
 		   (o->branches && !o->calls && !o->returns);
 
+	if (!needs_branches(o))
+		return PT_NO_BRANCHES;
 	return all ? PT_ALL_BRANCHES : PT_CALLS;
 }
 
@@ -348,9 +357,10 @@ static void add_ipc(struct pt_synth *s, struct counts *last, uint64_t insns)
 {
 	const struct queue *q = s->queue;
 
-	/* Of what ran up to an asynchronous branch nothing is told. */
-	if (!q->has_cycles || s->extra.flags & PT_F_ASYNC || insns - q->cycles_at > 1 ||
-	    q->cycles == last->cycles)
+	/* An asynchronous branch is no instruction: cycles must be told right there. */
+	uint64_t n_told = s->extra.flags & PT_F_ASYNC ? 0 : 1;
+
+	if (!q->has_cycles || insns - q->cycles_at > n_told || q->cycles == last->cycles)
 		return;
 	s->extra.insns = insns - last->insns;
 	s->extra.cycles = q->cycles - last->cycles;
@@ -573,34 +583,45 @@ static uint64_t address_after(struct pt_synth *s, uint64_t ip, uint64_t n)
 	return ip;
 }
 
+/* How many of the next `n` instructions there are up to a conditional branch, it included. */
+static uint64_t through_branch(struct pt_synth *s, uint64_t ip, uint64_t n)
+{
+	for (uint64_t i = 0; i < n && ip; i++) {
+		const struct cached *c = instruction_at(s, ip);
+
+		if (c->size && c->end != PT_END_FALL)
+			return i + 1;
+		ip = c->size ? ip + c->size : 0;
+	}
+	return n;
+}
+
 /*
- * The `n` instructions up to this event; code between two taken branches is in a row. `last`: the
- * address of the last of them, where it is known.
+ * The `n` instructions up to this event, or on the way to it; code between two taken branches is
+ * in a row. `last`: the address of the last of them, where it is known.
  */
-static int pass_instructions(struct pt_synth *s, const struct pt_event *e, uint64_t last)
+static int pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, uint64_t last)
 {
 	struct queue *q = s->queue;
 	struct period *p = &q->period;
-	uint64_t n = e->insns - q->insns;
 	int r = 0;
 
-	if (e->tsc != p->tsc) {
-		p->tsc = e->tsc;
-		p->ticks = 0;
-	}
 	while (n && !r) {
+		/* perf asks anew at each branch, taken or not, which makes a difference at first.
+		 */
+		uint64_t walk = s->by_ticks && !p->is_due ? through_branch(s, q->ip, n) : n;
 		uint64_t step = until_next(s, p), ip;
-		bool is_due = step <= n, is_last = step >= n && last;
+		bool is_due = step <= walk, is_last = step >= n && last;
 
-		step = MIN(step, n);
+		step = MIN(step, walk);
 		q->insns += step;
 		p->insns += step;
 		p->ticks += step;
 		n -= step;
 		if (!is_due) {
 			/* Behind a branch it is of no use. */
-			q->ip = e->kind == PT_EV_TIME ? address_after(s, q->ip, step) : 0;
-			break;
+			q->ip = n || e->kind == PT_EV_TIME ? address_after(s, q->ip, step) : 0;
+			continue;
 		}
 		ip = is_last ? last : address_after(s, q->ip, step - 1);
 		q->ip = ip ? ip + instruction_at(s, ip)->size : 0;
@@ -609,6 +630,11 @@ static int pass_instructions(struct pt_synth *s, const struct pt_event *e, uint6
 			r = push_instruction(s, e, ip, is_last);
 	}
 	return r;
+}
+
+static int pass_instructions(struct pt_synth *s, const struct pt_event *e, uint64_t last)
+{
+	return pass_some(s, e, e->insns - s->queue->insns, last);
 }
 
 static int on_branch(struct pt_synth *s, const struct pt_event *e)
@@ -638,13 +664,23 @@ static int on_branch(struct pt_synth *s, const struct pt_event *e)
 static int on_time(struct pt_synth *s, const struct pt_event *e)
 {
 	struct queue *q = s->queue;
-	uint64_t n = e->insns - q->insns;
+	uint64_t n = e->insns - q->insns, n_before = e->to > q->insns ? e->to - q->insns : 0;
+	uint64_t tsc = e->from ? e->from : e->tsc;
 	int r = 0;
 
+	/* The period goes by the time of the packet, wherever its branch may be. */
 	if (s->instructions >= 0)
+		r = pass_some(s, e, MIN(n, n_before), 0);
+	if (!q->is_told_ahead)
+		q->period.ticks = 0;
+	q->period.tsc = tsc;
+	q->is_told_ahead = e->from;
+	if (e->from)
+		return r;
+	if (s->instructions >= 0 && !r)
 		r = pass_instructions(s, e, 0);
 	else
-		q->insns += n;
+		q->insns = e->insns;
 	q->tsc = e->tsc;
 	q->has_cycles = e->cycles != q->cycles;
 	q->cycles = e->cycles;

@@ -13,6 +13,7 @@
 
 enum {
 	AUX_INTEL_PT = 1, /* enum auxtrace_type of perf */
+	FED = 1 << 20,    /* at most, before memory is given back */
 	IDLE_VIEWS = 32,  /* code graphs of processes that no queue is in */
 	GIVE_BACK = 1 << 22,
 };
@@ -227,6 +228,7 @@ static struct view *new_view(struct pt_trace *t, struct view_pool *pool, const s
 	*v = (struct view){ .of = *of, .trace = t };
 	pt_history_space(&t->history, of->pid, of->n_changes, &v->maps);
 	v->code = pt_code_new(&memory, 0, 64, t->detail == PT_ALL_BRANCHES);
+	v->code->watched = t->switch_ip;
 	vec_push(&pool->views, v);
 	drop_idle_views(pool);
 	return v;
@@ -267,8 +269,7 @@ void queue_leave_view(struct queue *q)
 	q->view = NULL;
 }
 
-/* Puts the queue into the code of a version. */
-static void enter_view(struct queue *q, const struct version *of)
+void queue_enter_view(struct queue *q, const struct version *of)
 {
 	struct view *v;
 
@@ -287,114 +288,31 @@ static void enter_view(struct queue *q, const struct version *of)
 		pt_flow_set_code(q->flow, v->code);
 }
 
-/* ---- side band ---- */
-
-static void set_mark(struct queue *q, const struct version *of)
-{
-	struct mark m = { q->events.n, q->tid, *of };
-
-	if (q->marks.n && q->marks.data[q->marks.n - 1].event == m.event)
-		q->marks.data[q->marks.n - 1] = m;
-	else
-		vec_push(&q->marks, m);
-}
+/* ---- decoding ---- */
 
 static uint64_t next_time(const struct pt_trace *t, uint64_t ns)
 {
 	return ns == UINT64_MAX ? ns : pt_time_tsc(&t->info.clock, ns);
 }
 
-static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
-{
-	const struct pt_history *h = &q->trace->history;
-
-	if (q->cpu >= h->cpus.n)
-		return;
-	for (; q->n_switches < h->cpus.data[q->cpu].n; q->n_switches++) {
-		const struct pt_switch *s = &h->cpus.data[q->cpu].data[q->n_switches];
-
-		if (s->time_ns > now) {
-			*next = MIN(*next, s->time_ns);
-			break;
-		}
-		q->tid = s->tid;
-		q->pid = s->pid >= 0 ? s->pid : pt_history_pid(h, s->tid);
-	}
-}
-
-/* How many of a process's changes were made by then. */
-static size_t changes_until(const struct pt_process *p, size_t from, uint64_t now, uint64_t *next)
-{
-	size_t n = from <= p->changes.n ? from : 0;
-
-	if (n && p->changes.data[n - 1].time_ns > now)
-		n = 0;
-	while (n < p->changes.n && p->changes.data[n].time_ns <= now)
-		n++;
-	if (n < p->changes.n)
-		*next = MIN(*next, p->changes.data[n].time_ns);
-	return n;
-}
-
-/* How many of the kernel's changes were made by then. */
-static size_t pokes_until(const struct pt_history *h, size_t from, uint64_t now, uint64_t *next)
-{
-	size_t n = from;
-
-	if (n && h->pokes.data[n - 1].time_ns > now)
-		n = 0;
-	while (n < h->pokes.n && h->pokes.data[n].time_ns <= now)
-		n++;
-	if (n < h->pokes.n)
-		*next = MIN(*next, h->pokes.data[n].time_ns);
-	return n;
-}
-
-static uint64_t follow(struct queue *q, uint64_t now)
-{
-	const struct pt_history *h = &q->trace->history;
-	const struct pt_process *p;
-	uint64_t next = UINT64_MAX;
-	struct version of;
-
-	follow_switches(q, now, &next);
-	of = (struct version){ .pid = q->pid };
-	p = pt_history_process(h, q->pid);
-	if (p)
-		of.n_changes =
-			changes_until(p,
-				      q->view && q->view->of.pid == q->pid ? q->view->of.n_changes
-									   : 0,
-				      now, &next);
-	of.n_pokes = pokes_until(h, q->view ? q->view->of.n_pokes : 0, now, &next);
-	enter_view(q, &of);
-	set_mark(q, &of);
-	return next;
-}
-
 static uint64_t on_side_band(void *context, uint64_t tsc)
 {
 	struct queue *q = context;
 
-	return next_time(q->trace, follow(q, pt_time_ns(&q->trace->info.clock, tsc)));
+	return next_time(q->trace, queue_follow(q, pt_time_ns(&q->trace->info.clock, tsc)));
 }
-
-/* ---- decoding ---- */
 
 static void on_events(void *context, const struct pt_event *events, size_t n)
 {
 	struct queue *q = context;
 
+	if (q->trace->switch_ip != UINT64_MAX)
+		queue_find_switches(q, events, n);
 	vec_reserve(&q->events, q->events.n + n);
 	memcpy(q->events.data + q->events.n, events, n * sizeof(*events));
 	q->events.n += n;
 	if (q->events.n >= BUFFERED)
 		pt_flow_pause(q->flow);
-}
-
-void queue_follow(struct queue *q, uint64_t now)
-{
-	follow(q, now);
 }
 
 void queue_open_flow(struct queue *q)
@@ -403,6 +321,7 @@ void queue_open_flow(struct queue *q)
 	struct pt_flow_config config = {
 		.clock = info->clock,
 		.quick = q->trace->quick,
+		.no_branches = q->trace->detail == PT_NO_BRANCHES,
 		.events = on_events,
 		.side_band = info->is_timeless ? NULL : on_side_band,
 		.fup_may_be_next = info->fup_may_be_next,
@@ -411,7 +330,7 @@ void queue_open_flow(struct queue *q)
 	};
 
 	if (!q->view)
-		follow(q, info->is_timeless ? UINT64_MAX : 0);
+		queue_follow(q, info->is_timeless ? UINT64_MAX : 0);
 	q->flow = pt_flow_new(&config, q->view->code);
 }
 
@@ -431,7 +350,7 @@ static void begin_piece(struct queue *q)
 	if (now->tid >= 0 && !has_switches(q)) {
 		q->pid = now->pid;
 		q->tid = now->tid;
-		follow(q, now->time_ns);
+		queue_follow(q, now->time_ns);
 	}
 	if (!q->trace->info.is_snapshot || !q->piece || !now->bytes)
 		return;
@@ -478,7 +397,7 @@ void queue_decode_piece(struct queue *q)
 {
 	uint64_t size, used;
 	const uint8_t *bytes = queue_piece(q, q->piece, &size);
-	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot;
+	bool is_last = q->piece + 1 == q->pieces.n || q->trace->info.is_snapshot, is_end;
 
 	if (!q->at)
 		begin_piece(q);
@@ -489,9 +408,11 @@ void queue_decode_piece(struct queue *q)
 	if (q->at < size && q->n_tail) {
 		join(q, bytes, size, is_last);
 	} else if (q->at < size) {
-		used = pt_flow_feed_some(q->flow, bytes + q->at, size - q->at, is_last);
+		is_end = size - q->at <= FED;
+		used = pt_flow_feed_some(q->flow, bytes + q->at, MIN(size - q->at, (uint64_t)FED),
+					 is_last && is_end);
 		q->at += used;
-		if (q->at < size && size - q->at < PT_PACKET_MAX + 2 && !is_last &&
+		if (is_end && q->at < size && size - q->at < PT_PACKET_MAX + 2 && !is_last &&
 		    (!used || q->events.n < BUFFERED)) {
 			q->n_tail = size - q->at;
 			memcpy(q->tail, bytes + q->at, q->n_tail);
@@ -795,6 +716,7 @@ static void open_queues(struct pt_trace *t, const struct pt_trace_config *config
 	vec_foreach (&t->queues, q) {
 		q->trace = t; /* they move no more */
 		q->pool = &t->pool;
+		q->time.clock = &t->info.clock;
 	}
 }
 
@@ -805,6 +727,19 @@ static void open_losses(struct pt_trace *t)
 			 ((struct pt_event){ .kind = PT_EV_ERROR,
 					     .detail = PT_ERR_LOST,
 					     .tsc = pt_time_tsc(&t->info.clock, l->time_ns) }));
+}
+
+/* It is of use where the trace is of the kernel, and its time fine enough to tell one from the
+ * next. */
+static uint64_t find_switch_ip(const struct pt_trace *t)
+{
+	const struct pt_trace_info *info = &t->info;
+	uint64_t ip = 0;
+
+	if (info->is_per_cpu && info->has_kernel && !info->is_timeless &&
+	    (info->has_mtc || info->has_cyc) && !t->quick && !t->history.sampled.n)
+		ip = pt_images_kernel_function(t->images, "__switch_to");
+	return ip ? ip : UINT64_MAX;
 }
 
 int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, struct error *err)
@@ -834,6 +769,7 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	images.kernel_text = t->history.kernel_text;
 	images.kernel_build_id = t->history.kernel_build_id;
 	t->images = pt_images_new(&images);
+	t->switch_ip = find_switch_ip(t);
 	open_queues(t, config);
 	open_losses(t);
 	t->ahead = pt_ahead_new(t);

@@ -45,6 +45,7 @@ bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out);
 enum pt_detail {
 	PT_ALL_BRANCHES, /* each taken branch is an event */
 	PT_CALLS,        /* calls and returns, and what the trace says of itself; faster */
+	PT_NO_BRANCHES,  /* what the trace says of itself, errors, where tracing begins and ends */
 };
 
 struct pt_trace_config {

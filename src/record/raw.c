@@ -23,6 +23,9 @@
 
 #define MAX_FORMAT (1 << 20)
 
+/* Of trace that waits for the disk: a quarter of a second of each CPU at 500 MB/s. */
+#define WAITING_BYTES ((uint64_t)128 << 20)
+
 struct raw_recording {
 	struct event_sink sink; /* first: the sink is also this */
 	struct event_sink *next;
@@ -281,6 +284,14 @@ static int open_file(struct raw_recording *r, const char *path, struct error *er
 	return e;
 }
 
+/* No more than an eighth of the machine's memory. */
+static uint64_t waiting_bytes(const struct raw_recording *r)
+{
+	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return MIN(rings_count(r->rings) * WAITING_BYTES, all / 8);
+}
+
 /* Before all that needs it to be read. */
 static void put_trace(struct raw_recording *r, const struct raw_trace *trace)
 {
@@ -295,7 +306,7 @@ static void put_trace(struct raw_recording *r, const struct raw_trace *trace)
 		at += h.size;
 	}
 	buf_fini(&info);
-	perfdata_file_write_directly(r->file);
+	perfdata_file_write_directly(r->file, waiting_bytes(r));
 	r->has_trace = true;
 }
 
@@ -312,12 +323,19 @@ int raw_take_aux(struct raw_recording *r, const struct aux_piece *p)
 	struct buf record = { 0 };
 
 	writer_aux(&aux, &record);
-	perfdata_file_record(r->file, record.data, record.len);
+	perfdata_file_aux(r->file,
+			  (const struct iovec[]){ { record.data, record.len },
+						  { (void *)p->part[0], p->part_size[0] },
+						  { (void *)p->part[1], p->part_size[1] },
+						  { (void *)zeros, padded - p->size } },
+			  4);
 	buf_fini(&record);
-	for (int i = 0; i < 2; i++)
-		perfdata_file_payload(r->file, p->part[i], p->part_size[i]);
-	perfdata_file_payload(r->file, zeros, padded - p->size);
 	return 0;
+}
+
+uint64_t raw_waited_ns(const struct raw_recording *r)
+{
+	return perfdata_file_waited_ns(r->file);
 }
 
 uint64_t raw_truncated(const struct raw_recording *r)

@@ -51,8 +51,11 @@ void raw_end_scan(struct raw_recording *r);
  */
 int raw_advance(struct raw_recording *r);
 
-/* A piece of the trace, behind the records that were drained. */
+/* A piece of the trace. From any thread. */
 int raw_take_aux(struct raw_recording *r, const struct aux_piece *piece);
+
+/* How long a piece had to wait for the disk, as the memory before it was used up. */
+uint64_t raw_waited_ns(const struct raw_recording *r);
 
 /* How often the kernel said that the trace was cut off. */
 uint64_t raw_truncated(const struct raw_recording *r);

@@ -44,7 +44,7 @@ static void follow_cpus(struct recorder *r)
 	while (r->cpu_fd >= 0 && cpu_watch_next(r->cpu_fd, &cpu, &is_online)) {
 		if (!is_online)
 			continue;
-		e = rings_cpu_online(r->rings, cpu, &why);
+		e = recorder_cpu_online(r, cpu, &why);
 		if (!e && r->sampler)
 			e = sampler_cpu_online(r->sampler, cpu, &why);
 		if (e == -ENOENT && r->config->cpus->n)
@@ -178,8 +178,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	if (!e)
 		e = in_kernel_poll(r->in_kernel, err);
 	if (!e)
-		e = in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time(),
-				       err);
+		in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time());
 	if (!e)
 		e = in_kernel_read(r->in_kernel, time_ns, err);
 	if (!e && is_final && r->config->off_cpu)
@@ -256,7 +255,7 @@ static int run(struct recorder *r, struct error *err)
 		if (!e)
 			e = recorder_drain(r, r->aux ? recorder_safe_time(r) : safe);
 		if (!e && r->in_kernel)
-			e = in_kernel_catch_up(r->in_kernel, safe, err);
+			in_kernel_catch_up(r->in_kernel, safe);
 		if (!e && r->raw && safe >= pipeline_next_flush(r->pipeline)) {
 			e = raw_advance(r->raw);
 			if (e < 0)
@@ -363,6 +362,7 @@ static int finish(struct recorder *r, struct error *err)
 	if (r->aux && r->config->snapshot_at_end)
 		recorder_snapshot(r, NULL);
 	rings_disable(r->rings);
+	recorder_stop_trace(r);
 	if (r->sampler)
 		sampler_disable(r->sampler);
 	end_ns = clock_monotonic_ns();
@@ -387,6 +387,7 @@ static int finish(struct recorder *r, struct error *err)
 	out->size_bytes = r->written_bytes + file_tree_bytes(r->dir);
 	out->aux_bytes = r->aux ? aux_bytes(r->aux) : 0;
 	out->n_truncated = r->raw ? raw_truncated(r->raw) : 0;
+	out->disk_waited_ns = r->raw ? raw_waited_ns(r->raw) : 0;
 	if (r->raw)
 		e = raw_close(take_ptr(r->raw), &out->counts.samples, &out->size_bytes,
 			      e_read < 0 ? NULL : err);
@@ -399,8 +400,8 @@ static void recorder_fini(struct recorder *r)
 		pipeline_close(r->pipeline, NULL, NULL, NULL);
 	if (r->has_child && !r->child_runs)
 		child_abandon(&r->child);
-	raw_abandon(r->raw);
 	recorder_close_trace(r);
+	raw_abandon(r->raw);
 	in_kernel_free(r->in_kernel);
 	sampler_close(r->sampler);
 	rings_close(r->rings);
@@ -428,6 +429,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 			      .signal_fd = -1,
 			      .cpu_fd = -1,
 			      .wake_fd = -1,
+			      .aux_wake_fd = -1,
 			      .control = { .fd = -1 },
 			      .is_paused = config->starts_disabled,
 			      .was_steered = config->starts_disabled };

@@ -66,10 +66,10 @@ struct recorder_config {
 	const char *note;                   /* why these counters; "" */
 	bool in_kernel; /* whole machine only: sample by BPF (collect/sampler.h) */
 	enum stack_source stacks;
-	bool is_stacks_wish;          /* frame pointers do where the kernel can't copy stacks */
-	uint32_t stack_bytes;         /* STACKS_COPIED: how much of a stack; 0: default */
-	uint64_t ring_bytes;          /* 0: default */
-	uint64_t segment_bytes;       /* as in struct session_info */
+	bool is_stacks_wish;  /* frame pointers do where the kernel can't copy stacks */
+	uint32_t stack_bytes; /* STACKS_COPIED: how much of a stack; 0: default */
+	uint64_t ring_bytes;  /* 0: default */
+	uint64_t segment_bytes, table_bytes; /* as in struct session_info */
 	uint64_t keep_ns, keep_bytes; /* raw: of samples only the last (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */
@@ -111,13 +111,14 @@ struct recorder_result {
 	struct pipeline_counts counts;
 	uint64_t duration_ns, own_cpu_ns, own_peak_bytes;
 	uint64_t command_cpu_ns,
-		unsampled_ns; /* CPU time of the command that samples can't account for */
-	uint64_t silent;      /* bit by counter: of hardware, and its value stayed 0 */
-	uint64_t size_bytes;  /* of the session on disk */
-	uint64_t aux_bytes;   /* of a hardware trace, that were taken from the kernel */
-	uint64_t n_truncated; /* how often the kernel cut it off, as its area was full */
-	char note[256];       /* what could not be had (rings_note) */
-	char features[512];   /* statistics of extended features (record/ext.h); "" */
+		unsampled_ns;    /* CPU time of the command that samples can't account for */
+	uint64_t silent;         /* bit by counter: of hardware, and its value stayed 0 */
+	uint64_t size_bytes;     /* of the session on disk */
+	uint64_t aux_bytes;      /* of a hardware trace, that were taken from the kernel */
+	uint64_t n_truncated;    /* how often the kernel cut it off, as its area was full */
+	uint64_t disk_waited_ns; /* so long the trace was not read, as the disk was too slow */
+	char note[256];          /* what could not be had (rings_note) */
+	char features[512];      /* statistics of extended features (record/ext.h); "" */
 	enum stack_source stacks;
 	bool has_sampler_failed; /* the kernel refused it: without it, it may go */
 };
@@ -140,7 +141,18 @@ void recorder_stop(struct recorder *r);
  */
 int recorder_enable(struct recorder *r, struct error *err);
 void recorder_disable(struct recorder *r);
-bool recorder_is_enabled(const struct recorder *r);
+bool recorder_is_enabled(const struct recorder *r); /* one counter at the least */
+
+/* One counter alone, by its name. -ENOENT: none has it; the message has those that there are. */
+int recorder_switch_event(struct recorder *r, const char *name, bool is_on, struct error *err);
+
+/* The counters, and the events as the kernel took them (rings_each_event()). */
+const struct counters *recorder_counters(const struct recorder *r);
+void recorder_each_event(const struct recorder *r,
+			 void (*visit)(void *context, const char *name,
+				       const struct perf_event_attr *attr, const uint64_t *ids,
+				       size_t n_ids),
+			 void *context);
 
 /*
  * All that was counted up to now is visible to readers when it returns, also where its second is
@@ -163,6 +175,12 @@ int recorder_snapshot(struct recorder *r, struct error *err);
  * the machine knows stays. When the new one can't be made, the old one goes on. Not for `raw`.
  */
 int recorder_switch(struct recorder *r, const char *dir, struct error *err);
+
+/*
+ * Takes what the kernel has in its rings. Who does something in a callback that may take longer
+ * than a tenth of a second calls it in between, or the rings run over.
+ */
+void recorder_keep_up(struct recorder *r);
 
 /*
  * From now on another rate: samples a second, or, for a counter with a count, events between two

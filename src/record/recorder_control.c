@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "collect/sampler.h"
 #include "record/ext.h"
+#include "record/in_kernel.h"
 #include "record/raw.h"
 #include "record/recorder_state.h"
 
@@ -24,7 +25,7 @@ int recorder_enable(struct recorder *r, struct error *err)
 {
 	int e;
 
-	if (!r->is_paused)
+	if (!r->is_paused && !r->has_single)
 		return 0;
 	e = rings_pause(r->rings, false, err);
 	if (!e && r->sampler && r->is_sampling)
@@ -33,23 +34,70 @@ int recorder_enable(struct recorder *r, struct error *err)
 		e = recorder_start_sampler(r, err);
 	if (e < 0)
 		return e;
-	r->is_paused = false;
+	r->is_paused = r->has_single = false;
 	return 0;
 }
 
 void recorder_disable(struct recorder *r)
 {
-	if (r->is_paused)
+	if (r->is_paused && !r->has_single)
 		return;
 	rings_pause(r->rings, true, NULL);
 	if (r->sampler)
 		sampler_pause(r->sampler, true, NULL);
 	r->is_paused = r->was_steered = true;
+	r->has_single = false;
+}
+
+static int no_such_event(const struct recorder *r, const char *name, struct error *err)
+{
+	struct buf names = { 0 };
+	int e;
+
+	vec_foreach (&r->counters, c)
+		buf_printf(&names, "%s%s", names.len ? ", " : "", c->name);
+	e = error_set(err, -ENOENT, "no event '%s' is recorded; there are: %s", name,
+		      buf_cstr(&names));
+	buf_fini(&names);
+	return e;
+}
+
+int recorder_switch_event(struct recorder *r, const char *name, bool is_on, struct error *err)
+{
+	uint32_t i = 0;
+	int e;
+
+	while (i < r->counters.n && strcmp(r->counters.data[i].name, name) != 0)
+		i++;
+	if (i == r->counters.n)
+		return no_such_event(r, name, err);
+	if (r->sampler)
+		return error_set(err, -EOPNOTSUPP,
+				 "events that a BPF program reads are switched all together; "
+				 "record with --collector perf");
+	e = rings_pause_counter(r->rings, i, !is_on, err);
+	if (!e)
+		r->has_single = r->was_steered = true;
+	return e;
+}
+
+const struct counters *recorder_counters(const struct recorder *r)
+{
+	return &r->counters;
+}
+
+void recorder_each_event(const struct recorder *r,
+			 void (*visit)(void *context, const char *name,
+				       const struct perf_event_attr *attr, const uint64_t *ids,
+				       size_t n_ids),
+			 void *context)
+{
+	rings_each_event(r->rings, visit, context);
 }
 
 bool recorder_is_enabled(const struct recorder *r)
 {
-	return !r->is_paused;
+	return !r->is_paused || r->has_single;
 }
 
 int recorder_flush(struct recorder *r, struct error *err)
@@ -82,6 +130,18 @@ int recorder_switch(struct recorder *r, const char *dir, struct error *err)
 	if (r->sampler)
 		sampler_collect_missed(r->sampler, pipeline_lose, r->pipeline);
 	return recorder_open_session(r, dir, err);
+}
+
+/* An error meets the loop again, in its next turn. */
+void recorder_keep_up(struct recorder *r)
+{
+	uint64_t safe = recorder_safe_time(r);
+
+	if (r->in_kernel)
+		in_kernel_poll(r->in_kernel, NULL);
+	recorder_drain(r, safe);
+	if (r->in_kernel)
+		in_kernel_catch_up(r->in_kernel, safe);
 }
 
 static bool is_clock(const struct counter *c)

@@ -141,6 +141,7 @@ int recorder_open_session(struct recorder *r, const char *dir, struct error *err
 		.n_counters = r->host.n_counters,
 		.merged = c->merged,
 		.segment_bytes = c->segment_bytes,
+		.table_bytes = c->table_bytes,
 	};
 	struct pipeline_config pipeline = {
 		.ops = c->raw ? &no_store : c->ops,
@@ -445,6 +446,8 @@ int recorder_start(struct recorder *r, struct error *err)
 	e = recorder_open_session(r, r->config->dir, err);
 	if (!e)
 		e = open_raw(r, err);
+	if (!e)
+		e = recorder_start_trace(r, err);
 	if (!e)
 		e = scan_running(r, err);
 	if (!e)

@@ -38,9 +38,10 @@ struct recorder {
 	struct rings *rings;
 	struct aux *aux; /* NULL: no hardware trace */
 	struct aux_sizes aux_sizes;
-	bool has_precedence;     /* over ordinary threads */
-	char *trace_cpus;        /* that are traced, where rings are of more */
-	struct sampler *sampler; /* NULL: the rings carry the samples */
+	struct aux_readers *aux_readers; /* NULL: the loop reads the areas, if it is to */
+	int aux_wake_fd;                 /* of the readers; -1 */
+	char *trace_cpus;                /* that are traced, where rings are of more */
+	struct sampler *sampler;         /* NULL: the rings carry the samples */
 	struct in_kernel *in_kernel;
 	struct raw_recording *raw; /* NULL: a session is recorded */
 	struct host host;
@@ -55,6 +56,7 @@ struct recorder {
 	char *dir;                /* of the session that is being written */
 	uint64_t written_bytes;   /* of the sessions before it */
 	bool is_paused;           /* counting is off */
+	bool has_single;          /* single counters were switched since then */
 	bool was_steered;         /* paused, or a rate changed: the counters' values tell less */
 	bool is_sampling;         /* the in-kernel sampler is attached */
 };
@@ -93,5 +95,8 @@ bool recorder_has_trace(const struct recorder *r);
 int recorder_plan_trace(struct recorder *r, struct error *err); /* before the rings */
 int recorder_open_trace(struct recorder *r, struct error *err); /* behind them */
 const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct raw_trace *out);
+int recorder_start_trace(struct recorder *r, struct error *err); /* before counting begins */
+int recorder_cpu_online(struct recorder *r, uint32_t cpu, struct error *err); /* rings, too */
 int recorder_drain_trace(struct recorder *r);
+void recorder_stop_trace(struct recorder *r); /* behind rings_disable() */
 void recorder_close_trace(struct recorder *r);

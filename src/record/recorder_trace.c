@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A recording with a hardware trace in it: its areas beside the rings, into the file. */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collect/aux_readers.h"
 #include "counter/intel_pt.h"
 #include "record/raw.h"
 #include "record/raw_trace.h"
@@ -76,27 +78,13 @@ int recorder_plan_trace(struct recorder *r, struct error *err)
 	return c->by_thread ? 0 : widen_side_band(r, err);
 }
 
-/*
- * A buffer of 4 MiB is full after 8 ms at 500 MB/s, and on a busy machine an ordinary thread waits
- * longer than that for its turn. Where it is permitted, the one that reads it is the first, as its
- * work is a copy and little; neither the command nor the thread that writes is.
- */
-static void take_precedence(struct recorder *r)
-{
-	struct sched_param first = { .sched_priority = 1 };
-
-	r->has_precedence = sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first) == 0;
-}
-
 void recorder_close_trace(struct recorder *r)
 {
-	struct sched_param usual = { 0 };
-
+	recorder_stop_trace(r);
 	aux_close(r->aux);
 	r->aux = NULL;
-	if (r->has_precedence)
-		sched_setscheduler(0, SCHED_OTHER, &usual);
-	r->has_precedence = false;
+	close_at_exit(&r->aux_wake_fd);
+	r->aux_wake_fd = -1;
 }
 
 int recorder_open_trace(struct recorder *r, struct error *err)
@@ -109,8 +97,6 @@ int recorder_open_trace(struct recorder *r, struct error *err)
 
 	if (!recorder_has_trace(r))
 		return 0;
-	if (config.mode == AUX_FULL)
-		take_precedence(r);
 	return aux_open(&config, &r->aux, err);
 }
 
@@ -157,10 +143,58 @@ static int take(void *context, const struct aux_piece *piece)
 	return raw_take_aux(r->raw, piece);
 }
 
+/* Where there can't be threads, the loop reads the areas when it comes around. */
+int recorder_start_trace(struct recorder *r, struct error *err)
+{
+	struct aux_readers_config config = { .aux = r->aux, .sink = { take, r } };
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (!r->aux || aux_mode(r->aux) != AUX_FULL || !r->raw)
+		return 0;
+	if (r->aux_wake_fd < 0) {
+		r->aux_wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (r->aux_wake_fd < 0 ||
+		    epoll_ctl(r->wake_fd, EPOLL_CTL_ADD, r->aux_wake_fd, &event) < 0)
+			return error_errno(err, -errno, "eventfd");
+	}
+	config.wake_fd = r->aux_wake_fd;
+	aux_readers_start(&config, &r->aux_readers);
+	return 0;
+}
+
+void recorder_stop_trace(struct recorder *r)
+{
+	aux_readers_stop(take_ptr(r->aux_readers));
+}
+
+/* While its readers stand still: what they read of the rings changes. */
+int recorder_cpu_online(struct recorder *r, uint32_t cpu, struct error *err)
+{
+	size_t first;
+	int e;
+
+	if (!r->aux)
+		return rings_cpu_online(r->rings, cpu, err);
+	recorder_stop_trace(r);
+	e = rings_open_cpu(r->rings, cpu, &first, err);
+	if (!e)
+		e = aux_open_new(r->aux, err);
+	if (!e)
+		e = rings_enable_from(r->rings, first, err);
+	if (recorder_start_trace(r, err) < 0 && !e)
+		e = -EAGAIN;
+	return e;
+}
+
 int recorder_drain_trace(struct recorder *r)
 {
 	struct aux_sink sink = { take, r };
+	uint64_t n;
 
+	if (r->aux_readers) {
+		(void)!read(r->aux_wake_fd, &n, sizeof(n));
+		return 0;
+	}
 	return r->aux && r->raw ? aux_drain(r->aux, &sink) : 0;
 }
 

@@ -37,6 +37,7 @@ struct replay {
 		bool is_valid; /* until the machine changes */
 		struct thread_view view;
 		const char *comm;
+		uint32_t generation; /* of `view` */
 	} known;            /* of the last sample: of a trace millions are of the same thread */
 	uint64_t forget_ns; /* when ended processes are looked for next */
 	char *path;
@@ -387,6 +388,7 @@ static const struct known_thread *thread_of(struct replay *r, const struct event
 	*k = (struct known_thread){ .pid = e->pid,
 				    .tid = e->tid,
 				    .is_valid = true,
+				    .generation = k->generation + 1 ? k->generation + 1 : 1,
 				    .view = machine_thread(r->machine, e->pid, e->tid) };
 	k->comm = strings_get(machine_strings(r->machine), k->view.comm);
 	return k;
@@ -401,6 +403,7 @@ static int push_sample(struct replay *r, const struct event *e)
 		.thread = k->view,
 		.comm = k->comm,
 		.frames = frames_resolve(r->resolver, e, &k->view),
+		.generation = k->generation,
 	};
 
 	return r->to->sample(r->to, &s);

@@ -84,6 +84,7 @@ struct replay_sample {
 	struct thread_view thread;
 	const char *comm;
 	const struct frames *frames; /* callers without a mapping are kept; copied stacks walked */
+	uint32_t generation;         /* not 0; the same while thread and mappings are */
 };
 
 /* A negative errno ends the replay. */

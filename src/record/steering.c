@@ -2,15 +2,19 @@
 #include "record/steering.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "counter/attr_text.h"
 #include "record/control_channel.h"
 
 #define SECOND_NS 1000000000.0
@@ -74,40 +78,95 @@ static void take_snapshot(struct steering *s, struct recorder *r)
 		tell(s, false, "recording AUX area tracing snapshot");
 }
 
-static void enable(struct steering *s, struct recorder *r)
+/* All, or the one that is named. */
+static void turn(struct steering *s, struct recorder *r, bool is_on, const char *event)
 {
 	struct error err = { 0 };
+	int e;
 
-	close_at_exit(&s->timer_fd);
-	s->timer_fd = -1;
-	if (recorder_enable(r, &err) < 0)
-		tell_failure(s, "enable", &err);
-	else
-		s->has_begun = true;
-}
-
-static void disable(struct steering *s, struct recorder *r)
-{
 	close_at_exit(&s->timer_fd);
 	s->timer_fd = -1;
 	s->has_begun |= recorder_is_enabled(r);
-	recorder_disable(r);
+	if (*event)
+		e = recorder_switch_event(r, event, is_on, &err);
+	else
+		e = is_on ? recorder_enable(r, &err) : (recorder_disable(r), 0);
+	if (e < 0)
+		tell_failure(s, is_on ? "enable" : "disable", &err);
+	s->has_begun |= is_on && e >= 0;
 }
 
-static void obey(struct steering *s, struct recorder *r, enum control_message message)
+/* evlist: the names of events, with what the letter asks for. */
+struct listing {
+	char letter; /* v, g or F; else: names alone */
+	const struct counters *counters;
+	struct buf text;
+	uint32_t group;
+};
+
+static uint32_t group_of(const struct listing *l, const char *name)
+{
+	for (size_t i = 0; l->letter == 'g' && i < l->counters->n; i++)
+		if (!strcmp(l->counters->data[i].name, name))
+			return l->counters->data[i].group;
+	return 0;
+}
+
+static void list_event(void *context, const char *name, const struct perf_event_attr *attr,
+		       const uint64_t *ids, size_t n_ids)
+{
+	struct listing *l = context;
+	uint32_t group = group_of(l, name);
+
+	(void)ids, (void)n_ids;
+	if (l->group && group != l->group)
+		buf_str(&l->text, "}\n");
+	buf_printf(&l->text, "%s%s", !group ? "" : group == l->group ? "," : "{", name);
+	l->group = group;
+	if (group)
+		return;
+	if (l->letter == 'F')
+		buf_printf(&l->text, ": sample_%s=%" PRIu64, attr->freq ? "freq" : "period",
+			   (uint64_t)attr->sample_freq);
+	if (l->letter == 'v') {
+		buf_str(&l->text, ": ");
+		attr_text_line(attr, &l->text);
+	}
+	buf_str(&l->text, "\n");
+}
+
+static void list(struct steering *s, struct recorder *r, const char *how)
+{
+	struct listing l = { .counters = recorder_counters(r) };
+
+	if (*how && (how[0] != '-' || !how[1] || !strchr("vgF", how[1]) || how[2])) {
+		tell(s, true, "evlist takes -v, -g or -F");
+		return;
+	}
+	l.letter = *how ? how[1] : 0;
+	recorder_each_event(r, list_event, &l);
+	if (l.group)
+		buf_str(&l.text, "}\n");
+	s->config.show(s->config.context, buf_cstr(&l.text));
+	buf_fini(&l.text);
+}
+
+static void obey(struct steering *s, struct recorder *r, enum control_message message,
+		 const char *argument)
 {
 	switch (message) {
 	case CONTROL_ENABLE:
-		enable(s, r);
-		break;
 	case CONTROL_DISABLE:
-		disable(s, r);
+		turn(s, r, message == CONTROL_ENABLE, argument);
 		break;
 	case CONTROL_SNAPSHOT:
 		take_snapshot(s, r);
 		break;
 	case CONTROL_STOP:
 		recorder_stop(r);
+		break;
+	case CONTROL_EVLIST:
+		list(s, r, argument);
 		break;
 	case CONTROL_PING:
 	case N_CONTROL_MESSAGES:
@@ -119,15 +178,16 @@ static int on_ready(void *context, struct recorder *r, struct error *err)
 {
 	struct steering *s = context;
 	enum control_message message;
+	const char *argument;
 	uint64_t n;
 
 	(void)err;
 	if (s->signal_fd >= 0 && read(s->signal_fd, &n, sizeof(n)) == sizeof(n))
 		take_snapshot(s, r);
 	if (s->timer_fd >= 0 && read(s->timer_fd, &n, sizeof(n)) == sizeof(n))
-		enable(s, r);
-	while (s->channel && control_channel_next(s->channel, &message, warn, s) > 0) {
-		obey(s, r, message);
+		turn(s, r, true, "");
+	while (s->channel && control_channel_next(s->channel, &message, &argument, warn, s) > 0) {
+		obey(s, r, message, argument);
 		control_channel_ack(s->channel);
 	}
 	return 0;

@@ -22,6 +22,7 @@ struct steering_config {
 	bool starts_disabled; /* … or when it is asked for */
 	/* What was asked and can't be done, and what was done, in sentences. */
 	void (*tell)(void *context, bool is_warning, const char *sentence);
+	void (*show)(void *context, const char *text); /* lines that were asked for */
 	void *context;
 };
 

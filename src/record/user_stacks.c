@@ -100,6 +100,8 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 		return get_vdso_table(s, table);
 	if (image->kind != IMAGE_FILE)
 		return UNWIND_TABLE_UNREADABLE;
+	if (image->build_id.len && unwind_library_find(s->library, id.n, &image->build_id, table))
+		return UNWIND_TABLE_READY;
 	path = image_files_find(s->proc, s->pid, image, NULL);
 	if (!path && !image->build_id.len)
 		return UNWIND_TABLE_UNREADABLE;
@@ -198,6 +200,15 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 							   : -1 };
 	s->may_wait = true;
 	return walk(s, pid, thread, extra->stack, extra->stack_size);
+}
+
+void user_stacks_expect(struct user_stacks *s, const struct event *e)
+{
+	const struct sample_extra *extra = e->sample.extra;
+	uint64_t space = machine_known_space(s->machine, e->pid, e->tid), sp, pc;
+
+	if (space && registers_place(&extra->user, s->is_aarch64, &sp, &pc))
+		unwinder_expect(s->unwinder, space, pc, sp, extra->stack, extra->stack_size);
 }
 
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,

@@ -39,6 +39,9 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 				   const struct thread_view *thread,
 				   const struct sample_event *sample);
 
+/* A sample that will be walked soon: fetches what its walk will read, as far as it is known. */
+void user_stacks_expect(struct user_stacks *s, const struct event *sample);
+
 /* Registers of this machine by DWARF number (perfdata/regs.h has how many), and the stack from sp
  * on. */
 struct user_copy {
