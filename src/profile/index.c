@@ -61,8 +61,9 @@ void profile_index_free(struct profile *p)
 	vec_fini(&x->given);
 	free(x->lookups);
 	free(x->lane_of);
-	intmap_fini(&x->nodes);
+	node_set_fini(&x->nodes);
 	intmap_fini(&x->entries);
+	vec_fini(&x->entry_of_node);
 	intmap_fini(&x->processes);
 	intmap_fini(&x->threads);
 	intmap_fini(&x->cgroups);
@@ -305,44 +306,50 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 	}
 }
 
-static struct lookup *lookup_slot(const struct profile_index *x, uint32_t image, uint64_t offset)
+/* 0, which no slot is of: too large to be kept. */
+static uint64_t lookup_key(uint32_t image, uint64_t offset)
 {
-	return &x->lookups[hash_u64(offset ^ (uint64_t)image << 40) % LOOKUP_SLOTS];
+	if (image >= (1u << LOOKUP_IMAGE_BITS) - 1 || offset >> (64 - LOOKUP_IMAGE_BITS))
+		return 0;
+	return (uint64_t)(image + 1) << (64 - LOOKUP_IMAGE_BITS) | offset;
+}
+
+static struct lookup *lookup_slot(const struct profile_index *x, uint64_t key)
+{
+	return &x->lookups[hash_u64(key) % LOOKUP_SLOTS];
 }
 
 void index_fetch_frames(const struct profile *p, uint32_t image, uint64_t offset)
 {
-	__builtin_prefetch(lookup_slot(p->index, image, offset));
+	__builtin_prefetch(lookup_slot(p->index, lookup_key(image, offset)));
 }
 
 void index_reserve_nodes(struct profile *p, uint32_t n)
 {
-	intmap_reserve(&p->index->nodes, n);
-	vec_reserve(&p->nodes, (size_t)n + 1);
+	node_set_reserve(&p->index->nodes, p, p->nodes.n + (uint64_t)n);
+	vec_reserve(&p->nodes, p->nodes.n + n);
 }
 
 const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset, uint32_t *n)
 {
 	struct profile_index *x = p->index;
-	struct lookup *slot = lookup_slot(x, image, offset);
+	uint64_t key = lookup_key(image, p->has_functions ? offset : 0);
+	struct lookup *slot = lookup_slot(x, key);
 
-	if (!p->has_functions)
+	if (!p->has_functions) /* an image is all that is known of any offset */
 		offset = 0;
-	if (slot->image != image + 1 || slot->offset != offset) {
-		struct function_key key = { .image = image,
-					    .symbol = index_symbol(p, image, offset),
-					    .line = NO_INDEX,
-					    .offset = key_offset(p, offset) };
+	if (slot->key != key || !key) {
+		struct function_key function = { .image = image,
+						 .symbol = index_symbol(p, image, offset),
+						 .line = NO_INDEX,
+						 .offset = key_offset(p, offset) };
 		uint32_t first = (uint32_t)x->frames.n;
 
 		if (x->request->with_lines || (x->request->with_inlines && x->request->with_chains))
-			add_line_frames(p, image, offset, key.symbol);
+			add_line_frames(p, image, offset, function.symbol);
 		else
-			vec_push(&x->frames, add_function(p, &key, NULL));
-		slot->first = first;
-		slot->n = (uint32_t)x->frames.n - first;
-		slot->image = image + 1;
-		slot->offset = offset;
+			vec_push(&x->frames, add_function(p, &function, NULL));
+		*slot = (struct lookup){ key, first, (uint32_t)x->frames.n - first };
 	}
 	*n = slot->n;
 	return x->frames.data + slot->first;
@@ -362,21 +369,20 @@ static uint32_t index_place(struct profile *p, uint32_t function, uint64_t offse
 
 uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset)
 {
-	bool with_places = p->index->request->with_places, is_new;
+	bool with_places = p->index->request->with_places;
 	uint32_t place = with_places ? index_place(p, function, offset) : NO_INDEX;
-	uint32_t depth, *id;
+	uint32_t depth, id;
 
 	while (p->nodes.data[parent].depth >= PROFILE_MAX_DEPTH)
 		parent = p->nodes.data[parent].parent;
+	id = node_set_get(&p->index->nodes, p, parent, with_places ? place : function);
+	if (id)
+		return id;
 	depth = p->nodes.data[parent].depth + 1;
-	id = intmap_put(&p->index->nodes, pair(parent, with_places ? place : function), &is_new);
-	if (is_new) {
-		*id = (uint32_t)p->nodes.n;
-		vec_push(&p->nodes, (struct profile_node){ parent, function, depth });
-		if (with_places)
-			vec_push(&p->node_places, place);
-	}
-	return *id;
+	vec_push(&p->nodes, (struct profile_node){ parent, function, depth });
+	if (with_places)
+		vec_push(&p->node_places, place);
+	return (uint32_t)p->nodes.n - 1;
 }
 
 struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, uint32_t callee)
@@ -450,20 +456,31 @@ void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t
 	w->rows.data[*id].samples += samples;
 }
 
-struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node)
+/* Without class keys there is one group, and an entry has its place by its node. */
+static uint32_t *entry_place(struct profile *p, uint32_t group, uint32_t node)
 {
-	uint32_t new_id = (uint32_t)p->entries.n, *id = &new_id;
-	bool is_new = true;
+	struct profile_index *x = p->index;
+
+	if (p->class_keys.n)
+		return intmap_put(&x->entries, pair(group, node), NULL);
+	while (x->entry_of_node.n < p->nodes.n)
+		vec_push(&x->entry_of_node, 0);
+	return &x->entry_of_node.data[node];
+}
+
+uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node)
+{
+	uint32_t none = 0, *entry = &none; /* + 1 */
 
 	if (!p->index->request->with_slices)
-		id = intmap_put(&p->index->entries, pair(group, node), &is_new);
-	if (is_new) {
-		*id = new_id;
+		entry = entry_place(p, group, node);
+	if (!*entry) {
 		vec_push(&p->entries, (struct profile_entry){ group, node });
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			vec_push(&p->weights, (struct weight){ 0 });
+		*entry = (uint32_t)p->entries.n;
 	}
-	return &p->weights.data[(size_t)*id * p->n_lanes];
+	return *entry - 1;
 }
 
 static const char *base_name(const char *path)

@@ -7,17 +7,18 @@
 
 #include "base/arena.h"
 #include "base/intmap.h"
+#include "profile/node_set.h"
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "store/session.h"
 
 /* A front cache of address look-ups, direct-mapped: a call tree repeats its addresses. */
-#define LOOKUP_SLOTS 16384
+#define LOOKUP_SLOTS      16384
+#define LOOKUP_IMAGE_BITS 24 /* the others are of the offset */
 
 struct lookup {
-	uint32_t image;    /* + 1; 0: empty */
+	uint64_t key;      /* of lookup_key(); 0: empty */
 	uint32_t first, n; /* of frames */
-	uint64_t offset;
 };
 
 /* What tells functions apart beside image and symbol, for the map of functions. */
@@ -69,10 +70,11 @@ struct profile_index {
 	VEC(uint32_t) frames;      /* functions at an address, outermost first: what lookups name */
 	VEC(struct function_takes) function_takes;
 	struct strings places; /* (image, offset) of place i is string i + 1 */
-	struct intmap nodes;   /* parent << 32 | function, or place */
-	struct strings arcs;   /* the struct profile_arc of arc i is string i + 1 */
-	struct intmap entries; /* group << 32 | node */
-	struct strings groups; /* the tuple of group i is string i + 1 */
+	struct node_set nodes;
+	struct strings arcs;         /* the struct profile_arc of arc i is string i + 1 */
+	struct intmap entries;       /* group << 32 | node, to entry + 1; without class keys … */
+	VEC(uint32_t) entry_of_node; /* … entry + 1, or 0 */
+	struct strings groups;       /* the tuple of group i is string i + 1 */
 	struct intmap processes, threads, cgroups; /* cgroups: by path in cgroup_texts */
 	struct comm_weights process_comms, thread_comms;
 	uint32_t *lane_of;          /* by counter; NO_INDEX: not taken */
@@ -123,7 +125,7 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 /* Fetches what index_frames() reads first, some calls ahead: what it finds is in no cache. */
 void index_fetch_frames(const struct profile *p, uint32_t image, uint64_t offset);
 
-/* About n nodes will come. */
+/* Up to n nodes will come. */
 void index_reserve_nodes(struct profile *p, uint32_t n);
 /* The node of a function, or with places of an offset in it, below another node. */
 uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset);
@@ -135,7 +137,7 @@ void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t
 struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, uint32_t callee);
 /* With slices a new entry at each call: a (group, node) is then in one row of a block, or in few.
  */
-struct weight *index_entry(struct profile *p, uint32_t group, uint32_t node);
+uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node);
 
 /* Short names of images, the heaviest name of every process and thread. */
 void index_name_images(struct profile *p);

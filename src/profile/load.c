@@ -29,6 +29,11 @@ struct chain_step {
 	int use;
 };
 
+/* The profile's entry that a node's row went to last: mostly the next one's, too. */
+struct last_entry {
+	uint32_t group, entry; /* group: + 1, or 0 while there was none */
+};
+
 /* One segment on its way into the profile. */
 struct part {
 	const struct segment *segment;
@@ -40,13 +45,14 @@ struct part {
 	uint32_t *processes, *threads, *comms;
 	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
-	uint8_t *uses;       /* by node */
-	bool *arcs;          /* by node: no sample's, but of an arc; NULL: there are none */
-	uint8_t *contexts;   /* by node; NULL where nobody asked */
-	uint32_t *as_leaf;   /* by node: the profile's node for it as the innermost frame … */
-	uint32_t *as_caller; /* … and as a caller */
-	bool takes_any;      /* no filter needs both the class and the code of a row */
-	bool is_once;        /* read once, not twice */
+	uint8_t *uses;           /* by node */
+	bool *arcs;              /* by node: no sample's, but of an arc; NULL: there are none */
+	uint8_t *contexts;       /* by node; NULL where nobody asked */
+	uint32_t *as_leaf;       /* by node: the profile's node for it as the innermost frame … */
+	uint32_t *as_caller;     /* … and as a caller */
+	struct last_entry *last; /* by node */
+	bool takes_any;          /* no filter needs both the class and the code of a row */
+	bool is_once;            /* read once, not twice */
 	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
 	struct count_rows rows;       /* of the block at hand */
 };
@@ -74,17 +80,17 @@ static void part_init(struct part *part, const struct segment *segment)
 		.uses = column(segment->n_nodes, sizeof(uint8_t)),
 		.as_leaf = column(segment->n_nodes, sizeof(uint32_t)),
 		.as_caller = column(segment->n_nodes, sizeof(uint32_t)),
+		.last = column(segment->n_nodes, sizeof(struct last_entry)),
 	};
 }
 
 static void part_fini(struct part *part)
 {
-	void *columns[] = {
-		part->images,        part->has_samples, part->groups,  part->lanes,
-		part->idle,          part->processes,   part->threads, part->comms,
-		part->class_samples, part->uses,        part->as_leaf, part->as_caller,
-		part->cgroups,       part->contexts,    part->arcs,    part->rows.data
-	};
+	void *columns[] = { part->images,        part->has_samples, part->groups,  part->lanes,
+			    part->idle,          part->processes,   part->threads, part->comms,
+			    part->class_samples, part->uses,        part->as_leaf, part->as_caller,
+			    part->cgroups,       part->contexts,    part->arcs,    part->rows.data,
+			    part->last };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
@@ -163,18 +169,28 @@ static const char *segment_string(const struct segment *s, string_id id)
 	return id.n < s->n_strings ? s->strings[id.n] : "";
 }
 
+/* The profile's id of a class's comm, of which a segment has far fewer than classes. */
+static uint32_t comm_of(struct profile *p, const struct segment *s, uint32_t *known, string_id comm)
+{
+	uint32_t *id = &known[comm.n < s->n_strings ? comm.n : 0];
+
+	if (!*id)
+		*id = strings_add(&p->comms, segment_string(s, comm)).n + 1;
+	return *id - 1;
+}
+
 static void add_classes(struct profile *p, struct part *part)
 {
 	const struct segment *s = part->segment;
+	cleanup(free_at_exit) uint32_t *comms = column(s->n_strings, sizeof(*comms));
 
 	if (index_wants_cgroups(p))
 		part->cgroups = column(s->n_classes, sizeof(uint32_t));
 	for (uint32_t i = 0; i < s->n_classes; i++) {
 		const struct profile_class *c = &s->classes[i];
-		const char *comm = segment_string(s, c->comm);
 		bool is_taken;
 
-		part->comms[i] = strings_add(&p->comms, comm).n;
+		part->comms[i] = comm_of(p, s, comms, c->comm);
 		part->idle[i] = c->pid == 0;
 		if (part->cgroups)
 			part->cgroups[i] = index_cgroup(p, segment_string(s, c->cgroup));
@@ -395,6 +411,8 @@ static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
 			p->index->request->with_chains ? parent_of(part->segment, step.node) : 0;
 
 		vec_push(&part->chain, step);
+		index_fetch_frames(p, image_of(part, part->segment->nodes[step.node].code.image),
+				   node_offset(part, step.node, step.use));
 		if (caller)
 			step.use =
 				is_interrupted(p, part, caller, step.node) ? USE_LEAF : USE_CALLER;
@@ -408,17 +426,40 @@ static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
 	return parent;
 }
 
+static uint32_t row_entry(struct profile *p, struct part *part, const struct count_row *row)
+{
+	uint32_t group = row_group(p, part, row), node = part->as_leaf[row->node];
+	struct last_entry *last = &part->last[row->node];
+
+	if (last->group != group + 1 || p->index->request->with_slices) {
+		*last = (struct last_entry){ group + 1, index_entry(p, group, node) };
+		p->has_chains |= p->nodes.data[node].depth > 1;
+	}
+	return last->entry;
+}
+
 static void add_row(struct profile *p, struct part *part, const struct count_row *row)
 {
 	const struct weight w = { row->samples, row->period };
-	uint32_t node = part->as_leaf[row->node], lane = part->lanes[row->class];
+	uint32_t lane = part->lanes[row->class];
+	size_t entry = row_entry(p, part, row);
 
-	weight_add(&index_entry(p, row_group(p, part, row), node)[lane], &w);
+	weight_add(&p->weights.data[entry * p->n_lanes + lane], &w);
 	weight_add(&p->lanes[lane].total, &w);
 	p->n_selected += w.samples;
-	p->has_chains |= p->nodes.data[node].depth > 1;
-	p->images.data[p->functions.data[p->nodes.data[node].function].image].samples += w.samples;
 	part->class_samples[row->class] += w.samples;
+}
+
+/* Of images, by the entries whose innermost frame is theirs. */
+static void add_image_samples(struct profile *p)
+{
+	for (size_t i = 0; i < p->entries.n; i++) {
+		uint32_t function = p->nodes.data[p->entries.data[i].node].function;
+		uint64_t *samples = &p->images.data[p->functions.data[function].image].samples;
+
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+			*samples += p->weights.data[i * p->n_lanes + lane].samples;
+	}
 }
 
 /* Closes the slice of a block, whose entries begin at `first`. */
@@ -434,6 +475,8 @@ static void add_slice(struct profile *p, const struct block *block, size_t first
 /* First pass, or the only one: which nodes are innermost frames of samples that are taken. */
 static void mark_leaves(struct profile *p, struct part *part)
 {
+	if (part->is_once)
+		index_reserve_nodes(p, part->segment->n_nodes);
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
 		const struct block *block = &part->segment->blocks[i];
 		enum block_state state = read_block(p, part, i);
@@ -497,8 +540,7 @@ static void fetch_node(const struct profile *p, const struct part *part, uint32_
 
 static void add_nodes(struct profile *p, struct part *part)
 {
-	/* Addresses of one function are one node: half is what most sessions come to. */
-	index_reserve_nodes(p, part->segment->n_nodes / 2);
+	index_reserve_nodes(p, part->segment->n_nodes);
 	for (uint32_t n = 1; n < part->segment->n_nodes; n++) {
 		uint32_t caller = parent_of(part->segment, n), parent = 0;
 
@@ -698,6 +740,7 @@ static void add_segments(struct profile *p)
 			add_part(p, &parts[i]);
 		part_fini(&parts[i]);
 	}
+	add_image_samples(p);
 	free(parts);
 }
 

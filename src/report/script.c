@@ -133,7 +133,11 @@ struct replaying {
 	struct script_printer printer;
 	struct replay *replay;
 	const struct replay_sample *sample; /* at hand */
+	struct code_addr code;              /* of that, where frames have none */
 	struct tracepoint_format **traces;  /* by counter */
+	bool resolves_late;
+	struct script_row row; /* of the last sample */
+	char comm_room[16];    /* its thread's name, where that is none */
 };
 
 static const struct image *replayed_image(const void *context, image_id id)
@@ -197,38 +201,53 @@ static const char *cgroup_of(const struct replaying *r, const struct replay_samp
 			   machine_cgroup(m, &s->thread, s->event->sample.extra->cgroup));
 }
 
+/* What samples of the same thread and event have in common. */
+static void begin_row(struct replaying *r, const struct replay_sample *s)
+{
+	const struct event *e = s->event;
+
+	r->row = (struct script_row){
+		.comm = comm_of(s->comm, e->tid, r->comm_room, sizeof(r->comm_room)),
+		.event = s->counter->name,
+		.attr = &s->counter->attr,
+		.pid = e->pid,
+		.tid = e->tid,
+		.samples = 1,
+		.has_chain = r->printer.options->adds_chains ||
+			     s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+		.trace = r->traces[e->sample.counter],
+		.resolve = resolve_replayed,
+		.generation = s->generation,
+		.context = r,
+	};
+}
+
 static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct replaying *r = (struct replaying *)sink;
 	const struct event *e = s->event;
-	char room[16];
-	struct script_row row = {
-		.comm = comm_of(s->comm, e->tid, room, sizeof(room)),
-		.event = s->counter->name,
-		.cgroup = cgroup_of(r, s),
-		.attr = &s->counter->attr,
-		.pid = e->pid,
-		.tid = e->tid,
-		.cpu = e->cpu,
-		.mode = e->sample.mode,
-		.time_ns = e->time_ns,
-		.period = e->sample.period,
-		.samples = 1,
-		.extra = e->sample.extra,
-		.code = s->frames->code,
-		.addr = s->frames->addr,
-		.n_frames = s->frames->n,
-		.n_kernel = s->frames->n_kernel,
-		.has_chain = r->printer.options->adds_chains ||
-			     s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
-		.is_walked = s->frames->is_walked,
-		.trace = r->traces[e->sample.counter],
-		.resolve = resolve_replayed,
-		.context = r,
-	};
+	struct script_row *row = &r->row;
 
+	if (row->generation != s->generation || row->attr != &s->counter->attr)
+		begin_row(r, s);
+	row->cgroup = cgroup_of(r, s);
+	row->cpu = e->cpu;
+	row->mode = e->sample.mode;
+	row->time_ns = e->time_ns;
+	row->period = e->sample.period;
+	row->extra = e->sample.extra;
+	row->code = s->frames->code;
+	row->addr = s->frames->addr;
+	row->n_frames = s->frames->n;
+	row->n_kernel = s->frames->n_kernel;
+	row->is_walked = s->frames->is_walked;
 	r->sample = s;
-	return take_row(&r->printer, &row);
+	/* Of a branch who prints asks himself, and seldom. */
+	if (r->resolves_late && !script_is_branch(row->attr) && e->sample.mode != MODE_GUEST) {
+		r->code = resolve_replayed(r, e->sample.ip);
+		row->code = &r->code;
+	}
+	return take_row(&r->printer, row);
 }
 
 static int on_event(struct replay_sink *sink, const struct event *e)
@@ -290,12 +309,16 @@ static void open_counters(struct replaying *r, const struct perfdata_info *info)
 	 FIELD_BIT(EVENT) | FIELD_BIT(PERIOD) | FIELD_BIT(IP) | FIELD_BIT(ADDR) |               \
 	 FIELD_BIT(FLAGS) | FIELD_BIT(IPC) | FIELD_BIT(MISC))
 
-static bool wants_addresses_alone(const struct script_options *o, const struct perfdata_info *info)
+/* Fields of a place that it can be looked up for when they are printed. */
+#define PLACES (FIELD_BIT(SYM) | FIELD_BIT(SYMOFF) | FIELD_BIT(DSO) | FIELD_BIT(SYNTH))
+
+static bool has_only(const struct script_options *o, const struct perfdata_info *info,
+		     uint64_t fields)
 {
-	bool alone = !o->is_json && !o->filter.dsos.n && !o->filter.symbols.n;
+	bool alone = !o->is_json && !o->adds_chains && !o->filter.dsos.n && !o->filter.symbols.n;
 
 	vec_foreach (&info->counters, c) {
-		alone &= !(o->fields.of_type[script_type(&c->attr)] & ~PLACELESS);
+		alone &= !(o->fields.of_type[script_type(&c->attr)] & ~fields);
 		alone &= !(c->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER));
 	}
 	return alone;
@@ -304,35 +327,39 @@ static bool wants_addresses_alone(const struct script_options *o, const struct p
 static int run_replay(const struct script_input *input, const struct script_options *options,
 		      struct error *err)
 {
-	struct replaying r = {
-		.sink = { on_sample, options->shown ? on_event : NULL },
-		.printer = { .options = options,
-			     .file = input->file,
-			     .takes_all = is_empty(&options->filter) },
-		.replay = input->replay,
-	};
+	struct replaying *r = xcalloc(1, sizeof(*r));
 	struct script_places_config places = {
 		.symbolizer = input->symbolizer,
 		.image = replayed_image,
 		.names = replayed_names,
-		.context = &r,
+		.context = r,
 		.with_brackets = input->with_brackets,
 	};
 	const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
 	int e;
 
-	r.sink.addresses_alone = wants_addresses_alone(options, info);
-	r.printer.places = script_places_new(&places);
-	open_counters(&r, info);
-	e = replay_samples(input->replay, &r.sink, err);
-	flush(&r.printer);
+	r->sink.sample = on_sample;
+	r->sink.event = options->shown ? on_event : NULL;
+	r->sink.addresses_alone =
+		has_only(options, info, options->is_trace ? PLACELESS | PLACES : PLACELESS);
+	r->resolves_late = r->sink.addresses_alone && !has_only(options, info, PLACELESS);
+	r->printer.options = options;
+	r->printer.file = input->file;
+	r->printer.takes_all = is_empty(&options->filter);
+	r->replay = input->replay;
+	r->printer.places = script_places_new(&places);
+	open_counters(r, info);
+	e = replay_samples(input->replay, &r->sink, err);
+	flush(&r->printer);
+	e = r->printer.has_failed ? -EPIPE : e;
 	for (size_t i = 0; i < info->counters.n; i++)
-		tracepoint_free(r.traces[i]);
-	free(r.traces);
-	script_places_free(r.printer.places);
-	disassembler_close(r.printer.disassembler);
-	buf_fini(&r.printer.out);
-	return r.printer.has_failed ? -EPIPE : e;
+		tracepoint_free(r->traces[i]);
+	free(r->traces);
+	script_places_free(r->printer.places);
+	disassembler_close(r->printer.disassembler);
+	buf_fini(&r->printer.out);
+	free(r);
+	return e;
 }
 
 /* A session. */

@@ -72,10 +72,27 @@ struct script_row {
 	bool has_chain;                        /* the event was recorded with call chains */
 	bool is_walked;                        /* callers are of a copied stack */
 	const struct tracepoint_format *trace; /* NULL: no tracepoint */
-	/* Where another address of the thread lies. */
+	/* Where another address of the thread lies; of a branch (script_is_branch()) also its own,
+	 * as `code` may not tell. */
 	struct code_addr (*resolve)(const void *context, uint64_t addr);
+	uint32_t generation; /* the same while the answers are; 0: not known */
 	const void *context;
 };
+
+/* What follows an address of a branch, kept with the places. */
+struct script_branch_text {
+	uint64_t addr;
+	const char *text;
+	uint32_t len, generation;
+};
+
+struct script_flags_text {
+	uint32_t flags;
+	bool is_known;
+	char text[24];
+};
+
+enum { SCRIPT_TEXTS = 1 << 12 };
 
 struct script_printer {
 	const struct script_options *options;
@@ -90,6 +107,8 @@ struct script_printer {
 	bool has_chains;                   /* and whether that has call chains */
 	bool has_failed;                   /* the file takes no more */
 	bool takes_all;                    /* the filter is empty */
+	struct script_flags_text flags_texts[64];
+	struct script_branch_text branch_texts[SCRIPT_TEXTS];
 };
 
 /* script_text.c, script_json.c */
@@ -99,8 +118,12 @@ void script_print_error(struct script_printer *p, const struct event *e);
 void script_json_error(struct script_printer *p, const struct event *e);
 
 /* script_trace.c: the parts of a line of a trace, as perf has them. */
-bool script_is_branch(const struct perf_event_attr *attr);
-void script_put_flags(struct buf *out, uint32_t flags);
+static inline bool script_is_branch(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE &&
+	       attr->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
+}
+void script_put_flags(struct script_printer *p, uint32_t flags);
 const char *script_flags_name(uint32_t flags); /* NULL: they have none of their own */
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
 void script_put_ipc(struct buf *out, const struct sample_extra *x);

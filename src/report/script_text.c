@@ -77,29 +77,36 @@ static uint64_t hex_digits(uint32_t v)
 	return x + '0' * each + are_letters * ('a' - '0' - 10);
 }
 
-/* 16 columns; returns how many of them are digits, which are the last ones. */
-static unsigned int hex16(uint8_t *to, uint64_t v)
-{
-	uint64_t digits[] = { hex_digits((uint32_t)(v >> 32)), hex_digits((uint32_t)v) };
+typedef uint8_t columns __attribute__((vector_size(16)));
 
-	memcpy(to, digits, sizeof(digits));
-	return 16 - (unsigned int)__builtin_clzll(v | 1) / 4;
+/* 16 columns, blanks before the number; returns how many are digits. */
+static inline unsigned int hex_columns(uint8_t *to, uint64_t v)
+{
+	static const columns places = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+	uint64_t digits[] = { hex_digits((uint32_t)(v >> 32)), hex_digits((uint32_t)v) };
+	uint8_t n_blanks = (uint8_t)(__builtin_clzll(v | 1) / 4);
+	columns text, is_blank = (columns)(places < n_blanks);
+
+	memcpy(&text, digits, sizeof(text));
+	text = (text & ~is_blank) | (is_blank & ' ');
+	memcpy(to, &text, sizeof(text));
+	return 16u - n_blanks;
 }
 
 static void put_hex(struct buf *out, uint64_t v, int width)
 {
 	uint8_t digits[16];
-	unsigned int n = hex16(digits, v);
+	unsigned int n = hex_columns(digits, v);
 
-	put_right(out, (char *)digits + 16 - n, n, width);
+	if (width == 16)
+		buf_bytes(out, digits, sizeof(digits));
+	else
+		put_right(out, (char *)digits + 16 - n, n, width);
 }
 
-/* 16 columns, blanks before the number. */
 static uint8_t *hex_column(uint8_t *to, uint64_t v)
 {
-	static const char blanks[] = "                ";
-
-	memcpy(to, blanks, 16 - hex16(to, v));
+	hex_columns(to, v);
 	return to + 16;
 }
 
@@ -172,6 +179,38 @@ static void put_place(struct script_printer *p, uint64_t fields, struct code_add
 		script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
 	if (fields & FIELD_BIT(SRCLINE))
 		put_line(p, place, code, addr);
+}
+
+/* What such an address is the name of changes with the mappings alone, not with time. */
+static bool is_lasting(const struct script_place *place)
+{
+	return place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO ||
+	       place->kind == IMAGE_KERNEL;
+}
+
+/*
+ * The same of an end of a branch, by its address: a trace has the same ones millions of times, and
+ * where they are is looked up once. The fields are the same for all branches.
+ */
+static void put_branch_place(struct script_printer *p, uint64_t fields,
+			     const struct script_row *row, uint64_t addr)
+{
+	struct script_branch_text *known = &p->branch_texts[(addr ^ addr >> 12) % SCRIPT_TEXTS];
+	const struct script_place *place;
+	struct code_addr code;
+
+	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO))))
+		return;
+	if (known->addr == addr && known->generation == row->generation && row->generation) {
+		buf_bytes(&p->out, known->text, known->len);
+		return;
+	}
+	code = row->resolve(row->context, addr);
+	put_place(p, fields & ~FIELD_BIT(SRCLINE), code, addr);
+	place = script_place(p->places, code);
+	if (place->text_key && is_lasting(place))
+		*known = (struct script_branch_text){ addr, place->text, place->text_len,
+						      row->generation };
 }
 
 /* perf prints a caller's address in its file, the kernel's as it ran. */
@@ -266,7 +305,7 @@ static void put_branches(struct script_printer *p, uint64_t fields, const struct
 
 static void put_time(struct script_printer *p, uint64_t ns)
 {
-	struct buf text = { 0 };
+	int digits = p->options->with_ns ? 9 : 6;
 	uint64_t shown = ns;
 
 	if (p->options->is_relative)
@@ -274,15 +313,11 @@ static void put_time(struct script_printer *p, uint64_t ns)
 	else if (p->options->is_delta)
 		shown = ns - p->last_ns;
 	p->last_ns = ns;
-	put_dec(&text, shown / SECOND_NS, p->options->with_ns ? 5 : 0);
-	buf_u8(&text, '.');
-	if (p->options->with_ns)
-		put_zero_padded(&text, shown % SECOND_NS, 9);
-	else
-		put_zero_padded(&text, shown % SECOND_NS / 1000, 6);
-	put_right(&p->out, (const char *)text.data, text.len, 12);
+	/* 12 columns at least, of which 5 are before the point. */
+	put_dec(&p->out, shown / SECOND_NS, 5);
+	buf_u8(&p->out, '.');
+	put_zero_padded(&p->out, shown % SECOND_NS / (digits == 9 ? 1 : 1000), digits);
 	buf_str(&p->out, ": ");
-	buf_fini(&text);
 }
 
 static void put_time_of_day(struct script_printer *p, uint64_t ns)
@@ -412,7 +447,7 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 		buf_str(out, ": ");
 	}
 	if (fields & FIELD_BIT(FLAGS))
-		script_put_flags(out, row->extra ? row->extra->flags : 0);
+		script_put_flags(p, row->extra ? row->extra->flags : 0);
 	if (script_is_branch(row->attr))
 		return;
 	if (fields & FIELD_BIT(SYNTH) && row->attr->type == PT_SYNTH_TYPE && row->extra)
@@ -474,7 +509,7 @@ static void put_call(struct script_printer *p, uint64_t fields, const struct scr
 	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(DISASM))
 #define BOTH_ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
 
-/* The two addresses alone, of which a trace has many millions: in one go. */
+/* The two addresses, of which a trace has many millions: alone in one go. */
 static void put_addresses(struct buf *out, uint64_t from, uint64_t to)
 {
 	static const char arrow[4] = " => ";
@@ -504,11 +539,12 @@ static void put_branch(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(IP)) {
 		buf_u8(&p->out, ' ');
 		put_hex(&p->out, addr, 16);
-		put_place(p, fields & ~FIELD_BIT(SRCLINE), row->code[0], addr);
+		put_branch_place(p, fields, row, addr);
 	}
 	if (fields & FIELD_BIT(ADDR) || !p->options->fields.is_set) {
 		buf_str(&p->out, " => ");
-		put_addr(p, fields, row);
+		put_hex(&p->out, row->extra->addr, 16);
+		put_branch_place(p, fields, row, row->extra->addr);
 	}
 	if (fields & FIELD_BIT(IPC))
 		script_put_ipc(&p->out, row->extra);

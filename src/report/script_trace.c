@@ -17,12 +17,6 @@
 
 enum { SYNTH_WIDTH = 34 };
 
-bool script_is_branch(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_HARDWARE &&
-	       attr->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
-}
-
 /* ---- flags ---- */
 
 const char *script_flags_name(uint32_t flags)
@@ -64,7 +58,7 @@ static void put_letters(struct buf *out, uint32_t flags)
 	buf_printf(out, "  %-21s ", text);
 }
 
-void script_put_flags(struct buf *out, uint32_t flags)
+static void format_flags(struct buf *out, uint32_t flags)
 {
 	static const struct {
 		uint32_t flag;
@@ -86,6 +80,24 @@ void script_put_flags(struct buf *out, uint32_t flags)
 		}
 	}
 	put_letters(out, flags);
+}
+
+/* All of them have the same width, and a program has few: each is formatted once. */
+void script_put_flags(struct script_printer *p, uint32_t flags)
+{
+	struct script_flags_text *known = &p->flags_texts[flags % ARRAY_SIZE(p->flags_texts)];
+	size_t start = p->out.len;
+
+	if (known->is_known && known->flags == flags) {
+		buf_bytes(&p->out, known->text, sizeof(known->text));
+		return;
+	}
+	format_flags(&p->out, flags);
+	if (p->out.len - start != sizeof(known->text))
+		return;
+	known->is_known = true;
+	known->flags = flags;
+	memcpy(known->text, p->out.data + start, sizeof(known->text));
 }
 
 /* ---- events of the trace alone ---- */
