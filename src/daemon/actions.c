@@ -16,6 +16,7 @@
 #include "daemon/daemon_state.h"
 #include "record/host.h"
 #include "store/history.h"
+#include "store/sharing.h"
 
 /* Between two looks at how much was written. */
 #define WRITTEN_NS 1000000000ULL
@@ -71,6 +72,7 @@ static int each_old_part(struct daemon *d,
 
 		if (strcmp(names.data[i], now) != 0)
 			e = visit(context, path, names.data[i], err);
+		keep_reading(d);
 	}
 	history_names_fini(&names);
 	return MIN(e, 0);
@@ -117,6 +119,7 @@ static int move_part(void *context, const char *path, const char *name, struct e
 int daemon_save(struct daemon *d, const char *name, struct error *err)
 {
 	cleanup(free_at_exit) char *there = xasprintf("%s/%s", d->samples, name);
+	struct sharing sharing;
 	int e = check_name(name, err);
 
 	if (e < 0)
@@ -125,6 +128,8 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 		return errno == EEXIST
 			       ? error_set(err, -EEXIST, "there is a history '%s' already", name)
 			       : error_errno(err, -errno, "cannot create %s", there);
+	sharing = sharing_below(d->samples);
+	sharing_give_dir(&sharing, there);
 	e = begin_part(d, err);
 	if (e < 0) {
 		rmdir(there);
@@ -171,6 +176,7 @@ int daemon_list(struct daemon *d, struct daemon_histories *out, struct error *er
 		vec_push(out, (struct daemon_history){ .name = xstrdup(entry->d_name),
 						       .n_parts = count_parts(path),
 						       .size_bytes = file_tree_bytes(path) });
+		keep_reading(d);
 	}
 	closedir(dir);
 	if (out->n)
@@ -285,6 +291,14 @@ static void name_events(struct daemon *d)
 		vec_push(&d->event_names, counter->name);
 }
 
+/* Of late, or, before that was ever measured, in all. */
+static double cpu_percent(const struct daemon *d, const struct daemon_status *s)
+{
+	if (d->budget.n > 1)
+		return d->budget.cpu_percent;
+	return 100.0 * (double)s->own_cpu_ns / (double)MAX(s->uptime_ns, 1u);
+}
+
 void daemon_status(struct daemon *d, struct daemon_status *out)
 {
 	struct recorder_stats s = { 0 };
@@ -316,7 +330,6 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 		.n_cpus = d->shown.cpu_samples.n,
 		.own_cpu_ns = MAX(s.own_cpu_ns, d->before_totals.own_cpu_ns),
 		.own_bytes = d->recorder ? s.own_bytes : d->before_totals.own_bytes,
-		.cpu_percent = d->budget.cpu_percent,
 		.max_cpu_percent = d->settings.max_cpu_percent,
 		.max_bytes = d->settings.max_bytes,
 		.written_bytes = d->shown.written_bytes,
@@ -326,6 +339,7 @@ void daemon_status(struct daemon *d, struct daemon_status *out)
 		.n_parts = d->n_parts,
 		.n_rate_changes = d->n_rate_changes,
 	};
+	out->cpu_percent = cpu_percent(d, out);
 	memcpy(out->losses, d->shown.losses, sizeof(out->losses));
 }
 

@@ -74,6 +74,8 @@ static void drop(struct control *c, struct client *client)
 	c->clients.data[client->index] = last;
 	last->index = client->index;
 	c->clients.n--;
+	/* A child that was forked meanwhile may have it open still: epoll would go on to tell. */
+	epoll_ctl(c->epoll, EPOLL_CTL_DEL, client->fd, NULL);
 	close(client->fd);
 	buf_fini(&client->in);
 	buf_fini(&client->out);

@@ -10,13 +10,14 @@
 
 #include "base/mem.h"
 #include "daemon/request.h"
+#include "store/sharing.h"
 
 struct control;
 
 #define CONTROL_MAX_CLIENTS 256
 #define CONTROL_SLOW_S      5  /* for the rest of a line, or to take an answer */
 #define CONTROL_IDLE_S      60 /* without a request */
-#define CONTROL_GROUP       "assay"
+#define CONTROL_GROUP       SHARING_GROUP
 
 /*
  * Listens at `path`, in place of a socket that a killed daemon left: the caller has made sure that

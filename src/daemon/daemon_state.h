@@ -96,6 +96,9 @@ int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);
 /* Counting is to begin anew, with what the settings say now. */
 void renew(struct daemon *d);
 
+/* To be called between the parts of what may take long: the rings are read. */
+void keep_reading(struct daemon *d);
+
 /* Ends the upkeep of the history, whose parts are about to be renamed or removed. */
 void stop_upkeep(struct daemon *d);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -28,8 +29,10 @@ int lock_take(const char *dir, struct error *err)
 
 	if (fd < 0)
 		return error_errno(err, -errno, "cannot open %s", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		fchmod(fd, 0644); /* whose umask we have is no matter: it says who runs */
 		return fd;
+	}
 	e = errno;
 	if (e == EWOULDBLOCK)
 		error_set(err, -EBUSY,

@@ -255,9 +255,9 @@ void statistics_lines(const struct statistics *s, void (*line)(const char *text)
 		   status->unattributed, status->written_bytes);
 	line(buf_cstr(&text));
 	text.len = 0;
-	buf_printf(&text, "statistics: own use: %.1f s of CPU time (%.2f %% of a CPU), %.1f MB",
+	buf_printf(&text, "statistics: own use: %.1f s of CPU time (%.2f %% of a CPU), %.1f MiB",
 		   (double)status->own_cpu_ns / NS_PER_SECOND, status->cpu_percent,
-		   (double)status->own_bytes / 1e6);
+		   (double)status->own_bytes / 1048576);
 	line(buf_cstr(&text));
 	for (int i = 0; i < N_LOSS_REASONS; i++) {
 		if (!status->losses[i])

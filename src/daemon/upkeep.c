@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -103,12 +104,19 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 	_exit(0);
 }
 
-void upkeep_end(pid_t pid)
+void upkeep_end(pid_t pid, void (*meanwhile)(void *context), void *context)
 {
+	static const struct timespec nap = { .tv_nsec = 5000000 };
+
 	if (!pid)
 		return;
 	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	if (!meanwhile)
+		waitpid(pid, NULL, 0);
+	while (meanwhile && waitpid(pid, NULL, WNOHANG) == 0) {
+		nanosleep(&nap, NULL);
+		meanwhile(context);
+	}
 }
 
 bool upkeep_has_ended(pid_t pid)

@@ -19,8 +19,11 @@ struct error;
 pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
 		   struct error *err);
 
-/* Ends it, and waits for that. 0: there is none. */
-void upkeep_end(pid_t pid);
+/*
+ * Ends it, and waits for that, which takes as long as the CPUs and the disk make one wait who is
+ * of idle priority: `meanwhile` (may be NULL) is called every few milliseconds. 0: there is none.
+ */
+void upkeep_end(pid_t pid, void (*meanwhile)(void *context), void *context);
 
 /* Has it ended? Then it was waited for. */
 bool upkeep_has_ended(pid_t pid);
