@@ -432,7 +432,7 @@ static int annotate_session(const struct annotate_args *args, const struct optio
 		return r;
 	profile = profile_load(request);
 	if (!profile->n_selected)
-		return profile_explain_empty(request, err);
+		return input_explain_empty(request, err);
 	sources = source_files_new(&search);
 	a = annotation_new(profile, symbols, sources);
 	a->with_assembly = args->assembly;

@@ -67,11 +67,11 @@ static void put_count(struct buf *out, double n)
 
 static void put_bytes(struct buf *out, double bytes)
 {
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
 	size_t u = 0;
 
 	for (; bytes >= 999.5 && u + 1 < ARRAY_SIZE(units); u++)
-		bytes /= 1000;
+		bytes /= 1024;
 	buf_printf(out, u ? "%.3g %s" : "%.0f %s", bytes, units[u]);
 }
 
@@ -145,9 +145,11 @@ static void put_losses(struct buf *out, const json_t *o, const char *family)
 
 static void put_samples(struct buf *out, const json_t *o)
 {
+	size_t n_cpus = json_array_size(json_object_get(o, "cpu_samples"));
+
 	put_label(out, "samples");
 	put_count(out, number_of(o, "samples"));
-	buf_printf(out, " on %zu CPUs; ", json_array_size(json_object_get(o, "cpu_samples")));
+	buf_printf(out, " on %zu CPU%s; ", n_cpus, n_cpus == 1 ? "" : "s");
 	put_count(out, number_of(o, "lost"));
 	buf_str(out, " lost, ");
 	put_count(out, number_of(o, "unattributed"));

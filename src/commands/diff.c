@@ -359,7 +359,7 @@ static int load_side(struct side *side, const struct diff_args *args, struct err
 	vec_foreach (&side->session->warnings, warning)
 		log_warning("%s: %s", side_name(side), *warning);
 	if (!side->profile->n_selected) {
-		r = profile_explain_empty(&request, err);
+		r = input_explain_empty(&request, err);
 		return error_wrap(err, r, "%s", side_name(side));
 	}
 	return 0;

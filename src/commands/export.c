@@ -182,7 +182,7 @@ static int export_session(const struct export_args *args, const struct export_fo
 		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
 				 session->path, session->warnings.data[0]);
 	if (!profile->n_selected)
-		return profile_explain_empty(&request, err);
+		return input_explain_empty(&request, err);
 	vec_foreach (&session->warnings, warning)
 		log_warning("%s: %s", session->path, *warning);
 	source.symbols = symbols;

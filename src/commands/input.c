@@ -298,12 +298,15 @@ int input_open_window(const char *path, const struct query *q, struct session **
 		.with_seconds = !q || !q->whole_only || query_has(q, FILTER_TIME),
 	};
 
+	int r;
+
 	*is_damaged = false;
 	if (is_packed(path))
 		return open_packed(path, &request, out, err);
 	if (import_is_recording(path))
 		return open_imported(path, &request, out, is_damaged, err);
-	return history_open(path, &request, out, err);
+	r = history_open(path, &request, out, err);
+	return r == -EINVAL || r == -ENODATA ? input_explain_daemon(path, r, err) : r;
 }
 
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)

@@ -132,6 +132,13 @@ int input_open_given_window(const char *given, const struct query *q, struct ses
 int input_open_query(const char *given, const struct query *q, struct session **out,
 		     bool *is_damaged, struct error *err);
 
+/* As profile_explain_empty(); of a daemon's directory that has no samples, what the daemon does. */
+struct profile_request;
+int input_explain_empty(const struct profile_request *request, struct error *err);
+
+/* `code`; *err tells what a daemon does if its directory is at `path` and has no samples. */
+int input_explain_daemon(const char *path, int code, struct error *err);
+
 /* What -i gave, or the archive of the query instead. NULL: neither. */
 const char *input_place(const char *given, const struct query *q);
 

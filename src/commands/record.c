@@ -65,8 +65,9 @@ static const struct option_spec record_options[] = {
 	  "steer the recording by messages through named pipes, or through descriptors: fd:N[,M]",
 	  "Messages are lines: _enable_ and _disable_ turn counting on and off, _snapshot_ keeps "
 	  "what "
-	  "a trace in snapshot mode holds, _stop_ ends the recording, _ping_ does nothing. When "
-	  "one "
+	  "a trace in snapshot mode holds, _stop_ ends the recording, _ping_ does nothing. "
+	  "_enable NAME_ and _disable NAME_ are for one event; _evlist_ shows the events on "
+	  "standard error, with their rates (_-F_), groups (_-g_) or all fields (_-v_). When one "
 	  "is done, _ack_ and a newline are written to ACK. What is no message is told on standard "
 	  "error, and not acknowledged. As *perf record --control*." },
 	{ 'g', NULL, NULL, OPT_FLAG, FIELD(with_stacks), NULL,
@@ -372,6 +373,11 @@ static void print_trace_summary(const struct record_args *args, const struct rec
 			"alone "
 			"(intel_pt//u) or an address filter (--filter) make that rarer",
 			r->n_truncated, r->n_truncated == 1 ? "" : "s");
+	if (r->disk_waited_ns)
+		log_warning("the disk was slower than the trace: for %.0f ms there was no memory "
+			    "left to keep what could not be written yet; write to a faster one "
+			    "(-o), or trace less",
+			    (double)r->disk_waited_ns / 1e6);
 }
 
 static void print_summary(const struct record_args *args, const struct recorder_result *r)
@@ -496,12 +502,19 @@ static void tell_steering(void *context, bool is_warning, const char *sentence)
 		log_verbose("%s", sentence);
 }
 
+static void show_lines(void *context, const char *text)
+{
+	(void)context;
+	fputs(text, stderr);
+}
+
 /* Nothing is opened where nothing steers. */
 static int open_steering(struct setup *s, struct steering **out, struct error *err)
 {
 	s->steering.control = s->args.control;
 	s->steering.by_signal = s->args.control || s->trace.mode == AUX_SNAPSHOTS;
 	s->steering.tell = tell_steering;
+	s->steering.show = show_lines;
 	if (!s->steering.by_signal && !s->steering.delay_s)
 		return 0;
 	return steering_open(&s->steering, out, err);

@@ -347,7 +347,7 @@ static int load(struct loaded *l, const char *input, const struct query *of,
 	if (!l->profile->n_selected && *is_damaged)
 		return error_set(err, -EBADMSG, "%s: no samples before the damage: %s",
 				 l->session->path, l->session->warnings.data[0]);
-	return l->profile->n_selected ? 0 : profile_explain_empty(request, err);
+	return l->profile->n_selected ? 0 : input_explain_empty(request, err);
 }
 
 /* Below this share of all samples a process, or of its process a function, is not worth a row. */

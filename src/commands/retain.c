@@ -24,12 +24,12 @@ static const struct option_spec retain_options[] = {
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(session_dir), NULL,
 	  "the daemon's directory, or that of a history", "The same as the operand." },
 	{ 0, "tier", "LEVEL=AGE[,SHARE]", OPT_LIST, FIELD(tiers), NULL,
-	  "parts older than AGE become blocks of LEVEL: minutes, hours or days",
+	  "parts older than AGE become blocks of LEVEL: minutes, ten-minutes, hours or days",
 	  "Stacks with less than SHARE percent of the samples are put together in *[other]*, below "
 	  "their callers; sums stay exact. AGE is a number with s, m, h, d or w; *never* leaves "
 	  "the level "
-	  "out. A merged part spans AGE at most. Default: *minutes=2d,0*, *hours=14d,0.0001* and "
-	  "*days=90d,0.001*." },
+	  "out. A merged part spans AGE at most. Default: *minutes=2d,0*, *ten-minutes=never*, "
+	  "*hours=14d,0.0001* and *days=90d,0.001*." },
 	{ 0, "max-age", "TIME", OPT_SECONDS, FIELD(max_age_s), NULL,
 	  "remove parts that ended longer ago", NULL, 1, 1e10 },
 	{ 0, "max-size", "SIZE", OPT_SIZE, FIELD(max_bytes), NULL,
@@ -41,7 +41,7 @@ static int bad_tier(const char *text, struct error *err)
 {
 	return error_set(err, -EINVAL,
 			 "--tier '%s': write LEVEL=AGE or LEVEL=AGE,SHARE, such as minutes=2d or "
-			 "hours=14d,0.01; levels are minutes, hours and days",
+			 "hours=14d,0.01; levels are minutes, ten-minutes, hours and days",
 			 text);
 }
 

@@ -139,7 +139,7 @@ int postproc_load(struct postproc *pp, const struct postproc_args *args,
 				 "%u classes would be as many groups of columns; merge some "
 				 "(--merge), or choose some (tid:, cpu: …)",
 				 pp->profile->n_lanes_refused);
-	return pp->profile->n_selected ? 0 : profile_explain_empty(request, err);
+	return pp->profile->n_selected ? 0 : input_explain_empty(request, err);
 }
 
 void postproc_fini(struct postproc *pp)
