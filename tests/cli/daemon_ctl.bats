@@ -96,6 +96,24 @@ samples_of_split() {
 	[ "$(samples_of_split current)" -gt "$before" ]
 }
 
+# Which processes run is read from the rings between the steps of a switch.
+@test "parts are switched again and again under a storm of processes, and no record is lost" {
+	need_daemon
+	local lost storm i
+	lost=$(status '.notes["ring-records"] // 0')
+	(while "$PROGRAMS/forks" 500; do sleep 0.1; done) >/dev/null 3>&- &
+	storm=$!
+	for i in {1..50}; do
+		ctl save "storm$i"
+	done
+	kill $storm
+	wait $storm || true
+	sleep 1.5
+	[ "$(status '.notes["ring-records"] // 0')" = "$lost" ]
+	[ "$(find "$DIR/samples" -mindepth 1 -maxdepth 1 -name 'storm*' | wc -l)" = 50 ]
+	rm -r "$DIR"/samples/storm*
+}
+
 @test "save keeps the samples under a name, once, and reset forgets the current ones" {
 	need_daemon
 	from=$(log_lines)

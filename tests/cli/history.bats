@@ -45,7 +45,7 @@ print(json.load(sys.stdin)["header"]["samples"]["selected"])'; }
 	hour=$(samples -i store --until '2026-06-01 01:00')
 	odd=$(samples -i store --since '2026-06-01 00:12:34' --until '2026-06-01 01:23:45')
 	run assay retain store --tier minutes=never --tier hours=never --tier days=never
-	[[ "$output" == *"4 overviews made"* ]]
+	[[ "$output" == *"6 overviews made"* ]]
 	[ "$(samples -i store)" = "$all" ]
 	[ "$(samples -i store --since '2026-06-01 00:12:34' --until '2026-06-01 01:23:45')" = "$odd" ]
 	run assay retain store --tier minutes=1d --tier hours=never --tier days=never

@@ -123,12 +123,20 @@ loss() {
 	[ "$(loss s stack-no-table)" -gt 0 ]
 }
 
+@test "stacks are told anew in each generation" {
+	need_bpf
+	ASSAY_SAMPLER_LIMITS=stacks=1 run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- \
+		"$PROGRAMS/quarters" 4s
+	[ "$(loss s ring-full)" = 0 ]
+	[ "$(assay report -i s --format json app:"$PROGRAMS/quarters" | jq ".rows[0].samples")" -gt 100 ]
+}
+
 @test "tables that find no room are told, and their stacks go by frame pointer" {
 	need_bpf
 	ASSAY_SAMPLER_LIMITS=chunks=1 run assay record -a --collector bpf -e cpu-clock -F 997 -o s -- \
 		python3 -c 'import json; [json.dumps(list(range(1000))) for _ in range(4000)]'
 	[ "$status" = 0 ]
-	[[ "$output" == *" 0 lost,"* ]]
+	[[ "$output" == *" samples, "* ]]
 	[ "$(loss s tables-full)" -gt 0 ]
 }
 

@@ -154,3 +154,28 @@ end_steered() {
 	echo "$output"
 	[[ "$output" != *" 0 samples"* ]]
 }
+
+@test "one event is turned on and off by its name, and events are listed" {
+	need_recording
+	record_steered -D -1 -e cpu-clock -e task-clock
+	say "enable task-clock"
+	sleep 1
+	say "disable task-clock"
+	say "evlist"
+	say "evlist -F"
+	say "evlist -v"
+	say "evlist -x"
+	say "enable cpu-clok"
+	say stop
+	end_steered
+	cat log
+	grep -qx "cpu-clock" log
+	grep -qx "cpu-clock: sample_freq=997" log
+	grep -q "^task-clock: type: 1, size: [0-9]*, config: 0x1, { sample_period, sample_freq }: 997, " log
+	grep -q "evlist takes -v, -g or -F" log
+	grep -q "no event 'cpu-clok' is recorded; there are: cpu-clock, task-clock" log
+	assay report -i s.assay -t 0 --format csv --by event | sed "s,^#.*,," >events
+	cat events
+	grep -q task-clock events
+	run ! grep -q cpu-clock events
+}

@@ -27,6 +27,41 @@ load fake_pt
 	jq -e '.names | index("main")' slices.json
 }
 
+@test "a uprobe is hit: the trace up to there is kept, decoded and shown" {
+	need_root
+	fake_machine 1
+	mkdir -p sys/bus/event_source/devices/uprobe
+	echo 7 >sys/bus/event_source/devices/uprobe/type
+	fake_trace "$PROGRAMS/flow" indirect
+	touch go.{1,2}
+	FAKE_PT_STEPS=4 FAKE_PT_FIRE=3 timeout 60 env LD_PRELOAD="$FAKE/fake_pt.so" \
+		assay trace --source pt --on-symbol "main@$PROGRAMS/flow" -k 100s -n 0 -o kept.data -- \
+		sh -c 'until [ -e enough ]; do sleep 0.02; done; exit 3' >calls 2>said &
+	local tracer=$! status=0
+	# The recording is whole when its header has its size; the command goes on.
+	for _ in {1..300}; do
+		[ ! -s kept.data ] || [ "$(od -An -tu8 -j48 -N8 kept.data | tr -d ' ')" = 0 ] || break
+		sleep 0.1
+	done
+	: >enough
+	wait $tracer || status=$?
+	cat said
+	head -5 calls
+	[ "$status" = 3 ]
+	grep -q "kept because: main was called by thread $(awk '/=>/ { print $1; exit }' truth)" calls
+	grep -q 'by: Intel PT, every call' calls
+	# Only what ran before is there, and all of that: the device waits since then.
+	[ -e step.3 ]
+	grep -q ' _start$' calls
+	grep -Eq '^ +-[0-9.]+ .s +[?] +main$' calls
+	[ "$(tail -1 calls | grep -Ec '^ +0 ns =+ +main$')" = 1 ] || { tail -3 calls; false; }
+	assay script -i kept.data --itrace=b -F tid,ip,addr 2>/dev/null | awk '/=>/ { print $1, $2, $3, $4 }' >ours
+	[ "$(wc -l <ours)" -gt 500 ]
+	[ "$(wc -l <ours)" -lt "$(grep -c '=>' truth)" ]
+	awk '/=>/ { print $1, $2, $3, $4 }' truth | head -$(($(wc -l <ours) - 1)) >want
+	head -$(($(wc -l <ours) - 1)) ours | cmp want -
+}
+
 @test "an address filter is looked up and told to the kernel" {
 	fake_machine 2
 	fake_trace "$PROGRAMS/flow" recursion
@@ -54,7 +89,7 @@ load fake_pt
 	refused 2 "any other is for a tracepoint"
 	need_root
 	need_recording
-	assay record -q --raw -a -o all.data -e sched:sched_switch -- sh -c 'sleep 0.1; sleep 0.1' || skip "no tracepoints here"
+	assay record --raw -a -o all.data -e sched:sched_switch -- sh -c 'sleep 0.1; sleep 0.1' || skip "no tracepoints here"
 	assay record -q --raw -a -o none.data -e sched:sched_switch --filter 'prev_pid == 1 && prev_pid == 2' -- sh -c 'sleep 0.1; sleep 0.1'
 	[ "$(assay script -i all.data | grep -c sched_switch)" -gt 0 ]
 	[ "$(assay script -i none.data 2>/dev/null | grep -c sched_switch)" = 0 ]

@@ -7,7 +7,9 @@
  *   FAKE_PT_DIR      where "done" is made when all was played, and "stats" at the end
  *   FAKE_PT_RATE     MB/s a ring; 0 or none: as fast as is read, and nothing is ever lost
  *   FAKE_PT_SECONDS  goes on for so long, again and again from the first trace on
- *   FAKE_PT_STEPS    so many parts; before each but the first "step.N" is made, and "go.N" awaited
+ *   FAKE_PT_STEPS    so many parts; before each but the first "step.N" is made, and "go.N" awaited;
+ *                    meanwhile rings may come, which "rings.N" counts
+ *   FAKE_PT_FIRE     before this step all uprobes are hit, on the CPU whose turn it is
  *   FAKE_PT_SAMPLE   a sample of the events that sample each so many PSBs (default 4)
  *
  * What is played goes from PSB to PSB: there a trace may begin anew, after it was switched off.
@@ -17,6 +19,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,7 +35,6 @@
 
 enum {
 	RECORD_AUXTRACE = 71,
-	BURST = 1 << 20,
 	TRAILER = 24, /* of the generator's records: ids, time, event */
 };
 
@@ -45,7 +48,6 @@ struct stream {
 	int32_t pid, tid;
 	const uint8_t *bytes;
 	VEC(struct piece) pieces;
-	size_t next;
 };
 
 struct side_record {
@@ -55,21 +57,31 @@ struct side_record {
 	int32_t pid, tid;
 };
 
+/* What plays into a ring: a processor. */
+struct player {
+	struct device *d;
+	int32_t ring; /* the event that owns it */
+	struct stream *stream;
+	size_t next; /* piece of it */
+	pthread_t thread;
+	int64_t credit; /* bytes that it may play */
+	uint64_t asked_ns;
+	uint64_t produced, stored, dropped, n_pieces;
+};
+
 struct device {
 	struct fake_shared *s;
 	uint8_t *areas;
 	int alive;
-	uint64_t rate, seconds, steps, sample_each;
+	uint64_t rate, seconds, steps, fire, sample_each;
 	struct file_mapping file;
 	struct perfdata *data;
 	VEC(struct stream) streams;
 	VEC(struct side_record) side;
 	size_t n_side;
-	uint64_t end;       /* of the recording's time */
-	VEC(int32_t) rings; /* events that own one and have an area */
-	uint64_t start_ns, played_ns, produced, stored, dropped, n_pieces;
-	int64_t credit[FAKE_EVENTS]; /* bytes that a ring may get */
-	uint64_t asked_ns[FAKE_EVENTS];
+	uint64_t end;               /* of the recording's time */
+	VEC(struct player) players; /* of the rings that have an area */
+	uint64_t start_ns, played_ns;
 };
 
 static uint64_t now_ns(void)
@@ -198,7 +210,7 @@ static void wake(struct device *d, int32_t ring)
 {
 	uint64_t one = 1;
 
-	d->s->n_wakeups++;
+	__atomic_fetch_add(&d->s->n_wakeups, 1, __ATOMIC_RELAXED);
 	if (write(FAKE_FD + ring, &one, sizeof(one)) < 0)
 		return; /* it is awake */
 }
@@ -243,21 +255,34 @@ static void put_side(struct device *d, int32_t ring, const struct side_record *r
 	fake_put(d->s, d->areas, event, record, n);
 }
 
-static int32_t ring_of(const struct device *d, size_t stream)
+/* Into the ring's lock, and out again. */
+static void enter(const struct device *d, int32_t ring)
 {
-	return stream < d->rings.n ? d->rings.data[stream] : d->rings.data[0];
+	fake_lock(&d->s->ring_locks[ring]);
+}
+
+static void leave(const struct device *d, int32_t ring)
+{
+	fake_unlock(&d->s->ring_locks[ring]);
+}
+
+static struct player *player_of(struct device *d, size_t stream)
+{
+	return &d->players.data[stream < d->players.n ? stream : 0];
 }
 
 static void put_sides(struct device *d, uint64_t until)
 {
 	for (; d->n_side < d->side.n && d->side.data[d->n_side].time <= until; d->n_side++) {
 		const struct side_record *r = &d->side.data[d->n_side];
-		int32_t ring = d->rings.data[0];
+		int32_t ring = d->players.data[0].ring;
 
 		for (size_t i = 0; i < d->streams.n; i++)
 			if (d->streams.data[i].tid == r->tid)
-				ring = ring_of(d, i);
+				ring = player_of(d, i)->ring;
+		enter(d, ring);
 		put_side(d, ring, r);
+		leave(d, ring);
 	}
 }
 
@@ -348,10 +373,10 @@ static uint64_t room_of(const struct device *d, int32_t ring)
 	return r->aux_is_writable ? r->aux_bytes - (r->aux_head - tail) : UINT64_MAX;
 }
 
-static void store(struct device *d, int32_t ring, const uint8_t *bytes, size_t size)
+static void store(struct player *p, const uint8_t *bytes, size_t size)
 {
-	struct fake_event *r = &d->s->events[ring];
-	struct perf_event_mmap_page *page = fake_page(d->areas, ring);
+	struct fake_event *r = &p->d->s->events[p->ring];
+	struct perf_event_mmap_page *page = fake_page(p->d->areas, p->ring);
 	uint8_t *area = (uint8_t *)page + page->aux_offset;
 
 	for (size_t done = 0; done < size;) {
@@ -362,7 +387,7 @@ static void store(struct device *d, int32_t ring, const uint8_t *bytes, size_t s
 		done += n;
 	}
 	r->aux_head += size;
-	d->stored += size;
+	p->stored += size;
 }
 
 static uint64_t watermark_of(const struct device *d, int32_t ring)
@@ -380,24 +405,28 @@ static void switch_off(struct device *d, int32_t ring)
 			d->s->events[i].is_on = false;
 }
 
-/* A piece into the area: what finds no room is cut off, wherever that is, and tracing ends. */
-static void put_trace(struct device *d, int32_t ring, const struct stream *s, const struct piece *p)
+/*
+ * A piece into the area: what finds no room is cut off, wherever that is, and tracing ends. True:
+ * the reader is to be woken.
+ */
+static bool put_trace(struct player *p, const struct piece *piece)
 {
-	struct fake_event *r = &d->s->events[ring];
-	size_t size = MIN(p->size, room_of(d, ring));
-	int32_t tid = as_asked(d, ring, s->tid);
-	bool is_cut = size < p->size;
+	struct device *d = p->d;
+	struct fake_event *r = &d->s->events[p->ring];
+	size_t size = MIN(piece->size, room_of(d, p->ring));
+	bool is_cut = size < piece->size;
 
-	store(d, ring, s->bytes + p->at, size);
-	d->dropped += p->size - size;
+	store(p, p->stream->bytes + piece->at, size);
+	p->dropped += piece->size - size;
 	if (is_cut) {
 		r->aux_flags |= PERF_AUX_FLAG_TRUNCATED;
-		switch_off(d, ring);
+		switch_off(d, p->ring);
 	}
-	if (!is_cut && (!r->aux_is_writable || r->aux_head - r->aux_told < watermark_of(d, ring)))
-		return;
-	fake_tell_aux(d->s, d->areas, ring, tid);
-	wake(d, ring);
+	if (!is_cut &&
+	    (!r->aux_is_writable || r->aux_head - r->aux_told < watermark_of(d, p->ring)))
+		return false;
+	fake_tell_aux(d->s, d->areas, p->ring, as_asked(d, p->ring, p->stream->tid));
+	return true;
 }
 
 /* The fields in the order that perf_event_open(2) gives for PERF_RECORD_SAMPLE. */
@@ -408,7 +437,7 @@ static void put_sample(struct device *d, int32_t event, const struct stream *s, 
 	const uint8_t *area = (const uint8_t *)page + page->aux_offset;
 	uint64_t type = e->attr.sample_type, size = MIN(e->attr.aux_sample_size, r->aux_head);
 	struct perf_event_header h = { .type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER };
-	static uint8_t record[1 << 16];
+	static _Thread_local uint8_t record[1 << 16];
 	size_t n = sizeof(h);
 
 #define PUT(bit, value)                              \
@@ -434,73 +463,130 @@ static void put_sample(struct device *d, int32_t event, const struct stream *s, 
 	fake_put(d->s, d->areas, event, record, n);
 }
 
-static void put_samples(struct device *d, int32_t ring, const struct stream *s, uint64_t time)
+static bool put_samples(struct player *p, uint64_t time)
 {
+	struct device *d = p->d;
 	bool is_any = false;
 
-	if (d->n_pieces % d->sample_each)
-		return;
+	if (p->n_pieces % d->sample_each)
+		return false;
 	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++) {
 		const struct fake_event *e = &d->s->events[i];
 
-		if (e->output == ring && e->is_open && e->leader >= 0 &&
+		if (e->output == p->ring && e->is_open && e->leader >= 0 &&
 		    d->s->events[e->leader].is_on) {
-			put_sample(d, i, s, time);
+			put_sample(d, i, p->stream, time);
 			is_any = true;
 		}
 	}
-	if (is_any)
-		wake(d, ring);
+	return is_any;
 }
 
 /* ---- playing ---- */
 
 /*
- * A ring gets what its rate gives for the time since it was last asked, and no more than a
- * megabyte: a device that was not on a CPU for long produced less, and makes no burst of it.
+ * A ring gets what its rate gives for the time since it was last asked, and no more than half of
+ * its area: a device that was not on a CPU for long produced less, and makes no burst of it.
  */
-static bool is_due(struct device *d, int32_t ring)
+static bool is_due(struct player *p)
 {
+	int64_t most = (int64_t)p->d->s->events[p->ring].aux_bytes / 2;
 	uint64_t now = now_ns();
 
-	if (!d->rate)
+	if (!p->d->rate)
 		return true;
-	d->credit[ring] += (int64_t)((now - d->asked_ns[ring]) * d->rate / 1000);
-	d->credit[ring] = MIN(d->credit[ring], BURST);
-	d->asked_ns[ring] = now;
-	return d->credit[ring] > 0;
+	p->credit += (int64_t)((now - p->asked_ns) * p->d->rate / 1000);
+	p->credit = MIN(p->credit, most);
+	p->asked_ns = now;
+	return p->credit > 0;
 }
 
-/* One piece; false: the recorder has gone. */
-static bool play(struct device *d, int32_t ring, struct stream *s, const struct piece *p)
+/* Without a rate nothing is lost: the reader is waited for. In the lock at the end; else false. */
+static bool wait_for_room(struct player *p, size_t size)
 {
-	for (;;) {
-		bool is_on, has_room;
+	struct device *d = p->d;
 
-		fake_lock(d->s);
-		is_on = is_traced(d, ring);
-		has_room = room_of(d, ring) >= p->size;
-		if (d->rate || (is_on && has_room))
-			break;
-		if (is_on && d->s->events[ring].aux_head != d->s->events[ring].aux_told) {
-			fake_tell_aux(d->s, d->areas, ring, as_asked(d, ring, s->tid));
-			wake(d, ring);
+	for (;;) {
+		bool is_told = false;
+
+		enter(d, p->ring);
+		if (d->rate || (is_traced(d, p->ring) && room_of(d, p->ring) >= size))
+			return true;
+		if (is_traced(d, p->ring) &&
+		    d->s->events[p->ring].aux_head != d->s->events[p->ring].aux_told) {
+			fake_tell_aux(d->s, d->areas, p->ring,
+				      as_asked(d, p->ring, p->stream->tid));
+			is_told = true;
 		}
-		fake_unlock(d->s);
+		leave(d, p->ring);
+		if (is_told)
+			wake(d, p->ring);
 		if (is_recorder_gone(d))
 			return false;
 		nap(200000);
 	}
-	d->produced += p->size;
-	d->credit[ring] -= (int64_t)p->size;
-	d->n_pieces++;
-	if (is_traced(d, ring))
-		put_trace(d, ring, s, p);
+}
+
+/* One piece; false: the recorder has gone. */
+static bool play(struct player *p, const struct piece *piece)
+{
+	bool wakes = false;
+
+	if (!wait_for_room(p, piece->size))
+		return false;
+	p->produced += piece->size;
+	p->credit -= (int64_t)piece->size;
+	p->n_pieces++;
+	if (is_traced(p->d, p->ring))
+		wakes = put_trace(p, piece);
 	else
-		d->dropped += p->size;
-	put_samples(d, ring, s, p->tsc + 1);
-	fake_unlock(d->s);
+		p->dropped += piece->size;
+	wakes |= put_samples(p, piece->tsc + 1);
+	leave(p->d, p->ring);
+	if (wakes)
+		wake(p->d, p->ring);
 	return true;
+}
+
+static bool has_player(const struct device *d, int32_t ring)
+{
+	vec_foreach (&d->players, p)
+		if (p->ring == ring)
+			return true;
+	return false;
+}
+
+/* All that there are, or that came since the last time. */
+static void find_rings(struct device *d)
+{
+	fake_lock(&d->s->lock);
+	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++)
+		if (d->streams.n && d->s->events[i].is_open && d->s->events[i].aux_bytes &&
+		    !has_player(d, i))
+			vec_push(&d->players,
+				 ((struct player){
+					 .d = d,
+					 .ring = i,
+					 .stream = &d->streams.data[d->players.n % d->streams.n],
+					 .asked_ns = now_ns() }));
+	fake_unlock(&d->s->lock);
+}
+
+static void hit_uprobes(struct player *p, uint64_t time)
+{
+	struct fake_shared *s = p->d->s;
+
+	enter(p->d, p->ring);
+	for (int32_t i = 0; i < (int32_t)s->n_events; i++) {
+		struct fake_event *e = &s->events[i];
+
+		if (e->output != p->ring || e->attr.type != FAKE_UPROBE || !e->is_open || !e->is_on)
+			continue;
+		e->counted++;
+		put_sample(p->d, i, p->stream, time);
+	}
+	leave(p->d, p->ring);
+	wake(p->d, p->ring);
 }
 
 static void wait_for_step(struct device *d, uint64_t step)
@@ -509,88 +595,121 @@ static void wait_for_step(struct device *d, uint64_t step)
 
 	make_file("step", step, "");
 	path_of(path, sizeof(path), "go", step);
-	while (access(path, F_OK) < 0 && !is_recorder_gone(d))
+	while (access(path, F_OK) < 0 && !is_recorder_gone(d)) {
+		size_t n = d->players.n;
+
+		find_rings(d);
+		if (d->players.n > n)
+			make_file("rings", d->players.n, "");
 		nap(1000000);
+	}
+}
+
+/* The thread whose next piece is the earliest; -1: all were played. */
+static int first_stream(const struct device *d, const size_t *next)
+{
+	uint64_t tsc = UINT64_MAX;
+	int first = -1;
+
+	for (size_t i = 0; i < d->streams.n; i++) {
+		const struct stream *s = &d->streams.data[i];
+
+		if (next[i] < s->pieces.n && (first < 0 || s->pieces.data[next[i]].tsc < tsc)) {
+			tsc = s->pieces.data[next[i]].tsc;
+			first = (int)i;
+		}
+	}
+	return first;
 }
 
 /* All threads' traces once, the earliest piece first, with their side band. */
 static void play_once(struct device *d)
 {
+	cleanup(free_at_exit) size_t *next = xcalloc(d->streams.n, sizeof(*next));
 	uint64_t total = 0, done = 0, step = 1;
+	int at;
 
 	vec_foreach (&d->streams, s)
 		total += s->pieces.n;
-	for (;;) {
-		struct stream *first = NULL;
-		const struct piece *p;
-		int32_t ring;
+	while ((at = first_stream(d, next)) >= 0) {
+		struct player *p = player_of(d, (size_t)at);
+		const struct piece *piece;
 
-		vec_foreach (&d->streams, s)
-			if (s->next < s->pieces.n &&
-			    (!first ||
-			     s->pieces.data[s->next].tsc < first->pieces.data[first->next].tsc))
-				first = s;
-		if (!first)
-			break;
-		ring = ring_of(d, (size_t)(first - d->streams.data));
-		p = &first->pieces.data[first->next];
-		if (d->steps > 1 && done * d->steps >= step * total)
+		p->stream = &d->streams.data[at];
+		piece = &p->stream->pieces.data[next[at]];
+		if (d->steps > 1 && done * d->steps >= step * total) {
+			if (step == d->fire)
+				hit_uprobes(p, piece->tsc);
 			wait_for_step(d, step++);
-		while (!is_due(d, ring))
+		}
+		while (!is_due(p))
 			nap(100000);
-		fake_lock(d->s);
-		d->s->now = p->tsc;
-		put_sides(d, p->tsc);
-		if (!first->next)
-			put_switch(d, ring, first, false, p->tsc - 1);
-		fake_unlock(d->s);
-		if (!play(d, ring, first, p))
+		d->s->now = piece->tsc;
+		put_sides(d, piece->tsc);
+		if (!next[at]) {
+			enter(d, p->ring);
+			put_switch(d, p->ring, p->stream, false, piece->tsc - 1);
+			leave(d, p->ring);
+		}
+		if (!play(p, piece))
 			return;
 		done++;
-		first->next++;
+		next[at]++;
 	}
-	fake_lock(d->s);
 	put_sides(d, UINT64_MAX);
-	fake_unlock(d->s);
 }
 
-static void play_again_and_again(struct device *d)
+/* A processor is where it is: what it does not run, as something else does, it does not trace. */
+static void stay_on_cpu(const struct player *p)
 {
-	uint64_t until = d->start_ns + d->seconds * 1000000000ULL;
+	int cpu = p->d->s->events[p->ring].cpu;
+	cpu_set_t one;
 
-	while (now_ns() < until && !is_recorder_gone(d)) {
-		bool was_due = false;
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
 
-		for (size_t i = 0; i < d->rings.n; i++) {
-			struct stream *s = &d->streams.data[i % d->streams.n];
-			int32_t ring = d->rings.data[i];
+static void *play_again_and_again(void *context)
+{
+	struct player *p = context;
+	uint64_t until = p->d->start_ns + p->d->seconds * 1000000000ULL;
 
-			for (int n = 0; n < 64 && is_due(d, ring); n++) {
-				if (!play(d, ring, s, &s->pieces.data[s->next % s->pieces.n]))
-					return;
-				s->next++;
-				was_due = true;
-			}
-		}
-		if (!was_due)
-			nap(50000);
+	stay_on_cpu(p);
+	while (now_ns() < until && !is_recorder_gone(p->d)) {
+		while (is_due(p))
+			if (!play(p, &p->stream->pieces.data[p->next++ % p->stream->pieces.n]))
+				return NULL;
+		nap(200000);
 	}
+	return NULL;
+}
+
+static void play_on_all(struct device *d)
+{
+	vec_foreach (&d->players, p)
+		if (pthread_create(&p->thread, NULL, play_again_and_again, p) != 0)
+			abort();
+	vec_foreach (&d->players, p)
+		pthread_join(p->thread, NULL);
 }
 
 /* The last threads to leave do so behind all that they ran. */
 static void tell_all(struct device *d)
 {
-	fake_lock(d->s);
-	for (size_t i = 0; i < d->rings.n; i++) {
+	for (size_t i = 0; i < d->players.n; i++) {
+		struct player *p = &d->players.data[i];
 		struct stream *s = &d->streams.data[i % d->streams.n];
 
-		fake_tell_aux(d->s, d->areas, d->rings.data[i],
-			      as_asked(d, d->rings.data[i], s->tid));
+		enter(d, p->ring);
+		fake_tell_aux(d->s, d->areas, p->ring, as_asked(d, p->ring, s->tid));
 		if (i < d->streams.n)
-			put_switch(d, d->rings.data[i], s, true, d->end);
-		wake(d, d->rings.data[i]);
+			put_switch(d, p->ring, s, true, d->end);
+		leave(d, p->ring);
+		wake(d, p->ring);
 	}
-	fake_unlock(d->s);
 }
 
 /* ---- from start to end ---- */
@@ -613,7 +732,7 @@ static bool wait_for_start(struct device *d)
 	for (;;) {
 		bool is_on = false;
 
-		fake_lock(d->s);
+		fake_lock(&d->s->lock);
 		for (uint32_t i = 0; i < d->s->n_events; i++) {
 			struct fake_event *e = &d->s->events[i];
 
@@ -623,7 +742,7 @@ static bool wait_for_start(struct device *d)
 			}
 			is_on |= e->is_on && e->is_open && e->aux_bytes;
 		}
-		fake_unlock(d->s);
+		fake_unlock(&d->s->lock);
 		/* They are switched on one after the other. */
 		nap(is_on ? 20000000 : 1000000);
 		if (is_on)
@@ -633,25 +752,23 @@ static bool wait_for_start(struct device *d)
 	}
 }
 
-static void find_rings(struct device *d)
-{
-	fake_lock(d->s);
-	for (int32_t i = 0; i < (int32_t)d->s->n_events; i++)
-		if (d->s->events[i].is_open && d->s->events[i].aux_bytes)
-			vec_push(&d->rings, i);
-	fake_unlock(d->s);
-}
-
 static void write_stats(const struct device *d)
 {
+	uint64_t produced = 0, stored = 0, dropped = 0, n_pieces = 0;
 	char text[512];
 
+	vec_foreach (&d->players, p) {
+		produced += p->produced;
+		stored += p->stored;
+		dropped += p->dropped;
+		n_pieces += p->n_pieces;
+	}
 	snprintf(text, sizeof(text),
 		 "{\"produced\": %" PRIu64 ", \"stored\": %" PRIu64 ", \"dropped\": %" PRIu64
 		 ", \"told\": %" PRIu64 ", \"truncated\": %" PRIu64 ", \"wakeups\": %" PRIu64
 		 ", \"pieces\": %" PRIu64 ", \"ms\": %" PRIu64 "}\n",
-		 d->produced, d->stored, d->dropped, d->s->n_told, d->s->n_truncated,
-		 d->s->n_wakeups, d->n_pieces, d->played_ns / 1000000);
+		 produced, stored, dropped, d->s->n_told, d->s->n_truncated, d->s->n_wakeups,
+		 n_pieces, d->played_ns / 1000000);
 	make_file("stats", UINT64_MAX, text);
 }
 
@@ -660,6 +777,7 @@ int main(int argc, char **argv)
 	struct device d = { .rate = setting("FAKE_PT_RATE", 0),
 			    .seconds = setting("FAKE_PT_SECONDS", 0),
 			    .steps = setting("FAKE_PT_STEPS", 0),
+			    .fire = setting("FAKE_PT_FIRE", 0),
 			    .sample_each = setting("FAKE_PT_SAMPLE", 4) };
 
 	if (argc != 4 || !getenv("FAKE_PT_DIR") || !getenv("FAKE_PT_TRACE")) {
@@ -675,13 +793,12 @@ int main(int argc, char **argv)
 	load(&d);
 	if (!wait_for_start(&d))
 		return 0;
-	find_rings(&d);
 	d.start_ns = now_ns();
-	for (int i = 0; i < FAKE_EVENTS; i++)
-		d.asked_ns[i] = d.start_ns;
-	if (d.rings.n && d.streams.n) {
+	vec_reserve(&d.players, FAKE_EVENTS); /* they stay where they are */
+	find_rings(&d);
+	if (d.players.n) {
 		if (d.seconds)
-			play_again_and_again(&d);
+			play_on_all(&d);
 		else
 			play_once(&d);
 		d.played_ns = now_ns() - d.start_ns;

@@ -7,6 +7,9 @@
  *   FAKE_PT_REFUSE   an errno by number: what opening the trace is answered with
  *   FAKE_PT_OLD      set: a kernel before 4.3, without records of context switches
  *
+ * CPUs that its sysfs has not online can't be opened on. What the kernel tells of them comes by the
+ * socket "uevents" in FAKE_PT_DIR, to be sent by the test.
+ *
  * Descriptors are eventfds: poll(2) takes them as they are. Nothing happens before the first
  * perf_event_open(2), and programs that the recorder starts don't load this.
  */
@@ -14,6 +17,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +25,9 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +102,8 @@ static void begin(void)
 	/* The recorder may have a higher priority than the device: so has a kernel. */
 	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&shared->lock, &attr);
+	for (int i = 0; i < FAKE_EVENTS; i++)
+		pthread_mutex_init(&shared->ring_locks[i], &attr);
 	shared->recorder = getpid();
 	shared->lock_limit = limit ? strtoull(limit, NULL, 0) << 10 : UINT64_MAX;
 	for (int i = 0; i < FAKE_EVENTS; i++) {
@@ -116,9 +124,28 @@ static int event_of(int fd)
 	return shared && i >= 0 && i < (int)shared->n_events && shared->events[i].is_open ? i : -1;
 }
 
-static int check_open(const struct perf_event_attr *a, int leader)
+/* From the first to the last that is online, in its sysfs: "0", or "0-3". */
+static bool is_online(int cpu)
+{
+	char path[4096];
+	int first, last, n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", getenv("SYSFS_PATH"));
+	f = fopen(path, "re");
+	if (f) {
+		n = fscanf(f, "%d-%d", &first, &last);
+		fclose(f);
+	}
+	return n < 1 || cpu <= (n == 1 ? first : last);
+}
+
+static int check_open(const struct perf_event_attr *a, int cpu, int leader)
 {
 	const char *refuse = getenv("FAKE_PT_REFUSE");
+
+	if (!is_online(cpu))
+		return -ENODEV;
 
 	if (getenv("FAKE_PT_OLD") && (a->context_switch || a->ksymbol || a->bpf_event ||
 				      a->build_id || a->read_format & (1 << 4)))
@@ -141,10 +168,10 @@ static int open_event(const struct perf_event_attr *a, int pid, int cpu, int gro
 	if (!shared)
 		begin();
 	leader = event_of(group_fd);
-	r = check_open(a, leader);
+	r = check_open(a, cpu, leader);
 	if (r < 0)
 		return r;
-	fake_lock(shared);
+	fake_lock(&shared->lock);
 	i = (int)shared->n_events;
 	if (i < FAKE_EVENTS) {
 		e = &shared->events[i];
@@ -158,7 +185,7 @@ static int open_event(const struct perf_event_attr *a, int pid, int cpu, int gro
 		memcpy(&e->attr, a, a->size < sizeof(e->attr) ? a->size : sizeof(e->attr));
 		shared->n_events++;
 	}
-	fake_unlock(shared);
+	fake_unlock(&shared->lock);
 	return i < FAKE_EVENTS ? FAKE_FD + i : -EMFILE;
 }
 
@@ -234,9 +261,13 @@ int ioctl(int fd, unsigned long request, ...)
 	if (i < 0) {
 		r = (int)raw(SYS_ioctl, fd, (long)request, (long)arg, 0, 0, 0);
 	} else {
-		fake_lock(shared);
+		pthread_mutex_t *lock = request == PERF_EVENT_IOC_SET_OUTPUT
+						? &shared->lock
+						: &shared->ring_locks[shared->events[i].output];
+
+		fake_lock(lock);
 		r = control(i, request, arg);
-		fake_unlock(shared);
+		fake_unlock(lock);
 	}
 	if (r >= 0)
 		return r;
@@ -298,10 +329,10 @@ void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
 			return refuse_map((int)-r);
 		return (void *)r;
 	}
-	fake_lock(shared);
+	fake_lock(&shared->lock);
 	e = check_map(i, size, access, (uint64_t)offset, &ring);
 	shared->locked_bytes += e ? 0 : size;
-	fake_unlock(shared);
+	fake_unlock(&shared->lock);
 	if (e)
 		return refuse_map(e);
 	return mmap(at, size, access, flags, areas_fd, (off_t)(ring * FAKE_ROOM) + offset);
@@ -309,6 +340,40 @@ void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
 
 void *mmap64(void *at, size_t size, int access, int flags, int fd, off64_t offset)
 	__attribute__((alias("mmap")));
+
+/* The kernel's messages: a socket that the test can send to. */
+static int uevent_fd = -1;
+
+int socket(int domain, int type, int protocol)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	bool is_ours = domain == AF_NETLINK && protocol == NETLINK_KOBJECT_UEVENT;
+	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/uevents",
+			 getenv("FAKE_PT_DIR"));
+	long fd =
+		raw(SYS_socket, is_ours ? AF_UNIX : domain, type, is_ours ? 0 : protocol, 0, 0, 0);
+
+	if (fd < 0) {
+		errno = (int)-fd;
+		return -1;
+	}
+	if (is_ours && n < (int)sizeof(address.sun_path)) {
+		unlink(address.sun_path);
+		raw(SYS_bind, fd, (long)&address, sizeof(address), 0, 0, 0);
+		uevent_fd = (int)fd;
+	}
+	return (int)fd;
+}
+
+int bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+	long r = fd == uevent_fd ? 0 : raw(SYS_bind, fd, (long)address, size, 0, 0, 0);
+
+	if (r >= 0)
+		return 0;
+	errno = (int)-r;
+	return -1;
+}
 
 ssize_t read(int fd, void *out, size_t size)
 {
@@ -323,6 +388,7 @@ ssize_t read(int fd, void *out, size_t size)
 		errno = (int)-n;
 		return -1;
 	}
+	values[0] = shared->events[i].counted;
 	values[1] = fake_id(i);
 	values[2] = shared->events[i].lost;
 	if (size > sizeof(values))
@@ -337,10 +403,12 @@ int close(int fd)
 	long r;
 
 	if (i >= 0) {
-		fake_lock(shared);
+		pthread_mutex_t *lock = &shared->ring_locks[shared->events[i].output];
+
+		fake_lock(lock);
 		switch_event(i, false);
 		shared->events[i].is_open = false;
-		fake_unlock(shared);
+		fake_unlock(lock);
 		return 0;
 	}
 	r = raw(SYS_close, fd, 0, 0, 0, 0, 0);

@@ -22,8 +22,9 @@
 enum {
 	FAKE_EVENTS = 192,
 	FAKE_PAGE = 4096,
-	FAKE_FD = 600, /* descriptors of events begin here, in both processes */
-	FAKE_PMU = 6,  /* its type, as in perf-intel-pt(1) */
+	FAKE_FD = 600,   /* descriptors of events begin here, in both processes */
+	FAKE_PMU = 6,    /* its type, as in perf-intel-pt(1) */
+	FAKE_UPROBE = 7, /* that of uprobes */
 };
 #define FAKE_ROOM ((uint64_t)512 << 20) /* of the file of areas, for each event's mapping */
 
@@ -32,7 +33,7 @@ struct fake_event {
 	int32_t pid, cpu, leader; /* leader: an event, or -1 */
 	int32_t output;           /* the event whose ring it writes into; itself at first */
 	bool is_open, is_on, waits_for_exec;
-	uint64_t lost;
+	uint64_t lost, counted;
 	/* Of one that owns a ring: */
 	uint64_t data_bytes; /* 0: not mapped */
 	uint64_t aux_bytes;
@@ -44,8 +45,13 @@ struct fake_event {
 	uint64_t aux_flags; /* of the next AUX record */
 };
 
+/*
+ * A ring is played and read on its own CPU, and has a lock of its own: what one CPU does must not
+ * wait for another, which the hypervisor may have taken away.
+ */
 struct fake_shared {
-	pthread_mutex_t lock; /* of processes, robust */
+	pthread_mutex_t lock;                    /* of processes, robust: events come and go */
+	pthread_mutex_t ring_locks[FAKE_EVENTS]; /* likewise, inside it: what its events do */
 	uint32_t n_events;
 	int32_t recorder; /* its pid */
 	uint64_t now;     /* of the device's clock: the TSC, in ns */
@@ -59,15 +65,15 @@ static inline struct perf_event_mmap_page *fake_page(uint8_t *areas, int32_t rin
 	return (struct perf_event_mmap_page *)(areas + (uint64_t)ring * FAKE_ROOM);
 }
 
-static inline void fake_lock(struct fake_shared *s)
+static inline void fake_lock(pthread_mutex_t *lock)
 {
-	if (pthread_mutex_lock(&s->lock) == EOWNERDEAD)
-		pthread_mutex_consistent(&s->lock);
+	if (pthread_mutex_lock(lock) == EOWNERDEAD)
+		pthread_mutex_consistent(lock);
 }
 
-static inline void fake_unlock(struct fake_shared *s)
+static inline void fake_unlock(pthread_mutex_t *lock)
 {
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(lock);
 }
 
 static inline uint64_t fake_id(int32_t event)
@@ -144,8 +150,9 @@ static inline void fake_tell_aux(struct fake_shared *s, uint8_t *areas, int32_t 
 		h.size = (uint16_t)n;
 		memcpy(record, &h, sizeof(h));
 		fake_put(s, areas, r->tracer, record, n);
-		s->n_told += size;
-		s->n_truncated += (flags & PERF_AUX_FLAG_TRUNCATED) != 0;
+		__atomic_fetch_add(&s->n_told, size, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&s->n_truncated, (flags & PERF_AUX_FLAG_TRUNCATED) != 0,
+				   __ATOMIC_RELAXED);
 	}
 	r->aux_flags = 0;
 	r->aux_told = r->aux_head;

@@ -171,6 +171,28 @@ a_cpu_that_goes_and_comes() { # COLLECTOR
 	between 1 "$(of_symbol forty s)" 100000 "samples in forty(), on that CPU"
 }
 
+# The daemon's part goes on, with a note of what nobody sampled.
+a_daemon_and_such_a_cpu() {
+	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
+	assay daemon --session-dir d -F 499 --max-cpu 0 2>log &
+	daemon=$!
+	for _ in $(seq 300); do
+		! grep -q collecting log || break
+		sleep 0.1
+	done
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	sleep 0.2
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	sleep 0.5
+	taskset 2 /programs/split 1s
+	kill "$daemon"
+	wait "$daemon"
+	between 1 "$(fact cpu-online d)" 10 "times that it came"
+	between 1 "$(of_symbol forty d)" 100000 "samples in forty(), on that CPU"
+	set -- d/samples/current/2*
+	[ $# = 1 ]
+}
+
 # The last one: nothing takes it back.
 locked_down() {
 	echo confidentiality >/sys/kernel/security/lockdown || skip "no lockdown in this kernel"
@@ -198,6 +220,7 @@ check "the in-kernel sampler, through a program without frame pointers" by_bpf
 check "time that threads wait" time_that_threads_wait
 check "a CPU that goes offline and comes back, by rings" a_cpu_that_goes_and_comes perf
 check "a CPU that goes offline and comes back, by BPF" a_cpu_that_goes_and_comes bpf
+check "a CPU that goes offline and comes back, and the daemon" a_daemon_and_such_a_cpu
 check "an ordinary user at perf_event_paranoid -1" unprivileged_at -1 "$own" "$machine"
 check "an ordinary user at perf_event_paranoid 0" unprivileged_at 0 "$own" "$machine"
 check "an ordinary user at perf_event_paranoid 1" unprivileged_at 1 "$own" "$no_machine"

@@ -84,6 +84,37 @@ static void threads(void)
 		pthread_join(ids[i], NULL);
 }
 
+void __switch_to(void);
+
+/* Where the generator's kernel switches threads: who calls it waits until another does. */
+void __attribute__((noinline)) __switch_to(void)
+{
+	sink++;
+}
+
+static void *take_turns(void *argument)
+{
+	for (int i = 0; i < 10; i++) {
+		for (int k = 0; k < 120; k++)
+			sink += k % (*(int *)argument + 1);
+		__switch_to();
+		if (i % 2)
+			sink += *(int *)argument;
+	}
+	return NULL;
+}
+
+static void switches(void)
+{
+	int numbers[3] = { 1, 2, 3 };
+	pthread_t ids[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&ids[i], NULL, take_turns, &numbers[i]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(ids[i], NULL);
+}
+
 static void forks(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -122,6 +153,7 @@ int main(int argc, char **argv)
 	} flows[] = {
 		{ "recursion", recursion }, { "longjmp", longjmps }, { "signals", signals },
 		{ "threads", threads },     { "fork", forks },       { "indirect", indirect },
+		{ "switches", switches },
 	};
 
 	for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]); i++)

@@ -72,6 +72,54 @@ static void put_symbols(struct buf *b, const struct elf_file *elf, uint64_t text
 	buf_printf(b, "%" PRIx64 " T _etext\n", end);
 }
 
+/* Every address of the file's headers and symbols. */
+static void shift_addresses(uint8_t *file, uint64_t shift)
+{
+	Elf64_Ehdr *header = (Elf64_Ehdr *)file;
+	Elf64_Phdr *segment = (Elf64_Phdr *)(file + header->e_phoff);
+	Elf64_Shdr *section = (Elf64_Shdr *)(file + header->e_shoff);
+
+	header->e_entry += shift;
+	for (int i = 0; i < header->e_phnum; i++) {
+		segment[i].p_vaddr += shift;
+		segment[i].p_paddr += shift;
+	}
+	for (int i = 0; i < header->e_shnum; i++) {
+		Elf64_Sym *symbol = (Elf64_Sym *)(file + section[i].sh_offset);
+
+		if (section[i].sh_addr)
+			section[i].sh_addr += shift;
+		if (section[i].sh_type != SHT_SYMTAB)
+			continue;
+		for (uint64_t k = 0; k < section[i].sh_size / sizeof(*symbol); k++)
+			if (symbol[k].st_shndx && ELF64_ST_TYPE(symbol[k].st_info) != STT_TLS)
+				symbol[k].st_value += shift;
+	}
+}
+
+void vmlinux_write(const char *out, const char *program, uint64_t shift, struct build_id *id)
+{
+	struct file_mapping file;
+	struct error err = { 0 };
+	struct elf_file elf;
+	uint8_t *copy;
+
+	if (file_map(program, &file, &err) < 0 || elf_open(&elf, file.base, file.size, &err) < 0 ||
+	    !elf_build_id(&elf, id)) {
+		fprintf(stderr, "trace: %s: %s\n", program, err.text);
+		exit(1);
+	}
+	copy = xmalloc(file.size);
+	memcpy(copy, file.base, file.size);
+	shift_addresses(copy, shift);
+	if (file_replace(out, copy, file.size, &err) < 0) {
+		fprintf(stderr, "trace: %s\n", err.text);
+		exit(1);
+	}
+	free(copy);
+	file_unmap(&file);
+}
+
 static void make_directory(const char *out)
 {
 	cleanup(free_at_exit) char *below = xasprintf("%s/kcore_dir", out);

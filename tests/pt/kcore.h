@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A static program as if it were a kernel: the folder kcore_dir of `perf record --kcore`, with its
- * code in kcore, its functions in kallsyms, and no modules.
+ * A static program as if it were a kernel: a vmlinux, or the folder kcore_dir of `perf record
+ * --kcore`, with its code in kcore, its functions in kallsyms, and no modules.
  */
 #pragma once
 
@@ -9,6 +9,14 @@
 #include <stdint.h>
 
 #define KERNEL_TEXT 0xffffffff81000000ULL
+
+struct build_id;
+
+/*
+ * The same as a vmlinux that is linked to `shift` beyond the file's addresses; it has the program's
+ * build id, which is also given.
+ */
+void vmlinux_write(const char *out, const char *program, uint64_t shift, struct build_id *id);
 
 /*
  * Below the directory `out`, which is made; addresses are those of the file and `shift`. The `n`

@@ -11,12 +11,16 @@ enum {
 	RECORD_ID_INDEX = 69,
 	RECORD_AUXTRACE_INFO = 70,
 	RECORD_AUXTRACE = 71,
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	MISC_BUILD_ID_SIZE = 1 << 15,
 	FEATURE_ARCH = 6,
 	FEATURE_CPUID = 9,
 	FEATURE_AUXTRACE = 18,
 	ID_PT = 1,
 	ID_SIDE_BAND = 2,
-	ID_SAMPLED = 3,
+	ID_OTHERS = 3, /* samples with trace data, or sched_switch */
+	SWITCH_EVENT = 0x108,
 	HEADER_SIZE = 104,
 	SAMPLED_BYTES = 4096,
 };
@@ -66,12 +70,19 @@ static void end(struct recording *r, size_t at)
 	memcpy(r->data.data + at + 6, &size, 2);
 }
 
+static void put_cpu(struct recording *r)
+{
+	if (r->is_per_cpu)
+		buf_u64(&r->data, r->cpu);
+}
+
 /* What sample_id_all puts behind a record. */
 static void end_with_id(struct recording *r, size_t at, pid_t pid, pid_t tid, uint64_t tsc)
 {
 	buf_u32(&r->data, (uint32_t)pid);
 	buf_u32(&r->data, (uint32_t)tid);
 	buf_u64(&r->data, tsc);
+	put_cpu(r);
 	buf_u64(&r->data, ID_SIDE_BAND);
 	end(r, at);
 }
@@ -168,6 +179,66 @@ void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint
 	end_with_id(r, at, -1, 0, tsc);
 }
 
+static void put_switch(struct recording *r, bool is_out, uint64_t tsc, struct recording_thread who,
+		       struct recording_thread other)
+{
+	bool is_wide = !r->tells_switches_of_tasks;
+	size_t at;
+
+	if (!is_wide && !who.tid)
+		return;
+	at = begin(r, is_wide ? PERF_RECORD_SWITCH_CPU_WIDE : PERF_RECORD_SWITCH,
+		   is_out ? PERF_RECORD_MISC_SWITCH_OUT : 0);
+	if (is_wide)
+		put_ids(r, other.pid, other.tid);
+	end_with_id(r, at, who.pid, who.tid, tsc);
+}
+
+/* A sample of sched:sched_switch, of who is no more on the CPU: see SWITCH_FORMAT. */
+static void put_switch_sample(struct recording *r, uint64_t tsc, struct recording_thread before,
+			      struct recording_thread now)
+{
+	const struct {
+		uint16_t type;
+		uint8_t flags, preempt_count;
+		int32_t pid;
+		char comm[16];
+		int32_t prev_pid, prev_prio;
+		int64_t prev_state;
+		char next_comm[16];
+		int32_t next_pid, next_prio;
+	} raw = { .type = SWITCH_EVENT,
+		  .pid = before.tid,
+		  .comm = "before",
+		  .prev_pid = before.tid,
+		  .prev_prio = 120,
+		  .next_comm = "after",
+		  .next_pid = now.tid,
+		  .next_prio = 120 };
+	size_t at = begin(r, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
+
+	buf_u64(&r->data, ID_OTHERS);
+	buf_u64(&r->data, 0xffffffff81000100);
+	put_ids(r, before.pid, before.tid);
+	buf_u64(&r->data, tsc);
+	put_cpu(r);
+	buf_u32(&r->data, sizeof(raw) + 4);
+	buf_bytes(&r->data, &raw, sizeof(raw));
+	buf_u32(&r->data, 0);
+	end(r, at);
+}
+
+void recording_switch(struct recording *r, uint64_t tsc, struct recording_thread before,
+		      struct recording_thread now)
+{
+	if (r->has_tracepoint) {
+		put_switch_sample(r, tsc, before, now);
+		return;
+	}
+	put_switch(r, true, tsc, before, now);
+	put_switch(r, false, tsc + 50, now, before);
+}
+
 void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,
 		     const struct buf *packets)
 {
@@ -185,7 +256,7 @@ void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t ts
 	buf_u64(&r->data, tsc);
 	buf_u32(&r->data, index);
 	buf_u32(&r->data, (uint32_t)tid);
-	buf_u32(&r->data, UINT32_MAX); /* cpu: any */
+	buf_u32(&r->data, r->is_per_cpu ? r->cpu : UINT32_MAX); /* any */
 	buf_u32(&r->data, 0);
 	end(r, at);
 	buf_bytes(&r->data, packets->data, packets->len);
@@ -201,7 +272,7 @@ void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, u
 	       padded = (n + 7) & ~(size_t)7, at;
 
 	at = begin(r, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
-	buf_u64(&r->data, ID_SAMPLED);
+	buf_u64(&r->data, ID_OTHERS);
 	buf_u64(&r->data, ip);
 	put_ids(r, pid, tid);
 	buf_u64(&r->data, tsc);
@@ -221,20 +292,23 @@ static uint64_t config_of(const struct writer_options *o)
 	       (o->no_ret_compression ? NO_RET_COMPRESSION : 0);
 }
 
-static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id, uint64_t ids_at,
-		     bool with_kernel)
+static void put_attr(struct buf *b, const struct recording *r, uint32_t type, uint64_t config,
+		     uint64_t id, uint64_t ids_at)
 {
-	bool is_side_band = id == ID_SIDE_BAND, is_sampled = id == ID_SAMPLED;
+	bool is_side_band = id == ID_SIDE_BAND,
+	     is_sampled = id == ID_OTHERS && type == PERF_TYPE_SOFTWARE;
 
 	struct perf_event_attr attr = {
 		.type = type,
 		.size = sizeof(attr),
 		.config = config,
 		.sample_period = 1,
-		.sample_type = SAMPLE_TYPE | (is_sampled ? PERF_SAMPLE_AUX : 0),
+		.sample_type = SAMPLE_TYPE | (is_sampled ? PERF_SAMPLE_AUX : 0) |
+			       (type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : 0) |
+			       (r->is_per_cpu ? PERF_SAMPLE_CPU : 0),
 		.aux_sample_size = is_sampled ? SAMPLED_BYTES : 0,
 		.read_format = PERF_FORMAT_ID,
-		.exclude_kernel = !with_kernel,
+		.exclude_kernel = !r->has_kernel,
 		.exclude_hv = 1,
 		.sample_id_all = 1,
 		.mmap = is_side_band,
@@ -242,6 +316,7 @@ static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id,
 		.comm = is_side_band,
 		.comm_exec = is_side_band,
 		.task = is_side_band,
+		.context_switch = is_side_band && r->is_per_cpu && !r->has_tracepoint,
 	};
 
 	buf_bytes(b, &attr, sizeof(attr));
@@ -249,9 +324,18 @@ static void put_attr(struct buf *b, uint32_t type, uint64_t config, uint64_t id,
 	buf_u64(b, 8);
 }
 
-/* The words of perf's struct auxtrace_info for Intel PT, in the order of its private area. */
-static void put_info(struct buf *b, const struct writer_options *o)
+/* How perf says it: none, sched_switch, switches of tasks, of CPUs. */
+static uint64_t switches_of(const struct recording *r)
 {
+	if (!r->is_per_cpu)
+		return 0;
+	return r->has_tracepoint ? 1 : r->tells_switches_of_tasks ? 2 : 3;
+}
+
+/* The words of perf's struct auxtrace_info for Intel PT, in the order of its private area. */
+static void put_info(struct buf *b, const struct recording *r)
+{
+	const struct writer_options *o = &r->options;
 	const uint64_t words[17] = {
 		PMU_TYPE,
 		0, /* time: shift, multiplier, zero, and that they are right */
@@ -260,9 +344,9 @@ static void put_info(struct buf *b, const struct writer_options *o)
 		1,
 		TSC,
 		NO_RET_COMPRESSION,
-		0, /* no context switches */
+		switches_of(r),
 		0, /* no snapshot */
-		0, /* buffers are of threads */
+		r->is_per_cpu,
 		MTC,
 		0xfu << 14,
 		o->ctc_numerator ? o->ctc_numerator : 100,
@@ -283,7 +367,7 @@ static void put_info(struct buf *b, const struct writer_options *o)
 /* Which buffer samples are of, as perf takes it: that of one thread. */
 static void put_id_index(struct buf *b, pid_t tid)
 {
-	const uint64_t words[] = { 1, ID_SAMPLED, 0, UINT64_MAX, (uint64_t)tid };
+	const uint64_t words[] = { 1, ID_OTHERS, 0, UINT64_MAX, (uint64_t)tid };
 
 	buf_u32(b, RECORD_ID_INDEX);
 	put16(b, 0);
@@ -311,6 +395,65 @@ static void put_text_feature(struct buf *b, size_t *slot, const char *text)
 	end_feature(b, slot, from);
 }
 
+/* What the kernel says of its event, as perf keeps it ("tracing data", version 0.6). */
+#define SWITCH_FORMAT                                                                  \
+	"name: sched_switch\nID: 264\nformat:\n"                                       \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"                   \
+	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"                \
+	"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"                    \
+	"\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"                     \
+	"\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"                   \
+	"\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"               \
+	"\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"                    \
+	"\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n"                   \
+	"print fmt: \"%d => %d\", REC->prev_pid, REC->next_pid\n"
+
+static void put_tracing_data(struct buf *b, size_t *slot)
+{
+	static const char magic[] = "\x17\x08\x44tracing";
+	size_t from = b->len;
+
+	buf_bytes(b, magic, sizeof(magic) - 1);
+	buf_cstr0(b, "0.6");
+	buf_u8(b, 0); /* little endian */
+	buf_u8(b, 8);
+	buf_u32(b, 4096);
+	buf_cstr0(b, "header_page"); /* what these say nobody reads, but it may not be empty */
+	buf_u64(b, 1);
+	buf_str(b, "\n");
+	buf_cstr0(b, "header_event");
+	buf_u64(b, 1);
+	buf_str(b, "\n");
+	buf_u32(b, 0); /* ftrace's own events */
+	buf_u32(b, 1); /* systems */
+	buf_cstr0(b, "sched");
+	buf_u32(b, 1);
+	buf_u64(b, sizeof(SWITCH_FORMAT) - 1);
+	buf_str(b, SWITCH_FORMAT);
+	buf_u32(b, 0); /* kallsyms */
+	buf_u32(b, 0); /* printk's formats */
+	buf_u64(b, 0); /* comms */
+	end_feature(b, slot, from);
+}
+
+static void put_build_id(struct buf *b, size_t *slot, const struct build_id *id)
+{
+	static const char path[24] = "[kernel.kallsyms]";
+	size_t from = b->len;
+
+	buf_u32(b, 0);
+	put16(b, PERF_RECORD_MISC_KERNEL | MISC_BUILD_ID_SIZE);
+	put16(b, 36 + sizeof(path));
+	buf_u32(b, UINT32_MAX); /* pid: the host's */
+	buf_bytes(b, id->bytes, 20);
+	buf_u32(b, id->len); /* a byte, and three that are not used */
+	buf_bytes(b, path, sizeof(path));
+	end_feature(b, slot, from);
+}
+
 /* Where the AUXTRACE records are; the size is that of the record without its payload. */
 static void put_index(struct buf *b, size_t *slot, const struct recording *r, uint64_t data_at)
 {
@@ -327,14 +470,19 @@ static void put_index(struct buf *b, size_t *slot, const struct recording *r, ui
 void recording_finish(const struct recording *r, struct buf *out)
 {
 	const size_t attr_size = sizeof(struct perf_event_attr) + 16;
-	const uint32_t n = r->sampled_tid ? 3 : 2;
+	const uint32_t n = r->sampled_tid || r->has_tracepoint ? 3 : 2;
 	const size_t ids = HEADER_SIZE, attrs = ids + 8 * n, data = attrs + n * attr_size;
+	uint64_t features = 1ULL << FEATURE_ARCH | 1ULL << FEATURE_CPUID | 1ULL << FEATURE_AUXTRACE;
 	struct buf info = { 0 };
 	size_t slot;
 
+	if (r->kernel_build_id.len)
+		features |= 1ULL << FEATURE_BUILD_ID;
+	if (r->has_tracepoint)
+		features |= 1ULL << FEATURE_TRACING_DATA;
 	if (r->sampled_tid)
 		put_id_index(&info, r->sampled_tid);
-	put_info(&info, &r->options);
+	put_info(&info, r);
 	buf_str(out, "PERFILE2");
 	buf_u64(out, HEADER_SIZE);
 	buf_u64(out, attr_size);
@@ -344,22 +492,27 @@ void recording_finish(const struct recording *r, struct buf *out)
 	buf_u64(out, info.len + r->data.len);
 	buf_u64(out, 0); /* event types: none */
 	buf_u64(out, 0);
-	buf_u64(out, 1ULL << FEATURE_ARCH | 1ULL << FEATURE_CPUID | 1ULL << FEATURE_AUXTRACE);
+	buf_u64(out, features);
 	for (int i = 0; i < 3; i++)
 		buf_u64(out, 0);
 	for (uint64_t id = 1; id <= n; id++)
 		buf_u64(out, id);
-	put_attr(out, PMU_TYPE, config_of(&r->options), ID_PT, ids, r->has_kernel);
-	put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_SIDE_BAND, ids + 8,
-		 r->has_kernel);
+	put_attr(out, r, PMU_TYPE, config_of(&r->options), ID_PT, ids);
+	put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_SIDE_BAND, ids + 8);
 	if (r->sampled_tid)
-		put_attr(out, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_SAMPLED, ids + 16,
-			 r->has_kernel);
+		put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_OTHERS,
+			 ids + 16);
+	else if (r->has_tracepoint)
+		put_attr(out, r, PERF_TYPE_TRACEPOINT, SWITCH_EVENT, ID_OTHERS, ids + 16);
 	buf_bytes(out, info.data, info.len);
 	buf_bytes(out, r->data.data, r->data.len);
 	slot = out->len;
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 2 * __builtin_popcountll(features); i++)
 		buf_u64(out, 0);
+	if (r->has_tracepoint)
+		put_tracing_data(out, &slot);
+	if (r->kernel_build_id.len)
+		put_build_id(out, &slot, &r->kernel_build_id);
 	put_text_feature(out, &slot, "x86_64");
 	put_text_feature(out, &slot, "GenuineIntel,6,94,3");
 	put_index(out, &slot, r, data + info.len);

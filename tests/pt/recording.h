@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A perf.data of an Intel PT recording, one AUX buffer a thread (perf record --per-thread), as perf
- * 6.1 reads it: side band in the order it is told, then the trace of each thread.
- * Times are TSC ticks, which the file says are nanoseconds.
+ * A perf.data of an Intel PT recording, one AUX buffer a thread (perf record --per-thread) or a
+ * CPU, as perf 6.1 reads it: side band in the order it is told, then the trace of each. Times are
+ * TSC ticks, which the file says are nanoseconds.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "elf/elf_file.h"
 #include "writer.h"
 
 struct recording {
@@ -20,7 +21,16 @@ struct recording {
 		size_t n, cap;
 	} traces; /* where their records begin in `data` */
 	bool has_kernel;
-	pid_t sampled_tid; /* of the first sample; 0: there is none */
+	struct build_id kernel_build_id; /* len 0: it is not told */
+	pid_t sampled_tid;               /* of the first sample; 0: there is none */
+	/* Buffers of CPUs, and how it is told who is on them; neither: PERF_RECORD_SWITCH_CPU_WIDE.
+	 */
+	bool is_per_cpu, tells_switches_of_tasks, has_tracepoint;
+	uint32_t cpu; /* of the records that are told next */
+};
+
+struct recording_thread {
+	pid_t pid, tid; /* 0: the idle one */
 };
 
 void recording_init(struct recording *r, const struct writer_options *options);
@@ -36,13 +46,17 @@ void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint
 		   uint64_t end, uint64_t file_off, uint32_t major, uint32_t minor, uint64_t inode,
 		   const char *path);
 
+/* On r->cpu, another thread goes on. */
+void recording_switch(struct recording *r, uint64_t tsc, struct recording_thread before,
+		      struct recording_thread now);
+
 /* The kernel, from its _text on; what is traced is its code then. */
 void recording_kernel(struct recording *r, uint64_t start, uint64_t size);
 /* It changed `n` bytes of its code. */
 void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,
 		    const uint8_t *after, uint16_t n);
 
-/* The trace of one thread: written padded to 8 bytes. */
+/* The trace of one thread, or of r->cpu (tid -1): written padded to 8 bytes. */
 void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t tsc,
 		     const struct buf *packets);
 

@@ -7,10 +7,17 @@
  *   --tsc --mtc --cyc        time packets            --no-retcomp   a TIP for each return
  *   --defer --long           deferred TIPs, long TNTs
  *   --psb N                  a PSB each N bytes      --interrupt N  an interrupt each N steps
+ *   --cbr N                  the core's frequency, of 20
  *   --sample N               no trace but what samples of another event have, each N steps
+ *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT a file
+ *   --cpus N                 a buffer each of N CPUs, on which threads take turns
+ *   --turn N                 a turn ends after N steps if another thread waits (200)
+ *   --switch                 turns are told by PERF_RECORD_SWITCH, or
+ *   --tracepoint             by sched:sched_switch; else by PERF_RECORD_SWITCH_CPU_WIDE
  *   --kernel                 the program's code, if static, is told as the kernel's: OUT is a
  * directory with a copy of kcore, in which the first bytes are what they were before the kernel
- * changed them
+ * changed them; with CPUs, who calls __switch_to() gives his turn away, and the trace goes on in
+ * there with who did so before
  *
  * TRUTH gets a line a taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0 where
  * tracing begins or ends. The program is kept off the vdso, which has no file.
@@ -29,9 +36,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "classify.h"
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
 #include "kcore.h"
 #include "recording.h"
 #include "writer.h"
@@ -44,30 +54,44 @@ struct instruction {
 	uint8_t kind, size; /* enum branch_kind; 0: unreadable */
 };
 
+struct cpu {
+	struct writer writer;
+	uint32_t number;
+	pid_t pid, tid;  /* on it; 0: none */
+	uint64_t end_at; /* of steps: of the turn */
+};
+
 struct task {
 	pid_t tid, pid;
-	struct writer writer;
-	struct instruction at; /* what is at writer.ip */
+	struct writer *writer; /* its own, or that of the CPU it is on; NULL: it is on none */
+	struct cpu *cpu;
+	struct instruction at; /* what is at writer->ip */
+	int status;            /* of the stop that waits for a CPU; 0: it goes on at `ip` */
+	uint64_t ip;
+	uint64_t waits_since; /* of steps; 0: it does not */
 	bool is_new, is_dead, expects_handler;
-	bool may_map; /* the instruction is a system call: the mappings may change */
+	bool is_in_call; /* of the system */
 };
 
 /* Where the code of a static program is told to be, if it is to be the kernel's. */
 #define KERNEL_SHIFT 0xffffffff80c00000ULL
+/* … and how far from where its vmlinux is linked to. */
+#define VMLINUX_SLIDE 0x2000000ULL
 
 struct tracer {
 	struct recording recording;
 	struct writer_options options;
 	FILE *truth;
-	uint64_t tsc, steps, interrupt_each, sample_each;
+	uint64_t tsc, steps, interrupt_each, sample_each, n_cpus, turn;
+	struct cpu *cpus;
 	VEC(struct task) tasks;
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
 	struct intmap code;       /* address → kind, size; one process's at a time */
 	pid_t code_pid;
 	bool is_kernel;
-	uint64_t shift, entry;
+	uint64_t shift, entry, switch_ip; /* switch_ip: 0: there is none */
 	uint8_t code_at_entry[5];
-	const char *out, *program;
+	const char *out, *program, *vmlinux;
 };
 
 static void die(const char *what)
@@ -203,24 +227,27 @@ static struct task *add_task(struct tracer *t, pid_t tid)
 	task->tid = tid;
 	task->pid = (pid_t)status_field(tid, "Tgid", 10);
 	task->is_new = true;
-	writer_init(&task->writer, &t->options);
+	if (t->n_cpus)
+		return task;
+	task->writer = xcalloc(1, sizeof(*task->writer));
+	writer_init(task->writer, &t->options);
 	return task;
 }
 
 static void enable(struct tracer *t, struct task *task, uint64_t ip)
 {
-	task->writer.tsc = t->tsc;
-	writer_enable(&task->writer, ip);
+	task->writer->tsc = t->tsc;
+	writer_enable(task->writer, ip);
 	tell(t, task, 0, ip);
 	task->at = decode(t, task, ip);
 }
 
 static void interrupt(struct tracer *t, struct task *task)
 {
-	uint64_t ip = task->writer.ip;
+	uint64_t ip = task->writer->ip;
 
-	task->writer.tsc = t->tsc;
-	writer_interrupt(&task->writer);
+	task->writer->tsc = t->tsc;
+	writer_interrupt(task->writer);
 	tell(t, task, ip, 0);
 }
 
@@ -229,26 +256,17 @@ static bool is_due(const struct tracer *t, uint64_t each)
 	return each && t->steps % each == 0;
 }
 
-/* The instruction at writer.ip has run, and `ip` is what comes next. */
+/* The instruction at writer->ip has run, and `ip` is what comes next. */
 static void step(struct tracer *t, struct task *task, uint64_t ip)
 {
-	struct writer *w = &task->writer;
+	struct writer *w = task->writer;
 	uint64_t from = w->ip, next = from + task->at.size;
 
-	/* Not yet: a string instruction that goes on, or what a system call interrupted. */
-	if (ip == from && (task->at.kind == BRANCH_NONE || task->at.kind == BRANCH_SYSTEM))
+	/* Not yet: a string instruction that goes on. */
+	if (ip == from && task->at.kind == BRANCH_NONE)
 		return;
 	w->tsc = t->tsc;
 	writer_instruction(w, task->at.kind, task->at.size, ip);
-	if (task->at.kind == BRANCH_SYSTEM) {
-		writer_disable(w);
-		tell(t, task, from, 0);
-		t->tsc += 100;
-		update_maps(t, task);
-		t->tsc += 100;
-		enable(t, task, ip);
-		return;
-	}
 	if (ip != next || (task->at.kind != BRANCH_NONE && task->at.kind != BRANCH_COND))
 		tell(t, task, from, ip);
 	task->at = decode(t, task, ip);
@@ -268,35 +286,189 @@ static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
 static void become_kernel(struct tracer *t, uint64_t entry)
 {
+	if (t->vmlinux) {
+		vmlinux_write(t->vmlinux, t->program, t->shift - VMLINUX_SLIDE,
+			      &t->recording.kernel_build_id);
+		recording_kernel(&t->recording, KERNEL_TEXT, 1 << 24);
+		return;
+	}
 	t->entry = entry;
 	kcore_write(t->out, t->program, t->shift, entry, nop, t->code_at_entry, sizeof(nop));
 	recording_kernel(&t->recording, KERNEL_TEXT, 1 << 24);
 	recording_poke(&t->recording, t->tsc, entry, nop, t->code_at_entry, sizeof(nop));
 }
 
-static void on_stop(struct tracer *t, struct task *task, int status)
+/* ---- turns ---- */
+
+/* In the traced kernel's __switch_to, where only another that comes there lets it go on. */
+static bool is_in_switch(const struct tracer *t, const struct task *task)
+{
+	return t->switch_ip && !task->status && task->ip == t->switch_ip;
+}
+
+static struct task *longest_waiting(struct tracer *t, bool in_switch)
+{
+	struct task *longest = NULL;
+
+	vec_foreach (&t->tasks, task)
+		if (task->waits_since && !task->is_dead && is_in_switch(t, task) == in_switch &&
+		    (!longest || task->waits_since < longest->waits_since))
+			longest = task;
+	return longest;
+}
+
+static void wait_for_cpu(struct tracer *t, struct task *task, int status)
+{
+	task->status = status;
+	task->waits_since = t->steps;
+}
+
+/* Another thread is on the CPU from here on; 0: none. The kernel's own work takes time. */
+static void give_cpu(struct tracer *t, struct cpu *cpu, struct task *task)
+{
+	const struct recording_thread before = { cpu->pid, cpu->tid };
+	struct recording_thread now = { 0 };
+
+	if (task)
+		now = (struct recording_thread){ task->pid, task->tid };
+	t->recording.cpu = cpu->number;
+	recording_switch(&t->recording, t->tsc, before, now);
+	cpu->pid = now.pid;
+	cpu->tid = now.tid;
+	cpu->end_at = t->steps + t->turn;
+	if (!task)
+		return;
+	task->waits_since = 0;
+	task->cpu = cpu;
+	task->writer = &cpu->writer;
+}
+
+static void leave_cpu(struct task *task)
+{
+	task->cpu = NULL;
+	task->writer = NULL;
+}
+
+static void go_on(struct tracer *t, struct task *task, int status);
+
+/* Who waits gets a CPU that nobody is on. */
+static void fill_cpus(struct tracer *t)
+{
+	for (uint64_t i = 0; i < t->n_cpus; i++) {
+		struct cpu *cpu = &t->cpus[i];
+
+		while (!cpu->tid) {
+			struct task *next = longest_waiting(t, false);
+
+			if (!next)
+				next = longest_waiting(t, true);
+			if (!next)
+				break;
+			t->tsc += 400;
+			give_cpu(t, cpu, next);
+			t->tsc += 600;
+			go_on(t, next, next->status);
+		}
+	}
+}
+
+/* A turn that is over, where others wait. */
+static bool ends_turn(struct tracer *t, struct task *task)
+{
+	struct cpu *cpu = task->cpu;
+
+	if (!cpu || t->steps < cpu->end_at || !longest_waiting(t, false))
+		return false;
+	task->ip = task->writer->ip;
+	interrupt(t, task);
+	leave_cpu(task);
+	wait_for_cpu(t, task, 0);
+	t->tsc += 300;
+	give_cpu(t, cpu, NULL);
+	return true;
+}
+
+/* The one that called __switch_to gives its CPU to one that is in there. */
+static struct task *switch_to(struct tracer *t, struct task *last)
+{
+	struct task *next = longest_waiting(t, true);
+	struct cpu *cpu = last->cpu;
+
+	leave_cpu(last);
+	last->ip = t->switch_ip;
+	wait_for_cpu(t, last, 0);
+	/* It was told before. */
+	t->tsc -= 30;
+	give_cpu(t, cpu, next);
+	t->tsc += 30;
+	next->at = last->at;
+	return next;
+}
+
+/* Nobody is in there: it waits, and that it called is not told. */
+static void wait_in_switch(struct tracer *t, struct task *task)
+{
+	struct cpu *cpu = task->cpu;
+
+	interrupt(t, task);
+	leave_cpu(task);
+	task->ip = t->switch_ip;
+	wait_for_cpu(t, task, 0);
+	t->tsc += 300;
+	give_cpu(t, cpu, NULL);
+}
+
+/* ---- stops ---- */
+
+/* The system call at hand is made: the trace ends up to its return, and another may run. */
+static void call_system(struct tracer *t, struct task *task)
+{
+	struct cpu *cpu = task->cpu;
+
+	task->writer->tsc = t->tsc;
+	tell(t, task, task->writer->ip, 0);
+	writer_instruction(task->writer, BRANCH_SYSTEM, task->at.size, task->writer->ip);
+	writer_disable(task->writer);
+	task->is_in_call = true;
+	if (!cpu)
+		return;
+	leave_cpu(task);
+	t->tsc += 300;
+	give_cpu(t, cpu, NULL);
+}
+
+static void resume(struct tracer *t, struct task *task, int signal)
+{
+	bool has_handler = task->expects_handler;
+
+	if (task->writer && task->at.kind == BRANCH_SYSTEM && !has_handler)
+		call_system(t, task);
+	else if (!signal && !has_handler && ends_turn(t, task))
+		return;
+	ptrace(PTRACE_SINGLESTEP, task->tid, 0, signal);
+}
+
+/* A thread on its CPU (or with a trace of its own) has stopped, or its turn has come. */
+static void go_on(struct tracer *t, struct task *task, int status)
 {
 	struct user_regs_struct regs;
-	int signal = WSTOPSIG(status), event = status >> 16, deliver = 0;
+	int signal = WSTOPSIG(status), deliver = 0;
 	uint64_t ip;
 
 	if (ptrace(PTRACE_GETREGS, task->tid, 0, &regs) < 0)
 		return; /* killed meanwhile */
 	ip = regs.rip + t->shift;
-	t->tsc += 2;
-	t->steps++;
-	if (task->is_new) {
+	if (!status) {
+		enable(t, task, ip);
+	} else if (task->is_new) {
 		task->is_new = false;
-		recording_start(&t->recording, task->pid, task->tid, t->tsc);
+		if (!t->n_cpus)
+			recording_start(&t->recording, task->pid, task->tid, t->tsc);
 		t->tsc += 10;
 		enable(t, task, ip);
-	} else if (event == PTRACE_EVENT_EXEC) {
+	} else if (status >> 16 == PTRACE_EVENT_EXEC) {
 		hide_vdso(task->tid, regs.rsp);
-		if (task->writer.ip) {
-			tell(t, task, task->writer.ip, 0);
-			writer_instruction(&task->writer, BRANCH_SYSTEM, task->at.size, ip);
-			writer_disable(&task->writer);
-		}
+		task->is_in_call = false;
 		t->maps.n = 0;
 		say_comm(t, task, true);
 		update_maps(t, task);
@@ -304,31 +476,61 @@ static void on_stop(struct tracer *t, struct task *task, int status)
 			become_kernel(t, ip);
 		t->tsc += 10;
 		enable(t, task, ip);
-	} else if (event) {
-		; /* a child, that comes by itself */
-	} else if (signal != SIGTRAP) {
-		step(t, task, ip);
-		deliver = signal;
-		task->expects_handler = status_field(task->tid, "SigCgt", 16) >> (signal - 1) & 1;
-	} else if (task->expects_handler) {
-		task->expects_handler = false;
-		interrupt(t, task);
-		t->tsc += 100;
-		enable(t, task, ip);
 	} else {
-		step(t, task, ip);
+		if (task->is_in_call) {
+			task->is_in_call = false;
+			t->tsc += 100;
+			update_maps(t, task);
+			t->tsc += 100;
+			enable(t, task, ip);
+		} else if (task->expects_handler) {
+			interrupt(t, task);
+			t->tsc += 100;
+			enable(t, task, ip);
+		} else if (task->cpu && ip == t->switch_ip && !longest_waiting(t, true)) {
+			wait_in_switch(t, task);
+			return;
+		} else {
+			step(t, task, ip);
+			if (task->cpu && ip == t->switch_ip)
+				task = switch_to(t, task);
+		}
+		task->expects_handler = false;
+		if (signal != SIGTRAP) {
+			deliver = signal;
+			task->expects_handler =
+				status_field(task->tid, "SigCgt", 16) >> (signal - 1) & 1;
+		}
 	}
-	ptrace(PTRACE_SINGLESTEP, task->tid, 0, deliver);
+	resume(t, task, deliver);
+}
+
+static void on_stop(struct tracer *t, struct task *task, int status)
+{
+	int event = status >> 16;
+
+	t->tsc += 2;
+	t->steps++;
+	if (event && event != PTRACE_EVENT_EXEC) /* a child, that comes by itself */
+		ptrace(PTRACE_SINGLESTEP, task->tid, 0, 0);
+	else if (!task->writer)
+		wait_for_cpu(t, task, status);
+	else
+		go_on(t, task, status);
+	fill_cpus(t);
 }
 
 static void on_end(struct tracer *t, struct task *task)
 {
-	if (task->writer.ip) {
-		tell(t, task, task->writer.ip, 0);
-		writer_disable(&task->writer); /* exit's system call, or a kill */
+	if (task->writer && task->writer->ip) { /* a kill */
+		tell(t, task, task->writer->ip, 0);
+		writer_disable(task->writer);
 	}
 	recording_exit(&t->recording, task->pid, task->tid, t->tsc);
 	task->is_dead = true;
+	if (task->cpu)
+		give_cpu(t, task->cpu, NULL);
+	fill_cpus(t);
 }
 
 static void on_child(struct tracer *t, pid_t parent, pid_t tid)
@@ -400,17 +602,24 @@ static int parse(int argc, char **argv, struct tracer *t)
 		const char *name;
 		bool *flag;
 		uint64_t *number;
+		const char **text;
 	} options[] = {
-		{ "--tsc", &t->options.has_tsc, NULL },
-		{ "--mtc", &t->options.has_mtc, NULL },
-		{ "--cyc", &t->options.has_cyc, NULL },
-		{ "--kernel", &t->is_kernel, NULL },
-		{ "--no-retcomp", &t->options.no_ret_compression, NULL },
-		{ "--defer", &t->options.defer_tips, NULL },
-		{ "--long", &t->options.long_tnt, NULL },
-		{ "--psb", NULL, &t->options.psb_bytes },
-		{ "--interrupt", NULL, &t->interrupt_each },
-		{ "--sample", NULL, &t->sample_each },
+		{ "--tsc", &t->options.has_tsc, NULL, NULL },
+		{ "--mtc", &t->options.has_mtc, NULL, NULL },
+		{ "--cyc", &t->options.has_cyc, NULL, NULL },
+		{ "--kernel", &t->is_kernel, NULL, NULL },
+		{ "--switch", &t->recording.tells_switches_of_tasks, NULL, NULL },
+		{ "--tracepoint", &t->recording.has_tracepoint, NULL, NULL },
+		{ "--no-retcomp", &t->options.no_ret_compression, NULL, NULL },
+		{ "--defer", &t->options.defer_tips, NULL, NULL },
+		{ "--long", &t->options.long_tnt, NULL, NULL },
+		{ "--psb", NULL, &t->options.psb_bytes, NULL },
+		{ "--cbr", NULL, &t->options.cbr, NULL },
+		{ "--interrupt", NULL, &t->interrupt_each, NULL },
+		{ "--sample", NULL, &t->sample_each, NULL },
+		{ "--cpus", NULL, &t->n_cpus, NULL },
+		{ "--turn", NULL, &t->turn, NULL },
+		{ "--vmlinux", NULL, NULL, &t->vmlinux },
 	};
 	int at = 1;
 
@@ -420,6 +629,8 @@ static int parse(int argc, char **argv, struct tracer *t)
 				continue;
 			if (options[i].flag)
 				*options[i].flag = true;
+			else if (options[i].text)
+				*options[i].text = argv[++at];
 			else
 				*options[i].number = strtoull(argv[++at], NULL, 0);
 			break;
@@ -435,12 +646,66 @@ static void write_file(const char *path, const struct buf *bytes)
 		die(path);
 }
 
+static void begin_cpus(struct tracer *t)
+{
+	t->cpus = xcalloc(t->n_cpus + 1, sizeof(*t->cpus));
+	t->options.is_of_cpu = t->recording.is_per_cpu = t->n_cpus > 0;
+	for (uint64_t i = 0; i < t->n_cpus; i++) {
+		t->cpus[i].number = (uint32_t)i;
+		writer_init(&t->cpus[i].writer, &t->options);
+	}
+}
+
+/* Where the code of a static program has a function; 0: nowhere. */
+static uint64_t find_function(const char *program, const char *name)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+	struct file_mapping file;
+	struct elf_file elf;
+	uint64_t addr = 0;
+
+	if (file_map(program, &file, NULL) < 0 || elf_open(&elf, file.base, file.size, NULL) < 0)
+		return 0;
+	if (elf_symbols_begin(&it, &elf, SHT_SYMTAB))
+		while (!addr && elf_symbols_next(&it, &symbol))
+			if (strcmp(symbol.name, name) == 0)
+				addr = symbol.link_addr;
+	file_unmap(&file);
+	return addr;
+}
+
+static void write_traces(struct tracer *t)
+{
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < t->n_cpus; i++) {
+		writer_flush(&t->cpus[i].writer);
+		t->recording.cpu = (uint32_t)i;
+		recording_trace(&t->recording, -1, n++, t->tsc, &t->cpus[i].writer.out);
+		writer_fini(&t->cpus[i].writer);
+	}
+	vec_foreach (&t->tasks, task) {
+		if (t->n_cpus)
+			break;
+		writer_flush(task->writer);
+		if (!t->sample_each)
+			recording_trace(&t->recording, task->tid, n++, t->tsc, &task->writer->out);
+		writer_fini(task->writer);
+		free(task->writer);
+	}
+	free(t->cpus);
+}
+
 int main(int argc, char **argv)
 {
-	struct tracer t = { .tsc = 1000000 };
+	struct tracer t = { .tsc = 1000000, .turn = 200 };
 	struct buf file = { 0 };
-	int at = parse(argc, argv, &t), status;
+	int at, status;
 	pid_t pid;
+
+	recording_init(&t.recording, &t.options);
+	at = parse(argc, argv, &t);
 
 	if (argc < at + 3) {
 		fprintf(stderr, "Usage: trace [OPTIONS] OUT TRUTH PROGRAM [ARG…]\n");
@@ -450,7 +715,11 @@ int main(int argc, char **argv)
 	t.shift = t.is_kernel ? KERNEL_SHIFT : 0;
 	t.out = argv[at];
 	t.program = argv[at + 2];
-	recording_init(&t.recording, &t.options);
+	if (t.is_kernel)
+		t.switch_ip = find_function(t.program, "__switch_to");
+	t.switch_ip += t.switch_ip ? t.shift : 0;
+	begin_cpus(&t);
+	t.recording.options = t.options;
 	t.truth = fopen(argv[at + 1], "w");
 	if (!t.truth)
 		die(argv[at + 1]);
@@ -461,21 +730,16 @@ int main(int argc, char **argv)
 	       PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
 		       PTRACE_O_EXITKILL);
 	add_task(&t, pid)->is_new = false;
-	recording_start(&t.recording, pid, pid, t.tsc);
+	if (!t.n_cpus)
+		recording_start(&t.recording, pid, pid, t.tsc);
 	ptrace(PTRACE_CONT, pid, 0, 0); /* to its exec */
 	follow(&t);
-	if (t.is_kernel)
+	if (t.entry)
 		recording_poke(&t.recording, t.tsc, t.entry, t.code_at_entry, nop, sizeof(nop));
-	vec_foreach (&t.tasks, task) {
-		writer_flush(&task->writer);
-		if (!t.sample_each)
-			recording_trace(&t.recording, task->tid, (uint32_t)(task - t.tasks.data),
-					t.tsc, &task->writer.out);
-		writer_fini(&task->writer);
-	}
+	write_traces(&t);
 	fclose(t.truth);
 	recording_finish(&t.recording, &file);
-	write_file(t.is_kernel ? xasprintf("%s/data", t.out) : t.out, &file);
+	write_file(t.entry ? xasprintf("%s/data", t.out) : t.out, &file);
 	fprintf(stderr, "trace: %" PRIu64 " steps, %zu threads\n", t.steps, t.tasks.n);
 	return 0;
 }

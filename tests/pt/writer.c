@@ -13,6 +13,8 @@ void writer_init(struct writer *w, const struct writer_options *options)
 	*w = (struct writer){ .options = *options };
 	if (!w->options.psb_bytes)
 		w->options.psb_bytes = 2048;
+	if (!w->options.cbr)
+		w->options.cbr = 20;
 	if (!w->options.ctc_denominator) {
 		w->options.ctc_numerator = 100;
 		w->options.ctc_denominator = 2;
@@ -96,6 +98,19 @@ static void put_tsc(struct writer *w)
 	w->ctc_sent = ctc >> w->options.mtc_shift;
 }
 
+static void put_mtc(struct writer *w)
+{
+	uint64_t now = ctc_of(w) >> w->options.mtc_shift;
+
+	if (!w->options.has_mtc || now == w->ctc_sent)
+		return;
+	writer_flush(w);
+	put_cycles(w);
+	for (; w->ctc_sent != now; w->ctc_sent++)
+		pt_packet_write(&w->out,
+				PACKET(.type = PT_MTC, .payload = (w->ctc_sent + 1) & 0xff));
+}
+
 static void clear_stack(struct writer *w)
 {
 	w->top = 0;
@@ -117,7 +132,7 @@ static void put_psb(struct writer *w)
 		w->last_ip = w->ip;
 	}
 	put_tsc(w);
-	pt_packet_write(&w->out, PACKET(.type = PT_CBR, .payload = 0x14));
+	pt_packet_write(&w->out, PACKET(.type = PT_CBR, .payload = w->options.cbr));
 	pt_packet_write(&w->out, PACKET(.type = PT_PSBEND));
 	w->last_psb = w->out.len;
 }
@@ -127,6 +142,8 @@ void writer_enable(struct writer *w, uint64_t ip)
 	writer_flush(w);
 	if (!w->out.len)
 		put_psb(w);
+	else if (w->options.is_of_cpu)
+		put_mtc(w);
 	else
 		put_tsc(w);
 	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = 64));
@@ -205,19 +222,6 @@ static void put_return(struct writer *w, uint64_t to)
 	writer_flush(w);
 	put_cycles(w);
 	put_ip(w, PT_TIP, to);
-}
-
-static void put_mtc(struct writer *w)
-{
-	uint64_t now = ctc_of(w) >> w->options.mtc_shift;
-
-	if (!w->options.has_mtc || now == w->ctc_sent)
-		return;
-	writer_flush(w);
-	put_cycles(w);
-	for (; w->ctc_sent != now; w->ctc_sent++)
-		pt_packet_write(&w->out,
-				PACKET(.type = PT_MTC, .payload = (w->ctc_sent + 1) & 0xff));
 }
 
 void writer_instruction(struct writer *w, enum branch_kind kind, uint32_t size, uint64_t to)

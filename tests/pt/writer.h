@@ -27,9 +27,11 @@ enum branch_kind {
 
 struct writer_options {
 	bool has_tsc, has_mtc, has_cyc, no_ret_compression;
-	bool defer_tips;                         /* let TIPs wait for the TNT before them to fill */
-	bool long_tnt;                           /* TNTs of up to 47 directions */
-	uint64_t psb_bytes;                      /* a PSB after so many bytes; 0: 2048 */
+	bool defer_tips;    /* let TIPs wait for the TNT before them to fill */
+	bool long_tnt;      /* TNTs of up to 47 directions */
+	bool is_of_cpu;     /* tracing is not off in between: MTCs go on, and no TSC is written */
+	uint64_t cbr;       /* core to bus ratio; 0: 20, as the recording's base frequency */
+	uint64_t psb_bytes; /* a PSB after so many bytes; 0: 2048 */
 	uint32_t ctc_numerator, ctc_denominator; /* TSC ticks a CTC tick: numerator / denominator */
 	uint32_t mtc_shift;                      /* an MTC each 2^shift CTC ticks */
 };

@@ -3,13 +3,17 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/direct_writer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "collect/aux.h"
+#include "collect/aux_readers.h"
 #include "fake_perf.h"
 
 enum { AREA = 16384 };
@@ -172,6 +176,95 @@ static void a_full_area_is_read_and_the_trace_goes_on(void **state)
 	close_world(&w);
 }
 
+static int count(void *context, const struct aux_piece *p)
+{
+	__atomic_fetch_add((uint64_t *)context, p->size, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* A descriptor of the test's kernel is none that poll(2) knows: it is as one whose target ended. */
+static void readers_read_what_comes_and_wake_who_reads_the_rings(void **state)
+{
+	struct world w = { 0 };
+	uint64_t n = 0, woken;
+	struct aux_readers_config config = { .sink = { count, &n } };
+	struct aux_readers *readers;
+
+	(void)state;
+	open_world(&w, AUX_FULL);
+	config.aux = w.aux;
+	config.wake_fd = eventfd(0, EFD_NONBLOCK);
+	put_trace(&w, 0, 0, 5000);
+	put_trace(&w, 1, 0, 6000);
+	assert_int_equal(aux_readers_start(&config, &readers), 0);
+	while (__atomic_load_n(&n, __ATOMIC_RELAXED) < 11000)
+		usleep(1000);
+	assert_int_equal(aux_readers_stop(readers), 0);
+	assert_int_equal(n, 11000);
+	assert_int_equal(aux_bytes(w.aux), 11000);
+	assert_int_equal(fake_ring(&w.perf, 1)->page->aux_tail, 6000);
+	assert_int_equal(read(config.wake_fd, &woken, sizeof(woken)), sizeof(woken));
+	/* What comes later is the drain's. */
+	put_trace(&w, 0, 5000, 8);
+	assert_int_equal(aux_drain(w.aux, &w.sink), 0);
+	assert_got(&w, 5000, 8);
+	close(config.wake_fd);
+	close_world(&w);
+}
+
+static void a_cpu_that_comes_gets_an_area_and_one_that_comes_back_keeps_its_own(void **state)
+{
+	struct world w = { .perf = { .n_online = 1 } };
+	struct error err = { 0 };
+	size_t first;
+
+	(void)state;
+	open_world(&w, AUX_FULL);
+	assert_true(aux_is_open(w.aux, 0));
+	assert_false(aux_is_open(w.aux, 1));
+	w.perf.n_online = 0;
+	assert_int_equal(rings_open_cpu(w.rings, 1, &first, &err), 0);
+	/* The kernel stops a trace that has no area, for good. */
+	assert_false(tracer(&w, 1)->is_enabled);
+	assert_int_equal(aux_open_new(w.aux, &err), 0);
+	assert_int_equal(rings_enable_from(w.rings, first, &err), 0);
+	assert_true(aux_is_open(w.aux, 1));
+	assert_true(tracer(&w, 1)->is_enabled);
+	put_trace(&w, 1, 0, 700);
+	assert_int_equal(aux_drain(w.aux, &w.sink), 0);
+	assert_got(&w, 0, 700);
+	/* Its area outlives the events: what comes next is written behind what was there. */
+	assert_int_equal(rings_open_cpu(w.rings, 1, &first, &err), 0);
+	assert_int_equal(aux_open_new(w.aux, &err), 0);
+	assert_int_equal(rings_enable_from(w.rings, first, &err), 0);
+	w.n_got = 0;
+	put_trace(&w, 1, 700, 300);
+	assert_int_equal(aux_drain(w.aux, &w.sink), 0);
+	assert_got(&w, 700, 300);
+	assert_int_equal(w.last_offset, 700);
+	close_world(&w);
+}
+
+static void a_reader_whose_sink_refuses_says_so(void **state)
+{
+	struct world w = { .refusal = -ENOSPC };
+	struct aux_readers_config config = { 0 };
+	struct aux_readers *readers;
+
+	(void)state;
+	open_world(&w, AUX_FULL);
+	config.aux = w.aux;
+	config.sink = w.sink;
+	config.wake_fd = eventfd(0, EFD_NONBLOCK);
+	put_trace(&w, 1, 0, 100);
+	assert_int_equal(aux_readers_start(&config, &readers), 0);
+	while (!__atomic_load_n(&fake_ring(&w.perf, 1)->page->aux_tail, __ATOMIC_RELAXED))
+		usleep(1000);
+	assert_int_equal(aux_readers_stop(readers), -ENOSPC);
+	close(config.wake_fd);
+	close_world(&w);
+}
+
 static void a_sink_that_refuses_ends_the_drain(void **state)
 {
 	struct world w = { .refusal = -ENOSPC };
@@ -331,11 +424,11 @@ static void all_bytes_come_to_the_file_in_order(void **state)
 	int fd = open_scratch(path);
 
 	(void)state;
-	w = direct_writer_new(fd);
+	w = direct_writer_new(fd, 4 * DIRECT_BLOCK);
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (size_t k = 0; k < sizes[i]; k++)
 			bytes[k] = (uint8_t)((n + k) * 31 >> 3);
-		direct_writer_put(w, bytes, sizes[i]);
+		assert_int_equal(direct_writer_put(w, &(struct iovec){ bytes, sizes[i] }, 1), n);
 		n += sizes[i];
 		if (i % 2)
 			direct_writer_flush(w);
@@ -356,6 +449,116 @@ static void all_bytes_come_to_the_file_in_order(void **state)
 	free(bytes);
 }
 
+enum { WRITERS = 4, ROUNDS = 300, PIECE_MAX = 60000 };
+
+struct writer {
+	struct direct_writer *to;
+	pthread_t thread;
+	uint8_t id;
+	uint64_t places[ROUNDS];
+};
+
+static size_t piece_size(uint8_t id, int round)
+{
+	return (size_t)(id * 7919 + round * 104729) % PIECE_MAX + 1;
+}
+
+static void *put_pieces(void *context)
+{
+	struct writer *w = context;
+	uint8_t head[2], *body = malloc(PIECE_MAX);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		size_t size = piece_size(w->id, i);
+
+		head[0] = w->id;
+		head[1] = (uint8_t)i;
+		memset(body, w->id ^ i, size);
+		w->places[i] = direct_writer_put(w->to,
+						 (struct iovec[]){
+							 { head, 2 }, { body, 0 }, { body, size } },
+						 3);
+		if (i % 50 == 0)
+			direct_writer_flush(w->to);
+	}
+	free(body);
+	return NULL;
+}
+
+/* Little memory, so that they have to wait for each other and for the disk. */
+static void pieces_of_several_threads_stand_whole(void **state)
+{
+	struct writer writers[WRITERS];
+	struct direct_writer *w;
+	uint64_t n = 0, written;
+	char path[64], *all;
+	size_t size;
+	int fd = open_scratch(path);
+
+	(void)state;
+	w = direct_writer_new(fd, 0);
+	for (uint8_t i = 0; i < WRITERS; i++) {
+		writers[i].to = w;
+		writers[i].id = i;
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, put_pieces, &writers[i]),
+				 0);
+	}
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(writers[i].thread, NULL);
+	n = direct_writer_size(w);
+	assert_int_equal(direct_writer_close(w, &written), 0);
+	assert_int_equal(written, n);
+	assert_int_equal(file_read_all(path, 1 << 27, &all, &size), 0);
+	assert_int_equal(size, n);
+	for (uint8_t id = 0; id < WRITERS; id++)
+		for (int i = 0; i < ROUNDS; i++) {
+			const uint8_t *at = (const uint8_t *)all + writers[id].places[i];
+
+			assert_int_equal(at[0], id);
+			assert_int_equal(at[1], (uint8_t)i);
+			for (size_t k = 0, end = piece_size(id, i); k < end; k++)
+				if (at[2 + k] != (uint8_t)(id ^ i))
+					fail_msg("thread %d, piece %d, byte %zu", id, i, k);
+		}
+	close(fd);
+	unlink(path);
+	free(all);
+}
+
+/* One put that is longer than all the memory before the disk, and what is flushed is there. */
+static void a_long_piece_and_a_flush_come_to_the_file(void **state)
+{
+	enum { LONG = 11 << 20 };
+	uint8_t *bytes = malloc(LONG);
+	struct direct_writer *w;
+	char path[64], *all;
+	struct stat st = { 0 };
+	size_t size;
+	int fd = open_scratch(path);
+
+	(void)state;
+	for (size_t i = 0; i < LONG; i++)
+		bytes[i] = (uint8_t)(i * 131 >> 7);
+	w = direct_writer_new(fd, 0);
+	assert_int_equal(direct_writer_put(w, &(struct iovec){ bytes, LONG }, 1), 0);
+	assert_int_equal(direct_writer_put(w, &(struct iovec){ "12345", 5 }, 1), LONG);
+	direct_writer_flush(w);
+	while (st.st_size < LONG + 5) {
+		usleep(1000);
+		assert_int_equal(fstat(fd, &st), 0);
+	}
+	assert_int_equal(direct_writer_put(w, &(struct iovec){ "678", 3 }, 1), LONG + 5);
+	assert_int_equal(direct_writer_close(w, NULL), 0);
+	assert_int_equal(file_read_all(path, 1 << 27, &all, &size), 0);
+	assert_int_equal(size, LONG + 8);
+	assert_memory_equal(all, bytes, LONG);
+	assert_memory_equal(all + LONG, "12345678", 8);
+	close(fd);
+	unlink(path);
+	free(all);
+	free(bytes);
+}
+
 static void a_file_that_can_not_be_written_is_told(void **state)
 {
 	static uint8_t bytes[1 << 20];
@@ -365,9 +568,9 @@ static void a_file_that_can_not_be_written_is_told(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	w = direct_writer_new(fd);
+	w = direct_writer_new(fd, 4 * DIRECT_BLOCK);
 	for (int i = 0; i < 600; i++) /* more than may wait */
-		direct_writer_put(w, bytes, sizeof(bytes));
+		direct_writer_put(w, &(struct iovec){ bytes, sizeof(bytes) }, 1);
 	assert_int_equal(direct_writer_close(w, &written), -ENOSPC);
 	assert_int_equal(written, 0);
 	close(fd);
@@ -378,6 +581,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_new_is_given_once_around_the_end),
 		cmocka_unit_test(a_full_area_is_read_and_the_trace_goes_on),
+		cmocka_unit_test(readers_read_what_comes_and_wake_who_reads_the_rings),
+		cmocka_unit_test(
+			a_cpu_that_comes_gets_an_area_and_one_that_comes_back_keeps_its_own),
+		cmocka_unit_test(a_reader_whose_sink_refuses_says_so),
 		cmocka_unit_test(a_sink_that_refuses_ends_the_drain),
 		cmocka_unit_test(a_head_that_can_not_be_is_cut_to_the_area),
 		cmocka_unit_test(snapshots_have_the_newest_bytes),
@@ -385,6 +592,8 @@ int main(void)
 		cmocka_unit_test(sizes_are_those_of_the_description),
 		cmocka_unit_test(sizes_that_can_not_be_are_refused),
 		cmocka_unit_test(all_bytes_come_to_the_file_in_order),
+		cmocka_unit_test(pieces_of_several_threads_stand_whole),
+		cmocka_unit_test(a_long_piece_and_a_flush_come_to_the_file),
 		cmocka_unit_test(a_file_that_can_not_be_written_is_told),
 	};
 

@@ -331,6 +331,25 @@ static void a_client_may_die_at_any_time(void **state)
 	}
 }
 
+/* As the daemon's upkeep is, which it forks while clients are connected. */
+static void a_client_that_a_child_inherited_is_forgotten_when_it_goes(void **state)
+{
+	struct world *w = *state;
+	int pair[2], inherited;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	inherited = dup(pair[1]);
+	control_adopt(w->control, pair[1], w->now_ns);
+	say(pair[0], "{\"request\":\"status\"}\n");
+	serve(w);
+	assert_int_equal(w->n_asked, 1);
+	close(pair[0]);
+	for (int i = 0; i < 3; i++)
+		control_serve(w->control, ++w->now_ns);
+	assert_int_equal(control_clients(w->control), 0);
+	close(inherited);
+}
+
 static void beyond_256_clients_are_told(void **state)
 {
 	struct world *w = *state;
@@ -559,6 +578,7 @@ int main(void)
 		in_world(the_slow_and_the_silent_are_dropped),
 		in_world(an_answer_that_is_too_large_is_refused),
 		in_world(a_client_may_die_at_any_time),
+		in_world(a_client_that_a_child_inherited_is_forgotten_when_it_goes),
 		in_world(beyond_256_clients_are_told),
 		in_world(only_the_owner_and_the_group_may_ask),
 		cmocka_unit_test(the_socket_of_a_killed_daemon_is_replaced),

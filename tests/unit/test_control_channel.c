@@ -24,10 +24,13 @@ static const char *read_messages(struct control_channel *c)
 {
 	static char all[256];
 	enum control_message m;
+	const char *argument;
 
 	*all = *told = '\0';
-	while (control_channel_next(c, &m, tell, NULL) > 0) {
+	while (control_channel_next(c, &m, &argument, tell, NULL) > 0) {
 		strcat(strcat(all, control_message_words[m]), " ");
+		if (*argument)
+			strcat(strcat(strcat(all, "("), argument), ") ");
 		control_channel_ack(c);
 	}
 	return all;
@@ -86,6 +89,7 @@ static void long_lines_are_one_unknown_message(void **state)
 {
 	struct control_text t = { 0 };
 	char line[1000];
+	const char *argument;
 	size_t used;
 
 	(void)state;
@@ -93,9 +97,9 @@ static void long_lines_are_one_unknown_message(void **state)
 	assert_false(control_text_feed(&t, line, sizeof(line), &used));
 	assert_int_equal(used, sizeof(line));
 	assert_true(control_text_feed(&t, "\nstop\n", 6, &used));
-	assert_int_equal(control_text_message(&t), -1);
+	assert_int_equal(control_text_message(&t, &argument), -1);
 	assert_true(control_text_feed(&t, "stop\n", 5, &used));
-	assert_int_equal(control_text_message(&t), CONTROL_STOP);
+	assert_int_equal(control_text_message(&t, &argument), CONTROL_STOP);
 }
 
 static void several_messages_of_one_write_are_all_acknowledged(void **state)
@@ -112,13 +116,21 @@ static void several_messages_of_one_write_are_all_acknowledged(void **state)
 	assert_string_equal(read_messages(c), "enable disable ");
 	assert_string_equal(told,
 			    "--control: 'nonsense' is none of enable, disable, snapshot, stop, "
-			    "ping\n");
+			    "ping, evlist\n");
 	assert_int_equal(read(ack, bytes, sizeof(bytes)), 8);
 	assert_string_equal(bytes, "ack\nack\n");
 	assert_false(has_something(c));
 	say(fd, "p\nping\n");
 	assert_string_equal(read_messages(c), "stop ping ");
 	assert_string_equal(told, "");
+	/* Arguments, where there may be some. */
+	say(fd, "enable  cpu-clock\nevlist -v\ndisable sched:sched_switch \nenabled\n");
+	assert_string_equal(read_messages(c),
+			    "enable (cpu-clock) evlist (-v) disable (sched:sched_switch) ");
+	assert_non_null(strstr(told, "'enabled' is none of"));
+	say(fd, "stop now\nping\n");
+	assert_string_equal(read_messages(c), "ping ");
+	assert_non_null(strstr(told, "'stop now' is none of"));
 	close(fd);
 	close(ack);
 	control_channel_close(c);
@@ -150,13 +162,14 @@ static void acknowledgements_wait_for_a_slow_reader(void **state)
 	int fd = open("ctl", O_WRONLY | O_NONBLOCK), ack = open("ack", O_RDONLY | O_NONBLOCK);
 	size_t n_messages = 40000, n_acks = 0;
 	enum control_message m;
+	const char *argument;
 	char bytes[4096];
 	ssize_t n;
 
 	(void)state;
 	for (size_t i = 0; i < n_messages; i++) {
 		say(fd, "ping\n");
-		assert_int_equal(control_channel_next(c, &m, tell, NULL), 1);
+		assert_int_equal(control_channel_next(c, &m, &argument, tell, NULL), 1);
 		control_channel_ack(c);
 	}
 	do {
@@ -164,7 +177,7 @@ static void acknowledgements_wait_for_a_slow_reader(void **state)
 			n_acks += (size_t)n;
 		/* There is room: it is said without a message. */
 		assert_true(n_acks == n_messages * 4 || has_something(c));
-		control_channel_next(c, &m, tell, NULL);
+		control_channel_next(c, &m, &argument, tell, NULL);
 	} while (n_acks < n_messages * 4);
 	assert_int_equal(read(ack, bytes, sizeof(bytes)), -1);
 	assert_false(has_something(c));

@@ -40,12 +40,14 @@ static void load_files(struct sample_session *ss)
 	}
 }
 
-static void sample_session_init(struct sample_session *ss, uint64_t table_bytes)
+static void sample_session_init_as(struct sample_session *ss, uint64_t table_bytes, bool in_groups)
 {
 	struct world *w = &ss->w;
 
 	*ss = (struct sample_session){ 0 };
 	world_init(w);
+	if (in_groups)
+		native_store_group(w->store);
 	native_store_set_limits(w->store, &(struct native_limits){ table_bytes, 64 << 20 });
 	for (uint64_t second = 100; second < 105; second++) {
 		for (uint32_t i = 0; i < 20; i++)
@@ -59,6 +61,11 @@ static void sample_session_init(struct sample_session *ss, uint64_t table_bytes)
 	close_world(w);
 	load_files(ss);
 	assert_true(ss->n_files > 0);
+}
+
+static void sample_session_init(struct sample_session *ss, uint64_t table_bytes)
+{
+	sample_session_init_as(ss, table_bytes, false);
 }
 
 static void sample_session_fini(struct sample_session *ss)
@@ -99,11 +106,12 @@ static void check_all_accounted(struct sample_session *ss, size_t at)
 	session_close(s);
 }
 
-static void flip_every_byte(uint64_t table_bytes, uint32_t n_files_min, uint8_t mask)
+static void flip_every_byte(uint64_t table_bytes, uint32_t n_files_min, uint8_t mask,
+			    bool in_groups)
 {
 	struct sample_session ss;
 
-	sample_session_init(&ss, table_bytes);
+	sample_session_init_as(&ss, table_bytes, in_groups);
 	assert_true(ss.n_files >= n_files_min);
 	for (uint32_t f = 0; f < ss.n_files; f++) {
 		int fd = open(ss.file[f], O_WRONLY | O_CLOEXEC);
@@ -124,14 +132,54 @@ static void flip_every_byte(uint64_t table_bytes, uint32_t n_files_min, uint8_t 
 static void one_flipped_byte_loses_no_sample_unsaid(void **state)
 {
 	(void)state;
-	flip_every_byte(24 << 20, 1, 0xff);
-	flip_every_byte(24 << 20, 1, 0x01);
+	flip_every_byte(24 << 20, 1, 0xff, false);
+	flip_every_byte(24 << 20, 1, 0x01, false);
 }
 
 static void neither_does_one_in_many_segments(void **state)
 {
 	(void)state;
-	flip_every_byte(1500, 3, 0x40);
+	flip_every_byte(1500, 3, 0x40, false);
+}
+
+static void neither_does_one_in_a_group(void **state)
+{
+	(void)state;
+	flip_every_byte(24 << 20, 1, 0xff, true);
+	flip_every_byte(1500, 3, 0x10, true);
+}
+
+/* To readers a group's seconds are blocks, with the times, samples and losses that they had. */
+static void a_group_s_seconds_are_blocks(void **state)
+{
+	struct sample_session plain, grouped;
+	struct session *a, *b;
+
+	(void)state;
+	sample_session_init_as(&plain, 24 << 20, false);
+	sample_session_init_as(&grouped, 24 << 20, true);
+	assert_true(grouped.size[0] < plain.size[0]);
+	assert_int_equal(session_open(plain.w.path, &a, NULL), 0);
+	assert_int_equal(session_open(grouped.w.path, &b, NULL), 0);
+	assert_int_equal(b->warnings.n, 0);
+	assert_int_equal(b->segments[0]->n_blocks, a->segments[0]->n_blocks);
+	for (uint32_t i = a->segments[0]->n_blocks; i-- > 0;) { /* in any order */
+		const struct block *x = &a->segments[0]->blocks[i], *y = &b->segments[0]->blocks[i];
+		struct count_rows rows = { 0 };
+
+		assert_true(x->first_ns == y->first_ns && x->last_ns == y->last_ns);
+		assert_int_equal(x->samples, y->samples);
+		assert_int_equal(x->n_losses, y->n_losses);
+		for (uint32_t k = 0; k < x->n_losses; k++)
+			assert_memory_equal(&x->losses[k], &y->losses[k], sizeof(*x->losses));
+		assert_int_equal(segment_read_rows(b->segments[0], i, &rows, NULL), 0);
+		assert_int_equal(rows.n, y->n_rows);
+		vec_fini(&rows);
+	}
+	session_close(a);
+	session_close(b);
+	sample_session_fini(&plain);
+	sample_session_fini(&grouped);
 }
 
 /* Whole blocks in the first `size` bytes of a segment: what they hold, and if they end there. */
@@ -274,11 +322,11 @@ static void a_newer_version_is_refused(void **state)
 
 	(void)state;
 	sample_session_init(&ss, 24 << 20);
-	segment_header_write(&b, &(struct segment_header){ .version = 3 });
+	segment_header_write(&b, &(struct segment_header){ .version = SEGMENT_VERSION_MAX + 1 });
 	memcpy(ss.bytes[0], b.data, b.len);
 	put_file(ss.file[0], ss.bytes[0], ss.size[0]);
 	expect_refusal(ss.w.path, -EPROTONOSUPPORT,
-		       "was written by a newer assay (format 3; this one reads up to 1)");
+		       "was written by a newer assay (format 3; this one reads up to 2)");
 	buf_fini(&b);
 	sample_session_fini(&ss);
 }
@@ -383,13 +431,15 @@ static void contents_that_lie_are_damage(void **state)
 	static const uint64_t sizes[] = { 0, 1, 2, 100, 1u << 20, 1ULL << 32, 1ULL << 62 };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		struct block_header h = { .kind = BLOCK_SAMPLES, .n_rows = 10, .samples = 10 };
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
+		struct block_header h = { .kind = i & 1 ? BLOCK_GROUP : BLOCK_SAMPLES,
+					  .n_rows = 10,
+					  .samples = 10 };
 		struct buf sections[N_SECTIONS] = { 0 };
 		uint8_t byte = (uint8_t)i;
 
 		for (int k = 0; k < N_SECTIONS; k++) {
-			buf_uleb(&sections[k], sizes[i]);
+			buf_uleb(&sections[k], sizes[i / 2]);
 			buf_uleb(&sections[k], 1);
 			buf_bytes(&sections[k], &byte, 1);
 		}
@@ -408,6 +458,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_flipped_byte_loses_no_sample_unsaid),
 		cmocka_unit_test(neither_does_one_in_many_segments),
+		cmocka_unit_test(neither_does_one_in_a_group),
+		cmocka_unit_test(a_group_s_seconds_are_blocks),
 		cmocka_unit_test(a_cut_session_holds_its_whole_blocks),
 		cmocka_unit_test(a_missing_segment_is_counted),
 		cmocka_unit_test(names_that_are_damaged_are_unknown),

@@ -52,6 +52,20 @@ static void what_a_file_has_lost_reads_as_zeros(void **state)
 	assert_false(file_is_cut(&cut));
 }
 
+static void a_tree_is_removed_and_no_link_followed(void **state)
+{
+	(void)state;
+	assert_int_equal(file_mkdirs("tree/of/some", 0700, NULL), 0);
+	assert_int_equal(file_mkdirs("beside", 0700, NULL), 0);
+	write_file("tree/of/file", "x");
+	write_file("beside/file", "x");
+	assert_int_equal(symlink("../beside", "tree/link"), 0);
+	assert_int_equal(file_remove_tree("tree", NULL), 0);
+	assert_int_equal(access("tree", F_OK), -1);
+	assert_int_equal(access("beside/file", F_OK), 0);
+	assert_int_equal(file_remove_tree("tree", NULL), 0); /* nothing there is as well */
+}
+
 static void many_files_are_guarded_at_once(void **state)
 {
 	struct file_mapping maps[300] = { 0 };
@@ -204,6 +218,7 @@ int main(void)
 		cmocka_unit_test(what_a_file_has_lost_reads_as_zeros),
 		cmocka_unit_test(many_files_are_guarded_at_once),
 		cmocka_unit_test(other_bus_errors_are_not_hidden),
+		cmocka_unit_test(a_tree_is_removed_and_no_link_followed),
 		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
 		cmocka_unit_test(a_block_is_verified_once_a_boot),
 	};

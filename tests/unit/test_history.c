@@ -133,7 +133,7 @@ static void overviews_say_the_same(void **state)
 static void a_damaged_overview_is_not_used(void **state)
 {
 	struct retention_policy policy = overviews_only();
-	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + 10 * MINUTE), got;
+	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + 4 * MINUTE), got;
 	cleanup(free_at_exit) char *path = NULL;
 	char *bytes;
 	size_t size;
@@ -141,7 +141,7 @@ static void a_damaged_overview_is_not_used(void **state)
 
 	(void)state;
 	history_init(&h);
-	history_part(&h, MIDNIGHT, 10 * MINUTE, true);
+	history_part(&h, MIDNIGHT, 4 * MINUTE, true);
 	retain(&h, &policy);
 	path = xasprintf("%s/20261120T000000.000Z/minutes/samples/current/0000.segment", h.dir);
 	assert_int_equal(file_read_all(path, 1 << 24, &bytes, &size), 0);
@@ -202,7 +202,7 @@ static void a_clock_that_was_set_back(void **state)
 	other = expected_sums(MIDNIGHT + 20 * MINUTE, MIDNIGHT + 50 * MINUTE);
 	both = history_sums(&h, WINDOW(10 * MINUTE, 50 * MINUTE), false);
 	assert_int_equal(both.samples, one.samples + other.samples);
-	policy.tiers[0].after_s = 1;
+	policy.tiers[LEVEL_MINUTES].after_s = 1;
 	retain(&h, &policy);
 	merged = history_sums(&h, WINDOW(10 * MINUTE, 50 * MINUTE), false);
 	assert_same(&merged, &both);
@@ -221,7 +221,7 @@ static void coarse_blocks_count_once(void **state)
 	history_init(&h);
 	history_part(&h, MIDNIGHT, 2 * HOUR, true);
 	all = history_sums(&h, NULL, false);
-	policy.tiers[1].after_s = 1;
+	policy.tiers[LEVEL_HOURS].after_s = 1;
 	retain(&h, &policy);
 	first = history_sums(&h, WINDOW(0, HOUR + 1000), false);
 	second = history_sums(&h, WINDOW(HOUR + 1000, 2 * HOUR), false);
@@ -313,11 +313,12 @@ static void readers_beside_retention(void **state)
 	r.want = history_sums(&h, NULL, false).samples;
 	assert_int_equal(pthread_create(&thread, NULL, read_on, &r), 0);
 	for (uint64_t span = 80; span < 2000; span *= 2) {
-		policy.tiers[0] = (struct retention_tier){ .after_s = 1, .span_s = span };
+		policy.tiers[LEVEL_MINUTES] =
+			(struct retention_tier){ .after_s = 1, .span_s = span };
 		for (uint64_t i = 0; i < 3; i++)
 			retain(&h, &policy);
 	}
-	policy.tiers[1] = (struct retention_tier){ .after_s = 1, .span_s = DAY };
+	policy.tiers[LEVEL_HOURS] = (struct retention_tier){ .after_s = 1, .span_s = DAY };
 	retain(&h, &policy);
 	assert_int_equal(history_sums(&h, NULL, false).samples, r.want);
 	r.is_done = true;

@@ -277,6 +277,20 @@ static void seconds_are_flushed_in_order_and_whole(void **state)
 						  "app /app /app+30\nflush 4\n");
 }
 
+static void a_process_that_ended_is_kept_while_a_sample_of_it_waits(void **state)
+{
+	(void)state;
+	given(APP "0.9 cpu0 41/41 exit\n");
+	pipeline_keep_ended(fx.pipeline, 800000000);
+	pipeline_advance(fx.pipeline, 9000000000);
+	given("9.1 cpu0 41/41 sample mode=user ip=0x1010\n");
+	assert_int_equal(kept.losses[LOSS_NO_PROCESS], 0);
+	pipeline_keep_ended(fx.pipeline, UINT64_MAX);
+	pipeline_advance(fx.pipeline, 20000000000);
+	given("20.1 cpu0 41/41 sample mode=user ip=0x1010\n");
+	assert_int_equal(kept.losses[LOSS_NO_PROCESS], 1);
+}
+
 static void a_write_error_is_kept_and_recording_goes_on(void **state)
 {
 	struct pipeline_counts counts;
@@ -337,6 +351,7 @@ int main(void)
 		TEST(an_unmapped_sample_is_kept_and_counted),
 		TEST(losses_of_the_source_are_passed_on),
 		TEST(seconds_are_flushed_in_order_and_whole),
+		TEST(a_process_that_ended_is_kept_while_a_sample_of_it_waits),
 		TEST(a_write_error_is_kept_and_recording_goes_on),
 		TEST(jit_code_is_named_from_the_processs_own_map),
 		TEST(a_file_has_one_image_once_its_build_id_is_read),

@@ -370,8 +370,7 @@ static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
 	struct pt_memory memory = { read_code, w };
 	struct events {
 		VEC(struct pt_event) all;
-		uint64_t insns, cycles;
-		bool is_traced;
+		struct pt_piece_end end;
 	} pieces[16] = { 0 };
 	const uint8_t *cuts[17], *end = bytes + size;
 	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
@@ -389,14 +388,12 @@ static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
 		pt_flow_restart(flow, (uint64_t)(cuts[i] - bytes));
 		pt_flow_feed(flow, cuts[i], (size_t)(cuts[i + 1] - cuts[i]));
 		pt_flow_end_piece(flow, cuts[i + 1], end);
-		pieces[i].insns = pt_flow_stats(flow)->insns;
-		pieces[i].cycles = pt_flow_cycles(flow);
-		pieces[i].is_traced = pt_flow_is_traced(flow);
+		pieces[i].end = pt_flow_piece_end(flow);
 		pt_flow_free(flow);
 	}
 	for (int i = 0; i < n; i++) {
 		note(w, pieces[i].all.data, pt_join(&joint, pieces[i].all.data, pieces[i].all.n));
-		pt_join_end(&joint, pieces[i].insns, pieces[i].cycles, pieces[i].is_traced);
+		pt_join_end(&joint, &pieces[i].end);
 		vec_fini(&pieces[i].all);
 	}
 	pt_code_free(code);
@@ -436,24 +433,27 @@ static void pieces_put_together_are_what_one_decoder_gives(void **state)
 	buf_fini(&many.said);
 }
 
-static uint64_t time_after(const char *text, struct pt_time *t)
+/* After the packets of `text`, where those of `ahead` follow. */
+static uint64_t time_before(const char *text, const char *ahead, struct pt_time *t)
 {
-	const struct pt_clock clock = {
+	static const struct pt_clock clock = {
 		.ctc_numerator = 100, .ctc_denominator = 2, .mtc_shift = 3, .max_ratio = 20
 	};
-	enum pt_block block = PT_NO_BLOCK;
 	struct buf bytes = { 0 };
-	struct pt_packet p;
+	size_t size;
 
-	*t = (struct pt_time){ .clock = &clock };
+	*t = (struct pt_time){ .clock = &clock, .is_on = true };
 	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
-	for (size_t at = 0; at < bytes.len; at += p.size) {
-		assert_true(pt_packet_read(bytes.data + at, bytes.data + bytes.len, &block, &p) >
-			    0);
-		pt_time_packet(t, &p);
-	}
+	size = bytes.len;
+	assert_int_equal(pt_text_write(&bytes, ahead, NULL), 0);
+	pt_time_scan(t, bytes.data, bytes.data + size, bytes.data + bytes.len);
 	buf_fini(&bytes);
 	return t->tsc;
+}
+
+static uint64_t time_after(const char *text, struct pt_time *t)
+{
+	return time_before(text, "", t);
 }
 
 static void time_is_that_of_the_packets(void **state)
@@ -470,13 +470,35 @@ static void time_is_that_of_the_packets(void **state)
 			 0x10000 + 2 * 8 * 50);
 	/* No TMA, no MTC. */
 	assert_int_equal(time_after("TSC 0x10000\nMTC 0x22\n", &t), 0x10000);
-	/* Cycles by the core's ratio: 20 / 40 ticks each; then as measured between two MTCs. */
-	assert_int_equal(time_after("CBR 0x28\nTSC 0x10000\nCYC 0x64\n", &t), 0x10000 + 50);
-	assert_int_equal(time_after("CBR 0x28\nTSC 0x10000\nTMA CTC 0x100 FC 0x0\nCYC 0x64\n"
-				    "MTC 0x21\nCYC 0xa\n",
-				    &t),
-			 0x10000 + 400 + 40);
-	assert_int_equal(t.cycles, 110);
+}
+
+static void cycles_tell_time_from_a_packet_on_that_has_its_own_count(void **state)
+{
+#define BEGIN "CBR 0x28\nTSC 0x10000\nTMA CTC 0x100 FC 0x0\n"
+	struct pt_time t;
+
+	(void)state;
+	assert_int_equal(time_after(BEGIN "CYC 0x64\n", &t), 0x10000 + 50);
+	assert_int_equal(time_after(BEGIN "MTC 0x21\nCYC 0x384\n", &t), 0x10000 + 450);
+	/* By the core's ratio they are 20 / 40 ticks each, … */
+	assert_int_equal(time_after(BEGIN "CYC 0x1\nMTC 0x21\nCYC 0x64\n", &t), 0x10000 + 450);
+	assert_int_equal(t.cycles, 101);
+	/* … or as measured up to the next such MTC, … */
+	assert_int_equal(time_before(BEGIN "CYC 0x1\nMTC 0x21\nCYC 0x64\n",
+				     "TNT T (1)\nMTC 0x22\nTNT T (1)\nCYC 0x5dc\nMTC 0x23\n", &t),
+			 0x10000 + 400 + 100 * 800 / 1600);
+	assert_int_equal(time_before(BEGIN "CYC 0x1\nMTC 0x21\nCYC 0x64\n",
+				     "TNT T (1)\nMTC 0x22\nTNT T (1)\nCYC 0x4dc\nPAD\nMTC 0x23\n",
+				     &t),
+			 0x10000 + 400 + (uint64_t)(100 * 800.0 / (0x4dc + 100)));
+	/* … unless that is much more: the core slept; or it may have. */
+	assert_int_equal(time_before(BEGIN "CYC 0x1\nMTC 0x21\nCYC 0x64\n", "CYC 0x5\nMTC 0x22\n",
+				     &t),
+			 0x10000 + 450);
+	assert_int_equal(time_before(BEGIN "CYC 0x1\nMTC 0x21\nCYC 0x64\n",
+				     "MWAIT 0x0\nCYC 0x258\nMTC 0x22\n", &t),
+			 0x10000 + 450);
+#undef BEGIN
 }
 
 static void time_does_not_go_back_and_that_is_counted(void **state)
@@ -526,6 +548,7 @@ int main(void)
 		cmocka_unit_test(code_is_what_was_mapped_at_the_time),
 		cmocka_unit_test(pieces_put_together_are_what_one_decoder_gives),
 		cmocka_unit_test(time_is_that_of_the_packets),
+		cmocka_unit_test(cycles_tell_time_from_a_packet_on_that_has_its_own_count),
 		cmocka_unit_test(time_does_not_go_back_and_that_is_counted),
 		cmocka_unit_test(perf_time_is_scaled_in_two_parts),
 	};

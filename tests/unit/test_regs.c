@@ -16,7 +16,12 @@ static void x86_registers_get_their_dwarf_numbers(void **state)
 	struct dwarf_registers out;
 
 	(void)state;
+	uint64_t sp, pc;
+
 	assert_true(registers_by_dwarf(&regs, false, &out));
+	assert_true(registers_place(&regs, false, &sp, &pc));
+	assert_int_equal(sp, 77);
+	assert_int_equal(pc, 88);
 	assert_int_equal(out.value[6], 66);
 	assert_int_equal(out.value[7], 77);
 	assert_int_equal(out.value[16], 88);
@@ -50,7 +55,12 @@ static void aarch64_registers_keep_their_numbers(void **state)
 	struct dwarf_registers out;
 
 	(void)state;
+	uint64_t sp, pc;
+
 	assert_true(registers_by_dwarf(&regs, true, &out));
+	assert_true(registers_place(&regs, true, &sp, &pc));
+	assert_int_equal(sp, 31);
+	assert_int_equal(pc, 32);
 	assert_true(out.is_aarch64);
 	for (uint64_t i = 29; i < DWARF_REGISTERS; i++)
 		assert_int_equal(out.value[i], i);
@@ -65,6 +75,7 @@ static void a_thread_without_user_registers_or_of_32_bits_has_none(void **state)
 	assert_false(registers_by_dwarf(&regs, false, &out));
 	regs.abi = PERF_SAMPLE_REGS_ABI_32;
 	assert_false(registers_by_dwarf(&regs, false, &out));
+	assert_false(registers_place(&regs, false, &out.value[0], &out.value[1]));
 }
 
 static void a_mask_with_more_bits_than_values_stops_at_the_values(void **state)
@@ -74,11 +85,13 @@ static void a_mask_with_more_bits_than_values_stops_at_the_values(void **state)
 		.abi = PERF_SAMPLE_REGS_ABI_64, .mask = UINT64_MAX, .values = values, .n_values = 1
 	};
 	struct dwarf_registers out;
+	uint64_t sp, pc;
 
 	(void)state;
 	assert_true(registers_by_dwarf(&regs, false, &out));
 	assert_int_equal(out.value[0], 1);
 	assert_int_equal(out.value[3], 0);
+	assert_false(registers_place(&regs, false, &sp, &pc));
 }
 
 int main(void)

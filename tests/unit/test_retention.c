@@ -83,7 +83,7 @@ static void sums_stay_exact_tier_by_tier(void **state)
 
 static void rare_stacks_go_to_other_and_sums_stay(void **state)
 {
-	struct retention_policy policy = policy_of(1, 0.02);
+	struct retention_policy policy = policy_of(LEVEL_HOURS, 0.02);
 	struct retention_result result;
 	struct sums first, now;
 	struct history h;
@@ -103,7 +103,7 @@ static void rare_stacks_go_to_other_and_sums_stay(void **state)
 static void processes_are_merged_where_the_tier_says_so(void **state)
 {
 	const struct history_request request = { TIME_WINDOW_ALL, true };
-	struct retention_policy policy = policy_of(2, 0);
+	struct retention_policy policy = policy_of(LEVEL_DAYS, 0);
 	struct session *s;
 	struct sums first, now;
 	struct history h;
@@ -159,7 +159,7 @@ static void it_may_be_stopped_between_any_two_steps(void **state)
 
 	(void)state;
 	for (int steps = 0; is_stopped; steps++) {
-		struct retention_policy policy = policy_of(0, 0);
+		struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
 		struct sums first, now;
 		struct history h;
 
@@ -180,7 +180,7 @@ static void it_may_be_stopped_between_any_two_steps(void **state)
 
 static void a_full_disk_loses_nothing(void **state)
 {
-	struct retention_policy policy = policy_of(0, 0);
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
 	struct sums first, now;
 	struct history h;
 	pid_t pid;
@@ -234,7 +234,7 @@ static void old_parts_are_removed(void **state)
 /* Merged first, from the oldest on; removed when there is nothing left to merge. */
 static void a_history_is_kept_below_its_size(void **state)
 {
-	struct retention_policy policy = policy_of(0, 0);
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
 	struct retention_result result;
 	struct sums first, now;
 	struct history h;
@@ -265,7 +265,7 @@ static void a_history_is_kept_below_its_size(void **state)
 /* Without a word of the daemon, a part without an end that is young is being written. */
 static void a_part_that_is_written_is_left_alone(void **state)
 {
-	struct retention_policy policy = policy_of(0, 0);
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
 	struct retention_result result;
 	struct history h;
 
@@ -284,7 +284,7 @@ static void a_part_that_is_written_is_left_alone(void **state)
 
 static void a_part_that_cannot_be_read_is_left_alone(void **state)
 {
-	struct retention_policy policy = policy_of(0, 0);
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
 	cleanup(free_at_exit) char *dir = NULL, *path = NULL;
 	struct retention_result result;
 	struct sums first, now;
@@ -308,7 +308,7 @@ static void a_part_that_cannot_be_read_is_left_alone(void **state)
 
 static void one_at_a_time(void **state)
 {
-	struct retention_policy policy = policy_of(0, 0);
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
 	struct retention_result result;
 	struct error err = { 0 };
 	struct history h;

@@ -9,6 +9,7 @@
 #include "collect/ring_room.h"
 #include "event/text.h"
 #include "fake_perf.h"
+#include "perfdata/regs.h"
 
 struct fixture {
 	struct fake_perf perf;
@@ -205,6 +206,128 @@ static void records_that_wrap_around_are_whole(void **state)
 	for (const char *at = drained(UINT64_MAX); (at = strchr(at, '\n')); at++)
 		n_read++;
 	assert_int_equal(n_read, n_written);
+}
+
+#define STACK_BYTES 8192
+
+/* A sample with a copied stack, all words of which are its time. */
+static bool write_stack(int cpu, uint64_t time)
+{
+	struct buf b = { 0 };
+	bool is_written;
+
+	buf_u32(&b, PERF_RECORD_SAMPLE);
+	buf_u32(&b, PERF_RECORD_MISC_USER);
+	buf_u64(&b, 0x1000);
+	buf_u32(&b, 41);
+	buf_u32(&b, 42);
+	buf_u64(&b, time);
+	buf_u64(&b, time % 7); /* callers: records of several sizes */
+	for (uint64_t i = 0; i < time % 7; i++)
+		buf_u64(&b, 0x2000 + i);
+	buf_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+	for (int i = 0; i < __builtin_popcountll(UNWIND_PERF_REGS); i++)
+		buf_u64(&b, time + (uint64_t)i);
+	buf_u64(&b, STACK_BYTES);
+	for (int i = 0; i < STACK_BYTES / 8; i++)
+		buf_u64(&b, time);
+	buf_u64(&b, STACK_BYTES);
+	((uint16_t *)b.data)[3] = (uint16_t)b.len;
+	is_written = fake_write(fake_ring(&fx.perf, cpu), b.data, b.len);
+	buf_fini(&b);
+	return is_written;
+}
+
+struct stack_sink {
+	struct event_sink sink; /* first: the sink is also this */
+	uint64_t last, n_lost;
+	uint32_t n, n_expected, n_came; /* n_came: of those that were expected */
+	bool expected[20000];           /* by time */
+};
+
+static void check_stack(const struct event *e)
+{
+	const struct sample_extra *x = e->sample.extra;
+	uint64_t word;
+
+	assert_int_equal(e->type, EVENT_SAMPLE);
+	assert_int_equal(e->sample.n_callers, e->time_ns % 7);
+	assert_int_equal(x->user.values[3], e->time_ns + 3);
+	assert_int_equal(x->stack_size, STACK_BYTES);
+	for (size_t i = 0; i < STACK_BYTES; i += 512) {
+		memcpy(&word, x->stack + i, sizeof(word));
+		assert_int_equal(word, e->time_ns);
+	}
+}
+
+static void expect_stack(struct event_sink *sink, const struct event *e)
+{
+	struct stack_sink *s = (struct stack_sink *)sink;
+
+	check_stack(e);
+	assert_true(e->time_ns > s->last);
+	s->n_expected++;
+	s->expected[e->time_ns] = true;
+}
+
+static int take_stack(struct event_sink *sink, const struct event *e)
+{
+	struct stack_sink *s = (struct stack_sink *)sink;
+
+	if (e->type != EVENT_SAMPLE)
+		return 0;
+	check_stack(e);
+	assert_true(e->time_ns > s->last);
+	s->last = e->time_ns;
+	s->n++;
+	s->n_came += s->expected[e->time_ns];
+	return 0;
+}
+
+static void write_exit(int cpu, uint64_t time)
+{
+	struct {
+		struct perf_event_header h;
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+		uint32_t own_pid, own_tid;
+		uint64_t own_time;
+	} record = { { PERF_RECORD_EXIT, 0, sizeof(record) }, 41, 1, 41, 1, time, 41, 41, time };
+
+	fake_write(fake_ring(&fx.perf, cpu), &record, sizeof(record));
+}
+
+static void copied_stacks_are_expected_and_come_as_they_are(void **state)
+{
+	static const struct counter_sources sources;
+	static struct stack_sink s = { .sink = { take_stack, expect_stack } };
+	struct rings_config c = {
+		.backend = &fx.backend,
+		.counters = &fx.counters,
+		.sources = &sources,
+		.cpus = &fx.cpus,
+		.cgroup_fd = -1,
+		.with_callchain = true,
+		.stack_bytes = STACK_BYTES,
+		.ring_bytes = 1 << 17,
+	};
+	uint32_t n_written = 0;
+
+	(void)state;
+	assert_int_equal(rings_open(&c, &fx.rings, &fx.err), 0);
+	srand(5);
+	for (uint64_t t = 1; t < ARRAY_SIZE(s.expected); t++) {
+		if (rand() % 8 == 0)
+			write_exit(t % 2, t);
+		else
+			n_written += write_stack(rand() % 3 == 0, t);
+		if (rand() % 9 == 0)
+			rings_drain(fx.rings, t - (uint64_t)(rand() % 3), &s.sink);
+	}
+	rings_drain(fx.rings, UINT64_MAX, &s.sink);
+	assert_int_equal(s.n, n_written);
+	assert_int_equal(s.n_came, s.n_expected);
+	assert_true(s.n_came > n_written / 3);
 }
 
 static void ids_tell_counters_apart(void **state)
@@ -538,6 +661,7 @@ int main(void)
 		TEST(records_of_all_cpus_come_in_the_order_of_time),
 		TEST(many_cpus_are_merged_in_order),
 		TEST(records_that_wrap_around_are_whole),
+		TEST(copied_stacks_are_expected_and_come_as_they_are),
 		TEST(ids_tell_counters_apart),
 		TEST(a_hybrid_counter_is_opened_on_its_own_cores),
 		TEST(a_group_is_opened_under_the_leader_of_its_cpu),

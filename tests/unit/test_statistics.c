@@ -171,7 +171,7 @@ static void the_log_has_a_line_for_each_reason_and_cpu(void **state)
 	assert_string_equal(
 		buf_cstr(&told),
 		"statistics: 2 s: 100 samples, 5 lost, 3 not attributed; 4096 bytes written\n"
-		"statistics: own use: 1.5 s of CPU time (0.25 % of a CPU), 23.0 MB\n"
+		"statistics: own use: 1.5 s of CPU time (0.25 % of a CPU), 21.9 MiB\n"
 		"statistics: ring-full: 5 the ring was full (PERF_RECORD_LOST)\n"
 		"statistics: unmapped: 3 no mapping covers the address\n"
 		"statistics: throttled: 2 the kernel throttled a counter\n"

@@ -81,6 +81,29 @@ static void many_segments_hold_every_sample(void **state)
 	world_fini(&w);
 }
 
+static void a_session_says_how_large_tables_may_be(void **state)
+{
+	struct session_info info = test_info;
+	struct error err = { 0 };
+	struct session *s;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	close_world(&w);
+	file_remove_tree(w.path, NULL);
+	info.table_bytes = 20000;
+	assert_int_equal(native_store.open(w.path, &info, w.images, &w.strings, &w.store, &err), 0);
+	for (uint32_t i = 0; i < 3000; i++)
+		add(&w, (100 + i / 100) * SECOND, 1, w.bin, i);
+	close_world(&w);
+	assert_int_equal(session_open(w.path, &s, &err), 0);
+	assert_true(s->n_segments > 2);
+	assert_int_equal(read_totals(s).samples, w.samples);
+	session_close(s);
+	world_fini(&w);
+}
+
 /* One second of work: n samples at different places. */
 static void add_second(struct world *w, uint64_t second, uint32_t n)
 {
@@ -540,6 +563,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(many_segments_hold_every_sample),
+		cmocka_unit_test(a_session_says_how_large_tables_may_be),
 		cmocka_unit_test(a_block_never_spans_two_seconds),
 		cmocka_unit_test(every_kind_of_row_comes_back),
 		cmocka_unit_test(every_chain_comes_back),

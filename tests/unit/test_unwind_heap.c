@@ -34,7 +34,7 @@ static long read_user(void *value, uint32_t size, const void *addr);
 
 static struct {
 	struct chunk *chunks[MAX_CHUNKS];
-	uint32_t n, limit;
+	uint32_t n, limit, n_held;
 	uint64_t stack_start, stack_end;
 	uint8_t *stack; /* a copy, as sanitizers guard the original */
 } world;
@@ -61,22 +61,32 @@ static long read_user(void *value, uint32_t size, const void *addr)
 static uint32_t *new_chunk(void *ctx, uint32_t number)
 {
 	(void)ctx;
-	assert_int_equal(number, world.n);
-	if (world.n == world.limit)
+	assert_true(number <= world.n); /* below: after a clear, anew */
+	if (number == world.limit)
 		return NULL;
-	world.chunks[world.n] = xcalloc(1, sizeof(struct chunk));
-	return world.chunks[world.n++]->words;
+	free(number < world.n ? world.chunks[number] : NULL);
+	world.chunks[number] = xcalloc(1, sizeof(struct chunk));
+	world.n = MAX(world.n, number + 1);
+	world.n_held++;
+	return world.chunks[number]->words;
+}
+
+static void release_chunk(void *ctx, uint32_t *words)
+{
+	(void)ctx, (void)words;
+	world.n_held--;
 }
 
 static struct unwind_heap heap_of(uint32_t limit)
 {
 	world.limit = limit;
-	return (struct unwind_heap){ .chunk = new_chunk };
+	return (struct unwind_heap){ .chunk = new_chunk, .release = release_chunk };
 }
 
 static void heap_end(struct unwind_heap *h)
 {
 	unwind_heap_fini(h);
+	assert_int_equal(world.n_held, 0);
 	while (world.n)
 		free(world.chunks[--world.n]);
 }
@@ -152,6 +162,7 @@ static void a_page_s_rows_stay_in_one_chunk(void **state)
 	(void)state;
 	assert_true(place >= TABLE_FIRST);
 	assert_int_equal(world.n, 3);
+	assert_int_equal(world.n_held, 1); /* the one that is not full */
 	for (uint32_t i = 0; i < t.n_pages; i++) {
 		uint64_t rows = heap_pair(place + 4 + i * 2);
 

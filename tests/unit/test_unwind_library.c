@@ -104,6 +104,32 @@ static void a_file_that_vanishes_before_its_turn_has_a_table(void **state)
 	unwind_library_free(lib);
 }
 
+static void what_is_in_the_cache_is_found_without_its_file(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "found", .in_background = true };
+	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_image image = { .path = IMAGE };
+	const struct unwind_table *table = NULL, *again;
+	struct built b;
+
+	(void)state;
+	build_of(&b, IMAGE);
+	image.build_id = b.block->build_id;
+	assert_false(unwind_library_find(lib, 2, &image.build_id, &table));
+	unwind_library_get(lib, 2, &image, &table);
+	unwind_library_wait(lib);
+	assert_true(unwind_library_find(lib, 2, &image.build_id, &table));
+	assert_true(unwind_library_find(lib, 7, &image.build_id, &table));
+	assert_int_equal(table->header->n_rows, b.block->n_rows);
+	assert_int_equal(unwind_library_memory(lib), 2 * b.block->size);
+	assert_int_equal(unwind_library_get(lib, 7, NULL, &again), UNWIND_TABLE_READY);
+	assert_ptr_equal(again, table);
+	image.build_id.bytes[0] ^= 1;
+	assert_false(unwind_library_find(lib, 8, &image.build_id, &table));
+	unwind_library_free(lib);
+	built_fini(&b);
+}
+
 static void ending_does_not_wait_for_what_is_queued(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
@@ -252,6 +278,7 @@ int main(void)
 		cmocka_unit_test(a_table_is_the_same_from_the_cache),
 		cmocka_unit_test(a_background_table_is_pending_and_then_there),
 		cmocka_unit_test(a_file_that_vanishes_before_its_turn_has_a_table),
+		cmocka_unit_test(what_is_in_the_cache_is_found_without_its_file),
 		cmocka_unit_test(ending_does_not_wait_for_what_is_queued),
 		cmocka_unit_test(a_replaced_binary_is_told_from_the_one_that_ran),
 		cmocka_unit_test(what_is_no_image_has_no_table),

@@ -204,6 +204,8 @@ static void trace(struct tally *t, char *const argv[], unsigned int bursts, unsi
 			in = world_input(&w, &sample);
 			in.space = burst + 1;
 			if (world_map_at(&w, in.regs.pc)) {
+				unwinder_expect(u, in.space, in.regs.pc, in.regs.sp, in.stack,
+						in.stack_size);
 				unwind_walk(u, &in, &chain);
 				assert_same_unremembered(in, &chain);
 				reference_walk(&ref, &sample);

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# systemd as the first process of namespaces of its own, with nothing to start but one unit:
+#
+#   boot.sh DIR UNIT
+#
+# Its root is this machine's under an overlay, kept in memory below DIR and gone with the namespace;
+# so nothing that it or the unit writes touches the machine. Ends with systemd, or when killed.
+set -e
+dir=$1 unit=$2
+if [ -z "$IN_NAMESPACE" ]; then
+	cgroups=$(findmnt -n -t cgroup2 -o TARGET | head -1)
+	mkdir "$cgroups/assay-test.$$"
+	echo $$ >"$cgroups/assay-test.$$/cgroup.procs"
+	IN_NAMESPACE=yes exec unshare -m -p -u -i -C --fork --kill-child "$0" "$@"
+fi
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$dir"
+root=$dir/root
+mkdir "$dir"/{upper,work,root}
+mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --make-rslave "$root/sys"
+umount -R "$root/sys/fs/cgroup"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+for place in run tmp dev; do mount -t tmpfs -o mode=755 tmpfs "$root/$place"; done
+for node in null zero full random urandom tty; do
+	touch "$root/dev/$node"
+	mount --bind "/dev/$node" "$root/dev/$node"
+done
+mkdir "$root"/dev/{pts,shm}
+mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+mount -t tmpfs tmpfs "$root/dev/shm"
+ln -s pts/ptmx "$root/dev/ptmx"
+rm -rf "$root"/etc/systemd/system/* "$root"/etc/assay "$root"/var/{lib,cache}/assay
+: >"$root/etc/machine-id"
+cp -r "$unit" "$unit.d" "$root/etc/systemd/system/"
+printf '[Unit]\nWants=%s\nDefaultDependencies=no\n' "$(basename "$unit")" >"$root/etc/systemd/system/only.target"
+chroot "$root" systemd-sysusers --inline 'g assay 54321'
+exec chroot "$root" env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin container=assay-test \
+	/lib/systemd/systemd --system --unit=only.target --log-target=console --show-status=no
