@@ -2,6 +2,7 @@
 """Commands on an Intel PT recording: the list of branches as text, two processors beside one, memory."""
 
 import os
+import struct
 import subprocess
 import time
 
@@ -10,6 +11,10 @@ from measures.pt_flow import make_trace
 
 TEXT_INSNS = 50_000_000
 CORES_INSNS = 2_000_000_000
+LARGE_INSNS = 500_000_000
+LARGE_BYTES = 4 << 30
+PSB = bytes.fromhex("0282") * 8
+AUX, AUXTRACE = 11, 71  # record types
 
 
 def timed(argv, env, cpus=None):
@@ -52,5 +57,61 @@ def measure_cores(bench, rounds):
                    spread(ratios(one, two)), "≥ 1.8", spread(peak, "{:.0f}")]])
 
 
+def later(packets, ticks):
+    """The trace some ticks later: each PSB+ tells the time, and MTCs count from there."""
+    out, at = bytearray(packets), packets.find(PSB)
+    while at >= 0:
+        tsc = packets.find(b"\x19", at + len(PSB), at + 48)
+        if tsc >= 0:
+            now = int.from_bytes(packets[tsc + 1:tsc + 8], "little") + ticks
+            out[tsc + 1:tsc + 8] = now.to_bytes(7, "little")
+        at = packets.find(PSB, at + len(PSB))
+    return out
+
+
+def make_large(bench, trace, size):
+    """A recording whose one buffer is that of `trace` again and again, until there are `size` bytes."""
+    old, out = trace.read_bytes(), bench.scratch / "large.data"
+    data_at, data_size = struct.unpack_from("<QQ", old, 40)
+    at = data_at
+    while struct.unpack_from("<I", old, at)[0] != AUXTRACE:
+        if struct.unpack_from("<I", old, at)[0] == AUX:
+            aux_at = at
+        at += struct.unpack_from("<H", old, at + 6)[0]
+    n = struct.unpack_from("<Q", old, at + 8)[0]
+    records, packets = bytearray(old[aux_at:at + 48]), old[at + 48:at + 48 + n]
+    after, end = at + 48 + n, data_at + data_size
+    copies = size // n + 1
+    with open(out, "wb") as f:
+        f.write(old[:aux_at])
+        for i in range(copies):
+            struct.pack_into("<Q", records, 8, i * n)
+            struct.pack_into("<Q", records, at - aux_at + 16, i * n)
+            f.write(records + later(packets, i * LARGE_INSNS * 2))
+        f.write(old[after:end])
+        grown = f.tell() - end
+        # The table of features, and where they are.
+        first = struct.unpack_from("<Q", old, end)[0]
+        for place in range(end, first, 16):
+            f.write(struct.pack("<QQ", struct.unpack_from("<Q", old, place)[0] + grown,
+                                struct.unpack_from("<Q", old, place + 8)[0]))
+        f.write(old[first:])
+        f.seek(48)
+        f.write(struct.pack("<Q", data_size + grown))
+    return out
+
+
+def measure_memory(bench, rounds):
+    large, rows = make_large(bench, make_trace(bench, "python3", LARGE_INSNS), LARGE_BYTES), []
+    try:
+        for what in ["script", "--itrace=e"], ["script", "--itrace=cre", "-F", "ip,addr"], ["report", "--itrace=i100us"]:
+            wall, cpu, peak = zip(*(timed([bench.assay] + what + ["-i", str(large)], bench.env) for _ in range(rounds)))
+            rows.append([" ".join(what), spread(wall, "{:.0f}"), spread(cpu, "{:.0f}"), spread(peak, "{:.0f}"), "≤ 1024"])
+    finally:
+        large.unlink()
+    return table([f"{LARGE_BYTES >> 30} GB of trace", "wall, s", "CPU, s", "peak, MB", "to reach"], rows)
+
+
 PARTS = {"pt-text": Part("branches of Intel PT as text", 3, measure_text),
-         "pt-cores": Part("Intel PT on two processors, and memory", 5, measure_cores)}
+         "pt-cores": Part("Intel PT on two processors, and memory", 5, measure_cores),
+         "pt-memory": Part("peak memory of decoding 4 GB of Intel PT", 1, measure_memory)}

@@ -4,7 +4,8 @@
 stacks: the C build by copied stacks, assay against `perf record --call-graph dwarf`: bytes a
 sample, losses, and the CPU time of recording and reporting. perf reports without inlines, as with
 them it does not end in a minute. stacks-system: the whole machine, assay in the kernel against
-bpftrace's and perf's frame pointers, and against a timer that only counts.
+bpftrace's and perf's frame pointers, and against a timer that only counts. unwind: the tables and
+the walk alone, against libunwind on the same registers and stack bytes (bench/unwind.c).
 """
 
 import json
@@ -141,7 +142,46 @@ def measure_system(bench, rounds):
         "others, by frame pointers, do not have.\n")
 
 
+IMAGES = ("/usr/lib/llvm-14/lib/libLLVM-14.so.1", "/lib/x86_64-linux-gnu/libc.so.6")
+JSON_LOOP = "import json\nfor i in range(400): json.loads(json.dumps(list(range(3000))))"
+
+
+def words_of(bench, *argv):
+    """What bench/unwind says: {program: {what: value}}."""
+    said = {}
+    for line in bench.run([bench.tool("unwind"), *argv]).output.splitlines():
+        program, what, value = line.split()[:3]
+        said.setdefault(program, {})[what] = value
+    return said
+
+
+def measure_unwind(bench, rounds):
+    cc1 = bench.run(["gcc", "-print-prog-name=cc1"]).output.strip()
+    multiarch = bench.run(["gcc", "-print-multiarch"]).output.split()
+    folder, _ = bench.c_build(heavy=True)
+    source = os.path.join(folder, sorted(n for n in os.listdir(folder) if n.endswith(".c"))[0])
+    images = [path for path in (*IMAGES, cc1, shutil.which("git")) if path and os.path.exists(path)]
+    commands = [["/usr/bin/python3", "-c", JSON_LOOP],
+                [cc1, "-quiet", *(["-imultiarch", *multiarch] if multiarch else []), "-O2", source,
+                 "-o", bench.path("unwind.s")]]
+    tables = [[os.path.basename(path), f["rows"], f["rules"], f["size"], f["build"], f["speed"]]
+              for path, f in words_of(bench, "build", *images).items()]
+    walks = []
+    for command in commands:
+        runs = [words_of(bench, "walk", "300", *command)[command[0]] for _ in range(rounds)]
+        walks.append([os.path.basename(command[0]), runs[0]["samples"], runs[0]["frames"],
+                      runs[0].get("ended-end", "0"),
+                      *(spread([float(r[key]) for r in runs], "{:.1f}") if key in runs[0] else "–"
+                        for key in ("walk", "walk-nothing-remembered", "libunwind", "ratio"))])
+    return (table(["image", "rows", "rules", "bytes a row", "build ms", "M rows/s"], tables) + "\n" +
+            table(["program", "stacks", "frames each", "complete", "M frames/s",
+                   "nothing remembered", "libunwind", "ratio"], walks) +
+            "\nTo reach: at most 6 bytes a row, 10 M rows/s, 100 ms for 40 MB of text; 5 M "
+            "frames/s and 10 times libunwind (–: it was not there at build time).\n")
+
+
 PARTS = {
     "stacks": Part("whole stacks of a C build: size, losses, CPU", 3, measure_command),
+    "unwind": Part("unwind tables and walks alone, against libunwind", 3, measure_unwind),
     "stacks-system": Part("the whole machine in the kernel, while it builds", 3, measure_system),
 }
