@@ -63,10 +63,10 @@ struct cpu {
 
 struct task {
 	pid_t tid, pid;
-	struct writer *writer; /* its own, or that of the CPU it is on; NULL: it is on none */
-	struct cpu *cpu;
-	struct instruction at; /* what is at writer->ip */
-	int status;            /* of the stop that waits for a CPU; 0: it goes on at `ip` */
+	struct writer *writer;    /* its own, or that of the CPU it is on; NULL: it is on none */
+	struct cpu *cpu, *was_on; /* was_on: what it left last */
+	struct instruction at;    /* what is at writer->ip */
+	int status;               /* of the stop that waits for a CPU; 0: it goes on at `ip` */
 	uint64_t ip;
 	uint64_t waits_since; /* of steps; 0: it does not */
 	bool is_new, is_dead, expects_handler;
@@ -345,6 +345,7 @@ static void give_cpu(struct tracer *t, struct cpu *cpu, struct task *task)
 
 static void leave_cpu(struct task *task)
 {
+	task->was_on = task->cpu;
 	task->cpu = NULL;
 	task->writer = NULL;
 }
@@ -388,12 +389,17 @@ static bool ends_turn(struct tracer *t, struct task *task)
 	return true;
 }
 
-/* The one that called __switch_to gives its CPU to one that is in there. */
+/*
+ * The one that called __switch_to gives its CPU to one that is in there. Who comes from another CPU
+ * does so later than MTC packets are apart: by their time alone, it was on both at once.
+ */
 static struct task *switch_to(struct tracer *t, struct task *last)
 {
 	struct task *next = longest_waiting(t, true);
 	struct cpu *cpu = last->cpu;
 
+	if (next->was_on != cpu)
+		t->tsc += 2000;
 	leave_cpu(last);
 	last->ip = t->switch_ip;
 	wait_for_cpu(t, last, 0);
