@@ -44,7 +44,7 @@ static const char *find_line(const char *text, size_t size, const char *key, siz
 
 static void add_tracepoint(struct perfdata *p, const char *system, const char *text, size_t size)
 {
-	size_t name_len, id_len;
+	size_t name_len = 0, id_len = 0;
 	const char *name = find_line(text, size, "name: ", &name_len);
 	const char *id = find_line(text, size, "ID: ", &id_len);
 	struct perfdata_tracepoint t = { .format = text, .format_size = (uint32_t)size };

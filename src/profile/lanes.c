@@ -147,8 +147,7 @@ void lanes_done(struct profile *p)
 	order = xcalloc(n, sizeof(*order));
 	sorted = xcalloc(n, sizeof(*sorted));
 	for (uint32_t i = 0; i < n; i++) {
-		memcpy(&p->lanes[i], strings_get(&p->index->lane_tuples, (string_id){ i + 1 }),
-		       sizeof(*p->lanes));
+		memcpy(&p->lanes[i], p->index->lane_tuples.text[i + 1], sizeof(*p->lanes));
 		order[i] = i;
 	}
 	qsort_r(order, n, sizeof(*order), by_value, p);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+
 /* Fewer rows are decoded in less time than a thread is worth. */
 #define ROWS_TO_BOTHER 100000
 #define DEPTH          4 /* blocks that are decoded and not looked at yet */
@@ -78,7 +80,7 @@ struct rows_ahead *rows_ahead_start(const struct row_block *blocks, size_t n)
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->made, NULL);
 	pthread_cond_init(&a->taken, NULL);
-	if (pthread_create(&a->thread, NULL, decode, a) == 0)
+	if (thread_start(&a->thread, decode, a))
 		return a;
 	free(a->blocks);
 	free(a);

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/thread.h"
 #include "foreign/foreign.h"
 #include "record/import_foreign.h"
 #include "record/import_oprofile.h"
@@ -418,22 +418,11 @@ static void *read_part(void *arg)
 	return NULL;
 }
 
-/* Signals are for the threads that expect them. */
-static void start_thread(struct import_part *part)
-{
-	sigset_t all, old;
-
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* a read of its own (base/cut_guard.h) */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	part->has_thread = pthread_create(&part->thread, NULL, read_part, part) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
 static void read_parts(struct import *im)
 {
 	for (uint32_t i = 1; i < im->n_parts; i++)
-		start_thread(&im->parts[i]);
+		im->parts[i].has_thread =
+			thread_start(&im->parts[i].thread, read_part, &im->parts[i]);
 	for (uint32_t i = 0; i < im->n_parts; i++)
 		if (!im->parts[i].has_thread)
 			read_part(&im->parts[i]);

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "pt/packet.h"
 #include "record/pt_queue.h"
 
@@ -206,7 +207,7 @@ struct pt_ahead *pt_ahead_new(struct pt_trace *t)
 		struct worker *w = &a->workers[a->n_workers];
 
 		w->ahead = a;
-		if (pthread_create(&w->thread, NULL, work, w) == 0)
+		if (thread_start(&w->thread, work, w))
 			a->n_workers++;
 	}
 	if (!a->n_workers) {

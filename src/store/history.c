@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/intmap.h"
+#include "base/thread.h"
 #include "store/session_join.h"
 
 /* A history that changes each time it is listed is not read for ever: 2 s at most. */
@@ -247,7 +248,7 @@ static void open_all(struct opening *h)
 		       (size_t)THREADS_MAX);
 	size_t n_started = 0;
 
-	while (n_started + 1 < n && pthread_create(&threads[n_started], NULL, open_parts, h) == 0)
+	while (n_started + 1 < n && thread_start(&threads[n_started], open_parts, h))
 		n_started++;
 	open_parts(h);
 	while (n_started > 0)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/thread.h"
+
 #define MAX_THREADS 8
 
 struct units {
@@ -107,7 +109,7 @@ static void scan_all(struct draft *d)
 		workers[i] = (struct worker){ d, s };
 	}
 	for (uint32_t i = 1; i < d->n_scans; i++)
-		if (pthread_create(&threads[n_threads], NULL, scan_units, &workers[i]) == 0)
+		if (thread_start(&threads[n_threads], scan_units, &workers[i]))
 			n_threads++;
 	scan_units(&workers[0]);
 	for (uint32_t i = 0; i < n_threads; i++)
@@ -419,7 +421,7 @@ static struct line_header *make_block(struct draft *d, size_t *size)
 
 	number_nodes_and_places(d, &like);
 	block = line_block_new(&like, span_of(d), size, &d->out);
-	is_parallel = d->n_scans > 1 && pthread_create(&other, NULL, fill_rows, d) == 0;
+	is_parallel = d->n_scans > 1 && thread_start(&other, fill_rows, d);
 	if (!is_parallel)
 		fill_rows(d);
 	fill_scopes(d);
