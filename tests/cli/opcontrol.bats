@@ -126,6 +126,26 @@ more_than() {
 	[ "$(samples_of split session:previous)" = "$n" ]
 }
 
+@test "settings hold wherever opcontrol is called, and --verbose takes no word after it" {
+	opcontrol --setup --session-dir=there
+	mkdir elsewhere
+	(cd elsewhere && opcontrol --status) | grep -qx "Session-dir: $PWD/there"
+	run control --verbose --s390hwsampbufsize=4 --status
+	refused 0 "Daemon not running" "--verbose: there is no such output" "--s390hwsampbufsize: "
+	run control -Vall --status
+	refused 0 "Daemon not running"
+	run opcontrol --version
+	refused 0 "oprofile 0.9.9"
+}
+
+@test "a daemon that can't start says why" {
+	need_machine
+	: >session # where it would have its directory
+	run control --start
+	refused 1 "the daemon did not start" "session"
+	rm session
+}
+
 @test "what can't be is said, and ends with 1" {
 	run opcontrol
 	refused 1 "no action"
@@ -144,8 +164,15 @@ more_than() {
 	run control --init --vmlinux=/boot/vmlinux --buffer-size=100000
 	[ "$status" = 0 ]
 	[[ "$output" == *"--init: "*"--vmlinux: "*"--buffer-size: "* ]]
-	run control --start --event=no-such-event:100000
-	refused 1 "the daemon did not start" "unknown event 'no-such-event'"
+	run control --setup --event=no-such-event:100000
+	refused 1 "unknown event 'no-such-event'"
+	run control --setup --separate=everything
+	refused 1 "--separate: 'everything' is none of"
+	run control --setup --callgraph=-1
+	refused 1 "--callgraph: '-1' is not a depth"
+	# And nothing of that is kept.
+	run grep -E 'no-such|everything|CALLGRAPH' .oprofile/daemonrc
+	[ "$status" != 0 ]
 	run opcontrol --list-events
 	[ "$status" = 0 ]
 	[[ "$output" == *"available events for CPU type"* ]]

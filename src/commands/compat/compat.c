@@ -70,7 +70,8 @@ int compat_begin(const struct command *self, bool stop_at_operand, int argc, cha
 	else if (a->usage)
 		print_usage(self);
 	else if (a->version)
-		printf("%s: the options of oprofile 1.5, by assay %s\n", self->name, ASSAY_VERSION);
+		printf("%s: the options of oprofile %s, by assay %s\n", self->name,
+		       a->oprofile ? a->oprofile : "1.5", ASSAY_VERSION);
 	else
 		return -1;
 	return EXIT_OK;

@@ -12,8 +12,9 @@
 
 struct error;
 
-/* First in the arguments of every front end. */
+/* First in the arguments of every front end. `oprofile`: whose options these are, if not 1.5's. */
 struct compat_args {
+	const char *oprofile;
 	bool version, help, usage;
 	const char *verbose;
 };
@@ -21,18 +22,17 @@ struct compat_args {
 #define COMPAT_FIELD(type, f) offsetof(struct type, compat.f)
 
 /* Rows that all have; `usage_letter` 0 or 'u', and the letter of help with popt. */
-#define COMPAT_OPTIONS(type, usage_letter)                                                        \
+#define COMPAT_OPTIONS(type, usage_letter)                                             \
+	COMPAT_ABOUT(type, usage_letter),                                              \
+	{                                                                              \
+		'V', "verbose", "LIST", OPT_STRING, COMPAT_FIELD(type, verbose), NULL, \
+			"accepted; there is no such output here"                       \
+	}
+#define COMPAT_ABOUT(type, usage_letter)                                                          \
 	{ 'v', "version", NULL, OPT_FLAG, COMPAT_FIELD(type, version), NULL, "say the version" }, \
-		{ usage_letter,                                                                   \
-		  "usage",                                                                        \
-		  NULL,                                                                           \
-		  OPT_FLAG,                                                                       \
-		  COMPAT_FIELD(type, usage),                                                      \
-		  NULL,                                                                           \
-		  "say the usage in short" },                                                     \
 	{                                                                                         \
-		'V', "verbose", "LIST", OPT_STRING, COMPAT_FIELD(type, verbose), NULL,            \
-			"accepted; there is no such output here"                                  \
+		usage_letter, "usage", NULL, OPT_FLAG, COMPAT_FIELD(type, usage), NULL,           \
+			"say the usage in short"                                                  \
 	}
 #define COMPAT_HELP(type)                                                                        \
 	{                                                                                        \

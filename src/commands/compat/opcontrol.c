@@ -22,6 +22,8 @@
 #include "base/mem.h"
 #include "commands/compat/compat.h"
 #include "commands/ctl.h"
+#include "commands/separation.h"
+#include "counter/counter.h"
 #include "daemon/client.h"
 #include "daemon/lock.h"
 #include "store/session_join.h"
@@ -36,7 +38,7 @@ struct opcontrol_args {
 	const char *save;
 	struct option_list events;
 	const char *separate, *callgraph, *session_dir, *image, *vmlinux, *kernel_range;
-	const char *buffer_size, *watershed, *cpu_buffer_size, *xen, *domains;
+	const char *buffer_size, *watershed, *cpu_buffer_size, *xen, *domains, *s390_buffers;
 	bool no_vmlinux;
 };
 
@@ -79,7 +81,10 @@ static const struct option_spec opcontrol_options[] = {
 	{ 0, "cpu-buffer-size", "N", OPT_STRING, FIELD(cpu_buffer_size), NULL, "accepted" },
 	{ 0, "xen", "FILE", OPT_STRING, FIELD(xen), NULL, "accepted" },
 	{ 0, "active-domains", "LIST", OPT_STRING, FIELD(domains), NULL, "accepted" },
-	COMPAT_OPTIONS(opcontrol_args, 0),
+	{ 0, "s390hwsampbufsize", "N", OPT_STRING, FIELD(s390_buffers), NULL, "accepted" },
+	COMPAT_ABOUT(opcontrol_args, 0),
+	{ 'V', "verbose", "LIST", OPT_OPTIONAL, COMPAT_FIELD(opcontrol_args, verbose), NULL,
+	  "accepted; there is no such output here", NULL, .implied = "all" },
 	COMPAT_HELP(opcontrol_args),
 };
 
@@ -95,6 +100,7 @@ static const struct compat_obsolete obsolete[] = {
 	{ FIELD(buffer_size), false, "--buffer-size", BUFFER_LINE },
 	{ FIELD(watershed), false, "--buffer-watershed", BUFFER_LINE },
 	{ FIELD(cpu_buffer_size), false, "--cpu-buffer-size", BUFFER_LINE },
+	{ FIELD(s390_buffers), false, "--s390hwsampbufsize", BUFFER_LINE },
 	{ FIELD(xen), false, "--xen", "a hypervisor is not profiled from within" },
 	{ FIELD(domains), false, "--active-domains", "a hypervisor is not profiled from within" },
 	COMPAT_VERBOSE(opcontrol_args),
@@ -194,24 +200,75 @@ static int write_settings(const struct settings *s, struct error *err)
 	return r;
 }
 
-static int take_settings(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int check_separate(const char *list, struct error *err)
+{
+	uint32_t merged;
+
+	return separation_parse(list, &merged, err);
+}
+
+static int check_depth(const char *depth, struct error *err)
+{
+	return strspn(depth, "0123456789") == strlen(depth) && *depth && strlen(depth) < 10
+		       ? 0
+		       : error_set(err, -EINVAL, "--callgraph: '%s' is not a depth", depth);
+}
+
+/* What nobody has an event for is said now, and not when the daemon starts. */
+static int check_events(const char *events, struct error *err)
+{
+	static const struct counter_sources sources;
+	const struct counter_rate rate = { .freq_hz = 100 };
+	struct counters counters = { 0 };
+	int r = 0;
+
+	if (strcmp(events, "default"))
+		r = counter_parse(&sources, events, &rate, &counters, err);
+	counters_fini(&counters);
+	return r;
+}
+
+static int check_settings(const struct opcontrol_args *a, const char *dir, const char *events,
+			  struct error *err)
 {
 	const struct {
 		const char *option, *value;
-	} checked[] = { { "--session-dir", a->session_dir },
-			{ "--separate", a->separate },
-			{ "--callgraph", a->callgraph } };
-	struct buf events = { 0 };
+		int (*check)(const char *value, struct error *err);
+	} checked[] = { { "--session-dir", dir, NULL },
+			{ "--separate", a->separate, check_separate },
+			{ "--callgraph", a->callgraph, check_depth },
+			{ "--event", events, check_events } };
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(checked) && r >= 0; i++)
-		r = checked[i].value ? check_value(checked[i].option, checked[i].value, err) : 0;
-	vec_foreach (&a->events, event) {
-		r = r < 0 ? r : check_value("--event", *event, err);
-		buf_printf(&events, "%s%s", events.len ? "," : "", *event);
+	for (size_t i = 0; i < ARRAY_SIZE(checked) && r >= 0; i++) {
+		if (!checked[i].value)
+			continue;
+		r = check_value(checked[i].option, checked[i].value, err);
+		if (r >= 0 && checked[i].check)
+			r = checked[i].check(checked[i].value, err);
 	}
+	return r;
+}
+
+/* They hold wherever opcontrol is called next. */
+static char *absolute(const char *dir)
+{
+	cleanup(free_at_exit) char *here = *dir == '/' ? NULL : getcwd(NULL, 0);
+
+	return here ? xasprintf("%s/%s", here, dir) : xstrdup(dir);
+}
+
+static int take_settings(const struct opcontrol_args *a, struct settings *s, struct error *err)
+{
+	cleanup(free_at_exit) char *dir = a->session_dir ? absolute(a->session_dir) : NULL;
+	struct buf events = { 0 };
+	int r;
+
+	vec_foreach (&a->events, event)
+		buf_printf(&events, "%s%s", events.len ? "," : "", *event);
+	r = check_settings(a, dir, a->events.n ? buf_cstr(&events) : NULL, err);
 	if (r >= 0) {
-		set(s, &s->session_dir, a->session_dir);
+		set(s, &s->session_dir, dir);
 		set(s, &s->separate, a->separate);
 		set(s, &s->callgraph, a->callgraph);
 		set(s, &s->events, a->events.n ? buf_cstr(&events) : NULL);
@@ -530,7 +587,7 @@ static int act(const struct opcontrol_args *a, struct settings *s, struct error 
 
 static int opcontrol_run(const struct command *self, int argc, char **argv)
 {
-	struct opcontrol_args args = { 0 };
+	struct opcontrol_args args = { .compat.oprofile = "0.9.9" };
 	struct option_list operands = { 0 };
 	struct settings settings = { 0 };
 	struct error err = { 0 };
