@@ -726,30 +726,66 @@ static bool has_program_begun(const struct device *d, int32_t pid)
 	return m < 0 || n != m || memcmp(own, its, (size_t)n) != 0;
 }
 
-/* Waits until an area is there and its ring is on. */
+/* All that wait for the program's exec are on at once, as in the kernel: it is looked for once. */
+static void pass_exec(const struct device *d)
+{
+	struct fake_shared *s = d->s;
+	int32_t pid = 0;
+
+	for (uint32_t i = 0; i < s->n_events && !pid; i++)
+		if (s->events[i].waits_for_exec)
+			pid = s->events[i].pid;
+	if (!pid || !has_program_begun(d, pid))
+		return;
+	for (uint32_t i = 0; i < s->n_events; i++) {
+		struct fake_event *e = &s->events[i];
+
+		e->is_on |= e->waits_for_exec;
+		e->waits_for_exec = false;
+	}
+}
+
+/* How many of the traces that have an area are on; *n_off: are not, or their side band is not. */
+static uint32_t count_on(const struct fake_shared *s, uint32_t *n_off)
+{
+	uint32_t n = 0;
+
+	*n_off = 0;
+	for (uint32_t i = 0; i < s->n_events; i++) {
+		const struct fake_event *e = &s->events[i];
+		bool is_trace = e->attr.type == FAKE_PMU;
+
+		if (!e->is_open || !s->events[e->output].aux_bytes)
+			continue;
+		n += is_trace && e->is_on;
+		*n_off += (is_trace || e->attr.task) && !e->is_on;
+	}
+	return n;
+}
+
+/*
+ * Waits until an area is there and its ring is on. A recorder switches them on one after the other,
+ * and may be kept from it in between: the others are waited for, though not for ever, as a test may
+ * want one alone.
+ */
 static bool wait_for_start(struct device *d)
 {
-	for (;;) {
-		bool is_on = false;
+	for (uint32_t patience = 1000; patience;) {
+		uint32_t n_on, n_off;
 
 		fake_lock(&d->s->lock);
-		for (uint32_t i = 0; i < d->s->n_events; i++) {
-			struct fake_event *e = &d->s->events[i];
-
-			if (e->waits_for_exec && has_program_begun(d, e->pid)) {
-				e->waits_for_exec = false;
-				e->is_on = true;
-			}
-			is_on |= e->is_on && e->is_open && e->aux_bytes;
-		}
+		pass_exec(d);
+		n_on = count_on(d->s, &n_off);
 		fake_unlock(&d->s->lock);
-		/* They are switched on one after the other. */
-		nap(is_on ? 20000000 : 1000000);
-		if (is_on)
-			return true;
+		if (n_on && !n_off)
+			break;
+		patience -= n_on != 0;
+		nap(1000000);
 		if (is_recorder_gone(d))
 			return false;
 	}
+	nap(20000000); /* the recorder gets ready to read */
+	return true;
 }
 
 static void write_stats(const struct device *d)
