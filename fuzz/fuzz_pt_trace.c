@@ -10,6 +10,7 @@
 #include "event/event.h"
 #include "perfdata/perfdata.h"
 #include "record/pt_synth.h"
+#include "symbol/symbols.h"
 
 /* Whether the samples stand in the order of time, as the headers say. */
 static int take(struct event_sink *sink, const struct event *e)
@@ -24,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = xmalloc(size + 1); /* so that a read beyond it is seen */
 	struct perfdata_bytes bytes = { .base = copy, .size = size, .name = "fuzz" };
-	struct pt_trace_config config = { .root = "/nowhere/at/all", .detail = PT_ALL_BRANCHES };
+	const struct symbolizer_config nowhere = { .root = "/nowhere/at/all" };
+	struct pt_trace_config config = { .places = &nowhere, .detail = PT_ALL_BRANCHES };
 	struct event_sink sink = { take };
 
 	memcpy(copy, data, size);

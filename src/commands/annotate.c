@@ -22,6 +22,7 @@ struct annotate_args {
 	bool no_itrace, source, assembly, wide, no_pager;
 	double threshold;
 	struct window_args window;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct annotate_args, f)
@@ -29,6 +30,7 @@ static const struct option_spec annotate_options[] = {
 	INPUT_OPTION(FIELD(input), "annotate"),
 	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	CODE_OPTIONS(FIELD(code)),
 	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines (the default)",
 	  "With *-a*, above the instructions that are made of them." },
 	{ 'a', "assembly", NULL, OPT_FLAG, FIELD(assembly), NULL, "instructions" },
@@ -476,6 +478,8 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0)
 		status = input_use_itrace("annotate", args.itrace, args.no_itrace);
+	if (status < 0)
+		status = input_use_code("annotate", &args.code);
 	if (status < 0) {
 		sort_operands(&operands, &filters, &words);
 		r = input_query(&filters, false, &query, &err);

@@ -14,6 +14,7 @@
 #include "commands/command.h"
 #include "commands/input.h"
 #include "record/archive.h"
+#include "record/replay.h"
 
 struct archive_args {
 	const char *input, *output;
@@ -56,11 +57,32 @@ static int run_tar(const char *output, const char *parent, const char *folder, s
 				 : "tar failed (zstd must be installed, too)");
 }
 
+/* A session, or else the recording that is to be kept as it is. */
+struct source {
+	struct session *session;
+	const char *recording;
+};
+
+static int write_folder(const struct source *s, const char *dir, struct archive_result *result,
+			struct error *err)
+{
+	return s->recording ? archive_write_trace(s->recording, dir, result, err)
+			    : archive_write(s->session, NULL, dir, result, err);
+}
+
+static bool has_trace(const char *path)
+{
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+
+	return path && strcmp(path, "-") != 0 && replay_is_perfdata(path) &&
+	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
+}
+
 /*
  * The archive as a folder beside the file, which then is written beside, too, and renamed: whole
  * or not there.
  */
-static int write_packed(const struct session *session, const char *output, const char *suffix,
+static int write_packed(const struct source *source, const char *output, const char *suffix,
 			struct archive_result *result, struct error *err)
 {
 	const char *slash = strrchr(output, '/'), *name = slash ? slash + 1 : output;
@@ -68,7 +90,7 @@ static int write_packed(const struct session *session, const char *output, const
 	cleanup(free_at_exit) char *folder_name = xstrndup(name, (size_t)(suffix - name));
 	cleanup(free_at_exit) char *folder = xasprintf("%s/%s", parent, folder_name);
 	cleanup(free_at_exit) char *part = xasprintf("%s/packed%s", parent, suffix);
-	int r = archive_write(session, NULL, folder, result, err);
+	int r = write_folder(source, folder, result, err);
 
 	if (r >= 0)
 		r = run_tar(part, parent, folder_name, err);
@@ -91,14 +113,18 @@ static int archive(const struct archive_args *args, bool *is_damaged, struct err
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	const char *suffix = packed_suffix(args->output);
 	struct archive_result result = { 0 };
+	struct source source = { 0 };
 	int r;
 
 	if (access(args->output, F_OK) == 0)
 		return error_set(err, -EEXIST, "%s is there already", args->output);
-	r = input_open_given(args->input, &session, is_damaged, err);
+	if (has_trace(args->input))
+		source.recording = args->input;
+	r = source.recording ? 0 : input_open_given(args->input, &session, is_damaged, err);
+	source.session = session;
 	if (r >= 0)
-		r = suffix ? write_packed(session, args->output, suffix, &result, err)
-			   : archive_write(session, NULL, args->output, &result, err);
+		r = suffix ? write_packed(&source, args->output, suffix, &result, err)
+			   : write_folder(&source, args->output, &result, err);
 	if (r >= 0)
 		print_summary(args, &result);
 	archive_result_fini(&result);
@@ -133,13 +159,17 @@ static int archive_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section archive_sections[] = {
-	{ "WHAT IS IN IT", "The session, the binaries that its samples fell in (below *files/*), "
-			   "their separate debug files, and "
-			   "the kernel's symbols (below *kernel/*) where the session is of the "
-			   "kernel that runs. A binary "
-			   "goes in only if its build id is the session's: what has changed or "
-			   "gone since is said. JIT code "
-			   "has its names in the session." },
+	{ "WHAT IS IN IT",
+	  "The session, the binaries that its samples fell in (below *files/*), "
+	  "their separate debug files, and "
+	  "the kernel's symbols (below *kernel/*) where the session is of the "
+	  "kernel that runs. A binary "
+	  "goes in only if its build id is the session's: what has changed or "
+	  "gone since is said. JIT code "
+	  "has its names in the session.\n\n"
+	  "Of a recording with a processor trace (Intel PT) the archive has the "
+	  "recording itself in place of a session, with all code that was mapped, so "
+	  "that each command decodes it anew, as on the machine where it was made." },
 	{ "EXIT STATUS", "0, also where a binary is missing; 1 on failure; 2 for wrong usage." },
 	{ NULL },
 };

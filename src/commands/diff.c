@@ -24,6 +24,7 @@ struct diff_args {
 	double threshold;
 	uint64_t limit;
 	bool no_itrace, tree, significant, idle, no_pager;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct diff_args, f)
@@ -35,6 +36,7 @@ static const struct option_spec diff_options[] = {
 	  "With *--at*, the same length around TIME. Without *--against* both sides are of the "
 	  "same window." },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	CODE_OPTIONS(FIELD(code)),
 	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
 	  "compare call trees, from the outermost call" },
 	{ 't', "threshold", "POINTS", OPT_DOUBLE, FIELD(threshold), NULL,
@@ -450,6 +452,8 @@ static int diff_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0)
 		status = input_use_itrace("diff", s.args.itrace, s.args.no_itrace);
+	if (status < 0)
+		status = input_use_code("diff", &s.args.code);
 	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;

@@ -13,6 +13,7 @@
 #include "commands/input.h"
 #include "export/export.h"
 #include "profile/profile.h"
+#include "record/archive.h"
 #include "record/itrace.h"
 #include "record/replay.h"
 #include "record/replay_script.h"
@@ -24,12 +25,14 @@ struct export_args {
 	const char *input, *output, *format, *weight, *image, *schema, *cache, *itrace;
 	bool branches, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
 static const struct option_spec export_options[] = {
 	INPUT_OPTION(FIELD(input), "export"),
 	WINDOW_OPTIONS(FIELD(window)),
+	CODE_OPTIONS(FIELD(code)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE; - is standard output",
@@ -122,13 +125,17 @@ struct trace_source {
 static int open_trace(struct export_trace *trace, struct trace_calls **out, struct error *err)
 {
 	struct trace_source *s = (struct trace_source *)trace;
+	struct symbolizer_config places = { 0 };
 	struct replay *replay = NULL;
+	struct archive_places texts;
 	int r = replay_open(s->path, &replay, err);
 
 	if (r < 0)
 		return r;
 	vec_push(&s->replays, replay);
-	r = trace_calls_open(replay, s->symbols, NULL, out, err);
+	input_places(s->path, &texts, &places);
+	r = trace_calls_open(replay, s->symbols, &places, out, err);
+	archive_places_fini(&texts);
 	if (r >= 0)
 		vec_push(&s->readers, *out);
 	return r;
@@ -203,7 +210,7 @@ static int decode_branches(const struct export_args *args, struct replay *replay
 	if (args->no_itrace || !replay_has_trace(replay))
 		return 0;
 	itrace_parse("i100usle", &branches, NULL);
-	return replay_decode(replay, args->itrace ? input_itrace() : &branches, NULL, err);
+	return input_decode(replay, args->itrace ? input_itrace() : &branches, args->input, err);
 }
 
 /* Branch stacks are in no session: the recording itself is read. */
@@ -268,6 +275,23 @@ static int run_with(const struct export_args *args, const struct option_list *op
 	return status;
 }
 
+/* An archive in one file, of a recording: it is read as the recording. */
+static int unpack_input(struct export_args *args)
+{
+	struct error err = { 0 };
+	const char *path;
+
+	if (!args->input)
+		return -1;
+	if (input_unpacked(args->input, &path, &err) < 0) {
+		log_error("export: %s", err.text);
+		return EXIT_FAILED;
+	}
+	if (replay_is_perfdata(path))
+		args->input = path;
+	return -1;
+}
+
 static int export_run(const struct command *self, int argc, char **argv)
 {
 	struct export_args args = { 0 };
@@ -282,6 +306,10 @@ static int export_run(const struct command *self, int argc, char **argv)
 	}
 	if (status < 0)
 		status = input_use_itrace("export", args.itrace, args.no_itrace);
+	if (status < 0)
+		status = input_use_code("export", &args.code);
+	if (status < 0)
+		status = unpack_input(&args);
 	if (status < 0)
 		status = run_with(&args, &operands);
 	option_list_fini(&operands);

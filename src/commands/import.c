@@ -9,6 +9,7 @@
 #include "commands/command.h"
 #include "commands/input.h"
 #include "config.h"
+#include "record/archive.h"
 #include "record/import.h"
 #include "record/perfdata_file.h"
 #include "record/replay.h"
@@ -17,6 +18,7 @@
 struct import_args {
 	const char *output, *to, *itrace;
 	bool quiet, no_itrace;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct import_args, f)
@@ -30,6 +32,7 @@ static const struct option_spec import_options[] = {
 	  "output, compressed, a directory, or of another byte order; Debian 12's perf reads it.",
 	  .choices = "session|perfdata" },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
+	CODE_OPTIONS(FIELD(code)),
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
@@ -52,8 +55,13 @@ static int import(const struct import_args *args, const char *path)
 		.itrace = input_itrace(),
 	};
 	struct import_result result = { 0 };
+	struct symbolizer_config places = { 0 };
+	struct archive_places texts;
 	struct error err = { 0 };
 	int was_renamed = session_dir_make_room(dir, &err), status = EXIT_FAILED;
+
+	input_places(path, &texts, &places);
+	config.places = &places;
 
 	if (was_renamed < 0) {
 		log_error("import: %s", err.text);
@@ -67,6 +75,7 @@ static int import(const struct import_args *args, const char *path)
 			log_error("import: %s: %s; the session has what comes before", path,
 				  result.damage.text);
 	}
+	archive_places_fini(&texts);
 	import_result_fini(&result);
 	return status;
 }
@@ -101,6 +110,8 @@ static int import_run(const struct command *self, int argc, char **argv)
 {
 	struct import_args args = { 0 };
 	struct option_list operands = { 0 };
+	struct error err = { 0 };
+	const char *path = NULL;
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
 	if (status < 0 && operands.n != 1) {
@@ -113,8 +124,13 @@ static int import_run(const struct command *self, int argc, char **argv)
 	if (status < 0)
 		status = input_use_itrace("import", args.itrace, args.no_itrace);
 	if (status < 0)
-		status = !strcmp(args.to, "perfdata") ? rewrite(&args, operands.data[0])
-						      : import(&args, operands.data[0]);
+		status = input_use_code("import", &args.code);
+	if (status < 0 && input_unpacked(operands.data[0], &path, &err) < 0) {
+		log_error("import: %s", err.text);
+		status = EXIT_FAILED;
+	}
+	if (status < 0)
+		status = !strcmp(args.to, "perfdata") ? rewrite(&args, path) : import(&args, path);
 	option_list_fini(&operands);
 	return status;
 }

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands/command.h"
+#include "commands/input.h"
+#include "record/archive.h"
 #include "record/itrace.h"
 #include "record/perfdata_file.h"
 #include "record/replay.h"
@@ -21,6 +23,7 @@
 struct inject_args {
 	const char *input, *output, *itrace;
 	bool no_itrace, strips, build_ids, mispred_all, quiet;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct inject_args, f)
@@ -41,6 +44,7 @@ static const struct option_spec inject_options[] = {
 	  "with --itrace=l: mark every branch as mispredicted, as AutoFDO's tools want it",
 	  "Default: *mispred-all* in the section *[intel-pt]* of perf's configuration file "
 	  "(*$PERF_CONFIG*, else *~/.perfconfig*)." },
+	CODE_OPTIONS(FIELD(code)),
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
 };
 
@@ -118,8 +122,11 @@ static int inject(const struct inject_args *args, const struct itrace *itrace)
 {
 	struct error err = { 0 }, damage = { 0 };
 	struct perfdata_copied copied = { 0 };
-	const struct perfdata_copy config = {
-		.path = args->input,
+	struct symbolizer_config places = { 0 };
+	struct archive_places texts;
+	const char *path = args->input;
+	struct perfdata_copy config = {
+		.places = &places,
 		.output = args->output,
 		.itrace = itrace,
 		.strips = args->strips,
@@ -128,12 +135,21 @@ static int inject(const struct inject_args *args, const struct itrace *itrace)
 		.note = tell_note,
 		.context = (void *)args,
 	};
+	int r;
 
-	if (strcmp(args->input, "-") != 0 && !replay_is_perfdata(args->input)) {
+	if (input_unpacked(args->input, &path, &err) < 0) {
+		log_error("inject: %s", err.text);
+		return EXIT_FAILED;
+	}
+	if (strcmp(path, "-") != 0 && !replay_is_perfdata(path)) {
 		log_error("inject: %s: there is no perf.data", args->input);
 		return EXIT_FAILED;
 	}
-	if (perfdata_file_copy(&config, &copied, &damage, &err) < 0) {
+	input_places(args->input, &texts, &places);
+	config.path = path;
+	r = perfdata_file_copy(&config, &copied, &damage, &err);
+	archive_places_fini(&texts);
+	if (r < 0) {
 		log_error("inject: %s", err.text);
 		return EXIT_FAILED;
 	}
@@ -183,9 +199,11 @@ static int inject_run(const struct command *self, int argc, char **argv)
 		} else {
 			if (args.quiet)
 				log_set_level(LOG_QUIET);
-			status = inject(&args, args.itrace ? &itrace : NULL);
+			status = input_use_code("inject", &args.code);
 		}
 	}
+	if (status < 0)
+		status = inject(&args, args.itrace ? &itrace : NULL);
 	option_list_fini(&operands);
 	return status;
 }

@@ -16,9 +16,11 @@
 #include "commands/command.h"
 #include "base/file.h"
 #include "config.h"
+#include "elf/elf_file.h"
 #include "record/archive.h"
 #include "record/import.h"
 #include "record/itrace.h"
+#include "record/replay.h"
 #include "store/history.h"
 #include "store/store.h"
 
@@ -57,6 +59,45 @@ const struct itrace *input_itrace(void)
 	if (decoding_state == DECODING_DEFAULT)
 		input_use_itrace("", NULL, false);
 	return decoding_state == DECODING_NONE ? NULL : &decoding;
+}
+
+/* Where code is: as scratch_dir, of the whole process. */
+static struct code_args code_in_use;
+
+static int check_vmlinux(const char *path, struct error *err)
+{
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+	int r = file_map(path, &file, err);
+
+	if (r < 0)
+		return r;
+	r = elf_open(&elf, file.base, file.size, err);
+	file_unmap(&file);
+	return r < 0 ? error_wrap(err, r, "%s", path) : 0;
+}
+
+static int check_symfs(const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	return S_ISDIR(st.st_mode) ? 0 : error_set(err, -ENOTDIR, "%s is not a directory", path);
+}
+
+int input_use_code(const char *command, const struct code_args *args)
+{
+	struct error err = { 0 };
+
+	code_in_use = *args;
+	if (args->vmlinux && check_vmlinux(args->vmlinux, &err) < 0)
+		log_error("%s: --vmlinux: %s", command, err.text);
+	else if (args->symfs && check_symfs(args->symfs, &err) < 0)
+		log_error("%s: --symfs: %s", command, err.text);
+	else
+		return -1;
+	return EXIT_FAILED;
 }
 
 static void remove_scratch(void)
@@ -153,13 +194,18 @@ static int open_imported(const char *path, const struct history_request *request
 		.keeps_paths = true, /* input_symbolizer() knows of archives */
 	};
 	struct import_result result = { 0 };
+	struct symbolizer_config code = { 0 };
+	struct archive_places places;
 	int r = make_scratch(err);
 
 	if (r < 0)
 		return r;
+	input_places(path, &places, &code);
+	config.places = &code;
 	dir = xasprintf("%s/session.%u", scratch_dir, n_imported++);
 	config.dir = dir;
 	r = import_file(&config, &result, err);
+	archive_places_fini(&places);
 	if (r >= 0)
 		r = history_open(dir, request, out, err);
 	if (r >= 0) {
@@ -247,6 +293,33 @@ static void say_fetching(const char *sentence)
 	log_info("%s", sentence);
 }
 
+void input_places(const char *given, struct archive_places *places,
+		  struct symbolizer_config *config)
+{
+	const char *dir = given ? given : DEFAULT_SESSION;
+
+	if (is_packed(dir))
+		unpack(dir, &dir, NULL); /* should it fail, input_open() says so */
+	archive_places_init(places, dir, config);
+	if (code_in_use.vmlinux)
+		config->vmlinux = code_in_use.vmlinux;
+	if (code_in_use.symfs)
+		config->root = code_in_use.symfs;
+}
+
+int input_decode(struct replay *replay, const struct itrace *itrace, const char *given,
+		 struct error *err)
+{
+	struct symbolizer_config config = { 0 };
+	struct archive_places places;
+	int r;
+
+	input_places(given, &places, &config);
+	r = replay_decode(replay, itrace, &config, err);
+	archive_places_fini(&places);
+	return r;
+}
+
 struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
 {
 	struct symbolizer_config config = { .cache_dir = cache_dir };
@@ -257,14 +330,11 @@ struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
 struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted)
 {
 	struct symbolizer_config config = *wanted;
-	const char *dir = given ? given : DEFAULT_SESSION;
 	struct archive_places places;
 	struct symbolizer *symbols;
 
-	if (is_packed(dir))
-		unpack(dir, &dir, NULL); /* should it fail, input_open() says so */
 	config.say_fetching = say_fetching;
-	archive_places_init(&places, dir, &config);
+	input_places(given, &places, &config);
 	symbols = symbolizer_new(&config);
 	archive_places_fini(&places);
 	return symbols;
@@ -277,12 +347,15 @@ int input_unpacked(const char *path, const char **out, struct error *err)
 }
 
 static int open_packed(const char *path, const struct history_request *request,
-		       struct session **out, struct error *err)
+		       struct session **out, bool *is_damaged, struct error *err)
 {
 	const char *dir;
 	int r = unpack(path, &dir, err);
 
-	r = r < 0 ? r : history_open(dir, request, out, err);
+	if (r >= 0 && import_is_recording(dir))
+		r = open_imported(dir, request, out, is_damaged, err);
+	else if (r >= 0)
+		r = history_open(dir, request, out, err);
 	if (r >= 0) {
 		free((*out)->path);
 		(*out)->path = xstrdup(path);
@@ -302,7 +375,7 @@ int input_open_window(const char *path, const struct query *q, struct session **
 
 	*is_damaged = false;
 	if (is_packed(path))
-		return open_packed(path, &request, out, err);
+		return open_packed(path, &request, out, is_damaged, err);
 	if (import_is_recording(path))
 		return open_imported(path, &request, out, is_damaged, err);
 	r = history_open(path, &request, out, err);

@@ -35,6 +35,33 @@
 int input_use_itrace(const char *command, const char *text, bool none);
 const struct itrace *input_itrace(void); /* NULL: nothing is decoded */
 
+/*
+ * The rows that say where the code of a recording is, in every command that shows or decodes it:
+ * input_use_code() before anything is opened, for all that the process opens. EXIT_FAILED after a
+ * message where a file is not what it should be; -1 where all is well.
+ */
+struct code_args {
+	const char *vmlinux, *symfs;
+};
+#define CODE_OPTIONS(base)                                                                        \
+	{ 'k',                                                                                    \
+	  "vmlinux",                                                                              \
+	  "FILE",                                                                                 \
+	  OPT_STRING,                                                                             \
+	  (base) + offsetof(struct code_args, vmlinux),                                           \
+	  NULL,                                                                                   \
+	  "the file of the kernel that was recorded",                                             \
+	  "Names and code of the kernel come from it, if its build id is the recorded one; one "  \
+	  "of another build is told and not used. Without it the kernel is found by its build "   \
+	  "id." },                                                                                \
+	{                                                                                         \
+		0, "symfs", "DIR", OPT_STRING, (base) + offsetof(struct code_args, symfs), NULL,  \
+			"look for binaries below DIR, by the paths that they ran from",           \
+			"For recordings of another machine. An archive (assay-archive(1)) needs " \
+			"no such option."                                                         \
+	}
+int input_use_code(const char *command, const struct code_args *args);
+
 /* -i of a daemon's directory, as OProfile's tools have it. */
 #define SESSION_DIR_OPTION(field)                                                   \
 	{                                                                           \
@@ -153,6 +180,19 @@ struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
 
 /* As that, with the image_dirs of *wanted, too; -ENOENT where one of them is no folder. */
 struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted);
+
+/*
+ * Where the code of what -i gave is: *config gets what input_symbolizer() looks in. *places holds
+ * the texts, until archive_places_fini().
+ */
+struct archive_places;
+void input_places(const char *given, struct archive_places *places,
+		  struct symbolizer_config *config);
+
+/* replay_decode() with those places. */
+struct replay;
+int input_decode(struct replay *replay, const struct itrace *itrace, const char *given,
+		 struct error *err);
 
 /* The row of --image-path in commands that show code. */
 #define IMAGE_PATH_OPTION(field)                                                                 \

@@ -10,6 +10,7 @@
 #include "commands/input.h"
 #include "commands/output.h"
 #include "pt/flow.h"
+#include "record/archive.h"
 #include "record/replay.h"
 #include "report/latency.h"
 
@@ -79,11 +80,16 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	cleanup(trace_calls_free_at_exit) struct trace_calls *trace = NULL;
 	cleanup(latency_fini) struct latency l = { 0 };
 	const char *path = c->input ? c->input : "perf.data", *sort = c->sort ? c->sort : "total";
+	struct symbolizer_config places = { 0 };
+	struct archive_places texts;
 	struct error damage = { 0 };
 	int r;
 
 	if (latency_sort(&l, sort, err) < 0)
 		return -EINVAL;
+	r = input_unpacked(path, &path, err);
+	if (r < 0)
+		return r;
 	if (!replay_is_perfdata(path))
 		return error_set(err, -ENODATA,
 				 "%s: no perf.data there; calls are known of recorded processor "
@@ -93,7 +99,9 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	if (r < 0)
 		return r;
 	symbols = input_symbolizer(c->input, c->cache);
-	r = trace_calls_open(replay, symbols, NULL, &trace, err);
+	input_places(c->input, &texts, &places);
+	r = trace_calls_open(replay, symbols, &places, &trace, err);
+	archive_places_fini(&texts);
 	if (r < 0)
 		return error_wrap(err, r, "%s", path);
 	r = latency_read(&l, trace, &damage);

@@ -28,12 +28,14 @@ struct script_args {
 	bool no_itrace, call_trace, call_ret_trace;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
 	struct window_args window;
+	struct code_args code;
 };
 
 #define FIELD(f) offsetof(struct script_args, f)
 static const struct option_spec script_options[] = {
 	INPUT_OPTION(FIELD(input), "print"),
 	WINDOW_OPTIONS(FIELD(window)),
+	CODE_OPTIONS(FIELD(code)),
 	{ 'F', "fields", "FIELDS", OPT_LIST, FIELD(fields), NULL,
 	  "what a line shows, comma-separated; +FIELD adds one, -FIELD takes one off",
 	  "*hw:*, *sw:*, *trace:* and *raw:* before them say for which type of events. See "
@@ -307,15 +309,20 @@ static int decode_trace(struct run *r, struct error *err)
 	}
 	fit_trace(r);
 	r->options.adds_chains = r->itrace.adds_chains;
-	e = replay_decode(r->replay, &r->itrace, NULL, err);
+	e = input_decode(r->replay, &r->itrace, r->args.input, err);
 	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
 }
 
 static int open_input(struct run *r, struct error *err)
 {
 	const char *path = r->args.input;
-	int e;
+	int e = path ? input_unpacked(path, &path, err) : 0;
 
+	if (e < 0)
+		return e;
+	/* The archive itself, where it has a session. */
+	if (path && !replay_is_perfdata(path))
+		path = r->args.input;
 	if (path && replay_is_perfdata(path) && r->window.has_window)
 		return error_set(err, -EINVAL,
 				 "--since, --until and --at are for sessions; a "
@@ -444,9 +451,11 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 		status = EXIT_USAGE;
 		e = parse(&r, &err);
 		e = e < 0 ? e : input_window(&r.args.window, &r.window, &err);
-		if (!e) {
+		if (!e && (status = input_use_code("script", &r.args.code)) < 0) {
 			status = EXIT_FAILED;
 			e = open_input(&r, &err);
+		} else if (!e) {
+			e = 1; /* it is said */
 		}
 		if (!e && ((e = parse_time(&r, &err)) < 0 ||
 			   (e = script_fit(&r.input, &r.options, &err)) < 0))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/archive.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +16,12 @@
 #include "elf/elf_file.h"
 #include "record/image_files.h"
 #include "record/oprofile_files.h"
+#include "record/pt_history.h"
+#include "record/pt_images.h"
+#include "record/pt_trace.h"
+#include "record/replay.h"
 #include "symbol/debug_file.h"
+#include "symbol/vmlinux.h"
 
 #define FILES_DIR  "files"
 #define KERNEL_DIR "kernel"
@@ -328,6 +334,150 @@ int archive_write(const struct session *session, const struct archive_choice *ch
 	return r;
 }
 
+/* A recording with a trace. */
+
+static int add_vdso(struct archive *a, const struct image *image, struct error *err)
+{
+	cleanup(free_at_exit) char *to = build_id_path(a, &image->build_id);
+	cleanup(close_at_exit) int fd = -1;
+	const uint8_t *bytes;
+	size_t size;
+	int r;
+
+	if (!image->build_id.len || !is_new(a, to))
+		return 0;
+	if (!pt_images_own_vdso(&image->build_id, &bytes, &size)) {
+		miss(a, "the vdso: it is of another build than this machine's");
+		return 0;
+	}
+	r = make_parent(to, err);
+	if (r < 0)
+		return r;
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	r = fd < 0 ? -errno : file_write_all(fd, bytes, size);
+	a->result->n_binaries++;
+	return r < 0 ? error_errno(err, r, "cannot write %s", to) : 0;
+}
+
+static int add_vmlinux(struct archive *a, const struct build_id *id, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = "" };
+	cleanup(symbolizer_free_at_exit) struct symbolizer *s = symbolizer_new(&config);
+	cleanup(free_at_exit) char *from = NULL, *to = build_id_path(a, id);
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+	bool was_copied;
+
+	if (!id->len || !vmlinux_open(s, id, &file, &elf, &from)) {
+		miss(a, "the kernel's code: there is no vmlinux of its build here (record --kcore "
+			"keeps the code with the recording)");
+		return 0;
+	}
+	file_unmap(&file);
+	return copy_if_there(a, from, to, &was_copied, err);
+}
+
+struct known_id {
+	const struct image *image;
+	struct build_id id;
+};
+
+static void take_id(void *context, const char *path, const struct build_id *id)
+{
+	struct known_id *known = context;
+
+	if (!strcmp(path, known->image->path))
+		known->id = *id;
+}
+
+/* What the recording's header says of files, its mappings need not say. */
+static int add_mapped(struct archive *a, const struct image *image, struct perfdata *data,
+		      struct error *err)
+{
+	struct known_id known = { image, image->build_id };
+	struct image with_id = *image;
+
+	if (!known.id.len)
+		perfdata_each_build_id(data, take_id, &known);
+	with_id.build_id = known.id;
+	return image->kind == IMAGE_VDSO ? add_vdso(a, &with_id, err) : add_image(a, &with_id, err);
+}
+
+static int add_code(struct archive *a, struct replay *replay, struct error *err)
+{
+	struct perfdata *data = replay_data(replay);
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel.kallsyms]" };
+	cleanup(free_at_exit) char *kcore = xasprintf("%s/" KCORE_DIR, a->dir);
+	struct pt_trace_info info;
+	struct pt_history history;
+	int r = 0;
+
+	pt_history_read(&history, data);
+	for (uint32_t i = 1; i < image_count(history.images) && r >= 0; i++)
+		r = add_mapped(a, image_get(history.images, (image_id){ i }), data, err);
+	kernel.build_id = history.kernel_build_id;
+	if (r >= 0 && pt_trace_read_info(data, &info) && info.has_kernel &&
+	    access(kcore, F_OK) < 0) {
+		r = add_mapped(a, &kernel, data, err);
+		r = r < 0 ? r : add_vmlinux(a, &kernel.build_id, err);
+	}
+	pt_history_fini(&history);
+	return r;
+}
+
+/* A recording is a file, or a directory of some. */
+static int add_recorded(struct archive *a, const char *from, const char *to, struct error *err)
+{
+	static const char *const folders[] = { "", "/" KCORE_DIR };
+	cleanup(free_at_exit) char *data = xasprintf("%s/data", to);
+	struct stat st;
+	bool is_source;
+	int r = 0;
+
+	if (stat(from, &st) == 0 && !S_ISDIR(st.st_mode))
+		return copy_file(a, from, data, &is_source, err);
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		cleanup(free_at_exit) char *dir = xasprintf("%s%s", from, folders[i]);
+		DIR *d = opendir(dir);
+		const struct dirent *entry;
+
+		while (d && r >= 0 && (entry = readdir(d))) {
+			cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, entry->d_name);
+			cleanup(free_at_exit) char *copy =
+				xasprintf("%s%s/%s", to, folders[i], entry->d_name);
+
+			if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+				r = copy_file(a, path, copy, &is_source, err);
+		}
+		if (d)
+			closedir(d);
+	}
+	return r;
+}
+
+int archive_write_trace(const char *path, const char *dir, struct archive_result *out,
+			struct error *err)
+{
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+	struct archive a = { .dir = dir, .result = out };
+	int r = replay_open(path, &replay, err);
+
+	*out = (struct archive_result){ 0 };
+	if (r < 0)
+		return r;
+	if (!replay_has_trace(replay))
+		return error_set(err, -ENODATA, "%s has no processor trace", path);
+	if (access(dir, F_OK) == 0)
+		return error_set(err, -EEXIST, "%s is there already", dir);
+	strings_init(&a.done);
+	r = add_recorded(&a, path, dir, err);
+	r = r < 0 ? r : add_code(&a, replay, err);
+	strings_fini(&a.done);
+	if (r < 0)
+		file_remove_tree(dir, NULL);
+	return r;
+}
+
 /* Reading. */
 
 /* What is not there is none: what this machine has is another kernel's. */
@@ -357,20 +507,21 @@ static bool has_kcore_copy(const char *dir)
 void archive_places_init(struct archive_places *p, const char *session_dir,
 			 struct symbolizer_config *config)
 {
+	bool has_files;
+
 	*p = (struct archive_places){ .root = oprofile_files_root(session_dir) };
 	if (p->root) {
 		config->root = p->root;
 		return;
 	}
-	if (has_kcore_copy(session_dir)) {
-		take_kernel(p, session_dir, KCORE_DIR, config);
-		return;
-	}
 	p->root = xasprintf("%s/" FILES_DIR, session_dir);
-	if (access(p->root, F_OK) < 0)
-		return;
-	config->root = p->root;
-	take_kernel(p, session_dir, KERNEL_DIR, config);
+	has_files = access(p->root, F_OK) == 0;
+	if (has_files)
+		config->root = p->root;
+	if (has_kcore_copy(session_dir))
+		take_kernel(p, session_dir, KCORE_DIR, config);
+	else if (has_files)
+		take_kernel(p, session_dir, KERNEL_DIR, config);
 }
 
 void archive_places_fini(struct archive_places *p)

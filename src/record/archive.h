@@ -10,6 +10,12 @@
  *   DIR/kernel/            kallsyms, modules, notes, module/NAME/notes/…: of the kernel that ran
  *
  * A binary counts only if its build id is the session's.
+ *
+ * The archive of a recording with a processor trace has the recording in place of a session, as it
+ * can be decoded in many ways, and all code that was mapped:
+ *
+ *   DIR/data, DIR/kcore_dir/…   as perf has a recording that is a directory
+ *   DIR/files/…, DIR/kernel/…   as above; the vdso and vmlinux are by build id, like debug files
  */
 #pragma once
 
@@ -42,6 +48,12 @@ struct archive_choice {
  */
 int archive_write(const struct session *session, const struct archive_choice *choice,
 		  const char *dir, struct archive_result *out, struct error *err);
+
+/*
+ * The same of the recording at `path`, if it has a processor trace; -ENODATA where it has none.
+ */
+int archive_write_trace(const char *path, const char *dir, struct archive_result *out,
+			struct error *err);
 
 /*
  * Where the symbols of a session's images are: in the archive that it is, else on this machine;

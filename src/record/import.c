@@ -521,7 +521,7 @@ static int import_replay(const struct import_config *config, struct file_mapping
 	if (r < 0)
 		return r;
 	if (config->itrace && replay_has_trace(im->replay))
-		r = replay_decode(im->replay, config->itrace, NULL, err);
+		r = replay_decode(im->replay, config->itrace, config->places, err);
 	if (r < 0)
 		return error_wrap(err, r, "%s", config->path);
 	if (replay_trace_stats(im->replay))

@@ -15,6 +15,7 @@
 #include "record/pipeline.h"
 
 struct itrace;
+struct symbolizer_config;
 
 struct import_config {
 	const char *path; /* a file, a directory of perf record --threads, a FIFO; "-": stdin */
@@ -22,6 +23,7 @@ struct import_config {
 	const char *version;
 	const struct store_ops *ops;
 	const struct itrace *itrace; /* how a processor trace is decoded; NULL: not at all */
+	const struct symbolizer_config *places; /* of its code, as replay_decode() */
 	/*
 	 * Of an archive of oparchive: paths of binaries stay those of the machine that was
 	 * profiled, as the reader knows that they are below the archive. Else they lead there.

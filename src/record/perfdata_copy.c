@@ -361,7 +361,7 @@ static int open_decoder(struct copying *c, struct replay **out, struct error *er
 				 "it is copied)",
 				 c->config->path);
 	c->n_counters = perfdata_info(replay_data(r))->counters.n;
-	e = replay_decode(r, c->config->itrace, c->config->root, err);
+	e = replay_decode(r, c->config->itrace, c->config->places, err);
 	if (e >= 0)
 		e = add_ids(c, perfdata_info(replay_data(r)), err);
 	if (e < 0)

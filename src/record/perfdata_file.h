@@ -19,6 +19,7 @@
 struct error;
 struct itrace;
 struct perfdata_file;
+struct symbolizer_config;
 
 /* Refuses what is in the way and no perf.data. `events` are copied, names and ids too. */
 int perfdata_file_open(const char *path, const struct writer_event *events, size_t n,
@@ -77,7 +78,7 @@ struct perfdata_copy {
 	 * of it take its place (-ENODATA: there is none); they stand behind all other records.
 	 */
 	const struct itrace *itrace;
-	const char *root;        /* of an archive, for the trace's code; or NULL */
+	const struct symbolizer_config *places; /* of the trace's code, as replay_decode() */
 	bool strips;             /* with itrace: samples that were recorded are left out */
 	bool marks_mispredicted; /* with itrace: every last branch counts as mispredicted */
 	bool with_build_ids;     /* adds those of mapped files that are here */

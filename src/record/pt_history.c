@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "machine/jit_code.h"
 #include "perfdata/tracepoint.h"
+#include "symbol/kallsyms.h"
 
 enum {
 	MAX_CPUS = 1 << 16,
@@ -89,6 +90,13 @@ static bool next_of(const struct tracepoint_format *f, const struct sample_extra
 	return is_there;
 }
 
+static struct arena *copies(struct pt_history *h)
+{
+	if (!h->copies)
+		h->copies = arena_new();
+	return h->copies;
+}
+
 /* What a record points to holds longer than the record only where it stands in the file. */
 static const uint8_t *keep(struct collector *c, const uint8_t *bytes, size_t size)
 {
@@ -96,9 +104,7 @@ static const uint8_t *keep(struct collector *c, const uint8_t *bytes, size_t siz
 
 	if (perfdata_is_in_place(c->data, bytes, size))
 		return bytes;
-	if (!h->copies)
-		h->copies = arena_new();
-	return memcpy(arena_alloc(h->copies, size), bytes, size);
+	return memcpy(arena_alloc(copies(h), size), bytes, size);
 }
 
 static void add_sampled(struct collector *c, const struct event *e)
@@ -156,16 +162,29 @@ static image_id image_of(struct pt_history *h, const struct event *e)
 	return image_intern(h->images, &image);
 }
 
+/* "[kernel.kallsyms]_text", "[nf_tables]" or "/lib/modules/6.1.0/kernel/net/nf_tables.ko.xz". */
+static void on_kernel_mapping(struct pt_history *h, const struct mapping_event *m)
+{
+	cleanup(free_at_exit) char *name = NULL;
+
+	if (!strncmp(m->path, "[kernel.kallsyms]", 17)) {
+		h->kernel_text = m->file_off;
+		h->kernel_build_id = m->build_id;
+	} else if (m->start >> 63 && m->start + m->size > m->start) {
+		name = kernel_module_name(m->path);
+		vec_push(&h->modules,
+			 ((struct pt_module){ m->start, m->start + m->size,
+					      arena_strndup(copies(h), name, strlen(name)) }));
+	}
+}
+
 static void on_mapping(struct pt_history *h, const struct event *e)
 {
 	const struct mapping_event *m = &e->mapping;
 	struct pt_change c = { .time_ns = e->time_ns, .kind = PT_MAP };
 
 	if (m->is_kernel || e->pid < 0) {
-		if (!strncmp(m->path, "[kernel.kallsyms]", 17)) {
-			h->kernel_text = m->file_off;
-			h->kernel_build_id = m->build_id;
-		}
+		on_kernel_mapping(h, m);
 		return;
 	}
 	if (!m->is_executable || m->start + m->size < m->start)
@@ -306,6 +325,7 @@ void pt_history_fini(struct pt_history *h)
 	vec_fini(&h->sampled);
 	vec_fini(&h->pokes);
 	vec_fini(&h->by_addr);
+	vec_fini(&h->modules);
 	arena_free(h->copies);
 	intmap_fini(&h->by_pid);
 	intmap_fini(&h->by_tid);
@@ -403,6 +423,15 @@ size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint
 	}
 	vec_fini(&near);
 	return n_read;
+}
+
+/* What was loaded last may be where another one was. */
+const struct pt_module *pt_history_module(const struct pt_history *h, uint64_t addr)
+{
+	for (size_t i = h->modules.n; i-- > 0;)
+		if (addr >= h->modules.data[i].start && addr < h->modules.data[i].end)
+			return &h->modules.data[i];
+	return NULL;
 }
 
 void pt_history_apply(const struct pt_history *h, const struct pt_change *c,

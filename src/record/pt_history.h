@@ -74,6 +74,12 @@ struct pt_sampled {
 	uint32_t cpu; /* UINT32_MAX: not told */
 };
 
+/* A module of the kernel, where it was loaded. */
+struct pt_module {
+	uint64_t start, end;
+	const char *name; /* for people: "nf_tables" */
+};
+
 struct pt_history {
 	struct image_table *images; /* of mappings: FILE, VDSO, JIT (anonymous) */
 	VEC(struct pt_process) processes;
@@ -84,8 +90,9 @@ struct pt_history {
 	VEC(struct pt_sampled) sampled; /* in the order of time */
 	VEC(struct pt_poke) pokes;      /* in the order of time */
 	VEC(uint32_t) by_addr;          /* pokes in the order of their addresses */
-	struct arena *copies;           /* of bytes that the recording has packed; NULL: none */
-	uint64_t last_ns;               /* of all events */
+	VEC(struct pt_module) modules;
+	struct arena *copies; /* of texts, and bytes that the recording has packed; NULL: none */
+	uint64_t last_ns;     /* of all events */
 	/* The kernel: where its _text was, 0: not told; and its build. */
 	uint64_t kernel_text;
 	struct build_id kernel_build_id;
@@ -116,6 +123,9 @@ void pt_history_space(const struct pt_history *h, int32_t pid, size_t n, struct 
  */
 size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint8_t *out,
 		       size_t n_read, size_t size);
+
+/* The module that an address is in; NULL: none. */
+const struct pt_module *pt_history_module(const struct pt_history *h, uint64_t addr);
 
 /* Applies one change to the mappings that were there before it. */
 void pt_history_apply(const struct pt_history *h, const struct pt_change *c,

@@ -2,16 +2,18 @@
 /*
  * The bytes of code that a trace ran through, from the files that it was mapped from.
  *
- * Where a file is looked for: below the archive's root or this machine's; by build id in perf's
- * cache
- * (~/.debug) and below DEBUGDIR; the kernel in the copy of /proc/kcore that perf record --kcore
- * left beside the recording, else as vmlinux of its build id; the vdso in this process, where it
- * is of the same build. A file of another build id is not taken, and that is a note.
+ * Where a file is looked for: where symbols are, too (struct symbolizer_config: below an archive's
+ * root or this machine's, in folders that were named), else by build id in perf's cache (~/.debug)
+ * and in DEBUGDIR/.build-id; the kernel in the vmlinux that was named, else in the copy of
+ * /proc/kcore that perf record --kcore left beside the recording, else as vmlinux of its build id;
+ * the vdso by build id, else in this process, where it is of the same build. A file of another
+ * build id is not taken, and that is a note.
  *
  * Files are opened when they are first needed and kept; any number of threads may read.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,13 +21,14 @@
 #include "perfdata/perfdata.h"
 
 struct pt_images;
+struct symbolizer_config;
 
 struct pt_images_config {
 	const struct image_table *images; /* stays the caller's, and does not change any more */
 	struct perfdata *data;            /* for the build ids that it has of files */
 	const char *recording;            /* its path: what lies beside it; NULL: nothing */
-	const char *root;                 /* "" or NULL: this machine's */
-	uint64_t kernel_text;             /* where _text was; 0: not known */
+	const struct symbolizer_config *places; /* of files; NULL: this machine's. Copied */
+	uint64_t kernel_text;                   /* where _text was; 0: not known */
 	struct build_id kernel_build_id;
 };
 
@@ -43,8 +46,17 @@ size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uin
 /* The same of the kernel, from an address on. */
 size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size);
 
+/* The vdso of this process; false where it is not of that build (len 0: any). */
+bool pt_images_own_vdso(const struct build_id *wanted, const uint8_t **bytes, size_t *size);
+
 /* The address of one of the kernel's own functions, in what its code is read from; 0: not known. */
 uint64_t pt_images_kernel_function(struct pt_images *t, const char *name);
+
+/* An error was met in an image's code: how many there were is in its note. */
+void pt_images_count_error(struct pt_images *t, image_id image);
+
+/* Whether the kernel's code is a file's, not that of its memory. */
+bool pt_images_kernel_is_as_built(struct pt_images *t);
 
 /* Sentences: which code could not be had, and why. Not while threads read. */
 void pt_images_notes(const struct pt_images *t, void (*note)(void *context, const char *sentence),

@@ -109,6 +109,8 @@ struct pt_trace {
 	VEC(struct pt_event) losses;
 	size_t n_losses_given;
 	struct pt_flow_stats stats; /* of queues that are done */
+	uint64_t *module_errors;    /* by module of the history */
+	uint64_t kernel_errors;     /* outside of them */
 };
 
 /* pt_trace.c */
@@ -117,6 +119,8 @@ void queue_decode_piece(struct queue *q);
 void queue_end(struct queue *q);
 void queue_leave_view(struct queue *q);
 void queue_fini(struct queue *q);
+/* Of a queue by number: the mappings where its last span was given out from; NULL: of losses. */
+const struct address_space *queue_given_maps(struct pt_trace *t, uint32_t number);
 /* Puts the queue into the code of a version. */
 void queue_enter_view(struct queue *q, const struct version *of);
 /* Memory of a piece up to q->at, when it is worth it. */

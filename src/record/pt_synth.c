@@ -712,6 +712,7 @@ static int on_error(struct pt_synth *s, const struct pt_event *e)
 	int r = s->instructions >= 0 ? pass_instructions(s, e, 0) : 0;
 
 	s->counts.errors++;
+	pt_trace_count_error(s->trace, s->span, e);
 	s->queue->ip = 0;
 	s->queue->period.is_due = false;
 	s->queue->insns = e->insns;

@@ -128,12 +128,24 @@ static size_t read_mapping(struct pt_trace *t, const struct mapping *m, int32_t 
 			      MIN(size, m->end - addr));
 }
 
+/* How much of it is the kernel's own, where that is a file: modules are in a copy of memory alone.
+ */
+static size_t outside_modules(struct pt_trace *t, uint64_t addr, size_t size)
+{
+	if (pt_images_kernel_is_as_built(t->images))
+		vec_foreach (&t->history.modules, m)
+			if (addr < m->end && addr + size > m->start)
+				size = m->start > addr ? m->start - addr : 0;
+	return size;
+}
+
 static size_t read_process(struct pt_trace *t, const struct address_space *maps,
 			   const struct version *of, uint64_t addr, uint8_t *out, size_t size)
 {
 	size_t n = 0;
 
 	if (addr >> 63) {
+		size = outside_modules(t, addr, size);
 		n = pt_images_read_kernel(t->images, addr, out, size);
 		return pt_history_poke(&t->history, of->n_pokes, addr, out, n, size);
 	}
@@ -629,22 +641,27 @@ int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *s
 	return e;
 }
 
-size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t *out, size_t size)
+/* Where the last span was given out from; NULL: it is the queue of losses. */
+const struct address_space *queue_given_maps(struct pt_trace *t, uint32_t queue)
 {
 	struct queue *q;
-	const struct address_space *maps;
 
 	if (queue >= t->queues.n)
-		return 0;
+		return NULL;
 	q = &t->queues.data[queue];
-	maps = &q->given_maps;
-	if (q->view && is_same(&q->view->of, &q->given)) {
-		maps = &q->view->maps;
-	} else if (!q->has_given_maps) {
+	if (q->view && is_same(&q->view->of, &q->given))
+		return &q->view->maps;
+	if (!q->has_given_maps)
 		pt_history_space(&t->history, q->given.pid, q->given.n_changes, &q->given_maps);
-		q->has_given_maps = true;
-	}
-	return read_process(t, maps, &q->given, addr, out, size);
+	q->has_given_maps = true;
+	return &q->given_maps;
+}
+
+size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t *out, size_t size)
+{
+	const struct address_space *maps = queue_given_maps(t, queue);
+
+	return maps ? read_process(t, maps, &t->queues.data[queue].given, addr, out, size) : 0;
 }
 
 uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue)
@@ -747,7 +764,7 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	struct pt_trace *t = xcalloc(1, sizeof(*t));
 	struct pt_images_config images = { .data = config->data,
 					   .recording = config->path,
-					   .root = config->root };
+					   .places = config->places };
 
 	perfdata_find_aux(config->data);
 	if (!pt_trace_read_info(config->data, &t->info)) {
@@ -770,6 +787,7 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 	images.kernel_build_id = t->history.kernel_build_id;
 	t->images = pt_images_new(&images);
 	t->switch_ip = find_switch_ip(t);
+	t->module_errors = xcalloc(t->history.modules.n + 1, sizeof(*t->module_errors));
 	open_queues(t, config);
 	open_losses(t);
 	t->ahead = pt_ahead_new(t);
@@ -798,6 +816,7 @@ void pt_trace_close(struct pt_trace *t)
 	view_pool_fini(&t->pool);
 	vec_fini(&t->losses);
 	pt_images_free(t->images);
+	free(t->module_errors);
 	pt_history_fini(&t->history);
 	free(t);
 }
@@ -818,10 +837,4 @@ void pt_trace_stats(const struct pt_trace *t, struct pt_flow_stats *out)
 	vec_foreach (&t->queues, q)
 		if (q->flow)
 			add_stats(out, pt_flow_stats(q->flow));
-}
-
-void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
-		    void *context)
-{
-	pt_images_notes(t->images, note, context);
 }

@@ -26,6 +26,7 @@
 
 struct error;
 struct pt_trace;
+struct symbolizer_config;
 
 /* What AUXTRACE_INFO says of the trace. */
 struct pt_trace_info {
@@ -53,7 +54,7 @@ struct pt_trace_config {
 	struct perfdata
 		*side_band; /* a second reader of the same bytes; used up by pt_trace_open() */
 	const char *path;   /* of the recording: a copy of kcore beside it; or NULL */
-	const char *root;   /* of an archive, for files; NULL: "" */
+	const struct symbolizer_config *places; /* of code; NULL: this machine's. Copied */
 	enum pt_detail detail;
 	enum pt_quick quick;
 	/* Nothing before or behind; both 0: everything. */
@@ -105,6 +106,10 @@ uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue);
 
 /* Of all queues together; complete when all was run. */
 void pt_trace_stats(const struct pt_trace *t, struct pt_flow_stats *out);
+
+/* An error of a span, for the notes: whose code it was in. */
+void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span,
+			  const struct pt_event *error);
 
 /* Sentences about code that could not be had; after the run. */
 void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),

@@ -290,13 +290,13 @@ bool replay_has_trace(struct replay *r)
 	       pt_trace_read_info(r->data, &info);
 }
 
-int replay_decode(struct replay *r, const struct itrace *itrace, const char *root,
-		  struct error *err)
+int replay_decode(struct replay *r, const struct itrace *itrace,
+		  const struct symbolizer_config *places, struct error *err)
 {
 	cleanup(perfdata_free_at_exit) struct perfdata *again = NULL;
 	struct pt_trace_config config = { .data = r->data,
 					  .path = r->path,
-					  .root = root,
+					  .places = places,
 					  .detail = pt_synth_detail(itrace),
 					  .quick = itrace->quick == 2 ? PT_QUICKEST
 						   : itrace->quick    ? PT_QUICK

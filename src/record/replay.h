@@ -25,6 +25,7 @@ struct file_mapping;
 struct itrace;
 struct pt_flow_stats;
 struct replay;
+struct symbolizer_config;
 
 /* Whether there is perf.data at the path: a file by its first bytes, a directory by its "data". */
 bool replay_is_perfdata(const char *path);
@@ -50,12 +51,12 @@ uint64_t replay_mtime_ns(const struct replay *r); /* of the file */
 
 /*
  * From here on the Intel PT of the recording is decoded, and what `itrace` asks for are samples and
- * events among the others, in the order of time; their counters are among replay_data()'s. `root`:
- * of an archive, or NULL. -ENODATA: it has none, which is no failure; -EBADMSG: its description
- * is damaged.
+ * events among the others, in the order of time; their counters are among replay_data()'s.
+ * `places`: where code is looked for (NULL: on this machine); copied. -ENODATA: it has none, which
+ * is no failure; -EBADMSG: its description is damaged.
  */
-int replay_decode(struct replay *r, const struct itrace *itrace, const char *root,
-		  struct error *err);
+int replay_decode(struct replay *r, const struct itrace *itrace,
+		  const struct symbolizer_config *places, struct error *err);
 bool replay_has_trace(struct replay *r); /* of Intel PT */
 
 /* Complete after the reading; NULL: nothing was decoded. */

@@ -49,8 +49,9 @@ static void called(void *context, const struct call_thread *t, struct open_call 
 static void over(void *context, const struct call_thread *t, const struct open_call *call,
 		 const struct open_call *parent);
 
-int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer, const char *root,
-		     struct trace_calls **out, struct error *err)
+int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
+		     const struct symbolizer_config *places, struct trace_calls **out,
+		     struct error *err)
 {
 	uint32_t n_counters = (uint32_t)perfdata_info(replay_data(replay))->counters.n;
 	struct itrace itrace = { 0 };
@@ -61,7 +62,7 @@ int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer, const
 		return error_set(err, -ENODATA,
 				 "it has no Intel PT: calls are known of traces alone");
 	r = itrace_parse("be", &itrace, err);
-	r = r < 0 ? r : replay_decode(replay, &itrace, root, err);
+	r = r < 0 ? r : replay_decode(replay, &itrace, places, err);
 	if (r < 0)
 		return r;
 	t = xcalloc(1, sizeof(*t));

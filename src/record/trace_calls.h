@@ -49,11 +49,12 @@ struct trace_calls_sink {
 };
 
 /*
- * `replay` was not read yet: it decodes all branches from here on. Both stay the caller's. `root`:
- * of an archive, or NULL. -ENODATA: it has no Intel PT; -EBADMSG: its description is damaged.
+ * `replay` was not read yet: it decodes all branches from here on. Both stay the caller's. `places`
+ * as of replay_decode(). -ENODATA: it has no Intel PT; -EBADMSG: its description is damaged.
  */
-int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer, const char *root,
-		     struct trace_calls **out, struct error *err);
+int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
+		     const struct symbolizer_config *places, struct trace_calls **out,
+		     struct error *err);
 void trace_calls_free(struct trace_calls *t); /* NULL is fine */
 DEFINE_AT_EXIT(trace_calls_free, struct trace_calls)
 

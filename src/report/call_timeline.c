@@ -295,7 +295,7 @@ static int read_trace(struct timeline_reader *r, struct error *err)
 
 	if (e < 0)
 		return e;
-	e = trace_calls_open(r->replay, r->config->symbolizer, NULL, &r->trace, err);
+	e = trace_calls_open(r->replay, r->config->symbolizer, r->config->places, &r->trace, err);
 	if (e < 0)
 		return e;
 	r->to->is_exact = true;

@@ -59,6 +59,7 @@ struct call_timeline {
 struct call_timeline_config {
 	const char *path; /* of a perf.data */
 	struct symbolizer *symbolizer;
+	const struct symbolizer_config *places; /* of code, as replay_decode() */
 	/* Counters with names that begin so: their samples are marks, and no calls. NULL: none. */
 	const char *mark;
 	bool zero_at_end;             /* times are from the end, though there are marks */

@@ -151,17 +151,29 @@ void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint
 	end_with_id(r, at, pid, tid, tsc);
 }
 
-void recording_kernel(struct recording *r, uint64_t start, uint64_t size)
+static void put_kernel_map(struct recording *r, uint64_t start, uint64_t size, uint64_t file_off,
+			   const char *path)
 {
 	size_t at = begin(r, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL);
 
 	put_ids(r, -1, 0);
 	buf_u64(&r->data, start);
 	buf_u64(&r->data, size);
-	buf_u64(&r->data, start); /* in place of an offset: where _text is */
-	put_text(&r->data, "[kernel.kallsyms]_text", 8);
+	buf_u64(&r->data, file_off);
+	put_text(&r->data, path, 8);
 	end_with_id(r, at, -1, 0, 0);
+}
+
+void recording_kernel(struct recording *r, uint64_t start, uint64_t size)
+{
+	/* In place of an offset: where _text is. */
+	put_kernel_map(r, start, size, start, "[kernel.kallsyms]_text");
 	r->has_kernel = true;
+}
+
+void recording_module(struct recording *r, uint64_t start, uint64_t size, const char *path)
+{
+	put_kernel_map(r, start, size, 0, path);
 }
 
 void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,

@@ -52,6 +52,8 @@ void recording_switch(struct recording *r, uint64_t tsc, struct recording_thread
 
 /* The kernel, from its _text on; what is traced is its code then. */
 void recording_kernel(struct recording *r, uint64_t start, uint64_t size);
+/* One of its modules. */
+void recording_module(struct recording *r, uint64_t start, uint64_t size, const char *path);
 /* It changed `n` bytes of its code. */
 void recording_poke(struct recording *r, uint64_t tsc, uint64_t addr, const uint8_t *before,
 		    const uint8_t *after, uint16_t n);

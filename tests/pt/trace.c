@@ -10,6 +10,7 @@
  *   --cbr N                  the core's frequency, of 20
  *   --sample N               no trace but what samples of another event have, each N steps
  *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT a file
+ *   --module FUNCTION        with --kernel: a module of the kernel is what begins there, of 4 KB
  *   --cpus N                 a buffer each of N CPUs, on which threads take turns
  *   --turn N                 a turn ends after N steps if another thread waits (200)
  *   --switch                 turns are told by PERF_RECORD_SWITCH, or
@@ -91,7 +92,7 @@ struct tracer {
 	bool is_kernel;
 	uint64_t shift, entry, switch_ip; /* switch_ip: 0: there is none */
 	uint8_t code_at_entry[5];
-	const char *out, *program, *vmlinux;
+	const char *out, *program, *vmlinux, *module;
 };
 
 static void die(const char *what)
@@ -284,12 +285,22 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 /* What the kernel's first instruction was before it changed it, and is in the end: a NOP. */
 static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
+static uint64_t find_function(const char *program, const char *name);
+
+static void tell_module(struct tracer *t)
+{
+	if (t->module)
+		recording_module(&t->recording, find_function(t->program, t->module) + t->shift,
+				 4096, "/lib/modules/6.1.0/kernel/net/snd-probe.ko.xz");
+}
+
 static void become_kernel(struct tracer *t, uint64_t entry)
 {
 	if (t->vmlinux) {
 		vmlinux_write(t->vmlinux, t->program, t->shift - VMLINUX_SLIDE,
 			      &t->recording.kernel_build_id);
 		recording_kernel(&t->recording, KERNEL_TEXT, 1 << 24);
+		tell_module(t);
 		return;
 	}
 	t->entry = entry;
@@ -626,6 +637,7 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--cpus", NULL, &t->n_cpus, NULL },
 		{ "--turn", NULL, &t->turn, NULL },
 		{ "--vmlinux", NULL, NULL, &t->vmlinux },
+		{ "--module", NULL, NULL, &t->module },
 	};
 	int at = 1;
 
