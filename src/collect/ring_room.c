@@ -79,5 +79,26 @@ int ring_room_nap_ms(const struct rings_config *c, size_t ring_bytes)
 	for (size_t i = 0; i < c->counters->n; i++)
 		if (!has_rate(&c->counters->data[i]))
 			return 0;
-	return (int)MIN((uint64_t)ring_bytes * 3 / 8 * 1000 / MAX(a_second, 1), NAP_MAX_MS);
+	return (int)MIN((uint64_t)ring_bytes / 4 * 1000 / MAX(a_second, 1), NAP_MAX_MS);
+}
+
+bool ring_pace_judge(struct ring_pace *p, uint64_t now_ns, uint64_t waiting, uint64_t written)
+{
+	uint64_t passed_ns = now_ns - MIN(now_ns, p->since_ns);
+	uint64_t nap_ns = (uint64_t)p->nap_ms * 1000000;
+	uint64_t a_nap = written * nap_ns / MAX(MAX(passed_ns, nap_ns), 1);
+	bool is_storm = a_nap > p->ring_bytes / 2 || !p->since_ns;
+
+	p->is_busy = p->n_ended > 1 || waiting >= p->busy_bytes;
+	p->n_ended = 0;
+	if (!is_storm && passed_ns < nap_ns)
+		return false;
+	p->is_storm = is_storm;
+	p->since_ns = now_ns;
+	return true;
+}
+
+bool ring_pace_naps(const struct ring_pace *p)
+{
+	return p->nap_ms && p->is_busy && !p->is_storm;
 }

@@ -235,7 +235,7 @@ void rings_wait(struct rings *r, int wake_fd, int timeout_ms)
 		poll(own, 1, timeout_ms);
 		return;
 	}
-	if (r->pace.nap_ms && r->pace.is_busy) {
+	if (ring_pace_naps(&r->pace)) {
 		poll(own, 1, timeout_ms < 0 ? r->pace.nap_ms : MIN(timeout_ms, r->pace.nap_ms));
 		return;
 	}
@@ -433,13 +433,18 @@ static uint64_t heap_second_ns(const struct rings *r)
 	return ns;
 }
 
-/* Whether there is so much to read that waking up by time costs less. */
+/* Whether there is so much to read that waking up by time costs less, and whether that is safe. */
 static void judge_pace(struct rings *r)
 {
-	r->pace.is_busy = r->pace.n_ended > 1;
-	for (size_t i = 0; i < r->n_rings && !r->pace.is_busy; i++)
-		r->pace.is_busy = r->rings[i].head - r->rings[i].tail >= r->pace.busy_bytes;
-	r->pace.n_ended = 0;
+	uint64_t waiting = 0, written = 0;
+
+	for (size_t i = 0; i < r->n_rings; i++) {
+		waiting = MAX(waiting, r->rings[i].head - r->rings[i].tail);
+		written = MAX(written, r->rings[i].head - r->rings[i].watched);
+	}
+	if (ring_pace_judge(&r->pace, rings_safe_time(), waiting, written))
+		for (size_t i = 0; i < r->n_rings; i++)
+			r->rings[i].watched = r->rings[i].head;
 }
 
 int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink)

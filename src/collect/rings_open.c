@@ -431,6 +431,7 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 	r->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	r->ring_bytes = ring_bytes;
 	r->pace.nap_ms = ring_room_nap_ms(c, ring_bytes);
+	r->pace.ring_bytes = ring_bytes;
 	r->pace.busy_bytes = ring_room_watermark(c, ring_bytes) / 2;
 	r->is_off = xcalloc(c->counters->n, sizeof(*r->is_off));
 	memset(r->is_off, c->starts_paused, c->counters->n * sizeof(*r->is_off));

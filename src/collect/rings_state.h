@@ -9,6 +9,7 @@
 
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "collect/ring_room.h"
 #include "collect/rings.h"
 #include "perfdata/record.h"
 
@@ -30,6 +31,7 @@ struct ring {
 	uint8_t *data;
 	uint64_t mask; /* data size - 1 */
 	uint64_t head, tail;
+	uint64_t watched; /* head when pace.since_ns was */
 	uint64_t next_ns; /* time of the record at tail; UINT64_MAX: none up to the limit */
 	int fd;           /* that the kernel's records come by */
 	uint32_t cpu;
@@ -90,12 +92,7 @@ struct rings {
 	bool has_lost_record, exact_losses;
 	bool *is_off; /* by counter: rings_pause() holds; read by other threads, too */
 	bool is_polled_elsewhere;
-	struct {
-		int nap_ms; /* 0: never */
-		size_t busy_bytes;
-		uint32_t n_ended;
-		bool is_busy;
-	} pace; /* of the readings */
+	struct ring_pace pace; /* of the readings */
 	char note[256];
 };
 

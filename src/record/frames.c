@@ -58,6 +58,16 @@ static void resolve_kernel(struct frame_resolver *r, const struct event *e,
 	}
 }
 
+/*
+ * In execve(2) the old program is gone while its registers are still there: such a stack is the
+ * kernel's alone, and whole (collect/bpf/stack.h has it so, too).
+ */
+static bool is_in_exec(const struct frame_resolver *r, const struct sample_event *s, uint32_t i,
+		       bool is_mapped)
+{
+	return !i && !is_mapped && s->mode == MODE_KERNEL && !r->keeps_unmapped;
+}
+
 static void resolve_user(struct frame_resolver *r, const struct event *e,
 			 const struct thread_view *thread, const uint64_t *addrs, uint32_t n)
 {
@@ -68,6 +78,10 @@ static void resolve_user(struct frame_resolver *r, const struct event *e,
 		int loss = machine_resolve_near(r->machine, thread, addrs[i], e->time_ns, &near,
 						&f->code[f->n]);
 
+		if (is_in_exec(r, &e->sample, i, loss < 0)) {
+			f->cut = -1;
+			break;
+		}
 		if (!keep_frame(r, addrs[i], loss < 0))
 			break;
 	}

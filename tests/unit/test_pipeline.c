@@ -235,6 +235,19 @@ static void a_user_chain_ends_at_the_first_unmapped_caller(void **state)
 	assert_int_equal(kept.losses[LOSS_FRAME_UNMAPPED], 1);
 }
 
+/* Its first user address is of the program that is gone; of any other it has a place. */
+static void in_exec_a_stack_is_the_kernels_alone_and_whole(void **state)
+{
+	(void)state;
+	given(APP "0.7 cpu0 41/41 sample mode=kernel ip=0xffffffff81000000 user=0xdead,0x1030\n");
+	assert_int_equal(pipeline_counts(fx.pipeline).samples, 1);
+	assert_null(strstr(buf_cstr(&kept.text), "/app+"));
+	assert_int_equal(kept.losses[LOSS_FRAME_UNMAPPED], 0);
+	given("0.8 cpu0 41/41 sample mode=kernel ip=0xffffffff81000000 user=0x1030,0xdead\n");
+	assert_non_null(strstr(buf_cstr(&kept.text), "/app+30"));
+	assert_int_equal(kept.losses[LOSS_FRAME_UNMAPPED], 1);
+}
+
 static void an_unmapped_sample_is_kept_and_counted(void **state)
 {
 	(void)state;
@@ -348,6 +361,7 @@ int main(void)
 		TEST(raw_samples_count_as_their_feature_says),
 		TEST(a_tap_sees_samples_while_it_is_there),
 		TEST(a_user_chain_ends_at_the_first_unmapped_caller),
+		TEST(in_exec_a_stack_is_the_kernels_alone_and_whole),
 		TEST(an_unmapped_sample_is_kept_and_counted),
 		TEST(losses_of_the_source_are_passed_on),
 		TEST(seconds_are_flushed_in_order_and_whole),

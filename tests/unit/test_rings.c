@@ -652,6 +652,42 @@ static void rings_are_left_alone_only_as_long_as_they_have_room(void **state)
 	assert_int_equal(ring_room_nap_ms(&c, 1 << 20), 0);
 }
 
+/* So many bytes were written in a ring while the ms passed, all of which wait there. */
+static bool naps_after(struct ring_pace *p, uint64_t *now_ns, uint64_t ms, uint64_t written)
+{
+	*now_ns += ms * 1000000;
+	ring_pace_judge(p, *now_ns, written, written);
+	return ring_pace_naps(p);
+}
+
+static void a_storm_of_samples_is_polled_for_as_long_as_it_lasts(void **state)
+{
+	struct ring_pace p = { .nap_ms = 40, .ring_bytes = 4 << 20, .busy_bytes = 1 << 19 };
+	uint64_t now_ns = 1000000000;
+
+	(void)state;
+	/* Nothing is known yet. */
+	assert_false(naps_after(&p, &now_ns, 0, 3 << 20));
+	assert_true(naps_after(&p, &now_ns, 40, 1 << 20));
+	/* A quiet ring wakes whom it will. */
+	assert_false(naps_after(&p, &now_ns, 40, 1 << 10));
+	/* What a nap would bring is more than half, whether in a nap, a part of one, or longer. */
+	assert_false(naps_after(&p, &now_ns, 40, (2 << 20) + 4096));
+	assert_false(naps_after(&p, &now_ns, 10, 1 << 20));
+	assert_false(naps_after(&p, &now_ns, 10, (2 << 20) + 4096));
+	assert_false(naps_after(&p, &now_ns, 60, (3 << 20) + 4096));
+	/* It is over when a time as long as a nap had less; not before. */
+	assert_false(naps_after(&p, &now_ns, 10, 1 << 20));
+	assert_true(naps_after(&p, &now_ns, 30, 1 << 20));
+	/* Short processes alone are a reason to nap, but where there are no naps. */
+	p.n_ended = 2;
+	assert_true(naps_after(&p, &now_ns, 40, 0));
+	assert_false(naps_after(&p, &now_ns, 40, 0));
+	p.nap_ms = 0;
+	p.n_ended = 2;
+	assert_false(naps_after(&p, &now_ns, 40, 0));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -681,6 +717,7 @@ int main(void)
 		TEST(what_the_kernel_says_of_cpus_is_understood),
 		TEST(cpu_lists_are_as_in_sysfs),
 		TEST(rings_are_left_alone_only_as_long_as_they_have_room),
+		TEST(a_storm_of_samples_is_polled_for_as_long_as_it_lasts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
