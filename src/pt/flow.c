@@ -221,7 +221,7 @@ static void begin_at(struct pt_flow *f, uint64_t ip)
 	pt_flow_settle(f, f->insns);
 	pt_flow_emit(f, PT_EV_BRANCH, 0, ip, PT_F_BRANCH | PT_F_BEGIN, PT_END_FALL);
 	if (f->config.quick)
-		pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
+		pt_flow_say_ip(f, ip);
 }
 
 /* An asynchronous branch: an interrupt, a fault, an aborted transaction. */
@@ -265,7 +265,7 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 		branch_async(f, f->last_ip);
 		pt_walk_arrive(f, f->last_ip);
 		if (f->config.quick)
-			pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
+			pt_flow_say_ip(f, f->last_ip);
 	} else if (!walked(f, pt_walk_tip(f, f->last_ip))) {
 		go_on_at(f, f->last_ip);
 	}
@@ -362,7 +362,7 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 			return;
 	}
 	if (f->config.quick)
-		pt_flow_emit(f, PT_EV_IP, f->last_ip, 0, 0, 0);
+		pt_flow_say_ip(f, f->last_ip);
 	say_fup(f, pt_flow_ip(f));
 	f->is_async = !is_for_a_packet || f->tx_abort;
 	forget_fup(f);
@@ -428,7 +428,7 @@ static void on_psbend(struct pt_flow *f)
 	if (!f->psb_had_ip)
 		f->quick_ip = 0;
 	else if (f->config.quick)
-		pt_flow_emit(f, PT_EV_IP, f->quick_ip, 0, 0, 0);
+		pt_flow_say_ip(f, f->quick_ip);
 	/* Nothing up to the next PSB is read, nor is it missed. */
 	if (f->config.quick == PT_QUICKEST)
 		f->is_in_sync = false;

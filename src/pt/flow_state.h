@@ -105,6 +105,13 @@ static inline void pt_flow_settle(struct pt_flow *f, uint64_t insns)
 	f->insns = now;
 }
 
+/* Quick decoding: execution is at `ip`, at the time of the packet at hand. */
+static inline void pt_flow_say_ip(struct pt_flow *f, uint64_t ip)
+{
+	pt_flow_settle(f, f->insns);
+	pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
+}
+
 /* The size of the instruction that ends a block. */
 static inline uint8_t pt_end_size(const struct pt_node *node)
 {

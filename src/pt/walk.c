@@ -237,7 +237,7 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 
 	if (f->config.quick) {
 		f->quick_ip = ip;
-		pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
+		pt_flow_say_ip(f, ip);
 		return PT_WALK_DONE;
 	}
 	r = walk_direct(f);

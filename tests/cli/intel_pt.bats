@@ -97,6 +97,9 @@ load pt
 	as_perf --itrace=i500il16e -F tid,ip,brstack
 	as_perf --itrace=ps2e -F $all,synth
 	as_perf --itrace=bs1000e -F $all,addr
+	# Nothing was sampled: G and L have nothing to be added to.
+	as_perf --itrace=Gi500ie -F ip,time
+	as_perf --itrace=Li500ie -F ip,brstack
 }
 
 @test "instructions per cycle are perf's, by CYC packets and by MTCs" {
@@ -119,6 +122,8 @@ load pt
 		nearly_as_perf --itrace=i1us -F tid,time,ip,period --ns
 		nearly_as_perf --itrace=i100ns -F tid,time,ip,period --ns
 		nearly_as_perf --itrace=i1000t -F tid,time,ip,period --ns
+		# Where an MTC stands between a FUP and its TIP, perf gives its time to both.
+		nearly_as_perf --itrace=iqbe -F tid,time,event,ip --ns
 	done
 }
 
@@ -234,6 +239,8 @@ as_perf_of() {
 		perf script -i "$recording" --itrace=$how -F tid,event,ip 2>/dev/null | tr -s ' ' | sort >theirs
 		cmp theirs ours
 	done
+	cp "$recording" trace.data
+	nearly_as_perf --itrace=iqe -F tid,time,event,ip --ns
 }
 
 # branches FILE: how many are decoded; what is said is in `said`.
