@@ -308,7 +308,9 @@ static int decode_trace(struct run *r, struct error *err)
 		return 0;
 	}
 	fit_trace(r);
-	r->options.adds_chains = r->itrace.adds_chains;
+	if (r->itrace.adds_chains)
+		r->options.n_with_chains =
+			(uint32_t)perfdata_info(replay_data(r->replay))->counters.n;
 	e = input_decode(r->replay, &r->itrace, r->args.input, err);
 	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
 }

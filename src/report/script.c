@@ -213,7 +213,7 @@ static void begin_row(struct replaying *r, const struct replay_sample *s)
 		.pid = e->pid,
 		.tid = e->tid,
 		.samples = 1,
-		.has_chain = r->printer.options->adds_chains ||
+		.has_chain = e->sample.counter < r->printer.options->n_with_chains ||
 			     s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
 		.trace = r->traces[e->sample.counter],
 		.resolve = resolve_replayed,
@@ -296,7 +296,7 @@ static void open_counters(struct replaying *r, const struct perfdata_info *info)
 
 	r->traces = xcalloc(info->counters.n, sizeof(struct tracepoint_format *));
 	p->first_type = script_type(first);
-	p->has_chains = p->options->adds_chains || first->sample_type & PERF_SAMPLE_CALLCHAIN;
+	p->has_chains = p->options->n_with_chains || first->sample_type & PERF_SAMPLE_CALLCHAIN;
 	for (size_t i = 0; i < info->counters.n; i++) {
 		r->traces[i] = trace_of(info, &info->counters.data[i]);
 		p->event_width = MAX(p->event_width, (int)strlen(info->counters.data[i].name));
@@ -315,7 +315,7 @@ static void open_counters(struct replaying *r, const struct perfdata_info *info)
 static bool has_only(const struct script_options *o, const struct perfdata_info *info,
 		     uint64_t fields)
 {
-	bool alone = !o->is_json && !o->adds_chains && !o->filter.dsos.n && !o->filter.symbols.n;
+	bool alone = !o->is_json && !o->n_with_chains && !o->filter.dsos.n && !o->filter.symbols.n;
 
 	vec_foreach (&info->counters, c) {
 		alone &= !(o->fields.of_type[script_type(&c->attr)] & ~fields);

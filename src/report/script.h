@@ -50,7 +50,8 @@ struct script_options {
 	uint32_t dso_width; /* of a call trace's */
 	bool no_packets;    /* a dump has no Intel PT packets */
 	bool is_trace;      /* samples are made of a processor trace */
-	bool adds_chains;   /* to the recording's own samples, from that */
+	uint32_t
+		n_with_chains; /* counters, the recording's own, whose samples get chains from it */
 	/* Of a recording with two clocks: what makes its time the time of day. */
 	bool has_wall_clock;
 	uint64_t clock_ns, wall_ns;
