@@ -18,14 +18,18 @@ void call_stacks_fini(struct call_stacks *s)
 
 static struct call_thread *thread_of(struct call_stacks *s, const struct call_branch *b)
 {
+	struct call_thread *t = s->last < s->threads.n ? &s->threads.data[s->last] : NULL;
 	bool is_new;
-	uint32_t *at = intmap_put(&s->by_tid, (uint32_t)b->tid, &is_new);
-	struct call_thread *t;
+	uint32_t *at;
 
+	if (t && t->tid == b->tid && t->pid == b->pid)
+		return t;
+	at = intmap_put(&s->by_tid, (uint32_t)b->tid, &is_new);
 	if (is_new) {
 		*at = (uint32_t)s->threads.n;
 		vec_add(&s->threads);
 	}
+	s->last = *at;
 	t = &s->threads.data[*at];
 	t->pid = b->pid;
 	t->tid = b->tid;

@@ -69,6 +69,7 @@ struct call_branch {
 struct call_stacks {
 	VEC(struct call_thread) threads;
 	struct intmap by_tid;
+	uint32_t last; /* of threads: who branched last */
 	uint64_t n_calls;
 	/*
 	 * Whether a function other than `inside` (that owns the innermost call) begins at the

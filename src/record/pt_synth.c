@@ -12,7 +12,7 @@
 #include "record/pt_log.h"
 #include "record/pt_stack.h"
 
-enum { N_CACHED = 1 << 12, NO_COUNTER = -1, LATER_BRANCHES = 1024 };
+enum { N_CACHED = 1 << 15, NO_COUNTER = -1, LATER_BRANCHES = 1024 };
 
 /* A place that code was read at. */
 struct cached {
@@ -34,7 +34,8 @@ struct counts {
 
 struct queue {
 	uint64_t tsc;   /* of what was last */
-	uint64_t ip;    /* of the next instruction; 0: not known */
+	uint64_t ip;    /* of an instruction; 0: not known */
+	uint64_t ahead; /* the next one is so many behind that */
 	uint64_t insns; /* that were run up to there */
 	uint64_t cycles;
 	uint64_t cycles_at; /* instructions that were run before the one that they were told for */
@@ -596,6 +597,28 @@ static uint64_t through_branch(struct pt_synth *s, uint64_t ip, uint64_t n)
 	return n;
 }
 
+/* The next instruction. */
+static uint64_t find_ip(struct pt_synth *s, struct queue *q)
+{
+	q->ip = address_after(s, q->ip, q->ahead);
+	q->ahead = 0;
+	return q->ip;
+}
+
+/*
+ * How many of the next `n` instructions are passed at once. perf asks anew at each branch, taken or
+ * not, which makes a difference where the next period begins.
+ */
+static uint64_t stretch(struct pt_synth *s, struct queue *q, uint64_t n, uint64_t step)
+{
+	const struct period *p = &q->period;
+	uint64_t now = p->tsc + p->ticks;
+
+	if (n < step && now + n + 1 < p->masked + s->period)
+		return n;
+	return through_branch(s, find_ip(s, q), n);
+}
+
 /*
  * The `n` instructions up to this event, or on the way to it; code between two taken branches is
  * in a row. `last`: the address of the last of them, where it is known.
@@ -607,10 +630,9 @@ static int pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, u
 	int r = 0;
 
 	while (n && !r) {
-		/* perf asks anew at each branch, taken or not, which makes a difference at first.
-		 */
-		uint64_t walk = s->by_ticks && !p->is_due ? through_branch(s, q->ip, n) : n;
+		bool was_due = p->is_due;
 		uint64_t step = until_next(s, p), ip;
+		uint64_t walk = s->by_ticks && !was_due ? stretch(s, q, n, step) : n;
 		bool is_due = step <= walk, is_last = step >= n && last;
 
 		step = MIN(step, walk);
@@ -619,12 +641,12 @@ static int pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, u
 		p->ticks += step;
 		n -= step;
 		if (!is_due) {
-			/* Behind a branch it is of no use. */
-			q->ip = n || e->kind == PT_EV_TIME ? address_after(s, q->ip, step) : 0;
+			q->ahead += step;
 			continue;
 		}
-		ip = is_last ? last : address_after(s, q->ip, step - 1);
+		ip = is_last ? last : address_after(s, q->ip, q->ahead + step - 1);
 		q->ip = ip ? ip + instruction_at(s, ip)->size : 0;
+		q->ahead = 0;
 		has_sampled(s, p);
 		if (ip)
 			r = push_instruction(s, e, ip, is_last);
@@ -653,6 +675,7 @@ static int on_branch(struct pt_synth *s, const struct pt_event *e)
 	if (!r)
 		r = push_branch(s, e);
 	q->ip = e->to;
+	q->ahead = 0;
 	q->insns = e->insns;
 	q->tsc = e->tsc;
 	q->has_cycles &= e->insns == q->cycles_at;
@@ -713,7 +736,7 @@ static int on_error(struct pt_synth *s, const struct pt_event *e)
 
 	s->counts.errors++;
 	pt_trace_count_error(s->trace, s->span, e);
-	s->queue->ip = 0;
+	s->queue->ip = s->queue->ahead = 0;
 	s->queue->period.is_due = false;
 	s->queue->insns = e->insns;
 	if (s->with_stacks)

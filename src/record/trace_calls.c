@@ -39,6 +39,8 @@ struct trace_calls {
 	VEC(struct trace_path) paths;
 	struct cached *cached;
 	struct thread_view view; /* of the branch at hand … */
+	bool has_view;
+	int32_t pid, tid;
 	uint64_t now_ns, space;
 	uint32_t first_counter; /* of those that are made of the trace */
 };
@@ -278,6 +280,18 @@ struct trace_path trace_path(const struct trace_calls *t, uint32_t path)
 
 /* ---- reading ---- */
 
+/* Whose branch it is; who that is changes with the events between alone. */
+static void take_thread(struct trace_calls *t, const struct event *e)
+{
+	if (t->has_view && t->pid == e->pid && t->tid == e->tid)
+		return;
+	t->has_view = true;
+	t->pid = e->pid;
+	t->tid = e->tid;
+	t->view = machine_thread(replay_machine(t->replay), e->pid, e->tid);
+	t->space = machine_space(replay_machine(t->replay), &t->view);
+}
+
 static void on_branch(struct trace_calls *t, const struct event *e)
 {
 	const struct sample_extra *x = e->sample.extra;
@@ -293,8 +307,7 @@ static void on_branch(struct trace_calls *t, const struct event *e)
 		.cycles = x->cycles,
 	};
 
-	t->view = machine_thread(replay_machine(t->replay), e->pid, e->tid);
-	t->space = machine_space(replay_machine(t->replay), &t->view);
+	take_thread(t, e);
 	t->now_ns = e->time_ns;
 	call_stacks_branch(&t->stacks, &b);
 	if (t->to->branch)
@@ -311,6 +324,7 @@ static int on_event(struct event_sink *sink, const struct event *e)
 			on_branch(t, e);
 		return 0;
 	}
+	t->has_view = false;
 	machine_event(replay_machine(t->replay), e);
 	if (e->type == EVENT_TRACE_ERROR)
 		call_stacks_cut(&t->stacks, e->tid, e->time_ns);
