@@ -2,13 +2,20 @@
 #include "collect/ring_room.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "counter/sources.h"
 
 #define RING_MAX_BYTES        ((uint64_t)1 << 20)
 #define STACKS_RING_MAX_BYTES ((uint64_t)16 << 20)
 #define RING_MIN_BYTES        ((uint64_t)16 << 10)
+#define USER_RING_BYTES       (RING_MAX_BYTES / 2)
+
+/* Rings of this size have room for whole copies while their reader waits for a processor. */
+#define WHOLE_STACKS_RING_BYTES ((uint64_t)2 << 20)
+#define WHOLE_STACK_BYTES       16384
 
 #define NS_PER_SECOND 1000000000ULL
 #define MAX_RATE_HZ   1000000ULL
@@ -53,14 +60,57 @@ static uint64_t stacks_ring_bytes(const struct rings_config *c)
 		   STACKS_RING_MAX_BYTES);
 }
 
+/*
+ * perf_mmap(): each CPU that is online gives a user so much, his limit of locked memory the rest.
+ * Half of that is left to his other programs.
+ */
+static uint64_t lockable_bytes(const struct rings_config *c)
+{
+	size_t n = c->by_thread ? c->n_tids : c->cpus->n;
+	struct rlimit limit = { 0 };
+	int64_t free_kib = 516; /* the kernel's own default */
+	uint64_t all;
+
+	sources_number(c->sources, "sys/kernel/perf_event_mlock_kb", &free_kib);
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	all = MIN(limit.rlim_cur, UINT64_MAX / 4) / 2 +
+	      ((uint64_t)MAX(free_kib, 0) << 10) * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	return all / MAX(n, 1);
+}
+
+size_t ring_room_of_user(const struct rings_config *c, uint64_t lockable)
+{
+	uint64_t size = USER_RING_BYTES;
+	uint64_t most = lockable - MIN(lockable, (uint64_t)sysconf(_SC_PAGESIZE));
+
+	while (c->stack_bytes && size * 2 <= most && size < stacks_ring_bytes(c))
+		size *= 2;
+	return size;
+}
+
+uint32_t ring_room_stack_bytes(const struct rings_config *c)
+{
+	struct rings_config whole = *c;
+
+	whole.stack_bytes = WHOLE_STACK_BYTES;
+	if (geteuid() == 0 ||
+	    ring_room_of_user(&whole, lockable_bytes(c)) >= WHOLE_STACKS_RING_BYTES)
+		return WHOLE_STACK_BYTES;
+	return WHOLE_STACK_BYTES / 2;
+}
+
+static uint64_t usual_bytes(const struct rings_config *c)
+{
+	if (geteuid() != 0)
+		return c->stack_bytes ? ring_room_of_user(c, lockable_bytes(c)) : USER_RING_BYTES;
+	return c->stack_bytes ? stacks_ring_bytes(c) : RING_MAX_BYTES;
+}
+
 size_t ring_room_bytes(const struct rings_config *c)
 {
-	uint64_t usual = geteuid() == 0 ? RING_MAX_BYTES : RING_MAX_BYTES / 2;
-	uint64_t want, size = RING_MIN_BYTES;
+	uint64_t want = c->ring_bytes ? c->ring_bytes : usual_bytes(c);
+	uint64_t size = RING_MIN_BYTES;
 
-	if (c->stack_bytes && geteuid() == 0)
-		usual = stacks_ring_bytes(c);
-	want = c->ring_bytes ? c->ring_bytes : usual;
 	while (size < want && size < (uint64_t)1 << 30)
 		size *= 2;
 	return MAX(size, (size_t)sysconf(_SC_PAGESIZE));

@@ -8,6 +8,15 @@
 /* The size of a CPU's ring: a power of two, at least a page. */
 size_t ring_room_bytes(const struct rings_config *config);
 
+/* The same for an ordinary user who may lock so much for each ring. */
+size_t ring_room_of_user(const struct rings_config *config, uint64_t lockable_bytes);
+
+/*
+ * How much of a stack is copied where nobody said: 16 KiB; half of it for an ordinary user whose
+ * rings can't be large, as it leaves them twice the time.
+ */
+uint32_t ring_room_stack_bytes(const struct rings_config *config);
+
 /* What wakes the reader: a ring filled so far. */
 size_t ring_room_watermark(const struct rings_config *config, size_t ring_bytes);
 

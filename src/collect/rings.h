@@ -81,7 +81,7 @@ struct rings_config {
 	uint32_t stack_bytes; /* of the user stack to copy with each sample, and its registers; 0:
 				 none */
 	uint64_t ring_bytes;  /* a CPU; 0: as large as this user may, at most 1 MiB (512 KiB
-				 unprivileged) */
+				 unprivileged), with copied stacks 16 MiB */
 };
 
 /* What was asked for and could not be had, in whole sentences; "" if all was. */

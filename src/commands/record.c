@@ -84,8 +84,9 @@ static const struct option_spec record_options[] = {
 	  "is, is said.",
 	  0, 0, "best|fp|dwarf|none" },
 	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), NULL,
-	  "how much of a stack is copied, at most 65528 (default 16k; 8k for ordinary users)", NULL,
-	  1024, 65528 },
+	  "how much of a stack is copied, at most 65528 (default 16k; 8k for users who may lock "
+	  "little memory)",
+	  NULL, 1024, 65528 },
 	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "best",
 	  "how samples are collected: perf (rings), bpf (counted in the kernel; with -a), or the "
 	  "best of them that is permitted",

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "collect/cgroup.h"
 #include "collect/cpu_watch.h"
+#include "collect/ring_room.h"
 #include "collect/sampler.h"
 #include "record/ext.h"
 #include "record/in_kernel.h"
@@ -197,19 +198,6 @@ static int open_raw(struct recorder *r, struct error *err)
 	return e;
 }
 
-/*
- * The rings of an ordinary user are small, as what he may lock is. Copies of half
- * the size leave them twice the time.
- */
-static uint32_t stack_bytes(const struct recorder_config *c)
-{
-	if (c->stacks != STACKS_COPIED || c->in_kernel)
-		return 0;
-	if (c->stack_bytes)
-		return c->stack_bytes;
-	return geteuid() == 0 ? 16384 : 8192;
-}
-
 static int open_rings(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -232,11 +220,16 @@ static int open_rings(struct recorder *r, struct error *err)
 		.enable_on_exec = is_command_target(c),
 		.starts_paused = c->starts_disabled,
 		.with_callchain = c->stacks != STACKS_NONE,
-		.stack_bytes = stack_bytes(c),
+		.stack_bytes = c->stack_bytes,
 		.ring_bytes = recorder_has_trace(r) ? r->aux_sizes.ring_bytes : c->ring_bytes,
 	};
-	int e = rings_open(&rings, &r->rings, err);
+	int e;
 
+	if (c->stacks != STACKS_COPIED || c->in_kernel)
+		rings.stack_bytes = 0;
+	else if (!c->stack_bytes)
+		rings.stack_bytes = ring_room_stack_bytes(&rings);
+	e = rings_open(&rings, &r->rings, err);
 	/* Kernels for processors that perf_event knows no registers of, and events that give none.
 	 */
 	if (c->is_stacks_wish && rings.stack_bytes &&

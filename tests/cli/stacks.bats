@@ -31,6 +31,24 @@ from_start() {
 	[ "$(from_start theirs/s)" -ge 90 ]
 }
 
+# 700 calls take between 8 and 16 KB.
+@test "an ordinary user's copies are whole where he may lock rings for them" {
+	need_recording
+	need_root
+	most=$(ulimit -H -l)
+	[ "$most" = unlimited ] || [ "$most" -gt $((3200 * $(nproc))) ] ||
+		skip "no more than $most KiB may be locked here"
+	mkdir -m 777 theirs
+	for limit in 1 "$most"; do
+		run bash -c 'ulimit -l "$1" && shift && exec runuser -u nobody -- "$@"' bash "$limit" \
+			"$ASSAY_BUILD/assay" record --call-graph dwarf -e cpu-clock:u -o "theirs/$limit" -- \
+			"$PROGRAMS/deep-nofp" 500 700
+		[ "$status" = 0 ] || skip "an ordinary user may not record here: $output"
+	done
+	[ "$(from_start theirs/1)" -le 10 ]
+	[ "$(from_start "theirs/$most")" -ge 90 ]
+}
+
 @test "a stack deeper than what is copied is cut, and counted" {
 	need_recording
 	run assay record --call-graph dwarf --stack-size 1k -e cpu-clock -o s -- python3 -c "$WORK"

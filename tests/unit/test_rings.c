@@ -631,7 +631,9 @@ static void cpu_lists_are_as_in_sysfs(void **state)
 static void rings_are_left_alone_only_as_long_as_they_have_room(void **state)
 {
 	static const uint32_t rates[] = { 99, 999, 4000, 20000 };
-	struct rings_config c = { .counters = &fx.counters, .with_callchain = true };
+	struct rings_config c = { .counters = &fx.counters,
+				  .cpus = &fx.cpus,
+				  .with_callchain = true };
 	struct counter *counter = &fx.counters.data[0];
 
 	(void)state;
@@ -650,6 +652,31 @@ static void rings_are_left_alone_only_as_long_as_they_have_room(void **state)
 	counter->attr.freq = 0;
 	counter->attr.sample_period = 1;
 	assert_int_equal(ring_room_nap_ms(&c, 1 << 20), 0);
+}
+
+static void an_ordinary_users_rings_are_as_large_as_he_may_lock(void **state)
+{
+	static const struct {
+		uint32_t stack_bytes;
+		uint64_t lockable, want;
+	} rows[] = {
+		{ 0, 1 << 30, 512 << 10 },
+		{ 16384, 0, 512 << 10 },
+		{ 16384, 516 << 10, 512 << 10 },
+		{ 16384, 2 << 20, 1 << 20 }, /* its first page is not of the data */
+		{ 16384, (2 << 20) + 65536, 2 << 20 },
+		{ 16384, 1 << 30, 4 << 20 }, /* a quarter of a second */
+		{ 8192, 1 << 30, 2 << 20 },
+	};
+	struct rings_config c = { .counters = &fx.counters };
+
+	(void)state;
+	fx.counters.data[0].attr.freq = 1;
+	fx.counters.data[0].attr.sample_freq = 997;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		c.stack_bytes = rows[i].stack_bytes;
+		assert_int_equal(ring_room_of_user(&c, rows[i].lockable), rows[i].want);
+	}
 }
 
 /* So many bytes were written in a ring while the ms passed, all of which wait there. */
@@ -717,6 +744,7 @@ int main(void)
 		TEST(what_the_kernel_says_of_cpus_is_understood),
 		TEST(cpu_lists_are_as_in_sysfs),
 		TEST(rings_are_left_alone_only_as_long_as_they_have_room),
+		TEST(an_ordinary_users_rings_are_as_large_as_he_may_lock),
 		TEST(a_storm_of_samples_is_polled_for_as_long_as_it_lasts),
 	};
 
