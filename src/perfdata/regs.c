@@ -21,10 +21,22 @@ static const char *const aarch64_names[] = {
 	"x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr",  "sp",  "pc",
 };
 
+/* From bit 32 on, two a register, its low half first. */
+static const char *const xmm_names[] = { "XMM0",  "XMM1",  "XMM2",  "XMM3", "XMM4",  "XMM5",
+					 "XMM6",  "XMM7",  "XMM8",  "XMM9", "XMM10", "XMM11",
+					 "XMM12", "XMM13", "XMM14", "XMM15" };
+
+bool register_is_upper_half(uint32_t bit, bool is_aarch64)
+{
+	return !is_aarch64 && bit >= 32 && bit % 2;
+}
+
 const char *register_name(uint32_t bit, bool is_aarch64)
 {
 	if (is_aarch64)
 		return bit < ARRAY_SIZE(aarch64_names) ? aarch64_names[bit] : NULL;
+	if (bit >= 32 && bit < 64)
+		return xmm_names[(bit - 32) / 2];
 	return bit < ARRAY_SIZE(x86_names) ? x86_names[bit] : NULL;
 }
 

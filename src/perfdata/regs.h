@@ -11,8 +11,10 @@
 
 #include "event/event.h"
 
-/* "AX", "R8"; "x0", "lr"; NULL for a number that has none. */
+/* "AX", "R8", "XMM0"; "x0", "lr"; NULL for a number that has none. */
 const char *register_name(uint32_t bit, bool is_aarch64);
+/* It is the second bit of the name: an XMM register's upper half. */
+bool register_is_upper_half(uint32_t bit, bool is_aarch64);
 
 #define DWARF_REGISTERS 33
 

@@ -487,7 +487,8 @@ static void on_context(struct pt_flow *f, const struct pt_packet *p)
 static void on_item(struct pt_flow *f, const struct pt_packet *p)
 {
 	f->has_items = true;
-	pt_flow_emit(f, PT_EV_ITEM, 0, p->payload, p->count, f->pebs_group);
+	pt_flow_emit(f, PT_EV_ITEM, 0, p->payload,
+		     p->count | (f->block == PT_BLOCK_4 ? PT_PEBS_32_BIT : 0), f->pebs_group);
 }
 
 static bool is_timing(const struct pt_packet *p)

@@ -55,7 +55,7 @@ enum pt_event_kind {
 	PT_EV_CONTEXT, /* `detail`: PT_PIP, `to`: CR3, `flags`: 1 in a virtual machine; PT_VMCS,
 			* `to`: its address. Told when it has changed */
 	PT_EV_ITEM,    /* of a PEBS record: `detail`: enum pt_pebs_group; `flags`: its number in
-			* there; `to`: its value */
+			* there (PT_PEBS_ITEM), PT_PEBS_32_BIT; `to`: its value */
 	PT_EV_PEBS,    /* the record of the items before is whole; at `from`, or 0: not told */
 	PT_EV_TIME,    /* from here on `tsc` and `cycles` hold: what comes before a branch that a
 			* packet is for has the time of the packet before; `to`: instructions that
@@ -71,6 +71,8 @@ enum pt_pebs_group {
 	PT_PEBS_LBR = 8,       /* and two more: from, to and information of each branch */
 	PT_PEBS_XMM = 16,      /* two items a register */
 };
+
+enum { PT_PEBS_ITEM = 0xff, PT_PEBS_32_BIT = 1 << 8 /* items have 4 bytes */ };
 
 struct pt_event {
 	uint64_t from, to;

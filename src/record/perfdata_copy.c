@@ -275,15 +275,27 @@ static const struct sample_extra *mark_branches(struct copying *c, const struct 
 	return changed;
 }
 
+/* Of a recorded event whose samples are in the trace (PEBS), and so are made. */
+static bool is_in_trace(const struct copying *c, const struct event *e)
+{
+	const struct perfdata_counter *counter = &c->info->counters.data[e->sample.counter];
+
+	return e->sample.counter < c->n_counters && counter->attr.aux_output && counter->n_ids;
+}
+
 static void write_sample(struct copying *c, const struct event *e)
 {
+	const struct perfdata_counter *own =
+		is_in_trace(c, e) ? &c->info->counters.data[e->sample.counter] : NULL;
 	size_t k = e->sample.counter - c->n_counters;
 	struct sample_extra changed;
 	struct event sample = *e;
 
 	sample.sample.extra = mark_branches(c, e->sample.extra, &changed);
 	c->record.len = 0;
-	if (k < MAX_MADE && writer_sample(&c->attrs[k], c->ids[k], &sample, &c->record)) {
+	if ((own || k < MAX_MADE) &&
+	    writer_sample(own ? &own->attr : &c->attrs[k], own ? own->ids[0] : c->ids[k], &sample,
+			  &c->record)) {
 		perfdata_file_record(c->file, c->record.data, c->record.len);
 		c->n_made++;
 	} else {
@@ -320,7 +332,7 @@ static int take_made(struct event_sink *sink, const struct event *e)
 {
 	struct copying *c = (struct copying *)((char *)sink - offsetof(struct copying, sink));
 
-	if (e->type == EVENT_SAMPLE && e->sample.counter >= c->n_counters)
+	if (e->type == EVENT_SAMPLE && (e->sample.counter >= c->n_counters || is_in_trace(c, e)))
 		write_sample(c, e);
 	else if (e->type == EVENT_TRACE_ERROR)
 		write_error(c, e);

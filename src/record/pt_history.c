@@ -249,6 +249,10 @@ static int push(struct event_sink *sink, const struct event *e)
 	case EVENT_SWITCH:
 		on_context_switch(h, e);
 		break;
+	case EVENT_AUX_ID:
+		vec_push(&h->counters,
+			 ((struct pt_counter){ e->aux.offset, e->cpu, e->aux.counter }));
+		break;
 	case EVENT_AUX:
 		if (e->aux.flags & PERF_AUX_FLAG_TRUNCATED)
 			vec_push(&h->losses,
@@ -326,6 +330,7 @@ void pt_history_fini(struct pt_history *h)
 	vec_fini(&h->pokes);
 	vec_fini(&h->by_addr);
 	vec_fini(&h->modules);
+	vec_fini(&h->counters);
 	arena_free(h->copies);
 	intmap_fini(&h->by_pid);
 	intmap_fini(&h->by_tid);

@@ -80,6 +80,12 @@ struct pt_module {
 	const char *name; /* for people: "nf_tables" */
 };
 
+/* On a CPU, PEBS records of a counter have this number. */
+struct pt_counter {
+	uint64_t number;
+	uint32_t cpu, counter; /* of the recording */
+};
+
 struct pt_history {
 	struct image_table *images; /* of mappings: FILE, VDSO, JIT (anonymous) */
 	VEC(struct pt_process) processes;
@@ -91,6 +97,7 @@ struct pt_history {
 	VEC(struct pt_poke) pokes;      /* in the order of time */
 	VEC(uint32_t) by_addr;          /* pokes in the order of their addresses */
 	VEC(struct pt_module) modules;
+	VEC(struct pt_counter) counters;
 	struct arena *copies; /* of texts, and bytes that the recording has packed; NULL: none */
 	uint64_t last_ns;     /* of all events */
 	/* The kernel: where its _text was, 0: not told; and its build. */

@@ -10,6 +10,7 @@
 #include "pt/packet.h"
 #include "pt/synth_raw.h"
 #include "record/pt_log.h"
+#include "record/pt_pebs.h"
 #include "record/pt_stack.h"
 
 enum { N_CACHED = 1 << 15, NO_COUNTER = -1, LATER_BRANCHES = 1024 };
@@ -44,9 +45,7 @@ struct queue {
 	uint64_t sampled_insns;
 	struct counts last_branch, last_insn; /* of their samples that had cycles */
 	uint32_t cbr;
-	struct { /* of the PEBS record whose items are read */
-		uint64_t ip, addr, tsc;
-	} pebs;
+	struct pt_pebs *pebs; /* the record whose items are read; NULL: there was none yet */
 };
 
 struct pt_synth {
@@ -66,7 +65,8 @@ struct pt_synth {
 	struct queue *queues;
 	struct cached *cached;
 	int32_t instructions, branches, transactions, pebs, synths[N_PT_SYNTHS]; /* counters */
-	uint64_t pebs_period;
+	const struct perfdata *data;
+	struct pt_pebs_room pebs_room;
 
 	/* Of the sample that is pushed. */
 	const struct pt_span *span;
@@ -134,7 +134,6 @@ static void find_pebs_counter(struct pt_synth *s, const struct perfdata *data)
 		if (!attr->aux_output)
 			continue;
 		s->pebs = (int32_t)i;
-		s->pebs_period = attr->sample_period;
 	}
 }
 
@@ -215,6 +214,7 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	s->sample.sample.extra = &s->extra;
 	s->itrace = *o;
 	s->trace = config->trace;
+	s->data = config->data;
 	s->to = config->sink;
 	s->clock = pt_trace_info(s->trace)->clock;
 	s->skip = o->skip;
@@ -243,6 +243,8 @@ void pt_synth_free(struct pt_synth *s)
 		return;
 	pt_stacks_fini(&s->stacks);
 	pt_log_close(s->log);
+	for (uint32_t i = 0; i < pt_trace_n_queues(s->trace); i++)
+		free(s->queues[i].pebs);
 	free(s->queues);
 	free(s->cached);
 	free(s);
@@ -423,35 +425,77 @@ static int push_instruction(struct pt_synth *s, const struct pt_event *e, uint64
 	return push(s, sample);
 }
 
-/* An item of a PEBS record: where, when, and of which data. */
 static void take_item(struct pt_synth *s, const struct pt_event *e)
 {
 	struct queue *q = s->queue;
 
-	if (e->detail == PT_PEBS_BASIC && e->flags == 0)
-		q->pebs.ip = e->to;
-	else if (e->detail == PT_PEBS_BASIC && e->flags == 2)
-		q->pebs.tsc = e->to;
-	else if (e->detail == PT_PEBS_REGISTERS && e->flags == 1 && !q->pebs.ip)
-		q->pebs.ip = e->to;
-	else if (e->detail == PT_PEBS_MEMORY && e->flags == 0)
-		q->pebs.addr = e->to;
+	if (!q->pebs)
+		q->pebs = xcalloc(1, sizeof(*q->pebs));
+	pt_pebs_take(q->pebs, e);
 }
 
-/* The record is whole: a sample of its event, at the record's own time where it has one. */
+/* A call chain or last branches of the trace, where the event asks for them and we are asked. */
+static void add_stack_to_pebs(struct pt_synth *s, const struct perf_event_attr *attr,
+			      struct event *sample)
+{
+	bool chains = s->itrace.chains, branches = s->itrace.last_branches;
+
+	s->itrace.chains = chains && attr->sample_type & PERF_SAMPLE_CALLCHAIN;
+	s->itrace.last_branches =
+		branches && attr->sample_type & PERF_SAMPLE_BRANCH_STACK && !s->extra.branches;
+	add_stack(s, sample);
+	s->itrace.chains = chains;
+	s->itrace.last_branches = branches;
+}
+
+/* A sample of one event, at the record's own time where it has one. */
+static int push_pebs_of(struct pt_synth *s, const struct pt_event *e, int32_t counter)
+{
+	const struct perf_event_attr *attr = &perfdata_info(s->data)->counters.data[counter].attr;
+	const struct pt_pebs *p = s->queue->pebs;
+	uint64_t tsc = pt_pebs_tsc(p), ip = pt_pebs_ip(p);
+	struct pt_event at = { .tsc = tsc ? tsc : e->tsc };
+	struct event *sample;
+	int r;
+
+	if (is_skipped(s))
+		return 0;
+	sample = begin_sample(s, counter, &at, ip ? ip : e->from);
+	sample->sample.period = attr->freq ? 0 : attr->sample_period;
+	pt_pebs_fill(p, attr, &s->extra, &s->pebs_room);
+	add_stack_to_pebs(s, attr, sample);
+	r = push(s, sample);
+	s->extra.interrupted = (struct sample_registers){ 0 };
+	s->extra.weight = s->extra.transaction = 0;
+	return r;
+}
+
+/*
+ * The record is whole. The kernel tells which counter has which number in it; where it does not,
+ * there is one event.
+ */
 static int push_pebs(struct pt_synth *s, const struct pt_event *e)
 {
 	struct queue *q = s->queue;
-	struct pt_event at = { .tsc = q->pebs.tsc ? q->pebs.tsc : e->tsc };
-	struct event *sample;
+	uint64_t left = q->pebs ? pt_pebs_counters(q->pebs) : 0;
+	bool is_known = false;
+	int r = 0;
 
-	if (s->pebs < 0)
+	if (!q->pebs)
 		return 0;
-	sample = begin_sample(s, s->pebs, &at, q->pebs.ip ? q->pebs.ip : e->from);
-	sample->sample.period = s->pebs_period;
-	s->extra.addr = q->pebs.addr;
-	memset(&q->pebs, 0, sizeof(q->pebs));
-	return push(s, sample);
+	for (; left && s->pebs >= 0 && !r; left &= left - 1) {
+		int32_t counter =
+			pt_trace_counter(s->trace, (uint32_t)__builtin_ctzll(left), s->span->cpu);
+
+		if (counter < 0)
+			break;
+		is_known = true;
+		r = push_pebs_of(s, e, counter);
+	}
+	if (!is_known && s->pebs >= 0)
+		r = push_pebs_of(s, e, s->pebs);
+	pt_pebs_clear(q->pebs);
+	return r;
 }
 
 /* Of quick decoding: execution was there. */

@@ -826,6 +826,20 @@ const struct pt_trace_info *pt_trace_info(const struct pt_trace *t)
 	return &t->info;
 }
 
+int32_t pt_trace_counter(const struct pt_trace *t, uint32_t number, uint32_t cpu)
+{
+	int32_t any = -1;
+
+	vec_foreach (&t->history.counters, c) {
+		if (c->number != number)
+			continue;
+		if (c->cpu == cpu || cpu == UINT32_MAX)
+			return (int32_t)c->counter;
+		any = any < 0 ? (int32_t)c->counter : any;
+	}
+	return any;
+}
+
 uint32_t pt_trace_n_queues(const struct pt_trace *t)
 {
 	return (uint32_t)t->queues.n + 1;

@@ -93,6 +93,9 @@ int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *s
 /* The time of an event of a span; 0: not known. */
 uint64_t pt_trace_ns(const struct pt_trace *t, const struct pt_event *e);
 
+/* The event whose PEBS records have this number on a CPU, as the kernel told; -1: it did not. */
+int32_t pt_trace_counter(const struct pt_trace *t, uint32_t number, uint32_t cpu);
+
 uint32_t pt_trace_n_queues(const struct pt_trace *t);
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A row as one line of JSON; docs/script.md has the keys. All numbers but addresses are numbers. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -101,11 +102,15 @@ static void put_registers(struct script_printer *p, const char *key,
 	buf_u8(out, '{');
 	for (uint32_t i = 0; i < 64 && at < regs->n_values; i++) {
 		const char *name = register_name(i, p->options->is_aarch64);
+		bool is_upper = register_is_upper_half(i, p->options->is_aarch64);
+		char key_text[16];
 
 		if (!(regs->mask >> i & 1))
 			continue;
+		snprintf(key_text, sizeof(key_text), "%s%s", name ? name : "",
+			 is_upper ? "_high" : "");
 		if (name)
-			put_address(out, name, regs->values[at]);
+			put_address(out, key_text, regs->values[at]);
 		at++;
 	}
 	buf_u8(out, '}');

@@ -465,7 +465,12 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(DATA_SRC))
 		put_hex(out, row->extra->data_src, 16);
 	if (fields & FIELD_BIT(WEIGHT))
-		put_dec(out, row->extra->weight, 16);
+		/* Of several latencies the first is the weight. */
+		put_dec(out,
+			row->attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT
+				? (uint32_t)row->extra->weight
+				: row->extra->weight,
+			16);
 }
 
 /* Calls indented by how deep they are; the column's width changes seldom. */

@@ -333,3 +333,22 @@ branches() {
 		cmp one many
 	done
 }
+
+@test "PEBS records in the trace are samples of their event, with all that perf makes of them" {
+	same_branches --tsc --mtc --pebs 701 -- "$PROGRAMS/flow" longjmp
+	local fields=comm,tid,time,event,period,ip,addr,weight,iregs,brstack
+	as_perf --itrace=o --ns -F $fields
+	[ "$(grep -c 'cycles:.*XMM15' ours)" -gt 20 ]
+	cp ours made
+	as_perf --itrace=oe -F ip,iregs
+	# A code of XABORT is of AX; perf 6.1 has no text for it.
+	assay script -i trace.data --itrace=o -F ip,transaction | grep -q 'transaction=0x4$'
+	assay script -i trace.data --itrace=o --format json | head -1 | grep -q XMM3_high
+	# They are an event among others: profiles have them, inject writes them.
+	assay report -i trace.data --itrace=o -l --format csv | grep -q __tunables_init
+	assay inject -i trace.data --itrace=o -o injected
+	assay script -i injected --no-itrace -F hw:$fields --ns | tr -s ' \t' ' ' | cmp - made
+	# Where the kernel does not tell a time with the record, it is that of the trace.
+	same_branches --pebs 701 -- "$PROGRAMS/flow" longjmp
+	as_perf --itrace=o -F event,ip,addr,weight
+}

@@ -30,6 +30,12 @@ enum { CYC = 1 << 1, MTC = 1 << 9, TSC = 1 << 10, NO_RET_COMPRESSION = 1 << 11, 
 
 #define SAMPLE_TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
 
+/* What is asked for of PEBS records. */
+#define PEBS_SAMPLE_TYPE                                                                        \
+	(PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_TRANSACTION | \
+	 PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_BRANCH_STACK)
+#define PEBS_REGISTERS (0xffffffffULL << 32 | 0xff03ff) /* XMM0 … 15; no segments */
+
 void recording_init(struct recording *r, const struct writer_options *options)
 {
 	*r = (struct recording){ .options = *options };
@@ -307,17 +313,22 @@ static uint64_t config_of(const struct writer_options *o)
 static void put_attr(struct buf *b, const struct recording *r, uint32_t type, uint64_t config,
 		     uint64_t id, uint64_t ids_at)
 {
-	bool is_side_band = id == ID_SIDE_BAND,
+	bool is_side_band = id == ID_SIDE_BAND, is_pebs = type == PERF_TYPE_HARDWARE,
 	     is_sampled = id == ID_OTHERS && type == PERF_TYPE_SOFTWARE;
 
 	struct perf_event_attr attr = {
 		.type = type,
 		.size = sizeof(attr),
 		.config = config,
-		.sample_period = 1,
+		.sample_period = is_pebs ? 1000 : 1,
 		.sample_type = SAMPLE_TYPE | (is_sampled ? PERF_SAMPLE_AUX : 0) |
 			       (type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : 0) |
-			       (r->is_per_cpu ? PERF_SAMPLE_CPU : 0),
+			       (r->is_per_cpu ? PERF_SAMPLE_CPU : 0) |
+			       (is_pebs ? PEBS_SAMPLE_TYPE : 0),
+		.aux_output = is_pebs,
+		.precise_ip = is_pebs ? 3 : 0,
+		.sample_regs_intr = is_pebs ? PEBS_REGISTERS : 0,
+		.branch_sample_type = is_pebs ? PERF_SAMPLE_BRANCH_ANY : 0,
 		.aux_sample_size = is_sampled ? SAMPLED_BYTES : 0,
 		.read_format = PERF_FORMAT_ID,
 		.exclude_kernel = !r->has_kernel,
@@ -482,7 +493,7 @@ static void put_index(struct buf *b, size_t *slot, const struct recording *r, ui
 void recording_finish(const struct recording *r, struct buf *out)
 {
 	const size_t attr_size = sizeof(struct perf_event_attr) + 16;
-	const uint32_t n = r->sampled_tid || r->has_tracepoint ? 3 : 2;
+	const uint32_t n = r->sampled_tid || r->has_tracepoint || r->has_pebs ? 3 : 2;
 	const size_t ids = HEADER_SIZE, attrs = ids + 8 * n, data = attrs + n * attr_size;
 	uint64_t features = 1ULL << FEATURE_ARCH | 1ULL << FEATURE_CPUID | 1ULL << FEATURE_AUXTRACE;
 	struct buf info = { 0 };
@@ -514,6 +525,8 @@ void recording_finish(const struct recording *r, struct buf *out)
 	if (r->sampled_tid)
 		put_attr(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, ID_OTHERS,
 			 ids + 16);
+	else if (r->has_pebs)
+		put_attr(out, r, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, ID_OTHERS, ids + 16);
 	else if (r->has_tracepoint)
 		put_attr(out, r, PERF_TYPE_TRACEPOINT, SWITCH_EVENT, ID_OTHERS, ids + 16);
 	buf_bytes(out, info.data, info.len);

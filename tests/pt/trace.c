@@ -10,6 +10,7 @@
  *   --cbr N                  the core's frequency, of 20
  *   --sample N               no trace but what samples of another event have, each N steps
  *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT a file
+ *   --pebs N                 a PEBS record each N steps
  *   --module FUNCTION        with --kernel: a module of the kernel is what begins there, of 4 KB
  *   --cpus N                 a buffer each of N CPUs, on which threads take turns
  *   --turn N                 a turn ends after N steps if another thread waits (200)
@@ -83,7 +84,7 @@ struct tracer {
 	struct recording recording;
 	struct writer_options options;
 	FILE *truth;
-	uint64_t tsc, steps, interrupt_each, sample_each, n_cpus, turn;
+	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, n_cpus, turn;
 	struct cpu *cpus;
 	VEC(struct task) tasks;
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
@@ -271,6 +272,8 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 	if (ip != next || (task->at.kind != BRANCH_NONE && task->at.kind != BRANCH_COND))
 		tell(t, task, from, ip);
 	task->at = decode(t, task, ip);
+	if (is_due(t, t->pebs_each) && w->ip)
+		writer_pebs(w, t->steps);
 	if (is_due(t, t->interrupt_each) || is_due(t, t->sample_each)) {
 		interrupt(t, task);
 		if (is_due(t, t->sample_each)) {
@@ -634,6 +637,7 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--cbr", NULL, &t->options.cbr, NULL },
 		{ "--interrupt", NULL, &t->interrupt_each, NULL },
 		{ "--sample", NULL, &t->sample_each, NULL },
+		{ "--pebs", NULL, &t->pebs_each, NULL },
 		{ "--cpus", NULL, &t->n_cpus, NULL },
 		{ "--turn", NULL, &t->turn, NULL },
 		{ "--vmlinux", NULL, NULL, &t->vmlinux },
@@ -738,6 +742,7 @@ int main(int argc, char **argv)
 	t.switch_ip += t.switch_ip ? t.shift : 0;
 	begin_cpus(&t);
 	t.recording.options = t.options;
+	t.recording.has_pebs = t.pebs_each;
 	t.truth = fopen(argv[at + 1], "w");
 	if (!t.truth)
 		die(argv[at + 1]);

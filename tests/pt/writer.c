@@ -180,6 +180,41 @@ void writer_overflow(struct writer *w, uint64_t ip)
 	w->ip = ip;
 }
 
+static void put_items(struct writer *w, uint8_t group, uint32_t n, uint64_t salt)
+{
+	pt_packet_write(&w->out, PACKET(.type = PT_BBP, .payload = group));
+	for (uint32_t i = 0; i < n; i++)
+		pt_packet_write(&w->out, PACKET(.type = PT_BIP, .count = (uint16_t)i,
+						.payload = salt << 16 | group << 8 | i));
+}
+
+static void put_values(struct writer *w, uint8_t group, const uint64_t *values, uint32_t n)
+{
+	pt_packet_write(&w->out, PACKET(.type = PT_BBP, .payload = group));
+	for (uint32_t i = 0; i < n; i++)
+		pt_packet_write(&w->out,
+				PACKET(.type = PT_BIP, .count = (uint16_t)i, .payload = values[i]));
+}
+
+/* Latencies are of both forms, or there is none but the cycles of a transaction. */
+void writer_pebs(struct writer *w, uint64_t salt)
+{
+	const uint64_t latencies[] = { 77, 55ULL << 32 | 99, 0 };
+	const uint64_t basic[] = { w->ip, 1 << 2, w->tsc };
+	const uint64_t memory[] = { 0x7f0000000000 + salt, 3, latencies[salt % 3],
+				    (salt % 2 ? 0x0aULL : 0x04ULL) << 32 | 31 };
+
+	writer_flush(w);
+	put_values(w, 4, basic, w->options.has_tsc ? 3 : 2);
+	put_values(w, 5, memory, 4);
+	put_items(w, 1, 18, salt);
+	put_items(w, 8, 24, salt);
+	put_items(w, 9, 5, salt | 1ULL << 47);
+	put_items(w, 16, 32, salt);
+	pt_packet_write(&w->out, PACKET(.type = PT_BEP, .flag = true));
+	put_ip(w, PT_FUP, w->ip);
+}
+
 static void put_direction(struct writer *w, bool taken)
 {
 	w->bits |= (uint64_t)taken << (63 - w->n_bits);

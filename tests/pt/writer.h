@@ -73,6 +73,12 @@ void writer_interrupt(struct writer *w);
 /* The buffer was full: what was pending is lost, and tracing goes on at `ip`. */
 void writer_overflow(struct writer *w, uint64_t ip);
 
+/*
+ * A PEBS record at w->ip, of counter 2, with all groups; its values are made of `salt`: that of
+ * item N of group G is salt << 16 | G << 8 | N, but for addresses, times and latencies.
+ */
+void writer_pebs(struct writer *w, uint64_t salt);
+
 /* Writes out what is pending. */
 void writer_flush(struct writer *w);
 

@@ -258,7 +258,7 @@ static void a_record_of_pebs_is_its_items_and_an_end(void **state)
 		   "BBP SZ 8-byte Type 0x1\nBIP ID 0x03 Value 0x5\nBEP IP:1\nFUP 0x1000\n"
 		   "BEP IP:0\nBBP SZ 4-byte Type 0x5\nBIP ID 0x00 Value 0x6\nBEP IP:0\nTNT T\n",
 	       "0-1000 bB\nkind 10 at 0: 1000 \nkind 10 at 0: 77 c\nkind 10 at 0: 5 bc\n"
-	       "kind 11 at 1000: 0 \nkind 10 at 0: 6 \nkind 11 at 0: 0 \n1000-1004 bo\n");
+	       "kind 11 at 1000: 0 \nkind 10 at 0: 6 B\nkind 11 at 0: 0 \n1000-1004 bo\n");
 }
 
 static void after_an_overflow_it_goes_on_where_the_trace_says(void **state)
