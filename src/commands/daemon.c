@@ -15,6 +15,8 @@
 #include "commands/event_help.h"
 #include "commands/separation.h"
 #include "config.h"
+#include "counter/counter.h"
+#include "daemon/metrics_http.h"
 #include "record/ext.h"
 
 #define CONFIG_FILE      "/etc/assay/daemon.conf"
@@ -93,6 +95,34 @@ struct command_line {
 	char *file_text;         /* that args point into */
 };
 
+static int check_event(void *err, const char *event)
+{
+	static const struct counter_sources sources;
+	const struct counter_rate rate = { .freq_hz = 1 };
+	struct counters counters = { 0 };
+	int r = counter_parse(&sources, event, &rate, &counters, err);
+
+	counters_fini(&counters);
+	return r;
+}
+
+/* What no kind of an option can tell. */
+static int check_values(const struct daemon_args *args, struct error *err)
+{
+	uint32_t merged;
+	int r = separation_parse(args->separate, &merged, err);
+
+	if (r >= 0 && !*args->dir)
+		r = error_set(err, -EINVAL, "--session-dir: it has no name");
+	if (r >= 0 && args->metrics_listen)
+		r = metrics_http_check(args->metrics_listen, err);
+	for (size_t i = 0; i < args->events.n && r >= 0; i++)
+		r = check_event(err, args->events.data[i]);
+	for (size_t i = 0; i < args->features.n && r >= 0; i++)
+		r = ext_init(args->features.data[i], check_event, err, err);
+	return r;
+}
+
 /* Settings of a file: "NAME = value" lines, of the long options. *text is the caller's to free().
  */
 static int read_config(const char *path, struct daemon_args *args, char **text, struct error *err)
@@ -116,6 +146,8 @@ static int read_config(const char *path, struct daemon_args *args, char **text, 
 		r = options_parse_line(&table, line, args, err);
 		if (!r && args->config)
 			r = error_set(err, -EINVAL, "a file of settings names no other");
+		if (r >= 0)
+			r = check_values(args, err);
 		if (r < 0)
 			return error_wrap(err, r, "%s:%u", name, number);
 	}
@@ -181,6 +213,23 @@ static int add_features(const struct daemon_args *args, struct daemon_settings *
 	return r;
 }
 
+/* Texts are what a daemon is made with: where it writes, how it collects. */
+static void tell_what_waits(const struct daemon_args *before, const struct daemon_args *now)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(daemon_options); i++) {
+		const struct option_spec *row = &daemon_options[i];
+		const char *old, *new;
+
+		if (row->kind != OPT_STRING && row->kind != OPT_CHOICE)
+			continue;
+		old = *(const char *const *)((const char *)before + row->field);
+		new = *(const char *const *)((const char *)now + row->field);
+		if (strcmp(old ? old : "", new ? new : "") != 0)
+			log_warning("%s: '%s' holds from the daemon's next start on", row->name,
+				    new ? new : "");
+	}
+}
+
 static int load(void *context, struct daemon_settings *out, struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
@@ -192,10 +241,12 @@ static int load(void *context, struct daemon_settings *out, struct error *err)
 		copy_settings(&args, &settings);
 		r = add_features(&args, &settings, err);
 	}
-	if (!r)
+	if (!r) {
+		tell_what_waits(&((const struct command_line *)context)->args, &args);
 		*out = settings;
-	else
+	} else {
 		daemon_settings_fini(&settings);
+	}
 	free_lists(&args);
 	return r;
 }
@@ -267,6 +318,10 @@ static int daemon_command_run(const struct command *self, int argc, char **argv)
 			log_error("daemon: %s", err.text);
 			status = EXIT_FAILED;
 		}
+	}
+	if (status < 0 && !*c.args.dir) {
+		log_error("daemon: --session-dir: it has no name");
+		status = EXIT_USAGE;
 	}
 	if (status < 0 && separation_parse(c.args.separate, &merged, &err) < 0) {
 		log_error("daemon: %s", err.text);

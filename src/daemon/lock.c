@@ -36,9 +36,9 @@ int lock_take(const char *dir, struct error *err)
 	e = errno;
 	if (e == EWOULDBLOCK)
 		error_set(err, -EBUSY,
-			  "a daemon collects into %s already: process %d (assay ctl shutdown, or "
-			  "kill, ends it)",
-			  dir, (int)read_pid(fd));
+			  "a daemon collects into %s already: process %d ('assay ctl "
+			  "--session-dir %s shutdown' ends it)",
+			  dir, (int)read_pid(fd), dir);
 	else
 		error_errno(err, -e, "cannot lock %s", path);
 	close(fd);

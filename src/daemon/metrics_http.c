@@ -173,18 +173,38 @@ static int bind_to(const struct addrinfo *info, struct metrics_http *h, const ch
 	return owned;
 }
 
-static int listen_at(struct metrics_http *h, const char *address, struct error *err)
+/* *out is the caller's to freeaddrinfo(). */
+static int resolve(const char *address, struct addrinfo **out, struct error *err)
 {
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
 				  .ai_socktype = SOCK_STREAM };
-	struct addrinfo *info;
 	struct place place;
 	int r = split_address(address, &place, err);
 
 	if (r < 0)
 		return r;
-	if (getaddrinfo(place.host, place.port, &hints, &info))
-		return error_set(err, -EINVAL, "'%s' is no address in numbers", place.host);
+	return getaddrinfo(place.host, place.port, &hints, out)
+		       ? error_set(err, -EINVAL, "'%s' is no address in numbers", place.host)
+		       : 0;
+}
+
+int metrics_http_check(const char *address, struct error *err)
+{
+	struct addrinfo *info;
+	int r = resolve(address, &info, err);
+
+	if (!r)
+		freeaddrinfo(info);
+	return r;
+}
+
+static int listen_at(struct metrics_http *h, const char *address, struct error *err)
+{
+	struct addrinfo *info;
+	int r = resolve(address, &info, err);
+
+	if (r < 0)
+		return r;
 	r = bind_to(info, h, address, err);
 	freeaddrinfo(info);
 	return r;

@@ -144,7 +144,8 @@ void service_close(struct service *s)
 {
 	if (!s)
 		return;
-	if (s->is_open)
+	/* One that never collected has but to say why. */
+	if (s->is_open && answers_statistics(&s->answers)->status.n_parts)
 		log_statistics(s);
 	asked_fd = -1;
 	drop_source(s, s->timer);

@@ -4,6 +4,7 @@
 # The continuous profiler.
 
 load helpers
+bats_require_minimum_version 1.5.0
 
 need_daemon() {
 	need_root
@@ -128,7 +129,7 @@ has_parts() {
 	need_daemon
 	start_daemon d
 	run assay daemon --session-dir d
-	refused 1 "$BATS_TEST_TMPDIR/d already: process $daemon"
+	refused 1 "$BATS_TEST_TMPDIR/d already: process $daemon ('assay ctl --session-dir $BATS_TEST_TMPDIR/d shutdown'"
 	[ "$(cat d/lock)" = "$daemon" ]
 }
 
@@ -151,6 +152,15 @@ has_parts() {
 	printf 'freq = 199\nfrequency = 3\n' >conf
 	kill -HUP "$daemon"
 	becomes grep -q "conf:2: there is no setting 'frequency': the settings stay as they are" d/log
+	# Nor do those that no event, or no processor, can be found for.
+	printf 'freq = 299\nmax-cpu = 3\nevent = nonsense\n' >conf
+	kill -HUP "$daemon"
+	becomes grep -q "conf:3: unknown event 'nonsense': the settings stay as they are" d/log
+	assay ctl --session-dir d status --format json | jq -e '.wanted_hz == 199 and .max_cpu_percent == 2' >/dev/null
+	# What a daemon is made with waits for the next one.
+	printf 'freq = 199\nevent = cpu-clock\nseparate = none\n' >conf
+	kill -HUP "$daemon"
+	becomes grep -q "separate: 'none' holds from the daemon's next start on" d/log
 	kill "$daemon"
 	becomes grep -q 'the daemon ends' d/log
 }
@@ -159,6 +169,8 @@ has_parts() {
 	need_daemon
 	run assay daemon --session-dir d --detach -e no-such-event
 	refused 1 "no-such-event"
+	# It never collected: there is nothing to tell of it but that.
+	run ! grep statistics d/log
 	run assay daemon --session-dir d --detach --collector perf -e cpu-clock -F 0
 	refused 2 "--freq: '0'"
 }
@@ -176,6 +188,21 @@ has_parts() {
 	printf 'config = other\n' >conf
 	run assay daemon --session-dir d --config conf
 	refused 1 "conf:1: a file of settings names no other"
+	printf 'freq = 49\nevent = nonsense\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:2: unknown event 'nonsense'"
+	printf '\nseparate = everything\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:2: --separate: 'everything' is none of"
+	printf 'metrics-listen = 99999\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:1: '99999' is no address"
+	printf 'ext-feature = nsa:everything\n' >conf
+	run assay daemon --session-dir d --config conf
+	refused 1 "conf:1: no extended feature 'nsa'"
+	printf 'session-dir =\n' >conf
+	run assay daemon --config conf
+	refused 1 "conf:1: --session-dir: it has no name"
 	printf 'freq = 49\0\n' >conf
 	run assay daemon --session-dir d --config conf
 	refused 1 "conf is not a text"
@@ -183,6 +210,8 @@ has_parts() {
 	refused 1 "cannot read missing: No such file or directory"
 	run assay daemon --session-dir d extra
 	refused 2 "'extra' is one argument too many"
+	run assay daemon --session-dir ""
+	refused 2 "--session-dir: it has no name"
 	[ ! -e d ]
 }
 
