@@ -324,7 +324,7 @@ static int ask(const struct ctl_args *args, const struct request_row *row, json_
 	json_t *reply = NULL;
 	int r = client_choose_dir(args->dir, DAEMON_DIR, &dir, &err);
 
-	if (r >= 0 && row->changes && !args->dir && strcmp(dir, DAEMON_DIR))
+	if (r >= 0 && row->effect == REQUEST_CHANGES && !args->dir && strcmp(dir, DAEMON_DIR))
 		log_info("%s: the daemon of '%s'", row->name, dir);
 	r = r < 0 ? r : client_ask(dir, request, args->patience_s, &reply, &err);
 	if (r >= 0) {

@@ -16,6 +16,7 @@
 #include "daemon/daemon_state.h"
 #include "record/host.h"
 #include "store/history.h"
+#include "store/retention.h"
 #include "store/sharing.h"
 
 /* Between two looks at how much was written. */
@@ -78,6 +79,13 @@ static int each_old_part(struct daemon *d,
 	return MIN(e, 0);
 }
 
+/* From our upkeep, which can begin again; of who merges by hand we wait for nothing. */
+static int take_history(struct daemon *d, struct error *err)
+{
+	stop_upkeep(d);
+	return history_lock(d->current, false, err);
+}
+
 static int remove_part(void *context, const char *path, const char *name, struct error *err)
 {
 	(void)context, (void)name;
@@ -86,11 +94,11 @@ static int remove_part(void *context, const char *path, const char *name, struct
 
 int daemon_reset(struct daemon *d, struct error *err)
 {
-	int e = begin_part(d, err);
+	cleanup(close_at_exit) int lock = take_history(d, err);
+	int e = lock < 0 ? lock : begin_part(d, err);
 
 	if (e < 0)
 		return e;
-	stop_upkeep(d);
 	log_info("reset: what was counted so far is forgotten");
 	return each_old_part(d, remove_part, NULL, err);
 }
@@ -119,11 +127,15 @@ static int move_part(void *context, const char *path, const char *name, struct e
 int daemon_save(struct daemon *d, const char *name, struct error *err)
 {
 	cleanup(free_at_exit) char *there = xasprintf("%s/%s", d->samples, name);
+	cleanup(close_at_exit) int lock = -1;
 	struct sharing sharing;
 	int e = check_name(name, err);
 
 	if (e < 0)
 		return e;
+	lock = take_history(d, err);
+	if (lock < 0)
+		return lock;
 	if (mkdir(there, 0700) < 0)
 		return errno == EEXIST
 			       ? error_set(err, -EEXIST, "there is a history '%s' already", name)
@@ -135,7 +147,6 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 		rmdir(there);
 		return e;
 	}
-	stop_upkeep(d);
 	log_info("save: what was counted so far is in %s", there);
 	return each_old_part(d, move_part, there, err);
 }

@@ -11,7 +11,7 @@
 #include "report/json_put.h"
 
 const struct request_row request_rows[N_REQUESTS] = {
-#define REQUEST(name, changes, words, help, ...) { #name, changes, help, { __VA_ARGS__ } },
+#define REQUEST(name, effect, words, help, ...) { #name, REQUEST_##effect, help, { __VA_ARGS__ } },
 #include "daemon/requests.def"
 #undef REQUEST
 };

@@ -43,10 +43,12 @@ struct request_argument {
 	const char *value;
 };
 
+enum request_effect { REQUEST_TELLS, REQUEST_ACTS, REQUEST_CHANGES };
+
 /* One that has arguments, of which none is required, wants at least one. */
 struct request_row {
 	const char *name;
-	bool changes;
+	enum request_effect effect;
 	const char *help;
 	struct request_argument arguments[REQUEST_MAX_ARGUMENTS];
 };

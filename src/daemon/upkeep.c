@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/daemon.h"
@@ -61,13 +62,18 @@ static int keep_up(const char *dir, const char *active, const struct daemon_sett
 {
 	struct retention_policy policy = RETENTION_DEFAULT;
 	struct retention_result result;
-	int r = pack_all(dir, active, err);
+	/* Somebody may be at it by hand. */
+	cleanup(close_at_exit) int lock = history_lock(dir, true, err);
+	int r = lock < 0 ? lock : pack_all(dir, active, err);
 
+	if (lock < 0)
+		return r;
 	if (r > 0)
 		log_verbose("upkeep: %d parts packed", r);
 	policy.max_age_s = (uint64_t)settings->keep_age_s;
 	policy.max_bytes = settings->keep_bytes;
 	policy.active = active;
+	policy.is_locked = true;
 	if (r >= 0 || r == -ENOSPC) /* what is too old makes room */
 		r = history_retain(dir, &policy, &result, err);
 	if (r < 0)
@@ -99,7 +105,7 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	be_modest();
-	if (keep_up(dir, active, settings, &why) < 0 && why.code != -EBUSY)
+	if (keep_up(dir, active, settings, &why) < 0)
 		log_error("upkeep: %s", why.text);
 	_exit(0);
 }

@@ -26,6 +26,7 @@
 
 #define SECOND_NS        1000000000ULL
 #define UNSAMPLED_MIN_NS 50000000ULL
+#define ASKED_NS         5000000ULL
 #define MISSED_MIN       50 /* samples; periods that threads end in are worth a few */
 
 const char *const stack_source_texts[N_STACK_SOURCES] = {
@@ -236,6 +237,22 @@ static int ask_control(struct recorder *r, struct error *err)
 	return MIN(e, 0);
 }
 
+/*
+ * A thousand requests a second are no reason to look at all rings for each of them: that is half of
+ * what one costs.
+ */
+static bool is_only_asked(struct recorder *r)
+{
+	const struct recorder_control *c = r->config->control;
+	uint64_t now = clock_monotonic_ns();
+
+	if (c && c->ready && r->control.fd >= 0 && now - r->turned_ns < ASKED_NS &&
+	    poll(&r->control, 1, 0) > 0)
+		return true;
+	r->turned_ns = now;
+	return false;
+}
+
 static int run(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -245,6 +262,10 @@ static int run(struct recorder *r, struct error *err)
 		uint64_t safe, time_ns;
 
 		rings_wait(r->rings, r->wake_fd, wait_ms(r));
+		if (is_only_asked(r)) {
+			e = ask_control(r, err);
+			continue;
+		}
 		e = handle_signals(r, err);
 		follow_cpus(r);
 		if (!e && r->in_kernel)

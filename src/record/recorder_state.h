@@ -47,7 +47,8 @@ struct recorder {
 	struct host host;
 	struct ext_session *ext; /* NULL: no counter is of an extended feature */
 	uint64_t start_ns;
-	uint64_t read_ns; /* when the in-kernel sampler was last read */
+	uint64_t read_ns;   /* when the in-kernel sampler was last read */
+	uint64_t turned_ns; /* of the last turn that looked at all there is */
 	bool is_ended;
 	uint64_t stop_ns; /* when the command was first asked to stop; 0: not yet */
 

@@ -237,10 +237,25 @@ static int retain(struct run *run, struct error *err)
 	return r < 0 ? r : room;
 }
 
+int history_lock(const char *dir, bool waits, struct error *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "cannot read %s", dir);
+	while (flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB)) < 0 && !r)
+		r = errno == EINTR ? 0 : -errno;
+	if (!r)
+		return fd;
+	close(fd);
+	return r == -EWOULDBLOCK ? error_set(err, -EBUSY, "%s: another process is merging it", dir)
+				 : error_errno(err, r, "cannot lock %s", dir);
+}
+
 int history_retain(const char *dir, const struct retention_policy *policy,
 		   struct retention_result *out, struct error *err)
 {
-	cleanup(close_at_exit) int lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cleanup(close_at_exit) int lock = -1;
 	struct run run = { .parts = { .dir = dir,
 				      .policy = policy,
 				      .now_ns = policy->now_ns ? policy->now_ns : wall_now_ns() },
@@ -248,10 +263,11 @@ int history_retain(const char *dir, const struct retention_policy *policy,
 	int r;
 
 	*out = (struct retention_result){ 0 };
-	if (lock < 0)
-		return error_errno(err, -errno, "cannot read %s", dir);
-	if (flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return error_set(err, -EBUSY, "%s: another process is merging it", dir);
+	if (!policy->is_locked) {
+		lock = history_lock(dir, false, err);
+		if (lock < 0)
+			return lock;
+	}
 	r = retain(&run, err);
 	out->bytes_after = retained_bytes(&run.parts);
 	vec_foreach (&run.parts.parts, part)

@@ -45,6 +45,7 @@ struct retention_policy {
 	uint64_t max_age_s, max_bytes; /* 0: no limit */
 	const char *active;            /* the part that is being written; NULL: see below */
 	uint64_t now_ns;               /* CLOCK_REALTIME; 0: now */
+	bool is_locked;                /* by the caller: history_lock() */
 	void (*at_step)(void *context, enum retention_step step, const char *part); /* or NULL */
 	void *context;
 };
@@ -71,6 +72,13 @@ struct retention_result {
 	uint64_t samples_cut; /* now in "[other]" */
 	uint64_t bytes_before, bytes_after;
 };
+
+/*
+ * Whoever packs, merges, moves or removes parts of a history has its lock: another one would take
+ * what is being made for what a killed one left, and remove it. A descriptor, the caller's to
+ * close(). -EBUSY: another process has it, and `waits` is not set.
+ */
+int history_lock(const char *dir, bool waits, struct error *err);
 
 /*
  * `dir` is that of the parts: DIR/samples/current. A part without an end is taken for the

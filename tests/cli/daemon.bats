@@ -278,15 +278,20 @@ has_parts() {
 	need_daemon
 	work
 	export ASSAY_DAEMON_PACE="settle=1"
-	start_daemon d -F 5000 --max-cpu 0.1
-	said "Hz instead of 5000"
+	# The kernel lowers what it permits when interrupts took long.
+	local most
+	most=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+	[ "$most" -le 5000 ] || most=5000
+	[ "$most" -ge 1000 ] || skip "no more than $most samples a second are permitted"
+	start_daemon d -F "$most" --max-cpu 0.1
+	said "Hz instead of $most"
 	becomes has_parts d 2
 	end_daemon "$daemon"
 	assay info --format json "d/samples/current/$(parts d | tail -1)" |
-		jq -e '.events[0].freq_hz < 5000' >/dev/null
+		jq -e ".events[0].freq_hz < $most" >/dev/null
 	for part in d/samples/current/*; do assay report -i "$part" || true; done >reports # one may have no samples yet
 	grep -q "times that the rate went down for the daemon's budget" reports
-	grep -q "Hz instead of 5000 to stay within the daemon's budget" reports
+	grep -q "Hz instead of $most to stay within the daemon's budget" reports
 }
 
 @test "parts end with their time, and nothing is lost or counted twice between them" {
@@ -430,6 +435,20 @@ as_member() {
 	for part in d/samples/current/*; do
 		[ "$(fact "$part" '.warnings | length')" = 0 ]
 	done
+}
+
+@test "parts are not packed while somebody merges the history by hand" {
+	need_daemon
+	mkdir -p d/samples/current
+	exec 9<d/samples/current
+	flock 9
+	export ASSAY_DAEMON_PACE="part=1,settle=1,upkeep=1"
+	start_daemon d -F 997 -v
+	becomes has_parts d 4
+	run ! grep 'parts packed' daemon.log
+	flock -u 9
+	said "parts packed"
+	end_daemon "$daemon"
 }
 
 total_of() {

@@ -135,6 +135,23 @@ samples_of_split() {
 	[ "$(samples_of_split before)" -gt 0 ]
 }
 
+@test "while somebody merges the history by hand, nothing else is moved or removed in it" {
+	need_daemon
+	ctl dump
+	before=$(find "$DIR/samples/current" -mindepth 1 -maxdepth 1 -name '2*')
+	exec 9<"$DIR/samples/current"
+	flock 9
+	run ctl reset
+	refused 1 "another process is merging it"
+	run ctl save meanwhile
+	refused 1 "another process is merging it"
+	[ ! -e "$DIR/samples/meanwhile" ]
+	flock -u 9
+	[ "$(find "$DIR/samples/current" -mindepth 1 -maxdepth 1 -name '2*')" = "$before" ]
+	ctl save meanwhile
+	rm -r "$DIR/samples/meanwhile"
+}
+
 @test "stop and start pause the counting, not the daemon" {
 	need_daemon
 	ctl stop

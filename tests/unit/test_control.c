@@ -165,6 +165,35 @@ static void a_request_gets_its_answer_line(void **state)
 			    "{\"ok\":false,\"error\":\"there is a session \\\"a\\\" already\"}\n");
 }
 
+static void what_is_told_is_told_again_for_a_moment(void **state)
+{
+	static const char status[] = "{\"request\":\"status\"}\n";
+	struct world *w = *state;
+	char first[256];
+
+	snprintf(first, sizeof(first), "%s", ask(w, status));
+	w->now_ns += 19000000;
+	assert_string_equal(ask(w, status), first);
+	assert_int_equal(w->n_asked, 1);
+	w->now_ns += 1000000;
+	assert_string_equal(ask(w, status), first);
+	assert_int_equal(w->n_asked, 2);
+	/* What may change it, done or refused, ends that; and another line is another request. */
+	ask(w, "{\"request\":\"set\",\"rate\":1}\n");
+	ask(w, status);
+	assert_int_equal(w->n_asked, 4);
+	ask(w, "{\"request\":\"save\",\"name\":\"a\"}\n");
+	ask(w, status);
+	assert_int_equal(w->n_asked, 6);
+	ask(w, "{\"request\":\"metrics\"}\n");
+	assert_string_equal(ask(w, status), first);
+	assert_int_equal(w->n_asked, 8);
+	/* Nor is what changes something told from memory. */
+	ask(w, "{\"request\":\"set\",\"rate\":1}\n");
+	ask(w, "{\"request\":\"set\",\"rate\":1}\n");
+	assert_int_equal(w->n_asked, 10);
+}
+
 static void requests_in_one_go_are_answered_in_order(void **state)
 {
 	struct world *w = *state;
@@ -571,6 +600,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_world(a_request_gets_its_answer_line),
+		in_world(what_is_told_is_told_again_for_a_moment),
 		in_world(requests_in_one_go_are_answered_in_order),
 		in_world(what_is_no_request_is_refused_with_the_reason),
 		in_world(a_line_of_a_megabyte_ends_the_conversation),

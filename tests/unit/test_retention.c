@@ -316,10 +316,14 @@ static void one_at_a_time(void **state)
 
 	(void)state;
 	make_hours(&h, 1);
-	fd = open(h.dir, O_RDONLY | O_DIRECTORY);
-	assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+	fd = history_lock(h.dir, true, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(history_lock(h.dir, false, &err), -EBUSY);
 	assert_int_equal(history_retain(h.dir, &policy, &result, &err), -EBUSY);
+	policy.is_locked = true;
+	assert_int_equal(history_retain(h.dir, &policy, &result, &err), 0);
 	close(fd);
+	policy.is_locked = false;
 	assert_int_equal(history_retain("/nonexistent", &policy, &result, &err), -ENOENT);
 	history_fini(&h);
 }
