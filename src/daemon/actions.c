@@ -213,11 +213,11 @@ int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
 		return error_set(err, -EINVAL, "a rate of %" PRIu64 " Hz: it is from 1 to 100000",
 				 freq_hz);
 	d->settings.freq_hz = freq_hz;
-	e = set_rate(d, freq_hz, err);
+	e = set_rate(d, permitted_rate(freq_hz), err);
 	if (e < 0)
 		d->settings.freq_hz = before;
 	else
-		log_info("sampling at %" PRIu64 " Hz, before at %" PRIu64, freq_hz, before);
+		log_info("sampling at %" PRIu64 " Hz, before at %" PRIu64, d->rate_hz, before);
 	return e;
 }
 
@@ -236,7 +236,7 @@ static void keep_before(struct daemon *d)
 int daemon_set_events(struct daemon *d, const char *const *events, size_t n, struct error *err)
 {
 	static const struct counter_sources sources;
-	struct counter_rate rate = { .freq_hz = d->settings.freq_hz };
+	struct counter_rate rate = { .freq_hz = permitted_rate(d->settings.freq_hz) };
 	struct counters counters = { 0 };
 	int e = 0;
 

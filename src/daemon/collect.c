@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "collect/sampler.h"
+#include "counter/sources.h"
 #include "daemon/daemon_state.h"
 #include "daemon/fs_service.h"
 #include "daemon/notify.h"
@@ -115,16 +116,42 @@ static enum stack_source choose_stacks(const struct daemon *d)
 	return counters_fit_copies(&d->counters) ? STACKS_COPIED : STACKS_FRAME_POINTERS;
 }
 
-/* What a part says of itself: why these events, and what the budget makes of the rate. */
+uint64_t permitted_rate(uint64_t wanted_hz)
+{
+	static const struct counter_sources sources;
+	uint64_t most = sources_max_rate(&sources);
+
+	return most ? MIN(wanted_hz, most) : wanted_hz;
+}
+
+/* What a part says of itself: why these events, and what becomes of the rate. */
 static void write_note(struct daemon *d)
 {
 	size_t n = (size_t)snprintf(d->note, sizeof(d->note), "%s", d->event_note);
 
 	if (d->rate_hz < d->settings.freq_hz)
 		snprintf(d->note + n, sizeof(d->note) - n,
-			 "%ssampling at %" PRIu64 " Hz instead of %" PRIu64
-			 " to stay within the daemon's budget",
-			 n ? "; " : "", d->rate_hz, d->settings.freq_hz);
+			 "%ssampling at %" PRIu64 " Hz instead of %" PRIu64 "%s", n ? "; " : "",
+			 d->rate_hz, d->settings.freq_hz,
+			 d->rate_hz == permitted_rate(d->settings.freq_hz)
+				 ? ", as kernel.perf_event_max_sample_rate permits no more"
+				 : " to stay within the daemon's budget");
+}
+
+/*
+ * The kernel lowers what it permits when interrupts take long. That is no reason to end; but who
+ * starts a daemon is told.
+ */
+static void obey_kernel(struct daemon *d)
+{
+	uint64_t rate = permitted_rate(d->rate_hz);
+
+	if (!d->n_parts || rate == d->rate_hz)
+		return;
+	log_warning("kernel.perf_event_max_sample_rate is %" PRIu64 ": sampling at that rate, "
+		    "instead of %" PRIu64 " Hz",
+		    rate, d->rate_hz);
+	d->rate_hz = rate;
 }
 
 /* Parts. */
@@ -236,7 +263,7 @@ static void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
 static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
 {
 	char why[128];
-	uint64_t rate;
+	uint64_t rate, wanted = d->settings.freq_hz;
 
 	if (!d->is_budget_begun) {
 		if (now_ns - d->started_ns < d->pace.settle_ns)
@@ -244,7 +271,9 @@ static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint
 		budget_begin(&d->budget, d->settings.max_cpu_percent, now_ns, stats->own_cpu_ns);
 		d->is_budget_begun = true;
 	}
-	rate = budget_rate(&d->budget, now_ns, stats->own_cpu_ns, d->rate_hz, d->settings.freq_hz);
+	if (wanted > d->rate_hz)
+		wanted = MAX(permitted_rate(wanted), d->rate_hz);
+	rate = budget_rate(&d->budget, now_ns, stats->own_cpu_ns, d->rate_hz, wanted);
 	if (rate == d->rate_hz || !has_a_rate(d))
 		return;
 	if (rate > d->rate_hz)
@@ -527,8 +556,10 @@ static int record(struct daemon *d, struct recorder_result *result, struct error
 
 static int begin(struct daemon *d, struct recorder_result *result, struct error *err)
 {
-	int e = choose_counters(d, err);
+	int e;
 
+	obey_kernel(d);
+	e = choose_counters(d, err);
 	if (e < 0)
 		return e;
 	write_note(d);

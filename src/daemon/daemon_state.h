@@ -92,6 +92,7 @@ int begin_part(struct daemon *d, struct error *err);
 
 /* The rate of all counters that have one, from now on, in a new part. */
 int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);
+uint64_t permitted_rate(uint64_t wanted_hz); /* what of it the kernel permits now */
 
 /* Counting is to begin anew, with what the settings say now. */
 void renew(struct daemon *d);
