@@ -127,6 +127,19 @@ static int add_of_kind(const struct parse *p, const struct draft *d, const char 
 	return add(p, &c);
 }
 
+/* The counter is gone when this is an error. */
+static int check_ibs_modes(const struct parse *p, const struct draft *d, struct counter *c)
+{
+	if (!d->is_ibs || d->filter || !attr_has_modes(&c->attr))
+		return 0;
+	counter_fini(c);
+	return error_set(
+		p->err, -ENOTSUP,
+		"event '%s': this kernel's IBS counts user and kernel mode together (Linux "
+		"6.14 tells them apart), which takes root",
+		p->spec);
+}
+
 static bool is_generic(const struct draft *d)
 {
 	return d->is_core && !*d->pmu &&
@@ -190,7 +203,8 @@ static int finish(const struct parse *p, struct draft *d, const char *name, cons
 		pmu_list_hybrid(p->sources, &kinds);
 	if (kinds.n == 0) {
 		c = draft_finish(p->sources, d, name, letters, p->spec);
-		r = add(p, &c);
+		r = check_ibs_modes(p, d, &c);
+		r = r < 0 ? r : add(p, &c);
 	}
 	for (size_t i = 0; i < kinds.n && r == 0; i++)
 		r = add_of_kind(p, d, kinds.data[i], name, letters);

@@ -21,6 +21,8 @@ struct draft {
 	char pmu[PMU_NAME_SIZE]; /* the PMU that was named, else "" */
 	char name[256];          /* for reports, where the words say name=; else "" */
 	bool has_freq, has_count;
+	bool is_ibs;      /* of AMD's instruction-based sampling: counts go by 16, and … */
+	uint64_t filter;  /* … modes are for the kernel to look at, where this is in config2 */
 	bool is_trace;    /* writes an AUX area */
 	bool is_core;     /* counted by the processor core: guest and host differ, and counts
 			     below 500 would drown the machine */
@@ -61,6 +63,9 @@ int rate_apply(const struct counter_sources *sources, const struct counter_rate 
  * Tracepoints, but for those of uprobes, and the scheduler's software events.
  */
 bool attr_in_kernel(const struct perf_event_attr *attr);
+
+/* Of one mode and not of the others. */
+bool attr_has_modes(const struct perf_event_attr *attr);
 
 /* Is this attr a clock, whose period is in nanoseconds? */
 bool attr_is_clock(const struct perf_event_attr *attr);

@@ -168,6 +168,11 @@ bool attr_in_kernel(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_TRACEPOINT;
 }
 
+bool attr_has_modes(const struct perf_event_attr *attr)
+{
+	return attr->exclude_user || attr->exclude_kernel || attr->exclude_hv;
+}
+
 /* rNNN: the raw code of the processor's manual, 1 to 16 hex digits. */
 int raw_find(const char *name, struct draft *out)
 {

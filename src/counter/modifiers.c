@@ -142,6 +142,8 @@ struct counter draft_finish(const struct counter_sources *sources, const struct 
 	/* PEBS can't tell a guest's addresses from ours; without G they are not wanted anyway. */
 	if (d->is_core && !d->has_machine)
 		c.attr.exclude_guest = 1;
+	if (attr_has_modes(&c.attr))
+		c.attr.config2 |= d->filter;
 	c.name = counter_name(name, letters, user_only);
 	c.spec = xstrdup(spec);
 	c.cpus = pmu_cpus(sources, d->pmu);

@@ -477,6 +477,21 @@ static int parse_terms(const struct pmu_parse *p, const char *terms)
 	return 0;
 }
 
+/*
+ * The processor's IBS knows no modes; since Linux 6.14 the kernel leaves samples out where config2
+ * asks for that, and refuses modes where it does not (arch/x86/events/amd/ibs.c, swfilt).
+ */
+static void learn_ibs(const struct pmu_parse *p)
+{
+	struct draft with = { 0 };
+	struct pmu_parse q = *p;
+
+	q.d = &with;
+	p->d->is_ibs = true;
+	if (format_term(&q, "swfilt", NULL) > 0)
+		p->d->filter = with.attr.config2;
+}
+
 int pmu_parse(const struct counter_sources *sources, const char *pmu, const char *terms,
 	      const char *spec, struct draft *out, struct error *err)
 {
@@ -492,6 +507,8 @@ int pmu_parse(const struct counter_sources *sources, const char *pmu, const char
 	snprintf(out->pmu, sizeof(out->pmu), "%s", pmu);
 	if (!strcmp(pmu, INTEL_PT))
 		intel_pt_defaults(sources, &out->attr);
+	if (!strcmp(pmu, "ibs_op") || !strcmp(pmu, "ibs_fetch"))
+		learn_ibs(&p);
 	r = parse_terms(&p, terms);
 	if (r >= 0 && !strcmp(pmu, INTEL_PT))
 		r = intel_pt_check(sources, spec, out, err);

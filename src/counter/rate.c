@@ -10,6 +10,7 @@
  * (perf_swevent_init_hrtimer).
  */
 #define MIN_CLOCK_NS   10000
+#define IBS_STEP       16 /* its registers lack the lowest four bits */
 #define MIN_CORE_COUNT UINT64_C(500)
 
 static int check_count(const struct draft *d, uint64_t count, const char *name, struct error *err)
@@ -30,6 +31,10 @@ static int check_count(const struct draft *d, uint64_t count, const char *name, 
 				 " ns is faster than 100 kHz; the "
 				 "least is %d",
 				 name, count, MIN_CLOCK_NS);
+	if (d->is_ibs && count % IBS_STEP)
+		return error_set(err, -EINVAL,
+				 "event '%s': IBS counts in steps of %d: %" PRIu64 " would do",
+				 name, IBS_STEP, MAX(count / IBS_STEP, 1u) * IBS_STEP);
 	if (count < least)
 		return error_set(err, -EINVAL,
 				 "event '%s': a count of %" PRIu64

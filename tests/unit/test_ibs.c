@@ -196,6 +196,7 @@ static void families_differ_in_their_bits(void **state)
 		{ 0x10, CAPS_OLD, 0xf109, { BIT(32) }, 1, true },
 		{ ZEN, CAPS_ZEN, 0xf109, { BIT(32) }, 0, false },
 		{ 0x15, CAPS_OLD, 0xf209, { 0, 0, LOAD | BIT(9) }, 1, true },
+		{ 0x15, CAPS_OLD, 0xf20a, { 0, 0, STORE | BIT(10) }, 1, true },
 		{ 0x14, CAPS_OLD, 0xf209, { 0, 0, LOAD | BIT(9) }, 0, false },
 		{ ZEN, CAPS_ZEN, 0xf20a, { 0, 0, LOAD | BIT(10) }, 0, false },
 		{ 0x14, CAPS_OLD, 0xf20b, { 0, 0, LOAD | BIT(11) }, 1, true },
@@ -310,6 +311,20 @@ static void events_of_a_kind_share_what_is_opened(void **state)
 	assert_int_equal(c[3].carrier, 0);
 }
 
+static void modes_are_the_kernels_to_look_at_where_it_can(void **state)
+{
+	struct machine *m = *state;
+	const struct counter *c;
+
+	put(m, "sys/bus/event_source/devices/ibs_op/format/swfilt", "config2:0\n");
+	assert_int_equal(parse(m, "IBS_OP_ALL:100000:1:0:1,ibs_op/cnt_ctl=1,period=160/k"), 0);
+	c = m->counters.data;
+	assert_true(c[0].attr.exclude_kernel && c[0].attr.config2 == 1);
+	assert_true(c[1].attr.exclude_user && c[1].attr.config2 == 1);
+	assert_int_equal(parse(m, "IBS_FETCH_ALL:100000"), 0);
+	assert_int_equal(m->counters.data[2].attr.config2, 0);
+}
+
 static void what_cannot_be_is_said(void **state)
 {
 	struct machine *m = *state;
@@ -318,8 +333,13 @@ static void what_cannot_be_is_said(void **state)
 	assert_true(parse(m, "IBS_OP_LOAD:200000:0x3") < 0);
 	assert_non_null(strstr(m->err.text, "are made of the same samples, of ibs_op"));
 	assert_true(parse(m, "IBS_OP_LOAD:100000") < 0);
-	assert_true(parse(m, "IBS_OP_LOAD:100") < 0);
+	assert_true(parse(m, "IBS_OP_LOAD:112") < 0);
 	assert_non_null(strstr(m->err.text, "minimum of 50000"));
+	/* What the kernel would call an invalid argument. */
+	assert_true(parse(m, "IBS_OP_LOAD:100001") < 0);
+	assert_non_null(strstr(m->err.text, "IBS counts in steps of 16: 100000 would do"));
+	assert_true(parse(m, "IBS_FETCH_ALL:100000:0:0:1") == -ENOTSUP);
+	assert_non_null(strstr(m->err.text, "counts user and kernel mode together"));
 	assert_true(parse(m, "{IBS_FETCH_ALL:100000,cycles}") < 0);
 	assert_non_null(strstr(m->err.text, "can't be in a group"));
 	file_remove_tree(m->sysfs, NULL);
@@ -500,6 +520,7 @@ int main(void)
 		cmocka_unit_test(an_invalid_address_is_one_where_that_bit_is_there),
 		cmocka_unit_test(raw_data_may_be_longer_and_not_shorter),
 		TEST(events_of_a_kind_share_what_is_opened),
+		TEST(modes_are_the_kernels_to_look_at_where_it_can),
 		TEST(what_cannot_be_is_said),
 		TEST(a_raw_sample_counts_in_each_event_that_fits),
 		TEST(logs_are_written_where_the_unit_mask_wants_them),
