@@ -54,7 +54,7 @@ enum pt_end {
 		N_PT_ENDS
 };
 
-/* The letters of perf's flags ("bcrosyiABEx"), a bit each. */
+/* The letters of perf's flags ("bcrosyiABExghDt"), a bit each. */
 enum pt_flags {
 	PT_F_BRANCH = 1 << 0,
 	PT_F_CALL = 1 << 1,
@@ -67,6 +67,8 @@ enum pt_flags {
 	PT_F_BEGIN = 1 << 8,
 	PT_F_END = 1 << 9,
 	PT_F_IN_TX = 1 << 10,
+	PT_F_INTERRUPTS_OFF = 1 << 13,
+	PT_F_INTERRUPTS_CHANGE = 1 << 14,
 };
 
 extern const uint16_t pt_end_flags[N_PT_ENDS]; /* with PT_F_BRANCH */

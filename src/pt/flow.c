@@ -68,7 +68,8 @@ static void clear_stack(struct pt_flow *f)
 
 static void forget_fup(struct pt_flow *f)
 {
-	f->fup_tx = f->fup_ptwrite = f->fup_power = f->fup_event = f->fup_block = false;
+	f->fup_tx = f->fup_ptwrite = f->fup_power = f->fup_event = f->fup_block = f->fup_mode =
+		f->event_of_branch = false;
 }
 
 /* Execution is nowhere that is known. */
@@ -97,6 +98,7 @@ void pt_flow_resync(struct pt_flow *f)
 	f->is_in_sync = f->is_in_psb = false;
 	f->block = PT_NO_BLOCK;
 	f->psb_ip = 0;
+	f->knows_iflag = false;
 }
 
 /*
@@ -224,6 +226,45 @@ static void begin_at(struct pt_flow *f, uint64_t ip)
 		pt_flow_say_ip(f, ip);
 }
 
+/* ---- the interrupt flag ---- */
+
+static void say_interrupts(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int how)
+{
+	pt_flow_emit(f, PT_EV_EVENT, from, to, how | (f->next_iflag ? PT_INTERRUPTS_ON : 0),
+		     PT_MODE_EXEC);
+	f->iflag = f->next_iflag;
+	f->knows_iflag = true;
+}
+
+/* The branch that is the last event changed it: that is told before. */
+static void say_interrupts_of_branch(struct pt_flow *f)
+{
+	struct pt_event branch;
+
+	if (!f->config.has_event_trace || f->iflag == f->next_iflag || !f->n_events)
+		return;
+	branch = f->events[f->n_events - 1];
+	if (branch.kind != PT_EV_BRANCH)
+		return;
+	f->n_events--;
+	say_interrupts(f, branch.from, branch.to,
+		       PT_INTERRUPTS_BY_BRANCH | (unsigned int)branch.flags << PT_INTERRUPTS_SHIFT);
+	if (f->n_events == PT_BATCH)
+		pt_flow_flush(f);
+	f->events[f->n_events++] = branch;
+}
+
+/* A MODE.Exec: of a FUP behind it, of the next branch, or as things are. */
+static void on_interrupts(struct pt_flow *f, bool now)
+{
+	f->next_iflag = now;
+	if (!f->config.has_event_trace)
+		return;
+	f->fup_mode = !f->is_in_psb && !f->seeks_ip;
+	if (!f->fup_mode && (!f->knows_iflag || f->iflag != now))
+		say_interrupts(f, 0, 0, PT_INTERRUPTS_STATUS);
+}
+
 /* An asynchronous branch: an interrupt, a fault, an aborted transaction. */
 static void branch_async(struct pt_flow *f, uint64_t to)
 {
@@ -313,6 +354,10 @@ static void end_record(struct pt_flow *f, uint64_t ip)
 /* What was waiting for its address. */
 static void say_fup(struct pt_flow *f, uint64_t ip)
 {
+	if (f->fup_event)
+		pt_flow_emit(f, PT_EV_EVENT, ip, f->fup_payload, f->fup_type, f->fup_detail);
+	if (f->fup_mode)
+		say_interrupts(f, ip, 0, 0);
 	if (f->fup_tx) {
 		f->in_tx = f->tx_next;
 		pt_flow_emit(f, PT_EV_TX, ip, 0, f->in_tx ? PT_F_IN_TX : 0, 0);
@@ -321,15 +366,14 @@ static void say_fup(struct pt_flow *f, uint64_t ip)
 		pt_flow_emit(f, PT_EV_PTWRITE, ip, f->fup_payload, 0, 0);
 	if (f->fup_power)
 		pt_flow_emit(f, PT_EV_POWER, ip, f->fup_payload, 0, f->fup_detail);
-	if (f->fup_event)
-		pt_flow_emit(f, PT_EV_EVENT, ip, f->fup_payload, f->fup_type, f->fup_detail);
 	if (f->fup_block)
 		end_record(f, ip);
 }
 
 static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 {
-	bool is_for_a_packet = f->fup_tx || f->fup_ptwrite || f->fup_power || f->fup_block;
+	bool is_for_a_packet = f->fup_tx || f->fup_ptwrite || f->fup_power || f->fup_block ||
+			       f->fup_mode || (f->fup_event && !f->event_of_branch);
 
 	if (p->count == PT_IP_NONE) {
 		forget_fup(f);
@@ -446,6 +490,7 @@ static void on_mode(struct pt_flow *f, const struct pt_packet *p)
 {
 	if (p->type == PT_MODE_EXEC) {
 		f->width = (uint8_t)p->payload;
+		on_interrupts(f, p->count & 1);
 		return;
 	}
 	/* A change binds to the FUP that follows; up to there it is as it was. */
@@ -469,6 +514,16 @@ static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_event_
 		pt_flow_settle(f, f->insns);
 		pt_flow_emit(f, kind, 0, p->payload, kind == PT_EV_EVENT ? p->count : 0, p->type);
 	}
+}
+
+/* Without an address of its own it has that of the branch that comes. */
+static void on_cfe(struct pt_flow *f, const struct pt_packet *p)
+{
+	struct pt_packet with_address = *p;
+
+	f->event_of_branch = !p->flag && is_traced(f);
+	with_address.flag |= f->event_of_branch;
+	on_said(f, &with_address, PT_EV_EVENT, &f->fup_event);
 }
 
 /* Said with each PSB, told when it is another. */
@@ -500,6 +555,7 @@ static bool is_timing(const struct pt_packet *p)
 /* A MODE.TSX without a FUP behind it says how it is, and not that it changed here. */
 static void forget_change(struct pt_flow *f)
 {
+	f->fup_mode = false;
 	if (!f->fup_tx)
 		return;
 	f->fup_tx = f->tx_abort = false;
@@ -515,12 +571,15 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 	switch ((enum pt_type)p->type) {
 	case PT_TIP:
 		on_tip(f, p);
+		say_interrupts_of_branch(f);
 		break;
 	case PT_TIP_PGE:
 		on_pge(f, p);
+		say_interrupts_of_branch(f);
 		break;
 	case PT_TIP_PGD:
 		on_pgd(f, p);
+		say_interrupts_of_branch(f);
 		break;
 	case PT_FUP:
 		if (f->is_in_psb)
@@ -564,7 +623,7 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 		on_said(f, p, PT_EV_POWER, &f->fup_power);
 		break;
 	case PT_CFE:
-		on_said(f, p, PT_EV_EVENT, &f->fup_event);
+		on_cfe(f, p);
 		break;
 	case PT_EVD:
 		on_said(f, p, PT_EV_EVENT, &none);
@@ -679,6 +738,7 @@ static bool quick_tip(struct pt_flow *f)
 	forget_change(f);
 	if (!walked(f, pt_walk_tip(f, f->last_ip)))
 		go_on_at(f, f->last_ip);
+	say_interrupts_of_branch(f);
 	f->at += head >> 5 == PT_IP_16 ? 3 : 5;
 	return true;
 }

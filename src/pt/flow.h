@@ -48,7 +48,9 @@ enum pt_event_kind {
 	PT_EV_PTWRITE, /* `to`: the value; from: of the instruction, or 0 where not recorded */
 	PT_EV_CBR,     /* `to`: core to bus ratio; from: where it changed */
 	PT_EV_POWER,   /* `detail`: enum pt_type (MWAIT, PWRE, EXSTOP, PWRX); `to`: its payload */
-	PT_EV_EVENT, /* `detail`: PT_CFE, PT_EVD or PT_TRIG; `to`: its payload; `flags`: its type */
+	PT_EV_EVENT,   /* `detail`: PT_CFE, PT_EVD or PT_TRIG; `to`: its payload; `flags`: its type.
+			* PT_MODE_EXEC, with event trace alone: the interrupt flag; `flags`: enum
+			* pt_interrupts, `to`: where a branch leads that changed it, told next */
 	PT_EV_PSB,   /* at `from`, or 0 where tracing is off or begins; `to`: offset in the trace */
 	PT_EV_ERROR, /* `detail`: enum pt_error; at `from`; `to`: the offset in the trace */
 	PT_EV_IP,    /* execution was at `from`: quick decoding alone */
@@ -73,6 +75,14 @@ enum pt_pebs_group {
 };
 
 enum { PT_PEBS_ITEM = 0xff, PT_PEBS_32_BIT = 1 << 8 /* items have 4 bytes */ };
+
+/* The interrupt flag from an event on. */
+enum pt_interrupts {
+	PT_INTERRUPTS_ON = 1 << 0,
+	PT_INTERRUPTS_BY_BRANCH = 1 << 1,
+	PT_INTERRUPTS_STATUS = 1 << 2, /* it did not change here: a PSB says how it is */
+	PT_INTERRUPTS_SHIFT = 3,       /* from here on, flags of the branch */
+};
 
 struct pt_event {
 	uint64_t from, to;
@@ -107,6 +117,8 @@ struct pt_flow_config {
 	 * the address behind that one.
 	 */
 	bool fup_may_be_next;
+	/* The processor has event trace: MODE.Exec packets tell the interrupt flag. */
+	bool has_event_trace;
 	void (*events)(void *context, const struct pt_event *events, size_t n);
 	/*
 	 * Time has come to `tsc`: side band up to there may be followed (pt_flow_set_code(),

@@ -41,7 +41,9 @@ struct pt_flow {
 	bool was_at_watched;             /* since it was fed last */
 	bool in_tx, tx_next, tx_abort;
 	/* What the next FUP is the address of. */
-	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block;
+	bool fup_tx, fup_ptwrite, fup_power, fup_event, fup_block, fup_mode;
+	bool event_of_branch; /* with fup_event: the FUP is an asynchronous branch's, too */
+	bool iflag, next_iflag, knows_iflag; /* interrupts are on; next: with the next branch */
 	uint8_t fup_detail, fup_type;
 	uint8_t pebs_group; /* of the items that follow */
 	bool has_items;     /* of a PEBS record that has not ended */

@@ -33,4 +33,7 @@ enum pt_synth_id {
 
 extern const char *const pt_synth_names[N_PT_SYNTHS];
 
-#define PT_SYNTH_RAW_MAX 28
+/* An event has so many EVD packets at most; each has a word of its type, and one of what it says.
+ */
+#define PT_SYNTH_EVDS    64
+#define PT_SYNTH_RAW_MAX (4 + 16 * PT_SYNTH_EVDS)

@@ -25,6 +25,9 @@ struct error;
 	X('w', ptwrites, NOTHING, "values of ptwrite instructions")                               \
 	X('p', power, NOTHING, "power events: CBR, MWAIT, PWRE, EXSTOP, PWRX, PSB")               \
 	X('o', pebs, NOTHING, "PEBS records in the trace")                                        \
+	X('I', interrupts, NOTHING,                                                               \
+	  "interrupts and other events of the processor, and changes of the interrupt flag "      \
+	  "(event trace)")                                                                        \
 	X('c', calls, NOTHING, "branches: calls")                                                 \
 	X('r', returns, NOTHING, "branches: returns")                                             \
 	X('e', errors, ERROR_FLAGS, "what could not be decoded; -o: no overflows, -l: no losses") \

@@ -45,6 +45,14 @@ struct queue {
 	uint64_t sampled_insns;
 	struct counts last_branch, last_insn; /* of their samples that had cycles */
 	uint32_t cbr;
+	/* The interrupt flag; `changes`: with the branch that comes, or at an instruction. */
+	bool iflag, was_iflag, changes_iflag;
+	uint64_t iflag_ip; /* the instruction; 0: none */
+	struct evd {
+		uint8_t type;
+		uint64_t payload;
+	} * evds; /* PT_SYNTH_EVDS, that wait for their CFE; NULL: there were none yet */
+	uint32_t n_evds;
 	struct pt_pebs *pebs; /* the record whose items are read; NULL: there was none yet */
 };
 
@@ -55,7 +63,7 @@ struct pt_synth {
 	struct event_sink *to;
 	struct pt_clock clock;
 	uint64_t period, mask; /* in instructions, or ticks */
-	bool by_ticks;
+	bool by_ticks, has_event_trace;
 	uint32_t branch_filter; /* flags of branches that are wanted; 0: all */
 	uint64_t skip;
 	struct pt_synth_counts counts;
@@ -114,7 +122,10 @@ static void add_synths(struct pt_synth *s, struct perfdata *data, struct perf_ev
 	attr.type = PT_SYNTH_TYPE;
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	for (uint32_t i = 0; i < N_PT_SYNTHS; i++) {
-		bool is_wanted = i == PT_SYNTH_PTWRITE ? s->itrace.ptwrites : s->itrace.power;
+		bool is_of_event = i == PT_SYNTH_EVT || i == PT_SYNTH_IFLAG;
+		bool is_wanted = i == PT_SYNTH_PTWRITE ? s->itrace.ptwrites
+				 : is_of_event         ? s->itrace.interrupts && s->has_event_trace
+						       : s->itrace.power;
 
 		attr.config = i;
 		s->synths[i] =
@@ -189,12 +200,13 @@ static void set_period(struct pt_synth *s)
 static bool needs_branches(const struct itrace *o)
 {
 	return o->instructions || o->branches || o->chains || o->adds_chains || o->last_branches ||
-	       o->adds_last_branches || o->with_depth || o->logs || o->transactions;
+	       o->adds_last_branches || o->with_depth || o->logs || o->transactions ||
+	       o->interrupts;
 }
 
 enum pt_detail pt_synth_detail(const struct itrace *o)
 {
-	bool all = o->instructions || o->last_branches || o->adds_last_branches ||
+	bool all = o->instructions || o->interrupts || o->last_branches || o->adds_last_branches ||
 		   (o->branches && !o->calls && !o->returns);
 
 	if (!needs_branches(o))
@@ -217,6 +229,7 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 	s->data = config->data;
 	s->to = config->sink;
 	s->clock = pt_trace_info(s->trace)->clock;
+	s->has_event_trace = pt_trace_info(s->trace)->has_event_trace;
 	s->skip = o->skip;
 	s->with_stacks = o->with_depth || o->chains || o->adds_chains || o->last_branches ||
 			 o->adds_last_branches;
@@ -243,8 +256,10 @@ void pt_synth_free(struct pt_synth *s)
 		return;
 	pt_stacks_fini(&s->stacks);
 	pt_log_close(s->log);
-	for (uint32_t i = 0; i < pt_trace_n_queues(s->trace); i++)
+	for (uint32_t i = 0; i < pt_trace_n_queues(s->trace); i++) {
 		free(s->queues[i].pebs);
+		free(s->queues[i].evds);
+	}
 	free(s->queues);
 	free(s->cached);
 	free(s);
@@ -289,6 +304,32 @@ static bool is_skipped(struct pt_synth *s)
 	return true;
 }
 
+/* How the interrupt flag is; of the branch that changes it, how it was before. */
+static uint32_t interrupt_flags(const struct pt_synth *s)
+{
+	const struct queue *q = s->queue;
+	uint32_t change = q->was_iflag != q->iflag ? PT_F_INTERRUPTS_CHANGE : 0;
+
+	if (!s->has_event_trace)
+		return 0;
+	if (q->changes_iflag)
+		return (q->was_iflag ? 0 : PT_F_INTERRUPTS_OFF) | change;
+	return q->iflag ? 0 : PT_F_INTERRUPTS_OFF;
+}
+
+/* The same of an instruction: it may be the one that changes it. */
+static uint32_t flags_of_instruction(struct pt_synth *s, uint64_t ip)
+{
+	struct queue *q = s->queue;
+	uint32_t flags;
+
+	q->changes_iflag = q->iflag_ip && q->iflag_ip == ip;
+	flags = interrupt_flags(s);
+	q->changes_iflag = false;
+	q->iflag_ip = 0;
+	return flags;
+}
+
 /* In place: each branch may be a sample, and of the extras only what is ever set is cleared. */
 static struct event *begin_sample(struct pt_synth *s, int32_t counter, const struct pt_event *e,
 				  uint64_t ip)
@@ -305,7 +346,7 @@ static struct event *begin_sample(struct pt_synth *s, int32_t counter, const str
 	sample->sample.period = 1;
 	sample->sample.callers = NULL;
 	sample->sample.n_callers = sample->sample.n_kernel = 0;
-	s->extra.flags = e->flags;
+	s->extra.flags = e->flags | interrupt_flags(s);
 	s->extra.addr = s->extra.insns = s->extra.cycles = 0;
 	s->extra.raw = NULL;
 	s->extra.branches = NULL;
@@ -416,7 +457,8 @@ static int push_instruction(struct pt_synth *s, const struct pt_event *e, uint64
 	sample = begin_sample(s, s->instructions, is_branch ? e : &at, ip);
 	sample->sample.period = n;
 	if (!is_branch)
-		s->extra.flags = flags_at(s, ip) | (e->flags & PT_F_IN_TX);
+		s->extra.flags =
+			flags_at(s, ip) | (e->flags & PT_F_IN_TX) | flags_of_instruction(s, ip);
 	else
 		s->extra.addr = e->to;
 	add_bytes(s, ip, instruction_at(s, ip)->size);
@@ -703,6 +745,74 @@ static int pass_instructions(struct pt_synth *s, const struct pt_event *e, uint6
 	return pass_some(s, e, e->insns - s->queue->insns, last);
 }
 
+/* ---- event trace ---- */
+
+static int take_evd(struct pt_synth *s, const struct pt_event *e)
+{
+	struct queue *q = s->queue;
+
+	if (!q->evds)
+		q->evds = xcalloc(PT_SYNTH_EVDS, sizeof(*q->evds));
+	if (q->n_evds < PT_SYNTH_EVDS)
+		q->evds[q->n_evds++] = (struct evd){ (uint8_t)e->flags, e->to };
+	return 0;
+}
+
+static int push_cfe(struct pt_synth *s, const struct pt_event *e)
+{
+	struct queue *q = s->queue;
+	uint32_t n = q->n_evds;
+
+	put32(s, 0,
+	      (e->flags & 31) | (e->from ? 1 << 7 : 0) | (uint32_t)(e->to & 0xff) << 8 | n << 16);
+	for (uint32_t i = 0; i < n; i++) {
+		put64(s, 4 + i * (size_t)16, q->evds[i].type);
+		put64(s, 12 + i * (size_t)16, q->evds[i].payload);
+	}
+	q->n_evds = 0;
+	return push_synth(s, e, PT_SYNTH_EVT, e->from, 4 + n * (size_t)16);
+}
+
+static int push_iflag(struct pt_synth *s, const struct pt_event *e)
+{
+	struct queue *q = s->queue;
+	bool by_branch = e->flags & PT_INTERRUPTS_BY_BRANCH;
+	struct event *sample;
+	int r = 0;
+
+	if (s->instructions >= 0 && !by_branch)
+		r = pass_instructions(s, e, 0);
+	q->was_iflag = q->iflag;
+	q->iflag = e->flags & PT_INTERRUPTS_ON;
+	q->changes_iflag = !(e->flags & PT_INTERRUPTS_STATUS);
+	q->iflag_ip = by_branch ? 0 : e->from;
+	if (r || !q->changes_iflag || s->synths[PT_SYNTH_IFLAG] < 0 || is_skipped(s))
+		return r;
+	sample = begin_sample(s, s->synths[PT_SYNTH_IFLAG], e, e->from);
+	s->extra.flags = e->flags >> PT_INTERRUPTS_SHIFT | interrupt_flags(s);
+	s->extra.addr = e->to;
+	put32(s, 0, e->flags & (PT_INTERRUPTS_ON | PT_INTERRUPTS_BY_BRANCH));
+	put64(s, 4, e->to);
+	s->extra.raw = s->raw;
+	s->extra.raw_size = 12;
+	q->changes_iflag = by_branch;
+	return push(s, sample);
+}
+
+static int push_event(struct pt_synth *s, const struct pt_event *e)
+{
+	switch (e->detail) {
+	case PT_EVD:
+		return take_evd(s, e);
+	case PT_CFE:
+		return push_cfe(s, e);
+	case PT_MODE_EXEC:
+		return push_iflag(s, e);
+	default:
+		return 0;
+	}
+}
+
 static int on_branch(struct pt_synth *s, const struct pt_event *e)
 {
 	struct queue *q = s->queue;
@@ -718,6 +828,7 @@ static int on_branch(struct pt_synth *s, const struct pt_event *e)
 	}
 	if (!r)
 		r = push_branch(s, e);
+	q->changes_iflag = false;
 	q->ip = e->to;
 	q->ahead = 0;
 	q->insns = e->insns;
@@ -813,6 +924,7 @@ static int on_event(struct pt_synth *s, const struct pt_event *e)
 	case PT_EV_IP:
 		return push_place(s, e);
 	case PT_EV_EVENT:
+		return push_event(s, e);
 	case PT_EV_CONTEXT:
 		break;
 	case PT_EV_ITEM:

@@ -37,6 +37,7 @@ enum {
 	WORD_CYC_BIT,
 	WORD_MAX_RATIO,
 	N_WORDS,
+	WORD_FILTER_SIZE = N_WORDS, /* of a text behind it, then: */
 	N_WORDS_MIN = WORD_MTC_BIT,
 	BRANCH_BIT = 1 << 13, /* of the PMU's config … */
 	PASS_THROUGH_BIT = 1, /* … and only with this does it count */
@@ -72,6 +73,22 @@ static struct pt_clock read_clock(const struct perfdata_info *info, const uint64
 	return clock;
 }
 
+/* Behind the text of the address filter, with its end and in whole words. */
+static bool read_event_trace(const struct perfdata_info *info)
+{
+	uint64_t at = (WORD_FILTER_SIZE + 1) * 8, size, value = 0;
+
+	if (info->aux_private_size < at)
+		return false;
+	memcpy(&size, info->aux_private + at - 8, sizeof(size));
+	if (size >= info->aux_private_size)
+		return false;
+	at += size ? (size + 8) & ~7ULL : 0;
+	if (at + 8 <= info->aux_private_size)
+		memcpy(&value, info->aux_private + at, sizeof(value));
+	return value;
+}
+
 static void read_config(struct pt_trace_info *out, const uint64_t *words, uint64_t config)
 {
 	uint64_t freq = words[WORD_MTC_FREQ_BITS];
@@ -99,6 +116,7 @@ bool pt_trace_read_info(const struct perfdata *data, struct pt_trace_info *out)
 		.pmu_type = (uint32_t)words[WORD_PMU_TYPE],
 		.is_per_cpu = words[WORD_PER_CPU],
 		.is_snapshot = words[WORD_SNAPSHOT],
+		.has_event_trace = read_event_trace(info),
 		.fup_may_be_next = !strncmp(info->cpu_id, GOLDMONT, strlen(GOLDMONT)),
 	};
 	vec_foreach (&info->counters, c) {
@@ -337,6 +355,7 @@ void queue_open_flow(struct queue *q)
 		.events = on_events,
 		.side_band = info->is_timeless ? NULL : on_side_band,
 		.fup_may_be_next = info->fup_may_be_next,
+		.has_event_trace = info->has_event_trace,
 		.is_coarse = !info->has_mtc && !info->has_cyc,
 		.context = q,
 	};

@@ -37,7 +37,8 @@ struct pt_trace_info {
 	bool is_snapshot;     /* pieces of a buffer may overlap */
 	bool fup_may_be_next; /* as in struct pt_flow_config */
 	bool has_mtc, has_cyc, compresses_returns, traces_branches;
-	uint64_t config; /* of the first of its events */
+	bool has_event_trace; /* CFE and EVD packets; MODE.Exec has the interrupt flag */
+	uint64_t config;      /* of the first of its events */
 };
 
 /* False: the recording has no Intel PT. */

@@ -48,7 +48,7 @@ const char *script_flags_name(uint32_t flags)
 
 static void put_letters(struct buf *out, uint32_t flags)
 {
-	static const char letters[] = "bcrosyiABEx";
+	static const char letters[] = "bcrosyiABExghDt";
 	char text[sizeof(letters)] = "";
 	size_t n = 0;
 
@@ -64,18 +64,24 @@ static void format_flags(struct buf *out, uint32_t flags)
 		uint32_t flag;
 		const char *name;
 	} ends[] = { { PT_F_BEGIN, "tr strt " }, { PT_F_END, "tr end  " } };
-	const char *in_tx = flags & PT_F_IN_TX ? "(x)" : "", *name;
-	uint32_t rest = flags & ~(uint32_t)PT_F_IN_TX;
+	const uint32_t states = PT_F_IN_TX | PT_F_INTERRUPTS_OFF | PT_F_INTERRUPTS_CHANGE;
+	uint32_t rest = flags & ~states;
+	char state[8] = "";
+	const char *name;
 
+	if (flags & states)
+		snprintf(state, sizeof(state), "(%s%s%s)", flags & PT_F_IN_TX ? "x" : "",
+			 flags & PT_F_INTERRUPTS_OFF ? "D" : "",
+			 flags & PT_F_INTERRUPTS_CHANGE ? "t" : "");
 	name = script_flags_name(rest);
 	if (name) {
-		buf_printf(out, "  %-15s%6s ", name, in_tx);
+		buf_printf(out, "  %-15s%6s ", name, state);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		name = rest & ends[i].flag ? script_flags_name(rest & ~ends[i].flag) : NULL;
 		if (name) {
-			buf_printf(out, "  %s%-7s%6s ", ends[i].name, name, in_tx);
+			buf_printf(out, "  %s%-7s%6s ", ends[i].name, name, state);
 			return;
 		}
 	}
@@ -109,6 +115,34 @@ static void put_cbr(struct buf *out, uint32_t flags, uint32_t khz)
 	buf_printf(out, " cbr: %2u freq: %4u MHz ", cbr, khz / 1000 + (khz % 1000 >= 500));
 	if (ratio)
 		buf_printf(out, "(%3u%%) ", (5 + 1000 * cbr / ratio) / 10);
+}
+
+/* What a CFE packet said, and the EVD packets before it: the SDM's names of their types. */
+static void put_event(struct buf *out, uint32_t word, const uint8_t *raw, size_t size)
+{
+	static const char *const types[32] = { NULL,     "INTR",        "IRET",     "SMI",
+					       "RSM",    "SIPI",        "INIT",     "VMENTRY",
+					       "VMEXIT", "VMEXIT_INTR", "SHUTDOWN", NULL,
+					       "UINT",   "UIRET" };
+	static const char *const data[64] = { "PFA", "VMXQ", "VMXR" };
+	uint32_t type = word & 31, n = word >> 16;
+
+	buf_str(out, " cfe: ");
+	if (types[type])
+		buf_str(out, types[type]);
+	else
+		buf_printf(out, "%u", type);
+	buf_printf(out, " IP: %u vector: %u", word >> 7 & 1, word >> 8 & 0xff);
+	for (uint32_t i = 0; i < n && size >= 4 + (i + 1) * (size_t)16; i++) {
+		uint32_t of = raw[4 + i * 16] & 63;
+		uint64_t v;
+
+		memcpy(&v, raw + 4 + i * 16 + 8, sizeof(v));
+		if (data[of])
+			buf_printf(out, " %s: %#" PRIx64, data[of], v);
+		else
+			buf_printf(out, " EVD_%u: %#" PRIx64, of, v);
+	}
 }
 
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size)
@@ -150,7 +184,12 @@ void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size
 		buf_printf(out, " psb offs: %#" PRIx64, v);
 		break;
 	case PT_SYNTH_EVT:
+		put_event(out, flags, raw, size);
+		break;
 	case PT_SYNTH_IFLAG:
+		buf_printf(out, " IFLAG: %d->%d %s branch", !(flags & 1), flags & 1,
+			   flags & 2 ? "via" : "non");
+		break;
 	case N_PT_SYNTHS:
 		return;
 	}

@@ -359,7 +359,7 @@ static uint64_t switches_of(const struct recording *r)
 static void put_info(struct buf *b, const struct recording *r)
 {
 	const struct writer_options *o = &r->options;
-	const uint64_t words[17] = {
+	const uint64_t words[18] = {
 		PMU_TYPE,
 		0, /* time: shift, multiplier, zero, and that they are right */
 		1,
@@ -377,6 +377,7 @@ static void put_info(struct buf *b, const struct recording *r)
 		CYC,
 		20, /* base frequency over bus frequency */
 		0,  /* no address filter */
+		r->has_event_trace,
 	};
 
 	buf_u32(b, RECORD_AUXTRACE_INFO);

@@ -26,6 +26,7 @@ struct recording {
 	/* Buffers of CPUs, and how it is told who is on them; neither: PERF_RECORD_SWITCH_CPU_WIDE.
 	 */
 	bool is_per_cpu, tells_switches_of_tasks, has_tracepoint;
+	bool has_event_trace;
 	bool has_pebs; /* of cycles, in the trace */
 	uint32_t cpu;  /* of the records that are told next */
 };

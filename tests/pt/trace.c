@@ -10,6 +10,8 @@
  *   --cbr N                  the core's frequency, of 20
  *   --sample N               no trace but what samples of another event have, each N steps
  *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT a file
+ *   --events N               with event trace: an interrupt or fault each N steps, and between
+ *                            two of them the interrupt flag changes
  *   --pebs N                 a PEBS record each N steps
  *   --module FUNCTION        with --kernel: a module of the kernel is what begins there, of 4 KB
  *   --cpus N                 a buffer each of N CPUs, on which threads take turns
@@ -84,7 +86,7 @@ struct tracer {
 	struct recording recording;
 	struct writer_options options;
 	FILE *truth;
-	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, n_cpus, turn;
+	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, events_each, n_cpus, turn;
 	struct cpu *cpus;
 	VEC(struct task) tasks;
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
@@ -258,6 +260,26 @@ static bool is_due(const struct tracer *t, uint64_t each)
 	return each && t->steps % each == 0;
 }
 
+/* What event trace tells: each second time a fault, each third return without interrupts. */
+static void event(struct tracer *t, struct task *task, uint64_t ip)
+{
+	uint64_t n = t->steps / t->events_each;
+	struct writer *w = task->writer;
+
+	if (!w->ip)
+		return;
+	if (t->steps % t->events_each == t->events_each / 2 && n % 4 == 3 &&
+	    task->at.kind == BRANCH_NONE)
+		writer_flag(w, !w->interrupts_on);
+	if (!is_due(t, t->events_each))
+		return;
+	writer_interrupt_event(w, n % 2 ? 14 : (uint8_t)n, n % 2 ? 0x7f0000000000 + n : 0);
+	tell(t, task, ip, 0);
+	t->tsc += 1000;
+	writer_return_event(w, n % 3 != 0);
+	enable(t, task, ip);
+}
+
 /* The instruction at writer->ip has run, and `ip` is what comes next. */
 static void step(struct tracer *t, struct task *task, uint64_t ip)
 {
@@ -274,6 +296,8 @@ static void step(struct tracer *t, struct task *task, uint64_t ip)
 	task->at = decode(t, task, ip);
 	if (is_due(t, t->pebs_each) && w->ip)
 		writer_pebs(w, t->steps);
+	if (t->events_each)
+		event(t, task, ip);
 	if (is_due(t, t->interrupt_each) || is_due(t, t->sample_each)) {
 		interrupt(t, task);
 		if (is_due(t, t->sample_each)) {
@@ -638,6 +662,7 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--interrupt", NULL, &t->interrupt_each, NULL },
 		{ "--sample", NULL, &t->sample_each, NULL },
 		{ "--pebs", NULL, &t->pebs_each, NULL },
+		{ "--events", NULL, &t->events_each, NULL },
 		{ "--cpus", NULL, &t->n_cpus, NULL },
 		{ "--turn", NULL, &t->turn, NULL },
 		{ "--vmlinux", NULL, NULL, &t->vmlinux },
@@ -743,6 +768,7 @@ int main(int argc, char **argv)
 	begin_cpus(&t);
 	t.recording.options = t.options;
 	t.recording.has_pebs = t.pebs_each;
+	t.recording.has_event_trace = t.events_each;
 	t.truth = fopen(argv[at + 1], "w");
 	if (!t.truth)
 		die(argv[at + 1]);

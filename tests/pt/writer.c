@@ -125,7 +125,8 @@ static void put_psb(struct writer *w)
 	w->last_ip = 0;
 	clear_stack(w);
 	pt_packet_write(&w->out, PACKET(.type = PT_MODE_TSX, .payload = w->in_transaction));
-	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = 64));
+	pt_packet_write(&w->out,
+			PACKET(.type = PT_MODE_EXEC, .payload = 64, .count = w->interrupts_on));
 	if (w->ip) {
 		pt_packet_write(&w->out,
 				PACKET(.type = PT_FUP, .count = PT_IP_48_SIGNED, .payload = w->ip));
@@ -146,7 +147,8 @@ void writer_enable(struct writer *w, uint64_t ip)
 		put_mtc(w);
 	else
 		put_tsc(w);
-	pt_packet_write(&w->out, PACKET(.type = PT_MODE_EXEC, .payload = 64));
+	pt_packet_write(&w->out,
+			PACKET(.type = PT_MODE_EXEC, .payload = 64, .count = w->interrupts_on));
 	put_cycles(w);
 	put_ip(w, PT_TIP_PGE, ip);
 	w->ip = ip;
@@ -165,6 +167,30 @@ void writer_interrupt(struct writer *w)
 	writer_flush(w);
 	put_ip(w, PT_FUP, w->ip);
 	writer_disable(w);
+}
+
+void writer_interrupt_event(struct writer *w, uint8_t vector, uint64_t fault)
+{
+	writer_flush(w);
+	if (fault)
+		pt_packet_write(&w->out, PACKET(.type = PT_EVD, .count = 0, .payload = fault));
+	pt_packet_write(&w->out, PACKET(.type = PT_CFE, .count = 1, .payload = vector));
+	writer_interrupt(w);
+}
+
+void writer_return_event(struct writer *w, bool interrupts_on)
+{
+	pt_packet_write(&w->out, PACKET(.type = PT_CFE, .count = 2));
+	w->interrupts_on = interrupts_on;
+}
+
+void writer_flag(struct writer *w, bool interrupts_on)
+{
+	writer_flush(w);
+	w->interrupts_on = interrupts_on;
+	pt_packet_write(&w->out,
+			PACKET(.type = PT_MODE_EXEC, .payload = 64, .count = interrupts_on));
+	put_ip(w, PT_FUP, w->ip);
 }
 
 void writer_overflow(struct writer *w, uint64_t ip)

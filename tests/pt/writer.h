@@ -52,6 +52,7 @@ struct writer {
 	uint64_t tsc; /* now: set by the caller, never back */
 	uint64_t cycles, ctc_sent;
 	bool in_transaction;
+	bool interrupts_on; /* as MODE.Exec says */
 };
 
 void writer_init(struct writer *w, const struct writer_options *options);
@@ -69,6 +70,14 @@ void writer_instruction(struct writer *w, enum branch_kind kind, uint32_t size, 
 
 /* An interrupt, fault or signal before the instruction at w->ip; writer_enable() follows. */
 void writer_interrupt(struct writer *w);
+
+/*
+ * The same with event trace: a page fault at `fault` (0: an interrupt), and the way back before
+ * writer_enable(). writer_flag(): the instruction at w->ip changes the interrupt flag.
+ */
+void writer_interrupt_event(struct writer *w, uint8_t vector, uint64_t fault);
+void writer_return_event(struct writer *w, bool interrupts_on);
+void writer_flag(struct writer *w, bool interrupts_on);
 
 /* The buffer was full: what was pending is lost, and tracing goes on at `ip`. */
 void writer_overflow(struct writer *w, uint64_t ip);
