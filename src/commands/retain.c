@@ -91,9 +91,9 @@ static int parse_tier(const char *text, struct retention_policy *policy, struct 
 
 static void print_result(const struct retention_result *r)
 {
-	log_info("%" PRIu32 " parts merged to %" PRIu32 ", %" PRIu32 " overviews made, %" PRIu32
-		 " parts removed; %.1f MB were %.1f MB",
-		 r->n_merged, r->n_made, r->n_overviews, r->n_removed, (double)r->bytes_after / 1e6,
+	log_info("%" PRIu32 " parts packed, %" PRIu32 " merged to %" PRIu32 ", %" PRIu32
+		 " removed; %.1f MB were %.1f MB",
+		 r->n_packed, r->n_merged, r->n_made, r->n_removed, (double)r->bytes_after / 1e6,
 		 (double)r->bytes_before / 1e6);
 	if (r->samples_cut)
 		log_info("%" PRIu64 " samples of rare stacks are in [other] now", r->samples_cut);
@@ -156,8 +156,9 @@ static const struct command_section retain_sections[] = {
 	  "hours on "
 	  "threads and processors are not kept apart, of days processes neither. Sums of samples "
 	  "and events, and what was lost while recording, stay as they were.\n\n"
-	  "Each part gets *overviews*, too: its samples once more in blocks of minutes and hours, "
-	  "by which reports of long times are fast.\n\n"
+	  "Each part is packed. A large one gets *overviews*, too: its samples once more in blocks "
+	  "of minutes and hours, by which reports of long times are fast; only those that spare "
+	  "much reading.\n\n"
 	  "It can be stopped at any moment, and readers can read meanwhile: each sample is there "
 	  "once. "
 	  "The part that is being written is left alone: without a daemon, one without an end "

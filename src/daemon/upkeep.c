@@ -19,8 +19,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/daemon.h"
-#include "store/history.h"
-#include "store/pack.h"
 #include "store/retention.h"
 
 /* linux/ioprio.h, which older headers lack. */
@@ -36,27 +34,6 @@ static void be_modest(void)
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-/* All but the one that is being written are over, with an end or without. */
-static int pack_all(const char *dir, const char *active, struct error *err)
-{
-	struct history_names names = { 0 };
-	int n = 0, r = history_list(dir, &names);
-
-	if (r < 0)
-		return error_errno(err, r, "cannot read %s", dir);
-	for (size_t i = 0; i < names.n && r != -ENOSPC; i++) {
-		cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, names.data[i]);
-
-		if (!strcmp(names.data[i], active))
-			continue;
-		/* One that can't be read is left for people to look at. */
-		r = part_pack(path, true, err);
-		n += r > 0;
-	}
-	history_names_fini(&names);
-	return r == -ENOSPC ? r : n;
-}
-
 static int keep_up(const char *dir, const char *active, const struct daemon_settings *settings,
 		   struct error *err)
 {
@@ -64,18 +41,17 @@ static int keep_up(const char *dir, const char *active, const struct daemon_sett
 	struct retention_result result;
 	/* Somebody may be at it by hand. */
 	cleanup(close_at_exit) int lock = history_lock(dir, true, err);
-	int r = lock < 0 ? lock : pack_all(dir, active, err);
+	int r;
 
 	if (lock < 0)
-		return r;
-	if (r > 0)
-		log_verbose("upkeep: %d parts packed", r);
+		return lock;
 	policy.max_age_s = (uint64_t)settings->keep_age_s;
 	policy.max_bytes = settings->keep_bytes;
 	policy.active = active;
 	policy.is_locked = true;
-	if (r >= 0 || r == -ENOSPC) /* what is too old makes room */
-		r = history_retain(dir, &policy, &result, err);
+	r = history_retain(dir, &policy, &result, err);
+	if (result.n_packed)
+		log_verbose("upkeep: %u parts packed", result.n_packed);
 	if (r < 0)
 		return r;
 	if (result.n_made || result.n_removed)

@@ -167,6 +167,8 @@ uint64_t block_delivered(const struct block_header *h, const struct loss_row *lo
 {
 	uint64_t n = h->samples;
 
+	if (h->kind == BLOCK_OVERVIEW) /* of samples that other blocks speak of */
+		return 0;
 	for (uint32_t i = 0; i < h->n_losses; i++)
 		if (loss_texts[losses[i].reason].kind == LOSS_LOST)
 			n += losses[i].n;

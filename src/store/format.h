@@ -13,7 +13,7 @@
 
 #define SEGMENT_MAGIC       "ASSAYSEG"
 #define SEGMENT_VERSION     1 /* of segments without groups */
-#define SEGMENT_VERSION_MAX 2
+#define SEGMENT_VERSION_MAX 3 /* with seconds in groups, and overviews */
 #define SEGMENT_HEADER_SIZE 32
 #define SEGMENT_SUFFIX      ".segment"
 #define SEGMENTS_DIR        "samples/current"
@@ -31,7 +31,21 @@
 #define SEGMENT_IDS_MAX    (1u << 20)
 #define SEGMENT_IMAGES_MAX (1u << 16)
 
-enum block_kind { BLOCK_INFO, BLOCK_SAMPLES, BLOCK_END, BLOCK_GROUP, N_BLOCK_KINDS };
+enum block_kind {
+	BLOCK_INFO,
+	BLOCK_SAMPLES,
+	BLOCK_END,
+	BLOCK_GROUP, /* of version 2: read, and no longer written */
+	BLOCK_SECONDS,
+	BLOCK_OVERVIEW,
+	N_BLOCK_KINDS
+};
+
+/* Whether it holds several blocks (store/group.h). */
+static inline bool is_group(enum block_kind kind)
+{
+	return kind >= BLOCK_GROUP && kind < N_BLOCK_KINDS;
+}
 
 /* The tables of a segment that blocks add to. */
 enum table { TABLE_STRINGS, TABLE_IMAGES, TABLE_CLASSES, TABLE_NODES, TABLE_SYMBOLS, N_TABLES };

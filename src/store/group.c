@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/history.h"
 #include "store/recent.h"
 
 /* Columns of seconds, of losses, of rows. */
@@ -56,6 +57,8 @@ static void put_seconds(struct block_encoder *e, struct buf *out, const struct g
 	struct column *c = e->columns;
 	uint64_t last_ns = f->first_ns;
 
+	buf_uleb(out, g->level_ns / SECOND_NS);
+	buf_uleb(out, g->next_class);
 	buf_uleb(out, g->seconds.n);
 	vec_foreach (&g->seconds, s) {
 		column_put_signed(&c[FIRST], (int64_t)(s->first_ns - last_ns));
@@ -74,18 +77,23 @@ static void put_seconds(struct block_encoder *e, struct buf *out, const struct g
 	write_columns(e, out, N_LOSS_COLUMNS);
 }
 
-/* By node, then class: their places are near each other in the tree. */
+/*
+ * By node, then class: their places are near each other in the tree. An overview's by class first:
+ * a node has many there, and looking for each among those used last takes longer than all else.
+ */
 static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_t n,
-			const uint32_t *disk_ids)
+			const uint32_t *disk_ids, bool by_class)
 {
 	cleanup(free_at_exit) struct count_row *old = xmalloc((n + 1) * sizeof(*old));
 
 	block_encoder_reserve(e, n);
 	memcpy(old, rows, n * sizeof(*old));
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t node = disk_ids[old[i].node], class = old[i].class;
+
 		e->items[i] =
-			(struct sort_item){ (uint64_t)disk_ids[old[i].node] << 32 | old[i].class,
-					    i };
+			(struct sort_item){ by_class ? class << 32 | node : node << 32 | class, i };
+	}
 	sort_items(e->items, e->scratch, n);
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = old[e->items[i].value];
@@ -107,23 +115,25 @@ static void put_class(struct block_encoder *e, struct class_model *m, uint32_t c
 	m->next = MAX(m->next, class + 1);
 }
 
-static void put_rows(struct block_encoder *e, struct buf *out, const struct group_frame *f,
-		     struct group *g, const struct profile_class *classes, const uint32_t *disk_ids)
+static void put_rows(struct block_encoder *e, struct buf *out, struct group *g,
+		     const struct profile_class *classes, const uint32_t *disk_ids)
 {
-	struct class_model model = { .next = f->first_class };
+	struct class_model model = { .next = g->next_class };
 	struct count_row *row = g->rows.data;
 	struct period_bases bases;
 
 	period_bases_find(&bases, row, (uint32_t)g->rows.n, classes);
 	period_bases_write(&bases, out);
 	vec_foreach (&g->seconds, s) {
-		struct count_row *end = row + s->n_rows;
+		struct count_row *first = row, *end = row + s->n_rows;
 		uint32_t last = 0;
 
-		sort_second(e, row, s->n_rows, disk_ids);
+		sort_second(e, row, s->n_rows, disk_ids, g->level_ns > 0);
 		for (; row < end; row++) {
 			uint32_t counter = classes[row->class].counter;
 
+			if (g->level_ns && row > first && row->class != row[-1].class)
+				last = 0;
 			column_put(&e->columns[NODE], disk_ids[row->node] - last);
 			last = disk_ids[row->node];
 			put_class(e, &model, row->class);
@@ -135,6 +145,7 @@ static void put_rows(struct block_encoder *e, struct buf *out, const struct grou
 		}
 	}
 	write_columns(e, out, N_ROW_COLUMNS);
+	g->next_class = model.next;
 	recent_fini(&model.recent);
 }
 
@@ -142,7 +153,7 @@ void group_encode(struct block_encoder *e, struct buf *out, const struct group_f
 		  struct group *g, const struct profile_class *classes, const uint32_t *disk_ids)
 {
 	put_seconds(e, out, f, g);
-	put_rows(e, out, f, g, classes, disk_ids);
+	put_rows(e, out, g, classes, disk_ids);
 }
 
 /* ---- reading ---- */
@@ -172,12 +183,30 @@ static bool close_columns(struct columns_in *in, const struct reader *r)
 	return !in->bad && !r->bad;
 }
 
+/* False: they can't be. */
+static bool get_level(struct reader *r, const struct block_header *h, struct group *g)
+{
+	uint64_t level_s = 0, next = h->first_id[TABLE_CLASSES];
+
+	if (h->kind != BLOCK_GROUP) {
+		level_s = reader_uleb(r);
+		next = reader_uleb(r);
+	}
+	g->level_ns = level_s * SECOND_NS;
+	g->next_class = (uint32_t)next;
+	return !r->bad && level_s <= UINT32_MAX && next <= SEGMENT_IDS_MAX &&
+	       (h->kind == BLOCK_OVERVIEW) == (level_s > 0);
+}
+
 static bool get_seconds(struct unpacker *u, struct reader *r, const struct block_header *h,
 			struct group *g)
 {
-	uint64_t n = reader_uleb(r), last_ns = h->first_ns, n_losses = 0, n_rows = 0, samples = 0;
+	uint64_t last_ns = h->first_ns, n_losses = 0, n_rows = 0, samples = 0, n;
 	struct columns_in in;
 
+	if (!get_level(r, h, g))
+		return false;
+	n = reader_uleb(r);
 	if (n > GROUP_SECONDS) /* and so there are not more losses than memory */
 		return false;
 	open_columns(&in, u, r, N_SECOND_COLUMNS, n);
@@ -240,9 +269,12 @@ struct rows_parser {
 
 static uint32_t get_class(struct rows_parser *p)
 {
+	const struct recent *recent = &p->model.recent;
 	uint64_t place = column_get(&p->in.c[PLACE]);
 	uint32_t class = 0;
 
+	if (place == 1 && recent->list.n)
+		return recent->list.data[recent->list.n - 1];
 	if (!place) {
 		int64_t at = p->model.next + column_get_signed(&p->in.c[CLASS]);
 
@@ -260,11 +292,15 @@ static uint32_t get_class(struct rows_parser *p)
 static void get_second(struct rows_parser *p, const struct group_second *s)
 {
 	uint64_t node = 0, end = (uint64_t)p->f->counts.first_node + p->f->counts.n_nodes;
+	uint32_t last_class = 0;
 
 	for (uint32_t i = 0; i < s->n_rows && !p->in.bad; i++) {
 		uint32_t class = get_class(p);
 		uint64_t counter, samples;
 
+		if (p->f->by_class && class != last_class)
+			node = 0;
+		last_class = class;
 		node += column_get(&p->in.c[NODE]);
 		counter = column_get(&p->in.c[OF_COUNTER]);
 		samples = column_get(&p->in.c[COUNT]) + 1;
@@ -294,7 +330,7 @@ int group_decode_rows(struct unpacker *u, const uint8_t *bytes, size_t size,
 		      const struct group_frame *f, const struct group_second *seconds, uint32_t n,
 		      struct count_rows *rows)
 {
-	struct rows_parser p = { .f = f, .model.next = f->first_class, .rows = rows };
+	struct rows_parser p = { .f = f, .model.next = f->next_class, .rows = rows };
 	struct reader r = reader_over(bytes, size);
 	size_t n_before = rows->n;
 

@@ -24,28 +24,34 @@ struct group {
 	VEC(struct group_second) seconds;
 	struct count_rows rows; /* of the first second, of the next … */
 	VEC(struct loss_row) losses;
+	uint64_t level_ns;   /* how long its blocks are, of an overview; 0: as the session says */
+	uint32_t next_class; /* one more than the highest in the groups before, of this level */
 };
 
 void group_add(struct group *g, const struct group_second *second, const struct count_row *rows,
 	       const struct loss_row *losses);
-void group_clear(struct group *g); /* keeps the memory */
+void group_clear(struct group *g); /* keeps the memory, and what the next one goes on from */
 void group_fini(struct group *g);
 uint64_t group_memory(const struct group *g);
 
 /* The place of a group's rows in its segment's tables. */
 struct group_frame {
 	struct counts_frame counts; /* n_rows: of all seconds */
-	uint32_t first_class;       /* the block's own */
+	uint32_t next_class;        /* as struct group's, of those before */
 	uint64_t first_ns;          /* as in its header */
+	bool by_class;              /* rows are, as an overview's */
 };
 
-/* `classes` and `disk_ids` as for counts_encode(). The order of a second's rows changes. */
+/*
+ * `classes` and `disk_ids` as for counts_encode(). The order of a second's rows changes, and
+ * g->next_class goes on.
+ */
 void group_encode(struct block_encoder *e, struct buf *out, const struct group_frame *f,
 		  struct group *g, const struct profile_class *classes, const uint32_t *disk_ids);
 
 /*
- * Fills g->seconds and g->losses, which are empty; *rows_at is where the rows begin. -EBADMSG when
- * they don't decode, or don't have the header's sums.
+ * Fills g->seconds and g->losses, which are empty, and what it goes on from; *rows_at is where the
+ * rows begin. -EBADMSG when they don't decode, or don't have the header's sums.
  */
 int group_decode_seconds(struct unpacker *u, const uint8_t *bytes, size_t size,
 			 const struct block_header *h, struct group *g, size_t *rows_at);

@@ -67,32 +67,53 @@ bool history_extent(const char *part, struct part_extent *out)
 /* ---- which blocks of a part ---- */
 
 /*
- * From the coarsest overview down: blocks that lie in the window as a whole are taken, and what
- * they stand for is left out below. A block of a finer level stands for the coarser one that its
- * first sample lies in (store/retention.c adds them up so).
+ * From the coarsest overview down, as they stand in a part: blocks that lie in the window as a
+ * whole are taken, and what they are of is left out below. A block of a finer level is of the
+ * coarser one that its first sample lies in (store/merge.c adds them up so).
  */
+enum { NO_LEVEL = N_HISTORY_LEVELS, BASE_LEVEL = -1 };
+
 struct choice {
+	struct block_filter filter;
 	struct time_window window;
 	struct intmap taken[N_HISTORY_LEVELS]; /* by number of the block since 1970 */
-	size_t level;        /* that is chosen from: N_HISTORY_LEVELS is none yet */
+	bool takes_overviews;                  /* has taken any */
+	int level;           /* that is chosen from, or NO_LEVEL yet; BASE_LEVEL: of the part */
 	bool is_cut;         /* blocks of it lie in the window partly … */
 	uint64_t cut_end_ns; /* … of which the last ends here */
-	uint64_t until_ns;   /* below this level, nothing is wanted that begins later */
 };
 
-static bool is_taken(const struct choice *c, size_t above, uint64_t first_ns)
+static bool is_taken(const struct choice *c, int above, uint64_t first_ns)
 {
-	for (size_t l = above; l < N_HISTORY_LEVELS; l++)
+	for (int l = above; l < N_HISTORY_LEVELS; l++)
 		if (intmap_find(&c->taken[l], first_ns / history_levels[l].block_ns))
 			return true;
 	return false;
 }
 
-static bool takes_overview(void *context, uint64_t first_ns, uint64_t last_ns)
+/* Below the level that is left, nothing is wanted behind the last block that was cut. */
+static void enter_level(struct choice *c, int level)
+{
+	if (c->level == level)
+		return;
+	if (c->level != NO_LEVEL)
+		c->filter.until_ns = MIN(c->filter.until_ns, c->is_cut ? c->cut_end_ns : 0);
+	c->level = level;
+	c->is_cut = false;
+	c->cut_end_ns = 0;
+}
+
+static bool takes_overview(void *context, uint64_t level_ns, uint64_t first_ns, uint64_t last_ns)
 {
 	struct choice *c = context;
+	int level = 0;
 
-	if (is_taken(c, c->level + 1, first_ns))
+	while (level < N_HISTORY_LEVELS && history_levels[level].block_ns != level_ns)
+		level++;
+	if (level == N_HISTORY_LEVELS)
+		return false;
+	enter_level(c, level);
+	if (is_taken(c, level + 1, first_ns))
 		return false;
 	if (!is_whole(&c->window, first_ns, last_ns)) {
 		if (overlaps(&c->window, first_ns, last_ns)) {
@@ -101,15 +122,33 @@ static bool takes_overview(void *context, uint64_t first_ns, uint64_t last_ns)
 		}
 		return false;
 	}
-	intmap_put(&c->taken[c->level], first_ns / history_levels[c->level].block_ns, NULL);
+	intmap_put(&c->taken[level], first_ns / level_ns, NULL);
+	c->takes_overviews = true;
 	return true;
 }
 
 static bool takes_block(void *context, uint64_t first_ns, uint64_t last_ns)
 {
-	const struct choice *c = context;
+	struct choice *c = context;
 
+	enter_level(c, BASE_LEVEL);
 	return !is_taken(c, 0, first_ns) && window_takes(&c->window, first_ns, last_ns);
+}
+
+static void choice_init(struct choice *c, const struct time_window *window, bool with_overviews)
+{
+	*c = (struct choice){ .filter = { .takes = takes_block,
+					  .takes_overview = with_overviews ? takes_overview : NULL,
+					  .context = c,
+					  .until_ns = window->to_ns },
+			      .window = *window,
+			      .level = NO_LEVEL };
+}
+
+static void choice_fini(struct choice *c)
+{
+	for (size_t i = 0; i < N_HISTORY_LEVELS; i++)
+		intmap_fini(&c->taken[i]);
 }
 
 /* ---- opening parts ---- */
@@ -119,8 +158,7 @@ struct opening {
 	const struct history_request *request;
 	struct history_names names;
 	struct opened {
-		struct session *sessions[N_HISTORY_LEVELS + 1];
-		size_t n;
+		struct session *session; /* or NULL */
 		bool is_touched;
 		uint64_t block_ns; /* of the part itself */
 		char *replaces;    /* that it names; NULL: none */
@@ -132,71 +170,35 @@ struct opening {
 
 static void forget(struct opened *o)
 {
-	for (size_t i = 0; i < o->n; i++)
-		session_close(o->sessions[i]);
-	o->n = 0;
+	session_close(o->session);
+	o->session = NULL;
 	free(o->replaces);
 	o->replaces = NULL;
 }
 
-static bool has_samples(const struct session *s)
+/* True: once more, without the overviews, as something is damaged. */
+static bool open_part_once(const char *part, const struct time_window *w, bool with_overviews,
+			   struct opened *o)
 {
-	for (uint32_t i = 0; i < s->n_segments; i++)
-		if (s->segments[i]->n_blocks)
-			return true;
-	return false;
-}
+	struct choice c;
+	bool again = false;
 
-/* An overview that is damaged is none: its part still has it all. */
-static void open_overview(const char *part, struct choice *c, struct opened *o)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/%s", part, history_levels[c->level].name);
-	const struct block_filter filter = { takes_overview, c, c->until_ns };
-	struct session *s;
-
-	c->is_cut = false;
-	c->cut_end_ns = 0;
-	if (session_open_blocks(path, &filter, &s, NULL) < 0) {
-		c->is_cut = true;
-		return;
+	choice_init(&c, w, with_overviews);
+	o->code = session_open_blocks(part, is_all(w) && !with_overviews ? NULL : &c.filter,
+				      &o->session, &o->err);
+	if (o->code >= 0 && c.takes_overviews && o->session->warnings.n) {
+		session_close(o->session);
+		o->session = NULL;
+		again = true;
 	}
-	if (s->warnings.n) {
-		intmap_clear(&c->taken[c->level]);
-		session_close(s);
-		c->is_cut = true;
-		return;
-	}
-	c->until_ns = MIN(c->until_ns, c->cut_end_ns);
-	if (has_samples(s))
-		o->sessions[o->n++] = s;
-	else
-		session_close(s);
+	choice_fini(&c);
+	return again;
 }
 
 static void open_part(const struct opening *h, const char *part, struct opened *o)
 {
-	struct choice c = { .window = h->request->window,
-			    .level = N_HISTORY_LEVELS,
-			    .until_ns = h->request->window.to_ns };
-	struct block_filter filter = { takes_block, &c, 0 };
-	bool needs_more = true;
-	struct session *s;
-
-	while (!h->request->with_seconds && needs_more && c.level-- > 0) {
-		if (history_levels[c.level].block_ns <= o->block_ns)
-			break;
-		open_overview(part, &c, o);
-		needs_more = c.is_cut;
-	}
-	filter.until_ns = c.until_ns;
-	if (needs_more) {
-		o->code = session_open_blocks(part, is_all(&c.window) && !o->n ? NULL : &filter, &s,
-					      &o->err);
-		if (o->code >= 0)
-			o->sessions[o->n++] = s;
-	}
-	for (size_t i = 0; i < N_HISTORY_LEVELS; i++)
-		intmap_fini(&c.taken[i]);
+	if (open_part_once(part, &h->request->window, !h->request->with_seconds, o))
+		open_part_once(part, &h->request->window, false, o);
 }
 
 /* Whether the part may have samples in the window. */
@@ -272,7 +274,7 @@ static bool is_replaced(const struct opening *h, const char *name)
 	for (size_t i = 0; i < h->names.n; i++) {
 		const struct opened *o = &h->parts[i];
 
-		if (o->n && o->replaces && strcmp(h->names.data[i], name) != 0 &&
+		if (o->session && o->replaces && strcmp(h->names.data[i], name) != 0 &&
 		    names_part(o->replaces, name))
 			return true;
 	}
@@ -390,11 +392,10 @@ static int join(struct opening *h, const char *path, struct session **out, struc
 	for (size_t i = 0; i < h->names.n; i++) {
 		struct opened *o = &h->parts[i];
 
-		for (size_t k = 0; k < o->n; k++) {
-			vec_push(&sessions, o->sessions[k]);
-			block_ns = MAX(block_ns, o->block_ns);
-		}
-		o->n = 0;
+		if (!o->session)
+			continue;
+		vec_push(&sessions, take_ptr(o->session));
+		block_ns = MAX(block_ns, o->block_ns);
 	}
 	if (!sessions.n)
 		return refuse_window(h, path, err);
@@ -463,7 +464,9 @@ static int open_session(const char *path, const struct time_window *window, stru
 			struct error *err)
 {
 	struct time_window w = *window;
-	const struct block_filter filter = { takes_window, &w, w.to_ns };
+	const struct block_filter filter = { .takes = takes_window,
+					     .context = &w,
+					     .until_ns = w.to_ns };
 	int r = session_open_blocks(path, is_all(window) ? NULL : &filter, out, err);
 
 	if (r >= 0)

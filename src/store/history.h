@@ -5,9 +5,9 @@
  *
  *     DIR/samples/current/                     (or samples/NAME, or any directory of parts)
  *       20261121T210500.123Z/                  a part, named by its start in UTC
- *         samples/current/0000.segment …       its samples, in blocks of a second or coarser
- *         minutes/samples/current/…            the same samples once more, added up in blocks of a
- *         ten-minutes/  hours/  days/          minute and coarser: overviews (store/retention.h)
+ *         samples/current/0000.segment …       its samples, in blocks of a second or coarser, and,
+ *                                              where they pay, overviews: the same samples once
+ *                                              more, added up in blocks of a minute and coarser
  *       20261121T220500.130Z/
  *       .merge-…/  .gone-…/                    being made, being removed: not read
  *
@@ -52,7 +52,7 @@ char *history_dir(const char *path);
 #define SECOND_NS 1000000000ULL
 
 struct history_level {
-	const char *name; /* of the directory in a part */
+	const char *name; /* as people say */
 	uint64_t block_ns;
 };
 /* The finest first. */

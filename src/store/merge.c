@@ -12,6 +12,12 @@
 #include "store/native.h"
 #include "store/tables.h"
 
+/* Rows of a block that are kept apart when they are counted: of more, some count twice. */
+#define GROUP_ROWS_COUNTED (1u << 19)
+
+/* A tree that is cut stands in each of its segments. */
+#define TABLE_BYTES (48u << 20)
+
 /* A source segment on its way. */
 struct source {
 	const struct segment *segment;
@@ -34,6 +40,7 @@ struct merge {
 	struct merge_names names;
 	struct source *sources;
 	uint32_t n_sources;
+	uint64_t block_ns;            /* of the merged blocks: the session's, or an overview's */
 	VEC(struct block_ref) blocks; /* in the order of the merged ones */
 	struct store *store;
 	struct count_rows rows;
@@ -88,16 +95,17 @@ static int by_key(const void *a, const void *b)
  * day. */
 static uint64_t key_of(const struct merge *m, const struct block *block)
 {
-	uint64_t at = m->config->block_ns > SECOND_NS
-			      ? session_wall_ns(&m->from->info, block->first_ns)
-			      : block->first_ns;
+	uint64_t at = m->block_ns > SECOND_NS ? session_wall_ns(&m->from->info, block->first_ns)
+					      : block->first_ns;
 
-	return at / m->config->block_ns;
+	return at / m->block_ns;
 }
 
 /* A clock that was set back makes blocks of one hour come twice: they are put together. */
-static void list_blocks(struct merge *m)
+static void list_blocks(struct merge *m, uint64_t block_ns)
 {
+	m->block_ns = block_ns;
+	m->blocks.n = 0;
 	for (uint32_t i = 0; i < m->n_sources; i++) {
 		const struct segment *segment = m->sources[i].segment;
 
@@ -332,8 +340,9 @@ static int learn_trees(struct merge *m, struct error *err)
 
 static int add_blocks(struct merge *m, struct error *err)
 {
-	int r = m->config->trees_first ? learn_trees(m, err) : 0;
+	int r = 0;
 
+	m->result = (struct merge_result){ 0 };
 	for (size_t i = 0; i < m->blocks.n && r >= 0; i++) {
 		const struct block_ref *ref = &m->blocks.data[i];
 		struct source *s = &m->sources[ref->source];
@@ -348,14 +357,110 @@ static int add_blocks(struct merge *m, struct error *err)
 	return r;
 }
 
+/* ---- overviews ---- */
+
+/* What reading blocks of this length costs, in rows, with the trees. */
+static uint64_t cost_of(struct merge *m, uint32_t **paths, uint64_t block_ns, uint32_t n_paths)
+{
+	struct class_table classes = { 0 };
+	uint64_t cost = n_paths, key = UINT64_MAX;
+	struct tally tally = { 0 };
+
+	list_blocks(m, block_ns);
+	vec_foreach (&m->blocks, ref) {
+		const struct source *s = &m->sources[ref->source];
+
+		if (ref->key != key || tally.n > GROUP_ROWS_COUNTED) {
+			cost += tally.n;
+			tally_clear(&tally);
+			key = ref->key;
+		}
+		m->rows.n = 0;
+		segment_read_rows(s->segment, ref->block, &m->rows, NULL);
+		vec_foreach (&m->rows, row) {
+			struct profile_class class =
+				merge_class(&m->names, s->segment, s->number, row->class);
+
+			tally_add(&tally, classes_intern(&classes, &class),
+				  paths[ref->source][row->node], 0, 0);
+		}
+	}
+	cost += tally.n;
+	tally_fini(&tally);
+	classes_fini(&classes);
+	return cost;
+}
+
+static bool lasts(const struct merge *m, uint64_t block_ns)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	vec_foreach (&m->blocks, ref)
+		first_ns =
+			MIN(first_ns, m->sources[ref->source].segment->blocks[ref->block].first_ns);
+	/* Of a part that is shorter, a coarser block would say no less. */
+	return m->blocks.n && m->end_ns - first_ns >= block_ns / 2;
+}
+
+/* The finest first: each is compared with what it spares the reading of. */
+static void choose_overviews(struct merge *m, bool *pays)
+{
+	struct shares x = { 0 };
+	uint32_t **paths = xcalloc(m->n_sources + 1, sizeof(*paths));
+	uint64_t below;
+
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		paths[i] = source_paths(&x, m, &m->sources[i]);
+	below = cost_of(m, paths, m->config->block_ns, (uint32_t)x.samples.n);
+	for (size_t l = 0; l < N_HISTORY_LEVELS; l++) {
+		uint64_t block_ns = history_levels[l].block_ns, cost;
+
+		if (block_ns <= m->config->block_ns || below < m->config->overviews.min_cost ||
+		    !lasts(m, block_ns))
+			continue;
+		cost = cost_of(m, paths, block_ns, (uint32_t)x.samples.n);
+		pays[l] = (double)cost <= m->config->overviews.most * (double)below;
+		below = pays[l] ? cost : below;
+	}
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		free(paths[i]);
+	free(paths);
+	intmap_fini(&x.index);
+	vec_fini(&x.samples);
+}
+
+/* Blocks of this length; 0: as the session has them. */
+static int add_level(struct merge *m, uint64_t level_ns, struct error *err)
+{
+	int r;
+
+	list_blocks(m, level_ns ? level_ns : m->config->block_ns);
+	if (native_store_begin_level(m->store, level_ns, &r, err))
+		forget_places(m);
+	return r < 0 ? r : add_blocks(m, err);
+}
+
+/* All of the trees, then blocks, the longest first: as a reader wants them. */
+static int add_levels(struct merge *m, const bool *pays, struct error *err)
+{
+	int r = learn_trees(m, err);
+
+	for (size_t l = N_HISTORY_LEVELS; l-- > 0 && r >= 0;)
+		r = pays[l] ? add_level(m, history_levels[l].block_ns, err) : 0;
+	return r < 0 ? r : add_level(m, 0, err);
+}
+
 static int write_merged(struct merge *m, const char *to, struct error *err)
 {
 	const struct session *from = m->from;
 	struct session_info info = from->info;
 	struct session_end end = from->end;
+	bool pays[N_HISTORY_LEVELS] = { false };
 	uint64_t n_unwritten = 0;
 	int r, closed;
 
+	choose_overviews(m, pays);
+	info.table_bytes = TABLE_BYTES;
 	info.block_ns = m->config->block_ns;
 	info.replaces = m->config->replaces;
 	info.merged |= m->config->merged;
@@ -363,11 +468,10 @@ static int write_merged(struct merge *m, const char *to, struct error *err)
 	r = native_store.open(to, &info, m->names.images, &m->names.strings, &m->store, err);
 	if (r < 0)
 		return r;
-	if (m->config->in_groups)
-		native_store_group(m->store);
+	r = native_store_group(m->store, err);
 	for (uint32_t i = 0; i < m->n_sources; i++)
 		merge_symbols(&m->names, m->sources[i].segment, i, m->store);
-	r = add_blocks(m, err);
+	r = r < 0 ? r : add_levels(m, pays, err);
 	closed =
 		native_store.close(m->store, r < 0 ? NULL : &end, &n_unwritten, r < 0 ? NULL : err);
 	r = r < 0 ? r : closed;
@@ -384,7 +488,7 @@ int session_merge(const struct session *from, const struct merge_config *config,
 
 	merge_names_init(&m.names, from);
 	sources_init(&m);
-	list_blocks(&m);
+	list_blocks(&m, config->block_ns);
 	if (config->min_share > 0)
 		find_rare(&m);
 	r = write_merged(&m, to, err);

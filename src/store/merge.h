@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sessions added up to a coarser one: what retention makes of old parts, and of each part its
- * overviews.
+ * Sessions added up to a coarser one, or packed as they are: what retention makes of parts, with
+ * the overviews that pay.
  *
  * The samples of a minute, an hour or a day of the wall clock become one block, whatever block they
  * come from: a block belongs to the one that its first sample lies in. Nothing is
@@ -19,13 +19,23 @@
 struct error;
 struct session;
 
+/*
+ * Which overviews pay. Reading rows of blocks and nodes of trees takes about the same time: what
+ * is no more than min_cost of them is read at once, and an overview has to be a small part of what
+ * is read in its place.
+ */
+struct overview_rule {
+	uint64_t min_cost;
+	double most; /* of the rows and nodes below it */
+};
+#define OVERVIEWS_THAT_PAY ((struct overview_rule){ 100000, 0.6 })
+
 struct merge_config {
 	uint64_t block_ns;
 	uint32_t merged;      /* enum separation: what is not kept apart any longer */
 	double min_share;     /* of all samples; 0: all stacks are kept */
 	const char *replaces; /* as session_info's */
-	bool trees_first;     /* in a block of their own, which is smaller (store/pack.h) */
-	bool in_groups;       /* blocks are packed together (store/group.h) */
+	struct overview_rule overviews;
 };
 
 struct merge_result {

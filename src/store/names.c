@@ -254,10 +254,10 @@ int names_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 		text += strlen((char *)text) + 1;
 	}
 	decode_images(&r, h, seg);
-	if (h->kind != BLOCK_GROUP)
+	if (!is_group(h->kind))
 		decode_classes(&r, h, seg);
 	decode_symbols(&r, h, seg);
-	if (h->kind != BLOCK_GROUP)
+	if (!is_group(h->kind))
 		decode_cgroups(&r, h, seg);
 	else if (!r.bad)
 		r.bad = !kinds_decode(u, &packed, h, seg);

@@ -23,6 +23,10 @@
 /* Rows in memory: a second that brings more is written as several blocks. */
 #define TALLY_ROWS_MAX (1u << 18)
 
+/* Of an overview's block: what is cut there has its rows twice. */
+#define GROUPED_ROWS_MAX (1u << 19)
+#define PIECE_ROWS       65536u
+
 /* Room to the limit that one sample or name may take before the tables are looked at again. */
 #define IDS_MARGIN (2 * FRAMES_MAX)
 
@@ -72,6 +76,7 @@ struct store {
 	uint64_t n_unwritten; /* samples of all blocks that could not be written */
 	VEC(struct loss_row) losses;
 	bool is_grouping;
+	bool is_in_pieces;  /* rows of the tables are still to be written */
 	struct group group; /* seconds that are not written yet */
 	uint64_t group_period;
 	struct block_encoder encoder;
@@ -236,7 +241,7 @@ static void encode_names(struct store *s, enum block_kind kind, struct buf *out)
 		.n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
 	};
 	/* A section without content is none: a second of a daemon is but a few hundred bytes. */
-	if (kind == BLOCK_GROUP)
+	if (is_group(kind))
 		names_encode_group(&s->encoder, out, &part);
 	else if (part.n_strings || n || part.n_late || part.n_classes || part.n_symbols)
 		names_encode(&s->encoder, out, &part);
@@ -265,11 +270,10 @@ static void encode_counts(struct store *s, struct block_header *h, const table_s
 	};
 	struct group_frame group = {
 		.counts = frame,
-		.first_class = h->first_id[TABLE_CLASSES],
 		.first_ns = h->first_ns,
 	};
 
-	if (h->kind == BLOCK_GROUP)
+	if (is_group(h->kind))
 		group_encode(&s->encoder, out, &group, &s->group, t->written.data,
 			     t->disk_ids.data);
 	else
@@ -294,15 +298,14 @@ static void encode_block(struct store *s, struct block_header *h)
 	if (h->n_ids[TABLE_NODES])
 		nodes_encode(&s->encoder, &s->sections[SECTION_NODES], &t->tree,
 			     t->done[TABLE_NODES], t->disk_ids.data);
-	h->n_rows = h->kind == BLOCK_GROUP ? (uint32_t)s->group.rows.n : s->tally.n;
+	h->n_rows = is_group(h->kind) ? (uint32_t)s->group.rows.n : s->tally.n;
 	encode_counts(s, h, now);
 }
 
 /* Appends header and sections to s->out. */
 static void append_block(struct store *s, struct block_header *h, const struct buf *sections)
 {
-	h->n_losses =
-		h->kind == BLOCK_SAMPLES || h->kind == BLOCK_GROUP ? (uint32_t)s->losses.n : 0;
+	h->n_losses = h->kind == BLOCK_SAMPLES || is_group(h->kind) ? (uint32_t)s->losses.n : 0;
 	h->delivered_before = s->delivered;
 	for (int i = 0; i < N_SECTIONS; i++) {
 		h->section_size[i] = (uint32_t)sections[i].len;
@@ -456,6 +459,7 @@ static void next_segment(struct store *s)
 	close_segment(s);
 	tables_fini(&s->tables);
 	tables_init(&s->tables);
+	s->group.next_class = 0;
 }
 
 static bool has_news(const struct store *s)
@@ -492,27 +496,15 @@ static int write_block(struct store *s, struct block_header *h, struct error *er
 		start_group(s);
 		start_block(s);
 	}
-	if (tables_full(s) || s->size_bytes >= s->limits.segment_bytes)
+	if (!s->is_in_pieces && (tables_full(s) || s->size_bytes >= s->limits.segment_bytes))
 		next_segment(s);
 	return r;
 }
 
-/* What is gathered becomes a second of the group. */
-static void join_group(struct store *s)
+static int write_group(struct store *s, struct error *err)
 {
-	fold_losses(s);
-	group_add(&s->group,
-		  &(struct group_second){ s->tally.n ? s->first_ns : s->last_ns, s->last_ns,
-					  s->samples, s->tally.n, (uint32_t)s->losses.n },
-		  s->tally.rows, s->losses.data);
-	s->group_period += s->period;
-	s->losses.n = 0;
-	start_block(s);
-}
-
-static int flush_group(struct store *s, struct error *err)
-{
-	struct block_header h = { .kind = BLOCK_GROUP, .period = s->group_period };
+	struct block_header h = { .kind = s->group.level_ns ? BLOCK_OVERVIEW : BLOCK_SECONDS,
+				  .period = s->group_period };
 
 	if (!s->group.seconds.n)
 		return 0;
@@ -528,6 +520,55 @@ static int flush_group(struct store *s, struct error *err)
 	return write_block(s, &h, err);
 }
 
+static int by_class(const void *a, const void *b)
+{
+	const struct count_row *x = a, *y = b;
+
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* So many rows of what is gathered become a block of the group. */
+static void join_group(struct store *s, const struct count_row *rows, uint32_t n)
+{
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		samples += rows[i].samples;
+		s->group_period += rows[i].period;
+	}
+	group_add(&s->group,
+		  &(struct group_second){ n ? s->first_ns : s->last_ns, s->last_ns, samples, n,
+					  (uint32_t)s->losses.n },
+		  rows, s->losses.data);
+	s->losses.n = 0;
+}
+
+/* A large block becomes several of one time, which are decoded by several threads. */
+static int flush_to_group(struct store *s, struct error *err)
+{
+	uint32_t n = s->tally.n, at = 0;
+	int r = 0;
+
+	fold_losses(s);
+	if (n > PIECE_ROWS)
+		qsort(s->tally.rows, n, sizeof(*s->tally.rows), by_class);
+	do {
+		uint32_t piece = MIN(n - at, PIECE_ROWS);
+
+		join_group(s, s->tally.rows + at, piece);
+		at += piece;
+		s->is_in_pieces = at < n;
+		if (at == n)
+			start_block(s);
+		if (s->group.rows.n >= GROUP_ROWS || s->group.seconds.n >= GROUP_SECONDS ||
+		    (at == n && tables_full(s)))
+			r = write_group(s, err);
+	} while (at < n && r >= 0);
+	return r;
+}
+
 static int flush_block(struct store *s, struct error *err)
 {
 	struct block_header h = {
@@ -539,13 +580,8 @@ static int flush_block(struct store *s, struct error *err)
 	};
 
 	settle_batch(s);
-	if (s->is_grouping && (s->tally.n || s->losses.n)) {
-		join_group(s);
-		return s->group.rows.n >= GROUP_ROWS || s->group.seconds.n >= GROUP_SECONDS ||
-				       tables_full(s)
-			       ? flush_group(s, err)
-			       : 0;
-	}
+	if (s->is_grouping && (s->tally.n || s->losses.n))
+		return flush_to_group(s, err);
 	/* What a group's rows refer to is written with it. */
 	if (!has_news(s) || s->group.seconds.n)
 		return 0;
@@ -754,13 +790,13 @@ static int native_close(struct store *s, const struct session_end *end, uint64_t
 	int r = flush_block(s, err), r_end = 0;
 
 	if (r >= 0)
-		r = flush_group(s, err);
+		r = write_group(s, err);
 	give_up_reserve(s);
 	if (r < 0) {
 		/* What the lost block defined may be larger than the room: the losses go alone. */
 		next_segment(s);
 		flush_block(s, NULL);
-		flush_group(s, NULL);
+		write_group(s, NULL);
 	}
 	if (end)
 		r_end = write_end(s, end, r < 0 ? NULL : err);
@@ -806,15 +842,34 @@ bool native_store_end_block(struct store *s, int *r, struct error *err)
 	return *r < 0 || s->number != number;
 }
 
-void native_store_group(struct store *s)
+int native_store_group(struct store *s, struct error *err)
 {
+	int r;
+
+	/* The segment's header, of which there is no more yet, says so. */
 	s->is_grouping = true;
+	s->size_bytes = 0;
+	r = begin_out(s, err);
+	return r < 0 ? r : write_out(s, err);
+}
+
+bool native_store_begin_level(struct store *s, uint64_t level_ns, int *r, struct error *err)
+{
+	uint32_t number = s->number;
+
+	*r = flush_block(s, err);
+	if (*r >= 0)
+		*r = write_group(s, err);
+	s->group.level_ns = level_ns;
+	s->group.next_class = 0;
+	return *r < 0 || s->number != number;
 }
 
 bool native_store_begin_row(struct store *s, int *r, struct error *err)
 {
 	*r = 0;
-	return (s->tally.n >= TALLY_ROWS_MAX || tables_full(s)) &&
+	return (s->tally.n >= (s->is_grouping ? GROUPED_ROWS_MAX : TALLY_ROWS_MAX) ||
+		tables_full(s)) &&
 	       native_store_end_block(s, r, err);
 }
 

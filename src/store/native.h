@@ -50,9 +50,15 @@ void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64
 
 /*
  * From now on seconds are written in groups (store/group.h), which is smaller, and loses all of one
- * when the writer is killed: for what is there already, in another form.
+ * when the writer is killed: for what is there already, in another form. Before the first sample.
  */
-void native_store_group(struct store *s);
+int native_store_group(struct store *s, struct error *err);
+
+/*
+ * What follows are the blocks of an overview, level_ns long, or with 0 those that it is of: the
+ * coarsest first, as readers look. True as of native_store_begin_row().
+ */
+bool native_store_begin_level(struct store *s, uint64_t level_ns, int *r, struct error *err);
 
 /* Writes what was added since the last block, or makes it a second of the group. True as of
  * native_store_begin_row(). */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/format.h"
 #include "store/history.h"
 #include "store/merge.h"
 #include "store/session.h"
@@ -34,11 +35,12 @@ static int write_to_disk(const char *path)
 	return r;
 }
 
-static int pack_into(const struct session *s, const char *hidden, struct error *err)
+static int pack_into(const struct session *s, const char *hidden,
+		     const struct overview_rule *overviews, struct error *err)
 {
-	const struct merge_config config = {
-		.block_ns = SECOND_NS, .replaces = "", .trees_first = true, .in_groups = true
-	};
+	const struct merge_config config = { .block_ns = MAX(s->info.block_ns, SECOND_NS),
+					     .replaces = s->info.replaces,
+					     .overviews = *overviews };
 	struct merge_result result;
 	int r = session_merge(s, &config, hidden, &result, err);
 
@@ -50,22 +52,26 @@ static int pack_into(const struct session *s, const char *hidden, struct error *
 
 static bool is_to_be_packed(const struct session *s, bool may_lack_end)
 {
-	return !s->info.block_ns && !s->n_parts && s->n_segments && (s->has_end || may_lack_end) &&
-	       !s->warnings.n;
+	return s->info.start_wall_ns && !s->n_parts && s->n_segments &&
+	       (s->has_end || may_lack_end) && !s->warnings.n;
 }
 
-int part_pack(const char *path, bool may_lack_end, struct error *err)
+int part_pack(const char *path, bool may_lack_end, const struct overview_rule *overviews,
+	      struct error *err)
 {
 	cleanup(free_at_exit) char *hidden = hidden_path(path);
 	cleanup(session_close_at_exit) struct session *s = NULL;
-	int r = session_open(path, &s, err);
+	int r;
 
+	if (session_format(path) == SEGMENT_VERSION_MAX)
+		return 0;
+	r = session_open(path, &s, err);
 	if (r < 0)
 		return r;
 	if (!is_to_be_packed(s, may_lack_end))
 		return 0;
 	file_remove_tree(hidden, NULL);
-	r = pack_into(s, hidden, err);
+	r = pack_into(s, hidden, overviews, err);
 	if (!r && renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE) < 0)
 		r = errno == EINVAL || errno == ENOSYS
 			    ? -EOPNOTSUPP

@@ -5,18 +5,21 @@
  *
  * A recorder writes what each second brought, with the tree nodes that it was the first to need;
  * at a daemon's rate that is a hundred samples, and nothing packs well in portions so small. Once
- * the part is over, its whole tree is written in one block, and the seconds behind it.
+ * the part is over, its whole tree is written in one block, and overviews and seconds behind it.
  */
 #pragma once
 
 #include <stdbool.h>
 
 struct error;
+struct overview_rule; /* store/merge.h */
 
 /*
- * Packs the part at `path`, in its place: the packed one is made beside it and on disk before the
- * two change names at once. What a crash leaves begins with ".merge-", and history_retain()
- * removes it. 1: packed; 0: it was, or it is of coarser blocks, or has no end and was not
- * `may_lack_end`, or the file system can't exchange names. The part is as it was on failure.
+ * Packs the part at `path`, with the overviews that pay, in its place: the packed one is made
+ * beside it and on disk before the two change names at once. What a crash leaves begins with
+ * ".merge-", and history_retain() removes it. 1: packed; 0: it was, or it has no end and was not
+ * `may_lack_end`, or is damaged, or the file system can't exchange names. The part is as it was on
+ * failure.
  */
-int part_pack(const char *path, bool may_lack_end, struct error *err);
+int part_pack(const char *path, bool may_lack_end, const struct overview_rule *overviews,
+	      struct error *err);

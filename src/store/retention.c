@@ -31,25 +31,24 @@ static bool is_usable(const struct retained_part *part)
 	return !part->is_active && !part->is_damaged && !part->is_gone;
 }
 
-/* ---- overviews ---- */
+/* ---- packing ---- */
 
-static int make_overviews(struct run *run, struct error *err)
+/* What can't be packed stays as it is, but for a full disk, which is the next one's, too. */
+static int pack_parts(struct run *run, struct error *err)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < run->parts.parts.n && r >= 0; i++) {
+	for (size_t i = 0; i < run->parts.parts.n; i++) {
 		struct retained_part *part = &run->parts.parts.data[i];
-		cleanup(free_at_exit) char *path = xasprintf("%s/%s", run->parts.dir, part->name);
-		uint32_t n = 0;
+		struct error why = { 0 };
+		int r = is_usable(part) ? retained_pack(&run->parts, part, &why) : 0;
 
-		if (!is_usable(part))
-			continue;
-		r = retained_overviews(&run->parts, path, &n, err);
-		run->result->n_overviews += n;
-		if (n)
-			part->bytes = file_tree_bytes(path);
+		run->result->n_packed += r > 0;
+		if (r == -ENOSPC || r == -EDQUOT) {
+			if (err)
+				*err = why;
+			return r;
+		}
 	}
-	return r;
+	return 0;
 }
 
 /* ---- age ---- */
@@ -226,7 +225,7 @@ static int retain(struct run *run, struct error *err)
 	r = r < 0 ? r : forget_old(run, err);
 	if (r < 0)
 		return r;
-	r = make_overviews(run, err);
+	r = pack_parts(run, err);
 	/* From the coarsest on: what is very old is merged once, not three times. */
 	for (size_t level = N_HISTORY_LEVELS; level-- > 0 && r >= 0;)
 		r = merge_tier(run, level, err);

@@ -5,7 +5,7 @@
  * Called from time to time, by the daemon in a child of low priority and by `assay retain`:
  *
  *  1. What a crash left is removed: unfinished parts, and parts that a merged one replaces.
- *  2. Each part that is over gets its overviews (store/history.h), by which hours are read fast.
+ *  2. Each part that is over is packed (store/pack.h), with the overviews that pay.
  *  3. Parts that ended longer ago than `max_age_s` are removed.
  *  4. Parts of one span of a tier that is past its age become one part of that tier's blocks.
  *  5. While the history is larger than `max_bytes`, the oldest parts are merged further than their
@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "store/history.h"
+#include "store/merge.h"
 
 struct error;
 
@@ -43,9 +44,10 @@ enum retention_step {
 struct retention_policy {
 	struct retention_tier tiers[N_HISTORY_LEVELS];
 	uint64_t max_age_s, max_bytes; /* 0: no limit */
-	const char *active;            /* the part that is being written; NULL: see below */
-	uint64_t now_ns;               /* CLOCK_REALTIME; 0: now */
-	bool is_locked;                /* by the caller: history_lock() */
+	struct overview_rule overviews;
+	const char *active; /* the part that is being written; NULL: see below */
+	uint64_t now_ns;    /* CLOCK_REALTIME; 0: now */
+	bool is_locked;     /* by the caller: history_lock() */
 	void (*at_step)(void *context, enum retention_step step, const char *part); /* or NULL */
 	void *context;
 };
@@ -61,10 +63,11 @@ struct retention_policy {
 			   { 14 * 86400, 7 * 86400, 1e-6, SEPARATE_THREAD | SEPARATE_CPU }, \
 			   { 90 * 86400, 28 * 86400, 1e-5,                                  \
 			     SEPARATE_PROCESS | SEPARATE_THREAD | SEPARATE_CPU } },         \
+		.overviews = OVERVIEWS_THAT_PAY,                                            \
 	})
 
 struct retention_result {
-	uint32_t n_overviews; /* made */
+	uint32_t n_packed;
 	uint32_t n_merged;    /* parts that have become part of … */
 	uint32_t n_made;      /* … so many new ones */
 	uint32_t n_removed;   /* parts removed for their age, or for room */

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "store/merge.h"
+#include "store/pack.h"
 #include "store/session_join.h"
 
 #define MERGE_PREFIX ".merge-"
@@ -222,64 +223,41 @@ int retained_remove(struct retained_parts *p, struct retained_part *part, struct
 	return r;
 }
 
-/* One level of a part, of the one below: as `.NAME` first. */
-static int make_overview(const char *part, const char *source, size_t level, struct error *err)
+int retained_pack(const struct retained_parts *p, struct retained_part *part, struct error *err)
 {
-	cleanup(session_close_at_exit) struct session *s = NULL;
-	cleanup(free_at_exit) char *to = xasprintf("%s/%s", part, history_levels[level].name);
-	cleanup(free_at_exit) char *made = xasprintf("%s/.%s", part, history_levels[level].name);
-	const struct merge_config config = { .block_ns = history_levels[level].block_ns,
-					     .replaces = "" };
-	struct merge_result result;
-	int r = session_open(source, &s, err);
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", p->dir, part->name);
+	int r = part_pack(path, true, &p->policy->overviews, err);
 
-	if (r < 0)
-		return r;
-	file_remove_tree(made, NULL);
-	r = session_merge(s, &config, made, &result, err);
-	if (r >= 0 && rename(made, to) < 0) {
-		r = error_errno(err, -errno, "cannot rename %s", made);
-		file_remove_tree(made, NULL);
-	}
+	if (r > 0)
+		part->bytes = file_tree_bytes(path);
 	return r;
 }
 
-int retained_overviews(const struct retained_parts *p, const char *part_path, uint32_t *n,
-		       struct error *err)
+/* ---- merging ---- */
+
+static bool takes_none(void *context, uint64_t first_ns, uint64_t last_ns)
 {
-	cleanup(free_at_exit) char *source = xstrdup(part_path);
-	struct retained_part part = { .name = "" };
-	struct part_extent extent;
+	(void)context;
+	(void)first_ns;
+	(void)last_ns;
+	return false;
+}
 
-	(void)p;
-	if (history_extent(part_path, &extent))
-		part = (struct retained_part){ .first_ns = extent.first_ns,
-					       .last_ns = extent.last_ns,
-					       .block_ns = extent.block_ns };
-	else
-		look_inside(&part, part_path);
-	for (size_t l = 0; l < N_HISTORY_LEVELS && !part.is_damaged; l++) {
-		const struct history_level *level = &history_levels[l];
-		char *path;
-		int r;
+static bool takes_level(void *context, uint64_t level_ns, uint64_t first_ns, uint64_t last_ns)
+{
+	const uint64_t *wanted_ns = context;
 
-		/* Of a part that is shorter, a coarser block would say no less. */
-		if (level->block_ns <= part.block_ns ||
-		    part.last_ns - part.first_ns < level->block_ns / 2)
-			continue;
-		path = xasprintf("%s/%s", part_path, level->name);
-		if (access(path, F_OK) < 0) {
-			r = make_overview(part_path, source, l, err);
-			if (r < 0) {
-				free(path);
-				return r;
-			}
-			(*n)++;
-		}
-		free(source);
-		source = path;
-	}
-	return 0;
+	(void)first_ns;
+	(void)last_ns;
+	return level_ns == *wanted_ns;
+}
+
+static bool has_samples(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		if (s->segments[i]->n_blocks)
+			return true;
+	return false;
 }
 
 /* A part as it is merged: its overview of the level if it has one. */
@@ -287,11 +265,14 @@ static int open_source(const struct retained_parts *p, const struct retained_par
 		       size_t level, struct session **out, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", p->dir, part->name);
-	cleanup(free_at_exit) char *overview = xasprintf("%s/%s", path, history_levels[level].name);
+	uint64_t level_ns = history_levels[level].block_ns;
+	const struct block_filter filter = { .takes = takes_none,
+					     .takes_overview = takes_level,
+					     .context = &level_ns,
+					     .until_ns = UINT64_MAX };
 
-	if (part->block_ns < history_levels[level].block_ns &&
-	    session_open(overview, out, NULL) >= 0) {
-		if (!(*out)->warnings.n)
+	if (part->block_ns < level_ns && session_open_blocks(path, &filter, out, NULL) >= 0) {
+		if (!(*out)->warnings.n && has_samples(*out))
 			return 0;
 		session_close(*out);
 	}
@@ -377,13 +358,13 @@ int retained_merge(struct retained_parts *p, const uint32_t *which, uint32_t n, 
 	const struct retention_tier *tier = &p->policy->tiers[level];
 	struct merge_config config = { .block_ns = history_levels[level].block_ns,
 				       .merged = tier->merged,
-				       .min_share = tier->min_share };
+				       .min_share = tier->min_share,
+				       .overviews = p->policy->overviews };
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	cleanup(free_at_exit) char *made = NULL;
 	struct merge_result merged = { 0 };
 	struct buf replaces = { 0 };
 	char name[HISTORY_NAME_SIZE];
-	uint32_t n_overviews = 0;
 	int r = open_sources(p, which, n, level, &s, err);
 
 	if (r < 0)
@@ -395,8 +376,6 @@ int retained_merge(struct retained_parts *p, const uint32_t *which, uint32_t n, 
 	made = xasprintf("%s/" MERGE_PREFIX "%s", p->dir, name);
 	r = session_merge(s, &config, made, &merged, err);
 	buf_fini(&replaces);
-	if (r >= 0)
-		r = retained_overviews(p, made, &n_overviews, err);
 	if (r >= 0)
 		r = put_in_place(p, made, name, err);
 	if (r < 0) {

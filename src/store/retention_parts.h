@@ -31,9 +31,8 @@ uint64_t retained_bytes(const struct retained_parts *p);
 /* Away with it, at once for readers. */
 int retained_remove(struct retained_parts *p, struct retained_part *part, struct error *err);
 
-/* The overviews that it lacks. *n: how many were made. */
-int retained_overviews(const struct retained_parts *p, const char *part_path, uint32_t *n,
-		       struct error *err);
+/* In the form that takes the least (store/pack.h). 1: it was not in it before. */
+int retained_pack(const struct retained_parts *p, struct retained_part *part, struct error *err);
 
 /* `n` parts, with the numbers `which`, become one of this level's blocks. */
 int retained_merge(struct retained_parts *p, const uint32_t *which, uint32_t n, size_t level,

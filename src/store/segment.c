@@ -27,6 +27,7 @@ struct group_place {
 	uint64_t hash;
 	size_t rows_at; /* in them */
 	struct group_frame frame;
+	uint64_t level_ns; /* of an overview, else 0 */
 	const struct group_second *seconds;
 	uint32_t n_seconds;
 };
@@ -55,11 +56,15 @@ struct segment_file {
 	struct block_place *places; /* one a block */
 	const uint8_t *bytes;
 	VEC(struct unread) unread;
-	struct file_mapping map;            /* of the bytes, if they are the segment's own */
-	struct unpacker *unpacker;          /* of rows, from the first block that is read on */
+	struct file_mapping map;   /* of the bytes, if they are the segment's own */
+	struct row_reader *reader; /* segment_read_rows()'s, from the first block that is read on */
+	uint64_t n_holes;          /* ids whose definition was damaged */
+};
+
+struct row_reader {
+	struct unpacker *unpacker;
 	const struct group_place *unpacked; /* the group whose rows these are, or NULL */
 	struct count_rows rows;
-	uint64_t n_holes; /* ids whose definition was damaged */
 };
 
 static struct segment_file *file_of(const struct segment *seg)
@@ -149,8 +154,7 @@ void segment_free(struct segment *seg)
 	free(f->name);
 	vec_fini(&f->unread);
 	arena_free(f->arena);
-	unpacker_free(f->unpacker);
-	vec_fini(&f->rows);
+	row_reader_free(f->reader);
 	file_unmap(&f->map);
 	free(f);
 }
@@ -312,14 +316,25 @@ static void parse_nodes(struct segment_context *c, struct segment_file *f,
 		     f->name, (double)h->first_ns / 1e9, n);
 }
 
+static bool filter_takes(const struct block_filter *filter, const struct session_info *info,
+			 uint64_t level_ns, uint64_t first_ns, uint64_t last_ns)
+{
+	first_ns = session_wall_ns(info, first_ns);
+	last_ns = session_wall_ns(info, last_ns);
+	return level_ns ? filter->takes_overview(filter->context, level_ns, first_ns, last_ns)
+			: filter->takes(filter->context, first_ns, last_ns);
+}
+
 /* False only where the block is certainly not wanted. */
-static bool is_wanted(const struct segment_context *c, uint64_t first_ns, uint64_t last_ns)
+static bool is_wanted(const struct segment_context *c, uint64_t level_ns, uint64_t first_ns,
+		      uint64_t last_ns)
 {
 	const struct block_filter *filter = c->filter;
 
+	if (level_ns && (!filter || !filter->takes_overview))
+		return false;
 	return !filter || !c->has_info ||
-	       filter->takes(filter->context, session_wall_ns(&c->info, first_ns),
-			     session_wall_ns(&c->info, last_ns));
+	       filter_takes(filter, &c->info, level_ns, first_ns, last_ns);
 }
 
 static void look_past(struct segment_context *c, const struct block_header *h)
@@ -327,7 +342,7 @@ static void look_past(struct segment_context *c, const struct block_header *h)
 	const struct block_filter *filter = c->filter;
 	uint64_t first_ns;
 
-	if (!filter || !c->has_info)
+	if (!filter || !c->has_info || h->kind == BLOCK_OVERVIEW)
 		return;
 	first_ns = session_wall_ns(&c->info, h->first_ns);
 	c->is_past |= first_ns > filter->until_ns && first_ns - filter->until_ns > LATE_NS;
@@ -406,10 +421,12 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
 			  const struct block_header *h, const struct loss_row *losses,
 			  const uint8_t *bytes, uint64_t file_off)
 {
+	bool is_tree = !h->n_rows && !h->n_losses, is_whole;
 	const uint8_t *counts;
-	bool is_whole;
 
-	if (!begin_samples(c, f, h, bytes, is_wanted(c, h->first_ns, h->last_ns)))
+	/* One of names and nodes alone, whose time says nothing, is wanted by those behind it. */
+	if (!begin_samples(c, f, h, bytes,
+			   (!c->filter || !is_tree) && is_wanted(c, 0, h->first_ns, h->last_ns)))
 		return;
 	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
 	push_samples(c, f, h, losses, is_whole ? counts : NULL, file_off);
@@ -427,7 +444,7 @@ static void push_seconds(struct segment_context *c, struct segment_file *f,
 		struct block block = { s->first_ns, s->last_ns, s->samples, s->n_rows,
 				       s->n_losses, file_off,   size,       NULL };
 
-		if (is_wanted(c, s->first_ns, s->last_ns))
+		if (is_wanted(c, g->level_ns, s->first_ns, s->last_ns))
 			*push_block(f, &block, losses) =
 				(struct block_place){ .group = place,
 						      .first_row = first_row,
@@ -452,11 +469,27 @@ static const struct group_place *place_group(struct segment_file *f, const struc
 		.size = h->section_size[SECTION_COUNTS],
 		.hash = h->section_hash[SECTION_COUNTS],
 		.rows_at = rows_at,
-		.frame = { frame_of(h), h->first_id[TABLE_CLASSES], h->first_ns },
+		.frame = { frame_of(h), g->next_class, h->first_ns, g->level_ns > 0 },
+		.level_ns = g->level_ns,
 		.seconds = seconds,
 		.n_seconds = (uint32_t)g->seconds.n,
 	};
 	return place;
+}
+
+/*
+ * An overview that is damaged costs no sample: the blocks that it is of are there. Whoever wanted
+ * it is told, and does without.
+ */
+static void lose_group(struct segment_context *c, struct segment_file *f,
+		       const struct block_header *h, const struct loss_row *losses,
+		       uint64_t file_off)
+{
+	if (h->kind != BLOCK_OVERVIEW)
+		push_samples(c, f, h, losses, NULL, file_off);
+	else
+		segment_warn(c, "%s: an overview from %.3f s on is damaged", f->name,
+			     (double)h->first_ns / 1e9);
 }
 
 /* Of a group that some of its seconds are wanted of, each of these becomes a block. */
@@ -464,23 +497,24 @@ static void parse_group(struct segment_context *c, struct segment_file *f,
 			const struct block_header *h, const struct loss_row *losses,
 			const uint8_t *bytes, uint64_t file_off)
 {
+	bool is_overview = h->kind == BLOCK_OVERVIEW, wanted = false;
 	struct group g = { 0 };
 	const uint8_t *counts;
 	size_t rows_at = 0;
-	bool wanted = false;
 	bool is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts) &&
 			group_decode_seconds(c->unpacker, counts, h->section_size[SECTION_COUNTS],
 					     h, &g, &rows_at) == 0 &&
 			g.seconds.n;
 
 	vec_foreach (&g.seconds, s)
-		wanted |= is_wanted(c, s->first_ns, s->last_ns);
+		wanted |= is_wanted(c, g.level_ns, s->first_ns, s->last_ns);
 	if (!is_whole)
-		wanted = is_wanted(c, h->first_ns, h->last_ns);
+		wanted = is_overview ? c->filter && c->filter->takes_overview
+				     : is_wanted(c, 0, h->first_ns, h->last_ns);
 	if (!begin_samples(c, f, h, bytes, wanted))
 		; /* that was all */
 	else if (!is_whole)
-		push_samples(c, f, h, losses, NULL, file_off);
+		lose_group(c, f, h, losses, file_off);
 	else
 		push_seconds(c, f, h, &g, place_group(f, h, &g, counts, rows_at), file_off);
 	group_fini(&g);
@@ -491,7 +525,7 @@ static bool ids_fit(struct segment_file *f, const struct block_header *h)
 {
 	uint32_t have[N_TABLES];
 
-	if (h->kind != BLOCK_SAMPLES && h->kind != BLOCK_GROUP)
+	if (h->kind != BLOCK_SAMPLES && !is_group(h->kind))
 		return true;
 	table_sizes(&f->seg, have);
 	for (int i = 0; i < N_TABLES; i++)
@@ -546,6 +580,8 @@ static void parse_block(struct segment_context *c, struct segment_file *f,
 		parse_end(c, f, h, bytes);
 		break;
 	case BLOCK_GROUP:
+	case BLOCK_SECONDS:
+	case BLOCK_OVERVIEW:
 		parse_group(c, f, h, losses, bytes, file_off);
 		break;
 	case BLOCK_SAMPLES:
@@ -646,9 +682,10 @@ void segment_filter(struct segment *seg, const struct block_filter *filter,
 
 	for (uint32_t i = 0; i < seg->n_blocks; i++) {
 		const struct block *b = &seg->blocks[i];
+		const struct group_place *group = f->places[i].group;
 
-		if (!filter->takes(filter->context, session_wall_ns(info, b->first_ns),
-				   session_wall_ns(info, b->last_ns)))
+		if (!filter_takes(filter, info, group ? group->level_ns : 0, b->first_ns,
+				  b->last_ns))
 			continue;
 		seg->blocks[n] = *b;
 		f->places[n++] = f->places[i];
@@ -680,69 +717,103 @@ uint32_t segment_max_counter(const struct segment *seg)
 	return max;
 }
 
-static bool sums_agree(const struct count_rows *rows, size_t first, uint64_t samples)
+static bool sums_agree(const struct count_row *rows, size_t n, uint64_t samples)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = first; i < rows->n; i++)
-		sum += rows->data[i].samples;
+	for (size_t i = 0; i < n; i++)
+		sum += rows[i].samples;
 	return sum == samples;
 }
 
-static int unpack_group(struct segment_file *f, const struct group_place *g)
+static int unpack_group(struct row_reader *r, const uint8_t *bytes, const struct group_place *g)
 {
-	const uint8_t *bytes = f->bytes + g->file_off;
-
-	f->unpacked = NULL;
-	f->rows.n = 0;
+	r->unpacked = NULL;
+	r->rows.n = 0;
 	if (XXH3_64bits(bytes, g->size) != g->hash ||
-	    group_decode_rows(f->unpacker, bytes + g->rows_at, g->size - g->rows_at, &g->frame,
-			      g->seconds, g->n_seconds, &f->rows) < 0)
+	    group_decode_rows(r->unpacker, bytes + g->rows_at, g->size - g->rows_at, &g->frame,
+			      g->seconds, g->n_seconds, &r->rows) < 0)
 		return -EBADMSG;
-	f->unpacked = g;
+	r->unpacked = g;
 	return 0;
 }
 
-/* Seconds are mostly read one after the other, so their group is kept. */
-static int read_second(struct segment_file *f, const struct block_place *place,
-		       struct count_rows *rows)
+struct row_reader *row_reader_new(void)
 {
-	uint32_t n = place->frame.n_rows;
+	struct row_reader *r = xcalloc(1, sizeof(*r));
 
-	if (f->unpacked != place->group && unpack_group(f, place->group) < 0)
+	r->unpacker = unpacker_new();
+	return r;
+}
+
+void row_reader_free(struct row_reader *r)
+{
+	if (!r)
+		return;
+	unpacker_free(r->unpacker);
+	vec_fini(&r->rows);
+	free(r);
+}
+
+/* Seconds are mostly read one after the other, so their group is kept. */
+static int find_second(struct row_reader *r, const uint8_t *bytes, const struct block_place *place,
+		       const struct count_row **rows)
+{
+	if (r->unpacked != place->group &&
+	    unpack_group(r, bytes + place->group->file_off, place->group) < 0)
 		return -EBADMSG;
-	vec_reserve(rows, rows->n + n);
-	memcpy(rows->data + rows->n, f->rows.data + place->first_row, n * sizeof(*rows->data));
-	rows->n += n;
+	*rows = r->rows.data + place->first_row;
 	return 0;
+}
+
+static int decode_block(struct row_reader *r, const uint8_t *bytes, const struct block_place *place,
+			const struct count_row **rows)
+{
+	r->unpacked = NULL;
+	r->rows.n = 0;
+	/* Somebody may have cut the file since: it has zeros there now. */
+	if (XXH3_64bits(bytes + place->file_off, place->size) != place->hash ||
+	    counts_decode(r->unpacker, bytes + place->file_off, place->size, &place->frame,
+			  &r->rows) < 0)
+		return -EBADMSG;
+	*rows = r->rows.data;
+	return 0;
+}
+
+int64_t row_reader_find(struct row_reader *reader, const struct segment *segment, uint32_t block,
+			const struct count_row **rows, struct error *err)
+{
+	const struct segment_file *f = file_of(segment);
+	const struct block_place *place = &f->places[block];
+	uint32_t n = place->frame.n_rows;
+	int r;
+
+	if (!n)
+		return 0;
+	r = place->group ? find_second(reader, f->bytes, place, rows)
+			 : decode_block(reader, f->bytes, place, rows);
+	if (!r && !sums_agree(*rows, n, place->samples))
+		r = -EBADMSG;
+	if (r < 0)
+		return error_set(err, r, "%s: the counts of the block at %.3f s are damaged",
+				 f->name, (double)segment->blocks[block].first_ns / 1e9);
+	return n;
 }
 
 int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
 		      struct error *err)
 {
 	struct segment_file *f = file_of(segment);
-	const struct block_place *place = &f->places[block];
-	const uint8_t *bytes = f->bytes + place->file_off;
-	size_t n_before = rows->n;
-	int r;
+	const struct count_row *found;
+	int64_t n;
 
-	if (!place->frame.n_rows)
-		return 0;
-	if (!f->unpacker)
-		f->unpacker = unpacker_new();
-	if (place->group)
-		r = read_second(f, place, rows);
-	/* Somebody may have cut the file since: it has zeros there now. */
-	else if (XXH3_64bits(bytes, place->size) != place->hash)
-		r = -EBADMSG;
-	else
-		r = counts_decode(f->unpacker, bytes, place->size, &place->frame, rows);
-	if (!r && !sums_agree(rows, n_before, place->samples))
-		r = -EBADMSG;
-	if (r < 0) {
-		rows->n = n_before;
-		return error_set(err, r, "%s: the counts of the block at %.3f s are damaged",
-				 f->name, (double)segment->blocks[block].first_ns / 1e9);
-	}
+	if (!f->reader)
+		f->reader = row_reader_new();
+	n = row_reader_find(f->reader, segment, block, &found, err);
+	if (n <= 0)
+		return (int)n;
+	vec_reserve(rows, rows->n + (size_t)n);
+	memcpy(rows->data + rows->n, found, (size_t)n * sizeof(*found));
+	rows->n += (size_t)n;
 	return 0;
 }

@@ -350,6 +350,22 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 	return 0;
 }
 
+int session_format(const char *path)
+{
+	struct names names = { 0 };
+	cleanup(close_at_exit) int dir_fd = open_dir(path, &names, NULL);
+	struct segment_header h;
+	struct file_mapping map;
+	int r = dir_fd < 0 ? dir_fd : map_segment(dir_fd, names.data[0].text, &map);
+
+	names_fini(&names);
+	if (r < 0)
+		return r;
+	r = segment_header_parse(map.base, map.size, &h) < 0 ? -EBADMSG : (int)h.version;
+	file_unmap(&map);
+	return r;
+}
+
 int session_extent(const char *path, struct session_info *info, struct session_end *end,
 		   char **replaces)
 {

@@ -90,8 +90,17 @@ int session_open(const char *path, struct session **out, struct error *err);
 struct block_filter {
 	bool (*takes)(void *context, uint64_t first_ns, uint64_t last_ns);
 	void *context;
-	uint64_t until_ns; /* no block that begins here or later is wanted */
+	uint64_t until_ns; /* no block that begins here or later is wanted; may become less */
+	/*
+	 * Of an overview (store/history.h), whose blocks are level_ns long; they come before those
+	 * that they are of, the longest first. NULL: overviews are left out.
+	 */
+	bool (*takes_overview)(void *context, uint64_t level_ns, uint64_t first_ns,
+			       uint64_t last_ns);
 };
+
+/* The version of a session's first segment, or a negative errno. */
+int session_format(const char *path);
 
 /* session_open() of some blocks. -EINVAL for a session that does not know when it began. */
 int session_open_blocks(const char *path, const struct block_filter *filter, struct session **out,
@@ -124,3 +133,14 @@ struct count_rows {
 };
 int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
 		      struct error *err);
+
+/*
+ * The same, with what decoding remembers in the caller's hands: threads that have one each may read
+ * rows of one segment at a time. It must not outlive the session that it read of. The rows, whose
+ * number is returned, are the reader's until the next call.
+ */
+struct row_reader;
+struct row_reader *row_reader_new(void);
+void row_reader_free(struct row_reader *r); /* NULL is fine */
+int64_t row_reader_find(struct row_reader *reader, const struct segment *segment, uint32_t block,
+			const struct count_row **rows, struct error *err);

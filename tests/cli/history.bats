@@ -45,11 +45,11 @@ print(json.load(sys.stdin)["header"]["samples"]["selected"])'; }
 	hour=$(samples -i store --until '2026-06-01 01:00')
 	odd=$(samples -i store --since '2026-06-01 00:12:34' --until '2026-06-01 01:23:45')
 	run assay retain store --tier minutes=never --tier hours=never --tier days=never
-	[[ "$output" == *"6 overviews made"* ]]
+	[[ "$output" == *"2 parts packed, 0 merged"* ]]
 	[ "$(samples -i store)" = "$all" ]
 	[ "$(samples -i store --since '2026-06-01 00:12:34' --until '2026-06-01 01:23:45')" = "$odd" ]
 	run assay retain store --tier minutes=1d --tier hours=never --tier days=never
-	[[ "$output" == *"2 parts merged to 1"* ]]
+	[[ "$output" == *"2 merged to 1"* ]]
 	[ "$(samples -i store)" = "$all" ]
 	[ "$(samples -i store --until '2026-06-01 01:00')" = "$hour" ]
 	run assay retain store --tier hours=1d,20 --tier days=never

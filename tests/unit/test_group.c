@@ -61,7 +61,7 @@ static void write_samples(struct world *w, uint32_t n, bool in_groups)
 {
 	world_init(w);
 	if (in_groups)
-		native_store_group(w->store);
+		assert_int_equal(native_store_group(w->store, NULL), 0);
 	for (uint32_t i = 0; i < n; i++) {
 		struct code_addr frame;
 		struct sample sample = sample_of(w, i, &frame);

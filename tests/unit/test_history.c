@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "store/format.h"
+
 #define WINDOW(from, to) \
 	(&(struct time_window){ (MIDNIGHT + (from)) * SECOND_NS, (MIDNIGHT + (to)) * SECOND_NS })
 
@@ -16,6 +18,7 @@ static struct retention_policy overviews_only(void)
 
 	for (size_t l = 0; l < N_HISTORY_LEVELS; l++)
 		p.tiers[l].after_s = 0;
+	p.overviews = (struct overview_rule){ 0, 2 }; /* also those that do not pay */
 	p.now_ns = (MIDNIGHT + 400 * DAY) * SECOND_NS;
 	p.active = "";
 	return p;
@@ -101,6 +104,19 @@ static void an_empty_window_says_what_there_is(void **state)
 	history_fini(&h);
 }
 
+static uint32_t n_blocks(const struct history *h)
+{
+	const struct history_request request = { TIME_WINDOW_ALL, false };
+	struct session *s;
+	uint32_t n = 0;
+
+	assert_int_equal(history_open(h->dir, &request, &s, NULL), 0);
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		n += s->segments[i]->n_blocks;
+	session_close(s);
+	return n;
+}
+
 /* With overviews or without: the same samples, of the same processes and stacks. */
 static void overviews_say_the_same(void **state)
 {
@@ -120,6 +136,7 @@ static void overviews_say_the_same(void **state)
 		before[i] = history_sums(&h, &windows[i], false);
 	}
 	retain(&h, &policy);
+	assert_true(n_blocks(&h) < 8); /* hours: of the seconds there are thousands */
 	for (uint64_t i = 0; i < ARRAY_SIZE(windows); i++) {
 		after = history_sums(&h, &windows[i], false);
 		assert_same(&after, &before[i]);
@@ -130,26 +147,68 @@ static void overviews_say_the_same(void **state)
 	history_fini(&h);
 }
 
+/* The last overview of a segment's bytes and its end, which is the next block. */
+static void find_overview(const char *bytes, size_t size, size_t *first, size_t *end)
+{
+	*first = *end = 0;
+	for (size_t at = 0; at + 7 < size; at++) {
+		if (memcmp(bytes + at, BLOCK_MAGIC, 4) != 0)
+			continue;
+		if (*first && !*end)
+			*end = at;
+		if (bytes[at + 6] == BLOCK_OVERVIEW) {
+			*first = at;
+			*end = 0;
+		}
+	}
+	assert_true(*first && *end > *first);
+}
+
+/* In its header, its names or its counts: the seconds are there, and nothing is lost or twice. */
 static void a_damaged_overview_is_not_used(void **state)
 {
 	struct retention_policy policy = overviews_only();
 	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + 4 * MINUTE), got;
 	cleanup(free_at_exit) char *path = NULL;
-	char *bytes;
-	size_t size;
+	size_t size, first, end;
 	struct history h;
+	char *bytes;
 
 	(void)state;
 	history_init(&h);
 	history_part(&h, MIDNIGHT, 4 * MINUTE, true);
 	retain(&h, &policy);
-	path = xasprintf("%s/20261120T000000.000Z/minutes/samples/current/0000.segment", h.dir);
+	assert_true(n_blocks(&h) <= 5);
+	path = xasprintf("%s/20261120T000000.000Z/samples/current/0000.segment", h.dir);
 	assert_int_equal(file_read_all(path, 1 << 24, &bytes, &size), 0);
-	memset(bytes + size / 2, 0x55, 200);
-	assert_int_equal(file_replace(path, bytes, size, NULL), 0);
+	find_overview(bytes, size, &first, &end);
+	for (size_t at = first; at < end; at += 7) {
+		bytes[at] ^= 0x55;
+		assert_int_equal(file_replace(path, bytes, size, NULL), 0);
+		bytes[at] ^= 0x55;
+		got = history_sums(&h, NULL, false);
+		assert_same(&got, &want);
+		got = history_sums(&h, WINDOW(0, 2 * MINUTE), false);
+		assert_int_equal(got.samples + got.lost,
+				 expected_sums(MIDNIGHT, MIDNIGHT + 2 * MINUTE).samples +
+					 expected_sums(MIDNIGHT, MIDNIGHT + 2 * MINUTE).lost);
+	}
 	free(bytes);
-	got = history_sums(&h, NULL, false);
-	assert_same(&got, &want);
+	history_fini(&h);
+}
+
+/* Small ones are read at once, and of what is not added up there would be as much again. */
+static void overviews_that_do_not_pay_are_not_written(void **state)
+{
+	struct retention_policy policy = overviews_only();
+	struct history h;
+
+	(void)state;
+	history_init(&h);
+	history_part(&h, MIDNIGHT, 4 * MINUTE, true);
+	policy.overviews = OVERVIEWS_THAT_PAY;
+	retain(&h, &policy);
+	assert_int_equal(n_blocks(&h), 4 * MINUTE);
 	history_fini(&h);
 }
 
@@ -335,6 +394,7 @@ int main(void)
 		cmocka_unit_test(an_empty_window_says_what_there_is),
 		cmocka_unit_test(overviews_say_the_same),
 		cmocka_unit_test(a_damaged_overview_is_not_used),
+		cmocka_unit_test(overviews_that_do_not_pay_are_not_written),
 		cmocka_unit_test(a_damaged_part_costs_itself_alone),
 		cmocka_unit_test(a_clock_that_was_set_back),
 		cmocka_unit_test(coarse_blocks_count_once),

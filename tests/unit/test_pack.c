@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "store/merge.h"
 #include "store/pack.h"
 
 #define SECONDS 600
@@ -43,7 +44,7 @@ static void seconds_stay_as_they_are(void **state)
 	for (uint64_t i = 0; i < SECONDS; i += 37)
 		before[i] = second_of(&h, i);
 	size = file_tree_bytes(path);
-	assert_int_equal(part_pack(path, false, NULL), 1);
+	assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), 1);
 	assert_true(file_tree_bytes(path) < size);
 	packed = history_sums(&h, NULL, true);
 	assert_same(&packed, &all);
@@ -55,10 +56,38 @@ static void seconds_stay_as_they_are(void **state)
 		assert_int_equal(now.hash, before[i].hash);
 	}
 	/* Once is enough, and nothing is left beside it. */
-	assert_int_equal(part_pack(path, false, NULL), 0);
+	assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), 0);
 	free(path);
 	path = only_part(&h);
 	free(path);
+	history_fini(&h);
+}
+
+/* Made by the state of before, with seconds in groups of version 2. */
+static void a_packed_part_of_before_is_read_and_packed_again(void **state)
+{
+	struct sums want = expected_sums(MIDNIGHT, MIDNIGHT + 90), got;
+	cleanup(free_at_exit) char *path = NULL, *dir = NULL, *to = NULL;
+	struct history h;
+	char *bytes;
+	size_t size;
+
+	(void)state;
+	history_init(&h);
+	path = xasprintf("%s/20261120T000000.000Z", h.dir);
+	dir = xasprintf("%s/samples/current", path);
+	to = xasprintf("%s/0000.segment", dir);
+	assert_int_equal(file_mkdirs(dir, 0700, NULL), 0);
+	assert_int_equal(file_read_all(ASSAY_SRC "/../tests/data/packed-format-2/0000.segment",
+				       1 << 20, &bytes, &size),
+			 0);
+	assert_int_equal(file_replace(to, bytes, size, NULL), 0);
+	free(bytes);
+	for (int i = 0; i < 2; i++) {
+		got = history_sums(&h, NULL, false);
+		assert_same(&got, &want);
+		assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), !i);
+	}
 	history_fini(&h);
 }
 
@@ -72,8 +101,8 @@ static void a_part_without_an_end_is_packed_on_demand(void **state)
 	history_init(&h);
 	history_part(&h, MIDNIGHT, 60, false);
 	path = only_part(&h);
-	assert_int_equal(part_pack(path, false, NULL), 0);
-	assert_int_equal(part_pack(path, true, NULL), 1);
+	assert_int_equal(part_pack(path, false, &OVERVIEWS_THAT_PAY, NULL), 0);
+	assert_int_equal(part_pack(path, true, &OVERVIEWS_THAT_PAY, NULL), 1);
 	free(path);
 	history_fini(&h);
 }
@@ -88,7 +117,7 @@ static void what_is_no_part_is_left_alone(void **state)
 	history_init(&h);
 	path = xasprintf("%s/20261121T210500.123Z", h.dir);
 	assert_int_equal(mkdir(path, 0700), 0);
-	assert_true(part_pack(path, true, &err) < 0);
+	assert_true(part_pack(path, true, &OVERVIEWS_THAT_PAY, &err) < 0);
 	assert_int_equal(access(path, F_OK), 0);
 	free(path);
 	history_fini(&h);
@@ -98,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seconds_stay_as_they_are),
+		cmocka_unit_test(a_packed_part_of_before_is_read_and_packed_again),
 		cmocka_unit_test(a_part_without_an_end_is_packed_on_demand),
 		cmocka_unit_test(what_is_no_part_is_left_alone),
 	};
