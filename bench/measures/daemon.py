@@ -3,8 +3,9 @@
 
 CPU time is that of all its threads, by the scheduler's own account (schedstat), once it has settled.
 Its memory is what of it is resident, and of that what is no page of a file or of a kernel's map.
-A stored sample is all that is in the parts' segments: names, tree and counts of every second; as
-they are written, and as they are kept, when a part is over and packed.
+A stored sample is all that is in the parts' segments: names, tree and counts of every second, as
+they are written; and all that a part takes on the disk, directories and overviews, too, when it is
+over and packed.
 """
 
 import os
@@ -79,7 +80,7 @@ class Daemon:
             time.sleep(0.1)
             if part.stat().st_ino != before:
                 break
-        size = sum(f.stat().st_size for f in (part / "samples").rglob("*.segment"))
+        size = sum(f.lstat().st_blocks * 512 for f in [part, *part.rglob("*")])
         return self.bench.samples_of("assay", str(part)), size
 
     def stored(self):

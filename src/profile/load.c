@@ -12,6 +12,7 @@
 #include "profile/context.h"
 #include "profile/index.h"
 #include "profile/rows_ahead.h"
+#include "profile/sums.h"
 
 /* The group of a (class, context) that had no sample yet. */
 #define NO_GROUP (NO_INDEX - 1)
@@ -53,6 +54,8 @@ struct part {
 	struct last_entry *last; /* by node */
 	bool takes_any;          /* no filter needs both the class and the code of a row */
 	bool is_once;            /* read once, not twice */
+	uint32_t *alike;         /* by class: one of which the same is asked (profile/sums.h) … */
+	VEC(uint32_t) blocks;    /* … where sums are read of these blocks instead of their rows */
 	VEC(struct chain_step) chain; /* on its way into the tree: innermost first */
 	struct count_rows rows;       /* of the block at hand */
 };
@@ -90,11 +93,12 @@ static void part_fini(struct part *part)
 			    part->idle,          part->processes,   part->threads, part->comms,
 			    part->class_samples, part->uses,        part->as_leaf, part->as_caller,
 			    part->cgroups,       part->contexts,    part->arcs,    part->rows.data,
-			    part->last };
+			    part->last,          part->alike };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
 	vec_fini(&part->chain);
+	vec_fini(&part->blocks);
 }
 
 static uint32_t image_of(const struct part *part, image_id id)
@@ -343,12 +347,12 @@ static struct rows_ahead *read_ahead(const struct profile *p)
 	return ahead;
 }
 
-static void count_block(struct profile *p, const struct part *part, const struct block *block)
+static void count_block(struct profile *p, const struct block *block, bool has_rows)
 {
 	for (uint32_t i = 0; i < block->n_losses; i++)
 		if (block->losses[i].reason < N_LOSS_REASONS)
 			p->losses[block->losses[i].reason] += block->losses[i].n;
-	if (!part->rows.n)
+	if (!has_rows)
 		return;
 	if (!p->first_ns || block->first_ns < p->first_ns)
 		p->first_ns = block->first_ns;
@@ -472,7 +476,30 @@ static void add_slice(struct profile *p, const struct block *block, size_t first
 		vec_push(&p->slices, slice);
 }
 
-/* First pass, or the only one: which nodes are innermost frames of samples that are taken. */
+/* The rows at hand: which nodes are innermost frames of samples that are taken. */
+static void look_at_rows(struct profile *p, struct part *part)
+{
+	vec_foreach (&part->rows, row) {
+		uint8_t *use = &part->uses[row->node];
+
+		if (is_arc(part, row) || !takes_row(p, part, row))
+			continue;
+		if (!(*use & (ACCEPTED | REFUSED)))
+			*use |= takes_node(p, part, row->node) ? ACCEPTED : REFUSED;
+		if (*use & REFUSED)
+			continue;
+		if (part->idle[row->class] && !p->index->query->with_idle) {
+			p->n_idle += row->samples;
+		} else if (part->is_once) {
+			add_chain(p, part, row->node);
+			add_row(p, part, row);
+		} else {
+			take_row(part, row);
+		}
+	}
+}
+
+/* First pass, or the only one. */
 static void mark_leaves(struct profile *p, struct part *part)
 {
 	if (part->is_once)
@@ -488,29 +515,120 @@ static void mark_leaves(struct profile *p, struct part *part)
 		}
 		if (state == BLOCK_DAMAGED) /* since session_open() looked */
 			p->losses[LOSS_DAMAGED] += block->samples;
-		count_block(p, part, block);
-		vec_foreach (&part->rows, row) {
-			uint8_t *use = &part->uses[row->node];
-
-			p->n_stored += row->samples;
-			if (is_arc(part, row) || !takes_row(p, part, row))
-				continue;
-			if (!(*use & (ACCEPTED | REFUSED)))
-				*use |= takes_node(p, part, row->node) ? ACCEPTED : REFUSED;
-			if (*use & REFUSED)
-				continue;
-			if (part->idle[row->class] && !p->index->query->with_idle) {
-				p->n_idle += row->samples;
-			} else if (part->is_once) {
-				add_chain(p, part, row->node);
-				add_row(p, part, row);
-			} else {
-				take_row(part, row);
-			}
-		}
+		else
+			p->n_stored += block->samples;
+		count_block(p, block, part->rows.n > 0);
+		look_at_rows(p, part);
 		if (part->is_once && state == BLOCK_READ)
 			add_slice(p, block, first);
 	}
+}
+
+/* ---- sums of rows, where single blocks do not matter ---- */
+
+/* Of so many kinds of classes a node has few; of more, rows would be searched for. */
+#define ALIKE_MAX 64
+
+/* What is asked of a class; classes with the same are one. */
+struct class_traits {
+	uint32_t app, lane, comm, cgroup, cpu, is_idle;
+	int32_t pid, tid;
+};
+
+static bool wants_key(const struct profile *p, enum profile_key key)
+{
+	return key_list_has(&p->class_keys, key) || key_list_has(&p->lane_keys, key);
+}
+
+static struct class_traits traits_of(const struct profile *p, const struct part *part, uint32_t i)
+{
+	const struct profile_class *c = &part->segment->classes[i];
+	struct class_traits t = { .app = image_of(part, c->app),
+				  .lane = c->counter,
+				  .is_idle = part->idle[i] };
+	bool has_thread = wants_key(p, PROFILE_THREAD),
+	     has_process = has_thread || wants_key(p, PROFILE_PROCESS);
+
+	t.tid = has_thread ? c->tid : 0;
+	t.pid = has_process ? c->pid : 0;
+	t.comm = has_process || wants_key(p, PROFILE_COMM) ? part->comms[i] : 0;
+	t.cpu = wants_key(p, PROFILE_CPU) ? c->cpu : 0;
+	t.cgroup = part->cgroups ? part->cgroups[i] : 0;
+	return t;
+}
+
+/* False: there are too many that differ. */
+static bool find_alike(const struct profile *p, struct part *part)
+{
+	uint32_t n = part->segment->n_classes, first[ALIKE_MAX + 1];
+	struct strings traits;
+
+	part->alike = column(n, sizeof(uint32_t));
+	strings_init(&traits);
+	for (uint32_t i = 0; i < n && traits.n <= ALIKE_MAX; i++) {
+		struct class_traits t = traits_of(p, part, i);
+		uint32_t n_before = traits.n, id;
+
+		part->alike[i] = SUMS_NO_CLASS;
+		if (part->groups[(size_t)i * N_CONTEXTS] == NO_INDEX)
+			continue;
+		id = strings_add_n(&traits, (const char *)&t, sizeof(t)).n - 1;
+		if (traits.n > n_before)
+			first[id] = i;
+		part->alike[i] = first[id];
+	}
+	n = traits.n;
+	strings_fini(&traits);
+	return n <= ALIKE_MAX;
+}
+
+/* NULL: rows are to be looked at block by block. */
+static struct sums_source *sums_sources(const struct profile *p, struct part *parts)
+{
+	uint32_t n = p->session->n_segments;
+	bool can = !p->index->request->with_slices;
+	struct sums_source *sources;
+
+	for (uint32_t i = 0; i < n; i++)
+		can = can && parts[i].is_once && find_alike(p, &parts[i]);
+	if (!can)
+		return NULL;
+	sources = xcalloc(n + 1, sizeof(*sources));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct segment *s = parts[i].segment;
+
+		for (uint32_t b = 0; b < s->n_blocks; b++)
+			if (takes_block(p, &s->blocks[b]))
+				vec_push(&parts[i].blocks, b);
+		sources[i] = (struct sums_source){ s, parts[i].alike, parts[i].blocks.data,
+						   parts[i].blocks.n };
+	}
+	return sources;
+}
+
+/* What mark_leaves() does, once for all blocks. */
+static void mark_leaves_of_sums(struct profile *p, struct part *part, struct sums *sums)
+{
+	const struct segment *s = part->segment;
+	const uint32_t *block = part->blocks.data, *blocks_end = block + part->blocks.n, *damaged;
+	size_t n_damaged = sums_next(sums, &part->rows, &damaged);
+
+	index_reserve_nodes(p, s->n_nodes);
+	for (uint32_t i = 0; i < s->n_blocks; i++) {
+		bool is_read = block < blocks_end && *block == i;
+		bool is_damaged = is_read && n_damaged && *damaged == i;
+
+		block += is_read;
+		damaged += is_damaged;
+		n_damaged -= is_damaged;
+		if (is_damaged)
+			p->losses[LOSS_DAMAGED] += s->blocks[i].samples;
+		else
+			p->n_stored += s->blocks[i].samples;
+		if (is_read)
+			count_block(p, &s->blocks[i], s->blocks[i].n_rows && !is_damaged);
+	}
+	look_at_rows(p, part);
 }
 
 static void mark_callers(const struct profile *p, struct part *part)
@@ -588,11 +706,6 @@ static void add_arc(struct profile *p, struct part *part, const struct count_row
 		       callee)[part->lanes[row->class]];
 	w->samples += row->period;
 	w->period += row->period * MAX(p->session->info.counters[counter].count, (uint64_t)1);
-}
-
-static bool wants_key(const struct profile *p, enum profile_key key)
-{
-	return key_list_has(&p->class_keys, key) || key_list_has(&p->lane_keys, key);
 }
 
 /* Second pass: weights. */
@@ -695,8 +808,8 @@ static bool takes_any_row(const struct query *q)
 	return !q->without_dependents;
 }
 
-/* The first pass. */
-static void look_through(struct profile *p, struct part *part)
+/* What is to be known before the first row. */
+static void prepare(struct profile *p, struct part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
 	    query_has(p->index->query, FILTER_CONTEXT))
@@ -705,8 +818,27 @@ static void look_through(struct profile *p, struct part *part)
 	part->takes_any = takes_any_row(p->index->query);
 	part->is_once = !part->arcs && !p->lane_keys.n;
 	add_classes(p, part);
-	mark_leaves(p, part);
-	vec_fini(&part->rows);
+}
+
+/* The first pass, which for most profiles is the only one. */
+static void look_through(struct profile *p, struct part *parts)
+{
+	uint32_t n = p->session->n_segments;
+	cleanup(free_at_exit) struct sums_source *sources = sums_sources(p, parts);
+	struct sums *sums = sources ? sums_start(sources, n) : NULL;
+
+	if (!sums)
+		p->index->ahead = read_ahead(p);
+	for (uint32_t i = 0; i < n; i++) {
+		if (sums)
+			mark_leaves_of_sums(p, &parts[i], sums);
+		else
+			mark_leaves(p, &parts[i]);
+		vec_fini(&parts[i].rows);
+	}
+	sums_stop(sums);
+	rows_ahead_stop(p->index->ahead);
+	p->index->ahead = NULL;
 }
 
 static void add_segments(struct profile *p)
@@ -729,11 +861,9 @@ static void add_segments(struct profile *p)
 	}
 	free(merged);
 	index_given_done(p);
-	p->index->ahead = read_ahead(p);
 	for (uint32_t i = 0; i < s->n_segments; i++)
-		look_through(p, &parts[i]);
-	rows_ahead_stop(p->index->ahead);
-	p->index->ahead = NULL;
+		prepare(p, &parts[i]);
+	look_through(p, parts);
 	find_lanes(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++) {
 		if (!p->n_lanes_refused)
