@@ -119,7 +119,7 @@ static void put_events(struct buf *out, const json_t *o)
 	if (rate > 0)
 		buf_printf(out, " at %.0f Hz on each CPU", rate);
 	if (rate > 0 && rate < wanted)
-		buf_printf(out, " (%.0f Hz would pass the budget)", wanted);
+		buf_printf(out, " (%.0f Hz were asked for)", wanted);
 	buf_u8(out, '\n');
 	if (*text_of(o, "note")) {
 		put_label(out, "");

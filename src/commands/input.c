@@ -16,6 +16,7 @@
 #include "commands/command.h"
 #include "base/file.h"
 #include "config.h"
+#include "daemon/lock.h"
 #include "elf/elf_file.h"
 #include "record/archive.h"
 #include "record/import.h"
@@ -379,6 +380,8 @@ int input_open_window(const char *path, const struct query *q, struct session **
 	if (import_is_recording(path))
 		return open_imported(path, &request, out, is_damaged, err);
 	r = history_open(path, &request, out, err);
+	if (r >= 0)
+		(*out)->is_live = lock_holder(path) > 0;
 	return r == -EINVAL || r == -ENODATA ? input_explain_daemon(path, r, err) : r;
 }
 

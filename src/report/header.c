@@ -398,6 +398,20 @@ static void print_machine(struct printer *pr)
 	end_line(pr, "machine");
 }
 
+/* Of a daemon that runs, an hour that is over needs no end. */
+static void put_missing_end(struct buf *text, const struct session *s)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	if (!s->is_live)
+		buf_str(text, "; no end: the recorder was killed, or still runs");
+	else if (!s->has_window || s->window.to_ns >= now_ns)
+		buf_str(text, "; still runs");
+}
+
 static void print_time(struct printer *pr)
 {
 	const struct profile *p = pr->r->profile;
@@ -413,7 +427,7 @@ static void print_time(struct printer *pr)
 			   seconds_since_start(p->session, p->first_ns),
 			   seconds_since_start(p->session, p->last_ns));
 	if (!p->session->has_end)
-		buf_str(&pr->text, "; no end: the recorder was killed, or still runs");
+		put_missing_end(&pr->text, p->session);
 	end_line(pr, "time");
 }
 

@@ -65,6 +65,7 @@ struct session {
 	struct session_info info;
 	struct session_end end;
 	bool has_end; /* false: the recorder was killed, or still runs */
+	bool is_live; /* who opened it knows that it still runs */
 	struct segment **segments;
 	uint32_t n_segments;
 	struct session **parts; /* of one that was joined (store/session_join.h); else NULL */

@@ -102,7 +102,12 @@ has_parts() {
 	# The name is the time at which it began, in UTC.
 	[[ "$(parts d)" =~ ^2[0-9]{7}T[0-9]{6}\.[0-9]{3}Z$ ]]
 	becomes shows_split "d/samples/current/$(parts d)"
+	assay report -i d | grep -q '^time .*; still runs$'
+	run assay report -i d --until now
+	refused 0 "time  "
+	[[ "$output" != *"still runs"* && "$output" != *"was killed"* ]]
 	end_daemon "$daemon"
+	assay report -i d | grep -q '^time .* s$'
 	assay info "d/samples/current/$(parts d)" | grep -qv 'still runs'
 	has_samples d
 	# Nobody else is to read what ran.
@@ -436,7 +441,7 @@ as_member() {
 	run $asked set events=no-such-event
 	refused 1 "no-such-event"
 	# Or as many as the kernel permits, which is fewer when interrupts took long.
-	$asked status | grep -Eq 'cpu-clock:u at (2000 Hz|[0-9]+ Hz.* instead of 2000)'
+	$asked status | grep -Eq 'cpu-clock:u at (2000 Hz|[0-9]+ Hz on each CPU \(2000 Hz were asked for)'
 	$asked reset
 	[ "$(parts d | wc -l)" = 1 ]
 	[ "$(samples_of d)" -gt 0 ] # of first
