@@ -25,7 +25,7 @@ struct script_args {
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
 	const char *itrace, *insn_trace;
-	bool no_itrace, call_trace, call_ret_trace;
+	bool no_itrace, xed, call_trace, call_ret_trace;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
 	struct window_args window;
 	struct code_args code;
@@ -78,6 +78,9 @@ static const struct option_spec script_options[] = {
 	{ 0, "insn-trace", "HOW", OPT_OPTIONAL, FIELD(insn_trace), NULL,
 	  "every instruction of a trace: disasm (as assembly), or raw (its bytes)", NULL,
 	  .choices = "disasm|raw", .implied = "disasm" },
+	{ 0, "xed", NULL, OPT_FLAG, FIELD(xed), NULL,
+	  "as *--insn-trace=disasm*, which needs no xed; for command lines that are written for "
+	  "perf" },
 	{ 0, "call-trace", NULL, OPT_FLAG, FIELD(call_trace), NULL,
 	  "the calls of a trace, indented by depth" },
 	{ 0, "call-ret-trace", NULL, OPT_FLAG, FIELD(call_ret_trace), NULL,
@@ -241,7 +244,9 @@ static int parse_trace(struct run *r, struct error *err)
 		o->with_ns = true;
 		o->dso_width = trace_views[i].dso_width;
 	}
-	if (a->insn_trace)
+	if (a->xed)
+		script_fields_preset(&o->fields, FIELD_BIT(DISASM), 0);
+	else if (a->insn_trace)
 		script_fields_preset(&o->fields,
 				     strcmp(a->insn_trace, "raw") ? FIELD_BIT(DISASM)
 								  : FIELD_BIT(INSN),
@@ -489,7 +494,11 @@ static const struct command_section script_sections[] = {
 	  "offsets in their images; *iregs* and *uregs*: registers; *misc*: K or U, where the "
 	  "sample was taken; *tod*: the time of day, where two clocks were recorded; *samples*: of "
 	  "a session, how many samples a line stands for; and *data_src*, *weight*, *phys_addr*, "
-	  "*data_page_size*, *code_page_size*, *cgroup*, *transaction*, *flags*.\n\n"
+	  "*data_page_size*, *code_page_size*, *cgroup*, *transaction*.\n\n"
+	  "Of a processor trace: *flags* (what a branch is), *ipc* (instructions and cycles "
+	  "since the last sample that had them), *insn* (an instruction's bytes), *disasm* (as "
+	  "assembly), *synth* (what the trace says beside: CBR, PTWRITE, power, PSB), *callindent* "
+	  "(who is called, indented by depth).\n\n"
 	  "Without *-F* a line shows what perf script shows. A default that the samples do not "
 	  "have "
 	  "is left out; a field that was asked for and is not there is an error." },

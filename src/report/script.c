@@ -231,7 +231,7 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 	if (row->generation != s->generation || row->attr != &s->counter->attr)
 		begin_row(r, s);
 	row->cgroup = cgroup_of(r, s);
-	row->cpu = e->cpu;
+	row->cpu = s->counter->attr.sample_type & PERF_SAMPLE_CPU ? e->cpu : UINT32_MAX;
 	row->mode = e->sample.mode;
 	row->time_ns = e->time_ns;
 	row->period = e->sample.period;
@@ -517,6 +517,20 @@ int script_run(const struct script_input *input, const struct script_options *op
 	return input->replay ? run_replay(input, options, err) : run_session(input, options, err);
 }
 
+/* CPUs are asked for where none is known. */
+static int check_cpus(const struct script_filter *filter, const struct perf_event_attr *attrs,
+		      size_t n, struct error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (attrs[i].sample_type & PERF_SAMPLE_CPU)
+			return 0;
+	if (!filter->cpus.n || !n)
+		return 0;
+	return error_set(err, -EINVAL,
+			 "-C: what was recorded does not say on which CPU it was (perf record -a, "
+			 "-C or --sample-cpu does): leave -C out");
+}
+
 int script_fit(const struct script_input *input, struct script_options *options, struct error *err)
 {
 	VEC(struct script_event) events = { 0 };
@@ -546,7 +560,10 @@ int script_fit(const struct script_input *input, struct script_options *options,
 		options->clock_ns = input->session->info.start_ns;
 		options->wall_ns = input->session->info.start_wall_ns;
 	}
-	r = script_fields_fit(&options->fields, events.data, events.n, options->is_trace, err);
+	r = check_cpus(&options->filter, attrs.data, attrs.n, err);
+	if (!r)
+		r = script_fields_fit(&options->fields, events.data, events.n, options->is_trace,
+				      err);
 	vec_fini(&events);
 	vec_fini(&attrs);
 	return r;

@@ -125,11 +125,12 @@ static inline bool script_is_branch(const struct perf_event_attr *attr)
 	       attr->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
 }
 void script_put_flags(struct script_printer *p, uint32_t flags);
+void script_format_flags(struct buf *out, uint32_t flags);
 const char *script_flags_name(uint32_t flags); /* NULL: they have none of their own */
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
 void script_put_ipc(struct buf *out, const struct sample_extra *x);
 void script_put_bytes(struct buf *out, const struct sample_extra *x);
-void script_put_disasm(struct script_printer *p, const struct script_row *row);
+void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out);
 void script_print_json(struct script_printer *p, const struct script_row *row);
 
 struct script_input {

@@ -138,9 +138,10 @@ int script_fields_parse(struct script_fields *f, const char *text, struct error 
 	uint64_t bits[3] = { 0 };
 	int type, r = take_type(&text, &type, err);
 
-	f->is_set = true;
 	if (r < 0 || (r = read_words(text, bits, err)) < 0)
 		return r;
+	/* As in perf, flags alone leave branches the address that they go to. */
+	f->is_set |= bits[0] || bits[2] || bits[1] != FIELD_BIT(FLAGS);
 	if (type >= 0 && type != PERF_TYPE_TRACEPOINT && ((bits[0] | bits[1]) & OF_TRACEPOINTS))
 		return error_set(err, -EINVAL, "only tracepoints (trace:) have the field 'trace'");
 	for (uint32_t i = 0; i < SCRIPT_TYPES; i++) {

@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "perfdata/regs.h"
 #include "perfdata/tracepoint.h"
+#include "pt/synth_raw.h"
 #include "report/json_put.h"
 #include "report/script.h"
+#include "report/script_fields.h"
 
 /* What of a place is kept as text (script_place_keep()). */
 enum { KEY_FIRST = 0x100, KEY_FURTHER };
@@ -141,6 +143,56 @@ static void put_trace(struct script_printer *p, const struct script_row *row)
 	buf_fini(&text);
 }
 
+/* A column of the text, without what only makes it a column. */
+static void put_words(struct buf *out, const char *key, struct buf *column)
+{
+	char *to = (char *)column->data;
+
+	for (const char *at = buf_cstr(column); *at; at++)
+		if (*at != ' ' || (to > (char *)column->data && to[-1] != ' '))
+			*to++ = *at;
+	while (to > (char *)column->data && to[-1] == ' ')
+		to--;
+	*to = '\0';
+	json_put_text(out, key, (char *)column->data);
+	column->len = 0;
+}
+
+/* What is only known of samples that were made of a processor trace. */
+static void put_traced(struct script_printer *p, const struct script_row *row)
+{
+	uint64_t fields = p->options->fields.of_type[script_type(row->attr)];
+	const struct sample_extra *x = row->extra;
+	struct buf *out = &p->out, column = { 0 };
+
+	if (script_is_branch(row->attr) && x->addr && row->resolve)
+		put_branch_end(p, row, "target", x->addr);
+	if (x->flags) {
+		script_format_flags(&column, x->flags);
+		put_words(out, "flags", &column);
+	}
+	if (row->attr->type == PT_SYNTH_TYPE && x->raw) {
+		script_put_synth(&column, row->attr->config, x->raw, x->raw_size);
+		put_words(out, "synth", &column);
+	}
+	if (x->cycles) {
+		json_put_number(out, "instructions", x->insns);
+		json_put_number(out, "cycles", x->cycles);
+	}
+	if (fields & FIELD_BIT(CALLINDENT) && script_is_branch(row->attr))
+		json_put_number(out, "depth", x->depth);
+	if (fields & FIELD_BIT(INSN) && x->insn_size) {
+		script_put_bytes(&column, x);
+		json_put_text(out, "insn", buf_cstr(&column) + strlen(" insn: "));
+	}
+	if (fields & FIELD_BIT(DISASM) && x->insn_size) {
+		column.len = 0;
+		script_put_disasm(p, row, &column);
+		json_put_text(out, "disasm", buf_cstr(&column));
+	}
+	buf_fini(&column);
+}
+
 static void put_extra(struct script_printer *p, const struct script_row *row)
 {
 	const struct sample_extra *x = row->extra;
@@ -162,6 +214,8 @@ static void put_extra(struct script_printer *p, const struct script_row *row)
 	put_registers(p, "interrupted_registers", &x->interrupted);
 	if (row->trace && x->raw)
 		put_trace(p, row);
+	if (p->options->is_trace)
+		put_traced(p, row);
 }
 
 void script_print_json(struct script_printer *p, const struct script_row *row)

@@ -367,7 +367,9 @@ static void put_start(struct script_printer *p, uint64_t fields, const struct sc
 	}
 	if (fields & FIELD_BIT(CPU)) {
 		buf_u8(out, '[');
-		if (row->cpu < 1000)
+		if (row->cpu == UINT32_MAX) /* not of a CPU */
+			buf_str(out, "-01");
+		else if (row->cpu < 1000)
 			put_zero_padded(out, row->cpu, 3);
 		else
 			put_dec(out, row->cpu, 0);
@@ -530,6 +532,14 @@ static void put_addresses(struct buf *out, uint64_t from, uint64_t to)
 	out->len = (size_t)(at - out->data);
 }
 
+static void put_disasm(struct script_printer *p, const struct script_row *row)
+{
+	if (!row->extra || !row->extra->insn_size)
+		return;
+	buf_str(&p->out, "\t\t");
+	script_put_disasm(p, row, &p->out);
+}
+
 /* From where to where, on one line. */
 static void put_branch(struct script_printer *p, uint64_t fields, const struct script_row *row)
 {
@@ -558,7 +568,7 @@ static void put_branch(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(INSN))
 		script_put_bytes(&p->out, row->extra);
 	if (fields & FIELD_BIT(DISASM))
-		script_put_disasm(p, row);
+		put_disasm(p, row);
 	buf_u8(&p->out, '\n');
 }
 
@@ -580,7 +590,7 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 	if (fields & FIELD_BIT(INSN))
 		script_put_bytes(out, x);
 	if (fields & FIELD_BIT(DISASM))
-		script_put_disasm(p, row);
+		put_disasm(p, row);
 	if (fields & FIELD_BIT(PHYS_ADDR))
 		put_hex(out, x->phys_addr, 16);
 	if (fields & FIELD_BIT(DATA_PAGE_SIZE))

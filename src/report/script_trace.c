@@ -58,7 +58,7 @@ static void put_letters(struct buf *out, uint32_t flags)
 	buf_printf(out, "  %-21s ", text);
 }
 
-static void format_flags(struct buf *out, uint32_t flags)
+void script_format_flags(struct buf *out, uint32_t flags)
 {
 	static const struct {
 		uint32_t flag;
@@ -98,7 +98,7 @@ void script_put_flags(struct script_printer *p, uint32_t flags)
 		buf_bytes(&p->out, known->text, sizeof(known->text));
 		return;
 	}
-	format_flags(&p->out, flags);
+	script_format_flags(&p->out, flags);
 	if (p->out.len - start != sizeof(known->text))
 		return;
 	known->is_known = true;
@@ -217,7 +217,7 @@ void script_put_bytes(struct buf *out, const struct sample_extra *x)
 		buf_printf(out, " %02x", x->insn[i]);
 }
 
-void script_put_disasm(struct script_printer *p, const struct script_row *row)
+void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out)
 {
 	const struct sample_extra *x = row->extra;
 	struct instruction insn;
@@ -229,7 +229,7 @@ void script_put_disasm(struct script_printer *p, const struct script_row *row)
 	/* Addresses in it are those that it ran at. */
 	disassemble(p->disassembler, x->insn, MIN(x->insn_size, sizeof(x->insn)),
 		    row->addr ? row->addr[0] : row->code[0].offset, &insn);
-	buf_printf(&p->out, "\t\t%s", insn.text);
+	buf_str(out, insn.text);
 }
 
 /* ---- errors ---- */
@@ -282,10 +282,8 @@ void script_json_error(struct script_printer *p, const struct event *e)
 {
 	struct buf *out = &p->out;
 
-	buf_printf(out,
-		   "{\"error\":\"%s\",\"time\":%" PRIu64 ".%09" PRIu64 ",\"pid\":%d,\"tid\":%d,",
-		   text_of(e->trace_error.reason), e->time_ns / 1000000000, e->time_ns % 1000000000,
-		   e->pid, e->tid);
+	buf_printf(out, "{\"error\":\"%s\",\"time_ns\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,",
+		   text_of(e->trace_error.reason), e->time_ns, e->pid, e->tid);
 	if (e->cpu != UINT32_MAX)
 		buf_printf(out, "\"cpu\":%u,", e->cpu);
 	buf_printf(out, "\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",

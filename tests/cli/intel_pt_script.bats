@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# assay script on a trace: fields, views and JSON, as perf has them where perf has them.
+load helpers
+load pt
+
+# What script prints is what perf prints, but for blanks and the name of the PLT, of a program without symbols: which of
+# several names one takes is not asked here.
+same_lines() {
+	command -v perf >/dev/null || skip "perf is not installed"
+	assay script -i trace.data "$@" 2>err | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | tr -s ' ' >ours
+	perf script -i trace.data "$@" 2>err | tr -s ' ' >theirs
+	[ -s ours ]
+	diff theirs ours | head -5
+	cmp theirs ours
+}
+
+@test "fields that are added to the usual ones are shown as perf shows them" {
+	objcopy --strip-all "$PROGRAMS/flow" program
+	same_branches --tsc --mtc --cyc -- ./program signals
+	same_lines --itrace=be -F +flags
+	same_lines --itrace=ibxwpe -F+flags
+	same_lines --itrace=i0nse -F +insn
+	same_lines --itrace=be -F pid,cpu,time,event,ip,addr
+	# What perf needs xed for: its lines of bytes with other ends.
+	assay script -i trace.data --insn-trace=raw | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | tr -s ' ' >ours
+	perf script -i trace.data --insn-trace 2>err | tr -s ' ' >theirs
+	cmp theirs ours
+	assay script -i trace.data --insn-trace --xed >disassembled
+	[ "$(wc -l <disassembled)" -eq "$(wc -l <ours)" ]
+	grep -q '	ret' disassembled
+}
+
+@test "a trace that is of no CPU says so when it is asked for one" {
+	same_branches --tsc -- "$PROGRAMS/flow" longjmp
+	run assay script -i trace.data --itrace=b -C 1
+	refused 2 "does not say on which CPU"
+	timeout 100 "$PT/pt_trace" --tsc --mtc --cpus 2 trace.data truth "$PROGRAMS/flow" threads >out 2>err
+	assay script -i trace.data --itrace=be -F tid,cpu,time,ip,addr | grep -F '[001]' >all
+	assay script -i trace.data --itrace=be -F tid,cpu,time,ip,addr -C 1 >one
+	[ "$(wc -l <one)" -gt 100 ]
+	cmp all one
+}
+
+@test "JSON has what a trace tells: kinds of branches and where they go, instructions, errors" {
+	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" recursion
+	assay script -i trace.data --itrace=bpi1i --format json -F +insn,+disasm,+callindent >objects
+	jq -se 'map(select(.event == "branches:u" and .flags == "call" and .target.symbol == "deep")) | length > 3' objects
+	jq -se 'map(select(.event == "branches:u" and .flags == "tr strt")) | length > 0' objects
+	jq -se 'map(.depth // 0) | max > 5' objects
+	jq -se 'map(select(.cycles)) | all(.instructions > 0)' objects
+	jq -se 'map(select(.event == "cbr")) | all(.synth == "cbr: 20 freq: 1000 MHz (100%)")' objects
+	jq -se 'map(select(.insn == "c3")) | length > 100 and all(.disasm | startswith("ret"))' objects
+	printf '\x05\x05\x05\x05' | dd of=trace.data bs=1 seek=$(($(stat -c %s trace.data) / 2)) conv=notrunc status=none
+	assay script -i trace.data --itrace=e --format json 2>err >objects
+	jq -se 'length > 0 and all(.error and .time_ns and .trace_offset)' objects
+}
