@@ -208,7 +208,7 @@ int rings_set_rate(struct rings *r, size_t counter, uint64_t rate, uint64_t peri
 	if (a->freq)
 		a->sample_freq = rate;
 	else
-		a->sample_period = r->fixed_periods[counter] = rate;
+		a->sample_period = r->fixed_periods[counter] = period;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "collect/ring_room.h"
 #include "collect/rings_state.h"
+#include "counter/pace.h"
 #include "perfdata/regs.h"
 
 #define RING_MIN_BYTES ((size_t)16 << 10) /* below it, mapping is not tried */
@@ -147,7 +148,7 @@ static uint64_t common_sample_type(const struct rings_config *c)
 static struct perf_event_attr counter_attr(const struct rings_config *c,
 					   const struct counter *counter, uint64_t sample_type)
 {
-	struct perf_event_attr a = counter->attr;
+	struct perf_event_attr a = pace_attr(counter);
 
 	a.sample_type = counter->is_trace ? 0 : sample_type;
 	a.watermark = !counter->is_trace && !counter->of_all_threads && !counter->wakes;
@@ -440,7 +441,7 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 	for (size_t i = 0; i < c->counters->n; i++)
 		r->pace.nap_ms = c->counters->data[i].wakes ? 0 : r->pace.nap_ms;
 	for (size_t i = 0; i < c->counters->n; i++)
-		r->fixed_periods[i] = c->counters->data[i].attr.sample_period;
+		r->fixed_periods[i] = pace_period(&c->counters->data[i]);
 	return r;
 }
 

@@ -17,6 +17,7 @@
 #include "collect/missed.h"
 #include "collect/table_maps.h"
 #include "collect/sampler_limits.h"
+#include "counter/pace.h"
 #include "counter/sources.h"
 #include "unwind/stop_loss.h"
 #include "collect/sampler.skel.h"
@@ -341,7 +342,7 @@ static int explain_refusal(const struct sampler_config *c, size_t counter, uint3
 static int attach(struct sampler *s, const struct sampler_config *c, size_t counter, uint32_t cpu,
 		  size_t first, struct error *err)
 {
-	struct perf_event_attr a = c->counters->data[counter].attr;
+	struct perf_event_attr a = pace_attr(&c->counters->data[counter]);
 	struct bpf_perf_event_opts opts = { .sz = sizeof(opts), .bpf_cookie = counter };
 	int fd, leader = leader_of(s, counter, first);
 	struct bpf_link *link;
@@ -763,13 +764,9 @@ void sampler_collect_missed(struct sampler *s,
 {
 	for (uint32_t k = 0; k < s->config.counters->n; k++) {
 		const struct counter *counter = &s->config.counters->data[k];
-		const struct perf_event_attr *a = &counter->attr;
 		bool is_clock = !strcmp(counter->unit, "ns");
 		struct count_value got = overflows_of(s, k);
 		uint64_t counted = 0, n_cpus = 0, n;
-		uint64_t wanted = !a->freq   ? a->sample_period
-				  : is_clock ? 1000000000ULL / a->sample_freq
-					     : 0;
 
 		for (size_t i = 0; i < s->fds.n; i++) {
 			if (s->counter_of_fd.data[i] != k)
@@ -777,7 +774,7 @@ void sampler_collect_missed(struct sampler *s,
 			counted += counted_on(s->fds.data[i], is_clock);
 			n_cpus++;
 		}
-		n = missed_since(s, k, counted, &got, wanted, n_cpus);
+		n = missed_since(s, k, counted, &got, pace_period(counter), n_cpus);
 		if (n)
 			lose(context, LOSS_THROTTLED_SAMPLES, k, n);
 	}

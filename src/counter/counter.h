@@ -40,6 +40,8 @@ struct counter {
 	char *cpus;          /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
 				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
 	uint64_t set_config; /* bits of attr.config that the event's own terms chose */
+	uint64_t per_second; /* at a frequency: how many events a second has at most, if that is
+				known (counter/pace.h); else 0 */
 	char *filter;        /* of addresses: what PERF_EVENT_IOC_SET_FILTER takes; NULL: none */
 	char *probed;        /* the file of a uprobe, which attr points to; else NULL */
 	bool wakes;          /* each of its samples wakes who waits for the rings, at once */

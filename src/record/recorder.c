@@ -19,6 +19,7 @@
 #include "collect/cpu_watch.h"
 #include "collect/missed.h"
 #include "collect/sampler.h"
+#include "counter/pace.h"
 #include "record/in_kernel.h"
 #include "record/raw.h"
 #include "record/ext.h"
@@ -309,8 +310,7 @@ static int run(struct recorder *r, struct error *err)
 static void count_unsampled(struct recorder *r)
 {
 	const struct counter *clock = &r->counters.data[0];
-	uint64_t period =
-		clock->attr.freq ? SECOND_NS / clock->attr.sample_freq : clock->attr.sample_period;
+	uint64_t period = pace_period(clock);
 	struct pipeline_counts counts = pipeline_counts(r->pipeline);
 	uint64_t sampled = (counts.samples + counts.lost) * period, used;
 	struct rusage usage;
@@ -341,7 +341,7 @@ static void count_missed(struct recorder *r)
 	for (uint32_t i = 0; i < counters->n; i++) {
 		const struct counter *c = &counters->data[i];
 		const struct rings_tally *t = rings_tally(r->rings, i);
-		uint64_t wanted = c->attr.freq ? 0 : c->attr.sample_period, missed;
+		uint64_t missed;
 
 		if (!t || !t->n_fds || !strcmp(c->unit, "ns"))
 			continue;
@@ -349,7 +349,8 @@ static void count_missed(struct recorder *r)
 			r->result->silent |= 1ULL << i;
 		if (r->config->raw)
 			continue;
-		missed = missed_samples(t->counted, t->samples, t->period, wanted, t->n_fds);
+		missed =
+			missed_samples(t->counted, t->samples, t->period, pace_period(c), t->n_fds);
 		missed -= MIN(missed, t->lost);
 		if (t->was_throttled && missed)
 			pipeline_lose(r->pipeline, LOSS_THROTTLED_SAMPLES, i, missed);
@@ -460,6 +461,7 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 	vec_reserve(&r.counters, config->counters->n);
 	for (size_t i = 0; i < config->counters->n; i++)
 		vec_push(&r.counters, config->counters->data[i]);
+	pace_find(config->sources, &r.counters);
 	r.machine = machine_new(NULL);
 	if (is_command_target(config))
 		machine_trust_parents(r.machine);

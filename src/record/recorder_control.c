@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "counter/pace.h"
 #include "record/ext.h"
 #include "record/in_kernel.h"
 #include "record/raw.h"
@@ -144,34 +145,32 @@ void recorder_keep_up(struct recorder *r)
 		in_kernel_catch_up(r->in_kernel, safe);
 }
 
-static bool is_clock(const struct counter *c)
-{
-	return c->attr.type == PERF_TYPE_SOFTWARE && (c->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
-						      c->attr.config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 int recorder_set_rate(struct recorder *r, uint32_t counter, uint64_t rate, struct error *err)
 {
 	struct perf_event_attr *a;
+	struct counter next;
 	uint64_t period;
 	int e = 0;
 
 	if (counter >= r->counters.n || !rate)
 		return error_set(err, -EINVAL, "no counter %u, or no rate", counter);
 	a = &r->counters.data[counter].attr;
-	/* The kernel makes a period of a clock's rate when it is opened. */
-	period = a->freq && is_clock(&r->counters.data[counter]) ? MAX(1000000000ULL / rate, 1u)
-								 : rate;
+	/* A period is made of a clock's rate, or of cycles', when they are opened. */
+	next = r->counters.data[counter];
+	next.attr.sample_period = rate; /* or sample_freq: one place */
+	period = pace_period(&next);
+	period = period ? period : rate;
 	if (r->sampler && r->config->in_kernel)
 		e = sampler_set_rate(r->sampler, counter, rate, period, err);
 	else
 		e = rings_set_rate(r->rings, counter, rate, period, err);
 	if (e < 0)
 		return e;
+	a->sample_period = rate;
 	if (a->freq)
-		a->sample_freq = r->host.counters[counter].freq_hz = rate;
+		r->host.counters[counter].freq_hz = rate;
 	else
-		a->sample_period = r->host.counters[counter].count = rate;
+		r->host.counters[counter].count = rate;
 	r->was_steered = true;
 	return 0;
 }

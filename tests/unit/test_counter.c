@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "counter/catalog.h"
+#include "counter/pace.h"
 
 static const struct counter *parse_at(struct machine *m, const char *spec, struct counter_rate rate)
 {
@@ -541,6 +542,64 @@ static void the_default_leaves_the_kernel_out_where_it_is_refused(void **state)
 	assert_string_equal(chosen.note, "user mode only, as the kernel refuses the rest");
 }
 
+static void cycles_at_a_frequency_have_a_period(void **state)
+{
+	struct machine *m = *state;
+	struct counter_rate at_1000 = { .freq_hz = 1000 };
+	struct perf_event_attr a;
+
+	put(m, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3700007\n");
+	assert_non_null(parse_at(m, "cycles:u", at_1000));
+	pace_find(&m->sources, &m->counters);
+	a = pace_attr(&m->counters.data[0]);
+	assert_false(a.freq);
+	/* IBS takes multiples of 16. */
+	assert_int_equal(a.sample_period, 3700000);
+	assert_int_equal(pace_period(&m->counters.data[0]), 3700000);
+	assert_true(a.exclude_kernel);
+	/* What was asked for is what is told. */
+	assert_true(m->counters.data[0].attr.freq);
+	assert_int_equal(m->counters.data[0].attr.sample_freq, 1000);
+}
+
+static void only_known_rates_become_periods(void **state)
+{
+	struct machine *m = *state;
+	struct counter_rate at_1000 = { .freq_hz = 1000 };
+	struct {
+		const char *spec;
+		bool is_freq;
+		uint64_t period, told;
+	} rows[] = {
+		{ "instructions", true, 1000, 0 },
+		{ "cpu-clock", true, 1000, 1000000 }, /* the kernel's own work */
+		{ "cycles:70001", false, 70001, 70001 },
+	};
+
+	put(m, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3700007\n");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct perf_event_attr a;
+
+		assert_non_null(parse_at(m, rows[i].spec,
+					 rows[i].is_freq ? at_1000 : (struct counter_rate){ 0 }));
+		pace_find(&m->sources, &m->counters);
+		a = pace_attr(&m->counters.data[0]);
+		assert_int_equal(a.freq, rows[i].is_freq);
+		assert_int_equal(a.sample_period, rows[i].period);
+		assert_int_equal(pace_period(&m->counters.data[0]), rows[i].told);
+	}
+}
+
+static void cycles_of_an_unknown_rate_are_left_to_the_kernel(void **state)
+{
+	struct machine *m = *state;
+
+	assert_non_null(parse_at(m, "cycles", (struct counter_rate){ .freq_hz = 1000 }));
+	pace_find(&m->sources, &m->counters);
+	assert_true(pace_attr(&m->counters.data[0]).freq);
+	assert_int_equal(pace_period(&m->counters.data[0]), 0);
+}
+
 static void the_default_keeps_below_the_maximum_rate(void **state)
 {
 	struct machine *m = *state;
@@ -646,6 +705,9 @@ int main(void)
 		ON_A_MACHINE(the_default_is_cycles_where_they_open),
 		ON_A_MACHINE(the_default_falls_to_the_clock_and_says_so),
 		ON_A_MACHINE(the_default_leaves_the_kernel_out_where_it_is_refused),
+		ON_A_MACHINE(cycles_at_a_frequency_have_a_period),
+		ON_A_MACHINE(only_known_rates_become_periods),
+		ON_A_MACHINE(cycles_of_an_unknown_rate_are_left_to_the_kernel),
 		ON_A_MACHINE(the_default_keeps_below_the_maximum_rate),
 		ON_A_MACHINE(where_nothing_opens_the_default_explains),
 		ON_A_MACHINE(a_failed_open_says_why_and_what_to_do),
