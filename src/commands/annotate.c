@@ -47,7 +47,7 @@ static const struct option_spec annotate_options[] = {
 	{ 0, "rewrite", "FROM=TO", OPT_LIST, FIELD(rewrites), NULL,
 	  "look for source files of paths that start with FROM at TO instead" },
 	{ 't', "threshold", "PCT", OPT_DOUBLE, FIELD(threshold), "0.5",
-	  "leave out files and functions below this share of the samples", NULL, 0, 100 },
+	  "leave out files and functions below this share", NULL, 0, 100 },
 	{ 'w', "wide", NULL, OPT_FLAG, FIELD(wide), NULL, "do not cut lines" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text or json",
 	  .choices = "text|json" },
@@ -64,26 +64,26 @@ static const struct option_spec annotate_options[] = {
 /* What is annotated: functions, by weight; or source files. */
 struct chosen {
 	uint32_t id;
-	uint64_t samples;
+	uint64_t weight;
 };
 struct choice {
 	struct chosen *data;
 	size_t n, cap;
 };
 
-static int by_samples(const void *a, const void *b)
+static int by_weight(const void *a, const void *b)
 {
 	const struct chosen *x = a, *y = b;
 
-	if (x->samples != y->samples)
-		return x->samples < y->samples ? 1 : -1;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
 	return (x->id > y->id) - (x->id < y->id);
 }
 
 static void sort_choice(struct choice *c)
 {
 	if (c->n)
-		qsort(c->data, c->n, sizeof(*c->data), by_samples);
+		qsort(c->data, c->n, sizeof(*c->data), by_weight);
 }
 
 static const char *function_name(const struct profile *p, uint32_t function)
@@ -99,20 +99,21 @@ static const char *function_name(const struct profile *p, uint32_t function)
 static void choose_functions(const struct annotation *a, const char *word, struct choice *out)
 {
 	const struct profile *p = a->profile;
-	uint64_t *samples = xcalloc(p->functions.n + 1, sizeof(*samples));
+	uint64_t *weight = xcalloc(p->functions.n + 1, sizeof(*weight));
 	cleanup(free_at_exit) char *operand = xasprintf("symbol:%s", word);
 	struct query q = { 0 };
 
 	for (uint32_t i = 0; i < p->places.n; i++)
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
-			samples[p->places.data[i].function] += annotation_place(a, i)[lane].samples;
+			weight[p->places.data[i].function] +=
+				weight_value(&annotation_place(a, i)[lane], a->by_period);
 	if (query_add(&q, operand, NULL) == 0)
 		for (uint32_t f = 0; f < p->functions.n; f++)
-			if (samples[f] && p->functions.data[f].symbol != NO_SYMBOL &&
+			if (weight[f] && p->functions.data[f].symbol != NO_SYMBOL &&
 			    query_takes_function(&q, FILTER_SYMBOL, function_name(p, f)))
-				vec_push(out, (struct chosen){ f, samples[f] });
+				vec_push(out, (struct chosen){ f, weight[f] });
 	query_fini(&q);
-	free(samples);
+	free(weight);
 	sort_choice(out);
 }
 
@@ -173,8 +174,7 @@ static void put_candidate(const struct profile *p, const struct chosen *c, struc
 	const struct profile_image *image = &p->images.data[f->image];
 	struct line_span span;
 
-	buf_printf(out, "\n  %8" PRIu64 " %s  %s", c->samples, image->name,
-		   function_name(p, c->id));
+	buf_printf(out, "\n  %8" PRIu64 " %s  %s", c->weight, image->name, function_name(p, c->id));
 	if (lines_span(p->symbols, image->table, symbol_get(image->table, f->symbol).offset, &span))
 		buf_printf(out, "  %s:%" PRIu32, span.file, span.line);
 }
@@ -229,37 +229,38 @@ static bool matches(const struct option_list *globs, const char *path)
 	return false;
 }
 
-static uint64_t all_samples(const struct profile *p)
+static uint64_t whole_weight(const struct annotation *a)
 {
+	const struct profile *p = a->profile;
 	uint64_t n = 0;
 
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
-		n += p->lanes[lane].total.samples;
+		n += weight_value(&p->lanes[lane].total, a->by_period);
 	return n;
 }
 
-static bool is_below(const struct annotate_args *args, const struct profile *p, uint64_t samples)
+static bool is_below(const struct annotate_args *args, const struct annotation *a, uint64_t weight)
 {
-	return (double)samples * 100 < args->threshold * (double)all_samples(p);
+	return (double)weight * 100 < args->threshold * (double)whole_weight(a);
 }
 
 static void choose_files(const struct annotate_args *args, const struct annotation *a,
 			 struct choice *out)
 {
-	uint64_t *samples = xcalloc(a->files.n + 1U, sizeof(*samples));
+	uint64_t *weight = xcalloc(a->files.n + 1U, sizeof(*weight));
 
 	for (size_t i = 0; i < a->lines.weights.n; i++)
-		samples[a->lines.lines.data[i / a->profile->n_lanes].file] +=
-			a->lines.weights.data[i].samples;
+		weight[a->lines.lines.data[i / a->profile->n_lanes].file] +=
+			weight_value(&a->lines.weights.data[i], a->by_period);
 	for (uint32_t f = 1; f < a->files.n; f++) {
 		const char *path = strings_get(&a->files, (string_id){ f });
 
-		if (samples[f] && !is_below(args, a->profile, samples[f]) &&
+		if (weight[f] && !is_below(args, a, weight[f]) &&
 		    (!args->include.n || matches(&args->include, path)) &&
 		    !matches(&args->exclude, path))
-			vec_push(out, (struct chosen){ f, samples[f] });
+			vec_push(out, (struct chosen){ f, weight[f] });
 	}
-	free(samples);
+	free(weight);
 	sort_choice(out);
 }
 
@@ -351,7 +352,7 @@ static void choose_all(const struct annotate_args *args, const struct annotation
 
 	choose_functions(a, "*", &all);
 	vec_foreach (&all, c)
-		if (!is_below(args, a->profile, c->samples))
+		if (!is_below(args, a, c->weight))
 			vec_push(out, *c);
 	vec_fini(&all);
 }
@@ -533,7 +534,9 @@ const struct command annotate_command = {
 	.synopsis = "[OPTIONS] [FILTER…] [SYMBOL…]",
 	.description =
 		"Shows the source of functions, or with *-a* their instructions, with samples and "
-		"percentages of all samples taken in the margin, for each event. Without a SYMBOL "
+		"percentages of all samples taken in the margin, for each event (of events, where "
+		"samples "
+		"stand for different numbers of them). Without a SYMBOL "
 		"(a name, its parameters may be left out, or a glob) it is the whole of every "
 		"source file that has samples.",
 	.options = OPTIONS(annotate_options),

@@ -53,8 +53,7 @@ static const struct option_spec diff_options[] = {
 	  "that of one whose name the glob matches; *<-3%* is for shares that shrank. Only "
 	  "significant "
 	  "changes count. May be given several times." },
-	{ 0, "weight", "WHAT", OPT_CHOICE, FIELD(weight), "samples",
-	  "shares are of samples or of events", .choices = "samples|events" },
+	WEIGHT_OPTION(FIELD(weight), "shares are of samples or of events"),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
 	  .choices = "text|csv|json" },
@@ -423,6 +422,7 @@ static int run_diff(struct setup *s, bool *failed, struct error *err)
 	const struct profile *profiles[2];
 	uint32_t lanes[2];
 	struct diff d;
+	bool by_period;
 	int r = 0;
 
 	for (int i = 0; i < 2 && r >= 0; i++)
@@ -433,8 +433,8 @@ static int run_diff(struct setup *s, bool *failed, struct error *err)
 		return r;
 	for (int i = 0; i < 2; i++)
 		profiles[i] = s->sides[i].profile;
-	(s->args.tree ? diff_tree : diff_functions)(profiles, lanes,
-						    !strcmp(s->args.weight, "events"), &d);
+	by_period = input_by_period(s->args.weight, profiles[0], profiles[1]);
+	(s->args.tree ? diff_tree : diff_functions)(profiles, lanes, by_period, &d);
 	r = print_diff(s, &d, lane_event(profiles[0], lanes[0]), err);
 	for (size_t i = 0; i < s->n_rules && r >= 0; i++)
 		*failed = check_rule(&s->rules[i], &d) || *failed;

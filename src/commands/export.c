@@ -42,11 +42,7 @@ static const struct option_spec export_options[] = {
 	  "the format; without it, the one that FILE's extension says", .choices = EXPORT_CHOICES },
 	{ 0, "list-formats", NULL, OPT_FLAG, FIELD(list_formats), NULL,
 	  "list the formats with their extensions, and end" },
-	{ 0, "weight", "WHAT", OPT_CHOICE, FIELD(weight), "samples",
-	  "formats with one number a line: samples or events",
-	  "A sample stands for as many events as the counter counted since the one before; for "
-	  "clocks an event is a nanosecond. Formats that have room for both get both.",
-	  .choices = "samples|events" },
+	WEIGHT_OPTION(FIELD(weight), "formats with one number, not both: samples or events"),
 	{ 0, "image", "GLOB", OPT_STRING, FIELD(image), NULL,
 	  "gmon: the image to export; without it, the one with most samples" },
 	{ 0, "schema", "NAME", OPT_STRING, FIELD(schema), "assay",
@@ -163,7 +159,6 @@ static int export_session(const struct export_args *args, const struct export_fo
 			  const struct query *query, bool *is_damaged, struct error *err)
 {
 	struct export_options options = {
-		.by_period = !strcmp(args->weight, "events"),
 		.no_source = args->no_source,
 		.image = args->image,
 		.schema = args->schema,
@@ -192,6 +187,8 @@ static int export_session(const struct export_args *args, const struct export_fo
 		return input_explain_empty(&request, err);
 	vec_foreach (&session->warnings, warning)
 		log_warning("%s: %s", session->path, *warning);
+	if (!format->ops->of_samples || strcmp(args->weight, "auto") != 0)
+		options.by_period = input_by_period(args->weight, profile, NULL);
 	source.symbols = symbols;
 	source.trace.with_branches = args->branches;
 	if (!args->no_itrace && has_trace(args->input))

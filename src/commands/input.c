@@ -18,6 +18,7 @@
 #include "config.h"
 #include "daemon/lock.h"
 #include "elf/elf_file.h"
+#include "profile/profile.h"
 #include "record/archive.h"
 #include "record/import.h"
 #include "record/itrace.h"
@@ -422,3 +423,10 @@ const char input_filters_help[] =
 	"are alternatives; different filters must all hold. Words are globs, numbers may be ranges "
 	"(0-3). An operand without a tag names a program or an image.\n\n" FILTERS(X);
 #undef X
+
+bool input_by_period(const char *weight, const struct profile *profile, const struct profile *other)
+{
+	if (strcmp(weight, "auto") != 0)
+		return !strcmp(weight, "events");
+	return profile_weighs_by_period(profile) || (other && profile_weighs_by_period(other));
+}

@@ -62,6 +62,23 @@ struct code_args {
 	}
 int input_use_code(const char *command, const struct code_args *args);
 
+/*
+ * The row of --weight, and whether profiles are weighed by events by what was said with it: if one
+ * of them needs it where nothing was. `other`: NULL, or what the profile is compared with.
+ */
+#define WEIGHT_OPTION(field, what)                                                                 \
+	{                                                                                          \
+		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                            \
+			"A sample stands for as many events as the counter counted since the one " \
+			"before; for clocks an event is a nanosecond. *auto*: events, if samples " \
+			"stand for different numbers of them: a counter that is sampled at a "     \
+			"frequency begins with periods of few events in each thread.",             \
+			.choices = "auto|samples|events"                                           \
+	}
+struct profile;
+bool input_by_period(const char *weight, const struct profile *profile,
+		     const struct profile *other);
+
 /* -i of a daemon's directory, as OProfile's tools have it. */
 #define SESSION_DIR_OPTION(field)                                                   \
 	{                                                                           \

@@ -98,11 +98,8 @@ static const struct option_spec report_options[] = {
 	{ 'n', "limit", "N", OPT_U64, FIELD(limit), NULL, "at most N rows under one heading", NULL,
 	  1, 1e9 },
 	{ 0, "columns", "COLUMNS", OPT_STRING, FIELD(columns), NULL, "show these columns" },
-	{ 0, "weight", "WHAT", OPT_CHOICE, FIELD(weight), "samples",
-	  "percentages, order and threshold are of samples or of events",
-	  "A sample stands for as many events as the counter counted since the one before; for "
-	  "clocks an event is a nanosecond.",
-	  .choices = "samples|events" },
+	WEIGHT_OPTION(FIELD(weight),
+		      "percentages, order and threshold are of samples or of events"),
 	{ '%', "percent", "OF", OPT_CHOICE, FIELD(percent), NULL,
 	  "percentages are of the total or of the row above (parent)",
 	  "Default: total; parent with *--details*.", .choices = "total|parent" },
@@ -253,7 +250,6 @@ static int make_options(const struct report_args *args, const struct view *view,
 	*o = (struct report_options){
 		.min_percent = args->threshold,
 		.max_rows = args->limit,
-		.by_period = !strcmp(args->weight, "events"),
 		.of_parent = args->percent ? !strcmp(args->percent, "parent") : view->of_parent,
 		.long_names = args->long_names,
 		.with_lines = args->lines,
@@ -389,7 +385,7 @@ static int print_processes(const struct report_args *args, const struct report_o
 
 /* From the session to the page; the words of the command line are known to be good. */
 static int report_session(const struct report_args *args, const struct view *view,
-			  const struct report_options *options, struct profile_request *request,
+			  struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
 	const struct symbolizer_config config = { .cache_dir = args->cache,
@@ -414,6 +410,9 @@ static int report_session(const struct report_args *args, const struct view *vie
 		return r;
 	if (view == &process_view)
 		return print_processes(args, options, request->query, own.profile, err);
+	/* OProfile's XML counts samples. */
+	if (!options->for_xml || strcmp(args->weight, "auto") != 0)
+		options->by_period = input_by_period(args->weight, own.profile, base.profile);
 	report = report_new(view, options, request->query, own.profile);
 	return view == &picture_view ? print_pictures(args, report, base.profile, err)
 				     : print_report(args, report, err);

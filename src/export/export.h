@@ -42,6 +42,7 @@ struct export_ops {
 	struct key_list keys;
 	bool with_chains, with_places, with_slices;
 	bool with_source; /* with places: fills in export->lines */
+	bool of_samples;  /* has no room for numbers of events: weighed by samples unless asked */
 
 	/* Bytes that can't be written are sink_finish()'s failure, not the format's. */
 	int (*write)(const struct export *x, struct sink *out, struct error *err);

@@ -303,6 +303,7 @@ static int write_gmon(const struct export *x, struct sink *out, struct error *er
 }
 
 const struct export_ops export_gmon = {
+	.of_samples = true,
 	.target = EXPORT_STREAM,
 	.is_binary = true,
 	.with_chains = true,

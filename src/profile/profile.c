@@ -199,3 +199,25 @@ const char *profile_key_text(const struct profile *p, enum profile_key key, uint
 	snprintf(scratch, KEY_TEXT_SIZE, "%" PRIu32, value);
 	return scratch;
 }
+
+bool profile_period_is_constant(const struct profile *p, uint32_t lane)
+{
+	const struct weight *total = &p->lanes[lane].total;
+	uint64_t each = total->samples ? total->period / total->samples : 0;
+
+	for (size_t i = 0; i < p->entries.n; i++) {
+		const struct weight *w = &profile_weights(p, i)[lane];
+
+		if (w->period != each * w->samples)
+			return false;
+	}
+	return true;
+}
+
+bool profile_weighs_by_period(const struct profile *p)
+{
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+		if (!profile_period_is_constant(p, lane))
+			return true;
+	return false;
+}

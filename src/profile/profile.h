@@ -252,6 +252,15 @@ static inline uint64_t weight_value(const struct weight *w, bool by_period)
 	return by_period ? w->period : w->samples;
 }
 
+/*
+ * Whether each sample of a lane stands for as many events as every other: then shares of samples
+ * are shares of events. A counter that is sampled at a frequency begins anew with each thread at
+ * a period of one event, and gets to its frequency in a dozen samples: there only events tell.
+ */
+bool profile_period_is_constant(const struct profile *p, uint32_t lane);
+/* How a profile is weighed unless its user says: by events if some lane needs it. */
+bool profile_weighs_by_period(const struct profile *p);
+
 static inline void weight_add(struct weight *to, const struct weight *w)
 {
 	to->samples += w->samples;

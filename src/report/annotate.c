@@ -106,6 +106,7 @@ struct annotation *annotation_new(const struct profile *profile, struct symboliz
 	a->symbols = symbols;
 	a->sources = sources;
 	a->code = code_files_new(symbols, 0);
+	a->by_period = profile_weighs_by_period(profile);
 	strings_init(&a->files);
 	sum_places(a);
 	order_places(a);
@@ -158,18 +159,6 @@ void annotation_sum(const struct annotation *a, uint32_t image, uint64_t start, 
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			weight_add(&out[lane], &annotation_place(a, place)[lane]);
 	}
-}
-
-uint64_t annotation_function_samples(const struct annotation *a, uint32_t function)
-{
-	const struct profile *p = a->profile;
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < p->places.n; i++)
-		for (uint32_t lane = 0; p->places.data[i].function == function && lane < p->n_lanes;
-		     lane++)
-			n += annotation_place(a, i)[lane].samples;
-	return n;
 }
 
 /* The letters p behind the last colon of what was asked for. */

@@ -38,6 +38,7 @@ struct annotation {
 	struct source_files *sources;
 	struct code_files *code;
 	bool with_source, with_assembly;
+	bool by_period; /* percentages and order are of events: profile_weighs_by_period() */
 
 	struct weight *place_weights; /* [place * n_lanes + lane] */
 	uint32_t *order;              /* places by image and offset */
@@ -67,9 +68,6 @@ void line_sums_fini(struct line_sums *s);
 /* The weights of a line; NULL if it has none. */
 const struct weight *line_sums_find(const struct annotation *a, const struct line_sums *s,
 				    uint32_t file, uint32_t line);
-
-/* Samples of a function in all lanes. */
-uint64_t annotation_function_samples(const struct annotation *a, uint32_t function);
 
 /* What a sample of the counter says about where, in a sentence. */
 void annotation_put_skid(const struct annotation *a, uint32_t lane, struct buf *out);

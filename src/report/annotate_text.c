@@ -47,11 +47,13 @@ static void put_margin(struct page *p, const struct weight *w)
 	const struct profile *profile = p->a->profile;
 
 	for (uint32_t lane = 0; lane < profile->n_lanes; lane++) {
-		uint64_t all = profile->lanes[lane].total.samples;
+		uint64_t all = weight_value(&profile->lanes[lane].total, p->a->by_period);
 
 		if (w && w[lane].samples)
 			buf_printf(&p->line, "%7" PRIu64 " %6.2f ", w[lane].samples,
-				   all ? 100.0 * (double)w[lane].samples / (double)all : 0.0);
+				   all ? 100.0 * (double)weight_value(&w[lane], p->a->by_period) /
+						   (double)all
+				       : 0.0);
 		else
 			buf_printf(&p->line, "%15s", "");
 	}
@@ -103,13 +105,11 @@ static void put_events(struct page *p)
 	const struct profile *profile = p->a->profile;
 
 	for (uint32_t lane = 0; lane < profile->n_lanes; lane++) {
-		uint32_t counter = profile->lanes[lane].counter;
 		struct buf skid = { 0 };
 
 		annotation_put_skid(p->a, lane, &skid);
 		put_sentence(p, profile->n_lanes > 1 ? "event" : "skid", buf_cstr(&skid));
 		buf_fini(&skid);
-		(void)counter;
 	}
 	for (uint32_t lane = 0; lane < profile->n_lanes; lane++) {
 		uint32_t counter = profile->lanes[lane].counter;

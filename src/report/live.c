@@ -162,7 +162,7 @@ static void take_lines(struct live_text *out, const char *text)
 static void make_report(const struct live_request *r, struct live_text *out)
 {
 	const struct view *view = report_views[r->view].view;
-	const struct report_options options = {
+	struct report_options options = {
 		.min_percent = -1,
 		.max_rows = MAX_ROWS,
 		.columns =
@@ -185,6 +185,7 @@ static void make_report(const struct live_request *r, struct live_text *out)
 	memory = p->n_selected ? open_memstream(&text, &size) : NULL;
 	if (!memory)
 		return;
+	options.by_period = profile_weighs_by_period(p);
 	report = report_new(view, &options, r->query, p);
 	style.is_table_only = true;
 	report_format_find("text")->print(report, &style, memory);

@@ -137,9 +137,6 @@ struct report *report_new(const struct view *view, const struct report_options *
 void report_free(struct report *r); /* NULL is fine */
 DEFINE_AT_EXIT(report_free, struct report)
 
-/* Whether every sample of a lane stands for the same number of events. */
-bool report_period_is_constant(const struct report *r, uint32_t lane);
-
 /* The weight that percentages of a lane are of, for a row of the report. */
 uint64_t report_whole(const struct report *r, uint32_t row, uint32_t lane);
 

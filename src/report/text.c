@@ -74,7 +74,7 @@ static bool is_wanted(const struct report *r, const struct column *c, uint32_t l
 	if (r->options->columns)
 		return true;
 	if (c->kind == VALUE_PERIOD)
-		return r->options->by_period || !report_period_is_constant(r, lane);
+		return r->options->by_period || !profile_period_is_constant(r->profile, lane);
 	return c->kind != VALUE_COUNT || !c->is_per_lane ||
 	       n_lanes_shown(r) <=
 		       (r->profile->lane_keys.n ? CLASSES_WITH_COUNTS : LANES_WITH_COUNTS);

@@ -266,28 +266,6 @@ static bool shows_key(const struct report *r, enum profile_key key)
 	return key_list_has(&r->keys, key);
 }
 
-bool report_period_is_constant(const struct report *r, uint32_t lane)
-{
-	const struct weight *total = &r->profile->lanes[lane].total;
-	uint64_t each = total->samples ? total->period / total->samples : 0;
-
-	for (size_t i = 0; i < r->profile->entries.n; i++) {
-		const struct weight *w = &profile_weights(r->profile, i)[lane];
-
-		if (w->period != each * w->samples)
-			return false;
-	}
-	return true;
-}
-
-static bool has_varying_period(const struct report *r)
-{
-	for (uint32_t lane = 0; lane < r->profile->n_lanes; lane++)
-		if (!report_period_is_constant(r, lane))
-			return true;
-	return false;
-}
-
 struct column_rule {
 	const char *key;
 	bool (*applies)(const struct report *r);
@@ -295,7 +273,8 @@ struct column_rule {
 
 static bool has_events(const struct report *r)
 {
-	return r->options->for_program || r->options->by_period || has_varying_period(r);
+	return r->options->for_program || r->options->by_period ||
+	       profile_weighs_by_period(r->profile);
 }
 
 static bool has_totals(const struct report *r)
@@ -316,7 +295,7 @@ static bool has_total_percent(const struct report *r)
 
 static bool has_total_events(const struct report *r)
 {
-	return has_totals(r) && r->options->for_program;
+	return has_totals(r) && (r->options->for_program || r->options->by_period);
 }
 
 static bool has_pid(const struct report *r)
@@ -402,9 +381,27 @@ static bool list_has(const struct column_list *list, const struct column *column
 	return false;
 }
 
+/* Weighed by events, text has them where samples are told else, beside their percentages. */
+static const struct column *weighed_column(const struct column *c)
+{
+	static const char *const instead[][2] = {
+		{ "samples", "events" },
+		{ "events", "samples" },
+		{ "total", "total_events" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(instead) && c; i++)
+		if (!strcmp(c->key, instead[i][0]))
+			return column_find(instead[i][1], strlen(instead[i][1]));
+	return c;
+}
+
 static void add_column(struct report *r, const char *key, size_t len)
 {
 	const struct column *c = column_find(key, len);
+
+	if (r->options->by_period && !r->options->for_program)
+		c = weighed_column(c);
 
 	if (c && applies(r, c->key) && !list_has(&r->columns, c))
 		r->columns.column[r->columns.n++] = c;
