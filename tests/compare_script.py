@@ -48,6 +48,8 @@ def difference(ours, theirs):
         return "deleted file"
     if a["sym"] == b["sym"] and module(a["dso"]) and module(a["dso"]) == module(b["dso"]):
         return "module's path"
+    if a["dso"] == "[bpf:%s]" % b["dso"] and a["sym"] == b["sym"]:
+        return "BPF program"
     if b["dso"].startswith("/tmp/perf-") and a["dso"] == b["dso"]:
         return "perf map"
     if a["dso"] == b["dso"] and (b["sym"] == "[unknown]" or "@plt" in a["sym"] + b["sym"]):

@@ -11,7 +11,7 @@ record_hot() {
 	gcc -O1 -g src/hot.c -o app
 	# The source is older than the binary, whatever the clock's grain.
 	touch -d '1 hour ago' src/hot.c
-	assay record -F 2000 -o a.assay -- ./app 0.4 2>/dev/null
+	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- ./app 0.4 2>/dev/null
 	hot=$(awk '/line that is hot/ { print NR }' src/hot.c)
 }
 
@@ -46,7 +46,7 @@ annotate() {
 		int main(void) { for (int i = 0; i < 200000; i++) outer(); return 0; }
 	END
 	gcc -O1 -g -fno-optimize-sibling-calls calls.c -o calls
-	assay record -F 2000 -o calls.assay -- ./calls 2>/dev/null
+	assay record -e cpu-clock -F "$(at_most 2000)" -o calls.assay -- ./calls 2>/dev/null
 	assay annotate -i calls.assay -a outer | grep -F "<leaf>"
 	LC_ALL=C annotate -a work
 	[[ $output != *"│"* ]]
@@ -138,7 +138,7 @@ annotate() {
 		void other(void) { twin(); }
 	END
 	gcc -O1 -g a.c b.c -o twins
-	assay record -F 2000 -o a.assay -- ./twins 2>/dev/null
+	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- ./twins 2>/dev/null
 	annotate twin
 	refused 1 "'twin' is 2 functions" "twins" "a.c:1" "b.c:1"
 	annotate 'twi*'
@@ -208,7 +208,7 @@ annotate() {
 @test "kernel code without a vmlinux is said" {
 	need_recording
 	need_root
-	assay record -F 2000 -o a.assay -- dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null
+	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null
 	name=$(assay report -i a.assay -l image:kernel --format json | jq -r '.rows[0].symbol')
 	[ -n "$name" ] && [ "$name" != null ] || skip "no kernel samples here"
 	annotate -a "$name*"

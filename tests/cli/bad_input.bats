@@ -113,7 +113,8 @@ load helpers
 	need_recording
 	cat >script <<-END
 		mount -t tmpfs -o size=12k none disk || exit 77
-		assay record -F 20000 -e cpu-clock -o disk/s -- $PROGRAMS/forks 3000
+		assay record -e page-faults -c 1 -o disk/s -- sh -c 'python3 -c "import asyncio, json, unittest"
+			gcc -O2 -c -o app.o $ROOT/tests/programs/split.c; perl -MPOSIX -e 1; git log; bash --help' >/dev/null
 		echo "status \$?"
 		assay info disk/s
 	END

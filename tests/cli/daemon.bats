@@ -283,10 +283,8 @@ has_parts() {
 	need_daemon
 	work
 	export ASSAY_DAEMON_PACE="settle=1"
-	# The kernel lowers what it permits when interrupts took long.
 	local most
-	most=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
-	[ "$most" -le 5000 ] || most=5000
+	most=$(at_most 5000)
 	[ "$most" -ge 1000 ] || skip "no more than $most samples a second are permitted"
 	start_daemon d -F "$most" --max-cpu 0.1
 	said "Hz instead of $most"

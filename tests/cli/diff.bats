@@ -94,8 +94,8 @@ setup() {
 	}
 	build one 900000 300000
 	build two 300000 900000 # the shares trade places
-	assay record -q -o one.assay -- one/prog >/dev/null
-	assay record -q -o two.assay -- two/prog >/dev/null
+	assay record -q -e cpu-clock -o one.assay -- one/prog >/dev/null
+	assay record -q -e cpu-clock -o two.assay -- two/prog >/dev/null
 	run assay diff one.assay two.assay event:*clock*
 	[ "$status" = 0 ]
 	[[ "$output" =~ \-[0-9.]+\ .*init\ \[a\.c\] ]]

@@ -23,7 +23,7 @@ load exports
 
 @test "folded: hostile names stay on their line and between their semicolons" {
 	session hostile
-	assay export -q -i s -F folded -o x.folded
+	assay export -q --weight samples -i s -F folded -o x.folded
 	iconv -f UTF-8 -t UTF-8 x.folded >/dev/null
 	[ "$(grep -cv '^cpu"clock?:;\|^faults</script>' x.folded)" = 0 ]
 	[ "$(LC_ALL=C grep -c '[[:cntrl:]]' x.folded)" = 0 ]
@@ -45,7 +45,7 @@ load exports
 
 @test "filters choose what is exported; nothing to export is an error" {
 	session plain
-	assay export -q -i s -F folded -o x.folded comm:worker event:cpu-clock
+	assay export -q --weight samples -i s -F folded -o x.folded comm:worker event:cpu-clock
 	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = "$(total cpu-clock samples comm:worker event:cpu-clock)" ]
 	run assay export -i s -o none.folded comm:nobody
 	refused 1 "export:" comm

@@ -102,7 +102,7 @@ has_hostile_names() {
 	# chains are the report's: functions with all that have them in their chain
 	assay report -i s -l -t 0 --columns symbol,image,total --format json |
 		jq -cS '[.rows[] | select(.symbol == "line\nfeed\r\ttab.1.1")] | map(.total) | add' >want
-	assay export -q -i s -F chrome -o x.json
+	assay export -q --weight samples -i s -F chrome -o x.json
 	jq -c '.stackFrames as $f | def has_it($s): $f["\($s)"] as $g | $g.name == "line\nfeed\r\ttab.1.1" or
 			($g.parent and has_it($g.parent));
 		[.samples[] | select(has_it(.sf)) | .weight] | add' x.json >got

@@ -6,7 +6,7 @@ load helpers
 
 # A recording by perf with chains, or a skip.
 need_perf_data() {
-	perf_record -g -F 1999 -o perf.data -- "$PROGRAMS/split" 300
+	perf_record -g -F "$(at_most 1999)" -o perf.data -- "$PROGRAMS/split" 300
 }
 
 # Rows of `assay report` that are comparable between a recording and its text.
@@ -213,7 +213,7 @@ need_jitdump() {
 	need_perf_data
 	need_jitdump
 	rm -f jit-*.dump
-	perf_record -k 1 -F 1999 -o jit.data -- "$PROGRAMS/jitdump" 0.7s
+	perf_record -k 1 -F "$(at_most 1999)" -o jit.data -- "$PROGRAMS/jitdump" 0.7s
 	perf inject -j -i jit.data -o injected.data >perf.log 2>&1 || skip "this perf has no inject -j"
 	perf report -i injected.data --stdio -F sample,sym 2>/dev/null |
 		awk '$3 ~ /^dump_/ { print $3, $1 }' | sort >perfs

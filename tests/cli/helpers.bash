@@ -3,6 +3,7 @@
 # What every CLI test loads: `assay` is the one just built, the working folder is a fresh one.
 #
 #   golden NAME COMMAND…   its output is tests/cli/golden/NAME; UPDATE=1 writes it
+#   at_most HZ             a rate that the kernel takes
 #   refused STATUS TEXT…   the last `run` ended so, and its output has every TEXT
 
 bats_require_minimum_version 1.5.0
@@ -51,6 +52,13 @@ need_recording() {
 # The fact that a jq filter finds in `assay info` of a session.
 fact() {
 	assay info --format json "$1" | jq -r "$2"
+}
+
+# at_most HZ: that rate, or what the kernel takes at present: it goes down where interrupts are slow.
+at_most() {
+	local max
+	max=$(cat /proc/sys/kernel/perf_event_max_sample_rate 2>/dev/null || echo "$1")
+	echo $((max < $1 ? max : $1))
 }
 
 # Waits until a background job is the program, and no longer the shell that starts it.

@@ -116,7 +116,7 @@ split_with() {
 	mkdir -p "srv/buildid/$id"
 	objcopy --only-keep-debug app "srv/buildid/$id/debuginfo"
 	strip app
-	assay record -q -F 2000 -o a.assay -- ./app 0.3
+	assay record -q -F "$(at_most 2000)" -o a.assay -- ./app 0.3
 	export DEBUGINFOD_CACHE_PATH=$PWD/fetched
 	run assay annotate -i a.assay --symbol-cache "" work
 	refused 1 "no function 'work'"
@@ -160,7 +160,7 @@ split_with() {
 
 @test "report --lines has the hot line; --inline the functions inlined" {
 	need_recording
-	assay record -F 2000 -o a.assay -- "$PROGRAMS/inlines" 0.5 2>/dev/null
+	assay record -F "$(at_most 2000)" -o a.assay -- "$PROGRAMS/inlines" 0.5 2>/dev/null
 	line=$(awk '/line that is hot/ { print NR }' "$ROOT/tests/programs/inlines.c")
 	assay report -i a.assay --lines --format json |
 		jq -e --arg at "/inlines.c:$line" '[.rows[] | select(.symbol == "work" and (.line | endswith($at)))] | length == 1'

@@ -18,7 +18,7 @@ flat_total() {
 @test "what is stored as sample files is what was counted" {
 	need_recording
 	need_mkopfile
-	assay record -q --store=oprofile -o s -- "$PROGRAMS/split" 2s >/dev/null
+	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 2s >/dev/null
 	[ -s s/abi ]
 	total=$(jq .samples s/samples/current/assay.json)
 	[ "$total" -gt 0 ]
@@ -31,10 +31,10 @@ flat_total() {
 @test "sample files lie below application and image, as the separation says" {
 	need_recording
 	split=$(readlink -f "$PROGRAMS/split")
-	assay record -q --call-graph=none --store=oprofile --separate=thread,lib,cpu -o s -- "$PROGRAMS/split" 2s >/dev/null
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile --separate=thread,lib,cpu -o s -- "$PROGRAMS/split" 2s >/dev/null
 	run find "s/samples/current/{root}$split/{dep}/{root}$split" -regex '.*/cpu-clock\.0\.0\.[0-9]+\.[0-9]+\.[0-9]+'
 	[ -n "$output" ]
-	assay record -q --call-graph=none --store=oprofile --separate=none -o s -- "$PROGRAMS/split" 2s >/dev/null
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile --separate=none -o s -- "$PROGRAMS/split" 2s >/dev/null
 	[ -f "s/samples/current/{root}$split/{dep}/{root}$split/cpu-clock.0.0.all.all.all" ]
 	run find s -path '*split/{dep}/{root}/*lib*'
 	[ -z "$output" ]
@@ -112,7 +112,7 @@ flat_total() {
 
 @test "JIT code keeps its names in sample files" {
 	need_recording
-	assay record -q --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 1.5s >map
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 1.5s >map
 	rm -f "$(cat map)"
 	run assay report -i s -l
 	[ "$status" = 0 ]
@@ -157,7 +157,7 @@ flat_total() {
 	[ "$status" = 0 ]
 	[ "$output" = "4 2000" ]
 	need_recording
-	assay record -q --store=oprofile -o s -- "$PROGRAMS/split" 1s >/dev/null
+	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 1s >/dev/null
 	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" s "$(readlink -f "$PROGRAMS/split")"
 	echo "$output"
 	[ "$status" = 0 ]

@@ -7,7 +7,8 @@ load helpers
 # perf says the same of both files, and so do we.
 same_recording() { # FILE ANOTHER
 	diff <(perf script --no-inline --no-itrace -i "$1" 2>/dev/null) <(perf script --no-inline --no-itrace -i "$2" 2>/dev/null)
-	diff <(perf evlist -i "$1") <(perf evlist -i "$2")
+	# Of a pipe's events perf makes up names, with modifiers that nobody gave.
+	diff <(perf evlist -i "$1" | sed 's/:HG$//') <(perf evlist -i "$2" | sed 's/:HG$//')
 	diff <(assay script -i "$1") <(assay script -i "$2")
 }
 
@@ -44,12 +45,12 @@ same_recording() { # FILE ANOTHER
 @test "record --raw: perf counts what we count, and prints what we print" {
 	need_perf
 	need_recording
-	assay record -q --raw -F 1999 -o fp.data -- sh -c "$PROGRAMS/split 300; ls -lR /usr/include" >/dev/null
+	assay record -q --raw -F "$(at_most 1999)" -o fp.data -- sh -c "$PROGRAMS/split 300; ls -lR /usr/include" >/dev/null
 	assay record -q --raw -e cpu-clock,page-faults -c 1000000 -o events.data -- ls -lR /usr/include >/dev/null
 	assay record -q --raw --call-graph=none -F 999 -o flat.data -- "$PROGRAMS/split" 300 >/dev/null
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_script.py" fp.data events.data flat.data
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" fp.data events.data flat.data
-	n=$(assay script -i flat.data | grep -c split)
+	n=$(assay script -i flat.data | grep -c .)
 	[ "$n" -gt 0 ]
 	perf report --stdio -i flat.data 2>/dev/null | grep -q "^# Samples: $n  *of event"
 	perf evlist -v -i events.data | grep -q '^page-faults:.*IDENTIFIER'

@@ -18,7 +18,7 @@ samples_of() {
 
 @test "a known split of 40, 30, 20, 10 percent is found" {
 	need_recording
-	assay record -q -o s -F 4000 -- "$PROGRAMS/split" 2000 >/dev/null
+	assay record -q -o s -F "$(at_most 4000)" -- "$PROGRAMS/split" 2000 >/dev/null
 	local all=0 n name
 	for name in forty thirty twenty ten; do
 		n=$(samples_of s $name)
@@ -65,7 +65,7 @@ samples_of() {
 
 @test "threads are told apart by their names" {
 	need_recording
-	assay record -q -o s -F 4000 -- "$PROGRAMS/threads" 2000 >/dev/null
+	assay record -q -o s -F "$(at_most 4000)" -- "$PROGRAMS/threads" 2000 >/dev/null
 	rows s '.rows[] | "\(.comm) \(.samples)"' --by comm >comms
 	awk '{ n[$1] = $2 } END { r = n["busy"] / n["lazy"]; print r; exit !(r > 1.5) }' comms
 }
@@ -91,6 +91,22 @@ samples_of() {
 		[ "$(rows s '[.rows[].samples] | add' $view)" = "$total" ] ||
 			{ echo "$view: not $total" >&2; return 1; }
 	done
+}
+
+@test "where samples stand for different numbers of events, shares are of events" {
+	"$PROGRAMS/make_session" s plain 3000
+	assay report -i s -l -t 0 --format json event:cpu-clock >auto
+	[ "$(jq -r .header.weight auto)" = events ]
+	jq -e '(.total[0].events) as $all | [.rows[] | .percent - 100 * .events / $all | fabs] | max < 0.01' auto >/dev/null
+	cmp auto <(assay report -i s -l -t 0 --weight events --format json event:cpu-clock)
+	run assay report -i s -l event:cpu-clock
+	[[ "$output" =~ time\ +%\ +samples ]]
+	run assay report -i s -l --weight samples event:cpu-clock
+	[[ "$output" =~ samples\ +%\ +time ]]
+	# The clock's samples are all of one length.
+	need_recording
+	assay record -q -e cpu-clock -o t -- "$PROGRAMS/split" 200 >/dev/null
+	[ "$(assay report -i t --format json | jq -r .header.weight)" = samples ]
 }
 
 @test "text, CSV and JSON tell the same" {

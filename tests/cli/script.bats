@@ -41,7 +41,7 @@ by_hand() {
 
 @test "the text is perf's: flat, chains, copied stacks, several events, groups, a pipe" {
 	readarray -t cmd < <(work)
-	perf_record -F 1999 -o flat.data -- "${cmd[@]}"
+	perf_record -F "$(at_most 1999)" -o flat.data -- "${cmd[@]}"
 	perf_record -g -F 999 -o fp.data -- "${cmd[@]}"
 	perf_record --call-graph dwarf,2048 -F 299 -o dwarf.data -- "$PROGRAMS/templates" 100
 	perf_record -e cpu-clock,page-faults -F 499 -o events.data -- "${cmd[@]}"

@@ -7,7 +7,7 @@ record_app() {
 	need_recording
 	cp "$PROGRAMS/inlines" app
 	"$@"
-	assay record -F 2000 -o a.assay -- ./app 0.3 2>/dev/null
+	assay record -F "$(at_most 2000)" -o a.assay -- ./app 0.3 2>/dev/null
 }
 
 why() {
