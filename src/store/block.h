@@ -14,7 +14,7 @@
 #include "store/sort.h"
 #include "store/tables.h"
 
-#define BLOCK_COLUMNS 6 /* that a part of a section has at the most */
+#define BLOCK_COLUMNS 7 /* that a part of a section has at the most */
 
 /* Working memory of the encoders, kept from block to block. */
 struct block_encoder {

@@ -10,7 +10,7 @@
 /* Columns of seconds, of losses, of rows. */
 enum { FIRST, SPAN, SAMPLES, ROWS, LOSSES, N_SECOND_COLUMNS };
 enum { REASON, COUNTER, NUMBER, N_LOSS_COLUMNS };
-enum { NODE, PLACE, CLASS, OF_COUNTER, COUNT, REST, N_ROW_COLUMNS };
+enum { NODE, PLACE, CLASS, OF_COUNTER, COUNT, REST, LEFT, N_ROW_COLUMNS };
 _Static_assert(N_ROW_COLUMNS <= BLOCK_COLUMNS, "the encoder's columns serve for all");
 
 void group_add(struct group *g, const struct group_second *second, const struct count_row *rows,
@@ -115,38 +115,94 @@ static void put_class(struct block_encoder *e, struct class_model *m, uint32_t c
 	m->next = MAX(m->next, class + 1);
 }
 
+/* How events are told: in units, of which what is left goes on to the counter's next row. */
+struct event_units {
+	struct period_bases bases;
+	uint64_t unit[SESSION_COUNTERS_MAX], left[SESSION_COUNTERS_MAX];
+	bool has_rows[SESSION_COUNTERS_MAX]; /* in the second at hand */
+};
+
+static void units_find(struct event_units *u, const struct group *g,
+		       const struct profile_class *classes)
+{
+	*u = (struct event_units){ 0 };
+	period_bases_find(&u->bases, g->rows.data, (uint32_t)g->rows.n, classes);
+	for (uint32_t c = 0; c < u->bases.n; c++) {
+		u->unit[c] = 1;
+		if (!g->has_rate || !g->has_rate[c] || u->bases.base[c] < EVENTS_UNITS)
+			continue;
+		u->unit[c] = u->bases.base[c] / EVENTS_UNITS;
+		u->bases.base[c] = u->unit[c] * EVENTS_UNITS;
+	}
+}
+
+static void units_write(const struct event_units *u, struct buf *out)
+{
+	period_bases_write(&u->bases, out);
+	for (uint32_t c = 0; c < u->bases.n; c++)
+		buf_uleb(out, u->unit[c]);
+}
+
+/* All that the row has, or where it is told in units what is whole of it and of the rows before. */
+static int64_t units_rest(struct event_units *u, uint32_t counter, const struct count_row *row)
+{
+	uint64_t unit = u->unit[counter], base = row->samples * u->bases.base[counter];
+	uint64_t events = row->period + u->left[counter];
+
+	if (unit == 1)
+		return (int64_t)(row->period - base);
+	u->left[counter] = events % unit;
+	u->has_rows[counter] = true;
+	return (int64_t)(events / unit) - (int64_t)(base / unit);
+}
+
+/* What is left at a second's end is the last row's. */
+static void put_left(struct block_encoder *e, struct event_units *u)
+{
+	for (uint32_t c = 0; c < u->bases.n; c++) {
+		if (u->has_rows[c])
+			column_put(&e->columns[LEFT], u->left[c]);
+		u->left[c] = 0;
+		u->has_rows[c] = false;
+	}
+}
+
+static void put_row(struct block_encoder *e, struct event_units *u, const struct count_row *row,
+		    uint32_t counter)
+{
+	column_put(&e->columns[OF_COUNTER], counter);
+	column_put(&e->columns[COUNT], row->samples - 1);
+	column_put_signed(&e->columns[REST], units_rest(u, counter, row));
+}
+
 static void put_rows(struct block_encoder *e, struct buf *out, struct group *g,
 		     const struct profile_class *classes, const uint32_t *disk_ids)
 {
+	struct event_units *units = xmalloc(sizeof(*units));
 	struct class_model model = { .next = g->next_class };
 	struct count_row *row = g->rows.data;
-	struct period_bases bases;
 
-	period_bases_find(&bases, row, (uint32_t)g->rows.n, classes);
-	period_bases_write(&bases, out);
+	units_find(units, g, classes);
+	units_write(units, out);
 	vec_foreach (&g->seconds, s) {
 		struct count_row *first = row, *end = row + s->n_rows;
 		uint32_t last = 0;
 
 		sort_second(e, row, s->n_rows, disk_ids, g->level_ns > 0);
 		for (; row < end; row++) {
-			uint32_t counter = classes[row->class].counter;
-
 			if (g->level_ns && row > first && row->class != row[-1].class)
 				last = 0;
 			column_put(&e->columns[NODE], disk_ids[row->node] - last);
 			last = disk_ids[row->node];
 			put_class(e, &model, row->class);
-			column_put(&e->columns[OF_COUNTER], counter);
-			column_put(&e->columns[COUNT], row->samples - 1);
-			column_put_signed(&e->columns[REST],
-					  (int64_t)(row->period -
-						    row->samples * bases.base[counter]));
+			put_row(e, units, row, classes[row->class].counter);
 		}
+		put_left(e, units);
 	}
 	write_columns(e, out, N_ROW_COLUMNS);
 	g->next_class = model.next;
 	recent_fini(&model.recent);
+	free(units);
 }
 
 void group_encode(struct block_encoder *e, struct buf *out, const struct group_frame *f,
@@ -264,6 +320,7 @@ struct rows_parser {
 	struct columns_in in;
 	struct class_model model;
 	struct period_bases bases;
+	uint64_t unit[SESSION_COUNTERS_MAX];
 	struct count_rows *rows;
 };
 
@@ -289,11 +346,21 @@ static uint32_t get_class(struct rows_parser *p)
 	return class;
 }
 
+/* What is left of the counters that are told in units, to the last row of each. */
+static void get_left(struct rows_parser *p, const size_t *last)
+{
+	for (uint32_t c = 0; c < p->bases.n && !p->in.bad; c++)
+		if (last[c])
+			p->rows->data[last[c] - 1].period += column_get(&p->in.c[LEFT]);
+}
+
 static void get_second(struct rows_parser *p, const struct group_second *s)
 {
 	uint64_t node = 0, end = (uint64_t)p->f->counts.first_node + p->f->counts.n_nodes;
+	size_t last[SESSION_COUNTERS_MAX]; /* row + 1 of a counter */
 	uint32_t last_class = 0;
 
+	memset(last, 0, p->bases.n * sizeof(*last));
 	for (uint32_t i = 0; i < s->n_rows && !p->in.bad; i++) {
 		uint32_t class = get_class(p);
 		uint64_t counter, samples;
@@ -304,21 +371,33 @@ static void get_second(struct rows_parser *p, const struct group_second *s)
 		node += column_get(&p->in.c[NODE]);
 		counter = column_get(&p->in.c[OF_COUNTER]);
 		samples = column_get(&p->in.c[COUNT]) + 1;
-		p->in.bad |= node >= end || counter >= SESSION_COUNTERS_MAX;
+		p->in.bad |= node >= end || counter >= p->bases.n;
 		if (p->in.bad)
 			return;
 		vec_push(p->rows,
 			 (struct count_row){ class, (uint32_t)node, samples,
 					     samples * p->bases.base[counter] +
-						     (uint64_t)column_get_signed(&p->in.c[REST]) });
+						     p->unit[counter] * (uint64_t)column_get_signed(
+										&p->in.c[REST]) });
+		if (p->unit[counter] > 1)
+			last[counter] = p->rows->n;
 	}
+	get_left(p, last);
 }
 
-/* CLASS has a number only for those that are in no place. */
+static void get_units(struct rows_parser *p, struct reader *r)
+{
+	p->in.bad = !period_bases_read(&p->bases, r);
+	for (uint32_t c = 0; c < p->bases.n; c++)
+		p->unit[c] = p->f->is_exact ? 1 : reader_uleb(r);
+	p->in.bad |= r->bad;
+}
+
+/* CLASS has a number only for those that are in no place, LEFT for a second's counters. */
 static void open_rows(struct rows_parser *p, struct unpacker *u, struct reader *r)
 {
-	for (int i = 0; i < N_ROW_COLUMNS; i++) {
-		if (i == CLASS)
+	for (int i = 0; i < (p->f->is_exact ? LEFT : N_ROW_COLUMNS); i++) {
+		if (i == CLASS || i == LEFT)
 			column_open_some(&p->in.c[i], u, r, p->f->counts.n_rows);
 		else
 			column_open(&p->in.c[i], u, r, p->f->counts.n_rows);
@@ -334,7 +413,7 @@ int group_decode_rows(struct unpacker *u, const uint8_t *bytes, size_t size,
 	struct reader r = reader_over(bytes, size);
 	size_t n_before = rows->n;
 
-	p.in.bad = !period_bases_read(&p.bases, &r);
+	get_units(&p, &r);
 	if (!p.in.bad)
 		open_rows(&p, u, &r);
 	vec_reserve(rows, rows->n + (p.in.bad ? 0 : f->counts.n_rows));

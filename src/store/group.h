@@ -26,7 +26,15 @@ struct group {
 	VEC(struct loss_row) losses;
 	uint64_t level_ns;   /* how long its blocks are, of an overview; 0: as the session says */
 	uint32_t next_class; /* one more than the highest in the groups before, of this level */
+	/*
+	 * By counter: the kernel varies its period to keep a rate, and what a sample then stands
+	 * for is an estimate. Of a second's rows each is told to EVENTS_UNITS of a period, and all
+	 * together exactly. NULL: of none.
+	 */
+	const bool *has_rate;
 };
+
+#define EVENTS_UNITS 32
 
 void group_add(struct group *g, const struct group_second *second, const struct count_row *rows,
 	       const struct loss_row *losses);
@@ -39,6 +47,7 @@ struct group_frame {
 	struct counts_frame counts; /* n_rows: of all seconds */
 	uint32_t next_class;        /* as struct group's, of those before */
 	uint64_t first_ns;          /* as in its header */
+	bool is_exact;              /* events are told one by one: they are of version 2 */
 	bool by_class;              /* rows are, as an overview's */
 };
 

@@ -78,6 +78,7 @@ struct store {
 	bool is_grouping;
 	bool is_in_pieces;  /* rows of the tables are still to be written */
 	struct group group; /* seconds that are not written yet */
+	bool has_rate[SESSION_COUNTERS_MAX];
 	uint64_t group_period;
 	struct block_encoder encoder;
 	struct buf sections[N_SECTIONS], out;
@@ -669,6 +670,9 @@ static int native_open(const char *dir, const struct session_info *info,
 	s->fd = -1;
 	s->last_ns = info->start_ns;
 	s->merged = info->merged;
+	for (uint32_t i = 0; i < MIN(info->n_counters, (uint32_t)SESSION_COUNTERS_MAX); i++)
+		s->has_rate[i] = info->counters[i].freq_hz > 0;
+	s->group.has_rate = s->has_rate;
 	info_encode(&s->info, info);
 	tables_init(&s->tables);
 	block_encoder_init(&s->encoder);

@@ -71,7 +71,7 @@ static void write_samples(struct world *w, uint32_t n, bool in_groups)
 	close_world(w);
 }
 
-/* Of all that the rows say, in words: the same for the same rows in any order. */
+/* Of all that the rows say but events at a rate, in words: the same in any order. */
 static uint64_t fingerprint(const struct session *s, uint32_t *n_blocks)
 {
 	struct count_rows rows = { 0 };
@@ -96,7 +96,8 @@ static uint64_t fingerprint(const struct session *s, uint32_t *n_blocks)
 						  seg->images[node->code.image.n].path,
 						  (unsigned long long)node->code.offset,
 						  (unsigned long long)row->samples,
-						  (unsigned long long)row->period);
+						  (unsigned long long)(c->counter ? row->period
+										  : 0));
 				uint64_t hash = 1;
 
 				for (const char *at = text; *at; at++)
@@ -106,6 +107,50 @@ static uint64_t fingerprint(const struct session *s, uint32_t *n_blocks)
 		}
 	vec_fini(&rows);
 	return sum;
+}
+
+/* Of the counter with a rate, and how far a sample of it is from its period at most. */
+static uint64_t events_of(const struct segment *seg, uint32_t block, uint64_t *farthest)
+{
+	struct count_rows rows = { 0 };
+	uint64_t sum = 0;
+
+	assert_int_equal(segment_read_rows(seg, block, &rows, NULL), 0);
+	vec_foreach (&rows, row) {
+		uint64_t period = 1003009 * row->samples;
+
+		if (seg->classes[row->class].counter)
+			continue;
+		sum += row->period;
+		*farthest = MAX(*farthest,
+				row->period > period ? row->period - period : period - row->period);
+	}
+	vec_fini(&rows);
+	return sum;
+}
+
+static void events_at_a_rate_are_exact_in_a_second(void **state)
+{
+	struct world plain, grouped;
+	struct session *a, *b;
+	uint64_t far = 0, farthest = 0;
+
+	(void)state;
+	write_samples(&plain, 5000, false);
+	write_samples(&grouped, 5000, true);
+	assert_int_equal(session_open(plain.path, &a, NULL), 0);
+	assert_int_equal(session_open(grouped.path, &b, NULL), 0);
+	assert_int_equal(a->n_segments, 1);
+	assert_int_equal(a->segments[0]->n_blocks, b->segments[0]->n_blocks);
+	for (uint32_t i = 0; i < a->segments[0]->n_blocks; i++)
+		assert_int_equal(events_of(a->segments[0], i, &far),
+				 events_of(b->segments[0], i, &farthest));
+	assert_true(farthest > far);
+	assert_true(farthest <= 1003009 / EVENTS_UNITS + far);
+	session_close(a);
+	session_close(b);
+	world_fini(&plain);
+	world_fini(&grouped);
 }
 
 /* More rows than one group holds, in segments of few, or all in one. */
@@ -137,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_lead_back_to_values),
 		cmocka_unit_test(every_class_comes_back),
+		cmocka_unit_test(events_at_a_rate_are_exact_in_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
