@@ -415,7 +415,47 @@ static void do_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	fuse.fuse_reply_poll(req, 0);
 }
 
+/* Nothing is made, removed or renamed by hand, as in OProfile's (libfuse would say ENOSYS). */
+
+static void refuse_name(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	(void)parent, (void)name;
+	fuse.fuse_reply_err(req, EPERM);
+}
+
+static void refuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	(void)mode;
+	refuse_name(req, parent, name);
+}
+
+static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+			 dev_t device)
+{
+	(void)mode, (void)device;
+	refuse_name(req, parent, name);
+}
+
+static void refuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	refuse_name(req, parent, name);
+}
+
+static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
+			  const char *new_name, unsigned int flags)
+{
+	(void)to, (void)new_name, (void)flags;
+	refuse_name(req, parent, name);
+}
+
 static const struct fuse_lowlevel_ops operations = {
+	.unlink = refuse_name,
+	.rmdir = refuse_name,
+	.mkdir = refuse_mkdir,
+	.mknod = refuse_mknod,
+	.symlink = refuse_symlink,
+	.rename = refuse_rename,
 	.lookup = do_lookup,
 	.getattr = do_getattr,
 	.setattr = do_setattr,

@@ -151,6 +151,35 @@ cookie_of() {
 	daemon=
 }
 
+@test "nothing is made, removed or renamed in it" {
+	start_daemon --paused -e cpu-clock
+	local action
+	for action in "rm op/enable" "rmdir op/0" "mkdir op/there" "touch op/there" "ln -s here op/there" \
+		"mv op/enable op/there" "chmod 777 op/enable"; do
+		run $action
+		[ "$status" != 0 ]
+		[[ "$output" == *"Operation not permitted"* ]] || { echo "$action: $output"; false; }
+	done
+	[ "$(cat op/enable)" = 0 ]
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
+@test "without /dev/fuse the daemon says so, and goes on" {
+	unshare -m true 2>/dev/null || skip "no mount here"
+	mkdir dev
+	: >daemon.log
+	unshare -m sh -c 'mount -t tmpfs none dev && cp -a /dev/null /dev/urandom dev && mount --move dev /dev && exec "$@"' sh \
+		assay daemon --session-dir d --oprofilefs op -e cpu-clock 2>daemon.log 3>&- &
+	daemon=$!
+	becomes said "collecting"
+	said "oprofilefs at $PWD/op: /dev/fuse can't be opened ('modprobe fuse' may help): No such file or directory: going on without it"
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
 @test "what can't be mounted is said, and the daemon goes on" {
 	touch op
 	assay daemon --session-dir d --oprofilefs op -e cpu-clock 2>daemon.log 3>&- &
