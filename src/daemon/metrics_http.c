@@ -298,6 +298,11 @@ void metrics_http_serve(struct metrics_http *h)
 		mhd.MHD_run(h->server);
 		is_due = mhd.MHD_get_timeout(h->server, &ms) == MHD_YES;
 	}
+	/* Full, it listens to nobody; and where the run dropped all, only the next one listens. */
+	if (!is_due) {
+		mhd.MHD_run(h->server);
+		is_due = mhd.MHD_get_timeout(h->server, &ms) == MHD_YES;
+	}
 	if (is_due) {
 		next.it_value.tv_sec = (time_t)(ms / 1000);
 		next.it_value.tv_nsec = (long)(ms % 1000 * 1000000 + 1);
