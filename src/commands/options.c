@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,18 +31,27 @@ static const char *option_text(const struct option_spec *row, char text[static 6
 	return text;
 }
 
+/* 1099511627776, and not 1.099511628e+12; 0.1 as it is. */
+static const char *limit_text(double limit, char text[static 32])
+{
+	bool is_whole = limit == floor(limit) && fabs(limit) < 0x1p53;
+
+	snprintf(text, 32, is_whole ? "%.0f" : "%.10g", limit);
+	return text;
+}
+
 static int bad_value(const struct option_spec *row, const char *value, struct error *err)
 {
-	char text[64];
+	char text[64], min[32], max[32];
 
 	if (row->kind == OPT_CHOICE)
 		return error_set(err, -EINVAL, "%s: '%s' is not one of %s", option_text(row, text),
 				 value, row->choices);
 	if (row->min != row->max)
-		return error_set(err, -EINVAL, "%s: '%s' is not %s from %.10g to %.10g",
+		return error_set(err, -EINVAL, "%s: '%s' is not %s from %s to %s",
 				 option_text(row, text), value,
-				 row->kind == OPT_SECONDS ? "a time" : "a number", row->min,
-				 row->max);
+				 row->kind == OPT_SECONDS ? "a time" : "a number",
+				 limit_text(row->min, min), limit_text(row->max, max));
 	return error_set(err, -EINVAL, "%s: '%s' is not a valid %s", option_text(row, text), value,
 			 row->arg ? row->arg : "value");
 }

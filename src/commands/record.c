@@ -308,6 +308,10 @@ static int parse_setup(struct setup *s, struct error *err)
 
 	if (s->args.output && !*s->args.output)
 		return error_set(err, -EINVAL, "-o '': the session needs a name");
+	if (s->args.output && !strcmp(s->args.output, "-"))
+		return error_set(err, -EINVAL,
+				 "-o -: what is recorded goes into files, which a pipe can't be; "
+				 "give a name ('./-' is one)");
 	if ((r = parse_ids(&s->args.pids, "process", &s->pids, err)) < 0 ||
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
@@ -330,11 +334,12 @@ static int plan_trace(struct setup *s, struct error *err)
 
 	if (e < 0)
 		return e;
-	if (s->trace.has_trace && (a->off_cpu || !strcmp(a->collector, "bpf")))
+	if (s->trace.has_trace &&
+	    (a->off_cpu || !strcmp(a->collector, "bpf") || strcmp(a->store, "native")))
 		return error_set(
 			err, -EINVAL,
-			"a hardware trace comes through the kernel's rings: it does not go "
-			"with --off-cpu or --collector=bpf");
+			"a hardware trace is kept as the kernel's rings give it: it does not go "
+			"with --off-cpu, --collector=bpf or --store");
 	if (a->trace.per_thread && a->whole_machine)
 		return error_set(err, -EINVAL, "--per-thread is for a command, -p or -t");
 	if (s->trace.has_trace)

@@ -55,6 +55,10 @@ static int give_addresses(const struct counter_sources *sources, const char *tex
 			"such as -e intel_pt//u",
 			text);
 	r = trace_filter_resolve(&config, text, &kernel_text, err);
+	if (r == -ENOENT && !strchr(text, '@'))
+		r = error_wrap(err, r,
+			       "--filter '%.100s' is for the kernel's code, as it has no '@FILE'",
+			       text);
 	if (r >= 0)
 		give(counters, takes_addresses, buf_cstr(&kernel_text));
 	buf_fini(&kernel_text);

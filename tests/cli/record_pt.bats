@@ -307,6 +307,13 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	refused 1 "at least 8 KiB"
 	run assay record --off-cpu -e intel_pt//u -- true
 	refused 2 "does not go with --off-cpu"
+	run assay record --store oprofile -e intel_pt//u -- true
+	refused 2 "--collector=bpf or --store"
+	run assay record -e intel_pt//u -o - -- true
+	refused 2 "-o -" "a pipe"
+	[ ! -e - ]
+	run assay record -S0 -e intel_pt//u -- true
+	refused 2 "from 1 to 1099511627776"
 	run assay record --per-thread -a -e intel_pt//u -- true
 	refused 2 "--per-thread is for a command"
 	on_fake assay record -vv -c 10000 -e '{intel_pt/branch=0/,cycles/aux-output/ppp}' -- true 2>shown

@@ -71,6 +71,10 @@ load fake_pt
 	grep -qE "filter of 'intel_pt//u': filter 0x[0-9a-f]+/0x[0-9a-f]+@.*/flow,stop 0x1000/0x10@.*/flow" log
 	run on_fake assay record -e intel_pt//u --filter "filter mein @$PROGRAMS/flow" -- true
 	refused 1 "no function 'mein' in " "nearest: main"
+	if grep -qm1 '[1-9a-f] ' /proc/kallsyms; then
+		run on_fake assay record -e intel_pt//u --filter "filter main" -- true
+		refused 1 "it has no '@FILE'" "no function 'main' in the kernel"
+	fi
 	run on_fake assay record -e intel_pt//u --filter "filter" -- true
 	refused 2 "an address or a symbol is missing"
 	run on_fake assay record -e intel_pt//u --filter "start main @$PROGRAMS/flow" -- true
