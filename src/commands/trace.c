@@ -306,6 +306,35 @@ static const char *comm_of(const struct call_timeline *timeline, int32_t tid)
 	return "";
 }
 
+/*
+ * A signal that ends a process which has no handler for it is not delivered: the kernel makes it a
+ * SIGKILL of each thread (complete_signal()). Of a command its end tells which it was.
+ */
+static bool has_signal_ended(const struct tracing *t)
+{
+	int status = t->result.wait_status;
+
+	if (t->result.end != END_COMMAND || !WIFSIGNALED(status))
+		return false;
+	vec_foreach (&t->args.signals, name)
+		if (signal_parse(*name, NULL) == WTERMSIG(status))
+			return true;
+	return false;
+}
+
+static void describe_what_did_not_come(const struct tracing *t, char *text, size_t size)
+{
+	bool may_be_a_signal = t->args.signals.n && t->result.end == END_TARGET;
+
+	if (!is_stopped_by_triggers(t) || !(t->args.symbols.n || t->args.signals.n) ||
+	    has_signal_ended(t))
+		return;
+	snprintf(text + strlen(text), size - strlen(text),
+		 ", and what was waited for did not come%s",
+		 may_be_a_signal ? " (of a signal that has no handler nothing but the end is seen)"
+				 : "");
+}
+
 /* "trigger:F", of the counter that fired, as a sentence. */
 static void describe_cause(const struct tracing *t, const struct call_timeline *timeline,
 			   char *text, size_t size)
@@ -315,9 +344,7 @@ static void describe_cause(const struct tracing *t, const struct call_timeline *
 
 	if (!name) {
 		describe_end(t, text, size);
-		if (is_stopped_by_triggers(t) && (t->args.symbols.n || t->args.signals.n))
-			snprintf(text + strlen(text), size - strlen(text),
-				 ", and what was waited for did not come");
+		describe_what_did_not_come(t, text, size);
 	} else if (timeline->marks.n) {
 		snprintf(text, size,
 			 is_signal ? "%s came to thread %d (%s)"
@@ -382,8 +409,9 @@ static int show(const struct tracing *t, const struct call_timeline *timeline,
 	if (!t->args.html && !t->args.perfetto)
 		return print_text(t, timeline, words, err);
 	if (r >= 0)
-		log_info("kept because %s: %zu calls of %zu threads in %s", words->cause,
-			 timeline->calls.n, timeline->threads.n,
+		log_info("kept because %s: %zu call%s of %zu thread%s in %s", words->cause,
+			 timeline->calls.n, timeline->calls.n == 1 ? "" : "s", timeline->threads.n,
+			 timeline->threads.n == 1 ? "" : "s",
 			 t->args.html ? t->args.html : t->args.perfetto);
 	return r;
 }
@@ -539,7 +567,8 @@ static const struct command_section trace_sections[] = {
 	  "of *--on-symbol* is called, a signal of *--on-signal* is delivered, the command or "
 	  "process ends, or Ctrl-C comes: whichever is first (with *--on-exit* the end alone, and "
 	  "the others are marked). What was waited for and did not come is said, and the end of it "
-	  "all shown instead." },
+	  "all shown instead. A signal that ends a program which has no handler for it, and leaves "
+	  "no core, is not delivered: the moment is the end." },
 	{ "WHAT IS SHOWN",
 	  "Calls of functions by thread, with the time at which each began, counted from the "
 	  "moment, "

@@ -67,6 +67,19 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	[[ "$output" != *" behind"* ]]
 }
 
+# The kernel makes such a signal a SIGKILL of each thread, and delivers that.
+@test "a signal without a handler is a moment, too: the end" {
+	need_uprobes
+	[ -r /sys/kernel/tracing/events/signal/signal_deliver/id ] ||
+		[ -r /sys/kernel/debug/tracing/events/signal/signal_deliver/id ] || skip "no tracepoints here"
+	run assay trace --on-signal TERM -- "$PROGRAMS/moment" 2000 die
+	[ "$status" = 143 ]
+	[[ "$output" == *"kept because: the command was ended by Terminated"* ]]
+	[[ "$output" != *"did not come"* ]]
+	run assay trace --on-signal USR1 -- "$PROGRAMS/moment" 2000 die
+	[[ "$output" == *"ended by Terminated, and what was waited for did not come"* ]]
+}
+
 @test "what was waited for and did not come is said" {
 	need_uprobes
 	trace_moment --on-symbol ignore -- 2000
@@ -165,7 +178,7 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	trace_moment --on-symbol the_moment --html moment.html --perfetto moment.perfetto-trace -- 2000
 	[ "$status" = 7 ]
 	[ -z "$output" ]
-	[[ "$stderr" == *"calls of 1 threads in moment.html"* ]]
+	[[ "$stderr" == *"calls of 1 thread in moment.html"* ]]
 	sed -n 's/.*id="data">\(.*\)<\/script>.*/\1/p' moment.html >data.json
 	jq -e '.functions | index("before") and index("work") and (index("behind") | not)' data.json
 	[ "$(jq -r '.marks[0].text' data.json)" = the_moment ]

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Works in before(), comes to the_moment(), and works in behind(): `moment SECONDSs|ROUNDS [END]`.
- * END: "crash" dies of SIGSEGV at the moment, "signal" gets SIGUSR1 there, "wait" then works on
- * until it is killed.
+ * END: "crash" dies of SIGSEGV at the moment, "die" of SIGTERM, "signal" gets SIGUSR1 there, "wait"
+ * then works on until it is killed.
  */
 #include <signal.h>
 #include <string.h>
@@ -53,6 +53,8 @@ int main(int argc, char **argv)
 	the_moment(argc);
 	if (!strcmp(end, "crash"))
 		raise(SIGSEGV);
+	if (!strcmp(end, "die"))
+		raise(SIGTERM);
 	if (!strcmp(end, "signal"))
 		raise(SIGUSR1);
 	do
