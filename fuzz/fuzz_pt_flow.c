@@ -37,6 +37,7 @@ static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_br
 						    .ctc_denominator = 2,
 						    .mtc_shift = 3,
 						    .max_ratio = 20 },
+					 .has_event_trace = data[0] & 1,
 					 .events = ignore };
 	struct pt_code *code = pt_code_new(&memory, 0, 64, all_branches);
 	struct pt_flow *flow = pt_flow_new(&config, code);

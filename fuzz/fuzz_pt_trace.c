@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    perfdata_open(&bytes, 1, &config.side_band, NULL) == 0) {
 		struct pt_synth_config synth = { .data = config.data };
 
-		itrace_parse("i50ibxwpeg8l4", &synth.itrace, NULL);
+		itrace_parse("i50ibxwpoIeg8l4", &synth.itrace, NULL);
 		if (pt_trace_open(&config, &synth.trace, NULL) == 0) {
 			struct pt_synth *s = pt_synth_new(&synth);
 

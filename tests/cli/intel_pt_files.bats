@@ -100,3 +100,95 @@ is_whole() {
 	[ "$(wc -l <listed)" -gt 100 ]
 	[ "$(comm -23 listed <(sort -u want) | wc -l)" -eq 0 ]
 }
+
+# none_is_untrue: each branch in `out` was taken; where a trace goes on, or ends, only one address is known.
+none_is_untrue() {
+	awk '/=>/ && $2 != 0 && $4 != 0 { print $1, $2, $3, $4 }' out | sort -u >listed
+	sort -u truth >taken
+	[ "$(wc -l <listed)" -gt "$1" ]
+	[ "$(comm -23 listed taken | wc -l)" -eq 0 ]
+}
+
+@test "code that a program writes itself does not fit the file: errors are told, no branch is made up" {
+	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" rewrites
+	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
+	none_is_untrue 300
+	grep -q "the trace does not fit the code" out
+	grep -q "errors in decoding the trace" said
+	# It goes on at the next PSB where the code is the file's again: all that is left is as it was.
+	grep -v error out | awk '{ print $1, $2, $3, $4 }' | tail -200 | diff - <(tail -200 truth)
+	# And at each PSB in between, as far as what is there fits.
+	[ "$(grep -c error out)" -ge 3 ]
+	# The same in parts.
+	ASSAY_PT_PARTS=700 assay script -i trace.data --itrace=be -F tid,ip,addr 2>/dev/null | cmp - out
+}
+
+@test "a file of another build is told and not decoded; the trace goes on in all others" {
+	cp /bin/ls program
+	trace_of --tsc --psb 500 --build-ids -- ./program -d /
+	is_whole trace.data
+	cp /bin/true program
+	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
+	grep -q "program is of another build than the one that was traced: its code is not decoded, which is [0-9]* errors" said
+	none_is_untrue 1000
+	grep -q "code could not be read" out
+	# Of the right build, in perf's cache.
+	local id
+	id=$(readelf -n /bin/ls | sed -n 's/.*Build ID: //p')
+	mkdir -p "$HOME/.debug/.build-id/${id:0:2}/${id:2}"
+	cp /bin/ls "$HOME/.debug/.build-id/${id:0:2}/${id:2}/elf"
+	is_whole trace.data
+	[ ! -s said ]
+}
+
+@test "a recording of an Intel processor is decoded on a machine of another vendor" {
+	grep -q AuthenticAMD /proc/cpuinfo || skip "this machine is of the vendor that has Intel PT"
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
+	grep -aq 'GenuineIntel,6,94,3' trace.data
+	is_whole trace.data
+	[ ! -s said ]
+}
+
+@test "no side band: nobody knows whose code it was, which is told" {
+	trace_of --tsc --no-side-band -- "$PROGRAMS/flow" longjmp
+	run --separate-stderr timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr
+	[ "$status" -eq 0 ]
+	[[ $output == *"code could not be read"* ]]
+	[[ $stderr == *"errors in decoding the trace"* ]]
+	echo "$output" >out
+	none_is_untrue -1
+	# What needs no code is there.
+	[ "$(assay script -i trace.data --itrace=iq -F ip | wc -l)" -gt 50 ]
+}
+
+@test "a trace in perf's pipe format, through a pipe" {
+	trace_of --tsc --mtc --pipe -- "$PROGRAMS/flow" longjmp
+	# shellcheck disable=SC2002
+	cat trace.data | timeout 60 assay script -i - --itrace=be -F tid,ip,addr 2>said | decoded | by_thread >ours
+	cmp want ours
+	[ ! -s said ]
+	# shellcheck disable=SC2002
+	cat trace.data | assay report -i - --itrace=i1i -l | grep -q longjmp
+	command -v perf >/dev/null || return 0
+	# shellcheck disable=SC2002
+	cat trace.data | timeout 60 perf script -i - --itrace=be -F tid,ip,addr 2>/dev/null | decoded | by_thread >theirs
+	cmp want theirs
+}
+
+@test "time that goes back is not believed, and the branches are what they were" {
+	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" longjmp
+	# The TSC packet (0x19) of a PSB+ in the middle gets a time from before the trace.
+	python3 - trace.data <<'PY' || skip "no python3"
+import re, sys
+data = bytearray(open(sys.argv[1], 'rb').read())
+psb = bytes([2, 0x82]) * 8
+at = [m.start() for m in re.finditer(re.escape(psb), bytes(data))]
+tsc = data.index(0x19, at[len(at) // 2] + 16 + 4)
+data[tsc + 1:tsc + 8] = (1).to_bytes(7, 'little')
+open(sys.argv[1], 'wb').write(data)
+PY
+	is_whole trace.data
+	assay script -i trace.data --itrace=b -F time --ns | tr -d ' :' >seconds
+	[ -s seconds ]
+	sort -s -n -c seconds
+}

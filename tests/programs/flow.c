@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,15 +146,66 @@ static void indirect(void)
 	__asm__ volatile("rep stosb" : : "D"(text), "c"(sizeof(text)), "a"(0) : "memory");
 }
 
+#ifdef __x86_64__
+
+/*
+ * An indirect call; when it is rewritten, a conditional branch. What a decoder can be put to in
+ * there is of no use for what the file has, or the same.
+ */
+void rewritten(void (*function)(void));
+__asm__(".text\n.globl rewritten\n.type rewritten, @function\n"
+	"rewritten:\n\tcall *%rdi\n\tret\n\tnop\n\tnop\n\tret\n.size rewritten, .-rewritten\n");
+
+static void add_one(void)
+{
+	sink++;
+}
+
+static void rewrite(const unsigned char bytes[6])
+{
+	unsigned char *at = (unsigned char *)rewritten;
+	char *page = (char *)((unsigned long)at & ~4095UL);
+
+	if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) < 0)
+		exit(3);
+	memcpy(at, bytes, 6);
+	mprotect(page, 8192, PROT_READ | PROT_EXEC);
+}
+
+static void __attribute__((noinline)) call_rewritten(int n)
+{
+	for (int i = 0; i < n; i++)
+		rewritten(add_one);
+}
+
+/* Code that is for a time not what the file has: three phases, of which the second is long. */
+static void rewrites(void)
+{
+	static const unsigned char branch[] = { 0x85, 0xff, 0x75, 0x01, 0x90, 0xc3 },
+				   call[] = { 0xff, 0xd7, 0xc3, 0x90, 0x90, 0xc3 };
+
+	call_rewritten(50);
+	rewrite(branch);
+	call_rewritten(2000);
+	rewrite(call);
+	call_rewritten(500);
+}
+
+#else
+static void rewrites(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} flows[] = {
-		{ "recursion", recursion }, { "longjmp", longjmps }, { "signals", signals },
-		{ "threads", threads },     { "fork", forks },       { "indirect", indirect },
-		{ "switches", switches },
+		{ "recursion", recursion }, { "longjmp", longjmps },  { "signals", signals },
+		{ "threads", threads },     { "fork", forks },        { "indirect", indirect },
+		{ "switches", switches },   { "rewrites", rewrites },
 	};
 
 	for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]); i++)

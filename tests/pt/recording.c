@@ -4,10 +4,12 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 enum {
 	PMU_TYPE = 8,
+	RECORD_HEADER_ATTR = 64,
 	RECORD_ID_INDEX = 69,
 	RECORD_AUXTRACE_INFO = 70,
 	RECORD_AUXTRACE = 71,
@@ -45,6 +47,9 @@ void recording_fini(struct recording *r)
 {
 	buf_fini(&r->data);
 	vec_fini(&r->traces);
+	vec_foreach (&r->files, f)
+		free(f->path);
+	vec_fini(&r->files);
 }
 
 static void put16(struct buf *b, uint16_t v)
@@ -102,8 +107,11 @@ static void put_ids(struct recording *r, pid_t pid, pid_t tid)
 void recording_comm(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, const char *comm,
 		    bool is_exec)
 {
-	size_t at = begin(r, PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
+	size_t at;
 
+	if (r->is_silent)
+		return;
+	at = begin(r, PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
 	put_ids(r, pid, tid);
 	put_text(&r->data, comm, 8);
 	end_with_id(r, at, pid, tid, tsc);
@@ -111,8 +119,11 @@ void recording_comm(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, con
 
 static void put_task(struct recording *r, uint32_t type, const pid_t ids[4], uint64_t tsc)
 {
-	size_t at = begin(r, type, 0);
+	size_t at;
 
+	if (r->is_silent)
+		return;
+	at = begin(r, type, 0);
 	for (int i = 0; i < 4; i++) /* pid, ppid, tid, ptid */
 		buf_u32(&r->data, (uint32_t)ids[i]);
 	buf_u64(&r->data, tsc);
@@ -131,18 +142,42 @@ void recording_exit(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc)
 
 void recording_start(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc)
 {
-	size_t at = begin(r, PERF_RECORD_ITRACE_START, 0);
+	size_t at;
 
+	if (r->is_silent)
+		return;
+	at = begin(r, PERF_RECORD_ITRACE_START, 0);
 	put_ids(r, pid, tid);
 	end_with_id(r, at, pid, tid, tsc);
+}
+
+static void note_file(struct recording *r, const char *path)
+{
+	struct file_mapping file;
+	struct elf_file elf;
+	struct build_id id;
+
+	vec_foreach (&r->files, f)
+		if (strcmp(f->path, path) == 0)
+			return;
+	if (path[0] != '/' || file_map(path, &file, NULL) < 0)
+		return;
+	if (elf_open(&elf, file.base, file.size, NULL) == 0 && elf_build_id(&elf, &id))
+		vec_push(&r->files, ((struct recorded_file){ xstrdup(path), id }));
+	file_unmap(&file);
 }
 
 void recording_map(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t start,
 		   uint64_t map_end, uint64_t file_off, uint32_t major, uint32_t minor,
 		   uint64_t inode, const char *path)
 {
-	size_t at = begin(r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+	size_t at;
 
+	if (r->is_silent)
+		return;
+	if (r->tells_build_ids)
+		note_file(r, path);
+	at = begin(r, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
 	put_ids(r, pid, tid);
 	buf_u64(&r->data, start);
 	buf_u64(&r->data, map_end - start);
@@ -463,18 +498,29 @@ static void put_tracing_data(struct buf *b, size_t *slot)
 	end_feature(b, slot, from);
 }
 
-static void put_build_id(struct buf *b, size_t *slot, const struct build_id *id)
+static void put_build_id(struct buf *b, uint16_t mode, const char *path, const struct build_id *id)
 {
-	static const char path[24] = "[kernel.kallsyms]";
-	size_t from = b->len;
+	size_t size = (strlen(path) + 8) & ~(size_t)7;
 
 	buf_u32(b, 0);
-	put16(b, PERF_RECORD_MISC_KERNEL | MISC_BUILD_ID_SIZE);
-	put16(b, 36 + sizeof(path));
+	put16(b, mode | MISC_BUILD_ID_SIZE);
+	put16(b, (uint16_t)(36 + size));
 	buf_u32(b, UINT32_MAX); /* pid: the host's */
 	buf_bytes(b, id->bytes, 20);
 	buf_u32(b, id->len); /* a byte, and three that are not used */
-	buf_bytes(b, path, sizeof(path));
+	buf_str(b, path);
+	for (size_t i = strlen(path); i < size; i++)
+		buf_u8(b, 0);
+}
+
+static void put_build_ids(struct buf *b, size_t *slot, const struct recording *r)
+{
+	size_t from = b->len;
+
+	if (r->kernel_build_id.len)
+		put_build_id(b, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]", &r->kernel_build_id);
+	vec_foreach (&r->files, f)
+		put_build_id(b, PERF_RECORD_MISC_USER, f->path, &f->id);
 	end_feature(b, slot, from);
 }
 
@@ -500,7 +546,7 @@ void recording_finish(const struct recording *r, struct buf *out)
 	struct buf info = { 0 };
 	size_t slot;
 
-	if (r->kernel_build_id.len)
+	if (r->kernel_build_id.len || r->files.n)
 		features |= 1ULL << FEATURE_BUILD_ID;
 	if (r->has_tracepoint)
 		features |= 1ULL << FEATURE_TRACING_DATA;
@@ -537,10 +583,35 @@ void recording_finish(const struct recording *r, struct buf *out)
 		buf_u64(out, 0);
 	if (r->has_tracepoint)
 		put_tracing_data(out, &slot);
-	if (r->kernel_build_id.len)
-		put_build_id(out, &slot, &r->kernel_build_id);
+	if (r->kernel_build_id.len || r->files.n)
+		put_build_ids(out, &slot, r);
 	put_text_feature(out, &slot, "x86_64");
 	put_text_feature(out, &slot, "GenuineIntel,6,94,3");
 	put_index(out, &slot, r, data + info.len);
 	buf_fini(&info);
+}
+
+/* An attr as a record of its own: what follows it in a file is where its ids are. */
+static void put_attr_record(struct buf *out, const struct recording *r, uint32_t type,
+			    uint64_t config, uint64_t id)
+{
+	struct buf attr = { 0 };
+
+	put_attr(&attr, r, type, config, id, 0);
+	buf_u32(out, RECORD_HEADER_ATTR);
+	put16(out, 0);
+	put16(out, (uint16_t)(8 + sizeof(struct perf_event_attr) + 8));
+	buf_bytes(out, attr.data, sizeof(struct perf_event_attr));
+	buf_u64(out, id);
+	buf_fini(&attr);
+}
+
+void recording_finish_pipe(const struct recording *r, struct buf *out)
+{
+	buf_str(out, "PERFILE2");
+	buf_u64(out, 16);
+	put_attr_record(out, r, PMU_TYPE, config_of(&r->options), ID_PT);
+	put_attr_record(out, r, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, ID_SIDE_BAND);
+	put_info(out, r);
+	buf_bytes(out, r->data.data, r->data.len);
 }

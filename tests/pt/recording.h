@@ -27,6 +27,15 @@ struct recording {
 	 */
 	bool is_per_cpu, tells_switches_of_tasks, has_tracepoint;
 	bool has_event_trace;
+	bool is_silent;       /* no side band but the trace's own */
+	bool tells_build_ids; /* of the files that are mapped */
+	struct {
+		struct recorded_file {
+			char *path;
+			struct build_id id;
+		} * data;
+		size_t n, cap;
+	} files;
 	bool has_pebs; /* of cycles, in the trace */
 	uint32_t cpu;  /* of the records that are told next */
 };
@@ -68,5 +77,6 @@ void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t ts
 void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t ip,
 		      const struct buf *packets);
 
-/* The whole file, into `out`. */
+/* The whole file, into `out`; or what perf record -o - writes. */
 void recording_finish(const struct recording *r, struct buf *out);
+void recording_finish_pipe(const struct recording *r, struct buf *out);

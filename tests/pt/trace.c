@@ -10,6 +10,9 @@
  *   --cbr N                  the core's frequency, of 20
  *   --sample N               no trace but what samples of another event have, each N steps
  *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT a file
+ *   --build-ids              of the mapped files are told
+ *   --no-side-band           nobody says what is mapped where, and who runs
+ *   --pipe                   as perf record -o - writes it
  *   --events N               with event trace: an interrupt or fault each N steps, and between
  *                            two of them the interrupt flag changes
  *   --pebs N                 a PEBS record each N steps
@@ -92,7 +95,7 @@ struct tracer {
 	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
 	struct intmap code;       /* address → kind, size; one process's at a time */
 	pid_t code_pid;
-	bool is_kernel;
+	bool is_kernel, is_pipe;
 	uint64_t shift, entry, switch_ip; /* switch_ip: 0: there is none */
 	uint8_t code_at_entry[5];
 	const char *out, *program, *vmlinux, *module;
@@ -652,6 +655,9 @@ static int parse(int argc, char **argv, struct tracer *t)
 		{ "--mtc", &t->options.has_mtc, NULL, NULL },
 		{ "--cyc", &t->options.has_cyc, NULL, NULL },
 		{ "--kernel", &t->is_kernel, NULL, NULL },
+		{ "--build-ids", &t->recording.tells_build_ids, NULL, NULL },
+		{ "--no-side-band", &t->recording.is_silent, NULL, NULL },
+		{ "--pipe", &t->is_pipe, NULL, NULL },
 		{ "--switch", &t->recording.tells_switches_of_tasks, NULL, NULL },
 		{ "--tracepoint", &t->recording.has_tracepoint, NULL, NULL },
 		{ "--no-retcomp", &t->options.no_ret_compression, NULL, NULL },
@@ -787,7 +793,10 @@ int main(int argc, char **argv)
 		recording_poke(&t.recording, t.tsc, t.entry, t.code_at_entry, nop, sizeof(nop));
 	write_traces(&t);
 	fclose(t.truth);
-	recording_finish(&t.recording, &file);
+	if (t.is_pipe)
+		recording_finish_pipe(&t.recording, &file);
+	else
+		recording_finish(&t.recording, &file);
 	write_file(t.entry ? xasprintf("%s/data", t.out) : t.out, &file);
 	fprintf(stderr, "trace: %" PRIu64 " steps, %zu threads\n", t.steps, t.tasks.n);
 	return 0;
