@@ -307,6 +307,9 @@ static int decode_trace(struct run *r, struct error *err)
 	int e;
 
 	if (!replay_has_trace(r->replay)) {
+		e = replay_no_trace(r->replay, "", err);
+		if (r->itrace_text && e == -EBADMSG)
+			return e;
 		if (r->itrace_text)
 			log_warning("%s has no Intel PT: there is nothing to decode",
 				    r->args.input);

@@ -155,7 +155,11 @@ int header_read(struct perfdata *p, struct error *err)
 		p->data_end = f->size;
 		return 0;
 	}
-	if (size != PERFDATA_HEADER_SIZE || f->size < size)
+	if (size == PERFDATA_HEADER_SIZE && f->size < size)
+		return error_set(err, -EBADMSG,
+				 "the file is cut: its header has 104 bytes, but the file only %zu",
+				 f->size);
+	if (size != PERFDATA_HEADER_SIZE)
 		return error_set(err, -EINVAL,
 				 "offset 8: the header's size is %" PRIu64
 				 ", not 104 (a file) or 16 (a pipe); the file has %zu bytes",

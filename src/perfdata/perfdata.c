@@ -145,6 +145,11 @@ size_t perfdata_n_files(const struct perfdata *p)
 	return p->n_files;
 }
 
+const struct error *perfdata_damage(const struct perfdata *p)
+{
+	return &p->damage;
+}
+
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p)
 {
 	return &p->stats;

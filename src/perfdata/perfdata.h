@@ -130,6 +130,9 @@ const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
 uint32_t perfdata_add_counter(struct perfdata *p, const struct perf_event_attr *attr,
 			      const char *name);
 
+/* What of the file is known to be missing, before all is read; code 0: nothing. */
+const struct error *perfdata_damage(const struct perfdata *p);
+
 size_t perfdata_n_files(const struct perfdata *p);
 
 /* The build ids that were recorded, by the paths of their files ("[kernel.kallsyms]" …). */

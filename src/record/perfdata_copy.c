@@ -367,11 +367,12 @@ static int open_decoder(struct copying *c, struct replay **out, struct error *er
 
 	if (e < 0)
 		return e;
-	if (!replay_has_trace(r))
-		return error_set(err, -ENODATA,
-				 "%s has no Intel PT: there is nothing to decode (without --itrace "
-				 "it is copied)",
-				 c->config->path);
+	if (!replay_has_trace(r)) {
+		e = replay_no_trace(r,
+				    ": there is nothing to decode (without --itrace it is copied)",
+				    err);
+		return error_wrap(err, e, "%s", c->config->path);
+	}
 	c->n_counters = perfdata_info(replay_data(r))->counters.n;
 	e = replay_decode(r, c->config->itrace, c->config->places, err);
 	if (e >= 0)

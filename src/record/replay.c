@@ -290,6 +290,16 @@ bool replay_has_trace(struct replay *r)
 	       pt_trace_read_info(r->data, &info);
 }
 
+int replay_no_trace(const struct replay *r, const char *what, struct error *err)
+{
+	const struct error *damage = perfdata_damage(r->data);
+
+	if (damage->code)
+		return error_set(err, -EBADMSG, "no Intel PT is in what there is: %s",
+				 damage->text);
+	return error_set(err, -ENODATA, "it has no Intel PT%s", what);
+}
+
 int replay_decode(struct replay *r, const struct itrace *itrace,
 		  const struct symbolizer_config *places, struct error *err)
 {

@@ -59,6 +59,10 @@ int replay_decode(struct replay *r, const struct itrace *itrace,
 		  const struct symbolizer_config *places, struct error *err);
 bool replay_has_trace(struct replay *r); /* of Intel PT */
 
+/* Says that there is none, or that the file is cut before it (-EBADMSG); `what` follows the first.
+ */
+int replay_no_trace(const struct replay *r, const char *what, struct error *err);
+
 /* Complete after the reading; NULL: nothing was decoded. */
 const struct pt_flow_stats *replay_trace_stats(struct replay *r);
 /* Sentences about code that the trace ran through and that could not be had. */

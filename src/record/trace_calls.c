@@ -61,8 +61,7 @@ int trace_calls_open(struct replay *replay, struct symbolizer *symbolizer,
 	int r;
 
 	if (!replay_has_trace(replay))
-		return error_set(err, -ENODATA,
-				 "it has no Intel PT: calls are known of traces alone");
+		return replay_no_trace(replay, ": calls are known of traces alone", err);
 	r = itrace_parse("be", &itrace, err);
 	r = r < 0 ? r : replay_decode(replay, &itrace, places, err);
 	if (r < 0)
