@@ -52,6 +52,9 @@ int input_use_itrace(const char *command, const char *text, bool none)
 		return EXIT_USAGE;
 	} else {
 		decoding_state = DECODING_CHOSEN;
+		/* Profiles add up stacks: what 16 frames leave out is missing in every caller. */
+		if (!decoding.has_chain_size)
+			decoding.chain_size = ITRACE_MAX_CHAIN;
 	}
 	return -1;
 }

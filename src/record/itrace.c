@@ -149,6 +149,7 @@ static int take_argument(const char **at, enum argument argument, char letter, s
 	case LOG_FLAGS:
 		return take_flags(at, letter, o, err);
 	case SIZE:
+		o->has_chain_size |= isdigit((unsigned char)*skip_blanks(*at));
 		return take_size(at, letter, &o->chain_size, err);
 	case BRANCHES:
 		return take_size(at, letter, &o->branch_size, err);

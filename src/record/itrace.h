@@ -33,7 +33,8 @@ struct error;
 	X('e', errors, ERROR_FLAGS, "what could not be decoded; -o: no overflows, -l: no losses") \
 	X('d', logs, LOG_FLAGS, "a log of the decoding, intel_pt.log; +a, -a: events in it")      \
 	X('g', chains, SIZE,                                                                      \
-	  "call chains of instructions and transactions; their size may follow")                  \
+	  "call chains of instructions and transactions; their size may follow (script, inject: " \
+	  "16; profiles: 1024, which is all that there is room for)")                             \
 	X('G', adds_chains, SIZE, "call chains for samples of other events")                      \
 	X('l', last_branches, BRANCHES, "last branches of the same; their number may follow")     \
 	X('L', adds_last_branches, BRANCHES, "last branches for samples of other events")         \
@@ -50,6 +51,7 @@ struct itrace {
 	uint64_t period; /* of instructions */
 	uint64_t skip;
 	uint32_t chain_size, branch_size;
+	bool has_chain_size;                /* it was given */
 	bool hides_overflows, hides_losses; /* e-o, e-l */
 	bool logs_all, logs_no_events;      /* d+a, d-a */
 	bool with_depth; /* no letter: samples of branches have the depth of the call */

@@ -178,11 +178,12 @@ load pt
 as_perf_of() {
 	local name=$1
 	shift
-	timeout 60 qemu-x86_64 -plugin "$PT/libpt_qemu.so,out=$name.data,limit=2000000" "$@" \
+	timeout 60 qemu-x86_64 -plugin "$PT/libpt_qemu.so,out=$name.data,truth=$name.truth,limit=2000000" "$@" \
 		>/dev/null 2>&1 </dev/null || [ -s "$name.data" ]
 	timeout 60 assay script -i "$name.data" --itrace=be -F tid,ip,addr,flags 2>err | tr -s ' ' >ours
 	timeout 100 perf script -i "$name.data" --itrace=be -F tid,ip,addr,flags 2>perf.err | tr -s ' ' >theirs
 	[ "$(wc -l <ours)" -gt 1000 ]
+	awk '{ for (i = 2; i < NF; i++) if ($i == "=>") print $1, $(i - 1), $i, $(i + 1) }' ours | cmp "$name.truth" -
 	cmp theirs ours || {
 		echo "$name"
 		diff theirs ours | head -5
@@ -190,7 +191,7 @@ as_perf_of() {
 	}
 }
 
-@test "programs as they come: our branches are perf's, line for line" {
+@test "programs as they come: our branches are those that were taken, and perf's, line for line" {
 	[ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 perf >/dev/null ||
 		skip "no qemu-user with its plugin, or no perf"
 	head -c 20000 "$ROOT/README.md" "$ROOT"/docs/*.md >text 2>/dev/null
@@ -210,6 +211,19 @@ as_perf_of() {
 		sqlite3) as_perf_of sqlite3 /usr/bin/sqlite3 :memory: 'select sum(1 + 2 * 3)' ;;
 		esac
 	done
+}
+
+@test "profiles of a trace have whole stacks, unless a size is given" {
+	[ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 >/dev/null || skip "no qemu-user with its plugin"
+	# A shell's function that calls itself takes several calls of the shell's own each time.
+	timeout 60 qemu-x86_64 -plugin "$PT/libpt_qemu.so,out=trace.data" \
+		/bin/sh -c 'f() { [ $1 = 0 ] || f $(($1 - 1)); }; f 9' </dev/null
+	assay export -i trace.data --itrace=i1000ig -F folded -o whole
+	assay export -i trace.data --itrace=i1000ig8 -F folded -o cut
+	awk -F';' '{ if (NF > n) n = NF } END { exit n < 40 }' whole
+	awk -F';' '{ if (NF > n) n = NF } END { exit n > 9 }' cut # with the process
+	# perf's are cut: what called is missing.
+	[ "$(grep -c '_start;' whole)" -gt "$(grep -c '_start;' cut)" ]
 }
 
 @test "code that a jitdump tells of is followed" {
@@ -279,6 +293,14 @@ branches() {
 		run timeout 60 assay script -i cut.data --itrace=be
 		[ "$status" -le 1 ]
 	done
+	# What is missing is said, though there is no trace left to decode.
+	for at in 40 1000; do
+		head -c $at trace.data >cut.data
+		run assay script -i cut.data --itrace=be -F ip,addr
+		refused 1 "the file is cut" " $at"
+	done
+	run assay report -i cut.data --latency
+	refused 1 "the file is cut"
 	for at in 1300 1700 2500 $((size / 2)); do
 		cp trace.data bad.data
 		printf '\002\004\005\377\002\377\377' | dd of=bad.data bs=1 seek="$at" conv=notrunc 2>/dev/null

@@ -5,6 +5,8 @@
  *
  *     qemu-x86_64 -plugin libpt_qemu.so,out=FILE,limit=500000000,mtc=on PROGRAM [ARG…]
  *
+ * truth=FILE gets the branches that were taken, as trace.c has them.
+ *
  * Debian has no header for the interface; what is used of it (version 1) is declared here, from
  * QEMU's documentation, "QEMU TCG Plugins".
  */
@@ -53,9 +55,29 @@ static struct {
 	struct writer writer;
 	struct recording recording;
 	const char *out;
+	FILE *truth; /* NULL: not asked for */
 	uint64_t insns, limit;
 	const struct piece *before;
 } run = { .limit = UINT64_MAX };
+
+static void tell(uint64_t from, uint64_t to)
+{
+	if (run.truth)
+		fprintf(run.truth, "%d %" PRIx64 " => %" PRIx64 "\n", getpid(), from, to);
+}
+
+/* Where the last instruction of a piece led to. */
+static void tell_end(const struct piece *p, uint64_t to)
+{
+	bool is_next = to == p->last + p->last_size;
+
+	if (p->kind == BRANCH_SYSTEM) {
+		tell(p->last, 0);
+		tell(0, to);
+	} else if (p->kind != BRANCH_NONE && !(p->kind == BRANCH_COND && is_next)) {
+		tell(p->last, to);
+	}
+}
 
 static void add_maps(void)
 {
@@ -86,10 +108,15 @@ static void finish(plugin_id id, void *data)
 	(void)id;
 	if (!run.out)
 		return;
-	if (run.before->kind == BRANCH_SYSTEM && !data) /* exit's */
+	if (run.before->kind == BRANCH_SYSTEM && !data) { /* exit's */
+		tell(run.before->last, 0);
 		writer_disable(&run.writer);
-	else
+	} else {
+		tell(run.writer.ip, 0);
 		writer_interrupt(&run.writer);
+	}
+	if (run.truth)
+		fclose(run.truth);
 	recording_comm(&run.recording, getpid(), getpid(), 900, "qemu", true);
 	add_maps();
 	recording_start(&run.recording, getpid(), getpid(), 1000);
@@ -111,9 +138,11 @@ static void on_exec(unsigned int cpu, void *data)
 	(void)cpu;
 	run.before = now;
 	if (!before) {
+		tell(0, now->start);
 		writer_enable(w, now->start);
 		return;
 	}
+	tell_end(before, now->start);
 	run.insns += before->n_insns;
 	w->tsc += before->n_insns;
 	w->cycles += before->n_insns;
@@ -154,6 +183,8 @@ int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
 	for (int i = 0; i < argc; i++) {
 		if (strncmp(argv[i], "out=", 4) == 0)
 			run.out = xstrdup(argv[i] + 4);
+		else if (strncmp(argv[i], "truth=", 6) == 0)
+			run.truth = fopen(argv[i] + 6, "w");
 		else if (strncmp(argv[i], "limit=", 6) == 0)
 			run.limit = strtoull(argv[i] + 6, NULL, 0);
 		else if (strncmp(argv[i], "mtc=", 4) == 0)
