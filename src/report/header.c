@@ -412,13 +412,22 @@ static void put_missing_end(struct buf *text, const struct session *s)
 		buf_str(text, "; still runs");
 }
 
+/* Of a processor trace there often are some milliseconds. */
+static void put_duration(struct buf *text, double seconds)
+{
+	if (seconds > 0 && seconds < 0.1)
+		buf_printf(text, ", %.3f ms", seconds * 1000);
+	else
+		buf_printf(text, ", %.1f s", seconds);
+}
+
 static void print_time(struct printer *pr)
 {
 	const struct profile *p = pr->r->profile;
 
 	if (p->session->info.start_wall_ns) {
 		put_start(&pr->text, p->session, "%Y-%m-%d %H:%M:%S");
-		buf_printf(&pr->text, ", %.1f s", duration_seconds(p->session));
+		put_duration(&pr->text, duration_seconds(p->session));
 	} else {
 		buf_str(&pr->text, "not known");
 	}
