@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -22,6 +23,14 @@
 
 /* Opening is decompressing; more threads than this only wait for memory. */
 #define THREADS_MAX 8
+
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
 {
@@ -166,6 +175,7 @@ struct opening {
 		struct error err;
 	} * parts; /* as names */
 	atomic_size_t next;
+	uint64_t listed_ns; /* when, CLOCK_REALTIME */
 };
 
 static void forget(struct opened *o)
@@ -424,6 +434,32 @@ static bool has_vanished(const struct opening *h)
 	return false;
 }
 
+static bool has_name(const struct history_names *sorted, char *const *name)
+{
+	return sorted->n && bsearch(name, sorted->data, sorted->n, sizeof(*name), history_by_name);
+}
+
+/*
+ * A directory that changes while it is listed may show neither the parts that were merged nor what
+ * they became. What began after it was listed need not be there.
+ */
+static bool has_missed(const struct opening *h)
+{
+	struct history_names now = { 0 };
+	bool missed = false;
+
+	if (history_list(h->dir, &now) < 0)
+		return false;
+	vec_foreach (&now, name) {
+		uint64_t start_ns;
+
+		missed |= history_part_time(*name, &start_ns) && start_ns < h->listed_ns &&
+			  !has_name(&h->names, name);
+	}
+	history_names_fini(&now);
+	return missed;
+}
+
 static void opening_clear(struct opening *h)
 {
 	for (size_t i = 0; i < h->names.n; i++)
@@ -439,12 +475,13 @@ static int open_history(struct opening *h, const char *path, struct session **ou
 {
 	int r;
 
-	for (unsigned int try = 0; !try || has_vanished(h); try++) {
+	for (unsigned int try = 0; !try || has_vanished(h) || has_missed(h); try++) {
 		opening_clear(h);
 		if (try == TRIES_MAX)
 			return error_set(err, -EAGAIN, "%s: parts come and go all the time", path);
 		if (try)
 			usleep(TRY_AFTER_US);
+		h->listed_ns = wall_ns();
 		r = history_list(h->dir, &h->names);
 		if (r < 0)
 			return error_errno(err, r, "cannot read %s", h->dir);

@@ -41,6 +41,8 @@ struct history_names {
 	char **data;
 	size_t n, cap;
 };
+/* Of two `char **`, for qsort(): the order that history_list() has. */
+int history_by_name(const void *a, const void *b);
 int history_list(const char *dir, struct history_names *out); /* 0 or a negative errno */
 void history_names_fini(struct history_names *names);
 

@@ -82,7 +82,7 @@ bool history_part_time(const char *name, uint64_t *wall_ns)
 }
 
 /* By time, then by the number behind it. */
-static int by_name(const void *a, const void *b)
+int history_by_name(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;
 	int order = strncmp(x, y, 20);
@@ -104,7 +104,7 @@ int history_list(const char *dir, struct history_names *out)
 			vec_push(out, xstrdup(entry->d_name));
 	closedir(d);
 	if (out->n)
-		qsort(out->data, out->n, sizeof(*out->data), by_name);
+		qsort(out->data, out->n, sizeof(*out->data), history_by_name);
 	return 0;
 }
 
