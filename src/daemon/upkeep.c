@@ -34,8 +34,27 @@ static void be_modest(void)
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-static int keep_up(const char *dir, const char *active, const struct daemon_settings *settings,
-		   struct error *err)
+/*
+ * What is over as of now: by the time that we get to run, at idle priority and behind who has the
+ * history's lock, other parts are being written.
+ */
+static int list_over(const char *dir, const char *active, struct history_names *out,
+		     struct error *err)
+{
+	struct history_names names = { 0 };
+	int r = history_list(dir, &names);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", dir);
+	vec_foreach (&names, name)
+		if (strcmp(*name, active) != 0)
+			vec_push(out, take_ptr(*name));
+	history_names_fini(&names);
+	return 0;
+}
+
+static int keep_up(const char *dir, const struct history_names *over,
+		   const struct daemon_settings *settings, struct error *err)
 {
 	struct retention_policy policy = RETENTION_DEFAULT;
 	struct retention_result result;
@@ -47,7 +66,7 @@ static int keep_up(const char *dir, const char *active, const struct daemon_sett
 		return lock;
 	policy.max_age_s = (uint64_t)settings->keep_age_s;
 	policy.max_bytes = settings->keep_bytes;
-	policy.active = active;
+	policy.over = over;
 	policy.is_locked = true;
 	r = history_retain(dir, &policy, &result, err);
 	if (result.n_packed)
@@ -64,14 +83,20 @@ static int keep_up(const char *dir, const char *active, const struct daemon_sett
 pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
 		   struct error *err)
 {
+	struct history_names over = { 0 };
 	struct error why = { 0 };
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid;
 	sigset_t none;
+	int r = list_over(dir, active, &over, err);
 
-	if (pid < 0)
-		return error_errno(err, -errno, "cannot start the upkeep of the history");
-	if (pid)
-		return pid;
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid) {
+		history_names_fini(&over);
+		return pid > 0 ? pid
+			       : error_errno(err, -errno, "cannot start the upkeep of the history");
+	}
 	/* The lock, above all: should the daemon be killed, the next one must not wait for us. */
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -81,7 +106,7 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	be_modest();
-	if (keep_up(dir, active, settings, &why) < 0)
+	if (keep_up(dir, &over, settings, &why) < 0)
 		log_error("upkeep: %s", why.text);
 	_exit(0);
 }

@@ -46,8 +46,13 @@ struct retention_policy {
 	uint64_t max_age_s, max_bytes; /* 0: no limit */
 	struct overview_rule overviews;
 	const char *active; /* the part that is being written; NULL: see below */
-	uint64_t now_ns;    /* CLOCK_REALTIME; 0: now */
-	bool is_locked;     /* by the caller: history_lock() */
+	/*
+	 * Instead of that, the parts that are over: others are being written, whatever they look
+	 * like. For who runs beside a recorder that begins one part after the other.
+	 */
+	const struct history_names *over;
+	uint64_t now_ns; /* CLOCK_REALTIME; 0: now */
+	bool is_locked;  /* by the caller: history_lock() */
 	void (*at_step)(void *context, enum retention_step step, const char *part); /* or NULL */
 	void *context;
 };

@@ -112,6 +112,20 @@ static void look_inside(struct retained_part *part, const char *path)
 	part->block_ns = MAX(s->info.block_ns, SECOND_NS);
 }
 
+static bool is_named(const struct history_names *names, const char *name)
+{
+	vec_foreach (names, n)
+		if (!strcmp(*n, name))
+			return true;
+	return false;
+}
+
+static bool is_written(const struct retention_policy *policy, const char *name)
+{
+	return policy->over ? !is_named(policy->over, name)
+			    : policy->active && !strcmp(name, policy->active);
+}
+
 static void add_part(struct retained_parts *p, char *name)
 {
 	struct retained_part *part = vec_add(&p->parts);
@@ -122,13 +136,14 @@ static void add_part(struct retained_parts *p, char *name)
 	part->bytes = file_tree_bytes(path);
 	history_part_time(name, &part->first_ns);
 	part->last_ns = part->first_ns;
-	if (p->policy->active && !strcmp(name, p->policy->active)) {
+	if (is_written(p->policy, name)) {
 		part->is_active = true;
 	} else if (history_extent(path, &extent)) {
 		part->first_ns = extent.first_ns;
 		part->last_ns = extent.last_ns;
 		part->block_ns = MAX(extent.block_ns, SECOND_NS);
-	} else if (!p->policy->active && written_ns(path) + ABANDONED_NS > p->now_ns) {
+	} else if (!p->policy->active && !p->policy->over &&
+		   written_ns(path) + ABANDONED_NS > p->now_ns) {
 		part->is_active = true;
 	} else {
 		look_inside(part, path);

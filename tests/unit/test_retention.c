@@ -283,6 +283,30 @@ static void a_part_that_is_written_is_left_alone(void **state)
 	history_fini(&h);
 }
 
+/* Whoever runs beside a recorder knows what is over: what is not in its list has begun since. */
+static void what_began_since_is_left_alone(void **state)
+{
+	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
+	struct history_names over = { 0 };
+	struct retention_result result;
+	struct history h;
+
+	(void)state;
+	make_hours(&h, 4);
+	assert_int_equal(history_list(h.dir, &over), 0);
+	assert_int_equal(over.n, 4);
+	free(over.data[--over.n]);
+	policy.active = over.data[0]; /* says nothing beside the list */
+	policy.over = &over;
+	policy.max_age_s = 1;
+	result = retain(&h, &policy);
+	assert_int_equal(result.n_removed, 3);
+	assert_int_equal(result.n_packed + result.n_merged, 0);
+	assert_int_equal(n_parts(&h), 1);
+	history_names_fini(&over);
+	history_fini(&h);
+}
+
 static void a_part_that_cannot_be_read_is_left_alone(void **state)
 {
 	struct retention_policy policy = policy_of(LEVEL_MINUTES, 0);
@@ -341,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_history_is_kept_below_its_size),
 		cmocka_unit_test(a_part_that_is_written_is_left_alone),
 		cmocka_unit_test(a_part_that_cannot_be_read_is_left_alone),
+		cmocka_unit_test(what_began_since_is_left_alone),
 		cmocka_unit_test(one_at_a_time),
 	};
 
