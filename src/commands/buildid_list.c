@@ -58,11 +58,20 @@ struct mapping_sink {
 	struct listing *listing;
 };
 
-/* The build ids that the kernel told with the mappings themselves. */
+/*
+ * The build ids that the kernel told with the mappings themselves. That of its own text has the
+ * symbol at its start behind its name: [kernel.kallsyms]_text.
+ */
 static int on_event(struct event_sink *sink, const struct event *e)
 {
-	if (e->type == EVENT_MAPPING)
-		say(((struct mapping_sink *)sink)->listing, e->mapping.path, &e->mapping.build_id);
+	const char *path = e->mapping.path;
+	cleanup(free_at_exit) char *kernel = NULL;
+
+	if (e->type != EVENT_MAPPING)
+		return 0;
+	if (e->mapping.is_kernel && path[0] == '[' && strchr(path, ']'))
+		path = kernel = xstrndup(path, strcspn(path, "]") + 1);
+	say(((struct mapping_sink *)sink)->listing, path, &e->mapping.build_id);
 	return 0;
 }
 

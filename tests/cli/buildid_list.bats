@@ -24,6 +24,13 @@ load helpers
 	[ "$(sort <<<"$output" | uniq -d)" = "" ]
 }
 
+@test "a recording's kernel is listed once, without the symbol behind its name" {
+	need_recording
+	assay record -q --raw -o raw.data -- "$PROGRAMS/split" 0.1s
+	[ "$(assay buildid-list -i raw.data | grep -cF '[kernel.kallsyms]')" -le 1 ]
+	[ "$(assay buildid-list -i raw.data | grep -cF '[kernel.kallsyms]_')" = 0 ]
+}
+
 @test "the running kernel's" {
 	[ -r /sys/kernel/notes ] || skip "no notes of the kernel here"
 	[[ $(assay buildid-list -k) =~ ^[0-9a-f]{40}$ ]]
