@@ -403,7 +403,7 @@ static void print_summary(const struct record_args *args, const struct recorder_
 			"whole machine (-a) or at a higher rate (-F)",
 			(double)r->command_cpu_ns / 1e9,
 			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
-	else if (!r->counts.samples && !r->silent && r->end == END_COMMAND)
+	else if (!r->counts.samples && !r->silent && !r->n_unsampled && r->end == END_COMMAND)
 		log_info("the command used too little time for a sample; a higher rate (-F) or a "
 			 "longer run gives some");
 }
@@ -415,6 +415,17 @@ static void warn_of_silent(const struct counters *counters, uint64_t silent)
 			log_warning("event '%s' counted nothing: the kernel accepts it, but this "
 				    "processor, or this virtual machine, may not have it",
 				    counters->data[i].name);
+}
+
+/* Where what is missing is a good part of all. */
+static void warn_of_unsampled(const struct counters *counters, const struct recorder_result *r)
+{
+	if (r->n_unsampled > r->counts.samples / 3)
+		log_warning("'%s' counted what %" PRIu64
+			    " samples more would stand for: threads that live shorter than a "
+			    "sampling period get none; sample the whole machine (-a) or at a "
+			    "higher rate (-F)",
+			    counters->data[r->unsampled_counter].name, r->n_unsampled);
 }
 
 static int exit_status(const struct recorder_result *result, int r)
@@ -629,6 +640,8 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		print_summary(&s->args, &result);
 	if (!s->trace.has_trace)
 		warn_of_silent(&s->counters, result.silent);
+	if (result.duration_ns && !s->trace.has_trace && !self->is_program)
+		warn_of_unsampled(&s->counters, &result);
 	return exit_status(&result, r);
 }
 

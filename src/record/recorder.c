@@ -330,6 +330,15 @@ static void count_unsampled(struct recorder *r)
 	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, 0, (used - sampled) / period);
 }
 
+static void tell_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
+{
+	if (n > r->result->n_unsampled) {
+		r->result->n_unsampled = n;
+		r->result->unsampled_counter = counter;
+	}
+	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, counter, n);
+}
+
 /*
  * What a counter counted beyond its samples: none were taken while it was throttled, and the
  * period that a thread began and did not end has none either.
@@ -355,7 +364,7 @@ static void count_missed(struct recorder *r)
 		if (t->was_throttled && missed)
 			pipeline_lose(r->pipeline, LOSS_THROTTLED_SAMPLES, i, missed);
 		else if (missed > t->samples / 10 + MISSED_MIN)
-			pipeline_lose(r->pipeline, LOSS_UNSAMPLED, i, missed);
+			tell_unsampled(r, i, missed);
 	}
 }
 

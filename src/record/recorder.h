@@ -111,7 +111,9 @@ struct recorder_result {
 	struct pipeline_counts counts;
 	uint64_t duration_ns, own_cpu_ns, own_peak_bytes;
 	uint64_t command_cpu_ns,
-		unsampled_ns;    /* CPU time of the command that samples can't account for */
+		unsampled_ns; /* CPU time of the command that samples can't account for */
+	uint64_t n_unsampled; /* most that a counter's samples lack, in samples (LOSS_UNSAMPLED) */
+	uint32_t unsampled_counter;
 	uint64_t silent;         /* bit by counter: of hardware, and its value stayed 0 */
 	uint64_t size_bytes;     /* of the session on disk */
 	uint64_t aux_bytes;      /* of a hardware trace, that were taken from the kernel */

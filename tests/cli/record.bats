@@ -194,3 +194,11 @@ ended() {
 	[ "$(fact s .lost)" = 0 ]
 	[ "$(fact s .end.wait_status)" = 0 ]
 }
+
+@test "what processes shorter than a sampling period lack is said, with what has it" {
+	need_recording
+	run assay record -F 499 -o s -- "$PROGRAMS/forks" 10000
+	[ "$status" = 0 ]
+	[[ "$output" == *"threads that live shorter than a sampling period get none; sample the whole machine (-a)"* ]]
+	[ "$(fact s .losses.unsampled)" -gt 0 ]
+}
