@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The flow of Intel PT: the first 64 bytes are code that repeats through all of memory but a hole,
- * the rest is trace, decoded twice: with all branches and with calls alone, which must count the
- * same; then quickly, and in pieces that are joined, which must end.
+ * the rest is trace, decoded with all branches and with calls alone, which must count the same, and
+ * step by step, which must tell the same; then quickly, and in pieces that are joined, which must
+ * end.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intmap.h"
 #include "base/mem.h"
 #include "pt/flow.h"
 #include "pt/piece.h"
@@ -30,7 +32,27 @@ static void ignore(void *context, const struct pt_event *events, size_t n)
 	(void)n;
 }
 
-static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_branches)
+/* All that was told, as a number. */
+static void mix(void *context, const struct pt_event *events, size_t n)
+{
+	uint64_t *told = context;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct pt_event *e = &events[i];
+
+		*told = hash_u64(*told ^ e->from);
+		/* The offset of an error is that of a packet near by, as directions are gathered.
+		 */
+		*told = hash_u64(*told ^ (e->kind == PT_EV_ERROR ? 0 : e->to));
+		*told = hash_u64(*told ^ e->tsc ^ e->insns << 32);
+		*told = hash_u64(*told ^ e->cycles ^ (uint64_t)e->insn_size << 56);
+		*told = hash_u64(*told ^ e->flags ^ (uint64_t)e->kind << 16 ^
+				 (uint64_t)e->detail << 32);
+	}
+}
+
+static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_branches,
+				   bool steps_alone, uint64_t *told)
 {
 	struct pt_memory memory = { read_code, (void *)data };
 	struct pt_flow_config config = { .clock = { .ctc_numerator = 100,
@@ -38,12 +60,15 @@ static struct pt_flow_stats decode(const uint8_t *data, size_t size, bool all_br
 						    .mtc_shift = 3,
 						    .max_ratio = 20 },
 					 .has_event_trace = data[0] & 1,
-					 .events = ignore };
+					 .events = mix,
+					 .context = told };
 	struct pt_code *code = pt_code_new(&memory, 0, 64, all_branches);
 	struct pt_flow *flow = pt_flow_new(&config, code);
 	struct pt_flow_stats stats;
 	uint8_t *own = xmalloc(size - CODE + 1); /* so that a read beyond it is seen */
 
+	*told = 0;
+	code->steps_alone = steps_alone;
 	memcpy(own, data + CODE, size - CODE);
 	for (int i = 0; i < 20; i++) /* until it is hot */
 		pt_flow_feed(flow, own, size - CODE);
@@ -111,17 +136,22 @@ static void decode_pieces(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pt_flow_stats all, calls;
+	uint64_t told, told_calls, steps, steps_calls;
 
 	if (size < CODE || size > 4096)
 		return 0;
 	decode_quickly(data, size, PT_QUICK);
 	decode_quickly(data, size, PT_QUICKEST);
 	decode_pieces(data, size);
-	all = decode(data, size, true);
-	calls = decode(data, size, false);
+	all = decode(data, size, true, false, &told);
+	calls = decode(data, size, false, false, &told_calls);
+	decode(data, size, true, true, &steps);
+	decode(data, size, false, true, &steps_calls);
 	/* How far an endless loop was followed is a matter of how long the runs are. */
-	if ((all.insns != calls.insns && !all.errors[PT_ERR_LOOP]) ||
-	    memcmp(all.errors, calls.errors, sizeof(all.errors)) != 0)
+	if (all.errors[PT_ERR_LOOP])
+		return 0;
+	if (all.insns != calls.insns || memcmp(all.errors, calls.errors, sizeof(all.errors)) != 0 ||
+	    told != steps || told_calls != steps_calls)
 		abort();
 	return 0;
 }

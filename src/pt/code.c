@@ -6,13 +6,14 @@
 
 #include <Zydis/Zydis.h>
 
+#include "pt/hop.h"
 #include "pt/insn.h"
 
 enum {
 	MAX_INSN = 15,
 	READ_SIZE = 256,
 	MAX_BLOCK_INSNS = 1024,
-	RUNS_LOG2 = 10, /* slots at first */
+	TABLE_LOG2 = 10, /* slots of runs and hops at first */
 	LARGE_PAGE = 2 << 20,
 };
 
@@ -43,26 +44,36 @@ void pt_code_free(struct pt_code *code)
 	intmap_fini(&code->by_start);
 	vec_fini(&code->nodes);
 	vec_fini(&code->ops);
+	vec_fini(&code->marks);
+	vec_fini(&code->addrs);
 	free(code->runs);
+	free(code->hops);
 	free(code);
 }
 
-/* Two runs a cache line; where they fill large pages, on such. */
-static struct pt_run *new_runs(size_t n)
+/* Runs and hops are two to a cache line; where they fill large pages, on such. */
+static void *new_table(size_t size)
 {
-	size_t size = n * sizeof(struct pt_run), align = size < LARGE_PAGE ? 64 : LARGE_PAGE;
-	void *runs = xmalloc_aligned(align, size);
+	size_t align = size < LARGE_PAGE ? 64 : LARGE_PAGE;
+	void *table = xmalloc_aligned(align, size);
 
 	if (align == LARGE_PAGE)
-		madvise(runs, size, MADV_HUGEPAGE); /* before the first touch */
-	return memset(runs, 0, size);
+		madvise(table, size, MADV_HUGEPAGE); /* before the first touch */
+	return memset(table, 0, size);
 }
 
-static void clear_runs(struct pt_code *code, unsigned int log2)
+void pt_code_new_runs(struct pt_code *code, unsigned int log2)
 {
-	code->runs = new_runs(1ULL << log2);
+	code->runs = new_table(sizeof(struct pt_run) << log2);
 	code->runs_log2 = (uint8_t)log2;
 	code->n_runs = 0;
+}
+
+void pt_code_new_hops(struct pt_code *code, unsigned int log2)
+{
+	code->hops = new_table(sizeof(struct pt_hop) << log2);
+	code->hops_log2 = (uint8_t)log2;
+	code->n_hops = 0;
 }
 
 void pt_code_forget(struct pt_code *code)
@@ -74,16 +85,24 @@ void pt_code_forget(struct pt_code *code)
 	/* Index 0 is none. */
 	vec_add(&code->nodes)->end = PT_END_UNREADABLE;
 	vec_add(&code->ops);
-	if (code->runs && !code->n_runs)
-		return;
-	free(code->runs);
-	clear_runs(code, RUNS_LOG2);
+	if (!code->runs || code->n_runs) {
+		free(code->runs);
+		pt_code_new_runs(code, TABLE_LOG2);
+	}
+	if (!code->hops || code->n_hops) {
+		free(code->hops);
+		pt_code_new_hops(code, TABLE_LOG2);
+	}
+	code->marks.n = code->addrs.n = 0;
+	memset(code->seen, 0, sizeof(code->seen));
 }
 
 uint64_t pt_code_bytes(const struct pt_code *code)
 {
 	return code->nodes.cap * sizeof(struct pt_node) + code->ops.cap * sizeof(struct pt_op) +
+	       code->marks.cap * sizeof(struct pt_mark) + code->addrs.cap * sizeof(uint64_t) +
 	       (sizeof(struct pt_run) << code->runs_log2) +
+	       (sizeof(struct pt_hop) << code->hops_log2) +
 	       code->by_start.n_slots * sizeof(struct intmap_slot);
 }
 
@@ -212,189 +231,4 @@ int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr)
 		at += insn.length;
 	}
 	return at == addr ? count : -1;
-}
-
-/* A run that is being made: it ends where directions or knowledge do. */
-struct run_maker {
-	struct pt_code *code;
-	struct pt_run run;
-	uint32_t node;
-	uint64_t bits;
-	unsigned int n;
-	uint32_t calls[PT_RUN_OPS]; /* nodes to return to, of calls of this run */
-	unsigned int n_calls, n_free;
-};
-
-static bool add_op(struct run_maker *m, uint64_t to, uint32_t next)
-{
-	const struct pt_node *node = pt_node(m->code, m->node);
-	bool is_call = pt_end_flags[node->end] & (PT_F_CALL | PT_F_RETURN);
-	struct pt_op op = { .from = node->last,
-			    .to = to,
-			    .insns = m->run.insns + node->n_insns,
-			    .next = next,
-			    .end = node->end,
-			    .size = (uint8_t)(node->after - node->last) };
-
-	if (!is_call && !m->code->all_branches && to != m->code->watched)
-		return true;
-	if (m->run.n_ops == PT_RUN_OPS)
-		return false;
-	vec_push(&m->code->ops, op);
-	m->run.n_ops++;
-	return true;
-}
-
-static void go(struct run_maker *m, uint32_t to)
-{
-	m->run.insns += pt_node(m->code, m->node)->n_insns;
-	m->node = to;
-}
-
-static bool next_bit(struct run_maker *m)
-{
-	bool bit = m->bits >> 63;
-
-	m->bits <<= 1;
-	m->n--;
-	m->run.n_bits++;
-	return bit;
-}
-
-static bool run_jump(struct run_maker *m)
-{
-	const struct pt_node *node = pt_node(m->code, m->node);
-	bool is_call = node->end == PT_END_CALL && node->after != node->target;
-	uint64_t target = node->target;
-	uint32_t to = pt_code_taken(m->code, m->node), next = 0;
-
-	if (is_call) {
-		if (m->n_calls == PT_RUN_OPS)
-			return false;
-		next = pt_code_next(m->code, m->node);
-	}
-	if (!add_op(m, target, next))
-		return false;
-	if (is_call)
-		m->calls[m->n_calls++] = next;
-	go(m, to);
-	return true;
-}
-
-static bool run_return(struct run_maker *m)
-{
-	const struct pt_node *node = pt_node(m->code, m->node);
-	uint32_t to;
-
-	if (!(m->bits >> 63))
-		return false;
-	if (!m->n_calls) {
-		/* Of a call from before the run, which ends here. */
-		next_bit(m);
-		m->run.insns += node->n_insns;
-		m->run.return_from = node->last;
-		m->node = m->n = 0;
-		return true;
-	}
-	to = m->calls[m->n_calls - 1];
-	if (!add_op(m, pt_node(m->code, to)->start, 0))
-		return false;
-	m->n_calls--;
-	next_bit(m);
-	go(m, to);
-	return true;
-}
-
-static bool run_cond(struct run_maker *m)
-{
-	bool taken = m->bits >> 63;
-	uint32_t to = taken ? pt_code_taken(m->code, m->node) : pt_code_next(m->code, m->node);
-
-	if (taken && !add_op(m, pt_node(m->code, m->node)->target, 0))
-		return false;
-	next_bit(m);
-	go(m, to);
-	return true;
-}
-
-static bool run_step(struct run_maker *m)
-{
-	switch (pt_node(m->code, m->node)->end) {
-	case PT_END_COND:
-		return run_cond(m);
-	case PT_END_RETURN:
-		return run_return(m);
-	case PT_END_JUMP:
-	case PT_END_CALL:
-		return run_jump(m);
-	case PT_END_FALL:
-		go(m, pt_code_next(m->code, m->node));
-		return true;
-	default:
-		return false;
-	}
-}
-
-/*
- * A run ends right behind the last direction or a return to a place from before it, or before the
- * first block that it can't pass: where walking step by step would stand, too.
- */
-static struct pt_run run_of(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n)
-{
-	struct run_maker m = { .code = code, .node = node, .bits = bits, .n = n };
-	uint32_t steps = 0;
-
-	m.run.node = m.run.to = node;
-	m.run.key = (uint16_t)pt_run_key(bits, n);
-	m.run.ops = (uint32_t)code->ops.n;
-	while (m.n && steps++ < 4 * PT_RUN_OPS && run_step(&m))
-		m.run.to = m.node;
-	return m.run;
-}
-
-/* The run's slot, or the empty one where it belongs. */
-static struct pt_run *run_find(const struct pt_code *code, uint32_t node, uint32_t key)
-{
-	uint32_t slot = pt_run_slot(code, node, key), mask = (1u << code->runs_log2) - 1;
-
-	/* Both of a cache line before the next line. */
-	for (uint32_t i = 0;; i++) {
-		struct pt_run *run = &code->runs[((slot + (i & ~1u)) & mask) ^ (i & 1)];
-
-		if (!run->node || pt_is_run(run, node, key))
-			return run;
-	}
-}
-
-static void runs_grow(struct pt_code *code)
-{
-	struct pt_run *old = code->runs, *end = old + (1ULL << code->runs_log2);
-	uint32_t n = code->n_runs;
-
-	clear_runs(code, code->runs_log2 + 1u);
-	for (struct pt_run *run = old; run < end; run++)
-		if (run->node)
-			*run_find(code, run->node, run->key) = *run;
-	code->n_runs = n;
-	free(old);
-}
-
-const struct pt_run *pt_code_make_run(struct pt_code *code, uint32_t node, uint64_t bits,
-				      unsigned int n)
-{
-	struct pt_run *run = run_find(code, node, pt_run_key(bits, n));
-
-	if (run->node)
-		return run;
-	if (pt_node(code, node)->heat < PT_RUN_HEAT) {
-		pt_node(code, node)->heat++;
-		return NULL;
-	}
-	if (code->n_runs / 3 >> (code->runs_log2 - 2)) {
-		runs_grow(code);
-		run = run_find(code, node, pt_run_key(bits, n));
-	}
-	*run = run_of(code, node, bits, n);
-	code->n_runs++;
-	return run;
 }

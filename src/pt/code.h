@@ -84,14 +84,18 @@ struct pt_node {
 };
 _Static_assert(sizeof(struct pt_node) == 48, "a node is three quarters of a cache line");
 
-/* A branch on the way of a run. */
+/* A branch on the way of what is memoised: an event, and what it does to the return stack. */
 struct pt_op {
 	uint64_t from, to;
-	uint32_t insns; /* from the run's begin through this branch */
+	uint32_t insns; /* from the begin through this branch */
 	uint32_t next;  /* of a call: the node that it returns to */
-	uint8_t end;
+	/* Of the event; in its order, so that they are copied as one. */
+	uint16_t flags;
+	uint8_t kind, end;
 	uint8_t size; /* of the instruction; a call returns behind it */
+	int8_t depth; /* 1: a call that returns, -1: a return, 0: neither */
 };
+_Static_assert(sizeof(struct pt_op) == 32, "an op is half a cache line");
 
 struct pt_run {
 	uint32_t node;  /* where it begins; 0: an empty slot */
@@ -102,14 +106,15 @@ struct pt_run {
 	uint32_t insns; /* on the way */
 	uint64_t return_from;
 	uint32_t ops;
+	uint8_t return_size; /* of the instruction there */
 };
 _Static_assert(sizeof(struct pt_run) == 32, "a run is half a cache line");
 
 enum {
 	PT_RUN_BITS = 10,
 	PT_RUN_HEAT = 2,
-	PT_RUN_OPS = 64,
 	PT_TARGETS = 1 << 11,
+	PT_SEEN = 1 << 13,
 };
 
 /* What a graph may take; who holds no index forgets all when it is more. */
@@ -120,6 +125,7 @@ struct pt_code {
 	uint32_t space;
 	uint8_t width;       /* 16, 32, 64 */
 	bool all_branches;   /* ops: every taken branch, not calls and returns alone */
+	bool steps_alone;    /* nothing is memoised: what tests hold the rest against */
 	uint64_t watched;    /* a branch to there is told in any case; UINT64_MAX: none */
 	bool has_unreadable; /* a block ends where nothing can be read, since the last forgetting */
 	struct intmap by_start;
@@ -132,7 +138,12 @@ struct pt_code {
 	VEC(struct pt_op) ops;
 	struct pt_run *runs; /* hashed */
 	uint32_t n_runs;
-	uint8_t runs_log2; /* of the table's slots */
+	struct pt_hop *hops; /* hashed: hop.h */
+	uint32_t n_hops;
+	VEC(struct pt_mark) marks; /* of hops, and */
+	VEC(uint64_t) addrs;
+	uint32_t seen[PT_SEEN];       /* hashes of hops that were met once */
+	uint8_t runs_log2, hops_log2; /* of the tables' slots */
 };
 
 struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsigned int width,
@@ -151,6 +162,10 @@ uint32_t pt_code_taken(struct pt_code *code, uint32_t node);
 
 /* How many of the block's instructions are before `addr`; -1 when none begins there. */
 int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr);
+
+/* Empty tables of so many slots. */
+void pt_code_new_runs(struct pt_code *code, unsigned int log2);
+void pt_code_new_hops(struct pt_code *code, unsigned int log2);
 
 /* Memory that the graph takes. */
 uint64_t pt_code_bytes(const struct pt_code *code);

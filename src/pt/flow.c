@@ -50,7 +50,7 @@ uint64_t pt_flow_address(const struct pt_flow *f)
 static void forget_nodes(struct pt_flow *f)
 {
 	for (int i = 0; i < PT_STACK; i++)
-		f->stack[i].node = 0;
+		f->returns.at[i].node = 0;
 }
 
 void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
@@ -63,7 +63,7 @@ void pt_flow_set_code(struct pt_flow *f, struct pt_code *code)
 
 static void clear_stack(struct pt_flow *f)
 {
-	f->top = f->depth = 0;
+	f->returns.top = f->returns.bottom = 0;
 }
 
 static void forget_fup(struct pt_flow *f)
@@ -142,21 +142,22 @@ void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
 	walked(f, pt_walk_to(f, ip));
 }
 
-/* Side band may change the code below us: what stands is an address meanwhile. */
-static void follow_side_band(struct pt_flow *f, uint64_t tsc)
+/* Side band may change the code below us: what stands is an address meanwhile. False: none due. */
+static bool follow_side_band(struct pt_flow *f, uint64_t tsc)
 {
 	uint64_t ip = pt_flow_ip(f), nodes = f->code->nodes.n;
 
 	if (!f->config.side_band || tsc < f->next_side_band)
-		return;
+		return false;
 	pt_flow_flush(f); /* what was is of those who were */
 	f->next_side_band = f->config.side_band(f->config.context, tsc);
 	if (!f->has_new_code && f->code->nodes.n == nodes)
-		return;
+		return true;
 	f->has_new_code = false;
 	forget_nodes(f);
 	if (f->node)
 		pt_walk_arrive(f, ip);
+	return true;
 }
 
 /* Whether the packet at hand comes right behind a CYC, but for PADs. */
@@ -198,12 +199,12 @@ static bool count_cycles(struct pt_flow *f, const struct pt_packet *p)
 	return pt_time_packet(&f->time, p, false);
 }
 
-static void on_time(struct pt_flow *f, const struct pt_packet *p)
+bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p)
 {
 	if (!(p->type == PT_CYC ? count_cycles(f, p) : tell_time(f, p)))
-		return;
+		return false;
 	f->insns_at_tsc = f->insns;
-	follow_side_band(f, f->time.tsc);
+	return follow_side_band(f, f->time.tsc);
 }
 
 static bool is_traced(const struct pt_flow *f)
@@ -592,13 +593,13 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 			f->psb_cbr = p->payload & 0xff;
 		else
 			pt_flow_emit(f, PT_EV_CBR, pt_flow_ip(f), p->payload & 0xff, 0, 0);
-		on_time(f, p);
+		pt_flow_on_time(f, p);
 		break;
 	case PT_TSC:
 	case PT_TMA:
 	case PT_MTC:
 	case PT_CYC:
-		on_time(f, p);
+		pt_flow_on_time(f, p);
 		break;
 	case PT_MODE_EXEC:
 	case PT_MODE_TSX:
@@ -789,8 +790,10 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 			pt_flow_use_directions(f);
 			continue;
 		}
-		if (quick_tip(f))
+		if (quick_tip(f)) {
+			pt_walk_hops(f);
 			continue;
+		}
 		r = next_packet(f, &p);
 		if (r)
 			on_packet(f, &p);

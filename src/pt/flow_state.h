@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The decoder's state, shared by its two halves: flow.c (packets) and walk.c (code). */
+/* The decoder's state, shared by flow.c (packets), walk.c and walk_hops.c (code). */
 #pragma once
 
 #include "pt/flow.h"
+#include "pt/returns.h"
 
-enum { PT_STACK = 64, PT_BATCH = 128 };
+enum { PT_BATCH = 128 };
 
 struct pt_flow {
 	struct pt_flow_config config;
@@ -50,11 +51,7 @@ struct pt_flow {
 	uint64_t pip, vmcs; /* the last */
 	uint64_t fup_payload;
 
-	struct {
-		uint64_t addr;
-		uint32_t node; /* 0: to be looked up */
-	} stack[PT_STACK];
-	uint32_t top, depth;
+	struct pt_returns returns;
 
 	struct pt_event events[PT_BATCH];
 	size_t n_events;
@@ -64,6 +61,9 @@ void pt_flow_flush(struct pt_flow *f);
 
 /* Walks as far as the directions that are there lead. */
 void pt_flow_use_directions(struct pt_flow *f);
+
+/* Follows the time packet at hand. True: side band was, too, and code may have changed. */
+bool pt_flow_on_time(struct pt_flow *f, const struct pt_packet *p);
 
 /* Walks to an address that was told; where that fails it is said, and the trace is lost. */
 void pt_flow_walk_to(struct pt_flow *f, uint64_t ip);
@@ -114,6 +114,13 @@ static inline void pt_flow_say_ip(struct pt_flow *f, uint64_t ip)
 	pt_flow_emit(f, PT_EV_IP, ip, 0, 0, 0);
 }
 
+/* Direct branches come before the one that a time was read for. */
+static inline void pt_flow_tell_ahead(struct pt_flow *f)
+{
+	if (!pt_flow_is_settled(f))
+		pt_flow_emit(f, PT_EV_TIME, f->time.tsc, f->insns, 0, 0);
+}
+
 /* The size of the instruction that ends a block. */
 static inline uint8_t pt_end_size(const struct pt_node *node)
 {
@@ -137,6 +144,9 @@ enum pt_walk {
 	PT_WALK_MISMATCH,
 	PT_WALK_LOOP,
 };
+
+/* Behind a TIP, on to the next ones, as far as hops are known. */
+void pt_walk_hops(struct pt_flow *f);
 
 /* Uses up the directions that are there, or all but `keep`. */
 enum pt_walk pt_walk_tnt(struct pt_flow *f, unsigned int keep);

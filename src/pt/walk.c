@@ -4,22 +4,6 @@
 /* Blocks in a row without a direction used: more is a loop that only an interrupt leaves. */
 enum { MAX_STEPS = 10000 };
 
-static void push(struct pt_flow *f, uint64_t addr, uint32_t node)
-{
-	f->stack[f->top % PT_STACK].addr = addr;
-	f->stack[f->top++ % PT_STACK].node = node;
-	if (f->depth < PT_STACK)
-		f->depth++;
-}
-
-static void pop(struct pt_flow *f)
-{
-	if (f->depth) {
-		f->depth--;
-		f->top--;
-	}
-}
-
 static void report(struct pt_flow *f, uint64_t from, uint64_t to, unsigned int end, uint8_t size)
 {
 	unsigned int flags = pt_end_flags[end];
@@ -44,7 +28,7 @@ void pt_walk_arrive(struct pt_flow *f, uint64_t ip)
 		f->code->width = f->width;
 		pt_code_forget(f->code);
 		for (int i = 0; i < PT_STACK; i++)
-			f->stack[i].node = 0;
+			f->returns.at[i].node = 0;
 	}
 	f->node = pt_code_at(f->code, ip);
 }
@@ -71,7 +55,7 @@ static void step_direct(struct pt_flow *f)
 	}
 	/* A call to the next instruction only gets the address: it has no return. */
 	if (end == PT_END_CALL && to != after)
-		push(f, after, pt_code_next(f->code, f->node));
+		pt_push(&f->returns, after, pt_code_next(f->code, f->node));
 	report(f, from, to, end, (uint8_t)(after - from));
 	f->node = pt_code_taken(f->code, f->node);
 }
@@ -98,22 +82,24 @@ static bool take_direction(struct pt_flow *f)
 }
 
 /* To the top of the stack, which is not empty; returns the block there. */
-static uint32_t return_from(struct pt_flow *f, uint64_t from)
+static uint32_t return_from(struct pt_flow *f, uint64_t from, uint8_t size)
 {
-	uint64_t to = f->stack[(f->top - 1) % PT_STACK].addr;
-	uint32_t node = f->stack[(f->top - 1) % PT_STACK].node;
+	struct pt_return to = *pt_return_at(&f->returns, 0);
 
-	pop(f);
-	report(f, from, to, PT_END_RETURN, 0);
-	return node ? node : pt_code_at(f->code, to);
+	pt_pop(&f->returns);
+	report(f, from, to.addr, PT_END_RETURN, size);
+	return to.node ? to.node : pt_code_at(f->code, to.addr);
 }
 
 /* A compressed return is "taken". */
 static bool step_return(struct pt_flow *f)
 {
-	if (!f->depth || !take_direction(f))
+	const struct pt_node *node;
+
+	if (!pt_depth(&f->returns) || !take_direction(f))
 		return false;
-	f->node = return_from(f, pass(f)->last);
+	node = pass(f);
+	f->node = return_from(f, node->last, pt_end_size(node));
 	return true;
 }
 
@@ -125,10 +111,10 @@ static void replay(struct pt_flow *f, const struct pt_run *run)
 
 	for (; op < end; op++) {
 		f->insns = insns + op->insns;
-		if (op->end == PT_END_CALL && op->next)
-			push(f, op->from + op->size, op->next);
-		else if (op->end == PT_END_RETURN)
-			pop(f);
+		if (op->depth > 0)
+			pt_push(&f->returns, op->from + op->size, op->next);
+		else if (op->depth < 0)
+			pt_pop(&f->returns);
 		report(f, op->from, op->to, op->end, op->size);
 	}
 	f->insns = insns + run->insns;
@@ -144,7 +130,7 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 		const struct pt_run *run =
 			pt_code_run(f->code, node, tnt.bits, MIN(tnt.n, PT_RUN_BITS));
 
-		if (!run || !run->n_bits || (!run->to && !f->depth))
+		if (!run || !run->n_bits || (!run->to && !pt_depth(&f->returns)))
 			break;
 		tnt.bits <<= run->n_bits;
 		tnt.n -= run->n_bits;
@@ -152,7 +138,7 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 			replay(f, run);
 		else
 			f->insns += run->insns;
-		node = run->to ? run->to : return_from(f, run->return_from);
+		node = run->to ? run->to : return_from(f, run->return_from, run->return_size);
 	}
 	f->tnt = tnt;
 	f->node = node;
@@ -162,13 +148,6 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 static void settle_at_end(struct pt_flow *f)
 {
 	pt_flow_settle(f, f->insns + pt_node(f->code, f->node)->n_insns - 1);
-}
-
-/* Direct branches come before the one that a time was read for. */
-static void tell_ahead(struct pt_flow *f)
-{
-	if (!pt_flow_is_settled(f))
-		pt_flow_emit(f, PT_EV_TIME, f->time.tsc, f->insns, 0, 0);
 }
 
 static enum pt_walk walk_direct(struct pt_flow *f);
@@ -223,7 +202,7 @@ static enum pt_walk walk_direct(struct pt_flow *f)
 		if (end != PT_END_FALL && end != PT_END_JUMP && end != PT_END_CALL)
 			return PT_WALK_DONE;
 		if (!steps)
-			tell_ahead(f);
+			pt_flow_tell_ahead(f);
 		step_direct(f);
 	}
 	return PT_WALK_LOOP;
@@ -250,11 +229,11 @@ enum pt_walk pt_walk_tip(struct pt_flow *f, uint64_t ip)
 	node = pass(f);
 	report(f, node->last, ip, node->end, pt_end_size(node));
 	if (node->end == PT_END_RETURN && !f->config.return_keeps_stack)
-		pop(f);
+		pt_pop(&f->returns);
 	if (node->end == PT_END_CALL_INDIRECT) {
 		uint64_t after = node->after;
 
-		push(f, after, pt_code_next(f->code, from));
+		pt_push(&f->returns, after, pt_code_next(f->code, from));
 	}
 	if (f->width == f->code->width)
 		f->node = pt_code_indirect(f->code, ip);
@@ -293,7 +272,7 @@ enum pt_walk pt_walk_out(struct pt_flow *f, uint64_t to)
 		}
 		if (!leaves) {
 			if (!steps)
-				tell_ahead(f);
+				pt_flow_tell_ahead(f);
 			step_direct(f);
 			continue;
 		}
@@ -341,7 +320,7 @@ enum pt_walk pt_walk_to(struct pt_flow *f, uint64_t ip)
 		    node->end != PT_END_CALL)
 			return PT_WALK_MISMATCH;
 		if (!steps)
-			tell_ahead(f);
+			pt_flow_tell_ahead(f);
 		step_direct(f);
 	}
 	return PT_WALK_LOOP;

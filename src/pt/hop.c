@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/hop.h"
+
+#include <string.h>
+
+#include "pt/packet.h"
+#include "pt/path.h"
+
+/* The table's size at most: where there are more, none is met again soon, and all are forgotten. */
+enum { HOPS_LOG2_MAX = 17, MAX_VARIANTS = 4 };
+
+/* The slot of a hop, or the empty one where it belongs. */
+static struct pt_hop *hop_find(const struct pt_code *code, uint64_t addr, uint64_t tnt,
+			       uint16_t variant)
+{
+	uint64_t slot = pt_hop_hash(addr, tnt, variant) >> (64 - code->hops_log2);
+	uint64_t mask = (1ULL << code->hops_log2) - 1;
+
+	for (;; slot = (slot + 1) & mask) {
+		struct pt_hop *hop = &code->hops[slot];
+
+		if (!hop->addr || pt_is_hop(hop, addr, tnt, variant))
+			return hop;
+	}
+}
+
+static void hops_grow(struct pt_code *code)
+{
+	struct pt_hop *old = code->hops, *end = old + (1ULL << code->hops_log2);
+	uint32_t n = code->n_hops;
+
+	pt_code_new_hops(code, code->hops_log2 + 1u);
+	for (struct pt_hop *hop = old; hop < end; hop++)
+		if (hop->addr)
+			*hop_find(code, hop->addr, hop->tnt, hop->variant) = *hop;
+	code->n_hops = n;
+	free(old);
+}
+
+static void make_room(struct pt_code *code)
+{
+	/* A hop is a cache line: room costs no more of these, and saves looking at two. */
+	if (code->n_hops >> (code->hops_log2 - 2) == 0)
+		return;
+	if (code->hops_log2 < HOPS_LOG2_MAX) {
+		hops_grow(code);
+	} else {
+		memset(code->hops, 0, sizeof(struct pt_hop) << code->hops_log2);
+		code->n_hops = 0;
+		code->marks.n = code->addrs.n = 0;
+	}
+}
+
+/* The directions of TNT bytes; false when there is something else among them. */
+static bool read_directions(uint64_t tnt, struct pt_path *p)
+{
+	for (; tnt; tnt >>= 8) {
+		uint8_t byte = (uint8_t)tnt;
+		unsigned int n;
+
+		if (!pt_is_short_tnt(byte))
+			return false;
+		n = 30 - (unsigned int)__builtin_clz(byte);
+		p->bits |= (uint64_t)byte << (63 - n) >> p->n;
+		p->n += n;
+	}
+	return true;
+}
+
+static bool is_direct(const struct pt_node *node)
+{
+	return node->end == PT_END_FALL || node->end == PT_END_JUMP || node->end == PT_END_CALL;
+}
+
+/* Behind a direction, and at the branch of the next. */
+static void begin_mark(struct pt_path *p)
+{
+	vec_push(&p->code->marks,
+		 ((struct pt_mark){ .node = p->node, .insns = p->insns, .op = (uint8_t)p->n_ops }));
+}
+
+static void end_mark(struct pt_path *p)
+{
+	struct pt_mark *mark = &p->code->marks.data[p->code->marks.n - 1];
+	uint32_t n_insns = pt_node(p->code, p->node)->n_insns;
+
+	mark->insns_ahead = p->insns + n_insns - 1;
+	mark->op_ahead = (uint8_t)p->n_ops;
+}
+
+/* To the branch that the second TIP is for. */
+static void go_to_tip(struct pt_path *p)
+{
+	begin_mark(p);
+	for (unsigned int steps = 0; steps < PT_PATH_STEPS; steps++) {
+		bool was_direct = is_direct(pt_node(p->code, p->node));
+
+		if (!was_direct)
+			end_mark(p);
+		if (!pt_path_step(p))
+			return;
+		if (was_direct)
+			p->code->marks.data[p->code->marks.n - 1].has_direct = true;
+		else
+			begin_mark(p);
+	}
+}
+
+/* Over the branch that the second TIP is for. False: it is none of that kind. */
+static bool pass_tip(struct pt_path *p, struct pt_hop *hop)
+{
+	const struct pt_node *node = pt_node(p->code, p->node);
+	uint32_t next = 0;
+
+	if (p->n || node->end < PT_END_RETURN || node->end == PT_END_UNREADABLE)
+		return false;
+	hop->insns = p->insns + node->n_insns;
+	hop->is_return = node->end == PT_END_RETURN;
+	if (node->end == PT_END_CALL_INDIRECT) {
+		if (p->n_calls == PT_PATH_OPS)
+			return false;
+		next = pt_code_next(p->code, p->node);
+		p->calls[p->n_calls++] = next;
+		p->max_calls = MAX(p->max_calls, p->n_calls);
+	}
+	hop->tells_tip = pt_path_tells(p, 0);
+	return !hop->tells_tip || pt_path_add(p, 0, next, next ? 1 : -hop->is_return);
+}
+
+/* What it takes off the return stack, and leaves there. */
+static bool set_returns(const struct pt_path *p, const struct pt_returns *before,
+			struct pt_hop *hop)
+{
+	for (unsigned int i = 0; i < p->n_before; i++)
+		if (i < PT_HOP_RETURNS)
+			hop->returns[i] = pt_return_at(before, i)->addr;
+		else
+			vec_push(&p->code->addrs, pt_return_at(before, i)->addr);
+	hop->push = p->n_calls ? pt_node(p->code, p->calls[0])->start : 0;
+	for (unsigned int i = 0; p->n_calls > 1 && i < p->n_calls; i++)
+		vec_push(&p->code->addrs, pt_node(p->code, p->calls[i])->start);
+	hop->n_returns = (uint8_t)p->n_before;
+	hop->n_pushes = (uint8_t)p->n_calls;
+	hop->height = (uint8_t)p->max_calls;
+	return p->n_before < PT_STACK;
+}
+
+/* Whether a path may be memoised: the addresses that it is watched for are looked at one by one. */
+static bool is_watched(const struct pt_path *p)
+{
+	const struct pt_op *op = &p->code->ops.data[p->first_op], *end = op + p->n_ops;
+
+	for (; op < end; op++)
+		if (op->to == p->code->watched)
+			return true;
+	return false;
+}
+
+static bool set_hop(struct pt_code *code, struct pt_hop *hop, const struct pt_returns *returns)
+{
+	struct pt_path p = { .code = code,
+			     .node = pt_code_at(code, hop->addr),
+			     .first_op = hop->ops,
+			     .before = returns };
+
+	if (!read_directions(hop->tnt, &p))
+		return false;
+	go_to_tip(&p);
+	if (!pass_tip(&p, hop) || is_watched(&p) || !set_returns(&p, returns, hop))
+		return false;
+	hop->n_ops = (uint8_t)p.n_ops;
+	if (!p.n_ops)
+		hop->ops = 0;
+	vec_reserve(&code->ops, code->ops.n + PT_SPARE_OPS);
+	return true;
+}
+
+const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint64_t tnt,
+				      uint16_t variant, const struct pt_returns *returns)
+{
+	struct pt_hop *hop = hop_find(code, addr, tnt, variant);
+	uint64_t hash = pt_hop_hash(addr, tnt, variant);
+	uint32_t *seen = &code->seen[hash % PT_SEEN];
+
+	if (hop->addr)
+		return hop;
+	if (*seen != hash >> 32 || code->steps_alone) {
+		*seen = (uint32_t)(hash >> 32);
+		return NULL;
+	}
+	make_room(code);
+	hop = hop_find(code, addr, tnt, variant);
+	*hop = (struct pt_hop){ .addr = addr,
+				.tnt = tnt,
+				.ops = (uint32_t)code->ops.n,
+				.marks = (uint32_t)code->marks.n,
+				.more = (uint32_t)code->addrs.n,
+				.variant = variant,
+				.height = PT_NO_HOP };
+	code->n_hops++;
+	if (!set_hop(code, hop, returns)) {
+		code->ops.n = hop->ops;
+		code->marks.n = hop->marks;
+		code->addrs.n = hop->more;
+	}
+	return hop;
+}
+
+uint32_t pt_hop_other(const struct pt_code *code, const struct pt_hop *hop,
+		      const struct pt_returns *returns)
+{
+	const uint64_t *more = &code->addrs.data[hop->more];
+
+	for (uint32_t i = 0; i < hop->n_returns && i < pt_depth(returns); i++) {
+		uint64_t addr = i < PT_HOP_RETURNS ? hop->returns[i] : more[i - PT_HOP_RETURNS];
+
+		if (pt_return_at(returns, i)->addr != addr)
+			return i + 1;
+	}
+	return 0;
+}
+
+const struct pt_hop *pt_code_other_hop(struct pt_code *code, const struct pt_hop *hop,
+				       const struct pt_returns *returns)
+{
+	for (int i = 0; hop && i < MAX_VARIANTS; i++) {
+		uint32_t other = pt_hop_other(code, hop, returns);
+		uint64_t addr;
+
+		if (!other)
+			return NULL;
+		addr = pt_return_at(returns, other - 1)->addr;
+		hop = pt_code_make_hop(code, hop->addr, hop->tnt,
+				       (uint16_t)(hash_u64(addr + other + hop->variant) | 1),
+				       returns);
+		if (hop && pt_hop_fits(code, hop, returns))
+			return hop;
+	}
+	return NULL;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pt/path.h"
+
+bool pt_path_tells(const struct pt_path *p, uint64_t to)
+{
+	return p->code->all_branches || to == p->code->watched ||
+	       pt_end_flags[pt_node(p->code, p->node)->end] & (PT_F_CALL | PT_F_RETURN);
+}
+
+bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next, int depth)
+{
+	const struct pt_node *node = pt_node(p->code, p->node);
+	unsigned int flags = pt_end_flags[node->end];
+	struct pt_op op = { .from = node->last,
+			    .to = to,
+			    .insns = p->insns + node->n_insns,
+			    .next = next,
+			    .flags = (uint16_t)flags,
+			    .end = node->end,
+			    .size = (uint8_t)(node->after - node->last),
+			    .depth = (int8_t)depth };
+
+	if (p->n_ops == PT_PATH_OPS)
+		return false;
+	vec_push(&p->code->ops, op);
+	p->n_ops++;
+	return true;
+}
+
+static bool go(struct pt_path *p, uint32_t to)
+{
+	p->insns += pt_node(p->code, p->node)->n_insns;
+	p->node = to;
+	return true;
+}
+
+static bool next_bit(struct pt_path *p)
+{
+	bool bit = p->bits >> 63;
+
+	p->bits <<= 1;
+	p->n--;
+	p->n_used++;
+	return bit;
+}
+
+static bool pass_jump(struct pt_path *p)
+{
+	const struct pt_node *node = pt_node(p->code, p->node);
+	/* A call to the next instruction only gets the address: it has no return. */
+	bool is_call = node->end == PT_END_CALL && node->after != node->target;
+	uint64_t target = node->target;
+	uint32_t to = pt_code_taken(p->code, p->node), next = 0;
+
+	if (is_call) {
+		if (p->n_calls == PT_PATH_OPS)
+			return false;
+		next = pt_code_next(p->code, p->node);
+	}
+	if (pt_path_tells(p, target) && !pt_path_add(p, target, next, is_call))
+		return false;
+	if (is_call)
+		p->calls[p->n_calls++] = next;
+	p->max_calls = MAX(p->max_calls, p->n_calls);
+	return go(p, to);
+}
+
+/* Of a call from before the path. */
+static bool pass_return_before(struct pt_path *p)
+{
+	const struct pt_node *node = pt_node(p->code, p->node);
+	const struct pt_return *to;
+
+	if (!p->before) {
+		next_bit(p);
+		p->insns += node->n_insns;
+		p->return_from = node->last;
+		p->return_size = (uint8_t)(node->after - node->last);
+		p->node = p->n = 0;
+		return true;
+	}
+	if (p->n_before == pt_depth(p->before))
+		return false;
+	to = pt_return_at(p->before, p->n_before);
+	if (!pt_path_add(p, to->addr, 0, -1))
+		return false;
+	p->n_before++;
+	next_bit(p);
+	return go(p, to->node ? to->node : pt_code_at(p->code, to->addr));
+}
+
+static bool pass_return(struct pt_path *p)
+{
+	uint32_t to;
+
+	if (!(p->bits >> 63)) /* none left, or one that is no return's */
+		return false;
+	if (!p->n_calls)
+		return pass_return_before(p);
+	to = p->calls[p->n_calls - 1];
+	if (!pt_path_add(p, pt_node(p->code, to)->start, 0, -1))
+		return false;
+	p->n_calls--;
+	next_bit(p);
+	return go(p, to);
+}
+
+static bool pass_cond(struct pt_path *p)
+{
+	uint64_t target = pt_node(p->code, p->node)->target;
+	bool taken = p->bits >> 63;
+	uint32_t to;
+
+	if (!p->n)
+		return false;
+	to = taken ? pt_code_taken(p->code, p->node) : pt_code_next(p->code, p->node);
+	if (taken && pt_path_tells(p, target) && !pt_path_add(p, target, 0, 0))
+		return false;
+	next_bit(p);
+	return go(p, to);
+}
+
+bool pt_path_step(struct pt_path *p)
+{
+	switch (pt_node(p->code, p->node)->end) {
+	case PT_END_COND:
+		return pass_cond(p);
+	case PT_END_RETURN:
+		return pass_return(p);
+	case PT_END_JUMP:
+	case PT_END_CALL:
+		return pass_jump(p);
+	case PT_END_FALL:
+		return go(p, pt_code_next(p->code, p->node));
+	default:
+		return false;
+	}
+}

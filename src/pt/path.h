@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A way through code, by directions: what runs (code.h) and hops (hop.h) are made of. Its ops are
+ * put behind those of the graph.
+ */
+#pragma once
+
+#include "pt/code.h"
+#include "pt/returns.h"
+
+enum { PT_PATH_OPS = 64, PT_PATH_STEPS = 4 * PT_PATH_OPS };
+
+struct pt_path {
+	struct pt_code *code;
+	uint32_t node; /* where it stands */
+	uint64_t bits; /* the directions that are left, the oldest at bit 63 */
+	unsigned int n, n_used;
+	uint32_t insns;
+	uint32_t first_op, n_ops;
+	uint32_t calls[PT_PATH_OPS]; /* nodes to return to, of calls on the way */
+	unsigned int n_calls, max_calls;
+	/* The return stack before the path, for returns of calls from before it; NULL: not known */
+	const struct pt_returns *before;
+	unsigned int n_before; /* so many of those there were */
+	/* The path ended in such a return, and to where is not known */
+	uint64_t return_from;
+	uint8_t return_size;
+};
+
+/*
+ * Over the block where it stands. False: it stands before something that it can't pass, be it for
+ * want of directions. Without `before` a return of a call from before it is its end: node is 0.
+ */
+bool pt_path_step(struct pt_path *p);
+
+/* Whether the branch at the end of the block at hand is told, if it goes there. */
+bool pt_path_tells(const struct pt_path *p, uint64_t to);
+
+/* Adds the branch at the end of the block at hand; false when there are too many. */
+bool pt_path_add(struct pt_path *p, uint64_t to, uint32_t next, int depth);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The stack of return addresses that compressed returns are for: 64 entries, the oldest go first.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum { PT_STACK = 64 };
+
+struct pt_return {
+	uint64_t addr;
+	uint32_t node; /* 0: to be looked up */
+};
+
+struct pt_returns {
+	struct pt_return at[PT_STACK];
+	uint32_t bottom, top; /* counted on: modulo PT_STACK they are places */
+};
+
+static inline uint32_t pt_depth(const struct pt_returns *r)
+{
+	return r->top - r->bottom;
+}
+
+static inline void pt_push(struct pt_returns *r, uint64_t addr, uint32_t node)
+{
+	r->at[r->top++ % PT_STACK] = (struct pt_return){ addr, node };
+	if (pt_depth(r) > PT_STACK)
+		r->bottom++;
+}
+
+static inline void pt_pop(struct pt_returns *r)
+{
+	if (pt_depth(r))
+		r->top--;
+}
+
+/* The entry below `above` others, of which there must be more. */
+static inline const struct pt_return *pt_return_at(const struct pt_returns *r, uint32_t above)
+{
+	return &r->at[(r->top - 1 - above) % PT_STACK];
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The quick way from TIP to TIP: what pt_walk_tnt(), pt_walk_tip() and time packets between them
+ * would do, as memoised. Whatever else comes ends it, and is done step by step.
+ *
+ * Half a dozen jumps that are mispredicted now and then cost more than all that is to be done for a
+ * hop, so few are left: where there is little to choose, both are done and one is taken.
+ */
+#include <string.h>
+
+#include "pt/flow_state.h"
+#include "pt/hop.h"
+
+#define ODD 0x0101010101010101ULL /* the lowest bit of each byte: in TNTs it is 0 */
+
+enum {
+	TIP = 0x0d,
+	TIP_BITS = 0x1f,
+	MTC = 0x59,
+	CYC = 3,
+	ROOM = 16,     /* bytes that are read at once */
+	MAX_BITS = 42, /* in seven bytes of TNTs */
+	MAX_TIMES = 8,
+};
+
+/* What follows a TIP, up to the next one. */
+struct leg {
+	uint64_t tnt; /* bytes */
+	uint64_t ip;  /* that the second TIP tells; before, the last one */
+	size_t size;
+	/* Time packets on the way: behind how many directions, and where. */
+	unsigned int n_times;
+	struct {
+		uint8_t n_bits, offset;
+	} times[MAX_TIMES];
+};
+
+/* The address of the TIP at `at`, and its size; 0: it is none, or of a rare form. */
+static inline size_t read_tip(const uint8_t *at, uint64_t *ip)
+{
+	static const struct {
+		uint64_t mask;
+		size_t size;
+	} forms[8] = { [PT_IP_16] = { 0xffff, 3 }, [PT_IP_32] = { 0xffffffff, 5 } };
+	uint64_t payload, mask = forms[*at >> 5].mask;
+
+	if ((*at & TIP_BITS) != TIP)
+		return 0;
+	memcpy(&payload, at + 1, sizeof(payload));
+	*ip = (*ip & ~mask) | (payload & mask);
+	return forms[*at >> 5].size;
+}
+
+/*
+ * Short TNTs (or what may be some: even bytes) and a TIP behind them. No step depends on how many
+ * there are.
+ */
+static inline bool read_leg(const uint8_t *at, struct leg *leg)
+{
+	uint64_t v;
+	unsigned int n;
+	size_t size;
+
+	memcpy(&v, at, sizeof(v));
+	if (!(v & ODD))
+		return false;
+	n = (unsigned int)__builtin_ctzll(v & ODD);
+	leg->tnt = v & ((1ULL << n) - 1);
+	leg->n_times = 0;
+	size = read_tip(at + n / 8, &leg->ip);
+	leg->size = n / 8 + size;
+	return size;
+}
+
+/* ---- hops without time packets ---- */
+
+/* Room for so many events more. */
+static inline struct pt_event *room_for(struct pt_flow *f, size_t n)
+{
+	if (f->n_events + n > PT_BATCH)
+		pt_flow_flush(f);
+	return &f->events[f->n_events];
+}
+
+static inline void put(const struct pt_flow *f, struct pt_event *e, const struct pt_op *op,
+		       uint64_t insns)
+{
+	*e = (struct pt_event){ .from = op->from,
+				.to = op->to,
+				.tsc = f->said_tsc,
+				.insns = insns + op->insns,
+				.cycles = f->said_cycles,
+				.flags = op->flags,
+				.kind = op->kind,
+				.detail = op->end,
+				.insn_size = op->size };
+}
+
+/* Most hops have two events at most: so many are written in any case. */
+static inline void tell_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t ip)
+{
+	const struct pt_op *op = &f->code->ops.data[hop->ops];
+	unsigned int n = hop->n_ops;
+	struct pt_event *e = room_for(f, MAX(n, 2u));
+	uint64_t insns = f->insns, nowhere;
+
+	put(f, &e[0], &op[0], insns);
+	put(f, &e[1], &op[1], insns);
+	for (unsigned int i = 2; i < n; i++)
+		put(f, &e[i], &op[i], insns);
+	*(hop->tells_tip ? &e[n - 1].to : &nowhere) = ip;
+	f->n_events += n;
+}
+
+/* What it does to the return stack, where there is room for what it needs and one entry more. */
+static inline void pass_hop(struct pt_flow *f, const struct pt_hop *hop)
+{
+	struct pt_returns *r = &f->returns;
+	uint32_t top = r->top - hop->n_returns;
+
+	r->at[top % PT_STACK] = (struct pt_return){ hop->push, 0 };
+	for (unsigned int i = 1; i < hop->n_pushes; i++)
+		r->at[(top + i) % PT_STACK] = (struct pt_return){ pt_hop_push(f->code, hop, i), 0 };
+	top += hop->n_pushes;
+	top -= hop->is_return & (top != r->bottom) & !f->config.return_keeps_stack;
+	r->top = top;
+}
+
+static inline void take_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_t ip)
+{
+	if (!f->config.no_branches)
+		tell_hop(f, hop, ip);
+	pass_hop(f, hop);
+	f->insns += hop->insns;
+	f->stats.branches += hop->n_ops;
+}
+
+/* ---- hops with time packets on the way ---- */
+
+/* Full TNT bytes, and one with the rest. */
+static uint64_t pack(uint64_t bits, unsigned int n)
+{
+	uint64_t tnt = 0;
+
+	for (unsigned int at = 0; n; at += 8) {
+		unsigned int m = MIN(n, 6);
+
+		n -= m;
+		tnt |= (2ULL << m | (bits >> n & ((1ULL << m) - 1)) << 1) << at;
+	}
+	return tnt;
+}
+
+/* Whether anything but TNTs is near. */
+static bool ends_soon(const uint8_t *at)
+{
+	uint64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v & ODD;
+}
+
+/* An MTC or CYC packet; 0: another. */
+static size_t time_size(const uint8_t *at, const uint8_t *end)
+{
+	enum pt_block block = PT_NO_BLOCK;
+	struct pt_packet p;
+	int size;
+
+	if (*at != MTC && (*at & CYC) != CYC)
+		return 0;
+	size = pt_packet_read(at, end, &block, &p);
+	return size > 0 ? (size_t)size : 0;
+}
+
+/* As read_leg(), byte by byte. */
+static bool read_timed_leg(const uint8_t *begin, const uint8_t *end, struct leg *leg)
+{
+	const uint8_t *at = begin;
+	unsigned int n = 0, count;
+	uint64_t bits = 0;
+	size_t size;
+
+	if (!ends_soon(at))
+		return false;
+	leg->n_times = 0;
+	while (end - at >= ROOM && at - begin <= UINT8_MAX && n <= MAX_BITS) {
+		if (pt_is_short_tnt(*at)) {
+			count = 30 - (unsigned int)__builtin_clz(*at);
+			bits = bits << count | (*at++ >> 1 & ((1u << count) - 1));
+			n += count;
+			continue;
+		}
+		size = time_size(at, end);
+		if (!size) {
+			size = read_tip(at, &leg->ip);
+			leg->tnt = pack(bits, n);
+			leg->size = (size_t)(at - begin) + size;
+			return size;
+		}
+		if (leg->n_times == MAX_TIMES || end - at < 2 * ROOM || !ends_soon(at + size))
+			return false;
+		leg->times[leg->n_times].n_bits = (uint8_t)n;
+		leg->times[leg->n_times++].offset = (uint8_t)(at - begin);
+		at += size;
+	}
+	return false;
+}
+
+/* A hop that is taken part by part: where it began, and what has been done of it. */
+struct taken {
+	const struct pt_hop *hop;
+	const struct pt_op *ops;
+	const struct pt_mark *marks;
+	uint64_t insns;
+	unsigned int n_done;
+};
+
+static void take_ops(struct pt_flow *f, struct taken *t, unsigned int to)
+{
+	struct pt_event *e = room_for(f, to - t->n_done);
+
+	for (; t->n_done < to; t->n_done++) {
+		const struct pt_op *op = &t->ops[t->n_done];
+
+		if (!f->config.no_branches) {
+			put(f, e++, op, t->insns);
+			f->n_events++;
+		}
+		if (op->depth > 0)
+			pt_push(&f->returns, op->from + op->size, op->next);
+		else if (op->depth < 0)
+			pt_pop(&f->returns);
+	}
+}
+
+/* To the branch that the time that was read is for. */
+static void settle_ahead(struct pt_flow *f, struct taken *t, const struct pt_mark *mark)
+{
+	if (pt_flow_is_settled(f))
+		return;
+	if (mark->has_direct) {
+		pt_flow_tell_ahead(f);
+		take_ops(f, t, mark->op_ahead);
+	}
+	pt_flow_settle(f, t->insns + mark->insns_ahead);
+}
+
+/* Over the branch that the second TIP is for. */
+static void take_rest(struct pt_flow *f, struct taken *t, uint64_t ip)
+{
+	const struct pt_hop *hop = t->hop;
+	uint32_t top;
+
+	take_ops(f, t, hop->n_ops - (unsigned int)hop->tells_tip);
+	top = f->returns.top;
+	take_ops(f, t, hop->n_ops);
+	if (hop->is_return && f->config.return_keeps_stack)
+		f->returns.top = top;
+	if (hop->tells_tip && !f->config.no_branches)
+		f->events[f->n_events - 1].to = ip;
+	f->insns = t->insns + hop->insns;
+	f->stats.branches += hop->n_ops;
+}
+
+/* Up to a time packet, and over it. False: side band was, too, and may have changed the code. */
+static bool take_time(struct pt_flow *f, struct taken *t, const struct pt_mark *mark)
+{
+	struct pt_packet p;
+	int size = pt_packet_read(f->at, f->end, &f->block, &p);
+	bool goes_on;
+
+	take_ops(f, t, mark->op);
+	f->insns = t->insns + mark->insns;
+	f->node = mark->node;
+	goes_on = !pt_flow_on_time(f, &p);
+	f->at += size;
+	return goes_on;
+}
+
+/* False: execution stands behind a time packet on the way. */
+static bool take_timed_hop(struct pt_flow *f, const struct pt_hop *hop, const struct leg *leg)
+{
+	struct taken t = { .hop = hop,
+			   .ops = &f->code->ops.data[hop->ops],
+			   .marks = &f->code->marks.data[hop->marks],
+			   .insns = f->insns };
+	const uint8_t *begin = f->at;
+
+	for (unsigned int i = 0; i < leg->n_times; i++) {
+		unsigned int at = leg->times[i].n_bits;
+
+		f->at = begin + leg->times[i].offset;
+		if (!take_time(f, &t, &t.marks[at]))
+			return false;
+		if (i + 1 == leg->n_times || leg->times[i + 1].n_bits != at)
+			settle_ahead(f, &t, &t.marks[at]);
+	}
+	take_rest(f, &t, leg->ip);
+	f->at = begin;
+	return true;
+}
+
+/* ---- */
+
+static bool can_hop(const struct pt_flow *f)
+{
+	bool has_news = f->config.has_event_trace && f->iflag != f->next_iflag;
+
+	return f->node && f->block == PT_NO_BLOCK && !f->is_in_psb && !f->in_tx && !has_news &&
+	       f->width == f->code->width && pt_flow_is_settled(f);
+}
+
+void pt_walk_hops(struct pt_flow *f)
+{
+	const uint8_t *begin = f->at;
+	uint64_t ip = f->last_ip;
+
+	if (!can_hop(f))
+		return;
+	while (f->end - f->at >= ROOM && !f->is_paused) {
+		struct leg leg = { .ip = ip };
+		const struct pt_hop *hop;
+
+		if ((!read_leg(f->at, &leg) && !read_timed_leg(f->at, f->end, &leg)) ||
+		    leg.ip == f->code->watched)
+			break;
+		hop = pt_code_hop(f->code, ip, leg.tnt, &f->returns);
+		if (!hop)
+			break;
+		if (!leg.n_times)
+			take_hop(f, hop, leg.ip);
+		else if (!take_timed_hop(f, hop, &leg))
+			return;
+		f->at += leg.size;
+		ip = f->last_ip = leg.ip;
+	}
+	if (f->at > begin)
+		f->node = pt_code_indirect(f->code, ip);
+}

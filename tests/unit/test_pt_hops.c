@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is memoised from TIP to TIP tells what walking step by step does: a processor is played over
+ * a small program that calls, recurs and jumps by chance, with time packets anywhere.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "pt/flow.h"
+#include "pt/packet_text.h"
+
+enum { BASE = 0x401000, STEPS = 60000, DEEP = 4096 };
+
+/* The places that an indirect jump, or call, leads to. */
+static const uint64_t jumps[] = { BASE + 0x10, BASE + 0x30, BASE + 0x50, BASE + 0xa0 };
+static const uint64_t calls[] = { BASE + 0x60, BASE + 0x80, BASE + 0x90 };
+
+static const uint8_t program[0xc0] = {
+	[0x00] = 0xff, 0xe0,                               /* jmp *%rax */
+	[0x10] = 0x74, 0x02, 0x90, 0x90,                   /* je 14; nop; nop */
+	[0x14] = 0xe8, 0x47, 0,    0,    0,                /* call 60 */
+	[0x19] = 0x74, 0x01, 0x90, 0xff, 0xe0,             /* je 1c; nop; jmp *%rax */
+	[0x30] = 0xe8, 0x2b, 0,    0,    0,                /* call 60 */
+	[0x35] = 0xe8, 0x46, 0,    0,    0,    0xeb, 0xc4, /* call 80; jmp 0 */
+	[0x50] = 0xff, 0xd0, 0xeb, 0xac,                   /* call *%rax; jmp 0 */
+	[0x60] = 0x74, 0x01, 0x90, 0xff, 0xe0,             /* je 63; nop; jmp *%rax */
+	[0x70] = 0x75, 0xfe, 0xc3,                         /* jne 70; ret */
+	[0x80] = 0x75, 0xfe, 0xe8, 0xe9, 0xff, 0xff, 0xff, /* jne 80; call 70 */
+	[0x87] = 0xc3,                                     /* ret */
+	[0x90] = 0x74, 0x05, 0xe8, 0xf9, 0xff, 0xff, 0xff, /* je 97; call 90 */
+	[0x97] = 0xc3,                                     /* ret */
+	[0xa0] = 0xe8, 0,    0,    0,    0,    0xe8, 0xe6, 0xff, 0xff, 0xff, /* call a5; call 90 */
+	[0xaa] = 0xff, 0xe0,                                                 /* jmp *%rax */
+};
+
+static size_t read_code(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size)
+{
+	(void)context;
+	(void)space;
+	if (addr < BASE || addr >= BASE + sizeof(program))
+		return 0;
+	size = MIN(size, BASE + sizeof(program) - addr);
+	memcpy(out, program + (addr - BASE), size);
+	return size;
+}
+
+static const struct pt_memory memory = { read_code, NULL };
+
+struct processor {
+	struct pt_code *code;
+	struct buf out;
+	uint64_t random, pc;
+	uint64_t stack[DEEP], hidden[64];
+	size_t depth, n_hidden; /* hidden: the addresses for which returns are compressed */
+	unsigned int tnt;
+	uint8_t mtc;
+};
+
+static unsigned int chance(struct processor *p, unsigned int n)
+{
+	p->random = p->random * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (unsigned int)(p->random >> 33) % n;
+}
+
+static void put_tnt(struct processor *p)
+{
+	if (p->tnt > 1)
+		buf_u8(&p->out, (uint8_t)(p->tnt << 1));
+	p->tnt = 1;
+}
+
+static void put_text(struct processor *p, const char *text)
+{
+	struct error err = { 0 };
+
+	put_tnt(p);
+	assert_int_equal(pt_text_write(&p->out, text, &err), 0);
+}
+
+static void put_psb(struct processor *p)
+{
+	char *text = xasprintf("PSB\nMODE.Exec IF:0 64\nFUP 0x%llx\nTSC 0x%x\nTMA CTC 0x%x FC 0x0\n"
+			       "CBR 0x14\nPSBEND\n",
+			       (unsigned long long)p->pc, 0x100000 + (unsigned int)p->out.len * 16,
+			       (unsigned int)p->mtc << 3);
+
+	put_text(p, text);
+	free(text);
+	p->n_hidden = 0;
+}
+
+static void put_time(struct processor *p)
+{
+	unsigned int which = chance(p, 8);
+
+	put_tnt(p);
+	if (which < 7) {
+		buf_u8(&p->out, 0x59);
+		buf_u8(&p->out, ++p->mtc);
+	}
+	if (which > 4)
+		buf_u8(&p->out, (uint8_t)(chance(p, 32) << 3 | 3));
+}
+
+static void put_bit(struct processor *p, bool bit)
+{
+	p->tnt = p->tnt << 1 | bit;
+	if (p->tnt >= 1 << 6)
+		put_tnt(p);
+}
+
+static void go_indirect(struct processor *p, uint64_t to)
+{
+	bool is_near = chance(p, 2);
+
+	put_tnt(p);
+	if (!chance(p, 12))
+		put_time(p);
+	buf_u8(&p->out, is_near ? 0x2d : 0x4d);
+	for (int i = 0; i < (is_near ? 2 : 4); i++)
+		buf_u8(&p->out, (uint8_t)(to >> 8 * i));
+	p->pc = to;
+}
+
+static void call(struct processor *p, uint64_t back)
+{
+	p->stack[p->depth++] = back;
+	if (p->n_hidden == 64)
+		memmove(p->hidden, p->hidden + 1, --p->n_hidden * sizeof(*p->hidden));
+	p->hidden[p->n_hidden++] = back;
+}
+
+/* Now and then to elsewhere than it was called from. */
+static void go_back(struct processor *p)
+{
+	uint64_t to = p->depth ? p->stack[--p->depth] : BASE;
+
+	if (!chance(p, 50))
+		to = BASE;
+	if (p->n_hidden && p->hidden[--p->n_hidden] == to) {
+		put_bit(p, true);
+		p->pc = to;
+	} else {
+		go_indirect(p, to);
+	}
+}
+
+static void step(struct processor *p)
+{
+	struct pt_node node = *pt_node(p->code, pt_code_at(p->code, p->pc));
+	bool bit = chance(p, 3);
+
+	p->pc = node.after;
+	switch ((enum pt_end)node.end) {
+	case PT_END_COND:
+		put_bit(p, bit);
+		p->pc = bit ? node.target : node.after;
+		break;
+	case PT_END_CALL:
+		if (node.target != node.after)
+			call(p, node.after);
+		p->pc = node.target;
+		break;
+	case PT_END_JUMP:
+		p->pc = node.target;
+		break;
+	case PT_END_RETURN:
+		go_back(p);
+		break;
+	case PT_END_CALL_INDIRECT:
+		call(p, node.after);
+		go_indirect(p, calls[chance(p, ARRAY_SIZE(calls))]);
+		break;
+	case PT_END_JUMP_INDIRECT:
+		if (p->pc == BASE + 0x65)
+			go_indirect(p, BASE + 0x70);
+		else
+			go_indirect(p, jumps[chance(p, ARRAY_SIZE(jumps))]);
+		break;
+	default:
+		fail();
+	}
+}
+
+static struct buf play(uint64_t seed)
+{
+	struct processor p = {
+		.code = pt_code_new(&memory, 0, 64, true), .random = seed, .pc = BASE, .tnt = 1
+	};
+
+	put_psb(&p);
+	for (int i = 0; i < STEPS && p.depth < DEEP; i++) {
+		step(&p);
+		if (!chance(&p, 40))
+			put_time(&p);
+		if (!chance(&p, 1500))
+			put_psb(&p);
+	}
+	put_tnt(&p);
+	pt_code_free(p.code);
+	return p.out;
+}
+
+/* How a trace is decoded, and what is told. */
+struct told {
+	bool steps_alone, all_branches, keeps_stack, no_branches, pauses, forgets;
+	struct pt_code *code;
+	struct pt_flow *flow;
+	VEC(struct pt_event) events;
+	uint32_t n_hops;
+};
+
+static void keep(void *context, const struct pt_event *events, size_t n)
+{
+	struct told *t = context;
+
+	for (size_t i = 0; i < n; i++)
+		vec_push(&t->events, events[i]);
+	if (t->pauses)
+		pt_flow_pause(t->flow);
+}
+
+static uint64_t forget(void *context, uint64_t tsc)
+{
+	struct told *t = context;
+
+	t->n_hops = MAX(t->n_hops, t->code->n_hops);
+	pt_code_forget(t->code);
+	return tsc + 30000;
+}
+
+static void decode(struct told *t, const struct buf *trace)
+{
+	struct pt_flow_config config = {
+		.clock = { .ctc_numerator = 100,
+			   .ctc_denominator = 2,
+			   .mtc_shift = 3,
+			   .max_ratio = 20,
+			   .time_mult = 1 },
+		.events = keep,
+		.side_band = t->forgets ? forget : NULL,
+		.return_keeps_stack = t->keeps_stack,
+		.no_branches = t->no_branches,
+		.context = t,
+	};
+	size_t at = 0;
+
+	t->code = pt_code_new(&memory, 0, 64, t->all_branches);
+	t->code->steps_alone = t->steps_alone;
+	t->flow = pt_flow_new(&config, t->code);
+	while (at < trace->len) {
+		size_t size = MIN(trace->len - at, 1000);
+
+		at += pt_flow_feed_some(t->flow, trace->data + at, size, at + size == trace->len);
+	}
+	pt_flow_free(t->flow);
+	t->n_hops = MAX(t->n_hops, t->code->n_hops);
+	pt_code_free(t->code);
+}
+
+static void expect_same(const struct told *a, const struct told *b)
+{
+	for (size_t i = 0; i < MIN(a->events.n, b->events.n); i++) {
+		const struct pt_event *x = &a->events.data[i], *y = &b->events.data[i];
+
+		if (x->kind != y->kind || x->from != y->from || x->to != y->to ||
+		    x->tsc != y->tsc || x->insns != y->insns || x->cycles != y->cycles ||
+		    x->flags != y->flags || x->detail != y->detail || x->insn_size != y->insn_size)
+			fail_msg("event %zu: %d from %llx to %llx, by steps %d from %llx to %llx",
+				 i, x->kind, (unsigned long long)x->from, (unsigned long long)x->to,
+				 y->kind, (unsigned long long)y->from, (unsigned long long)y->to);
+	}
+	assert_int_equal(a->events.n, b->events.n);
+}
+
+static void compare(const struct buf *trace, struct told how)
+{
+	struct told hops = how, steps = how;
+
+	steps.steps_alone = true;
+	decode(&hops, trace);
+	decode(&steps, trace);
+	expect_same(&hops, &steps);
+	assert_true(hops.n_hops > 20);
+	assert_int_equal(steps.n_hops, 0);
+	vec_fini(&hops.events);
+	vec_fini(&steps.events);
+}
+
+static void compare_all(const struct buf *trace)
+{
+	compare(trace, (struct told){ 0 });
+	compare(trace, (struct told){ .all_branches = true });
+	compare(trace, (struct told){ .all_branches = true, .forgets = true });
+	compare(trace, (struct told){ .pauses = true });
+	compare(trace, (struct told){ .no_branches = true });
+	compare(trace, (struct told){ .keeps_stack = true });
+}
+
+static void hops_tell_what_steps_tell(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct buf trace = play(seed);
+		struct told t = { 0 };
+
+		compare_all(&trace);
+		decode(&t, &trace);
+		vec_foreach (&t.events, e)
+			assert_int_not_equal(e->kind, PT_EV_ERROR);
+		vec_fini(&t.events);
+		buf_fini(&trace);
+	}
+}
+
+static void hops_over_a_damaged_trace_tell_what_steps_tell(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct buf trace = play(seed);
+
+		for (size_t at = 100; at < trace.len; at += 611)
+			trace.data[at] ^= (uint8_t)(1 << at % 8);
+		compare_all(&trace);
+		buf_fini(&trace);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hops_tell_what_steps_tell),
+		cmocka_unit_test(hops_over_a_damaged_trace_tell_what_steps_tell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
