@@ -48,6 +48,19 @@ static int parse_pages(const char *text, uint64_t *out, struct error *err)
 	return e;
 }
 
+/* Bytes; perf's -m counts pages, and who means these shall know. */
+static int parse_ring_bytes(const char *text, uint64_t *out, struct error *err)
+{
+	uint64_t n = strtoull(text, NULL, 10), page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (n && n < 4096 && !text[strspn(text, "0123456789")])
+		return error_set(err, -EINVAL,
+				 "-m %s: a ring of %s bytes is too small; %s pages are %" PRIu64
+				 "k",
+				 text, text, text, n * page / 1024);
+	return parse_size('m', "ring-size", text, 4096, 1073741824, out, err);
+}
+
 static int parse_sizes(const char *text, struct trace_plan *plan, struct error *err)
 {
 	const char *comma = text ? strchr(text, ',') : NULL;
@@ -57,7 +70,7 @@ static int parse_sizes(const char *text, struct trace_plan *plan, struct error *
 	if (!text)
 		return 0;
 	if (!comma)
-		return parse_size('m', "ring-size", text, 4096, 1073741824, &plan->ring_bytes, err);
+		return parse_ring_bytes(text, &plan->ring_bytes, err);
 	first = xstrndup(text, (size_t)(comma - text));
 	e = parse_pages(first, &plan->ring_bytes, err);
 	return e < 0 ? e : parse_pages(comma + 1, &plan->aux_bytes, err);

@@ -307,6 +307,8 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	refused 1 "at least 8 KiB"
 	run assay record --off-cpu -e intel_pt//u -- true
 	refused 2 "does not go with --off-cpu"
+	run assay record -m 64 -e intel_pt//u -- true
+	refused 2 "-m 64: a ring of 64 bytes is too small; 64 pages are $(($(getconf PAGESIZE) / 16))k"
 	run assay record --store oprofile -e intel_pt//u -- true
 	refused 2 "--collector=bpf or --store"
 	run assay record -e intel_pt//u -o - -- true
