@@ -2,14 +2,20 @@
 /* assay retain: old parts of a history merged and removed, as the daemon does it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "commands/command.h"
+#include "daemon/client.h"
+#include "daemon/lock.h"
 #include "store/retention.h"
+
+#define PATIENCE_S 10.0
 
 struct retain_args {
 	const char *session_dir;
@@ -101,18 +107,65 @@ static void print_result(const struct retention_result *r)
 		log_warning("%" PRIu32 " parts cannot be read, and were left alone", r->n_damaged);
 }
 
-static int retain(const struct retain_args *args, const char *path,
-		  const struct retention_policy *policy, struct error *err)
+/* Whose daemon writes the history; NULL: none does. */
+static char *daemon_of(const char *dir)
+{
+	static const char below[] = "/samples/current";
+	cleanup(free_at_exit) char *real = realpath(dir, NULL);
+	size_t len = real ? strlen(real) : 0, n = sizeof(below) - 1;
+	char *place = len > n && !strcmp(real + len - n, below) ? xstrndup(real, len - n) : NULL;
+
+	if (place && lock_holder(place))
+		return place;
+	free(place);
+	return NULL;
+}
+
+/*
+ * Which part a daemon writes, it alone knows: nothing may have been written to it for hours, as on
+ * a full disk. The parts are listed before it is asked, as it may begin another one.
+ */
+static int ask_daemon(const char *place, const char *dir, struct history_names *over,
+		      struct error *err)
+{
+	json_t *request = json_pack("{s:s}", "request", "status"), *status = NULL;
+	const char *part, *slash;
+	int r = history_list(dir, over);
+
+	if (r < 0)
+		error_errno(err, r, "cannot read %s", dir);
+	else
+		r = client_ask(place, request, PATIENCE_S, &status, err);
+	json_decref(request);
+	if (r < 0)
+		return error_wrap(err, r, "%s: which part its daemon writes", place);
+	part = json_string_value(json_object_get(status, "part"));
+	slash = part ? strrchr(part, '/') : NULL;
+	if (slash)
+		history_names_drop(over, slash + 1);
+	json_decref(status);
+	return 0;
+}
+
+static int retain(const struct retain_args *args, const char *path, struct retention_policy *policy,
+		  struct error *err)
 {
 	cleanup(free_at_exit) char *dir = history_dir(path);
+	cleanup(free_at_exit) char *place = dir ? daemon_of(dir) : NULL;
+	struct history_names over = { 0 };
 	struct retention_result result;
-	int r;
+	int r = 0;
 
 	if (!dir)
 		return error_set(err, -ENOENT, "%s is no history: there are no parts in it", path);
-	r = history_retain(dir, policy, &result, err);
+	if (place) {
+		r = ask_daemon(place, dir, &over, err);
+		policy->over = &over;
+	}
+	r = r < 0 ? r : history_retain(dir, policy, &result, err);
 	if (r >= 0 && !args->quiet)
 		print_result(&result);
+	history_names_fini(&over);
 	return r;
 }
 

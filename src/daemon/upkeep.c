@@ -41,15 +41,11 @@ static void be_modest(void)
 static int list_over(const char *dir, const char *active, struct history_names *out,
 		     struct error *err)
 {
-	struct history_names names = { 0 };
-	int r = history_list(dir, &names);
+	int r = history_list(dir, out);
 
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", dir);
-	vec_foreach (&names, name)
-		if (strcmp(*name, active) != 0)
-			vec_push(out, take_ptr(*name));
-	history_names_fini(&names);
+	history_names_drop(out, active);
 	return 0;
 }
 

@@ -43,7 +43,8 @@ struct history_names {
 };
 /* Of two `char **`, for qsort(): the order that history_list() has. */
 int history_by_name(const void *a, const void *b);
-int history_list(const char *dir, struct history_names *out); /* 0 or a negative errno */
+int history_list(const char *dir, struct history_names *out);           /* 0 or a negative errno */
+void history_names_drop(struct history_names *names, const char *name); /* if it is there */
 void history_names_fini(struct history_names *names);
 
 /* The directory of the parts at `path`: itself or its samples/current. The caller's; NULL: none. */

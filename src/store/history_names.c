@@ -108,6 +108,18 @@ int history_list(const char *dir, struct history_names *out)
 	return 0;
 }
 
+void history_names_drop(struct history_names *names, const char *name)
+{
+	size_t kept = 0;
+
+	vec_foreach (names, n)
+		if (strcmp(*n, name) != 0)
+			names->data[kept++] = *n;
+		else
+			free(*n);
+	names->n = kept;
+}
+
 void history_names_fini(struct history_names *names)
 {
 	vec_foreach (names, name)

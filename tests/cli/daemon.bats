@@ -486,6 +486,24 @@ counted_in_all() {
 	[ "$(total_of d)" = "$(counted_in_all)" ]
 }
 
+@test "what a daemon writes is left alone by hand, too, whenever that was written to" {
+	need_daemon
+	work
+	start_daemon d -F 997
+	becomes has_samples d
+	assay ctl --session-dir d stop
+	# As on a disk that is full for hours.
+	find d/samples/current -exec touch -d '3 hours ago' {} +
+	assay retain d
+	assay retain "$PWD/d/samples/current/" --max-size 1k
+	before=$(total_of d)
+	[ "$before" -gt 0 ]
+	assay ctl --session-dir d start
+	becomes has_samples d "$before"
+	end_daemon "$daemon"
+	[ "$(total_of d)" = "$(counted_in_all)" ]
+}
+
 @test "a reader beside switching, packing and merging counts each sample once" {
 	need_daemon
 	work
