@@ -702,15 +702,23 @@ static void visit_jit_code(void *context, uint64_t file_off, uint64_t size, cons
 	v->visit(v->context, v->image, file_off, size, name);
 }
 
+static void visit_process(const struct process *p, struct name_visit *v)
+{
+	v->image = p->jit_dump;
+	if (p->is_used && p->jit_code)
+		jit_code_names(p->jit_code, visit_jit_code, v);
+}
+
 void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context)
 {
 	struct name_visit v = { visit, context };
+	const struct process *one = pid < 0 ? NULL : process_find(m, pid);
 
-	vec_foreach (&m->processes, p) {
-		v.image = p->jit_dump;
-		if (p->is_used && p->jit_code && (pid < 0 || p->pid == pid))
-			jit_code_names(p->jit_code, visit_jit_code, &v);
-	}
+	/* Each process that ends comes here: it is looked for by its number. */
+	if (one)
+		visit_process(one, &v);
+	for (uint32_t i = 0; pid < 0 && i < m->processes.n; i++)
+		visit_process(&m->processes.data[i], &v);
 	vec_foreach (&m->dropped, d) {
 		v.image = d->image;
 		jit_code_names(d->code, visit_jit_code, &v);
