@@ -529,6 +529,7 @@ static int record(struct daemon *d, struct recorder_result *result, struct error
 		.ops = &native_store,
 		.merged = d->config->merged,
 		.table_bytes = TABLE_BYTES,
+		.writes_behind = true,
 		.dir = path,
 		.version = d->config->version,
 		.counters = &d->counters,

@@ -378,6 +378,11 @@ int pipeline_flush(struct pipeline *p, struct error *err)
 	return MIN(e, 0);
 }
 
+bool pipeline_is_behind(const struct pipeline *p)
+{
+	return p->ops->is_behind && p->ops->is_behind(p->store);
+}
+
 void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns)
 {
 	machine_forget_ended(p->machine, MIN(before_ns, p->kept_since_ns), process_ended, p);

@@ -118,6 +118,9 @@ const struct pipeline_tally *pipeline_tally(const struct pipeline *p);
  */
 int pipeline_flush(struct pipeline *p, struct error *err);
 
+/* Whether what was flushed is still on its way to the disk. */
+bool pipeline_is_behind(const struct pipeline *p);
+
 /*
  * Ends the session as pipeline_close() does and goes on in another, of config->dir and
  * config->info. On failure the old one goes on; what could not be written of the old one's end is

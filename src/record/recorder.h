@@ -70,6 +70,7 @@ struct recorder_config {
 	uint32_t stack_bytes; /* STACKS_COPIED: how much of a stack; 0: default */
 	uint64_t ring_bytes;  /* 0: default */
 	uint64_t segment_bytes, table_bytes; /* as in struct session_info */
+	bool writes_behind;                  /* likewise */
 	uint64_t keep_ns, keep_bytes; /* raw: of samples only the last (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */

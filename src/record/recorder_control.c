@@ -101,6 +101,13 @@ bool recorder_is_enabled(const struct recorder *r)
 	return !r->is_paused || r->has_single;
 }
 
+static int refuse_behind(struct error *err)
+{
+	return error_set(err, -EBUSY,
+			 "the disk has not taken yet what was stored before, and takes long; "
+			 "counting goes on: try again");
+}
+
 int recorder_flush(struct recorder *r, struct error *err)
 {
 	int e = recorder_gather(r, err);
@@ -111,7 +118,8 @@ int recorder_flush(struct recorder *r, struct error *err)
 		ext_sync_files(r->ext);
 	if (r->raw)
 		return raw_advance(r->raw);
-	return pipeline_flush(r->pipeline, err);
+	e = pipeline_flush(r->pipeline, err);
+	return e >= 0 && pipeline_is_behind(r->pipeline) ? refuse_behind(err) : e;
 }
 
 uint64_t recorder_counted(const struct recorder *r, uint32_t counter)
@@ -125,6 +133,8 @@ int recorder_switch(struct recorder *r, const char *dir, struct error *err)
 
 	if (r->raw)
 		return error_set(err, -EOPNOTSUPP, "a raw recording stays in one file");
+	if (pipeline_is_behind(r->pipeline)) /* what ends a session would wait for it */
+		return refuse_behind(err);
 	e = recorder_gather(r, err);
 	if (e < 0)
 		return e;

@@ -15,6 +15,7 @@
 #include "store/batch.h"
 #include "store/block.h"
 #include "store/group.h"
+#include "store/segment_writer.h"
 #include "store/sharing.h"
 
 #define NS_PER_SECOND 1000000000ULL
@@ -55,6 +56,13 @@ struct segment_tables {
 
 #define RESERVE_BYTES 8192
 
+/* A block that is with the writer's thread. */
+struct late_block {
+	uint64_t delivered; /* before it */
+	uint64_t samples;
+	VEC(struct loss_row) if_lost; /* what is to be told then: its losses, and its samples */
+};
+
 struct store {
 	const struct image_table *images;
 	const struct strings *strings;
@@ -63,11 +71,12 @@ struct store {
 	char *dir;       /* of the segments */
 	struct sharing sharing;
 
-	int fd; /* of the segment; -1 until its first block is written */
-	uint32_t number;
-	uint32_t merged;     /* enum separation */
-	uint64_t size_bytes; /* of the segment's file, up to its last whole block */
-	uint64_t delivered;  /* as in struct block_header */
+	struct segment_writer *writer;
+	VEC(struct late_block) late; /* that the writer has not told of yet */
+	uint32_t number;             /* of the segment */
+	uint32_t merged;             /* enum separation */
+	uint64_t size_bytes;         /* of the segment's file, up to its last whole block */
+	uint64_t delivered;          /* as in struct block_header */
 
 	struct segment_tables tables;
 	struct tally tally;
@@ -329,78 +338,68 @@ static void append_told(struct store *s, enum block_kind kind, const struct buf 
 	buf_fini(&sections[SECTION_NAMES]);
 }
 
-static int open_segment(struct store *s, struct error *err)
+/* The samples of rows, as losses. */
+static void rows_as_losses(const struct store *s, const struct count_row *rows, size_t n,
+			   struct late_block *out)
 {
-	cleanup(free_at_exit) char *path =
-		xasprintf("%s/%04" PRIu32 SEGMENT_SUFFIX, s->dir, s->number);
-	/* After a failed first write the file may be there already, empty. */
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	uint64_t lost[SESSION_COUNTERS_MAX] = { 0 };
 
-	if (fd < 0)
-		return error_errno(err, -errno, "cannot write %s", path);
-	sharing_give_file(&s->sharing, fd);
-	s->fd = fd;
-	s->size_bytes = 0;
-	return 0;
-}
-
-static void close_segment(struct store *s)
-{
-	if (s->fd >= 0)
-		close(s->fd);
-	s->fd = -1;
-	s->size_bytes = 0;
-}
-
-static int write_at(int fd, const uint8_t *bytes, size_t size, uint64_t at)
-{
-	while (size) {
-		ssize_t n = pwrite(fd, bytes, size, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		bytes += n;
-		at += (uint64_t)n;
-		size -= (size_t)n;
+	for (size_t i = 0; i < n; i++) {
+		lost[s->tables.written.data[rows[i].class].counter] += rows[i].samples;
+		out->samples += rows[i].samples;
 	}
-	return 0;
+	for (uint32_t c = 0; c < SESSION_COUNTERS_MAX; c++)
+		if (lost[c])
+			vec_push(&out->if_lost, (struct loss_row){ LOSS_DISK_FULL, c, lost[c] });
+}
+
+/* What was put is with the writer's thread: should it fail, its block is lost after all. */
+static void note_late(struct store *s)
+{
+	struct late_block *late = vec_add(&s->late);
+
+	*late = (struct late_block){ .delivered = s->delivered };
+	vec_foreach (&s->losses, loss)
+		vec_push(&late->if_lost, *loss);
+	rows_as_losses(s, s->tally.rows, s->tally.n, late);
+}
+
+static void drop_late(struct store *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		vec_fini(&s->late.data[i].if_lost);
+	s->late.n -= n;
+	memmove(s->late.data, s->late.data + n, s->late.n * sizeof(*s->late.data));
 }
 
 /* Writes s->out behind the last whole block, or leaves the file as it was. */
 static int write_out(struct store *s, struct error *err)
 {
-	int r = write_at(s->fd, s->out.data, s->out.len, s->size_bytes);
+	int r = segment_writer_put(s->writer, s->number, s->size_bytes, s->out.data, s->out.len,
+				   err);
 
-	if (!r) {
-		s->size_bytes += s->out.len;
-		return 0;
-	}
-	/* Should even this fail, a reader finds a torn block, which the next write replaces. */
-	if (ftruncate(s->fd, (off_t)s->size_bytes) < 0)
-		errno = 0;
-	return error_errno(err, r, "cannot write the session: %s/%04" PRIu32 SEGMENT_SUFFIX, s->dir,
-			   s->number);
+	if (r < 0)
+		return r;
+	s->size_bytes += s->out.len;
+	if (r > 0)
+		note_late(s);
+	return 0;
 }
 
 /*
  * Starts s->out. A segment begins with its header and a block that tells about
  * the session; they are written together with the first block of samples.
  */
-static int begin_out(struct store *s, struct error *err)
+static void begin_out(struct store *s)
 {
-	int r = s->fd < 0 ? open_segment(s, err) : 0;
-
 	s->out.len = 0;
-	if (!r && !s->size_bytes) {
+	if (!s->size_bytes) {
 		segment_header_write(&s->out,
 				     &(struct segment_header){ s->is_grouping ? SEGMENT_VERSION_MAX
 									      : SEGMENT_VERSION,
 							       s->number, s->delivered });
 		append_told(s, BLOCK_INFO, &s->info);
 	}
-	return r;
 }
 
 /* After a block was written: what it defined is on disk. */
@@ -457,7 +456,7 @@ static void next_segment(struct store *s)
 	/* A segment that nothing was written to keeps its number. */
 	if (s->size_bytes)
 		s->number++;
-	close_segment(s);
+	s->size_bytes = 0;
 	tables_fini(&s->tables);
 	tables_init(&s->tables);
 	s->group.next_class = 0;
@@ -480,14 +479,13 @@ static void settle_batch(struct store *s)
 /* Writes one block, of what was gathered or of the group; then it is gone, or lost. */
 static int write_block(struct store *s, struct block_header *h, struct error *err)
 {
-	int r = begin_out(s, err);
+	int r;
 
-	if (!r) {
-		fold_losses(s);
-		encode_block(s, h);
-		append_block(s, h, s->sections);
-		r = write_out(s, err);
-	}
+	begin_out(s);
+	fold_losses(s);
+	encode_block(s, h);
+	append_block(s, h, s->sections);
+	r = write_out(s, err);
 	if (r < 0) {
 		lose_block(s);
 	} else {
@@ -570,6 +568,35 @@ static int flush_to_group(struct store *s, struct error *err)
 	return r;
 }
 
+/*
+ * What has become of blocks that were late. One that failed takes those behind it along, and what
+ * it defined: a new segment begins, and what is gathered, by these names, is lost, too.
+ */
+static int settle_late(struct store *s, bool waits, struct error *err)
+{
+	size_t n_done;
+	int r;
+
+	if (!s->late.n)
+		return 0;
+	r = segment_writer_result(s->writer, waits, &n_done, err);
+	drop_late(s, n_done);
+	if (r >= 0)
+		return 0;
+	if (s->late.n)
+		s->delivered = s->late.data[0].delivered;
+	vec_foreach (&s->late, late) {
+		s->n_unwritten += late->samples;
+		vec_foreach (&late->if_lost, loss)
+			add_loss(s, loss->reason, loss->counter, loss->n);
+	}
+	drop_late(s, s->late.n);
+	settle_batch(s);
+	lose_block(s);
+	next_segment(s);
+	return r;
+}
+
 static int flush_block(struct store *s, struct error *err)
 {
 	struct block_header h = {
@@ -579,7 +606,11 @@ static int flush_block(struct store *s, struct error *err)
 		.samples = s->samples,
 		.period = s->period,
 	};
+	int r;
 
+	r = settle_late(s, false, err);
+	if (r < 0)
+		return r;
 	settle_batch(s);
 	if (s->is_grouping && (s->tally.n || s->losses.n))
 		return flush_to_group(s, err);
@@ -593,7 +624,9 @@ static int flush_block(struct store *s, struct error *err)
 
 static void store_free(struct store *s)
 {
-	close_segment(s);
+	segment_writer_free(s->writer);
+	drop_late(s, s->late.n);
+	vec_fini(&s->late);
 	tables_fini(&s->tables);
 	tally_fini(&s->tally);
 	batch_fini(&s->batch);
@@ -667,7 +700,6 @@ static int native_open(const char *dir, const struct session_info *info,
 	if (info->table_bytes)
 		s->limits.table_bytes = info->table_bytes;
 	s->dir = xasprintf("%s/" SEGMENTS_DIR, dir);
-	s->fd = -1;
 	s->last_ns = info->start_ns;
 	s->merged = info->merged;
 	for (uint32_t i = 0; i < MIN(info->n_counters, (uint32_t)SESSION_COUNTERS_MAX); i++)
@@ -677,10 +709,11 @@ static int native_open(const char *dir, const struct session_info *info,
 	tables_init(&s->tables);
 	block_encoder_init(&s->encoder);
 	r = make_dirs(s, dir, err);
-	if (!r)
-		r = begin_out(s, err);
-	if (!r)
+	if (!r) {
+		s->writer = segment_writer_new(s->dir, &s->sharing, info->writes_behind);
+		begin_out(s);
 		r = write_out(s, err);
+	}
 	if (r < 0) {
 		store_free(s);
 		return error_wrap(err, r, "cannot create session '%s'", dir);
@@ -778,14 +811,14 @@ static int native_flush(struct store *s, uint64_t until_ns, struct error *err)
 static int write_end(struct store *s, const struct session_end *end, struct error *err)
 {
 	struct buf told = { 0 };
-	int r = begin_out(s, err);
+	int r;
 
-	if (r < 0)
-		return r;
+	begin_out(s);
 	end_encode(&told, end);
 	append_told(s, BLOCK_END, &told);
 	buf_fini(&told);
-	return write_out(s, err);
+	r = write_out(s, err);
+	return r < 0 ? r : settle_late(s, true, err);
 }
 
 static int native_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
@@ -795,18 +828,26 @@ static int native_close(struct store *s, const struct session_end *end, uint64_t
 
 	if (r >= 0)
 		r = write_group(s, err);
+	if (r >= 0)
+		r = settle_late(s, true, err);
 	give_up_reserve(s);
 	if (r < 0) {
 		/* What the lost block defined may be larger than the room: the losses go alone. */
 		next_segment(s);
 		flush_block(s, NULL);
 		write_group(s, NULL);
+		settle_late(s, true, NULL);
 	}
 	if (end)
 		r_end = write_end(s, end, r < 0 ? NULL : err);
 	*n_unwritten = s->n_unwritten;
 	store_free(s);
 	return r < 0 ? r : r_end;
+}
+
+static bool native_is_behind(struct store *s)
+{
+	return s->late.n > 0;
 }
 
 const struct store_ops native_store = {
@@ -818,6 +859,7 @@ const struct store_ops native_store = {
 	.name_code = native_name_code,
 	.flush = native_flush,
 	.close = native_close,
+	.is_behind = native_is_behind,
 };
 
 uint64_t native_store_memory(const struct store *s)
@@ -848,13 +890,11 @@ bool native_store_end_block(struct store *s, int *r, struct error *err)
 
 int native_store_group(struct store *s, struct error *err)
 {
-	int r;
-
 	/* The segment's header, of which there is no more yet, says so. */
 	s->is_grouping = true;
 	s->size_bytes = 0;
-	r = begin_out(s, err);
-	return r < 0 ? r : write_out(s, err);
+	begin_out(s);
+	return write_out(s, err);
 }
 
 bool native_store_begin_level(struct store *s, uint64_t level_ns, int *r, struct error *err)

@@ -77,6 +77,7 @@ struct session_info {
 	/* A new file from this size on, of it and of the tables in memory; 0: the store's own; not
 	 * kept. */
 	uint64_t segment_bytes, table_bytes;
+	bool writes_behind;   /* the recorder does not wait for the disk (store/segment_writer.h) */
 	uint64_t block_ns;    /* what a block spans at most: of a merged part; 0: a second */
 	const char *replaces; /* "NAME NAME …": parts that this one was merged of; "" */
 };
@@ -167,6 +168,9 @@ struct store_ops {
 	 */
 	int (*close)(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
 		     struct error *err);
+
+	/* Whether what was flushed is not on the disk yet, as that takes long. NULL: never. */
+	bool (*is_behind)(struct store *s);
 };
 
 /* The native store: segments (docs/formats.md). */
