@@ -69,6 +69,8 @@ const struct itrace *input_itrace(void)
 /* Where code is: as scratch_dir, of the whole process. */
 static struct code_args code_in_use;
 
+static struct build_id vmlinux_id; /* of the file that was named */
+
 static int check_vmlinux(const char *path, struct error *err)
 {
 	struct file_mapping file = { 0 };
@@ -78,8 +80,40 @@ static int check_vmlinux(const char *path, struct error *err)
 	if (r < 0)
 		return r;
 	r = elf_open(&elf, file.base, file.size, err);
+	if (r >= 0)
+		elf_build_id(&elf, &vmlinux_id);
 	file_unmap(&file);
 	return r < 0 ? error_wrap(err, r, "%s", path) : 0;
+}
+
+const char *input_refused_vmlinux(const struct build_id *recorded)
+{
+	return code_in_use.vmlinux && recorded->len && !build_id_equal(recorded, &vmlinux_id)
+		       ? code_in_use.vmlinux
+		       : NULL;
+}
+
+/* The kernel's names are not those of a file of another build. */
+static void check_kernel_of(struct session *s)
+{
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t k = 0; k < s->segments[i]->n_images; k++) {
+			const struct image *image = &s->segments[i]->images[k];
+			const char *path = input_refused_vmlinux(&image->build_id);
+			char *text;
+			bool is_told = false;
+
+			if (image->kind != IMAGE_KERNEL || !path)
+				continue;
+			text = xasprintf("%s" REFUSED_VMLINUX, path);
+			/* The decoder of a trace may have said so, of its code. */
+			vec_foreach (&s->warnings, w)
+				is_told |= !strncmp(*w, text, strlen(path) + 20);
+			if (is_told)
+				free(text);
+			else
+				vec_push(&s->warnings, text);
+		}
 }
 
 static int check_symfs(const char *path, struct error *err)
@@ -368,8 +402,8 @@ static int open_packed(const char *path, const struct history_request *request,
 	return r;
 }
 
-int input_open_window(const char *path, const struct query *q, struct session **out,
-		      bool *is_damaged, struct error *err)
+static int open_any(const char *path, const struct query *q, struct session **out, bool *is_damaged,
+		    struct error *err)
 {
 	const struct history_request request = {
 		.window = q && q->has_window ? q->window : TIME_WINDOW_ALL,
@@ -387,6 +421,16 @@ int input_open_window(const char *path, const struct query *q, struct session **
 	if (r >= 0)
 		(*out)->is_live = lock_holder(path) > 0;
 	return r == -EINVAL || r == -ENODATA ? input_explain_daemon(path, r, err) : r;
+}
+
+int input_open_window(const char *path, const struct query *q, struct session **out,
+		      bool *is_damaged, struct error *err)
+{
+	int r = open_any(path, q, out, is_damaged, err);
+
+	if (r >= 0 && code_in_use.vmlinux)
+		check_kernel_of(*out);
+	return r;
 }
 
 int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)

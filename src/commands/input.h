@@ -62,6 +62,10 @@ struct code_args {
 	}
 int input_use_code(const char *command, const struct code_args *args);
 
+/* The --vmlinux that is of another build than a kernel that was recorded; NULL: it is of use. */
+#define REFUSED_VMLINUX " is of another build than the kernel that was recorded: it is not used"
+const char *input_refused_vmlinux(const struct build_id *recorded);
+
 /*
  * The row of --weight, and whether profiles are weighed by events by what was said with it: if one
  * of them needs it where nothing was. `other`: NULL, or what the profile is compared with.

@@ -323,6 +323,15 @@ static int decode_trace(struct run *r, struct error *err)
 	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
 }
 
+static void check_kernel(void *context, const char *path, const struct build_id *id)
+{
+	const struct run *r = context;
+	const char *refused = strncmp(path, "[kernel.", 8) ? NULL : input_refused_vmlinux(id);
+
+	if (refused)
+		log_warning("%s: %s" REFUSED_VMLINUX, r->args.input, refused);
+}
+
 static int open_input(struct run *r, struct error *err)
 {
 	const char *path = r->args.input;
@@ -340,7 +349,11 @@ static int open_input(struct run *r, struct error *err)
 	if (path && replay_is_perfdata(path)) {
 		e = replay_open(path, &r->replay, err);
 		r->input.replay = r->replay;
-		return e < 0 || r->args.no_itrace || r->args.is_dump ? e : decode_trace(r, err);
+		if (e < 0)
+			return e;
+		if (!replay_has_trace(r->replay)) /* else the decoder says so */
+			perfdata_each_build_id(replay_data(r->replay), check_kernel, r);
+		return r->args.no_itrace || r->args.is_dump ? 0 : decode_trace(r, err);
 	}
 	e = input_open_given_window(path, &r->window, &r->session, &r->is_damaged, err);
 	r->input.session = r->session;

@@ -91,6 +91,17 @@ is_whole() {
 	refused 1 "--vmlinux: nothing: No such file or directory"
 }
 
+@test "--vmlinux of another build than a recorded kernel's is told, of samples, too" {
+	need_root
+	perf_record -e cpu-clock:k -o kernel.data -- "$PROGRAMS/split" 0.2s
+	perf buildid-list -i kernel.data | grep -q kernel.kallsyms || skip "the kernel's build id was not recorded"
+	local text="/bin/ls is of another build than the kernel that was recorded: it is not used"
+	run assay script -i kernel.data -k /bin/ls -F ip,sym
+	[ "$(grep -c "$text" <<<"$output")" = 1 ]
+	run assay report -i kernel.data -k /bin/ls
+	[ "$(grep -c "$text" <<<"$output")" = 1 ]
+}
+
 @test "a kernel module's code is in a copy of kcore alone: which module is missing, and what that costs" {
 	trace_of --kernel --vmlinux vmlinux --module main --tsc --mtc --psb 300 -- "$PROGRAMS/flow" indirect
 	is_whole trace.data -k vmlinux && return 1
