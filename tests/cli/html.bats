@@ -35,14 +35,14 @@ setup_file() {
 make_files() {
 	local name
 	for name in plain hostile; do
-		assay report -i $name --html $name.html --svg $name.svg
+		assay report -i $name --weight samples --html $name.html --svg $name.svg
 	done
-	assay report -i plain --baseline base --html difference.html --svg difference.svg
-	assay report -i plain comm:worker --html worker.html
-	assay report -i lossy --html lossy.html --svg lossy.svg
+	assay report -i plain --weight samples --baseline base --html difference.html --svg difference.svg
+	assay report -i plain --weight samples comm:worker --html worker.html
+	assay report -i lossy --weight samples --html lossy.html --svg lossy.svg
 	json symbols plain -l
 	json hostile hostile -l
-	assay report -i long --html long.html
+	assay report -i long --weight samples --html long.html
 	json base base -l
 	json long long -l
 	json part long -l time:20s-100s
@@ -56,7 +56,7 @@ make_files() {
 
 # json NAME SESSION OPTIONS…
 json() {
-	assay report -i "$2" --format json -t 0 "${@:3}" >"$1.json"
+	assay report -i "$2" --weight samples --format json -t 0 "${@:3}" >"$1.json"
 }
 
 checked() {

@@ -55,7 +55,7 @@ killed_operf() {
 	[ -n "$(find oprofile_data -name "recording.*")" ]
 	run opreport -l
 	[ "$status" = 0 ]
-	[[ "$output" == *"a recording was killed; its samples are the current ones now"*forty* ]]
+	[[ "$output" == *"a recording was killed; its samples are the current ones now"*split* ]]
 	[ "$(echo oprofile_data/*)" = "oprofile_data/abi oprofile_data/samples" ]
 	first=$(samples)
 	killed_operf

@@ -202,10 +202,10 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	FAKE_PT_STEPS=8 FAKE_PT_RATE=1000 LD_PRELOAD=$FAKE/fake_pt.so assay record -m,2 -a \
 		-e intel_pt/cyc,noretcomp/u -- sh -c "$(until_done)" 2>said &
 	local recorder=$!
-	for _ in {1..500}; do [ -e step.1 ] && break; sleep 0.02; done
+	for _ in {1..3000}; do [ -e step.1 ] && break; sleep 0.02; done
 	kill -STOP $recorder
 	touch go.{1..7}
-	for _ in {1..500}; do [ -e "done" ] && break; sleep 0.02; done
+	for _ in {1..3000}; do [ -e "done" ] && break; sleep 0.02; done
 	kill -CONT $recorder
 	wait $recorder
 	[ "$(device_says dropped)" -gt 0 ]
