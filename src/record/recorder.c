@@ -330,9 +330,10 @@ static void count_unsampled(struct recorder *r)
 	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, 0, (used - sampled) / period);
 }
 
+/* Where the kernel looks for the period, the number hangs on how long it looked. */
 static void tell_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
 {
-	if (n > r->result->n_unsampled) {
+	if (pace_period(&r->counters.data[counter]) && n > r->result->n_unsampled) {
 		r->result->n_unsampled = n;
 		r->result->unsampled_counter = counter;
 	}
