@@ -145,10 +145,11 @@ void pt_flow_walk_to(struct pt_flow *f, uint64_t ip)
 /* Side band may change the code below us: what stands is an address meanwhile. False: none due. */
 static bool follow_side_band(struct pt_flow *f, uint64_t tsc)
 {
-	uint64_t ip = pt_flow_ip(f), nodes = f->code->nodes.n;
+	uint64_t ip, nodes = f->code->nodes.n;
 
 	if (!f->config.side_band || tsc < f->next_side_band)
 		return false;
+	ip = pt_flow_ip(f);
 	pt_flow_flush(f); /* what was is of those who were */
 	f->next_side_band = f->config.side_band(f->config.context, tsc);
 	if (!f->has_new_code && f->code->nodes.n == nodes)

@@ -6,8 +6,11 @@
 #include "pt/packet.h"
 #include "pt/path.h"
 
-/* The table's size at most: where there are more, none is met again soon, and all are forgotten. */
-enum { HOPS_LOG2_MAX = 17, MAX_VARIANTS = 4 };
+enum {
+	HOPS_LOG2_MAX = 19, /* of the table: where there are more, all are forgotten */
+	MAX_VARIANTS = 4,
+	SHORT_TNT = 0xffffff, /* directions of up to three bytes come again, most likely */
+};
 
 /* The slot of a hop, or the empty one where it belongs. */
 static struct pt_hop *hop_find(const struct pt_code *code, uint64_t addr, uint64_t tnt,
@@ -184,7 +187,9 @@ const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint6
 
 	if (hop->addr)
 		return hop;
-	if (*seen != hash >> 32 || code->steps_alone) {
+	if (code->steps_alone)
+		return NULL;
+	if (tnt > SHORT_TNT && *seen != hash >> 32) {
 		*seen = (uint32_t)(hash >> 32);
 		return NULL;
 	}

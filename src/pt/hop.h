@@ -58,7 +58,10 @@ struct pt_mark {
 uint32_t pt_hop_other(const struct pt_code *code, const struct pt_hop *hop,
 		      const struct pt_returns *returns);
 
-/* Made when it is met for the second time; NULL before. Valid until the next call. */
+/*
+ * Made when it is met, or, with many directions, for the second time; NULL before. Valid until the
+ * next call.
+ */
 const struct pt_hop *pt_code_make_hop(struct pt_code *code, uint64_t addr, uint64_t tnt,
 				      uint16_t variant, const struct pt_returns *returns);
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "pt/flow.h"
+#include "pt/hop.h"
 #include "pt/packet_text.h"
 
 enum { BASE = 0x401000, STEPS = 60000, DEEP = 4096 };
@@ -330,10 +331,30 @@ static void hops_over_a_damaged_trace_tell_what_steps_tell(void **state)
 	}
 }
 
+static void when_there_are_too_many_hops_all_are_forgotten(void **state)
+{
+	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
+	struct pt_returns returns = { .top = 0 };
+	uint64_t a_tip_alone = BASE, n = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 200000; i++) {
+		uint64_t tnt = 0x808080 | (i & 63) << 1 | (i >> 6 & 63) << 9 | i >> 12 << 17;
+
+		assert_non_null(pt_code_make_hop(code, BASE, tnt, 0, &returns));
+		n = MAX(n, code->n_hops);
+	}
+	assert_in_range(n, 1 << 16, 1 << 17);
+	assert_in_range(code->n_hops, 1, n - 1);
+	assert_int_equal(pt_code_make_hop(code, a_tip_alone, 0, 0, &returns)->n_ops, 1);
+	pt_code_free(code);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hops_tell_what_steps_tell),
+		cmocka_unit_test(when_there_are_too_many_hops_all_are_forgotten),
 		cmocka_unit_test(hops_over_a_damaged_trace_tell_what_steps_tell),
 	};
 
