@@ -31,33 +31,6 @@ static void set_anchor(struct pt_time *t)
 	t->ticks_a_cycle = 0;
 }
 
-static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
-{
-	uint64_t tsc = (t->tsc & ~(TSC_WRAP - 1)) | payload;
-
-	if (tsc < t->tsc && t->tsc - tsc > TSC_SLIP && t->tsc - tsc > TSC_WRAP / 2)
-		tsc += TSC_WRAP;
-	t->last_tsc = tsc;
-	t->has_tma = false;
-	set_now(t, tsc);
-	if (after_cyc || !t->anchor_tsc)
-		set_anchor(t);
-	return true;
-}
-
-static void on_tma(struct pt_time *t, const struct pt_packet *p)
-{
-	const struct pt_clock *c = t->clock;
-	uint64_t below = p->payload & ((1ULL << c->mtc_shift) - 1);
-
-	if (!c->ctc_denominator || !t->last_tsc)
-		return;
-	t->has_tma = t->is_first_mtc = true;
-	t->last_mtc = (uint8_t)(p->payload >> c->mtc_shift);
-	t->ctc = 0;
-	t->ctc_tsc = t->last_tsc - p->count - scale(below, c->ctc_numerator, c->ctc_denominator);
-}
-
 /* From here on cycles are ticks by another ratio. */
 static void begin_cycles(struct pt_time *t)
 {
@@ -76,6 +49,44 @@ static void estimate_cycles(struct pt_time *t)
 	cycles = ticks * t->cbr / t->clock->max_ratio + (double)t->base_cycles;
 	if (cycles < 0x1p62)
 		t->cycles = MAX(t->cycles, (uint64_t)cycles);
+}
+
+static bool on_tsc(struct pt_time *t, uint64_t payload, bool after_cyc)
+{
+	uint64_t tsc = (t->tsc & ~(TSC_WRAP - 1)) | payload;
+
+	if (tsc < t->tsc && t->tsc - tsc > TSC_SLIP && t->tsc - tsc > TSC_WRAP / 2)
+		tsc += TSC_WRAP;
+	t->last_tsc = tsc;
+	t->has_tma = false;
+	set_now(t, tsc);
+	if (after_cyc || !t->anchor_tsc)
+		set_anchor(t);
+	estimate_cycles(t);
+	return true;
+}
+
+static void on_tma(struct pt_time *t, const struct pt_packet *p)
+{
+	const struct pt_clock *c = t->clock;
+	uint64_t below = p->payload & ((1ULL << c->mtc_shift) - 1);
+
+	if (!c->ctc_denominator || !t->last_tsc)
+		return;
+	t->has_tma = t->is_first_mtc = true;
+	t->last_mtc = (uint8_t)(p->payload >> c->mtc_shift);
+	t->ctc = 0;
+	t->ctc_tsc = t->last_tsc - p->count - scale(below, c->ctc_numerator, c->ctc_denominator);
+}
+
+/* Said again with each PSB: cycles that are not told are counted on. */
+static void set_ratio(struct pt_time *t, uint32_t cbr)
+{
+	if (cbr == t->cbr)
+		return;
+	t->cbr = cbr;
+	if (t->is_on)
+		begin_cycles(t);
 }
 
 void pt_time_on(struct pt_time *t, bool is_on)
@@ -271,9 +282,7 @@ bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc
 	case PT_CYC:
 		return on_cyc(t, p->payload);
 	case PT_CBR:
-		t->cbr = p->payload & 0xff;
-		if (t->is_on)
-			begin_cycles(t);
+		set_ratio(t, p->payload & 0xff);
 		return false;
 	default:
 		return false;

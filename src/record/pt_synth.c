@@ -40,7 +40,8 @@ struct queue {
 	uint64_t insns; /* that were run up to there */
 	uint64_t cycles;
 	uint64_t cycles_at; /* instructions that were run before the one that they were told for */
-	bool has_cycles, is_told_ahead; /* the time, to the period alone */
+	bool has_cycles, are_of_psb; /* are_of_psb: they are the next branch's, wherever it is */
+	bool is_told_ahead;          /* the time, to the period alone */
 	struct period period;
 	uint64_t sampled_insns;
 	struct counts last_branch, last_insn; /* of their samples that had cycles */
@@ -64,6 +65,7 @@ struct pt_synth {
 	struct pt_clock clock;
 	uint64_t period, mask; /* in instructions, or ticks */
 	bool by_ticks, has_event_trace;
+	bool has_cyc;           /* else cycles are estimated, and told as soon as there are more */
 	uint32_t branch_filter; /* flags of branches that are wanted; 0: all */
 	uint64_t skip;
 	struct pt_synth_counts counts;
@@ -395,7 +397,7 @@ static void add_stack(struct pt_synth *s, struct event *sample)
 
 /*
  * Instructions and cycles since the last sample of the kind that had any. Only where cycles are
- * told they are known: of the instruction behind `cycles_at`.
+ * told they are known: of the instruction behind `cycles_at`, or after a PSB of the next branch.
  */
 static void add_ipc(struct pt_synth *s, struct counts *last, uint64_t insns)
 {
@@ -404,7 +406,8 @@ static void add_ipc(struct pt_synth *s, struct counts *last, uint64_t insns)
 	/* An asynchronous branch is no instruction: cycles must be told right there. */
 	uint64_t n_told = s->extra.flags & PT_F_ASYNC ? 0 : 1;
 
-	if (!q->has_cycles || insns - q->cycles_at > n_told || q->cycles == last->cycles)
+	if (!q->has_cycles || q->cycles == last->cycles ||
+	    (insns - q->cycles_at > n_told && !q->are_of_psb))
 		return;
 	s->extra.insns = insns - last->insns;
 	s->extra.cycles = q->cycles - last->cycles;
@@ -740,9 +743,18 @@ static int pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, u
 	return r;
 }
 
+/*
+ * How many instructions there are up to an event. Where code and trace do not fit, the branch that
+ * a time was told of may not have been come to: the count is one back then.
+ */
+static uint64_t insns_up_to(const struct queue *q, const struct pt_event *e)
+{
+	return e->insns > q->insns ? e->insns - q->insns : 0;
+}
+
 static int pass_instructions(struct pt_synth *s, const struct pt_event *e, uint64_t last)
 {
-	return pass_some(s, e, e->insns - s->queue->insns, last);
+	return pass_some(s, e, insns_up_to(s->queue, e), last);
 }
 
 /* ---- event trace ---- */
@@ -831,9 +843,10 @@ static int on_branch(struct pt_synth *s, const struct pt_event *e)
 	q->changes_iflag = false;
 	q->ip = e->to;
 	q->ahead = 0;
-	q->insns = e->insns;
+	q->insns += insns_up_to(q, e);
 	q->tsc = e->tsc;
 	q->has_cycles &= e->insns == q->cycles_at;
+	q->are_of_psb = false;
 	q->period.is_due &= !(e->flags & PT_F_END);
 	return r;
 }
@@ -842,7 +855,7 @@ static int on_branch(struct pt_synth *s, const struct pt_event *e)
 static int on_time(struct pt_synth *s, const struct pt_event *e)
 {
 	struct queue *q = s->queue;
-	uint64_t n = e->insns - q->insns, n_before = e->to > q->insns ? e->to - q->insns : 0;
+	uint64_t n = insns_up_to(q, e), n_before = e->to > q->insns ? e->to - q->insns : 0;
 	uint64_t tsc = e->from ? e->from : e->tsc;
 	int r = 0;
 
@@ -858,7 +871,7 @@ static int on_time(struct pt_synth *s, const struct pt_event *e)
 	if (s->instructions >= 0 && !r)
 		r = pass_instructions(s, e, 0);
 	else
-		q->insns = e->insns;
+		q->insns += insns_up_to(q, e);
 	q->tsc = e->tsc;
 	q->has_cycles = e->cycles != q->cycles;
 	q->cycles = e->cycles;
@@ -893,7 +906,7 @@ static int on_error(struct pt_synth *s, const struct pt_event *e)
 	pt_trace_count_error(s->trace, s->span, e);
 	s->queue->ip = s->queue->ahead = 0;
 	s->queue->period.is_due = false;
-	s->queue->insns = e->insns;
+	s->queue->insns += insns_up_to(s->queue, e);
 	if (s->with_stacks)
 		pt_stack_clear(pt_stacks_of(&s->stacks, s->span->tid));
 	if (r || !s->itrace.errors || (e->detail == PT_ERR_OVERFLOW && s->itrace.hides_overflows) ||
@@ -916,6 +929,7 @@ static int on_event(struct pt_synth *s, const struct pt_event *e)
 	case PT_EV_POWER:
 		return push_power(s, e);
 	case PT_EV_PSB:
+		s->queue->are_of_psb = s->queue->has_cycles;
 		return push_payload(s, e, PT_SYNTH_PSB, e->from, 0, e->to);
 	case PT_EV_TIME:
 		return on_time(s, e);
