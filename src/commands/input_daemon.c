@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "commands/input.h"
@@ -87,9 +88,25 @@ int input_explain_daemon(const char *path, int code, struct error *err)
 	return code;
 }
 
+/* What reading it told of may be why there are none. */
+static int explain_by_warnings(const struct session *s, int code, struct error *err)
+{
+	struct buf all = { 0 };
+
+	vec_foreach (&s->warnings, warning)
+		buf_printf(&all, "%s%s", all.len ? "; " : "", *warning);
+	if (all.len)
+		error_set(err, code, "%s has no samples: %s", s->path, buf_cstr(&all));
+	buf_fini(&all);
+	return code;
+}
+
 int input_explain_empty(const struct profile_request *request, struct error *err)
 {
 	int r = profile_explain_empty(request, err);
+
+	if (!stored_samples(request->session))
+		r = explain_by_warnings(request->session, r, err);
 
 	return stored_samples(request->session)
 		       ? r

@@ -386,6 +386,17 @@ static int finish_part(struct import_part *part, const struct session_end *end, 
 	return r < 0 || !strcmp(part->dir, dir) ? r : session_append(dir, part->dir, err);
 }
 
+/* Less ran than the first sample would have stood for. */
+static void tell_no_samples(struct import *im)
+{
+	if (im->result->counts.samples || !replay_trace_stats(im->replay) ||
+	    !im->config->itrace->instructions)
+		return;
+	import_note(im->result,
+		    "its trace is shorter than a period of --itrace (100 us if none is given): "
+		    "--itrace=i1us or i1i give some");
+}
+
 static int finish(struct import *im, struct error *err)
 {
 	struct session_end end = { .exit_status = -1 };
@@ -404,6 +415,7 @@ static int finish(struct import *im, struct error *err)
 	for (struct import_part *p = im->parts; p <= last && !r; p++)
 		if (p->pipeline)
 			r = finish_part(p, p == last ? &end : NULL, err);
+	tell_no_samples(im);
 	return r;
 }
 

@@ -165,7 +165,9 @@ cycles() {
 	grep -q main annotated
 	assay diff trace.data trace.data --itrace=i1i >same
 	run assay report -i trace.data --no-itrace
-	[[ $output == *"no samples"* ]]
+	[[ $output == *"no samples: "*"AUX data (processor trace) are not decoded"* ]]
+	run assay report -i trace.data --itrace=i100msge
+	[[ $output == *"no samples: its trace is shorter than a period of --itrace"*"i1us"* ]]
 }
 
 @test "nonsense in --itrace is refused: which letter, and what is allowed" {
