@@ -75,6 +75,71 @@ static int put_packets(struct dumping *d, const uint8_t *bytes, uint64_t size)
 	return r;
 }
 
+static uint64_t word_at(const struct perfdata_record *r, size_t at, size_t size)
+{
+	uint64_t v = 0;
+
+	if (at + size <= r->size)
+		memcpy(&v, r->bytes + at, size);
+	return v;
+}
+
+/* Whose trace the bytes behind are: struct perf_record_auxtrace, in perf's words. */
+static void put_trace_place(struct buf *out, const struct perfdata_record *r)
+{
+	buf_printf(out, "size: %#" PRIx64 "  offset: %#" PRIx64 "  ref: %#" PRIx64,
+		   word_at(r, 8, 8), word_at(r, 16, 8), word_at(r, 24, 8));
+	buf_printf(out, "  idx: %u  tid: %d  cpu: %d\n", (unsigned int)word_at(r, 32, 4),
+		   (int)word_at(r, 36, 4), (int)word_at(r, 40, 4));
+}
+
+/* What decoding has to know: struct perf_record_auxtrace_info of type 1, in perf's words. */
+static void put_trace_info(struct buf *out, const struct perfdata_record *r)
+{
+	static const struct {
+		const char *name;
+		bool is_mask;
+	} words[] = {
+		{ "PMU Type", false },
+		{ "Time Shift", false },
+		{ "Time Multiplier", false },
+		{ "Time Zero", false },
+		{ "Cap Time Zero", false },
+		{ "TSC bit", true },
+		{ "NoRETComp bit", true },
+		{ "Have sched_switch", false },
+		{ "Snapshot mode", false },
+		{ "Per-cpu maps", false },
+		{ "MTC bit", true },
+		{ "MTC freq bits", true },
+		{ "TSC:CTC numerator", false },
+		{ "TSC:CTC denominator", false },
+		{ "CYC bit", true },
+		{ "Max non-turbo ratio", false },
+	};
+
+	buf_printf(out, "type: %u\n", (unsigned int)word_at(r, 8, 4));
+	if (word_at(r, 8, 4) != 1)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(words) && 16 + 8 * (i + 1) <= r->size; i++)
+		buf_printf(out, words[i].is_mask ? "  %-20s%#" PRIx64 "\n" : "  %-20s%" PRIu64 "\n",
+			   words[i].name, word_at(r, 16 + 8 * i, 8));
+}
+
+static void put_what(struct dumping *d, const char *name, const struct perfdata_record *r)
+{
+	bool is_foreign = perfdata_info(d->data)->is_foreign; /* no machine with Intel PT is */
+
+	if (r->has_event)
+		event_format(&d->out, &r->event);
+	else if (name && !is_foreign && !strcmp(name, "AUXTRACE"))
+		put_trace_place(&d->out, r);
+	else if (name && !is_foreign && !strcmp(name, "AUXTRACE_INFO"))
+		put_trace_info(&d->out, r);
+	else
+		buf_u8(&d->out, '\n');
+}
+
 static int dump(void *context, const struct perfdata_record *r)
 {
 	struct dumping *d = context;
@@ -94,10 +159,7 @@ static int dump(void *context, const struct perfdata_record *r)
 	if (r->payload_size)
 		buf_printf(&d->out, ", %" PRIu64 " bytes follow", r->payload_size);
 	buf_str(&d->out, ": ");
-	if (r->has_event)
-		event_format(&d->out, &r->event);
-	else
-		buf_u8(&d->out, '\n');
+	put_what(d, name, r);
 	put_bytes(&d->out, r->bytes, r->size);
 	if (r->payload && name && !strcmp(name, "AUXTRACE") && !d->options->no_packets &&
 	    pt_trace_read_info(d->data, &trace))

@@ -42,6 +42,16 @@ same_lines() {
 	cmp all one
 }
 
+@test "a dump says whose a piece of trace is, and what decoding has to know" {
+	same_branches --tsc --mtc -- "$PROGRAMS/flow" threads
+	command -v perf >/dev/null || skip "perf is not installed"
+	local words='(Time (Shift|Zero)|PMU Type|.* bit|MTC freq bits|TSC:CTC .*or|Max non-turbo ratio|Snapshot mode) '
+	assay script -i trace.data -D | grep -a -oE "size: 0x.*  cpu: .*|^  $words .*" >ours
+	perf script -i trace.data -D 2>/dev/null | grep -a -oE "size: 0x.*  cpu: .*|^  $words .*" >theirs
+	[ "$(grep -c 'tid: ' ours)" -eq 4 ]
+	diff theirs ours
+}
+
 @test "JSON has what a trace tells: kinds of branches and where they go, instructions, errors" {
 	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" recursion
 	assay script -i trace.data --itrace=bpi1i --format json -F +insn,+disasm,+callindent >objects
