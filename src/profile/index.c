@@ -500,33 +500,83 @@ static bool is_suffix(const char *path, const char *suffix)
 	return n >= m && !strcmp(path + n - m, suffix) && (n == m || path[n - m - 1] == '/');
 }
 
-/* Whether another path ends in the same components. */
-static bool is_shared(const struct profile *p, const struct image *image, const char *suffix)
+/* Images by the last component of their path: only those of one can be taken for each other. */
+struct namesakes {
+	struct strings last;
+	VEC(uint32_t) first; /* by string: image + 1, or 0 */
+	uint32_t *next;      /* by image: likewise */
+};
+
+static const char *last_component(const char *path)
 {
-	vec_foreach (&p->images, other)
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void namesakes_init(struct namesakes *n, const struct profile *p)
+{
+	*n = (struct namesakes){ .next = xcalloc(p->images.n + 1, sizeof(*n->next)) };
+	strings_init(&n->last);
+	for (uint32_t i = 0; i < p->images.n; i++) {
+		uint32_t id =
+			strings_add(&n->last, last_component(p->images.data[i].image->path)).n;
+
+		while (n->first.n <= id)
+			vec_push(&n->first, 0);
+		n->next[i] = n->first.data[id];
+		n->first.data[id] = i + 1;
+	}
+}
+
+static void namesakes_fini(struct namesakes *n)
+{
+	strings_fini(&n->last);
+	vec_fini(&n->first);
+	free(n->next);
+}
+
+/* Of the path: image + 1; then those behind it by `next`. */
+static uint32_t first_namesake(struct namesakes *n, const char *path)
+{
+	return n->first.data[strings_add(&n->last, last_component(path)).n];
+}
+
+/* Whether another path ends in the same components. */
+static bool is_shared(const struct profile *p, struct namesakes *n, const struct image *image,
+		      const char *suffix)
+{
+	for (uint32_t i = first_namesake(n, image->path); i; i = n->next[i - 1]) {
+		const struct profile_image *other = &p->images.data[i - 1];
+
 		if (!other->is_merged && strcmp(other->image->path, image->path) != 0 &&
 		    is_suffix(other->image->path, suffix))
 			return true;
+	}
 	return false;
 }
 
 /* Whether the path has been that of another binary, too. */
-static bool has_namesake(const struct profile *p, const struct image *image)
+static bool has_namesake(const struct profile *p, struct namesakes *n, const struct image *image)
 {
-	vec_foreach (&p->images, other)
+	for (uint32_t i = first_namesake(n, image->path); i; i = n->next[i - 1]) {
+		const struct profile_image *other = &p->images.data[i - 1];
+
 		if (!other->is_merged && other->image->build_id.len &&
 		    !strcmp(other->image->path, image->path) &&
 		    !build_id_equal(&other->image->build_id, &image->build_id))
 			return true;
+	}
 	return false;
 }
 
 /* The last component of a path, with as many before it as tell it from the others. */
-static const char *short_path(const struct profile *p, const struct image *image)
+static const char *short_path(const struct profile *p, struct namesakes *n,
+			      const struct image *image)
 {
 	const char *name = base_name(image->path);
 
-	while (name > image->path && is_shared(p, image, name)) {
+	while (name > image->path && is_shared(p, n, image, name)) {
 		name--; /* onto the slash */
 		while (name > image->path && name[-1] != '/')
 			name--;
@@ -535,14 +585,15 @@ static const char *short_path(const struct profile *p, const struct image *image
 }
 
 /* An image of a path that has two gets its build id; JIT code, its process. */
-static const char *short_name(const struct profile *p, const struct profile_image *image)
+static const char *short_name(const struct profile *p, struct namesakes *n,
+			      const struct profile_image *image)
 {
 	char hex[BUILD_ID_HEX_SIZE], text[4096];
-	const char *name = short_path(p, image->image);
+	const char *name = short_path(p, n, image->image);
 
 	if (image->image->kind == IMAGE_JIT) {
 		snprintf(text, sizeof(text), "%s (%d)", name, image->image->pid);
-	} else if (image->image->build_id.len && has_namesake(p, image->image)) {
+	} else if (image->image->build_id.len && has_namesake(p, n, image->image)) {
 		build_id_hex(&image->image->build_id, hex);
 		snprintf(text, sizeof(text), "%s (%.8s)", name, hex);
 	} else {
@@ -553,8 +604,13 @@ static const char *short_name(const struct profile *p, const struct profile_imag
 
 void index_name_images(struct profile *p)
 {
+	struct namesakes n;
+
+	namesakes_init(&n, p);
 	vec_foreach (&p->images, i)
-		i->name = p->images.n <= MAX_IMAGES_COMPARED ? short_name(p, i) : i->image->path;
+		i->name =
+			p->images.n <= MAX_IMAGES_COMPARED ? short_name(p, &n, i) : i->image->path;
+	namesakes_fini(&n);
 }
 
 /* The one image of this path that has a build id, or NO_INDEX. */

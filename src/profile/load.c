@@ -527,7 +527,7 @@ static void mark_leaves(struct profile *p, struct part *part)
 /* ---- sums of rows, where single blocks do not matter ---- */
 
 /* Of so many kinds of classes a node has few; of more, rows would be searched for. */
-#define ALIKE_MAX 64
+#define ALIKE_MAX 512
 
 /* What is asked of a class; classes with the same are one. */
 struct class_traits {

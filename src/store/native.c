@@ -366,6 +366,8 @@ static void note_late(struct store *s)
 
 static void drop_late(struct store *s, size_t n)
 {
+	if (!n)
+		return;
 	for (size_t i = 0; i < n; i++)
 		vec_fini(&s->late.data[i].if_lost);
 	s->late.n -= n;
