@@ -326,6 +326,11 @@ int metrics_http_open(const char *address, void (*print)(void *context, struct b
 			 "'assay ctl metrics'");
 }
 
+int metrics_http_check(const char *address, struct error *err)
+{
+	return metrics_http_open(address, NULL, NULL, NULL, err);
+}
+
 void metrics_http_close(struct metrics_http *h)
 {
 	(void)h;

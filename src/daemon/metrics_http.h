@@ -22,7 +22,7 @@ struct metrics_http;
  */
 int metrics_http_open(const char *address, void (*print)(void *context, struct buf *out),
 		      void *context, struct metrics_http **out, struct error *err);
-/* -EINVAL: such an address can't be. */
+/* -EINVAL: such an address can't be; -ENOTSUP as above. */
 int metrics_http_check(const char *address, struct error *err);
 void metrics_http_close(struct metrics_http *h); /* NULL is fine */
 DEFINE_AT_EXIT(metrics_http_close, struct metrics_http)
