@@ -240,7 +240,7 @@ as_perf_of() {
 	awk -F';' '{ if (NF > n) n = NF } END { exit n < 40 }' whole
 	awk -F';' '{ if (NF > n) n = NF } END { exit n > 9 }' cut # with the process
 	# perf's are cut: what called is missing.
-	[ "$(grep -c '_start;' whole)" -gt "$(grep -c '_start;' cut)" ]
+	[ "$(grep -c '__libc_start_main;' whole)" -gt "$(grep -c '__libc_start_main;' cut)" ]
 }
 
 @test "code that a jitdump tells of is followed" {
