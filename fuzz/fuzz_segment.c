@@ -16,6 +16,19 @@
 
 #define BLOCKS_MAX 16
 
+static bool takes_all(void *context, uint64_t first_ns, uint64_t last_ns)
+{
+	(void)context;
+	return first_ns <= last_ns;
+}
+
+static bool takes_all_overviews(void *context, uint64_t level_ns, uint64_t first_ns,
+				uint64_t last_ns)
+{
+	(void)context;
+	return level_ns && first_ns <= last_ns;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void build_block(struct reader *r, struct buf *out)
@@ -96,6 +109,9 @@ static void check_tables(const struct segment *seg)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct session session = { 0 };
+	static const struct block_filter all = { .takes = takes_all,
+						 .takes_overview = takes_all_overviews,
+						 .until_ns = UINT64_MAX };
 	struct segment_context c = { .warnings_to = &session, .has_delivered = true };
 	struct buf built = { 0 };
 	struct segment *seg;
@@ -106,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		build_segment(data + 1, size - 1, &built);
 	else
 		buf_bytes(&built, data + 1, size - 1);
+	c.filter = data[0] & 2 ? &all : NULL;
 	c.unpacker = unpacker_new();
 	seg = segment_parse(&c, "fuzz", built.data, built.len);
 	if (seg) {
