@@ -62,6 +62,8 @@ struct pt_synth {
 	struct itrace itrace;
 	struct pt_trace *trace;
 	struct event_sink *to;
+	int (*branches_to)(void *context, const struct pt_event *branches, size_t n);
+	void *branches_context;
 	struct pt_clock clock;
 	uint64_t period, mask; /* in instructions, or ticks */
 	bool by_ticks, has_event_trace;
@@ -950,18 +952,58 @@ static int on_event(struct pt_synth *s, const struct pt_event *e)
 	return 0;
 }
 
+/* How many branches are taken in a row: up to the next event that is none. */
+static size_t n_in_row(const struct pt_synth *s, const struct pt_event *e,
+		       const struct pt_event *end)
+{
+	const struct pt_event *at = e;
+
+	if (!s->branches_to || s->branches < 0 || s->instructions >= 0 || s->with_stacks ||
+	    s->branch_filter || s->skip)
+		return 0;
+	while (at < end && at->kind == PT_EV_BRANCH)
+		at++;
+	return (size_t)(at - e);
+}
+
+/* As on_branch(), without what only instructions, and cycles that are shown, are made of. */
+static int push_row(struct pt_synth *s, const struct pt_event *e, size_t n)
+{
+	struct queue *q = s->queue;
+
+	s->counts.events += n;
+	q->changes_iflag = false;
+	q->insns += insns_up_to(q, &e[n - 1]);
+	q->tsc = e[n - 1].tsc;
+	return s->branches_to(s->branches_context, e, n);
+}
+
 static int on_span(struct pt_trace_sink *sink, const struct pt_span *span)
 {
 	struct pt_synth *s = (struct pt_synth *)sink;
+	const struct pt_event *end = span->events + span->n;
 	int r = 0;
 
 	s->span = span;
 	s->queue = &s->queues[span->queue];
-	for (const struct pt_event *e = span->events; e < span->events + span->n && !r; e++)
-		r = on_event(s, e);
+	for (const struct pt_event *e = span->events; e < end && !r;) {
+		size_t n = n_in_row(s, e, end);
+
+		r = n ? push_row(s, e, n) : on_event(s, e);
+		e += n ? n : 1;
+	}
 	if (s->log)
 		pt_log_span(s->log, s->trace, span);
 	return r;
+}
+
+void pt_synth_take_branches(struct pt_synth *s,
+			    int (*branches)(void *context, const struct pt_event *branches,
+					    size_t n),
+			    void *context)
+{
+	s->branches_to = branches;
+	s->branches_context = context;
 }
 
 int pt_synth_run(struct pt_synth *s, uint64_t before_ns, struct event_sink *sink)

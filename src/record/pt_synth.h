@@ -35,6 +35,16 @@ void pt_synth_free(struct pt_synth *s); /* NULL is fine; the trace stays the cal
 int pt_synth_run(struct pt_synth *s, uint64_t before_ns, struct event_sink *sink);
 
 /*
+ * Who wants of a branch nothing but from where and to where it went takes them in rows, from then
+ * on: no samples of them are pushed where nothing but branches is made of the trace. What
+ * `branches` gets holds until it returns 0, or a negative errno that ends the run.
+ */
+void pt_synth_take_branches(struct pt_synth *s,
+			    int (*branches)(void *context, const struct pt_event *branches,
+					    size_t n),
+			    void *context);
+
+/*
  * G and L: the call chain and last branches of a sample's thread as the trace has them by then, in
  * place of what it has. *room must hold as long as the copy is used.
  */

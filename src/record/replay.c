@@ -419,18 +419,30 @@ static int push_sample(struct replay *r, const struct event *e)
 	return r->to->sample(r->to, &s);
 }
 
+static void forget_ended(struct replay *r, uint64_t now_ns)
+{
+	/* A trace without time comes when all processes have ended. */
+	if (now_ns < r->forget_ns || (r->trace && pt_trace_info(r->trace)->is_timeless))
+		return;
+	machine_forget_ended(r->machine, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0, NULL,
+			     NULL);
+	r->known.is_valid = false;
+	r->forget_ns = now_ns + SECOND_NS;
+}
+
+static int push_branches(void *context, const struct pt_event *branches, size_t n)
+{
+	struct replay *r = context;
+
+	forget_ended(r, pt_trace_ns(r->trace, &branches[0]));
+	return r->to->branches(r->to, branches, n);
+}
+
 static int push(struct event_sink *sink, const struct event *e)
 {
 	struct replay *r = (struct replay *)sink;
 
-	/* A trace without time comes when all processes have ended. */
-	if (e->time_ns >= r->forget_ns && !(r->trace && pt_trace_info(r->trace)->is_timeless)) {
-		machine_forget_ended(r->machine,
-				     e->time_ns > ENDED_KEPT_NS ? e->time_ns - ENDED_KEPT_NS : 0,
-				     NULL, NULL);
-		r->known.is_valid = false;
-		r->forget_ns = e->time_ns + SECOND_NS;
-	}
+	forget_ended(r, e->time_ns);
 	if (e->type == EVENT_SAMPLE)
 		return push_sample(r, e);
 	r->known.is_valid = false;
@@ -450,6 +462,8 @@ int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err
 	r->resolver = frame_resolver_new(&config);
 	r->to = sink;
 	r->sink.push = push;
+	if (r->synth && sink->branches)
+		pt_synth_take_branches(r->synth, push_branches, r);
 	return replay_events(r, &r->sink, err);
 }
 

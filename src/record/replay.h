@@ -23,6 +23,7 @@
 struct error;
 struct file_mapping;
 struct itrace;
+struct pt_event;
 struct pt_flow_stats;
 struct replay;
 struct symbolizer_config;
@@ -99,6 +100,11 @@ struct replay_sink {
 	int (*event)(struct replay_sink *self, const struct event *event);
 	/* Of a sample's frames its own address is all that is wanted: no code, no callers. */
 	bool addresses_alone;
+	/*
+	 * Branches of a decoded trace in a row (pt/flow.h), for who wants nothing but their
+	 * addresses: they may come here in place of one sample each. NULL: they do not.
+	 */
+	int (*branches)(struct replay_sink *self, const struct pt_event *branches, size_t n);
 };
 int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err);
 

@@ -8,12 +8,15 @@
 
 #include "base/error.h"
 #include "perfdata/tracepoint.h"
+#include "pt/flow.h"
 #include "record/replay.h"
+#include "report/script_hex.h"
 #include "store/session.h"
 #include "symbol/disasm.h"
 #include "symbol/symbols.h"
 
-#define FLUSH_BYTES ((size_t)256 << 10)
+#define FLUSH_BYTES      ((size_t)256 << 10)
+#define BRANCHES_AT_ONCE ((size_t)1 << 10)
 
 void script_filter_fini(struct script_filter *f)
 {
@@ -250,6 +253,28 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 	return take_row(&r->printer, row);
 }
 
+/* Of a trace there are many millions: a line of two addresses is made without a row. */
+static int on_branches(struct replay_sink *sink, const struct pt_event *branches, size_t n)
+{
+	struct script_printer *p = &((struct replaying *)sink)->printer;
+	int e = 0;
+
+	while (n && !e) {
+		size_t some = MIN(n, BRANCHES_AT_ONCE);
+		uint8_t *at;
+
+		buf_reserve(&p->out, some * SCRIPT_ADDRESSES_SIZE);
+		at = p->out.data + p->out.len;
+		for (size_t i = 0; i < some; i++)
+			at = script_put_addresses(at, branches[i].from, branches[i].to);
+		p->out.len = (size_t)(at - p->out.data);
+		branches += some;
+		n -= some;
+		e = flush_if_full(p);
+	}
+	return e;
+}
+
 static int on_event(struct replay_sink *sink, const struct event *e)
 {
 	struct replaying *r = (struct replaying *)sink;
@@ -324,6 +349,18 @@ static bool has_only(const struct script_options *o, const struct perfdata_info 
 	return alone;
 }
 
+/* Whether a line of a branch is its two addresses, whatever was before it. */
+static bool has_addresses_alone(const struct script_options *o, const struct perfdata_info *info)
+{
+	bool alone = !o->is_json && !o->is_relative && !o->is_delta && is_empty(&o->filter);
+
+	vec_foreach (&info->counters, c)
+		if (script_is_branch(&c->attr))
+			alone &= o->fields.of_type[script_type(&c->attr)] ==
+				 (FIELD_BIT(IP) | FIELD_BIT(ADDR));
+	return alone;
+}
+
 static int run_replay(const struct script_input *input, const struct script_options *options,
 		      struct error *err)
 {
@@ -342,6 +379,7 @@ static int run_replay(const struct script_input *input, const struct script_opti
 	r->sink.event = options->shown ? on_event : NULL;
 	r->sink.addresses_alone =
 		has_only(options, info, options->is_trace ? PLACELESS | PLACES : PLACELESS);
+	r->sink.branches = has_addresses_alone(options, info) ? on_branches : NULL;
 	r->resolves_late = r->sink.addresses_alone && !has_only(options, info, PLACELESS);
 	r->printer.options = options;
 	r->printer.file = input->file;

@@ -14,6 +14,7 @@
 #include "pt/code.h"
 #include "pt/synth_raw.h"
 #include "report/script.h"
+#include "report/script_hex.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -64,50 +65,15 @@ static void put_int(struct buf *out, int32_t v, int width)
 		put_right(out, digits, (size_t)snprintf(digits, sizeof(digits), "%d", v), width);
 }
 
-/* Eight digits at once, a byte each, the first in the lowest. */
-static uint64_t hex_digits(uint32_t v)
-{
-	const uint64_t each = 0x0101010101010101;
-	uint64_t x = __builtin_bswap32(v), are_letters;
-
-	x = (x | x << 16) & 0x0000ffff0000ffff;
-	x = (x | x << 8) & 0x00ff00ff00ff00ff;
-	x = (x >> 4 | x << 8) & 0x0f * each;
-	are_letters = (x + 6 * each) >> 4 & each;
-	return x + '0' * each + are_letters * ('a' - '0' - 10);
-}
-
-typedef uint8_t columns __attribute__((vector_size(16)));
-
-/* 16 columns, blanks before the number; returns how many are digits. */
-static inline unsigned int hex_columns(uint8_t *to, uint64_t v)
-{
-	static const columns places = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-	uint64_t digits[] = { hex_digits((uint32_t)(v >> 32)), hex_digits((uint32_t)v) };
-	uint8_t n_blanks = (uint8_t)(__builtin_clzll(v | 1) / 4);
-	columns text, is_blank = (columns)(places < n_blanks);
-
-	memcpy(&text, digits, sizeof(text));
-	text = (text & ~is_blank) | (is_blank & ' ');
-	memcpy(to, &text, sizeof(text));
-	return 16u - n_blanks;
-}
-
 static void put_hex(struct buf *out, uint64_t v, int width)
 {
 	uint8_t digits[16];
-	unsigned int n = hex_columns(digits, v);
+	unsigned int n = script_hex_columns(digits, v);
 
 	if (width == 16)
 		buf_bytes(out, digits, sizeof(digits));
 	else
 		put_right(out, (char *)digits + 16 - n, n, width);
-}
-
-static uint8_t *hex_column(uint8_t *to, uint64_t v)
-{
-	hex_columns(to, v);
-	return to + 16;
 }
 
 /* Places. */
@@ -516,22 +482,6 @@ static void put_call(struct script_printer *p, uint64_t fields, const struct scr
 	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(DISASM))
 #define BOTH_ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
 
-/* The two addresses, of which a trace has many millions: alone in one go. */
-static void put_addresses(struct buf *out, uint64_t from, uint64_t to)
-{
-	static const char arrow[4] = " => ";
-	uint8_t *at;
-
-	buf_reserve(out, 64);
-	at = out->data + out->len;
-	*at++ = ' ';
-	at = hex_column(at, from);
-	memcpy(at, arrow, sizeof(arrow));
-	at = hex_column(at + sizeof(arrow), to);
-	*at++ = '\n';
-	out->len = (size_t)(at - out->data);
-}
-
 static void put_disasm(struct script_printer *p, const struct script_row *row)
 {
 	if (!row->extra || !row->extra->insn_size)
@@ -546,7 +496,9 @@ static void put_branch(struct script_printer *p, uint64_t fields, const struct s
 	uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
 
 	if (!(fields & BESIDE_BRANCH) && (fields & BOTH_ADDRESSES) == BOTH_ADDRESSES) {
-		put_addresses(&p->out, addr, row->extra->addr);
+		buf_reserve(&p->out, SCRIPT_ADDRESSES_SIZE);
+		script_put_addresses(p->out.data + p->out.len, addr, row->extra->addr);
+		p->out.len += SCRIPT_ADDRESSES_SIZE;
 		return;
 	}
 	if (fields & FIELD_BIT(CALLINDENT))

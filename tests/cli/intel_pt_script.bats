@@ -31,6 +31,26 @@ same_lines() {
 	grep -q '	ret' disassembled
 }
 
+@test "lines of two addresses are those of branches one by one, with what stands between them" {
+	same_branches --tsc --mtc --interrupt 300 --psb 700 -- "$PROGRAMS/flow" threads
+	local each tid
+	one_by_one() {
+		assay script -i trace.data "$@" 2>err | sed -E 's/^ *[0-9]+ //'
+	}
+	for each in be bpwxe bes100 cre bei100ie bl16e; do
+		assay script -i trace.data --itrace=$each -F ip,addr >rows 2>err
+		[ "$(grep -c '=>' rows)" -gt 100 ]
+		one_by_one --itrace=$each -F tid,ip,addr | cmp - rows
+	done
+	# What is left out is left out.
+	tid=$(tail -n 1 truth | awk '{ print $1 }')
+	assay script -i trace.data --itrace=b -F ip,addr --tid "$tid" >rows
+	[ "$(wc -l <rows)" -gt 100 ]
+	[ "$(wc -l <rows)" -lt "$(assay script -i trace.data --itrace=b -F ip,addr | wc -l)" ]
+	one_by_one --itrace=b -F tid,ip,addr --tid "$tid" | cmp - rows
+	assay script -i trace.data --itrace=b -F ip,addr --format json | jq -se 'length > 100' >out
+}
+
 @test "a trace that is of no CPU says so when it is asked for one" {
 	same_branches --tsc -- "$PROGRAMS/flow" longjmp
 	run assay script -i trace.data --itrace=b -C 1
