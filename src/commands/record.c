@@ -42,7 +42,12 @@ static const struct option_spec record_options[] = {
 	  "May be given several times, or several at once with commas between them. Without it: "
 	  "hardware cycles, or the cpu-clock timer where there are no counters." },
 	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), NULL,
-	  "samples per second on each CPU (default 997)", NULL, 1, 1e9 },
+	  "samples per second on each CPU (default 997)",
+	  "Of *cycles* a sample is taken each so many that a processor at its highest frequency "
+	  "has "
+	  "HZ a second: slower ones have fewer. Of other hardware events the kernel looks for the "
+	  "period, anew in each thread, from one event on.",
+	  1, 1e9 },
 	{ 'c', "count", "COUNT", OPT_U64, FIELD(count), NULL,
 	  "a sample every COUNT events (nanoseconds for clocks), instead of -F", NULL, 1,
 	  9223372036854775807.0 },
