@@ -208,7 +208,7 @@ samples_of() {
 }
 
 @test "the whole machine, by process and by caller" {
-	run assay record -a -g -o b.assay --duration 1
+	run assay record -a -g -o b.assay -- "$PROGRAMS/split" 500
 	[ "$status" = 0 ] || skip "the whole machine is not permitted here: $output"
 	assay report -i b.assay --by process
 	assay report -i b.assay -c >/dev/null

@@ -238,7 +238,7 @@ static void steers_rings(void **state)
 {
 	(void)state;
 	if (!can_open_counters())
-		skip();
+		skip_because("no counter can be opened here");
 	steer(false);
 }
 
@@ -249,7 +249,7 @@ static void steers_the_sampler(void **state)
 
 	(void)state;
 	if (!sampler_is_available(&sources, why, sizeof(why)))
-		skip();
+		skip_because("no in-kernel sampler here");
 	steer(true);
 }
 
