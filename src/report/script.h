@@ -93,6 +93,16 @@ struct script_flags_text {
 	char text[24];
 };
 
+/* The fields before a branch's flags, of the last that was printed, and what they are made of. */
+struct script_start_text {
+	const struct perf_event_attr *attr; /* NULL: nothing yet */
+	uint64_t time_ns, period;
+	uint32_t generation, cpu;
+	enum cpu_mode mode;
+	uint32_t len;
+	char text[112];
+};
+
 enum { SCRIPT_TEXTS = 1 << 12 };
 
 struct script_printer {
@@ -108,6 +118,7 @@ struct script_printer {
 	bool has_chains;                   /* and whether that has call chains */
 	bool has_failed;                   /* the file takes no more */
 	bool takes_all;                    /* the filter is empty */
+	struct script_start_text start_text;
 	struct script_flags_text flags_texts[64];
 	struct script_branch_text branch_texts[SCRIPT_TEXTS];
 };

@@ -397,8 +397,7 @@ static void put_page_size(struct buf *out, uint64_t bytes)
 		buf_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
 }
 
-/* What stands before the address. */
-static void put_before(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void put_event(struct script_printer *p, uint64_t fields, const struct script_row *row)
 {
 	struct buf *out = &p->out;
 
@@ -414,10 +413,13 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 		put_right(out, row->event, strlen(row->event), p->event_width);
 		buf_str(out, ": ");
 	}
-	if (fields & FIELD_BIT(FLAGS))
-		script_put_flags(p, row->extra ? row->extra->flags : 0);
-	if (script_is_branch(row->attr))
-		return;
+}
+
+/* What stands before the address of a sample that is no branch. */
+static void put_before(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	struct buf *out = &p->out;
+
 	if (fields & FIELD_BIT(SYNTH) && row->attr->type == PT_SYNTH_TYPE && row->extra)
 		script_put_synth(out, row->attr->config, row->extra->raw, row->extra->raw_size);
 	/* In a trace a field may be asked for that some events have not. */
@@ -555,20 +557,67 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 		script_put_ipc(out, x);
 }
 
+/* Fields that are the same of each branch of a thread at a time. */
+static void put_common(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		       bool is_narrow)
+{
+	if (fields & START_FIELDS)
+		put_start(p, fields, row, is_narrow);
+	put_event(p, fields, row);
+}
+
+static bool is_known_start(const struct script_start_text *known, const struct script_row *row)
+{
+	return known->attr == row->attr && known->generation == row->generation &&
+	       known->time_ns == row->time_ns && known->cpu == row->cpu &&
+	       known->mode == row->mode && known->period == row->period;
+}
+
+/* Between two timing packets there are dozens of branches: they begin with the same text. */
+static void put_branch_start(struct script_printer *p, uint64_t fields,
+			     const struct script_row *row, bool is_narrow)
+{
+	struct script_start_text *known = &p->start_text;
+	size_t start = p->out.len, len;
+
+	if (is_known_start(known, row)) {
+		buf_bytes(&p->out, known->text, known->len);
+		return;
+	}
+	put_common(p, fields, row, is_narrow);
+	len = p->out.len - start;
+	if (!row->generation || p->options->is_delta || len > sizeof(known->text))
+		return;
+	known->attr = row->attr;
+	known->generation = row->generation;
+	known->time_ns = row->time_ns;
+	known->cpu = row->cpu;
+	known->mode = row->mode;
+	known->period = row->period;
+	known->len = (uint32_t)len;
+	memcpy(known->text, p->out.data + start, len);
+}
+
 void script_print_text(struct script_printer *p, const struct script_row *row)
 {
 	uint64_t fields = p->options->fields.of_type[script_type(row->attr)];
 	bool has_chain = fields & FIELD_BIT(IP) && row->has_chain && !p->options->hides_chains;
+	bool is_branch = script_is_branch(row->attr);
 
 	if (!fields)
 		return;
-	if (fields & START_FIELDS)
-		put_start(p, fields, row, has_chain);
-	put_before(p, fields, row);
-	if (script_is_branch(row->attr) && row->extra && row->resolve) {
+	if (is_branch)
+		put_branch_start(p, fields, row, has_chain);
+	else
+		put_common(p, fields, row, has_chain);
+	if (fields & FIELD_BIT(FLAGS))
+		script_put_flags(p, row->extra ? row->extra->flags : 0);
+	if (is_branch && row->extra && row->resolve) {
 		put_branch(p, fields, row);
 		return;
 	}
+	if (!is_branch)
+		put_before(p, fields, row);
 	if (has_chain) {
 		put_chain(p, fields, row);
 	} else if (fields & FIELD_BIT(IP)) {

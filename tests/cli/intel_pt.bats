@@ -92,6 +92,7 @@ load pt
 	local all=comm,tid,time,event,ip,dso
 	as_perf --itrace=be -F $all,addr,flags
 	as_perf --itrace=be -F ip,addr
+	as_perf --itrace=be -F time,ip,addr --deltatime --ns
 	as_perf --itrace=i1ie -F $all,flags,insn,period
 	as_perf --itrace=i100ie -F $all,period
 	as_perf --itrace=cre -F $all,addr,flags
