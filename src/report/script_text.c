@@ -586,7 +586,7 @@ static void put_branch_start(struct script_printer *p, uint64_t fields,
 	}
 	put_common(p, fields, row, is_narrow);
 	len = p->out.len - start;
-	if (!row->generation || p->options->is_delta || len > sizeof(known->text))
+	if (!len || !row->generation || p->options->is_delta || len > sizeof(known->text))
 		return;
 	known->attr = row->attr;
 	known->generation = row->generation;
