@@ -99,6 +99,7 @@ struct script_start_text {
 	uint64_t time_ns, period;
 	uint32_t generation, cpu;
 	enum cpu_mode mode;
+	bool is_narrow;
 	uint32_t len;
 	char text[112];
 };

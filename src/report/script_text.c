@@ -566,11 +566,13 @@ static void put_common(struct script_printer *p, uint64_t fields, const struct s
 	put_event(p, fields, row);
 }
 
-static bool is_known_start(const struct script_start_text *known, const struct script_row *row)
+static bool is_known_start(const struct script_start_text *known, const struct script_row *row,
+			   bool is_narrow)
 {
 	return known->attr == row->attr && known->generation == row->generation &&
 	       known->time_ns == row->time_ns && known->cpu == row->cpu &&
-	       known->mode == row->mode && known->period == row->period;
+	       known->mode == row->mode && known->period == row->period &&
+	       known->is_narrow == is_narrow;
 }
 
 /* Between two timing packets there are dozens of branches: they begin with the same text. */
@@ -580,7 +582,7 @@ static void put_branch_start(struct script_printer *p, uint64_t fields,
 	struct script_start_text *known = &p->start_text;
 	size_t start = p->out.len, len;
 
-	if (is_known_start(known, row)) {
+	if (is_known_start(known, row, is_narrow)) {
 		buf_bytes(&p->out, known->text, known->len);
 		return;
 	}
@@ -594,6 +596,7 @@ static void put_branch_start(struct script_printer *p, uint64_t fields,
 	known->cpu = row->cpu;
 	known->mode = row->mode;
 	known->period = row->period;
+	known->is_narrow = is_narrow;
 	known->len = (uint32_t)len;
 	memcpy(known->text, p->out.data + start, len);
 }
