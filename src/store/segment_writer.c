@@ -48,16 +48,19 @@ void segment_writer_set_pwrite(writer_pwrite f)
 
 /* ---- writing ---- */
 
+static char *segment_path(const struct segment_writer *w, uint32_t segment)
+{
+	return xasprintf("%s/%04" PRIu32 SEGMENT_SUFFIX, w->dir, segment);
+}
+
 static int open_segment(struct segment_writer *w, uint32_t segment)
 {
-	cleanup(free_at_exit) char *path =
-		xasprintf("%s/%04" PRIu32 SEGMENT_SUFFIX, w->dir, segment);
+	cleanup(free_at_exit) char *path = segment_path(w, segment);
 
 	if (w->fd >= 0 && w->segment == segment)
 		return 0;
 	if (w->fd >= 0)
 		close(w->fd);
-	/* After a failed first write the file may be there already, empty. */
 	w->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	w->segment = segment;
 	if (w->fd < 0)
@@ -82,6 +85,24 @@ static int write_all(int fd, const uint8_t *bytes, size_t size, uint64_t at)
 	return 0;
 }
 
+/* What was written in part; should even this fail, a reader finds a torn block. */
+static void take_back(struct segment_writer *w, uint32_t segment, uint64_t at)
+{
+	cleanup(free_at_exit) char *path = segment_path(w, segment);
+
+	if (w->fd < 0)
+		return;
+	if (at) {
+		if (ftruncate(w->fd, (off_t)at) < 0)
+			errno = 0;
+		return;
+	}
+	/* An empty file would be taken for a damaged one. */
+	unlink(path);
+	close(w->fd);
+	w->fd = -1;
+}
+
 static int write_put(struct segment_writer *w, uint32_t segment, uint64_t at, const uint8_t *bytes,
 		     size_t size)
 {
@@ -89,9 +110,8 @@ static int write_put(struct segment_writer *w, uint32_t segment, uint64_t at, co
 
 	if (!r)
 		r = write_all(w->fd, bytes, size, at);
-	/* Should even this fail, a reader finds a torn block, which the next write replaces. */
-	if (r < 0 && w->fd >= 0 && ftruncate(w->fd, (off_t)at) < 0)
-		errno = 0;
+	if (r < 0)
+		take_back(w, segment, at);
 	return r;
 }
 
