@@ -45,7 +45,8 @@ from_start() {
 			"$PROGRAMS/deep-nofp" 500 700
 		[ "$status" = 0 ] || skip "an ordinary user may not record here: $output"
 	done
-	[ "$(from_start theirs/1)" -le 10 ]
+	# Some are taken while it is not that deep yet.
+	[ "$(from_start theirs/1)" -le 40 ]
 	[ "$(from_start "theirs/$most")" -ge 90 ]
 }
 
