@@ -4,20 +4,6 @@
 load helpers
 load pt
 
-# trace_of OPTION… -- PROGRAM…: trace.data, and its truth.
-trace_of() {
-	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
-	local options=()
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
-	timeout 100 "$PT/pt_trace" "${options[@]}" trace.data truth "$@" >out 2>err </dev/null ||
-		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-	by_thread <truth >want
-}
-
 # is_whole FILE [OPTION…]: all branches that were taken are decoded of it.
 is_whole() {
 	local file=$1

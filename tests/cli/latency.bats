@@ -2,22 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # How long calls took, of traces whose truth is known.
 load helpers
-
-trace() { # [OPTION…] -- PROGRAM [ARG…]: makes trace.data and the truth
-	[ -x "$ASSAY_BUILD/tests/pt/pt_trace" ] || skip "the generator is for x86-64"
-	local options=()
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
-	timeout 100 "$ASSAY_BUILD/tests/pt/pt_trace" "${options[@]}" trace.data truth "$@" >out 2>err </dev/null ||
-		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-}
+load pt
 
 @test "every call is counted that perf lists" {
 	command -v perf >/dev/null || skip "perf is not installed"
-	trace --tsc --mtc -- "$PROGRAMS/flow" indirect
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	assay report --latency -i trace.data --format csv >calls.csv
 	head -1 calls.csv | grep -q '^calls,total_ns,min_ns,median_ns,p99_ns,max_ns,worst_time_ns,incomplete,worst_tid,function,image$'
 	# Functions of one name that nobody jumps to.
@@ -34,7 +23,7 @@ trace() { # [OPTION…] -- PROGRAM [ARG…]: makes trace.data and the truth
 }
 
 @test "what longjmp left has no duration" {
-	trace --tsc --mtc -- "$PROGRAMS/flow" longjmp
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" longjmp
 	assay report --latency -i trace.data --format json >calls.json
 	[ "$(jq '[.[].incomplete] | add' calls.json)" -gt 10 ]
 	[ "$(jq '[.[] | select(.calls > 0 and .max_ns < .min_ns)] | length' calls.json)" = 0 ]
@@ -42,7 +31,7 @@ trace() { # [OPTION…] -- PROGRAM [ARG…]: makes trace.data and the truth
 
 @test "recursion, threads and signals, without an error" {
 	for how in recursion threads signals; do
-		trace --tsc --mtc -- "$PROGRAMS/flow" $how
+		trace_of --tsc --mtc -- "$PROGRAMS/flow" $how
 		run --separate-stderr assay report --latency -i trace.data --sort calls
 		[ "$status" = 0 ]
 		[ -z "$stderr" ]
@@ -51,7 +40,7 @@ trace() { # [OPTION…] -- PROGRAM [ARG…]: makes trace.data and the truth
 }
 
 @test "a trace without time says so" {
-	trace -- "$PROGRAMS/flow" indirect
+	trace_of -- "$PROGRAMS/flow" indirect
 	run assay report --latency -i trace.data
 	refused 0 "the trace has none"
 }

@@ -32,8 +32,8 @@ nearly_as_perf() {
 	[ $(($(diff theirs ours | grep -c '^[<>]') * 50)) -le "$(wc -l <theirs)" ]
 }
 
-# same_branches [OPTION…] -- PROGRAM [ARG…]: generator, decoder and perf agree, line for line.
-same_branches() {
+# trace_of [OPTION…] -- PROGRAM [ARG…]: trace.data, its truth, and that by thread in `want`.
+trace_of() {
 	[ -x "$PT/pt_trace" ] || skip "the generator is for x86-64"
 	local options=()
 	while [ "$1" != -- ]; do
@@ -44,6 +44,11 @@ same_branches() {
 	timeout 100 "$PT/pt_trace" "${options[@]}" trace.data truth "$@" >out 2>err </dev/null ||
 		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
 	by_thread <truth >want
+}
+
+# same_branches [OPTION…] -- PROGRAM [ARG…]: generator, decoder and perf agree, line for line.
+same_branches() {
+	trace_of "$@"
 	[ "$(wc -l <want)" -gt 1000 ]
 	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | decoded | by_thread >ours
 	diff -u want ours | head -20
