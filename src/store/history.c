@@ -369,8 +369,8 @@ static void warn_of_rates(struct session *s)
 		if (low != high)
 			vec_push(&s->warnings,
 				 xasprintf("%s was sampled at rates from %llu to %llu Hz: "
-					   "--weight events compares times of different rates "
-					   "rightly",
+					   "shares of events compare them rightly, those of "
+					   "samples (--weight samples) do not",
 					   mine->name, (unsigned long long)low,
 					   (unsigned long long)high));
 	}
