@@ -1,21 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What every CLI test loads: `assay` is the one just built, the working folder is a fresh one.
+# Every CLI test loads this file. `assay` is the program that was just built. The working folder is
+# a fresh one, and is removed after the test.
 #
-#   golden NAME COMMAND…   its output is tests/cli/golden/NAME; UPDATE=1 writes it
-#   at_most HZ             a rate that the kernel takes
-#   refused STATUS TEXT…   the last `run` ended so, and its output has every TEXT
+#   golden NAME COMMAND…   the output must equal tests/cli/golden/NAME; UPDATE=1 writes that file
+#   at_most HZ             a rate that the kernel accepts
+#   refused STATUS TEXT…   the last `run` ended with STATUS, and its output contains every TEXT
+#   wait_for COMMAND…      polls COMMAND until it succeeds; fails after $DEADLINE seconds
+#   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
+#   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
+#   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
+#
+# A test never sleeps for a time and then expects a result: it waits for the result.
 
 bats_require_minimum_version 1.5.0
 ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 ASSAY_BUILD=${ASSAY_BUILD:-$ROOT/build}
 PROGRAMS=$ASSAY_BUILD/tests/programs
+TOOLS=$ROOT/tests/tools
 # Recordings of other machines, beside the project where there are any.
 FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 PATH=$ASSAY_BUILD:$PATH
+# A folder that an ordinary user may enter: the test's own folder is root's.
 NOBODY=/tmp/assay-test-nobody.$$
-export LC_ALL=C.UTF-8 PAGER=cat ASSAY_EVENTS_DIR=$ROOT/events
+# The one limit of all waits, in seconds. tests/run measures the machine and sets the limit.
+DEADLINE=${ASSAY_TEST_DEADLINE:-120}
+export LC_ALL=C.UTF-8 TZ=UTC PAGER=cat COLUMNS=80 ASSAY_EVENTS_DIR=$ROOT/events
 unset XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
+
+# Values that a failed comparison compared; bats shows the command's text only.
+failed_comparison=
+[() {
+	builtin [ "$@" && return
+	failed_comparison="[ ${*@Q}"
+	return 1
+}
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -61,13 +80,72 @@ at_most() {
 	echo $((max < $1 ? max : $1))
 }
 
+wait_for() {
+	local end=$((SECONDS + DEADLINE))
+	until "$@"; do
+		if ((SECONDS >= end)); then
+			echo "not so within $DEADLINE s: $*" >&2
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+# For wait_for: the negation of a command.
+not() {
+	! "$@"
+}
+
+within() {
+	timeout -k 5 "$DEADLINE" "$@"
+}
+
+# bats waits for everything that holds its descriptor 3.
+BACKGROUND=()
+background() {
+	"$@" 3>&- &
+	pid=$!
+	BACKGROUND+=("$pid")
+}
+
+# Also kills the processes that the started commands left.
+kill_background() {
+	local parent child
+	for parent in "${BACKGROUND[@]}"; do
+		for child in $(pgrep -P "$parent"); do
+			BACKGROUND=("$child")
+			kill_background
+		done
+		{ kill -9 "$parent" && wait "$parent"; } 2>/dev/null || true
+	done
+	BACKGROUND=()
+}
+
+has_comm() { # PID NAME
+	[ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]
+}
+
 # Waits until a background job is the program, and no longer the shell that starts it.
 is_running() { # PID NAME
-	for _ in {1..100}; do
-		[ "$(cat "/proc/$1/comm" 2>/dev/null)" != "$2" ] || return 0
-		sleep 0.1
-	done
-	return 1
+	wait_for has_comm "$@"
+}
+
+# share_is N TOTAL SHARE [SLACK]: whether N of TOTAL fits a true share (0 to 1). N may differ from
+# TOTAL * SHARE by five standard deviations of a binomial count: a correct program fails by chance
+# with a probability of 6 * 10^-7. SLACK (0 to 1, of TOTAL) is a known systematic error, for example
+# of a function's own entry code. The tolerance must stay below a quarter of TOTAL: fewer samples
+# would prove nothing.
+share_is() {
+	awk -v n="$1" -v total="$2" -v share="$3" -v slack="${4-0}" 'BEGIN {
+		tolerance = 5 * sqrt(total * share * (1 - share)) + slack * total + 1
+		difference = n - total * share
+		printf "%d of %d is %.4f; expected %.4f +- %.4f\n", n, total, total ? n / total : 0, share, total ? tolerance / total : 1
+		if (tolerance > total / 4) {
+			print "too few samples to tell"
+			exit 1
+		}
+		exit difference > tolerance || difference < -tolerance
+	}' >&2
 }
 
 need_perf() {
@@ -116,6 +194,13 @@ unprivileged() {
 	(cd "$NOBODY" && HOME=$NOBODY runuser -u nobody -- env PATH="$NOBODY:$PATH" "$@")
 }
 
-teardown() {
+# A test file with a teardown of its own calls end_test in it.
+end_test() {
+	[[ -n ${BATS_TEST_COMPLETED-} || -z $failed_comparison ]] || echo "the values of the last false comparison: $failed_comparison"
+	kill_background
 	rm -rf "$NOBODY"
+}
+
+teardown() {
+	end_test
 }

@@ -3,16 +3,15 @@
 # opreport's layouts, character for character as OProfile 1.5 prints them of the same files.
 load helpers
 
-MKOPFILE=${ASSAY_TOOLS:-$ROOT/../shared/tools}/mkopfile.py
+MKOPFILE=$TOOLS/mkopfile.py
 
 setup_file() {
-	[ ! -f "$MKOPFILE" ] || python3 "$MKOPFILE" demo "$BATS_FILE_TMPDIR/oprofile_data" "$BATS_FILE_TMPDIR/bin" >/dev/null
+	python3 "$MKOPFILE" demo "$BATS_FILE_TMPDIR/oprofile_data" "$BATS_FILE_TMPDIR/bin" >/dev/null
 }
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR
-	[ -f "$MKOPFILE" ] || skip "mkopfile.py, which writes sample files independently of us, is not there"
 	cp -r "$BATS_FILE_TMPDIR/oprofile_data" .
 	ln -s "$BATS_FILE_TMPDIR/bin" bin
 	BIN=$(realpath bin)

@@ -3,11 +3,7 @@
 # OProfile's sample files: written by --store=oprofile, read by every command.
 load helpers
 
-MKOPFILE=${ASSAY_TOOLS:-$ROOT/../shared/tools}/mkopfile.py
-
-need_mkopfile() {
-	[ -f "$MKOPFILE" ] || skip "mkopfile.py, which writes sample files independently of us, is not there"
-}
+MKOPFILE=$TOOLS/mkopfile.py
 
 # The counts of all sample files that are no arcs, added up by mkopfile.
 flat_total() {
@@ -17,7 +13,6 @@ flat_total() {
 
 @test "what is stored as sample files is what was counted" {
 	need_recording
-	need_mkopfile
 	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 2s >/dev/null
 	[ -s s/abi ]
 	total=$(jq .samples s/samples/current/assay.json)
@@ -55,7 +50,6 @@ flat_total() {
 }
 
 @test "a session of OProfile gives the symbols and counts that opreport gives" {
-	need_mkopfile
 	python3 "$MKOPFILE" demo demo bin >/dev/null
 	run assay report -i demo -l
 	[ "$status" = 0 ]
@@ -67,7 +61,6 @@ flat_total() {
 }
 
 @test "sample files of a 32-bit machine are read" {
-	need_mkopfile
 	python3 "$MKOPFILE" --layout i386 --app /usr/bin/app flat old /bin/sh 0x1000=41 0x2000=1 >/dev/null
 	run assay report -i old --format csv
 	[ "$status" = 0 ]
@@ -75,7 +68,6 @@ flat_total() {
 }
 
 @test "kernel, modules and anonymous memory by their names" {
-	need_mkopfile
 	python3 "$MKOPFILE" --app /usr/bin/app --kernel flat k ext4 0x10=5 >/dev/null
 	python3 "$MKOPFILE" --app /usr/bin/app --anon anon --start 0x7f0000000000 flat k 12.0x7f0000000000.0x7f0000000fff 0x20=7 >/dev/null
 	run assay report -i k -l
@@ -85,7 +77,6 @@ flat_total() {
 }
 
 @test "a sample file that is damaged is named, and the rest is there" {
-	need_mkopfile
 	python3 "$MKOPFILE" demo demo bin >/dev/null
 	victim=$(find demo -path '*libdemo*' -name 'CPU*' -not -path '*{cg}*')
 	truncate -s -20 "$victim"
@@ -101,7 +92,6 @@ flat_total() {
 }
 
 @test "what OProfile lost is in the header" {
-	need_mkopfile
 	python3 "$MKOPFILE" demo demo bin >/dev/null
 	mkdir demo/samples/current/stats
 	printf 17 >demo/samples/current/stats/lost_records_by_kernel
@@ -130,7 +120,6 @@ flat_total() {
 }
 
 @test "arcs of sample files are callers and callees, from the files and from a session made of them" {
-	need_mkopfile
 	python3 "$MKOPFILE" demo demo bin >/dev/null
 	assay import -q demo -o n
 	[ "$(fact n .samples)" = 2010 ]
@@ -151,7 +140,6 @@ flat_total() {
 }
 
 @test "totals of symbols are those of a slow reading of the files with nm" {
-	need_mkopfile
 	python3 "$MKOPFILE" demo demo bin >/dev/null
 	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" demo
 	[ "$status" = 0 ]
