@@ -3,70 +3,109 @@
 # Samples in the margin of source and assembly.
 load helpers
 
-# Records ./app, built here from ./src/hot.c, as a.assay.
-record_hot() {
-	need_recording
+hot=$(awk '/line that is hot/ { print NR }' "$ROOT/tests/programs/inlines.c")
+
+# Builds ./app from ./src/hot.c, and makes a.assay with samples at known places of work():
+# ./places has "ADDRESS LINE SAMPLES", as objdump tells the line table. Most are of the hot line.
+make_hot() {
+	local start size address line
 	mkdir -p src
 	cp "$ROOT/tests/programs/inlines.c" src/hot.c
 	gcc -O1 -g src/hot.c -o app
 	# The source is older than the binary, whatever the clock's grain.
 	touch -d '1 hour ago' src/hot.c
-	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- ./app 0.4 2>/dev/null
-	hot=$(awk '/line that is hot/ { print NR }' src/hot.c)
+	read -r start size < <(readelf -sW app | awk '$8 == "work" { print "0x" $2, $3 }')
+	# Of several rows of an address the last one counts.
+	objdump --dwarf=decodedline app | awk '$1 == "hot.c" && $3 ~ /^0x/ { print $3, $2 }' |
+		while read -r address line; do
+			((address < start || address >= start + size)) || echo "$address $line"
+		done | awk -v hot="$hot" '
+			$1 != last && NR > 1 { print last, line, line == hot ? 10 : 1 + NR % 3 }
+			{ last = $1; line = $2 }
+			END { print last, line, line == hot ? 10 : 1 }' >places
+	# Some samples are in code without lines.
+	{
+		awk '{ print $3, 0, $1 }' places
+		nm app | awk '$3 == "_start" { print 20, 0, $1 }'
+	} | "$PROGRAMS/make_session" a.assay at "$PWD/app"
 }
 
+setup_file() {
+	cd "$BATS_FILE_TMPDIR" && make_hot
+}
+
+# Of the test's own a.assay, or of the one that all share. A test makes its own if it changes the
+# program, or its source.
 annotate() {
-	run assay annotate -i a.assay --symbol-cache "" "$@"
+	local session=a.assay
+	[ -e a.assay ] || session=$BATS_FILE_TMPDIR/a.assay
+	run assay annotate -i "$session" --symbol-cache "" "$@"
 }
 
-@test "a function's source: the hot line has the samples, and all add up" {
-	record_hot
+@test "a function's source: each line has the samples of its instructions, the hot line most" {
 	annotate work --format json
-	jq -e --argjson hot "$hot" '.functions[0] | .symbol == "work" and
-		(.lines | max_by(.samples[0]) | .line == $hot and (.text | contains("line that is hot")))' <<<"$output"
-	# Lines and instructions are the same samples as the report's.
-	samples=$(assay report -i a.assay -l symbol:work --format json | jq '[.rows[] | select(.symbol == "work").samples] | add')
-	jq -e --argjson n "$samples" '.functions[0] | ([.lines[].samples[0]] | add) == $n and ([.instructions[].samples[0]] | add) == $n' <<<"$output"
+	[ "$status" = 0 ]
+	cd "$BATS_FILE_TMPDIR"
+	[ "$(jq -r '.functions | length, .[0].symbol' <<<"$output" | paste -sd ' ')" = "1 work" ]
+	diff <(awk '{ n[$2] += $3 } END { for (line in n) print line, n[line] }' places | sort) \
+		<(jq -r '.functions[0].lines[] | select(.samples[0] > 0) | "\(.line) \(.samples[0])"' <<<"$output" | sort)
+	# A function's offset in the file is its address here: one segment of code, mapped as it is.
+	diff <(awk '{ print $1, $3 }' places | while read -r address n; do echo "$((address)) $n"; done) \
+		<(jq -r '.functions[0].instructions[] | select(.samples[0] > 0) | "\(.offset) \(.samples[0])"' <<<"$output")
+	[[ $(jq -r '.functions[0].lines | max_by(.samples[0]) | "\(.line) \(.text)"' <<<"$output") == "$hot "*"line that is hot"* ]]
 	annotate work
 	refused 0 "skid" "cpu-clock"
 	grep -E "^ *[0-9]+ +[0-9.]+ │ +$hot  .*line that is hot" <<<"$output"
 }
 
+@test "of a recording: the hot line has most samples, and all add up" {
+	need_recording
+	local rate n
+	rate=$(at_most 2000)
+	# 400 samples; few of them may come where timers are coarse.
+	assay record -e cpu-clock -F "$rate" -o a.assay -- "$BATS_FILE_TMPDIR/app" "$(awk "BEGIN { print 400 / $rate }")" 2>/dev/null
+	annotate work --format json
+	# Lines and instructions are the same samples as the report's.
+	n=$(assay report -i a.assay -l symbol:work --format json | jq '[.rows[] | select(.symbol == "work").samples] | add')
+	[ "$n" -ge 30 ]
+	[ "$(jq '[.functions[0].lines[].samples[0]] | add' <<<"$output")" = "$n" ]
+	[ "$(jq '[.functions[0].instructions[].samples[0]] | add' <<<"$output")" = "$n" ]
+	# 32 of the loop's 34 instructions are the line's: half of 30 samples elsewhere is less likely than 10^-7.
+	[ "$(jq --argjson hot "$hot" '.functions[0].lines[] | select(.line == $hot).samples[0]' <<<"$output")" -gt $((n / 2)) ]
+}
+
 @test "assembly, alone and below its source; jumps have arrows, targets names" {
-	record_hot
 	annotate -a work
 	refused 0 "mov"
 	[[ $output == *"└"*"→"* || $output == *"→"*"└"* || $output == *"┌"* ]]
 	[[ $output != *"line that is hot"* ]]
 	annotate -a -s work
-	refused 0 "hot.c:$hot" "line that is hot" "add"
+	refused 0 "hot.c:$hot" "line that is hot" "mul"
+	LC_ALL=C annotate -a work
+	[[ $output != *"│"* ]]
 	cat >calls.c <<-'END'
 		__attribute__((noinline)) void leaf(void) { __asm__ volatile(""); }
 		__attribute__((noinline)) void outer(void) { for (volatile int i = 0; i < 1000; i++) ; leaf(); }
-		int main(void) { for (int i = 0; i < 200000; i++) outer(); return 0; }
+		int main(void) { outer(); return 0; }
 	END
 	gcc -O1 -g -fno-optimize-sibling-calls calls.c -o calls
-	assay record -e cpu-clock -F "$(at_most 2000)" -o calls.assay -- ./calls 2>/dev/null
-	assay annotate -i calls.assay -a outer | grep -F "<leaf>"
-	LC_ALL=C annotate -a work
-	[[ $output != *"│"* ]]
+	session_at a.assay calls outer=7
+	annotate -a outer
+	refused 0 "<leaf>"
 }
 
 @test "instructions are those that objdump has" {
-	record_hot
-	[ -n "$(command -v objdump)" ] || skip "no objdump"
+	cd "$BATS_FILE_TMPDIR"
 	start=$(readelf -sW app | awk '$8 == "work" { print $2 }')
 	size=$(readelf -sW app | awk '$8 == "work" { print $3 }')
-	# A function's offset in the file is its address here: one segment of code, mapped as it is.
 	objdump -d --no-show-raw-insn "--start-address=0x$start" "--stop-address=$((0x$start + size))" app |
-		awk '/^ +[0-9a-f]+:/ { sub(":", "", $1); print $1 }' >theirs
-	assay annotate -i a.assay --format json work | jq -r '.functions[0].instructions[].offset' |
-		while read -r n; do printf '%x\n' "$n"; done >ours
-	diff ours theirs
+		awk '/^ +[0-9a-f]+:/ { sub(":", "", $1); print $1 }' >"$BATS_TEST_TMPDIR/theirs"
+	annotate --format json work
+	diff <(jq -r '.functions[0].instructions[].offset' <<<"$output" | while read -r n; do printf '%x\n' "$n"; done) \
+		"$BATS_TEST_TMPDIR/theirs"
 }
 
 @test "whole files, to a directory; include, exclude and threshold" {
-	record_hot
 	annotate
 	refused 0 "file" "line that is hot"
 	annotate -d out
@@ -82,7 +121,7 @@ annotate() {
 }
 
 @test "a source that is not there: said, and found where it is told to be" {
-	record_hot
+	make_hot
 	mv src moved
 	annotate work
 	refused 0 "no source at " "--search-dir" "--rewrite"
@@ -97,14 +136,14 @@ annotate() {
 }
 
 @test "a source that was changed since is said to be" {
-	record_hot
+	make_hot
 	touch -d '1 hour' src/hot.c
 	annotate work
 	refused 0 "warning" "has been changed since the binary was built" "line that is hot"
 }
 
 @test "very long lines, bytes that are no text, fewer lines than the code has" {
-	record_hot
+	make_hot
 	{
 		head -c 100000 /dev/zero | tr '\0' x
 		printf '\n\xff\xfe\033[31m\n'
@@ -122,23 +161,21 @@ annotate() {
 }
 
 @test "a name that is several functions, or none" {
-	record_hot
 	annotate wrok
 	refused 1 "no function 'wrok' with samples; there is work"
 	annotate xyzzy_not_there_at_all
 	refused 1 "'assay report -l' lists them"
-	need_recording
 	cat >a.c <<-'END'
-		__attribute__((noinline)) static void twin(void) { for (volatile int i = 0; i < 20000000; i++); }
+		__attribute__((noinline)) static void twin(void) { for (volatile int i = 0; i < 20; i++); }
 		void other(void);
 		int main(void) { for (int i = 0; i < 5; i++) { twin(); other(); } return 0; }
 	END
 	cat >b.c <<-'END'
-		__attribute__((noinline)) static void twin(void) { for (volatile int i = 0; i < 20000000; i++); }
+		__attribute__((noinline)) static void twin(void) { for (volatile int i = 0; i < 20; i++); }
 		void other(void) { twin(); }
 	END
 	gcc -O1 -g a.c b.c -o twins
-	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- ./twins 2>/dev/null
+	nm twins | awk '$3 == "twin" { print 7, 0, $1 }' | "$PROGRAMS/make_session" a.assay at "$PWD/twins"
 	annotate twin
 	refused 1 "'twin' is 2 functions" "twins" "a.c:1" "b.c:1"
 	annotate 'twi*'
@@ -146,7 +183,7 @@ annotate() {
 }
 
 @test "an image that vanished or changed, and code that is none" {
-	record_hot
+	make_hot
 	cp app kept
 	rm app
 	annotate -a work
@@ -167,7 +204,7 @@ annotate() {
 }
 
 @test "an image that is gone is annotated from the archive" {
-	record_hot
+	make_hot
 	assay archive -i a.assay -o kept.tar.zst
 	rm app
 	annotate -a -s work
@@ -178,37 +215,40 @@ annotate() {
 }
 
 @test "a terminal 20 columns wide" {
-	record_hot
 	COLUMNS=20 annotate -a -s work
 	[ "$status" = 0 ]
 	[ "$(grep '│' <<<"$output" | wc -L)" -le 20 ]
 }
 
 @test "a reader that goes away is no failure" {
-	record_hot
-	run bash -c 'set -o pipefail; assay annotate -i a.assay -a -s --no-pager "*" | head -1'
+	run bash -c 'set -o pipefail; assay annotate -i "$1" -a -s --no-pager "*" | head -1' _ "$BATS_FILE_TMPDIR/a.assay"
 	refused 0
 	# And one that was never there, also for more than fits a pipe.
+	mkfifo pipe
+	# A pipe that both sides had, and that nobody reads any more.
+	# shellcheck disable=SC2094
+	exec 5<>pipe 6>pipe 5>&-
 	for way in text json; do
-		{ sleep 0.2; assay annotate -i a.assay -t 0 -a -s --format $way --no-pager "*"; echo $? >status; } 2>said | true
-		[ "$(cat status)" = 0 ] || { cat said >&2; return 1; }
+		assay annotate -i "$BATS_FILE_TMPDIR/a.assay" -t 0 -a -s --format $way --no-pager "*" >&6
 	done
 }
 
 @test "several events side by side" {
-	record_hot
-	assay record -e cpu-clock -e task-clock -o a.assay -- ./app 0.4 2>/dev/null || skip "two clocks are not to be had"
+	local address
+	address=$(nm "$BATS_FILE_TMPDIR/app" | awk '$3 == "work" { print $1 }')
+	printf '%s\n' "7 0 $address" "3 1 $address" "20 0 $address" |
+		"$PROGRAMS/make_session" a.assay at "$BATS_FILE_TMPDIR/app" 2
 	annotate --format json work
-	jq -e '(.events | length) == 2 and (.functions[0].instructions | all(.samples | length == 2)) and
-		([.functions[0].lines[].samples[1]] | add) > 0' <<<"$output"
+	[ "$(jq -c '[(.events | length), (.functions[0].instructions | all(.samples | length == 2)),
+		([.functions[0].lines[].samples] | transpose[] | add)]' <<<"$output")" = '[2,true,27,3]' ]
 	annotate -a work
-	refused 0 "cpu-clock" "task-clock"
+	refused 0 "cpu-clock" "page-faults"
 }
 
 @test "kernel code without a vmlinux is said" {
 	need_recording
 	need_root
-	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- dd if=/dev/zero of=/dev/null bs=64k count=40000 2>/dev/null
+	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- dd if=/dev/zero of=/dev/null bs=64k count=20000 2>/dev/null
 	name=$(assay report -i a.assay -l image:kernel --format json | jq -r '.rows[0].symbol')
 	[ -n "$name" ] && [ "$name" != null ] || skip "no kernel samples here"
 	annotate -a "$name*"

@@ -9,6 +9,7 @@
 #   wait_for COMMAND…      polls COMMAND until it succeeds; fails after $DEADLINE seconds
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
+#   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
 #   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
 #
 # A test never sleeps for a time and then expects a result: it waits for the result.
@@ -22,19 +23,20 @@ TOOLS=$ROOT/tests/tools
 FIXTURES=${ASSAY_FIXTURES:-$ROOT/../shared/fixtures}/perfdata
 PATH=$ASSAY_BUILD:$PATH
 # A folder that an ordinary user may enter: the test's own folder is root's.
-NOBODY=/tmp/assay-test-nobody.$$
+NOBODY=${TMPDIR:-/tmp}/assay-test-nobody.$$
 # The one limit of all waits, in seconds. tests/run measures the machine and sets the limit.
 DEADLINE=${ASSAY_TEST_DEADLINE:-120}
-export LC_ALL=C.UTF-8 TZ=UTC PAGER=cat COLUMNS=80 ASSAY_EVENTS_DIR=$ROOT/events
-unset XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
+export LC_ALL=C.UTF-8 TZ=UTC PAGER=cat ASSAY_EVENTS_DIR=$ROOT/events
+# Without COLUMNS text is as wide as the commands want it in a pipe.
+unset COLUMNS XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
 
 # Values that a failed comparison compared; bats shows the command's text only.
 failed_comparison=
-[() {
+eval '[() {
 	builtin [ "$@" && return
 	failed_comparison="[ ${*@Q}"
 	return 1
-}
+}'
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -146,6 +148,28 @@ share_is() {
 		}
 		exit difference > tolerance || difference < -tolerance
 	}' >&2
+}
+
+# session_at SESSION PROGRAM PLACE=N…: a session with N samples of cpu-clock in each PLACE of the
+# program: a function, or FUNCTION,CALLER,… from the inside out. Nothing is recorded.
+session_at() {
+	local session=$1 program places
+	program=$(realpath "$2")
+	shift 2
+	places=$(nm "$program" | awk -v places="$*" '
+		{ address[$3] = $1 }
+		END {
+			n = split(places, place, " ")
+			for (i = 1; i <= n; i++) {
+				split(place[i], part, "=")
+				printf "%d 0", part[2]
+				depth = split(part[1], chain, ",")
+				for (j = 1; j <= depth; j++)
+					printf " %s", address[chain[j]]
+				print ""
+			}
+		}')
+	"$PROGRAMS/make_session" "$session" at "$program" <<<"$places"
 }
 
 need_perf() {

@@ -2,7 +2,8 @@
 /*
  * Functions inlined two deep, in two places and in a cold part: what lines and inline frames are
  * tested with. `inlines SECONDS` spends its time in mix(), inlined into stir(), inlined into
- * work().
+ * work(). One line of mix() has almost all of its instructions, each of which waits for the one
+ * before: it is the hot line wherever in it, or how far behind it, a CPU has its samples.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
+#define STEP   x = (x ^ 1442695040888963407u) * 6364136223846793005u
+#define STEPS4 STEP, STEP, STEP, STEP
+
 ALWAYS uint64_t mix(uint64_t x)
 {
-	for (int i = 0; i < 2000; i++)
-		x = x * 6364136223846793005u + 1442695040888963407u; /* the line that is hot */
+	for (int i = 0; i < 125; i++)
+		STEPS4, STEPS4, STEPS4, STEPS4; /* the line that is hot */
 	return x;
 }
 

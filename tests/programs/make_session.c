@@ -3,10 +3,15 @@
  * Writes a session that is the same every time, for tests and benchmarks of what reads sessions:
  *
  *	make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS [DEPTH]]
+ *	make_session DIR at FILE [EVENTS]
  *
  * All code is in images without files, whose names come with the session. With `lossy` there are
- *losses, with `hostile` names of functions, threads, programs and events hold whatever breaks
- *careless formats. With `file` all samples are in this program's main().
+ * losses, with `hostile` names of functions, threads, programs and events hold whatever breaks
+ * careless formats. With `file` all samples are in this program's main().
+ *
+ * With `at` the samples are in the ELF file FILE, as standard input says: each line is a number of
+ * samples, the event (0: cpu-clock; 1: page-faults, with EVENTS 2), the address in hexadecimal, and
+ * those of the calls that led there, if any. Addresses are those that nm prints.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +19,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "elf/elf_file.h"
 #include "store/store.h"
 
 #define SECOND      1000000000ULL
@@ -61,6 +68,14 @@ static const struct kind kinds[] = {
 	  { "/usr/bin/server", "/usr/bin/client" },
 	  { "engine", "plugin", "bpf_prog" },
 	  { "cpu-clock", "page-faults" } },
+	{ "at",
+	  plain_functions,
+	  ARRAY_SIZE(plain_functions),
+	  false,
+	  { "worker", "main" },
+	  { "/usr/bin/server", "/usr/bin/client" },
+	  { "engine", "plugin", "bpf_prog" },
+	  { "cpu-clock", "page-faults" } },
 	{ "lossy",
 	  plain_functions,
 	  ARRAY_SIZE(plain_functions),
@@ -87,6 +102,7 @@ struct maker {
 	image_id code[N_IMAGES], apps[2];
 	struct store *store;
 	uint64_t random;
+	uint32_t n_counters;
 	struct code_addr main; /* of `file` */
 };
 
@@ -119,7 +135,7 @@ static void open_store(struct maker *m, const char *dir)
 		.start_wall_ns = 1700000000 * SECOND,
 		.start_ns = 100 * SECOND,
 		.counters = counters,
-		.n_counters = N_COUNTERS,
+		.n_counters = m->n_counters,
 	};
 	struct error err;
 
@@ -232,33 +248,94 @@ static void add_sample(struct maker *m, uint64_t time_ns, uint32_t depth)
 	native_store.add(m->store, &s, NULL);
 }
 
+static void add_samples_at(struct maker *m, const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	struct image image = { .kind = IMAGE_FILE, .path = path };
+	struct code_addr frames[MAX_DEPTH];
+	struct profile_class class = { .pid = 1000, .tid = 1000 };
+	struct file_mapping file;
+	struct elf_file elf;
+	struct error err;
+	unsigned long samples;
+	uint64_t time_ns = 100 * SECOND;
+	char *line = NULL, *at;
+	size_t size = 0;
+	int used;
+
+	if (file_map(path, &file, &err) < 0 || elf_open(&elf, file.base, file.size, &err) < 0) {
+		fprintf(stderr, "make_session: %s\n", err.text);
+		exit(1);
+	}
+	elf_build_id(&elf, &image.build_id);
+	image.ino = file.ino;
+	class.app = image_intern(m->images, &image);
+	class.comm = strings_add(&m->strings, name);
+	while (getline(&line, &size, stdin) >= 0) {
+		struct sample s = { .class = class, .frames = frames, .samples = 1 };
+
+		if (sscanf(line, "%lu %u %n", &samples, &s.class.counter, &used) != 2 ||
+		    s.class.counter >= m->n_counters)
+			exit(2);
+		s.period = s.class.counter ? 10 : 1000000;
+		at = line + used;
+		while (*at > ' ' && s.n_frames < MAX_DEPTH) {
+			uint64_t address = strtoull(at, &at, 16);
+
+			if (!elf_file_off(&elf, address, &frames[s.n_frames].offset))
+				exit(2);
+			/* A caller's address is behind its call. */
+			frames[s.n_frames].offset += s.n_frames > 0;
+			frames[s.n_frames++].image = class.app;
+			at += strspn(at, " \n");
+		}
+		if (s.n_frames == 0)
+			exit(2);
+		for (; samples; samples--) {
+			s.time_ns = time_ns += 1000000;
+			native_store.add(m->store, &s, NULL);
+		}
+	}
+	free(line);
+	file_unmap(&file);
+}
+
+static void add_random_samples(struct maker *m, uint64_t n, uint64_t seconds, uint64_t depth)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t at = i * seconds * SECOND / n;
+
+		add_sample(m, 100 * SECOND + at, (uint32_t)depth);
+		if (i % 1024 != 0)
+			continue;
+		if (m->kind->n_lost)
+			native_store.lose(m->store, LOSS_RING_FULL, UINT32_MAX, m->kind->n_lost);
+		native_store.flush(m->store, 100 * SECOND + at, NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct session_end end = { .end_ns = 1000 * SECOND, .exit_status = 0 };
-	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 0, n_unwritten;
-	uint64_t seconds = argc > 4 ? strtoull(argv[4], NULL, 10) : 10;
+	bool is_at = argc > 3 && !strcmp(argv[2], "at");
+	uint64_t n = argc > 3 && !is_at ? strtoull(argv[3], NULL, 10) : is_at, n_unwritten;
+	uint64_t seconds = argc > 4 && !is_at ? strtoull(argv[4], NULL, 10) : 10;
 	uint64_t depth = argc > 5 ? strtoull(argv[5], NULL, 10) : 12;
-	struct maker m = { .random = 1 };
+	struct maker m = { .random = 1, .n_counters = is_at && argc == 4 ? 1 : N_COUNTERS };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds) && argc > 2; i++)
 		if (!strcmp(kinds[i].name, argv[2]))
 			m.kind = &kinds[i];
 	if (!m.kind || !n || !seconds || !depth || depth > MAX_DEPTH - 1) {
 		fprintf(stderr, "Usage: make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS "
-				"[DEPTH]]\n");
+				"[DEPTH]]\n       make_session DIR at FILE [EVENTS] <PLACES\n");
 		return 2;
 	}
 	init(&m, argv[1]);
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t at = i * seconds * SECOND / n;
-
-		add_sample(&m, 100 * SECOND + at, (uint32_t)depth);
-		if (i % 1024 != 0)
-			continue;
-		if (m.kind->n_lost)
-			native_store.lose(m.store, LOSS_RING_FULL, UINT32_MAX, m.kind->n_lost);
-		native_store.flush(m.store, 100 * SECOND + at, NULL);
-	}
+	if (is_at)
+		add_samples_at(&m, argv[3]);
+	else
+		add_random_samples(&m, n, seconds, depth);
 	if (native_store.close(m.store, &end, &n_unwritten, NULL) < 0)
 		return 1;
 	image_table_free(m.images);
