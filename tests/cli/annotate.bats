@@ -3,7 +3,7 @@
 # Samples in the margin of source and assembly.
 load helpers
 
-hot=$(awk '/line that is hot/ { print NR }' "$ROOT/tests/programs/inlines.c")
+hot=$(hot_line)
 
 # Builds ./app from ./src/hot.c, and makes a.assay with samples at known places of work():
 # ./places has "ADDRESS LINE SAMPLES", as objdump tells the line table. Most are of the hot line.

@@ -10,6 +10,7 @@
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
+#   hot_line, hot_place PROGRAM           of tests/programs/inlines.c
 #   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
 #
 # A test never sleeps for a time and then expects a result: it waits for the result.
@@ -57,10 +58,9 @@ golden() {
 refused() {
 	local want=$1 text
 	shift
-	echo "status $status, wanted $want; output: $output" >&2
 	[ "$status" = "$want" ]
 	for text; do
-		[[ "$output" == *"$text"* ]] || { echo "not said: $text" >&2; return 1; }
+		[[ "$output" == *"$text"* ]] || { echo "the output lacks: $text" >&2; return 1; }
 	done
 }
 
@@ -151,7 +151,8 @@ share_is() {
 }
 
 # session_at SESSION PROGRAM PLACE=N…: a session with N samples of cpu-clock in each PLACE of the
-# program: a function, or FUNCTION,CALLER,… from the inside out. Nothing is recorded.
+# program: a function or a hexadecimal address, and then its callers: PLACE,CALLER,…=N. Nothing is
+# recorded.
 session_at() {
 	local session=$1 program places
 	program=$(realpath "$2")
@@ -165,11 +166,24 @@ session_at() {
 				printf "%d 0", part[2]
 				depth = split(part[1], chain, ",")
 				for (j = 1; j <= depth; j++)
-					printf " %s", address[chain[j]]
+					printf " %s", chain[j] ~ /^0x/ ? chain[j] : address[chain[j]]
 				print ""
 			}
 		}')
 	"$PROGRAMS/make_session" "$session" at "$program" <<<"$places"
+}
+
+# The line of tests/programs/inlines.c that is hot, and its first address in work() in a build of that.
+hot_line() {
+	awk '/line that is hot/ { print NR }' "$ROOT/tests/programs/inlines.c"
+}
+hot_place() { # PROGRAM
+	local start address
+	start=$(nm "$1" | awk '$3 == "work" { print $1 }')
+	objdump --dwarf=decodedline "$1" | awk -v line="$(hot_line)" '$2 == line && $3 ~ /^0x/ { print $3 }' | sort |
+		while read -r address; do
+			((address < 0x$start)) || { echo "$address"; break; }
+		done
 }
 
 need_perf() {

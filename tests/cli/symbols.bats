@@ -4,11 +4,10 @@
 # are stripped, have changed, are damaged or gone.
 load helpers
 
-# Records ./app, a copy of the split program, as app.assay.
-record_app() {
-	need_recording
+# Makes ./app, a copy of the split program, and app.assay with samples in it.
+have_app() {
 	cp "$PROGRAMS/split" app
-	assay record -F "$(at_most 4000)" -o app.assay ./app 0.2s
+	session_at app.assay app forty,main=40 ten,main=10
 }
 
 report_app() {
@@ -16,21 +15,22 @@ report_app() {
 }
 
 @test "an image that is gone is said, and its samples stay" {
-	record_app
+	have_app
 	rm app
 	run report_app
 	refused 0 "/app: the file is not there any more" "(no symbols)"
+	[ "$(assay report -i app.assay --symbol-cache "" -l --format json | jq '[.rows[].samples] | add')" = 50 ]
 }
 
 @test "an image that was built anew is not used for names" {
-	record_app
+	have_app
 	objcopy --remove-section=.note.gnu.build-id app
 	run report_app
 	refused 0 "has changed since it was profiled (its build id was" "now it has none" "(no symbols)"
 }
 
 @test "an image that is damaged is said to be" {
-	record_app
+	have_app
 	truncate -s 3000 app
 	run report_app
 	refused 0 "cut ELF file: the section headers are not in it" "(no symbols)"
@@ -44,7 +44,7 @@ report_app() {
 }
 
 @test "the second report needs no image: names are cached by build id" {
-	record_app
+	have_app
 	run report_app cache
 	refused 0 forty
 	rm app
@@ -54,7 +54,7 @@ report_app() {
 }
 
 @test "a damaged cache is as good as none" {
-	record_app
+	have_app
 	report_app cache >/dev/null
 	for file in cache/*.sym; do
 		truncate -s 90 "$file"
@@ -64,7 +64,7 @@ report_app() {
 }
 
 @test "functions of a stripped program are told apart; a debug file names them" {
-	record_app
+	have_app
 	objcopy --only-keep-debug app app.debug
 	strip app
 	run report_app

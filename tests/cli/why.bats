@@ -3,11 +3,11 @@
 # Why a frame has no name or line.
 load helpers
 
-record_app() {
-	need_recording
+# Makes ./app, and a.assay with samples in it; then COMMAND changes the app.
+have_app() { # [COMMAND…]
 	cp "$PROGRAMS/inlines" app
+	session_at a.assay app work,main=30 main=2
 	"$@"
-	assay record -F "$(at_most 2000)" -o a.assay -- ./app 0.3 2>/dev/null
 }
 
 why() {
@@ -15,14 +15,14 @@ why() {
 }
 
 @test "an image that has all: where names and lines come from" {
-	record_app true
+	have_app
 	why app
 	refused 0 "/app" "full symbol table" "+ $PWD/app: symbols and debug information" "debuginfod: not asked"
 	[[ $output != *"to do"* ]]
 }
 
 @test "a stripped image: every place that was looked in, and what to do" {
-	record_app strip app
+	have_app strip app
 	why '*/app'
 	refused 0 "dynamic symbols and unwind tables only" "- /usr/lib/debug/.build-id/" ": No such file or directory" \
 		"to do" "DEBUGINFOD_URLS" "build it with -g"
@@ -35,13 +35,13 @@ why() {
 		strip app
 		objcopy --add-gnu-debuglink=app.debug app
 	}
-	record_app link_and_strip
+	have_app link_and_strip
 	why app
 	refused 0 "app.debug: of another build ("
 }
 
 @test "an image that vanished, or has changed" {
-	record_app true
+	have_app
 	rm app
 	why app
 	refused 0 "No such file or directory" "put the file back"
@@ -51,16 +51,20 @@ why() {
 }
 
 @test "a function and a place: the frames there" {
-	record_app true
+	have_app
 	why work
-	refused 0 "function  stir" "in        work" "inlines.c:" "(inlined)"
+	refused 0 "function  " "work" "inlines.c:" "samples   32 of 32"
+	# The first place of the hot line in work(): it is of mix(), which is inlined twice.
+	offset=$(hot_place app)
+	why "app+$offset"
+	refused 0 "place     $offset" "function  mix" "in        stir" "in        work" "inlines.c:$(hot_line) (inlined)"
 	offset=$(readelf -sW app | awk '$8 == "main" { print $2 }')
 	why "app+0x$offset"
 	refused 0 "place     0x" "function  main"
 }
 
 @test "what is not in the session" {
-	record_app true
+	have_app
 	why nothing_like_it
 	refused 1 "nothing_like_it: no image, function or offset of the session"
 	run assay why
