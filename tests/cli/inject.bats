@@ -2,21 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Samples in the place of a trace: perf reads what is written, and would have written it.
 load helpers
-
-need_trace() { # PROGRAM [ARG…]: makes trace.data
-	[ -x "$ASSAY_BUILD/tests/pt/pt_trace" ] || skip "the generator is for x86-64"
-	timeout 100 "$ASSAY_BUILD/tests/pt/pt_trace" --tsc --mtc trace.data truth "$@" >out 2>err </dev/null ||
-		{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-}
+load pt
 
 # What perf script shows of a file, without the widths of its columns.
 shown() { # FILE FIELDS
-	timeout 60 perf script -i "$1" -F "$2" 2>perf.err | tr -s ' \t'
+	within perf script -i "$1" -F "$2" 2>perf.err | tr -s ' \t'
 }
 
 @test "perf reads the samples that it would have written itself" {
 	command -v perf >/dev/null || skip "perf is not installed"
-	need_trace "$PROGRAMS/flow" indirect
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	for itrace in i1000igl b cr; do
 		fields=tid,time,ip,sym,period
 		[ $itrace != i1000igl ] || fields+=,brstack
@@ -31,7 +26,7 @@ shown() { # FILE FIELDS
 }
 
 @test "our own commands read it, too, as if the samples had been recorded" {
-	need_trace "$PROGRAMS/flow" recursion
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" recursion
 	assay inject -q -i trace.data -o samples.data --itrace=i100ig --strip
 	assay script -i trace.data --itrace=i100ig -F tid,time,ip,sym | tr -s ' ' >want
 	assay script -i samples.data -F tid,time,ip,sym | tr -s ' ' >got
@@ -42,7 +37,7 @@ shown() { # FILE FIELDS
 
 @test "mispred-all is a setting and an option" {
 	command -v perf >/dev/null || skip "perf is not installed"
-	need_trace "$PROGRAMS/flow" indirect
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	assay inject -q -i trace.data -o none.data --itrace=i1000il --strip
 	assay inject -q -i trace.data -o option.data --itrace=i1000il --strip --mispred-all
 	printf '[core]\n\tmispred-all = off\n[intel-pt]\n\tmispred-all = on\n' >"$HOME/.perfconfig"
@@ -53,7 +48,7 @@ shown() { # FILE FIELDS
 }
 
 @test "without --itrace it is a copy that decodes as before" {
-	need_trace "$PROGRAMS/flow" indirect
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	assay inject -q --no-itrace -i trace.data -o copy.data
 	assay script -i trace.data --itrace=b >want
 	assay script -i copy.data --itrace=b >got
@@ -62,7 +57,7 @@ shown() { # FILE FIELDS
 }
 
 @test "build ids of mapped files are added" {
-	need_trace "$PROGRAMS/flow" indirect
+	trace_of --tsc --mtc -- "$PROGRAMS/flow" indirect
 	assay inject -q -b -i trace.data -o ids.data
 	assay buildid-list -i ids.data | grep -q '/flow$'
 	[ "$(assay buildid-list -i trace.data | grep -c '/flow$')" = 0 ]

@@ -24,9 +24,7 @@ load pt
 	local how
 	for how in --mtc "--mtc --cyc" "--mtc --tracepoint" "--mtc --cpus 2"; do
 		# shellcheck disable=SC2086
-		timeout 100 "$PT/pt_trace" --kernel --tsc --cpus 1 --turn 300 $how trace.data truth "$PROGRAMS/flow" switches \
-			>out 2>err </dev/null || { grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-		by_thread <truth >want
+		trace_of --kernel --tsc --cpus 1 --turn 300 $how -- "$PROGRAMS/flow" switches
 		assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | decoded | by_thread >ours
 		cmp want ours
 		# Calls alone are of the same threads, though the way there is none.
@@ -34,14 +32,11 @@ load pt
 		assay script -i trace.data --itrace=be -F tid,flags,ip,addr |
 			grep -E ' (call|return|tr strt|tr end) ' | sed 's/ \(call\|return\|tr [a-z]* *[a-z]*\) / /' >all
 		diff -wq <(awk '{ print $1, $2, $4 }' calls) <(awk '{ print $1, $2, $4 }' all)
-		rm -rf trace.data
 	done
 }
 
 @test "kernel code is that of a vmlinux, by its build id, wherever the kernel was put" {
-	timeout 100 "$PT/pt_trace" --kernel --vmlinux vmlinux --tsc --mtc --interrupt 700 trace.data truth "$PROGRAMS/flow" indirect \
-		>out 2>err </dev/null || { grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-	by_thread <truth >want
+	trace_of --kernel --vmlinux vmlinux --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" indirect
 	run assay script -i trace.data --itrace=be -F tid,ip,addr
 	[[ $output == *"the kernel's code is not to be had"*"vmlinux of its build"* ]]
 	local id

@@ -43,7 +43,7 @@ is_whole() {
 		assay import -q $from -o imported --itrace=i1ig
 		assay report -i imported --symfs archive/files -l | tail -n +4 | diff - <(tail -n +4 listed)
 	done
-	assay export -i archive -F sqlite -o calls.sqlite
+	assay export -i archive --itrace=i1us -F sqlite -o calls.sqlite
 }
 
 @test "--symfs names the folder that the recorded machine's files are in" {
@@ -108,7 +108,7 @@ none_is_untrue() {
 
 @test "code that a program writes itself does not fit the file: errors are told, no branch is made up" {
 	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" rewrites
-	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
+	within assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
 	none_is_untrue 300
 	grep -q "the trace does not fit the code" out
 	grep -q "errors in decoding the trace" said
@@ -125,7 +125,7 @@ none_is_untrue() {
 	trace_of --tsc --psb 500 --build-ids -- ./program -d /
 	is_whole trace.data
 	cp /bin/true program
-	timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
+	within assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
 	grep -q "program is of another build than the one that was traced: its code is not decoded, which is [0-9]* errors" said
 	none_is_untrue 1000
 	grep -q "code could not be read" out
@@ -148,7 +148,7 @@ none_is_untrue() {
 
 @test "no side band: nobody knows whose code it was, which is told" {
 	trace_of --tsc --no-side-band -- "$PROGRAMS/flow" longjmp
-	run --separate-stderr timeout 60 assay script -i trace.data --itrace=be -F tid,ip,addr
+	run --separate-stderr within assay script -i trace.data --itrace=be -F tid,ip,addr
 	[ "$status" -eq 0 ]
 	[[ $output == *"code could not be read"* ]]
 	[[ $stderr == *"errors in decoding the trace"* ]]
@@ -161,14 +161,14 @@ none_is_untrue() {
 @test "a trace in perf's pipe format, through a pipe" {
 	trace_of --tsc --mtc --pipe -- "$PROGRAMS/flow" longjmp
 	# shellcheck disable=SC2002
-	cat trace.data | timeout 60 assay script -i - --itrace=be -F tid,ip,addr 2>said | decoded | by_thread >ours
+	cat trace.data | within assay script -i - --itrace=be -F tid,ip,addr 2>said | decoded | by_thread >ours
 	cmp want ours
 	[ ! -s said ]
 	# shellcheck disable=SC2002
 	cat trace.data | assay report -i - --itrace=i1i -l | grep -q longjmp
 	command -v perf >/dev/null || return 0
 	# shellcheck disable=SC2002
-	cat trace.data | timeout 60 perf script -i - --itrace=be -F tid,ip,addr 2>/dev/null | decoded | by_thread >theirs
+	cat trace.data | within perf script -i - --itrace=be -F tid,ip,addr 2>/dev/null | decoded | by_thread >theirs
 	cmp want theirs
 }
 

@@ -55,7 +55,7 @@ same_lines() {
 	same_branches --tsc -- "$PROGRAMS/flow" longjmp
 	run assay script -i trace.data --itrace=b -C 1
 	refused 2 "does not say on which CPU"
-	timeout 100 "$PT/pt_trace" --tsc --mtc --cpus 2 trace.data truth "$PROGRAMS/flow" threads >out 2>err
+	trace_of --tsc --mtc --cpus 2 -- "$PROGRAMS/flow" threads
 	assay script -i trace.data --itrace=be -F tid,cpu,time,ip,addr | grep -F '[001]' >all
 	assay script -i trace.data --itrace=be -F tid,cpu,time,ip,addr -C 1 >one
 	[ "$(wc -l <one)" -gt 100 ]

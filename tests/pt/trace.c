@@ -27,12 +27,15 @@
  * there with who did so before
  *
  * TRUTH gets a line a taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0 where
- * tracing begins or ends. The program is kept off the vdso, which has no file.
+ * tracing begins or ends. The program is kept off the vdso, which has no file. Its environment and
+ * what CPUID tells it are always the same: on each machine a program of one thread has the same
+ * trace.
  */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +62,7 @@ struct mapping {
 
 struct instruction {
 	uint8_t kind, size; /* enum branch_kind; 0: unreadable */
+	bool is_cpuid;
 };
 
 struct cpu {
@@ -78,6 +82,7 @@ struct task {
 	uint64_t waits_since; /* of steps; 0: it does not */
 	bool is_new, is_dead, expects_handler;
 	bool is_in_call; /* of the system */
+	uint32_t leaf;   /* of the CPUID that is stepped over */
 };
 
 /* Where the code of a static program is told to be, if it is to be the kernel's. */
@@ -110,7 +115,7 @@ static void die(const char *what)
 static struct instruction decode(struct tracer *t, const struct task *task, uint64_t ip)
 {
 	struct instruction in = { 0 };
-	uint8_t bytes[16];
+	uint8_t bytes[16] = { 0 };
 	uint32_t *known;
 	bool is_new;
 	ssize_t n;
@@ -120,7 +125,8 @@ static struct instruction decode(struct tracer *t, const struct task *task, uint
 	t->code_pid = task->pid;
 	known = intmap_put(&t->code, ip, &is_new);
 	if (!is_new)
-		return (struct instruction){ (uint8_t)(*known >> 8), (uint8_t)*known };
+		return (struct instruction){ (uint8_t)(*known >> 8), (uint8_t)*known,
+					     *known >> 16 };
 	ip -= t->shift;
 	/* Up to the end of the page, where the next one may not be there. */
 	n = process_vm_readv(task->tid, &(struct iovec){ bytes, sizeof(bytes) }, 1,
@@ -130,8 +136,34 @@ static struct instruction decode(struct tracer *t, const struct task *task, uint
 				     &(struct iovec){ (void *)ip, 16 - (ip & 15) }, 1, 0);
 	if (n > 0)
 		in.kind = (uint8_t)classify(bytes, (size_t)n, &in.size);
-	*known = (uint32_t)in.kind << 8 | in.size;
+	in.is_cpuid = n > 1 && bytes[0] == 0x0f && bytes[1] == 0xa2;
+	*known = (uint32_t)in.is_cpuid << 16 | (uint32_t)in.kind << 8 | in.size;
 	return in;
+}
+
+/*
+ * The answer of a processor that has what all of x86-64 have: libc picks the functions that run
+ * everywhere, whatever this machine's processor has. A libc that needs more than that would refuse
+ * to run; there the processor itself answers.
+ */
+static void answer_cpuid(pid_t tid, uint32_t leaf, struct user_regs_struct *regs)
+{
+#ifndef __SSE3__
+	regs->rax = leaf == 0 ? 1 : leaf == 1 ? 0xf41 : leaf >> 31 ? 0x80000001 : 0;
+	regs->rbx = regs->rcx = regs->rdx = 0;
+	if (leaf == 0) { /* "GenuineIntel" */
+		regs->rbx = 0x756e6547;
+		regs->rdx = 0x49656e69;
+		regs->rcx = 0x6c65746e;
+	}
+	if (leaf == 1) /* FPU, TSC, MSR, PAE, CX8, CMOV, MMX, FXSR, SSE, SSE2 */
+		regs->rdx = 0x07808171;
+	if (leaf == 0x80000001) /* SYSCALL, NX, long mode */
+		regs->rdx = 0x20100800;
+	ptrace(PTRACE_SETREGS, tid, 0, regs);
+#else
+	(void)tid, (void)leaf, (void)regs;
+#endif
 }
 
 static void tell(struct tracer *t, const struct task *task, uint64_t from, uint64_t to)
@@ -505,6 +537,9 @@ static void go_on(struct tracer *t, struct task *task, int status)
 	if (ptrace(PTRACE_GETREGS, task->tid, 0, &regs) < 0)
 		return; /* killed meanwhile */
 	ip = regs.rip + t->shift;
+	if (task->at.is_cpuid && task->writer && ip == task->writer->ip + task->at.size)
+		answer_cpuid(task->tid, task->leaf, &regs);
+	task->leaf = (uint32_t)regs.rax;
 	if (!status) {
 		enable(t, task, ip);
 	} else if (task->is_new) {
@@ -627,6 +662,7 @@ static void follow(struct tracer *t)
 
 static pid_t start(char **argv)
 {
+	static char *environment[] = { "LC_ALL=C", "TZ=UTC", NULL };
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -636,7 +672,7 @@ static pid_t start(char **argv)
 			_exit(126);
 		}
 		raise(SIGSTOP);
-		execvp(argv[0], argv);
+		execvpe(argv[0], argv, environment);
 		_exit(127);
 	}
 	return pid;
