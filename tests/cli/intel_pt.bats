@@ -227,7 +227,7 @@ as_perf_of() {
 }
 
 @test "code that a jitdump tells of is followed" {
-	trace_of -- "$PROGRAMS/jitdump" 2 100
+	trace_of -- "$PROGRAMS/jitdump-static" 2 100
 	within assay script -i trace.data --itrace=be -F tid,ip,addr 2>decoder | by_thread >ours
 	cmp want ours
 	assay report -i trace.data --itrace=i1i -l >listed

@@ -96,7 +96,7 @@ void __attribute__((noinline)) __switch_to(void)
 static void *take_turns(void *argument)
 {
 	for (int i = 0; i < 10; i++) {
-		for (int k = 0; k < 120; k++)
+		for (int k = 0; k < 45; k++)
 			sink += k % (*(int *)argument + 1);
 		__switch_to();
 		if (i % 2)
