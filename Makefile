@@ -4,27 +4,31 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all demo check bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all demo check check-steady check-guests check-mutants bench cross-arm64 guest-shell install format help deps clean
 
-all: $(BUILD)/build.ninja		## build assay (build/assay)
+all:					## install missing packages, build assay (build/assay)
+	@scripts/deps.sh build
+	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD) >/dev/null
 	@ninja -C $(BUILD)
 
-$(BUILD)/build.ninja:
-	@command -v meson >/dev/null || { echo "meson is missing: run 'make deps'" >&2; exit 1; }
-	@meson setup $(BUILD) >/dev/null
-
-demo:					## install what is missing, build, profile something, show it
-	@scripts/deps.sh build
-	@$(MAKE) --no-print-directory all
+demo: all				## build assay, profile something, show it
 	@scripts/demo.sh $(BUILD)/assay
 
-check:					## every test and style check; the last line is the sum
+check:					## every test and style check; T=annotate is one area, N='words' one test of it
 	@scripts/deps.sh check
-	@scripts/check.sh
+	@tests/run $(if $(N),-n '$(N)') $(T)
 
-bench:					## measure against perf; ONLY='record-true accuracy' ROUNDS=5
-	@scripts/deps.sh bench
+check-guests:				## tests in virtual machines that take long
+	@scripts/deps.sh check
 	@$(MAKE) --no-print-directory all
+	@tests/guest/run --long
+
+check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
+	@scripts/deps.sh check
+	@tests/steady $(KIND) $(N)
+
+bench: all				## measure against perf; ONLY='record-true accuracy' ROUNDS=5
+	@scripts/deps.sh bench
 	@bench/run --assay $(BUILD)/assay $(if $(ROUNDS),--rounds $(ROUNDS)) $(ONLY)
 
 cross-arm64:				## build assay for AArch64 (build-arm64/assay)

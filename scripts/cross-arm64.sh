@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Builds assay for AArch64 in build-arm64/, with libraries of Debian's arm64 packages; options go to
+# Builds assay for AArch64 in build-arm64/ (or ASSAY_BUILD_ARM64), with libraries of Debian's arm64 packages; options go to
 # Meson. Ends with 77 and a reason where compiler or packages can't be had.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -15,9 +15,9 @@ packages_of arm64
 # shellcheck disable=SC2086 # a word a package
 locked unpack_with_depends $libraries || exit
 
-folder=build-arm64
-mkdir -p $folder
-cat >$folder/cross.ini.new <<END
+folder=${ASSAY_BUILD_ARM64:-build-arm64}
+mkdir -p "$folder"
+cat >"$folder/cross.ini.new" <<END
 [binaries]
 c = [$(command -v ccache >/dev/null && echo "'ccache', ")'aarch64-linux-gnu-gcc']
 ar = 'aarch64-linux-gnu-ar'
@@ -36,14 +36,14 @@ cpu_family = 'aarch64'
 cpu = 'aarch64'
 endian = 'little'
 END
-if ! cmp -s $folder/cross.ini.new $folder/cross.ini; then # Meson reads it once
-	find $folder -mindepth 1 -maxdepth 1 ! -name cross.ini.new -exec rm -rf {} +
-	mv $folder/cross.ini.new $folder/cross.ini
+if ! cmp -s "$folder"/cross.ini.new "$folder"/cross.ini; then # Meson reads it once
+	find "$folder" -mindepth 1 -maxdepth 1 ! -name cross.ini.new -exec rm -rf {} +
+	mv "$folder"/cross.ini.new "$folder"/cross.ini
 fi
-rm -f $folder/cross.ini.new
-if [ -f $folder/build.ninja ]; then
-	[ $# = 0 ] || meson configure $folder "$@" || exit 1
+rm -f "$folder"/cross.ini.new
+if [ -f "$folder"/build.ninja ]; then
+	[ $# = 0 ] || meson configure "$folder" "$@" || exit 1
 else
-	meson setup $folder --cross-file $folder/cross.ini "$@" || exit 1
+	meson setup "$folder" --cross-file "$folder"/cross.ini "$@" || exit 1
 fi
-ninja -C $folder
+ninja -C "$folder"

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The areas of the tests: what each runs, what it needs before, and how its output becomes results.
+
+Each area is a row of all_areas(). An area with is_step is a build that others need: it runs when one
+of them was chosen, and its result counts.
+"""
+
+import dataclasses
+import os
+import random
+import re
+import shlex
+import sys
+import typing
+
+from runner import machine, tap
+
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+FILE_DEADLINES = 20  # a file of tests that takes so many deadlines hangs
+# Seconds that the long files of tests/cli take on a quiet machine.
+COSTS = {}
+
+
+@dataclasses.dataclass
+class Area:
+    name: str  # GROUP/NAME
+    run: typing.Callable  # (job) -> list of tap.Result
+    needs: tuple = ()  # names of areas
+    is_step: bool = False
+    cpus: int = 1  # that it keeps busy; 0: it mostly waits
+    cost_s: float = 5  # on a quiet machine: long areas begin first
+
+    @property
+    def group(self):
+        return self.name.split("/")[0]
+
+    @property
+    def last(self):
+        return self.name.split("/")[-1]
+
+
+def skipped(area, reason):
+    return [tap.Result(area.last, tap.SKIPPED, reason)]
+
+
+def failed_to_end(job, results):
+    """A program that died, hung or leaked has told of some tests only, and perhaps of none that failed."""
+    if job.status != 0 and not any(r.outcome == tap.FAILED for r in results):
+        why = f"still running after {job.limit_s} s" if job.timed_out else f"exit status {job.status}"
+        tail = "".join(line + "\n" for line in job.lines()[-60:])
+        results.append(tap.Result(f"{job.area.last} runs to its end", tap.FAILED, f"{why}\n{tail}"))
+    return results
+
+
+def script(title, *command):
+    """One result: exit status 0 passes, 77 is a skip for the reason in the last line."""
+    def run(job):
+        job.call(*command)
+        last = (job.lines() or [""])[-1]
+        if job.status == 77:
+            return [tap.Result(title, tap.SKIPPED, last)]
+        if job.status != 0:
+            return [tap.Result(title, tap.FAILED, "\n".join(job.lines()[-60:]))]
+        return [tap.Result(title, tap.PASSED)]
+    return run
+
+
+def build(title, folder, environment, *options):
+    """Configures the folder if its options are others than before, then builds it."""
+    def run(job):
+        stamp, wanted = folder / "check-options", shlex.join(options) + "\n"
+        configure = ["meson", "setup", str(folder), str(job.place.root), *options]
+        if (folder / "build.ninja").exists():
+            configure = ["meson", "configure", str(folder), *options]
+        command = f"ninja -C {shlex.quote(str(folder))}"
+        if not stamp.exists() or stamp.read_text() != wanted:
+            command = f"{shlex.join(configure)} && {command}"
+        results = script(title, "sh", "-c", command)(job) if not job.update(environment) else []
+        if results[0].outcome == tap.PASSED:
+            stamp.write_text(wanted)
+        return results
+    return run
+
+
+def cmocka(program, environment):
+    def run(job):
+        job.update({"CMOCKA_MESSAGE_OUTPUT": "TAP", **environment})
+        if job.title:
+            job.update({"ASSAY_TEST_FILTER": f"*{job.title.replace(' ', '_')}*"})
+        job.call(*program, limit_s=job.place.deadline_s * 5)
+        return failed_to_end(job, tap.read_cmocka("\n".join(job.lines())))
+    return run
+
+
+def bats(file, folder):
+    def run(job):
+        path = shuffled(job, file) if job.shuffle is not None else file
+        command = ["bats", "--tap", "--print-output-on-failure"]
+        if job.title:
+            command += ["--filter", re.sub(r"([][\\.*^$+?(){}|])", r"\\\1", job.title)]
+        job.update({"ASSAY_BUILD": str(folder)})
+        job.call(*command, str(path), limit_s=job.place.deadline_s * FILE_DEADLINES)
+        return failed_to_end(job, tap.read(job.lines()))
+    return run
+
+
+def shuffled(job, file):
+    """A copy of the file with its tests in a random order, in a tree of links to this one."""
+    root, copy = job.place.root, job.folder / "tree"
+    (copy / "tests" / "cli").mkdir(parents=True)
+    for folder in (root, root / "tests", root / "tests" / "cli"):
+        for entry in folder.iterdir():
+            target = copy / entry.relative_to(root)
+            if not target.exists() and entry != file:
+                target.symlink_to(entry)
+    head, *tests = re.split(r"(?m)^(?=@test )", file.read_text())
+    random.Random(f"{job.shuffle} {file.name}").shuffle(tests)
+    path = copy / "tests" / "cli" / file.name
+    path.write_text(head + "".join(tests))
+    return path
+
+
+def tap_script(*command):
+    def run(job):
+        job.call(*command)
+        return failed_to_end(job, tap.read(job.lines()))
+    return run
+
+
+def fuzz(program, name):
+    def run(job):
+        seconds, corpus = os.environ.get("FUZZ_SECONDS", "4"), job.place.root / "fuzz" / "corpus" / name
+        (job.folder / "corpus").mkdir()
+        seeds = [str(corpus)] if corpus.is_dir() else []
+        return script(f"{name}, {seconds} s", str(program), f"-seed={os.environ.get('FUZZ_SEED', '1')}",
+                      f"-max_total_time={seconds}", "-rss_limit_mb=2048", f"-timeout={job.place.deadline_s // 6}",
+                      "-max_len=65536", "-verbosity=0", f"-artifact_prefix={job.place.builds}/build-check/{name}-",
+                      str(job.folder / "corpus"), *seeds)(job)
+    return run
+
+
+def listed(file, name):
+    """The names of a list in a meson.build file, where they stand one a line."""
+    text = file.read_text()
+    names = re.search(rf"(?ms)^{name} = \[\n(.*?)^\]", text)[1]
+    return re.findall(r"'(\w+)'", names) + re.findall(rf"(?m)^  {name} \+= '(\w+)'", text)
+
+
+def in_build(program, run):
+    """A program that this build lacks is a skip."""
+    return lambda job: run(job) if program.exists() else skipped(job.area, f"{program.name} is not in this build")
+
+
+def build_with_clang(folder):
+    """clang's sanitizers, with libFuzzer's instrumentation: one build for unit tests, bad input and fuzzing."""
+    missing = script("builds without a warning", "sh", "-c",
+                     "command -v clang >/dev/null || { echo 'clang is not installed'; exit 77; }\n"
+                     "echo 'int LLVMFuzzerTestOneInput(void);int LLVMFuzzerTestOneInput(void){return 0;}' |\n"
+                     "clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null ||\n"
+                     "{ echo \"clang's sanitizer runtime is not installed\"; exit 77; }")
+    # lld links these programs in a tenth of the time.
+    whole = build("builds without a warning", folder, {"CC": "clang", "CXX": "clang++", "CC_LD": "lld", "CXX_LD": "lld"},
+                  "-Dwerror=true", "-Dfuzzing=true", "-Dbench=false", "-Doptimization=1", "-Db_sanitize=address,undefined",
+                  "-Db_lundef=false")
+
+    def run(job):
+        results = missing(job)
+        return whole(job) if results[0].outcome == tap.PASSED else results
+    return run
+
+
+def build_for_arm64(place, folder):
+    run = script("builds", str(place.root / "scripts" / "cross-arm64.sh"), "-Dbench=false")
+
+    def with_folder(job):
+        job.update({"ASSAY_BUILD_ARM64": str(folder)})
+        return run(job)
+    return with_folder
+
+
+def by_qemu_user(folder, program):
+    """The loader and the libraries are the cross build's."""
+    def run(job):
+        wrapper = re.search(r"exe_wrapper = \[(.*)\]", (folder / "cross.ini").read_text())
+        if not wrapper:
+            return skipped(job.area, "qemu-user is not installed")
+        command = re.findall(r"'([^']*)'", wrapper[1])
+        return in_build(program, cmocka([*command, str(program)], {}))(job)
+    return run
+
+
+def all_areas(place, args):
+    """Every area of `make check`, in the order of the list."""
+    root, builds = place.root, place.builds
+    gcc, check, arm64 = builds / "build", builds / "build-check", builds / "build-arm64"
+    everything, add = [], lambda *row, **more: everything.append(Area(*row, **more))
+
+    for name in ("layers", "format", "spdx", "shell", "js"):
+        add(f"style/{name}", script(name, str(root / "scripts" / f"check-{name}.sh")), cost_s=3)
+    add("build/gcc", build("builds without a warning", gcc, {}, "-Dwerror=true"), is_step=True, cpus=machine.cpus(), cost_s=1000)
+    add("build/clang-sanitizers", build_with_clang(check), is_step=True, cpus=machine.cpus(), cost_s=900)
+    add("build/arm64", build_for_arm64(place, arm64), is_step=True, cpus=machine.cpus(), cost_s=800)
+    add("style/man", script("man", str(root / "scripts" / "check-man.sh"), str(gcc)), ("build/gcc",))
+
+    for name in listed(root / "tests" / "unit" / "meson.build", "unit_tests"):
+        for group, needs, program in (("unit", "build/clang-sanitizers", check / "tests" / "unit" / f"test_{name}"),
+                                      ("arm64", "build/arm64", arm64 / "tests" / "unit" / f"test_{name}")):
+            run = by_qemu_user(arm64, program) if group == "arm64" else in_build(program, cmocka([str(program)], SANITIZERS))
+            add(f"{group}/{name}", run, (needs,), cost_s=2)
+    for file in sorted((root / "tests" / "cli").glob("*.bats")):
+        add(f"cli/{file.stem}", bats(file, gcc), ("build/gcc",), cpus=0, cost_s=COSTS.get(file.stem, 5))
+    add("sanitized/bad_input", bats(root / "tests" / "cli" / "bad_input.bats", check), ("build/gcc", "build/clang-sanitizers"), cost_s=30)
+    for name in listed(root / "fuzz" / "meson.build", "fuzz_targets"):
+        program = check / "fuzz" / f"fuzz_{name}"
+        add(f"fuzz/{name}", in_build(program, fuzz(program, name)), ("build/clang-sanitizers",), cost_s=4)
+    for boot in ("counters", "machine", "kernel"):
+        add(f"guest/{boot}", tap_script(str(root / "tests" / "guest" / "run"), boot), ("build/gcc", "build/arm64"), cost_s=60)
+    return everything
+
+
+def choose(everything, words):
+    """The areas that the words mean, and the builds that these need. A last part means one area."""
+    names = [name for word in words for name in word.replace(",", " ").split()]
+    chosen = []
+    for name in names:
+        found = [area for area in everything if name in (area.name, area.group)]
+        found = found or sorted((area for area in everything if area.last == name), key=lambda a: a.group != "cli")[:1]
+        if not found:
+            sys.exit(f"no area '{name}'; tests/run --list names them")
+        chosen += found
+    needed = {step for area in chosen for step in area.needs}
+    return [area for area in everything if not names or area in chosen or area.name in needed]
