@@ -6,10 +6,12 @@
 #   fake_trace PROGRAM [ARG…]     what its processor will have run: ./truth, ./trace.data;
 #                                 more of the generator's options are in FAKE_TRACE
 #   on_fake COMMAND…              a recorder, there; FAKE_PT_… as in tests/fake_pt/device.c
+#   background_on_fake COMMAND…   the same in the background; `wait "$pid"` gives its status
 #   until_done                    for the recorder: a command that ends when all was played
+#   has_stepped N                 for wait_for: with FAKE_PT_STEPS, the device waits for ./go.N
 
+load pt
 FAKE=$ASSAY_BUILD/tests/fake_pt
-PT=$ASSAY_BUILD/tests/pt
 
 fake_machine() {
 	local pmu=sys/bus/event_source/devices/intel_pt file
@@ -56,37 +58,38 @@ fake_old_processor() {
 	rm -r sys/bus/event_source/devices/intel_pt/{caps,format/{pt,branch,ptw,fup_on_ptw,pwr_evt}}
 }
 
-# Stepping through a program takes a second of CPU time: the tests of a file share what was traced.
+# Its trace fills several of the smallest areas, if it is asked for with --cyc --no-retcomp --psb 100.
 fake_trace() {
-	local kept
-	kept=$BATS_FILE_TMPDIR/fake.$(tr -c 'a-z0-9' _ <<<"${FAKE_TRACE-} $*")
-	if [ ! -e "$kept" ]; then
-		# shellcheck disable=SC2086
-		timeout 100 "$PT/pt_trace" --tsc --mtc --psb 2000 ${FAKE_TRACE-} trace.data truth "$@" >out 2>err </dev/null ||
-			{ grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-		mkdir "$kept.new"
-		mv trace.data truth "$kept.new"
-		mv "$kept.new" "$kept"
-	fi
-	cp "$kept"/{trace.data,truth} .
+	# shellcheck disable=SC2086
+	trace_of --tsc --mtc --psb 2000 ${FAKE_TRACE-} -- "$@"
 	export FAKE_PT_TRACE=$PWD/trace.data
 }
 
+forget_the_last() {
+	rm -f "done" stats step.* go.* rings.*
+}
+
 on_fake() {
-	rm -f "done" stats step.* go.*
-	timeout 60 env LD_PRELOAD="$FAKE/fake_pt.so" "$@"
+	forget_the_last
+	within env LD_PRELOAD="$FAKE/fake_pt.so" "$@"
+}
+
+background_on_fake() {
+	forget_the_last
+	background env LD_PRELOAD="$FAKE/fake_pt.so" "$@"
 }
 
 until_done() {
-	echo 'until [ -e done ]; do sleep 0.02; done'
+	echo 'until [ -e done ] || ! kill -0 $PPID; do sleep 0.02; done'
+}
+
+has_stepped() {
+	[ -e "step.$1" ]
 }
 
 # A number of the device's, when the recorder has gone.
 device_says() {
-	for _ in {1..100}; do
-		[ ! -e stats ] || break
-		sleep 0.05
-	done
+	wait_for test -e stats
 	jq -r ".$1" stats
 }
 
