@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # OProfile's sample files: written by --store=oprofile, read by every command.
 load helpers
+load opdemo
 
-MKOPFILE=$TOOLS/mkopfile.py
-
-# The counts of all sample files that are no arcs, added up by mkopfile.
+# The counts of all sample files that are no arcs, added up by mkopfile. An ordinary user's event is
+# cpu-clock:u.
 flat_total() {
-	find "$1" -name 'cpu-clock.*' -not -path '*{cg}*' -print0 |
+	find "$1" -name 'cpu-clock*' -not -path '*{cg}*' -print0 |
 		xargs -0 python3 "$MKOPFILE" dump | awk '/^  0x/ { n += $2 } END { print n + 0 }'
 }
 
 @test "what is stored as sample files is what was counted" {
 	need_recording
-	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 2s >/dev/null
+	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 300 >/dev/null
 	[ -s s/abi ]
 	total=$(jq .samples s/samples/current/assay.json)
 	[ "$total" -gt 0 ]
@@ -26,18 +26,19 @@ flat_total() {
 @test "sample files lie below application and image, as the separation says" {
 	need_recording
 	split=$(readlink -f "$PROGRAMS/split")
-	assay record -q -e cpu-clock --call-graph=none --store=oprofile --separate=thread,lib,cpu -o s -- "$PROGRAMS/split" 2s >/dev/null
-	run find "s/samples/current/{root}$split/{dep}/{root}$split" -regex '.*/cpu-clock\.0\.0\.[0-9]+\.[0-9]+\.[0-9]+'
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile --separate=thread,lib,cpu -o s -- "$PROGRAMS/split" 300 >/dev/null
+	run find "s/samples/current/{root}$split/{dep}/{root}$split" -regex '.*/cpu-clock[:u]*\.0\.0\.[0-9]+\.[0-9]+\.[0-9]+'
 	[ -n "$output" ]
-	assay record -q -e cpu-clock --call-graph=none --store=oprofile --separate=none -o s -- "$PROGRAMS/split" 2s >/dev/null
-	[ -f "s/samples/current/{root}$split/{dep}/{root}$split/cpu-clock.0.0.all.all.all" ]
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile --separate=none -o s -- "$PROGRAMS/split" 300 >/dev/null
+	run find "s/samples/current/{root}$split/{dep}/{root}$split" -name 'cpu-clock*.0.0.all.all.all'
+	[ "${#lines[@]}" = 1 ]
 	run find s -path '*split/{dep}/{root}/*lib*'
 	[ -z "$output" ]
 }
 
 @test "less kept apart is told in the native store, too" {
 	need_recording
-	assay record -q --separate=process -o s -- "$PROGRAMS/threads" >/dev/null
+	assay record -q --separate=process -o s -- "$PROGRAMS/threads" 1000 >/dev/null
 	run assay report -i s --by cpu
 	[ "$status" = 0 ]
 	[[ "$output" == *"cpu all"* ]]
@@ -50,7 +51,7 @@ flat_total() {
 }
 
 @test "a session of OProfile gives the symbols and counts that opreport gives" {
-	python3 "$MKOPFILE" demo demo bin >/dev/null
+	demo
 	run assay report -i demo -l
 	[ "$status" = 0 ]
 	[[ "$output" =~ 1000\ +49\.75\ +libdemo.so\ +lib_work ]]
@@ -77,7 +78,7 @@ flat_total() {
 }
 
 @test "a sample file that is damaged is named, and the rest is there" {
-	python3 "$MKOPFILE" demo demo bin >/dev/null
+	demo
 	victim=$(find demo -path '*libdemo*' -name 'CPU*' -not -path '*{cg}*')
 	truncate -s -20 "$victim"
 	run assay import demo -o n
@@ -92,7 +93,7 @@ flat_total() {
 }
 
 @test "what OProfile lost is in the header" {
-	python3 "$MKOPFILE" demo demo bin >/dev/null
+	demo
 	mkdir demo/samples/current/stats
 	printf 17 >demo/samples/current/stats/lost_records_by_kernel
 	run assay report -i demo
@@ -102,7 +103,7 @@ flat_total() {
 
 @test "JIT code keeps its names in sample files" {
 	need_recording
-	assay record -q -e cpu-clock --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 1.5s >map
+	assay record -q -e cpu-clock --call-graph=none --store=oprofile -o s -- "$PROGRAMS/jit" 2000 >map
 	rm -f "$(cat map)"
 	run assay report -i s -l
 	[ "$status" = 0 ]
@@ -120,7 +121,7 @@ flat_total() {
 }
 
 @test "arcs of sample files are callers and callees, from the files and from a session made of them" {
-	python3 "$MKOPFILE" demo demo bin >/dev/null
+	demo
 	assay import -q demo -o n
 	[ "$(fact n .samples)" = 2010 ]
 	for session in demo n; do
@@ -140,12 +141,12 @@ flat_total() {
 }
 
 @test "totals of symbols are those of a slow reading of the files with nm" {
-	python3 "$MKOPFILE" demo demo bin >/dev/null
+	demo
 	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" demo
 	[ "$status" = 0 ]
 	[ "$output" = "4 2000" ]
 	need_recording
-	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 1s >/dev/null
+	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 300 >/dev/null
 	run python3 "$ROOT/tests/compare_samples.py" "$MKOPFILE" s "$(readlink -f "$PROGRAMS/split")"
 	echo "$output"
 	[ "$status" = 0 ]

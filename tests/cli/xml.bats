@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # XML against the schema that is installed with it.
 load helpers
-
-MKOPFILE=$TOOLS/mkopfile.py
+load opdemo
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR
 	command -v xmllint >/dev/null || skip "xmllint is not installed"
-	python3 "$MKOPFILE" demo demo bin >/dev/null
+	demo
 }
 
 valid() {

@@ -205,11 +205,15 @@ __attribute__((noinline)) double lib_work(double x)
 	return s;
 }
 """
+DEMO_LS_C = r"""
+__attribute__((noinline)) int list(int n) { return n * 3 + 1; }
+int main(int argc, char **argv) { (void)argv; return list(argc); }
+"""
 
 
 def demo(a, session, d):
     os.makedirs(d, exist_ok=True)
-    for n, s in (("app.c", DEMO_C), ("lib.c", DEMO_LIB_C)):
+    for n, s in (("app.c", DEMO_C), ("lib.c", DEMO_LIB_C), ("ls.c", DEMO_LS_C)):
         with open(os.path.join(d, n), "w") as f:
             f.write(s.lstrip("\n"))
     app, lib = os.path.join(d, "app"), os.path.join(d, "libdemo.so")
@@ -224,9 +228,11 @@ def demo(a, session, d):
                                     (so(app, "mid+2"), so(app, "leaf")): 700,
                                     (so(app, "mid+2"), so(app, "leaf+4")): 100})
     write_cg(a, session, app, lib, {(so(app, "mid+2"), so(lib, "lib_work+4")): 1000})
-    # stripped system binary: all samples go to one "(no symbols)" line
-    ls = os.path.realpath("/bin/ls")
-    write_flat(a, session, ls, {0x5000: 7, 0x5010: 3})
+    # a stripped program: its samples go to one "(no symbols)" line
+    whole, ls = os.path.join(d, "ls.whole"), os.path.join(d, "ls")
+    subprocess.check_call(["gcc", "-O1", "-o", whole, os.path.join(d, "ls.c")])
+    subprocess.check_call(["strip", "-o", ls, whole])
+    write_flat(a, session, ls, {so(whole, "list"): 7, so(whole, "list+2"): 3})
 
 
 def main():
