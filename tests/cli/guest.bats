@@ -3,12 +3,26 @@
 # The tests in virtual machines, where these can't be had: skipped, with the reason.
 load helpers
 
-# Everything there is but what QEMU's packages have.
+# Everything that this machine has, but emulators, apt and a cross compiler.
+setup_file() {
+	mkdir "$BATS_FILE_TMPDIR/tools"
+	find /usr/bin /bin -maxdepth 1 ! -name 'qemu-*' ! -name 'apt-*' ! -name 'aarch64-linux-gnu-*' \
+		-exec ln -sf -t "$BATS_FILE_TMPDIR/tools" {} + 2>/dev/null || true
+}
+
+# Before those there are the test's own, and a cache of packages that is the test's own.
 setup_tools() {
 	mkdir tools
-	find /usr/bin /bin -maxdepth 1 ! -name 'qemu-*' ! -name apt-get -exec ln -sf -t tools {} + 2>/dev/null
-	export PATH=$PWD/tools
+	export PATH=$PWD/tools:$BATS_FILE_TMPDIR/tools
 	export ASSAY_BUILD_ARM64=$ASSAY_BUILD ASSAY_GUEST_CACHE=$PWD/cache
+	# What the guest is packed with.
+	fake_tool cpio cat
+	command -v readelf >/dev/null || fake_tool readelf
+}
+
+fake_tool() { # NAME [COMMAND]
+	printf '#!/bin/sh\n%s\n' "${2-}" >"tools/$1"
+	chmod +x "tools/$1"
 }
 
 @test "no emulator: a skip that names its package" {
@@ -19,11 +33,10 @@ setup_tools() {
 
 @test "no packages to be had: a skip with what apt says" {
 	setup_tools
-	printf '#!/bin/sh\nexit 0\n' | tee tools/qemu-system-aarch64 >tools/qemu-system-x86_64
-	printf '#!/bin/sh\necho "E: Unable to locate package $3" >&2\nexit 100\n' >tools/apt-get
-	rm -f tools/apt-cache
+	fake_tool qemu-system-aarch64
+	fake_tool qemu-system-x86_64
+	fake_tool apt-get 'echo "E: Unable to locate package $3" >&2; exit 100'
 	cp tools/apt-get tools/apt-cache
-	chmod +x tools/qemu-system-* tools/apt-get tools/apt-cache
 	run "$ROOT/tests/guest/run" counters kernel
 	refused 0 "ok - guest counters # SKIP cannot fetch linux-image-cloud-arm64 for arm64: E: Unable to locate package"
 	refused 0 "ok - guest kernel # SKIP cannot fetch linux-image-cloud-amd64 for amd64: E: Unable to locate package"
@@ -31,25 +44,26 @@ setup_tools() {
 
 @test "no apt at all: a skip" {
 	setup_tools
-	printf '#!/bin/sh\nexit 0\n' >tools/qemu-system-aarch64
-	chmod +x tools/qemu-system-aarch64
+	fake_tool qemu-system-aarch64
 	run "$ROOT/tests/guest/run" counters
 	refused 0 "# SKIP no apt-get to fetch packages of arm64 with"
 }
 
 @test "a guest that dies is a failure, not a skip" {
-	[ -x "$(command -v qemu-system-x86_64)" ] || skip "no emulator"
+	[ "$(uname -m)" = x86_64 ] || skip "needs an x86-64 machine, whose libraries go into the guest"
 	setup_tools
-	ln -sf "$(command -v false)" tools/qemu-system-x86_64
-	ASSAY_GUEST_CACHE=$(getent passwd "$(id -u)" | cut -d: -f6)/.cache/assay-guest
-	[ -e "$ASSAY_GUEST_CACHE/amd64/kernel" ] || skip "no packages in the cache"
+	fake_tool qemu-system-x86_64 'exit 1'
+	fake_tool dpkg 'echo amd64'
+	# The packages that a boot takes, as if they were there; no headers to build modules with.
+	mkdir -p cache/amd64/got cache/amd64/root/bin
+	touch cache/amd64/got/{linux-image-6.1.0-test,busybox-static} cache/amd64/root/bin/busybox
+	echo 6.1.0-test >cache/amd64/got/linux-image-cloud-amd64.name
 	run "$ROOT/tests/guest/run" kernel
 	refused 0 "not ok - guest kernel: ran to its end"
 }
 
 @test "no cross compiler: a skip" {
 	setup_tools
-	rm -f tools/aarch64-linux-gnu-gcc
 	run "$ROOT/scripts/cross-arm64.sh"
 	refused 77 "no aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu)"
 }
