@@ -5,15 +5,15 @@
 load helpers
 
 setup_file() {
-	assay=${ASSAY_BUILD:-$BATS_TEST_DIRNAME/../../build}/assay
 	cd "$BATS_FILE_TMPDIR" || return 1
-	"$assay" record -g -o s.assay -- sh -c 'gzip -9 <'"$assay"' | sha256sum' >/dev/null 2>refusal ||
+	# shellcheck disable=SC2016
+	assay record -g -o s.assay -- sh -c 'head -c 3000000 "$1" | gzip -9 | sha256sum' sh "$ASSAY_BUILD/assay" >/dev/null 2>refusal ||
 		rm -rf s.assay
 }
 
 session() {
 	S=$BATS_FILE_TMPDIR/s.assay
-	[ -d "$S" ] || skip "cannot record here: $(cat "$BATS_FILE_TMPDIR/refusal")"
+	[ -d "$S" ] || skip "cannot record here: $(tail -1 "$BATS_FILE_TMPDIR/refusal")"
 }
 
 # sum FILE COLUMN: the numbers of a CSV column
@@ -44,16 +44,15 @@ sum() {
 		# shellcheck disable=SC2086
 		assay report -i "$S" $view --format json >o.json
 		[ "$(jq '[.rows[].samples] | add' o.json)" = "$want" ] || { echo "json $view" >&2; return 1; }
-		jq -e '[.total[].samples] | add == '"$want" o.json
+		[ "$(jq '[.total[].samples] | add' o.json)" = "$want" ]
 	done
-	assay report -i "$S" -c --format json |
-		jq -e '[.rows[] | select(.role == "self").samples] | add == '"$want"
+	[ "$(assay report -i "$S" -c --format json | jq '[.rows[] | select(.role == "self").samples] | add')" = "$want" ]
 }
 
 @test "the header accounts for every stored sample" {
 	session
 	assay report -i "$S" --format json comm:gzip |
-		jq -e '.header.samples | .stored == .selected + .idle_hidden + .filtered and .filtered > 0'
+		jq -e '.header.samples | ., (.stored == .selected + .idle_hidden + .filtered and .filtered > 0)'
 }
 
 @test "filters choose, and say what there is when they choose nothing" {
@@ -106,21 +105,21 @@ sum() {
 	session
 	command -v script >/dev/null || skip "no script(1)"
 	script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminal can be made here"
-	TERM=xterm COLUMNS=60 script -qec "assay report -i $S -l" /dev/null >tty.txt
-	grep -q $'\033\[31m' tty.txt
+	TERM=xterm COLUMNS=60 script -qec "assay report -i '$S' -l" /dev/null >tty.txt
+	grep $'\033\[31m' tty.txt
 	sed 's/\x1b\[[0-9;]*m//g; s/\r//; 1,/^$/d' tty.txt | awk 'length($0) > 70 { exit 1 }'
-	NO_COLOR=1 TERM=xterm script -qec "assay report -i $S -l" /dev/null >tty.txt
-	run ! grep -q $'\033' tty.txt
+	NO_COLOR=1 TERM=xterm script -qec "assay report -i '$S' -l" /dev/null >tty.txt
+	run ! grep $'\033' tty.txt
 }
 
 @test "a pager is used on a terminal" {
 	session
 	command -v script >/dev/null || skip "no script(1)"
 	script -qec true /dev/null >/dev/null 2>&1 || skip "no pseudo-terminal can be made here"
-	PAGER='sed s/^/paged:/' TERM=xterm script -qec "assay report -i $S" /dev/null >tty.txt
-	grep -q paged: tty.txt
-	PAGER='sed s/^/paged:/' TERM=xterm script -qec "assay report --no-pager -i $S" /dev/null >tty.txt
-	run ! grep -q paged: tty.txt
-	PAGER=true TERM=xterm script -qec "assay report -i $S -l -t 0; echo status \$?" /dev/null >tty.txt
-	grep -q 'status 0' tty.txt
+	PAGER='sed s/^/paged:/' TERM=xterm script -qec "assay report -i '$S'" /dev/null >tty.txt
+	grep paged: tty.txt
+	PAGER='sed s/^/paged:/' TERM=xterm script -qec "assay report --no-pager -i '$S'" /dev/null >tty.txt
+	run ! grep paged: tty.txt
+	PAGER=true TERM=xterm script -qec "assay report -i '$S' -l -t 0; echo status \$?" /dev/null >tty.txt
+	grep 'status 0' tty.txt
 }
