@@ -27,24 +27,25 @@ load fake_pt
 	jq -e '.names | index("main")' slices.json
 }
 
+# Its header has the size of its data, which is written last.
+is_whole() { # FILE
+	[ -s "$1" ] && [ "$(od -An -tu8 -j48 -N8 "$1" | tr -d ' ')" != 0 ]
+}
+
 @test "a uprobe is hit: the trace up to there is kept, decoded and shown" {
 	need_root
 	fake_machine 1
 	mkdir -p sys/bus/event_source/devices/uprobe
 	echo 7 >sys/bus/event_source/devices/uprobe/type
-	fake_trace "$PROGRAMS/flow" indirect
+	FAKE_TRACE="--psb 100" fake_trace "$PROGRAMS/flow" indirect
+	FAKE_PT_STEPS=4 FAKE_PT_FIRE=3 background_on_fake assay trace --source pt --on-symbol "main@$PROGRAMS/flow" -k 100s -n 0 -o kept.data -- \
+		sh -c 'until [ -e enough ] || ! kill -0 $PPID; do sleep 0.02; done; exit 3' >calls 2>said
 	touch go.{1,2}
-	FAKE_PT_STEPS=4 FAKE_PT_FIRE=3 timeout 60 env LD_PRELOAD="$FAKE/fake_pt.so" \
-		assay trace --source pt --on-symbol "main@$PROGRAMS/flow" -k 100s -n 0 -o kept.data -- \
-		sh -c 'until [ -e enough ]; do sleep 0.02; done; exit 3' >calls 2>said &
-	local tracer=$! status=0
-	# The recording is whole when its header has its size; the command goes on.
-	for _ in {1..300}; do
-		[ ! -s kept.data ] || [ "$(od -An -tu8 -j48 -N8 kept.data | tr -d ' ')" = 0 ] || break
-		sleep 0.1
-	done
+	local status=0
+	# The command goes on after the recording is whole.
+	wait_for is_whole kept.data
 	: >enough
-	wait $tracer || status=$?
+	wait "$pid" || status=$?
 	cat said
 	head -5 calls
 	[ "$status" = 3 ]
@@ -93,8 +94,8 @@ load fake_pt
 	refused 2 "any other is for a tracepoint"
 	need_root
 	need_recording
-	assay record --raw -a -o all.data -e sched:sched_switch -- sh -c 'sleep 0.1; sleep 0.1' || skip "no tracepoints here"
-	assay record -q --raw -a -o none.data -e sched:sched_switch --filter 'prev_pid == 1 && prev_pid == 2' -- sh -c 'sleep 0.1; sleep 0.1'
+	assay record --raw -a -o all.data -e sched:sched_switch -- sleep 0.01 || skip "needs a kernel with tracepoints"
+	assay record -q --raw -a -o none.data -e sched:sched_switch --filter 'prev_pid == 1 && prev_pid == 2' -- sleep 0.01
 	[ "$(assay script -i all.data | grep -c sched_switch)" -gt 0 ]
 	[ "$(assay script -i none.data 2>/dev/null | grep -c sched_switch)" = 0 ]
 	run assay record -a -o bad.data -e sched:sched_switch --filter 'nonsense == 1' -- true
