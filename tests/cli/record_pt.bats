@@ -327,7 +327,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	FAKE_PT_LOCK=$lock run on_fake assay record -e intel_pt//u -- true
 	refused 1 "AUX area of $area KiB" "kernel.perf_event_mlock_kb" "ulimit -l" "-m,16"
 	FAKE_PT_REFUSE=13 run on_fake assay record -e intel_pt//u -- true
-	refused 1 "intel_pt//u" "paranoid level"
+	refused 1 "intel_pt//u" "paranoid"
 	FAKE_PT_REFUSE=16 run on_fake assay record -e intel_pt//u -- true
 	refused 1 "intel_pt//u"
 }
