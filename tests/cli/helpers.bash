@@ -8,6 +8,7 @@
 #   refused STATUS TEXT…   the last `run` ended with STATUS, and its output contains every TEXT
 #   wait_for COMMAND…      polls COMMAND until it succeeds; fails after $DEADLINE seconds
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
+#   ticks PID, has_run PID TICKS   CPU time in user mode, in hundredths of a second; for wait_for
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
 #   hot_line, hot_place PROGRAM           of tests/programs/inlines.c
@@ -130,6 +131,14 @@ has_comm() { # PID NAME
 # Waits until a background job is the program, and no longer the shell that starts it.
 is_running() { # PID NAME
 	wait_for has_comm "$@"
+}
+
+ticks() {
+	awk '{ print $14 }' "/proc/$1/stat"
+}
+
+has_run() {
+	[ "$(ticks "$1")" -ge "$2" ]
 }
 
 # share_is N TOTAL SHARE [SLACK]: whether N of TOTAL fits a true share (0 to 1). N may differ from

@@ -91,15 +91,6 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	[[ "$output" == *"============  the_moment"*" behind"* ]]
 }
 
-# CPU time of a process in user mode, in hundredths of a second.
-ticks() { # PID
-	awk '{ print $14 }' "/proc/$1/stat"
-}
-
-has_run() { # PID TICKS
-	[ "$(ticks "$1")" -ge "$2" ]
-}
-
 # A process that works in behind() until it is killed: $pid. What it did before took far less.
 behind_the_moment() {
 	background "$PROGRAMS/moment" 10 wait
