@@ -7,7 +7,7 @@ load helpers
 record_own() {
 	need_recording
 	cp "$PROGRAMS/split" own
-	assay record -q -o s -- ./own 1.5s >/dev/null
+	assay record -q -o s -- ./own 300 >/dev/null
 	assay report -i s -l --symbol-cache "" >before
 	grep -q forty before
 }

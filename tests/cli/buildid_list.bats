@@ -17,7 +17,7 @@ load helpers
 
 @test "a session lists what has samples, once" {
 	need_recording
-	assay record -q -o one.assay -- "$PROGRAMS/split" 0.5s
+	assay record -q -o one.assay -- "$PROGRAMS/split" 200
 	run --separate-stderr assay buildid-list -i one.assay
 	[ "$status" = 0 ]
 	[[ "$output" =~ [0-9a-f]{40}" "[^$'\n']*/split ]]
@@ -26,7 +26,7 @@ load helpers
 
 @test "a recording's kernel is listed once, without the symbol behind its name" {
 	need_recording
-	assay record -q --raw -o raw.data -- "$PROGRAMS/split" 0.1s
+	assay record -q --raw -o raw.data -- "$PROGRAMS/split" 50
 	[ "$(assay buildid-list -i raw.data | grep -cF '[kernel.kallsyms]')" -le 1 ]
 	[ "$(assay buildid-list -i raw.data | grep -cF '[kernel.kallsyms]_')" = 0 ]
 }

@@ -125,6 +125,11 @@ lines() {
 	assay report -i x.folded >/dev/null
 }
 
+# Bytes that mean nothing, always the same ones.
+noise() { # BYTES
+	awk -v n="$1" 'BEGIN { for (k = 1; k <= n; k++) printf "\\x%02x", (k * k * 31 + k * 7 + 13) % 251 }' | xargs -0 printf '%b'
+}
+
 @test "a gzip bomb, a torn gzip and gzipped noise are refused or told" {
 	head -c 100000000 /dev/zero | gzip >bomb.gz
 	script_text | gzip >text.gz
@@ -132,7 +137,7 @@ lines() {
 	run assay import torn.gz -o t.assay
 	[ "$status" = 1 ]
 	[[ "$output" == *"its gzip stream is cut short"* ]]
-	head -c 100 /dev/urandom | gzip >noise.gz
+	noise 100 | gzip >noise.gz
 	run assay import noise.gz -o n.assay
 	refused 1 "what is gzipped in it is neither pprof nor a text"
 	[ ! -e n.assay ]
@@ -185,7 +190,7 @@ need_jitdump() {
 @test "record: code that a jitdump tells of, by the time at which it was there" {
 	need_recording
 	need_jitdump
-	assay record -q -o s -- "$PROGRAMS/jitdump" 1.5s >path
+	assay record -q -o s -- "$PROGRAMS/jitdump" 3000 >path
 	[ "$(dumped s | cut -d' ' -f1)" = $'dump_again\ndump_cold\ndump_hot' ]
 	# No sample of it is without a name, or in two images.
 	[ "$(assay report -i s --by image --format json | jq -r '.rows[].image' | grep -c '/jit-[0-9]*.dump$')" = 1 ]
@@ -198,22 +203,22 @@ need_jitdump() {
 @test "record: a dump that is garbage from some point on does no harm" {
 	need_recording
 	need_jitdump
+	noise 5000 >garbage
+	# Both functions are told of, and run, when the noise comes.
 	cat >spoil <<-'END'
-		"$1" 1.5s &
-		sleep 0.4
-		head -c 5000 /dev/urandom >>"$(echo jit-*.dump | head -1)"
+		"$1" 3000 &
+		until grep -aq dump_cold jit-*.dump 2>/dev/null; do sleep 0.05; done
+		cat garbage >>"$(echo jit-*.dump)"
 		wait
 	END
-	rm -f jit-*.dump
-	assay record -q -o s -- sh spoil "$PROGRAMS/jitdump" >path
+	within assay record -q -o s -- sh spoil "$PROGRAMS/jitdump" >path
 	[[ "$(dumped s)" == *dump_hot* ]]
 }
 
 @test "perf.data: names from a jitdump are those of perf inject -j" {
 	need_perf_data
 	need_jitdump
-	rm -f jit-*.dump
-	perf_record -k 1 -F "$(at_most 1999)" -o jit.data -- "$PROGRAMS/jitdump" 0.7s
+	perf_record -k 1 -F "$(at_most 1999)" -o jit.data -- "$PROGRAMS/jitdump" 2000
 	perf inject -j -i jit.data -o injected.data >perf.log 2>&1 || skip "this perf has no inject -j"
 	perf report -i injected.data --stdio -F sample,sym 2>/dev/null |
 		awk '$3 ~ /^dump_/ { print $3, $1 }' | sort >perfs

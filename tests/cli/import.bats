@@ -4,11 +4,7 @@
 # in the folder $ASSAY_FIXTURES/perfdata where there is one.
 
 load helpers
-
-# A little of everything: several processes, libraries, the kernel.
-work() {
-	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
-}
+load perfdata
 
 same_as_perf() {
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" "$@"
@@ -33,46 +29,25 @@ same_in_parts() {
 	[ -s parts.4 ]
 }
 
-# A pipe's header and one cpu-clock event of the oldest attr: IP, TID, TIME; then records.
-le() { # VALUE BYTES
-	local value=$1 i
-	for ((i = 0; i < $2; i++)); do
-		# shellcheck disable=SC2059 # the format is the byte
-		printf "\\x$(printf %02x $((value >> (8 * i) & 255)))"
-	done
-}
-pipe_header() {
-	printf PERFILE2
-	le 16 8
-	le 64 4; le 0 2; le 72 2
-	le 1 4; le 64 4; le 0 8; le 1000000 8; le 7 8; le 0 8; le 0 8; le 0 8; le 0 8
-}
-sample() { # IP TIME
-	le 9 4; le 2 2; le 32 2
-	le "$1" 8; le 41 4; le 41 4; le "$2" 8
-}
-
 @test "counts are perf's: flat, chains, several events, groups, compressed, a pipe, threads" {
-	readarray -t cmd < <(work)
-	perf_record -F "$(at_most 1999)" -o flat.data -- "${cmd[@]}"
-	perf_record -g -F "$(at_most 1999)" -o fp.data -- "${cmd[@]}"
-	perf_record --call-graph dwarf,2048 -F 499 -o dwarf.data -- "${cmd[@]}"
-	perf_record -e cpu-clock,page-faults -F 999 -o events.data -- "${cmd[@]}"
-	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${cmd[@]}"
-	perf_record -z -g -F "$(at_most 1999)" -o compressed.data -- "${cmd[@]}"
-	perf_record --no-timestamp -F 999 -o untimed.data -- "${cmd[@]}"
-	perf_record --buildid-mmap -F 999 -o buildid.data -- "${cmd[@]}"
-	perf_pipe pipe.data -g -F 999 -- "${cmd[@]}"
+	perf_record -F "$(at_most 1999)" -o flat.data -- "${work[@]}"
+	perf_record -g -F "$(at_most 1999)" -o fp.data -- "${work[@]}"
+	perf_record --call-graph dwarf,2048 -F 499 -o dwarf.data -- "${work[@]}"
+	perf_record -e cpu-clock,page-faults -F 999 -o events.data -- "${work[@]}"
+	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${work[@]}"
+	perf_record -z -g -F "$(at_most 1999)" -o compressed.data -- "${work[@]}"
+	perf_record --no-timestamp -F 999 -o untimed.data -- "${work[@]}"
+	perf_record --buildid-mmap -F 999 -o buildid.data -- "${work[@]}"
+	perf_pipe pipe.data -g -F 999 -- "${work[@]}"
 	same_as_perf ./*.data
 	same_in_parts ./*.data
 }
 
 @test "counts are perf's for a whole machine, tracepoints and one file a thread" {
-	readarray -t cmd < <(work)
-	perf_record -a -g -F 499 -o all.data -- "${cmd[@]}"
-	perf_record --threads -a -F 499 -o threads.data -- "${cmd[@]}"
+	perf_record -a -g -F 499 -o all.data -- "${work[@]}"
+	perf_record --threads -a -F 499 -o threads.data -- "${work[@]}"
 	same_as_perf all.data threads.data
-	perf_record -a -e sched:sched_switch -o switch.data -- "${cmd[@]}"
+	perf_record -a -e sched:sched_switch -o switch.data -- "${work[@]}"
 	same_as_perf switch.data
 }
 
@@ -131,8 +106,8 @@ sample() { # IP TIME
 	# shellcheck disable=SC2002 # a pipe is what is tested
 	cat perf.data | assay report -i - --format csv >/dev/null
 	mkfifo fifo
-	cat perf.data >fifo &
-	run assay import fifo -o t.assay
+	background cp perf.data fifo
+	run within assay import fifo -o t.assay
 	refused 0 "1 samples"
 }
 

@@ -3,6 +3,7 @@
 # perf.data files that assay writes, read by perf.
 
 load helpers
+load perfdata
 
 # perf says the same of both files, and so do we.
 same_recording() { # FILE ANOTHER
@@ -13,17 +14,17 @@ same_recording() { # FILE ANOTHER
 }
 
 @test "a recording that is written again is the same for perf" {
-	perf_record -g -F 999 -o fp.data -- ls -lR /usr/include
+	perf_record -g -F 999 -o fp.data -- "${work[@]}"
 	perf_record -a -e sched:sched_switch,cpu-clock -o tp.data -- ls /usr
 	perf_record --call-graph dwarf,2048 -F 299 -o dwarf.data -- "$PROGRAMS/deep" 100
-	perf_pipe pipe.data -g -F 499 -- ls -lR /usr/include
-	perf_record -z -F 999 -o zipped.data -- ls -lR /usr/include
+	perf_pipe pipe.data -g -F 499 -- "${work[@]}"
+	perf_record -z -F 999 -o zipped.data -- "${work[@]}"
 	for f in fp tp dwarf pipe zipped; do
 		assay import -q --to perfdata "$f.data" -o "$f.copy"
 		same_recording "$f.data" "$f.copy"
 	done
 	diff <(perf buildid-list -i fp.data) <(perf buildid-list -i fp.copy)
-	perf_record --threads -a -F 99 -o threads.data -- ls -lR /usr/include
+	perf_record --threads -a -F 99 -o threads.data -- "${work[@]}"
 	assay import -q --to perfdata threads.data -o threads.copy
 	[ "$(assay script -i threads.data | grep -c cpu-clock)" = "$(perf script -i threads.copy 2>/dev/null | grep -c cpu-clock)" ]
 }
@@ -45,9 +46,9 @@ same_recording() { # FILE ANOTHER
 @test "record --raw: perf counts what we count, and prints what we print" {
 	need_perf
 	need_recording
-	assay record -q --raw -F "$(at_most 1999)" -o fp.data -- sh -c "$PROGRAMS/split 300; ls -lR /usr/include" >/dev/null
-	assay record -q --raw -e cpu-clock,page-faults -c 1000000 -o events.data -- ls -lR /usr/include >/dev/null
-	assay record -q --raw --call-graph=none -F 999 -o flat.data -- "$PROGRAMS/split" 300 >/dev/null
+	assay record -q --raw -F "$(at_most 1999)" -o fp.data -- "${work[@]}" >/dev/null
+	assay record -q --raw -e cpu-clock,page-faults -c 1000000 -o events.data -- "${work[@]}" >/dev/null
+	assay record -q --raw --call-graph=none -F "$(at_most 999)" -o flat.data -- "$PROGRAMS/split" 300 >/dev/null
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_script.py" fp.data events.data flat.data
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" fp.data events.data flat.data
 	n=$(assay script -i flat.data | grep -c .)
@@ -75,18 +76,19 @@ same_recording() { # FILE ANOTHER
 	diff <(perf script -F trace:trace -i tp.data 2>/dev/null) <(assay script -F trace:trace -i tp.data)
 }
 
+# That the command has begun is in a file that is being written.
+shows_exec() { # FILE
+	assay script -i "$1" --show-task-events 2>/dev/null | grep -q "exec: sleep:"
+}
+
 @test "a raw recorder that is killed leaves what it has flushed, and import makes perf read it" {
 	need_perf
 	need_recording
-	assay record -q --raw -o killed.data -- sleep 60 &
-	recorder=$!
-	for _ in $(seq 100); do
-		[ "$(stat -c %s killed.data 2>/dev/null || echo 0)" -gt 400 ] && break
-		sleep 0.2
-	done
-	child=$(pgrep -P $recorder -x sleep)
-	kill -9 $recorder "$child"
-	wait $recorder || true
+	background assay record -q --raw -o killed.data -- sleep 100000
+	wait_for shows_exec killed.data
+	pkill -9 -P "$pid" -x sleep
+	kill -9 "$pid"
+	wait "$pid" || true
 	run assay import --to perfdata killed.data -o whole.data
 	refused 1 "the recorder was killed before it could finish the file" "whole.data has what comes before"
 	perf script --show-task-events -i whole.data 2>/dev/null | grep -q 'PERF_RECORD_COMM exec: sleep:'

@@ -3,33 +3,13 @@
 # assay script: against perf's where it is installed, and what is asked of it alone.
 
 load helpers
-
-work() {
-	printf '%s\n' sh -c "$PROGRAMS/split 200 & ls -lR /usr/include >/dev/null; wait"
-}
+load perfdata
 
 same_as_perf() {
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_script.py" "$@"
 }
 
-# A recording by hand: a pipe of the oldest attr with IP, TID, TIME and a comm; two samples.
-le() { # VALUE BYTES
-	local value=$1 i
-	for ((i = 0; i < $2; i++)); do
-		# shellcheck disable=SC2059 # the format is the byte
-		printf "\\x$(printf %02x $((value >> (8 * i) & 255)))"
-	done
-}
-pipe_header() {
-	printf PERFILE2
-	le 16 8
-	le 64 4; le 0 2; le 72 2
-	le 1 4; le 64 4; le 0 8; le 1000000 8; le 7 8; le 0 8; le 0 8; le 0 8; le 0 8
-}
-sample() { # IP TIME [TID]
-	le 9 4; le 2 2; le 32 2
-	le "$1" 8; le 41 4; le "${3-41}" 4; le "$2" 8
-}
+# A recording by hand: a comm and three samples.
 comm() { # TEXT OF 15 BYTES
 	le 3 4; le 0 2; le 32 2
 	le 41 4; le 41 4; printf '%s' "$1"; le 0 1
@@ -40,13 +20,12 @@ by_hand() {
 }
 
 @test "the text is perf's: flat, chains, copied stacks, several events, groups, a pipe" {
-	readarray -t cmd < <(work)
-	perf_record -F "$(at_most 1999)" -o flat.data -- "${cmd[@]}"
-	perf_record -g -F 999 -o fp.data -- "${cmd[@]}"
+	perf_record -F "$(at_most 1999)" -o flat.data -- "${work[@]}"
+	perf_record -g -F 999 -o fp.data -- "${work[@]}"
 	perf_record --call-graph dwarf,2048 -F 299 -o dwarf.data -- "$PROGRAMS/templates" 100
-	perf_record -e cpu-clock,page-faults -F 499 -o events.data -- "${cmd[@]}"
-	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${cmd[@]}"
-	perf_pipe pipe.data -g -F 499 -- "${cmd[@]}"
+	perf_record -e cpu-clock,page-faults -F 499 -o events.data -- "${work[@]}"
+	perf_record -e '{cpu-clock,page-faults}:S' -F 499 -o group.data -- "${work[@]}"
+	perf_pipe pipe.data -g -F 499 -- "${work[@]}"
 	same_as_perf flat.data fp.data events.data group.data pipe.data
 	# Whose unwinder goes how far is not the layout's matter.
 	same_as_perf -- -G -- dwarf.data
@@ -154,7 +133,7 @@ by_hand() {
 
 @test "a session gives what was added up, with its counts" {
 	need_recording
-	assay record -q -F 999 -o s.assay -- "$PROGRAMS/split" 400
+	assay record -q -F "$(at_most 999)" -o s.assay -- "$PROGRAMS/split" 400
 	n=$(fact s.assay .samples)
 	[ "$n" -gt 0 ]
 	[ "$(assay script -i s.assay --format json | jq -s 'map(.samples) | add')" = "$n" ]
@@ -163,6 +142,7 @@ by_hand() {
 }
 
 @test "srcline is the line, by debug information" {
+	readelf -S "$PROGRAMS/split" | grep -q debug_line || skip "needs test programs with debug information"
 	perf_record -g -F 999 -o p.data -- "$PROGRAMS/split" 300
 	assay script -i p.data -F ip,sym,srcline >lines
 	grep -q '^  work\.h:[0-9]*$' lines
