@@ -6,7 +6,6 @@ group, a folder for its files and a mark in its environment: processes that it l
 are a failure of the area.
 """
 
-import ctypes
 import itertools
 import os
 import pathlib
@@ -19,7 +18,6 @@ import time
 
 from runner import areas, machine, tap
 
-PR_SET_CHILD_SUBREAPER = 36
 MARK = "ASSAY_TEST_AREA"
 
 
@@ -166,6 +164,4 @@ class Schedule:
 
 
 def run(chosen, place, output):
-    # Processes that outlive their parents become ours.
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     Schedule(chosen, place, output).run()
