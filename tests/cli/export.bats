@@ -54,13 +54,12 @@ load exports
 
 @test "a file that can't be written keeps what it had, and leaves nothing beside it" {
 	session plain
-	mkdir dir full
+	mkdir dir
 	run assay export -i s -F folded -o dir
 	refused 1 "cannot write 'dir': Is a directory"
 	run assay export -i s -F folded -o absent/x
 	refused 1 "cannot write 'absent/x': No such file"
-	need_root
-	unshare -m true 2>/dev/null || skip "unshare -m is not permitted here"
+	need_full_disk
 	"$PROGRAMS/make_session" g file 70000
 	local format from
 	for format in $(formats); do
@@ -98,6 +97,7 @@ load exports
 }
 
 @test "a CPU that samples are not kept apart by is -1" {
+	need_recording
 	assay record -q --separate=process,thread -o merged.assay -- sh -c "i=0; while [ \$i -lt 200000 ]; do i=\$((i+1)); done"
 	assay export -i merged.assay -F csv -o merged.csv
 	[ "$(awk -F, 'NR > 1 { print $6 }' merged.csv | sort -u)" = -1 ]

@@ -33,3 +33,10 @@ need_npm() {
 same() {
 	[ "$2" = "$3" ] || { echo "$1: $2, wanted $3" >&2; return 1; }
 }
+
+# Skips the test where no small file system of its own can be made to become full.
+need_full_disk() {
+	need_root
+	mkdir -p full
+	unshare -m mount -t tmpfs -o size=4k none full 2>mount.log || skip "mounting in a namespace is not permitted here: $(tail -1 mount.log)"
+}

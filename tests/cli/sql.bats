@@ -4,6 +4,9 @@
 
 load helpers
 load exports
+load pt
+
+unset PGPORT PGSERVICE PGOPTIONS PGSSLMODE PGHOSTADDR PGPASSFILE
 
 # The tools' folder of the newest server; Debian keeps it off the PATH.
 postgres_bin() {
@@ -21,24 +24,36 @@ as_server() {
 	fi
 }
 
-# One server for all tests of this file, on a Unix socket alone. It ends by itself after ten minutes.
+# A folder that the server's user may enter, and whose path leaves room for a socket's name.
+server_folder() {
+	local base=${TMPDIR:-/tmp}
+	((${#base} < 60)) || base=/tmp
+	mktemp -d "$base/assay-test-pg.XXXXXX"
+}
+
+is_ready() {
+	"$PGBIN/pg_isready" -q -h "$PGDIR"
+}
+
+# One server for all tests of this file, on a Unix socket alone. Why there is none is in no-server. It
+# ends by itself where nobody is left to stop it.
 setup_file() {
 	export PGDIR PGBIN
+	local log=$BATS_FILE_TMPDIR/no-server
 	PGBIN=$(postgres_bin)
-	[ -x "$PGBIN/initdb" ] && [ -x "$PGBIN/postgres" ] || return 0
-	PGDIR=$(mktemp -d /tmp/assay-test-pg.XXXXXX)
+	echo "no PostgreSQL server is installed" >"$log"
+	[ -x "$PGBIN/initdb" ] && [ -x "$PGBIN/postgres" ] && command -v psql >/dev/null || return 0
+	PGDIR=$(server_folder) || return 0
 	echo right >"$PGDIR/password"
 	[ "$(id -u)" != 0 ] || chown -R nobody "$PGDIR"
 	as_server "$PGBIN/initdb" --no-sync -A scram-sha-256 -U assay --pwfile="$PGDIR/password" -E UTF8 \
-		--locale=C -D "$PGDIR/data" >"$BATS_FILE_TMPDIR/initdb.log" 2>&1 || return 0
-	as_server timeout 600 "$PGBIN/postgres" -D "$PGDIR/data" -k "$PGDIR" -c listen_addresses= -c fsync=off \
-		>"$BATS_FILE_TMPDIR/postgres.log" 2>&1 3>&- &
+		--locale=C -D "$PGDIR/data" >"$log" 2>&1 || return 0
+	as_server timeout $((20 * DEADLINE)) "$PGBIN/postgres" -D "$PGDIR/data" -k "$PGDIR" -c listen_addresses= -c fsync=off \
+		>"$log" 2>&1 3>&- &
 	echo $! >"$BATS_FILE_TMPDIR/server"
-	local _
-	for _ in $(seq 300); do
-		! "$PGBIN/pg_isready" -q -h "$PGDIR" || break
-		sleep 0.1
-	done
+	if wait_for is_ready; then
+		rm "$log"
+	fi
 }
 
 teardown_file() {
@@ -52,8 +67,7 @@ teardown_file() {
 
 need_server() {
 	assay --version | grep -q 'libpq.*yes' || skip "built without libpq"
-	[ -n "${PGDIR-}" ] || skip "no PostgreSQL server here"
-	"$PGBIN/pg_isready" -q -h "$PGDIR" || skip "the PostgreSQL server does not answer"
+	[ ! -e "$BATS_FILE_TMPDIR/no-server" ] || skip "no PostgreSQL server: $(tail -1 "$BATS_FILE_TMPDIR/no-server")"
 	export PGHOST=$PGDIR PGUSER=assay PGPASSWORD=right PGDATABASE=postgres PGAPPNAME=test
 }
 
@@ -124,10 +138,8 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 
 @test "sqlite: a disk that is full half way leaves what was there" {
 	need_sqlite
-	need_root
+	need_full_disk
 	"$PROGRAMS/make_session" s plain 20000
-	mkdir full
-	unshare -m true 2>/dev/null || skip "unshare -m is not permitted here"
 	run unshare -m sh -c 'mount -t tmpfs -o size=200k none full && echo kept >full/x.sqlite &&
 		assay export -i s -o full/x.sqlite; echo "status $?, $(cat full/x.sqlite), $(ls full)"'
 	refused 0 "cannot write 'full/x.sqlite': No space left on device" "status 1, kept, x.sqlite"
@@ -217,17 +229,10 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 	refused 1 "postgresql can't be written to standard output; use -o"
 }
 
-# A trace whose truth is known, as trace.data.
-need_trace() {
-	[ -x "$ASSAY_BUILD/tests/pt/pt_trace" ] || skip "the generator is for x86-64"
-	timeout 100 "$ASSAY_BUILD/tests/pt/pt_trace" --tsc --mtc --cyc trace.data truth "$PROGRAMS/flow" "$1" \
-		>out 2>err </dev/null || { grep -q "not permitted" err && skip "ptrace is not permitted here"; cat err; return 1; }
-}
-
 @test "sqlite: calls and branches of a processor trace" {
 	need_sqlite
-	need_trace indirect
-	assay export -q -i trace.data -o x.sqlite --branches
+	generate --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
+	assay export -q -i trace.data -o x.sqlite --branches --itrace=i1us
 	[ -z "$(sqlite3 x.sqlite 'PRAGMA foreign_key_check')" ]
 	[ "$(sqlite3 x.sqlite 'SELECT COUNT(*) FROM branches')" = "$(assay script -i trace.data --itrace=b -F ip | wc -l)" ]
 	assay report --latency -i trace.data --format csv | awk -F, 'NR > 1 && $1 { print $10, $1, $2, $3, $6 }' |
@@ -243,7 +248,7 @@ need_trace() {
 		WHERE c.call_time < p.call_time OR c.return_time > p.return_time')" = 0 ]
 	[ "$(sqlite3 x.sqlite 'SELECT SUM(cyc_count) > 0 FROM calls')" = 1 ]
 	# Without being asked for they are not there; of samples there are no calls.
-	assay export -q -i trace.data -o y.sqlite
+	assay export -q -i trace.data -o y.sqlite --itrace=i1us
 	[ "$(sqlite3 y.sqlite 'SELECT (SELECT COUNT(*) FROM branches), (SELECT COUNT(*) > 0 FROM calls)')" = "0|1" ]
 	session plain
 	assay export -q -i s -o z.sqlite
@@ -252,8 +257,8 @@ need_trace() {
 
 @test "postgresql: calls and branches of a processor trace" {
 	need_server
-	need_trace longjmp
-	assay export -q -i trace.data --format postgresql -o "" --schema traced --branches
+	generate --tsc --mtc --cyc -- "$PROGRAMS/flow" longjmp
+	assay export -q -i trace.data --format postgresql -o "" --schema traced --branches --itrace=i1us
 	assay report --latency -i trace.data --format csv | awk -F, 'NR > 1 && $1 { print $10 "," $1 "," $2 "," $6 }' |
 		LC_ALL=C sort >want
 	SCHEMA=traced ask 'SELECT function, calls, total, max FROM call_durations' | LC_ALL=C sort >got
