@@ -6,6 +6,7 @@ Usage: compare_perf.py FILE...   ($ASSAY and $PERF name the programs)
 Prints one line a file, and what differs. Exit status 1 when something does, 77 without perf.
 """
 import collections
+import concurrent.futures
 import csv
 import io
 import os
@@ -108,7 +109,8 @@ def main():
     if not shutil.which(PERF):
         print("perf is not installed")
         sys.exit(77)
-    results = [compare(path) for path in sys.argv[1:]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(compare, sys.argv[1:]))
     sys.exit(0 if all(results) else 1)
 
 

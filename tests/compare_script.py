@@ -8,6 +8,7 @@ tells of (by its name there); then what differs otherwise. Exit status 1 when so
 without perf.
 """
 import collections
+import concurrent.futures
 import os
 import re
 import shutil
@@ -101,7 +102,8 @@ def main():
     if not shutil.which(PERF):
         print("perf is not installed")
         sys.exit(77)
-    results = [compare(path, options) for path in args]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda path: compare(path, options), args))
     sys.exit(0 if all(results) else 1)
 
 

@@ -44,7 +44,7 @@ same_in_parts() {
 }
 
 @test "counts are perf's for a whole machine, tracepoints and one file a thread" {
-	perf_record -a -g -F 499 -o all.data -- "${work[@]}"
+	perf_record --bpf-event -a -g -F 499 -o all.data -- "${work[@]}"
 	perf_record --threads -a -F 499 -o threads.data -- "${work[@]}"
 	same_as_perf all.data threads.data
 	perf_record -a -e sched:sched_switch -o switch.data -- "${work[@]}"

@@ -86,8 +86,8 @@ shows_exec() { # FILE
 	need_recording
 	background assay record -q --raw -o killed.data -- sleep 100000
 	wait_for shows_exec killed.data
-	pkill -9 -P "$pid" -x sleep
-	kill -9 "$pid"
+	# The recorder first: without its command it would end by itself.
+	kill -9 "$pid" "$(pgrep -P "$pid" -x sleep)"
 	wait "$pid" || true
 	run assay import --to perfdata killed.data -o whole.data
 	refused 1 "the recorder was killed before it could finish the file" "whole.data has what comes before"
