@@ -6,32 +6,55 @@ load helpers
 
 MAN=$ASSAY_BUILD/man
 
-each_option() {
+# each_option TEXT_OF PATTERN: each option is in a text of its command. TEXT_OF prints that text, once a command;
+# PATTERN sets $pattern for an option, which is in $command and $option.
+each_option() (
+	trap - DEBUG # bats traces each command: thousands here
+	local command option pattern text_of=
 	while read -r command option; do
-		"$1" "$command" "$option" || { echo "$command $option: missing" >&2; return 1; }
+		[ "$command" = "$text_of" ] || "$1" "$command" >text
+		text_of=$command
+		"$2"
+		grep -q -e "$pattern" text || { echo "$command $option: missing" >&2; return 1; }
 	done <"$MAN/options.txt"
+)
+
+text_of_help() {
+	assay "$1" --help
 }
 
 in_help() {
-	assay "$1" --help | grep -q -e "^ .*$2[],= []"
+	pattern="^ .*${option}[],= []"
 }
 
-in_man() {
+text_of_man() {
 	# scdoc writes each dash of bold text as \-
 	local page=$MAN/assay-$1.1
 	[ -f "$page" ] || page=$MAN/$1.1
-	sed 's/\\-/-/g; s/\\f[BIR]//g; s/\\&//g' "$page" | grep -q -e "$2"
+	sed 's/\\-/-/g; s/\\f[BIR]//g; s/\\&//g' "$page"
+}
+
+in_man() {
+	pattern=$option
+}
+
+text_of_fish() {
+	grep -e "from $1' " "$MAN/assay.fish"
 }
 
 in_fish() {
-	case $2 in
-	--*) grep -q -e "from $1'.* -l ${2#--} " "$MAN/assay.fish" ;;
-	*) grep -q -e "from $1' -s ${2#-} " "$MAN/assay.fish" ;;
+	case $option in
+	--*) pattern="from $command'.* -l ${option#--} " ;;
+	*) pattern="from $command' -s ${option#-} " ;;
 	esac
 }
 
+text_of_zsh() {
+	sed -n "/^	$1)/,/;;/p" "$MAN/_assay"
+}
+
 in_zsh() {
-	sed -n "/^	$1)/,/;;/p" "$MAN/_assay" | grep -q -e "'\*$2[-=+[]"
+	pattern="'\\*${option}[-=+[]"
 }
 
 # What bash would offer for the command line given as words, the last one unfinished.
@@ -41,32 +64,43 @@ bash_offers() {
 		bash "$MAN/assay.bash" "$@"
 }
 
-in_bash() {
-	bash_offers assay "$1" "$2" | grep -qxe "$2"
+# For each option, one line: "offered" or not.
+bash_offers_options() {
+	bash -c 'source "$1"
+		while read -r command option; do
+			COMP_WORDS=(assay "$command" "$option") COMP_CWORD=2 COMPREPLY=()
+			_assay
+			answer=missing
+			for word in "${COMPREPLY[@]}"; do [ "$word" != "$option" ] || answer=offered; done
+			echo "$command $option $answer"
+		done' bash "$MAN/assay.bash" <"$MAN/options.txt"
 }
 
 @test "every option is in its command's help" {
-	each_option in_help
+	each_option text_of_help in_help
 }
 
 @test "every option is in its command's man page" {
 	[ -f "$MAN/assay.1" ] || skip "no man pages: scdoc is not installed"
-	each_option in_man
+	each_option text_of_man in_man
 }
 
 @test "bash offers every option" {
 	bash -n "$MAN/assay.bash"
-	each_option in_bash
+	bash_offers_options >offers
+	[ "$(wc -l <offers)" = "$(wc -l <"$MAN/options.txt")" ]
+	run grep -v ' offered$' offers
+	[ "$output" = "" ]
 }
 
 @test "zsh knows every option" {
-	each_option in_zsh
+	each_option text_of_zsh in_zsh
 	command -v zsh >/dev/null || skip "zsh is not installed: its file was not parsed"
 	zsh -n "$MAN/_assay"
 }
 
 @test "fish knows every option" {
-	each_option in_fish
+	each_option text_of_fish in_fish
 	command -v fish >/dev/null || skip "fish is not installed: its file was not parsed"
 	fish --no-execute "$MAN/assay.fish"
 }
