@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2030,SC2031 # each_option is a subshell
 # Help, man pages and completion come from one table; nothing may get lost on the way.
 
 load helpers
