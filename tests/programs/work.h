@@ -3,7 +3,8 @@
  * What the programs with known answers share: a unit of work that takes the
  * same time wherever it is inlined, and how long to go on.
  *
- * Every program takes one argument: seconds ("2s", "0.5s") or rounds ("1000").
+ * Every program takes one argument: seconds ("2s", "0.5s"), seconds of CPU time of all its threads
+ * ("2cpu"), which are the same number of samples on a busy machine, or rounds ("1000").
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #ifdef __clang__
@@ -32,6 +34,7 @@ static inline __attribute__((always_inline)) uint64_t work_unit(uint64_t x)
 
 struct until {
 	double seconds; /* 0: rounds count */
+	clockid_t clock;
 	uint64_t rounds, done;
 	struct timespec start;
 };
@@ -43,15 +46,16 @@ static inline struct until until_argument(int argc, char **argv)
 	char *end;
 	double v = strtod(text, &end);
 
-	if (end == text || v <= 0 || (*end && *end != 's')) {
-		fprintf(stderr, "Usage: %s SECONDSs|ROUNDS\n", argv[0]);
+	if (end == text || v <= 0 || (*end && strcmp(end, "s") != 0 && strcmp(end, "cpu") != 0)) {
+		fprintf(stderr, "Usage: %s SECONDSs|SECONDScpu|ROUNDS\n", argv[0]);
 		exit(2);
 	}
-	if (*end == 's')
+	if (*end)
 		u.seconds = v;
 	else
 		u.rounds = (uint64_t)v;
-	clock_gettime(CLOCK_MONOTONIC, &u.start);
+	u.clock = *end == 'c' ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+	clock_gettime(u.clock, &u.start);
 	return u;
 }
 
@@ -63,7 +67,7 @@ static inline bool until_next(struct until *u)
 	u->done++;
 	if (u->rounds)
 		return u->done <= u->rounds;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(u->clock, &now);
 	return (double)(now.tv_sec - u->start.tv_sec) +
 		       (double)(now.tv_nsec - u->start.tv_nsec) / 1e9 <
 	       u->seconds;
