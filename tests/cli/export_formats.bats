@@ -49,10 +49,10 @@ has_hostile_names() {
 	need_npm pprof-format
 	assay export --list-formats | grep -q '^pprof ' || skip "built without protobuf-c"
 	need_recording
-	assay record -q -o s -- "$PROGRAMS/split" 1000 >/dev/null
+	assay record -q -o s -- "$PROGRAMS/split" 300 >/dev/null
 	assay export -q -i s -F pprof -o x.pb.gz
 	node "$ROOT/tests/npm/pprof.cjs" x.pb.gz >x.json
-	same "main program" "$(jq -r '.mappings[0].file' x.json)" "$PROGRAMS/split"
+	same "main program" "$(jq -r '.mappings[0].file' x.json)" "$(realpath "$PROGRAMS/split")"
 	same "build id" "$(jq -r '.mappings[0].build_id' x.json)" \
 		"$(readelf -n "$PROGRAMS/split" | awk '/Build ID/ { print $3 }')"
 	jq -e '[.functions[].name] | contains(["forty", "main"])' x.json
@@ -168,26 +168,26 @@ EOF
 @test "gmon: gprof reads its histogram and arcs; no bin wraps" {
 	command -v gprof >/dev/null || skip "gprof is not installed"
 	need_recording
-	assay record -q -o s -e page-faults,cpu-clock -- "$PROGRAMS/deep" 8000 >/dev/null ||
+	assay record -q -o s -e page-faults,cpu-clock -- "$PROGRAMS/deep" 4000 >/dev/null ||
 		skip "this machine has not both events"
 	local n total
-	n=$(assay report -i s --by image --format json event:cpu-clock | jq '[.rows[] | select(.image | endswith("/deep")) | .samples] | add')
-	assay export -q -i s -F gmon -o x.gmon --image deep event:cpu-clock
+	n=$(assay report -i s --by image --format json 'event:cpu-clock*' | jq '[.rows[] | select(.image | endswith("/deep")) | .samples] | add')
+	assay export -q -i s -F gmon -o x.gmon --image deep 'event:cpu-clock*'
 	same "bins" "$(gmon x.gmon)" "$n 1 True"
 	gprof -b -p "$PROGRAMS/deep" x.gmon >flat
-	grep -q ' bottom$' flat
+	grep ' bottom$' flat
 	gprof -b -q "$PROGRAMS/deep" x.gmon >graph
 	# the chain of main, level, bottom is in its arcs
 	awk '/^\[.*level/ { seen = 1 } seen && /bottom \[/ { found = 1 } END { exit !found }' graph
 	# nanoseconds by the million in a bin: several histograms, or a divisor, and gprof's time stays the same
-	total=$(assay report -i s --format json event:cpu-clock lib-image:deep | jq '.total[0].events')
-	assay export -q -i s -F gmon -o y.gmon --weight events --image '*/deep' event:cpu-clock
+	total=$(assay report -i s --format json 'event:cpu-clock*' lib-image:deep | jq '.total[0].events')
+	assay export -q -i s -F gmon -o y.gmon --weight events --image '*/deep' 'event:cpu-clock*'
 	gprof -b -p "$PROGRAMS/deep" y.gmon |
 		awk -v ns="$total" '$4 ~ /^[0-9]/ || $3 ~ /^[0-9.]+$/ { if ($2 > max) max = $2 }
 			END { d = max - ns / 1e9; if (d < 0) d = -d; print max, ns; exit d > 0.011 + ns / 1e9 * 0.02 }'
 	run assay export -i s -F gmon -o none.gmon
 	refused 1 "one event" "event:NAME"
-	run assay export -i s -F gmon -o none.gmon --image absent event:cpu-clock
+	run assay export -i s -F gmon -o none.gmon --image absent 'event:cpu-clock*'
 	refused 1 "no samples are in an executable file 'absent'"
 	[ ! -e none.gmon ]
 }
@@ -293,7 +293,7 @@ protobuf() {
 	assay export --list-formats | grep -q '^pprof ' || skip "built without protobuf-c"
 	[ -x "$PROGRAMS/templates" ] || skip "no C++ compiler: tests/programs/templates was not built"
 	need_recording
-	assay record -q -o s -- "$PROGRAMS/templates" 1s >/dev/null
+	assay record -q -o s -- "$PROGRAMS/templates" 2000 >/dev/null
 	assay export -q -i s -F pprof -o x.pb.gz
 	node "$ROOT/tests/npm/pprof.cjs" x.pb.gz >x.json
 	jq -e '[.functions[] | select(.name == "main") | .file | endswith("templates.cc")] | any' x.json
