@@ -10,6 +10,7 @@
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
 #   ticks PID, has_run PID TICKS   CPU time in user mode, in hundredths of a second; for wait_for
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
+#   record_samples N SESSION FILTER ARGUMENTS…   records until N samples are there; see there
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
 #   hot_line, hot_place PROGRAM           of tests/programs/inlines.c
 #   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
@@ -92,6 +93,35 @@ wait_for() {
 		fi
 		sleep 0.05
 	done
+}
+
+# Samples of a session, also of one that is being recorded: samples_of SESSION [FILTER…]
+samples_of() {
+	assay report -i "$1" --by comm --format json "${@:2}" 2>/dev/null | jq -s '[.[].rows[].samples] | add // 0'
+}
+
+# For wait_for: has_samples N SESSION [FILTER…]
+has_samples() {
+	[[ $(samples_of "${@:2}") -ge $1 ]]
+}
+
+has_samples_or_ended() { # PID N SESSION [FILTER]
+	has_samples "${@:2}" || ! kill -0 "$1" 2>/dev/null
+}
+
+# record_samples N SESSION FILTER ARGUMENTS…: `assay record` into SESSION with these arguments, until
+# it has N samples that FILTER takes; FILTER may be empty. The recorder is then told to end, and ends
+# its command. Its output is in $output. It fails where the recorder ended by itself.
+record_samples() {
+	local n=$1 session=$2 filter=$3 recorder status=0
+	shift 3
+	background assay record -o "$session" "$@" >"$session.out" 2>&1
+	recorder=$pid
+	wait_for has_samples_or_ended "$recorder" "$n" "$session" ${filter:+"$filter"} || status=$?
+	kill "$recorder" 2>/dev/null || true
+	[ "$status" != 0 ] || wait "$recorder" || status=$?
+	output=$(<"$session.out")
+	[ "$status" = 143 ] || { echo "$output"; return 1; }
 }
 
 # For wait_for: the negation of a command.
