@@ -207,7 +207,8 @@ static int try_kernel(const struct words *w)
 
 	if (looks_like_tracepoint(w))
 		r = tracepoint_find(w->p->sources, w->word[0], w->word[1], &d, w->p->err);
-	if (r == 0) {
+	/* Who may not read the tracepoints can still mistype a modifier. */
+	if (r == 0 || (r < 0 && generic_find(w->word[0], &d))) {
 		used = 1;
 		r = generic_find(w->word[0], &d);
 	}

@@ -21,6 +21,9 @@ failed_with() {
 @test "an unknown modifier brings those that are allowed" {
 	run assay record -o out.assay -e cpu-clock:x -- true
 	failed_with "unknown modifier 'x'" "u k h"
+	# also where tracepoints may not be read
+	run unprivileged assay record -o out.assay -e cpu-clock:x -- true
+	failed_with "unknown modifier 'x'" "u k h"
 }
 
 @test "an event in no mode is refused" {
