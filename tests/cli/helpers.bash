@@ -10,7 +10,7 @@
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
 #   ticks PID, has_run PID TICKS   CPU time in user mode, in hundredths of a second; for wait_for
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
-#   record_samples N SESSION FILTER ARGUMENTS…   records until N samples are there; see there
+#   record_until CONDITION ARGUMENTS…, record_samples N SESSION FILTER ARGUMENTS…   see there
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
 #   hot_line, hot_place PROGRAM           of tests/programs/inlines.c
 #   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
@@ -105,23 +105,31 @@ has_samples() {
 	[[ $(samples_of "${@:2}") -ge $1 ]]
 }
 
-has_samples_or_ended() { # PID N SESSION [FILTER]
-	has_samples "${@:2}" || ! kill -0 "$1" 2>/dev/null
+so_or_ended() { # PID COMMAND…
+	"${@:2}" || ! kill -0 "$1" 2>/dev/null
 }
 
-# record_samples N SESSION FILTER ARGUMENTS…: `assay record` into SESSION with these arguments, until
-# it has N samples that FILTER takes; FILTER may be empty. The recorder is then told to end, and ends
-# its command. Its output is in $output. It fails where the recorder ended by itself.
-record_samples() {
-	local n=$1 session=$2 filter=$3 recorder status=0
-	shift 3
-	background assay record -o "$session" "$@" >"$session.out" 2>&1
+# record_until CONDITION ARGUMENTS…: `assay record` with these arguments, until the command or function
+# CONDITION succeeds. The recorder is then told to end, and ends its command. Its output is in
+# $output. It fails where the recorder ended by itself.
+record_until() {
+	local recorder ended=0
+	background assay record "${@:2}" >recorder.out 2>&1
 	recorder=$pid
-	wait_for has_samples_or_ended "$recorder" "$n" "$session" ${filter:+"$filter"} || status=$?
+	wait_for so_or_ended "$recorder" "$1" || ended=$?
 	kill "$recorder" 2>/dev/null || true
-	[ "$status" != 0 ] || wait "$recorder" || status=$?
-	output=$(<"$session.out")
-	[ "$status" = 143 ] || { echo "$output"; return 1; }
+	[ "$ended" != 0 ] || wait "$recorder" || ended=$?
+	output=$(<recorder.out)
+	[ "$ended" = 143 ] || { echo "$output" >&2; return 1; }
+}
+
+# record_samples N SESSION FILTER ARGUMENTS…: the same until the session has N samples that FILTER
+# takes; FILTER may be empty.
+record_samples() {
+	local n=$1 session=$2 filter=$3
+	shift 3
+	enough_samples() { has_samples "$n" "$session" ${filter:+"$filter"}; }
+	record_until enough_samples -o "$session" "$@"
 }
 
 # For wait_for: the negation of a command.
