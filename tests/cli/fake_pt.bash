@@ -17,6 +17,8 @@ fake_machine() {
 	local pmu=sys/bus/event_source/devices/intel_pt file
 	[ -x "$FAKE/fake_device" ] || skip "the fake Intel PT is for x86-64, and not in this build"
 	mkdir -p sys/devices/system/cpu $pmu/{format,caps}
+	# The loader splits LD_PRELOAD at blanks, which the path of the build may have.
+	ln -sf "$FAKE/fake_pt.so" .
 	# A Skylake's, from its sysfs.
 	while read -r file value; do
 		echo "$value" >"$pmu/$file"
@@ -71,12 +73,12 @@ forget_the_last() {
 
 on_fake() {
 	forget_the_last
-	within env LD_PRELOAD="$FAKE/fake_pt.so" "$@"
+	within env LD_PRELOAD=./fake_pt.so "$@"
 }
 
 background_on_fake() {
 	forget_the_last
-	background env LD_PRELOAD="$FAKE/fake_pt.so" "$@"
+	background env LD_PRELOAD=./fake_pt.so "$@"
 }
 
 until_done() {

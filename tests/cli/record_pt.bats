@@ -373,9 +373,9 @@ has_written() { # BRANCHES: perf.data has more than so many
 	forget_the_last
 	# shellcheck disable=SC2016
 	run within unshare -m bash -c 'mount -t tmpfs -o size=$DISK none small || exit 77
-		LD_PRELOAD=$0 assay record -q -m,2 -o small/perf.data -e intel_pt/cyc,noretcomp/u -- sh -c "$COMMAND"
+		LD_PRELOAD=./fake_pt.so assay record -q -m,2 -o small/perf.data -e intel_pt/cyc,noretcomp/u -- sh -c "$COMMAND"
 		echo "status $?"
-		cp small/perf.data cut.data' "$FAKE/fake_pt.so"
+		cp small/perf.data cut.data'
 	[ "$status" != 77 ] || skip "needs a tmpfs of its own: $output"
 	refused 0 "small/perf.data" "No space left on device" "status 1"
 	# What the side band and the sections need was taken from the end of the trace: perf reads it, too.
