@@ -175,8 +175,8 @@ static void find_main(struct maker *m)
 	char line[4500], path[4096];
 
 	while (maps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %*s %lx %*s %lu %4095s", &start, &end, &offset, &inode,
-			   path) != 5)
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %lu %4095[^\n]", &start, &end, &offset,
+			   &inode, path) != 5)
 			continue;
 		if ((unsigned long)main < start || (unsigned long)main >= end)
 			continue;
