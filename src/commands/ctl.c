@@ -33,7 +33,7 @@ static const struct option_spec ctl_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
 	  "text, or json: the answer as it came", .choices = "text|json" },
 	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10",
-	  "wait this long for an answer", NULL, 0.001, 1e6 },
+	  "wait this long for it to be done", NULL, 0.001, 1e6 },
 };
 
 /* ---- what an answer has ---- */

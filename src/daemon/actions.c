@@ -131,6 +131,9 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 	struct sharing sharing;
 	int e = check_name(name, err);
 
+	/* Before anything is made: a disk that is behind may keep us, too. */
+	if (!e)
+		e = d->recorder ? recorder_can_switch(d->recorder, err) : no_recorder(err);
 	if (e < 0)
 		return e;
 	lock = take_history(d, err);

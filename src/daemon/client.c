@@ -21,6 +21,7 @@
 #define ANSWER_MAX  (64 << 20)
 #define READ_BYTES  65536
 #define SOCKETS_MAX (16 << 20)
+#define AGAIN_NS    50000000 /* before a request is repeated */
 
 static double now_s(void)
 {
@@ -296,15 +297,18 @@ static int take_answer(const struct buf *line, const char *path, json_t **reply,
 	if (json_is_true(json_object_get(answer, "ok")))
 		*reply = json_incref(answer);
 	else if (why)
-		r = error_set(err, -EREMOTEIO, "%s", why);
+		r = error_set(err,
+			      json_is_true(json_object_get(answer, "again")) ? -EAGAIN : -EREMOTEIO,
+			      "%s", why);
 	else
 		r = error_set(err, -EPROTO, "what answers at '%s' is no daemon of assay's", path);
 	json_decref(answer);
 	return r;
 }
 
-int client_ask(const char *session_dir, const json_t *request, double patience_s, json_t **reply,
-	       struct error *err)
+/* -EAGAIN: it refused for now. */
+static int ask_once(const char *session_dir, const json_t *request, double patience_s,
+		    double until_s, json_t **reply, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/control", session_dir);
 	cleanup(close_at_exit) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -316,7 +320,7 @@ int client_ask(const char *session_dir, const json_t *request, double patience_s
 		return error_errno(err, -errno, "cannot make a socket");
 	r = unix_address_of(path, &a, NULL);
 	if (r >= 0) {
-		r = converse(fd, &a, request, now_s() + patience_s, &line);
+		r = converse(fd, &a, request, until_s, &line);
 		unix_address_fini(&a);
 	}
 	if (r == -ETIMEDOUT)
@@ -328,4 +332,25 @@ int client_ask(const char *session_dir, const json_t *request, double patience_s
 			  : take_answer(&line, path, reply, err);
 	buf_fini(&line);
 	return r;
+}
+
+int client_ask(const char *session_dir, const json_t *request, double patience_s, json_t **reply,
+	       struct error *err)
+{
+	double until_s = now_s() + patience_s;
+	struct error refusal = { 0 }; /* of before */
+
+	for (;;) {
+		int r = ask_once(session_dir, request, patience_s, until_s, reply, err);
+
+		if (r == -ETIMEDOUT && refusal.text[0])
+			return error_set(err, -EREMOTEIO, "%s", refusal.text);
+		if (r != -EAGAIN)
+			return r;
+		if (now_s() + AGAIN_NS / 1e9 >= until_s)
+			return -EREMOTEIO;
+		if (err)
+			refusal = *err;
+		nanosleep(&(struct timespec){ .tv_nsec = AGAIN_NS }, NULL);
+	}
 }

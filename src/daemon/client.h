@@ -9,8 +9,9 @@ struct error;
 #define CLIENT_PATIENCE 10.0 /* seconds that an answer may take */
 
 /*
- * Sends `request` to the daemon of a session directory and waits for the answer. *reply is the
- * caller's to json_decref(); it has "ok": true. Messages say what to do: -ESRCH: no daemon runs
+ * Sends `request` to the daemon of a session directory and waits for the answer. What it refuses
+ * for a moment only is asked again until the patience ends. *reply is the caller's to
+ * json_decref(); it has "ok": true. Messages say what to do: -ESRCH: no daemon runs
  * there; -EACCES: only root and the socket's group may ask it; -ETIMEDOUT: it does not answer;
  * -EPROTO: what answers is no daemon of ours; -EREMOTEIO: it refused, with its own words.
  */

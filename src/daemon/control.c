@@ -92,11 +92,11 @@ static void drop(struct control *c, struct client *client)
 	free(client);
 }
 
-static void refuse(int fd, const char *text)
+static void refuse_for_now(int fd, const char *text)
 {
 	struct buf line = { 0 };
 
-	request_refuse(&line, text);
+	request_refuse(&line, text, true);
 	send(fd, line.data, line.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	buf_fini(&line);
 	close(fd);
@@ -109,7 +109,7 @@ void control_adopt(struct control *c, int fd, uint64_t now_ns)
 	struct client *client;
 
 	if (c->clients.n >= CONTROL_MAX_CLIENTS) {
-		refuse(fd, FULL_TEXT);
+		refuse_for_now(fd, FULL_TEXT);
 		return;
 	}
 	client = xcalloc(1, sizeof(*client));
@@ -131,12 +131,15 @@ uint32_t control_clients(const struct control *c)
 
 /* ---- answers ---- */
 
-/* What changes something is told, with who wanted it; as ASCII, as the log is read in terminals. */
+/*
+ * What changes something is told, with who wanted it; as ASCII, as the log is read in terminals.
+ * A client repeats what is refused for a moment: only the last time is told.
+ */
 static void tell(const struct client *client, const struct request_outcome *o)
 {
 	cleanup(free_at_exit) char *text = NULL;
 
-	if (!o->row || o->row->effect != REQUEST_CHANGES)
+	if (!o->row || o->row->effect != REQUEST_CHANGES || o->result == -EAGAIN)
 		return;
 	text = json_dumps(o->request, JSON_COMPACT | JSON_ENSURE_ASCII);
 	log_info("control: process %d of user %u: %s%s%s", (int)client->peer.pid,
@@ -224,7 +227,7 @@ static bool is_too_long(const struct client *client, size_t at, ssize_t len)
 /* What it sends after that is not read. */
 static void refuse_long(struct client *client, size_t *at)
 {
-	request_refuse(&client->out, LONG_TEXT);
+	request_refuse(&client->out, LONG_TEXT, false);
 	*at = client->in.len;
 	client->has_ended = true;
 }

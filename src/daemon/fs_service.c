@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/fs_service.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -17,11 +18,17 @@ struct fs_service {
 
 /* ---- from files to actions ---- */
 
+/* A disk that is behind is nothing to those who read the stream: it comes from memory. */
+static int stream_result(int r)
+{
+	return r == -EAGAIN ? 0 : r;
+}
+
 static int do_enable(void *context, bool on, struct error *err)
 {
 	struct fs_service *s = context;
 
-	return on ? daemon_start(s->daemon, err) : daemon_stop(s->daemon, err);
+	return on ? daemon_start(s->daemon, err) : stream_result(daemon_stop(s->daemon, err));
 }
 
 static bool is_enabled(void *context)
@@ -35,7 +42,7 @@ static int do_dump(void *context, struct error *err)
 {
 	struct fs_service *s = context;
 
-	return daemon_dump(s->daemon, err);
+	return stream_result(daemon_dump(s->daemon, err));
 }
 
 static int do_set_events(void *context, const char *const *specs, size_t n, struct error *err)

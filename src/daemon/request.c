@@ -245,11 +245,11 @@ int request_from_words(const struct request_row *row, const char *const *words, 
 
 /* ---- answers ---- */
 
-void request_refuse(struct buf *out, const char *text)
+void request_refuse(struct buf *out, const char *text, bool again)
 {
 	buf_str(out, "{\"ok\":false");
 	json_put_text(out, "error", text);
-	buf_str(out, "}\n");
+	buf_str(out, again ? ",\"again\":true}\n" : "}\n");
 }
 
 void request_put_text(json_t *object, const char *key, const char *text)
@@ -291,7 +291,7 @@ void request_answer(const struct control_handlers *handlers, void *context, cons
 	*outcome = (struct request_outcome){ 0 };
 	outcome->result = request_parse(line, len, &outcome->row, &outcome->request, &outcome->err);
 	if (outcome->result < 0) {
-		request_refuse(out, outcome->err.text);
+		request_refuse(out, outcome->err.text, false);
 		return;
 	}
 	reply = json_pack("{s:b}", "ok", 1);
@@ -308,7 +308,8 @@ void request_answer(const struct control_handlers *handlers, void *context, cons
 		buf_fini(&text);
 	}
 	if (outcome->result < 0)
-		request_refuse(out, outcome->err.text[0] ? outcome->err.text : "it failed");
+		request_refuse(out, outcome->err.text[0] ? outcome->err.text : "it failed",
+			       outcome->result == -EAGAIN);
 	else
 		buf_u8(out, '\n');
 	json_decref(reply);

@@ -6,6 +6,8 @@
  *	{"request":"save","name":"before"}   {"ok":true}
  *	{"request":"sav"}                    {"ok":false,"error":"…"}
  *
+ * A refusal has "again":true where the same request can succeed in a moment.
+ *
  * The lines come from anybody who may open the socket: whatever is in them, there is an answer.
  */
 #pragma once
@@ -61,7 +63,7 @@ const struct request_row *request_find(const char *name);
 /*
  * What does a request: arguments are in `request` and checked against the row; what is to be
  * answered goes into `reply`, which has "ok" already. A negative result is told by err's text, and
- * the reply is dropped.
+ * the reply is dropped. -EAGAIN: the same request can succeed in a moment, and does no harm.
  */
 typedef int control_handler(void *context, json_t *request, json_t *reply, struct error *err);
 
@@ -96,7 +98,7 @@ void request_answer(const struct control_handlers *handlers, void *context, cons
 		    size_t len, struct buf *out, struct request_outcome *outcome);
 
 /* Appends the line of a refusal. */
-void request_refuse(struct buf *out, const char *text);
+void request_refuse(struct buf *out, const char *text, bool again);
 
 /* Sets a member to text that may hold any bytes; what is no UTF-8 becomes U+FFFD. */
 void request_put_text(json_t *object, const char *key, const char *text);

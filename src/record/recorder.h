@@ -179,6 +179,9 @@ int recorder_snapshot(struct recorder *r, struct error *err);
  */
 int recorder_switch(struct recorder *r, const char *dir, struct error *err);
 
+/* Whether it would be refused now, without touching the disk. -EAGAIN: the disk is behind. */
+int recorder_can_switch(const struct recorder *r, struct error *err);
+
 /*
  * Takes what the kernel has in its rings. Who does something in a callback that may take longer
  * than a tenth of a second calls it in between, or the rings run over.

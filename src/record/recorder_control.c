@@ -103,7 +103,7 @@ bool recorder_is_enabled(const struct recorder *r)
 
 static int refuse_behind(struct error *err)
 {
-	return error_set(err, -EBUSY,
+	return error_set(err, -EAGAIN,
 			 "the disk has not taken yet what was stored before, and takes long; "
 			 "counting goes on: try again");
 }
@@ -127,15 +127,20 @@ uint64_t recorder_counted(const struct recorder *r, uint32_t counter)
 	return rings_counted(r->rings, counter);
 }
 
-int recorder_switch(struct recorder *r, const char *dir, struct error *err)
+int recorder_can_switch(const struct recorder *r, struct error *err)
 {
-	int e;
-
 	if (r->raw)
 		return error_set(err, -EOPNOTSUPP, "a raw recording stays in one file");
-	if (pipeline_is_behind(r->pipeline)) /* what ends a session would wait for it */
-		return refuse_behind(err);
-	e = recorder_gather(r, err);
+	/* what ends a session would wait for it */
+	return pipeline_is_behind(r->pipeline) ? refuse_behind(err) : 0;
+}
+
+int recorder_switch(struct recorder *r, const char *dir, struct error *err)
+{
+	int e = recorder_can_switch(r, err);
+
+	if (!e)
+		e = recorder_gather(r, err);
 	if (e < 0)
 		return e;
 	if (r->sampler)

@@ -3,31 +3,26 @@
 # assay ctl without a daemon, and with something else in its place.
 load helpers
 
-# Answers one connection with what $1 says, or holds it ("-"), at d/control.
+# Listens at d/control, and answers one connection with each argument; "-" holds the connection.
 somebody() {
 	mkdir -p d && touch d/lock
-	timeout 60 python3 - "$1" <<-'PYTHON' >somebody.log 2>&1 &
-		import socket, sys, time
+	rm -f listening
+	cat >somebody.py <<-'PYTHON'
+		import signal, socket, sys
 		s = socket.socket(socket.AF_UNIX)
 		s.bind("d/control")
 		s.listen()
-		c, _ = s.accept()
-		if sys.argv[1] == "-":
-		    time.sleep(60)
-		c.recv(1000)
-		c.sendall(sys.argv[1].encode())
+		open("listening", "w")
+		for answer in sys.argv[1:]:
+		    c, _ = s.accept()
+		    if answer == "-":
+		        signal.pause()
+		    c.recv(1000)
+		    c.sendall(answer.encode())
+		    c.close()
 	PYTHON
-	SOMEBODY=$!
-	for _ in {1..100}; do
-		[ ! -S d/control ] || return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-teardown() {
-	[ -z "${SOMEBODY-}" ] || kill "$SOMEBODY" 2>/dev/null || true
-	rm -rf "$NOBODY"
+	background python3 somebody.py "$@" >somebody.log 2>&1
+	wait_for [ -e listening ]
 }
 
 @test "what is asked for wrongly is refused" {
@@ -49,8 +44,8 @@ teardown() {
 	run assay ctl --session-dir "$PWD/d" status
 	refused 1 "no daemon runs with the session directory '$PWD/d'"
 	somebody "x"
-	kill "$SOMEBODY"
-	wait "$SOMEBODY" || true
+	kill "$pid"
+	wait "$pid" || true
 	# its socket is still there
 	[ -S d/control ]
 	run assay ctl --session-dir "$PWD/d" status
@@ -60,7 +55,7 @@ teardown() {
 @test "a daemon that does not answer is not waited for" {
 	somebody -
 	run assay ctl --session-dir d --timeout 50ms status
-	refused 1 "the daemon of 'd' (process $(pgrep -P $SOMEBODY))" "does not answer within 0.05 s"
+	refused 1 "the daemon of 'd' (process $pid)" "does not answer within 0.05 s"
 }
 
 @test "what is no answer is told" {
@@ -77,13 +72,34 @@ teardown() {
 	refused 1 "assay: ctl: there is a history already"
 }
 
+is_refused_in_vain() {
+	run assay ctl --session-dir d --timeout 0.5 dump
+	refused 1 "assay: ctl: the disk is behind"
+}
+
+@test "what is refused for a moment is asked again, until the patience ends" {
+	again='{"ok":false,"error":"the disk is behind","again":true}
+'
+	somebody "$again" "$again" '{"ok":true}
+'
+	run assay ctl --session-dir d --timeout "$DEADLINE" dump
+	[ "$status" = 0 ]
+	[ "$output" = "" ]
+	wait "$pid" # all three answers were fetched
+	rm d/control
+	answers=()
+	for _ in {1..1000}; do answers+=("$again"); done
+	somebody "${answers[@]}"
+	wait_for is_refused_in_vain
+}
+
 @test "an ordinary user is told whose group may ask" {
 	need_root
 	somebody '{"ok":true}
 '
 	chmod 755 . d
 	chmod 660 d/control
-	place=$(mktemp -d /tmp/assay-test-ctl.XXXXXX)
+	place=$(mktemp -d "${TMPDIR:-/tmp}/assay-test-ctl.XXXXXX")
 	ln d/control "$place/control"
 	chmod 755 "$place"
 	run unprivileged assay ctl --session-dir "$place" status

@@ -21,6 +21,7 @@ struct world {
 	char said[256];      /* what the last handler was asked */
 	size_t answer_bytes; /* of metrics */
 	int n_asked;
+	bool is_busy; /* save is refused for now */
 	uint64_t now_ns;
 };
 
@@ -44,6 +45,8 @@ static int on_save(void *context, json_t *request, json_t *reply, struct error *
 {
 	(void)reply;
 	remember(context, request);
+	if (((struct world *)context)->is_busy)
+		return error_set(err, -EAGAIN, "the disk is behind");
 	return error_set(err, -EEXIST, "there is a session \"%s\" already",
 			 json_string_value(json_object_get(request, "name")));
 }
@@ -163,6 +166,9 @@ static void a_request_gets_its_answer_line(void **state)
 	/* what the handler says stands in the answer as JSON text */
 	assert_string_equal(ask(w, "{\"request\":\"save\",\"name\":\"a\"}\n"),
 			    "{\"ok\":false,\"error\":\"there is a session \\\"a\\\" already\"}\n");
+	w->is_busy = true;
+	assert_string_equal(ask(w, "{\"request\":\"save\",\"name\":\"a\"}\n"),
+			    "{\"ok\":false,\"error\":\"the disk is behind\",\"again\":true}\n");
 }
 
 static void what_is_told_is_told_again_for_a_moment(void **state)

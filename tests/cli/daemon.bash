@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# What tests of daemons share; load helpers first.
+#
+#   need_daemon            skips where the whole machine may not be sampled
+#   start_daemon DIR OPTION…   waits until a daemon collects; it is $daemon, and daemon.log its log
+#   run_daemon COMMAND…    the same for a command that becomes a daemon
+#   said TEXT              whether daemon.log has it
+#   end_daemon             ends it as its user would, and waits for the end
+#   work                   a program that is busy until the end of the test; it is $busy
+#   works_on               waits until it was busy for some time
+#   ask DIR REQUEST…       `assay ctl`, with the patience of the tests
+
+# Whether it is so is found out once a file.
+need_daemon() {
+	local log=$BATS_FILE_TMPDIR/probe.log
+	need_root
+	if [ ! -e "$log.ok" ]; then
+		assay record -a -e cpu-clock --duration 0.05 -o "$BATS_TEST_TMPDIR/probe.assay" >"$log" 2>&1 ||
+			skip "the whole machine may not be sampled here: $(tail -1 "$log")"
+		: >"$log.ok"
+	fi
+}
+
+said() {
+	grep -q -e "$1" daemon.log
+}
+
+collects_or_ended() {
+	said collecting || ! kill -0 "$daemon" 2>/dev/null
+}
+
+run_daemon() {
+	: >daemon.log
+	background "$@" 2>daemon.log
+	daemon=$pid
+	wait_for collects_or_ended
+	said collecting || { cat daemon.log >&2; return 1; }
+}
+
+start_daemon() {
+	local dir=$1
+	shift
+	run_daemon assay daemon --session-dir "$dir" "$@"
+}
+
+end_daemon() {
+	kill "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
+work() {
+	background "$PROGRAMS/split" 100000s >/dev/null
+	busy=$pid
+}
+
+# Clock ticks of CPU time: hundredths of a second.
+busy_ticks() {
+	awk '{ print $14 }' "/proc/$busy/stat"
+}
+
+has_worked() {
+	[ "$(busy_ticks)" -ge "$1" ]
+}
+
+works_on() {
+	wait_for has_worked $(($(busy_ticks) + 50))
+}
+
+ask() {
+	assay ctl --session-dir "$1" --timeout "$DEADLINE" "${@:2}"
+}
+
+status_of() { # DIR JQ
+	ask "$1" --format json status | jq -r "$2"
+}
+
+# Samples that a report of the directory has, and those that daemon.log says at the end.
+total_of() { # DIR OPTION…
+	assay report --session-dir "$@" --format json 2>/dev/null | jq .header.samples.stored
+}
+
+counted_in_all() {
+	sed -n 's/.*statistics: [0-9]* s: \([0-9]*\) samples.*/\1/p' daemon.log | tail -1
+}
+
+# A detached daemon is no child of the test, and holds the lock of its directory.
+kill_daemon_of() {
+	[ ! -s "$1/lock" ] || flock -n "$1/lock" true || kill -9 "$(cat "$1/lock")"
+}
+
+teardown() {
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log 2>/dev/null || true
+	end_test
+}
