@@ -116,11 +116,12 @@ record_until() {
 	local recorder ended=0
 	background assay record "${@:2}" >recorder.out 2>&1
 	recorder=$pid
-	wait_for so_or_ended "$recorder" "$1" || ended=$?
-	kill "$recorder" 2>/dev/null || true
-	[ "$ended" != 0 ] || wait "$recorder" || ended=$?
+	wait_for so_or_ended "$recorder" "$1" || return
+	kill "$recorder" || ended=1 # it has gone already
+	wait "$recorder" || ended+=$?
 	output=$(<recorder.out)
-	[ "$ended" = 143 ] || { echo "$output" >&2; return 1; }
+	# 128 + SIGTERM is its command's status.
+	[[ $ended = 0 || $ended = 0143 ]] || { echo "$output" >&2; return 1; }
 }
 
 # record_samples N SESSION FILTER ARGUMENTS…: the same until the session has N samples that FILTER

@@ -6,7 +6,7 @@ load helpers
 
 @test "a command is profiled by default, and what it starts" {
 	need_recording
-	assay record -o s -- sh -c "$PROGRAMS/split 200; $PROGRAMS/deep 2000"
+	assay record -o s -- sh -c "'$PROGRAMS/split' 0.1cpu; '$PROGRAMS/deep' 0.1cpu"
 	[ "$(fact s .samples)" -gt 0 ]
 	[ "$(fact s .processes)" -ge 2 ]
 	[ "$(fact s .lost)" = 0 ]
@@ -61,22 +61,28 @@ load helpers
 	[ "$(assay info --format json | jq -r .command)" = true ]
 }
 
+# Starts a program of two threads that both work; main() waits for them.
+start_threads() {
+	background "$PROGRAMS/threads" 100000s >/dev/null
+	all_run() { [ "$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 | wc -l)" = 3 ]; }
+	wait_for all_run
+}
+
 @test "-p profiles all threads of a running process" {
 	need_recording
-	"$PROGRAMS/threads" 3s >/dev/null &
-	sleep 0.3
-	assay record -q -o s -p $! --duration 1.5
-	kill $! || true
+	start_threads
+	two_threads() { [ "$(fact s .threads 2>/dev/null)" = 2 ]; }
+	record_until two_threads -q -o s -p "$pid"
 	[ "$(fact s .threads)" = 2 ]
 	[ "$(fact s .processes)" = 1 ]
 }
 
+# The other thread has one or three quarters of the time: not to meet it by chance in 100 samples,
+# if it were profiled, has a probability below 10^-12.
 @test "-t profiles one thread" {
 	need_recording
-	"$PROGRAMS/threads" 3s >/dev/null &
-	sleep 0.3
-	assay record -q -o s -t "$(basename "$(find /proc/$!/task/* -maxdepth 0 | tail -1)")" --duration 1.5
-	kill $! || true
+	start_threads
+	record_samples 100 s "" -q -t "$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tail -1)"
 	[ "$(fact s .threads)" = 1 ]
 }
 
@@ -84,37 +90,45 @@ load helpers
 	run assay record -q -a -o s --duration 0.5
 	[ "$status" = 0 ] || skip "the whole machine is not permitted here: $output"
 	[ "$(fact s .target)" = "whole machine" ]
-	fact s .duration_s | awk '{ exit !($1 >= 0.5) }'
+	[ "$(fact s '.duration_s >= 0.5')" = true ]
 }
 
 @test "-C profiles only those CPUs" {
-	run assay record -q -C 0 -o s --duration 0.5
+	local cpus
+	cpus=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	run assay record -q -C "$cpus" -o s --duration 0.1
 	[ "$status" = 0 ] || skip "a whole CPU is not permitted here: $output"
-	[ "$(fact s .samples)" -ge 0 ]
+	background taskset -c "$cpus" "$PROGRAMS/split" 100000s >/dev/null
+	record_samples 10 s "" -q -C "$cpus"
+	[ "$(assay report -i s --by cpu --format json | jq -r '[.rows[].cpu] | unique | join(" ")')" = "$cpus" ]
+}
+
+# A failed test leaves no group, either.
+teardown() {
+	end_test
+	[ -z "${GROUP-}" ] || wait_for rmdir "$GROUP"
 }
 
 @test "-G profiles a control group" {
 	need_root
-	local group
-	group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-	[ -n "$group" ] || skip "cgroup2 is not mounted"
-	group+=/assay-test-$$
-	mkdir "$group" 2>/dev/null || skip "no control group can be made here"
-	bash -c "echo \$\$ >$group/cgroup.procs && exec $PROGRAMS/split 20s" >/dev/null &
-	local pid=$!
-	sleep 0.3
-	run assay record -q -G "${group##*/}" -o s --duration 1
-	kill $pid
-	wait $pid || true
-	rmdir "$group" || { sleep 0.5 && rmdir "$group"; }
+	local top
+	top=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	[ -n "$top" ] || skip "cgroup2 is not mounted"
+	mkdir "$top/assay-test-$$" 2>mkdir.log || skip "no control group can be made here: $(tail -1 mkdir.log)"
+	GROUP=$top/assay-test-$$
+	# shellcheck disable=SC2016 # the inner shell's
+	background bash -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 100000s' bash "$GROUP" "$PROGRAMS/split" >/dev/null
+	is_running "$pid" split
+	run assay record -q -G "${GROUP##*/}" -o probe --duration 0.1
 	[ "$status" = 0 ] || skip "control groups can't be profiled here: $output"
+	record_samples 10 s "" -q -G "${GROUP##*/}"
 	[ "$(fact s .processes)" = 1 ]
 	[ "$(fact s .samples)" -gt 0 ]
 }
 
 @test "several events are counted at once, each with its rate" {
 	need_recording
-	assay record -q -o s -e cpu-clock -e page-faults:u -c 100000 -- "$PROGRAMS/split" 200
+	assay record -q -o s -e cpu-clock -e page-faults:u -c 100000 -- "$PROGRAMS/split" 1
 	[ "$(fact s '.events | length')" = 2 ]
 	[ "$(fact s '.events[0].count')" = 100000 ]
 }
@@ -127,16 +141,23 @@ load helpers
 
 @test "--call-graph none records no chains" {
 	need_recording
-	assay record -q -o flat --call-graph none -- "$PROGRAMS/deep" 3000
-	assay record -q -o chains -- "$PROGRAMS/deep" 3000
+	assay record -q -o flat --call-graph none -- "$PROGRAMS/deep" 0.2cpu
+	assay record -q -o chains -- "$PROGRAMS/deep" 0.2cpu
 	[ "$(fact flat .stacks)" = none ]
 	[ "$(fact chains .stacks)" = "copied stacks" ]
 	[ "$(fact chains .nodes)" -ge 60 ]
 }
 
-# ended SIGNAL: records until the signal comes; the session has an end.
+# ended SIGNAL: records until the signal comes to assay and its command, as from a terminal; the
+# session has an end.
 ended() {
-	run timeout --preserve-status -s "$1" 1.2 assay record -q -o s -- "$PROGRAMS/split" 20s
+	set -m # a job of its own: others in the background ignore Ctrl-C
+	background assay record -q -o s -- "$PROGRAMS/split" 100000s >/dev/null
+	set +m
+	wait_for has_samples 1 s
+	kill -"$1" -- -"$pid"
+	status=0
+	wait "$pid" || status=$?
 	[ "$(fact s '.end != null')" = true ]
 	[ "$(fact s .samples)" -gt 0 ]
 }
@@ -154,30 +175,33 @@ ended() {
 	[ "$status" = 143 ]
 }
 
-@test "SIGKILL of the recorder costs only the last second" {
+@test "SIGKILL of the recorder costs only what was not written yet" {
 	need_recording
-	assay record -q -o s -- "$PROGRAMS/split" 20s >/dev/null &
-	local recorder=$! child
-	sleep 3.2
-	child=$(ps -o pid= --ppid $recorder)
-	kill -KILL $recorder
-	kill "$child"
-	wait $recorder || true
+	background assay record -q -o s -- "$PROGRAMS/split" 100000s >/dev/null
+	two_seconds() { [ "$(fact s '.last_sample_s > 2' 2>/dev/null)" = true ]; }
+	wait_for two_seconds
+	written=$(fact s .samples)
 	[ "$(fact s '.end == null')" = true ]
-	fact s .last_sample_s | awk '{ exit !($1 > 1) }'
+	child=$(pgrep -P "$pid")
+	kill -KILL "$pid"
+	kill "$child"
+	wait "$pid" || true
+	[ "$(fact s '.end == null')" = true ]
+	[ "$(fact s .samples)" -ge "$written" ]
+	[ "$(fact s '.last_sample_s > 2')" = true ]
 	[ "$(fact s .lost)" = 0 ]
 }
 
 @test "a session can be read while it is being written" {
 	need_recording
-	assay record -q -o s -- "$PROGRAMS/split" 20s >/dev/null &
-	local recorder=$!
-	sleep 2.5
-	fact s .samples >while
-	kill $recorder
-	wait $recorder || true
-	[ "$(cat while)" -gt 0 ]
-	[ "$(fact s .samples)" -gt "$(cat while)" ]
+	background assay record -q -o s -- "$PROGRAMS/split" 100000s >/dev/null
+	wait_for has_samples 1 s
+	seen=$(fact s .samples)
+	[ "$seen" -gt 0 ]
+	wait_for has_samples $((seen + 1)) s
+	kill "$pid"
+	wait "$pid" || true
+	[ "$(fact s .samples)" -gt "$seen" ]
 }
 
 @test "a target that ends at once gives a session without samples" {
@@ -197,7 +221,7 @@ ended() {
 
 @test "what processes shorter than a sampling period lack is said, with what has it" {
 	need_recording
-	run assay record -F 499 -o s -- "$PROGRAMS/forks" 10000
+	run assay record -F 499 -o s -- "$PROGRAMS/forks" 1000
 	[ "$status" = 0 ]
 	[[ "$output" == *"threads that live shorter than a sampling period get none; sample the whole machine (-a)"* ]]
 	[ "$(fact s .losses.unsampled)" -gt 0 ]
