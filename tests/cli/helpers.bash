@@ -11,6 +11,7 @@
 #   ticks PID, has_run PID TICKS   CPU time in user mode, in hundredths of a second; for wait_for
 #   within COMMAND…        runs COMMAND, and kills it after $DEADLINE seconds
 #   record_until CONDITION ARGUMENTS…, record_samples N SESSION FILTER ARGUMENTS…   see there
+#   set_paranoid N         kernel.perf_event_paranoid, until the end of the test
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
 #   hot_line, hot_place PROGRAM           of tests/programs/inlines.c
 #   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
@@ -246,7 +247,7 @@ perf_record() {
 	for _ in 1 2 3 4 5 6; do
 		perf record -q -N --no-bpf-event "$@" >perf.log 2>&1 && return
 	done
-	skip "perf record failed: $(tail -1 perf.log)"
+	skip "perf record failed: $(grep . perf.log | tail -1)"
 }
 
 # The same through a pipe into a file: perf_pipe FILE ARGUMENTS…
@@ -257,7 +258,7 @@ perf_pipe() {
 	for _ in 1 2 3 4 5 6; do
 		perf record -q -N --no-bpf-event -o - "$@" >"$file" 2>perf.log && return
 	done
-	skip "perf record failed: $(tail -1 perf.log)"
+	skip "perf record failed: $(grep . perf.log | tail -1)"
 }
 
 need_root() {
@@ -281,10 +282,28 @@ unprivileged() {
 	(cd "$NOBODY" && HOME=$NOBODY runuser -u nobody -- env PATH="$NOBODY:$PATH" "$@")
 }
 
+# Sets kernel.perf_event_paranoid until the end of the test; others that set it wait for that.
+PARANOID_FILE=/proc/sys/kernel/perf_event_paranoid
+set_paranoid() {
+	need_root
+	exec {PARANOID_LOCK}<"$PARANOID_FILE" || skip "kernel.perf_event_paranoid is not there"
+	flock -w "$DEADLINE" "$PARANOID_LOCK"
+	PARANOID_BEFORE=$(cat "$PARANOID_FILE")
+	[ "$PARANOID_BEFORE" = "$1" ] || echo "$1" 2>/dev/null >"$PARANOID_FILE" ||
+		skip "kernel.perf_event_paranoid can't be set here"
+}
+
+reset_paranoid() {
+	[ -n "${PARANOID_BEFORE-}" ] || return 0
+	[ "$(cat "$PARANOID_FILE")" = "$PARANOID_BEFORE" ] || echo "$PARANOID_BEFORE" >"$PARANOID_FILE" || true
+	exec {PARANOID_LOCK}<&-
+}
+
 # A test file with a teardown of its own calls end_test in it.
 end_test() {
 	[[ -n ${BATS_TEST_COMPLETED-} || -z $failed_comparison ]] || echo "the values of the last false comparison: $failed_comparison"
 	kill_background
+	reset_paranoid
 	rm -rf "$NOBODY"
 }
 

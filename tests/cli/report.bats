@@ -122,7 +122,9 @@ samples_of() {
 	[[ "$output" =~ time\ +%\ +samples ]]
 	run assay report -i s -l --weight samples event:cpu-clock
 	[[ "$output" =~ samples\ +%\ +time ]]
-	# The clock's samples are all of one length.
+}
+
+@test "where samples of a clock are all of one length, shares are of samples" {
 	need_recording
 	assay record -q -e cpu-clock -o t -- "$PROGRAMS/split" 200 >/dev/null
 	[ "$(assay report -i t --format json | jq -r .header.weight)" = samples ]
