@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a control socket gets from those who mean no good: abuse_socket.py SOCKET.
+"""What a control socket gets from those who mean no good: abuse_socket.py SOCKET SECONDS.
+
+An answer may take so many seconds.
 
 Ends with 0 when each was treated as docs/daemon.md says, and a good request is answered after it.
 """
@@ -10,15 +12,23 @@ import resource
 import signal
 import socket
 import sys
+import time
 
-PATIENCE_S = 60
+PATIENCE_S = int(sys.argv[2])
 
 
 def join():
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(PATIENCE_S)
-    s.connect(sys.argv[1])
-    return s
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            s.connect(sys.argv[1])
+            return s
+        except BlockingIOError:  # the queue of connections is full
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def answer(s):

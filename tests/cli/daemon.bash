@@ -9,17 +9,20 @@
 #   end_daemon             ends it as its user would, and waits for the end
 #   work                   a program that is busy until the end of the test; it is $busy
 #   works_on               waits until it was busy for some time
+#   is_quiet DIR           whether nothing was counted meanwhile
 #   ask DIR REQUEST…       `assay ctl`, with the patience of the tests
 
-# Whether it is so is found out once a file.
-need_daemon() {
+# It is found out once a file.
+may_sample() {
 	local log=$BATS_FILE_TMPDIR/probe.log
+	[ ! -e "$log.ok" ] || return 0
+	assay record -a -e cpu-clock --duration 0.05 -o "$BATS_FILE_TMPDIR/probe.assay" >"$log" 2>&1 || return 1
+	: >"$log.ok"
+}
+
+need_daemon() {
 	need_root
-	if [ ! -e "$log.ok" ]; then
-		assay record -a -e cpu-clock --duration 0.05 -o "$BATS_TEST_TMPDIR/probe.assay" >"$log" 2>&1 ||
-			skip "the whole machine may not be sampled here: $(tail -1 "$log")"
-		: >"$log.ok"
-	fi
+	may_sample || skip "the whole machine may not be sampled here: $(tail -1 "$BATS_FILE_TMPDIR/probe.log")"
 }
 
 said() {
@@ -66,6 +69,14 @@ has_worked() {
 
 works_on() {
 	wait_for has_worked $(($(busy_ticks) + 50))
+}
+
+# Whether no sample came while there was work. A few that waited for an unwind table come late.
+is_quiet() { # DIR
+	local before
+	before=$(status_of "$1" .samples)
+	works_on
+	[ "$(status_of "$1" .samples)" = "$before" ]
 }
 
 ask() {
