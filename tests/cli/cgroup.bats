@@ -16,28 +16,33 @@ need_groups() {
 	CONTAINER=$TOP/docker-$ID.scope
 	mkdir "$MOUNT/$TOP" "$MOUNT/$SERVICE" "$MOUNT/$CONTAINER" 2>mkdir.log ||
 		skip "cgroups can't be made here: $(tail -1 mkdir.log)"
-	bash -c "echo \$\$ >$MOUNT/$SERVICE/cgroup.procs" 2>move.log ||
+	# shellcheck disable=SC2016 # the inner shell's
+	bash -c 'echo $$ >"$1/cgroup.procs"' bash "$MOUNT/$SERVICE" 2>move.log ||
 		skip "no process can be moved into a cgroup here: $(tail -1 move.log)"
 }
 
+# What still runs in a group is killed: a group goes when it is empty.
+remove_group() {
+	rmdir "$1" 2>/dev/null || { xargs -r kill -9 <"$1/cgroup.procs" 2>/dev/null; false; }
+}
+
 teardown() {
-	[ -n "${TOP-}" ] || return 0
-	for group in "$SERVICE" "$CONTAINER" "$TOP"; do
-		for _ in {1..50}; do
-			[ ! -d "$MOUNT/$group" ] || rmdir "$MOUNT/$group" 2>/dev/null && break
-			xargs -r kill -9 <"$MOUNT/$group/cgroup.procs" 2>/dev/null || true
-			sleep 0.1
-		done
+	end_test
+	for group in ${TOP:+"$SERVICE" "$CONTAINER" "$TOP"}; do
+		[ ! -d "$MOUNT/$group" ] || wait_for remove_group "$MOUNT/$group"
 	done
 }
 
-# A busy loop of two seconds in each of them.
+# A busy loop in each of them.
 busy_in_both() {
-	cat >busy <<-END
-		bash -c 'echo \$\$ >$MOUNT/$SERVICE/cgroup.procs && exec $PROGRAMS/split 2s' &
-		bash -c 'echo \$\$ >$MOUNT/$CONTAINER/cgroup.procs && exec $PROGRAMS/split 2s' &
+	cat >busy <<-'END'
+		for group; do
+			bash -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 0.4cpu' bash "$group" "$SPLIT" &
+		done
 		wait
 	END
+	export SPLIT=$PROGRAMS/split
+	BUSY=(bash busy "$MOUNT/$SERVICE" "$MOUNT/$CONTAINER")
 }
 
 share() { # SESSION KEY VALUE: samples in it of the busy program
@@ -56,7 +61,7 @@ both_are_there() {
 @test "rings: a command's processes are told apart by cgroup" {
 	need_groups
 	busy_in_both
-	assay record -e cpu-clock -o s -- sh busy >/dev/null
+	assay record -e cpu-clock -o s -- "${BUSY[@]}" >/dev/null
 	both_are_there s
 	# Filters: what is above takes what is below; units without their type; ids of containers.
 	for filter in "cgroup:/$TOP" "unit:busy$$" "container:$ID" "container:docker:*"; do
@@ -78,14 +83,14 @@ both_are_there() {
 	run assay record -a --collector bpf --duration 0.1 -e cpu-clock -o probe.assay
 	[[ "$output" != *"through rings instead"* ]] || skip "$output"
 	busy_in_both
-	assay record -a --collector bpf -e cpu-clock -o s -- sh busy >/dev/null
+	assay record -a --collector bpf -e cpu-clock -o s -- "${BUSY[@]}" >/dev/null
 	both_are_there s
 }
 
 @test "merged on request" {
 	need_groups
 	busy_in_both
-	assay record -e cpu-clock --separate process -o s -- sh busy >/dev/null
+	assay record -e cpu-clock --separate process -o s -- "${BUSY[@]}" >/dev/null
 	[ "$(share s cgroup '[unknown]')" -gt 0 ]
 	run assay script -i s -F comm,cgroup
 	refused 2 "have no CGROUP, so there is no field 'cgroup'"
@@ -94,7 +99,7 @@ both_are_there() {
 @test "perf's cgroups are read, too" {
 	need_groups
 	busy_in_both
-	perf_record --all-cgroups -e cpu-clock -o perf.data -- sh busy
+	perf_record --all-cgroups -e cpu-clock -o perf.data -- "${BUSY[@]}"
 	both_are_there perf.data
 	ASSAY_IMPORT_PARTS=3 assay import perf.data -o parts
 	both_are_there parts

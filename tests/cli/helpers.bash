@@ -78,6 +78,11 @@ fact() {
 	assay info --format json "$1" | jq -r "$2"
 }
 
+# The interpreter itself: the command python3 may be a script that looks for it.
+python_path() {
+	python3 -c 'import sys; print(sys.executable)'
+}
+
 # at_most HZ: that rate, or what the kernel takes at present: it goes down where interrupts are slow.
 at_most() {
 	local max

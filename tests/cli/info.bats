@@ -62,15 +62,12 @@ example() {
 
 @test "a session is described while it is recorded" {
 	need_recording
-	assay record -q -o live.assay -- sleep 3 &
-	for _ in $(seq 50); do
-		run assay info live.assay
-		[ "$status" = 0 ] && break
-		sleep 0.05
-	done
-	refused 0 "command     sleep 3" "ended       no: still recording"
-	kill -INT $!
-	wait $! || true
+	background assay record -q -o live.assay -- sleep 100000
+	wait_for assay info live.assay >/dev/null 2>&1
+	run assay info live.assay
+	refused 0 "command     sleep 100000" "ended       no: still recording"
+	kill "$pid"
+	wait "$pid" || true
 	run assay info live.assay
 	refused 0 "own cost"
 }

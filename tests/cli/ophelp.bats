@@ -70,14 +70,12 @@ assert e.find("unit_masks").get("category") == "bitmask" and len(e.find("unit_ma
 	need_recording
 	run ocount -b -e page-faults true
 	[[ "$output" =~ ^page-faults,[1-9][0-9]*,100\.00$ ]]
-	sleep 60 &
-	pid=$!
-	run ocount -p $pid -i 100:2 -b -t -e page-faults
+	background sleep 100000
+	is_running "$pid" sleep
+	run ocount -p "$pid" -i 100:2 -b -t -e page-faults
 	[ "$(grep -c '^timestamp,' <<<"$output")" = 2 ]
-	# sleep may still be starting while it is first counted.
 	[ "$(grep -cE "^$pid,page-faults,[0-9]+,100.00" <<<"$output")" = 2 ]
-	run ocount -p $pid -i 100:1 -f out -e page-faults
-	kill $pid
+	run ocount -p "$pid" -i 100:1 -f out -e page-faults
 	[ "$status" = 0 ]
 	grep -q "for the specified process(es):" out
 }

@@ -10,9 +10,6 @@ import json, time
 while time.process_time() < 0.7:
 	json.dumps(list(range(1000)))'
 
-# The interpreter itself: the command of that name may be a script that finds it.
-PYTHON=$(python3 -c 'import sys; print(sys.executable)')
-
 # The share, in whole percent, of samples whose stack begins in _start.
 from_start() {
 	assay report -i "$1" --tree -t 0 --format json |
@@ -28,7 +25,7 @@ need_ordinary_user() {
 
 @test "copied stacks reach the start of a program without frame pointers" {
 	need_recording
-	run assay record --call-graph dwarf -e cpu-clock -o s -- "$PYTHON" -c "$WORK"
+	run assay record --call-graph dwarf -e cpu-clock -o s -- "$(python_path)" -c "$WORK"
 	[ "$status" = 0 ]
 	[[ "$(assay info s)" == *"stacks: copied stacks"* ]]
 	[ "$(from_start s)" -ge 90 ]

@@ -4,26 +4,10 @@
 
 load helpers
 
-setup_file() {
-	if [ -r /proc/sys/kernel/perf_event_paranoid ]; then
-		PARANOID=$(cat /proc/sys/kernel/perf_event_paranoid)
-		export PARANOID
-	fi
-}
-
-set_paranoid() {
-	need_root
-	echo "$1" 2>/dev/null >/proc/sys/kernel/perf_event_paranoid ||
-		skip "kernel.perf_event_paranoid can't be set here"
-}
-
-teardown() {
-	[ "$(id -u)" != 0 ] || echo "$PARANOID" 2>/dev/null >/proc/sys/kernel/perf_event_paranoid || true
-	rm -rf "$NOBODY"
-}
-
 @test "a user can profile a command of his own" {
-	[ "${PARANOID:-4}" -le 2 ] || skip "kernel.perf_event_paranoid is ${PARANOID:-not there}"
+	[ -r "$PARANOID_FILE" ] && [ "$(cat "$PARANOID_FILE")" -le 2 ] ||
+		skip "needs kernel.perf_event_paranoid of 2 or less"
+	need_recording
 	run unprivileged assay record -o c.assay -- python3 -c 'print(sum(i * i for i in range(3000000)))'
 	refused 0 8999995500000500000 samples
 }
@@ -51,9 +35,9 @@ teardown() {
 @test "another user's session is refused by name" {
 	need_root
 	need_recording
-	assay record -q -o /tmp/assay-test-private.$$ -- true
-	run unprivileged assay info /tmp/assay-test-private.$$
-	rm -rf /tmp/assay-test-private.$$
+	unprivileged true
+	assay record -q -o "$NOBODY/private" -- true
+	run unprivileged assay info private
 	refused 1 "permission denied"
 }
 
