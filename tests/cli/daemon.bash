@@ -97,8 +97,8 @@ counted_in_all() {
 }
 
 # A detached daemon is no child of the test, and holds the lock of its directory.
-kill_daemon_of() {
-	[ ! -s "$1/lock" ] || flock -n "$1/lock" true || kill -9 "$(cat "$1/lock")"
+kill_daemon_of() { # DIR
+	[[ ! -s $1/lock ]] || flock -n "$1/lock" true || kill -9 "$(cat "$1/lock")"
 }
 
 teardown() {
