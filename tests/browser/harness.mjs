@@ -3,11 +3,13 @@
 // what the page says of itself.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 
 const require = createRequire(new URL("../npm/package.json", import.meta.url));
 const { chromium } = require("playwright-core");
 
-export const folder = process.argv[2];
+const folder = process.argv[2];
+export const home = `${pathToFileURL(folder)}/`;
 export const report = name => JSON.parse(readFileSync(`${folder}/${name}.json`, "utf8"));
 
 const complaints = [], requests = [];
@@ -32,7 +34,7 @@ export async function open(file, { hash = "", width = 1200, height = 800, ...opt
 	page.on("console", m => ["error", "warning"].includes(m.type()) && complaints.push(`${file}: ${m.text()}`));
 	page.on("pageerror", e => complaints.push(`${file}: ${e.message}`));
 	page.on("dialog", d => { complaints.push(`${file}: dialog ${d.message()}`); d.dismiss(); });
-	await page.goto(`file://${folder}/${file}${hash}`);
+	await page.goto(`${home}${file}${hash}`);
 	if (file.endsWith(".html"))
 		await page.waitForSelector("html[data-ready]");
 	return page;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the HTML page does, in a real browser, against what `assay report --format json` says.
 // Usage: page.mjs FOLDER: made by tests/cli/html.bats, which also names the checks.
-import { equal, folder, holds, open, report, run, sameEntries, seen } from "./harness.mjs";
+import { equal, holds, home, open, report, run, sameEntries, seen } from "./harness.mjs";
 
 const plain = await open("plain.html");
 
@@ -355,7 +355,7 @@ await run({
 	},
 
 	async alone() {
-		equal(seen.requests.filter(url => !url.startsWith(`file://${folder}/`) && !url.startsWith("data:")), [], "network");
+		equal(seen.requests.filter(url => !url.startsWith(home) && !url.startsWith("data:")), [], "network");
 		equal(seen.complaints, [], "complaints");
 	},
 });

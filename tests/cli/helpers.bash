@@ -13,6 +13,7 @@
 #   record_until CONDITION ARGUMENTS…, record_samples N SESSION FILTER ARGUMENTS…   see there
 #   set_paranoid N         kernel.perf_event_paranoid, until the end of the test
 #   session_at SESSION PROGRAM PLACE=N…   a session with samples at known places; see there
+#   short_folder           makes a folder for Unix sockets, and prints its path
 #   hot_line, hot_place PROGRAM           of tests/programs/inlines.c
 #   share_is N TOTAL SHARE [SLACK]   N of TOTAL independent samples fit a true share; see there
 #
@@ -240,6 +241,14 @@ hot_place() { # PROGRAM
 		done
 }
 
+# A new folder whose path leaves room for the name of a Unix socket (107 bytes in all). Who makes it
+# removes it.
+short_folder() {
+	local base=${TMPDIR:-/tmp}
+	((${#base} < 50)) || base=/tmp
+	mktemp -d "$base/assay-test.XXXXXX"
+}
+
 need_perf() {
 	command -v perf >/dev/null || skip "perf is not installed"
 }
@@ -252,7 +261,12 @@ perf_record() {
 	for _ in 1 2 3 4 5 6; do
 		perf record -q -N --no-bpf-event "$@" >perf.log 2>&1 && return
 	done
-	skip "perf record failed: $(grep . perf.log | tail -1)"
+	perf_refused
+}
+
+# perf says why in the first line behind "Error:"; hints follow.
+perf_refused() {
+	skip "perf record failed: $(grep -vm1 -e '^Error:$' -e '^ *$' perf.log)"
 }
 
 # The same through a pipe into a file: perf_pipe FILE ARGUMENTS…
@@ -263,7 +277,7 @@ perf_pipe() {
 	for _ in 1 2 3 4 5 6; do
 		perf record -q -N --no-bpf-event -o - "$@" >"$file" 2>perf.log && return
 	done
-	skip "perf record failed: $(grep . perf.log | tail -1)"
+	perf_refused
 }
 
 need_root() {

@@ -117,15 +117,16 @@ split_with() {
 	objcopy --only-keep-debug app "srv/buildid/$id/debuginfo"
 	strip app
 	export DEBUGINFOD_CACHE_PATH=$PWD/fetched
+	local url="file://${PWD// /%20}/srv" # the list of servers has blanks between them
 	run assay annotate -i a.assay --symbol-cache "" work
 	refused 1 "no function 'work'"
 	[[ $output != *debuginfod* ]]
-	DEBUGINFOD_URLS=file://$PWD/srv run assay annotate -i a.assay --symbol-cache "" work
-	refused 0 "debuginfod: asking file://$PWD/srv for the debug information of $PWD/app" "got the debug information" "line that is hot"
+	DEBUGINFOD_URLS=$url run assay annotate -i a.assay --symbol-cache "" work
+	refused 0 "debuginfod: asking $url for the debug information of $PWD/app" "got the debug information" "line that is hot"
 	# What is here is enough: nobody is asked.
 	cp "srv/buildid/$id/debuginfo" app.debug
 	objcopy --add-gnu-debuglink=app.debug app
-	DEBUGINFOD_URLS=file://$PWD/srv run assay annotate -i a.assay --symbol-cache "" work
+	DEBUGINFOD_URLS=$url run assay annotate -i a.assay --symbol-cache "" work
 	refused 0 "line that is hot"
 	[[ $output != *debuginfod* ]]
 }

@@ -24,13 +24,6 @@ as_server() {
 	fi
 }
 
-# A folder that the server's user may enter, and whose path leaves room for a socket's name.
-server_folder() {
-	local base=${TMPDIR:-/tmp}
-	((${#base} < 60)) || base=/tmp
-	mktemp -d "$base/assay-test-pg.XXXXXX"
-}
-
 is_ready() {
 	"$PGBIN/pg_isready" -q -h "$PGDIR"
 }
@@ -43,7 +36,7 @@ setup_file() {
 	PGBIN=$(postgres_bin)
 	echo "no PostgreSQL server is installed" >"$log"
 	[ -x "$PGBIN/initdb" ] && [ -x "$PGBIN/postgres" ] && command -v psql >/dev/null || return 0
-	PGDIR=$(server_folder) || return 0
+	PGDIR=$(short_folder) || return 0
 	echo right >"$PGDIR/password"
 	[ "$(id -u)" != 0 ] || chown -R nobody "$PGDIR"
 	as_server "$PGBIN/initdb" --no-sync -A scram-sha-256 -U assay --pwfile="$PGDIR/password" -E UTF8 \
@@ -214,13 +207,12 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 @test "postgresql: not reachable, wrong password, no such database" {
 	need_server
 	session plain
-	run assay export -i s -F postgresql -o "postgresql://assay:wrong@/postgres?host=$PGDIR"
+	run assay export -i s -F postgresql -o "postgresql://assay:wrong@/postgres?host=${PGDIR// /%20}"
 	refused 1 "export: PostgreSQL:" "password authentication failed for user \"assay\""
 	[[ "$output" != *wrong@* ]]
 	run assay export -i s -F postgresql -o dbname=absent
 	refused 1 "PostgreSQL:" "database \"absent\" does not exist"
-	mkdir nobody-here
-	run assay export -i s -F postgresql -o "host=$PWD/nobody-here dbname=postgres"
+	run assay export -i s -F postgresql -o "host='$PGDIR/nobody-here' dbname=postgres"
 	refused 1 "PostgreSQL: connection to server on socket" "No such file or directory"
 	[ "${#lines[@]}" = 1 ]
 	run assay export -i s -F postgresql -o "nonsense=1"
