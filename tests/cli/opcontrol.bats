@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # opcontrol: the machine in the background, until something else is said.
 load helpers
+load daemon
 
 control() {
 	opcontrol --session-dir="$PWD/session" "$@"
@@ -9,9 +10,8 @@ control() {
 
 teardown() {
 	[ ! -e session/control ] || control --shutdown
-	[ ! -s session/lock ] || kill -9 "$(cat session/lock)" 2>/dev/null || true
-	[ -z "${work-}" ] || kill "$work" 2>/dev/null || true
-	rm -rf "$NOBODY"
+	end_test
+	kill_daemon_of session
 }
 
 # Samples of a program in the session.
@@ -19,31 +19,15 @@ samples_of() {
 	opreport --session-dir=session -n "${@:2}" 2>/dev/null | awk -v name="$1" '$3 == name { print $1; exit }'
 }
 
-need_machine() {
-	need_root
-	assay record -q -a -e cpu-clock --duration 50ms -o probe2 >/dev/null 2>&1 ||
-		skip "the whole machine may not be recorded here"
-}
-
-# A program that is busy until the end of the test.
-work() {
-	"$PROGRAMS/split" 100s 3>&- >/dev/null &
-	work=$!
-}
-
-# Waits until opreport, after a dump, has more samples of split than $1.
-more_than() {
-	for _ in {1..100}; do
-		control --dump
-		n=$(samples_of split)
-		[ "${n:-0}" -le "$1" ] || return 0
-		sleep 0.1
-	done
-	return 1
+# Whether opreport, after a dump, has more samples of split than $1.
+has_more() {
+	control --dump
+	n=$(samples_of split)
+	[ "${n:-0}" -gt "$1" ]
 }
 
 @test "start, dump, save, go on, shut down" {
-	need_machine
+	need_daemon
 	run control --setup --event=cpu-clock:1000000 --separate=library
 	[ "$status" = 0 ]
 	grep -qx 'CHOSEN_EVENTS=cpu-clock:1000000' .oprofile/daemonrc
@@ -53,14 +37,14 @@ more_than() {
 	[[ "$output" == "Daemon running: pid $(cat session/lock)"* ]]
 	refused 0 "Session-dir: $PWD/session" "Event 0: cpu-clock" "Separate options: library" \
 		"Call-graph depth: 0" "Samples: " "Samples lost: "
-	more_than 0
+	wait_for has_more 0
 	before=$n
-	more_than "$before"
+	wait_for has_more "$before"
 	control --save=first
 	[ "$(samples_of split session:first)" -gt "$before" ]
 	run control --save=first
 	refused 1 "'first' already"
-	more_than 0
+	wait_for has_more 0
 	control --reset
 	[ -d session/samples/first ]
 	control --shutdown
@@ -78,20 +62,20 @@ more_than() {
 }
 
 @test "the daemon may run without profiling, which starts and stops" {
-	need_machine
+	need_daemon
 	control --start-daemon --event=cpu-clock:1000000 3>&-
-	pid=$(cat session/lock)
-	[[ "$(control --status)" == "Daemon paused: pid $pid"* ]]
+	daemon=$(cat session/lock)
+	[[ "$(control --status)" == "Daemon paused: pid $daemon"* ]]
 	run control --start-daemon
 	refused 0 "running already"
 	work
-	sleep 0.5
+	works_on
 	[ "$(control --status | awk '$1 == "Samples:" { print $2 }')" = 0 ]
 	control --start
-	[[ "$(control --status)" == "Daemon running: pid $pid"* ]]
-	more_than 0
+	[[ "$(control --status)" == "Daemon running: pid $daemon"* ]]
+	wait_for has_more 0
 	control --stop
-	[[ "$(control --status)" == "Daemon paused: pid $pid"* ]]
+	[[ "$(control --status)" == "Daemon paused: pid $daemon"* ]]
 	# what was sampled is there, without a dump
 	[ "$(samples_of split)" -ge "$n" ]
 	run control --event=cpu-clock:2000000 --setup
@@ -101,7 +85,7 @@ more_than() {
 }
 
 @test "any daemon of the machine can be dumped and looked at, but not ended" {
-	need_machine
+	need_daemon
 	control --start --event=cpu-clock:1000000 3>&-
 	rm .oprofile/daemonrc
 	[ ! -e /var/lib/oprofile/control ] || skip "this machine has a daemon of its own"
@@ -114,7 +98,7 @@ more_than() {
 }
 
 @test "sample files of before become a session of their own" {
-	need_machine
+	need_daemon
 	assay record -q --store=oprofile -e cpu-clock -o old -- "$PROGRAMS/split" 200 >/dev/null
 	mkdir -p session
 	mv old/samples session/
@@ -139,7 +123,7 @@ more_than() {
 }
 
 @test "a daemon that can't start says why" {
-	need_machine
+	need_daemon
 	: >session # where it would have its directory
 	run control --start
 	refused 1 "the daemon did not start" "session"

@@ -4,56 +4,31 @@
 # OProfile's file system, mounted by the daemon.
 
 load helpers
-bats_require_minimum_version 1.5.0
+load daemon
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR
 	need_root
 	[ -w /dev/fuse ] || skip "no /dev/fuse"
-	ldconfig -p | grep -q libfuse3 || skip "no libfuse3"
-	run assay record -a -e cpu-clock --duration 0.1 -o probe.assay
-	[ "$status" = 0 ] || skip "the whole machine is not to be sampled here: $output"
+	ldconfig -p | grep -q libfuse3 || skip "libfuse3 is not installed"
+	need_daemon
 }
 
 # Ends what still runs before anything is looked at: nobody must wait for a daemon that is gone.
 teardown() {
-	for pid in ${reader-} ${busy-} ${daemon-}; do
-		kill -9 "$pid" 2>/dev/null || true
-	done
+	end_test
 	umount -l op 2>/dev/null || true
-}
-
-# Waits until a command succeeds.
-becomes() {
-	for _ in {1..300}; do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	cat daemon.log
-	echo "never: $*"
-	return 1
-}
-
-said() {
-	grep -q -- "$1" daemon.log
+	[[ -n ${BATS_TEST_COMPLETED-} ]] || cat daemon.log
 }
 
 is_mounted() {
 	mountpoint -q op
 }
 
-start_daemon() {
-	: >daemon.log
-	assay daemon --session-dir d --oprofilefs op "$@" 2>daemon.log 3>&- &
-	daemon=$!
-	becomes said "collecting"
+start_with_fs() {
+	start_daemon d --oprofilefs op "$@"
 	! said "going on without it" || skip "$(grep oprofilefs daemon.log)"
-}
-
-work() {
-	"$PROGRAMS/split" 100s 3>&- &
-	busy=$!
 }
 
 # Samples of a stream in the files whose cookies are $2, but for the last few.
@@ -83,38 +58,36 @@ count_samples() {
 }
 
 cookie_of() {
-	sed -n "s,^\([0-9]*\) $1\$,\1,p" op/cookies
+	awk -v path="$1" 'substr($0, index($0, " ") + 1) == path { print $1 }' op/cookies
+}
+
+has_dumped_samples() {
+	echo 1 >op/dump
+	cookie=$(cookie_of "$(realpath "$PROGRAMS/split")")
+	[ "${cookie:-none}" != none ] && [ "$(count_samples stream "$cookie")" -gt 0 ]
 }
 
 @test "echo 1 > enable starts profiling, and buffer has the event stream" {
-	start_daemon --paused -e cpu-clock
+	start_with_fs --paused -e cpu-clock
 	[ "$(cat op/pointer_size) $(cat op/enable) $(cat op/cpu_type)" = "8 0 timer" ]
 	work
-	cat op/buffer >stream 3>&- &
-	reader=$!
+	background cat op/buffer >stream
+	reader=$pid
 	echo 1 >op/enable
 	[ "$(cat op/enable)" = 1 ]
 	# Until samples of our program were told.
-	for _ in {1..100}; do
-		echo 1 >op/dump
-		cookie=$(cookie_of "$(realpath "$PROGRAMS/split")")
-		[ -z "$cookie" ] || [ "$(count_samples stream "$cookie")" = 0 ] || break
-		sleep 0.2
-	done
+	wait_for has_dumped_samples
 	echo 0 >op/enable
 	wait "$reader" # the end of the file
-	reader=
 	[ "$(cat op/enable)" = 0 ]
 	[ "$(count_samples stream "$cookie")" -gt 0 ]
 	[ "$(cat op/stats/sample_received)" -gt 0 ]
-	kill "$daemon"
-	wait "$daemon"
-	daemon=
+	end_daemon
 	run ! is_mounted
 }
 
 @test "events of the numbered directories are taken, nonsense is refused" {
-	start_daemon --paused
+	start_with_fs --paused
 	echo 10000000 >op/0/count
 	echo cpu-clock >op/0/name
 	echo 0 >op/0/kernel
@@ -123,36 +96,35 @@ cookie_of() {
 	grep -q "'much' is not a number" op/last_error
 	[ "$(cat op/0/count)" = 10000000 ]
 	echo 1 >op/enable
-	becomes said "other events"
-	becomes grep -q "^0$" op/0/kernel
-	becomes assay ctl --session-dir d status
+	wait_for said "other events"
+	wait_for grep -q "^0$" op/0/kernel
+	wait_for ask d status
 	[ "$(cat op/0/count) $(cat op/0/user)" = "10000000 1" ]
-	kill "$daemon"
-	wait "$daemon"
-	daemon=
+	end_daemon
+}
+
+reads_buffer() {
+	readlink "/proc/$reader/fd"/* | grep -q op/buffer
 }
 
 @test "unmounted while it is read, and after a daemon that was killed" {
-	start_daemon -e cpu-clock
-	cat op/buffer >/dev/null 3>&- &
-	reader=$!
-	becomes bash -c "readlink /proc/$reader/fd/* | grep -q op/buffer"
+	start_with_fs -e cpu-clock
+	background cat op/buffer >/dev/null
+	reader=$pid
+	wait_for reads_buffer
 	kill -9 "$daemon"
 	wait "$daemon" || true
 	wait "$reader" || true # an error, and no hang
-	reader=
 	is_mounted || grep -q "$PWD/op " /proc/self/mountinfo
-	start_daemon -e cpu-clock
+	start_with_fs -e cpu-clock
 	[ "$(cat op/pointer_size)" = 8 ]
 	umount -l op
-	becomes said "unmounted by somebody else"
-	kill "$daemon"
-	wait "$daemon"
-	daemon=
+	wait_for said "unmounted by somebody else"
+	end_daemon
 }
 
 @test "nothing is made, removed or renamed in it" {
-	start_daemon --paused -e cpu-clock
+	start_with_fs --paused -e cpu-clock
 	local action
 	for action in "rm op/enable" "rmdir op/0" "mkdir op/there" "touch op/there" "ln -s here op/there" \
 		"mv op/enable op/there" "chmod 777 op/enable"; do
@@ -161,33 +133,22 @@ cookie_of() {
 		[[ "$output" == *"Operation not permitted"* ]] || { echo "$action: $output"; false; }
 	done
 	[ "$(cat op/enable)" = 0 ]
-	kill "$daemon"
-	wait "$daemon"
-	daemon=
+	end_daemon
 }
 
 @test "without /dev/fuse the daemon says so, and goes on" {
 	unshare -m true 2>/dev/null || skip "no mount here"
 	mkdir dev
-	: >daemon.log
-	unshare -m sh -c 'mount -t tmpfs none dev && cp -a /dev/null /dev/urandom dev && mount --move dev /dev && exec "$@"' sh \
-		assay daemon --session-dir d --oprofilefs op -e cpu-clock 2>daemon.log 3>&- &
-	daemon=$!
-	becomes said "collecting"
+	run_daemon unshare -m sh -c 'mount -t tmpfs none dev && cp -a /dev/null /dev/urandom dev && mount --move dev /dev && exec "$@"' sh \
+		assay daemon --session-dir d --oprofilefs op -e cpu-clock
 	said "oprofilefs at $PWD/op: /dev/fuse can't be opened ('modprobe fuse' may help): No such file or directory: going on without it"
-	kill "$daemon"
-	wait "$daemon"
-	daemon=
+	end_daemon
 }
 
 @test "what can't be mounted is said, and the daemon goes on" {
 	touch op
-	assay daemon --session-dir d --oprofilefs op -e cpu-clock 2>daemon.log 3>&- &
-	daemon=$!
-	becomes said "collecting"
+	start_daemon d --oprofilefs op -e cpu-clock
 	said "oprofilefs at $PWD/op: $PWD/op: not a directory: going on without it"
-	kill "$daemon"
-	wait "$daemon"
-	daemon=
+	end_daemon
 	rm op
 }
