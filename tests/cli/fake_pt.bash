@@ -52,7 +52,8 @@ fake_machine() {
 	for file in online present possible; do
 		echo "0-$((${1:-4} - 1))" >sys/devices/system/cpu/$file
 	done
-	export SYSFS_PATH=$PWD/sys FAKE_PT_DIR=$PWD FAKE_PT_DEVICE=$FAKE/fake_device
+	# Not $PWD: a socket's path is short.
+	export SYSFS_PATH=$PWD/sys FAKE_PT_DIR=. FAKE_PT_DEVICE=$FAKE/fake_device
 }
 
 # The description's first processors: nothing but these terms.

@@ -6,6 +6,7 @@
 #   golden NAME COMMAND…   the output must equal tests/cli/golden/NAME; UPDATE=1 writes that file
 #   at_most HZ             a rate that the kernel accepts
 #   refused STATUS TEXT…   the last `run` ended with STATUS, and its output contains every TEXT
+#   has [OPTION…] PATTERN FILE   grep, which shows the file if it fails
 #   wait_for COMMAND…      polls COMMAND until it succeeds; fails after $DEADLINE seconds
 #   background COMMAND…    starts COMMAND and sets $pid; the end of the test kills it
 #   ticks PID, has_run PID TICKS   CPU time in user mode, in hundredths of a second; for wait_for
@@ -72,6 +73,14 @@ refused() {
 need_recording() {
 	assay record -o probe.assay -- true >probe.log 2>&1 ||
 		skip "recording is not permitted here: $(tail -1 probe.log)"
+}
+
+# has [OPTION…] PATTERN FILE: the file has such a line; or its beginning is shown.
+has() {
+	grep "$@" >/dev/null && return
+	echo "not in ${*: -1}: ${*:1:$#-1}; it begins:" >&2
+	head -c 2000 "${@: -1}" >&2
+	return 1
 }
 
 # The fact that a jq filter finds in `assay info` of a session.

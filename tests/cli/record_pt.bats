@@ -295,7 +295,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	refused 2 "is in a group without it"
 	run assay record -e '{intel_pt/branch=0/,cycles/aux-output/}' -- true
 	refused 2 "needs a precise event"
-	run assay record -S -- true
+	run assay record -S -e page-faults -- true
 	refused 2 "-S is for a hardware trace"
 	run assay record -m,3 -e intel_pt//u -- true
 	refused 1 "a power of 2"

@@ -148,6 +148,7 @@ behind_the_moment() {
 	need_root
 	run unprivileged assay trace --source samples --on-symbol main -- true
 	refused 1 "takes a uprobe, and those take root, or CAP_PERFMON" "--on-exit"
+	need_recording
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "needs kernel.perf_event_paranoid of 2 or less"
 	run unprivileged assay trace --source samples -- sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'
 	refused 0 "kept because: the command ended with status 0"
