@@ -8,7 +8,7 @@
 #   said TEXT              whether daemon.log has it
 #   end_daemon             ends it as its user would, and waits for the end
 #   work                   a program that is busy until the end of the test; it is $busy
-#   works_on               waits until it was busy for some time
+#   works_on               waits until it was busy for half a second
 #   is_quiet DIR           whether nothing was counted meanwhile
 #   ask DIR REQUEST…       `assay ctl`, with the patience of the tests
 
@@ -58,17 +58,8 @@ work() {
 	busy=$pid
 }
 
-# Clock ticks of CPU time: hundredths of a second.
-busy_ticks() {
-	awk '{ print $14 }' "/proc/$busy/stat"
-}
-
-has_worked() {
-	[ "$(busy_ticks)" -ge "$1" ]
-}
-
 works_on() {
-	wait_for has_worked $(($(busy_ticks) + 50))
+	wait_for has_run "$busy" $(($(ticks "$busy") + 50))
 }
 
 # Whether no sample came while there was work. A few that waited for an unwind table come late.
