@@ -3,15 +3,20 @@
 # Histories: windows of time, overviews, merging. What is read is made, not recorded.
 load helpers
 
+# Two hours from 2026-06-01 00:00 on.
+setup_file() {
+	"$ASSAY_BUILD/bench/history" "$BATS_FILE_TMPDIR/store" 2 30000 400
+}
+
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export HOME=$BATS_TEST_TMPDIR TZ=UTC0
-	# Two hours from 2026-06-01 00:00 on.
-	"$ASSAY_BUILD/bench/history" store 2 30000 400
+	cp -r "$BATS_FILE_TMPDIR/store" .
 }
 
-samples() { assay report --format json "$@" | python3 -c 'import json, sys
-print(json.load(sys.stdin)["header"]["samples"]["selected"])'; }
+samples() {
+	assay report --format json "$@" | jq .header.samples.selected
+}
 
 @test "a window takes its part of a history, and two halves are the whole" {
 	all=$(samples --session-dir store)
@@ -76,7 +81,8 @@ print(json.load(sys.stdin)["header"]["samples"]["selected"])'; }
 @test "exports and lines of samples are of the window" {
 	n=$(assay export -i store -F csv --since '2026-06-01 01:59' | tail -n +2 | wc -l)
 	[ "$n" -gt 0 ]
-	assay script -i store --since '2026-06-01 01:59' | grep -q program
+	run assay script -i store --since '2026-06-01 01:59'
+	refused 0 program
 	assay annotate -i store --since '2026-06-01 01:59' -a >/dev/null
 }
 

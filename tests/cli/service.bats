@@ -3,6 +3,7 @@
 # The daemon as systemd's unit has it: by a systemd of the test's own, which has nothing else to do.
 
 load helpers
+load daemon
 
 # A command in there.
 inside() {
@@ -11,15 +12,6 @@ inside() {
 
 property() {
 	inside systemctl show assay -p "$1" --value
-}
-
-becomes() {
-	for _ in {1..150}; do
-		! "$@" || return 0
-		sleep 0.2
-	done
-	echo "never: $*"
-	return 1
 }
 
 property_is() {
@@ -44,48 +36,50 @@ remove_cgroups() {
 
 teardown() {
 	[ -z "${bin-}" ] || rm -rf "$bin"
-	[ -n "${booted-}" ] || return 0
-	{ kill -9 "$booted" && wait "$booted"; } 2>/dev/null || true
-	becomes remove_cgroups
+	end_test
+	[ -z "${booted-}" ] || wait_for remove_cgroups
 }
 
 start_systemd() {
 	need_root
 	[ -x /lib/systemd/systemd ] || skip "systemd is not installed"
-	command -v nsenter systemd-sysusers >/dev/null || skip "no nsenter, or no systemd-sysusers"
-	run assay record -a -e cpu-clock --duration 0.1 -o probe.assay
-	[ "$status" = 0 ] || skip "the whole machine is not to be sampled here: $output"
+	command -v nsenter >/dev/null || skip "nsenter is not installed"
+	command -v systemd-sysusers >/dev/null || skip "systemd-sysusers is not installed"
+	need_daemon
 	[ -n "$(findmnt -n -t cgroup2 -o TARGET)" ] || skip "no cgroups of the second version here"
 	unshare -m -p -u -i -C --fork true 2>/dev/null || skip "no namespaces here"
-	bin=$(mktemp -d /opt/assay-test.XXXXXX)
+	# Not in /tmp, which is another one in there.
+	bin=$(mktemp -d /opt/assay-test.XXXXXX) || skip "/opt can't be written"
 	chmod 755 "$bin"
 	cp "$ASSAY_BUILD/assay" "$bin"
 	mkdir -p ns assay.service.d
 	sed "s#@bindir@#$bin#" "$ROOT/data/assay.service" >assay.service
-	printf '[Service]\nRestartSec=1s\nWatchdogSec=20s\nEnvironment=ASSAY_DAEMON_PACE=settle=1,upkeep=1\n' >assay.service.d/test.conf
-	"$ROOT/tests/service/boot.sh" "$PWD/ns" "$PWD/assay.service" >boot.log 2>&1 3>&- &
-	booted=$!
-	becomes has_booted || { cat boot.log; skip "systemd does not boot here: $(tail -1 boot.log)"; }
+	printf '[Service]\nRestartSec=1s\nWatchdogSec=%ss\nEnvironment=ASSAY_DAEMON_PACE=settle=1,upkeep=1\n' "$DEADLINE" >assay.service.d/test.conf
+	background "$ROOT/tests/service/boot.sh" "$PWD/ns" "$PWD/assay.service" >boot.log 2>&1
+	booted=$pid
+	wait_for so_or_ended "$booted" has_booted
+	has_booted || { cat boot.log; skip "systemd does not boot here: $(tail -1 boot.log)"; }
 }
 
 @test "the unit starts, reloads, is watched, comes again when killed, and stops" {
 	start_systemd
-	becomes property_is ActiveState active || { cat boot.log; inside journalctl -u assay; false; }
+	wait_for property_is ActiveState active || { cat boot.log; inside journalctl -u assay; false; }
 	# Type=notify: it is up when it collects, and says so.
 	[[ "$(property StatusText)" == *"collecting into /var/lib/assay/samples/current/2"* || "$(property StatusText)" == *samples* ]]
 	[ "$(inside stat -c '%a %G' /var/lib/assay/control)" = "660 assay" ]
 	[ "$(inside stat -c '%a %G' /var/lib/assay/samples)" = "750 assay" ]
 	inside systemctl reload assay
-	becomes property_is ActiveState active
+	wait_for property_is ActiveState active
 	[ "$(property ReloadResult)" = success ]
-	inside "$bin/assay" ctl status | grep -q counting
+	run inside "$bin/assay" ctl --timeout "$DEADLINE" status
+	refused 0 counting
 	# It lets the watchdog know that it lives.
 	before=$(property WatchdogTimestampMonotonic)
-	becomes property_is_other_than WatchdogTimestampMonotonic "$before"
+	wait_for property_is_other_than WatchdogTimestampMonotonic "$before"
 	before=$(property MainPID)
 	inside kill -9 "$before"
-	becomes property_is_other_than MainPID "$before"
-	becomes property_is ActiveState active
+	wait_for property_is_other_than MainPID "$before"
+	wait_for property_is ActiveState active
 	[ "$(property NRestarts)" -ge 1 ]
 	inside systemctl stop assay
 	[ "$(property ActiveState)" = inactive ]

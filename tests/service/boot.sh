@@ -18,7 +18,8 @@ mount --make-rprivate /
 mount -t tmpfs tmpfs "$dir"
 root=$dir/root
 mkdir "$dir"/{upper,work,root}
-mount -t overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" overlay "$root"
+# A comma in a path would end an option.
+(cd "$dir" && mount -t overlay -o "lowerdir=/,upperdir=upper,workdir=work" overlay root)
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --make-rslave "$root/sys"
