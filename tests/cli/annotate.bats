@@ -111,7 +111,7 @@ annotate() {
 	annotate -d out
 	refused 0 "files annotated in out"
 	[ "$(find out -name hot.c | wc -l)" = 1 ]
-	grep -q "line that is hot" "$(find out -name hot.c)"
+	has "line that is hot" "$(find out -name hot.c)"
 	annotate --exclude 'hot.c'
 	refused 1 "no source file has so many samples"
 	annotate --include '*.rs'

@@ -29,7 +29,7 @@ load helpers
 @test "every command explains itself" {
 	for command in $(assay | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
 		assay "$command" --help >out
-		grep -q "^Usage: assay $command" out
+		has "^Usage: assay $command" out
 		assay help "$command" | diff - out
 	done
 }

@@ -132,7 +132,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	run assay export -i s.assay -F llvm -o /dev/full image:hot
 	refused 1 "cannot write '/dev/full': No space left"
 	llvm-profdata show --sample hot.prof >shown
-	grep -q '^Function: walk: ' shown
+	has '^Function: walk: ' shown
 	# what LLVM writes of it is the same
 	llvm-profdata merge --sample --text hot.prof -o again.prof
 	diff <(sort hot.prof) <(sort again.prof)

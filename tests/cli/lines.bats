@@ -69,7 +69,7 @@ split_with() {
 	printf '%x\n' {4096..5000} >where
 	build -gdwarf-"$version"
 	"$LINES_TOOL" app <where >whole.txt
-	grep -q stir whole.txt
+	has stir whole.txt
 	build -gdwarf-"$version" -gsplit-dwarf
 	"$LINES_TOOL" app <where >beside.txt
 	diff whole.txt beside.txt
@@ -104,7 +104,7 @@ split_with() {
 	strip app
 	objcopy --add-gnu-debuglink=app.debug app
 	"$LINES_TOOL" "$PWD/app" < <(readelf -sW app.debug 2>/dev/null | awk '$8 == "work" { print $2 }') >split.txt
-	grep -q inlines.c whole.txt
+	has inlines.c whole.txt
 	diff whole.txt split.txt
 }
 
@@ -148,13 +148,13 @@ split_with() {
 @test "the second look takes what the first one kept, and not if it is damaged" {
 	readelf -sW "$PROGRAMS/inlines" | awk '$8 == "work" { print $2 }' >where
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >first 2>said
-	grep -q ', own' said
+	has ', own' said
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >second 2>said
-	grep -q ', cached' said
+	has ', cached' said
 	diff first second
 	printf 'x' | dd of="$(echo cache/*.lines)" bs=1 seek=200 conv=notrunc status=none
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >third 2>said
-	grep -q ', own' said
+	has ', own' said
 	diff first third
 }
 

@@ -256,7 +256,8 @@ $address 800      39.8010  app                      app                      lea
 	[ "$status" = 0 ]
 	n=$(wc -l <bin/app.c)
 	diff <(head -n "$n" "out$BIN/app.c" | cut -c 17- | sed 's@ /[*] .* total:.*@@') bin/app.c
-	tail -n +$((n + 1)) "out$BIN/app.c" | grep -q 'Total samples for file'
+	tail -n +$((n + 1)) "out$BIN/app.c" >rest
+	has 'Total samples for file' rest
 	run opannotate -s -o /
 	refused 1 "would write over the sources"
 	run opannotate -s --exclude-file 'app.c' -t 1
@@ -279,7 +280,7 @@ $address 800      39.8010  app                      app                      lea
 	run opgprof image:"$BIN/app" -o flat.out
 	[ "$status" = 0 ]
 	gprof -p -b bin/app flat.out >flat
-	grep -qE '^ *80\.00 +800\.00 +800\.00 .* leaf' flat
+	has -E '^ *80\.00 +800\.00 +800\.00 .* leaf' flat
 	run opgprof
 	refused 1 "samples are in 2 images; choose one with image:"
 	[ ! -e gmon.out ]
@@ -311,7 +312,7 @@ $address 800      39.8010  app                      app                      lea
 	mv bin/app there/deep
 	mv bin/libdemo.so there
 	opreport -l >without 2>/dev/null
-	run ! grep -q ' leaf$' without
+	run ! grep ' leaf$' without
 	opreport -l -p nothing,there >after 2>/dev/null
 	diff before after
 	run opreport -l --session-dir oprofile_data --root "$PWD/nothing" -p there
@@ -322,7 +323,7 @@ $address 800      39.8010  app                      app                      lea
 	[ -s moved.out ]
 	cp there/deep/app there/app
 	opreport -l -p there >two 2>/dev/null
-	run ! grep -q ' leaf$' two
+	run ! grep ' leaf$' two
 	run opreport -l -p there,gone
 	refused 1 "--image-path: gone is not a directory"
 }

@@ -98,7 +98,7 @@ sum() {
 	run assay report -i "$S" -l -o out.txt
 	[ "$status" = 0 ]
 	[ -z "$output" ]
-	grep -q samples out.txt
+	has samples out.txt
 }
 
 @test "a terminal gets colours and its own width, unless NO_COLOR" {

@@ -32,10 +32,9 @@ report() {
 csv() {
 	local columns=$1
 	shift
-	assay report -i demo --symbol-cache "" --format csv "$@" | python3 -c '
-import csv, sys
-for row in csv.DictReader(sys.stdin):
-	print(*(row[c] for c in sys.argv[1].split(",")))' "$columns"
+	assay report -i demo --symbol-cache "" --format csv "$@" | awk -F, -v columns="$columns" '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; n = split(columns, column, ","); next }
+		{ for (i = 1; i <= n; i++) printf "%s%s", $at[column[i]], i < n ? " " : "\n" }'
 }
 
 @test "image: is the application with its libraries, lib-image: the code" {
