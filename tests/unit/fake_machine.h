@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "unit.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -67,7 +67,7 @@ static inline int machine_setup(void **state)
 	struct machine *m = xcalloc(1, sizeof(*m));
 
 	memset(&answers, 0, sizeof(answers));
-	snprintf(m->root, sizeof(m->root), "%s", "/tmp/assay-counter-XXXXXX");
+	snprintf(m->root, sizeof(m->root), "%s", "machine-XXXXXX");
 	if (!mkdtemp(m->root))
 		return -1;
 	snprintf(m->sysfs, sizeof(m->sysfs), "%s/sys", m->root);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "unit.h"
+#include "folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ struct history {
 
 static inline void history_init(struct history *h)
 {
-	*h = (struct history){ .dir = "/tmp/assay-history-XXXXXX" };
+	*h = (struct history){ .dir = "history-XXXXXX" };
 	assert_non_null(mkdtemp(h->dir));
 	h->images = image_table_new();
 	strings_init(&h->strings);

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "unit.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -236,7 +236,7 @@ static void fake_init(struct fake *f, uint32_t seed)
 {
 	const struct symbolizer_config config = { .cache_dir = "" };
 
-	*f = (struct fake){ .dir = "/tmp/assay-profile-XXXXXX", .random = seed };
+	*f = (struct fake){ .dir = "profile-XXXXXX", .random = seed };
 	assert_non_null(mkdtemp(f->dir));
 	for (uint32_t i = 0; i <= seed % 2; i++)
 		fake_part(f, 60 + fake_random(f, 300), i * 3);

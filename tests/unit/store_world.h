@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "unit.h"
+#include "folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static const struct session_info test_info = {
 
 static inline void world_init(struct world *w)
 {
-	*w = (struct world){ .dir = "/tmp/assay-store-XXXXXX" };
+	*w = (struct world){ .dir = "store-XXXXXX" };
 	assert_non_null(mkdtemp(w->dir));
 	snprintf(w->path, sizeof(w->path), "%s/s.assay", w->dir);
 	w->images = image_table_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AUX areas of a kernel that is the test, the sizes of them, and the file that they go into. */
-#include "unit.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -197,8 +197,7 @@ static void readers_read_what_comes_and_wake_who_reads_the_rings(void **state)
 	put_trace(&w, 0, 0, 5000);
 	put_trace(&w, 1, 0, 6000);
 	assert_int_equal(aux_readers_start(&config, &readers), 0);
-	while (__atomic_load_n(&n, __ATOMIC_RELAXED) < 11000)
-		usleep(1000);
+	wait_until(__atomic_load_n(&n, __ATOMIC_RELAXED) >= 11000);
 	assert_int_equal(aux_readers_stop(readers), 0);
 	assert_int_equal(n, 11000);
 	assert_int_equal(aux_bytes(w.aux), 11000);
@@ -258,8 +257,7 @@ static void a_reader_whose_sink_refuses_says_so(void **state)
 	config.wake_fd = eventfd(0, EFD_NONBLOCK);
 	put_trace(&w, 1, 0, 100);
 	assert_int_equal(aux_readers_start(&config, &readers), 0);
-	while (!__atomic_load_n(&fake_ring(&w.perf, 1)->page->aux_tail, __ATOMIC_RELAXED))
-		usleep(1000);
+	wait_until(__atomic_load_n(&fake_ring(&w.perf, 1)->page->aux_tail, __ATOMIC_RELAXED));
 	assert_int_equal(aux_readers_stop(readers), -ENOSPC);
 	close(config.wake_fd);
 	close_world(&w);
@@ -407,7 +405,7 @@ static int open_scratch(char *path)
 {
 	int fd;
 
-	strcpy(path, "/tmp/assay-direct-XXXXXX");
+	strcpy(path, "direct-XXXXXX");
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
 	return fd;
@@ -543,10 +541,7 @@ static void a_long_piece_and_a_flush_come_to_the_file(void **state)
 	assert_int_equal(direct_writer_put(w, &(struct iovec){ bytes, LONG }, 1), 0);
 	assert_int_equal(direct_writer_put(w, &(struct iovec){ "12345", 5 }, 1), LONG);
 	direct_writer_flush(w);
-	while (st.st_size < LONG + 5) {
-		usleep(1000);
-		assert_int_equal(fstat(fd, &st), 0);
-	}
+	wait_until(fstat(fd, &st) < 0 || st.st_size >= LONG + 5);
 	assert_int_equal(direct_writer_put(w, &(struct iovec){ "678", 3 }, 1), LONG + 5);
 	assert_int_equal(direct_writer_close(w, NULL), 0);
 	assert_int_equal(file_read_all(path, 1 << 27, &all, &size), 0);

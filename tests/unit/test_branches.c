@@ -172,7 +172,8 @@ static void a_recording_without_branch_stacks_says_so(void **state)
 static int enter(void **state)
 {
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	return enter_scratch(state);
+	(void)state;
+	return 0;
 }
 
 int main(void)
@@ -184,5 +185,5 @@ int main(void)
 		cmocka_unit_test(a_recording_without_branch_stacks_says_so),
 	};
 
-	return cmocka_run_group_tests(tests, enter, leave_scratch);
+	return cmocka_run_group_tests(tests, enter, NULL);
 }

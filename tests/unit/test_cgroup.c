@@ -241,9 +241,8 @@ static void a_number_is_looked_up_in_the_file_system(void **state)
 	struct cgroups *c;
 
 	(void)state;
-	need_command(
-		"mkdir -p sys/fs/cgroup/system.slice/cron.service sys/fs/cgroup/init.scope && "
-		"touch sys/fs/cgroup/cgroup.controllers sys/fs/cgroup/init.scope/cgroup.procs");
+	run_command("mkdir -p sys/fs/cgroup/system.slice/cron.service sys/fs/cgroup/init.scope && "
+		    "touch sys/fs/cgroup/cgroup.controllers sys/fs/cgroup/init.scope/cgroup.procs");
 	strings_init(&strings);
 	c = cgroups_new("proc", "sys", &strings);
 	assert_string_equal(
@@ -300,7 +299,7 @@ static void a_process_has_the_path_that_tells_most(void **state)
 	struct cgroups *c;
 
 	(void)state;
-	need_command("mkdir -p proc/7");
+	run_command("mkdir -p proc/7");
 	strings_init(&strings);
 	c = cgroups_new("proc", "nowhere", &strings);
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
@@ -339,7 +338,7 @@ static void a_sample_has_the_cgroup_that_it_says_else_its_processs(void **state)
 	struct machine *m;
 
 	(void)state;
-	need_command("rm -rf proc && mkdir -p proc/7 proc/9");
+	run_command("rm -rf proc && mkdir -p proc/7 proc/9");
 	write_file("proc/7/cgroup", "0::/b.scope\n");
 	write_file("proc/9/cgroup", "0::/\n");
 	m = machine_new(&config);
@@ -356,7 +355,7 @@ static void a_sample_has_the_cgroup_that_it_says_else_its_processs(void **state)
 	tell_fork(m, 11, 10);
 	assert_string_equal(cgroup_of(m, 11, 0), "/");
 	tell_fork(m, 21, 20);
-	need_command("mkdir proc/20");
+	run_command("mkdir proc/20");
 	write_file("proc/20/cgroup", "0::/d.scope\n");
 	tell_fork(m, 22, 21);
 	assert_string_equal(cgroup_of(m, 22, 0), "/d.scope");
@@ -547,5 +546,5 @@ int main(void)
 		cmocka_unit_test(cgroups_take_room_only_where_there_are_some),
 	};
 
-	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

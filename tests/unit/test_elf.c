@@ -20,11 +20,9 @@ static const char program[] = "#include <stdio.h>\n"
 
 static int enter(void **state)
 {
-	int r = enter_scratch(state);
-
-	if (r == 0)
-		write_file("program.c", program);
-	return r;
+	(void)state;
+	write_file("program.c", program);
+	return 0;
 }
 
 struct opened {
@@ -224,6 +222,21 @@ static void stubs_are_named_as_objdump_names_them(void **state)
 	}
 }
 
+/* LLVM's, which knows all processors: its name often has the version at its end. NULL: none. */
+static const char *llvm_objdump(void)
+{
+	static char name[256];
+	FILE *found = popen("IFS=:; for d in $PATH; do for f in \"$d\"/llvm-objdump*; do "
+			    "\"$f\" --version >/dev/null 2>&1 && echo \"${f##*/}\"; done; done",
+			    "r");
+	bool is_there;
+
+	assert_non_null(found);
+	is_there = fscanf(found, "%255s", name) == 1;
+	pclose(found);
+	return is_there ? name : NULL;
+}
+
 static void stubs_of_other_machines_are_named(void **state)
 {
 	static const char *const targets[] = {
@@ -231,15 +244,18 @@ static void stubs_of_other_machines_are_named(void **state)
 		"aarch64-linux-gnu -mbranch-protection=standard -Wl,-z,force-bti",
 		"i386-linux-gnu",
 	};
+	const char *objdump = llvm_objdump();
 
 	(void)state;
+	if (!objdump)
+		skip_because("no llvm-objdump is installed");
 	write_file("freestanding.c", "int ext(int); void *ext2(void *);\n"
 				     "int f(int x) { return ext(x) + (ext2(&x) != 0); }\n");
 	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
 		need_command("clang -target %s -fPIC -nostdlib -shared -fuse-ld=lld "
-			     "freestanding.c -o other.so && llvm-objdump-14 -d other.so",
-			     targets[i]);
-		assert_stubs_match("llvm-objdump-14", "other.so");
+			     "freestanding.c -o other.so && %s -d other.so",
+			     targets[i], objdump);
+		assert_stubs_match(objdump, "other.so");
 	}
 }
 
@@ -351,5 +367,5 @@ int main(void)
 		cmocka_unit_test(damaged_files_are_read_as_far_as_they_go),
 	};
 
-	return cmocka_run_group_tests(tests, enter, leave_scratch);
+	return cmocka_run_group_tests(tests, enter, NULL);
 }

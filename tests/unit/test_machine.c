@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "unit.h"
+#include "folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void put(const char *name, const char *text)
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(fx.root, "/tmp/assay-machine-XXXXXX");
+	strcpy(fx.root, "machine-XXXXXX");
 	if (!mkdtemp(fx.root))
 		return -1;
 	snprintf(fx.proc, sizeof(fx.proc), "%s/proc", fx.root);

@@ -38,7 +38,7 @@ static void file_init(struct file *f)
 {
 	int fd;
 
-	*f = (struct file){ .path = "/tmp/assay-samples-XXXXXX" };
+	*f = (struct file){ .path = "samples-XXXXXX" };
 	fd = mkstemp(f->path);
 	assert_true(fd >= 0);
 	close(fd);

@@ -6,7 +6,7 @@
  * Nobody may serve and use it at once: a process that is killed while it waits for an answer of
  * its own would wait for ever.
  */
-#include "unit.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -180,7 +180,7 @@ static int setup(void **state)
 
 	(void)state;
 	memset(&fx, 0, sizeof(fx));
-	strcpy(fx.root, "/tmp/assay-oprofilefs-XXXXXX");
+	strcpy(fx.root, "oprofilefs-XXXXXX");
 	if (!mkdtemp(fx.root))
 		return -1;
 	snprintf(proc, sizeof(proc), "%s/proc", fx.root);
@@ -224,10 +224,8 @@ static void mounted(void)
 	fx.stop = stop[1];
 	n = read(ready[0], why, sizeof(why) - 1);
 	close(ready[0]);
-	if (n > 0) {
-		print_message("skipped: %s\n", why);
-		skip();
-	}
+	if (n > 0)
+		skip_because("%s", why);
 }
 
 /* ---- a user's part ---- */
@@ -313,13 +311,7 @@ static void the_stream_has_one_reader(void **state)
 	assert_true(other < 0 && errno == EBUSY);
 	close(fd);
 	/* release() of a closed file comes soon, not at once. */
-	for (int i = 0; i < 500; i++) {
-		fd = open_file("buffer", O_RDONLY);
-		if (fd >= 0)
-			break;
-		poll(NULL, 0, 10);
-	}
-	assert_true(fd >= 0);
+	wait_until((fd = open_file("buffer", O_RDONLY)) >= 0);
 	close(fd);
 }
 
@@ -393,7 +385,7 @@ static void a_dump_wakes_a_reader_that_waits(void **state)
 	assert_true(read(p.fd, words, sizeof(words)) < 0 && errno == EAGAIN);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	pthread_create(&writer, NULL, write_dump, NULL);
-	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(poll(&p, 1, (int)test_deadline_s() * 1000), 1);
 	pthread_join(writer, NULL);
 	assert_true(read(p.fd, words, sizeof(words)) > 0);
 	fcntl(p.fd, F_SETFL, 0);
@@ -440,11 +432,7 @@ static void a_reader_that_is_killed_leaves_the_stream_free(void **state)
 	pid = start_reader();
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	for (int i = 0; i < 3000 && fd < 0; i++) {
-		fd = open_file("buffer", O_RDONLY);
-		poll(NULL, 0, fd < 0 ? 10 : 0);
-	}
-	assert_true(fd >= 0);
+	wait_until((fd = open_file("buffer", O_RDONLY)) >= 0);
 	close(fd);
 }
 
@@ -526,7 +514,7 @@ static void places_that_are_none_are_said(void **state)
 
 	(void)state;
 	if (access("/dev/fuse", W_OK) < 0)
-		skip_because("no /dev/fuse");
+		skip_because("/dev/fuse can't be opened");
 	strcpy(fx.mountpoint, "/proc/none/here");
 	r = mount_here(&err);
 	if (r == -ENOTSUP)

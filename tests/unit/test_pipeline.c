@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "unit.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static int setup(void **state)
 	char proc[80];
 
 	(void)state;
-	strcpy(fx.root, "/tmp/assay-pipeline-XXXXXX");
+	strcpy(fx.root, "pipeline-XXXXXX");
 	if (!mkdtemp(fx.root))
 		return -1;
 	snprintf(proc, sizeof(proc), "%s/proc", fx.root);

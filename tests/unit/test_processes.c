@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Contexts told by call chains, and the rows of processes made of them. */
-#include "unit.h"
+#include "folder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -172,7 +172,7 @@ static void world_open(struct world *w, const struct counter_info *counter)
 					   .counters = &w->counter,
 					   .n_counters = 1 };
 
-	*w = (struct world){ .dir = "/tmp/assay-processes-XXXXXX", .counter = *counter };
+	*w = (struct world){ .dir = "processes-XXXXXX", .counter = *counter };
 	assert_non_null(mkdtemp(w->dir));
 	snprintf(w->path, sizeof(w->path), "%s/s", w->dir);
 	w->images = image_table_new();

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,42 +395,39 @@ static void dump_recording(const char *path, struct buf *out)
 	file_unmap(&map);
 }
 
-/* A recording from outside the project, beside it (or beside its worktrees); NULL: not here. */
-static char *fixture(const char *name)
+/* A recording from outside the project, beside it (or beside its worktrees). */
+static bool find_fixture(const char *name, char path[static PATH_MAX])
 {
 	const char *const folders[] = { getenv("ASSAY_FIXTURES"),
 					ASSAY_SRC "/../../shared/fixtures",
 					ASSAY_SRC "/../../../shared/fixtures" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-		char *path = folders[i] ? xasprintf("%s/%s", folders[i], name) : NULL;
-
-		if (path && access(path, R_OK) == 0)
-			return path;
-		free(path);
+		snprintf(path, PATH_MAX, "%s/%s", folders[i] ? folders[i] : "/nowhere", name);
+		if (access(path, R_OK) == 0)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static void a_real_recording_reads_as_perf_reads_it(void **state)
 {
-	cleanup(free_at_exit) char *path = fixture("perfdata/perf.data.intel_pt-4.14");
-	cleanup(free_at_exit) char *command =
-		xasprintf("perf script -D -i %s 2>/dev/null | grep -E '^\\.  [0-9a-f]{8}:'",
-			  path ? path : "");
 	struct buf ours = { 0 };
-	char line[256];
+	char path[PATH_MAX], line[256];
 	size_t at = 0, n = 0;
 	FILE *perf;
 
 	(void)state;
-	if (!path)
+	if (!find_fixture("perfdata/perf.data.intel_pt-4.14", path))
 		skip_because("the fixtures are not here");
 	if (system("perf --version >/dev/null 2>&1") != 0)
 		skip_because("perf is not installed");
 	dump_recording(path, &ours);
 	buf_cstr(&ours);
-	perf = popen(command, "r");
+	setenv("RECORDING", path, 1);
+	perf = popen("perf script -D -i \"$RECORDING\" 2>/dev/null | grep -E '^\\.  [0-9a-f]{8}:'",
+		     "r");
+	assert_non_null(perf);
 	for (; fgets(line, sizeof(line), perf); n++) {
 		size_t len = strlen(line);
 

@@ -255,7 +255,7 @@ static void too_many_classes_are_refused_and_counted(void **state)
 	const struct session_end end = { .end_ns = 107 * SECOND, .exit_status = -1 };
 	const struct symbolizer_config config = { .cache_dir = "" };
 	const struct query q = { 0 };
-	struct fake f = { .dir = "/tmp/assay-profile-XXXXXX" };
+	struct fake f = { .dir = "profile-XXXXXX" };
 	struct error err = { 0 };
 	struct profile_request request = { .query = &q, .columns = merge_columns(MERGE_TGID) };
 	struct fake_writer w;

@@ -43,6 +43,18 @@ static char *cache_path(const struct build_id *id)
 	return xasprintf("cache/%s.unw", hex);
 }
 
+static void need_build_id(void)
+{
+	struct built b;
+	size_t size;
+
+	build_of(&b, IMAGE);
+	size = b.block->build_id.len;
+	built_fini(&b);
+	if (!size)
+		skip_because("needs a linker that gives programs a build ID");
+}
+
 static void a_table_is_the_same_from_the_cache(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "cache" };
@@ -50,8 +62,8 @@ static void a_table_is_the_same_from_the_cache(void **state)
 	struct built b;
 
 	(void)state;
+	need_build_id();
 	build_of(&b, IMAGE);
-	need_command("test %d -gt 0", b.block->build_id.len);
 	/* The first one builds it; the second has no image to build it from. */
 	for (int round = 0; round < 2; round++) {
 		struct unwind_image image = { .path = round ? "absent" : IMAGE,
@@ -88,12 +100,13 @@ static void a_background_table_is_pending_and_then_there(void **state)
 static void a_file_that_vanishes_before_its_turn_has_a_table(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
-	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_library *lib;
 	struct unwind_image image = { .path = IMAGE }, gone = { .path = "gone" };
 	const struct unwind_table *table;
 
 	(void)state;
-	need_command("cp /bin/sh gone");
+	run_command("cp /proc/%d/exe gone", (int)getpid());
+	lib = unwind_library_new(&config);
 	for (uint32_t i = 0; i < 8; i++)
 		unwind_library_get(lib, i, &image, &table);
 	unwind_library_get(lib, 8, &gone, &table);
@@ -146,14 +159,15 @@ static void ending_does_not_wait_for_what_is_queued(void **state)
 static void a_replaced_binary_is_told_from_the_one_that_ran(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "" };
-	struct unwind_library *lib = unwind_library_new(&config);
+	struct unwind_library *lib;
 	struct unwind_image image = { .path = IMAGE };
 	const struct unwind_table *table = NULL;
 	struct built b;
 
 	(void)state;
+	need_build_id();
+	lib = unwind_library_new(&config);
 	build_of(&b, IMAGE);
-	need_command("test %d -gt 0", b.block->build_id.len);
 	image.build_id = b.block->build_id;
 	image.build_id.bytes[3] ^= 1;
 	assert_int_equal(unwind_library_get(lib, 0, &image, &table), UNWIND_TABLE_REPLACED);
@@ -189,9 +203,9 @@ static void a_cached_table_with_a_flipped_bit_is_not_taken(void **state)
 	size_t size;
 
 	(void)state;
+	need_build_id();
 	build_of(&b, IMAGE);
 	size = (size_t)b.block->size;
-	need_command("test %d -gt 0", b.block->build_id.len);
 	unwind_cache_write("cache", b.block);
 	path = cache_path(&b.block->build_id);
 	assert_true(unwind_cache_open("cache", &b.block->build_id, &mapping, &table));
@@ -287,5 +301,5 @@ int main(void)
 		cmocka_unit_test(an_image_of_another_processor_is_refused_with_a_reason),
 	};
 
-	return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

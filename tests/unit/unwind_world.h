@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #include "unwind/walk.h"
 
 struct world_image {
-	char path[256];
+	char path[PATH_MAX];
 	struct file_mapping file;
 	void *bytes; /* of the vdso, which is no file */
 	struct elf_file elf;
@@ -105,7 +106,7 @@ static inline bool world_look(struct world *w, pid_t pid)
 		unsigned long start, end, off;
 		char access[8] = "", path[256] = "";
 
-		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &start, &end, access, &off,
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255[^\n]", &start, &end, access, &off,
 			   path) < 4 ||
 		    access[2] != 'x')
 			continue;
