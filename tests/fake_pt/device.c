@@ -770,7 +770,7 @@ static uint32_t count_on(const struct fake_shared *s, uint32_t *n_off)
  */
 static bool wait_for_start(struct device *d)
 {
-	for (uint32_t patience = 1000; patience;) {
+	for (uint32_t patience = 20000; patience;) {
 		uint32_t n_on, n_off;
 
 		fake_lock(&d->s->lock);
