@@ -27,8 +27,8 @@ static void replay(const char *dir, const char *name, int number)
 
 int main(int argc, char **argv)
 {
-	DIR *dir = argc == 2 ? opendir(argv[1]) : NULL;
-	int n = 1;
+	struct dirent **entries;
+	int n = 1, n_entries;
 
 	if (argc != 2) {
 		fprintf(stderr, "Usage: %s FOLDER\n", argv[0]);
@@ -36,11 +36,16 @@ int main(int argc, char **argv)
 	}
 	LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
 	puts("ok 1 - the empty input");
-	for (struct dirent *entry; dir && (entry = readdir(dir));)
-		if (entry->d_name[0] != '.')
-			replay(argv[1], entry->d_name, ++n);
-	if (dir)
-		closedir(dir);
+	n_entries = scandir(argv[1], &entries, NULL, alphasort);
+	if (n_entries < 0)
+		printf("not ok %d - %s is read\n", ++n, argv[1]);
+	for (int i = 0; i < n_entries; i++) {
+		if (entries[i]->d_name[0] != '.')
+			replay(argv[1], entries[i]->d_name, ++n);
+		free(entries[i]);
+	}
+	if (n_entries >= 0)
+		free(entries);
 	printf("1..%d\n", n);
 	return 0;
 }
