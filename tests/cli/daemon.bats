@@ -503,7 +503,9 @@ has_begun_after() { # NAME
 	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
 	work
 	export CLOCK_SHIFT=$PWD/shifted ASSAY_DAEMON_PACE="retry=1"
-	run_daemon env LD_PRELOAD="$PROGRAMS/clock_shift.so" assay daemon --session-dir d -e cpu-clock -v -F 199 --max-cpu 0
+	# A path with a space would be two.
+	cp "$PROGRAMS/clock_shift.so" .
+	run_daemon env LD_PRELOAD=./clock_shift.so assay daemon --session-dir d -e cpu-clock -v -F 199 --max-cpu 0
 	wait_for has_samples d
 	touch shifted
 	wait_for said "a new part (the clock was set, or the machine slept)"

@@ -54,7 +54,7 @@ start_systemd() {
 	cp "$ASSAY_BUILD/assay" "$bin"
 	mkdir -p ns assay.service.d
 	sed "s#@bindir@#$bin#" "$ROOT/data/assay.service" >assay.service
-	printf '[Service]\nRestartSec=1s\nWatchdogSec=%ss\nEnvironment=ASSAY_DAEMON_PACE=settle=1,upkeep=1\n' "$DEADLINE" >assay.service.d/test.conf
+	printf '[Service]\nRestartSec=1s\nWatchdogSec=%ss\nEnvironment=ASSAY_DAEMON_PACE=settle=1,upkeep=1\n' $((DEADLINE / 6)) >assay.service.d/test.conf
 	background "$ROOT/tests/service/boot.sh" "$PWD/ns" "$PWD/assay.service" >boot.log 2>&1
 	booted=$pid
 	wait_for so_or_ended "$booted" has_booted

@@ -152,10 +152,10 @@ sys.exit(struct.unpack("i", fcntl.ioctl(6, termios.FIONREAD, b"1234"))[0] != 0)'
 @test "one event is turned on and off by its name, and events are listed" {
 	need_recording
 	rate=$(at_most 997)
-	record_steered -D -1 -F "$rate" -e cpu-clock -e task-clock
-	say "enable task-clock"
+	record_steered -D -1 -F "$rate" -e cpu-clock:u -e task-clock:u
+	say "enable task-clock:u"
 	target_runs_on
-	say "disable task-clock"
+	say "disable task-clock:u"
 	say "evlist"
 	say "evlist -F"
 	say "evlist -v"
@@ -163,11 +163,11 @@ sys.exit(struct.unpack("i", fcntl.ioctl(6, termios.FIONREAD, b"1234"))[0] != 0)'
 	say "enable cpu-clok"
 	say stop
 	end_steered
-	grep -qx "cpu-clock" log
-	grep -qx "cpu-clock: sample_freq=$rate" log
-	grep -q "^task-clock: type: 1, size: [0-9]*, config: 0x1, { sample_period, sample_freq }: $rate, " log
+	grep -qx "cpu-clock:u" log
+	grep -qx "cpu-clock:u: sample_freq=$rate" log
+	grep -q "^task-clock:u: type: 1, size: [0-9]*, config: 0x1, { sample_period, sample_freq }: $rate, " log
 	grep -q "evlist takes -v, -g or -F" log
-	grep -q "no event 'cpu-clok' is recorded; there are: cpu-clock, task-clock" log
+	grep -q "no event 'cpu-clok' is recorded; there are: cpu-clock:u, task-clock:u" log
 	assay report -i s.assay -t 0 --format csv --by event | sed "s,^#.*,," >events
 	cat events
 	grep -q task-clock events
