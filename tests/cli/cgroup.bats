@@ -9,6 +9,7 @@ ID=3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b
 # Two groups that look like a service and a container; gone again whatever happens.
 need_groups() {
 	need_root
+	need_recording
 	MOUNT=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 	[ -n "$MOUNT" ] || skip "cgroup2 is not mounted"
 	TOP=assaytest$$.slice

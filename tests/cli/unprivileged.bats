@@ -13,6 +13,7 @@ load helpers
 }
 
 @test "at paranoid 2 a user's profile is of user mode, and it says so" {
+	need_recording
 	set_paranoid 2
 	run unprivileged assay record -o c.assay -- python3 -c 'sum(i * i for i in range(3000000))'
 	refused 0 samples "user"
@@ -21,6 +22,7 @@ load helpers
 }
 
 @test "at paranoid 2 the whole machine is refused with the way out" {
+	need_recording
 	set_paranoid 2
 	run unprivileged assay record -a -o c.assay --duration 0.2
 	refused 1 perf_event_paranoid sysctl
@@ -28,6 +30,7 @@ load helpers
 
 @test "a process of somebody else is refused" {
 	need_root
+	need_recording
 	run unprivileged assay record -p 1 -o c.assay --duration 0.2
 	refused 1 "another user's"
 }
