@@ -70,5 +70,5 @@ fake_tool() { # NAME [COMMAND]
 
 @test "a boot that there isn't" {
 	run "$ROOT/tests/guest/run" nonsense
-	refused 2 "no boot 'nonsense'; there are: counters machine kernel"
+	refused 2 "no boot 'nonsense'; there are: counters machine kernel cpus64"
 }
