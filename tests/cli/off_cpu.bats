@@ -16,9 +16,9 @@ ms() {
 		jq -s "[.[].rows[] | select(.symbol == \"$3\") | .total] | add // 0"
 }
 
-# What `waits` itself measured of a function, into $wall, $waited, $cpu, $switches and $long.
+# What `waits` itself measured of a function, into $wall, $waited, $cpu, $switches, $preemptions and $long.
 measured() {
-	read -r _ wall waited cpu switches long < <(grep "^$1 " facts)
+	read -r _ wall waited cpu switches preemptions long < <(grep "^$1 " facts)
 	[ -n "$long" ]
 }
 
@@ -76,8 +76,9 @@ stolen_ms() {
 	[ "$off" -gt 0 ]
 	[ $((off + cpu)) -le $((wall + 1)) ]
 	[ $((off + cpu + stolen)) -ge $((wall * 9 / 10 - 10)) ]
-	# One sample a millisecond, less what timer ticks were late.
-	[ "$on" -le $((cpu + stolen + 2)) ]
+	# One sample a millisecond, less what timer ticks were late, and one more each time that it is let
+	# onto the CPU.
+	[ "$on" -le $((cpu + stolen + preemptions + switches + 2)) ]
 	[ "$on" -ge $((cpu / 4 - 2)) ]
 }
 

@@ -61,7 +61,7 @@ need_ordinary_user() {
 
 @test "a stack deeper than what is copied is cut, and counted" {
 	need_recording
-	run assay record --call-graph dwarf --stack-size 1k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 0.2cpu
+	run assay record --call-graph dwarf --stack-size 1k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 0.2cpu 300
 	[ "$status" = 0 ]
 	[[ "$(assay info s)" == *": stacks deeper than the copied bytes"* ]]
 }

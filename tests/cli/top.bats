@@ -17,9 +17,11 @@ teardown() {
 	end_test
 }
 
-# The socket's path is relative: a long one would be refused.
+# The socket's path is relative: a long one would be refused. Each server has its own: one that was
+# killed may still answer.
+SERVERS=0
 screen() {
-	tmux -S tmux -f /dev/null "$@"
+	tmux -S "tmux.$SERVERS" -f /dev/null "$@"
 }
 
 # Starts `assay top ARGUMENTS…` in a terminal of COLUMNS x 24; what follows stays on it.
@@ -29,6 +31,7 @@ top() { # COLUMNS ARGUMENTS…
 	local words=(assay top "$@")
 	printf '%s\n' 'trap : INT' 'echo before' 'stty -a >stty.before' "TERM=$TERMINAL ${words[*]@Q} 2>error" 'echo "status $?"' \
 		'stty -a >stty.after' 'exec sleep 100000' >run.sh
+	SERVERS=$((SERVERS + 1))
 	screen new-session -d -x "$columns" -y 24 "sh run.sh"
 }
 

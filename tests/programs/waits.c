@@ -6,7 +6,8 @@
  *
  * It prints a line for each function, of what it measured in whole milliseconds: the function's
  * name, its time from start to end (rounded up), the part of it that it surely waited (rounded
- * down), its CPU time, how often it gave up the CPU, and the sum of its naps of LONG_MS and more.
+ * down), its CPU time, how often it gave up the CPU, how often it had to, and the sum of its naps
+ * of LONG_MS and more.
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -24,7 +25,7 @@ struct waiter {
 	pthread_t thread;
 	pid_t tid;
 	double wall_ms, cpu_ms, waited_ms;
-	long switches;
+	long switches, preemptions;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -95,6 +96,7 @@ static void *start(void *arg)
 	getrusage(RUSAGE_THREAD, &after);
 	w->wall_ms = now_ms(CLOCK_MONOTONIC) - w->wall_ms;
 	w->switches = after.ru_nvcsw - before.ru_nvcsw;
+	w->preemptions = after.ru_nivcsw - before.ru_nivcsw;
 	return NULL;
 }
 
@@ -155,8 +157,9 @@ int main(int argc, char **argv)
 	locks->waited_ms = reads->waited_ms = waited_ms;
 	sleeps->waited_ms = asked_ms;
 	for (int i = 0; i < 4; i++)
-		printf("%s %ld %ld %ld %ld %ld\n", waiters[i].name, (long)waiters[i].wall_ms + 1,
-		       (long)waiters[i].waited_ms, (long)waiters[i].cpu_ms, waiters[i].switches,
+		printf("%s %ld %ld %ld %ld %ld %ld\n", waiters[i].name,
+		       (long)waiters[i].wall_ms + 1, (long)waiters[i].waited_ms,
+		       (long)waiters[i].cpu_ms, waiters[i].switches, waiters[i].preemptions,
 		       i == 0 ? (long)long_naps_ms : 0);
 	return 0;
 }
