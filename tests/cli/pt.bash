@@ -38,7 +38,9 @@ as_perf() {
 }
 
 # Without CYC packets cycles are estimated at MTCs. A branch may tell its cycles together with the
-# next one here: wherever cycles are told, all cycles and instructions up to there are perf's.
+# next one here: wherever cycles are told, all instructions up to there are perf's, and so are all
+# cycles. At a PSB, perf may estimate the cycle's length anew: a difference there is made up for by
+# the next branch that tells cycles, and is at one such branch in 50 at most.
 cycles_as_perf() {
 	both_script "$@"
 	[ "$(wc -l <ours)" = "$(wc -l <theirs)" ]
@@ -51,8 +53,12 @@ cycles_as_perf() {
 			i += instructions($1) - instructions($2)
 			told += cycles($2)
 		}
-		branch($1) != branch($2) || $2 ~ /IPC:/ && (c || i) { print "line " NR " (perf | assay): " $0; bad = 1 }
-		END { print told " cycles"; exit bad || told < 10000 }' >differences || { head differences; return 1; }
+		branch($1) != branch($2) || $2 ~ /IPC:/ && (i || c && last_c) { print "line " NR " (perf | assay): " $0; bad = 1 }
+		$2 ~ /IPC:/ { last_c = c; n++; differ += c != 0 }
+		END {
+			print told " cycles, " differ + 0 " of " n " places differ"
+			exit bad || c || differ * 50 > n || told < 10000
+		}' >differences || { head differences; return 1; }
 }
 
 # A sample by time stands where its time is estimated to be reached. There may be instructions
