@@ -23,6 +23,9 @@ struct lazy_function {
 
 #define LAZY_POINTER(function) __typeof__(function) *function;
 
-/* Fills all pointers; -ENOENT when the library, or one of the functions, is not there. */
-int lazy_library_load(const char *soname, const struct lazy_function *functions, size_t n,
+/*
+ * Fills all pointers from the first library that can be loaded: `sonames` lists the names of its
+ * versions, separated by blanks, best first. -ENOENT: no such library, or a function is missing.
+ */
+int lazy_library_load(const char *sonames, const struct lazy_function *functions, size_t n,
 		      struct error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The real backend: system calls, one line each. */
 #include <errno.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -46,12 +47,19 @@ static void system_unmap(void *context, void *base, size_t size)
 	munmap(base, size);
 }
 
+/* A kernel without one of the fields (PERF_FORMAT_LOST before Linux 6.0) returns fewer values. */
 static int system_read(void *context, int fd, uint64_t values[3])
 {
-	ssize_t n = read(fd, values, 3 * sizeof(*values));
+	uint64_t got[3] = { 0 };
+	ssize_t n = read(fd, got, sizeof(got));
 
 	(void)context;
-	return n == 3 * sizeof(*values) ? 0 : n < 0 ? -errno : -EIO;
+	if (n < 0)
+		return -errno;
+	if (n == 0 || n % (ssize_t)sizeof(*got))
+		return -EIO;
+	memcpy(values, got, sizeof(got));
+	return 0;
 }
 
 static void system_close(void *context, int fd)

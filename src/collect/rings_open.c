@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -110,7 +111,10 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 		.bpf_event = 1,
 		.cgroup = c->with_cgroup,
 		.watermark = 1,
-		.exclude_kernel = 1, /* a dummy counts nothing; unprivileged users may open it so */
+		/* A dummy counts nothing. Without these bits, a user needs permission to see the
+		   kernel. */
+		.exclude_kernel = 1,
+		.exclude_callchain_kernel = 1, /* checked since Linux 6.12.113 and 7.2.10 */
 		.exclude_hv = 1,
 	};
 
@@ -308,6 +312,15 @@ static int open_into(struct rings *r, struct opening *o, const struct ring *ring
 		     : 0;
 }
 
+/* False also if the thread has ended. A kernel can refuse a user's own threads, too. */
+static bool is_of_another_user(int tid)
+{
+	cleanup(free_at_exit) char *path = xasprintf("/proc/%d", tid);
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
 /* All events of one thread (or of everything) on one CPU, into that CPU's ring. */
 static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		       const struct target *t, struct error *err)
@@ -320,8 +333,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 	/* A thread may end, and a CPU go offline, while we open. */
 	if (leader == -ESRCH || leader == -ENODEV)
 		return 0;
-	/* A dummy of one's own thread is open to all; so it is the thread that is not ours. */
-	if ((leader == -EACCES || leader == -EPERM) && c->n_tids)
+	if ((leader == -EACCES || leader == -EPERM) && c->n_tids && is_of_another_user(t->pid))
 		return error_set(err, leader,
 				 "thread %d can't be profiled: it is another user's; run as its "
 				 "user, or as root",

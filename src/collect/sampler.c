@@ -343,7 +343,7 @@ static int attach(struct sampler *s, const struct sampler_config *c, size_t coun
 		  size_t first, struct error *err)
 {
 	struct perf_event_attr a = pace_attr(&c->counters->data[counter]);
-	struct bpf_perf_event_opts opts = { .sz = sizeof(opts), .bpf_cookie = counter };
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = counter); /* zeroes the padding */
 	int fd, leader = leader_of(s, counter, first);
 	struct bpf_link *link;
 

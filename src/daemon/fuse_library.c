@@ -29,7 +29,7 @@ int fuse_library_load(struct error *err)
 	int r = 0;
 
 	if (!fuse.fuse_add_direntry)
-		r = lazy_library_load("libfuse3.so.3", functions, ARRAY_SIZE(functions), err);
+		r = lazy_library_load(FUSE_SONAMES, functions, ARRAY_SIZE(functions), err);
 	if (!r)
 		fuse.fuse_set_log_func(listen);
 	return r;

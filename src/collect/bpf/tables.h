@@ -6,6 +6,7 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "collect/bpf/bounded.h"
 #include "collect/bpf/shared.h"
 #include "collect/bpf/user_regs.h"
 #include "unwind/stop.h"
@@ -47,7 +48,7 @@ static __always_inline __u64 heap_pair(__u32 at)
 {
 	const struct chunk *chunk = chunk_of(at);
 
-	return chunk ? chunk->pairs[(at & (CHUNK_WORDS - 1)) / 2] : 0;
+	return chunk ? chunk->pairs[BOUNDED(at, CHUNK_WORDS - 1) / 2] : 0;
 }
 
 /* What the step reaches the world through. */
@@ -70,15 +71,14 @@ static __always_inline bool unwind_sampled_register(struct unwind_ctx *c, uint32
 {
 	if (number >= N_USER_REGS)
 		return false;
-	barrier_var(number); /* or the mask is left out as needless */
-	number &= REGISTER_SLOTS - 1;
-	*value = c->registers[word_of_register[number] & (REGISTER_SLOTS - 1)];
+	*value = c->registers[BOUNDED(word_of_register[BOUNDED(number, REGISTER_SLOTS - 1)],
+				      REGISTER_SLOTS - 1)];
 	return true;
 }
 
 static __always_inline __u32 unwind_row_at(struct unwind_ctx *c, __u32 i)
 {
-	return c->rows->words[(c->row_at + i) & (CHUNK_WORDS - 1)];
+	return c->rows->words[BOUNDED(c->row_at + i, CHUNK_WORDS - 1)];
 }
 
 #include "unwind/step.h"
