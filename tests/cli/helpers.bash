@@ -145,6 +145,7 @@ record_until() {
 record_samples() {
 	local n=$1 session=$2 filter=$3
 	shift 3
+	# shellcheck disable=SC2317 # record_until calls it
 	enough_samples() { has_samples "$n" "$session" ${filter:+"$filter"}; }
 	record_until enough_samples -o "$session" "$@"
 }
