@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 # A virtual machine with Debian's kernel of an architecture, and assay in it; all software emulation.
 #
-#   machine ARCHITECTURE [icount]   says what is needed and there, or ends with 77; icount: one CPU, on
-#                                   which an instruction takes a nanosecond and one cycle, always
+#   machine ARCHITECTURE HOW        says what is needed and there, or ends with 77; HOW: icount is one CPU,
+#                                   on which an instruction takes a nanosecond and one cycle, always;
+#                                   cpus=N is so many CPUs
 #   put FOLDER FILE…                files of the guest, programs with the libraries they need
 #   boot COMMAND [ARGUMENT…]        runs it in the guest; what it prints comes out here, status too
 #
@@ -30,12 +31,14 @@ machine() {
 	packages_of "$arch"
 	locked fetch_machine || exit
 	kernel_name
-	emulation=(-M "$type" -cpu "$cpu" -m 768 -accel tcg)
-	if [ "${2-}" = icount ]; then
-		emulation+=(-smp 1 -icount "shift=0,sleep=off")
-	else
-		emulation+=(-smp 2)
-	fi
+	emulation=(-M "$type" -cpu "$cpu" -accel tcg)
+	append=
+	case $2 in
+	# The kernel would time each CPU and compare their clocks, which are all the host's: minutes.
+	cpus=64) append="lpj=4000000 tsc=reliable no_timer_check nowatchdog" ;;&
+	icount) emulation+=(-m 768 -smp 1 -icount "shift=0,sleep=off") ;;
+	cpus=*) emulation+=(-m "$((744 + 24 * ${2#cpus=}))" -smp "${2#cpus=}") ;;
+	esac
 	if [ "$arch" = "$(dpkg --print-architecture)" ]; then
 		library_folders=(/lib/*-linux-gnu /usr/lib/*-linux-gnu /lib64 /usr/lib64 /usr/lib)
 	else
@@ -89,15 +92,20 @@ emulate() {
 	shift
 	"$@" "$emulator" "${emulation[@]}" -nodefaults -no-user-config -display none -no-reboot -serial "$serial" \
 		-kernel "$DEB_DIR/kernel/boot/vmlinuz-$KERNEL" -initrd "$work/initramfs" \
-		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1"
+		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1 $append"
 }
+
+# An emulated machine takes a while for what this one does at once: all of its tests have 15 deadlines
+# together, and each wait in it has two.
+deadline_s=${ASSAY_TEST_DEADLINE:-120}
 
 # What runs prints between two marks; a guest that doesn't come to the second died.
 boot() {
 	local status
 	printf '%q ' "$@" >"$guest/etc/command"
+	echo $((2 * deadline_s)) >"$guest/etc/deadline"
 	write_initramfs
-	emulate stdio timeout -k 10 "${ASSAY_GUEST_SECONDS:-900}" </dev/null 2>"$work/emulator.err" |
+	emulate stdio timeout --foreground -k 10 "${ASSAY_GUEST_SECONDS:-$((15 * deadline_s))}" </dev/null 2>"$work/emulator.err" |
 		tr -d '\r' | tee "$work/console" | sed -n '/^@@begin/,/^@@end/{/^@@/!p}'
 	status=$(sed -n 's/^@@end \([0-9]*\)$/\1/p' "$work/console")
 	[ -n "$status" ] && return "$status"

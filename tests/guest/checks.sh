@@ -9,6 +9,7 @@
 #   between LEAST GOT MOST [WHAT]
 #   has TEXT FILE, has_no TEXT FILE   a fixed string somewhere in the file
 #   refused STATUS FILE COMMAND…   it ends so, what it prints goes to the file
+#   wait_for COMMAND…            until it succeeds; fails when that takes too long
 #   fact KEY SESSION             a figure of `assay info`: samples, or a reason of losses; 0 if not there
 #   of_symbol SYMBOL SESSION     the samples whose innermost frame is this function
 
@@ -63,6 +64,14 @@ refused() {
 	shift 2
 	"$@" >"$output" 2>&1 || got=$?
 	[ "$got" = "$wanted" ] || { cat "$output"; fail "status $got, wanted $wanted: $*"; }
+}
+
+wait_for() {
+	since=$(cut -d. -f1 /proc/uptime)
+	until "$@"; do
+		[ $(($(cut -d. -f1 /proc/uptime) - since)) -le "$(cat /etc/deadline)" ] || fail "never: $*"
+		sleep 0.2
+	done
 }
 
 fact() {
