@@ -251,7 +251,7 @@ part_has_samples() {
 	local most
 	most=$(at_most 5000)
 	[ "$most" -ge 1000 ] || skip "needs a kernel that permits 1000 samples a second, and not $most"
-	start_daemon d -e cpu-clock -F "$most" --max-cpu 0.1
+	start_daemon d -e cpu-clock -F "$most" --max-cpu 0.1 --max-memory 0
 	wait_for said "Hz instead of $most"
 	wait_for has_parts d 2
 	# A part that has no samples has no report.
