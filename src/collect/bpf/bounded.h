@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <linux/types.h>
+
 #include <bpf/bpf_helpers.h>
 
 /*
@@ -8,9 +10,8 @@
  * (clang 19 and newer do, across functions), it drops a plain `value & mask`, and the verifier
  * then knows no bound. The barrier hides the value's range from the compiler.
  */
-#define BOUNDED(value, mask)              \
-	({                                \
-		__u64 bounded_ = (value); \
-		barrier_var(bounded_);    \
-		bounded_ &(__u64)(mask);  \
-	})
+static __always_inline __u64 bounded(__u64 value, __u64 mask)
+{
+	barrier_var(value);
+	return value & mask;
+}

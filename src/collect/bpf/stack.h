@@ -229,7 +229,7 @@ __attribute__((noinline)) int find_mapping(__u32 slot, __u64 addr)
 			return k;
 	if (!read_mapping(w, addr, &found))
 		return -1;
-	at = BOUNDED(w->next_kept++, KEPT_MAPPINGS - 1);
+	at = bounded(w->next_kept++, KEPT_MAPPINGS - 1);
 	w->kept[at] = found;
 	return (int)at;
 }
@@ -255,7 +255,7 @@ static __always_inline __u64 mix(__u64 h, __u64 v)
 
 static __always_inline void push_frame(struct work *w, __u32 at, __u64 frame)
 {
-	w->s.frames[BOUNDED(at, FRAME_SLOTS - 1)] = frame;
+	w->s.frames[bounded(at, FRAME_SLOTS - 1)] = frame;
 	w->s.hash = mix(w->s.hash, frame);
 	w->has_own_memory |= frame >> FRAME_OFF_BITS == FILE_NONE;
 }
@@ -315,7 +315,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 			push_user_frame(w, w->regs.pc & FRAME_OFF_MASK);
 		return stop_walk(w, UNWIND_UNMAPPED);
 	}
-	m = &w->kept[BOUNDED(at, KEPT_MAPPINGS - 1)];
+	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
 	push_user_frame(w, frame_in(m, w->regs.pc));
 	if (!find_rule(w, m, addr, &rule)) {
 		w->wants_table = 1;
@@ -341,13 +341,13 @@ __attribute__((noinline)) int keep_address(__u32 slot, __u64 addr)
 			push_user_frame(w, addr & FRAME_OFF_MASK);
 		return stop_walk(w, UNWIND_UNMAPPED);
 	}
-	push_user_frame(w, frame_in(&w->kept[BOUNDED(at, KEPT_MAPPINGS - 1)], addr));
+	push_user_frame(w, frame_in(&w->kept[bounded(at, KEPT_MAPPINGS - 1)], addr));
 	return 0;
 }
 
 static long walk_on(__u32 i, void *slot)
 {
-	return (long)BOUNDED(walk_frame(*(__u32 *)slot) != 0, 1); /* 1 ends bpf_loop() */
+	return (long)bounded(walk_frame(*(__u32 *)slot) != 0, 1); /* 1 ends bpf_loop() */
 }
 
 /* Stacks. */
@@ -482,7 +482,7 @@ __attribute__((noinline)) int tell_raw_stack(__u32 slot)
 	m->hash = mix(mix(m->time_ns, bpf_get_smp_processor_id()), id);
 	__builtin_memset(m->regs, 0, sizeof(m->regs));
 	for (int i = 0; i < N_USER_REGS; i++)
-		m->regs[i] = w->registers[BOUNDED(word_of_register[i], REGISTER_SLOTS - 1)];
+		m->regs[i] = w->registers[bounded(word_of_register[i], REGISTER_SLOTS - 1)];
 	__builtin_memcpy(m->kernel, w->s.frames, sizeof(m->kernel));
 	m->n_pages = copy_stack(m, first_registers(w->registers).sp);
 	size = offsetof(struct raw_stack_message, stack) + (__u64)m->n_pages * RAW_STACK_PAGE;

@@ -48,7 +48,7 @@ static __always_inline __u64 heap_pair(__u32 at)
 {
 	const struct chunk *chunk = chunk_of(at);
 
-	return chunk ? chunk->pairs[BOUNDED(at, CHUNK_WORDS - 1) / 2] : 0;
+	return chunk ? chunk->pairs[bounded(at, CHUNK_WORDS - 1) / 2] : 0;
 }
 
 /* What the step reaches the world through. */
@@ -71,14 +71,14 @@ static __always_inline bool unwind_sampled_register(struct unwind_ctx *c, uint32
 {
 	if (number >= N_USER_REGS)
 		return false;
-	*value = c->registers[BOUNDED(word_of_register[BOUNDED(number, REGISTER_SLOTS - 1)],
+	*value = c->registers[bounded(word_of_register[bounded(number, REGISTER_SLOTS - 1)],
 				      REGISTER_SLOTS - 1)];
 	return true;
 }
 
 static __always_inline __u32 unwind_row_at(struct unwind_ctx *c, __u32 i)
 {
-	return c->rows->words[BOUNDED(c->row_at + i, CHUNK_WORDS - 1)];
+	return c->rows->words[bounded(c->row_at + i, CHUNK_WORDS - 1)];
 }
 
 #include "unwind/step.h"
