@@ -14,8 +14,8 @@ cpus_of() { # SESSION: the CPUs that have samples, as in sysfs
 	rows_of "$1" | cut -d' ' -f1 | sort -nu | awk '
 		NR == 1 { first = last = $1; next }
 		$1 == last + 1 { last = $1; next }
-		{ printf "%s%s,", first, last > first ? "-" last : ""; first = last = $1 }
-		END { printf "%s%s\n", first, last > first ? "-" last : "" }'
+		{ printf "%s%s,", first, (last > first ? "-" last : ""); first = last = $1 }
+		END { printf "%s%s\n", first, (last > first ? "-" last : "") }'
 }
 
 samples_on() { # CPU PROGRAM SESSION
@@ -86,7 +86,7 @@ counts_by_cpu() {
 	assay stat -a --per-cpu -e cpu-clock,page-faults --format csv -o counts -- \
 		sh -c 'taskset -c 63 /programs/split 50; sleep 1'
 	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-		{ print $c["event"], $c["cpu"], $c["value"] }' counts >rows || true
+		{ print $c["event"], $c["cpu"], $c["count"] }' counts >rows || true
 	head -n 3 counts
 	same "$(seq 0 63 | xargs)" "$(awk '$1 == "cpu-clock" { print $2 }' rows | sort -n | xargs)" "CPUs"
 	awk '$1 == "cpu-clock" && $3 < 1000000000' rows >short
@@ -95,7 +95,7 @@ counts_by_cpu() {
 }
 
 the_daemon() {
-	assay daemon --session-dir d -F 19 --max-cpu 0 2>log &
+	assay daemon --session-dir d --separate kernel,process,cpu -F 19 --max-cpu 0 2>log &
 	daemon=$!
 	taskset -c 63 /programs/split 100000s &
 	work=$!
