@@ -91,14 +91,20 @@ static void say_error(struct pt_flow *f, uint64_t ip, enum pt_error reason)
 	pt_flow_emit(f, PT_EV_ERROR, ip, f->offset + (uint64_t)(f->at - f->begin), 0, reason);
 }
 
-void pt_flow_resync(struct pt_flow *f)
+static void seek_psb(struct pt_flow *f)
 {
 	stand_nowhere(f);
-	pt_time_resync(&f->time);
 	f->is_in_sync = f->is_in_psb = false;
 	f->block = PT_NO_BLOCK;
 	f->psb_ip = 0;
 	f->knows_iflag = false;
+}
+
+void pt_flow_resync(struct pt_flow *f)
+{
+	seek_psb(f);
+	pt_time_resync(&f->time);
+	f->is_scanning = false;
 }
 
 /*
@@ -109,6 +115,15 @@ static void lose(struct pt_flow *f, enum pt_error reason)
 {
 	say_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
 	pt_flow_resync(f);
+}
+
+/* The same of packets that lead nowhere. Their time is told as before, for a later part, too. */
+static void lose_way(struct pt_flow *f, enum pt_error reason)
+{
+	say_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
+	f->scan = (struct pt_scan){ .block = f->block, .is_in_psb = f->is_in_psb };
+	f->is_scanning = true;
+	seek_psb(f);
 }
 
 void pt_flow_lost(struct pt_flow *f)
@@ -303,7 +318,7 @@ static void on_tip(struct pt_flow *f, const struct pt_packet *p)
 	if (f->config.quick && p->count == PT_IP_NONE)
 		return;
 	if ((!f->node && !f->config.quick) || p->count == PT_IP_NONE) {
-		lose(f, PT_ERR_UNEXPECTED);
+		lose_way(f, PT_ERR_UNEXPECTED);
 	} else if (f->is_async) {
 		branch_async(f, f->last_ip);
 		pt_walk_arrive(f, f->last_ip);
@@ -338,7 +353,7 @@ static void on_pge(struct pt_flow *f, const struct pt_packet *p)
 	if (f->node && f->insns == f->begun_at && !f->is_async && p->count != PT_IP_NONE)
 		begin_at(f, f->last_ip);
 	else if (f->node || p->count == PT_IP_NONE)
-		lose(f, PT_ERR_UNEXPECTED);
+		lose_way(f, PT_ERR_UNEXPECTED);
 	else if (f->seeks_ip)
 		go_on_at(f, f->last_ip);
 	else
@@ -398,7 +413,7 @@ static void on_fup(struct pt_flow *f, const struct pt_packet *p)
 		if (is_for_a_packet || f->fup_event)
 			say_fup(f, f->last_ip);
 		else
-			lose(f, PT_ERR_UNEXPECTED);
+			lose_way(f, PT_ERR_UNEXPECTED);
 		forget_fup(f);
 		return;
 	}
@@ -695,7 +710,7 @@ void pt_flow_use_directions(struct pt_flow *f)
 	}
 	forget_change(f);
 	if (!f->node || f->is_async || f->is_in_psb) {
-		lose(f, PT_ERR_UNEXPECTED);
+		lose_way(f, PT_ERR_UNEXPECTED);
 		return;
 	}
 	/* Where more may follow at once, a run is to have all the directions that it can take. */
@@ -707,7 +722,7 @@ void pt_flow_use_directions(struct pt_flow *f)
 		if (!size)
 			return;
 		if (p.type != PT_TIP && !is_timing(&p)) {
-			lose(f, PT_ERR_MISMATCH);
+			lose_way(f, PT_ERR_MISMATCH);
 			return;
 		}
 		on_packet(f, &p);
@@ -745,6 +760,19 @@ static bool quick_tip(struct pt_flow *f)
 	return true;
 }
 
+/* Follows the time up to a PSB, or up to the last whole packet where no PSB is known. */
+static const uint8_t *scan(struct pt_flow *f, const uint8_t *to)
+{
+	const uint8_t *at = pt_time_scan(&f->time, &f->scan, f->at, to, f->end);
+
+	if (f->is_cut)
+		return at;
+	if (at != to)
+		pt_time_resync(&f->time);
+	f->is_scanning = false;
+	return to;
+}
+
 /* To the next PSB. False: there is none. */
 static bool synchronise(struct pt_flow *f)
 {
@@ -755,6 +783,8 @@ static bool synchronise(struct pt_flow *f)
 		psb = f->end - MIN((size_t)(f->end - f->at), PT_PSB_SIZE - 1);
 		f->is_cut = true;
 	}
+	if (f->is_scanning)
+		psb = scan(f, psb);
 	if (f->config.quick != PT_QUICKEST)
 		f->stats.skipped_bytes += (uint64_t)(psb - f->at);
 	f->at = psb;

@@ -31,6 +31,8 @@ struct pt_flow {
 	uint64_t quick_ip;              /* the same, of quick decoding */
 	uint8_t width;                  /* of the code at the next address that is told */
 	bool is_in_sync;                /* a PSB was read, and nothing went wrong since */
+	bool is_scanning;               /* out of sync, but these are packets: they tell the time */
+	struct pt_scan scan;
 	bool seeks_ip;     /* the way was lost: the next address that is told is where we go on */
 	uint64_t begun_at; /* of `insns`, where tracing began at a PSB */
 	bool is_in_psb;    /* until PSBEND */

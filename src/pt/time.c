@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/time.h"
 
+#include <errno.h>
+
 #include "base/mem.h"
-#include "pt/packet.h"
 
 /*
  * A TSC can overtake MTCs by some cycles; farther back than this it is taken as a wrap of the 56
@@ -223,50 +224,55 @@ void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end
 	}
 }
 
-void pt_time_scan(struct pt_time *t, const uint8_t *at, const uint8_t *to, const uint8_t *end)
+static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_packet *p,
+			const uint8_t *behind, const uint8_t *end)
 {
-	enum pt_block block = PT_NO_BLOCK;
-	bool after_cyc = false, is_in_psb = false;
+	switch (p->type) {
+	case PT_PSB:
+		pt_time_psb(t);
+		s->is_in_psb = true;
+		break;
+	case PT_PSBEND:
+		s->is_in_psb = false;
+		break;
+	case PT_TIP_PGE:
+		pt_time_on(t, true);
+		break;
+	case PT_FUP:
+		if (s->is_in_psb)
+			pt_time_on(t, true);
+		break;
+	case PT_TIP_PGD:
+		pt_time_on(t, false);
+		break;
+	default:
+		pt_time_packet(t, p, s->is_after_cyc);
+		if (p->type == PT_MTC && s->is_after_cyc)
+			pt_time_look_ahead(t, behind, end);
+	}
+	s->is_after_cyc = p->type == PT_CYC;
+}
 
+const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t *at,
+			    const uint8_t *to, const uint8_t *end)
+{
 	while (at < to) {
 		struct pt_packet p;
-		int size = pt_packet_read(at, end, &block, &p);
+		int size = pt_packet_read(at, end, &s->block, &p);
 
-		if (size <= 0) {
-			pt_time_resync(t);
-			block = PT_NO_BLOCK;
-			after_cyc = is_in_psb = false;
-			at = pt_find_psb(at + 1, end);
+		if (size == -ENODATA)
+			break;
+		if (size > 0) {
+			at += size;
+			if (p.type != PT_PAD)
+				scan_packet(t, s, &p, at, end);
 			continue;
 		}
-		at += size;
-		switch (p.type) {
-		case PT_PAD:
-			continue;
-		case PT_PSB:
-			pt_time_psb(t);
-			is_in_psb = true;
-			break;
-		case PT_PSBEND:
-			is_in_psb = false;
-			break;
-		case PT_TIP_PGE:
-			pt_time_on(t, true);
-			break;
-		case PT_FUP:
-			if (is_in_psb)
-				pt_time_on(t, true);
-			break;
-		case PT_TIP_PGD:
-			pt_time_on(t, false);
-			break;
-		default:
-			pt_time_packet(t, &p, after_cyc);
-			if (p.type == PT_MTC && after_cyc)
-				pt_time_look_ahead(t, at, end);
-		}
-		after_cyc = p.type == PT_CYC;
+		pt_time_resync(t);
+		*s = (struct pt_scan){ 0 };
+		at = pt_find_psb(at + 1, end);
 	}
+	return at;
 }
 
 bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc)

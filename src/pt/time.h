@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pt_packet;
+#include "pt/packet.h"
 
 /* What the recording says of its clocks (perf's AUXTRACE_INFO). Zeros: not known. */
 struct pt_clock {
@@ -56,11 +56,19 @@ bool pt_time_packet(struct pt_time *t, const struct pt_packet *p, bool after_cyc
  */
 void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end);
 
+/* Where a scan stands between two calls. Zeros: outside of all blocks. */
+struct pt_scan {
+	enum pt_block block;
+	bool is_in_psb, is_after_cyc;
+};
+
 /*
- * Follows all packets up to `to` for their time alone, from a PSB on: *t is then what a decoder's
- * is there. The buffer goes on up to `end`.
+ * Follows all packets up to `to` for their time alone: *t is then what a decoder's is there. Bytes
+ * that are no packet are skipped up to the next PSB. The buffer goes on up to `end`.
+ * Returns the end of the last packet: before `to` where a packet does not end before `end`.
  */
-void pt_time_scan(struct pt_time *t, const uint8_t *at, const uint8_t *to, const uint8_t *end);
+const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t *at,
+			    const uint8_t *to, const uint8_t *end);
 
 /* Tracing is enabled, or no more: cycles are counted only while it is. */
 void pt_time_on(struct pt_time *t, bool is_on);

@@ -261,9 +261,12 @@ static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
 {
 	uint64_t size;
 	const uint8_t *bytes = queue_piece(q, piece, &size);
+	struct pt_scan s = { 0 };
 
-	if (q->trace->info.has_cyc && bytes)
-		pt_time_scan(&q->time, bytes + from, bytes + to, bytes + size);
+	if (!q->trace->info.has_cyc || !bytes)
+		return;
+	if (pt_time_scan(&q->time, &s, bytes + from, bytes + to, bytes + size) < bytes + to)
+		pt_time_resync(&q->time);
 }
 
 /* Where the part that begins at next_piece, next_at may end. */

@@ -98,7 +98,8 @@ def bats(file, folder):
         path = shuffled(job, file) if job.shuffle is not None else file
         command = ["bats", "--tap", "--print-output-on-failure"]
         if job.title:
-            command += ["--filter", re.sub(r"([][\\.*^$+?(){}|])", r"\\\1", job.title)]
+            # bats takes any argument that begins with "-" for an option.
+            command += ["--filter", re.sub(r"^-|[][\\.*^$+?(){}|]", lambda m: "[-]" if m[0] == "-" else "\\" + m[0], job.title)]
         job.update({"ASSAY_BUILD": str(folder)})
         job.call(*command, str(path), limit_s=job.place.deadline_s * FILE_DEADLINES)
         return failed_to_end(job, tap.read(job.lines()))

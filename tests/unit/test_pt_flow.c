@@ -440,13 +440,14 @@ static uint64_t time_before(const char *text, const char *ahead, struct pt_time 
 		.ctc_numerator = 100, .ctc_denominator = 2, .mtc_shift = 3, .max_ratio = 20
 	};
 	struct buf bytes = { 0 };
+	struct pt_scan scan = { 0 };
 	size_t size;
 
 	*t = (struct pt_time){ .clock = &clock, .is_on = true };
 	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
 	size = bytes.len;
 	assert_int_equal(pt_text_write(&bytes, ahead, NULL), 0);
-	pt_time_scan(t, bytes.data, bytes.data + size, bytes.data + bytes.len);
+	pt_time_scan(t, &scan, bytes.data, bytes.data + size, bytes.data + bytes.len);
 	buf_fini(&bytes);
 	return t->tsc;
 }
