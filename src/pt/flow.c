@@ -765,7 +765,7 @@ static const uint8_t *scan(struct pt_flow *f, const uint8_t *to)
 {
 	const uint8_t *at = pt_time_scan(&f->time, &f->scan, f->at, to, f->end);
 
-	if (f->is_cut)
+	if (f->is_cut && !f->scan.is_lost)
 		return at;
 	if (at != to)
 		pt_time_resync(&f->time);

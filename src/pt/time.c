@@ -256,21 +256,19 @@ static void scan_packet(struct pt_time *t, struct pt_scan *s, const struct pt_pa
 const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t *at,
 			    const uint8_t *to, const uint8_t *end)
 {
-	while (at < to) {
+	while (at < to && !s->is_lost) {
 		struct pt_packet p;
 		int size = pt_packet_read(at, end, &s->block, &p);
 
 		if (size == -ENODATA)
 			break;
-		if (size > 0) {
-			at += size;
-			if (p.type != PT_PAD)
-				scan_packet(t, s, &p, at, end);
-			continue;
+		if (size <= 0) {
+			s->is_lost = true;
+			break;
 		}
-		pt_time_resync(t);
-		*s = (struct pt_scan){ 0 };
-		at = pt_find_psb(at + 1, end);
+		at += size;
+		if (p.type != PT_PAD)
+			scan_packet(t, s, &p, at, end);
 	}
 	return at;
 }

@@ -60,12 +60,14 @@ void pt_time_look_ahead(struct pt_time *t, const uint8_t *at, const uint8_t *end
 struct pt_scan {
 	enum pt_block block;
 	bool is_in_psb, is_after_cyc;
+	bool is_lost; /* at bytes that are no packet: a PSB is needed to go on, and zeros here */
 };
 
 /*
- * Follows all packets up to `to` for their time alone: *t is then what a decoder's is there. Bytes
- * that are no packet are skipped up to the next PSB. The buffer goes on up to `end`.
- * Returns the end of the last packet: before `to` where a packet does not end before `end`.
+ * Follows all packets up to `to` for their time alone: *t is then what a decoder's is there. The
+ * buffer goes on up to `end`.
+ * Returns the end of the last packet: before `to` where a packet does not end before `end`, and
+ * where the scan is lost.
  */
 const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t *at,
 			    const uint8_t *to, const uint8_t *end);

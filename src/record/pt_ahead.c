@@ -261,12 +261,19 @@ static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
 {
 	uint64_t size;
 	const uint8_t *bytes = queue_piece(q, piece, &size);
-	struct pt_scan s = { 0 };
+	const uint8_t *at = bytes + from, *end = bytes + size;
 
 	if (!q->trace->info.has_cyc || !bytes)
 		return;
-	if (pt_time_scan(&q->time, &s, bytes + from, bytes + to, bytes + size) < bytes + to)
-		pt_time_resync(&q->time);
+	while (at < bytes + to) {
+		struct pt_scan s = { 0 };
+
+		at = pt_time_scan(&q->time, &s, at, bytes + to, end);
+		if (at < bytes + to) {
+			pt_time_resync(&q->time);
+			at = pt_find_psb(at + 1, end);
+		}
+	}
 }
 
 /* Where the part that begins at next_piece, next_at may end. */

@@ -36,10 +36,11 @@ export LC_ALL=C.UTF-8 TZ=UTC PAGER=cat ASSAY_EVENTS_DIR=$ROOT/events
 # Without COLUMNS text is as wide as the commands want it in a pipe.
 unset COLUMNS XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
 
-# Values that a failed comparison compared; bats shows the command's text only.
+# Values that a failed comparison compared; bats shows the command's text only. "return" alone
+# would not do: in a trap, where bats calls teardown, its status is that of before the trap.
 failed_comparison=
 eval '[() {
-	builtin [ "$@" && return
+	builtin [ "$@" && return 0
 	failed_comparison="[ ${*@Q}"
 	return 1
 }'
@@ -77,7 +78,7 @@ need_recording() {
 
 # has [OPTION…] PATTERN FILE: the file has such a line; or its beginning is shown.
 has() {
-	grep "$@" >/dev/null && return
+	grep "$@" >/dev/null && return 0
 	echo "not in ${*: -1}: ${*:1:$#-1}; it begins:" >&2
 	head -c 2000 "${@: -1}" >&2
 	return 1
@@ -145,6 +146,7 @@ record_until() {
 record_samples() {
 	local n=$1 session=$2 filter=$3
 	shift 3
+	rm -rf "$session" # that of a recording before may have enough
 	# shellcheck disable=SC2317 # record_until calls it
 	enough_samples() { has_samples "$n" "$session" ${filter:+"$filter"}; }
 	record_until enough_samples -o "$session" "$@"
@@ -269,7 +271,7 @@ need_perf() {
 perf_record() {
 	need_perf
 	for _ in 1 2 3 4 5 6; do
-		perf record -q -N --no-bpf-event "$@" >perf.log 2>&1 && return
+		perf record -q -N --no-bpf-event "$@" >perf.log 2>&1 && return 0
 	done
 	perf_refused
 }
@@ -285,7 +287,7 @@ perf_pipe() {
 	shift
 	need_perf
 	for _ in 1 2 3 4 5 6; do
-		perf record -q -N --no-bpf-event -o - "$@" >"$file" 2>perf.log && return
+		perf record -q -N --no-bpf-event -o - "$@" >"$file" 2>perf.log && return 0
 	done
 	perf_refused
 }
