@@ -374,11 +374,16 @@ static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
 	} pieces[16] = { 0 };
 	const uint8_t *cuts[17], *end = bytes + size;
 	struct pt_code *code = pt_code_new(&memory, 0, 64, true);
+	struct pt_time times[17] = { { .clock = &w->clock } };
+	struct pt_scan scan = { 0 };
 	struct pt_joint joint = { 0 };
 	int n = 0;
 
-	for (cuts[0] = bytes; cuts[n] < end; n++)
+	for (cuts[0] = bytes; cuts[n] < end; n++) {
 		cuts[n + 1] = pt_find_cut(cuts[n] + 1, bytes, end);
+		times[n + 1] = times[n];
+		pt_time_scan(&times[n + 1], &scan, cuts[n], cuts[n + 1], end);
+	}
 	for (int i = n - 1; i >= 0; i--) {
 		struct pt_flow_config config = { .clock = w->clock,
 						 .events = keep,
@@ -386,6 +391,7 @@ static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
 		struct pt_flow *flow = pt_flow_new(&config, code);
 
 		pt_flow_restart(flow, (uint64_t)(cuts[i] - bytes));
+		pt_flow_set_time(flow, &times[i]);
 		pt_flow_feed(flow, cuts[i], (size_t)(cuts[i + 1] - cuts[i]));
 		pt_flow_end_piece(flow, cuts[i + 1], end);
 		pieces[i].end = pt_flow_piece_end(flow);
@@ -397,6 +403,24 @@ static void decode_pieces(struct world *w, const uint8_t *bytes, size_t size)
 		vec_fini(&pieces[i].all);
 	}
 	pt_code_free(code);
+}
+
+static void expect_pieces_to_be_one(const char *text, const char *expected)
+{
+	struct buf bytes = { 0 };
+	struct world one, many;
+
+	setup(&one);
+	setup(&many);
+	one.says_counts = many.says_counts = true;
+	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
+	decode_bytes(&one, bytes.data, bytes.len);
+	decode_pieces(&many, bytes.data, bytes.len);
+	assert_string_equal(buf_cstr(&many.said), buf_cstr(&one.said));
+	assert_non_null(strstr(buf_cstr(&one.said), expected));
+	buf_fini(&bytes);
+	buf_fini(&one.said);
+	buf_fini(&many.said);
 }
 
 static void pieces_put_together_are_what_one_decoder_gives(void **state)
@@ -416,21 +440,19 @@ static void pieces_put_together_are_what_one_decoder_gives(void **state)
 		"PSB\nTSC 0x28000\nPSBEND\nTIP.PGE 0x1000\n" LOOP
 		/* No place for a cut: what the FUP behind the PSB says is the overflow's. */
 		"OVF\nPSB\nPSBEND\nFUP 0x1000\nTNT N\nTIP.PGD no ip\n";
-	struct buf bytes = { 0 };
-	struct world one, many;
 
 	(void)state;
-	setup(&one);
-	setup(&many);
-	one.says_counts = many.says_counts = true;
-	assert_int_equal(pt_text_write(&bytes, text, NULL), 0);
-	decode_bytes(&one, bytes.data, bytes.len);
-	decode_pieces(&many, bytes.data, bytes.len);
-	assert_string_equal(buf_cstr(&many.said), buf_cstr(&one.said));
-	assert_non_null(strstr(buf_cstr(&one.said), "the trace does not fit the code"));
-	buf_fini(&bytes);
-	buf_fini(&one.said);
-	buf_fini(&many.said);
+	expect_pieces_to_be_one(text, "the trace does not fit the code");
+}
+
+static void cycles_count_up_to_the_psb_that_ends_an_error(void **state)
+{
+	(void)state;
+	expect_pieces_to_be_one(
+		PSB
+		"TSC 0x10000\nCBR 0x28\nCYC 0x9\nTNT N\nTIP.PGD no ip\nTIP 0x1000\nCYC 0x1000\n" PSB
+		"TSC 0x10010\nCYC 0x9\nTNT N\nTIP.PGD no ip\n",
+		"a packet that may not be where it is");
 }
 
 /* After the packets of `text`, where those of `ahead` follow. */
@@ -548,6 +570,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb),
 		cmocka_unit_test(code_is_what_was_mapped_at_the_time),
 		cmocka_unit_test(pieces_put_together_are_what_one_decoder_gives),
+		cmocka_unit_test(cycles_count_up_to_the_psb_that_ends_an_error),
 		cmocka_unit_test(time_is_that_of_the_packets),
 		cmocka_unit_test(cycles_tell_time_from_a_packet_on_that_has_its_own_count),
 		cmocka_unit_test(time_does_not_go_back_and_that_is_counted),
