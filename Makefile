@@ -27,6 +27,10 @@ check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hour
 	@scripts/deps.sh check
 	@tests/steady $(KIND) $(N)
 
+check-mutants:				## whether the tests notice small faults in src/: N='1 2 3' are seeds; hours
+	@scripts/deps.sh check
+	@tests/mutants $(N)
+
 bench: all				## measure against perf; ONLY='record-true accuracy' ROUNDS=5
 	@scripts/deps.sh bench
 	@bench/run --assay $(BUILD)/assay $(if $(ROUNDS),--rounds $(ROUNDS)) $(ONLY)
