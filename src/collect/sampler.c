@@ -188,17 +188,28 @@ static void keep_stack(struct sampler *s, const struct stack_message *m)
 	s->now.frames.n += n;
 }
 
+static void tell_file(struct sampler *s, const struct file_message *m)
+{
+	const struct sampler_file file = {
+		.number = m->number,
+		.pid = (int32_t)m->pid,
+		.place = m->place,
+		.time_ns = m->time_ns,
+		.dev = (uint64_t)(m->key.dev >> 20) << 32 | (m->key.dev & 0xfffff),
+		.ino = m->key.ino,
+	};
+
+	s->visitor->file(s->visitor, &file);
+}
+
 static int read_message(void *context, void *data, size_t size)
 {
 	struct sampler *s = context;
 	const struct stack_message *stack = data;
-	const struct file_message *file = data;
-	uint64_t dev;
 
 	s->n_polled_bytes += size;
-	if (size >= sizeof(*file) && stack->type == MESSAGE_FILE) {
-		dev = (uint64_t)(file->key.dev >> 20) << 32 | (file->key.dev & 0xfffff);
-		s->visitor->file(s->visitor, file->number, dev, file->key.ino, (int32_t)file->pid);
+	if (size >= sizeof(struct file_message) && stack->type == MESSAGE_FILE) {
+		tell_file(s, data);
 	} else if (size >= offsetof(struct raw_stack_message, stack) &&
 		   stack->type == MESSAGE_RAW_STACK) {
 		s->visitor->raw(s->visitor, data);

@@ -89,10 +89,18 @@ struct sampler_count {
 	uint64_t samples, period; /* of waits: their number, and ns in all */
 };
 
+/* A file, as the kernel has it mapped: of overlayfs, that of the layer. */
+struct sampler_file {
+	uint32_t number;
+	int32_t pid; /* a process that has it mapped … */
+	struct file_place place;
+	uint64_t time_ns; /* … at this time */
+	uint64_t dev, ino;
+};
+
 struct sampler_visitor {
-	/* A file got a number; before any count that uses it. `pid` has it mapped. */
-	void (*file)(struct sampler_visitor *self, uint32_t number, uint64_t dev, uint64_t ino,
-		     int32_t pid);
+	/* A file got a number; before any count that uses it. */
+	void (*file)(struct sampler_visitor *self, const struct sampler_file *file);
 	/* A stack that the caller is to walk; before any count with its hash. */
 	void (*raw)(struct sampler_visitor *self, const struct raw_stack_message *raw);
 	/* False: the stack is not known; its samples are lost. */

@@ -3,8 +3,9 @@
  * Images: everything that holds code, each known once.
  *
  * An image is interned by (kind, build id, path); without a build id by
- * (kind, device, inode, path). Two binaries of one path and different build
- * ids are two images. What an offset counts from depends on the kind:
+ * (kind, content, path), and where the file could not be read by (kind, device, inode, path). Two
+ * binaries of one path and different build ids are two images. What an offset counts from depends
+ * on the kind:
  *
  *   FILE, VDSO   the start of the file
  *   KERNEL       _text, so that a reboot with another KASLR slide adds up
@@ -53,10 +54,13 @@ struct image {
 	enum image_kind kind;
 	int32_t pid; /* JIT: the process that it belongs to; else 0 */
 	struct build_id build_id;
-	uint64_t dev, ino; /* 0 where not known */
+	uint64_t dev, ino; /* 0 where not known; see also IMAGE_DEV_CONTENT */
 	const char *path; /* FILE: as the process saw it; else "[kernel]", "[vdso]", a module's name
 			     … */
 };
+
+/* As `dev`: the file has no build id, and `ino` is a hash of its content (image_file.h). */
+#define IMAGE_DEV_CONTENT UINT64_MAX
 
 struct code_addr {
 	image_id image;

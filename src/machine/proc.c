@@ -54,7 +54,7 @@ int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out)
 
 /*
  * "START-END PERMS OFFSET MAJOR:MINOR INODE   PATH" (proc_pid_maps(5)). Newlines in paths
- * come as \012. False for a line that is not executable or not understood.
+ * come as \012. False for a line that is not understood.
  */
 static bool parse_maps_line(char *line, struct mapping_event *m)
 {
@@ -63,11 +63,12 @@ static bool parse_maps_line(char *line, struct mapping_event *m)
 	char perms[8];
 	int at = 0;
 
-	*m = (struct mapping_event){ .is_executable = true };
+	*m = (struct mapping_event){ 0 };
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->start,
 		   &end, perms, &m->file_off, &major, &minor, &m->ino, &at) < 7 ||
-	    perms[2] != 'x' || end <= m->start)
+	    end <= m->start)
 		return false;
+	m->is_executable = perms[2] == 'x';
 	m->size = end - m->start;
 	m->dev = (uint64_t)major << 32 | minor;
 	m->path = line + at;
@@ -91,7 +92,7 @@ static int push_maps(const char *proc, int32_t pid, struct event_sink *sink)
 		struct event e = { .type = EVENT_MAPPING, .pid = pid, .tid = pid };
 		int r;
 
-		if (!parse_maps_line(line, &e.mapping))
+		if (!parse_maps_line(line, &e.mapping) || !e.mapping.is_executable)
 			continue;
 		r = event_push(sink, &e);
 		if (r < 0)
@@ -99,6 +100,26 @@ static int push_maps(const char *proc, int32_t pid, struct event_sink *sink)
 		n++;
 	}
 	return n;
+}
+
+bool proc_own_mapping(const char *proc, uint64_t addr, uint64_t *dev, uint64_t *ino)
+{
+	cleanup(free_at_exit) char *text = NULL, *path = xasprintf("%s/self/maps", proc);
+	char *rest;
+
+	if (file_read_all(path, MAPS_LIMIT, &text, NULL) < 0)
+		return false;
+	rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		struct mapping_event m;
+
+		if (!parse_maps_line(line, &m) || addr < m.start || addr - m.start >= m.size)
+			continue;
+		*dev = m.dev;
+		*ino = m.ino;
+		return m.ino;
+	}
+	return false;
 }
 
 int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink)

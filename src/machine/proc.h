@@ -20,6 +20,12 @@ struct pid_list {
  */
 int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink);
 
+/*
+ * Device and inode of the mapping that covers an address of this process, as MAPPING events have
+ * them. False: no file is mapped there, or /proc can't be read.
+ */
+bool proc_own_mapping(const char *proc, uint64_t addr, uint64_t *dev, uint64_t *ino);
+
 /* All processes there are; those that vanish meanwhile are left out. 0 or negative. */
 int proc_scan_all(const char *proc, struct event_sink *sink);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "machine/image_file.h"
 #include "symbol/lines.h"
 
 static uint64_t pair(uint32_t high, uint32_t low)
@@ -681,7 +682,7 @@ uint32_t *index_merged_images(struct profile *p)
 		uint32_t same = NO_INDEX;
 
 		if (image->kind == IMAGE_FILE && !image->build_id.len &&
-		    p->images.n <= MAX_IMAGES_COMPARED)
+		    !image_is_by_content(image) && p->images.n <= MAX_IMAGES_COMPARED)
 			same = identified(p, image);
 		if (same != NO_INDEX)
 			merged[i] = merged[same];

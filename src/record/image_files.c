@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "machine/image_file.h"
 #include "symbol/symbols.h"
 
 struct image_files {
@@ -31,58 +32,80 @@ void image_files_free(struct image_files *f)
 	free(f);
 }
 
-/* Whether this is the file that was mapped; its build id, if it has one. */
-static bool is_file_of(const char *path, const struct image *image, struct build_id *id)
+/* Where a file may be, and whether that is the process's own way to it. */
+struct candidate {
+	char *path;
+	bool is_of_process;
+};
+
+/*
+ * Whether this is the file that was mapped; its build id, if it has one. By the process's own path
+ * the inode is enough: before Linux 6.18, records have another device for a file of overlayfs.
+ */
+static bool is_file_of(const struct candidate *c, const struct image *image,
+		       struct file_mapping *file, struct build_id *id)
 {
-	struct file_mapping file = { 0 };
 	struct elf_file elf;
 	bool is_it;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (!c->path || file_map(c->path, file, NULL) < 0)
 		return false;
 	*id = (struct build_id){ 0 };
-	if (elf_open(&elf, file.base, file.size, NULL) == 0 && elf_build_id(&elf, id) &&
-	    image->build_id.len)
-		is_it = build_id_equal(id, &image->build_id);
-	else
-		is_it = !image->build_id.len && (!image->ino || file.ino == image->ino);
-	is_it = is_it && !file_is_cut(&file);
-	file_unmap(&file);
+	if (elf_open(&elf, file->base, file->size, NULL) == 0)
+		elf_build_id(&elf, id);
+	is_it = image_is_file(image, file, id) ||
+		(c->is_of_process && !image->build_id.len && file->ino == image->ino);
+	is_it = is_it && !file_is_cut(file);
+	if (!is_it)
+		file_unmap(file);
 	return is_it;
 }
 
-char *image_files_find(const char *proc, int32_t pid, const struct image *image,
-		       struct build_id *id)
+/* *file is the file, mapped. */
+static char *find(const char *proc, int32_t pid, const struct image *image,
+		  struct file_mapping *file, struct build_id *id)
 {
 	static const char mark[] = " (deleted)"; /* what /proc/PID/maps puts behind the path */
 	size_t len = strlen(image->path);
 	bool is_marked = len > strlen(mark) && !strcmp(image->path + len - strlen(mark), mark);
 	int n = (int)(is_marked ? len - strlen(mark) : len);
-	char *paths[] = {
-		proc ? xasprintf("%s/%d/root%.*s", proc, pid, n, image->path) : NULL,
-		proc ? xasprintf("%s/%d/exe", proc, pid) : NULL,
-		xstrndup(image->path, (size_t)n),
+	struct candidate candidates[] = {
+		{ proc ? xasprintf("%s/%d/root%.*s", proc, pid, n, image->path) : NULL, true },
+		{ proc ? image_map_file(proc, pid, image) : NULL, true },
+		{ proc ? xasprintf("%s/%d/exe", proc, pid) : NULL, true },
+		{ xstrndup(image->path, (size_t)n), false },
 	};
 	char *found = NULL;
-	struct build_id any;
 
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		if (!found && paths[i] && is_file_of(paths[i], image, id ? id : &any))
-			found = paths[i];
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
+		if (!found && is_file_of(&candidates[i], image, file, id))
+			found = candidates[i].path;
 		else
-			free(paths[i]);
+			free(candidates[i].path);
 	}
 	return found;
 }
 
-static void index_symbols(struct image_files *f, const char *file, const struct build_id *id)
+char *image_files_find(const char *proc, int32_t pid, const struct image *image,
+		       struct build_id *id)
+{
+	struct file_mapping file = { 0 };
+	struct build_id any;
+	char *found = find(proc, pid, image, &file, id ? id : &any);
+
+	file_unmap(&file);
+	return found;
+}
+
+static void index_symbols(struct image_files *f, const char *path, const struct image *image)
 {
 	static const struct symbolizer_config config;
-	struct image image = { .kind = IMAGE_FILE, .build_id = *id, .path = file };
+	struct image there = *image;
 
+	there.path = path;
 	if (!f->symbolizer)
 		f->symbolizer = symbolizer_new(&config);
-	symbolizer_table(f->symbolizer, &image, NULL, 0);
+	symbolizer_table(f->symbolizer, &there, NULL, 0);
 }
 
 /* Whether the path leads to another file here, or to none. */
@@ -94,14 +117,19 @@ static bool is_hidden(const char *found, const char *path)
 					    here.st_ino != there.st_ino);
 }
 
-struct build_id image_files_look(struct image_files *f, int32_t pid, const struct image *image)
+void image_files_look(struct image_files *f, int32_t pid, struct image *image)
 {
+	struct file_mapping file = { 0 };
 	struct build_id id = { 0 };
-	cleanup(free_at_exit) char *file = image_files_find(f->proc, pid, image, &id);
+	cleanup(free_at_exit) char *found = find(f->proc, pid, image, &file, &id);
 
-	if (!file)
-		return image->build_id;
-	if (is_hidden(file, image->path))
-		index_symbols(f, file, &id);
-	return id;
+	if (!found)
+		return;
+	image->build_id = id;
+	image->dev = image->ino = 0;
+	if (!id.len)
+		image_set_content(image, &file);
+	if (!file_is_cut(&file) && is_hidden(found, image->path))
+		index_symbols(f, found, image);
+	file_unmap(&file);
 }

@@ -4,10 +4,10 @@
  *
  * The path that a mapping has is the process's own: in a container it names
  * another file here, or none, and after an upgrade the file is deleted. So at
- * the first sample of an image its build id is read as the process sees it
- * (through /proc/PID/root, or /proc/PID/exe), and when the path does not lead
- * to the same file from here, its symbols are indexed at once: the index is
- * cached by build id, and that is how a report finds it.
+ * the first sample of an image its build id, or without one its content, is read as the process
+ * sees it (through /proc/PID/root, /proc/PID/map_files or /proc/PID/exe), and when the path does
+ * not lead to the same file from here, its symbols are indexed at once: the index is cached by
+ * build id or content, and that is how a report finds it.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 /*
  * Where the file of a FILE image can be opened now: by its path as the process
  * sees it, as the process's executable, or by its path from here (proc NULL: only that). The
- * build id must be the image's, or without one the inode: a file that was replaced while it ran is
- * found through /proc/PID/exe or not at all. NULL, or a path that is the caller's to free().
+ * file must be the image's (machine/image_file.h): one that was replaced while it ran is found
+ * through /proc/PID or not at all. NULL, or a path that is the caller's to free().
  * *id (may be NULL): the build id of what was found.
  */
 char *image_files_find(const char *proc, int32_t pid, const struct image *image,
@@ -31,7 +31,7 @@ struct image_files *image_files_new(const char *proc);
 void image_files_free(struct image_files *f); /* NULL is fine */
 
 /*
- * Looks at the file of a FILE image. Returns the image's build id, known
- * before or read now; len 0 when there is none or the file can't be reached.
+ * Looks at the file of a FILE image. The image gets the file's build id, or without one its
+ * content; it stays as it is when the file can't be reached.
  */
-struct build_id image_files_look(struct image_files *f, int32_t pid, const struct image *image);
+void image_files_look(struct image_files *f, int32_t pid, struct image *image);

@@ -8,6 +8,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "machine/address_space.h"
 #include "machine/machine.h"
 #include "perfdata/regs.h"
 #include "record/host.h"
@@ -36,8 +37,7 @@
 #define WAIT_STACK_BYTES 16384
 
 struct file {
-	uint64_t dev, ino;
-	int32_t pid;          /* a process that had it mapped */
+	struct sampler_file told;
 	image_id image;       /* id 0: its path is not known yet */
 	uint64_t wanted_ns;   /* since when its table is wanted; 0: it is not */
 	uint32_t given_round; /* when it was given (sampler_table_round()); 0: not yet */
@@ -68,6 +68,7 @@ struct in_kernel {
 	struct pipeline *pipeline;
 	struct machine *machine;
 	VEC(struct file) files; /* by number */
+	VEC(uint32_t) to_place; /* files that the side band has not come up to */
 	struct intmap images;   /* file_hash() to image */
 	VEC(struct code_addr) frames;
 	VEC(uint32_t) wanted; /* files whose tables are wanted */
@@ -95,13 +96,54 @@ static uint64_t file_hash(uint64_t dev, uint64_t ino)
 	return hash_u64(dev) ^ ino;
 }
 
+/*
+ * The image that a process had mapped where the sampler saw the file, or is itself. Device and
+ * inode do not tell this on overlayfs: the sampler has those of the layer, and records have those
+ * of the file above.
+ */
+static image_id image_at_place(struct in_kernel *k, const struct sampler_file *file)
+{
+	struct thread_view thread = machine_thread(k->machine, file->pid, file->pid);
+	const struct mapping *m = machine_mapping(k->machine, &thread, file->place.start);
+
+	if (!file->place.start)
+		return thread.app;
+	if (!m || file->place.start - m->start + m->file_off != file->place.file_off)
+		return IMAGE_UNKNOWN_ID;
+	return m->image;
+}
+
+/*
+ * Files that were told up to a time; the side band is known up to then, and no further. A file is
+ * looked at now, as its process may end soon.
+ */
+static void place_files(struct in_kernel *k, uint64_t until_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < k->to_place.n; i++) {
+		struct file *f = &k->files.data[k->to_place.data[i]];
+
+		if (f->told.time_ns > until_ns) {
+			k->to_place.data[kept++] = k->to_place.data[i];
+			continue;
+		}
+		f->image = image_at_place(k, &f->told);
+		pipeline_look_at_image(k->pipeline, f->told.pid, f->image);
+	}
+	k->to_place.n = kept;
+}
+
 static int follow(struct event_sink *sink, const struct event *e)
 {
 	struct in_kernel *k = of_sink(sink);
-	int r = event_push(pipeline_sink(k->pipeline), e);
 	struct thread_view thread;
 	struct code_addr code;
+	int r;
 
+	if (k->to_place.n)
+		place_files(k, e->time_ns);
+	r = event_push(pipeline_sink(k->pipeline), e);
 	if (r < 0 || e->type != EVENT_MAPPING || !e->mapping.ino)
 		return r;
 	thread = machine_thread(k->machine, e->pid, e->tid);
@@ -122,14 +164,14 @@ static void want_table(struct in_kernel *k, uint32_t number)
 	vec_push(&k->wanted, number);
 }
 
-static void keep_file(struct sampler_visitor *visitor, uint32_t number, uint64_t dev, uint64_t ino,
-		      int32_t pid)
+static void keep_file(struct sampler_visitor *visitor, const struct sampler_file *file)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
 
-	while (k->files.n <= number)
+	while (k->files.n <= file->number)
 		vec_push(&k->files, (struct file){ 0 });
-	k->files.data[number] = (struct file){ .dev = dev, .ino = ino, .pid = pid };
+	k->files.data[file->number] = (struct file){ .told = *file };
+	vec_push(&k->to_place, file->number);
 }
 
 static image_id image_of(struct in_kernel *k, uint32_t number)
@@ -140,7 +182,7 @@ static image_id image_of(struct in_kernel *k, uint32_t number)
 	if (number >= k->files.n)
 		return IMAGE_UNKNOWN_ID;
 	f = &k->files.data[number];
-	if (!f->image.n && (image = intmap_find(&k->images, file_hash(f->dev, f->ino))))
+	if (!f->image.n && (image = intmap_find(&k->images, file_hash(f->told.dev, f->told.ino))))
 		f->image.n = *image;
 	return f->image;
 }
@@ -176,7 +218,7 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	memcpy(k->raws.data + k->raws.n, raw, size);
 	k->raws.n += size;
 	while (k->files.n <= raw->wants) /* the vdso, which no message tells of */
-		vec_push(&k->files, (struct file){ .pid = (int32_t)raw->pid });
+		vec_push(&k->files, (struct file){ .told.pid = (int32_t)raw->pid });
 	want_table(k, raw->wants);
 }
 
@@ -320,8 +362,8 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	bool is_overdue = clock_monotonic_ns() - f->wanted_ns > TABLE_WAIT_NS;
 	const struct unwind_table *table = NULL;
 	bool is_there = number == TABLE_OF_VDSO ? user_stacks_vdso_table(stacks, &table)
-			: image.n               ? user_stacks_table(stacks, f->pid, image, &table)
-						: is_overdue; /* no record told of it */
+			: image.n ? user_stacks_table(stacks, f->told.pid, image, &table)
+				  : is_overdue; /* no record told of it */
 
 	if (!is_there)
 		return false;
@@ -362,6 +404,7 @@ int in_kernel_poll(struct in_kernel *k, struct error *err)
 
 void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 {
+	place_files(k, until_ns);
 	if (k->with_tables)
 		give_tables(k);
 	k->is_final = until_ns == UINT64_MAX;
@@ -370,7 +413,7 @@ void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 
 bool in_kernel_is_behind(const struct in_kernel *k)
 {
-	return k->raws.n || (k->with_tables && k->wanted.n);
+	return k->raws.n || k->to_place.n || (k->with_tables && k->wanted.n);
 }
 
 /* Counts. */
@@ -443,13 +486,14 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
 	struct thread_view thread = machine_thread(k->machine, c->pid, c->tid);
+	image_id app = c->app ? image_of(k, c->app) : thread.app;
 	struct pipeline_sample sample = {
 		.pid = c->pid,
 		.tid = c->tid,
 		.cpu = c->cpu,
 		.counter = c->counter,
 		.comm = strings_add(machine_strings(k->machine), c->comm),
-		.app = c->app ? image_of(k, c->app) : thread.app,
+		.app = app.n ? app : thread.app,
 		.cgroup = machine_cgroup(k->machine, &thread, c->cgroup),
 		.time_ns = k->time_ns,
 		.period = c->period,
@@ -496,6 +540,7 @@ void in_kernel_free(struct in_kernel *k)
 	vec_fini(&k->files);
 	vec_fini(&k->frames);
 	vec_fini(&k->wanted);
+	vec_fini(&k->to_place);
 	vec_fini(&k->raws);
 	vec_fini(&k->late);
 	walked_fini(&k->now);

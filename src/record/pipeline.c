@@ -108,19 +108,15 @@ static image_id look_at_image(struct pipeline *p, int32_t pid, image_id id)
 {
 	struct image_table *images = machine_images(p->machine);
 	struct image image = *image_get(images, id);
-	struct build_id build_id;
+	bool is_known = image.build_id.len;
 
 	if (!p->files || image.kind != IMAGE_FILE || image.path[0] != '/')
 		return id;
-	build_id = image_files_look(p->files, pid, &image);
-	if (image.build_id.len || !build_id.len)
-		return id;
-	image.build_id = build_id;
-	image.dev = image.ino = 0;
-	return image_intern(images, &image);
+	image_files_look(p->files, pid, &image);
+	return is_known ? id : image_intern(images, &image);
 }
 
-static image_id canonical_image(struct pipeline *p, int32_t pid, image_id id)
+image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
 {
 	while (p->canonical.n <= id.n)
 		vec_push(&p->canonical, NOT_LOOKED_AT);
@@ -146,7 +142,7 @@ static void look_at_frames(struct pipeline *p, int32_t pid, struct code_addr *fr
 	if (p->is_offline)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
-		frames[i].image = canonical_image(p, pid, frames[i].image);
+		frames[i].image = pipeline_look_at_image(p, pid, frames[i].image);
 		note_jit(p, pid, &frames[i]);
 	}
 }
@@ -211,7 +207,7 @@ static int push_sample(struct pipeline *p, const struct event *e)
 	struct frames *f = frames_resolve(p->resolver, e, &thread);
 	struct sample sample = {
 		.class = { .counter = s->counter,
-			   .app = canonical_image(p, e->pid, thread.app),
+			   .app = pipeline_look_at_image(p, e->pid, thread.app),
 			   .pid = e->pid,
 			   .tid = e->tid,
 			   .comm = thread.comm,
@@ -238,7 +234,7 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 {
 	struct sample sample = {
 		.class = { .counter = s->counter,
-			   .app = canonical_image(p, s->pid, s->app),
+			   .app = pipeline_look_at_image(p, s->pid, s->app),
 			   .pid = s->pid,
 			   .tid = s->tid,
 			   .comm = s->comm,

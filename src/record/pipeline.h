@@ -87,6 +87,12 @@ void pipeline_advance(struct pipeline *p, uint64_t now_ns);
 void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns);
 
 /*
+ * The image under which samples of this one are kept. Asked for the first time, it looks at the
+ * file, which can be read while a process that has it mapped lives.
+ */
+image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id);
+
+/*
  * What ended at this time or later is not forgotten, however old, as a sample of it still waits for
  * something. UINT64_MAX, at first: nothing waits.
  */

@@ -108,16 +108,15 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 			       .dev = m->dev,
 			       .ino = m->ino,
 			       .path = m->path };
-	struct build_id id = m->build_id;
 	string_id known;
 
 	if (!m->is_executable || m->path[0] != '/' || strings_find(&r->paths, m->path, &known))
 		return;
 	strings_add(&r->paths, m->path);
-	if (!id.len)
-		id = image_files_look(r->files, e->pid, &image);
-	if (id.len)
-		writer_build_id(&r->build_ids, m->path, &id, false);
+	if (!image.build_id.len)
+		image_files_look(r->files, e->pid, &image);
+	if (image.build_id.len)
+		writer_build_id(&r->build_ids, m->path, &image.build_id, false);
 }
 
 static int push(struct event_sink *sink, const struct event *e)

@@ -87,7 +87,7 @@ static int open_image(const struct code_files *f, struct code_file *file, struct
 	if (r < 0)
 		return error_wrap(err, r, "code of %s", path);
 	elf_build_id(&file->elf, &found);
-	if (image->build_id.len && !build_id_equal(&found, &image->build_id))
+	if (!image_place_is_right(f->symbols, image, &file->file, &found))
 		return error_set(err, -ESTALE,
 				 "code of %s: the file has changed since it was profiled", path);
 	return 0;

@@ -6,8 +6,10 @@
 #include <sys/auxv.h>
 
 #include "base/error.h"
+#include "machine/image_file.h"
 #include "symbol/debug_file.h"
 #include "symbol/elf_draft.h"
+#include "symbol/image_places.h"
 #include "symbol/mini_debug.h"
 #include "symbol/table.h"
 
@@ -37,9 +39,10 @@ static void making_fini(struct making *m)
 
 static void say_stripped(struct symbol_table *t, const char *passed_over)
 {
+	struct build_id none = { 0 };
 	char hex[BUILD_ID_HEX_SIZE];
 
-	build_id_hex(&t->index.header->build_id, hex);
+	build_id_hex(image_is_by_content(&t->image) ? &none : &t->index.header->build_id, hex);
 	if (passed_over)
 		table_fail(t, t->status, "%s: is stripped, and %s belongs to another build of it",
 			   t->image.path, passed_over);
@@ -80,6 +83,7 @@ static void build(struct making *m)
 	cleanup(free_at_exit) char *passed_over = NULL;
 	struct symbol_table *t = m->t;
 	enum symbol_status status;
+	struct build_id key;
 
 	code_segments_of_image(&m->segments, &m->elf);
 	elf_draft_code(&m->draft, &m->elf, &m->segments);
@@ -98,22 +102,32 @@ static void build(struct making *m)
 			   t->image.path);
 		return;
 	}
-	table_to_cache(m->s, t, &m->search.build_id);
+	key = m->search.build_id.len ? m->search.build_id : image_cache_key(&t->image);
+	table_to_cache(m->s, t, &key);
 	if (status == SYMBOL_DYNSYM)
 		say_stripped(t, passed_over);
 }
 
-static bool is_changed(struct symbol_table *t, const struct build_id *found)
+static bool is_changed(struct making *m)
 {
 	char was[BUILD_ID_HEX_SIZE], is[BUILD_ID_HEX_SIZE];
+	struct symbol_table *t = m->t;
 
-	if (!t->image.build_id.len || build_id_equal(found, &t->image.build_id))
+	if (t->image.kind != IMAGE_FILE ||
+	    image_place_is_right(m->s, &t->image, &m->file, &m->search.build_id))
 		return false;
 	build_id_hex(&t->image.build_id, was);
-	build_id_hex(found, is);
-	table_fail(t, SYMBOL_CHANGED,
-		   "%s: has changed since it was profiled (its build id was %s, now it has %s)",
-		   t->image.path, was, *is ? is : "none");
+	build_id_hex(&m->search.build_id, is);
+	if (*was)
+		table_fail(t, SYMBOL_CHANGED,
+			   "%s: has changed since it was profiled (its build id was %s, now it has "
+			   "%s)",
+			   t->image.path, was, *is ? is : "none");
+	else
+		table_fail(t, SYMBOL_CHANGED,
+			   "%s: is not the file that was profiled: that had no build id, and "
+			   "another %s",
+			   t->image.path, image_is_by_content(&t->image) ? "content" : "inode");
 	return true;
 }
 
@@ -128,7 +142,8 @@ static bool is_cached_good(const struct making *m)
 
 	if (m->t->status != SYMBOL_DYNSYM)
 		return true;
-	search.build_id = ix->header->build_id;
+	if (!image_is_by_content(&m->t->image))
+		search.build_id = ix->header->build_id;
 	search.link_name = index_text(ix, ix->header->debug_link);
 	if (!*search.link_name)
 		search.link_name = NULL;
@@ -145,7 +160,7 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 		return;
 	}
 	elf_build_id(&m->elf, &m->search.build_id);
-	if (is_changed(t, &m->search.build_id))
+	if (is_changed(m))
 		return;
 	m->search.link_name = elf_debug_link(&m->elf, &m->search.link_crc);
 	if (t->image.build_id.len || !table_from_cache(m->s, t, &m->search.build_id) ||
@@ -190,7 +205,8 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 			    .say = s->say_fetching },
 		.names = arena_new(),
 	};
-	bool is_cached = table_from_cache(s, t, &t->image.build_id);
+	struct build_id key = image_cache_key(&t->image);
+	bool is_cached = table_from_cache(s, t, &key);
 
 	if (!is_cached || !is_cached_good(&m))
 		make_from_file(&m, place.path);

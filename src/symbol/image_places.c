@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "elf/elf_file.h"
+#include "machine/image_file.h"
 #include "symbol/table.h"
 
 static bool is_folder(const char *path)
@@ -99,17 +100,33 @@ const struct listed_file *image_places_find(const struct image_places *p, const 
 	return p->files.data + low;
 }
 
-static bool is_of_build(const char *path, const struct build_id *wanted)
+bool image_place_is_right(const struct symbolizer *s, const struct image *image,
+			  const struct file_mapping *file, const struct build_id *found)
+{
+	bool is_by_inode = !image->build_id.len && !image_is_by_content(image);
+
+	return (is_by_inode && *s->root) || image_is_file(image, file, found);
+}
+
+static bool is_of_image(const char *path, const struct image *image)
 {
 	struct file_mapping file = { 0 };
 	struct build_id found = { 0 };
 	struct elf_file elf;
-	bool ok = file_map(path, &file, NULL) >= 0 &&
-		  elf_open(&elf, file.base, file.size, NULL) >= 0 && elf_build_id(&elf, &found) &&
-		  build_id_equal(&found, wanted);
+	bool ok =
+		file_map(path, &file, NULL) >= 0 && elf_open(&elf, file.base, file.size, NULL) >= 0;
 
+	if (ok)
+		elf_build_id(&elf, &found);
+	ok = ok && image_is_file(image, &file, &found);
 	file_unmap(&file);
 	return ok;
+}
+
+/* Whether a file can be told from others of its name. */
+static bool is_told_apart(const struct image *image)
+{
+	return image->build_id.len || image_is_by_content(image);
 }
 
 static bool is_below(const char *path, const char *root)
@@ -142,10 +159,10 @@ static const char *listed(const struct symbolizer *s, const struct image *image,
 	const struct listed_file *files =
 		image_places_find(&s->image_places, slash ? slash + 1 : bare, &n);
 
-	for (size_t i = 0; i < n && image->build_id.len; i++)
-		if (is_of_build(files[i].path, &image->build_id))
+	for (size_t i = 0; i < n && is_told_apart(image); i++)
+		if (is_of_image(files[i].path, image))
 			return files[i].path;
-	if (image->build_id.len)
+	if (is_told_apart(image))
 		return NULL;
 	found = only_one(files, n, NULL);
 	return found || !*s->root ? found : only_one(files, n, s->root);
@@ -157,9 +174,8 @@ struct image_place image_place_find(const struct symbolizer *s, const struct ima
 	struct image_place place = { .path = xasprintf("%s%s", s->root, bare), .root = s->root };
 	const char *found = NULL;
 
-	if (s->image_places.files.n &&
-	    (access(place.path, R_OK) < 0 ||
-	     (image->build_id.len && !is_of_build(place.path, &image->build_id))))
+	if (s->image_places.files.n && (access(place.path, R_OK) < 0 ||
+					(is_told_apart(image) && !is_of_image(place.path, image))))
 		found = listed(s, image, bare);
 	if (found) {
 		free(place.path);

@@ -5,10 +5,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
 
+struct build_id;
+struct file_mapping;
 struct image;
 struct symbolizer;
 
@@ -47,3 +50,10 @@ struct image_place {
  * the name, or the only one below the root. The path at which it should be where there is none.
  */
 struct image_place image_place_find(const struct symbolizer *s, const struct image *image);
+
+/*
+ * Whether a file is the image's (machine/image_file.h). Device and inode say nothing of files below
+ * a root that the user gave: they are copies.
+ */
+bool image_place_is_right(const struct symbolizer *s, const struct image *image,
+			  const struct file_mapping *file, const struct build_id *found);

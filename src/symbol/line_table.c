@@ -219,7 +219,7 @@ static void make_of_file(struct making *m)
 		return;
 	m->t->status = LINES_NONE;
 	elf_build_id(&m->elf, &m->build_id);
-	if (m->image->build_id.len && !build_id_equal(&m->build_id, &m->image->build_id))
+	if (!image_place_is_right(m->s, m->image, &m->image_file, &m->build_id))
 		return;
 	/* Without a build id in the image's identity it is the file that tells. */
 	if (!m->image->build_id.len && m->s->cache_dir && m->build_id.len &&

@@ -14,6 +14,7 @@ struct super_block {
 
 struct inode {
 	unsigned long i_ino;
+	unsigned int i_generation;
 	struct super_block *i_sb;
 };
 

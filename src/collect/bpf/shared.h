@@ -64,11 +64,11 @@ enum table_place {
 
 #define TABLE_OF_VDSO 0 /* the vdso is no file: it has FILE_NONE's place */
 
-/* A file as the kernel knows it; MMAP2 records of the side band tell its path. */
+/* A file as the kernel knows it; the side band tells its path. */
 struct file_key {
 	__u64 ino;
-	__u32 dev; /* major << 20 | minor */
-	__u32 pad;
+	__u32 dev;        /* major << 20 | minor */
+	__u32 generation; /* of the inode: its number may be given again */
 };
 
 struct file_entry {
@@ -116,9 +116,16 @@ struct wait {
 
 enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK };
 
+/* Where a process has a file mapped. start 0: it is the executable. */
+struct file_place {
+	__u64 start, file_off;
+};
+
 struct file_message {
 	__u32 type, number;
-	__u32 pid, pad; /* of a process that has it mapped */
+	__u32 pid, pad;          /* of a process that has it mapped … */
+	struct file_place place; /* … here … */
+	__u64 time_ns;           /* … at this time of CLOCK_MONOTONIC */
 	struct file_key key;
 };
 

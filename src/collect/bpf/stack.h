@@ -97,7 +97,7 @@ static __always_inline __u32 no_file_number(void)
 	return FILE_TOO_MANY;
 }
 
-static __always_inline __u32 file_number(const struct file_key *key)
+static __always_inline __u32 file_number(const struct file_key *key, const struct file_place *place)
 {
 	struct file_entry *known = bpf_map_lookup_elem(&files, key), entry;
 	struct file_message *m;
@@ -119,18 +119,21 @@ static __always_inline __u32 file_number(const struct file_key *key)
 	m->number = entry.number;
 	m->pid = bpf_get_current_pid_tgid() >> 32;
 	m->pad = 0;
+	m->place = *place;
+	m->time_ns = bpf_ktime_get_ns();
 	m->key = *key;
-	bpf_ringbuf_submit(m, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(m, BPF_RB_FORCE_WAKEUP); /* the process may end soon */
 	return entry.number;
 }
 
+/* A mapped file of overlayfs is the one of the layer; /proc and records name the one above. */
 static __always_inline void key_of_file(struct file *file, struct file_key *key)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 
 	key->ino = BPF_CORE_READ(inode, i_ino);
 	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	key->pad = 0;
+	key->generation = BPF_CORE_READ(inode, i_generation);
 }
 
 /* What one sample works on: far more than BPF's stack of 512 bytes has room for. */
@@ -193,6 +196,7 @@ static __always_inline __u32 table_of(struct mm_struct *mm, const struct mapping
 static __always_inline bool read_mapping(struct work *w, __u64 addr, struct mapping *m)
 {
 	struct vm_area_struct *vma = find_vma(w->mm, addr, w->pivots);
+	struct file_place place;
 	struct file_key key;
 	struct file *file;
 
@@ -207,9 +211,11 @@ static __always_inline bool read_mapping(struct work *w, __u64 addr, struct mapp
 	file = BPF_CORE_READ(vma, vm_file);
 	if (file) {
 		key_of_file(file, &key);
-		m->file = file_number(&key);
+		place.start = m->start;
+		place.file_off = BPF_CORE_READ(vma, vm_pgoff) << page_shift;
+		m->file = file_number(&key, &place);
 		if (m->file != FILE_TOO_MANY)
-			m->file_off = BPF_CORE_READ(vma, vm_pgoff) << page_shift;
+			m->file_off = place.file_off;
 	}
 	m->table = table_of(w->mm, m);
 	return true;
@@ -527,10 +533,11 @@ static __always_inline bool tell_stack(__u32 slot, struct work *w)
 static __always_inline __u16 app_of(struct task_struct *task)
 {
 	struct file *exe = BPF_CORE_READ(task, mm, exe_file);
+	struct file_place nowhere = {};
 	struct file_key key;
 
 	if (!exe)
 		return FILE_NONE;
 	key_of_file(exe, &key);
-	return file_number(&key);
+	return file_number(&key, &nowhere);
 }
