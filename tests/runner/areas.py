@@ -47,7 +47,7 @@ def skipped(area, reason):
 def failed_to_end(job, results):
     """A program that died, hung or leaked has told of some tests only, and perhaps of none that failed."""
     if job.status != 0 and not any(r.outcome == tap.FAILED for r in results):
-        why = f"still running after {job.limit_s} s" if job.timed_out else f"exit status {job.status}"
+        why = job.stopped or f"exit status {job.status}"
         tail = "".join(line + "\n" for line in job.lines()[-60:])
         results.append(tap.Result(f"{job.area.last} runs to its end", tap.FAILED, f"{why}\n{tail}"))
     return results

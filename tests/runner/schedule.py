@@ -22,7 +22,7 @@ MARK = "ASSAY_TEST_AREA"
 
 
 class Job:
-    """One area at work. `call` runs a command of it; `status`, `timed_out` and `lines` are of the last call."""
+    """One area at work. `call` runs a command of it; `status`, `stopped` and `lines` are of the last call."""
 
     def __init__(self, area, place, folder, args):
         self.area, self.place, self.folder = area, place, folder
@@ -31,28 +31,32 @@ class Job:
                                 TMPDIR=str(folder), ASSAY_BUILD=str(place.builds / "build"),
                                 ASSAY_BUILD_ARM64=str(place.builds / "build-arm64"),
                                 **{MARK: f"{os.getpid()} {area.name}"})
-        self.status, self.timed_out, self.limit_s = 0, False, 0
+        self.status, self.stopped = 0, ""  # stopped: why
         self.cpu_s = 0.0
         self.output = folder / "output"
+        self.pid = 0  # of the command at work
 
     def update(self, environment):
         self.environment.update(environment)
 
     def call(self, *command, limit_s=None):
-        self.limit_s = limit_s or self.place.deadline_s * areas.FILE_DEADLINES
+        limit_s = limit_s or self.place.deadline_s * areas.FILE_DEADLINES
         with open(self.output, "wb") as out:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                        cwd=self.place.root, env=self.environment, start_new_session=True)
-        alarm = threading.Timer(self.limit_s, self.stop, (process.pid,))
+        self.pid = process.pid
+        alarm = threading.Timer(limit_s, self.stop, (f"still running after {limit_s} s",))
         alarm.start()
         _, status, usage = os.wait4(process.pid, 0)
+        self.pid = 0
         process.returncode = self.status = os.waitstatus_to_exitcode(status)
         alarm.cancel()
         self.cpu_s += usage.ru_utime + usage.ru_stime
 
-    def stop(self, pid):
-        self.timed_out = True
-        os.killpg(pid, signal.SIGKILL)
+    def stop(self, why):
+        pid, self.stopped = self.pid, why
+        if pid:
+            os.killpg(pid, signal.SIGKILL)
 
     def lines(self):
         return self.output.read_text(errors="replace").splitlines()
@@ -74,7 +78,7 @@ class Job:
         """Kills what the area left. A process may still be ending when its parent has gone: it gets the deadline."""
         end = time.monotonic() + min(5, self.place.deadline_s)
         left = self.leftovers()
-        while left and not self.timed_out and time.monotonic() < end:
+        while left and not self.stopped and time.monotonic() < end:
             time.sleep(0.05)
             left = self.leftovers()
         for pid in left:
@@ -82,7 +86,7 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if left and not self.timed_out:
+        if left and not self.stopped:
             results.append(tap.Result(f"{self.area.last} leaves no process", tap.FAILED,
                                       "".join(f"process {pid}: {command}\n" for pid, command in left.items())))
         remove(self.folder)
@@ -107,6 +111,7 @@ class Schedule:
         self.names = {area.name for area in chosen}
         self.outcome = {}  # name of an area that ended: None, or why others can't use it
         self.running = []
+        self.jobs = {}  # by the area's name, while it runs
         self.numbers = itertools.count(1)
         self.changed = threading.Condition()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-check.", dir=place.temporary))
@@ -128,38 +133,58 @@ class Schedule:
                 return area
         return None
 
-    def run_area(self, area, number):
-        folder = self.folder / str(number)  # short: the path of a socket has 107 bytes at most
-        folder.mkdir()
-        folder.chmod(0o1777)  # as /tmp: tests also run programs as other users
-        job = Job(area, self.place, folder, self.output.args)
-        start = time.monotonic()
+    def results_of(self, area, number):
+        """The results of an area, and the CPU time that they took."""
         why_not = next((self.outcome[step] for step in area.needs if self.outcome.get(step)), None)
         if why_not:
-            results = areas.skipped(area, why_not)
-        else:
-            try:
-                results = area.run(job)
-                job.end(results)
-            except Exception as error:  # an error of the runner must not hide that an area did not run
-                results = [tap.Result(f"{area.last} can be run", tap.FAILED, f"{type(error).__name__}: {error}")]
+            return areas.skipped(area, why_not), 0
+        folder = self.folder / str(number)  # short: the path of a socket has 107 bytes at most
+        try:
+            folder.mkdir()
+            folder.chmod(0o1777)  # as /tmp: tests also run programs as other users
+            job = self.jobs[area.name] = Job(area, self.place, folder, self.output.args)
+            results = area.run(job)
+            job.end(results)
+            return results, job.cpu_s
+        except Exception as error:  # an error of the runner must not hide that an area did not run
+            return [tap.Result(f"{area.last} can be run", tap.FAILED, f"{type(error).__name__}: {error}")], 0
+
+    def run_area(self, area, number):
+        start = time.monotonic()
+        results, cpu_s = self.results_of(area, number)
         with self.changed:
+            self.jobs.pop(area.name, None)
             bad = next((r for r in results if r.outcome != tap.PASSED), None)
             self.outcome[area.name] = f"{area.name} {bad.outcome}: {(bad.text.splitlines() or [''])[0]}" if bad else None
             self.running.remove(area)
-            self.output.area(area, results, time.monotonic() - start, job.cpu_s)
+            self.output.area(area, results, time.monotonic() - start, cpu_s)
             self.changed.notify()
+
+    def run_all(self):
+        while self.waiting or self.running:
+            area = self.next_area()
+            if area:
+                self.waiting.remove(area)
+                self.running.append(area)
+                threading.Thread(target=self.run_area, args=(area, next(self.numbers)), daemon=True).start()
+            else:
+                self.changed.wait()
+
+    def stop(self, why):
+        """Ends what runs, as failures; the rest is skipped."""
+        for area in self.waiting:
+            self.output.area(area, areas.skipped(area, f"tests/run was stopped ({why})"), 0, 0)
+        self.waiting = []
+        for job in list(self.jobs.values()):
+            job.stop(f"stopped ({why})")
 
     def run(self):
         with self.changed:
-            while self.waiting or self.running:
-                area = self.next_area()
-                if area:
-                    self.waiting.remove(area)
-                    self.running.append(area)
-                    threading.Thread(target=self.run_area, args=(area, next(self.numbers)), daemon=True).start()
-                else:
-                    self.changed.wait()
+            try:
+                self.run_all()
+            except KeyboardInterrupt as signalled:
+                self.stop(signalled)
+                self.run_all()
         remove(self.folder)
 
 
