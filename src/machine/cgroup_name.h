@@ -19,7 +19,7 @@
 struct cgroup_names {
 	char unit[256];      /* the innermost service, scope …, else slice; "" if there is none */
 	char container[256]; /* its whole id, or its name (lxc, nspawn); "" */
-	char pod[64];        /* uid with dashes; of podman its pod's id; "" */
+	char pod[65];        /* uid with dashes; of podman its pod's id; "" */
 	const char *runtime; /* of the container: "docker", "containerd" …; "" with it */
 	const char *qos; /* of a Kubernetes pod: "guaranteed", "burstable" or "besteffort"; "" */
 };

@@ -70,8 +70,7 @@ static const struct expected of_containers[] = {
 	{ "/machine.slice/libpod-conmon-" ID ".scope", "libpod-conmon-" ID ".scope", "", "", "",
 	  "" },
 	{ "/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID2 ".scope",
-	  "libpod-" ID2 ".scope", "podman", ID2,
-	  "3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3", "" },
+	  "libpod-" ID2 ".scope", "podman", ID2, ID, "" },
 	/* containerd without Kubernetes */
 	{ "/system.slice/nerdctl-" ID ".scope", "nerdctl-" ID ".scope", "containerd", ID, "", "" },
 	{ "/default/" ID, "", "oci", ID, "", "" },
