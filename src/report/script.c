@@ -81,6 +81,12 @@ static bool takes_who(const struct script_filter *f, int32_t pid, int32_t tid, c
 	return takes_comm && TAKES_NUMBER(&f->pids, pid) && TAKES_NUMBER(&f->tids, tid);
 }
 
+/* "[unknown]" is a name, too, and not only a pattern. */
+static bool is_name(const char *wanted, const char *name)
+{
+	return !strcmp(wanted, name) || !fnmatch(wanted, name, 0);
+}
+
 /* By the path, or by its last part. */
 static bool takes_dso(const struct script_filter *f, const char *dso)
 {
@@ -88,7 +94,7 @@ static bool takes_dso(const struct script_filter *f, const char *dso)
 	bool takes = !f->dsos.n;
 
 	vec_foreach (&f->dsos, wanted)
-		takes |= !fnmatch(*wanted, dso, 0) || (slash && !fnmatch(*wanted, slash + 1, 0));
+		takes |= is_name(*wanted, dso) || (slash && is_name(*wanted, slash + 1));
 	return takes;
 }
 

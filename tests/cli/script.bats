@@ -147,3 +147,11 @@ by_hand() {
 	assay script -i p.data -F ip,sym,srcline >lines
 	grep -q '^  work\.h:[0-9]*$' lines
 }
+
+@test "an image is chosen by its name, also one in brackets" {
+	by_hand
+	assay script -i hand.data -F dso,ip >all
+	grep -F '[unknown]' all
+	[ "$(assay script -i hand.data -d '[unknown]' -F dso,ip)" = "$(cat all)" ]
+	[ "$(assay script -i hand.data -d 'nothing*' | wc -l)" = 0 ]
+}
