@@ -5,15 +5,16 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/intmap.h"
+#include "collect/load_log.h"
 #include "collect/missed.h"
 #include "collect/table_maps.h"
 #include "collect/sampler_limits.h"
@@ -21,10 +22,6 @@
 #include "counter/sources.h"
 #include "unwind/stop_loss.h"
 #include "collect/sampler.skel.h"
-
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 
 /* A second at the highest rate that is asked for, and room for bursts of several counters. */
 #define COUNTS_MIN 8192
@@ -100,55 +97,6 @@ struct sampler {
 	uint64_t cleared_ns;           /* when tables were last forgotten to make some */
 };
 
-static bool has_helper(enum bpf_func_id id)
-{
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, id, NULL) == 1;
-}
-
-/* 0, or the errno with which bpf(2) refuses the least of all maps. */
-static int bpf_refusal(void)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4, 1, NULL);
-
-	if (fd < 0)
-		return -fd;
-	close(fd);
-	return 0;
-}
-
-bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size)
-{
-	bool is_admin = sources_capable(sources, CAP_SYS_ADMIN);
-	int refusal;
-
-	if (!is_admin && !(sources_capable(sources, CAP_BPF) && sources_perfmon(sources)))
-		snprintf(why, size, "BPF programs need root, or CAP_BPF and CAP_PERFMON");
-	else if (sources_confidential(sources))
-		snprintf(why, size, "kernel lockdown is at 'confidentiality'");
-	else if ((refusal = bpf_refusal()))
-		snprintf(why, size, "bpf(2) is refused (%s): by a seccomp filter, or a policy",
-			 strerror(refusal));
-	else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
-		snprintf(why, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
-	else if (!has_helper(BPF_FUNC_task_pt_regs))
-		snprintf(why, size,
-			 "the kernel takes no BPF program that knows user registers (before Linux "
-			 "5.15, or lockdown; 'assay doctor' tells more)");
-	else
-		return true;
-	return false;
-}
-
-bool sampler_can_unwind(char *why, size_t size)
-{
-	struct sampler_limits limits = sampler_limits(1);
-
-	if (limits.loop && has_helper(BPF_FUNC_loop))
-		return true;
-	snprintf(why, size, "the kernel's BPF has no bpf_loop() (before Linux 5.17)");
-	return false;
-}
-
 static void stacks_fini(struct stacks *s)
 {
 	vec_fini(&s->frames);
@@ -222,10 +170,43 @@ static int read_message(void *context, void *data, size_t size)
 
 /* Opening. */
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
+/* libbpf's warnings while programs are loaded; it prints without a context. NULL: not now. */
+static struct buf *load_messages;
+
+static int __attribute__((format(printf, 2, 0)))
+take_message(enum libbpf_print_level level, const char *format, va_list ap)
 {
-	(void)level, (void)format, (void)ap;
+	char *text;
+
+	if (!load_messages || level != LIBBPF_WARN || vasprintf(&text, format, ap) < 0)
+		return 0;
+	buf_str(load_messages, text); /* with a verifier's log: megabytes */
+	free(text);
 	return 0;
+}
+
+/* Permissions and features were checked before: this is a fault of the program or of the kernel. */
+static int explain_load(int code, struct buf *messages, struct error *err)
+{
+	char reason[512];
+
+	load_log_reason(buf_cstr(messages), reason, sizeof(reason));
+	return error_set(err, code, "the kernel refuses assay's BPF program (%s)%s%s",
+			 strerror(-code), *reason ? ": " : "", reason);
+}
+
+static int load_programs(struct sampler_bpf *b, struct error *err)
+{
+	struct buf messages = { 0 };
+	int e;
+
+	load_messages = &messages;
+	e = sampler_bpf__load(b);
+	load_messages = NULL;
+	if (e < 0)
+		explain_load(e, &messages, err);
+	buf_fini(&messages);
+	return e;
 }
 
 /* Samples a second on all CPUs; what is counted by a count is taken as of a high rate. */
@@ -292,7 +273,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	struct sampler_bpf *b;
 	int e;
 
-	libbpf_set_print(quiet);
+	libbpf_set_print(take_message);
 	s->bpf = b = sampler_bpf__open();
 	if (!b)
 		return error_errno(err, -errno, "cannot open the in-kernel sampler");
@@ -315,9 +296,10 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 				     : stacks_max_words(c);
 	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
 	prepare_waits(b, c);
-	e = sampler_bpf__load(b);
+	b->rodata->is_to_be_refused = limits.refuse;
+	e = load_programs(b, err);
 	if (e < 0)
-		return error_errno(err, e, "the kernel does not take the in-kernel sampler");
+		return e;
 	s->messages = ring_buffer__new(bpf_map__fd(b->maps.messages), read_message, s, NULL);
 	if (!s->messages)
 		return error_errno(err, -errno, "cannot map the sampler's messages");

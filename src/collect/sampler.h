@@ -42,7 +42,7 @@ struct sampler_config {
 	const struct sampler_waits *waits; /* NULL: none */
 };
 
-/* Whether it is built in and permitted here: true, or false with the reason in *why. */
+/* collect/sampler_support.h in short: true, or false with the reason in *why. */
 bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size);
 
 /*

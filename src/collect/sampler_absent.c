@@ -5,6 +5,19 @@
 
 #include "base/error.h"
 #include "collect/sampler.h"
+#include "collect/sampler_support.h"
+
+void sampler_support_check(const struct counter_sources *sources, struct sampler_support *out)
+{
+	(void)sources;
+	*out = (struct sampler_support){ .obstacle = OBSTACLE_BUILD,
+					 .why = "this assay was built without BPF" };
+}
+
+void sampler_support_try(const struct counter_sources *sources, struct sampler_support *out)
+{
+	sampler_support_check(sources, out);
+}
 
 bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size)
 {

@@ -3,7 +3,8 @@
  * How large the in-kernel sampler's maps are: by the machine's memory and CPUs.
  *
  * Tests make them tiny through the environment, to see what happens when one is full:
- * ASSAY_SAMPLER_LIMITS="counts=64,messages=4096,chunks=1,seen=64,stacks=64,loop=0".
+ * ASSAY_SAMPLER_LIMITS="counts=64,messages=4096,chunks=1,seen=64,stacks=64,loop=0". "refuse=1"
+ * makes the kernel's verifier refuse the program.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct sampler_limits {
 	uint32_t messages; /* bytes of the ring: a power of two, and of pages */
 	uint32_t chunks;   /* of unwind tables, CHUNK_WORDS each; made only when needed */
 	uint32_t loop;     /* 0: as if the kernel had no bpf_loop() */
+	uint32_t refuse;   /* 1: the program has a fault */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -6,21 +6,17 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/build_id.h"
 #include "base/file.h"
 #include "base/reader.h"
+#include "collect/sampler_support.h"
 #include "counter/sources.h"
 
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 #ifndef CAP_SYSLOG
 #define CAP_SYSLOG 34
 #endif
@@ -112,45 +108,72 @@ static void probe_kernel_build_id(const struct probe_machine *m, struct finding 
 	free(bytes);
 }
 
-/* Asks for an object that there can't be: of who may load programs, only a filter refuses that. */
-static bool is_bpf_filtered(const struct probe_machine *m)
-{
-	union bpf_attr attr = { .start_id = UINT32_MAX };
-	int64_t mode = 0;
-
-	return sources_seccomp(m->sources, &mode) && mode == 2 &&
-	       syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr, sizeof(attr)) < 0 &&
-	       (errno == EPERM || errno == ENOSYS);
-}
+/* What each obstacle means for who wants to profile. */
+static const struct {
+	enum probe_state state;
+	const char *meaning, *command; /* the command is root's */
+} bpf_obstacles[] = {
+	[OBSTACLE_NONE] = { PROBE_OK, NULL, NULL },
+	[OBSTACLE_BUILD] = { PROBE_MISSING,
+			     "Profiling by perf events works without. An assay that is built with "
+			     "clang, bpftool and libbpf has it.",
+			     NULL },
+	[OBSTACLE_PERMISSION] = { PROBE_MISSING, "Profiling by perf events works without.",
+				  "setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"" },
+	[OBSTACLE_LOCKDOWN] = { PROBE_MISSING,
+				"BPF programs may not read kernel memory. Boot with "
+				"lockdown=integrity to change it.",
+				NULL },
+	[OBSTACLE_FILTER] = { PROBE_MISSING, "Profiling by perf events works without.", NULL },
+	[OBSTACLE_NO_TYPES] = { PROBE_MISSING,
+				"Without the kernel's types, the program can't adapt to its "
+				"structures. A kernel that is built with CONFIG_DEBUG_INFO_BTF has "
+				"them. Profiling by perf events works without.",
+				NULL },
+	[OBSTACLE_OTHER_TYPES] = { PROBE_MISSING,
+				   "Under another kernel's types, the program would read wrong "
+				   "fields. Profiling by perf events works without.",
+				   NULL },
+	[OBSTACLE_OLD_KERNEL] = { PROBE_MISSING,
+				  "'assay record -a' collects through rings, and time that threads "
+				  "wait (--off-cpu) can't be measured.",
+				  NULL },
+	[OBSTACLE_REFUSED] = { PROBE_MISSING,
+			       "This is a fault of assay, of the compiler that built it, or of the "
+			       "kernel: please report it. Until then 'assay record -a' collects "
+			       "through rings, and time that threads wait (--off-cpu) can't be "
+			       "measured.",
+			       NULL },
+};
 
 static void probe_bpf(const struct probe_machine *m, struct finding *f)
 {
-	char btf[PATH_MAX];
-	bool is_admin = sources_capable(m->sources, CAP_SYS_ADMIN);
-	bool may_load =
-		is_admin || (sources_capable(m->sources, CAP_BPF) && sources_perfmon(m->sources));
+	struct sampler_support support;
+	const char *command;
 
-	snprintf(btf, sizeof(btf), "%s/kernel/btf/vmlinux", sources_sysfs(m->sources));
-	if (sources_confidential(m->sources)) {
-		finding_set(f, PROBE_MISSING, "kernel lockdown is at 'confidentiality'");
-		finding_means(f, "BPF programs may not read kernel memory. Boot with "
-				 "lockdown=integrity to change it.");
-	} else if (!may_load) {
-		finding_set(f, PROBE_MISSING, "needs root, or CAP_BPF and CAP_PERFMON");
-		finding_means(f, "Profiling by perf events works without.");
-		finding_command(f, m, true,
-				"setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"");
-	} else if (is_bpf_filtered(m)) {
-		finding_set(f, PROBE_MISSING, "a seccomp filter, or a policy, forbids bpf(2)");
-		finding_means(f, "Profiling by perf events works without.");
-	} else if (access(btf, R_OK) < 0) {
-		finding_set(f, PROBE_LIMITED, "programs may be loaded, but the kernel has no BTF");
-		finding_means(f,
-			      "The kernel is built without CONFIG_DEBUG_INFO_BTF, so that programs "
-			      "can't adapt to its structures.");
-	} else {
-		finding_set(f, PROBE_OK, "programs may be loaded; kernel types (BTF) are there");
+	sampler_support_try(m->sources, &support);
+	command = bpf_obstacles[support.obstacle].command;
+	finding_set(f, bpf_obstacles[support.obstacle].state, "%s",
+		    support.obstacle == OBSTACLE_REFUSED ? "assay's program does not load"
+							 : support.why);
+	if (support.obstacle == OBSTACLE_REFUSED)
+		finding_means(f, "Because %s. %s", support.why,
+			      bpf_obstacles[OBSTACLE_REFUSED].meaning);
+	else if (support.obstacle != OBSTACLE_NONE)
+		finding_means(f, "%s", bpf_obstacles[support.obstacle].meaning);
+	if (command)
+		finding_command(f, m, true, "%s", command);
+	if (support.obstacle != OBSTACLE_NONE)
+		return;
+	if (support.can_unwind) {
+		finding_set(f, PROBE_OK, "the kernel takes assay's programs");
+		return;
 	}
+	finding_set(f, PROBE_LIMITED, "the kernel takes assay's programs; stacks by frame pointer");
+	finding_means(f,
+		      "%s. Until then, stacks that are walked in the kernel end at code without "
+		      "frame pointers.",
+		      support.why);
 }
 
 /* Counts the entries of a directory up to `limit`; -1 if it can't be read. */

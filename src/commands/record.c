@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "collect/sampler_support.h"
 #include "commands/command.h"
 #include "commands/event_help.h"
 #include "commands/record.h"
@@ -453,18 +454,18 @@ static bool is_in_kernel(const struct setup *s)
 {
 	static const struct counter_sources sources;
 	bool is_best = !strcmp(s->args.collector, "best");
-	char why[256];
+	struct sampler_support support;
 
 	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf") ||
 	    (is_best && !is_for_sampler(s)))
 		return false;
-	if (!sampler_is_available(&sources, why, sizeof(why))) {
-		log_info("%s: collecting through rings instead", why);
+	sampler_support_check(&sources, &support);
+	if (support.obstacle != OBSTACLE_NONE) {
+		log_info("%s: collecting through rings instead", support.why);
 		return false;
 	}
 	/* Copied stacks are better than those by frame pointer. */
-	return !is_best || strcmp(s->args.call_graph, "best") ||
-	       sampler_can_unwind(why, sizeof(why));
+	return !is_best || strcmp(s->args.call_graph, "best") || support.can_unwind;
 }
 
 /* Tables where the kernel's BPF can; "fp" is what was asked for, or all that can be had. */
@@ -503,16 +504,21 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 static int check_off_cpu(const struct setup *s, struct error *err)
 {
 	static const struct counter_sources sources;
-	char why[256];
+	struct sampler_support support = { 0 };
 
-	if (!s->args.off_cpu || sampler_is_available(&sources, why, sizeof(why)))
+	if (s->args.off_cpu)
+		sampler_support_check(&sources, &support);
+	if (support.obstacle == OBSTACLE_NONE)
 		return 0;
 	return error_set(
 		err, -EPERM,
 		"--off-cpu follows the scheduler's tracepoints by a BPF program, for which "
 		"there is no other way: %s. %sWithout --off-cpu time on the CPU alone is "
 		"measured, as you are",
-		why, geteuid() ? "Run it as root: 'sudo assay record --off-cpu …'. " : "");
+		support.why,
+		support.obstacle == OBSTACLE_PERMISSION && geteuid()
+			? "Run it as root: 'sudo assay record --off-cpu …'. "
+			: "");
 }
 
 static void tell_steering(void *context, bool is_warning, const char *sentence)
@@ -606,7 +612,7 @@ static int copy_kernel(struct setup *s, struct error *err)
 
 static int record(const struct command *self, struct setup *s, struct record_end *end)
 {
-	bool in_kernel = is_in_kernel(s);
+	bool in_kernel = false;
 	struct error err = { 0 };
 	struct recorder_result result = { .wait_status = -1 };
 	cleanup(steering_close_at_exit) struct steering *steering = NULL;
@@ -620,11 +626,13 @@ static int record(const struct command *self, struct setup *s, struct record_end
 	if (!r && s->note[0])
 		log_info("%s", s->note);
 	if (!r)
+		in_kernel = is_in_kernel(s);
+	if (!r)
 		r = copy_kernel(s, &err);
 	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
-		log_info("%s: collecting through rings instead", err.text);
+		log_warning("%s: collecting through rings instead", err.text);
 		err = (struct error){ 0 };
 		r = run_recorder(s, false, steering, &result, &err);
 	}

@@ -44,9 +44,9 @@ extern const char *const probe_state_keys[];
 
 struct finding {
 	enum probe_state state;
-	char text[160];    /* what was found, one line, no full stop */
-	char meaning[512]; /* whole sentences; may be "" */
-	char command[160]; /* to be pasted into a shell as it is; "" when there is none */
+	char text[160];     /* what was found, one line, no full stop */
+	char meaning[1024]; /* whole sentences; may be "" */
+	char command[160];  /* to be pasted into a shell as it is; "" when there is none */
 };
 
 /* What can be profiled in the end, widest first. */

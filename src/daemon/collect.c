@@ -609,7 +609,7 @@ static bool go_on(struct daemon *d, int e, const struct recorder_result *result,
 		return true;
 	if (!has_collected && d->in_kernel && result->has_sampler_failed &&
 	    d->config->collector == COLLECT_BEST) {
-		log_info("%s: collecting through rings instead", err->text);
+		log_warning("%s: collecting through rings instead", err->text);
 		d->no_sampler = true;
 		return true;
 	}

@@ -76,6 +76,26 @@ need_recording() {
 		skip "recording is not permitted here: $(tail -1 probe.log)"
 }
 
+# What `assay doctor` says of a check: doctor_finding NAME, a jq filter after it ("\(.state) \(.finding)").
+doctor_finding() {
+	{ assay doctor --format json || true; } |
+		jq -r --arg name "$1" ".checks[] | select(.name == \$name) | \"${2:-\\(.state) \\(.finding)}\""
+}
+
+# Skips the test, with the reason, where this machine is known not to take the in-kernel sampler. If all that
+# the sampler needs is there and the kernel refuses it, the test fails.
+need_sampler() {
+	local finding
+	need_root
+	need_recording
+	finding=$(doctor_finding BPF)
+	case $finding in
+	ok* | limited*) ;;
+	*"assay's program does not load"*) doctor_finding BPF '\(.meaning)' >&2; return 1 ;;
+	*) skip "no in-kernel sampler here: ${finding#* }" ;;
+	esac
+}
+
 # has [OPTION…] PATTERN FILE: the file has such a line; or its beginning is shown.
 has() {
 	grep "$@" >/dev/null && return 0

@@ -4,19 +4,6 @@
 
 load helpers
 
-setup_file() {
-	assay record -a --collector bpf --duration 0.1 -e cpu-clock -o "$BATS_FILE_TMPDIR/probe" \
-		>"$BATS_FILE_TMPDIR/probe.log" 2>&1 || echo "it failed" >>"$BATS_FILE_TMPDIR/probe.log"
-}
-
-need_bpf() {
-	local log=$BATS_FILE_TMPDIR/probe.log
-	need_root
-	! grep -q "through rings instead" "$log" || skip "$(grep "through rings instead" "$log")"
-	! grep -q "it failed" "$log" || need_recording
-	! grep "it failed" -B 100 "$log"
-}
-
 # count PROGRAM N ARGUMENTS…: counts the whole machine in the kernel into s, until it has N samples
 # of a program, which works for ever. The program is a copy: other tests run the same one.
 count() {
@@ -57,7 +44,7 @@ while True:
 	json.dumps(list(range(1000)))'
 
 @test "a whole machine is counted in the kernel, with stacks, and nothing is lost" {
-	need_bpf
+	need_sampler
 	count deep 300 -- ./deep 100000s
 	[[ "$output" == *" 0 lost,"* ]]
 	[[ "$(assay info s)" == *"BPF, stacks: in-kernel unwinding"* ]]
@@ -73,7 +60,7 @@ while True:
 
 # Each round of the program has its shares exactly, so they scatter less than random ones.
 @test "a known split is found in the kernel's counts" {
-	need_bpf
+	need_sampler
 	count split 1000 -- ./split 100000s
 	assay report -i s -l -t 0 --format json "app:$PWD/split" >split.json
 	of() {
@@ -85,7 +72,7 @@ while True:
 }
 
 @test "the whole machine is counted in the kernel by default, with whole stacks" {
-	need_bpf
+	need_sampler
 	run assay record -a -e cpu-clock -o s -- true
 	[ "$status" = 0 ]
 	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
@@ -96,13 +83,13 @@ while True:
 }
 
 @test "flat counts have no callers" {
-	need_bpf
+	need_sampler
 	count deep 20 --call-graph none -- ./deep 100000s
 	[ "$(assay report -i s --tree -t 0 --format json | jq '[.rows[].depth] | max')" = 0 ]
 }
 
 @test "a program without frame pointers has whole stacks" {
-	need_bpf
+	need_sampler
 	count deep-nofp 300 -- ./deep-nofp 100000s
 	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
 	[ "$(from_start deep-nofp)" -ge 70 ]
@@ -110,7 +97,7 @@ while True:
 }
 
 @test "a stack through libraries and the kernel is one, down to _start" {
-	need_bpf
+	need_sampler
 	cp "$(command -v dd)" .
 	record_samples 100 s "app:$PWD/dd" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- \
 		./dd if=/dev/zero of=/dev/null bs=4M
@@ -119,22 +106,22 @@ while True:
 }
 
 @test "recursion without end is cut at the depth limit, and counted" {
-	need_bpf
+	need_sampler
 	count deep-nofp 100 -- ./deep-nofp 100000s 100000
 	[ "$(loss chain-cut)" -gt 0 ]
 	[ "$(assay report -i s --tree -t 0 --format json "app:$PWD/deep-nofp" | jq '[.rows[].depth] | max')" -ge 511 ]
 }
 
 @test "without bpf_loop stacks go by frame pointer, and that is said" {
-	need_bpf
+	need_sampler
 	ASSAY_SAMPLER_LIMITS=loop=0 count deep 100 -- ./deep 100000s
-	[[ "$output" == *"before Linux 5.17"*"by frame pointer"* ]]
+	[[ "$output" == *"bpf_loop()"*"5.17"*"by frame pointer"* ]]
 	[[ "$(assay info s)" == *"BPF, stacks: frame pointers"* ]]
 	[ "$(tree_rows deep '.symbol == "level"')" -ge 50 ]
 }
 
 @test "a full map of counts loses samples, and counts them" {
-	need_bpf
+	need_sampler
 	lost_one() { has_lost ring-full; }
 	ASSAY_SAMPLER_LIMITS=counts=2 record_until lost_one -a --collector bpf -e cpu-clock \
 		-F "$(at_most 997)" -o s -- python3 -c "$PYTHON"
@@ -143,7 +130,7 @@ while True:
 
 # No raw stack fits such a ring: those are cut until the tables are there.
 @test "a full ring of messages loses samples, and counts them" {
-	need_bpf
+	need_sampler
 	lost_both() { has_lost ring-full stack-no-table; }
 	ASSAY_SAMPLER_LIMITS=messages=4096 record_until lost_both -a --collector bpf -e cpu-clock \
 		-F "$(at_most 997)" -o s -- python3 -c "$PYTHON"
@@ -151,7 +138,7 @@ while True:
 }
 
 @test "stacks are told anew in each generation" {
-	need_bpf
+	need_sampler
 	cp "$PROGRAMS/quarters" .
 	# The counts are read each second at least.
 	three_readings() { has_samples 200 s "app:$PWD/quarters" && [ "$(fact s '.last_sample_s > 3')" = true ]; }
@@ -162,7 +149,7 @@ while True:
 }
 
 @test "tables that find no room are told, and their stacks go by frame pointer" {
-	need_bpf
+	need_sampler
 	lost_tables() { has_lost tables-full; }
 	ASSAY_SAMPLER_LIMITS=chunks=1 record_until lost_tables -a --collector bpf -e cpu-clock \
 		-F "$(at_most 997)" -o s -- python3 -c "$PYTHON"
@@ -183,7 +170,7 @@ is_left() { # prog|map ID
 }
 
 @test "a killed recorder leaves no program behind" {
-	need_bpf
+	need_sampler
 	bpftool=$(PATH=$PATH:/usr/sbin command -v bpftool) || skip "bpftool is not installed"
 	background assay record -a --collector bpf -e cpu-clock -o s 2>/dev/null
 	started() { has_program && [ -n "$(fact s .samples 2>/dev/null)" ]; }
@@ -203,6 +190,52 @@ is_left() { # prog|map ID
 	need_recording
 	run unprivileged assay record -a --collector bpf -e cpu-clock:u --duration 0.2 -o s
 	[[ "$output" == *"through rings instead"* ]]
+}
+
+# The verifier itself refuses a program that has a fault.
+@test "a program that the verifier refuses is explained by doctor and by record, and the rings do it" {
+	need_sampler
+	export ASSAY_SAMPLER_LIMITS=refuse=1
+	[[ "$(doctor_finding BPF)" == "missing assay's program does not load" ]]
+	[[ "$(doctor_finding BPF '\(.meaning)')" == *"its verifier says"*"invalid bpf_context access"*"report it"* ]]
+	run assay record -a -e cpu-clock -o s -- true
+	refused 0 "warning: the kernel refuses assay's BPF program (" "'sample'" "invalid bpf_context access" \
+		"collecting through rings instead"
+	[ "$(fact s .collector)" = "perf rings" ]
+	run ! need_sampler
+	[[ "$output" == *"its verifier says"* ]]
+}
+
+@test "a policy that refuses bpf(2) is named by doctor, record and off-CPU time alike" {
+	need_sampler
+	[[ "$("$PROGRAMS/refuse" bpf assay doctor --format json |
+		jq -r '.checks[] | select(.name == "BPF").finding')" == "bpf(2) is refused"*"seccomp"* ]]
+	run "$PROGRAMS/refuse" bpf assay record -a -e cpu-clock -o s -- true
+	refused 0 "bpf(2) is refused" "through rings instead"
+	run "$PROGRAMS/refuse" bpf assay record -a --off-cpu -e cpu-clock -o s -- true
+	refused 1 "bpf(2) is refused" "no other way"
+	[[ "$output" != *"through rings instead"* ]]
+}
+
+# in_mount_namespace COMMANDS: with mounts of their own, which no other process sees.
+in_mount_namespace() {
+	unshare -m --propagation private true 2>/dev/null || skip "needs mount namespaces (unshare -m)"
+	unshare -m --propagation private bash -euc "$1"
+}
+
+@test "a kernel without BTF, or with that of another kernel, is told" {
+	need_sampler
+	in_mount_namespace '
+		mount -t tmpfs none /sys/kernel/btf
+		assay doctor --format json | jq -r ".checks[] | select(.name == \"BPF\").finding" >none
+		assay record -a -e cpu-clock -o s -- true >none.log 2>&1
+		cp '"$PROGRAMS"'/refuse /sys/kernel/btf/vmlinux
+		assay doctor --format json | jq -r ".checks[] | select(.name == \"BPF\").finding" >other
+		assay record -a -e cpu-clock -o s -- true >other.log 2>&1'
+	[ "$(<none)" = "the kernel has no BTF (/sys/kernel/btf/vmlinux)" ]
+	has "no BTF.*: collecting through rings instead" none.log
+	[[ "$(<other)" == *"not of the kernel that runs"* ]]
+	has "not of the kernel that runs: collecting through rings instead" other.log
 }
 
 @test "what does not go with counting in the kernel" {

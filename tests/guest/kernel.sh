@@ -142,7 +142,7 @@ bpf_refused() {
 	has "bpf(2) is refused (Operation not permitted): by a seccomp filter, or a policy: collecting through rings instead" log
 	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 	/programs/refuse bpf assay doctor >doctor.txt || true
-	has "forbids bpf(2)" doctor.txt
+	has "bpf(2) is refused" doctor.txt
 	refused 1 log /programs/refuse bpf assay record --off-cpu -o w -- true
 	has "bpf(2) is refused" log
 }

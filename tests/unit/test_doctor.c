@@ -2,6 +2,7 @@
 #include "fake_machine.h"
 
 #include "commands/doctor_checks.h"
+#include "collect/sampler.h"
 #include "commands/events_intel_pt.h"
 
 /* The finding of a check by its printed name, on a machine of two CPUs and an ordinary user. */
@@ -287,17 +288,50 @@ static void bpf_needs_capabilities_types_and_no_lockdown(void **state)
 	struct machine *m = *state;
 	struct finding f = find(m, "BPF");
 
-	assert_finding(&f, PROBE_MISSING, "needs root, or CAP_BPF and CAP_PERFMON",
+	if (strstr(f.text, "built without BPF"))
+		skip_because("this assay was built without BPF");
+	assert_finding(&f, PROBE_MISSING, "need root, or CAP_BPF and CAP_PERFMON",
 		       "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"");
 	put(m, "proc/self/status", ROOT_STATUS);
 	f = find(m, "BPF");
-	assert_finding(&f, PROBE_LIMITED, "the kernel has no BTF", "");
+	assert_finding(&f, PROBE_MISSING, "sysfs is not there", "");
+	put(m, "sys/kernel/notes", "");
+	f = find(m, "BPF");
+	assert_finding(&f, PROBE_MISSING, "the kernel has no BTF", "");
 	put(m, "sys/kernel/btf/vmlinux", "");
 	f = find(m, "BPF");
-	assert_finding(&f, PROBE_OK, "types (BTF) are there", "");
+	assert_finding(&f, PROBE_OK, "takes assay's programs", "");
 	put(m, "sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
 	f = find(m, "BPF");
 	assert_finding(&f, PROBE_MISSING, "lockdown", "");
+}
+
+/* doctor says of a kernel exactly what record does. */
+static void an_old_kernel_is_told_with_the_version_that_would_do(void **state)
+{
+	struct machine *m = *state;
+	char why[256];
+	struct finding f;
+
+	put(m, "proc/self/status", ROOT_STATUS);
+	put(m, "sys/kernel/btf/vmlinux", "");
+	put(m, "proc/sys/kernel/osrelease", "5.10.0-33-amd64\n");
+	f = find(m, "BPF");
+	if (strstr(f.text, "built without BPF"))
+		skip_because("this assay was built without BPF");
+	assert_finding(&f, PROBE_MISSING, "(5.10.0-33-amd64) is too old", "");
+	assert_non_null(strstr(f.text, "Linux 5.15"));
+	assert_non_null(strstr(f.meaning, "--off-cpu"));
+	assert_false(sampler_is_available(&m->sources, why, sizeof(why)));
+	assert_string_equal(why, f.text);
+	put(m, "proc/sys/kernel/osrelease", "5.15.0\n");
+	f = find(m, "BPF");
+	assert_finding(&f, PROBE_LIMITED, "stacks by frame pointer", "");
+	assert_non_null(strstr(f.meaning, "Linux 5.17"));
+	assert_true(sampler_is_available(&m->sources, why, sizeof(why)));
+	put(m, "proc/sys/kernel/osrelease", "6.1.0\n");
+	f = find(m, "BPF");
+	assert_finding(&f, PROBE_OK, "takes assay's programs", "");
 }
 
 static void symbol_sources_are_looked_for(void **state)
@@ -477,6 +511,7 @@ int main(void)
 		ON_AN_ORDINARY(hidden_kernel_symbols_are_noticed),
 		ON_AN_ORDINARY(the_kernel_s_build_id_is_read_from_its_notes),
 		ON_AN_ORDINARY(bpf_needs_capabilities_types_and_no_lockdown),
+		ON_AN_ORDINARY(an_old_kernel_is_told_with_the_version_that_would_do),
 		ON_AN_ORDINARY(symbol_sources_are_looked_for),
 		ON_AN_ORDINARY(intel_pt_tells_what_it_can),
 		ON_AN_ORDINARY(intel_pt_tells_what_is_in_the_way),

@@ -6,6 +6,9 @@ enum { SLOT_SAMPLE, SLOT_SWITCH, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWIT
 
 char LICENSE[] SEC("license") = "GPL";
 
+/* Set before loading, by tests alone: a kernel that refuses this program is what they are about. */
+const volatile bool is_to_be_refused = false;
+
 /*
  * Set by the reader while we run. Counts go to the map of the epoch's parity, so that the
  * other one can be read and emptied in peace.
@@ -75,8 +78,11 @@ static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct 
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
-	struct work *w = capture_stack(ctx, SLOT_SAMPLE, &ctx->regs);
+	struct work *w;
 
+	if (is_to_be_refused) /* far beyond the context's end */
+		return *((volatile int *)ctx + 1024);
+	w = capture_stack(ctx, SLOT_SAMPLE, &ctx->regs);
 	count_overflow(ctx);
 	if (w && tell_stack(SLOT_SAMPLE, w) && !count(ctx, &w->s))
 		lose(SAMPLER_COUNTS_FULL);

@@ -191,7 +191,7 @@ static int record(struct prospect *p, struct error *err)
 	p->in_kernel = is_sampled_in_kernel(p);
 	r = record_once(p, err);
 	if (r < 0 && p->in_kernel && p->result.has_sampler_failed) {
-		log_info("%s: collecting through rings instead", err->text);
+		log_warning("%s: collecting through rings instead", err->text);
 		*err = (struct error){ 0 };
 		p->in_kernel = false;
 		r = record_once(p, err);
