@@ -3,6 +3,6 @@
 
 int main(void)
 {
-	for (volatile unsigned long n = 0;; n++)
-		;
+	for (;;)
+		__asm__ volatile("");
 }

@@ -42,7 +42,6 @@ static void make_table(struct made_table *t, struct reader *r)
 
 	*t = (struct made_table){
 		.header = {
-			.magic = UNWIND_MAGIC,
 			.version = UNWIND_VERSION,
 			.size = sizeof(*t),
 			.n_pages = 1,
@@ -51,6 +50,7 @@ static void make_table(struct made_table *t, struct reader *r)
 		},
 		.pages = { 0, N_RULES },
 	};
+	memcpy(t->header.magic, UNWIND_MAGIC, sizeof(t->header.magic));
 	if (rules)
 		memcpy(t->rules, rules, sizeof(t->rules));
 	for (uint32_t i = 0; i < N_RULES; i++)

@@ -216,7 +216,9 @@ static void man_overview(void)
 		      stdout);
 	put_summaries(front_ends);
 	fputs("# OPTIONS\n\n*-h*, *--help*\n\tList the commands.\n\n"
-	      "*-V*, *--version*\n\tSay the version and which optional parts are built in.\n\n",
+	      "*-V*, *--version*\n\tSay the version, which optional parts are built in, and which "
+	      "of them lack their "
+	      "library here.\n\n",
 	      stdout);
 	fputs(environment, stdout);
 	put_examples(first_steps);

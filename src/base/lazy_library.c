@@ -22,6 +22,16 @@ static void *open_first(const char *sonames, char *name, size_t size)
 	return library;
 }
 
+bool lazy_library_is_installed(const char *sonames)
+{
+	char name[64];
+	void *library = open_first(sonames, name, sizeof(name));
+
+	if (library)
+		dlclose(library);
+	return library;
+}
+
 /* The library stays until the process ends. */
 int lazy_library_load(const char *sonames, const struct lazy_function *functions, size_t n,
 		      struct error *err)

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct error;
@@ -22,6 +23,9 @@ struct lazy_function {
 };
 
 #define LAZY_POINTER(function) __typeof__(function) *function;
+
+/* Whether any of them can be loaded. */
+bool lazy_library_is_installed(const char *sonames);
 
 /*
  * Fills all pointers from the first library that can be loaded: `sonames` lists the names of its

@@ -77,8 +77,9 @@ void close_at_exit(const int *fd); /* closes if >= 0 */
 		(v)->n = (v)->cap = 0; \
 	} while (0)
 
+/* Not the type of `data`: gcc 10 keeps the `const` that it has in a `const` vector. */
 #define vec_foreach(v, it) \
-	for (__typeof__((v)->data + 0) it = (v)->data; it && it < (v)->data + (v)->n; it++)
+	for (__typeof__(*(v)->data) *it = (v)->data; it && it < (v)->data + (v)->n; it++)
 
 void *vec_grow_(void *data, size_t *cap, size_t want, size_t size);
 

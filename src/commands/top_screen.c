@@ -19,8 +19,6 @@
 #include <locale.h>
 #include <wchar.h>
 
-#define LIBRARY "libncursesw.so.6"
-
 #define FUNCTIONS(X)          \
 	X(newterm)            \
 	X(delscreen)          \
@@ -81,7 +79,7 @@ int screen_check(struct error *err)
 				 "standard %s is not a terminal; 'assay record' and 'assay "
 				 "report' do without one",
 				 isatty(STDIN_FILENO) ? "output" : "input");
-	if (lazy_library_load(LIBRARY, functions, ARRAY_SIZE(functions), err) < 0)
+	if (lazy_library_load(NCURSES_SONAMES, functions, ARRAY_SIZE(functions), err) < 0)
 		return error_wrap(err, err->code, "the live view needs ncurses");
 	return 0;
 }

@@ -43,7 +43,7 @@ static bool load(void)
 	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 #undef ROW
 
-	return lazy_library_load("libpfm.so.4", functions, ARRAY_SIZE(functions), NULL) == 0;
+	return lazy_library_load(LIBPFM_SONAMES, functions, ARRAY_SIZE(functions), NULL) == 0;
 }
 
 static bool is_ready(void)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "config.h"
 
 struct fuse_library fuse;
 

@@ -7,18 +7,10 @@
 
 #include "base/lazy_library.h"
 
-/*
- * From 3.17 on, the header has a macro of this name; the library still has the function. Debian 13
- * has soname 4 for it, with the same functions.
- */
+/* From 3.17 on, the header has a macro of this name; the library still has the function. */
 #undef fuse_session_new
 struct fuse_session *fuse_session_new(struct fuse_args *args, const struct fuse_lowlevel_ops *ops,
 				      size_t ops_bytes, void *userdata);
-#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
-#define FUSE_SONAMES "libfuse3.so.4 libfuse3.so.3"
-#else
-#define FUSE_SONAMES "libfuse3.so.3 libfuse3.so.4"
-#endif
 
 #define FUSE_FUNCTIONS(X)            \
 	X(fuse_session_new)          \

@@ -23,7 +23,6 @@
 #include "base/lazy_library.h"
 #include "base/log.h"
 
-#define LIBRARY    "libmicrohttpd.so.12"
 #define REQUEST_KB 16
 #define TYPE       "text/plain; version=0.0.4; charset=utf-8"
 #define MAX_RUNS   8 /* of one metrics_http_serve(): the rings wait meanwhile */
@@ -248,7 +247,8 @@ int metrics_http_open(const char *address, void (*print)(void *context, struct b
 		      void *context, struct metrics_http **out, struct error *err)
 {
 	cleanup(metrics_http_close_at_exit) struct metrics_http *h = xcalloc(1, sizeof(*h));
-	int r = lazy_library_load(LIBRARY, functions, ARRAY_SIZE(functions), err), listener;
+	int r = lazy_library_load(MICROHTTPD_SONAMES, functions, ARRAY_SIZE(functions), err),
+	    listener;
 
 	h->epoll = h->timer = -1;
 	h->print = print;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/lazy_library.h"
 #include "base/mem.h"
+#include "config.h"
 #include "export/export.h"
 #include "export/sql.h"
 
@@ -39,7 +40,7 @@ static int load_library(struct error *err)
 	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 #undef ROW
 
-	return lazy_library_load("libpq.so.5", functions, ARRAY_SIZE(functions), err);
+	return lazy_library_load(LIBPQ_SONAMES, functions, ARRAY_SIZE(functions), err);
 }
 
 #define COPY_BYTES (256 << 10) /* sent at once */

@@ -4,13 +4,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include <Zydis/Zydis.h>
-
 #include "pt/hop.h"
 #include "pt/insn.h"
 
 enum {
-	MAX_INSN = 15,
 	READ_SIZE = 256,
 	MAX_BLOCK_INSNS = 1024,
 	TABLE_LOG2 = 10, /* slots of runs and hops at first */
@@ -109,7 +106,6 @@ uint64_t pt_code_bytes(const struct pt_code *code)
 /* Reads through a window, as one call per instruction would cost more than decoding it. */
 struct code_reader {
 	const struct pt_code *code;
-	ZydisDecoder decoder;
 	uint8_t bytes[READ_SIZE];
 	uint64_t at; /* address of bytes[0] */
 	size_t n;
@@ -120,34 +116,24 @@ static void reader_init(struct code_reader *r, const struct pt_code *code, uint6
 	r->code = code;
 	r->at = addr;
 	r->n = 0;
-	ZydisDecoderInit(&r->decoder,
-			 code->width == 64   ? ZYDIS_MACHINE_MODE_LONG_64
-			 : code->width == 32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32
-					     : ZYDIS_MACHINE_MODE_LONG_COMPAT_16,
-			 code->width == 64   ? ZYDIS_STACK_WIDTH_64
-			 : code->width == 32 ? ZYDIS_STACK_WIDTH_32
-					     : ZYDIS_STACK_WIDTH_16);
 }
 
-static bool read_insn(struct code_reader *r, uint64_t addr, ZydisDecodedInstruction *out)
+static bool read_insn(struct code_reader *r, uint64_t addr, struct pt_insn *out)
 {
 	size_t offset = addr - r->at;
 
-	if (offset >= r->n || r->n - offset < MAX_INSN) {
+	if (offset >= r->n || r->n - offset < PT_INSN_MAX) {
 		r->n = r->code->memory.read(r->code->memory.context, r->code->space, addr, r->bytes,
 					    sizeof(r->bytes));
 		r->at = addr;
 		offset = 0;
 	}
-	return r->n > offset &&
-	       ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&r->decoder, NULL, r->bytes + offset,
-							  r->n - offset, out));
+	return r->n > offset && pt_insn_read(r->code->width, r->bytes + offset, r->n - offset, out);
 }
 
-static uint64_t target_of(const struct pt_code *code, const ZydisDecodedInstruction *i,
-			  uint64_t addr)
+static uint64_t target_of(const struct pt_code *code, const struct pt_insn *i, uint64_t addr)
 {
-	uint64_t target = addr + i->length + i->raw.imm[0].value.u;
+	uint64_t target = addr + i->size + i->distance;
 
 	return code->width == 64 ? target : target & (code->width == 32 ? 0xffffffff : 0xffff);
 }
@@ -155,7 +141,7 @@ static uint64_t target_of(const struct pt_code *code, const ZydisDecodedInstruct
 static void decode_block(struct pt_code *code, uint64_t addr, struct pt_node *node)
 {
 	struct code_reader reader;
-	ZydisDecodedInstruction insn;
+	struct pt_insn insn;
 
 	reader_init(&reader, code, addr);
 	*node = (struct pt_node){ .start = addr, .last = addr, .after = addr };
@@ -165,12 +151,12 @@ static void decode_block(struct pt_code *code, uint64_t addr, struct pt_node *no
 			return;
 		}
 		node->last = node->after;
-		node->after += insn.length;
+		node->after += insn.size;
 		node->n_insns++;
-		node->end = (uint8_t)pt_end_of(&insn);
+		node->end = insn.end;
 		if (node->end == PT_END_FALL)
 			continue;
-		if (insn.raw.imm[0].is_relative)
+		if (insn.is_direct)
 			node->target = target_of(code, &insn, node->last);
 		return;
 	}
@@ -219,7 +205,7 @@ int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr)
 	const struct pt_node *n = pt_node(code, node);
 	uint64_t at = n->start;
 	struct code_reader reader;
-	ZydisDecodedInstruction insn;
+	struct pt_insn insn;
 	int count = 0;
 
 	if (addr < n->start || addr > n->last)
@@ -228,7 +214,7 @@ int pt_code_insns_before(struct pt_code *code, uint32_t node, uint64_t addr)
 	for (; at < addr; count++) {
 		if (!read_insn(&reader, at, &insn))
 			return -1;
-		at += insn.length;
+		at += insn.size;
 	}
 	return at == addr ? count : -1;
 }

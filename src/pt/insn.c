@@ -3,7 +3,7 @@
 
 #include <Zydis/Zydis.h>
 
-enum pt_end pt_end_of(const ZydisDecodedInstruction *i)
+static enum pt_end end_of(const ZydisDecodedInstruction *i)
 {
 	bool is_direct = i->raw.imm[0].is_relative;
 
@@ -35,7 +35,12 @@ enum pt_end pt_end_of(const ZydisDecodedInstruction *i)
 	}
 }
 
-unsigned int pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, enum pt_end *end)
+bool pt_insn_is_supported(void)
+{
+	return true;
+}
+
+bool pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, struct pt_insn *out)
 {
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction insn;
@@ -48,7 +53,12 @@ unsigned int pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, en
 			 : width == 32 ? ZYDIS_STACK_WIDTH_32
 				       : ZYDIS_STACK_WIDTH_16);
 	if (!n || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, n, &insn)))
-		return 0;
-	*end = pt_end_of(&insn);
-	return insn.length;
+		return false;
+	*out = (struct pt_insn){
+		.size = insn.length,
+		.end = (uint8_t)end_of(&insn),
+		.is_direct = insn.raw.imm[0].is_relative,
+		.distance = insn.raw.imm[0].value.u,
+	};
+	return true;
 }

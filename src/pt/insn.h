@@ -2,6 +2,7 @@
 /* One x86 instruction: its length, and what it does to the flow. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,12 +10,15 @@
 
 enum { PT_INSN_MAX = 15 };
 
-/*
- * Its size in bytes, in code of a width (16, 32, 64), and how it ends a block (PT_END_FALL: not at
- * all). 0: these bytes are none, or not enough.
- */
-unsigned int pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, enum pt_end *end);
+struct pt_insn {
+	uint64_t distance; /* from its end to the target; of a direct branch */
+	uint8_t size;      /* bytes */
+	uint8_t end;       /* enum pt_end; PT_END_FALL: it does not end a block */
+	bool is_direct;    /* a branch that has a distance */
+};
 
-/* The same of one that is decoded. */
-struct ZydisDecodedInstruction_;
-enum pt_end pt_end_of(const struct ZydisDecodedInstruction_ *insn);
+/* false: a build without libZydis, which reads no instruction. */
+bool pt_insn_is_supported(void);
+
+/* Of code of a width (16, 32, 64). false: these bytes are no instruction, or not all of one. */
+bool pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, struct pt_insn *out);

@@ -287,14 +287,15 @@ static const struct cached *instruction_at(struct pt_synth *s, uint64_t addr)
 	struct cached *c = &s->cached[hash_u64(addr) % N_CACHED];
 
 	if (c->addr != addr || c->space != space || !c->size) {
-		enum pt_end end = PT_END_FALL;
+		struct pt_insn insn = { .end = PT_END_FALL };
 		size_t n =
 			pt_trace_code(s->trace, s->span->queue, addr, c->bytes, sizeof(c->bytes));
 
 		c->addr = addr;
 		c->space = space;
-		c->size = (uint8_t)pt_insn_read(64, c->bytes, n, &end);
-		c->end = (uint8_t)end;
+		pt_insn_read(64, c->bytes, n, &insn);
+		c->size = insn.size;
+		c->end = insn.end;
 	}
 	return c;
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "pt/insn.h"
 #include "record/pt_history.h"
 #include "record/pt_images.h"
 #include "record/pt_overlap.h"
@@ -794,6 +795,12 @@ int pt_trace_open(const struct pt_trace_config *config, struct pt_trace **out, s
 			return error_set(err, -EBADMSG,
 					 "its description of the Intel PT data is damaged");
 		return error_set(err, -ENODATA, "it has no Intel PT data");
+	}
+	if (!pt_insn_is_supported()) {
+		free(t);
+		return error_set(err, -ENOTSUP,
+				 "this assay cannot decode its Intel PT data: it was built without "
+				 "libZydis; use an assay whose --version has it");
 	}
 	t->data = config->data;
 	t->detail = config->detail;

@@ -67,7 +67,7 @@ enum { SCRIPT_ADDRESSES_SIZE = 1 + 16 + 4 + 16 + 1 };
 
 static inline uint8_t *script_put_addresses(uint8_t *to, uint64_t from, uint64_t addr)
 {
-	static const char arrow[4] = " => ";
+	static const char arrow[4] = { ' ', '=', '>', ' ' };
 
 	*to++ = ' ';
 	script_hex_columns(to, from);

@@ -29,7 +29,7 @@ static bool load(void)
 #undef ROW
 
 	return lib.debuginfod_end ||
-	       lazy_library_load("libdebuginfod.so.1", functions, ARRAY_SIZE(functions), NULL) == 0;
+	       lazy_library_load(DEBUGINFOD_SONAMES, functions, ARRAY_SIZE(functions), NULL) == 0;
 }
 
 bool debuginfod_is_on(void)

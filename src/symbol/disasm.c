@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef HAVE_ZYDIS
 #include <Zydis/Zydis.h>
+#endif
 #ifdef HAVE_CAPSTONE
 #include <capstone/capstone.h>
 #endif
@@ -18,9 +20,11 @@
 #include "base/mem.h"
 
 struct disassembler {
-	bool is_x86, is_64;
+	bool is_x86, is_64; /* is_x86: Zydis decodes it */
+#ifdef HAVE_ZYDIS
 	ZydisDecoder decoder;
 	ZydisFormatter formatter;
+#endif
 #ifdef HAVE_CAPSTONE
 	csh capstone;
 	cs_insn *insn;
@@ -29,16 +33,21 @@ struct disassembler {
 
 /* ---- x86 ---- */
 
+#ifdef HAVE_ZYDIS
+
 static bool is_jump(ZydisInstructionCategory category)
 {
 	return category == ZYDIS_CATEGORY_COND_BR || category == ZYDIS_CATEGORY_UNCOND_BR;
 }
 
-static void open_x86(struct disassembler *d)
+static bool open_x86(struct disassembler *d, uint16_t machine)
 {
 	ZydisMachineMode mode =
 		d->is_64 ? ZYDIS_MACHINE_MODE_LONG_64 : ZYDIS_MACHINE_MODE_LEGACY_32;
 
+	if (machine != EM_X86_64 && machine != EM_386)
+		return false;
+	d->is_x86 = true;
 	ZydisDecoderInit(&d->decoder, mode, d->is_64 ? ZYDIS_STACK_WIDTH_64 : ZYDIS_STACK_WIDTH_32);
 	ZydisFormatterInit(&d->formatter, ZYDIS_FORMATTER_STYLE_ATT);
 	ZydisFormatterSetProperty(&d->formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
@@ -48,6 +57,7 @@ static void open_x86(struct disassembler *d)
 	ZydisFormatterSetProperty(&d->formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING,
 				  ZYDIS_PADDING_DISABLED);
 	ZydisFormatterSetProperty(&d->formatter, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
+	return true;
 }
 
 /* The first operand that means a place: of a branch, or relative to the instruction. */
@@ -87,7 +97,24 @@ static bool decode_x86(const struct disassembler *d, const uint8_t *bytes, size_
 	return true;
 }
 
-/* ---- others ---- */
+#else
+
+static bool open_x86(struct disassembler *d, uint16_t machine)
+{
+	(void)d, (void)machine;
+	return false;
+}
+
+static bool decode_x86(const struct disassembler *d, const uint8_t *bytes, size_t size,
+		       struct instruction *out)
+{
+	(void)d, (void)bytes, (void)size, (void)out;
+	return false;
+}
+
+#endif
+
+/* ---- others, and x86 without Zydis ---- */
 
 #ifdef HAVE_CAPSTONE
 
@@ -96,6 +123,8 @@ static const struct {
 	cs_arch arch;
 	cs_mode mode_32, mode_64;
 } machines[] = {
+	{ EM_X86_64, CS_ARCH_X86, CS_MODE_32, CS_MODE_64 },
+	{ EM_386, CS_ARCH_X86, CS_MODE_32, CS_MODE_64 },
 	{ EM_AARCH64, CS_ARCH_ARM64, CS_MODE_ARM, CS_MODE_ARM },
 	{ EM_ARM, CS_ARCH_ARM, CS_MODE_ARM, CS_MODE_ARM },
 	{ EM_PPC64, CS_ARCH_PPC, CS_MODE_32, CS_MODE_64 },
@@ -118,17 +147,14 @@ static struct {
 	FUNCTIONS(LAZY_POINTER)
 } lib;
 
-#define TEXT_OF(number)  #number
-#define SONAME_OF(major) "libcapstone.so." TEXT_OF(major)
-
 static bool load(void)
 {
 #define ROW(function) { #function, &lib.function },
 	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 #undef ROW
 
-	return lib.cs_disasm_iter || lazy_library_load(SONAME_OF(CS_API_MAJOR), functions,
-						       ARRAY_SIZE(functions), NULL) == 0;
+	return lib.cs_disasm_iter ||
+	       lazy_library_load(CAPSTONE_SONAMES, functions, ARRAY_SIZE(functions), NULL) == 0;
 }
 
 static bool open_capstone(struct disassembler *d, uint16_t machine)
@@ -142,6 +168,8 @@ static bool open_capstone(struct disassembler *d, uint16_t machine)
 				&d->capstone) != CS_ERR_OK)
 			continue;
 		lib.cs_option(d->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+		if (machines[i].arch == CS_ARCH_X86)
+			lib.cs_option(d->capstone, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
 		d->insn = lib.cs_malloc(d->capstone);
 		return true;
 	}
@@ -162,7 +190,8 @@ static void find_branch(const struct disassembler *d, const cs_insn *in, struct 
 	const char *number = strrchr(in->op_str, '#');
 	bool is_call = lib.cs_insn_group(d->capstone, in, CS_GRP_CALL);
 
-	if (!is_call && !lib.cs_insn_group(d->capstone, in, CS_GRP_JUMP))
+	if ((!is_call && !lib.cs_insn_group(d->capstone, in, CS_GRP_JUMP)) ||
+	    strchr(in->op_str, '*')) /* x86: through a register or memory */
 		return;
 	if (!number)
 		number = strstr(in->op_str, "0x");
@@ -215,10 +244,7 @@ int disassembler_open(uint16_t machine, bool is_64, struct disassembler **out, s
 	struct disassembler *d = xcalloc(1, sizeof(*d));
 
 	d->is_64 = is_64;
-	d->is_x86 = machine == EM_X86_64 || machine == EM_386;
-	if (d->is_x86) {
-		open_x86(d);
-	} else if (!open_capstone(d, machine)) {
+	if (!open_x86(d, machine) && !open_capstone(d, machine)) {
 		disassembler_close(d);
 		return error_set(err, -ENOTSUP,
 				 "instructions of ELF machine %u can't be decoded here "

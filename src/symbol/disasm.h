@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One instruction at a time, as text: x86 through Zydis, others through Capstone.
+ * One instruction at a time, as text: x86 through Zydis, others through Capstone, which also reads
+ * x86 in a build without Zydis.
  *
  * Addresses are offsets of an image (machine/image.h), so that what an instruction refers to is
  * looked up as every other place; absolute addresses in code are of no use there and stay as they

@@ -384,10 +384,11 @@ static struct index_header *put_block(const struct index_header *header,
 
 struct index_header *index_draft_finish(struct index_draft *d, size_t *size)
 {
-	struct index_header header = { .magic = INDEX_MAGIC, .version = INDEX_VERSION };
+	struct index_header header = { .version = INDEX_VERSION };
 	struct index_header *block;
 	struct columns c;
 
+	memcpy(header.magic, INDEX_MAGIC, sizeof(header.magic));
 	sort_symbols(d);
 	settle_aliases(d);
 	if (d->code.n)

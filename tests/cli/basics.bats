@@ -16,6 +16,18 @@ load helpers
 	[[ "$output" == *libpfm4* ]]
 }
 
+@test "--version names the library that is not installed" {
+	[ "$(id -u)" = 0 ] || skip "hiding a library takes root"
+	assay --version | grep -q 'libpfm4.*: yes' || skip "libpfm4 is not here"
+	library=$(ldconfig -p | awk '/libpfm\.so\.4 .*x86-64|libpfm\.so\.4 .*AArch64/ { print $NF; exit }')
+	[ -e "$library" ] || skip "libpfm4 has no file in the linker's list"
+	unshare -m true || skip "no mount namespaces here"
+	: >no-library
+	unshare -m sh -c 'mount --bind no-library "$1" && exec assay --version' - "$(realpath "$library")" >out
+	has 'libpfm4 .*: missing, as libpfm.so.4 is not installed' out
+	has 'libsqlite3 .*: yes' out
+}
+
 @test "an unknown command is a usage error that says where the list is" {
 	run assay frobnicate
 	refused 2 "no command 'frobnicate'" "assay help"

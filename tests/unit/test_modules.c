@@ -335,7 +335,8 @@ static void the_kernels_code_comes_from_its_memory(void **state)
 	assert_int_equal(code.size, sizeof(some_code));
 	assert_memory_equal(code.bytes, some_code, sizeof(some_code));
 	disassemble(code.disassembler, code.bytes, code.size, 0x100, &in);
-	assert_string_equal(in.text, "push %rbp");
+	/* Zydis and Capstone write it each in its way. */
+	assert_true(!strcmp(in.text, "push %rbp") || !strcmp(in.text, "pushq %rbp"));
 	assert_int_equal(code_files_get(files, t, 0x200, 4, &code, &err), -EFAULT);
 	assert_non_null(strstr(err.text, "0x200 can't be read from its memory"));
 	code_files_free(files);

@@ -150,8 +150,8 @@ static pid_t start_spinning(void)
 
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (volatile unsigned n = 0;; n++)
-			;
+		for (;;)
+			__asm__ volatile("");
 	}
 	return pid;
 }

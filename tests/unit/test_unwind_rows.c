@@ -300,12 +300,19 @@ static int compare_loaded(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
+/* readelf 2.35 has lost rules of the CIE in the first rows of some functions. */
+static void need_readelf(void)
+{
+	need_command("readelf --version");
+	need_command("! readelf --version | grep -q ' 2\\.3[0-5]'");
+}
+
 static void rows_of_loaded_libraries_are_what_readelf_says(void **state)
 {
 	size_t n = 0;
 
 	(void)state;
-	need_command("readelf --version");
+	need_readelf();
 	dl_iterate_phdr(compare_loaded, &n);
 	if (!n)
 		skip_because("the libraries are not where readelf looks");
@@ -318,7 +325,7 @@ static void rows_of_programs_are_what_readelf_says(void **state)
 	size_t n = 0;
 
 	(void)state;
-	need_command("readelf --version");
+	need_readelf();
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		if (access(programs[i], R_OK) != 0)
 			continue;
@@ -334,7 +341,7 @@ static void rows_of_the_vdso_are_what_readelf_says(void **state)
 	const Elf64_Ehdr *header;
 
 	(void)state;
-	need_command("readelf --version");
+	need_readelf();
 	if (!vdso)
 		skip_because("no vdso here");
 	header = (const Elf64_Ehdr *)vdso; /* its section headers are the last of it */

@@ -153,7 +153,6 @@ static void parse(struct fixture *f, const char *text)
 	}
 	free(copy);
 	f->block.header = (struct unwind_header){
-		.magic = UNWIND_MAGIC,
 		.version = UNWIND_VERSION,
 		.size = sizeof(f->block),
 		.first_page = CODE >> UNWIND_PAGE_BITS,
@@ -161,6 +160,7 @@ static void parse(struct fixture *f, const char *text)
 		.n_rows = f->block.header.n_rows,
 		.n_rules = MAX_RULES,
 	};
+	memcpy(f->block.header.magic, UNWIND_MAGIC, sizeof(f->block.header.magic));
 	f->block.pages[1] = f->block.header.n_rows;
 	/* Unused rows stand behind the last page's end; the block has exactly the used ones. */
 	f->block.header.size -= 4ull * (MAX_RULES - f->block.header.n_rows);

@@ -12,6 +12,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+/* cmocka 2 has two of it. */
+#ifdef assert_uint_in_range
+#undef assert_in_range
+#define assert_in_range assert_uint_in_range
+#endif
+
 #define DEADLINE_S 120
 
 /* ASSAY_TEST_FILTER, a pattern with * and ?, chooses the tests of a program. */
