@@ -297,6 +297,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	bpf_map__set_max_entries(b->maps.messages, s->messages_bytes);
 	prepare_waits(b, c);
 	b->rodata->is_to_be_refused = limits.refuse;
+	usleep(limits.load_ms * 1000);
 	e = load_programs(b, err);
 	if (e < 0)
 		return e;

@@ -33,7 +33,7 @@ static void set(struct sampler_limits *limits, const char *name, size_t len, uin
 		{ "counts", &limits->counts },     { "seen", &limits->seen },
 		{ "messages", &limits->messages }, { "chunks", &limits->chunks },
 		{ "loop", &limits->loop },         { "stacks", &limits->stacks },
-		{ "refuse", &limits->refuse },
+		{ "refuse", &limits->refuse },     { "load_ms", &limits->load_ms },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

@@ -20,6 +20,7 @@ struct sampler_limits {
 	uint32_t chunks;   /* of unwind tables, CHUNK_WORDS each; made only when needed */
 	uint32_t loop;     /* 0: as if the kernel had no bpf_loop() */
 	uint32_t refuse;   /* 1: the program has a fault */
+	uint32_t load_ms;  /* loading takes so much longer */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);

@@ -130,7 +130,7 @@ static int wait_ms(const struct recorder *r)
 	if (r->in_kernel && in_kernel_is_behind(r->in_kernel))
 		until = MIN(until, now + settle);
 	if (r->config->duration_s > 0)
-		until = MIN(until, r->start_ns + (uint64_t)(r->config->duration_s * SECOND_NS));
+		until = MIN(until, r->counting_ns + (uint64_t)(r->config->duration_s * SECOND_NS));
 	if (r->config->drain_s > 0)
 		until = MIN(until, now + (uint64_t)(r->config->drain_s * SECOND_NS));
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
@@ -287,7 +287,8 @@ static int run(struct recorder *r, struct error *err)
 		if (!e)
 			e = ask_control(r, err);
 		if (!r->is_ended && c->duration_s > 0 &&
-		    clock_monotonic_ns() - r->start_ns >= (uint64_t)(c->duration_s * SECOND_NS)) {
+		    clock_monotonic_ns() - r->counting_ns >=
+			    (uint64_t)(c->duration_s * SECOND_NS)) {
 			r->is_ended = true;
 			r->result->end = END_DURATION;
 		}

@@ -320,12 +320,16 @@ static int let_child_go(struct recorder *r, struct error *err)
 	return e;
 }
 
-static int open_sampler(struct recorder *r, struct error *err)
+/*
+ * Loading takes long on some machines: the verifier's seconds are no part of the recording, and no
+ * ring that counts goes unread for them.
+ */
+static int load_sampler(struct recorder *r, struct error *err)
 {
 	static const struct counters none;
 	const struct recorder_config *config = r->config;
 	enum stack_source stacks = r->result->stacks;
-	char why[128];
+	char why[256];
 	bool with_tables = stacks == STACKS_IN_KERNEL ||
 			   (stacks == STACKS_COPIED && sampler_can_unwind(why, sizeof(why)));
 	struct sampler_waits waits = {
@@ -343,14 +347,25 @@ static int open_sampler(struct recorder *r, struct error *err)
 		.by_frame_pointer = !with_tables,
 		.waits = config->off_cpu ? &waits : NULL,
 	};
-	int e = sampler_open(&c, &r->sampler, err);
+	int e;
 
+	if (!config->in_kernel && !config->off_cpu)
+		return 0;
+	e = sampler_open(&c, &r->sampler, err);
 	r->result->has_sampler_failed = e < 0;
-	if (e < 0)
-		return e;
-	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, with_tables);
-	if (config->off_cpu)
-		in_kernel_expect_waits(r->in_kernel, waits.first_counter);
+	r->samples_by_tables = with_tables;
+	return e;
+}
+
+static int follow_sampler(struct recorder *r, struct error *err)
+{
+	const struct recorder_config *c = r->config;
+
+	if (!r->sampler)
+		return 0;
+	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, r->samples_by_tables);
+	if (c->off_cpu)
+		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n);
 	return wake_by(r, sampler_fd(r->sampler), err);
 }
 
@@ -365,7 +380,7 @@ static void put_wait(void *context, int32_t pid, int32_t tid)
 
 	if (tid == gettid() || !off_cpu_look("/proc", pid, tid, &t))
 		return;
-	in_kernel_put_wait(r->in_kernel, "/proc", &t, r->start_ns);
+	in_kernel_put_wait(r->in_kernel, "/proc", &t, r->sampling_ns);
 	if (!off_cpu_look("/proc", pid, tid, &again))
 		sampler_drop_wait(r->sampler, tid);
 }
@@ -384,6 +399,7 @@ int recorder_start_sampler(struct recorder *r, struct error *err)
 
 	r->result->has_sampler_failed = e < 0;
 	r->is_sampling = e >= 0;
+	r->sampling_ns = clock_monotonic_ns();
 	if (e >= 0)
 		put_waits(r);
 	return e;
@@ -405,8 +421,9 @@ static int scan_running(struct recorder *r, struct error *err)
 
 	if (!is_command_target(c))
 		e = rings_enable(r->rings, err);
-	if (!e && (c->in_kernel || c->off_cpu))
-		e = open_sampler(r, err);
+	if (!e)
+		e = follow_sampler(r, err);
+	r->counting_ns = clock_monotonic_ns();
 	if (e < 0)
 		return e;
 	sink = side_band_sink(r);
@@ -418,6 +435,8 @@ static int scan_running(struct recorder *r, struct error *err)
 	/* Last, as its raw stacks wait to be read; the side band goes on since before. */
 	if (r->sampler && e >= 0 && !r->is_paused)
 		e = recorder_start_sampler(r, err);
+	if (c->in_kernel)
+		r->counting_ns = clock_monotonic_ns();
 	if (r->raw)
 		raw_end_scan(r->raw);
 	return MIN(e, 0);
@@ -431,7 +450,8 @@ int recorder_start(struct recorder *r, struct error *err)
 	    (e = open_cgroup(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
 	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
 	    (e = watch_control(r, err)) < 0 || (e = recorder_plan_trace(r, err)) < 0 ||
-	    (e = open_rings(r, err)) < 0 || (e = recorder_open_trace(r, err)) < 0)
+	    (e = open_rings(r, err)) < 0 || (e = recorder_open_trace(r, err)) < 0 ||
+	    (e = load_sampler(r, err)) < 0)
 		return e;
 	if (!r->config->raw)
 		was_renamed = session_dir_make_room(r->config->dir, err);

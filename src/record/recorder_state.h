@@ -47,8 +47,10 @@ struct recorder {
 	struct host host;
 	struct ext_session *ext; /* NULL: no counter is of an extended feature */
 	uint64_t start_ns;
-	uint64_t read_ns;   /* when the in-kernel sampler was last read */
-	uint64_t turned_ns; /* of the last turn that looked at all there is */
+	uint64_t counting_ns; /* when the counters began, which --duration is of */
+	uint64_t sampling_ns; /* when the in-kernel sampler was last attached */
+	uint64_t read_ns;     /* when the in-kernel sampler was last read */
+	uint64_t turned_ns;   /* of the last turn that looked at all there is */
 	bool is_ended;
 	uint64_t stop_ns; /* when the command was first asked to stop; 0: not yet */
 
@@ -60,6 +62,7 @@ struct recorder {
 	bool has_single;          /* single counters were switched since then */
 	bool was_steered;         /* paused, or a rate changed: the counters' values tell less */
 	bool is_sampling;         /* the in-kernel sampler is attached */
+	bool samples_by_tables;   /* it walks stacks by unwind tables */
 };
 
 /* Opens all that is needed and begins to count; on failure the session's place is as it was. */

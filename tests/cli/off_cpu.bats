@@ -101,6 +101,22 @@ stolen_ms() {
 	done
 }
 
+# Waits and --duration count from the moment at which the program is attached.
+@test "time in which the kernel loads the program is no part of the recording" {
+	need_off_cpu
+	background sleep 100000
+	is_running "$pid" sleep
+	start=$(date +%s%3N)
+	ASSAY_SAMPLER_LIMITS=load_ms=2000 assay record --off-cpu -e cpu-clock -p "$pid" --duration 0.5 -o s
+	wall=$(($(date +%s%3N) - start))
+	total=$(assay report -i s -l -t 0 --format json event:off-cpu:sleep | jq '[.rows[].samples] | add // 0')
+	length=$(fact s '.duration_s * 1000 | ceil')
+	echo "$total ms of sleep in a recording of $length ms, which took $wall ms in all"
+	[ "$total" -ge 450 ]
+	[ "$total" -le "$length" ]
+	[ "$length" -le $((wall - 1999)) ]
+}
+
 @test "what is shorter than asked for does not count" {
 	need_off_cpu
 	assay record --off-cpu --off-cpu-min 250ms -e cpu-clock -o s -- "$PROGRAMS/waits" 0.5s >facts
