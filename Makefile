@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all demo check check-steady check-guests check-mutants bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all demo check check-steady check-guests check-mutants check-releases bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -30,6 +30,9 @@ check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hour
 check-mutants:				## whether the tests notice small faults in src/: N='1 2 3' are seeds; hours
 	@scripts/deps.sh check
 	@tests/mutants $(N)
+
+check-releases:				## `make demo` and `make check` in fresh chroots of Debian releases: RELEASE=trixie; hours
+	@tests/newcomer.sh $(RELEASE)
 
 bench: all				## measure against perf; ONLY='record-true accuracy' ROUNDS=5
 	@scripts/deps.sh bench

@@ -5,7 +5,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# purpose | Debian | Fedora | Arch | what for. "package?command": not if the command is there, wherever from
+# purpose | Debian | Fedora | Arch | what for. "package?command": not if the command is there, wherever from.
+# Debian's "package/other": the other one on releases that have no such package; "package/": none there.
 table='
 build|gcc|gcc|gcc|the compiler
 build|libc6-dev|glibc-devel|glibc|the C library
@@ -25,7 +26,7 @@ build|libdebuginfod-dev|elfutils-debuginfod-client-devel|debuginfod|debug files 
 build|libfuse3-dev|fuse3-devel|fuse3|oprofilefs, a file system of assay daemon
 build|libncurses-dev|ncurses-devel|ncurses|the live view of assay top
 build|libmicrohttpd-dev|libmicrohttpd-devel|libmicrohttpd|metrics of the daemon over HTTP
-build|libzydis-dev|zydis-devel|zydis|decodes x86 instructions
+build|libzydis-dev/|zydis-devel|zydis|decodes x86 instructions
 build|libsqlite3-dev|sqlite-devel|sqlite|exports to SQLite
 build|libpq-dev|libpq-devel|postgresql-libs|exports to PostgreSQL
 build|libjansson-dev|jansson-devel|jansson|reads JSON in tests and writes it in reports
@@ -38,7 +39,7 @@ build|libcmocka-dev|libcmocka-devel|cmocka|unit tests
 check|git|git|git|lists the files that are checked
 check|g++|gcc-c++|gcc|a C++ program to profile
 check|bats|bats|bats|tests of the command line
-check|libclang-rt-dev|compiler-rt|compiler-rt|libFuzzer and the sanitizers for clang
+check|libclang-rt-dev/libclang-common-11-dev|compiler-rt|compiler-rt|libFuzzer and the sanitizers for clang
 check|lld|lld|lld|links test images with another layout
 check|llvm|llvm|llvm|llvm-objdump, a second opinion on images of other processors
 check|clang-format|clang-tools-extra|clang|the format check
@@ -91,30 +92,52 @@ wanted() {
 }
 
 missing_on_debian() {
+	have=$(mktemp)
 	# shellcheck disable=SC2046 # a word a package
-	dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $(wanted 2) 2>/dev/null |
-		awk '/^ii/ { print $2 }' | sort -u >"$have"
-	wanted 2 | comm -23 - "$have"
+	dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $(wanted 2 | tr / '\n') 2>/dev/null |
+		awk '/^ii/ { print $2 }' >"$have"
+	wanted 2 | while IFS=/ read -r package other; do
+		grep -qxF -e "$package" -e "${other:-$package}" "$have" || name_here "$package" "$other"
+	done
+	rm -f "$have"
+}
+
+apt_has() {
+	apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
+}
+
+# The other name on a release without the package. Until apt has lists (it knows gcc), no release is known.
+name_here() {
+	if grep -qF "|$1/" <<-END && apt_has gcc && ! apt_has "$1"; then
+		$table
+	END
+		[ -z "$2" ] || echo "$2"
+	else
+		echo "$1"
+	fi
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		echo "As root, please: apt-get install $missing" >&2
+		exit 1
+	fi
 }
 
 on_debian() {
-	have=$(mktemp)
 	missing=$(missing_on_debian | tr '\n' ' ')
-	rm -f "$have"
 	[ -n "$missing" ] || return 0
 	echo "Installing: $missing" >&2
-	sudo=
-	if [ "$(id -u)" != 0 ]; then
-		sudo=sudo
-		command -v sudo >/dev/null || {
-			echo "As root, please: apt-get install $missing" >&2
-			exit 1
-		}
-	fi
 	log=$(mktemp)
+	as_root apt-get -qq update >"$log" 2>&1 </dev/null || true
+	missing=$(missing_on_debian | tr '\n' ' ')
 	# shellcheck disable=SC2086 # words are packages
-	if ! { $sudo apt-get -qq update && $sudo env DEBIAN_FRONTEND=noninteractive \
-		apt-get -qq install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+	if ! as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qq install -y --no-install-recommends $missing >>"$log" 2>&1 </dev/null; then
 		tail -20 "$log" >&2
 		echo "Could not install: $missing" >&2
 		exit 1

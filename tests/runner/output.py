@@ -13,6 +13,7 @@ from runner import machine, tap
 OTHER_TARGETS = {
     "check-guests": "virtual machines with 64 CPUs",
     "check-steady": "the whole of `make check` on busy and slow machines",
+    "check-releases": "`make demo` and `make check` in fresh chroots of Debian 11, 12, 13 and sid",
     "check-mutants": "whether the tests notice faults put into the code",
 }
 MOST_LINES = 60  # of one failure

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A newcomer on a Debian release: the commands of the README, in a fresh chroot, from a clone of HEAD.
+#
+#   tests/newcomer.sh RELEASE...     bullseye, bookworm, trixie, sid; all of them if none is named
+#
+# Debian 11 lacks what some tests need: there, unit tests run only. It prints a line for each command, and the sum as
+# the last line. ASSAY_NEWCOMER_DIR is where chroots are made (else TMPDIR); NEWCOMER_CHECK='make check T=unit' is run
+# instead of `make check`. Output stays in newcomer-RELEASE-COMMAND.log of the present folder if a command fails.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+passed=0 failed=0 skipped=0
+
+# release | the second command
+releases='
+bullseye|make check T=unit
+bookworm|make check
+trixie|make check
+sid|make check
+'
+
+# The Debian archive that apt on this machine uses.
+mirror() {
+	# shellcheck disable=SC2016 # apt's own form
+	apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -m1 -E '/debian/?$'
+}
+
+why_not() {
+	[ "$(id -u)" = 0 ] || { echo "a chroot takes root" && return; }
+	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
+	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
+	unshare -m true 2>/dev/null || echo "mount namespaces are not permitted"
+}
+
+# What a newcomer has: the release, make and git, and a clone.
+make_chroot() {
+	debootstrap --variant=minbase "$release" "$dir" "$(mirror)" &&
+		cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
+		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror" &&
+		in_chroot 'apt-get -qq update && apt-get -qq install -y --no-install-recommends make git ca-certificates' &&
+		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
+}
+
+# The mounts go with the namespace.
+in_chroot() {
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -m bash -c '
+		for d in proc sys dev; do mount --rbind "/$d" "$0/$d" || exit 1; done
+		exec chroot "$0" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive sh -c "cd /root; [ ! -d /assay ] || cd /assay; $1"' \
+		"$dir" "$1" </dev/null
+}
+
+# command WORDS: its last line is the sum of tests, or the end of the demonstration.
+command_passes() {
+	local log start=$SECONDS
+	log=newcomer-$release-$(tr -c 'a-zA-Z0-9\n' - <<<"$1").log
+	if in_chroot "$1" >"$log" 2>&1; then
+		echo "$release: $1: passed in $(((SECONDS - start) / 60)) minutes: $(grep -E '^[0-9]+ passed, ' "$log" | tail -1)"
+		rm -f "$log"
+		passed=$((passed + 1))
+	else
+		echo "$release: $1: FAILED: $(tail -1 "$log") (output: $log)"
+		failed=$((failed + 1))
+	fi
+}
+
+newcomer() {
+	local why
+	release=$1
+	if ! second=$(grep "^$release|" <<<"$releases"); then
+		echo "no release '$release'; there are: $(cut -s -d'|' -f1 <<<"$releases" | xargs)" >&2
+		exit 2
+	fi
+	why=$(why_not)
+	dir=$(mktemp -d "${ASSAY_NEWCOMER_DIR:-${TMPDIR:-/tmp}}/newcomer-$release.XXXXXX")
+	trap 'rm -rf --one-file-system "$dir"' EXIT
+	if [ -z "$why" ] && ! make_chroot >"newcomer-$release.log" 2>&1; then
+		why="$release can't be had: $(grep -m1 -E '^(E:|fatal:)' "newcomer-$release.log" || tail -1 "newcomer-$release.log")"
+	fi
+	if [ -n "$why" ]; then
+		echo "$release: skipped: $why"
+		skipped=$((skipped + 2))
+	else
+		rm -f "newcomer-$release.log"
+		command_passes "make demo"
+		command_passes "${NEWCOMER_CHECK:-${second#*|}}"
+	fi
+	rm -rf --one-file-system "$dir"
+}
+
+[ $# -gt 0 ] || mapfile -t every < <(cut -s -d'|' -f1 <<<"$releases")
+for name in "${@:-${every[@]}}"; do
+	newcomer "$name"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
