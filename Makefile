@@ -4,12 +4,16 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all demo check check-steady check-guests check-mutants check-releases bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all tarball demo check check-steady check-guests check-mutants check-releases bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
 	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD) >/dev/null
 	@ninja -C $(BUILD)
+
+tarball:				## one tarball for Debian 11 and all newer releases (x86-64)
+	@scripts/deps.sh build
+	@scripts/tarball.sh
 
 demo: all				## build assay, profile something, show it
 	@scripts/demo.sh $(BUILD)/assay
@@ -55,7 +59,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz build-arm64
+	@rm -rf build build-check build-fuzz build-arm64 build-tarball
 
 help:					## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

@@ -4,6 +4,7 @@
 #
 #   tests/newcomer.sh RELEASE...     bullseye, bookworm, trixie, sid; all of them if none is named
 #
+# The tarball (`make tarball`), if there is one, runs first, while nothing is installed.
 # Debian 11 lacks what some tests need: there, unit tests run only. It prints a line for each command, and the sum as
 # the last line. ASSAY_NEWCOMER_DIR is where chroots are made (else TMPDIR); NEWCOMER_CHECK='make check T=unit' is run
 # instead of `make check`. Output stays in newcomer-RELEASE-COMMAND.log of the present folder if a command fails.
@@ -33,10 +34,9 @@ why_not() {
 	unshare -m true 2>/dev/null || echo "mount namespaces are not permitted"
 }
 
-# What a newcomer has: the release, make and git, and a clone.
-make_chroot() {
-	debootstrap --variant=minbase "$release" "$dir" "$(mirror)" &&
-		cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
+# What a newcomer has beside the release: make and git, and a clone.
+add_clone() {
+	cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
 		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror" &&
 		in_chroot 'apt-get -qq update && apt-get -qq install -y --no-install-recommends make git ca-certificates' &&
 		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
@@ -52,7 +52,24 @@ in_chroot() {
 		"$dir" "$1" </dev/null
 }
 
-# command WORDS: its last line is the sum of tests, or the end of the demonstration.
+# tests/tarball_check.sh, while the release has nothing else.
+check_tarball() {
+	local tarball program
+	tarball=$(find "$root/build-tarball" -maxdepth 1 -name 'assay-*.tar.gz' 2>/dev/null | head -1)
+	for program in split waits; do
+		[ -z "$tarball" ] || gcc -g -O1 -fno-omit-frame-pointer -D_GNU_SOURCE -static -o "$dir/root/$program" \
+			"$here/programs/$program.c" -lpthread 2>/dev/null || tarball=
+	done
+	if [ -z "$tarball" ]; then
+		echo "$release: the tarball: skipped: it takes \`make tarball\` and gcc"
+		skipped=$((skipped + 1))
+		return
+	fi
+	cp "$tarball" "$dir/root/assay.tar.gz" && cp "$here/tarball_check.sh" "$dir/root/"
+	command_passes "sh /root/tarball_check.sh /root/assay.tar.gz /root"
+}
+
+# command_passes COMMAND: its last line is the sum of tests, or the end of the demonstration.
 command_passes() {
 	local log start=$SECONDS
 	log=newcomer-$release-$(tr -c 'a-zA-Z0-9\n' - <<<"$1").log
@@ -76,18 +93,28 @@ newcomer() {
 	why=$(why_not)
 	dir=$(mktemp -d "${ASSAY_NEWCOMER_DIR:-${TMPDIR:-/tmp}}/newcomer-$release.XXXXXX")
 	trap 'rm -rf --one-file-system "$dir"' EXIT
-	if [ -z "$why" ] && ! make_chroot >"newcomer-$release.log" 2>&1; then
+	if [ -z "$why" ] && ! debootstrap --variant=minbase "$release" "$dir" "$(mirror)" >"newcomer-$release.log" 2>&1; then
 		why="$release can't be had: $(grep -m1 -E '^(E:|fatal:)' "newcomer-$release.log" || tail -1 "newcomer-$release.log")"
 	fi
 	if [ -n "$why" ]; then
 		echo "$release: skipped: $why"
-		skipped=$((skipped + 2))
+		skipped=$((skipped + 3))
+	else
+		check_tarball
+		check_clone
+	fi
+	rm -rf --one-file-system "$dir"
+}
+
+check_clone() {
+	if ! add_clone >"newcomer-$release.log" 2>&1; then
+		echo "$release: FAILED: no make and git, or no clone: $(tail -1 "newcomer-$release.log")"
+		failed=$((failed + 2))
 	else
 		rm -f "newcomer-$release.log"
 		command_passes "make demo"
 		command_passes "${NEWCOMER_CHECK:-${second#*|}}"
 	fi
-	rm -rf --one-file-system "$dir"
 }
 
 [ $# -gt 0 ] || mapfile -t every < <(cut -s -d'|' -f1 <<<"$releases")

@@ -17,7 +17,6 @@
 #define __reserved_1 build_id
 #include <linux/perf_event.h>
 #undef __reserved_1
-#include <sys/syscall.h>
 
 #define PERF_SAMPLE_DATA_PAGE_SIZE    (1U << 22)
 #define PERF_SAMPLE_CODE_PAGE_SIZE    (1U << 23)
@@ -27,13 +26,17 @@
 #define PERF_COUNT_SW_CGROUP_SWITCHES 11
 #define PERF_PMU_TYPE_SHIFT           32
 #define PERF_HW_EVENT_MASK            0xffffffff
-#ifndef SYS_openat2
-#define SYS_openat2 __NR_openat2
-#endif
 
 #endif
 
 #ifdef OLDER_GLIBC
+
+#include <sys/syscall.h>
+
+#ifndef SYS_openat2
+#define SYS_openat2 __NR_openat2
+#endif
+
 const char *strerrorname_np(int code); /* NULL for a code that it does not know */
 const char *sigabbrev_np(int number);  /* "HUP"; NULL for a number that is no signal */
 int close_range(unsigned int first, unsigned int last, int flags); /* flags: 0 */

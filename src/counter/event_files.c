@@ -2,6 +2,7 @@
 #include "counter/event_files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,10 +50,35 @@ static void add_dirs(struct dir_list *l, const char *text)
 	}
 }
 
+/* Beside a program that was unpacked and not installed: bin/assay, share/assay/events. */
+static char *unpacked_dir(void)
+{
+	char path[PATH_MAX], *dir;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n < 0)
+		return NULL;
+	path[n] = '\0';
+	for (int i = 0; i < 2; i++) {
+		char *slash = strrchr(path, '/');
+
+		if (!slash)
+			return NULL;
+		*slash = '\0';
+	}
+	dir = xasprintf("%s/share/assay/events", path);
+	if (!strcmp(dir, ASSAY_EVENTS_DIR)) {
+		free(dir);
+		return NULL;
+	}
+	return dir;
+}
+
 static void list_dirs(const struct counter_sources *sources, struct dir_list *l)
 {
 	static const char *const variables[] = { "OPROFILE_EVENTS_DIR", "ASSAY_EVENTS_DIR" };
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	char *unpacked;
 
 	if (sources && sources->events) {
 		add_dirs(l, sources->events);
@@ -70,7 +96,11 @@ static void list_dirs(const struct counter_sources *sources, struct dir_list *l)
 		vec_push(l, xasprintf("%s/assay/events", config));
 	else if (home && *home)
 		vec_push(l, xasprintf("%s/.config/assay/events", home));
-	add_dirs(l, "/etc/assay/events:" ASSAY_EVENTS_DIR ":/usr/share/oprofile");
+	add_dirs(l, "/etc/assay/events:" ASSAY_EVENTS_DIR);
+	unpacked = unpacked_dir();
+	if (unpacked)
+		vec_push(l, unpacked);
+	add_dirs(l, "/usr/share/oprofile");
 }
 
 /* A name becomes part of a path: it must not lead out of the folder. */

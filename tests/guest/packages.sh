@@ -4,7 +4,8 @@
 # state of its own, so that neither root nor the system's dpkg takes part. All is kept in a cache
 # for the next time.
 #
-#   packages_of ARCHITECTURE    what the functions after it are about; sets DEB_DIR and DEB_ROOT
+#   packages_of ARCHITECTURE [RELEASE]  what the functions after it are about; sets DEB_DIR and DEB_ROOT. Without
+#                               RELEASE (bookworm, sid …), the packages are those of this machine's own apt sources
 #   unpack FOLDER PACKAGE…      these packages alone, into FOLDER
 #   unpack_with_depends PACKAGE…  and what they depend on, into DEB_ROOT
 #   kernel_name                 sets KERNEL to the version of Debian's small kernel for virtual machines
@@ -21,8 +22,8 @@ cannot() {
 }
 
 packages_of() {
-	DEB_ARCH=$1
-	DEB_DIR=$GUEST_CACHE/$DEB_ARCH
+	DEB_ARCH=$1 DEB_RELEASE=${2-}
+	DEB_DIR=$GUEST_CACHE/$DEB_ARCH${DEB_RELEASE:+-$DEB_RELEASE}
 	DEB_ROOT=$DEB_DIR/root
 	mkdir -p "$DEB_DIR"/{state/lists/partial,cache/archives/partial,deb,got} "$DEB_ROOT" ||
 		cannot "no cache at $DEB_DIR (ASSAY_GUEST_CACHE=FOLDER has another)"
@@ -39,6 +40,26 @@ packages_of() {
 		Acquire::Retries "2";
 		Acquire::http::Timeout "30";
 		Acquire::https::Timeout "30";
+	END
+	[ -z "$DEB_RELEASE" ] || sources_of_release
+}
+
+# The archives that this machine's apt knows, and nothing else, have the other releases, too.
+sources_of_release() {
+	local mirrors mirror security keys=/usr/share/keyrings/debian-archive-keyring.gpg
+	command -v apt-get >/dev/null || cannot "no apt-get to fetch packages of Debian's $DEB_RELEASE with"
+	mirrors=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | sed 's,/*$,,' | sort -u)
+	mirror=$(grep -m1 '/debian$' <<<"$mirrors") || cannot "this machine's apt has no archive of Debian, which $DEB_RELEASE would come from"
+	security=$(grep -m1 'security' <<<"$mirrors") || security=$mirror-security
+	[ -e "$keys" ] || cannot "no $keys (Debian's package debian-archive-keyring)"
+	{
+		echo "deb [signed-by=$keys] $mirror $DEB_RELEASE main"
+		[ "$DEB_RELEASE" = sid ] || echo "deb [signed-by=$keys] $security $DEB_RELEASE-security main"
+	} >"$DEB_DIR/sources.list"
+	cat >>"$DEB_DIR/apt.conf" <<-END
+		Dir::Etc::sourcelist "$DEB_DIR/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		Acquire::Check-Valid-Until "false";
 	END
 }
 

@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# One tarball for all releases (x86-64): build-tarball/assay-VERSION-x86_64.tar.gz runs on Debian 11 and everything newer,
+# with nothing installed. Ends with 77 and a reason where compiler or packages can't be had.
+#
+# It is built against the libraries of Debian 11, the oldest release, as glibc runs programs that were linked with an
+# older one. libbpf and Zydis, which Debian 11 lacks, are Debian 12's. Libraries are linked statically, or are in lib/
+# beside the program if it loads them when it uses them. Why it is so: docs/architecture.md.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+. tests/guest/packages.sh
+
+oldest=bullseye
+glibc=2.31 # of the oldest release
+static='libc6-dev libzstd-dev libxxhash-dev libjansson-dev zlib1g-dev libpfm4-dev libiberty-dev liblzma-dev
+	libprotobuf-c-dev libcapstone-dev libsqlite3-dev libcap-ng-dev libncurses-dev libmicrohttpd-dev libfuse3-dev
+	libelf-dev libcmocka-dev libpq-dev libdebuginfod-dev'
+newer='libbpf-dev libzydis-dev libzydis4.0 libzycore-dev linux-libc-dev'
+# Loaded when they are used. libpq and libdebuginfod have thirty others behind them: they are the system's, if it has them.
+lazy='libpfm.so.4 libcapstone.so.4 libncursesw.so.6 libmicrohttpd.so.12 libfuse3.so.3'
+
+folder=build-tarball
+name=assay-$(sed -n "s/^ *version: '\(.*\)',/\1/p" meson.build | head -1)-x86_64
+libraries=usr/lib/x86_64-linux-gnu
+
+[ "$(uname -m)" = x86_64 ] || cannot "the tarball is for x86-64, and is built there"
+for tool in gcc clang meson ninja objdump; do
+	command -v $tool >/dev/null || cannot "$tool is not installed"
+done
+
+# What both releases' packages make together.
+make_root() {
+	packages_of amd64 "$oldest"
+	# shellcheck disable=SC2086 # a word a package
+	locked unpack_with_depends $static || exit
+	root=$DEB_ROOT
+	packages_of amd64 bookworm
+	# shellcheck disable=SC2086
+	locked unpack "$GUEST_CACHE/amd64-$oldest/newer" $newer || exit
+	cp -a "$GUEST_CACHE/amd64-$oldest/newer/." "$root/"
+	# Links to absolute paths lead out of the folder.
+	find "$root"/{lib,lib64,usr/lib} -type l -lname '/*' | while read -r link; do
+		ln -sfn "$(realpath -m --relative-to="${link%/*}" "$root$(readlink "$link")")" "$link"
+	done
+}
+
+configure() {
+	mkdir -p "$folder"
+	cat >"$folder/cross.ini.new" <<-END
+		[binaries]
+		c = [$(command -v ccache >/dev/null && echo "'ccache', ")'gcc']
+		ar = 'ar'
+		strip = 'strip'
+		pkgconfig = 'pkg-config'
+		[properties]
+		sys_root = '$root'
+		pkg_config_libdir = ['$root/$libraries/pkgconfig', '$root/usr/share/pkgconfig']
+		needs_exe_wrapper = false
+		[built-in options]
+		c_args = ['--sysroot=$root']
+		c_link_args = ['--sysroot=$root', '-B$root/$libraries', '-L$root/$libraries', '-L$root/lib/x86_64-linux-gnu', '-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../lib', '-Wl,--as-needed']
+		[host_machine]
+		system = 'linux'
+		cpu_family = 'x86_64'
+		cpu = 'x86_64'
+		endian = 'little'
+	END
+	if ! cmp -s "$folder/cross.ini.new" "$folder/cross.ini"; then # Meson reads it once
+		find "$folder" -mindepth 1 -maxdepth 1 ! -name cross.ini.new -exec rm -rf {} +
+		mv "$folder/cross.ini.new" "$folder/cross.ini"
+	fi
+	[ -f "$folder/build.ninja" ] ||
+		meson setup "$folder" --cross-file "$folder/cross.ini" -Dprefer_static=true -Dbench=false -Dbpf=enabled -Dzydis=enabled
+}
+
+needed_by() {
+	objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }'
+}
+
+# put_library SONAME: it, and those that it needs, but not the C library.
+put_library() {
+	local file needed
+	[ ! -e "$folder/lib/$1" ] || return 0
+	case $1 in
+	ld-linux* | libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.*) return 0 ;;
+	esac
+	file=$(find "$root/$libraries" "$root/lib/x86_64-linux-gnu" -maxdepth 1 -name "$1" 2>/dev/null | head -1)
+	[ -n "$file" ] || { echo "no $1 in the packages" >&2 && return 1; }
+	install -m 644 "$(realpath "$file")" "$folder/lib/$1"
+	for needed in $(needed_by "$file"); do
+		put_library "$needed" || return
+	done
+}
+
+# Debian's libZydis names libZycore and takes no function from it; the file of Debian 12 wants a newer glibc.
+put_zydis() {
+	gcc -shared -nostdlib -Wl,-soname,libZycore.so.1.4 -x c /dev/null -o "$folder/lib/libZycore.so.1.4" &&
+		put_library libZydis.so.4.0
+}
+
+# A file that needs a newer glibc would not start on the oldest release.
+check_glibc() {
+	local file newest
+	for file in "$1"/bin/assay "$1"/lib/*; do
+		newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)
+		[ "$(printf '%s\n' "GLIBC_$glibc" "${newest:-GLIBC_2.2.5}" | sort -V | tail -1)" = "GLIBC_$glibc" ] || {
+			echo "$file needs $newest; $oldest has $glibc" >&2
+			return 1
+		}
+	done
+}
+
+assemble() {
+	local to=$folder/$name
+	rm -rf "$to" && mkdir -p "$to/bin" "$to/share/assay" "$to/share/man/man1" &&
+		install -s -m 755 "$folder/assay" "$to/bin/assay" &&
+		cp -r events "$to/share/assay/" && cp -a "$folder/lib" "$to/" &&
+		cp "$folder"/man/*.1 "$to/share/man/man1/" && cp README.md COPYING CHANGELOG.md "$to/" || return
+	sed -n 's/^FRONT_END(\([^)]*\)).*/\1/p' src/commands/compat/front_ends.def | while read -r front_end; do
+		ln -s assay "$to/bin/$front_end"
+	done
+	check_glibc "$to" &&
+		tar -C "$folder" --owner=0 --group=0 --sort=name -cf - "$name" | gzip -n >"$folder/$name.tar.gz"
+}
+
+make_root
+configure || exit 1
+mkdir -p "$folder/lib"
+for library in $lazy; do
+	put_library "$library" || exit 1
+done
+put_zydis || exit 1
+# shellcheck disable=SC2046 # a word a target
+ninja -C "$folder" assay $(ninja -C "$folder" -t targets all | sed -n 's,^\(man/[a-z-]*\.1\): .*,\1,p') || exit 1
+assemble || exit 1
+echo "$folder/$name.tar.gz"
