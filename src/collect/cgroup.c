@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 /* The mount point of the hierarchy that the perf_event controller is in: v1 wins where it is used.
@@ -35,6 +37,47 @@ static char *hierarchy(void)
 	if (mounts)
 		endmntent(mounts);
 	return found;
+}
+
+/* The first controller that can be enabled at the top of cgroup2; "" where there is none. */
+static void first_controller(const char *mount, char name[static 32])
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/cgroup.controllers", mount);
+	char line[256] = "";
+
+	file_read_line(path, line, sizeof(line));
+	snprintf(name, 32, "%.*s", (int)strcspn(line, " "), line);
+}
+
+int cgroup_explain(int fd, int code, struct error *err)
+{
+	cleanup(free_at_exit) char *mount = hierarchy();
+	char path[PATH_MAX] = "", link[64], controller[32];
+	struct statfs fs = { 0 };
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[MAX(n, 0)] = '\0';
+	fstatfs(fd, &fs);
+	if (fs.f_type != CGROUP2_SUPER_MAGIC || !mount)
+		return error_set(err, code,
+				 "the control group %s has no perf_event controller: name a group "
+				 "of the hierarchy that is mounted with -o perf_event",
+				 path);
+	first_controller(mount, controller);
+	if (!*controller)
+		return error_set(
+			err, code,
+			"the control group %s has no perf_event controller: all controllers "
+			"belong to cgroup v1 here. As root, 'mount -t cgroup -o perf_event "
+			"none DIRECTORY', and make the group there",
+			path);
+	return error_set(err, code,
+			 "the control group %s has no perf_event controller: Linux gives it to the "
+			 "groups of cgroup2 as soon as any controller is enabled. As root, 'echo "
+			 "+%s >%s/cgroup.subtree_control'",
+			 path, controller, mount);
 }
 
 static bool is_cgroup(int fd)

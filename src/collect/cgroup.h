@@ -11,3 +11,6 @@ struct error;
  * Returns a descriptor or a negative errno.
  */
 int cgroup_open(const char *name, struct error *err);
+
+/* Why the kernel knows of no events in the control group (-ENOENT); sets err, returns code. */
+int cgroup_explain(int fd, int code, struct error *err);

@@ -6,7 +6,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/mem.h"
+#include "counter/counter.h"
 
 /*
  * `counted`: events of a counter on all CPUs; `samples` and `period`: how many samples it
@@ -22,4 +26,31 @@ static inline uint64_t missed_samples(uint64_t counted, uint64_t samples, uint64
 		return 0;
 	n = (counted - period) / each;
 	return n > n_cpus ? n - n_cpus : 0;
+}
+
+/*
+ * A clock counts all the time in which its threads ran, or its CPU did. Its samples stand for that
+ * time, unless modes of the processor are left out: the clock goes on in them without samples.
+ */
+static inline bool clock_tells_missed(const struct perf_event_attr *attr)
+{
+	return !attr->exclude_user && !attr->exclude_kernel && !attr->exclude_idle;
+}
+
+struct clock_gap {
+	uint64_t late;       /* samples never taken: one interrupt came for several periods */
+	uint64_t unfinished; /* periods that may have ended with their thread */
+};
+
+/*
+ * `counted_ns` of a clock, less the samples that were taken (delivered or lost). Each of `n_begun`
+ * pairs of a thread and a CPU can account for one period that it did not end.
+ */
+static inline struct clock_gap clock_gap(uint64_t counted_ns, uint64_t period_ns, uint64_t taken,
+					 uint64_t n_begun)
+{
+	uint64_t due = period_ns ? counted_ns / period_ns : 0;
+	uint64_t missing = due - MIN(due, taken), unfinished = MIN(missing, n_begun);
+
+	return (struct clock_gap){ missing - unfinished, unfinished };
 }

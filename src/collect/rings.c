@@ -387,6 +387,7 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 		break;
 	}
 	r->pace.n_ended += e->type == EVENT_EXIT;
+	r->n_started += e->type == EVENT_FORK;
 	if (e->type == EVENT_LOST) {
 		r->n_lost_records += e->lost.n;
 		r->has_lost_record = true;
@@ -503,7 +504,7 @@ static void read_lost(struct rings *r, struct counter_fd *f, uint64_t *id, uint6
 
 /* Reading each descriptor is a system call, so it is done only after a LOST record or at the end.
  */
-static void collect_exact(struct rings *r, bool is_final, lose_function lose, void *context)
+static void collect_exact(struct rings *r, lose_function lose, void *context)
 {
 	vec_foreach (&r->fds, f) {
 		uint64_t id = 0, lost = f->lost, counted = 0;
@@ -515,25 +516,43 @@ static void collect_exact(struct rings *r, bool is_final, lose_function lose, vo
 			lose_some(lose, context, LOSS_RING_FULL, f->counter, lost - f->lost);
 			r->tallies[f->counter].lost += lost - f->lost;
 		}
-		if (is_final && f->counter != RINGS_SIDE_BAND) {
-			r->tallies[f->counter].counted += counted;
-			r->tallies[f->counter].n_fds++;
-		}
 		f->lost = lost;
 	}
 }
 
+static void collect_counted(struct rings *r)
+{
+	const struct rings_config *c = &r->opening.config;
+
+	vec_foreach (&r->fds, f) {
+		uint64_t id = 0, lost = 0, counted = 0;
+
+		if (f->counter == RINGS_SIDE_BAND)
+			continue;
+		read_lost(r, f, &id, &lost, &counted);
+		r->tallies[f->counter].counted += counted;
+		r->tallies[f->counter].n_fds++;
+	}
+	for (size_t i = 0; i < r->counters->n; i++)
+		r->tallies[i].n_begun = r->tallies[i].n_fds +
+					(c->inherit ? r->n_started * (uint64_t)r->n_rings : 0);
+}
+
 const struct rings_tally *rings_tally(const struct rings *r, uint32_t counter)
 {
-	return r->exact_losses ? &r->tallies[counter] : NULL;
+	return r->exact_losses || r->counters->n == 1 ? &r->tallies[counter] : NULL;
 }
 
 void rings_collect_losses(struct rings *r, bool is_final, lose_function lose, void *context)
 {
 	if (r->exact_losses && (is_final || r->has_lost_record))
-		collect_exact(r, is_final, lose, context);
+		collect_exact(r, lose, context);
 	else if (!r->exact_losses)
 		lose_some(lose, context, LOSS_RING_FULL, UINT32_MAX, r->n_lost_records);
+	if (!r->exact_losses && r->counters->n == 1)
+		r->tallies[0].lost += r->n_lost_records;
+	if (is_final)
+		collect_counted(r);
 	lose_some(lose, context, LOSS_OUT_OF_ORDER, UINT32_MAX, r->n_late);
 	lose_some(lose, context, LOSS_BAD_RECORD, UINT32_MAX, r->n_bad);
 	r->n_lost_records = r->n_late = r->n_bad = 0;

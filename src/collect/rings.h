@@ -201,8 +201,9 @@ struct rings_tally {
 	uint64_t samples, period; /* that were delivered, and what they stand for */
 	uint64_t lost;            /* samples that found no room */
 	uint32_t n_fds;
+	uint64_t n_begun; /* pairs of a thread and a CPU that may have begun a period; or CPUs */
 	bool was_throttled;
 };
 
-/* After the final rings_collect_losses(), where losses are exact; else NULL. */
+/* After the final rings_collect_losses(). NULL: it is not known whose lost records are. */
 const struct rings_tally *rings_tally(const struct rings *r, uint32_t counter);

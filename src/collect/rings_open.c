@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "collect/cgroup.h"
 #include "collect/ring_room.h"
 #include "collect/rings_state.h"
 #include "counter/pace.h"
@@ -338,6 +339,9 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 				 "thread %d can't be profiled: it is another user's; run as its "
 				 "user, or as root",
 				 t->pid);
+	/* Every kernel has the dummy event. */
+	if (leader == -ENOENT && c->cgroup_fd >= 0)
+		return cgroup_explain(c->cgroup_fd, leader, err);
 	if (leader < 0 && !c->counters->n)
 		return error_errno(err, leader, "cannot follow the processes of CPU %u", ring->cpu);
 	if (leader < 0)

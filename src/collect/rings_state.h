@@ -89,6 +89,7 @@ struct rings {
 	struct rings_tally *tallies; /* by counter */
 	uint64_t merged_ns;          /* time of the last event that was pushed */
 	uint64_t n_late, n_bad, n_lost_records;
+	uint64_t n_started; /* threads, by those that are profiled */
 	bool has_lost_record, exact_losses;
 	bool *is_off; /* by counter: rings_pause() holds; read by other threads, too */
 	bool is_polled_elsewhere;

@@ -434,6 +434,19 @@ static void warn_of_unsampled(const struct counters *counters, const struct reco
 			    counters->data[r->unsampled_counter].name, r->n_unsampled);
 }
 
+/* A few are late on every machine. */
+static void warn_of_late(const struct counters *counters, const struct recorder_result *r)
+{
+	if (r->n_late <= r->counts.samples / 20 + 50)
+		return;
+	log_warning(
+		"%" PRIu64 " samples of '%s' were never taken, beside the %" PRIu64
+		" that were: the timer's interrupts came too late, as on a busy machine, or in a "
+		"virtual one whose host lets it wait. Shares of functions remain good, but the "
+		"samples stand for too little CPU time",
+		r->n_late, counters->data[r->late_counter].name, r->counts.samples);
+}
+
 static int exit_status(const struct recorder_result *result, int r)
 {
 	/* As shells have it: 127 for a command that is not there, 126 for one that can't be run. */
@@ -655,6 +668,8 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		warn_of_silent(&s->counters, result.silent);
 	if (result.duration_ns && !s->trace.has_trace && !self->is_program)
 		warn_of_unsampled(&s->counters, &result);
+	if (result.duration_ns && !s->trace.has_trace && !self->is_program)
+		warn_of_late(&s->counters, &result);
 	return exit_status(&result, r);
 }
 

@@ -161,6 +161,27 @@ static void wait_until_safe(uint64_t time_ns)
 		nanosleep(&nap, NULL);
 }
 
+/* A timer whose interrupt comes late makes one sample where several were due. */
+static void tell_late(struct recorder *r, uint32_t counter, uint64_t n)
+{
+	if (n > r->result->n_late) {
+		r->result->n_late = n;
+		r->result->late_counter = counter;
+	}
+	if (n)
+		pipeline_lose(r->pipeline, LOSS_THROTTLED_SAMPLES, counter, n);
+}
+
+static void lose_missed(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	struct recorder *r = context;
+
+	if (strcmp(r->counters.data[counter].unit, "ns"))
+		pipeline_lose(r->pipeline, reason, counter, n);
+	else
+		tell_late(r, counter, n);
+}
+
 /*
  * What the in-kernel sampler counted up to now, as samples of `time_ns`. The side
  * band is read in between, so that every file and process is known.
@@ -187,7 +208,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 		e = in_kernel_read_waits(r->in_kernel, time_ns, err);
 	sampler_collect_losses(r->sampler, pipeline_lose, r->pipeline);
 	if (is_final)
-		sampler_collect_missed(r->sampler, pipeline_lose, r->pipeline);
+		sampler_collect_missed(r->sampler, lose_missed, r);
 	return e;
 }
 
@@ -303,32 +324,56 @@ static int run(struct recorder *r, struct error *err)
 /* The end. */
 
 /*
- * A thread's clock begins anew with each thread, so one that lives shorter than
- * a period gets no sample, however many of them there are. What the kernel
- * says the command used, less what was sampled, is their part. Whole-machine
- * clocks tick on regardless, and counters do not count time.
+ * A thread's clock begins anew with each thread, so one that lives shorter than a period gets no
+ * sample, however many of them there are. Below a tenth, periods that threads end in explain it.
  */
-static void count_unsampled(struct recorder *r)
+static void tell_short_lived(struct recorder *r, uint32_t counter, uint64_t used_ns, uint64_t n)
 {
-	const struct counter *clock = &r->counters.data[0];
-	uint64_t period = pace_period(clock);
-	struct pipeline_counts counts = pipeline_counts(r->pipeline);
-	uint64_t sampled = (counts.samples + counts.lost) * period, used;
+	uint64_t ns = n * pace_period(&r->counters.data[counter]);
+
+	if (ns < used_ns / 11 + UNSAMPLED_MIN_NS)
+		return;
+	if (r->counters.n == 1) {
+		r->result->unsampled_ns = ns;
+		r->result->command_cpu_ns = used_ns;
+	}
+	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, counter, n);
+}
+
+static void count_missed_ticks(struct recorder *r, uint32_t counter, const struct rings_tally *t,
+			       uint64_t used_ns)
+{
+	struct clock_gap gap = clock_gap(used_ns, pace_period(&r->counters.data[counter]),
+					 t->samples + t->lost, t->n_begun);
+
+	tell_late(r, counter, gap.late);
+	if (is_command_target(r->config))
+		tell_short_lived(r, counter, used_ns, gap.unfinished);
+}
+
+/*
+ * The clock itself tells the time for which samples were due. Where it samples in user mode alone,
+ * wait(2) tells that time of a command, in ticks: less than a tenth is no news.
+ */
+static void count_missed_time(struct recorder *r, uint32_t counter, const struct rings_tally *t)
+{
+	const struct perf_event_attr *a = &r->counters.data[counter].attr;
+	uint64_t period = pace_period(&r->counters.data[counter]), used;
+	uint64_t sampled = (t->samples + t->lost) * period;
 	struct rusage usage;
 
-	if (!is_command_target(r->config) || strcmp(clock->unit, "ns") || r->counters.n > 1 ||
-	    r->config->off_cpu || r->config->raw || r->result->end != END_COMMAND || r->was_steered)
+	if (clock_tells_missed(a)) {
+		count_missed_ticks(r, counter, t, t->counted);
+		return;
+	}
+	if (a->exclude_user || a->exclude_idle || !is_command_target(r->config) ||
+	    r->config->off_cpu || r->result->end != END_COMMAND)
 		return;
 	getrusage(RUSAGE_CHILDREN, &usage);
-	if (clock->attr.exclude_kernel)
-		usage.ru_stime = (struct timeval){ 0 };
+	usage.ru_stime = (struct timeval){ 0 };
 	used = usage_cpu_ns(&usage);
-	/* Tick-based accounting and the start of the command are worth a few samples. */
-	if (used < sampled + sampled / 10 + UNSAMPLED_MIN_NS)
-		return;
-	r->result->unsampled_ns = used - sampled;
-	r->result->command_cpu_ns = used;
-	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, 0, (used - sampled) / period);
+	if (used >= sampled + sampled / 10 + UNSAMPLED_MIN_NS)
+		count_missed_ticks(r, counter, t, used);
 }
 
 /* Where the kernel looks for the period, the number hangs on how long it looked. */
@@ -354,8 +399,13 @@ static void count_missed(struct recorder *r)
 		const struct rings_tally *t = rings_tally(r->rings, i);
 		uint64_t missed;
 
-		if (!t || !t->n_fds || !strcmp(c->unit, "ns"))
+		if (!t || !t->n_fds)
 			continue;
+		if (!strcmp(c->unit, "ns")) {
+			if (!r->config->raw)
+				count_missed_time(r, i, t);
+			continue;
+		}
 		if (!t->counted && !t->samples && !t->lost && counter_is_hardware(c) && i < 64)
 			r->result->silent |= 1ULL << i;
 		if (r->config->raw)
@@ -405,8 +455,7 @@ static int finish(struct recorder *r, struct error *err)
 		e_read = read_in_kernel(r, end_ns, true, err);
 	snprintf(out->note, sizeof(out->note), "%s", rings_note(r->rings));
 	tell_features(r);
-	count_unsampled(r);
-	if (!r->sampler && !r->was_steered)
+	if (!r->config->in_kernel && !r->was_steered)
 		count_missed(r);
 	if (r->config->control && r->config->control->ended)
 		r->config->control->ended(r->config->control->context, r);

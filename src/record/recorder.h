@@ -115,6 +115,8 @@ struct recorder_result {
 		unsampled_ns; /* CPU time of the command that samples can't account for */
 	uint64_t n_unsampled; /* most that a counter's samples lack, in samples (LOSS_UNSAMPLED) */
 	uint32_t unsampled_counter;
+	uint64_t n_late; /* most that a clock lacks, as its interrupts came too late, in samples */
+	uint32_t late_counter;
 	uint64_t silent;         /* bit by counter: of hardware, and its value stayed 0 */
 	uint64_t size_bytes;     /* of the session on disk */
 	uint64_t aux_bytes;      /* of a hardware trace, that were taken from the kernel */

@@ -31,6 +31,7 @@ struct fake_perf {
 	bool is_old;              /* EINVAL for what came after Linux 5.0 */
 	bool is_kernel_forbidden; /* EACCES without exclude_kernel */
 	int fail_open;            /* this errno for counters */
+	int fail_dummy;           /* and this for the side band */
 	int n_online;             /* ENODEV for this CPU and those behind it; 0: all are */
 	int max_group;            /* EINVAL for a group of more events; 0: any */
 };
@@ -57,6 +58,8 @@ static int fake_open(void *context, struct perf_event_attr *attr, int pid, int c
 		return -EINVAL;
 	if (f->is_kernel_forbidden && !attr->exclude_kernel)
 		return -EACCES;
+	if (f->fail_dummy && is_dummy)
+		return -f->fail_dummy;
 	if (f->fail_open && !is_dummy)
 		return -f->fail_open;
 	if (f->n_online && cpu >= f->n_online)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "collect/cpu_watch.h"
+#include "collect/missed.h"
 #include "collect/ring_room.h"
 #include "event/text.h"
 #include "fake_perf.h"
@@ -64,7 +68,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static bool with_cgroup;
+static bool with_cgroup, is_inherited;
+static int cgroup_fd = -1;
 
 static int open_rings(uint64_t ring_bytes)
 {
@@ -74,9 +79,10 @@ static int open_rings(uint64_t ring_bytes)
 		.counters = &fx.counters,
 		.sources = &sources,
 		.cpus = &fx.cpus,
-		.cgroup_fd = -1,
+		.cgroup_fd = cgroup_fd,
 		.with_callchain = true,
 		.with_cgroup = with_cgroup,
+		.inherit = is_inherited,
 		.ring_bytes = ring_bytes,
 	};
 
@@ -284,7 +290,7 @@ static int take_stack(struct event_sink *sink, const struct event *e)
 	return 0;
 }
 
-static void write_exit(int cpu, uint64_t time)
+static void write_task(int cpu, uint32_t type, uint64_t time)
 {
 	struct {
 		struct perf_event_header h;
@@ -292,7 +298,7 @@ static void write_exit(int cpu, uint64_t time)
 		uint64_t time;
 		uint32_t own_pid, own_tid;
 		uint64_t own_time;
-	} record = { { PERF_RECORD_EXIT, 0, sizeof(record) }, 41, 1, 41, 1, time, 41, 41, time };
+	} record = { { type, 0, sizeof(record) }, 41, 1, 41, 1, time, 41, 41, time };
 
 	fake_write(fake_ring(&fx.perf, cpu), &record, sizeof(record));
 }
@@ -318,7 +324,7 @@ static void copied_stacks_are_expected_and_come_as_they_are(void **state)
 	srand(5);
 	for (uint64_t t = 1; t < ARRAY_SIZE(s.expected); t++) {
 		if (rand() % 8 == 0)
-			write_exit(t % 2, t);
+			write_task(t % 2, PERF_RECORD_EXIT, t);
 		else
 			n_written += write_stack(rand() % 3 == 0, t);
 		if (rand() % 9 == 0)
@@ -407,6 +413,23 @@ static void a_group_for_which_there_is_no_room_is_named(void **state)
 	assert_non_null(strstr(fx.err.text, "event 'third' can't be opened (EACCES)"));
 }
 
+/* ENOENT is not of the event then: the dummy is in every kernel. */
+static void a_control_group_without_controller_is_named(void **state)
+{
+	char *here = realpath(".", NULL);
+
+	(void)state;
+	cgroup_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(cgroup_fd >= 0);
+	fx.perf.fail_dummy = ENOENT;
+	assert_int_equal(open_rings(0), -ENOENT);
+	close(cgroup_fd);
+	cgroup_fd = -1;
+	assert_non_null(strstr(fx.err.text, "has no perf_event controller"));
+	assert_non_null(strstr(fx.err.text, here));
+	free(here);
+}
+
 static uint64_t losses[N_LOSS_REASONS];
 
 static void count_loss(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
@@ -455,6 +478,73 @@ static void what_a_counter_counted_is_beside_what_came_of_it(void **state)
 	assert_int_equal(t->lost, 3);
 	assert_false(t->was_throttled);
 	assert_true(t->n_fds >= 1);
+}
+
+#define MS 1000000ULL
+
+static void assert_gap(uint64_t counted_ns, uint64_t taken, uint64_t n_begun, uint64_t late,
+		       uint64_t unfinished)
+{
+	struct clock_gap gap = clock_gap(counted_ns, MS, taken, n_begun);
+
+	assert_int_equal(gap.late, late);
+	assert_int_equal(gap.unfinished, unfinished);
+}
+
+/* Whatever the machine does, samples and both gaps add up to the time that the clock counted. */
+static void a_clock_tells_the_samples_that_were_never_taken(void **state)
+{
+	(void)state;
+	/* One thread on two CPUs, every tick in time: a period is begun on each. */
+	assert_gap(2030 * MS, 2029, 2, 0, 1);
+	/* The same thread with late interrupts: 2.03 s of CPU time, samples for 0.90 s. */
+	assert_gap(2030 * MS, 900, 2, 1128, 2);
+	/* Ten thousand threads of 0.1 ms: none was late. */
+	assert_gap(1000 * MS, 0, 20000, 0, 1000);
+	/* A whole machine: 2,884 samples and 131 lost, of 4,270. */
+	assert_gap(4270 * MS, 2884 + 131, 2, 1253, 2);
+	/* A rate that went up, or no time at all. */
+	assert_gap(10 * MS, 20, 1, 0, 0);
+	assert_gap(0, 0, 1, 0, 0);
+	assert_int_equal(clock_gap(1000, 0, 0, 1).late, 0);
+}
+
+static void a_clock_that_leaves_modes_out_tells_nothing(void **state)
+{
+	(void)state;
+	assert_true(clock_tells_missed(&(struct perf_event_attr){ .exclude_hv = 1 }));
+	assert_false(clock_tells_missed(&(struct perf_event_attr){ .exclude_user = 1 }));
+	assert_false(clock_tells_missed(&(struct perf_event_attr){ .exclude_kernel = 1 }));
+	assert_false(clock_tells_missed(&(struct perf_event_attr){ .exclude_idle = 1 }));
+}
+
+/* Threads that are started begin a period on each CPU that they come to. */
+static void started_threads_begin_periods(void **state)
+{
+	(void)state;
+	is_inherited = true;
+	assert_int_equal(open_rings(0), 0);
+	is_inherited = false;
+	write_task(0, PERF_RECORD_FORK, 10);
+	write_task(1, PERF_RECORD_FORK, 20);
+	drained(UINT64_MAX);
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	assert_int_equal(rings_tally(fx.rings, 0)->n_begun,
+			 rings_tally(fx.rings, 0)->n_fds + 2 * rings_count(fx.rings));
+}
+
+static void an_old_kernel_has_the_lost_samples_of_a_single_counter(void **state)
+{
+	(void)state;
+	fx.perf.is_old = true;
+	assert_int_equal(open_rings(0), 0);
+	write_lost(1, 5, 7);
+	drained(UINT64_MAX);
+	fx.perf.events[1].counted = 7000;
+	rings_collect_losses(fx.rings, true, count_loss, NULL);
+	assert_non_null(rings_tally(fx.rings, 0));
+	assert_int_equal(rings_tally(fx.rings, 0)->lost, 7);
+	assert_int_equal(rings_tally(fx.rings, 0)->counted, 7000);
 }
 
 static void an_old_kernel_gets_what_it_knows(void **state)
@@ -731,7 +821,12 @@ int main(void)
 		TEST(a_group_for_which_there_is_no_room_is_named),
 		TEST(lost_samples_are_told_from_lost_side_band),
 		TEST(what_a_counter_counted_is_beside_what_came_of_it),
+		TEST(a_clock_tells_the_samples_that_were_never_taken),
+		TEST(a_clock_that_leaves_modes_out_tells_nothing),
+		TEST(started_threads_begin_periods),
+		TEST(an_old_kernel_has_the_lost_samples_of_a_single_counter),
 		TEST(an_old_kernel_gets_what_it_knows),
+		TEST(a_control_group_without_controller_is_named),
 		TEST(samples_have_no_cgroup_where_the_kernel_knows_none),
 		TEST(all_events_of_a_ring_tell_the_cgroup),
 		TEST(rings_shrink_to_the_locked_memory_limit),
