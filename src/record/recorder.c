@@ -184,24 +184,26 @@ static void lose_missed(void *context, enum loss_reason reason, uint32_t counter
 
 /*
  * What the in-kernel sampler counted up to now, as samples of `time_ns`. The side
- * band is read in between, so that every file and process is known.
+ * band is read in between, so that every file and process is known. Stacks that are younger than
+ * that reading wait: it may have missed the process's exec.
  */
 static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, struct error *err)
 {
-	uint64_t turned_ns = clock_monotonic_ns();
+	uint64_t turned_ns = clock_monotonic_ns(), known_ns = is_final ? UINT64_MAX : 0;
 	int e = 0;
 
 	sampler_turn(r->sampler, turned_ns);
-	while (!is_final && !e && rings_safe_time() < turned_ns) {
+	while (!is_final && !e && known_ns < turned_ns) {
 		wait_until_safe(turned_ns);
-		e = recorder_drain(r, rings_safe_time());
+		known_ns = rings_safe_time();
+		e = recorder_drain(r, known_ns);
 	}
 	if (is_final)
 		e = recorder_drain(r, UINT64_MAX);
 	if (!e)
 		e = in_kernel_poll(r->in_kernel, err);
 	if (!e)
-		in_kernel_catch_up(r->in_kernel, is_final ? UINT64_MAX : rings_safe_time());
+		in_kernel_catch_up(r->in_kernel, known_ns);
 	if (!e)
 		e = in_kernel_read(r->in_kernel, time_ns, err);
 	if (!e && is_final && r->config->off_cpu)
@@ -444,10 +446,11 @@ static int finish(struct recorder *r, struct error *err)
 
 	if (r->aux && r->config->snapshot_at_end)
 		recorder_snapshot(r, NULL);
-	rings_disable(r->rings);
-	recorder_stop_trace(r);
+	/* The side band last: it tells of every process that has samples. */
 	if (r->sampler)
 		sampler_disable(r->sampler);
+	rings_disable(r->rings);
+	recorder_stop_trace(r);
 	end_ns = clock_monotonic_ns();
 	if (!r->sampler)
 		recorder_drain(r, UINT64_MAX);

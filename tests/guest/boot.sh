@@ -2,10 +2,12 @@
 # shellcheck shell=bash
 # A virtual machine with Debian's kernel of an architecture, and assay in it; all software emulation.
 #
-#   machine ARCHITECTURE HOW        says what is needed and there, or ends with 77; HOW: icount is one CPU,
-#                                   on which an instruction takes a nanosecond and one cycle, always;
-#                                   cpus=N is so many CPUs
+#   machine ARCHITECTURE RELEASE HOW   says what is needed and there, or ends with 77; RELEASE of Debian has the
+#                                   kernel, "" is this machine's; HOW: icount is one CPU, on which
+#                                   an instruction takes a nanosecond and one cycle, always;
+#                                   cpus=N is so many CPUs; words behind it are arguments of the kernel
 #   put FOLDER FILE…                files of the guest, programs with the libraries they need
+#   put_module NAME…                modules of the kernel's packages, and those that they depend on
 #   boot COMMAND [ARGUMENT…]        runs it in the guest; what it prints comes out here, status too
 #
 # $work is a folder that the caller made, $build the one that assay was built in.
@@ -17,8 +19,7 @@ amd64|qemu-system-x86_64|qemu-system-x86|q35|max|ttyS0|lib64/ld-linux-x86-64.so.
 '
 
 fetch_machine() {
-	kernel_name
-	unpack "$DEB_DIR/kernel" "linux-image-$KERNEL"
+	fetch_kernel
 	unpack "$DEB_ROOT" busybox-static
 }
 
@@ -28,16 +29,16 @@ machine() {
 	command -v "$emulator" >/dev/null || cannot "no $emulator (Debian's package $package)"
 	command -v cpio >/dev/null || cannot "no cpio"
 	command -v readelf >/dev/null || cannot "no readelf (binutils)"
-	packages_of "$arch"
+	packages_of "$arch" "$2"
 	locked fetch_machine || exit
 	kernel_name
 	emulation=(-M "$type" -cpu "$cpu" -accel tcg)
-	append=
-	case $2 in
+	read -r how append <<<"$3"
+	case $how in
 	# The kernel would time each CPU and compare their clocks, which are all the host's: minutes.
-	cpus=64) append="lpj=4000000 tsc=reliable no_timer_check nowatchdog" ;;&
+	cpus=64) append+=" lpj=4000000 tsc=reliable no_timer_check nowatchdog" ;;&
 	icount) emulation+=(-m 768 -smp 1 -icount "shift=0,sleep=off") ;;
-	cpus=*) emulation+=(-m "$((744 + 24 * ${2#cpus=}))" -smp "${2#cpus=}") ;;
+	cpus=*) emulation+=(-m "$((744 + 24 * ${how#cpus=}))" -smp "${how#cpus=}") ;;
 	esac
 	if [ "$arch" = "$(dpkg --print-architecture)" ]; then
 		library_folders=(/lib/*-linux-gnu /usr/lib/*-linux-gnu /lib64 /usr/lib64 /usr/lib)
@@ -46,7 +47,7 @@ machine() {
 	fi
 	guest=$work/root
 	mkdir -p "$guest"/{bin,sbin,proc,sys,dev,tmp,lib,lib64,root,etc,tests,usr/bin,usr/sbin}
-	cp "$DEB_ROOT/bin/busybox" "$guest/bin"
+	cp "$(find "$DEB_ROOT/bin" "$DEB_ROOT/usr/bin" -name busybox 2>/dev/null | head -n 1)" "$guest/bin" || cannot "no busybox"
 	cp "$here/init" "$guest/init"
 	cp "$here"/checks.sh "$guest/tests"
 }
@@ -82,6 +83,26 @@ put() {
 	[ -e "$guest/$loader" ] || cp -L "$guest/lib/${loader##*/}" "$guest/$loader"
 }
 
+# Newer kernels' packages have them compressed. /modules/order is the order to load them in.
+put_module() {
+	local name file out
+	mkdir -p "$guest/modules"
+	touch "$guest/modules/order"
+	for name; do
+		file=$(find "$KERNEL_MODULES" -name "${name//[-_]/[-_]}.ko" -o -name "${name//[-_]/[-_]}.ko.xz" | head -n 1)
+		[ -n "$file" ] || cannot "Linux $KERNEL has no module $name"
+		out=$guest/modules/${name//-/_}.ko
+		[ ! -e "$out" ] || continue
+		case $file in
+		*.xz) xz -dc "$file" >"$out" ;;
+		*) cp "$file" "$out" ;;
+		esac
+		# shellcheck disable=SC2046 # words
+		put_module $(readelf -p .modinfo "$out" | sed -n 's/.* depends=//p' | tr , ' ')
+		echo "${name//-/_}" >>"$guest/modules/order"
+	done
+}
+
 write_initramfs() {
 	(cd "$guest" && find . | cpio --quiet -o -H newc -R 0:0) >"$work/initramfs"
 }
@@ -91,7 +112,7 @@ emulate() {
 	local serial=$1
 	shift
 	"$@" "$emulator" "${emulation[@]}" -nodefaults -no-user-config -display none -no-reboot -serial "$serial" \
-		-kernel "$DEB_DIR/kernel/boot/vmlinuz-$KERNEL" -initrd "$work/initramfs" \
+		-kernel "$KERNEL_IMAGE" -initrd "$work/initramfs" \
 		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1 $append"
 }
 

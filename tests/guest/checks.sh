@@ -12,8 +12,15 @@
 #   wait_for COMMAND…            until it succeeds; fails when that takes too long
 #   fact KEY SESSION             a figure of `assay info`: samples, or a reason of losses; 0 if not there
 #   of_symbol SYMBOL SESSION     the samples whose innermost frame is this function
+#   share_is N TOTAL PERCENT     N of TOTAL independent samples fit a true share: within five standard deviations
+#   split_is_right SESSION       the samples of /programs/split are 40, 30, 20 and 10 percent in its functions
+#   stacks_are_whole SESSION     and have all callers from the program's start on
+#   adds_up SESSION [PERCENT]    the report's rows are all samples, and each of them, or all but so many, has a mapping
+#   as_nobody COMMAND…           as an ordinary user, in /tmp/nobody, which is empty at first
+#   at_paranoid LEVEL FUNCTION…  while kernel.perf_event_paranoid is this
 
 check() {
+	case $1 in *"$(cat /etc/title)"*) ;; *) return ;; esac
 	title=$1 start=$(cut -d' ' -f1 /proc/uptime)
 	shift
 	mkdir -p /tmp/check && cd /tmp/check || exit 1
@@ -84,4 +91,60 @@ of_symbol() {
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 		$column["symbol"] == name { n += $column["samples"] }
 		END { print n + 0 }'
+}
+
+# awk here has no square root.
+share_is() {
+	awk -v n="$1" -v total="$2" -v percent="$3" 'BEGIN {
+		share = percent / 100
+		variance = 25 * total * share * (1 - share) + 1
+		exit variance > total * total / 16 || (n - total * share) * (n - total * share) > variance
+	}' || fail "$1 of $2 samples are not $3 %"
+}
+
+samples_in_split() { # PARTS
+	awk -v part=";($1)(;| )" '$0 ~ part { n += $NF } END { print n + 0 }' split.folded
+}
+
+split_is_right() {
+	assay export -i "$1" -o split.folded >/dev/null 2>&1
+	all=$(samples_in_split 'forty|thirty|twenty|ten')
+	between 100 "$all" 10000000 "samples of split"
+	for part in "forty 40" "thirty 30" "twenty 20" "ten 10"; do
+		share_is "$(samples_in_split "${part% *}")" "$all" "${part#* }"
+	done
+}
+
+stacks_are_whole() {
+	assay export -i "$1" -o split.folded >/dev/null 2>&1
+	all=$(samples_in_split 'forty|thirty|twenty|ten')
+	whole=$(samples_in_split '_start;.*;main;(forty|thirty|twenty|ten)')
+	between $((all - $(fact stack-no-table "$1"))) "$whole" "$all" "whole stacks of split"
+}
+
+adds_up() {
+	assay report -i "$1" -t 0 --idle --by app,image,symbol --format csv >rows.csv
+	same "$(fact samples "$1")" "$(awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		{ n += $column["samples"] }
+		END { print n + 0 }' rows.csv)" "the report's samples"
+	for reason in no-process bad-record no-kernel; do
+		same 0 "$(fact "$reason" "$1")" "samples lost as $reason"
+	done
+	between 0 "$(fact unmapped "$1")" $(($(fact samples "$1") * ${2-0} / 100)) "samples without a mapping"
+}
+
+as_nobody() {
+	rm -rf /tmp/nobody
+	mkdir -m 777 /tmp/nobody
+	su -s /bin/sh nobody -c "export HOME=/tmp/nobody PATH=$PATH; cd /tmp/nobody; $*"
+}
+
+at_paranoid() {
+	before=$(cat /proc/sys/kernel/perf_event_paranoid)
+	echo "$1" >/proc/sys/kernel/perf_event_paranoid
+	shift
+	("$@") || failed=1
+	echo "$before" >/proc/sys/kernel/perf_event_paranoid
+	[ -z "${failed-}" ] || fail "failed: $*"
 }

@@ -8,7 +8,8 @@
 #                               RELEASE (bookworm, sid …), the packages are those of this machine's own apt sources
 #   unpack FOLDER PACKAGE…      these packages alone, into FOLDER
 #   unpack_with_depends PACKAGE…  and what they depend on, into DEB_ROOT
-#   kernel_name                 sets KERNEL to the version of Debian's small kernel for virtual machines
+#   fetch_kernel                unpacks Debian's small kernel for virtual machines
+#   kernel_name                 sets KERNEL to its version, KERNEL_IMAGE and KERNEL_MODULES to its file and folder
 #   locked COMMAND…             one process at a time fills the cache
 #   cannot REASON               says why not and ends the script with 77, which is a skip
 #
@@ -131,14 +132,29 @@ unpack_with_depends() {
 	touch "$stamp"
 }
 
-kernel_name() {
-	local meta=linux-image-cloud-$DEB_ARCH known
+# What a package needs of the kernel: newer kernels come in parts.
+parts_of_kernel() {
+	private_apt apt-cache show "$1" | sed -n '1,/^$/s/^\(Pre-\)\{0,1\}Depends: //p' | tr ',|' '\n' |
+		sed 's/(.*//; s/ //g' | grep -E '^linux-(image|binary|modules|base)-[0-9]'
+}
+
+fetch_kernel() {
+	local meta=linux-image-cloud-$DEB_ARCH known package part
 	known=$DEB_DIR/got/$meta.name
-	if [ ! -s "$known" ]; then
-		try_fetch "$meta" private_apt apt-cache show "$meta"
-		private_apt apt-cache depends "$meta" |
-			sed -n 's/.*Depends: linux-image-//p' | head -1 >"$known"
-		[ -s "$known" ] || cannot "no kernel behind $meta"
-	fi
-	KERNEL=$(cat "$known")
+	if [ -s "$known" ] && [ -e "$DEB_DIR/got/linux-image-$(cat "$known")" ]; then return; fi
+	try_fetch "$meta" private_apt apt-cache show "$meta"
+	package=$(parts_of_kernel "$meta" | head -n 1)
+	[ -n "$package" ] || cannot "no kernel behind $meta"
+	for part in "$package" $(parts_of_kernel "$package"); do
+		# shellcheck disable=SC2046 # words
+		unpack "$DEB_DIR/kernel" "$part" $(parts_of_kernel "$part")
+	done
+	echo "${package#linux-image-}" >"$known"
+}
+
+kernel_name() {
+	KERNEL=$(cat "$DEB_DIR/got/linux-image-cloud-$DEB_ARCH.name")
+	KERNEL_IMAGE=$(find "$DEB_DIR/kernel" -name 'vmlinuz*' -path "*$KERNEL*" -type f | head -n 1)
+	KERNEL_MODULES=$(find "$DEB_DIR/kernel" -path "*/lib/modules/$KERNEL" -type d | head -n 1)
+	[ -n "$KERNEL_IMAGE" ] || cannot "no image in the packages of Linux $KERNEL"
 }

@@ -1,0 +1,335 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What assay does, on each of several kernels; every check compares a result. Titles are the rows of docs/kernels.md.
+# `kernels.sh short` is a selection for a kernel that `make check` boots.
+. /tests/checks.sh
+extent=${extent:-${1-all}}
+
+# ---- recording ----
+
+a_command() {
+	assay record -o s -- /programs/split 2cpu
+	split_is_right s
+	stacks_are_whole s
+	adds_up s
+}
+
+# All of the work is in bottom(), 60 calls below main().
+calls_of_deep() { # SESSION [FIRST]: the outermost function
+	assay export -i "$1" -o s.folded
+	chain=$(for _ in $(seq 58); do printf 'level;'; done)
+	awk -v first=";${2-_start};" -v chain=";main;${chain}" '
+		/;bottom(;| )/ { n += $NF; whole += index($0, chain) && index($0, first) ? $NF : 0 }
+		END { print n + 0, whole + 0 }' s.folded >counted
+	read -r samples whole <counted
+	between 100 "$samples" 10000000 "samples in bottom()"
+	between $((samples - $(fact stack-no-table "$1"))) "$whole" "$samples" "whole stacks"
+}
+
+copied_stacks() {
+	assay record --call-graph dwarf -o s -- /programs/deep-nofp 2cpu
+	calls_of_deep s
+	adds_up s
+}
+
+# The C library has no frame pointers where it starts a program.
+frame_pointers() {
+	assay record --call-graph fp -o s -- /programs/deep 2cpu
+	calls_of_deep s main
+	adds_up s
+}
+
+a_process_that_runs() {
+	/programs/split 100000s &
+	work=$!
+	assay record -p "$work" --duration 2 -o s
+	kill "$work"
+	split_is_right s
+	stacks_are_whole s
+	adds_up s
+}
+
+# Of a process that had just started when it was sampled in the kernel, the program is sometimes known too late.
+exec_percent() { # COLLECTOR
+	case $1 in bpf) echo 1 ;; *) echo 0 ;; esac
+}
+
+the_whole_machine() { # COLLECTOR
+	assay record -a --collector "$1" -o s -- sh -c '/programs/deep-nofp 2cpu & /programs/split 2cpu; wait' 2>log
+	cat log
+	[ "$1" != bpf ] || has "in-kernel unwinding" log
+	split_is_right s
+	stacks_are_whole s
+	calls_of_deep s
+	adds_up s "$(exec_percent "$1")"
+}
+
+raw_records() {
+	assay record --raw -o raw.data -- /programs/split 2cpu
+	assay import -o s raw.data
+	split_is_right s
+	adds_up s
+}
+
+# ---- the kernel ----
+
+kernel_symbols() {
+	assay record -o s -- dd if=/dev/zero of=/dev/null bs=1M count=3000
+	adds_up s
+	assay report -i s --by image,symbol --format csv >report.csv
+	cat report.csv
+	awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		$column["image"] != "[kernel]" { next }
+		{ n += $column["samples"]; named += $column["symbol"] ~ /^[a-zA-Z_]/ ? $column["samples"] : 0 }
+		$column["symbol"] ~ /clear_user|rep_stos|read_zero|iov_iter_zero/ { zero += $column["samples"] }
+		END { print n + 0, named + 0, zero + 0 }' report.csv >numbers
+	read -r n named zero <numbers
+	between 100 "$n" 10000000 "samples in the kernel"
+	same "$n" "$named" "samples with a function of the kernel"
+	between $((n / 2)) "$zero" "$n" "samples in what writes zeros"
+}
+
+# Each line "IMAGE SYMBOL SAMPLES" of a module is a function that the kernel lists for it.
+functions_of_modules() { # SESSION
+	assay report -i "$1" -t 0 --by image,symbol --format csv | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		$column["image"] ~ /^\[/ && $column["image"] != "[kernel]" {
+			print $column["image"], $column["symbol"], $column["samples"]
+		}' >functions
+	cat functions
+	awk 'NR == FNR { if ($4 != "") known[$4 " " $3]; next }
+		$1 ~ /^\[(bpf|unknown)/ { next }
+		!($1 " " $2 in known) { print "not in that module:", $0; wrong++ }
+		END { exit wrong > 0 }' /proc/kallsyms functions
+}
+
+samples_of_module() { # NAME
+	awk -v image="[$1]" '$1 == image { n += $3 } END { print n + 0 }' functions
+}
+
+# zram compresses by modules of its own. The others are neighbours.
+load_modules() {
+	xargs -n 1 sh -c 'lsmod | grep -q "^$0 " || insmod "/modules/$0.ko"' </modules/order
+}
+
+# While it is loaded, it runs code for seconds that is gone afterwards.
+load_neighbour() {
+	lsmod | grep -q ^raid6_pq || insmod /modules/raid6_pq.ko
+}
+
+unload_modules() {
+	tac /modules/order | xargs -n 1 rmmod
+}
+
+use_zram() {
+	echo lz4hc >/sys/block/zram0/comp_algorithm
+	echo 64M >/sys/block/zram0/disksize
+	for _ in 1 2 3; do
+		cat text >/dev/zram0
+		sync
+	done
+}
+
+modules() { # COLLECTOR WHEN-LOADED
+	head -c 16000000 /proc/kallsyms >text
+	load_neighbour
+	[ "$2" = during ] || load_modules
+	assay record -a --collector "$1" -o s -- sh -c '
+		extent=functions . /tests/kernels.sh; load_modules; use_zram'
+	echo 1 >/sys/block/zram0/reset
+	cat /proc/modules
+	functions_of_modules s
+	unload_modules
+	adds_up s "$(exec_percent "$1")"
+	between 100 "$(samples_of_module lz4hc_compress)" 1000000 "samples in the module that compresses"
+	between 1 "$(samples_of_module zram)" 1000000 "samples in zram"
+}
+
+# ---- waits, counts, moments ----
+
+# The three threads that wait are the three after the first one.
+ms_of_threads() {
+	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep event:off-cpu:ready | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		{ ms[$column["tid"]] += $column["total"] }
+		END { for (tid in ms) print tid, ms[tid] }' | sort -n
+}
+
+time_that_threads_wait() {
+	assay record --off-cpu -o s -- /programs/waits 1s >facts
+	cat facts
+	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep event:off-cpu:ready
+	ms_of_threads | tail -n +2 | tee threads
+	for n in 1 2 3; do
+		read -r name wall waited _ <<-END
+			$(grep -E '^(sleeper|locker|reader)' facts | sed -n ${n}p)
+		END
+		off=$(sed -n "${n}s/.* //p" threads)
+		between $((waited * 9 / 10)) "$off" "$wall" "ms that $name waits"
+	done
+}
+
+counts() {
+	assay stat -e task-clock,page-faults,context-switches --format csv -o counts -- /programs/split 1cpu
+	cat counts
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+		{ print $column["event"], $column["count"] }' counts >rows
+	between 1000000000 "$(awk '/^task-clock/ { print $2 }' rows)" 2000000000 "ns of CPU time"
+	between 20 "$(awk '/^page-faults/ { print $2 }' rows)" 1000 "page faults"
+}
+
+counts_of_cpus() {
+	assay stat -a --per-cpu -e cpu-clock --format csv -o cpus -- sleep 1
+	assay stat -a -e cpu-clock --format csv -o all -- sleep 1
+	cat cpus all
+	for cpu in $(seq 0 $(($(nproc) - 1))); do
+		between 1000000000 "$(awk -F, -v cpu="$cpu" 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+			$c["cpu"] == cpu { print $c["count"] }' cpus)" 100000000000 "ns of CPU $cpu"
+	done
+	between $(($(nproc) * 1000000000)) "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } { print $c["count"] }' all)" \
+		100000000000 "ns of all CPUs"
+}
+
+the_moment_of_a_call() {
+	status=0
+	assay trace --source samples --keep 3600s --on-symbol the_moment -n 0 -- /programs/moment 2s >calls 2>log || status=$?
+	cat log calls
+	same 7 "$status" "status of the program"
+	has "the_moment was called" calls
+	has " before" calls
+	has_no " behind" calls
+}
+
+# ---- the daemon ----
+
+has_samples() { # SESSION LEAST
+	[ "$(of_symbol forty "$1")" -ge "$2" ]
+}
+
+run_daemon() { # LEAST
+	assay daemon --session-dir d -F 499 --max-cpu 0 2>>log &
+	daemon=$!
+	/programs/split 100000s &
+	work=$!
+	(wait_for has_samples d "$1") || failed=1
+	kill "$work"
+	kill "$daemon"
+	wait "$daemon" || { cat log; fail "the daemon failed"; }
+	[ -z "${failed-}" ] || { cat log; fail "no samples"; }
+}
+
+a_daemon_and_its_restart() {
+	run_daemon 100
+	first=$(fact samples d)
+	before=$(of_symbol forty d)
+	run_daemon $((before + 100))
+	between $((first + 200)) "$(fact samples d)" 10000000 "samples of both runs"
+	split_is_right d
+	adds_up d
+}
+
+# ---- what doctor says is what record does ----
+
+state_of() { # CHECK
+	assay doctor --format json | tr -d '\n' | sed 's/},/\n/g' | sed -n "s/.*\"name\": \"$1\".*\"state\": \"\([a-z]*\)\".*/\1/p"
+}
+
+doctor_and_bpf() {
+	assay doctor
+	said=$(state_of BPF)
+	assay record -a --collector bpf -o s -- /programs/split 50 && works=ok || works=no
+	assay record --off-cpu -o w -- true && waits=ok || waits=no
+	if [ "$said" = ok ]; then same "ok ok" "$works $waits"; else same "no no" "$works $waits"; fi
+}
+
+# ---- an ordinary user ----
+
+nobody_s_command() {
+	at_paranoid 2 as_nobody assay record -o s -- /programs/split 2cpu
+	split_is_right /tmp/nobody/s
+	stacks_are_whole /tmp/nobody/s
+	adds_up /tmp/nobody/s
+}
+
+nobody_s_frame_pointers() {
+	at_paranoid 2 as_nobody assay record --call-graph fp -o s -- /programs/deep 2cpu
+	calls_of_deep /tmp/nobody/s main
+	adds_up /tmp/nobody/s
+}
+
+nobody_s_copied_stacks() {
+	at_paranoid 2 as_nobody assay record --call-graph dwarf -o s -- /programs/deep-nofp 2cpu
+	calls_of_deep /tmp/nobody/s
+}
+
+nobody_s_process() {
+	at_paranoid 2 as_nobody "/programs/split 100000s & assay record -p \$! --duration 2 -o s; kill \$!"
+	split_is_right /tmp/nobody/s
+	adds_up /tmp/nobody/s
+}
+
+nobody_s_raw_records() {
+	at_paranoid 2 as_nobody assay record --raw -o raw.data -- /programs/split 2cpu
+	assay import -o s /tmp/nobody/raw.data
+	split_is_right s
+}
+
+# A clock of a busy emulator leaves ticks out; these are counted.
+nobody_s_page_faults() {
+	record="assay record -e page-faults:u -c 1 -o s -- sh -c 'seq 20000 | sort -r | tail -n 1'"
+	eval "$record"
+	at_paranoid 2 as_nobody "$record"
+	all=$(fact samples s)
+	between 200 "$all" 1000000 "page faults"
+	between $((all * 95 / 100)) "$(fact samples /tmp/nobody/s)" $((all * 105 / 100)) "page faults, by root's"
+	adds_up /tmp/nobody/s
+}
+
+nobody_counts() {
+	at_paranoid 2 as_nobody assay stat -e task-clock:u,page-faults:u --format csv -o counts -- /programs/split 1cpu
+	cat /tmp/nobody/counts
+	between 20 "$(awk -F, '/page-faults/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/) { print $i; exit } }' /tmp/nobody/counts)" 1000 "page faults"
+}
+
+nobody_and_the_machine() {
+	at_paranoid 2 as_nobody "assay record -a -o s -- true && exit 1; [ ! -e s ] || exit 2; exit 0"
+}
+
+nobody_at_3() {
+	echo 3 >/proc/sys/kernel/perf_event_paranoid
+	as_nobody "assay record -o s -- /programs/split 50 && exit 1; [ ! -e s ] || exit 2; exit 0" >log 2>&1 || failed=1
+	as_nobody "assay stat -e page-faults:u -- /programs/split 50 && exit 1; exit 0" >>log 2>&1 || failed=1
+	as_nobody assay doctor >doctor.txt || true
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	cat log doctor.txt
+	[ -z "${failed-}" ]
+	has "You can profile: nothing." doctor.txt
+}
+
+[ "$extent" != functions ] || return 0
+
+check "a command, by rings" a_command
+check "copied stacks" copied_stacks
+check "the whole machine, by rings" the_whole_machine perf
+check "the whole machine, by BPF" the_whole_machine bpf
+check "the kernel's functions" kernel_symbols
+check "an ordinary user's command, at perf_event_paranoid 2" nobody_s_command
+check "an ordinary user at perf_event_paranoid 3" nobody_at_3
+[ "$extent" != short ] || exit 0
+check "frame pointers" frame_pointers
+check "a process that runs" a_process_that_runs
+check "the kernel's records, as they come (--raw)" raw_records
+check "time that threads wait" time_that_threads_wait
+check "counts of a command" counts
+check "counts of each CPU" counts_of_cpus
+check "what led to a call of a function (trace --on-symbol)" the_moment_of_a_call
+check "the daemon, and its restart" a_daemon_and_its_restart
+check "doctor says of BPF what record does" doctor_and_bpf
+check "an ordinary user, by frame pointers" nobody_s_frame_pointers
+check "an ordinary user's copied stacks" nobody_s_copied_stacks
+check "an ordinary user's process that runs" nobody_s_process
+check "an ordinary user's records (--raw)" nobody_s_raw_records
+check "an ordinary user's page faults" nobody_s_page_faults
+check "an ordinary user counts" nobody_counts
+check "an ordinary user may not record the machine" nobody_and_the_machine
