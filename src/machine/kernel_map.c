@@ -28,10 +28,21 @@
 #define KALLSYMS_HEAD_BYTES ((size_t)1 << 20)
 #define BPF_PROGRAMS_MAX    100000
 
+/*
+ * The code at an address is that of the last range that starts before it: what the kernel says of
+ * a module's size is all its memory. Since Linux 6.4 its data lies elsewhere, and since 6.13
+ * (ARCH_HAS_EXECMEM_ROX) the next module's code may stand right behind its own.
+ */
 struct range {
 	uint64_t start, end;
 	image_id image;
-	char *name; /* of BPF programs and trampolines; NULL for modules */
+	char *name;   /* of BPF programs and trampolines; NULL for modules */
+	bool is_gone; /* late samples are still its own, until its space is used again */
+};
+
+struct module_line {
+	char name[128];
+	uint64_t addr, size;
 };
 
 struct kernel_map {
@@ -46,7 +57,7 @@ struct kernel_map {
 	bool has_image;
 	uint64_t modules_read_ns, modules_soon_ns;
 	char *modules;            /* the list as last read */
-	VEC(struct range) ranges; /* modules and programs, by start, not overlapping */
+	VEC(struct range) ranges; /* modules and programs, by start; no two have one start */
 };
 
 struct kernel_map *kernel_map_new(struct image_table *images, const char *proc, const char *sys)
@@ -85,7 +96,7 @@ void kernel_map_free(struct kernel_map *k)
 	free(k);
 }
 
-/* The first range that ends behind addr. */
+/* The first range that starts at addr, or behind it. */
 static size_t range_lower(const struct kernel_map *k, uint64_t addr)
 {
 	size_t low = 0, high = k->ranges.n;
@@ -93,12 +104,20 @@ static size_t range_lower(const struct kernel_map *k, uint64_t addr)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (k->ranges.data[mid].end <= addr)
+		if (k->ranges.data[mid].start < addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	return low;
+}
+
+/* The range that starts at addr; NULL. */
+static struct range *range_at(struct kernel_map *k, uint64_t addr)
+{
+	size_t at = range_lower(k, addr);
+
+	return at < k->ranges.n && k->ranges.data[at].start == addr ? &k->ranges.data[at] : NULL;
 }
 
 static void range_remove(struct kernel_map *k, size_t at)
@@ -109,7 +128,7 @@ static void range_remove(struct kernel_map *k, size_t at)
 	k->ranges.n--;
 }
 
-/* A new range replaces what it overlaps: the kernel reuses the space of what has gone. */
+/* A new range replaces what has gone from its space. */
 static void range_add(struct kernel_map *k, uint64_t start, uint64_t size, image_id image,
 		      const char *name)
 {
@@ -117,13 +136,20 @@ static void range_add(struct kernel_map *k, uint64_t start, uint64_t size, image
 
 	if (!size || start + size < start)
 		return;
-	while (at < k->ranges.n && k->ranges.data[at].start < start + size)
-		range_remove(k, at);
+	for (size_t i = at; i < k->ranges.n && k->ranges.data[i].start < start + size;)
+		if (k->ranges.data[i].is_gone || k->ranges.data[i].start == start)
+			range_remove(k, i);
+		else
+			i++;
 	vec_reserve(&k->ranges, k->ranges.n + 1);
 	memmove(k->ranges.data + at + 1, k->ranges.data + at,
 		(k->ranges.n - at) * sizeof(*k->ranges.data));
-	k->ranges.data[at] =
-		(struct range){ start, start + size, image, name ? xstrdup(name) : NULL };
+	k->ranges.data[at] = (struct range){
+		.start = start,
+		.end = start + size,
+		.image = image,
+		.name = name ? xstrdup(name) : NULL,
+	};
 	k->ranges.n++;
 }
 
@@ -164,24 +190,53 @@ static image_id module_image(struct kernel_map *k, const char *name)
 }
 
 /* "NAME SIZE USERS DEPENDENTS STATE ADDRESS [FLAGS]": see fs proc_modules(5). */
-static bool parse_module(const char *line, char name[static 128], uint64_t *addr, uint64_t *size)
+static bool parse_module(const char *line, struct module_line *m)
 {
-	return sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, name, size, addr) == 3 &&
-	       *addr;
+	return sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, m->name, &m->size,
+		      &m->addr) == 3 &&
+	       m->addr;
 }
 
-/* Is this module in the list as it was? How often it is used does not matter. */
-static bool is_known_module(const struct kernel_map *k, const char *name, uint64_t addr,
-			    uint64_t size)
+/* Was this module in the list before, at this place? How often it is used does not matter. */
+static struct range *known_module(struct kernel_map *k, const struct module_line *m)
 {
-	size_t at = range_lower(k, addr), len = strlen(name);
-	const struct range *r = k->ranges.data + at;
+	struct range *r = range_at(k, m->addr);
+	size_t len = strlen(m->name);
 	const char *path;
 
-	if (at == k->ranges.n || r->start != addr || r->end != addr + size || r->name)
-		return false;
+	if (!r || r->end != m->addr + m->size || r->name)
+		return NULL;
 	path = image_get(k->images, r->image)->path;
-	return path[0] == '[' && !strncmp(path + 1, name, len) && path[len + 1] == ']';
+	return path[0] == '[' && !strncmp(path + 1, m->name, len) && path[len + 1] == ']' ? r
+											  : NULL;
+}
+
+/* What has gone must be known before something new takes its place. True if a module is new, or
+ * elsewhere. */
+static bool take_modules(struct kernel_map *k, char *text)
+{
+	VEC(struct module_line) added = { 0 };
+	struct module_line m;
+	bool has_new;
+
+	vec_foreach (&k->ranges, r)
+		r->is_gone |= !r->name;
+	for (char *line; (line = strsep(&text, "\n"));) {
+		struct range *known;
+
+		if (!parse_module(line, &m))
+			continue;
+		known = known_module(k, &m);
+		if (known)
+			known->is_gone = false;
+		else
+			vec_push(&added, m);
+	}
+	vec_foreach (&added, module)
+		range_add(k, module->addr, module->size, module_image(k, module->name), NULL);
+	has_new = added.n > 0;
+	vec_fini(&added);
+	return has_new;
 }
 
 /* True if a module is new, or elsewhere than it was. */
@@ -189,8 +244,6 @@ static bool read_modules(struct kernel_map *k, uint64_t time_ns)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/modules", k->proc);
 	cleanup(free_at_exit) char *text = NULL;
-	bool has_new = false;
-	char *rest;
 
 	k->modules_read_ns = time_ns;
 	if (file_read_all(path, 16 << 20, &text, NULL) < 0 ||
@@ -198,17 +251,7 @@ static bool read_modules(struct kernel_map *k, uint64_t time_ns)
 		return false;
 	free(k->modules);
 	k->modules = xstrdup(text);
-	rest = text;
-	for (char *line; (line = strsep(&rest, "\n"));) {
-		char name[128];
-		uint64_t size, addr;
-
-		if (!parse_module(line, name, &addr, &size) || is_known_module(k, name, addr, size))
-			continue;
-		range_add(k, addr, size, module_image(k, name), NULL);
-		has_new = true;
-	}
-	return has_new;
+	return take_modules(k, text);
 }
 
 /* The address of a function in the lines of kallsyms, 0 where they are hidden. False: not there. */
@@ -351,12 +394,12 @@ static void load(struct kernel_map *k, uint64_t time_ns)
 
 static bool resolve_range(const struct kernel_map *k, uint64_t addr, struct code_addr *out)
 {
-	size_t at = range_lower(k, addr);
+	size_t at = range_lower(k, addr + 1);
+	const struct range *r = k->ranges.data + at - 1;
 
-	if (at == k->ranges.n || k->ranges.data[at].start > addr)
+	if (!at || addr >= r->end)
 		return false;
-	out->image = k->ranges.data[at].image;
-	out->offset = addr - k->ranges.data[at].start;
+	*out = (struct code_addr){ r->image, addr - r->start };
 	return true;
 }
 
@@ -473,10 +516,13 @@ void kernel_map_symbol(struct kernel_map *k, uint64_t addr, uint32_t size, bool 
 	cleanup(free_at_exit) char *path = NULL;
 	struct image image = { .kind = IMAGE_BPF };
 
-	/* What went stays resolvable until its space is used again: late samples are still its own.
-	 */
-	if (is_unregister)
+	if (is_unregister) {
+		struct range *r = range_at(k, addr);
+
+		if (r && r->name)
+			r->is_gone = true;
 		return;
+	}
 	path = xasprintf("[%s:%s]", is_bpf ? "bpf" : "trampoline", name);
 	image.path = path;
 	range_add(k, addr, size, image_intern(k->images, &image), name);

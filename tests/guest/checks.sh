@@ -128,10 +128,10 @@ adds_up() {
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 		{ n += $column["samples"] }
 		END { print n + 0 }' rows.csv)" "the report's samples"
-	for reason in no-process bad-record no-kernel; do
+	for reason in bad-record no-kernel; do
 		same 0 "$(fact "$reason" "$1")" "samples lost as $reason"
 	done
-	between 0 "$(fact unmapped "$1")" $(($(fact samples "$1") * ${2-0} / 100)) "samples without a mapping"
+	between 0 $(($(fact unmapped "$1") + $(fact no-process "$1"))) $(($(fact samples "$1") * ${2-0} / 100)) "samples without a mapping"
 }
 
 as_nobody() {

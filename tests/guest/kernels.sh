@@ -314,9 +314,13 @@ check "copied stacks" copied_stacks
 check "the whole machine, by rings" the_whole_machine perf
 check "the whole machine, by BPF" the_whole_machine bpf
 check "the kernel's functions" kernel_symbols
+check "modules, by rings" modules perf before
+check "modules, by BPF" modules bpf before
 check "an ordinary user's command, at perf_event_paranoid 2" nobody_s_command
 check "an ordinary user at perf_event_paranoid 3" nobody_at_3
 [ "$extent" != short ] || exit 0
+check "modules loaded during the recording, by rings" modules perf during
+check "modules loaded during the recording, by BPF" modules bpf during
 check "frame pointers" frame_pointers
 check "a process that runs" a_process_that_runs
 check "the kernel's records, as they come (--raw)" raw_records

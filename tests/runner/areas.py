@@ -217,7 +217,7 @@ def all_areas(place, args):
         seeds, replay = root / "fuzz" / "corpus" / name, arm64 / "fuzz" / f"fuzz_{name}"
         add(f"arm64/fuzz-{name}", by_qemu_user(arm64, replay, str(seeds)), ("build/arm64",), cost_s=1)
         add(f"fuzz/{name}", in_build(program, fuzz(program, name)), ("build/clang-sanitizers",), cost_s=4)
-    for boot in ("counters", "machine", "kernel"):
+    for boot in ("counters", "machine", "kernel", "newer"):
         add(f"guest/{boot}", tap_script(str(root / "tests" / "guest" / "run"), boot), ("build/gcc", "build/arm64"), cost_s=60)
     return everything
 

@@ -290,6 +290,46 @@ static void a_module_takes_the_place_of_one_that_went(void **state)
 	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0201fff, 7000), "[crc16]+0x1fff");
 }
 
+/* The sizes are of all memory, and the codes stand behind one another (as of Linux 7.2). */
+static void modules_whose_sizes_overlap_are_all_found(void **state)
+{
+	(void)state;
+	put("proc/modules", "lz4hc 12288 0 - Live 0xffffffffc0410000\n"
+			    "zram 65536 0 - Live 0xffffffffc0403000\n"
+			    "raid6_pq 131072 0 - Live 0xffffffffc0400000\n");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0402fff), "[raid6_pq]+0x2fff");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0403000), "[zram]+0x0");
+	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0410010), "[lz4hc]+0x10");
+	/* One more between them, and a program in what no code is. */
+	put("proc/modules", "raid6_pq 131072 0 - Live 0xffffffffc0400000\n"
+			    "lz4hc 12288 0 - Live 0xffffffffc0410000\n"
+			    "late 65536 0 - Live 0xffffffffc0401000\n"
+			    "zram 65536 0 - Live 0xffffffffc0403000\n");
+	given("1 cpu0 -1/-1 ksymbol start=0xffffffffc0412000 size=0x80 bpf "
+	      "name=\"bpf_prog_1_x\"\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0400fff, 6000), "[raid6_pq]+0xfff");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0401010, 6000), "[late]+0x10");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0403010, 6000), "[zram]+0x10");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0410010, 6000), "[lz4hc]+0x10");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0412010, 6000),
+			    "[bpf:bpf_prog_1_x]+0x10");
+}
+
+/* Late samples of a program are its own until a module has its place. */
+static void a_module_takes_the_place_of_a_program_that_went(void **state)
+{
+	(void)state;
+	at(0, MODE_KERNEL, 0xffffffff81000040);
+	given("1 cpu0 -1/-1 ksymbol start=0xffffffffc0401000 size=0x80 bpf "
+	      "name=\"bpf_prog_1_x\"\n"
+	      "2 cpu0 -1/-1 ksymbol start=0xffffffffc0401000 size=0x80 bpf gone "
+	      "name=\"bpf_prog_1_x\"\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0401010, 5000),
+			    "[bpf:bpf_prog_1_x]+0x10");
+	put("proc/modules", "late 8192 0 - Live 0xffffffffc0400000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0401010, 6001), "[late]+0x1010");
+}
+
 static void a_bpf_program_is_an_image_of_its_own(void **state)
 {
 	(void)state;
@@ -433,6 +473,10 @@ int main(void)
 			the_kernel_of_aarch64_begins_before_its_first_symbol, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_module_behind_the_kernel_is_not_the_kernel, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(modules_whose_sizes_overlap_are_all_found, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_module_takes_the_place_of_a_program_that_went,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bpf_program_is_an_image_of_its_own, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(hidden_kernel_addresses_are_said_to_be, setup,
