@@ -168,28 +168,15 @@ without_perf() {
 	has "You can profile: nothing." doctor.txt
 }
 
-split_on_cpu_1() { # SESSION
-	taskset 2 /programs/split 0.3s
-	[ "$(of_symbol forty "$1")" -ge 1 ]
-}
-
-# CPU 1 goes and comes while a recorder is at work, which is then ended.
-off_and_on() { # SESSION RECORDER SIGNAL
-	echo 0 >/sys/devices/system/cpu/cpu1/online
-	sleep 0.2
-	echo 1 >/sys/devices/system/cpu/cpu1/online
-	wait_for split_on_cpu_1 "$1"
-	kill "-$3" "$2"
-	wait "$2"
-	between 1 "$(fact cpu-online "$1")" 10 "times that it came"
-}
-
 a_cpu_that_goes_and_comes() { # COLLECTOR
 	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
-	assay record -a --collector "$1" -o s &
-	recorder=$!
-	wait_for [ -e s ]
-	off_and_on s "$recorder" INT
+	assay record -a --collector "$1" -o s -- sh -c '
+		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
+		echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 0.5
+		taskset 2 /programs/split 1s'
+	assay report -i s --by cpu
+	between 1 "$(fact cpu-online s)" 10 "times that it came"
+	between 1 "$(of_symbol forty s)" 100000 "samples in forty(), on that CPU"
 }
 
 # The daemon's part goes on, with a note of what nobody sampled.
@@ -197,8 +184,19 @@ a_daemon_and_such_a_cpu() {
 	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
 	assay daemon --session-dir d -F 499 --max-cpu 0 2>log &
 	daemon=$!
-	wait_for grep -q collecting log
-	off_and_on d "$daemon" TERM
+	for _ in $(seq 300); do
+		! grep -q collecting log || break
+		sleep 0.1
+	done
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	sleep 0.2
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	sleep 0.5
+	taskset 2 /programs/split 1s
+	kill "$daemon"
+	wait "$daemon"
+	between 1 "$(fact cpu-online d)" 10 "times that it came"
+	between 1 "$(of_symbol forty d)" 100000 "samples in forty(), on that CPU"
 	set -- d/samples/current/2*
 	[ $# = 1 ]
 }
