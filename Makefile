@@ -8,7 +8,7 @@ BUILD   ?= build
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
-	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD) >/dev/null
+	@[ -f $(BUILD)/build.ninja ] || said=$$(meson setup $(BUILD) 2>&1) || { echo "$$said" | tail -20; exit 1; }
 	@ninja -C $(BUILD)
 
 tarball:				## one tarball for Debian 11 and all newer releases (x86-64)
