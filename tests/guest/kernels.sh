@@ -22,7 +22,7 @@ calls_of_deep() { # SESSION [FIRST]: the outermost function
 		/;bottom(;| )/ { n += $NF; whole += index($0, chain) && index($0, first) ? $NF : 0 }
 		END { print n + 0, whole + 0 }' s.folded >counted
 	read -r samples whole <counted
-	between 100 "$samples" 10000000 "samples in bottom()"
+	between 30 "$samples" 10000000 "samples in bottom()"
 	between $((samples - $(fact stack-no-table "$1"))) "$whole" "$samples" "whole stacks"
 }
 
@@ -149,7 +149,7 @@ modules() { # COLLECTOR WHEN-LOADED
 	cat /proc/modules
 	functions_of_modules s
 	unload_modules
-	adds_up s "$(exec_percent "$1")"
+	adds_up s 1 # code that runs once, as a module is loaded, is gone when the list is read
 	between 100 "$(samples_of_module lz4hc_compress)" 1000000 "samples in the module that compresses"
 	between 1 "$(samples_of_module zram)" 1000000 "samples in zram"
 }
@@ -158,7 +158,7 @@ modules() { # COLLECTOR WHEN-LOADED
 
 # The three threads that wait are the three after the first one.
 ms_of_threads() {
-	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep event:off-cpu:ready | awk -F, '
+	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep,off-cpu:ready | awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 		{ ms[$column["tid"]] += $column["total"] }
 		END { for (tid in ms) print tid, ms[tid] }' | sort -n
@@ -168,7 +168,7 @@ time_that_threads_wait() {
 	need_bpf
 	assay record --off-cpu -o s -- /programs/waits 1s >facts
 	cat facts
-	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep event:off-cpu:ready
+	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep,off-cpu:ready
 	ms_of_threads | tail -n +2 | tee threads
 	for n in 1 2 3; do
 		read -r name wall waited _ <<-END
@@ -202,7 +202,7 @@ counts_of_cpus() {
 
 the_moment_of_a_call() {
 	status=0
-	assay trace --source samples --keep 3600s --on-symbol the_moment -n 0 -- /programs/moment 2s >calls 2>log || status=$?
+	assay trace --source samples --keep 3600s --on-symbol the_moment -n 0 -- /programs/moment 2000 >calls 2>log || status=$?
 	cat log calls
 	same 7 "$status" "status of the program"
 	has "the_moment was called" calls
@@ -235,7 +235,7 @@ a_daemon_and_its_restart() {
 	run_daemon $((before + 100))
 	between $((first + 200)) "$(fact samples d)" 10000000 "samples of both runs"
 	split_is_right d
-	adds_up d
+	adds_up d 1
 }
 
 # ---- what doctor says is what record does ----
