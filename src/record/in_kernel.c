@@ -182,7 +182,10 @@ static image_id image_of(struct in_kernel *k, uint32_t number)
 	if (number >= k->files.n)
 		return IMAGE_UNKNOWN_ID;
 	f = &k->files.data[number];
-	if (!f->image.n && (image = intmap_find(&k->images, file_hash(f->told.dev, f->told.ino))))
+	/* A program that was told in its exec has its file already, and no record tells of it yet.
+	 */
+	if ((!f->image.n || !f->told.place.start) &&
+	    (image = intmap_find(&k->images, file_hash(f->told.dev, f->told.ino))))
 		f->image.n = *image;
 	return f->image;
 }
