@@ -156,11 +156,11 @@ modules() { # COLLECTOR WHEN-LOADED
 
 # ---- waits, counts, moments ----
 
-# The three threads that wait are the three after the first one.
+# The three threads that wait are those behind the first one, in the order of their names; a sample is a millisecond.
 ms_of_threads() {
 	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep,off-cpu:ready | awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
-		{ ms[$column["tid"]] += $column["total"] }
+		{ ms[$column["tid"]] += $column["samples"] }
 		END { for (tid in ms) print tid, ms[tid] }' | sort -n
 }
 
@@ -172,7 +172,7 @@ time_that_threads_wait() {
 	ms_of_threads | tail -n +2 | tee threads
 	for n in 1 2 3; do
 		read -r name wall waited _ <<-END
-			$(grep -E '^(sleeper|locker|reader)' facts | sed -n ${n}p)
+			$(grep -E '^(sleeper|locker|reader)' facts | sort | sed -n ${n}p)
 		END
 		off=$(sed -n "${n}s/.* //p" threads)
 		between $((waited * 9 / 10)) "$off" "$wall" "ms that $name waits"
