@@ -279,6 +279,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 		return error_errno(err, -errno, "cannot open the in-kernel sampler");
 	b->rodata->with_stacks = c->with_stacks;
 	b->rodata->by_frame_pointer = c->by_frame_pointer;
+	b->rodata->own_pid_namespace = c->pid_namespace;
 	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	limits.counts = limits.counts ? limits.counts : counts_entries(c);
 	s->counts_room = limits.counts;

@@ -40,6 +40,11 @@ struct sampler_config {
 	bool with_stacks;
 	bool by_frame_pointer; /* stacks; else by unwind tables (sampler_can_unwind()) */
 	const struct sampler_waits *waits; /* NULL: none */
+	/*
+	 * The inode of our pid namespace, in whose numbers pids are told: PID_OTHER_NAMESPACE where
+	 * a process has none, and then no user frames. 0: it is the initial one. Not with waits.
+	 */
+	uint32_t pid_namespace;
 };
 
 /* collect/sampler_support.h in short: true, or false with the reason in *why. */

@@ -21,6 +21,7 @@
 #include "config.h"
 #include "record/collector.h"
 #include "record/kcore_copy.h"
+#include "record/pid_namespace.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 
@@ -519,6 +520,10 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 	static const struct counter_sources sources;
 	struct sampler_support support = { 0 };
 
+	if (s->args.off_cpu && pid_namespace_own("/proc"))
+		return error_set(err, -ENOTSUP,
+				 "--off-cpu works in the initial pid namespace alone: start the "
+				 "container with --pid=host");
 	if (s->args.off_cpu)
 		sampler_support_check(&sources, &support);
 	if (support.obstacle == OBSTACLE_NONE)
@@ -657,6 +662,9 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		log_info("%s", result.note);
 	if (result.features[0])
 		log_info("%s", result.features);
+	if (result.duration_ns && s->args.whole_machine && pid_namespace_own("/proc"))
+		log_info("this is a pid namespace of its own: the work of other namespaces is told "
+			 "as " NAME_OTHER_NAMESPACE "; --pid=host starts a container that sees it");
 	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);

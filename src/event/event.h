@@ -116,6 +116,10 @@ struct namespace_link {
 	uint64_t dev, ino;
 };
 
+/* All processes that have no number in our pid namespace, as one. */
+#define PID_OTHER_NAMESPACE  (-2)
+#define NAME_OTHER_NAMESPACE "[other namespace]"
+
 struct event {
 	enum event_type type;
 	uint32_t cpu;

@@ -180,6 +180,13 @@ static void drop_dump(struct machine *m, struct process *p)
 		vec_push(&m->dropped, (struct dropped_dump){ take_ptr(p->jit_code), p->jit_dump });
 }
 
+static image_id other_namespace_image(struct machine *m)
+{
+	static const struct image image = { .kind = IMAGE_NAMED, .path = NAME_OTHER_NAMESPACE };
+
+	return image_intern(m->images, &image);
+}
+
 /* A fresh process under this pid; what had the pid before is forgotten (pid reuse). */
 static uint32_t process_reset(struct machine *m, int32_t pid)
 {
@@ -205,6 +212,10 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	if (!pid) {
 		p->comm = strings_add(&m->strings, "swapper");
 		p->is_told = true;
+	} else if (pid == PID_OTHER_NAMESPACE) {
+		p->comm = strings_add(&m->strings, NAME_OTHER_NAMESPACE);
+		p->app = other_namespace_image(m);
+		p->is_told = p->has_app = true;
 	}
 	return *at;
 }
@@ -606,6 +617,10 @@ int machine_resolve_near(struct machine *m, const struct thread_view *thread, ui
 	const struct process *p = &m->processes.data[thread->process];
 	const struct mapping *mapping = *near;
 
+	if (p->pid == PID_OTHER_NAMESPACE) {
+		*out = (struct code_addr){ p->app, 0 };
+		return -1;
+	}
 	if (!mapping || addr < mapping->start || addr >= mapping->end)
 		mapping = *near = address_space_find(&p->space, addr);
 	*out = (struct code_addr){ IMAGE_UNKNOWN_ID, addr };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "event/event.h"
 #include "profile/context.h"
 #include "profile/index.h"
 #include "store/session.h"
@@ -102,7 +103,7 @@ static const char *process_text(const struct profile *p, const struct profile_pr
 	const char *comm = process->pid ? strings_get(&p->comms, process->comm) : "[idle]";
 	int id = process->tid >= 0 && process->pid ? process->tid : process->pid;
 
-	if (id == CLASS_ALL)
+	if (id == CLASS_ALL || id == PID_OTHER_NAMESPACE)
 		return *comm ? comm : "all";
 	snprintf(scratch, KEY_TEXT_SIZE, *comm ? "%.40s (%d)" : "%.0s%d", comm, id);
 	return scratch;

@@ -495,7 +495,9 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.tid = c->tid,
 		.cpu = c->cpu,
 		.counter = c->counter,
-		.comm = strings_add(machine_strings(k->machine), c->comm),
+		.comm = c->pid == PID_OTHER_NAMESPACE
+				? thread.comm
+				: strings_add(machine_strings(k->machine), c->comm),
 		.app = app.n ? app : thread.app,
 		.cgroup = machine_cgroup(k->machine, &thread, c->cgroup),
 		.time_ns = k->time_ns,

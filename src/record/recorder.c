@@ -21,6 +21,7 @@
 #include "collect/sampler.h"
 #include "counter/pace.h"
 #include "record/in_kernel.h"
+#include "record/pid_namespace.h"
 #include "record/raw.h"
 #include "record/ext.h"
 #include "record/recorder_state.h"
@@ -488,6 +489,7 @@ static void recorder_fini(struct recorder *r)
 	recorder_close_trace(r);
 	raw_abandon(r->raw);
 	in_kernel_free(r->in_kernel);
+	pid_namespace_free(r->pid_namespace);
 	sampler_close(r->sampler);
 	rings_close(r->rings);
 	machine_free(r->machine);

@@ -19,6 +19,7 @@
 #include "record/ext.h"
 #include "record/in_kernel.h"
 #include "record/off_cpu.h"
+#include "record/pid_namespace.h"
 #include "record/raw.h"
 #include "record/raw_trace.h"
 #include "record/recorder_state.h"
@@ -346,6 +347,7 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.with_stacks = stacks != STACKS_NONE,
 		.by_frame_pointer = !with_tables,
 		.waits = config->off_cpu ? &waits : NULL,
+		.pid_namespace = pid_namespace_own("/proc"),
 	};
 	int e;
 
@@ -407,9 +409,16 @@ int recorder_start_sampler(struct recorder *r, struct error *err)
 
 struct event_sink *side_band_sink(struct recorder *r)
 {
+	struct event_sink *sink;
+
 	if (r->raw)
 		return raw_sink(r->raw);
-	return r->in_kernel ? in_kernel_sink(r->in_kernel) : pipeline_sink(r->pipeline);
+	sink = r->in_kernel ? in_kernel_sink(r->in_kernel) : pipeline_sink(r->pipeline);
+	if (!pid_namespace_own("/proc"))
+		return sink;
+	if (!r->pid_namespace)
+		r->pid_namespace = pid_namespace_new("/proc", sink);
+	return pid_namespace_sink(r->pid_namespace);
 }
 
 /* What already runs is read from /proc after counting has begun, so that nothing falls between. */

@@ -34,6 +34,7 @@ struct recorder {
 	int wake_fd; /* signals, and what the sampler tells at once */
 	sigset_t old_mask;
 	struct machine *machine;
+	struct pid_namespace *pid_namespace; /* NULL: ours is the initial one */
 	struct pipeline *pipeline;
 	struct rings *rings;
 	struct aux *aux; /* NULL: no hardware trace */

@@ -140,3 +140,21 @@ mount_overlay() {
 		[ "$(wc -l <named)" -ge 16 ]
 	done
 }
+
+@test "in a pid namespace of its own, pids are its own, and the work of others is [other namespace]" {
+	local collector
+	unshare -p -f --mount-proc true 2>/dev/null || skip "no pid namespace here"
+	background "$PROGRAMS/split" 100000s >/dev/null
+	for collector in $(collectors); do
+		rm -rf s
+		unshare -p -f --mount-proc assay record -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- \
+			"$PROGRAMS/quarters" 0.5cpu 2>log
+		grep "work of other namespaces is told as \[other namespace\]" log
+		assay report -i s --by process,image -t 0 --format json >rows.json
+		[ "$(jq '[.rows[] | select(.process == "[other namespace]") | .samples] | add > 0' rows.json)" = true ]
+		[ "$(jq '[.rows[] | select(.image | endswith("/quarters")) | .process | test("^quarters \\([0-9]{1,3}\\)$")] | unique == [true]' rows.json)" = true ]
+		[ "$(jq '[.rows[] | select(.image | endswith("/split"))] | length' rows.json)" = 0 ]
+	done
+	run unshare -p -f --mount-proc assay record --off-cpu -a -o s --duration 0.1
+	refused 1 "--pid=host"
+}

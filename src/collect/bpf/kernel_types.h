@@ -71,9 +71,32 @@ struct mm_struct {
 	mm_context_t context;
 };
 
+/* A process's numbers: one in each pid namespace from the initial one (level 0) to its own. */
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	unsigned int flags;
+	int pid;
 	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 };
 
 /* What tracepoints tell (events/sched/…/format in tracefs). */

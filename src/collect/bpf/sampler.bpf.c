@@ -60,13 +60,13 @@ static __always_inline bool count_key(const struct count_key *key, __u64 period)
 
 static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct stack_message *s)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = own_pid_tgid();
 	struct count_key key = {
 		.stack = s->hash,
 		.pid = id >> 32,
 		.tid = (__u32)id,
 		.cpu = bpf_get_smp_processor_id(),
-		.app = app_of(bpf_get_current_task_btf()),
+		.app = s->pid == PID_OTHER ? FILE_NONE : app_of(bpf_get_current_task_btf()),
 		.counter = bpf_get_attach_cookie(ctx),
 		.cgroup = bpf_get_current_cgroup_id(),
 	};

@@ -75,6 +75,8 @@ struct file_entry {
 	__u32 number; /* from 1 */
 };
 
+#define PID_OTHER ((__u32)-2) /* PID_OTHER_NAMESPACE, as a pid and a tid */
+
 /* What is counted apart. */
 struct count_key {
 	__u64 stack; /* hash of its frames */

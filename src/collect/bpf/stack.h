@@ -35,6 +35,7 @@
 
 #include "collect/bpf/bounded.h"
 #include "collect/bpf/kernel_types.h"
+#include "collect/bpf/pids.h"
 #include "collect/bpf/shared.h"
 #include "collect/bpf/tables.h"
 #include "collect/bpf/user_regs.h"
@@ -117,7 +118,7 @@ static __always_inline __u32 file_number(const struct file_key *key, const struc
 	}
 	m->type = MESSAGE_FILE;
 	m->number = entry.number;
-	m->pid = bpf_get_current_pid_tgid() >> 32;
+	m->pid = own_pid_tgid() >> 32;
 	m->pad = 0;
 	m->place = *place;
 	m->time_ns = bpf_ktime_get_ns();
@@ -426,7 +427,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	if (!w)
 		return NULL;
 	w->s.type = MESSAGE_STACK;
-	w->s.pid = bpf_get_current_pid_tgid() >> 32;
+	w->s.pid = own_pid_tgid() >> 32;
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = 0;
@@ -436,6 +437,11 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	if (!with_stacks && interrupted && (PT_REGS_IP(interrupted) & FRAME_KERNEL)) {
 		push_frame(w, 0, PT_REGS_IP(interrupted));
 		w->s.n_kernel = 1;
+	} else if (w->s.pid == PID_OTHER) {
+		if (with_stacks)
+			walk_kernel(ctx, w);
+		if (is_user)
+			push_user_frame(w, 0);
 	} else if (!with_stacks && interrupted && is_user) {
 		keep_address(slot, PT_REGS_IP(interrupted));
 	} else if (with_stacks) {
@@ -470,7 +476,7 @@ __attribute__((noinline)) int tell_raw_stack(__u32 slot)
 {
 	struct raw_stack_message *m = bpf_map_lookup_elem(&raw_works, &slot);
 	struct work *w = own_work(slot);
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = own_pid_tgid();
 	__u64 size;
 
 	/* Raw stacks are large: they get half of the ring, so that there is room for the others. */

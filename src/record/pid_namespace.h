@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples of processes that have no number here.
+ *
+ * In a container with pids of its own, the kernel gives pid 0 to the work of all other namespaces,
+ * as to the idle task (perf_event_pid() in kernel/events/core.c). Such samples get
+ * PID_OTHER_NAMESPACE, and of their user part one frame stays; records of pid 0 are dropped. A
+ * sample is idle only if its stack is in the kernel's idle loop, so without call chains, or where
+ * /proc/kallsyms hides addresses, none is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "event/event.h"
+
+/*
+ * The number of our pid namespace (the inode of /proc/self/ns/pid); 0 where it is the initial one,
+ * or is not known.
+ */
+uint32_t pid_namespace_own(const char *proc);
+
+struct pid_namespace;
+
+/* In front of `next`, which stays the caller's. */
+struct pid_namespace *pid_namespace_new(const char *proc, struct event_sink *next);
+void pid_namespace_free(struct pid_namespace *p); /* NULL is fine */
+
+struct event_sink *pid_namespace_sink(struct pid_namespace *p);
