@@ -96,8 +96,21 @@ static uint64_t file_hash(uint64_t dev, uint64_t ino)
 	return hash_u64(dev) ^ ino;
 }
 
+static image_id image_of(struct in_kernel *k, uint32_t number)
+{
+	const uint32_t *image;
+	struct file *f;
+
+	if (number >= k->files.n)
+		return IMAGE_UNKNOWN_ID;
+	f = &k->files.data[number];
+	if (!f->image.n && (image = intmap_find(&k->images, file_hash(f->told.dev, f->told.ino))))
+		f->image.n = *image;
+	return f->image;
+}
+
 /*
- * The image that a process had mapped where the sampler saw the file, or is itself. Device and
+ * The image that a process had mapped where the sampler saw the file. Device and
  * inode do not tell this on overlayfs: the sampler has those of the layer, and records have those
  * of the file above.
  */
@@ -106,8 +119,6 @@ static image_id image_at_place(struct in_kernel *k, const struct sampler_file *f
 	struct thread_view thread = machine_thread(k->machine, file->pid, file->pid);
 	const struct mapping *m = machine_mapping(k->machine, &thread, file->place.start);
 
-	if (!file->place.start)
-		return thread.app;
 	if (!m || file->place.start - m->start + m->file_off != file->place.file_off)
 		return IMAGE_UNKNOWN_ID;
 	return m->image;
@@ -122,14 +133,20 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < k->to_place.n; i++) {
-		struct file *f = &k->files.data[k->to_place.data[i]];
+		uint32_t number = k->to_place.data[i];
+		struct file *f = &k->files.data[number];
+		image_id image;
 
 		if (f->told.time_ns > until_ns) {
-			k->to_place.data[kept++] = k->to_place.data[i];
+			k->to_place.data[kept++] = number;
 			continue;
 		}
-		f->image = image_at_place(k, &f->told);
-		pipeline_look_at_image(k->pipeline, f->told.pid, f->image);
+		image = f->told.place.start ? image_at_place(k, &f->told) : IMAGE_UNKNOWN_ID;
+		if (image.n)
+			f->image = image;
+		image = image_of(k, number);
+		if (image.n)
+			pipeline_look_at_image(k->pipeline, f->told.pid, image);
 	}
 	k->to_place.n = kept;
 }
@@ -170,24 +187,8 @@ static void keep_file(struct sampler_visitor *visitor, const struct sampler_file
 
 	while (k->files.n <= file->number)
 		vec_push(&k->files, (struct file){ 0 });
-	k->files.data[file->number] = (struct file){ .told = *file };
+	k->files.data[file->number].told = *file;
 	vec_push(&k->to_place, file->number);
-}
-
-static image_id image_of(struct in_kernel *k, uint32_t number)
-{
-	const uint32_t *image;
-	struct file *f;
-
-	if (number >= k->files.n)
-		return IMAGE_UNKNOWN_ID;
-	f = &k->files.data[number];
-	/* A program that was told in its exec has its file already, and no record tells of it yet.
-	 */
-	if ((!f->image.n || !f->told.place.start) &&
-	    (image = intmap_find(&k->images, file_hash(f->told.dev, f->told.ino))))
-		f->image.n = *image;
-	return f->image;
 }
 
 /* The reason why a frame could not be resolved, or -1. */

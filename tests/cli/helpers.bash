@@ -146,6 +146,11 @@ so_or_ended() { # PID COMMAND…
 	"${@:2}" || ! kill -0 "$1" 2>/dev/null
 }
 
+# Every thread: one that is in the kernel goes on for a while.
+has_stopped() { # PID
+	! awk '{ sub(/.*\) /, ""); print $1 }' "/proc/$1"/task/*/stat | grep -qv T
+}
+
 # record_until CONDITION ARGUMENTS…: `assay record` with these arguments, until the command or function
 # CONDITION succeeds. The recorder is then told to end, and ends its command. Its output is in
 # $output. It fails where the recorder ended by itself.

@@ -205,6 +205,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 		-e intel_pt/cyc,noretcomp/u -- sh -c "$(until_done)" 2>said
 	wait_for has_stepped 1
 	kill -STOP "$pid"
+	wait_for has_stopped "$pid"
 	touch go.{1..7}
 	wait_for test -e "done"
 	kill -CONT "$pid"

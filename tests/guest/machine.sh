@@ -11,9 +11,30 @@ samples_on() { # CPU APP SESSION
 		END { print n + 0 }'
 }
 
+# record_until CONDITION ARGUMENTS…: records into s until the condition holds, and ends the command.
+# How many overflows of a slow machine become samples, nobody knows.
+record_until() {
+	condition=$1 never=
+	shift
+	assay record -o s "$@" &
+	recorder=$!
+	wait_for "$condition" || never=1
+	kill $recorder && wait $recorder || true
+	[ -z "$never" ]
+}
+
+both_have_samples() {
+	[ "$(samples_on 0 quarters s 2>/dev/null)" -gt 0 ] && [ "$(samples_on 1 split s 2>/dev/null)" -gt 0 ]
+}
+
+split_has_samples() {
+	[ "$(samples_on 1 split s 2>/dev/null)" -gt 0 ]
+}
+
 the_whole_machine() { # COLLECTOR
-	assay record -a --collector "$1" -e cycles -c 500000 -o s -- sh -c '
-		taskset 1 /programs/quarters 1s & taskset 2 /programs/split 1s; wait'
+	record_until both_have_samples -a --collector "$1" -e cycles -c 500000 -- sh -c '
+		taskset 1 /programs/quarters 100000s & exec taskset 2 /programs/split 100000s'
+	killall quarters || true
 	assay report -i s --by cpu,app
 	between 1 "$(samples_on 0 quarters s)" 1000000 "samples of quarters on CPU 0"
 	between 1 "$(samples_on 1 split s)" 1000000 "samples of split on CPU 1"
@@ -53,11 +74,10 @@ the_kernel_s_code_from_kcore() {
 }
 
 through_programs_without_frame_pointers() {
-	assay record -a --collector bpf -e cycles -c 500000 -o s -- /programs/deep-nofp 2s 2>log
+	has_chain() { assay export -i s -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded; }
+	record_until has_chain -a --collector bpf -e cycles -c 500000 -- /programs/deep-nofp 100000s 2>log
 	cat log
 	has "in-kernel unwinding" log
-	assay export -i s -o s.folded
-	grep -q 'main;level;level;.*level;bottom' s.folded || { head -n 5 s.folded; fail "no chain through level()"; }
 }
 
 instructions_of_this_architecture() {
@@ -76,13 +96,12 @@ time_that_threads_wait() {
 }
 
 a_cpu_that_goes_and_comes() { # COLLECTOR
-	assay record -a --collector "$1" -e cycles -o s -- sh -c '
+	record_until split_has_samples -a --collector "$1" -e cycles -- sh -c '
 		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
-		echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 0.5
-		taskset 2 /programs/split 1s'
+		echo 1 >/sys/devices/system/cpu/cpu1/online
+		exec taskset 2 /programs/split 100000s'
 	assay report -i s --by cpu,app
 	between 1 "$(fact cpu-online s)" 10 "times that it came"
-	between 1 "$(samples_on 1 split s)" 1000000 "samples on it after that"
 }
 
 a_cpu_that_comes_back_is_counted() {
@@ -96,24 +115,22 @@ a_cpu_that_comes_back_is_counted() {
 
 a_command_follows_to_a_cpu_that_comes() {
 	echo 0 >/sys/devices/system/cpu/cpu1/online
-	assay record -e cycles -o s -- sh -c '
-		echo 1 >/sys/devices/system/cpu/cpu1/online; taskset 2 /programs/split 1s' || failed=1
+	record_until split_has_samples -e cycles -- sh -c '
+		echo 1 >/sys/devices/system/cpu/cpu1/online; exec taskset 2 /programs/split 100000s' || failed=1
 	echo 1 >/sys/devices/system/cpu/cpu1/online
 	[ -z "${failed-}" ]
-	assay report -i s --by cpu,app
-	between 1 "$(samples_on 1 split s)" 1000000 "samples on it"
 }
 
 without_the_first_cpu() {
 	echo 0 >/sys/devices/system/cpu/cpu0/online || skip "CPU 0 can't go offline here"
-	assay record -e cycles -o s -- /programs/split 1s || failed=1
-	assay record -a -e cycles -o all -- /programs/split 1s || failed=1
+	for whom in "" -a; do
+		# shellcheck disable=SC2086 # words
+		record_until split_has_samples $whom -e cycles -- /programs/split 100000s || failed=1
+	done
 	refused 1 log assay record -a -C 0-1 -o none -- true || failed=1
 	assay doctor >doctor.txt || failed=1
 	echo 1 >/sys/devices/system/cpu/cpu0/online
 	[ -z "${failed-}" ]
-	between 1 "$(samples_on 1 split s)" 1000000 "samples of a command"
-	between 1 "$(samples_on 1 split all)" 1000000 "samples of the machine"
 	has "CPU 0 is not online" log
 	has "cycles work" doctor.txt
 }

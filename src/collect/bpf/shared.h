@@ -72,7 +72,8 @@ struct file_key {
 };
 
 struct file_entry {
-	__u32 number; /* from 1 */
+	__u32 number;     /* from 1 */
+	__u32 is_certain; /* it was told from where user code ran */
 };
 
 #define PID_OTHER ((__u32)-2) /* PID_OTHER_NAMESPACE, as a pid and a tid */
@@ -118,11 +119,15 @@ struct wait {
 
 enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK };
 
-/* Where a process has a file mapped. start 0: it is the executable. */
+/* Where a process has a file mapped. start 0: not known, as of an executable. */
 struct file_place {
 	__u64 start, file_off;
 };
 
+/*
+ * Sent at a file's first sample, and again at the first one in user mode: in between, the process
+ * may have been in execve(2), with other mappings than records tell of.
+ */
 struct file_message {
 	__u32 type, number;
 	__u32 pid, pad;          /* of a process that has it mapped … */

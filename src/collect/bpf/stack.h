@@ -98,32 +98,55 @@ static __always_inline __u32 no_file_number(void)
 	return FILE_TOO_MANY;
 }
 
-static __always_inline __u32 file_number(const struct file_key *key, const struct file_place *place)
+static __always_inline void tell_file(struct file_message *m, __u32 number,
+				      const struct file_key *key, const struct file_place *place)
 {
-	struct file_entry *known = bpf_map_lookup_elem(&files, key), entry;
-	struct file_message *m;
-
-	if (known)
-		return known->number;
-	if (next_file >= MAX_FILES)
-		return no_file_number();
-	m = bpf_ringbuf_reserve(&messages, sizeof(*m), 0);
-	if (!m)
-		return no_file_number();
-	entry.number = __sync_fetch_and_add(&next_file, 1);
-	if (entry.number >= MAX_FILES || bpf_map_update_elem(&files, key, &entry, BPF_NOEXIST)) {
-		bpf_ringbuf_discard(m, BPF_RB_NO_WAKEUP);
-		known = bpf_map_lookup_elem(&files, key); /* another CPU was first? */
-		return known ? known->number : no_file_number();
-	}
 	m->type = MESSAGE_FILE;
-	m->number = entry.number;
+	m->number = number;
 	m->pid = own_pid_tgid() >> 32;
 	m->pad = 0;
 	m->place = *place;
 	m->time_ns = bpf_ktime_get_ns();
 	m->key = *key;
 	bpf_ringbuf_submit(m, BPF_RB_FORCE_WAKEUP); /* the process may end soon */
+}
+
+static __always_inline __u32 known_file(struct file_entry *known, const struct file_key *key,
+					const struct file_place *place, bool is_certain)
+{
+	struct file_message *m;
+
+	if (!is_certain || known->is_certain)
+		return known->number;
+	m = bpf_ringbuf_reserve(&messages, sizeof(*m), 0);
+	if (m) {
+		known->is_certain = 1;
+		tell_file(m, known->number, key, place);
+	}
+	return known->number;
+}
+
+static __always_inline __u32 file_number(const struct file_key *key, const struct file_place *place,
+					 bool is_certain)
+{
+	struct file_entry *known = bpf_map_lookup_elem(&files, key), entry;
+	struct file_message *m;
+
+	if (known)
+		return known_file(known, key, place, is_certain);
+	if (next_file >= MAX_FILES)
+		return no_file_number();
+	m = bpf_ringbuf_reserve(&messages, sizeof(*m), 0);
+	if (!m)
+		return no_file_number();
+	entry.number = __sync_fetch_and_add(&next_file, 1);
+	entry.is_certain = is_certain;
+	if (entry.number >= MAX_FILES || bpf_map_update_elem(&files, key, &entry, BPF_NOEXIST)) {
+		bpf_ringbuf_discard(m, BPF_RB_NO_WAKEUP);
+		known = bpf_map_lookup_elem(&files, key); /* another CPU was first? */
+		return known ? known->number : no_file_number();
+	}
+	tell_file(m, entry.number, key, place);
 	return entry.number;
 }
 
@@ -162,6 +185,7 @@ struct work {
 	__u32 wants_table;    /* the walk came to a file whose table is not there yet: … */
 	__u32 wanted;         /* … this one */
 	__u32 met_full;       /* it came through one whose table found no room */
+	__u32 is_user_mode;   /* user code was interrupted */
 };
 
 struct {
@@ -214,7 +238,7 @@ static __always_inline bool read_mapping(struct work *w, __u64 addr, struct mapp
 		key_of_file(file, &key);
 		place.start = m->start;
 		place.file_off = BPF_CORE_READ(vma, vm_pgoff) << page_shift;
-		m->file = file_number(&key, &place);
+		m->file = file_number(&key, &place, w->is_user_mode);
 		if (m->file != FILE_TOO_MANY)
 			m->file_off = place.file_off;
 	}
@@ -398,7 +422,8 @@ static __always_inline bool take_user_registers(struct task_struct *task,
 {
 	if (interrupted) {
 		*(bpf_user_pt_regs_t *)w->registers = *interrupted;
-		if (is_user_mode(w->registers))
+		w->is_user_mode = is_user_mode(w->registers);
+		if (w->is_user_mode)
 			return true;
 	}
 	return !bpf_probe_read_kernel(w->registers, sizeof(bpf_user_pt_regs_t),
@@ -430,7 +455,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.pid = own_pid_tgid() >> 32;
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
-	w->has_own_memory = w->stop = w->wants_table = w->met_full = 0;
+	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));
 	w->mm = BPF_CORE_READ(task, mm);
 	is_user = w->mm && !(BPF_CORE_READ(task, flags) & PF_KTHREAD);
@@ -443,6 +468,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 		if (is_user)
 			push_user_frame(w, 0);
 	} else if (!with_stacks && interrupted && is_user) {
+		w->is_user_mode = 1;
 		keep_address(slot, PT_REGS_IP(interrupted));
 	} else if (with_stacks) {
 		walk_kernel(ctx, w);
@@ -545,5 +571,5 @@ static __always_inline __u16 app_of(struct task_struct *task)
 	if (!exe)
 		return FILE_NONE;
 	key_of_file(exe, &key);
-	return file_number(&key, &nowhere);
+	return file_number(&key, &nowhere, false);
 }
