@@ -19,7 +19,8 @@ record_until() {
 	assay record -o s "$@" &
 	recorder=$!
 	wait_for "$condition" || never=1
-	kill $recorder && wait $recorder || true
+	kill $recorder || true
+	wait $recorder || true
 	[ -z "$never" ]
 }
 
@@ -73,8 +74,11 @@ the_kernel_s_code_from_kcore() {
 	grep -q '│ .*\(ldr\|str\|stp\|ldp\|mov\|ret\|cmp\|add\|msr\|mrs\|dc\) ' annotated
 }
 
+has_chain() {
+	assay export -i s -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded
+}
+
 through_programs_without_frame_pointers() {
-	has_chain() { assay export -i s -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded; }
 	record_until has_chain -a --collector bpf -e cycles -c 500000 -- /programs/deep-nofp 100000s 2>log
 	cat log
 	has "in-kernel unwinding" log
@@ -97,9 +101,11 @@ time_that_threads_wait() {
 
 a_cpu_that_goes_and_comes() { # COLLECTOR
 	record_until split_has_samples -a --collector "$1" -e cycles -- sh -c '
+		/programs/split 100000s & split=$!
 		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
 		echo 1 >/sys/devices/system/cpu/cpu1/online
-		exec taskset 2 /programs/split 100000s'
+		taskset -p 2 $split; wait'
+	killall split || true
 	assay report -i s --by cpu,app
 	between 1 "$(fact cpu-online s)" 10 "times that it came"
 }
