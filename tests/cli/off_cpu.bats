@@ -75,7 +75,9 @@ stolen_ms() {
 	done
 	echo "worker: $on ms on the CPU, $off off it; $cpu of $wall by its own clocks, and $stolen stolen"
 	[ "$off" -gt 0 ]
-	[ $((off + cpu)) -le $((wall + 1)) ]
+	# Parts of milliseconds of all threads are rounded together: half of one for each wait, independently, and
+	# five standard deviations of their sum.
+	[ $((off + cpu)) -le $((wall + 1 + $(awk -v n="$((switches + preemptions + 1))" 'BEGIN { print int(2.5 * sqrt(n)) }'))) ]
 	[ $((off + cpu + stolen)) -ge $((wall * 9 / 10 - 10)) ]
 	# One sample a millisecond, less what timer ticks were late, and one more each time that it is let
 	# onto the CPU.
