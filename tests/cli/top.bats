@@ -133,6 +133,13 @@ BUSY_LOOP='while :; do :; done'
 	shows '^status 0'
 }
 
+@test "a command of one word; its end is told" {
+	top 100 -- true
+	shows 'the command has ended'
+	keys q
+	shows '^status 0'
+}
+
 @test "the whole machine" {
 	run assay record -q -a --duration 0.2 -o all.assay
 	[ "$status" = 0 ] || skip "the whole machine is not permitted here: $output"

@@ -67,6 +67,7 @@ static void print_formats_are_evaluated_as_c(void **state)
 		{ "\"%d,%d\", REC->pair[0], REC->pair[1]", "171,205" },
 		{ "\"%c%c\", 'o', 'k'", "ok" },
 		{ "\"%08x|%-4d|%+d|%*d\", 255, 7, 7, 5, 42", "000000ff|7   |+7|   42" },
+		{ "\"%------+d|\", 7", "+7|" }, /* as many flags as are kept */
 		{ "\"%pS\", (void *)REC->big", "0x1122334455667788" },
 		{ "\"%s\", REC->n ? \"yes\" : \"no\"", "yes" },
 		{ "\"a\" \"b\"", "ab" },
