@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <ctype.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -57,9 +58,25 @@ static int read_list(const char *sys, const char *name, struct cpu_list *out, st
 	return cpu_list_parse(line, out, err);
 }
 
+/* Where there is no sysfs: those that this process may run on. */
+static bool list_by_affinity(struct cpu_list *out)
+{
+	size_t size = CPU_ALLOC_SIZE(CPU_MAX + 1);
+	cpu_set_t *set = xcalloc(1, size);
+	bool is_known = sched_getaffinity(0, size, set) == 0;
+
+	for (uint32_t cpu = 0; cpu <= CPU_MAX && is_known; cpu++)
+		if (CPU_ISSET_S(cpu, size, set))
+			vec_push(out, cpu);
+	free(set);
+	return is_known;
+}
+
 int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err)
 {
-	return read_list(sys, "online", out, err);
+	int r = read_list(sys, "online", out, err);
+
+	return r == -ENOENT && !sys && list_by_affinity(out) ? 0 : r;
 }
 
 int cpu_list_present(const char *sys, struct cpu_list *out, struct error *err)

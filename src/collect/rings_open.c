@@ -14,6 +14,7 @@
 #include "collect/ring_room.h"
 #include "collect/rings_state.h"
 #include "counter/pace.h"
+#include "counter/reason.h"
 #include "perfdata/regs.h"
 
 #define RING_MIN_BYTES ((size_t)16 << 10) /* below it, mapping is not tried */
@@ -203,11 +204,14 @@ static int map_ring(struct rings *r, struct ring *ring, int fd)
 
 static int explain_map_failure(const struct rings *r, int e, struct error *err)
 {
-	return error_set(err, e, "cannot map rings of %zu KiB on each of %zu CPUs: %s%s",
-			 r->ring_bytes >> 10, r->n_rings, strerror(-e),
-			 e == -EPERM ? " (locked memory is used up: see kernel.perf_event_mlock_kb "
-				       "and 'ulimit -l', or give a smaller --ring-size)"
-				     : "");
+	struct reason_text text;
+
+	if (e != -EPERM)
+		return error_errno(err, e, "cannot map rings of %zu KiB on each of %zu CPUs",
+				   r->ring_bytes >> 10, r->n_rings);
+	reason_tell(r->opening.config.sources, REASON_LOCKED_MEMORY, &text);
+	return error_set(err, e, "cannot map rings of %zu KiB on each of %zu CPUs: %s; %s",
+			 r->ring_bytes >> 10, r->n_rings, text.reason, text.remedy);
 }
 
 static void add_fd(struct rings *r, const struct ring *ring, int fd, uint32_t counter,

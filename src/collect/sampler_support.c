@@ -86,18 +86,17 @@ static void explain_helper(const struct counter_sources *s, const struct need *n
 			 r.text, need->name, need->major, need->minor);
 }
 
-/* 0, or the errno with which bpf(2) refuses the least of all maps. */
-static int bpf_refusal(const struct counter_sources *s)
+/* Whether bpf(2) refuses the least of all maps. */
+static bool bpf_is_refused(const struct counter_sources *s)
 {
 	int fd;
 
 	if (!is_this_machine(s))
-		return 0;
+		return false;
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4, 1, NULL);
-	if (fd < 0)
-		return -fd;
-	close(fd);
-	return 0;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0;
 }
 
 static void types_path(const struct counter_sources *s, char path[static PATH_MAX])
@@ -105,17 +104,41 @@ static void types_path(const struct counter_sources *s, char path[static PATH_MA
 	snprintf(path, PATH_MAX, "%s/kernel/btf/vmlinux", sources_sysfs(s));
 }
 
-static void explain_no_types(const struct counter_sources *s, char *why, size_t size)
+static void __attribute__((format(printf, 3, 4)))
+set_obstacle(struct sampler_support *out, enum sampler_obstacle obstacle, const char *format, ...)
+{
+	va_list ap;
+
+	out->obstacle = obstacle;
+	va_start(ap, format);
+	vsnprintf(out->why, sizeof(out->why), format, ap);
+	va_end(ap);
+}
+
+/* A reason that other commands give, too. */
+static void set_reason(const struct counter_sources *s, struct sampler_support *out,
+		       enum sampler_obstacle obstacle, enum reason reason)
+{
+	struct reason_text text;
+
+	reason_tell(s, reason, &text);
+	set_obstacle(out, obstacle, "%s", text.reason);
+	out->reason = reason;
+}
+
+static void explain_no_types(const struct counter_sources *s, struct sampler_support *out)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/kernel", sources_sysfs(s));
-	if (access(path, F_OK) == 0)
-		snprintf(why, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
-	else
-		snprintf(why, size,
-			 "sysfs is not there, which has the kernel's BTF "
-			 "(/sys/kernel/btf/vmlinux): 'mount -t sysfs sysfs /sys' as root");
+	if (access(path, F_OK) == 0) {
+		set_obstacle(out, OBSTACLE_NO_TYPES,
+			     "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+		return;
+	}
+	set_reason(s, out, OBSTACLE_NO_TYPES, REASON_NO_SYSFS);
+	snprintf(out->why + strlen(out->why), sizeof(out->why) - strlen(out->why),
+		 ", which has the kernel's BTF (/sys/kernel/btf/vmlinux)");
 }
 
 /* The size of the types that the running kernel itself has; 0 where bpf(2) does not tell. */
@@ -150,17 +173,6 @@ static bool has_other_types(const struct counter_sources *s)
 	return size && stat(path, &st) == 0 && (uint64_t)st.st_size != size;
 }
 
-static void __attribute__((format(printf, 3, 4)))
-set_obstacle(struct sampler_support *out, enum sampler_obstacle obstacle, const char *format, ...)
-{
-	va_list ap;
-
-	out->obstacle = obstacle;
-	va_start(ap, format);
-	vsnprintf(out->why, sizeof(out->why), format, ap);
-	va_end(ap);
-}
-
 static void check_unwinding(const struct counter_sources *s, struct sampler_support *out)
 {
 	out->can_unwind = sampler_limits(1).loop && has_helper(s, &table_loop);
@@ -173,22 +185,19 @@ void sampler_support_check(const struct counter_sources *s, struct sampler_suppo
 	bool may_load = sources_capable(s, CAP_SYS_ADMIN) ||
 			(sources_capable(s, CAP_BPF) && sources_perfmon(s));
 	char path[PATH_MAX];
-	int refusal;
 
 	*out = (struct sampler_support){ 0 };
 	types_path(s, path);
 	if (!may_load) {
-		set_obstacle(out, OBSTACLE_PERMISSION,
-			     "BPF programs need root, or CAP_BPF and CAP_PERFMON");
+		set_reason(s, out, OBSTACLE_PERMISSION, REASON_BPF_CAPABILITY);
 	} else if (sources_confidential(s)) {
 		set_obstacle(out, OBSTACLE_LOCKDOWN, "kernel lockdown is at 'confidentiality'");
-	} else if ((refusal = bpf_refusal(s))) {
-		set_obstacle(out, OBSTACLE_FILTER,
-			     "bpf(2) is refused (%s): by a seccomp filter, or a policy",
-			     strerror(refusal));
+	} else if (bpf_is_refused(s)) {
+		set_reason(s, out, OBSTACLE_FILTER, REASON_BPF_FILTER);
+	} else if (is_this_machine(s) && sources_proc_state(s) == PROC_ABSENT) {
+		set_reason(s, out, OBSTACLE_NO_PROC, REASON_NO_PROC);
 	} else if (access(path, R_OK) < 0) {
-		out->obstacle = OBSTACLE_NO_TYPES;
-		explain_no_types(s, out->why, sizeof(out->why));
+		explain_no_types(s, out);
 	} else if (has_other_types(s)) {
 		set_obstacle(out, OBSTACLE_OTHER_TYPES,
 			     "/sys/kernel/btf/vmlinux is not of the kernel that runs");

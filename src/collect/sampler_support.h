@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct counter_sources;
+#include "counter/reason.h"
 
 enum sampler_obstacle {
 	OBSTACLE_NONE,
@@ -16,6 +16,7 @@ enum sampler_obstacle {
 	OBSTACLE_PERMISSION,  /* this user lacks capabilities */
 	OBSTACLE_LOCKDOWN,    /* BPF may not read kernel memory */
 	OBSTACLE_FILTER,      /* bpf(2) is refused to who has the capabilities */
+	OBSTACLE_NO_PROC,     /* nothing tells what runs, nor in which pid namespace we are */
 	OBSTACLE_NO_TYPES,    /* no BTF, or none that can be read */
 	OBSTACLE_OTHER_TYPES, /* the BTF of another kernel */
 	OBSTACLE_OLD_KERNEL,  /* it lacks what the program needs */
@@ -25,8 +26,9 @@ enum sampler_obstacle {
 
 struct sampler_support {
 	enum sampler_obstacle obstacle;
-	bool can_unwind; /* by unwind tables; else by frame pointer */
-	char why[640];   /* of the obstacle, else of !can_unwind; no full stop */
+	enum reason reason; /* whose remedy helps against the obstacle; may be REASON_NONE */
+	bool can_unwind;    /* by unwind tables; else by frame pointer */
+	char why[640];      /* of the obstacle, else of !can_unwind; no full stop */
 };
 
 /* By permissions and features. On a machine of files, they alone decide. */

@@ -25,14 +25,14 @@ static const struct option_spec doctor_options[] = {
 
 static const char *const reach_texts[] = {
 	[REACH_MACHINE] = "the whole machine, kernel included",
+	[REACH_NAMESPACE] = "this pid namespace, kernel included (of others: how much they run)",
 	[REACH_OWN_KERNEL] = "your own processes, kernel included",
 	[REACH_OWN] = "your own processes, in user mode only",
 	[REACH_NOTHING] = "nothing",
 };
 static const char *const reach_keys[] = {
-	[REACH_MACHINE] = "machine",
-	[REACH_OWN_KERNEL] = "own-kernel",
-	[REACH_OWN] = "own",
+	[REACH_MACHINE] = "machine",       [REACH_NAMESPACE] = "namespace",
+	[REACH_OWN_KERNEL] = "own-kernel", [REACH_OWN] = "own",
 	[REACH_NOTHING] = "nothing",
 };
 

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,10 +15,6 @@
 #include "base/reader.h"
 #include "collect/sampler_support.h"
 #include "counter/sources.h"
-
-#ifndef CAP_SYSLOG
-#define CAP_SYSLOG 34
-#endif
 
 /* Do the first lines of kallsyms have addresses? Hidden ones read as zeros. */
 static bool kallsyms_shows(const char *path, bool *is_there)
@@ -45,28 +40,23 @@ static bool kallsyms_shows(const char *path, bool *is_there)
 
 static void probe_kernel_symbols(const struct probe_machine *m, struct finding *f)
 {
-	char path[PATH_MAX];
-	int64_t restricted = 0;
+	char path[PATH_MAX], setting[96];
 	bool is_there;
 
 	snprintf(path, sizeof(path), "%s/kallsyms", sources_proc(m->sources));
-	sources_number(m->sources, "sys/kernel/kptr_restrict", &restricted);
 	if (kallsyms_shows(path, &is_there)) {
 		finding_set(f, PROBE_OK, "/proc/kallsyms shows addresses");
 		return;
 	}
-	finding_set(f, PROBE_LIMITED, "%s (kernel.kptr_restrict is %" PRId64 ")",
+	reason_put_setting(m->sources, "kptr_restrict", setting, sizeof(setting));
+	finding_set(f, PROBE_LIMITED, "%s%s%s%s",
 		    is_there ? "/proc/kallsyms hides its addresses"
-			     : "/proc/kallsyms can't be read",
-		    restricted);
+			     : "/proc/kallsyms cannot be read",
+		    is_there ? " (" : "", is_there ? setting : "", is_there ? ")" : "");
 	finding_means(f, "Time in the kernel is shown as one block without functions. Your own "
 			 "programs are not affected.");
-	/* kallsyms_show_value(): at 0, who may sample the kernel may see it; at 1, CAP_SYSLOG. */
-	if (m->is_root)
-		finding_command(f, m, true, "sysctl kernel.kptr_restrict=1");
-	else
-		finding_command(f, m, true,
-				"sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+	if (is_there)
+		finding_remedy(f, m, reason_of_hidden_kernel(m->sources));
 }
 
 /* Walks ELF notes (elf(5), "Notes") to the build id: name "GNU", type 3. */
@@ -108,51 +98,42 @@ static void probe_kernel_build_id(const struct probe_machine *m, struct finding 
 	free(bytes);
 }
 
-/* What each obstacle means for who wants to profile. */
+/* What each obstacle means for who wants to profile; its remedy is that of its reason. */
 static const struct {
 	enum probe_state state;
-	const char *meaning, *command; /* the command is root's */
+	const char *meaning;
 } bpf_obstacles[] = {
-	[OBSTACLE_NONE] = { PROBE_OK, NULL, NULL },
+	[OBSTACLE_NONE] = { PROBE_OK, NULL },
 	[OBSTACLE_BUILD] = { PROBE_MISSING,
 			     "Profiling by perf events works without. An assay that is built with "
-			     "clang, bpftool and libbpf has it.",
-			     NULL },
-	[OBSTACLE_PERMISSION] = { PROBE_MISSING, "Profiling by perf events works without.",
-				  "setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"" },
-	[OBSTACLE_LOCKDOWN] = { PROBE_MISSING,
-				"BPF programs may not read kernel memory. Boot with "
-				"lockdown=integrity to change it.",
-				NULL },
-	[OBSTACLE_FILTER] = { PROBE_MISSING, "Profiling by perf events works without.", NULL },
+			     "clang, bpftool and libbpf has it." },
+	[OBSTACLE_PERMISSION] = { PROBE_MISSING, "Profiling by perf events works without." },
+	[OBSTACLE_LOCKDOWN] = { PROBE_MISSING, "BPF programs may not read kernel memory. Boot with "
+					       "lockdown=integrity to change it." },
+	[OBSTACLE_FILTER] = { PROBE_MISSING, "Profiling by perf events works without." },
+	[OBSTACLE_NO_PROC] = { PROBE_MISSING, "Profiling by perf events works without." },
 	[OBSTACLE_NO_TYPES] = { PROBE_MISSING,
 				"Without the kernel's types, the program can't adapt to its "
 				"structures. A kernel that is built with CONFIG_DEBUG_INFO_BTF has "
-				"them. Profiling by perf events works without.",
-				NULL },
+				"them. Profiling by perf events works without." },
 	[OBSTACLE_OTHER_TYPES] = { PROBE_MISSING,
 				   "Under another kernel's types, the program would read wrong "
-				   "fields. Profiling by perf events works without.",
-				   NULL },
+				   "fields. Profiling by perf events works without." },
 	[OBSTACLE_OLD_KERNEL] = { PROBE_MISSING,
 				  "'assay record -a' collects through rings, and time that threads "
-				  "wait (--off-cpu) can't be measured.",
-				  NULL },
+				  "wait (--off-cpu) can't be measured." },
 	[OBSTACLE_REFUSED] = { PROBE_MISSING,
 			       "This is a fault of assay, of the compiler that built it, or of the "
 			       "kernel: please report it. Until then 'assay record -a' collects "
 			       "through rings, and time that threads wait (--off-cpu) can't be "
-			       "measured.",
-			       NULL },
+			       "measured." },
 };
 
 static void probe_bpf(const struct probe_machine *m, struct finding *f)
 {
 	struct sampler_support support;
-	const char *command;
 
 	sampler_support_try(m->sources, &support);
-	command = bpf_obstacles[support.obstacle].command;
 	finding_set(f, bpf_obstacles[support.obstacle].state, "%s",
 		    support.obstacle == OBSTACLE_REFUSED ? "assay's program does not load"
 							 : support.why);
@@ -161,8 +142,8 @@ static void probe_bpf(const struct probe_machine *m, struct finding *f)
 			      bpf_obstacles[OBSTACLE_REFUSED].meaning);
 	else if (support.obstacle != OBSTACLE_NONE)
 		finding_means(f, "%s", bpf_obstacles[support.obstacle].meaning);
-	if (command)
-		finding_command(f, m, true, "%s", command);
+	if (support.reason != REASON_NONE)
+		finding_remedy(f, m, support.reason);
 	if (support.obstacle != OBSTACLE_NONE)
 		return;
 	if (support.can_unwind) {
@@ -305,6 +286,8 @@ const struct check checks[] = {
 	{ "Intel PT", probe_intel_pt },
 	{ "permission", probe_permission },
 	{ "seccomp", probe_seccomp },
+	{ "pid namespace", probe_pid_namespace },
+	{ "system files", probe_system_files },
 	{ "sample rate", probe_rate },
 	{ "ring memory", probe_ring },
 	{ "open files", probe_files },

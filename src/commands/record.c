@@ -19,9 +19,10 @@
 #include "commands/record_trace.h"
 #include "commands/targets.h"
 #include "config.h"
+#include "counter/reason.h"
+#include "counter/sources.h"
 #include "record/collector.h"
 #include "record/kcore_copy.h"
-#include "record/pid_namespace.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 
@@ -393,8 +394,37 @@ static void print_trace_summary(const struct record_args *args, const struct rec
 			    (double)r->disk_waited_ns / 1e6);
 }
 
-static void print_summary(const struct record_args *args, const struct recorder_result *r)
+static bool is_user_only(const struct counters *counters)
 {
+	bool is_user = true;
+
+	vec_foreach (counters, c)
+		is_user &= c->attr.exclude_kernel;
+	return is_user;
+}
+
+/* No recording ends without samples and without a reason. */
+static void warn_of_none(const struct setup *s)
+{
+	char setting[96];
+
+	reason_put_setting(NULL, "perf_event_paranoid", setting, sizeof(setting));
+	if (is_user_only(&s->counters) && !sources_may_kernel(NULL))
+		log_warning("there is no sample: user mode alone was sampled (%s), and nothing of "
+			    "what was profiled ran in it",
+			    setting);
+	else if (is_user_only(&s->counters))
+		log_warning("there is no sample: user mode alone was sampled, and nothing of what "
+			    "was profiled ran in it");
+	else
+		log_warning("there is no sample: nothing of what was profiled did what '%s' "
+			    "counts, or too little for the rate (-F)",
+			    s->counters.n ? s->counters.data[0].name : "the event");
+}
+
+static void print_summary(const struct setup *s, const struct recorder_result *r)
+{
+	const struct record_args *args = &s->args;
 	char size[32];
 
 	print_size(size, sizeof(size), r->size_bytes);
@@ -413,6 +443,8 @@ static void print_summary(const struct record_args *args, const struct recorder_
 	else if (!r->counts.samples && !r->silent && !r->n_unsampled && r->end == END_COMMAND)
 		log_info("the command used too little time for a sample; a higher rate (-F) or a "
 			 "longer run gives some");
+	else if (!r->counts.samples && !r->counts.lost && !r->silent)
+		warn_of_none(s);
 }
 
 static void warn_of_silent(const struct counters *counters, uint64_t silent)
@@ -463,6 +495,18 @@ static bool is_for_sampler(const struct setup *s)
 	       counters_fit_sampler(&s->counters);
 }
 
+/* On a host that the remedy is root is plain; in a container it is an option to start it with. */
+static void tell_rings(const struct sampler_support *support)
+{
+	struct reason_text text;
+
+	reason_tell(NULL, support->reason, &text);
+	if (sources_in_container(NULL) && *text.remedy)
+		log_info("%s: collecting through rings instead; %s", support->why, text.remedy);
+	else
+		log_info("%s: collecting through rings instead", support->why);
+}
+
 /* What was asked for, or the best; where it is not to be had, the rings. */
 static bool is_in_kernel(const struct setup *s)
 {
@@ -475,7 +519,7 @@ static bool is_in_kernel(const struct setup *s)
 		return false;
 	sampler_support_check(&sources, &support);
 	if (support.obstacle != OBSTACLE_NONE) {
-		log_info("%s: collecting through rings instead", support.why);
+		tell_rings(&support);
 		return false;
 	}
 	/* Copied stacks are better than those by frame pointer. */
@@ -519,8 +563,10 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 {
 	static const struct counter_sources sources;
 	struct sampler_support support = { 0 };
+	struct reason_text text;
+	char remedy[448] = "";
 
-	if (s->args.off_cpu && pid_namespace_own("/proc"))
+	if (s->args.off_cpu && sources_pid_namespace(NULL))
 		return error_set(err, -ENOTSUP,
 				 "--off-cpu works in the initial pid namespace alone: start the "
 				 "container with --pid=host");
@@ -528,15 +574,18 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 		sampler_support_check(&sources, &support);
 	if (support.obstacle == OBSTACLE_NONE)
 		return 0;
+	reason_tell(NULL, support.reason, &text);
+	if (sources_in_container(NULL) && *text.remedy)
+		snprintf(remedy, sizeof(remedy), "To do: %s. ", text.remedy);
+	else if (support.obstacle == OBSTACLE_PERMISSION && geteuid())
+		snprintf(remedy, sizeof(remedy),
+			 "Run it as root: 'sudo assay record --off-cpu …'. ");
 	return error_set(
 		err, -EPERM,
 		"--off-cpu follows the scheduler's tracepoints by a BPF program, for which "
 		"there is no other way: %s. %sWithout --off-cpu time on the CPU alone is "
 		"measured, as you are",
-		support.why,
-		support.obstacle == OBSTACLE_PERMISSION && geteuid()
-			? "Run it as root: 'sudo assay record --off-cpu …'. "
-			: "");
+		support.why, remedy);
 }
 
 static void tell_steering(void *context, bool is_warning, const char *sentence)
@@ -662,16 +711,15 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		log_info("%s", result.note);
 	if (result.features[0])
 		log_info("%s", result.features);
-	if (result.duration_ns && s->args.whole_machine && pid_namespace_own("/proc"))
-		log_info("this is a pid namespace of its own: the work of other namespaces is told "
-			 "as " NAME_OTHER_NAMESPACE "; --pid=host starts a container that sees it");
+	if (result.duration_ns)
+		tell_surroundings(s->args.whole_machine);
 	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);
 	if (result.duration_ns && s->trace.has_trace)
 		print_trace_summary(&s->args, &result);
 	else if (result.duration_ns && !self->is_program)
-		print_summary(&s->args, &result);
+		print_summary(s, &result);
 	if (!s->trace.has_trace)
 		warn_of_silent(&s->counters, result.silent);
 	if (result.duration_ns && !s->trace.has_trace && !self->is_program)

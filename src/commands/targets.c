@@ -7,9 +7,38 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "commands/command.h"
+#include "counter/reason.h"
+#include "counter/sources.h"
+
+static void tell_reason(enum reason reason, const char *meaning)
+{
+	struct reason_text text;
+
+	reason_tell(NULL, reason, &text);
+	log_info("%s%s; %s", text.reason, meaning, text.remedy);
+}
+
+void tell_surroundings(bool whole_machine)
+{
+	cleanup(free_at_exit) char *online =
+		xasprintf("%s/devices/system/cpu/online", sources_sysfs(NULL));
+	enum reason of_proc = reason_of_proc(NULL);
+
+	if (access(online, F_OK) < 0)
+		tell_reason(REASON_NO_SYSFS, ": only CPUs that assay itself may run on are seen");
+	if (of_proc == REASON_NO_PROC)
+		tell_reason(of_proc, ": programs that run already have no names");
+	if (of_proc == REASON_HIDDEN_PROCESSES && whole_machine)
+		tell_reason(of_proc, ": programs of theirs that run already have no names");
+	if (whole_machine && sources_pid_namespace(NULL))
+		tell_reason(REASON_PID_NAMESPACE, "");
+}
 
 int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
 	      struct error *err)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "counter/counter.h"
 #include "counter/parse.h"
+#include "counter/reason.h"
 #include "counter/sources.h"
 
 static void add_note(char *note, size_t size, const char *text)
@@ -91,6 +92,14 @@ static void note_rate(const struct counter_sources *sources, const struct counte
 	add_note(note, note_size, text);
 }
 
+static void note_level(const struct counter_sources *sources, char *text, size_t size)
+{
+	char setting[96];
+
+	reason_put_setting(sources, "perf_event_paranoid", setting, sizeof(setting));
+	snprintf(text, size, "user mode only, as %s", setting);
+}
+
 static void note_modes(const struct counter_sources *sources, const struct counter *c, char *note,
 		       size_t note_size)
 {
@@ -101,8 +110,7 @@ static void note_modes(const struct counter_sources *sources, const struct count
 	if (sources_may_kernel(sources))
 		snprintf(text, sizeof(text), "user mode only, as the kernel refuses the rest");
 	else
-		snprintf(text, sizeof(text), "user mode only, as kernel.perf_event_paranoid is %d",
-			 sources_paranoid(sources));
+		note_level(sources, text, sizeof(text));
 	add_note(note, note_size, text);
 }
 

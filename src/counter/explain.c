@@ -13,12 +13,13 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "counter/counter.h"
-#include "counter/draft.h"
+#include "counter/reason.h"
 #include "counter/sources.h"
 
 struct refusal {
 	const struct counter_sources *sources;
 	const struct counter *counter;
+	int code;
 	char *text; /* why, and what to do */
 	size_t size;
 };
@@ -29,57 +30,13 @@ static bool is_hardware(const struct perf_event_attr *attr)
 	       attr->type == PERF_TYPE_RAW;
 }
 
-/* The level is what stands in the way: what it forbids, and the ways around. */
-static void explain_level(const struct refusal *r, int level)
-{
-	const struct counter *c = r->counter;
-
-	if (level >= 3)
-		snprintf(r->text, r->size,
-			 "kernel.perf_event_paranoid is %d, which closes perf events to ordinary "
-			 "users; run as root, or 'sysctl kernel.perf_event_paranoid=2' as root for "
-			 "your own processes",
-			 level);
-	else if (level == 2 && attr_in_kernel(&c->attr))
-		snprintf(r->text, r->size,
-			 "kernel.perf_event_paranoid is 2, which allows an ordinary user no kernel "
-			 "mode, where this event happens; run as root, or 'sysctl "
-			 "kernel.perf_event_paranoid=%d' as root",
-			 c->attr.type == PERF_TYPE_TRACEPOINT ? -1 : 1);
-	else if (level == 2 && !c->attr.exclude_kernel)
-		snprintf(r->text, r->size,
-			 "kernel.perf_event_paranoid is 2, which allows an ordinary user no kernel "
-			 "mode; use user mode alone (modifier u), run as root, or 'sysctl "
-			 "kernel.perf_event_paranoid=1' as root");
-	else
-		snprintf(r->text, r->size,
-			 "kernel.perf_event_paranoid is %d, which allows an ordinary user only "
-			 "processes of his own, not a whole CPU%s; run as root, or 'sysctl "
-			 "kernel.perf_event_paranoid=%d' as root",
-			 level,
-			 c->attr.type == PERF_TYPE_TRACEPOINT ? ", and no tracepoint data" : "",
-			 c->attr.type == PERF_TYPE_TRACEPOINT ? -1 : 0);
-}
-
+/* One set of reasons for all commands: counter/reason.h. */
 static void explain_permission(const struct refusal *r)
 {
-	int level = sources_paranoid(r->sources);
-	int64_t seccomp = 0;
+	struct reason_text text;
 
-	if (!sources_perfmon(r->sources) && level >= 0)
-		return explain_level(r, level);
-	if (sources_seccomp(r->sources, &seccomp) && seccomp == 2)
-		snprintf(r->text, r->size,
-			 "not the paranoid level (%d) but a seccomp filter forbids it, as in most "
-			 "containers; start the container with --cap-add PERFMON and a seccomp "
-			 "profile that allows perf_event_open, or run on the host",
-			 level);
-	else
-		snprintf(
-			r->text, r->size,
-			"not the paranoid level (%d) but a security module, kernel lockdown or the "
-			"other process's owner forbids it",
-			level);
+	reason_tell(r->sources, reason_of_refusal(r->sources, &r->counter->attr, r->code), &text);
+	snprintf(r->text, r->size, "%s%s%s", text.reason, *text.remedy ? "; " : "", text.remedy);
 }
 
 static void explain_missing(const struct refusal *r)
@@ -95,12 +52,13 @@ static void explain_missing(const struct refusal *r)
 static void explain_busy(const struct refusal *r)
 {
 	int64_t watchdog = 0;
+	bool is_known = sources_number(r->sources, "sys/kernel/nmi_watchdog", &watchdog);
 
-	sources_number(r->sources, "sys/kernel/nmi_watchdog", &watchdog);
 	snprintf(r->text, r->size, "something else holds the counter%s",
-		 watchdog ? "; the NMI watchdog has one: 'sysctl kernel.nmi_watchdog=0' as root "
-			    "frees it"
-			  : " (another profiler, or an exclusive event)");
+		 watchdog   ? "; the NMI watchdog has one: 'sysctl kernel.nmi_watchdog=0' as root "
+			      "frees it"
+		 : is_known ? " (another profiler, or an exclusive event)"
+			    : " (another profiler, the NMI watchdog, or an exclusive event)");
 }
 
 static void explain_files(const struct refusal *r)
@@ -113,18 +71,6 @@ static void explain_files(const struct refusal *r)
 		 " open files is reached, and each counter takes one on each "
 		 "CPU; 'ulimit -n %" PRIu64 "' raises it",
 		 (uint64_t)limit.rlim_cur, (uint64_t)MAX(limit.rlim_max, limit.rlim_cur));
-}
-
-static void explain_no_call(const struct refusal *r)
-{
-	int64_t level;
-
-	if (sources_number(r->sources, "sys/kernel/perf_event_paranoid", &level))
-		snprintf(r->text, r->size,
-			 "the kernel has perf events, so a seccomp filter hides them here, as in a "
-			 "container; allow perf_event_open in its profile");
-	else
-		snprintf(r->text, r->size, "this kernel is built without CONFIG_PERF_EVENTS");
 }
 
 static void explain_unsupported(const struct refusal *r)
@@ -189,7 +135,7 @@ static const struct cause causes[] = {
 	{ EBUSY, explain_busy },
 	{ EMFILE, explain_files },
 	{ ENFILE, explain_files },
-	{ ENOSYS, explain_no_call },
+	{ ENOSYS, explain_permission },
 	{ EOPNOTSUPP, explain_unsupported },
 	{ EINVAL, explain_invalid },
 	{ ESRCH, explain_gone },
@@ -203,8 +149,8 @@ static const struct cause causes[] = {
 int counter_explain(const struct counter_sources *sources, const struct counter *counter, int code,
 		    struct error *err)
 {
-	char text[512] = "";
-	struct refusal r = { sources, counter, text, sizeof(text) };
+	char text[704] = "";
+	struct refusal r = { sources, counter, code, text, sizeof(text) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
 		if (causes[i].code == -code)

@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -74,6 +76,28 @@ void finding_command(struct finding *f, const struct probe_machine *m, bool need
 	va_end(ap);
 }
 
+void finding_reason(struct finding *f, const struct probe_machine *m, enum probe_state state,
+		    enum reason reason)
+{
+	struct reason_text text;
+
+	reason_tell(m->sources, reason, &text);
+	finding_set(f, state, "%s", text.reason);
+}
+
+void finding_remedy(struct finding *f, const struct probe_machine *m, enum reason reason)
+{
+	struct reason_text text;
+	size_t len = strlen(f->meaning);
+
+	reason_tell(m->sources, reason, &text);
+	if (*text.remedy)
+		snprintf(f->meaning + len, sizeof(f->meaning) - len, "%sTo do: %s.", len ? " " : "",
+			 text.remedy);
+	if (*text.command)
+		finding_command(f, m, true, "%s", text.command);
+}
+
 static struct perf_event_attr cycles(void)
 {
 	return (struct perf_event_attr){
@@ -113,9 +137,17 @@ static int try_open(const struct probe_machine *m, struct perf_event_attr attr, 
 static int any_cpu(const struct probe_machine *m)
 {
 	char path[PATH_MAX], line[128];
+	cpu_set_t set;
 
 	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", sources_sysfs(m->sources));
-	return file_read_line(path, line, sizeof(line)) ? atoi(line) : 0;
+	if (file_read_line(path, line, sizeof(line)))
+		return atoi(line);
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 0;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			return cpu;
+	return 0;
 }
 
 struct probe_scope probe_scope(const struct probe_machine *m)
@@ -131,7 +163,7 @@ struct probe_scope probe_scope(const struct probe_machine *m)
 	}
 	attr.exclude_kernel = attr.exclude_hv = 0;
 	if (try_open(m, attr, -1, any_cpu(m)) == 0)
-		scope.reach = REACH_MACHINE;
+		scope.reach = sources_pid_namespace(m->sources) ? REACH_NAMESPACE : REACH_MACHINE;
 	else if (try_open(m, attr, 0, -1) == 0)
 		scope.reach = REACH_OWN_KERNEL;
 	else
@@ -202,11 +234,13 @@ void probe_hardware(const struct probe_machine *m, struct finding *f)
 	int r = try_open(m, cycles(), 0, -1);
 	int64_t watchdog = 0;
 	char pmu[128];
+	bool is_known = sources_number(m->sources, "sys/kernel/nmi_watchdog", &watchdog);
 
-	sources_number(m->sources, "sys/kernel/nmi_watchdog", &watchdog);
 	if (r == -EBUSY) {
 		finding_set(f, PROBE_LIMITED, "taken%s",
-			    watchdog ? " by the NMI watchdog" : " by another profiler");
+			    watchdog   ? " by the NMI watchdog"
+			    : is_known ? " by another profiler"
+				       : ", by whom cannot be read");
 		finding_means(f, "Samples are taken by a timer until they are free again.");
 		if (watchdog)
 			finding_command(f, m, true, "sysctl kernel.nmi_watchdog=0");
@@ -289,73 +323,70 @@ static void explain_level(const struct probe_machine *m, int level, struct findi
 	static const struct {
 		const char *what, *meaning;
 		enum probe_state state;
-		int next; /* the level that permits more */
+		enum reason reason; /* the level that permits more is its remedy */
 	} levels[] = {
-		{ "all, and raw tracepoint data", "", PROBE_OK, 0 },
-		{ "all CPUs and the kernel, no raw tracepoint data", "", PROBE_OK, -1 },
+		{ "all, and raw tracepoint data", "", PROBE_OK, REASON_NONE },
+		{ "all CPUs and the kernel, no raw tracepoint data", "", PROBE_OK, REASON_NONE },
 		{ "your own processes with the kernel, not whole CPUs",
 		  "The whole machine (-a) and other users' processes are closed to you.",
-		  PROBE_LIMITED, 0 },
+		  PROBE_LIMITED, REASON_LEVEL_CPU },
 		{ "your own processes, user mode only",
 		  "Time in the kernel, the whole machine (-a) and other users' processes are "
 		  "closed "
 		  "to you.",
-		  PROBE_LIMITED, 1 },
+		  PROBE_LIMITED, REASON_LEVEL_IN_KERNEL },
 		{ "nothing", "The kernel refuses all perf events to ordinary users.", PROBE_MISSING,
-		  2 },
+		  REASON_LEVEL_CLOSED },
 	};
 	size_t i = (size_t)(MIN(MAX(level, -1), 3) + 1);
 
 	finding_set(f, levels[i].state, "kernel.perf_event_paranoid is %d: %s", level,
 		    levels[i].what);
 	finding_means(f, "%s", levels[i].meaning);
-	if (levels[i].state != PROBE_OK)
-		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=%d", levels[i].next);
+	if (levels[i].state == PROBE_OK)
+		return;
+	finding_remedy(f, m, levels[i].reason);
 }
 
 void probe_permission(const struct probe_machine *m, struct finding *f)
 {
-	int level = sources_paranoid(m->sources);
+	int r = try_open(m, cpu_clock(), 0, -1), level = sources_paranoid(m->sources);
+	char setting[96];
 	int64_t ignored;
+	bool is_known = sources_number(m->sources, "sys/kernel/perf_event_paranoid", &ignored);
 
-	/* perf_event_open(2): that the file is there tells that the kernel has perf events. */
-	if (!sources_number(m->sources, "sys/kernel/perf_event_paranoid", &ignored) &&
-	    try_open(m, cpu_clock(), 0, -1) == -ENOSYS) {
-		finding_set(f, PROBE_MISSING, "the kernel is built without CONFIG_PERF_EVENTS");
+	reason_put_setting(m->sources, "perf_event_paranoid", setting, sizeof(setting));
+	if (r == -ENOSYS && !sources_has_perf_events(m->sources)) {
+		finding_reason(f, m, PROBE_MISSING, REASON_NO_PERF_EVENTS);
 		finding_means(f, "Only a kernel with perf events can be profiled.");
-		return;
-	}
-	if (!sources_perfmon(m->sources)) {
+	} else if (sources_perfmon(m->sources)) {
+		finding_set(f, PROBE_OK, "%s, which does not bind %s", setting,
+			    m->is_root ? "root" : "CAP_PERFMON");
+		finding_means(f, "All processes, the kernel and every CPU can be profiled.");
+	} else if (is_known) {
 		explain_level(m, level, f);
-		return;
+	} else {
+		finding_set(f, PROBE_LIMITED, "%s; there is no CAP_PERFMON", setting);
+		finding_means(f, "The first line above says what can be profiled.");
+		finding_remedy(f, m, REASON_LEVEL_CPU);
 	}
-	finding_set(f, PROBE_OK, "kernel.perf_event_paranoid is %d, which does not bind %s", level,
-		    m->is_root ? "root" : "CAP_PERFMON");
-	finding_means(f, "All processes, the kernel and every CPU can be profiled.");
 }
 
 void probe_seccomp(const struct probe_machine *m, struct finding *f)
 {
-	int r = try_open(m, cpu_clock(), 0, -1);
 	int64_t mode = 0;
-	bool is_known = sources_seccomp(m->sources, &mode);
-	bool is_level = sources_paranoid(m->sources) > 2 && !sources_perfmon(m->sources);
 
-	if (mode != 2) {
-		finding_set(f, PROBE_OK, is_known ? "no filter on this process" : "not known");
-	} else if (r == 0) {
+	if (!sources_seccomp(m->sources, &mode))
+		finding_set(f, PROBE_OK, "cannot be read");
+	else if (mode != 2)
+		finding_set(f, PROBE_OK, "no filter on this process");
+	else if (!sources_perf_is_filtered(m->sources))
 		finding_set(f, PROBE_OK, "a filter, but it lets perf_event_open through");
-	} else if ((is_refusal(r) && !is_level) || r == -ENOSYS) {
-		finding_set(f, PROBE_MISSING, "a filter forbids perf_event_open (%s)",
-			    strerror(-r));
-		finding_means(
-			f, "This is how containers are closed, whatever kernel.perf_event_paranoid "
-			   "says. Start the container with --cap-add PERFMON and a seccomp profile "
-			   "that allows perf_event_open, or profile from the host.");
-	} else {
-		finding_set(f, PROBE_LIMITED,
-			    "a filter, which may or may not allow perf_event_open");
-		finding_means(f, "The line 'permission' comes first.");
+	else {
+		finding_set(f, PROBE_MISSING, "a seccomp filter refuses perf_event_open");
+		finding_means(f, "This is how containers are closed, whatever "
+				 "kernel.perf_event_paranoid says.");
+		finding_remedy(f, m, REASON_PERF_FILTER);
 	}
 }
 
@@ -403,15 +434,30 @@ static uint64_t ring_size(uint64_t limit)
 
 #define GOOD_RING_KB 512
 
+/* All profilers of a user share what may be locked: only mapping one tells what is left. */
+static bool can_map_ring(const struct probe_machine *m)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE) * 5;
+	struct perf_event_attr attr = cpu_clock();
+	int fd = sources_open(m->sources, &attr, 0, -1);
+	void *ring = fd >= 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : NULL;
+	bool is_refused = ring == MAP_FAILED && errno == EPERM;
+
+	if (ring && ring != MAP_FAILED)
+		munmap(ring, size);
+	if (fd >= 0)
+		close(fd);
+	return !is_refused;
+}
+
 void probe_ring(const struct probe_machine *m, struct finding *f)
 {
-	int64_t mlock_kb = 0;
-	uint64_t limit, size_kb;
+	int64_t mlock_kb = 516; /* the kernel's own default */
+	bool is_known = sources_number(m->sources, "sys/kernel/perf_event_mlock_kb", &mlock_kb);
+	uint64_t limit = ring_limit(m, MAX(mlock_kb, 0)), size_kb;
+	char setting[96];
 
-	if (!sources_number(m->sources, "sys/kernel/perf_event_mlock_kb", &mlock_kb) ||
-	    mlock_kb < 0)
-		mlock_kb = 0;
-	limit = ring_limit(m, mlock_kb);
+	reason_put_setting(m->sources, "perf_event_mlock_kb", setting, sizeof(setting));
 	if (limit == UINT64_MAX) {
 		finding_set(f, PROBE_OK, "no limit");
 		finding_means(f,
@@ -419,18 +465,103 @@ void probe_ring(const struct probe_machine *m, struct finding *f)
 			      "binds you.");
 		return;
 	}
+	if (!can_map_ring(m)) {
+		finding_reason(f, m, PROBE_MISSING, REASON_LOCKED_MEMORY);
+		finding_means(f, "No ring can be mapped now, so nothing can be recorded.");
+		finding_remedy(f, m, REASON_LOCKED_MEMORY);
+		return;
+	}
 	size_kb = ring_size(limit) / 1024;
 	finding_set(f,
-		    size_kb >= GOOD_RING_KB ? PROBE_OK
-		    : size_kb               ? PROBE_LIMITED
-					    : PROBE_MISSING,
-		    "%" PRIu64 " KiB a CPU (kernel.perf_event_mlock_kb is %" PRId64 ")", size_kb,
-		    mlock_kb);
+		    size_kb >= GOOD_RING_KB && is_known ? PROBE_OK
+		    : size_kb                           ? PROBE_LIMITED
+							: PROBE_MISSING,
+		    "%" PRIu64 " KiB a CPU%s (%s)", size_kb, is_known ? "" : " at a guess",
+		    setting);
 	finding_means(f, "All profilers of one user share it; a small ring loses samples at high "
 			 "rates.");
-	if (size_kb < GOOD_RING_KB)
+	if (size_kb < GOOD_RING_KB && sources_in_container(m->sources))
+		finding_remedy(f, m, REASON_LOCKED_MEMORY);
+	else if (size_kb < GOOD_RING_KB)
 		finding_command(f, m, true, "sysctl kernel.perf_event_mlock_kb=%d",
 				GOOD_RING_KB + 4);
+}
+
+void probe_pid_namespace(const struct probe_machine *m, struct finding *f)
+{
+	if (sources_pid_namespace(m->sources)) {
+		finding_set(f, PROBE_LIMITED, "one of its own");
+		finding_means(f, "The work of other namespaces is seen, but not what it is: it is "
+				 "[other namespace]. Time that threads wait (--off-cpu) can't be "
+				 "measured.");
+		finding_remedy(f, m, REASON_PID_NAMESPACE);
+	} else if (sources_proc_state(m->sources) == PROC_ABSENT) {
+		finding_set(f, PROBE_LIMITED, "cannot be read without /proc");
+	} else {
+		finding_set(f, PROBE_OK, "the initial one, whose numbers the kernel tells");
+	}
+}
+
+static bool has_file(const char *root, const char *file)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", root, file);
+	return access(path, R_OK) == 0;
+}
+
+/* What a missing file means. */
+static const struct {
+	enum reason reason;
+	enum probe_state state;
+	const char *meaning;
+} file_reasons[] = {
+	{ REASON_NO_PROC, PROBE_LIMITED,
+	  "Programs that run already have no names; those that begin later have." },
+	{ REASON_FOREIGN_PROC, PROBE_MISSING,
+	  "'assay record' refuses to work, as it would give processes the names of others." },
+	{ REASON_HIDDEN_PROCESSES, PROBE_LIMITED,
+	  "Programs of others that run already have no names." },
+	{ REASON_NO_SYSFS, PROBE_LIMITED,
+	  "The CPUs that this process may run on are profiled, by perf events alone, and hardware "
+	  "events other than the kernel's generic ones are not known." },
+	{ REASON_MASKED_SETTINGS, PROBE_LIMITED,
+	  "assay can't tell beforehand what the kernel permits, and finds out by trying." },
+};
+
+static void add_missing(const struct probe_machine *m, enum reason reason, struct finding *f)
+{
+	struct reason_text text;
+
+	reason_tell(m->sources, reason, &text);
+	for (size_t i = 0; i < ARRAY_SIZE(file_reasons); i++) {
+		size_t len = strlen(f->meaning), n = strlen(f->text);
+
+		if (file_reasons[i].reason != reason)
+			continue;
+		f->state = MAX(f->state, file_reasons[i].state);
+		snprintf(f->text + n, sizeof(f->text) - n, "%s%s", n ? "; " : "", text.reason);
+		snprintf(f->meaning + len, sizeof(f->meaning) - len, "%s%s", len ? " " : "",
+			 file_reasons[i].meaning);
+		finding_remedy(f, m, reason);
+	}
+}
+
+void probe_system_files(const struct probe_machine *m, struct finding *f)
+{
+	const char *proc = sources_proc(m->sources), *sys = sources_sysfs(m->sources);
+	enum reason of_proc = reason_of_proc(m->sources);
+
+	f->state = PROBE_OK;
+	if (of_proc != REASON_NONE)
+		add_missing(m, of_proc, f);
+	if (!has_file(sys, "devices/system/cpu/online"))
+		add_missing(m, REASON_NO_SYSFS, f);
+	if (of_proc != REASON_NO_PROC && !has_file(proc, "sys/kernel/perf_event_paranoid") &&
+	    try_open(m, cpu_clock(), 0, -1) != -ENOSYS)
+		add_missing(m, REASON_MASKED_SETTINGS, f);
+	if (f->state == PROBE_OK)
+		finding_set(f, PROBE_OK, "/proc, /sys and the kernel's settings can be read");
 }
 
 #define FILES_OF_OURS 64
@@ -454,6 +585,10 @@ void probe_files(const struct probe_machine *m, struct finding *f)
 		finding_command(f, m, true, "prlimit --pid $$ --nofile=65536");
 }
 
+#define IN_CONTAINER                                                                   \
+	" To do: start the container with -v /sys/kernel/tracing:/sys/kernel/tracing " \
+	"--cap-add PERFMON."
+
 void probe_tracepoints(const struct probe_machine *m, struct finding *f)
 {
 	char tracefs[PATH_MAX], events[PATH_MAX + 8];
@@ -463,8 +598,10 @@ void probe_tracepoints(const struct probe_machine *m, struct finding *f)
 	snprintf(events, sizeof(events), "%s/events", tracefs);
 	if (!is_there) {
 		finding_set(f, PROBE_MISSING, "tracefs is not mounted");
-		finding_means(f, "Events such as sched:sched_switch are not known without it.");
-		finding_command(f, m, true, "mount -t tracefs nodev %.100s", tracefs);
+		finding_means(f, "Events such as sched:sched_switch are not known without it.%s",
+			      sources_in_container(m->sources) ? IN_CONTAINER : "");
+		if (!sources_in_container(m->sources))
+			finding_command(f, m, true, "mount -t tracefs nodev %.100s", tracefs);
 	} else if (access(events, R_OK | X_OK) < 0) {
 		finding_set(f, PROBE_MISSING, "%.100s can't be read by this user", tracefs);
 		finding_means(f, "Events such as sched:sched_switch are not known without it.");
@@ -472,7 +609,7 @@ void probe_tracepoints(const struct probe_machine *m, struct finding *f)
 	} else if (!may_raw) {
 		finding_set(f, PROBE_LIMITED, "%.80s is readable, but the data is not", tracefs);
 		finding_means(f, "Tracepoints of other processes and their fields need root.");
-		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=-1");
+		finding_remedy(f, m, REASON_LEVEL_TRACEPOINT);
 	} else {
 		finding_set(f, PROBE_OK, "%.100s is readable", tracefs);
 	}
@@ -507,14 +644,15 @@ static void say_intel_pt_absent(const struct probe_machine *m, struct finding *f
 
 static void say_intel_pt_refused(const struct probe_machine *m, int code, struct finding *f)
 {
+	char setting[96];
+
+	reason_put_setting(m->sources, "perf_event_paranoid", setting, sizeof(setting));
 	if (code == -EACCES || code == -EPERM) {
 		finding_set(f, PROBE_MISSING, "is there, but not permitted to this user");
-		finding_means(
-			f,
-			"kernel.perf_event_paranoid is %d: it takes 2 or less to trace your own "
-			"processes, or CAP_PERFMON.",
-			sources_paranoid(m->sources));
-		finding_command(f, m, true, "sysctl kernel.perf_event_paranoid=2");
+		finding_means(f,
+			      "%s: it takes 2 or less to trace your own processes, or CAP_PERFMON.",
+			      setting);
+		finding_remedy(f, m, REASON_LEVEL_CLOSED);
 	} else if (code == -EBUSY) {
 		finding_set(f, PROBE_MISSING, "is there, but taken by somebody else");
 		finding_means(f, "Another trace runs (perf, or a debugger), or the BIOS uses it.");

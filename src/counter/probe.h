@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "counter/counter.h"
+#include "counter/reason.h"
 
 /* The machine and the user, as far as files do not tell; tests make up their own. */
 struct probe_machine {
@@ -44,13 +45,19 @@ extern const char *const probe_state_keys[];
 
 struct finding {
 	enum probe_state state;
-	char text[160];     /* what was found, one line, no full stop */
+	char text[256];     /* what was found, one line, no full stop */
 	char meaning[1024]; /* whole sentences; may be "" */
 	char command[160];  /* to be pasted into a shell as it is; "" when there is none */
 };
 
 /* What can be profiled in the end, widest first. */
-enum probe_reach { REACH_MACHINE, REACH_OWN_KERNEL, REACH_OWN, REACH_NOTHING };
+enum probe_reach {
+	REACH_MACHINE,
+	REACH_NAMESPACE, /* of other pid namespaces only how much they ran */
+	REACH_OWN_KERNEL,
+	REACH_OWN,
+	REACH_NOTHING,
+};
 struct probe_scope {
 	enum probe_reach reach;
 	bool has_hardware; /* by cycles; else by cpu-clock */
@@ -69,11 +76,17 @@ void probe_ring(const struct probe_machine *m, struct finding *f);
 void probe_files(const struct probe_machine *m, struct finding *f);
 void probe_tracepoints(const struct probe_machine *m, struct finding *f);
 void probe_intel_pt(const struct probe_machine *m, struct finding *f);
+void probe_pid_namespace(const struct probe_machine *m, struct finding *f);
+void probe_system_files(const struct probe_machine *m, struct finding *f);
 
 /* For probes elsewhere: sets state and text; the meaning; the command, with sudo if need be. */
 void finding_set(struct finding *f, enum probe_state state, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void finding_means(struct finding *f, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* A reason of counter/reason.h as finding, or its remedy behind the meaning, and its command. */
+void finding_reason(struct finding *f, const struct probe_machine *m, enum probe_state state,
+		    enum reason reason);
+void finding_remedy(struct finding *f, const struct probe_machine *m, enum reason reason);
 void finding_command(struct finding *f, const struct probe_machine *m, bool needs_root,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));

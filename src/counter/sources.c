@@ -7,14 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
+
+/* Numbers of the initial namespaces: include/linux/proc_ns.h. */
+#define INITIAL_USER_NAMESPACE 0xeffffffdU
+#define INITIAL_PID_NAMESPACE  0xeffffffcU
+
+/* linux/pidfd.h, since Linux 6.11 */
+#define PIDFD_GET_PID_NAMESPACE_  _IO(0xff, 5)
+#define PIDFD_GET_USER_NAMESPACE_ _IO(0xff, 9)
 
 const char *sources_sysfs(const struct counter_sources *s)
 {
@@ -81,40 +93,192 @@ uint64_t sources_max_rate(const struct counter_sources *s)
 	return rate > 0 ? (uint64_t)rate : 0;
 }
 
-/* The number behind "FIELD:" in /proc/self/status. */
-static bool status_number(const struct counter_sources *s, const char *field, int base,
-			  uint64_t *out)
+/* The text behind "FIELD:" in /proc/self/status, to be freed; NULL: it is not there. */
+static char *status_field(const struct counter_sources *s, const char *field)
 {
-	char path[PATH_MAX], *text = NULL, *line, *key;
+	cleanup(free_at_exit) char *text = NULL, *key = xasprintf("\n%s:", field);
+	char path[PATH_MAX], *line;
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s/self/status", sources_proc(s));
 	if (file_read_all(path, 1 << 16, &text, &size) < 0)
-		return false;
-	key = xasprintf("\n%s:", field);
+		return NULL;
 	line = strstr(text, key);
-	if (line)
-		*out = strtoull(line + strlen(key), NULL, base);
-	free(key);
-	free(text);
-	return line != NULL;
+	if (!line)
+		return NULL;
+	line += strlen(key);
+	return xstrndup(line, strcspn(line, "\n"));
+}
+
+static bool status_number(const struct counter_sources *s, const char *field, int base,
+			  uint64_t *out)
+{
+	cleanup(free_at_exit) char *text = status_field(s, field);
+
+	if (text)
+		*out = strtoull(text, NULL, base);
+	return text != NULL;
+}
+
+/* Not one that a test has put together of files. */
+static bool is_this_machine(const struct counter_sources *s)
+{
+	return !s || !s->proc;
+}
+
+/* The same without /proc. */
+static bool capabilities_by_call(uint64_t *mask)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	*mask = (uint64_t)data[1].effective << 32 | data[0].effective;
+	return true;
 }
 
 bool sources_capable(const struct counter_sources *s, int capability)
 {
 	uint64_t mask = 0;
+	bool is_known = is_this_machine(s) ? capabilities_by_call(&mask)
+					   : status_number(s, "CapEff", 16, &mask);
 
-	return status_number(s, "CapEff", 16, &mask) && (mask >> capability & 1);
+	return is_known && (mask >> capability & 1) && !sources_in_user_namespace(s);
 }
 
 bool sources_seccomp(const struct counter_sources *s, int64_t *mode)
 {
 	uint64_t v = 0;
+	int r;
 
-	if (!status_number(s, "Seccomp", 10, &v))
+	if (status_number(s, "Seccomp", 10, &v)) {
+		*mode = (int64_t)v;
+		return true;
+	}
+	r = is_this_machine(s) ? prctl(PR_GET_SECCOMP) : -1;
+	*mode = r;
+	return r >= 0;
+}
+
+/* perf_event_open(2): that the file is there tells that the kernel has perf events. */
+bool sources_has_perf_events(const struct counter_sources *s)
+{
+	int64_t value = 0;
+
+	return sources_number(s, "sys/kernel/perf_event_paranoid", &value) ||
+	       (sources_seccomp(s, &value) && value == 2);
+}
+
+/* The kernel refuses flags that it does not know with EINVAL, before it looks at who asks. */
+bool sources_perf_is_filtered(const struct counter_sources *s)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	unsigned long unknown = 1UL << 31;
+	int64_t mode = 0;
+	long r;
+
+	if (sources_seccomp(s, &mode) && mode != 2)
 		return false;
-	*mode = (int64_t)v;
-	return true;
+	errno = 0;
+	if (s && s->perf_event_open)
+		r = s->perf_event_open(&attr, 0, -1, -1, unknown);
+	else
+		r = syscall(SYS_perf_event_open, &attr, 0, -1, -1, unknown);
+	if (r >= 0)
+		close((int)r);
+	return r < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS);
+}
+
+/* The number of one of our namespaces; 0: not known. Without /proc, newer kernels say it. */
+static uint32_t own_namespace(const struct counter_sources *s, const char *name, unsigned long ask)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int self, fd;
+	bool is_known;
+
+	snprintf(path, sizeof(path), "%s/self/ns/%s", sources_proc(s), name);
+	if (stat(path, &st) == 0)
+		return (uint32_t)st.st_ino;
+	self = is_this_machine(s) && ask ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
+	fd = self >= 0 ? ioctl(self, ask, 0) : -1;
+	is_known = fd >= 0 && fstat(fd, &st) == 0;
+	if (fd >= 0)
+		close(fd);
+	if (self >= 0)
+		close(self);
+	return is_known ? (uint32_t)st.st_ino : 0;
+}
+
+uint32_t sources_pid_namespace(const struct counter_sources *s)
+{
+	uint32_t own = own_namespace(s, "pid", PIDFD_GET_PID_NAMESPACE_);
+
+	return own == INITIAL_PID_NAMESPACE ? 0 : own;
+}
+
+bool sources_in_user_namespace(const struct counter_sources *s)
+{
+	uint32_t own = own_namespace(s, "user", PIDFD_GET_USER_NAMESPACE_);
+
+	return own && own != INITIAL_USER_NAMESPACE;
+}
+
+/* Of a container with pid namespace and user of the host; not of a virtual machine of its image. */
+static bool has_other_namespace(const struct counter_sources *s)
+{
+	static const struct {
+		const char *name;
+		uint32_t initial;
+	} others[] = { { "ipc", 0xefffffffU }, { "uts", 0xeffffffeU }, { "cgroup", 0xeffffffbU } };
+	bool has_other = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		uint32_t own = own_namespace(s, others[i].name, 0);
+
+		has_other |= own && own != others[i].initial;
+	}
+	return has_other;
+}
+
+bool sources_in_container(const struct counter_sources *s)
+{
+	/* Podman and CRI-O, Docker, systemd-nspawn; LXC; a pod of Kubernetes. */
+	static const char *const files[] = { "/run/.containerenv", "/.dockerenv",
+					     "/run/host/container-manager" };
+	static const char *const variables[] = { "container", "KUBERNETES_SERVICE_HOST" };
+	bool has_mark = false;
+
+	if (sources_pid_namespace(s) || sources_in_user_namespace(s))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(files) && is_this_machine(s); i++)
+		has_mark |= access(files[i], F_OK) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(variables) && is_this_machine(s); i++)
+		has_mark |= getenv(variables[i]) != NULL;
+	return has_mark && has_other_namespace(s);
+}
+
+static bool is_in_proc(const struct counter_sources *s, const char *file)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", sources_proc(s), file);
+	return access(path, F_OK) == 0;
+}
+
+/* "NSpid:" has a number for each namespace from that of /proc to that of the process. */
+enum proc_state sources_proc_state(const struct counter_sources *s)
+{
+	cleanup(free_at_exit) char *numbers = NULL;
+
+	/* Where it is of a namespace that we are not in, there is no "self". */
+	if (!is_in_proc(s, "self"))
+		return is_in_proc(s, "kallsyms") ? PROC_FOREIGN : PROC_ABSENT;
+	numbers = status_field(s, "NSpid");
+	if (numbers && strpbrk(numbers + strspn(numbers, " \t"), " \t"))
+		return PROC_FOREIGN;
+	return is_in_proc(s, "1") ? PROC_OWN : PROC_HIDES_OTHERS;
 }
 
 bool sources_perfmon(const struct counter_sources *s)

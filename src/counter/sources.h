@@ -27,11 +27,36 @@ int sources_paranoid(const struct counter_sources *s);
 /* kernel.perf_event_max_sample_rate in Hz; 0 where it can't be read. */
 uint64_t sources_max_rate(const struct counter_sources *s);
 
-/* An effective capability (linux/capability.h) of this process, from /proc/self/status. */
+/*
+ * An effective capability (linux/capability.h) of this process. One of a user namespace does not
+ * count: what perf events and BPF ask for, they ask for in the initial one.
+ */
 bool sources_capable(const struct counter_sources *s, int capability);
 
 /* The mode of the seccomp filter on this process: 0 none, 2 a filter. */
 bool sources_seccomp(const struct counter_sources *s, int64_t *mode);
+
+/* Whether the kernel itself has perf events, as far as its settings tell. */
+bool sources_has_perf_events(const struct counter_sources *s);
+
+/* Whether perf_event_open(2) does not reach the kernel: asked in a way that the kernel refuses. */
+bool sources_perf_is_filtered(const struct counter_sources *s);
+
+/* The number of our pid namespace; 0: it is the initial one, or not known. */
+uint32_t sources_pid_namespace(const struct counter_sources *s);
+bool sources_in_user_namespace(const struct counter_sources *s);
+
+/* Whether an engine's option is what helps: by its marks, or by namespaces of our own. */
+bool sources_in_container(const struct counter_sources *s);
+
+/* What /proc is to this process. */
+enum proc_state {
+	PROC_OWN,
+	PROC_ABSENT,
+	PROC_FOREIGN,      /* its numbers are those of another pid namespace */
+	PROC_HIDES_OTHERS, /* hidepid: processes of other users are not in it */
+};
+enum proc_state sources_proc_state(const struct counter_sources *s);
 
 /* CAP_PERFMON, or CAP_SYS_ADMIN, which includes it: the paranoid level does not bind. */
 bool sources_perfmon(const struct counter_sources *s);

@@ -2,20 +2,9 @@
 #include "record/pid_namespace.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "symbol/kallsyms.h"
-
-#define INITIAL_PID_NAMESPACE 0xeffffffcU /* PROC_PID_INIT_INO in include/linux/proc_ns.h */
-
-uint32_t pid_namespace_own(const char *proc)
-{
-	cleanup(free_at_exit) char *path = xasprintf("%s/self/ns/pid", proc);
-	struct stat st;
-
-	return stat(path, &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE ? 0 : (uint32_t)st.st_ino;
-}
 
 /* The functions that an idle CPU's stack goes through (kernel/sched/idle.c). */
 static const char *const idle_names[] = { "do_idle", "cpu_startup_entry", "play_idle_precise" };

@@ -10,16 +10,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "event/event.h"
-
-/*
- * The number of our pid namespace (the inode of /proc/self/ns/pid); 0 where it is the initial one,
- * or is not known.
- */
-uint32_t pid_namespace_own(const char *proc);
 
 struct pid_namespace;
 

@@ -16,6 +16,8 @@
 #include "collect/cpu_watch.h"
 #include "collect/ring_room.h"
 #include "collect/sampler.h"
+#include "counter/reason.h"
+#include "counter/sources.h"
 #include "record/ext.h"
 #include "record/in_kernel.h"
 #include "record/off_cpu.h"
@@ -347,7 +349,7 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.with_stacks = stacks != STACKS_NONE,
 		.by_frame_pointer = !with_tables,
 		.waits = config->off_cpu ? &waits : NULL,
-		.pid_namespace = pid_namespace_own("/proc"),
+		.pid_namespace = sources_pid_namespace(NULL),
 	};
 	int e;
 
@@ -414,7 +416,7 @@ struct event_sink *side_band_sink(struct recorder *r)
 	if (r->raw)
 		return raw_sink(r->raw);
 	sink = r->in_kernel ? in_kernel_sink(r->in_kernel) : pipeline_sink(r->pipeline);
-	if (!pid_namespace_own("/proc"))
+	if (!sources_pid_namespace(NULL))
 		return sink;
 	if (!r->pid_namespace)
 		r->pid_namespace = pid_namespace_new("/proc", sink);
@@ -455,12 +457,12 @@ int recorder_start(struct recorder *r, struct error *err)
 {
 	int e, was_renamed = 0;
 
-	if ((e = block_signals(r, err)) < 0 || (e = choose_cpus(r, err)) < 0 ||
-	    (e = open_cgroup(r, err)) < 0 || (e = start_child(r, err)) < 0 ||
-	    (e = find_threads(r, err)) < 0 || (e = watch_cpus(r, err)) < 0 ||
-	    (e = watch_control(r, err)) < 0 || (e = recorder_plan_trace(r, err)) < 0 ||
-	    (e = open_rings(r, err)) < 0 || (e = recorder_open_trace(r, err)) < 0 ||
-	    (e = load_sampler(r, err)) < 0)
+	if ((e = reason_refuse_proc(NULL, err)) < 0 || (e = block_signals(r, err)) < 0 ||
+	    (e = choose_cpus(r, err)) < 0 || (e = open_cgroup(r, err)) < 0 ||
+	    (e = start_child(r, err)) < 0 || (e = find_threads(r, err)) < 0 ||
+	    (e = watch_cpus(r, err)) < 0 || (e = watch_control(r, err)) < 0 ||
+	    (e = recorder_plan_trace(r, err)) < 0 || (e = open_rings(r, err)) < 0 ||
+	    (e = recorder_open_trace(r, err)) < 0 || (e = load_sampler(r, err)) < 0)
 		return e;
 	if (!r->config->raw)
 		was_renamed = session_dir_make_room(r->config->dir, err);

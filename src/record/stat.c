@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collect/cpu_watch.h"
+#include "counter/reason.h"
 #include "record/child.h"
 #include "record/host.h"
 
@@ -46,6 +47,8 @@ static int find_threads(struct stat_state *s, struct error *err)
 {
 	const struct stat_config *c = s->config;
 
+	if (c->pids->n && reason_refuse_proc(NULL, err) < 0)
+		return -EINVAL;
 	for (size_t i = 0; i < c->pids->n; i++)
 		if (proc_list_threads("/proc", c->pids->data[i], &s->tids) < 0)
 			return error_set(err, -ESRCH, "no process %d", c->pids->data[i]);

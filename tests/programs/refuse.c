@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs a command to which the kernel refuses a system call: `refuse perf|bpf COMMAND [ARGUMENT…]`.
- * perf: perf_event_open(2) as if the kernel were built without it (ENOSYS); bpf: bpf(2) as of a
- * policy (EPERM).
+ * Runs a command to which the kernel refuses a system call: `refuse perf|container|bpf COMMAND
+ * [ARGUMENT…]`. perf: perf_event_open(2) as if the kernel were built without it (ENOSYS);
+ * container: the same as the filters of containers do (EPERM); bpf: bpf(2) as of a policy (EPERM).
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,10 +17,11 @@
 int main(int argc, char **argv)
 {
 	int is_bpf = argc > 2 && !strcmp(argv[1], "bpf");
+	int is_perf = argc > 2 && !strcmp(argv[1], "perf");
 	struct sock_filter steps[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, is_bpf ? SYS_bpf : SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (is_bpf ? EPERM : ENOSYS)),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (is_perf ? ENOSYS : EPERM)),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(steps) / sizeof(steps[0]), steps };

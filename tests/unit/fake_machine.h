@@ -41,14 +41,19 @@ static inline void put(const struct machine *m, const char *path, const char *te
 /* What the fake perf_event_open() answers: an errno for each thing asked for, 0 to succeed. */
 static struct {
 	int hardware, software, kernel_mode, all_cpus, precise;
+	int filter; /* a seccomp filter's, whatever is asked; 0: there is none */
 	int n_calls;
 } answers;
 
 static inline int fake_open(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 			    unsigned long flags)
 {
-	(void)cpu, (void)group_fd, (void)flags;
+	(void)cpu, (void)group_fd;
 	answers.n_calls++;
+	if (answers.filter || flags & ~(unsigned long)PERF_FLAG_FD_CLOEXEC) {
+		errno = answers.filter ? answers.filter : EINVAL;
+		return -1;
+	}
 	errno = attr->type == PERF_TYPE_SOFTWARE ? answers.software : answers.hardware;
 	if (!errno && !attr->exclude_kernel)
 		errno = answers.kernel_mode;
@@ -59,8 +64,9 @@ static inline int fake_open(struct perf_event_attr *attr, int pid, int cpu, int 
 	return errno ? -1 : dup(STDERR_FILENO);
 }
 
-#define ROOT_STATUS   "Name:\tassay\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n"
-#define NOBODY_STATUS "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t0\n"
+#define ROOT_STATUS     "Name:\tassay\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n"
+#define FILTERED_STATUS "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t2\n"
+#define NOBODY_STATUS   "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t0\n"
 
 static inline int machine_setup(void **state)
 {

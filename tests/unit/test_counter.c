@@ -649,19 +649,24 @@ static void a_failed_open_says_why_and_what_to_do(void **state)
 	explain(m, "cycles", -ENOENT, "event 'cycles' can't be opened (ENOENT): this processor");
 	explain(m, "cycles", -EIO, "event 'cycles' can't be opened: Input/output error");
 	explain(m, "cycles", -ENOENT, "no such counter; -e cpu-clock works");
-	explain(m, "cycles", -EBUSY, "another profiler");
+	explain(m, "cycles", -EBUSY, "(another profiler, the NMI watchdog, or an exclusive event)");
+	put(m, "proc/sys/kernel/nmi_watchdog", "0\n");
+	explain(m, "cycles", -EBUSY, "(another profiler, or an exclusive event)");
 	put(m, "proc/sys/kernel/nmi_watchdog", "1\n");
 	explain(m, "cycles", -EBUSY, "'sysctl kernel.nmi_watchdog=0' as root frees it");
 	explain(m, "cycles", -EMFILE, "ulimit -n ");
-	explain(m, "cycles", -ENOSYS, "a seccomp filter hides them");
+	explain(m, "cycles", -ENOSYS, "a seccomp filter refuses perf_event_open");
 	explain(m, "cycles:p", -EOPNOTSUPP, "leave out the modifier p");
 	explain(m, "cycles", -EOPNOTSUPP, "counted but not sampled; use -e cpu-clock");
 	explain(m, "cycles", -EINVAL, "no such event code");
 	explain(m, "cycles", -ESRCH, "no such process");
 	explain(m, "cycles", -EACCES, "a security module");
-	put(m, "proc/self/status", "CapEff:\t0\nX:\t0\nSeccomp:\t2\n");
-	put(m, "proc/sys/kernel/perf_event_paranoid", "-1\n");
-	explain(m, "cycles", -EPERM, "a seccomp filter forbids it");
+	/* A filter that lets the call through is not to blame, and one that does not is. */
+	put(m, "proc/self/status", FILTERED_STATUS);
+	explain(m, "cycles", -EPERM, "only processes of his own");
+	answers.filter = EPERM;
+	explain(m, "cycles", -EPERM, "a seccomp filter refuses perf_event_open");
+	explain(m, "cycles", -EACCES, "a seccomp filter refuses perf_event_open");
 }
 
 static void each_paranoid_level_has_its_own_way_out(void **state)
@@ -677,6 +682,35 @@ static void each_paranoid_level_has_its_own_way_out(void **state)
 	put(m, "proc/sys/kernel/perf_event_paranoid", "1\n");
 	explain(m, "cycles", -EACCES, "'sysctl kernel.perf_event_paranoid=0' as root");
 	explain(m, "sched:sched_switch", -EACCES, "'sysctl kernel.perf_event_paranoid=-1' as root");
+}
+
+/* In a container, what helps is an option of its engine. */
+static void in_a_container_the_remedy_is_its_engine_s_option(void **state)
+{
+	struct machine *m = *state;
+
+	put(m, "proc/self/status", NOBODY_STATUS);
+	put(m, "proc/self/ns/pid", "");
+	explain(m, "cycles:u", -EACCES, "start the container with --cap-add PERFMON");
+	answers.filter = EPERM;
+	put(m, "proc/self/status", FILTERED_STATUS);
+	explain(m, "cycles:u", -EPERM, "--security-opt seccomp=");
+	answers.filter = 0;
+	/* Its capabilities do not count in a user namespace. */
+	put(m, "proc/self/status", ROOT_STATUS);
+	put(m, "proc/self/ns/user", "");
+	explain(m, "cycles:u", -EACCES, "let root start the container (not rootless)");
+}
+
+static void a_setting_that_is_not_read_is_no_number(void **state)
+{
+	struct machine *m = *state;
+	char path[PATH_MAX];
+
+	put(m, "proc/self/status", NOBODY_STATUS);
+	snprintf(path, sizeof(path), "%s/sys/kernel/perf_event_paranoid", m->proc);
+	unlink(path);
+	explain(m, "cycles:u", -EACCES, "kernel.perf_event_paranoid cannot be read, which allows");
 }
 
 int main(void)
@@ -712,6 +746,8 @@ int main(void)
 		ON_A_MACHINE(where_nothing_opens_the_default_explains),
 		ON_A_MACHINE(a_failed_open_says_why_and_what_to_do),
 		ON_A_MACHINE(each_paranoid_level_has_its_own_way_out),
+		ON_A_MACHINE(in_a_container_the_remedy_is_its_engine_s_option),
+		ON_A_MACHINE(a_setting_that_is_not_read_is_no_number),
 	};
 
 	setenv("LIBPFM_FORCE_PMU", "skl", 1);

@@ -168,7 +168,7 @@ static void a_kernel_without_perf_events_is_said_to_be(void **state)
 		 ((struct machine *)*state)->root);
 	unlink(path);
 	f = find(*state, "permission");
-	assert_finding(&f, PROBE_MISSING, "the kernel is built without CONFIG_PERF_EVENTS", "");
+	assert_finding(&f, PROBE_MISSING, "this kernel is built without CONFIG_PERF_EVENTS", "");
 	put(*state, "proc/sys/kernel/perf_event_paranoid", "2\n");
 	f = find(*state, "permission");
 	assert_finding(&f, PROBE_LIMITED, "is 2", "sudo sysctl kernel.perf_event_paranoid=1");
@@ -180,15 +180,99 @@ static void a_seccomp_filter_is_told_from_the_paranoid_level(void **state)
 	struct finding f = find(m, "seccomp");
 
 	assert_finding(&f, PROBE_OK, "no filter", "");
-	put(m, "proc/self/status", "X:\t0\nCapEff:\t0\nSeccomp:\t2\n");
+	put(m, "proc/self/status", FILTERED_STATUS);
 	f = find(m, "seccomp");
 	assert_finding(&f, PROBE_OK, "lets perf_event_open through", "");
-	answers.software = EPERM;
-	f = find(m, "seccomp");
-	assert_finding(&f, PROBE_MISSING, "a filter forbids perf_event_open", "");
+	answers.software = EACCES;
 	put(m, "proc/sys/kernel/perf_event_paranoid", "4");
 	f = find(m, "seccomp");
-	assert_finding(&f, PROBE_LIMITED, "may or may not", "");
+	assert_finding(&f, PROBE_OK, "lets perf_event_open through", "");
+	answers.filter = EPERM;
+	f = find(m, "seccomp");
+	assert_finding(&f, PROBE_MISSING, "a seccomp filter refuses perf_event_open", "");
+	assert_non_null(strstr(f.meaning, "allow perf_event_open there"));
+	put(m, "proc/self/ns/pid", "");
+	f = find(m, "seccomp");
+	assert_non_null(strstr(f.meaning, "--security-opt seccomp="));
+	put(m, "proc/self/status", "X:\n");
+	f = find(m, "seccomp");
+	assert_finding(&f, PROBE_OK, "cannot be read", "");
+}
+
+/* What the paranoid level is, unread; no command where an engine's option helps. */
+static void unread_settings_are_told_as_unread(void **state)
+{
+	struct machine *m = *state;
+	struct finding f;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/perf_event_paranoid", m->proc);
+	unlink(path);
+	f = find(m, "permission");
+	assert_finding(&f, PROBE_LIMITED, "kernel.perf_event_paranoid cannot be read",
+		       "sudo sysctl kernel.perf_event_paranoid=0");
+	f = find(m, "ring memory");
+	assert_finding(&f, PROBE_LIMITED, "kernel.perf_event_mlock_kb cannot be read", "");
+	put(m, "proc/kallsyms", "0000000000000000 A a\n");
+	f = find(m, "kernel symbols");
+	assert_finding(&f, PROBE_LIMITED, "kernel.kptr_restrict cannot be read",
+		       "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+	put(m, "proc/self/ns/pid", "");
+	f = find(m, "permission");
+	assert_finding(&f, PROBE_LIMITED, "cannot be read", "");
+	assert_non_null(strstr(f.meaning, "--cap-add PERFMON"));
+}
+
+static void missing_system_files_are_one_finding(void **state)
+{
+	struct machine *m = *state;
+	struct finding f = find(m, "system files");
+
+	assert_finding(&f, PROBE_LIMITED, "/sys is not there", "sudo mount -t sysfs sysfs /sys");
+	put(m, "sys/devices/system/cpu/online", "0-1\n");
+	f = find(m, "system files");
+	assert_finding(&f, PROBE_LIMITED, "/proc hides the processes of other users",
+		       "sudo mount -o remount,hidepid=0 /proc");
+	put(m, "proc/1/comm", "init\n");
+	f = find(m, "system files");
+	assert_finding(&f, PROBE_OK, "can be read", "");
+	put(m, "proc/self/status", "Name:\tassay\nNSpid:\t17\nCapEff:\t0\n");
+	f = find(m, "system files");
+	assert_finding(&f, PROBE_OK, "can be read", "");
+	put(m, "proc/self/status", "Name:\tassay\nNSpid:\t4017\t17\nCapEff:\t0\n");
+	f = find(m, "system files");
+	assert_finding(&f, PROBE_MISSING, "of another pid namespace",
+		       "sudo mount -t proc proc /proc");
+}
+
+static void a_pid_namespace_limits_the_reach(void **state)
+{
+	struct machine *m = *state;
+	struct probe_machine machine = ordinary(m);
+	struct finding f;
+
+	put(m, "proc/self/ns/pid", "");
+	assert_int_equal(probe_scope(&machine).reach, REACH_NAMESPACE);
+	f = find(m, "pid namespace");
+	assert_finding(&f, PROBE_LIMITED, "one of its own", "");
+	assert_non_null(strstr(f.meaning, "--pid=host"));
+}
+
+/* As container root has it: kptr_restrict 0 hides nothing from who has CAP_SYSLOG. */
+static void kernel_symbols_need_cap_syslog(void **state)
+{
+	struct machine *m = *state;
+	struct finding f;
+
+	put(m, "proc/self/ns/pid", "");
+	put(m, "proc/sys/kernel/kptr_restrict", "0\n");
+	put(m, "proc/kallsyms", "0000000000000000 A a\n");
+	f = find(m, "kernel symbols");
+	assert_finding(&f, PROBE_LIMITED, "kernel.kptr_restrict is 0", "");
+	assert_non_null(strstr(f.meaning, "--cap-add SYSLOG"));
+	put(m, "proc/sys/kernel/kptr_restrict", "2\n");
+	f = find(m, "kernel symbols");
+	assert_non_null(strstr(f.meaning, "'sysctl kernel.kptr_restrict=1' on the host"));
 }
 
 static void limits_are_in_terms_of_profiling(void **state)
@@ -294,7 +378,7 @@ static void bpf_needs_capabilities_types_and_no_lockdown(void **state)
 		       "sudo setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"");
 	put(m, "proc/self/status", ROOT_STATUS);
 	f = find(m, "BPF");
-	assert_finding(&f, PROBE_MISSING, "sysfs is not there", "");
+	assert_finding(&f, PROBE_MISSING, "/sys is not there", "sudo mount -t sysfs sysfs /sys");
 	put(m, "sys/kernel/notes", "");
 	f = find(m, "BPF");
 	assert_finding(&f, PROBE_MISSING, "the kernel has no BTF", "");
@@ -506,6 +590,10 @@ int main(void)
 		ON_AN_ORDINARY(every_paranoid_level_says_what_it_permits),
 		ON_AN_ORDINARY(a_kernel_without_perf_events_is_said_to_be),
 		ON_AN_ORDINARY(a_seccomp_filter_is_told_from_the_paranoid_level),
+		ON_AN_ORDINARY(unread_settings_are_told_as_unread),
+		ON_AN_ORDINARY(missing_system_files_are_one_finding),
+		ON_AN_ORDINARY(a_pid_namespace_limits_the_reach),
+		ON_AN_ORDINARY(kernel_symbols_need_cap_syslog),
 		ON_AN_ORDINARY(limits_are_in_terms_of_profiling),
 		ON_AN_ORDINARY(tracepoints_need_tracefs_and_the_right_to_read_it),
 		ON_AN_ORDINARY(hidden_kernel_symbols_are_noticed),
