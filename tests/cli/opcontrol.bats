@@ -47,6 +47,7 @@ has_more() {
 	wait_for has_more 0
 	before=$n
 	wait_for has_more "$before"
+	assay info session | grep 'cpu-clock every 1000000:'
 	control --save=first
 	[ "$(samples_of split session:first)" -gt "$before" ]
 	run control --save=first
