@@ -39,6 +39,20 @@ static char *hierarchy(void)
 	return found;
 }
 
+bool cgroup_has_v1(void)
+{
+	FILE *f = fopen("/proc/cgroups", "re");
+	char line[256];
+	bool has_v1 = false;
+	unsigned int hierarchy;
+
+	while (f && fgets(line, sizeof(line), f))
+		has_v1 |= sscanf(line, "%*[^#\t] %u", &hierarchy) == 1 && hierarchy;
+	if (f)
+		fclose(f);
+	return has_v1;
+}
+
 /* The first controller that can be enabled at the top of cgroup2; "" where there is none. */
 static void first_controller(const char *mount, char name[static 32])
 {

@@ -2,6 +2,8 @@
 /* Control groups as targets: perf_event_open(2), PERF_FLAG_PID_CGROUP. */
 #pragma once
 
+#include <stdbool.h>
+
 struct error;
 
 /*
@@ -11,6 +13,9 @@ struct error;
  * Returns a descriptor or a negative errno.
  */
 int cgroup_open(const char *name, struct error *err);
+
+/* Whether a controller is in a hierarchy of cgroup v1. */
+bool cgroup_has_v1(void);
 
 /* Why the kernel knows of no events in the control group (-ENOENT); sets err, returns code. */
 int cgroup_explain(int fd, int code, struct error *err);

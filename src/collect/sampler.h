@@ -86,7 +86,7 @@ struct sampler_count {
 	uint32_t cpu, counter;
 	uint32_t app; /* file number of the process's executable; FILE_NONE: a kernel thread */
 	const char *comm;
-	uint64_t cgroup;        /* its number in v2; 0: not known */
+	uint64_t cgroup;        /* machine/cgroup_domain.h */
 	uint64_t stack;         /* its hash */
 	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first; NULL: only the
 				   hash was told, as of raw stacks */

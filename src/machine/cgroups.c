@@ -22,9 +22,13 @@ struct cgroups {
 	struct strings *strings;
 	struct intmap paths; /* by number: string id; 0: looked for in vain */
 	string_id root;
-	char *proc, *mount; /* NULL: offline; there is no v2 */
-	time_t walked_s;    /* CLOCK_MONOTONIC; 0: not yet */
-	uint64_t last;      /* what was found last, which is mostly the next one, too */
+	char *proc; /* NULL: offline */
+	struct {
+		char *mount;     /* NULL: there is none */
+		time_t walked_s; /* CLOCK_MONOTONIC; 0: not yet */
+	} domains[N_CGROUP_DOMAINS];
+	enum cgroup_domain of_perf; /* what CGROUP_OF_PERF is */
+	uint64_t last;              /* what was found last, which is mostly the next one, too */
 	string_id last_path;
 };
 
@@ -44,13 +48,49 @@ static char *find_mount(const char *sys)
 	return NULL;
 }
 
+static const char *const v1_names[] = {
+#define X(name, mount) mount,
+	CGROUP_V1_HIERARCHIES(X)
+#undef X
+};
+
+/* A directory of v1 has tasks, which v2 has not. */
+static char *find_v1_mount(const char *sys, const char *name)
+{
+	char *mount = xasprintf("%s/fs/cgroup/%s", sys, name);
+	cleanup(free_at_exit) char *mark = xasprintf("%s/tasks", mount);
+
+	if (access(mark, F_OK) == 0)
+		return mount;
+	free(mount);
+	return NULL;
+}
+
+/* "perf_event HIERARCHY …", which is 0 for v2. */
+static bool is_perf_of_v1(const char *proc)
+{
+	cleanup(free_at_exit) char *name = xasprintf("%s/cgroups", proc), *text = NULL;
+	unsigned int hierarchy = 0;
+	const char *line;
+
+	if (file_read_all(name, PROC_LIMIT, &text, NULL) < 0)
+		return false;
+	line = strstr(text, "\nperf_event");
+	return line && sscanf(line, " perf_event %u", &hierarchy) == 1 && hierarchy;
+}
+
 struct cgroups *cgroups_new(const char *proc, const char *sys, struct strings *strings)
 {
 	struct cgroups *c = xcalloc(1, sizeof(*c));
 
 	c->strings = strings;
 	c->proc = proc ? xstrdup(proc) : NULL;
-	c->mount = sys ? find_mount(sys) : NULL;
+	c->of_perf = CGROUP_V2;
+	c->domains[CGROUP_V2].mount = sys ? find_mount(sys) : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(v1_names) && sys; i++)
+		c->domains[CGROUP_V2 + 1 + i].mount = find_v1_mount(sys, v1_names[i]);
+	if (proc && is_perf_of_v1(proc))
+		c->of_perf = CGROUP_V1_perf_event;
 	c->root = strings_add(strings, "/");
 	return c;
 }
@@ -61,7 +101,8 @@ void cgroups_free(struct cgroups *c)
 		return;
 	intmap_fini(&c->paths);
 	free(c->proc);
-	free(c->mount);
+	for (size_t i = 0; i < N_CGROUP_DOMAINS; i++)
+		free(c->domains[i].mount);
 	free(c);
 }
 
@@ -70,27 +111,40 @@ bool cgroups_is_root(const struct cgroups *c, string_id path)
 	return path.n == c->root.n;
 }
 
-void cgroups_tell(struct cgroups *c, uint64_t id, const char *path)
+/* The number with the domain that it is of in the end. */
+static uint64_t resolve(const struct cgroups *c, uint64_t id)
+{
+	return id >> CGROUP_DOMAIN_SHIFT == CGROUP_OF_PERF ? CGROUP_NUMBER(c->of_perf, id) : id;
+}
+
+static void put_path(struct cgroups *c, uint64_t id, const char *path)
 {
 	*intmap_put(&c->paths, id, NULL) = strings_add(c->strings, *path ? path : "/").n;
 	c->last = 0;
 }
 
+void cgroups_tell(struct cgroups *c, uint64_t id, const char *path)
+{
+	put_path(c, resolve(c, id), path);
+}
+
 /* ---- looking in the file system ---- */
 
-static bool find_by_handle(struct cgroups *c, uint64_t id)
+static bool find_by_handle(struct cgroups *c, enum cgroup_domain domain, uint64_t id)
 {
 	union {
 		struct file_handle handle;
 		uint8_t bytes[sizeof(struct file_handle) + sizeof(id)];
 	} h = { .handle = { .handle_bytes = sizeof(id), .handle_type = HANDLE_OF_KERNFS } };
-	cleanup(close_at_exit) int mount = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const char *top = c->domains[domain].mount;
+	cleanup(close_at_exit) int mount = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cleanup(close_at_exit) int fd = -1;
-	char link[64], path[4096];
-	size_t skip = strlen(c->mount);
+	char link[64], path[8192];
+	uint64_t number = id & CGROUP_NUMBER_MASK;
+	size_t skip = strlen(top);
 	ssize_t n;
 
-	memcpy(h.handle.f_handle, &id, sizeof(id));
+	memcpy(h.handle.f_handle, &number, sizeof(number));
 	if (mount < 0)
 		return false;
 	fd = open_by_handle_at(mount, &h.handle, O_PATH | O_CLOEXEC);
@@ -98,15 +152,15 @@ static bool find_by_handle(struct cgroups *c, uint64_t id)
 		return false;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
-	if (n < (ssize_t)skip || strncmp(path, c->mount, skip) != 0)
+	if (n < (ssize_t)skip || strncmp(path, top, skip) != 0)
 		return false;
 	path[n] = '\0';
-	cgroups_tell(c, id, path + skip);
+	put_path(c, id, path + skip);
 	return true;
 }
 
 /* Puts all directories below. `path` is the one that is open, without the mount point. */
-static void walk(struct cgroups *c, int fd, struct buf *path, int depth)
+static void walk(struct cgroups *c, enum cgroup_domain domain, int fd, struct buf *path, int depth)
 {
 	size_t len = path->len;
 	DIR *dir = fdopendir(fd);
@@ -123,10 +177,10 @@ static void walk(struct cgroups *c, int fd, struct buf *path, int depth)
 			continue;
 		path->len = len;
 		buf_printf(path, "/%s", entry->d_name);
-		cgroups_tell(c, entry->d_ino, buf_cstr(path));
+		put_path(c, CGROUP_NUMBER(domain, entry->d_ino), buf_cstr(path));
 		below = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (below >= 0 && depth < WALK_DEPTH)
-			walk(c, below, path, depth + 1);
+			walk(c, domain, below, path, depth + 1);
 		else if (below >= 0)
 			close(below);
 	}
@@ -135,37 +189,42 @@ static void walk(struct cgroups *c, int fd, struct buf *path, int depth)
 }
 
 /* Many cgroups that are gone must not make it a habit. */
-static void walk_all(struct cgroups *c)
+static void walk_all(struct cgroups *c, enum cgroup_domain domain)
 {
 	struct buf path = { 0 };
 	struct timespec now;
+	time_t *walked_s = &c->domains[domain].walked_s;
 	int fd;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (c->walked_s && now.tv_sec - c->walked_s < WALK_EVERY_S)
+	if (*walked_s && now.tv_sec - *walked_s < WALK_EVERY_S)
 		return;
-	c->walked_s = now.tv_sec;
-	fd = open(c->mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*walked_s = now.tv_sec;
+	fd = open(c->domains[domain].mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
-		walk(c, fd, &path, 0);
+		walk(c, domain, fd, &path, 0);
 	buf_fini(&path);
 }
 
 static string_id look_up(struct cgroups *c, uint64_t id)
 {
+	uint64_t domain = id >> CGROUP_DOMAIN_SHIFT;
 	const uint32_t *at = intmap_find(&c->paths, id);
 
 	if (at)
 		return (string_id){ *at };
-	if (c->mount && !find_by_handle(c, id))
-		walk_all(c);
+	if (domain < N_CGROUP_DOMAINS && c->domains[domain].mount &&
+	    !find_by_handle(c, (enum cgroup_domain)domain, id))
+		walk_all(c, (enum cgroup_domain)domain);
 	return (string_id){ *intmap_put(&c->paths, id, NULL) };
 }
 
 string_id cgroups_find(struct cgroups *c, uint64_t id)
 {
-	if (id != c->last || !id) {
-		c->last_path = id ? look_up(c, id) : (string_id){ 0 };
+	if (!id)
+		return (string_id){ 0 };
+	if (id != c->last) {
+		c->last_path = look_up(c, resolve(c, id));
 		c->last = id;
 	}
 	return c->last_path;

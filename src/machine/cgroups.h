@@ -5,7 +5,9 @@
  * A number is what name_to_handle_at(2) and the inode of a cgroup's directory say. Events tell
  * those of cgroups that are made (PERF_RECORD_CGROUP); others are looked up in the cgroup v2 file
  * system when they are met first, by handle where that is permitted, else by walking through it.
- * Cgroup v1 has no such numbers: /proc/PID/cgroup tells there. Offline events alone tell.
+ * Groups of cgroup v1 have numbers of their own in each hierarchy
+ * (machine/cgroup_domain.h), which the in-kernel sampler tells; else /proc/PID/cgroup tells there.
+ * Offline events alone tell.
  */
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/strings.h"
+#include "machine/cgroup_domain.h"
 
 struct cgroups;
 

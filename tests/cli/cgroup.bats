@@ -105,3 +105,30 @@ both_are_there() {
 	both_are_there parts
 	assay script -i perf.data -F comm,cgroup | grep -q "split.* /$SERVICE\$"
 }
+
+# A group of cgroup v1 alone: its processes are in the root of v2.
+v1_group() {
+	V1=
+	for controller in pids memory cpu freezer devices; do
+		V1=/sys/fs/cgroup/$controller/assaytest$$
+		[ -e "/sys/fs/cgroup/$controller/tasks" ] && mkdir "$V1" "$V1/docker-$ID.scope" 2>/dev/null && return
+	done
+	skip "cgroup v1 is not mounted, or no group can be made there"
+}
+
+@test "processes of 30 ms in a group of cgroup v1 have its label" {
+	need_root
+	need_sampler
+	v1_group
+	cp "$PROGRAMS/split" brief # other tests run split, too
+	cat >busy <<-'END'
+		for i in $(seq 60); do
+			bash -c 'echo $$ >"$1/cgroup.procs" && exec ./brief 0.03cpu' bash "$1"
+		done
+	END
+	assay record -q -a --collector bpf -e cpu-clock -F "$(at_most 997)" -o s -- bash busy "$V1/docker-$ID.scope" >/dev/null
+	rmdir "$V1/docker-$ID.scope" "$V1"
+	assay report -i s --by container,cgroup --format json comm:brief >rows.json
+	[ "$(jq '[.rows[].samples] | add > 300' rows.json)" = true ]
+	[ "$(jq -r '.rows[] | .container + " " + .cgroup' rows.json)" = "docker:3f0c4f1e2d9b /assaytest$$/docker-$ID.scope" ]
+}

@@ -261,6 +261,38 @@ static void a_number_is_looked_up_in_the_file_system(void **state)
 	strings_fini(&strings);
 }
 
+/* Each hierarchy counts its own groups; perf events are of v1's where that has the controller. */
+static void numbers_of_v1_are_those_of_their_hierarchy(void **state)
+{
+	struct strings strings;
+	struct cgroups *c;
+	uint64_t number;
+
+	(void)state;
+	run_command("mkdir -p v1/fs/cgroup/pids/docker/a v1/fs/cgroup/unified/b v1p && "
+		    "touch v1/fs/cgroup/pids/tasks v1/fs/cgroup/unified/cgroup.controllers && "
+		    "printf 'pids\\t8\\t3\\t1\\nperf_event\\t11\\t1\\t1\\n' >v1p/cgroups");
+	strings_init(&strings);
+	c = cgroups_new("v1p", "v1", &strings);
+	number = inode_of("v1/fs/cgroup/pids/docker/a");
+	assert_string_equal(text_of(&strings,
+				    cgroups_find(c, CGROUP_NUMBER(CGROUP_V1_pids, number))),
+			    "/docker/a");
+	assert_int_equal(cgroups_find(c, CGROUP_NUMBER(CGROUP_V2, number)).n, 0);
+	number = inode_of("v1/fs/cgroup/unified/b");
+	assert_string_equal(text_of(&strings, cgroups_find(c, CGROUP_NUMBER(CGROUP_V2, number))),
+			    "/b");
+	/* What the kernel's records tell is of perf_event's. */
+	cgroups_tell(c, 7, "/told");
+	assert_string_equal(text_of(&strings, cgroups_find(c, 7)), "/told");
+	assert_string_equal(text_of(&strings,
+				    cgroups_find(c, CGROUP_NUMBER(CGROUP_V1_perf_event, 7))),
+			    "/told");
+	assert_int_equal(cgroups_find(c, CGROUP_NUMBER(CGROUP_V2, 7)).n, 0);
+	cgroups_free(c);
+	strings_fini(&strings);
+}
+
 static void offline_events_alone_tell(void **state)
 {
 	struct strings strings;
@@ -537,6 +569,7 @@ int main(void)
 		cmocka_unit_test(ids_are_short_for_people),
 		cmocka_unit_test(odd_paths_do_no_harm),
 		cmocka_unit_test(a_number_is_looked_up_in_the_file_system),
+		cmocka_unit_test(numbers_of_v1_are_those_of_their_hierarchy),
 		cmocka_unit_test(offline_events_alone_tell),
 		cmocka_unit_test(a_process_has_the_path_that_tells_most),
 		cmocka_unit_test(a_sample_has_the_cgroup_that_it_says_else_its_processs),

@@ -91,12 +91,33 @@ struct pid {
 	struct upid numbers[1];
 };
 
+/* Control groups: a task's are those of its set, one in each hierarchy. */
+
+struct kernfs_node {
+	unsigned long long id;
+};
+
+struct cgroup {
+	int level; /* 0: the root */
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup *dfl_cgrp; /* of v2 */
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct css_set *cgroups;
 };
 
 /* What tracepoints tell (events/sched/…/format in tracefs). */

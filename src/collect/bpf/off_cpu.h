@@ -74,7 +74,7 @@ static __always_inline void begin_wait(void *ctx, long reported)
 	wait.start_ns = bpf_ktime_get_ns();
 	wait.pid = id >> 32;
 	wait.state = state;
-	wait.cgroup = bpf_get_current_cgroup_id();
+	wait.cgroup = current_cgroup();
 	wait.app = app_of(bpf_get_current_task_btf());
 	bpf_get_current_comm(wait.comm, sizeof(wait.comm));
 	if (bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY))

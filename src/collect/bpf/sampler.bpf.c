@@ -68,7 +68,7 @@ static __always_inline bool count(struct bpf_perf_event_data *ctx, const struct 
 		.cpu = bpf_get_smp_processor_id(),
 		.app = s->pid == PID_OTHER ? FILE_NONE : app_of(bpf_get_current_task_btf()),
 		.counter = bpf_get_attach_cookie(ctx),
-		.cgroup = bpf_get_current_cgroup_id(),
+		.cgroup = current_cgroup(),
 	};
 
 	bpf_get_current_comm(key.comm, sizeof(key.comm));

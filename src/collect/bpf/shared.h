@@ -85,7 +85,7 @@ struct count_key {
 	__u32 cpu;
 	__u16 app; /* file number of the process's executable */
 	__u16 counter;
-	__u64 cgroup; /* of v2, by its number */
+	__u64 cgroup; /* its number, with its domain (machine/cgroup_domain.h) */
 	char comm[16];
 };
 

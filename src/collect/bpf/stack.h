@@ -34,6 +34,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "collect/bpf/bounded.h"
+#include "collect/bpf/cgroup.h"
 #include "collect/bpf/kernel_types.h"
 #include "collect/bpf/pids.h"
 #include "collect/bpf/shared.h"

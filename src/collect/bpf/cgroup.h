@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cgroup of the current task. */
+#pragma once
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "collect/bpf/kernel_types.h"
+#include "machine/cgroup_domain.h"
+
+/* Set before loading: cgroup v1 is mounted, where groups may be that v2 does not have. */
+const volatile bool with_cgroup_v1 = false;
+
+/* Of each hierarchy of CGROUP_V1_HIERARCHIES, its number in the running kernel; or it is absent. */
+#define NO_SUBSYSTEM 255
+const volatile __u8 cgroup_subsystems[N_CGROUP_V1] = { 0 };
+
+/* The task's number in one hierarchy; 0: it is in its root. */
+static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsystem)
+{
+	struct cgroup_subsys_state *css = NULL;
+	struct cgroup *group;
+
+	bpf_probe_read_kernel(&css, sizeof(css), &set->subsys[subsystem]);
+	group = BPF_CORE_READ(css, cgroup);
+	return BPF_CORE_READ(group, level) ? BPF_CORE_READ(group, kn, id) : 0;
+}
+
+/* With its domain (machine/cgroup_domain.h). Where v2 has a group, that is the one. */
+static __always_inline __u64 current_cgroup(void)
+{
+	__u64 id = bpf_get_current_cgroup_id();
+	struct css_set *set;
+
+	if (!with_cgroup_v1)
+		return CGROUP_NUMBER(CGROUP_V2, id);
+	set = BPF_CORE_READ(bpf_get_current_task_btf(), cgroups);
+	if (BPF_CORE_READ(set, dfl_cgrp, level))
+		return CGROUP_NUMBER(CGROUP_V2, id);
+	for (__u32 i = 0; i < N_CGROUP_V1; i++) {
+		__u8 subsystem = cgroup_subsystems[i];
+		__u64 of_v1 = subsystem == NO_SUBSYSTEM ? 0 : cgroup_below_root(set, subsystem);
+
+		if (of_v1)
+			return CGROUP_NUMBER(CGROUP_V2 + 1 + i, of_v1);
+	}
+	return CGROUP_NUMBER(CGROUP_V2, id);
+}
