@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all tarball demo check check-steady check-guests check-mutants check-releases bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all tarball image demo check check-containers check-steady check-guests check-mutants check-releases bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -15,12 +15,20 @@ tarball:				## one tarball for Debian 11 and all newer releases (x86-64)
 	@scripts/deps.sh build
 	@scripts/tarball.sh
 
+image: tarball				## a container image with assay alone, by podman or docker (docs/howto/containers.md)
+	@scripts/image.sh
+
 demo: all				## build assay, profile something, show it
 	@scripts/demo.sh $(BUILD)/assay
 
 check:					## every test and style check; T=annotate is one area, N='words' one test of it
 	@scripts/deps.sh check
 	@tests/run $(if $(N),-n '$(N)') $(T)
+
+check-containers: all			## tests with podman, as root and not; CONTAINERS=1000 short ones
+	@scripts/deps.sh check
+	@$(MAKE) --no-print-directory tarball || true
+	@bats tests/containers
 
 check-guests:				## tests in virtual machines that take long
 	@scripts/deps.sh check

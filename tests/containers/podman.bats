@@ -1,0 +1,202 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Programs in podman's containers, of root and of an ordinary user, and assay in one: `make check-containers`.
+# Everything of podman's is in a folder of the test's own; images are made FROM scratch, so nothing is fetched.
+# CONTAINERS=1000 is how many short containers there are (default 50).
+
+load ../cli/helpers
+
+link() { # NAME BUILD-ID
+	cc -O2 -static -g "-Wl,--build-id=$2" -o "$BASE/image/app/$1" "$ROOT/tests/programs/split.c" 2>"$BASE/log" ||
+		skip "no static program can be linked here: $(tail -1 "$BASE/log")"
+}
+
+# Where sockets have short paths, and an ordinary user may enter.
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	command -v podman >/dev/null || skip "podman is not installed"
+	BASE=$(short_folder)
+	export BASE
+	chmod 755 "$BASE"
+	mkdir -p "$BASE/image/app" "$BASE/image/proc" "$BASE/image/sys" "$BASE/image/dev" "$BASE/image/tmp"
+	link split sha1
+	link plain none
+	strip -o "$BASE/image/app/stripped" "$BASE/image/app/split"
+	tar --owner=0 --group=0 -C "$BASE/image" -cf "$BASE/image.tar" .
+	chmod 644 "$BASE/image.tar"
+}
+
+teardown_file() {
+	[ -n "${BASE-}" ] || return 0
+	podman_of root ps -aq 2>/dev/null | xargs -r podman "${OPTIONS_root[@]}" rm -f -t 0 >/dev/null 2>&1 || true
+	kill "$(cat "$BASE/user/libpod/tmp/pause.pid" 2>/dev/null)" 2>/dev/null || true
+	umount "$BASE/root/overlay" 2>/dev/null || true
+	rm -rf "$BASE"
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export HOME=$BATS_TEST_TMPDIR
+	need_recording
+}
+
+teardown() {
+	end_test
+	[ -z "${BASE-}" ] || podman_of root rm -af -t 0 >/dev/null 2>&1 || true
+	[ -z "${BASE-}" ] || [ ! -e "$BASE/user" ] || podman_of user rm -af -t 0 >/dev/null 2>&1 || true
+}
+
+OPTIONS_root=(--root "${BASE-}/root" --runroot "${BASE-}/run" --tmpdir "${BASE-}/tmp" --cgroup-manager=cgroupfs --events-backend=none)
+! command -v runc >/dev/null || OPTIONS_root+=(--runtime=runc)
+OPTIONS_user=(--root "${BASE-}/user/root" --runroot "${BASE-}/user/run" --cgroup-manager=cgroupfs --events-backend=none --storage-driver=vfs)
+
+# podman of root, or of nobody: podman_of root|user COMMAND…
+podman_of() {
+	case $1 in
+	root) podman "${OPTIONS_root[@]}" "${@:2}" ;;
+	user)
+		# crun takes cgroup v2 alone, or v1 alone.
+		unshare -m env -i PATH="$PATH" HOME="$BASE/user" XDG_RUNTIME_DIR="$BASE/user" sh -c '
+			cd / && { grep -q "^cgroup2 /sys/fs/cgroup " /proc/mounts ||
+				{ umount -Rl /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup; }; } 2>/dev/null
+			exec setpriv --reuid 65534 --regid 65534 --clear-groups podman "$@"' sh "${OPTIONS_user[@]}" "${@:2}"
+		;;
+	esac
+}
+
+# run_container root|user OPTION… IMAGE COMMAND…; podman's own limits are more than some machines have.
+run_container() {
+	podman_of "$1" run --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 "${@:2}"
+}
+
+# Imports the image once; skips with podman's own reason where no container starts.
+need_podman() { # root|user
+	if [ "$1" = user ]; then
+		command -v crun >/dev/null || skip "crun is not installed"
+		mkdir -p "$BASE/user" && chown 65534:65534 "$BASE/user"
+		EXTRA=(--cgroups=disabled --network=none)
+	else
+		EXTRA=(--network=none)
+	fi
+	podman_of "$1" image exists assay-test 2>/dev/null || podman_of "$1" import "$BASE/image.tar" assay-test >import.log 2>&1 ||
+		skip "podman can't import an image here: $(tail -1 import.log)"
+	run_container "$1" --rm "${EXTRA[@]}" assay-test /app/split 0.01cpu >run.log 2>&1 ||
+		skip "podman can't run a container here: $(tail -1 run.log)"
+}
+
+collectors() {
+	local collector
+	for collector in bpf perf; do
+		assay record -q -a --collector $collector --duration 0.1 -e cpu-clock -o probe 2>/dev/null && echo $collector
+	done
+}
+
+# The functions of a program in session s that have 2 % of its samples or more.
+functions() { # PATH
+	assay report -i s --by symbol -t 0 --format json "app:$1" "image:$1" |
+		jq -r '(.rows | map(.samples) | add) as $all | .rows[] | select(.samples * 100 / $all >= 2) | .symbol' | sort | xargs
+}
+
+# Records both programs of a container of root or a user with each collector, then removes the containers.
+names_of() { # root|user
+	local collector program
+	for program in split plain; do
+		run_container "$1" -d "${EXTRA[@]}" --name "busy-$program" assay-test "/app/$program" 100000s >/dev/null
+	done
+	for collector in $(collectors); do
+		rm -rf .cache
+		record_samples 600 s "app:/app/plain" -a --collector "$collector" -e cpu-clock
+		[ "$(functions /app/split)" = "forty ten thirty twenty" ]
+		[ "$(functions /app/plain)" = "forty ten thirty twenty" ]
+	done
+	podman_of "$1" rm -af -t 0 >/dev/null
+	[ "$(functions /app/split)" = "forty ten thirty twenty" ]
+	[ "$(functions /app/plain)" = "forty ten thirty twenty" ]
+}
+
+@test "containers of root have their names and labels, also when they are gone" {
+	need_podman root
+	names_of root
+	assay report -i s --by container --format json app:/app/split | jq -r '.rows[].container' >containers
+	[[ "$(cat containers)" =~ ^podman:[0-9a-f]{12} ]]
+}
+
+@test "containers of an ordinary user have their names, also when they are gone" {
+	need_podman user
+	names_of user
+}
+
+memory_of() { # PID: KiB
+	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
+}
+
+@test "short containers, each with a fresh file, are named and labelled" {
+	local pid n=${CONTAINERS:-50} half=0 end all named
+	need_podman root
+	mkdir -p "$BASE/fresh"
+	background assay record -q -a -e cpu-clock -F "$(at_most 997)" -o s
+	wait_for has_samples 1 s
+	for i in $(seq "$n"); do
+		cp "$BASE/image/app/plain" "$BASE/fresh/app$i"
+		run_container root --rm "${EXTRA[@]}" -v "$BASE/fresh:/fresh" assay-test "/fresh/app$i" 0.3cpu >/dev/null
+		rm "$BASE/fresh/app$i"
+		((i != n / 2)) || half=$(memory_of "$pid")
+	done
+	end=$(memory_of "$pid")
+	kill "$pid" && wait "$pid" || true
+	assay report -i s --by container,symbol -t 0 --format json 'app:/fresh/app*' 'image:/fresh/app*' >rows.json
+	all=$(jq '[.rows[].samples] | add' rows.json)
+	named=$(jq '[.rows[] | select(.symbol | startswith("[") | not) | select(.container | startswith("podman:")) | .samples] | add' rows.json)
+	echo "named and labelled: $named of $all samples in $n containers; the recorder's memory: $half KiB at half, $end KiB" >&3
+	[ $((named * 100)) -ge $((all * 99)) ]
+	[ "$all" -ge $((n * 100)) ]
+	# What it keeps of a file that is gone goes; few containers are within the noise.
+	((n < 500)) || [ "$end" -le $((half * 5 / 4)) ]
+}
+
+# ---- assay in a container ----
+
+need_image() {
+	need_podman root
+	[ -n "$(ls "$ROOT"/build-tarball/assay-*.tar.gz 2>/dev/null)" ] || skip "there is no tarball; run 'make tarball'"
+	podman_of root image exists assay 2>/dev/null || "$ROOT/scripts/image.sh" podman "${OPTIONS_root[@]}" >image.log 2>&1 ||
+		skip "the image can't be built here: $(tail -1 image.log)"
+}
+
+# assay in a container, with a folder out as /work: inside OPTION… -- ARGUMENTS…
+inside() {
+	local options=()
+	mkdir -p out
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	run run_container root --rm --network=none -v "$PWD/out:/work" "${options[@]}" assay assay "${@:2}"
+}
+
+@test "in a container with the engine's defaults, the filter is named with the option that helps" {
+	need_image
+	inside -- doctor
+	refused 1 "You can profile: nothing." "a seccomp filter refuses perf_event_open" "--cap-add PERFMON" "--security-opt seccomp="
+	inside -- record -a --duration 1
+	refused 1 "a seccomp filter refuses perf_event_open" "--cap-add PERFMON"
+}
+
+@test "the howto's capabilities do what it says" {
+	local machine=(--pid=host --security-opt seccomp=unconfined --cap-add PERFMON --cap-add BPF --cap-add SYS_PTRACE --cap-add SYSLOG)
+	need_image
+	# One's own command, without any capability.
+	inside --security-opt seccomp=unconfined -- record -o own -- assay --version
+	refused 0 "samples, 0 lost"
+	# The container, or the pod, alone.
+	inside --security-opt seccomp=unconfined --cap-add PERFMON --cap-add BPF -- record -a --duration 1 -o part
+	refused 0 "pid namespace of its own" "--pid=host" "in-kernel unwinding"
+	# The machine: what doctor says, and the names of another container's program.
+	inside "${machine[@]}" -- doctor
+	refused 0 "You can profile: the whole machine, kernel included"
+	run_container root -d --network=none assay-test /app/plain 100000s >/dev/null
+	inside "${machine[@]}" -- record -a --duration 2 -o s
+	refused 0 "in-kernel unwinding"
+	inside -- report -i s --by container,symbol app:/app/plain
+	refused 0 "podman:" "forty" "thirty" "twenty"
+}
