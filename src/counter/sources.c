@@ -161,13 +161,18 @@ bool sources_seccomp(const struct counter_sources *s, int64_t *mode)
 	return r >= 0;
 }
 
-/* perf_event_open(2): that the file is there tells that the kernel has perf events. */
+/*
+ * perf_event_open(2): that the file is there tells that the kernel has perf events. A kernel has
+ * pid_max always: without it, /proc/sys is masked, and a filter is the likelier reason.
+ */
 bool sources_has_perf_events(const struct counter_sources *s)
 {
 	int64_t value = 0;
 
-	return sources_number(s, "sys/kernel/perf_event_paranoid", &value) ||
-	       (sources_seccomp(s, &value) && value == 2);
+	if (sources_number(s, "sys/kernel/perf_event_paranoid", &value))
+		return true;
+	return !sources_number(s, "sys/kernel/pid_max", &value) && sources_seccomp(s, &value) &&
+	       value == 2;
 }
 
 /* The kernel refuses flags that it does not know with EINVAL, before it looks at who asks. */

@@ -10,8 +10,14 @@
 #   has TEXT FILE, has_no TEXT FILE   a fixed string somewhere in the file
 #   refused STATUS FILE COMMAND…   it ends so, what it prints goes to the file
 #   wait_for COMMAND…            until it succeeds; fails when that takes too long
+#   record_until CONDITION ARGUMENTS…   records into s until the condition, a command, holds, and ends the command:
+#                               how many samples a slow machine takes in a time, nobody knows
 #   fact KEY SESSION             a figure of `assay info`: samples, or a reason of losses; 0 if not there
 #   of_symbol SYMBOL SESSION     the samples whose innermost frame is this function
+#   has_samples SYMBOL SESSION [LEAST]  it has so many; 1
+#   samples_on CPU APP SESSION   of the programs whose name has this
+#   has_samples_on CPU APP SESSION  any
+#   has_chain SESSION            any from main() through all of deep's calls
 #   share_is N TOTAL PERCENT     N of TOTAL independent samples fit a true share: within five standard deviations
 #   split_is_right SESSION       the samples of /programs/split are 40, 30, 20 and 10 percent in its functions
 #   stacks_are_whole SESSION     and have all callers from the program's start on
@@ -81,6 +87,20 @@ wait_for() {
 	done
 }
 
+record_until() {
+	condition=$1 never=
+	shift
+	rm -rf s
+	assay record -o s "$@" &
+	recorder=$!
+	# The session is there as soon as the events are open: a process from before them that ends soon is not known.
+	# shellcheck disable=SC2086 # words
+	(wait_for test -e s && wait_for $condition) || never=1
+	kill $recorder || true
+	wait $recorder || true
+	[ -z "$never" ]
+}
+
 fact() {
 	found=$(assay info --format json "$2" | sed -n "s/^  \(  \)\{0,1\}\"$1\": \([0-9]*\),\{0,1\}\$/\2/p" | head -n 1)
 	echo "${found:-0}"
@@ -91,6 +111,25 @@ of_symbol() {
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 		$column["symbol"] == name { n += $column["samples"] }
 		END { print n + 0 }'
+}
+
+has_samples() {
+	[ "$(of_symbol "$1" "$2" 2>/dev/null)" -ge "${3-1}" ]
+}
+
+samples_on() {
+	assay report -i "$3" --by cpu,app --format csv | awk -F, -v cpu="$1" -v app="$2" '
+		NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+		$c["cpu"] == cpu && $c["app"] ~ app { n += $c["samples"] }
+		END { print n + 0 }'
+}
+
+has_samples_on() {
+	[ "$(samples_on "$@" 2>/dev/null)" -gt 0 ]
+}
+
+has_chain() {
+	assay export -i "$1" -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded
 }
 
 # awk here has no square root.

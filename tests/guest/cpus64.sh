@@ -18,10 +18,6 @@ cpus_of() { # SESSION: the CPUs that have samples, as in sysfs
 		END { printf "%s%s\n", first, (last > first ? "-" last : "") }'
 }
 
-samples_on() { # CPU PROGRAM SESSION
-	rows_of "$3" | awk -v cpu="$1" -v app="$2" '$1 == cpu && $2 ~ app { n += $3 } END { print n + 0 }'
-}
-
 has_samples_of_all() { # SESSION CPUS: and of the program on the last CPU
 	[ "$(cpus_of "$1")" = "$2" ] && [ "$(samples_on 63 split "$1")" -ge 5 ]
 }

@@ -19,14 +19,28 @@ a_module_from_before_and_one_of_during() { # COLLECTOR
 	rmmod spin_before
 }
 
+# It runs the module's code, until there is a sample more in it.
+spin_until_seen() { # MODULE
+	wanted=$(($(of_symbol "$1_work" s 2>/dev/null) + 1))
+	wait_for spin_is_seen "$1" "$wanted"
+}
+
+spin_is_seen() {
+	cat "/proc/$1"
+	has_samples "$1_work" s "$2"
+}
+
+modules_took_turns() {
+	cat /proc/modules
+	spin_until_seen spin_before && rmmod spin_before && insmod /modules/spin_other.ko &&
+		spin_until_seen spin_other && insmod /modules/spin_before.ko && spin_until_seen spin_before && cat /proc/modules
+}
+
 # What is loaded next has the address of what went; then that one comes back elsewhere.
 modules_in_each_others_place() {
 	need_modules
 	insmod /modules/spin_before.ko
-	assay record -a -o s -- sh -c '
-		cat /proc/spin_before /proc/modules
-		rmmod spin_before; insmod /modules/spin_other.ko; sleep 1.2; cat /proc/spin_other
-		insmod /modules/spin_before.ko; sleep 1.2; cat /proc/spin_before /proc/modules'
+	record_until modules_took_turns -a -- sleep 100000
 	assay report -i s --by image,symbol
 	between 1 "$(of_symbol spin_before_work s)" 100000 "samples in the module that came back"
 	between 1 "$(of_symbol spin_other_work s)" 100000 "samples in the module in its place"
@@ -76,14 +90,8 @@ the_kernel_s_code_from_kcore() {
 }
 
 by_bpf() {
-	assay record -a --collector bpf -o s -- /programs/deep-nofp 2s 2>log
+	record_until "has_chain s" -a --collector bpf -- /programs/deep-nofp 100000s 2>log
 	has "in-kernel unwinding" log
-	assay report -i s --by symbol
-	got=$(of_symbol bottom s)
-	between 1 "$got" 100000 "samples in bottom()"
-	assay export -i s -o s.folded
-	# _start, main, level() all the way down: through a program without frame pointers
-	grep -q 'main;level;level;.*level;bottom' s.folded
 	same 0 "$(fact tables-full s)"
 }
 
@@ -137,7 +145,7 @@ hidden_addresses() {
 
 without_btf() {
 	mount -t tmpfs none /sys/kernel/btf
-	assay record -a -o s -- /programs/split 50 >log 2>&1 || true
+	assay record -a -o s -- /programs/split 1cpu >log 2>&1 || true
 	assay doctor >doctor.txt || true
 	umount /sys/kernel/btf
 	has "the kernel has no BTF (/sys/kernel/btf/vmlinux): collecting through rings instead" log
@@ -146,8 +154,8 @@ without_btf() {
 }
 
 bpf_refused() {
-	/programs/refuse bpf assay record -a -o s -- /programs/split 50 >log 2>&1
-	has "bpf(2) is refused (Operation not permitted): by a seccomp filter, or a policy: collecting through rings instead" log
+	/programs/refuse bpf assay record -a -o s -- /programs/split 1cpu >log 2>&1
+	has "bpf(2) is refused: by a seccomp filter, or a policy: collecting through rings instead" log
 	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 	/programs/refuse bpf assay doctor >doctor.txt || true
 	has "bpf(2) is refused" doctor.txt
@@ -157,6 +165,7 @@ bpf_refused() {
 
 without_perf() {
 	mount -t tmpfs none /proc/sys/kernel
+	echo 32768 >/proc/sys/kernel/pid_max
 	refused 1 log /programs/refuse perf assay record -o s -- true || failed=1
 	refused 1 stat.log /programs/refuse perf assay stat -- true || failed=1
 	/programs/refuse perf assay doctor >doctor.txt || true
@@ -164,19 +173,20 @@ without_perf() {
 	[ -z "${failed-}" ]
 	has "this kernel is built without CONFIG_PERF_EVENTS" log
 	has "this kernel is built without CONFIG_PERF_EVENTS" stat.log
-	has "the kernel is built without CONFIG_PERF_EVENTS" doctor.txt
+	has "this kernel is built without CONFIG_PERF_EVENTS" doctor.txt
 	has "You can profile: nothing." doctor.txt
 }
 
 a_cpu_that_goes_and_comes() { # COLLECTOR
 	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
-	assay record -a --collector "$1" -o s -- sh -c '
-		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
-		echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 0.5
-		taskset 2 /programs/split 1s'
-	assay report -i s --by cpu
+	record_until "has_samples_on 1 split s" -a --collector "$1" -- sh -c '
+		/programs/split 100000s & split=$!
+		echo 0 >/sys/devices/system/cpu/cpu1/online
+		echo 1 >/sys/devices/system/cpu/cpu1/online
+		taskset -p 2 $split; wait'
+	killall split || true
+	assay report -i s --by cpu,app
 	between 1 "$(fact cpu-online s)" 10 "times that it came"
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty(), on that CPU"
 }
 
 # The daemon's part goes on, with a note of what nobody sampled.
@@ -184,19 +194,17 @@ a_daemon_and_such_a_cpu() {
 	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
 	assay daemon --session-dir d -F 499 --max-cpu 0 2>log &
 	daemon=$!
-	for _ in $(seq 300); do
-		! grep -q collecting log || break
-		sleep 0.1
-	done
+	wait_for grep -q collecting log
 	echo 0 >/sys/devices/system/cpu/cpu1/online
-	sleep 0.2
 	echo 1 >/sys/devices/system/cpu/cpu1/online
-	sleep 0.5
-	taskset 2 /programs/split 1s
+	taskset 2 /programs/split 100000s &
+	split=$!
+	(wait_for has_samples forty d) || failed=1
+	kill "$split"
 	kill "$daemon"
 	wait "$daemon"
+	[ -z "${failed-}" ]
 	between 1 "$(fact cpu-online d)" 10 "times that it came"
-	between 1 "$(of_symbol forty d)" 100000 "samples in forty(), on that CPU"
 	set -- d/samples/current/2*
 	[ $# = 1 ]
 }
@@ -204,7 +212,7 @@ a_daemon_and_such_a_cpu() {
 # The last one: nothing takes it back.
 locked_down() {
 	echo confidentiality >/sys/kernel/security/lockdown || skip "no lockdown in this kernel"
-	assay record -a -o s -- /programs/split 50 >log 2>&1
+	assay record -a -o s -- /programs/split 1cpu >log 2>&1
 	has "kernel lockdown is at 'confidentiality': collecting through rings instead" log
 	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
 	assay doctor >doctor.txt

@@ -42,8 +42,9 @@ frame_pointers() {
 a_process_that_runs() {
 	/programs/split 100000s &
 	work=$!
-	assay record -p "$work" --duration 2 -o s
+	record_until "has_samples forty s 500" -p "$work" || failed=1
 	kill "$work"
+	[ -z "${failed-}" ]
 	split_is_right s
 	stacks_are_whole s
 	adds_up s
@@ -212,16 +213,12 @@ the_moment_of_a_call() {
 
 # ---- the daemon ----
 
-has_samples() { # SESSION LEAST
-	[ "$(of_symbol forty "$1")" -ge "$2" ]
-}
-
 run_daemon() { # LEAST
 	assay daemon --session-dir d -F 499 --max-cpu 0 2>>log &
 	daemon=$!
 	/programs/split 100000s &
 	work=$!
-	(wait_for has_samples d "$1") || failed=1
+	(wait_for has_samples forty d "$1") || failed=1
 	kill "$work"
 	kill "$daemon"
 	wait "$daemon" || { cat log; fail "the daemon failed"; }
@@ -276,7 +273,10 @@ nobody_s_copied_stacks() {
 }
 
 nobody_s_process() {
-	at_paranoid 2 as_nobody "/programs/split 100000s & assay record -p \$! --duration 2 -o s; kill \$!"
+	at_paranoid 2 as_nobody ". /tests/checks.sh
+		/programs/split 100000s & split=\$!
+		record_until 'has_samples forty s 500' -p \$split; status=\$?
+		kill \$split; exit \$status"
 	split_is_right /tmp/nobody/s
 	adds_up /tmp/nobody/s
 }

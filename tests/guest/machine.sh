@@ -4,32 +4,8 @@
 # where it can't be; how many there are of a kind is nobody's promise.
 . /tests/checks.sh
 
-samples_on() { # CPU APP SESSION
-	assay report -i "$3" --by cpu,app --format csv | awk -F, -v cpu="$1" -v app="$2" '
-		NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-		$c["cpu"] == cpu && $c["app"] ~ app { n += $c["samples"] }
-		END { print n + 0 }'
-}
-
-# record_until CONDITION ARGUMENTS…: records into s until the condition holds, and ends the command.
-# How many overflows of a slow machine become samples, nobody knows.
-record_until() {
-	condition=$1 never=
-	shift
-	assay record -o s "$@" &
-	recorder=$!
-	wait_for "$condition" || never=1
-	kill $recorder || true
-	wait $recorder || true
-	[ -z "$never" ]
-}
-
 both_have_samples() {
-	[ "$(samples_on 0 quarters s 2>/dev/null)" -gt 0 ] && [ "$(samples_on 1 split s 2>/dev/null)" -gt 0 ]
-}
-
-split_has_samples() {
-	[ "$(samples_on 1 split s 2>/dev/null)" -gt 0 ]
+	has_samples_on 0 quarters s && has_samples_on 1 split s
 }
 
 the_whole_machine() { # COLLECTOR
@@ -50,7 +26,7 @@ the_whole_machine() { # COLLECTOR
 # Far more than the kernel lets through: what it throttled is a loss with a number.
 throttled() {
 	sysctl -w kernel.perf_event_max_sample_rate=2000 kernel.perf_cpu_time_max_percent=0
-	assay record -e cycles -c 20000 -o s -- /programs/quarters 2s
+	assay record -e cycles -c 20000 -o s -- /programs/quarters 2cpu
 	assay info s
 	between 1 "$(fact throttled s)" 1000000 "times that it was throttled"
 	between 1 "$(fact throttled-samples s)" 100000000 "samples never taken"
@@ -75,18 +51,14 @@ the_kernel_s_code_from_kcore() {
 	grep -q '│ .*\(ldr\|str\|stp\|ldp\|mov\|ret\|cmp\|add\|msr\|mrs\|dc\) ' annotated
 }
 
-has_chain() {
-	assay export -i s -o s.folded && grep -q 'main;level;level;.*level;bottom' s.folded
-}
-
 through_programs_without_frame_pointers() {
-	record_until has_chain -a --collector bpf -e cycles -c 500000 -- /programs/deep-nofp 100000s 2>log
+	record_until "has_chain s" -a --collector bpf -e cycles -c 500000 -- /programs/deep-nofp 100000s 2>log
 	cat log
 	has "in-kernel unwinding" log
 }
 
 instructions_of_this_architecture() {
-	assay record -e cycles:u -o s -- /programs/quarters 1s
+	assay record -e cycles:u -o s -- /programs/quarters 1cpu
 	assay annotate -i s -a three_quarters >annotated
 	cat annotated
 	grep -q '│ .*madd' annotated
@@ -101,9 +73,9 @@ time_that_threads_wait() {
 }
 
 a_cpu_that_goes_and_comes() { # COLLECTOR
-	record_until split_has_samples -a --collector "$1" -e cycles -- sh -c '
+	record_until "has_samples_on 1 split s" -a --collector "$1" -e cycles -- sh -c '
 		/programs/split 100000s & split=$!
-		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
+		echo 0 >/sys/devices/system/cpu/cpu1/online
 		echo 1 >/sys/devices/system/cpu/cpu1/online
 		taskset -p 2 $split; wait'
 	killall split || true
@@ -111,18 +83,35 @@ a_cpu_that_goes_and_comes() { # COLLECTOR
 	between 1 "$(fact cpu-online s)" 10 "times that it came"
 }
 
+ns_of_cpu_1() {
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+		$c["cpu"] == 1 { n += $c["count"] }
+		END { printf "%.0f\n", n }' counts
+}
+
+counted_on_1() { # NS
+	[ "$(ns_of_cpu_1 2>/dev/null)" -ge "$1" ]
+}
+
 a_cpu_that_comes_back_is_counted() {
-	assay stat -a --per-cpu -e cpu-clock --format csv -o counts -- sh -c '
-		echo 0 >/sys/devices/system/cpu/cpu1/online; sleep 0.2
-		echo 1 >/sys/devices/system/cpu/cpu1/online; sleep 1.5' 2>log
+	assay stat -a --per-cpu -I 200ms -e cpu-clock --format csv -o counts -- sleep 100000 2>log &
+	counter=$!
+	(
+		wait_for counted_on_1 1
+		echo 0 >/sys/devices/system/cpu/cpu1/online
+		echo 1 >/sys/devices/system/cpu/cpu1/online
+		wait_for counted_on_1 $(($(ns_of_cpu_1) + 1000000000))
+	) || failed=1
+	kill "$counter"
+	wait "$counter" || true
 	cat counts log
+	[ -z "${failed-}" ]
 	has "CPUs came online (times: 1)" log
-	between 500000000 "$(awk -F, '$3 == 1 { print $5 }' counts)" 100000000000 "ns of CPU 1"
 }
 
 a_command_follows_to_a_cpu_that_comes() {
 	echo 0 >/sys/devices/system/cpu/cpu1/online
-	record_until split_has_samples -e cycles -- sh -c '
+	record_until "has_samples_on 1 split s" -e cycles -- sh -c '
 		echo 1 >/sys/devices/system/cpu/cpu1/online; exec taskset 2 /programs/split 100000s' || failed=1
 	echo 1 >/sys/devices/system/cpu/cpu1/online
 	[ -z "${failed-}" ]
@@ -132,7 +121,7 @@ without_the_first_cpu() {
 	echo 0 >/sys/devices/system/cpu/cpu0/online || skip "CPU 0 can't go offline here"
 	for whom in "" -a; do
 		# shellcheck disable=SC2086 # words
-		record_until split_has_samples $whom -e cycles -- /programs/split 100000s || failed=1
+		record_until "has_samples_on 1 split s" $whom -e cycles -- /programs/split 100000s || failed=1
 	done
 	refused 1 log assay record -a -C 0-1 -o none -- true || failed=1
 	assay doctor >doctor.txt || failed=1
