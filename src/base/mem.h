@@ -5,6 +5,10 @@
  * The x* functions abort in one place when the system is out of memory. They
  * are for sizes that the program itself decides; a size read from a file is
  * checked against a limit first (base/reader.h, or the caller).
+ *
+ * Libraries (libiberty is one) have functions of these names with other parameters, and a linker
+ * knows functions by their names alone. Therefore, the names in the object files have a prefix.
+ * tests/cli/linking.bats compares all names with those of the libraries.
  */
 #pragma once
 
@@ -12,13 +16,18 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-void *xmalloc(size_t size);
-void *xcalloc(size_t n, size_t size);
-void *xmalloc_aligned(size_t align, size_t size); /* a power of two; a multiple of it */
-void *xrealloc(void *p, size_t n, size_t size);   /* n * size, overflow checked */
-char *xstrdup(const char *s);
-char *xstrndup(const char *s, size_t n);
-char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define LINKED_AS(name) __asm__(name)
+
+void *xmalloc(size_t size) LINKED_AS("assay_xmalloc");
+void *xcalloc(size_t n, size_t size) LINKED_AS("assay_xcalloc");
+/* `align`: a power of two. `size`: a multiple of it. */
+void *xmalloc_aligned(size_t align, size_t size) LINKED_AS("assay_xmalloc_aligned");
+/* n * size bytes; overflow is checked. */
+void *xrealloc(void *p, size_t n, size_t size) LINKED_AS("assay_xrealloc");
+char *xstrdup(const char *s) LINKED_AS("assay_xstrdup");
+char *xstrndup(const char *s, size_t n) LINKED_AS("assay_xstrndup");
+char *xasprintf(const char *format, ...) LINKED_AS("assay_xasprintf")
+	__attribute__((format(printf, 1, 2)));
 
 /* cleanup(f) runs f(&variable) when the variable leaves its scope. */
 #define cleanup(function) __attribute__((cleanup(function)))
