@@ -82,6 +82,12 @@ BUSY_LOOP='while :; do :; done'
 @test "filter, pause, one process, more seconds" {
 	top 100 -w 2 -- sh -c "$BUSY_LOOP"
 	shows '^ *[0-9]+ +[0-9.]+ .* sh$'
+	shows ' user, '
+	keys / 'comm:nobody' Enter
+	shows 'nothing ran, or nothing that the filter takes'
+	[[ $(<shown) != *' user, '* ]] # no shares of nothing
+	keys / BSpace BSpace BSpace BSpace BSpace BSpace BSpace BSpace BSpace BSpace BSpace Enter
+	shows '^ *[0-9]+ +[0-9.]+ .* sh$'
 	keys Enter
 	shows 'only pid:[0-9]+'
 	shows 'assay top +symbols'

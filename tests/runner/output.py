@@ -102,6 +102,7 @@ class Output:
         folder = os.environ.get("ASSAY_CHECK_RESULTS")
         if not folder:
             return
+        os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "results.tsv"), "w") as file:
             for area, result in self.results:
                 file.write(f"{result.outcome}\t{area.name}\t{result.title}\t{(result.text.splitlines() or [''])[0]}\n")
