@@ -28,12 +28,12 @@ check:					## every test and style check; T=annotate is one area, N='words' one 
 check-containers: all			## tests with podman, as root and not; CONTAINERS=1000 short ones
 	@scripts/deps.sh check
 	@$(MAKE) --no-print-directory tarball || true
-	@bats tests/containers
+	@bats --tap tests/containers | tests/tools/tap_sum
 
 check-guests:				## tests in virtual machines that take long
 	@scripts/deps.sh check
 	@$(MAKE) --no-print-directory all
-	@tests/guest/run --long
+	@tests/guest/run --long | tests/tools/tap_sum
 
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 # Debian's "package/other": the other one on releases that have no such package; "package/": none there.
 table='
 build|gcc|gcc|gcc|the compiler
+build|g++|gcc-c++|gcc|programs of the tests
 build|libc6-dev|glibc-devel|glibc|the C library
 build|meson|meson|meson|the build system
 build|ninja-build|ninja-build|ninja|runs the build
@@ -37,7 +38,6 @@ build|clang|clang|clang|compiles the in-kernel sampler; the second compiler, and
 build|scdoc|scdoc|scdoc|man pages
 build|libcmocka-dev|libcmocka-devel|cmocka|unit tests
 check|git|git|git|lists the files that are checked
-check|g++|gcc-c++|gcc|a C++ program to profile
 check|bats|bats|bats|tests of the command line
 check|libclang-rt-dev/libclang-common-11-dev|compiler-rt|compiler-rt|libFuzzer and the sanitizers for clang
 check|lld|lld|lld|links test images with another layout

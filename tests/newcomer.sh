@@ -36,7 +36,7 @@ why_not() {
 
 # What a newcomer has beside the release: make and git, and a clone.
 add_clone() {
-	cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
+	chmod 755 "$dir" && cp /etc/resolv.conf "$dir/etc/resolv.conf" &&
 		echo 'Acquire::Check-Valid-Until "false";' >"$dir/etc/apt/apt.conf.d/99mirror" &&
 		in_chroot 'apt-get -qq update && apt-get -qq install -y --no-install-recommends make git ca-certificates' &&
 		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
@@ -46,6 +46,7 @@ add_clone() {
 in_chroot() {
 	# shellcheck disable=SC2016 # the inner shell's
 	unshare -m bash -c '
+		mount --bind "$0" "$0" && cd "$0" || exit 1 # the root of a machine is a mount
 		for d in proc sys dev; do mount --rbind "/$d" "$0/$d" || exit 1; done
 		exec chroot "$0" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive sh -c "cd /root; [ ! -d /assay ] || cd /assay; $1"' \

@@ -98,7 +98,7 @@ char *image_map_file(const char *proc, int32_t pid, const struct image *image)
 {
 	struct search s = { .sink.push = look_at_mapping, .image = image };
 
-	proc_scan_process(proc, pid, &s.sink);
+	proc_scan_process(proc, pid, 0, &s.sink);
 	return s.end ? xasprintf("%s/%d/map_files/%" PRIx64 "-%" PRIx64, proc, pid, s.start, s.end)
 		     : NULL;
 }

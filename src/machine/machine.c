@@ -560,7 +560,7 @@ static uint32_t learn_process(struct machine *m, int32_t pid)
 
 	if (m->processes.data[process].is_told)
 		return process;
-	if (pid < 0 || proc_scan_process(m->proc, pid, &sink.sink) <= 0)
+	if (pid < 0 || proc_scan_process(m->proc, pid, 0, &sink.sink) <= 0)
 		m->processes.data[process].is_lost = true;
 	m->processes.data[process].is_told = true;
 	return process;

@@ -78,7 +78,7 @@ static bool parse_maps_line(char *line, struct mapping_event *m)
 	return true;
 }
 
-static int push_maps(const char *proc, int32_t pid, struct event_sink *sink)
+static int push_maps(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink)
 {
 	cleanup(free_at_exit) char *text = NULL;
 	char path[256], *rest;
@@ -89,7 +89,9 @@ static int push_maps(const char *proc, int32_t pid, struct event_sink *sink)
 		return 0;
 	rest = text;
 	for (char *line; (line = strsep(&rest, "\n"));) {
-		struct event e = { .type = EVENT_MAPPING, .pid = pid, .tid = pid };
+		struct event e = {
+			.type = EVENT_MAPPING, .pid = pid, .tid = pid, .time_ns = time_ns
+		};
 		int r;
 
 		if (!parse_maps_line(line, &e.mapping) || !e.mapping.is_executable)
@@ -122,10 +124,14 @@ bool proc_own_mapping(const char *proc, uint64_t addr, uint64_t *dev, uint64_t *
 	return false;
 }
 
-int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink)
+int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink)
 {
 	char comm[64];
-	struct event e = { .type = EVENT_COMM, .pid = pid, .tid = pid, .comm = { .name = comm } };
+	struct event e = { .type = EVENT_COMM,
+			   .pid = pid,
+			   .tid = pid,
+			   .time_ns = time_ns,
+			   .comm = { .name = comm } };
 	int r, n;
 
 	if (!proc_read_comm(proc, pid, pid, comm, sizeof(comm)))
@@ -133,17 +139,17 @@ int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink)
 	r = event_push(sink, &e);
 	if (r < 0)
 		return r;
-	n = push_maps(proc, pid, sink);
+	n = push_maps(proc, pid, time_ns, sink);
 	return n < 0 ? n : n + 1;
 }
 
-int proc_scan_all(const char *proc, struct event_sink *sink)
+int proc_scan_all(const char *proc, uint64_t time_ns, struct event_sink *sink)
 {
 	struct pid_list pids = { 0 };
 	int r = proc_list_pids(proc, &pids);
 
 	for (size_t i = 0; r >= 0 && i < pids.n; i++)
-		r = proc_scan_process(proc, pids.data[i], sink);
+		r = proc_scan_process(proc, pids.data[i], time_ns, sink);
 	vec_fini(&pids);
 	return r < 0 ? r : 0;
 }

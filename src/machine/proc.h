@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc tells of processes that already run, as events of time 0 (see proc(5)). */
+/* What /proc tells of processes that already run, as events (see proc(5)). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,10 +15,10 @@ struct pid_list {
 };
 
 /*
- * Pushes COMM and MAPPING events of one process. Returns the number of events,
+ * Pushes COMM and MAPPING events of one process, with the time given. Returns the number of events,
  * 0 when it is gone or not ours to see, or what the sink refused with.
  */
-int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink);
+int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink);
 
 /*
  * Device and inode of the mapping that covers an address of this process, as MAPPING events have
@@ -27,7 +27,7 @@ int proc_scan_process(const char *proc, int32_t pid, struct event_sink *sink);
 bool proc_own_mapping(const char *proc, uint64_t addr, uint64_t *dev, uint64_t *ino);
 
 /* All processes there are; those that vanish meanwhile are left out. 0 or negative. */
-int proc_scan_all(const char *proc, struct event_sink *sink);
+int proc_scan_all(const char *proc, uint64_t time_ns, struct event_sink *sink);
 
 /* Appends the pids of all processes, or the tids of one process. 0 or a negative errno. */
 int proc_list_pids(const char *proc, struct pid_list *out);

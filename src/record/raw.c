@@ -157,9 +157,9 @@ static void take_record(void *context, const void *record, size_t size)
 	perfdata_file_record(r->file, record, size);
 }
 
-void raw_end_scan(struct raw_recording *r)
+void raw_set_scanning(struct raw_recording *r, bool is_scanning)
 {
-	r->is_scanning = false;
+	r->is_scanning = is_scanning;
 }
 
 /* The kernel. */

@@ -42,8 +42,11 @@ int raw_open(const struct raw_config *config, struct raw_recording **out, struct
 /* Where the rings' events, and those of /proc, are to go. */
 struct event_sink *raw_sink(struct raw_recording *r);
 
-/* The scan of /proc is over: what comes now has a record of its own. */
-void raw_end_scan(struct raw_recording *r);
+/*
+ * True, as from raw_open() on: events are those of a scan of /proc, which have no record, so that
+ * each gets one. False: each has a record of the kernel.
+ */
+void raw_set_scanning(struct raw_recording *r, bool is_scanning);
 
 /*
  * All up to now has been drained: written out, so that a killed recorder loses what comes later

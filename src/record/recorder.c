@@ -37,25 +37,6 @@ const char *const stack_source_texts[N_STACK_SOURCES] = {
 #undef X
 };
 
-static void follow_cpus(struct recorder *r)
-{
-	struct error why = { 0 };
-	bool is_online;
-	uint32_t cpu;
-	int e;
-
-	while (r->cpu_fd >= 0 && cpu_watch_next(r->cpu_fd, &cpu, &is_online)) {
-		if (!is_online)
-			continue;
-		e = recorder_cpu_online(r, cpu, &why);
-		if (!e && r->sampler)
-			e = sampler_cpu_online(r->sampler, cpu, &why);
-		if (e == -ENOENT && r->config->cpus->n)
-			continue; /* none of those that were asked for */
-		pipeline_lose(r->pipeline, e ? LOSS_CPU_UNWATCHED : LOSS_CPU_ONLINE, UINT32_MAX, 1);
-	}
-}
-
 /* While it runs. */
 
 static void reap_child(struct recorder *r)
@@ -247,6 +228,45 @@ int recorder_gather(struct recorder *r, struct error *err)
 	return e;
 }
 
+/*
+ * What processes did on a CPU before its side band was there: nobody heard of an exec or a mapping.
+ * After the side band up to now, which would else undo what /proc says.
+ */
+static int scan_again(struct recorder *r, struct error *err)
+{
+	int e = recorder_gather(r, err);
+
+	if (e < 0)
+		return e;
+	if (r->raw)
+		raw_set_scanning(r->raw, true);
+	e = proc_scan_all("/proc", clock_monotonic_ns(), side_band_sink(r));
+	if (r->raw)
+		raw_set_scanning(r->raw, false);
+	return e;
+}
+
+static int follow_cpus(struct recorder *r, struct error *err)
+{
+	struct error why = { 0 };
+	bool is_online, is_new = false;
+	uint32_t cpu;
+	int e;
+
+	while (r->cpu_fd >= 0 && cpu_watch_next(r->cpu_fd, &cpu, &is_online)) {
+		if (!is_online)
+			continue;
+		e = recorder_cpu_online(r, cpu, &why);
+		if (!e && r->sampler)
+			e = sampler_cpu_online(r->sampler, cpu, &why);
+		if (e == -ENOENT && r->config->cpus->n)
+			continue; /* none of those that were asked for */
+		pipeline_lose(r->pipeline, e ? LOSS_CPU_UNWATCHED : LOSS_CPU_ONLINE, UINT32_MAX, 1);
+		is_new = is_new || !e;
+	}
+	return is_new && (r->config->whole_machine || r->config->cgroup) ? scan_again(r, err) : 0;
+}
+
 /* Whoever steers has a word in each turn. */
 static int ask_control(struct recorder *r, struct error *err)
 {
@@ -292,7 +312,8 @@ static int run(struct recorder *r, struct error *err)
 			continue;
 		}
 		e = handle_signals(r, err);
-		follow_cpus(r);
+		if (!e)
+			e = follow_cpus(r, err);
 		if (!e && r->in_kernel)
 			e = in_kernel_poll(r->in_kernel, err);
 		if (!e && r->sampler && is_read_due(r, &time_ns))

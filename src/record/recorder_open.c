@@ -439,17 +439,17 @@ static int scan_running(struct recorder *r, struct error *err)
 		return e;
 	sink = side_band_sink(r);
 	if (c->whole_machine || c->cgroup)
-		e = proc_scan_all("/proc", sink);
+		e = proc_scan_all("/proc", 0, sink);
 	else if (!is_command_target(c))
 		for (size_t i = 0; i < r->tids.n && e >= 0; i++)
-			e = proc_scan_process("/proc", r->tids.data[i], sink);
+			e = proc_scan_process("/proc", r->tids.data[i], 0, sink);
 	/* Last, as its raw stacks wait to be read; the side band goes on since before. */
 	if (r->sampler && e >= 0 && !r->is_paused)
 		e = recorder_start_sampler(r, err);
 	if (c->in_kernel)
 		r->counting_ns = clock_monotonic_ns();
 	if (r->raw)
-		raw_end_scan(r->raw);
+		raw_set_scanning(r->raw, false);
 	return MIN(e, 0);
 }
 

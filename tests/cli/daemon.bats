@@ -111,7 +111,7 @@ has_parts() {
 	kill -HUP "$daemon"
 	wait_for grep -q "conf:3: unknown event 'nonsense': the settings stay as they are" d/log
 	[ "$(status_of d .wanted_hz)" = 199 ]
-	[ "$(status_of d .max_cpu_percent)" = 0 ]
+	[ "$(status_of d '.max_cpu_percent == 0')" = true ]
 	# What a daemon is made with waits for the next one.
 	printf 'freq = 199\nevent = cpu-clock\nmax-cpu = 0\nseparate = none\n' >conf
 	kill -HUP "$daemon"

@@ -165,6 +165,22 @@ as_somebody() { # COMMAND…
 	refused 1 "cannot map rings" "'ulimit -l' is 0" "is used up" "--ring-size"
 }
 
+@test "a folder for temporary files in which no program may run" {
+	need_root
+	unshare -m true 2>/dev/null || skip "no mount namespace here"
+	need_recording
+	mkdir t
+	cat >commands <<-'END'
+		mount -t tmpfs -o noexec,nodev,nosuid tmpfs t
+		export TMPDIR=$PWD/t XDG_CACHE_HOME=$PWD/t
+		assay record -q -o t/s -- "$PROGRAMS/split" 0.2cpu
+		assay report -i t/s -l | grep -q forty
+		assay annotate -i t/s forty | grep -q '│'
+		assay report -i t/s --html t/s.html && [ -s t/s.html ]
+	END
+	PROGRAMS=$PROGRAMS unshare -m bash -ec '. ./commands'
+}
+
 @test "a recording without samples says why" {
 	# No x86 or Arm processor has such a fault.
 	run assay record -a -e alignment-faults -c 1 -o s --duration 0.1

@@ -51,7 +51,7 @@ machine() {
 	mkdir -p "$guest"/{bin,sbin,proc,sys,dev,tmp,lib,lib64,root,etc,tests,usr/bin,usr/sbin}
 	cp "$(find "$DEB_ROOT/bin" "$DEB_ROOT/usr/bin" -name busybox 2>/dev/null | head -n 1)" "$guest/bin" || cannot "no busybox"
 	cp "$here/init" "$guest/init"
-	cp "$here"/checks.sh "$guest/tests"
+	cp "$here"/{checks,settings}.sh "$guest/tests"
 }
 
 put_library() {

@@ -101,6 +101,12 @@ record_until() {
 	[ -z "$never" ]
 }
 
+# The one reason that is none of a fault: doctor says which Linux has it.
+need_bpf() {
+	why=$(assay doctor | sed -n 's/^  BPF  *missing  *\(.* came with Linux [0-9.]*\).*/\1/p')
+	[ -z "$why" ] || skip "$why"
+}
+
 fact() {
 	found=$(assay info --format json "$2" | sed -n "s/^  \(  \)\{0,1\}\"$1\": \([0-9]*\),\{0,1\}\$/\2/p" | head -n 1)
 	echo "${found:-0}"

@@ -132,93 +132,6 @@ unprivileged_at() {
 	at_paranoid "$1" nobody_at "$@"
 }
 
-hidden_addresses() {
-	before=$(cat /proc/sys/kernel/kptr_restrict)
-	echo 2 >/proc/sys/kernel/kptr_restrict
-	assay record -a -o s -- dd if=/dev/zero of=/dev/null bs=1M count=300 || true
-	assay report -i s >report.txt || true
-	assay doctor >doctor.txt || true
-	echo "$before" >/proc/sys/kernel/kptr_restrict
-	has "kernel addresses are hidden (kptr_restrict)" report.txt
-	has "/proc/kallsyms hides its addresses" doctor.txt
-}
-
-without_btf() {
-	mount -t tmpfs none /sys/kernel/btf
-	assay record -a -o s -- /programs/split 1cpu >log 2>&1 || true
-	assay doctor >doctor.txt || true
-	umount /sys/kernel/btf
-	has "the kernel has no BTF (/sys/kernel/btf/vmlinux): collecting through rings instead" log
-	has "the kernel has no BTF" doctor.txt
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
-}
-
-bpf_refused() {
-	/programs/refuse bpf assay record -a -o s -- /programs/split 1cpu >log 2>&1
-	has "bpf(2) is refused: by a seccomp filter, or a policy: collecting through rings instead" log
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
-	/programs/refuse bpf assay doctor >doctor.txt || true
-	has "bpf(2) is refused" doctor.txt
-	refused 1 log /programs/refuse bpf assay record --off-cpu -o w -- true
-	has "bpf(2) is refused" log
-}
-
-without_perf() {
-	mount -t tmpfs none /proc/sys/kernel
-	echo 32768 >/proc/sys/kernel/pid_max
-	refused 1 log /programs/refuse perf assay record -o s -- true || failed=1
-	refused 1 stat.log /programs/refuse perf assay stat -- true || failed=1
-	/programs/refuse perf assay doctor >doctor.txt || true
-	umount /proc/sys/kernel
-	[ -z "${failed-}" ]
-	has "this kernel is built without CONFIG_PERF_EVENTS" log
-	has "this kernel is built without CONFIG_PERF_EVENTS" stat.log
-	has "this kernel is built without CONFIG_PERF_EVENTS" doctor.txt
-	has "You can profile: nothing." doctor.txt
-}
-
-a_cpu_that_goes_and_comes() { # COLLECTOR
-	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
-	record_until "has_samples_on 1 split s" -a --collector "$1" -- sh -c '
-		/programs/split 100000s & split=$!
-		echo 0 >/sys/devices/system/cpu/cpu1/online
-		echo 1 >/sys/devices/system/cpu/cpu1/online
-		taskset -p 2 $split; wait'
-	killall split || true
-	assay report -i s --by cpu,app
-	between 1 "$(fact cpu-online s)" 10 "times that it came"
-}
-
-# The daemon's part goes on, with a note of what nobody sampled.
-a_daemon_and_such_a_cpu() {
-	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
-	assay daemon --session-dir d -F 499 --max-cpu 0 2>log &
-	daemon=$!
-	wait_for grep -q collecting log
-	echo 0 >/sys/devices/system/cpu/cpu1/online
-	echo 1 >/sys/devices/system/cpu/cpu1/online
-	taskset 2 /programs/split 100000s &
-	split=$!
-	(wait_for has_samples forty d) || failed=1
-	kill "$split"
-	kill "$daemon"
-	wait "$daemon"
-	[ -z "${failed-}" ]
-	between 1 "$(fact cpu-online d)" 10 "times that it came"
-	set -- d/samples/current/2*
-	[ $# = 1 ]
-}
-
-# The last one: nothing takes it back.
-locked_down() {
-	echo confidentiality >/sys/kernel/security/lockdown || skip "no lockdown in this kernel"
-	assay record -a -o s -- /programs/split 1cpu >log 2>&1
-	has "kernel lockdown is at 'confidentiality': collecting through rings instead" log
-	between 1 "$(of_symbol forty s)" 100000 "samples in forty()"
-	assay doctor >doctor.txt
-	has "kernel lockdown is at 'confidentiality'" doctor.txt
-}
-
 no_machine="allows an ordinary user only processes of his own, not a whole CPU"
 nothing="closes perf events to ordinary users"
 
@@ -231,17 +144,10 @@ check "kernel symbols with KASLR" kernel_symbols_with_kaslr
 check "the kernel's code, from /proc/kcore" the_kernel_s_code_from_kcore
 check "the in-kernel sampler, through a program without frame pointers" by_bpf
 check "time that threads wait" time_that_threads_wait
-check "a CPU that goes offline and comes back, by rings" a_cpu_that_goes_and_comes perf
-check "a CPU that goes offline and comes back, by BPF" a_cpu_that_goes_and_comes bpf
-check "a CPU that goes offline and comes back, and the daemon" a_daemon_and_such_a_cpu
 check "an ordinary user at perf_event_paranoid -1" unprivileged_at -1 all all
 check "an ordinary user at perf_event_paranoid 0" unprivileged_at 0 all all
 check "an ordinary user at perf_event_paranoid 1" unprivileged_at 1 all "$no_machine"
 check "an ordinary user at perf_event_paranoid 2" unprivileged_at 2 user "$no_machine"
 check "an ordinary user at perf_event_paranoid 3" unprivileged_at 3 "$nothing" "$nothing"
 check "an ordinary user at perf_event_paranoid 4" unprivileged_at 4 "$nothing" "$nothing"
-check "kernel addresses that are hidden" hidden_addresses
-check "a kernel without BTF" without_btf
-check "bpf(2) refused" bpf_refused
-check "a kernel without perf events" without_perf
-check "a kernel locked down" locked_down
+. /tests/settings.sh

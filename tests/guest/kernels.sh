@@ -55,12 +55,6 @@ exec_percent() { # COLLECTOR
 	case $1 in bpf) echo 1 ;; *) echo 0 ;; esac
 }
 
-# The one reason that is none of a fault: doctor says which Linux has it.
-need_bpf() {
-	why=$(assay doctor | sed -n 's/^  BPF  *missing  *\(.* came with Linux [0-9.]*\).*/\1/p')
-	[ -z "$why" ] || skip "$why"
-}
-
 the_whole_machine() { # COLLECTOR
 	[ "$1" != bpf ] || need_bpf
 	assay record -a --collector "$1" -o s -- sh -c '/programs/deep-nofp 2cpu & /programs/split 2cpu; wait' 2>log
@@ -70,6 +64,15 @@ the_whole_machine() { # COLLECTOR
 	stacks_are_whole s
 	calls_of_deep s
 	adds_up s "$(exec_percent "$1")"
+}
+
+samplers_of_compilers() {
+	need_bpf
+	[ ! -e /objects/missing ] || skip "$(cat /objects/missing)"
+	for object in /objects/*.o; do
+		echo "$object"
+		/programs/load_sampler "$object"
+	done
 }
 
 raw_records() {
@@ -108,6 +111,7 @@ functions_of_modules() { # SESSION
 	cat functions
 	awk 'NR == FNR { if ($4 != "") known[$4 " " $3]; next }
 		$1 ~ /^\[(bpf|vdso|unknown)/ { next }
+		/ \(no symbols\) 0$/ { next } # callers in code that ran once, as the module was loaded
 		!($1 " " $2 in known) { print "not in that module:", $0; wrong++ }
 		END { exit wrong > 0 }' /proc/kallsyms functions
 }
@@ -157,12 +161,13 @@ modules() { # COLLECTOR WHEN-LOADED
 
 # ---- waits, counts, moments ----
 
-# The three threads that wait are those behind the first one, in the order of their names; a sample is a millisecond.
+# The three threads that wait are those behind the first one, in the order of their names; a sample is a millisecond. TID ASLEEP ALL
 ms_of_threads() {
 	assay report -i s -t 0 --by thread --format csv event:off-cpu:sleep,off-cpu:ready | awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
 		{ ms[$column["tid"]] += $column["samples"] }
-		END { for (tid in ms) print tid, ms[tid] }' | sort -n
+		$column["event"] == "off-cpu:sleep" { asleep[$column["tid"]] += $column["samples"] }
+		END { for (tid in ms) print tid, asleep[tid] + 0, ms[tid] }' | sort -n
 }
 
 time_that_threads_wait() {
@@ -175,8 +180,12 @@ time_that_threads_wait() {
 		read -r name wall waited _ <<-END
 			$(grep -E '^(sleeper|locker|reader)' facts | sort | sed -n ${n}p)
 		END
-		off=$(sed -n "${n}s/.* //p" threads)
-		between $((waited * 9 / 10)) "$off" "$wall" "ms that $name waits"
+		read -r _ asleep all <<-END
+			$(sed -n ${n}p threads)
+		END
+		# The rest of each kind of wait is rounded. A thread is ready before its own clock begins, and after it ends.
+		between $((waited * 9 / 10)) "$all" $((wall * 3)) "ms that $name waits"
+		between 0 "$asleep" $((wall + 2)) "ms that $name sleeps"
 	done
 }
 
@@ -209,6 +218,29 @@ the_moment_of_a_call() {
 	has "the_moment was called" calls
 	has " before" calls
 	has_no " behind" calls
+}
+
+# ---- what a busy machine does not sample ----
+
+due() { # SESSION: samples that there are, that were lost, and that the late timer never took
+	echo $(($(fact samples "$1") + $(fact lost "$1") + $(fact throttled-samples "$1")))
+}
+
+# The program ends when the kernel has counted 4 s of CPU time.
+ticks_of_a_command() {
+	assay record -F 500 -o s -- /programs/split 4cpu
+	between 1960 "$(due s)" 2040 "samples due in 4 s at 500 Hz"
+}
+
+# Eight busy programs let the two CPUs miss ticks. Each CPU counts for the command's time, and at most for the recording's.
+ticks_of_the_machine() { # COLLECTOR
+	[ "$1" != bpf ] || need_bpf
+	for _ in $(seq 8); do /programs/split 100000s & done
+	assay record -a --collector "$1" -F 500 -o s -- sleep 8 || failed=1
+	killall split || true
+	[ -z "${failed-}" ]
+	ms=$(assay info --format json s | sed -n 's/^  "duration_s": \([0-9]*\)\.\([0-9][0-9][0-9]\).*/\1\2/p')
+	between $((8000 * 98 / 100)) "$(due s)" $((ms * 102 / 100)) "samples due at 500 Hz on two CPUs"
 }
 
 # ---- the daemon ----
@@ -298,6 +330,20 @@ nobody_s_page_faults() {
 	adds_up /tmp/nobody/s
 }
 
+# Root's recording of the machine and his own of the program, at once: the same late ticks for both. As many within 5 %.
+nobody_s_share() {
+	rm -rf /tmp/nobody
+	assay record -a --collector perf -F 500 -o s -- sleep 100000 &
+	recorder=$!
+	(wait_for test -e s && at_paranoid 2 as_nobody assay record -F 500 -o s -- /programs/split 4cpu) || failed=1
+	kill $recorder
+	wait $recorder || true
+	[ -z "${failed-}" ]
+	root=$(($(of_symbol forty s) + $(of_symbol thirty s)))
+	between $((root * 95 / 100)) $(($(of_symbol forty /tmp/nobody/s) + $(of_symbol thirty /tmp/nobody/s))) $((root * 105 / 100)) \
+		"samples in forty() and thirty(), of $root that root has"
+}
+
 nobody_counts() {
 	at_paranoid 2 as_nobody assay stat -e task-clock:u,page-faults:u --format csv -o counts -- /programs/split 1cpu
 	cat /tmp/nobody/counts
@@ -333,10 +379,14 @@ check "an ordinary user at perf_event_paranoid 3" nobody_at_3
 [ "$extent" != short ] || exit 0
 check "modules loaded during the recording, by rings" modules perf during
 check "modules loaded during the recording, by BPF" modules bpf during
+check "the sampler as clang 14, 19 and 21 make it" samplers_of_compilers
 check "frame pointers" frame_pointers
 check "a process that runs" a_process_that_runs
 check "the kernel's records, as they come (--raw)" raw_records
 check "time that threads wait" time_that_threads_wait
+check "samples and missed ticks of a command are its CPU time" ticks_of_a_command
+check "samples and missed ticks of the machine are its CPUs' time, by rings" ticks_of_the_machine perf
+check "samples and missed ticks of the machine are its CPUs' time, by BPF" ticks_of_the_machine bpf
 check "counts of a command" counts
 check "counts of each CPU" counts_of_cpus
 check "what led to a call of a function (trace --on-symbol)" the_moment_of_a_call
@@ -347,5 +397,7 @@ check "an ordinary user's copied stacks" nobody_s_copied_stacks
 check "an ordinary user's process that runs" nobody_s_process
 check "an ordinary user's records (--raw)" nobody_s_raw_records
 check "an ordinary user's page faults" nobody_s_page_faults
+check "an ordinary user has as many samples as root" nobody_s_share
 check "an ordinary user counts" nobody_counts
 check "an ordinary user may not record the machine" nobody_and_the_machine
+. /tests/settings.sh

@@ -122,6 +122,16 @@ unpack() {
 	done
 }
 
+# Newer releases have all in /usr; the links to it are no part of their packages.
+link_merged() {
+	local folder
+	for folder in bin lib lib64 sbin; do
+		if [ ! -e "$DEB_ROOT/$folder" ] && [ -d "$DEB_ROOT/usr/$folder" ]; then
+			ln -s "usr/$folder" "$DEB_ROOT/$folder"
+		fi
+	done
+}
+
 unpack_with_depends() {
 	local stamp
 	stamp=$DEB_DIR/got/with-depends.$(printf '%s\n' "$@" | sort | cksum | cut -d' ' -f1)
@@ -129,6 +139,7 @@ unpack_with_depends() {
 	rm -f "$DEB_DIR"/cache/archives/*.deb
 	try_fetch "$*" private_apt apt-get -q -y --download-only install "$@"
 	unpack_files "$DEB_DIR/cache/archives" "$DEB_ROOT"
+	link_merged
 	touch "$stamp"
 }
 

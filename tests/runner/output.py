@@ -11,7 +11,8 @@ from runner import machine, tap
 
 # Targets that `make check` leaves out: they take longer, or need more than this machine.
 OTHER_TARGETS = {
-    "check-guests": "virtual machines with 64 CPUs",
+    "check-guests": "virtual machines with each of four kernels, and with 64 CPUs",
+    "check-containers": "containers of podman",
     "check-steady": "the whole of `make check` on busy and slow machines",
     "check-releases": "`make demo` and `make check` in fresh chroots of Debian 11, 12, 13 and sid",
     "check-mutants": "whether the tests notice faults put into the code",
