@@ -35,6 +35,7 @@
  */
 struct range {
 	uint64_t start, end;
+	uint64_t known_end; /* up to here, code was the module's own when the list was read */
 	image_id image;
 	char *name;   /* of BPF programs and trampolines; NULL for modules */
 	bool is_gone; /* late samples are still its own, until its space is used again */
@@ -147,6 +148,7 @@ static void range_add(struct kernel_map *k, uint64_t start, uint64_t size, image
 	k->ranges.data[at] = (struct range){
 		.start = start,
 		.end = start + size,
+		.known_end = name || k->is_offline ? start + size : start,
 		.image = image,
 		.name = name ? xstrdup(name) : NULL,
 	};
@@ -392,21 +394,41 @@ static void load(struct kernel_map *k, uint64_t time_ns)
 	read_bpf_programs(k);
 }
 
-static bool resolve_range(const struct kernel_map *k, uint64_t addr, struct code_addr *out)
+/* The range that covers addr; NULL. */
+static struct range *range_over(const struct kernel_map *k, uint64_t addr)
 {
 	size_t at = range_lower(k, addr + 1);
-	const struct range *r = k->ranges.data + at - 1;
 
-	if (!at || addr >= r->end)
-		return false;
-	*out = (struct code_addr){ r->image, addr - r->start };
-	return true;
+	return at && addr < k->ranges.data[at - 1].end ? &k->ranges.data[at - 1] : NULL;
 }
 
-static bool resolve(const struct kernel_map *k, uint64_t addr, struct code_addr *out)
+/*
+ * Behind what is known as a module's code, a module that was loaded since may stand: the list is
+ * read for it. Few addresses are the highest of their module yet, so that this is seldom.
+ */
+static struct range *range_now(struct kernel_map *k, uint64_t addr, uint64_t time_ns)
 {
-	if (resolve_range(k, addr, out))
+	struct range *r = range_over(k, addr);
+
+	if (!r || addr < r->known_end || r->is_gone)
+		return r;
+	if (time_ns > k->modules_read_ns) {
+		read_modules(k, time_ns);
+		r = range_over(k, addr);
+	}
+	if (r)
+		r->known_end = MAX(r->known_end, addr + 1);
+	return r;
+}
+
+static bool resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns, struct code_addr *out)
+{
+	const struct range *r = range_now(k, addr, time_ns);
+
+	if (r) {
+		*out = (struct code_addr){ r->image, addr - r->start };
 		return true;
+	}
 	if (!k->text || addr < k->start || addr >= k->end)
 		return false;
 	*out = (struct code_addr){ k->image, addr - k->text };
@@ -419,17 +441,17 @@ bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 	if (!k->is_loaded)
 		load(k, time_ns);
 	if (k->is_offline || !k->text)
-		return resolve(k, addr, out);
+		return resolve(k, addr, time_ns, out);
 	if (time_ns >= k->modules_read_ns + MODULES_REREAD_NS)
 		read_modules(k, time_ns);
-	if (resolve(k, addr, out))
+	if (resolve(k, addr, time_ns, out))
 		return true;
 	if (time_ns < k->modules_read_ns + k->modules_soon_ns)
 		return false;
 	k->modules_soon_ns = read_modules(k, time_ns)
 				     ? MODULES_SOON_NS
 				     : MIN(2 * k->modules_soon_ns, MODULES_REREAD_NS);
-	return resolve(k, addr, out);
+	return resolve(k, addr, time_ns, out);
 }
 
 bool kernel_map_is_hidden(const struct kernel_map *k)

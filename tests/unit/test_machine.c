@@ -315,6 +315,23 @@ static void modules_whose_sizes_overlap_are_all_found(void **state)
 			    "[bpf:bpf_prog_1_x]+0x10");
 }
 
+/* What one module says is its size has room for the next one's code. */
+static void a_module_loaded_into_the_size_of_another_is_found_at_once(void **state)
+{
+	(void)state;
+	put("proc/modules", "raid6_pq 131072 0 - Live 0xffffffffc0400000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0402000, 5000), "[raid6_pq]+0x2000");
+	put("proc/modules", "zram 65536 0 - Live 0xffffffffc0404000\n"
+			    "raid6_pq 131072 0 - Live 0xffffffffc0400000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0402000, 5001), "[raid6_pq]+0x2000");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0404010, 5002), "[zram]+0x10");
+	put("proc/modules", "lz4hc 12288 0 - Live 0xffffffffc0406000\n"
+			    "zram 65536 0 - Live 0xffffffffc0404000\n"
+			    "raid6_pq 131072 0 - Live 0xffffffffc0400000\n");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0405000, 5003), "[zram]+0x1000");
+	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffffc0406010, 5003), "[lz4hc]+0x10");
+}
+
 /* Late samples of a program are its own until a module has its place. */
 static void a_module_takes_the_place_of_a_program_that_went(void **state)
 {
@@ -473,6 +490,8 @@ int main(void)
 			the_kernel_of_aarch64_begins_before_its_first_symbol, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_module_behind_the_kernel_is_not_the_kernel, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_module_loaded_into_the_size_of_another_is_found_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(modules_whose_sizes_overlap_are_all_found, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_module_takes_the_place_of_a_program_that_went,
