@@ -15,6 +15,7 @@ build|meson|meson|meson|the build system
 build|ninja-build|ninja-build|ninja|runs the build
 build|pkg-config|pkgconf-pkg-config|pkgconf|finds the libraries
 build|libzstd-dev|libzstd-devel|zstd|compresses sessions
+build|zstd|zstd|zstd|packs archives
 build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
 build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
 build|libiberty-dev|binutils-devel|binutils|C++, Rust and D names

@@ -42,14 +42,15 @@ add_clone() {
 		git -c safe.directory='*' clone -q --no-local "$root" "$dir/assay"
 }
 
-# The mounts go with the namespace.
+# As on a machine, its root is a mount, and the root of its mount namespace. The mounts go with the namespace.
 in_chroot() {
 	# shellcheck disable=SC2016 # the inner shell's
 	unshare -m bash -c '
-		mount --bind "$0" "$0" && cd "$0" || exit 1 # the root of a machine is a mount
-		for d in proc sys dev; do mount --rbind "/$d" "$0/$d" || exit 1; done
-		exec chroot "$0" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive sh -c "cd /root; [ ! -d /assay ] || cd /assay; $1"' \
+		mount --bind "$0" "$0" && cd "$0" && mkdir -p before || exit 1
+		for d in proc sys dev; do mount --rbind "/$d" "$d" || exit 1; done
+		pivot_root . before || exit 1
+		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			HOME=/root TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive sh -c "umount -l /before; cd /root; [ ! -d /assay ] || cd /assay; $1"' \
 		"$dir" "$1" </dev/null
 }
 

@@ -17,7 +17,7 @@ decodes() { # FILE
 	cmp want ours || { diff want ours | head -5; cat ours.err; return 1; }
 	command -v perf >/dev/null || return 0
 	within perf script -i "$1" --itrace=be -F tid,ip,addr 2>theirs.err | branches >theirs
-	cmp want theirs || { diff want theirs | head -5; return 1; }
+	cmp want theirs || { diff want theirs | head -5; cat theirs.err; return 1; }
 }
 
 # The fields of the Nth event that was shown by -vv, one space between.
