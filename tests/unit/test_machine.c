@@ -315,7 +315,7 @@ static void modules_whose_sizes_overlap_are_all_found(void **state)
 			    "[bpf:bpf_prog_1_x]+0x10");
 }
 
-/* What one module says is its size has room for the next one's code. */
+/* The size of a module covers the space of the next module's code. */
 static void a_module_loaded_into_the_size_of_another_is_found_at_once(void **state)
 {
 	(void)state;
