@@ -147,7 +147,13 @@ static void names_are_demangled(void **state)
 		  "core::fmt::Write::write_fmt" },
 		{ "_RNvC6_123foo3bar", "123foo::bar" },
 		{ "_D8demangle4testFaZv", "demangle.test(char)" },
+		{ "_Znwm@plt", "operator new(unsigned long)@plt" },
+		{ "_ZNSt6thread4joinEv@@GLIBCXX_3.4.11", "std::thread::join()@@GLIBCXX_3.4.11" },
+		{ "_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]" },
+		{ "_ZN3foo3barEi.llvm.1234567890", "foo::bar(int) [clone .llvm.1234567890]" },
 		{ "main", NULL },
+		{ "main@plt", NULL },
+		{ "_@", NULL },
 		{ "_start", NULL },
 		{ "_Zzz", NULL },
 		{ "", NULL },
@@ -187,6 +193,50 @@ static void a_name_that_unfolds_without_end_is_left_alone(void **state)
 	assert_string_equal((char *)out.data, "f(A<int, int>, A<A<int, int>, A<int, int> >)");
 	doubling_name(&name, 35);
 	assert_false(demangle((char *)name.data, &out));
+	buf_fini(&name);
+	buf_fini(&out);
+}
+
+/* f<a9, a9 …>(): as long as names of templates of templates get. */
+static void long_names_are_demangled(void **state)
+{
+	struct buf name = { 0 }, out = { 0 };
+	const char *text;
+
+	(void)state;
+	need_demangler();
+	buf_str(&name, "_Z1fI");
+	for (int i = 0; i < 1000; i++)
+		buf_str(&name, "11abcdefghijk");
+	buf_str(&name, "Evv");
+	buf_cstr(&name);
+	assert_true(name.len > 13000);
+	assert_true(demangle((char *)name.data, &out));
+	text = (char *)out.data;
+	assert_string_equal(text + strlen(text) - 16, ", abcdefghijk>()");
+	buf_fini(&name);
+	buf_fini(&out);
+}
+
+/* Hostile: its arrays are the largest that the demangler makes, and its depth. */
+static void the_longest_names_do_no_harm(void **state)
+{
+	static const char *const parts[] = { "RT_", "1AIT_E", "P", "1AI", "N1A", "FvRT_1AIiE" };
+	struct buf name = { 0 }, out = { 0 };
+
+	(void)state;
+	need_demangler();
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
+			name.len = 0;
+			buf_str(&name, "_Z1fIiEv");
+			while (name.len < 16300) {
+				buf_str(&name, parts[i]);
+				buf_str(&name, parts[k]);
+			}
+			buf_cstr(&name);
+			demangle((char *)name.data, &out);
+		}
 	buf_fini(&name);
 	buf_fini(&out);
 }
@@ -895,6 +945,8 @@ int main(void)
 		cmocka_unit_test(module_offsets_count_from_its_load_address),
 		cmocka_unit_test(hidden_kernel_addresses_are_said_to_be_hidden),
 		cmocka_unit_test(names_are_demangled),
+		cmocka_unit_test(long_names_are_demangled),
+		cmocka_unit_test(the_longest_names_do_no_harm),
 		cmocka_unit_test(a_name_that_unfolds_without_end_is_left_alone),
 		cmocka_unit_test(one_symbol_speaks_for_an_address),
 		cmocka_unit_test(sizes_are_repaired),
