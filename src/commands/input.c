@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,6 +19,7 @@
 #include "config.h"
 #include "daemon/lock.h"
 #include "elf/elf_file.h"
+#include "machine/container_names.h"
 #include "profile/profile.h"
 #include "record/archive.h"
 #include "record/import.h"
@@ -136,6 +138,43 @@ int input_use_code(const char *command, const struct code_args *args)
 		log_error("%s: --symfs: %s", command, err.text);
 	else
 		return -1;
+	return EXIT_FAILED;
+}
+
+static struct container_names *containers_in_use;
+
+static int read_containers(const char *file, struct error *err)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	int r = file_read_all(file, CONTAINER_TEXT_MAX, &text, NULL);
+	unsigned int bad;
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read %s", file);
+	bad = container_names_parse(containers_in_use, text);
+	return bad ? error_set(err, -EINVAL,
+			       "%s: line %u is not \"ID NAME\": the id of a container or the uid "
+			       "of a pod, a space, and a name",
+			       file, bad)
+		   : 0;
+}
+
+static void free_containers(void)
+{
+	container_names_free(containers_in_use);
+}
+
+int input_use_containers(const char *command, const char *file)
+{
+	struct error err = { 0 };
+
+	if (!file)
+		return -1;
+	containers_in_use = container_names_new();
+	atexit(free_containers);
+	if (read_containers(file, &err) == 0)
+		return -1;
+	log_error("%s: --container-names: %s", command, err.text);
 	return EXIT_FAILED;
 }
 
@@ -459,6 +498,7 @@ int input_query(const struct option_list *operands, bool with_idle, struct query
 	int r = 0;
 
 	q->with_idle = with_idle;
+	q->containers = containers_in_use;
 	for (size_t i = 0; i < operands->n && r >= 0; i++)
 		r = query_add(q, operands->data[i], err);
 	return r < 0 ? r : query_check(q, err);

@@ -108,6 +108,17 @@ bool input_by_period(const char *weight, const struct profile *profile,
 		SESSION_DIR_OPTION(field)
 extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
+/* The row of --container-names, and reading it: as input_use_code(). */
+#define CONTAINER_NAMES_OPTION(field)                                                              \
+	{                                                                                          \
+		0, "container-names", "FILE", OPT_STRING, (field), NULL,                           \
+			"names of containers and pods: a line each, ID NAME",                      \
+			"They count before those that the recorder found in the files of engines " \
+			"(docs/cgroups.md). An ID is whole, or a container's first 12 digits. "    \
+			"Empty lines and lines that begin with # are left out.",                   \
+	}
+int input_use_containers(const char *command, const char *file); /* file NULL: none was given */
+
 struct error;
 struct itrace;
 

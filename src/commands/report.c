@@ -29,6 +29,7 @@ struct report_args {
 	uint64_t limit;
 	struct window_args window;
 	struct code_args code;
+	const char *container_names;
 };
 
 #define FIELD(f) offsetof(struct report_args, f)
@@ -37,6 +38,7 @@ static const struct option_spec report_options[] = {
 	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
+	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'l', "symbols", NULL, OPT_FLAG, FIELD(symbols), NULL, "list functions" },
 	{ 'd', "details", NULL, OPT_FLAG, FIELD(details), NULL,
 	  "list functions, and below each the addresses that samples fell on" },
@@ -457,6 +459,8 @@ static int report_run(const struct command *self, int argc, char **argv)
 		status = input_use_itrace("report", args.itrace, args.no_itrace);
 	if (status < 0)
 		status = input_use_code("report", &args.code);
+	if (status < 0)
+		status = input_use_containers("report", args.container_names);
 	if (status < 0 && args.latency) {
 		status = report_latency(&args, &operands);
 	} else if (status < 0) {

@@ -352,7 +352,10 @@ const char *cgroup_container_text(const struct cgroup_names *names, char out[CGR
 	bool is_long = is_hex(id, SHORT_ID + 1, 64);
 
 	out[0] = '\0';
-	if (id.len)
+	if (id.len && names->container_name)
+		snprintf(out, CGROUP_TEXT_SIZE, "%s:%s (%.*s)", names->runtime,
+			 names->container_name, is_long ? SHORT_ID : (int)id.len, id.at);
+	else if (id.len)
 		snprintf(out, CGROUP_TEXT_SIZE, "%s:%.*s", names->runtime,
 			 is_long ? SHORT_ID : (int)id.len, id.at);
 	return out;
@@ -360,6 +363,11 @@ const char *cgroup_container_text(const struct cgroup_names *names, char out[CGR
 
 const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE])
 {
-	snprintf(out, CGROUP_TEXT_SIZE, *names->qos ? "%s (%s)" : "%s", names->pod, names->qos);
+	if (*names->pod && names->pod_name)
+		snprintf(out, CGROUP_TEXT_SIZE, "%s (%s%s%s)", names->pod_name, names->pod,
+			 *names->qos ? " " : "", names->qos);
+	else
+		snprintf(out, CGROUP_TEXT_SIZE, *names->qos ? "%s (%s)" : "%s", names->pod,
+			 names->qos);
 	return out;
 }

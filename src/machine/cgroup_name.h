@@ -21,6 +21,7 @@ struct cgroup_names {
 	char container[256]; /* its whole id, or its name (lxc, nspawn); "" */
 	char pod[65];        /* uid with dashes; of podman its pod's id; "" */
 	const char *runtime; /* of the container: "docker", "containerd" …; "" with it */
+	const char *container_name, *pod_name; /* NULL: not known; the caller's, not the path's */
 	const char *qos; /* of a Kubernetes pod: "guaranteed", "burstable" or "besteffort"; "" */
 };
 
@@ -28,9 +29,9 @@ struct cgroup_names {
 void cgroup_names_of(const char *path, struct cgroup_names *out);
 
 /*
- * For people: "docker:4f5e6a7b8c9d" (ids as docker ps has them), and "UID (burstable)". "" for
- * none. Return `out`.
+ * For people: "docker:4f5e6a7b8c9d" (ids as docker ps has them), and "UID (burstable)"; with names
+ * "docker:web (4f5e6a7b8c9d)" and "default/web-5d8f (UID burstable)". "" for none. Return `out`.
  */
-#define CGROUP_TEXT_SIZE 320
+#define CGROUP_TEXT_SIZE 640
 const char *cgroup_container_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);
 const char *cgroup_pod_text(const struct cgroup_names *names, char out[CGROUP_TEXT_SIZE]);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cgroups as keys and filters: a path, and what it says of unit, container and pod. */
+#include <stdio.h>
 #include <string.h>
 
 #include "machine/cgroup_name.h"
 #include "profile/index.h"
+#include "store/containers.h"
 
 static const enum profile_key keys[N_CGROUP_KEYS] = {
 	[CGROUP_PATH] = PROFILE_CGROUP,
@@ -52,14 +54,53 @@ static bool takes_path(const struct query *q, const char *path)
 	return true;
 }
 
-/* As it is shown, by its runtime's whole id, and by the short one. */
-static bool takes_container(const struct query *q, const char *text, const char *id)
+static bool takes_any(const struct query *q, enum filter_tag tag, const char *const *texts,
+		      size_t n)
 {
-	const char *colon = strchr(text, ':');
+	for (size_t i = 0; i < n; i++)
+		if (texts[i] && query_takes_name(q, tag, texts[i]))
+			return true;
+	return false;
+}
 
-	return query_takes_name(q, FILTER_CONTAINER, text) ||
-	       query_takes_name(q, FILTER_CONTAINER, id) ||
-	       (colon && query_takes_name(q, FILTER_CONTAINER, colon + 1));
+/* As it is shown, with and without a name; by its name; by its runtime's id, short and whole. */
+static bool takes_container(const struct query *q, const char *text,
+			    const struct cgroup_names *names)
+{
+	struct cgroup_names nameless = *names;
+	char by_id[CGROUP_TEXT_SIZE], by_name[CGROUP_TEXT_SIZE] = "";
+	const char *colon,
+		*texts[] = { text, by_id, by_name, names->container, names->container_name, NULL };
+
+	nameless.container_name = NULL;
+	cgroup_container_text(&nameless, by_id);
+	colon = strchr(by_id, ':');
+	texts[ARRAY_SIZE(texts) - 1] = colon ? colon + 1 : NULL;
+	if (names->container_name)
+		snprintf(by_name, sizeof(by_name), "%s:%s", names->runtime, names->container_name);
+	else
+		texts[2] = NULL;
+	if (!*names->container) /* nothing but what is shown */
+		return query_takes_name(q, FILTER_CONTAINER, text);
+	return takes_any(q, FILTER_CONTAINER, texts, ARRAY_SIZE(texts));
+}
+
+/* As it is shown, with and without a name; by its name; by its uid, whole or its first part. */
+static bool takes_pod(const struct query *q, const char *text, const struct cgroup_names *names)
+{
+	struct cgroup_names nameless = *names;
+	char by_uid[CGROUP_TEXT_SIZE], head[sizeof(names->pod)];
+	const char *slash = names->pod_name ? strchr(names->pod_name, '/') : NULL;
+	const char *const texts[] = { text, by_uid,          names->pod,
+				      head, names->pod_name, slash ? slash + 1 : NULL };
+
+	if (!*names->pod)
+		return query_takes_name(q, FILTER_POD, text);
+	nameless.pod_name = NULL;
+	cgroup_pod_text(&nameless, by_uid);
+	snprintf(head, sizeof(head), "%.*s", *names->qos ? (int)strcspn(names->pod, "-") : 12,
+		 names->pod);
+	return takes_any(q, FILTER_POD, texts, ARRAY_SIZE(texts));
 }
 
 static const char *or_none(const char *text, int key)
@@ -73,10 +114,23 @@ static bool is_taken(const struct query *q, const char *path, const struct cgrou
 	return (!query_has(q, FILTER_CGROUP) || takes_path(q, or_none(path, CGROUP_PATH))) &&
 	       (!query_has(q, FILTER_UNIT) || takes_unit(q, or_none(names->unit, CGROUP_UNIT))) &&
 	       (!query_has(q, FILTER_CONTAINER) ||
-		takes_container(q, or_none(container, CGROUP_CONTAINER), names->container)) &&
-	       (!query_has(q, FILTER_POD) ||
-		query_takes_name(q, FILTER_POD, or_none(pod, CGROUP_POD)) ||
-		query_takes_name(q, FILTER_POD, names->pod));
+		takes_container(q, or_none(container, CGROUP_CONTAINER), names)) &&
+	       (!query_has(q, FILTER_POD) || takes_pod(q, or_none(pod, CGROUP_POD), names));
+}
+
+/* What the user gave counts before what the session has. */
+static const char *name_of(struct profile *p, const char *id)
+{
+	const struct container_names *given = p->index->query->containers;
+	const char *name = given && *id ? container_names_find(given, id) : NULL;
+
+	if (name || !*id)
+		return name;
+	if (!p->index->containers) {
+		p->index->containers = container_names_new();
+		containers_of_session(p->index->containers, p->session);
+	}
+	return container_names_find(p->index->containers, id);
 }
 
 /* All four are made at once: of a path that is met for the first time. */
@@ -87,6 +141,8 @@ static void add_cgroup(struct profile *p, const char *path)
 	struct cgroup_names names;
 
 	cgroup_names_of(path, &names);
+	names.container_name = name_of(p, names.container);
+	names.pod_name = name_of(p, names.pod);
 	cgroup_container_text(&names, container);
 	cgroup_pod_text(&names, pod);
 	new.text[CGROUP_PATH] = strings_add(&p->cgroup_texts, path);

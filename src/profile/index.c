@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "machine/container_names.h"
 #include "machine/image_file.h"
 #include "symbol/lines.h"
 
@@ -68,6 +69,7 @@ void profile_index_free(struct profile *p)
 	intmap_fini(&x->processes);
 	intmap_fini(&x->threads);
 	intmap_fini(&x->cgroups);
+	container_names_free(x->containers);
 	comm_weights_fini(&x->process_comms);
 	comm_weights_fini(&x->thread_comms);
 	free(x);

@@ -76,6 +76,7 @@ struct profile_index {
 	VEC(uint32_t) entry_of_node; /* … entry + 1, or 0 */
 	struct strings groups;       /* the tuple of group i is string i + 1 */
 	struct intmap processes, threads, cgroups; /* cgroups: by path in cgroup_texts */
+	struct container_names *containers;        /* of the session; NULL: nobody asked */
 	struct comm_weights process_comms, thread_comms;
 	uint32_t *lane_of;          /* by counter; NO_INDEX: not taken */
 	struct strings lane_tuples; /* the struct profile_lane of lane i is string i + 1 … */

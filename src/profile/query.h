@@ -93,7 +93,8 @@ struct filter {
 struct query {
 	struct filter filters[N_FILTERS]; /* n == 0: no such filter */
 	bool with_idle;
-	bool without_dependents; /* only code in the application's own image */
+	const struct container_names *containers; /* given by the user, or NULL; the caller's */
+	bool without_dependents;                  /* only code in the application's own image */
 	/* Of the clock, where asked for: which part of a session is opened (store/history.h). */
 	struct time_window window;
 	bool has_window;

@@ -20,6 +20,7 @@
 #include "record/pt_images.h"
 #include "record/pt_trace.h"
 #include "record/replay.h"
+#include "store/containers.h"
 #include "symbol/debug_file.h"
 #include "symbol/vmlinux.h"
 
@@ -287,12 +288,24 @@ static int add_segments(struct archive *a, const struct session *s, const char *
 	return r;
 }
 
+/* The names of containers, if there are any. */
+static int copy_containers(struct archive *a, const struct session *s, struct error *err)
+{
+	cleanup(free_at_exit) char *from = containers_file((s->n_parts ? s->parts[0] : s)->dir);
+	cleanup(free_at_exit) char *to = xasprintf("%s/containers", a->dir);
+	bool is_source;
+
+	return access(from, F_OK) < 0 ? 0 : copy_file(a, from, to, &is_source, err);
+}
+
 /* Of a history, the archive is one as well (store/history.h). */
 static int add_session(struct archive *a, struct error *err)
 {
 	const struct session *s = a->session;
-	int r = 0;
+	int r = copy_containers(a, s, err);
 
+	if (r < 0)
+		return r;
 	if (!s->n_parts)
 		return add_segments(a, s, a->dir, err);
 	for (uint32_t i = 0; i < s->n_parts && r >= 0; i++) {

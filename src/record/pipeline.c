@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "record/container_log.h"
 #include "record/ext.h"
 #include "record/frames.h"
 #include "record/image_files.h"
@@ -28,7 +29,8 @@ struct pipeline {
 	struct jit_names *jit;
 	struct image_files *files;
 	struct frame_resolver *resolver;
-	struct ext_session *ext; /* or NULL */
+	struct ext_session *ext;          /* or NULL */
+	struct container_log *containers; /* or NULL */
 	bool is_offline;
 	char *proc;
 	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
@@ -163,6 +165,8 @@ static void keep_sample(struct pipeline *p, const struct sample *sample)
 		vec_push(&p->tally.cpu_samples, 0);
 	if (sample->class.cpu < CPUS_TOLD)
 		p->tally.cpu_samples.data[sample->class.cpu] += sample->samples;
+	if (p->containers)
+		container_log_see(p->containers, sample->class.cgroup);
 	if (p->tap)
 		p->tap->see(p->tap->context, sample);
 	err.code = 0;
@@ -318,6 +322,15 @@ static void process_ended(void *context, int32_t pid)
 
 /* Opening, time, the end. */
 
+/* Names are kept by sessions of this machine that have cgroups. */
+static void keep_containers(struct pipeline *p, const struct pipeline_config *config)
+{
+	container_log_free(p->containers);
+	p->containers = NULL;
+	if (!p->is_offline && p->ops == &native_store && !(config->info->merged & SEPARATE_CGROUP))
+		p->containers = container_log_new(config->dir, machine_strings(p->machine));
+}
+
 struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err)
 {
 	struct pipeline *p = xcalloc(1, sizeof(*p));
@@ -345,6 +358,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		free(p);
 		return NULL;
 	}
+	keep_containers(p, config);
 	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
 		p->jit = jit_names_new(p->proc);
@@ -357,6 +371,8 @@ static int flush_until(struct pipeline *p, uint64_t until_ns, struct error *err)
 {
 	int e = p->ops->flush(p->store, until_ns, err);
 
+	if (p->containers)
+		container_log_retry(p->containers);
 	if (e < 0)
 		keep_error(p, err);
 	else
@@ -431,6 +447,7 @@ int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 	if (close_store(p, end, &why) < 0)
 		keep_error(p, &why);
 	p->store = next;
+	keep_containers(p, config);
 	p->write_error.code = 0;
 	return 0;
 }
@@ -440,6 +457,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 {
 	int r = close_store(p, end, err);
 
+	container_log_free(p->containers);
 	if (counts)
 		*counts = p->counts;
 	if (!r && p->write_error.code) {

@@ -132,3 +132,57 @@ v1_group() {
 	[ "$(jq '[.rows[].samples] | add > 300' rows.json)" = true ]
 	[ "$(jq -r '.rows[] | .container + " " + .cgroup' rows.json)" = "docker:3f0c4f1e2d9b /assaytest$$/docker-$ID.scope" ]
 }
+
+# Docker's file on a /var/lib of the recorder's own: as_docker NAME COMMAND…
+as_docker() {
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -m sh -ec 'mount -t tmpfs none /var/lib && mkdir -p /var/lib/docker/containers/$1 &&
+		printf "%s" "$2" >/var/lib/docker/containers/$1/config.v2.json
+		shift 2; exec "$@"' sh "$ID" "{\"Name\":\"/$1\"}" "${@:2}"
+}
+
+@test "a container's name is kept with the session, and shown with its id" {
+	need_groups
+	busy_in_both
+	as_docker web true 2>mount.log || skip "nothing can be mounted here: $(tail -1 mount.log)"
+	as_docker web assay record -e cpu-clock -o s -- "${BUSY[@]}" >/dev/null
+	[ "$(cat s/containers)" = "$ID web" ]
+	[ "$(share s container 'docker:web (3f0c4f1e2d9b)')" -gt 0 ]
+	for filter in web docker:web 3f0c4f1e2d9b "$ID" docker:3f0c4f1e2d9b 'docker:web (3f0c4f1e2d9b)'; do
+		run assay report -i s --by container "container:$filter"
+		[ "$status" = 0 ]
+		[[ "$output" == *"docker:web (3f0c4f1e2d9b)"* ]]
+		[[ "$output" != *"[no container]"* ]]
+	done
+	# What the user says counts, by the whole id or the short one.
+	printf '# mine\n\n%s  front end\n' "${ID:0:12}" >names
+	run assay report -i s --by container --container-names names 'container:front end'
+	[ "$status" = 0 ]
+	[[ "$output" == *"docker:front end (3f0c4f1e2d9b)"* ]]
+	printf 'a b\nonly-an-id\n' >bad
+	run assay report -i s --container-names bad
+	refused 1 "--container-names: bad: line 2 is not \"ID NAME\""
+	run assay report -i s --container-names none
+	refused 1 "--container-names: cannot read none"
+	# An archive has them; a session without them has the ids.
+	assay archive -i s -o archived >/dev/null
+	[ "$(share archived container 'docker:web (3f0c4f1e2d9b)')" -gt 0 ]
+	rm s/containers
+	[ "$(share s container docker:3f0c4f1e2d9b)" -gt 0 ]
+}
+
+@test "a session's names may be anything" {
+	need_groups
+	busy_in_both
+	assay record -e cpu-clock -o s -- "${BUSY[@]}" >/dev/null
+	printf '%s a\033[31mb\377\n%s\n\001\n' "$ID" "$ID" >s/containers
+	run assay report -i s --by container
+	[ "$status" = 0 ]
+	[[ "$output" == *"docker:a?[31mb"*" (3f0c4f1e2d9b)"* ]]
+	# Neither links nor pipes are followed or waited for.
+	for make in "ln -sf /dev/zero" mkfifo; do
+		rm s/containers
+		$make s/containers
+		[ "$(share s container docker:3f0c4f1e2d9b)" -gt 0 ]
+	done
+}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cgroups: what their paths say, and how a number becomes a path. */
+#include "base/file.h"
 #include "machine/cgroup_name.h"
 #include "machine/cgroups.h"
+#include "machine/engine_files.h"
 #include "machine/machine.h"
 #include "profile/profile.h"
 #include "profile/query.h"
@@ -192,6 +194,102 @@ static void ids_are_short_for_people(void **state)
 	assert_string_equal(cgroup_pod_text(&names, text), "");
 	cgroup_names_of("/", &names);
 	assert_string_equal(cgroup_container_text(&names, text), "");
+}
+
+static void names_stand_with_ids(void **state)
+{
+	char text[CGROUP_TEXT_SIZE];
+	struct cgroup_names names;
+
+	(void)state;
+	cgroup_names_of("/kubepods/burstable/pod" UID "/crio-" ID, &names);
+	names.container_name = "app";
+	names.pod_name = "default/web-5d8f";
+	assert_string_equal(cgroup_container_text(&names, text), "crio:app (3f0c4f1e2d9b)");
+	assert_string_equal(cgroup_pod_text(&names, text), "default/web-5d8f (" UID " burstable)");
+}
+
+/* A file below `root`, with the folders above it. */
+static void put_file(const char *root, const char *name, const char *text)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", root, name);
+	cleanup(free_at_exit) char *dir = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+
+	assert_int_equal(file_mkdirs(dir, 0700, NULL), 0);
+	assert_int_equal(file_replace(path, text, strlen(text), NULL), 0);
+}
+
+static const struct {
+	const char *path, *file, *text, *container, *pod;
+} engine_cases[] = {
+	{ "/machine.slice/libpod-" ID ".scope",
+	  "var/lib/containers/storage/overlay-containers/volatile-containers.json",
+	  "[{\"id\":\"" ID "\",\"names\":[\"web\",\"other\"]}]", "web", NULL },
+	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}",
+	  "web", NULL },
+	{ "/system.slice/cri-containerd-" ID ".scope",
+	  "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
+	  "{\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\"}}", "app", NULL },
+	{ "/kubepods/burstable/pod" UID "/" ID,
+	  "var/log/containers/web-5d8f_default_my-app-" ID ".log", "", "my-app", NULL },
+	{ "/kubepods/burstable/pod" UID "/x", "var/log/pods/default_web-5d8f_" UID "/0.log", "",
+	  NULL, "default/web-5d8f" },
+	/* no file of an engine */
+	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web",
+	  NULL, NULL },
+	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":[[]]}", NULL,
+	  NULL },
+	{ "/docker/" ID, "var/lib/docker/containers/" ID "/config.v2.json/directory", "", NULL,
+	  NULL },
+};
+
+static void check_name(const char *found, const char *wanted)
+{
+	if (wanted)
+		assert_string_equal(found, wanted);
+	else
+		assert_null(found);
+}
+
+static void engines_tell_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(engine_cases); i++) {
+		char root[] = "/tmp/assay-test-XXXXXX";
+		struct engine_files *files;
+		struct cgroup_names names;
+
+		assert_non_null(mkdtemp(root));
+		print_message("%s\n", engine_cases[i].file);
+		put_file(root, engine_cases[i].file, engine_cases[i].text);
+		files = engine_files_new(root);
+		cgroup_names_of(engine_cases[i].path, &names);
+		check_name(engine_files_container(files, &names), engine_cases[i].container);
+		check_name(engine_files_pod(files, &names), engine_cases[i].pod);
+		engine_files_free(files);
+		assert_int_equal(file_remove_tree(root, NULL), 0);
+	}
+}
+
+/* What is new in a file that was read already is found. */
+static void an_engine_is_read_again_when_it_changed(void **state)
+{
+	static const char file[] = "var/lib/containers/storage/vfs-containers/containers.json";
+	char root[] = "/tmp/assay-test-XXXXXX";
+	struct engine_files *files;
+	struct cgroup_names names;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	cgroup_names_of("/libpod-" ID, &names);
+	files = engine_files_new(root);
+	assert_null(engine_files_container(files, &names));
+	put_file(root, file, "[]");
+	assert_null(engine_files_container(files, &names));
+	put_file(root, file, "[{\"id\":\"" ID "\",\"names\":[\"web\"]}]");
+	check_name(engine_files_container(files, &names), "web");
+	engine_files_free(files);
+	assert_int_equal(file_remove_tree(root, NULL), 0);
 }
 
 /* A name as long as a file's may be, and any bytes. */
@@ -567,6 +665,9 @@ int main(void)
 		cmocka_unit_test(a_path_tells_the_container),
 		cmocka_unit_test(a_path_tells_the_pod),
 		cmocka_unit_test(ids_are_short_for_people),
+		cmocka_unit_test(names_stand_with_ids),
+		cmocka_unit_test(engines_tell_names),
+		cmocka_unit_test(an_engine_is_read_again_when_it_changed),
 		cmocka_unit_test(odd_paths_do_no_harm),
 		cmocka_unit_test(a_number_is_looked_up_in_the_file_system),
 		cmocka_unit_test(numbers_of_v1_are_those_of_their_hierarchy),

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "machine/engine_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#define ROOTS_LIMIT   (4 << 20)
+#define OTHERS_LIMIT  (256 << 10)
+#define ENTRIES_LIMIT 65536
+#define SPACES_LIMIT  16 /* namespaces of containerd */
+
+/* What a file or folder told, and which state of it. */
+struct source {
+	char *path;
+	struct timespec mtime;
+	off_t size;
+	ino_t ino;
+	struct container_names *names; /* NULL: not there */
+};
+
+struct engine_files {
+	char *root;
+	VEC(struct source) storages;
+	struct source logs, pods;
+	struct container_names *single; /* of files of one container */
+};
+
+/* ---- parsers ---- */
+
+void engine_parse_storage(struct container_names *n, const char *json, size_t size)
+{
+	json_t *all = json_loadb(json, size, 0, NULL);
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *one = json_array_get(all, i);
+		const char *id = json_string_value(json_object_get(one, "id"));
+		const char *name =
+			json_string_value(json_array_get(json_object_get(one, "names"), 0));
+
+		if (id && name)
+			container_names_put(n, id, name);
+	}
+	json_decref(all);
+}
+
+void engine_parse_docker(struct container_names *n, const char *id, const char *json, size_t size)
+{
+	json_t *all = json_loadb(json, size, 0, NULL);
+	const char *name = json_string_value(json_object_get(all, "Name"));
+
+	if (name)
+		container_names_put(n, id, name + (*name == '/'));
+	json_decref(all);
+}
+
+void engine_parse_containerd(struct container_names *n, const char *id, const char *json,
+			     size_t size)
+{
+	static const char *const keys[] = { "io.kubernetes.cri.container-name", "nerdctl/name" };
+	json_t *all = json_loadb(json, size, 0, NULL);
+	const json_t *notes = json_object_get(all, "annotations");
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const char *name = json_string_value(json_object_get(notes, keys[i]));
+
+		if (name && container_names_put(n, id, name))
+			break;
+	}
+	json_decref(all);
+}
+
+void engine_parse_log(struct container_names *n, const char *file)
+{
+	static const char tail[] = ".log";
+	cleanup(free_at_exit) char *text = xstrdup(file);
+	char *end = text + strlen(text), *id, *name;
+
+	if (end - text <= (ptrdiff_t)strlen(tail) || strcmp(end - strlen(tail), tail) != 0)
+		return;
+	end[-(ptrdiff_t)strlen(tail)] = '\0';
+	id = strrchr(text, '-');
+	if (!id)
+		return;
+	*id++ = '\0';
+	name = strrchr(text, '_');
+	if (name)
+		container_names_put(n, id, name + 1);
+}
+
+void engine_parse_pod(struct container_names *n, const char *dir)
+{
+	cleanup(free_at_exit) char *text = xstrdup(dir);
+	char *pod = strchr(text, '_'), *uid = strrchr(text, '_');
+
+	if (!pod || uid == pod)
+		return;
+	*pod = '/';
+	*uid++ = '\0';
+	container_names_put(n, uid, text);
+}
+
+/* ---- files ---- */
+
+struct engine_files *engine_files_new(const char *root)
+{
+	struct engine_files *f = xcalloc(1, sizeof(*f));
+
+	f->root = xstrdup(root);
+	f->logs.path = xasprintf("%s/var/log/containers", root);
+	f->pods.path = xasprintf("%s/var/log/pods", root);
+	f->single = container_names_new();
+	return f;
+}
+
+static void source_fini(struct source *s)
+{
+	container_names_free(s->names);
+	free(s->path);
+}
+
+void engine_files_free(struct engine_files *f)
+{
+	if (!f)
+		return;
+	vec_foreach (&f->storages, s)
+		source_fini(s);
+	vec_fini(&f->storages);
+	source_fini(&f->logs);
+	source_fini(&f->pods);
+	container_names_free(f->single);
+	free(f->root);
+	free(f);
+}
+
+/* NULL: it is none that is read. */
+static char *read_file(const char *path, size_t *size)
+{
+	cleanup(close_at_exit) int fd =
+		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	char *text;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    file_read_fd(fd, st.st_uid ? OTHERS_LIMIT : ROOTS_LIMIT, &text, size) < 0)
+		return NULL;
+	return text;
+}
+
+static void read_storage(struct source *s)
+{
+	size_t size;
+	cleanup(free_at_exit) char *json = read_file(s->path, &size);
+
+	if (json)
+		engine_parse_storage(s->names, json, size);
+}
+
+static void read_folder(struct source *s,
+			void (*parse)(struct container_names *n, const char *entry))
+{
+	DIR *dir = opendir(s->path);
+	const struct dirent *entry;
+
+	for (int i = 0; dir && i < ENTRIES_LIMIT && (entry = readdir(dir)); i++)
+		parse(s->names, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+/* Whether it has to be read anew; then its names are empty. */
+static bool has_changed(struct source *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st) < 0) {
+		container_names_free(s->names);
+		s->names = NULL;
+		return false;
+	}
+	if (s->names && st.st_mtim.tv_sec == s->mtime.tv_sec &&
+	    st.st_mtim.tv_nsec == s->mtime.tv_nsec && st.st_size == s->size && st.st_ino == s->ino)
+		return false;
+	container_names_free(s->names);
+	s->names = container_names_new();
+	s->mtime = st.st_mtim;
+	s->size = st.st_size;
+	s->ino = st.st_ino;
+	return true;
+}
+
+static const char *find_in(const struct source *s, const char *id)
+{
+	return s->names ? container_names_find(s->names, id) : NULL;
+}
+
+/* ---- engines ---- */
+
+static void list_storage(struct engine_files *f, const char *storage)
+{
+	static const char *const drivers[] = { "overlay", "vfs", "btrfs" };
+	static const char *const files[] = { "containers", "volatile-containers" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(drivers) * ARRAY_SIZE(files); i++) {
+		struct source s = { .path = xasprintf("%s/%s-containers/%s.json", storage,
+						      drivers[i / ARRAY_SIZE(files)],
+						      files[i % ARRAY_SIZE(files)]) };
+
+		vec_push(&f->storages, s);
+	}
+}
+
+static void list_storages(struct engine_files *f)
+{
+	static const char below_home[] = ".local/share/containers/storage";
+	cleanup(free_at_exit) char *system = xasprintf("%s/var/lib/containers/storage", f->root);
+	const char *home = getenv("HOME");
+
+	list_storage(f, system);
+	if (home && *home == '/') {
+		cleanup(free_at_exit) char *own = xasprintf("%s%s/%s", f->root, home, below_home);
+
+		list_storage(f, own);
+	}
+}
+
+static const char *in_storage(struct engine_files *f, const char *id)
+{
+	if (!f->storages.n)
+		list_storages(f);
+	vec_foreach (&f->storages, s) {
+		const char *name;
+
+		if (has_changed(s))
+			read_storage(s);
+		name = find_in(s, id);
+		if (name)
+			return name;
+	}
+	return NULL;
+}
+
+static const char *in_file(struct engine_files *f, const char *path, const char *id,
+			   void (*parse)(struct container_names *n, const char *id,
+					 const char *json, size_t size))
+{
+	size_t size;
+	cleanup(free_at_exit) char *json = read_file(path, &size);
+
+	if (!json)
+		return NULL;
+	container_names_free(f->single);
+	f->single = container_names_new();
+	parse(f->single, id, json, size);
+	return container_names_find(f->single, id);
+}
+
+static const char *in_docker(struct engine_files *f, const char *id)
+{
+	cleanup(free_at_exit) char *path =
+		xasprintf("%s/var/lib/docker/containers/%s/config.v2.json", f->root, id);
+
+	return in_file(f, path, id, engine_parse_docker);
+}
+
+static const char *in_containerd(struct engine_files *f, const char *id)
+{
+	cleanup(free_at_exit) char *top =
+		xasprintf("%s/run/containerd/io.containerd.runtime.v2.task", f->root);
+	DIR *dir = opendir(top);
+	const struct dirent *entry;
+	const char *name = NULL;
+
+	for (int i = 0; dir && !name && i < SPACES_LIMIT && (entry = readdir(dir)); i++) {
+		cleanup(free_at_exit) char *path =
+			xasprintf("%s/%s/%s/config.json", top, entry->d_name, id);
+
+		if (entry->d_name[0] != '.')
+			name = in_file(f, path, id, engine_parse_containerd);
+	}
+	if (dir)
+		closedir(dir);
+	return name;
+}
+
+static const char *in_logs(struct engine_files *f, const char *id)
+{
+	if (has_changed(&f->logs))
+		read_folder(&f->logs, engine_parse_log);
+	return find_in(&f->logs, id);
+}
+
+/* Whose path does not tell the engine is looked for in all. */
+static const struct {
+	const char *runtimes;
+	const char *(*find)(struct engine_files *f, const char *id);
+} engines[] = {
+	{ "cri containerd crio docker", in_logs },
+	{ "podman crio cri oci", in_storage },
+	{ "containerd cri oci", in_containerd },
+	{ "docker cri oci", in_docker },
+};
+
+/* Ids become parts of paths. */
+static bool is_plain_id(const char *id)
+{
+	return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = words; len && (at = strstr(at, word)); at += len)
+		if ((at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+	return false;
+}
+
+const char *engine_files_container(struct engine_files *f, const struct cgroup_names *names)
+{
+	if (!is_plain_id(names->container))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(engines); i++) {
+		const char *name = has_word(engines[i].runtimes, names->runtime)
+					   ? engines[i].find(f, names->container)
+					   : NULL;
+
+		if (name)
+			return name;
+	}
+	return NULL;
+}
+
+const char *engine_files_pod(struct engine_files *f, const struct cgroup_names *names)
+{
+	if (!*names->pod || !*names->qos)
+		return NULL;
+	if (has_changed(&f->pods))
+		read_folder(&f->pods, engine_parse_pod);
+	return find_in(&f->pods, names->pod);
+}
