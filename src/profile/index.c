@@ -185,6 +185,23 @@ uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset)
 	return symbol_find(p->images.data[image].table, offset);
 }
 
+/*
+ * A signal handler returns to the first instruction of the trampoline (`__restore_rt`), which no
+ * call precedes. One byte back, where callers are looked up, is the padding before it.
+ */
+static uint64_t trampoline_offset(struct profile *p, uint32_t image, uint64_t offset)
+{
+	uint32_t next;
+
+	if (index_symbol(p, image, offset) != NO_SYMBOL)
+		return offset;
+	next = index_symbol(p, image, offset + 1);
+	return next != NO_SYMBOL &&
+			       symbol_get(p->images.data[image].table, next).offset == offset + 1
+		       ? offset + 1
+		       : offset;
+}
+
 static bool takes_function(struct profile *p, enum filter_tag tag, const struct profile_function *f)
 {
 	const struct symbol_table *table = p->images.data[f->image].table;
@@ -342,14 +359,15 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 	if (!p->has_functions) /* an image is all that is known of any offset */
 		offset = 0;
 	if (slot->key != key || !key) {
+		uint64_t at = p->has_functions ? trampoline_offset(p, image, offset) : offset;
 		struct function_key function = { .image = image,
-						 .symbol = index_symbol(p, image, offset),
+						 .symbol = index_symbol(p, image, at),
 						 .line = NO_INDEX,
-						 .offset = key_offset(p, offset) };
+						 .offset = key_offset(p, at) };
 		uint32_t first = (uint32_t)x->frames.n;
 
 		if (x->request->with_lines || (x->request->with_inlines && x->request->with_chains))
-			add_line_frames(p, image, offset, function.symbol);
+			add_line_frames(p, image, at, function.symbol);
 		else
 			vec_push(&x->frames, add_function(p, &function, NULL));
 		*slot = (struct lookup){ key, first, (uint32_t)x->frames.n - first };

@@ -31,6 +31,18 @@ need_ordinary_user() {
 	[ "$(from_start s)" -ge 90 ]
 }
 
+@test "a signal handler's stack goes on through the trampoline to the program's start" {
+	need_recording
+	[ -x "$PROGRAMS/handler" ] || skip "no static C library of x86-64"
+	for options in "--call-graph dwarf" "-a --collector bpf"; do
+		[[ $options != *bpf* ]] || need_sampler
+		# shellcheck disable=SC2086 # words
+		assay record -q $options -e cpu-clock -o s -- "$PROGRAMS/handler" 0.3 >/dev/null
+		assay export -i s -o s.folded comm:handler
+		has ';main;work;.*;__restore_rt;on_signal;in_handler ' s.folded
+	done
+}
+
 @test "copied stacks work for an ordinary user" {
 	need_ordinary_user
 	run unprivileged assay record --call-graph dwarf -e cpu-clock:u -o s -- python3 -c "$WORK"
