@@ -66,7 +66,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(RATE_RAISED, NOTE, "rate-raised", "times that the rate went up again")                   \
 	X(RENEWED, NOTE, "renewed", "times that counting began anew, not sampled for a moment")    \
 	X(EXT_ADDRESS, LOST, "ext-address",                                                        \
-	  "raw samples of an extended feature without a valid address")
+	  "raw samples of an extended feature without a valid address")                            \
+	X(STACK_OTHER, NOTE, "stack-other", "copied stacks that go on in another stack")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

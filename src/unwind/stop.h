@@ -14,7 +14,8 @@
 	X(NO_REGISTER, "no-register", "the unwind rule needs a register not known")   \
 	X(FP_FAILED, "fp-failed", "no unwind rule, and no frame pointer")             \
 	X(UNMAPPED, "unmapped", "the return address lies in no mapping")              \
-	X(DEPTH, "depth", "more frames than are kept")
+	X(DEPTH, "depth", "more frames than are kept")                                \
+	X(OTHER_STACK, "other-stack", "the stack goes on in another one, which was not copied")
 
 enum unwind_stop {
 #define X(id, key, text) UNWIND_##id,

@@ -235,6 +235,20 @@ static void keep_walk(struct unwinder *u, struct last_walk *w, uint32_t n)
 	w->n = n;
 }
 
+/*
+ * Whether a handler ran on a stack of its own (sigaltstack(2)), and the interrupted code on
+ * another. struct ucontext has the handler's stack (uapi/asm-generic/ucontext.h); it is at the
+ * stack pointer, on AArch64 behind 128 bytes of siginfo.
+ */
+static bool leaves_stack(struct unwind_ctx *c, uint64_t handler_sp, const struct unwind_regs *to)
+{
+	uint64_t context = handler_sp + (to->is_aarch64 ? 128 : 0), start, size;
+
+	return !unwind_read_stack(c, context + 16, &start) &&
+	       !unwind_read_stack(c, context + 32, &size) && handler_sp - start < size &&
+	       to->sp - start >= size;
+}
+
 void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwind_chain *chain)
 {
 	struct unwind_regs regs = in->regs;
@@ -250,10 +264,11 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 	struct last_walk *last = last_walk_of(u, in);
 	uint32_t at = 0, n_walked = 0;
 	size_t n = 0, n_by_fp = 0;
+	bool is_on_other = false;
 
 	fetch_words(last, in->regs.sp, in->stack, in->stack_size);
 	while (!stop) {
-		uint64_t lookup_pc = unwind_lookup_pc(&regs);
+		uint64_t lookup_pc = unwind_lookup_pc(&regs), sp;
 		const struct walked_frame *same = same_frame(last, &at, regs.sp, lookup_pc);
 		struct unwind_rule rule;
 		bool is_lasting = true;
@@ -272,12 +287,17 @@ void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwin
 		}
 		if (is_lasting && n_walked < WALK_FRAMES)
 			u->walked[n_walked++] = (struct walked_frame){ regs.sp, lookup_pc, rule };
+		sp = regs.sp;
 		stop = unwind_step(rule, &regs, &c);
+		if (!stop && unwind_rule_cfa(rule) == UNWIND_CFA_SIGNAL)
+			is_on_other = leaves_stack(&c, sp, &regs);
 		n_by_fp += !stop && unwind_rule_cfa(rule) == UNWIND_CFA_NONE;
 	}
 	if (in->space)
 		keep_walk(u, last, n_walked);
 	chain->n = n;
 	chain->n_by_fp = n_by_fp;
-	chain->stop = stop;
+	chain->stop = is_on_other && (stop == UNWIND_SHORT_COPY || stop == UNWIND_UNREADABLE)
+			      ? UNWIND_OTHER_STACK
+			      : stop;
 }

@@ -43,6 +43,20 @@ need_ordinary_user() {
 	done
 }
 
+@test "a handler with a stack of its own: the in-kernel sampler goes on, copied stacks say why they end" {
+	need_recording
+	[ -x "$PROGRAMS/handler" ] || skip "no static C library of x86-64"
+	assay record -q --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/handler" 0.3 own >/dev/null
+	assay export -i s -o s.folded
+	has ';__restore_rt;on_signal;in_handler ' s.folded
+	[ "$(fact s '.losses."stack-other" * 100 / .samples | floor')" -ge 90 ]
+	[ "$(fact s '.losses."stack-short" // 0')" = 0 ]
+	need_sampler
+	assay record -q -a --collector bpf -e cpu-clock -o s -- "$PROGRAMS/handler" 0.3 own >/dev/null
+	assay export -i s -o s.folded comm:handler
+	has ';main;work;.*;__restore_rt;on_signal;in_handler ' s.folded
+}
+
 @test "copied stacks work for an ordinary user" {
 	need_ordinary_user
 	run unprivileged assay record --call-graph dwarf -e cpu-clock:u -o s -- python3 -c "$WORK"
