@@ -52,7 +52,7 @@ static bool read_segments(const char *image, struct segments *out)
 
 	if (file_map(image, &file, NULL) < 0)
 		return false;
-	is_elf = elf_open(&elf, file.base, file.size, NULL) == 0;
+	is_elf = elf_file_open(&elf, file.base, file.size, NULL) == 0;
 	for (uint32_t i = 0; is_elf && elf_segment(&elf, i, &segment); i++)
 		if (segment.type == PT_LOAD)
 			vec_push(out, segment);

@@ -36,7 +36,8 @@ static int measure_build(const char *path)
 	struct elf_file elf;
 	double best = 1e18;
 
-	if (file_map(path, &file, &err) < 0 || elf_open(&elf, file.base, file.size, &err) < 0) {
+	if (file_map(path, &file, &err) < 0 ||
+	    elf_file_open(&elf, file.base, file.size, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

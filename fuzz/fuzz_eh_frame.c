@@ -93,12 +93,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	size_t image_size;
 	void *image;
 
-	if (elf_open(&elf, bytes, size, NULL) == 0)
+	if (elf_file_open(&elf, bytes, size, NULL) == 0)
 		build(&elf);
 	if (!size)
 		return 0;
 	image = image_around(bytes + 1, size - 1, bytes[0], &image_size);
-	if (elf_open(&elf, image, image_size, NULL) < 0)
+	if (elf_file_open(&elf, image, image_size, NULL) < 0)
 		abort();
 	build(&elf);
 	free(image);

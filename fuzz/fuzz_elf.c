@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct elf_file elf;
 
-	if (elf_open(&elf, bytes, size, NULL) < 0)
+	if (elf_file_open(&elf, bytes, size, NULL) < 0)
 		return 0;
 	read_headers(&elf);
 	make_index(&elf);

@@ -43,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 	m.bytes = xmalloc(size + 1);
 	memcpy(m.bytes, bytes, size);
-	if (elf_open(&m.elf, m.bytes, size, NULL) == 0 && m.elf.type == ET_REL && m.elf.is_64) {
+	if (elf_file_open(&m.elf, m.bytes, size, NULL) == 0 && m.elf.type == ET_REL &&
+	    m.elf.is_64) {
 		module_file_link(&m, NULL);
 		read_lines(&m);
 		read_code(&m);

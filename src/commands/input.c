@@ -81,7 +81,7 @@ static int check_vmlinux(const char *path, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = elf_open(&elf, file.base, file.size, err);
+	r = elf_file_open(&elf, file.base, file.size, err);
 	if (r >= 0)
 		elf_build_id(&elf, &vmlinux_id);
 	file_unmap(&file);

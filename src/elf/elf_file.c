@@ -123,7 +123,7 @@ static int check_ident(const struct elf_file *elf, struct error *err)
 	return 0;
 }
 
-int elf_open(struct elf_file *out, const void *bytes, size_t size, struct error *err)
+int elf_file_open(struct elf_file *out, const void *bytes, size_t size, struct error *err)
 {
 	struct elf_file elf = { .base = bytes, .size = size };
 	struct reader r;

@@ -51,7 +51,7 @@ struct elf_section {
  * -EINVAL: not an ELF file, or of a byte order or class that is not read here;
  * -EBADMSG: damaged or cut. The message says which.
  */
-int elf_open(struct elf_file *elf, const void *bytes, size_t size, struct error *err);
+int elf_file_open(struct elf_file *elf, const void *bytes, size_t size, struct error *err);
 
 /* The i-th one; false beyond the end. */
 bool elf_segment(const struct elf_file *elf, uint32_t i, struct elf_segment *out);

@@ -63,7 +63,7 @@ static int open_image(const struct branches *b, struct file_mapping *file, struc
 	int r = file_map(b->path, file, err);
 
 	if (r >= 0)
-		r = elf_open(elf, file->base, file->size, err);
+		r = elf_file_open(elf, file->base, file->size, err);
 	if (r < 0)
 		return error_wrap(err, r, "bolt wants addresses as the binary states them");
 	if (b->build_id.len && elf_build_id(elf, &id) && !build_id_equal(&id, &b->build_id))

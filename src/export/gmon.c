@@ -90,7 +90,7 @@ static int open_image(struct gmon *g, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = elf_open(&g->elf, g->file.base, g->file.size, err);
+	r = elf_file_open(&g->elf, g->file.base, g->file.size, err);
 	if (r < 0)
 		return error_wrap(err, r, "%s", image->path);
 	elf_build_id(&g->elf, &build_id);

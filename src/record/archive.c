@@ -151,7 +151,7 @@ static int add_debug_file(struct archive *a, const char *path, struct error *err
 
 	if (file_map(path, &file, NULL) < 0)
 		return 0;
-	if (elf_open(&elf, file.base, file.size, NULL) == 0) {
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		elf_build_id(&elf, &search.build_id);
 		search.link_name = elf_debug_link(&elf, &search.link_crc);
 		if (debug_file_open(&search, &debug, &debug_elf, &found, NULL)) {

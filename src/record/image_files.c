@@ -51,7 +51,7 @@ static bool is_file_of(const struct candidate *c, const struct image *image,
 	if (!c->path || file_map(c->path, file, NULL) < 0)
 		return false;
 	*id = (struct build_id){ 0 };
-	if (elf_open(&elf, file->base, file->size, NULL) == 0)
+	if (elf_file_open(&elf, file->base, file->size, NULL) == 0)
 		elf_build_id(&elf, id);
 	is_it = image_is_file(image, file, id) ||
 		(c->is_of_process && !image->build_id.len && file->ino == image->ino);

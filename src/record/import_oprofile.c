@@ -398,7 +398,8 @@ static void name_jit_code(struct oprofile_import *im, const struct jit_file *jit
 	struct elf_symbol symbol;
 	image_id id;
 
-	if (file_map(jit->path, &map, &err) < 0 || elf_open(&elf, map.base, map.size, &err) < 0) {
+	if (file_map(jit->path, &map, &err) < 0 ||
+	    elf_file_open(&elf, map.base, map.size, &err) < 0) {
 		error_wrap(&err, err.code, "%s", jit->path);
 		keep_damage(im, &err);
 		file_unmap(&map);

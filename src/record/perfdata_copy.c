@@ -189,7 +189,8 @@ static void add_build_ids(struct copying *c, const struct perfdata *data, struct
 		perfdata_each_build_id(data, is_build_known, &known);
 		if (known.is_known || file_map(known.path, &bytes, NULL) < 0)
 			continue;
-		if (elf_open(&elf, bytes.base, bytes.size, NULL) == 0 && elf_build_id(&elf, &id))
+		if (elf_file_open(&elf, bytes.base, bytes.size, NULL) == 0 &&
+		    elf_build_id(&elf, &id))
 			take_build_id(out, known.path, &id);
 		file_unmap(&bytes);
 	}

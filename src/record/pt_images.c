@@ -163,7 +163,7 @@ static enum found open_elf(const char *path, const struct build_id *wanted,
 		return ABSENT;
 	if (!wanted->len)
 		return FOUND;
-	if (elf_open(&elf, out->base, out->size, NULL) == 0)
+	if (elf_file_open(&elf, out->base, out->size, NULL) == 0)
 		elf_build_id(&elf, &id);
 	if (build_id_equal(&id, wanted))
 		return FOUND;
@@ -193,7 +193,7 @@ static bool has_code(const struct file_mapping *file)
 	struct elf_section section;
 	struct elf_file elf;
 
-	if (elf_open(&elf, file->base, file->size, NULL) < 0)
+	if (elf_file_open(&elf, file->base, file->size, NULL) < 0)
 		return false;
 	for (uint32_t i = 1; elf_section(&elf, i, &section); i++)
 		if (section.flags & SHF_EXECINSTR && section.type != SHT_NOBITS && section.size)
@@ -270,7 +270,7 @@ bool pt_images_own_vdso(const struct build_id *wanted, const uint8_t **bytes, si
 	memcpy(&stride, base + offsetof(Elf64_Ehdr, e_shentsize), sizeof(stride));
 	memcpy(&n_sections, base + offsetof(Elf64_Ehdr, e_shnum), sizeof(n_sections));
 	*size = elf.sections_off + (size_t)n_sections * stride;
-	if (*size > VDSO_MAX || elf_open(&elf, base, *size, NULL) < 0)
+	if (*size > VDSO_MAX || elf_file_open(&elf, base, *size, NULL) < 0)
 		return false;
 	*bytes = base;
 	for (uint32_t i = 0; i < elf.n_segments; i++)
@@ -362,7 +362,8 @@ static bool open_kcore(struct pt_images *t)
 			xasprintf("%s/%s/kcore", t->recording, folders[i]);
 
 		if (file_map(path, &t->kernel.file, NULL) == 0 &&
-		    elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0) {
+		    elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
+			    0) {
 			t->kallsyms = xasprintf("%s/%s/kallsyms", t->recording, folders[i]);
 			return true;
 		}
@@ -375,7 +376,7 @@ static bool open_kcore(struct pt_images *t)
 static bool open_cached_vmlinux(struct pt_images *t, const struct build_id *wanted)
 {
 	return open_cached(wanted, "elf", &t->kernel.file) == FOUND &&
-	       elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
+	       elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
 }
 
 /* From where it was linked to, to where it ran. */
@@ -407,7 +408,8 @@ static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wante
 		return false;
 	switch (open_elf(path, wanted, &t->kernel.file)) {
 	case FOUND:
-		if (elf_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0 &&
+		if (elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
+			    0 &&
 		    find_slide(t))
 			return true;
 		why = t->config.kernel_text ? "is no vmlinux with symbols"

@@ -17,7 +17,7 @@ static void read_pieces(const struct symbolizer *s, struct symbol_table *t)
 	t->has_pieces = true;
 	if (t->image.kind != IMAGE_FILE || file_map(path, &file, NULL) < 0)
 		return;
-	if (elf_open(&elf, file.base, file.size, NULL) >= 0)
+	if (elf_file_open(&elf, file.base, file.size, NULL) >= 0)
 		for (uint32_t i = 0; elf_segment(&elf, i, &segment); i++)
 			if (segment.type == PT_LOAD && (segment.flags & PF_X))
 				vec_push(&t->pieces,

@@ -83,7 +83,7 @@ static int open_image(const struct code_files *f, struct code_file *file, struct
 	int r = file_map(path, &file->file, err);
 
 	if (r >= 0)
-		r = elf_open(&file->elf, file->file.base, file->file.size, err);
+		r = elf_file_open(&file->elf, file->file.base, file->file.size, err);
 	if (r < 0)
 		return error_wrap(err, r, "code of %s", path);
 	elf_build_id(&file->elf, &found);

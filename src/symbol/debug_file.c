@@ -72,7 +72,7 @@ static bool try_file(const struct debug_search *s, const char *path, struct file
 
 	if (file_map(path, &file, NULL) < 0)
 		return false;
-	if (elf_open(&elf, file.base, file.size, NULL) == 0 &&
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0 &&
 	    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
 		if (is_of_image(s, &file, &elf)) {
 			*mapping = file;

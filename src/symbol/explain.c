@@ -66,7 +66,7 @@ static bool look_at(const struct explaining *x, const char *path, const struct b
 		tell(x, path, strerror(-r), false);
 		return false;
 	}
-	if (elf_open(elf, file->base, file->size, &err) < 0) {
+	if (elf_file_open(elf, file->base, file->size, &err) < 0) {
 		tell(x, path, err.text, false);
 		return false;
 	}

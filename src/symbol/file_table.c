@@ -155,7 +155,7 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 	struct symbol_table *t = m->t;
 	struct error err = { 0 };
 
-	if (elf_open(&m->elf, bytes, size, &err) < 0) {
+	if (elf_file_open(&m->elf, bytes, size, &err) < 0) {
 		table_fail(t, SYMBOL_DAMAGED, "%s: %s", t->image.path, err.text);
 		return;
 	}

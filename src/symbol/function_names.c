@@ -99,7 +99,7 @@ int function_names_of_file(const char *path, struct function_names **out, struct
 	f->path = xstrdup(path);
 	if ((r = file_map(path, &f->file, err)) < 0)
 		return r;
-	if ((r = elf_open(&elf, f->file.base, f->file.size, err)) < 0)
+	if ((r = elf_file_open(&elf, f->file.base, f->file.size, err)) < 0)
 		return error_wrap(err, r, "%s", path);
 	f->file_size = f->file.size;
 	add_symbols(f, &elf, &elf, SHT_SYMTAB);

@@ -113,8 +113,8 @@ static bool is_of_image(const char *path, const struct image *image)
 	struct file_mapping file = { 0 };
 	struct build_id found = { 0 };
 	struct elf_file elf;
-	bool ok =
-		file_map(path, &file, NULL) >= 0 && elf_open(&elf, file.base, file.size, NULL) >= 0;
+	bool ok = file_map(path, &file, NULL) >= 0 &&
+		  elf_file_open(&elf, file.base, file.size, NULL) >= 0;
 
 	if (ok)
 		elf_build_id(&elf, &found);

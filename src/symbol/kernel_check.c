@@ -100,7 +100,7 @@ static int check_vmlinux(const struct symbolizer *s, const char *path, struct er
 
 	if (r < 0)
 		return r;
-	r = elf_open(&elf, file.base, file.size, err);
+	r = elf_file_open(&elf, file.base, file.size, err);
 	if (r < 0) {
 		r = error_wrap(err, r, "%s", path);
 	} else if (!running_kernel_build_id(s, &running)) {

@@ -678,7 +678,7 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 
 	if (file_map(path, &file, NULL) < 0)
 		return false;
-	if (elf_open(&elf, file.base, file.size, NULL) == 0) {
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		if (debug_sections_load(&sections, &elf, true))
 			scan_split_unit(s, &sections.dwarf, skeleton, &found);
 		debug_sections_fini(&sections);

@@ -51,7 +51,7 @@ static bool map_elf(const char *path, struct file_mapping *file, struct elf_file
 {
 	if (file_map(path, file, NULL) < 0)
 		return false;
-	if (elf_open(elf, file->base, file->size, NULL) == 0)
+	if (elf_file_open(elf, file->base, file->size, NULL) == 0)
 		return true;
 	file_unmap(file);
 	return false;

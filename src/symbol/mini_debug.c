@@ -44,7 +44,7 @@ bool mini_debug_open(const struct elf_file *image, uint8_t **bytes, struct elf_f
 	if (!elf_section_named(image, ".gnu_debugdata", &section))
 		return false;
 	unpacked = xz_unpack(elf_section_bytes(image, &section), &size);
-	if (!unpacked || elf_open(elf, unpacked, size, NULL) < 0) {
+	if (!unpacked || elf_file_open(elf, unpacked, size, NULL) < 0) {
 		free(unpacked);
 		return false;
 	}

@@ -333,8 +333,8 @@ static bool try_file(const struct search *search, const char *path)
 	m->bytes = unpack(path, &file, &m->size);
 	m->mtime_ns = file.mtime_ns;
 	file_unmap(&file);
-	if (m->bytes && elf_open(&m->elf, m->bytes, m->size, NULL) == 0 && m->elf.type == ET_REL &&
-	    m->elf.is_64 &&
+	if (m->bytes && elf_file_open(&m->elf, m->bytes, m->size, NULL) == 0 &&
+	    m->elf.type == ET_REL && m->elf.is_64 &&
 	    (!wanted->len || (elf_build_id(&m->elf, &found) && build_id_equal(&found, wanted))) &&
 	    has_content(&m->elf, search->content)) {
 		m->path = xstrdup(path);

@@ -46,7 +46,7 @@ static bool open_one(const char *path, const struct build_id *wanted, struct fil
 
 	if (file_map(path, &file, NULL) < 0)
 		return false;
-	if (elf_open(elf, file.base, file.size, NULL) == 0 && elf_build_id(elf, &found) &&
+	if (elf_file_open(elf, file.base, file.size, NULL) == 0 && elf_build_id(elf, &found) &&
 	    build_id_equal(&found, wanted)) {
 		*mapping = file;
 		return true;

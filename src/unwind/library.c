@@ -54,7 +54,7 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 	struct elf_file elf;
 	struct build_id id;
 
-	if (elf_open(&elf, bytes, size, NULL) < 0)
+	if (elf_file_open(&elf, bytes, size, NULL) < 0)
 		return UNWIND_TABLE_UNREADABLE;
 	if (e->build_id.len && elf_build_id(&elf, &id) && !build_id_equal(&id, &e->build_id))
 		return UNWIND_TABLE_REPLACED;
@@ -73,7 +73,7 @@ static void learn_build_id(struct entry *e)
 {
 	struct elf_file elf;
 
-	if (!e->build_id.len && elf_open(&elf, e->file.base, e->file.size, NULL) == 0)
+	if (!e->build_id.len && elf_file_open(&elf, e->file.base, e->file.size, NULL) == 0)
 		elf_build_id(&elf, &e->build_id);
 }
 

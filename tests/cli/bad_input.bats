@@ -146,7 +146,7 @@ load helpers
 setup_file() {
 	cd "$BATS_FILE_TMPDIR" || return 1
 	export HOME=$BATS_FILE_TMPDIR
-	# shellcheck disable=SC2317 # record_until calls it
+	# shellcheck disable=SC2317,SC2329 # record_until calls it
 	several_blocks() { [[ $(fact victim .blocks 2>/dev/null) -ge 2 ]]; }
 	record_until several_blocks -q -o victim -- \
 		sh -c "'$PROGRAMS/deep' 0.1cpu; exec '$PROGRAMS/split' 100000s" || true

@@ -128,6 +128,6 @@ bash_offers_options() {
 	[ -f "$MAN/assay.1" ] || skip "no man pages: scdoc is not installed"
 	for command in $(assay | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
 		[ -s "$MAN/assay-$command.1" ]
-		grep -qE "^\\\\fBassay\\\\?-$command" "$MAN/assay.1"
+		sed 's/\\-/-/g' "$MAN/assay.1" | has "^\\\\fBassay-$command" -
 	done
 }

@@ -44,7 +44,7 @@ setup() {
 	[ "$(cat sums)" = "1000 2000" ]
 	assay diff --format json old new >j
 	[ "$(jq '[.rows[].old] | add' j)" = 1000 ]
-	[ "$(jq '.rows[] | select(.symbol == "poll").change' j)" = -15 ]
+	[ "$(jq '.rows[] | select(.symbol == "poll").change == -15' j)" = true ]
 	[ "$(jq '.rows[] | select(.symbol == "parse").is_significant' j)" = false ]
 }
 

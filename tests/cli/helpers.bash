@@ -160,7 +160,7 @@ record_until() {
 	recorder=$pid
 	wait_for so_or_ended "$recorder" "$1" || return
 	kill "$recorder" || ended=1 # it has gone already
-	wait "$recorder" || ended+=$?
+	wait "$recorder" || ended=$ended$?
 	output=$(<recorder.out)
 	# 128 + SIGTERM is its command's status.
 	[[ $ended = 0 || $ended = 0143 ]] || { echo "$output" >&2; return 1; }
@@ -172,7 +172,7 @@ record_samples() {
 	local n=$1 session=$2 filter=$3
 	shift 3
 	rm -rf "$session" # that of a recording before may have enough
-	# shellcheck disable=SC2317 # record_until calls it
+	# shellcheck disable=SC2317,SC2329 # record_until calls it
 	enough_samples() { has_samples "$n" "$session" ${filter:+"$filter"}; }
 	record_until enough_samples -o "$session" "$@"
 }

@@ -263,7 +263,8 @@ static void add_samples_at(struct maker *m, const char *path)
 	size_t size = 0;
 	int used;
 
-	if (file_map(path, &file, &err) < 0 || elf_open(&elf, file.base, file.size, &err) < 0) {
+	if (file_map(path, &file, &err) < 0 ||
+	    elf_file_open(&elf, file.base, file.size, &err) < 0) {
 		fprintf(stderr, "make_session: %s\n", err.text);
 		exit(1);
 	}

@@ -104,8 +104,8 @@ void vmlinux_write(const char *out, const char *program, uint64_t shift, struct 
 	struct elf_file elf;
 	uint8_t *copy;
 
-	if (file_map(program, &file, &err) < 0 || elf_open(&elf, file.base, file.size, &err) < 0 ||
-	    !elf_build_id(&elf, id)) {
+	if (file_map(program, &file, &err) < 0 ||
+	    elf_file_open(&elf, file.base, file.size, &err) < 0 || !elf_build_id(&elf, id)) {
 		fprintf(stderr, "trace: %s: %s\n", program, err.text);
 		exit(1);
 	}
@@ -147,8 +147,8 @@ void kcore_write(const char *out, const char *program, uint64_t shift, uint64_t 
 	struct elf_file elf;
 	uint8_t *at;
 
-	if (file_map(program, &file, &err) < 0 || elf_open(&elf, file.base, file.size, &err) < 0 ||
-	    !find_code(&elf, &code)) {
+	if (file_map(program, &file, &err) < 0 ||
+	    elf_file_open(&elf, file.base, file.size, &err) < 0 || !find_code(&elf, &code)) {
 		fprintf(stderr, "trace: %s: %s\n", program, err.text);
 		exit(1);
 	}

@@ -162,7 +162,7 @@ static void note_file(struct recording *r, const char *path)
 			return;
 	if (path[0] != '/' || file_map(path, &file, NULL) < 0)
 		return;
-	if (elf_open(&elf, file.base, file.size, NULL) == 0 && elf_build_id(&elf, &id))
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0 && elf_build_id(&elf, &id))
 		vec_push(&r->files, ((struct recorded_file){ xstrdup(path), id }));
 	file_unmap(&file);
 }

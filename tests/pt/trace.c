@@ -754,7 +754,8 @@ static uint64_t find_function(const char *program, const char *name)
 	struct elf_file elf;
 	uint64_t addr = 0;
 
-	if (file_map(program, &file, NULL) < 0 || elf_open(&elf, file.base, file.size, NULL) < 0)
+	if (file_map(program, &file, NULL) < 0 ||
+	    elf_file_open(&elf, file.base, file.size, NULL) < 0)
 		return 0;
 	if (elf_symbols_begin(&it, &elf, SHT_SYMTAB))
 		while (!addr && elf_symbols_next(&it, &symbol))

@@ -108,7 +108,7 @@ static uint64_t link_base(void)
 	uint32_t i = 0;
 
 	assert_int_equal(file_map(self, &file, NULL), 0);
-	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
 	while (elf_segment(&elf, i, &s) && (s.type != 1 || s.file_off))
 		i++;
 	file_unmap(&file);

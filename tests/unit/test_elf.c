@@ -35,7 +35,7 @@ static void open_elf(struct opened *o, const char *path)
 	struct error err = { 0 };
 
 	assert_int_equal(file_map(path, &o->file, &err), 0);
-	assert_int_equal(elf_open(&o->elf, o->file.base, o->file.size, &err), 0);
+	assert_int_equal(elf_file_open(&o->elf, o->file.base, o->file.size, &err), 0);
 }
 
 static struct elf_symbol symbol_named(const struct elf_file *elf, const char *name)
@@ -70,7 +70,7 @@ static void what_is_not_elf_is_refused_with_a_reason(void **state)
 		struct error err = { 0 };
 		struct elf_file elf;
 
-		assert_true(elf_open(&elf, cases[i].bytes, cases[i].size, &err) < 0);
+		assert_true(elf_file_open(&elf, cases[i].bytes, cases[i].size, &err) < 0);
 		assert_string_equal(err.text, cases[i].text);
 	}
 }
@@ -304,7 +304,7 @@ static void read_everything(const void *bytes, size_t size)
 	struct build_id id;
 	uint32_t crc;
 
-	if (elf_open(&elf, bytes, size, NULL) < 0)
+	if (elf_file_open(&elf, bytes, size, NULL) < 0)
 		return;
 	for (uint32_t i = 0; elf_section(&elf, i, &section); i++)
 		elf_section_bytes(&elf, &section);

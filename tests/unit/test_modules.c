@@ -55,7 +55,7 @@ static struct image module_image(void)
 	struct elf_file elf;
 
 	assert_int_equal(file_map(KO, &file, NULL), 0);
-	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
 	assert_true(elf_build_id(&elf, &image.build_id));
 	file_unmap(&file);
 	return image;
@@ -274,7 +274,7 @@ static void damaged_modules_do_no_harm(void **state)
 		m.bytes = xmalloc(size);
 		memcpy(m.bytes, text, size);
 		m.bytes[i] ^= (uint8_t)(1 << (i % 8));
-		if (elf_open(&m.elf, m.bytes, m.size, NULL) == 0 && m.elf.type == ET_REL &&
+		if (elf_file_open(&m.elf, m.bytes, m.size, NULL) == 0 && m.elf.type == ET_REL &&
 		    m.elf.is_64)
 			module_file_link(&m, NULL);
 		module_file_close(&m);

@@ -233,7 +233,7 @@ static void names_of_jit_code_are_an_elf_file(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
 		symbols[i] = jit_cases[ARRAY_SIZE(symbols) - 1 - i].symbol;
 	jit_file_write(&out, symbols, ARRAY_SIZE(symbols));
-	assert_int_equal(elf_open(&elf, out.data, out.len, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, out.data, out.len, NULL), 0);
 	for (uint32_t i = 0; elf_section(&elf, i, &section); i++)
 		n_code += section.link_addr != 0;
 	assert_int_equal(n_code, 3);

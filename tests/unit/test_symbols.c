@@ -409,7 +409,7 @@ static size_t compare_with_nm(const char *nm, const char *path, const struct sym
 
 	assert_non_null(out);
 	assert_int_equal(file_map(path, &file, NULL), 0);
-	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
 	while (fgets(line, sizeof(line), out)) {
 		struct symbol at_start;
 		uint32_t i;
@@ -520,7 +520,7 @@ static struct truth truth_of(const char *path, const char *name)
 	char line[512];
 
 	assert_int_equal(file_map(path, &file, NULL), 0);
-	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
 	while (fgets(line, sizeof(line), out))
 		if (parse_nm(line, &elf, &line_truth) && !strcmp(line_truth.name, name))
 			truth = line_truth;
@@ -632,7 +632,7 @@ static void a_debug_file_is_found_where_gdb_finds_it(void **state)
 	assert_debug_file_serves(below);
 
 	assert_int_equal(file_map("whole", &file, NULL), 0);
-	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
 	assert_true(elf_build_id(&elf, &id));
 	build_id_hex(&id, hex);
 	file_unmap(&file);
@@ -738,7 +738,7 @@ static struct image image_with_id(const char *path)
 	struct elf_file elf;
 
 	assert_int_equal(file_map(path, &file, NULL), 0);
-	assert_int_equal(elf_open(&elf, file.base, file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
 	assert_true(elf_build_id(&elf, &image.build_id));
 	file_unmap(&file);
 	return image;

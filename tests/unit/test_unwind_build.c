@@ -19,7 +19,7 @@ struct built {
 static void build_of(struct built *b, const char *path)
 {
 	assert_int_equal(file_map(path, &b->file, NULL), 0);
-	assert_int_equal(elf_open(&b->elf, b->file.base, b->file.size, NULL), 0);
+	assert_int_equal(elf_file_open(&b->elf, b->file.base, b->file.size, NULL), 0);
 	assert_int_equal(unwind_build(&b->elf, &b->block, NULL), 0);
 	assert_true(unwind_table_open(&b->table, b->block, (size_t)b->block->size));
 }

@@ -24,7 +24,7 @@ static void build_of(struct built *b, const char *path)
 	struct error err = { 0 };
 
 	assert_int_equal(file_map(path, &b->file, &err), 0);
-	assert_int_equal(elf_open(&b->elf, b->file.base, b->file.size, &err), 0);
+	assert_int_equal(elf_file_open(&b->elf, b->file.base, b->file.size, &err), 0);
 	assert_int_equal(unwind_build(&b->elf, &b->block, &err), 0);
 	assert_true(unwind_table_open(&b->table, b->block, (size_t)b->block->size));
 }
@@ -232,7 +232,7 @@ static void try_to_build(const void *bytes, size_t size)
 	struct unwind_table table;
 	struct elf_file elf;
 
-	if (elf_open(&elf, bytes, size, NULL) < 0 || unwind_build(&elf, &block, NULL) < 0)
+	if (elf_file_open(&elf, bytes, size, NULL) < 0 || unwind_build(&elf, &block, NULL) < 0)
 		return;
 	assert_true(unwind_table_open(&table, block, (size_t)block->size));
 	free(block);
@@ -252,7 +252,7 @@ static void damaged_images_are_read_as_far_as_they_go(void **state)
 	write_file("small.c", small);
 	need_command("cc -O1 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o small.so small.c");
 	assert_int_equal(file_read_all("small.so", 1 << 24, (char **)&bytes, &size), 0);
-	assert_int_equal(elf_open(&elf, bytes, size, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, bytes, size, NULL), 0);
 	assert_true(elf_section_named(&elf, ".eh_frame", &s));
 	for (size_t i = 0; i < s.size; i++)
 		for (int bit = 0; bit < 8; bit++) {

@@ -82,7 +82,7 @@ static inline int32_t world_image(struct world *w, const char *path, uint64_t st
 		size = world_read(w->pid, start, image->bytes, (size_t)(end - start));
 		bytes = image->bytes;
 	}
-	if (elf_open(&image->elf, bytes, size, NULL) < 0 ||
+	if (elf_file_open(&image->elf, bytes, size, NULL) < 0 ||
 	    unwind_build(&image->elf, &image->block, NULL) < 0)
 		return (int32_t)w->images.n - 1;
 	unwind_table_open(&image->table, image->block, (size_t)image->block->size);
