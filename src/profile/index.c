@@ -186,20 +186,33 @@ uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset)
 }
 
 /*
- * A signal handler returns to the first instruction of the trampoline (`__restore_rt`), which no
- * call precedes. One byte back, where callers are looked up, is the padding before it.
+ * These functions are returned to, at their first instruction, though nothing called from them: by
+ * signal handlers, and by the functions of makecontext(3). One byte back, where callers are looked
+ * up, is the padding before them. Any other function there may follow a call that never returns.
  */
-static uint64_t trampoline_offset(struct profile *p, uint32_t image, uint64_t offset)
+static bool is_trampoline(const struct profile *p, const struct symbol_table *table,
+			  uint32_t symbol, uint64_t offset)
 {
-	uint32_t next;
+	static const char *const names[] = { "__restore_rt", "__restore", "__start_context",
+					     "__kernel_rt_sigreturn", "__kernel_sigreturn" };
 
-	if (index_symbol(p, image, offset) != NO_SYMBOL)
+	if (symbol == NO_SYMBOL || symbol_get(table, symbol).offset != offset)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(symbol_name(p->symbols, table, symbol), names[i]))
+			return true;
+	return false;
+}
+
+/* Where a caller's offset, one byte back, is looked up. */
+static uint64_t caller_offset(struct profile *p, uint32_t image, uint64_t offset)
+{
+	uint32_t symbol = index_symbol(p, image, offset);
+
+	if (symbol != NO_SYMBOL)
 		return offset;
-	next = index_symbol(p, image, offset + 1);
-	return next != NO_SYMBOL &&
-			       symbol_get(p->images.data[image].table, next).offset == offset + 1
-		       ? offset + 1
-		       : offset;
+	symbol = index_symbol(p, image, offset + 1);
+	return offset + is_trampoline(p, p->images.data[image].table, symbol, offset + 1);
 }
 
 static bool takes_function(struct profile *p, enum filter_tag tag, const struct profile_function *f)
@@ -359,7 +372,7 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 	if (!p->has_functions) /* an image is all that is known of any offset */
 		offset = 0;
 	if (slot->key != key || !key) {
-		uint64_t at = p->has_functions ? trampoline_offset(p, image, offset) : offset;
+		uint64_t at = p->has_functions ? caller_offset(p, image, offset) : offset;
 		struct function_key function = { .image = image,
 						 .symbol = index_symbol(p, image, at),
 						 .line = NO_INDEX,
