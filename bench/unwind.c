@@ -45,7 +45,7 @@ static int measure_build(const char *path)
 		struct unwind_header *block;
 		double start = now_ns();
 
-		if (unwind_build(&elf, &block, &err) < 0) {
+		if (unwind_build(&elf, NULL, &block, &err) < 0) {
 			fprintf(stderr, "%s: %s\n", path, err.text);
 			return 1;
 		}

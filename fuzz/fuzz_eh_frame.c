@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Call frame information that may be anything, compiled to an unwind table. An
- * input is an ELF image, or (first byte: bit 0 AArch64, bit 1 .debug_frame) the
+ * input is an ELF image, or (first byte: bit 0 AArch64, bit 1 .debug_frame, bit 2 compressed) the
  * bytes of the section of an image that is made around it.
  */
 #include <elf.h>
@@ -51,6 +51,7 @@ static void *image_around(const uint8_t *bytes, size_t size, uint8_t kind, size_
 	image->sections[1] = (Elf64_Shdr){
 		.sh_name = 1,
 		.sh_type = SHT_PROGBITS,
+		.sh_flags = kind & 4 ? SHF_COMPRESSED : 0,
 		.sh_addr = sizeof(*image),
 		.sh_offset = sizeof(*image),
 		.sh_size = size,
@@ -69,7 +70,7 @@ static void build(const struct elf_file *elf)
 	struct unwind_header *block;
 	struct unwind_table t;
 
-	if (unwind_build(elf, &block, NULL) < 0)
+	if (unwind_build(elf, NULL, &block, NULL) < 0)
 		return;
 	if (!unwind_table_open(&t, block, (size_t)block->size))
 		abort();

@@ -2,8 +2,10 @@
 #include "elf/elf_frames.h"
 
 #include <elf.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
+#include "elf/elf_packed.h"
 
 /* Pointer encodings (LSB Core 5.0 section 10.5.1): a format, and what the value counts from. */
 enum {
@@ -24,6 +26,8 @@ enum {
 
 /* FDEs may name their CIEs in any order, each read anew: real ones have 5 to 30 bytes. */
 #define LONGEST_CIE 1024
+
+#define MAX_UNPACKED (256U << 20)
 
 static uint64_t read_value(struct reader *r, uint8_t encoding, bool is_64)
 {
@@ -270,32 +274,48 @@ static bool frames_of_header(const struct elf_file *elf, struct elf_frames *out)
 	return false;
 }
 
-static bool frames_of_section(const struct elf_file *elf, const char *name, struct elf_frames *out)
+static void frames_of_section(const struct elf_file *elf, const struct elf_section *s,
+			      struct elf_frames *out)
 {
-	struct elf_section s;
-	struct reader r;
+	struct reader r = elf_section_bytes(elf, s);
 
-	if (!elf_section_named(elf, name, &s))
-		return false;
-	r = elf_section_bytes(elf, &s);
 	*out = (struct elf_frames){
 		.elf = elf,
 		.base = r.at,
 		.size = reader_left(&r),
-		.link_addr = s.link_addr,
+		.link_addr = s->link_addr,
 	};
-	return true;
 }
 
 bool elf_frames_eh(const struct elf_file *elf, struct elf_frames *out)
 {
-	return frames_of_section(elf, ".eh_frame", out) || frames_of_header(elf, out);
+	struct elf_section s;
+
+	if (!elf_section_named(elf, ".eh_frame", &s))
+		return frames_of_header(elf, out);
+	frames_of_section(elf, &s, out);
+	return true;
 }
 
 bool elf_frames_debug(const struct elf_file *elf, struct elf_frames *out)
 {
-	if (!frames_of_section(elf, ".debug_frame", out))
+	uint64_t budget = MAX_UNPACKED;
+	struct elf_section s;
+
+	if (!elf_section_named(elf, ".debug_frame", &s) &&
+	    !elf_section_named(elf, ".zdebug_frame", &s))
 		return false;
+	frames_of_section(elf, &s, out);
 	out->is_debug = true;
-	return true;
+	if (elf_section_is_packed(elf, &s)) {
+		out->unpacked = elf_section_unpack(elf, &s, &budget, &out->size);
+		out->base = out->unpacked;
+	}
+	return out->base != NULL;
+}
+
+void elf_frames_fini(struct elf_frames *f)
+{
+	free(f->unpacked);
+	*f = (struct elf_frames){ 0 };
 }

@@ -31,7 +31,8 @@ struct elf_frames {
 	const uint8_t *base;
 	size_t size;
 	uint64_t link_addr;
-	bool is_debug; /* .debug_frame */
+	bool is_debug;     /* .debug_frame */
+	uint8_t *unpacked; /* what `base` points to, if the section is compressed */
 };
 
 struct elf_cie {
@@ -65,8 +66,12 @@ struct elf_frames_it {
  */
 bool elf_frames_eh(const struct elf_file *elf, struct elf_frames *out);
 
-/* .debug_frame, not compressed. */
+/*
+ * .debug_frame, also compressed: then it is unpacked, to 256 MiB at most. False if there is none,
+ * or if it is damaged.
+ */
 bool elf_frames_debug(const struct elf_file *elf, struct elf_frames *out);
+void elf_frames_fini(struct elf_frames *frames);
 
 void elf_frames_begin(struct elf_frames_it *it, const struct elf_frames *frames);
 bool elf_frames_next(struct elf_frames_it *it, struct elf_fde *out);

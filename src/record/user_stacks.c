@@ -11,6 +11,7 @@
 #include "machine/address_space.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
+#include "record/debug_frames.h"
 #include "record/image_files.h"
 #include "unwind/library.h"
 #include "unwind/stop_loss.h"
@@ -54,7 +55,8 @@ struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, c
 		arch = HOST_ARCH;
 	s->is_aarch64 = !strcmp(arch, "aarch64");
 	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
-	s->library = unwind_library_new(&(struct unwind_library_config){ .in_background = true });
+	s->library = unwind_library_new(&(struct unwind_library_config){
+		.in_background = true, .debug_files = &debug_frames });
 	s->unwinder = unwinder_new();
 	return s;
 }
@@ -94,7 +96,7 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
 	struct unwind_image wanted = { .build_id = image->build_id };
-	cleanup(free_at_exit) char *path = NULL;
+	cleanup(free_at_exit) char *path = NULL, *root = NULL;
 
 	if (image->kind == IMAGE_VDSO)
 		return get_vdso_table(s, table);
@@ -106,6 +108,9 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 	if (!path && !image->build_id.len)
 		return UNWIND_TABLE_UNREADABLE;
 	wanted.path = path ? path : image->path; /* gone; its table may be in the cache */
+	wanted.name = image->path;
+	if (s->proc)
+		wanted.root = root = xasprintf("%s/%d/root", s->proc, s->pid);
 	return unwind_library_get(s->library, id.n, &wanted, table);
 }
 

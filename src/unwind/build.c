@@ -44,13 +44,16 @@ struct sort_key {
 	uint32_t cover;
 };
 
+/* The sections that have call frame information, the last one first where they overlap. */
+enum { FRAMES_OF_DEBUG_FILE, FRAMES_DEBUG, FRAMES_EH, N_FRAMES };
+
 /* Recently used rules in front of the map of all. */
 #define FRONT_SIZE 512
 
 struct builder {
-	const struct elf_file *elf;
+	const struct elf_file *elf, *debug; /* its debug file, or NULL */
 	const struct cfi_machine *machine;
-	struct elf_frames frames[2]; /* .eh_frame, .debug_frame */
+	struct elf_frames frames[N_FRAMES];
 	struct elf_segment loads[MAX_LOADS];
 	uint32_t n_loads, last_load; /* the last: where the address before was in */
 	VEC(struct known_cie) cies;
@@ -68,6 +71,7 @@ struct builder {
 	uint64_t first_page;
 	uint32_t last_rule;
 	uint32_t n_functions, n_unsupported;
+	uint64_t covered_bytes;
 	bool is_full;
 };
 
@@ -79,6 +83,8 @@ static void builder_fini(struct builder *b)
 	vec_fini(&b->pages);
 	vec_fini(&b->rows);
 	intmap_fini(&b->rule_of);
+	for (int i = 0; i < N_FRAMES; i++)
+		elf_frames_fini(&b->frames[i]);
 }
 
 /* ---- what covers which addresses ---- */
@@ -371,6 +377,9 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			continue;
 		if (i && c->file_off > covered && !is_padding(covered, c->file_off))
 			emit(b, covered, 0);
+		else if (i && c->file_off > covered)
+			b->covered_bytes += c->file_off - covered;
+		b->covered_bytes += end - c->file_off;
 		if (c->cie == NO_CIE)
 			emit(b, c->file_off, number_of(b, c->rule));
 		else
@@ -385,6 +394,22 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 }
 
 /* ---- the block ---- */
+
+/* Bytes of code that the image says it has: of its sections, or, without any, of its segments. */
+static uint64_t code_bytes(const struct builder *b)
+{
+	struct elf_section section;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; elf_section(b->elf, i, &section); i++)
+		if (section.flags & SHF_EXECINSTR && section.flags & SHF_ALLOC)
+			sum += MIN(section.size, b->elf->size);
+	if (sum)
+		return sum;
+	for (uint32_t i = 0; i < b->n_loads; i++)
+		sum += b->loads[i].flags & PF_X ? b->loads[i].file_size : 0;
+	return sum;
+}
 
 static struct unwind_header *pack(const struct builder *b)
 {
@@ -404,7 +429,9 @@ static struct unwind_header *pack(const struct builder *b)
 		.n_rules = (uint32_t)b->rules.n,
 		.n_functions = b->n_functions,
 		.n_unsupported = b->n_unsupported,
+		.code_bytes = code_bytes(b),
 	};
+	h->bare_bytes = h->code_bytes - MIN(h->code_bytes, b->covered_bytes);
 	memcpy(h->magic, UNWIND_MAGIC, sizeof(h->magic));
 	elf_build_id(b->elf, &h->build_id);
 	at = mempcpy(at, b->rules.data, rules);
@@ -422,15 +449,22 @@ static void collect(struct builder *b)
 	/* What comes later counts where two start at one place: real entries over known forms. */
 	cover_plt(b);
 	cover_aarch64_sigreturn(b);
-	if (elf_frames_debug(b->elf, &b->frames[1]))
-		cover_with_functions(b, &b->frames[1]);
-	if (elf_frames_eh(b->elf, &b->frames[0]))
-		cover_with_functions(b, &b->frames[0]);
+	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
+		cover_with_functions(b, &b->frames[FRAMES_OF_DEBUG_FILE]);
+	if (elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]))
+		cover_with_functions(b, &b->frames[FRAMES_DEBUG]);
+	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
+		cover_with_functions(b, &b->frames[FRAMES_EH]);
 }
 
-int unwind_build(const struct elf_file *elf, struct unwind_header **out, struct error *err)
+int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
+		 struct unwind_header **out, struct error *err)
 {
-	struct builder b = { .elf = elf, .machine = cfi_machine_of(elf->machine) };
+	struct builder b = {
+		.elf = elf,
+		.debug = debug,
+		.machine = cfi_machine_of(elf->machine),
+	};
 	struct sort_key *keys;
 	int r = 0;
 

@@ -2,10 +2,12 @@
 #include "unwind/library.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cache_dir.h"
 #include "base/file.h"
@@ -27,6 +29,8 @@ struct entry {
 	void *bytes;              /* … a copy of its bytes */
 	size_t size;
 	struct build_id build_id;
+	int root_fd; /* where its debug file is looked for; -1: here */
+	char *name;  /* NULL: it has no debug file */
 
 	struct unwind_table table;
 	struct unwind_header *block; /* where it was built, */
@@ -35,7 +39,8 @@ struct entry {
 };
 
 struct unwind_library {
-	char *cache_dir; /* NULL: none */
+	char *cache_dir;                              /* NULL: none */
+	const struct unwind_debug_files *debug_files; /* NULL: none */
 	VEC(struct entry *) entries;
 	atomic_ullong generation;
 	atomic_size_t memory;
@@ -48,6 +53,61 @@ struct unwind_library {
 	bool is_busy, is_ending;
 };
 
+/* ---- debug files ---- */
+
+/* "" or a path to the root, which stays one when the process is gone. The caller frees it. */
+static char *root_of(const struct entry *e)
+{
+	return e->root_fd < 0 ? xstrdup("") : xasprintf("/proc/self/fd/%d", e->root_fd);
+}
+
+static bool open_debug(const struct unwind_library *lib, const struct entry *e,
+		       const struct elf_file *elf, struct file_mapping *file,
+		       struct elf_file *debug)
+{
+	cleanup(free_at_exit) char *root = root_of(e);
+
+	return lib->debug_files && e->name &&
+	       lib->debug_files->open(root, e->name, elf, file, debug);
+}
+
+static uint64_t evidence_of(const struct unwind_library *lib, const struct entry *e,
+			    const struct elf_file *elf)
+{
+	cleanup(free_at_exit) char *root = root_of(e);
+
+	return lib->debug_files && e->name ? lib->debug_files->evidence(root, e->name, elf) : 0;
+}
+
+/* Whether a table from the cache is what would be built now. */
+static bool is_up_to_date(const struct unwind_library *lib, const struct entry *e)
+{
+	struct elf_file elf;
+
+	return !unwind_is_bare(e->table.header) || !e->name ||
+	       elf_file_open(&elf, e->file.base, e->file.size, NULL) < 0 ||
+	       e->table.header->evidence == evidence_of(lib, e, &elf);
+}
+
+static int build(const struct unwind_library *lib, struct entry *e, const struct elf_file *elf)
+{
+	struct file_mapping file = { 0 };
+	struct elf_file debug;
+	bool has_debug = open_debug(lib, e, elf, &file, &debug);
+	int r = unwind_build(elf, has_debug ? &debug : NULL, &e->block, NULL);
+
+	if (r == 0 && file_is_cut(&file)) {
+		free(e->block);
+		r = unwind_build(elf, NULL, &e->block, NULL);
+	}
+	if (r == 0 && unwind_is_bare(e->block))
+		e->block->evidence = evidence_of(lib, e, elf);
+	file_unmap(&file);
+	return r;
+}
+
+/* ---- tables ---- */
+
 static enum unwind_table_state build_from(const struct unwind_library *lib, struct entry *e,
 					  const void *bytes, size_t size)
 {
@@ -58,7 +118,7 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 		return UNWIND_TABLE_UNREADABLE;
 	if (e->build_id.len && elf_build_id(&elf, &id) && !build_id_equal(&id, &e->build_id))
 		return UNWIND_TABLE_REPLACED;
-	if (unwind_build(&elf, &e->block, NULL) < 0)
+	if (build(lib, e, &elf) < 0)
 		return UNWIND_TABLE_UNSUPPORTED;
 	if (file_is_cut(&e->file))
 		return UNWIND_TABLE_UNREADABLE;
@@ -83,12 +143,22 @@ static bool load_cached(const struct unwind_library *lib, struct entry *e)
 	       unwind_cache_open(lib->cache_dir, &e->build_id, &e->cached, &e->table);
 }
 
+static void forget_cached(struct entry *e)
+{
+	file_unmap(&e->cached);
+	e->cached = (struct file_mapping){ 0 };
+	e->table = (struct unwind_table){ 0 };
+}
+
 static enum unwind_table_state load(const struct unwind_library *lib, struct entry *e)
 {
 	if (lib->cache_dir && !e->bytes)
 		learn_build_id(e);
-	if (load_cached(lib, e))
-		return UNWIND_TABLE_READY;
+	if (load_cached(lib, e)) {
+		if (is_up_to_date(lib, e))
+			return UNWIND_TABLE_READY;
+		forget_cached(e);
+	}
 	return e->bytes ? build_from(lib, e, e->bytes, e->size)
 			: build_from(lib, e, e->file.base, e->file.size);
 }
@@ -107,6 +177,9 @@ static void finish(struct unwind_library *lib, struct entry *e)
 	file_unmap(&e->file);
 	free(e->bytes);
 	e->bytes = NULL;
+	if (e->root_fd >= 0)
+		close(e->root_fd);
+	e->root_fd = -1;
 	set_state(lib, e, state);
 }
 
@@ -177,6 +250,7 @@ struct unwind_library *unwind_library_new(const struct unwind_library_config *co
 	else if (*config->cache_dir)
 		lib->cache_dir = xstrdup(config->cache_dir);
 	lib->in_background = config->in_background;
+	lib->debug_files = config->debug_files;
 	pthread_mutex_init(&lib->lock, NULL);
 	pthread_cond_init(&lib->wake, NULL);
 	pthread_cond_init(&lib->idle, NULL);
@@ -190,6 +264,9 @@ static void entry_free(struct entry *e)
 	file_unmap(&e->file);
 	free(e->bytes);
 	free(e->block);
+	free(e->name);
+	if (e->root_fd >= 0)
+		close(e->root_fd);
 	file_unmap(&e->cached);
 	free(e);
 }
@@ -221,6 +298,8 @@ static struct entry *add_entry(struct unwind_library *lib, const struct unwind_i
 
 	atomic_init(&e->state, UNWIND_TABLE_PENDING);
 	e->build_id = image->build_id;
+	e->name = image->name ? xstrdup(image->name) : NULL;
+	e->root_fd = image->root ? open(image->root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (image->path) {
 		file_map(image->path, &e->file, NULL); /* while it is there */
 	} else {
@@ -259,10 +338,14 @@ bool unwind_library_find(struct unwind_library *lib, uint32_t number,
 	struct entry **at = entry_at(lib, number);
 
 	if (!*at) {
-		struct entry cached = { .build_id = *build_id };
+		struct entry cached = { .build_id = *build_id, .root_fd = -1 };
 
 		if (!load_cached(lib, &cached))
 			return false;
+		if (lib->debug_files && unwind_is_bare(cached.table.header)) {
+			forget_cached(&cached);
+			return false;
+		}
 		*at = xmalloc(sizeof(cached));
 		**at = cached;
 		set_state(lib, *at, UNWIND_TABLE_READY);

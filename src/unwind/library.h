@@ -21,9 +21,25 @@
 #include "base/build_id.h"
 #include "unwind/table.h"
 
+struct elf_file;
+struct file_mapping;
+
+/*
+ * Separate debug files: symbol/ knows where they are, record/ says so. Both are called for an image
+ * by its name below a root, by the library's thread.
+ */
+struct unwind_debug_files {
+	/* Opens the one of an image; the mapping is the caller's. False: there is none. */
+	bool (*open)(const char *root, const char *name, const struct elf_file *image,
+		     struct file_mapping *file, struct elf_file *debug);
+	/* A number for what is at its places now: another one, and looking again is worth it. */
+	uint64_t (*evidence)(const char *root, const char *name, const struct elf_file *image);
+};
+
 struct unwind_library_config {
 	const char *cache_dir; /* NULL: cache_dir("unwind"); "": none is used */
 	bool in_background;
+	const struct unwind_debug_files *debug_files; /* NULL: none are looked for */
 };
 
 /*
@@ -35,6 +51,8 @@ struct unwind_image {
 	const void *bytes;        /* or, with path NULL, its bytes: the vdso's. Copied */
 	size_t size;              /* of the bytes */
 	struct build_id build_id; /* len 0: not known; what is in the file counts */
+	const char *root;         /* the process's, as /proc/PID/root; NULL: this one */
+	const char *name;         /* of the image below it; NULL: it has no debug file */
 };
 
 /* X(id, text) */

@@ -39,7 +39,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 1
+#define UNWIND_VERSION 2
 
 struct unwind_header {
 	char magic[8];
@@ -50,11 +50,20 @@ struct unwind_header {
 	uint32_t n_rows, n_rules;
 	uint32_t n_functions;   /* FDEs that are in it */
 	uint32_t n_unsupported; /* rows whose rule can't be followed */
-	uint64_t checksum;      /* cache.h: XXH3 of the block, this field taken as 0 */
+	uint64_t code_bytes;    /* of the image's code; and how many of them have no rule */
+	uint64_t bare_bytes;
+	uint64_t evidence; /* of a bare image: what was at the places of its debug file */
+	uint64_t checksum; /* cache.h: XXH3 of the block, this field taken as 0 */
 	struct build_id build_id;
 	uint8_t pad[3];
 };
-_Static_assert(sizeof(struct unwind_header) == 80, "unwind header is a file format");
+_Static_assert(sizeof(struct unwind_header) == 104, "unwind header is a file format");
+
+/* So much code has no rule that a debug file, if there is one, is likely to have more. */
+static inline bool unwind_is_bare(const struct unwind_header *h)
+{
+	return h->bare_bytes > h->code_bytes / 16;
+}
 
 /* A view of a block, which stays the caller's. */
 struct unwind_table {
@@ -74,11 +83,13 @@ struct unwind_rule unwind_table_find(const struct unwind_table *t, uint64_t file
 void unwind_table_fetch(const struct unwind_table *t, uint64_t file_off);
 
 /*
- * Compiles .eh_frame (and .debug_frame, if it is there) of an image; procedure
- * linkage tables without call frame information get the rules of their known form.
+ * Compiles .eh_frame and .debug_frame of an image, and .debug_frame of its separate debug file
+ * (NULL: none); procedure linkage tables without call frame information get the rules of their
+ * known form. Where they say different things of one address, .eh_frame counts, and the image.
  * The block is the caller's to free(). An image without any gives a table without rows.
  *
  * -ENOTSUP: the image is for a processor whose stacks are not walked;
  * -EFBIG: more rows or rules than a table can name.
  */
-int unwind_build(const struct elf_file *elf, struct unwind_header **out, struct error *err);
+int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
+		 struct unwind_header **out, struct error *err);

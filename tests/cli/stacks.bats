@@ -57,6 +57,30 @@ need_ordinary_user() {
 	has ';main;work;.*;__restore_rt;on_signal;in_handler ' s.folded
 }
 
+@test "stacks are whole if the only unwind table is a .debug_frame, also compressed or in a debug file" {
+	need_recording
+	[ "$(uname -m)" = x86_64 ] || skip "needs code of x86-64"
+	gcc -O1 -g -fomit-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables \
+		-o plain "$ROOT/tests/programs/deep.c"
+	objcopy --compress-debug-sections=zlib plain packed
+	readelf -SW packed | grep -q 'debug_frame .* C '
+	cp plain linked
+	objcopy --only-keep-debug plain linked.debug
+	strip linked
+	objcopy --add-gnu-debuglink=linked.debug linked
+	for options in "--call-graph dwarf" "-a --collector bpf"; do
+		[[ $options != *bpf* ]] || need_sampler
+		for program in packed linked; do
+			# The two have one build ID: each gets a cache of its own.
+			export XDG_CACHE_HOME=$PWD/cache-$program-${options##* }
+			# shellcheck disable=SC2086 # words
+			assay record -q $options -e cpu-clock -o s -- "./$program" 0.3cpu >/dev/null
+			assay export -i s -o s.folded "comm:$program"
+			awk '{ all += $NF } /_start;/ { whole += $NF } END { exit !(all && whole >= 0.99 * all) }' s.folded
+		done
+	done
+}
+
 @test "copied stacks work for an ordinary user" {
 	need_ordinary_user
 	run unprivileged assay record --call-graph dwarf -e cpu-clock:u -o s -- python3 -c "$WORK"

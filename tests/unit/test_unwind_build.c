@@ -20,7 +20,7 @@ static void build_of(struct built *b, const char *path)
 {
 	assert_int_equal(file_map(path, &b->file, NULL), 0);
 	assert_int_equal(elf_file_open(&b->elf, b->file.base, b->file.size, NULL), 0);
-	assert_int_equal(unwind_build(&b->elf, &b->block, NULL), 0);
+	assert_int_equal(unwind_build(&b->elf, NULL, &b->block, NULL), 0);
 	assert_true(unwind_table_open(&b->table, b->block, (size_t)b->block->size));
 }
 
@@ -106,6 +106,110 @@ static void debug_frame_serves_where_eh_frame_is_not(void **state)
 	built_fini(&b);
 }
 
+/* Large enough to be smaller when it is compressed: objcopy leaves it otherwise. */
+static void make_plain(const char *more)
+{
+	write_file("plain.c",
+		   "int g(char *);\n"
+		   "#define F(n) int f##n(int x) { char b[96]; b[x] = 1; return g(b) + n; }\n"
+		   "F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -O1 -g -shared -fPIC -nostdlib "
+		     "-Wl,--no-ld-generated-unwind-info -fno-asynchronous-unwind-tables "
+		     "-fno-exceptions -fno-stack-protector -o plain.so plain.c && %s",
+		     more);
+}
+
+static void assert_frames_of_plain(const struct unwind_header *block)
+{
+	assert_int_equal(block->n_functions, 10);
+	assert_int_equal(block->bare_bytes, 0);
+	assert_int_equal(block->n_unsupported, 0);
+}
+
+static void assert_is_unpacked(const char *how)
+{
+	char *command =
+		xasprintf("objcopy --compress-debug-sections=%s plain.so packed.so && "
+			  "readelf -SW packed.so | grep -E '[.]zdebug_frame|debug_frame.* C '",
+			  how);
+	struct built plain, packed;
+
+	make_plain(command);
+	free(command);
+	build_of(&plain, "plain.so");
+	build_of(&packed, "packed.so");
+	assert_frames_of_plain(plain.block);
+	assert_frames_of_plain(packed.block);
+	assert_sp_plus(rule_at(&packed, address_of(&packed, "f9")), 8);
+	assert_int_equal(packed.block->n_rows, plain.block->n_rows);
+	built_fini(&plain);
+	built_fini(&packed);
+}
+
+static void debug_frame_may_be_compressed(void **state)
+{
+	(void)state;
+	assert_is_unpacked("zlib");
+}
+
+static void debug_frame_may_be_compressed_the_old_way(void **state)
+{
+	(void)state;
+	assert_is_unpacked("zlib-gnu");
+}
+
+static void debug_frame_may_be_compressed_by_zstd(void **state)
+{
+	(void)state;
+	assert_is_unpacked("zstd");
+}
+
+static void a_compressed_debug_frame_that_lies_of_its_size_is_none(void **state)
+{
+	static const uint64_t sizes[] = { 0, 1, 300u << 20, 1ull << 62, UINT64_MAX };
+	struct elf_section section;
+	struct built b;
+
+	(void)state;
+	make_plain("objcopy --compress-debug-sections=zlib plain.so packed.so && "
+		   "readelf -SW packed.so | grep 'debug_frame.* C '");
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint8_t *bytes;
+
+		build_of(&b, "packed.so");
+		assert_true(elf_section_named(&b.elf, ".debug_frame", &section));
+		bytes = xmalloc(b.file.size);
+		memcpy(bytes, b.file.base, b.file.size);
+		memcpy(bytes + section.file_off + 8, &sizes[i], sizeof(sizes[i]));
+		b.elf.base = bytes;
+		free(b.block);
+		assert_int_equal(unwind_build(&b.elf, NULL, &b.block, NULL), 0);
+		assert_int_equal(b.block->n_functions, 0);
+		assert_true(unwind_is_bare(b.block));
+		free(bytes);
+		built_fini(&b);
+	}
+}
+
+static void debug_frame_may_lie_in_the_debug_file(void **state)
+{
+	struct built image, debug;
+
+	(void)state;
+	make_plain("objcopy --only-keep-debug plain.so plain.debug && strip -o bare.so plain.so && "
+		   "objcopy --compress-debug-sections=zlib plain.debug");
+	build_of(&image, "bare.so");
+	assert_true(unwind_is_bare(image.block));
+	free(image.block);
+	build_of(&debug, "plain.debug");
+	assert_int_equal(unwind_build(&image.elf, &debug.elf, &image.block, NULL), 0);
+	assert_true(unwind_table_open(&image.table, image.block, (size_t)image.block->size));
+	assert_frames_of_plain(image.block);
+	assert_sp_plus(rule_at(&image, address_of(&debug, "f9")), 8);
+	built_fini(&image);
+	built_fini(&debug);
+}
+
 static void without_section_headers_the_segments_lead_to_it(void **state)
 {
 	struct built whole, bare;
@@ -118,7 +222,7 @@ static void without_section_headers_the_segments_lead_to_it(void **state)
 	build_of(&bare, "whole.so");
 	free(bare.block);
 	bare.elf.n_sections = 0;
-	assert_int_equal(unwind_build(&bare.elf, &bare.block, NULL), 0);
+	assert_int_equal(unwind_build(&bare.elf, NULL, &bare.block, NULL), 0);
 	assert_int_equal(bare.block->n_rows, whole.block->n_rows);
 	assert_true(whole.block->n_rows > 2);
 	built_fini(&whole);
@@ -243,6 +347,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plt_without_frame_information_has_the_rules_of_its_form),
 		cmocka_unit_test(debug_frame_serves_where_eh_frame_is_not),
+		cmocka_unit_test(debug_frame_may_be_compressed),
+		cmocka_unit_test(debug_frame_may_be_compressed_the_old_way),
+		cmocka_unit_test(debug_frame_may_be_compressed_by_zstd),
+		cmocka_unit_test(a_compressed_debug_frame_that_lies_of_its_size_is_none),
+		cmocka_unit_test(debug_frame_may_lie_in_the_debug_file),
 		cmocka_unit_test(without_section_headers_the_segments_lead_to_it),
 		cmocka_unit_test(the_return_from_handlers_on_aarch64_is_known_by_its_code),
 		cmocka_unit_test(an_undefined_return_address_is_the_end),

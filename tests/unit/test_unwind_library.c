@@ -25,7 +25,7 @@ static void build_of(struct built *b, const char *path)
 
 	assert_int_equal(file_map(path, &b->file, &err), 0);
 	assert_int_equal(elf_file_open(&b->elf, b->file.base, b->file.size, &err), 0);
-	assert_int_equal(unwind_build(&b->elf, &b->block, &err), 0);
+	assert_int_equal(unwind_build(&b->elf, NULL, &b->block, &err), 0);
 	assert_true(unwind_table_open(&b->table, b->block, (size_t)b->block->size));
 }
 
@@ -143,6 +143,59 @@ static void what_is_in_the_cache_is_found_without_its_file(void **state)
 	built_fini(&b);
 }
 
+/* A debug file that is or is not there. */
+static bool has_debug_file;
+
+static bool open_debug_file(const char *root, const char *name, const struct elf_file *image,
+			    struct file_mapping *file, struct elf_file *debug)
+{
+	(void)image;
+	assert_string_equal(root, "");
+	assert_string_equal(name, "/bare.so");
+	return has_debug_file && file_map("whole.so", file, NULL) == 0 &&
+	       elf_file_open(debug, file->base, file->size, NULL) == 0;
+}
+
+static uint64_t debug_file_evidence(const char *root, const char *name,
+				    const struct elf_file *image)
+{
+	(void)root, (void)name, (void)image;
+	return has_debug_file ? 2 : 1;
+}
+
+static uint32_t functions_of_bare(struct unwind_library_config *config)
+{
+	struct unwind_image image = { .path = "bare.so", .name = "/bare.so" };
+	struct unwind_library *lib = unwind_library_new(config);
+	const struct unwind_table *table;
+	uint32_t n;
+
+	assert_int_equal(unwind_library_get(lib, 0, &image, &table), UNWIND_TABLE_READY);
+	n = table->header->n_functions;
+	unwind_library_free(lib);
+	return n;
+}
+
+static void a_debug_file_that_comes_later_is_found_though_a_table_is_cached(void **state)
+{
+	static const struct unwind_debug_files files = { open_debug_file, debug_file_evidence };
+	struct unwind_library_config config = { .cache_dir = "later", .debug_files = &files };
+
+	(void)state;
+	write_file("bare.c",
+		   "int g(char *); int f(int x) { char b[96]; b[x] = 1; return g(b); }\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -O1 -g -shared -fPIC -nostdlib "
+		     "-Wl,--build-id,--no-ld-generated-unwind-info -fno-stack-protector "
+		     "-fno-asynchronous-unwind-tables -fno-exceptions -o whole.so bare.c && "
+		     "strip -o bare.so whole.so");
+	assert_int_equal(functions_of_bare(&config), 0);
+	assert_int_equal(functions_of_bare(&config), 0);
+	has_debug_file = true;
+	assert_int_equal(functions_of_bare(&config), 1);
+	has_debug_file = false; /* what is not bare is not looked at again */
+	assert_int_equal(functions_of_bare(&config), 1);
+}
+
 static void ending_does_not_wait_for_what_is_queued(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
@@ -232,7 +285,8 @@ static void try_to_build(const void *bytes, size_t size)
 	struct unwind_table table;
 	struct elf_file elf;
 
-	if (elf_file_open(&elf, bytes, size, NULL) < 0 || unwind_build(&elf, &block, NULL) < 0)
+	if (elf_file_open(&elf, bytes, size, NULL) < 0 ||
+	    unwind_build(&elf, NULL, &block, NULL) < 0)
 		return;
 	assert_true(unwind_table_open(&table, block, (size_t)block->size));
 	free(block);
@@ -279,7 +333,7 @@ static void an_image_of_another_processor_is_refused_with_a_reason(void **state)
 	(void)state;
 	build_of(&b, IMAGE);
 	b.elf.machine = 243;
-	assert_int_equal(unwind_build(&b.elf, &block, &err), -ENOTSUP);
+	assert_int_equal(unwind_build(&b.elf, NULL, &block, &err), -ENOTSUP);
 	assert_string_equal(err.text, "stacks of this processor (ELF machine 243) are not walked; "
 				      "only x86-64 and AArch64 are");
 	assert_null(block);
@@ -293,6 +347,7 @@ int main(void)
 		cmocka_unit_test(a_background_table_is_pending_and_then_there),
 		cmocka_unit_test(a_file_that_vanishes_before_its_turn_has_a_table),
 		cmocka_unit_test(what_is_in_the_cache_is_found_without_its_file),
+		cmocka_unit_test(a_debug_file_that_comes_later_is_found_though_a_table_is_cached),
 		cmocka_unit_test(ending_does_not_wait_for_what_is_queued),
 		cmocka_unit_test(a_replaced_binary_is_told_from_the_one_that_ran),
 		cmocka_unit_test(what_is_no_image_has_no_table),

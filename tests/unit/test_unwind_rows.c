@@ -261,7 +261,7 @@ static void compare_image(const char *path)
 
 	assert_int_equal(file_map(path, &file, NULL), 0);
 	assert_int_equal(elf_file_open(&r.elf, file.base, file.size, NULL), 0);
-	assert_int_equal(unwind_build(&r.elf, &block, NULL), 0);
+	assert_int_equal(unwind_build(&r.elf, NULL, &block, NULL), 0);
 	assert_true(unwind_table_open(&r.table, block, (size_t)block->size));
 	r.is_aarch64 = r.elf.machine == EM_AARCH64;
 

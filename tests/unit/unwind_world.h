@@ -83,7 +83,7 @@ static inline int32_t world_image(struct world *w, const char *path, uint64_t st
 		bytes = image->bytes;
 	}
 	if (elf_file_open(&image->elf, bytes, size, NULL) < 0 ||
-	    unwind_build(&image->elf, &image->block, NULL) < 0)
+	    unwind_build(&image->elf, NULL, &image->block, NULL) < 0)
 		return (int32_t)w->images.n - 1;
 	unwind_table_open(&image->table, image->block, (size_t)image->block->size);
 	return (int32_t)w->images.n - 1;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sections that are stored compressed: SHF_COMPRESSED with zlib or zstd (gABI, "Section
+ * compression"), and .zdebug_NAME of older tools ("ZLIB", the size as eight big-endian bytes, then
+ * the stream).
+ */
+#pragma once
+
+#include "elf/elf_file.h"
+
+bool elf_section_is_packed(const struct elf_file *elf, const struct elf_section *section);
+
+/*
+ * The section's bytes, the caller's to free(). NULL: it is empty, damaged, of an unknown kind,
+ * larger than *budget, or more than a thousand times its stored size, which no compressor makes.
+ * *budget has so much less then.
+ */
+uint8_t *elf_section_unpack(const struct elf_file *elf, const struct elf_section *section,
+			    uint64_t *budget, size_t *size);
