@@ -687,8 +687,8 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 	return found;
 }
 
-/* Where it was made; failing that, beside the image. */
-static void scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
+/* Where it was made; failing that, beside the image. False: the .dwo file is not to be had. */
+static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 {
 	const struct line_source *source = s->source;
 	const char *name = skeleton->dwo_name, *slash = strrchr(name, '/');
@@ -700,7 +700,7 @@ static void scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 	if (source->package && dwarf_package_find(source->package, skeleton->dwo_id, &in_package))
 		scan_split_unit(s, &in_package, skeleton, &found);
 	if (found)
-		return;
+		return true;
 	paths[0] = *name == '/' ? xasprintf("%s%s", source->root, name)
 				: xasprintf("%s%s/%s", source->root, dir, name);
 	paths[1] = xasprintf("%s%s/%s", source->root, source->image_dir, slash ? slash + 1 : name);
@@ -713,6 +713,7 @@ static void scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 	}
 	free(paths[0]);
 	free(paths[1]);
+	return found;
 }
 
 /* ---- a unit ---- */
@@ -732,8 +733,8 @@ void line_scan_unit(struct line_scan *s, uint32_t i,
 		u.has_lines && u.tag != DW_TAG_partial_unit && dwarf_lines_open(&s->lines, &u);
 	if (s->has_files && take_lines(data, u.stmt_list))
 		scan_lines(s);
-	if (u.dwo_name && u.dwo_id)
-		scan_split(s, &u);
-	else
+	/* A skeleton has the inlined functions, and no others, if clang was told so
+	 * (-fsplit-dwarf-inlining). */
+	if (!u.dwo_name || !u.dwo_id || !scan_split(s, &u))
 		scan_entries(s, &u);
 }

@@ -97,6 +97,16 @@ split_with() {
 	refused 0 "work" "inlines.c:" "have their debug information in files that were not found"
 }
 
+@test "the inlined functions of a skeleton unit count if its .dwo is gone" {
+	for version in 4 5; do
+		CC_FOR_TEST=clang build -gdwarf-$version -gsplit-dwarf -fsplit-dwarf-inlining || skip "no clang that splits debug information"
+		rm ./*.dwo
+		hot_place app | head -1 | "$LINES_TOOL" app >frames.txt
+		has -x stir frames.txt
+		as_peers app 200
+	done
+}
+
 @test "a separate debug file, by its link" {
 	build
 	"$LINES_TOOL" app < <(readelf -sW app | awk '$8 == "work" { print $2 }') >whole.txt
