@@ -6,6 +6,7 @@
 
 #include "elf/elf_functions.h"
 #include "elf/elf_plt.h"
+#include "elf/elf_sigreturn.h"
 #include "elf/elf_symbols.h"
 
 static int by_link_addr(const void *a, const void *b)
@@ -188,6 +189,38 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 	return d->symbols.n - before;
 }
 
+/* A symbol that is there has a better name. */
+static void add_sigreturn(struct index_draft *d, uint64_t offset, uint64_t size)
+{
+	index_draft_add(d, offset, size, SIGRETURN_NAME, UINT8_MAX);
+	d->symbols.data[d->symbols.n - 1].is_bound = false;
+}
+
+#define MAX_SIGRETURNS 16 /* of a file; real ones have one or two */
+
+/* Trampolines without call frame information. Callers are looked up one byte before. */
+static void add_sigreturns(struct index_draft *d, const struct elf_file *image,
+			   const struct code_segments *s)
+{
+	uint32_t n = 0;
+
+	vec_foreach (s, segment) {
+		struct reader code = elf_bytes_at(image, segment->link_addr);
+		const uint8_t *start = code.at, *found;
+		size_t size;
+
+		while (n < MAX_SIGRETURNS &&
+		       (found = elf_sigreturn_find(image->machine, code, &size)) != NULL) {
+			uint64_t at = (uint64_t)(found - start);
+			bool has_before = at > 0;
+
+			add_sigreturn(d, segment->offset + at - has_before, size + has_before);
+			code.at = found + size;
+			n++;
+		}
+	}
+}
+
 void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 			const struct code_segments *s)
 {
@@ -196,11 +229,16 @@ void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 
 	elf_functions_read(image, &functions);
 	vec_foreach (&functions, f) {
-		if (code_offset(s, f->link_addr, &offset))
+		if (!code_offset(s, f->link_addr, &offset))
+			continue;
+		if (f->is_sigreturn)
+			add_sigreturn(d, offset, f->size);
+		else
 			vec_push(&d->symbols,
 				 (struct index_draft_symbol){ .offset = offset, .size = f->size });
 	}
 	elf_functions_fini(&functions);
+	add_sigreturns(d, image, s);
 	d->fill_gaps = true;
 }
 

@@ -11,6 +11,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "elf/elf_sigreturn.h"
 #include "unwind/cfi.h"
 #include "unwind/table.h"
 
@@ -38,6 +39,9 @@ struct cover {
 #define RADIX_BITS 11
 #define RADIX_MASK ((1u << RADIX_BITS) - 1)
 #define MAX_LOADS  64
+
+#define MAX_SIGRETURNS    16 /* of an image; real ones have one or two */
+#define LONGEST_SIGRETURN 32 /* with padding */
 
 struct sort_key {
 	uint64_t file_off;
@@ -71,6 +75,7 @@ struct builder {
 	uint64_t first_page;
 	uint32_t last_rule;
 	uint32_t n_functions, n_unsupported;
+	uint32_t n_sigreturns;
 	uint64_t covered_bytes;
 	bool is_full;
 };
@@ -143,6 +148,22 @@ static uint32_t know_cie(struct builder *b, const struct elf_frames *frames,
 	return (uint32_t)(b->cies.n - 1);
 }
 
+/*
+ * Go's trampoline has call frame information of an ordinary function, which is wrong: what is on
+ * the stack is the signal frame. A caller is looked up one byte before its address.
+ */
+static bool cover_sigreturn(struct builder *b, const struct cover *c)
+{
+	struct reader code = reader_over(b->elf->base + c->file_off, (size_t)c->size);
+	size_t size;
+
+	if (c->size > LONGEST_SIGRETURN ||
+	    elf_sigreturn_find(b->elf->machine, code, &size) != code.at)
+		return false;
+	cover_with_rule(b, c->link_addr - 1, c->size + 1, b->machine->signal);
+	return true;
+}
+
 static void cover_with_functions(struct builder *b, const struct elf_frames *frames)
 {
 	const uint8_t *last_cie = NULL;
@@ -156,6 +177,8 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 
 		/* Discarded functions (--gc-sections) leave an FDE for address 0. */
 		if (!fde.link_addr || !fde.size || !place(b, fde.link_addr, &c.size, &c.file_off))
+			continue;
+		if (frames->is_debug && cover_sigreturn(b, &c))
 			continue;
 		if (fde.cie->at != last_cie) {
 			last_cie = fde.cie->at;
@@ -213,31 +236,6 @@ static void cover_plt(struct builder *b)
 		    !(s.flags & SHF_EXECINSTR) || s.size <= p->start)
 			continue;
 		cover_with_rule(b, s.link_addr + p->start, MIN(s.size, p->end) - p->start, p->rule);
-	}
-}
-
-/*
- * On AArch64 the vdso's return from signal handlers has no call frame
- * information; unwinders know it by its two instructions, mov x8, #139 and
- * svc #0. The address looked up is that before it.
- */
-static void cover_aarch64_sigreturn(struct builder *b)
-{
-	static const uint8_t code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
-	struct elf_segment s;
-
-	if (b->elf->machine != EM_AARCH64 || b->elf->size > 64 << 10)
-		return;
-	for (uint32_t i = 0; elf_segment(b->elf, i, &s); i++) {
-		struct reader r = elf_bytes_at(b->elf, s.link_addr);
-		const uint8_t *found;
-
-		if (s.type != PT_LOAD || !(s.flags & PF_X) || !reader_left(&r))
-			continue;
-		found = memmem(r.at, reader_left(&r), code, sizeof(code));
-		if (found && found - r.at >= 4)
-			cover_with_rule(b, s.link_addr + (uint64_t)(found - r.at) - 4,
-					sizeof(code) + 4, b->machine->signal);
 	}
 }
 
@@ -358,6 +356,41 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	}
 }
 
+/* The bytes from one file offset to another, as far as they are code. */
+static struct reader code_between(const struct builder *b, uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 0; i < b->n_loads; i++) {
+		const struct elf_segment *s = &b->loads[i];
+		uint64_t start = MAX(from, s->file_off), end = MIN(to, s->file_off + s->file_size);
+
+		if (s->flags & PF_X && start < end)
+			return reader_over(b->elf->base + start, (size_t)(end - start));
+	}
+	return reader_over(b->elf->base, 0);
+}
+
+/*
+ * Code without call frame information, which is left by frame pointer; but for trampolines, which
+ * are known by their instructions (elf/elf_sigreturn.h). Its address is looked up one byte before.
+ */
+static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
+{
+	struct reader code = code_between(b, from, to);
+	const uint8_t *found;
+	size_t size;
+
+	emit(b, from, 0);
+	while (b->n_sigreturns < MAX_SIGRETURNS &&
+	       (found = elf_sigreturn_find(b->elf->machine, code, &size)) != NULL) {
+		uint64_t at = (uint64_t)(found - b->elf->base);
+
+		emit(b, at > from ? at - 1 : at, number_of(b, b->machine->signal));
+		emit(b, at + size, 0);
+		code.at = found + size;
+		b->n_sigreturns++;
+	}
+}
+
 static bool is_padding(uint64_t from, uint64_t to)
 {
 	return to - from < PADDING && to % PADDING == 0;
@@ -375,9 +408,9 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			end = MIN(end, keys[i + 1].file_off);
 		if (end <= c->file_off)
 			continue;
-		if (i && c->file_off > covered && !is_padding(covered, c->file_off))
-			emit(b, covered, 0);
-		else if (i && c->file_off > covered)
+		if (c->file_off > covered && !is_padding(covered, c->file_off))
+			emit_gap(b, covered, c->file_off);
+		else if (c->file_off > covered)
 			b->covered_bytes += c->file_off - covered;
 		b->covered_bytes += end - c->file_off;
 		if (c->cie == NO_CIE)
@@ -390,7 +423,7 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 		if (b->is_full)
 			return;
 	}
-	emit(b, covered, 0);
+	emit_gap(b, covered, UINT64_MAX);
 }
 
 /* ---- the block ---- */
@@ -448,7 +481,6 @@ static void collect(struct builder *b)
 	read_loads(b);
 	/* What comes later counts where two start at one place: real entries over known forms. */
 	cover_plt(b);
-	cover_aarch64_sigreturn(b);
 	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
 		cover_with_functions(b, &b->frames[FRAMES_OF_DEBUG_FILE]);
 	if (elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]))

@@ -43,6 +43,19 @@ need_ordinary_user() {
 	done
 }
 
+@test "the trampoline of a stripped C library is <signal handler>" {
+	need_recording
+	[ -x "$PROGRAMS/handler" ] || skip "no static C library of x86-64"
+	strip -o handler "$PROGRAMS/handler"
+	for options in "--call-graph dwarf" "-a --collector bpf"; do
+		[[ $options != *bpf* ]] || need_sampler
+		# shellcheck disable=SC2086 # words
+		assay record -q $options -e cpu-clock -o s -- ./handler 0.3 >/dev/null
+		assay export -i s -o s.folded comm:handler
+		has '^handler;.*;<signal handler>;.* ' s.folded
+	done
+}
+
 @test "a handler with a stack of its own: the in-kernel sampler goes on, copied stacks say why they end" {
 	need_recording
 	[ -x "$PROGRAMS/handler" ] || skip "no static C library of x86-64"

@@ -592,6 +592,40 @@ static void an_image_without_any_name_is_told_by_offsets(void **state)
 	symbolizer_free(s);
 }
 
+static const char *name_at(const struct symbol_table *t, uint64_t offset)
+{
+	uint32_t i = symbol_find(t, offset);
+
+	return i == NO_SYMBOL ? "" : symbol_get(t, i).name;
+}
+
+/* The trampoline of a C library: by call frame information (glibc), or by its code (musl). */
+static void the_return_from_handlers_has_a_name_in_a_stripped_image(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("returns.so"));
+	struct symbolizer *s;
+	const struct symbol_table *t;
+
+	(void)state;
+	write_file("returns.s", ".text\n.globl f\n.type f,@function\nf: ret\n.size f,.-f\n"
+				".p2align 12\nnop\n"
+				"mov $15, %rax\nsyscall\n"
+				".p2align 8\n.cfi_startproc\n.cfi_signal_frame\n"
+				"nop\nmov $15, %rax\nnop\nsyscall\n.cfi_endproc\nud2\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib "
+		     "-Wl,-z,max-page-size=4096 -o returns.so returns.s && strip returns.so");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	assert_int_equal(symbol_table_status(t), SYMBOL_DYNSYM);
+	assert_string_equal(name_at(t, 0x2000), "<signal handler>");
+	assert_string_equal(name_at(t, 0x2001), "<signal handler>");
+	assert_string_equal(name_at(t, 0x2009), "<signal handler>");
+	assert_string_not_equal(name_at(t, 0x200a), "<signal handler>");
+	assert_string_equal(name_at(t, 0x2100), "<signal handler>");
+	symbolizer_free(s);
+}
+
 /* Where "one" of the stripped, linked binary is found with the debug file moved to `place`. */
 static void assert_debug_file_serves(const char *place)
 {
@@ -956,6 +990,7 @@ int main(void)
 		cmocka_unit_test(every_function_that_nm_lists_is_found),
 		cmocka_unit_test(the_systems_own_binaries_agree_with_nm),
 		cmocka_unit_test(functions_of_a_stripped_image_are_bracketed),
+		cmocka_unit_test(the_return_from_handlers_has_a_name_in_a_stripped_image),
 		cmocka_unit_test(an_image_without_any_name_is_told_by_offsets),
 		cmocka_unit_test(a_debug_file_is_found_where_gdb_finds_it),
 		cmocka_unit_test(a_debug_file_without_build_ids_is_told_by_its_crc),

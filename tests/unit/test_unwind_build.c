@@ -246,6 +246,38 @@ static void the_return_from_handlers_on_aarch64_is_known_by_its_code(void **stat
 	built_fini(&b);
 }
 
+static void assert_signal_around(const struct built *b, const char *trampoline, uint64_t size)
+{
+	uint64_t at = address_of(b, trampoline);
+
+	assert_int_equal(unwind_rule_cfa(rule_at(b, at - 1)), UNWIND_CFA_SIGNAL);
+	assert_int_equal(unwind_rule_cfa(rule_at(b, at)), UNWIND_CFA_SIGNAL);
+	assert_int_equal(unwind_rule_cfa(rule_at(b, at + size - 1)), UNWIND_CFA_SIGNAL);
+	assert_int_not_equal(unwind_rule_cfa(rule_at(b, at + size)), UNWIND_CFA_SIGNAL);
+}
+
+/* musl's has no call frame information, Go's has that of a function in .debug_frame. */
+static void the_return_from_handlers_on_x86_64_is_known_by_its_code(void **state)
+{
+	struct built b;
+
+	(void)state;
+	write_file("own.s", ".text\nf: ret\nnop\nnop\nas_musl: mov $15, %rax\nsyscall\nud2\n"
+			    "short: mov $15, %eax\nsyscall\nud2\n"
+			    ".cfi_sections .debug_frame\n"
+			    "g: .cfi_startproc\nret\n.p2align 5, 0xcc\n.cfi_endproc\n"
+			    "as_go: .cfi_startproc\nmov $15, %rax\nsyscall\nint3\n.cfi_endproc\n"
+			    ".p2align 5\nh: .cfi_startproc\nret\n.cfi_endproc\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o own.so own.s");
+	build_of(&b, "own.so");
+	assert_signal_around(&b, "as_musl", 9);
+	assert_signal_around(&b, "short", 7);
+	assert_signal_around(&b, "as_go", 9 + 1);
+	assert_sp_plus(rule_at(&b, address_of(&b, "g")), 8);
+	assert_sp_plus(rule_at(&b, address_of(&b, "h")), 8);
+	built_fini(&b);
+}
+
 static void an_undefined_return_address_is_the_end(void **state)
 {
 	struct built b;
@@ -353,6 +385,7 @@ int main(void)
 		cmocka_unit_test(a_compressed_debug_frame_that_lies_of_its_size_is_none),
 		cmocka_unit_test(debug_frame_may_lie_in_the_debug_file),
 		cmocka_unit_test(without_section_headers_the_segments_lead_to_it),
+		cmocka_unit_test(the_return_from_handlers_on_x86_64_is_known_by_its_code),
 		cmocka_unit_test(the_return_from_handlers_on_aarch64_is_known_by_its_code),
 		cmocka_unit_test(an_undefined_return_address_is_the_end),
 		cmocka_unit_test(states_are_remembered_and_restored),
