@@ -23,6 +23,7 @@ struct annotate_args {
 	double threshold;
 	struct window_args window;
 	struct code_args code;
+	const char *container_names;
 };
 
 #define FIELD(f) offsetof(struct annotate_args, f)
@@ -31,6 +32,7 @@ static const struct option_spec annotate_options[] = {
 	WINDOW_OPTIONS(FIELD(window)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
+	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 's', "source", NULL, OPT_FLAG, FIELD(source), NULL, "source lines (the default)",
 	  "With *-a*, above the instructions that are made of them." },
 	{ 'a', "assembly", NULL, OPT_FLAG, FIELD(assembly), NULL, "instructions" },
@@ -481,6 +483,8 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 		status = input_use_itrace("annotate", args.itrace, args.no_itrace);
 	if (status < 0)
 		status = input_use_code("annotate", &args.code);
+	if (status < 0)
+		status = input_use_containers("annotate", args.container_names);
 	if (status < 0) {
 		sort_operands(&operands, &filters, &words);
 		r = input_query(&filters, false, &query, &err);

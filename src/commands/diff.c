@@ -25,6 +25,7 @@ struct diff_args {
 	uint64_t limit;
 	bool no_itrace, tree, significant, idle, no_pager;
 	struct code_args code;
+	const char *container_names;
 };
 
 #define FIELD(f) offsetof(struct diff_args, f)
@@ -37,6 +38,7 @@ static const struct option_spec diff_options[] = {
 	  "same window." },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
+	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	{ 'T', "tree", NULL, OPT_FLAG, FIELD(tree), NULL,
 	  "compare call trees, from the outermost call" },
 	{ 't', "threshold", "POINTS", OPT_DOUBLE, FIELD(threshold), NULL,
@@ -320,6 +322,7 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 	}
 	for (int side = 0; side < 2; side++) {
 		s->sides[side].query.with_idle = s->args.idle;
+		s->sides[side].query.containers = input_containers();
 		r = r < 0 ? r : query_check(&s->sides[side].query, err);
 	}
 	if (r >= 0 && s->n_rules && s->args.tree)
@@ -454,6 +457,8 @@ static int diff_run(const struct command *self, int argc, char **argv)
 		status = input_use_itrace("diff", s.args.itrace, s.args.no_itrace);
 	if (status < 0)
 		status = input_use_code("diff", &s.args.code);
+	if (status < 0)
+		status = input_use_containers("diff", s.args.container_names);
 	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;

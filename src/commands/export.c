@@ -26,6 +26,7 @@ struct export_args {
 	bool branches, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
 	struct code_args code;
+	const char *container_names;
 };
 
 #define FIELD(f) offsetof(struct export_args, f)
@@ -33,6 +34,7 @@ static const struct option_spec export_options[] = {
 	INPUT_OPTION(FIELD(input), "export"),
 	WINDOW_OPTIONS(FIELD(window)),
 	CODE_OPTIONS(FIELD(code)),
+	CONTAINER_NAMES_OPTION(FIELD(container_names)),
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE; - is standard output",
@@ -305,6 +307,8 @@ static int export_run(const struct command *self, int argc, char **argv)
 		status = input_use_itrace("export", args.itrace, args.no_itrace);
 	if (status < 0)
 		status = input_use_code("export", &args.code);
+	if (status < 0)
+		status = input_use_containers("export", args.container_names);
 	if (status < 0)
 		status = unpack_input(&args);
 	if (status < 0)

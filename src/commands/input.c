@@ -178,6 +178,11 @@ int input_use_containers(const char *command, const char *file)
 	return EXIT_FAILED;
 }
 
+const struct container_names *input_containers(void)
+{
+	return containers_in_use;
+}
+
 static void remove_scratch(void)
 {
 	if (scratch_dir[0] && getpid() == scratch_owner)
@@ -498,7 +503,7 @@ int input_query(const struct option_list *operands, bool with_idle, struct query
 	int r = 0;
 
 	q->with_idle = with_idle;
-	q->containers = containers_in_use;
+	q->containers = input_containers();
 	for (size_t i = 0; i < operands->n && r >= 0; i++)
 		r = query_add(q, operands->data[i], err);
 	return r < 0 ? r : query_check(q, err);

@@ -119,6 +119,10 @@ extern const char input_filters_help[]; /* of a man page's section FILTERS */
 	}
 int input_use_containers(const char *command, const char *file); /* file NULL: none was given */
 
+/* For a query that is not made by input_query(). NULL: none were given. */
+struct container_names;
+const struct container_names *input_containers(void);
+
 struct error;
 struct itrace;
 

@@ -133,6 +133,11 @@ static const char *name_of(struct profile *p, const char *id)
 	return container_names_find(p->index->containers, id);
 }
 
+static string_id add_text(struct profile *p, const char *text)
+{
+	return strings_add(&p->cgroup_texts, text ? text : "");
+}
+
 /* All four are made at once: of a path that is met for the first time. */
 static void add_cgroup(struct profile *p, const char *path)
 {
@@ -149,7 +154,8 @@ static void add_cgroup(struct profile *p, const char *path)
 	new.text[CGROUP_UNIT] = strings_add(&p->cgroup_texts, names.unit);
 	new.text[CGROUP_CONTAINER] = strings_add(&p->cgroup_texts, container);
 	new.text[CGROUP_POD] = strings_add(&p->cgroup_texts, pod);
-	new.container_id = strings_add(&p->cgroup_texts, names.container);
+	new.container_name = add_text(p, names.container_name);
+	new.pod_name = add_text(p, names.pod_name);
 	new.is_taken = is_taken(p->index->query, path, &names, container, pod);
 	vec_push(&p->cgroups, new);
 }

@@ -152,8 +152,9 @@ uint32_t profile_lane_value(const struct profile_lane *lane, enum profile_key ke
 enum { CGROUP_PATH, CGROUP_UNIT, CGROUP_CONTAINER, CGROUP_POD, N_CGROUP_KEYS };
 struct profile_cgroup {
 	string_id text[N_CGROUP_KEYS]; /* the values of these keys */
-	string_id container_id;        /* the whole of it */
-	bool is_taken;                 /* by the query */
+	/* As they are known by id; "": not known. Of a pod with its namespace, "default/web". */
+	string_id container_name, pod_name;
+	bool is_taken; /* by the query */
 };
 
 struct profile {

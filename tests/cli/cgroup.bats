@@ -141,6 +141,10 @@ as_docker() {
 		shift 2; exec "$@"' sh "$ID" "{\"Name\":\"/$1\"}" "${@:2}"
 }
 
+exported_name() { # OPTION…: of the container's id
+	assay export -i s --format json "$@" | jq -r --arg id "$ID" '[.cgroups[] | select(.container == $id) | .container_name] | unique | .[]'
+}
+
 @test "a container's name is kept with the session, and shown with its id" {
 	need_groups
 	busy_in_both
@@ -164,6 +168,21 @@ as_docker() {
 	refused 1 "--container-names: bad: line 2 is not \"ID NAME\""
 	run assay report -i s --container-names none
 	refused 1 "--container-names: cannot read none"
+	# So it does for filters of other commands, and exports have it beside the id.
+	assay annotate -i s --container-names names 'container:front end' >lines
+	grep -q 'samples' lines
+	assay diff s s --container-names names 'container:front end' >/dev/null
+	run assay diff s s 'container:front end'
+	refused 1 "no sample matches container:front end"
+	run assay diff s s --container-names bad
+	refused 1 "--container-names: bad: line 2 is not \"ID NAME\""
+	[ "$(exported_name)" = web ]
+	[ "$(exported_name --container-names names)" = "front end" ]
+	if python3 -c 'import sqlite3' 2>/dev/null && assay export --list-formats | grep -q sqlite; then
+		assay export -q -i s --container-names names -o s.sqlite
+		[ "$(python3 -c 'import sqlite3; print(*{r[0] for r in sqlite3.connect("s.sqlite").execute(
+			"select container_name from classes where container_name is not null")})')" = "front end" ]
+	fi
 	# An archive has them; a session without them has the ids.
 	assay archive -i s -o archived >/dev/null
 	[ "$(share archived container 'docker:web (3f0c4f1e2d9b)')" -gt 0 ]
