@@ -16,8 +16,7 @@ void elf_functions_read(const struct elf_file *elf, struct elf_functions *out)
 	while (elf_frames_next(&it, &fde))
 		/* Discarded functions (--gc-sections) leave an FDE for address 0. */
 		if (fde.link_addr && fde.size)
-			vec_push(out, (struct elf_function){ fde.link_addr, fde.size,
-							     fde.cie->is_signal });
+			vec_push(out, (struct elf_function){ fde.link_addr, fde.size });
 }
 
 void elf_functions_fini(struct elf_functions *f)

@@ -11,7 +11,6 @@
 
 struct elf_function {
 	uint64_t link_addr, size;
-	bool is_sigreturn; /* the trampoline that signal handlers return to */
 };
 struct elf_functions {
 	struct elf_function *data;

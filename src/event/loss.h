@@ -67,7 +67,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(RENEWED, NOTE, "renewed", "times that counting began anew, not sampled for a moment")    \
 	X(EXT_ADDRESS, LOST, "ext-address",                                                        \
 	  "raw samples of an extended feature without a valid address")                            \
-	X(STACK_OTHER, NOTE, "stack-other", "copied stacks that go on in another stack")
+	X(STACK_OTHER, NOTE, "stack-other",                                                        \
+	  "stacks that go on in another stack, which was not copied (record -a follows most)")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -193,8 +193,11 @@ uint32_t index_symbol(struct profile *p, uint32_t image, uint64_t offset)
 static bool is_trampoline(const struct profile *p, const struct symbol_table *table,
 			  uint32_t symbol, uint64_t offset)
 {
-	static const char *const names[] = { "__restore_rt", "__restore", "__start_context",
-					     "__kernel_rt_sigreturn", "__kernel_sigreturn" };
+	static const char *const names[] = {
+		"__restore_rt",          "__restore",          "__start_context",
+		"__kernel_rt_sigreturn", "__kernel_sigreturn", "runtime.sigreturn__sigaction.abi0",
+		"runtime.sigreturn.abi0"
+	};
 
 	if (symbol == NO_SYMBOL || symbol_get(table, symbol).offset != offset)
 		return false;

@@ -6,8 +6,8 @@
 
 #include "elf/elf_functions.h"
 #include "elf/elf_plt.h"
-#include "elf/elf_sigreturn.h"
 #include "elf/elf_symbols.h"
+#include "elf/elf_trampoline.h"
 
 static int by_link_addr(const void *a, const void *b)
 {
@@ -190,34 +190,35 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 }
 
 /* A symbol that is there has a better name. */
-static void add_sigreturn(struct index_draft *d, uint64_t offset, uint64_t size)
+static void add_trampoline(struct index_draft *d, enum elf_trampoline kind, uint64_t offset,
+			   uint64_t size)
 {
-	index_draft_add(d, offset, size, SIGRETURN_NAME, UINT8_MAX);
+	index_draft_add(d, offset, size, elf_trampoline_names[kind], UINT8_MAX);
 	d->symbols.data[d->symbols.n - 1].is_bound = false;
 }
 
-#define MAX_SIGRETURNS 16 /* of a file; real ones have one or two */
+#define MAX_TRAMPOLINES 16 /* of a kind in a segment; real files have one or two */
 
-/* Trampolines without call frame information. Callers are looked up one byte before. */
-static void add_sigreturns(struct index_draft *d, const struct elf_file *image,
-			   const struct code_segments *s)
+/* Callers are looked up one byte before. */
+static void add_trampolines(struct index_draft *d, enum elf_trampoline kind,
+			    const struct elf_file *image, const struct code_segment *segment)
 {
-	uint32_t n = 0;
+	struct reader code = elf_bytes_at(image, segment->link_addr);
+	const uint8_t *start = code.at, *found;
+	size_t size;
 
-	vec_foreach (s, segment) {
-		struct reader code = elf_bytes_at(image, segment->link_addr);
-		const uint8_t *start = code.at, *found;
-		size_t size;
+	for (int i = 0; i < MAX_TRAMPOLINES; i++) {
+		uint64_t at;
 
-		while (n < MAX_SIGRETURNS &&
-		       (found = elf_sigreturn_find(image->machine, code, &size)) != NULL) {
-			uint64_t at = (uint64_t)(found - start);
-			bool has_before = at > 0;
-
-			add_sigreturn(d, segment->offset + at - has_before, size + has_before);
-			code.at = found + size;
-			n++;
-		}
+		found = elf_trampoline_find(kind, image->machine, code, &size);
+		if (!found)
+			return;
+		at = (uint64_t)(found - start);
+		if (at)
+			add_trampoline(d, kind, segment->offset + at - 1, size + 1);
+		else
+			add_trampoline(d, kind, segment->offset, size);
+		code.at = found + size;
 	}
 }
 
@@ -229,16 +230,15 @@ void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 
 	elf_functions_read(image, &functions);
 	vec_foreach (&functions, f) {
-		if (!code_offset(s, f->link_addr, &offset))
-			continue;
-		if (f->is_sigreturn)
-			add_sigreturn(d, offset, f->size);
-		else
+		if (code_offset(s, f->link_addr, &offset))
 			vec_push(&d->symbols,
 				 (struct index_draft_symbol){ .offset = offset, .size = f->size });
 	}
 	elf_functions_fini(&functions);
-	add_sigreturns(d, image, s);
+	vec_foreach (s, segment) {
+		for (int kind = 0; kind < N_ELF_TRAMPOLINES; kind++)
+			add_trampolines(d, (enum elf_trampoline)kind, image, segment);
+	}
 	d->fill_gaps = true;
 }
 

@@ -6,9 +6,6 @@
 #include "elf/elf_file.h"
 #include "symbol/index.h"
 
-/* The trampoline that signal handlers return to, where it has no symbol. */
-#define SIGRETURN_NAME "<signal handler>"
-
 /* How link addresses of an image become the offsets of its index. */
 struct code_segment {
 	uint64_t link_addr, size;
@@ -37,8 +34,8 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 			 const struct code_segments *s);
 
 /*
- * What a stripped image still has: functions of the unwind tables, and code around them; and
- * SIGRETURN_NAME.
+ * What a stripped image still has: functions of the unwind tables, code around them, and
+ * trampolines (elf/elf_trampoline.h).
  */
 void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 			const struct code_segments *s);

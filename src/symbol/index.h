@@ -39,7 +39,7 @@
 #include "base/mem.h"
 
 #define INDEX_MAGIC   "assaysym"
-#define INDEX_VERSION 2 /* changes with the layout, and with the rules for aliases and sizes */
+#define INDEX_VERSION 3 /* changes with the layout, and with the rules for aliases and sizes */
 
 enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2 };
 

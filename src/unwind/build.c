@@ -11,7 +11,8 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
-#include "elf/elf_sigreturn.h"
+#include "elf/elf_symbols.h"
+#include "elf/elf_trampoline.h"
 #include "unwind/cfi.h"
 #include "unwind/table.h"
 
@@ -25,6 +26,39 @@ struct known_cie {
 	bool is_usable;
 };
 
+/*
+ * Go's functions that go on to another stack, which its call frame information does not say. They
+ * keep the frame pointer: it leads back to the goroutine's stack (runtime/asm_amd64.s).
+ */
+#define BY_FRAME_POINTER                                                                       \
+	{                                                                                      \
+		.cfa = UNWIND_CFA_FP_OTHER, .off = 2, .saved = UNWIND_FP_AT_CFA, .fp = -16 / 8 \
+	}
+static const struct stack_switch {
+	const char *name;
+	uint16_t from; /* where the CFA is so far from the stack pointer, or further */
+	struct unwind_rule rule;
+} stack_switches[] = {
+	{ "runtime.systemstack", 16, BY_FRAME_POINTER },
+	{ "runtime.asmcgocall", 16, BY_FRAME_POINTER },
+	/* They call the vdso. */
+	{ "runtime.nanotime1", 16, BY_FRAME_POINTER },
+	{ "runtime.walltime", 16, BY_FRAME_POINTER },
+	{ "time.now", 16, BY_FRAME_POINTER },
+	/* The goroutine stops here; whatever the thread does then is not called by it. */
+	{ "runtime.mcall", 24, { .cfa = UNWIND_CFA_END } },
+	{ "runtime.morestack", 8, { .cfa = UNWIND_CFA_LEAF, .off = 1 } },
+};
+
+#define GO_PROLOGUE 4 /* bytes: push %rbp; mov %rsp, %rbp */
+
+struct switch_place {
+	uint64_t link_addr;
+	const struct stack_switch *changes;
+};
+
+#define MAX_SWITCHES 16
+
 /* What covers some addresses: an FDE, or, without a CIE, one rule for all of them. */
 struct cover {
 	uint64_t file_off, size;
@@ -33,6 +67,7 @@ struct cover {
 	uint32_t program_size;
 	uint32_t cie; /* number of the known CIE, or NO_CIE */
 	struct unwind_rule rule;
+	const struct stack_switch *changes; /* or NULL */
 };
 
 #define NO_CIE     UINT32_MAX
@@ -76,6 +111,9 @@ struct builder {
 	uint32_t last_rule;
 	uint32_t n_functions, n_unsupported;
 	uint32_t n_sigreturns;
+	struct unwind_rule bare; /* of code without call frame information */
+	struct switch_place switches[MAX_SWITCHES];
+	uint32_t n_switches;
 	uint64_t covered_bytes;
 	bool is_full;
 };
@@ -158,10 +196,18 @@ static bool cover_sigreturn(struct builder *b, const struct cover *c)
 	size_t size;
 
 	if (c->size > LONGEST_SIGRETURN ||
-	    elf_sigreturn_find(b->elf->machine, code, &size) != code.at)
+	    elf_trampoline_find(ELF_SIGRETURN, b->elf->machine, code, &size) != code.at)
 		return false;
 	cover_with_rule(b, c->link_addr - 1, c->size + 1, b->machine->signal);
 	return true;
+}
+
+static const struct stack_switch *changes_at(const struct builder *b, uint64_t link_addr)
+{
+	for (uint32_t i = 0; i < b->n_switches; i++)
+		if (b->switches[i].link_addr == link_addr)
+			return b->switches[i].changes;
+	return NULL;
 }
 
 static void cover_with_functions(struct builder *b, const struct elf_frames *frames)
@@ -185,6 +231,7 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 			cie = know_cie(b, frames, fde.cie);
 		}
 		c.cie = cie;
+		c.changes = changes_at(b, fde.link_addr);
 		c.program = fde.program.at;
 		c.program_size = (uint32_t)MIN(reader_left(&fde.program), (size_t)UINT32_MAX);
 		vec_push(&b->covers, c);
@@ -326,6 +373,33 @@ static void emit(struct builder *b, uint64_t file_off, uint32_t rule)
 	b->last_rule = rule;
 }
 
+/* Where in [offset, next) of a function, whose rule that is, it is on another stack. */
+static uint64_t change_in(const struct cover *c, uint64_t offset, uint64_t next,
+			  struct unwind_rule rule)
+{
+	uint64_t at = offset;
+
+	if (!c->changes || unwind_rule_cfa(rule) != UNWIND_CFA_SP ||
+	    unwind_rule_offset(rule) < c->changes->from)
+		return UINT64_MAX;
+	if (unwind_rule_cfa(c->changes->rule) == UNWIND_CFA_FP_OTHER)
+		at = MAX(at, (uint64_t)GO_PROLOGUE);
+	return at < next ? at : UINT64_MAX;
+}
+
+/*
+ * Go's call frame information leaves the frame pointer out. Functions with a frame begin with
+ * saving it.
+ */
+static void add_go_fp(struct unwind_rule *rule)
+{
+	if (unwind_rule_cfa(*rule) != UNWIND_CFA_SP || unwind_rule_offset(*rule) < 16 ||
+	    unwind_rule_fp(*rule) != UNWIND_FP_SAME)
+		return;
+	rule->saved |= UNWIND_FP_AT_CFA;
+	rule->fp = -2;
+}
+
 static void emit_function(struct builder *b, const struct cover *c, uint64_t end)
 {
 	const struct known_cie *known = &b->cies.data[c->cie];
@@ -347,12 +421,23 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	}
 	cfi_begin(&run, b->machine, known->frames, &fde, &known->initial);
 	while (cfi_next_row(&run, &offset, &rule)) {
+		uint64_t next = run.is_over ? run.size : run.at;
+		uint64_t change = change_in(c, offset, next, rule);
+
+		if (change == offset)
+			rule = c->changes->rule;
+		else if (b->bare.aux && known->frames->is_debug)
+			add_go_fp(&rule);
 		if (offset && !memcmp(&rule, &last, sizeof(rule)))
 			continue;
 		last = rule;
 		number = number_of(b, rule);
 		emit(b, c->file_off + offset, number);
 		b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
+		if (change > offset && change < next) {
+			last = c->changes->rule;
+			emit(b, c->file_off + change, number_of(b, last));
+		}
 	}
 }
 
@@ -371,24 +456,29 @@ static struct reader code_between(const struct builder *b, uint64_t from, uint64
 
 /*
  * Code without call frame information, which is left by frame pointer; but for trampolines, which
- * are known by their instructions (elf/elf_sigreturn.h). Its address is looked up one byte before.
+ * are known by their instructions (elf/elf_trampoline.h). Its address is looked up one byte before.
  */
 static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
 {
 	struct reader code = code_between(b, from, to);
+	uint32_t bare = number_of(b, b->bare);
 	const uint8_t *found;
 	size_t size;
 
 	emit(b, from, 0);
+	if (!reader_left(&code))
+		return;
+	emit(b, (uint64_t)(code.at - b->elf->base), bare);
 	while (b->n_sigreturns < MAX_SIGRETURNS &&
-	       (found = elf_sigreturn_find(b->elf->machine, code, &size)) != NULL) {
+	       (found = elf_trampoline_find(ELF_SIGRETURN, b->elf->machine, code, &size)) != NULL) {
 		uint64_t at = (uint64_t)(found - b->elf->base);
 
-		emit(b, at > from ? at - 1 : at, number_of(b, b->machine->signal));
-		emit(b, at + size, 0);
+		emit(b, found > code.at ? at - 1 : at, number_of(b, b->machine->signal));
+		emit(b, at + size, bare);
 		code.at = found + size;
 		b->n_sigreturns++;
 	}
+	emit(b, (uint64_t)(code.end - b->elf->base), 0);
 }
 
 static bool is_padding(uint64_t from, uint64_t to)
@@ -476,9 +566,94 @@ static struct unwind_header *pack(const struct builder *b)
 	return h;
 }
 
+/* ---- code that is on another stack than its caller ---- */
+
+static const struct stack_switch *switch_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(stack_switches); i++) {
+		size_t n = strlen(stack_switches[i].name);
+
+		/* Assembly of another calling convention has a mark. */
+		if (!strncmp(name, stack_switches[i].name, n) &&
+		    (!name[n] || !strcmp(name + n, ".abi0")))
+			return &stack_switches[i];
+	}
+	return NULL;
+}
+
+static bool is_go(const struct elf_file *elf)
+{
+	struct elf_section s;
+
+	return elf_section_named(elf, ".gopclntab", &s) ||
+	       elf_section_named(elf, ".data.rel.ro.gopclntab", &s);
+}
+
+static void find_switches(struct builder *b)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	if (b->elf->machine != EM_X86_64 || !is_go(b->elf))
+		return;
+	b->bare.aux = UNWIND_FP_ANYWHERE;
+	if (!elf_symbols_begin(&it, b->elf, SHT_SYMTAB))
+		return;
+	while (b->n_switches < MAX_SWITCHES && elf_symbols_next(&it, &symbol)) {
+		const struct stack_switch *changes = switch_named(symbol.name);
+
+		if (changes)
+			b->switches[b->n_switches++] =
+				(struct switch_place){ symbol.link_addr, changes };
+	}
+}
+
+#define MANY_SYMBOLS 16384 /* of a table; libc has 3,000 */
+
+/* Whether it has makecontext(3): the C library, or a static program. */
+static bool has_contexts(const struct elf_file *elf)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	if (!elf_symbols_begin(&it, elf, SHT_DYNSYM))
+		return true;
+	for (int i = 0; i < MANY_SYMBOLS && elf_symbols_next(&it, &symbol); i++)
+		if (!strcmp(symbol.name, "makecontext") && symbol.section != SHN_UNDEF)
+			return true;
+	return false;
+}
+
+/*
+ * The first frame of a context has call frame information as if somebody had called it. Its
+ * caller's address is looked up one byte before.
+ */
+static void cover_start_context(struct builder *b)
+{
+	static const struct unwind_rule end = { .cfa = UNWIND_CFA_END };
+	size_t size;
+
+	if (b->elf->machine != EM_X86_64 || !has_contexts(b->elf))
+		return;
+	for (uint32_t i = 0; i < b->n_loads; i++) {
+		const struct elf_segment *s = &b->loads[i];
+		struct reader code = reader_over(b->elf->base + s->file_off, (size_t)s->file_size);
+		const uint8_t *found;
+
+		if (!(s->flags & PF_X))
+			continue;
+		found = elf_trampoline_find(ELF_START_CONTEXT, b->elf->machine, code, &size);
+		if (!found)
+			continue;
+		cover_with_rule(b, s->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
+		cover_with_rule(b, s->link_addr + (uint64_t)(found - code.at), size, end);
+	}
+}
+
 static void collect(struct builder *b)
 {
 	read_loads(b);
+	find_switches(b);
 	/* What comes later counts where two start at one place: real entries over known forms. */
 	cover_plt(b);
 	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
@@ -487,6 +662,7 @@ static void collect(struct builder *b)
 		cover_with_functions(b, &b->frames[FRAMES_DEBUG]);
 	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
 		cover_with_functions(b, &b->frames[FRAMES_EH]);
+	cover_start_context(b);
 }
 
 int unwind_build(const struct elf_file *elf, const struct elf_file *debug,

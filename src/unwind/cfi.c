@@ -67,6 +67,7 @@ static const struct cfi_machine x86_64 = {
 	.pc = 16,
 	.bx = UNWIND_RBX,
 	.signal = { .cfa = UNWIND_CFA_SIGNAL, .off = 160 / 8, .fp = 120 / 8, .aux = 128 / 8 },
+	.has_marked_functions = true,
 };
 
 /*
@@ -118,7 +119,8 @@ static bool put_cfa(const struct cfi_machine *m, const struct cfi_state *s,
 	int16_t words;
 
 	rule->cfa = (uint8_t)kind;
-	if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF) {
+	if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF ||
+	    kind == UNWIND_CFA_SP_OTHER || kind == UNWIND_CFA_SP_OTHER2) {
 		if (!in_words(s->expr_off, &words))
 			return false;
 		rule->off = (uint16_t)words;
@@ -140,6 +142,8 @@ static bool put_fp(const struct cfi_machine *m, const struct cfi_state *s, struc
 	enum unwind_fp kind = UNWIND_FP_LOST;
 	int64_t off = s->fp.off;
 
+	if (cfa_kind(m, s) == UNWIND_CFA_SP_OTHER2)
+		return s->fp.where == CFI_SAME && in_words(s->inner, &rule->fp);
 	if (s->fp.where == CFI_SAME)
 		kind = UNWIND_FP_SAME;
 	else if (s->fp.where == CFI_AT_CFA)
@@ -223,18 +227,26 @@ static bool read_register(struct reader *r, uint32_t *reg, int64_t *off)
 	return !r->bad;
 }
 
-/* "+ n" in either of its two forms; nothing left is "+ 0". */
+/* "+ n" in either of its two forms; where it is left out, "+ 0". */
 static bool read_addend(struct reader *r, int64_t *out)
 {
 	*out = 0;
-	if (!reader_left(r))
+	if (!reader_left(r) || *r->at == OP_DEREF)
 		return true;
 	if (*r->at == OP_PLUS_UCONST) {
 		reader_u8(r);
 		*out = (int64_t)reader_uleb(r);
-		return !r->bad && !reader_left(r);
+		return !r->bad;
 	}
-	return read_literal(r, out) && reader_u8(r) == OP_PLUS && !r->bad && !reader_left(r);
+	return read_literal(r, out) && reader_u8(r) == OP_PLUS && !r->bad;
+}
+
+static bool read_deref(struct reader *r)
+{
+	if (!reader_left(r) || *r->at != OP_DEREF)
+		return false;
+	reader_u8(r);
+	return true;
 }
 
 /*
@@ -253,8 +265,34 @@ static bool read_plt(const struct cfi_machine *m, struct reader r, int64_t *thre
 	       !reader_left(&r);
 }
 
-/* The forms of CFA expressions that exist: reg + n, [reg + n] + m, the PLT's. */
-static void cfa_expression(const struct cfi_machine *m, struct reader r, struct cfi_state *s)
+/*
+ * [reg + n] + m, and [[reg + n] + k] + m. A function that is marked as a signal frame by its 'S',
+ * and is none, has its caller on another stack (OCaml 5's runtime).
+ */
+static void cfa_in_memory(const struct cfi_machine *m, uint32_t reg, struct reader r,
+			  bool is_marked, struct cfi_state *s)
+{
+	enum unwind_cfa kind = reg == m->sp ? UNWIND_CFA_SP_DEREF : UNWIND_CFA_FP_DEREF;
+	int64_t addend;
+
+	if ((reg != m->sp && reg != m->fp) || !read_addend(&r, &addend))
+		return;
+	if (read_deref(&r)) {
+		s->inner = addend;
+		if (reg != m->sp || !read_addend(&r, &addend))
+			return;
+		kind = UNWIND_CFA_SP_OTHER2;
+	} else if (is_marked && reg == m->sp) {
+		kind = UNWIND_CFA_SP_OTHER;
+	}
+	s->aux = addend;
+	if (!reader_left(&r))
+		s->cfa = kind;
+}
+
+/* The forms of CFA expressions that exist: reg + n, those in memory, the PLT's. */
+static void cfa_expression(const struct cfi_machine *m, struct reader r, bool is_marked,
+			   struct cfi_state *s)
 {
 	int64_t off, addend;
 	uint32_t reg;
@@ -266,14 +304,10 @@ static void cfa_expression(const struct cfi_machine *m, struct reader r, struct 
 		s->cfa = UNWIND_CFA_PLT;
 		s->expr_off = off;
 		s->aux = addend;
-	} else if (reader_left(&r) && *r.at == OP_DEREF) {
-		reader_u8(&r);
-		if ((reg != m->sp && reg != m->fp) || !read_addend(&r, &addend))
-			return;
-		s->cfa = reg == m->sp ? UNWIND_CFA_SP_DEREF : UNWIND_CFA_FP_DEREF;
+	} else if (read_deref(&r)) {
 		s->expr_off = off;
-		s->aux = addend;
-	} else if (read_addend(&r, &addend)) {
+		cfa_in_memory(m, reg, r, is_marked, s);
+	} else if (read_addend(&r, &addend) && !reader_left(&r)) {
 		s->cfa = UNWIND_CFA_SP;
 		s->reg = reg;
 		s->off = (int64_t)((uint64_t)off + (uint64_t)addend);
@@ -488,7 +522,7 @@ static bool extended(struct cfi_run *run, uint8_t op)
 		s->off = read_signed_offset(run);
 		return false;
 	case CFA_DEF_CFA_EXPRESSION:
-		cfa_expression(run->machine, read_block(r), s);
+		cfa_expression(run->machine, read_block(r), run->cie->is_signal, s);
 		return false;
 	case CFA_GNU_ARGS_SIZE:
 		reader_uleb(r);
@@ -563,6 +597,18 @@ void cfi_begin(struct cfi_run *run, const struct cfi_machine *m, const struct el
 	run->n_remembered = 0;
 }
 
+/*
+ * What a signal interrupted has all its registers in the kernel's frame. The return address of a
+ * function that is marked alike is where a call puts it.
+ */
+static bool is_signal_frame(const struct cfi_run *run)
+{
+	const struct cfi_saved *ra = &run->state.ra;
+
+	return run->cie->is_signal &&
+	       !(run->machine->has_marked_functions && ra->where == CFI_AT_CFA && ra->off == -8);
+}
+
 bool cfi_next_row(struct cfi_run *run, uint64_t *offset, struct unwind_rule *rule)
 {
 	if (run->is_over || run->at >= run->size)
@@ -571,7 +617,7 @@ bool cfi_next_row(struct cfi_run *run, uint64_t *offset, struct unwind_rule *rul
 	run_row(run);
 	if (run->is_bad)
 		*rule = unsupported;
-	else if (run->cie->is_signal)
+	else if (is_signal_frame(run))
 		*rule = run->machine->signal;
 	else
 		*rule = cfi_rule(run->machine, &run->state);

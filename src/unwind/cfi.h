@@ -31,6 +31,7 @@ struct cfi_machine {
 	enum unwind_ra undefined_ra; /* where the return address is if no rule says */
 	bool has_undefined_ra;       /* such a default exists */
 	struct unwind_rule signal;   /* of frames with the S augmentation */
+	bool has_marked_functions;   /* … which functions that change stacks have, too */
 };
 
 /* NULL for a processor whose stacks are not walked; `machine` is an EM_* number. */
@@ -56,6 +57,7 @@ struct cfi_state {
 	uint32_t reg;
 	int64_t off;           /* kept through an expression: some code goes back to it */
 	int64_t expr_off, aux; /* PLT: sp + expr_off, the threshold; DEREF: [expr_off] + aux */
+	int64_t inner;         /* SP_OTHER2: [[expr_off] + inner] + aux */
 	struct cfi_saved fp, ra, bx;
 };
 

@@ -55,6 +55,11 @@ enum unwind_cfa {
 	UNWIND_CFA_FP_DEREF, /* [fp + (int16_t)off] + aux: realigned stacks */
 	UNWIND_CFA_SIGNAL,   /* registers are in the signal frame: [sp + off] is the stack
 				pointer, behind it the pc; fp at [sp + fp], rbx or lr at [sp + aux] */
+	/* The caller is on another stack, which may be anywhere: fibers, coroutines. */
+	UNWIND_CFA_SP_OTHER,  /* [sp + (int16_t)off] + aux */
+	UNWIND_CFA_SP_OTHER2, /* [[sp + (int16_t)off] + fp] + aux; the frame pointer is the same */
+	UNWIND_CFA_FP_OTHER,  /* fp + off */
+	UNWIND_CFA_LEAF,      /* sp + off where the sample hit; what it calls is on another stack */
 };
 
 /* Where the caller's frame pointer is. */
@@ -93,6 +98,13 @@ static inline enum unwind_cfa unwind_rule_cfa(struct unwind_rule r)
 	return (enum unwind_cfa)(r.cfa & 15);
 }
 
+static inline bool unwind_leaves_stack(struct unwind_rule r)
+{
+	enum unwind_cfa cfa = unwind_rule_cfa(r);
+
+	return cfa >= UNWIND_CFA_SP_OTHER && cfa <= UNWIND_CFA_FP_OTHER;
+}
+
 /* In bytes. */
 static inline uint64_t unwind_rule_offset(struct unwind_rule r)
 {
@@ -110,6 +122,9 @@ static inline enum unwind_ra unwind_rule_ra(struct unwind_rule r)
 }
 
 #define UNWIND_RBX 3 /* its DWARF number */
+
+/* `aux` of UNWIND_CFA_NONE where frame pointers lead from stack to stack (Go). */
+#define UNWIND_FP_ANYWHERE 1
 
 static inline bool unwind_saves_bx(struct unwind_rule r)
 {

@@ -23,9 +23,9 @@
  * addresses for all frames but the first and those that a signal interrupted.
  *
  * Nothing that is read from the stack is trusted: every stack pointer must be
- * above the last, so a walk ends. Two exceptions, each of which can't repeat
- * without end: a leaf function of AArch64 has no frame (and uses up `lr`), and
- * a signal handler may be on a stack of its own (the caller limits the depth).
+ * above the last, so a walk ends. The exceptions: a leaf function of AArch64 has
+ * no frame (and uses up `lr`); a signal handler may be on a stack of its own, and some rules lead
+ *to another stack (the caller limits the depth).
  */
 #pragma once
 
@@ -68,15 +68,17 @@ static inline uint32_t unwind_search(struct unwind_ctx *c, uint32_t first, uint3
  * is behind it; on AArch64 the record may be anywhere in the frame. Zero marks the
  * outermost frame (x86-64 psABI 1.0 section 3.4.1, AAPCS64 section 6.4.6).
  */
-static inline enum unwind_stop unwind_step_by_fp(struct unwind_regs *r, struct unwind_ctx *c)
+static inline enum unwind_stop unwind_step_by_fp(struct unwind_rule rule, struct unwind_regs *r,
+						 struct unwind_ctx *c)
 {
+	bool goes_up = rule.aux != UNWIND_FP_ANYWHERE;
 	uint64_t fp, pc;
 
 	if (!(r->flags & UNWIND_KNOWS_FP))
 		return UNWIND_NO_RULE;
 	if (!r->fp)
 		return UNWIND_END;
-	if (r->fp < r->sp || (r->fp & 7) || unwind_read_stack(c, r->fp, &fp) ||
+	if ((goes_up && r->fp < r->sp) || (r->fp & 7) || unwind_read_stack(c, r->fp, &fp) ||
 	    unwind_read_stack(c, r->fp + 8, &pc))
 		return UNWIND_FP_FAILED;
 	r->sp = r->fp + 16;
@@ -134,7 +136,8 @@ static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const stru
 	uint64_t off = unwind_rule_offset(rule);
 	uint64_t deref_off = (uint64_t)(int64_t)(int16_t)rule.off * 8;
 	enum unwind_cfa kind = unwind_rule_cfa(rule);
-	bool by_fp = kind == UNWIND_CFA_FP || kind == UNWIND_CFA_FP_DEREF;
+	bool by_fp =
+		kind == UNWIND_CFA_FP || kind == UNWIND_CFA_FP_DEREF || kind == UNWIND_CFA_FP_OTHER;
 	uint64_t base = by_fp ? r->fp : r->sp;
 	enum unwind_stop stop;
 
@@ -147,10 +150,14 @@ static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const stru
 	}
 	if (kind == UNWIND_CFA_PLT) {
 		off += (r->pc & 15) >= (uint16_t)rule.aux ? 8 : 0;
-	} else if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF) {
+	} else if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF ||
+		   kind == UNWIND_CFA_SP_OTHER || kind == UNWIND_CFA_SP_OTHER2) {
 		stop = unwind_read_stack(c, base + deref_off, &base);
 		if (stop)
 			return stop;
+		if (kind == UNWIND_CFA_SP_OTHER2 &&
+		    unwind_read_stack(c, base + (uint64_t)(int64_t)rule.fp * 8, &base))
+			return UNWIND_OTHER_STACK;
 		off = (uint64_t)(int64_t)rule.aux * 8;
 	}
 	*cfa = base + off;
@@ -211,10 +218,11 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 	uint64_t cfa, pc, fp;
 	enum unwind_stop stop;
 	uint32_t flags;
+	bool leaves;
 
 	switch (unwind_rule_cfa(rule)) {
 	case UNWIND_CFA_NONE:
-		return unwind_step_by_fp(r, c);
+		return unwind_step_by_fp(rule, r, c);
 	case UNWIND_CFA_END:
 		return UNWIND_END;
 	case UNWIND_CFA_SIGNAL:
@@ -222,24 +230,34 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 	case UNWIND_CFA_SP:
 		/* Behind a frame pointer step on AArch64, where frames are chained by x29. */
 		if (!(r->flags & UNWIND_KNOWS_SP))
-			return unwind_step_by_fp(r, c);
+			return unwind_step_by_fp((struct unwind_rule){ 0 }, r, c);
+		break;
+	case UNWIND_CFA_LEAF:
+		if (!(r->flags & UNWIND_IS_EXACT))
+			return UNWIND_OTHER_STACK;
 		break;
 	case UNWIND_CFA_FP:
 	case UNWIND_CFA_REGISTER:
 	case UNWIND_CFA_PLT:
 	case UNWIND_CFA_SP_DEREF:
 	case UNWIND_CFA_FP_DEREF:
+	case UNWIND_CFA_SP_OTHER:
+	case UNWIND_CFA_SP_OTHER2:
+	case UNWIND_CFA_FP_OTHER:
 		break;
 	default:
 		return UNWIND_UNSUPPORTED;
 	}
 	if ((stop = unwind_cfa_of(rule, r, c, &cfa)))
 		return stop;
-	if (cfa < r->sp || (cfa == r->sp && unwind_rule_ra(rule) < UNWIND_RA_LR))
+	leaves = unwind_leaves_stack(rule);
+	if (!leaves && (cfa < r->sp || (cfa == r->sp && unwind_rule_ra(rule) < UNWIND_RA_LR)))
 		return UNWIND_BAD_CFA;
 	if ((stop = unwind_return_address(rule, r, c, cfa, &pc)) ||
 	    (stop = unwind_callers_fp(rule, r, c, cfa, &fp, &flags)))
-		return stop;
+		return leaves && (stop == UNWIND_SHORT_COPY || stop == UNWIND_UNREADABLE)
+			       ? UNWIND_OTHER_STACK
+			       : stop;
 	pc = unwind_plain_address(r, pc);
 	if (!pc)
 		return UNWIND_END;

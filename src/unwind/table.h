@@ -39,7 +39,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 2
+#define UNWIND_VERSION 3
 
 struct unwind_header {
 	char magic[8];

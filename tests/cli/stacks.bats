@@ -94,6 +94,41 @@ need_ordinary_user() {
 	done
 }
 
+# The share, in whole percent, of samples in in_fiber() whose stack has this pattern.
+in_fiber_share() {
+	awk -v pattern="$1" '/;in_fiber/ { all += $NF; if ($0 ~ pattern) n += $NF } END { print all ? int(n * 100 / all) : 0 }' s.folded
+}
+
+@test "stacks of fibers go on where the unwind information leads to another stack" {
+	need_recording
+	[ -x "$PROGRAMS/fibers" ] || skip "needs code of x86-64"
+	assay record -q --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/fibers" 0.3 fiber >/dev/null
+	assay export -i s -o s.folded
+	[ "$(in_fiber_share '^fibers;run_on;in_fiber')" -ge 99 ]
+	[ "$(fact s '.losses."stack-other" * 100 / .samples | floor')" -ge 90 ]
+	[ "$(fact s '.losses."stack-short" // 0')" = 0 ]
+	need_sampler
+	assay record -q -a --collector bpf -e cpu-clock -o s -- "$PROGRAMS/fibers" 0.3 fiber >/dev/null
+	assay export -i s -o s.folded comm:fibers
+	[ "$(in_fiber_share '_start;.*;main;run_on;in_fiber')" -ge 90 ]
+	assay record -q -a --collector bpf -e cpu-clock -o s -- "$PROGRAMS/fibers" 0.3 nested >/dev/null
+	assay export -i s -o s.folded comm:fibers
+	[ "$(in_fiber_share '_start;.*;main;run_on;outer;run_below;in_fiber')" -ge 90 ]
+}
+
+@test "a context of makecontext is a whole stack, and its end has a name" {
+	need_recording
+	[ -x "$PROGRAMS/fibers" ] || skip "needs code of x86-64"
+	for options in "--call-graph dwarf" "-a --collector bpf"; do
+		[[ $options != *bpf* ]] || need_sampler
+		# shellcheck disable=SC2086 # words
+		assay record -q $options -e cpu-clock -o s -- "$PROGRAMS/fibers" 0.3 context >/dev/null
+		assay export -i s -o s.folded comm:fibers
+		[ "$(in_fiber_share '^fibers;__start_context;in_fiber')" -ge 99 ]
+		[[ $options = *bpf* ]] || [ "$(fact s '[.losses | to_entries[] | select(.key | test("stack|frame")) | .value] | add // 0')" = 0 ]
+	done
+}
+
 @test "copied stacks work for an ordinary user" {
 	need_ordinary_user
 	run unprivileged assay record --call-graph dwarf -e cpu-clock:u -o s -- python3 -c "$WORK"

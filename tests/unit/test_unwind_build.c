@@ -341,6 +341,68 @@ static void a_register_after_an_expression_has_the_offset_from_before_it(void **
 	built_fini(&b);
 }
 
+/* A function that is marked as a signal frame, as OCaml 5's runtime does, changes stacks. */
+static void a_marked_function_leads_to_another_stack(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+	uint64_t f;
+
+	(void)state;
+	assemble(&b, ".cfi_signal_frame\nnop\n"
+		     ".cfi_escape 0x0f,6,0x77,0x10,0x06,0x23,0xd0,0\nnop\n" /* [rsp+16]+80 */
+		     ".cfi_escape 0x0f,9,0x77,0x38,0x06,0x23,0x10,0x06,0x23,8,0x96\nnop\n"
+		     ".cfi_escape 0x0f,8,0x77,0x38,0x06,0x23,0x10,0x06,0x23,8\nnop");
+	f = address_of(&b, "f");
+	assert_sp_plus(rule_at(&b, f), 8);
+	rule = rule_at(&b, f + 1);
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP_OTHER);
+	assert_true(rule.off == 2 && rule.aux == 10);
+	/* A byte more, and it is another expression. */
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, f + 2)), UNWIND_CFA_UNSUPPORTED);
+	rule = rule_at(&b, f + 3);
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP_OTHER2);
+	assert_true(rule.off == 7 && rule.fp == 2 && rule.aux == 1);
+	built_fini(&b);
+}
+
+/* What Go's own call frame information says, and what is made of it. */
+static void functions_of_go_that_change_stacks_are_known(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+
+	(void)state;
+	write_file("go.s", ".section .gopclntab,\"a\"\n.quad 1\n.text\n.cfi_sections .debug_frame\n"
+			   "nop\n.p2align 6\n"
+			   "runtime.systemstack.abi0: .cfi_startproc\npush %rbp\n"
+			   ".cfi_def_cfa_offset 16\nmov %rsp, %rbp\ncall *%rdi\npop %rbp\n"
+			   ".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n"
+			   "runtime.morestack: .cfi_startproc\nret\n.cfi_endproc\n"
+			   "runtime.morestack_noctxt: .cfi_startproc\nret\n.cfi_endproc\n"
+			   "main.f: .cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\nret\n"
+			   ".cfi_endproc\n.p2align 6\nbare: nop\nnop\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o go.so go.s");
+	build_of(&b, "go.so");
+	rule = rule_at(&b, address_of(&b, "runtime.systemstack.abi0"));
+	assert_sp_plus(rule, 8);
+	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.systemstack.abi0") + 1), 16);
+	rule = rule_at(&b, address_of(&b, "runtime.systemstack.abi0") + 4);
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_FP_OTHER);
+	assert_true(rule.off == 2 && rule.fp == -2 && unwind_rule_fp(rule) == UNWIND_FP_AT_CFA);
+	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.systemstack.abi0") + 7), 8);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "runtime.morestack"))),
+			 UNWIND_CFA_LEAF);
+	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.morestack_noctxt")), 8);
+	rule = rule_at(&b, address_of(&b, "main.f") + 1);
+	assert_sp_plus(rule, 16);
+	assert_true(rule.fp == -2 && unwind_rule_fp(rule) == UNWIND_FP_AT_CFA);
+	rule = rule_at(&b, address_of(&b, "bare"));
+	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_NONE);
+	assert_int_equal(rule.aux, UNWIND_FP_ANYWHERE);
+	built_fini(&b);
+}
+
 static void frames_of_a_megabyte_have_their_offset(void **state)
 {
 	struct built b;
@@ -391,6 +453,8 @@ int main(void)
 		cmocka_unit_test(states_are_remembered_and_restored),
 		cmocka_unit_test(a_program_that_makes_no_sense_is_unsupported_from_there_on),
 		cmocka_unit_test(a_register_after_an_expression_has_the_offset_from_before_it),
+		cmocka_unit_test(a_marked_function_leads_to_another_stack),
+		cmocka_unit_test(functions_of_go_that_change_stacks_are_known),
 		cmocka_unit_test(frames_of_a_megabyte_have_their_offset),
 		cmocka_unit_test(an_image_without_code_has_an_empty_table),
 	};

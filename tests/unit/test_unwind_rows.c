@@ -11,6 +11,7 @@
 #include "scratch.h"
 
 #include "elf/elf_file.h"
+#include "elf/elf_trampoline.h"
 #include "unwind/table.h"
 
 #define MAX_COLUMNS 40
@@ -69,6 +70,8 @@ static const char *cfa_text(const struct readelf *r, struct unwind_rule rule)
 	case UNWIND_CFA_PLT:
 	case UNWIND_CFA_SP_DEREF:
 	case UNWIND_CFA_FP_DEREF:
+	case UNWIND_CFA_SP_OTHER:
+	case UNWIND_CFA_SP_OTHER2:
 	case UNWIND_CFA_SIGNAL:
 		return "exp";
 	default:
@@ -140,12 +143,22 @@ static bool rule_is(const struct readelf *r, struct unwind_rule rule)
 	       ra_is(rule, ra);
 }
 
+/* Where we know better: elf/elf_trampoline.h. */
+static bool is_start_context(const struct readelf *r, uint64_t link_addr)
+{
+	struct reader code = elf_bytes_at(&r->elf, link_addr);
+	size_t size;
+
+	code.end = code.at + MIN(reader_left(&code), (size_t)64);
+	return elf_trampoline_find(ELF_START_CONTEXT, r->elf.machine, code, &size) == code.at;
+}
+
 /* Compares the row that is in `last`, from its address to the one before `end`. */
 static void check_row(struct readelf *r, uint64_t end)
 {
 	uint64_t at[2] = { r->last_loc, end - 1 }, file_off;
 
-	if (!r->is_fde || end <= r->last_loc || !r->last_loc)
+	if (!r->is_fde || end <= r->last_loc || !r->last_loc || is_start_context(r, r->last_loc))
 		return;
 	r->rows++;
 	for (int i = 0; i < 2; i++) {

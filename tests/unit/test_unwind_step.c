@@ -54,11 +54,14 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 		const char *name;
 		enum unwind_cfa cfa;
 	} kinds[] = {
-		{ "sp+", UNWIND_CFA_SP },         { "fp+", UNWIND_CFA_FP },
-		{ "rbx+", UNWIND_CFA_REGISTER },  { "plt11+", UNWIND_CFA_PLT },
-		{ "[sp]+", UNWIND_CFA_SP_DEREF }, { "[fp-8]+", UNWIND_CFA_FP_DEREF },
-		{ "end", UNWIND_CFA_END },        { "unsupported", UNWIND_CFA_UNSUPPORTED },
-		{ "none", UNWIND_CFA_NONE },      { "signal", UNWIND_CFA_SIGNAL },
+		{ "sp+", UNWIND_CFA_SP },          { "fp+", UNWIND_CFA_FP },
+		{ "rbx+", UNWIND_CFA_REGISTER },   { "plt11+", UNWIND_CFA_PLT },
+		{ "[sp]+", UNWIND_CFA_SP_DEREF },  { "[fp-8]+", UNWIND_CFA_FP_DEREF },
+		{ "end", UNWIND_CFA_END },         { "unsupported", UNWIND_CFA_UNSUPPORTED },
+		{ "none", UNWIND_CFA_NONE },       { "signal", UNWIND_CFA_SIGNAL },
+		{ "~[sp]+", UNWIND_CFA_SP_OTHER }, { "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
+		{ "~fp+", UNWIND_CFA_FP_OTHER },   { "leaf+", UNWIND_CFA_LEAF },
+		{ "~none", UNWIND_CFA_NONE },
 	};
 	long off;
 
@@ -76,7 +79,14 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 			 kinds[i].cfa == UNWIND_CFA_FP_DEREF) {
 			rule->aux = (int16_t)off;
 			rule->off = kinds[i].cfa == UNWIND_CFA_FP_DEREF ? UINT16_MAX : 0;
+		} else if (kinds[i].cfa == UNWIND_CFA_SP_OTHER ||
+			   kinds[i].cfa == UNWIND_CFA_SP_OTHER2) {
+			rule->aux = (int16_t)off;
+			rule->off = 0;
+			rule->fp = kinds[i].cfa == UNWIND_CFA_SP_OTHER2;
 		}
+		if (!strcmp(kinds[i].name, "~none"))
+			rule->aux = UNWIND_FP_ANYWHERE;
 		return;
 	}
 	fail_msg("what CFA is %s?", text);
@@ -296,6 +306,67 @@ static void a_signal_frame_has_all_registers(void **state)
 	       "1010 1081 1100 1204 end");
 }
 
+/* "~": the caller is on another stack, here below the one that was left; 99000 is not in the copy.
+ */
+static void a_caller_may_be_on_another_stack(void **state)
+{
+	(void)state;
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+256\n1100 ~[sp]+16\n1200 end\n"
+	       "7000: 0 0 1204\n70f8: 1108 7008",
+	       "1010 1108 1204 end");
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+256\n1100 ~[sp]+16\n1200 end\n"
+	       "7000: 0\n70f8: 1108 99000",
+	       "1010 1108 other-stack");
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+256\n1100 ~[[sp]+8]+16\n1200 end\n"
+	       "7000: 0 7020 0 0 0 1204\n70f8: 1108 7000",
+	       "1010 1108 1204 end");
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+256\n1100 ~[[sp]+8]+16\n1200 end\n"
+	       "7000: 0\n70f8: 1108 99000",
+	       "1010 1108 other-stack");
+	expect("x86-64 pc=1010 sp=7000 fp=7020\n"
+	       "1000 sp+256\n1100 ~fp+16 fp:c-16\n1200 fp+16\n1300 end\n"
+	       "7000: 0\n7020: 7040 1204\n7040: 0 1304\n70f8: 1108",
+	       "1010 1108 1204 1304 end");
+	expect("x86-64 pc=1010 sp=7000 fp=99000\n"
+	       "1000 sp+256\n1100 ~fp+16 fp:c-16\n1200 end\n70f8: 1108",
+	       "1010 1108 other-stack");
+	expect("x86-64 pc=1010 sp=7000 fp=7020\n"
+	       "1000 sp+256\n1100 ~none\n1200 none\n1300 end\n"
+	       "7000: 0\n7020: 7040 1204\n7040: 0 1304\n70f8: 1108",
+	       "1010 1108 1204 1304 end");
+}
+
+static void stacks_that_lead_to_each_other_end_at_the_depth(void **state)
+{
+	struct buf out = { 0 };
+	struct fixture f;
+
+	(void)state;
+	/* From 7040 to 7020, and from there to 7040. */
+	parse(&f, "x86-64 pc=1010 sp=7000 fp=1\n1000 ~[sp]+16\n"
+		  "7000: 7030\n7018: 1018 7030\n7038: 1018 7010");
+	walk_fixture(&f, 600, &out);
+	assert_non_null(strstr(buf_cstr(&out), "depth"));
+	buf_fini(&out);
+}
+
+static void what_a_function_calls_on_another_stack_is_not_called_from_here(void **state)
+{
+	(void)state;
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 leaf+8\n1100 end\n"
+	       "7000: 1108",
+	       "1010 1108 end");
+	expect("x86-64 pc=1110 sp=7000 fp=1\n"
+	       "1000 leaf+8\n1100 sp+8\n"
+	       "7000: 1008 1108",
+	       "1110 1008 other-stack");
+}
+
 static void a_leaf_of_aarch64_returns_to_its_link_register(void **state)
 {
 	(void)state;
@@ -473,6 +544,9 @@ int main(void)
 		cmocka_unit_test(a_realigned_stack_is_followed_through_memory),
 		cmocka_unit_test(rbx_is_found_where_an_inner_frame_saved_it),
 		cmocka_unit_test(a_signal_frame_has_all_registers),
+		cmocka_unit_test(a_caller_may_be_on_another_stack),
+		cmocka_unit_test(stacks_that_lead_to_each_other_end_at_the_depth),
+		cmocka_unit_test(what_a_function_calls_on_another_stack_is_not_called_from_here),
 		cmocka_unit_test(a_leaf_of_aarch64_returns_to_its_link_register),
 		cmocka_unit_test(the_link_register_is_used_once),
 		cmocka_unit_test(signatures_of_return_addresses_are_taken_off),
