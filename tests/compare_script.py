@@ -9,6 +9,7 @@ without perf.
 """
 import collections
 import concurrent.futures
+import functools
 import os
 import re
 import shutil
@@ -30,6 +31,20 @@ def module(dso):
     """A module's name from [name] or its path."""
     found = re.match(r"^\[(\w+)\]$", dso) or re.match(r".*/([\w-]+)\.ko(\.\w+)?$", dso)
     return found.group(1).replace("-", "_") if found else None
+
+
+@functools.cache
+def perf_version():
+    text = subprocess.run([PERF, "--version"], capture_output=True, text=True).stdout
+    return tuple(int(n) for n in re.findall(r"\d+", text)[:2])
+
+
+def layout(line):
+    """Of a newer perf than 6.1, which has wider columns, and callers' addresses instead of their places in files."""
+    if perf_version() <= (6, 1):
+        return line
+    line = re.sub(" +", " ", line).removeprefix(" ")
+    return re.sub(r"^(\t *)[0-9a-f]*([0-9a-f]{3} )", r"\1\2", line)
 
 
 def difference(ours, theirs):
@@ -76,6 +91,7 @@ def compare(path, options):
         return False
     known, bad = collections.Counter(), []
     for n, (a, b) in enumerate(zip(ours, theirs), 1):
+        a, b = layout(a), layout(b)
         if a == b:
             continue
         how = difference(a, b)

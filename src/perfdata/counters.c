@@ -111,17 +111,20 @@ int counters_finish(struct perfdata *p, struct error *err)
 		c->unit = attr_unit(a);
 		p->time_offs[i] = time_off(a->sample_type);
 		p->fixed_periods[i] = a->freq || !a->sample_period ? 1 : a->sample_period;
-		vec_push(&p->formats, (struct record_format){
-					      .sample_type = a->sample_type,
-					      .sample_id_all = a->sample_id_all,
-					      .counter = (uint32_t)i,
-					      .read_format = a->read_format,
-					      .branch_sample_type = a->branch_sample_type,
-					      .regs_user = a->sample_regs_user,
-					      .regs_intr = a->sample_regs_intr,
-					      .max_stack = a->sample_max_stack,
-					      .fixed_periods = p->fixed_periods,
-				      });
+		vec_push(&p->formats,
+			 (struct record_format){
+				 .sample_type = a->sample_type,
+				 .sample_id_all = a->sample_id_all,
+				 .counter = (uint32_t)i,
+				 .read_format = a->read_format,
+				 .branch_sample_type = a->branch_sample_type,
+				 .regs_user = a->sample_regs_user,
+				 .regs_intr = a->sample_regs_intr,
+				 .max_stack = a->sample_max_stack,
+				 .has_values_by_thread =
+					 a->inherit && a->sample_type & PERF_SAMPLE_TID,
+				 .fixed_periods = p->fixed_periods,
+			 });
 	}
 	find_id_words(p);
 	return 0;

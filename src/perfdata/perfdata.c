@@ -126,6 +126,7 @@ void perfdata_free(struct perfdata *p)
 	intmap_fini(&p->by_id);
 	intmap_fini(&p->by_tracepoint);
 	intmap_fini(&p->last_values);
+	intmap_fini(&p->last_thread_values);
 	strings_fini(&p->build_id_files);
 	arena_free(p->arena);
 	free(p->fixed_periods);
@@ -219,32 +220,51 @@ const uint8_t *record_in_our_order(struct perfdata *p, const struct record_forma
 
 /* Delivering. */
 
+static uint32_t value_slot(struct perfdata *p, struct intmap *slots, uint64_t key)
+{
+	bool is_new;
+	uint32_t *slot = intmap_put(slots, key, &is_new);
+
+	if (is_new) {
+		*slot = (uint32_t)p->values.n;
+		vec_push(&p->values, 0);
+	}
+	return *slot;
+}
+
+/* What the counter of this id had counted at the sample before. */
+static uint64_t *last_value(struct perfdata *p, const struct record_format *f, uint64_t id,
+			    int32_t tid)
+{
+	uint32_t slot = value_slot(p, &p->last_values, id);
+
+	if (f->has_values_by_thread)
+		slot = value_slot(p, &p->last_thread_values, (uint64_t)slot << 32 | (uint32_t)tid);
+	return &p->values.data[slot];
+}
+
 /*
  * A group's leader was sampled: each member is worth a sample of what it counted since
  * the one before, as perf has it; a member that counted nothing has none.
  */
-static int deliver_values(struct reading *g, struct event *e)
+static int deliver_values(struct reading *g, const struct record_format *f, struct event *e)
 {
 	const struct sample_extra *x = e->sample.extra;
 	struct perfdata *p = g->p;
 
 	for (uint32_t i = 0; i < x->n_values; i++) {
-		uint32_t *counter = intmap_find(&p->by_id, x->values[i].id), *slot;
-		bool is_new;
+		uint32_t *counter = intmap_find(&p->by_id, x->values[i].id);
+		uint64_t *last;
 		int r;
 
 		if (!counter) {
 			p->stats.unknown_ids++;
 			continue;
 		}
-		slot = intmap_put(&p->last_values, x->values[i].id, &is_new);
-		if (is_new) {
-			*slot = (uint32_t)p->values.n;
-			vec_push(&p->values, 0);
-		}
+		last = last_value(p, f, x->values[i].id, e->tid);
 		e->sample.counter = *counter;
-		e->sample.period = x->values[i].value - p->values.data[*slot];
-		p->values.data[*slot] = x->values[i].value;
+		e->sample.period = x->values[i].value - *last;
+		*last = x->values[i].value;
 		if (!e->sample.period)
 			continue;
 		p->stats.samples++;
@@ -258,7 +278,7 @@ static int deliver_values(struct reading *g, struct event *e)
 static int deliver_sample(struct reading *g, const struct record_format *f, struct event *e)
 {
 	if (f->sample_type & PERF_SAMPLE_READ && f->read_format & PERF_FORMAT_ID)
-		return deliver_values(g, e);
+		return deliver_values(g, f, e);
 	g->p->stats.samples++;
 	return event_push(g->sink, e);
 }

@@ -30,6 +30,8 @@ struct record_format {
 	/* Of the fields behind the call chain: as in perf_event_attr. */
 	uint64_t read_format, branch_sample_type, regs_user, regs_intr;
 	uint32_t max_stack; /* a chain of this many addresses was cut */
+	/* PERF_SAMPLE_READ's values are of the sample's thread alone: inherited (Linux 6.12). */
+	bool has_values_by_thread;
 	/* The period where PERF_SAMPLE_PERIOD is not in sample_type: that of each counter. */
 	const uint64_t *fixed_periods;
 };

@@ -30,7 +30,9 @@ struct perfdata {
 	uint32_t *time_offs;  /* by counter: where a sample has its time; 0: it has none */
 	int id_word;          /* where a sample has its id: in words behind the header; -1 none */
 	int id_word_from_end; /* the same of other records, from their end; 0 none */
-	struct intmap last_values; /* sample id to index into values, of PERF_SAMPLE_READ */
+	/* To indexes into values, of PERF_SAMPLE_READ: from a sample id; from such an index and a
+	 * thread. */
+	struct intmap last_values, last_thread_values;
 	struct {
 		uint64_t *data;
 		size_t n, cap;

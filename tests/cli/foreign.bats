@@ -34,7 +34,7 @@ script_text() {
 
 @test "the text of perf script says what the recording says" {
 	need_perf_data
-	perf script -i perf.data >text 2>/dev/null
+	perf script --no-inline -i perf.data >text 2>/dev/null
 	for by in comm event; do
 		diff <(rows perf.data "$by") <(rows text "$by")
 	done

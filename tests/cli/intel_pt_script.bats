@@ -8,8 +8,8 @@ load pt
 # several names one takes is not asked here.
 same_lines() {
 	command -v perf >/dev/null || skip "perf is not installed"
-	assay script -i trace.data "$@" 2>err | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | tr -s ' ' >ours
-	perf script -i trace.data "$@" 2>err | tr -s ' ' >theirs
+	assay script -i trace.data "$@" 2>err | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | without_blanks >ours
+	perf script -i trace.data "$@" 2>err | without_blanks >theirs
 	[ -s ours ]
 	diff theirs ours | head -5
 	cmp theirs ours
@@ -23,8 +23,8 @@ same_lines() {
 	same_lines --itrace=i0nse -F +insn
 	same_lines --itrace=be -F pid,cpu,time,event,ip,addr
 	# What perf needs xed for: its lines of bytes with other ends.
-	assay script -i trace.data --insn-trace=raw | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | tr -s ' ' >ours
-	perf script -i trace.data --insn-trace 2>err | tr -s ' ' >theirs
+	assay script -i trace.data --insn-trace=raw | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | without_blanks >ours
+	perf script -i trace.data --insn-trace 2>err | without_blanks >theirs
 	cmp theirs ours
 	assay script -i trace.data --insn-trace --xed >disassembled
 	[ "$(wc -l <disassembled)" -eq "$(wc -l <ours)" ]

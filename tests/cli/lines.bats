@@ -81,6 +81,7 @@ split_with() {
 }
 
 @test "split debug information: beside the program, and packaged, DWARF 4" {
+	command -v dwp >/dev/null || skip "dwp (binutils, up to 2.43) is not installed"
 	split_with 4 dwp -e app
 }
 

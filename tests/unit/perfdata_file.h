@@ -73,7 +73,7 @@ static inline void end_record(struct writer *w)
 struct test_attr {
 	uint32_t type, size;
 	uint64_t config, period, sample_type, read_format, regs_user;
-	bool is_freq;
+	bool is_freq, is_inherited;
 };
 
 /* Bit i of a 64-bit bit field, as the compiler of that machine places it. */
@@ -84,7 +84,7 @@ static inline uint64_t flag_bit(const struct writer *w, int i)
 
 static inline void put_attr(struct writer *w, const struct test_attr *a)
 {
-	enum { FREQ = 10, SAMPLE_ID_ALL = 18 };
+	enum { INHERIT = 1, FREQ = 10, SAMPLE_ID_ALL = 18 };
 	size_t start = w->b.len;
 
 	put32(w, a->type);
@@ -93,7 +93,8 @@ static inline void put_attr(struct writer *w, const struct test_attr *a)
 	put64(w, a->period);
 	put64(w, a->sample_type);
 	put64(w, a->read_format);
-	put64(w, flag_bit(w, SAMPLE_ID_ALL) | (a->is_freq ? flag_bit(w, FREQ) : 0));
+	put64(w, flag_bit(w, SAMPLE_ID_ALL) | (a->is_freq ? flag_bit(w, FREQ) : 0) |
+			 (a->is_inherited ? flag_bit(w, INHERIT) : 0));
 	while (w->b.len < start + a->size)
 		buf_u8(&w->b, 0);
 	if (a->size >= 88)

@@ -378,6 +378,44 @@ static void a_groups_leader_counts_for_each_member_that_counted(void **state)
 	done(&r, &w);
 }
 
+/* Since Linux 6.12 an inherited counter tells what it has counted of the sample's thread. */
+static void inherited_values_are_those_of_each_thread(void **state)
+{
+	struct test_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = 64,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_READ,
+		.read_format = PERF_FORMAT_ID,
+	};
+	static const struct {
+		uint32_t tid;
+		uint64_t value, of_thread, of_all;
+	} samples[] = { { 7, 10, 10, 10 }, { 8, 30, 30, 20 }, { 7, 45, 35, 15 }, { 8, 46, 16, 1 } };
+	struct writer w = { 0 };
+	struct reading_result r;
+
+	(void)state;
+	for (int inherited = 0; inherited < 2; inherited++) {
+		attr.is_inherited = inherited;
+		begin_file(&w, &attr, 1);
+		for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+			begin_record(&w, PERF_RECORD_SAMPLE, 0);
+			put64(&w, 100);
+			put32(&w, 7);
+			put32(&w, samples[i].tid);
+			put64(&w, samples[i].value);
+			put64(&w, 100);
+			end_record(&w);
+		}
+		read_written(&r, &w);
+		assert_int_equal(r.l.seen.n, ARRAY_SIZE(samples));
+		for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+			assert_int_equal(r.l.seen.data[i].period,
+					 inherited ? samples[i].of_thread : samples[i].of_all);
+		done(&r, &w);
+	}
+}
+
 static void samples_of_an_id_that_no_event_has_are_counted(void **state)
 {
 	struct test_attr attrs[2] = {
@@ -1089,6 +1127,7 @@ int main(void)
 		cmocka_unit_test(branch_flags_are_the_same_in_either_byte_order),
 		cmocka_unit_test(a_groups_leader_counts_for_each_member_that_counted),
 		cmocka_unit_test(surplus_behind_a_trailer_is_left_alone),
+		cmocka_unit_test(inherited_values_are_those_of_each_thread),
 		cmocka_unit_test(samples_of_an_id_that_no_event_has_are_counted),
 		cmocka_unit_test(records_straddle_compressed_records),
 		cmocka_unit_test(damaged_compressed_data_is_told_with_its_place),
