@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "collect/rings.h"
 #include "elf/elf_file.h"
 #include "perfdata/format.h"
 #include "perfdata/record.h"
@@ -429,6 +430,19 @@ static void put_clock(struct writer_sections *s)
 	put_u64(out, clock_monotonic_ns());
 }
 
+/* Numbers may have gaps. perf takes no sample of a CPU whose number is not below this one. */
+static uint32_t n_cpu_numbers(void)
+{
+	uint32_t n = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	struct cpu_list present = { 0 };
+
+	if (cpu_list_present(NULL, &present, NULL) >= 0)
+		vec_foreach (&present, cpu)
+			n = MAX(n, *cpu + 1);
+	vec_fini(&present);
+	return n;
+}
+
 static void put_machine(struct raw_recording *r, struct writer_sections *s)
 {
 	struct utsname u;
@@ -445,7 +459,7 @@ static void put_machine(struct raw_recording *r, struct writer_sections *s)
 	raw_trace_cpuid(cpuid, sizeof(cpuid));
 	writer_text_section(s, FEATURE_CPUID, cpuid);
 	out = writer_section(s, FEATURE_NRCPUS);
-	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+	put_u32(out, n_cpu_numbers());
 	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 	put_u64(writer_section(s, FEATURE_TOTAL_MEM), kib);
 }
