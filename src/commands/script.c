@@ -323,15 +323,6 @@ static int decode_trace(struct run *r, struct error *err)
 	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
 }
 
-static void check_kernel(void *context, const char *path, const struct build_id *id)
-{
-	const struct run *r = context;
-	const char *refused = strncmp(path, "[kernel.", 8) ? NULL : input_refused_vmlinux(id);
-
-	if (refused)
-		log_warning("%s: %s" REFUSED_VMLINUX, r->args.input, refused);
-}
-
 static int open_input(struct run *r, struct error *err)
 {
 	const char *path = r->args.input;
@@ -351,8 +342,6 @@ static int open_input(struct run *r, struct error *err)
 		r->input.replay = r->replay;
 		if (e < 0)
 			return e;
-		if (!replay_has_trace(r->replay)) /* else the decoder says so */
-			perfdata_each_build_id(replay_data(r->replay), check_kernel, r);
 		return r->args.no_itrace || r->args.is_dump ? 0 : decode_trace(r, err);
 	}
 	e = input_open_given_window(path, &r->window, &r->session, &r->is_damaged, err);
@@ -445,6 +434,24 @@ static void tell_note(void *context, const char *sentence)
 	log_warning("%s: %s", r->args.input, sentence);
 }
 
+/* Which build it is of, the header says, or the kernel's mapping, which is read by then. */
+static void tell_refused_kernel(struct run *r)
+{
+	struct image_table *images = machine_images(replay_machine(r->replay));
+
+	if (replay_has_trace(r->replay))
+		return; /* the decoder says so */
+	for (uint32_t i = 0; i < image_count(images); i++) {
+		const struct image *image = image_get(images, (image_id){ i });
+		const char *refused = image->kind == IMAGE_KERNEL
+					      ? input_refused_vmlinux(&image->build_id)
+					      : NULL;
+
+		if (refused)
+			log_warning("%s: %s" REFUSED_VMLINUX, r->args.input, refused);
+	}
+}
+
 static void tell_trace(struct run *r)
 {
 	const struct pt_flow_stats *stats = replay_trace_stats(r->replay);
@@ -486,8 +493,10 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 		if (!e) {
 			tell_warnings(&r);
 			e = print(&r, &err);
-			if (r.replay)
+			if (r.replay) {
+				tell_refused_kernel(&r);
 				tell_trace(&r);
+			}
 			status = e < 0 || r.is_damaged ? EXIT_FAILED : EXIT_OK;
 		}
 		if (e < 0 && err.code == -EBADMSG && r.replay)

@@ -163,7 +163,7 @@ split_with() {
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >second 2>said
 	has ', cached' said
 	diff first second
-	printf 'x' | dd of="$(echo cache/*.lines)" bs=1 seek=200 conv=notrunc status=none
+	printf 'xxxx' | dd of="$(echo cache/*.lines)" bs=1 seek=200 conv=notrunc status=none
 	"$LINES_TOOL" -c cache -t "$PROGRAMS/inlines" <where >third 2>said
 	has ', own' said
 	diff first third
