@@ -403,6 +403,22 @@ static bool is_user_only(const struct counters *counters)
 	return is_user;
 }
 
+/* The command ended before any event was worth a sample. */
+static void tell_of_too_little(const struct counters *counters)
+{
+	bool is_time = true;
+
+	vec_foreach (counters, c)
+		is_time &= !strcmp(c->unit, "ns");
+	if (is_time)
+		log_info("the command used too little time for a sample; a higher rate (-F) or a "
+			 "longer run gives some");
+	else
+		log_info("the command did too little of what '%s' counts for a sample; a smaller "
+			 "period (-c), a higher rate (-F) or a longer run gives some",
+			 counters->data[0].name);
+}
+
 /* No recording ends without samples and without a reason. */
 static void warn_of_none(const struct setup *s)
 {
@@ -441,8 +457,7 @@ static void print_summary(const struct setup *s, const struct recorder_result *r
 			(double)r->command_cpu_ns / 1e9,
 			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
 	else if (!r->counts.samples && !r->silent && !r->n_unsampled && r->end == END_COMMAND)
-		log_info("the command used too little time for a sample; a higher rate (-F) or a "
-			 "longer run gives some");
+		tell_of_too_little(&s->counters);
 	else if (!r->counts.samples && !r->counts.lost && !r->silent)
 		warn_of_none(s);
 }

@@ -212,6 +212,13 @@ ended() {
 	[ "$(fact s .samples)" = 0 ]
 }
 
+@test "a command that does too little of what an event counts is said to, by the event" {
+	run assay record -e page-faults -c 1000000 -o s.assay -- true
+	refused 0 "the command did too little of what 'page-faults' counts for a sample" "a smaller period (-c)"
+	run assay record -e cpu-clock -c 100000000000 -o s.assay -- true
+	refused 0 "the command used too little time for a sample"
+}
+
 @test "10,000 forks are followed without a loss" {
 	need_recording
 	assay record -q -o s -- "$PROGRAMS/forks" 10000
