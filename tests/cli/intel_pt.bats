@@ -176,7 +176,7 @@ load pt
 
 # Debian's qemu-user takes no plugins since it is linked statically (13).
 need_qemu_plugin() {
-	[ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 >/dev/null || skip "no qemu-user with its plugin"
+	{ [ -f "$PT/libpt_qemu.so" ] && command -v qemu-x86_64 >/dev/null; } || skip "no qemu-user with its plugin"
 	qemu-x86_64 -h | grep -q -e -plugin || skip "this qemu-user takes no plugins"
 }
 
