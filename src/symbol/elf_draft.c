@@ -122,8 +122,10 @@ static bool is_function(const struct elf_symbol *s, const struct elf_file *file,
 		return false;
 	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
 		return true;
-	return s->type == STT_NOTYPE && s->section < file->n_sections && is_code[s->section] &&
-	       !is_mapping_symbol(s->name);
+	/* Sections from 65,280 on are in a table of their own; the address says as much. */
+	return s->type == STT_NOTYPE && !is_mapping_symbol(s->name) &&
+	       (s->section == SHN_XINDEX ||
+		(s->section < file->n_sections && is_code[s->section]));
 }
 
 static enum index_draft_binding binding_of(const struct elf_symbol *s)

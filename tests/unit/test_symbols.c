@@ -592,13 +592,6 @@ static void an_image_without_any_name_is_told_by_offsets(void **state)
 	symbolizer_free(s);
 }
 
-static const char *name_at(const struct symbol_table *t, uint64_t offset)
-{
-	uint32_t i = symbol_find(t, offset);
-
-	return i == NO_SYMBOL ? "" : symbol_get(t, i).name;
-}
-
 /* Those of a C library are known by their code. A function that is marked as they are is none. */
 static void trampolines_have_a_name_in_a_stripped_image(void **state)
 {
@@ -620,14 +613,127 @@ static void trampolines_have_a_name_in_a_stripped_image(void **state)
 	s = symbolizer_new(&config);
 	t = symbolizer_table(s, &image, NULL, 0);
 	assert_int_equal(symbol_table_status(t), SYMBOL_DYNSYM);
-	assert_string_equal(name_at(t, 0x2000), "<signal handler>");
-	assert_string_equal(name_at(t, 0x2001), "<signal handler>");
-	assert_string_equal(name_at(t, 0x2009), "<signal handler>");
-	assert_string_not_equal(name_at(t, 0x200a), "<signal handler>");
-	assert_string_not_equal(name_at(t, 0x2100), "<signal handler>");
-	assert_string_equal(name_at(t, 0x2200), "__start_context");
-	assert_string_equal(name_at(t, 0x221a), "__start_context");
-	assert_string_not_equal(name_at(t, 0x221b), "__start_context");
+	assert_string_equal(found_name(t, 0x2000), "<signal handler>");
+	assert_string_equal(found_name(t, 0x2001), "<signal handler>");
+	assert_string_equal(found_name(t, 0x2009), "<signal handler>");
+	assert_string_not_equal(found_name(t, 0x200a), "<signal handler>");
+	assert_string_not_equal(found_name(t, 0x2100), "<signal handler>");
+	assert_string_equal(found_name(t, 0x2200), "__start_context");
+	assert_string_equal(found_name(t, 0x221a), "__start_context");
+	assert_string_not_equal(found_name(t, 0x221b), "__start_context");
+	symbolizer_free(s);
+}
+
+#define N_SECTIONS 70000 /* more than the header's 16 bits can say */
+
+/*
+ * The file with many empty sections before its own. As the gABI wants it, section 0 has their
+ * number and that of the names; symbols have SHN_XINDEX for a section (here without the table
+ * behind it).
+ */
+static void add_sections(const char *from, const char *to)
+{
+	struct file_mapping file;
+	struct elf_section symtab;
+	Elf64_Ehdr header;
+	Elf64_Shdr *sections;
+	struct elf_file elf;
+	uint32_t shift;
+	uint8_t *bytes;
+	size_t size;
+
+	assert_int_equal(file_map(from, &file, NULL), 0);
+	assert_int_equal(elf_file_open(&elf, file.base, file.size, NULL), 0);
+	memcpy(&header, file.base, sizeof(header));
+	size = file.size + (size_t)N_SECTIONS * sizeof(Elf64_Shdr);
+	bytes = xcalloc(1, size);
+	memcpy(bytes, file.base, file.size);
+	sections = (Elf64_Shdr *)(bytes + (file.size & ~(size_t)7));
+	shift = N_SECTIONS - header.e_shnum;
+	memcpy(sections + shift, file.base + header.e_shoff, header.e_shnum * sizeof(*sections));
+	for (uint32_t i = shift; i < N_SECTIONS; i++)
+		sections[i].sh_link += sections[i].sh_link ? shift : 0;
+	memset(sections, 0, sizeof(*sections));
+	sections[0].sh_size = N_SECTIONS;
+	sections[0].sh_link = header.e_shstrndx + shift;
+	header.e_shoff = (uint64_t)((uint8_t *)sections - bytes);
+	header.e_shnum = 0;
+	header.e_shstrndx = SHN_XINDEX;
+	memcpy(bytes, &header, sizeof(header));
+	assert_true(elf_section_named(&elf, ".symtab", &symtab));
+	for (uint64_t at = 0; at < symtab.size; at += sizeof(Elf64_Sym)) {
+		Elf64_Sym *symbol = (Elf64_Sym *)(bytes + symtab.file_off + at);
+
+		if (symbol->st_shndx && symbol->st_shndx < SHN_LORESERVE)
+			symbol->st_shndx = SHN_XINDEX;
+	}
+	assert_int_equal(file_replace(to, bytes, size, NULL), 0);
+	free(bytes);
+	file_unmap(&file);
+}
+
+static void a_file_of_70000_sections_has_its_symbols(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image few = file_image(scratch_path("few")), many = file_image(scratch_path("many"));
+	const struct symbol_table *a, *b;
+	struct symbolizer *s;
+
+	(void)state;
+	write_file("few.s", ".text\n.globl f\n.type f,@function\nf: ret\n.size f,.-f\n"
+			    "label: nop\nnop\n");
+	need_command("cc -shared -nostdlib -o few few.s");
+	add_sections("few", "many");
+	run_command("readelf -hW many 2>&1 | grep '(%d)'", N_SECTIONS);
+	s = symbolizer_new(&config);
+	a = symbolizer_table(s, &few, NULL, 0);
+	b = symbolizer_table(s, &many, NULL, 0);
+	assert_int_equal(symbol_table_status(b), SYMBOL_SYMTAB);
+	assert_int_equal(symbol_count(a), symbol_count(b));
+	for (uint32_t i = 0; i < symbol_count(a); i++) {
+		assert_string_equal(symbol_get(a, i).name, symbol_get(b, i).name);
+		assert_int_equal(symbol_get(a, i).offset, symbol_get(b, i).offset);
+	}
+	symbolizer_free(s);
+}
+
+static void symbols_may_overlap_and_lie_outside_of_sections(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
+	struct image image = file_image(scratch_path("odd"));
+	const struct symbol_table *t;
+	struct symbolizer *s;
+	uint64_t a = 0;
+
+	(void)state;
+	write_file("odd.s", ".text\n.p2align 6\n"
+			    ".type a,@function\na: .fill 16,1,0x90\n"
+			    ".type b,@function\nb: .fill 48,1,0x90\n"
+			    ".size a,32\n.size b,32\n"
+			    ".type huge,@function\nhuge: .fill 64,1,0x90\n.size huge,1<<40\n"
+			    ".type away,@function\n.set away,0x700000000\n.size away,64\n"
+			    ".type past,@function\n.set past,a+0x100000\n.size past,64\n"
+			    ".data\n.type data,@function\ndata: .fill 64,1,0x90\n.size data,64\n");
+	need_command("cc -shared -nostdlib -o odd odd.s");
+	s = symbolizer_new(&config);
+	t = symbolizer_table(s, &image, NULL, 0);
+	for (uint32_t i = 0; i < symbol_count(t); i++) {
+		const char *name = symbol_get(t, i).name;
+
+		if (!strcmp(name, "a"))
+			a = symbol_get(t, i).offset;
+		assert_string_not_equal(name, "away");
+		assert_string_not_equal(name, "past");
+		assert_string_not_equal(name, "data");
+	}
+	assert_true(a > 0);
+	assert_string_equal(found_name(t, a), "a");
+	assert_string_equal(found_name(t, a + 15), "a");
+	assert_string_equal(found_name(t, a + 16), "b"); /* of two the one that starts later */
+	assert_string_equal(found_name(t, a + 47), "b");
+	assert_string_equal(found_name(t, a + 48), "(none)");
+	assert_string_equal(found_name(t, a + 64), "huge");
+	assert_string_equal(found_name(t, a + 127), "huge");
 	symbolizer_free(s);
 }
 
@@ -996,6 +1102,8 @@ int main(void)
 		cmocka_unit_test(the_systems_own_binaries_agree_with_nm),
 		cmocka_unit_test(functions_of_a_stripped_image_are_bracketed),
 		cmocka_unit_test(trampolines_have_a_name_in_a_stripped_image),
+		cmocka_unit_test(a_file_of_70000_sections_has_its_symbols),
+		cmocka_unit_test(symbols_may_overlap_and_lie_outside_of_sections),
 		cmocka_unit_test(an_image_without_any_name_is_told_by_offsets),
 		cmocka_unit_test(a_debug_file_is_found_where_gdb_finds_it),
 		cmocka_unit_test(a_debug_file_without_build_ids_is_told_by_its_crc),
