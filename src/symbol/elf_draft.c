@@ -124,8 +124,7 @@ static bool is_function(const struct elf_symbol *s, const struct elf_file *file,
 		return true;
 	/* Sections from 65,280 on are in a table of their own; the address says as much. */
 	return s->type == STT_NOTYPE && !is_mapping_symbol(s->name) &&
-	       (s->section == SHN_XINDEX ||
-		(s->section < file->n_sections && is_code[s->section]));
+	       (s->section == SHN_XINDEX || (s->section < file->n_sections && is_code[s->section]));
 }
 
 static enum index_draft_binding binding_of(const struct elf_symbol *s)
