@@ -606,7 +606,10 @@ static int give_loss(struct pt_trace *t, struct pt_trace_sink *sink)
 	return sink->span(sink, &span);
 }
 
-/* The queue whose next event is the earliest; *second_ns: that of any other. */
+/*
+ * The queue whose next event is the earliest; *second_ns: that of any other. At equal times the last
+ * one goes on: how much of it was decoded at once makes no difference.
+ */
 static struct queue *earliest(struct pt_trace *t, uint64_t *first_ns, uint64_t *second_ns)
 {
 	struct queue *first = NULL;
@@ -620,7 +623,7 @@ static struct queue *earliest(struct pt_trace *t, uint64_t *first_ns, uint64_t *
 			continue;
 		pass_marks(q);
 		ns = head_ns(q);
-		if (!first || ns < *first_ns) {
+		if (!first || ns < *first_ns || (ns == *first_ns && q == t->last)) {
 			*second_ns = first ? *first_ns : UINT64_MAX;
 			*first_ns = ns;
 			first = q;
@@ -646,7 +649,9 @@ int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *s
 		size_t n;
 
 		loss_ns = has_loss ? t->history.losses.data[t->n_losses_given].time_ns : UINT64_MAX;
-		if (has_loss && loss_ns < before_ns && (!q || loss_ns <= first_ns)) {
+		if (has_loss && loss_ns < before_ns &&
+		    (!q || loss_ns < first_ns || (loss_ns == first_ns && q != t->last))) {
+			t->last = NULL;
 			e = give_loss(t, sink);
 			continue;
 		}
@@ -656,6 +661,7 @@ int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *s
 		/* What others have at the same time comes behind. */
 		n = second_ns < before_ns ? count_until(q, second_ns, true)
 					  : count_until(q, before_ns, before_ns == UINT64_MAX);
+		t->last = q;
 		e = give(q, n, sink);
 	}
 	return e;

@@ -98,12 +98,12 @@ load pt
 
 @test "instructions per cycle are perf's, by CYC packets and by MTCs" {
 	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" indirect
-	as_perf --itrace=be -F ip,addr,ipc
+	ipc_as_perf --itrace=be -F ip,addr,ipc
 	grep -q IPC: ours
 	# What ran up to an interrupt has its cycles, too.
 	same_branches --tsc --mtc --cyc --psb 300 --interrupt 200 -- "$PROGRAMS/flow" signals
-	as_perf --itrace=be -F ip,addr,ipc
-	as_perf --itrace=i1ie -F ip,ipc
+	ipc_as_perf --itrace=be -F ip,addr,ipc
+	ipc_as_perf --itrace=i1ie -F ip,ipc
 	grep -q 'async.*IPC:' <(assay script -i trace.data --itrace=be -F flags,ip,addr,ipc)
 }
 
@@ -381,7 +381,7 @@ branches() {
 	# They are an event among others: profiles have them, inject writes them.
 	assay report -i trace.data --itrace=o -l --format csv | grep -q __tunables_init
 	assay inject -i trace.data --itrace=o -o injected
-	assay script -i injected --no-itrace -F hw:$fields --ns | tr -s ' \t' ' ' | cmp - made
+	assay script -i injected --no-itrace -F hw:$fields --ns | without_blanks | cmp - made
 	# Where the kernel does not tell a time with the record, it is that of the trace.
 	same_branches --pebs 301 -- "$PROGRAMS/flow" longjmp
 	as_perf --itrace=o -F event,ip,addr,weight

@@ -9,7 +9,7 @@
 # Where perf 6.1 and assay place an estimate differently (docs/intel-pt.md, "What is not as in perf"),
 # one of these says what must hold nevertheless. None of them has a tolerance:
 #
-#   cycles_as_perf, samples_as_perf, quick_as_perf
+#   cycles_as_perf, ipc_as_perf, samples_as_perf, quick_as_perf
 
 PT=$ASSAY_BUILD/tests/pt
 
@@ -23,9 +23,10 @@ decoded() {
 	grep -e '=>' -e error
 }
 
-# A line but for blanks between fields. Newer perfs than 6.1 say that a trace starts by a jump.
+# A line but for blanks between fields, and for what newer perfs than 6.1 add: a trace starts by a jump, a branch has an
+# eighth field.
 without_blanks() {
-	tr -s ' \t' ' ' | sed 's/^ //; s/ tr strt jmp / tr strt /'
+	tr -s ' \t' ' ' | sed -E 's/^ //; s/ tr strt jmp / tr strt /; s,(0x[0-9a-f]+/0x[0-9a-f]+(/[^/ ]*){5})/[^/ ]*,\1,g'
 }
 
 # Both say it.
@@ -40,6 +41,27 @@ as_perf() {
 	both_script "$@"
 	diff -u theirs ours | head -20
 	cmp theirs ours
+}
+
+# Newer perfs than 6.1 tell cycles at fewer branches: where both tell them, all up to there are equal.
+ipc_as_perf() {
+	case $(perf --version 2>/dev/null) in "" | "perf version 6.1."*) as_perf "$@"; return ;; esac
+	both_script "$@"
+	paste -d'|' theirs ours | awk -F'|' '
+		function cycles(s) { return s ~ /IPC:/ && sub(/.*\//, "", s) ? s + 0 : 0 }
+		function instructions(s) { return s ~ /IPC:/ && sub(/.*\(/, "", s) ? s + 0 : 0 }
+		function branch(s) { sub(/ *(IPC:.*)?$/, "", s); return s }
+		{
+			c += cycles($1) - cycles($2)
+			i += instructions($1) - instructions($2)
+			ours += $2 ~ /IPC:/
+		}
+		branch($1) != branch($2) { print "line " NR " (perf | assay): " $0; bad = 1 }
+		$1 ~ /IPC:/ && $2 ~ /IPC:/ { both++; wrong += c || i }
+		END {
+			print both " of " ours " are told by both, " wrong + 0 " differ"
+			exit bad || wrong || both * 10 < ours * 9
+		}' >differences || { head differences; return 1; }
 }
 
 # Without CYC packets cycles are estimated at MTCs. A branch may tell its cycles together with the

@@ -54,7 +54,8 @@ is_whole() { # FILE
 	# Only what ran before is there, and all of that: the device waits since then.
 	[ -e step.3 ]
 	grep -q ' _start$' calls
-	grep -Eq '^ +-[0-9.]+ [^ ]+ +[?] +main$' calls
+	# It had not returned. Whether main() had begun hangs on how much the C library does before.
+	grep -Eq '^ +-[0-9.]+ [^ ]+ +[?] +__libc_start_main$' calls
 	[ "$(tail -1 calls | grep -Ec '^ +0 ns =+ +main$')" = 1 ] || { tail -3 calls; false; }
 	assay script -i kept.data --itrace=b -F tid,ip,addr 2>/dev/null | awk '/=>/ { print $1, $2, $3, $4 }' >ours
 	[ "$(wc -l <ours)" -gt 500 ]
