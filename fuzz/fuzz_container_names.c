@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of engines, and lists of names: the first byte says which. */
+/* Files of engines, podman's databases, and lists of names: the first byte says which. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "machine/engine_files.h"
+#include "machine/podman_pods.h"
+#include "machine/storage_places.h"
 
 #define LONGEST (64 << 10)
 
@@ -30,6 +32,12 @@ static void parse(struct container_names *n, char which, char *text, size_t size
 	case 'p':
 		engine_parse_pod(n, text);
 		break;
+	case 'b':
+		podman_parse_pods(n, text, size);
+		break;
+	case 'g':
+		free(storage_conf_get(text, "graphroot"));
+		break;
 	default:
 		container_names_parse(n, text);
 	}
@@ -42,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 
 	if (size && size <= LONGEST) {
-		text = xstrndup((const char *)data + 1, size - 1);
+		text = xcalloc(size, 1);
+		memcpy(text, data + 1, size - 1);
 		parse(n, (char)data[0], text, size - 1);
 		free(text);
 	}

@@ -795,6 +795,11 @@ static const struct command_example record_examples[] = {
 	{ "assay record -a -o night.assay", "profile the whole machine until Ctrl-C" },
 	{ "assay record -e cycles:u -e cache-misses -c 10000 -- ./app",
 	  "count two things at once" },
+	{ "CONTAINERS",
+	  "The names of containers and pods are read from the files of podman, CRI-O, docker, "
+	  "containerd and Kubernetes while it records, as far as the user may read them, and kept "
+	  "with the session. No engine is asked. *assay report --by container,pod* shows them; "
+	  "without a name, the id. *report --container-names* gives others." },
 	{ NULL, NULL },
 };
 

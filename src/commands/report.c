@@ -505,6 +505,10 @@ static const struct command_section report_sections[] = {
 #include "report/columns.def"
 	},
 #undef COLUMN
+	{ "CONTAINERS",
+	  "*container* and *pod* show the name that the recorder found in the files of the engine, "
+	  "and the id; without a name, the id. What *--container-names* says counts first. Filters "
+	  "take the name, the id, and the id's first 12 digits." },
 	{ "TOTALS",
 	  "*samples* are those whose innermost frame is the row's; *total* counts those that have "
 	  "it "

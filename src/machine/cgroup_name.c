@@ -292,15 +292,39 @@ static bool take_pod(struct piece parent, struct piece p, bool is_in_kubepods,
 	return true;
 }
 
-/* machine-libpod_pod_ID.slice, or libpod_pod_ID. */
-static bool take_podman_pod(struct piece p, struct cgroup_names *out)
+/* user-UID.slice: systemd makes it, and what a user makes is below it. */
+static void take_user(struct piece p, struct cgroup_names *out)
+{
+	static const char head[] = "user-", tail[] = ".slice";
+	size_t ends = strlen(head) + strlen(tail);
+	uint64_t uid = 0;
+
+	if (out->user >= 0 || p.len <= ends || p.len > ends + 10 ||
+	    memcmp(p.at, head, strlen(head)) != 0 ||
+	    memcmp(p.at + p.len - strlen(tail), tail, strlen(tail)) != 0)
+		return;
+	for (size_t i = strlen(head); i < p.len - strlen(tail); i++) {
+		if (p.at[i] < '0' || p.at[i] > '9')
+			return;
+		uid = uid * 10 + (uint64_t)(p.at[i] - '0');
+	}
+	if (uid <= UINT32_MAX)
+		out->user = (int64_t)uid;
+}
+
+/* machine-libpod_pod_ID.slice, or libpod_pod_ID; with cgroupfs ID of ID/libpod-CONTAINER. */
+static bool take_podman_pod(struct piece parent, struct piece p, struct cgroup_names *out)
 {
 	const char *mark = memmem(p.at, p.len, "libpod_pod_", 11);
 	struct piece id;
 
-	if (!mark)
+	if (!mark && !*out->pod && p.len > 7 && !memcmp(p.at, "libpod-", 7) &&
+	    is_hex(parent, 64, 64))
+		id = parent;
+	else if (mark)
+		id = (struct piece){ mark + 11, (size_t)(p.at + p.len - mark - 11) };
+	else
 		return false;
-	id = (struct piece){ mark + 11, (size_t)(p.at + p.len - mark - 11) };
 	take_tail(&id, ".slice");
 	if (!is_hex(id, SHORT_ID, 64))
 		return false;
@@ -327,7 +351,7 @@ void cgroup_names_of(const char *path, struct cgroup_names *out)
 	struct piece parent = { "", 0 };
 	bool is_of_slice = false, is_in_kubepods = false, is_in_ecs = false;
 
-	*out = (struct cgroup_names){ .runtime = "", .qos = "" };
+	*out = (struct cgroup_names){ .runtime = "", .qos = "", .user = -1 };
 	for (const char *at = path; *at; at += strcspn(at, "/")) {
 		struct piece p;
 
@@ -338,8 +362,9 @@ void cgroup_names_of(const char *path, struct cgroup_names *out)
 		take_unit(p, &is_of_slice, out);
 		is_in_kubepods |= memmem(p.at, p.len, "kubepods", 8) != NULL;
 		is_in_ecs |= is_text(p, "ecs");
+		take_user(p, out);
 		if (!take_pod(parent, p, is_in_kubepods, out))
-			take_podman_pod(p, out);
+			take_podman_pod(parent, p, out);
 		if (!take_named(p, out) && !take_below(parent, p, out) && !take_with_colons(p, out))
 			take_bare(p, *out->pod != '\0', is_in_ecs, out);
 		parent = p;

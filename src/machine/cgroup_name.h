@@ -15,6 +15,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct cgroup_names {
 	char unit[256];      /* the innermost service, scope …, else slice; "" if there is none */
@@ -22,6 +23,7 @@ struct cgroup_names {
 	char pod[65];        /* uid with dashes; of podman its pod's id; "" */
 	const char *runtime; /* of the container: "docker", "containerd" …; "" with it */
 	const char *container_name, *pod_name; /* NULL: not known; the caller's, not the path's */
+	int64_t user;    /* whose user-UID.slice it is in, the outermost one; -1: nobody's */
 	const char *qos; /* of a Kubernetes pod: "guaranteed", "burstable" or "besteffort"; "" */
 };
 

@@ -11,15 +11,21 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "machine/podman_pods.h"
+#include "machine/storage_places.h"
 
 #define ROOTS_LIMIT   (4 << 20)
 #define OTHERS_LIMIT  (256 << 10)
 #define ENTRIES_LIMIT 65536
 #define SPACES_LIMIT  16 /* namespaces of containerd */
+#define USERS_LIMIT   256
 
 /* What a file or folder told, and which state of it. */
 struct source {
 	char *path;
+	void (*read)(struct source *s);
+	int64_t user; /* of a storage: whose, or STORAGES_OF_ROOT */
+	bool is_of_pods;
 	struct timespec mtime;
 	off_t size;
 	ino_t ino;
@@ -29,6 +35,7 @@ struct source {
 struct engine_files {
 	char *root;
 	VEC(struct source) storages;
+	VEC(int64_t) users; /* whose storages are listed */
 	struct source logs, pods;
 	struct container_names *single; /* of files of one container */
 };
@@ -133,6 +140,7 @@ void engine_files_free(struct engine_files *f)
 	vec_foreach (&f->storages, s)
 		source_fini(s);
 	vec_fini(&f->storages);
+	vec_fini(&f->users);
 	source_fini(&f->logs);
 	source_fini(&f->pods);
 	container_names_free(f->single);
@@ -140,11 +148,15 @@ void engine_files_free(struct engine_files *f)
 	free(f);
 }
 
+static int open_plain(const char *path)
+{
+	return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 /* NULL: it is none that is read. */
 static char *read_file(const char *path, size_t *size)
 {
-	cleanup(close_at_exit) int fd =
-		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	cleanup(close_at_exit) int fd = open_plain(path);
 	struct stat st;
 	char *text;
 
@@ -161,6 +173,18 @@ static void read_storage(struct source *s)
 
 	if (json)
 		engine_parse_storage(s->names, json, size);
+}
+
+/* Its pages are read as they are wanted: a database keeps what it once was long. */
+static void read_database(struct source *s)
+{
+	cleanup(close_at_exit) int fd = open_plain(s->path);
+	struct file_mapping file = { 0 };
+
+	if (fd < 0 || file_map_fd(fd, s->path, &file, NULL) < 0)
+		return;
+	podman_parse_pods(s->names, file.base, file.size);
+	file_unmap(&file);
 }
 
 static void read_folder(struct source *s,
@@ -203,48 +227,81 @@ static const char *find_in(const struct source *s, const char *id)
 
 /* ---- engines ---- */
 
-static void list_storage(struct engine_files *f, const char *storage)
+static void list_storage(struct engine_files *f, const char *storage, int64_t user)
 {
 	static const char *const drivers[] = { "overlay", "vfs", "btrfs" };
 	static const char *const files[] = { "containers", "volatile-containers" };
+	static const char *const databases[] = { "db.sql", "libpod/db.sql",
+						 "libpod/bolt_state.db" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(drivers) * ARRAY_SIZE(files); i++) {
 		struct source s = { .path = xasprintf("%s/%s-containers/%s.json", storage,
 						      drivers[i / ARRAY_SIZE(files)],
-						      files[i % ARRAY_SIZE(files)]) };
+						      files[i % ARRAY_SIZE(files)]),
+				    .read = read_storage,
+				    .user = user };
+
+		vec_push(&f->storages, s);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(databases); i++) {
+		struct source s = { .path = xasprintf("%s/%s", storage, databases[i]),
+				    .read = read_database,
+				    .user = user,
+				    .is_of_pods = true };
 
 		vec_push(&f->storages, s);
 	}
 }
 
-static void list_storages(struct engine_files *f)
+/* Of root, with the own ones of whoever runs assay; or of a user. Each is listed once. */
+static void list_storages(struct engine_files *f, int64_t user)
 {
-	static const char below_home[] = ".local/share/containers/storage";
-	cleanup(free_at_exit) char *system = xasprintf("%s/var/lib/containers/storage", f->root);
-	const char *home = getenv("HOME");
+	struct storage_places places = { 0 };
+	const char *home = user == STORAGES_OF_ROOT ? getenv("HOME") : NULL;
 
-	list_storage(f, system);
-	if (home && *home == '/') {
-		cleanup(free_at_exit) char *own = xasprintf("%s%s/%s", f->root, home, below_home);
-
-		list_storage(f, own);
-	}
+	vec_foreach (&f->users, known)
+		if (*known == user)
+			return;
+	if (f->users.n >= USERS_LIMIT)
+		return;
+	vec_push(&f->users, user);
+	storage_places_find(&places, f->root, user);
+	if (home && *home == '/')
+		vec_push(&places.paths,
+			 xasprintf("%s%s/.local/share/containers/storage", f->root, home));
+	vec_foreach (&places.paths, path)
+		list_storage(f, *path, user);
+	storage_places_fini(&places);
 }
 
-static const char *in_storage(struct engine_files *f, const char *id)
+static const char *in_storages_of(struct engine_files *f, int64_t user, bool is_pod, const char *id)
 {
-	if (!f->storages.n)
-		list_storages(f);
+	list_storages(f, user);
 	vec_foreach (&f->storages, s) {
 		const char *name;
 
+		if (s->user != user || s->is_of_pods != is_pod)
+			continue;
 		if (has_changed(s))
-			read_storage(s);
+			s->read(s);
 		name = find_in(s, id);
 		if (name)
 			return name;
 	}
 	return NULL;
+}
+
+static const char *in_storages(struct engine_files *f, const struct cgroup_names *names,
+			       bool is_pod, const char *id)
+{
+	const char *name = names->user >= 0 ? in_storages_of(f, names->user, is_pod, id) : NULL;
+
+	return name ? name : in_storages_of(f, STORAGES_OF_ROOT, is_pod, id);
+}
+
+static const char *in_storage(struct engine_files *f, const struct cgroup_names *names)
+{
+	return in_storages(f, names, false, names->container);
 }
 
 static const char *in_file(struct engine_files *f, const char *path, const char *id,
@@ -262,16 +319,18 @@ static const char *in_file(struct engine_files *f, const char *path, const char 
 	return container_names_find(f->single, id);
 }
 
-static const char *in_docker(struct engine_files *f, const char *id)
+static const char *in_docker(struct engine_files *f, const struct cgroup_names *names)
 {
+	const char *id = names->container;
 	cleanup(free_at_exit) char *path =
 		xasprintf("%s/var/lib/docker/containers/%s/config.v2.json", f->root, id);
 
 	return in_file(f, path, id, engine_parse_docker);
 }
 
-static const char *in_containerd(struct engine_files *f, const char *id)
+static const char *in_containerd(struct engine_files *f, const struct cgroup_names *names)
 {
+	const char *id = names->container;
 	cleanup(free_at_exit) char *top =
 		xasprintf("%s/run/containerd/io.containerd.runtime.v2.task", f->root);
 	DIR *dir = opendir(top);
@@ -290,17 +349,17 @@ static const char *in_containerd(struct engine_files *f, const char *id)
 	return name;
 }
 
-static const char *in_logs(struct engine_files *f, const char *id)
+static const char *in_logs(struct engine_files *f, const struct cgroup_names *names)
 {
 	if (has_changed(&f->logs))
 		read_folder(&f->logs, engine_parse_log);
-	return find_in(&f->logs, id);
+	return find_in(&f->logs, names->container);
 }
 
 /* Whose path does not tell the engine is looked for in all. */
 static const struct {
 	const char *runtimes;
-	const char *(*find)(struct engine_files *f, const char *id);
+	const char *(*find)(struct engine_files *f, const struct cgroup_names *names);
 } engines[] = {
 	{ "cri containerd crio docker", in_logs },
 	{ "podman crio cri oci", in_storage },
@@ -330,7 +389,7 @@ const char *engine_files_container(struct engine_files *f, const struct cgroup_n
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(engines); i++) {
 		const char *name = has_word(engines[i].runtimes, names->runtime)
-					   ? engines[i].find(f, names->container)
+					   ? engines[i].find(f, names)
 					   : NULL;
 
 		if (name)
@@ -341,8 +400,8 @@ const char *engine_files_container(struct engine_files *f, const struct cgroup_n
 
 const char *engine_files_pod(struct engine_files *f, const struct cgroup_names *names)
 {
-	if (!*names->pod || !*names->qos)
-		return NULL;
+	if (!*names->qos)
+		return is_plain_id(names->pod) ? in_storages(f, names, true, names->pod) : NULL;
 	if (has_changed(&f->pods))
 		read_folder(&f->pods, engine_parse_pod);
 	return find_in(&f->pods, names->pod);

@@ -3,9 +3,9 @@
  * Names of containers and pods in the files of local engines. No engine is asked.
  *
  *	podman, CRI-O   STORAGE/{overlay,vfs,btrfs}-containers/[volatile-]containers.json: an array
- *	                of objects with "id" and "names" (containers/storage, container.go). STORAGE
- *	                is /var/lib/containers/storage, or the user's own
- *	                ~/.local/share/containers/storage
+ *	                of objects with "id" and "names" (containers/storage, container.go); for
+ *	                STORAGE see machine/storage_places.h. What is below user-UID.slice is looked
+ *	                for in that user's first. Pods: machine/podman_pods.h
  *	docker          /var/lib/docker/containers/ID/config.v2.json: "Name", with a slash in front
  *	containerd      /run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json: the
  *	                annotations io.kubernetes.cri.container-name (pkg/cri/annotations) and

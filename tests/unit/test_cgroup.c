@@ -5,6 +5,7 @@
 #include "machine/cgroups.h"
 #include "machine/engine_files.h"
 #include "machine/machine.h"
+#include "machine/storage_places.h"
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "profile/rows.h"
@@ -269,6 +270,93 @@ static void engines_tell_names(void **state)
 		engine_files_free(files);
 		assert_int_equal(file_remove_tree(root, NULL), 0);
 	}
+}
+
+/* Podman's databases: the seeds of the fuzz target, without the byte that says what they are. */
+static void put_database(const char *root, const char *name, const char *seed)
+{
+	cleanup(free_at_exit) char *from =
+		xasprintf(ASSAY_SRC "/../fuzz/corpus/container_names/%s", seed);
+	cleanup(free_at_exit) char *to = xasprintf("%s/%s", root, name), *bytes = NULL;
+	cleanup(free_at_exit) char *dir = xstrndup(to, (size_t)(strrchr(to, '/') - to));
+	size_t size;
+
+	assert_int_equal(file_read_all(from, 1 << 20, &bytes, &size), 0);
+	assert_int_equal(file_mkdirs(dir, 0700, NULL), 0);
+	assert_int_equal(file_replace(to, bytes + 1, size - 1, NULL), 0);
+}
+
+#define CONTAINERS "overlay-containers/containers.json"
+#define WEB        "[{\"id\":\"" ID "\",\"names\":[\"web\"]}]"
+
+/* Where podman keeps its containers, and its pods' names. */
+static const struct {
+	const char *path, *conf, *conf_text, *file, *seed; /* seed NULL: the text WEB */
+	bool is_pod;
+} storage_cases[] = {
+	{ "/libpod-" ID, "etc/containers/storage.conf", "[storage]\ngraphroot = \"/srv/storage\"\n",
+	  "srv/storage/" CONTAINERS, NULL, false },
+	{ "/user.slice/user-4711.slice/libpod-" ID ".scope", "etc/passwd",
+	  "root:x:0:0::/root:\nsomebody:x:4711:4711::/home/s:/bin/sh\n",
+	  "home/s/.local/share/containers/storage/" CONTAINERS, NULL, false },
+	{ "/user.slice/user-4711.slice/libpod-" ID ".scope",
+	  "home/s/.config/containers/storage.conf", "[storage]\ngraphroot='/home/s/own'\n",
+	  "home/s/own/" CONTAINERS, NULL, false },
+	{ "/user.slice/user-4711.slice/libpod-" ID ".scope", "etc/containers/storage.conf",
+	  "[storage]\nrootless_storage_path = \"/data/$USER/$UID\"\n",
+	  "data/somebody/4711/" CONTAINERS, NULL, false },
+	{ "/machine.slice/machine-libpod_pod_" ID ".slice/libpod-" ID2 ".scope", NULL, NULL,
+	  "var/lib/containers/storage/libpod/bolt_state.db", "bolt", true },
+	{ "/libpod_parent/" ID "/libpod-" ID2, NULL, NULL,
+	  "var/lib/containers/storage/libpod/bolt_state.db", "bolt_small", true },
+	{ "/libpod_parent/" ID "/libpod-" ID2, NULL, NULL, "var/lib/containers/storage/db.sql",
+	  "sqlite", true },
+};
+
+static void storages_elsewhere_and_pods_have_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(storage_cases); i++) {
+		char root[] = "/tmp/assay-test-XXXXXX";
+		struct engine_files *files;
+		struct cgroup_names names;
+
+		assert_non_null(mkdtemp(root));
+		print_message("%s\n", storage_cases[i].file);
+		put_file(root, "etc/passwd", "somebody:x:4711:4711::/home/s:/bin/sh\n");
+		if (storage_cases[i].conf)
+			put_file(root, storage_cases[i].conf, storage_cases[i].conf_text);
+		if (storage_cases[i].seed)
+			put_database(root, storage_cases[i].file, storage_cases[i].seed);
+		else
+			put_file(root, storage_cases[i].file, WEB);
+		files = engine_files_new(root);
+		cgroup_names_of(storage_cases[i].path, &names);
+		check_name(storage_cases[i].is_pod ? engine_files_pod(files, &names)
+						   : engine_files_container(files, &names),
+			   "web");
+		engine_files_free(files);
+		assert_int_equal(file_remove_tree(root, NULL), 0);
+	}
+}
+
+static void storage_conf_is_read_as_far_as_it_is_one(void **state)
+{
+	static const char *const none[] = {
+		"",
+		"graphroot = \"/x\"",
+		"[storage]\ngraphroot = \"/x\n\"",
+		"[storage]\ngraphroot = x",
+		"[storage]\ngraphroots = \"/x\"",
+		"[storage]\n[storage.options]\ngraphroot = \"/x\"",
+	};
+	char *found = storage_conf_get("#\n [storage]\n\tgraphroot=\"/a b\" # mine\n", "graphroot");
+
+	(void)state;
+	assert_string_equal(found, "/a b");
+	free(found);
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		assert_null(storage_conf_get(none[i], "graphroot"));
 }
 
 /* What is new in a file that was read already is found. */
@@ -667,6 +755,8 @@ int main(void)
 		cmocka_unit_test(ids_are_short_for_people),
 		cmocka_unit_test(names_stand_with_ids),
 		cmocka_unit_test(engines_tell_names),
+		cmocka_unit_test(storages_elsewhere_and_pods_have_names),
+		cmocka_unit_test(storage_conf_is_read_as_far_as_it_is_one),
 		cmocka_unit_test(an_engine_is_read_again_when_it_changed),
 		cmocka_unit_test(odd_paths_do_no_harm),
 		cmocka_unit_test(a_number_is_looked_up_in_the_file_system),
