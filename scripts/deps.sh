@@ -18,7 +18,7 @@ build|libzstd-dev|libzstd-devel|zstd|compresses sessions
 build|zstd|zstd|zstd|packs archives
 build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
 build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
-build|libiberty-dev|binutils-devel|binutils|C++, Rust and D names
+build|libiberty-dev|binutils-devel|binutils|Rust and D names
 build|liblzma-dev|xz-devel|xz|symbols inside stripped images
 build|libprotobuf-c-dev|protobuf-c-devel|protobuf-c|exports that are protocol buffers
 build|protobuf-c-compiler|protobuf-c-compiler|protobuf-c|makes C of our .proto files

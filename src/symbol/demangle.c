@@ -5,29 +5,22 @@
 #include <string.h>
 
 #include "config.h"
+#include "symbol/itanium.h"
 
-#ifdef HAVE_DEMANGLE
+#define MAX_MANGLED 131072
+
+#ifdef HAVE_LIBIBERTY
 
 #include <libiberty/demangle.h>
-#include <pthread.h>
 #include <setjmp.h>
-
-#define MAX_DEMANGLED 65536
-#define MAX_UNFOLDED  16   /* times as long as the mangled name, if that is more */
-#define MAX_D_MANGLED 1024 /* D's demangler can't be stopped half-way */
-
-/*
- * libiberty refuses C++ names that are longer, as its stack grows with them. Without this limit,
- * its arrays take at most 16 bytes * (n / 6)^2 for a name of n characters (references * templates
- * of cplus_demangle_print_callback()): 119 MB for the longest name here. The stack is only
- * reserved.
- */
-#define MAX_ON_ANY_STACK 1024
-#define MAX_MANGLED      16384
-#define LONG_NAME_STACK  ((size_t)256 << 20)
 
 #define STYLE_LONG  (DMGL_PARAMS | DMGL_ANSI)
 #define STYLE_SHORT DMGL_NO_OPTS
+
+#define MAX_RUST_MANGLED 16384
+#define MAX_DEMANGLED    65536
+#define MAX_UNFOLDED     16   /* times as long as the mangled name, if that is more */
+#define MAX_D_MANGLED    1024 /* D's demangler can't be stopped half-way */
 
 struct output {
 	struct buf *out;
@@ -36,8 +29,8 @@ struct output {
 };
 
 /*
- * The C++ and Rust demanglers hold no memory but their stack, so leaving them
- * by a jump is safe; there is no other way to stop a name that unfolds without end.
+ * The Rust demangler holds no memory but its stack, so leaving it by a jump is safe; there is no
+ * other way to stop a name that unfolds without end.
  */
 static void take_text(const char *text, size_t len, void *opaque)
 {
@@ -48,60 +41,23 @@ static void take_text(const char *text, size_t len, void *opaque)
 	buf_bytes(o->out, text, len);
 }
 
-typedef int demangle_fn(const char *, int, demangle_callbackref, void *);
-
-static bool run(demangle_fn *fn, const char *name, int style, struct buf *out)
+static bool demangle_rust(const char *name, bool is_short, struct buf *out)
 {
-	size_t limit = MAX_UNFOLDED * strlen(name);
+	size_t len = strnlen(name, MAX_RUST_MANGLED + 1), limit = MAX_UNFOLDED * len;
 	struct output o = { .out = out, .limit = limit > MAX_DEMANGLED ? limit : MAX_DEMANGLED };
 
 	out->len = 0;
-	if (setjmp(o.too_long))
+	if (len > MAX_RUST_MANGLED || setjmp(o.too_long))
 		return false;
-	return fn(name, style, take_text, &o) && out->len;
+	return rust_demangle_callback(name, is_short ? STYLE_SHORT : STYLE_LONG, take_text, &o) &&
+	       out->len;
 }
 
-struct long_name {
-	const char *name;
-	int style;
-	struct buf *out;
-	bool is_demangled;
-};
-
-static void *run_long_name(void *of)
+static bool demangle_d(const char *name, bool is_short, struct buf *out)
 {
-	struct long_name *n = of;
-
-	n->is_demangled =
-		run(cplus_demangle_v3_callback, n->name, n->style | DMGL_NO_RECURSE_LIMIT, n->out);
-	return NULL;
-}
-
-/* On a stack of its own that has room for it; where none can be had, the name stays mangled. */
-static bool demangle_long_cplus(const char *name, int style, struct buf *out)
-{
-	struct long_name n = { name, style, out, false };
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	if (pthread_attr_init(&attr))
-		return false;
-	if (!pthread_attr_setstacksize(&attr, LONG_NAME_STACK) &&
-	    !pthread_create(&thread, &attr, run_long_name, &n))
-		pthread_join(thread, NULL);
-	pthread_attr_destroy(&attr);
-	return n.is_demangled;
-}
-
-static bool demangle_cplus(const char *name, int style, struct buf *out)
-{
-	return strlen(name) <= MAX_ON_ANY_STACK ? run(cplus_demangle_v3_callback, name, style, out)
-						: demangle_long_cplus(name, style, out);
-}
-
-static bool demangle_d(const char *name, int style, struct buf *out)
-{
-	char *text = strlen(name) <= MAX_D_MANGLED ? dlang_demangle(name, style) : NULL;
+	char *text = strnlen(name, MAX_D_MANGLED + 1) <= MAX_D_MANGLED
+			     ? dlang_demangle(name, is_short ? STYLE_SHORT : STYLE_LONG)
+			     : NULL;
 
 	out->len = 0;
 	if (text)
@@ -110,36 +66,49 @@ static bool demangle_d(const char *name, int style, struct buf *out)
 	return text != NULL;
 }
 
-static bool demangle_whole(const char *name, int style, struct buf *out)
-{
-	bool ok = false;
+#else
 
+static bool demangle_rust(const char *name, bool is_short, struct buf *out)
+{
+	(void)name, (void)is_short, (void)out;
+	return false;
+}
+
+static bool demangle_d(const char *name, bool is_short, struct buf *out)
+{
+	(void)name, (void)is_short, (void)out;
+	return false;
+}
+
+#endif
+
+static bool demangle_whole(const char *name, bool is_short, struct buf *out)
+{
 	/* Rust's legacy names are C++ names with a hash as their last part: Rust is asked first. */
 	if (name[1] == 'R')
-		ok = run(rust_demangle_callback, name, style, out);
-	else if (name[1] == 'Z')
-		ok = run(rust_demangle_callback, name, style, out) ||
-		     demangle_cplus(name, style, out);
-	else if (name[1] == 'D')
-		ok = demangle_d(name, style, out);
-	return ok;
+		return demangle_rust(name, is_short, out);
+	if (name[1] == 'Z')
+		return demangle_rust(name, is_short, out) ||
+		       itanium_demangle(name, is_short ? ITANIUM_SHORT : ITANIUM_LONG, out);
+	return name[1] == 'D' && demangle_d(name, is_short, out);
 }
 
 /* No mangled name has an '@': behind it are an entry of the PLT and versions. */
-static bool demangle_as(const char *name, int style, struct buf *out)
+static bool demangle_as(const char *name, bool is_short, struct buf *out)
 {
 	struct buf front = { 0 };
 	const char *at;
 	bool ok;
 
-	if (name[0] != '_' || strnlen(name, MAX_MANGLED + 1) > MAX_MANGLED)
+	if (name[0] != '_' || !name[1] || !strchr("RZD", name[1]) ||
+	    strnlen(name, MAX_MANGLED + 1) > MAX_MANGLED)
 		return false;
 	at = strchr(name, '@');
 	if (at) {
 		buf_bytes(&front, name, (size_t)(at - name));
 		buf_cstr(&front);
 	}
-	ok = demangle_whole(at ? (const char *)front.data : name, style, out);
+	ok = demangle_whole(at ? (const char *)front.data : name, is_short, out);
 	if (ok && at)
 		buf_str(out, at);
 	if (ok)
@@ -150,25 +119,10 @@ static bool demangle_as(const char *name, int style, struct buf *out)
 
 bool demangle(const char *name, struct buf *out)
 {
-	return demangle_as(name, STYLE_LONG, out);
+	return demangle_as(name, false, out);
 }
 
 bool demangle_short(const char *name, struct buf *out)
 {
-	return demangle_as(name, STYLE_SHORT, out);
+	return demangle_as(name, true, out);
 }
-
-#else
-
-bool demangle(const char *name, struct buf *out)
-{
-	(void)name, (void)out;
-	return false;
-}
-
-bool demangle_short(const char *name, struct buf *out)
-{
-	return demangle(name, out);
-}
-
-#endif

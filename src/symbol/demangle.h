@@ -8,10 +8,11 @@
 
 /*
  * Puts the demangled name in place of what `out` holds, NUL-terminated. False
- * when the name is not a mangled one, is damaged, is longer than 16 KiB, or unfolds to more than
- * 64 KiB and 16 times its own length (names can double with every few characters). What follows
- * an '@' ("_Znwm@plt") stays as it is. Rust's hash at the end
- * of legacy names is left out. Always false in a build without libiberty.
+ * when the name is not a mangled one, is damaged, is longer than 128 KiB (Rust: 16 KiB, D: 1 KiB),
+ * or unfolds to more than 64 KiB and 16 times its own length (names can double with every few
+ * characters). What follows an '@' ("_Znwm@plt") stays as it is. Rust's hash at the end of legacy
+ * names is left out. C++ has a demangler of our own (symbol/itanium.h); in a build without
+ * libiberty, Rust's new names and D's stay as they are.
  */
 bool demangle(const char *name, struct buf *out);
 

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "elf/elf_file.h"
 #include "symbol/cache.h"
-#include "symbol/demangle.h"
 #include "symbol/index.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbols.h"
@@ -129,116 +128,6 @@ static void hidden_kernel_addresses_are_said_to_be_hidden(void **state)
 	assert_int_equal(symbol_count(t), 0);
 	assert_int_equal(symbol_find(t, 0), NO_SYMBOL);
 	symbolizer_free(s);
-}
-
-static void need_demangler(void)
-{
-#ifndef HAVE_DEMANGLE
-	skip_because("built without libiberty");
-#endif
-}
-
-static void names_are_demangled(void **state)
-{
-	static const char *const names[][2] = {
-		{ "_ZN3foo3barEi", "foo::bar(int)" },
-		{ "_ZSt4sortIPiEvT_S1_", "void std::sort<int*>(int*, int*)" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
-		  "core::fmt::Write::write_fmt" },
-		{ "_RNvC6_123foo3bar", "123foo::bar" },
-		{ "_D8demangle4testFaZv", "demangle.test(char)" },
-		{ "_Znwm@plt", "operator new(unsigned long)@plt" },
-		{ "_ZNSt6thread4joinEv@@GLIBCXX_3.4.11", "std::thread::join()@@GLIBCXX_3.4.11" },
-		{ "_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]" },
-		{ "_ZN3foo3barEi.llvm.1234567890", "foo::bar(int) [clone .llvm.1234567890]" },
-		{ "main", NULL },
-		{ "main@plt", NULL },
-		{ "_@", NULL },
-		{ "_start", NULL },
-		{ "_Zzz", NULL },
-		{ "", NULL },
-	};
-	struct buf out = { 0 };
-
-	(void)state;
-	need_demangler();
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		assert_int_equal(demangle(names[i][0], &out), names[i][1] != NULL);
-		if (names[i][1])
-			assert_string_equal((char *)out.data, names[i][1]);
-	}
-	buf_fini(&out);
-}
-
-/* f(A<int, int>, T1 = A<T0, T0>, T2 = A<T1, T1> …): 2^n ints when written out. */
-static void doubling_name(struct buf *name, int n)
-{
-	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	name->len = 0;
-	buf_str(name, "_Z1f1AIiiE");
-	for (int i = 0; i < n; i++)
-		buf_printf(name, "S_IS%c_S%c_E", digits[i], digits[i]);
-	buf_cstr(name);
-}
-
-static void a_name_that_unfolds_without_end_is_left_alone(void **state)
-{
-	struct buf name = { 0 }, out = { 0 };
-
-	(void)state;
-	need_demangler();
-	doubling_name(&name, 1);
-	assert_true(demangle((char *)name.data, &out));
-	assert_string_equal((char *)out.data, "f(A<int, int>, A<A<int, int>, A<int, int> >)");
-	doubling_name(&name, 35);
-	assert_false(demangle((char *)name.data, &out));
-	buf_fini(&name);
-	buf_fini(&out);
-}
-
-/* f<a9, a9 …>(): as long as names of templates of templates get. */
-static void long_names_are_demangled(void **state)
-{
-	struct buf name = { 0 }, out = { 0 };
-	const char *text;
-
-	(void)state;
-	need_demangler();
-	buf_str(&name, "_Z1fI");
-	for (int i = 0; i < 1000; i++)
-		buf_str(&name, "11abcdefghijk");
-	buf_str(&name, "Evv");
-	buf_cstr(&name);
-	assert_true(name.len > 13000);
-	assert_true(demangle((char *)name.data, &out));
-	text = (char *)out.data;
-	assert_string_equal(text + strlen(text) - 16, ", abcdefghijk>()");
-	buf_fini(&name);
-	buf_fini(&out);
-}
-
-/* Hostile: its arrays are the largest that the demangler makes, and its depth. */
-static void the_longest_names_do_no_harm(void **state)
-{
-	static const char *const parts[] = { "RT_", "1AIT_E", "P", "1AI", "N1A", "FvRT_1AIiE" };
-	struct buf name = { 0 }, out = { 0 };
-
-	(void)state;
-	need_demangler();
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
-			name.len = 0;
-			buf_str(&name, "_Z1fIiEv");
-			while (name.len < 16300) {
-				buf_str(&name, parts[i]);
-				buf_str(&name, parts[k]);
-			}
-			buf_cstr(&name);
-			demangle((char *)name.data, &out);
-		}
-	buf_fini(&name);
-	buf_fini(&out);
 }
 
 static void one_symbol_speaks_for_an_address(void **state)
@@ -1089,10 +978,6 @@ int main(void)
 		cmocka_unit_test(kernel_offsets_count_from_text),
 		cmocka_unit_test(module_offsets_count_from_its_load_address),
 		cmocka_unit_test(hidden_kernel_addresses_are_said_to_be_hidden),
-		cmocka_unit_test(names_are_demangled),
-		cmocka_unit_test(long_names_are_demangled),
-		cmocka_unit_test(the_longest_names_do_no_harm),
-		cmocka_unit_test(a_name_that_unfolds_without_end_is_left_alone),
 		cmocka_unit_test(one_symbol_speaks_for_an_address),
 		cmocka_unit_test(sizes_are_repaired),
 		cmocka_unit_test(given_names_are_found_and_the_last_one_wins),
