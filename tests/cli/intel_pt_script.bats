@@ -4,11 +4,15 @@
 load helpers
 load pt
 
-# What script prints is what perf prints, but for blanks and the name of the PLT, of a program without symbols: which of
-# several names one takes is not asked here.
+# What script prints is what perf prints, but for blanks and the names that assay gives without symbols (the PLT, the
+# trampoline of signal handlers): which of several names one takes is not asked here.
+not_of_symbols() {
+	sed -E 's/ (\.plt|<signal handler>)(\+0x[0-9a-f]+)?/ [unknown]/g'
+}
+
 same_lines() {
 	command -v perf >/dev/null || skip "perf is not installed"
-	assay script -i trace.data "$@" 2>err | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | without_blanks >ours
+	assay script -i trace.data "$@" 2>err | not_of_symbols | without_blanks >ours
 	perf script -i trace.data "$@" 2>err | without_blanks >theirs
 	[ -s ours ]
 	diff theirs ours | head -5
@@ -23,7 +27,7 @@ same_lines() {
 	same_lines --itrace=i0nse -F +insn
 	same_lines --itrace=be -F pid,cpu,time,event,ip,addr
 	# What perf needs xed for: its lines of bytes with other ends.
-	assay script -i trace.data --insn-trace=raw | sed 's/ \.plt+0x[0-9a-f]*/ [unknown]/g' | without_blanks >ours
+	assay script -i trace.data --insn-trace=raw | not_of_symbols | without_blanks >ours
 	perf script -i trace.data --insn-trace 2>err | without_blanks >theirs
 	cmp theirs ours
 	assay script -i trace.data --insn-trace --xed >disassembled
