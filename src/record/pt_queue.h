@@ -108,7 +108,7 @@ struct pt_trace {
 	struct pt_ahead *ahead; /* NULL: this thread decodes */
 	VEC(struct pt_event) losses;
 	size_t n_losses_given;
-	const struct queue *last; /* whose events were given last; NULL: none's, or a loss */
+	const struct queue *last;   /* whose events were given last; NULL: none's, or a loss */
 	struct pt_flow_stats stats; /* of queues that are done */
 	uint64_t *module_errors;    /* by module of the history */
 	uint64_t kernel_errors;     /* outside of them */

@@ -607,8 +607,8 @@ static int give_loss(struct pt_trace *t, struct pt_trace_sink *sink)
 }
 
 /*
- * The queue whose next event is the earliest; *second_ns: that of any other. At equal times the last
- * one goes on: how much of it was decoded at once makes no difference.
+ * The queue whose next event is the earliest; *second_ns: that of any other. At equal times the
+ * last one goes on: how much of it was decoded at once makes no difference.
  */
 static struct queue *earliest(struct pt_trace *t, uint64_t *first_ns, uint64_t *second_ns)
 {
