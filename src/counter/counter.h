@@ -56,11 +56,15 @@ struct counter {
 				perf_event_open(2) is given as group_fd; 0: in no group */
 };
 
-/* Of the processor's own: a value of 0 after a while may mean that it lacks the event. */
+/*
+ * Of the processor's own: a value of 0 after a while may mean that it lacks the event. Types from
+ * PERF_TYPE_MAX on are those of PMUs in sysfs: newer libpfm4s name the core's so.
+ */
 static inline bool counter_is_hardware(const struct counter *c)
 {
 	return c->attr.type == PERF_TYPE_HARDWARE || c->attr.type == PERF_TYPE_HW_CACHE ||
-	       c->attr.type == PERF_TYPE_RAW;
+	       c->attr.type == PERF_TYPE_RAW ||
+	       (c->attr.type >= PERF_TYPE_MAX && !c->probed && !c->is_trace);
 }
 
 /* Bytes of an AUX area that a sample can have: the largest record, less what else is in it. */
