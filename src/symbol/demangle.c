@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "symbol/d_limits.h"
 #include "symbol/itanium.h"
 
 #define MAX_MANGLED 131072
@@ -19,8 +20,7 @@
 
 #define MAX_RUST_MANGLED 16384
 #define MAX_DEMANGLED    65536
-#define MAX_UNFOLDED     16   /* times as long as the mangled name, if that is more */
-#define MAX_D_MANGLED    1024 /* D's demangler can't be stopped half-way */
+#define MAX_UNFOLDED     16 /* times as long as the mangled name, if that is more */
 
 struct output {
 	struct buf *out;
@@ -55,10 +55,10 @@ static bool demangle_rust(const char *name, bool is_short, struct buf *out)
 
 static bool demangle_d(const char *name, bool is_short, struct buf *out)
 {
-	char *text = strnlen(name, MAX_D_MANGLED + 1) <= MAX_D_MANGLED
-			     ? dlang_demangle(name, is_short ? STYLE_SHORT : STYLE_LONG)
-			     : NULL;
+	char *text = NULL;
 
+	if (d_name_is_harmless(name, strnlen(name, MAX_MANGLED)))
+		text = dlang_demangle(name, is_short ? STYLE_SHORT : STYLE_LONG);
 	out->len = 0;
 	if (text)
 		buf_str(out, text);

@@ -88,6 +88,11 @@ static void rust_and_d_names_are_read(void **state)
 		  "core::fmt::Write::write_fmt" },
 		{ "_RNvC6_123foo3bar", "123foo::bar" },
 		{ "_D8demangle4testFaZv", "demangle.test(char)" },
+		{ "_D1aFHiiHQeQgZv", "a(int[int], int[int][int[int]])" },
+		{ "_D3std9algorithm7sorting__T13quickSortImplS1d4mainFZ16__lambda_L8_C277TAAyaZ"
+		  "QBxMFNaNbNiNfQsmZv",
+		  "std.algorithm.sorting.quickSortImpl!(d.main().__lambda_L8_C277, "
+		  "immutable(char)[][]).quickSortImpl(immutable(char)[][], ulong)" },
 	};
 
 	(void)state;
@@ -142,6 +147,27 @@ static void a_name_that_unfolds_without_end_is_left_alone(void **state)
 }
 
 /* Packs of nothing double without any text. */
+/* a(int[int], …): each type is an array of the type before it, by that type. */
+static void a_d_name_that_unfolds_without_end_is_left_alone(void **state)
+{
+	struct buf name = { 0 }, out = { 0 };
+
+	(void)state;
+	buf_str(&name, "_D1aFHii");
+	for (int i = 0; i < 200; i++)
+		buf_str(&name, i ? "HQgQi" : "HQeQg");
+	buf_str(&name, "Zv");
+	assert_false(demangle(buf_cstr(&name), &out));
+
+	name.len = 0;
+	buf_str(&name, "_D1a");
+	for (int i = 0; i < 200; i++)
+		buf_str(&name, "FS1a");
+	assert_false(demangle(buf_cstr(&name), &out));
+	buf_fini(&name);
+	buf_fini(&out);
+}
+
 static void work_without_text_ends_too(void **state)
 {
 	struct buf name = { 0 }, out = { 0 };
@@ -310,6 +336,7 @@ int main(void)
 		cmocka_unit_test(rust_and_d_names_are_read),
 		cmocka_unit_test(the_rest_of_a_name_stays),
 		cmocka_unit_test(a_name_that_unfolds_without_end_is_left_alone),
+		cmocka_unit_test(a_d_name_that_unfolds_without_end_is_left_alone),
 		cmocka_unit_test(work_without_text_ends_too),
 		cmocka_unit_test(long_names_are_demangled),
 		cmocka_unit_test(the_longest_names_do_no_harm),
