@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Call frame information that may be anything, compiled to an unwind table. An
- * input is an ELF image, or (first byte: bit 0 AArch64, bit 1 .debug_frame, bit 2 compressed) the
- * bytes of the section of an image that is made around it.
+ * input is an ELF image, or (first byte: bit 0 AArch64, bit 1 .debug_frame, bit 2 compressed,
+ * bit 3 .sframe) the bytes of the section of an image that is made around it.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static void *image_around(const uint8_t *bytes, size_t size, uint8_t kind, size_
 		.p_filesz = *image_size,
 		.p_memsz = *image_size,
 	};
-	strcpy(image->names + 1, kind & 2 ? ".debug_frame" : ".eh_frame");
+	strcpy(image->names + 1, kind & 8 ? ".sframe" : kind & 2 ? ".debug_frame" : ".eh_frame");
 	image->sections[1] = (Elf64_Shdr){
 		.sh_name = 1,
 		.sh_type = SHT_PROGBITS,

@@ -11,6 +11,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "elf/elf_sframe.h"
 #include "elf/elf_symbols.h"
 #include "elf/elf_trampoline.h"
 #include "unwind/cfi.h"
@@ -65,15 +66,18 @@ struct cover {
 	uint64_t link_addr;
 	const uint8_t *program;
 	uint32_t program_size;
-	uint32_t cie; /* number of the known CIE, or NO_CIE */
+	uint32_t cie; /* number of the known CIE, or NO_CIE, or OF_SFRAME: program_size is the
+			 function's */
 	struct unwind_rule rule;
 	const struct stack_switch *changes; /* or NULL */
 };
 
-#define NO_CIE     UINT32_MAX
-#define RADIX_BITS 11
-#define RADIX_MASK ((1u << RADIX_BITS) - 1)
-#define MAX_LOADS  64
+#define NO_CIE          UINT32_MAX
+#define OF_SFRAME       (UINT32_MAX - 1)
+#define RADIX_BITS      11
+#define MAX_SFRAME_ROWS (16u << 20) /* a hostile PLT has a row a byte */
+#define RADIX_MASK      ((1u << RADIX_BITS) - 1)
+#define MAX_LOADS       64
 
 #define MAX_SIGRETURNS    16 /* of an image; real ones have one or two */
 #define LONGEST_SIGRETURN 32 /* with padding */
@@ -93,6 +97,7 @@ struct builder {
 	const struct elf_file *elf, *debug; /* its debug file, or NULL */
 	const struct cfi_machine *machine;
 	struct elf_frames frames[N_FRAMES];
+	struct elf_sframe sframe; /* functions by number, where they cover anything */
 	struct elf_segment loads[MAX_LOADS];
 	uint32_t n_loads, last_load; /* the last: where the address before was in */
 	VEC(struct known_cie) cies;
@@ -208,6 +213,30 @@ static const struct stack_switch *changes_at(const struct builder *b, uint64_t l
 		if (b->switches[i].link_addr == link_addr)
 			return b->switches[i].changes;
 	return NULL;
+}
+
+/*
+ * Where programs have .sframe in place of .eh_frame: the start files of the C library have a bit of
+ * that all the same.
+ */
+static void cover_with_sframe(struct builder *b)
+{
+	struct elf_sframe_function f;
+	struct elf_frames eh;
+
+	if (!elf_sframe_open(&b->sframe, b->elf) ||
+	    (elf_frames_eh(b->elf, &eh) && eh.size >= reader_left(&b->sframe.rows)))
+		return;
+	for (uint32_t i = 0; elf_sframe_function(&b->sframe, i, &f); i++) {
+		struct cover c = { .link_addr = f.link_addr, .size = f.size };
+
+		if (!f.n_rows || !f.size || !place(b, f.link_addr, &c.size, &c.file_off))
+			continue;
+		c.cie = OF_SFRAME;
+		c.program_size = i;
+		vec_push(&b->covers, c);
+		b->n_functions++;
+	}
 }
 
 static void cover_with_functions(struct builder *b, const struct elf_frames *frames)
@@ -441,6 +470,49 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	}
 }
 
+static struct unwind_rule rule_of_sframe(const struct builder *b, const struct elf_sframe_row *row)
+{
+	struct cfi_state state = {
+		.cfa = UNWIND_CFA_SP, /* any register */
+		.reg = row->is_by_fp ? b->machine->fp : b->machine->sp,
+		.off = row->cfa,
+	};
+
+	if (row->is_end)
+		return (struct unwind_rule){ .cfa = UNWIND_CFA_END };
+	if (row->has_ra)
+		state.ra = (struct cfi_saved){ CFI_AT_CFA, row->ra };
+	if (row->has_fp)
+		state.fp = (struct cfi_saved){ CFI_AT_CFA, row->fp };
+	return cfi_rule(b->machine, &state);
+}
+
+/* The rows of a function, or of each of its pieces. Offsets ascend, or the rest is left out. */
+static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
+{
+	uint64_t size = end - c->file_off, piece = 0;
+	struct elf_sframe_function f;
+	struct elf_sframe_row row;
+
+	elf_sframe_function(&b->sframe, c->program_size, &f);
+	do {
+		struct elf_sframe_function rows = f;
+		uint64_t least = 0, limit = f.repeat ? MIN(size, piece + f.repeat) : size;
+
+		while (elf_sframe_next(&b->sframe, &rows, &row)) {
+			uint64_t at = piece + row.offset;
+			struct unwind_rule rule = rule_of_sframe(b, &row);
+
+			if (row.offset < least || at >= limit)
+				break;
+			emit(b, c->file_off + at, number_of(b, rule));
+			b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
+			least = row.offset + 1ull;
+		}
+		piece += f.repeat;
+	} while (f.repeat && piece < size && b->rows.n < MAX_SFRAME_ROWS);
+}
+
 /* The bytes from one file offset to another, as far as they are code. */
 static struct reader code_between(const struct builder *b, uint64_t from, uint64_t to)
 {
@@ -505,6 +577,8 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 		b->covered_bytes += end - c->file_off;
 		if (c->cie == NO_CIE)
 			emit(b, c->file_off, number_of(b, c->rule));
+		else if (c->cie == OF_SFRAME)
+			emit_sframe(b, c, end);
 		else
 			emit_function(b, c, end);
 		covered = end;
@@ -656,6 +730,7 @@ static void collect(struct builder *b)
 	find_switches(b);
 	/* What comes later counts where two start at one place: real entries over known forms. */
 	cover_plt(b);
+	cover_with_sframe(b);
 	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
 		cover_with_functions(b, &b->frames[FRAMES_OF_DEBUG_FILE]);
 	if (elf_frames_debug(b->elf, &b->frames[FRAMES_DEBUG]))
