@@ -103,7 +103,8 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	struct user_chain chain;
 
 	chain = user_stacks_walk(frame_resolver_user_stacks(r), e->pid, thread, s);
-	r->frames.cut = chain.cut;
+	/* An address that nothing covers is counted as such. */
+	r->frames.cut = chain.cut == LOSS_FRAME_UNMAPPED ? -1 : chain.cut;
 	r->frames.is_walked = true;
 	if (chain.n > skip)
 		resolve_user(r, e, thread, chain.pcs + skip, chain.n - skip);

@@ -57,6 +57,26 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	[[ "$(assay info s)" == *"stacks "* || "$(assay info s)" == *"no mapping covers"* ]]
 }
 
+@test "an address that nothing covers ends a copied stack, and is counted once" {
+	need_recording
+	[ "$(uname -m)" = x86_64 ] || skip "the program is for x86-64"
+	cat >away.c <<-'END'
+		void away(void);
+		__asm__(".globl away\n.type away, @function\naway: .cfi_startproc\n"
+			"mov $0x10000000, %ecx\n1: dec %ecx\njnz 1b\nret\n.cfi_endproc\n.size away, .-away\n"
+			".globl liar\n.type liar, @function\nliar: .cfi_startproc\n" /* its frame is one word more */
+			"pushq $0x12345\ncall away\nadd $8, %rsp\nret\n.cfi_endproc\n.size liar, .-liar\n");
+		void liar(void);
+		int main(void) { liar(); }
+	END
+	gcc -o away away.c
+	record_stacks ./away
+	[ "$(total_of s away)" -ge 90 ]
+	unmapped=$(assay info --format json s | jq '.losses["frame-unmapped"]')
+	[ "$unmapped" -gt 0 ]
+	[ "$unmapped" -le "$(fact s .samples)" ]
+}
+
 @test "a recursion of 100,000 calls is cut, and it is said what to do" {
 	need_recording
 	run assay record --call-graph dwarf --stack-size 4k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 500 100000
