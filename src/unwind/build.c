@@ -608,6 +608,26 @@ static uint64_t code_bytes(const struct builder *b)
 	return sum;
 }
 
+/*
+ * OCaml's compiler keeps its stack in rbx where it calls C on the other one. It does not mark these
+ * functions as the runtime's are marked; so in such an image all frames that count from rbx may be
+ * anywhere.
+ */
+static void free_registers(struct builder *b)
+{
+	bool leaves = false;
+
+	vec_foreach (&b->rules, bits) {
+		enum unwind_cfa cfa = (enum unwind_cfa)(*bits & 15);
+
+		leaves |= cfa == UNWIND_CFA_SP_OTHER || cfa == UNWIND_CFA_SP_OTHER2;
+	}
+	vec_foreach (&b->rules, bits) {
+		if (leaves && (*bits & 15) == UNWIND_CFA_REGISTER)
+			*bits = (*bits & ~15ull) | UNWIND_CFA_REGISTER_OTHER;
+	}
+}
+
 static struct unwind_header *pack(const struct builder *b)
 {
 	size_t rules = b->rules.n * 8, pages = b->pages.n * 4, rows = b->rows.n * 4;
@@ -759,6 +779,7 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 	keys = sort_covers(&b);
 	emit_all(&b, keys);
 	free(keys);
+	free_registers(&b);
 	if (b.is_full || b.first_page + b.pages.n > UINT32_MAX)
 		r = error_set(err, -EFBIG, "more unwind rows or rules than a table can name");
 	else

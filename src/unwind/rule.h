@@ -59,7 +59,8 @@ enum unwind_cfa {
 	UNWIND_CFA_SP_OTHER,  /* [sp + (int16_t)off] + aux */
 	UNWIND_CFA_SP_OTHER2, /* [[sp + (int16_t)off] + fp] + aux; the frame pointer is the same */
 	UNWIND_CFA_FP_OTHER,  /* fp + off */
-	UNWIND_CFA_LEAF,      /* sp + off where the sample hit; what it calls is on another stack */
+	UNWIND_CFA_REGISTER_OTHER, /* as REGISTER */
+	UNWIND_CFA_LEAF, /* sp + off where the sample hit; what it calls is on another stack */
 };
 
 /* Where the caller's frame pointer is. */
@@ -102,7 +103,7 @@ static inline bool unwind_leaves_stack(struct unwind_rule r)
 {
 	enum unwind_cfa cfa = unwind_rule_cfa(r);
 
-	return cfa >= UNWIND_CFA_SP_OTHER && cfa <= UNWIND_CFA_FP_OTHER;
+	return cfa >= UNWIND_CFA_SP_OTHER && cfa <= UNWIND_CFA_REGISTER_OTHER;
 }
 
 /* In bytes. */

@@ -141,7 +141,7 @@ static inline enum unwind_stop unwind_cfa_of(struct unwind_rule rule, const stru
 	uint64_t base = by_fp ? r->fp : r->sp;
 	enum unwind_stop stop;
 
-	if (kind == UNWIND_CFA_REGISTER) {
+	if (kind == UNWIND_CFA_REGISTER || kind == UNWIND_CFA_REGISTER_OTHER) {
 		stop = unwind_register(r, c, (uint32_t)rule.aux, &base);
 		if (stop)
 			return stop;
@@ -244,6 +244,7 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 	case UNWIND_CFA_SP_OTHER:
 	case UNWIND_CFA_SP_OTHER2:
 	case UNWIND_CFA_FP_OTHER:
+	case UNWIND_CFA_REGISTER_OTHER:
 		break;
 	default:
 		return UNWIND_UNSUPPORTED;

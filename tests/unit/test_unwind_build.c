@@ -365,6 +365,15 @@ static void a_marked_function_leads_to_another_stack(void **state)
 	assert_int_equal(unwind_rule_cfa(rule), UNWIND_CFA_SP_OTHER2);
 	assert_true(rule.off == 7 && rule.fp == 2 && rule.aux == 1);
 	built_fini(&b);
+	/* In such an image, what counts from rbx, too. */
+	assemble(&b, ".cfi_def_cfa_register rbx\nnop");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "f"))), UNWIND_CFA_REGISTER);
+	built_fini(&b);
+	assemble(&b, ".cfi_signal_frame\n.cfi_def_cfa_register rbx\nnop\n"
+		     ".cfi_escape 0x0f,6,0x77,0x10,0x06,0x23,0xd0,0\nnop");
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "f"))),
+			 UNWIND_CFA_REGISTER_OTHER);
+	built_fini(&b);
 }
 
 /* What Go's own call frame information says, and what is made of it. */

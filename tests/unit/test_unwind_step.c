@@ -54,13 +54,21 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 		const char *name;
 		enum unwind_cfa cfa;
 	} kinds[] = {
-		{ "sp+", UNWIND_CFA_SP },          { "fp+", UNWIND_CFA_FP },
-		{ "rbx+", UNWIND_CFA_REGISTER },   { "plt11+", UNWIND_CFA_PLT },
-		{ "[sp]+", UNWIND_CFA_SP_DEREF },  { "[fp-8]+", UNWIND_CFA_FP_DEREF },
-		{ "end", UNWIND_CFA_END },         { "unsupported", UNWIND_CFA_UNSUPPORTED },
-		{ "none", UNWIND_CFA_NONE },       { "signal", UNWIND_CFA_SIGNAL },
-		{ "~[sp]+", UNWIND_CFA_SP_OTHER }, { "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
-		{ "~fp+", UNWIND_CFA_FP_OTHER },   { "leaf+", UNWIND_CFA_LEAF },
+		{ "sp+", UNWIND_CFA_SP },
+		{ "fp+", UNWIND_CFA_FP },
+		{ "rbx+", UNWIND_CFA_REGISTER },
+		{ "plt11+", UNWIND_CFA_PLT },
+		{ "[sp]+", UNWIND_CFA_SP_DEREF },
+		{ "[fp-8]+", UNWIND_CFA_FP_DEREF },
+		{ "end", UNWIND_CFA_END },
+		{ "unsupported", UNWIND_CFA_UNSUPPORTED },
+		{ "none", UNWIND_CFA_NONE },
+		{ "signal", UNWIND_CFA_SIGNAL },
+		{ "~[sp]+", UNWIND_CFA_SP_OTHER },
+		{ "~[[sp]+8]+", UNWIND_CFA_SP_OTHER2 },
+		{ "~fp+", UNWIND_CFA_FP_OTHER },
+		{ "leaf+", UNWIND_CFA_LEAF },
+		{ "~rbx+", UNWIND_CFA_REGISTER_OTHER },
 		{ "~none", UNWIND_CFA_NONE },
 	};
 	long off;
@@ -71,7 +79,8 @@ static void parse_cfa(struct unwind_rule *rule, const char *text)
 		off = strtol(text + strlen(kinds[i].name), NULL, 10) / 8;
 		rule->cfa = (uint8_t)(kinds[i].cfa | (off >> 16) << 4);
 		rule->off = (uint16_t)off;
-		if (kinds[i].cfa == UNWIND_CFA_REGISTER)
+		if (kinds[i].cfa == UNWIND_CFA_REGISTER ||
+		    kinds[i].cfa == UNWIND_CFA_REGISTER_OTHER)
 			rule->aux = UNWIND_RBX;
 		else if (kinds[i].cfa == UNWIND_CFA_PLT)
 			rule->aux = 11;
@@ -334,6 +343,15 @@ static void a_caller_may_be_on_another_stack(void **state)
 	expect("x86-64 pc=1010 sp=7000 fp=99000\n"
 	       "1000 sp+256\n1100 ~fp+16 fp:c-16\n1200 end\n70f8: 1108",
 	       "1010 1108 other-stack");
+	/* The innermost frame saved rbx at 70f0. */
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+256 bx:c-16\n1100 ~rbx+16\n1200 end\n"
+	       "7000: 0\n7028: 1204\n70f0: 7020 1108",
+	       "1010 1108 1204 end");
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 sp+256 bx:c-16\n1100 rbx+16\n1200 end\n"
+	       "7000: 0\n7028: 1204\n70f0: 7020 1108",
+	       "1010 1108 bad-cfa");
 	expect("x86-64 pc=1010 sp=7000 fp=7020\n"
 	       "1000 sp+256\n1100 ~none\n1200 none\n1300 end\n"
 	       "7000: 0\n7020: 7040 1204\n7040: 0 1304\n70f8: 1108",
