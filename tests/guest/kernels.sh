@@ -57,7 +57,8 @@ exec_percent() { # COLLECTOR
 
 the_whole_machine() { # COLLECTOR
 	[ "$1" != bpf ] || need_bpf
-	assay record -a --collector "$1" -o s -- sh -c '/programs/deep-nofp 2cpu & /programs/split 2cpu; wait' 2>log
+	# A rate that leaves the guest's CPUs time for more than samples, however slow the host is.
+	assay record -a --collector "$1" -F 199 -o s -- sh -c '/programs/deep-nofp 3cpu & /programs/split 3cpu; wait' 2>log
 	cat log
 	[ "$1" != bpf ] || has "in-kernel unwinding" log
 	split_is_right s
