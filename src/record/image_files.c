@@ -12,7 +12,6 @@
 
 struct image_files {
 	char *proc;
-	struct symbolizer *symbolizer; /* made when the first file is hidden */
 };
 
 struct image_files *image_files_new(const char *proc)
@@ -27,7 +26,6 @@ void image_files_free(struct image_files *f)
 {
 	if (!f)
 		return;
-	symbolizer_free(f->symbolizer);
 	free(f->proc);
 	free(f);
 }
@@ -97,15 +95,14 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 	return found;
 }
 
-static void index_symbols(struct image_files *f, const char *path, const struct image *image)
+/* The index is in the cache then; a symbolizer keeps each that it made, so this one goes. */
+static void index_symbols(const char *path, const struct image *image)
 {
-	static const struct symbolizer_config config;
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(NULL);
 	struct image there = *image;
 
 	there.path = path;
-	if (!f->symbolizer)
-		f->symbolizer = symbolizer_new(&config);
-	symbolizer_table(f->symbolizer, &there, NULL, 0);
+	symbolizer_table(symbols, &there, NULL, 0);
 }
 
 /* Whether the path leads to another file here, or to none. */
@@ -130,6 +127,6 @@ void image_files_look(struct image_files *f, int32_t pid, struct image *image)
 	if (!id.len)
 		image_set_content(image, &file);
 	if (!file_is_cut(&file) && is_hidden(found, image->path))
-		index_symbols(f, found, image);
+		index_symbols(found, image);
 	file_unmap(&file);
 }

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "machine/address_space.h"
+#include "machine/image_file.h"
 #include "perfdata/record.h"
 #include "perfdata/regs.h"
 #include "record/debug_frames.h"
@@ -95,14 +96,14 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 					      const struct unwind_table **table)
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
-	struct unwind_image wanted = { .build_id = image->build_id };
+	struct unwind_image wanted = { .build_id = image_cache_key(image) };
 	cleanup(free_at_exit) char *path = NULL, *root = NULL;
 
 	if (image->kind == IMAGE_VDSO)
 		return get_vdso_table(s, table);
 	if (image->kind != IMAGE_FILE)
 		return UNWIND_TABLE_UNREADABLE;
-	if (image->build_id.len && unwind_library_find(s->library, id.n, &image->build_id, table))
+	if (wanted.build_id.len && unwind_library_find(s->library, id.n, &wanted.build_id, table))
 		return UNWIND_TABLE_READY;
 	path = image_files_find(s->proc, s->pid, image, NULL);
 	if (!path && !image->build_id.len)

@@ -122,6 +122,8 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 		return UNWIND_TABLE_UNSUPPORTED;
 	if (file_is_cut(&e->file))
 		return UNWIND_TABLE_UNREADABLE;
+	if (!e->block->build_id.len)
+		e->block->build_id = e->build_id;
 	if (lib->cache_dir && e->block->build_id.len)
 		unwind_cache_write(lib->cache_dir, e->block);
 	unwind_table_open(&e->table, e->block, (size_t)e->block->size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwind tables of all images that a recording meets: from the cache by
- * build id, else built from the image and put there.
+ * The unwind tables of all images that a recording meets: from the cache by build id, or without
+ * one by content, else built from the image and put there.
  *
  *	struct unwind_library *lib = unwind_library_new(&(struct unwind_library_config){ 0 });
  *	struct unwind_image image = { .path = path, .build_id = id };
@@ -47,12 +47,14 @@ struct unwind_library_config {
  * vanish, with the process whose root it was named by, before its turn comes.
  */
 struct unwind_image {
-	const char *path;         /* a file that can be opened now, as under /proc/PID/root */
-	const void *bytes;        /* or, with path NULL, its bytes: the vdso's. Copied */
-	size_t size;              /* of the bytes */
-	struct build_id build_id; /* len 0: not known; what is in the file counts */
-	const char *root;         /* the process's, as /proc/PID/root; NULL: this one */
-	const char *name;         /* of the image below it; NULL: it has no debug file */
+	const char *path;  /* a file that can be opened now, as under /proc/PID/root */
+	const void *bytes; /* or, with path NULL, its bytes: the vdso's. Copied */
+	size_t size;       /* of the bytes */
+	/* len 0: not known; what is in the file counts. Of a file without one: a hash of its
+	 * content. */
+	struct build_id build_id;
+	const char *root; /* the process's, as /proc/PID/root; NULL: this one */
+	const char *name; /* of the image below it; NULL: it has no debug file */
 };
 
 /* X(id, text) */

@@ -143,6 +143,33 @@ static void what_is_in_the_cache_is_found_without_its_file(void **state)
 	built_fini(&b);
 }
 
+/* So a recorder's memory does not grow with each file that it meets. */
+static void a_file_without_a_build_id_is_cached_by_its_content(void **state)
+{
+	struct unwind_library_config config = { .cache_dir = "content" };
+	struct build_id content = { .len = 16, .bytes = "0123456789abcde" };
+	struct unwind_image image = { .path = "plain", .build_id = content };
+	struct unwind_library *lib = unwind_library_new(&config);
+	const struct unwind_table *table = NULL;
+	uint32_t n_rows;
+
+	(void)state;
+	run_command("objcopy --remove-section .note.gnu.build-id /proc/%d/exe plain",
+		    (int)getpid());
+	assert_int_equal(unwind_library_get(lib, 1, &image, &table), UNWIND_TABLE_READY);
+	n_rows = table->header->n_rows;
+	assert_true(n_rows > 0);
+	/* What rests is in the cache's file alone; another image of this content has it from there.
+	 */
+	unwind_library_rest(lib, 1);
+	assert_int_equal(unlink("plain"), 0);
+	assert_true(unwind_library_find(lib, 1, &content, &table));
+	assert_int_equal(table->header->n_rows, n_rows);
+	assert_true(unwind_library_find(lib, 2, &content, &table));
+	assert_int_equal(table->header->n_rows, n_rows);
+	unwind_library_free(lib);
+}
+
 /* A debug file that is or is not there. */
 static bool has_debug_file;
 
@@ -347,6 +374,7 @@ int main(void)
 		cmocka_unit_test(a_background_table_is_pending_and_then_there),
 		cmocka_unit_test(a_file_that_vanishes_before_its_turn_has_a_table),
 		cmocka_unit_test(what_is_in_the_cache_is_found_without_its_file),
+		cmocka_unit_test(a_file_without_a_build_id_is_cached_by_its_content),
 		cmocka_unit_test(a_debug_file_that_comes_later_is_found_though_a_table_is_cached),
 		cmocka_unit_test(ending_does_not_wait_for_what_is_queued),
 		cmocka_unit_test(a_replaced_binary_is_told_from_the_one_that_ran),
