@@ -190,12 +190,39 @@ static void load_cie(const struct elf_frames *f, const uint8_t *at, struct elf_c
 			 read_cie(f, record, cie);
 }
 
+static bool is_loaded(const struct elf_file *elf, uint64_t link_addr)
+{
+	struct elf_segment s;
+
+	for (uint32_t i = 0; elf_segment(elf, i, &s); i++)
+		if (s.type == PT_LOAD && link_addr - s.link_addr < s.mem_size)
+			return true;
+	return false;
+}
+
+/*
+ * Free Pascal's .debug_frame has eight bytes where an FDE names its CIE, though its length has
+ * four. An address that is read behind the first four has no low half then, but behind all there is
+ * one of code. `r` stands behind the four.
+ */
+static bool has_wide_id(const struct elf_frames *f, struct reader r)
+{
+	uint64_t link_addr;
+
+	if (!f->is_debug || !f->elf->is_64 || reader_u32(&r))
+		return false;
+	link_addr = reader_u64(&r);
+	return !r.bad && is_loaded(f->elf, link_addr);
+}
+
 static bool read_fde(struct elf_frames_it *it, struct reader r, struct elf_fde *out)
 {
 	const struct elf_cie *cie = &it->cie;
 	uint64_t size;
 
 	out->cie = cie;
+	if (has_wide_id(it->frames, r))
+		reader_bytes(&r, 4);
 	out->link_addr = read_pointer(it->frames, &r, cie->encoding, 0);
 	out->size = read_value(&r, cie->encoding, it->frames->elf->is_64);
 	if (cie->has_augmentation) {

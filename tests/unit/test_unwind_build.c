@@ -623,6 +623,44 @@ static void damaged_sframe_is_read_as_far_as_it_goes(void **state)
 	buf_fini(&bytes);
 }
 
+/* ---- Free Pascal ---- */
+
+/* Its .debug_frame: the id of a CIE has four bytes, the name of one in an FDE has eight. */
+static void put_pascal_frames(struct buf *b)
+{
+	static const uint8_t cie[] = { 1, 0, 1, 0x7c, 16, 0x0c, 7, 8, 5, 16, 2, 0 };
+	static const uint8_t program[] = { 4, 5, 0, 0, 0, 0x0e, 0x10, 0 };
+
+	buf_u32(b, 4 + sizeof(cie));
+	buf_u32(b, UINT32_MAX);
+	buf_bytes(b, cie, sizeof(cie));
+	for (uint64_t start = CODE_AT; start <= CODE_AT + 64; start += 64) {
+		buf_u32(b, 24 + sizeof(program));
+		buf_u64(b, 0); /* the CIE */
+		buf_u64(b, start);
+		buf_u64(b, 32);
+		buf_bytes(b, program, sizeof(program));
+	}
+}
+
+static void frames_of_free_pascal_are_read(void **state)
+{
+	struct buf bytes = { 0 };
+	struct built b;
+
+	(void)state;
+	put_pascal_frames(&bytes);
+	write_image("pascal", ".debug_frame", &bytes);
+	build_of(&b, "pascal");
+	assert_int_equal(b.block->n_functions, 2);
+	assert_sp_plus(rule_at(&b, CODE_AT + 4), 8);
+	assert_sp_plus(rule_at(&b, CODE_AT + 5), 16);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, CODE_AT + 32)), UNWIND_CFA_NONE);
+	assert_sp_plus(rule_at(&b, CODE_AT + 64), 8);
+	built_fini(&b);
+	buf_fini(&bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -643,6 +681,7 @@ int main(void)
 		cmocka_unit_test(a_marked_function_leads_to_another_stack),
 		cmocka_unit_test(functions_of_go_that_change_stacks_are_known),
 		cmocka_unit_test(sframe_serves_where_eh_frame_is_not),
+		cmocka_unit_test(frames_of_free_pascal_are_read),
 		cmocka_unit_test(damaged_sframe_is_read_as_far_as_it_goes),
 		cmocka_unit_test(frames_of_a_megabyte_have_their_offset),
 		cmocka_unit_test(an_image_without_code_has_an_empty_table),
