@@ -48,10 +48,16 @@ static const struct stack_switch {
 	{ "time.now", 16, BY_FRAME_POINTER },
 	/* The goroutine stops here; whatever the thread does then is not called by it. */
 	{ "runtime.mcall", 24, { .cfa = UNWIND_CFA_END } },
+	{ "_rt0_amd64_linux", 8, { .cfa = UNWIND_CFA_END } },
+	{ "_rt0_amd64", 8, { .cfa = UNWIND_CFA_END } },
+	/* Behind its return, the new thread begins. */
+	{ "runtime.clone", 8, { .cfa = UNWIND_CFA_END } },
 	{ "runtime.morestack", 8, { .cfa = UNWIND_CFA_LEAF, .off = 1 } },
 };
 
-#define GO_PROLOGUE 4 /* bytes: push %rbp; mov %rsp, %rbp */
+#define GO_PROLOGUE   4 /* bytes: push %rbp; mov %rsp, %rbp */
+#define LONGEST_CLONE 256
+#define RETURN_X86_64 0xc3
 
 struct switch_place {
 	uint64_t link_addr;
@@ -70,6 +76,7 @@ struct cover {
 			 function's */
 	struct unwind_rule rule;
 	const struct stack_switch *changes; /* or NULL */
+	uint32_t changes_from;              /* an offset in the function */
 };
 
 #define NO_CIE          UINT32_MAX
@@ -215,6 +222,18 @@ static const struct stack_switch *changes_at(const struct builder *b, uint64_t l
 	return NULL;
 }
 
+static uint32_t changes_from(const struct builder *b, const struct cover *c)
+{
+	const uint8_t *code = b->elf->base + c->file_off, *end;
+
+	if (unwind_rule_cfa(c->changes->rule) == UNWIND_CFA_FP_OTHER)
+		return GO_PROLOGUE;
+	if (strcmp(c->changes->name, "runtime.clone") != 0)
+		return 0;
+	end = memchr(code, RETURN_X86_64, (size_t)MIN(c->size, (uint64_t)LONGEST_CLONE));
+	return end ? (uint32_t)(end - code) + 1 : UINT32_MAX;
+}
+
 /*
  * Where programs have .sframe in place of .eh_frame: the start files of the C library have a bit of
  * that all the same.
@@ -261,6 +280,7 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 		}
 		c.cie = cie;
 		c.changes = changes_at(b, fde.link_addr);
+		c.changes_from = c.changes ? changes_from(b, &c) : 0;
 		c.program = fde.program.at;
 		c.program_size = (uint32_t)MIN(reader_left(&fde.program), (size_t)UINT32_MAX);
 		vec_push(&b->covers, c);
@@ -406,13 +426,11 @@ static void emit(struct builder *b, uint64_t file_off, uint32_t rule)
 static uint64_t change_in(const struct cover *c, uint64_t offset, uint64_t next,
 			  struct unwind_rule rule)
 {
-	uint64_t at = offset;
+	uint64_t at = MAX(offset, (uint64_t)c->changes_from);
 
 	if (!c->changes || unwind_rule_cfa(rule) != UNWIND_CFA_SP ||
 	    unwind_rule_offset(rule) < c->changes->from)
 		return UINT64_MAX;
-	if (unwind_rule_cfa(c->changes->rule) == UNWIND_CFA_FP_OTHER)
-		at = MAX(at, (uint64_t)GO_PROLOGUE);
 	return at < next ? at : UINT64_MAX;
 }
 

@@ -390,6 +390,8 @@ static void functions_of_go_that_change_stacks_are_known(void **state)
 			   ".cfi_def_cfa_offset 8\nret\n.cfi_endproc\n"
 			   "runtime.morestack: .cfi_startproc\nret\n.cfi_endproc\n"
 			   "runtime.morestack_noctxt: .cfi_startproc\nret\n.cfi_endproc\n"
+			   "runtime.clone.abi0: .cfi_startproc\nsyscall\nret\ncall *%r12\nnop\n"
+			   ".cfi_endproc\n"
 			   "main.f: .cfi_startproc\npush %rbp\n.cfi_def_cfa_offset 16\nret\n"
 			   ".cfi_endproc\n.p2align 6\nbare: nop\nnop\n");
 	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o go.so go.s");
@@ -404,6 +406,9 @@ static void functions_of_go_that_change_stacks_are_known(void **state)
 	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "runtime.morestack"))),
 			 UNWIND_CFA_LEAF);
 	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.morestack_noctxt")), 8);
+	assert_sp_plus(rule_at(&b, address_of(&b, "runtime.clone.abi0") + 2), 8);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "runtime.clone.abi0") + 5)),
+			 UNWIND_CFA_END);
 	rule = rule_at(&b, address_of(&b, "main.f") + 1);
 	assert_sp_plus(rule, 16);
 	assert_true(rule.fp == -2 && unwind_rule_fp(rule) == UNWIND_FP_AT_CFA);
