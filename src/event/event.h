@@ -105,6 +105,7 @@ struct mapping_event {
 	uint64_t start, size;
 	uint64_t file_off;
 	uint64_t dev, ino;        /* 0 when build_id is given instead */
+	uint64_t generation;      /* of the inode, which file systems use again; 0: not told */
 	struct build_id build_id; /* len 0 when not known */
 	const char *path; /* as in /proc/PID/maps: may be "[vdso]", "//anon", "… (deleted)" */
 	bool is_kernel;   /* module text, told by the kernel for pid -1 */

@@ -31,7 +31,7 @@ struct image_table {
 struct image_key {
 	uint32_t kind;
 	int32_t pid;
-	uint64_t dev, ino;
+	uint64_t dev, ino, generation;
 	struct build_id build_id;
 };
 
@@ -48,6 +48,7 @@ static uint64_t key_hash(const struct image *image, bool by_build_id)
 	} else {
 		key.dev = image->dev;
 		key.ino = image->ino;
+		key.generation = image->generation;
 	}
 	return XXH3_64bits_withSeed(&key, sizeof(key), path_hash);
 }
@@ -55,7 +56,8 @@ static uint64_t key_hash(const struct image *image, bool by_build_id)
 static bool key_equal(const struct image *a, const struct image *b, bool by_build_id)
 {
 	bool same = by_build_id ? build_id_equal(&a->build_id, &b->build_id)
-				: a->dev == b->dev && a->ino == b->ino;
+				: a->dev == b->dev && a->ino == b->ino &&
+					  a->generation == b->generation;
 
 	return same && a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path);
 }

@@ -3,9 +3,9 @@
  * Images: everything that holds code, each known once.
  *
  * An image is interned by (kind, build id, path); without a build id by
- * (kind, content, path), and where the file could not be read by (kind, device, inode, path). Two
- * binaries of one path and different build ids are two images. What an offset counts from depends
- * on the kind:
+ * (kind, content, path), and where the file could not be read by (kind, device, inode, generation,
+ * path). Two binaries of one path and different build ids are two images. What an offset counts
+ * from depends on the kind:
  *
  *   FILE, VDSO   the start of the file
  *   KERNEL       _text, so that a reboot with another KASLR slide adds up
@@ -54,7 +54,8 @@ struct image {
 	enum image_kind kind;
 	int32_t pid; /* JIT: the process that it belongs to; else 0 */
 	struct build_id build_id;
-	uint64_t dev, ino; /* 0 where not known; see also IMAGE_DEV_CONTENT */
+	uint64_t dev, ino;   /* 0 where not known; see also IMAGE_DEV_CONTENT */
+	uint64_t generation; /* of the inode while it is recorded; 0 where not known */
 	const char *path; /* FILE: as the process saw it; else "[kernel]", "[vdso]", a module's name
 			     … */
 };

@@ -69,6 +69,7 @@ struct search {
 	struct event_sink sink;
 	const struct image *image;
 	uint64_t start, end; /* of the mapping; end 0: not found */
+	bool is_exact;
 };
 
 static bool is_path_of(const struct image *image, const char *path)
@@ -83,13 +84,15 @@ static int look_at_mapping(struct event_sink *sink, const struct event *e)
 {
 	struct search *s = (struct search *)sink;
 	const struct mapping_event *m = &e->mapping;
-	bool is_it = e->type == EVENT_MAPPING && m->ino &&
-		     (s->image->ino ? m->dev == s->image->dev && m->ino == s->image->ino
-				    : is_path_of(s->image, m->path));
+	bool is_inode = !s->image->ino || m->ino == s->image->ino;
+	bool is_exact = s->image->ino && m->dev == s->image->dev && is_inode;
 
-	if (!s->end && is_it) {
+	if (e->type != EVENT_MAPPING || !m->ino || s->is_exact)
+		return 0;
+	if (is_exact || (!s->end && is_inode && is_path_of(s->image, m->path))) {
 		s->start = m->start;
 		s->end = m->start + m->size;
+		s->is_exact = is_exact;
 	}
 	return 0;
 }

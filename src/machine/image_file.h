@@ -41,6 +41,7 @@ struct build_id image_cache_key(const struct image *image);
 
 /*
  * The executable mapping of an image in a process: "/proc/PID/map_files/START-END", which is the
- * file itself, however its path has changed. NULL, or the caller's to free(). It is for root.
+ * file itself, however its path has changed. It is the mapping of the image's device and inode,
+ * else of its inode and path. NULL, or the caller's to free(). It is for root.
  */
 char *image_map_file(const char *proc, int32_t pid, const struct image *image);

@@ -296,6 +296,8 @@ static image_id file_image(struct machine *m, const struct mapping_event *e)
 		.build_id = e->build_id,
 		.dev = e->dev,
 		.ino = e->ino,
+		/* What perf tells of running processes has none. */
+		.generation = m->is_offline ? 0 : e->generation,
 		.path = e->path,
 	};
 

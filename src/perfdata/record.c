@@ -387,7 +387,7 @@ static void decode_mapping(struct reader *r, uint16_t misc, bool is_mmap2, struc
 
 		m->dev = major << 32 | minor;
 		m->ino = reader_u64(r);
-		reader_u64(r); /* ino_generation */
+		m->generation = reader_u64(r);
 	}
 	if (is_mmap2) {
 		m->is_executable = reader_u32(r) & 4; /* PROT_EXEC */

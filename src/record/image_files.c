@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/image_files.h"
 
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "machine/image_file.h"
@@ -30,58 +31,108 @@ void image_files_free(struct image_files *f)
 	free(f);
 }
 
-/* Where a file may be, and whether that is the process's own way to it. */
-struct candidate {
-	char *path;
-	bool is_of_process;
+/* Where a file may be. NULL, or the caller's to free(); `path` is the image's without a mark. */
+struct process {
+	const char *proc;
+	int32_t pid;
 };
+typedef char *(*place_function)(const struct process *p, const struct image *image,
+				const char *path);
+
+static char *path_of_process(const struct process *p, const struct image *image, const char *path)
+{
+	(void)image;
+	return p->proc ? xasprintf("%s/%d/root%s", p->proc, p->pid, path) : NULL;
+}
+
+static char *mapping_of_process(const struct process *p, const struct image *image,
+				const char *path)
+{
+	(void)path;
+	return p->proc ? image_map_file(p->proc, p->pid, image) : NULL;
+}
+
+static char *program_of_process(const struct process *p, const struct image *image,
+				const char *path)
+{
+	(void)image, (void)path;
+	return p->proc ? xasprintf("%s/%d/exe", p->proc, p->pid) : NULL;
+}
+
+static char *overlay_of_process(const struct process *p, const struct image *image,
+				const char *path)
+{
+	char *found = path_of_process(p, image, path);
+	struct statfs fs;
+
+	if (found && statfs(found, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC)
+		return found;
+	free(found);
+	return NULL;
+}
+
+static char *path_from_here(const struct process *p, const struct image *image, const char *path)
+{
+	(void)p, (void)image;
+	return xstrdup(path);
+}
 
 /*
- * Whether this is the file that was mapped; its build id, if it has one. By the process's own path
- * the inode is enough: before Linux 6.18, records have another device for a file of overlayfs.
+ * Before Linux 6.18, records have another device for a file of overlayfs than its mapping has.
+ * There the inode alone tells, but only of a file that the process has mapped, or that is on
+ * overlayfs: on another mount that came over its path, a file may have the same inode.
  */
-static bool is_file_of(const struct candidate *c, const struct image *image,
+static const struct place {
+	place_function find;
+	bool is_by_inode_alone;
+} places[] = {
+	{ path_of_process, false },   { mapping_of_process, true }, { program_of_process, false },
+	{ overlay_of_process, true }, { path_from_here, false },
+};
+
+/* Whether this is the file that was mapped; its build id, if it has one. */
+static bool is_file_of(const struct place *place, const char *path, const struct image *image,
 		       struct file_mapping *file, struct build_id *id)
 {
 	struct elf_file elf;
 	bool is_it;
 
-	if (!c->path || file_map(c->path, file, NULL) < 0)
+	if (!path || file_map(path, file, NULL) < 0)
 		return false;
 	*id = (struct build_id){ 0 };
 	if (elf_file_open(&elf, file->base, file->size, NULL) == 0)
 		elf_build_id(&elf, id);
 	is_it = image_is_file(image, file, id) ||
-		(c->is_of_process && !image->build_id.len && file->ino == image->ino);
+		(place->is_by_inode_alone && !image->build_id.len && file->ino == image->ino);
 	is_it = is_it && !file_is_cut(file);
 	if (!is_it)
 		file_unmap(file);
 	return is_it;
 }
 
-/* *file is the file, mapped. */
-static char *find(const char *proc, int32_t pid, const struct image *image,
-		  struct file_mapping *file, struct build_id *id)
+static char *image_path(const struct image *image)
 {
 	static const char mark[] = " (deleted)"; /* what /proc/PID/maps puts behind the path */
 	size_t len = strlen(image->path);
 	bool is_marked = len > strlen(mark) && !strcmp(image->path + len - strlen(mark), mark);
-	int n = (int)(is_marked ? len - strlen(mark) : len);
-	struct candidate candidates[] = {
-		{ proc ? xasprintf("%s/%d/root%.*s", proc, pid, n, image->path) : NULL, true },
-		{ proc ? image_map_file(proc, pid, image) : NULL, true },
-		{ proc ? xasprintf("%s/%d/exe", proc, pid) : NULL, true },
-		{ xstrndup(image->path, (size_t)n), false },
-	};
-	char *found = NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
-		if (!found && is_file_of(&candidates[i], image, file, id))
-			found = candidates[i].path;
-		else
-			free(candidates[i].path);
+	return xstrndup(image->path, is_marked ? len - strlen(mark) : len);
+}
+
+char *image_files_open(const char *proc, int32_t pid, const struct image *image,
+		       struct file_mapping *file, struct build_id *id)
+{
+	const struct process process = { proc, pid };
+	cleanup(free_at_exit) char *path = image_path(image);
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *found = places[i].find(&process, image, path);
+
+		if (is_file_of(&places[i], found, image, file, id))
+			return found;
+		free(found);
 	}
-	return found;
+	return NULL;
 }
 
 char *image_files_find(const char *proc, int32_t pid, const struct image *image,
@@ -89,7 +140,7 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 {
 	struct file_mapping file = { 0 };
 	struct build_id any;
-	char *found = find(proc, pid, image, &file, id ? id : &any);
+	char *found = image_files_open(proc, pid, image, &file, id ? id : &any);
 
 	file_unmap(&file);
 	return found;
@@ -118,15 +169,16 @@ void image_files_look(struct image_files *f, int32_t pid, struct image *image)
 {
 	struct file_mapping file = { 0 };
 	struct build_id id = { 0 };
-	cleanup(free_at_exit) char *found = find(f->proc, pid, image, &file, &id);
+	cleanup(free_at_exit) char *found = image_files_open(f->proc, pid, image, &file, &id);
 
 	if (!found)
 		return;
 	image->build_id = id;
-	image->dev = image->ino = 0;
+	image->dev = image->ino = image->generation = 0;
 	if (!id.len)
 		image_set_content(image, &file);
-	if (!file_is_cut(&file) && is_hidden(found, image->path))
+	/* Without a build id it is one's own, or just built: it may be gone by the report. */
+	if (!file_is_cut(&file) && (!id.len || is_hidden(found, image->path)))
 		index_symbols(found, image);
 	file_unmap(&file);
 }

@@ -98,6 +98,9 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 	const struct image *image = image_get(machine_images(s->machine), id);
 	struct unwind_image wanted = { .build_id = image_cache_key(image) };
 	cleanup(free_at_exit) char *path = NULL, *root = NULL;
+	struct file_mapping file = { 0 };
+	struct build_id found;
+	enum unwind_table_state state;
 
 	if (image->kind == IMAGE_VDSO)
 		return get_vdso_table(s, table);
@@ -105,14 +108,17 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 		return UNWIND_TABLE_UNREADABLE;
 	if (wanted.build_id.len && unwind_library_find(s->library, id.n, &wanted.build_id, table))
 		return UNWIND_TABLE_READY;
-	path = image_files_find(s->proc, s->pid, image, NULL);
+	path = image_files_open(s->proc, s->pid, image, &file, &found);
 	if (!path && !image->build_id.len)
 		return UNWIND_TABLE_UNREADABLE;
-	wanted.path = path ? path : image->path; /* gone; its table may be in the cache */
+	wanted.file = path ? &file : NULL;
+	wanted.path = image->path; /* gone; its table may be in the cache */
 	wanted.name = image->path;
 	if (s->proc)
 		wanted.root = root = xasprintf("%s/%d/root", s->proc, s->pid);
-	return unwind_library_get(s->library, id.n, &wanted, table);
+	state = unwind_library_get(s->library, id.n, &wanted, table);
+	file_unmap(&file); /* if it was not taken */
+	return state;
 }
 
 static struct known_image *known_image(struct user_stacks *s, image_id image)

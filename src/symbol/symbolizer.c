@@ -183,9 +183,12 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	}
 }
 
+/* Without a build id, a path may be that of several files. */
 static bool is_same_image(const struct image *a, const struct image *b)
 {
-	return a->kind == b->kind && a->pid == b->pid &&
+	bool is_same_file = a->build_id.len || (a->dev == b->dev && a->ino == b->ino);
+
+	return a->kind == b->kind && a->pid == b->pid && is_same_file &&
 	       build_id_equal(&a->build_id, &b->build_id) && !strcmp(a->path, b->path);
 }
 

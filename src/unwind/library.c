@@ -302,7 +302,10 @@ static struct entry *add_entry(struct unwind_library *lib, const struct unwind_i
 	e->build_id = image->build_id;
 	e->name = image->name ? xstrdup(image->name) : NULL;
 	e->root_fd = image->root ? open(image->root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (image->path) {
+	if (image->file) {
+		e->file = *image->file;
+		*image->file = (struct file_mapping){ 0 };
+	} else if (image->path) {
 		file_map(image->path, &e->file, NULL); /* while it is there */
 	} else {
 		e->bytes = xmalloc(image->size + 1);

@@ -47,7 +47,9 @@ struct unwind_library_config {
  * vanish, with the process whose root it was named by, before its turn comes.
  */
 struct unwind_image {
-	const char *path;  /* a file that can be opened now, as under /proc/PID/root */
+	const char *path; /* a file that can be opened now, as under /proc/PID/root */
+	/* Or the file itself, where the path may lead to another one by now; it is taken. */
+	struct file_mapping *file;
 	const void *bytes; /* or, with path NULL, its bytes: the vdso's. Copied */
 	size_t size;       /* of the bytes */
 	/* len 0: not known; what is in the file counts. Of a file without one: a hash of its

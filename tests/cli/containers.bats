@@ -38,8 +38,9 @@ collectors() {
 
 # The functions of a program in session s, with their share of its samples in whole percent.
 functions() { # PATH
-	assay report -i s --by symbol -t 0 --format json "app:$1" "image:$1" |
-		jq -r '(.rows | map(.samples) | add) as $all | .rows[] | select(.samples * 100 / $all >= 2) | .symbol' | sort | xargs
+	assay report -i s --by image,symbol -t 0 --format json "app:$1" "image:$1" |
+		jq -r '[.rows[] | select(.image[:1] != "[")] | (map(.samples) | add) as $all |
+			.[] | select(.samples * 100 / $all >= 2) | .symbol' | sort | xargs
 }
 
 unnamed() { # PATH: samples of the program that have no image
@@ -157,4 +158,127 @@ mount_overlay() {
 	done
 	run unshare -p -f --mount-proc assay record --off-cpu -a -o s --duration 0.1
 	refused 1 "--pid=host"
+}
+
+# ---- files and pids that change while assay looks at them ----
+
+# Runs the commands with split and quarters as $1 and $2, in a mount namespace; `ready` says that all runs.
+in_changing_mounts() { # COMMANDS
+	mkdir -p folder
+	cat >commands
+	background unshare -m --propagation private bash -eu commands "$PLAIN/split" "$PLAIN/quarters" >commands.log 2>&1
+	wait_for so_or_ended "$pid" test -e ready
+	[ -e ready ] || skip "no such mounts here: $(tail -1 commands.log)"
+}
+
+@test "a mount that comes over a running program does not give it names, though its inode is the same" {
+	local collector
+	in_changing_mounts <<-'END'
+		mount -t tmpfs none folder
+		cp "$1" folder/app
+		folder/app 100000s >/dev/null &
+		until [ "$(cat /proc/$!/comm)" = app ]; do sleep 0.01; done
+		mount -t tmpfs none folder
+		cp "$2" folder/app
+		stat -c %i folder/app "/proc/$!/exe" -L >inodes
+		: >ready
+		wait
+	END
+	for collector in $(collectors); do
+		rm -rf .cache
+		record_samples 300 s comm:app -a --collector "$collector" -e cpu-clock
+		[ "$(functions "$PWD/folder/app")" = "forty ten thirty twenty" ]
+	done
+}
+
+@test "a program whose root is exchanged under it keeps its own names" {
+	local collector
+	in_changing_mounts <<-'END'
+		mount -t tmpfs none folder
+		mkdir folder/old folder/app.d "folder$PWD" -p
+		cp "$1" app
+		"$PWD/app" 100000s >/dev/null &
+		until [ "$(cat /proc/$!/comm)" = app ]; do sleep 0.01; done
+		cp "$2" "folder$PWD/app"
+		pid=$!
+		here=$PWD
+		pivot_root folder folder/old
+		cd "/old$here"
+		: >ready
+		while kill -0 $pid; do read -r -t 1 <> <(:) || :; done
+	END
+	for collector in $(collectors); do
+		rm -rf .cache
+		record_samples 300 s comm:app -a --collector "$collector" -e cpu-clock
+		# Its path is below the new root.
+		[ "$(functions "*$PWD/app")" = "forty ten thirty twenty" ]
+	done
+}
+
+# Rows of pid, program and symbol, where a process of one program has the other's names: none is right.
+wrong_names() { # SESSION: `truth` has a line for each process, its pid and program
+	assay report -i "$1" --by process,symbol -t 0 --format json "image:$PWD/app" |
+		jq -r '.rows[] | select(.samples > 0) | "\(.process | capture("\\((?<pid>[0-9]+)\\)").pid) \(.symbol)"' |
+		awk 'NR == FNR { is[$1] = $2; next }
+			is[$1] == "split" && $2 ~ /quarter/ || is[$1] == "quarters" && $2 ~ /^(ten|twenty|thirty|forty)$/ { print is[$1], $0 }' truth -
+}
+
+@test "files that are swapped while assay looks at them give no program the names of another" {
+	local collector
+	cat >swap <<-'END'
+		run() { # FILE NAME OTHER: the path leads to OTHER while FILE runs
+			cp "$1" next; mv next app
+			"$PWD/app" 0.05cpu >/dev/null &
+			echo "$! $2" >>truth
+			until [ "$(cat /proc/$!/comm)" = app ]; do :; done
+			cp "$3" next; mv next app
+			wait
+		}
+		for i in $(seq 15); do
+			run "$1" split "$2"
+			run "$2" quarters "$1"
+		done
+	END
+	for collector in $(collectors); do
+		rm -rf .cache s truth
+		assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- bash -eu swap "$PLAIN/split" "$PLAIN/quarters"
+		wrong_names s >wrong
+		[ ! -s wrong ] || { cat wrong; false; }
+		# Each of the two is among them, with names.
+		assay report -i s --by symbol -t 0 --format json "image:$PWD/app" | jq -r '.rows[].symbol' >symbols
+		has -x forty symbols
+		has -x three_quarters symbols
+	done
+}
+
+@test "a pid that is used again at once, here or in another namespace, has each program's own names" {
+	local collector
+	unshare -p -f --mount-proc sh -c 'echo 100 >/proc/sys/kernel/ns_last_pid' 2>/dev/null || skip "the next pid can't be chosen here"
+	cat >again <<-'END'
+		# One program after the other is process 200 of this namespace; the same of another namespace goes on beside.
+		unshare -p -f --mount-proc bash -c 'echo 199 >/proc/sys/kernel/ns_last_pid; "$1" 1000s & wait' bash "$1" >/dev/null &
+		for i in 1 2 3 4 5 6 7 8; do
+			for program in "$1" "$2"; do
+				echo 199 >/proc/sys/kernel/ns_last_pid
+				"$program" 0.1cpu >/dev/null &
+				echo "$! ${program##*/}" >>truth
+				wait $!
+			done
+		done
+		kill %1
+	END
+	for collector in $(collectors); do
+		rm -rf .cache s truth
+		unshare -p -f --mount-proc assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- \
+			bash -u again "$PLAIN/split" "$PLAIN/quarters"
+		[ "$(sort truth | uniq -c | awk '{ print $2 }' | sort -u)" = 200 ]
+		assay report -i s --by app,process,symbol -t 0 --format json >rows.json
+		# Both programs were process 200, and each sample of a program's file is of a process that ran it.
+		[ "$(jq -r '.rows[] | select(.process | endswith("(200)")) | select(.symbol == "forty" or .symbol == "three_quarters") | .app + " " + .symbol' rows.json |
+			sed 's,.*/,,' | sort -u | xargs)" = "quarters three_quarters split forty" ]
+		jq -e '[.rows[] | select(.samples > 0) | select((.app | endswith("/split")) and (.symbol | test("quarter")) or
+			(.app | endswith("/quarters")) and (.symbol | test("^(ten|twenty|thirty|forty)$")))] == []' rows.json
+		# The other namespace's process 200 has another number here, and its names.
+		jq -e '[.rows[] | select(.symbol == "forty") | .process] | unique | length >= 2' rows.json
+	done
 }

@@ -93,8 +93,9 @@ collectors() {
 
 # The functions of a program in session s that have 2 % of its samples or more.
 functions() { # PATH
-	assay report -i s --by symbol -t 0 --format json "app:$1" "image:$1" |
-		jq -r '(.rows | map(.samples) | add) as $all | .rows[] | select(.samples * 100 / $all >= 2) | .symbol' | sort | xargs
+	assay report -i s --by image,symbol -t 0 --format json "app:$1" "image:$1" |
+		jq -r '[.rows[] | select(.image[:1] != "[")] | (map(.samples) | add) as $all |
+			.[] | select(.samples * 100 / $all >= 2) | .symbol' | sort | xargs
 }
 
 # Records both programs of a container of root or a user with each collector, then removes the containers.

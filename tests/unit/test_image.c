@@ -34,6 +34,9 @@ static void equal_images_have_one_id(void **state)
 	image.ino = 3;
 	b = image_intern(t, &image);
 	assert_int_not_equal(b.n, a.n);
+	/* The inode has been used again. */
+	image.generation = 1;
+	assert_int_not_equal(image_intern(t, &image).n, b.n);
 	path[5] = 'x'; /* the table has its own copy */
 	assert_string_equal(image_get(t, a)->path, "/bin/a");
 	image_table_free(t);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "elf/elf_file.h"
+#include "machine/image_file.h"
 #include "symbol/cache.h"
 #include "symbol/index.h"
 #include "symbol/kallsyms.h"
@@ -233,6 +234,25 @@ static void a_file_without_symbols_says_why(void **state)
 	assert_int_equal(status_of_file(s, scratch_file("cut", ELFMAG)), SYMBOL_DAMAGED);
 	assert_int_equal(symbol_table_status(symbolizer_table(s, &changed, NULL, 0)),
 			 SYMBOL_CHANGED);
+	symbolizer_free(s);
+}
+
+/* Of one path and without a build id: another container's, or one that was replaced. */
+static void two_files_of_a_path_have_a_table_each(void **state)
+{
+	struct symbolizer_config config = { .cache_dir = "" };
+	struct symbolizer *s = symbolizer_new(&config);
+	struct image image = { .kind = IMAGE_FILE, .path = scratch_path("twin") };
+	struct file_mapping file = { 0 };
+
+	(void)state;
+	run_command("objcopy --remove-section .note.gnu.build-id /proc/%d/exe twin", (int)getpid());
+	assert_int_equal(file_map("twin", &file, NULL), 0);
+	image_set_content(&image, &file);
+	file_unmap(&file);
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)), SYMBOL_SYMTAB);
+	image.ino++;
+	assert_int_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)), SYMBOL_CHANGED);
 	symbolizer_free(s);
 }
 
@@ -982,6 +1002,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_repaired),
 		cmocka_unit_test(given_names_are_found_and_the_last_one_wins),
 		cmocka_unit_test(a_file_without_symbols_says_why),
+		cmocka_unit_test(two_files_of_a_path_have_a_table_each),
 		cmocka_unit_test(our_own_functions_are_found),
 		cmocka_unit_test(every_function_that_nm_lists_is_found),
 		cmocka_unit_test(the_systems_own_binaries_agree_with_nm),
