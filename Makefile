@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all tarball image demo check check-containers check-steady check-guests check-mutants check-releases bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all tarball image demo check check-containers check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -45,6 +45,9 @@ check-mutants:				## whether the tests notice small faults in src/: N='1 2 3' ar
 
 check-releases:				## `make demo` and `make check` in fresh chroots of Debian releases: RELEASE=trixie; hours
 	@tests/newcomer.sh $(RELEASE)
+
+check-toolchains: all			## names, lines and stacks of every compiler, against LLVM and gdb: RELEASE='trixie sid' K='gcc-16'; hours
+	@tests/toolchains/run $(if $(K),-k '$(K)') $(RELEASE)
 
 bench: all				## measure against perf; ONLY='record-true accuracy' ROUNDS=5
 	@scripts/deps.sh bench

@@ -13,11 +13,16 @@ fault, and count as equal:
 - Where neither of them has a line: gcc leaves some cold code out of its unit's ranges, by which
   both find the unit first. Counted as "lines alone"; more than one in a hundred is a failure.
 
+The peers of another system: COMPARE_PEER is a command in front of theirs (chroot), COMPARE_ROOT the root
+whose files they see, COMPARE_SYMBOLIZER the name of llvm-symbolizer there. COMPARE_TWIN: a file with the same
+code that the peers read in place of the image.
+
 Prints how many were equal to which; exit status 1 if one was equal to none.
 """
 import collections
 import os
 import random
+import shlex
 import subprocess
 import sys
 
@@ -86,15 +91,20 @@ def main():
     start, size = text_section(image)
     addresses = ''.join(f'{start + random.randrange(size):#x}\n' for _ in range(n))
 
+    peer = shlex.split(os.environ.get('COMPARE_PEER', ''))
+    twin = os.environ.get('COMPARE_TWIN', image)
+    seen = twin.removeprefix(os.environ.get('COMPARE_ROOT', ''))
+    symbolizer = os.environ.get('COMPARE_SYMBOLIZER', 'llvm-symbolizer')
+
     def run(*command):
         return subprocess.run(command, input=addresses, capture_output=True, text=True,
                               errors='replace', check=True).stdout
 
     ours = symbolizer_blocks(run(tool, image))
-    llvm = symbolizer_blocks(run('llvm-symbolizer', '--no-demangle', '--inlines', '--obj=' + image))
-    gnu = addr2line_blocks(run('addr2line', '-afie', image))
+    llvm = symbolizer_blocks(run(*peer, symbolizer, '--no-demangle', '--inlines', '--obj=' + seen))
+    gnu = addr2line_blocks(run(*peer, 'addr2line', '-afie', seen))
     assert len(ours) == len(llvm) == len(gnu) == n, (len(ours), len(llvm), len(gnu))
-    alias, kinds = aliases(image), collections.Counter()
+    alias, kinds = aliases(twin), collections.Counter()
     for address, o, x, y in zip(addresses.split(), ours, llvm, gnu):
         kind = ('both' if o == x == y else 'llvm-symbolizer' if o == x else 'addr2line' if o == y
                 else 'frame by frame' if by_frames(o, (x, y), alias)
