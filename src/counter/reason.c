@@ -184,13 +184,37 @@ static const struct reason_row rows[] = {
 				NULL, NULL },
 };
 
-static const char *remedy_of(const struct counter_sources *s, const struct reason_row *row)
+/* What root has unless somebody took it away; then "run as root" would not help. */
+static const char *const capabilities[ARRAY_SIZE(rows)] = {
+	[REASON_LEVEL_CLOSED] = "CAP_PERFMON",
+	[REASON_LEVEL_KERNEL] = "CAP_PERFMON",
+	[REASON_LEVEL_IN_KERNEL] = "CAP_PERFMON",
+	[REASON_LEVEL_CPU] = "CAP_PERFMON",
+	[REASON_LEVEL_TRACEPOINT] = "CAP_PERFMON",
+	[REASON_LOCKED_MEMORY] = "CAP_IPC_LOCK",
+	[REASON_HIDDEN_PROCESSES] = "CAP_SYS_PTRACE",
+	[REASON_NO_SYSLOG] = "CAP_SYSLOG",
+	[REASON_BPF_CAPABILITY] = "CAP_BPF and CAP_PERFMON",
+};
+
+static void put_remedy(const struct counter_sources *s, enum reason reason, char *text, size_t size)
 {
-	if (!sources_in_container(s))
-		return row->on_host;
-	if (row->in_user_namespace && sources_in_user_namespace(s))
-		return row->in_user_namespace;
-	return row->in_container ? row->in_container : row->on_host;
+	const struct reason_row *row = &rows[reason];
+	bool is_in_container = sources_in_container(s);
+	const char *remedy = row->on_host;
+
+	if (!is_in_container && sources_is_root(s) && capabilities[reason]) {
+		snprintf(text, size,
+			 "this root lacks %s: start assay where it was not taken away (systemd: "
+			 "CapabilityBoundingSet=)",
+			 capabilities[reason]);
+		return;
+	}
+	if (is_in_container && row->in_user_namespace && sources_in_user_namespace(s))
+		remedy = row->in_user_namespace;
+	else if (is_in_container && row->in_container)
+		remedy = row->in_container;
+	snprintf(text, size, "%s", remedy);
 }
 
 void reason_tell(const struct counter_sources *s, enum reason reason, struct reason_text *out)
@@ -201,7 +225,7 @@ void reason_tell(const struct counter_sources *s, enum reason reason, struct rea
 	if (row->fact)
 		row->fact(s, fact, sizeof(fact));
 	snprintf(out->reason, sizeof(out->reason), "%s%s%s", fact, *fact ? ", " : "", row->text);
-	snprintf(out->remedy, sizeof(out->remedy), "%s", remedy_of(s, row));
+	put_remedy(s, reason, out->remedy, sizeof(out->remedy));
 	snprintf(out->command, sizeof(out->command), "%s",
 		 row->command && !sources_in_container(s) ? row->command : "");
 }

@@ -147,6 +147,13 @@ bool sources_capable(const struct counter_sources *s, int capability)
 	return is_known && (mask >> capability & 1) && !sources_in_user_namespace(s);
 }
 
+bool sources_is_root(const struct counter_sources *s)
+{
+	uint64_t user = 1;
+
+	return is_this_machine(s) ? geteuid() == 0 : status_number(s, "Uid", 10, &user) && !user;
+}
+
 bool sources_seccomp(const struct counter_sources *s, int64_t *mode)
 {
 	uint64_t v = 0;

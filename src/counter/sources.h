@@ -33,6 +33,9 @@ uint64_t sources_max_rate(const struct counter_sources *s);
  */
 bool sources_capable(const struct counter_sources *s, int capability);
 
+/* The effective user is root, whatever capabilities are left. */
+bool sources_is_root(const struct counter_sources *s);
+
 /* The mode of the seccomp filter on this process: 0 none, 2 a filter. */
 bool sources_seccomp(const struct counter_sources *s, int64_t *mode);
 

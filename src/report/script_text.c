@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "event/text.h"
 #include "perfdata/regs.h"
 #include "perfdata/tracepoint.h"
@@ -531,8 +532,10 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 	const struct sample_extra *x = row->extra;
 	struct buf *out = &p->out;
 
-	if (fields & FIELD_BIT(CGROUP)) /* in perf's words */
-		buf_printf(out, " %s", *row->cgroup ? row->cgroup : "unknown");
+	if (fields & FIELD_BIT(CGROUP)) { /* in perf's words */
+		buf_u8(out, ' ');
+		utf8_append(out, *row->cgroup ? row->cgroup : "unknown", true);
+	}
 	if (!x)
 		return;
 	if (fields & FIELD_BIT(IREGS))
@@ -701,8 +704,8 @@ void script_print_event(struct script_printer *p, const struct event *e, const c
 		put_switch(out, e);
 		break;
 	case EVENT_CGROUP:
-		buf_printf(out, "PERF_RECORD_CGROUP cgroup: %" PRIu64 " %s", e->cgroup.id,
-			   e->cgroup.path);
+		buf_printf(out, "PERF_RECORD_CGROUP cgroup: %" PRIu64 " ", e->cgroup.id);
+		utf8_append(out, e->cgroup.path, true);
 		break;
 	case EVENT_LOST:
 		buf_printf(out, "PERF_RECORD_LOST lost %" PRIu64, e->lost.n);

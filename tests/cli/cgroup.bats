@@ -29,6 +29,7 @@ remove_group() {
 
 teardown() {
 	end_test
+	[ -z "${TOP-}" ] || [ ! -d "$MOUNT/$TOP/many" ] || wait_for remove_tree "$MOUNT/$TOP/many"
 	for group in ${TOP:+"$SERVICE" "$CONTAINER" "$TOP"}; do
 		[ ! -d "$MOUNT/$group" ] || wait_for remove_group "$MOUNT/$group"
 	done
@@ -204,4 +205,47 @@ exported_name() { # OPTION…: of the container's id
 		$make s/containers
 		[ "$(share s container docker:3f0c4f1e2d9b)" -gt 0 ]
 	done
+}
+
+remove_tree() { # the groups below, and this one
+	find "$1" -depth -type d -exec rmdir {} + 2>/dev/null
+	[ ! -d "$1" ]
+}
+
+@test "groups of any name and length, among 10,000, are told apart" {
+	local weird deep collector part
+	need_groups
+	# The kernel refuses a newline.
+	weird=$'no line\rbreak \e[31mred\t"quoted" \\012 é '$(printf 'x%.0s' {1..200})
+	part=$(printf 'd%.0s' {1..250})
+	deep=many
+	for _ in {1..14}; do deep+=/$part; done
+	mkdir -p "$MOUNT/$TOP/many/$weird" "$MOUNT/$TOP/$deep"
+	(cd "$MOUNT/$TOP/many" && seq -f g%.0f 10000 | xargs mkdir)
+	cat >busy <<-'END'
+		for group; do
+			bash -c 'cd "$1" && echo $$ >cgroup.procs && exec "$2" 0.3cpu' bash "$group" "$SPLIT" &
+		done
+		wait
+	END
+	export SPLIT=$PROGRAMS/split
+	printf '%s\0' "/$TOP/$deep" "/$TOP/many/g7777" "/$TOP/many/$weird" | sort -z >wanted
+	for collector in bpf perf; do
+		assay record -q -a --collector $collector -e cpu-clock -F "$(at_most 997)" -o s -- \
+			bash busy "$MOUNT/$TOP/many/$weird" "$MOUNT/$TOP/$deep" "$MOUNT/$TOP/many/g7777" >/dev/null || continue # no BPF here
+		assay report -i s --by cgroup -t 0 --format json comm:split >rows.json
+		jq -j --arg top "/$TOP/" '.rows[] | select(.samples > 0) | select(.cgroup | startswith($top)) | .cgroup + "\u0000"' rows.json | sort -z >found
+		cmp found wanted
+		# Text has no colour of theirs; filters and other views take them.
+		assay report -i s --by cgroup,container -t 0 comm:split >text
+		assay script -i s -F comm,cgroup >script
+		for text in text script; do
+			has -F 'break' $text
+			run grep -c $'[\e\r]' $text
+			[ "$output" = 0 ]
+		done
+		[ "$(share s cgroup "/$TOP/$deep")" = "$(assay report -i s --by comm --format json comm:split "cgroup:/$TOP/$deep" | jq '[.rows[].samples] | add')" ]
+	done
+	[ -s found ]
+	wait_for remove_tree "$MOUNT/$TOP/many"
 }

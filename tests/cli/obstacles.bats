@@ -64,6 +64,9 @@ all_say() { # TEXT…
 	container=podman without_capability syslog unshare -i assay doctor --format json >doctor.json
 	[[ "$(jq -r '.checks[] | select(.name == "kernel symbols") | .state, .meaning, .command' doctor.json)" == "limited"*"--cap-add SYSLOG"* ]]
 	[ "$(jq -r '.checks[] | select(.name == "kernel symbols").command' doctor.json)" = "" ]
+	# Root is not told to become root.
+	without_capability syslog assay doctor --format json >doctor.json
+	jq -e '.checks[] | select(.name == "kernel symbols").meaning | contains("this root lacks CAP_SYSLOG") and (contains("run as root") | not)' doctor.json
 }
 
 @test "without /sys, the CPUs are those that assay may run on" {

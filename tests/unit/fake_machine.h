@@ -64,9 +64,10 @@ static inline int fake_open(struct perf_event_attr *attr, int pid, int cpu, int 
 	return errno ? -1 : dup(STDERR_FILENO);
 }
 
-#define ROOT_STATUS     "Name:\tassay\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n"
-#define FILTERED_STATUS "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t2\n"
-#define NOBODY_STATUS   "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t0\n"
+#define ROOT_STATUS      "Name:\tassay\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n"
+#define FILTERED_STATUS  "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t2\n"
+#define NOBODY_STATUS    "Name:\tassay\nCapEff:\t0000000000000000\nSeccomp:\t0\n"
+#define BARE_ROOT_STATUS "Name:\tassay\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\nSeccomp:\t0\n"
 
 static inline int machine_setup(void **state)
 {

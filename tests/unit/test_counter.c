@@ -682,6 +682,8 @@ static void each_paranoid_level_has_its_own_way_out(void **state)
 	put(m, "proc/sys/kernel/perf_event_paranoid", "1\n");
 	explain(m, "cycles", -EACCES, "'sysctl kernel.perf_event_paranoid=0' as root");
 	explain(m, "sched:sched_switch", -EACCES, "'sysctl kernel.perf_event_paranoid=-1' as root");
+	put(m, "proc/self/status", BARE_ROOT_STATUS);
+	explain(m, "cycles", -EACCES, "this root lacks CAP_PERFMON");
 }
 
 /* In a container, what helps is an option of its engine. */
