@@ -10,7 +10,12 @@ impl<T: Into<f64> + Copy> Shape for Square<T> {
     #[inline(never)]
     fn area(&self, scale: f64) -> f64 {
         let side: f64 = self.0.into();
-        (0..1000).map(|i| std::hint::black_box(side * scale * i as f64)).sum()
+        (0..1000)
+            .map(|i| {
+                let x = side * scale * i as f64;
+                unsafe { std::ptr::read_volatile(&x) }
+            })
+            .sum()
     }
 }
 
