@@ -151,6 +151,7 @@ mount_overlay() {
 		unshare -p -f --mount-proc assay record -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- \
 			"$PROGRAMS/quarters" 0.5cpu 2>log
 		grep "work of other namespaces is told as \[other namespace\]" log
+		assay report -i s --by process,image -t 0
 		assay report -i s --by process,image -t 0 --format json >rows.json
 		[ "$(jq '[.rows[] | select(.process == "[other namespace]") | .samples] | add > 0' rows.json)" = true ]
 		[ "$(jq '[.rows[] | select(.image | endswith("/quarters")) | .process | test("^quarters \\([0-9]{1,3}\\)$")] | unique == [true]' rows.json)" = true ]

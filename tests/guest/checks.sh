@@ -176,6 +176,7 @@ adds_up() {
 	for reason in bad-record no-kernel; do
 		same 0 "$(fact "$reason" "$1")" "samples lost as $reason"
 	done
+	grep unknown rows.csv || true
 	between 0 $(($(fact unmapped "$1") + $(fact no-process "$1"))) $(($(fact samples "$1") * ${2-0} / 100)) "samples without a mapping"
 }
 

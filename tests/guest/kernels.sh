@@ -55,10 +55,16 @@ exec_percent() { # COLLECTOR
 	case $1 in bpf) echo 1 ;; *) echo 0 ;; esac
 }
 
+has_split() { # LEAST
+	assay export -i s -o split.folded >/dev/null 2>&1 && [ "$(samples_in_split 'forty|thirty|twenty|ten')" -ge "$1" ]
+}
+
 the_whole_machine() { # COLLECTOR
 	[ "$1" != bpf ] || need_bpf
 	# A rate that leaves the guest's CPUs time for more than samples, however slow the host is.
-	assay record -a --collector "$1" -F 199 -o s -- sh -c '/programs/deep-nofp 3cpu & /programs/split 3cpu; wait' 2>log
+	record_until "has_split 500" -a --collector "$1" -F 199 -- sh -c '
+		/programs/deep-nofp 100000s & exec /programs/split 100000s' 2>log
+	killall deep-nofp
 	cat log
 	[ "$1" != bpf ] || has "in-kernel unwinding" log
 	split_is_right s
