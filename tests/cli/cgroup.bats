@@ -238,8 +238,8 @@ remove_tree() { # the groups below, and this one
 		cmp found wanted
 		# Text has no colour of theirs; filters and other views take them.
 		assay report -i s --by cgroup,container -t 0 comm:split >text
-		assay script -i s -F comm,cgroup >script
-		for text in text script; do
+		assay script -i s -F comm,cgroup >samples
+		for text in text samples; do
 			has -F 'break' $text
 			run grep -c $'[\e\r]' $text
 			[ "$output" = 0 ]
