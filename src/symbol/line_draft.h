@@ -110,6 +110,7 @@ struct line_scan {
 	VEC(uint32_t) file_ids; /* by the unit's number; UINT32_MAX: not asked for yet */
 	VEC(struct scope_interval) intervals, merged; /* merged: room to sort in */
 	VEC(struct scope_interval) nest;
+	VEC(struct scope_interval) covered; /* the unit's code, by address */
 	struct buf path;
 	uint32_t unit;
 	bool is_split; /* the known names of a split unit are its own */

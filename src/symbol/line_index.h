@@ -33,7 +33,7 @@
 #include "base/file.h"
 
 #define LINE_MAGIC   "assaylin"
-#define LINE_VERSION 4
+#define LINE_VERSION 5
 
 #define NO_NODE UINT32_MAX
 

@@ -56,6 +56,7 @@ void line_scan_fini(struct line_scan *s)
 	vec_fini(&s->intervals);
 	vec_fini(&s->merged);
 	vec_fini(&s->nest);
+	vec_fini(&s->covered);
 	buf_fini(&s->path);
 	free(s->losses.missing_split);
 }
@@ -274,6 +275,7 @@ struct sequence {
 	const struct code_segment *code;
 	uint32_t first; /* row */
 	uint32_t file_number, file;
+	uint32_t limit; /* where the unit's code ends that the last row is in */
 	bool is_open;
 };
 
@@ -310,14 +312,48 @@ static uint32_t add_place(struct line_places *p, const struct line_place *place)
 	return *at;
 }
 
+/* Where the piece of the unit's code ends that an offset is in; code that is in none has no limit.
+ */
+static uint32_t limit_of(const struct line_scan *s, uint32_t offset)
+{
+	size_t low = 0, high = s->covered.n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->covered.data[middle].end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->covered.n && s->covered.data[low].start <= offset ? s->covered.data[low].end
+									  : UINT32_MAX;
+}
+
+static void end_run(struct line_scan *s, struct sequence *q, uint32_t end)
+{
+	uint32_t n = (uint32_t)s->rows.list.n - q->first;
+	uint32_t start = n ? s->rows.list.data[q->first].start : 0;
+
+	if (n && end > start)
+		vec_push(&s->rows.runs, (struct line_run){ start, end, q->first, n, s->unit });
+	q->first = (uint32_t)s->rows.list.n;
+}
+
 static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
 {
 	q->is_open = true;
 	q->code = code_of(s, addr);
 	q->first = (uint32_t)s->rows.list.n;
+	q->limit = UINT32_MAX;
 }
 
-/* Of rows of one address the last one counts; those that go back do not. */
+/*
+ * A compiler's own functions, which have no line (gnat's), are in no piece of the unit: the
+ * row of the function before them does not reach so far.
+ *
+ * Of rows of one address the last one counts; those that go back do not.
+ */
 static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
 {
 	struct line_place place = { .line = row->line,
@@ -331,6 +367,10 @@ static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_
 	offset = q->code->offset + (row->addr - q->code->link_addr) - s->base;
 	if (offset >= UINT32_MAX)
 		return;
+	if (offset > q->limit)
+		end_run(s, q, q->limit);
+	if (s->rows.list.n == q->first || offset >= q->limit)
+		q->limit = limit_of(s, (uint32_t)offset);
 	if (row->file != q->file_number) {
 		q->file_number = row->file;
 		q->file = file_id(s, row->file);
@@ -354,20 +394,16 @@ static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_
 
 static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
 {
-	uint32_t n = (uint32_t)s->rows.list.n - q->first, start, end;
 	uint64_t offset;
 
 	q->is_open = false;
-	if (!n)
+	if (s->rows.list.n == q->first)
 		return;
-	start = s->rows.list.data[q->first].start;
 	/* The end is the first address that is not of the sequence. */
 	if (addr - q->code->link_addr > q->code->size)
 		addr = q->code->link_addr + q->code->size;
 	offset = q->code->offset + (addr - q->code->link_addr) - s->base;
-	end = (uint32_t)MIN(offset, (uint64_t)UINT32_MAX);
-	if (end > start)
-		vec_push(&s->rows.runs, (struct line_run){ start, end, q->first, n, s->unit });
+	end_run(s, q, (uint32_t)MIN(offset, (uint64_t)q->limit));
 }
 
 static void scan_lines(struct line_scan *s)
@@ -718,6 +754,47 @@ static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 
 /* ---- a unit ---- */
 
+static int by_start(const void *a, const void *b)
+{
+	const struct scope_interval *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The pieces of its code, by address; overlapping ones as one. */
+static void find_covered(struct line_scan *s, const struct dwarf_unit *u)
+{
+	struct reader r = dwarf_unit_dies(u, u->dies);
+	struct dwarf_ranges ranges;
+	struct dwarf_die die;
+	uint64_t low, high;
+	size_t n = 0;
+
+	s->covered.n = 0;
+	if (!dwarf_die_read(&r, u, &die) || !die.tag)
+		return;
+	dwarf_ranges_begin(&ranges, u, &die);
+	while (s->range_budget && dwarf_ranges_next(&ranges, &low, &high)) {
+		struct scope_interval piece = { 0 };
+
+		s->range_budget--;
+		if (place_range(s, low, high, &piece.start, &piece.end))
+			vec_push(&s->covered, piece);
+	}
+	if (!s->covered.n)
+		return;
+	qsort(s->covered.data, s->covered.n, sizeof(*s->covered.data), by_start);
+	vec_foreach (&s->covered, piece) {
+		struct scope_interval *last = &s->covered.data[n];
+
+		if (piece->start <= last->end)
+			last->end = MAX(last->end, piece->end);
+		else
+			s->covered.data[++n] = *piece;
+	}
+	s->covered.n = n + 1;
+}
+
 void line_scan_unit(struct line_scan *s, uint32_t i,
 		    bool (*take_lines)(void *data, uint64_t stmt_list), void *data)
 {
@@ -731,8 +808,10 @@ void line_scan_unit(struct line_scan *s, uint32_t i,
 	s->file_ids.n = 0;
 	s->has_files =
 		u.has_lines && u.tag != DW_TAG_partial_unit && dwarf_lines_open(&s->lines, &u);
-	if (s->has_files && take_lines(data, u.stmt_list))
+	if (s->has_files && take_lines(data, u.stmt_list)) {
+		find_covered(s, &u);
 		scan_lines(s);
+	}
 	/* A skeleton has the inlined functions, and no others, if clang was told so
 	 * (-fsplit-dwarf-inlining). */
 	if (!u.dwo_name || !u.dwo_id || !scan_split(s, &u))

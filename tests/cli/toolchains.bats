@@ -11,7 +11,8 @@ LINES_TOOL=$ASSAY_BUILD/bench/lines
 	for library in "$ROOT"/tests/data/toolchains/*.so; do
 		answers=${library%.so}.txt
 		awk 'BEGIN { RS = "" } { split($0, line, "\n"); print line[1] }' "$answers" >addresses
-		"$LINES_TOOL" "$library" <addresses >ours
+		# A file without a line is none.
+		"$LINES_TOOL" "$library" <addresses | sed 's/.*:0:0$/??:0:0/' >ours
 		awk 'BEGIN { RS = ""; ORS = "\n\n" } { sub(/^0x[0-9a-f]*\n/, ""); print }' "$answers" >theirs
 		diff -u theirs ours || { echo "$library" && false; }
 		n=$((n + 1))
