@@ -5,6 +5,7 @@
 # CONTAINERS=1000 is how many short containers there are (default 50).
 
 load ../cli/helpers
+load ../cli/daemon
 
 link() { # NAME BUILD-ID
 	cc -O2 -static -g "-Wl,--build-id=$2" -o "$BASE/image/app/$1" "$ROOT/tests/programs/split.c" 2>"$BASE/log" ||
@@ -125,6 +126,93 @@ names_of() { # root|user
 @test "containers of an ordinary user have their names, also when they are gone" {
 	need_podman user
 	names_of user
+}
+
+# ---- twenty programs ----
+
+# As of a program: the functions of split and of quarters, by which each is known.
+OWN_split='^(ten|twenty|thirty|forty|work_for|until_done|main)$'
+OWN_quarters='^(one_quarter|three_quarters)$'
+
+# twin PROGRAM KIND: a container of that program's and kind's name; KIND says how its file was made, or what becomes of it.
+twin() {
+	local program=$1 kind=$2 name=$1-$2 path=/mine/app
+	local mine=$BASE/mine/$name source=$ROOT/tests/programs/$program.c
+	mkdir -p "$mine"
+	case $kind in
+	dynamic*)
+		cc -O2 -g "-Wl,--build-id=$([ "$kind" = dynamic ] && echo sha1 || echo none)" -o "$mine/app" "$source"
+		ldd "$mine/app" | grep -o '/[^ ]*' | while read -r library; do
+			mkdir -p "$mine/root$(dirname "$library")"
+			cp -L "$library" "$mine/root$library"
+		done
+		;;
+	musl) musl-gcc -O2 -static -o "$mine/app" "$source" 2>/dev/null || cc -Os -static -o "$mine/app" "$source" ;;
+	stripped) cc -O2 -static -s -o "$mine/app" "$source" ;;
+	*-id | equal) cc -O2 -static -Wl,--build-id=sha1 -o "$mine/app" "$source" ;;
+	*) cc -O2 -static -Wl,--build-id=none -o "$mine/app" "$source" ;;
+	esac
+	local volumes=(-v "$mine:/mine")
+	[ ! -d "$mine/root/lib64" ] || volumes+=(-v "$mine/root/lib64:/lib64" -v "$mine/root/lib:/lib")
+	run_container root -d "${EXTRA[@]}" "${volumes[@]}" --name "$name" assay-test $path 100000s >/dev/null
+}
+
+# Removes the files of some, and puts the other program's at the place of others, while all run.
+change_files() {
+	local program other
+	for program in split quarters; do
+		other=quarters
+		[ $program = split ] || other="split"
+		rm "$BASE/mine/$program-deleted/app" "$BASE/mine/$program-deleted-id/app"
+		cp "$BASE/mine/$other-plain/app" "$BASE/mine/$program-replaced/app.new"
+		mv "$BASE/mine/$program-replaced/app.new" "$BASE/mine/$program-replaced/app"
+	done
+}
+
+# Samples of session s or history -i, by container: right, wrong, without a name. A stripped one has no names.
+judge() { # WHO
+	podman_of root ps -a --no-trunc --format '{{.ID}} {{.Names}}' >names
+	assay report "${@:2}" --container-names names --by container,image,symbol -t 0 --format json 'app:/mine/app' |
+		jq -r '.rows[] | select(.samples > 0) | select(.image | endswith("/mine/app") or . == "[unknown]") |
+			"\(.container | capture("podman:(?<name>[^ ]*)").name) \(.samples) \(.symbol | gsub(" "; "_"))"' >judged
+	awk -v split_own="$OWN_split" -v quarters_own="$OWN_quarters" -v who="$1" '
+		{
+			is_split = $1 ~ /^split-/
+			is_stripped = $1 ~ /-stripped$/
+			all += $2
+			seen[$1] = 1
+			if (is_split ? $3 ~ quarters_own : $3 ~ split_own && $3 != "main") wrong += $2
+			else if (is_stripped) stripped += $2
+			else if ($3 ~ /^[[(]|\+0x/) { unnamed += $2; print "unnamed:", $0 }
+			else right += $2
+		}
+		END {
+			for (name in seen) programs++
+			printf "%s: %d programs, %d samples: %d named, %d wrong, %d without a name, %d of stripped programs\n", who, programs, all, right, wrong, unnamed, stripped
+		}' judged >verdict
+	tail -1 verdict >&3
+	has ": 20 programs, .* 0 wrong, 0 without a name" verdict
+}
+
+@test "twenty programs have their own names, with each collector and the daemon" {
+	local program kind collector seconds=10
+	need_podman root
+	for kind in dynamic dynamic-plain plain static-id musl stripped deleted deleted-id replaced equal; do
+		for program in split quarters; do
+			twin $program $kind
+		done
+	done
+	change_files
+	for collector in $(collectors); do
+		rm -rf .cache s
+		assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" --duration $seconds -o s
+		judge "$collector" -i s
+	done
+	rm -rf .cache
+	start_daemon history
+	sleep $((${CONTAINERS:-0} >= 500 ? 60 : 15))
+	end_daemon
+	judge daemon --session-dir history
 }
 
 memory_of() { # PID: KiB
