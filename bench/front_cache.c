@@ -18,8 +18,8 @@
 #include "base/mem.h"
 #include "collect/rings.h"
 #include "machine/address_space.h"
+#include "pipeline/host.h"
 #include "record/child.h"
-#include "record/host.h"
 
 #define ROUNDS 20
 

@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/oprofile/sample_file.h"
+#include "oprofile/store/sample_file.h"
 
 #define HEADER_BYTES 104 /* header and descriptor */
 #define N_PICKS      (1U << 18)

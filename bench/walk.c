@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "record/debug_frames.h"
+#include "pipeline/debug_frames.h"
 #include "unwind/walk.h"
 
 #define STACK_BYTES (1 << 20)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/event_stream.h"
+#include "oprofile/fs/event_stream.h"
 
 static void check_again(const struct estream_item *item, bool has_branch_target)
 {

@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "store/oprofile/sample_file.h"
-#include "store/oprofile/sample_name.h"
+#include "oprofile/store/sample_file.h"
+#include "oprofile/store/sample_name.h"
 
 static void read_file(const uint8_t *data, size_t size)
 {

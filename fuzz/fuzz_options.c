@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/options.h"
+#include "cli/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "event/event.h"
 #include "perfdata/perfdata.h"
-#include "record/pt_synth.h"
 #include "symbol/symbols.h"
+#include "trace/pt_synth.h"
 
 /* Whether the samples stand in the order of time, as the headers say. */
 static int take(struct event_sink *sink, const struct event *e)

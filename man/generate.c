@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands/command.h"
+#include "cli/command.h"
 #include "config.h"
 #include "generate.h"
 

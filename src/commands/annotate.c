@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "annotate/annotate.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "commands/output.h"
-#include "report/annotate.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "open/input.h"
 #include "store/session.h"
 
 struct annotate_args {

@@ -11,10 +11,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "record/archive.h"
-#include "record/replay.h"
+#include "cli/command.h"
+#include "open/input.h"
+#include "replay/archive.h"
+#include "replay/replay.h"
 
 struct archive_args {
 	const char *input, *output;

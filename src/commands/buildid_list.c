@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strings.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "commands/output.h"
+#include "cli/command.h"
+#include "cli/output.h"
 #include "elf/elf_file.h"
-#include "record/replay.h"
+#include "open/input.h"
+#include "replay/replay.h"
 
 struct buildid_args {
 	const char *input;

@@ -11,13 +11,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "commands/command.h"
+#include "cli/command.h"
+#include "cli/output.h"
 #include "commands/ctl.h"
-#include "commands/output.h"
-#include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/request.h"
 #include "event/loss.h"
+#include "open/client.h"
 
 struct ctl_args {
 	const char *dir, *format;

@@ -11,13 +11,13 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
+#include "cli/command.h"
 #include "commands/event_help.h"
 #include "commands/separation.h"
 #include "config.h"
 #include "counter/counter.h"
 #include "daemon/metrics_http.h"
-#include "record/ext.h"
+#include "pipeline/ext.h"
 
 #define CONFIG_FILE      "/etc/assay/daemon.conf"
 #define CONFIG_MAX_BYTES (1 << 20)

@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "commands/output.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "open/input.h"
 #include "report/diff_print.h"
 #include "symbol/symbols.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
+#include "cli/command.h"
 #include "commands/doctor_checks.h"
 #include "report/header.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
+#include "cli/command.h"
 
 static void print_overview(void)
 {

@@ -6,14 +6,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "commands/input.h"
+#include "cli/command.h"
 #include "config.h"
-#include "record/archive.h"
-#include "record/import.h"
-#include "record/perfdata_file.h"
-#include "record/replay.h"
-#include "record/session_dir.h"
+#include "import/import.h"
+#include "open/input.h"
+#include "pipeline/session_dir.h"
+#include "replay/archive.h"
+#include "replay/perfdata_file.h"
+#include "replay/replay.h"
 
 struct import_args {
 	const char *output, *to, *itrace;

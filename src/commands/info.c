@@ -11,8 +11,8 @@
 #include "base/intmap.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "commands/input.h"
+#include "cli/command.h"
+#include "open/input.h"
 #include "store/session.h"
 
 #define NS_PER_SECOND 1e9

@@ -10,12 +10,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "record/archive.h"
-#include "record/itrace.h"
-#include "record/perfdata_file.h"
-#include "record/replay.h"
+#include "cli/command.h"
+#include "open/input.h"
+#include "replay/archive.h"
+#include "replay/perfdata_file.h"
+#include "replay/replay.h"
+#include "trace/itrace.h"
 
 /* Everything but calls and returns alone, as perf inject has it. */
 #define ITRACE_DEFAULT_INJECT "ibxwpe"

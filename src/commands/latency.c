@@ -7,12 +7,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "commands/input.h"
-#include "commands/output.h"
+#include "calls/latency.h"
+#include "cli/output.h"
+#include "open/input.h"
 #include "pt/flow.h"
-#include "record/archive.h"
-#include "record/replay.h"
-#include "report/latency.h"
+#include "replay/archive.h"
+#include "replay/replay.h"
 
 static const struct {
 	const char *name;

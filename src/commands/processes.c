@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "commands/output.h"
+#include "cli/output.h"
 
 enum processes_format processes_format_find(const char *name)
 {

@@ -2,7 +2,7 @@
 /* Printing a process report: what `assay report --processes` and `prospect` share. */
 #pragma once
 
-#include "report/process_report.h"
+#include "processes/process_report.h"
 
 enum processes_format { PROCESSES_TEXT, PROCESSES_JSON, PROCESSES_HTML };
 #define PROCESSES_FORMATS "text|json|html"

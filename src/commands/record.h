@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "commands/command.h"
+#include "cli/command.h"
 #include "record/recorder.h"
 
 struct record_end {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "counter/address_filter.h"
 #include "counter/intel_pt.h"
-#include "record/trace_filter.h"
+#include "trace/trace_filter.h"
 
 static bool takes_addresses(const struct counter *c)
 {

@@ -2,7 +2,7 @@
 /* record --filter: onto the events that take one. */
 #pragma once
 
-#include "commands/options.h"
+#include "cli/options.h"
 #include "counter/counter.h"
 
 struct error;

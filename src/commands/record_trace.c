@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "commands/options.h"
+#include "cli/options.h"
 #include "counter/attr_text.h"
 #include "counter/intel_pt.h"
 #include "counter/sources.h"

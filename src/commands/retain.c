@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "daemon/client.h"
-#include "daemon/lock.h"
+#include "cli/command.h"
+#include "open/client.h"
+#include "open/lock.h"
 #include "store/retention.h"
 
 #define PATIENCE_S 10.0

@@ -8,16 +8,16 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/command.h"
+#include "cli/output.h"
 #include "collect/rings.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "commands/output.h"
+#include "open/input.h"
 #include "pt/flow.h"
-#include "record/itrace.h"
-#include "record/replay.h"
-#include "report/script.h"
+#include "replay/replay.h"
+#include "script/script.h"
 #include "store/session.h"
 #include "symbol/symbols.h"
+#include "trace/itrace.h"
 
 struct script_args {
 	const char *input, *output, *format, *cache, *time, *cpus;

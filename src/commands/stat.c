@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
+#include "cli/command.h"
+#include "cli/output.h"
 #include "commands/event_help.h"
-#include "commands/output.h"
-#include "commands/stat_print.h"
-#include "commands/targets.h"
-#include "record/host.h"
+#include "pipeline/host.h"
 #include "record/stat.h"
+#include "record/stat_print.h"
+#include "record/targets.h"
 
 struct stat_args {
 	struct option_list events, pids, tids;

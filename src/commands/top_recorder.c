@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "commands/command.h"
-#include "commands/input.h"
+#include "cli/command.h"
+#include "open/input.h"
 #include "store/session.h"
 
 #define MAX_SAID     4096

@@ -14,18 +14,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/command.h"
-#include "commands/input.h"
-#include "commands/output.h"
-#include "commands/targets.h"
+#include "calls/call_timeline.h"
+#include "cli/command.h"
+#include "cli/output.h"
 #include "commands/trace_symbol.h"
 #include "config.h"
 #include "counter/intel_pt.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"
 #include "counter/trigger.h"
+#include "open/input.h"
 #include "record/recorder.h"
-#include "report/call_timeline.h"
+#include "record/targets.h"
 
 #define MARGIN_NS  1000000000ULL /* the kernel's records are read once a second at the least */
 #define KEEP_BYTES (256ULL << 20)

@@ -14,7 +14,7 @@
  * the order of addresses, and `#0`, `#g` or `#G` the global one. Without a file the address is the
  * kernel's. Several stand behind each other, with commas or white space between. (perf-record(1))
  *
- * This file knows the words and what the kernel wants to be told; record/trace_filter.h looks
+ * This file knows the words and what the kernel wants to be told; trace/trace_filter.h looks
  * the symbols up.
  */
 #pragma once

@@ -49,7 +49,7 @@ struct counter {
 	bool of_all_threads; /* opened for all that run on a CPU, and on at once, whatever the
 				target: what tells of context switches */
 	const char *ext;     /* "ibs_op": its samples are made of the raw ones of this PMU, by its
-				event_code (record/ext.h); NULL: they are as they come */
+				event_code (pipeline/ext.h); NULL: they are as they come */
 	uint32_t carrier;    /* 1 + the index of the counter that brings these raw samples, which is
 				the first of its `ext`; 0: it is opened itself */
 	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which

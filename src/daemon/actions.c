@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
-#include "record/host.h"
+#include "pipeline/host.h"
 #include "store/history.h"
 #include "store/retention.h"
 #include "store/sharing.h"

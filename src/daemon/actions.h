@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "event/loss.h"
-#include "record/ext.h"
+#include "pipeline/ext.h"
 
 struct daemon;
 struct error;
@@ -90,5 +90,5 @@ struct daemon_status {
 };
 void daemon_status(struct daemon *d, struct daemon_status *out);
 
-/* Statistics of the extended features that are counted now (record/ext.h). */
+/* Statistics of the extended features that are counted now (pipeline/ext.h). */
 void daemon_features(struct daemon *d, ext_visitor visit, void *context);

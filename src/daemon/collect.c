@@ -17,11 +17,11 @@
 #include "collect/sampler.h"
 #include "counter/sources.h"
 #include "daemon/daemon_state.h"
-#include "daemon/fs_service.h"
 #include "daemon/notify.h"
 #include "daemon/upkeep.h"
+#include "oprofile/fs/fs_service.h"
+#include "pipeline/host.h"
 #include "record/collector.h"
-#include "record/host.h"
 
 #define SECOND_NS 1000000000ULL
 

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "daemon/unix_socket.h"
+#include "open/unix_socket.h"
 
 /* What one control_serve() does at most: the rings wait meanwhile. */
 #define MAX_EVENTS   64

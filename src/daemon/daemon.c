@@ -18,11 +18,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
-#include "daemon/fs_service.h"
-#include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "daemon/privilege.h"
-#include "record/host.h"
+#include "open/lock.h"
+#include "oprofile/fs/fs_service.h"
+#include "pipeline/host.h"
 #include "store/sharing.h"
 
 void daemon_settings_fini(struct daemon_settings *s)

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/strings.h"
-#include "record/replay.h"
+#include "replay/replay.h"
 
 /* Two branches taken are not further apart; where they are, the stack is not one. */
 #define MAX_RANGE ((uint64_t)1 << 20)

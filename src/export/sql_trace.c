@@ -5,10 +5,10 @@
 
 #include "base/build_id.h"
 #include "base/error.h"
+#include "calls/trace_calls.h"
 #include "event/event.h"
 #include "export/export.h"
 #include "export/names.h"
-#include "record/trace_calls.h"
 #include "symbol/symbols.h"
 
 /*

@@ -3,7 +3,7 @@
  * Profiles that other tools made, as they tell them: names instead of addresses.
  *
  * A reader takes bytes and pushes samples whose frames are symbols with, where the format has
- * them, images, addresses and build ids; what a session makes of these is record/import_foreign.h.
+ * them, images, addresses and build ids; what a session makes of these is import/import_foreign.h.
  * Readers open no files and log nothing. What they could not understand or had to
  * leave out is counted in struct foreign_facts, and told to the user from there.
  */

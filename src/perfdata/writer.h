@@ -2,7 +2,7 @@
 /*
  * perf.data as perf record writes it: a header, the events with their ids, the records, the feature
  * sections (format.h has the layout's source). Makes bytes, in our byte order; who writes them
- * to a file is record/perfdata_file.h.
+ * to a file is replay/perfdata_file.h.
  *
  *   head: header, ids, attrs │ data: records … │ tail: table of sections, sections
  *

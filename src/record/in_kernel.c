@@ -11,10 +11,10 @@
 #include "machine/address_space.h"
 #include "machine/machine.h"
 #include "perfdata/regs.h"
-#include "record/host.h"
-#include "record/off_cpu.h"
-#include "record/pipeline.h"
-#include "record/user_stacks.h"
+#include "pipeline/host.h"
+#include "pipeline/off_cpu.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/user_stacks.h"
 
 /* How long a file's path is waited for until stacks through it go by frame pointer. */
 #define TABLE_WAIT_NS 2000000000ULL

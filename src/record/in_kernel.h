@@ -43,7 +43,7 @@ bool in_kernel_is_behind(const struct in_kernel *k);
 
 /*
  * Counters from this one on are of waits (collect/bpf/shared.h), and their samples
- * milliseconds (record/off_cpu.h).
+ * milliseconds (pipeline/off_cpu.h).
  */
 void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter);
 

@@ -16,11 +16,11 @@
 #include "elf/elf_file.h"
 #include "perfdata/format.h"
 #include "perfdata/record.h"
-#include "record/host.h"
-#include "record/image_files.h"
-#include "record/perfdata_file.h"
+#include "pipeline/host.h"
+#include "pipeline/image_files.h"
 #include "record/raw_trace.h"
 #include "record/record_ring.h"
+#include "replay/perfdata_file.h"
 
 #define MAX_FORMAT (1 << 20)
 

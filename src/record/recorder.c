@@ -20,10 +20,10 @@
 #include "collect/missed.h"
 #include "collect/sampler.h"
 #include "counter/pace.h"
+#include "pipeline/ext.h"
 #include "record/in_kernel.h"
 #include "record/pid_namespace.h"
 #include "record/raw.h"
-#include "record/ext.h"
 #include "record/recorder_state.h"
 
 #define SECOND_NS        1000000000ULL

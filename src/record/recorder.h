@@ -13,8 +13,8 @@
 #include "collect/rings.h"
 #include "counter/counter.h"
 #include "machine/proc.h"
-#include "record/ext.h"
-#include "record/pipeline.h"
+#include "pipeline/ext.h"
+#include "pipeline/pipeline.h"
 #include "store/store.h"
 
 struct error;
@@ -79,7 +79,7 @@ struct recorder_config {
 	uint64_t aux_bytes, snapshot_bytes;
 	bool snapshot_at_end; /* AUX_SNAPSHOTS: one more when it is over */
 	bool by_thread;       /* a ring a thread, and nothing that the threads start */
-	bool off_cpu;         /* blocked time as well, by BPF (record/off_cpu.h); no cgroup */
+	bool off_cpu;         /* blocked time as well, by BPF (pipeline/off_cpu.h); no cgroup */
 	uint64_t off_cpu_min_ns;
 
 	/* What to profile. A command may go with any target; the recording ends with it. */
@@ -123,7 +123,7 @@ struct recorder_result {
 	uint64_t n_truncated;    /* how often the kernel cut it off, as its area was full */
 	uint64_t disk_waited_ns; /* so long the trace was not read, as the disk was too slow */
 	char note[256];          /* what could not be had (rings_note) */
-	char features[512];      /* statistics of extended features (record/ext.h); "" */
+	char features[512];      /* statistics of extended features (pipeline/ext.h); "" */
 	enum stack_source stacks;
 	bool has_sampler_failed; /* the kernel refused it: without it, it may go */
 };
@@ -209,7 +209,7 @@ void recorder_set_tap(struct recorder *r, const struct sample_tap *tap);
 /* Who knows the images that samples are in. It stays the recorder's. */
 struct machine *recorder_machine(const struct recorder *r);
 
-/* Statistics of the extended features (record/ext.h) that are counted. */
+/* Statistics of the extended features (pipeline/ext.h) that are counted. */
 void recorder_features(const struct recorder *r, ext_visitor visit, void *context);
 
 /* Since the recording began, over all its sessions. Pointers hold until the next callback. */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "collect/sampler.h"
 #include "counter/pace.h"
-#include "record/ext.h"
+#include "pipeline/ext.h"
 #include "record/in_kernel.h"
 #include "record/raw.h"
 #include "record/recorder_state.h"

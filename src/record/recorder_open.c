@@ -18,14 +18,14 @@
 #include "collect/sampler.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
-#include "record/ext.h"
+#include "pipeline/ext.h"
+#include "pipeline/off_cpu.h"
+#include "pipeline/session_dir.h"
 #include "record/in_kernel.h"
-#include "record/off_cpu.h"
 #include "record/pid_namespace.h"
 #include "record/raw.h"
 #include "record/raw_trace.h"
 #include "record/recorder_state.h"
-#include "record/session_dir.h"
 
 /* Targets. */
 

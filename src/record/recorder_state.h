@@ -10,9 +10,9 @@
 
 #include "collect/rings.h"
 #include "machine/machine.h"
+#include "pipeline/host.h"
+#include "pipeline/pipeline.h"
 #include "record/child.h"
-#include "record/host.h"
-#include "record/pipeline.h"
 #include "record/recorder.h"
 
 struct in_kernel;

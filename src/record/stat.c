@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "collect/cpu_watch.h"
 #include "counter/reason.h"
+#include "pipeline/host.h"
 #include "record/child.h"
-#include "record/host.h"
 
 /* How often processes that are not ours are looked for: they say nothing when they end. */
 #define LOOK_NS 100000000ULL

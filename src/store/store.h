@@ -176,7 +176,7 @@ struct store_ops {
 /* The native store: segments (docs/formats.md). */
 extern const struct store_ops native_store;
 
-/* OProfile's sample files (store/oprofile/, docs/oprofile.md): counts and arcs, no times. */
+/* OProfile's sample files (oprofile/store/, docs/oprofile.md): counts and arcs, no times. */
 extern const struct store_ops oprofile_store;
 
 /* Memory that a store holds, for the recorder's budget. */

@@ -107,7 +107,7 @@ bash_offers_options() {
 }
 
 @test "front ends are programs, with help, man page and completion of their own" {
-	local list=$ROOT/src/commands/compat/front_ends.def
+	local list=$ROOT/src/oprofile/tools/front_ends.def
 	while read -r program; do
 		[ "$(readlink "$ASSAY_BUILD/$program")" = assay ]
 		"$program" --help | grep -q "^Usage: $program "

@@ -138,7 +138,7 @@ $address 800      39.8010  app                      app                      lea
 	for how in "" -l -d -c "-l -m all"; do
 		# shellcheck disable=SC2086
 		opreport -X $how >out.xml 2>/dev/null
-		xmllint --noout --schema "$ROOT/src/report/xml/report.xsd" out.xml
+		xmllint --noout --schema "$ROOT/src/oprofile/report/report.xsd" out.xml
 	done
 	[ "$(xmllint --xpath 'string(/profile/@cputype)' out.xml)" = x86-64 ]
 	[ "$(xmllint --xpath 'string(/profile/@processor)' out.xml)" = generic ]

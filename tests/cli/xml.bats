@@ -13,7 +13,7 @@ setup() {
 
 valid() {
 	assay report -i demo --symbol-cache "" --format xml "$@" >x.xml
-	xmllint --noout --schema "$ROOT/src/report/xml/report.xsd" x.xml
+	xmllint --noout --schema "$ROOT/src/oprofile/report/report.xsd" x.xml
 }
 
 number() {
@@ -44,7 +44,7 @@ number() {
 @test "names that are markup, and views without XML" {
 	printf 'app;operator<<"&\x01 7\n' >odd
 	assay report -i odd -l --format xml >x.xml
-	xmllint --noout --schema "$ROOT/src/report/xml/report.xsd" x.xml
+	xmllint --noout --schema "$ROOT/src/oprofile/report/report.xsd" x.xml
 	[ "$(xmllint --xpath 'string(/profile/symboltable/symboldata/@name)' x.xml | cut -c1-12)" = 'operator<<"&' ]
 	run assay report -i demo --format xml --tree
 	refused 2 "--format xml: is of the summary, --symbols, --details and --callgraph"

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "record/pt_trace.h"
+#include "trace/pt_trace.h"
 
 struct printer {
 	struct pt_trace_sink sink; /* first: the sink is also this */

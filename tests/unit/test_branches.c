@@ -11,7 +11,7 @@
 #include "elf/elf_file.h"
 #include "export/export.h"
 #include "perfdata_file.h"
-#include "record/replay.h"
+#include "replay/replay.h"
 #include "scratch.h"
 
 static char self[4096]; /* this program: an ELF file that is there */

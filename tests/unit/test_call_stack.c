@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls and returns of a trace, as branches in short notation. */
-#include "record/call_stack.h"
+#include "trace/call_stack.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,9 +12,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "daemon/client.h"
 #include "daemon/control.h"
-#include "daemon/unix_socket.h"
+#include "open/client.h"
+#include "open/unix_socket.h"
 
 struct world {
 	struct control *control;

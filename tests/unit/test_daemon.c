@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "daemon/budget.h"
-#include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "daemon/parts.h"
+#include "open/lock.h"
 
 #define SECOND 1000000000ULL
 #define WALL   (1795295100ULL * SECOND + 123456789) /* 2026-11-21 21:05:00.123 UTC */

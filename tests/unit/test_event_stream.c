@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/event_buffer.h"
-#include "daemon/event_stream.h"
+#include "oprofile/fs/event_buffer.h"
+#include "oprofile/fs/event_stream.h"
 
 #define MAX_PLACES 6
 

@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "fake_machine.h"
-#include "record/ext.h"
-#include "record/ibs.h"
+#include "pipeline/ext.h"
+#include "pipeline/ibs.h"
 
 #define BIT(n)   (1ULL << (n))
 #define ZEN      0x19

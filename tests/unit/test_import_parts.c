@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A recording that is read in parts is the same as one that is read as a whole. */
-#include "record/import_split.h"
+#include "import/import_split.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "import/import.h"
 #include "perfdata_file.h"
-#include "record/import.h"
 #include "scratch.h"
 #include "store/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copies of the kernel's code: of a /proc that is made up. */
-#include "record/kcore_copy.h"
+#include "replay/kcore_copy.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* Percentiles of calls' durations. */
 #include "unit.h"
 
-#include "report/latency.h"
+#include "calls/latency.h"
 
 /* Calls of 1 ns to 10 ns, one each: a share of them does not exceed the call of that rank. */
 static void a_percentile_is_the_duration_of_its_rank(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What /proc tells of threads that wait. */
-#include "record/off_cpu.h"
+#include "pipeline/off_cpu.h"
 
 #include <sys/stat.h>
 

@@ -11,10 +11,10 @@
 #include "base/buf.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
-#include "store/oprofile/facts.h"
-#include "store/oprofile/jit_file.h"
-#include "store/oprofile/sample_file.h"
-#include "store/oprofile/sample_name.h"
+#include "oprofile/store/facts.h"
+#include "oprofile/store/jit_file.h"
+#include "oprofile/store/sample_file.h"
+#include "oprofile/store/sample_name.h"
 
 static const struct sample_file_header test_header = {
 	.cpu_type = 69,

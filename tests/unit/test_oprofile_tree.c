@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "daemon/oprofile_tree.h"
 #include "fake_machine.h"
+#include "oprofile/fs/oprofile_tree.h"
 
 static struct {
 	bool is_enabled, refuses;

@@ -23,12 +23,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "daemon/event_buffer.h"
-#include "daemon/event_tap.h"
-#include "daemon/mountpoint.h"
-#include "daemon/oprofilefs.h"
 #include "event/text.h"
-#include "record/pipeline.h"
+#include "oprofile/fs/event_buffer.h"
+#include "oprofile/fs/event_tap.h"
+#include "oprofile/fs/mountpoint.h"
+#include "oprofile/fs/oprofilefs.h"
+#include "pipeline/pipeline.h"
 #include "record/raw.h"
 
 #define APP                                                                         \

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "commands/options.h"
+#include "cli/options.h"
 
 struct args {
 	bool flag, kept;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From the bytes of a perf.data to a session, and what an offline machine makes of it. */
-#include "record/import.h"
+#include "import/import.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "machine/machine.h"
 #include "perfdata_file.h"
-#include "record/replay.h"
+#include "replay/replay.h"
 #include "scratch.h"
 #include "store/session.h"
 

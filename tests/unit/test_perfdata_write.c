@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the writer writes, read again; and recordings written anew. */
-#include "record/perfdata_file.h"
+#include "replay/perfdata_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <zlib.h>
 
+#include "picture/picture.h"
 #include "report/markup.h"
-#include "report/picture.h"
 
 #define N_SEEDS 8
 

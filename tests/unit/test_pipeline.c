@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "event/text.h"
-#include "record/ext.h"
-#include "record/pipeline.h"
+#include "pipeline/ext.h"
+#include "pipeline/pipeline.h"
 
 /* A store that writes down what it is told. */
 struct store {

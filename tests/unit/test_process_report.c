@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "report/process_report.h"
+#include "processes/process_report.h"
 
 #define N_SEEDS 12
 

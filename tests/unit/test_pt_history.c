@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "record/pt_history.h"
+#include "trace/pt_history.h"
 
 /* By time: "aa" at 0x1000 becomes "bb", "cc" at 0x1004 becomes "dd", "bb" becomes "ee". */
 static const struct pt_poke pokes[] = {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "pt/packet_text.h"
 #include "pt/time.h"
-#include "record/pt_overlap.h"
+#include "trace/pt_overlap.h"
 
 static struct buf packets(const char *text)
 {

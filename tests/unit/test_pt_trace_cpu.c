@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "pt/packet_text.h"
-#include "record/pt_trace.h"
+#include "trace/pt_trace.h"
 
 enum { PT_TYPE = 8, TSC_BIT = 1 << 10, AUXTRACE_INFO = 70, AUXTRACE = 71, CPU = 1 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Address filters: their words, their symbols, and what a PMU takes of them. */
-#include "record/trace_filter.h"
+#include "trace/trace_filter.h"
 
 #include <errno.h>
 
-#include "counter/address_filter.h"
 #include "base/error.h"
+#include "counter/address_filter.h"
 #include "counter/counter.h"
 #include "scratch.h"
 #include "symbol/function_names.h"

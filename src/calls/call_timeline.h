@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which functions each thread was in, from when to when: of a processor trace exactly, of samples
+ * as far as they tell.
+ *
+ *   trace    ─► calls/trace_calls.h ─┐
+ *   samples  ─► chains of a thread ───┴─► calls by thread, time and depth ─► text, page, Perfetto
+ *
+ * Of samples: a function is taken to go on from one sample to the next while all its callers do,
+ * and while no more than a few periods are between them. Calls shorter than a period are missed,
+ * and several calls in a row may be one.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+struct arena;
+struct error;
+struct symbolizer;
+
+struct timeline_call {
+	uint64_t start_ns, end_ns;
+	uint32_t thread, function; /* indexes */
+	uint16_t depth;            /* 0: outermost */
+	uint16_t flags;            /* enum open_call_flags; of samples 0 */
+	uint32_t samples;          /* of samples: that were in it */
+};
+
+struct timeline_thread {
+	int32_t pid, tid;
+	const char *comm;
+	size_t first, n; /* of calls */
+};
+
+/* Something that happened at one moment: a hit of the trigger. */
+struct timeline_mark {
+	uint64_t time_ns;
+	int32_t pid, tid;
+	const char *text;
+};
+
+struct call_timeline {
+	VEC(struct timeline_thread) threads; /* by pid and tid */
+	VEC(struct timeline_call) calls;     /* by thread, start, depth */
+	VEC(const char *) functions;         /* names */
+	VEC(struct timeline_mark) marks;     /* by time */
+	uint64_t first_ns, last_ns, zero_ns; /* zero: the moment */
+	uint64_t n_left_out;                 /* calls beyond the limit, the oldest ones */
+	bool is_exact;                       /* of a trace */
+	uint32_t freq_hz;                    /* of samples */
+	struct arena *arena;
+};
+
+struct call_timeline_config {
+	const char *path; /* of a perf.data */
+	struct symbolizer *symbolizer;
+	const struct symbolizer_config *places; /* of code, as replay_decode() */
+	/* Counters with names that begin so: their samples are marks, and no calls. NULL: none. */
+	const char *mark;
+	bool zero_at_end;             /* times are from the end, though there are marks */
+	uint64_t before_ns, after_ns; /* of the first mark, else of the end; 0: all that there is */
+	size_t max_calls;             /* 0: a million */
+};
+
+/* Reads the recording. -ENODATA: nothing ran in it. To be released in any case. */
+int call_timeline_read(const struct call_timeline_config *config, struct call_timeline *out,
+		       struct error *err);
+void call_timeline_fini(struct call_timeline *t);
+
+/* What was recorded and how, for people. */
+struct timeline_words {
+	const char *command; /* or what else was traced */
+	const char *cause;   /* why it was kept: "shop::sell was called by thread 12 (shop)" */
+	const char *source;  /* "Intel PT", "4000 samples a second; this machine has no Intel PT" */
+};
+
+/*
+ * The thread of the first mark (else that with most calls), the last `max_lines` calls before the
+ * mark and those after it; the others in a line each. 0: all of all.
+ */
+void call_timeline_print(const struct call_timeline *t, const struct timeline_words *words,
+			 size_t max_lines, FILE *out);
+
+/* One page without a network. */
+void call_timeline_page(const struct call_timeline *t, const struct timeline_words *words,
+			FILE *out);
+
+/* Perfetto's trace: slices on the threads' tracks, marks as instants (TrackEvent). */
+void call_timeline_perfetto(const struct call_timeline *t, const struct timeline_words *words,
+			    struct buf *out);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A command is one file in this folder with one `const struct command` and a
+ * line in commands.def; dispatch, help, man pages and completion follow.
+ */
+#pragma once
+
+#include "cli/options.h"
+
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* For the man page: a headed paragraph in scdoc's markup, or an example. */
+struct command_section {
+	const char *title, *text;
+};
+struct command_example {
+	const char *command, *text;
+};
+
+/* What the first operand may be, where a command does one of several things. */
+struct command_word {
+	const char *name, *arguments, *help; /* "save", "NAME", "keep the current samples …" */
+};
+
+struct command {
+	const char *name;
+	bool is_program;         /* a front end: a program of its own, a link to ours (compat/) */
+	const char *summary;     /* one line, lower case, no full stop: man NAME and `assay help` */
+	const char *synopsis;    /* "[OPTIONS] [--] COMMAND [ARG…]" */
+	const char *description; /* paragraphs in scdoc's markup */
+	struct option_table options;
+	const struct command_word *words;       /* ends with { NULL } ; may be NULL */
+	const struct command_section *sections; /* ends with { NULL } ; may be NULL */
+	const struct command_example *examples; /* ends with { NULL } ; may be NULL */
+	/* argv[0] is the command's name. Returns an exit status. */
+	int (*run)(const struct command *self, int argc, char **argv);
+};
+
+#define COMMAND(name) extern const struct command name##_command;
+#include "commands/commands.def"
+#undef COMMAND
+
+extern const struct command *const commands[]; /* in the order of commands.def, ends with NULL */
+
+/*
+ * Front ends: older tools' names, options and output. A front end is found by the name that the
+ * program was called by (a symbolic link to it), or as `assay NAME`.
+ */
+#define FRONT_END(name) extern const struct command name##_command;
+#include "oprofile/tools/front_ends.def"
+#undef FRONT_END
+
+extern const struct command *const front_ends[]; /* in the order of front_ends.def, then NULL */
+
+/* A command, or a front end; NULL. */
+const struct command *command_find(const char *name);
+
+/* The front end that a path to the program names ("/usr/bin/prospect"); NULL. */
+const struct command *front_end_find(const char *path);
+
+/*
+ * What every run() begins with: parses, prints help for -h/--help. Returns -1
+ * to go on, or the exit status to return at once.
+ */
+int command_begin(const struct command *self, bool stop_at_operand, int argc, char **argv,
+		  void *args, struct option_list *operands);
+
+void command_print_help(const struct command *self);

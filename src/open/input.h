@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a command reads: a session, or a file of another tool (import/import.h), which is made
+ * one for the time that the command runs. The one place that knows the difference.
+ */
+#pragma once
+
+#include "cli/options.h"
+#include "profile/query.h"
+#include "store/session.h"
+#include "symbol/symbols.h"
+
+#define DEFAULT_SESSION "./assay.data"
+
+/*
+ * The rows of --itrace and --no-itrace in every command that reads recordings, and what is said by
+ * them: input_use_itrace() before anything is opened, for all that the process opens. EXIT_USAGE
+ * after a message; -1 where all is well, as of command_begin().
+ */
+#define ITRACE_OPTIONS(itrace, no_itrace)                                                           \
+	{ 0,                                                                                        \
+	  "itrace",                                                                                 \
+	  "OPTIONS",                                                                                \
+	  OPT_OPTIONAL,                                                                             \
+	  (itrace),                                                                                 \
+	  NULL,                                                                                     \
+	  "what is made of a processor trace (Intel PT): letters, see assay-script(1)",             \
+	  "Default: *igxe*, a sample each 100 µs of trace with its call chain; its weight is the " \
+	  "number of instructions that ran since the last one, exactly.",                           \
+	  .implied = "igxe" },                                                                      \
+	{                                                                                           \
+		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
+			"processor traces are not decoded"                                          \
+	}
+int input_use_itrace(const char *command, const char *text, bool none);
+const struct itrace *input_itrace(void); /* NULL: nothing is decoded */
+
+/*
+ * The rows that say where the code of a recording is, in every command that shows or decodes it:
+ * input_use_code() before anything is opened, for all that the process opens. EXIT_FAILED after a
+ * message where a file is not what it should be; -1 where all is well.
+ */
+struct code_args {
+	const char *vmlinux, *symfs;
+};
+#define CODE_OPTIONS(base)                                                                        \
+	{ 'k',                                                                                    \
+	  "vmlinux",                                                                              \
+	  "FILE",                                                                                 \
+	  OPT_STRING,                                                                             \
+	  (base) + offsetof(struct code_args, vmlinux),                                           \
+	  NULL,                                                                                   \
+	  "the file of the kernel that was recorded",                                             \
+	  "Names and code of the kernel come from it, if its build id is the recorded one; one "  \
+	  "of another build is told and not used. Without it the kernel is found by its build "   \
+	  "id." },                                                                                \
+	{                                                                                         \
+		0, "symfs", "DIR", OPT_STRING, (base) + offsetof(struct code_args, symfs), NULL,  \
+			"look for binaries below DIR, by the paths that they ran from",           \
+			"For recordings of another machine. An archive (assay-archive(1)) needs " \
+			"no such option."                                                         \
+	}
+int input_use_code(const char *command, const struct code_args *args);
+
+/* The --vmlinux that is of another build than a kernel that was recorded; NULL: it is of use. */
+#define REFUSED_VMLINUX " is of another build than the kernel that was recorded: it is not used"
+const char *input_refused_vmlinux(const struct build_id *recorded);
+
+/*
+ * The row of --weight, and whether profiles are weighed by events by what was said with it: if one
+ * of them needs it where nothing was. `other`: NULL, or what the profile is compared with.
+ */
+#define WEIGHT_OPTION(field, what)                                                                 \
+	{                                                                                          \
+		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                            \
+			"A sample stands for as many events as the counter counted since the one " \
+			"before; for clocks an event is a nanosecond. *auto*: events, if samples " \
+			"stand for different numbers of them: a counter that is sampled at a "     \
+			"frequency begins with periods of few events in each thread.",             \
+			.choices = "auto|samples|events"                                           \
+	}
+struct profile;
+bool input_by_period(const char *weight, const struct profile *profile,
+		     const struct profile *other);
+
+/* -i of a daemon's directory, as OProfile's tools have it. */
+#define SESSION_DIR_OPTION(field)                                                   \
+	{                                                                           \
+		0, "session-dir", "DIR", OPT_STRING, (field), NULL,                 \
+			"the history in a daemon's directory, as *-i*",             \
+			"What is being recorded is in _DIR_/samples/current; *-i* " \
+			"_DIR_/samples/NAME "                                       \
+			"is one that was saved."                                    \
+	}
+
+/* The row of -i in every command that reads one session, and what it means by its operands. */
+#define INPUT_OPTION(field, what)                                                        \
+	{ 'i',                                                                           \
+	  "input",                                                                       \
+	  "DIR",                                                                         \
+	  OPT_STRING,                                                                    \
+	  (field),                                                                       \
+	  NULL,                                                                          \
+	  "session, or perf.data file, to " what,                                        \
+	  "Default: *" DEFAULT_SESSION "*. A perf.data file may be of another machine. " \
+	  "perf script's text, folded stacks and pprof "                                 \
+	  "are read as well; *-* is standard input." },                                  \
+		SESSION_DIR_OPTION(field)
+extern const char input_filters_help[]; /* of a man page's section FILTERS */
+
+/* The row of --container-names, and reading it: as input_use_code(). */
+#define CONTAINER_NAMES_OPTION(field)                                                              \
+	{                                                                                          \
+		0, "container-names", "FILE", OPT_STRING, (field), NULL,                           \
+			"names of containers and pods: a line each, ID NAME",                      \
+			"They count before those that the recorder found in the files of engines " \
+			"(docs/cgroups.md). An ID is whole, or a container's first 12 digits. "    \
+			"Empty lines and lines that begin with # are left out.",                   \
+	}
+int input_use_containers(const char *command, const char *file); /* file NULL: none was given */
+
+/* For a query that is not made by input_query(). NULL: none were given. */
+struct container_names;
+const struct container_names *input_containers(void);
+
+struct error;
+struct itrace;
+
+/* The rows of time windows in commands that show a profile, and what they say. */
+struct window_args {
+	const char *since, *until, *at;
+	double length_s; /* 0: not given */
+};
+#define WINDOW_OPTIONS(base)                                                          \
+	{ 0,                                                                          \
+	  "since",                                                                    \
+	  "TIME",                                                                     \
+	  OPT_STRING,                                                                 \
+	  (base) + offsetof(struct window_args, since),                               \
+	  NULL,                                                                       \
+	  "only samples from this time on: -2h, 'yesterday 14:00' … (see TIMES)" },   \
+		{ 0,                                                                  \
+		  "until",                                                            \
+		  "TIME",                                                             \
+		  OPT_STRING,                                                         \
+		  (base) + offsetof(struct window_args, until),                       \
+		  NULL,                                                               \
+		  "only samples before this time" },                                  \
+		{ 0,                                                                  \
+		  "at",                                                               \
+		  "TIME",                                                             \
+		  OPT_STRING,                                                         \
+		  (base) + offsetof(struct window_args, at),                          \
+		  NULL,                                                               \
+		  "only samples around this time, half of --window on either side" }, \
+	{                                                                             \
+		0, "window", "LENGTH", OPT_SECONDS,                                   \
+			(base) + offsetof(struct window_args, length_s), NULL,        \
+			"with --at: how much time (default: 60s)", NULL, 0.001, 1e9   \
+	}
+extern const char input_times_help[]; /* of a man page's section TIMES */
+
+/* What the options say, into the query. -EINVAL: a usage error. */
+int input_window(const struct window_args *args, struct query *q, struct error *err);
+
+/*
+ * The window that `text` says, as long as the one of `like`, whose open end becomes now; or
+ * FROM..TO. `at`: what --at gave for that one, NULL without.
+ */
+int input_window_against(const char *text, const char *at, struct query *like, struct query *out,
+			 struct error *err);
+
+/*
+ * Opens the session at `path`, or unpacks the archive (.tar.zst …) or imports the file there ("-":
+ * standard input) into $TMPDIR or memory and opens that; it is removed when the process ends,
+ * however it does. The session's warnings then say what is missing of the file, and *is_damaged
+ * whether it was damaged (exit status 1, after the result).
+ */
+int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err);
+
+/* As input_open(), of the samples in the query's window of time. */
+int input_open_window(const char *path, const struct query *q, struct session **out,
+		      bool *is_damaged, struct error *err);
+
+/* As input_open() with what -i gave; NULL is DEFAULT_SESSION, or how to make one. */
+int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err);
+
+int input_open_given_window(const char *given, const struct query *q, struct session **out,
+			    bool *is_damaged, struct error *err);
+
+/*
+ * As input_open_given_window() with what a query says of it: archive: instead of -i, and the saved
+ * sessions of session: and session-exclude:, joined where they are several.
+ */
+int input_open_query(const char *given, const struct query *q, struct session **out,
+		     bool *is_damaged, struct error *err);
+
+/* As profile_explain_empty(); of a daemon's directory that has no samples, what the daemon does. */
+struct profile_request;
+int input_explain_empty(const struct profile_request *request, struct error *err);
+
+/* `code`; *err tells what a daemon does if its directory is at `path` and has no samples. */
+int input_explain_daemon(const char *path, int code, struct error *err);
+
+/* What -i gave, or the archive of the query instead. NULL: neither. */
+const char *input_place(const char *given, const struct query *q);
+
+/* The folder of a path: itself, or what an archive in one file unpacks to. */
+int input_unpacked(const char *path, const char **out, struct error *err);
+
+/*
+ * Names the code of the session that -i gave: from the archive that it is (replay/archive.h), else
+ * from this machine. `cache_dir` as in struct symbolizer_config. Never NULL.
+ */
+struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
+
+/* As that, with the image_dirs of *wanted, too; -ENOENT where one of them is no folder. */
+struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted);
+
+/*
+ * Where the code of what -i gave is: *config gets what input_symbolizer() looks in. *places holds
+ * the texts, until archive_places_fini().
+ */
+struct archive_places;
+void input_places(const char *given, struct archive_places *places,
+		  struct symbolizer_config *config);
+
+/* replay_decode() with those places. */
+struct replay;
+int input_decode(struct replay *replay, const struct itrace *itrace, const char *given,
+		 struct error *err);
+
+/* The row of --image-path in commands that show code. */
+#define IMAGE_PATH_OPTION(field)                                                                 \
+	{                                                                                        \
+		0, "image-path", "DIR", OPT_LIST, (field), NULL,                                 \
+			"look for binaries below DIR, too",                                      \
+			"What is not at the path that it ran from, or is another build now, is " \
+			"searched by its name and build id."                                     \
+	}
+
+/* A directory of this process alone, in $TMPDIR or memory; removed as above. */
+int input_scratch(const char **dir, struct error *err);
+/* Now: for a process that ends itself by a signal. */
+void input_scratch_remove(void);
+
+/* The query of a command's operands. */
+int input_query(const struct option_list *operands, bool with_idle, struct query *q,
+		struct error *err);

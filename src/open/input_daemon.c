@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A daemon's directory that has no samples: what its daemon has to say of that. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "open/client.h"
+#include "open/input.h"
+#include "open/lock.h"
+#include "profile/profile.h"
+#include "store/history.h"
+
+/* Who reads does not want to wait for a daemon that is stuck. */
+#define PATIENCE_S 2.0
+
+static bool is_daemon_dir(const char *path)
+{
+	cleanup(free_at_exit) char *lock = xasprintf("%s/lock", path);
+	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", path);
+	struct stat st;
+
+	return stat(lock, &st) == 0 && S_ISREG(st.st_mode) && stat(samples, &st) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+static uint64_t stored_samples(const struct session *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
+			n += s->segments[i]->blocks[b].samples;
+	return n;
+}
+
+static bool holds_samples(const char *path)
+{
+	const struct history_request all = { TIME_WINDOW_ALL, false };
+	cleanup(session_close_at_exit) struct session *s = NULL;
+
+	return history_open(path, &all, &s, NULL) >= 0 && stored_samples(s) > 0;
+}
+
+static void tell_state(const char *path, int code, int pid, const json_t *status, struct error *err)
+{
+	const char *since = json_string_value(json_object_get(status, "since"));
+	const char *failure = json_string_value(json_object_get(status, "write_error"));
+
+	if (failure && *failure)
+		error_set(err, code, "%s has no samples: its daemon (process %d) cannot write: %s",
+			  path, pid, failure);
+	else if (!json_is_true(json_object_get(status, "counting")))
+		error_set(err, code,
+			  "%s has no samples: its daemon (process %d, since %s) is paused; 'assay "
+			  "ctl --session-dir %s start' has it count",
+			  path, pid, since ? since : "?", path);
+	else
+		error_set(err, code,
+			  "%s has no samples yet: its daemon (process %d) collects since %s, and "
+			  "each second is stored when it is over",
+			  path, pid, since ? since : "?");
+}
+
+int input_explain_daemon(const char *path, int code, struct error *err)
+{
+	json_t *request, *status = NULL;
+	int pid;
+
+	if (!is_daemon_dir(path) || holds_samples(path))
+		return code;
+	pid = (int)lock_holder(path);
+	if (!pid)
+		return error_set(err, code,
+				 "%s has no samples, and no daemon runs there: 'assay daemon "
+				 "--session-dir %s' collects some",
+				 path, path);
+	request = json_pack("{s:s}", "request", "status");
+	if (client_ask(path, request, PATIENCE_S, &status, NULL) < 0)
+		error_set(err, code,
+			  "%s has no samples yet: its daemon (process %d) has stored nothing", path,
+			  pid);
+	else
+		tell_state(path, code, pid, status, err);
+	json_decref(status);
+	json_decref(request);
+	return code;
+}
+
+/* What reading it told of may be why there are none. */
+static int explain_by_warnings(const struct session *s, int code, struct error *err)
+{
+	struct buf all = { 0 };
+
+	vec_foreach (&s->warnings, warning)
+		buf_printf(&all, "%s%s", all.len ? "; " : "", *warning);
+	if (all.len)
+		error_set(err, code, "%s has no samples: %s", s->path, buf_cstr(&all));
+	buf_fini(&all);
+	return code;
+}
+
+int input_explain_empty(const struct profile_request *request, struct error *err)
+{
+	int r = profile_explain_empty(request, err);
+
+	if (!stored_samples(request->session))
+		r = explain_by_warnings(request->session, r, err);
+
+	return stored_samples(request->session)
+		       ? r
+		       : input_explain_daemon(request->session->path, r, err);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From samples on their way to the store (pipeline/pipeline.h, sample taps) to the event buffer.
+ *
+ *   user mode    (image, offset) → the image's cookie, and the offset; JIT code: cookie 0, address
+ *   kernel       (image, offset) → the address that it is at now
+ *   unknown      not told: counted as lost, as OProfile's driver did
+ *
+ * A cookie is a number that stays the file's as long as the tap is there, also when another
+ * recording, with images of its own, takes the place of the first.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "machine/machine.h"
+#include "pipeline/pipeline.h"
+
+struct event_buffer;
+struct event_tap;
+
+/* The buffer stays the caller's, and outlives the tap. */
+struct event_tap *event_tap_new(struct event_buffer *buffer, uint32_t backtrace_depth);
+void event_tap_free(struct event_tap *t); /* NULL is fine */
+
+/* What pipeline_set_tap() and recorder_set_tap() take; the tap's own. */
+const struct sample_tap *event_tap_samples(const struct event_tap *t);
+
+/* Whose images samples have from now on; NULL: there will be no samples. */
+void event_tap_set_machine(struct event_tap *t, struct machine *machine);
+
+/* A line "COOKIE PATH" each, in the order of cookies; bytes below 32 in paths as \ooo. */
+void event_tap_cookies(const struct event_tap *t, struct buf *out);
+
+struct event_tap_counts {
+	uint64_t lost_no_mapping, lost_overflow;
+};
+struct event_tap_counts event_tap_counts(const struct event_tap *t);

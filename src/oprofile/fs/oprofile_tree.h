@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The files of oprofilefs and what they do, without the file system (oprofile/fs/oprofilefs.h): names
+ * and numbers as OProfile's kernel driver had below /dev/oprofile.
+ *
+ *   enable          1 begins to count, with the events of the numbered directories; 0 stops
+ *   dump            whatever is written: all that was counted is to be read now
+ *   buffer          the event stream (oprofile/fs/event_stream.h)
+ *   buffer_size, buffer_watershed    of that stream, in words; taken when `buffer` is opened
+ *   cpu_buffer_size                  is kept, and means nothing: there are no such buffers
+ *   backtrace_depth                  how many callers the stream tells of a sample; 0: none
+ *   cpu_type        "x86-64/zen5"; "timer" where there are no hardware counters
+ *   pointer_size    bytes of a word of the stream
+ *   N/enabled, N/event, N/count, N/unit_mask, N/kernel, N/user, N/extra
+ *   stats/…, stats/cpuN/…
+ *
+ * Ours are N/name (the event by name: not every event has a number), `cookies` (a line "COOKIE
+ * PATH" for each file of the stream, instead of lookup_dcookie(2), which is gone) and `last_error`
+ * (why the last write was refused: a file system has but a number for it).
+ *
+ * What is written to the numbered directories is kept there until `enable` takes it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "counter/counter.h"
+
+struct error;
+struct oprofile_tree;
+
+/* X(name, text): the totals below stats/. */
+#define OPROFILE_STATS(X)                                                \
+	X(sample_received, "samples that were taken")                    \
+	X(sample_lost_no_mm, "of processes that nobody knew")            \
+	X(sample_lost_no_mapping, "at addresses that no mapping covers") \
+	X(sample_lost_overflow, "lost before we had them: full rings")   \
+	X(event_lost_overflow, "that found the event buffer full")       \
+	X(bt_lost_no_mapping, "callers that no mapping covers")
+
+struct oprofile_stats {
+#define X(name, text) uint64_t name;
+	OPROFILE_STATS(X)
+#undef X
+	const uint64_t *cpu_samples; /* by CPU */
+	size_t n_cpus;
+};
+
+/* Who does what is written, and knows what is read. Called in the tree's own calls. */
+struct oprofile_host {
+	void *context;
+	int (*enable)(void *context, bool on, struct error *err);
+	bool (*is_enabled)(void *context);
+	int (*dump)(void *context, struct error *err);
+	/* As texts of `record -e`; counting begins anew if it was on. */
+	int (*set_events)(void *context, const char *const *specs, size_t n, struct error *err);
+	const struct counters *(*counters)(void *context); /* that are counted now */
+	void (*stats)(void *context, struct oprofile_stats *out);
+	void (*cookies)(void *context, struct buf *out);
+	const struct counter_sources *sources; /* for cpu_type and names of events */
+};
+
+struct oprofile_tree *oprofile_tree_new(const struct oprofile_host *host, size_t n_cpus);
+void oprofile_tree_free(struct oprofile_tree *t); /* NULL is fine */
+
+/* Nodes are numbers, the root's is 0; they hold as long as the tree. */
+struct oprofile_node {
+	const char *name;
+	uint32_t parent;
+	uint32_t mode; /* S_IFDIR or S_IFREG, and permissions */
+};
+uint32_t oprofile_tree_count(const struct oprofile_tree *t);
+/* False: there is no such node, or not now (a directory of a counter that nobody uses). */
+bool oprofile_tree_get(struct oprofile_tree *t, uint32_t node, struct oprofile_node *out);
+bool oprofile_tree_find(struct oprofile_tree *t, uint32_t parent, const char *name, uint32_t *out);
+
+bool oprofile_tree_is_buffer(const struct oprofile_tree *t, uint32_t node);
+
+/* The text of a file other than `buffer`. */
+void oprofile_tree_read(struct oprofile_tree *t, uint32_t node, struct buf *out);
+
+/* Takes what was written. -EINVAL for what is not a number or out of range, or what the host says.
+ */
+int oprofile_tree_write(struct oprofile_tree *t, uint32_t node, const char *text, size_t size);
+
+struct oprofile_sizes {
+	uint64_t buffer_size, buffer_watershed, cpu_buffer_size, backtrace_depth;
+};
+const struct oprofile_sizes *oprofile_tree_sizes(const struct oprofile_tree *t);

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "oprofile/report/opreport_rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "profile/rows.h"
+#include "symbol/addresses.h"
+#include "symbol/lines.h"
+
+/* ---- names ---- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *op_image_name(const struct profile *p, const struct opreport_options *o, uint32_t image)
+{
+	const char *path = p->images.data[image].image->path;
+
+	return o->long_names || *path != '/' ? path : file_name(path);
+}
+
+/* A bracket without a lower end is a guess of an address: OProfile has no name for it. */
+bool op_has_symbol(const struct profile *p, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+	const struct symbol_table *table = p->images.data[f->image].table;
+
+	return f->symbol != NO_SYMBOL && table && *symbol_get(table, f->symbol).name;
+}
+
+const char *op_symbol_name(const struct profile *p, uint32_t function)
+{
+	char scratch[KEY_TEXT_SIZE];
+
+	if (!op_has_symbol(p, function))
+		return p->images.data[p->functions.data[function].image].image->path;
+	return profile_key_text(p, PROFILE_SYMBOL, function, scratch);
+}
+
+static const char *shown_name(const struct profile *p, const struct opreport_options *o,
+			      uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+
+	return o->with_mangled && op_has_symbol(p, function)
+		       ? symbol_get(p->images.data[f->image].table, f->symbol).name
+		       : op_symbol_name(p, function);
+}
+
+/* ---- making ---- */
+
+void opreport_summary_keys(bool merges_lib, struct key_list *keys)
+{
+	if (!merges_lib)
+		key_list_add(keys, PROFILE_APP);
+	key_list_add(keys, PROFILE_IMAGE);
+}
+
+void opreport_symbol_keys(bool merges_lib, const struct opreport_options *o, struct key_list *keys)
+{
+	if (!merges_lib)
+		key_list_add(keys, PROFILE_APP);
+	key_list_add(keys, PROFILE_IMAGE);
+	key_list_add(keys, PROFILE_SYMBOL);
+	if (o->with_details)
+		key_list_add(keys, PROFILE_ADDRESS);
+}
+
+/* The source line at an offset of a function's image: "sort.c:12". */
+static char *line_text(const struct profile *p, const struct opreport_options *o, uint32_t image,
+		       uint64_t offset)
+{
+	const struct symbol_table *table = p->images.data[image].table;
+	struct line_span span;
+
+	if (!table || offset == NO_OFFSET || !lines_span(p->symbols, table, offset, &span) ||
+	    !span.line)
+		return xstrdup("(no location information)");
+	return xasprintf("%s:%" PRIu32, o->long_names ? span.file : file_name(span.file),
+			 span.line);
+}
+
+static uint64_t start_of(const struct profile *p, uint32_t function)
+{
+	const struct profile_function *f = &p->functions.data[function];
+
+	return symbol_get(p->images.data[f->image].table, f->symbol).offset;
+}
+
+uint64_t op_symbol_address(const struct profile *p, uint32_t function)
+{
+	if (!op_has_symbol(p, function))
+		return 0;
+	return symbol_link_addr(p->symbols, p->images.data[p->functions.data[function].image].table,
+				start_of(p, function));
+}
+
+static uint32_t add_row(struct op_rows *r, struct op_row row)
+{
+	uint32_t index = (uint32_t)r->list.n;
+
+	vec_push(&r->list, row);
+	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++)
+		vec_push(&r->counts, 0);
+	return index;
+}
+
+static void add_counts(struct op_rows *r, uint32_t row, const struct cell *cells)
+{
+	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++)
+		r->counts.data[(size_t)row * r->p->n_lanes + lane] += cells[lane].self.samples;
+}
+
+/* The row of a symbol; all of an image without names is one. */
+static uint32_t symbol_row(struct op_rows *r, struct intmap *index, uint32_t app, uint32_t function)
+{
+	const struct profile *p = r->p;
+	bool has_symbol = op_has_symbol(p, function), is_new;
+	uint32_t image = p->functions.data[function].image;
+	uint64_t key = (uint64_t)app << 32 | (has_symbol ? function : image | 1u << 31);
+	uint32_t *id = intmap_put(index, key, &is_new);
+
+	if (!is_new)
+		return *id;
+	return *id = add_row(r, (struct op_row){
+					.app = app,
+					.image = image,
+					.function = has_symbol ? function : NO_INDEX,
+					.symbol = shown_name(p, r->o, function),
+					.address = op_symbol_address(p, function),
+					.line = !r->o->with_lines ? NULL
+						: has_symbol      ? line_text(p, r->o, image,
+									      start_of(p, function))
+							     : xstrdup("(no location information)"),
+					.detail_of = NO_INDEX,
+				});
+}
+
+static void add_detail(struct op_rows *r, uint32_t of, const struct row *row,
+		       const struct cell *cells)
+{
+	uint32_t function = row->value[PROFILE_ADDRESS];
+	const struct profile_function *f = &r->p->functions.data[function];
+	uint32_t index =
+		add_row(r, (struct op_row){
+				   .app = r->list.data[of].app,
+				   .image = f->image,
+				   .function = function,
+				   .address = profile_address(r->p, function),
+				   .line = r->o->with_lines
+						   ? line_text(r->p, r->o, f->image, f->offset)
+						   : NULL,
+				   .detail_of = of,
+			   });
+
+	add_counts(r, index, cells);
+}
+
+static bool has_samples(const struct profile *p, const struct cell *cells)
+{
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
+		if (cells[lane].self.samples)
+			return true;
+	return false;
+}
+
+static void collect(struct op_rows *r)
+{
+	const struct profile *p = r->p;
+	struct key_list keys = { 0 };
+	struct intmap index = { 0 };
+	struct rows rows = { 0 };
+
+	opreport_symbol_keys(!key_list_has(&p->class_keys, PROFILE_APP), r->o, &keys);
+	profile_collate(p, &keys, false, &rows);
+	for (uint32_t i = 0; i < rows.list.n; i++) {
+		const struct row *row = &rows.list.data[i];
+		const struct cell *cells = rows_cells(&rows, i);
+		uint32_t function = row->value[PROFILE_SYMBOL], app, of;
+
+		if (!has_samples(p, cells))
+			continue;
+		app = key_list_has(&keys, PROFILE_APP) ? row->value[PROFILE_APP]
+						       : p->functions.data[function].image;
+		of = symbol_row(r, &index, app, function);
+		add_counts(r, of, cells);
+		if (r->o->with_details)
+			add_detail(r, of, row, cells);
+	}
+	rows_fini(&rows);
+	intmap_fini(&index);
+}
+
+/* ---- order ---- */
+
+static int by_samples(const struct op_rows *r, uint32_t a, uint32_t b)
+{
+	uint64_t x = op_row_counts(r, a)[0], y = op_row_counts(r, b)[0];
+
+	return (x < y) - (x > y);
+}
+
+static int by_image(const struct op_rows *r, uint32_t a, uint32_t b)
+{
+	return strcmp(op_image_name(r->p, r->o, r->list.data[a].image),
+		      op_image_name(r->p, r->o, r->list.data[b].image));
+}
+
+static int by_app(const struct op_rows *r, uint32_t a, uint32_t b)
+{
+	return strcmp(op_image_name(r->p, r->o, r->list.data[a].app),
+		      op_image_name(r->p, r->o, r->list.data[b].app));
+}
+
+static int by_symbol(const struct op_rows *r, uint32_t a, uint32_t b)
+{
+	const char *x = r->list.data[a].symbol, *y = r->list.data[b].symbol;
+
+	return strcmp(x ? x : "", y ? y : "");
+}
+
+static int by_line(const struct op_rows *r, uint32_t a, uint32_t b)
+{
+	const char *x = r->list.data[a].line, *y = r->list.data[b].line;
+
+	return strcmp(x ? x : "", y ? y : "");
+}
+
+static int by_address(const struct op_rows *r, uint32_t a, uint32_t b)
+{
+	uint64_t x = r->list.data[a].address, y = r->list.data[b].address;
+
+	return (x > y) - (x < y);
+}
+
+static const struct {
+	const char *word;
+	int (*compare)(const struct op_rows *r, uint32_t a, uint32_t b);
+} sort_keys[] = {
+	{ "sample", by_samples }, { "image", by_image }, { "app-name", by_app },
+	{ "symbol", by_symbol },  { "debug", by_line },  { "vma", by_address },
+};
+
+static size_t find_sort(const char *word, size_t len)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(sort_keys) &&
+	       (strlen(sort_keys[i].word) != len || strncmp(sort_keys[i].word, word, len)))
+		i++;
+	return i;
+}
+
+int opreport_check_sort(const char *sort, struct error *err)
+{
+	for (const char *at = sort; at && *at;) {
+		size_t len = strcspn(at, ",");
+
+		if (find_sort(at, len) == ARRAY_SIZE(sort_keys))
+			return error_set(err, -EINVAL,
+					 "--sort: '%.*s' is none of sample, image, app-name, "
+					 "symbol, debug, vma",
+					 (int)len, at);
+		at += len + (at[len] == ',');
+	}
+	return 0;
+}
+
+int op_rows_compare(const void *x, const void *y, void *context)
+{
+	const struct op_rows *r = context;
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	int order = 0;
+
+	for (const char *at = r->o->sort ? r->o->sort : "sample"; *at && !order;) {
+		size_t len = strcspn(at, ",");
+
+		order = sort_keys[find_sort(at, len)].compare(r, a, b);
+		at += len + (at[len] == ',');
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(sort_keys) && !order; i++)
+		order = sort_keys[i].compare(r, a, b);
+	return r->o->is_reversed ? -order : order;
+}
+
+static int by_owner_and_address(const void *x, const void *y, void *context)
+{
+	const struct op_rows *r = context;
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	uint32_t of_a = r->list.data[a].detail_of, of_b = r->list.data[b].detail_of;
+
+	return of_a != of_b ? (of_a < of_b ? -1 : 1) : by_address(r, a, b);
+}
+
+double op_share(uint64_t count, uint64_t of)
+{
+	return of ? 100.0 * (double)count / (double)of : 0;
+}
+
+/* In any class. */
+static bool is_above_threshold(const struct op_rows *r, uint32_t row)
+{
+	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++)
+		if (op_share(op_row_counts(r, row)[lane], r->p->lanes[lane].total.samples) >=
+		    r->o->threshold)
+			return true;
+	return false;
+}
+
+static void put_in_order(struct op_rows *r)
+{
+	r->order = xcalloc(r->list.n + 1, sizeof(*r->order));
+	r->details = xcalloc(r->list.n + 1, sizeof(*r->details));
+	for (uint32_t i = 0; i < r->list.n; i++) {
+		if (r->list.data[i].detail_of != NO_INDEX)
+			r->details[r->n_details++] = i;
+		else if (is_above_threshold(r, i))
+			r->order[r->n_order++] = i;
+	}
+	qsort_r(r->order, r->n_order, sizeof(*r->order), op_rows_compare, r);
+	qsort_r(r->details, r->n_details, sizeof(*r->details), by_owner_and_address, r);
+	for (uint32_t i = 0; i < r->n_details; i++) {
+		struct op_row *of = &r->list.data[r->list.data[r->details[i]].detail_of];
+
+		of->first_detail = of->n_details ? of->first_detail : i;
+		of->n_details++;
+	}
+}
+
+void op_rows_choose_columns(struct op_rows *r)
+{
+	uint32_t first = r->n_order ? r->list.data[r->order[0]].app : 0;
+
+	r->address_digits = 8;
+	r->shows_image = r->shows_app = false;
+	for (size_t i = 0; i < r->n_order; i++) {
+		const struct op_row *row = &r->list.data[r->order[i]];
+
+		r->shows_image |= row->image != row->app;
+		r->address_digits = row->address >> 32 ? 16 : r->address_digits;
+	}
+	/* Whatever is shown of them: it is of the classes. */
+	vec_foreach (&r->list, row)
+		r->shows_app |= row->app != first;
+}
+
+void op_rows_make(struct op_rows *r, const struct profile *p, const struct opreport_options *o)
+{
+	*r = (struct op_rows){ .p = p, .o = o };
+	collect(r);
+	put_in_order(r);
+	op_rows_choose_columns(r);
+}
+
+void op_rows_fini(struct op_rows *r)
+{
+	vec_foreach (&r->list, row)
+		free(row->line);
+	vec_fini(&r->list);
+	vec_fini(&r->counts);
+	free(r->order);
+	free(r->details);
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The store of OProfile's sample files: one file a class and image, counts by address, and
+ * arcs of the call graph in files of their own. Times are not kept.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "counter/event_files.h"
+#include "oprofile/store/facts.h"
+#include "oprofile/store/jit_file.h"
+#include "oprofile/store/open_files.h"
+#include "oprofile/store/sample_file.h"
+#include "oprofile/store/sample_name.h"
+#include "store/store.h"
+
+#define SESSION_DIR "samples/current"
+
+/* The kernel's symbols, as operf names the kernel's image where there is no vmlinux. */
+#define KERNEL_PATH "/proc/kallsyms"
+
+/* OProfile's number of a processor that its tables do not name. */
+#define CPU_GENERIC 69
+
+/* Mapped at once; the kernel permits 65530 mappings a process (vm.max_map_count). */
+#define FILES_MAX 8192
+
+/* Anonymous code is cut into regions of 4 GiB, so that an arc's half of a key reaches it. */
+#define REGION_MASK 0xffffffffULL
+
+/* A folder of a process's anonymous memory in an application: names of its code go there. */
+struct jit_folder {
+	int32_t pid;
+	char *path;
+};
+
+struct store {
+	const struct image_table *images;
+	const struct strings *strings;
+	char *dir; /* of the session's samples */
+	char *facts_path;
+	struct session_facts facts;
+	bool facts_changed;
+	struct open_files *files;
+	uint64_t n_unwritten; /* samples that could not be written */
+	VEC(struct jit_folder) jit_folders;
+	uint32_t cpu_type; /* OProfile's number */
+	double cpu_mhz;
+	uint32_t *codes; /* of the counters, by event files; 0: not known */
+};
+
+/* Names. */
+
+static bool is_kernel_image(const struct image *image)
+{
+	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE ||
+	       image->kind == IMAGE_BPF;
+}
+
+static bool is_anonymous(const struct image *image)
+{
+	return image->kind == IMAGE_JIT || image->kind == IMAGE_UNKNOWN ||
+	       image->kind == IMAGE_VDSO || (image->kind == IMAGE_FILE && image->path[0] != '/');
+}
+
+/* The part of the name that the code's image is, and what its offset counts from there. */
+static struct file_image file_image(const struct store *s, const struct code_addr *code,
+				    int32_t pid, uint64_t *key)
+{
+	const struct image *image = image_get(s->images, code->image);
+	struct file_image out = { .image = code->image.n };
+
+	*key = code->offset;
+	if (is_anonymous(image)) {
+		out.pid = image->kind == IMAGE_JIT ? image->pid : pid;
+		out.start = code->offset & ~REGION_MASK;
+		*key = code->offset & REGION_MASK;
+	}
+	return out;
+}
+
+static const char *anonymous_label(const struct image *image)
+{
+	switch (image->kind) {
+	case IMAGE_VDSO:
+		return "[vdso]";
+	case IMAGE_UNKNOWN:
+		return "unknown";
+	default:
+		return "anon";
+	}
+}
+
+/* A module is "[ext4]" to us. */
+static char *kernel_name(const char *path)
+{
+	size_t n = strlen(path);
+	bool has_brackets = n > 2 && path[0] == '[' && path[n - 1] == ']';
+
+	return has_brackets ? xstrndup(path + 1, n - 2) : xstrdup(path);
+}
+
+static struct sample_image_name image_name(const struct store *s, const struct file_image *part,
+					   bool is_main)
+{
+	const struct image *image = image_get(s->images, (image_id){ part->image });
+	struct sample_image_name name = { .kind = SAMPLE_IMAGE_ROOT };
+
+	if (image->kind == IMAGE_KERNEL) {
+		name.text = xstrdup(KERNEL_PATH);
+	} else if (is_anonymous(image) && is_main) {
+		name.kind = SAMPLE_IMAGE_KERN;
+		name.text = xstrdup("unknown"); /* what operf calls it */
+	} else if (is_anonymous(image)) {
+		name.kind = SAMPLE_IMAGE_ANON;
+		name.text = xstrdup(anonymous_label(image));
+		name.tgid = MAX(part->pid, 0);
+		name.start = part->start;
+		name.end = part->start | REGION_MASK;
+	} else if (image->kind == IMAGE_FILE) {
+		name.text = xstrdup(image->path);
+	} else {
+		name.kind = SAMPLE_IMAGE_KERN;
+		name.text = kernel_name(image->path);
+	}
+	return name;
+}
+
+static char *file_path(const struct store *s, const struct file_key *key)
+{
+	const struct counter_info *counter = &s->facts.info.counters[key->counter];
+	struct sample_name name = {
+		.main = image_name(s, &key->main, true),
+		.dep = image_name(s, &key->dep, false),
+		.callee = image_name(s, &key->callee, false),
+		.is_arc = key->is_arc,
+		.event = sample_name_event(counter->name),
+		.count = counter->count,
+		.unit_mask = counter->unit_mask,
+		.tgid = key->tgid,
+		.tid = key->tid,
+		.cpu = key->cpu,
+	};
+	struct buf text = { 0 };
+	char *path;
+
+	sample_name_write(&name, &text);
+	path = xasprintf("%s/%s", s->dir, buf_cstr(&text));
+	buf_fini(&text);
+	sample_name_fini(&name);
+	return path;
+}
+
+/* Files. */
+
+static uint64_t mtime_of(const struct image *image)
+{
+	struct stat st;
+
+	return image->kind == IMAGE_FILE && stat(image->path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
+}
+
+/* `folder` is that of one region: its parent is of the process. */
+static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
+{
+	size_t len = (size_t)(strrchr(folder, '/') - folder);
+
+	vec_foreach (&s->jit_folders, f)
+		if (f->pid == pid && strlen(f->path) == len && !strncmp(f->path, folder, len))
+			return;
+	vec_push(&s->jit_folders, (struct jit_folder){ pid, xstrndup(folder, len) });
+}
+
+static int open_file(struct store *s, const struct file_key *key, struct sample_file **out,
+		     struct error *err)
+{
+	const struct counter_info *counter = &s->facts.info.counters[key->counter];
+	const struct image *dep = image_get(s->images, (image_id){ key->dep.image });
+	const struct image *callee = image_get(s->images, (image_id){ key->callee.image });
+	const struct sample_file_header header = {
+		.cpu_type = strcmp(counter->unit, "ns") == 0 ? CPU_TYPE_TIMER : s->cpu_type,
+		.cpu_mhz = s->cpu_mhz,
+		.event = s->codes[key->counter],
+		.unit_mask = (uint32_t)counter->unit_mask,
+		.count = (uint32_t)MIN(counter->count, (uint64_t)UINT32_MAX),
+		.is_kernel = is_kernel_image(dep),
+		.callee_is_kernel = key->is_arc && is_kernel_image(callee),
+		.mtime = mtime_of(dep),
+		.anon_start = key->dep.start,
+		.callee_anon_start = key->callee.start,
+	};
+	cleanup(free_at_exit) char *path = file_path(s, key);
+	cleanup(free_at_exit) char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	int r = file_mkdirs(folder, 0700, err);
+
+	if (r >= 0 && dep->kind == IMAGE_JIT && !key->is_arc)
+		note_jit_folder(s, dep->pid, folder);
+	return r < 0 ? r : sample_file_open(path, &header, out, err);
+}
+
+static int add_to_file(struct store *s, const struct file_key *key, uint64_t address, uint64_t n,
+		       uint64_t *n_unwritten, struct error *err)
+{
+	struct sample_file *file = open_files_find(s->files, key);
+	int r, r_put = 0;
+
+	if (!file) {
+		r = open_file(s, key, &file, err);
+		if (r < 0) {
+			*n_unwritten += n;
+			return r;
+		}
+		r_put = open_files_put(s->files, key, file, &s->n_unwritten, err);
+	}
+	r = sample_file_add(file, address, n, n_unwritten, err);
+	return r < 0 ? r : r_put;
+}
+
+/* The store. */
+
+/* A build id may be known only after the first sample of an image: all are gone through. */
+static void list_images(struct store *s)
+{
+	uint32_t n = image_count(s->images);
+
+	free(s->facts.images);
+	s->facts.images = xcalloc(n, sizeof(*s->facts.images));
+	s->facts.n_images = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct image *image = image_get(s->images, (image_id){ i });
+
+		if (image->build_id.len)
+			s->facts.images[s->facts.n_images++] = *image;
+	}
+}
+
+static int write_facts(struct store *s, struct error *err)
+{
+	s->facts_changed = false;
+	list_images(s);
+	return session_facts_write(s->facts_path, &s->facts, err);
+}
+
+static int write_abi(const char *dir, struct error *err)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/abi", dir);
+	struct buf text = { 0 };
+	int r;
+
+	sample_file_abi_write(&text);
+	r = file_replace(path, text.data, text.len, err);
+	buf_fini(&text);
+	return r;
+}
+
+static void free_info(struct session_info *info)
+{
+#define X(field) free((char *)info->field);
+	SESSION_INFO_TEXTS(X)
+#undef X
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		free((char *)info->counters[i].name);
+		free((char *)info->counters[i].spec);
+		free((char *)info->counters[i].unit);
+	}
+	free(info->counters);
+}
+
+static void copy_info(struct session_info *to, const struct session_info *from)
+{
+	*to = *from;
+#define X(field) to->field = xstrdup(from->field ? from->field : "");
+	SESSION_INFO_TEXTS(X)
+#undef X
+	to->counters = xcalloc(from->n_counters + 1, sizeof(*to->counters));
+	for (uint32_t i = 0; i < from->n_counters; i++) {
+		const struct counter_info *c = &from->counters[i];
+
+		to->counters[i] = *c;
+		to->counters[i].name = xstrdup(c->name);
+		to->counters[i].spec = xstrdup(c->spec ? c->spec : "");
+		to->counters[i].unit = xstrdup(c->unit ? c->unit : "");
+	}
+}
+
+/* What headers have of the processor and its events: opreport looks them up in its own tables. */
+static void find_codes(struct store *s)
+{
+	const struct session_info *info = &s->facts.info;
+	const struct cpu_type *cpu;
+	struct event_table t;
+
+	event_files_load(NULL, NULL, &t, &cpu, NULL);
+	s->cpu_type = cpu && cpu->number != CPU_TYPE_NEW ? cpu->number : CPU_GENERIC;
+	s->cpu_mhz = cpu_type_mhz(NULL);
+	s->codes = xcalloc(info->n_counters + 1, sizeof(*s->codes));
+	for (uint32_t i = 0; i < info->n_counters; i++) {
+		const char *name = info->counters[i].name;
+		cleanup(free_at_exit) char *bare = xstrndup(name, strcspn(name, ":"));
+		const struct table_event *e = event_table_find(&t, bare);
+
+		s->codes[i] = e ? e->code : 0;
+	}
+	event_table_fini(&t);
+}
+
+static void store_free(struct store *s)
+{
+	free(s->codes);
+	open_files_free(s->files);
+	free_info(&s->facts.info);
+	free(s->facts.images);
+	vec_foreach (&s->facts.symbols, symbol)
+		free((char *)symbol->name);
+	vec_fini(&s->facts.symbols);
+	vec_foreach (&s->jit_folders, folder)
+		free(folder->path);
+	vec_fini(&s->jit_folders);
+	free(s->facts_path);
+	free(s->dir);
+	free(s);
+}
+
+static int oprofile_open(const char *dir, const struct session_info *info,
+			 const struct image_table *images, const struct strings *strings,
+			 struct store **out, struct error *err)
+{
+	struct store *s = xcalloc(1, sizeof(*s));
+	int r;
+
+	s->images = images;
+	s->strings = strings;
+	s->dir = xasprintf("%s/" SESSION_DIR, dir);
+	s->facts_path = xasprintf("%s/" FACTS_FILE, s->dir);
+	s->files = open_files_new(FILES_MAX);
+	copy_info(&s->facts.info, info);
+	find_codes(s);
+	r = file_mkdirs(s->dir, 0700, err);
+	if (!r)
+		r = write_abi(dir, err);
+	if (!r)
+		r = write_facts(s, err);
+	if (r < 0) {
+		store_free(s);
+		return error_wrap(err, r, "cannot create session '%s'", dir);
+	}
+	*out = s;
+	return 0;
+}
+
+/* What of the name is the sample's class; the application follows from the image. */
+static void set_class(const struct store *s, const struct profile_class *class,
+		      const struct file_image *dep, struct file_key *key)
+{
+	struct profile_class merged = *class;
+	image_id leaf = { dep->image };
+
+	class_merge(&merged, image_get(s->images, leaf), leaf, s->facts.info.merged);
+	key->main = (struct file_image){ .image = merged.app.n };
+	key->tgid = merged.pid;
+	key->tid = merged.tid;
+	key->cpu = (int32_t)merged.cpu;
+}
+
+/* What an arc loses is no sample: it is told as such at the end. */
+static int add_arcs(struct store *s, const struct sample *sample, struct file_key *key,
+		    struct error *err)
+{
+	int r = 0;
+
+	key->is_arc = true;
+	for (uint32_t i = 0; i + 1 < sample->n_frames; i++) {
+		uint64_t caller, callee;
+		int now;
+
+		key->dep = file_image(s, &sample->frames[i + 1], sample->class.pid, &caller);
+		key->callee = file_image(s, &sample->frames[i], sample->class.pid, &callee);
+		set_class(s, &sample->class, &key->dep, key);
+		now = add_to_file(s, key, caller << 32 | (callee & REGION_MASK), sample->samples,
+				  &s->facts.lost_arcs, r ? NULL : err);
+		r = r ? r : now;
+	}
+	return r;
+}
+
+static int oprofile_add(struct store *s, const struct sample *sample, struct error *err)
+{
+	uint64_t address, n_unwritten = 0;
+	struct file_key key;
+	int r, r_arcs;
+
+	memset(&key, 0, sizeof(key));
+	key.counter = sample->class.counter;
+	key.dep = file_image(s, &sample->frames[0], sample->class.pid, &address);
+	set_class(s, &sample->class, &key.dep, &key);
+	r = add_to_file(s, &key, address, sample->samples, &n_unwritten, err);
+	s->facts.samples += sample->samples;
+	s->n_unwritten += n_unwritten;
+	s->facts_changed = true;
+	r_arcs = add_arcs(s, sample, &key, r ? NULL : err);
+	return r ? r : r_arcs;
+}
+
+static void oprofile_lose(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	(void)counter;
+	s->facts.lost[reason] += n;
+	s->facts_changed = true;
+}
+
+/* Into assay.json, for all code that has no file; of processes also into .jo files at the end. */
+static void oprofile_name_code(struct store *s, const struct code_symbol *symbol)
+{
+	const struct image *image = image_get(s->images, symbol->image);
+
+	if (symbol->line) /* sample files have no room for it */
+		return;
+	vec_push(&s->facts.symbols,
+		 (struct facts_symbol){ image->kind, image->pid, image->path, symbol->offset,
+					symbol->size, xstrdup(symbol->name) });
+	s->facts_changed = true;
+}
+
+/* TGID.jo, which OProfile's tools look for. */
+static int write_jit_names(const struct store *s, const struct jit_folder *folder,
+			   struct error *err)
+{
+	cleanup(free_at_exit) char *path =
+		xasprintf("%s/%" PRId32 ".jo", folder->path, folder->pid);
+	VEC(struct jit_symbol) symbols = { 0 };
+	struct buf bytes = { 0 };
+	int r = 0;
+
+	vec_foreach (&s->facts.symbols, known)
+		if (known->kind == IMAGE_JIT && known->pid == folder->pid)
+			vec_push(&symbols, (struct jit_symbol){ known->offset, known->size,
+								known->name, (uint32_t)symbols.n });
+	if (symbols.n) {
+		jit_file_write(&bytes, symbols.data, symbols.n);
+		r = file_replace(path, bytes.data, bytes.len, err);
+	}
+	vec_fini(&symbols);
+	buf_fini(&bytes);
+	return r;
+}
+
+static int write_all_jit_names(const struct store *s, struct error *err)
+{
+	int r = 0;
+
+	vec_foreach (&s->jit_folders, folder) {
+		int now = write_jit_names(s, folder, r ? NULL : err);
+
+		r = r ? r : now;
+	}
+	return r;
+}
+
+static int oprofile_flush(struct store *s, uint64_t until_ns, struct error *err)
+{
+	int r = open_files_flush(s->files, &s->n_unwritten, err);
+
+	(void)until_ns;
+	if (s->facts_changed) {
+		int r_facts = write_facts(s, r ? NULL : err);
+
+		r = r ? r : r_facts;
+	}
+	return r;
+}
+
+static int oprofile_close(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
+			  struct error *err)
+{
+	int r = open_files_flush(s->files, &s->n_unwritten, err), r_facts, r_names;
+
+	if (end) {
+		s->facts.end = *end;
+		s->facts.has_end = true;
+	}
+	s->facts.samples -= s->n_unwritten;
+	s->facts.lost[LOSS_DISK_FULL] += s->n_unwritten;
+	r_facts = write_facts(s, r ? NULL : err);
+	r = r ? r : r_facts;
+	r_names = write_all_jit_names(s, r ? NULL : err);
+	*n_unwritten = s->n_unwritten;
+	store_free(s);
+	return r ? r : r_names;
+}
+
+const struct store_ops oprofile_store = {
+	.name = "oprofile",
+	.help = "OProfile's sample files: counts by address, without times",
+	.open = oprofile_open,
+	.add = oprofile_add,
+	.lose = oprofile_lose,
+	.name_code = oprofile_name_code,
+	.flush = oprofile_flush,
+	.close = oprofile_close,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "oprofile/store/oprofile_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#define ARCHIVE_STORE   "var/lib/oprofile/samples"
+#define ARCHIVE_SAMPLES ARCHIVE_STORE "/current"
+
+/* Folders in folders: more is no path of a binary. */
+#define MAX_DEPTH 256
+
+static bool has_samples(const char *dir)
+{
+	cleanup(free_at_exit) char *root = xasprintf("%s/{root}", dir);
+	cleanup(free_at_exit) char *kern = xasprintf("%s/{kern}", dir);
+
+	return access(root, F_OK) == 0 || access(kern, F_OK) == 0;
+}
+
+char *oprofile_files_find(const char *path)
+{
+	static const char *const places[] = { "samples/current", ARCHIVE_SAMPLES, "current", "." };
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *dir = xasprintf("%s/%s", path, places[i]);
+
+		if (has_samples(dir))
+			return dir;
+		free(dir);
+	}
+	return NULL;
+}
+
+char *oprofile_files_root(const char *path)
+{
+	cleanup(free_at_exit) char *samples = oprofile_files_find(path);
+	char *at = samples ? strstr(samples, "/" ARCHIVE_STORE "/") : NULL, *root;
+
+	if (!at)
+		return NULL;
+	*at = '\0';
+	root = realpath(samples, NULL);
+	return root ? root : take_ptr(samples);
+}
+
+struct entry {
+	char *name;
+	bool is_folder;
+};
+
+struct entries {
+	struct entry *data;
+	size_t n, cap;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+/* Most file systems say what an entry is; of the others each is asked. */
+static bool is_folder(int fd, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type == DT_DIR;
+	return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void list(DIR *folder, struct entries *out)
+{
+	const struct dirent *entry;
+
+	while ((entry = readdir(folder))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		vec_push(out,
+			 (struct entry){ xstrdup(entry->d_name), is_folder(dirfd(folder), entry) });
+	}
+	if (out->n > 1)
+		qsort(out->data, out->n, sizeof(*out->data), by_name);
+}
+
+/* Folders are opened below their parents: their paths are long, and each step of one costs. */
+static void walk(const struct oprofile_walker *w, int parent, const char *name, struct buf *path,
+		 int depth)
+{
+	cleanup(close_at_exit) int fd =
+		openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct entries entries = { 0 };
+	struct error err = { 0 };
+	size_t len = path->len;
+
+	if (!folder || depth > MAX_DEPTH) {
+		error_errno(&err, folder ? -ELOOP : -errno, "cannot read %s", buf_cstr(path));
+		w->unreadable(w->context, &err);
+	} else {
+		list(folder, &entries);
+	}
+	vec_foreach (&entries, entry) {
+		path->len = len;
+		buf_printf(path, "/%s", entry->name);
+		if (entry->is_folder)
+			walk(w, fd, entry->name, path, depth + 1);
+		else
+			w->found(w->context, buf_cstr(path));
+		free(entry->name);
+	}
+	path->len = len;
+	vec_fini(&entries);
+	if (folder) {
+		closedir(folder);
+		fd = -1; /* it was the folder's */
+	}
+}
+
+void oprofile_files_walk(const char *samples, const struct oprofile_walker *walker)
+{
+	struct buf path = { 0 };
+
+	buf_str(&path, samples);
+	walk(walker, AT_FDCWD, samples, &path, 0);
+	buf_fini(&path);
+}

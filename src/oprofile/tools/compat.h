@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the front ends of OProfile's tools share: their way of asking for help and version, exit
+ * status 1 for wrong usage, and options that have no meaning any more.
+ *
+ * A front end is a table of options and a function that turns them into those of a command of
+ * ours; it computes nothing itself.
+ */
+#pragma once
+
+#include "cli/command.h"
+
+struct error;
+
+/* First in the arguments of every front end. `oprofile`: whose options these are, if not 1.5's. */
+struct compat_args {
+	const char *oprofile;
+	bool version, help, usage;
+	const char *verbose;
+};
+
+#define COMPAT_FIELD(type, f) offsetof(struct type, compat.f)
+
+/* Rows that all have; `usage_letter` 0 or 'u', and the letter of help with popt. */
+#define COMPAT_OPTIONS(type, usage_letter)                                             \
+	COMPAT_ABOUT(type, usage_letter),                                              \
+	{                                                                              \
+		'V', "verbose", "LIST", OPT_STRING, COMPAT_FIELD(type, verbose), NULL, \
+			"accepted; there is no such output here"                       \
+	}
+#define COMPAT_ABOUT(type, usage_letter)                                                          \
+	{ 'v', "version", NULL, OPT_FLAG, COMPAT_FIELD(type, version), NULL, "say the version" }, \
+	{                                                                                         \
+		usage_letter, "usage", NULL, OPT_FLAG, COMPAT_FIELD(type, usage), NULL,           \
+			"say the usage in short"                                                  \
+	}
+#define COMPAT_HELP(type)                                                                        \
+	{                                                                                        \
+		'?', NULL, NULL, OPT_FLAG, COMPAT_FIELD(type, help), NULL, "explain the options" \
+	}
+#define COMPAT_VERBOSE(type)                                                                    \
+	{                                                                                       \
+		COMPAT_FIELD(type, verbose), false, "--verbose",                                \
+			"there is no such output here; 'assay doctor' and 'assay why' explain " \
+			"more"                                                                  \
+	}
+
+/* An option that is taken and does nothing: a flag, or a text that is not NULL. */
+struct compat_obsolete {
+	size_t field;
+	bool is_flag;
+	const char *option, *why;
+};
+
+/*
+ * As command_begin(): -1 to go on. Help goes to standard output and is success; for what is
+ * wrong the message and the whole help go to standard error, and the status is 1. `args` begins
+ * with struct compat_args.
+ */
+int compat_begin(const struct command *self, bool stop_at_operand, int argc, char **argv,
+		 void *args, struct option_list *operands);
+
+/* One line for each that was given. The list ends with a row without an option. */
+void compat_tell_obsolete(const struct compat_obsolete *list, const void *args);
+
+/* Words of a list with commas; "\," is a comma in a word. The caller frees each, and the list. */
+struct compat_words {
+	char **data;
+	size_t n, cap;
+};
+void compat_split(const char *text, struct compat_words *out);
+void compat_words_fini(struct compat_words *words);
+
+/* An argument vector that is made up; texts are copied. */
+struct compat_argv {
+	char **data; /* ends with NULL */
+	size_t n, cap;
+};
+void compat_push(struct compat_argv *v, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void compat_argv_fini(struct compat_argv *v);
+
+/* "opreport -l …", for what says how it was made. The caller's to free(). */
+char *compat_command_line(const char *name, int argc, char **argv);
+
+/*
+ * The session of --session-dir, or OProfile's default: ./oprofile_data where that is a folder, else
+ * /var/lib/oprofile (which is said), else our own ./assay.data where there is only that.
+ */
+const char *compat_session_dir(const char *given);
+
+/*
+ * Moves what was recorded at `place` (record -o) into the session directory `dir`: as
+ * samples/current, which becomes samples/previous, or added to it.
+ */
+int compat_keep_samples(const char *place, const char *dir, bool append, struct error *err);
+
+/*
+ * Where a recording of this process is while it runs, in a session directory. The caller's to
+ * free().
+ */
+char *compat_recording_place(const char *dir);
+
+/*
+ * Recordings that were killed and never kept: the samples of each become the session directory's
+ * current ones, as if it had just ended, and that is said; or where they are, if that can't be.
+ */
+void compat_keep_killed(const char *dir);

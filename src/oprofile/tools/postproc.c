@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "oprofile/tools/postproc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "open/input.h"
+#include "oprofile/store/import_oprofile.h"
+#include "symbol/demangle.h"
+
+static const struct compat_obsolete obsolete[] = {
+	{ offsetof(struct postproc_args, compat.verbose), false, "--verbose",
+	  "there is no such output here; 'assay why' explains an image or a symbol" },
+	{ 0 },
+};
+
+void postproc_tell_obsolete(const struct postproc_args *args)
+{
+	compat_tell_obsolete(obsolete, args);
+}
+
+/* "symbol:a,b" of OProfile's list: globs, or mangled names, which mean what they say. */
+static int add_symbols(struct query *q, const char *tag, const char *list, struct error *err)
+{
+	struct compat_words words = { 0 };
+	struct buf text = { 0 }, plain = { 0 };
+	int r;
+
+	if (!list)
+		return 0;
+	compat_split(list, &words);
+	buf_printf(&text, "%s:", tag);
+	for (size_t i = 0; i < words.n; i++) {
+		bool is_mangled = demangle(words.data[i], &plain);
+		const char *name = is_mangled ? buf_cstr(&plain) : words.data[i];
+		const char *literal = is_mangled ? ",*?[\\" : ",";
+
+		buf_str(&text, i ? "," : "");
+		for (; *name; name++)
+			buf_printf(&text, "%s%c", strchr(literal, *name) ? "\\" : "", *name);
+	}
+	r = words.n ? query_add(q, buf_cstr(&text), err) : 0;
+	buf_fini(&text);
+	buf_fini(&plain);
+	compat_words_fini(&words);
+	return r;
+}
+
+/* A name of a file that is there is the file that it leads to, as OProfile has it. */
+static char *operand_path(const char *operand)
+{
+	return !strchr(operand, ':') && access(operand, F_OK) == 0 ? realpath(operand, NULL)
+								   : xstrdup(operand);
+}
+
+int postproc_open(struct postproc *pp, const struct postproc_args *args,
+		  const char *const *operands, size_t n_operands, struct error *err)
+{
+	int r = 0;
+
+	*pp = (struct postproc){ .args = args };
+	pp->query.without_dependents = args->no_dependents;
+	for (size_t i = 0; i < n_operands && r >= 0; i++) {
+		cleanup(free_at_exit) char *operand = operand_path(operands[i]);
+
+		r = query_add(&pp->query, operand, err);
+	}
+	r = r < 0 ? r : add_symbols(&pp->query, "symbol", args->include_symbols, err);
+	r = r < 0 ? r : add_symbols(&pp->query, "symbol-exclude", args->exclude_symbols, err);
+	r = r < 0 ? r : query_check(&pp->query, err);
+	if (r < 0)
+		return r;
+	pp->dir = query_has(&pp->query, FILTER_ARCHIVE) ? input_place(NULL, &pp->query)
+							: compat_session_dir(args->session_dir);
+	if (!query_has(&pp->query, FILTER_ARCHIVE))
+		compat_keep_killed(pp->dir);
+	r = input_open_query(pp->dir, &pp->query, &pp->session, &pp->is_damaged, err);
+	if (r < 0)
+		return r;
+	vec_foreach (&pp->session->warnings, warning)
+		log_warning("%s", *warning);
+	return 0;
+}
+
+/*
+ * Sample files keep apart what their recorder was told to; a session of ours keeps all, which
+ * nobody asked to have as columns.
+ */
+static int choose_merge(const struct postproc *pp, uint32_t *merge, struct error *err)
+{
+	const char *given = pp->args->merge;
+	int r = given ? merge_parse(given, merge, err) : 0;
+
+	if (r < 0)
+		return error_wrap(err, r, "--merge");
+	if (!import_is_oprofile(pp->dir) && (!given || strcmp(given, "none")))
+		*merge |= MERGE_CPU | MERGE_TID | MERGE_TGID;
+	return 0;
+}
+
+static int open_symbols(struct postproc *pp, struct error *err)
+{
+	struct symbolizer_config config = { .root = pp->args->root };
+	struct compat_words dirs = { 0 };
+
+	if (pp->args->image_path)
+		compat_split(pp->args->image_path, &dirs);
+	config.image_dirs = (const char *const *)dirs.data;
+	config.n_image_dirs = dirs.n;
+	pp->symbols =
+		pp->args->root ? symbolizer_new(&config) : input_symbolizer_with(pp->dir, &config);
+	compat_words_fini(&dirs);
+	return symbolizer_check_image_dirs(pp->symbols, err);
+}
+
+int postproc_load(struct postproc *pp, const struct postproc_args *args,
+		  const char *const *operands, size_t n_operands, uint32_t merge,
+		  struct profile_request *request, struct error *err)
+{
+	int r = postproc_open(pp, args, operands, n_operands, err);
+
+	r = r < 0 ? r : choose_merge(pp, &merge, err);
+	if (r >= 0 && (request->with_functions || request->with_lines || args->image_path))
+		r = open_symbols(pp, err);
+	if (r < 0)
+		return r;
+	request->session = pp->session;
+	request->symbols = pp->symbols;
+	request->query = &pp->query;
+	request->columns = merge_columns(merge);
+	request->merge_masks = merge & MERGE_UNITMASK;
+	pp->profile = profile_load(request);
+	if (pp->profile->n_lanes_refused)
+		return error_set(err, -E2BIG,
+				 "%u classes would be as many groups of columns; merge some "
+				 "(--merge), or choose some (tid:, cpu: …)",
+				 pp->profile->n_lanes_refused);
+	return pp->profile->n_selected ? 0 : input_explain_empty(request, err);
+}
+
+void postproc_fini(struct postproc *pp)
+{
+	profile_free(pp->profile);
+	symbolizer_free(pp->symbols);
+	session_close(pp->session);
+	query_fini(&pp->query);
+}

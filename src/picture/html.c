@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The page: the files of html/ with the picture in them. What the script reads is
+ * a payload, compressed (RFC 1950) and then in base64, so that no text of the profile
+ * stands in the page as markup or script but its title:
+ *
+ *     uleb size, JSON    what there is: header, names, images, lanes (keys below)
+ *     nodes              two columns of ulebs, the root left out: how many levels up from the
+ *                        node before (0: its child), and the frame
+ *     frames             uleb: image + 2; 0 a group, 1 "other"
+ *     each lane          its cells, then those of the baseline
+ *
+ * Cells are columns of ulebs, too: for each bucket that has some, the distance from the bucket
+ * before and the number of cells; nodes, as distances that begin anew in each bucket; samples; and
+ * periods unless every sample has the same. html/data.js reads it.
+ *
+ * Periods that vary are mostly noise, which nothing compresses. Where they are many they are told
+ * in steps: each node's sum over time is rounded down at every cell, so that it is never off by
+ * more than a step in any range of time, and what is left at the end stands behind them by node.
+ */
+#include <jansson.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/buf.h"
+#include "picture/html/parts.h"
+#include "picture/picture.h"
+#include "report/header.h"
+#include "report/markup.h"
+#include "store/session.h"
+
+#define MAX_EXACT_PERIODS 200000
+#define STEPS_A_CELL      128
+
+static json_t *names_json(const struct picture *pic)
+{
+	json_t *names = json_array();
+
+	vec_foreach (&pic->frames, f)
+		json_array_append_new(names, json_text(strings_get(&pic->names, f->name)));
+	return names;
+}
+
+static json_t *images_json(const struct picture *pic)
+{
+	static const char *const modes[] = { "user", "kernel", "unknown" };
+	json_t *images = json_array();
+
+	vec_foreach (&pic->images, i) {
+		json_t *image = json_object();
+		char hex[BUILD_ID_HEX_SIZE];
+
+		build_id_hex(&i->image->build_id, hex);
+		json_object_set_new(image, "name", json_text(i->name));
+		json_object_set_new(image, "path", json_text(i->path));
+		json_object_set_new(image, "build_id", json_text(hex));
+		json_object_set_new(image, "mode",
+				    json_text(modes[image_kind_mode(i->image->kind)]));
+		json_array_append_new(images, image);
+	}
+	return images;
+}
+
+/* What each sample stands for if that is the same for all, else 0. */
+static uint64_t common_period(const struct picture_cell *cells, size_t n)
+{
+	uint64_t each =
+		n && cells[0].weight.samples ? cells[0].weight.period / cells[0].weight.samples : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (cells[i].weight.period != each * cells[i].weight.samples)
+			return 0;
+	return each;
+}
+
+/* The step of periods: 1 is exact, which is what a moderate number of cells gets. */
+static uint64_t period_step(const struct picture_cell *cells, size_t n)
+{
+	uint64_t sum = 0, step = 1;
+
+	if (n <= MAX_EXACT_PERIODS || common_period(cells, n))
+		return 1;
+	for (size_t i = 0; i < n; i++)
+		sum += cells[i].weight.period;
+	while (step < sum / n / STEPS_A_CELL)
+		step *= 2;
+	return step;
+}
+
+static size_t count_buckets(const struct picture_cell *cells, size_t n)
+{
+	size_t n_buckets = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_buckets += !i || cells[i].bucket != cells[i - 1].bucket;
+	return n_buckets;
+}
+
+static json_t *cells_json(const struct picture_cell *cells, size_t n)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "cells", json_number(n));
+	json_object_set_new(object, "buckets", json_number(count_buckets(cells, n)));
+	json_object_set_new(object, "period", json_number(common_period(cells, n)));
+	json_object_set_new(object, "step", json_number(period_step(cells, n)));
+	return object;
+}
+
+static json_t *lanes_json(const struct picture *pic)
+{
+	const struct profile *p = pic->report->profile;
+	json_t *lanes = json_array();
+
+	for (uint32_t i = 0; i < p->n_lanes; i++) {
+		const struct picture_lane *l = &pic->lanes[i];
+		const struct counter_info *c =
+			p->lanes[i].counter == NO_INDEX
+				? NULL
+				: &p->session->info.counters[p->lanes[i].counter];
+		json_t *lane = json_object();
+
+		json_object_set_new(lane, "event", json_text(c ? c->name : "samples"));
+		json_object_set_new(lane, "unit", json_text(c ? c->unit : "events"));
+		json_object_set_new(lane, "samples", json_number(p->lanes[i].total.samples));
+		json_object_set_new(lane, "events", json_number(p->lanes[i].total.period));
+		json_object_set_new(lane, "own", cells_json(l->cells.data, l->cells.n));
+		json_object_set_new(lane, "base", cells_json(l->base.data, l->base.n));
+		json_array_append_new(lanes, lane);
+	}
+	return lanes;
+}
+
+static json_t *timeline_json(const struct picture *pic)
+{
+	json_t *object = json_object(), *lost = json_array();
+
+	vec_foreach (&pic->lost, l)
+		json_array_append_new(lost,
+				      json_pack("[I,o]", (json_int_t)l->bucket, json_number(l->n)));
+	json_object_set_new(object, "width_seconds", json_number(pic->bucket_s));
+	json_object_set_new(object, "lost", lost);
+	return object;
+}
+
+static json_t *baseline_json(const struct picture *pic)
+{
+	const struct session *s = pic->baseline->session;
+	json_t *object = json_object();
+
+	json_object_set_new(object, "session", json_text(s->path));
+	json_object_set_new(object, "command", json_text(s->info.command));
+	json_object_set_new(object, "samples", json_number(pic->baseline->n_selected));
+	return object;
+}
+
+static json_t *description(const struct picture *pic)
+{
+	json_t *all = json_object(), *hidden = json_object();
+
+	json_object_set_new(all, "header", header_json(pic->report));
+	json_object_set_new(all, "names", names_json(pic));
+	json_object_set_new(all, "images", images_json(pic));
+	json_object_set_new(all, "lanes", lanes_json(pic));
+	json_object_set_new(all, "nodes", json_number(pic->nodes.n));
+	json_object_set_new(all, "timeline", timeline_json(pic));
+	json_object_set_new(hidden, "nodes", json_number(pic->n_hidden));
+	json_object_set_new(hidden, "below_percent", json_real(pic->hidden_below));
+	json_object_set_new(all, "hidden", hidden);
+	if (pic->baseline)
+		json_object_set_new(all, "baseline", baseline_json(pic));
+	return all;
+}
+
+static int append_bytes(const char *bytes, size_t size, void *to)
+{
+	buf_bytes(to, bytes, size);
+	return 0;
+}
+
+static void put_description(const struct picture *pic, struct buf *to)
+{
+	json_t *all = description(pic);
+	struct buf text = { 0 };
+
+	json_dump_callback(all, append_bytes, &text, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	buf_uleb(to, text.len);
+	buf_bytes(to, text.data, text.len);
+	buf_fini(&text);
+	json_decref(all);
+}
+
+static void put_nodes(const struct picture *pic, struct buf *to)
+{
+	const struct picture_node *nodes = pic->nodes.data;
+
+	for (size_t i = 1; i < pic->nodes.n; i++)
+		buf_uleb(to, nodes[i - 1].depth + 1 - nodes[i].depth);
+	for (size_t i = 1; i < pic->nodes.n; i++)
+		buf_uleb(to, nodes[i].frame);
+	vec_foreach (&pic->frames, f)
+		buf_uleb(to, f->image == PICTURE_GROUP   ? 0
+			     : f->image == PICTURE_OTHER ? 1
+							 : f->image + 2);
+}
+
+static void put_periods(const struct picture_cell *cells, size_t n, size_t n_nodes, struct buf *to)
+{
+	uint64_t step = period_step(cells, n), *rest = xcalloc(n_nodes, sizeof(*rest));
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *left = &rest[cells[i].node];
+
+		*left += cells[i].weight.period;
+		buf_uleb(to, *left / step);
+		*left %= step;
+	}
+	for (size_t i = 0; i < n_nodes && step > 1; i++)
+		buf_uleb(to, rest[i]);
+	free(rest);
+}
+
+static void put_cells(const struct picture_cell *cells, size_t n, size_t n_nodes, struct buf *to)
+{
+	for (size_t i = 0, next, before = 0; i < n; i = next) {
+		for (next = i; next < n && cells[next].bucket == cells[i].bucket;)
+			next++;
+		buf_uleb(to, cells[i].bucket - before);
+		buf_uleb(to, next - i);
+		before = cells[i].bucket;
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_uleb(to, i && cells[i].bucket == cells[i - 1].bucket
+				     ? cells[i].node - cells[i - 1].node
+				     : cells[i].node);
+	for (size_t i = 0; i < n; i++)
+		buf_uleb(to, cells[i].weight.samples);
+	if (n && !common_period(cells, n))
+		put_periods(cells, n, n_nodes, to);
+}
+
+static void put_base64(const uint8_t *bytes, size_t n, FILE *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t three = (uint32_t)bytes[i] << 16;
+		size_t left = n - i;
+
+		three |= left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0;
+		three |= left > 2 ? bytes[i + 2] : 0;
+		putc(digits[three >> 18], out);
+		putc(digits[three >> 12 & 63], out);
+		putc(left > 1 ? digits[three >> 6 & 63] : '=', out);
+		putc(left > 2 ? digits[three & 63] : '=', out);
+	}
+}
+
+static void print_payload(const struct picture *pic, FILE *out)
+{
+	struct buf plain = { 0 }, packed = { 0 };
+	uLongf size;
+
+	put_description(pic, &plain);
+	put_nodes(pic, &plain);
+	for (uint32_t i = 0; i < pic->report->profile->n_lanes; i++) {
+		put_cells(pic->lanes[i].cells.data, pic->lanes[i].cells.n, pic->nodes.n, &plain);
+		put_cells(pic->lanes[i].base.data, pic->lanes[i].base.n, pic->nodes.n, &plain);
+	}
+	size = compressBound(plain.len);
+	buf_reserve(&packed, size);
+	if (compress2(packed.data, &size, plain.data, plain.len, Z_BEST_COMPRESSION) == Z_OK)
+		put_base64(packed.data, size, out);
+	buf_fini(&plain);
+	buf_fini(&packed);
+}
+
+static void print_title(const struct picture *pic, FILE *out)
+{
+	const struct session_info *info = &pic->report->profile->session->info;
+
+	markup_print_text(*info->command ? info->command : info->target, out);
+}
+
+static void print_style(const struct picture *pic, FILE *out)
+{
+	(void)pic;
+	fputs(html_style, out);
+}
+
+static void print_script(const struct picture *pic, FILE *out)
+{
+	(void)pic;
+	fputs(html_script, out);
+}
+
+/* What the template names between braces: {{title}}. */
+static const struct {
+	const char *name;
+	void (*print)(const struct picture *pic, FILE *out);
+} fields[] = {
+	{ "title", print_title },
+	{ "style", print_style },
+	{ "script", print_script },
+	{ "data", print_payload },
+};
+
+void picture_print_html(const struct picture *pic, FILE *out)
+{
+	const char *at = html_page, *field;
+
+	for (; (field = strstr(at, "{{")); at = strstr(field, "}}") + 2) {
+		fwrite(at, 1, (size_t)(field - at), out);
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+			if (!strncmp(field + 2, fields[i].name, strlen(fields[i].name)))
+				fields[i].print(pic, out);
+	}
+	fputs(at, out);
+}

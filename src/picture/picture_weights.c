@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "picture/picture_weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/query.h"
+#include "store/session.h"
+
+#define SECOND 1000000000ULL
+
+static int compare_cells(const void *a, const void *b)
+{
+	const struct picture_cell *x = a, *y = b;
+
+	if (x->bucket != y->bucket)
+		return x->bucket < y->bucket ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Sorts the cells from `from` on, each (bucket, node) once; the number of all that are left. */
+static size_t settle(struct picture_cell *cells, size_t from, size_t n)
+{
+	size_t kept = from;
+
+	if (n > from)
+		qsort(&cells[from], n - from, sizeof(*cells), compare_cells);
+	for (size_t i = from; i < n; i++) {
+		if (kept > from && !compare_cells(&cells[kept - 1], &cells[i]))
+			weight_add(&cells[kept - 1].weight, &cells[i].weight);
+		else
+			cells[kept++] = cells[i];
+	}
+	return kept;
+}
+
+static uint64_t since_start(const struct profile *p, uint64_t ns)
+{
+	uint64_t start = p->session->info.start_ns;
+
+	return ns > start ? ns - start : 0;
+}
+
+/* A time that only a damaged session has goes to the last bucket. */
+static uint32_t bucket_of(const struct picture *pic, uint64_t ns)
+{
+	return (uint32_t)MIN(since_start(pic->report->profile, ns) / SECOND / pic->bucket_s,
+			     PICTURE_MAX_BUCKETS - 1);
+}
+
+/* Slices are in the order of time: a bucket is settled when it is over. */
+static void add_slices(struct picture *pic, const uint32_t *node_of)
+{
+	const struct profile *p = pic->report->profile;
+	size_t *from = xcalloc(p->n_lanes, sizeof(*from));
+
+	for (size_t s = 0; s < p->slices.n; s++) {
+		const struct profile_slice *slice = &p->slices.data[s];
+		uint32_t bucket = bucket_of(pic, slice->first_ns);
+		bool is_last = s + 1 == p->slices.n || bucket_of(pic, slice[1].first_ns) != bucket;
+
+		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+			struct picture_lane *l = &pic->lanes[lane];
+
+			for (size_t i = slice->first; i < slice->first + slice->n; i++) {
+				const struct weight *w = &profile_weights(p, i)[lane];
+
+				if (w->samples || w->period)
+					vec_push(&l->cells,
+						 (struct picture_cell){ bucket, node_of[i], *w });
+			}
+			if (is_last)
+				from[lane] = l->cells.n =
+					settle(l->cells.data, from[lane], l->cells.n);
+		}
+	}
+	free(from);
+}
+
+/* Halves the number of buckets. */
+static void widen(struct picture *pic)
+{
+	pic->bucket_s *= 2;
+	for (uint32_t lane = 0; lane < pic->report->profile->n_lanes; lane++) {
+		struct picture_lane *l = &pic->lanes[lane];
+
+		vec_foreach (&l->cells, c)
+			c->bucket /= 2;
+		l->cells.n = settle(l->cells.data, 0, l->cells.n);
+	}
+}
+
+static size_t count_cells(const struct picture *pic)
+{
+	size_t n = 0;
+
+	for (uint32_t lane = 0; lane < pic->report->profile->n_lanes; lane++)
+		n += pic->lanes[lane].cells.n;
+	return n;
+}
+
+static uint64_t block_losses(const struct block *block)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < block->n_losses; i++)
+		if (block->losses[i].reason < N_LOSS_REASONS &&
+		    loss_texts[block->losses[i].reason].kind == LOSS_LOST)
+			n += block->losses[i].n;
+	return n;
+}
+
+static int compare_lost(const void *a, const void *b)
+{
+	const struct picture_lost *x = a, *y = b;
+
+	return (x->bucket > y->bucket) - (x->bucket < y->bucket);
+}
+
+static void add_lost(struct picture *pic)
+{
+	const struct profile *p = pic->report->profile;
+	const struct session *s = p->session;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_segments; i++)
+		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++) {
+			const struct block *block = &s->segments[i]->blocks[b];
+			uint64_t lost = block_losses(block);
+
+			if (lost && query_takes_number(pic->report->query, FILTER_TIME,
+						       since_start(p, block->first_ns)))
+				vec_push(&pic->lost,
+					 (struct picture_lost){ bucket_of(pic, block->first_ns),
+								lost });
+		}
+	if (pic->lost.n)
+		qsort(pic->lost.data, pic->lost.n, sizeof(struct picture_lost), compare_lost);
+	vec_foreach (&pic->lost, l) {
+		if (n && pic->lost.data[n - 1].bucket == l->bucket)
+			pic->lost.data[n - 1].n += l->n;
+		else
+			pic->lost.data[n++] = *l;
+	}
+	pic->lost.n = n;
+}
+
+static void add_own(struct picture *pic, const uint32_t *node_of)
+{
+	const struct profile *p = pic->report->profile;
+	uint64_t last_s =
+		p->slices.n ? since_start(p, p->slices.data[p->slices.n - 1].first_ns) / SECOND : 0;
+
+	pic->bucket_s = 1;
+	while (last_s / pic->bucket_s >= PICTURE_MAX_BUCKETS && pic->bucket_s < 1U << 30)
+		pic->bucket_s *= 2;
+	add_slices(pic, node_of);
+	while (count_cells(pic) > pic->max_cells && last_s / pic->bucket_s > 0)
+		widen(pic);
+	add_lost(pic);
+}
+
+/* The picture's lane of the same event as another profile's. */
+static uint32_t matching_lane(const struct profile *p, const struct profile *other, uint32_t lane)
+{
+	uint32_t counter = other->lanes[lane].counter;
+
+	for (uint32_t i = 0; counter != NO_INDEX && i < p->n_lanes; i++)
+		if (p->lanes[i].counter != NO_INDEX &&
+		    !strcmp(p->session->info.counters[p->lanes[i].counter].name,
+			    other->session->info.counters[counter].name))
+			return i;
+	return NO_INDEX;
+}
+
+static void add_base(struct picture *pic, const struct profile *p, const uint32_t *node_of)
+{
+	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
+		uint32_t to = matching_lane(pic->report->profile, p, lane);
+		struct picture_lane *l = &pic->lanes[to == NO_INDEX ? 0 : to];
+
+		if (to == NO_INDEX)
+			continue;
+		for (uint32_t i = 0; i < p->entries.n; i++) {
+			const struct weight *w = &profile_weights(p, i)[lane];
+
+			if (w->samples || w->period)
+				vec_push(&l->base, (struct picture_cell){ 0, node_of[i], *w });
+		}
+		l->base.n = settle(l->base.data, 0, l->base.n);
+	}
+}
+
+void picture_add_weights(struct picture *pic, const struct profile *p, const uint32_t *node_of)
+{
+	if (p == pic->report->profile)
+		add_own(pic, node_of);
+	else
+		add_base(pic, p, node_of);
+}

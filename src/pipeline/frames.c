@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/frames.h"
+
+#include "base/mem.h"
+#include "pipeline/user_stacks.h"
+
+struct frame_resolver {
+	struct machine *machine;
+	struct user_stacks *stacks; /* made at the first copied stack */
+	char *proc, *arch;
+	bool keeps_unmapped, addresses_alone;
+	struct frames frames;
+};
+
+struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *config)
+{
+	struct frame_resolver *r = xcalloc(1, sizeof(*r));
+
+	r->machine = config->machine;
+	r->proc = config->proc ? xstrdup(config->proc) : NULL;
+	r->arch = config->arch ? xstrdup(config->arch) : NULL;
+	r->keeps_unmapped = config->keeps_unmapped;
+	r->addresses_alone = config->addresses_alone;
+	return r;
+}
+
+void frame_resolver_free(struct frame_resolver *r)
+{
+	if (!r)
+		return;
+	user_stacks_free(r->stacks);
+	free(r->proc);
+	free(r->arch);
+	free(r);
+}
+
+/* False: of user code, what follows is no more to be trusted. */
+static bool keep_frame(struct frame_resolver *r, uint64_t addr, bool is_mapped)
+{
+	struct frames *f = &r->frames;
+
+	f->addr[f->n] = addr;
+	f->n += is_mapped || r->keeps_unmapped;
+	f->n_unmapped += !is_mapped;
+	return is_mapped || r->keeps_unmapped;
+}
+
+static void resolve_kernel(struct frame_resolver *r, const struct event *e,
+			   const struct thread_view *thread, const uint64_t *addrs, uint32_t n)
+{
+	struct frames *f = &r->frames;
+
+	for (uint32_t i = 0; i < n && f->n < MAX_FRAMES; i++) {
+		int loss = machine_resolve(r->machine, thread, MODE_KERNEL, addrs[i], e->time_ns,
+					   &f->code[f->n]);
+
+		keep_frame(r, addrs[i], loss < 0);
+	}
+}
+
+/*
+ * In execve(2) the old program is gone while its registers are still there: such a stack is the
+ * kernel's alone, and whole (collect/bpf/stack.h has it so, too).
+ */
+static bool is_in_exec(const struct frame_resolver *r, const struct sample_event *s, uint32_t i,
+		       bool is_mapped)
+{
+	return !i && !is_mapped && s->mode == MODE_KERNEL && !r->keeps_unmapped;
+}
+
+static void resolve_user(struct frame_resolver *r, const struct event *e,
+			 const struct thread_view *thread, const uint64_t *addrs, uint32_t n)
+{
+	const struct mapping *near = NULL;
+	struct frames *f = &r->frames;
+
+	for (uint32_t i = 0; i < n && f->n < MAX_FRAMES; i++) {
+		int loss = machine_resolve_near(r->machine, thread, addrs[i], e->time_ns, &near,
+						&f->code[f->n]);
+
+		if (is_in_exec(r, &e->sample, i, loss < 0)) {
+			f->cut = -1;
+			break;
+		}
+		if (!keep_frame(r, addrs[i], loss < 0))
+			break;
+	}
+}
+
+struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
+{
+	if (!r->stacks)
+		r->stacks = user_stacks_new(r->machine, r->proc, r->arch);
+	return r->stacks;
+}
+
+/* The first address of a walk is known if the sample is of user mode. */
+static void walk_user_stack(struct frame_resolver *r, const struct event *e,
+			    const struct thread_view *thread)
+{
+	const struct sample_event *s = &e->sample;
+	uint32_t skip = s->mode == MODE_USER;
+	struct user_chain chain;
+
+	chain = user_stacks_walk(frame_resolver_user_stacks(r), e->pid, thread, s);
+	/* An address that nothing covers is counted as such. */
+	r->frames.cut = chain.cut == LOSS_FRAME_UNMAPPED ? -1 : chain.cut;
+	r->frames.is_walked = true;
+	if (chain.n > skip)
+		resolve_user(r, e, thread, chain.pcs + skip, chain.n - skip);
+}
+
+struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
+			      const struct thread_view *thread)
+{
+	const struct sample_event *s = &e->sample;
+	struct frames *f = &r->frames;
+
+	f->n = 1;
+	f->n_unmapped = 0;
+	f->cut = -1;
+	f->is_walked = false;
+	f->addr[0] = s->ip;
+	if (r->addresses_alone) {
+		f->code[0] = (struct code_addr){ IMAGE_UNKNOWN_ID, s->ip };
+		f->leaf_loss = -1;
+		f->n_kernel = s->mode == MODE_KERNEL;
+		return f;
+	}
+	f->leaf_loss = machine_resolve(r->machine, thread, s->mode, s->ip, e->time_ns, &f->code[0]);
+	if (s->n_kernel)
+		resolve_kernel(r, e, thread, s->callers, s->n_kernel);
+	f->n_kernel = s->mode == MODE_KERNEL || s->n_kernel ? f->n : 0;
+	/* Registers alone may have been asked for beside the kernel's own chain. */
+	if (s->extra && s->extra->stack && s->extra->user.n_values)
+		walk_user_stack(r, e, thread);
+	else if (s->n_callers > s->n_kernel)
+		resolve_user(r, e, thread, s->callers + s->n_kernel, s->n_callers - s->n_kernel);
+	return f;
+}
+
+void frames_expect(struct frame_resolver *r, const struct event *e)
+{
+	if (r->stacks && e->sample.extra && e->sample.extra->stack)
+		user_stacks_expect(r->stacks, e);
+}

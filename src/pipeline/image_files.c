@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/image_files.h"
+
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/mem.h"
+#include "elf/elf_file.h"
+#include "machine/image_file.h"
+#include "symbol/symbols.h"
+
+struct image_files {
+	char *proc;
+};
+
+struct image_files *image_files_new(const char *proc)
+{
+	struct image_files *f = xcalloc(1, sizeof(*f));
+
+	f->proc = xstrdup(proc);
+	return f;
+}
+
+void image_files_free(struct image_files *f)
+{
+	if (!f)
+		return;
+	free(f->proc);
+	free(f);
+}
+
+/* Where a file may be. NULL, or the caller's to free(); `path` is the image's without a mark. */
+struct process {
+	const char *proc;
+	int32_t pid;
+};
+typedef char *(*place_function)(const struct process *p, const struct image *image,
+				const char *path);
+
+static char *path_of_process(const struct process *p, const struct image *image, const char *path)
+{
+	(void)image;
+	return p->proc ? xasprintf("%s/%d/root%s", p->proc, p->pid, path) : NULL;
+}
+
+static char *mapping_of_process(const struct process *p, const struct image *image,
+				const char *path)
+{
+	(void)path;
+	return p->proc ? image_map_file(p->proc, p->pid, image) : NULL;
+}
+
+static char *program_of_process(const struct process *p, const struct image *image,
+				const char *path)
+{
+	(void)image, (void)path;
+	return p->proc ? xasprintf("%s/%d/exe", p->proc, p->pid) : NULL;
+}
+
+static char *overlay_of_process(const struct process *p, const struct image *image,
+				const char *path)
+{
+	char *found = path_of_process(p, image, path);
+	struct statfs fs;
+
+	if (found && statfs(found, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC)
+		return found;
+	free(found);
+	return NULL;
+}
+
+static char *path_from_here(const struct process *p, const struct image *image, const char *path)
+{
+	(void)p, (void)image;
+	return xstrdup(path);
+}
+
+/*
+ * Before Linux 6.18, records have another device for a file of overlayfs than its mapping has.
+ * There the inode alone tells, but only of a file that the process has mapped, or that is on
+ * overlayfs: on another mount that came over its path, a file may have the same inode.
+ */
+static const struct place {
+	place_function find;
+	bool is_by_inode_alone;
+} places[] = {
+	{ path_of_process, false },   { mapping_of_process, true }, { program_of_process, false },
+	{ overlay_of_process, true }, { path_from_here, false },
+};
+
+/* Whether this is the file that was mapped; its build id, if it has one. */
+static bool is_file_of(const struct place *place, const char *path, const struct image *image,
+		       struct file_mapping *file, struct build_id *id)
+{
+	struct elf_file elf;
+	bool is_it;
+
+	if (!path || file_map(path, file, NULL) < 0)
+		return false;
+	*id = (struct build_id){ 0 };
+	if (elf_file_open(&elf, file->base, file->size, NULL) == 0)
+		elf_build_id(&elf, id);
+	is_it = image_is_file(image, file, id) ||
+		(place->is_by_inode_alone && !image->build_id.len && file->ino == image->ino);
+	is_it = is_it && !file_is_cut(file);
+	if (!is_it)
+		file_unmap(file);
+	return is_it;
+}
+
+static char *image_path(const struct image *image)
+{
+	static const char mark[] = " (deleted)"; /* what /proc/PID/maps puts behind the path */
+	size_t len = strlen(image->path);
+	bool is_marked = len > strlen(mark) && !strcmp(image->path + len - strlen(mark), mark);
+
+	return xstrndup(image->path, is_marked ? len - strlen(mark) : len);
+}
+
+char *image_files_open(const char *proc, int32_t pid, const struct image *image,
+		       struct file_mapping *file, struct build_id *id)
+{
+	const struct process process = { proc, pid };
+	cleanup(free_at_exit) char *path = image_path(image);
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *found = places[i].find(&process, image, path);
+
+		if (is_file_of(&places[i], found, image, file, id))
+			return found;
+		free(found);
+	}
+	return NULL;
+}
+
+char *image_files_find(const char *proc, int32_t pid, const struct image *image,
+		       struct build_id *id)
+{
+	struct file_mapping file = { 0 };
+	struct build_id any;
+	char *found = image_files_open(proc, pid, image, &file, id ? id : &any);
+
+	file_unmap(&file);
+	return found;
+}
+
+/* The index is in the cache then; a symbolizer keeps each that it made, so this one goes. */
+static void index_symbols(const char *path, const struct image *image)
+{
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(NULL);
+	struct image there = *image;
+
+	there.path = path;
+	symbolizer_table(symbols, &there, NULL, 0);
+}
+
+/* Whether the path leads to another file here, or to none. */
+static bool is_hidden(const char *found, const char *path)
+{
+	struct stat there, here;
+
+	return stat(found, &there) == 0 && (stat(path, &here) < 0 || here.st_dev != there.st_dev ||
+					    here.st_ino != there.st_ino);
+}
+
+void image_files_look(struct image_files *f, int32_t pid, struct image *image)
+{
+	struct file_mapping file = { 0 };
+	struct build_id id = { 0 };
+	cleanup(free_at_exit) char *found = image_files_open(f->proc, pid, image, &file, &id);
+
+	if (!found)
+		return;
+	image->build_id = id;
+	image->dev = image->ino = image->generation = 0;
+	if (!id.len)
+		image_set_content(image, &file);
+	/* Without a build id it is one's own, or just built: it may be gone by the report. */
+	if (!file_is_cut(&file) && (!id.len || is_hidden(found, image->path)))
+		index_symbols(found, image);
+	file_unmap(&file);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/jit_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "machine/perf_map.h"
+
+#define MAP_LIMIT ((size_t)1 << 30)
+
+struct jit_process {
+	int32_t pid, ns_pid; /* ns_pid: as the process calls itself */
+	int tmp_fd;          /* its /tmp; -1: gone before we looked */
+	image_id image;
+	struct intmap hits; /* addresses */
+};
+
+struct jit_names {
+	char *proc;
+	VEC(struct jit_process) processes;
+	struct intmap by_image;
+};
+
+struct jit_names *jit_names_new(const char *proc)
+{
+	struct jit_names *j = xcalloc(1, sizeof(*j));
+
+	j->proc = xstrdup(proc);
+	return j;
+}
+
+static void process_fini(struct jit_process *p)
+{
+	close_at_exit(&p->tmp_fd);
+	p->tmp_fd = -1;
+	intmap_fini(&p->hits);
+}
+
+void jit_names_free(struct jit_names *j)
+{
+	if (!j)
+		return;
+	vec_foreach (&j->processes, p)
+		process_fini(p);
+	vec_fini(&j->processes);
+	intmap_fini(&j->by_image);
+	free(j->proc);
+	free(j);
+}
+
+/* The last number of "NSpid:" is the pid in the innermost namespace (proc_pid_status(5)). */
+static int32_t read_ns_pid(const char *proc, int32_t pid)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, pid);
+	cleanup(free_at_exit) char *text = NULL;
+	const char *at, *end;
+	long last = pid;
+
+	if (file_read_all(path, 1 << 16, &text, NULL) < 0 || !(at = strstr(text, "\nNSpid:")))
+		return pid;
+	at += strlen("\nNSpid:");
+	for (;;) {
+		long n = strtol(at, (char **)&end, 10);
+
+		if (end == at || memchr(at, '\n', (size_t)(end - at)))
+			return (int32_t)last;
+		last = n;
+		at = end;
+	}
+}
+
+/*
+ * The process's /tmp, below its own root, so that a link in a container can't
+ * lead out of it. Held open, as a mount namespace ends with its last process.
+ */
+static int open_tmp(const char *proc, int32_t pid)
+{
+	cleanup(free_at_exit) char *root = xasprintf("%s/%d/root", proc, pid);
+	cleanup(close_at_exit) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT,
+	};
+	int fd;
+
+	if (root_fd < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root_fd, "tmp", &how, sizeof(how));
+	if (fd < 0 && errno == ENOSYS) /* before Linux 5.6 */
+		fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd;
+}
+
+static struct jit_process *process_add(struct jit_names *j, int32_t pid, image_id image)
+{
+	struct jit_process p = {
+		.pid = pid,
+		.ns_pid = read_ns_pid(j->proc, pid),
+		.tmp_fd = open_tmp(j->proc, pid),
+		.image = image,
+	};
+
+	vec_push(&j->processes, p);
+	*intmap_put(&j->by_image, image.n, NULL) = (uint32_t)j->processes.n - 1;
+	return &j->processes.data[j->processes.n - 1];
+}
+
+void jit_names_hit(struct jit_names *j, int32_t pid, image_id image, uint64_t addr)
+{
+	const uint32_t *at = intmap_find(&j->by_image, image.n);
+	struct jit_process *p = at ? &j->processes.data[*at] : process_add(j, pid, image);
+
+	intmap_put(&p->hits, addr, NULL);
+}
+
+static int open_map(const struct jit_process *p)
+{
+	static const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+	char name[64];
+	int fd = -1;
+
+	if (p->tmp_fd >= 0) {
+		snprintf(name, sizeof(name), "perf-%d.map", p->ns_pid);
+		fd = openat(p->tmp_fd, name, flags);
+	}
+	if (fd < 0) {
+		snprintf(name, sizeof(name), "/tmp/perf-%d.map", p->pid);
+		fd = open(name, flags);
+	}
+	return fd;
+}
+
+static char *read_map(const struct jit_process *p)
+{
+	cleanup(close_at_exit) int fd = open_map(p);
+	struct stat st;
+	char *text = NULL, *nul;
+	size_t size = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    file_read_fd(fd, MAP_LIMIT, &text, &size) < 0)
+		return NULL;
+	/* A NUL spoils its line alone, not all that follow. */
+	while ((nul = memchr(text, '\0', size)))
+		*nul = '?';
+	return text;
+}
+
+static void finish(struct jit_process *p, jit_name_visit visit, void *context)
+{
+	cleanup(free_at_exit) char *text = p->hits.n ? read_map(p) : NULL;
+	const struct perf_map_entry *e;
+	struct perf_map map;
+	struct intmap told = { 0 };
+
+	if (text) {
+		perf_map_parse(&map, text);
+		for (uint32_t i = 0; i < p->hits.n_slots; i++) {
+			bool is_new;
+
+			if (!p->hits.slots[i].used ||
+			    !(e = perf_map_find(&map, p->hits.slots[i].key)))
+				continue;
+			intmap_put(&told, e->start, &is_new);
+			if (is_new)
+				visit(context, p->image, e->start, e->size, e->name);
+		}
+		perf_map_fini(&map);
+		intmap_fini(&told);
+	}
+	intmap_clear(&p->hits);
+}
+
+static void process_remove(struct jit_names *j, size_t at)
+{
+	struct jit_process *p = &j->processes.data[at];
+
+	intmap_remove(&j->by_image, p->image.n);
+	process_fini(p);
+	*p = j->processes.data[--j->processes.n];
+	if (at < j->processes.n)
+		*intmap_put(&j->by_image, p->image.n, NULL) = (uint32_t)at;
+}
+
+void jit_names_finish(struct jit_names *j, int32_t pid, jit_name_visit visit, void *context)
+{
+	for (size_t i = j->processes.n; i-- > 0;) {
+		if (j->processes.data[i].pid != pid)
+			continue;
+		finish(&j->processes.data[i], visit, context);
+		process_remove(j, i);
+	}
+}
+
+void jit_names_finish_all(struct jit_names *j, jit_name_visit visit, void *context)
+{
+	vec_foreach (&j->processes, p)
+		finish(p, visit, context);
+}

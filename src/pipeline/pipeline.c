@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/pipeline.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "pipeline/container_log.h"
+#include "pipeline/ext.h"
+#include "pipeline/frames.h"
+#include "pipeline/image_files.h"
+#include "pipeline/jit_names.h"
+
+#define SECOND_NS 1000000000ULL
+
+/* How long a process that has ended is kept for samples that come late. */
+#define ENDED_KEPT_NS (2 * SECOND_NS)
+
+#define NOT_LOOKED_AT UINT32_MAX
+
+/* CPUs of which samples are told apart in the tally; others come of files that are not ours. */
+#define CPUS_TOLD 8192
+
+struct pipeline {
+	struct event_sink sink;
+	const struct store_ops *ops;
+	const struct sample_tap *tap; /* or NULL */
+	struct store *store;
+	struct machine *machine;
+	struct jit_names *jit;
+	struct image_files *files;
+	struct frame_resolver *resolver;
+	struct ext_session *ext;          /* or NULL */
+	struct container_log *containers; /* or NULL */
+	bool is_offline;
+	char *proc;
+	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
+	struct code_addr frames[MAX_FRAMES]; /* of pipeline_add() */
+	uint64_t flush_ns;                   /* end of the second that is being gathered */
+	uint64_t kept_since_ns;              /* by pipeline_keep_ended() */
+	struct pipeline_counts counts;
+	struct pipeline_tally tally;
+	struct error write_error;  /* the first */
+	struct error last_failure; /* of the last attempt; code 0: it went well */
+};
+
+struct event_sink *pipeline_sink(struct pipeline *p)
+{
+	return &p->sink;
+}
+
+struct pipeline_counts pipeline_counts(const struct pipeline *p)
+{
+	return p->counts;
+}
+
+const struct error *pipeline_write_error(const struct pipeline *p)
+{
+	return p->write_error.code ? &p->write_error : NULL;
+}
+
+uint64_t pipeline_next_flush(const struct pipeline *p)
+{
+	return p->flush_ns;
+}
+
+void pipeline_lose(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
+{
+	struct pipeline *p = context;
+
+	if (!n)
+		return;
+	p->ops->lose(p->store, reason, counter, n);
+	p->tally.losses[reason] += n;
+	if (loss_texts[reason].kind == LOSS_LOST)
+		p->counts.lost += n;
+	else if (loss_texts[reason].kind == LOSS_UNATTRIBUTED)
+		p->counts.unattributed += n;
+}
+
+const struct pipeline_tally *pipeline_tally(const struct pipeline *p)
+{
+	return &p->tally;
+}
+
+const struct error *pipeline_write_failure(const struct pipeline *p)
+{
+	return p->last_failure.code ? &p->last_failure : NULL;
+}
+
+static void keep_error(struct pipeline *p, const struct error *err)
+{
+	p->last_failure = *err;
+	if (!p->write_error.code)
+		p->write_error = *err;
+}
+
+void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap)
+{
+	p->tap = tap;
+}
+
+/* Images. */
+
+/*
+ * The kernel tells a build id where the file's first page is in memory, and
+ * /proc never does; one file may so have two images. The first sample decides: its
+ * build id is read, and all is kept under the image that has one.
+ */
+static image_id look_at_image(struct pipeline *p, int32_t pid, image_id id)
+{
+	struct image_table *images = machine_images(p->machine);
+	struct image image = *image_get(images, id);
+	bool is_known = image.build_id.len;
+
+	if (!p->files || image.kind != IMAGE_FILE || image.path[0] != '/')
+		return id;
+	image_files_look(p->files, pid, &image);
+	return is_known ? id : image_intern(images, &image);
+}
+
+image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
+{
+	while (p->canonical.n <= id.n)
+		vec_push(&p->canonical, NOT_LOOKED_AT);
+	if (p->canonical.data[id.n] == NOT_LOOKED_AT)
+		p->canonical.data[id.n] = look_at_image(p, pid, id).n;
+	return (image_id){ p->canonical.data[id.n] };
+}
+
+/* Samples. */
+
+static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
+{
+	const struct image *image = image_get(machine_images(p->machine), code->image);
+
+	/* Of jitdumps the machine knows the names. */
+	if (p->jit && image->kind == IMAGE_JIT && image->path[0] != '/')
+		jit_names_hit(p->jit, pid, code->image, code->offset);
+}
+
+/* What a living process alone can tell of its frames: build ids, names of code without a file. */
+static void look_at_frames(struct pipeline *p, int32_t pid, struct code_addr *frames, uint32_t n)
+{
+	if (p->is_offline)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		frames[i].image = pipeline_look_at_image(p, pid, frames[i].image);
+		note_jit(p, pid, &frames[i]);
+	}
+}
+
+struct user_stacks *pipeline_user_stacks(struct pipeline *p)
+{
+	return frame_resolver_user_stacks(p->resolver);
+}
+
+static void keep_sample(struct pipeline *p, const struct sample *sample)
+{
+	struct error err; /* not cleared: 768 bytes, for every sample */
+
+	if (sample->time_ns >= p->flush_ns)
+		pipeline_advance(p, sample->time_ns);
+	p->counts.samples += sample->samples;
+	while (p->tally.cpu_samples.n <= sample->class.cpu && sample->class.cpu < CPUS_TOLD)
+		vec_push(&p->tally.cpu_samples, 0);
+	if (sample->class.cpu < CPUS_TOLD)
+		p->tally.cpu_samples.data[sample->class.cpu] += sample->samples;
+	if (p->containers)
+		container_log_see(p->containers, sample->class.cgroup);
+	if (p->tap)
+		p->tap->see(p->tap->context, sample);
+	err.code = 0;
+	if (p->ops->add(p->store, sample, &err) < 0)
+		keep_error(p, &err);
+}
+
+static void tell_losses(struct pipeline *p, const struct sample_event *s, const struct frames *f)
+{
+	if (f->leaf_loss >= 0)
+		pipeline_lose(p, (enum loss_reason)f->leaf_loss, s->counter, 1);
+	if (s->chain_cut)
+		pipeline_lose(p, LOSS_CHAIN_CUT, s->counter, 1);
+	if (f->n_unmapped)
+		pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, f->n_unmapped);
+	if (f->cut >= 0)
+		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
+}
+
+/* A raw sample, of which each event that it counts in has one. */
+static void keep_counts(struct pipeline *p, const struct event *e, struct sample *sample)
+{
+	struct ext_count counts[EXT_MAX_COUNTS];
+	int n = ext_derive(p->ext, e, counts);
+
+	if (n == EXT_LOST)
+		pipeline_lose(p, LOSS_EXT_ADDRESS, e->sample.counter, 1);
+	else if (n == EXT_BAD)
+		pipeline_lose(p, LOSS_BAD_RECORD, e->sample.counter, 1);
+	for (int i = 0; i < n; i++) {
+		sample->class.counter = counts[i].counter;
+		sample->samples = counts[i].samples;
+		sample->period = counts[i].period;
+		keep_sample(p, sample);
+	}
+}
+
+static int push_sample(struct pipeline *p, const struct event *e)
+{
+	const struct sample_event *s = &e->sample;
+	struct thread_view thread = machine_thread(p->machine, e->pid, e->tid);
+	struct frames *f = frames_resolve(p->resolver, e, &thread);
+	struct sample sample = {
+		.class = { .counter = s->counter,
+			   .app = pipeline_look_at_image(p, e->pid, thread.app),
+			   .pid = e->pid,
+			   .tid = e->tid,
+			   .comm = thread.comm,
+			   .cpu = e->cpu,
+			   .cgroup = machine_cgroup(p->machine, &thread,
+						    s->extra ? s->extra->cgroup : 0) },
+		.time_ns = e->time_ns,
+		.frames = f->code,
+		.n_frames = f->n,
+		.samples = 1,
+		.period = s->period,
+	};
+
+	tell_losses(p, s, f);
+	look_at_frames(p, e->pid, f->code, f->n);
+	if (p->ext && ext_has(p->ext, s->counter))
+		keep_counts(p, e, &sample);
+	else
+		keep_sample(p, &sample);
+	return 0;
+}
+
+void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
+{
+	struct sample sample = {
+		.class = { .counter = s->counter,
+			   .app = pipeline_look_at_image(p, s->pid, s->app),
+			   .pid = s->pid,
+			   .tid = s->tid,
+			   .comm = s->comm,
+			   .cpu = s->cpu,
+			   .cgroup = s->cgroup },
+		.time_ns = s->time_ns,
+		.frames = p->frames,
+		.n_frames = MIN(s->n_frames, (uint32_t)ARRAY_SIZE(p->frames)),
+		.samples = s->samples,
+		.period = s->period,
+	};
+
+	if (s->leaf_loss >= 0)
+		pipeline_lose(p, (enum loss_reason)s->leaf_loss, s->counter, s->samples);
+	pipeline_lose(p, LOSS_FRAME_UNMAPPED, s->counter, s->n_unmapped * s->samples);
+	memcpy(p->frames, s->frames, sample.n_frames * sizeof(*p->frames));
+	look_at_frames(p, s->pid, p->frames, sample.n_frames);
+	keep_sample(p, &sample);
+}
+
+static int push(struct event_sink *sink, const struct event *e)
+{
+	struct pipeline *p = (struct pipeline *)sink;
+
+	switch (e->type) {
+	case EVENT_SAMPLE:
+		return push_sample(p, e);
+	case EVENT_LOST:
+		pipeline_lose(p, LOSS_RING_FULL, UINT32_MAX, e->lost.n);
+		return 0;
+	case EVENT_LOST_SAMPLES:
+		pipeline_lose(p, LOSS_PMU_BUFFER, e->lost.counter, e->lost.n);
+		return 0;
+	case EVENT_THROTTLE:
+		if (!e->throttle.is_end)
+			pipeline_lose(p, LOSS_THROTTLED, e->throttle.counter, 1);
+		return 0;
+	case EVENT_TRACE_ERROR:
+		pipeline_lose(p, (enum loss_reason)e->trace_error.reason, UINT32_MAX, 1);
+		return 0;
+	default:
+		machine_event(p->machine, e);
+		return 0;
+	}
+}
+
+static void expect(struct event_sink *sink, const struct event *e)
+{
+	frames_expect(((struct pipeline *)sink)->resolver, e);
+}
+
+/* Names of code without a file. */
+
+static void name_code(void *context, image_id image, uint64_t start, uint64_t size,
+		      const char *name)
+{
+	struct pipeline *p = context;
+	struct code_symbol symbol = { .image = image, .offset = start, .size = size, .name = name };
+
+	p->ops->name_code(p->store, &symbol);
+}
+
+void pipeline_name_code(struct pipeline *p, const struct code_symbol *symbol)
+{
+	p->ops->name_code(p->store, symbol);
+}
+
+static void name_kernel_code(void *context, image_id image, uint64_t size, const char *name)
+{
+	name_code(context, image, 0, size, name);
+}
+
+static void process_ended(void *context, int32_t pid)
+{
+	struct pipeline *p = context;
+
+	machine_jit_names(p->machine, pid, name_code, p);
+	if (p->jit)
+		jit_names_finish(p->jit, pid, name_code, p);
+}
+
+/* Opening, time, the end. */
+
+/* Names are kept by sessions of this machine that have cgroups. */
+static void keep_containers(struct pipeline *p, const struct pipeline_config *config)
+{
+	container_log_free(p->containers);
+	p->containers = NULL;
+	if (!p->is_offline && p->ops == &native_store && !(config->info->merged & SEPARATE_CGROUP))
+		p->containers = container_log_new(config->dir, machine_strings(p->machine));
+}
+
+struct pipeline *pipeline_open(const struct pipeline_config *config, struct error *err)
+{
+	struct pipeline *p = xcalloc(1, sizeof(*p));
+	struct frame_resolver_config resolver = {
+		.machine = config->machine,
+		.proc = config->is_offline ? NULL
+			: config->proc     ? config->proc
+					   : "/proc",
+		.arch = config->info->arch,
+	};
+
+	*p = (struct pipeline){
+		.sink = { push, expect },
+		.ops = config->ops,
+		.machine = config->machine,
+		.ext = config->ext,
+		.is_offline = config->is_offline,
+		.proc = xstrdup(config->proc ? config->proc : "/proc"),
+		.flush_ns = (config->info->start_ns / SECOND_NS + 1) * SECOND_NS,
+		.kept_since_ns = UINT64_MAX,
+	};
+	if (p->ops->open(config->dir, config->info, machine_images(p->machine),
+			 machine_strings(p->machine), &p->store, err) < 0) {
+		free(p->proc);
+		free(p);
+		return NULL;
+	}
+	keep_containers(p, config);
+	p->resolver = frame_resolver_new(&resolver);
+	if (!config->is_offline) {
+		p->jit = jit_names_new(p->proc);
+		p->files = image_files_new(p->proc);
+	}
+	return p;
+}
+
+static int flush_until(struct pipeline *p, uint64_t until_ns, struct error *err)
+{
+	int e = p->ops->flush(p->store, until_ns, err);
+
+	if (p->containers)
+		container_log_retry(p->containers);
+	if (e < 0)
+		keep_error(p, err);
+	else
+		p->last_failure.code = 0;
+	return e;
+}
+
+int pipeline_flush(struct pipeline *p, struct error *err)
+{
+	struct error why = { 0 };
+	int e = flush_until(p, UINT64_MAX, &why);
+
+	if (e < 0 && err)
+		*err = why;
+	return MIN(e, 0);
+}
+
+bool pipeline_is_behind(const struct pipeline *p)
+{
+	return p->ops->is_behind && p->ops->is_behind(p->store);
+}
+
+void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns)
+{
+	machine_forget_ended(p->machine, MIN(before_ns, p->kept_since_ns), process_ended, p);
+}
+
+void pipeline_keep_ended(struct pipeline *p, uint64_t since_ns)
+{
+	p->kept_since_ns = since_ns;
+}
+
+void pipeline_advance(struct pipeline *p, uint64_t now_ns)
+{
+	struct error err = { 0 };
+
+	if (now_ns < p->flush_ns)
+		return;
+	flush_until(p, p->flush_ns, &err);
+	if (!p->is_offline)
+		pipeline_forget_ended(p, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0);
+	p->flush_ns = (now_ns / SECOND_NS + 1) * SECOND_NS;
+}
+
+static int close_store(struct pipeline *p, const struct session_end *end, struct error *err)
+{
+	uint64_t n_unwritten = 0;
+	int r;
+
+	if (p->jit)
+		jit_names_finish_all(p->jit, name_code, p);
+	machine_jit_names(p->machine, -1, name_code, p);
+	machine_kernel_names(p->machine, name_kernel_code, p);
+	r = p->ops->close(p->store, end, &n_unwritten, err);
+	p->counts.samples -= n_unwritten;
+	p->counts.lost += n_unwritten;
+	p->tally.losses[LOSS_DISK_FULL] += n_unwritten;
+	return r;
+}
+
+int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
+		    const struct session_end *end, struct error *err)
+{
+	struct error why = { 0 };
+	struct store *next;
+	int r = p->ops->open(config->dir, config->info, machine_images(p->machine),
+			     machine_strings(p->machine), &next, err);
+
+	if (r < 0)
+		return r;
+	p->last_failure.code = 0;
+	if (close_store(p, end, &why) < 0)
+		keep_error(p, &why);
+	p->store = next;
+	keep_containers(p, config);
+	p->write_error.code = 0;
+	return 0;
+}
+
+int pipeline_close(struct pipeline *p, const struct session_end *end,
+		   struct pipeline_counts *counts, struct error *err)
+{
+	int r = close_store(p, end, err);
+
+	container_log_free(p->containers);
+	if (counts)
+		*counts = p->counts;
+	if (!r && p->write_error.code) {
+		if (err)
+			*err = p->write_error;
+		r = p->write_error.code;
+	}
+	jit_names_free(p->jit);
+	image_files_free(p->files);
+	frame_resolver_free(p->resolver);
+	vec_fini(&p->canonical);
+	vec_fini(&p->tally.cpu_samples);
+	free(p->proc);
+	free(p);
+	return r;
+}

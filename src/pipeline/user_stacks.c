@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pipeline/user_stacks.h"
+
+#include <elf.h>
+#include <link.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/mem.h"
+#include "machine/address_space.h"
+#include "machine/image_file.h"
+#include "perfdata/record.h"
+#include "perfdata/regs.h"
+#include "pipeline/debug_frames.h"
+#include "pipeline/image_files.h"
+#include "unwind/library.h"
+#include "unwind/stop_loss.h"
+#include "unwind/walk.h"
+
+/* As deep as a sample's chain may be: deeper stacks are cut and counted. */
+#define MAX_WALKED 1000
+
+#if defined(__aarch64__)
+#define HOST_ARCH "aarch64"
+#else
+#define HOST_ARCH "x86_64"
+#endif
+
+struct known_image {
+	bool is_looked_at;
+	const struct unwind_table *table; /* NULL: none, walked by frame pointer */
+};
+
+struct user_stacks {
+	struct machine *machine;
+	char *proc;
+	bool is_aarch64, is_unsupported; /* the machine that was recorded */
+	struct unwind_library *library;
+	struct unwinder *unwinder;
+	VEC(struct known_image) images; /* by image id of the machine */
+	int32_t pid;                    /* of the walk at hand */
+	const struct thread_view *thread;
+	struct dwarf_registers regs;
+	bool may_wait, is_pending; /* for a table that is being built; the walk came to one */
+	uint64_t pcs[MAX_WALKED];
+};
+
+struct user_stacks *user_stacks_new(struct machine *machine, const char *proc, const char *arch)
+{
+	struct user_stacks *s = xcalloc(1, sizeof(*s));
+
+	s->machine = machine;
+	s->proc = proc ? xstrdup(proc) : NULL;
+	if (!arch || !arch[0])
+		arch = HOST_ARCH;
+	s->is_aarch64 = !strcmp(arch, "aarch64");
+	s->is_unsupported = !s->is_aarch64 && strcmp(arch, "x86_64") != 0;
+	s->library = unwind_library_new(&(struct unwind_library_config){
+		.in_background = true, .debug_files = &debug_frames });
+	s->unwinder = unwinder_new();
+	return s;
+}
+
+void user_stacks_free(struct user_stacks *s)
+{
+	if (!s)
+		return;
+	unwinder_free(s->unwinder);
+	unwind_library_free(s->library);
+	vec_fini(&s->images);
+	free(s->proc);
+	free(s);
+}
+
+/* The vdso's size: its section headers are the last thing in it. */
+static size_t vdso_size(const ElfW(Ehdr) * header)
+{
+	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+}
+
+/* Its image may be known under several names, so it goes by the number that no other image has. */
+static enum unwind_table_state get_vdso_table(struct user_stacks *s,
+					      const struct unwind_table **table)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct unwind_image wanted = { .bytes = vdso };
+
+	if (!vdso)
+		return UNWIND_TABLE_UNREADABLE;
+	wanted.size = vdso_size(vdso);
+	return unwind_library_get(s->library, IMAGE_UNKNOWN_ID.n, &wanted, table);
+}
+
+static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id,
+					      const struct unwind_table **table)
+{
+	const struct image *image = image_get(machine_images(s->machine), id);
+	struct unwind_image wanted = { .build_id = image_cache_key(image) };
+	cleanup(free_at_exit) char *path = NULL, *root = NULL;
+	struct file_mapping file = { 0 };
+	struct build_id found;
+	enum unwind_table_state state;
+
+	if (image->kind == IMAGE_VDSO)
+		return get_vdso_table(s, table);
+	if (image->kind != IMAGE_FILE)
+		return UNWIND_TABLE_UNREADABLE;
+	if (wanted.build_id.len && unwind_library_find(s->library, id.n, &wanted.build_id, table))
+		return UNWIND_TABLE_READY;
+	path = image_files_open(s->proc, s->pid, image, &file, &found);
+	if (!path && !image->build_id.len)
+		return UNWIND_TABLE_UNREADABLE;
+	wanted.file = path ? &file : NULL;
+	wanted.path = image->path; /* gone; its table may be in the cache */
+	wanted.name = image->path;
+	if (s->proc)
+		wanted.root = root = xasprintf("%s/%d/root", s->proc, s->pid);
+	state = unwind_library_get(s->library, id.n, &wanted, table);
+	file_unmap(&file); /* if it was not taken */
+	return state;
+}
+
+static struct known_image *known_image(struct user_stacks *s, image_id image)
+{
+	while (s->images.n <= image.n)
+		vec_add(&s->images);
+	return &s->images.data[image.n];
+}
+
+/* False: it is still being built. */
+static bool try_table(struct user_stacks *s, image_id image, const struct unwind_table **table)
+{
+	struct known_image *known = known_image(s, image);
+
+	if (!known->is_looked_at && look_for_table(s, image, &known->table) == UNWIND_TABLE_PENDING)
+		return false;
+	known->is_looked_at = true;
+	*table = known->table;
+	return true;
+}
+
+static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
+{
+	struct user_stacks *s = context;
+	const struct mapping *mapping = machine_mapping(s->machine, s->thread, pc);
+
+	if (!mapping)
+		return UNWIND_AT_NOTHING;
+	if (mapping->is_absolute)
+		return UNWIND_AT_CODE;
+	place->start = mapping->start;
+	place->end = mapping->end;
+	place->file_off = pc - mapping->start + mapping->file_off;
+	while (!try_table(s, mapping->image, &place->table)) {
+		if (!s->may_wait) {
+			s->is_pending = true;
+			return UNWIND_AT_NOTHING;
+		}
+		unwind_library_wait(s->library);
+	}
+	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
+}
+
+static struct unwind_regs followed_registers(const struct dwarf_registers *r)
+{
+	if (r->is_aarch64)
+		return unwind_regs_sampled(r->value[32], r->value[31], r->value[29], r->value[30],
+					   true);
+	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
+}
+
+/* Walks with s->regs. */
+static struct user_chain walk(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
+			      const void *stack, size_t stack_size)
+{
+	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_WALKED };
+	struct unwind_input in = {
+		.regs = followed_registers(&s->regs),
+		.other = s->regs.value,
+		.n_other = DWARF_REGISTERS,
+		.stack = stack,
+		.stack_size = stack_size,
+		.find = find_place,
+		.ctx = s,
+		.space = machine_space(s->machine, thread),
+	};
+
+	s->pid = pid;
+	s->thread = thread;
+	s->is_pending = false;
+	unwind_walk(s->unwinder, &in, &chain);
+	return (struct user_chain){
+		.pcs = s->pcs,
+		.n = (uint32_t)chain.n,
+		.cut = loss_of_stop(chain.stop),
+		.is_pending = s->is_pending,
+	};
+}
+
+struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
+				   const struct thread_view *thread,
+				   const struct sample_event *sample)
+{
+	const struct sample_extra *extra = sample->extra;
+
+	if (s->is_unsupported)
+		return (struct user_chain){ .cut = LOSS_STACK_UNSUPPORTED };
+	if (!registers_by_dwarf(&extra->user, s->is_aarch64, &s->regs))
+		return (struct user_chain){ .cut = extra->user.abi == PERF_SAMPLE_REGS_ABI_32
+							   ? LOSS_STACK_UNSUPPORTED
+							   : -1 };
+	s->may_wait = true;
+	return walk(s, pid, thread, extra->stack, extra->stack_size);
+}
+
+void user_stacks_expect(struct user_stacks *s, const struct event *e)
+{
+	const struct sample_extra *extra = e->sample.extra;
+	uint64_t space = machine_known_space(s->machine, e->pid, e->tid), sp, pc;
+
+	if (space && registers_place(&extra->user, s->is_aarch64, &sp, &pc))
+		unwinder_expect(s->unwinder, space, pc, sp, extra->stack, extra->stack_size);
+}
+
+struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
+					const struct thread_view *thread,
+					const struct user_copy *copy, bool may_wait)
+{
+	s->may_wait = may_wait;
+	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
+	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
+	return walk(s, pid, thread, copy->stack, copy->stack_size);
+}
+
+bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
+		       const struct unwind_table **table)
+{
+	s->pid = pid;
+	return try_table(s, image, table);
+}
+
+void user_stacks_rest_table(struct user_stacks *s, image_id image)
+{
+	unwind_library_rest(s->library, image.n);
+}
+
+bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table)
+{
+	return get_vdso_table(s, table) != UNWIND_TABLE_PENDING;
+}
+
+uint64_t user_stacks_generation(const struct user_stacks *s)
+{
+	return unwind_library_generation(s->library);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/stat_print.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+bool count_is_missing(const struct count *c)
+{
+	return c->wanted_ns && !c->ran_ns;
+}
+
+double count_percent(const struct count *c)
+{
+	return c->wanted_ns ? 100.0 * (double)c->ran_ns / (double)c->wanted_ns : 100;
+}
+
+bool count_is_scaled(const struct count *c)
+{
+	return !count_is_missing(c) && count_percent(c) < 99;
+}
+
+static bool is_clock(const struct counter *c)
+{
+	return !strcmp(c->unit, "ns");
+}
+
+static const struct count *values_of(const struct stat_reading *r, size_t lane)
+{
+	return r->values + lane * r->counters->n;
+}
+
+/* ---- text ---- */
+
+void count_print_grouped(char *text, size_t size, uint64_t value)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	size_t len = 0;
+
+	for (int i = 0; i < n && len + 2 < size; i++) {
+		if (i && (n - i) % 3 == 0)
+			text[len++] = ',';
+		text[len++] = digits[i];
+	}
+	text[len] = '\0';
+}
+
+/* The name without modes: "cycles:u" is cycles. */
+static bool is_named(const struct counter *c, const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strncmp(c->name, name, len) && (!c->name[len] || c->name[len] == ':');
+}
+
+/* What a count is to another one: X per Y, or X in the time of Y. */
+static const struct {
+	const char *event, *of;
+	double factor;
+	const char *text;
+} relations[] = {
+	{ "instructions", "cycles", 1, "per cycle" },
+	{ "branch-misses", "branches", 100, "% of branches" },
+	{ "cache-misses", "cache-references", 100, "% of references" },
+	{ "L1-dcache-load-misses", "L1-dcache-loads", 100, "% of loads" },
+	{ "LLC-load-misses", "LLC-loads", 100, "% of loads" },
+	{ "dTLB-load-misses", "dTLB-loads", 100, "% of loads" },
+	{ "cycles", "task-clock", 1, "GHz" },
+};
+
+static const struct count *find_count(const struct stat_reading *r, const struct count *values,
+				      const char *name)
+{
+	for (size_t i = 0; i < r->counters->n; i++)
+		if (is_named(&r->counters->data[i], name) && !count_is_missing(&values[i]))
+			return &values[i];
+	return NULL;
+}
+
+/* "0.98 CPUs", "1.31 per cycle", "100.0 /s" */
+static void relate(const struct stat_reading *r, const struct count *values, size_t i, char *text,
+		   size_t size)
+{
+	const struct counter *c = &r->counters->data[i];
+	double v = (double)values[i].value;
+
+	text[0] = '\0';
+	if (is_clock(c)) {
+		snprintf(text, size, "%10.2f CPUs", v / 1e9 / r->length_s);
+		return;
+	}
+	for (size_t k = 0; k < ARRAY_SIZE(relations); k++) {
+		const struct count *of = is_named(c, relations[k].event)
+						 ? find_count(r, values, relations[k].of)
+						 : NULL;
+
+		if (!of || !of->value)
+			continue;
+		snprintf(text, size, "%10.2f %s", v / (double)of->value * relations[k].factor,
+			 relations[k].text);
+		return;
+	}
+	snprintf(text, size, "%10.1f /s", v / r->length_s);
+}
+
+static void print_value(char *text, size_t size, const struct counter *c, const struct count *v)
+{
+	if (count_is_missing(v))
+		snprintf(text, size, "not counted");
+	else if (is_clock(c))
+		snprintf(text, size, "%.2f ms", (double)v->value / 1e6);
+	else
+		count_print_grouped(text, size, v->value);
+}
+
+static void text_row(struct stat_printing *p, const struct stat_reading *r, size_t lane, size_t i)
+{
+	const struct count *v = &values_of(r, lane)[i];
+	const struct counter *c = &r->counters->data[i];
+	char value[40], relation[64] = "", lane_text[32] = "";
+
+	print_value(value, sizeof(value), c, v);
+	if (!count_is_missing(v) && r->length_s > 0)
+		relate(r, values_of(r, lane), i, relation, sizeof(relation));
+	if (p->lane)
+		snprintf(lane_text, sizeof(lane_text), "%s %" PRId32, p->lane,
+			 counts_lane(r->counts, lane));
+	if (r->is_interval)
+		fprintf(p->out, "%9.3f s ", r->at_s);
+	if (p->lane)
+		fprintf(p->out, "%-15s", lane_text);
+	fprintf(p->out, "%20s  %-*s", value, *relation || count_is_scaled(v) ? 28 : 0, c->name);
+	fprintf(p->out, "%s", relation);
+	if (count_is_scaled(v))
+		fprintf(p->out, "%*s(scaled: counted %.1f%% of the time)",
+			strlen(relation) < 24 ? (int)(24 - strlen(relation)) : 1, "",
+			count_percent(v));
+	fputc('\n', p->out);
+}
+
+static void text_missing(struct stat_printing *p, const struct stat_reading *r)
+{
+	const char *before = "not to be had here: ";
+
+	for (size_t i = 0; i < r->counters->n; i++) {
+		if (counts_has(r->counts, i))
+			continue;
+		fprintf(p->out, "%s%s", before, r->counters->data[i].name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputs(" ('assay events --check NAME' says why)\n", p->out);
+}
+
+static bool is_silent(const struct stat_reading *r, size_t counter)
+{
+	uint64_t sum = 0, ran_ns = 0;
+
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++) {
+		sum += values_of(r, lane)[counter].value;
+		ran_ns += values_of(r, lane)[counter].ran_ns;
+	}
+	return counts_has(r->counts, counter) && counter_is_hardware(&r->counters->data[counter]) &&
+	       !sum && ran_ns;
+}
+
+static void text_silent(struct stat_printing *p, const struct stat_reading *r)
+{
+	const char *before = "stayed 0: ";
+
+	for (size_t i = 0; i < r->counters->n; i++) {
+		if (!is_silent(r, i))
+			continue;
+		fprintf(p->out, "%s%s", before, r->counters->data[i].name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputs(" (this processor, or this virtual machine, may not have it)\n", p->out);
+}
+
+static void text_print(struct stat_printing *p, const struct stat_reading *r)
+{
+	if (!r->is_interval)
+		fprintf(p->out, "%s, %.3f s:\n\n", p->what, r->length_s);
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++)
+		for (size_t i = 0; i < r->counters->n; i++)
+			if (counts_has(r->counts, i))
+				text_row(p, r, lane, i);
+	if (!r->is_interval)
+		fputc('\n', p->out);
+	if (!p->n_readings)
+		text_missing(p, r);
+	if (!r->is_interval)
+		text_silent(p, r);
+	fflush(p->out);
+}
+
+/* ---- CSV ---- */
+
+static void csv_print(struct stat_printing *p, const struct stat_reading *r)
+{
+	if (!p->n_readings)
+		fprintf(p->out, "time_s,length_s,%s%sevent,count,unit,wanted_ns,ran_ns,scaled\n",
+			p->lane ? p->lane : "", p->lane ? "," : "");
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++) {
+		for (size_t i = 0; i < r->counters->n; i++) {
+			const struct count *v = &values_of(r, lane)[i];
+
+			if (!counts_has(r->counts, i))
+				continue;
+			fprintf(p->out, "%.6f,%.6f,", r->at_s, r->length_s);
+			if (p->lane)
+				fprintf(p->out, "%" PRId32 ",", counts_lane(r->counts, lane));
+			fprintf(p->out, strchr(r->counters->data[i].name, ',') ? "\"%s\"," : "%s,",
+				r->counters->data[i].name);
+			if (!count_is_missing(v))
+				fprintf(p->out, "%" PRIu64, v->value);
+			fprintf(p->out, ",%s,%" PRIu64 ",%" PRIu64 ",%s\n",
+				r->counters->data[i].unit, v->wanted_ns, v->ran_ns,
+				count_is_scaled(v) ? "yes" : "no");
+		}
+	}
+	fflush(p->out);
+}
+
+/* ---- JSON: a line for each reading ---- */
+
+static json_t *json_count(const struct stat_printing *p, const struct stat_reading *r, size_t lane,
+			  size_t i)
+{
+	const struct count *v = &values_of(r, lane)[i];
+	json_t *o =
+		json_pack("{s:s, s:s, s:o, s:I, s:I, s:b}", "event", r->counters->data[i].name,
+			  "unit", r->counters->data[i].unit, "count",
+			  count_is_missing(v) ? json_null() : json_integer((json_int_t)v->value),
+			  "wanted_ns", (json_int_t)v->wanted_ns, "ran_ns", (json_int_t)v->ran_ns,
+			  "scaled", count_is_scaled(v));
+
+	if (p->lane)
+		json_object_set_new(o, p->lane, json_integer(counts_lane(r->counts, lane)));
+	return o;
+}
+
+static void json_print(struct stat_printing *p, const struct stat_reading *r)
+{
+	json_t *counts = json_array(), *missing = json_array(), *o;
+
+	for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++)
+		for (size_t i = 0; i < r->counters->n; i++)
+			if (counts_has(r->counts, i))
+				json_array_append_new(counts, json_count(p, r, lane, i));
+	for (size_t i = 0; i < r->counters->n; i++)
+		if (!counts_has(r->counts, i))
+			json_array_append_new(missing, json_string(r->counters->data[i].name));
+	o = json_pack("{s:s, s:f, s:f, s:f, s:o, s:o}", "what", p->what, "time_s", r->at_s,
+		      "length_s", r->length_s, "wall_s", r->wall_s, "counts", counts, "missing",
+		      missing);
+	json_dumpf(o, p->out, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	fputc('\n', p->out);
+	fflush(p->out);
+	json_decref(o);
+}
+
+static const struct stat_format formats[] = {
+#define X(name) { #name, name##_print },
+	STAT_FORMATS(X)
+#undef X
+};
+
+const struct stat_format *stat_format_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the commands that start, or attach to, processes share. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+#include "machine/proc.h"
+
+struct error;
+
+/* Lists of numbers with commas, one or several; `what` ("process", "thread") is for the message. */
+int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
+	      struct error *err);
+
+/* Says what /proc, /sys and the pid namespace keep from a recording or count that goes ahead. */
+void tell_surroundings(bool whole_machine);
+
+/*
+ * The command's own status, as wait(2) gives it, becomes ours: the code it gave is returned, the
+ * signal that ended it ends us. EXIT_OK for -1: there was no command, or it goes on.
+ */
+int pass_on_status(int wait_status);

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/archive.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "elf/elf_file.h"
+#include "oprofile/store/oprofile_files.h"
+#include "pipeline/image_files.h"
+#include "replay/replay.h"
+#include "store/containers.h"
+#include "symbol/debug_file.h"
+#include "symbol/vmlinux.h"
+#include "trace/pt_history.h"
+#include "trace/pt_images.h"
+#include "trace/pt_trace.h"
+
+#define FILES_DIR  "files"
+#define KERNEL_DIR "kernel"
+#define KCORE_DIR  "kcore_dir" /* of a recording, as perf has it */
+#define DEBUG_DIR  "/usr/lib/debug"
+
+void archive_result_fini(struct archive_result *r)
+{
+	vec_foreach (&r->missing, text)
+		free(*text);
+	vec_fini(&r->missing);
+}
+
+struct archive {
+	const struct session *session;
+	const struct archive_choice *choice; /* NULL: all images */
+	const char *dir;
+	struct archive_result *result;
+	struct strings done; /* paths in the archive */
+};
+
+/* Copying. */
+
+static int copy_bytes(int from, int to)
+{
+	char bytes[65536];
+	ssize_t n;
+
+	/* Not sendfile(2): /proc and sysfs do not have it. */
+	while ((n = read(from, bytes, sizeof(bytes))) != 0) {
+		int r = n < 0 ? -errno : file_write_all(to, bytes, (size_t)n);
+
+		if (r < 0 && r != -EINTR)
+			return r;
+	}
+	return 0;
+}
+
+static int make_parent(const char *path, struct error *err)
+{
+	cleanup(free_at_exit) char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+
+	return file_mkdirs(parent, 0755, err);
+}
+
+/* -ENOENT and -EACCES of the source are told from those of the archive by *is_source. */
+static int copy_file(struct archive *a, const char *from, const char *to, bool *is_source,
+		     struct error *err)
+{
+	cleanup(close_at_exit) int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+	struct stat st;
+	int r;
+
+	*is_source = in < 0;
+	if (in < 0 || fstat(in, &st) < 0)
+		return error_errno(err, -errno, "cannot read %s", from);
+	r = make_parent(to, err);
+	if (r < 0)
+		return r;
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0)
+		return error_errno(err, -errno, "cannot write %s", to);
+	r = copy_bytes(in, out);
+	if (r < 0)
+		return error_errno(err, r, "cannot write %s", to);
+	if (fchmod(out, st.st_mode & 0777) < 0 ||
+	    futimens(out, (struct timespec[2]){ st.st_atim, st.st_mtim }) < 0)
+		errno = 0; /* mode and time are a courtesy */
+	a->result->bytes += (uint64_t)st.st_size;
+	return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void miss(struct archive *a, const char *format, ...)
+{
+	va_list args;
+	char text[700];
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	vec_push(&a->result->missing, xstrdup(text));
+}
+
+/* Copies what may be missing: that is told, and no failure. */
+static int copy_if_there(struct archive *a, const char *from, const char *to, bool *was_copied,
+			 struct error *err)
+{
+	struct error why = { 0 };
+	bool is_source;
+	int r = copy_file(a, from, to, &is_source, &why);
+
+	*was_copied = r >= 0;
+	if (r < 0 && is_source) {
+		miss(a, "%s", why.text);
+		return 0;
+	}
+	return r < 0 ? error_set(err, r, "%s", why.text) : 0;
+}
+
+/* Binaries. */
+
+static char *build_id_path(const struct archive *a, const struct build_id *id)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(id, hex);
+	return xasprintf("%s/" FILES_DIR DEBUG_DIR "/.build-id/%.2s/%s.debug", a->dir, hex,
+			 hex + 2);
+}
+
+static bool is_new(struct archive *a, const char *path)
+{
+	uint32_t n = a->done.n;
+
+	return strings_add(&a->done, path).n >= n;
+}
+
+static int add_debug_file(struct archive *a, const char *path, struct error *err)
+{
+	struct file_mapping file = { 0 }, debug = { 0 };
+	cleanup(free_at_exit) char *found = NULL, *to = NULL;
+	struct elf_file elf, debug_elf;
+	struct debug_search search = { .root = "", .debug_dir = DEBUG_DIR, .image_path = path };
+	bool was_copied;
+	int r = 0;
+
+	if (file_map(path, &file, NULL) < 0)
+		return 0;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
+		elf_build_id(&elf, &search.build_id);
+		search.link_name = elf_debug_link(&elf, &search.link_crc);
+		if (debug_file_open(&search, &debug, &debug_elf, &found, NULL)) {
+			to = search.build_id.len ? build_id_path(a, &search.build_id)
+						 : xasprintf("%s/" FILES_DIR "%s", a->dir, found);
+			if (is_new(a, to))
+				r = copy_if_there(a, found, to, &was_copied, err);
+			a->result->n_debug_files += r >= 0;
+		}
+	}
+	file_unmap(&debug);
+	file_unmap(&file);
+	return r;
+}
+
+static int add_binary(struct archive *a, const struct image *image, struct error *err)
+{
+	cleanup(free_at_exit) char *from = image_files_find(NULL, 0, image, NULL);
+	cleanup(free_at_exit) char *to = xasprintf("%s/" FILES_DIR "%s", a->dir, image->path);
+	bool was_copied;
+	int r;
+
+	if (!from) {
+		miss(a, "%s: %s", image->path,
+		     access(image->path, F_OK) < 0 ? "is not there any more"
+						   : "has changed since (another build id)");
+		return 0;
+	}
+	if (!is_new(a, to)) {
+		/* Another build of the same path: found by its build id, as a debug file is. */
+		if (!image->build_id.len)
+			return 0;
+		free(to);
+		to = build_id_path(a, &image->build_id);
+		if (!is_new(a, to))
+			return 0;
+	}
+	r = copy_if_there(a, from, to, &was_copied, err);
+	if (r < 0 || !was_copied)
+		return r;
+	a->result->n_binaries++;
+	return add_debug_file(a, from, err);
+}
+
+/* The kernel. */
+
+static bool is_running_kernel(const struct image *image)
+{
+	cleanup(free_at_exit) char *notes = NULL;
+	struct build_id id = { 0 };
+	size_t size;
+
+	return image->build_id.len &&
+	       file_read_all("/sys/kernel/notes", 1 << 20, &notes, &size) == 0 &&
+	       elf_build_id_in_notes(reader_over(notes, size), 4, &id) &&
+	       build_id_equal(&id, &image->build_id);
+}
+
+static int add_kernel(struct archive *a, const struct image *image, struct error *err)
+{
+	static const struct {
+		const char *from, *name;
+	} files[] = {
+		{ "/proc/kallsyms", "kallsyms" },
+		{ "/proc/modules", "modules" },
+		{ "/sys/kernel/notes", "notes" },
+	};
+	int r = 0;
+
+	if (!is_running_kernel(image)) {
+		miss(a, "the kernel's symbols: the session is of another kernel than the one that "
+			"runs here");
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files) && r >= 0; i++) {
+		cleanup(free_at_exit) char *to =
+			xasprintf("%s/" KERNEL_DIR "/%s", a->dir, files[i].name);
+		bool was_copied;
+
+		if (is_new(a, to))
+			r = copy_if_there(a, files[i].from, to, &was_copied, err);
+	}
+	return r;
+}
+
+static int add_module(struct archive *a, const struct image *image, struct error *err)
+{
+	size_t n = strlen(image->path);
+	cleanup(free_at_exit) char *name =
+		n > 2 && image->path[0] == '[' ? xstrndup(image->path + 1, n - 2) : NULL;
+	cleanup(free_at_exit) char *from = NULL, *to = NULL;
+	bool was_copied;
+
+	if (!name || strchr(name, '/'))
+		return 0;
+	from = xasprintf("/sys/module/%s/notes/.note.gnu.build-id", name);
+	to = xasprintf("%s/" KERNEL_DIR "/module/%s/notes/.note.gnu.build-id", a->dir, name);
+	return is_new(a, to) ? copy_if_there(a, from, to, &was_copied, err) : 0;
+}
+
+static int add_image(struct archive *a, const struct image *image, struct error *err)
+{
+	if (a->choice && !a->choice->takes(a->choice->context, image))
+		return 0;
+	switch (image->kind) {
+	case IMAGE_FILE:
+		return image->path[0] == '/' && !strstr(image->path, "/../")
+			       ? add_binary(a, image, err)
+			       : 0;
+	case IMAGE_KERNEL:
+		return add_kernel(a, image, err);
+	case IMAGE_MODULE:
+		return add_module(a, image, err);
+	default:
+		return 0;
+	}
+}
+
+/* The session. */
+
+static int add_segments(struct archive *a, const struct session *s, const char *dir,
+			struct error *err)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->n_segments && r >= 0; i++) {
+		const char *name = s->segments[i]->name;
+		cleanup(free_at_exit) char *from = xasprintf("%s/samples/current/%s", s->dir, name);
+		cleanup(free_at_exit) char *to = xasprintf("%s/samples/current/%s", dir, name);
+		bool is_source;
+
+		r = copy_file(a, from, to, &is_source, err);
+	}
+	return r;
+}
+
+/* The names of containers, if there are any. */
+static int copy_containers(struct archive *a, const struct session *s, struct error *err)
+{
+	cleanup(free_at_exit) char *from = containers_file((s->n_parts ? s->parts[0] : s)->dir);
+	cleanup(free_at_exit) char *to = xasprintf("%s/containers", a->dir);
+	bool is_source;
+
+	return access(from, F_OK) < 0 ? 0 : copy_file(a, from, to, &is_source, err);
+}
+
+/* Of a history, the archive is one as well (store/history.h). */
+static int add_session(struct archive *a, struct error *err)
+{
+	const struct session *s = a->session;
+	int r = copy_containers(a, s, err);
+
+	if (r < 0)
+		return r;
+	if (!s->n_parts)
+		return add_segments(a, s, a->dir, err);
+	for (uint32_t i = 0; i < s->n_parts && r >= 0; i++) {
+		const char *part = strrchr(s->parts[i]->dir, '/');
+		cleanup(free_at_exit) char *dir = xasprintf("%s/samples/current%s", a->dir, part);
+
+		r = add_segments(a, s->parts[i], dir, err);
+	}
+	return r;
+}
+
+static int fill(struct archive *a, struct error *err)
+{
+	int r = add_session(a, err);
+
+	for (uint32_t s = 0; s < a->session->n_segments && r >= 0; s++) {
+		const struct segment *segment = a->session->segments[s];
+
+		for (uint32_t i = 0; i < segment->n_images && r >= 0; i++)
+			r = add_image(a, &segment->images[i], err);
+	}
+	return r;
+}
+
+int archive_write(const struct session *session, const struct archive_choice *choice,
+		  const char *dir, struct archive_result *out, struct error *err)
+{
+	struct archive a = { .session = session, .choice = choice, .dir = dir, .result = out };
+	int r;
+
+	*out = (struct archive_result){ 0 };
+	if (access(dir, F_OK) == 0)
+		return error_set(err, -EEXIST, "%s is there already", dir);
+	strings_init(&a.done);
+	r = fill(&a, err);
+	strings_fini(&a.done);
+	if (r < 0)
+		file_remove_tree(dir, NULL);
+	return r;
+}
+
+/* A recording with a trace. */
+
+static int add_vdso(struct archive *a, const struct image *image, struct error *err)
+{
+	cleanup(free_at_exit) char *to = build_id_path(a, &image->build_id);
+	cleanup(close_at_exit) int fd = -1;
+	const uint8_t *bytes;
+	size_t size;
+	int r;
+
+	if (!image->build_id.len || !is_new(a, to))
+		return 0;
+	if (!pt_images_own_vdso(&image->build_id, &bytes, &size)) {
+		miss(a, "the vdso: it is of another build than this machine's");
+		return 0;
+	}
+	r = make_parent(to, err);
+	if (r < 0)
+		return r;
+	fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	r = fd < 0 ? -errno : file_write_all(fd, bytes, size);
+	a->result->n_binaries++;
+	return r < 0 ? error_errno(err, r, "cannot write %s", to) : 0;
+}
+
+static int add_vmlinux(struct archive *a, const struct build_id *id, struct error *err)
+{
+	const struct symbolizer_config config = { .cache_dir = "" };
+	cleanup(symbolizer_free_at_exit) struct symbolizer *s = symbolizer_new(&config);
+	cleanup(free_at_exit) char *from = NULL, *to = build_id_path(a, id);
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+	bool was_copied;
+
+	if (!id->len || !vmlinux_open(s, id, &file, &elf, &from)) {
+		miss(a, "the kernel's code: there is no vmlinux of its build here (record --kcore "
+			"keeps the code with the recording)");
+		return 0;
+	}
+	file_unmap(&file);
+	return copy_if_there(a, from, to, &was_copied, err);
+}
+
+struct known_id {
+	const struct image *image;
+	struct build_id id;
+};
+
+static void take_id(void *context, const char *path, const struct build_id *id)
+{
+	struct known_id *known = context;
+
+	if (!strcmp(path, known->image->path))
+		known->id = *id;
+}
+
+/* What the recording's header says of files, its mappings need not say. */
+static int add_mapped(struct archive *a, const struct image *image, struct perfdata *data,
+		      struct error *err)
+{
+	struct known_id known = { image, image->build_id };
+	struct image with_id = *image;
+
+	if (!known.id.len)
+		perfdata_each_build_id(data, take_id, &known);
+	with_id.build_id = known.id;
+	return image->kind == IMAGE_VDSO ? add_vdso(a, &with_id, err) : add_image(a, &with_id, err);
+}
+
+static int add_code(struct archive *a, struct replay *replay, struct error *err)
+{
+	struct perfdata *data = replay_data(replay);
+	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel.kallsyms]" };
+	cleanup(free_at_exit) char *kcore = xasprintf("%s/" KCORE_DIR, a->dir);
+	struct pt_trace_info info;
+	struct pt_history history;
+	int r = 0;
+
+	pt_history_read(&history, data);
+	for (uint32_t i = 1; i < image_count(history.images) && r >= 0; i++)
+		r = add_mapped(a, image_get(history.images, (image_id){ i }), data, err);
+	kernel.build_id = history.kernel_build_id;
+	if (r >= 0 && pt_trace_read_info(data, &info) && info.has_kernel &&
+	    access(kcore, F_OK) < 0) {
+		r = add_mapped(a, &kernel, data, err);
+		r = r < 0 ? r : add_vmlinux(a, &kernel.build_id, err);
+	}
+	pt_history_fini(&history);
+	return r;
+}
+
+/* A recording is a file, or a directory of some. */
+static int add_recorded(struct archive *a, const char *from, const char *to, struct error *err)
+{
+	static const char *const folders[] = { "", "/" KCORE_DIR };
+	cleanup(free_at_exit) char *data = xasprintf("%s/data", to);
+	struct stat st;
+	bool is_source;
+	int r = 0;
+
+	if (stat(from, &st) == 0 && !S_ISDIR(st.st_mode))
+		return copy_file(a, from, data, &is_source, err);
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		cleanup(free_at_exit) char *dir = xasprintf("%s%s", from, folders[i]);
+		DIR *d = opendir(dir);
+		const struct dirent *entry;
+
+		while (d && r >= 0 && (entry = readdir(d))) {
+			cleanup(free_at_exit) char *path = xasprintf("%s/%s", dir, entry->d_name);
+			cleanup(free_at_exit) char *copy =
+				xasprintf("%s%s/%s", to, folders[i], entry->d_name);
+
+			if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+				r = copy_file(a, path, copy, &is_source, err);
+		}
+		if (d)
+			closedir(d);
+	}
+	return r;
+}
+
+int archive_write_trace(const char *path, const char *dir, struct archive_result *out,
+			struct error *err)
+{
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+	struct archive a = { .dir = dir, .result = out };
+	int r = replay_open(path, &replay, err);
+
+	*out = (struct archive_result){ 0 };
+	if (r < 0)
+		return r;
+	if (!replay_has_trace(replay))
+		return error_set(err, -ENODATA, "%s has no processor trace", path);
+	if (access(dir, F_OK) == 0)
+		return error_set(err, -EEXIST, "%s is there already", dir);
+	strings_init(&a.done);
+	r = add_recorded(&a, path, dir, err);
+	r = r < 0 ? r : add_code(&a, replay, err);
+	strings_fini(&a.done);
+	if (r < 0)
+		file_remove_tree(dir, NULL);
+	return r;
+}
+
+/* Reading. */
+
+/* What is not there is none: what this machine has is another kernel's. */
+static void take_kernel(struct archive_places *p, const char *dir, const char *below,
+			struct symbolizer_config *config)
+{
+	p->kallsyms = xasprintf("%s/%s/kallsyms", dir, below);
+	p->modules = xasprintf("%s/%s/modules", dir, below);
+	p->notes = xasprintf("%s/%s/notes", dir, below);
+	p->sys_module = xasprintf("%s/%s/module", dir, below);
+	p->kcore = xasprintf("%s/%s/kcore", dir, below);
+	config->kcore = p->kcore;
+	config->kallsyms = p->kallsyms;
+	config->modules = p->modules;
+	config->notes = p->notes;
+	config->sys_module = p->sys_module;
+}
+
+/* `perf record --kcore`: the kernel that ran, and no other files. */
+static bool has_kcore_copy(const char *dir)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/" KCORE_DIR "/kallsyms", dir);
+
+	return access(path, F_OK) == 0;
+}
+
+void archive_places_init(struct archive_places *p, const char *session_dir,
+			 struct symbolizer_config *config)
+{
+	bool has_files;
+
+	*p = (struct archive_places){ .root = oprofile_files_root(session_dir) };
+	if (p->root) {
+		config->root = p->root;
+		return;
+	}
+	p->root = xasprintf("%s/" FILES_DIR, session_dir);
+	has_files = access(p->root, F_OK) == 0;
+	if (has_files)
+		config->root = p->root;
+	if (has_kcore_copy(session_dir))
+		take_kernel(p, session_dir, KCORE_DIR, config);
+	else if (has_files)
+		take_kernel(p, session_dir, KERNEL_DIR, config);
+}
+
+void archive_places_fini(struct archive_places *p)
+{
+	free(p->root);
+	free(p->kallsyms);
+	free(p->modules);
+	free(p->notes);
+	free(p->kcore);
+	free(p->sys_module);
+	*p = (struct archive_places){ 0 };
+}

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of a recording or of a session, filtered, to the printer. */
+#include "script/script.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "perfdata/tracepoint.h"
+#include "pt/flow.h"
+#include "replay/replay.h"
+#include "script/script_hex.h"
+#include "store/session.h"
+#include "symbol/disasm.h"
+#include "symbol/symbols.h"
+
+#define FLUSH_BYTES      ((size_t)256 << 10)
+#define BRANCHES_AT_ONCE ((size_t)1 << 10)
+
+void script_filter_fini(struct script_filter *f)
+{
+	vec_fini(&f->comms);
+	vec_fini(&f->dsos);
+	vec_fini(&f->symbols);
+	vec_fini(&f->pids);
+	vec_fini(&f->tids);
+	vec_fini(&f->cpus);
+	vec_fini(&f->spans);
+}
+
+/* Printing. */
+
+static int flush(struct script_printer *p)
+{
+	if (p->out.len && fwrite(p->out.data, 1, p->out.len, p->file) != p->out.len)
+		p->has_failed = true;
+	p->out.len = 0;
+	return p->has_failed ? -EPIPE : 0;
+}
+
+static int flush_if_full(struct script_printer *p)
+{
+	return p->out.len >= FLUSH_BYTES ? flush(p) : 0;
+}
+
+static int print_row(struct script_printer *p, const struct script_row *row)
+{
+	if (p->options->is_json)
+		script_print_json(p, row);
+	else
+		script_print_text(p, row);
+	return flush_if_full(p);
+}
+
+/* Filters. */
+
+#define TAKES_NUMBER(list, number)                      \
+	({                                              \
+		bool takes_ = !(list)->n;               \
+		vec_foreach (list, wanted_)             \
+			takes_ |= *wanted_ == (number); \
+		takes_;                                 \
+	})
+
+static bool takes_time(const struct script_filter *f, uint64_t ns)
+{
+	bool takes = !f->spans.n;
+
+	vec_foreach (&f->spans, span)
+		takes |= ns >= span->first_ns && ns <= span->last_ns;
+	return takes;
+}
+
+static bool takes_who(const struct script_filter *f, int32_t pid, int32_t tid, const char *comm)
+{
+	bool takes_comm = !f->comms.n;
+
+	vec_foreach (&f->comms, wanted)
+		takes_comm |= !strcmp(*wanted, comm);
+	return takes_comm && TAKES_NUMBER(&f->pids, pid) && TAKES_NUMBER(&f->tids, tid);
+}
+
+/* "[unknown]" is a name, too, and not only a pattern. */
+static bool is_name(const char *wanted, const char *name)
+{
+	return !strcmp(wanted, name) || !fnmatch(wanted, name, 0);
+}
+
+/* By the path, or by its last part. */
+static bool takes_dso(const struct script_filter *f, const char *dso)
+{
+	const char *slash = strrchr(dso, '/');
+	bool takes = !f->dsos.n;
+
+	vec_foreach (&f->dsos, wanted)
+		takes |= is_name(*wanted, dso) || (slash && is_name(*wanted, slash + 1));
+	return takes;
+}
+
+static bool takes_place(struct script_printer *p, struct code_addr code)
+{
+	const struct script_filter *f = &p->options->filter;
+	const struct script_place *place;
+	bool takes = !f->symbols.n;
+
+	if (!f->symbols.n && !f->dsos.n)
+		return true;
+	place = script_place(p->places, code);
+	vec_foreach (&f->symbols, wanted)
+		takes |= place->symbol && !strcmp(*wanted, place->symbol);
+	return takes && takes_dso(f, place->dso);
+}
+
+static bool is_empty(const struct script_filter *f)
+{
+	return !f->comms.n && !f->dsos.n && !f->symbols.n && !f->pids.n && !f->tids.n &&
+	       !f->cpus.n && !f->spans.n;
+}
+
+static bool takes(struct script_printer *p, const struct script_row *row)
+{
+	const struct script_filter *f = &p->options->filter;
+
+	return takes_who(f, row->pid, row->tid, row->comm) && TAKES_NUMBER(&f->cpus, row->cpu) &&
+	       takes_time(f, row->time_ns) && takes_place(p, row->code[0]);
+}
+
+static int take_row(struct script_printer *p, const struct script_row *row)
+{
+	if (!p->takes_all && !takes(p, row))
+		return 0;
+	if (!p->first_ns)
+		p->first_ns = p->last_ns = row->time_ns;
+	return print_row(p, row);
+}
+
+/* A recording. */
+
+struct replaying {
+	struct replay_sink sink; /* first: the sink is also this */
+	struct script_printer printer;
+	struct replay *replay;
+	const struct replay_sample *sample; /* at hand */
+	struct code_addr code;              /* of that, where frames have none */
+	struct tracepoint_format **traces;  /* by counter */
+	bool resolves_late;
+	struct script_row row; /* of the last sample */
+	char comm_room[16];    /* its thread's name, where that is none */
+};
+
+static const struct image *replayed_image(const void *context, image_id id)
+{
+	const struct replaying *r = context;
+
+	return image_get(machine_images(replay_machine(r->replay)), id);
+}
+
+struct name_search {
+	image_id image;
+	void (*visit)(void *visitor, const struct given_symbol *symbol);
+	void *visitor;
+};
+
+static void visit_kernel_name(void *context, image_id image, uint64_t size, const char *name)
+{
+	struct name_search *search = context;
+	struct given_symbol symbol = { .size = size, .name = name };
+
+	if (image.n == search->image.n)
+		search->visit(search->visitor, &symbol);
+}
+
+static void replayed_names(const void *context, image_id id,
+			   void (*visit)(void *visitor, const struct given_symbol *symbol),
+			   void *visitor)
+{
+	const struct replaying *r = context;
+	struct name_search search = { id, visit, visitor };
+
+	if (replayed_image(context, id)->kind == IMAGE_BPF)
+		machine_kernel_names(replay_machine(r->replay), visit_kernel_name, &search);
+}
+
+static struct code_addr resolve_replayed(const void *context, uint64_t addr)
+{
+	const struct replaying *r = context;
+	struct code_addr code;
+
+	replay_resolve(r->replay, r->sample, addr, &code);
+	return code;
+}
+
+/* perf's name for a thread that nothing told of. */
+static const char *comm_of(const char *comm, int32_t tid, char *room, size_t size)
+{
+	if (*comm || !tid)
+		return *comm ? comm : "swapper";
+	snprintf(room, size, ":%d", tid);
+	return room;
+}
+
+static const char *cgroup_of(const struct replaying *r, const struct replay_sample *s)
+{
+	struct machine *m = replay_machine(r->replay);
+
+	if (!(s->counter->attr.sample_type & PERF_SAMPLE_CGROUP) || !s->event->sample.extra)
+		return "";
+	return strings_get(machine_strings(m),
+			   machine_cgroup(m, &s->thread, s->event->sample.extra->cgroup));
+}
+
+/* What samples of the same thread and event have in common. */
+static void begin_row(struct replaying *r, const struct replay_sample *s)
+{
+	const struct event *e = s->event;
+
+	r->row = (struct script_row){
+		.comm = comm_of(s->comm, e->tid, r->comm_room, sizeof(r->comm_room)),
+		.event = s->counter->name,
+		.attr = &s->counter->attr,
+		.pid = e->pid,
+		.tid = e->tid,
+		.samples = 1,
+		.has_chain = e->sample.counter < r->printer.options->n_with_chains ||
+			     s->counter->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+		.trace = r->traces[e->sample.counter],
+		.resolve = resolve_replayed,
+		.generation = s->generation,
+		.context = r,
+	};
+}
+
+static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
+{
+	struct replaying *r = (struct replaying *)sink;
+	const struct event *e = s->event;
+	struct script_row *row = &r->row;
+
+	if (row->generation != s->generation || row->attr != &s->counter->attr)
+		begin_row(r, s);
+	row->cgroup = cgroup_of(r, s);
+	row->cpu = s->counter->attr.sample_type & PERF_SAMPLE_CPU ? e->cpu : UINT32_MAX;
+	row->mode = e->sample.mode;
+	row->time_ns = e->time_ns;
+	row->period = e->sample.period;
+	row->extra = e->sample.extra;
+	row->code = s->frames->code;
+	row->addr = s->frames->addr;
+	row->n_frames = s->frames->n;
+	row->n_kernel = s->frames->n_kernel;
+	row->is_walked = s->frames->is_walked;
+	r->sample = s;
+	/* Of a branch who prints asks himself, and seldom. */
+	if (r->resolves_late && !script_is_branch(row->attr) && e->sample.mode != MODE_GUEST) {
+		r->code = resolve_replayed(r, e->sample.ip);
+		row->code = &r->code;
+	}
+	return take_row(&r->printer, row);
+}
+
+/* Of a trace there are many millions: a line of two addresses is made without a row. */
+static int on_branches(struct replay_sink *sink, const struct pt_event *branches, size_t n)
+{
+	struct script_printer *p = &((struct replaying *)sink)->printer;
+	int e = 0;
+
+	while (n && !e) {
+		size_t some = MIN(n, BRANCHES_AT_ONCE);
+		uint8_t *at;
+
+		buf_reserve(&p->out, some * SCRIPT_ADDRESSES_SIZE);
+		at = p->out.data + p->out.len;
+		for (size_t i = 0; i < some; i++)
+			at = script_put_addresses(at, branches[i].from, branches[i].to);
+		p->out.len = (size_t)(at - p->out.data);
+		branches += some;
+		n -= some;
+		e = flush_if_full(p);
+	}
+	return e;
+}
+
+static int on_event(struct replay_sink *sink, const struct event *e)
+{
+	struct replaying *r = (struct replaying *)sink;
+	const struct script_options *o = r->printer.options;
+	struct thread_view thread;
+	struct machine *m;
+	char room[16];
+	const char *comm;
+
+	if (!(o->shown >> e->type & 1) || (o->is_json && e->type != EVENT_TRACE_ERROR) ||
+	    !takes_time(&o->filter, e->time_ns))
+		return 0;
+	m = replay_machine(r->replay);
+	thread = machine_thread(m, e->pid, e->tid);
+	comm = comm_of(strings_get(machine_strings(m), thread.comm), e->tid, room, sizeof(room));
+	if (!takes_who(&o->filter, e->pid, e->tid, comm))
+		return 0;
+	if (e->type == EVENT_TRACE_ERROR && !TAKES_NUMBER(&o->filter.cpus, e->cpu))
+		return 0;
+	if (e->type != EVENT_TRACE_ERROR)
+		script_print_event(&r->printer, e, comm);
+	else if (o->is_json)
+		script_json_error(&r->printer, e);
+	else
+		script_print_error(&r->printer, e);
+	return flush_if_full(&r->printer);
+}
+
+static struct tracepoint_format *trace_of(const struct perfdata_info *info,
+					  const struct perfdata_counter *c)
+{
+	if (c->attr.type != PERF_TYPE_TRACEPOINT)
+		return NULL;
+	vec_foreach (&info->tracepoints, t)
+		if (t->id == c->attr.config)
+			return tracepoint_new(t->format, t->format_size, info->is_foreign);
+	return NULL;
+}
+
+static void open_counters(struct replaying *r, const struct perfdata_info *info)
+{
+	struct script_printer *p = &r->printer;
+	const struct perf_event_attr *first = &info->counters.data[0].attr;
+
+	r->traces = xcalloc(info->counters.n, sizeof(struct tracepoint_format *));
+	p->first_type = script_type(first);
+	p->has_chains = p->options->n_with_chains || first->sample_type & PERF_SAMPLE_CALLCHAIN;
+	for (size_t i = 0; i < info->counters.n; i++) {
+		r->traces[i] = trace_of(info, &info->counters.data[i]);
+		p->event_width = MAX(p->event_width, (int)strlen(info->counters.data[i].name));
+	}
+}
+
+/* Fields that need no place of an address. */
+#define PLACELESS                                                                               \
+	(FIELD_BIT(COMM) | FIELD_BIT(PID) | FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(TIME) | \
+	 FIELD_BIT(EVENT) | FIELD_BIT(PERIOD) | FIELD_BIT(IP) | FIELD_BIT(ADDR) |               \
+	 FIELD_BIT(FLAGS) | FIELD_BIT(IPC) | FIELD_BIT(MISC))
+
+/* Fields of a place that it can be looked up for when they are printed. */
+#define PLACES (FIELD_BIT(SYM) | FIELD_BIT(SYMOFF) | FIELD_BIT(DSO) | FIELD_BIT(SYNTH))
+
+static bool has_only(const struct script_options *o, const struct perfdata_info *info,
+		     uint64_t fields)
+{
+	bool alone = !o->is_json && !o->n_with_chains && !o->filter.dsos.n && !o->filter.symbols.n;
+
+	vec_foreach (&info->counters, c) {
+		alone &= !(o->fields.of_type[script_type(&c->attr)] & ~fields);
+		alone &= !(c->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER));
+	}
+	return alone;
+}
+
+/* Whether a line of a branch is its two addresses, whatever was before it. */
+static bool has_addresses_alone(const struct script_options *o, const struct perfdata_info *info)
+{
+	bool alone = !o->is_json && !o->is_relative && !o->is_delta && is_empty(&o->filter);
+
+	vec_foreach (&info->counters, c)
+		if (script_is_branch(&c->attr))
+			alone &= o->fields.of_type[script_type(&c->attr)] ==
+				 (FIELD_BIT(IP) | FIELD_BIT(ADDR));
+	return alone;
+}
+
+static int run_replay(const struct script_input *input, const struct script_options *options,
+		      struct error *err)
+{
+	struct replaying *r = xcalloc(1, sizeof(*r));
+	struct script_places_config places = {
+		.symbolizer = input->symbolizer,
+		.image = replayed_image,
+		.names = replayed_names,
+		.context = r,
+		.with_brackets = input->with_brackets,
+	};
+	const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
+	int e;
+
+	r->sink.sample = on_sample;
+	r->sink.event = options->shown ? on_event : NULL;
+	r->sink.addresses_alone =
+		has_only(options, info, options->is_trace ? PLACELESS | PLACES : PLACELESS);
+	r->sink.branches = has_addresses_alone(options, info) ? on_branches : NULL;
+	r->resolves_late = r->sink.addresses_alone && !has_only(options, info, PLACELESS);
+	r->printer.options = options;
+	r->printer.file = input->file;
+	r->printer.takes_all = is_empty(&options->filter);
+	r->replay = input->replay;
+	r->printer.places = script_places_new(&places);
+	open_counters(r, info);
+	e = replay_samples(input->replay, &r->sink, err);
+	flush(&r->printer);
+	e = r->printer.has_failed ? -EPIPE : e;
+	for (size_t i = 0; i < info->counters.n; i++)
+		tracepoint_free(r->traces[i]);
+	free(r->traces);
+	script_places_free(r->printer.places);
+	disassembler_close(r->printer.disassembler);
+	buf_fini(&r->printer.out);
+	free(r);
+	return e;
+}
+
+/* A session. */
+
+struct reading {
+	struct script_printer printer;
+	const struct session *session;
+	const struct segment *segment;
+	struct perf_event_attr attr; /* what samples of a session have */
+	struct code_addr code[MAX_FRAMES];
+};
+
+static const struct image *stored_image(const void *context, image_id id)
+{
+	const struct reading *r = context;
+
+	return &r->segment->images[id.n < r->segment->n_images ? id.n : 0];
+}
+
+static void stored_names(const void *context, image_id id,
+			 void (*visit)(void *visitor, const struct given_symbol *symbol),
+			 void *visitor)
+{
+	const struct reading *r = context;
+
+	for (uint32_t i = 0; i < r->segment->n_symbols; i++) {
+		const struct code_symbol *s = &r->segment->symbols[i];
+		struct given_symbol symbol = { s->offset, s->size, s->name, s->line };
+
+		if (s->image.n == id.n)
+			visit(visitor, &symbol);
+	}
+}
+
+/* A stack of the tree, innermost first. */
+static uint32_t read_stack(struct reading *r, uint32_t node)
+{
+	uint32_t n = 0;
+
+	for (; node && n < MAX_FRAMES; node = r->segment->nodes[node].parent)
+		r->code[n++] = r->segment->nodes[node].code;
+	if (!n)
+		r->code[n++] = (struct code_addr){ IMAGE_UNKNOWN_ID, 0 };
+	return n;
+}
+
+static const char *string_of(const struct segment *segment, string_id id)
+{
+	return id.n < segment->n_strings ? segment->strings[id.n] : "";
+}
+
+static int take_count(struct reading *r, const struct block *block, const struct count_row *count)
+{
+	const struct profile_class *c = &r->segment->classes[count->class];
+	const struct session_info *info = &r->session->info;
+	struct script_row row = {
+		.comm = string_of(r->segment, c->comm),
+		.cgroup = string_of(r->segment, c->cgroup),
+		.event = c->counter < info->n_counters ? info->counters[c->counter].name : "",
+		.attr = &r->attr,
+		.pid = c->pid,
+		.tid = c->tid,
+		.cpu = c->cpu,
+		.time_ns = block->first_ns,
+		.period = count->period,
+		.samples = count->samples,
+		.code = r->code,
+		.has_chain = r->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
+	};
+
+	row.n_frames = read_stack(r, count->node);
+	return take_row(&r->printer, &row);
+}
+
+static int take_segment(struct reading *r, const struct segment *segment, struct error *err)
+{
+	struct count_rows rows = { 0 };
+	int e = 0;
+
+	r->segment = segment;
+	for (uint32_t b = 0; b < segment->n_blocks && !e; b++) {
+		const struct block *block = &segment->blocks[b];
+
+		rows.n = 0;
+		if (!block->n_rows)
+			continue;
+		e = segment_read_rows(segment, b, &rows, err);
+		for (size_t i = 0; i < rows.n && !e; i++)
+			e = take_count(r, block, &rows.data[i]);
+	}
+	vec_fini(&rows);
+	return e;
+}
+
+static bool has_cgroups(const struct session *session)
+{
+	for (uint32_t i = 0; i < session->n_segments; i++)
+		for (uint32_t c = 0; c < session->segments[i]->n_classes; c++)
+			if (session->segments[i]->classes[c].cgroup.n)
+				return true;
+	return false;
+}
+
+static struct perf_event_attr stored_attr(const struct session *session)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+	};
+
+	if (strncmp(session->info.stacks, "none", 4) != 0)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (has_cgroups(session))
+		attr.sample_type |= PERF_SAMPLE_CGROUP;
+	return attr;
+}
+
+static int run_session(const struct script_input *input, const struct script_options *options,
+		       struct error *err)
+{
+	struct reading *r = xcalloc(1, sizeof(*r));
+	struct script_places_config places = {
+		.symbolizer = input->symbolizer,
+		.image = stored_image,
+		.names = stored_names,
+		.context = r,
+		.with_brackets = input->with_brackets,
+	};
+	const struct session_info *info = &input->session->info;
+	int e = 0;
+
+	r->session = input->session;
+	r->printer.options = options;
+	r->printer.file = input->file;
+	r->attr = stored_attr(input->session);
+	for (uint32_t i = 0; i < info->n_counters; i++)
+		r->printer.event_width =
+			MAX(r->printer.event_width, (int)strlen(info->counters[i].name));
+	for (uint32_t i = 0; i < input->session->n_segments && !e; i++) {
+		r->printer.places = script_places_new(&places);
+		e = take_segment(r, input->session->segments[i], err);
+		script_places_free(r->printer.places);
+	}
+	flush(&r->printer);
+	e = r->printer.has_failed ? -EPIPE : e;
+	buf_fini(&r->printer.out);
+	free(r);
+	return e;
+}
+
+int script_run(const struct script_input *input, const struct script_options *options,
+	       struct error *err)
+{
+	return input->replay ? run_replay(input, options, err) : run_session(input, options, err);
+}
+
+/* CPUs are asked for where none is known. */
+static int check_cpus(const struct script_filter *filter, const struct perf_event_attr *attrs,
+		      size_t n, struct error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (attrs[i].sample_type & PERF_SAMPLE_CPU)
+			return 0;
+	if (!filter->cpus.n || !n)
+		return 0;
+	return error_set(err, -EINVAL,
+			 "-C: what was recorded does not say on which CPU it was (perf record -a, "
+			 "-C or --sample-cpu does): leave -C out");
+}
+
+int script_fit(const struct script_input *input, struct script_options *options, struct error *err)
+{
+	VEC(struct script_event) events = { 0 };
+	VEC(struct perf_event_attr) attrs = { 0 };
+	int r;
+
+	if (input->replay) {
+		const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
+
+		vec_foreach (&info->counters, c)
+			vec_push(&attrs, c->attr);
+		for (size_t i = 0; i < attrs.n; i++)
+			vec_push(&events, (struct script_event){ info->counters.data[i].name,
+								 &attrs.data[i] });
+		options->is_trace = replay_trace_stats(input->replay);
+		options->is_aarch64 = !strcmp(info->arch, "aarch64");
+		options->has_wall_clock = info->has_clock;
+		options->clock_ns = info->clock_ns;
+		options->wall_ns = info->wall_ns;
+	} else {
+		vec_push(&attrs, stored_attr(input->session));
+		vec_push(&events, (struct script_event){ "this session", &attrs.data[0] });
+		for (uint32_t i = 0; i < SCRIPT_TYPES; i++)
+			if (!options->fields.chosen[i])
+				options->fields.of_type[i] |= FIELD_BIT(SAMPLES);
+		options->has_wall_clock = true;
+		options->clock_ns = input->session->info.start_ns;
+		options->wall_ns = input->session->info.start_wall_ns;
+	}
+	r = check_cpus(&options->filter, attrs.data, attrs.n, err);
+	if (!r)
+		r = script_fields_fit(&options->fields, events.data, events.n, options->is_trace,
+				      err);
+	vec_fini(&events);
+	vec_fini(&attrs);
+	return r;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Samples one by one, as text in perf script's layout or as lines of JSON.
+ *
+ * A recording (replay/replay.h) gives each of its samples; a session, which has them added up,
+ * gives one row for what of a second has the same thread, CPU, event and stack, with its count.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "event/event.h"
+#include "script/script_fields.h"
+#include "script/script_places.h"
+
+struct error;
+struct replay;
+struct session;
+struct symbolizer;
+struct tracepoint_format;
+
+/* A span of time, both ends in it. */
+struct script_span {
+	uint64_t first_ns, last_ns;
+};
+
+/* Whose samples are shown; an empty list takes all. */
+struct script_filter {
+	VEC(const char *) comms, dsos, symbols; /* dso, symbol: of the sample's own address */
+	VEC(int32_t) pids, tids;
+	VEC(uint32_t) cpus;
+	VEC(struct script_span) spans;
+};
+void script_filter_fini(struct script_filter *f);
+
+/* Other events that get a line of their own; the bits of enum event_type. */
+#define SCRIPT_SHOW(type) ((uint32_t)1 << EVENT_##type)
+
+struct script_options {
+	struct script_fields fields;
+	struct script_filter filter;
+	uint32_t shown;
+	uint32_t max_stack;
+	bool hides_chains, with_ns, is_relative, is_delta, is_json;
+	bool is_aarch64;    /* the machine that was recorded */
+	uint32_t dso_width; /* of a call trace's */
+	bool no_packets;    /* a dump has no Intel PT packets */
+	bool is_trace;      /* samples are made of a processor trace */
+	uint32_t
+		n_with_chains; /* counters, the recording's own, whose samples get chains from it */
+	/* Of a recording with two clocks: what makes its time the time of day. */
+	bool has_wall_clock;
+	uint64_t clock_ns, wall_ns;
+};
+
+/* One sample, or what was added up of several. */
+struct script_row {
+	const char *comm, *event;
+	const char *cgroup; /* its path; "": not known */
+	const struct perf_event_attr *attr;
+	int32_t pid, tid;
+	uint32_t cpu;
+	enum cpu_mode mode;
+	uint64_t time_ns, period, samples;
+	const struct sample_extra *extra; /* NULL: nothing */
+	const struct code_addr *code;     /* [0]: the sample's own place; then its callers */
+	const uint64_t *addr;             /* run-time addresses; NULL: not kept */
+	uint32_t n_frames, n_kernel;
+	bool has_chain;                        /* the event was recorded with call chains */
+	bool is_walked;                        /* callers are of a copied stack */
+	const struct tracepoint_format *trace; /* NULL: no tracepoint */
+	/* Where another address of the thread lies; of a branch (script_is_branch()) also its own,
+	 * as `code` may not tell. */
+	struct code_addr (*resolve)(const void *context, uint64_t addr);
+	uint32_t generation; /* the same while the answers are; 0: not known */
+	const void *context;
+};
+
+/* What follows an address of a branch, kept with the places. */
+struct script_branch_text {
+	uint64_t addr;
+	const char *text;
+	uint32_t len, generation;
+};
+
+struct script_flags_text {
+	uint32_t flags;
+	bool is_known;
+	char text[24];
+};
+
+/* The fields before a branch's flags, of the last that was printed, and what they are made of. */
+struct script_start_text {
+	const struct perf_event_attr *attr; /* NULL: nothing yet */
+	uint64_t time_ns, period;
+	uint32_t generation, cpu;
+	enum cpu_mode mode;
+	bool is_narrow;
+	uint32_t len;
+	char text[112];
+};
+
+enum { SCRIPT_TEXTS = 1 << 12 };
+
+struct script_printer {
+	const struct script_options *options;
+	struct script_places *places;
+	FILE *file;
+	struct buf out;             /* what comes next; given to the file in large pieces */
+	uint64_t first_ns, last_ns; /* for relative times */
+	int event_width;
+	size_t indent_width;               /* of a call trace's column, that changes seldom */
+	struct disassembler *disassembler; /* NULL: not needed yet */
+	uint32_t first_type;               /* script_type() of the first event */
+	bool has_chains;                   /* and whether that has call chains */
+	bool has_failed;                   /* the file takes no more */
+	bool takes_all;                    /* the filter is empty */
+	struct script_start_text start_text;
+	struct script_flags_text flags_texts[64];
+	struct script_branch_text branch_texts[SCRIPT_TEXTS];
+};
+
+/* script_text.c, script_json.c */
+void script_print_text(struct script_printer *p, const struct script_row *row);
+void script_print_event(struct script_printer *p, const struct event *e, const char *comm);
+void script_print_error(struct script_printer *p, const struct event *e);
+void script_json_error(struct script_printer *p, const struct event *e);
+
+/* script_trace.c: the parts of a line of a trace, as perf has them. */
+static inline bool script_is_branch(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE &&
+	       attr->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
+}
+void script_put_flags(struct script_printer *p, uint32_t flags);
+void script_format_flags(struct buf *out, uint32_t flags);
+const char *script_flags_name(uint32_t flags); /* NULL: they have none of their own */
+void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
+void script_put_ipc(struct buf *out, const struct sample_extra *x);
+void script_put_bytes(struct buf *out, const struct sample_extra *x);
+void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out);
+void script_print_json(struct script_printer *p, const struct script_row *row);
+
+struct script_input {
+	struct replay *replay;         /* either … */
+	const struct session *session; /* … or */
+	struct symbolizer *symbolizer;
+	bool with_brackets;
+	FILE *file;
+};
+
+/*
+ * Prints all rows that the options take. The fields must fit the input (script_fit()). -EBADMSG
+ * when something was damaged, after all that could be read; -EPIPE where the file takes no more.
+ */
+int script_run(const struct script_input *input, const struct script_options *options,
+	       struct error *err);
+
+/*
+ * Every record of a recording as it stands, in the order of the file; of the options the spans
+ * count. Errors as of script_run().
+ */
+int script_dump(const struct script_input *input, const struct script_options *options,
+		struct error *err);
+
+/*
+ * --time: adds spans to the filter. `whole` is the time that shares (script_time_is_share()) are
+ * of. -EINVAL with a message for what is none.
+ */
+bool script_time_is_share(const char *text);
+int script_time_parse(struct script_filter *f, const char *text, const struct script_span *whole,
+		      struct error *err);
+
+/* Fits the fields to the events of the input: script_fields_fit(). */
+int script_fit(const struct script_input *input, struct script_options *options, struct error *err);

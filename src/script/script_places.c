@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script/script_places.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/intmap.h"
+#include "base/mem.h"
+#include "symbol/demangle.h"
+#include "symbol/lines.h"
+
+/* An image and an offset fit into one key where they are of the usual size. */
+#define OFFSET_BITS 44
+#define MAX_KEPT    ((uint32_t)1 << 22)
+
+struct known_image {
+	const struct symbol_table *table; /* NULL: not looked at */
+	const char *dso;
+	enum image_kind kind;
+	const char **names; /* by symbol; NULL: not asked for yet */
+};
+
+struct script_places {
+	struct script_places_config config;
+	struct intmap by_code;
+	VEC(struct script_place) kept;
+	VEC(struct known_image) images;
+	VEC(struct given_symbol) given;
+	struct arena *arena;
+	struct buf text;
+	struct script_place other; /* one that is not kept */
+};
+
+struct script_places *script_places_new(const struct script_places_config *config)
+{
+	struct script_places *p = xcalloc(1, sizeof(*p));
+
+	p->config = *config;
+	p->arena = arena_new();
+	return p;
+}
+
+void script_places_free(struct script_places *p)
+{
+	if (!p)
+		return;
+	vec_foreach (&p->images, image)
+		free(image->names);
+	vec_fini(&p->images);
+	vec_fini(&p->kept);
+	vec_fini(&p->given);
+	intmap_fini(&p->by_code);
+	buf_fini(&p->text);
+	arena_free(p->arena);
+	free(p);
+}
+
+/* perf's word for an image. */
+static const char *dso_of(struct script_places *p, const struct image *image)
+{
+	char name[64];
+
+	switch (image->kind) {
+	case IMAGE_UNKNOWN:
+		return "[unknown]";
+	case IMAGE_KERNEL:
+		return "[kernel.kallsyms]";
+	case IMAGE_MODULE: /* another kernel's has its release in its name: "[usbnet 3.8.11]" */
+		snprintf(name, sizeof(name), "%.*s]", (int)strcspn(image->path, " ]"), image->path);
+		return arena_strndup(p->arena, name, strlen(name));
+	case IMAGE_JIT:
+		if (image->path[0] == '/') /* a jitdump */
+			return arena_strndup(p->arena, image->path, strlen(image->path));
+		snprintf(name, sizeof(name), "/tmp/perf-%d.map", image->pid);
+		return arena_strndup(p->arena, name, strlen(name));
+	default:
+		return arena_strndup(p->arena, image->path, strlen(image->path));
+	}
+}
+
+static void take_given(void *visitor, const struct given_symbol *symbol)
+{
+	struct script_places *p = visitor;
+	struct given_symbol kept = *symbol;
+
+	kept.name = arena_strndup(p->arena, symbol->name, strlen(symbol->name));
+	vec_push(&p->given, kept);
+}
+
+static struct known_image *look_at_image(struct script_places *p, image_id id)
+{
+	const struct image *image;
+	struct known_image *known;
+
+	while (p->images.n <= id.n)
+		vec_add(&p->images);
+	known = &p->images.data[id.n];
+	if (known->table)
+		return known;
+	image = p->config.image(p->config.context, id);
+	p->given.n = 0;
+	if (p->config.names)
+		p->config.names(p->config.context, id, take_given, p);
+	known->table = symbolizer_table(p->config.symbolizer, image, p->given.data, p->given.n);
+	known->dso = dso_of(p, image);
+	known->kind = image->kind;
+	known->names = xcalloc(symbol_count(known->table) + 1, sizeof(*known->names));
+	return known;
+}
+
+/* As perf has it: without parameters; NULL for what only symbols around it tell of. */
+static const char *name_of(struct script_places *p, struct known_image *image, uint32_t index)
+{
+	const char **slot = &image->names[index];
+	struct symbol symbol;
+
+	if (*slot)
+		return *slot;
+	symbol = symbol_get(image->table, index);
+	if (symbol.name_end || !*symbol.name)
+		*slot = p->config.with_brackets
+				? symbol_name(p->config.symbolizer, image->table, index)
+				: "";
+	else if (demangle_short(symbol.name, &p->text))
+		*slot = arena_strndup(p->arena, (const char *)p->text.data, p->text.len);
+	else
+		*slot = symbol.name;
+	return *slot;
+}
+
+static struct script_place look_up(struct script_places *p, struct code_addr code)
+{
+	struct known_image *image = look_at_image(p, code.image);
+	uint32_t index = symbol_find(image->table, code.offset);
+	struct script_place place = { .dso = image->dso, .kind = image->kind };
+
+	if (index == NO_SYMBOL)
+		return place;
+	place.symbol = name_of(p, image, index);
+	if (!*place.symbol)
+		place.symbol = NULL;
+	else
+		place.symbol_off = code.offset - symbol_get(image->table, index).offset;
+	return place;
+}
+
+void script_place_keep(struct script_places *p, const struct script_place *place, uint32_t key,
+		       const void *text, size_t len)
+{
+	struct script_place *kept;
+
+	if (place == &p->other)
+		return;
+	kept = &p->kept.data[place - p->kept.data];
+	kept->text = arena_strndup(p->arena, text, len);
+	kept->text_len = (uint32_t)len;
+	kept->text_key = key;
+}
+
+const struct script_place *script_place(struct script_places *p, struct code_addr code)
+{
+	uint64_t key = (uint64_t)code.image.n << OFFSET_BITS | code.offset;
+	uint32_t *slot;
+	bool is_new;
+
+	if (code.offset >> OFFSET_BITS || code.image.n >> (64 - OFFSET_BITS) ||
+	    p->kept.n >= MAX_KEPT) {
+		p->other = look_up(p, code);
+		return &p->other;
+	}
+	slot = intmap_put(&p->by_code, key, &is_new);
+	if (is_new) {
+		*slot = (uint32_t)p->kept.n;
+		vec_push(&p->kept, look_up(p, code));
+	}
+	return &p->kept.data[*slot];
+}
+
+bool script_place_line(struct script_places *p, struct code_addr code, const char **file,
+		       uint32_t *line)
+{
+	struct line_frame
+		frames[2]; /* the innermost comes first, the outermost has the last place */
+
+	if (!lines_find(p->config.symbolizer, look_at_image(p, code.image)->table, code.offset,
+			frames, ARRAY_SIZE(frames)) ||
+	    !*frames[0].file || !frames[0].line)
+		return false;
+	*file = frames[0].file;
+	*line = frames[0].line;
+	return true;
+}

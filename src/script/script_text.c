@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A row as perf script prints it. Widths and separators are those of perf 6.1, found by
+ * comparison (tests/compare_script.py): what reads perf's output reads ours.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "event/text.h"
+#include "perfdata/regs.h"
+#include "perfdata/tracepoint.h"
+#include "pt/code.h"
+#include "pt/synth_raw.h"
+#include "script/script.h"
+#include "script/script_hex.h"
+
+#define SECOND_NS 1000000000ULL
+
+/* Numbers and padding, without printf: this is where the time goes. */
+
+static void put_blanks(struct buf *out, int n)
+{
+	static const char blanks[] = "                                ";
+
+	for (; n > 0; n -= 32)
+		buf_bytes(out, blanks, (size_t)MIN(n, 32));
+}
+
+static void put_right(struct buf *out, const char *text, size_t len, int width)
+{
+	put_blanks(out, width - (int)len);
+	buf_bytes(out, text, len);
+}
+
+static void put_dec(struct buf *out, uint64_t v, int width)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	put_right(out, digits + at, sizeof(digits) - at, width);
+}
+
+static void put_zero_padded(struct buf *out, uint64_t v, int width)
+{
+	char digits[24];
+
+	for (int i = width; i-- > 0; v /= 10)
+		digits[i] = (char)('0' + v % 10);
+	buf_bytes(out, digits, (size_t)width);
+}
+
+static void put_int(struct buf *out, int32_t v, int width)
+{
+	char digits[16];
+
+	if (v >= 0)
+		put_dec(out, (uint64_t)v, width);
+	else
+		put_right(out, digits, (size_t)snprintf(digits, sizeof(digits), "%d", v), width);
+}
+
+static void put_hex(struct buf *out, uint64_t v, int width)
+{
+	uint8_t digits[16];
+	unsigned int n = script_hex_columns(digits, v);
+
+	if (width == 16)
+		buf_bytes(out, digits, sizeof(digits));
+	else
+		put_right(out, (char *)digits + 16 - n, n, width);
+}
+
+/* Places. */
+
+static void put_symbol(struct buf *out, const struct script_place *place, bool with_offset)
+{
+	if (!place->symbol) {
+		buf_str(out, "[unknown]");
+		return;
+	}
+	buf_str(out, place->symbol);
+	if (!with_offset)
+		return;
+	buf_str(out, "+0x");
+	put_hex(out, place->symbol_off, 0);
+}
+
+static void put_dso(struct buf *out, const struct script_place *place)
+{
+	buf_str(out, " (");
+	buf_str(out, place->dso);
+	buf_u8(out, ')');
+}
+
+/* perf's "FILE:LINE" without directories, or the image and address where no line is known. */
+static void put_line(struct script_printer *p, const struct script_place *place,
+		     struct code_addr code, uint64_t addr)
+{
+	bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
+	const char *file, *slash;
+	uint32_t line;
+
+	if (script_place_line(p->places, code, &file, &line)) {
+		slash = strrchr(file, '/');
+		buf_printf(&p->out, "\n  %s:%" PRIu32, slash ? slash + 1 : file, line);
+		return;
+	}
+	slash = strrchr(place->dso, '/');
+	buf_printf(&p->out, "\n  %s[%" PRIx64 "]", slash ? slash + 1 : place->dso,
+		   is_file ? code.offset : addr);
+}
+
+/* What follows an address: its name and image. `code` is where it is. */
+static void put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
+		      uint64_t addr)
+{
+	const struct script_place *place;
+	uint32_t key;
+	size_t start;
+
+	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE))))
+		return;
+	place = script_place(p->places, code);
+	/* The same places come again and again: their text is made once. */
+	key = 1 | !!(fields & FIELD_BIT(SYM)) << 1 | !!(fields & FIELD_BIT(SYMOFF)) << 2 |
+	      !!(fields & FIELD_BIT(DSO)) << 3;
+	if (place->text_key == key && !(fields & FIELD_BIT(SRCLINE))) {
+		buf_bytes(&p->out, place->text, place->text_len);
+		return;
+	}
+	start = p->out.len;
+	if (fields & FIELD_BIT(SYM)) {
+		buf_u8(&p->out, ' ');
+		put_symbol(&p->out, place, fields & FIELD_BIT(SYMOFF));
+	}
+	if (fields & FIELD_BIT(DSO))
+		put_dso(&p->out, place);
+	if (place->text_key != key)
+		script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
+	if (fields & FIELD_BIT(SRCLINE))
+		put_line(p, place, code, addr);
+}
+
+/* What such an address is the name of changes with the mappings alone, not with time. */
+static bool is_lasting(const struct script_place *place)
+{
+	return place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO ||
+	       place->kind == IMAGE_KERNEL;
+}
+
+/*
+ * The same of an end of a branch, by its address: a trace has the same ones millions of times, and
+ * where they are is looked up once. The fields are the same for all branches.
+ */
+static void put_branch_place(struct script_printer *p, uint64_t fields,
+			     const struct script_row *row, uint64_t addr)
+{
+	struct script_branch_text *known = &p->branch_texts[(addr ^ addr >> 12) % SCRIPT_TEXTS];
+	const struct script_place *place;
+	struct code_addr code;
+
+	if (!(fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO))))
+		return;
+	if (known->addr == addr && known->generation == row->generation && row->generation) {
+		buf_bytes(&p->out, known->text, known->len);
+		return;
+	}
+	code = row->resolve(row->context, addr);
+	put_place(p, fields & ~FIELD_BIT(SRCLINE), code, addr);
+	place = script_place(p->places, code);
+	if (place->text_key && is_lasting(place))
+		*known = (struct script_branch_text){ addr, place->text, place->text_len,
+						      row->generation };
+}
+
+/* perf prints a caller's address in its file, the kernel's as it ran. */
+static uint64_t chain_addr(const struct script_place *place, struct code_addr code, uint64_t addr)
+{
+	return place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO ? code.offset : addr;
+}
+
+static void put_chain(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint32_t n = MIN(row->n_frames, p->options->max_stack);
+
+	buf_u8(&p->out, '\n');
+	for (uint32_t i = 0; i < n; i++) {
+		struct code_addr code = row->code[i];
+		uint64_t addr = row->addr ? row->addr[i] : code.offset, less;
+
+		/* A walked stack's callers are shown by their call, as perf has it. */
+		less = row->is_walked && i > row->n_kernel;
+		code.offset -= less;
+		addr = chain_addr(script_place(p->places, code), code, addr - less);
+		buf_u8(&p->out, '\t');
+		put_hex(&p->out, addr, 16);
+		put_place(p, fields, code, addr);
+		buf_u8(&p->out, '\n');
+	}
+}
+
+/* Branches. */
+
+static char prediction(uint64_t flags)
+{
+	return flags & 2 ? 'P' : flags & 1 ? 'M' : '-';
+}
+
+static void put_branch_flags(struct buf *out, uint64_t flags)
+{
+	static const char *const types[] = { "",       "COND",      "UNCOND",   "IND",
+					     "CALL",   "IND_CALL",  "RET",      "SYSCALL",
+					     "SYSRET", "COND_CALL", "COND_RET", "ERET",
+					     "IRQ",    "SERROR",    "NO_TX",    "" };
+
+	buf_u8(out, '/');
+	buf_u8(out, (uint8_t)prediction(flags));
+	buf_str(out, flags & 4 ? "/X/" : "/-/");
+	buf_str(out, flags & 8 ? "A/" : "-/");
+	put_dec(out, flags >> 4 & 0xffff, 0);
+	buf_u8(out, '/');
+	buf_str(out, types[flags >> 20 & 15]);
+	buf_u8(out, ' ');
+}
+
+static void put_branch_end(struct script_printer *p, uint64_t fields, const struct script_row *row,
+			   uint64_t addr)
+{
+	struct code_addr code = row->resolve(row->context, addr);
+	const struct script_place *place = script_place(p->places, code);
+
+	if (fields & FIELD_BIT(BRSTACKSYM)) {
+		put_symbol(&p->out, place, true);
+	} else {
+		buf_str(&p->out, "0x");
+		put_hex(&p->out, fields & FIELD_BIT(BRSTACKOFF) ? code.offset : addr, 0);
+	}
+	if (!(fields & FIELD_BIT(DSO)))
+		return;
+	buf_u8(&p->out, '(');
+	buf_str(&p->out, place->dso);
+	buf_u8(&p->out, ')');
+}
+
+/* The field that comes first of the three is the one that is shown. */
+static void put_branches(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+
+	if (fields & FIELD_BIT(BRSTACK))
+		fields &= ~(FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF));
+	else if (fields & FIELD_BIT(BRSTACKSYM))
+		fields &= ~FIELD_BIT(BRSTACKOFF);
+	for (uint32_t i = 0; row->resolve && i < x->n_branches; i++) {
+		if (!(fields & FIELD_BIT(BRSTACKSYM)))
+			buf_u8(&p->out, ' ');
+		put_branch_end(p, fields, row, x->branches[i].from);
+		buf_u8(&p->out, '/');
+		put_branch_end(p, fields, row, x->branches[i].to);
+		put_branch_flags(&p->out, x->branches[i].flags);
+	}
+}
+
+/* The parts of a line. */
+
+static void put_time(struct script_printer *p, uint64_t ns)
+{
+	int digits = p->options->with_ns ? 9 : 6;
+	uint64_t shown = ns;
+
+	if (p->options->is_relative)
+		shown = ns - p->first_ns;
+	else if (p->options->is_delta)
+		shown = ns - p->last_ns;
+	p->last_ns = ns;
+	/* 12 columns at least, of which 5 are before the point. */
+	put_dec(&p->out, shown / SECOND_NS, 5);
+	buf_u8(&p->out, '.');
+	put_zero_padded(&p->out, shown % SECOND_NS / (digits == 9 ? 1 : 1000), digits);
+	buf_str(&p->out, ": ");
+}
+
+static void put_time_of_day(struct script_printer *p, uint64_t ns)
+{
+	uint64_t wall = p->options->wall_ns + (ns - p->options->clock_ns);
+	time_t seconds = (time_t)(wall / SECOND_NS);
+	struct tm tm;
+	char text[64];
+
+	localtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	buf_printf(&p->out, "%s.%06" PRIu64 " ", text, (uint64_t)(wall % SECOND_NS / 1000));
+}
+
+static void put_misc(struct buf *out, enum cpu_mode mode)
+{
+	static const char *const letters[] = {
+		[MODE_USER] = "U     ",
+		[MODE_KERNEL] = "K     ",
+		[MODE_GUEST] = "G     ",
+		[MODE_UNKNOWN] = "      ",
+	};
+
+	buf_str(out, letters[mode]);
+}
+
+static void put_start(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		      bool is_narrow)
+{
+	struct buf *out = &p->out;
+
+	if (fields & FIELD_BIT(COMM)) {
+		put_right(out, row->comm, strlen(row->comm), is_narrow ? 0 : 16);
+		buf_u8(out, ' ');
+	}
+	if (fields & FIELD_BIT(PID)) {
+		put_int(out, row->pid, 5);
+		buf_u8(out, fields & FIELD_BIT(TID) ? '/' : ' ');
+	}
+	if (fields & FIELD_BIT(TID)) {
+		size_t at = out->len;
+
+		put_int(out, row->tid, fields & FIELD_BIT(PID) ? 0 : 5);
+		if (fields & FIELD_BIT(PID))
+			put_blanks(out, 5 - (int)(out->len - at));
+		buf_u8(out, ' ');
+	}
+	if (fields & FIELD_BIT(CPU)) {
+		buf_u8(out, '[');
+		if (row->cpu == UINT32_MAX) /* not of a CPU */
+			buf_str(out, "-01");
+		else if (row->cpu < 1000)
+			put_zero_padded(out, row->cpu, 3);
+		else
+			put_dec(out, row->cpu, 0);
+		buf_str(out, "] ");
+	}
+	if (fields & FIELD_BIT(MISC))
+		put_misc(out, row->mode);
+	if (fields & FIELD_BIT(TOD) && p->options->has_wall_clock)
+		put_time_of_day(p, row->time_ns);
+	if (fields & FIELD_BIT(TIME))
+		put_time(p, row->time_ns);
+}
+
+/* Page faults and branches are about their address, which then has a name. */
+static bool names_addr(const struct perf_event_attr *attr)
+{
+	return script_is_branch(attr) || (attr->type == PERF_TYPE_SOFTWARE &&
+					  (attr->config == PERF_COUNT_SW_PAGE_FAULTS ||
+					   attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+					   attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ));
+}
+
+static void put_addr(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint64_t addr = row->extra->addr;
+
+	put_hex(&p->out, addr, 16);
+	if (fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO)) && names_addr(row->attr) && row->resolve)
+		put_place(p, fields & ~FIELD_BIT(SRCLINE), row->resolve(row->context, addr), addr);
+}
+
+static void put_registers(struct script_printer *p, const struct sample_registers *regs)
+{
+	struct buf *out = &p->out;
+	uint32_t at = 0;
+
+	if (!regs->n_values)
+		return;
+	buf_printf(out, " ABI:%" PRIu64 " ", regs->abi);
+	for (uint32_t i = 0; i < 64 && at < regs->n_values; i++) {
+		const char *name = register_name(i, p->options->is_aarch64);
+
+		if (regs->mask >> i & 1)
+			buf_printf(out, "%5s:0x%" PRIx64 " ", name ? name : "unknown",
+				   regs->values[at++]);
+	}
+}
+
+static void put_page_size(struct buf *out, uint64_t bytes)
+{
+	static const char units[] = "BKMGTPE";
+	size_t unit = 0;
+
+	for (; bytes && bytes % 1024 == 0 && unit + 1 < sizeof(units) - 1; unit++)
+		bytes /= 1024;
+	if (!bytes)
+		buf_str(out, " N/A");
+	else
+		buf_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
+}
+
+static void put_event(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	struct buf *out = &p->out;
+
+	if (fields & FIELD_BIT(SAMPLES)) {
+		put_dec(out, row->samples, 6);
+		buf_str(out, row->samples == 1 ? " sample  " : " samples ");
+	}
+	if (fields & FIELD_BIT(PERIOD)) {
+		put_dec(out, row->period, 10);
+		buf_u8(out, ' ');
+	}
+	if (fields & FIELD_BIT(EVENT)) {
+		put_right(out, row->event, strlen(row->event), p->event_width);
+		buf_str(out, ": ");
+	}
+}
+
+/* What stands before the address of a sample that is no branch. */
+static void put_before(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	struct buf *out = &p->out;
+
+	if (fields & FIELD_BIT(SYNTH) && row->attr->type == PT_SYNTH_TYPE && row->extra)
+		script_put_synth(out, row->attr->config, row->extra->raw, row->extra->raw_size);
+	/* In a trace a field may be asked for that some events have not. */
+	if (!row->extra) {
+		if (fields & FIELD_BIT(ADDR))
+			put_hex(out, 0, 16);
+		return;
+	}
+	if (fields & FIELD_BIT(TRACE) && row->trace && row->extra->raw)
+		tracepoint_print(row->trace, row->extra->raw, row->extra->raw_size, out);
+	if (fields & FIELD_BIT(ADDR))
+		put_addr(p, fields, row);
+	if (fields & FIELD_BIT(DATA_SRC))
+		put_hex(out, row->extra->data_src, 16);
+	if (fields & FIELD_BIT(WEIGHT))
+		/* Of several latencies the first is the weight. */
+		put_dec(out,
+			row->attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT
+				? (uint32_t)row->extra->weight
+				: row->extra->weight,
+			16);
+}
+
+/* Calls indented by how deep they are; the column's width changes seldom. */
+static void put_call(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	bool is_in = x->flags & (PT_F_CALL | PT_F_BEGIN),
+	     is_out = x->flags & (PT_F_RETURN | PT_F_END);
+	uint32_t depth = x->depth + !!(x->flags & PT_F_RETURN);
+	const struct script_place *place;
+	size_t start, len;
+
+	if (fields & FIELD_BIT(DSO) && !(fields & (FIELD_BIT(IP) | FIELD_BIT(ADDR)))) {
+		place = script_place(p->places, row->code[0]);
+		buf_printf(&p->out, "(%-*s)\t", (int)p->options->dso_width, place->dso);
+	}
+	start = p->out.len;
+	if (is_in || is_out) {
+		uint64_t addr = is_in ? x->addr : row->addr[0];
+
+		place = script_place(p->places,
+				     is_in ? row->resolve(row->context, addr) : row->code[0]);
+		put_blanks(&p->out, (int)depth * 4);
+		if (place->symbol)
+			buf_str(&p->out, place->symbol);
+		else
+			put_hex(&p->out, addr, 16);
+	}
+	len = p->out.len - start;
+	if (len > p->indent_width || (len && len + 52 < p->indent_width))
+		p->indent_width = (len + 4 + 31) / 32 * 32;
+	put_blanks(&p->out, (int)(p->indent_width - MIN(len, p->indent_width)));
+}
+
+/* Fields that stand at a line's start, before its addresses, and beside those of a branch. */
+#define START_FIELDS                                                                            \
+	(FIELD_BIT(COMM) | FIELD_BIT(PID) | FIELD_BIT(TID) | FIELD_BIT(CPU) | FIELD_BIT(MISC) | \
+	 FIELD_BIT(TOD) | FIELD_BIT(TIME))
+#define BESIDE_BRANCH                                                                   \
+	(FIELD_BIT(CALLINDENT) | FIELD_BIT(SYM) | FIELD_BIT(DSO) | FIELD_BIT(SRCLINE) | \
+	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(DISASM))
+#define BOTH_ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
+
+static void put_disasm(struct script_printer *p, const struct script_row *row)
+{
+	if (!row->extra || !row->extra->insn_size)
+		return;
+	buf_str(&p->out, "\t\t");
+	script_put_disasm(p, row, &p->out);
+}
+
+/* From where to where, on one line. */
+static void put_branch(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
+
+	if (!(fields & BESIDE_BRANCH) && (fields & BOTH_ADDRESSES) == BOTH_ADDRESSES) {
+		buf_reserve(&p->out, SCRIPT_ADDRESSES_SIZE);
+		script_put_addresses(p->out.data + p->out.len, addr, row->extra->addr);
+		p->out.len += SCRIPT_ADDRESSES_SIZE;
+		return;
+	}
+	if (fields & FIELD_BIT(CALLINDENT))
+		put_call(p, fields, row);
+	if (fields & FIELD_BIT(IP)) {
+		buf_u8(&p->out, ' ');
+		put_hex(&p->out, addr, 16);
+		put_branch_place(p, fields, row, addr);
+	}
+	if (fields & FIELD_BIT(ADDR) || !p->options->fields.is_set) {
+		buf_str(&p->out, " => ");
+		put_hex(&p->out, row->extra->addr, 16);
+		put_branch_place(p, fields, row, row->extra->addr);
+	}
+	if (fields & FIELD_BIT(IPC))
+		script_put_ipc(&p->out, row->extra);
+	if (fields & FIELD_BIT(SRCLINE))
+		put_line(p, script_place(p->places, row->code[0]), row->code[0], addr);
+	if (fields & FIELD_BIT(INSN))
+		script_put_bytes(&p->out, row->extra);
+	if (fields & FIELD_BIT(DISASM))
+		put_disasm(p, row);
+	buf_u8(&p->out, '\n');
+}
+
+static void put_after(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	const struct sample_extra *x = row->extra;
+	struct buf *out = &p->out;
+
+	if (fields & FIELD_BIT(CGROUP)) { /* in perf's words */
+		buf_u8(out, ' ');
+		utf8_append(out, *row->cgroup ? row->cgroup : "unknown", true);
+	}
+	if (!x)
+		return;
+	if (fields & FIELD_BIT(IREGS))
+		put_registers(p, &x->interrupted);
+	if (fields & FIELD_BIT(UREGS))
+		put_registers(p, &x->user);
+	if (fields & (FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF)))
+		put_branches(p, fields, row);
+	if (fields & FIELD_BIT(INSN))
+		script_put_bytes(out, x);
+	if (fields & FIELD_BIT(DISASM))
+		put_disasm(p, row);
+	if (fields & FIELD_BIT(PHYS_ADDR))
+		put_hex(out, x->phys_addr, 16);
+	if (fields & FIELD_BIT(DATA_PAGE_SIZE))
+		put_page_size(out, x->data_page_size);
+	if (fields & FIELD_BIT(CODE_PAGE_SIZE))
+		put_page_size(out, x->code_page_size);
+	if (fields & FIELD_BIT(TRANSACTION))
+		buf_printf(out, " transaction=0x%" PRIx64, x->transaction);
+	if (fields & FIELD_BIT(IPC))
+		script_put_ipc(out, x);
+}
+
+/* Fields that are the same of each branch of a thread at a time. */
+static void put_common(struct script_printer *p, uint64_t fields, const struct script_row *row,
+		       bool is_narrow)
+{
+	if (fields & START_FIELDS)
+		put_start(p, fields, row, is_narrow);
+	put_event(p, fields, row);
+}
+
+static bool is_known_start(const struct script_start_text *known, const struct script_row *row,
+			   bool is_narrow)
+{
+	return known->attr == row->attr && known->generation == row->generation &&
+	       known->time_ns == row->time_ns && known->cpu == row->cpu &&
+	       known->mode == row->mode && known->period == row->period &&
+	       known->is_narrow == is_narrow;
+}
+
+/* Between two timing packets there are dozens of branches: they begin with the same text. */
+static void put_branch_start(struct script_printer *p, uint64_t fields,
+			     const struct script_row *row, bool is_narrow)
+{
+	struct script_start_text *known = &p->start_text;
+	size_t start = p->out.len, len;
+
+	if (is_known_start(known, row, is_narrow)) {
+		buf_bytes(&p->out, known->text, known->len);
+		return;
+	}
+	put_common(p, fields, row, is_narrow);
+	len = p->out.len - start;
+	if (!len || !row->generation || p->options->is_delta || len > sizeof(known->text))
+		return;
+	known->attr = row->attr;
+	known->generation = row->generation;
+	known->time_ns = row->time_ns;
+	known->cpu = row->cpu;
+	known->mode = row->mode;
+	known->period = row->period;
+	known->is_narrow = is_narrow;
+	known->len = (uint32_t)len;
+	memcpy(known->text, p->out.data + start, len);
+}
+
+void script_print_text(struct script_printer *p, const struct script_row *row)
+{
+	uint64_t fields = p->options->fields.of_type[script_type(row->attr)];
+	bool has_chain = fields & FIELD_BIT(IP) && row->has_chain && !p->options->hides_chains;
+	bool is_branch = script_is_branch(row->attr);
+
+	if (!fields)
+		return;
+	if (is_branch)
+		put_branch_start(p, fields, row, has_chain);
+	else
+		put_common(p, fields, row, has_chain);
+	if (fields & FIELD_BIT(FLAGS))
+		script_put_flags(p, row->extra ? row->extra->flags : 0);
+	if (is_branch && row->extra && row->resolve) {
+		put_branch(p, fields, row);
+		return;
+	}
+	if (!is_branch)
+		put_before(p, fields, row);
+	if (has_chain) {
+		put_chain(p, fields, row);
+	} else if (fields & FIELD_BIT(IP)) {
+		uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
+
+		buf_u8(&p->out, ' ');
+		put_hex(&p->out, addr, 16);
+		put_place(p, fields, row->code[0], addr);
+	}
+	put_after(p, fields, row);
+	buf_u8(&p->out, '\n');
+}
+
+/* Other events. */
+
+static void put_mapping(struct buf *out, const struct event *e)
+{
+	const struct mapping_event *m = &e->mapping;
+	char hex[BUILD_ID_HEX_SIZE];
+
+	buf_printf(out, "PERF_RECORD_MMAP%s %d/%d: [%#" PRIx64 "(%#" PRIx64 ") @ %#" PRIx64,
+		   m->is_kernel ? "" : "2", e->pid, e->tid, m->start, m->size, m->file_off);
+	if (m->is_kernel) {
+		buf_printf(out, "]: %c %s", m->is_executable ? 'x' : 'r', m->path);
+		return;
+	}
+	build_id_hex(&m->build_id, hex);
+	if (m->build_id.len && !m->ino)
+		buf_printf(out, " <%s>", hex);
+	else
+		buf_printf(out, " %02x:%02x %" PRIu64 " 0", (uint32_t)(m->dev >> 32),
+			   (uint32_t)m->dev, m->ino);
+	buf_printf(out, "]: %s %s", m->is_executable ? "r-xp" : "r--p", m->path);
+}
+
+static void put_switch(struct buf *out, const struct event *e)
+{
+	bool is_out = e->context_switch.is_out;
+
+	buf_printf(out, "PERF_RECORD_SWITCH%s %s",
+		   e->context_switch.other_pid < 0 && e->context_switch.other_tid < 0 ? ""
+										      : "_CPU_WIDE",
+		   !is_out                           ? "IN         "
+		   : !e->context_switch.is_preempted ? "OUT        "
+						     : "OUT preempt");
+	if (e->context_switch.other_pid >= 0 || e->context_switch.other_tid >= 0)
+		buf_printf(out, "  %s pid/tid: %5d/%-5d", is_out ? "next" : "prev",
+			   e->context_switch.other_pid, e->context_switch.other_tid);
+}
+
+void script_print_event(struct script_printer *p, const struct event *e, const char *comm)
+{
+	struct script_row row = {
+		.comm = comm, .pid = e->pid, .tid = e->tid, .cpu = e->cpu, .time_ns = e->time_ns
+	};
+	/* perf's layout takes the fields of the first event. */
+	uint64_t fields = p->options->fields.of_type[p->first_type];
+	struct buf *out = &p->out;
+
+	put_start(p, fields, &row, p->has_chains && !p->options->hides_chains);
+	switch (e->type) {
+	case EVENT_COMM:
+		buf_printf(out, "PERF_RECORD_COMM%s: %s:%d/%d", e->comm.is_exec ? " exec" : "",
+			   e->comm.name, e->pid, e->tid);
+		break;
+	case EVENT_FORK:
+		buf_printf(out, "PERF_RECORD_FORK(%d:%d):(%d:%d)", e->pid, e->tid, e->fork.ppid,
+			   e->fork.ptid);
+		break;
+	case EVENT_EXIT:
+		buf_printf(out, "PERF_RECORD_EXIT(%d:%d):(%d:%d)", e->pid, e->tid, e->fork.ppid,
+			   e->fork.ptid);
+		break;
+	case EVENT_MAPPING:
+		put_mapping(out, e);
+		break;
+	case EVENT_SWITCH:
+		put_switch(out, e);
+		break;
+	case EVENT_CGROUP:
+		buf_printf(out, "PERF_RECORD_CGROUP cgroup: %" PRIu64 " ", e->cgroup.id);
+		utf8_append(out, e->cgroup.path, true);
+		break;
+	case EVENT_LOST:
+		buf_printf(out, "PERF_RECORD_LOST lost %" PRIu64, e->lost.n);
+		break;
+	default:
+		event_format(out, e);
+		return;
+	}
+	buf_u8(out, '\n');
+}

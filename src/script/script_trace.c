@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The fields of samples that were made of a processor trace, in perf's words and widths
+ * (perf-intel-pt and perf-script in its documentation).
+ */
+#include <elf.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "event/loss.h"
+#include "pt/code.h"
+#include "pt/flow.h"
+#include "pt/synth_raw.h"
+#include "script/script.h"
+#include "symbol/disasm.h"
+
+enum { SYNTH_WIDTH = 34 };
+
+/* ---- flags ---- */
+
+const char *script_flags_name(uint32_t flags)
+{
+	static const struct {
+		uint32_t flags;
+		const char *name;
+	} names[] = {
+		{ PT_F_CALL, "call" },
+		{ PT_F_RETURN, "return" },
+		{ PT_F_COND, "jcc" },
+		{ 0, "jmp" },
+		{ PT_F_CALL | PT_F_INTERRUPT, "int" },
+		{ PT_F_RETURN | PT_F_INTERRUPT, "iret" },
+		{ PT_F_CALL | PT_F_SYSTEM, "syscall" },
+		{ PT_F_RETURN | PT_F_SYSTEM, "sysret" },
+		{ PT_F_ASYNC, "async" },
+		{ PT_F_CALL | PT_F_ASYNC | PT_F_INTERRUPT, "hw int" },
+		{ PT_F_TX_ABORT, "tx abrt" },
+		{ PT_F_BEGIN, "tr strt" },
+		{ PT_F_END, "tr end" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (flags == (names[i].flags | PT_F_BRANCH))
+			return names[i].name;
+	return NULL;
+}
+
+static void put_letters(struct buf *out, uint32_t flags)
+{
+	static const char letters[] = "bcrosyiABExghDt";
+	char text[sizeof(letters)] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; letters[i]; i++)
+		if (flags >> i & 1)
+			text[n++] = letters[i];
+	buf_printf(out, "  %-21s ", text);
+}
+
+void script_format_flags(struct buf *out, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} ends[] = { { PT_F_BEGIN, "tr strt " }, { PT_F_END, "tr end  " } };
+	const uint32_t states = PT_F_IN_TX | PT_F_INTERRUPTS_OFF | PT_F_INTERRUPTS_CHANGE;
+	uint32_t rest = flags & ~states;
+	char state[8] = "";
+	const char *name;
+
+	if (flags & states)
+		snprintf(state, sizeof(state), "(%s%s%s)", flags & PT_F_IN_TX ? "x" : "",
+			 flags & PT_F_INTERRUPTS_OFF ? "D" : "",
+			 flags & PT_F_INTERRUPTS_CHANGE ? "t" : "");
+	name = script_flags_name(rest);
+	if (name) {
+		buf_printf(out, "  %-15s%6s ", name, state);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		name = rest & ends[i].flag ? script_flags_name(rest & ~ends[i].flag) : NULL;
+		if (name) {
+			buf_printf(out, "  %s%-7s%6s ", ends[i].name, name, state);
+			return;
+		}
+	}
+	put_letters(out, flags);
+}
+
+/* All of them have the same width, and a program has few: each is formatted once. */
+void script_put_flags(struct script_printer *p, uint32_t flags)
+{
+	struct script_flags_text *known = &p->flags_texts[flags % ARRAY_SIZE(p->flags_texts)];
+	size_t start = p->out.len;
+
+	if (known->is_known && known->flags == flags) {
+		buf_bytes(&p->out, known->text, sizeof(known->text));
+		return;
+	}
+	script_format_flags(&p->out, flags);
+	if (p->out.len - start != sizeof(known->text))
+		return;
+	known->is_known = true;
+	known->flags = flags;
+	memcpy(known->text, p->out.data + start, sizeof(known->text));
+}
+
+/* ---- events of the trace alone ---- */
+
+static void put_cbr(struct buf *out, uint32_t flags, uint32_t khz)
+{
+	uint32_t cbr = flags & 0xff, ratio = flags >> 16 & 0xff;
+
+	buf_printf(out, " cbr: %2u freq: %4u MHz ", cbr, khz / 1000 + (khz % 1000 >= 500));
+	if (ratio)
+		buf_printf(out, "(%3u%%) ", (5 + 1000 * cbr / ratio) / 10);
+}
+
+/* What a CFE packet said, and the EVD packets before it: the SDM's names of their types. */
+static void put_event(struct buf *out, uint32_t word, const uint8_t *raw, size_t size)
+{
+	static const char *const types[32] = { NULL,     "INTR",        "IRET",     "SMI",
+					       "RSM",    "SIPI",        "INIT",     "VMENTRY",
+					       "VMEXIT", "VMEXIT_INTR", "SHUTDOWN", NULL,
+					       "UINT",   "UIRET" };
+	static const char *const data[64] = { "PFA", "VMXQ", "VMXR" };
+	uint32_t type = word & 31, n = word >> 16;
+
+	buf_str(out, " cfe: ");
+	if (types[type])
+		buf_str(out, types[type]);
+	else
+		buf_printf(out, "%u", type);
+	buf_printf(out, " IP: %u vector: %u", word >> 7 & 1, word >> 8 & 0xff);
+	for (uint32_t i = 0; i < n && size >= 4 + (i + 1) * (size_t)16; i++) {
+		uint32_t of = raw[4 + i * 16] & 63;
+		uint64_t v;
+
+		memcpy(&v, raw + 4 + i * 16 + 8, sizeof(v));
+		if (data[of])
+			buf_printf(out, " %s: %#" PRIx64, data[of], v);
+		else
+			buf_printf(out, " EVD_%u: %#" PRIx64, of, v);
+	}
+}
+
+void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size)
+{
+	uint32_t flags = 0, second = 0;
+	uint64_t v = 0;
+	size_t start = out->len;
+
+	if (raw && size >= 4)
+		memcpy(&flags, raw, 4);
+	if (raw && size >= 8)
+		memcpy(&second, raw + 4, 4);
+	if (raw && size >= 12)
+		memcpy(&v, raw + 4, 8);
+	switch ((enum pt_synth_id)config) {
+	case PT_SYNTH_PTWRITE:
+		buf_printf(out, " IP: %u payload: %#" PRIx64 " ", flags & 1, v);
+		break;
+	case PT_SYNTH_MWAIT:
+		buf_printf(out, " hints: %#x extensions: %#x ", (unsigned int)(v & 0xff),
+			   (unsigned int)(v >> 32 & 3));
+		break;
+	case PT_SYNTH_PWRE:
+		buf_printf(out, " hw: %u cstate: %u sub-cstate: %u ", (unsigned int)(v >> 7 & 1),
+			   (unsigned int)(v >> 12 & 15), (unsigned int)(v >> 8 & 15));
+		break;
+	case PT_SYNTH_EXSTOP:
+		buf_printf(out, " IP: %u ", flags & 1);
+		break;
+	case PT_SYNTH_PWRX:
+		buf_printf(out, " deepest cstate: %u last cstate: %u wake reason: %#x ",
+			   (unsigned int)(v & 15), (unsigned int)(v >> 4 & 15),
+			   (unsigned int)(v >> 8 & 15));
+		break;
+	case PT_SYNTH_CBR:
+		put_cbr(out, flags, second);
+		break;
+	case PT_SYNTH_PSB:
+		buf_printf(out, " psb offs: %#" PRIx64, v);
+		break;
+	case PT_SYNTH_EVT:
+		put_event(out, flags, raw, size);
+		break;
+	case PT_SYNTH_IFLAG:
+		buf_printf(out, " IFLAG: %d->%d %s branch", !(flags & 1), flags & 1,
+			   flags & 2 ? "via" : "non");
+		break;
+	case N_PT_SYNTHS:
+		return;
+	}
+	while (out->len - start < SYNTH_WIDTH)
+		buf_u8(out, ' ');
+}
+
+void script_put_ipc(struct buf *out, const struct sample_extra *x)
+{
+	uint64_t hundredths;
+
+	if (!x || !x->insns || !x->cycles)
+		return;
+	hundredths = x->insns * 100 / x->cycles;
+	buf_printf(out, " \t IPC: %" PRIu64 ".%02" PRIu64 " (%" PRIu64 "/%" PRIu64 ") ",
+		   hundredths / 100, hundredths % 100, x->insns, x->cycles);
+}
+
+void script_put_bytes(struct buf *out, const struct sample_extra *x)
+{
+	if (!x || !x->insn_size)
+		return;
+	buf_str(out, " insn:");
+	for (uint32_t i = 0; i < MIN(x->insn_size, sizeof(x->insn)); i++)
+		buf_printf(out, " %02x", x->insn[i]);
+}
+
+void script_put_disasm(struct script_printer *p, const struct script_row *row, struct buf *out)
+{
+	const struct sample_extra *x = row->extra;
+	struct instruction insn;
+
+	if (!x || !x->insn_size)
+		return;
+	if (!p->disassembler && disassembler_open(EM_X86_64, true, &p->disassembler, NULL) < 0)
+		return;
+	/* Addresses in it are those that it ran at. */
+	disassemble(p->disassembler, x->insn, MIN(x->insn_size, sizeof(x->insn)),
+		    row->addr ? row->addr[0] : row->code[0].offset, &insn);
+	buf_str(out, insn.text);
+}
+
+/* ---- errors ---- */
+
+/* perf's numbers of what we call so (INTEL_PT_ERR_…). */
+static unsigned int code_of(uint32_t reason)
+{
+	switch (reason) {
+	case LOSS_TRACE_BAD_PACKET:
+	case LOSS_TRACE_CUT:
+		return 3;
+	case LOSS_TRACE_NO_CODE:
+		return 5;
+	case LOSS_TRACE_MISMATCH:
+	case LOSS_TRACE_UNEXPECTED:
+		return 6;
+	case LOSS_TRACE_OVERFLOW:
+		return 7;
+	case LOSS_TRACE_LOST:
+		return 8;
+	case LOSS_TRACE_LOOP:
+		return 10;
+	default:
+		return 9;
+	}
+}
+
+static const char *text_of(uint32_t reason)
+{
+	const char *text = loss_texts[MIN(reason, (uint32_t)N_LOSS_REASONS - 1)].text;
+	const char *colon = strstr(text, ": ");
+
+	return colon ? colon + 2 : text;
+}
+
+void script_print_error(struct script_printer *p, const struct event *e)
+{
+	struct buf *out = &p->out;
+
+	buf_str(out, " instruction trace error type 1");
+	if (e->time_ns)
+		buf_printf(out, " time %" PRIu64 ".%09" PRIu64, e->time_ns / 1000000000,
+			   e->time_ns % 1000000000);
+	buf_printf(out, " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s\n", (int)e->cpu, e->pid,
+		   e->tid, e->trace_error.addr, code_of(e->trace_error.reason),
+		   text_of(e->trace_error.reason));
+}
+
+void script_json_error(struct script_printer *p, const struct event *e)
+{
+	struct buf *out = &p->out;
+
+	buf_printf(out, "{\"error\":\"%s\",\"time_ns\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,",
+		   text_of(e->trace_error.reason), e->time_ns, e->pid, e->tid);
+	if (e->cpu != UINT32_MAX)
+		buf_printf(out, "\"cpu\":%u,", e->cpu);
+	buf_printf(out, "\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",
+		   e->trace_error.addr, e->trace_error.offset);
+}

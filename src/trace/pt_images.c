@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace/pt_images.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/strings.h"
+#include "elf/elf_file.h"
+#include "elf/elf_symbols.h"
+#include "machine/jit_code.h"
+#include "symbol/kallsyms.h"
+#include "symbol/table.h"
+#include "symbol/vmlinux.h"
+
+enum { VDSO_MAX = 1 << 16 };
+
+struct code_file {
+	bool is_tried;
+	struct file_mapping file;
+	const uint8_t *bytes; /* of the file, or of the vdso in this process */
+	size_t size;
+	struct jit_code *jit; /* of a jitdump: where its code was */
+	uint64_t n_errors;    /* that were met in it */
+};
+
+struct note {
+	char *text;
+	image_id image; /* whose errors it is about; 0: of none */
+};
+
+struct pt_images {
+	struct pt_images_config config;
+	char *recording;
+	struct symbolizer *symbols; /* knows where files are */
+	pthread_mutex_t lock;       /* of opening; what is open stays as it is */
+	struct code_file *files;
+	struct strings names; /* of files with a recorded build id */
+	VEC(struct build_id) build_ids;
+	struct code_file kernel;
+	struct elf_file kernel_elf;
+	char *kallsyms; /* beside kcore; NULL: it is a vmlinux */
+	uint64_t slide; /* of vmlinux: from link addresses to the kernel's */
+	VEC(struct note) notes;
+};
+
+static void keep_build_id(void *context, const char *path, const struct build_id *id)
+{
+	struct pt_images *t = context;
+	string_id at = strings_add(&t->names, path);
+
+	while (t->build_ids.n <= at.n)
+		vec_add(&t->build_ids);
+	t->build_ids.data[at.n] = *id;
+}
+
+/* No table is made of it, and nothing is fetched. */
+static struct symbolizer *open_places(const struct symbolizer_config *given)
+{
+	struct symbolizer_config config = given ? *given : (struct symbolizer_config){ 0 };
+
+	config.cache_dir = "";
+	config.say_fetching = NULL;
+	return symbolizer_new(&config);
+}
+
+struct pt_images *pt_images_new(const struct pt_images_config *config)
+{
+	struct pt_images *t = xcalloc(1, sizeof(*t));
+
+	t->config = *config;
+	t->recording = config->recording ? xstrdup(config->recording) : NULL;
+	t->symbols = open_places(config->places);
+	pthread_mutex_init(&t->lock, NULL);
+	t->files = xcalloc(image_count(config->images) + 1, sizeof(*t->files));
+	strings_init(&t->names);
+	perfdata_each_build_id(config->data, keep_build_id, t);
+	return t;
+}
+
+void pt_images_free(struct pt_images *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < image_count(t->config.images); i++) {
+		file_unmap(&t->files[i].file);
+		jit_code_unref(t->files[i].jit);
+	}
+	file_unmap(&t->kernel.file);
+	vec_foreach (&t->notes, note)
+		free(note->text);
+	vec_fini(&t->notes);
+	vec_fini(&t->build_ids);
+	strings_fini(&t->names);
+	pthread_mutex_destroy(&t->lock);
+	free(t->files);
+	free(t->kallsyms);
+	free(t->recording);
+	symbolizer_free(t->symbols);
+	free(t);
+}
+
+void pt_images_notes(const struct pt_images *t, void (*note)(void *context, const char *sentence),
+		     void *context)
+{
+	vec_foreach (&t->notes, n) {
+		uint64_t n_errors = t->files[n->image.n].n_errors;
+		cleanup(free_at_exit) char *text =
+			n_errors ? xasprintf("%s, which is %" PRIu64 " errors", n->text, n_errors)
+				 : xstrdup(n->text);
+
+		note(context, text);
+	}
+}
+
+void pt_images_count_error(struct pt_images *t, image_id image)
+{
+	t->files[image.n].n_errors++;
+}
+
+__attribute__((format(printf, 3, 4))) static void add_note(struct pt_images *t, image_id image,
+							   const char *format, ...)
+{
+	char text[PATH_MAX + 200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	vec_push(&t->notes, ((struct note){ xstrdup(text), image }));
+}
+
+static struct build_id recorded_id(const struct pt_images *t, const struct image *image)
+{
+	string_id at;
+
+	if (image->build_id.len)
+		return image->build_id;
+	return strings_find(&t->names, image->path, &at) && at.n < t->build_ids.n
+		       ? t->build_ids.data[at.n]
+		       : (struct build_id){ 0 };
+}
+
+/* ---- files ---- */
+
+enum found { FOUND, ABSENT, OTHER_BUILD };
+
+static enum found open_elf(const char *path, const struct build_id *wanted,
+			   struct file_mapping *out)
+{
+	struct build_id id = { 0 };
+	struct elf_file elf;
+
+	if (file_map(path, out, NULL) < 0)
+		return ABSENT;
+	if (!wanted->len)
+		return FOUND;
+	if (elf_file_open(&elf, out->base, out->size, NULL) == 0)
+		elf_build_id(&elf, &id);
+	if (build_id_equal(&id, wanted))
+		return FOUND;
+	file_unmap(out);
+	*out = (struct file_mapping){ 0 };
+	return OTHER_BUILD;
+}
+
+/* perf's cache of what was recorded. */
+static enum found open_cached(const struct build_id *wanted, const char *name,
+			      struct file_mapping *out)
+{
+	cleanup(free_at_exit) char *path = NULL;
+	char hex[BUILD_ID_HEX_SIZE];
+	const char *home = getenv("HOME");
+
+	if (!wanted->len || !home)
+		return ABSENT;
+	build_id_hex(wanted, hex);
+	path = xasprintf("%s/.debug/.build-id/%.2s/%s/%s", home, hex, hex + 2, name);
+	return open_elf(path, wanted, out);
+}
+
+/* A debug file has the sections of its program, and nothing in those with code. */
+static bool has_code(const struct file_mapping *file)
+{
+	struct elf_section section;
+	struct elf_file elf;
+
+	if (elf_file_open(&elf, file->base, file->size, NULL) < 0)
+		return false;
+	for (uint32_t i = 1; elf_section(&elf, i, &section); i++)
+		if (section.flags & SHF_EXECINSTR && section.type != SHT_NOBITS && section.size)
+			return true;
+	return false;
+}
+
+/* Where archives keep what has no path, or shares one. */
+static enum found open_by_build_id(const struct pt_images *t, const struct build_id *wanted,
+				   struct file_mapping *out)
+{
+	cleanup(free_at_exit) char *path = NULL;
+	char hex[BUILD_ID_HEX_SIZE];
+
+	if (wanted->len < 2)
+		return ABSENT;
+	build_id_hex(wanted, hex);
+	path = xasprintf("%s%s/.build-id/%.2s/%s.debug", t->symbols->root, t->symbols->debug_dir,
+			 hex, hex + 2);
+	if (open_elf(path, wanted, out) != FOUND)
+		return ABSENT;
+	if (has_code(out))
+		return FOUND;
+	file_unmap(out);
+	*out = (struct file_mapping){ 0 };
+	return ABSENT;
+}
+
+static bool open_kept(const struct pt_images *t, const struct build_id *wanted, const char *name,
+		      struct code_file *f)
+{
+	if (open_cached(wanted, name, &f->file) != FOUND &&
+	    open_by_build_id(t, wanted, &f->file) != FOUND)
+		return false;
+	f->bytes = f->file.base;
+	f->size = f->file.size;
+	return true;
+}
+
+static void open_file(struct pt_images *t, image_id id, const struct image *image,
+		      struct code_file *f)
+{
+	struct image wanted = *image;
+	cleanup(free_at_exit) char *path = NULL;
+	enum found r;
+
+	wanted.build_id = recorded_id(t, image);
+	path = symbolizer_image_file(t->symbols, &wanted);
+	r = open_elf(path, &wanted.build_id, &f->file);
+	if (r == FOUND) {
+		f->bytes = f->file.base;
+		f->size = f->file.size;
+	} else if (!open_kept(t, &wanted.build_id, "elf", f)) {
+		add_note(t, id, "%s %s: its code is not decoded", path,
+			 r == OTHER_BUILD ? "is of another build than the one that was traced"
+					  : "can't be read");
+	}
+}
+
+/* ---- the vdso ---- */
+
+bool pt_images_own_vdso(const struct build_id *wanted, const uint8_t **bytes, size_t *size)
+{
+	const uint8_t *base = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT: an address */
+	struct build_id id = { 0 };
+	struct elf_segment segment;
+	uint16_t n_sections, stride;
+	struct elf_file elf;
+
+	/* Its pages are one mapping, that ends behind the section headers. */
+	if (!base)
+		return false;
+	memcpy(&elf.sections_off, base + offsetof(Elf64_Ehdr, e_shoff), sizeof(uint64_t));
+	memcpy(&stride, base + offsetof(Elf64_Ehdr, e_shentsize), sizeof(stride));
+	memcpy(&n_sections, base + offsetof(Elf64_Ehdr, e_shnum), sizeof(n_sections));
+	*size = elf.sections_off + (size_t)n_sections * stride;
+	if (*size > VDSO_MAX || elf_file_open(&elf, base, *size, NULL) < 0)
+		return false;
+	*bytes = base;
+	for (uint32_t i = 0; i < elf.n_segments; i++)
+		if (elf_segment(&elf, i, &segment) && segment.type == PT_NOTE &&
+		    segment.file_off + segment.file_size <= *size &&
+		    elf_build_id_in_notes(reader_over(base + segment.file_off, segment.file_size),
+					  4, &id))
+			break;
+	return !wanted->len || build_id_equal(&id, wanted);
+}
+
+static void open_vdso(struct pt_images *t, image_id id, const struct image *image,
+		      struct code_file *f)
+{
+	struct build_id wanted = recorded_id(t, image);
+
+	if (!open_kept(t, &wanted, "vdso", f) &&
+	    !pt_images_own_vdso(&wanted, &f->bytes, &f->size)) {
+		f->size = 0;
+		add_note(t, id,
+			 "the vdso is of another build than this machine's: its code is not "
+			 "decoded");
+	}
+}
+
+static struct code_file *opened(struct pt_images *t, image_id id)
+{
+	struct code_file *f = &t->files[id.n];
+	const struct image *image;
+
+	if (__atomic_load_n(&f->is_tried, __ATOMIC_ACQUIRE))
+		return f;
+	pthread_mutex_lock(&t->lock);
+	image = image_get(t->config.images, id);
+	if (!f->is_tried && image->kind == IMAGE_VDSO)
+		open_vdso(t, id, image, f);
+	else if (!f->is_tried && image->kind == IMAGE_FILE)
+		open_file(t, id, image, f);
+	__atomic_store_n(&f->is_tried, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&t->lock);
+	return f;
+}
+
+size_t pt_images_read(struct pt_images *t, image_id image, uint64_t offset, uint8_t *out,
+		      size_t size)
+{
+	const struct code_file *f = opened(t, image);
+
+	if (offset >= f->size)
+		return 0;
+	size = MIN(size, f->size - offset);
+	memcpy(out, f->bytes + offset, size);
+	return size;
+}
+
+size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uint8_t *out,
+			  size_t size)
+{
+	const struct image *image = image_get(t->config.images, dump);
+	struct jit_code_config config = { .has_other_clock = true };
+	struct code_file *f = opened(t, dump);
+	uint64_t off;
+	bool is_there;
+
+	pthread_mutex_lock(&t->lock);
+	if (f->size && !f->jit) {
+		cleanup(free_at_exit) char *path = symbolizer_image_file(t->symbols, image);
+
+		config.path = path;
+		f->jit = jit_code_open(&config);
+	}
+	is_there = f->jit && jit_code_find(f->jit, addr, UINT64_MAX, &off);
+	pthread_mutex_unlock(&t->lock);
+	return is_there ? pt_images_read(t, dump, off, out, size) : 0;
+}
+
+/* ---- the kernel ---- */
+
+/* perf record --kcore makes a directory: DIR/data and DIR/kcore_dir/kcore. */
+static bool open_kcore(struct pt_images *t)
+{
+	static const char *const folders[] = { "kcore_dir", "." };
+	struct stat st;
+
+	if (!t->recording || stat(t->recording, &st) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		cleanup(free_at_exit) char *path =
+			xasprintf("%s/%s/kcore", t->recording, folders[i]);
+
+		if (file_map(path, &t->kernel.file, NULL) == 0 &&
+		    elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
+			    0) {
+			t->kallsyms = xasprintf("%s/%s/kallsyms", t->recording, folders[i]);
+			return true;
+		}
+		file_unmap(&t->kernel.file);
+		t->kernel.file = (struct file_mapping){ 0 };
+	}
+	return false;
+}
+
+static bool open_cached_vmlinux(struct pt_images *t, const struct build_id *wanted)
+{
+	return open_cached(wanted, "elf", &t->kernel.file) == FOUND &&
+	       elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
+}
+
+/* From where it was linked to, to where it ran. */
+static bool find_slide(struct pt_images *t)
+{
+	struct code_segments segments = { 0 };
+	bool ok = t->config.kernel_text && vmlinux_segments(&t->kernel_elf, &segments);
+
+	if (ok)
+		t->slide = t->config.kernel_text -
+			   (segments.data[0].link_addr - segments.data[0].offset);
+	code_segments_fini(&segments);
+	return ok;
+}
+
+static void close_kernel(struct pt_images *t)
+{
+	file_unmap(&t->kernel.file);
+	t->kernel.file = (struct file_mapping){ 0 };
+}
+
+/* The one that was named: it is believed where the recording has no build id of its kernel. */
+static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wanted)
+{
+	const char *path = t->symbols->vmlinux;
+	const char *why = "can't be read";
+
+	if (!path)
+		return false;
+	switch (open_elf(path, wanted, &t->kernel.file)) {
+	case FOUND:
+		if (elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
+			    0 &&
+		    find_slide(t))
+			return true;
+		why = t->config.kernel_text ? "is no vmlinux with symbols"
+					    : "is of no use, as the recording does not say where "
+					      "the kernel was";
+		close_kernel(t);
+		break;
+	case OTHER_BUILD:
+		why = "is of another build than the kernel that was traced";
+		break;
+	case ABSENT:
+		break;
+	}
+	add_note(t, IMAGE_UNKNOWN_ID, "%s %s: it is not used", path, why);
+	return false;
+}
+
+static bool open_vmlinux(struct pt_images *t, const struct build_id *wanted)
+{
+	return wanted->len &&
+	       (open_cached_vmlinux(t, wanted) ||
+		vmlinux_open(t->symbols, wanted, &t->kernel.file, &t->kernel_elf, NULL)) &&
+	       find_slide(t);
+}
+
+static void open_kernel(struct pt_images *t)
+{
+	struct image image = { .build_id = t->config.kernel_build_id, .path = "[kernel.kallsyms]" };
+	struct build_id wanted = recorded_id(t, &image);
+
+	if (open_named_vmlinux(t, &wanted) || open_kcore(t) || open_vmlinux(t, &wanted))
+		return;
+	close_kernel(t);
+	add_note(t, IMAGE_UNKNOWN_ID,
+		 "the kernel's code is not to be had: there is no copy of /proc/kcore (perf record "
+		 "--kcore) and no vmlinux of its build (--vmlinux names one); it is not decoded");
+}
+
+static void need_kernel(struct pt_images *t)
+{
+	if (!__atomic_load_n(&t->kernel.is_tried, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&t->lock);
+		if (!t->kernel.is_tried)
+			open_kernel(t);
+		__atomic_store_n(&t->kernel.is_tried, true, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&t->lock);
+	}
+}
+
+size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, size_t size)
+{
+	struct reader bytes;
+
+	need_kernel(t);
+	if (!t->kernel.file.base)
+		return 0;
+	bytes = elf_bytes_at(&t->kernel_elf, addr - t->slide);
+	size = MIN(size, reader_left(&bytes));
+	if (size)
+		memcpy(out, bytes.at, size);
+	return size;
+}
+
+bool pt_images_kernel_is_as_built(struct pt_images *t)
+{
+	need_kernel(t);
+	return t->kernel.file.base && !t->kallsyms;
+}
+
+static uint64_t find_in_kallsyms(const char *path, const char *name)
+{
+	struct kallsyms k = { 0 };
+	size_t len = strlen(name);
+	uint64_t addr = 0;
+
+	if (kallsyms_read(&k, path) == 0)
+		vec_foreach (&k.symbols, s)
+			if (!s->module && s->name && s->name_len == len &&
+			    !memcmp(s->name, name, len))
+				addr = s->addr;
+	kallsyms_fini(&k);
+	return addr;
+}
+
+static uint64_t find_in_vmlinux(const struct pt_images *t, const char *name)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	if (t->kernel.file.base && elf_symbols_begin(&it, &t->kernel_elf, SHT_SYMTAB))
+		while (elf_symbols_next(&it, &symbol))
+			if (!strcmp(symbol.name, name))
+				return symbol.link_addr + t->slide;
+	return 0;
+}
+
+uint64_t pt_images_kernel_function(struct pt_images *t, const char *name)
+{
+	need_kernel(t);
+	return t->kallsyms ? find_in_kallsyms(t->kallsyms, name) : find_in_vmlinux(t, name);
+}

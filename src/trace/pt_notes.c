@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is said of a trace's code that could not be had, and what that cost. */
+#include <inttypes.h>
+
+#include "trace/pt_queue.h"
+
+static bool is_of_code(const struct pt_event *e)
+{
+	return e->detail == PT_ERR_NO_CODE || e->detail == PT_ERR_MISMATCH ||
+	       e->detail == PT_ERR_LOOP;
+}
+
+void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span, const struct pt_event *e)
+{
+	const struct address_space *maps = queue_given_maps(t, span->queue);
+	const struct pt_module *module;
+	const struct mapping *m;
+
+	if (!is_of_code(e) || !maps)
+		return;
+	if (e->from >> 63) {
+		module = pt_history_module(&t->history, e->from);
+		if (module)
+			t->module_errors[module - t->history.modules.data]++;
+		else
+			t->kernel_errors++;
+		return;
+	}
+	m = address_space_find(maps, e->from);
+	if (m)
+		pt_images_count_error(t->images, m->image);
+}
+
+/* A module's file is not what ran: it is relocated and patched when it is loaded. */
+static void note_module(const struct pt_trace *t, size_t i,
+			void (*note)(void *context, const char *sentence), void *context)
+{
+	cleanup(free_at_exit) char *text = NULL;
+
+	if (!t->module_errors[i])
+		return;
+	text = xasprintf("the code of the kernel's module %s is not decoded, which is %" PRIu64
+			 " errors: only a copy of /proc/kcore has it as it ran (perf record "
+			 "--kcore)",
+			 t->history.modules.data[i].name, t->module_errors[i]);
+	note(context, text);
+}
+
+void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
+		    void *context)
+{
+	pt_images_notes(t->images, note, context);
+	for (size_t i = 0; i < t->history.modules.n; i++)
+		note_module(t, i, note, context);
+	if (t->kernel_errors && pt_images_kernel_is_as_built(t->images)) {
+		cleanup(free_at_exit) char *text = xasprintf(
+			"%" PRIu64 " errors in the kernel's code: it is vmlinux's, as it was "
+			"built; what the kernel has patched since (alternatives, static calls, "
+			"ftrace) is in a copy of /proc/kcore alone (perf record --kcore)",
+			t->kernel_errors);
+
+		note(context, text);
+	}
+}

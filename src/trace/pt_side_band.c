@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the side band says, followed as the trace goes on: whose it is, and what is mapped. */
+#include "trace/pt_queue.h"
+
+enum { SWITCH_NS = 20000 /* that a switch takes at most, from its record on */ };
+
+/* Events from the n-th on are of the thread that the queue has now. */
+static void set_mark(struct queue *q, size_t n, const struct version *of)
+{
+	struct mark m = { n, q->tid, *of };
+
+	if (q->marks.n && q->marks.data[q->marks.n - 1].event == m.event)
+		q->marks.data[q->marks.n - 1] = m;
+	else
+		vec_push(&q->marks, m);
+}
+
+/* No thread leaves its CPU but in the kernel: in user code the time is only estimated wrongly. */
+static bool is_in_user_code(const struct queue *q)
+{
+	uint64_t ip = q->flow && !q->trace->quick ? pt_flow_address(q->flow) : 0;
+
+	return ip && !(ip >> 63);
+}
+
+static void enter_thread(struct queue *q, const struct pt_switch *s)
+{
+	q->tid = s->tid;
+	q->pid = s->pid >= 0 ? s->pid : pt_history_pid(&q->trace->history, s->tid);
+	q->said = NULL;
+}
+
+/* The trace passes the place where the kernel switches: then that is when. */
+static bool is_seen_to_switch(const struct queue *q)
+{
+	return q->trace->switch_ip != UINT64_MAX && q->flow && pt_flow_address(q->flow);
+}
+
+static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
+{
+	const struct pt_history *h = &q->trace->history;
+
+	if (q->cpu >= h->cpus.n)
+		return;
+	if (q->said && !is_seen_to_switch(q))
+		enter_thread(q, q->said);
+	for (; q->n_switches < h->cpus.data[q->cpu].n; q->n_switches++) {
+		const struct pt_switch *s = &h->cpus.data[q->cpu].data[q->n_switches];
+
+		if (s->time_ns > now || (q->tid >= 0 && is_in_user_code(q))) {
+			*next = MIN(*next, s->time_ns);
+			break;
+		}
+		/* It is there: direct branches up to the switch are still to be followed. */
+		if (q->said && !s->is_ahead && s->tid == q->said->tid &&
+		    now < s->time_ns + SWITCH_NS)
+			break;
+		if (q->said)
+			enter_thread(q, q->said);
+		if (s->is_ahead && is_seen_to_switch(q))
+			q->said = s;
+		else
+			enter_thread(q, s);
+	}
+	if (q->said)
+		*next = MIN(*next, now);
+}
+
+/*
+ * The trace passes the kernel's switch: it is to whom was said, or will be in a moment, as the time
+ * that is known may be a little behind.
+ */
+static bool pass_switch(struct queue *q, uint64_t now)
+{
+	const struct pt_history *h = &q->trace->history;
+
+	if (!q->said && q->cpu < h->cpus.n && q->n_switches < h->cpus.data[q->cpu].n) {
+		const struct pt_switch *s = &h->cpus.data[q->cpu].data[q->n_switches];
+
+		if (!s->is_ahead || s->time_ns > now + SWITCH_NS)
+			return false;
+		q->said = s;
+		q->n_switches++;
+	}
+	if (!q->said)
+		return false;
+	enter_thread(q, q->said);
+	return true;
+}
+
+/* How many of a process's changes were made by then. */
+static size_t changes_until(const struct pt_process *p, size_t from, uint64_t now, uint64_t *next)
+{
+	size_t n = from <= p->changes.n ? from : 0;
+
+	if (n && p->changes.data[n - 1].time_ns > now)
+		n = 0;
+	while (n < p->changes.n && p->changes.data[n].time_ns <= now)
+		n++;
+	if (n < p->changes.n)
+		*next = MIN(*next, p->changes.data[n].time_ns);
+	return n;
+}
+
+/* How many of the kernel's changes were made by then. */
+static size_t pokes_until(const struct pt_history *h, size_t from, uint64_t now, uint64_t *next)
+{
+	size_t n = from;
+
+	if (n && h->pokes.data[n - 1].time_ns > now)
+		n = 0;
+	while (n < h->pokes.n && h->pokes.data[n].time_ns <= now)
+		n++;
+	if (n < h->pokes.n)
+		*next = MIN(*next, h->pokes.data[n].time_ns);
+	return n;
+}
+
+/* What the queue's process has mapped by now. */
+static struct version version_at(const struct queue *q, uint64_t now, uint64_t *next)
+{
+	const struct pt_history *h = &q->trace->history;
+	const struct pt_process *p = pt_history_process(h, q->pid);
+	struct version of = { .pid = q->pid };
+
+	if (p)
+		of.n_changes =
+			changes_until(p,
+				      q->view && q->view->of.pid == q->pid ? q->view->of.n_changes
+									   : 0,
+				      now, next);
+	of.n_pokes = pokes_until(h, q->view ? q->view->of.n_pokes : 0, now, next);
+	return of;
+}
+
+uint64_t queue_follow(struct queue *q, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	struct version of;
+
+	follow_switches(q, now, &next);
+	of = version_at(q, now, &next);
+	queue_enter_view(q, &of);
+	set_mark(q, q->events.n, &of);
+	return next;
+}
+
+void queue_find_switches(struct queue *q, const struct pt_event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct pt_event *e = &events[i];
+		uint64_t next = UINT64_MAX, now;
+		struct version of;
+
+		if (e->to != q->trace->switch_ip || e->kind != PT_EV_BRANCH || !e->from)
+			continue;
+		now = pt_trace_ns(q->trace, e);
+		if (!pass_switch(q, now))
+			continue;
+		of = version_at(q, now, &next);
+		set_mark(q, q->events.n + i + 1, &of);
+	}
+}
