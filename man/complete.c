@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "commands/tables.h"
 
 /* What may stand for a value or an operand. */
 enum what { ANY, FILES, CHOICES, PROGRAMS, COMMANDS, WORDS };

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "commands/tables.h"
 #include "config.h"
 #include "generate.h"
 

@@ -8,42 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-const struct command *const commands[] = {
-#define COMMAND(name) &name##_command,
-#include "commands/commands.def"
-#undef COMMAND
-	NULL,
-};
-
-const struct command *const front_ends[] = {
-#define FRONT_END(name) &name##_command,
-#include "oprofile/tools/front_ends.def"
-#undef FRONT_END
-	NULL,
-};
-
-static const struct command *find_in(const struct command *const *list, const char *name)
-{
-	for (; *list; list++)
-		if (!strcmp((*list)->name, name))
-			return *list;
-	return NULL;
-}
-
-const struct command *command_find(const char *name)
-{
-	const struct command *c = find_in(commands, name);
-
-	return c ? c : find_in(front_ends, name);
-}
-
-const struct command *front_end_find(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return find_in(front_ends, slash ? slash + 1 : path);
-}
-
 static void print_option(const struct option_spec *row)
 {
 	char left[80];

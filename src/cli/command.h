@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A command is one file in this folder with one `const struct command` and a
- * line in commands.def; dispatch, help, man pages and completion follow.
+ * A command is one file of commands/ with one `const struct command` and a line in commands.def;
+ * dispatch, help, man pages and completion follow.
  */
 #pragma once
 
@@ -35,28 +35,6 @@ struct command {
 	/* argv[0] is the command's name. Returns an exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
-
-#define COMMAND(name) extern const struct command name##_command;
-#include "commands/commands.def"
-#undef COMMAND
-
-extern const struct command *const commands[]; /* in the order of commands.def, ends with NULL */
-
-/*
- * Front ends: older tools' names, options and output. A front end is found by the name that the
- * program was called by (a symbolic link to it), or as `assay NAME`.
- */
-#define FRONT_END(name) extern const struct command name##_command;
-#include "oprofile/tools/front_ends.def"
-#undef FRONT_END
-
-extern const struct command *const front_ends[]; /* in the order of front_ends.def, then NULL */
-
-/* A command, or a front end; NULL. */
-const struct command *command_find(const char *name);
-
-/* The front end that a path to the program names ("/usr/bin/prospect"); NULL. */
-const struct command *front_end_find(const char *path);
 
 /*
  * What every run() begins with: parses, prints help for -h/--help. Returns -1

@@ -13,7 +13,6 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "commands/ctl.h"
 #include "daemon/daemon.h"
 #include "daemon/request.h"
 #include "event/loss.h"
@@ -301,20 +300,6 @@ static void show(const struct request_row *row, const json_t *reply, bool as_jso
 }
 
 /* ---- the command ---- */
-
-int ctl_ask(const char *dir, const char *name, const char *argument, json_t **reply,
-	    struct error *err)
-{
-	json_t *request = NULL, *answer = NULL;
-	int r = request_from_words(request_find(name), &argument, argument != NULL, &request, err);
-
-	r = r < 0 ? r : client_ask(dir, request, CLIENT_PATIENCE, &answer, err);
-	json_decref(request);
-	if (reply && r >= 0)
-		*reply = json_incref(answer);
-	json_decref(answer);
-	return r;
-}
 
 static int ask(const struct ctl_args *args, const struct request_row *row, json_t *request)
 {

@@ -13,11 +13,11 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "commands/event_help.h"
-#include "commands/separation.h"
 #include "config.h"
 #include "counter/counter.h"
 #include "daemon/metrics_http.h"
 #include "pipeline/ext.h"
+#include "store/separation_words.h"
 
 #define CONFIG_FILE      "/etc/assay/daemon.conf"
 #define CONFIG_MAX_BYTES (1 << 20)

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/command.h"
+#include "commands/tables.h"
 
 static void print_overview(void)
 {

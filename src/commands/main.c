@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/command.h"
+#include "commands/tables.h"
 #include "commands/version.h"
 
 static bool is_one_of(const char *arg, const char *a, const char *b)

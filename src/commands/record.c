@@ -16,7 +16,7 @@
 #include "commands/record.h"
 #include "commands/record_filter.h"
 #include "commands/record_trace.h"
-#include "commands/separation.h"
+#include "commands/tables.h"
 #include "config.h"
 #include "counter/reason.h"
 #include "counter/sources.h"
@@ -25,6 +25,7 @@
 #include "record/steering.h"
 #include "record/targets.h"
 #include "replay/kcore_copy.h"
+#include "store/separation_words.h"
 
 struct record_args {
 	const char *output;
@@ -142,7 +143,7 @@ static const struct option_spec record_options[] = {
 	  "the kernel is told. As *perf record --filter*." },
 	{ 0, "store", "NAME", OPT_CHOICE, FIELD(store), "native",
 	  "how the session is kept: native, or oprofile (sample files that opreport reads)", NULL,
-	  0, 0, "native|oprofile" },
+	  0, 0, STORE_KINDS },
 	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), NULL,
 	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,cgroup,all",
 	  "By default all are, in the native store; and lib,kernel in OProfile's, as operf does. "
@@ -213,14 +214,11 @@ struct setup {
 	struct steering_config steering;
 };
 
-/* The stores by the names that --store has. */
-static const struct store_ops *const stores[] = { &native_store, &oprofile_store };
-
 static const struct store_ops *find_store(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(stores); i++)
-		if (!strcmp(stores[i]->name, name))
-			return stores[i];
+	for (const struct store_ops *const *s = store_kinds; *s; s++)
+		if (!strcmp((*s)->name, name))
+			return *s;
 	return NULL;
 }
 

@@ -5,13 +5,7 @@
 #include <stdbool.h>
 
 #include "cli/command.h"
-#include "record/recorder.h"
-
-struct record_end {
-	int code;     /* negative: recording failed, which has been told */
-	bool has_run; /* there is a session */
-	struct recorder_result result;
-};
+#include "record/record_end.h"
 
 /*
  * As record's run(), but the command's own status is not passed on. `self` is record_command, or a

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "commands/latency.h"
 #include "commands/processes.h"
+#include "commands/tables.h"
 #include "open/input.h"
 #include "picture/picture.h"
 #include "profile/merge.h"
@@ -112,7 +113,7 @@ static const struct option_spec report_options[] = {
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv, json or xml",
 	  "*xml* has the elements of *opreport -X*; its schema is installed as "
 	  "*share/assay/report.xsd*.",
-	  .choices = "text|csv|json|xml" },
+	  .choices = REPORT_FORMATS },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
 	  "write a page with flame graph, timeline and table",

@@ -17,9 +17,9 @@
 #include "collect/sampler.h"
 #include "counter/sources.h"
 #include "daemon/daemon_state.h"
+#include "daemon/file_system.h"
 #include "daemon/notify.h"
 #include "daemon/upkeep.h"
-#include "oprofile/fs/fs_service.h"
 #include "pipeline/host.h"
 #include "record/collector.h"
 
@@ -387,7 +387,8 @@ static int on_started(void *context, struct recorder *r, struct error *err)
 	d->started_ns = clock_monotonic_ns();
 	d->is_budget_begun = false;
 	d->is_write_failing = false;
-	fs_service_set_machine(d->fs, recorder_machine(r));
+	if (d->mounted)
+		daemon_file_system->set_machine(d->mounted, recorder_machine(r));
 	if (d->n_parts) /* there was one before */
 		recorder_note(r, LOSS_RENEWED, UINT32_MAX, 1);
 	start_part_clock(d);
@@ -451,7 +452,8 @@ static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct er
 	struct recorder_stats stats;
 
 	(void)err;
-	fs_service_turn(d->fs);
+	if (d->mounted)
+		daemon_file_system->turn(d->mounted);
 	if (d->is_ending)
 		recorder_stop(r);
 	if (!d->is_clock_set && now_ns - d->ticked_ns < TICK_NS)
@@ -506,7 +508,8 @@ static void on_ended(void *context, struct recorder *r)
 	struct daemon *d = context;
 
 	keep_tallies(d, r);
-	fs_service_set_machine(d->fs, NULL);
+	if (d->mounted)
+		daemon_file_system->set_machine(d->mounted, NULL);
 	d->recorder = NULL;
 }
 

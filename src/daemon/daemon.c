@@ -18,10 +18,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
+#include "daemon/file_system.h"
 #include "daemon/notify.h"
 #include "daemon/privilege.h"
 #include "open/lock.h"
-#include "oprofile/fs/fs_service.h"
 #include "pipeline/host.h"
 #include "store/sharing.h"
 
@@ -281,10 +281,16 @@ static void block_signals(sigset_t *old)
 	sigprocmask(SIG_BLOCK, &mask, old);
 }
 
+static void unmount(struct daemon *d)
+{
+	if (d->mounted)
+		daemon_file_system->close(take_ptr(d->mounted));
+}
+
 static void daemon_fini(struct daemon *d)
 {
 	service_close(d->service);
-	fs_service_close(d->fs);
+	unmount(d);
 	daemon_settings_fini(&d->settings);
 	if (d->has_before)
 		daemon_settings_fini(&d->before);
@@ -307,17 +313,17 @@ static int serve(struct daemon *d, struct error *err)
 	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 || (e = open_sources(d, err)) < 0 ||
 	    (e = service_open(d, d->config->dir, d->config->metrics_listen, &d->service, err)) < 0)
 		return e;
-	if (d->config->oprofilefs)
-		d->fs = fs_service_open(d, d->config->oprofilefs);
+	if (d->config->oprofilefs && daemon_file_system)
+		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
-	e = privilege_drop(d->fs != NULL, err);
+	e = privilege_drop(d->mounted != NULL, err);
 	if (e < 0)
 		return e;
 	tidy(d);
 	e = collect(d, err);
 	stop_upkeep(d);
 	service_close(take_ptr(d->service));
-	fs_service_close(take_ptr(d->fs));
+	unmount(d);
 	notify_service("STOPPING=1");
 	if (!e)
 		log_info("the daemon ends");

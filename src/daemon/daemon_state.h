@@ -52,7 +52,7 @@ struct daemon {
 	int parent_fd; /* detached: whom to tell that we collect, or why not; -1 */
 	struct daemon_source sources[DAEMON_SOURCES];
 	struct service *service; /* what is asked of us comes through it */
-	struct fs_service *fs;   /* and through this, where there is one */
+	void *mounted;           /* of daemon/file_system.h; and through this, where there is one */
 
 	/* The recording. */
 	struct recorder *recorder; /* NULL between two of them */

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "open/client.h"
 #include "report/json_put.h"
 
 const struct request_row request_rows[N_REQUESTS] = {
@@ -313,4 +314,18 @@ void request_answer(const struct control_handlers *handlers, void *context, cons
 	else
 		buf_u8(out, '\n');
 	json_decref(reply);
+}
+
+int request_send(const char *dir, const char *name, const char *argument, json_t **reply,
+		 struct error *err)
+{
+	json_t *request = NULL, *answer = NULL;
+	int r = request_from_words(request_find(name), &argument, argument != NULL, &request, err);
+
+	r = r < 0 ? r : client_ask(dir, request, CLIENT_PATIENCE, &answer, err);
+	json_decref(request);
+	if (reply && r >= 0)
+		*reply = json_incref(answer);
+	json_decref(answer);
+	return r;
 }

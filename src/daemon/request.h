@@ -102,3 +102,10 @@ void request_refuse(struct buf *out, const char *text, bool again);
 
 /* Sets a member to text that may hold any bytes; what is no UTF-8 becomes U+FFFD. */
 void request_put_text(json_t *object, const char *key, const char *text);
+
+/*
+ * Asks the daemon of a session directory; `argument` is the one of the request, or NULL. *reply is
+ * the caller's to json_decref(); NULL where only success counts. Errors are those of client_ask().
+ */
+int request_send(const char *dir, const char *name, const char *argument, json_t **reply,
+		 struct error *err);

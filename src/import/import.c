@@ -14,7 +14,7 @@
 #include "foreign/foreign.h"
 #include "import/import_foreign.h"
 #include "import/import_split.h"
-#include "oprofile/store/import_oprofile.h"
+#include "import/importer.h"
 #include "replay/replay.h"
 #include "replay/spool.h"
 #include "store/session_append.h"
@@ -555,7 +555,7 @@ bool import_is_recording(const char *path)
 	struct file_mapping map = { 0 };
 	bool is_known;
 
-	if (replay_is_perfdata(path) || import_is_oprofile(path))
+	if (replay_is_perfdata(path) || importer_find(path))
 		return true;
 	if (is_directory(path) || file_map(path, &map, NULL) < 0)
 		return false;
@@ -566,14 +566,15 @@ bool import_is_recording(const char *path)
 
 int import_file(const struct import_config *config, struct import_result *out, struct error *err)
 {
+	const struct importer *importer = importer_find(config->path);
 	struct error own = { 0 };
 	struct file_mapping map = { 0 };
 	int r = 0;
 
 	err = err ? err : &own;
 	*out = (struct import_result){ 0 };
-	if (import_is_oprofile(config->path))
-		return import_oprofile(config, out, err);
+	if (importer)
+		return importer->import(config, out, err);
 	if (!is_directory(config->path))
 		r = spool_map(config->path, &map, err);
 	if (r < 0)

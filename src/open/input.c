@@ -19,6 +19,7 @@
 #include "config.h"
 #include "elf/elf_file.h"
 #include "import/import.h"
+#include "import/importer.h"
 #include "machine/container_names.h"
 #include "open/lock.h"
 #include "profile/profile.h"
@@ -383,7 +384,7 @@ void input_places(const char *given, struct archive_places *places,
 
 	if (is_packed(dir))
 		unpack(dir, &dir, NULL); /* should it fail, input_open() says so */
-	archive_places_init(places, dir, config);
+	archive_places_init(places, dir, importer_find_root(dir), config);
 	if (code_in_use.vmlinux)
 		config->vmlinux = code_in_use.vmlinux;
 	if (code_in_use.symfs)

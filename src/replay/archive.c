@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
-#include "oprofile/store/oprofile_files.h"
 #include "pipeline/image_files.h"
 #include "replay/replay.h"
 #include "store/containers.h"
@@ -517,12 +516,12 @@ static bool has_kcore_copy(const char *dir)
 	return access(path, F_OK) == 0;
 }
 
-void archive_places_init(struct archive_places *p, const char *session_dir,
+void archive_places_init(struct archive_places *p, const char *session_dir, char *root,
 			 struct symbolizer_config *config)
 {
 	bool has_files;
 
-	*p = (struct archive_places){ .root = oprofile_files_root(session_dir) };
+	*p = (struct archive_places){ .root = root };
 	if (p->root) {
 		config->root = p->root;
 		return;

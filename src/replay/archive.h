@@ -57,12 +57,13 @@ int archive_write_trace(const char *path, const char *dir, struct archive_result
 
 /*
  * Where the symbols of a session's images are: in the archive that it is, else on this machine;
- * those of the kernel in the copy of it that is beside a recording (perf record --kcore). The texts
- * of *config belong to *places.
+ * those of the kernel in the copy of it that is beside a recording (perf record --kcore). `root` is
+ * the folder of an archive of another tool (import/importer.h) and becomes that of *places; NULL:
+ * it is none. The texts of *config belong to *places.
  */
 struct archive_places {
 	char *root, *kallsyms, *modules, *notes, *sys_module, *kcore;
 };
-void archive_places_init(struct archive_places *places, const char *session_dir,
+void archive_places_init(struct archive_places *places, const char *session_dir, char *root,
 			 struct symbolizer_config *config);
 void archive_places_fini(struct archive_places *places);

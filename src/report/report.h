@@ -157,5 +157,6 @@ struct report_format {
 	bool is_for_programs;
 	void (*print)(const struct report *r, const struct text_style *style, FILE *out);
 };
-extern const struct report_format *const report_formats[]; /* ends with NULL */
+extern const struct report_format text_format, csv_format, json_format;
+extern const struct report_format *const report_formats[]; /* ends with NULL; commands/tables.c */
 const struct report_format *report_format_find(const char *name);

@@ -176,8 +176,9 @@ struct store_ops {
 /* The native store: segments (docs/formats.md). */
 extern const struct store_ops native_store;
 
-/* OProfile's sample files (oprofile/store/, docs/oprofile.md): counts and arcs, no times. */
-extern const struct store_ops oprofile_store;
+/* The kinds of stores by the names that `record --store` has; ends with NULL; in commands/tables.c.
+ */
+extern const struct store_ops *const store_kinds[];
 
 /* Memory that a store holds, for the recorder's budget. */
 uint64_t native_store_memory(const struct store *s);

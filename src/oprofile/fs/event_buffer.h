@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The event buffer: samples on their way to the one who reads oprofilefs' `buffer`, as the stream
- * of oprofile/fs/event_stream.h. It has OProfile's two sizes: it never holds more than `size_words`,
- * and a reader is woken when only `watershed_words` are left, or by a flush.
+ * of oprofile/fs/event_stream.h. It has OProfile's two sizes: it never holds more than
+ * `size_words`, and a reader is woken when only `watershed_words` are left, or by a flush.
  *
  * One thread uses it. It exists only while somebody has `buffer` open.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "oprofile/fs/fs_service.h"
+/* oprofilefs in the daemon (daemon/file_system.h): its files are translated to daemon/actions.h. */
+#include "oprofile/oprofile.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "base/log.h"
 #include "collect/rings.h"
 #include "daemon/daemon_state.h"
+#include "daemon/file_system.h"
 #include "oprofile/fs/oprofilefs.h"
 
 struct fs_service {
@@ -134,7 +136,18 @@ static int mount_there(struct fs_service *s, struct error *err)
 	return r;
 }
 
-struct fs_service *fs_service_open(struct daemon *d, const char *mountpoint)
+static void fs_service_close(void *mounted)
+{
+	struct fs_service *s = mounted;
+
+	if (!s)
+		return;
+	unmount(s);
+	free(s->mountpoint);
+	free(s);
+}
+
+static void *fs_service_open(struct daemon *d, const char *mountpoint)
 {
 	struct fs_service *s = xcalloc(1, sizeof(*s));
 	struct error err = { 0 };
@@ -150,23 +163,25 @@ struct fs_service *fs_service_open(struct daemon *d, const char *mountpoint)
 	return NULL;
 }
 
-void fs_service_close(struct fs_service *s)
+static void fs_service_set_machine(void *mounted, struct machine *machine)
 {
-	if (!s)
-		return;
-	unmount(s);
-	free(s->mountpoint);
-	free(s);
-}
+	struct fs_service *s = mounted;
 
-void fs_service_set_machine(struct fs_service *s, struct machine *machine)
-{
 	if (s && s->fs)
 		oprofilefs_set_machine(s->fs, machine);
 }
 
-void fs_service_turn(struct fs_service *s)
+static void fs_service_turn(void *mounted)
 {
+	struct fs_service *s = mounted;
+
 	if (s && s->fs)
 		oprofilefs_turn(s->fs);
 }
+
+const struct daemon_file_system oprofile_file_system = {
+	fs_service_open,
+	fs_service_close,
+	fs_service_set_machine,
+	fs_service_turn,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files of oprofilefs and what they do, without the file system (oprofile/fs/oprofilefs.h): names
- * and numbers as OProfile's kernel driver had below /dev/oprofile.
+ * The files of oprofilefs and what they do, without the file system (oprofile/fs/oprofilefs.h):
+ * names and numbers as OProfile's kernel driver had below /dev/oprofile.
  *
  *   enable          1 begins to count, with the events of the numbered directories; 0 stops
  *   dump            whatever is written: all that was counted is to be read now

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "oprofile/store/import_oprofile.h"
+#include "oprofile/oprofile.h"
 
 #include <errno.h>
 #include <elf.h>
@@ -15,6 +15,7 @@
 #include "counter/cpu_type.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
+#include "import/importer.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/oprofile_files.h"
 #include "oprofile/store/sample_file.h"
@@ -58,7 +59,7 @@ struct oprofile_import {
 
 /* Finding the files. */
 
-bool import_is_oprofile(const char *path)
+static bool has_samples(const char *path)
 {
 	cleanup(free_at_exit) char *samples = oprofile_files_find(path);
 
@@ -602,8 +603,8 @@ static void import_fini(struct oprofile_import *im)
 	free(im->buffer);
 }
 
-int import_oprofile(const struct import_config *config, struct import_result *out,
-		    struct error *err)
+static int import_oprofile(const struct import_config *config, struct import_result *out,
+			   struct error *err)
 {
 	struct oprofile_import im = { .config = config, .result = out };
 	cleanup(free_at_exit) char *facts_path = NULL;
@@ -634,3 +635,5 @@ int import_oprofile(const struct import_config *config, struct import_result *ou
 	import_fini(&im);
 	return r;
 }
+
+const struct importer oprofile_importer = { has_samples, import_oprofile, oprofile_files_root };

@@ -10,6 +10,10 @@
 
 #include "cli/command.h"
 
+#define FRONT_END(name) extern const struct command name##_command;
+#include "oprofile/tools/programs.def"
+#undef FRONT_END
+
 struct error;
 
 /* First in the arguments of every front end. `oprofile`: whose options these are, if not 1.5's. */

@@ -20,12 +20,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/ctl.h"
-#include "commands/separation.h"
 #include "counter/counter.h"
+#include "daemon/request.h"
 #include "open/client.h"
 #include "open/lock.h"
 #include "oprofile/tools/compat.h"
+#include "store/separation_words.h"
 #include "store/session_join.h"
 
 #define USUAL_DIR "/var/lib/oprofile"
@@ -299,7 +299,7 @@ static pid_t running(const struct settings *s)
 static int ask(const struct settings *s, const char *request, const char *argument, json_t **reply,
 	       struct error *err)
 {
-	return ctl_ask(dir_of(s), request, argument, reply, err);
+	return request_send(dir_of(s), request, argument, reply, err);
 }
 
 /* Where none runs in the usual place, that of the only daemon on the machine. */

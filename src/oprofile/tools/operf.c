@@ -12,8 +12,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "commands/record.h"
+#include "oprofile/oprofile.h"
 #include "oprofile/tools/compat.h"
+#include "record/record_end.h"
 
 struct operf_args {
 	struct compat_args compat;
@@ -113,7 +114,7 @@ static int record(const struct operf_args *a, const struct option_list *operands
 {
 	const char *dir = a->session_dir ? a->session_dir : default_dir;
 	cleanup(free_at_exit) char *place = compat_recording_place(dir);
-	struct command self = record_command;
+	struct command self = *oprofile_commands.record;
 	struct compat_argv argv = { 0 };
 	struct record_end end;
 	struct error err = { 0 };
@@ -124,7 +125,7 @@ static int record(const struct operf_args *a, const struct option_list *operands
 	translate(a, operands, place, &argv);
 	if (r >= 0) {
 		compat_keep_killed(dir);
-		status = record_arguments(&self, (int)argv.n, argv.data, &end);
+		status = oprofile_commands.record_arguments(&self, (int)argv.n, argv.data, &end);
 		r = end.has_run ? compat_keep_samples(place, dir, a->append, &err) : 0;
 	} else {
 		status = OPERF_RECORD_FAILED;

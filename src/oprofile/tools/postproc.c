@@ -8,8 +8,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "import/importer.h"
 #include "open/input.h"
-#include "oprofile/store/import_oprofile.h"
+#include "oprofile/oprofile.h"
 #include "symbol/demangle.h"
 
 static const struct compat_obsolete obsolete[] = {
@@ -97,7 +98,7 @@ static int choose_merge(const struct postproc *pp, uint32_t *merge, struct error
 
 	if (r < 0)
 		return error_wrap(err, r, "--merge");
-	if (!import_is_oprofile(pp->dir) && (!given || strcmp(given, "none")))
+	if (!oprofile_importer.can_import(pp->dir) && (!given || strcmp(given, "none")))
 		*merge |= MERGE_CPU | MERGE_TID | MERGE_TGID;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "commands/separation.h"
+#include "store/separation_words.h"
 
 #include <errno.h>
 #include <stdbool.h>

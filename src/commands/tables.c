@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fills the tables by which the rooms before this one know those after them, and OProfile's. */
+#include "commands/tables.h"
+
+#include <string.h>
+
+#include "commands/record.h"
+#include "config.h"
+#include "daemon/file_system.h"
+#include "import/importer.h"
+#include "oprofile/oprofile.h"
+#include "report/report.h"
+#include "store/store.h"
+
+#define FRONT_END(name) extern const struct command name##_command;
+#include "commands/front_ends.def"
+#ifdef HAVE_OPROFILE
+#include "oprofile/tools/programs.def"
+#endif
+#undef FRONT_END
+
+const struct command *const commands[] = {
+#define COMMAND(name) &name##_command,
+#include "commands/commands.def"
+#undef COMMAND
+	NULL,
+};
+
+const struct command *const front_ends[] = {
+#define FRONT_END(name) &name##_command,
+#include "commands/front_ends.def"
+#ifdef HAVE_OPROFILE
+#include "oprofile/tools/programs.def"
+#endif
+#undef FRONT_END
+	NULL,
+};
+
+const struct importer *const importers[] = {
+#ifdef HAVE_OPROFILE
+	&oprofile_importer,
+#endif
+	NULL,
+};
+
+const struct report_format *const report_formats[] = {
+	&text_format, &csv_format, &json_format,
+#ifdef HAVE_OPROFILE
+	&xml_format,
+#endif
+	NULL,
+};
+
+const struct store_ops *const store_kinds[] = {
+	&native_store,
+#ifdef HAVE_OPROFILE
+	&oprofile_store,
+#endif
+	NULL,
+};
+
+#ifdef HAVE_OPROFILE
+const struct daemon_file_system *const daemon_file_system = &oprofile_file_system;
+const struct oprofile_commands oprofile_commands = { &record_command, record_arguments };
+#else
+const struct daemon_file_system *const daemon_file_system;
+#endif
+
+static const struct command *find_in(const struct command *const *list, const char *name)
+{
+	for (; *list; list++)
+		if (!strcmp((*list)->name, name))
+			return *list;
+	return NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+	const struct command *c = find_in(commands, name);
+
+	return c ? c : find_in(front_ends, name);
+}
+
+const struct command *front_end_find(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return find_in(front_ends, slash ? slash + 1 : path);
+}
