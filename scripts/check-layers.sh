@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Includes go one way: a folder of src/ may include itself and folders on earlier lines of src/LAYERS.
+# Includes go one way: a room of src/ may include itself and rooms on earlier lines of src/LAYERS, and
+# a reader may not include record/.
 cd "$(dirname "$0")/.." || exit 2
 find src -mindepth 2 -name '*.[ch]' | sort | xargs awk '
 FILENAME == "src/LAYERS" {
-	if (!/^#/)
+	if ($1 == "readers:")
+		for (i = 2; i <= NF; i++)
+			reads[$i] = 1
+	else if (!/^#/)
 		for (i = 1; i <= NF; i++)
 			layer[$i] = FNR
 	next
@@ -18,7 +22,9 @@ FNR == 1 {
 /^[ \t]*#[ \t]*include[ \t]+"/ {
 	split($0, quoted, "\"")
 	n = split(quoted[2], part, "/")
-	if (n > 1 && part[1] != me && !(layer[part[1]] < layer[me] && part[1] in layer))
+	if (part[1] == "record" && reads[me])
+		complain(me " reads sessions and may not include " quoted[2])
+	else if (n > 1 && part[1] != me && !(layer[part[1]] < layer[me] && part[1] in layer))
 		complain(me " may not include " quoted[2])
 	else if (n == 1 && quoted[2] != "config.h")
 		complain("say the folder: \"" me "/" quoted[2] "\"")
