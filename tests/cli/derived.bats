@@ -107,7 +107,7 @@ bash_offers_options() {
 }
 
 @test "front ends are programs, with help, man page and completion of their own" {
-	local list=$ROOT/src/oprofile/tools/front_ends.def
+	local lists=("$ROOT/src/commands/front_ends.def" "$ROOT/src/oprofile/tools/programs.def")
 	while read -r program; do
 		[ "$(readlink "$ASSAY_BUILD/$program")" = assay ]
 		"$program" --help | grep -q "^Usage: $program "
@@ -116,7 +116,7 @@ bash_offers_options() {
 		grep -q "^#compdef .* $program" "$MAN/_assay"
 		grep -q "^complete -c $program " "$MAN/assay.fish"
 		[ ! -f "$MAN/assay.1" ] || grep -q "^\\\\fB$program" "$MAN/assay.1"
-	done < <(sed -n 's/^FRONT_END(\(.*\))/\1/p' "$list")
+	done < <(sed -n 's/^FRONT_END(\(.*\))/\1/p' "${lists[@]}")
 }
 
 @test "bash offers commands first, and behind 'help'" {
