@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/history.h"
+#include "store/history/history.h"
 #include "store/store.h"
 
 #define HOUR_S      3600

@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 #define FLUSH_BYTES (1 << 16)
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "symbol/symbols.h"
 
 #define LOOKUPS 4000000

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "counter/counter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

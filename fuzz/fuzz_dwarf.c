@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "symbol/debug_sections.h"
-#include "symbol/line_draft.h"
+#include "symbol/lines/line_draft.h"
 
 /* Starts ascend, and what is found at a start is what starts there. */
 static void check_index(const struct line_header *block, size_t size)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "counter/event_file.h"
+#include "counter/catalog/event_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

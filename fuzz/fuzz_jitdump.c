@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A jitdump, which any process may write as it likes: at once, and in two pieces; its lines. */
 #include "foreign/jitdump.h"
-#include "symbol/line_dump.h"
+#include "symbol/lines/line_dump.h"
 
 static size_t feed_all(struct jitdump *d, const uint8_t *data, size_t size, size_t piece)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "symbol/debug_sections.h"
-#include "symbol/line_draft.h"
-#include "symbol/module_file.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/lines/line_draft.h"
 
 static void read_lines(const struct module_file *m)
 {

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/time_window.h"
-#include "store/history.h"
+#include "store/history/history.h"
 
 #define NOW 1795183530123000000ULL
 

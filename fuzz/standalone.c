@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

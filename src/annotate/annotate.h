@@ -18,7 +18,7 @@
 #include "profile/profile.h"
 #include "report/report.h"
 #include "symbol/code_files.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 struct annotated_line {
 	uint32_t file; /* of `files` */

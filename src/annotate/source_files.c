@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strings.h"
 
 #define MAX_SOURCE (64U << 20)

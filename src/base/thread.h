@@ -7,7 +7,7 @@
 
 /*
  * Starts a thread that no signal is delivered to: they are for the threads that expect them. But
- * for SIGBUS, which is a read of its own (base/cut_guard.h). False: there can be none.
+ * for SIGBUS, which is a read of its own (base/files/cut_guard.h). False: there can be none.
  */
 bool thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 /* The mount point of the hierarchy that the perf_event controller is in: v1 wins where it is used.

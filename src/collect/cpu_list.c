@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
-#include "counter/sources.h"
 #include "collect/rings.h"
+#include "counter/sources.h"
 
 #define CPU_MAX 65535
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
 #include "collect/sampler_limits.h"

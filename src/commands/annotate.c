@@ -9,7 +9,7 @@
 #include "annotate/annotate.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/output.h"

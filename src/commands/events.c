@@ -15,8 +15,8 @@
 #include "cli/output.h"
 #include "commands/event_help.h"
 #include "commands/events_intel_pt.h"
-#include "counter/catalog.h"
-#include "counter/event_files.h"
+#include "counter/catalog/catalog.h"
+#include "counter/catalog/event_files.h"
 #include "counter/sources.h"
 #include "report/markup.h"
 

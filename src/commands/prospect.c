@@ -10,15 +10,15 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "collect/sampler.h"
-#include "commands/processes.h"
 #include "config.h"
 #include "counter/probe.h"
 #include "open/input.h"
+#include "processes/processes.h"
 #include "record/recorder.h"
 #include "record/targets.h"
 #include "store/session.h"

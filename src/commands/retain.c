@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "open/client.h"
 #include "open/lock.h"
-#include "store/retention.h"
+#include "store/history/retention.h"
 
 #define PATIENCE_S 10.0
 

@@ -18,7 +18,7 @@
 #include "profile/query.h"
 #include "store/session.h"
 #include "symbol/explain.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 struct why_args {
 	const char *input, *cache;

@@ -12,8 +12,8 @@
  *
  * Names come from the kernel's generic and software events (perf_event_open(2)), tracepoints
  * (tracefs events/), sysfs PMUs (/sys/bus/event_source/devices), textual event files
- * (counter/event_files.h) and libpfm4's tables for this processor. Tables are advice: an unknown
- * processor never stops the generic ones.
+ * (counter/catalog/event_files.h) and libpfm4's tables for this processor. Tables are advice: an
+ * unknown processor never stops the generic ones.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct counter {
 	char *spec;          /* as typed */
 	const char *unit;    /* of a period: "events"; "ns" for cpu-clock and task-clock */
 	uint64_t unit_mask;  /* OProfile's, for the record */
-	uint32_t event_code; /* of an event file (counter/event_file.h), likewise; else 0 */
+	uint32_t event_code; /* of an event file (counter/catalog/event_file.h), likewise; else 0 */
 	char *cpus;          /* the CPUs it can be opened on, as "0-7,16"; NULL: on any. A core of
 				another kind (hybrid), or an uncore PMU, refuses with ENOENT */
 	uint64_t set_config; /* bits of attr.config that the event's own terms chose */
@@ -84,7 +84,7 @@ struct counter_sources {
 	/* perf_event_open(2) itself, for the probe of what works; NULL: the system call */
 	int (*perf_event_open)(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 			       unsigned long flags);
-	const char *events; /* folders of event files; default: counter/event_files.h */
+	const char *events; /* folders of event files; default: counter/catalog/event_files.h */
 	/* CPUID: EAX to EDX; false where there is no such leaf. NULL: the processor's own, if sysfs
 	 * is this machine's, too. */
 	bool (*cpuid)(uint32_t leaf, uint32_t subleaf, uint32_t regs[4]);

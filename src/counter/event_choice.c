@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "counter/event_file.h"
+#include "counter/catalog/event_file.h"
 
 /* "0x1, 0x2, l1_hit": what can be chosen. */
 static const char *list_units(const struct unit_mask *m, struct buf *b)

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "counter/catalog.h"
-#include "counter/event_files.h"
+#include "counter/catalog/catalog.h"
+#include "counter/catalog/event_files.h"
 
 static const char no_mask[] = "No unit mask";
 

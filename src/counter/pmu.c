@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "counter/intel_pt.h"
 #include "counter/sources.h"
 

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "counter/catalog.h"
+#include "counter/catalog/catalog.h"
 #include "counter/draft.h"
 
 struct pmu_names {

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "counter/draft.h"
 #include "counter/intel_pt.h"
 #include "counter/intel_pt_caps.h"

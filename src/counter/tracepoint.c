@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "counter/catalog.h"
+#include "base/files/file.h"
+#include "counter/catalog/catalog.h"
 #include "counter/draft.h"
 #include "counter/sources.h"
 

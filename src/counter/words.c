@@ -20,8 +20,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "counter/catalog.h"
-#include "counter/event_files.h"
+#include "counter/catalog/catalog.h"
+#include "counter/catalog/event_files.h"
 #include "counter/parse.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "daemon/daemon_state.h"
 #include "pipeline/host.h"
-#include "store/history.h"
-#include "store/retention.h"
+#include "store/history/history.h"
+#include "store/history/retention.h"
 #include "store/sharing.h"
 
 /* Between two looks at how much was written. */

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "store/history.h"
+#include "store/history/history.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define DISK_NS       (10 * NS_PER_SECOND)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "collect/sampler.h"
 #include "counter/sources.h"

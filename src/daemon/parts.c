@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "store/history.h"
+#include "base/files/file.h"
+#include "store/history/history.h"
 #include "store/session.h"
 
 /* Off by so much, the clock was set. */

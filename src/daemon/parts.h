@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parts as the daemon makes them: the sessions that a history (store/history.h) is made of.
+ * Parts as the daemon makes them: the sessions that a history (store/history/history.h) is made of.
  *
  * In a part, time is CLOCK_MONOTONIC, and one pair of both clocks tells when that was; so a new
  * part begins whenever the pair is not true any more (the clock was set, the machine slept), and

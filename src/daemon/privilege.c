@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 /* Since Linux 5.8, and newer than some headers. */

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/daemon.h"
-#include "store/retention.h"
+#include "store/history/retention.h"
 
 /* linux/ioprio.h, which older headers lack. */
 #define IOPRIO_WHO_PROCESS 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The history's upkeep, in a child process that gets what the CPUs have left: parts that are over
- * are packed (store/pack.h), old ones merged and removed (store/retention.h). It may be killed at
- * any time; the next one goes on where it was.
+ * are packed (store/pack.h), old ones merged and removed (store/history/retention.h). It may be
+ * killed at any time; the next one goes on where it was.
  */
 #pragma once
 

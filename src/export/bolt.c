@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "elf/elf_file.h"
 #include "export/branches.h"
 #include "export/export.h"

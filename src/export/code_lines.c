@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/strings.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 struct maker {
 	struct code_lines *c;

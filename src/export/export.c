@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/temporary.h"
+#include "base/files/temporary.h"
 #include "config.h"
 #include "export/code_lines.h"
 #include "export/names.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "elf/elf_file.h"
 #include "export/calls.h"
 #include "export/export.h"

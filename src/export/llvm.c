@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "export/export.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 /* A place in a function as LLVM tells it: 16 bits of lines, and which piece of code of the line. */
 struct llvm_place {

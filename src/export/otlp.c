@@ -17,7 +17,7 @@
 #include "export/otlp.pb-c.h"
 #include "export/protobuf.h"
 #include "store/session.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 /* Fields that are written piece by piece: of ProfilesData, ResourceProfiles, ScopeProfiles,
  * Profile. */

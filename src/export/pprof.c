@@ -16,7 +16,7 @@
 #include "export/protobuf.h"
 #include "foreign/pprof.pb-c.h"
 #include "store/session.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 enum { FIELD_SAMPLE = 2, FIELD_MAPPING, FIELD_LOCATION, FIELD_FUNCTION, FIELD_STRING };
 

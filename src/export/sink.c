@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 /* Level 1: profiles are mostly numbers that repeat; higher levels take thrice the time for a tenth.

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/thread.h"
 #include "foreign/foreign.h"
 #include "import/import_foreign.h"

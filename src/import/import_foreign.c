@@ -8,7 +8,7 @@
 #include <xxhash.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/strings.h"
 #include "foreign/folded.h"

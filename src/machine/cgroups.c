@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 

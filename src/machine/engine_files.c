@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "machine/podman_pods.h"
 #include "machine/storage_places.h"

@@ -75,7 +75,8 @@ struct code_addr {
  */
 #define IMAGE_ARCS_PATH "[arcs]"
 
-/* The image (of kind NAMED) of what merging old samples has cut off rare stacks (store/merge.h). */
+/* The image (of kind NAMED) of what merging old samples has cut off rare stacks
+ * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"
 
 /*

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "machine/image.h"
 
 /* `found`: the build id of the file; len 0 for none. Any thread may call these functions. */

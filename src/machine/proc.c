@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #define MAPS_LIMIT ((size_t)256 << 20)
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/files/file.h"
 
 #define CONF_LIMIT (64 << 10)
 #define PATH_LIMIT 4096

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "config.h"
@@ -25,7 +25,7 @@
 #include "profile/profile.h"
 #include "replay/archive.h"
 #include "replay/replay.h"
-#include "store/history.h"
+#include "store/history/history.h"
 #include "store/store.h"
 #include "trace/itrace.h"
 

@@ -5,12 +5,12 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "open/client.h"
 #include "open/input.h"
 #include "open/lock.h"
 #include "profile/profile.h"
-#include "store/history.h"
+#include "store/history/history.h"
 
 /* Who reads does not want to wait for a daemon that is stuck. */
 #define PATIENCE_S 2.0

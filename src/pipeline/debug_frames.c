@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/debug_frames.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
 #include "elf/elf_file.h"
 #include "symbol/debug_file.h"

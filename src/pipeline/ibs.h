@@ -41,7 +41,7 @@ bool ibs_parse(enum ibs_kind kind, const uint8_t *raw, size_t size, struct ibs_s
 /* The address is that of the operation. Else the sample is nowhere. */
 bool ibs_has_address(const struct ibs_sample *s, uint32_t family);
 
-/* Of ext "ibs_fetch" or "ibs_op" (counter/event_file.h). */
+/* Of ext "ibs_fetch" or "ibs_op" (counter/catalog/event_file.h). */
 enum ibs_kind ibs_kind_of(const char *ext);
 
 /* Which bits count differs by family: 0x10 to 0x15, or later ones. */

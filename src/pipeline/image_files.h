@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "machine/image.h"
 
 /*

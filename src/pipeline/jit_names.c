@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "machine/perf_map.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 void off_cpu_describe(struct counter_info out[N_WAIT_STATES])

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/intmap.h"
 #include "profile/rows.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 struct differ {
 	struct diff *out;

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "machine/container_names.h"
 #include "machine/image_file.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 static uint64_t pair(uint32_t high, uint32_t low)
 {

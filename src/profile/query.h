@@ -95,7 +95,8 @@ struct query {
 	bool with_idle;
 	const struct container_names *containers; /* given by the user, or NULL; the caller's */
 	bool without_dependents;                  /* only code in the application's own image */
-	/* Of the clock, where asked for: which part of a session is opened (store/history.h). */
+	/* Of the clock, where asked for: which part of a session is opened
+	 * (store/history/history.h). */
 	struct time_window window;
 	bool has_window;
 	bool whole_only; /* single seconds are not looked at: overviews will do */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strings.h"
 #include "collect/rings.h"
 #include "elf/elf_file.h"

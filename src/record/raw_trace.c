@@ -7,7 +7,7 @@
 #include <cpuid.h>
 #endif
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "counter/intel_pt.h"
 #include "counter/pmu.h"
 #include "counter/sources.h"

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "pipeline/image_files.h"
 #include "replay/replay.h"
 #include "store/containers.h"
 #include "symbol/debug_file.h"
-#include "symbol/vmlinux.h"
+#include "symbol/kernel/vmlinux.h"
 #include "trace/pt_history.h"
 #include "trace/pt_images.h"
 #include "trace/pt_trace.h"
@@ -297,7 +297,7 @@ static int copy_containers(struct archive *a, const struct session *s, struct er
 	return access(from, F_OK) < 0 ? 0 : copy_file(a, from, to, &is_source, err);
 }
 
-/* Of a history, the archive is one as well (store/history.h). */
+/* Of a history, the archive is one as well (store/history/history.h). */
 static int add_session(struct archive *a, struct error *err)
 {
 	const struct session *s = a->session;

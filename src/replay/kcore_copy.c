@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "replay/replay.h"
-#include "symbol/kcore.h"
+#include "symbol/kernel/kcore.h"
 
 #define PAGE       4096ULL
 #define MAX_TEXT   (256ULL << 20) /* of one range: more is no text */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "event/loss.h"

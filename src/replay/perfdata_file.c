@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/direct_writer.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/direct_writer.h"
+#include "base/files/file.h"
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
 #include "perfdata/record.h"

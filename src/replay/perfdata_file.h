@@ -27,7 +27,7 @@ int perfdata_file_open(const char *path, const struct writer_event *events, size
 
 /*
  * For gigabytes of AUX data: from here on the bytes are written past the page cache, by a thread of
- * its own, with so much memory before the disk (base/direct_writer.h).
+ * its own, with so much memory before the disk (base/files/direct_writer.h).
  */
 void perfdata_file_write_directly(struct perfdata_file *f, uint64_t memory_bytes);
 

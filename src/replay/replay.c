@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "replay/spool.h"
 #include "trace/pt_synth.h"
 #include "trace/pt_trace.h"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "foreign/script_branches.h"
 #include "perfdata/writer.h"
 #include "replay/replay.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 /* A pipe is kept in a file without a name: a recording is read twice, its middle at any time. */

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/intmap.h"
 #include "base/mem.h"
-#include "symbol/demangle.h"
-#include "symbol/lines.h"
+#include "symbol/demangle/demangle.h"
+#include "symbol/lines/lines.h"
 
 /* An image and an offset fit into one key where they are of the usual size. */
 #define OFFSET_BITS 44

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "store/history.h"
+#include "base/files/file.h"
+#include "store/history/history.h"
 #include "store/sharing.h"
 
 #define FILE_LIMIT (4 << 20)

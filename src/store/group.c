@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "store/history.h"
+#include "store/history/history.h"
 #include "store/recent.h"
 
 /* Columns of seconds, of losses, of rows. */

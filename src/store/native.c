@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "store/batch.h"
 #include "store/block.h"

@@ -24,8 +24,8 @@ struct native_limits {
 void native_store_set_limits(struct store *s, const struct native_limits *limits);
 
 /*
- * Adding what is a tree and counts already (store/merge.c), node by node instead of chain by chain,
- * and into blocks that the caller ends: they may span more than a second.
+ * Adding what is a tree and counts already (store/history/merge.c), node by node instead of chain
+ * by chain, and into blocks that the caller ends: they may span more than a second.
  */
 
 /* A node of the store's tree. { 0 } is the root. */

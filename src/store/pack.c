@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "store/format.h"
-#include "store/history.h"
-#include "store/merge.h"
+#include "store/history/history.h"
+#include "store/history/merge.h"
 #include "store/session.h"
 
 #define BEING_PACKED ".merge-pack-"

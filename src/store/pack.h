@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 struct error;
-struct overview_rule; /* store/merge.h */
+struct overview_rule; /* store/history/merge.h */
 
 /*
  * Packs the part at `path`, with the overviews that pay, in its place: the packed one is made

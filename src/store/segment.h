@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "store/block.h"
 
 /* What the segments of one session have to know of each other. */

@@ -72,7 +72,7 @@ struct session {
 	uint32_t n_parts;
 	VEC(char *) warnings;      /* whole sentences: torn tail, damaged block … */
 	uint64_t size_bytes;       /* on disk */
-	bool has_window;           /* only some time was asked for (store/history.h) */
+	bool has_window;           /* only some time was asked for (store/history/history.h) */
 	struct time_window window; /* … which is this */
 	uint64_t block_ns;         /* the longest block there may be; 0: a second */
 };
@@ -93,8 +93,8 @@ struct block_filter {
 	void *context;
 	uint64_t until_ns; /* no block that begins here or later is wanted; may become less */
 	/*
-	 * Of an overview (store/history.h), whose blocks are level_ns long; they come before those
-	 * that they are of, the longest first. NULL: overviews are left out.
+	 * Of an overview (store/history/history.h), whose blocks are level_ns long; they come
+	 * before those that they are of, the longest first. NULL: overviews are left out.
 	 */
 	bool (*takes_overview)(void *context, uint64_t level_ns, uint64_t first_ns,
 			       uint64_t last_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/cache.h"
 
-#include "base/block_cache.h"
-#include "base/cache_dir.h"
+#include "base/files/block_cache.h"
+#include "base/files/cache_dir.h"
 
 static const struct block_kind kind = BLOCK_KIND("sym", index_header);
 

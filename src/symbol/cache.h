@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Symbol indexes kept between runs (base/block_cache.h): DIR/BUILDID.sym, an index block as it
- * is in memory (symbol/index.h).
+ * Symbol indexes kept between runs (base/files/block_cache.h): DIR/BUILDID.sym, an index block as
+ * it is in memory (symbol/index.h).
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/build_id.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "symbol/index.h"
 
 /* cache_dir("symbols"). The caller frees. */

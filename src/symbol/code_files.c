@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "elf/elf_file.h"
 #include "symbol/disasm.h"
-#include "symbol/kcore.h"
-#include "symbol/module_file.h"
+#include "symbol/kernel/kcore.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
-#include "symbol/vmlinux.h"
 
 struct code_file {
 	const struct symbol_table *table; /* NULL: free */

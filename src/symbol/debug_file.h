@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "elf/elf_file.h"
 
 /* What a debug file is looked for with. */

@@ -2,7 +2,7 @@
 /* The debug sections of an ELF file as plain bytes: compressed ones are unpacked. */
 #pragma once
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "elf/dwarf.h"
 #include "elf/elf_file.h"
 

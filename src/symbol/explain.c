@@ -8,10 +8,10 @@
 #include "elf/elf_symbols.h"
 #include "symbol/debug_file.h"
 #include "symbol/debuginfod.h"
-#include "symbol/lines.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/kernel/vmlinux.h"
+#include "symbol/lines/lines.h"
 #include "symbol/table.h"
-#include "symbol/module_file.h"
-#include "symbol/vmlinux.h"
 
 struct explaining {
 	struct symbolizer *s;

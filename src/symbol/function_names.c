@@ -8,13 +8,13 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/nearest.h"
 #include "counter/address_filter.h"
 #include "elf/elf_symbols.h"
 #include "symbol/debug_file.h"
-#include "symbol/demangle.h"
-#include "symbol/kallsyms.h"
+#include "symbol/demangle/demangle.h"
+#include "symbol/kernel/kallsyms.h"
 
 #define N_LISTED 12 /* of functions of one name */
 

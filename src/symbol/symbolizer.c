@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "symbol/cache.h"
-#include "symbol/demangle.h"
-#include "symbol/line_table.h"
+#include "symbol/demangle/demangle.h"
+#include "symbol/lines/line_table.h"
 #include "symbol/table.h"
 
 const char *const symbol_status_keys[N_SYMBOL_STATUSES] = {

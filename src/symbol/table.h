@@ -9,11 +9,11 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
 #include "symbol/image_places.h"
 #include "symbol/index.h"
-#include "symbol/kallsyms.h"
+#include "symbol/kernel/kallsyms.h"
 #include "symbol/symbols.h"
 
 /* A segment of code: where it is in the file, and where it is linked to. */
@@ -29,7 +29,7 @@ struct symbol_table {
 	enum symbol_status status;
 	char *detail;                  /* NULL: "" */
 	const char **names;            /* for people, by symbol; each made when first asked for */
-	struct line_table *lines;      /* NULL: not asked for yet (symbol/line_table.h) */
+	struct line_table *lines;      /* NULL: not asked for yet (symbol/lines/line_table.h) */
 	VEC(struct link_piece) pieces; /* symbol/addresses.h */
 	bool has_pieces;               /* false: not asked for yet */
 };

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "machine/jit_code.h"
-#include "symbol/kallsyms.h"
+#include "symbol/kernel/kallsyms.h"
+#include "symbol/kernel/vmlinux.h"
 #include "symbol/table.h"
-#include "symbol/vmlinux.h"
 
 enum { VDSO_MAX = 1 << 16 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/cache.h"
 
-#include "base/block_cache.h"
+#include "base/files/block_cache.h"
 
 static const struct block_kind kind = BLOCK_KIND("unw", unwind_header);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables kept between runs (base/block_cache.h): DIR/BUILDID.unw, a block as it is in
+ * Unwind tables kept between runs (base/files/block_cache.h): DIR/BUILDID.unw, a block as it is in
  * memory (unwind/table.h).
  */
 #pragma once
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/build_id.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "unwind/table.h"
 
 /* Maps the table of a build id; false if there is none that is whole. */

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/cache_dir.h"
-#include "base/file.h"
+#include "base/files/cache_dir.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "elf/elf_file.h"

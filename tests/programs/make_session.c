@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "store/store.h"

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "perfdata/perfdata.h"
 #include "pt/flow.h"

@@ -16,7 +16,7 @@
 
 #include "unit.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #define ROOM_MB 32 /* more than any of these programs writes */
 

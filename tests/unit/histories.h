@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "machine/image.h"
-#include "store/history.h"
-#include "store/retention.h"
+#include "store/history/history.h"
+#include "store/history/retention.h"
 #include "store/store.h"
 
 #define MINUTE   60ULL

@@ -10,7 +10,7 @@
 
 #include "folder.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 __attribute__((unused)) static void write_file(const char *name, const char *text)

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/direct_writer.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/direct_writer.h"
+#include "base/files/file.h"
 #include "collect/aux.h"
 #include "collect/aux_readers.h"
 #include "fake_perf.h"

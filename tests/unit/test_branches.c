@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "elf/elf_file.h"
 #include "export/export.h"
 #include "perfdata_file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cgroups: what their paths say, and how a number becomes a path. */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "machine/cgroup_name.h"
 #include "machine/cgroups.h"
 #include "machine/engine_files.h"
@@ -9,7 +9,7 @@
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "profile/rows.h"
-#include "store/merge.h"
+#include "store/history/merge.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 #include "fake_machine.h"
 
 #include "config.h"
-#include "counter/catalog.h"
+#include "counter/catalog/catalog.h"
 #include "counter/pace.h"
 
 static const struct counter *parse_at(struct machine *m, const char *spec, struct counter_rate rate)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fake_machine.h"
 
-#include "commands/doctor_checks.h"
 #include "collect/sampler.h"
+#include "commands/doctor/doctor_checks.h"
 #include "commands/events_intel_pt.h"
 
 /* The finding of a check by its printed name, on a machine of two CPUs and an ordinary user. */

@@ -2,8 +2,8 @@
 #include "fake_machine.h"
 
 #include "config.h"
-#include "counter/catalog.h"
-#include "counter/event_files.h"
+#include "counter/catalog/catalog.h"
+#include "counter/catalog/event_files.h"
 
 #define AMD "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 33\ncpu MHz\t\t: 2400.5\n"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mapped files that are cut while they are read. */
-#include "base/block_cache.h"
-#include "base/file.h"
-#include "base/temporary.h"
+#include "base/files/block_cache.h"
+#include "base/files/file.h"
+#include "base/files/temporary.h"
 
 #include <fcntl.h>
 #include <signal.h>

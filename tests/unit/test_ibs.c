@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "fake_machine.h"
 #include "pipeline/ext.h"
 #include "pipeline/ibs.h"

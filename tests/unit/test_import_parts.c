@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "import/import.h"
 #include "perfdata_file.h"
 #include "scratch.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "jitdump_file.h"
-#include "symbol/line_dump.h"
+#include "symbol/lines/line_dump.h"
 #include "unit.h"
 
 /* Two functions, the first with lines; the first moved; a record of tomorrow; the end. */

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "scratch.h"
-#include "symbol/kcore.h"
+#include "symbol/kernel/kcore.h"
 
 #define TEXT   0xffffffff81000000ULL
 #define MODULE 0xffffffffc0200000ULL

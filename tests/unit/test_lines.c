@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "symbol/line_draft.h"
+#include "symbol/lines/line_draft.h"
 
 #define CODE      0x1000
 #define CODE_SIZE 0x1000

@@ -12,8 +12,8 @@
 #include "elf/elf_file.h"
 #include "symbol/code_files.h"
 #include "symbol/disasm.h"
-#include "symbol/lines.h"
-#include "symbol/module_file.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/lines/lines.h"
 
 /* Two sections that stay, and one that the kernel frees when the module has started. */
 static const char module_source[] =

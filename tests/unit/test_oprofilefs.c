@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "event/text.h"
 #include "oprofile/fs/event_buffer.h"
 #include "oprofile/fs/event_tap.h"

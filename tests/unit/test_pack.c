@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "store/merge.h"
+#include "store/history/merge.h"
 #include "store/pack.h"
 
 #define SECONDS 600

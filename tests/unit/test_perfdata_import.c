@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "machine/machine.h"
 #include "perfdata_file.h"
 #include "replay/replay.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "event/text.h"
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"

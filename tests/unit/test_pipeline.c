@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "event/text.h"
 #include "pipeline/ext.h"
 #include "pipeline/pipeline.h"

@@ -9,7 +9,7 @@
 #include "machine/image_file.h"
 #include "symbol/cache.h"
 #include "symbol/index.h"
-#include "symbol/kallsyms.h"
+#include "symbol/kernel/kallsyms.h"
 #include "symbol/symbols.h"
 
 #include "config.h"

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "unwind/walk.h"

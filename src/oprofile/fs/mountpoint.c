@@ -11,7 +11,7 @@
 #include <sys/statvfs.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
 
 #define MOUNTINFO_LIMIT ((size_t)16 << 20)

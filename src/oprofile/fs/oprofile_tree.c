@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "counter/event_files.h"
+#include "counter/catalog/event_files.h"
 #include "oprofile/fs/event_buffer.h"
 
 #define MAX_COUNTERS 32

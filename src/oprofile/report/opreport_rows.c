@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "profile/rows.h"
 #include "symbol/addresses.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 /* ---- names ---- */
 

@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/intmap.h"
-#include "counter/cpu_type.h"
+#include "counter/catalog/cpu_type.h"
 #include "profile/walk.h"
 #include "report/markup.h"
 #include "report/report.h"
 #include "store/session.h"
 #include "symbol/addresses.h"
 #include "symbol/code_files.h"
-#include "symbol/lines.h"
+#include "symbol/lines/lines.h"
 
 #define SCHEMA_VERSION "3.1"
 

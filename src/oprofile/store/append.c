@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/sample_file.h"
 

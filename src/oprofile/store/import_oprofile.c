@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/intmap.h"
-#include "counter/cpu_type.h"
+#include "counter/catalog/cpu_type.h"
 #include "elf/elf_file.h"
 #include "elf/elf_symbols.h"
 #include "import/importer.h"

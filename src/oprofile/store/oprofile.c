@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/mem.h"
-#include "counter/event_files.h"
+#include "counter/catalog/event_files.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/jit_file.h"
 #include "oprofile/store/open_files.h"

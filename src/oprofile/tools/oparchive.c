@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "oprofile/store/oprofile_files.h"

@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "counter/counter.h"

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/output.h"
-#include "counter/catalog.h"
-#include "counter/event_files.h"
+#include "counter/catalog/catalog.h"
+#include "counter/catalog/event_files.h"
 #include "oprofile/tools/compat.h"
 #include "report/markup.h"
 

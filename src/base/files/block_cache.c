@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/files/block_cache.h"
+
+#include <string.h>
+#include <sys/xattr.h>
+#include <time.h>
+
+#include "base/checksum.h"
+#include "base/mem.h"
+
+#define HEADER_MAX 256
+
+static char *path_of(const struct block_kind *kind, const char *dir, const struct build_id *id)
+{
+	char hex[BUILD_ID_HEX_SIZE];
+
+	build_id_hex(id, hex);
+	return xasprintf("%s/%s.%s", dir, hex, kind->suffix);
+}
+
+static uint64_t checksum_of(const struct block_kind *kind, const uint8_t *block, size_t size)
+{
+	uint8_t header[HEADER_MAX];
+
+	memcpy(header, block, kind->header_bytes);
+	memset(header + kind->checksum_at, 0, sizeof(uint64_t));
+	return checksum(block + kind->header_bytes, size - kind->header_bytes,
+			checksum(header, kind->header_bytes, 0));
+}
+
+static bool is_whole(const struct block_kind *kind, const struct build_id *id,
+		     const struct file_mapping *file)
+{
+	struct build_id own;
+	uint64_t checksum;
+
+	if (file->size < kind->header_bytes)
+		return false;
+	memcpy(&own, file->base + kind->build_id_at, sizeof(own));
+	memcpy(&checksum, file->base + kind->checksum_at, sizeof(checksum));
+	return build_id_equal(&own, id) && checksum == checksum_of(kind, file->base, file->size);
+}
+
+/* ---- verified before ---- */
+
+#define MARK_NAME     "user.assay.whole"
+#define MARK_BYTES_UP 1000000 /* below, verifying costs less than looking for the mark */
+#define MARK_AGE_NS   2000000000ULL
+
+/* That this file, as it is, was found whole since this boot. */
+struct mark {
+	uint64_t size, mtime_ns, ino;
+	char boot_id[40];
+};
+
+static bool make_mark(const struct file_mapping *file, struct mark *out)
+{
+	*out = (struct mark){ .size = file->size, .mtime_ns = file->mtime_ns, .ino = file->ino };
+	return file->size >= MARK_BYTES_UP && file_read_line("/proc/sys/kernel/random/boot_id",
+							     out->boot_id, sizeof(out->boot_id));
+}
+
+static bool is_marked(const char *path, const struct mark *mark)
+{
+	struct mark found;
+
+	return getxattr(path, MARK_NAME, &found, sizeof(found)) == (ssize_t)sizeof(found) &&
+	       !memcmp(&found, mark, sizeof(found));
+}
+
+/* A file that was written just now could be written again within one tick of its time. */
+static void put_mark(const char *path, const struct mark *mark)
+{
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+	if (now_ns > mark->mtime_ns && now_ns - mark->mtime_ns > MARK_AGE_NS)
+		setxattr(path, MARK_NAME, mark, sizeof(*mark), 0);
+}
+
+/* Damage comes of a crash of the machine, or of its disk: whole once is whole until it ends. */
+static bool is_known_whole(const struct block_kind *kind, const char *path,
+			   const struct build_id *id, const struct file_mapping *file)
+{
+	struct mark mark;
+	bool has_mark = make_mark(file, &mark);
+	struct build_id own;
+
+	if (has_mark && is_marked(path, &mark)) {
+		memcpy(&own, file->base + kind->build_id_at, sizeof(own));
+		return build_id_equal(&own, id);
+	}
+	if (!is_whole(kind, id, file))
+		return false;
+	if (has_mark)
+		put_mark(path, &mark);
+	return true;
+}
+
+bool block_cache_map(const struct block_kind *kind, const char *dir, const struct build_id *id,
+		     struct file_mapping *out)
+{
+	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
+	struct file_mapping file = { 0 };
+
+	if (file_map(path, &file, NULL) < 0)
+		return false;
+	if (is_known_whole(kind, path, id, &file)) {
+		*out = file;
+		return true;
+	}
+	file_unmap(&file);
+	return false;
+}
+
+void block_cache_write(const struct block_kind *kind, const char *dir, const struct build_id *id,
+		       void *block, size_t size)
+{
+	cleanup(free_at_exit) char *path = path_of(kind, dir, id);
+	uint8_t *bytes = block;
+	uint64_t checksum;
+
+	memmove(bytes + kind->build_id_at, id, sizeof(*id)); /* it may be the block's own */
+	checksum = checksum_of(kind, bytes, size);
+	memcpy(bytes + kind->checksum_at, &checksum, sizeof(checksum));
+	if (file_mkdirs(dir, 0700, NULL) == 0)
+		file_replace(path, block, size, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/files/cut_guard.h"
+#include "base/mem.h"
+
+int file_read_fd(int fd, size_t limit, char **out, size_t *size)
+{
+	VEC(char) text = { 0 };
+
+	for (;;) {
+		ssize_t n;
+
+		vec_reserve(&text, text.n + 4096);
+		n = read(fd, text.data + text.n, text.cap - text.n - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || text.n > limit) {
+			int r = n < 0 ? -errno : -EFBIG;
+
+			vec_fini(&text);
+			return r;
+		}
+		if (n == 0)
+			break;
+		text.n += (size_t)n;
+	}
+	text.data[text.n] = '\0';
+	*out = text.data;
+	if (size)
+		*size = text.n;
+	return 0;
+}
+
+int file_read_all(const char *path, size_t limit, char **out, size_t *size)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : file_read_fd(fd, limit, out, size);
+}
+
+bool file_read_line(const char *path, char *line, size_t size)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0 || (n = read(fd, line, size - 1)) < 0)
+		return false;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return true;
+}
+
+int file_map(const char *path, struct file_mapping *out, struct error *err)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? error_errno(err, -errno, "%s", path) : file_map_fd(fd, path, out, err);
+}
+
+int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
+{
+	struct stat st;
+	void *base = NULL;
+
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "%s: not a regular file", path);
+	if (st.st_size > 0) {
+		base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (base == MAP_FAILED)
+			return error_errno(err, -errno, "%s: mmap", path);
+	}
+	*out = (struct file_mapping){
+		.base = base,
+		.size = (size_t)st.st_size,
+		.ino = st.st_ino,
+		.guard = base ? cut_guard_put(base, (size_t)st.st_size) : NULL,
+		.mtime_ns =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec,
+	};
+	return 0;
+}
+
+void file_unmap(struct file_mapping *m)
+{
+	cut_guard_drop(m->guard);
+	if (m->base)
+		munmap((void *)m->base, m->size);
+	*m = (struct file_mapping){ 0 };
+}
+
+bool file_is_cut(const struct file_mapping *m)
+{
+	return cut_guard_is_cut(m->guard);
+}
+
+int file_write_all(int fd, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int file_replace(const char *path, const void *bytes, size_t size, struct error *err)
+{
+	cleanup(free_at_exit) char *temp = xasprintf("%s.%d.tmp", path, (int)getpid());
+	int fd, r;
+
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", temp);
+	r = file_write_all(fd, bytes, size);
+	if (close(fd) < 0 && !r)
+		r = -errno;
+	if (!r && rename(temp, path) < 0)
+		r = -errno;
+	if (r) {
+		unlink(temp);
+		return error_errno(err, r, "%s", path);
+	}
+	return 0;
+}
+
+int file_mkdirs(const char *path, mode_t mode, struct error *err)
+{
+	cleanup(free_at_exit) char *copy = xstrdup(path);
+
+	for (char *p = copy + 1;; p++) {
+		char c = *p;
+
+		if (c != '/' && c)
+			continue;
+		*p = '\0';
+		if (mkdir(copy, mode) < 0) {
+			struct stat st;
+			int e = errno;
+
+			if (e != EEXIST || stat(copy, &st) < 0 || !S_ISDIR(st.st_mode))
+				return error_errno(err, e == EEXIST ? -ENOTDIR : -e,
+						   "cannot create directory %s", copy);
+		}
+		if (!c)
+			return 0;
+		*p = c;
+	}
+}
+
+uint64_t file_tree_bytes(const char *path)
+{
+	char *const roots[] = { (char *)path, NULL };
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	uint64_t bytes = 0;
+
+	for (FTSENT *e; tree && (e = fts_read(tree));)
+		if (e->fts_info == FTS_F)
+			bytes += (uint64_t)e->fts_statp->st_size;
+	if (tree)
+		fts_close(tree);
+	return bytes;
+}
+
+/*
+ * Only directories are asked for their file system: overlayfs may give a file the device of the
+ * layer that it is in, and nftw(3) with FTW_MOUNT leaves such files where they are.
+ */
+int file_remove_tree(const char *path, struct error *err)
+{
+	char *const roots[] = { (char *)path, NULL };
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	int e = tree ? 0 : errno;
+
+	for (FTSENT *entry; !e && (entry = fts_read(tree));) {
+		if (entry->fts_info == FTS_D)
+			continue;
+		if (entry->fts_info == FTS_DNR)
+			e = entry->fts_errno;
+		else if (remove(entry->fts_accpath) < 0)
+			e = errno;
+		if (e == ENOENT)
+			e = 0;
+	}
+	if (tree)
+		fts_close(tree);
+	return e ? error_errno(err, -e, "cannot remove %s", path) : 0;
+}

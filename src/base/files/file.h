@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files: whole reads of small ones, mappings of large ones, safe replacement. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct error;
+struct buf;
+
+/*
+ * Reads all of a file of any kind (/proc and sysfs files have no size). *out
+ * is NUL-terminated and the caller's to free(). More than `limit` bytes is
+ * -EFBIG. Returns 0 or a negative errno; no message, as callers know better.
+ */
+int file_read_all(const char *path, size_t limit, char **out, size_t *size);
+int file_read_fd(int fd, size_t limit, char **out, size_t *size);
+
+/* The first line of a small file without its newline: true if it could be read. */
+bool file_read_line(const char *path, char *line, size_t size);
+
+/*
+ * Maps a regular file read-only. An empty file gives base NULL, size 0. What the file loses
+ * while it is mapped reads as zeros (base/files/cut_guard.h): ask file_is_cut() before what was
+ * made of the bytes is kept, or told.
+ */
+struct file_mapping {
+	const uint8_t *base;
+	size_t size;
+	uint64_t mtime_ns, ino;
+	struct cut_guard *guard;
+};
+int file_map(const char *path, struct file_mapping *out, struct error *err);
+/* The same of an open file, which stays the caller's; `path` is for messages. */
+int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err);
+void file_unmap(struct file_mapping *m); /* {0} is fine */
+
+/* True if bytes were read that the file has no longer, as somebody cut it. */
+bool file_is_cut(const struct file_mapping *m);
+
+/* Writes all bytes, resuming after short writes and EINTR. 0 or a negative errno. */
+int file_write_all(int fd, const void *bytes, size_t size);
+
+/* Puts bytes under `path` at once: a temporary file beside it, then rename(2). */
+int file_replace(const char *path, const void *bytes, size_t size, struct error *err);
+
+/* mkdir -p; an existing directory is success. */
+int file_mkdirs(const char *path, mode_t mode, struct error *err);
+
+/* Bytes of all regular files below a directory; 0 for one that can't be read. */
+uint64_t file_tree_bytes(const char *path);
+
+/* Removes a directory and all below it, staying on its file system, following no link. */
+int file_remove_tree(const char *path, struct error *err);

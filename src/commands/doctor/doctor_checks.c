@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/doctor/doctor_checks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/build_id.h"
+#include "base/files/file.h"
+#include "base/reader.h"
+#include "collect/sampler_support.h"
+#include "counter/sources.h"
+
+/* Do the first lines of kallsyms have addresses? Hidden ones read as zeros. */
+static bool kallsyms_shows(const char *path, bool *is_there)
+{
+	char bytes[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, bytes, sizeof(bytes) - 1) : -1;
+	bool shows = false;
+
+	if (fd >= 0)
+		close(fd);
+	*is_there = n > 0;
+	if (n <= 0)
+		return false;
+	bytes[n] = '\0';
+	/* The first symbols of all may be per-CPU ones at 0; a hidden table is 0 everywhere. */
+	for (char *line = bytes; line && *line && !shows; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		shows = strtoull(line, NULL, 16) != 0;
+	}
+	return shows;
+}
+
+static void probe_kernel_symbols(const struct probe_machine *m, struct finding *f)
+{
+	char path[PATH_MAX], setting[96];
+	bool is_there;
+
+	snprintf(path, sizeof(path), "%s/kallsyms", sources_proc(m->sources));
+	if (kallsyms_shows(path, &is_there)) {
+		finding_set(f, PROBE_OK, "/proc/kallsyms shows addresses");
+		return;
+	}
+	reason_put_setting(m->sources, "kptr_restrict", setting, sizeof(setting));
+	finding_set(f, PROBE_LIMITED, "%s%s%s%s",
+		    is_there ? "/proc/kallsyms hides its addresses"
+			     : "/proc/kallsyms cannot be read",
+		    is_there ? " (" : "", is_there ? setting : "", is_there ? ")" : "");
+	finding_means(f, "Time in the kernel is shown as one block without functions. Your own "
+			 "programs are not affected.");
+	if (is_there)
+		finding_remedy(f, m, reason_of_hidden_kernel(m->sources));
+}
+
+/* Walks ELF notes (elf(5), "Notes") to the build id: name "GNU", type 3. */
+static bool find_build_id(const char *bytes, size_t size, struct build_id *id)
+{
+	struct reader r = reader_over(bytes, size);
+
+	while (reader_left(&r) >= 12 && !r.bad) {
+		uint32_t name_size = reader_u32(&r), desc_size = reader_u32(&r);
+		uint32_t type = reader_u32(&r);
+		const char *name = reader_bytes(&r, ((size_t)name_size + 3) & ~(size_t)3);
+		const void *desc = reader_bytes(&r, ((size_t)desc_size + 3) & ~(size_t)3);
+
+		if (!name || !desc || type != 3 || name_size != 4 || memcmp(name, "GNU", 4) ||
+		    desc_size > BUILD_ID_MAX)
+			continue;
+		*id = (struct build_id){ .len = (uint8_t)desc_size };
+		memcpy(id->bytes, desc, desc_size);
+		return desc_size > 0;
+	}
+	return false;
+}
+
+static void probe_kernel_build_id(const struct probe_machine *m, struct finding *f)
+{
+	char path[PATH_MAX], hex[BUILD_ID_HEX_SIZE], *bytes = NULL;
+	struct build_id id;
+	size_t size = 0;
+
+	snprintf(path, sizeof(path), "%s/kernel/notes", sources_sysfs(m->sources));
+	if (file_read_all(path, 1 << 20, &bytes, &size) == 0 && find_build_id(bytes, size, &id)) {
+		build_id_hex(&id, hex);
+		finding_set(f, PROBE_OK, "%s", hex);
+	} else {
+		finding_set(f, PROBE_LIMITED, "/sys/kernel/notes has none");
+		finding_means(f, "A profile that is read on another machine, or after an update, "
+				 "can't tell whether its kernel is the same.");
+	}
+	free(bytes);
+}
+
+/* What each obstacle means for who wants to profile; its remedy is that of its reason. */
+static const struct {
+	enum probe_state state;
+	const char *meaning;
+} bpf_obstacles[] = {
+	[OBSTACLE_NONE] = { PROBE_OK, NULL },
+	[OBSTACLE_BUILD] = { PROBE_MISSING,
+			     "Profiling by perf events works without. An assay that is built with "
+			     "clang, bpftool and libbpf has it." },
+	[OBSTACLE_PERMISSION] = { PROBE_MISSING, "Profiling by perf events works without." },
+	[OBSTACLE_LOCKDOWN] = { PROBE_MISSING, "BPF programs may not read kernel memory. Boot with "
+					       "lockdown=integrity to change it." },
+	[OBSTACLE_FILTER] = { PROBE_MISSING, "Profiling by perf events works without." },
+	[OBSTACLE_NO_PROC] = { PROBE_MISSING, "Profiling by perf events works without." },
+	[OBSTACLE_NO_TYPES] = { PROBE_MISSING,
+				"Without the kernel's types, the program can't adapt to its "
+				"structures. A kernel that is built with CONFIG_DEBUG_INFO_BTF has "
+				"them. Profiling by perf events works without." },
+	[OBSTACLE_OTHER_TYPES] = { PROBE_MISSING,
+				   "Under another kernel's types, the program would read wrong "
+				   "fields. Profiling by perf events works without." },
+	[OBSTACLE_OLD_KERNEL] = { PROBE_MISSING,
+				  "'assay record -a' collects through rings, and time that threads "
+				  "wait (--off-cpu) can't be measured." },
+	[OBSTACLE_REFUSED] = { PROBE_MISSING,
+			       "This is a fault of assay, of the compiler that built it, or of the "
+			       "kernel: please report it. Until then 'assay record -a' collects "
+			       "through rings, and time that threads wait (--off-cpu) can't be "
+			       "measured." },
+};
+
+static void probe_bpf(const struct probe_machine *m, struct finding *f)
+{
+	struct sampler_support support;
+
+	sampler_support_try(m->sources, &support);
+	finding_set(f, bpf_obstacles[support.obstacle].state, "%s",
+		    support.obstacle == OBSTACLE_REFUSED ? "assay's program does not load"
+							 : support.why);
+	if (support.obstacle == OBSTACLE_REFUSED)
+		finding_means(f, "Because %s. %s", support.why,
+			      bpf_obstacles[OBSTACLE_REFUSED].meaning);
+	else if (support.obstacle != OBSTACLE_NONE)
+		finding_means(f, "%s", bpf_obstacles[support.obstacle].meaning);
+	if (support.reason != REASON_NONE)
+		finding_remedy(f, m, support.reason);
+	if (support.obstacle != OBSTACLE_NONE)
+		return;
+	if (support.can_unwind) {
+		finding_set(f, PROBE_OK, "the kernel takes assay's programs");
+		return;
+	}
+	finding_set(f, PROBE_LIMITED, "the kernel takes assay's programs; stacks by frame pointer");
+	finding_means(f,
+		      "%s. Until then, stacks that are walked in the kernel end at code without "
+		      "frame pointers.",
+		      support.why);
+}
+
+/* Counts the entries of a directory up to `limit`; -1 if it can't be read. */
+static int count_entries(const char *path, int limit)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *d;
+	int n = 0;
+
+	if (!dir)
+		return -1;
+	while (n < limit && (d = readdir(dir)))
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void probe_debug_files(const struct probe_machine *m, struct finding *f)
+{
+	const char *dir = m->debug_dir ? m->debug_dir : "/usr/lib/debug";
+	char path[PATH_MAX];
+	int n;
+
+	/* One directory for each first byte of a build id, 256 at most. */
+	snprintf(path, sizeof(path), "%s/.build-id", dir);
+	n = count_entries(path, 256);
+	if (n > 0) {
+		finding_set(f, PROBE_OK, "%.80s/.build-id is filled", dir);
+		return;
+	}
+	finding_set(f, PROBE_LIMITED, "none below %.80s", dir);
+	finding_means(f,
+		      "Stripped programs and libraries show exported functions only. Packages of "
+		      "debug symbols (NAME-dbgsym, NAME-dbg, NAME-debuginfo) bring the rest.");
+}
+
+static void probe_debuginfod(const struct probe_machine *m, struct finding *f)
+{
+	size_t n = 0;
+
+	for (const char *at = m->debuginfod_urls; at && *(at += strspn(at, " "));
+	     at += strcspn(at, " "))
+		n++;
+	if (n) {
+		finding_set(f, PROBE_OK, "DEBUGINFOD_URLS names %zu server%s", n,
+			    n == 1 ? "" : "s");
+		return;
+	}
+	finding_set(f, PROBE_LIMITED, "DEBUGINFOD_URLS is not set");
+	finding_means(f, "Debug files that are not installed can't be fetched.");
+	finding_command(f, m, false, "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
+}
+
+static bool cache_dir(const struct probe_machine *m, char path[static PATH_MAX])
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (m->cache_dir)
+		snprintf(path, PATH_MAX, "%s", m->cache_dir);
+	else if (cache && *cache)
+		snprintf(path, PATH_MAX, "%s/assay/symbols", cache);
+	else if (home && *home)
+		snprintf(path, PATH_MAX, "%s/.cache/assay/symbols", home);
+	else
+		return false;
+	return true;
+}
+
+/* Can the directory be written, or, where it is not there yet, be made? */
+static bool can_write(char path[static PATH_MAX])
+{
+	for (;;) {
+		char *slash;
+
+		if (access(path, W_OK | X_OK) == 0)
+			return true;
+		slash = strrchr(path, '/');
+		if (errno != ENOENT || !slash || slash == path)
+			return false;
+		*slash = '\0';
+	}
+}
+
+static void probe_cache(const struct probe_machine *m, struct finding *f)
+{
+	char path[PATH_MAX], parent[PATH_MAX];
+
+	if (!cache_dir(m, path)) {
+		finding_set(f, PROBE_LIMITED, "neither XDG_CACHE_HOME nor HOME is set");
+		finding_means(f,
+			      "Symbols are read anew for every report, which then takes longer.");
+		finding_command(f, m, false, "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
+		return;
+	}
+	memcpy(parent, path, sizeof(parent));
+	if (can_write(parent)) {
+		finding_set(f, PROBE_OK, "%.120s", path);
+		return;
+	}
+	finding_set(f, PROBE_LIMITED, "%.100s can't be written", path);
+	finding_means(f, "Symbols are read anew for every report, which then takes longer.");
+	finding_command(f, m, false, "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
+}
+
+static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
+{
+	const char *dir = m->map_dir ? m->map_dir : "/tmp";
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	int n = 0, pid, end = 0;
+
+	if (!d) {
+		finding_set(f, PROBE_LIMITED, "%.80s can't be read: %s", dir, strerror(errno));
+		finding_means(f, "Functions that a JIT compiler made have no names.");
+		return;
+	}
+	while ((entry = readdir(d)))
+		n += sscanf(entry->d_name, "perf-%d.map%n", &pid, &end) == 1 && !entry->d_name[end];
+	closedir(d);
+	finding_set(f, PROBE_OK, "%.80s/perf-PID.map, %d there now", dir, n);
+	finding_means(f, "Run times with a JIT compiler name their functions there, if asked to: "
+			 "node --perf-basic-prof, java with perf-map-agent, PYTHONPERFSUPPORT=1.");
+}
+
+const struct check checks[] = {
+	{ "hardware counters", probe_hardware },
+	{ "timer sampling", probe_clock },
+	{ "precise sampling", probe_precise },
+	{ "Intel PT", probe_intel_pt },
+	{ "permission", probe_permission },
+	{ "seccomp", probe_seccomp },
+	{ "pid namespace", probe_pid_namespace },
+	{ "system files", probe_system_files },
+	{ "sample rate", probe_rate },
+	{ "ring memory", probe_ring },
+	{ "open files", probe_files },
+	{ "tracepoints", probe_tracepoints },
+	{ "BPF", probe_bpf },
+	{ "kernel symbols", probe_kernel_symbols },
+	{ "kernel build id", probe_kernel_build_id },
+	{ "debug files", probe_debug_files },
+	{ "debuginfod", probe_debuginfod },
+	{ "symbol cache", probe_cache },
+	{ "perf maps", probe_perf_maps },
+	{ NULL, NULL },
+};

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands/top/top_screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/lazy_library.h"
+#include "base/mem.h"
+#include "config.h"
+
+#if WITH_CURSES
+
+#define NCURSES_NOMACROS
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <locale.h>
+#include <wchar.h>
+
+#define FUNCTIONS(X)          \
+	X(newterm)            \
+	X(delscreen)          \
+	X(endwin)             \
+	X(newwin)             \
+	X(delwin)             \
+	X(cbreak)             \
+	X(noecho)             \
+	X(nonl)               \
+	X(keypad)             \
+	X(nodelay)            \
+	X(wgetch)             \
+	X(werase)             \
+	X(wmove)              \
+	X(waddnstr)           \
+	X(wattrset)           \
+	X(wrefresh)           \
+	X(getmaxx)            \
+	X(getmaxy)            \
+	X(curs_set)           \
+	X(COLOR_PAIR)         \
+	X(has_colors)         \
+	X(start_color)        \
+	X(use_default_colors) \
+	X(init_pair)
+
+static struct {
+	FUNCTIONS(LAZY_POINTER)
+} nc;
+
+#define ROW(function) { #function, &nc.function },
+static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
+
+enum { PAIR_HOT = 1, PAIR_WARM };
+
+struct screen {
+	SCREEN *terminal;
+	WINDOW *window;
+	bool has_colour;
+};
+
+static void begin_colours(struct screen *s)
+{
+	if (getenv("NO_COLOR") && *getenv("NO_COLOR"))
+		return;
+	s->has_colour = nc.has_colors() && nc.start_color() == OK;
+	if (!s->has_colour)
+		return;
+	nc.use_default_colors();
+	nc.init_pair(PAIR_HOT, COLOR_RED, -1);
+	nc.init_pair(PAIR_WARM, COLOR_YELLOW, -1);
+}
+
+int screen_check(struct error *err)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return error_set(err, -ENOTTY,
+				 "standard %s is not a terminal; 'assay record' and 'assay "
+				 "report' do without one",
+				 isatty(STDIN_FILENO) ? "output" : "input");
+	if (lazy_library_load(NCURSES_SONAMES, functions, ARRAY_SIZE(functions), err) < 0)
+		return error_wrap(err, err->code, "the live view needs ncurses");
+	return 0;
+}
+
+int screen_open(struct screen **out, struct error *err)
+{
+	const char *term = getenv("TERM");
+	struct screen *s;
+
+	setlocale(LC_CTYPE, "");
+	s = xcalloc(1, sizeof(*s));
+	s->terminal = term && *term ? nc.newterm(NULL, stdout, stdin) : NULL;
+	s->window = s->terminal ? nc.newwin(0, 0, 0, 0) : NULL;
+	if (!s->window) {
+		screen_close(s);
+		return error_set(err, -ENOTTY,
+				 "nothing is known of the terminal '%s' (TERM); try TERM=xterm",
+				 term ? term : "");
+	}
+	nc.cbreak();
+	nc.noecho();
+	nc.nonl();
+	nc.curs_set(0);
+	nc.keypad(s->window, TRUE);
+	nc.nodelay(s->window, TRUE);
+	begin_colours(s);
+	*out = s;
+	return 0;
+}
+
+void screen_close(struct screen *s)
+{
+	if (!s)
+		return;
+	if (s->window)
+		nc.delwin(s->window);
+	if (s->terminal) {
+		nc.endwin();
+		nc.delscreen(s->terminal);
+	}
+	free(s);
+}
+
+void screen_size(struct screen *s, uint32_t *rows, uint32_t *columns)
+{
+	*rows = (uint32_t)MAX(nc.getmaxy(s->window), 1);
+	*columns = (uint32_t)MAX(nc.getmaxx(s->window), 1);
+}
+
+static const struct {
+	int curses, ours;
+} keys[] = {
+	{ ERR, KEY_IS_NONE },
+	{ KEY_UP, KEY_IS_UP },
+	{ KEY_DOWN, KEY_IS_DOWN },
+	{ KEY_PPAGE, KEY_IS_PAGE_UP },
+	{ KEY_NPAGE, KEY_IS_PAGE_DOWN },
+	{ KEY_HOME, KEY_IS_HOME },
+	{ KEY_END, KEY_IS_END },
+	{ KEY_RESIZE, KEY_IS_RESIZE },
+	{ KEY_BACKSPACE, '\b' },
+	{ 127, '\b' },
+	{ KEY_ENTER, '\n' },
+	{ '\r', '\n' },
+};
+
+int screen_key(struct screen *s)
+{
+	int key = nc.wgetch(s->window);
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (keys[i].curses == key)
+			return keys[i].ours;
+	return key > 255 ? KEY_IS_OTHER : key;
+}
+
+void screen_begin(struct screen *s)
+{
+	nc.werase(s->window);
+}
+
+/* The escapes of style.h: "\033[1m" and so on. */
+static int attribute_of(const struct screen *s, int code)
+{
+	switch (code) {
+	case 1:
+		return A_BOLD;
+	case 2:
+		return A_DIM;
+	case 31:
+		return s->has_colour ? nc.COLOR_PAIR(PAIR_HOT) : (int)A_BOLD;
+	case 33:
+		return s->has_colour ? nc.COLOR_PAIR(PAIR_WARM) : (int)A_NORMAL;
+	}
+	return A_NORMAL;
+}
+
+/* How many bytes fit in the columns, and how many columns they take. */
+static size_t fitting(const char *text, uint32_t columns, uint32_t *used)
+{
+	mbstate_t state = { 0 };
+	size_t at = 0;
+
+	*used = 0;
+	while (text[at] && text[at] != '\033') {
+		wchar_t c;
+		size_t n = mbrtowc(&c, text + at, strlen(text + at), &state);
+		bool is_bad = n == (size_t)-1 || n == (size_t)-2;
+		int width = is_bad ? 1 : wcwidth(c);
+
+		if (is_bad) {
+			n = 1;
+			memset(&state, 0, sizeof(state));
+		}
+		width = MAX(width, 0);
+		if (*used + (uint32_t)width > columns)
+			break;
+		*used += (uint32_t)width;
+		at += n;
+	}
+	return at;
+}
+
+void screen_put(struct screen *s, uint32_t row, const char *text, bool is_reversed)
+{
+	int base = is_reversed ? A_REVERSE : A_NORMAL;
+	uint32_t rows, columns, used;
+
+	screen_size(s, &rows, &columns);
+	if (row >= rows || nc.wmove(s->window, (int)row, 0) == ERR)
+		return;
+	nc.wattrset(s->window, base);
+	while (*text && columns) {
+		size_t n = fitting(text, columns, &used);
+
+		nc.waddnstr(s->window, text, (int)n);
+		columns -= used;
+		text += n;
+		if (*text != '\033')
+			break;
+		nc.wattrset(s->window, base | attribute_of(s, atoi(text + 2)));
+		text += strcspn(text, "m");
+		text += *text == 'm';
+	}
+	while (is_reversed && columns--)
+		nc.waddnstr(s->window, " ", 1);
+	nc.wattrset(s->window, A_NORMAL);
+}
+
+void screen_end(struct screen *s)
+{
+	nc.wrefresh(s->window);
+}
+
+#else
+
+int screen_check(struct error *err)
+{
+	return error_set(err, -ENOTSUP, "this assay was built without ncurses (libncurses-dev)");
+}
+
+int screen_open(struct screen **out, struct error *err)
+{
+	(void)out;
+	return screen_check(err);
+}
+
+void screen_close(struct screen *s)
+{
+	(void)s;
+}
+
+void screen_size(struct screen *s, uint32_t *rows, uint32_t *columns)
+{
+	(void)s;
+	*rows = *columns = 1;
+}
+
+int screen_key(struct screen *s)
+{
+	(void)s;
+	return KEY_IS_NONE;
+}
+
+void screen_begin(struct screen *s)
+{
+	(void)s;
+}
+
+void screen_put(struct screen *s, uint32_t row, const char *text, bool is_reversed)
+{
+	(void)s;
+	(void)row;
+	(void)text;
+	(void)is_reversed;
+}
+
+void screen_end(struct screen *s)
+{
+	(void)s;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Processors by OProfile's names ("x86-64/generic"), which name the folders of event files
+ * (counter/catalog/event_files.h) and stand as a number in sample files.
+ *
+ * Which one this is follows from /proc/cpuinfo. A file `cpus` in a folder of event files adds
+ * processors, and comes before the built-in ones; a line for each, in the syntax of event files:
+ *
+ *   cpu:x86-64/zen5 vendor:AuthenticAMD family:26 model:2,0x44 counters:6
+ *       default:CPU_CLK_UNHALTED:100000:0:1:1 : AMD Zen 5            (all in one line)
+ *   cpu:arm/armv8-n1 implementer:0x41 part:0xd0c : ARM Neoverse N1
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "counter/counter.h"
+
+struct event_table;
+
+/* The number of a processor that OProfile has none for: what comes from a `cpus` file. */
+#define CPU_TYPE_NEW   UINT32_MAX
+#define CPU_TYPE_TIMER 4
+
+struct cpu_type {
+	uint32_t number;           /* in sample files, or CPU_TYPE_NEW */
+	const char *name;          /* "x86-64/generic" */
+	const char *pretty;        /* "AMD64 generic" */
+	uint32_t n_counters;       /* 0: CPUID tells (Intel's architectural ones) */
+	const char *default_event; /* as ophelp -d has it */
+};
+
+/* A built-in one by its number in sample files, or by its name; NULL where there is none. */
+const struct cpu_type *cpu_type_by_number(uint32_t number);
+const struct cpu_type *cpu_type_find(const char *name);
+/* By its pretty name; what stands behind a comma in `text` does not count. */
+const struct cpu_type *cpu_type_find_pretty(const char *text);
+
+/*
+ * This machine's. `table` has what `cpus` files add (its cpus; may be NULL) and owns their
+ * strings. NULL for one that nobody knows: generic events are counted all the same.
+ */
+const struct cpu_type *cpu_type_detect(const struct counter_sources *sources,
+				       const struct event_table *table);
+
+/*
+ * Intel's architectural counters, by CPUID leaf 0xA: how many, and a bit for each architectural
+ * event that is missing. False on other processors, and where `sources` are not this machine.
+ */
+bool cpu_type_perfmon(const struct counter_sources *sources, uint32_t *n_counters,
+		      uint32_t *missing);
+
+/* How many counters it has, by its row or by CPUID; at least 1. */
+uint32_t cpu_type_n_counters(const struct cpu_type *cpu, const struct counter_sources *sources);
+
+/* MHz as sample files have it: the highest frequency, or what /proc/cpuinfo says; 0: not known. */
+double cpu_type_mhz(const struct counter_sources *sources);

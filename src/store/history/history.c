@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/history/history.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/intmap.h"
+#include "base/thread.h"
+#include "store/session_join.h"
+
+/* A history that changes each time it is listed is not read for ever: 2 s at most. */
+#define TRIES_MAX    400
+#define TRY_AFTER_US 5000
+
+/* Opening is decompressing; more threads than this only wait for memory. */
+#define THREADS_MAX 8
+
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	uint64_t middle = first_ns + (last_ns - first_ns) / 2;
+
+	return (middle >= w->from_ns && middle < w->to_ns) ||
+	       (first_ns <= w->from_ns && last_ns >= w->to_ns);
+}
+
+static bool is_whole(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	return first_ns >= w->from_ns && last_ns < w->to_ns;
+}
+
+static bool overlaps(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+{
+	return last_ns >= w->from_ns && first_ns < w->to_ns;
+}
+
+static bool is_all(const struct time_window *w)
+{
+	return w->from_ns == 0 && w->to_ns == UINT64_MAX;
+}
+
+static bool read_extent(const char *part, struct part_extent *out, char **replaces)
+{
+	struct session_info info;
+	struct session_end end;
+
+	if (session_extent(part, &info, &end, replaces) < 0)
+		return false;
+	*out = (struct part_extent){ .first_ns = info.start_wall_ns,
+				     .last_ns = session_wall_ns(&info, end.end_ns),
+				     .block_ns = info.block_ns };
+	return out->last_ns >= out->first_ns;
+}
+
+bool history_extent(const char *part, struct part_extent *out)
+{
+	return read_extent(part, out, NULL);
+}
+
+/* ---- which blocks of a part ---- */
+
+/*
+ * From the coarsest overview down, as they stand in a part: blocks that lie in the window as a
+ * whole are taken, and what they are of is left out below. A block of a finer level is of the
+ * coarser one that its first sample lies in (store/history/merge.c adds them up so).
+ */
+enum { NO_LEVEL = N_HISTORY_LEVELS, BASE_LEVEL = -1 };
+
+struct choice {
+	struct block_filter filter;
+	struct time_window window;
+	struct intmap taken[N_HISTORY_LEVELS]; /* by number of the block since 1970 */
+	bool takes_overviews;                  /* has taken any */
+	int level;           /* that is chosen from, or NO_LEVEL yet; BASE_LEVEL: of the part */
+	bool is_cut;         /* blocks of it lie in the window partly … */
+	uint64_t cut_end_ns; /* … of which the last ends here */
+};
+
+static bool is_taken(const struct choice *c, int above, uint64_t first_ns)
+{
+	for (int l = above; l < N_HISTORY_LEVELS; l++)
+		if (intmap_find(&c->taken[l], first_ns / history_levels[l].block_ns))
+			return true;
+	return false;
+}
+
+/* Below the level that is left, nothing is wanted behind the last block that was cut. */
+static void enter_level(struct choice *c, int level)
+{
+	if (c->level == level)
+		return;
+	if (c->level != NO_LEVEL)
+		c->filter.until_ns = MIN(c->filter.until_ns, c->is_cut ? c->cut_end_ns : 0);
+	c->level = level;
+	c->is_cut = false;
+	c->cut_end_ns = 0;
+}
+
+static bool takes_overview(void *context, uint64_t level_ns, uint64_t first_ns, uint64_t last_ns)
+{
+	struct choice *c = context;
+	int level = 0;
+
+	while (level < N_HISTORY_LEVELS && history_levels[level].block_ns != level_ns)
+		level++;
+	if (level == N_HISTORY_LEVELS)
+		return false;
+	enter_level(c, level);
+	if (is_taken(c, level + 1, first_ns))
+		return false;
+	if (!is_whole(&c->window, first_ns, last_ns)) {
+		if (overlaps(&c->window, first_ns, last_ns)) {
+			c->is_cut = true;
+			c->cut_end_ns = MAX(c->cut_end_ns, last_ns + 1);
+		}
+		return false;
+	}
+	intmap_put(&c->taken[level], first_ns / level_ns, NULL);
+	c->takes_overviews = true;
+	return true;
+}
+
+static bool takes_block(void *context, uint64_t first_ns, uint64_t last_ns)
+{
+	struct choice *c = context;
+
+	enter_level(c, BASE_LEVEL);
+	return !is_taken(c, 0, first_ns) && window_takes(&c->window, first_ns, last_ns);
+}
+
+static void choice_init(struct choice *c, const struct time_window *window, bool with_overviews)
+{
+	*c = (struct choice){ .filter = { .takes = takes_block,
+					  .takes_overview = with_overviews ? takes_overview : NULL,
+					  .context = c,
+					  .until_ns = window->to_ns },
+			      .window = *window,
+			      .level = NO_LEVEL };
+}
+
+static void choice_fini(struct choice *c)
+{
+	for (size_t i = 0; i < N_HISTORY_LEVELS; i++)
+		intmap_fini(&c->taken[i]);
+}
+
+/* ---- opening parts ---- */
+
+struct opening {
+	const char *dir;
+	const struct history_request *request;
+	struct history_names names;
+	struct opened {
+		struct session *session; /* or NULL */
+		bool is_touched;
+		uint64_t block_ns; /* of the part itself */
+		char *replaces;    /* that it names; NULL: none */
+		int code;          /* negative: it could not be read, and err tells */
+		struct error err;
+	} * parts; /* as names */
+	atomic_size_t next;
+	uint64_t listed_ns; /* when, CLOCK_REALTIME */
+};
+
+static void forget(struct opened *o)
+{
+	session_close(o->session);
+	o->session = NULL;
+	free(o->replaces);
+	o->replaces = NULL;
+}
+
+/* True: once more, without the overviews, as something is damaged. */
+static bool open_part_once(const char *part, const struct time_window *w, bool with_overviews,
+			   struct opened *o)
+{
+	struct choice c;
+	bool again = false;
+
+	choice_init(&c, w, with_overviews);
+	o->code = session_open_blocks(part, is_all(w) && !with_overviews ? NULL : &c.filter,
+				      &o->session, &o->err);
+	if (o->code >= 0 && c.takes_overviews && o->session->warnings.n) {
+		session_close(o->session);
+		o->session = NULL;
+		again = true;
+	}
+	choice_fini(&c);
+	return again;
+}
+
+static void open_part(const struct opening *h, const char *part, struct opened *o)
+{
+	if (open_part_once(part, &h->request->window, !h->request->with_seconds, o))
+		open_part_once(part, &h->request->window, false, o);
+}
+
+/* Whether the part may have samples in the window. */
+static bool is_touched(const char *part, uint64_t name_ns, const struct time_window *w,
+		       struct opened *o)
+{
+	struct part_extent extent;
+
+	/* A part is named by its start, in milliseconds. */
+	if (w->to_ns != UINT64_MAX && name_ns > w->to_ns)
+		return false;
+	if (!read_extent(part, &extent, &o->replaces))
+		return true;
+	o->block_ns = extent.block_ns;
+	return overlaps(w, extent.first_ns, extent.last_ns);
+}
+
+static void *open_parts(void *arg)
+{
+	struct opening *h = arg;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&h->next, 1)) < h->names.n) {
+		cleanup(free_at_exit) char *part = xasprintf("%s/%s", h->dir, h->names.data[i]);
+		struct opened *o = &h->parts[i];
+		struct stat before, after;
+		uint64_t name_ns = 0;
+
+		if (stat(part, &before) < 0) {
+			o->code = error_errno(&o->err, -errno, "%s", part);
+			continue;
+		}
+		history_part_time(h->names.data[i], &name_ns);
+		o->is_touched = is_touched(part, name_ns, &h->request->window, o);
+		if (o->is_touched)
+			open_part(h, part, o);
+		/* What is removed is renamed before: while it has its name, it is whole. */
+		if (stat(part, &after) < 0 || after.st_ino != before.st_ino)
+			o->code = -ENOENT;
+	}
+	return NULL;
+}
+
+/* All parts that are touched, on as many processors as there are. */
+static void open_all(struct opening *h)
+{
+	pthread_t threads[THREADS_MAX];
+	size_t n = MIN(MIN((size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), h->names.n),
+		       (size_t)THREADS_MAX);
+	size_t n_started = 0;
+
+	while (n_started + 1 < n && thread_start(&threads[n_started], open_parts, h))
+		n_started++;
+	open_parts(h);
+	while (n_started > 0)
+		pthread_join(threads[--n_started], NULL);
+}
+
+/* ---- parts that others replace ---- */
+
+static bool names_part(const char *replaces, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = replaces; (at = strstr(at, name)); at += len)
+		if ((at == replaces || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+	return false;
+}
+
+static bool is_replaced(const struct opening *h, const char *name)
+{
+	for (size_t i = 0; i < h->names.n; i++) {
+		const struct opened *o = &h->parts[i];
+
+		if (o->session && o->replaces && strcmp(h->names.data[i], name) != 0 &&
+		    names_part(o->replaces, name))
+			return true;
+	}
+	return false;
+}
+
+static void skip_replaced(struct opening *h)
+{
+	bool *replaced = xcalloc(h->names.n + 1, sizeof(*replaced));
+
+	for (size_t i = 0; i < h->names.n; i++)
+		replaced[i] = h->parts[i].is_touched && is_replaced(h, h->names.data[i]);
+	for (size_t i = 0; i < h->names.n; i++)
+		if (replaced[i]) {
+			forget(&h->parts[i]);
+			h->parts[i].code = 0;
+		}
+	free(replaced);
+}
+
+/* ---- from parts to one session ---- */
+
+/* What there is, when nothing of it lies in the window. */
+static int refuse_window(const struct opening *h, const char *path, struct error *err)
+{
+	struct buf text = { 0 };
+	uint64_t first_ns = 0, last_ns = 0;
+	int r = -ENODATA;
+
+	for (size_t i = 0; i < h->names.n; i++) {
+		cleanup(free_at_exit) char *part = xasprintf("%s/%s", h->dir, h->names.data[i]);
+		struct part_extent extent;
+		uint64_t start;
+
+		history_part_time(h->names.data[i], &start);
+		first_ns = first_ns ? MIN(first_ns, start) : start;
+		last_ns = MAX(last_ns, history_extent(part, &extent) ? extent.last_ns : start);
+	}
+	buf_printf(&text, "%s: no samples in the time asked for; ", path);
+	if (h->names.n) {
+		buf_str(&text, "there are some from ");
+		time_point_print(&text, first_ns);
+		buf_str(&text, " to ");
+		time_point_print(&text, last_ns);
+	} else {
+		buf_str(&text, "it has no parts (any longer)");
+	}
+	r = error_set(err, r, "%s", buf_cstr(&text));
+	buf_fini(&text);
+	return r;
+}
+
+static void warn_of(struct session *s, const struct opening *h)
+{
+	for (size_t i = 0; i < h->names.n; i++) {
+		const struct opened *o = &h->parts[i];
+
+		if (o->code >= 0)
+			continue;
+		/* The last one may have been begun just now. */
+		if (i + 1 < h->names.n || o->code != -EINVAL)
+			vec_push(&s->warnings, xasprintf("a part is left out: %s", o->err.text));
+	}
+}
+
+/* Rates differ: samples of the one stand for more time than those of the other. */
+static void warn_of_rates(struct session *s)
+{
+	for (uint32_t c = 0; c < s->info.n_counters; c++) {
+		const struct counter_info *mine = &s->info.counters[c];
+		uint64_t low = mine->freq_hz, high = mine->freq_hz;
+
+		for (uint32_t p = 0; mine->freq_hz && p < s->n_parts; p++)
+			for (uint32_t i = 0; i < s->parts[p]->info.n_counters; i++) {
+				const struct counter_info *other = &s->parts[p]->info.counters[i];
+
+				if (strcmp(other->name, mine->name) != 0 || !other->freq_hz)
+					continue;
+				low = MIN(low, other->freq_hz);
+				high = MAX(high, other->freq_hz);
+			}
+		if (low != high)
+			vec_push(&s->warnings,
+				 xasprintf("%s was sampled at rates from %llu to %llu Hz: "
+					   "shares of events compare them rightly, those of "
+					   "samples (--weight samples) do not",
+					   mine->name, (unsigned long long)low,
+					   (unsigned long long)high));
+	}
+}
+
+/* The session's start and end are those of the window, where it is the smaller. */
+static void cut_to_window(struct session *s, const struct time_window *w)
+{
+	struct session_info *info = &s->info;
+	uint64_t end_ns = session_wall_ns(info, s->end.end_ns);
+
+	s->has_window = !is_all(w);
+	s->window = *w;
+	if (s->has_end && end_ns > w->to_ns)
+		s->end.end_ns -= end_ns - w->to_ns;
+	if (info->start_wall_ns < w->from_ns) {
+		info->start_ns += w->from_ns - info->start_wall_ns;
+		info->start_wall_ns = w->from_ns;
+	}
+}
+
+static int join(struct opening *h, const char *path, struct session **out, struct error *err)
+{
+	VEC(struct session *) sessions = { 0 };
+	uint64_t block_ns = 0;
+	struct session *s;
+	int r;
+
+	for (size_t i = 0; i < h->names.n; i++) {
+		struct opened *o = &h->parts[i];
+
+		if (!o->session)
+			continue;
+		vec_push(&sessions, take_ptr(o->session));
+		block_ns = MAX(block_ns, o->block_ns);
+	}
+	if (!sessions.n)
+		return refuse_window(h, path, err);
+	r = session_join(sessions.data, (uint32_t)sessions.n, true, &s, err);
+	vec_fini(&sessions);
+	if (r < 0)
+		return r;
+	free(s->path);
+	free(s->dir);
+	s->path = xstrdup(path);
+	s->dir = xstrdup(h->dir);
+	s->block_ns = block_ns;
+	warn_of(s, h);
+	warn_of_rates(s);
+	cut_to_window(s, &h->request->window);
+	*out = s;
+	return 0;
+}
+
+/* A part that was listed and is gone: the listing is old. */
+static bool has_vanished(const struct opening *h)
+{
+	for (size_t i = 0; i < h->names.n; i++)
+		if (h->parts[i].code == -ENOENT)
+			return true;
+	return false;
+}
+
+static bool has_name(const struct history_names *sorted, char *const *name)
+{
+	return sorted->n && bsearch(name, sorted->data, sorted->n, sizeof(*name), history_by_name);
+}
+
+/*
+ * A directory that changes while it is listed may show neither the parts that were merged nor what
+ * they became. What began after it was listed need not be there.
+ */
+static bool has_missed(const struct opening *h)
+{
+	struct history_names now = { 0 };
+	bool missed = false;
+
+	if (history_list(h->dir, &now) < 0)
+		return false;
+	vec_foreach (&now, name) {
+		uint64_t start_ns;
+
+		missed |= history_part_time(*name, &start_ns) && start_ns < h->listed_ns &&
+			  !has_name(&h->names, name);
+	}
+	history_names_fini(&now);
+	return missed;
+}
+
+static void opening_clear(struct opening *h)
+{
+	for (size_t i = 0; i < h->names.n; i++)
+		forget(&h->parts[i]);
+	free(h->parts);
+	h->parts = NULL;
+	history_names_fini(&h->names);
+	h->next = 0;
+}
+
+static int open_history(struct opening *h, const char *path, struct session **out,
+			struct error *err)
+{
+	int r;
+
+	for (unsigned int try = 0; !try || has_vanished(h) || has_missed(h); try++) {
+		opening_clear(h);
+		if (try == TRIES_MAX)
+			return error_set(err, -EAGAIN, "%s: parts come and go all the time", path);
+		if (try)
+			usleep(TRY_AFTER_US);
+		h->listed_ns = wall_ns();
+		r = history_list(h->dir, &h->names);
+		if (r < 0)
+			return error_errno(err, r, "cannot read %s", h->dir);
+		h->parts = xcalloc(h->names.n + 1, sizeof(*h->parts));
+		open_all(h);
+	}
+	skip_replaced(h);
+	return join(h, path, out, err);
+}
+
+static bool takes_window(void *context, uint64_t first_ns, uint64_t last_ns)
+{
+	return window_takes(context, first_ns, last_ns);
+}
+
+static int open_session(const char *path, const struct time_window *window, struct session **out,
+			struct error *err)
+{
+	struct time_window w = *window;
+	const struct block_filter filter = { .takes = takes_window,
+					     .context = &w,
+					     .until_ns = w.to_ns };
+	int r = session_open_blocks(path, is_all(window) ? NULL : &filter, out, err);
+
+	if (r >= 0)
+		cut_to_window(*out, window);
+	return r;
+}
+
+int history_open(const char *path, const struct history_request *request, struct session **out,
+		 struct error *err)
+{
+	cleanup(free_at_exit) char *dir = history_dir(path);
+	struct opening h = { .dir = dir, .request = request };
+	int r;
+
+	if (!dir)
+		return open_session(path, &request->window, out, err);
+	r = open_history(&h, path, out, err);
+	opening_clear(&h);
+	return r;
+}

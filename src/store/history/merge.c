@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/history/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "store/history/history.h"
+#include "store/history/merge_names.h"
+#include "store/native.h"
+#include "store/tables.h"
+
+/* Rows of a block that are kept apart when they are counted: of more, some count twice. */
+#define GROUP_ROWS_COUNTED (1u << 19)
+
+/* A tree that is cut stands in each of its segments. */
+#define TABLE_BYTES (48u << 20)
+
+/* A source segment on its way. */
+struct source {
+	const struct segment *segment;
+	uint32_t number;
+	struct native_place *places; /* by node: where it is in the store's tree … */
+	bool *has_place;             /* … or not yet */
+	uint32_t *classes;           /* by class: the store's + 1, or 0 */
+	bool *is_cut;                /* by node: it goes into "[other]"; NULL: none does */
+};
+
+/* A source block by the merged one that it belongs to. */
+struct block_ref {
+	uint64_t key; /* number of the merged block since 1970 */
+	uint32_t source, block;
+};
+
+struct merge {
+	const struct session *from;
+	const struct merge_config *config;
+	struct merge_names names;
+	struct source *sources;
+	uint32_t n_sources;
+	uint64_t block_ns;            /* of the merged blocks: the session's, or an overview's */
+	VEC(struct block_ref) blocks; /* in the order of the merged ones */
+	struct store *store;
+	struct count_rows rows;
+	struct merge_result result;
+	uint64_t first_ns, last_ns; /* of the merged block at hand */
+	uint64_t end_ns;            /* of all */
+};
+
+static void sources_init(struct merge *m)
+{
+	m->n_sources = m->from->n_segments;
+	m->sources = xcalloc(m->n_sources + 1, sizeof(*m->sources));
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		const struct segment *segment = m->from->segments[i];
+
+		m->sources[i] = (struct source){
+			.segment = segment,
+			.number = i,
+			.places = xcalloc(segment->n_nodes + 1, sizeof(struct native_place)),
+			.has_place = xcalloc(segment->n_nodes + 1, sizeof(bool)),
+			.classes = xcalloc(segment->n_classes + 1, sizeof(uint32_t)),
+		};
+	}
+}
+
+static void merge_fini(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		free(m->sources[i].places);
+		free(m->sources[i].has_place);
+		free(m->sources[i].classes);
+		free(m->sources[i].is_cut);
+	}
+	free(m->sources);
+	vec_fini(&m->blocks);
+	vec_fini(&m->rows);
+	merge_names_fini(&m->names);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct block_ref *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return (x->block > y->block) - (x->block < y->block);
+}
+
+/* Seconds are those of the recorder's clock, as its blocks are; all else is by the clock of the
+ * day. */
+static uint64_t key_of(const struct merge *m, const struct block *block)
+{
+	uint64_t at = m->block_ns > SECOND_NS ? session_wall_ns(&m->from->info, block->first_ns)
+					      : block->first_ns;
+
+	return at / m->block_ns;
+}
+
+/* A clock that was set back makes blocks of one hour come twice: they are put together. */
+static void list_blocks(struct merge *m, uint64_t block_ns)
+{
+	m->block_ns = block_ns;
+	m->blocks.n = 0;
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		const struct segment *segment = m->sources[i].segment;
+
+		for (uint32_t b = 0; b < segment->n_blocks; b++) {
+			uint64_t key = key_of(m, &segment->blocks[b]);
+
+			vec_push(&m->blocks, (struct block_ref){ key, i, b });
+			m->end_ns = MAX(m->end_ns, segment->blocks[b].last_ns);
+		}
+	}
+	if (m->blocks.n)
+		qsort(m->blocks.data, m->blocks.n, sizeof(*m->blocks.data), by_key);
+}
+
+static uint32_t parent_of(const struct segment *segment, uint32_t node)
+{
+	uint32_t parent = segment->nodes[node].parent;
+
+	return parent < node ? parent : 0;
+}
+
+/* ---- what is rare ---- */
+
+/*
+ * Samples of each path through all segments, with what it called, by the hash of the path. Two
+ * paths of one hash would be kept or cut together, which harms no sum.
+ */
+struct shares {
+	struct intmap index;
+	VEC(uint64_t) samples;
+};
+
+/* The path of each node of a source, as an index of `shares`. */
+static uint32_t *source_paths(struct shares *x, const struct merge *m, const struct source *s)
+{
+	uint32_t n = s->segment->n_nodes;
+	uint32_t *paths = xcalloc(n + 1, sizeof(*paths));
+	cleanup(free_at_exit) uint64_t *hashes = xcalloc(n + 1, sizeof(*hashes));
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct code_addr code = merge_code(&m->names, s->number, &s->segment->nodes[i]);
+		uint32_t *index;
+		bool is_new;
+
+		if (i)
+			hashes[i] = hash_step(hashes[parent_of(s->segment, i)], code.image.n,
+					      code.offset);
+		index = intmap_put(&x->index, hashes[i], &is_new);
+		if (is_new) {
+			*index = (uint32_t)x->samples.n;
+			vec_push(&x->samples, 0);
+		}
+		paths[i] = *index;
+	}
+	return paths;
+}
+
+static void add_shares(struct shares *x, struct merge *m, const struct source *s,
+		       const uint32_t *paths)
+{
+	const struct segment *segment = s->segment;
+	cleanup(free_at_exit) uint64_t *sums = xcalloc(segment->n_nodes + 1, sizeof(*sums));
+
+	for (uint32_t b = 0; b < segment->n_blocks; b++) {
+		m->rows.n = 0;
+		segment_read_rows(segment, b, &m->rows, NULL);
+		vec_foreach (&m->rows, row)
+			sums[row->node] += row->samples;
+	}
+	for (uint32_t i = segment->n_nodes; i-- > 0;) {
+		x->samples.data[paths[i]] += sums[i];
+		if (i)
+			sums[parent_of(segment, i)] += sums[i];
+	}
+}
+
+static void find_rare(struct merge *m)
+{
+	struct shares x = { 0 };
+	uint32_t **paths = xcalloc(m->n_sources + 1, sizeof(*paths));
+	double least;
+
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		paths[i] = source_paths(&x, m, &m->sources[i]);
+		add_shares(&x, m, &m->sources[i], paths[i]);
+	}
+	least = x.samples.n ? m->config->min_share * (double)x.samples.data[0] : 0;
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		struct source *s = &m->sources[i];
+
+		s->is_cut = xcalloc(s->segment->n_nodes + 1, sizeof(bool));
+		for (uint32_t n = 1; n < s->segment->n_nodes; n++)
+			s->is_cut[n] = (double)x.samples.data[paths[i][n]] < least;
+		free(paths[i]);
+	}
+	free(paths);
+	intmap_fini(&x.index);
+	vec_fini(&x.samples);
+}
+
+/* ---- adding up ---- */
+
+static void forget_places(struct merge *m)
+{
+	for (uint32_t i = 0; i < m->n_sources; i++) {
+		struct source *s = &m->sources[i];
+
+		memset(s->has_place, 0, s->segment->n_nodes * sizeof(*s->has_place));
+		memset(s->classes, 0, s->segment->n_classes * sizeof(*s->classes));
+	}
+}
+
+static struct native_place place_of(struct merge *m, struct source *s, uint32_t node)
+{
+	const struct code_addr other = { m->names.other, 0 };
+	uint32_t up = node, depth = 0;
+	uint32_t chain[512];
+	struct native_place at = { 0 };
+
+	/* Up to what is known, or as far as the room goes; the rest of the way by recursion. */
+	while (up && !s->has_place[up] && depth < ARRAY_SIZE(chain)) {
+		chain[depth++] = up;
+		up = parent_of(s->segment, up);
+	}
+	if (up)
+		at = s->has_place[up] ? s->places[up] : place_of(m, s, up);
+	while (depth-- > 0) {
+		uint32_t n = chain[depth], parent = parent_of(s->segment, n);
+		struct code_addr code = merge_code(&m->names, s->number, &s->segment->nodes[n]);
+
+		/* What is below a node that is cut is in the same place. */
+		if (!s->is_cut || !s->is_cut[n])
+			at = native_store_step(m->store, at, &code);
+		else if (!s->is_cut[parent])
+			at = native_store_step(m->store, at, &other);
+		s->places[n] = at;
+		s->has_place[n] = true;
+	}
+	return at;
+}
+
+static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint32_t node)
+{
+	struct profile_class c;
+	string_id comm;
+	image_id leaf;
+
+	/* Without libraries or the kernel apart, a class depends on the code, too. */
+	if (s->classes[class])
+		return s->classes[class] - 1;
+	c = merge_class(&m->names, s->segment, s->number, class);
+	leaf = merge_code(&m->names, s->number, &s->segment->nodes[node]).image;
+	comm = c.comm;
+	class_merge(&c, image_get(m->names.images, leaf), leaf, m->config->merged);
+	c.comm = comm; /* names are few: they stay apart where processes do not */
+	s->classes[class] = native_store_class(m->store, &c) + 1;
+	return s->classes[class] - 1;
+}
+
+static int add_block(struct merge *m, struct source *s, const struct block *block, uint32_t number,
+		     struct error *err)
+{
+	int r = 0;
+
+	m->rows.n = 0;
+	if (segment_read_rows(s->segment, number, &m->rows, NULL) < 0)
+		native_store.lose(m->store, LOSS_DAMAGED, UINT32_MAX, block->samples);
+	for (uint32_t i = 0; i < block->n_losses; i++)
+		native_store.lose(m->store, block->losses[i].reason, block->losses[i].counter,
+				  block->losses[i].n);
+	vec_foreach (&m->rows, row) {
+		struct native_place at;
+
+		if (native_store_begin_row(m->store, &r, err))
+			forget_places(m);
+		if (r < 0)
+			return r;
+		at = place_of(m, s, row->node);
+		if (s->is_cut && s->is_cut[row->node])
+			m->result.cut += row->samples;
+		m->result.samples += row->samples;
+		native_store_add_row(m->store, class_of(m, s, row->class, row->node), at.node,
+				     row->samples, row->period, m->first_ns, m->last_ns);
+	}
+	return 0;
+}
+
+/*
+ * All blocks of one key tell the same time, that of all its samples, also where there are so many
+ * rows that it becomes several blocks: readers take all of them, or none.
+ */
+static void begin_merged(struct merge *m, size_t first)
+{
+	m->first_ns = UINT64_MAX;
+	m->last_ns = 0;
+	for (size_t i = first;
+	     i < m->blocks.n && m->blocks.data[i].key == m->blocks.data[first].key; i++) {
+		const struct block_ref *ref = &m->blocks.data[i];
+		const struct block *b = &m->sources[ref->source].segment->blocks[ref->block];
+
+		m->first_ns = MIN(m->first_ns, b->first_ns);
+		m->last_ns = MAX(m->last_ns, b->last_ns);
+	}
+}
+
+/* As far as they have room in one segment. */
+static bool learn_source(struct merge *m, struct source *s, int *r, struct error *err)
+{
+	for (uint32_t node = 1; node < s->segment->n_nodes; node++) {
+		if (native_store_begin_row(m->store, r, err))
+			return false;
+		place_of(m, s, node);
+	}
+	return true;
+}
+
+/*
+ * All nodes in one block before those of samples: packed together they take less than half of what
+ * they take second by second.
+ */
+static int learn_trees(struct merge *m, struct error *err)
+{
+	bool is_whole = true;
+	int r = 0;
+
+	for (uint32_t i = 0; i < m->n_sources && is_whole; i++)
+		is_whole = learn_source(m, &m->sources[i], &r, err);
+	if (!is_whole || native_store_end_block(m->store, &r, err))
+		forget_places(m);
+	return r;
+}
+
+static int add_blocks(struct merge *m, struct error *err)
+{
+	int r = 0;
+
+	m->result = (struct merge_result){ 0 };
+	for (size_t i = 0; i < m->blocks.n && r >= 0; i++) {
+		const struct block_ref *ref = &m->blocks.data[i];
+		struct source *s = &m->sources[ref->source];
+
+		if (i && ref->key != ref[-1].key && native_store_end_block(m->store, &r, err))
+			forget_places(m);
+		if (!i || ref->key != ref[-1].key)
+			begin_merged(m, i);
+		if (r >= 0)
+			r = add_block(m, s, &s->segment->blocks[ref->block], ref->block, err);
+	}
+	return r;
+}
+
+/* ---- overviews ---- */
+
+/* What reading blocks of this length costs, in rows, with the trees. */
+static uint64_t cost_of(struct merge *m, uint32_t **paths, uint64_t block_ns, uint32_t n_paths)
+{
+	struct class_table classes = { 0 };
+	uint64_t cost = n_paths, key = UINT64_MAX;
+	struct tally tally = { 0 };
+
+	list_blocks(m, block_ns);
+	vec_foreach (&m->blocks, ref) {
+		const struct source *s = &m->sources[ref->source];
+
+		if (ref->key != key || tally.n > GROUP_ROWS_COUNTED) {
+			cost += tally.n;
+			tally_clear(&tally);
+			key = ref->key;
+		}
+		m->rows.n = 0;
+		segment_read_rows(s->segment, ref->block, &m->rows, NULL);
+		vec_foreach (&m->rows, row) {
+			struct profile_class class =
+				merge_class(&m->names, s->segment, s->number, row->class);
+
+			tally_add(&tally, classes_intern(&classes, &class),
+				  paths[ref->source][row->node], 0, 0);
+		}
+	}
+	cost += tally.n;
+	tally_fini(&tally);
+	classes_fini(&classes);
+	return cost;
+}
+
+static bool lasts(const struct merge *m, uint64_t block_ns)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	vec_foreach (&m->blocks, ref)
+		first_ns =
+			MIN(first_ns, m->sources[ref->source].segment->blocks[ref->block].first_ns);
+	/* Of a part that is shorter, a coarser block would say no less. */
+	return m->blocks.n && m->end_ns - first_ns >= block_ns / 2;
+}
+
+/* The finest first: each is compared with what it spares the reading of. */
+static void choose_overviews(struct merge *m, bool *pays)
+{
+	struct shares x = { 0 };
+	uint32_t **paths = xcalloc(m->n_sources + 1, sizeof(*paths));
+	uint64_t below;
+
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		paths[i] = source_paths(&x, m, &m->sources[i]);
+	below = cost_of(m, paths, m->config->block_ns, (uint32_t)x.samples.n);
+	for (size_t l = 0; l < N_HISTORY_LEVELS; l++) {
+		uint64_t block_ns = history_levels[l].block_ns, cost;
+
+		if (block_ns <= m->config->block_ns || below < m->config->overviews.min_cost ||
+		    !lasts(m, block_ns))
+			continue;
+		cost = cost_of(m, paths, block_ns, (uint32_t)x.samples.n);
+		pays[l] = (double)cost <= m->config->overviews.most * (double)below;
+		below = pays[l] ? cost : below;
+	}
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		free(paths[i]);
+	free(paths);
+	intmap_fini(&x.index);
+	vec_fini(&x.samples);
+}
+
+/* Blocks of this length; 0: as the session has them. */
+static int add_level(struct merge *m, uint64_t level_ns, struct error *err)
+{
+	int r;
+
+	list_blocks(m, level_ns ? level_ns : m->config->block_ns);
+	if (native_store_begin_level(m->store, level_ns, &r, err))
+		forget_places(m);
+	return r < 0 ? r : add_blocks(m, err);
+}
+
+/* All of the trees, then blocks, the longest first: as a reader wants them. */
+static int add_levels(struct merge *m, const bool *pays, struct error *err)
+{
+	int r = learn_trees(m, err);
+
+	for (size_t l = N_HISTORY_LEVELS; l-- > 0 && r >= 0;)
+		r = pays[l] ? add_level(m, history_levels[l].block_ns, err) : 0;
+	return r < 0 ? r : add_level(m, 0, err);
+}
+
+static int write_merged(struct merge *m, const char *to, struct error *err)
+{
+	const struct session *from = m->from;
+	struct session_info info = from->info;
+	struct session_end end = from->end;
+	bool pays[N_HISTORY_LEVELS] = { false };
+	uint64_t n_unwritten = 0;
+	int r, closed;
+
+	choose_overviews(m, pays);
+	info.table_bytes = TABLE_BYTES;
+	info.block_ns = m->config->block_ns;
+	info.replaces = m->config->replaces;
+	info.merged |= m->config->merged;
+	end.end_ns = MAX(end.end_ns, m->end_ns);
+	r = native_store.open(to, &info, m->names.images, &m->names.strings, &m->store, err);
+	if (r < 0)
+		return r;
+	r = native_store_group(m->store, err);
+	for (uint32_t i = 0; i < m->n_sources; i++)
+		merge_symbols(&m->names, m->sources[i].segment, i, m->store);
+	r = r < 0 ? r : add_levels(m, pays, err);
+	closed =
+		native_store.close(m->store, r < 0 ? NULL : &end, &n_unwritten, r < 0 ? NULL : err);
+	r = r < 0 ? r : closed;
+	if (r >= 0 && n_unwritten)
+		r = error_set(err, -ENOSPC, "%s: not all of it could be written", to);
+	return r;
+}
+
+int session_merge(const struct session *from, const struct merge_config *config, const char *to,
+		  struct merge_result *out, struct error *err)
+{
+	struct merge m = { .from = from, .config = config };
+	int r;
+
+	merge_names_init(&m.names, from);
+	sources_init(&m);
+	list_blocks(&m, config->block_ns);
+	if (config->min_share > 0)
+		find_rare(&m);
+	r = write_merged(&m, to, err);
+	if (r < 0)
+		file_remove_tree(to, NULL);
+	else
+		*out = m.result;
+	merge_fini(&m);
+	return r;
+}

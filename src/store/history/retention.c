@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/history/retention.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/files/file.h"
+#include "store/history/retention_parts.h"
+
+struct run {
+	struct retained_parts parts;
+	struct retention_result *result;
+};
+
+static uint64_t wall_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static bool is_usable(const struct retained_part *part)
+{
+	return !part->is_active && !part->is_damaged && !part->is_gone;
+}
+
+/* ---- packing ---- */
+
+/* What can't be packed stays as it is, but for a full disk, which is the next one's, too. */
+static int pack_parts(struct run *run, struct error *err)
+{
+	for (size_t i = 0; i < run->parts.parts.n; i++) {
+		struct retained_part *part = &run->parts.parts.data[i];
+		struct error why = { 0 };
+		int r = is_usable(part) ? retained_pack(&run->parts, part, &why) : 0;
+
+		run->result->n_packed += r > 0;
+		if (r == -ENOSPC || r == -EDQUOT) {
+			if (err)
+				*err = why;
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* ---- age ---- */
+
+static uint64_t before(const struct run *run, uint64_t seconds)
+{
+	uint64_t ns = seconds > UINT64_MAX / SECOND_NS ? UINT64_MAX : seconds * SECOND_NS;
+
+	return run->parts.now_ns > ns ? run->parts.now_ns - ns : 0;
+}
+
+static int forget_old(struct run *run, struct error *err)
+{
+	uint64_t oldest_ns = before(run, run->parts.policy->max_age_s);
+	int r = 0;
+
+	for (size_t i = 0; run->parts.policy->max_age_s && i < run->parts.parts.n && r >= 0; i++) {
+		struct retained_part *part = &run->parts.parts.data[i];
+
+		if (part->is_active || part->is_gone || part->last_ns >= oldest_ns)
+			continue;
+		r = retained_remove(&run->parts, part, err);
+		run->result->n_removed++;
+	}
+	return r;
+}
+
+/* ---- tiers ---- */
+
+struct group {
+	uint32_t *which;
+	uint32_t n;
+	bool has_finer; /* something is to be done */
+};
+
+static uint64_t span_of(const struct retained_part *part, uint64_t span_s)
+{
+	return part->first_ns / SECOND_NS / MAX(span_s, (uint64_t)1);
+}
+
+/* The parts in the span of a tier, up to its blocks' length. */
+static void gather(const struct run *run, uint64_t span, size_t level, struct group *out)
+{
+	const struct retention_tier *tier = &run->parts.policy->tiers[level];
+	uint64_t block_ns = history_levels[level].block_ns;
+
+	out->which = xrealloc(out->which, run->parts.parts.n + 1, sizeof(*out->which));
+	out->n = 0;
+	out->has_finer = false;
+	for (size_t i = 0; i < run->parts.parts.n; i++) {
+		const struct retained_part *part = &run->parts.parts.data[i];
+
+		if (!is_usable(part) || part->block_ns > block_ns ||
+		    span_of(part, tier->span_s) != span)
+			continue;
+		out->which[out->n++] = (uint32_t)i;
+		out->has_finer |= part->block_ns < block_ns;
+	}
+}
+
+/* One that cannot be read any more is left alone; the others go on. */
+static int merge_group(struct run *run, const struct group *g, size_t level, struct error *err)
+{
+	struct error first = { 0 };
+	int r = retained_merge(&run->parts, g->which, g->n, level, run->result, &first);
+
+	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT || r == -E2BIG) {
+		for (uint32_t i = 0; i < g->n; i++)
+			run->parts.parts.data[g->which[i]].is_damaged = true;
+		return 0;
+	}
+	if (r < 0 && err)
+		*err = first;
+	return r;
+}
+
+/* Spans of which every moment is past the age. */
+static int merge_tier(struct run *run, size_t level, struct error *err)
+{
+	const struct retention_tier *tier = &run->parts.policy->tiers[level];
+	uint64_t end_s = before(run, tier->after_s) / SECOND_NS;
+	struct group g = { 0 };
+	int r = 0;
+
+	if (!tier->after_s)
+		return 0;
+	for (size_t i = 0, n = run->parts.parts.n; i < n && r >= 0; i++) {
+		const struct retained_part *part = &run->parts.parts.data[i];
+		uint64_t span = span_of(part, tier->span_s);
+
+		if (!is_usable(part) || part->block_ns >= history_levels[level].block_ns ||
+		    (span + 1) * MAX(tier->span_s, (uint64_t)1) > end_s)
+			continue;
+		gather(run, span, level, &g);
+		if (g.has_finer)
+			r = merge_group(run, &g, level, err);
+	}
+	free(g.which);
+	return r;
+}
+
+/* ---- size ---- */
+
+/* The tier that a part goes to next; N_HISTORY_LEVELS: none. */
+static size_t next_level(const struct run *run, const struct retained_part *part)
+{
+	size_t level = 0;
+
+	while (level < N_HISTORY_LEVELS && (history_levels[level].block_ns <= part->block_ns ||
+					    !run->parts.policy->tiers[level].after_s))
+		level++;
+	return level;
+}
+
+/* The oldest part that can become coarser, or with `any` the oldest of all; NULL: none. */
+static struct retained_part *oldest(const struct run *run, bool any)
+{
+	struct retained_part *found = NULL;
+
+	vec_foreach (&run->parts.parts, part) {
+		if (part->is_active || part->is_gone ||
+		    (!any && (!is_usable(part) || next_level(run, part) == N_HISTORY_LEVELS)))
+			continue;
+		if (!found || part->first_ns < found->first_ns)
+			found = part;
+	}
+	return found;
+}
+
+static int merge_oldest(struct run *run, const struct retained_part *part, struct error *err)
+{
+	size_t level = next_level(run, part);
+	struct group g = { 0 };
+	int r;
+
+	gather(run, span_of(part, run->parts.policy->tiers[level].span_s), level, &g);
+	r = merge_group(run, &g, level, err);
+	free(g.which);
+	return r;
+}
+
+/* Where there is no room for a merged part, the limit is kept by removing the oldest. */
+static int make_room(struct run *run, struct error *err)
+{
+	uint64_t max_bytes = run->parts.policy->max_bytes;
+	bool is_full = false;
+	int r = 0;
+
+	while (max_bytes && r >= 0 && retained_bytes(&run->parts) > max_bytes) {
+		struct retained_part *part = is_full ? NULL : oldest(run, false);
+
+		if (part) {
+			r = merge_oldest(run, part, err);
+			is_full = r == -ENOSPC || r == -EDQUOT;
+			r = is_full ? 0 : r;
+			continue;
+		}
+		part = oldest(run, true);
+		if (!part)
+			break;
+		r = retained_remove(&run->parts, part, err);
+		run->result->n_removed++;
+	}
+	return r;
+}
+
+/* ---- all of it ---- */
+
+static int retain(struct run *run, struct error *err)
+{
+	int r = retained_parts_init(&run->parts, err), room;
+
+	run->result->bytes_before = retained_bytes(&run->parts);
+	r = r < 0 ? r : forget_old(run, err);
+	if (r < 0)
+		return r;
+	r = pack_parts(run, err);
+	/* From the coarsest on: what is very old is merged once, not three times. */
+	for (size_t level = N_HISTORY_LEVELS; level-- > 0 && r >= 0;)
+		r = merge_tier(run, level, err);
+	/* A full disk is no reason to let the history be larger than it may be. */
+	if (r < 0 && r != -ENOSPC && r != -EDQUOT)
+		return r;
+	room = make_room(run, r < 0 ? NULL : err);
+	return r < 0 ? r : room;
+}
+
+int history_lock(const char *dir, bool waits, struct error *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "cannot read %s", dir);
+	while (flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB)) < 0 && !r)
+		r = errno == EINTR ? 0 : -errno;
+	if (!r)
+		return fd;
+	close(fd);
+	return r == -EWOULDBLOCK ? error_set(err, -EBUSY, "%s: another process is merging it", dir)
+				 : error_errno(err, r, "cannot lock %s", dir);
+}
+
+int history_retain(const char *dir, const struct retention_policy *policy,
+		   struct retention_result *out, struct error *err)
+{
+	cleanup(close_at_exit) int lock = -1;
+	struct run run = { .parts = { .dir = dir,
+				      .policy = policy,
+				      .now_ns = policy->now_ns ? policy->now_ns : wall_now_ns() },
+			   .result = out };
+	int r;
+
+	*out = (struct retention_result){ 0 };
+	if (!policy->is_locked) {
+		lock = history_lock(dir, false, err);
+		if (lock < 0)
+			return lock;
+	}
+	r = retain(&run, err);
+	out->bytes_after = retained_bytes(&run.parts);
+	vec_foreach (&run.parts.parts, part)
+		out->n_damaged += part->is_damaged && !part->is_gone;
+	retained_parts_fini(&run.parts);
+	return r;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables of the kernel and its modules. */
+#include <elf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbol/elf_draft.h"
+#include "symbol/kernel/module_file.h"
+#include "symbol/kernel/vmlinux.h"
+#include "symbol/table.h"
+
+/* The whole kernel is mapped within 1 GiB of _text on every architecture that we run on. */
+#define MAX_KERNEL_SPAN (1ULL << 30)
+#define MAX_MODULE_SPAN (1ULL << 28)
+
+static enum index_draft_binding binding_of(char type)
+{
+	return type == 'T' ? DRAFT_GLOBAL : type == 't' ? DRAFT_LOCAL : DRAFT_WEAK;
+}
+
+static bool ends_with(const struct kernel_symbol *s, const char *suffix, size_t len)
+{
+	return s->name_len >= len && !memcmp(s->name + s->name_len - len, suffix, len);
+}
+
+/*
+ * The linker script's marks of where sections start and end (_text, __sched_text_start,
+ * __entry_text_end): global, but a function at the same address is what runs there.
+ */
+static bool is_section_mark(const struct kernel_symbol *s)
+{
+	return s->name[0] == '_' && (ends_with(s, "text", 4) || ends_with(s, "text_start", 10) ||
+				     ends_with(s, "text_end", 8));
+}
+
+/* kallsyms has no sizes: each symbol, of code or of data, ends the one before it. */
+static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k, int module,
+				 uint64_t base, uint64_t span)
+{
+	uint8_t rank;
+
+	vec_foreach (&k->symbols, s) {
+		if (s->module != module || s->addr < base || s->addr - base >= span)
+			continue;
+		rank = UINT8_MAX;
+		if (s->name)
+			rank = index_draft_rank(!is_section_mark(s), binding_of(s->type));
+		vec_push(&d->symbols, (struct index_draft_symbol){
+					      .offset = s->addr - base,
+					      .name = s->name,
+					      .name_len = s->name ? s->name_len : 0,
+					      .rank = rank,
+					      .is_end = !s->name,
+					      .is_bound = true,
+				      });
+	}
+}
+
+/* Read once; again only for a second image of the kernel, when the first one's are gone. */
+static bool load_kallsyms(struct symbolizer *s, struct symbol_table *t, bool for_kernel)
+{
+	if (s->kallsyms_result == 1 || (for_kernel && !s->kallsyms.has_kernel)) {
+		kallsyms_fini(&s->kallsyms);
+		s->kallsyms_result = kallsyms_read(&s->kallsyms, s->kallsyms_path);
+	}
+	if (s->kallsyms_result < 0)
+		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", s->kallsyms_path,
+			   strerror(-s->kallsyms_result));
+	else if (s->kallsyms.is_hidden)
+		table_fail(t, SYMBOL_HIDDEN,
+			   "kernel symbols are hidden from this user; run as root, or set "
+			   "kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1");
+	else
+		return true;
+	return false;
+}
+
+bool kernel_text_addr(struct symbolizer *s, uint64_t *addr)
+{
+	struct kallsyms all = { 0 };
+
+	*addr = s->kallsyms.text_addr;
+	if (!*addr && kallsyms_read(&all, s->kallsyms_path) == 0)
+		*addr = all.text_addr;
+	kallsyms_fini(&all);
+	return *addr != 0;
+}
+
+static bool make_from_vmlinux(const struct symbolizer *s, struct symbol_table *t,
+			      const struct build_id *wanted)
+{
+	struct code_segments segments = { 0 };
+	struct file_mapping file = { 0 };
+	struct index_draft d = { 0 };
+	struct elf_file elf;
+	bool ok;
+
+	if (!vmlinux_open(s, wanted, &file, &elf, NULL))
+		return false;
+	ok = vmlinux_segments(&elf, &segments);
+	if (ok) {
+		elf_draft_code(&d, &elf, &segments);
+		elf_draft_symbols(&d, &elf, SHT_SYMTAB, &segments);
+		table_adopt(t, &d, SYMBOL_DEBUG_FILE);
+	}
+	code_segments_fini(&segments);
+	file_unmap(&file);
+	return ok;
+}
+
+static bool make_from_kallsyms(struct symbolizer *s, struct symbol_table *t)
+{
+	struct index_draft d = { 0 };
+
+	if (!load_kallsyms(s, t, true))
+		return false;
+	if (!s->kallsyms.text_addr) {
+		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", s->kallsyms_path);
+		return false;
+	}
+	draft_kernel_symbols(&d, &s->kallsyms, 0, s->kallsyms.text_addr, MAX_KERNEL_SPAN);
+	table_adopt(t, &d, SYMBOL_KALLSYMS);
+	kallsyms_drop_kernel(&s->kallsyms);
+	return true;
+}
+
+/* The names that the user has given. They are not kept: the cache is of what the kernel says. */
+static void make_from_system_map(const struct symbolizer *s, struct symbol_table *t)
+{
+	struct index_draft d = { 0 };
+	struct kallsyms map = { 0 };
+	int r = kallsyms_read(&map, s->system_map);
+
+	if (r < 0) {
+		table_fail(t, SYMBOL_UNREADABLE, "kernel symbols: %s: %s", s->system_map,
+			   strerror(-r));
+	} else if (!map.text_addr) {
+		table_fail(t, SYMBOL_DAMAGED, "kernel symbols: %s has no _text", s->system_map);
+	} else {
+		draft_kernel_symbols(&d, &map, 0, map.text_addr, MAX_KERNEL_SPAN);
+		table_adopt(t, &d, SYMBOL_KALLSYMS);
+	}
+	kallsyms_fini(&map);
+}
+
+/*
+ * The running kernel is asked for its own symbols. Another one's are in the
+ * cache if they were ever needed while it ran, else in a vmlinux with that build id.
+ */
+void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
+{
+	struct build_id running = { 0 }, wanted = t->image.build_id;
+	bool is_running;
+
+	/* A kernel whose build is not known, and which is not this one: machine/kernel_map.h. */
+	if (!wanted.len && strcmp(t->image.path, "[kernel]")) {
+		table_fail(t, SYMBOL_CHANGED,
+			   "the profile is of another kernel, and its build id was not recorded");
+		return;
+	}
+	if (!running_kernel_build_id(s, &running))
+		is_running = true; /* there is nothing to compare with */
+	else
+		is_running = !wanted.len || build_id_equal(&running, &wanted);
+	if (!wanted.len)
+		wanted = running;
+	if (s->system_map) {
+		make_from_system_map(s, t);
+		return;
+	}
+	if (table_from_cache(s, t, &wanted))
+		return;
+	if ((is_running && make_from_kallsyms(s, t)) || make_from_vmlinux(s, t, &wanted))
+		table_to_cache(s, t, &wanted);
+	else if (!is_running)
+		table_fail(t, SYMBOL_CHANGED,
+			   "the profile is of another kernel than the one that runs now, and no "
+			   "vmlinux of that one was found");
+}
+
+/* A line of /proc/modules: name size users dependents state address. */
+static bool module_addr(const struct symbolizer *s, const char *name, uint64_t *addr)
+{
+	cleanup(free_at_exit) char *text = NULL;
+	char *save = NULL;
+
+	if (file_read_all(s->modules_path, 16 << 20, &text, NULL) < 0)
+		return false;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char found[64];
+
+		if (sscanf(line, "%63s %*s %*s %*s %*s %" SCNx64, found, addr) == 2 &&
+		    !strcmp(found, name))
+			return true;
+	}
+	return false;
+}
+
+static bool module_build_id(const struct symbolizer *s, const char *name, struct build_id *out)
+{
+	cleanup(free_at_exit) char *path =
+		xasprintf("%s/%s/notes/.note.gnu.build-id", s->sys_module_dir, name);
+	cleanup(free_at_exit) char *notes = NULL;
+	size_t size;
+
+	return file_read_all(path, 1 << 16, &notes, &size) == 0 &&
+	       elf_build_id_in_notes(reader_over(notes, size), 4, out);
+}
+
+static void make_loaded_module_table(struct symbolizer *s, struct symbol_table *t, const char *name)
+{
+	struct index_draft d = { 0 };
+	uint64_t addr;
+	int module;
+
+	if (!load_kallsyms(s, t, false))
+		return;
+	module = kallsyms_module(&s->kallsyms, name);
+	if (module < 0 || !module_addr(s, name, &addr)) {
+		table_fail(t, SYMBOL_MISSING, "kernel module %s is not loaded now", name);
+		return;
+	}
+	if (!addr) {
+		table_fail(t, SYMBOL_HIDDEN,
+			   "the address of kernel module %s is hidden from this user", name);
+		return;
+	}
+	draft_kernel_symbols(&d, &s->kallsyms, module, addr, MAX_MODULE_SPAN);
+	table_adopt(t, &d, SYMBOL_KALLSYMS);
+}
+
+/* Of a module that is not loaded any more, as it would be laid out. */
+static bool make_from_module_file(const struct symbolizer *s, struct symbol_table *t)
+{
+	struct index_draft d = { 0 };
+	struct module_file file;
+
+	if (!module_file_open(s, &t->image, MODULE_SYMBOLS, NULL, &file))
+		return false;
+	elf_draft_code(&d, &file.elf, &file.segments);
+	elf_draft_symbols(&d, &file.elf, SHT_SYMTAB, &file.segments);
+	table_adopt(t, &d, SYMBOL_SYMTAB);
+	module_file_close(&file);
+	return true;
+}
+
+void make_module_table(struct symbolizer *s, struct symbol_table *t)
+{
+	cleanup(free_at_exit) char *name = kernel_module_name(t->image.path);
+	struct build_id loaded = { 0 };
+
+	if (table_from_cache(s, t, &t->image.build_id))
+		return;
+	module_build_id(s, name, &loaded);
+	if (t->image.build_id.len && loaded.len && !build_id_equal(&loaded, &t->image.build_id)) {
+		if (!make_from_module_file(s, t))
+			table_fail(t, SYMBOL_CHANGED,
+				   "kernel module %s is loaded in another build than the profiled "
+				   "one, and no file of that one was found",
+				   name);
+		return;
+	}
+	make_loaded_module_table(s, t, name);
+	if (!t->index.n && make_from_module_file(s, t)) {
+		/* Where functions are is only worked out: what the kernel tells is better, later.
+		 */
+		free(t->detail);
+		t->detail = NULL;
+		return;
+	}
+	table_to_cache(s, t, &t->image.build_id);
+}

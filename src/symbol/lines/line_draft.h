@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From debug information to a line index.
+ *
+ *	units of .debug_info --(threads, a unit at a time)--> scans: what units say of code, in runs
+ *	runs of all scans    --(sorted by start)-----------> line index (symbol/lines/line_index.h)
+ *
+ * A run is what one unit says of one piece of code: a sequence of its line program, or a
+ * function with what is inlined into it. Runs of different units interleave; in a run, starts
+ * ascend. Where runs overlap (damage, or one function that the linker kept of several equal ones),
+ * the one that starts first has the code, at equal starts that of the first unit.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/intmap.h"
+#include "base/strings.h"
+#include "elf/dwarf.h"
+#include "elf/dwarf_line.h"
+#include "symbol/elf_draft.h"
+#include "symbol/lines/line_index.h"
+
+/* What an index is made of. All stays the caller's and is only read. */
+struct line_source {
+	const struct dwarf_file *dwarf;
+	const struct dwarf_file *alt;     /* dwz's common file; NULL: none */
+	const struct dwarf_file *package; /* .dwp; NULL: none */
+	struct code_segments code;    /* executable sections, sorted; outside there is no code */
+	const char *root, *image_dir; /* where relative paths of .dwo files are looked for */
+};
+
+/* What is missing of the debug information. */
+struct line_losses {
+	uint64_t n_units, n_bad_units; /* of all, those that can't be read */
+	uint64_t n_missing_split;      /* .dwo files that are not there, or of another build */
+	char *missing_split;           /* the path of one, the caller's to free; NULL */
+	bool is_cut;                   /* more than debug information can have in its size */
+};
+
+/*
+ * The index as a block that the caller frees; NULL if it would be empty. The header's build id and
+ * checksum are zero. Uses as many threads as there are processors, up to 8.
+ */
+struct line_header *line_draft_make(const struct line_source *source, size_t *size,
+				    struct line_losses *losses);
+
+/* ---- inside: one thread's part (line_scan.c) ---- */
+
+struct line_run {
+	uint32_t start, end; /* offset - base */
+	uint32_t first, n;   /* of the scan's rows or scopes */
+	uint32_t unit;       /* orders runs of one start */
+};
+
+/* Rows, or scopes; and the runs that they form. Files, names, nodes and places are the scan's
+ * numbers. */
+struct line_rows {
+	VEC(struct line_row) list;
+	VEC(struct line_run) runs;
+};
+struct line_scopes {
+	VEC(struct line_scope) list;
+	VEC(struct line_run) runs;
+};
+
+/* Places, most of them once: the last of two that fall together is the one that is found again. */
+#define MAX_RECENT_PLACES 16384
+struct line_places {
+	VEC(struct line_place) list; /* list[0] is none */
+	uint32_t *recent;            /* MAX_RECENT_PLACES, by hash */
+};
+
+struct scope_interval {
+	uint32_t start, end, node;
+};
+
+/*
+ * Names of entries that others refer to, so that few are read more than once; the last of two
+ * that fall together stays. A map of all would be several times the size, and out of every cache.
+ */
+#define MAX_KNOWN_NAMES 32768
+struct known_name {
+	uint64_t entry; /* its offset << 1 | is_alt; 0: none, as no entry is there */
+	uint32_t name, decl_line;
+};
+
+struct line_scan {
+	const struct line_source *source;
+	const struct dwarf_unit *units; /* of source->dwarf, headers only, by offset */
+	const struct dwarf_unit *alt_units;
+	size_t n_units, n_alt_units;
+	uint64_t base; /* offset of the first code */
+
+	struct line_rows rows;
+	struct line_scopes scopes;
+	struct line_places places;
+	VEC(struct line_node) nodes; /* with ids of the two below */
+	struct strings names, files;
+	struct line_losses losses;
+
+	/* What stays between units. */
+	struct known_name *known_names; /* MAX_KNOWN_NAMES, by a hash of where the entry is */
+	struct intmap abbrev_index;
+	VEC(struct dwarf_abbrevs *) abbrevs;
+	uint64_t abbrev_budget, range_budget, line_budget;
+
+	/* What does not. */
+	struct dwarf_lines lines;
+	bool has_files;         /* `lines` is the unit's */
+	VEC(uint32_t) file_ids; /* by the unit's number; UINT32_MAX: not asked for yet */
+	VEC(struct scope_interval) intervals, merged; /* merged: room to sort in */
+	VEC(struct scope_interval) nest;
+	VEC(struct scope_interval) covered; /* the unit's code, by address */
+	struct buf path;
+	uint32_t unit;
+	bool is_split; /* the known names of a split unit are its own */
+};
+
+void line_scan_init(struct line_scan *s, const struct line_source *source);
+void line_scan_fini(struct line_scan *s);
+
+/* Reads units[i]; with_rows: its line program, too, which no other unit's scan has taken. */
+void line_scan_unit(struct line_scan *s, uint32_t i,
+		    bool (*take_lines)(void *data, uint64_t stmt_list), void *data);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A line index: what one image's debug information says of its code, as one immutable block.
+ *
+ * As with symbols (symbol/index.h) the block is the same in memory and in a cache file,
+ * DIR/BUILDID.lines, so that opening a cached one is a mapping and a checksum:
+ *
+ *	struct line_header
+ *	struct line_row rows[n_rows]         ascending, as are scopes, by start: offset - base
+ *	struct line_scope scopes[n_scopes]
+ *	struct line_node nodes[n_nodes]
+ *	struct line_place places[n_places]   each once, mostly; places[0] is none
+ *	struct line_bucket buckets[n_buckets + 1]   bucket b is of the starts from b << shift on, so
+ *	                                     that a look-up reads two cache lines of each array
+ *	char text[]                          NUL-terminated names and paths; text[0] is ""
+ *
+ *	row:    |file 3 line 10|file 3 line 11 |file 9 line 210  |file 3 line 12 |no line|
+ *	scope:  |main          |std::sort      |__introsort      |main           |none   |
+ *	nodes:  main <- std::sort (called at file 3 line 11) <- __introsort (at file 7 line 1977)
+ *
+ * A row or scope holds up to the next one's start. Offsets count as machine/image.h
+ * says; an image's code spans less than 4 GiB from `base`. line_index_open() checks that
+ * the arrays are inside the block and the text ends; numbers out of them are checked where they
+ * are used, so that a damaged block can give wrong names and never a bad access.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/build_id.h"
+#include "base/files/file.h"
+
+#define LINE_MAGIC   "assaylin"
+#define LINE_VERSION 5
+
+#define NO_NODE UINT32_MAX
+
+struct line_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t n_rows, n_scopes, n_nodes, n_places, n_buckets;
+	uint32_t shift, pad0;
+	uint64_t base;
+	uint64_t text_size; /* the last NUL included */
+	uint64_t checksum;  /* XXH3 of the block, this field taken as 0 */
+	struct build_id build_id;
+	uint8_t pad[3];
+};
+_Static_assert(sizeof(struct line_header) == 88, "line header is a file format");
+
+/*
+ * Headers of templates are compiled again and again, so that there are few places where there
+ * are many rows: they stand apart.
+ */
+struct line_row {
+	uint32_t start;
+	uint32_t place; /* 0: code of no line */
+};
+_Static_assert(sizeof(struct line_row) == 8, "line rows are a file format");
+
+struct line_scope {
+	uint32_t start;
+	uint32_t node; /* the innermost function there; NO_NODE: none is known */
+};
+_Static_assert(sizeof(struct line_scope) == 8, "line scopes are a file format");
+
+struct line_place {
+	uint32_t file; /* in text; 0: none */
+	uint32_t line;
+	uint16_t column;
+	uint16_t discriminator; /* as LLVM numbers the pieces of code of a line */
+};
+_Static_assert(sizeof(struct line_place) == 12, "line places are a file format");
+
+struct line_node {
+	uint32_t parent;    /* the function that this one is inlined into; NO_NODE: it is not */
+	uint32_t name;      /* in text, as in the symbol table (mangled); 0: not known */
+	uint32_t called;    /* the place where, if inlined */
+	uint32_t decl_line; /* where the function is declared; 0: not known */
+};
+_Static_assert(sizeof(struct line_node) == 16, "line nodes are a file format");
+
+struct line_bucket {
+	uint32_t row, scope; /* how many start before it */
+};
+_Static_assert(sizeof(struct line_bucket) == 8, "line buckets are a file format");
+
+struct line_index {
+	const struct line_header *header;
+	size_t size;
+	const struct line_row *rows;
+	const struct line_scope *scopes;
+	const struct line_node *nodes;
+	const struct line_place *places;
+	const struct line_bucket *buckets;
+	const char *text;
+};
+
+/*
+ * A new block with the counts of `like` and its base, for code that ends at offset base + span. The
+ * arrays are the caller's to fill through *out, and the text_size bytes of text; then
+ * line_block_seal(). The block is the caller's to free().
+ */
+struct line_header *line_block_new(const struct line_header *like, uint32_t span, size_t *size,
+				   struct line_index *out);
+void line_block_seal(struct line_header *block, size_t size);
+
+/* False if the bytes (8-byte aligned) are not an index of this version. */
+bool line_index_open(struct line_index *ix, const void *bytes, size_t size);
+
+/* The last start at or below the offset: UINT32_MAX if there is none. Less than n_rows, n_scopes.
+ */
+uint32_t line_index_row(const struct line_index *ix, uint64_t offset);
+uint32_t line_index_scope(const struct line_index *ix, uint64_t offset);
+
+/* Steps of bringing what both read into the cache: the first for many offsets, then the second. */
+void line_index_fetch_bucket(const struct line_index *ix, uint64_t offset);
+void line_index_fetch_starts(const struct line_index *ix, uint64_t offset);
+
+/* None beyond the end. */
+static inline struct line_place line_index_place(const struct line_index *ix, uint32_t i)
+{
+	return ix->header && i < ix->header->n_places ? ix->places[i] : (struct line_place){ 0 };
+}
+
+/* "" beyond the end. */
+static inline const char *line_index_text(const struct line_index *ix, uint32_t at)
+{
+	return ix->header && at < ix->header->text_size ? ix->text + at : "";
+}
+
+/* As cache_open() and cache_write() of symbol/cache.h. */
+bool line_cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
+		     struct line_index *ix);
+void line_cache_write(const char *dir, const struct build_id *id, struct line_header *block,
+		      size_t size);

@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <string.h>
+
+#include "symbol/debug_sections.h"
+#include "symbol/lines/line_draft.h"
+
+/* Entries nest a few dozen deep; references are followed from an inlined copy to its origin to its
+ * declaration. */
+#define MAX_DEPTH      256
+#define MAX_REFERENCES 16
+
+void line_scan_init(struct line_scan *s, const struct line_source *source)
+{
+	const struct dwarf_file *f = source->dwarf;
+
+	*s = (struct line_scan){ .source = source };
+	strings_init(&s->names);
+	strings_init(&s->files);
+	s->known_names = xcalloc(MAX_KNOWN_NAMES, sizeof(*s->known_names));
+	s->places.recent = xcalloc(MAX_RECENT_PLACES, sizeof(*s->places.recent));
+	vec_push(&s->places.list, (struct line_place){ 0 });
+	s->base = UINT64_MAX;
+	for (size_t i = 0; i < source->code.n; i++)
+		s->base = MIN(s->base, source->code.data[i].offset);
+	/*
+	 * Everything is read once, some things twice. Hostile units could share one long list
+	 * and make work that is the square of their size.
+	 */
+	s->abbrev_budget = 4 * reader_left(&f->section[DWARF_ABBREV]) + (1 << 20);
+	s->range_budget = 4 * (reader_left(&f->section[DWARF_RANGES]) +
+			       reader_left(&f->section[DWARF_RNGLISTS]) +
+			       reader_left(&f->section[DWARF_INFO])) +
+			  (1 << 20);
+	s->line_budget = 2 * reader_left(&f->section[DWARF_LINE]) + (1 << 20);
+}
+
+void line_scan_fini(struct line_scan *s)
+{
+	vec_fini(&s->rows.list);
+	vec_fini(&s->rows.runs);
+	vec_fini(&s->scopes.list);
+	vec_fini(&s->scopes.runs);
+	vec_fini(&s->nodes);
+	vec_fini(&s->places.list);
+	free(s->places.recent);
+	strings_fini(&s->names);
+	strings_fini(&s->files);
+	free(s->known_names);
+	intmap_fini(&s->abbrev_index);
+	vec_foreach (&s->abbrevs, a) {
+		dwarf_abbrevs_free(*a);
+	}
+	vec_fini(&s->abbrevs);
+	dwarf_lines_fini(&s->lines);
+	vec_fini(&s->file_ids);
+	vec_fini(&s->intervals);
+	vec_fini(&s->merged);
+	vec_fini(&s->nest);
+	vec_fini(&s->covered);
+	buf_fini(&s->path);
+	free(s->losses.missing_split);
+}
+
+/* ---- addresses ---- */
+
+/* The code that holds the address; NULL for code that the linker dropped. */
+static const struct code_segment *code_of(const struct line_scan *s, uint64_t link_addr)
+{
+	const struct code_segments *code = &s->source->code;
+	size_t low = 0, high = code->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code->data[middle].link_addr <= link_addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || link_addr - code->data[low - 1].link_addr >= code->data[low - 1].size)
+		return NULL;
+	return &code->data[low - 1];
+}
+
+/* [low, high) as offsets from base, cut to the code that low is in. */
+static bool place_range(const struct line_scan *s, uint64_t low, uint64_t high, uint32_t *start,
+			uint32_t *end)
+{
+	const struct code_segment *code = code_of(s, low);
+	uint64_t from, to;
+
+	if (!code || high <= low)
+		return false;
+	from = code->offset + (low - code->link_addr) - s->base;
+	to = from + MIN(high - low, code->size - (low - code->link_addr));
+	if (to > UINT32_MAX)
+		return false;
+	*start = (uint32_t)from;
+	*end = (uint32_t)to;
+	return true;
+}
+
+/* ---- units and shapes ---- */
+
+static const struct dwarf_abbrevs *abbrevs_of(struct line_scan *s, const struct dwarf_unit *u,
+					      bool is_alt)
+{
+	uint64_t key = u->abbrev_off << 4 | (uint64_t)u->is_64 << 3 |
+		       (uint64_t)(u->addr_size == 8) << 2 | (uint64_t)(u->version > 2) << 1 |
+		       (uint64_t)is_alt;
+	bool is_new;
+	uint32_t *index;
+	struct dwarf_abbrevs *a;
+
+	if (!s->abbrev_budget)
+		return NULL;
+	index = intmap_put(&s->abbrev_index, key, &is_new);
+	if (!is_new)
+		return s->abbrevs.data[*index];
+	*index = (uint32_t)s->abbrevs.n;
+	a = dwarf_abbrevs_new(u);
+	s->abbrev_budget -= MIN(s->abbrev_budget, dwarf_abbrevs_bytes(a));
+	vec_push(&s->abbrevs, a);
+	return a;
+}
+
+static bool open_unit(struct line_scan *s, struct dwarf_unit *u, bool is_alt)
+{
+	const struct dwarf_abbrevs *a = u->version ? abbrevs_of(s, u, is_alt) : NULL;
+
+	return a && dwarf_unit_open(u, a, NULL);
+}
+
+/* The unit that holds the entry, opened. */
+static bool unit_at(struct line_scan *s, uint64_t offset, bool is_alt, struct dwarf_unit *out)
+{
+	const struct dwarf_unit *units = is_alt ? s->alt_units : s->units;
+	size_t low = 0, high = is_alt ? s->n_alt_units : s->n_units;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (units[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || offset >= units[low - 1].end)
+		return false;
+	*out = units[low - 1];
+	return open_unit(s, out, is_alt);
+}
+
+/* ---- names ---- */
+
+static void forget_names(struct line_scan *s)
+{
+	memset(s->known_names, 0, MAX_KNOWN_NAMES * sizeof(*s->known_names));
+}
+
+/* What an entry says of its function, itself or where it leads to. */
+struct function_facts {
+	uint32_t name; /* of the scan's; 0: not known */
+	uint32_t decl_line;
+};
+
+static struct function_facts facts_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
+				      const struct dwarf_die *die, int depth);
+
+static struct known_name *known_name(const struct line_scan *s, uint64_t key)
+{
+	return &s->known_names[(key >> 3) % MAX_KNOWN_NAMES]; /* near each other what is so */
+}
+
+/* The name is asked for after the ranges: by then it is in the cache. */
+static void expect_name(const struct line_scan *s, const struct dwarf_unit *u,
+			const struct dwarf_die *die)
+{
+	uint64_t offset;
+	bool is_alt;
+
+	if (dwarf_reference(u, die, DWARF_AT_ABSTRACT_ORIGIN, &offset, &is_alt))
+		__builtin_prefetch(known_name(s, offset << 1 | is_alt));
+}
+
+static struct function_facts facts_at(struct line_scan *s, const struct dwarf_unit *from,
+				      bool is_alt, uint64_t offset, int depth)
+{
+	uint64_t key = offset << 1 | is_alt;
+	struct known_name *known = known_name(s, key);
+	const struct dwarf_unit *u = from;
+	struct dwarf_unit other;
+	struct dwarf_die die;
+	struct function_facts facts = { 0 };
+	struct reader r;
+
+	if (key && known->entry == key)
+		return (struct function_facts){ known->name, known->decl_line };
+	if (depth >= MAX_REFERENCES)
+		return facts;
+	if (is_alt || !s->is_split) {
+		bool is_inside = offset >= from->offset && offset < from->end &&
+				 (from->file == s->source->alt) == is_alt;
+
+		if (!is_inside) {
+			if (!unit_at(s, offset, is_alt, &other))
+				return facts;
+			u = &other;
+		}
+	}
+	r = dwarf_unit_dies(u, offset);
+	if (!dwarf_die_read(&r, u, &die) || !die.tag)
+		return facts;
+	facts = facts_of(s, u, is_alt, &die, depth + 1);
+	*known = (struct known_name){ key, facts.name, facts.decl_line };
+	return facts;
+}
+
+/* What the linker calls it, here or where it was declared; else its plain name. */
+static struct function_facts facts_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
+				      const struct dwarf_die *die, int depth)
+{
+	const char *text = dwarf_string(u, s->source->alt, die, DWARF_AT_LINKAGE_NAME);
+	uint64_t offset, line = dwarf_number(die, DWARF_AT_DECL_LINE);
+	struct function_facts facts = { 0 };
+	bool leads_to_alt;
+
+	if (text)
+		facts.name = strings_add(&s->names, text).n;
+	else if (dwarf_reference(u, die, DWARF_AT_ABSTRACT_ORIGIN, &offset, &leads_to_alt) ||
+		 dwarf_reference(u, die, DWARF_AT_SPECIFICATION, &offset, &leads_to_alt))
+		facts = facts_at(s, u, is_alt || leads_to_alt, offset, depth);
+	if (!facts.name && (text = dwarf_string(u, s->source->alt, die, DWARF_AT_NAME)))
+		facts.name = strings_add(&s->names, text).n;
+	if (line)
+		facts.decl_line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX);
+	return facts;
+}
+
+/* ---- files ---- */
+
+static uint32_t add_path(struct line_scan *s, uint32_t file)
+{
+	struct dwarf_path path;
+
+	s->path.len = 0;
+	if (!dwarf_lines_file(&s->lines, file, &path))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(path.part); i++) {
+		const char *part = path.part[i];
+
+		if (!*part)
+			continue;
+		if (s->path.len && s->path.data[s->path.len - 1] != '/')
+			buf_u8(&s->path, '/');
+		buf_str(&s->path, part);
+	}
+	return strings_add_n(&s->files, (const char *)s->path.data, s->path.len).n;
+}
+
+static uint32_t file_id(struct line_scan *s, uint64_t file)
+{
+	if (!s->has_files || file >= s->lines.files.n + 1)
+		return 0;
+	while (s->file_ids.n <= file)
+		vec_push(&s->file_ids, UINT32_MAX);
+	if (s->file_ids.data[file] == UINT32_MAX)
+		s->file_ids.data[file] = add_path(s, (uint32_t)file);
+	return s->file_ids.data[file];
+}
+
+/* ---- lines ---- */
+
+struct sequence {
+	const struct code_segment *code;
+	uint32_t first; /* row */
+	uint32_t file_number, file;
+	uint32_t limit; /* where the unit's code ends that the last row is in */
+	bool is_open;
+};
+
+/*
+ * The part of a discriminator that numbers a line's pieces of code in the source; the rest tells
+ * the copies that optimizers make of one (llvm-project, IR/DebugInfoMetadata.h). Odd is none; else
+ * a number of 5 bits behind bit 0, or where bit 6 is set of 12, without that bit.
+ */
+static uint16_t discriminator_of(uint64_t d)
+{
+	if (d & 1)
+		return 0;
+	d >>= 1;
+	return (uint16_t)(d & 0x20 ? (d >> 1 & 0xfe0) | (d & 0x1f) : d & 0x1f);
+}
+
+static bool is_same_place(const struct line_place *a, const struct line_place *b)
+{
+	return a->line == b->line && a->file == b->file && a->column == b->column &&
+	       a->discriminator == b->discriminator;
+}
+
+static uint32_t add_place(struct line_places *p, const struct line_place *place)
+{
+	uint64_t hash = hash_u64((uint64_t)place->file << 32 ^ (uint64_t)place->column << 44 ^
+				 (uint64_t)place->discriminator << 52 ^ place->line);
+	uint32_t *at = &p->recent[hash % MAX_RECENT_PLACES];
+
+	/* An empty slot has place 0, which is what is looked for or differs. */
+	if (!is_same_place(&p->list.data[*at], place)) {
+		*at = (uint32_t)p->list.n;
+		vec_push(&p->list, *place);
+	}
+	return *at;
+}
+
+/* Where the piece of the unit's code ends that an offset is in; code that is in none has no limit.
+ */
+static uint32_t limit_of(const struct line_scan *s, uint32_t offset)
+{
+	size_t low = 0, high = s->covered.n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->covered.data[middle].end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->covered.n && s->covered.data[low].start <= offset ? s->covered.data[low].end
+									  : UINT32_MAX;
+}
+
+static void end_run(struct line_scan *s, struct sequence *q, uint32_t end)
+{
+	uint32_t n = (uint32_t)s->rows.list.n - q->first;
+	uint32_t start = n ? s->rows.list.data[q->first].start : 0;
+
+	if (n && end > start)
+		vec_push(&s->rows.runs, (struct line_run){ start, end, q->first, n, s->unit });
+	q->first = (uint32_t)s->rows.list.n;
+}
+
+static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
+{
+	q->is_open = true;
+	q->code = code_of(s, addr);
+	q->first = (uint32_t)s->rows.list.n;
+	q->limit = UINT32_MAX;
+}
+
+/*
+ * A compiler's own functions, which have no line (gnat's), are in no piece of the unit: the
+ * row of the function before them does not reach so far.
+ *
+ * Of rows of one address the last one counts; those that go back do not.
+ */
+static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
+{
+	struct line_place place = { .line = row->line,
+				    .column = row->column,
+				    .discriminator = discriminator_of(row->discriminator) };
+	struct line_row new, *last;
+	uint64_t offset;
+
+	if (!q->code || row->addr - q->code->link_addr >= q->code->size)
+		return;
+	offset = q->code->offset + (row->addr - q->code->link_addr) - s->base;
+	if (offset >= UINT32_MAX)
+		return;
+	if (offset > q->limit)
+		end_run(s, q, q->limit);
+	if (s->rows.list.n == q->first || offset >= q->limit)
+		q->limit = limit_of(s, (uint32_t)offset);
+	if (row->file != q->file_number) {
+		q->file_number = row->file;
+		q->file = file_id(s, row->file);
+	}
+	place.file = q->file;
+	if (s->rows.list.n > q->first) {
+		last = &s->rows.list.data[s->rows.list.n - 1];
+		if (offset < last->start ||
+		    is_same_place(&place, &s->places.list.data[last->place]))
+			return;
+		new = (struct line_row){ (uint32_t)offset, add_place(&s->places, &place) };
+		if (new.start == last->start) {
+			*last = new;
+			return;
+		}
+	} else {
+		new = (struct line_row){ (uint32_t)offset, add_place(&s->places, &place) };
+	}
+	vec_push(&s->rows.list, new);
+}
+
+static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
+{
+	uint64_t offset;
+
+	q->is_open = false;
+	if (s->rows.list.n == q->first)
+		return;
+	/* The end is the first address that is not of the sequence. */
+	if (addr - q->code->link_addr > q->code->size)
+		addr = q->code->link_addr + q->code->size;
+	offset = q->code->offset + (addr - q->code->link_addr) - s->base;
+	end_run(s, q, (uint32_t)MIN(offset, (uint64_t)q->limit));
+}
+
+static void scan_lines(struct line_scan *s)
+{
+	struct sequence q = { .file_number = UINT32_MAX };
+	struct dwarf_row row;
+	uint64_t size = reader_left(&s->lines.program);
+
+	if (size > s->line_budget) {
+		s->losses.is_cut = true;
+		return;
+	}
+	s->line_budget -= size;
+	while (dwarf_lines_next(&s->lines, &row)) {
+		if (row.ends_sequence) {
+			if (q.is_open)
+				end_sequence(s, &q, row.addr);
+			continue;
+		}
+		if (!q.is_open)
+			begin_sequence(s, &q, row.addr);
+		add_row(s, &q, &row);
+	}
+	/* Without an end: up to its last row. */
+	if (q.is_open && q.code)
+		end_sequence(s, &q, row.addr);
+}
+
+/* ---- functions ---- */
+
+/* Nodes are numbered outer before inner. */
+static inline uint64_t rank_of(const struct scope_interval *x)
+{
+	return (uint64_t)x->start << 32 | x->node;
+}
+
+static void merge(const struct scope_interval *a, size_t n, const struct scope_interval *b,
+		  size_t m, struct scope_interval *out)
+{
+	while (n && m) {
+		bool is_b = rank_of(b) < rank_of(a);
+
+		*out++ = is_b ? *b : *a;
+		b += is_b;
+		m -= is_b;
+		a += !is_b;
+		n -= !is_b;
+	}
+	memcpy(out, n ? a : b, (n + m) * sizeof(*out));
+}
+
+static void insertion_sort(struct scope_interval *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct scope_interval x = v[i];
+		size_t at = i;
+
+		for (; at && rank_of(&v[at - 1]) > rank_of(&x); at--)
+			v[at] = v[at - 1];
+		v[at] = x;
+	}
+}
+
+#define SORTED_AT_ONCE 16
+
+/* Pieces of a few, then merged by pairs: several times as fast as qsort(3). */
+static struct scope_interval *sort_intervals(struct line_scan *s, struct scope_interval *v,
+					     size_t n)
+{
+	struct scope_interval *from = v, *to;
+
+	for (size_t i = 0; i < n; i += SORTED_AT_ONCE)
+		insertion_sort(v + i, MIN(n - i, (size_t)SORTED_AT_ONCE));
+	if (n <= SORTED_AT_ONCE)
+		return v;
+	vec_reserve(&s->merged, n);
+	to = s->merged.data;
+	for (size_t width = SORTED_AT_ONCE; width < n; width *= 2) {
+		struct scope_interval *other = from;
+
+		for (size_t i = 0; i < n; i += 2 * width) {
+			size_t half = MIN(n - i, width);
+
+			merge(from + i, half, from + i + half, MIN(n - i - half, width), to + i);
+		}
+		from = to;
+		to = other;
+	}
+	return from;
+}
+
+static void emit_scope(struct line_scopes *out, uint32_t first, uint32_t start, uint32_t node)
+{
+	struct line_scope *last = out->list.n > first ? &out->list.data[out->list.n - 1] : NULL;
+
+	if (last && last->start == start)
+		last->node = node;
+	else if (!last || last->node != node)
+		vec_push(&out->list, (struct line_scope){ start, node });
+}
+
+/* Cuts the list into runs: where it has no node, another function may be. */
+static void cut_runs(struct line_scan *s, uint32_t first)
+{
+	const struct line_scope *list = s->scopes.list.data;
+	uint32_t start = first;
+
+	for (uint32_t i = first; i < s->scopes.list.n; i++) {
+		if (list[i].node != NO_NODE)
+			continue;
+		if (i > start)
+			vec_push(&s->scopes.runs,
+				 (struct line_run){ list[start].start, list[i].start, start,
+						    i - start, s->unit });
+		start = i + 1;
+	}
+}
+
+static void pop_nest(struct line_scan *s, uint32_t first, uint32_t up_to)
+{
+	while (s->nest.n && s->nest.data[s->nest.n - 1].end <= up_to) {
+		uint32_t end = s->nest.data[--s->nest.n].end;
+
+		emit_scope(&s->scopes, first, end,
+			   s->nest.n ? s->nest.data[s->nest.n - 1].node : NO_NODE);
+	}
+}
+
+/* Nested intervals of one function to pieces, each with its innermost node. */
+static void flatten(struct line_scan *s, size_t from)
+{
+	size_t n = s->intervals.n - from;
+	struct scope_interval *v;
+	uint32_t first = (uint32_t)s->scopes.list.n;
+
+	if (!n)
+		return;
+	v = sort_intervals(s, s->intervals.data + from, n);
+	s->nest.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct scope_interval x = v[i];
+
+		pop_nest(s, first, x.start);
+		if (s->nest.n)
+			x.end = MIN(x.end, s->nest.data[s->nest.n - 1].end);
+		vec_push(&s->nest, x);
+		emit_scope(&s->scopes, first, x.start, x.node);
+	}
+	pop_nest(s, first, UINT32_MAX);
+	cut_runs(s, first);
+	s->intervals.n = from;
+}
+
+/* Where in the tree of entries the scan is. */
+struct level {
+	uint32_t node;    /* the function around, or NO_NODE */
+	bool is_function; /* the entry is one that is not inlined: … */
+	uint32_t first;   /* … its intervals begin here */
+};
+
+/* A node of a function or an inlined copy that has code. */
+static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
+			 const struct dwarf_die *die, uint32_t parent)
+{
+	uint32_t node = (uint32_t)s->nodes.n, start, end;
+	struct function_facts facts;
+	struct dwarf_ranges ranges;
+	uint64_t low, high;
+	size_t before = s->intervals.n;
+
+	expect_name(s, u, die);
+	dwarf_ranges_begin(&ranges, u, die);
+	while (dwarf_ranges_next(&ranges, &low, &high)) {
+		if (!s->range_budget) {
+			s->losses.is_cut = true;
+			break;
+		}
+		s->range_budget--;
+		if (place_range(s, low, high, &start, &end))
+			vec_push(&s->intervals, (struct scope_interval){ start, end, node });
+	}
+	if (s->intervals.n == before)
+		return NO_NODE;
+	facts = facts_of(s, u, false, die, 0);
+	vec_push(&s->nodes, (struct line_node){ .parent = parent,
+						.name = facts.name,
+						.decl_line = facts.decl_line });
+	if (parent != NO_NODE) {
+		uint64_t line = dwarf_number(die, DWARF_AT_CALL_LINE);
+		uint64_t column = dwarf_number(die, DWARF_AT_CALL_COLUMN);
+		const struct line_place called = {
+			.file = file_id(s, dwarf_number(die, DWARF_AT_CALL_FILE)),
+			.line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX),
+			.column = (uint16_t)MIN(column, (uint64_t)UINT16_MAX),
+			.discriminator =
+				discriminator_of(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR)),
+		};
+
+		s->nodes.data[node].called = add_place(&s->places, &called);
+	}
+	return node;
+}
+
+/* What is below an entry, and whether its children can be passed over. */
+static void enter(struct line_scan *s, const struct dwarf_unit *u, const struct dwarf_die *die,
+		  const struct level *above, struct level *out, bool *skip)
+{
+	*out = (struct level){ .node = above->node, .first = (uint32_t)s->intervals.n };
+	switch (die->tag) {
+	case DW_TAG_subprogram:
+		out->is_function = true;
+		out->node = add_node(s, u, die, NO_NODE);
+		break;
+	case DW_TAG_inlined_subroutine:
+		if (above->node != NO_NODE) {
+			uint32_t node = add_node(s, u, die, above->node);
+
+			out->node = node != NO_NODE ? node : above->node;
+		}
+		break;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		*skip = u->is_c_family && above->node == NO_NODE;
+		break;
+	}
+}
+
+/* Reads all entries of a unit. */
+static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
+{
+	struct level levels[MAX_DEPTH] = { { .node = NO_NODE } }, inner;
+	struct reader r = dwarf_unit_dies(u, u->dies);
+	struct dwarf_die die;
+	int depth = 0;
+
+	while (dwarf_skip_plain(&r, u), dwarf_die_read(&r, u, &die)) {
+		bool skip = false;
+
+		if (!die.tag) {
+			if (levels[depth].is_function)
+				flatten(s, levels[depth].first);
+			if (depth-- <= 1)
+				break;
+			continue;
+		}
+		enter(s, u, &die, &levels[depth], &inner, &skip);
+		if (die.has_children && skip && dwarf_has(&die, DWARF_AT_SIBLING)) {
+			struct reader sibling =
+				dwarf_unit_dies(u, u->offset + die.raw[DWARF_AT_SIBLING]);
+
+			if (sibling.at > r.at) {
+				r = sibling;
+				continue;
+			}
+		}
+		if (!die.has_children) {
+			if (inner.is_function)
+				flatten(s, inner.first);
+			continue;
+		}
+		if (depth + 1 == MAX_DEPTH) {
+			s->losses.n_bad_units++;
+			break;
+		}
+		levels[++depth] = inner;
+	}
+	for (; depth > 0; depth--)
+		if (levels[depth].is_function)
+			flatten(s, levels[depth].first);
+}
+
+/* ---- split units ---- */
+
+static void scan_split_unit(struct line_scan *s, const struct dwarf_file *split,
+			    const struct dwarf_unit *skeleton, bool *found)
+{
+	struct dwarf_unit u;
+	uint64_t at = 0;
+
+	s->is_split = true;
+	while (dwarf_unit_next(split, &at, &u)) {
+		struct dwarf_abbrevs *a;
+		bool is_it;
+
+		if (!u.version)
+			continue;
+		a = dwarf_abbrevs_new(&u);
+		is_it = dwarf_unit_open(&u, a, skeleton) && u.dwo_id == skeleton->dwo_id;
+		if (is_it) {
+			forget_names(s);
+			scan_entries(s, &u);
+			forget_names(s);
+		}
+		dwarf_abbrevs_free(a);
+		if ((*found = is_it))
+			break;
+	}
+	s->is_split = false;
+}
+
+static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dwarf_unit *skeleton)
+{
+	struct debug_sections sections;
+	struct file_mapping file = { 0 };
+	struct elf_file elf;
+	bool found = false;
+
+	if (file_map(path, &file, NULL) < 0)
+		return false;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
+		if (debug_sections_load(&sections, &elf, true))
+			scan_split_unit(s, &sections.dwarf, skeleton, &found);
+		debug_sections_fini(&sections);
+	}
+	file_unmap(&file);
+	return found;
+}
+
+/* Where it was made; failing that, beside the image. False: the .dwo file is not to be had. */
+static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
+{
+	const struct line_source *source = s->source;
+	const char *name = skeleton->dwo_name, *slash = strrchr(name, '/');
+	const char *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
+	struct dwarf_file in_package;
+	char *paths[2];
+	bool found = false;
+
+	if (source->package && dwarf_package_find(source->package, skeleton->dwo_id, &in_package))
+		scan_split_unit(s, &in_package, skeleton, &found);
+	if (found)
+		return true;
+	paths[0] = *name == '/' ? xasprintf("%s%s", source->root, name)
+				: xasprintf("%s%s/%s", source->root, dir, name);
+	paths[1] = xasprintf("%s%s/%s", source->root, source->image_dir, slash ? slash + 1 : name);
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && !found; i++)
+		found = scan_dwo_file(s, paths[i], skeleton);
+	if (!found) {
+		s->losses.n_missing_split++;
+		if (!s->losses.missing_split)
+			s->losses.missing_split = take_ptr(paths[0]);
+	}
+	free(paths[0]);
+	free(paths[1]);
+	return found;
+}
+
+/* ---- a unit ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct scope_interval *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The pieces of its code, by address; overlapping ones as one. */
+static void find_covered(struct line_scan *s, const struct dwarf_unit *u)
+{
+	struct reader r = dwarf_unit_dies(u, u->dies);
+	struct dwarf_ranges ranges;
+	struct dwarf_die die;
+	uint64_t low, high;
+	size_t n = 0;
+
+	s->covered.n = 0;
+	if (!dwarf_die_read(&r, u, &die) || !die.tag)
+		return;
+	dwarf_ranges_begin(&ranges, u, &die);
+	while (s->range_budget && dwarf_ranges_next(&ranges, &low, &high)) {
+		struct scope_interval piece = { 0 };
+
+		s->range_budget--;
+		if (place_range(s, low, high, &piece.start, &piece.end))
+			vec_push(&s->covered, piece);
+	}
+	if (!s->covered.n)
+		return;
+	qsort(s->covered.data, s->covered.n, sizeof(*s->covered.data), by_start);
+	vec_foreach (&s->covered, piece) {
+		struct scope_interval *last = &s->covered.data[n];
+
+		if (piece->start <= last->end)
+			last->end = MAX(last->end, piece->end);
+		else
+			s->covered.data[++n] = *piece;
+	}
+	s->covered.n = n + 1;
+}
+
+void line_scan_unit(struct line_scan *s, uint32_t i,
+		    bool (*take_lines)(void *data, uint64_t stmt_list), void *data)
+{
+	struct dwarf_unit u = s->units[i];
+
+	if (!open_unit(s, &u, false)) {
+		s->losses.n_bad_units++;
+		return;
+	}
+	s->unit = i;
+	s->file_ids.n = 0;
+	s->has_files =
+		u.has_lines && u.tag != DW_TAG_partial_unit && dwarf_lines_open(&s->lines, &u);
+	if (s->has_files && take_lines(data, u.stmt_list)) {
+		find_covered(s, &u);
+		scan_lines(s);
+	}
+	/* A skeleton has the inlined functions, and no others, if clang was told so
+	 * (-fsplit-dwarf-inlining). */
+	if (!u.dwo_name || !u.dwo_id || !scan_split(s, &u))
+		scan_entries(s, &u);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * (image, offset) to source: the functions inlined there, files and lines.
+ *
+ *	struct line_frame frames[LINES_MAX_FRAMES];
+ *	size_t n = lines_find(s, table, offset, frames, LINES_MAX_FRAMES);
+ *
+ *	frames[0]      __introsort_loop   at stl_algo.h:1939    is_inline   <- executes there
+ *	frames[1]      std::sort          at stl_algo.h:4820    is_inline   <- called frames[0]
+ *there frames[n - 1]  main               at sort.cc:12         the function that symbol_find() has
+ *
+ * An image's index of lines (symbol/lines/line_index.h) is opened at the first look-up: from the
+ *cache beside that of symbols, else made from the debug information in the image, in its separate
+ *debug file, in .dwo and .dwp files. A return address is looked up one byte back, by the caller.
+ *
+ * Nothing here fails. One thread at a time, as for the symbolizer.
+ */
+#pragma once
+
+#include "symbol/symbols.h"
+
+/* Inlined deeper than that: the innermost ones and the outermost are given. */
+#define LINES_MAX_FRAMES 128
+
+struct line_frame {
+	const char *function;   /* as in the symbol table (mangled); "" if not known */
+	const char *file;       /* as the compiler saw it, mostly absolute; "" if not known */
+	uint32_t line;          /* 0: not known, or code that belongs to no line */
+	uint32_t column;        /* 0: not known */
+	uint32_t decl_line;     /* of the function; 0: not known */
+	uint32_t discriminator; /* which piece of code of the line, as LLVM numbers them */
+	bool is_inline;         /* inlined into the next frame */
+	/* Equal numbers of one table are equal texts. function_id is for lines_name(). */
+	uint32_t function_id, file_id;
+};
+
+/*
+ * The frames at an offset, innermost first; how many. Without debug information there, the symbol
+ * alone is the one frame; 0 if that is not known either. Texts live as long as the symbolizer.
+ */
+size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
+		  struct line_frame *out, size_t max);
+
+/*
+ * lines_find() of many offsets, which takes half the time: what is looked at for one comes into the
+ * processor's caches while another is worked on. `take` is called in their order; the frames
+ * are its until it returns.
+ */
+typedef void lines_take_fn(void *context, size_t index, const struct line_frame *frames, size_t n);
+void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const uint64_t *offsets,
+		     size_t n, lines_take_fn *take, void *context);
+
+/* The name of a frame's function for people: demangled, as symbol_name() gives it. */
+const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
+		       const struct line_frame *frame);
+
+/* X(id, key, text) */
+#define LINE_STATUSES(X)                                                     \
+	X(OWN, "own", "debug information of the image")                      \
+	X(DEBUG_FILE, "debug-file", "debug information of a separate file")  \
+	X(CACHED, "cached", "read before")                                   \
+	X(NONE, "none",                                                      \
+	  "no debug information; compile with -g, or install its package's " \
+	  "debug symbols")                                                   \
+	X(NO_FILE, "no-file", "no file to look into")                        \
+	X(GIVEN, "given", "lines recorded with the session")
+
+enum line_status {
+#define X(id, key, text) LINES_##id,
+	LINE_STATUSES(X)
+#undef X
+		N_LINE_STATUSES
+};
+extern const char *const line_status_keys[N_LINE_STATUSES];
+extern const char *const line_status_texts[N_LINE_STATUSES];
+
+/* These open the lines, too. */
+enum line_status lines_status(struct symbolizer *s, const struct symbol_table *t);
+
+/* One sentence about what is missing; "" if nothing is. */
+const char *lines_detail(struct symbolizer *s, const struct symbol_table *t);
+
+/* A piece of code of one line. */
+struct line_span {
+	uint64_t start, end; /* offsets */
+	const char *file;
+	uint32_t file_id, line, column;
+};
+
+/* The span that holds the offset; false if nothing is known there. */
+bool lines_span(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
+		struct line_span *out);
+
+/* All spans in order: index 0, 1, …; false beyond the last. Code of no line is left out. */
+bool lines_next_span(struct symbolizer *s, const struct symbol_table *t, uint32_t *index,
+		     struct line_span *out);
