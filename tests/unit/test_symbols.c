@@ -250,7 +250,9 @@ static void two_files_of_a_path_have_a_table_each(void **state)
 	assert_int_equal(file_map("twin", &file, NULL), 0);
 	image_set_content(&image, &file);
 	file_unmap(&file);
-	assert_int_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)), SYMBOL_SYMTAB);
+	/* In an emulator, the file is the emulator's, which may be stripped. */
+	assert_int_not_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)),
+			     SYMBOL_CHANGED);
 	image.ino++;
 	assert_int_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)), SYMBOL_CHANGED);
 	symbolizer_free(s);
