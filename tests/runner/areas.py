@@ -142,10 +142,10 @@ def fuzz(program, name):
 
 
 def listed(file, name):
-    """The names of a list in a meson.build file, where they stand one a line."""
+    """The names of a list in a meson.build file: one a line, and those that conditions add, each time in a line."""
     text = file.read_text()
-    names = re.search(rf"(?ms)^{name} = \[\n(.*?)^\]", text)[1]
-    return re.findall(r"'(\w+)'", names) + re.findall(rf"(?m)^  {name} \+= '(\w+)'", text)
+    names = re.search(rf"(?ms)^{name} = \[\n(.*?)^\]", text)[1] + "".join(re.findall(rf"(?m)^ *{name} \+= (.*)$", text))
+    return re.findall(r"'(\w+)'", names)
 
 
 def in_build(program, run):
