@@ -26,8 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *name = xstrndup((const char *)data, size);
 	struct buf out = { 0 };
 
-	check(demangle(name, &out), &out, size);
-	check(demangle_short(name, &out), &out, size);
+	for (int language = 0; language < N_NAME_LANGUAGES; language++) {
+		check(demangle_in((enum name_language)language, name, &out), &out, size);
+		check(demangle_short_in((enum name_language)language, name, &out), &out, size);
+	}
 	buf_fini(&out);
 	free(name);
 	return 0;

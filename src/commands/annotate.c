@@ -19,7 +19,7 @@
 struct annotate_args {
 	const char *input, *output, *output_dir, *format, *cache, *itrace;
 	struct option_list include, exclude, search_dirs, rewrites, image_path;
-	bool no_itrace, source, assembly, wide, no_pager;
+	bool no_demangle, no_itrace, source, assembly, wide, no_pager;
 	double threshold;
 	struct window_args window;
 	struct code_args code;
@@ -56,6 +56,7 @@ static const struct option_spec annotate_options[] = {
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
 	IMAGE_PATH_OPTION(FIELD(image_path)),
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -479,6 +480,7 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
+	input_use_names(args.no_demangle);
 	if (status < 0)
 		status = input_use_itrace("annotate", args.itrace, args.no_itrace);
 	if (status < 0)

@@ -23,7 +23,7 @@ struct diff_args {
 	struct option_list fail_if;
 	double threshold;
 	uint64_t limit;
-	bool no_itrace, tree, significant, idle, no_pager;
+	bool no_demangle, no_itrace, tree, significant, idle, no_pager;
 	struct code_args code;
 	const char *container_names;
 };
@@ -61,6 +61,7 @@ static const struct option_spec diff_options[] = {
 	  .choices = "text|csv|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none" },
 };
@@ -453,6 +454,7 @@ static int diff_run(const struct command *self, int argc, char **argv)
 	bool failed = false;
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
 
+	input_use_names(s.args.no_demangle);
 	if (status < 0)
 		status = input_use_itrace("diff", s.args.itrace, s.args.no_itrace);
 	if (status < 0)

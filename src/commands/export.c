@@ -23,7 +23,7 @@
 
 struct export_args {
 	const char *input, *output, *format, *weight, *image, *schema, *cache, *itrace;
-	bool branches, no_itrace, idle, list_formats, no_source, quiet, replace;
+	bool branches, no_demangle, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
 	struct code_args code;
 	const char *container_names;
@@ -59,6 +59,7 @@ static const struct option_spec export_options[] = {
 	  "time." },
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "export idle processors, too" },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -297,6 +298,7 @@ static int export_run(const struct command *self, int argc, char **argv)
 	struct option_list operands = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
+	input_use_names(args.no_demangle);
 	if (args.quiet)
 		log_set_level(LOG_QUIET);
 	if (status < 0 && args.list_formats) {

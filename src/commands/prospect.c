@@ -27,7 +27,7 @@ struct prospect_args {
 	const char *file, *format, *event, *system_map, *vmlinux, *session;
 	uint64_t level, freq_hz, flush, open_images;
 	double user_s, system_s;
-	bool instructions, long_names;
+	bool instructions, long_names, no_demangle;
 };
 
 /* What -V means; each has what those before it have. */
@@ -75,6 +75,7 @@ static const struct option_spec prospect_options[] = {
 	  .choices = PROCESSES_FORMATS },
 	{ 0, "session", "DIR", OPT_STRING, FIELD(session), NULL,
 	  "keep what was recorded in DIR, for assay report and the others" },
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "long-filenames", NULL, OPT_FLAG, FIELD(long_names), NULL,
 	  "paths instead of file names" },
 };
@@ -261,7 +262,8 @@ static int check_file(const char *path, struct error *err)
 static int prepare(struct prospect *p, struct error *err)
 {
 	const struct symbolizer_config config = { .system_map = p->args.system_map,
-						  .vmlinux = p->args.vmlinux };
+						  .vmlinux = p->args.vmlinux,
+						  .no_demangle = p->args.no_demangle };
 	const char *scratch = NULL;
 	int r;
 

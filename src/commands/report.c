@@ -23,8 +23,8 @@ struct report_args {
 	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline, *itrace;
 	struct option_list by, merge, image_path;
-	bool no_itrace, latency, accumulated, addresses, details, no_dependents, processes,
-		instructions;
+	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
+		processes, instructions;
 	bool symbols, callgraph, tree, inverted, idle, wide, long_names, no_pager, lines, inlines;
 	double threshold;
 	uint64_t limit;
@@ -128,6 +128,7 @@ static const struct option_spec report_options[] = {
 	  "total." },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
 	IMAGE_PATH_OPTION(FIELD(image_path)),
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -456,6 +457,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
+	input_use_names(args.no_demangle);
 	if (status < 0)
 		status = input_use_itrace("report", args.itrace, args.no_itrace);
 	if (status < 0)

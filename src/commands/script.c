@@ -25,7 +25,7 @@ struct script_args {
 	uint64_t max_stack;
 	bool hides_chains, with_ns, is_relative, is_delta, is_dump, no_pager, with_brackets;
 	const char *itrace, *insn_trace;
-	bool no_itrace, xed, call_trace, call_ret_trace;
+	bool no_demangle, no_itrace, xed, call_trace, call_ret_trace;
 	bool tasks, mappings, switches, losses, namespaces, cgroups, bpf, text_poke;
 	struct window_args window;
 	struct code_args code;
@@ -92,6 +92,7 @@ static const struct option_spec script_options[] = {
 	  "text, or json: an object a line", .choices = "text|json" },
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -472,6 +473,7 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &r.args, &operands), e = 0;
 
+	input_use_names(r.args.no_demangle);
 	if (status < 0 && operands.n) {
 		log_error("script: '%s' is not understood; the recording is named by -i",
 			  operands.data[0]);

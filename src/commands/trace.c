@@ -37,7 +37,7 @@ struct trace_args {
 	const char *output, *html, *perfetto, *source;
 	double after_s, keep_s;
 	uint64_t freq_hz, aux_bytes, lines;
-	bool on_exit, kernel, quiet;
+	bool on_exit, kernel, no_demangle, quiet;
 };
 
 #define FIELD(f) offsetof(struct trace_args, f)
@@ -69,6 +69,7 @@ static const struct option_spec trace_options[] = {
 	  "Samples with stacks show what takes longer than their period; what is shorter is not "
 	  "seen. What was used is said.",
 	  0, 0, "best|pt|samples" },
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "kernel", NULL, OPT_FLAG, FIELD(kernel), NULL,
 	  "the kernel's functions, too: system calls, page faults, interrupts" },
 	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), NULL,
@@ -545,6 +546,7 @@ static int trace_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &t.args, &t.operands);
 
+	input_use_names(t.args.no_demangle);
 	t.command_line = xcalloc((size_t)argc + 2, sizeof(*t.command_line));
 	t.command_line[0] = "assay";
 	for (int i = 0; i < argc; i++)

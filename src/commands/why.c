@@ -22,11 +22,13 @@
 
 struct why_args {
 	const char *input, *cache;
+	bool no_demangle;
 };
 
 #define FIELD(f) offsetof(struct why_args, f)
 static const struct option_spec why_options[] = {
 	INPUT_OPTION(FIELD(input), "explain"),
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -331,6 +333,7 @@ static int why_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
+	input_use_names(args.no_demangle);
 	if (status < 0 && !operands.n) {
 		log_error("why: name an address, a function or an image");
 		status = EXIT_USAGE;

@@ -142,6 +142,13 @@ int input_use_code(const char *command, const struct code_args *args)
 	return EXIT_FAILED;
 }
 
+static bool names_stay_mangled;
+
+void input_use_names(bool no_demangle)
+{
+	names_stay_mangled = no_demangle;
+}
+
 static struct container_names *containers_in_use;
 
 static int read_containers(const char *file, struct error *err)
@@ -377,6 +384,11 @@ static void say_fetching(const char *sentence)
 	log_info("%s", sentence);
 }
 
+static void say_unread(const char *sentence)
+{
+	log_warning("%s", sentence);
+}
+
 void input_places(const char *given, struct archive_places *places,
 		  struct symbolizer_config *config)
 {
@@ -418,6 +430,8 @@ struct symbolizer *input_symbolizer_with(const char *given, const struct symboli
 	struct symbolizer *symbols;
 
 	config.say_fetching = say_fetching;
+	config.say_unread = say_unread;
+	config.no_demangle = wanted->no_demangle || names_stay_mangled;
 	input_places(given, &places, &config);
 	symbols = symbolizer_new(&config);
 	archive_places_fini(&places);

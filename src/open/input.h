@@ -123,6 +123,16 @@ int input_use_containers(const char *command, const char *file); /* file NULL: n
 struct container_names;
 const struct container_names *input_containers(void);
 
+/* The row of --no-demangle, and what it means for all names that the process shows. */
+#define NO_DEMANGLE_OPTION(field)                                                            \
+	{                                                                                    \
+		0, "no-demangle", NULL, OPT_FLAG, (field), NULL,                             \
+			"names of functions as the symbol table has them",                   \
+			"Without it, names of C++, Rust, D, Swift, Fortran, Ada, OCaml and " \
+			"Haskell are readable. Filters go by the names that are shown."      \
+	}
+void input_use_names(bool no_demangle);
+
 struct error;
 struct itrace;
 

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/intmap.h"
 #include "base/mem.h"
-#include "symbol/demangle/demangle.h"
 #include "symbol/lines/lines.h"
 
 /* An image and an offset fit into one key where they are of the usual size. */
@@ -123,7 +122,7 @@ static const char *name_of(struct script_places *p, struct known_image *image, u
 		*slot = p->config.with_brackets
 				? symbol_name(p->config.symbolizer, image->table, index)
 				: "";
-	else if (demangle_short(symbol.name, &p->text))
+	else if (symbol_short_name(p->config.symbolizer, image->table, index, &p->text))
 		*slot = arena_strndup(p->arena, (const char *)p->text.data, p->text.len);
 	else
 		*slot = symbol.name;

@@ -180,6 +180,7 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 	if (elf_symbols_begin(&it, file, table)) {
 		while (elf_symbols_next(&it, &symbol) &&
 		       n_bytes / MAX_NAME_SHARING <= it.names_size) {
+			name_units_add(&d->units, &symbol);
 			if (!is_function(&symbol, file, is_code) ||
 			    !code_offset(s, symbol.link_addr, &offset))
 				continue;

@@ -15,7 +15,8 @@ bool index_open(struct index *out, const void *bytes, size_t size)
 	if (size < sizeof(*h) || memcmp(h->magic, INDEX_MAGIC, sizeof(h->magic)) != 0 ||
 	    h->version != INDEX_VERSION || h->status >= N_SYMBOL_STATUSES)
 		return false;
-	per_symbol = 16 + (h->flags & INDEX_NESTED ? 4 : 0) + (h->flags & INDEX_BRACKETED ? 4 : 0);
+	per_symbol = 16 + (h->flags & INDEX_NESTED ? 4 : 0) + (h->flags & INDEX_BRACKETED ? 4 : 0) +
+		     (h->flags & INDEX_LANGUAGES ? 1 : 0);
 	left = size - sizeof(*h);
 	if (h->n > left / per_symbol || left - h->n * per_symbol != h->text_size || !h->text_size ||
 	    ((const char *)bytes)[size - 1] != '\0')
@@ -34,6 +35,10 @@ bool index_open(struct index *out, const void *bytes, size_t size)
 	if (h->flags & INDEX_BRACKETED) {
 		ix.ends = (const uint32_t *)at;
 		at += 4 * (size_t)h->n;
+	}
+	if (h->flags & INDEX_LANGUAGES) {
+		ix.languages = at;
+		at += h->n;
 	}
 	ix.text = (const char *)at;
 	ix.text_size = h->text_size;
@@ -78,4 +83,11 @@ uint32_t index_find(const struct index *ix, uint64_t offset)
 const char *index_text(const struct index *ix, uint32_t at)
 {
 	return at < ix->text_size ? ix->text + at : "";
+}
+
+enum name_language index_language(const struct index *ix, uint32_t i)
+{
+	uint8_t language = ix->languages && i < ix->n ? ix->languages[i] : NAME_ANY;
+
+	return language < N_NAME_LANGUAGES ? (enum name_language)language : NAME_ANY;
 }

@@ -12,6 +12,7 @@
  *	u32 outers[n]      only with INDEX_NESTED: the symbol around it, or NO_SYMBOL
  *	u32 ends[n]        only with INDEX_BRACKETED: the known symbol above;
  *	                   NO_SYMBOL for one that has a name of its own
+ *	u8 languages[n]    only with INDEX_LANGUAGES: enum name_language
  *	char text[]        NUL-terminated names; text[0] is ""
  *
  * index_open() checks that the arrays are inside the block and that the text
@@ -37,11 +38,12 @@
 
 #include "base/build_id.h"
 #include "base/mem.h"
+#include "symbol/demangle/name_units.h"
 
 #define INDEX_MAGIC   "assaysym"
-#define INDEX_VERSION 3 /* changes with the layout, and with the rules for aliases and sizes */
+#define INDEX_VERSION 4 /* changes with the layout, and with the rules for aliases and sizes */
 
-enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2 };
+enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4 };
 
 struct index_header {
 	char magic[8];
@@ -66,6 +68,7 @@ struct index {
 	uint32_t n;
 	const uint64_t *starts;
 	const uint32_t *sizes, *names, *outers, *ends; /* the last two may be NULL */
+	const uint8_t *languages;                      /* may be NULL */
 	const char *text;
 	uint64_t text_size;
 };
@@ -77,6 +80,8 @@ bool index_open(struct index *ix, const void *bytes, size_t size);
 uint32_t index_find(const struct index *ix, uint64_t offset);
 
 const char *index_text(const struct index *ix, uint32_t at); /* "" beyond the end */
+
+enum name_language index_language(const struct index *ix, uint32_t i);
 
 /* What an index is made of: symbols in any order. */
 struct index_draft_symbol {
@@ -97,6 +102,7 @@ struct index_draft {
 	VEC(struct code_range) code; /* executable sections; not needed if all sizes are known */
 	const char *debug_link;      /* kept in the index; may be NULL */
 	bool fill_gaps;              /* code that no symbol covers becomes nameless functions */
+	struct name_units units;     /* of all symbol tables of the image */
 };
 
 void index_draft_fini(struct index_draft *d);

@@ -14,6 +14,7 @@ void index_draft_fini(struct index_draft *d)
 {
 	vec_fini(&d->symbols);
 	vec_fini(&d->code);
+	name_units_fini(&d->units);
 }
 
 void index_draft_add(struct index_draft *d, uint64_t offset, uint64_t size, const char *name,
@@ -315,10 +316,29 @@ static size_t text_limit(const struct index_draft *d)
 /* The columns that are worked out before the block is laid out. */
 struct columns {
 	uint32_t *names, *outers, *ends;
+	uint8_t *languages;
 	struct text text;
 };
 
-static uint32_t make_columns(const struct index_draft *d, struct columns *c)
+/* Returns whether any name is of a language that its image tells. */
+static bool find_languages(struct index_draft *d, uint8_t *languages)
+{
+	bool any = false;
+
+	name_units_settle(&d->units);
+	for (size_t i = 0; i < d->symbols.n; i++) {
+		const struct index_draft_symbol *s = &d->symbols.data[i];
+
+		languages[i] = NAME_ANY;
+		if (s->name)
+			languages[i] =
+				(uint8_t)name_units_language(&d->units, s->name, s->name_len);
+		any |= languages[i] != NAME_ANY;
+	}
+	return any;
+}
+
+static uint32_t make_columns(struct index_draft *d, struct columns *c)
 {
 	size_t n = d->symbols.n;
 	uint32_t flags = 0;
@@ -326,6 +346,7 @@ static uint32_t make_columns(const struct index_draft *d, struct columns *c)
 	c->names = xmalloc(3 * n * sizeof(*c->names));
 	c->outers = c->names + n;
 	c->ends = c->outers + n;
+	c->languages = xmalloc(n);
 	c->text = (struct text){ .size = 1, .cap = text_limit(d) };
 	c->text.data = xmalloc(c->text.cap);
 	c->text.data[0] = '\0';
@@ -333,6 +354,8 @@ static uint32_t make_columns(const struct index_draft *d, struct columns *c)
 		flags |= INDEX_NESTED;
 	if (name_symbols(d, c->names, c->ends, &c->text))
 		flags |= INDEX_BRACKETED;
+	if (find_languages(d, c->languages))
+		flags |= INDEX_LANGUAGES;
 	return flags;
 }
 
@@ -366,7 +389,7 @@ static struct index_header *put_block(const struct index_header *header,
 				      size_t *size)
 {
 	size_t n = d->symbols.n;
-	uint8_t *block = xmalloc(sizeof(*header) + 24 * n + c->text.size);
+	uint8_t *block = xmalloc(sizeof(*header) + 25 * n + c->text.size);
 	uint8_t *at = block + sizeof(*header);
 
 	memcpy(block, header, sizeof(*header));
@@ -377,6 +400,10 @@ static struct index_header *put_block(const struct index_header *header,
 		at = put_column(at, c->outers, n);
 	if (header->flags & INDEX_BRACKETED)
 		at = put_column(at, c->ends, n);
+	if (header->flags & INDEX_LANGUAGES) {
+		memcpy(at, c->languages, n);
+		at += n;
+	}
 	memcpy(at, c->text.data, c->text.size);
 	*size = (size_t)(at - block) + c->text.size;
 	return (struct index_header *)block;
@@ -406,6 +433,7 @@ struct index_header *index_draft_finish(struct index_draft *d, size_t *size)
 	header.text_size = c.text.size;
 	block = put_block(&header, d, &c, size);
 	free(c.names);
+	free(c.languages);
 	free(c.text.data);
 	index_draft_fini(d);
 	return block;

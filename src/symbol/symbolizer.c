@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "symbol/cache.h"
-#include "symbol/demangle/demangle.h"
 #include "symbol/lines/line_table.h"
+#include "symbol/readable_names.h"
 #include "symbol/table.h"
 
 const char *const symbol_status_keys[N_SYMBOL_STATUSES] = {
@@ -94,6 +94,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 		s->cache_dir = xstrdup(config->cache_dir);
 	s->names = arena_new();
 	s->say_fetching = config->say_fetching;
+	s->readable = readable_names_new(config->no_demangle, config->say_unread);
 	s->kallsyms_result = 1;
 	image_places_init(&s->image_places, s->root, config->image_dirs, config->n_image_dirs);
 	return s;
@@ -115,6 +116,7 @@ void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
 		return;
+	readable_names_free(s->readable);
 	vec_foreach (&s->tables, t) {
 		table_free(*t);
 	}
@@ -267,18 +269,28 @@ static uint64_t bracket_start(const struct index *ix, uint32_t i)
 	return 0;
 }
 
-static void put_demangled(struct buf *out, const char *name)
+/* The name of the known symbol below (step -1) or above the bracket. */
+static void put_bound(struct symbolizer *s, struct symbol_table *t, uint32_t i, int step,
+		      struct buf *out)
 {
+	const struct index *ix = &t->index;
+	uint32_t at = step < 0 ? ix->names[i] : ix->ends[i];
+	const char *name = index_text(ix, at);
 	struct buf text = { 0 };
 
-	buf_str(out, demangle(name, &text) ? (const char *)text.data : name);
+	/* Beyond either end, the index is no smaller than n. */
+	while (i < ix->n && (is_bracketed(ix, i) || ix->names[i] != at))
+		i += (uint32_t)step;
+	buf_str(out, readable_name(s->readable, t, name, index_language(ix, i), NAME_LONG, &text)
+			     ? buf_cstr(&text)
+			     : name);
 	buf_fini(&text);
 }
 
-static void put_bracketed(struct buf *out, const struct symbol_table *t, uint32_t i)
+static void put_bracketed(struct symbolizer *s, struct symbol_table *t, uint32_t i, struct buf *out)
 {
 	const struct index *ix = &t->index;
-	const char *low = index_text(ix, ix->names[i]), *high = index_text(ix, ix->ends[i]);
+	const char *low = index_text(ix, ix->names[i]);
 	const char *slash = strrchr(t->image.path, '/');
 	bool is_shared = (i > 0 && is_same_bracket(ix, i, i - 1)) ||
 			 (i + 1 < ix->n && is_same_bracket(ix, i, i + 1));
@@ -287,9 +299,9 @@ static void put_bracketed(struct buf *out, const struct symbol_table *t, uint32_
 		buf_printf(out, "%s+0x%" PRIx64, slash ? slash + 1 : t->image.path, ix->starts[i]);
 		return;
 	}
-	put_demangled(out, low);
+	put_bound(s, t, i, -1, out);
 	buf_str(out, "->");
-	put_demangled(out, high);
+	put_bound(s, t, i, 1, out);
 	if (is_shared)
 		buf_printf(out, "+0x%" PRIx64, ix->starts[i] - bracket_start(ix, i));
 }
@@ -310,10 +322,22 @@ const char *symbol_name(struct symbolizer *s, const struct symbol_table *table, 
 	plain = index_text(ix, ix->names[i]);
 	s->scratch.len = 0;
 	if (is_bracketed(ix, i))
-		put_bracketed(&s->scratch, t, i);
-	else if (!demangle(plain, &s->scratch))
+		put_bracketed(s, t, i, &s->scratch);
+	else if (!readable_name(s->readable, t, plain, index_language(ix, i), NAME_LONG,
+				&s->scratch))
 		return t->names[i] = plain;
 	return t->names[i] = arena_strndup(s->names, buf_cstr(&s->scratch), s->scratch.len);
+}
+
+bool symbol_short_name(struct symbolizer *s, const struct symbol_table *table, uint32_t i,
+		       struct buf *out)
+{
+	/* As symbol_name(): what was read is kept with the table. */
+	struct symbol_table *t = (struct symbol_table *)table;
+
+	return i < t->index.n &&
+	       readable_name(s->readable, t, index_text(&t->index, t->index.names[i]),
+			     index_language(&t->index, i), NAME_SHORT, out);
 }
 
 enum symbol_status symbol_table_status(const struct symbol_table *t)

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "machine/image.h"
 
@@ -40,6 +41,9 @@ struct symbolizer_config {
 	size_t n_image_dirs;
 	/* Told before debuginfod is asked and what came of it; NULL: it is not asked. */
 	void (*say_fetching)(const char *sentence);
+	/* Told at the end of mangled names that could not be read; NULL: nobody is. */
+	void (*say_unread)(const char *sentence);
+	bool no_demangle; /* names stay as they are in the symbol table */
 };
 
 struct symbolizer *symbolizer_new(const struct symbolizer_config *config);
@@ -94,12 +98,19 @@ struct symbol symbol_get(const struct symbol_table *t, uint32_t index);
 uint32_t symbol_count(const struct symbol_table *t);
 
 /*
- * The name for people: demangled (C++, Rust, D; parameters kept). A bracketed one is
+ * The name for people: demangled (symbol/demangle/demangle.h; parameters kept). A bracketed one is
  * "low->high", or "low->high+0x40" where several functions share the bracket (0x40 counts from
  * the start of low), or "image+0x4010" where nothing known is below it. Valid until
  * symbolizer_free(); demangled once.
  */
 const char *symbol_name(struct symbolizer *s, const struct symbol_table *t, uint32_t index);
+
+/*
+ * The same without parameters, of a symbol that is not bracketed. Puts it in place of the content
+ * of `out`; false, if the name is the one in the symbol table.
+ */
+bool symbol_short_name(struct symbolizer *s, const struct symbol_table *t, uint32_t index,
+		       struct buf *out);
 
 /* X(id, key, text) */
 #define SYMBOL_STATUSES(X)                                                                   \

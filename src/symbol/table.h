@@ -32,6 +32,7 @@ struct symbol_table {
 	struct line_table *lines;      /* NULL: not asked for yet (symbol/lines/line_table.h) */
 	VEC(struct link_piece) pieces; /* symbol/addresses.h */
 	bool has_pieces;               /* false: not asked for yet */
+	bool has_read_swift;           /* all of Swift's names in the index were read */
 };
 
 struct symbolizer {
@@ -47,6 +48,7 @@ struct symbolizer {
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
 	struct image_places image_places;
 	void (*say_fetching)(const char *sentence);
+	struct readable_names *readable;
 };
 
 /* Makes the draft the table's index, instead of one that it may have. */

@@ -27,7 +27,7 @@ struct top_args {
 	struct option_list events, pids, tids, filters;
 	const char *freq, *count, *cpus, *cgroup, *call_graph, *collector, *cache, *view, *output;
 	double window_s, delay_s;
-	bool whole_machine;
+	bool whole_machine, no_demangle;
 };
 
 #define FIELD(f) offsetof(struct top_args, f)
@@ -60,6 +60,7 @@ static const struct option_spec top_options[] = {
 	  0.1, 60 },
 	{ 'o', "command-output", "FILE", OPT_STRING, FIELD(output), "/dev/null",
 	  "write what the command prints to FILE" },
+	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "symbol-cache", "DIR", OPT_STRING, FIELD(cache), NULL,
 	  "keep symbol indexes in DIR; \"\" keeps none",
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
@@ -632,6 +633,7 @@ static int top_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &args, &command);
 
+	input_use_names(args.no_demangle);
 	if (status < 0 && check_filters(&args.filters, &err) < 0)
 		status = EXIT_USAGE;
 	else if (status < 0)

@@ -261,6 +261,7 @@ static int opreport_run(const struct command *self, int argc, char **argv)
 		cleanup(free_at_exit) char *title = compat_command_line("opreport", argc, argv);
 
 		a.title = title;
+		a.post.filters_readable = true;
 		postproc_tell_obsolete(&a.post);
 		if (a.xml && a.sort)
 			log_warning("--sort means nothing with --xml");

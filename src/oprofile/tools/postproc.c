@@ -24,8 +24,15 @@ void postproc_tell_obsolete(const struct postproc_args *args)
 	compat_tell_obsolete(obsolete, args);
 }
 
+/* Names are then as in the symbol table for filters, too. */
+static bool shows_mangled(const struct postproc_args *args)
+{
+	return !args->filters_readable && args->demangle && !strcmp(args->demangle, "none");
+}
+
 /* "symbol:a,b" of OProfile's list: globs, or mangled names, which mean what they say. */
-static int add_symbols(struct query *q, const char *tag, const char *list, struct error *err)
+static int add_symbols(struct query *q, const char *tag, const char *list, bool are_readable,
+		       struct error *err)
 {
 	struct compat_words words = { 0 };
 	struct buf text = { 0 }, plain = { 0 };
@@ -36,7 +43,7 @@ static int add_symbols(struct query *q, const char *tag, const char *list, struc
 	compat_split(list, &words);
 	buf_printf(&text, "%s:", tag);
 	for (size_t i = 0; i < words.n; i++) {
-		bool is_mangled = demangle(words.data[i], &plain);
+		bool is_mangled = are_readable && demangle(words.data[i], &plain);
 		const char *name = is_mangled ? buf_cstr(&plain) : words.data[i];
 		const char *literal = is_mangled ? ",*?[\\" : ",";
 
@@ -70,8 +77,12 @@ int postproc_open(struct postproc *pp, const struct postproc_args *args,
 
 		r = query_add(&pp->query, operand, err);
 	}
-	r = r < 0 ? r : add_symbols(&pp->query, "symbol", args->include_symbols, err);
-	r = r < 0 ? r : add_symbols(&pp->query, "symbol-exclude", args->exclude_symbols, err);
+	r = r < 0 ? r
+		  : add_symbols(&pp->query, "symbol", args->include_symbols, !shows_mangled(args),
+				err);
+	r = r < 0 ? r
+		  : add_symbols(&pp->query, "symbol-exclude", args->exclude_symbols,
+				!shows_mangled(args), err);
 	r = r < 0 ? r : query_check(&pp->query, err);
 	if (r < 0)
 		return r;
@@ -105,7 +116,8 @@ static int choose_merge(const struct postproc *pp, uint32_t *merge, struct error
 
 static int open_symbols(struct postproc *pp, struct error *err)
 {
-	struct symbolizer_config config = { .root = pp->args->root };
+	struct symbolizer_config config = { .root = pp->args->root,
+					    .no_demangle = shows_mangled(pp->args) };
 	struct compat_words dirs = { 0 };
 
 	if (pp->args->image_path)

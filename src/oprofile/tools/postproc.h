@@ -18,6 +18,7 @@ struct postproc_args {
 	const char *include_symbols, *exclude_symbols;
 	double threshold;
 	bool no_dependents;
+	bool filters_readable; /* filters go by readable names, whatever is shown */
 };
 
 #define POSTPROC_FIELD(type, f) offsetof(struct type, post.f)

@@ -4,125 +4,118 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-#include "symbol/demangle/d_limits.h"
+#include "base/mem.h"
+#include "symbol/demangle/ada_names.h"
+#include "symbol/demangle/clone_names.h"
+#include "symbol/demangle/fortran_names.h"
+#include "symbol/demangle/haskell_names.h"
+#include "symbol/demangle/iberty_names.h"
 #include "symbol/demangle/itanium.h"
+#include "symbol/demangle/ocaml_names.h"
 
 #define MAX_MANGLED 131072
 
-#ifdef HAVE_LIBIBERTY
-
-#include <libiberty/demangle.h>
-#include <setjmp.h>
-
-#define STYLE_LONG  (DMGL_PARAMS | DMGL_ANSI)
-#define STYLE_SHORT DMGL_NO_OPTS
-
-#define MAX_RUST_MANGLED 16384
-#define MAX_DEMANGLED    65536
-#define MAX_UNFOLDED     16 /* times as long as the mangled name, if that is more */
-
-struct output {
-	struct buf *out;
-	size_t limit;
-	jmp_buf too_long;
-};
-
-/*
- * The Rust demangler holds no memory but its stack, so leaving it by a jump is safe; there is no
- * other way to stop a name that unfolds without end.
- */
-static void take_text(const char *text, size_t len, void *opaque)
+static bool is_digit(char c)
 {
-	struct output *o = opaque;
-
-	if (o->out->len + len > o->limit)
-		longjmp(o->too_long, 1);
-	buf_bytes(o->out, text, len);
+	return c >= '0' && c <= '9';
 }
 
-static bool demangle_rust(const char *name, bool is_short, struct buf *out)
+/* A name without clones. */
+static bool demangle_function(enum name_language language, const char *name, bool is_short,
+			      struct buf *out)
 {
-	size_t len = strnlen(name, MAX_RUST_MANGLED + 1), limit = MAX_UNFOLDED * len;
-	struct output o = { .out = out, .limit = limit > MAX_DEMANGLED ? limit : MAX_DEMANGLED };
+	size_t len = strlen(name);
 
-	out->len = 0;
-	if (len > MAX_RUST_MANGLED || setjmp(o.too_long))
-		return false;
-	return rust_demangle_callback(name, is_short ? STYLE_SHORT : STYLE_LONG, take_text, &o) &&
-	       out->len;
+	switch (language) {
+	case NAME_OCAML:
+		return ocaml_demangle(name, len, out);
+	case NAME_ADA:
+		return gnat_demangle(name, len, out);
+	case NAME_HASKELL:
+		return haskell_demangle(name, len, out);
+	default:
+		break;
+	}
+	if (name[1] == 'D')
+		return iberty_demangle_d(name, is_short, out);
+	if (name[1] == 'R' || name[1] == 'Z')
+		return iberty_demangle_rust(name, is_short, out);
+	return fortran_demangle(name, len, out);
 }
 
-static bool demangle_d(const char *name, bool is_short, struct buf *out)
+static bool demangle_with_clones(enum name_language language, const char *name, bool is_short,
+				 struct buf *out)
 {
-	char *text = NULL;
+	const char *clones = clones_find(name);
+	cleanup(free_at_exit) char *front = NULL;
 
-	if (d_name_is_harmless(name, strnlen(name, MAX_MANGLED)))
-		text = dlang_demangle(name, is_short ? STYLE_SHORT : STYLE_LONG);
-	out->len = 0;
-	if (text)
-		buf_str(out, text);
-	free(text);
-	return text != NULL;
+	if (!*clones)
+		return demangle_function(language, name, is_short, out);
+	front = xstrndup(name, (size_t)(clones - name));
+	return *front && demangle_function(language, front, is_short, out) &&
+	       clones_put(clones, out);
 }
 
-#else
-
-static bool demangle_rust(const char *name, bool is_short, struct buf *out)
-{
-	(void)name, (void)is_short, (void)out;
-	return false;
-}
-
-static bool demangle_d(const char *name, bool is_short, struct buf *out)
-{
-	(void)name, (void)is_short, (void)out;
-	return false;
-}
-
-#endif
-
-static bool demangle_whole(const char *name, bool is_short, struct buf *out)
+static bool demangle_whole(enum name_language language, const char *name, bool is_short,
+			   struct buf *out)
 {
 	/* Rust's legacy names are C++ names with a hash as their last part: Rust is asked first. */
-	if (name[1] == 'R')
-		return demangle_rust(name, is_short, out);
-	if (name[1] == 'Z')
-		return demangle_rust(name, is_short, out) ||
-		       itanium_demangle(name, is_short ? ITANIUM_SHORT : ITANIUM_LONG, out);
-	return name[1] == 'D' && demangle_d(name, is_short, out);
+	return demangle_with_clones(language, name, is_short, out) ||
+	       (language == NAME_ANY && name[1] == 'Z' &&
+		itanium_demangle(name, is_short ? ITANIUM_SHORT : ITANIUM_LONG, out));
+}
+
+static bool may_be_mangled(enum name_language language, const char *name)
+{
+	return language == NAME_ANY ? name[0] == '_' && name[1] && strchr("RZDQ_", name[1])
+				    : *name != '\0';
 }
 
 /* No mangled name has an '@': behind it are an entry of the PLT and versions. */
-static bool demangle_as(const char *name, bool is_short, struct buf *out)
+static bool demangle_as(enum name_language language, const char *name, bool is_short,
+			struct buf *out)
 {
-	struct buf front = { 0 };
+	cleanup(free_at_exit) char *front = NULL;
 	const char *at;
 	bool ok;
 
-	if (name[0] != '_' || !name[1] || !strchr("RZD", name[1]) ||
-	    strnlen(name, MAX_MANGLED + 1) > MAX_MANGLED)
+	if (!may_be_mangled(language, name) || strnlen(name, MAX_MANGLED + 1) > MAX_MANGLED)
 		return false;
 	at = strchr(name, '@');
-	if (at) {
-		buf_bytes(&front, name, (size_t)(at - name));
-		buf_cstr(&front);
-	}
-	ok = demangle_whole(at ? (const char *)front.data : name, is_short, out);
+	if (at)
+		front = xstrndup(name, (size_t)(at - name));
+	ok = (!at || *front) && demangle_whole(language, at ? front : name, is_short, out);
 	if (ok && at)
 		buf_str(out, at);
 	if (ok)
 		buf_cstr(out);
-	buf_fini(&front);
 	return ok;
+}
+
+bool demangle_in(enum name_language language, const char *name, struct buf *out)
+{
+	return demangle_as(language, name, false, out);
+}
+
+bool demangle_short_in(enum name_language language, const char *name, struct buf *out)
+{
+	return demangle_as(language, name, true, out);
 }
 
 bool demangle(const char *name, struct buf *out)
 {
-	return demangle_as(name, false, out);
+	return demangle_as(NAME_ANY, name, false, out);
 }
 
 bool demangle_short(const char *name, struct buf *out)
 {
-	return demangle_as(name, true, out);
+	return demangle_as(NAME_ANY, name, true, out);
+}
+
+bool is_mangled_name(const char *name)
+{
+	if (name[0] != '_')
+		return false;
+	return name[1] == 'Z' || (name[1] == 'R' && name[2] >= 'A' && name[2] <= 'Z') ||
+	       (name[1] == 'D' && is_digit(name[2]));
 }

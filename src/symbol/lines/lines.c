@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "symbol/demangle/demangle.h"
 #include "symbol/lines/line_table.h"
+#include "symbol/readable_names.h"
 #include "symbol/table.h"
 
 const char *const line_status_keys[N_LINE_STATUSES] = {
@@ -229,9 +229,10 @@ void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const u
 	}
 }
 
-static const char *demangled(struct symbolizer *s, struct line_table *lines, uint32_t at,
+static const char *demangled(struct symbolizer *s, struct symbol_table *t, uint32_t at,
 			     const char *plain)
 {
+	struct line_table *lines = lines_of(s, t);
 	bool is_new;
 	uint32_t *index = intmap_put(&lines->name_index, at, &is_new);
 
@@ -239,7 +240,8 @@ static const char *demangled(struct symbolizer *s, struct line_table *lines, uin
 		const char *name = plain;
 
 		s->scratch.len = 0;
-		if (demangle(plain, &s->scratch))
+		if (readable_name(s->readable, t, plain, language_of_inlined(t, plain), NAME_LONG,
+				  &s->scratch))
 			name = arena_strndup(s->names, buf_cstr(&s->scratch), s->scratch.len);
 		*index = (uint32_t)lines->names.n;
 		vec_push(&lines->names, name);
@@ -252,7 +254,7 @@ const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
 {
 	if (frame->function_id & ID_OF_SYMBOL)
 		return symbol_name(s, t, frame->function_id & ~ID_OF_SYMBOL);
-	return demangled(s, lines_of(s, t), frame->function_id, frame->function);
+	return demangled(s, (struct symbol_table *)t, frame->function_id, frame->function);
 }
 
 enum line_status lines_status(struct symbolizer *s, const struct symbol_table *t)

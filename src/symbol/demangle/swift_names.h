@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Swift's names ("$s4shop4findyyF").
+ *
+ * Their grammar grows with each release of the language, and the one complete reader is that of
+ * the toolchain. So names go to the toolchain's program (symbol/demangle/swift_program.h), all of
+ * an image at once: it reads 100,000 in a fifth of a second. A name at which it fails stays as it
+ * is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct swift_names;
+
+struct swift_names *swift_names_new(void);
+void swift_names_free(struct swift_names *s); /* NULL is fine */
+
+bool is_swift_name(const char *name);
+
+/* Reads those of the names that are Swift's, which live as long as `s`. */
+void swift_names_read(struct swift_names *s, const char *const *names, size_t n);
+
+/* Puts the readable form of a name that was read in place of the content of `out`. */
+bool swift_names_find(const struct swift_names *s, const char *name, struct buf *out);
+
+/* Whether swift_names_read() has seen the name. */
+bool swift_names_has(const struct swift_names *s, const char *name);
+
+bool swift_names_has_program(const struct swift_names *s);
