@@ -79,11 +79,17 @@ struct in_kernel {
 	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits are counted */
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
-	bool with_tables, is_final;
+	uint64_t known_ns; /* the side band is known up to then; UINT64_MAX: to its end */
+	bool with_tables;
 	bool is_stalled;     /* some raw stack needs a table that was being built … */
 	uint64_t stalled_at; /* … at this generation of tables */
 	uint32_t n_seen;     /* files that were looked at for a table without being asked */
 };
+
+static bool is_final(const struct in_kernel *k)
+{
+	return k->known_ns == UINT64_MAX;
+}
 
 static struct in_kernel *of_sink(struct event_sink *sink)
 {
@@ -411,8 +417,8 @@ void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns)
 	place_files(k, until_ns);
 	if (k->with_tables)
 		give_tables(k);
-	k->is_final = until_ns == UINT64_MAX;
-	walk_raws(k, until_ns, k->is_final);
+	k->known_ns = until_ns;
+	walk_raws(k, until_ns, is_final(k));
 }
 
 bool in_kernel_is_behind(const struct in_kernel *k)
@@ -466,15 +472,18 @@ static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count 
 	return MAX(n, 1u);
 }
 
-/* Its raw stack waits for a table: the count is kept until the next reading. */
+/*
+ * Its raw stack waits for a table, or for the side band: the count is kept until the next reading. A
+ * stack from after known_ns would be walked by the mappings of the program before an exec.
+ */
 static bool is_late(struct in_kernel *k, const struct sampler_count *c)
 {
 	const struct code_addr *frames;
 
 	if (c->frames || find_walked(k, c->stack, &frames) || !k->raws.n)
 		return false;
-	walk_raws(k, UINT64_MAX, k->is_final); /* it may have been told just now */
-	return !k->is_final && k->raws.n && !find_walked(k, c->stack, &frames);
+	walk_raws(k, k->known_ns, is_final(k)); /* it may have been told just now */
+	return !is_final(k) && k->raws.n && !find_walked(k, c->stack, &frames);
 }
 
 static bool keep_late(struct in_kernel *k, const struct sampler_count *c)
