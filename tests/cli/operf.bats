@@ -116,6 +116,17 @@ killed_operf() {
 	opannotate -s -e '*::search' 2>/dev/null >lines
 	grep -q 'operator.* total:' lines
 	run ! grep -q 'search.* total:' lines
+	# opannotate shows the names of the symbol table, and its filters go by them.
+	opannotate -s --demangle=none 2>/dev/null >lines
+	while read -r name; do has -F "/* $name total:" lines; done <<<"$names"
+	run ! grep 'table::.* total:' lines
+	name=$(grep PPKc <<<"$names")
+	opannotate -s --demangle=none -i "$name" 2>/dev/null >lines
+	has -F "/* $name total:" lines
+	[ "$(grep -c '_ZN5table.* total:' lines)" = 1 ]
+	opannotate -s --demangle=smart 2>/dev/null >lines
+	has 'table::search' lines
+	run ! grep '_ZN5table.* total:' lines
 }
 
 @test "operf -t keeps threads apart, which opreport shows as columns" {

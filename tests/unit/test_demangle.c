@@ -313,6 +313,102 @@ static void names_beyond_the_limits_are_left_alone(void **state)
 	buf_fini(&out);
 }
 
+/* How names of a language start and end, and what a name can have many of. */
+struct hostile_form {
+	enum name_language language;
+	const char *start, *part, *open, *inner, *close, *end;
+};
+
+static const struct hostile_form hostile_forms[] = {
+	{ NAME_ANY, "_ZN4shop", "1a", "1AI", "i", "E", "Ev" },
+	{ NAME_ANY, "_ZN4shop", "1a", "1AI", "i", "E", "17h0123456789abcdefE" },
+	{ NAME_ANY, "_RINvC4shop3foo", "l", "INtB0_1A", "l", "E", "E" },
+	{ NAME_ANY, "_D4shop", "1a", "__T1AT", "i", "Z", "FZv" },
+	{ NAME_ANY, "_D4shop1f", "S1a", "FS1a", "i", "Z", "FZv" },
+	{ NAME_ANY, "__shop_MOD_", "a_", "s.", "a", "b", "f" },
+	{ NAME_ANY, "__shop", ".a", ".a", "_MOD_", "b", "f" },
+	{ NAME_ANY, "_QMshop", "Fa", "Fa", "Fb", "Fc", "Pf" },
+	{ NAME_OCAML, "camlShop.", "a__", "$28", "a", "$29", "_12" },
+	{ NAME_OCAML, "camlShop__", "a__", "a__", "a", "__c", "_12" },
+	{ NAME_ADA, "shop__", "a__", "a__", "b", "__c", "b" },
+	{ NAME_ADA, "shop__a", "__2", "__Oadd", "TK", "X", "" },
+	{ NAME_HASKELL, "base_Shop_", "zi", "ZL", "a", "ZR", "_info" },
+	{ NAME_HASKELL, "base_Shop_", "Z64T", "Z64H", "z10ffffU", "Z0T", "_info" },
+};
+
+/* Asks with a copy that ends where the name ends. */
+static bool is_read(const struct hostile_form *form, const struct buf *name, struct buf *out)
+{
+	char *copy = xstrndup((const char *)name->data, name->len);
+	bool ok;
+
+	demangle_short_in(form->language, copy, out);
+	ok = demangle_in(form->language, copy, out);
+	if (ok)
+		assert_true(out->len && out->len <= MAX(65536, 16 * name->len));
+	free(copy);
+	return ok;
+}
+
+static void put_form(const struct hostile_form *form, size_t n_parts, size_t n_nested,
+		     const char *inner, struct buf *name)
+{
+	name->len = 0;
+	buf_str(name, form->start);
+	repeat(name, form->part, n_parts);
+	repeat(name, form->open, n_nested);
+	buf_str(name, inner);
+	repeat(name, form->close, n_nested);
+	buf_str(name, form->end);
+}
+
+static void hostile_names_of_each_language_do_no_harm(void **state)
+{
+	static const char *const inners[] = { "\377\300\257", "3\377\300\257", "4\033[1m", "\001",
+					      "$00$1b",       "z0Uz1bU",       "_",        "." };
+	struct buf name = { 0 }, out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(hostile_forms); i++) {
+		const struct hostile_form *form = &hostile_forms[i];
+
+		put_form(form, (1 << 20) / strlen(form->part), 0, "", &name);
+		assert_false(is_read(form, &name, &out));
+		put_form(form, 131000 / strlen(form->part), 0, "", &name);
+		is_read(form, &name, &out);
+		put_form(form, 0, 10000, form->inner, &name);
+		is_read(form, &name, &out);
+		for (size_t k = 0; k < ARRAY_SIZE(inners); k++) {
+			put_form(form, 0, 1, inners[k], &name);
+			is_read(form, &name, &out);
+			put_form(form, 3, 0, inners[k], &name);
+			is_read(form, &name, &out);
+		}
+	}
+	buf_fini(&name);
+	buf_fini(&out);
+}
+
+/* A tuple of four characters has 67: as many as fit into a name are too many. */
+static void haskells_tuples_have_a_limit(void **state)
+{
+	struct buf name = { 0 }, out = { 0 };
+
+	(void)state;
+	assert_true(demangle_in(NAME_HASKELL, "base_Shop_Z64H_info", &out));
+	assert_int_equal(out.len, strlen("base:Shop.") + 67);
+	assert_false(demangle_in(NAME_HASKELL, "base_Shop_Z65H_info", &out));
+	put_form(&hostile_forms[ARRAY_SIZE(hostile_forms) - 1], 0, 20000, "", &name);
+	assert_false(demangle_in(NAME_HASKELL, buf_cstr(&name), &out));
+	name.len = 0;
+	buf_str(&name, "base_Shop_");
+	repeat(&name, "Z64H", 30000);
+	buf_str(&name, "_info");
+	assert_false(demangle_in(NAME_HASKELL, buf_cstr(&name), &out));
+	buf_fini(&name);
+	buf_fini(&out);
+}
+
 static void bytes_of_other_encodings_pass(void **state)
 {
 	struct buf out = { 0 };
@@ -341,6 +437,8 @@ int main(void)
 		cmocka_unit_test(long_names_are_demangled),
 		cmocka_unit_test(the_longest_names_do_no_harm),
 		cmocka_unit_test(names_beyond_the_limits_are_left_alone),
+		cmocka_unit_test(hostile_names_of_each_language_do_no_harm),
+		cmocka_unit_test(haskells_tuples_have_a_limit),
 		cmocka_unit_test(bytes_of_other_encodings_pass),
 	};
 

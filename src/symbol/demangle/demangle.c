@@ -13,7 +13,9 @@
 #include "symbol/demangle/itanium.h"
 #include "symbol/demangle/ocaml_names.h"
 
-#define MAX_MANGLED 131072
+#define MAX_MANGLED   131072
+#define MAX_DEMANGLED 65536
+#define MAX_UNFOLDED  16 /* times as long as the mangled name, if that is more */
 
 static bool is_digit(char c)
 {
@@ -84,7 +86,8 @@ static bool demangle_as(enum name_language language, const char *name, bool is_s
 	at = strchr(name, '@');
 	if (at)
 		front = xstrndup(name, (size_t)(at - name));
-	ok = (!at || *front) && demangle_whole(language, at ? front : name, is_short, out);
+	ok = (!at || *front) && demangle_whole(language, at ? front : name, is_short, out) &&
+	     out->len <= MAX(MAX_DEMANGLED, MAX_UNFOLDED * strlen(name));
 	if (ok && at)
 		buf_str(out, at);
 	if (ok)

@@ -127,7 +127,7 @@ static size_t put_character(struct part p, struct buf *out)
 	return i + 1;
 }
 
-#define MAX_TUPLE 1000
+#define MAX_TUPLE 64 /* of GHC */
 
 /* "Z3T" is (,,), "Z2H" is (#,#), "Z0T" is (); `p` starts behind the 'Z'. */
 static size_t put_tuple(struct part p, struct buf *out)
