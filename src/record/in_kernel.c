@@ -473,8 +473,8 @@ static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count 
 }
 
 /*
- * Its raw stack waits for a table, or for the side band: the count is kept until the next reading. A
- * stack from after known_ns would be walked by the mappings of the program before an exec.
+ * Its raw stack waits for a table, or for the side band: the count is kept until the next reading.
+ * A stack from after known_ns would be walked by the mappings of the program before an exec.
  */
 static bool is_late(struct in_kernel *k, const struct sampler_count *c)
 {
