@@ -326,6 +326,17 @@ static const struct cplus_name usual_names[] = {
 
 /* Constraints, modules and other forms that c++filt 2.40 can't read or reads wrongly. */
 static const struct cplus_name newer_names[] = {
+	/* A scope in an expression: gcc's is a type, which S4_ counts; clang's is names. */
+	{ "_ZN1B1fI1AEENS_4enabIXsrNS_2isIT_EE5valueEvE4typeES4_S4_",
+	  "B::enab<B::is<A>::value, void>::type B::f<A>(A, A)" },
+	{ "_ZN1B1fI1AEENS_4enabIXsr2isIT_EE5valueEvE4typeES3_S3_",
+	  "B::enab<is<A>::value, void>::type B::f<A>(A, A)" },
+	{ "_Z1nI1AEN1B4enabIXsr3topIT_E5valueEvE4typeES4_S4_S5_",
+	  "B::enab<top<A>::value, void>::type n<A>(A, A, top<A>)" },
+	{ "_Z1nI1AEN1B4enabIXsr3topIT_EE5valueEvE4typeES3_S3_3topIS3_E",
+	  "B::enab<top<A>::value, void>::type n<A>(A, A, top<A>)" },
+	{ "_Z1kI1XEN1B4enabIXgtsrNT_1NE1xLi1EEvE4typeES3_S3_",
+	  "B::enab<(X::N::x>(1)), void>::type k<X>(X, X)" },
 	{ "_ZN4shop2f1ITk3BiglEEiT_", "int shop::f1<long>(long)" },
 	{ "_ZN4shop2f2IlQ3BigIT_EEEiS1_", "int shop::f2<long>(long)" },
 	{ "_ZN4shop2f5IiTnT_Li3EEEiv", "int shop::f5<int, 3>()" },

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 
 static const char *const additions[] = {
-	".cold",       ".constprop", ".ipa_ra", ".isra",     ".llvm",
-	".localalias", ".lto_priv",  ".part",   ".resolver", ".simdclone",
+	".cold",     ".constprop", ".ipa_ra",   ".isra",      ".llvm", ".localalias",
+	".lto_priv", ".part",      ".resolver", ".simdclone", ".warm",
 };
 
 static bool is_digit(char c)
@@ -15,28 +15,46 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The length of an addition and its numbers at `at`; 0 if none stands there. */
+/* The length of an addition at `at`, with its numbers: ".constprop.0"; 0 if none stands there. */
 static size_t addition_len(const char *at)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(additions); i++) {
-		size_t len = strlen(additions[i]);
+	size_t len = 1 + strcspn(at + (*at == '.'), ".");
 
-		if (strncmp(at, additions[i], len) != 0)
-			continue;
-		while (at[len] == '.' && is_digit(at[len + 1]))
-			for (len++; is_digit(at[len]);)
-				len++;
-		if (at[len] == '\0' || at[len] == '.')
-			return len;
+	if (*at != '.' || len == 1)
+		return 0;
+	while (at[len] == '.' && is_digit(at[len + 1]))
+		for (len++; is_digit(at[len]);)
+			len++;
+	return at[len] == '\0' || at[len] == '.' ? len : 0;
+}
+
+static bool is_known(const char *at, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(additions); i++) {
+		size_t word_len = strlen(additions[i]);
+
+		if (word_len <= len && !memcmp(at, additions[i], word_len) &&
+		    (word_len == len || at[word_len] == '.'))
+			return true;
 	}
-	return 0;
+	return false;
+}
+
+/* Whether there are only additions up to the end. */
+static bool are_all_known(const char *at)
+{
+	size_t len;
+
+	while ((len = addition_len(at)) && is_known(at, len))
+		at += len;
+	return !*at;
 }
 
 const char *clones_find(const char *name)
 {
 	const char *dot = strchr(name, '.');
 
-	while (dot && !addition_len(dot))
+	while (dot && !are_all_known(dot))
 		dot = strchr(dot + 1, '.');
 	return dot ? dot : name + strlen(name);
 }

@@ -6,7 +6,10 @@
 
 #include "base/buf.h"
 
-/* Where the additions start; the name's end if there are none. */
+/*
+ * Where the additions start; the name's end if there are none. Names of some languages have dots,
+ * too: only additions that compilers are known to write count.
+ */
 const char *clones_find(const char *name);
 
 /* As c++filt spells them: " [clone .constprop.0] [clone .cold]"; false if something else follows.

@@ -45,10 +45,27 @@ static bool demangle_function(enum name_language language, const char *name, boo
 	return fortran_demangle(name, len, out);
 }
 
+/*
+ * Where the additions of compilers start. Names of Rust and D have no dot of their own, but for
+ * Rust's old form, which ends with "E".
+ */
+static const char *find_clones(enum name_language language, const char *name)
+{
+	const char *end;
+
+	if (language != NAME_ANY || !strchr("RDZ", name[1]))
+		return clones_find(name);
+	if (name[1] == 'Z') {
+		end = strrchr(name, 'E');
+		return end && end[1] == '.' ? end + 1 : name + strlen(name);
+	}
+	return name + strcspn(name, ".");
+}
+
 static bool demangle_with_clones(enum name_language language, const char *name, bool is_short,
 				 struct buf *out)
 {
-	const char *clones = clones_find(name);
+	const char *clones = find_clones(language, name);
 	cleanup(free_at_exit) char *front = NULL;
 
 	if (!*clones)
@@ -118,6 +135,9 @@ bool demangle_short(const char *name, struct buf *out)
 bool is_mangled_name(const char *name)
 {
 	if (name[0] != '_')
+		return false;
+	/* "_ZGVbN2v_cos" is cos() for vectors, by another rule. */
+	if (!strncmp(name, "_ZGV", 4) && name[4] >= 'a' && name[4] <= 'z')
 		return false;
 	return name[1] == 'Z' || (name[1] == 'R' && name[2] >= 'A' && name[2] <= 'Z') ||
 	       (name[1] == 'D' && is_digit(name[2]));

@@ -52,17 +52,43 @@ bool iberty_demangle_rust(const char *name, bool is_short, struct buf *out)
 	       out->len;
 }
 
+static char *demangle_d(const char *name, bool is_short)
+{
+	if (!d_name_is_harmless(name, strnlen(name, MAX_D_MANGLED)))
+		return NULL;
+	return dlang_demangle(name, is_short ? STYLE_SHORT : STYLE_LONG);
+}
+
+/*
+ * Newer compilers of D write "return scope" of a parameter as "NkM"; libiberty reads "MNk" alone.
+ * The letters may also belong to an identifier, which must not change: then the name is not read.
+ */
+static char *demangle_newer_d(const char *name, bool is_short)
+{
+	char *copy = strdup(name), *text;
+
+	for (char *at = copy; at && (at = strstr(at, "NkM")); at += 3)
+		memcpy(at, "MNk", 3);
+	text = copy ? demangle_d(copy, is_short) : NULL;
+	free(copy);
+	if (text && strstr(text, "MNk")) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
 bool iberty_demangle_d(const char *name, bool is_short, struct buf *out)
 {
-	char *text = NULL;
+	char *text = demangle_d(name, is_short);
 
-	if (d_name_is_harmless(name, strnlen(name, MAX_D_MANGLED)))
-		text = dlang_demangle(name, is_short ? STYLE_SHORT : STYLE_LONG);
+	if (!text && strstr(name, "NkM"))
+		text = demangle_newer_d(name, is_short);
 	out->len = 0;
 	if (text)
 		buf_str(out, text);
 	free(text);
-	return text != NULL;
+	return out->len > 0;
 }
 
 #else

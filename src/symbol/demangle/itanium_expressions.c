@@ -69,38 +69,75 @@ static node_id scoped(struct itanium *p, node_id scope, node_id name)
 	return scope && name ? itanium_node(p, NODE_SCOPED, scope, name, 0) : 0;
 }
 
-/*
- * Names "E" name. Some versions of gcc leave the "E" away; then the last of the names is the name
- * itself.
- */
-static node_id names_of_scopes(struct itanium *p, node_id scope)
+/* Names "E" name. gcc writes one name, whose "E" is away, and then the name itself. */
+static node_id names_of_scopes(struct itanium *p, node_id scope, bool *is_type)
 {
+	uint32_t n_names = 0;
+
 	do {
 		node_id name = simple_id(p);
 
 		scope = scope ? scoped(p, scope, name) : name;
+		n_names++;
 	} while (scope && is_digit(itanium_peek(p, 0)));
-	if (!scope || itanium_peek(p, 0) != 'E' || !starts_base_name(p, 1))
+	if (!scope || itanium_peek(p, 0) != 'E' || !starts_base_name(p, 1)) {
+		*is_type = n_names == 2;
 		return scope;
+	}
 	p->at++;
 	return scoped(p, scope, base_name(p));
 }
 
-/* "sr" … */
-static node_id scoped_name(struct itanium *p)
+/* "T_", "Dt…E", and the like with arguments */
+static bool is_dependent(const struct itanium *p, node_id type)
 {
+	const struct node *n = &p->nodes.data[type];
+
+	if (n->kind == NODE_TEMPLATE)
+		n = &p->nodes.data[n->a];
+	return n->kind == NODE_PARAMETER || n->kind == NODE_DECLTYPE;
+}
+
+static node_id names_in_scopes(struct itanium *p, bool *is_type)
+{
+	bool is_nested = itanium_peek(p, 0) == 'N' && itanium_peek(p, 1) &&
+			 strchr("TDS", itanium_peek(p, 1));
 	node_id scope;
 
-	p->at += 2;
 	if (is_digit(itanium_peek(p, 0)))
-		return names_of_scopes(p, 0);
-	if (itanium_peek(p, 0) == 'N' && itanium_peek(p, 1) && strchr("TDS", itanium_peek(p, 1))) {
-		p->at++;
-		scope = arguments_of(p, unresolved_type(p));
-		return scope ? names_of_scopes(p, scope) : 0;
-	}
+		return names_of_scopes(p, 0, is_type);
+	p->at += is_nested;
 	scope = arguments_of(p, unresolved_type(p));
-	return scope ? scoped(p, scope, base_name(p)) : 0;
+	if (!scope || !is_nested)
+		return scope ? scoped(p, scope, base_name(p)) : 0;
+	if (!is_dependent(p, scope)) {
+		*is_type = true;
+		return 0;
+	}
+	return names_of_scopes(p, scope, &(bool){ false });
+}
+
+/*
+ * "sr" … By the ABI the scope is a list of names. gcc writes a type, which can be substituted later
+ * in the name. What looks like a type is read a second time.
+ */
+static node_id scoped_name(struct itanium *p)
+{
+	const char *start = p->at + 2;
+	size_t n_nodes = p->nodes.n, n_substitutions = p->substitutions.n;
+	bool is_type = false;
+	node_id node;
+
+	p->at = start;
+	node = names_in_scopes(p, &is_type);
+	if ((node && !is_type) || p->n_reread == ITANIUM_MAX_REREAD)
+		return node;
+	p->n_reread++;
+	p->at = start;
+	p->nodes.n = n_nodes;
+	p->substitutions.n = n_substitutions;
+	node = itanium_type(p);
+	return node ? scoped(p, node, base_name(p)) : 0;
 }
 
 static node_id unresolved_name(struct itanium *p)

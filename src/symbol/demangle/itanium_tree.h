@@ -118,8 +118,9 @@ struct node {
 	};
 };
 
-#define ITANIUM_MAX_NAME  131072
-#define ITANIUM_MAX_DEPTH 1024
+#define ITANIUM_MAX_NAME   131072
+#define ITANIUM_MAX_DEPTH  1024
+#define ITANIUM_MAX_REREAD 32
 
 struct itanium {
 	const char *at, *end;
@@ -127,6 +128,7 @@ struct itanium {
 	VEC(node_id) substitutions;
 	uint32_t depth;
 	bool is_conversion; /* arguments behind T_ belong to the operator, not to T_ */
+	uint32_t n_reread;  /* parts that were read a second time */
 };
 
 struct itanium_list {
