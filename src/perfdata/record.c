@@ -273,6 +273,7 @@ static void read_stack(struct reader *r, struct sample_extra *x)
 		return;
 	copied = reader_u64(r);
 	x->stack_size = MIN(copied, size);
+	x->is_stack_whole = copied < size;
 }
 
 /* What follows the call chain. ADDR, which stands before it, and READ have been read. */

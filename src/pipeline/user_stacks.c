@@ -172,7 +172,7 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 
 /* Walks with s->regs. */
 static struct user_chain walk(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
-			      const void *stack, size_t stack_size)
+			      const void *stack, size_t stack_size, bool is_whole)
 {
 	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_WALKED };
 	struct unwind_input in = {
@@ -181,6 +181,7 @@ static struct user_chain walk(struct user_stacks *s, int32_t pid, const struct t
 		.n_other = DWARF_REGISTERS,
 		.stack = stack,
 		.stack_size = stack_size,
+		.is_whole = is_whole,
 		.find = find_place,
 		.ctx = s,
 		.space = machine_space(s->machine, thread),
@@ -211,7 +212,7 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
 	s->may_wait = true;
-	return walk(s, pid, thread, extra->stack, extra->stack_size);
+	return walk(s, pid, thread, extra->stack, extra->stack_size, extra->is_stack_whole);
 }
 
 void user_stacks_expect(struct user_stacks *s, const struct event *e)
@@ -230,7 +231,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	s->may_wait = may_wait;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
-	return walk(s, pid, thread, copy->stack, copy->stack_size);
+	return walk(s, pid, thread, copy->stack, copy->stack_size, false);
 }
 
 bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,

@@ -202,3 +202,9 @@ fibers_reach() { # PATTERN ARGUMENTS…
 	[ "$status" = 0 ]
 	[[ "$output" == *"stacks: frame pointers"* ]]
 }
+
+@test "a stack that execve has taken away could not be copied: it is not called deeper than the copy" {
+	need_recording
+	record_samples 1000 s "" --call-graph dwarf -- sh -c 'while :; do /bin/true; done'
+	[ "$(fact s '.losses."stack-short" // 0')" = 0 ]
+}

@@ -273,6 +273,7 @@ static void check_full(bool is_foreign)
 	assert_int_equal(x->user.mask, 9);
 	assert_int_equal(r.l.seen.data[0].first_register, 0xabc);
 	assert_int_equal(x->stack_size, 8);
+	assert_true(x->is_stack_whole);
 	assert_int_equal(x->weight, 55);
 	assert_int_equal(x->data_src, 66);
 	assert_int_equal(x->phys_addr, 88);
