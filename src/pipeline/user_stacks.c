@@ -231,7 +231,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	s->may_wait = may_wait;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
-	return walk(s, pid, thread, copy->stack, copy->stack_size, false);
+	return walk(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 }
 
 bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,

@@ -48,6 +48,7 @@ struct user_copy {
 	const uint64_t *regs;
 	const void *stack;
 	size_t stack_size;
+	bool is_whole; /* no more could be copied */
 };
 
 struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,

@@ -646,6 +646,56 @@ static void free_registers(struct builder *b)
 	}
 }
 
+/* ---- Haskell ---- */
+
+static bool is_go(const struct elf_file *elf)
+{
+	struct elf_section s;
+
+	return elf_section_named(elf, ".gopclntab", &s) ||
+	       elf_section_named(elf, ".data.rel.ro.gopclntab", &s);
+}
+
+/* GHC's code has its stack in the heap, at rbp, and no call frame information but with -g. */
+static const struct unwind_rule on_heap_stack = { .cfa = UNWIND_CFA_LEAF };
+
+static bool has_symbol(const struct elf_file *elf, uint32_t table, const char *name)
+{
+	struct elf_symbols it;
+	struct elf_symbol symbol;
+
+	if (elf_symbols_begin(&it, elf, table))
+		while (elf_symbols_next(&it, &symbol))
+			if (!strcmp(symbol.name, name))
+				return true;
+	return false;
+}
+
+/* An image with much code without rules, whose functions GHC's runtime enters. */
+static bool is_of_ghc(const struct builder *b)
+{
+	static const char name[] = "stg_upd_frame_info";
+	uint64_t covered = 0, code = code_bytes(b);
+
+	vec_foreach (&b->covers, c)
+		covered += c->size;
+	return b->elf->machine == EM_X86_64 && covered < code - code / 16 && !is_go(b->elf) &&
+	       (has_symbol(b->elf, SHT_SYMTAB, name) || has_symbol(b->elf, SHT_DYNSYM, name));
+}
+
+/* GHC's rules: the return address is where rbp points, or above. No other compiler has them. */
+static void mark_heap_stacks(struct builder *b)
+{
+	vec_foreach (&b->rules, bits) {
+		struct unwind_rule rule;
+
+		memcpy(&rule, bits, sizeof(rule));
+		if (unwind_rule_cfa(rule) == UNWIND_CFA_FP &&
+		    unwind_rule_ra(rule) == UNWIND_RA_AT_CFA && rule.aux >= 0)
+			memcpy(bits, &on_heap_stack, sizeof(on_heap_stack));
+	}
+}
+
 static struct unwind_header *pack(const struct builder *b)
 {
 	size_t rules = b->rules.n * 8, pages = b->pages.n * 4, rows = b->rows.n * 4;
@@ -691,14 +741,6 @@ static const struct stack_switch *switch_named(const char *name)
 			return &stack_switches[i];
 	}
 	return NULL;
-}
-
-static bool is_go(const struct elf_file *elf)
-{
-	struct elf_section s;
-
-	return elf_section_named(elf, ".gopclntab", &s) ||
-	       elf_section_named(elf, ".data.rel.ro.gopclntab", &s);
 }
 
 static void find_switches(struct builder *b)
@@ -776,6 +818,8 @@ static void collect(struct builder *b)
 	if (elf_frames_eh(b->elf, &b->frames[FRAMES_EH]))
 		cover_with_functions(b, &b->frames[FRAMES_EH]);
 	cover_start_context(b);
+	if (is_of_ghc(b))
+		b->bare = on_heap_stack;
 }
 
 int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
@@ -798,6 +842,7 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 	emit_all(&b, keys);
 	free(keys);
 	free_registers(&b);
+	mark_heap_stacks(&b);
 	if (b.is_full || b.first_page + b.pages.n > UINT32_MAX)
 		r = error_set(err, -EFBIG, "more unwind rows or rules than a table can name");
 	else

@@ -60,7 +60,8 @@ enum unwind_cfa {
 	UNWIND_CFA_SP_OTHER2, /* [[sp + (int16_t)off] + fp] + aux; the frame pointer is the same */
 	UNWIND_CFA_FP_OTHER,  /* fp + off */
 	UNWIND_CFA_REGISTER_OTHER, /* as REGISTER */
-	UNWIND_CFA_LEAF, /* sp + off where the sample hit; what it calls is on another stack */
+	UNWIND_CFA_LEAF, /* sp + off where the sample hit; what it calls is on another stack.
+			    off 0: its own caller is, too, and no rule leads there */
 };
 
 /* Where the caller's frame pointer is. */

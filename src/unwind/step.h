@@ -233,7 +233,7 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 			return unwind_step_by_fp((struct unwind_rule){ 0 }, r, c);
 		break;
 	case UNWIND_CFA_LEAF:
-		if (!(r->flags & UNWIND_IS_EXACT))
+		if (!(r->flags & UNWIND_IS_EXACT) || !unwind_rule_offset(rule))
 			return UNWIND_OTHER_STACK;
 		break;
 	case UNWIND_CFA_FP:

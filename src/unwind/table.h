@@ -39,7 +39,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 5
+#define UNWIND_VERSION 6
 
 struct unwind_header {
 	char magic[8];

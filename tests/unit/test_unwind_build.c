@@ -418,6 +418,38 @@ static void functions_of_go_that_change_stacks_are_known(void **state)
 	built_fini(&b);
 }
 
+/* As GHC's code is, with and without -g, and C functions beside it. */
+static void haskells_code_has_its_stack_elsewhere(void **state)
+{
+	static const char text[] =
+		".text\n.cfi_sections .debug_frame\nnop\n.p2align 6\n"
+		"inner: .cfi_startproc\n.cfi_def_cfa rbp, 16\n.cfi_offset rip, 0\n"
+		".cfi_val_offset rbp, 0\nnop\n.cfi_endproc\n.p2align 6\n"
+		"bare: .fill 1024,1,0x90\n"
+		"c: .cfi_startproc\nnop\n.cfi_endproc\n";
+	static const char *const marks[] = { "stg_upd_frame_info", "stg_other" };
+	struct built b;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		enum unwind_cfa expected = i ? UNWIND_CFA_NONE : UNWIND_CFA_LEAF;
+		struct buf source = { 0 };
+
+		buf_printf(&source, "%s.globl %s\n.quad %s\n", text, marks[i], marks[i]);
+		write_file("ghc.s", buf_cstr(&source));
+		buf_fini(&source);
+		need_command("cc -dumpmachine | grep x86_64 && "
+			     "cc -shared -nostdlib -o ghc.so ghc.s");
+		build_of(&b, "ghc.so");
+		assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "bare"))), expected);
+		assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "inner"))),
+				 UNWIND_CFA_LEAF);
+		assert_int_equal(unwind_rule_offset(rule_at(&b, address_of(&b, "inner"))), 0);
+		assert_sp_plus(rule_at(&b, address_of(&b, "c")), 8);
+		built_fini(&b);
+	}
+}
+
 static void frames_of_a_megabyte_have_their_offset(void **state)
 {
 	struct built b;
@@ -688,6 +720,7 @@ int main(void)
 		cmocka_unit_test(sframe_serves_where_eh_frame_is_not),
 		cmocka_unit_test(frames_of_free_pascal_are_read),
 		cmocka_unit_test(damaged_sframe_is_read_as_far_as_it_goes),
+		cmocka_unit_test(haskells_code_has_its_stack_elsewhere),
 		cmocka_unit_test(frames_of_a_megabyte_have_their_offset),
 		cmocka_unit_test(an_image_without_code_has_an_empty_table),
 	};

@@ -379,6 +379,11 @@ static void what_a_function_calls_on_another_stack_is_not_called_from_here(void 
 	       "1000 leaf+8\n1100 end\n"
 	       "7000: 1108",
 	       "1010 1108 end");
+	/* Nor is there a way to a caller where the function itself is on a stack in the heap. */
+	expect("x86-64 pc=1010 sp=7000 fp=1\n"
+	       "1000 leaf+0\n1100 end\n"
+	       "7000: 1108",
+	       "1010 other-stack");
 	expect("x86-64 pc=1110 sp=7000 fp=1\n"
 	       "1000 leaf+8\n1100 sp+8\n"
 	       "7000: 1008 1108",
