@@ -8,8 +8,12 @@ LINES_TOOL=$ASSAY_BUILD/bench/lines
 @test "functions, lines and inlined functions of each compiler's code are llvm-symbolizer's" {
 	[ -x "$LINES_TOOL" ] || skip "bench/lines is not built"
 	n=0
-	for library in "$ROOT"/tests/data/toolchains/*.so; do
-		answers=${library%.so}.txt
+	for library in "$ROOT"/tests/data/toolchains/*.so*; do
+		answers=${library%.so*}.txt
+		if [[ $library = *.gz ]]; then
+			zcat "$library" >go.so
+			library=go.so
+		fi
 		awk 'BEGIN { RS = "" } { split($0, line, "\n"); print line[1] }' "$answers" >addresses
 		# A file without a line is none.
 		"$LINES_TOOL" "$library" <addresses | sed 's/.*:0:0$/??:0:0/' >ours
