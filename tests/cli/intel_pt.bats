@@ -388,10 +388,10 @@ branches() {
 }
 
 # Debian's perf 6.1 gives evt a wrong type, and so prints no text for it; 7.2 knows no name for it, and prints () for
-# each (D), (t) and (Dt).
+# each (D), (t) and (Dt), also of iflag, where others have no parentheses.
 without_evt() {
 	if grep -q ' () ' theirs; then
-		sed 's/ ([Dt]*) / () /' "$1"
+		sed 's/ ([Dt]*) / () /; s/ iflag: [Dt]* IFLAG/ iflag: () IFLAG/' "$1"
 	else
 		cat "$1"
 	fi | grep -v -e evt: -e 'unknown attr type' -e 'unknown event'
