@@ -5,9 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/files/file.h"
 
@@ -50,6 +54,30 @@ int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out)
 
 	snprintf(path, sizeof(path), "%s/%d/task", proc, pid);
 	return list_numbers(path, out);
+}
+
+/*
+ * Signals reach a process that has ended until its parent waits. Its pidfd is readable at once
+ * (pidfd_open(2)); other threads than the first have none, nor have kernels before 5.3.
+ */
+static bool is_running(int32_t tid)
+{
+	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, tid, 0), .events = POLLIN };
+	bool has_ended;
+
+	if (p.fd < 0)
+		return kill(tid, 0) == 0 || errno != ESRCH;
+	has_ended = poll(&p, 1, 0) > 0;
+	close(p.fd);
+	return !has_ended;
+}
+
+bool proc_any_runs(const struct pid_list *tids)
+{
+	vec_foreach (tids, tid)
+		if (is_running(*tid))
+			return true;
+	return false;
 }
 
 /*

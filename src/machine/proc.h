@@ -33,5 +33,8 @@ int proc_scan_all(const char *proc, uint64_t time_ns, struct event_sink *sink);
 int proc_list_pids(const char *proc, struct pid_list *out);
 int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out);
 
+/* Whether one of the threads is there still. A process that its parent did not wait for is not. */
+bool proc_any_runs(const struct pid_list *tids);
+
 /* The name of a thread, without its newline. */
 bool proc_read_comm(const char *proc, int32_t pid, int32_t tid, char *comm, size_t size);

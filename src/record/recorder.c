@@ -20,6 +20,7 @@
 #include "collect/missed.h"
 #include "collect/sampler.h"
 #include "counter/pace.h"
+#include "machine/proc.h"
 #include "pipeline/ext.h"
 #include "record/in_kernel.h"
 #include "record/pid_namespace.h"
@@ -90,17 +91,10 @@ static int handle_signals(struct recorder *r, struct error *err)
 	return MIN(e, 0);
 }
 
+/* What it has started may go on, but nobody asked for that alone. */
 static bool has_target_ended(const struct recorder *r)
 {
-	const struct recorder_config *c = r->config;
-	bool is_alive = false;
-
-	if (!has_pid_target(c))
-		return false;
-	for (size_t i = 0; i < r->tids.n && !is_alive; i++)
-		is_alive = kill(r->tids.data[i], 0) == 0 || errno != ESRCH;
-	/* What it has started may go on, but nobody asked for that alone. */
-	return !is_alive;
+	return has_pid_target(r->config) && !proc_any_runs(&r->tids);
 }
 
 static int wait_ms(const struct recorder *r)

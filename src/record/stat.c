@@ -213,12 +213,7 @@ static void handle_signals(struct stat_state *s)
 
 static bool has_target_ended(const struct stat_state *s)
 {
-	if (!has_pid_target(s->config))
-		return false;
-	for (size_t i = 0; i < s->tids.n; i++)
-		if (kill(s->tids.data[i], 0) == 0 || errno != ESRCH)
-			return false;
-	return true;
+	return has_pid_target(s->config) && !proc_any_runs(&s->tids);
 }
 
 static int report(struct stat_state *s, uint64_t at_ns, bool is_interval, struct error *err)

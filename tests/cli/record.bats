@@ -212,6 +212,24 @@ ended() {
 	[ "$(fact s .samples)" = 0 ]
 }
 
+# The shell becomes a sleep, which never waits for its child.
+@test "a target that ends is gone, also if its parent does not wait for it" {
+	need_recording
+	is_zombie() { grep -q '^State:.Z' "/proc/$zombie/status"; }
+	background bash -c '"$1" 1000s & echo $! >child; exec sleep 1000' bash "$PROGRAMS/split"
+	wait_for test -s child
+	zombie=$(<child)
+	background assay record -q -o s -p "$zombie"
+	local recorder=$pid
+	background assay stat -I 0.1 -o counts -e task-clock -p "$zombie"
+	wait_for has_samples 1 s
+	wait_for test -s counts
+	kill "$zombie"
+	wait_for is_zombie
+	wait_for so_or_ended "$recorder" false
+	wait_for so_or_ended "$pid" false
+}
+
 @test "a command that does too little of what an event counts is said to, by the event" {
 	run assay record -e page-faults -c 1000000 -o s.assay -- true
 	refused 0 "the command did too little of what 'page-faults' counts for a sample" "a smaller period (-c)"
