@@ -581,8 +581,6 @@ static void forget_change(struct pt_flow *f)
 
 static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 {
-	bool none = false;
-
 	if (p->type != PT_FUP && !is_timing(p))
 		forget_change(f);
 	switch ((enum pt_type)p->type) {
@@ -642,8 +640,8 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 	case PT_CFE:
 		on_cfe(f, p);
 		break;
-	case PT_EVD:
-		on_said(f, p, PT_EV_EVENT, &none);
+	case PT_EVD: /* of the CFE that comes, whose time it has */
+		pt_flow_emit(f, PT_EV_EVENT, 0, p->payload, p->count, p->type);
 		break;
 	case PT_TRIG:
 		on_said(f, p, PT_EV_EVENT, &f->fup_event);

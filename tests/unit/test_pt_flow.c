@@ -251,6 +251,21 @@ static void events_of_the_processor_have_their_addresses(void **state)
 	       "0-1000 bB\nkind 5 at 1000: e b\nkind 5 at 0: 77 c\n");
 }
 
+/* An EVD is of the CFE behind it: the call on the way there has the time before. */
+static void data_of_an_event_come_at_the_time_of_the_event(void **state)
+{
+	struct world w;
+
+	(void)state;
+	setup(&w);
+	decode(&w, PSB "TSC 0x3e8\nTNT T\nTSC 0x7d0\nEVD Type 2 Payload 0x77\n"
+		       "CFE IP:1 Type 1 Vector 14\nFUP 0x1021\n");
+	assert_string_equal(buf_cstr(&w.said), "0-1000 bB\n1000-1004 bo @1000\n"
+					       "kind 5 at 0: 77 c @1000\n1004-1020 bc @1000\n"
+					       "kind 5 at 1021: e b @2000\n");
+	buf_fini(&w.said);
+}
+
 static void a_record_of_pebs_is_its_items_and_an_end(void **state)
 {
 	(void)state;
@@ -563,6 +578,7 @@ int main(void)
 		cmocka_unit_test(quick_decoding_tells_what_addresses_tell),
 		cmocka_unit_test(address_spaces_and_machines_are_told_when_they_change),
 		cmocka_unit_test(events_of_the_processor_have_their_addresses),
+		cmocka_unit_test(data_of_an_event_come_at_the_time_of_the_event),
 		cmocka_unit_test(a_record_of_pebs_is_its_items_and_an_end),
 		cmocka_unit_test(after_an_overflow_it_goes_on_where_the_trace_says),
 		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
