@@ -134,6 +134,14 @@ static bool looks_like_tracepoint(const struct words *w)
 	return w->n_name > 1 && !modifiers_only(w->word[1]) && !isdigit((unsigned char)*w->word[1]);
 }
 
+/* Whether the word is the first of a list with commas. */
+static bool is_first_of(const char *word, const char *list)
+{
+	size_t n = strcspn(list, ",");
+
+	return strlen(word) == n && !strncmp(word, list, n);
+}
+
 static int unknown(const struct words *w)
 {
 	char tracefs[PATH_MAX], near[256], word[256];
@@ -141,6 +149,12 @@ static int unknown(const struct words *w)
 
 	join(w, is_tracepoint ? 2 : 1, word, sizeof(word));
 	catalog_nearest(w->p->sources, word, near, sizeof(near));
+	/* libpfm4 4.13 of Debian 13 does so on processors of Arm. */
+	if (is_first_of(word, near))
+		return error_set(w->p->err, -ENOENT,
+				 "libpfm4 lists event '%s' but has no code for it on this machine; "
+				 "use the event's raw number, as in r11",
+				 word);
 	if (is_tracepoint && !*near && !sources_tracefs(w->p->sources, tracefs))
 		return error_set(
 			w->p->err, -ENOENT,

@@ -92,6 +92,7 @@ while True:
 	need_sampler
 	count deep-nofp 300 -- ./deep-nofp 100000s
 	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
+	assay report -i s --tree "app:$PWD/deep-nofp" | head -40
 	[ "$(from_start deep-nofp)" -ge 70 ]
 	[ "$(tree_rows deep-nofp '.symbol == "level"')" -ge 50 ]
 }

@@ -157,7 +157,8 @@ the_pmu_and_its_events_are_listed() {
 what_the_processor_lacks() {
 	refused 1 log assay record -e branches:u -o s -- true
 	has "has no such counter" log
-	assay record -e BRANCH_MISPRED:u -c 1000 -o s -- /programs/quarters 100 2>log
+	assay record -e BRANCH_MISPRED:u -c 1000 -o s -- /programs/quarters 100 2>log ||
+		{ has "libpfm4 lists event 'BRANCH_MISPRED'" log && skip "libpfm4 has no codes of events for this processor"; }
 	has "event 'BRANCH_MISPRED:u' counted nothing" log
 	assay stat -e BRANCH_MISPRED:u,cycles:u -- /programs/quarters 100 2>log
 	has "stayed 0: BRANCH_MISPRED:u (" log
