@@ -70,7 +70,7 @@ deps:					## install the packages that building, checking and bench need
 	@scripts/deps.sh bench
 
 clean:					## remove the build folders
-	@rm -rf build build-check build-fuzz build-arm64 build-tarball
+	@rm -rf build build-check build-fuzz build-no-oprofile build-arm64 build-tarball
 
 help:					## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' Makefile | expand -t 22

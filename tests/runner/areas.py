@@ -17,6 +17,9 @@ from runner import machine, tap
 
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
 FILE_DEADLINES = 20  # a file of tests that takes so many deadlines hangs
+# Unit tests that build/no-oprofile runs: those of the rooms that use OProfile's rows where there are some.
+WITHOUT_OPROFILE = ("base", "control", "daemon", "doctor", "event_files", "export", "foreign", "image", "options", "perfdata_import",
+                    "profile", "report", "specification", "store")
 # Seconds that the long files of tests/cli take on a quiet machine.
 COSTS = {"intel_pt": 300, "daemon": 200, "intel_pt_files": 60, "derived": 60, "import": 60, "in_kernel": 50, "prospect": 50, "record": 40,
          "html": 40, "specifications": 40, "trace_pt": 40, "service": 30, "script": 30, "report": 30, "perfdata_write": 30}
@@ -66,14 +69,14 @@ def script(title, *command):
     return run
 
 
-def build(title, folder, environment, *options):
-    """Configures the folder if its options are others than before, then builds it."""
+def build(title, folder, environment, *options, targets=()):
+    """Configures the folder if its options are others than before, then builds it, or only the targets."""
     def run(job):
         stamp, wanted = folder / "check-options", shlex.join(options) + "\n"
         configure = ["meson", "setup", str(folder), str(job.place.root), *options]
         if (folder / "build.ninja").exists():
             configure = ["meson", "configure", str(folder), *options]
-        command = f"ninja -C {shlex.quote(str(folder))}"
+        command = shlex.join(["ninja", "-C", str(folder), *targets])
         if not stamp.exists() or stamp.read_text() != wanted:
             command = f"{shlex.join(configure)} && {command}"
         results = script(title, "sh", "-c", command)(job) if not job.update(environment) else []
@@ -196,6 +199,7 @@ def all_areas(place, args):
     """Every area of `make check`, in the order of the list."""
     root, builds = place.root, place.builds
     gcc, check, arm64 = builds / "build", builds / "build-check", builds / "build-arm64"
+    no_oprofile = builds / "build-no-oprofile"
     everything, add = [], lambda *row, **more: everything.append(Area(*row, **more))
 
     for name in ("layers", "format", "spdx", "shell", "js"):
@@ -203,6 +207,11 @@ def all_areas(place, args):
     add("build/gcc", build("builds without a warning", gcc, {}, "-Dwerror=true"), is_step=True, cpus=machine.cpus(), cost_s=1000)
     add("build/clang-sanitizers", build_with_clang(check), is_step=True, cpus=machine.cpus(), cost_s=900)
     add("build/arm64", build_for_arm64(place, arm64), is_step=True, cpus=machine.cpus(), cost_s=800)
+    # Without optimization, the build takes a quarter of the time.
+    unit_tests = [f"tests/unit/test_{name}" for name in WITHOUT_OPROFILE]
+    add("build/no-oprofile", build("builds without a warning", no_oprofile, {}, "-Dwerror=true", "-Doprofile=disabled", "-Doptimization=0",
+                                   "-Ddebug=false", "-Dbench=false", "-Dman=false", targets=("assay", *unit_tests)),
+        is_step=True, cpus=machine.cpus(), cost_s=100)
     add("style/man", script("man", str(root / "scripts" / "check-man.sh"), str(gcc)), ("build/gcc",))
 
     for name in listed(root / "tests" / "unit" / "meson.build", "unit_tests"):
@@ -212,6 +221,9 @@ def all_areas(place, args):
             add(f"{group}/{name}", run, (needs,), cost_s=2)
     for file in sorted((root / "tests" / "cli").glob("*.bats")):
         add(f"cli/{file.stem}", bats(file, gcc), ("build/gcc",), cpus=0, cost_s=COSTS.get(file.stem, 5))
+    for name in WITHOUT_OPROFILE:
+        add(f"no-oprofile/{name}", cmocka([str(no_oprofile / "tests" / "unit" / f"test_{name}")], {}), ("build/no-oprofile",), cost_s=1)
+    add("no-oprofile/command_line", bats(root / "tests" / "no-oprofile" / "command_line.bats", no_oprofile), ("build/no-oprofile",))
     add("sanitized/bad_input", bats(root / "tests" / "cli" / "bad_input.bats", check), ("build/gcc", "build/clang-sanitizers"), cost_s=30)
     for name in listed(root / "fuzz" / "meson.build", "fuzz_targets"):
         program = check / "fuzz" / f"fuzz_{name}"
