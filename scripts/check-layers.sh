@@ -13,6 +13,9 @@ FILENAME == "src/LAYERS" {
 			layer[$i] = FNR
 	next
 }
+/^[^*\/]*[^a-z_](atexit|sigaction)\(/ && FILENAME !~ /^src\/(commands|daemon|base\/files\/cut_guard)/ {
+	complain("commands/ and daemon/ alone install handlers of signals and of the end")
+}
 FNR == 1 {
 	split(FILENAME, part, "/")
 	me = part[2]

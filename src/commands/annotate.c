@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "store/session.h"
 
@@ -413,8 +414,9 @@ static int print_to_output(const struct annotate_args *args, struct annotation *
 	return r < 0 ? r : closed;
 }
 
-static int annotate_session(const struct annotate_args *args, const struct option_list *words,
-			    struct profile_request *request, bool *is_damaged, struct error *err)
+static int annotate_session(struct input *in, const struct annotate_args *args,
+			    const struct option_list *words, struct profile_request *request,
+			    bool *is_damaged, struct error *err)
 {
 	const struct source_search search = { args->search_dirs.data, args->search_dirs.n,
 					      args->rewrites.data, args->rewrites.n };
@@ -426,13 +428,13 @@ static int annotate_session(const struct annotate_args *args, const struct optio
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
 	cleanup(source_files_free_at_exit) struct source_files *sources = NULL;
 	cleanup(annotation_free_at_exit) struct annotation *a = NULL;
-	int r = input_open_query(args->input, request->query, &session, is_damaged, err);
+	int r = input_open_query(in, args->input, request->query, &session, is_damaged, err);
 
 	if (r < 0)
 		return r;
 	request->session = session;
 	request->symbols = symbols =
-		input_symbolizer_with(input_place(args->input, request->query), &config);
+		input_symbolizer_with(in, input_place(args->input, request->query), &config);
 	r = symbolizer_check_image_dirs(symbols, err);
 	if (r < 0)
 		return r;
@@ -471,6 +473,7 @@ static int check_rewrites(const struct annotate_args *args, struct error *err)
 static int annotate_run(const struct command *self, int argc, char **argv)
 {
 	struct annotate_args args = { 0 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 }, filters = { 0 }, words = { 0 };
 	struct query query = { 0 };
 	struct profile_request request = { .query = &query,
@@ -480,22 +483,17 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
-	input_use_names(args.no_demangle);
 	if (status < 0)
-		status = input_use_itrace("annotate", args.itrace, args.no_itrace);
-	if (status < 0)
-		status = input_use_code("annotate", &args.code);
-	if (status < 0)
-		status = input_use_containers("annotate", args.container_names);
+		status = opening_begin("annotate", &(struct open_config)OPEN_CONFIG(args), &in);
 	if (status < 0) {
 		sort_operands(&operands, &filters, &words);
-		r = input_query(&filters, false, &query, &err);
+		r = input_query(in, &filters, false, &query, &err);
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
 		query.whole_only = true;
 		r = r < 0 ? r : check_rewrites(&args, &err);
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
-			r = annotate_session(&args, &words, &request, &is_damaged, &err);
+			r = annotate_session(in, &args, &words, &request, &is_damaged, &err);
 			status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 		}
 		if (r < 0)

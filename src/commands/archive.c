@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "replay/archive.h"
 #include "replay/replay.h"
@@ -108,7 +109,8 @@ static void print_summary(const struct archive_args *args, const struct archive_
 		log_warning("not in the archive: %s", *text);
 }
 
-static int archive(const struct archive_args *args, bool *is_damaged, struct error *err)
+static int archive(struct input *in, const struct archive_args *args, bool *is_damaged,
+		   struct error *err)
 {
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	const char *suffix = packed_suffix(args->output);
@@ -120,7 +122,7 @@ static int archive(const struct archive_args *args, bool *is_damaged, struct err
 		return error_set(err, -EEXIST, "%s is there already", args->output);
 	if (has_trace(args->input))
 		source.recording = args->input;
-	r = source.recording ? 0 : input_open_given(args->input, &session, is_damaged, err);
+	r = source.recording ? 0 : input_open_given(in, args->input, &session, is_damaged, err);
 	source.session = session;
 	if (r >= 0)
 		r = suffix ? write_packed(&source, args->output, suffix, &result, err)
@@ -134,6 +136,7 @@ static int archive(const struct archive_args *args, bool *is_damaged, struct err
 static int archive_run(const struct command *self, int argc, char **argv)
 {
 	struct archive_args args = { 0 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	bool is_damaged = false;
@@ -147,8 +150,10 @@ static int archive_run(const struct command *self, int argc, char **argv)
 	}
 	if (status < 0 && args.quiet)
 		log_set_level(LOG_QUIET);
+	if (status < 0)
+		status = opening_begin("archive", &(struct open_config){ 0 }, &in);
 	if (status < 0) {
-		int r = archive(&args, &is_damaged, &err);
+		int r = archive(in, &args, &is_damaged, &err);
 
 		if (r < 0)
 			log_error("archive: %s", err.text);

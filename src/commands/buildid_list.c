@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/opening.h"
 #include "elf/elf_file.h"
 #include "open/input.h"
 #include "replay/replay.h"
@@ -95,9 +96,12 @@ static int list_recording(struct listing *l, const char *path, struct error *err
 
 static int list_session(struct listing *l, const char *given, struct error *err)
 {
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct session *s = NULL;
 	bool is_damaged = false;
-	int r = input_open_given(given, &s, &is_damaged, err);
+	int r = input_new(&opening_config, &in, err);
+
+	r = r < 0 ? r : input_open_given(in, given, &s, &is_damaged, err);
 
 	if (r < 0)
 		return r;

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "report/diff_print.h"
 #include "symbol/symbols.h"
@@ -163,6 +164,7 @@ struct side {
 
 struct setup {
 	struct diff_args args;
+	struct input *in;
 	struct side sides[2];
 	struct rule *rules;
 	size_t n_rules;
@@ -323,7 +325,7 @@ static int parse_setup(struct setup *s, const struct option_list *operands, stru
 	}
 	for (int side = 0; side < 2; side++) {
 		s->sides[side].query.with_idle = s->args.idle;
-		s->sides[side].query.containers = input_containers();
+		s->sides[side].query.containers = input_containers(s->in);
 		r = r < 0 ? r : query_check(&s->sides[side].query, err);
 	}
 	if (r >= 0 && s->n_rules && s->args.tree)
@@ -343,21 +345,24 @@ static void setup_fini(struct setup *s)
 	for (size_t i = 0; i < s->n_rules; i++)
 		free(s->rules[i].glob);
 	free(s->rules);
+	input_free(s->in);
 	option_list_fini(&s->args.fail_if);
 }
 
-static int load_side(struct side *side, const struct diff_args *args, struct error *err)
+static int load_side(const struct setup *s, struct side *side, struct error *err)
 {
 	struct profile_request request = {
 		.query = &side->query,
 		.with_functions = true,
 		.with_chains = true,
 	};
-	int r = input_open_query(side->path, &side->query, &side->session, &side->is_damaged, err);
+	int r = input_open_query(s->in, side->path, &side->query, &side->session, &side->is_damaged,
+				 err);
 
 	if (r < 0)
 		return r;
-	side->symbols = input_symbolizer(input_place(side->path, &side->query), args->cache);
+	side->symbols =
+		input_symbolizer(s->in, input_place(side->path, &side->query), s->args.cache);
 	request.session = side->session;
 	request.symbols = side->symbols;
 	side->profile = profile_load(&request);
@@ -430,7 +435,7 @@ static int run_diff(struct setup *s, bool *failed, struct error *err)
 	int r = 0;
 
 	for (int i = 0; i < 2 && r >= 0; i++)
-		r = load_side(&s->sides[i], &s->args, err);
+		r = load_side(s, &s->sides[i], err);
 	if (r >= 0)
 		r = match_lanes(s, lanes, err);
 	if (r < 0)
@@ -454,13 +459,8 @@ static int diff_run(const struct command *self, int argc, char **argv)
 	bool failed = false;
 	int status = command_begin(self, false, argc, argv, &s.args, &operands);
 
-	input_use_names(s.args.no_demangle);
 	if (status < 0)
-		status = input_use_itrace("diff", s.args.itrace, s.args.no_itrace);
-	if (status < 0)
-		status = input_use_code("diff", &s.args.code);
-	if (status < 0)
-		status = input_use_containers("diff", s.args.container_names);
+		status = opening_begin("diff", &(struct open_config)OPEN_CONFIG(s.args), &s.in);
 	if (status < 0 && parse_setup(&s, &operands, &err) < 0) {
 		log_error("diff: %s", err.text);
 		status = EXIT_USAGE;

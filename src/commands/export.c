@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "calls/trace_calls.h"
 #include "cli/command.h"
+#include "commands/opening.h"
+#include "commands/temporary.h"
 #include "export/export.h"
 #include "open/input.h"
 #include "profile/profile.h"
@@ -115,6 +117,7 @@ static void print_summary(const struct export_args *args, const struct export_fo
 /* The recording, as often as the calls of its trace are read. */
 struct trace_source {
 	struct export_trace trace; /* first: the trace is also this */
+	struct input *in;
 	const char *path;
 	struct symbolizer *symbols;
 	VEC(struct replay *) replays;
@@ -132,7 +135,7 @@ static int open_trace(struct export_trace *trace, struct trace_calls **out, stru
 	if (r < 0)
 		return r;
 	vec_push(&s->replays, replay);
-	input_places(s->path, &texts, &places);
+	input_places(s->in, s->path, &texts, &places);
 	r = trace_calls_open(replay, s->symbols, &places, out, err);
 	archive_places_fini(&texts);
 	if (r >= 0)
@@ -158,11 +161,13 @@ static bool has_trace(const char *path)
 	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
 }
 
-static int export_session(const struct export_args *args, const struct export_format *format,
-			  const struct query *query, bool *is_damaged, struct error *err)
+static int export_session(struct input *in, const struct export_args *args,
+			  const struct export_format *format, const struct query *query,
+			  bool *is_damaged, struct error *err)
 {
 	struct export_options options = {
 		.no_source = args->no_source,
+		.on_temporary = temporary_follow,
 		.image = args->image,
 		.schema = args->schema,
 		.replace = args->replace,
@@ -172,13 +177,14 @@ static int export_session(const struct export_args *args, const struct export_fo
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
 	cleanup(profile_free_at_exit) struct profile *profile = NULL;
 	cleanup(trace_source_fini) struct trace_source source = { .trace.open = open_trace,
+								  .in = in,
 								  .path = args->input };
 	uint64_t n_bytes;
-	int r = input_open_query(args->input, query, &session, is_damaged, err);
+	int r = input_open_query(in, args->input, query, &session, is_damaged, err);
 
 	if (r < 0)
 		return r;
-	symbols = input_symbolizer(input_place(args->input, query), args->cache);
+	symbols = input_symbolizer(in, input_place(args->input, query), args->cache);
 	export_request(format, &request);
 	request.session = session;
 	request.symbols = symbols;
@@ -203,21 +209,24 @@ static int export_session(const struct export_args *args, const struct export_fo
 }
 
 /* A processor trace has the branches that a branch stack would have had. */
-static int decode_branches(const struct export_args *args, struct replay *replay, struct error *err)
+static int decode_branches(struct input *in, const struct export_args *args, struct replay *replay,
+			   struct error *err)
 {
 	struct itrace branches;
 
 	if (args->no_itrace || !replay_has_trace(replay))
 		return 0;
 	itrace_parse("i100usle", &branches, NULL);
-	return input_decode(replay, args->itrace ? input_itrace() : &branches, args->input, err);
+	return input_decode(in, replay, args->itrace ? input_itrace(in) : &branches, args->input,
+			    err);
 }
 
 /* Branch stacks are in no session: the recording itself is read. */
-static int export_replay(const struct export_args *args, const struct export_format *format,
-			 bool *is_damaged, struct error *err)
+static int export_replay(struct input *in, const struct export_args *args,
+			 const struct export_format *format, bool *is_damaged, struct error *err)
 {
-	const struct export_options options = { .image = args->image };
+	const struct export_options options = { .image = args->image,
+						.on_temporary = temporary_follow };
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
 	struct error damage = { 0 };
 	uint64_t n_bytes;
@@ -232,7 +241,7 @@ static int export_replay(const struct export_args *args, const struct export_for
 	r = is_script ? replay_open_script(args->input, &replay, err)
 		      : replay_open(args->input, &replay, err);
 	if (r >= 0)
-		r = decode_branches(args, replay, err);
+		r = decode_branches(in, args, replay, err);
 	if (r >= 0)
 		r = export_recording(format, &options, replay, args->output, &n_bytes, &damage,
 				     err);
@@ -243,7 +252,8 @@ static int export_replay(const struct export_args *args, const struct export_for
 	return r;
 }
 
-static int run_with(const struct export_args *args, const struct option_list *operands)
+static int run_with(struct input *in, const struct export_args *args,
+		    const struct option_list *operands)
 {
 	const struct export_format *format = NULL;
 	struct query query = { 0 };
@@ -254,7 +264,7 @@ static int run_with(const struct export_args *args, const struct option_list *op
 	if (r >= 0 && format->ops->from_recording && operands->n)
 		r = error_set(&err, -EINVAL, "%s takes no filters; --image chooses the image",
 			      format->name);
-	r = r < 0 ? r : input_query(operands, args->idle, &query, &err);
+	r = r < 0 ? r : input_query(in, operands, args->idle, &query, &err);
 	r = r < 0 ? r : input_window(&args->window, &query, &err);
 	if (r >= 0 && format->ops->from_recording && query.has_window)
 		r = error_set(&err, -EINVAL,
@@ -265,8 +275,8 @@ static int run_with(const struct export_args *args, const struct option_list *op
 		query.whole_only = !format->ops->with_slices;
 		signal(SIGPIPE, SIG_IGN);
 		r = format->ops->from_recording
-			    ? export_replay(args, format, &is_damaged, &err)
-			    : export_session(args, format, &query, &is_damaged, &err);
+			    ? export_replay(in, args, format, &is_damaged, &err)
+			    : export_session(in, args, format, &query, &is_damaged, &err);
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 	}
 	if (r < 0)
@@ -276,14 +286,14 @@ static int run_with(const struct export_args *args, const struct option_list *op
 }
 
 /* An archive in one file, of a recording: it is read as the recording. */
-static int unpack_input(struct export_args *args)
+static int unpack_input(struct input *in, struct export_args *args)
 {
 	struct error err = { 0 };
 	const char *path;
 
 	if (!args->input)
 		return -1;
-	if (input_unpacked(args->input, &path, &err) < 0) {
+	if (input_unpacked(in, args->input, &path, &err) < 0) {
 		log_error("export: %s", err.text);
 		return EXIT_FAILED;
 	}
@@ -295,10 +305,10 @@ static int unpack_input(struct export_args *args)
 static int export_run(const struct command *self, int argc, char **argv)
 {
 	struct export_args args = { 0 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
-	input_use_names(args.no_demangle);
 	if (args.quiet)
 		log_set_level(LOG_QUIET);
 	if (status < 0 && args.list_formats) {
@@ -306,15 +316,11 @@ static int export_run(const struct command *self, int argc, char **argv)
 		status = EXIT_OK;
 	}
 	if (status < 0)
-		status = input_use_itrace("export", args.itrace, args.no_itrace);
+		status = opening_begin("export", &(struct open_config)OPEN_CONFIG(args), &in);
 	if (status < 0)
-		status = input_use_code("export", &args.code);
+		status = unpack_input(in, &args);
 	if (status < 0)
-		status = input_use_containers("export", args.container_names);
-	if (status < 0)
-		status = unpack_input(&args);
-	if (status < 0)
-		status = run_with(&args, &operands);
+		status = run_with(in, &args, &operands);
 	option_list_fini(&operands);
 	return status;
 }

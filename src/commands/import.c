@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/opening.h"
 #include "config.h"
 #include "import/import.h"
 #include "open/input.h"
@@ -44,7 +45,7 @@ static void print_summary(const char *dir, const char *path, const struct import
 		log_info("%s: %s", path, *note);
 }
 
-static int import(const struct import_args *args, const char *path)
+static int import(struct input *in, const struct import_args *args, const char *path)
 {
 	const char *dir = args->output ? args->output : "assay.data";
 	struct import_config config = {
@@ -52,7 +53,7 @@ static int import(const struct import_args *args, const char *path)
 		.dir = dir,
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
-		.itrace = input_itrace(),
+		.itrace = input_itrace(in),
 	};
 	struct import_result result = { 0 };
 	struct symbolizer_config places = { 0 };
@@ -60,7 +61,7 @@ static int import(const struct import_args *args, const char *path)
 	struct error err = { 0 };
 	int was_renamed = session_dir_make_room(dir, &err), status = EXIT_FAILED;
 
-	input_places(path, &texts, &places);
+	input_places(in, path, &texts, &places);
 	config.places = &places;
 
 	if (was_renamed < 0) {
@@ -109,6 +110,7 @@ static int rewrite(const struct import_args *args, const char *path)
 static int import_run(const struct command *self, int argc, char **argv)
 {
 	struct import_args args = { 0 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	const char *path = NULL;
@@ -122,15 +124,19 @@ static int import_run(const struct command *self, int argc, char **argv)
 	if (status < 0 && args.quiet)
 		log_set_level(LOG_QUIET);
 	if (status < 0)
-		status = input_use_itrace("import", args.itrace, args.no_itrace);
-	if (status < 0)
-		status = input_use_code("import", &args.code);
-	if (status < 0 && input_unpacked(operands.data[0], &path, &err) < 0) {
+		status = opening_begin("import",
+				       &(struct open_config){ .itrace = args.itrace,
+							      .no_itrace = args.no_itrace,
+							      .vmlinux = args.code.vmlinux,
+							      .symfs = args.code.symfs },
+				       &in);
+	if (status < 0 && input_unpacked(in, operands.data[0], &path, &err) < 0) {
 		log_error("import: %s", err.text);
 		status = EXIT_FAILED;
 	}
 	if (status < 0)
-		status = !strcmp(args.to, "perfdata") ? rewrite(&args, path) : import(&args, path);
+		status = !strcmp(args.to, "perfdata") ? rewrite(&args, path)
+						      : import(in, &args, path);
 	option_list_fini(&operands);
 	return status;
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "store/session.h"
 
@@ -426,12 +427,15 @@ static int print_json(const struct facts *f)
 
 static int describe(const struct info_args *args)
 {
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	cleanup(session_close_at_exit) struct session *s = NULL;
 	struct error err = { 0 };
 	struct facts facts;
 	bool is_damaged;
 
-	if (input_open(args->input, &s, &is_damaged, &err) < 0) {
+	if (opening_begin("info", &(struct open_config){ 0 }, &in) >= 0)
+		return EXIT_FAILED;
+	if (input_open(in, args->input, &s, &is_damaged, &err) < 0) {
 		log_error("info: %s", err.text);
 		return EXIT_FAILED;
 	}

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "replay/archive.h"
 #include "replay/perfdata_file.h"
@@ -118,7 +119,7 @@ static void tell(const struct inject_args *args, const struct perfdata_copied *c
 			    args->input, copied->unwritten);
 }
 
-static int inject(const struct inject_args *args, const struct itrace *itrace)
+static int inject(struct input *in, const struct inject_args *args, const struct itrace *itrace)
 {
 	struct error err = { 0 }, damage = { 0 };
 	struct perfdata_copied copied = { 0 };
@@ -137,7 +138,7 @@ static int inject(const struct inject_args *args, const struct itrace *itrace)
 	};
 	int r;
 
-	if (input_unpacked(args->input, &path, &err) < 0) {
+	if (input_unpacked(in, args->input, &path, &err) < 0) {
 		log_error("inject: %s", err.text);
 		return EXIT_FAILED;
 	}
@@ -145,7 +146,7 @@ static int inject(const struct inject_args *args, const struct itrace *itrace)
 		log_error("inject: %s: there is no perf.data", args->input);
 		return EXIT_FAILED;
 	}
-	input_places(args->input, &texts, &places);
+	input_places(in, args->input, &texts, &places);
 	config.path = path;
 	r = perfdata_file_copy(&config, &copied, &damage, &err);
 	archive_places_fini(&texts);
@@ -184,6 +185,7 @@ static int check(const struct inject_args *args, struct itrace *itrace, struct e
 static int inject_run(const struct command *self, int argc, char **argv)
 {
 	struct inject_args args = { 0 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	struct itrace itrace = { 0 };
 	struct error err = { 0 };
@@ -199,11 +201,12 @@ static int inject_run(const struct command *self, int argc, char **argv)
 		} else {
 			if (args.quiet)
 				log_set_level(LOG_QUIET);
-			status = input_use_code("inject", &args.code);
+			status = opening_begin("inject", &(struct open_config)CODE_CONFIG(args),
+					       &in);
 		}
 	}
 	if (status < 0)
-		status = inject(&args, args.itrace ? &itrace : NULL);
+		status = inject(in, &args, args.itrace ? &itrace : NULL);
 	option_list_fini(&operands);
 	return status;
 }

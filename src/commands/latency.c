@@ -87,7 +87,7 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 
 	if (latency_sort(&l, sort, err) < 0)
 		return -EINVAL;
-	r = input_unpacked(path, &path, err);
+	r = input_unpacked(c->in, path, &path, err);
 	if (r < 0)
 		return r;
 	if (!replay_is_perfdata(path))
@@ -98,8 +98,8 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	r = replay_open(path, &replay, err);
 	if (r < 0)
 		return r;
-	symbols = input_symbolizer(c->input, c->cache);
-	input_places(c->input, &texts, &places);
+	symbols = input_symbolizer(c->in, c->input, c->cache);
+	input_places(c->in, c->input, &texts, &places);
 	r = trace_calls_open(replay, symbols, &places, &trace, err);
 	archive_places_fini(&texts);
 	if (r < 0)

@@ -7,7 +7,10 @@
 
 struct error;
 
+struct input;
+
 struct latency_command {
+	struct input *in;
 	const char *input, *output, *format, *sort, *cache;
 	uint64_t limit;
 	bool wide, no_pager;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files/cut_guard.h"
 #include "base/log.h"
 #include "commands/tables.h"
 #include "commands/version.h"
@@ -39,7 +40,10 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = dispatch(argc, argv);
+	int status;
+
+	cut_guard_enable();
+	status = dispatch(argc, argv);
 
 	errno = 0;
 	if (fflush(stdout) == EOF || ferror(stdout)) {

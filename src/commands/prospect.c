@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "collect/sampler.h"
+#include "commands/opening.h"
 #include "config.h"
 #include "counter/probe.h"
 #include "open/input.h"
@@ -83,6 +84,7 @@ static const struct option_spec prospect_options[] = {
 struct prospect {
 	struct prospect_args args;
 	struct option_list operands;
+	struct input *in;
 	struct counters counters;
 	struct symbolizer *symbols;
 	char *dir;
@@ -97,6 +99,7 @@ static void prospect_fini(struct prospect *p)
 	option_list_fini(&p->operands);
 	counters_fini(&p->counters);
 	symbolizer_free(p->symbols);
+	input_free(p->in);
 	free(p->dir);
 	free(p->argv);
 }
@@ -275,7 +278,8 @@ static int prepare(struct prospect *p, struct error *err)
 		return r;
 	if (!r)
 		log_warning("kernel symbols are hidden from this user: -K and -L are not checked");
-	r = p->args.session ? 0 : input_scratch(&scratch, err);
+	r = input_new(&opening_config, &p->in, err);
+	r = r < 0 || p->args.session ? r : input_scratch(p->in, &scratch, err);
 	if (r < 0)
 		return r;
 	p->dir = p->args.session ? xstrdup(p->args.session) : xasprintf("%s/session", scratch);
@@ -313,7 +317,7 @@ static int run(struct prospect *p)
 		log_error("%s", err.text);
 		return status;
 	}
-	input_scratch_remove(); /* passing on may be by a signal */
+	input_free(take_ptr(p->in)); /* passing on may be by a signal */
 	return pass_on_status(p->result.wait_status);
 }
 

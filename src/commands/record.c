@@ -16,6 +16,7 @@
 #include "commands/record.h"
 #include "commands/record_filter.h"
 #include "commands/record_trace.h"
+#include "commands/snapshot_signal.h"
 #include "commands/tables.h"
 #include "config.h"
 #include "counter/reason.h"
@@ -619,13 +620,16 @@ static void show_lines(void *context, const char *text)
 /* Nothing is opened where nothing steers. */
 static int open_steering(struct setup *s, struct steering **out, struct error *err)
 {
+	bool takes_signal = s->args.control || s->trace.mode == AUX_SNAPSHOTS;
+	int r;
+
 	s->steering.control = s->args.control;
-	s->steering.by_signal = s->args.control || s->trace.mode == AUX_SNAPSHOTS;
 	s->steering.tell = tell_steering;
 	s->steering.show = show_lines;
-	if (!s->steering.by_signal && !s->steering.delay_s)
+	if (!takes_signal && !s->steering.delay_s)
 		return 0;
-	return steering_open(&s->steering, out, err);
+	r = takes_signal ? snapshot_signal_begin(&s->steering.snapshot_fd, err) : 0;
+	return r < 0 ? r : steering_open(&s->steering, out, err);
 }
 
 static int run_recorder(struct setup *s, bool in_kernel, const struct steering *steering,
@@ -772,6 +776,7 @@ int record_arguments(const struct command *self, int argc, char **argv, struct r
 		status = err.code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	} else if (status < 0) {
 		status = record(self, &s, end);
+		snapshot_signal_end();
 	}
 	setup_fini(&s);
 	return status;

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/latency.h"
+#include "commands/opening.h"
 #include "commands/tables.h"
 #include "open/input.h"
 #include "picture/picture.h"
@@ -336,11 +337,11 @@ static void loaded_fini(struct loaded *l)
 }
 
 /* `of`: the query that says which sessions; NULL: the one at `input`. */
-static int load(struct loaded *l, const char *input, const struct query *of,
+static int load(struct loaded *l, struct input *in, const char *input, const struct query *of,
 		struct profile_request *request, bool *is_damaged, struct error *err)
 {
-	int r = of ? input_open_query(input, of, &l->session, is_damaged, err)
-		   : input_open(input, &l->session, is_damaged, err);
+	int r = of ? input_open_query(in, input, of, &l->session, is_damaged, err)
+		   : input_open(in, input, &l->session, is_damaged, err);
 
 	if (r < 0)
 		return r;
@@ -388,7 +389,7 @@ static int print_processes(const struct report_args *args, const struct report_o
 }
 
 /* From the session to the page; the words of the command line are known to be good. */
-static int report_session(const struct report_args *args, const struct view *view,
+static int report_session(struct input *in, const struct report_args *args, const struct view *view,
 			  struct report_options *options, struct profile_request *request,
 			  bool *is_damaged, struct error *err)
 {
@@ -402,12 +403,13 @@ static int report_session(const struct report_args *args, const struct view *vie
 
 	request->with_slices = view == &picture_view;
 	if (request->with_functions)
-		symbols = input_symbolizer_with(input_place(args->input, request->query), &config);
+		symbols = input_symbolizer_with(in, input_place(args->input, request->query),
+						&config);
 	request->symbols = symbols;
 	r = symbols ? symbolizer_check_image_dirs(symbols, err) : 0;
-	r = r < 0 ? r : load(&own, args->input, request->query, request, is_damaged, err);
+	r = r < 0 ? r : load(&own, in, args->input, request->query, request, is_damaged, err);
 	if (r >= 0 && args->baseline) {
-		r = load(&base, args->baseline, NULL, request, is_damaged, err);
+		r = load(&base, in, args->baseline, NULL, request, is_damaged, err);
 		r = r < 0 ? error_wrap(err, r, "--baseline") : r;
 	}
 	if (r < 0)
@@ -422,9 +424,11 @@ static int report_session(const struct report_args *args, const struct view *vie
 				     : print_report(args, report, err);
 }
 
-static int report_latency(const struct report_args *args, const struct option_list *operands)
+static int report_latency(struct input *in, const struct report_args *args,
+			  const struct option_list *operands)
 {
 	const struct latency_command c = {
+		.in = in,
 		.input = args->input,
 		.output = args->output,
 		.format = args->format,
@@ -448,6 +452,7 @@ static int report_latency(const struct report_args *args, const struct option_li
 static int report_run(const struct command *self, int argc, char **argv)
 {
 	struct report_args args = { .threshold = -1 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	struct report_options options;
 	struct query query = { 0 };
@@ -457,21 +462,17 @@ static int report_run(const struct command *self, int argc, char **argv)
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands), r;
 
-	input_use_names(args.no_demangle);
 	if (status < 0)
-		status = input_use_itrace("report", args.itrace, args.no_itrace);
-	if (status < 0)
-		status = input_use_code("report", &args.code);
-	if (status < 0)
-		status = input_use_containers("report", args.container_names);
+		status = opening_begin("report", &(struct open_config)OPEN_CONFIG(args), &in);
 	if (status < 0 && args.latency) {
-		status = report_latency(&args, &operands);
+		status = report_latency(in, &args, &operands);
 	} else if (status < 0) {
 		r = choose_view(&args, &view, &err);
 		r = r < 0 ? r : make_options(&args, view, &options, &err);
 		if (r >= 0 && view == &picture_view && !options.by.n)
 			key_list_add(&options.by, PROFILE_COMM);
-		r = r < 0 ? r : input_query(&operands, args.idle || args.processes, &query, &err);
+		r = r < 0 ? r
+			  : input_query(in, &operands, args.idle || args.processes, &query, &err);
 		query.without_dependents = args.no_dependents;
 		r = r < 0 ? r : input_window(&args.window, &query, &err);
 		query.whole_only = view != &picture_view && !args.processes;
@@ -483,7 +484,7 @@ static int report_run(const struct command *self, int argc, char **argv)
 		}
 		status = r < 0 ? EXIT_USAGE : EXIT_OK;
 		if (r >= 0) {
-			r = report_session(&args, view, &options, &request, &is_damaged, &err);
+			r = report_session(in, &args, view, &options, &request, &is_damaged, &err);
 			status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 		}
 		if (r < 0)

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "collect/rings.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "pt/flow.h"
 #include "replay/replay.h"
@@ -119,6 +120,7 @@ struct run {
 	struct script_options options;
 	struct option_list words; /* the lists' items, one by one */
 	struct script_input input;
+	struct input *in;
 	struct session *session;
 	struct replay *replay;
 	bool is_damaged; /* the session is of a damaged file */
@@ -141,6 +143,7 @@ static void run_fini(struct run *r)
 	option_list_fini(&r->words);
 	replay_close(r->replay);
 	session_close(r->session);
+	input_free(r->in);
 }
 
 /* What is typed. */
@@ -320,14 +323,14 @@ static int decode_trace(struct run *r, struct error *err)
 	if (r->itrace.adds_chains)
 		r->options.n_with_chains =
 			(uint32_t)perfdata_info(replay_data(r->replay))->counters.n;
-	e = input_decode(r->replay, &r->itrace, r->args.input, err);
+	e = input_decode(r->in, r->replay, &r->itrace, r->args.input, err);
 	return e < 0 ? error_wrap(err, e, "%s", r->args.input) : 0;
 }
 
 static int open_input(struct run *r, struct error *err)
 {
 	const char *path = r->args.input;
-	int e = path ? input_unpacked(path, &path, err) : 0;
+	int e = path ? input_unpacked(r->in, path, &path, err) : 0;
 
 	if (e < 0)
 		return e;
@@ -345,7 +348,7 @@ static int open_input(struct run *r, struct error *err)
 			return e;
 		return r->args.no_itrace || r->args.is_dump ? 0 : decode_trace(r, err);
 	}
-	e = input_open_given_window(path, &r->window, &r->session, &r->is_damaged, err);
+	e = input_open_given_window(r->in, path, &r->window, &r->session, &r->is_damaged, err);
 	r->input.session = r->session;
 	if (!e && r->args.is_dump)
 		return error_set(err, -EINVAL,
@@ -401,7 +404,7 @@ static int parse_time(struct run *r, struct error *err)
 static int print(struct run *r, struct error *err)
 {
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols =
-		input_symbolizer(r->args.input, r->args.cache);
+		input_symbolizer(r->in, r->args.input, r->args.cache);
 	struct output out;
 	struct error closing = { 0 };
 	int e = output_open(&out, r->args.output, !r->options.is_json && !r->args.no_pager, err);
@@ -445,7 +448,7 @@ static void tell_refused_kernel(struct run *r)
 	for (uint32_t i = 0; i < image_count(images); i++) {
 		const struct image *image = image_get(images, (image_id){ i });
 		const char *refused = image->kind == IMAGE_KERNEL
-					      ? input_refused_vmlinux(&image->build_id)
+					      ? input_refused_vmlinux(r->in, &image->build_id)
 					      : NULL;
 
 		if (refused)
@@ -473,17 +476,22 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, false, argc, argv, &r.args, &operands), e = 0;
 
-	input_use_names(r.args.no_demangle);
 	if (status < 0 && operands.n) {
 		log_error("script: '%s' is not understood; the recording is named by -i",
 			  operands.data[0]);
 		status = EXIT_USAGE;
 	} else if (status < 0) {
+		const struct open_config config = {
+			.vmlinux = r.args.code.vmlinux,
+			.symfs = r.args.code.symfs,
+			.no_demangle = r.args.no_demangle,
+		};
+
 		signal(SIGPIPE, SIG_IGN);
 		status = EXIT_USAGE;
 		e = parse(&r, &err);
 		e = e < 0 ? e : input_window(&r.args.window, &r.window, &err);
-		if (!e && (status = input_use_code("script", &r.args.code)) < 0) {
+		if (!e && (status = opening_begin("script", &config, &r.in)) < 0) {
 			status = EXIT_FAILED;
 			e = open_input(&r, &err);
 		} else if (!e) {

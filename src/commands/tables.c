@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "commands/opening.h"
 #include "commands/record.h"
+#include "commands/temporary.h"
 #include "config.h"
 #include "daemon/file_system.h"
 #include "import/importer.h"
@@ -61,7 +63,8 @@ const struct store_ops *const store_kinds[] = {
 
 #ifdef HAVE_OPROFILE
 const struct daemon_file_system *const daemon_file_system = &oprofile_file_system;
-const struct oprofile_commands oprofile_commands = { &record_command, record_arguments };
+const struct oprofile_commands oprofile_commands = { &record_command, record_arguments,
+						     &opening_config, temporary_follow };
 #else
 const struct daemon_file_system *const daemon_file_system;
 #endif

@@ -17,6 +17,7 @@
 #include "calls/call_timeline.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/opening.h"
 #include "commands/trace_symbol.h"
 #include "config.h"
 #include "counter/intel_pt.h"
@@ -87,6 +88,7 @@ static const struct counter_sources sources;
 struct tracing {
 	struct trace_args args;
 	struct option_list operands;
+	struct input *in;
 	struct pid_list pids, tids;
 	struct cpu_list cpus;
 	struct counters counters;
@@ -434,7 +436,8 @@ static char *describe_target(const struct tracing *t)
 
 static int answer(struct tracing *t, struct error *err)
 {
-	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = input_symbolizer(NULL, NULL);
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols =
+		input_symbolizer(t->in, NULL, NULL);
 	cleanup(free_at_exit) char *target = describe_target(t);
 	char cause[256];
 	struct call_timeline timeline;
@@ -538,6 +541,7 @@ static void tracing_fini(struct tracing *t)
 	vec_fini(&t->tids);
 	free(t->argv);
 	free(t->command_line);
+	input_free(t->in);
 }
 
 static int trace_run(const struct command *self, int argc, char **argv)
@@ -546,13 +550,16 @@ static int trace_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &t.args, &t.operands);
 
-	input_use_names(t.args.no_demangle);
 	t.command_line = xcalloc((size_t)argc + 2, sizeof(*t.command_line));
 	t.command_line[0] = "assay";
 	for (int i = 0; i < argc; i++)
 		t.command_line[i + 1] = argv[i];
 	if (t.args.quiet)
 		log_set_level(LOG_QUIET);
+	if (status < 0)
+		status = opening_begin("trace",
+				       &(struct open_config){ .no_demangle = t.args.no_demangle },
+				       &t.in);
 	if (status < 0 && check(&t, &err) < 0) {
 		log_error("trace: %s", err.text);
 		status = EXIT_USAGE;

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "profile/profile.h"
 #include "profile/query.h"
@@ -293,8 +294,8 @@ static int ask(struct asking *a, const char *what, struct error *err)
 	return 0;
 }
 
-static int why_session(const struct why_args *args, const struct option_list *operands,
-		       bool *is_damaged, struct error *err)
+static int why_session(struct input *in, const struct why_args *args,
+		       const struct option_list *operands, bool *is_damaged, struct error *err)
 {
 	cleanup(session_close_at_exit) struct session *session = NULL;
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = NULL;
@@ -305,12 +306,12 @@ static int why_session(const struct why_args *args, const struct option_list *op
 	};
 	struct asking a = { 0 };
 	struct output out;
-	int r = input_open_given(args->input, &session, is_damaged, err);
+	int r = input_open_given(in, args->input, &session, is_damaged, err);
 
 	if (r < 0)
 		return r;
 	request.session = session;
-	request.symbols = symbols = input_symbolizer(args->input, args->cache);
+	request.symbols = symbols = input_symbolizer(in, args->input, args->cache);
 	profile = profile_load(&request);
 	r = output_open(&out, NULL, true, err);
 	if (r < 0)
@@ -328,17 +329,21 @@ static int why_session(const struct why_args *args, const struct option_list *op
 static int why_run(const struct command *self, int argc, char **argv)
 {
 	struct why_args args = { 0 };
+	cleanup(input_free_at_exit) struct input *in = NULL;
 	struct option_list operands = { 0 };
 	struct error err = { 0 };
 	bool is_damaged = false;
 	int status = command_begin(self, false, argc, argv, &args, &operands);
 
-	input_use_names(args.no_demangle);
+	if (status < 0)
+		status = opening_begin("why",
+				       &(struct open_config){ .no_demangle = args.no_demangle },
+				       &in);
 	if (status < 0 && !operands.n) {
 		log_error("why: name an address, a function or an image");
 		status = EXIT_USAGE;
 	} else if (status < 0) {
-		int r = why_session(&args, &operands, &is_damaged, &err);
+		int r = why_session(in, &args, &operands, &is_damaged, &err);
 
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;
 		if (r < 0)

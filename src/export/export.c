@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/files/temporary.h"
 #include "config.h"
 #include "export/code_lines.h"
 #include "export/names.h"
@@ -132,13 +131,15 @@ static int write_file(const struct export *x, const char *path, uint64_t *n_byte
 	int r;
 
 	unlink(temporary);
-	temporary_begin(temporary);
+	if (x->options->on_temporary)
+		x->options->on_temporary(temporary);
 	r = fill_temporary(x, temporary, n_bytes, err);
 	if (r >= 0 && rename(temporary, path) < 0)
 		r = error_set(err, -errno, "%s", strerror(errno));
 	if (r < 0)
 		unlink(temporary);
-	temporary_end();
+	if (x->options->on_temporary)
+		x->options->on_temporary(NULL);
 	return r;
 }
 

@@ -79,6 +79,11 @@ struct export_options {
 	const char *schema; /* databases that have them */
 	bool replace;       /* tables that an export has left there */
 	struct export_trace *trace; /* databases; NULL: none */
+	/*
+	 * Called with the path of a file that has not got its name yet, and with NULL when it has
+	 * or is gone: a program that a signal ends can remove the file. May be NULL.
+	 */
+	void (*on_temporary)(const char *path);
 };
 
 /* What a format is given. */

@@ -3,106 +3,32 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/files/file.h"
-#include "base/log.h"
-#include "cli/command.h"
 #include "config.h"
-#include "elf/elf_file.h"
 #include "import/import.h"
 #include "import/importer.h"
-#include "machine/container_names.h"
+#include "open/input_state.h"
 #include "open/lock.h"
 #include "profile/profile.h"
 #include "replay/archive.h"
 #include "replay/replay.h"
 #include "store/history/history.h"
 #include "store/store.h"
-#include "trace/itrace.h"
-
-#define MEMORY_DIR "/dev/shm"
-#define MEMORY_MIN ((uint64_t)256 << 20)
-
-/*
- * Where this process keeps imported sessions: "" until there is one. Process-wide, as
- * what removes it is the process's end, by exit() or by a signal.
- */
-static char scratch_dir[512];
-static pid_t scratch_owner;
-static unsigned int n_imported;
-
-/* How traces are decoded: as scratch_dir, of the whole process. */
-static struct itrace decoding;
-static enum { DECODING_DEFAULT, DECODING_CHOSEN, DECODING_NONE } decoding_state;
-
-int input_use_itrace(const char *command, const char *text, bool none)
-{
-	struct error err = { 0 };
-
-	if (none) {
-		decoding_state = DECODING_NONE;
-	} else if (itrace_parse(text ? text : ITRACE_DEFAULT_REPORT, &decoding, &err) < 0) {
-		log_error("%s: --itrace: %s", command, err.text);
-		return EXIT_USAGE;
-	} else {
-		decoding_state = DECODING_CHOSEN;
-		/* Profiles add up stacks: what 16 frames leave out is missing in every caller. */
-		if (!decoding.has_chain_size)
-			decoding.chain_size = ITRACE_MAX_CHAIN;
-	}
-	return -1;
-}
-
-const struct itrace *input_itrace(void)
-{
-	if (decoding_state == DECODING_DEFAULT)
-		input_use_itrace("", NULL, false);
-	return decoding_state == DECODING_NONE ? NULL : &decoding;
-}
-
-/* Where code is: as scratch_dir, of the whole process. */
-static struct code_args code_in_use;
-
-static struct build_id vmlinux_id; /* of the file that was named */
-
-static int check_vmlinux(const char *path, struct error *err)
-{
-	struct file_mapping file = { 0 };
-	struct elf_file elf;
-	int r = file_map(path, &file, err);
-
-	if (r < 0)
-		return r;
-	r = elf_file_open(&elf, file.base, file.size, err);
-	if (r >= 0)
-		elf_build_id(&elf, &vmlinux_id);
-	file_unmap(&file);
-	return r < 0 ? error_wrap(err, r, "%s", path) : 0;
-}
-
-const char *input_refused_vmlinux(const struct build_id *recorded)
-{
-	return code_in_use.vmlinux && recorded->len && !build_id_equal(recorded, &vmlinux_id)
-		       ? code_in_use.vmlinux
-		       : NULL;
-}
 
 /* The kernel's names are not those of a file of another build. */
-static void check_kernel_of(struct session *s)
+static void check_kernel_of(const struct input *in, struct session *s)
 {
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		for (uint32_t k = 0; k < s->segments[i]->n_images; k++) {
 			const struct image *image = &s->segments[i]->images[k];
-			const char *path = input_refused_vmlinux(&image->build_id);
+			const char *path = input_refused_vmlinux(in, &image->build_id);
 			char *text;
 			bool is_told = false;
 
@@ -119,152 +45,6 @@ static void check_kernel_of(struct session *s)
 		}
 }
 
-static int check_symfs(const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return error_errno(err, -errno, "%s", path);
-	return S_ISDIR(st.st_mode) ? 0 : error_set(err, -ENOTDIR, "%s is not a directory", path);
-}
-
-int input_use_code(const char *command, const struct code_args *args)
-{
-	struct error err = { 0 };
-
-	code_in_use = *args;
-	if (args->vmlinux && check_vmlinux(args->vmlinux, &err) < 0)
-		log_error("%s: --vmlinux: %s", command, err.text);
-	else if (args->symfs && check_symfs(args->symfs, &err) < 0)
-		log_error("%s: --symfs: %s", command, err.text);
-	else
-		return -1;
-	return EXIT_FAILED;
-}
-
-static bool names_stay_mangled;
-
-void input_use_names(bool no_demangle)
-{
-	names_stay_mangled = no_demangle;
-}
-
-static struct container_names *containers_in_use;
-
-static int read_containers(const char *file, struct error *err)
-{
-	cleanup(free_at_exit) char *text = NULL;
-	int r = file_read_all(file, CONTAINER_TEXT_MAX, &text, NULL);
-	unsigned int bad;
-
-	if (r < 0)
-		return error_errno(err, r, "cannot read %s", file);
-	bad = container_names_parse(containers_in_use, text);
-	return bad ? error_set(err, -EINVAL,
-			       "%s: line %u is not \"ID NAME\": the id of a container or the uid "
-			       "of a pod, a space, and a name",
-			       file, bad)
-		   : 0;
-}
-
-static void free_containers(void)
-{
-	container_names_free(containers_in_use);
-}
-
-int input_use_containers(const char *command, const char *file)
-{
-	struct error err = { 0 };
-
-	if (!file)
-		return -1;
-	containers_in_use = container_names_new();
-	atexit(free_containers);
-	if (read_containers(file, &err) == 0)
-		return -1;
-	log_error("%s: --container-names: %s", command, err.text);
-	return EXIT_FAILED;
-}
-
-const struct container_names *input_containers(void)
-{
-	return containers_in_use;
-}
-
-static void remove_scratch(void)
-{
-	if (scratch_dir[0] && getpid() == scratch_owner)
-		file_remove_tree(scratch_dir, NULL);
-}
-
-/* Only what is safe in a signal handler: another process removes the tree. */
-static void remove_and_end(int signal_number)
-{
-	pid_t pid = getpid() == scratch_owner ? fork() : -1;
-
-	if (!pid) {
-		execl("/bin/rm", "rm", "-rf", "--", scratch_dir, (char *)NULL);
-		_exit(1);
-	}
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-	signal(signal_number, SIG_DFL);
-	raise(signal_number);
-}
-
-/* What ends a process by default is caught; what the caller ignores stays ignored. */
-static void catch_signals(void)
-{
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
-	struct sigaction now;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-			signal(ends[i], remove_and_end);
-}
-
-/* $TMPDIR; else in memory, where there is room enough for the session of any file. */
-static const char *scratch_parent(void)
-{
-	const char *tmp = getenv("TMPDIR");
-	struct statvfs fs;
-
-	if (tmp && *tmp)
-		return tmp;
-	if (access(MEMORY_DIR, W_OK) == 0 && statvfs(MEMORY_DIR, &fs) == 0 &&
-	    (uint64_t)fs.f_bavail * fs.f_bsize > MEMORY_MIN)
-		return MEMORY_DIR;
-	return "/tmp";
-}
-
-static int make_scratch(struct error *err)
-{
-	cleanup(free_at_exit) char *dir = xasprintf("%s/assay.XXXXXX", scratch_parent());
-
-	if (scratch_dir[0])
-		return 0;
-	if (strlen(dir) >= sizeof(scratch_dir) || !mkdtemp(dir))
-		return error_errno(err, -errno, "a temporary session: %s", dir);
-	scratch_owner = getpid();
-	memcpy(scratch_dir, dir, strlen(dir) + 1);
-	atexit(remove_scratch);
-	catch_signals();
-	return 0;
-}
-
-int input_scratch(const char **dir, struct error *err)
-{
-	int r = make_scratch(err);
-
-	*dir = scratch_dir;
-	return r;
-}
-
-void input_scratch_remove(void)
-{
-	remove_scratch();
-}
-
 static void keep_warnings(struct session *s, const struct import_result *r)
 {
 	if (r->damage.code)
@@ -273,7 +53,7 @@ static void keep_warnings(struct session *s, const struct import_result *r)
 		vec_push(&s->warnings, xstrdup(*note));
 }
 
-static int open_imported(const char *path, const struct history_request *request,
+static int open_imported(struct input *in, const char *path, const struct history_request *request,
 			 struct session **out, bool *is_damaged, struct error *err)
 {
 	cleanup(free_at_exit) char *dir = NULL;
@@ -281,19 +61,18 @@ static int open_imported(const char *path, const struct history_request *request
 		.path = path,
 		.version = ASSAY_VERSION,
 		.ops = &native_store,
-		.itrace = input_itrace(),
+		.itrace = input_itrace(in),
 		.keeps_paths = true, /* input_symbolizer() knows of archives */
 	};
 	struct import_result result = { 0 };
 	struct symbolizer_config code = { 0 };
 	struct archive_places places;
-	int r = make_scratch(err);
+	int r = input_new_folder(in, &dir, err);
 
 	if (r < 0)
 		return r;
-	input_places(path, &places, &code);
+	input_places(in, path, &places, &code);
 	config.places = &code;
-	dir = xasprintf("%s/session.%u", scratch_dir, n_imported++);
 	config.dir = dir;
 	r = import_file(&config, &result, err);
 	archive_places_fini(&places);
@@ -349,109 +128,99 @@ static char *only_folder(const char *dir)
 }
 
 /* Unpacked once: session and symbols are read of the same. */
-static int unpack(const char *path, const char **out, struct error *err)
+static int unpack(struct input *in, const char *path, const char **out, struct error *err)
 {
-	static char *packed, *unpacked;
 	cleanup(free_at_exit) char *dir = NULL;
 	int r;
 
-	if (packed && !strcmp(packed, path)) {
-		*out = unpacked;
+	if (in->packed && !strcmp(in->packed, path)) {
+		*out = in->unpacked;
 		return 0;
 	}
-	r = make_scratch(err);
+	r = input_new_folder(in, &dir, err);
 	if (r < 0)
 		return r;
-	dir = xasprintf("%s/session.%u", scratch_dir, n_imported++);
 	if (mkdir(dir, 0700) < 0)
 		return error_errno(err, -errno, "cannot make %s", dir);
 	r = run_tar(path, dir);
 	if (r)
 		return error_set(err, r < 0 ? r : -EBADMSG, "cannot unpack %s: %s", path,
 				 r == 127 ? "tar is not installed" : "tar could not read it");
-	free(packed);
-	free(unpacked);
-	packed = xstrdup(path);
-	unpacked = only_folder(dir);
-	if (!unpacked)
+	free(in->packed);
+	free(in->unpacked);
+	in->packed = NULL;
+	in->unpacked = only_folder(dir);
+	if (!in->unpacked)
 		return error_set(err, -EBADMSG, "%s has no session in it", path);
-	*out = unpacked;
+	in->packed = xstrdup(path);
+	*out = in->unpacked;
 	return 0;
 }
 
-static void say_fetching(const char *sentence)
-{
-	log_info("%s", sentence);
-}
-
-static void say_unread(const char *sentence)
-{
-	log_warning("%s", sentence);
-}
-
-void input_places(const char *given, struct archive_places *places,
+void input_places(struct input *in, const char *given, struct archive_places *places,
 		  struct symbolizer_config *config)
 {
 	const char *dir = given ? given : DEFAULT_SESSION;
 
 	if (is_packed(dir))
-		unpack(dir, &dir, NULL); /* should it fail, input_open() says so */
+		unpack(in, dir, &dir, NULL); /* should it fail, input_open() says so */
 	archive_places_init(places, dir, importer_find_root(dir), config);
-	if (code_in_use.vmlinux)
-		config->vmlinux = code_in_use.vmlinux;
-	if (code_in_use.symfs)
-		config->root = code_in_use.symfs;
+	if (in->config.vmlinux)
+		config->vmlinux = in->config.vmlinux;
+	if (in->config.symfs)
+		config->root = in->config.symfs;
 }
 
-int input_decode(struct replay *replay, const struct itrace *itrace, const char *given,
-		 struct error *err)
+int input_decode(struct input *in, struct replay *replay, const struct itrace *itrace,
+		 const char *given, struct error *err)
 {
 	struct symbolizer_config config = { 0 };
 	struct archive_places places;
 	int r;
 
-	input_places(given, &places, &config);
+	input_places(in, given, &places, &config);
 	r = replay_decode(replay, itrace, &config, err);
 	archive_places_fini(&places);
 	return r;
 }
 
-struct symbolizer *input_symbolizer(const char *given, const char *cache_dir)
+struct symbolizer *input_symbolizer(struct input *in, const char *given, const char *cache_dir)
 {
 	struct symbolizer_config config = { .cache_dir = cache_dir };
 
-	return input_symbolizer_with(given, &config);
+	return input_symbolizer_with(in, given, &config);
 }
 
-struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted)
+struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
+					 const struct symbolizer_config *wanted)
 {
 	struct symbolizer_config config = *wanted;
 	struct archive_places places;
 	struct symbolizer *symbols;
 
-	config.say_fetching = say_fetching;
-	config.say_unread = say_unread;
-	config.no_demangle = wanted->no_demangle || names_stay_mangled;
-	input_places(given, &places, &config);
+	config.say_fetching = in->config.say_fetching;
+	config.say_unread = in->config.say_unread;
+	config.no_demangle = wanted->no_demangle || in->config.no_demangle;
+	input_places(in, given, &places, &config);
 	symbols = symbolizer_new(&config);
 	archive_places_fini(&places);
 	return symbols;
 }
 
-int input_unpacked(const char *path, const char **out, struct error *err)
+int input_unpacked(struct input *in, const char *path, const char **out, struct error *err)
 {
 	*out = path;
-	return is_packed(path) ? unpack(path, out, err) : 0;
+	return is_packed(path) ? unpack(in, path, out, err) : 0;
 }
 
-static int open_packed(const char *path, const struct history_request *request,
+static int open_packed(struct input *in, const char *path, const struct history_request *request,
 		       struct session **out, bool *is_damaged, struct error *err)
 {
 	const char *dir;
-	int r = unpack(path, &dir, err);
+	int r = unpack(in, path, &dir, err);
 
 	if (r >= 0 && import_is_recording(dir))
-		r = open_imported(dir, request, out, is_damaged, err);
+		r = open_imported(in, dir, request, out, is_damaged, err);
 	else if (r >= 0)
 		r = history_open(dir, request, out, err);
 	if (r >= 0) {
@@ -461,8 +230,8 @@ static int open_packed(const char *path, const struct history_request *request,
 	return r;
 }
 
-static int open_any(const char *path, const struct query *q, struct session **out, bool *is_damaged,
-		    struct error *err)
+static int open_any(struct input *in, const char *path, const struct query *q, struct session **out,
+		    bool *is_damaged, struct error *err)
 {
 	const struct history_request request = {
 		.window = q && q->has_window ? q->window : TIME_WINDOW_ALL,
@@ -473,52 +242,54 @@ static int open_any(const char *path, const struct query *q, struct session **ou
 
 	*is_damaged = false;
 	if (is_packed(path))
-		return open_packed(path, &request, out, is_damaged, err);
+		return open_packed(in, path, &request, out, is_damaged, err);
 	if (import_is_recording(path))
-		return open_imported(path, &request, out, is_damaged, err);
+		return open_imported(in, path, &request, out, is_damaged, err);
 	r = history_open(path, &request, out, err);
 	if (r >= 0)
 		(*out)->is_live = lock_holder(path) > 0;
 	return r == -EINVAL || r == -ENODATA ? input_explain_daemon(path, r, err) : r;
 }
 
-int input_open_window(const char *path, const struct query *q, struct session **out,
-		      bool *is_damaged, struct error *err)
+int input_open_window(struct input *in, const char *path, const struct query *q,
+		      struct session **out, bool *is_damaged, struct error *err)
 {
-	int r = open_any(path, q, out, is_damaged, err);
+	int r = open_any(in, path, q, out, is_damaged, err);
 
-	if (r >= 0 && code_in_use.vmlinux)
-		check_kernel_of(*out);
+	if (r >= 0 && in->config.vmlinux)
+		check_kernel_of(in, *out);
 	return r;
 }
 
-int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err)
+int input_open(struct input *in, const char *path, struct session **out, bool *is_damaged,
+	       struct error *err)
 {
-	return input_open_window(path, NULL, out, is_damaged, err);
+	return input_open_window(in, path, NULL, out, is_damaged, err);
 }
 
-int input_open_given_window(const char *given, const struct query *q, struct session **out,
-			    bool *is_damaged, struct error *err)
+int input_open_given_window(struct input *in, const char *given, const struct query *q,
+			    struct session **out, bool *is_damaged, struct error *err)
 {
 	if (!given && access(DEFAULT_SESSION, F_OK) < 0)
 		return error_set(err, -ENOENT,
 				 "no session at " DEFAULT_SESSION "; record one with 'assay record "
 				 "-- COMMAND', or name one with -i");
-	return input_open_window(given ? given : DEFAULT_SESSION, q, out, is_damaged, err);
+	return input_open_window(in, given ? given : DEFAULT_SESSION, q, out, is_damaged, err);
 }
 
-int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err)
+int input_open_given(struct input *in, const char *given, struct session **out, bool *is_damaged,
+		     struct error *err)
 {
-	return input_open_given_window(given, NULL, out, is_damaged, err);
+	return input_open_given_window(in, given, NULL, out, is_damaged, err);
 }
 
-int input_query(const struct option_list *operands, bool with_idle, struct query *q,
-		struct error *err)
+int input_query(const struct input *in, const struct option_list *operands, bool with_idle,
+		struct query *q, struct error *err)
 {
 	int r = 0;
 
 	q->with_idle = with_idle;
-	q->containers = input_containers();
+	q->containers = input_containers(in);
 	for (size_t i = 0; i < operands->n && r >= 0; i++)
 		r = query_add(q, operands->data[i], err);
 	return r < 0 ? r : query_check(q, err);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a command reads: a session, or a file of another tool (import/import.h), which is made
- * one for the time that the command runs. The one place that knows the difference.
+ * The inputs of a program: sessions, and files of other tools (import/import.h), which become
+ * sessions for as long as the program needs them. Only this room knows the difference.
+ *
+ * A struct input holds how inputs are opened and named (struct open_config), and the temporary
+ * files of those that it opened. There are no process-wide settings: two of them may differ.
+ * A struct input belongs to one thread. Sessions and symbolizers must be closed before it is freed.
  */
 #pragma once
 
@@ -12,11 +16,46 @@
 
 #define DEFAULT_SESSION "./assay.data"
 
+struct build_id;
+struct container_names;
+struct error;
+struct input;
+struct itrace;
+
+/* How inputs are opened. { 0 } is valid. */
+struct open_config {
+	const char *itrace;  /* how processor traces are decoded: letters, see assay-script(1);
+				NULL: ITRACE_DEFAULT_REPORT */
+	bool no_itrace;      /* processor traces are not decoded */
+	const char *vmlinux; /* the file of the kernel that was recorded, or NULL */
+	const char *symfs;   /* a directory that binaries' paths are below, or NULL */
+	const char *container_names; /* a file with lines "ID NAME", or NULL */
+	bool no_demangle;            /* names stay as the symbol table has them */
+	/*
+	 * Files that somebody cuts while they are mapped read as zeros: installs a handler for
+	 * SIGBUS, for the whole process and for good (base/files/cut_guard.h). Without it, files
+	 * are read into memory.
+	 */
+	bool guards_cut_files;
+	/*
+	 * Called when a temporary directory was made. input_free() removes the directory; only the
+	 * program can remove it when a signal ends the process. May be NULL.
+	 */
+	void (*on_scratch)(const char *dir);
+	/* Called with a sentence while names are looked up. May be NULL. */
+	void (*say_fetching)(const char *sentence), (*say_unread)(const char *sentence);
+};
+
 /*
- * The rows of --itrace and --no-itrace in every command that reads recordings, and what is said by
- * them: input_use_itrace() before anything is opened, for all that the process opens. EXIT_USAGE
- * after a message; -1 where all is well, as of command_begin().
+ * *out is the caller's to input_free(). The texts of *config are copied. -EINVAL: `itrace` is
+ * wrong; other errors: a file is not what it should be. The message begins with the member's name
+ * ("vmlinux: …"), with '-' for '_'.
  */
+int input_new(const struct open_config *config, struct input **out, struct error *err);
+void input_free(struct input *in); /* NULL is fine */
+DEFINE_AT_EXIT(input_free, struct input)
+
+/* The rows of --itrace and --no-itrace in every command that reads recordings. */
 #define ITRACE_OPTIONS(itrace, no_itrace)                                                           \
 	{ 0,                                                                                        \
 	  "itrace",                                                                                 \
@@ -32,14 +71,10 @@
 		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
 			"processor traces are not decoded"                                          \
 	}
-int input_use_itrace(const char *command, const char *text, bool none);
-const struct itrace *input_itrace(void); /* NULL: nothing is decoded */
+/* How traces are decoded; NULL: they are not. */
+const struct itrace *input_itrace(const struct input *in);
 
-/*
- * The rows that say where the code of a recording is, in every command that shows or decodes it:
- * input_use_code() before anything is opened, for all that the process opens. EXIT_FAILED after a
- * message where a file is not what it should be; -1 where all is well.
- */
+/* The rows that say where the code of a recording is, in every command that shows or decodes it. */
 struct code_args {
 	const char *vmlinux, *symfs;
 };
@@ -60,11 +95,10 @@ struct code_args {
 			"For recordings of another machine. An archive (assay-archive(1)) needs " \
 			"no such option."                                                         \
 	}
-int input_use_code(const char *command, const struct code_args *args);
 
 /* The --vmlinux that is of another build than a kernel that was recorded; NULL: it is of use. */
 #define REFUSED_VMLINUX " is of another build than the kernel that was recorded: it is not used"
-const char *input_refused_vmlinux(const struct build_id *recorded);
+const char *input_refused_vmlinux(const struct input *in, const struct build_id *recorded);
 
 /*
  * The row of --weight, and whether profiles are weighed by events by what was said with it: if one
@@ -108,7 +142,7 @@ bool input_by_period(const char *weight, const struct profile *profile,
 		SESSION_DIR_OPTION(field)
 extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
-/* The row of --container-names, and reading it: as input_use_code(). */
+/* The row of --container-names. */
 #define CONTAINER_NAMES_OPTION(field)                                                              \
 	{                                                                                          \
 		0, "container-names", "FILE", OPT_STRING, (field), NULL,                           \
@@ -117,13 +151,10 @@ extern const char input_filters_help[]; /* of a man page's section FILTERS */
 			"(docs/cgroups.md). An ID is whole, or a container's first 12 digits. "    \
 			"Empty lines and lines that begin with # are left out.",                   \
 	}
-int input_use_containers(const char *command, const char *file); /* file NULL: none was given */
-
 /* For a query that is not made by input_query(). NULL: none were given. */
-struct container_names;
-const struct container_names *input_containers(void);
+const struct container_names *input_containers(const struct input *in);
 
-/* The row of --no-demangle, and what it means for all names that the process shows. */
+/* The row of --no-demangle. */
 #define NO_DEMANGLE_OPTION(field)                                                            \
 	{                                                                                    \
 		0, "no-demangle", NULL, OPT_FLAG, (field), NULL,                             \
@@ -131,10 +162,6 @@ const struct container_names *input_containers(void);
 			"Without it, names of C++, Rust, D, Swift, Fortran, Ada, OCaml and " \
 			"Haskell are readable. Filters go by the names that are shown."      \
 	}
-void input_use_names(bool no_demangle);
-
-struct error;
-struct itrace;
 
 /* The rows of time windows in commands that show a profile, and what they say. */
 struct window_args {
@@ -182,28 +209,30 @@ int input_window_against(const char *text, const char *at, struct query *like, s
 
 /*
  * Opens the session at `path`, or unpacks the archive (.tar.zst …) or imports the file there ("-":
- * standard input) into $TMPDIR or memory and opens that; it is removed when the process ends,
- * however it does. The session's warnings then say what is missing of the file, and *is_damaged
- * whether it was damaged (exit status 1, after the result).
+ * standard input) into $TMPDIR or memory and opens that; input_free() removes it. The session's
+ * warnings then say what is missing of the file, and *is_damaged whether it was damaged (exit
+ * status 1, after the result).
  */
-int input_open(const char *path, struct session **out, bool *is_damaged, struct error *err);
+int input_open(struct input *in, const char *path, struct session **out, bool *is_damaged,
+	       struct error *err);
 
 /* As input_open(), of the samples in the query's window of time. */
-int input_open_window(const char *path, const struct query *q, struct session **out,
-		      bool *is_damaged, struct error *err);
+int input_open_window(struct input *in, const char *path, const struct query *q,
+		      struct session **out, bool *is_damaged, struct error *err);
 
 /* As input_open() with what -i gave; NULL is DEFAULT_SESSION, or how to make one. */
-int input_open_given(const char *given, struct session **out, bool *is_damaged, struct error *err);
+int input_open_given(struct input *in, const char *given, struct session **out, bool *is_damaged,
+		     struct error *err);
 
-int input_open_given_window(const char *given, const struct query *q, struct session **out,
-			    bool *is_damaged, struct error *err);
+int input_open_given_window(struct input *in, const char *given, const struct query *q,
+			    struct session **out, bool *is_damaged, struct error *err);
 
 /*
  * As input_open_given_window() with what a query says of it: archive: instead of -i, and the saved
  * sessions of session: and session-exclude:, joined where they are several.
  */
-int input_open_query(const char *given, const struct query *q, struct session **out,
-		     bool *is_damaged, struct error *err);
+int input_open_query(struct input *in, const char *given, const struct query *q,
+		     struct session **out, bool *is_damaged, struct error *err);
 
 /* As profile_explain_empty(); of a daemon's directory that has no samples, what the daemon does. */
 struct profile_request;
@@ -216,29 +245,30 @@ int input_explain_daemon(const char *path, int code, struct error *err);
 const char *input_place(const char *given, const struct query *q);
 
 /* The folder of a path: itself, or what an archive in one file unpacks to. */
-int input_unpacked(const char *path, const char **out, struct error *err);
+int input_unpacked(struct input *in, const char *path, const char **out, struct error *err);
 
 /*
  * Names the code of the session that -i gave: from the archive that it is (replay/archive.h), else
  * from this machine. `cache_dir` as in struct symbolizer_config. Never NULL.
  */
-struct symbolizer *input_symbolizer(const char *given, const char *cache_dir);
+struct symbolizer *input_symbolizer(struct input *in, const char *given, const char *cache_dir);
 
 /* As that, with the image_dirs of *wanted, too; -ENOENT where one of them is no folder. */
-struct symbolizer *input_symbolizer_with(const char *given, const struct symbolizer_config *wanted);
+struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
+					 const struct symbolizer_config *wanted);
 
 /*
  * Where the code of what -i gave is: *config gets what input_symbolizer() looks in. *places holds
  * the texts, until archive_places_fini().
  */
 struct archive_places;
-void input_places(const char *given, struct archive_places *places,
+void input_places(struct input *in, const char *given, struct archive_places *places,
 		  struct symbolizer_config *config);
 
 /* replay_decode() with those places. */
 struct replay;
-int input_decode(struct replay *replay, const struct itrace *itrace, const char *given,
-		 struct error *err);
+int input_decode(struct input *in, struct replay *replay, const struct itrace *itrace,
+		 const char *given, struct error *err);
 
 /* The row of --image-path in commands that show code. */
 #define IMAGE_PATH_OPTION(field)                                                                 \
@@ -249,11 +279,9 @@ int input_decode(struct replay *replay, const struct itrace *itrace, const char 
 			"searched by its name and build id."                                     \
 	}
 
-/* A directory of this process alone, in $TMPDIR or memory; removed as above. */
-int input_scratch(const char **dir, struct error *err);
-/* Now: for a process that ends itself by a signal. */
-void input_scratch_remove(void);
+/* A directory of this process alone, in $TMPDIR or memory, until input_free(). */
+int input_scratch(struct input *in, const char **dir, struct error *err);
 
 /* The query of a command's operands. */
-int input_query(const struct option_list *operands, bool with_idle, struct query *q,
-		struct error *err);
+int input_query(const struct input *in, const struct option_list *operands, bool with_idle,
+		struct query *q, struct error *err);

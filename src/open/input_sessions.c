@@ -73,7 +73,7 @@ static int choose_names(const char *store, const struct query *q, struct session
 		      : error_set(err, -EINVAL, "session-exclude: leaves no session of %s", store);
 }
 
-static int open_one(const char *store, const char *name, const struct query *q,
+static int open_one(struct input *in, const char *store, const char *name, const struct query *q,
 		    struct session **out, bool *is_damaged, struct error *err)
 {
 	cleanup(free_at_exit) char *path =
@@ -81,11 +81,11 @@ static int open_one(const char *store, const char *name, const struct query *q,
 
 	if (!is_path(name) && (strchr(name, '/') || access(path, F_OK) < 0))
 		return refuse_name(store, name, err);
-	return input_open_window(path, q, out, is_damaged, err);
+	return input_open_window(in, path, q, out, is_damaged, err);
 }
 
-static int open_chosen(const char *place, const struct query *q, struct session **out,
-		       bool *is_damaged, struct error *err)
+static int open_chosen(struct input *in, const char *place, const struct query *q,
+		       struct session **out, bool *is_damaged, struct error *err)
 {
 	cleanup(free_at_exit) char *store = store_of(place);
 	struct session_names names = { 0 };
@@ -96,7 +96,7 @@ static int open_chosen(const char *place, const struct query *q, struct session 
 		struct session *part = NULL;
 		bool part_is_damaged = false;
 
-		r = open_one(store, names.data[i], q, &part, &part_is_damaged, err);
+		r = open_one(in, store, names.data[i], q, &part, &part_is_damaged, err);
 		*is_damaged |= part_is_damaged;
 		if (r >= 0)
 			vec_push(&parts, part);
@@ -119,8 +119,8 @@ const char *input_place(const char *given, const struct query *q)
 	return given;
 }
 
-int input_open_query(const char *given, const struct query *q, struct session **out,
-		     bool *is_damaged, struct error *err)
+int input_open_query(struct input *in, const char *given, const struct query *q,
+		     struct session **out, bool *is_damaged, struct error *err)
 {
 	const char *place = input_place(given, q);
 	const char *folder;
@@ -132,7 +132,7 @@ int input_open_query(const char *given, const struct query *q, struct session **
 				 "archive:%s and -i %s both say where samples are; one is enough",
 				 place, given);
 	if (!query_has(q, FILTER_SESSION) && !query_has(q, FILTER_SESSION_EXCLUDE))
-		return input_open_given_window(place, q, out, is_damaged, err);
-	r = input_unpacked(place ? place : DEFAULT_SESSION, &folder, err);
-	return r < 0 ? r : open_chosen(folder, q, out, is_damaged, err);
+		return input_open_given_window(in, place, q, out, is_damaged, err);
+	r = input_unpacked(in, place ? place : DEFAULT_SESSION, &folder, err);
+	return r < 0 ? r : open_chosen(in, folder, q, out, is_damaged, err);
 }

@@ -9,6 +9,7 @@
 
 struct daemon_file_system;
 struct importer;
+struct open_config;
 struct record_end;
 struct report_format;
 struct store_ops;
@@ -35,5 +36,7 @@ struct oprofile_commands {
 	const struct command *record;
 	int (*record_arguments)(const struct command *self, int argc, char **argv,
 				struct record_end *end); /* commands/record.h */
+	const struct open_config *open_config;
+	void (*on_temporary)(const char *path); /* export/export.h */
 };
 extern const struct oprofile_commands oprofile_commands;

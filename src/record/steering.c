@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -23,28 +21,10 @@ struct steering {
 	struct steering_config config;
 	struct recorder_control control;
 	struct control_channel *channel; /* NULL: none */
-	int poll_fd, signal_fd;          /* of SIGUSR2: an eventfd */
-	int timer_fd;                    /* tells when counting is to begin; -1: no delay */
-	bool has_begun;                  /* counting was on at some time */
-	struct sigaction before;         /* of SIGUSR2 */
+	int poll_fd;
+	int timer_fd;   /* tells when counting is to begin; -1: no delay */
+	bool has_begun; /* counting was on at some time */
 };
-
-/*
- * A handler, as commands start with the default action then; what is ignored or blocked would
- * be so for them, too.
- */
-static volatile sig_atomic_t signalled_fd = -1;
-
-static void on_signal(int number)
-{
-	static const uint64_t one = 1;
-	int saved = errno;
-
-	(void)number;
-	if (signalled_fd >= 0)
-		(void)!write(signalled_fd, &one, sizeof(one));
-	errno = saved;
-}
 
 static void tell(struct steering *s, bool is_warning, const char *sentence)
 {
@@ -182,7 +162,7 @@ static int on_ready(void *context, struct recorder *r, struct error *err)
 	uint64_t n;
 
 	(void)err;
-	if (s->signal_fd >= 0 && read(s->signal_fd, &n, sizeof(n)) == sizeof(n))
+	if (s->config.snapshot_fd && read(s->config.snapshot_fd, &n, sizeof(n)) == sizeof(n))
 		take_snapshot(s, r);
 	if (s->timer_fd >= 0 && read(s->timer_fd, &n, sizeof(n)) == sizeof(n))
 		turn(s, r, true, "");
@@ -217,19 +197,6 @@ static int watch(struct steering *s, int fd, struct error *err)
 	return 0;
 }
 
-static int take_signal(struct steering *s, struct error *err)
-{
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-
-	s->signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->signal_fd < 0)
-		return error_errno(err, -errno, "eventfd");
-	signalled_fd = s->signal_fd;
-	if (sigaction(SIGUSR2, &action, &s->before) < 0)
-		return error_errno(err, -errno, "sigaction");
-	return watch(s, s->signal_fd, err);
-}
-
 static int make_timer(struct steering *s, struct error *err)
 {
 	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -244,7 +211,7 @@ int steering_open(const struct steering_config *config, struct steering **out, s
 	int r;
 
 	s->config = *config;
-	s->poll_fd = s->signal_fd = s->timer_fd = -1;
+	s->poll_fd = s->timer_fd = -1;
 	s->control = (struct recorder_control){
 		.started = on_started, .ready = on_ready, .fd = -1, .context = s
 	};
@@ -260,7 +227,7 @@ int steering_open(const struct steering_config *config, struct steering **out, s
 	}
 	if (config->delay_s > 0 && (r = make_timer(s, err)) < 0)
 		return r;
-	if (config->by_signal && (r = take_signal(s, err)) < 0)
+	if (config->snapshot_fd && (r = watch(s, config->snapshot_fd, err)) < 0)
 		return r;
 	*out = take_ptr(s);
 	return 0;
@@ -270,11 +237,6 @@ void steering_close(struct steering *s)
 {
 	if (!s)
 		return;
-	if (s->signal_fd >= 0) {
-		sigaction(SIGUSR2, &s->before, NULL);
-		signalled_fd = -1;
-	}
-	close_at_exit(&s->signal_fd);
 	close_at_exit(&s->timer_fd);
 	control_channel_close(s->channel);
 	close_at_exit(&s->poll_fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Steering a recording from outside: messages (--control), SIGUSR2 and a delayed start, as what
+ * Steering a recording from outside: messages (--control), snapshots and a delayed start, as what
  * recorder_run() asks in each turn of its loop.
  *
  *   FIFO or descriptor ─► control_channel ─┐
@@ -17,7 +17,7 @@ struct steering;
 
 struct steering_config {
 	const char *control;  /* control_channel_open()'s words; NULL: none */
-	bool by_signal;       /* SIGUSR2 is a snapshot; else it is not touched */
+	int snapshot_fd;      /* an eventfd: each write to it asks for a snapshot; 0: none */
 	double delay_s;       /* counting begins so long after the start; 0: at once */
 	bool starts_disabled; /* … or when it is asked for */
 	/* What was asked and can't be done, and what was done, in sentences. */
@@ -26,7 +26,7 @@ struct steering_config {
 	void *context;
 };
 
-/* One at a time may take SIGUSR2. -EINVAL: bad words; else what is in the way. */
+/* -EINVAL: bad words; else what is in the way. */
 int steering_open(const struct steering_config *config, struct steering **out, struct error *err);
 void steering_close(struct steering *s); /* NULL is fine */
 DEFINE_AT_EXIT(steering_close, struct steering)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mapped files that are cut while they are read. */
 #include "base/files/block_cache.h"
+#include "base/files/cut_guard.h"
 #include "base/files/file.h"
-#include "base/files/temporary.h"
+#include "commands/temporary.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,6 +25,38 @@ static void write_pages(const char *name, size_t n)
 	text[n * PAGE] = '\0';
 	write_file(name, text);
 	free(text);
+}
+
+static int with_guard(void **state)
+{
+	(void)state;
+	cut_guard_enable();
+	return 0;
+}
+
+/* The first test: the guard stays once it is there. */
+static void without_the_guard_a_file_is_copied(void **state)
+{
+	struct file_mapping copy = { 0 };
+	struct sigaction before, after;
+
+	(void)state;
+	assert_false(cut_guard_is_enabled());
+	assert_int_equal(sigaction(SIGBUS, NULL, &before), 0);
+	write_pages("copied", 2);
+	assert_int_equal(file_map("copied", &copy, NULL), 0);
+	assert_int_equal(sigaction(SIGBUS, NULL, &after), 0);
+	assert_true(before.sa_handler == after.sa_handler);
+	assert_int_equal(truncate("copied", 0), 0);
+	assert_int_equal(copy.size, 2 * PAGE);
+	assert_int_equal(madvise((void *)copy.base, copy.size, MADV_DONTNEED), 0);
+	assert_int_equal(copy.base[0], 'x');
+	assert_int_equal(copy.base[2 * PAGE - 1], 'x');
+	assert_false(file_is_cut(&copy));
+	file_unmap(&copy);
+	assert_int_equal(file_map("copied", &copy, NULL), 0); /* empty now */
+	assert_null(copy.base);
+	file_unmap(&copy);
 }
 
 static void what_a_file_has_lost_reads_as_zeros(void **state)
@@ -215,9 +248,10 @@ static void a_block_is_verified_once_a_boot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_file_has_lost_reads_as_zeros),
-		cmocka_unit_test(many_files_are_guarded_at_once),
-		cmocka_unit_test(other_bus_errors_are_not_hidden),
+		cmocka_unit_test(without_the_guard_a_file_is_copied),
+		cmocka_unit_test_setup(what_a_file_has_lost_reads_as_zeros, with_guard),
+		cmocka_unit_test_setup(many_files_are_guarded_at_once, with_guard),
+		cmocka_unit_test_setup(other_bus_errors_are_not_hidden, with_guard),
 		cmocka_unit_test(a_tree_is_removed_and_no_link_followed),
 		cmocka_unit_test(a_file_without_a_name_goes_with_its_process),
 		cmocka_unit_test(a_block_is_verified_once_a_boot),

@@ -30,6 +30,17 @@ static _Atomic(struct chunk *) chunks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who put guards */
 static struct sigaction before_us;
 static uintptr_t page_bytes;
+static atomic_bool is_enabled;
+
+void cut_guard_enable(void)
+{
+	atomic_store(&is_enabled, true);
+}
+
+bool cut_guard_is_enabled(void)
+{
+	return atomic_load(&is_enabled);
+}
 
 static struct cut_guard *find_guard(uintptr_t addr)
 {

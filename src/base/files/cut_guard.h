@@ -7,8 +7,9 @@
  * whoever reads untrusted bytes can take zeros as well as anything. file_map() guards
  * what it maps, and file_is_cut() tells.
  *
- * Putting a guard installs the handler; a SIGBUS that is not ours goes on to whoever
- * had the signal before. Guards may be put and looked at by any thread.
+ * A program asks for guards with cut_guard_enable(). Until then nothing handles SIGBUS, and
+ * file_map() reads files into memory. A SIGBUS that is not ours goes on to the handler that was
+ * there before. Any thread may put guards and look at them.
  */
 #pragma once
 
@@ -16,6 +17,10 @@
 #include <stddef.h>
 
 struct cut_guard;
+
+/* From now on, for the whole process. */
+void cut_guard_enable(void);
+bool cut_guard_is_enabled(void);
 
 /* Guards [base, base + size), of whole pages from `base` on, until cut_guard_drop(). */
 struct cut_guard *cut_guard_put(void *base, size_t size);

@@ -68,29 +68,78 @@ int file_map(const char *path, struct file_mapping *out, struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "%s", path) : file_map_fd(fd, path, out, err);
 }
 
+/*
+ * Without the guard: as many bytes as the file still has; the rest stays zero. The copy is a file
+ * in memory that nobody else has, so that users may give pages back (MADV_DONTNEED).
+ */
+static int file_copy(int fd, size_t size, void **base, bool *is_cut)
+{
+	cleanup(close_at_exit) int memory = memfd_create("assay-copy", MFD_CLOEXEC);
+	char *copy = MAP_FAILED;
+	size_t done = 0;
+
+	if (memory >= 0 && ftruncate(memory, (off_t)size) == 0)
+		copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (copy == MAP_FAILED)
+		return -errno;
+	while (done < size) {
+		ssize_t n = pread(fd, copy + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int r = -errno;
+
+			munmap(copy, size);
+			return r;
+		}
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	mprotect(copy, size, PROT_READ);
+	*base = copy;
+	*is_cut = done < size;
+	return 0;
+}
+
+/* `guard` and `was_cut` of *out, and its base. */
+static int file_map_bytes(int fd, size_t size, struct file_mapping *out)
+{
+	void *base = NULL;
+	int r;
+
+	if (cut_guard_is_enabled()) {
+		base = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (base == MAP_FAILED)
+			return -errno;
+		out->guard = cut_guard_put(base, size);
+	} else if ((r = file_copy(fd, size, &base, &out->was_cut)) < 0) {
+		return r;
+	}
+	out->base = base;
+	return 0;
+}
+
 int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
 {
 	struct stat st;
-	void *base = NULL;
+	int r;
 
 	if (fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "%s", path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL, "%s: not a regular file", path);
-	if (st.st_size > 0) {
-		base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (base == MAP_FAILED)
-			return error_errno(err, -errno, "%s: mmap", path);
-	}
 	*out = (struct file_mapping){
-		.base = base,
 		.size = (size_t)st.st_size,
 		.ino = st.st_ino,
-		.guard = base ? cut_guard_put(base, (size_t)st.st_size) : NULL,
 		.mtime_ns =
 			(uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec,
 	};
-	return 0;
+	r = out->size ? file_map_bytes(fd, out->size, out) : 0;
+	if (r < 0)
+		*out = (struct file_mapping){ 0 };
+	return r < 0 ? error_errno(err, r, "%s: mmap", path) : 0;
 }
 
 void file_unmap(struct file_mapping *m)
@@ -103,7 +152,7 @@ void file_unmap(struct file_mapping *m)
 
 bool file_is_cut(const struct file_mapping *m)
 {
-	return cut_guard_is_cut(m->guard);
+	return m->was_cut || cut_guard_is_cut(m->guard);
 }
 
 int file_write_all(int fd, const void *bytes, size_t size)

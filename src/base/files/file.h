@@ -24,13 +24,15 @@ bool file_read_line(const char *path, char *line, size_t size);
 /*
  * Maps a regular file read-only. An empty file gives base NULL, size 0. What the file loses
  * while it is mapped reads as zeros (base/files/cut_guard.h): ask file_is_cut() before what was
- * made of the bytes is kept, or told.
+ * made of the bytes is kept, or told. In a process without that guard, the mapping is a copy of
+ * the file in memory; bytes that the file lost during the copy are zeros.
  */
 struct file_mapping {
 	const uint8_t *base;
 	size_t size;
 	uint64_t mtime_ns, ino;
 	struct cut_guard *guard;
+	bool was_cut; /* while it was copied */
 };
 int file_map(const char *path, struct file_mapping *out, struct error *err);
 /* The same of an open file, which stays the caller's; `path` is for messages. */

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/event_help.h"
+#include "commands/opening.h"
 #include "commands/top/top_recorder.h"
 #include "commands/top/top_screen.h"
 #include "open/input.h"
@@ -73,6 +74,7 @@ static const struct option_spec top_options[] = {
 #define DELAY_NS (NS_PER_SECOND * 5 / 4)
 
 struct top {
+	struct input *in;
 	const struct top_args *args;
 	struct top_recorder recorder;
 	struct screen *screen;
@@ -576,7 +578,7 @@ static int run_view(struct top *t, struct error *err)
 	if (r < 0)
 		return r;
 	catch_signals();
-	t->symbols = input_symbolizer(t->recorder.dir, t->args->cache);
+	t->symbols = input_symbolizer(t->in, t->recorder.dir, t->args->cache);
 	watch(t);
 	screen_close(t->screen);
 	symbolizer_free(t->symbols);
@@ -590,9 +592,11 @@ static int top(const struct top_args *args, const struct option_list *command, s
 {
 	struct option_list record = { 0 };
 	struct top t = { .args = args, .window_s = (uint32_t)args->window_s };
+	struct open_config config = opening_config;
 	int status = EXIT_OK, r = screen_check(err);
 
-	if (r < 0)
+	config.no_demangle = args->no_demangle;
+	if (r < 0 || input_new(&config, &t.in, err) < 0)
 		return EXIT_FAILED;
 	for (size_t i = 0; i < args->filters.n; i++)
 		snprintf(t.filter + strlen(t.filter), sizeof(t.filter) - strlen(t.filter), "%s%s",
@@ -603,7 +607,7 @@ static int top(const struct top_args *args, const struct option_list *command, s
 	recorder_args(args, command, &record);
 	t.recorder.said_fd = -1;
 	t.recorder.has_command = command->n > 0;
-	r = top_recorder_start(&t.recorder, &record, args->output, err);
+	r = top_recorder_start(&t.recorder, t.in, &record, args->output, err);
 	if (r == -ECHILD)
 		status = top_recorder_explain(&t.recorder, err);
 	else if (r < 0 || run_view(&t, err) < 0)
@@ -611,6 +615,7 @@ static int top(const struct top_args *args, const struct option_list *command, s
 	else if (t.has_ended && top_recorder_has_failed(&t.recorder))
 		status = top_recorder_explain(&t.recorder, err);
 	top_recorder_stop(&t.recorder);
+	input_free(t.in);
 	vec_fini(&record);
 	return status;
 }
@@ -633,7 +638,6 @@ static int top_run(const struct command *self, int argc, char **argv)
 	struct error err = { 0 };
 	int status = command_begin(self, true, argc, argv, &args, &command);
 
-	input_use_names(args.no_demangle);
 	if (status < 0 && check_filters(&args.filters, &err) < 0)
 		status = EXIT_USAGE;
 	else if (status < 0)

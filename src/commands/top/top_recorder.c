@@ -81,12 +81,12 @@ static int wait_for_session(struct top_recorder *r, struct error *err)
 	return top_recorder_has_failed(r) ? error_set(err, -ECHILD, "the recorder failed") : 0;
 }
 
-int top_recorder_start(struct top_recorder *r, const struct option_list *args, const char *output,
-		       struct error *err)
+int top_recorder_start(struct top_recorder *r, struct input *in, const struct option_list *args,
+		       const char *output, struct error *err)
 {
 	pid_t parent = getpid();
 	const char *dir;
-	int ends[2], e = input_scratch(&dir, err);
+	int ends[2], e = input_scratch(in, &dir, err);
 
 	if (e < 0)
 		return e;

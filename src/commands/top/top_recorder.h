@@ -13,6 +13,7 @@
 #include "base/buf.h"
 
 struct error;
+struct input;
 struct option_list;
 
 struct top_recorder {
@@ -29,8 +30,8 @@ struct top_recorder {
  * output of a command goes to `output`. -ECHILD: it has ended at once; top_recorder_explain()
  * says why.
  */
-int top_recorder_start(struct top_recorder *r, const struct option_list *args, const char *output,
-		       struct error *err);
+int top_recorder_start(struct top_recorder *r, struct input *in, const struct option_list *args,
+		       const char *output, struct error *err);
 
 /* Reads what it said; notices its end. */
 void top_recorder_poll(struct top_recorder *r);

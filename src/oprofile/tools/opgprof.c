@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "export/export.h"
+#include "oprofile/oprofile.h"
 #include "oprofile/tools/postproc.h"
 
 struct opgprof_args {
@@ -69,7 +70,7 @@ static int load(struct postproc *pp, const struct opgprof_args *a, const struct 
 
 static int opgprof_run(const struct command *self, int argc, char **argv)
 {
-	static const struct export_options options;
+	const struct export_options options = { .on_temporary = oprofile_commands.on_temporary };
 	struct opgprof_args args = { 0 };
 	struct option_list operands = { 0 };
 	struct postproc pp = { 0 };

@@ -90,7 +90,10 @@ int postproc_open(struct postproc *pp, const struct postproc_args *args,
 							: compat_session_dir(args->session_dir);
 	if (!query_has(&pp->query, FILTER_ARCHIVE))
 		compat_keep_killed(pp->dir);
-	r = input_open_query(pp->dir, &pp->query, &pp->session, &pp->is_damaged, err);
+	r = input_new(oprofile_commands.open_config, &pp->in, err);
+	r = r < 0 ? r
+		  : input_open_query(pp->in, pp->dir, &pp->query, &pp->session, &pp->is_damaged,
+				     err);
 	if (r < 0)
 		return r;
 	vec_foreach (&pp->session->warnings, warning)
@@ -124,8 +127,8 @@ static int open_symbols(struct postproc *pp, struct error *err)
 		compat_split(pp->args->image_path, &dirs);
 	config.image_dirs = (const char *const *)dirs.data;
 	config.n_image_dirs = dirs.n;
-	pp->symbols =
-		pp->args->root ? symbolizer_new(&config) : input_symbolizer_with(pp->dir, &config);
+	pp->symbols = pp->args->root ? symbolizer_new(&config)
+				     : input_symbolizer_with(pp->in, pp->dir, &config);
 	compat_words_fini(&dirs);
 	return symbolizer_check_image_dirs(pp->symbols, err);
 }
@@ -160,5 +163,6 @@ void postproc_fini(struct postproc *pp)
 	profile_free(pp->profile);
 	symbolizer_free(pp->symbols);
 	session_close(pp->session);
+	input_free(pp->in);
 	query_fini(&pp->query);
 }

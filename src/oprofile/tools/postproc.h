@@ -118,6 +118,7 @@ struct postproc {
 	const struct postproc_args *args;
 	const char *dir; /* the session directory */
 	struct query query;
+	struct input *in;
 	struct session *session;
 	struct symbolizer *symbols;
 	struct profile *profile;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/files/temporary.h"
+#include "commands/temporary.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -47,4 +47,12 @@ void temporary_end(void)
 	is_there = false;
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &before[i], NULL);
+}
+
+void temporary_follow(const char *path)
+{
+	if (path)
+		temporary_begin(path);
+	else
+		temporary_end();
 }

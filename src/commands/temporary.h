@@ -8,3 +8,6 @@
 
 void temporary_begin(const char *path); /* shorter than PATH_MAX, else nothing is done */
 void temporary_end(void);               /* it has its name, or is gone */
+
+/* For export_options.on_temporary: begin, or end for NULL. */
+void temporary_follow(const char *path);

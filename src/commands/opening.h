@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How commands open inputs: their options, their messages, and temporary files when a signal ends
+ * them. */
+#pragma once
+
+#include "open/input.h"
+
+/*
+ * What every command's open_config has: messages on standard error, and temporary directories that
+ * go when the process ends, also by a signal.
+ */
+extern const struct open_config opening_config;
+
+/* The members that options say, of arguments with the rows of CODE_OPTIONS, or of all rows. */
+#define CODE_CONFIG(args)                                                  \
+	{                                                                  \
+		.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs \
+	}
+#define OPEN_CONFIG(args)                                                                    \
+	{                                                                                    \
+		.itrace = (args).itrace, .no_itrace = (args).no_itrace,                      \
+		.vmlinux = (args).code.vmlinux, .symfs = (args).code.symfs,                  \
+		.container_names = (args).container_names, .no_demangle = (args).no_demangle \
+	}
+
+/* Makes *out of *options and opening_config. -1 to go on, or an exit status, after a message. */
+int opening_begin(const char *command, const struct open_config *options, struct input **out);

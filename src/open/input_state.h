@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a struct input holds: for open/ alone. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/build_id.h"
+#include "open/input.h"
+#include "trace/itrace.h"
+
+struct input {
+	struct open_config config; /* its texts are ours; container_names and itrace are NULL */
+	struct itrace itrace;
+	struct build_id vmlinux_id;
+	struct container_names *containers;
+	char *scratch; /* NULL: there is none yet */
+	pid_t owner;   /* of the directory: a child of fork(2) does not remove it */
+	unsigned int n_folders;
+	char *packed, *unpacked; /* the archive in one file that was opened last, and its folder */
+};
+
+/* The path of a new folder in the temporary directory; the folder is not there yet. */
+int input_new_folder(struct input *in, char **dir, struct error *err);
