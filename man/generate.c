@@ -141,6 +141,77 @@ static void put_see_also(const char *but)
 	fputs("*perf_event_open*(2)\n", stdout);
 }
 
+/* The examples and the options that people use come first. */
+static void put_common_uses(const struct command *c)
+{
+	const struct option_spec *row;
+
+	put_examples(c->examples);
+	if (c->common)
+		fputs("# MOST USED OPTIONS\n\n", stdout);
+	for (size_t i = 0; (row = command_common_option(c, i)); i++)
+		put_option(row);
+}
+
+static void put_options(const struct command *c)
+{
+	fputs(c->common ? "# MORE OPTIONS\n\n" : "# OPTIONS\n\n", stdout);
+	for (size_t i = 0; i < c->options.n; i++)
+		if (!command_is_common(c, &c->options.rows[i]))
+			put_option(&c->options.rows[i]);
+	fputs("*-h*, *--help*\n\tExplain the command and its options, and do nothing else.\n\n",
+	      stdout);
+}
+
+static void put_aliases(const struct command *c)
+{
+	if (!c->options.aliases)
+		return;
+	printf("# OPTIONS OF PERF\n\nOptions of *perf %s* that are other options here:\n\n",
+	       c->name);
+	for (const struct option_alias *a = c->options.aliases; a->name; a++) {
+		put_bold(a->name);
+		fputs("\n\t", stdout);
+		if (a->kind == ALIAS_SAME)
+			printf("The same as *--%s*", a->text);
+		else if (a->kind == ALIAS_DEFAULT)
+			fputs("Accepted, with nothing to do: ", stdout);
+		else
+			fputs("Instead: ", stdout);
+		if (a->kind != ALIAS_SAME)
+			put_plain(a->text);
+		fputs(".\n\n", stdout);
+	}
+}
+
+/* A row that is named where there is none is a mistake in the tables: the build ends. */
+static bool are_names_right(const struct command *c)
+{
+	size_t n_common = c->common ? 1 : 0, n_found = 0;
+	bool is_right = true;
+
+	for (const char *at = c->common; at && *at; at++)
+		n_common += *at == ',';
+	while (command_common_option(c, n_found))
+		n_found++;
+	if (n_found != n_common) {
+		fprintf(stderr, "generate: %s: of '%s' only %zu are options\n", c->name, c->common,
+			n_found);
+		is_right = false;
+	}
+	for (const struct option_alias *a = c->options.aliases; a && a->name; a++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "--%s", a->text);
+		if (a->kind == ALIAS_SAME && !option_find(&c->options, name)) {
+			fprintf(stderr, "generate: %s: perf's %s is no %s\n", c->name, a->name,
+				name);
+			is_right = false;
+		}
+	}
+	return is_right;
+}
+
 static void man_command(const struct command *c)
 {
 	const char *prefix = page_prefix(c);
@@ -150,36 +221,33 @@ static void man_command(const struct command *c)
 	put_plain(c->summary);
 	printf("\n\n# SYNOPSIS\n\n*%s%s* ", c->is_program ? "" : "assay ", c->name);
 	put_plain(c->synopsis);
-	printf("\n\n# DESCRIPTION\n\n%s\n\n", c->description);
+	fputs("\n\n", stdout);
+	put_common_uses(c);
+	printf("# DESCRIPTION\n\n%s\n\n", c->description);
 	put_words(c);
-	fputs("# OPTIONS\n\n", stdout);
-	for (size_t i = 0; i < c->options.n; i++)
-		put_option(&c->options.rows[i]);
-	fputs("*-h*, *--help*\n\tExplain the command and its options, and do nothing else.\n\n",
-	      stdout);
+	put_options(c);
+	put_aliases(c);
 	for (const struct command_section *s = c->sections; s && s->title; s++) {
 		put_title(s->title);
 		printf("%s\n\n", s->text);
 	}
 	if (!has_section(c, "exit status"))
 		fputs("# EXIT STATUS\n\n*0*\n\tAll went well.\n\n*1*\n\tIt failed; the message "
-		      "says "
-		      "why.\n\n*2*\n\tThe command line was wrong.\n\n",
+		      "says why.\n\n*2*\n\tThe command line was wrong.\n\n",
 		      stdout);
-	put_examples(c->examples);
 	put_see_also(c->name);
 }
 
 /* What all commands share; the rest of assay(1) is derived. */
 static const char overview[] =
 	"# DESCRIPTION\n\n"
-	"assay says where a program, or a whole machine, spends its time, without rebuilding or "
-	"changing anything. *assay record* takes samples while the work runs and keeps them in a "
-	"session, a directory; the other commands read it, as often as one likes and on another "
-	"machine too.\n\n"
-	"Without hardware counters the cpu-clock timer takes their place; without root one's own "
-	"processes can still be profiled where the kernel permits it. *assay doctor* says what "
-	"is possible here and what would change it.\n\n";
+	"assay shows where a program, or a whole machine, spends its time. You do not rebuild or "
+	"change anything. *assay record* takes samples while the work runs, and keeps them in a "
+	"session. A session is a directory. The other commands read it as often as you like, on "
+	"another machine, too.\n\n"
+	"If there are no hardware counters, assay samples by the cpu-clock timer. If you are not "
+	"root, you can profile your own processes, as far as the kernel permits it. *assay doctor* "
+	"shows what is possible on this machine, and which command makes more possible.\n\n";
 
 static const char environment[] =
 	"# ENVIRONMENT\n\n"
@@ -188,10 +256,20 @@ static const char environment[] =
 	"*NO_COLOR*\n\tWhen set, no colours.\n\n"
 	"*PAGER*\n\tWhat shows long output on a terminal; *less* when not set.\n\n";
 
+static const char common_options[] =
+	"# MOST USED OPTIONS\n\nThey are the same in most commands.\n\n"
+	"*-i* _DIR_\n\tThe session, or perf.data file, to read. The default is *assay.data*.\n\n"
+	"*-o* _NAME_\n\tWhere the result goes.\n\n"
+	"*-p* _PID_\n\tA running process.\n\n"
+	"*-a*\n\tThe whole machine.\n\n"
+	"*-e* _EVENT_\n\tThe event to count.\n\n";
+
 static const struct command_example first_steps[] = {
 	{ "assay record -- ./app", "Profile a program and all that it starts." },
-	{ "assay report", "See which images used the time; with -l, which functions." },
-	{ "assay doctor", "What this machine permits." },
+	{ "assay report", "See which programs and files used the time." },
+	{ "assay report --tree", "See who calls what." },
+	{ "assay report --html app.html", "Get a page with a flame graph." },
+	{ "assay doctor", "Learn what this machine permits." },
 	{ NULL },
 };
 
@@ -208,8 +286,10 @@ static void put_summaries(const struct command *const *list)
 static void man_overview(void)
 {
 	printf("assay(1) \"assay %s\" \"assay manual\"\n\n# NAME\n\nassay - a system profiler\n\n"
-	       "# SYNOPSIS\n\n*assay* _COMMAND_ \\[OPTIONS\\]\n\n%s# COMMANDS\n\n",
-	       ASSAY_VERSION, overview);
+	       "# SYNOPSIS\n\n*assay* _COMMAND_ \\[OPTIONS\\]\n\n",
+	       ASSAY_VERSION);
+	put_examples(first_steps);
+	printf("%s%s# COMMANDS\n\n", common_options, overview);
 	put_summaries(commands);
 	if (*front_ends)
 		fputs("# FRONT ENDS\n\nLinks to *assay* that take the options of older tools:\n\n",
@@ -221,7 +301,6 @@ static void man_overview(void)
 	      "library here.\n\n",
 	      stdout);
 	fputs(environment, stdout);
-	put_examples(first_steps);
 	put_see_also(NULL);
 }
 
@@ -263,6 +342,8 @@ int main(int argc, char **argv)
 			fprintf(stderr, "generate: no command '%s'\n", argv[2]);
 			return 1;
 		}
+		if (!are_names_right(c))
+			return 1;
 		man_command(c);
 		return ferror(stdout);
 	}

@@ -29,6 +29,8 @@ struct command {
 	const char *synopsis;    /* "[OPTIONS] [--] COMMAND [ARG…]" */
 	const char *description; /* paragraphs in scdoc's markup */
 	struct option_table options;
+	const char *common; /* the five options that people use, which help shows first:
+			     * "freq,pid,a". NULL: help has the order of the table */
 	const struct command_word *words;       /* ends with { NULL } ; may be NULL */
 	const struct command_section *sections; /* ends with { NULL } ; may be NULL */
 	const struct command_example *examples; /* ends with { NULL } ; may be NULL */
@@ -44,3 +46,7 @@ int command_begin(const struct command *self, bool stop_at_operand, int argc, ch
 		  void *args, struct option_list *operands);
 
 void command_print_help(const struct command *self);
+
+/* Row `i` of the common options; NULL behind the last one, and for a name that is no row. */
+const struct option_spec *command_common_option(const struct command *self, size_t i);
+bool command_is_common(const struct command *self, const struct option_spec *row);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 
 static void *field(void *args, const struct option_spec *row)
 {
@@ -129,6 +130,10 @@ static int set_number(const struct option_spec *row, const char *value, void *ar
 	uint64_t whole = 0;
 	double v = 0;
 
+	if (row->kind == OPT_U64 && in_choices(row->choices, value)) {
+		*(uint64_t *)field(args, row) = UINT64_MAX;
+		return 0;
+	}
 	if (!(is_whole ? parse_whole(value, by_kind[row->kind], &whole)
 		       : parse_number(value, by_kind[row->kind], &v)))
 		return bad_value(row, value, err);
@@ -192,6 +197,47 @@ static const struct option_spec *find_letter(const struct option_table *t, char 
 	return NULL;
 }
 
+const struct option_spec *option_find(const struct option_table *table, const char *name)
+{
+	if (name[1] != '-')
+		return find_letter(table, name[1]);
+	for (size_t i = 0; i < table->n; i++)
+		if (table->rows[i].name && !strcmp(table->rows[i].name, name + 2))
+			return &table->rows[i];
+	return NULL;
+}
+
+static const struct option_alias *find_alias(const struct option_table *t, const char *name,
+					     size_t len)
+{
+	for (const struct option_alias *a = t->aliases; a && a->name; a++)
+		if (!strncmp(a->name, name, len) && !a->name[len])
+			return a;
+	return NULL;
+}
+
+static int refuse_long(const struct option_table *t, const char *name, size_t len,
+		       struct error *err)
+{
+	cleanup(free_at_exit) char *word = xasprintf("--%.*s", (int)len, name);
+	struct nearest nearest;
+	char names[128];
+
+	nearest_begin(&nearest, word);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->rows[i].name) {
+			cleanup(free_at_exit) char *have = xasprintf("--%s", t->rows[i].name);
+
+			nearest_offer(&nearest, have, have);
+		}
+	for (const struct option_alias *a = t->aliases; a && a->name; a++)
+		nearest_offer(&nearest, a->name, a->name);
+	nearest_offer(&nearest, "--help", "--help");
+	nearest_end(&nearest, names, sizeof(names));
+	return error_set(err, -EINVAL, "unknown option %s%s%s", word, *names ? "; nearest: " : "",
+			 names);
+}
+
 /* An exact name wins; otherwise a prefix that only one row has. */
 static const struct option_spec *find_long(const struct option_table *t, const char *name,
 					   size_t len, struct error *err)
@@ -213,7 +259,7 @@ static const struct option_spec *find_long(const struct option_table *t, const c
 		found = &t->rows[i];
 	}
 	if (!found)
-		error_set(err, -EINVAL, "unknown option --%.*s", (int)len, name);
+		refuse_long(t, name, len, err);
 	return found;
 }
 
@@ -243,6 +289,26 @@ static int set_from(const struct option_spec *row, const char *attached, struct 
 	return option_set(row, attached, args, err);
 }
 
+/* `name` has dashes; `attached` is the value behind an equals sign, or the text behind a letter. */
+static int apply_alias(const struct option_table *t, const struct option_alias *alias,
+		       const char *attached, struct cursor *c, void *args, struct error *err)
+{
+	char name[64];
+	const struct option_spec *row;
+
+	switch (alias->kind) {
+	case ALIAS_SAME:
+		snprintf(name, sizeof(name), "--%s", alias->text);
+		row = option_find(t, name);
+		return row ? set_from(row, attached, c, args, err) : -EINVAL;
+	case ALIAS_DEFAULT:
+		return 0;
+	case ALIAS_OTHER:
+		break;
+	}
+	return error_set(err, -EINVAL, "perf's option %s: %s", alias->name, alias->text);
+}
+
 static int parse_letters(const struct option_table *t, const char *letters, struct cursor *c,
 			 void *args, struct error *err)
 {
@@ -251,8 +317,17 @@ static int parse_letters(const struct option_table *t, const char *letters, stru
 
 		if (!row && *letters == 'h')
 			return 1;
-		if (!row)
-			return error_set(err, -EINVAL, "unknown option -%c", *letters);
+		if (!row) {
+			const char name[] = { '-', *letters, '\0' };
+			const struct option_alias *alias = find_alias(t, name, 2);
+
+			if (!alias)
+				return error_set(err, -EINVAL, "unknown option -%c", *letters);
+			if (alias->kind != ALIAS_DEFAULT)
+				return apply_alias(t, alias, letters[1] ? letters + 1 : NULL, c,
+						   args, err);
+			continue;
+		}
 		if (takes_value(row) || (row->kind == OPT_OPTIONAL && letters[1]))
 			return set_from(row, letters[1] ? letters + 1 : NULL, c, args, err);
 		if (set_from(row, NULL, c, args, err) < 0)
@@ -261,18 +336,24 @@ static int parse_letters(const struct option_table *t, const char *letters, stru
 	return 0;
 }
 
-static int parse_long(const struct option_table *t, const char *name, struct cursor *c, void *args,
+/* `arg` is the whole argument: "--name" or "--name=value". */
+static int parse_long(const struct option_table *t, const char *arg, struct cursor *c, void *args,
 		      struct error *err)
 {
+	const char *name = arg + 2;
 	size_t len = strcspn(name, "=");
+	const char *attached = name[len] ? name + len + 1 : NULL;
+	const struct option_alias *alias = find_alias(t, arg, len + 2);
 	const struct option_spec *row;
 
 	if (!strcmp(name, "help"))
 		return 1;
+	if (alias)
+		return apply_alias(t, alias, attached, c, args, err);
 	row = find_long(t, name, len, err);
 	if (!row)
 		return -EINVAL;
-	return set_from(row, name[len] ? name + len + 1 : NULL, c, args, err);
+	return set_from(row, attached, c, args, err);
 }
 
 int options_set_defaults(const struct option_table *table, void *args, struct error *err)
@@ -372,7 +453,7 @@ int options_parse_given(const struct option_table *table, bool stop_at_operand, 
 			vec_push(operands, arg);
 			continue;
 		}
-		r = arg[1] == '-' ? parse_long(table, arg + 2, &c, args, err)
+		r = arg[1] == '-' ? parse_long(table, arg, &c, args, err)
 				  : parse_letters(table, arg + 1, &c, args, err);
 		if (r)
 			return r;

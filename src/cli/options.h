@@ -3,7 +3,7 @@
  * Options as tables: a row is the parser, --help, the man page and completion.
  *
  * GNU conventions: -x, -xVALUE, -x VALUE, --name, --name=VALUE, --name VALUE,
- * unambiguous prefixes of long names, `--` ends the options.
+ * unambiguous prefixes of long names, `--` ends the options. perf's names are aliases.
  */
 #pragma once
 
@@ -43,19 +43,39 @@ struct option_spec {
 	const char *help;    /* one line for --help and completion */
 	const char *more;    /* further sentences for the man page; NULL */
 	double min, max;     /* of numbers; both 0: no limit */
-	const char *choices; /* "text|csv|json": OPT_CHOICE, and for completion of others */
+	const char *choices; /* "text|csv|json": OPT_CHOICE, and for completion of others; of
+			      * OPT_U64, a word that may stand for UINT64_MAX */
 	const char *implied; /* OPT_OPTIONAL */
+};
+
+/* What an option of perf, which is no row of the table, means here. */
+enum alias_kind {
+	ALIAS_SAME,    /* the row whose long name is `text` */
+	ALIAS_DEFAULT, /* nothing to do: assay does so anyway; `text` explains it */
+	ALIAS_OTHER, /* refused: `text` says what to use. Help lists the letters that are rows, too
+		      */
+};
+
+struct option_alias {
+	const char *name; /* with dashes: "--stdio", "-N" */
+	enum alias_kind kind;
+	const char *text; /* plain, lower case, no full stop */
 };
 
 struct option_table {
 	const struct option_spec *rows;
 	size_t n;
+	const struct option_alias *aliases; /* ends with { NULL } ; may be NULL */
 };
 
-#define OPTIONS(array)                                      \
-	{                                                   \
-		(array), sizeof(array) / sizeof((array)[0]) \
+#define OPTIONS(array) OPTIONS_AND_ALIASES(array, NULL)
+#define OPTIONS_AND_ALIASES(array, aliases)                            \
+	{                                                              \
+		(array), sizeof(array) / sizeof((array)[0]), (aliases) \
 	}
+
+/* The row with this name, with dashes ("--freq", "-F"); NULL. */
+const struct option_spec *option_find(const struct option_table *table, const char *name);
 
 /*
  * Parses argv[1..argc) into `args`, after setting the defaults. Operands are

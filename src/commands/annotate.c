@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/opening.h"
+#include "commands/perf_options.h"
 #include "open/input.h"
 #include "store/session.h"
 
@@ -320,7 +321,7 @@ static int annotate_files(const struct annotate_args *args, struct annotation *a
 {
 	struct choice files = { 0 };
 	size_t n = 0;
-	int r = 0;
+	int r = args->output_dir ? file_check_parent(args->output_dir, err) : 0;
 
 	choose_files(args, a, &files);
 	for (size_t i = 0; i < files.n && r >= 0; i++) {
@@ -543,7 +544,8 @@ const struct command annotate_command = {
 		"stand for different numbers of them). Without a SYMBOL "
 		"(a name, its parameters may be left out, or a glob) it is the whole of every "
 		"source file that has samples.",
-	.options = OPTIONS(annotate_options),
+	.options = OPTIONS_AND_ALIASES(annotate_options, perf_annotate_options),
+	.common = "i,a,t,search-dir,o",
 	.sections = annotate_sections,
 	.examples = annotate_examples,
 	.run = annotate_run,

@@ -120,6 +120,9 @@ static int archive(struct input *in, const struct archive_args *args, bool *is_d
 
 	if (access(args->output, F_OK) == 0)
 		return error_set(err, -EEXIST, "%s is there already", args->output);
+	r = file_check_parent(args->output, err);
+	if (r < 0)
+		return r;
 	if (has_trace(args->input))
 		source.recording = args->input;
 	r = source.recording ? 0 : input_open_given(in, args->input, &session, is_damaged, err);

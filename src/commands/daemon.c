@@ -378,6 +378,7 @@ const struct command daemon_command = {
 		"*assay record -a* needs, and "
 		"gives up every other privilege before it begins. One daemon a directory.",
 	.options = OPTIONS(daemon_options),
+	.common = "session-dir,F,e,max-cpu,keep-age",
 	.sections = daemon_sections,
 	.examples = daemon_examples,
 	.run = daemon_command_run,

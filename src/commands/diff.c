@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/opening.h"
+#include "commands/perf_options.h"
 #include "open/input.h"
 #include "report/diff_print.h"
 #include "symbol/symbols.h"
@@ -508,8 +509,7 @@ static const struct command_example diff_examples[] = {
 	  "the last hour, and the same one yesterday" },
 	{ "assay diff -i history --at 14:05 --window 30s --against 13:00..14:00",
 	  "half a minute, and what is usual" },
-	{ "assay diff { session:monday } { session:tuesday }",
-	  "two saved sessions of *assay.data*" },
+	{ "assay diff { session:monday } { session:tuesday }", "two saved sessions of assay.data" },
 	{ NULL },
 };
 
@@ -521,7 +521,8 @@ const struct command diff_command = {
 	.description = "Compares two sessions function by function, or with *--tree* call chain by "
 		       "call chain, "
 		       "and lists what changed most first.",
-	.options = OPTIONS(diff_options),
+	.options = OPTIONS_AND_ALIASES(diff_options, perf_diff_options),
+	.common = "t,n,significant,fail-if,format",
 	.sections = diff_sections,
 	.examples = diff_examples,
 	.run = diff_run,

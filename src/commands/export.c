@@ -354,6 +354,7 @@ const struct command export_command = {
 	.description = "Reads a session and writes it, or the samples that filters choose, so that "
 		       "other tools can read them.",
 	.options = OPTIONS(export_options),
+	.common = "i,o,F,list-formats,image",
 	.sections = export_sections,
 	.examples = export_examples,
 	.run = export_run,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
@@ -59,11 +60,12 @@ static int import(struct input *in, const struct import_args *args, const char *
 	struct symbolizer_config places = { 0 };
 	struct archive_places texts;
 	struct error err = { 0 };
-	int was_renamed = session_dir_make_room(dir, &err), status = EXIT_FAILED;
+	int was_renamed = file_check_parent(dir, &err), status = EXIT_FAILED;
 
 	input_places(in, path, &texts, &places);
 	config.places = &places;
-
+	if (was_renamed >= 0)
+		was_renamed = session_dir_make_room(dir, &err);
 	if (was_renamed < 0) {
 		log_error("import: %s", err.text);
 	} else if (import_file(&config, &result, &err) < 0) {

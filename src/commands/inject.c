@@ -242,6 +242,7 @@ const struct command inject_command = {
 		"Writes a perf.data file anew. With *--itrace* what an Intel PT recording holds "
 		"as a trace becomes ordinary samples, as many and as detailed as wanted.",
 	.options = OPTIONS(inject_options),
+	.common = "i,o,itrace,b,strip",
 	.sections = inject_sections,
 	.examples = inject_examples,
 	.run = inject_run,

@@ -32,7 +32,7 @@ static int dispatch(int argc, char **argv)
 		return version_print();
 	command = command_find(argv[1]);
 	if (!command) {
-		log_error("no command '%s'; 'assay help' lists them", argv[1]);
+		command_refuse("", argv[1]);
 		return EXIT_USAGE;
 	}
 	return run(command, argc - 1, argv + 1);

@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "collect/sampler.h"
 #include "collect/sampler_support.h"
 #include "commands/event_help.h"
+#include "commands/perf_options.h"
 #include "commands/record.h"
 #include "commands/record_filter.h"
 #include "commands/record_trace.h"
@@ -40,19 +42,20 @@ struct record_args {
 	int verbose;
 };
 
-#define FIELD(f) offsetof(struct record_args, f)
+#define CALL_GRAPHS "best|fp|dwarf|none"
+#define FIELD(f)    offsetof(struct record_args, f)
 static const struct option_spec record_options[] = {
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
 	  "what to count: cycles:u, sched:sched_switch, CPU_CLK_UNHALTED:100000:0:1:1 …",
 	  "May be given several times, or several at once with commas between them. Without it: "
 	  "hardware cycles, or the cpu-clock timer where there are no counters." },
 	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), NULL,
-	  "samples per second on each CPU (default 997)",
+	  "samples per second on each CPU (default 997); max: as many as the kernel permits",
 	  "Of *cycles* a sample is taken each so many that a processor at its highest frequency "
 	  "has "
 	  "HZ a second: slower ones have fewer. Of other hardware events the kernel looks for the "
 	  "period, anew in each thread, from one event on.",
-	  1, 1e9 },
+	  1, 1e9, .choices = "max" },
 	{ 'c', "count", "COUNT", OPT_U64, FIELD(count), NULL,
 	  "a sample every COUNT events (nanoseconds for clocks), instead of -F", NULL, 1,
 	  9223372036854775807.0 },
@@ -82,7 +85,7 @@ static const struct option_spec record_options[] = {
 	  "error, and not acknowledged. As *perf record --control*." },
 	{ 'g', NULL, NULL, OPT_FLAG, FIELD(with_stacks), NULL,
 	  "record call chains (as is the default)" },
-	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
+	{ 0, "call-graph", "HOW", OPT_STRING, FIELD(call_graph), "best",
 	  "how call chains are found: best (that is to be had), fp (frame pointers), dwarf (copied "
 	  "stacks) or none",
 	  "With fp the kernel follows frame pointers, which most binaries lack: their chains are "
@@ -91,8 +94,9 @@ static const struct option_spec record_options[] = {
 	  "The best is dwarf for counters and clocks, and fp for events of which each one may "
 	  "be a sample, such as tracepoints: copies of all of them would not fit the rings. What "
 	  "it "
-	  "is, is said.",
-	  0, 0, "best|fp|dwarf|none" },
+	  "is, is said. A size may follow dwarf: *dwarf,8192* is *--call-graph=dwarf "
+	  "--stack-size=8192*.",
+	  0, 0, CALL_GRAPHS },
 	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), NULL,
 	  "how much of a stack is copied, at most 65528 (default 16k; 8k for users who may lock "
 	  "little memory)",
@@ -187,6 +191,8 @@ static int choose_counters(const struct record_args *args, struct counters *coun
 
 	if (args->freq_hz && args->count)
 		return error_set(err, -EINVAL, "-F and -c exclude each other: a rate or a count");
+	if (rate.freq_hz == UINT64_MAX) /* -F max */
+		rate.freq_hz = sources_max_rate(&sources);
 	note[0] = '\0';
 	if (!args->events.n)
 		return counter_default(&sources, &rate, counters, note, note_size, err);
@@ -308,6 +314,22 @@ static int parse_delay(const struct record_args *args, struct steering_config *o
 	return option_set(&row, with_unit, &out->delay_s, err);
 }
 
+/* "dwarf,8192" is perf's way to say --stack-size, too. */
+static int parse_call_graph(struct record_args *args, struct error *err)
+{
+	static const struct option_spec rows[] = {
+		{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), .choices = CALL_GRAPHS },
+		{ 0, "call-graph=dwarf", "BYTES", OPT_SIZE, FIELD(stack_bytes), .min = 1024,
+		  .max = 65528 },
+	};
+	const char *how = args->call_graph;
+
+	if (strncmp(how, "dwarf,", 6) != 0)
+		return option_set(&rows[0], how, args, err);
+	args->call_graph = "dwarf";
+	return option_set(&rows[1], how + 6, args, err);
+}
+
 /* What was typed wrongly is usage (2); what the machine refuses comes later, and is 1. */
 static int parse_setup(struct setup *s, struct error *err)
 {
@@ -323,6 +345,7 @@ static int parse_setup(struct setup *s, struct error *err)
 	    (r = parse_ids(&s->args.tids, "thread", &s->tids, err)) < 0 ||
 	    (s->args.cpus && (r = cpu_list_parse(s->args.cpus, &s->cpus, err)) < 0) ||
 	    (r = parse_separation(&s->args, &s->merged, err)) < 0 ||
+	    (r = parse_call_graph(&s->args, err)) < 0 ||
 	    (r = parse_delay(&s->args, &s->steering, err)) < 0 || (r = check_target(s, err)) < 0)
 		return r;
 	if (s->operands.n) {
@@ -706,7 +729,12 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		tell_error(self, &err);
 		return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
-	r = check_off_cpu(s, &err);
+	/* A front end makes its folders itself. */
+	r = self->is_program ? 0 : file_check_parent(s->args.output, &err);
+	if (!r)
+		r = check_off_cpu(s, &err);
+	if (r == -ENOENT)
+		error_wrap(&err, r, "-o %s", s->args.output);
 	if (!r && s->note[0])
 		log_info("%s", s->note);
 	if (!r)
@@ -796,18 +824,20 @@ static const struct command_example record_examples[] = {
 	{ "assay record -- ./app --its-options", "profile a program and all that it starts" },
 	{ "assay record -p 1234 --duration 10", "profile a running process for ten seconds" },
 	{ "assay record -a -o night.assay", "profile the whole machine until Ctrl-C" },
+	{ "assay record --off-cpu -o waits.assay -- ./app",
+	  "see also where threads wait (as root)" },
 	{ "assay record -e cycles:u -e cache-misses -c 10000 -- ./app",
-	  "count two things at once" },
-	{ "CONTAINERS",
-	  "The names of containers and pods are read from the files of podman, CRI-O, docker, "
-	  "containerd and Kubernetes while it records, as far as the user may read them, and kept "
-	  "with the session. No engine is asked. *assay report --by container,pod* shows them; "
-	  "without a name, the id. *report --container-names* gives others." },
+	  "count two events at once" },
 	{ NULL, NULL },
 };
 
 static const struct command_section record_sections[] = {
 	EVENTS_SECTION,
+	{ "CONTAINERS",
+	  "The names of containers and pods are read from the files of podman, CRI-O, docker, "
+	  "containerd and Kubernetes while it records, as far as the user may read them, and kept "
+	  "with the session. No engine is asked. *assay report --by container,pod* shows them; "
+	  "without a name, the id. *report --container-names* gives others." },
 	{ "EXIT STATUS",
 	  "The profiled command's own status, or the signal that ended it. 127 when the command is "
 	  "not "
@@ -830,7 +860,8 @@ const struct command record_command = {
 		       "with *assay report*. Every sample keeps its process, thread, command name, "
 		       "CPU and call "
 		       "chain; what was lost on the way is counted and stored beside them.",
-	.options = OPTIONS(record_options),
+	.options = OPTIONS_AND_ALIASES(record_options, perf_record_options),
+	.common = "p,a,e,o,d",
 	.sections = record_sections,
 	.examples = record_examples,
 	.run = record_run,

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "commands/latency.h"
 #include "commands/opening.h"
+#include "commands/perf_options.h"
 #include "commands/tables.h"
 #include "open/input.h"
 #include "picture/picture.h"
@@ -526,7 +527,11 @@ static const struct command_section report_sections[] = {
 };
 
 static const struct command_example report_examples[] = {
-	{ "assay report", "programs, and the images their samples fell in" },
+	{ "assay report", "programs, and the files (images) that their samples fell in" },
+	{ "assay report -l", "functions" },
+	{ "assay report --tree", "functions below their callers" },
+	{ "assay report --by thread,symbol", "functions of each thread" },
+	{ "assay report --html profile.html", "a page with a flame graph, for any browser" },
 	{ "assay report -l lib-image:libc.so.6", "the functions of one library" },
 	{ "assay report --by process,symbol time:2s-5s",
 	  "functions of each process, in three seconds" },
@@ -535,7 +540,6 @@ static const struct command_example report_examples[] = {
 	  "an hour of what the daemon has recorded" },
 	{ "assay report --at '2026-11-20 14:05' --window 30s", "half a minute of it" },
 	{ "assay report --processes", "what the machine was doing, and for whom" },
-	{ "assay report --html profile.html", "a page to look around in, and to pass on" },
 	{ "assay report -i new --baseline old --html diff.html", "what two sessions differ in" },
 	{ "assay report -l --format json -o out.json", "everything, for a program" },
 	{ NULL },
@@ -552,7 +556,8 @@ const struct command report_command = {
 		"in.\n\n"
 		"The header says what was measured and what is missing from it: samples lost, idle "
 		"time left out, images without symbols.",
-	.options = OPTIONS(report_options),
+	.options = OPTIONS_AND_ALIASES(report_options, perf_report_options),
+	.common = "i,l,tree,by,html",
 	.sections = report_sections,
 	.examples = report_examples,
 	.run = report_run,

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "collect/rings.h"
 #include "commands/opening.h"
+#include "commands/perf_options.h"
 #include "open/input.h"
 #include "pt/flow.h"
 #include "replay/replay.h"
@@ -80,7 +81,8 @@ static const struct option_spec script_options[] = {
 	  "every instruction of a trace: disasm (as assembly), or raw (its bytes)", NULL,
 	  .choices = "disasm|raw", .implied = "disasm" },
 	{ 0, "xed", NULL, OPT_FLAG, FIELD(xed), NULL,
-	  "as *--insn-trace=disasm*, which needs no xed; for command lines that are written for "
+	  "the same as --insn-trace=disasm, which needs no xed; for command lines that are written "
+	  "for "
 	  "perf" },
 	{ 0, "call-trace", NULL, OPT_FLAG, FIELD(call_trace), NULL,
 	  "the calls of a trace, indented by depth" },
@@ -582,7 +584,8 @@ const struct command script_command = {
 		"with its call chain below it. The text is that of *perf script*, field by field, "
 		"so "
 		"that what reads the one reads the other; where they differ says docs/script.md.",
-	.options = OPTIONS(script_options),
+	.options = OPTIONS_AND_ALIASES(script_options, perf_script_options),
+	.common = "i,F,time,itrace,format",
 	.sections = script_sections,
 	.examples = script_examples,
 	.run = script_run_command,

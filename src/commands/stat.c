@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/event_help.h"
+#include "commands/perf_options.h"
 #include "pipeline/host.h"
 #include "record/stat.h"
 #include "record/stat_print.h"
@@ -293,7 +294,8 @@ const struct command stat_command = {
 		"of its own, at a cost that can't be measured. Where it stands for something "
 		"a count is shown with what it is to another: instructions per cycle, misses "
 		"of loads.",
-	.options = OPTIONS(stat_options),
+	.options = OPTIONS_AND_ALIASES(stat_options, perf_stat_options),
+	.common = "e,p,a,I,format",
 	.sections = stat_sections,
 	.examples = stat_examples,
 	.run = stat_command_run,

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "base/log.h"
+#include "base/nearest.h"
 #include "commands/opening.h"
+#include "commands/perf_options.h"
 #include "commands/record.h"
 #include "commands/temporary.h"
 #include "config.h"
@@ -82,6 +85,37 @@ const struct command *command_find(const char *name)
 	const struct command *c = find_in(commands, name);
 
 	return c ? c : find_in(front_ends, name);
+}
+
+/* The start of a name is as near as the name. */
+static void offer_all(struct nearest *nearest, const struct command *const *list, const char *word)
+{
+	for (; *list; list++) {
+		const char *name = (*list)->name;
+		bool is_start = strlen(word) > 1 && !strncmp(word, name, strlen(word));
+
+		nearest_offer(nearest, is_start ? word : name, name);
+	}
+}
+
+void command_refuse(const char *prefix, const char *name)
+{
+	const char *here = perf_command_here(name);
+	struct nearest nearest;
+	char names[128];
+
+	nearest_begin(&nearest, name);
+	offer_all(&nearest, commands, name);
+	offer_all(&nearest, front_ends, name);
+	nearest_end(&nearest, names, sizeof(names));
+	if (here)
+		log_error("%sno command '%s'; 'perf %s' is 'assay %s' here", prefix, name, name,
+			  here);
+	else if (*names)
+		log_error("%sno command '%s'; nearest: %s; 'assay help' lists all", prefix, name,
+			  names);
+	else
+		log_error("%sno command '%s'; 'assay help' lists all", prefix, name);
 }
 
 const struct command *front_end_find(const char *path)

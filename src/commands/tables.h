@@ -30,5 +30,8 @@ extern const struct command *const front_ends[];
 /* A command, or a front end; NULL. */
 const struct command *command_find(const char *name);
 
+/* Says that there is no such command, after `prefix`, and names the nearest one. */
+void command_refuse(const char *prefix, const char *name);
+
 /* The front end that a path to the program names ("/usr/bin/prospect"); NULL. */
 const struct command *front_end_find(const char *path);

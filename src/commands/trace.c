@@ -598,7 +598,7 @@ static const struct command_example trace_examples[] = {
 	{ "assay trace -- ./app", "the last second before a program ends, or crashes" },
 	{ "assay trace --on-symbol shop::sell --html sale.html -- ./app",
 	  "what led to the first sale" },
-	{ "assay trace -p 1234 --on-symbol write@/lib/x86\\_64-linux-gnu/libc.so.6 --after 10ms",
+	{ "assay trace -p 1234 --on-symbol write@/lib/x86_64-linux-gnu/libc.so.6 --after 10ms",
 	  "around the next write of a process that runs" },
 	{ "assay trace -p 1234 --perfetto now.perfetto-trace", "the last second, at Ctrl-C" },
 	{ NULL, NULL },
@@ -613,6 +613,7 @@ const struct command trace_command = {
 		       "thread was in, from when to when: as text, as a page, or in Perfetto. By "
 		       "Intel PT where the processor has it, else by samples.",
 	.options = OPTIONS(trace_options),
+	.common = "s,on-signal,p,a,html",
 	.sections = trace_sections,
 	.examples = trace_examples,
 	.run = trace_run,

@@ -193,6 +193,24 @@ static void put_frames(struct asking *a, uint32_t image, uint64_t offset)
 		put_fact(a->out, "function", "none is known there");
 }
 
+/* A name like "low..high" is a place between two functions, not a call. */
+static void explain_bracket(struct asking *a, const struct symbol_table *table, uint32_t index)
+{
+	const struct symbol symbol = symbol_get(table, index);
+	const char *name = symbol_name(a->symbols, table, index);
+	const char *dots = symbol.name_end && *symbol.name ? strstr(name, "..") : NULL;
+	const char *plus = dots ? strstr(name, "+0x") : NULL;
+	cleanup(free_at_exit) char *text = NULL;
+
+	if (!dots)
+		return;
+	text = xasprintf("not a call: no symbol names this code, which lies between the functions "
+			 "%.*s and %s",
+			 (int)((plus && plus < dots ? plus : dots) - name), name, dots + 2);
+	put_fact(a->out, "name", name);
+	put_fact(a->out, "", text);
+}
+
 static bool begin_match(struct asking *a)
 {
 	if (a->n_matches++ >= MAX_MATCHES)
@@ -210,6 +228,8 @@ static void explain_place(struct asking *a, uint32_t image, uint64_t offset)
 	put(a->out, a->profile->images.data[image].name);
 	fputc('\n', a->out);
 	put_frames(a, image, offset);
+	if (symbol_find(table_of(a, image), offset) != NO_SYMBOL)
+		explain_bracket(a, table_of(a, image), symbol_find(table_of(a, image), offset));
 	explain_image(a, image);
 }
 
@@ -268,6 +288,7 @@ static void ask_for_functions(struct asking *a, const struct query *q)
 		if (!query_takes_function(q, FILTER_SYMBOL, name) || !begin_match(a))
 			continue;
 		put_frames(a, function->image, symbol_get(table, function->symbol).offset);
+		explain_bracket(a, table, function->symbol);
 		explain_image(a, function->image);
 	}
 }
@@ -368,7 +389,10 @@ const struct command why_command = {
 		"and lines of that were looked for, what was found in each, and what to do where "
 		"something is missing.\n\n"
 		"An operand is an image (path or file name, a glob), an offset that samples fell "
-		"on (*0x4010*), a place (*IMAGE+0x4010*), or a function (a glob).",
+		"on (*0x4010*), a place (*IMAGE+0x4010*), or a function (a glob).\n\n"
+		"A name of the form *A..B* is not a call. The code has no symbol and lies between "
+		"the known functions A and B. *A+0x40..B* tells several such functions apart: this "
+		"one begins 0x40 bytes behind the start of A.",
 	.options = OPTIONS(why_options),
 	.examples = why_examples,
 	.run = why_run,

@@ -121,7 +121,7 @@ bool input_by_period(const char *weight, const struct profile *profile,
 #define SESSION_DIR_OPTION(field)                                                   \
 	{                                                                           \
 		0, "session-dir", "DIR", OPT_STRING, (field), NULL,                 \
-			"the history in a daemon's directory, as *-i*",             \
+			"the history in a daemon's directory, instead of -i",       \
 			"What is being recorded is in _DIR_/samples/current; *-i* " \
 			"_DIR_/samples/NAME "                                       \
 			"is one that was saved."                                    \

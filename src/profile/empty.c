@@ -68,6 +68,42 @@ static void put_values(struct buf *text, const struct profile *p, enum profile_k
 	free(order);
 }
 
+/* The number that a filter takes: not the value of a key, but the id that it stands for. */
+static uint32_t filter_number(const struct profile *p, uint8_t by, uint32_t value)
+{
+	if (by == PROFILE_PROCESS)
+		return (uint32_t)p->processes.data[value].pid;
+	if (by == PROFILE_THREAD)
+		return (uint32_t)p->threads.data[value].tid;
+	return value;
+}
+
+void profile_each_value(const struct profile_request *request, enum filter_tag tag,
+			void (*visit)(void *ctx, uint32_t number, const char *text), void *ctx)
+{
+	const struct query all = { .with_idle = true };
+	struct profile_request r = *request;
+	uint8_t by = filter_keys[tag];
+	char scratch[KEY_TEXT_SIZE];
+	struct rows rows = { 0 };
+	struct profile *p;
+
+	if (by >= N_PROFILE_KEYS)
+		return;
+	r.query = &all;
+	r.keys = (struct key_list){ { (enum profile_key)by }, 1 };
+	p = profile_load(&r);
+	profile_collate(p, &r.keys, false, &rows);
+	for (uint32_t i = 0; i < rows.list.n; i++) {
+		uint32_t value = rows.list.data[i].value[by];
+
+		visit(ctx, filter_number(p, by, value),
+		      profile_key_text(p, (enum profile_key)by, value, scratch));
+	}
+	rows_fini(&rows);
+	profile_free(p);
+}
+
 static void put_time(struct buf *text, const struct profile *p)
 {
 	uint64_t start = p->session->info.start_ns;

@@ -30,16 +30,34 @@ void key_list_add(struct key_list *list, enum profile_key key)
 		list->key[list->n++] = key;
 }
 
+int profile_key_find(const char *name, size_t len)
+{
+	static const struct {
+		const char *perf;
+		enum profile_key key;
+	} aliases[] = {
+		{ "pid", PROFILE_PROCESS },  { "tid", PROFILE_THREAD },
+		{ "dso", PROFILE_IMAGE },    { "sym", PROFILE_SYMBOL },
+		{ "srcfile", PROFILE_FILE }, { "srcline", PROFILE_LINE },
+	};
+
+	for (int key = 0; key < N_PROFILE_KEYS; key++)
+		if (strlen(profile_keys[key].key) == len &&
+		    !strncmp(profile_keys[key].key, name, len))
+			return key;
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (strlen(aliases[i].perf) == len && !strncmp(aliases[i].perf, name, len))
+			return (int)aliases[i].key;
+	return -1;
+}
+
 int key_list_parse(struct key_list *list, const char *text, struct error *err)
 {
 	for (;;) {
 		size_t len = strcspn(text, ",");
-		int key = 0;
+		int key = profile_key_find(text, len);
 
-		while (key < N_PROFILE_KEYS && (strlen(profile_keys[key].key) != len ||
-						strncmp(profile_keys[key].key, text, len)))
-			key++;
-		if (key == N_PROFILE_KEYS)
+		if (key < 0)
 			return error_set(err, -EINVAL, "'%.*s' is not one of %.*s", (int)len, text,
 					 (int)sizeof(known_keys) - 3, known_keys);
 		key_list_add(list, (enum profile_key)key);

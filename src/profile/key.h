@@ -53,6 +53,9 @@ struct profile_key_info {
 
 extern const struct profile_key_info profile_keys[N_PROFILE_KEYS];
 
+/* The key of this name, or of perf's name for it ("dso", "sym"); -1 if there is none. */
+int profile_key_find(const char *name, size_t len);
+
 /* Keys in the order asked for, each at most once. */
 struct key_list {
 	enum profile_key key[N_PROFILE_KEYS];

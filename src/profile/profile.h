@@ -227,6 +227,14 @@ DEFINE_AT_EXIT(profile_free, struct profile)
  */
 int profile_explain_empty(const struct profile_request *request, struct error *err);
 
+/*
+ * Visits each value that a filter could name, for the innermost frames. A filter that is not by a
+ * key (time:, session: …) has none. `number` is the value of a filter that takes numbers.
+ */
+enum filter_tag;
+void profile_each_value(const struct profile_request *request, enum filter_tag tag,
+			void (*visit)(void *ctx, uint32_t number, const char *text), void *ctx);
+
 /* The value of a key for people. `scratch` may hold the text. The function name is demangled. */
 #define KEY_TEXT_SIZE 64
 const char *profile_key_text(const struct profile *p, enum profile_key key, uint32_t value,

@@ -302,7 +302,8 @@ static int unknown_column(const char *key, size_t len, struct error *err)
 
 	for (size_t i = 0; i < n_report_columns; i++)
 		buf_printf(&known, "%s%s", i ? ", " : "", report_columns[i].key);
-	error_set(err, -EINVAL, "no column '%.*s'; there are %s", (int)len, key, buf_cstr(&known));
+	error_set(err, -EINVAL, "no column '%.*s'; there are %s%s", (int)len, key, buf_cstr(&known),
+		  profile_key_find(key, len) < 0 ? "" : "; --by takes perf's keys");
 	buf_fini(&known);
 	return -EINVAL;
 }

@@ -281,7 +281,7 @@ static void put_bound(struct symbolizer *s, struct symbol_table *t, uint32_t i, 
 	/* Beyond either end, the index is no smaller than n. */
 	while (i < ix->n && (is_bracketed(ix, i) || ix->names[i] != at))
 		i += (uint32_t)step;
-	buf_str(out, readable_name(s->readable, t, name, index_language(ix, i), NAME_LONG, &text)
+	buf_str(out, readable_name(s->readable, t, name, index_language(ix, i), NAME_SHORT, &text)
 			     ? buf_cstr(&text)
 			     : name);
 	buf_fini(&text);
@@ -300,10 +300,10 @@ static void put_bracketed(struct symbolizer *s, struct symbol_table *t, uint32_t
 		return;
 	}
 	put_bound(s, t, i, -1, out);
-	buf_str(out, "->");
-	put_bound(s, t, i, 1, out);
 	if (is_shared)
 		buf_printf(out, "+0x%" PRIx64, ix->starts[i] - bracket_start(ix, i));
+	buf_str(out, "..");
+	put_bound(s, t, i, 1, out);
 }
 
 const char *symbol_name(struct symbolizer *s, const struct symbol_table *table, uint32_t i)

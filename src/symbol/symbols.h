@@ -99,9 +99,9 @@ uint32_t symbol_count(const struct symbol_table *t);
 
 /*
  * The name for people: demangled (symbol/demangle/demangle.h; parameters kept). A bracketed one is
- * "low->high", or "low->high+0x40" where several functions share the bracket (0x40 counts from
- * the start of low), or "image+0x4010" where nothing known is below it. Valid until
- * symbolizer_free(); demangled once.
+ * "low..high", or "low+0x40..high" where several functions share the bracket (0x40 counts from the
+ * start of low), or "image+0x4010" where nothing known is below it. The bounds have no parameters.
+ * Valid until symbolizer_free(); demangled once.
  */
 const char *symbol_name(struct symbolizer *s, const struct symbol_table *t, uint32_t index);
 

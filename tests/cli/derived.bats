@@ -46,7 +46,7 @@ text_of_fish() {
 in_fish() {
 	case $option in
 	--*) pattern="from $command'.* -l ${option#--} " ;;
-	*) pattern="from $command' -s ${option#-} " ;;
+	*) pattern="from $command' -s '${option#-}' " ;;
 	esac
 }
 

@@ -470,12 +470,12 @@ static void functions_of_a_stripped_image_are_bracketed(void **state)
 	assert_int_equal(symbol_table_status(t), SYMBOL_DYNSYM);
 	assert_non_null(strstr(symbol_table_detail(t), "is stripped"));
 	assert_string_equal(people_name(s, t, low.offset), "low");
-	assert_string_equal(people_name(s, t, alone.offset), "high->last");
+	assert_string_equal(people_name(s, t, alone.offset), "high..last");
 
-	snprintf(expected, sizeof(expected), "low->high+0x%x",
+	snprintf(expected, sizeof(expected), "low+0x%x..high",
 		 (unsigned int)(one.offset - low.offset));
 	assert_string_equal(people_name(s, t, one.offset + one.size - 1), expected);
-	snprintf(expected, sizeof(expected), "low->high+0x%x",
+	snprintf(expected, sizeof(expected), "low+0x%x..high",
 		 (unsigned int)(two.offset - low.offset));
 	assert_string_equal(people_name(s, t, two.offset), expected);
 	assert_true(symbol_get(t, symbol_find(t, two.offset)).size == two.size);

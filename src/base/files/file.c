@@ -216,6 +216,26 @@ int file_mkdirs(const char *path, mode_t mode, struct error *err)
 	}
 }
 
+int file_check_parent(const char *path, struct error *err)
+{
+	cleanup(free_at_exit) char *parent = xstrdup(path);
+	size_t n = strlen(parent);
+	char *slash;
+
+	while (n > 1 && parent[n - 1] == '/')
+		parent[--n] = '\0';
+	slash = strrchr(parent, '/');
+	if (!slash || slash == parent)
+		return 0;
+	*slash = '\0';
+	if (access(parent, F_OK) == 0)
+		return 0;
+	if (errno == ENOENT)
+		return error_set(err, -ENOENT, "there is no folder %s; make it with 'mkdir -p %s'",
+				 parent, parent);
+	return error_errno(err, -errno, "%s", parent);
+}
+
 uint64_t file_tree_bytes(const char *path)
 {
 	char *const roots[] = { (char *)path, NULL };

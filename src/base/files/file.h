@@ -51,6 +51,9 @@ int file_replace(const char *path, const void *bytes, size_t size, struct error 
 /* mkdir -p; an existing directory is success. */
 int file_mkdirs(const char *path, mode_t mode, struct error *err);
 
+/* For an output that the user names: the folder that is to hold `path` must be there. */
+int file_check_parent(const char *path, struct error *err);
+
 /* Bytes of all regular files below a directory; 0 for one that can't be read. */
 uint64_t file_tree_bytes(const char *path);
 

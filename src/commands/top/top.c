@@ -18,6 +18,7 @@
 #include "cli/output.h"
 #include "commands/event_help.h"
 #include "commands/opening.h"
+#include "commands/perf_options.h"
 #include "commands/top/top_recorder.h"
 #include "commands/top/top_screen.h"
 #include "open/input.h"
@@ -687,7 +688,8 @@ const struct command top_command = {
 		"Shows which processes and functions have the processors, second by second. It is "
 		"*assay record* into a session that is read while it grows, kept in $TMPDIR or in "
 		"memory, at most as much as is shown. A command ends with the view (SIGTERM).",
-	.options = OPTIONS(top_options),
+	.options = OPTIONS_AND_ALIASES(top_options, perf_top_options),
+	.common = "p,f,V,e,F",
 	.sections = top_sections,
 	.examples = top_examples,
 	.run = top_run,
