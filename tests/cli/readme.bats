@@ -45,15 +45,20 @@ may_run() {
 	done <commands
 }
 
-@test "the README opens with the two commands and fits a few screens" {
-	[ "$(grep -n '^    make demo' "$ROOT/README.md" | head -1 | cut -d: -f1)" -le 3 ]
-	[ "$(grep -n '^    make check' "$ROOT/README.md" | head -1 | cut -d: -f1)" -le 4 ]
+@test "the README opens with two sentences, two commands and two pictures, and fits a few screens" {
+	[ "$(grep -n '^    make demo' "$ROOT/README.md" | head -1 | cut -d: -f1)" -le 6 ]
+	[ "$(grep -n '^    make check' "$ROOT/README.md" | head -1 | cut -d: -f1)" -le 7 ]
+	head -20 "$ROOT/README.md" | grep -o '(docs/pictures/[a-z.]*)' | tr -d '()' >pictures
+	[ "$(wc -l <pictures)" = 2 ]
+	while read -r picture; do
+		[ -s "$ROOT/$picture" ]
+	done <pictures
 	[ "$(wc -l <"$ROOT/README.md")" -lt 130 ]
 }
 
 @test "every file that the documentation links to is there" {
 	cd "$ROOT"
-	for page in README.md CONTRIBUTING.md docs/*.md; do
+	for page in README.md CONTRIBUTING.md docs/*.md docs/*/*.md; do
 		grep -o ']([^)#]*)' "$page" | tr -d '])(' | grep -v '^[a-z]*:' | while read -r link; do
 			[ -e "$(dirname "$page")/$link" ] || { echo "$page: $link" >&2; exit 1; }
 		done
