@@ -211,7 +211,7 @@ in_changing_mounts() { # COMMANDS
 		pivot_root folder folder/old
 		cd "/old$here"
 		: >ready
-		while kill -0 $pid; do read -r -t 1 <> <(:) || :; done
+		wait $pid
 	END
 	for collector in $(collectors); do
 		rm -rf .cache
