@@ -546,9 +546,9 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	table_maps_set(s->tables, file, table);
 }
 
-bool sampler_next_table(struct sampler *s, uint32_t *file)
+const struct unwind_table *sampler_next_table(struct sampler *s)
 {
-	return table_maps_next(s->tables, file);
+	return table_maps_next(s->tables);
 }
 
 uint32_t sampler_table_round(const struct sampler *s)

@@ -121,14 +121,14 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
 
 /*
  * Stacks through a file are walked by this table, soon; NULL: by frame pointer. The table must
- * stay until sampler_next_table() gives the file back, or sampler_disable(). Where there is no room
+ * stay until sampler_next_table() gives it back, or sampler_disable(). Where there is no room
  * it is by frame pointer, too, and counted; in time room is made by forgetting all tables, and raw
  * stacks come again. File TABLE_OF_VDSO is the vdso.
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
 
-/* A file whose table has been copied, or found no room. False: none more, for now. */
-bool sampler_next_table(struct sampler *s, uint32_t *file);
+/* A table that has been copied, or found no room. NULL: none more, for now. */
+const struct unwind_table *sampler_next_table(struct sampler *s);
 
 /* Another number, from 1, each time that all tables were forgotten. */
 uint32_t sampler_table_round(const struct sampler *s);

@@ -109,10 +109,10 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	(void)s, (void)file, (void)table;
 }
 
-bool sampler_next_table(struct sampler *s, uint32_t *file)
+const struct unwind_table *sampler_next_table(struct sampler *s)
 {
-	(void)s, (void)file;
-	return false;
+	(void)s;
+	return NULL;
 }
 
 int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,

@@ -31,7 +31,7 @@ struct table_maps {
 	pthread_cond_t wake;
 	VEC(struct job) jobs; /* from n_taken on they wait; the one before is being done */
 	size_t n_taken;
-	VEC(uint32_t) done; /* files */
+	VEC(const struct unwind_table *) done;
 	bool is_busy, lacks_room;
 };
 
@@ -145,7 +145,7 @@ static void *work(void *arg)
 		pthread_mutex_lock(&m->lock);
 		m->is_busy = false;
 		m->lacks_room |= !has_room;
-		vec_push(&m->done, job.file);
+		vec_push(&m->done, job.table);
 	}
 	pthread_mutex_unlock(&m->lock);
 	return NULL;
@@ -162,7 +162,7 @@ static void set_table(struct table_maps *m, const struct job *job)
 		pthread_cond_signal(&m->wake);
 	} else {
 		m->lacks_room |= !copy(m, job);
-		vec_push(&m->done, job->file);
+		vec_push(&m->done, job->table);
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -180,16 +180,15 @@ static bool is_idle(const struct table_maps *m)
 	return !m->is_busy && m->n_taken == m->jobs.n;
 }
 
-bool table_maps_next(struct table_maps *m, uint32_t *file)
+const struct unwind_table *table_maps_next(struct table_maps *m)
 {
-	bool is_one;
+	const struct unwind_table *table = NULL;
 
 	pthread_mutex_lock(&m->lock);
-	is_one = m->done.n > 0 && is_idle(m);
-	if (is_one)
-		*file = m->done.data[--m->done.n];
+	if (m->done.n > 0 && is_idle(m))
+		table = m->done.data[--m->done.n];
 	pthread_mutex_unlock(&m->lock);
-	return is_one;
+	return table;
 }
 
 bool table_maps_lack_room(struct table_maps *m)

@@ -27,16 +27,16 @@ void table_maps_close(struct table_maps *m); /* NULL is fine */
 
 /*
  * Soon stacks through the file are walked by this table; NULL: by frame pointer, and so where
- * there is no room. The table must stay until table_maps_next() gives the file back, or
+ * there is no room. The table must stay until table_maps_next() gives it back, or
  * table_maps_stop().
  */
 void table_maps_set(struct table_maps *m, uint32_t file, const struct unwind_table *table);
 
 /*
- * A file whose table has been copied, or found no room. False: none, for now. While others are
- * being copied none is told, as files may share a table.
+ * A table that has been copied, or found no room. NULL: none, for now. While others are being
+ * copied none is told, as files may share a table.
  */
-bool table_maps_next(struct table_maps *m, uint32_t *file);
+const struct unwind_table *table_maps_next(struct table_maps *m);
 
 /* Whether a table found no room since the last table_maps_clear(). */
 bool table_maps_lack_room(struct table_maps *m);

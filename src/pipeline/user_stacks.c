@@ -28,7 +28,7 @@
 #endif
 
 struct known_image {
-	bool is_looked_at;
+	bool is_looked_at, is_walked;     /* is_walked: it is in `walked` */
 	const struct unwind_table *table; /* NULL: none, walked by frame pointer */
 };
 
@@ -39,6 +39,7 @@ struct user_stacks {
 	struct unwind_library *library;
 	struct unwinder *unwinder;
 	VEC(struct known_image) images; /* by image id of the machine */
+	VEC(image_id) walked;           /* with a table, since user_stacks_rest_walked() */
 	int32_t pid;                    /* of the walk at hand */
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
@@ -69,6 +70,7 @@ void user_stacks_free(struct user_stacks *s)
 	unwinder_free(s->unwinder);
 	unwind_library_free(s->library);
 	vec_fini(&s->images);
+	vec_fini(&s->walked);
 	free(s->proc);
 	free(s);
 }
@@ -92,6 +94,18 @@ static enum unwind_table_state get_vdso_table(struct user_stacks *s,
 	return unwind_library_get(s->library, IMAGE_UNKNOWN_ID.n, &wanted, table);
 }
 
+/* Before its first sample, an image is known by its inode alone: the file says more. */
+static struct build_id key_of_file(const struct image *image, const struct file_mapping *file,
+				   const struct build_id *found)
+{
+	struct image known = *image;
+
+	known.build_id = *found;
+	if (!found->len)
+		image_set_content(&known, file);
+	return image_cache_key(&known);
+}
+
 static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id,
 					      const struct unwind_table **table)
 {
@@ -111,6 +125,8 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 	path = image_files_open(s->proc, s->pid, image, &file, &found);
 	if (!path && !image->build_id.len)
 		return UNWIND_TABLE_UNREADABLE;
+	if (path && !wanted.build_id.len)
+		wanted.build_id = key_of_file(image, &file, &found);
 	wanted.file = path ? &file : NULL;
 	wanted.path = image->path; /* gone; its table may be in the cache */
 	wanted.name = image->path;
@@ -140,6 +156,16 @@ static bool try_table(struct user_stacks *s, image_id image, const struct unwind
 	return true;
 }
 
+static void note_walked(struct user_stacks *s, image_id image)
+{
+	struct known_image *known = known_image(s, image);
+
+	if (known->is_walked || !known->table)
+		return;
+	known->is_walked = true;
+	vec_push(&s->walked, image);
+}
+
 static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_place *place)
 {
 	struct user_stacks *s = context;
@@ -159,6 +185,7 @@ static enum unwind_where find_place(void *context, uint64_t pc, struct unwind_pl
 		}
 		unwind_library_wait(s->library);
 	}
+	note_walked(s, mapping->image);
 	return place->table ? UNWIND_AT_TABLE : UNWIND_AT_CODE;
 }
 
@@ -241,9 +268,15 @@ bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
 	return try_table(s, image, table);
 }
 
-void user_stacks_rest_table(struct user_stacks *s, image_id image)
+void user_stacks_rest_walked(struct user_stacks *s)
 {
-	unwind_library_rest(s->library, image.n);
+	vec_foreach (&s->walked, image) {
+		struct known_image *known = &s->images.data[image->n];
+
+		known->is_walked = false;
+		unwind_library_rest(known->table);
+	}
+	s->walked.n = 0;
 }
 
 bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table)

@@ -64,8 +64,8 @@ bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
 		       const struct unwind_table **table);
 bool user_stacks_vdso_table(struct user_stacks *s, const struct unwind_table **table);
 
-/* The table has been copied, and is seldom needed here: it need not be in memory. */
-void user_stacks_rest_table(struct user_stacks *s, image_id image);
+/* unwind_library_rest() of all tables that stacks were walked with since the last call. */
+void user_stacks_rest_walked(struct user_stacks *s);
 
 /* Grows with each table that was being built and now is there. */
 uint64_t user_stacks_generation(const struct user_stacks *s);

@@ -15,6 +15,7 @@
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/user_stacks.h"
+#include "unwind/library.h"
 
 /* How long a file's path is waited for until stacks through it go by frame pointer. */
 #define TABLE_WAIT_NS 2000000000ULL
@@ -322,6 +323,7 @@ static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 		kept += size;
 	}
 	k->raws.n = kept;
+	user_stacks_rest_walked(pipeline_user_stacks(k->pipeline));
 	/* A process may have ended long before the table is there that its stacks wait for. */
 	pipeline_keep_ended(k->pipeline, oldest_ns);
 	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)
@@ -387,12 +389,10 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 /* What has been copied is seldom needed here. */
 static void rest_tables(struct in_kernel *k)
 {
-	uint32_t number;
+	const struct unwind_table *table;
 
-	while (sampler_next_table(k->sampler, &number))
-		if (number != TABLE_OF_VDSO)
-			user_stacks_rest_table(pipeline_user_stacks(k->pipeline),
-					       image_of(k, number));
+	while ((table = sampler_next_table(k->sampler)))
+		unwind_library_rest(table);
 }
 
 static void give_tables(struct in_kernel *k)

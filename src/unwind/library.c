@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -108,6 +109,47 @@ static int build(const struct unwind_library *lib, struct entry *e, const struct
 
 /* ---- tables ---- */
 
+/* What of it is in memory goes, and comes back from the cache's file when it is read. */
+static void rest(const struct entry *e)
+{
+	if (e->cached.base)
+		madvise((void *)e->cached.base, e->cached.size, MADV_DONTNEED);
+}
+
+static bool open_cached(const struct unwind_library *lib, const struct build_id *id,
+			struct entry *e)
+{
+	return lib->cache_dir && id->len &&
+	       unwind_cache_open(lib->cache_dir, id, &e->cached, &e->table);
+}
+
+static void forget_cached(struct entry *e)
+{
+	file_unmap(&e->cached);
+	e->cached = (struct file_mapping){ 0 };
+	e->table = (struct unwind_table){ 0 };
+}
+
+/*
+ * Keeps what was built here in the cache, and reads it from there from now on: the file's pages
+ * come and go as memory is needed, and programs of the same content share them.
+ */
+static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
+{
+	if (!lib->cache_dir || !e->block->build_id.len)
+		return;
+	unwind_cache_write(lib->cache_dir, e->block);
+	if (!open_cached(lib, &e->block->build_id, e))
+		return;
+	/* Where it could not be written, an older one may be there. */
+	if (memcmp(e->table.header, e->block, sizeof(*e->block)) != 0) {
+		forget_cached(e);
+		return;
+	}
+	free(e->block);
+	e->block = NULL;
+}
+
 static enum unwind_table_state build_from(const struct unwind_library *lib, struct entry *e,
 					  const void *bytes, size_t size)
 {
@@ -124,9 +166,9 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 		return UNWIND_TABLE_UNREADABLE;
 	if (!e->block->build_id.len)
 		e->block->build_id = e->build_id;
-	if (lib->cache_dir && e->block->build_id.len)
-		unwind_cache_write(lib->cache_dir, e->block);
-	unwind_table_open(&e->table, e->block, (size_t)e->block->size);
+	turn_to_cache(lib, e);
+	if (e->block)
+		unwind_table_open(&e->table, e->block, (size_t)e->block->size);
 	return UNWIND_TABLE_READY;
 }
 
@@ -139,24 +181,11 @@ static void learn_build_id(struct entry *e)
 		elf_build_id(&elf, &e->build_id);
 }
 
-static bool load_cached(const struct unwind_library *lib, struct entry *e)
-{
-	return lib->cache_dir && e->build_id.len &&
-	       unwind_cache_open(lib->cache_dir, &e->build_id, &e->cached, &e->table);
-}
-
-static void forget_cached(struct entry *e)
-{
-	file_unmap(&e->cached);
-	e->cached = (struct file_mapping){ 0 };
-	e->table = (struct unwind_table){ 0 };
-}
-
 static enum unwind_table_state load(const struct unwind_library *lib, struct entry *e)
 {
 	if (lib->cache_dir && !e->bytes)
 		learn_build_id(e);
-	if (load_cached(lib, e)) {
+	if (open_cached(lib, &e->build_id, e)) {
 		if (is_up_to_date(lib, e))
 			return UNWIND_TABLE_READY;
 		forget_cached(e);
@@ -165,10 +194,12 @@ static enum unwind_table_state load(const struct unwind_library *lib, struct ent
 			: build_from(lib, e, e->file.base, e->file.size);
 }
 
+/* Checking a table has read all of it, and most wait for their use, or are copied soon. */
 static void set_state(struct unwind_library *lib, struct entry *e, enum unwind_table_state state)
 {
 	if (state == UNWIND_TABLE_READY)
 		atomic_fetch_add(&lib->memory, (size_t)e->table.header->size);
+	rest(e);
 	atomic_store_explicit(&e->state, (int)state, memory_order_release);
 }
 
@@ -345,7 +376,7 @@ bool unwind_library_find(struct unwind_library *lib, uint32_t number,
 	if (!*at) {
 		struct entry cached = { .build_id = *build_id, .root_fd = -1 };
 
-		if (!load_cached(lib, &cached))
+		if (!open_cached(lib, build_id, &cached))
 			return false;
 		if (lib->debug_files && unwind_is_bare(cached.table.header)) {
 			forget_cached(&cached);
@@ -374,28 +405,11 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 	return state;
 }
 
-/* What was built here is read from the cache's file from now on. */
-static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
+void unwind_library_rest(const struct unwind_table *table)
 {
-	struct unwind_table table;
+	const char *entry = (const char *)table - offsetof(struct entry, table);
 
-	if (!e->block || !lib->cache_dir || !e->block->build_id.len ||
-	    !unwind_cache_open(lib->cache_dir, &e->block->build_id, &e->cached, &table))
-		return;
-	e->table = table;
-	free(e->block);
-	e->block = NULL;
-}
-
-void unwind_library_rest(struct unwind_library *lib, uint32_t number)
-{
-	struct entry *e = number < lib->entries.n ? lib->entries.data[number] : NULL;
-
-	if (!e || state_of(e) != UNWIND_TABLE_READY)
-		return;
-	turn_to_cache(lib, e);
-	if (e->cached.base)
-		madvise((void *)e->cached.base, e->cached.size, MADV_DONTNEED);
+	rest((const struct entry *)entry);
 }
 
 uint64_t unwind_library_generation(const struct unwind_library *lib)

@@ -99,10 +99,10 @@ bool unwind_library_find(struct unwind_library *lib, uint32_t number,
 			 const struct build_id *build_id, const struct unwind_table **table);
 
 /*
- * The table of this number is not needed for a while: what of it is in memory goes, and comes back
- * from the cache's file when it is read again. One that is in no cache stays.
+ * A table that a library gave is not needed for a while: what of it is in memory goes, and comes
+ * back from the cache's file when it is read again. One that is in no cache stays.
  */
-void unwind_library_rest(struct unwind_library *lib, uint32_t number);
+void unwind_library_rest(const struct unwind_table *table);
 
 /* Grows with each table that was pending and now is not: struct unwind_input's `space`. */
 uint64_t unwind_library_generation(const struct unwind_library *lib);

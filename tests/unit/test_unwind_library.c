@@ -161,7 +161,7 @@ static void a_file_without_a_build_id_is_cached_by_its_content(void **state)
 	assert_true(n_rows > 0);
 	/* What rests is in the cache's file alone; another image of this content has it from there.
 	 */
-	unwind_library_rest(lib, 1);
+	unwind_library_rest(table);
 	assert_int_equal(unlink("plain"), 0);
 	assert_true(unwind_library_find(lib, 1, &content, &table));
 	assert_int_equal(table->header->n_rows, n_rows);
