@@ -218,18 +218,18 @@ is_up_for() { # DIR SECONDS
 
 # The daemon itself may free a page: it is taken, too.
 stays_full() { # DIR
-	head -c 1M /dev/zero >>"$1/fill" 2>/dev/null || true
+	head -c 8M /dev/zero >>"$1/fill" 2>/dev/null || true
 	[ "$(status_of "$1/d" .write_error)" != "" ]
 }
 
 @test "on a full disk a daemon says so once, and goes on when there is room" {
 	need_daemon
 	mkdir small
-	mount -t tmpfs -o size=400k none small || skip "no mount here"
+	mount -t tmpfs -o size=4m none small || skip "no mount here"
 	work
 	start_daemon "$PWD/small/d" -e cpu-clock -F 997 --max-cpu 0
 	wait_for has_samples small/d
-	head -c 1M /dev/zero >small/fill 2>/dev/null || true
+	head -c 8M /dev/zero >small/fill 2>/dev/null || true
 	wait_for said "nothing is stored until this is over"
 	# Each second it tries again.
 	wait_for is_up_for small/d $(($(status_of small/d '.uptime_s | floor') + 3))
