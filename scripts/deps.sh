@@ -52,6 +52,7 @@ check|sqlite3|sqlite|sqlite|asks exported databases
 check|postgresql|postgresql-server|postgresql|a server for exports, and psql
 check|jq|jq|jq|reads JSON in tests
 check|python3|python3|python|a program to profile
+check|python3-venv|python3|python|a fresh environment for the Python module
 check|libelf-dev|elfutils-libelf-devel|libelf|an independent reading of ELF files in tests
 check|libdw-dev|elfutils-devel|elfutils|an independent reading of debug information in tests
 check|python3-prometheus-client|python3-prometheus_client|python-prometheus_client|an independent reading of the metrics in tests

@@ -70,7 +70,7 @@ configure() {
 		mv "$folder/cross.ini.new" "$folder/cross.ini"
 	fi
 	[ -f "$folder/build.ninja" ] ||
-		meson setup "$folder" --cross-file "$folder/cross.ini" -Dprefer_static=true -Dbench=false -Dbpf=enabled -Dzydis=enabled
+		meson setup "$folder" --cross-file "$folder/cross.ini" -Dprefer_static=true -Dlibrary=false -Dbench=false -Dbpf=enabled -Dzydis=enabled
 }
 
 needed_by() {

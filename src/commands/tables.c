@@ -12,7 +12,6 @@
 #include "commands/temporary.h"
 #include "config.h"
 #include "daemon/file_system.h"
-#include "import/importer.h"
 #include "oprofile/oprofile.h"
 #include "report/report.h"
 #include "store/store.h"
@@ -38,13 +37,6 @@ const struct command *const front_ends[] = {
 #include "oprofile/tools/programs.def"
 #endif
 #undef FRONT_END
-	NULL,
-};
-
-const struct importer *const importers[] = {
-#ifdef HAVE_OPROFILE
-	&oprofile_importer,
-#endif
 	NULL,
 };
 

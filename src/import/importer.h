@@ -16,7 +16,7 @@ struct importer {
 	char *(*find_root)(const char *path);
 };
 
-extern const struct importer *const importers[]; /* ends with NULL; in commands/tables.c */
+extern const struct importer *const importers[]; /* ends with NULL; in libassay/tables.c */
 
 /* The row that knows the path, or NULL. */
 const struct importer *importer_find(const char *path);

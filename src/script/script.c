@@ -46,6 +46,8 @@ static int flush_if_full(struct script_printer *p)
 
 static int print_row(struct script_printer *p, const struct script_row *row)
 {
+	if (p->options->take)
+		return p->options->take(p->options->context, p->places, row);
 	if (p->options->is_json)
 		script_print_json(p, row);
 	else

@@ -40,7 +40,15 @@ void script_filter_fini(struct script_filter *f);
 /* Other events that get a line of their own; the bits of enum event_type. */
 #define SCRIPT_SHOW(type) ((uint32_t)1 << EVENT_##type)
 
+struct script_row;
+
 struct script_options {
+	/*
+	 * Gets each row in place of the printer; then `is_json` must be set, as all of a row is
+	 * made then. Not 0: the reading ends with that. NULL: rows are printed.
+	 */
+	int (*take)(void *context, struct script_places *places, const struct script_row *row);
+	void *context;
 	struct script_fields fields;
 	struct script_filter filter;
 	uint32_t shown;

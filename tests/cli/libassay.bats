@@ -1,0 +1,109 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# libassay.so as `make install` installs it, and its first users: examples/top.c and python/.
+
+load helpers
+
+setup_file() {
+	[ -e "$ASSAY_BUILD/libassay.so.0" ] || skip "this build has no libassay.so (-Dlibrary=false)"
+	command -v meson >/dev/null || skip "meson is not installed"
+	meson install --no-rebuild --quiet -C "$ASSAY_BUILD" --destdir "$BATS_FILE_TMPDIR/i" >"$BATS_FILE_TMPDIR/log" 2>&1 ||
+		{ cat "$BATS_FILE_TMPDIR/log" >&2; return 1; }
+	pc=$(find "$BATS_FILE_TMPDIR/i" -name assay.pc)
+	export PKG_CONFIG_PATH=${pc%/*} LD_LIBRARY_PATH
+	LD_LIBRARY_PATH=$(dirname "$(find "$BATS_FILE_TMPDIR/i" -name libassay.so.0)")
+	PREFIX=${PKG_CONFIG_PATH%/lib*/pkgconfig}
+	export PREFIX
+	printf 'main;work;deep 5\nmain;work 3\nmain 2\n' >"$BATS_FILE_TMPDIR/app.folded"
+}
+
+need_python() {
+	python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' || skip "Python 3.9 or newer is not installed"
+	export PYTHONPATH=$ROOT/python PYTHONDONTWRITEBYTECODE=1
+}
+
+@test "the example has 25 lines, and shows the hottest functions" {
+	command -v pkg-config >/dev/null || skip "pkg-config is not installed"
+	[ "$(wc -l <"$ROOT/examples/top.c")" -le 25 ]
+	# shellcheck disable=SC2046 # words
+	cc -Wall -Wextra -Werror "$ROOT/examples/top.c" $(pkg-config --define-variable=prefix="$PREFIX" --cflags --libs assay)
+	./a.out "$BATS_FILE_TMPDIR/app.folded" >out
+	has '^ 50.00 % *deep ' out
+	has '^ 30.00 % *work ' out
+	has '^ 20.00 % *main ' out
+	run ./a.out absent
+	refused 1 "absent"
+}
+
+@test "the headers are C and C++ on their own" {
+	for header in "$PREFIX"/include/assay/*.h; do
+		echo "#include <assay/${header##*/}>" >one.c
+		cc -std=c99 -pedantic -Wall -Wextra -Werror -I"$PREFIX/include" -c one.c
+		c++ -std=c++11 -pedantic -Wall -Wextra -Werror -I"$PREFIX/include" -x c++ -c one.c
+	done
+}
+
+@test "the library exports what the headers declare and the list of the ABI has" {
+	nm -D --defined-only "$LD_LIBRARY_PATH/libassay.so.0" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >exported
+	sed -n 's/^\t\(assay_[a-z_]*\);$/\1/p' "$ROOT/src/libassay/libassay.map" | sort >listed
+	grep -hoE '^[a-z].*\b(assay_[a-z_]+)\(' "$ROOT"/include/assay/*.h | grep -oE 'assay_[a-z_]+\($' | tr -d '(' | grep -v _function | sort >declared
+	diff listed exported
+	diff listed declared
+	readelf -d "$LD_LIBRARY_PATH/libassay.so.0" | grep -q 'SONAME.*\[libassay.so.0\]'
+}
+
+@test "Python: rows, trees and samples add up" {
+	need_python
+	python3 - "$BATS_FILE_TMPDIR/app.folded" <<-'END'
+		import sys, assay
+		with assay.open(sys.argv[1]) as session:
+		    rows = session.rows(by="symbol")
+		    assert [(r["symbol"], r["samples"], r["total_samples"]) for r in rows] == [("deep", 5, 5), ("work", 3, 8), ("main", 2, 10)], rows
+		    tree = session.tree()
+		    assert [(r["symbol"], r["parent"], r["total_samples"]) for r in tree] == [("main", None, 10), ("work", 0, 8), ("deep", 1, 5)], tree
+		    assert sum(s.samples for s in session.samples()) == session.n_samples == 10
+		    assert session.rows(by="symbol", filters=["symbol:deep"])[0]["samples"] == 5
+		    assert session.events and session.losses() == {}
+		    session.export("folded", "out.folded")
+		    for wrong in (lambda: assay.open("absent"), lambda: session.rows(by="colour"), lambda: session.tree(by="symbol"),
+		                  lambda: assay.open(sys.argv[1], colour=True), lambda: session.export("paper", "x")):
+		        try:
+		            wrong()
+		        except assay.Error as error:
+		            assert error.errno and error.strerror
+		        else:
+		            raise SystemExit("not refused")
+	END
+	[ "$(awk '{ n += $NF } END { print n }' out.folded)" = 10 ]
+}
+
+@test "Python: the same rows as assay report" {
+	need_python
+	session_at app.assay /bin/true 0x1000=7 0x2000=5
+	assay report -i app.assay --by comm,image --format json >report.json
+	python3 - <<-'END'
+		import json, assay
+		rows = {(r["comm"], r["image"]): r["samples"] for r in assay.open("app.assay").rows(by="comm,image")}
+		told = {(r["comm"], r["image"]): r["samples"] for r in json.load(open("report.json"))["rows"]}
+		assert rows == told and sum(rows.values()) == 12, (rows, told)
+	END
+}
+
+@test "Python: pip installs the module in a fresh environment, without a network" {
+	need_python
+	unset PYTHONPATH
+	python3 -m venv --help >/dev/null 2>&1 && python3 -c 'import ensurepip' || skip "python3-venv is not installed"
+	python3 -m venv v
+	cp -r "$ROOT/python" source # pip may write there
+	unshare -n true 2>/dev/null && alone="unshare -n"
+	${alone-} v/bin/pip install -q --no-index --no-build-isolation --disable-pip-version-check ./source
+	v/bin/python -c 'import assay; print(assay.version()); print(assay.open("'"$BATS_FILE_TMPDIR"'/app.folded").rows(by="symbol")[:5])' >out
+	has "'symbol': 'deep'" out
+	find v -name py.typed | grep -q assay/py.typed
+}
+
+@test "Python: the version is that of the build" {
+	need_python
+	[ "assay $(python3 -c 'import assay; print(assay.version())')" = "$(assay --version | head -1)" ]
+	has "^version = \"$(python3 -c 'import assay; print(assay.version())')\"" "$ROOT/python/pyproject.toml"
+}
