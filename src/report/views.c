@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "profile/merge.h"
 #include "report/arrange.h"
@@ -160,6 +161,21 @@ static bool has_code_key(const struct key_list *keys)
 	return false;
 }
 
+/* A tree's rows are functions: only keys of whole samples split it. */
+static int refuse_code_key(struct error *err)
+{
+	struct buf names = { 0 };
+
+	for (int key = 0; key < N_PROFILE_KEYS; key++)
+		if (profile_keys[key].kind == KEY_CLASS)
+			buf_printf(&names, "%s%s", names.len ? ", " : "", profile_keys[key].key);
+	error_set(err, -EINVAL,
+		  "--by: trees can be split by %s; other keys are of the functions in them",
+		  buf_cstr(&names));
+	buf_fini(&names);
+	return -EINVAL;
+}
+
 static int check_by(const struct view *view, const struct report_options *o, struct error *err)
 {
 	bool is_list = view->layout == LAYOUT_NEST || view->layout == LAYOUT_FLAT;
@@ -194,9 +210,7 @@ static int check_by(const struct view *view, const struct report_options *o, str
 				 "pid:N",
 				 view->name);
 	if (has_code_key(&o->by))
-		return error_set(err, -EINVAL,
-				 "--by: trees can be split by app, process, thread, comm, cpu, "
-				 "event and context, not by what is in them");
+		return refuse_code_key(err);
 	return 0;
 }
 

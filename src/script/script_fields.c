@@ -4,15 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "pt/synth_raw.h"
 
-static const struct {
-	const char *name;
-	uint64_t sample_type;
-	const char *what;
-} fields[] = {
-#define X(id, name, type, what) { name, type, what },
+const struct script_field_row script_field_rows[N_SCRIPT_FIELDS] = {
+#define X(id, name, type, what, key) { name, type, what, key },
 	SCRIPT_FIELDS(X)
 #undef X
 };
@@ -82,12 +79,25 @@ static int refuse(struct error *err, const char *word, size_t len)
 static int find_field(const char *word, size_t len, uint64_t *bit, struct error *err)
 {
 	for (size_t i = 0; i < N_SCRIPT_FIELDS; i++) {
-		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, word, len)) {
+		if (strlen(script_field_rows[i].name) == len &&
+		    !memcmp(script_field_rows[i].name, word, len)) {
 			*bit = (uint64_t)1 << i;
 			return 0;
 		}
 	}
 	return refuse(err, word, len);
+}
+
+static int refuse_type(const char *word, size_t len, struct error *err)
+{
+	struct buf names = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(type_names); i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", type_names[i].name);
+	error_set(err, -EINVAL, "'%.*s' is no type of event; there are %s", (int)len, word,
+		  buf_cstr(&names));
+	buf_fini(&names);
+	return -EINVAL;
 }
 
 /* Takes "hw:" off: the type, -1 for all, or -EINVAL. */
@@ -103,10 +113,7 @@ static int take_type(const char **text, int *type, struct error *err)
 		    !strncmp(type_names[i].name, *text, (size_t)(colon - *text)))
 			*type = (int)type_names[i].type;
 	if (*type < 0)
-		return error_set(err, -EINVAL,
-				 "'%.*s' is no type of event; there are hw, sw, trace, raw "
-				 "and synth",
-				 (int)(colon - *text), *text);
+		return refuse_type(*text, (size_t)(colon - *text), err);
 	*text = colon + 1;
 	return 0;
 }
@@ -166,8 +173,8 @@ static int check_event(struct script_fields *f, const struct script_event *e, bo
 	for (size_t i = 0; i < N_SCRIPT_FIELDS; i++) {
 		uint64_t bit = (uint64_t)1 << i;
 
-		if (!(f->of_type[type] & bit) || !fields[i].sample_type ||
-		    e->attr->sample_type & fields[i].sample_type)
+		if (!(f->of_type[type] & bit) || !script_field_rows[i].sample_type ||
+		    e->attr->sample_type & script_field_rows[i].sample_type)
 			continue;
 		if (f->chosen[type] & bit && is_trace)
 			continue;
@@ -175,7 +182,7 @@ static int check_event(struct script_fields *f, const struct script_event *e, bo
 			return error_set(
 				err, -EINVAL,
 				"the samples of '%s' have no %s, so there is no field '%s'",
-				e->name, fields[i].what, fields[i].name);
+				e->name, script_field_rows[i].what, script_field_rows[i].name);
 		f->of_type[type] &= ~bit;
 	}
 	return 0;

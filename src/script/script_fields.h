@@ -15,48 +15,51 @@
 struct error;
 
 /*
- * X(id, name, sample_type, what): `sample_type` is the PERF_SAMPLE_… bit without which a sample
- * has no such field; 0: always there. The order is that of a line.
+ * X(id, name, sample_type, what, key): `sample_type` is the PERF_SAMPLE_… bit without which a
+ * sample has no such field; 0: always there. `key`: what JSON calls it. The order is that of a
+ * line.
  */
 #define SCRIPT_FIELDS(X)                                                                  \
-	X(COMM, "comm", 0, "COMM")                                                        \
-	X(PID, "pid", PERF_SAMPLE_TID, "TID")                                             \
-	X(TID, "tid", PERF_SAMPLE_TID, "TID")                                             \
-	X(CPU, "cpu", PERF_SAMPLE_CPU, "CPU")                                             \
-	X(MISC, "misc", 0, "")                                                            \
-	X(TOD, "tod", PERF_SAMPLE_TIME, "TIME")                                           \
-	X(TIME, "time", PERF_SAMPLE_TIME, "TIME")                                         \
-	X(SAMPLES, "samples", 0, "")                                                      \
-	X(PERIOD, "period", 0, "")                                                        \
-	X(EVENT, "event", 0, "")                                                          \
-	X(FLAGS, "flags", 0, "")                                                          \
-	X(CALLINDENT, "callindent", 0, "")                                                \
-	X(SYNTH, "synth", 0, "")                                                          \
-	X(TRACE, "trace", 0, "")                                                          \
-	X(ADDR, "addr", PERF_SAMPLE_ADDR, "ADDR")                                         \
-	X(DATA_SRC, "data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC")                         \
-	X(WEIGHT, "weight", PERF_SAMPLE_WEIGHT_TYPE, "WEIGHT")                            \
-	X(IP, "ip", PERF_SAMPLE_IP, "IP")                                                 \
-	X(SYM, "sym", 0, "")                                                              \
-	X(SYMOFF, "symoff", 0, "")                                                        \
-	X(DSO, "dso", 0, "")                                                              \
-	X(SRCLINE, "srcline", 0, "")                                                      \
-	X(IREGS, "iregs", PERF_SAMPLE_REGS_INTR, "IREGS")                                 \
-	X(UREGS, "uregs", PERF_SAMPLE_REGS_USER, "UREGS")                                 \
-	X(BRSTACK, "brstack", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")                   \
-	X(BRSTACKSYM, "brstacksym", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")             \
-	X(BRSTACKOFF, "brstackoff", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK")             \
-	X(INSN, "insn", 0, "")                                                            \
-	X(DISASM, "disasm", 0, "")                                                        \
-	X(IPC, "ipc", 0, "")                                                              \
-	X(PHYS_ADDR, "phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR")                     \
-	X(DATA_PAGE_SIZE, "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE") \
-	X(CODE_PAGE_SIZE, "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE") \
-	X(CGROUP, "cgroup", PERF_SAMPLE_CGROUP, "CGROUP")                                 \
-	X(TRANSACTION, "transaction", PERF_SAMPLE_TRANSACTION, "TRANSACTION")
+	X(COMM, "comm", 0, "COMM", "comm")                                                \
+	X(PID, "pid", PERF_SAMPLE_TID, "TID", "pid")                                      \
+	X(TID, "tid", PERF_SAMPLE_TID, "TID", "tid")                                      \
+	X(CPU, "cpu", PERF_SAMPLE_CPU, "CPU", "cpu")                                      \
+	X(MISC, "misc", 0, "", "mode")                                                    \
+	X(TOD, "tod", PERF_SAMPLE_TIME, "TIME", "wall_ns")                                \
+	X(TIME, "time", PERF_SAMPLE_TIME, "TIME", "time_ns")                              \
+	X(SAMPLES, "samples", 0, "", "samples")                                           \
+	X(PERIOD, "period", 0, "", "period")                                              \
+	X(EVENT, "event", 0, "", "event")                                                 \
+	X(FLAGS, "flags", 0, "", "flags")                                                 \
+	X(CALLINDENT, "callindent", 0, "", "depth")                                       \
+	X(SYNTH, "synth", 0, "", "synth")                                                 \
+	X(TRACE, "trace", 0, "", "trace")                                                 \
+	X(ADDR, "addr", PERF_SAMPLE_ADDR, "ADDR", "address")                              \
+	X(DATA_SRC, "data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", "data_source")          \
+	X(WEIGHT, "weight", PERF_SAMPLE_WEIGHT_TYPE, "WEIGHT", "weight")                  \
+	X(IP, "ip", PERF_SAMPLE_IP, "IP", "frames")                                       \
+	X(SYM, "sym", 0, "", "symbol")                                                    \
+	X(SYMOFF, "symoff", 0, "", "symbol_offset")                                       \
+	X(DSO, "dso", 0, "", "image")                                                     \
+	X(SRCLINE, "srcline", 0, "", "line")                                              \
+	X(IREGS, "iregs", PERF_SAMPLE_REGS_INTR, "IREGS", "interrupted_registers")        \
+	X(UREGS, "uregs", PERF_SAMPLE_REGS_USER, "UREGS", "user_registers")               \
+	X(BRSTACK, "brstack", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches")       \
+	X(BRSTACKSYM, "brstacksym", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches") \
+	X(BRSTACKOFF, "brstackoff", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", "branches") \
+	X(INSN, "insn", 0, "", "insn")                                                    \
+	X(DISASM, "disasm", 0, "", "disasm")                                              \
+	X(IPC, "ipc", 0, "", "instructions")                                              \
+	X(PHYS_ADDR, "phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", "physical_address") \
+	X(DATA_PAGE_SIZE, "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", \
+	  "data_page_size")                                                               \
+	X(CODE_PAGE_SIZE, "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE", \
+	  "code_page_size")                                                               \
+	X(CGROUP, "cgroup", PERF_SAMPLE_CGROUP, "CGROUP", "cgroup")                       \
+	X(TRANSACTION, "transaction", PERF_SAMPLE_TRANSACTION, "TRANSACTION", "transaction")
 
 enum script_field {
-#define X(id, name, type, what) FIELD_##id,
+#define X(id, name, type, what, key) FIELD_##id,
 	SCRIPT_FIELDS(X)
 #undef X
 		N_SCRIPT_FIELDS
@@ -105,6 +108,13 @@ void script_fields_preset(struct script_fields *f, uint64_t add, uint64_t remove
 int script_fields_fit(struct script_fields *f, const struct script_event *events, size_t n,
 		      bool is_trace, struct error *err);
 
+struct script_field_row {
+	const char *name;
+	uint64_t sample_type;
+	const char *what, *json_key;
+};
+extern const struct script_field_row script_field_rows[N_SCRIPT_FIELDS];
+
 /* The names, comma-separated: for messages and help. */
-#define SCRIPT_FIELD_WORD(id, name, type, what) name ","
-#define SCRIPT_FIELD_NAMES                      SCRIPT_FIELDS(SCRIPT_FIELD_WORD)
+#define SCRIPT_FIELD_WORD(id, name, type, what, key) name ","
+#define SCRIPT_FIELD_NAMES                           SCRIPT_FIELDS(SCRIPT_FIELD_WORD)

@@ -74,6 +74,8 @@ static void put_branches(struct script_printer *p, const struct script_row *row)
 {
 	struct buf *out = &p->out;
 
+	if (!row->extra->n_branches || !row->resolve)
+		return;
 	json_put_key(out, "branches");
 	buf_u8(out, '[');
 	for (uint32_t i = 0; i < row->extra->n_branches; i++) {
@@ -124,6 +126,8 @@ static void put_trace(struct script_printer *p, const struct script_row *row)
 	const struct sample_extra *x = row->extra;
 	struct buf *out = &p->out, text = { 0 };
 
+	if (!row->trace || !x->raw)
+		return;
 	tracepoint_print(row->trace, x->raw, x->raw_size, &text);
 	json_put_text(out, "trace", buf_cstr(&text));
 	json_put_key(out, "fields");
@@ -158,67 +162,76 @@ static void put_words(struct buf *out, const char *key, struct buf *column)
 	column->len = 0;
 }
 
-/* What is only known of samples that were made of a processor trace. */
-static void put_traced(struct script_printer *p, const struct script_row *row)
-{
-	uint64_t fields = p->options->fields.of_type[script_type(row->attr)];
-	const struct sample_extra *x = row->extra;
-	struct buf *out = &p->out, column = { 0 };
+/* ---- the fields, a function each; script_fields.h has their keys ---- */
 
-	if (script_is_branch(row->attr) && x->addr && row->resolve)
-		put_branch_end(p, row, "target", x->addr);
-	if (x->flags) {
-		script_format_flags(&column, x->flags);
-		put_words(out, "flags", &column);
-	}
-	if (row->attr->type == PT_SYNTH_TYPE && x->raw) {
-		script_put_synth(&column, row->attr->config, x->raw, x->raw_size);
-		put_words(out, "synth", &column);
-	}
-	if (x->cycles) {
-		json_put_number(out, "instructions", x->insns);
-		json_put_number(out, "cycles", x->cycles);
-	}
-	if (fields & FIELD_BIT(CALLINDENT) && script_is_branch(row->attr))
-		json_put_number(out, "depth", x->depth);
-	if (fields & FIELD_BIT(INSN) && x->insn_size) {
-		script_put_bytes(&column, x);
-		json_put_text(out, "insn", buf_cstr(&column) + strlen(" insn: "));
-	}
-	if (fields & FIELD_BIT(DISASM) && x->insn_size) {
-		column.len = 0;
-		script_put_disasm(p, row, &column);
-		json_put_text(out, "disasm", buf_cstr(&column));
-	}
-	buf_fini(&column);
+static const char *key_of(enum script_field field)
+{
+	return script_field_rows[field].json_key;
 }
 
-static void put_extra(struct script_printer *p, const struct script_row *row)
+static void put_number(struct buf *out, enum script_field field, uint64_t number)
 {
-	const struct sample_extra *x = row->extra;
-	uint64_t type = row->attr->sample_type;
-
-	if (type & PERF_SAMPLE_ADDR)
-		put_address(&p->out, "address", x->addr);
-	if (type & PERF_SAMPLE_PHYS_ADDR)
-		put_address(&p->out, "physical_address", x->phys_addr);
-	if (type & PERF_SAMPLE_DATA_SRC)
-		put_address(&p->out, "data_source", x->data_src);
-	if (type & PERF_SAMPLE_WEIGHT_TYPE)
-		json_put_number(&p->out, "weight", x->weight);
-	if (type & PERF_SAMPLE_CGROUP)
-		json_put_number(&p->out, "cgroup_id", x->cgroup);
-	if (x->n_branches && row->resolve)
-		put_branches(p, row);
-	put_registers(p, "user_registers", &x->user);
-	put_registers(p, "interrupted_registers", &x->interrupted);
-	if (row->trace && x->raw)
-		put_trace(p, row);
-	if (p->options->is_trace)
-		put_traced(p, row);
+	json_put_number(out, key_of(field), number);
 }
 
-void script_print_json(struct script_printer *p, const struct script_row *row)
+static bool is_chosen(const struct script_printer *p, const struct script_row *row,
+		      enum script_field field)
+{
+	return p->options->fields.of_type[script_type(row->attr)] >> field & 1;
+}
+
+static void put_comm(struct script_printer *p, const struct script_row *row)
+{
+	json_put_text(&p->out, key_of(FIELD_COMM), row->comm);
+}
+
+static void put_pid(struct script_printer *p, const struct script_row *row)
+{
+	json_put_key(&p->out, key_of(FIELD_PID));
+	buf_printf(&p->out, "%d", row->pid);
+}
+
+static void put_tid(struct script_printer *p, const struct script_row *row)
+{
+	json_put_key(&p->out, key_of(FIELD_TID));
+	buf_printf(&p->out, "%d", row->tid);
+}
+
+static void put_cpu(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_CPU, row->cpu);
+}
+
+static void put_time(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_TIME, row->time_ns);
+}
+
+static void put_wall_time(struct script_printer *p, const struct script_row *row)
+{
+	const struct script_options *o = p->options;
+
+	if (o->has_wall_clock && is_chosen(p, row, FIELD_TOD))
+		put_number(&p->out, FIELD_TOD, o->wall_ns + (row->time_ns - o->clock_ns));
+}
+
+static void put_event_name(struct script_printer *p, const struct script_row *row)
+{
+	json_put_text(&p->out, key_of(FIELD_EVENT), row->event);
+}
+
+static void put_samples(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_SAMPLES, row->samples);
+}
+
+static void put_period(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_PERIOD, row->period);
+}
+
+/* Sessions do not keep it. */
+static void put_mode(struct script_printer *p, const struct script_row *row)
 {
 	static const char *const modes[] = {
 		[MODE_USER] = "user",
@@ -226,28 +239,203 @@ void script_print_json(struct script_printer *p, const struct script_row *row)
 		[MODE_GUEST] = "guest",
 		[MODE_UNKNOWN] = "unknown",
 	};
+
+	if (row->addr)
+		json_put_text(&p->out, key_of(FIELD_MISC), modes[row->mode]);
+}
+
+static void put_cgroup(struct script_printer *p, const struct script_row *row)
+{
+	json_put_text(&p->out, key_of(FIELD_CGROUP), row->cgroup);
+}
+
+static void put_source_line(struct script_printer *p, const struct script_row *row)
+{
+	const char *file;
+	uint32_t line;
+
+	if (!is_chosen(p, row, FIELD_SRCLINE) ||
+	    !script_place_line(p->places, row->code[0], &file, &line))
+		return;
+	json_put_text(&p->out, "file", file);
+	put_number(&p->out, FIELD_SRCLINE, line);
+}
+
+static void put_addr(struct script_printer *p, const struct script_row *row)
+{
+	put_address(&p->out, key_of(FIELD_ADDR), row->extra->addr);
+}
+
+static void put_physical(struct script_printer *p, const struct script_row *row)
+{
+	put_address(&p->out, key_of(FIELD_PHYS_ADDR), row->extra->phys_addr);
+}
+
+static void put_data_source(struct script_printer *p, const struct script_row *row)
+{
+	put_address(&p->out, key_of(FIELD_DATA_SRC), row->extra->data_src);
+}
+
+static void put_weight(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_WEIGHT, row->extra->weight);
+}
+
+static void put_data_page(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_DATA_PAGE_SIZE, row->extra->data_page_size);
+}
+
+static void put_code_page(struct script_printer *p, const struct script_row *row)
+{
+	put_number(&p->out, FIELD_CODE_PAGE_SIZE, row->extra->code_page_size);
+}
+
+static void put_transaction(struct script_printer *p, const struct script_row *row)
+{
+	put_address(&p->out, key_of(FIELD_TRANSACTION), row->extra->transaction);
+}
+
+static void put_cgroup_id(struct script_printer *p, const struct script_row *row)
+{
+	json_put_number(&p->out, "cgroup_id", row->extra->cgroup);
+}
+
+static void put_user_registers(struct script_printer *p, const struct script_row *row)
+{
+	put_registers(p, key_of(FIELD_UREGS), &row->extra->user);
+}
+
+static void put_interrupted_registers(struct script_printer *p, const struct script_row *row)
+{
+	put_registers(p, key_of(FIELD_IREGS), &row->extra->interrupted);
+}
+
+/* What is only known of samples that were made of a processor trace. */
+
+static void put_target(struct script_printer *p, const struct script_row *row)
+{
+	if (script_is_branch(row->attr) && row->extra->addr && row->resolve)
+		put_branch_end(p, row, "target", row->extra->addr);
+}
+
+static void put_flags(struct script_printer *p, const struct script_row *row)
+{
+	struct buf column = { 0 };
+
+	if (!row->extra->flags)
+		return;
+	script_format_flags(&column, row->extra->flags);
+	put_words(&p->out, key_of(FIELD_FLAGS), &column);
+	buf_fini(&column);
+}
+
+static void put_synth(struct script_printer *p, const struct script_row *row)
+{
+	struct buf column = { 0 };
+
+	if (row->attr->type != PT_SYNTH_TYPE || !row->extra->raw)
+		return;
+	script_put_synth(&column, row->attr->config, row->extra->raw, row->extra->raw_size);
+	put_words(&p->out, key_of(FIELD_SYNTH), &column);
+	buf_fini(&column);
+}
+
+static void put_ipc(struct script_printer *p, const struct script_row *row)
+{
+	if (!row->extra->cycles)
+		return;
+	put_number(&p->out, FIELD_IPC, row->extra->insns);
+	json_put_number(&p->out, "cycles", row->extra->cycles);
+}
+
+static void put_depth(struct script_printer *p, const struct script_row *row)
+{
+	if (is_chosen(p, row, FIELD_CALLINDENT) && script_is_branch(row->attr))
+		put_number(&p->out, FIELD_CALLINDENT, row->extra->depth);
+}
+
+static void put_insn(struct script_printer *p, const struct script_row *row)
+{
+	struct buf column = { 0 };
+
+	if (!is_chosen(p, row, FIELD_INSN) || !row->extra->insn_size)
+		return;
+	script_put_bytes(&column, row->extra);
+	json_put_text(&p->out, key_of(FIELD_INSN), buf_cstr(&column) + strlen(" insn: "));
+	buf_fini(&column);
+}
+
+static void put_disasm(struct script_printer *p, const struct script_row *row)
+{
+	struct buf column = { 0 };
+
+	if (!is_chosen(p, row, FIELD_DISASM) || !row->extra->insn_size)
+		return;
+	script_put_disasm(p, row, &column);
+	json_put_text(&p->out, key_of(FIELD_DISASM), buf_cstr(&column));
+	buf_fini(&column);
+}
+
+/*
+ * In the order of an object. A field is put if the sample's format has its bit (script_fields.h),
+ * and, for rows of extra or of a trace, if there are such. What a frame or a branch has (ip, sym,
+ * symoff, dso, brstacksym, brstackoff) comes with these.
+ */
+static const struct {
+	enum script_field field;
+	enum { OF_ANY, OF_EXTRA, OF_TRACE } of;
+	void (*put)(struct script_printer *p, const struct script_row *row);
+} json_fields[] = {
+	{ FIELD_COMM, OF_ANY, put_comm },
+	{ FIELD_PID, OF_ANY, put_pid },
+	{ FIELD_TID, OF_ANY, put_tid },
+	{ FIELD_CPU, OF_ANY, put_cpu },
+	{ FIELD_TIME, OF_ANY, put_time },
+	{ FIELD_TOD, OF_ANY, put_wall_time },
+	{ FIELD_EVENT, OF_ANY, put_event_name },
+	{ FIELD_SAMPLES, OF_ANY, put_samples },
+	{ FIELD_PERIOD, OF_ANY, put_period },
+	{ FIELD_MISC, OF_ANY, put_mode },
+	{ FIELD_CGROUP, OF_ANY, put_cgroup },
+	{ FIELD_SYM, OF_ANY, put_frames },
+	{ FIELD_SRCLINE, OF_ANY, put_source_line },
+	{ FIELD_ADDR, OF_EXTRA, put_addr },
+	{ FIELD_PHYS_ADDR, OF_EXTRA, put_physical },
+	{ FIELD_DATA_SRC, OF_EXTRA, put_data_source },
+	{ FIELD_WEIGHT, OF_EXTRA, put_weight },
+	{ FIELD_DATA_PAGE_SIZE, OF_EXTRA, put_data_page },
+	{ FIELD_CODE_PAGE_SIZE, OF_EXTRA, put_code_page },
+	{ FIELD_TRANSACTION, OF_EXTRA, put_transaction },
+	{ FIELD_CGROUP, OF_EXTRA, put_cgroup_id },
+	{ FIELD_BRSTACK, OF_EXTRA, put_branches },
+	{ FIELD_UREGS, OF_EXTRA, put_user_registers },
+	{ FIELD_IREGS, OF_EXTRA, put_interrupted_registers },
+	{ FIELD_TRACE, OF_EXTRA, put_trace },
+	{ FIELD_FLAGS, OF_TRACE, put_flags },
+	{ FIELD_FLAGS, OF_TRACE, put_target },
+	{ FIELD_SYNTH, OF_TRACE, put_synth },
+	{ FIELD_IPC, OF_TRACE, put_ipc },
+	{ FIELD_CALLINDENT, OF_TRACE, put_depth },
+	{ FIELD_INSN, OF_TRACE, put_insn },
+	{ FIELD_DISASM, OF_TRACE, put_disasm },
+};
+
+void script_print_json(struct script_printer *p, const struct script_row *row)
+{
 	struct buf *out = &p->out;
-	uint64_t type = row->attr->sample_type;
 
 	buf_u8(out, '{');
-	json_put_text(out, "comm", row->comm);
-	json_put_key(out, "pid");
-	buf_printf(out, "%d", row->pid);
-	json_put_key(out, "tid");
-	buf_printf(out, "%d", row->tid);
-	if (type & PERF_SAMPLE_CPU)
-		json_put_number(out, "cpu", row->cpu);
-	if (type & PERF_SAMPLE_TIME)
-		json_put_number(out, "time_ns", row->time_ns);
-	json_put_text(out, "event", row->event);
-	json_put_number(out, "samples", row->samples);
-	json_put_number(out, "period", row->period);
-	if (row->addr)
-		json_put_text(out, "mode", modes[row->mode]);
-	if (type & PERF_SAMPLE_CGROUP)
-		json_put_text(out, "cgroup", row->cgroup);
-	put_frames(p, row);
-	if (row->extra)
-		put_extra(p, row);
+	for (size_t i = 0; i < ARRAY_SIZE(json_fields); i++) {
+		uint64_t bit = script_field_rows[json_fields[i].field].sample_type;
+
+		if (bit && !(row->attr->sample_type & bit) && json_fields[i].field != FIELD_PID &&
+		    json_fields[i].field != FIELD_TID)
+			continue;
+		if ((json_fields[i].of != OF_ANY && !row->extra) ||
+		    (json_fields[i].of == OF_TRACE && !p->options->is_trace))
+			continue;
+		json_fields[i].put(p, row);
+	}
 	buf_str(out, "}\n");
 }
