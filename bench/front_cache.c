@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"

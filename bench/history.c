@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/history/history.h"
@@ -166,7 +167,7 @@ static int add_sample(struct world *w, struct store *store, uint64_t time_ns, st
 		.frames = frames,
 		.n_frames = chain->n,
 		.samples = 1,
-		.period = SECOND_NS / HZ,
+		.period = NS_PER_SECOND / HZ,
 	};
 
 	memcpy(frames, chain->frames, chain->n * sizeof(*frames));
@@ -177,15 +178,15 @@ static int add_sample(struct world *w, struct store *store, uint64_t time_ns, st
 static int write_second(struct world *w, struct store *store, uint64_t now_s, uint64_t n,
 			struct error *err)
 {
-	uint64_t at_ns = now_s * SECOND_NS;
+	uint64_t at_ns = now_s * NS_PER_SECOND;
 
 	for (uint32_t i = 0; i < N_PROCESSES; i++)
 		if (w->processes[i].end_s <= now_s)
 			start_process(w, &w->processes[i], now_s);
 	for (uint64_t i = 0; i < n; i++)
-		if (add_sample(w, store, at_ns + i * (SECOND_NS / n), err) < 0)
+		if (add_sample(w, store, at_ns + i * (NS_PER_SECOND / n), err) < 0)
 			return -1;
-	return native_store.flush(store, at_ns + SECOND_NS, err);
+	return native_store.flush(store, at_ns + NS_PER_SECOND, err);
 }
 
 /* The share of a day's work that this second has: twice as much at noon as at midnight. */
@@ -210,19 +211,20 @@ static int write_part(struct world *w, const char *dir, uint32_t hour, double a_
 				     .stacks = "unwind tables",
 				     .note = "",
 				     .n_cpus = N_CPUS,
-				     .start_wall_ns = start_s * SECOND_NS,
-				     .start_ns = start_s * SECOND_NS,
+				     .start_wall_ns = start_s * NS_PER_SECOND,
+				     .start_ns = start_s * NS_PER_SECOND,
 				     .counters = &counter,
 				     .n_counters = 1,
 				     .merged = SEPARATE_THREAD | SEPARATE_CPU };
-	struct session_end end = { .end_ns = (start_s + HOUR_S) * SECOND_NS, .exit_status = -1 };
+	struct session_end end = { .end_ns = (start_s + HOUR_S) * NS_PER_SECOND,
+				   .exit_status = -1 };
 	char name[HISTORY_NAME_SIZE];
 	cleanup(free_at_exit) char *path = NULL;
 	struct store *store;
 	double due = 0;
 	int r;
 
-	history_part_name(start_s * SECOND_NS, 0, name);
+	history_part_name(start_s * NS_PER_SECOND, 0, name);
 	path = xasprintf("%s/samples/current/%s", dir, name);
 	r = native_store.open(path, &info, w->images, &w->strings, &store, err);
 	if (r < 0)

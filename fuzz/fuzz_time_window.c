@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/time_window.h"
 #include "store/history/history.h"
@@ -27,7 +28,7 @@ static void check_point(const char *text)
 	time_point_print(&printed, ns);
 	/* Local times of an hour that comes twice a year are not told apart. */
 	if (ns && printed.len && time_point_parse(buf_cstr(&printed), NOW, &again, NULL) == 0 &&
-	    (again > ns ? again - ns : ns - again) > 3600 * SECOND_NS)
+	    (again > ns ? again - ns : ns - again) > 3600 * NS_PER_SECOND)
 		abort();
 	buf_fini(&printed);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "base/strings.h"
 
@@ -51,7 +52,7 @@ static bool try_path(struct source_file *f, char *path)
 		return false;
 	}
 	f->path = path;
-	f->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	f->mtime_ns = timespec_ns(st.st_mtim);
 	return true;
 }
 

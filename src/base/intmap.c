@@ -49,16 +49,6 @@ static void intmap_resize(struct intmap *m, uint32_t n_slots)
 	free(old.slots);
 }
 
-void intmap_reserve(struct intmap *m, uint32_t n)
-{
-	uint32_t n_slots = MAX(m->n_slots, 16u);
-
-	while (n_slots / 2 < n && n_slots < 1u << 31)
-		n_slots *= 2;
-	if (n_slots > m->n_slots)
-		intmap_resize(m, n_slots);
-}
-
 uint32_t *intmap_put(struct intmap *m, uint64_t key, bool *is_new)
 {
 	struct intmap_slot *slot;

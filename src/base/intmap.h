@@ -31,8 +31,6 @@ uint32_t *intmap_find(const struct intmap *m, uint64_t key);
 uint32_t *intmap_put(struct intmap *m, uint64_t key, bool *is_new);
 bool intmap_remove(struct intmap *m, uint64_t key);
 
-/* Room for n keys in all, so that so many need no growing. */
-void intmap_reserve(struct intmap *m, uint32_t n);
 void intmap_clear(struct intmap *m);
 
 /* Murmur3's 64-bit finalizer: cheap, and every input bit reaches every output bit. */

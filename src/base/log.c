@@ -18,11 +18,6 @@ void log_set_level(enum log_level level)
 	current = level;
 }
 
-enum log_level log_get_level(void)
-{
-	return current;
-}
-
 void log_set_program(const char *name)
 {
 	program = name;

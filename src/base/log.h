@@ -10,7 +10,6 @@
 enum log_level { LOG_QUIET, LOG_NORMAL, LOG_VERBOSE, LOG_DEBUG };
 
 void log_set_level(enum log_level level);
-enum log_level log_get_level(void);
 void log_set_program(const char *name); /* outlives all messages */
 
 /*

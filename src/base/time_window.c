@@ -8,11 +8,9 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-
-#define NS_PER_SECOND 1000000000ULL
-#define NS_PER_MS     1000000ULL
 
 /* Times beyond are no time of any session: room enough for sums without overflow. */
 #define SECONDS_MAX 9000000000ULL

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/strings.h"
@@ -451,7 +452,7 @@ static void look_at_counters(struct timeline_reader *r)
 			r->to->freq_hz = (uint32_t)c->attr.sample_freq;
 	}
 	if (r->to->freq_hz)
-		r->period_ns = 1000000000ULL / r->to->freq_hz;
+		r->period_ns = NS_PER_SECOND / r->to->freq_hz;
 }
 
 int call_timeline_read(const struct call_timeline_config *config, struct call_timeline *out,

@@ -6,25 +6,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/json.h"
 #include "calls/call_timeline.h"
 #include "picture/html/parts.h"
 #include "report/markup.h"
 
 static void put_string(const char *text, FILE *out)
 {
-	struct buf clean = { 0 };
+	struct buf quoted = { 0 };
 
-	utf8_append(&clean, text, true);
-	putc('"', out);
-	for (const char *at = buf_cstr(&clean); *at; at++) {
-		if ((unsigned char)*at < 0x20 || strchr("\"\\<>&'", *at))
-			fprintf(out, "\\u%04x", (unsigned char)*at);
-		else
-			putc(*at, out);
-	}
-	putc('"', out);
-	buf_fini(&clean);
+	json_put_string(&quoted, text);
+	fwrite(quoted.data, 1, quoted.len, out);
+	buf_fini(&quoted);
 }
 
 static void put_thread(const struct call_timeline *t, const struct timeline_thread *thread,

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "report/csv.h"
 #include "report/names.h"
@@ -197,8 +198,8 @@ static void put_cell(struct buf *out, const struct column *c, const struct laten
 	else if (c->kind == DURATION)
 		put_duration(out, v, c->width);
 	else
-		buf_printf(out, "%*" PRIu64 ".%09" PRIu64 "  ", c->width - 10, v / 1000000000,
-			   v % 1000000000);
+		buf_printf(out, "%*" PRIu64 ".%09" PRIu64 "  ", c->width - 10, v / NS_PER_SECOND,
+			   v % NS_PER_SECOND);
 }
 
 static uint64_t n_shown(const struct latency *l, const struct latency_options *o)

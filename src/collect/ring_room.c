@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "counter/sources.h"
 
@@ -17,9 +18,8 @@
 #define WHOLE_STACKS_RING_BYTES ((uint64_t)2 << 20)
 #define WHOLE_STACK_BYTES       16384
 
-#define NS_PER_SECOND 1000000000ULL
-#define MAX_RATE_HZ   1000000ULL
-#define GUESSED_HZ    4000 /* of a counter of so many events */
+#define MAX_RATE_HZ 1000000ULL
+#define GUESSED_HZ  4000 /* of a counter of so many events */
 
 /* Records: registers and what else is not stack; a chain of kernel.perf_event_max_stack. */
 #define RECORD_BYTES 512

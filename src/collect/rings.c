@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "collect/rings_state.h"
 
@@ -254,10 +255,7 @@ void rings_poll_elsewhere(struct rings *r, bool is_elsewhere)
 
 uint64_t rings_safe_time(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec - SETTLE_NS;
+	return clock_monotonic_ns() - SETTLE_NS;
 }
 
 /* Drops n bytes, or all when the kernel's own size field can't be true. */

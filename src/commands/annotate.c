@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "commands/opening.h"
@@ -293,7 +294,7 @@ static int write_file(struct annotation *a, uint32_t file, const char *dir, stru
 	const struct text_style style = { .width = 0 };
 	cleanup(free_at_exit) char *path =
 		path_below(dir, strings_get(&a->files, (string_id){ file }));
-	cleanup(free_at_exit) char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	cleanup(free_at_exit) char *parent = path_folder(path);
 	struct output out;
 	int r = file_mkdirs(parent, 0777, err);
 

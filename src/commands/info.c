@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/log.h"
@@ -15,8 +16,6 @@
 #include "commands/opening.h"
 #include "open/input.h"
 #include "store/session.h"
-
-#define NS_PER_SECOND 1e9
 
 struct info_args {
 	const char *input, *format;
@@ -135,13 +134,13 @@ static double duration_s(const struct facts *f)
 	uint64_t end = f->session->has_end ? f->session->end.end_ns : f->last_ns;
 	uint64_t start = f->session->info.start_ns;
 
-	return end > start ? (double)(end - start) / NS_PER_SECOND : 0;
+	return end > start ? (double)(end - start) / (double)NS_PER_SECOND : 0;
 }
 
 /* In seconds since the session's start; samples of one moment earlier are possible. */
 static double since_start_s(const struct facts *f, uint64_t time_ns)
 {
-	return (double)(int64_t)(time_ns - f->session->info.start_ns) / NS_PER_SECOND;
+	return (double)(int64_t)(time_ns - f->session->info.start_ns) / (double)NS_PER_SECOND;
 }
 
 static double bytes_per_sample(const struct facts *f)
@@ -151,7 +150,7 @@ static double bytes_per_sample(const struct facts *f)
 
 static void start_text(const struct session_info *info, char *text, size_t size)
 {
-	time_t seconds = (time_t)(info->start_wall_ns / 1000000000);
+	time_t seconds = (time_t)(info->start_wall_ns / NS_PER_SECOND);
 	struct tm tm;
 
 	if (!gmtime_r(&seconds, &tm) || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &tm))
@@ -185,7 +184,7 @@ static void print_counter(const struct facts *f, uint32_t i)
 		printf(c->in_user ? ", user" : ", kernel");
 	printf(": %" PRIu64 " samples, ", f->samples[i]);
 	if (is_clock)
-		printf("%.3f s\n", (double)f->period[i] / NS_PER_SECOND);
+		printf("%.3f s\n", (double)f->period[i] / (double)NS_PER_SECOND);
 	else
 		printf("%" PRIu64 " %s\n", f->period[i], c->unit);
 }
@@ -217,7 +216,7 @@ static void print_end(const struct facts *f)
 	exit_text(end->exit_status, text, sizeof(text));
 	printf("%-10s  %s\n", "ended", text);
 	printf("%-10s  %.3f s of CPU time and %.1f MB of memory\n", "own cost",
-	       (double)end->own_cpu_ns / NS_PER_SECOND, (double)end->own_peak_bytes / 1e6);
+	       (double)end->own_cpu_ns / (double)NS_PER_SECOND, (double)end->own_peak_bytes / 1e6);
 }
 
 static void print_said(const char *title, const char *text)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -58,9 +59,9 @@ static bool parse_age(const char *text, size_t len, uint64_t *out)
 	const uint64_t now = UINT64_MAX / 2;
 	uint64_t then;
 
-	if (time_point_parse(ago, now, &then, NULL) < 0 || now - then < SECOND_NS)
+	if (time_point_parse(ago, now, &then, NULL) < 0 || now - then < NS_PER_SECOND)
 		return false;
-	*out = (now - then) / SECOND_NS;
+	*out = (now - then) / NS_PER_SECOND;
 	return true;
 }
 
@@ -84,8 +85,8 @@ static int parse_tier(const char *text, struct retention_policy *policy, struct 
 		return bad_tier(text, err);
 	/* Who wants it soon does not want to wait for the end of a week. */
 	if (tier.after_s)
-		tier.span_s = MIN(tier.span_s,
-				  MAX(tier.after_s, history_levels[level].block_ns / SECOND_NS));
+		tier.span_s = MIN(tier.span_s, MAX(tier.after_s,
+						   history_levels[level].block_ns / NS_PER_SECOND));
 	if (at[age]) {
 		tier.min_share = strtod(at + age + 1, &end) / 100;
 		if (end == at + age + 1 || *end || !(tier.min_share >= 0 && tier.min_share <= 1))

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/path.h"
 #include "commands/opening.h"
 #include "commands/perf_options.h"
 #include "commands/record.h"
@@ -112,7 +113,5 @@ void command_refuse(const char *prefix, const char *name)
 
 const struct command *front_end_find(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return find_in(front_ends, slash ? slash + 1 : path);
+	return find_in(front_ends, path_file_name(path));
 }

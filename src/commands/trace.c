@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -28,7 +29,7 @@
 #include "record/recorder.h"
 #include "record/targets.h"
 
-#define MARGIN_NS  1000000000ULL /* the kernel's records are read once a second at the least */
+#define MARGIN_NS  NS_PER_SECOND /* the kernel's records are read once a second at the least */
 #define KEEP_BYTES (256ULL << 20)
 #define USUAL_HZ   4000
 #define STACK_SIZE 8192

@@ -7,11 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "counter/draft.h"
 #include "counter/sources.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 /* A processor that slept is at its full frequency within some of these. */
 #define N_WINDOWS 10
@@ -36,27 +35,19 @@ static uint64_t highest_frequency(const struct counter_sources *sources, const s
 	return file_read_line(path, line, sizeof(line)) ? strtoull(line, NULL, 10) * 1000 : 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* In one window of time; 0 where there was none in that the counter counted. */
 static uint64_t count_window(int fd)
 {
-	uint64_t before, after, start = now_ns(), end = start;
+	uint64_t before, after, start = clock_monotonic_ns(), end = start;
 
 	if (read(fd, &before, sizeof(before)) != sizeof(before))
 		return 0;
 	while (end - start < WINDOW_NS)
-		end = now_ns();
+		end = clock_monotonic_ns();
 	if (read(fd, &after, sizeof(after)) != sizeof(after))
 		return 0;
 	/* Interrupted for long, it says little. */
-	return end - start < 2 * WINDOW_NS ? (after - before) * SECOND_NS / (end - start) : 0;
+	return end - start < 2 * WINDOW_NS ? (after - before) * NS_PER_SECOND / (end - start) : 0;
 }
 
 static uint64_t count_a_second(const struct counter_sources *sources, const struct counter *c)
@@ -89,7 +80,7 @@ void pace_find(const struct counter_sources *sources, struct counters *counters)
 
 uint64_t pace_period(const struct counter *c)
 {
-	uint64_t per_second = attr_is_clock(&c->attr) ? SECOND_NS : c->per_second, period;
+	uint64_t per_second = attr_is_clock(&c->attr) ? NS_PER_SECOND : c->per_second, period;
 
 	if (!c->attr.freq)
 		return c->attr.sample_period;

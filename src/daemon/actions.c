@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -20,7 +21,7 @@
 #include "store/sharing.h"
 
 /* Between two looks at how much was written. */
-#define WRITTEN_NS 1000000000ULL
+#define WRITTEN_NS NS_PER_SECOND
 
 static int no_recorder(struct error *err)
 {

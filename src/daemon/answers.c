@@ -5,18 +5,10 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "store/history/history.h"
 
-#define NS_PER_SECOND 1000000000ULL
-#define DISK_NS       (10 * NS_PER_SECOND)
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
-}
+#define DISK_NS (10 * NS_PER_SECOND)
 
 /* ---- what is told ---- */
 
@@ -37,7 +29,7 @@ static uint64_t oldest_part(const char *dir)
 static void look_at_disk(struct answers *a)
 {
 	struct daemon_histories list = { 0 };
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	if (a->disk_looked_ns && now < a->disk_looked_ns + DISK_NS)
 		return;

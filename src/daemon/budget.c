@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
-
-#define SECOND_NS 1000000000ULL
 
 #define TOO_MUCH   0.8 /* of the limit: the rate goes down */
 #define AIM        0.6 /* to where it shall be then */
@@ -51,7 +50,7 @@ uint64_t budget_rate(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_
 {
 	double share;
 
-	if (!b->n || now_ns - b->seen[b->n - 1].now_ns < SECOND_NS)
+	if (!b->n || now_ns - b->seen[b->n - 1].now_ns < NS_PER_SECOND)
 		return rate;
 	note(b, now_ns, cpu_ns);
 	share = b->max_cpu_percent > 0 ? b->cpu_percent / b->max_cpu_percent : 0;

@@ -13,8 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BUDGET_WINDOW_NS (10 * 1000000000ULL)
-#define BUDGET_CALM_NS   (60 * 1000000000ULL)
+#include "base/clock.h"
+
+#define BUDGET_WINDOW_NS (10 * NS_PER_SECOND)
+#define BUDGET_CALM_NS   (60 * NS_PER_SECOND)
 #define BUDGET_SLOTS     16
 
 struct budget {

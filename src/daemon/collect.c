@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
@@ -23,11 +24,9 @@
 #include "pipeline/host.h"
 #include "record/collector.h"
 
-#define SECOND_NS 1000000000ULL
-
 /* Between two looks at part, budget and disk; between two lines of status for systemd. */
-#define TICK_NS (SECOND_NS / 2)
-#define TOLD_NS (10 * SECOND_NS)
+#define TICK_NS (NS_PER_SECOND / 2)
+#define TOLD_NS (10 * NS_PER_SECOND)
 
 /*
  * Classes and tree in memory. Where processes come and go each of them is a class: 10,000 a minute
@@ -39,11 +38,11 @@
 struct daemon_pace daemon_pace(const char *setting)
 {
 	struct daemon_pace pace = {
-		.settle_ns = 15 * SECOND_NS,
+		.settle_ns = 15 * NS_PER_SECOND,
 		.part_ns = PART_NS,
-		.retry_ns = 10 * SECOND_NS,
-		.renew_ns = 600 * SECOND_NS,
-		.upkeep_ns = 1800 * SECOND_NS,
+		.retry_ns = 10 * NS_PER_SECOND,
+		.renew_ns = 600 * NS_PER_SECOND,
+		.upkeep_ns = 1800 * NS_PER_SECOND,
 	};
 	const struct {
 		const char *name;
@@ -57,7 +56,7 @@ struct daemon_pace daemon_pace(const char *setting)
 	for (; setting && *setting; setting += strcspn(setting, ","), setting += *setting == ',')
 		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 			if (!strncmp(setting, known[i].name, strlen(known[i].name)))
-				*known[i].ns = SECOND_NS *
+				*known[i].ns = NS_PER_SECOND *
 					       strtoul(setting + strlen(known[i].name), NULL, 10);
 	return pace;
 }
@@ -623,7 +622,7 @@ static bool go_on(struct daemon *d, int e, const struct recorder_result *result,
 	if (!d->n_parts) /* it never collected: whoever started it shall know */
 		return false;
 	log_error("%s: the next attempt is in %d s", err->text,
-		  (int)(d->pace.retry_ns / SECOND_NS));
+		  (int)(d->pace.retry_ns / NS_PER_SECOND));
 	wait_for_retry(d);
 	return !d->is_ending;
 }

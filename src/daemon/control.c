@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "open/unix_socket.h"
@@ -25,10 +26,9 @@
 #define MAX_REQUESTS 8 /* of a client */
 #define READ_BYTES   4096
 
-#define NS_PER_SECOND 1000000000ULL
-#define REMEMBER_NS   20000000ULL /* so long an answer is as good as a new one */
-#define FULL_TEXT     "too many clients are being served; try again"
-#define LONG_TEXT     "a request has at most 16384 bytes"
+#define REMEMBER_NS 20000000ULL /* so long an answer is as good as a new one */
+#define FULL_TEXT   "too many clients are being served; try again"
+#define LONG_TEXT   "a request has at most 16384 bytes"
 _Static_assert(REQUEST_LINE_MAX == 16384, "LONG_TEXT says it");
 
 struct client {

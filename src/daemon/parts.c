@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "store/history/history.h"
 #include "store/session.h"
 
 /* Off by so much, the clock was set. */
-#define SLEWED_NS (SECOND_NS / 2)
+#define SLEWED_NS (NS_PER_SECOND / 2)
 
 /* Names of which all are taken: nothing that a clock could do. */
 #define TAKEN_MAX 10000

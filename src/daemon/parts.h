@@ -12,11 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 struct error;
 
-#define PART_NS (3600 * 1000000000ULL)
+#define PART_NS (3600 * NS_PER_SECOND)
 
 /* A path for a new part below `dir`, where nothing is: with "-2" and so on where it is taken. */
 char *part_path(const char *dir, uint64_t wall_ns);

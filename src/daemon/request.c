@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "open/client.h"
-#include "report/json_put.h"
 
 const struct request_row request_rows[N_REQUESTS] = {
 #define REQUEST(name, effect, words, help, ...) { #name, REQUEST_##effect, help, { __VA_ARGS__ } },

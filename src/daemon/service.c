@@ -9,14 +9,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "daemon/answers.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/metrics_http.h"
-
-#define NS_PER_SECOND 1000000000ULL
 
 struct service {
 	struct answers answers;
@@ -65,11 +64,9 @@ static int on_statistics(void *context, struct error *err)
 static int on_control(void *context, struct error *err)
 {
 	struct service *s = context;
-	struct timespec t;
 
 	(void)err;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	control_serve(s->control, (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec);
+	control_serve(s->control, clock_monotonic_ns());
 	return 0;
 }
 

@@ -6,10 +6,9 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "daemon/request.h"
-
-#define NS_PER_SECOND 1e9
 
 enum kind {
 	KIND_FLAG,
@@ -51,7 +50,7 @@ static const struct {
 
 static json_t *time_text(uint64_t wall_ns)
 {
-	time_t seconds = (time_t)(wall_ns / 1000000000);
+	time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
 	char text[40];
 	struct tm tm;
 
@@ -73,7 +72,7 @@ static json_t *value_json(const struct row *row, const struct statistics *s)
 	case KIND_U64:
 		return json_integer((json_int_t) * (const uint64_t *)at);
 	case KIND_NS:
-		return json_real((double)*(const uint64_t *)at / NS_PER_SECOND);
+		return json_real((double)*(const uint64_t *)at / (double)NS_PER_SECOND);
 	case KIND_TIME:
 		return time_text(*(const uint64_t *)at);
 	case KIND_SECONDS:
@@ -191,7 +190,7 @@ static void put_value(struct buf *out, const struct row *row, const struct stati
 	case KIND_NS:
 	case KIND_TIME:
 		buf_printf(out, "%s %.3f\n", row->metric,
-			   (double)*(const uint64_t *)at / NS_PER_SECOND);
+			   (double)*(const uint64_t *)at / (double)NS_PER_SECOND);
 		return;
 	case KIND_SECONDS:
 		buf_printf(out, "%s %.3f\n", row->metric, *(const double *)at);
@@ -251,12 +250,12 @@ void statistics_lines(const struct statistics *s, void (*line)(const char *text)
 	buf_printf(&text,
 		   "statistics: %.0f s: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64
 		   " not attributed; %" PRIu64 " bytes written",
-		   (double)status->uptime_ns / NS_PER_SECOND, status->samples, status->lost,
+		   (double)status->uptime_ns / (double)NS_PER_SECOND, status->samples, status->lost,
 		   status->unattributed, status->written_bytes);
 	line(buf_cstr(&text));
 	text.len = 0;
 	buf_printf(&text, "statistics: own use: %.1f s of CPU time (%.2f %% of a CPU), %.1f MiB",
-		   (double)status->own_cpu_ns / NS_PER_SECOND, status->cpu_percent,
+		   (double)status->own_cpu_ns / (double)NS_PER_SECOND, status->cpu_percent,
 		   (double)status->own_bytes / 1048576);
 	line(buf_cstr(&text));
 	for (int i = 0; i < N_LOSS_REASONS; i++) {

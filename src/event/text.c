@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "event/loss.h"
@@ -80,8 +81,8 @@ static void format_mapping(struct buf *out, const struct mapping_event *m)
 
 void event_format(struct buf *out, const struct event *e)
 {
-	buf_printf(out, "%" PRIu64 ".%09" PRIu64 " cpu%u %d/%d %s", e->time_ns / 1000000000,
-		   e->time_ns % 1000000000, e->cpu, e->pid, e->tid, event_type_names[e->type]);
+	buf_printf(out, "%" PRIu64 ".%09" PRIu64 " cpu%u %d/%d %s", e->time_ns / NS_PER_SECOND,
+		   e->time_ns % NS_PER_SECOND, e->cpu, e->pid, e->tid, event_type_names[e->type]);
 	switch (e->type) {
 	case EVENT_SAMPLE:
 		format_sample(out, &e->sample);
@@ -339,7 +340,7 @@ static bool parse_time(const char *word, uint64_t *out)
 
 	if (end == word)
 		return false;
-	*out = seconds * 1000000000;
+	*out = seconds * NS_PER_SECOND;
 	if (*end == '.')
 		for (end++; *end >= '0' && *end <= '9'; end++, scale /= 10)
 			*out += (uint64_t)(*end - '0') * scale;

@@ -4,6 +4,7 @@
  * samples with stack frames, and metadata events that name processes and threads. Source:
  * "Trace Event Format", sections "Metadata Events", "Stack Traces" and "Global Samples".
  */
+#include "base/json.h"
 #include "export/export.h"
 #include "export/names.h"
 #include "export/text.h"
@@ -33,7 +34,7 @@ static void put_name(struct chrome *c, const char *what, const struct profile_pr
 	buf_printf(out,
 		   "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what,
 		   of->pid, of->tid >= 0 ? of->tid : of->pid);
-	text_json(out, strings_get(&c->x->profile->comms, of->comm));
+	json_put_string(out, strings_get(&c->x->profile->comms, of->comm));
 	buf_str(out, "}}");
 }
 
@@ -59,10 +60,10 @@ static void put_frames(struct chrome *c)
 		buf_u8(out, '"');
 		text_u64(out, n);
 		buf_str(out, "\":{\"name\":");
-		text_json(out, frame_name(c->x->frames, node->function));
+		json_put_string(out, frame_name(c->x->frames, node->function));
 		buf_str(out, ",\"category\":");
-		text_json(out,
-			  frame_image_name(c->x->frames, p->functions.data[node->function].image));
+		json_put_string(out, frame_image_name(c->x->frames,
+						      p->functions.data[node->function].image));
 		if (node->parent) {
 			buf_str(out, ",\"parent\":");
 			text_u64(out, node->parent);
@@ -103,7 +104,7 @@ static void put_samples(struct chrome *c)
 	vec_foreach (&c->tracks.list, track) {
 		struct buf event = { 0 };
 
-		text_json(&event, c->x->profile->session->info.counters[track->counter].name);
+		json_put_string(&event, c->x->profile->session->info.counters[track->counter].name);
 		for (uint32_t i = 0; i < track->n; i++)
 			put_sample(c, track, &c->tracks.entries[track->first + i],
 				   buf_cstr(&event));
@@ -119,9 +120,9 @@ static int write_chrome(const struct export *x, struct sink *out, struct error *
 	(void)err;
 	tracks_init(&c.tracks, x->profile);
 	buf_str(&out->buf, "{\"otherData\":{\"exporter\":\"assay\",\"command\":");
-	text_json(&out->buf, info->command);
+	json_put_string(&out->buf, info->command);
 	buf_str(&out->buf, ",\"host\":");
-	text_json(&out->buf, info->hostname);
+	json_put_string(&out->buf, info->hostname);
 	buf_str(&out->buf, "},\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
 	put_names(&c);
 	buf_str(&out->buf, "\n],\n\"stackFrames\":{");

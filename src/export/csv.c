@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "export/export.h"
 #include "export/folded.h"
 #include "export/names.h"
@@ -56,7 +57,7 @@ static void put_line(struct csv *w, const struct profile_slice *slice, size_t i)
 	const string_id cgroup = { profile_class_value(p, PROFILE_CGROUP, entry->group) };
 	struct buf *out = &w->out->buf;
 
-	text_scaled(out, slice->first_ns > start ? slice->first_ns - start : 0, 1000000000);
+	text_scaled(out, slice->first_ns > start ? slice->first_ns - start : 0, NS_PER_SECOND);
 	buf_u8(out, ',');
 	put_class(w, entry->group);
 	buf_u8(out, ',');

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "config.h"
 #include "export/code_lines.h"
@@ -59,7 +60,7 @@ uint64_t counter_period(const struct counter_info *c)
 {
 	if (!c || c->count)
 		return c ? c->count : 0;
-	return !strcmp(c->unit, "ns") && c->freq_hz ? 1000000000 / c->freq_hz : 0;
+	return !strcmp(c->unit, "ns") && c->freq_hz ? NS_PER_SECOND / c->freq_hz : 0;
 }
 
 void export_request(const struct export_format *format, struct profile_request *request)

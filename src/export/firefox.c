@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/build_id.h"
+#include "base/json.h"
 #include "export/code_lines.h"
 #include "export/export.h"
 #include "export/names.h"
@@ -250,7 +251,7 @@ static void put_strings(struct firefox *w)
 	buf_str(out, ",\n\"stringArray\":[");
 	for (uint32_t i = 0; i < w->strings.n; i++) {
 		buf_str(out, i ? "," : "");
-		text_json(out, w->strings.text[i]);
+		json_put_string(out, w->strings.text[i]);
 		sink_step(w->out);
 	}
 	buf_u8(out, ']');
@@ -297,7 +298,7 @@ static void put_breakpad_id(struct buf *out, const struct build_id *id)
 static void put_text(struct buf *out, const char *key, const char *text)
 {
 	buf_printf(out, "\"%s\":", key);
-	text_json(out, text);
+	json_put_string(out, text);
 	buf_u8(out, ',');
 }
 

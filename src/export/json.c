@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/build_id.h"
+#include "base/json.h"
 #include "export/cgroup_texts.h"
 #include "export/code_lines.h"
 #include "export/export.h"
@@ -45,7 +46,7 @@ static void end_table(struct json *w)
 static void put_text(struct buf *out, const char *key, const char *text)
 {
 	buf_printf(out, ",\"%s\":", key);
-	text_json(out, text);
+	json_put_string(out, text);
 }
 
 static void put_number(struct buf *out, const char *key, uint64_t number)
@@ -90,7 +91,7 @@ static void put_events(struct json *w)
 		struct buf *out = element(w);
 
 		buf_str(out, "{\"name\":");
-		text_json(out, c->name);
+		json_put_string(out, c->name);
 		put_text(out, "unit", c->unit);
 		put_number(out, "freq_hz", c->freq_hz);
 		put_number(out, "count", c->count);
@@ -130,7 +131,7 @@ static void put_images(struct json *w)
 
 		build_id_hex(&image->build_id, build_id);
 		buf_str(out, "{\"path\":");
-		text_json(out, image->path);
+		json_put_string(out, image->path);
 		put_text(out, "kind", image_kind_keys[image->kind]);
 		put_text(out, "build_id", build_id);
 		buf_u8(out, '}');
@@ -145,7 +146,7 @@ static void put_functions(struct json *w)
 		struct buf *out = element(w);
 
 		buf_str(out, "{\"name\":");
-		text_json(out, f->name);
+		json_put_string(out, f->name);
 		put_text(out, "symbol", f->system_name);
 		put_text(out, "file", f->file);
 		put_number(out, "image", f->image);
@@ -169,7 +170,7 @@ static void put_holders(struct json *w)
 	end_table(w);
 	begin_table(w, "comms");
 	for (uint32_t i = 0; i < p->comms.n; i++)
-		text_json(element(w), strings_get(&p->comms, (string_id){ i }));
+		json_put_string(element(w), strings_get(&p->comms, (string_id){ i }));
 	end_table(w);
 }
 
@@ -274,7 +275,7 @@ static void put_cgroups(struct json *w)
 
 		w->cgroup_of[value] = i;
 		buf_str(out, "{\"path\":");
-		text_json(out, texts[value].text[CGROUP_TEXT_PATH]);
+		json_put_string(out, texts[value].text[CGROUP_TEXT_PATH]);
 		for (int k = CGROUP_TEXT_PATH + 1; k < N_CGROUP_TEXTS; k++)
 			if (*texts[value].text[k])
 				put_text(out, keys[k], texts[value].text[k]);

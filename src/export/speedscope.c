@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "export/code_lines.h"
 #include "export/export.h"
 #include "export/names.h"
@@ -32,9 +33,9 @@ static void put_frames(const struct speedscope *s)
 		const struct code_function *f = &c->functions.data[i];
 
 		buf_str(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-		text_json(out, f->name);
+		json_put_string(out, f->name);
 		buf_str(out, ",\"file\":");
-		text_json(out, *f->file ? f->file : frame_image_path(s->x->frames, f->image));
+		json_put_string(out, *f->file ? f->file : frame_image_path(s->x->frames, f->image));
 		buf_u8(out, '}');
 		sink_step(s->out);
 	}
@@ -76,7 +77,7 @@ static void put_head(struct speedscope *s, const struct track *track)
 			  counter->name);
 
 	buf_str(out, "{\"type\":\"sampled\",\"name\":");
-	text_json(out, name);
+	json_put_string(out, name);
 	buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(s, counter));
 	text_u64(out, weight_value(&track->total, s->x->options->by_period));
 }
@@ -113,7 +114,7 @@ static int write_speedscope(const struct export *x, struct sink *out, struct err
 	tracks_init(&s.tracks, x->profile);
 	buf_str(&out->buf, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 			   "\"exporter\":\"assay\",\"name\":");
-	text_json(&out->buf, info->command[0] ? info->command : info->target);
+	json_put_string(&out->buf, info->command[0] ? info->command : info->target);
 	buf_str(&out->buf, ",\n\"shared\":{\"frames\":[");
 	put_frames(&s);
 	buf_str(&out->buf, "\n]},\n\"profiles\":[");

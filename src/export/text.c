@@ -29,40 +29,6 @@ void text_scaled(struct buf *out, uint64_t ns, uint64_t unit_ns)
 	}
 }
 
-/* Whether U+2028 or U+2029 begins here. */
-static bool is_line_separator(const uint8_t *s, const uint8_t *end)
-{
-	return end - s >= 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8;
-}
-
-static void put_json(struct buf *out, const uint8_t *s, const uint8_t *end)
-{
-	for (; s < end; s++) {
-		if (*s == '"' || *s == '\\') {
-			buf_u8(out, '\\');
-			buf_u8(out, *s);
-		} else if (*s < 0x20 || *s == '<' || *s == 0x7f) {
-			buf_printf(out, "\\u%04x", *s);
-		} else if (is_line_separator(s, end)) {
-			buf_printf(out, "\\u%04x", 0x2028 + (s[2] & 1));
-			s += 2;
-		} else {
-			buf_u8(out, *s);
-		}
-	}
-}
-
-void text_json(struct buf *out, const char *s)
-{
-	struct buf clean = { 0 };
-
-	utf8_append(&clean, s, false);
-	buf_u8(out, '"');
-	put_json(out, clean.data, clean.data + clean.len);
-	buf_u8(out, '"');
-	buf_fini(&clean);
-}
-
 void text_csv(struct buf *out, const char *s)
 {
 	const uint8_t *at, *end;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "foreign/perf_script.h"
 
 struct script {
@@ -27,9 +28,9 @@ static bool parse_time(struct slice word, uint64_t *out)
 	digits = slice_from(slice_head(word, word.len - 1), whole + 1);
 	if ((digits.len != 6 && digits.len != 9) ||
 	    !slice_number(slice_head(word, whole), 10, &seconds) ||
-	    !slice_number(digits, 10, &fraction) || seconds > UINT64_MAX / 1000000000 - 1)
+	    !slice_number(digits, 10, &fraction) || seconds > UINT64_MAX / NS_PER_SECOND - 1)
 		return false;
-	*out = seconds * 1000000000 + (digits.len == 6 ? fraction * 1000 : fraction);
+	*out = seconds * NS_PER_SECOND + (digits.len == 6 ? fraction * 1000 : fraction);
 	return true;
 }
 

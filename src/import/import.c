@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "base/thread.h"
 #include "foreign/foreign.h"
@@ -21,10 +22,8 @@
 #include "trace/itrace.h"
 #include "trace/pt_trace.h"
 
-#define SECOND_NS 1000000000ULL
-
 /* How long a process that has ended is kept for samples that come late. */
-#define ENDED_KEPT_NS (2 * SECOND_NS)
+#define ENDED_KEPT_NS (2 * NS_PER_SECOND)
 
 /*
  * The file's parts, in the order of time, each with a thread, a reader, a machine, a pipeline and a
@@ -84,8 +83,9 @@ void import_own_cost(struct session_end *end)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	end->own_cpu_ns = ((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000 +
-			  ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
+	end->own_cpu_ns =
+		((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * NS_PER_SECOND +
+		((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
 	end->own_peak_bytes = (uint64_t)u.ru_maxrss * 1024;
 }
 
@@ -267,7 +267,7 @@ static void forget_ended(struct import_part *part, const struct event *e)
 		pipeline_forget_ended(part->pipeline, before_ns);
 	else
 		machine_forget_ended(part->machine, before_ns, NULL, NULL);
-	part->forget_ns = e->time_ns + SECOND_NS;
+	part->forget_ns = e->time_ns + NS_PER_SECOND;
 }
 
 static int push_side_band(struct import_part *part, const struct event *e)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/intmap.h"
 #include "foreign/jitdump.h"
 
@@ -131,11 +132,6 @@ void jit_code_unref(struct jit_code *j)
 	free(j);
 }
 
-int32_t jit_code_pid(const struct jit_code *j)
-{
-	return j->pid;
-}
-
 const char *jit_code_path(const struct jit_code *j)
 {
 	return j->path;
@@ -177,18 +173,10 @@ static bool read_piece(struct jit_code *j)
 	return !j->dump.is_broken;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* All that is there now. A dump of a process that has gone is read once. */
 static void read_on(struct jit_code *j)
 {
-	uint64_t until_ns = j->is_live ? now_ns() : UINT64_MAX;
+	uint64_t until_ns = j->is_live ? clock_monotonic_ns() : UINT64_MAX;
 
 	while (!j->dump.is_broken && read_piece(j))
 		;

@@ -35,7 +35,6 @@ struct jit_code *jit_code_open(const struct jit_code_config *config);
 struct jit_code *jit_code_ref(struct jit_code *j); /* NULL is fine, here and there */
 void jit_code_unref(struct jit_code *j);
 
-int32_t jit_code_pid(const struct jit_code *j);
 const char *jit_code_path(const struct jit_code *j);
 
 /* The place of an address in the dump; false where no code was told of. Remembers what was found.

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
@@ -23,7 +24,7 @@
  */
 #define KERNEL_TEXT_SPAN    ((uint64_t)512 << 20)
 #define STEXT_MAX           0x10000       /* _stext is this far behind _text, at most */
-#define MODULES_REREAD_NS   1000000000ULL /* at the latest, while the kernel has samples */
+#define MODULES_REREAD_NS   NS_PER_SECOND /* at the latest, while the kernel has samples */
 #define MODULES_SOON_NS     10000000ULL   /* for an address that nothing covers, at first */
 #define KALLSYMS_HEAD_BYTES ((size_t)1 << 20)
 #define BPF_PROGRAMS_MAX    100000

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
@@ -25,10 +26,7 @@
 
 static double now_s(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (double)clock_monotonic_ns() / (double)NS_PER_SECOND;
 }
 
 /* ---- who runs ---- */

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "open/input.h"
 
-#define NS_PER_SECOND 1e9
-#define AT_LENGTH_S   60
+#define AT_LENGTH_S 60
 
 const char input_times_help[] =
 	"*--since*, *--until* and *--at* take\n\n"
@@ -26,14 +26,6 @@ const char input_times_help[] =
 	"blocks can be, and from when the samples are that are shown. *time:* counts from the "
 	"window's start.";
 
-static uint64_t wall_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 static int parse_bound(const char *option, const char *text, uint64_t now_ns, uint64_t *out,
 		       struct error *err)
 {
@@ -46,7 +38,7 @@ static int around(const struct window_args *args, uint64_t now_ns, struct time_w
 		  struct error *err)
 {
 	double length_s = args->length_s > 0 ? args->length_s : AT_LENGTH_S;
-	uint64_t half_ns = (uint64_t)(length_s / 2 * NS_PER_SECOND), at_ns = 0;
+	uint64_t half_ns = (uint64_t)(length_s / 2 * (double)NS_PER_SECOND), at_ns = 0;
 	int r = parse_bound("--at", args->at, now_ns, &at_ns, err);
 
 	if (r < 0)
@@ -61,7 +53,7 @@ static int around(const struct window_args *args, uint64_t now_ns, struct time_w
 int input_window(const struct window_args *args, struct query *q, struct error *err)
 {
 	struct time_window w = TIME_WINDOW_ALL;
-	uint64_t now_ns = wall_now_ns();
+	uint64_t now_ns = clock_wall_ns();
 	int r;
 
 	if (!args->since && !args->until && !args->at)
@@ -110,7 +102,7 @@ static int move_window(const char *text, bool is_around, uint64_t now_ns,
 int input_window_against(const char *text, const char *at, struct query *like, struct query *out,
 			 struct error *err)
 {
-	uint64_t now_ns = wall_now_ns();
+	uint64_t now_ns = clock_wall_ns();
 	struct time_window w;
 	int r;
 

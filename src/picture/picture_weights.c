@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "profile/query.h"
 #include "store/session.h"
-
-#define SECOND 1000000000ULL
 
 static int compare_cells(const void *a, const void *b)
 {
@@ -44,7 +43,7 @@ static uint64_t since_start(const struct profile *p, uint64_t ns)
 /* A time that only a damaged session has goes to the last bucket. */
 static uint32_t bucket_of(const struct picture *pic, uint64_t ns)
 {
-	return (uint32_t)MIN(since_start(pic->report->profile, ns) / SECOND / pic->bucket_s,
+	return (uint32_t)MIN(since_start(pic->report->profile, ns) / NS_PER_SECOND / pic->bucket_s,
 			     PICTURE_MAX_BUCKETS - 1);
 }
 
@@ -148,8 +147,9 @@ static void add_lost(struct picture *pic)
 static void add_own(struct picture *pic, const uint32_t *node_of)
 {
 	const struct profile *p = pic->report->profile;
-	uint64_t last_s =
-		p->slices.n ? since_start(p, p->slices.data[p->slices.n - 1].first_ns) / SECOND : 0;
+	uint64_t last_s = p->slices.n ? since_start(p, p->slices.data[p->slices.n - 1].first_ns) /
+						NS_PER_SECOND
+				      : 0;
 
 	pic->bucket_s = 1;
 	while (last_s / pic->bucket_s >= PICTURE_MAX_BUCKETS && pic->bucket_s < 1U << 30)

@@ -10,24 +10,6 @@
 #include "base/mem.h"
 #include "pipeline/off_cpu.h"
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
-
-uint64_t clock_monotonic_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t clock_wall_ns(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
-
 /* x86 has "model name"; other architectures may have "Processor", "cpu model" or nothing. */
 static void read_cpu_model(char *model, size_t size)
 {

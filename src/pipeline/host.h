@@ -21,9 +21,5 @@ struct host {
 void host_init(struct host *h, const struct counters *counters, bool with_off_cpu);
 void host_fini(struct host *h);
 
-/* CLOCK_MONOTONIC and CLOCK_REALTIME, nanoseconds. */
-uint64_t clock_monotonic_ns(void);
-uint64_t clock_wall_ns(void);
-
 /* The words of a command line, quoted for a shell where needed. The caller's to free(). */
 char *quote_command(char *const argv[]);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "pipeline/container_log.h"
 #include "pipeline/ext.h"
@@ -10,10 +11,8 @@
 #include "pipeline/image_files.h"
 #include "pipeline/jit_names.h"
 
-#define SECOND_NS 1000000000ULL
-
 /* How long a process that has ended is kept for samples that come late. */
-#define ENDED_KEPT_NS (2 * SECOND_NS)
+#define ENDED_KEPT_NS (2 * NS_PER_SECOND)
 
 #define NOT_LOOKED_AT UINT32_MAX
 
@@ -349,7 +348,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 		.ext = config->ext,
 		.is_offline = config->is_offline,
 		.proc = xstrdup(config->proc ? config->proc : "/proc"),
-		.flush_ns = (config->info->start_ns / SECOND_NS + 1) * SECOND_NS,
+		.flush_ns = (config->info->start_ns / NS_PER_SECOND + 1) * NS_PER_SECOND,
 		.kept_since_ns = UINT64_MAX,
 	};
 	if (p->ops->open(config->dir, config->info, machine_images(p->machine),
@@ -414,7 +413,7 @@ void pipeline_advance(struct pipeline *p, uint64_t now_ns)
 	flush_until(p, p->flush_ns, &err);
 	if (!p->is_offline)
 		pipeline_forget_ended(p, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0);
-	p->flush_ns = (now_ns / SECOND_NS + 1) * SECOND_NS;
+	p->flush_ns = (now_ns / NS_PER_SECOND + 1) * NS_PER_SECOND;
 }
 
 static int close_store(struct pipeline *p, const struct session_end *end, struct error *err)

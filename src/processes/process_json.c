@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "base/clock.h"
+#include "base/json.h"
 #include "processes/process_report.h"
 #include "report/header.h"
-#include "report/json_put.h"
 #include "store/session.h"
 
 /* A weight's members, into an object that is begun. */
@@ -21,7 +22,7 @@ static void put_weight(const struct process_report *r, struct buf *out, const st
 		return;
 	json_put_key(out, "seconds");
 	if (r->processes.basis == TIME_PERIOD && !(w->period % 1000000))
-		buf_printf(out, "%" PRIu64 ".%03" PRIu64, w->period / 1000000000,
+		buf_printf(out, "%" PRIu64 ".%03" PRIu64, w->period / NS_PER_SECOND,
 			   w->period / 1000000 % 1000);
 	else
 		buf_printf(out, "%.9g", seconds);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "machine/container_names.h"
 #include "machine/image_file.h"
 #include "symbol/lines/lines.h"
@@ -294,10 +295,10 @@ static uint32_t index_line(struct profile *p, const char *file, uint32_t line)
 	uint32_t id = strings_add_n(&p->index->lines, (const char *)&key, sizeof(key)).n - 1;
 
 	if (id == p->lines.n) {
-		const char *path = line_path(p, file, line), *slash = strrchr(path, '/');
+		const char *path = line_path(p, file, line);
 
 		vec_push(&p->lines,
-			 (struct profile_line){ key.file, line, path, slash ? slash + 1 : path });
+			 (struct profile_line){ key.file, line, path, path_file_name(path) });
 	}
 	return id;
 }
@@ -544,20 +545,13 @@ struct namesakes {
 	uint32_t *next;      /* by image: likewise */
 };
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void namesakes_init(struct namesakes *n, const struct profile *p)
 {
 	*n = (struct namesakes){ .next = xcalloc(p->images.n + 1, sizeof(*n->next)) };
 	strings_init(&n->last);
 	for (uint32_t i = 0; i < p->images.n; i++) {
 		uint32_t id =
-			strings_add(&n->last, last_component(p->images.data[i].image->path)).n;
+			strings_add(&n->last, path_file_name(p->images.data[i].image->path)).n;
 
 		while (n->first.n <= id)
 			vec_push(&n->first, 0);
@@ -576,7 +570,7 @@ static void namesakes_fini(struct namesakes *n)
 /* Of the path: image + 1; then those behind it by `next`. */
 static uint32_t first_namesake(struct namesakes *n, const char *path)
 {
-	return n->first.data[strings_add(&n->last, last_component(path)).n];
+	return n->first.data[strings_add(&n->last, path_file_name(path)).n];
 }
 
 /* Whether another path ends in the same components. */

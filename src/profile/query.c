@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 const struct filter_info filter_infos[N_FILTERS] = {
@@ -148,7 +149,7 @@ static bool parse_time_range(const char *text, struct filter_value *v)
 		if (!parse_time(at, &at, &v->from))
 			return false;
 		if (!*at) { /* one second */
-			v->to = v->from + 1000000000;
+			v->to = v->from + NS_PER_SECOND;
 			return true;
 		}
 	}

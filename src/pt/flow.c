@@ -126,13 +126,6 @@ static void lose_way(struct pt_flow *f, enum pt_error reason)
 	seek_psb(f);
 }
 
-void pt_flow_lost(struct pt_flow *f)
-{
-	f->begin = f->at = f->end = NULL;
-	lose(f, PT_ERR_LOST);
-	pt_flow_flush(f);
-}
-
 /* True when the walk went well; else the trace is lost. */
 static bool walked(struct pt_flow *f, enum pt_walk r)
 {

@@ -169,9 +169,6 @@ void pt_flow_feed(struct pt_flow *flow, const uint8_t *bytes, size_t size);
 size_t pt_flow_feed_some(struct pt_flow *flow, const uint8_t *bytes, size_t size, bool is_last);
 void pt_flow_pause(struct pt_flow *flow);
 
-/* Bytes are missing between what was fed and what comes. */
-void pt_flow_lost(struct pt_flow *flow);
-
 /* What comes does not follow what was, as is known and no error: goes on at the next PSB. */
 void pt_flow_resync(struct pt_flow *flow);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"

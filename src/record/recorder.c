@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
@@ -27,7 +28,6 @@
 #include "record/raw.h"
 #include "record/recorder_state.h"
 
-#define SECOND_NS        1000000000ULL
 #define UNSAMPLED_MIN_NS 50000000ULL
 #define ASKED_NS         5000000ULL
 #define MISSED_MIN       50 /* samples; periods that threads end in are worth a few */
@@ -62,7 +62,7 @@ static void on_stop_signal(struct recorder *r, const struct signalfd_siginfo *s)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!r->child_runs || (r->stop_ns && now - r->stop_ns > SECOND_NS / 4)) {
+	if (!r->child_runs || (r->stop_ns && now - r->stop_ns > NS_PER_SECOND / 4)) {
 		r->is_ended = true;
 		r->result->end = END_SIGNAL;
 		return;
@@ -106,9 +106,10 @@ static int wait_ms(const struct recorder *r)
 	if (r->in_kernel && in_kernel_is_behind(r->in_kernel))
 		until = MIN(until, now + settle);
 	if (r->config->duration_s > 0)
-		until = MIN(until, r->counting_ns + (uint64_t)(r->config->duration_s * SECOND_NS));
+		until = MIN(until,
+			    r->counting_ns + (uint64_t)(r->config->duration_s * NS_PER_SECOND));
 	if (r->config->drain_s > 0)
-		until = MIN(until, now + (uint64_t)(r->config->drain_s * SECOND_NS));
+		until = MIN(until, now + (uint64_t)(r->config->drain_s * NS_PER_SECOND));
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
@@ -133,7 +134,7 @@ static void wait_until_safe(uint64_t time_ns)
 {
 	struct timespec nap = { .tv_nsec = (long)(time_ns - MIN(time_ns, rings_safe_time())) };
 
-	if (nap.tv_nsec < 1000000000)
+	if (nap.tv_nsec < (long)NS_PER_SECOND)
 		nanosleep(&nap, NULL);
 }
 
@@ -194,7 +195,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 static bool is_read_due(struct recorder *r, uint64_t *time_ns)
 {
 	uint64_t now = clock_monotonic_ns(), flush = pipeline_next_flush(r->pipeline);
-	uint64_t step = (uint64_t)(r->config->drain_s * SECOND_NS);
+	uint64_t step = (uint64_t)(r->config->drain_s * NS_PER_SECOND);
 
 	if (now < flush && (!step || now - MIN(now, r->read_ns) < step))
 		return false;
@@ -327,7 +328,7 @@ static int run(struct recorder *r, struct error *err)
 			e = ask_control(r, err);
 		if (!r->is_ended && c->duration_s > 0 &&
 		    clock_monotonic_ns() - r->counting_ns >=
-			    (uint64_t)(c->duration_s * SECOND_NS)) {
+			    (uint64_t)(c->duration_s * NS_PER_SECOND)) {
 			r->is_ended = true;
 			r->result->end = END_DURATION;
 		}

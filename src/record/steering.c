@@ -11,11 +11,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "counter/attr_text.h"
 #include "record/control_channel.h"
-
-#define SECOND_NS 1000000000.0
 
 struct steering {
 	struct steering_config config;
@@ -182,7 +181,8 @@ static int on_started(void *context, struct recorder *r, struct error *err)
 	(void)r;
 	if (seconds <= 0)
 		return 0;
-	when.it_value.tv_nsec = (long)((seconds - (double)when.it_value.tv_sec) * SECOND_NS);
+	when.it_value.tv_nsec =
+		(long)((seconds - (double)when.it_value.tv_sec) * (double)NS_PER_SECOND);
 	if (timerfd_settime(s->timer_fd, 0, &when, NULL) < 0)
 		return error_errno(err, -errno, "timerfd_settime");
 	return 0;

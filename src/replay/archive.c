@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/path.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "pipeline/image_files.h"
@@ -62,7 +63,7 @@ static int copy_bytes(int from, int to)
 
 static int make_parent(const char *path, struct error *err)
 {
-	cleanup(free_at_exit) char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	cleanup(free_at_exit) char *parent = path_folder(path);
 
 	return file_mkdirs(parent, 0755, err);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "replay/spool.h"
@@ -17,10 +18,9 @@
 #include "trace/pt_trace.h"
 
 #define MAX_FILES 65536
-#define SECOND_NS 1000000000ULL
 
 /* How long a process that has ended is kept for samples that come late. */
-#define ENDED_KEPT_NS (2 * SECOND_NS)
+#define ENDED_KEPT_NS (2 * NS_PER_SECOND)
 
 struct replay {
 	struct event_sink sink; /* first: the sink is also this */
@@ -427,7 +427,7 @@ static void forget_ended(struct replay *r, uint64_t now_ns)
 	machine_forget_ended(r->machine, now_ns > ENDED_KEPT_NS ? now_ns - ENDED_KEPT_NS : 0, NULL,
 			     NULL);
 	r->known.is_valid = false;
-	r->forget_ns = now_ns + SECOND_NS;
+	r->forget_ns = now_ns + NS_PER_SECOND;
 }
 
 static int push_branches(void *context, const struct pt_event *branches, size_t n)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "report/names.h"
 #include "report/style.h"
@@ -63,7 +64,7 @@ static double duration_seconds(const struct session *s)
 
 static void put_start(struct buf *text, const struct session *s, const char *format)
 {
-	time_t start = (time_t)(s->info.start_wall_ns / 1000000000);
+	time_t start = (time_t)(s->info.start_wall_ns / NS_PER_SECOND);
 	char when[64] = "";
 	struct tm tm;
 
@@ -234,7 +235,7 @@ static json_t *samples_json(const struct profile *p)
 /* "2026-11-20T14:05:30.250Z"; an open end is null. */
 static json_t *bound_json(uint64_t ns)
 {
-	time_t seconds = (time_t)(ns / 1000000000);
+	time_t seconds = (time_t)(ns / NS_PER_SECOND);
 	char day[40], text[64];
 	struct tm tm;
 
@@ -257,7 +258,7 @@ static json_t *window_json(const struct profile *p)
 	json_object_set_new(window, "last_sample",
 			    bound_json(session_wall_ns(&s->info, p->last_ns)));
 	json_object_set_new(window, "block_seconds",
-			    json_real((double)MAX(s->block_ns, (uint64_t)1000000000) / 1e9));
+			    json_real((double)MAX(s->block_ns, (uint64_t)NS_PER_SECOND) / 1e9));
 	return window;
 }
 
@@ -401,11 +402,8 @@ static void print_machine(struct printer *pr)
 /* Of a daemon that runs, an hour that is over needs no end. */
 static void put_missing_end(struct buf *text, const struct session *s)
 {
-	struct timespec now;
-	uint64_t now_ns;
+	uint64_t now_ns = clock_wall_ns();
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	if (!s->is_live)
 		buf_str(text, "; no end: the recorder was killed, or still runs");
 	else if (!s->has_window || s->window.to_ns >= now_ns)
@@ -471,7 +469,7 @@ static void print_window(struct printer *pr)
 	time_point_print(&pr->text, session_wall_ns(&s->info, p->first_ns));
 	buf_str(&pr->text, " to ");
 	time_point_print(&pr->text, session_wall_ns(&s->info, p->last_ns));
-	if (s->block_ns > 1000000000) {
+	if (s->block_ns > NS_PER_SECOND) {
 		buf_str(&pr->text, ", in blocks of up to ");
 		put_block_length(&pr->text, s->block_ns);
 		buf_str(&pr->text, ": one counts if its middle is in the window");

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "perfdata/regs.h"
 #include "perfdata/tracepoint.h"
 #include "pt/synth_raw.h"
-#include "report/json_put.h"
 #include "script/script.h"
 #include "script/script_fields.h"
 

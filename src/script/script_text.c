@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "event/text.h"
@@ -16,8 +17,6 @@
 #include "pt/synth_raw.h"
 #include "script/script.h"
 #include "script/script_hex.h"
-
-#define SECOND_NS 1000000000ULL
 
 /* Numbers and padding, without printf: this is where the time goes. */
 
@@ -281,22 +280,22 @@ static void put_time(struct script_printer *p, uint64_t ns)
 		shown = ns - p->last_ns;
 	p->last_ns = ns;
 	/* 12 columns at least, of which 5 are before the point. */
-	put_dec(&p->out, shown / SECOND_NS, 5);
+	put_dec(&p->out, shown / NS_PER_SECOND, 5);
 	buf_u8(&p->out, '.');
-	put_zero_padded(&p->out, shown % SECOND_NS / (digits == 9 ? 1 : 1000), digits);
+	put_zero_padded(&p->out, shown % NS_PER_SECOND / (digits == 9 ? 1 : 1000), digits);
 	buf_str(&p->out, ": ");
 }
 
 static void put_time_of_day(struct script_printer *p, uint64_t ns)
 {
 	uint64_t wall = p->options->wall_ns + (ns - p->options->clock_ns);
-	time_t seconds = (time_t)(wall / SECOND_NS);
+	time_t seconds = (time_t)(wall / NS_PER_SECOND);
 	struct tm tm;
 	char text[64];
 
 	localtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
-	buf_printf(&p->out, "%s.%06" PRIu64 " ", text, (uint64_t)(wall % SECOND_NS / 1000));
+	buf_printf(&p->out, "%s.%06" PRIu64 " ", text, (uint64_t)(wall % NS_PER_SECOND / 1000));
 }
 
 static void put_misc(struct buf *out, enum cpu_mode mode)

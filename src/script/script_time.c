@@ -9,19 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "script/script.h"
-
-#define SECOND_NS 1000000000ULL
 
 /* "12.5": nanoseconds, exactly. NULL if it is none. */
 static const char *read_seconds(const char *at, uint64_t *ns)
 {
-	uint64_t seconds = 0, scale = SECOND_NS / 10, rest = 0;
+	uint64_t seconds = 0, scale = NS_PER_SECOND / 10, rest = 0;
 	const char *start = at;
 
 	for (; isdigit((unsigned char)*at); at++) {
-		if (seconds > UINT64_MAX / SECOND_NS / 10 - 1)
+		if (seconds > UINT64_MAX / NS_PER_SECOND / 10 - 1)
 			return NULL;
 		seconds = seconds * 10 + (uint64_t)(*at - '0');
 	}
@@ -30,7 +29,7 @@ static const char *read_seconds(const char *at, uint64_t *ns)
 	if (*at == '.')
 		for (at++; isdigit((unsigned char)*at); at++, scale /= 10)
 			rest += (uint64_t)(*at - '0') * scale;
-	*ns = seconds * SECOND_NS + rest;
+	*ns = seconds * NS_PER_SECOND + rest;
 	return at;
 }
 

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "event/loss.h"
 #include "pt/code.h"
 #include "pt/flow.h"
@@ -271,8 +272,8 @@ void script_print_error(struct script_printer *p, const struct event *e)
 
 	buf_str(out, " instruction trace error type 1");
 	if (e->time_ns)
-		buf_printf(out, " time %" PRIu64 ".%09" PRIu64, e->time_ns / 1000000000,
-			   e->time_ns % 1000000000);
+		buf_printf(out, " time %" PRIu64 ".%09" PRIu64, e->time_ns / NS_PER_SECOND,
+			   e->time_ns % NS_PER_SECOND);
 	buf_printf(out, " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s\n", (int)e->cpu, e->pid,
 		   e->tid, e->trace_error.addr, code_of(e->trace_error.reason),
 		   text_of(e->trace_error.reason));

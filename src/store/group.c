@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "store/history/history.h"
 #include "store/recent.h"
 
@@ -57,7 +58,7 @@ static void put_seconds(struct block_encoder *e, struct buf *out, const struct g
 	struct column *c = e->columns;
 	uint64_t last_ns = f->first_ns;
 
-	buf_uleb(out, g->level_ns / SECOND_NS);
+	buf_uleb(out, g->level_ns / NS_PER_SECOND);
 	buf_uleb(out, g->next_class);
 	buf_uleb(out, g->seconds.n);
 	vec_foreach (&g->seconds, s) {
@@ -248,7 +249,7 @@ static bool get_level(struct reader *r, const struct block_header *h, struct gro
 		level_s = reader_uleb(r);
 		next = reader_uleb(r);
 	}
-	g->level_ns = level_s * SECOND_NS;
+	g->level_ns = level_s * NS_PER_SECOND;
 	g->next_class = (uint32_t)next;
 	return !r->bad && level_s <= UINT32_MAX && next <= SEGMENT_IDS_MAX &&
 	       (h->kind == BLOCK_OVERVIEW) == (level_s > 0);

@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
@@ -18,8 +19,7 @@
 #include "store/segment_writer.h"
 #include "store/sharing.h"
 
-#define NS_PER_SECOND 1000000000ULL
-#define FRAMES_MAX    65536 /* of one sample; the outermost ones beyond are left out */
+#define FRAMES_MAX 65536 /* of one sample; the outermost ones beyond are left out */
 
 /* Rows in memory: a second that brings more is written as several blocks. */
 #define TALLY_ROWS_MAX (1u << 18)

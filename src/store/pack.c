@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "store/format.h"
 #include "store/history/history.h"
 #include "store/history/merge.h"
@@ -20,7 +22,7 @@
 /* The one beside it, hidden from readers. */
 static char *hidden_path(const char *path)
 {
-	const char *name = strrchr(path, '/') + 1;
+	const char *name = path_file_name(path);
 
 	return xasprintf("%.*s" BEING_PACKED "%s", (int)(name - path), path, name);
 }
@@ -38,7 +40,7 @@ static int write_to_disk(const char *path)
 static int pack_into(const struct session *s, const char *hidden,
 		     const struct overview_rule *overviews, struct error *err)
 {
-	const struct merge_config config = { .block_ns = MAX(s->info.block_ns, SECOND_NS),
+	const struct merge_config config = { .block_ns = MAX(s->info.block_ns, NS_PER_SECOND),
 					     .replaces = s->info.replaces,
 					     .overviews = *overviews };
 	struct merge_result result;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -193,9 +194,9 @@ static struct timespec wait_until(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	t.tv_nsec += WAIT_NS;
-	if (t.tv_nsec >= 1000000000) {
+	if (t.tv_nsec >= (long)NS_PER_SECOND) {
 		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
+		t.tv_nsec -= NS_PER_SECOND;
 	}
 	return t;
 }

@@ -161,13 +161,6 @@ void classes_fini(struct class_table *t)
 	*t = (struct class_table){ 0 };
 }
 
-void classes_clear(struct class_table *t)
-{
-	t->n = 0;
-	t->last = 0;
-	slots_clear(&t->slots);
-}
-
 static uint32_t classes_find(struct class_table *t, const struct profile_class *class)
 {
 	uint64_t hash = class_hash(class);

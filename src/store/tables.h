@@ -104,7 +104,6 @@ struct class_table {
 };
 
 void classes_fini(struct class_table *t);
-void classes_clear(struct class_table *t);
 uint32_t classes_intern(struct class_table *t, const struct profile_class *class);
 uint64_t classes_memory(const struct class_table *t);
 

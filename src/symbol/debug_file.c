@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
@@ -114,8 +115,7 @@ static uint64_t evidence_of(uint64_t sum, const char *path)
 		return hash_u64(sum);
 	sum = hash_u64(sum ^ (uint64_t)st.st_size);
 	sum = hash_u64(sum ^ (uint64_t)st.st_ino);
-	return hash_u64(sum ^
-			((uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec));
+	return hash_u64(sum ^ (timespec_ns(st.st_mtim)));
 }
 
 uint64_t debug_file_evidence(const struct debug_search *s)

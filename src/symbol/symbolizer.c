@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/path.h"
 #include "symbol/symbols.h"
 
 #include <inttypes.h>
@@ -291,12 +292,11 @@ static void put_bracketed(struct symbolizer *s, struct symbol_table *t, uint32_t
 {
 	const struct index *ix = &t->index;
 	const char *low = index_text(ix, ix->names[i]);
-	const char *slash = strrchr(t->image.path, '/');
 	bool is_shared = (i > 0 && is_same_bracket(ix, i, i - 1)) ||
 			 (i + 1 < ix->n && is_same_bracket(ix, i, i + 1));
 
 	if (!*low) {
-		buf_printf(out, "%s+0x%" PRIx64, slash ? slash + 1 : t->image.path, ix->starts[i]);
+		buf_printf(out, "%s+0x%" PRIx64, path_file_name(t->image.path), ix->starts[i]);
 		return;
 	}
 	put_bound(s, t, i, -1, out);

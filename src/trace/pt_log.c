@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "event/text.h"
 #include "pt/packet_text.h"
 
@@ -82,8 +83,9 @@ void pt_log_span(struct pt_log *l, const struct pt_trace *trace, const struct pt
 		buf_printf(&l->text,
 			   "%" PRIu64 ".%09" PRIu64 " %d/%d %s 0x%" PRIx64 " => 0x%" PRIx64
 			   " insns %" PRIu64 " cycles %" PRIu64 "%s%s\n",
-			   ns / 1000000000, ns % 1000000000, span->pid, span->tid, kinds[e->kind],
-			   e->from, e->to, e->insns, e->cycles, e->kind == PT_EV_ERROR ? ": " : "",
+			   ns / NS_PER_SECOND, ns % NS_PER_SECOND, span->pid, span->tid,
+			   kinds[e->kind], e->from, e->to, e->insns, e->cycles,
+			   e->kind == PT_EV_ERROR ? ": " : "",
 			   e->kind == PT_EV_ERROR ? pt_error_texts[e->detail] : "");
 		flush_if_full(l);
 	}

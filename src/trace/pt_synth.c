@@ -4,6 +4,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "event/event.h"
 #include "event/loss.h"
 #include "pt/insn.h"
@@ -70,7 +71,6 @@ struct pt_synth {
 	bool has_cyc;           /* else cycles are estimated, and told as soon as there are more */
 	uint32_t branch_filter; /* flags of branches that are wanted; 0: all */
 	uint64_t skip;
-	struct pt_synth_counts counts;
 	struct pt_stacks stacks;
 	struct pt_log *log; /* NULL: none */
 	bool with_stacks;
@@ -269,11 +269,6 @@ void pt_synth_free(struct pt_synth *s)
 	free(s);
 }
 
-struct pt_synth_counts pt_synth_counts(const struct pt_synth *s)
-{
-	return s->counts;
-}
-
 /* ---- samples ---- */
 
 static bool is_asynchronous(const struct pt_event *e)
@@ -419,7 +414,6 @@ static void add_ipc(struct pt_synth *s, struct counts *last, uint64_t insns)
 
 static int push(struct pt_synth *s, const struct event *sample)
 {
-	s->counts.events++;
 	return event_push(s->to, sample);
 }
 
@@ -604,7 +598,7 @@ static int push_payload(struct pt_synth *s, const struct pt_event *e, enum pt_sy
 static int push_cbr(struct pt_synth *s, const struct pt_event *e)
 {
 	uint32_t ratio = s->clock.max_ratio, cbr = (uint32_t)e->to;
-	uint64_t hz = pt_time_tsc(&s->clock, s->clock.time_zero + 1000000000);
+	uint64_t hz = pt_time_tsc(&s->clock, s->clock.time_zero + NS_PER_SECOND);
 
 	if (cbr == s->queue->cbr)
 		return 0;
@@ -905,7 +899,6 @@ static int on_error(struct pt_synth *s, const struct pt_event *e)
 	};
 	int r = s->instructions >= 0 ? pass_instructions(s, e, 0) : 0;
 
-	s->counts.errors++;
 	pt_trace_count_error(s->trace, s->span, e);
 	s->queue->ip = s->queue->ahead = 0;
 	s->queue->period.is_due = false;
@@ -972,7 +965,6 @@ static int push_row(struct pt_synth *s, const struct pt_event *e, size_t n)
 {
 	struct queue *q = s->queue;
 
-	s->counts.events += n;
 	q->changes_iflag = false;
 	q->insns += insns_up_to(q, &e[n - 1]);
 	q->tsc = e[n - 1].tsc;

@@ -57,10 +57,3 @@ void pt_synth_add(struct pt_synth *s, struct event *sample, struct pt_synth_room
 
 /* An event of the recording itself, for the log (itrace's d). */
 void pt_synth_event(struct pt_synth *s, const struct event *e);
-
-/* Events that are left out, or were not reached: for those who print how many errors there were. */
-struct pt_synth_counts {
-	uint64_t errors; /* shown or not */
-	uint64_t events;
-};
-struct pt_synth_counts pt_synth_counts(const struct pt_synth *s);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
@@ -71,7 +72,7 @@ static inline void history_sample(struct history *h, struct store *store, uint64
 			   .tid = (int32_t)(100 + mix % 7 + mix % 3),
 			   .comm = h->comms[mix % 2],
 			   .cpu = mix % 4 },
-		.time_ns = start_ns + (second - start_s) * SECOND_NS + i * (SECOND_NS / 10),
+		.time_ns = start_ns + (second - start_s) * NS_PER_SECOND + i * (NS_PER_SECOND / 10),
 		.frames = frames,
 		.n_frames = 3,
 		.samples = 1 + mix % 2,
@@ -85,7 +86,7 @@ static inline void history_sample(struct history *h, struct store *store, uint64
 static inline void history_part(struct history *h, uint64_t start_s, uint64_t seconds, bool ends)
 {
 	struct counter_info counter = { "cpu-clock", "cpu-clock", "ns", 49, 0, 0, true, true };
-	const uint64_t start_ns = 1000 * SECOND_NS + start_s % 77 * SECOND_NS;
+	const uint64_t start_ns = 1000 * NS_PER_SECOND + start_s % 77 * NS_PER_SECOND;
 	struct session_info info = { .version = "0",
 				     .command = "",
 				     .target = "whole machine",
@@ -97,17 +98,18 @@ static inline void history_part(struct history *h, uint64_t start_s, uint64_t se
 				     .stacks = "none",
 				     .note = "",
 				     .n_cpus = 4,
-				     .start_wall_ns = start_s * SECOND_NS,
+				     .start_wall_ns = start_s * NS_PER_SECOND,
 				     .start_ns = start_ns,
 				     .counters = &counter,
 				     .n_counters = 1 };
-	struct session_end end = { .end_ns = start_ns + seconds * SECOND_NS, .exit_status = -1 };
+	struct session_end end = { .end_ns = start_ns + seconds * NS_PER_SECOND,
+				   .exit_status = -1 };
 	char name[HISTORY_NAME_SIZE];
 	cleanup(free_at_exit) char *path = NULL;
 	struct store *store;
 	uint64_t n;
 
-	history_part_name(start_s * SECOND_NS, 0, name);
+	history_part_name(start_s * NS_PER_SECOND, 0, name);
 	path = xasprintf("%s/%s", h->dir, name);
 	assert_int_equal(native_store.open(path, &info, h->images, &h->strings, &store, NULL), 0);
 	native_store.name_code(store, &(struct code_symbol){ .image = h->bin,
@@ -119,7 +121,7 @@ static inline void history_part(struct history *h, uint64_t start_s, uint64_t se
 			history_sample(h, store, s, i, start_ns, start_s);
 		if (s % 10 == 0)
 			native_store.lose(store, LOSS_RING_FULL, 0, 2);
-		native_store.flush(store, start_ns + (s + 1 - start_s) * SECOND_NS, NULL);
+		native_store.flush(store, start_ns + (s + 1 - start_s) * NS_PER_SECOND, NULL);
 	}
 	assert_int_equal(native_store.close(store, ends ? &end : NULL, &n, NULL), 0);
 }

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "export/calls.h"
 #include "export/mappings.h"
 #include "export/sink.h"
@@ -41,15 +42,15 @@ static void json_strings_are_safe_in_a_page(void **state)
 	struct buf b = { 0 };
 
 	(void)state;
-	assert_string_equal(text(&b, text_json, "plain"), "\"plain\"");
-	assert_string_equal(text(&b, text_json, "a\"b\\c"), "\"a\\\"b\\\\c\"");
-	assert_string_equal(text(&b, text_json, "\n\t\x7f"), "\"\\u000a\\u0009\\u007f\"");
-	assert_string_equal(text(&b, text_json, "</script>"), "\"\\u003c/script>\"");
-	assert_string_equal(text(&b, text_json, "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7"),
+	assert_string_equal(text(&b, json_put_string, "plain"), "\"plain\"");
+	assert_string_equal(text(&b, json_put_string, "a\"b\\c"), "\"a\\\"b\\\\c\"");
+	assert_string_equal(text(&b, json_put_string, "\n\t\x7f"), "\"\\u000a\\u0009\\u007f\"");
+	assert_string_equal(text(&b, json_put_string, "</script>"), "\"\\u003c/script>\"");
+	assert_string_equal(text(&b, json_put_string, "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7"),
 			    "\"\\u2028\\u2029\xe2\x80\xa7\"");
-	assert_string_equal(text(&b, text_json, "\xff\xe2\x80"),
+	assert_string_equal(text(&b, json_put_string, "\xff\xe2\x80"),
 			    "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
-	assert_string_equal(text(&b, text_json, "\xf0\x9f\x94\xa5"), "\"\xf0\x9f\x94\xa5\"");
+	assert_string_equal(text(&b, json_put_string, "\xf0\x9f\x94\xa5"), "\"\xf0\x9f\x94\xa5\"");
 	buf_fini(&b);
 }
 

@@ -7,10 +7,12 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "store/format.h"
 
-#define WINDOW(from, to) \
-	(&(struct time_window){ (MIDNIGHT + (from)) * SECOND_NS, (MIDNIGHT + (to)) * SECOND_NS })
+#define WINDOW(from, to)                                             \
+	(&(struct time_window){ (MIDNIGHT + (from)) * NS_PER_SECOND, \
+				(MIDNIGHT + (to)) * NS_PER_SECOND })
 
 static struct retention_policy overviews_only(void)
 {
@@ -19,7 +21,7 @@ static struct retention_policy overviews_only(void)
 	for (size_t l = 0; l < N_HISTORY_LEVELS; l++)
 		p.tiers[l].after_s = 0;
 	p.overviews = (struct overview_rule){ 0, 2 }; /* also those that do not pay */
-	p.now_ns = (MIDNIGHT + 400 * DAY) * SECOND_NS;
+	p.now_ns = (MIDNIGHT + 400 * DAY) * NS_PER_SECOND;
 	p.active = "";
 	return p;
 }
@@ -53,11 +55,11 @@ static void names_of_parts(void **state)
 	uint64_t ns;
 
 	(void)state;
-	history_part_name(MIDNIGHT * SECOND_NS + 123456789, 1, name);
+	history_part_name(MIDNIGHT * NS_PER_SECOND + 123456789, 1, name);
 	assert_string_equal(name, "20261120T000000.123Z");
 	assert_true(history_part_time(name, &ns));
-	assert_int_equal(ns, MIDNIGHT * SECOND_NS + 123000000);
-	history_part_name(MIDNIGHT * SECOND_NS, 12, name);
+	assert_int_equal(ns, MIDNIGHT * NS_PER_SECOND + 123000000);
+	history_part_name(MIDNIGHT * NS_PER_SECOND, 12, name);
 	assert_string_equal(name, "20261120T000000.000Z-12");
 	assert_true(history_part_time(name, &ns));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
@@ -308,8 +310,8 @@ static void a_session_tells_its_window(void **state)
 	got = sums_of(s);
 	assert_same(&got, &want);
 	assert_true(s->has_window && s->has_end);
-	assert_int_equal(s->info.start_wall_ns, (MIDNIGHT + 10) * SECOND_NS);
-	assert_int_equal(s->end.end_ns - s->info.start_ns, 10 * SECOND_NS);
+	assert_int_equal(s->info.start_wall_ns, (MIDNIGHT + 10) * NS_PER_SECOND);
+	assert_int_equal(s->end.end_ns - s->info.start_ns, 10 * NS_PER_SECOND);
 	session_close(s);
 	history_fini(&h);
 }

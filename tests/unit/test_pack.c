@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "store/history/merge.h"
 #include "store/pack.h"
 
@@ -23,8 +24,8 @@ static char *only_part(const struct history *h)
 
 static struct sums second_of(const struct history *h, uint64_t second)
 {
-	struct time_window w = { (MIDNIGHT + second) * SECOND_NS,
-				 (MIDNIGHT + second + 1) * SECOND_NS };
+	struct time_window w = { (MIDNIGHT + second) * NS_PER_SECOND,
+				 (MIDNIGHT + second + 1) * NS_PER_SECOND };
 
 	return history_sums(h, &w, true);
 }

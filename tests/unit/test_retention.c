@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+
 /* Four months later: everything is past every age. */
-#define LATER ((MIDNIGHT + 120 * DAY) * SECOND_NS)
+#define LATER ((MIDNIGHT + 120 * DAY) * NS_PER_SECOND)
 
 static struct retention_policy policy_of(size_t level, double min_share)
 {
@@ -119,7 +121,7 @@ static void processes_are_merged_where_the_tier_says_so(void **state)
 	assert_int_equal(s->segments[0]->n_classes, 2); /* of the two names */
 	assert_int_equal(s->segments[0]->classes[0].pid, CLASS_ALL);
 	assert_string_not_equal(s->segments[0]->strings[s->segments[0]->classes[0].comm.n], "");
-	assert_int_equal(s->block_ns, 86400 * SECOND_NS);
+	assert_int_equal(s->block_ns, 86400 * NS_PER_SECOND);
 	session_close(s);
 	history_fini(&h);
 }

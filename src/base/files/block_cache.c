@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/checksum.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #define HEADER_MAX 256
@@ -71,11 +72,8 @@ static bool is_marked(const char *path, const struct mark *mark)
 /* A file that was written just now could be written again within one tick of its time. */
 static void put_mark(const char *path, const struct mark *mark)
 {
-	struct timespec now;
-	uint64_t now_ns;
+	uint64_t now_ns = clock_wall_ns();
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 	if (now_ns > mark->mtime_ns && now_ns - mark->mtime_ns > MARK_AGE_NS)
 		setxattr(path, MARK_NAME, mark, sizeof(*mark), 0);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #define PAGE    4096u /* what places and sizes of direct writes are multiples of */
@@ -40,14 +41,6 @@ struct direct_writer {
 	bool wants_flush, is_ending;
 	int code;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 static struct block *block_of(const struct direct_writer *w, uint64_t file_off)
 {
@@ -206,10 +199,10 @@ static void wait_for_block(struct direct_writer *w)
 
 	if (has_block(w))
 		return;
-	since = now_ns();
+	since = clock_monotonic_ns();
 	while (!has_block(w))
 		pthread_cond_wait(&w->has_room, &w->lock);
-	w->waited_ns += now_ns() - since;
+	w->waited_ns += clock_monotonic_ns() - since;
 }
 
 /* A place of at most this size, in one block. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/cut_guard.h"
 #include "base/mem.h"
@@ -133,8 +134,7 @@ int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error
 	*out = (struct file_mapping){
 		.size = (size_t)st.st_size,
 		.ino = st.st_ino,
-		.mtime_ns =
-			(uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec,
+		.mtime_ns = timespec_ns(st.st_mtim),
 	};
 	r = out->size ? file_map_bytes(fd, out->size, out) : 0;
 	if (r < 0)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -68,9 +69,8 @@ static const struct option_spec top_options[] = {
 	  "Default: *$XDG_CACHE_HOME/assay/symbols*, else *~/.cache/assay/symbols*." },
 };
 
-#define NS_PER_SECOND 1000000000ULL
-#define HEAD_ROWS     3
-#define FILTER_SIZE   200
+#define HEAD_ROWS   3
+#define FILTER_SIZE 200
 /* What is complete is that old: the recorder writes whole seconds. */
 #define DELAY_NS (NS_PER_SECOND * 5 / 4)
 
@@ -111,14 +111,6 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
-}
-
 /* ---- what is shown ---- */
 
 static void say(struct top *t, const char *text)
@@ -146,7 +138,8 @@ static int add_filters(const char *text, struct query *q, struct error *err)
  */
 static double add_window(const struct top *t, const struct session *s, struct query *q)
 {
-	uint64_t start = s->info.start_ns, end = t->is_paused ? t->paused_ns : now_ns() - DELAY_NS;
+	uint64_t start = s->info.start_ns,
+		 end = t->is_paused ? t->paused_ns : clock_monotonic_ns() - DELAY_NS;
 	uint64_t window = t->window_s * NS_PER_SECOND, to, from;
 
 	to = (end / NS_PER_SECOND + 1) * NS_PER_SECOND;
@@ -225,7 +218,8 @@ static void show_session(struct top *t, struct session *s)
 	put_counts(t, request.seconds, &t->head[1]);
 	query_fini(&query);
 	if (!t->is_paused)
-		top_recorder_forget(&t->recorder, s, now_ns() - (t->window_s + 3) * NS_PER_SECOND);
+		top_recorder_forget(&t->recorder, s,
+				    clock_monotonic_ns() - (t->window_s + 3) * NS_PER_SECOND);
 }
 
 static void refresh(struct top *t)
@@ -376,7 +370,7 @@ static void pause_or_go_on(struct top *t)
 {
 	t->is_paused = !t->is_paused;
 	if (t->is_paused)
-		t->paused_ns = now_ns() - DELAY_NS;
+		t->paused_ns = clock_monotonic_ns() - DELAY_NS;
 	refresh(t);
 }
 
@@ -508,21 +502,21 @@ static void notice_end(struct top *t)
 
 static void watch(struct top *t)
 {
-	uint64_t period = (uint64_t)(t->args->delay_s * 1e9), next = now_ns();
+	uint64_t period = (uint64_t)(t->args->delay_s * 1e9), next = clock_monotonic_ns();
 
 	while (!t->is_over && !stop_signal) {
 		/* A terminal that is gone sends a hang-up, or an end of its input. */
 		struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 					{ .fd = t->recorder.said_fd, .events = POLLIN } };
-		uint64_t now = now_ns();
+		uint64_t now = clock_monotonic_ns();
 
 		if (now >= next) {
 			if (!t->is_paused)
 				refresh(t);
-			next = now_ns() + period;
+			next = clock_monotonic_ns() + period;
 		}
 		draw(t);
-		now = now_ns();
+		now = clock_monotonic_ns();
 		if (poll(fds, ARRAY_SIZE(fds), next > now ? (int)((next - now) / 1000000) + 1 : 0) <
 			    0 &&
 		    errno != EINTR)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/build_id.h"
+#include "base/clock.h"
 #include "event/loss.h"
 #include "export/cgroup_texts.h"
 #include "export/database/sql.h"
@@ -15,8 +16,6 @@
 #include "export/export.h"
 #include "export/names.h"
 #include "store/session.h"
-
-#define SECOND_NS 1000000000ULL
 
 /* One value after the other. */
 
@@ -282,7 +281,7 @@ struct sample_rows {
 
 static void sort_by_node(const struct profile *p, struct sample_rows *s)
 {
-	uint64_t start = p->session->info.start_ns / SECOND_NS;
+	uint64_t start = p->session->info.start_ns / NS_PER_SECOND;
 	size_t at = 0;
 
 	vec_foreach (&p->entries, e)
@@ -294,7 +293,7 @@ static void sort_by_node(const struct profile *p, struct sample_rows *s)
 		at += n;
 	}
 	vec_foreach (&p->slices, slice) {
-		uint64_t second = MAX(slice->first_ns / SECOND_NS, start) - start;
+		uint64_t second = MAX(slice->first_ns / NS_PER_SECOND, start) - start;
 
 		for (size_t i = slice->first; i < slice->first + slice->n; i++)
 			s->rows[s->ends[p->entries.data[i].node]++] =

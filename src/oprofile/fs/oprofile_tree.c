@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "counter/catalog/event_files.h"
 #include "oprofile/fs/event_buffer.h"
@@ -15,7 +16,6 @@
 #define MAX_COUNTERS 32
 #define NAME_SIZE    128
 #define TEXT_SIZE    128 /* of what may be written */
-#define ONE_SECOND   1000000000ULL
 
 /* A numbered directory. */
 struct slot {
@@ -63,7 +63,8 @@ static uint64_t count_of(const struct counter *c)
 	if (!c->attr.freq)
 		return c->attr.sample_period;
 	/* A rate is a count of time for clocks alone. */
-	return strcmp(c->unit, "ns") || !c->attr.sample_freq ? 0 : ONE_SECOND / c->attr.sample_freq;
+	return strcmp(c->unit, "ns") || !c->attr.sample_freq ? 0
+							     : NS_PER_SECOND / c->attr.sample_freq;
 }
 
 static struct slot slot_of(const struct counter *c)

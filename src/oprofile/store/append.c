@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/path.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/sample_file.h"
 
@@ -41,7 +42,7 @@ static int append_file(const char *from, const char *to, struct error *err)
 	int r;
 
 	if (access(to, F_OK) < 0) {
-		cleanup(free_at_exit) char *folder = xstrndup(to, (size_t)(strrchr(to, '/') - to));
+		cleanup(free_at_exit) char *folder = path_folder(to);
 
 		r = file_mkdirs(folder, 0755, err);
 		if (r >= 0 && rename(from, to) < 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/clock.h"
 #include "oprofile/oprofile.h"
 
 #include <errno.h>
@@ -550,7 +551,7 @@ static int open_session(struct oprofile_import *im, struct error *err)
 		info.cpu_model = read_cpu_model(im);
 	}
 	if (!info.start_wall_ns && stat(im->samples, &st) == 0)
-		info.start_wall_ns = (uint64_t)st.st_mtime * 1000000000;
+		info.start_wall_ns = (uint64_t)st.st_mtime * NS_PER_SECOND;
 	info.counters = im->counters.data;
 	info.n_counters = (uint32_t)im->counters.n;
 	info.merged = im->merged;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "counter/catalog/event_files.h"
 #include "oprofile/store/facts.h"
 #include "oprofile/store/jit_file.h"
@@ -169,7 +170,7 @@ static uint64_t mtime_of(const struct image *image)
 /* `folder` is that of one region: its parent is of the process. */
 static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
 {
-	size_t len = (size_t)(strrchr(folder, '/') - folder);
+	size_t len = path_folder_len(folder);
 
 	vec_foreach (&s->jit_folders, f)
 		if (f->pid == pid && strlen(f->path) == len && !strncmp(f->path, folder, len))
@@ -196,7 +197,7 @@ static int open_file(struct store *s, const struct file_key *key, struct sample_
 		.callee_anon_start = key->callee.start,
 	};
 	cleanup(free_at_exit) char *path = file_path(s, key);
-	cleanup(free_at_exit) char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	cleanup(free_at_exit) char *folder = path_folder(path);
 	int r = file_mkdirs(folder, 0700, err);
 
 	if (r >= 0 && dep->kind == IMAGE_JIT && !key->is_arc)

@@ -10,6 +10,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "cli/output.h"
 #include "oprofile/report/opannotate.h"
 #include "oprofile/report/opreport_rows.h"
@@ -138,7 +139,7 @@ static int write_file(struct annotating *w, uint32_t file, struct error *err)
 	const char *source = strings_get(&w->a->files, (string_id){ file });
 	cleanup(free_at_exit) char *path = path_below(w->args->output_dir, source);
 	cleanup(free_at_exit) char *real = realpath(path, NULL);
-	cleanup(free_at_exit) char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	cleanup(free_at_exit) char *folder = path_folder(path);
 	const struct source_file *found = source_files_get(w->a->sources, source);
 	struct output out;
 	int r;

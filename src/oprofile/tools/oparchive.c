@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/strings.h"
 #include "oprofile/store/oprofile_files.h"
 #include "oprofile/store/sample_name.h"
@@ -170,7 +171,7 @@ static int list_files(const struct postproc *pp, struct choice *c, struct error 
 
 static int copy_file(const char *from, const char *to, struct error *err)
 {
-	cleanup(free_at_exit) char *folder = xstrndup(to, (size_t)(strrchr(to, '/') - to));
+	cleanup(free_at_exit) char *folder = path_folder(to);
 	struct file_mapping map = { 0 };
 	struct stat st;
 	int r = file_mkdirs(folder, 0755, err);

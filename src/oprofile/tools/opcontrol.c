@@ -20,6 +20,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "counter/counter.h"
 #include "daemon/request.h"
 #include "open/client.h"
@@ -185,7 +186,7 @@ static void read_settings(struct settings *s)
 static int write_settings(const struct settings *s, struct error *err)
 {
 	cleanup(free_at_exit) char *path = settings_path();
-	cleanup(free_at_exit) char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	cleanup(free_at_exit) char *folder = path_folder(path);
 	struct buf text = { 0 };
 	int r = file_mkdirs(folder, 0700, err);
 

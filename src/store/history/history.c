@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/thread.h"
@@ -23,14 +24,6 @@
 
 /* Opening is decompressing; more threads than this only wait for memory. */
 #define THREADS_MAX 8
-
-static uint64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
 {
@@ -481,7 +474,7 @@ static int open_history(struct opening *h, const char *path, struct session **ou
 			return error_set(err, -EAGAIN, "%s: parts come and go all the time", path);
 		if (try)
 			usleep(TRY_AFTER_US);
-		h->listed_ns = wall_ns();
+		h->listed_ns = clock_wall_ns();
 		r = history_list(h->dir, &h->names);
 		if (r < 0)
 			return error_errno(err, r, "cannot read %s", h->dir);

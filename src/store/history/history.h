@@ -52,8 +52,6 @@ char *history_dir(const char *path);
 
 /* ---- overviews ---- */
 
-#define SECOND_NS 1000000000ULL
-
 struct history_level {
 	const char *name; /* as people say */
 	uint64_t block_ns;

@@ -8,21 +8,20 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "store/history/history.h"
 
-#define NS_PER_MS 1000000ULL
-
 const struct history_level history_levels[N_HISTORY_LEVELS] = {
-	[LEVEL_MINUTES] = { "minutes", 60 * SECOND_NS },
-	[LEVEL_TEN_MINUTES] = { "ten-minutes", 600 * SECOND_NS },
-	[LEVEL_HOURS] = { "hours", 3600 * SECOND_NS },
-	[LEVEL_DAYS] = { "days", 86400 * SECOND_NS },
+	[LEVEL_MINUTES] = { "minutes", 60 * NS_PER_SECOND },
+	[LEVEL_TEN_MINUTES] = { "ten-minutes", 600 * NS_PER_SECOND },
+	[LEVEL_HOURS] = { "hours", 3600 * NS_PER_SECOND },
+	[LEVEL_DAYS] = { "days", 86400 * NS_PER_SECOND },
 };
 
 void history_part_name(uint64_t wall_ns, unsigned int number, char out[static HISTORY_NAME_SIZE])
 {
-	time_t seconds = (time_t)(wall_ns / SECOND_NS);
-	unsigned int ms = (unsigned int)(wall_ns % SECOND_NS / NS_PER_MS);
+	time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
+	unsigned int ms = (unsigned int)(wall_ns % NS_PER_SECOND / NS_PER_MS);
 	char day[24] = "";
 	struct tm tm;
 
@@ -75,9 +74,9 @@ bool history_part_time(const char *name, uint64_t *wall_ns)
 	    tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
 		return false;
 	seconds = (int64_t)timegm(&tm);
-	if (seconds < 0 || (uint64_t)seconds > UINT64_MAX / SECOND_NS - 1)
+	if (seconds < 0 || (uint64_t)seconds > UINT64_MAX / NS_PER_SECOND - 1)
 		return false;
-	*wall_ns = (uint64_t)seconds * SECOND_NS + (uint64_t)digits(name + 16, 3) * NS_PER_MS;
+	*wall_ns = (uint64_t)seconds * NS_PER_SECOND + (uint64_t)digits(name + 16, 3) * NS_PER_MS;
 	return true;
 }
 

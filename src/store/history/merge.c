@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "store/history/history.h"
@@ -95,8 +96,8 @@ static int by_key(const void *a, const void *b)
  * day. */
 static uint64_t key_of(const struct merge *m, const struct block *block)
 {
-	uint64_t at = m->block_ns > SECOND_NS ? session_wall_ns(&m->from->info, block->first_ns)
-					      : block->first_ns;
+	uint64_t at = m->block_ns > NS_PER_SECOND ? session_wall_ns(&m->from->info, block->first_ns)
+						  : block->first_ns;
 
 	return at / m->block_ns;
 }

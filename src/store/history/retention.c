@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "store/history/retention_parts.h"
@@ -17,14 +18,6 @@ struct run {
 	struct retained_parts parts;
 	struct retention_result *result;
 };
-
-static uint64_t wall_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static bool is_usable(const struct retained_part *part)
 {
@@ -55,7 +48,7 @@ static int pack_parts(struct run *run, struct error *err)
 
 static uint64_t before(const struct run *run, uint64_t seconds)
 {
-	uint64_t ns = seconds > UINT64_MAX / SECOND_NS ? UINT64_MAX : seconds * SECOND_NS;
+	uint64_t ns = seconds > UINT64_MAX / NS_PER_SECOND ? UINT64_MAX : seconds * NS_PER_SECOND;
 
 	return run->parts.now_ns > ns ? run->parts.now_ns - ns : 0;
 }
@@ -86,7 +79,7 @@ struct group {
 
 static uint64_t span_of(const struct retained_part *part, uint64_t span_s)
 {
-	return part->first_ns / SECOND_NS / MAX(span_s, (uint64_t)1);
+	return part->first_ns / NS_PER_SECOND / MAX(span_s, (uint64_t)1);
 }
 
 /* The parts in the span of a tier, up to its blocks' length. */
@@ -129,7 +122,7 @@ static int merge_group(struct run *run, const struct group *g, size_t level, str
 static int merge_tier(struct run *run, size_t level, struct error *err)
 {
 	const struct retention_tier *tier = &run->parts.policy->tiers[level];
-	uint64_t end_s = before(run, tier->after_s) / SECOND_NS;
+	uint64_t end_s = before(run, tier->after_s) / NS_PER_SECOND;
 	struct group g = { 0 };
 	int r = 0;
 
@@ -257,7 +250,7 @@ int history_retain(const char *dir, const struct retention_policy *policy,
 	cleanup(close_at_exit) int lock = -1;
 	struct run run = { .parts = { .dir = dir,
 				      .policy = policy,
-				      .now_ns = policy->now_ns ? policy->now_ns : wall_now_ns() },
+				      .now_ns = policy->now_ns ? policy->now_ns : clock_wall_ns() },
 			   .result = out };
 	int r;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "store/history/merge.h"
@@ -21,7 +22,7 @@
 #define GONE_PREFIX  ".gone-"
 
 /* A part without an end that nothing was added to for so long is nobody's. */
-#define ABANDONED_NS (3600 * SECOND_NS)
+#define ABANDONED_NS (3600 * NS_PER_SECOND)
 
 static void at_step(const struct retained_parts *p, enum retention_step step, const char *part)
 {
@@ -80,7 +81,7 @@ static uint64_t written_ns(const char *path)
 
 		if (fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		ns = (uint64_t)st.st_mtim.tv_sec * SECOND_NS + (uint64_t)st.st_mtim.tv_nsec;
+		ns = timespec_ns(st.st_mtim);
 		last = MAX(last, ns);
 	}
 	if (d)
@@ -109,7 +110,7 @@ static void look_inside(struct retained_part *part, const char *path)
 	}
 	part->first_ns = s->info.start_wall_ns;
 	part->last_ns = MAX(last_sample_ns(s), part->first_ns);
-	part->block_ns = MAX(s->info.block_ns, SECOND_NS);
+	part->block_ns = MAX(s->info.block_ns, NS_PER_SECOND);
 }
 
 static bool is_named(const struct history_names *names, const char *name)
@@ -141,7 +142,7 @@ static void add_part(struct retained_parts *p, char *name)
 	} else if (history_extent(path, &extent)) {
 		part->first_ns = extent.first_ns;
 		part->last_ns = extent.last_ns;
-		part->block_ns = MAX(extent.block_ns, SECOND_NS);
+		part->block_ns = MAX(extent.block_ns, NS_PER_SECOND);
 	} else if (!p->policy->active && !p->policy->over &&
 		   written_ns(path) + ABANDONED_NS > p->now_ns) {
 		part->is_active = true;

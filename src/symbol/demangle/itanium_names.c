@@ -213,11 +213,6 @@ static node_id name_of_module(struct itanium *p, node_id scope, node_id module,
 	return name;
 }
 
-node_id itanium_unqualified(struct itanium *p, node_id scope, struct itanium_name *facts)
-{
-	return name_of_module(p, scope, 0, facts);
-}
-
 /*
  * The start of a nested name that is no plain name: "T_", "S1_", "St", "Dt…E". 0 with a module:
  * the substitution is that of a module, and a name follows.

@@ -215,7 +215,6 @@ node_id itanium_special(struct itanium *p);
 node_id itanium_name(struct itanium *p, struct itanium_name *facts);
 node_id itanium_source_name(struct itanium *p);
 node_id itanium_operator_name(struct itanium *p, struct itanium_name *facts);
-node_id itanium_unqualified(struct itanium *p, node_id scope, struct itanium_name *facts);
 node_id itanium_substitution(struct itanium *p);
 node_id itanium_template_param(struct itanium *p);
 node_id itanium_template_args(struct itanium *p, node_id of);

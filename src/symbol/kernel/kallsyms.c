@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/files/file.h"
+#include "base/path.h"
 #include "machine/kernel_map.h"
 
 #define MAX_FILE_SIZE (1UL << 30)
@@ -125,10 +126,9 @@ void kallsyms_fini(struct kallsyms *k)
 
 char *kernel_module_name(const char *name)
 {
-	const char *slash = strrchr(name, '/');
 	char *copy, *end;
 
-	name = slash ? slash + 1 : name;
+	name = path_file_name(name);
 	name += *name == '[';
 	copy = xstrdup(name);
 	copy[strcspn(copy, "]")] = '\0';

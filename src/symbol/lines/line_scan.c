@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "base/path.h"
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
 
@@ -727,7 +728,7 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 {
 	const struct line_source *source = s->source;
-	const char *name = skeleton->dwo_name, *slash = strrchr(name, '/');
+	const char *name = skeleton->dwo_name;
 	const char *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
 	struct dwarf_file in_package;
 	char *paths[2];
@@ -739,7 +740,7 @@ static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 		return true;
 	paths[0] = *name == '/' ? xasprintf("%s%s", source->root, name)
 				: xasprintf("%s%s/%s", source->root, dir, name);
-	paths[1] = xasprintf("%s%s/%s", source->root, source->image_dir, slash ? slash + 1 : name);
+	paths[1] = xasprintf("%s%s/%s", source->root, source->image_dir, path_file_name(name));
 	for (size_t i = 0; i < ARRAY_SIZE(paths) && !found; i++)
 		found = scan_dwo_file(s, paths[i], skeleton);
 	if (!found) {

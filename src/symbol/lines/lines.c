@@ -298,17 +298,3 @@ bool lines_span(struct symbolizer *s, const struct symbol_table *t, uint64_t off
 		return given_span_of(lines, offset, out);
 	return row != UINT32_MAX && span_at(ix, row, out);
 }
-
-bool lines_next_span(struct symbolizer *s, const struct symbol_table *t, uint32_t *index,
-		     struct line_span *out)
-{
-	const struct line_table *lines = lines_of(s, t);
-	const struct line_index *ix = &lines->index;
-
-	if (lines->given.n)
-		return given_span(lines, (*index)++, out);
-	while (ix->header && *index < ix->header->n_rows)
-		if (span_at(ix, (*index)++, out))
-			return true;
-	return false;
-}

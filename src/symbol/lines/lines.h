@@ -90,7 +90,3 @@ struct line_span {
 /* The span that holds the offset; false if nothing is known there. */
 bool lines_span(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
 		struct line_span *out);
-
-/* All spans in order: index 0, 1, …; false beyond the last. Code of no line is left out. */
-bool lines_next_span(struct symbolizer *s, const struct symbol_table *t, uint32_t *index,
-		     struct line_span *out);

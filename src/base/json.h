@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Text that may hold anything, in quotes. */
+/* Text that may hold anything, in quotes; no '<' stands in it, so that a page may hold it, too. */
 void json_put_string(struct buf *out, const char *text);
 
 /* "key": with a comma before it, unless an object begins here. */

@@ -1,7 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/json_put.h"
+#include "base/json.h"
 
 #include "base/utf8.h"
+
+/* Whether U+2028 or U+2029, which end a line in old JavaScript, begins here. */
+static bool is_line_separator(const uint8_t *s, const uint8_t *end)
+{
+	return end - s >= 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8;
+}
+
+static void json_put_escaped(struct buf *out, const uint8_t *s, const uint8_t *end)
+{
+	for (; s < end; s++) {
+		if (*s == '"' || *s == '\\') {
+			buf_u8(out, '\\');
+			buf_u8(out, *s);
+		} else if (*s < 0x20 || *s == '<' || *s == 0x7f) {
+			buf_printf(out, "\\u%04x", *s);
+		} else if (is_line_separator(s, end)) {
+			buf_printf(out, "\\u%04x", 0x2028 + (s[2] & 1));
+			s += 2;
+		} else {
+			buf_u8(out, *s);
+		}
+	}
+}
 
 void json_put_string(struct buf *out, const char *text)
 {
@@ -9,16 +32,7 @@ void json_put_string(struct buf *out, const char *text)
 
 	utf8_append(&clean, text, false);
 	buf_u8(out, '"');
-	for (size_t i = 0; i < clean.len; i++) {
-		uint8_t c = clean.data[i];
-
-		if (c == '"' || c == '\\')
-			buf_u8(out, '\\');
-		if (c < 0x20 || c == 0x7f)
-			buf_printf(out, "\\u%04x", c);
-		else
-			buf_u8(out, c);
-	}
+	json_put_escaped(out, clean.data, clean.data + clean.len);
 	buf_u8(out, '"');
 	buf_fini(&clean);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The clocks, and the units of time. All times are nanoseconds. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define NS_PER_MS     UINT64_C(1000000)
+
+uint64_t clock_monotonic_ns(void); /* CLOCK_MONOTONIC, the clock of samples */
+uint64_t clock_wall_ns(void);      /* CLOCK_REALTIME: since 1970 */
+
+static inline uint64_t timespec_ns(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Parts of paths, as texts: nothing is looked up. */
+#pragma once
+
+#include <stddef.h>
+
+/* What follows the last '/', or all. A part of `path`; "" for a path that ends with '/'. */
+const char *path_file_name(const char *path);
+
+/* The length of what comes before the last '/': 0 without one, and for "/x". */
+size_t path_folder_len(const char *path);
+
+/* That part as a text of its own, the caller's to free(): "." without a '/', "/" for "/x". */
+char *path_folder(const char *path);
