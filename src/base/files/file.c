@@ -70,17 +70,14 @@ int file_map(const char *path, struct file_mapping *out, struct error *err)
 }
 
 /*
- * Without the guard: as many bytes as the file still has; the rest stays zero. The copy is a file
- * in memory that nobody else has, so that users may give pages back (MADV_DONTNEED).
+ * Without the guard: as many bytes as the file still has; the rest stays zero. The copy is shared
+ * memory that nobody else has: users may give pages back (MADV_DONTNEED) and read them again.
  */
 static int file_copy(int fd, size_t size, void **base, bool *is_cut)
 {
-	cleanup(close_at_exit) int memory = memfd_create("assay-copy", MFD_CLOEXEC);
-	char *copy = MAP_FAILED;
+	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	size_t done = 0;
 
-	if (memory >= 0 && ftruncate(memory, (off_t)size) == 0)
-		copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
 	while (done < size) {
