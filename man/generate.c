@@ -127,18 +127,10 @@ static const char *page_prefix(const struct command *c)
 	return c->is_program ? "" : "assay-";
 }
 
-static void put_see_also(const char *but)
+/* assay(1) lists all commands and front ends. */
+static void put_see_also(bool is_overview)
 {
-	const struct command *const *const lists[] = { commands, front_ends };
-
-	fputs("# SEE ALSO\n\n", stdout);
-	if (but)
-		fputs("*assay*(1), ", stdout);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		for (const struct command *const *c = lists[i]; *c; c++)
-			if (!but || strcmp((*c)->name, but))
-				printf("*%s%s*(1), ", page_prefix(*c), (*c)->name);
-	fputs("*perf_event_open*(2)\n", stdout);
+	printf("# SEE ALSO\n\n%s*perf_event_open*(2)\n", is_overview ? "" : "*assay*(1), ");
 }
 
 /* The examples and the options that people use come first. */
@@ -235,7 +227,7 @@ static void man_command(const struct command *c)
 		fputs("# EXIT STATUS\n\n*0*\n\tAll went well.\n\n*1*\n\tIt failed; the message "
 		      "says why.\n\n*2*\n\tThe command line was wrong.\n\n",
 		      stdout);
-	put_see_also(c->name);
+	put_see_also(false);
 }
 
 /* What all commands share; the rest of assay(1) is derived. */
@@ -301,7 +293,7 @@ static void man_overview(void)
 	      "library here.\n\n",
 	      stdout);
 	fputs(environment, stdout);
-	put_see_also(NULL);
+	put_see_also(true);
 }
 
 static void list_options_of(const struct command *const *list)

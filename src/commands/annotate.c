@@ -516,12 +516,11 @@ static int annotate_run(const struct command *self, int argc, char **argv)
 static const struct command_section annotate_sections[] = {
 	{ "FILTERS", input_filters_help },
 	{ "TIMES", input_times_help },
-	{ "SKID",
-	  "The head says for every event how near a sample is to what caused it. A counter that is "
-	  "not precise, and every timer, interrupts late: the line or instruction with the samples "
-	  "is "
-	  "then mostly the one *behind* the cause, and above all the one behind a slow "
-	  "instruction. Precise events (*cycles:pp*) name the instruction itself." },
+	{ "SKID", "For every event, the head says how near a sample is to its cause. A counter "
+		  "that is not precise, and every timer, interrupts late. The line or "
+		  "instruction with the samples is then mostly the one *behind* the cause, above "
+		  "all behind a slow instruction. Precise events (*cycles:pp*) name the "
+		  "instruction itself." },
 	{ NULL },
 };
 
@@ -539,12 +538,11 @@ const struct command annotate_command = {
 	.summary = "source and assembly with the samples in the margin",
 	.synopsis = "[OPTIONS] [FILTER…] [SYMBOL…]",
 	.description =
-		"Shows the source of functions, or with *-a* their instructions, with samples and "
-		"percentages of all samples taken in the margin, for each event (of events, where "
-		"samples "
-		"stand for different numbers of them). Without a SYMBOL "
-		"(a name, its parameters may be left out, or a glob) it is the whole of every "
-		"source file that has samples.",
+		"Shows the source of functions, or with *-a* their instructions. The margin "
+		"has samples and percentages of all samples, for each event. If samples stand "
+		"for different numbers of events, the percentages are of events. Without a "
+		"SYMBOL (a name, its parameters may be left out, or a glob) it is the whole of "
+		"every source file that has samples.",
 	.options = OPTIONS_AND_ALIASES(annotate_options, perf_annotate_options),
 	.common = "i,a,t,search-dir,o",
 	.sections = annotate_sections,

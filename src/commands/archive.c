@@ -168,16 +168,14 @@ static int archive_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section archive_sections[] = {
 	{ "WHAT IS IN IT",
-	  "The session, the binaries that its samples fell in (below *files/*), "
-	  "their separate debug files, and "
-	  "the kernel's symbols (below *kernel/*) where the session is of the "
-	  "kernel that runs. A binary "
-	  "goes in only if its build id is the session's: what has changed or "
-	  "gone since is said. JIT code "
-	  "has its names in the session.\n\n"
-	  "Of a recording with a processor trace (Intel PT) the archive has the "
-	  "recording itself in place of a session, with all code that was mapped, so "
-	  "that each command decodes it anew, as on the machine where it was made." },
+	  "The archive has the session, the binaries of its samples (below *files/*) and "
+	  "their separate debug files. It has the kernel's symbols, too (below "
+	  "*kernel/*), if the session is of the running kernel. A binary goes in only if "
+	  "its build id is the session's. assay names binaries that have changed or gone "
+	  "since. JIT code has its names in the session.\n\nFor a recording with a "
+	  "processor trace (Intel PT), the archive has the recording itself in place of "
+	  "a session, with all mapped code. So each command decodes it anew, as on the "
+	  "machine where it was made." },
 	{ "EXIT STATUS", "0, also where a binary is missing; 1 on failure; 2 for wrong usage." },
 	{ NULL },
 };

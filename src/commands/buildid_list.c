@@ -27,7 +27,8 @@ static const struct option_spec buildid_options[] = {
 	INPUT_OPTION(FIELD(input), "list the files of"),
 	{ 'H', "with-hits", NULL, OPT_FLAG, FIELD(with_hits), NULL,
 	  "only files that have samples; a session has no others",
-	  "A recording of a processor trace has few samples of its own: there it is ignored." },
+	  "A recording of a processor trace has few samples, so the option is ignored "
+	  "there." },
 	{ 'k', "kernel", NULL, OPT_FLAG, FIELD(kernel), NULL, "the running kernel's build id" },
 };
 

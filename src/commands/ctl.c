@@ -371,7 +371,7 @@ static const struct command_section ctl_sections[] = {
 };
 
 static const struct command_example ctl_examples[] = {
-	{ "assay ctl status", "what runs since when, and what it costs" },
+	{ "assay ctl status", "when the daemon started, and its cost" },
 	{ "assay ctl save before", "keep what was counted so far, and begin anew" },
 	{ "assay ctl set rate=199", "look more closely from now on" },
 	{ "assay ctl dump && assay report --session-dir /var/lib/assay",

@@ -49,10 +49,11 @@ static const struct option_spec daemon_options[] = {
 	  "is permitted",
 	  NULL, 0, 0, "best|bpf|perf" },
 	{ 0, "call-graph", "HOW", OPT_CHOICE, FIELD(call_graph), "best",
-	  "call chains: best (that is to be had) or none", NULL, 0, 0, "best|none" },
+	  "call chains: best (as the machine allows) or none", NULL, 0, 0, "best|none" },
 	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), "kernel,process,cgroup",
-	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,cgroup,all",
-	  "Threads and CPUs of a day would be most of what is stored." },
+	  "keep samples apart by these: none, or a list of "
+	  "lib,kernel,process,thread,cpu,cgroup,all",
+	  "Threads and CPUs of a day would be most of the stored data." },
 	{ 0, "max-cpu", "PERCENT", OPT_DOUBLE, FIELD(max_cpu_percent), "2",
 	  "of one CPU, what the daemon may use (0: no limit)",
 	  "The daemon measures itself. Before it is past this, the rate goes down, and up again "
@@ -74,15 +75,15 @@ static const struct option_spec daemon_options[] = {
 	  "can read the metrics." },
 	{ 0, "oprofilefs", "MOUNTPOINT", OPT_STRING, FIELD(oprofilefs), NULL,
 	  "mount OProfile's file system there: controls, statistics, the event stream",
-	  "Where it can't be mounted, that is said, and the daemon goes on without." },
+	  "If it can't be mounted, the daemon says so and goes on without it." },
 	{ 0, "config", "FILE", OPT_STRING, FIELD(config), NULL,
 	  "settings to begin with (default " CONFIG_FILE ")" },
 	{ 0, "detach", NULL, OPT_FLAG, FIELD(detach), NULL,
 	  "go into the background once all is open; the log is DIR/log" },
 	{ 0, "paused", NULL, OPT_FLAG, FIELD(paused), NULL,
 	  "begin without counting, until it is asked to start" },
-	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "say errors only" },
-	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "say more of what is done" },
+	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
+	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "print more about each step" },
 };
 
 static const struct option_table table = OPTIONS(daemon_options);
@@ -358,10 +359,9 @@ static const struct command_section daemon_sections[] = {
 	  "as happens every ten "
 	  "minutes and at the end. After SIGKILL all but the last second is there." },
 	EVENTS_SECTION,
-	{ "FILES",
-	  "_DIR_/samples/current is the history that is being written, _DIR_/samples/_NAME_ one "
-	  "that was saved, _DIR_/lock has the process id of the daemon, _DIR_/log what it said in "
-	  "the background." },
+	{ "FILES", "_DIR_/samples/current is the present history, and _DIR_/samples/_NAME_ a "
+		   "saved one. _DIR_/lock has the process id of the daemon, and _DIR_/log its "
+		   "messages from the background." },
 	{ "EXIT STATUS",
 	  "0 when it was asked to end, 1 when it can't collect, 2 for wrong usage." },
 	{ NULL, NULL },
@@ -372,11 +372,10 @@ const struct command daemon_command = {
 	.summary = "profile the whole machine always, within a budget",
 	.synopsis = "[OPTIONS]",
 	.description =
-		"Samples the whole machine until it is asked to end, and keeps a history to the "
-		"second, which every "
-		"command that reads a session can read while it is written. It needs what "
-		"*assay record -a* needs, and "
-		"gives up every other privilege before it begins. One daemon a directory.",
+		"Samples the whole machine until you end it, and keeps a history to the "
+		"second. Every command that reads a session can read this history, also while "
+		"it is written. It needs what *assay record -a* needs, and gives up every "
+		"other privilege before it begins. One daemon a directory.",
 	.options = OPTIONS(daemon_options),
 	.common = "session-dir,F,e,max-cpu,keep-age",
 	.sections = daemon_sections,

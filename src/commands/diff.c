@@ -52,11 +52,10 @@ static const struct option_spec diff_options[] = {
 	  "only changes that chance would make less than once in a hundred" },
 	{ 0, "fail-if", "RULE", OPT_LIST, FIELD(fail_if), NULL,
 	  "exit with 1 if symbol[:GLOB]>POINTS% holds, as 'symbol>+3%'",
-	  "*symbol>+3%* holds if the share of some function grew by more than 3 points, "
-	  "*symbol:GLOB>+3%* if "
-	  "that of one whose name the glob matches; *<-3%* is for shares that shrank. Only "
-	  "significant "
-	  "changes count. May be given several times." },
+	  "*symbol>+3%* holds if the share of some function grew by more than 3 points. "
+	  "*symbol:GLOB>+3%* holds for a function whose name matches the glob. *<-3%* is "
+	  "for shares that shrank. Only significant changes count. May be given several "
+	  "times." },
 	WEIGHT_OPTION(FIELD(weight), "shares are of samples or of events"),
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
@@ -482,25 +481,22 @@ static const struct command_section diff_sections[] = {
 	{ "FILTERS", input_filters_help },
 	{ "TIMES", input_times_help },
 	{ "WHAT IS COMPARED",
-	  "Functions are the same by name and image (and by source file, where an "
-	  "image has several of one name), not by address, so that "
-	  "two builds compare; the version "
-	  "behind a library's *.so* does not matter. Their shares of all "
-	  "samples are compared, as two runs are "
-	  "never equally long. The change is in points, that is percent of the "
-	  "whole; the ratio is that of the "
+	  "Functions are matched by name and image, not by address, so that you can "
+	  "compare two builds. If an image has several functions of one name, the source "
+	  "file counts, too. The version behind a library's *.so* does not matter. Their "
+	  "shares of all samples are compared, as two runs are never equally long. The "
+	  "change is in points, which are percent of the whole. The ratio is a ratio of "
 	  "shares. A change with *\\** would come by chance once in a hundred "
-	  "comparisons, one with *\\*\\** once in "
-	  "a thousand (two-proportion z-test on the counts). What differs "
-	  "beyond chance need not be the code: "
-	  "a busy machine and another input differ, too." },
+	  "comparisons, one with *\\*\\** once in a thousand (two-proportion z-test on "
+	  "the counts). What differs beyond chance need not be the code: a busy machine "
+	  "and another input differ, too." },
 	{ "EXIT STATUS", "0, also when something changed; 1 if a rule of *--fail-if* holds, or on "
 			 "failure; 2 for wrong usage." },
 	{ NULL },
 };
 
 static const struct command_example diff_examples[] = {
-	{ "assay diff before.assay after.assay", "what grew and what shrank" },
+	{ "assay diff before.assay after.assay", "functions that grew or shrank" },
 	{ "assay diff a.assay b.assay --fail-if 'symbol>+3%'",
 	  "in a build that must not get slower" },
 	{ "assay diff lib-image:libc.so.6 { a.assay time:0-10s } { a.assay time:10s- }",
@@ -508,7 +504,7 @@ static const struct command_example diff_examples[] = {
 	{ "assay diff --session-dir /var/lib/assay --since -1h --against -25h",
 	  "the last hour, and the same one yesterday" },
 	{ "assay diff -i history --at 14:05 --window 30s --against 13:00..14:00",
-	  "half a minute, and what is usual" },
+	  "half a minute, beside the usual hour" },
 	{ "assay diff { session:monday } { session:tuesday }", "two saved sessions of assay.data" },
 	{ NULL },
 };

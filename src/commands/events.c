@@ -505,24 +505,24 @@ static const struct command_section events_sections[] = {
 	EVENTS_SECTION,
 	{ "EVENT FILES",
 	  "Textual files in OProfile's syntax name events by their codes: "
-	  "_DIR_/_ARCH_/_CPU_/events "
-	  "and _unit\\_masks_. The folders are those of *$ASSAY\\_EVENTS\\_DIR* (or "
-	  "*$OPROFILE\\_EVENTS\\_DIR*; several with colons between), else "
-	  "_~/.config/assay/events_, _/etc/assay/events_, what is installed with assay, and "
-	  "OProfile's. What comes first wins; what is wrong in them is said with file and line, "
-	  "and left out. A file _DIR_/cpus adds processors." },
+	  "_DIR_/_ARCH_/_CPU_/events and _unit\\_masks_. The folders are those of "
+	  "*$ASSAY\\_EVENTS\\_DIR* (or *$OPROFILE\\_EVENTS\\_DIR*; several with colons "
+	  "between). The default is _~/.config/assay/events_, _/etc/assay/events_, the "
+	  "files that are installed with assay, and OProfile's. The first one wins. "
+	  "assay leaves out wrong lines and names their file and line. A file _DIR_/cpus "
+	  "adds processors." },
 	{ "EXIT STATUS",
-	  "0 if there was an event, and with *--check* if all can be counted; 1 if not, or if an "
-	  "event file has a bad line; 2 for wrong usage." },
+	  "0 if there was an event, and with *--check* if all can be counted. 1 if not, "
+	  "or if an event file has a bad line. 2 for wrong usage." },
 	{ NULL },
 };
 
 static const struct command_example events_examples[] = {
 	{ "assay events", "all that can be counted here" },
-	{ "assay events --search cache", "what has to do with caches" },
+	{ "assay events --search cache", "events about caches" },
 	{ "assay events 'sched:*'", "the scheduler's tracepoints" },
 	{ "assay events intel_pt",
-	  "what this processor's Intel PT can do, and what is in the way" },
+	  "the abilities of this processor's Intel PT, and the obstacles" },
 	{ "assay events --check cycles:u page-faults",
 	  "whether these can be counted, and at once" },
 	{ NULL },
@@ -532,14 +532,12 @@ const struct command events_command = {
 	.name = "events",
 	.summary = "what can be counted here",
 	.synopsis = "[OPTIONS] [EVENT…]",
-	.description = "Lists the events that *assay record -e* takes on this machine: the "
-		       "kernel's generic "
-		       "and software events, its tracepoints, those that PMU drivers name in "
-		       "sysfs, and those of "
-		       "this processor by event files and by their names in the manual. With "
-		       "operands (globs), those "
-		       "alone, and "
-		       "their unit masks.",
+	.description =
+		"Lists the events that *assay record -e* takes on this machine. These are the "
+		"kernel's generic and software events, its tracepoints, and the events that "
+		"PMU drivers name in sysfs. Event files and the names in the manual add events "
+		"of this processor. With operands (globs), it lists those alone, and their "
+		"unit masks.",
 	.options = OPTIONS(events_options),
 	.sections = events_sections,
 	.examples = events_examples,

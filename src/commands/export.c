@@ -326,7 +326,7 @@ static int export_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section export_sections[] = {
-	{ "FORMATS", "docs/exporters.md says what each one keeps and what it loses.\n\n"
+	{ "FORMATS", "docs/exporters.md lists the facts that each format keeps and loses.\n\n"
 #define FORMAT(id, name, extension, mime, help) "*" name "* " extension "\n\t" help "\n\n"
 #include "export/formats.def"
 #undef FORMAT

@@ -145,21 +145,18 @@ static int import_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section import_sections[] = {
 	{ "WHAT IS READ",
-	  "Files and pipe output (*-* is standard input) of perf record, of any machine and of "
-	  "either byte order, compressed or not, and the directories of *perf record --threads*. "
-	  "Every sample is counted, for every event; a group's leader sampled with *:S* counts for "
-	  "each member. Only the file tells of processes and of the kernel: nothing is looked up "
-	  "in "
-	  "this machine's /proc.\n\n"
-	  "The output of *perf script* (with any of its usual fields), folded stacks and pprof "
-	  "profiles, all of them gzipped or not: the bytes decide which it is. Their functions "
-	  "have "
-	  "names and no addresses, so nothing is looked up for them, and there are no lines or "
-	  "instructions to show. Lines that mean nothing are counted, and the first is told with "
-	  "its "
-	  "number. A jitdump that a recording refers to is read with it.\n\n"
-	  "What is damaged ends the reading at that place. The session then has what comes "
-	  "before it, and the exit status is 1." },
+	  "Files and pipe output (*-* is standard input) of perf record, of any machine "
+	  "and of either byte order, compressed or not, and the directories of *perf "
+	  "record --threads*. Every sample is counted, for every event; a group's leader "
+	  "sampled with *:S* counts for each member. Only the file tells of processes "
+	  "and of the kernel: nothing is looked up in this machine's /proc.\n\nThe "
+	  "output of *perf script* (with any of its usual fields), folded stacks and "
+	  "pprof profiles, all of them gzipped or not: the bytes decide which it is. "
+	  "Their functions have names and no addresses, so nothing is looked up for "
+	  "them, and there are no lines or instructions to show. Unreadable lines are "
+	  "counted, and the first is reported with its number. A jitdump that a "
+	  "recording refers to is read with it.\n\nDamage ends the reading at that "
+	  "place. The session then has the samples before it, and the exit status is 1." },
 	{ "EXIT STATUS", "0 when all of the file was read, 1 when not, 2 for wrong usage." },
 	{ NULL, NULL },
 };
@@ -181,10 +178,9 @@ const struct command import_command = {
 	.synopsis = "[OPTIONS] FILE",
 	.description =
 		"Reads what *perf record*, *perf script* or another profiler has written and "
-		"keeps it as a session, to be read "
-		"with *assay report*. All commands that read a session take such a file "
-		"in its place; importing it once is faster where it is read often, and a "
-		"session is much smaller.",
+		"keeps it as a session, to be read with *assay report*. All commands that read "
+		"a session also take such a file. If you read it often, importing it once is "
+		"faster, and a session is much smaller.",
 	.options = OPTIONS(import_options),
 	.sections = import_sections,
 	.examples = import_examples,

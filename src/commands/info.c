@@ -468,15 +468,12 @@ static int info_run(const struct command *self, int argc, char **argv)
 
 const struct command info_command = {
 	.name = "info",
-	.summary = "say what is in a session",
+	.summary = "show the contents of a session",
 	.synopsis = "[OPTIONS] [DIR]",
-	.description = "Prints what a session holds: the command, target and machine, the events "
-		       "with their "
-		       "rates and totals, the time range, how many processes, threads, images and "
-		       "call tree "
-		       "nodes there are, its size, every loss by its reason, and what of it is "
-		       "damaged.\n\n"
-		       "It works while the recording goes on.",
+	.description = "Prints the facts of a session: the command, target and machine, the events "
+		       "with their rates and totals, and the time range. It counts processes, "
+		       "threads, images and call tree nodes. It shows the size, every loss by its "
+		       "reason, and any damage.\n\nIt works while the recording goes on.",
 	.options = OPTIONS(info_options),
 	.examples =
 		(const struct command_example[]){

@@ -213,13 +213,12 @@ static int inject_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section inject_sections[] = {
 	{ "WHAT IS WRITTEN",
-	  "All records of the recording as they stand; with *--itrace* without the trace's data "
-	  "and "
-	  "what tells of it, and behind them the samples and errors that are made of it, as events "
-	  "of their own (instructions, branches, transactions, ptwrite …) with perf's names and "
-	  "ids. *perf*(1) reads it, as do AutoFDO's tools, which find what ran in the last "
-	  "branches "
-	  "(the letter *l*)." },
+	  "The file has all records of the recording as they are. With *--itrace*, the "
+	  "trace's data and its records are left out. The samples and errors made of the "
+	  "trace follow as separate events (instructions, branches, transactions, "
+	  "ptwrite …), with perf's names and ids. *perf*(1) reads the file. AutoFDO's "
+	  "tools read it, too, and take the executed code from the last branches (the "
+	  "letter *l*)." },
 	{ "EXIT STATUS", "0 when all of the file was read, 1 when not, 2 for wrong usage." },
 	{ NULL, NULL },
 };

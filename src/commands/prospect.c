@@ -40,8 +40,8 @@ static const struct option_spec prospect_options[] = {
 	  "write the report to FILE instead of standard output" },
 	{ 'V', "level", "N", OPT_U64, FIELD(level), "2",
 	  "profile 1: the command, 2: and what it starts, 3: every process, 4: and the kernel",
-	  "With 3 and 4 the whole machine is sampled while the command runs, which takes root, or "
-	  "CAP_PERFMON; a user without it is told so, and gets level 2.",
+	  "Levels 3 and 4 sample the whole machine while the command runs. This needs "
+	  "root, or CAP_PERFMON. Other users get a message, and level 2.",
 	  1, 4 },
 	{ 'H', "hertz", "HZ", OPT_U64, FIELD(freq_hz), "200", "samples a second on each CPU", NULL,
 	  1, 1e6 },
@@ -342,28 +342,30 @@ static int prospect_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section prospect_sections[] = {
 	{ "THE REPORT",
-	  "*Statistics of the run*: the clock and its blind spot, what assay itself cost, and the "
-	  "samples: user, system, interrupts (_irq_ hard, _softirq_ soft), idle and lost add up to "
-	  "what the kernel delivered. _unresolved_ are those among them at addresses that nothing "
-	  "known covers.\n\n"
-	  "*Summary of processes*: hits of each process and the seconds that they stand for, of "
-	  "those that reach one of the thresholds. With a timer these are its nanoseconds, with a "
-	  "counter the hits divided by the rate.\n\n"
-	  "*Each process*: its user profile and its kernel profile, functions by region (program, "
-	  "library, kernel). Of a stripped file, *low->high* is code between two functions that "
-	  "are known. Interrupts that came while the process had the CPU are apart from both, as "
-	  "they are not its doing; the kernel's entry functions in the call chain tell them.\n\n"
-	  "*The kernel* (-V4): the kernel's functions for all processes together, with the context "
-	  "that they ran in.\n\n"
-	  "The same report of a session that is there already is *assay report --processes*." },
-	{ "CLOCKS",
-	  "A timer (_cpu-clock_) is an interrupt as others are: what runs with interrupts off is "
-	  "seen only where they come on again, and so most of what hard interrupts cost is put "
-	  "behind them. A counter of the processor (_cycles_) interrupts by NMI and sees all of "
-	  "it, but a halted processor counts nothing, so that idle time is not in the samples." },
+	  "*Statistics of the run*: the clock and its blind spot, the cost of assay "
+	  "itself, and the samples. User, system, interrupts (_irq_ hard, _softirq_ "
+	  "soft), idle and lost add up to the samples that the kernel delivered. "
+	  "_unresolved_ are samples at addresses that no known mapping "
+	  "covers.\n\n*Summary of processes*: hits of each process and the seconds that "
+	  "they stand for, of those that reach one of the thresholds. With a timer these "
+	  "are its nanoseconds, with a counter the hits divided by the rate.\n\n*Each "
+	  "process*: its user profile and its kernel profile, functions by region "
+	  "(program, library, kernel). Of a stripped file, *low->high* is code between "
+	  "two functions that are known. Interrupts that came while the process had the "
+	  "CPU are apart from both, because the process did not cause them. The kernel's "
+	  "entry functions in the call chain show them.\n\n*The kernel* (-V4): the "
+	  "kernel's functions for all processes together, with the context that they ran "
+	  "in.\n\nThe same report of a session that is there already is *assay report "
+	  "--processes*." },
+	{ "CLOCKS", "A timer (_cpu-clock_) is an interrupt like others. Code with interrupts off "
+		    "is seen only at the place where they come on again. So most of the cost of "
+		    "hard interrupts appears behind them. A counter of the processor (_cycles_) "
+		    "interrupts by NMI and sees all of it. But a halted processor counts nothing, "
+		    "so idle time is not in the samples." },
 	{ "EXIT STATUS",
-	  "The command's own status, or the signal that ended it. 127 when the command is not "
-	  "found, 126 when it can't be run, 1 when prospect failed, 2 for wrong usage." },
+	  "The command's own status, or the signal that ended it. 127 if the command is "
+	  "not found, and 126 if it can't be run. 1 if prospect failed, and 2 for wrong "
+	  "usage." },
 	{ NULL, NULL },
 };
 
@@ -382,11 +384,12 @@ const struct command prospect_command = {
 	.summary = "profile processes and the kernel while a command runs",
 	.synopsis = "[OPTIONS] [--] COMMAND [ARG…]",
 	.description =
-		"Runs a command, samples what the processors do meanwhile, and reports it: "
-		"statistics of the run, a summary of processes by user, system and interrupt time, "
-		"then the profiles of each process and, with *-V4*, of the kernel. To profile work "
-		"that runs already, the command is *sleep*.\n\n"
-		"The options are Prospect's. Numbers may stand behind their letter (*-V4*).",
+		"Runs a command, samples the processors meanwhile, and reports the result. The "
+		"report has statistics of the run, and a summary of processes by user, system "
+		"and interrupt time. Then come the profiles of each process and, with *-V4*, "
+		"of the kernel. To profile work that runs already, the command is "
+		"*sleep*.\n\nThe options are Prospect's. Numbers may stand behind their letter "
+		"(*-V4*).",
 	.options = OPTIONS(prospect_options),
 	.sections = prospect_sections,
 	.examples = prospect_examples,

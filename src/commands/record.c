@@ -46,125 +46,128 @@ struct record_args {
 #define FIELD(f)    offsetof(struct record_args, f)
 static const struct option_spec record_options[] = {
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
-	  "what to count: cycles:u, sched:sched_switch, CPU_CLK_UNHALTED:100000:0:1:1 …",
-	  "May be given several times, or several at once with commas between them. Without it: "
-	  "hardware cycles, or the cpu-clock timer where there are no counters." },
+	  "events to count: cycles:u, sched:sched_switch, CPU_CLK_UNHALTED:100000:0:1:1 …",
+	  "Give the option several times, or give several events with commas between "
+	  "them. The default is hardware cycles, or the cpu-clock timer if there are no "
+	  "counters." },
 	{ 'F', "freq", "HZ", OPT_U64, FIELD(freq_hz), NULL,
 	  "samples per second on each CPU (default 997); max: as many as the kernel permits",
-	  "Of *cycles* a sample is taken each so many that a processor at its highest frequency "
-	  "has "
-	  "HZ a second: slower ones have fewer. Of other hardware events the kernel looks for the "
-	  "period, anew in each thread, from one event on.",
+	  "For *cycles*, assay computes a period that gives HZ samples a second at the "
+	  "processor's highest clock rate. A slower processor gives fewer. For other "
+	  "hardware events, the kernel searches the period in each thread, beginning at "
+	  "one event.",
 	  1, 1e9, .choices = "max" },
 	{ 'c', "count", "COUNT", OPT_U64, FIELD(count), NULL,
 	  "a sample every COUNT events (nanoseconds for clocks), instead of -F", NULL, 1,
 	  9223372036854775807.0 },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
-	  "profile running processes: all their threads, and what they start" },
+	  "profile running processes, with all their threads and children" },
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "profile single threads" },
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "profile the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
 	{ 'C', "cpu", "LIST", OPT_STRING, FIELD(cpus), NULL,
-	  "only on these CPUs: 0-3,8; without a target: all that runs there" },
+	  "only on these CPUs: 0-3,8; without a target, everything on them" },
 	{ 'G', "cgroup", "CGROUP", OPT_STRING, FIELD(cgroup), NULL,
 	  "profile a control group: its path below /sys/fs/cgroup" },
 	{ 'd', "duration", "SECONDS", OPT_SECONDS, FIELD(duration_s), NULL,
 	  "end after this time; also 500ms, 2m, 1h", NULL, 0.001, 1e9 },
 	{ 'D', "delay", "MS", OPT_STRING, FIELD(delay), NULL,
-	  "begin to count so many milliseconds after the start; also 2s, 1m; -1: when --control "
-	  "says",
+	  "begin to count after this many milliseconds; also 2s, 1m; -1: wait for "
+	  "--control",
 	  "Processes are followed from the start on." },
 	{ 0, "control", "fifo:CTL[,ACK]", OPT_STRING, FIELD(control), NULL,
 	  "steer the recording by messages through named pipes, or through descriptors: fd:N[,M]",
-	  "Messages are lines: _enable_ and _disable_ turn counting on and off, _snapshot_ keeps "
-	  "what "
-	  "a trace in snapshot mode holds, _stop_ ends the recording, _ping_ does nothing. "
-	  "_enable NAME_ and _disable NAME_ are for one event; _evlist_ shows the events on "
-	  "standard error, with their rates (_-F_), groups (_-g_) or all fields (_-v_). When one "
-	  "is done, _ack_ and a newline are written to ACK. What is no message is told on standard "
-	  "error, and not acknowledged. As *perf record --control*." },
+	  "Messages are lines. _enable_ and _disable_ turn counting on and off. "
+	  "_snapshot_ keeps the contents of a trace in snapshot mode. _stop_ ends the "
+	  "recording, and _ping_ does nothing. _enable NAME_ and _disable NAME_ are for "
+	  "one event. _evlist_ shows the events on standard error, with their rates "
+	  "(_-F_), groups (_-g_) or all fields (_-v_). After each message, assay writes "
+	  "_ack_ and a newline to ACK. It reports other lines on standard error and does "
+	  "not acknowledge them. *perf record --control* works in the same way." },
 	{ 'g', NULL, NULL, OPT_FLAG, FIELD(with_stacks), NULL,
-	  "record call chains (as is the default)" },
+	  "record call chains (this is the default)" },
 	{ 0, "call-graph", "HOW", OPT_STRING, FIELD(call_graph), "best",
-	  "how call chains are found: best (that is to be had), fp (frame pointers), dwarf (copied "
-	  "stacks) or none",
-	  "With fp the kernel follows frame pointers, which most binaries lack: their chains are "
-	  "short. With dwarf it copies registers and stack of each sample, and assay walks them by "
-	  "the unwind tables of the binaries while it records; only the chain is kept. "
-	  "The best is dwarf for counters and clocks, and fp for events of which each one may "
-	  "be a sample, such as tracepoints: copies of all of them would not fit the rings. What "
-	  "it "
-	  "is, is said. A size may follow dwarf: *dwarf,8192* is *--call-graph=dwarf "
+	  "how to find call chains: best (as the machine allows), fp (frame pointers), "
+	  "dwarf (copied stacks) or none",
+	  "With *fp*, the kernel follows frame pointers. Most binaries lack them, and "
+	  "their chains are short. With *dwarf*, the kernel copies registers and stack "
+	  "of each sample. assay walks them by the unwind tables of the binaries while "
+	  "it records, and keeps only the chain. *best* is dwarf for counters and "
+	  "clocks. It is fp for events that may sample each occurrence, such as "
+	  "tracepoints, because copies would not fit into the rings. A message names the "
+	  "choice. A size may follow dwarf: *dwarf,8192* is *--call-graph=dwarf "
 	  "--stack-size=8192*.",
 	  0, 0, CALL_GRAPHS },
 	{ 0, "stack-size", "BYTES", OPT_SIZE, FIELD(stack_bytes), NULL,
-	  "how much of a stack is copied, at most 65528 (default 16k; 8k for users who may lock "
-	  "little memory)",
+	  "bytes of each stack to copy, at most 65528 (default 16k; 8k for users who may "
+	  "lock little memory)",
 	  NULL, 1024, 65528 },
 	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "best",
 	  "how samples are collected: perf (rings), bpf (counted in the kernel; with -a), or the "
 	  "best of them that is permitted",
-	  "With bpf a program in the kernel walks stacks by unwind tables and counts equal ones of "
-	  "a thread in a map, which is read once a second: only counts and stacks not seen before "
-	  "cross. It is the best for the whole machine; where it is not permitted, the rings are "
-	  "used, and that is said.",
+	  "With *bpf*, a program in the kernel walks stacks by unwind tables and counts "
+	  "equal stacks of a thread in a map. assay reads the map once a second, so only "
+	  "counts and new stacks leave the kernel. This is the best for the whole "
+	  "machine. If it is not permitted, assay uses the rings and says so.",
 	  0, 0, "best|perf|bpf" },
 	{ 0, "off-cpu", NULL, OPT_FLAG, FIELD(off_cpu), NULL,
 	  "also measure how long threads wait, by stack and by state",
-	  "Time between leaving a CPU and coming back, under four events: off-cpu:sleep, "
-	  "off-cpu:disk "
-	  "(uninterruptible: disks, page faults, the kernel's locks), off-cpu:ready (could have "
-	  "gone on, but another thread had the CPU) and off-cpu:stopped. A sample of them stands "
-	  "for a "
-	  "millisecond. Threads that never wake are there as well. A BPF program does it, which "
-	  "needs root, or CAP_BPF and CAP_PERFMON." },
+	  "This is the time between leaving a CPU and coming back, under four events. "
+	  "*off-cpu:sleep* is sleeping. *off-cpu:disk* is uninterruptible: disks, page "
+	  "faults, the kernel's locks. *off-cpu:ready* means that another thread had the "
+	  "CPU. *off-cpu:stopped* is stopped. A sample stands for a millisecond. Threads "
+	  "that never wake are there as well. A BPF program measures this. It needs "
+	  "root, or CAP_BPF and CAP_PERFMON." },
 	{ 0, "off-cpu-min", "TIME", OPT_SECONDS, FIELD(off_cpu_min_s), "1ms",
-	  "with --off-cpu: what is shorter does not count (0: all counts)", NULL, 0, 1e6 },
+	  "with --off-cpu: the shortest wait that counts (0: all waits)", NULL, 0, 1e6 },
 	{ 'o', "output", "DIR", OPT_STRING, FIELD(output), NULL,
 	  "the session's directory; one that exists is kept as DIR.old",
-	  "Default: *assay.data*; with *--raw* the file, by default *perf.data*." },
+	  "The default is *assay.data*. With *--raw*, this is the file, by default "
+	  "*perf.data*." },
 	{ 0, "raw", NULL, OPT_FLAG, FIELD(raw), NULL,
 	  "keep the kernel's records as they come, in a perf.data file",
-	  "perf and all that reads its files can read it, and every command of assay that takes a "
-	  "session. Nothing is added up: it grows with every sample. Chains are by frame pointer, "
-	  "unless *--call-graph=dwarf* asks for copied stacks, which are kept as they are. A "
-	  "recorder that is killed leaves a file that can be read up to its last second." },
+	  "perf, other readers of its files, and every command of assay can read this "
+	  "file. Nothing is added up, so it grows with every sample. Chains are found by "
+	  "frame pointer, unless you give *--call-graph=dwarf*. The file then has the "
+	  "copied stacks. The file of a killed recorder is readable up to its last "
+	  "second." },
 	{ 0, "kcore", NULL, OPT_FLAG, FIELD(kcore), NULL,
-	  "keep the kernel's code as it ran, too: the output is a folder, as perf's",
-	  "_DIR_/data is the recording (as with *--raw*), _DIR_/kcore\\_dir has copies of "
-	  "/proc/kcore (of the text of the kernel and its modules), kallsyms and modules. The "
-	  "kernel "
-	  "changes its code while it runs, so that traces of it can't be followed exactly by "
-	  "vmlinux. It takes root." },
+	  "also keep the kernel's code as it ran; the output is a folder, as with perf",
+	  "_DIR_/data is the recording (as with *--raw*). _DIR_/kcore\\_dir has copies "
+	  "of kallsyms, of modules and of /proc/kcore (the text of the kernel and its "
+	  "modules). The kernel changes its code while it runs, so vmlinux alone cannot "
+	  "follow traces of it exactly. This option needs root." },
 	{ 0, "filter", "FILTER", OPT_LIST, FIELD(filters), NULL,
 	  "trace only some code: 'filter main @/bin/app'; or a tracepoint's filter: 'prev_pid == "
 	  "1'",
-	  "Of a hardware trace: *filter* START [*/* SIZE] [*@*FILE] traces a region only, "
-	  "*tracestop* stops in it, *start* and *stop* are at one address; where the hardware has "
-	  "them. START is an address, a function (_name_, _name_ #2, _name_ #g), or _\\*_ for all "
-	  "of the file; SIZE a number, or a function, to the end of which it goes. Without a file "
-	  "it is the kernel. Several stand with commas or spaces between. With *-v* it is shown "
-	  "what "
-	  "the kernel is told. As *perf record --filter*." },
+	  "Of a hardware trace: *filter* START [*/* SIZE] [*@*FILE] traces a region "
+	  "only, *tracestop* stops in it, *start* and *stop* are at one address, if the "
+	  "hardware has them. START is an address, a function (_name_, _name_ #2, _name_ "
+	  "#g), or _\\*_ for all of the file. SIZE is a number, or the function at whose "
+	  "end the region ends. Without a file, the filter is for the kernel. Separate "
+	  "several filters by commas or spaces. *-v* shows the filter that the kernel "
+	  "gets. *perf record --filter* works in the same way." },
 	{ 0, "store", "NAME", OPT_CHOICE, FIELD(store), "native",
-	  "how the session is kept: native, or oprofile (sample files that opreport reads)", NULL,
-	  0, 0, STORE_KINDS },
+	  "format of the session: native, or oprofile (sample files that opreport reads)", NULL, 0,
+	  0, STORE_KINDS },
 	{ 0, "separate", "LIST", OPT_STRING, FIELD(separate), NULL,
-	  "what samples are kept apart by: none, or of lib,kernel,process,thread,cpu,cgroup,all",
-	  "By default all are, in the native store; and lib,kernel in OProfile's, as operf does. "
-	  "kernel implies lib, thread implies process. What is kept apart can be merged in a "
-	  "report, "
-	  "not the other way round; the less is kept apart, the smaller is a session of weeks." },
+	  "keep samples apart by these: none, or a list of "
+	  "lib,kernel,process,thread,cpu,cgroup,all",
+	  "The default is all in the native store, and lib,kernel in OProfile's, as in "
+	  "operf. kernel implies lib, and thread implies process. A report can merge "
+	  "separated samples, but not separate merged ones. With less separation, a "
+	  "session of weeks is smaller." },
 	{ 'm', "ring-size", "SIZE[,AUXSIZE]", OPT_STRING, FIELD(trace.sizes), NULL,
-	  "memory of each CPU's ring, e.g. 512k (default 1M, or what the user may lock); of a "
-	  "hardware trace, that of its buffer behind a comma",
-	  "With a comma, numbers without a unit are pages, as perf has it: *-m,16* is 64 KiB of "
-	  "trace. By default a trace has rings of 512 KiB and buffers of 4 MiB; for an ordinary "
-	  "user 256 KiB and 128 KiB." },
+	  "memory of each CPU's ring, e.g. 512k (default 1M, or as much as you may "
+	  "lock); behind a comma, the buffer of a hardware trace",
+	  "With a comma, numbers without a unit are pages, as in perf: *-m,16* is 64 KiB "
+	  "of trace. By default, a trace has rings of 512 KiB and buffers of 4 MiB. For "
+	  "an ordinary user, these are 256 KiB and 128 KiB." },
 	{ 'S', "snapshot", "[e]SIZE", OPT_OPTIONAL, FIELD(trace.snapshot), NULL,
-	  "keep of a hardware trace only what its buffers hold when SIGUSR2 or --control asks",
-	  "SIZE: so much of each buffer (default: all of it). With *e* a last snapshot is taken at "
-	  "the end.",
+	  "keep only the contents of a hardware trace's buffers at SIGUSR2, or when "
+	  "--control asks",
+	  "SIZE is the part of each buffer to keep (default: all of it). *e* takes a "
+	  "last snapshot at the end.",
 	  .implied = "" },
 	{ 0, "aux-sample", "BYTES", OPT_OPTIONAL, FIELD(trace.aux_sample), NULL,
 	  "put the last bytes of a hardware trace into the samples of the events of its group "
@@ -173,14 +176,14 @@ static const struct option_spec record_options[] = {
 	  "*-e intel_pt//u -e branch-misses/aux-sample-size=8192/u*.",
 	  .implied = "" },
 	{ 0, "per-thread", NULL, OPT_FLAG, FIELD(trace.per_thread), NULL,
-	  "trace each thread into a buffer of its own, and nothing that the threads start" },
+	  "trace each thread into a separate buffer, without the children of the threads" },
 	{ 0, "segment-size", "BYTES", OPT_SIZE, FIELD(segment_bytes), NULL,
 	  "begin a new file of the session at this size (default 64M)",
-	  "Older files of a session may be deleted while it is recorded: what they held is then "
-	  "not in it any more, and the rest stays as it is.",
+	  "You may delete older files of a session while it is recorded. Their samples "
+	  "are then gone, and the rest stays as it is.",
 	  65536, 1073741824 },
 	{ 'q', "quiet", NULL, OPT_FLAG, FIELD(quiet), NULL, "print errors only" },
-	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "say more of what is done" },
+	{ 'v', "verbose", NULL, OPT_COUNT, FIELD(verbose), NULL, "print more about each step" },
 };
 
 static int choose_counters(const struct record_args *args, struct counters *counters, char *note,
@@ -834,20 +837,19 @@ static const struct command_example record_examples[] = {
 static const struct command_section record_sections[] = {
 	EVENTS_SECTION,
 	{ "CONTAINERS",
-	  "The names of containers and pods are read from the files of podman, CRI-O, docker, "
-	  "containerd and Kubernetes while it records, as far as the user may read them, and kept "
-	  "with the session. No engine is asked. *assay report --by container,pod* shows them; "
-	  "without a name, the id. *report --container-names* gives others." },
+	  "While assay records, it reads the names of containers and pods from the files "
+	  "of podman, CRI-O, docker, containerd and Kubernetes, as far as you may read "
+	  "them. It keeps the names with the session, and asks no engine. *assay report "
+	  "--by container,pod* shows the names, or the ids of containers without one. "
+	  "*report --container-names* gives other names." },
 	{ "EXIT STATUS",
-	  "The profiled command's own status, or the signal that ended it. 127 when the command is "
-	  "not "
-	  "found, 126 when it can't be run, 1 when recording failed, 2 for wrong usage." },
-	{ "SIGNALS", "Ctrl-C goes to the command, as it would without assay; the recording ends "
-		     "when the command "
-		     "does, or at the second Ctrl-C. Without a command Ctrl-C, SIGTERM and SIGHUP "
-		     "end the recording. "
-		     "What was recorded is whole in each case; after SIGKILL all but the last "
-		     "second is there." },
+	  "The profiled command's own status, or the signal that ended it. 127 if the "
+	  "command is not found, and 126 if it can't be run. 1 if recording failed, and "
+	  "2 for wrong usage." },
+	{ "SIGNALS", "Ctrl-C goes to the command, as it would without assay. The recording ends "
+		     "when the command ends, or at the second Ctrl-C. Without a command, Ctrl-C, "
+		     "SIGTERM and SIGHUP end the recording. The session is whole in each case. "
+		     "After SIGKILL, all but the last second is there." },
 	{ NULL, NULL },
 };
 
@@ -855,11 +857,10 @@ const struct command record_command = {
 	.name = "record",
 	.summary = "profile a command, a process, a cgroup or the whole machine",
 	.synopsis = "[OPTIONS] [--] [COMMAND [ARG…]]",
-	.description = "Samples where time is spent and keeps the profile in a session directory, "
-		       "to be read "
-		       "with *assay report*. Every sample keeps its process, thread, command name, "
-		       "CPU and call "
-		       "chain; what was lost on the way is counted and stored beside them.",
+	.description =
+		"Takes samples of running code and keeps the profile in a session directory. "
+		"*assay report* reads it. Every sample has its process, thread, command name, "
+		"CPU and call chain. Lost samples are counted and stored beside them.",
 	.options = OPTIONS_AND_ALIASES(record_options, perf_record_options),
 	.common = "p,a,e,o,d",
 	.sections = record_sections,

@@ -53,39 +53,43 @@ static const struct option_spec report_options[] = {
 	  "the tree upside down: functions, below each its callers" },
 	{ 'P', "processes", NULL, OPT_FLAG, FIELD(processes), NULL,
 	  "report the whole run: processes by user, system and interrupt time, then each one",
-	  "Statistics of the run, a summary of all processes, and the user, kernel and interrupt "
-	  "profile of each; at last that of the whole kernel. As text, JSON, or with *--html* as a "
-	  "page. *prospect*(1) records and shows it at once." },
+	  "It has statistics of the run, a summary of all processes, and the user, "
+	  "kernel and interrupt profile of each process. The last part is the profile of "
+	  "the whole kernel. The format is text, JSON, or with *--html* a page. "
+	  "*prospect*(1) records and shows it at once." },
 	{ 0, "instructions", NULL, OPT_FLAG, FIELD(instructions), NULL,
 	  "with --processes: under each function, the instructions that were hit" },
 	{ 0, "latency", NULL, OPT_FLAG, FIELD(latency), NULL,
 	  "of an Intel PT recording: how long the calls of each function took",
-	  "For each function: how many calls, their time in all, minimum, median, 99th percentile, "
-	  "maximum, and when the longest one began. Calls whose begin or end is not in the trace "
-	  "have no duration; they are counted as incomplete. *--sort* takes calls, total (the "
-	  "default), min, median, p99, max, worst and incomplete." },
+	  "For each function, this shows the number of calls, their total time, minimum, "
+	  "median, 99th percentile, maximum, and the begin of the longest call. Calls "
+	  "whose begin or end is not in the trace have no duration. They are counted as "
+	  "incomplete. *--sort* takes calls, total (the default), min, median, p99, max, "
+	  "worst and incomplete." },
 	{ 'g', "lines", NULL, OPT_FLAG, FIELD(lines), NULL,
 	  "list functions by source lines (with --symbols)",
-	  "The line is that of the instruction, also where that is inlined from elsewhere; the "
-	  "function is the one that has a symbol. Implies *-l* where no view is chosen." },
+	  "The line is the line of the instruction, also if it is inlined from another "
+	  "place. The function is the one with the symbol. Without another view, this "
+	  "implies *-l*." },
 	{ 'w', "addresses", NULL, OPT_FLAG, FIELD(addresses), NULL,
 	  "a column: the address that a function begins at" },
 	{ 'a', "accumulated", NULL, OPT_FLAG, FIELD(accumulated), NULL,
 	  "columns of running sums (with --symbols)" },
 	{ 'm', "merge", "WHAT", OPT_LIST, FIELD(merge), NULL,
-	  "columns for all that samples are kept apart by, except cpu, lib, tid, tgid, unitmask, "
-	  "all",
-	  "Groups of columns are processors, processes, threads and events, as far as the session "
-	  "keeps them apart and WHAT (a comma-separated list; *none* for nothing) does not merge "
-	  "them. CSV and JSON have a row for each. *tgid* merges threads, too; *lib* counts an "
-	  "image "
-	  "once for all applications. Without this option only events are columns." },
+	  "columns for all separated properties, except a list of cpu, lib, tid, tgid, "
+	  "unitmask, all",
+	  "Groups of columns are processors, processes, threads and events, as far as "
+	  "the session keeps them apart. WHAT merges some of them. It is a "
+	  "comma-separated list, or *none* for nothing. CSV and JSON have a row for each "
+	  "group. *tgid* merges threads, too. *lib* counts an image once for all "
+	  "applications. Without this option, only events are columns." },
 	{ 'x', "exclude-dependent", NULL, OPT_FLAG, FIELD(no_dependents), NULL,
-	  "leave out what is not in the program's own image: libraries, the kernel" },
+	  "leave out code outside of the program's own image: libraries, the kernel" },
 	{ 0, "inline", NULL, OPT_FLAG, FIELD(inlines), NULL,
-	  "in trees, give inlined functions rows of their own",
-	  "Off unless asked for: it takes the debug information of every image in a call chain, "
-	  "which is much for some at the first time, and lists do not tell inlined code apart." },
+	  "in trees, give inlined functions separate rows",
+	  "This is off by default. It needs the debug information of every image in a "
+	  "call chain, which takes long the first time. Lists do not separate inlined "
+	  "code." },
 #define X(id, key, kind, help) " " key
 	{ 'b', "by", "KEYS", OPT_LIST, FIELD(by), NULL,
 	  "break down by one or several (comma-separated) of" PROFILE_KEYS(X),
@@ -94,9 +98,9 @@ static const struct option_spec report_options[] = {
 #undef X
 	{ 't', "threshold", "PCT", OPT_DOUBLE, FIELD(threshold), NULL,
 	  "gather rows below this share in one \"other\" row",
-	  "Default: 0.1 with *-l*, 0.2 with *--by*, otherwise 0.5; 0 for lists as CSV or JSON. The "
-	  "share is that of the column sorted by. Under a heading the three heaviest rows always "
-	  "show.",
+	  "The default is 0.1 with *-l*, 0.2 with *--by*, and otherwise 0.5. For lists "
+	  "as CSV or JSON, it is 0. The share is a share of the column that sorts the "
+	  "list. The three heaviest rows under a heading are always shown.",
 	  0, 100 },
 	{ 's', "sort", "COLUMNS", OPT_STRING, FIELD(sort), NULL,
 	  "sort a list by these; -COLUMN is the other way round" },
@@ -119,15 +123,16 @@ static const struct option_spec report_options[] = {
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
 	  "write a page with flame graph, timeline and table",
-	  "One file that any browser opens; it asks the network for nothing. *--by* (default: "
-	  "comm) "
-	  "puts a level of boxes a key below the call chains." },
+	  "The page is one file that any browser opens. It asks the network for nothing. "
+	  "*--by* (default: comm) puts a level of boxes for each key below the call "
+	  "chains." },
 	{ 0, "svg", "FILE", OPT_STRING, FIELD(svg), NULL, "write a flame graph as an image",
-	  "What is narrower than a third of a pixel is left out of it. *--by* as with *--html*." },
+	  "Boxes narrower than a third of a pixel are left out. *--by* works as with "
+	  "*--html*." },
 	{ 0, "baseline", "DIR", OPT_STRING, FIELD(baseline), NULL,
 	  "with --html and --svg: the session, or perf.data file, to compare with",
-	  "Colours then say what grew (red) and what shrank (blue), as shares of each session's "
-	  "total." },
+	  "Colours then show functions whose share of the session's total grew (red) or "
+	  "shrank (blue)." },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
 	IMAGE_PATH_OPTION(FIELD(image_path)),
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
@@ -537,7 +542,7 @@ static const struct command_example report_examples[] = {
 	  "functions of each process, in three seconds" },
 	{ "assay report --tree 'via:std::*'", "call chains through the C++ library" },
 	{ "assay report --session-dir /var/lib/assay --since -2h --until -1h",
-	  "an hour of what the daemon has recorded" },
+	  "an hour of the daemon's history" },
 	{ "assay report --at '2026-11-20 14:05' --window 30s", "half a minute of it" },
 	{ "assay report --processes", "what the machine was doing, and for whom" },
 	{ "assay report -i new --baseline old --html diff.html", "what two sessions differ in" },
@@ -547,15 +552,13 @@ static const struct command_example report_examples[] = {
 
 const struct command report_command = {
 	.name = "report",
-	.summary = "who used the time: by image, symbol, process, thread, cpu",
+	.summary = "show who used the time: by image, symbol, process, thread, cpu",
 	.synopsis = "[OPTIONS] [FILTER…]",
 	.description =
-		"Reads a session and says where its samples fell. Without options: the programs, "
-		"and "
-		"under each the images (itself, its libraries, the kernel) that its samples fell "
-		"in.\n\n"
-		"The header says what was measured and what is missing from it: samples lost, idle "
-		"time left out, images without symbols.",
+		"Reads a session and shows the places of its samples. Without options, it "
+		"lists the programs. Under each program are the images (the program, its "
+		"libraries, the kernel) of its samples.\n\nThe header names the event, and the "
+		"gaps: samples lost, idle time left out, images without symbols.",
 	.options = OPTIONS_AND_ALIASES(report_options, perf_report_options),
 	.common = "i,l,tree,by,html",
 	.sections = report_sections,

@@ -29,7 +29,7 @@ struct retain_args {
 #define FIELD(f) offsetof(struct retain_args, f)
 static const struct option_spec retain_options[] = {
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(session_dir), NULL,
-	  "the daemon's directory, or that of a history", "The same as the operand." },
+	  "the directory of a daemon or a history", "The same as the operand." },
 	{ 0, "tier", "LEVEL=AGE[,SHARE]", OPT_LIST, FIELD(tiers), NULL,
 	  "parts older than AGE become blocks of LEVEL: minutes, ten-minutes, hours or days",
 	  "Stacks with less than SHARE percent of the samples are put together in *[other]*, below "
@@ -202,21 +202,19 @@ static int retain_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section retain_sections[] = {
 	{ "WHAT IS KEPT",
-	  "A history is a directory of parts, sessions that the daemon recorded one after the "
-	  "other. "
-	  "Parts of a span of the calendar (a day, a week, four weeks) that is older than a "
-	  "tier's age become one part, with samples added up in blocks of a minute, an hour or a "
-	  "day: programs, processes and call chains stay, when in the block it was is lost. From "
-	  "hours on "
-	  "threads and processors are not kept apart, of days processes neither. Sums of samples "
-	  "and events, and what was lost while recording, stay as they were.\n\n"
-	  "Each part is packed. A large one gets *overviews*, too: its samples once more in blocks "
-	  "of minutes and hours, by which reports of long times are fast; only those that spare "
-	  "much reading.\n\n"
-	  "It can be stopped at any moment, and readers can read meanwhile: each sample is there "
-	  "once. "
-	  "The part that is being written is left alone: without a daemon, one without an end "
-	  "that was written to in the last hour." },
+	  "A history is a directory of parts, sessions that the daemon recorded one "
+	  "after the other. The parts of a calendar span (a day, a week, four weeks) "
+	  "older than a tier's age become one part. Its samples are added up in blocks "
+	  "of a minute, an hour or a day. Programs, processes and call chains stay. The "
+	  "time within the block is lost. From hours on threads and processors are not "
+	  "kept apart, of days processes neither. Sums of samples and events, and the "
+	  "losses of the recording, stay the same.\n\nEach part is packed. A large part "
+	  "also gets *overviews*: its samples once more in blocks of minutes and hours. "
+	  "They make reports of long times fast. assay makes only overviews that save "
+	  "much reading.\n\nIt can be stopped at any moment, and readers can read "
+	  "meanwhile: each sample is there once. The part that is being written is left "
+	  "alone: without a daemon, one without an end that was written to in the last "
+	  "hour." },
 	{ NULL },
 };
 

@@ -523,22 +523,21 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 
 static const struct command_section script_sections[] = {
 	{ "TIMES", input_times_help },
-	{ "FIELDS",
-	  "comm, pid, tid, cpu, time, event, period; *ip*, and of it *sym*, *symoff*, *dso* and "
-	  "*srcline*; "
-	  "*trace*: what a tracepoint says, by its own format; *addr*, with its name for page "
-	  "faults; *brstack*, *brstacksym*, *brstackoff*: the branch stack as addresses, names, or "
-	  "offsets in their images; *iregs* and *uregs*: registers; *misc*: K or U, where the "
-	  "sample was taken; *tod*: the time of day, where two clocks were recorded; *samples*: of "
-	  "a session, how many samples a line stands for; and *data_src*, *weight*, *phys_addr*, "
-	  "*data_page_size*, *code_page_size*, *cgroup*, *transaction*.\n\n"
-	  "Of a processor trace: *flags* (what a branch is), *ipc* (instructions and cycles "
-	  "since the last sample that had them), *insn* (an instruction's bytes), *disasm* (as "
-	  "assembly), *synth* (what the trace says beside: CBR, PTWRITE, power, PSB), *callindent* "
-	  "(who is called, indented by depth).\n\n"
-	  "Without *-F* a line shows what perf script shows. A default that the samples do not "
-	  "have "
-	  "is left out; a field that was asked for and is not there is an error." },
+	{ "FIELDS", "comm, pid, tid, cpu, time, event, period; *ip*, and of it *sym*, *symoff*, "
+		    "*dso* and *srcline*; *trace*: what a tracepoint says, by its own format; "
+		    "*addr*, with its name for page faults; *brstack*, *brstacksym*, *brstackoff*: "
+		    "the branch stack as addresses, names, or offsets in their images; *iregs* and "
+		    "*uregs*: registers; *misc*: K or U, where the sample was taken; *tod*: the "
+		    "time of day, where two clocks were recorded; *samples*: of a session, how "
+		    "many samples a line stands for; and *data_src*, *weight*, *phys_addr*, "
+		    "*data_page_size*, *code_page_size*, *cgroup*, *transaction*.\n\nA processor "
+		    "trace has further fields. *flags* is the kind of a branch. *ipc* is "
+		    "instructions and cycles since the last sample that had them. *insn* is an "
+		    "instruction's bytes, and *disasm* its assembly. *synth* is CBR, PTWRITE, "
+		    "power and PSB. *callindent* is the called function, indented by "
+		    "depth.\n\nWithout *-F* a line shows what perf script shows. A default that "
+		    "the samples do not have is left out; a field that was asked for and is not "
+		    "there is an error." },
 	{ "ITRACE",
 	  "A processor trace (Intel PT) in a perf.data file becomes samples and events among the "
 	  "others. Letters say which:\n\n"
@@ -551,11 +550,10 @@ static const struct command_section script_sections[] = {
 		  "instruction. The "
 		  "period of a sample is the number of instructions since the one before." },
 	{ "SESSIONS",
-	  "Of a recording (perf.data) each sample is a line, as perf has it. A session of assay "
-	  "has "
-	  "its samples added up: there a line stands for all samples of one thread, CPU, event and "
-	  "stack in one second, its time is the second's first sample, and *samples* says how many "
-	  "they were. Addresses are offsets in their images." },
+	  "Of a recording (perf.data) each sample is a line, as perf has it. A session "
+	  "of assay has its samples added up. A line is then all samples of one thread, "
+	  "CPU, event and stack in one second. Its time is the second's first sample, "
+	  "and *samples* is the number of samples. Addresses are offsets in their images." },
 	{ "EXIT STATUS", "0 when all was printed, 1 when the input could not be read or is damaged "
 			 "(after all that could be read), 2 for wrong usage." },
 	{ NULL, NULL },
@@ -580,10 +578,10 @@ const struct command script_command = {
 	.summary = "print every sample, one a line",
 	.synopsis = "[OPTIONS]",
 	.description =
-		"Prints the samples of a perf.data file or of a session in the order of time, each "
-		"with its call chain below it. The text is that of *perf script*, field by field, "
-		"so "
-		"that what reads the one reads the other; where they differ says docs/script.md.",
+		"Prints the samples of a perf.data file or of a session in the order of time, "
+		"each with its call chain below it. The text equals that of *perf script*, "
+		"field by field, so programs that read the one read the other. docs/script.md "
+		"lists the differences.",
 	.options = OPTIONS_AND_ALIASES(script_options, perf_script_options),
 	.common = "i,F,time,itrace,format",
 	.sections = script_sections,

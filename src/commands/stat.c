@@ -27,12 +27,12 @@ struct stat_args {
 #define FIELD(f) offsetof(struct stat_args, f)
 static const struct option_spec stat_options[] = {
 	{ 'e', "event", "EVENT", OPT_LIST, FIELD(events), NULL,
-	  "what to count: cycles:u, page-faults, sched:sched_switch, CPU_CLK_UNHALTED …",
+	  "events to count: cycles:u, page-faults, sched:sched_switch, CPU_CLK_UNHALTED …",
 	  "May be given several times, or several at once with commas between them. Without it: "
 	  "time, context switches, migrations, page faults, cycles, instructions and branches, as "
 	  "far as there are counters for them." },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
-	  "count running processes: all their threads, and what they start" },
+	  "count running processes, with all their threads and children" },
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "count single threads" },
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "count the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
@@ -267,13 +267,14 @@ static int stat_command_run(const struct command *self, int argc, char **argv)
 static const struct command_section stat_sections[] = {
 	EVENTS_SECTION,
 	{ "MULTIPLEXING",
-	  "Where there are more events than hardware counters, the kernel lets them take turns. "
-	  "Their counts are scaled by the time that they did not run, which is said of each; CSV "
-	  "and JSON have both times. *assay events --check* says beforehand whether events "
-	  "fit." },
-	{ "EXIT STATUS", "The command's own status, or the signal that ended it. 127 when the "
-			 "command is not found, 126 when it can't be run, 1 when counting failed, "
-			 "2 for wrong usage." },
+	  "Where there are more events than hardware counters, the kernel lets them take "
+	  "turns. Their counts are scaled by the time that they did not run, and each "
+	  "line says so. CSV and JSON have both times. *assay events --check* says "
+	  "beforehand whether events fit." },
+	{ "EXIT STATUS",
+	  "The command's own status, or the signal that ended it. 127 if the command is "
+	  "not found, and 126 if it can't be run. 1 if counting failed, and 2 for wrong "
+	  "usage." },
 	{ NULL },
 };
 
@@ -290,10 +291,9 @@ const struct command stat_command = {
 	.summary = "how often events happen in a command, a process or the machine",
 	.synopsis = "[OPTIONS] [--] [COMMAND [ARG…]]",
 	.description =
-		"Counts events without taking samples: exact where each event has a counter "
-		"of its own, at a cost that can't be measured. Where it stands for something "
-		"a count is shown with what it is to another: instructions per cycle, misses "
-		"of loads.",
+		"Counts events without taking samples. Counts are exact if each event has its "
+		"own counter. The cost is too small to measure. Some counts are shown as "
+		"ratios, too: instructions per cycle, misses per load.",
 	.options = OPTIONS_AND_ALIASES(stat_options, perf_stat_options),
 	.common = "e,p,a,I,format",
 	.sections = stat_sections,

@@ -68,8 +68,8 @@ static const struct option_spec trace_options[] = {
 	{ 0, "source", "WHAT", OPT_CHOICE, FIELD(source), "best",
 	  "what calls are known by: pt (Intel PT: each one, exactly), samples, or the best that "
 	  "this machine has",
-	  "Samples with stacks show what takes longer than their period; what is shorter is not "
-	  "seen. What was used is said.",
+	  "Samples with stacks show what takes longer than their period; what is shorter "
+	  "is not seen. The answer names the method.",
 	  0, 0, "best|pt|samples" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
 	{ 0, "kernel", NULL, OPT_FLAG, FIELD(kernel), NULL,
@@ -573,25 +573,24 @@ static int trace_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section trace_sections[] = {
 	{ "THE MOMENT",
-	  "A ring of what ran is always kept and written over. It is kept for good when a function "
-	  "of *--on-symbol* is called, a signal of *--on-signal* is delivered, the command or "
-	  "process ends, or Ctrl-C comes: whichever is first (with *--on-exit* the end alone, and "
-	  "the others are marked). What was waited for and did not come is said, and the end of it "
-	  "all shown instead. A signal that ends a program which has no handler for it, and leaves "
-	  "no core, is not delivered: the moment is the end." },
+	  "assay always keeps a ring of the executed code, and overwrites it. The first "
+	  "of these moments saves the ring: a call of an *--on-symbol* function, the "
+	  "delivery of an *--on-signal* signal, the end of the command or process, or "
+	  "Ctrl-C. With *--on-exit*, only the end does, and the others are marked. If "
+	  "the moment does not come, assay says so and shows the end instead. A signal "
+	  "that ends a program which has no handler for it, and leaves no core, is not "
+	  "delivered: the moment is the end." },
 	{ "WHAT IS SHOWN",
-	  "Calls of functions by thread, with the time at which each began, counted from the "
-	  "moment, "
-	  "and how long it took; those that it made stand below it, to the right. With Intel PT "
-	  "each "
-	  "call is there, exactly; *?* is the duration of a call whose begin or end was not seen. "
-	  "Without, samples with stacks tell: a function counts as going on from one sample to "
-	  "the next while its callers do.\n\n"
-	  "The recording is a perf.data file: *assay report -i trace.data* and *perf* read it, "
-	  "too." },
-	{ "EXIT STATUS",
-	  "The command's own; it is waited for where it goes on after the moment. 1 when tracing "
-	  "failed, 2 for wrong usage, 126 and 127 as for *assay record*." },
+	  "Calls of functions by thread. Each has its begin, counted from the moment, "
+	  "and its duration. The calls that it made are below it, to the right. With "
+	  "Intel PT each call is there, exactly; *?* is the duration of a call whose "
+	  "begin or end was not seen. Without, samples with stacks tell: a function "
+	  "counts as going on from one sample to the next while its callers do.\n\nThe "
+	  "recording is a perf.data file: *assay report -i trace.data* and *perf* read "
+	  "it, too." },
+	{ "EXIT STATUS", "The command's own status. If the command goes on after the moment, assay "
+			 "waits for it. 1 if tracing failed, 2 for wrong usage, 126 and 127 as for "
+			 "*assay record*." },
 	{ NULL, NULL },
 };
 

@@ -382,17 +382,17 @@ static const struct command_example why_examples[] = {
 
 const struct command why_command = {
 	.name = "why",
-	.summary = "why a frame has no name or line: what was looked for, and what to install",
+	.summary = "explain why a frame has no name or line, and what to install",
 	.synopsis = "[OPTIONS] ADDRESS|SYMBOL|IMAGE…",
 	.description =
-		"Explains a frame of a session: the file that it is in, the places where names "
-		"and lines of that were looked for, what was found in each, and what to do where "
-		"something is missing.\n\n"
-		"An operand is an image (path or file name, a glob), an offset that samples fell "
-		"on (*0x4010*), a place (*IMAGE+0x4010*), or a function (a glob).\n\n"
-		"A name of the form *A..B* is not a call. The code has no symbol and lies between "
-		"the known functions A and B. *A+0x40..B* tells several such functions apart: this "
-		"one begins 0x40 bytes behind the start of A.",
+		"Explains a frame of a session. It shows the file of the frame, each place "
+		"where assay looked for names and lines, and the finding there. If something "
+		"is missing, it shows the remedy.\n\nAn operand is an image (path or file "
+		"name, a glob), an offset that samples fell on (*0x4010*), a place "
+		"(*IMAGE+0x4010*), or a function (a glob).\n\nA name of the form *A..B* is not "
+		"a call. The code has no symbol and lies between the known functions A and B. "
+		"*A+0x40..B* tells several such functions apart: this one begins 0x40 bytes "
+		"behind the start of A.",
 	.options = OPTIONS(why_options),
 	.examples = why_examples,
 	.run = why_run,

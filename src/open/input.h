@@ -86,9 +86,9 @@ struct code_args {
 	  (base) + offsetof(struct code_args, vmlinux),                                           \
 	  NULL,                                                                                   \
 	  "the file of the kernel that was recorded",                                             \
-	  "Names and code of the kernel come from it, if its build id is the recorded one; one "  \
-	  "of another build is told and not used. Without it the kernel is found by its build "   \
-	  "id." },                                                                                \
+	  "Names and code of the kernel come from it, if its build id is the "                    \
+	  "recorded one. assay reports a file of another build and does not use "                 \
+	  "it. Without this option, assay finds the kernel by its build id." },                   \
 	{                                                                                         \
 		0, "symfs", "DIR", OPT_STRING, (base) + offsetof(struct code_args, symfs), NULL,  \
 			"look for binaries below DIR, by the paths that they ran from",           \
@@ -104,27 +104,26 @@ const char *input_refused_vmlinux(const struct input *in, const struct build_id 
  * The row of --weight, and whether profiles are weighed by events by what was said with it: if one
  * of them needs it where nothing was. `other`: NULL, or what the profile is compared with.
  */
-#define WEIGHT_OPTION(field, what)                                                                 \
-	{                                                                                          \
-		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                            \
-			"A sample stands for as many events as the counter counted since the one " \
-			"before; for clocks an event is a nanosecond. *auto*: events, if samples " \
-			"stand for different numbers of them: a counter that is sampled at a "     \
-			"frequency begins with periods of few events in each thread.",             \
-			.choices = "auto|samples|events"                                           \
+#define WEIGHT_OPTION(field, what)                                                                \
+	{                                                                                         \
+		0, "weight", "WHAT", OPT_CHOICE, (field), "auto", what,                           \
+			"A sample stands for all events since the sample before. For clocks, "    \
+			"an event is a nanosecond. *auto* chooses events if samples stand for "   \
+			"different numbers of events. This is so for counters that are sampled "  \
+			"at a frequency: in each thread, they begin with periods of few events.", \
+			.choices = "auto|samples|events"                                          \
 	}
 struct profile;
 bool input_by_period(const char *weight, const struct profile *profile,
 		     const struct profile *other);
 
 /* -i of a daemon's directory, as OProfile's tools have it. */
-#define SESSION_DIR_OPTION(field)                                                   \
-	{                                                                           \
-		0, "session-dir", "DIR", OPT_STRING, (field), NULL,                 \
-			"the history in a daemon's directory, instead of -i",       \
-			"What is being recorded is in _DIR_/samples/current; *-i* " \
-			"_DIR_/samples/NAME "                                       \
-			"is one that was saved."                                    \
+#define SESSION_DIR_OPTION(field)                                                  \
+	{                                                                          \
+		0, "session-dir", "DIR", OPT_STRING, (field), NULL,                \
+			"the history in a daemon's directory, instead of -i",      \
+			"The present recording is in _DIR_/samples/current. *-i* " \
+			"_DIR_/samples/NAME reads a saved one."                    \
 	}
 
 /* The row of -i in every command that reads one session, and what it means by its operands. */
@@ -271,12 +270,12 @@ int input_decode(struct input *in, struct replay *replay, const struct itrace *i
 		 const char *given, struct error *err);
 
 /* The row of --image-path in commands that show code. */
-#define IMAGE_PATH_OPTION(field)                                                                 \
-	{                                                                                        \
-		0, "image-path", "DIR", OPT_LIST, (field), NULL,                                 \
-			"look for binaries below DIR, too",                                      \
-			"What is not at the path that it ran from, or is another build now, is " \
-			"searched by its name and build id."                                     \
+#define IMAGE_PATH_OPTION(field)                                                             \
+	{                                                                                    \
+		0, "image-path", "DIR", OPT_LIST, (field), NULL,                             \
+			"look for binaries below DIR, too",                                  \
+			"assay searches there by name and build id if a file is not at the " \
+			"path that it ran from, or if it is another build now."              \
 	}
 
 /* A directory of this process alone, in $TMPDIR or memory, until input_free(). */

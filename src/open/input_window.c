@@ -11,20 +11,17 @@
 #define AT_LENGTH_S 60
 
 const char input_times_help[] =
-	"*--since*, *--until* and *--at* take\n\n"
-	"*-2h*, *-90s*, *-1h30m*, *-3d*, *-1w*\n\tso long ago\n\n"
-	"*now*, *today*, *yesterday*, *today 9:30*, *yesterday 14:00*, *14:05*\n\t"
-	"of the calendar here; a day without a time begins at midnight\n\n"
-	"*2026-11-20*, *2026-11-20 14:05:30*\n\tlocal time\n\n"
-	"*2026-11-20T14:05:30Z*, *2026-11-20T14:05+01:00*\n\ttime of a zone\n\n"
-	"*@1795183530*\n\tseconds since 1970\n\n"
-	"They work on every session that tells when it began. Samples are kept in blocks of a "
-	"second, "
-	"and what a daemon has merged in blocks of a minute, an hour or a day. A block counts as a "
-	"whole if its middle lies in the window (or the window in the block): the header says how "
-	"long "
-	"blocks can be, and from when the samples are that are shown. *time:* counts from the "
-	"window's start.";
+	"*--since*, *--until* and *--at* take\n\n*-2h*, *-90s*, *-1h30m*, *-3d*, "
+	"*-1w*\n\tso long ago\n\n*now*, *today*, *yesterday*, *today 9:30*, *yesterday "
+	"14:00*, *14:05*\n\tof the calendar here; a day without a time begins at "
+	"midnight\n\n*2026-11-20*, *2026-11-20 14:05:30*\n\tlocal "
+	"time\n\n*2026-11-20T14:05:30Z*, *2026-11-20T14:05+01:00*\n\ttime of a "
+	"zone\n\n*@1795183530*\n\tseconds since 1970\n\nThey work on every session "
+	"that tells when it began. Samples are kept in blocks of a second. In parts "
+	"that a daemon has merged, blocks last a minute, an hour or a day. A block "
+	"counts as a whole if its middle is in the window, or if the window is in the "
+	"block. The header shows how long blocks can be, and the time of the shown "
+	"samples. *time:* counts from the window's start.";
 
 static int parse_bound(const char *option, const char *text, uint64_t now_ns, uint64_t *out,
 		       struct error *err)

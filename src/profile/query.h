@@ -45,7 +45,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(PID, "pid", NUMBER, "N", "these processes; *tgid:* is the same")                        \
 	X(TID, "tid", NUMBER, "N", "these threads")                                               \
 	X(CPU, "cpu", NUMBER, "N", "these processors")                                            \
-	X(CGROUP, "cgroup", GLOB, "GLOB", "these control groups, by path, and what is below")     \
+	X(CGROUP, "cgroup", GLOB, "GLOB",                                                         \
+	  "these control groups, by path, and all groups below them")                             \
 	X(UNIT, "unit", GLOB, "GLOB", "systemd's units; .service and the like may be left out")   \
 	X(CONTAINER, "container", GLOB, "GLOB",                                                   \
 	  "containers: as *report --by container* has them, their ids, or names")                 \
@@ -58,7 +59,8 @@ enum filter_match { MATCH_GLOB, MATCH_NUMBER, MATCH_TIME, MATCH_SOURCE };
 	X(TIME, "time", TIME, "FROM-TO",                                                          \
 	  "seconds since the start, to the second: 2s-5s, 2-, -1m, or 3 for the fourth second")   \
 	X(SESSION, "session", SOURCE, "NAME",                                                     \
-	  "saved sessions beside the *current* one, added up; a path is a session of its own")    \
+	  "saved sessions beside the *current* one, added up. A path is a "                       \
+	  "separate session")                                                                     \
 	X(SESSION_EXCLUDE, "session-exclude", SOURCE, "NAME",                                     \
 	  "not these of *session:*; without that, of all that there are")                         \
 	X(ARCHIVE, "archive", SOURCE, "DIR", "an archive, with its own binaries, instead of *-i*")

@@ -164,33 +164,31 @@ static int doctor_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section doctor_sections[] = {
-	{ "STATES", "*ok*: nothing is in the way.\n\n"
-		    "*limited*: works in part; the lines below say what does not.\n\n"
-		    "*missing*: does not work here." },
+	{ "STATES", "*ok*: nothing is in the way.\n\n*limited*: works in part. The lines below "
+		    "name the gaps.\n\n*missing*: does not work here." },
 	{ "EXIT STATUS",
 	  "0 when something can be profiled, 1 when nothing can, 2 for wrong usage." },
 	{ NULL, NULL },
 };
 
 static const struct command_example doctor_examples[] = {
-	{ "assay doctor", "what works for you, and what would change the rest" },
+	{ "assay doctor", "what works for you, and how to change the rest" },
 	{ "sudo assay doctor", "what works for root" },
 	{ "assay doctor --format json | jq -r '.checks[] | select(.state != \"ok\").name'",
-	  "the names of what is not well" },
+	  "the names of checks that are not well" },
 	{ NULL, NULL },
 };
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "say what this machine permits, and what would permit more",
+	.summary = "show what this machine permits, and how to permit more",
 	.synopsis = "[OPTIONS]",
 	.description =
 		"Tries what profiling needs, as the user who calls it: hardware counters are "
-		"opened, "
-		"not looked up. The first line says what can be profiled. Then comes one line a "
-		"check; for each that is not well, what that means and the one command that would "
-		"change it, ready to be pasted.\n\n"
-		"Nothing is changed, and nothing is sent anywhere.",
+		"opened, not looked up. The first line names the things that you can profile. "
+		"Then comes one line a check; for each that is not well, what that means and "
+		"the one command that would change it, ready to be pasted.\n\nNothing is "
+		"changed, and nothing is sent anywhere.",
 	.options = OPTIONS(doctor_options),
 	.sections = doctor_sections,
 	.examples = doctor_examples,

@@ -44,7 +44,7 @@ static const struct option_spec top_options[] = {
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "the whole machine (the default without a target)" },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
-	  "running processes: all their threads, and what they start" },
+	  "running processes, with all their threads and children" },
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "single threads" },
 	{ 'C', "cpu", "LIST", OPT_STRING, FIELD(cpus), NULL, "only on these CPUs: 0-3,8" },
 	{ 'G', "cgroup", "CGROUP", OPT_STRING, FIELD(cgroup), NULL,
@@ -58,7 +58,7 @@ static const struct option_spec top_options[] = {
 	{ 'V', "view", "VIEW", OPT_CHOICE, FIELD(view), "processes", "what to show first",
 	  .choices = "processes|symbols|tree|inverted" },
 	{ 'w', "window", "SECONDS", OPT_SECONDS, FIELD(window_s), "5",
-	  "show this much of what was last", NULL, 1, 300 },
+	  "show this much of the last time", NULL, 1, 300 },
 	{ 'd', "delay", "SECONDS", OPT_SECONDS, FIELD(delay_s), "1", "refresh every so often", NULL,
 	  0.1, 60 },
 	{ 'o', "command-output", "FILE", OPT_STRING, FIELD(output), "/dev/null",
@@ -655,13 +655,12 @@ static const struct command_example top_examples[] = {
 };
 
 static const struct command_section top_sections[] = {
-	{ "KEYS",
-	  "*P* *S* *T* *I* show processes, symbols, the call tree and the inverted one, "
-	  "*Tab* the next of them. The arrows, *Page Up*, *Page Down*, *Home* and *End* "
-	  "choose a line; *Enter* on a process shows its functions alone. */* asks for a "
-	  "filter (*pid:12*, *comm:gcc*, *image:libc.so.6*, *symbol:main* …, several with "
-	  "blanks between them), *c* takes it away. *+* and *-* change how many seconds are "
-	  "shown. *space* pauses, *h* helps, *q* and Ctrl-C leave." },
+	{ "KEYS", "*P* *S* *T* *I* show processes, symbols, the call tree and the inverted one, "
+		  "*Tab* the next of them. The arrows, *Page Up*, *Page Down*, *Home* and *End* "
+		  "choose a line. *Enter* on a process shows its functions alone. */* asks for a "
+		  "filter, such as *pid:12*, *comm:gcc*, *image:libc.so.6* or *symbol:main*. "
+		  "Separate several filters by blanks. *c* clears the filter. *+* and *-* change "
+		  "how many seconds are shown. *space* pauses, *h* helps, *q* and Ctrl-C leave." },
 	{ "NUMBERS",
 	  "Everything is of the last seconds (*--window*) that are complete, about one second ago. "
 	  "A "

@@ -367,8 +367,9 @@ static int ocount_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section ocount_sections[] = {
-	{ "EXIT STATUS", "0; 1 on every failure, wrong usage too. The command's own status is said "
-			 "and not passed on, as OProfile has it; *assay stat* passes it on." },
+	{ "EXIT STATUS",
+	  "0; 1 on every failure, wrong usage too. A message has the command's own "
+	  "status. As in OProfile, it is not passed on. *assay stat* passes it on." },
 	{ "DIFFERENCES",
 	  "The header of an interval is the same in all modes. Without counters the default event "
 	  "is the timer's clock, in nanoseconds. Every event of *assay events* can be counted, not "

@@ -268,7 +268,7 @@ static int opannotate_run(const struct command *self, int argc, char **argv)
 
 static const struct command_section opannotate_sections[] = {
 	{ "EXIT STATUS",
-	  "0, also where a source file is missing, which is said; 1 on failure and for "
+	  "0, also if a source file is missing (a message says so). 1 on failure and for "
 	  "wrong usage." },
 	{ "DIFFERENCES",
 	  "Instructions are decoded by assay itself. Lines of inlined functions count "

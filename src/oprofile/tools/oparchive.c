@@ -313,7 +313,7 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section oparchive_sections[] = {
-	{ "EXIT STATUS", "0, also where a binary is missing, which is said; 1 on failure and for "
+	{ "EXIT STATUS", "0, also if a binary is missing (a message says so). 1 on failure and for "
 			 "wrong usage." },
 	{ "DIFFERENCES",
 	  "Binaries that have changed since are left out, and named. A session of *assay "

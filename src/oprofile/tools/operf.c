@@ -165,9 +165,9 @@ static int operf_run(const struct command *self, int argc, char **argv)
 }
 
 static const struct command_section operf_sections[] = {
-	{ "EXIT STATUS", "0; 1 where the command ended with a status of its own or by a signal "
-			 "(which is said; the "
-			 "profile is good), and for wrong usage; 2 where recording failed." },
+	{ "EXIT STATUS",
+	  "0. 1 if the command ended with another status or by a signal (a message says "
+	  "so; the profile is good), and for wrong usage. 2 if recording failed." },
 	{ "SIGNALS", "Ctrl-C goes to the command, and to the recording without one; the profile is "
 		     "whole. *killall -SIGINT operf* ends what runs in the background. What "
 		     "*SIGKILL* leaves is taken in "

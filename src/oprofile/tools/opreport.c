@@ -305,8 +305,8 @@ const struct command opreport_command = {
 	.summary = "reports of profiles, in OProfile's way",
 	.synopsis = "[OPTIONS] [SPECIFICATION…]",
 	.description = "OProfile's *opreport*: its options and its output, of sample files and of "
-		       "sessions of *assay record*. A specification is what the FILTERS of "
-		       "*assay-report*(1) are.",
+		       "sessions of *assay record*. A specification has the form of the FILTERS of "
+		       "*assay-report*(1).",
 	.options = OPTIONS(opreport_options),
 	.sections = opreport_sections,
 	.examples = opreport_examples,
