@@ -123,6 +123,7 @@ struct builder {
 	uint32_t last_rule;
 	uint32_t n_functions, n_unsupported;
 	uint32_t n_sigreturns;
+	uint32_t n_halves;       /* places of bare code where its frame is not whole */
 	struct unwind_rule bare; /* of code without call frame information */
 	struct switch_place switches[MAX_SWITCHES];
 	uint32_t n_switches;
@@ -544,6 +545,46 @@ static struct reader code_between(const struct builder *b, uint64_t from, uint64
 	return reader_over(b->elf->base, 0);
 }
 
+/* Of bare code that keeps frame pointers: behind the push, and where there is no frame. */
+static const struct unwind_rule no_frame = { .cfa = UNWIND_CFA_SP, .off = 1 };
+static const struct unwind_rule half_a_frame = {
+	.cfa = UNWIND_CFA_SP, .off = 2, .saved = UNWIND_FP_AT_CFA, .fp = -16 / 8
+};
+
+#define MAX_HALVES (1u << 20) /* a hostile image may have one every two bytes */
+
+/*
+ * A function that is left by frame pointer has none before its "push %rbp; mov %rsp, %rbp" is
+ * through, nor at its return: these places have rows of their own.
+ */
+static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
+{
+	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
+	uint32_t bare = number_of(b, b->bare), none = number_of(b, no_frame),
+		 half = number_of(b, half_a_frame);
+
+	emit(b, (uint64_t)(at - b->elf->base), bare);
+	if (b->elf->machine != EM_X86_64 || unwind_rule_cfa(b->bare) != UNWIND_CFA_NONE)
+		return;
+	for (; end - at >= 2 && b->n_halves < MAX_HALVES; at++) {
+		uint64_t off = (uint64_t)(at - b->elf->base);
+
+		if (at[0] == 0x41) { /* REX.B: the next byte would push another register */
+			at++;
+		} else if (at[0] == prologue[0] && end - at >= (ptrdiff_t)sizeof(prologue) &&
+			   !memcmp(at, prologue, sizeof(prologue))) {
+			emit(b, off, none);
+			emit(b, off + 1, half);
+			emit(b, off + sizeof(prologue), bare);
+			b->n_halves++;
+		} else if (at[0] == 0x5d && at[1] == RETURN_X86_64) { /* pop %rbp; ret */
+			emit(b, off + 1, none);
+			emit(b, off + 2, bare);
+			b->n_halves++;
+		}
+	}
+}
+
 /*
  * Code without call frame information, which is left by frame pointer; but for trampolines, which
  * are known by their instructions (elf/elf_trampoline.h). Its address is looked up one byte before.
@@ -551,23 +592,23 @@ static struct reader code_between(const struct builder *b, uint64_t from, uint64
 static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
 {
 	struct reader code = code_between(b, from, to);
-	uint32_t bare = number_of(b, b->bare);
 	const uint8_t *found;
 	size_t size;
 
 	emit(b, from, 0);
 	if (!reader_left(&code))
 		return;
-	emit(b, (uint64_t)(code.at - b->elf->base), bare);
 	while (b->n_sigreturns < MAX_SIGRETURNS &&
 	       (found = elf_trampoline_find(ELF_SIGRETURN, b->elf->machine, code, &size)) != NULL) {
 		uint64_t at = (uint64_t)(found - b->elf->base);
 
+		if (found > code.at)
+			emit_bare(b, code.at, found - 1);
 		emit(b, found > code.at ? at - 1 : at, number_of(b, b->machine->signal));
-		emit(b, at + size, bare);
 		code.at = found + size;
 		b->n_sigreturns++;
 	}
+	emit_bare(b, code.at, code.end);
 	emit(b, (uint64_t)(code.end - b->elf->base), 0);
 }
 

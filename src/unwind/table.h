@@ -39,7 +39,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 6
+#define UNWIND_VERSION 7
 
 struct unwind_header {
 	char magic[8];

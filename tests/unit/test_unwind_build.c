@@ -418,6 +418,40 @@ static void functions_of_go_that_change_stacks_are_known(void **state)
 	built_fini(&b);
 }
 
+/* Where the frame pointer is not the function's: before the prologue is through, and at the end. */
+static void bare_code_has_rules_where_its_frame_is_not_whole(void **state)
+{
+	struct unwind_rule rule;
+	struct built b;
+
+	(void)state;
+	write_file("bare.s", ".text\nfirst: .cfi_startproc\nnop\n.cfi_endproc\n.p2align 6\n"
+			     "bare: push %rbp\nmov %rsp, %rbp\nsub $16, %rsp\nleave\nret\n"
+			     "other: push %rbp\nmov %rsp, %rbp\npush %r13\npop %r13\n"
+			     "pop %rbp\nret\n"
+			     "no_frame: push %r13\nmov %rsp, %rbp\nnop\n");
+	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o bare.so bare.s");
+	build_of(&b, "bare.so");
+	assert_sp_plus(rule_at(&b, address_of(&b, "bare")), 8);
+	rule = rule_at(&b, address_of(&b, "bare") + 1);
+	assert_sp_plus(rule, 16);
+	assert_true(rule.fp == -2 && unwind_rule_fp(rule) == UNWIND_FP_AT_CFA);
+	for (int i = 4; i < 9; i++)
+		assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "bare") + i)),
+				 UNWIND_CFA_NONE);
+	assert_sp_plus(rule_at(&b, address_of(&b, "other")), 8);
+	assert_sp_plus(rule_at(&b, address_of(&b, "other") + 1), 16);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "other") + 4)),
+			 UNWIND_CFA_NONE);
+	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "other") + 8)),
+			 UNWIND_CFA_NONE);
+	assert_sp_plus(rule_at(&b, address_of(&b, "other") + 9), 8);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "no_frame") + i)),
+				 UNWIND_CFA_NONE);
+	built_fini(&b);
+}
+
 /* As GHC's code is, with and without -g, and C functions beside it. */
 static void haskells_code_has_its_stack_elsewhere(void **state)
 {
@@ -720,6 +754,7 @@ int main(void)
 		cmocka_unit_test(sframe_serves_where_eh_frame_is_not),
 		cmocka_unit_test(frames_of_free_pascal_are_read),
 		cmocka_unit_test(damaged_sframe_is_read_as_far_as_it_goes),
+		cmocka_unit_test(bare_code_has_rules_where_its_frame_is_not_whole),
 		cmocka_unit_test(haskells_code_has_its_stack_elsewhere),
 		cmocka_unit_test(frames_of_a_megabyte_have_their_offset),
 		cmocka_unit_test(an_image_without_code_has_an_empty_table),
