@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profile/profile.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,23 +52,6 @@ enum code_mode image_kind_mode(enum image_kind kind)
 	};
 
 	return kind < N_IMAGE_KINDS ? modes[kind] : CODE_UNKNOWN;
-}
-
-uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint32_t function)
-{
-	uint32_t image = p->functions.data[function].image;
-
-	if (key == PROFILE_SYMBOL)
-		return p->functions.data[function].whole;
-	if (key == PROFILE_IMAGE)
-		return image;
-	if (key == PROFILE_ADDRESS)
-		return function;
-	if (key == PROFILE_LINE)
-		return p->functions.data[function].line;
-	if (key == PROFILE_FILE)
-		return p->lines.data[p->functions.data[function].line].file;
-	return image_kind_mode(p->images.data[image].image->kind);
 }
 
 uint32_t profile_class_value(const struct profile *p, enum profile_key key, uint32_t group)
@@ -153,52 +137,160 @@ static const char *event_text(const struct profile *p, uint32_t counter,
 	return scratch;
 }
 
-const char *profile_key_text(const struct profile *p, enum profile_key key, uint32_t value,
-			     char scratch[static KEY_TEXT_SIZE])
+/* ---- keys: a row each, with what it needs ---- */
+
+static uint32_t code_mode_of(const struct profile *p, uint32_t function)
+{
+	uint32_t image = p->functions.data[function].image;
+
+	return image_kind_mode(p->images.data[image].image->kind);
+}
+
+static uint32_t code_image_of(const struct profile *p, uint32_t function)
+{
+	return p->functions.data[function].image;
+}
+
+static uint32_t code_symbol_of(const struct profile *p, uint32_t function)
+{
+	return p->functions.data[function].whole;
+}
+
+static uint32_t code_file_of(const struct profile *p, uint32_t function)
+{
+	return p->lines.data[p->functions.data[function].line].file;
+}
+
+static uint32_t code_line_of(const struct profile *p, uint32_t function)
+{
+	return p->functions.data[function].line;
+}
+
+static uint32_t code_address_of(const struct profile *p, uint32_t function)
+{
+	(void)p;
+	return function;
+}
+
+/* What a text function is given, and where it may put one. */
+struct key_value {
+	enum profile_key key;
+	uint32_t value;
+	char *scratch; /* KEY_TEXT_SIZE */
+};
+
+static const char *image_key_text(const struct profile *p, const struct key_value *v)
+{
+	return p->images.data[v->value].name;
+}
+
+static const char *process_key_text(const struct profile *p, const struct key_value *v)
+{
+	return process_text(p, &p->processes.data[v->value], v->scratch);
+}
+
+static const char *thread_key_text(const struct profile *p, const struct key_value *v)
+{
+	return process_text(p, &p->threads.data[v->value], v->scratch);
+}
+
+static const char *comm_key_text(const struct profile *p, const struct key_value *v)
+{
+	return strings_get(&p->comms, (string_id){ v->value });
+}
+
+static const char *cpu_key_text(const struct profile *p, const struct key_value *v)
+{
+	(void)p;
+	if (v->value == PROFILE_CPU_ALL)
+		return "all";
+	snprintf(v->scratch, KEY_TEXT_SIZE, "%" PRIu32, v->value);
+	return v->scratch;
+}
+
+static const char *cgroup_key_text(const struct profile *p, const struct key_value *v)
+{
+	return profile_cgroup_text(p, v->key, v->value);
+}
+
+static const char *event_key_text(const struct profile *p, const struct key_value *v)
+{
+	return event_text(p, v->value, v->scratch);
+}
+
+static const char *context_key_text(const struct profile *p, const struct key_value *v)
+{
+	(void)p;
+	return sample_context_names[v->value];
+}
+
+static const char *mode_key_text(const struct profile *p, const struct key_value *v)
 {
 	static const char *const modes[] = { "user", "kernel", "unknown" };
 
-	switch (key) {
-	case PROFILE_APP:
-	case PROFILE_IMAGE:
-		return p->images.data[value].name;
-	case PROFILE_PROCESS:
-		return process_text(p, &p->processes.data[value], scratch);
-	case PROFILE_THREAD:
-		return process_text(p, &p->threads.data[value], scratch);
-	case PROFILE_COMM:
-		return strings_get(&p->comms, (string_id){ value });
-	case PROFILE_CGROUP:
-	case PROFILE_UNIT:
-	case PROFILE_CONTAINER:
-	case PROFILE_POD:
-		return profile_cgroup_text(p, key, value);
-	case PROFILE_CONTEXT:
-		return sample_context_names[value];
-	case PROFILE_EVENT:
-		return event_text(p, value, scratch);
-	case PROFILE_MODE:
-		return modes[value];
-	case PROFILE_SYMBOL:
-		return function_text(p, value);
-	case PROFILE_FILE:
-		return *strings_get(&p->files, (string_id){ value })
-			       ? strings_get(&p->files, (string_id){ value })
-			       : "(no line)";
-	case PROFILE_LINE:
-		return p->lines.data[value].name;
-	case PROFILE_CPU:
-		if (value == PROFILE_CPU_ALL)
-			return "all";
-		break;
-	case PROFILE_ADDRESS:
-		snprintf(scratch, KEY_TEXT_SIZE, "%08" PRIx64, profile_address(p, value));
-		return scratch;
-	case N_PROFILE_KEYS:
-		break;
-	}
-	snprintf(scratch, KEY_TEXT_SIZE, "%" PRIu32, value);
-	return scratch;
+	(void)p;
+	return modes[v->value];
+}
+
+static const char *symbol_key_text(const struct profile *p, const struct key_value *v)
+{
+	return function_text(p, v->value);
+}
+
+static const char *file_key_text(const struct profile *p, const struct key_value *v)
+{
+	const char *file = strings_get(&p->files, (string_id){ v->value });
+
+	return *file ? file : "(no line)";
+}
+
+static const char *line_key_text(const struct profile *p, const struct key_value *v)
+{
+	return p->lines.data[v->value].name;
+}
+
+static const char *address_key_text(const struct profile *p, const struct key_value *v)
+{
+	snprintf(v->scratch, KEY_TEXT_SIZE, "%08" PRIx64, profile_address(p, v->value));
+	return v->scratch;
+}
+
+/* of_code: of CODE keys. The values of CLASS keys come from load.c. */
+static const struct {
+	const char *(*text)(const struct profile *p, const struct key_value *v);
+	uint32_t (*of_code)(const struct profile *p, uint32_t function);
+} key_operations[N_PROFILE_KEYS] = {
+	[PROFILE_APP] = { image_key_text, NULL },
+	[PROFILE_PROCESS] = { process_key_text, NULL },
+	[PROFILE_THREAD] = { thread_key_text, NULL },
+	[PROFILE_COMM] = { comm_key_text, NULL },
+	[PROFILE_CPU] = { cpu_key_text, NULL },
+	[PROFILE_CGROUP] = { cgroup_key_text, NULL },
+	[PROFILE_UNIT] = { cgroup_key_text, NULL },
+	[PROFILE_CONTAINER] = { cgroup_key_text, NULL },
+	[PROFILE_POD] = { cgroup_key_text, NULL },
+	[PROFILE_EVENT] = { event_key_text, NULL },
+	[PROFILE_CONTEXT] = { context_key_text, NULL },
+	[PROFILE_MODE] = { mode_key_text, code_mode_of },
+	[PROFILE_IMAGE] = { image_key_text, code_image_of },
+	[PROFILE_SYMBOL] = { symbol_key_text, code_symbol_of },
+	[PROFILE_FILE] = { file_key_text, code_file_of },
+	[PROFILE_LINE] = { line_key_text, code_line_of },
+	[PROFILE_ADDRESS] = { address_key_text, code_address_of },
+};
+
+const char *profile_key_text(const struct profile *p, enum profile_key key, uint32_t value,
+			     char scratch[static KEY_TEXT_SIZE])
+{
+	const struct key_value v = { key, value, scratch };
+
+	return key_operations[key].text(p, &v);
+}
+
+uint32_t profile_code_value(const struct profile *p, enum profile_key key, uint32_t function)
+{
+	assert(profile_keys[key].kind == KEY_CODE);
+	return key_operations[key].of_code(p, function);
 }
 
 bool profile_period_is_constant(const struct profile *p, uint32_t lane)
