@@ -553,9 +553,15 @@ static const struct unwind_rule half_a_frame = {
 
 #define MAX_HALVES (1u << 20) /* a hostile image may have one every two bytes */
 
+/* Jumps to other functions, too. A jump inside a function does not come behind pop %rbp. */
+static bool leaves_the_function(uint8_t op)
+{
+	return op == RETURN_X86_64 || op == 0xe9 || op == 0xeb;
+}
+
 /*
  * A function that is left by frame pointer has none before its "push %rbp; mov %rsp, %rbp" is
- * through, nor at its return: these places have rows of their own.
+ * through, nor where it returns or jumps to another: these places have rows of their own.
  */
 static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
 {
@@ -577,7 +583,7 @@ static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
 			emit(b, off + 1, half);
 			emit(b, off + sizeof(prologue), bare);
 			b->n_halves++;
-		} else if (at[0] == 0x5d && at[1] == RETURN_X86_64) { /* pop %rbp; ret */
+		} else if (at[0] == 0x5d && leaves_the_function(at[1])) { /* behind pop %rbp */
 			emit(b, off + 1, none);
 			emit(b, off + 2, bare);
 			b->n_halves++;

@@ -429,6 +429,8 @@ static void bare_code_has_rules_where_its_frame_is_not_whole(void **state)
 			     "bare: push %rbp\nmov %rsp, %rbp\nsub $16, %rsp\nleave\nret\n"
 			     "other: push %rbp\nmov %rsp, %rbp\npush %r13\npop %r13\n"
 			     "pop %rbp\nret\n"
+			     "jumps: push %rbp\nmov %rsp, %rbp\nmov -0x17(%rbp), %ebx\n"
+			     "pop %rbp\njmp bare@plt\n"
 			     "no_frame: push %r13\nmov %rsp, %rbp\nnop\n");
 	need_command("cc -dumpmachine | grep x86_64 && cc -shared -nostdlib -o bare.so bare.s");
 	build_of(&b, "bare.so");
@@ -446,6 +448,11 @@ static void bare_code_has_rules_where_its_frame_is_not_whole(void **state)
 	assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "other") + 8)),
 			 UNWIND_CFA_NONE);
 	assert_sp_plus(rule_at(&b, address_of(&b, "other") + 9), 8);
+	for (int i = 4; i < 8; i++)
+		if (i != 6) /* which is inside an instruction that looks like pop %rbp; jmp */
+			assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "jumps") + i)),
+					 UNWIND_CFA_NONE);
+	assert_sp_plus(rule_at(&b, address_of(&b, "jumps") + 8), 8);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(unwind_rule_cfa(rule_at(&b, address_of(&b, "no_frame") + i)),
 				 UNWIND_CFA_NONE);
