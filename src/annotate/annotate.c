@@ -20,7 +20,7 @@ static void sum_places(struct annotation *a)
 	}
 }
 
-static uint32_t image_of(const struct profile *p, uint32_t place)
+static uint32_t annotate_image_of(const struct profile *p, uint32_t place)
 {
 	return p->functions.data[p->places.data[place].function].image;
 }
@@ -31,8 +31,8 @@ static int by_image_and_offset(const void *a, const void *b, void *data)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	uint64_t from = p->places.data[x].offset, to = p->places.data[y].offset;
 
-	if (image_of(p, x) != image_of(p, y))
-		return image_of(p, x) < image_of(p, y) ? -1 : 1;
+	if (annotate_image_of(p, x) != annotate_image_of(p, y))
+		return annotate_image_of(p, x) < annotate_image_of(p, y) ? -1 : 1;
 	return (from > to) - (from < to);
 }
 
@@ -46,10 +46,10 @@ static void order_places(struct annotation *a)
 	qsort_r(a->order, p->places.n, sizeof(*a->order), by_image_and_offset, (void *)p);
 }
 
-static struct annotated_line line_of(struct annotation *a, uint32_t place)
+static struct annotated_line annotate_line_of(struct annotation *a, uint32_t place)
 {
 	const struct profile *p = a->profile;
-	const struct symbol_table *table = p->images.data[image_of(p, place)].table;
+	const struct symbol_table *table = p->images.data[annotate_image_of(p, place)].table;
 	struct line_span span;
 
 	if (!table || !lines_span(a->symbols, table, p->places.data[place].offset, &span))
@@ -57,9 +57,9 @@ static struct annotated_line line_of(struct annotation *a, uint32_t place)
 	return (struct annotated_line){ strings_add(&a->files, span.file).n, span.line };
 }
 
-static void add_place(struct annotation *a, struct line_sums *sums, uint32_t place)
+static void annotate_add_place(struct annotation *a, struct line_sums *sums, uint32_t place)
 {
-	struct annotated_line line = line_of(a, place);
+	struct annotated_line line = annotate_line_of(a, place);
 	uint32_t n_lanes = a->profile->n_lanes, *index;
 	bool is_new;
 
@@ -79,7 +79,7 @@ void annotation_function_lines(struct annotation *a, uint32_t function, struct l
 {
 	for (uint32_t i = 0; i < a->profile->places.n; i++)
 		if (a->profile->places.data[i].function == function)
-			add_place(a, out, i);
+			annotate_add_place(a, out, i);
 }
 
 void line_sums_fini(struct line_sums *s)
@@ -111,7 +111,7 @@ struct annotation *annotation_new(const struct profile *profile, struct symboliz
 	sum_places(a);
 	order_places(a);
 	for (uint32_t i = 0; i < profile->places.n; i++)
-		add_place(a, &a->lines, i);
+		annotate_add_place(a, &a->lines, i);
 	return a;
 }
 
@@ -135,7 +135,7 @@ static size_t first_place(const struct annotation *a, uint32_t image, uint64_t o
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		uint32_t place = a->order[middle], at = image_of(p, place);
+		uint32_t place = a->order[middle], at = annotate_image_of(p, place);
 
 		if (at < image || (at == image && p->places.data[place].offset < offset))
 			low = middle + 1;
@@ -154,7 +154,7 @@ void annotation_sum(const struct annotation *a, uint32_t image, uint64_t start, 
 	for (size_t i = first_place(a, image, start); i < p->places.n; i++) {
 		uint32_t place = a->order[i];
 
-		if (image_of(p, place) != image || p->places.data[place].offset >= end)
+		if (annotate_image_of(p, place) != image || p->places.data[place].offset >= end)
 			return;
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 			weight_add(&out[lane], &annotation_place(a, place)[lane]);

@@ -26,7 +26,7 @@ static int by_length(const void *a, const void *b)
 	return (n > m) - (n < m);
 }
 
-static uint32_t top(const struct jump_arrow *a)
+static uint32_t annotate_code_top(const struct jump_arrow *a)
 {
 	return MIN(a->from, a->to);
 }
@@ -42,8 +42,8 @@ static bool is_level_free(const struct function_code *c, size_t n, const struct 
 	for (size_t i = 0; i < n; i++) {
 		const struct jump_arrow *other = &c->arrows.data[i];
 
-		if (other->level == level && top(other) <= bottom(arrow) &&
-		    top(arrow) <= bottom(other))
+		if (other->level == level && annotate_code_top(other) <= bottom(arrow) &&
+		    annotate_code_top(arrow) <= bottom(other))
 			return false;
 	}
 	return true;
@@ -65,7 +65,7 @@ static void place_arrows(struct function_code *c)
 	}
 }
 
-static uint32_t instruction_at(const struct function_code *c, uint64_t offset)
+static uint32_t annotate_code_instruction_at(const struct function_code *c, uint64_t offset)
 {
 	size_t low = 0, high = c->list.n;
 
@@ -84,7 +84,7 @@ static void find_arrows(struct function_code *c)
 {
 	for (uint32_t i = 0; i < c->list.n && c->arrows.n < MAX_ARROWS; i++) {
 		const struct instruction *in = &c->list.data[i];
-		uint32_t to = in->is_jump ? instruction_at(c, in->target) : NO_INDEX;
+		uint32_t to = in->is_jump ? annotate_code_instruction_at(c, in->target) : NO_INDEX;
 
 		if (to != NO_INDEX)
 			vec_push(&c->arrows, (struct jump_arrow){ .from = i, .to = to });
@@ -132,14 +132,15 @@ void function_code_put_arrows(const struct function_code *c, uint32_t i, bool is
 		const char *mark = is_along ? look->along : " ";
 
 		vec_foreach (&c->arrows, arrow) {
-			if (arrow->level != level || i < top(arrow) || i > bottom(arrow))
+			if (arrow->level != level || i < annotate_code_top(arrow) ||
+			    i > bottom(arrow))
 				continue;
 			is_target |= arrow->to == i;
-			if (i != top(arrow) && i != bottom(arrow)) {
+			if (i != annotate_code_top(arrow) && i != bottom(arrow)) {
 				mark = is_along ? look->along : look->down;
 				continue;
 			}
-			mark = i == top(arrow) ? look->first : look->last;
+			mark = i == annotate_code_top(arrow) ? look->first : look->last;
 			is_along = true;
 		}
 		buf_str(out, mark);

@@ -105,7 +105,7 @@ static json_t *function_json(struct annotation *a, uint32_t function)
 	return row;
 }
 
-static json_t *events_json(const struct annotation *a)
+static json_t *annotate_json_events_json(const struct annotation *a)
 {
 	const struct profile *p = a->profile;
 	json_t *list = json_array();
@@ -133,7 +133,7 @@ void annotation_print_json(struct annotation *a, const uint32_t *functions, size
 	json_t *whole = json_object(), *list = json_array();
 
 	json_object_set_new(whole, "schema", json_integer(1));
-	json_object_set_new(whole, "events", events_json(a));
+	json_object_set_new(whole, "events", annotate_json_events_json(a));
 	for (size_t i = 0; i < n; i++)
 		json_array_append_new(list, function_json(a, functions[i]));
 	json_object_set_new(whole, "functions", list);

@@ -25,7 +25,7 @@ static void page_fini(struct page *p)
 }
 
 /* Ends the line: no wider than the page. */
-static void put_line(struct page *p)
+static void annotate_text_put_line(struct page *p)
 {
 	const char *text = buf_cstr(&p->line);
 	size_t width = p->style->width, n = 0;
@@ -61,7 +61,7 @@ static void put_margin(struct page *p, const struct weight *w)
 }
 
 /* Text that may hold anything; a tab goes to the next multiple of eight columns. */
-static void put_text(struct page *p, const char *text, size_t size)
+static void annotate_text_put_text(struct page *p, const char *text, size_t size)
 {
 	cleanup(free_at_exit) char *copy = xstrndup(text, size);
 	size_t column = 0;
@@ -79,8 +79,8 @@ static void put_text(struct page *p, const char *text, size_t size)
 	utf8_append(&p->line, buf_cstr(&p->clean), true);
 }
 
-static void put_source_line(struct page *p, const struct source_file *file, uint32_t n,
-			    const struct weight *w)
+static void annotate_text_put_source_line(struct page *p, const struct source_file *file,
+					  uint32_t n, const struct weight *w)
 {
 	const char *text;
 	size_t size;
@@ -88,11 +88,11 @@ static void put_source_line(struct page *p, const struct source_file *file, uint
 	put_margin(p, w);
 	buf_printf(&p->line, "%5" PRIu32 "  ", n);
 	if (source_line(file, n, &text, &size))
-		put_text(p, text, size);
-	put_line(p);
+		annotate_text_put_text(p, text, size);
+	annotate_text_put_line(p);
 }
 
-static void put_sentence(struct page *p, const char *title, const char *text)
+static void annotate_text_put_sentence(struct page *p, const char *title, const char *text)
 {
 	buf_printf(&p->line, "%-8s", title);
 	utf8_append(&p->line, text, true);
@@ -100,7 +100,7 @@ static void put_sentence(struct page *p, const char *title, const char *text)
 	p->line.len = 0;
 }
 
-static void put_events(struct page *p)
+static void annotate_text_put_events(struct page *p)
 {
 	const struct profile *profile = p->a->profile;
 
@@ -108,7 +108,8 @@ static void put_events(struct page *p)
 		struct buf skid = { 0 };
 
 		annotation_put_skid(p->a, lane, &skid);
-		put_sentence(p, profile->n_lanes > 1 ? "event" : "skid", buf_cstr(&skid));
+		annotate_text_put_sentence(p, profile->n_lanes > 1 ? "event" : "skid",
+					   buf_cstr(&skid));
 		buf_fini(&skid);
 	}
 	for (uint32_t lane = 0; lane < profile->n_lanes; lane++) {
@@ -118,7 +119,7 @@ static void put_events(struct page *p)
 			   counter != NO_INDEX ? profile->session->info.counters[counter].name
 					       : "samples");
 	}
-	put_line(p);
+	annotate_text_put_line(p);
 }
 
 /* The source was changed after the code was made: lines may be off. */
@@ -132,7 +133,7 @@ static void warn_of_newer(struct page *p, const struct source_file *file, uint64
 		"%s has been changed since the binary was built; its lines may not be those "
 		"that ran",
 		file->path);
-	put_sentence(p, "warning", text);
+	annotate_text_put_sentence(p, "warning", text);
 }
 
 static void say_no_source(struct page *p, const char *path)
@@ -143,7 +144,7 @@ static void say_no_source(struct page *p, const char *path)
 		      : xstrdup("no source: the code has no debug information ('assay why' says "
 				"where it was looked for)");
 
-	put_sentence(p, "note", text);
+	annotate_text_put_sentence(p, "note", text);
 }
 
 /* ---- one function's source ---- */
@@ -155,7 +156,7 @@ struct extent {
 	uint32_t first, last;
 };
 
-static void widen(struct extent *x, const struct line_span *span)
+static void annotate_text_widen(struct extent *x, const struct line_span *span)
 {
 	if (!span->line)
 		return;
@@ -180,7 +181,7 @@ static struct extent find_extent(struct annotation *a, const struct symbol_table
 			own = span.file_id;
 		}
 		if (is_known && *x.path && span.file_id == own)
-			widen(&x, &span);
+			annotate_text_widen(&x, &span);
 		at = MAX(span.end, at + 1);
 	}
 	x.file = strings_add(&a->files, x.path).n;
@@ -200,7 +201,8 @@ static void put_elsewhere(struct page *p, const struct line_sums *sums, const st
 		    line->line <= x->last)
 			continue;
 		if (!has_title && *x->path)
-			put_sentence(p, "", "and in code of other places that is inlined here:");
+			annotate_text_put_sentence(
+				p, "", "and in code of other places that is inlined here:");
 		has_title = true;
 		put_margin(p, line_sums_find(a, sums, line->file, line->line));
 		if (*path) {
@@ -209,7 +211,7 @@ static void put_elsewhere(struct page *p, const struct line_sums *sums, const st
 		} else {
 			buf_str(&p->line, "(no line)");
 		}
-		put_line(p);
+		annotate_text_put_line(p);
 	}
 }
 
@@ -221,14 +223,14 @@ static void put_function_source(struct page *p, const struct extent *x,
 
 	warn_of_newer(p, file, code_ns);
 	if (file->path)
-		put_sentence(p, "source", file->path);
+		annotate_text_put_sentence(p, "source", file->path);
 	else
 		say_no_source(p, x->path);
 	for (uint32_t n = file->path ? from : x->first; n && n <= x->last; n++) {
 		const struct weight *w = line_sums_find(p->a, sums, x->file, n);
 
 		if (file->path || w)
-			put_source_line(p, file, n, w);
+			annotate_text_put_source_line(p, file, n, w);
 	}
 	put_elsewhere(p, sums, x);
 }
@@ -246,8 +248,8 @@ static void put_source_of(struct page *p, const struct line_span *span)
 	put_margin(p, NULL);
 	utf8_append(&p->line, slash ? slash + 1 : span->file, true);
 	buf_printf(&p->line, ":%" PRIu32 "  ", span->line);
-	put_text(p, text, size);
-	put_line(p);
+	annotate_text_put_text(p, text, size);
+	annotate_text_put_line(p);
 }
 
 static void put_instruction(struct page *p, uint32_t image, const struct function_code *code,
@@ -263,7 +265,7 @@ static void put_instruction(struct page *p, uint32_t image, const struct functio
 	function_code_put_arrows(code, i, p->style->is_ascii, &p->line);
 	buf_printf(&p->line, " %s", in->text);
 	function_code_put_target(p->a, image, in, &p->line);
-	put_line(p);
+	annotate_text_put_line(p);
 }
 
 static void put_assembly(struct page *p, uint32_t function, const struct function_code *code)
@@ -285,7 +287,7 @@ static void put_assembly(struct page *p, uint32_t function, const struct functio
 
 /* ---- whole ---- */
 
-static void put_head(struct page *p, uint32_t function)
+static void annotate_text_put_head(struct page *p, uint32_t function)
 {
 	const struct profile *profile = p->a->profile;
 	const struct profile_function *f = &profile->functions.data[function];
@@ -294,7 +296,7 @@ static void put_head(struct page *p, uint32_t function)
 	utf8_append(&p->line, symbol_name(p->a->symbols, image->table, f->symbol), true);
 	buf_str(&p->line, "  ");
 	utf8_append(&p->line, image->image->path, true);
-	put_line(p);
+	annotate_text_put_line(p);
 }
 
 void annotation_print_function(struct annotation *a, uint32_t function,
@@ -310,12 +312,12 @@ void annotation_print_function(struct annotation *a, uint32_t function,
 	struct extent x;
 	int r = function_code_load(a, function, &code, &err);
 
-	put_head(&p, function);
-	put_events(&p);
+	annotate_text_put_head(&p, function);
+	annotate_text_put_events(&p);
 	annotation_function_lines(a, function, &sums);
 	x = find_extent(a, table, &symbol);
 	if (r < 0)
-		put_sentence(&p, "note", err.text);
+		annotate_text_put_sentence(&p, "note", err.text);
 	if (!a->with_assembly || r < 0)
 		put_function_source(&p, &x, &sums, code.mtime_ns);
 	else
@@ -334,10 +336,10 @@ bool annotation_print_file(struct annotation *a, uint32_t file, const struct tex
 
 	if (!source->path)
 		return false;
-	put_sentence(&p, "file", path);
-	put_events(&p);
+	annotate_text_put_sentence(&p, "file", path);
+	annotate_text_put_events(&p);
 	for (uint32_t n = 1; n <= source->n_lines; n++)
-		put_source_line(&p, source, n, line_sums_find(a, &a->lines, file, n));
+		annotate_text_put_source_line(&p, source, n, line_sums_find(a, &a->lines, file, n));
 	page_fini(&p);
 	return true;
 }

@@ -53,7 +53,8 @@ struct timeline_reader {
 	uint64_t period_ns;
 };
 
-static uint32_t thread_of(struct timeline_reader *r, int32_t pid, int32_t tid, const char *comm)
+static uint32_t call_timeline_thread_of(struct timeline_reader *r, int32_t pid, int32_t tid,
+					const char *comm)
 {
 	bool is_new;
 	uint32_t *at =
@@ -135,11 +136,12 @@ static uint32_t name_of_frame(struct timeline_reader *r, struct code_addr code)
 	return strings_add(&r->names, text).n;
 }
 
-static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
+static int call_timeline_on_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct timeline_reader *r = (struct timeline_reader *)sink;
 	const struct event *e = s->event;
-	uint32_t thread = thread_of(r, e->pid, e->tid, s->comm), n = s->frames->n, same = 0;
+	uint32_t thread = call_timeline_thread_of(r, e->pid, e->tid, s->comm), n = s->frames->n,
+		 same = 0;
 	struct reading_thread *t = &r->threads.data[thread];
 	uint32_t functions[MAX_DEPTH];
 	uint64_t end_ns = e->time_ns, gap_ns;
@@ -165,7 +167,7 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 	return 0;
 }
 
-static const struct image *image_of(const void *context, image_id id)
+static const struct image *call_timeline_image_of(const void *context, image_id id)
 {
 	const struct timeline_reader *r = context;
 
@@ -195,22 +197,22 @@ static void jit_names(const void *context, image_id id,
 	const struct timeline_reader *r = context;
 	struct given_names g = { visit, visitor, id };
 
-	if (image_of(r, id)->kind == IMAGE_JIT)
+	if (call_timeline_image_of(r, id)->kind == IMAGE_JIT)
 		machine_jit_names(replay_machine(r->replay), -1, give_name, &g);
 }
 
-static int read_samples(struct timeline_reader *r, struct error *err)
+static int call_timeline_read_samples(struct timeline_reader *r, struct error *err)
 {
 	struct script_places_config places = {
 		.symbolizer = r->config->symbolizer,
-		.image = image_of,
+		.image = call_timeline_image_of,
 		.names = jit_names,
 		.context = r,
 		.with_brackets = true,
 	};
 	int e;
 
-	r->sink.sample = on_sample;
+	r->sink.sample = call_timeline_on_sample;
 	r->places = script_places_new(&places);
 	e = replay_samples(r->replay, &r->sink, err);
 	for (uint32_t i = 0; i < r->threads.n; i++)
@@ -243,7 +245,7 @@ static uint16_t depth_of(const struct trace_calls *t, uint32_t path)
 	return depth;
 }
 
-static void on_call(struct trace_calls_sink *sink, const struct trace_call *c)
+static void call_timeline_on_call(struct trace_calls_sink *sink, const struct trace_call *c)
 {
 	struct timeline_reader *r =
 		(struct timeline_reader *)((char *)sink - offsetof(struct timeline_reader, calls));
@@ -251,7 +253,7 @@ static void on_call(struct trace_calls_sink *sink, const struct trace_call *c)
 	add_call(r, (struct timeline_call){
 			    .start_ns = c->start_ns,
 			    .end_ns = c->end_ns,
-			    .thread = thread_of(r, c->pid, c->tid, NULL),
+			    .thread = call_timeline_thread_of(r, c->pid, c->tid, NULL),
 			    .function = name_of_function(r, c->function),
 			    .depth = depth_of(r->trace, c->path),
 			    .flags = (uint16_t)c->flags,
@@ -290,7 +292,7 @@ static int read_marks(struct timeline_reader *r, struct error *err)
 	return e < 0 ? e : replay_samples(replay, &r->sink, err);
 }
 
-static int read_trace(struct timeline_reader *r, struct error *err)
+static int call_timeline_read_trace(struct timeline_reader *r, struct error *err)
 {
 	int e = r->has_marks ? read_marks(r, err) : 0;
 
@@ -300,7 +302,7 @@ static int read_trace(struct timeline_reader *r, struct error *err)
 	if (e < 0)
 		return e;
 	r->to->is_exact = true;
-	r->calls.call = on_call;
+	r->calls.call = call_timeline_on_call;
 	e = trace_calls_run(r->trace, &r->calls, err);
 	name_threads(r);
 	trace_calls_free(r->trace);
@@ -309,7 +311,7 @@ static int read_trace(struct timeline_reader *r, struct error *err)
 
 /* Both. */
 
-static int by_time(const void *a, const void *b)
+static int call_timeline_by_time(const void *a, const void *b)
 {
 	const struct timeline_mark *x = a, *y = b;
 
@@ -340,7 +342,7 @@ static int by_thread_and_start(const void *a, const void *b)
 	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
 }
 
-static void find_range(struct call_timeline *t)
+static void call_timeline_find_range(struct call_timeline *t)
 {
 	t->first_ns = UINT64_MAX;
 	t->last_ns = 0;
@@ -353,7 +355,7 @@ static void find_range(struct call_timeline *t)
 }
 
 /* What began before the window is cut at its beginning, so that callers stay. */
-static void cut(struct call_timeline *t, uint64_t before_ns, uint64_t after_ns)
+static void call_timeline_cut(struct call_timeline *t, uint64_t before_ns, uint64_t after_ns)
 {
 	uint64_t from = before_ns && t->zero_ns > before_ns ? t->zero_ns - before_ns : 0;
 	uint64_t until = t->zero_ns + after_ns;
@@ -371,7 +373,7 @@ static void cut(struct call_timeline *t, uint64_t before_ns, uint64_t after_ns)
 	t->calls.n = n;
 }
 
-static void arrange(struct call_timeline *t)
+static void call_timeline_arrange(struct call_timeline *t)
 {
 	size_t n = t->threads.n;
 	uint32_t *order = xcalloc(n + 1, sizeof(*order)), *place = xcalloc(n + 1, sizeof(*place));
@@ -419,7 +421,7 @@ static void name_functions(struct timeline_reader *r)
 	free(place);
 }
 
-static void finish(struct timeline_reader *r)
+static void call_timeline_finish(struct timeline_reader *r)
 {
 	struct call_timeline *t = r->to;
 	size_t most = r->config->max_calls ? r->config->max_calls : MAX_CALLS;
@@ -427,13 +429,13 @@ static void finish(struct timeline_reader *r)
 	if (t->calls.n > most)
 		thin_out(t, most);
 	if (t->marks.n)
-		qsort(t->marks.data, t->marks.n, sizeof(*t->marks.data), by_time);
-	find_range(t);
+		qsort(t->marks.data, t->marks.n, sizeof(*t->marks.data), call_timeline_by_time);
+	call_timeline_find_range(t);
 	t->zero_ns = t->marks.n && !r->config->zero_at_end ? t->marks.data[0].time_ns : t->last_ns;
-	cut(t, r->config->before_ns, r->config->after_ns);
-	find_range(t);
+	call_timeline_cut(t, r->config->before_ns, r->config->after_ns);
+	call_timeline_find_range(t);
 	name_functions(r);
-	arrange(t);
+	call_timeline_arrange(t);
 }
 
 static void look_at_counters(struct timeline_reader *r)
@@ -467,8 +469,9 @@ int call_timeline_read(const struct call_timeline_config *config, struct call_ti
 		return e;
 	strings_init(&r.names);
 	look_at_counters(&r);
-	e = replay_has_trace(r.replay) ? read_trace(&r, err) : read_samples(&r, err);
-	finish(&r);
+	e = replay_has_trace(r.replay) ? call_timeline_read_trace(&r, err)
+				       : call_timeline_read_samples(&r, err);
+	call_timeline_finish(&r);
 	if (e >= 0 && !out->calls.n && !out->marks.n)
 		e = error_set(err, -ENODATA, "nothing ran while it was recorded");
 	vec_foreach (&r.threads, t)

@@ -11,7 +11,7 @@
 #include "picture/html/parts.h"
 #include "report/markup.h"
 
-static void put_string(const char *text, FILE *out)
+static void call_timeline_page_put_string(const char *text, FILE *out)
 {
 	struct buf quoted = { 0 };
 
@@ -20,14 +20,14 @@ static void put_string(const char *text, FILE *out)
 	buf_fini(&quoted);
 }
 
-static void put_thread(const struct call_timeline *t, const struct timeline_thread *thread,
-		       FILE *out)
+static void call_timeline_page_put_thread(const struct call_timeline *t,
+					  const struct timeline_thread *thread, FILE *out)
 {
 	uint64_t before = t->first_ns;
 
 	fprintf(out, "{\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"comm\":", thread->pid,
 		thread->tid);
-	put_string(thread->comm, out);
+	call_timeline_page_put_string(thread->comm, out);
 	fputs(",\"calls\":[", out);
 	for (size_t i = 0; i < thread->n; i++) {
 		const struct timeline_call *c = &t->calls.data[thread->first + i];
@@ -48,15 +48,15 @@ static void put_data(const struct call_timeline *t, const struct timeline_words 
 		"\"left_out\":%" PRIu64 ",\"words\":{\"command\":",
 		t->last_ns - t->first_ns, (int64_t)(t->zero_ns - t->first_ns),
 		t->is_exact ? "true" : "false", t->n_left_out);
-	put_string(words->command, out);
+	call_timeline_page_put_string(words->command, out);
 	fputs(",\"cause\":", out);
-	put_string(words->cause, out);
+	call_timeline_page_put_string(words->cause, out);
 	fputs(",\"source\":", out);
-	put_string(words->source, out);
+	call_timeline_page_put_string(words->source, out);
 	fputs("},\"functions\":[", out);
 	for (size_t i = 0; i < t->functions.n; i++) {
 		fputs(i ? "," : "", out);
-		put_string(t->functions.data[i], out);
+		call_timeline_page_put_string(t->functions.data[i], out);
 	}
 	fputs("],\"marks\":[", out);
 	for (size_t i = 0; i < t->marks.n; i++) {
@@ -64,13 +64,13 @@ static void put_data(const struct call_timeline *t, const struct timeline_words 
 
 		fprintf(out, "%s{\"tid\":%" PRId32 ",\"time\":%" PRId64 ",\"text\":", i ? "," : "",
 			m->tid, (int64_t)(m->time_ns - t->first_ns));
-		put_string(m->text, out);
+		call_timeline_page_put_string(m->text, out);
 		putc('}', out);
 	}
 	fputs("],\"threads\":[", out);
 	for (size_t i = 0; i < t->threads.n; i++) {
 		fputs(i ? "," : "", out);
-		put_thread(t, &t->threads.data[i], out);
+		call_timeline_page_put_thread(t, &t->threads.data[i], out);
 	}
 	fputs("]}", out);
 }

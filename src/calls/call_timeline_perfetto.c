@@ -37,32 +37,32 @@ struct message {
 	struct buf *out;
 };
 
-static void put_number(struct buf *b, uint32_t field, uint64_t v)
+static void call_timeline_perfetto_put_number(struct buf *b, uint32_t field, uint64_t v)
 {
 	buf_uleb(b, (uint64_t)field << 3);
 	buf_uleb(b, v);
 }
 
-static void put_bytes(struct buf *b, uint32_t field, const struct buf *bytes)
+static void call_timeline_perfetto_put_bytes(struct buf *b, uint32_t field, const struct buf *bytes)
 {
 	buf_uleb(b, (uint64_t)field << 3 | 2);
 	buf_uleb(b, bytes->len);
 	buf_bytes(b, bytes->data, bytes->len);
 }
 
-static void put_text(struct buf *b, uint32_t field, const char *text)
+static void call_timeline_perfetto_put_text(struct buf *b, uint32_t field, const char *text)
 {
 	struct buf clean = { 0 };
 
 	utf8_append(&clean, text, true);
-	put_bytes(b, field, &clean);
+	call_timeline_perfetto_put_bytes(b, field, &clean);
 	buf_fini(&clean);
 }
 
-static void put_packet(struct message *m)
+static void call_timeline_perfetto_put_packet(struct message *m)
 {
-	put_number(&m->packet, PACKET_SEQUENCE, 1);
-	put_bytes(m->out, TRACE_PACKET, &m->packet);
+	call_timeline_perfetto_put_number(&m->packet, PACKET_SEQUENCE, 1);
+	call_timeline_perfetto_put_bytes(m->out, TRACE_PACKET, &m->packet);
 	m->packet.len = m->inner.len = m->innermost.len = 0;
 }
 
@@ -71,38 +71,40 @@ static uint64_t uuid_of(size_t thread)
 	return 1000 + thread;
 }
 
-static void put_thread(struct message *m, const struct timeline_thread *t, size_t index)
+static void call_timeline_perfetto_put_thread(struct message *m, const struct timeline_thread *t,
+					      size_t index)
 {
-	put_number(&m->innermost, THREAD_PID, (uint32_t)t->pid);
-	put_number(&m->innermost, THREAD_TID, (uint32_t)t->tid);
-	put_text(&m->innermost, THREAD_NAME, t->comm);
-	put_number(&m->inner, TRACK_UUID, uuid_of(index));
-	put_bytes(&m->inner, TRACK_THREAD, &m->innermost);
-	put_bytes(&m->packet, PACKET_TRACK, &m->inner);
-	put_packet(m);
+	call_timeline_perfetto_put_number(&m->innermost, THREAD_PID, (uint32_t)t->pid);
+	call_timeline_perfetto_put_number(&m->innermost, THREAD_TID, (uint32_t)t->tid);
+	call_timeline_perfetto_put_text(&m->innermost, THREAD_NAME, t->comm);
+	call_timeline_perfetto_put_number(&m->inner, TRACK_UUID, uuid_of(index));
+	call_timeline_perfetto_put_bytes(&m->inner, TRACK_THREAD, &m->innermost);
+	call_timeline_perfetto_put_bytes(&m->packet, PACKET_TRACK, &m->inner);
+	call_timeline_perfetto_put_packet(m);
 }
 
 /* The process's track has the command's name; the first of its threads brings it. */
-static void put_process(struct message *m, const struct timeline_thread *t, size_t index)
+static void call_timeline_perfetto_put_process(struct message *m, const struct timeline_thread *t,
+					       size_t index)
 {
-	put_number(&m->innermost, PROCESS_PID, (uint32_t)t->pid);
-	put_text(&m->innermost, PROCESS_NAME, t->comm);
-	put_number(&m->inner, TRACK_UUID, UINT64_C(1) << 40 | index);
-	put_bytes(&m->inner, TRACK_PROCESS, &m->innermost);
-	put_bytes(&m->packet, PACKET_TRACK, &m->inner);
-	put_packet(m);
+	call_timeline_perfetto_put_number(&m->innermost, PROCESS_PID, (uint32_t)t->pid);
+	call_timeline_perfetto_put_text(&m->innermost, PROCESS_NAME, t->comm);
+	call_timeline_perfetto_put_number(&m->inner, TRACK_UUID, UINT64_C(1) << 40 | index);
+	call_timeline_perfetto_put_bytes(&m->inner, TRACK_PROCESS, &m->innermost);
+	call_timeline_perfetto_put_bytes(&m->packet, PACKET_TRACK, &m->inner);
+	call_timeline_perfetto_put_packet(m);
 }
 
-static void put_event(struct message *m, uint64_t time_ns, uint64_t type, uint64_t uuid,
-		      const char *name)
+static void call_timeline_perfetto_put_event(struct message *m, uint64_t time_ns, uint64_t type,
+					     uint64_t uuid, const char *name)
 {
-	put_number(&m->packet, PACKET_TIMESTAMP, time_ns);
-	put_number(&m->inner, EVENT_TYPE, type);
-	put_number(&m->inner, EVENT_TRACK, uuid);
+	call_timeline_perfetto_put_number(&m->packet, PACKET_TIMESTAMP, time_ns);
+	call_timeline_perfetto_put_number(&m->inner, EVENT_TYPE, type);
+	call_timeline_perfetto_put_number(&m->inner, EVENT_TRACK, uuid);
 	if (name)
-		put_text(&m->inner, EVENT_NAME, name);
-	put_bytes(&m->packet, PACKET_EVENT, &m->inner);
-	put_packet(m);
+		call_timeline_perfetto_put_text(&m->inner, EVENT_NAME, name);
+	call_timeline_perfetto_put_bytes(&m->packet, PACKET_EVENT, &m->inner);
+	call_timeline_perfetto_put_packet(m);
 }
 
 /* Calls that are over when the next begins end first, the innermost before its callers. */
@@ -117,13 +119,14 @@ static void put_calls(struct message *m, const struct call_timeline *t,
 
 		while (ends.n && (ends.data[ends.n - 1] <= until ||
 				  (i < thread->n && ends.n > calls[i].depth))) {
-			put_event(m, MIN(ends.data[ends.n - 1], until), SLICE_END, uuid, NULL);
+			call_timeline_perfetto_put_event(m, MIN(ends.data[ends.n - 1], until),
+							 SLICE_END, uuid, NULL);
 			ends.n--;
 		}
 		if (i == thread->n)
 			break;
-		put_event(m, calls[i].start_ns, SLICE_BEGIN, uuid,
-			  t->functions.data[calls[i].function]);
+		call_timeline_perfetto_put_event(m, calls[i].start_ns, SLICE_BEGIN, uuid,
+						 t->functions.data[calls[i].function]);
 		end = calls[i].end_ns;
 		if (ends.n) /* no call outlives its caller */
 			end = MIN(end, ends.data[ends.n - 1]);
@@ -132,7 +135,8 @@ static void put_calls(struct message *m, const struct call_timeline *t,
 	vec_fini(&ends);
 }
 
-static uint64_t track_of(const struct call_timeline *t, const struct timeline_mark *m)
+static uint64_t call_timeline_perfetto_track_of(const struct call_timeline *t,
+						const struct timeline_mark *m)
 {
 	for (size_t i = 0; i < t->threads.n; i++)
 		if (t->threads.data[i].tid == m->tid)
@@ -151,14 +155,16 @@ void call_timeline_perfetto(const struct call_timeline *t, const struct timeline
 		const struct timeline_thread *thread = &t->threads.data[i];
 
 		if (thread->pid != pid)
-			put_process(&m, thread, i);
+			call_timeline_perfetto_put_process(&m, thread, i);
 		pid = thread->pid;
-		put_thread(&m, thread, i);
+		call_timeline_perfetto_put_thread(&m, thread, i);
 	}
 	for (size_t i = 0; i < t->threads.n; i++)
 		put_calls(&m, t, &t->threads.data[i], uuid_of(i));
 	vec_foreach (&t->marks, mark)
-		put_event(&m, mark->time_ns, INSTANT, track_of(t, mark), mark->text);
+		call_timeline_perfetto_put_event(&m, mark->time_ns, INSTANT,
+						 call_timeline_perfetto_track_of(t, mark),
+						 mark->text);
 	buf_fini(&m.packet);
 	buf_fini(&m.inner);
 	buf_fini(&m.innermost);

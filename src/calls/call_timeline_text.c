@@ -6,7 +6,7 @@
 #include "trace/call_stack.h"
 
 /* As people read it: "12.250 ms"; with a sign, as a distance: "-12.250 ms". */
-static void print_time(int64_t ns, bool is_signed, char *text, size_t size)
+static void call_timeline_text_print_time(int64_t ns, bool is_signed, char *text, size_t size)
 {
 	static const struct {
 		double ns;
@@ -38,8 +38,10 @@ static void print_call(const struct call_timeline *t, const struct timeline_call
 {
 	char start[32], length[32];
 
-	print_time((int64_t)(c->start_ns - t->zero_ns), true, start, sizeof(start));
-	print_time((int64_t)(c->end_ns - c->start_ns), false, length, sizeof(length));
+	call_timeline_text_print_time((int64_t)(c->start_ns - t->zero_ns), true, start,
+				      sizeof(start));
+	call_timeline_text_print_time((int64_t)(c->end_ns - c->start_ns), false, length,
+				      sizeof(length));
 	print_padded(start, 13, out);
 	fprintf(out, " ");
 	print_padded(c->flags & CALL_INCOMPLETE ? "?" : length, 12, out);
@@ -55,7 +57,8 @@ static void print_marks_until(const struct call_timeline *t, const struct timeli
 
 		if (m->tid != thread->tid)
 			continue;
-		print_time((int64_t)(m->time_ns - t->zero_ns), true, when, sizeof(when));
+		call_timeline_text_print_time((int64_t)(m->time_ns - t->zero_ns), true, when,
+					      sizeof(when));
 		print_padded(when, 13, out);
 		fprintf(out, " ============  %s\n", m->text);
 	}
@@ -132,7 +135,8 @@ void call_timeline_print(const struct call_timeline *t, const struct timeline_wo
 	const struct timeline_thread *chosen = choose_thread(t);
 	char length[32];
 
-	print_time((int64_t)(t->last_ns - t->first_ns), false, length, sizeof(length));
+	call_timeline_text_print_time((int64_t)(t->last_ns - t->first_ns), false, length,
+				      sizeof(length));
 	fprintf(out, "traced: %s\nkept because: %s\nby: %s\n", words->command, words->cause,
 		words->source);
 	fprintf(out, "%zu call%s of %zu thread%s in %s; times are from %s%s\n", t->calls.n,

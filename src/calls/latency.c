@@ -14,7 +14,7 @@
 /* Durations below 1 << EXACT_BITS have a bucket each; above, so many for each power of two. */
 enum { EXACT_BITS = 7, N_EXACT = 1 << EXACT_BITS };
 
-static uint32_t bucket_of(uint64_t ns)
+static uint32_t latency_bucket_of(uint64_t ns)
 {
 	uint32_t shift;
 
@@ -32,10 +32,10 @@ static uint64_t bucket_ns(uint32_t bucket)
 	return (uint64_t)(N_EXACT + bucket % N_EXACT) << (bucket / N_EXACT - 1);
 }
 
-static void add(struct latency_row *row, const struct trace_call *call)
+static void latency_add(struct latency_row *row, const struct trace_call *call)
 {
 	uint64_t ns = call->end_ns - call->start_ns;
-	uint32_t bucket = bucket_of(ns);
+	uint32_t bucket = latency_bucket_of(ns);
 
 	while (row->counts.n <= bucket)
 		vec_push(&row->counts, 0);
@@ -51,7 +51,7 @@ static void add(struct latency_row *row, const struct trace_call *call)
 	row->calls++;
 }
 
-static void on_call(struct trace_calls_sink *sink, const struct trace_call *call)
+static void latency_on_call(struct trace_calls_sink *sink, const struct trace_call *call)
 {
 	struct latency *l = (struct latency *)sink;
 
@@ -63,12 +63,12 @@ static void on_call(struct trace_calls_sink *sink, const struct trace_call *call
 	if (call->flags & CALL_INCOMPLETE || call->end_ns < call->start_ns)
 		l->rows.data[call->function].incomplete++;
 	else
-		add(&l->rows.data[call->function], call);
+		latency_add(&l->rows.data[call->function], call);
 }
 
 int latency_read(struct latency *l, struct trace_calls *trace, struct error *err)
 {
-	*l = (struct latency){ .sink.call = on_call, .trace = trace };
+	*l = (struct latency){ .sink.call = latency_on_call, .trace = trace };
 	return trace_calls_run(trace, &l->sink, err);
 }
 
@@ -169,7 +169,7 @@ int latency_sort(struct latency *l, const char *key, struct error *err)
 
 /* ---- text ---- */
 
-static void put_duration(struct buf *out, uint64_t ns, int width)
+static void latency_put_duration(struct buf *out, uint64_t ns, int width)
 {
 	static const struct {
 		double from, unit;
@@ -187,7 +187,7 @@ static void put_duration(struct buf *out, uint64_t ns, int width)
 	buf_printf(out, "%*s  ", width, text);
 }
 
-static void put_cell(struct buf *out, const struct column *c, const struct latency_row *row)
+static void latency_put_cell(struct buf *out, const struct column *c, const struct latency_row *row)
 {
 	uint64_t v = c->get(row);
 
@@ -196,7 +196,7 @@ static void put_cell(struct buf *out, const struct column *c, const struct laten
 	else if (!row->calls)
 		buf_printf(out, "%*s  ", c->width, "-");
 	else if (c->kind == DURATION)
-		put_duration(out, v, c->width);
+		latency_put_duration(out, v, c->width);
 	else
 		buf_printf(out, "%*" PRIu64 ".%09" PRIu64 "  ", c->width - 10, v / NS_PER_SECOND,
 			   v % NS_PER_SECOND);
@@ -207,19 +207,19 @@ static uint64_t n_shown(const struct latency *l, const struct latency_options *o
 	return o->limit ? MIN(o->limit, l->rows.n) : l->rows.n;
 }
 
-static bool is_called(const struct latency_row *row)
+static bool latency_is_called(const struct latency_row *row)
 {
 	return row->calls || row->incomplete;
 }
 
-static void print_header(const struct latency *l, FILE *out)
+static void latency_print_header(const struct latency *l, FILE *out)
 {
 	uint64_t calls = 0, incomplete = 0, functions = 0;
 
 	vec_foreach (&l->rows, row) {
 		calls += row->calls;
 		incomplete += row->incomplete;
-		functions += is_called(row);
+		functions += latency_is_called(row);
 	}
 	fprintf(out,
 		"%" PRIu64 " calls of %" PRIu64 " functions; of %" PRIu64
@@ -233,7 +233,7 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 	struct buf line = { 0 };
 	size_t used = 0;
 
-	print_header(l, out);
+	latency_print_header(l, out);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		buf_printf(&line, "%*s  ", columns[i].width, columns[i].title);
 	used = line.len;
@@ -241,10 +241,10 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 	for (uint64_t i = 0; i < n_shown(l, o); i++) {
 		const struct latency_row *row = &l->rows.data[i];
 
-		if (!is_called(row))
+		if (!latency_is_called(row))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
-			put_cell(&line, &columns[k], row);
+			latency_put_cell(&line, &columns[k], row);
 		name_append_short(&line, trace_function_name(l->trace, row->function),
 				  o->width > used + 20 ? o->width - used : 0, ellipsis);
 		buf_u8(&line, '\n');
@@ -257,7 +257,7 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 
 /* ---- for programs ---- */
 
-static const char *image_of(const struct latency *l, const struct latency_row *row)
+static const char *latency_image_of(const struct latency *l, const struct latency_row *row)
 {
 	return row->function
 		       ? trace_image(l->trace, trace_function(l->trace, row->function).image)->path
@@ -274,21 +274,21 @@ void latency_print_csv(const struct latency *l, const struct latency_options *o,
 	for (uint64_t i = 0; i < n_shown(l, o); i++) {
 		const struct latency_row *row = &l->rows.data[i];
 
-		if (!is_called(row))
+		if (!latency_is_called(row))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
 			buf_printf(&line, "%" PRIu64 ",", columns[k].get(row));
 		buf_printf(&line, "%d,", row->worst_tid);
 		csv_text(&line, trace_function_name(l->trace, row->function));
 		buf_u8(&line, ',');
-		csv_text(&line, image_of(l, row));
+		csv_text(&line, latency_image_of(l, row));
 		buf_u8(&line, '\n');
 	}
 	fwrite(line.data, 1, line.len, out);
 	buf_fini(&line);
 }
 
-static void set_text(json_t *object, const char *key, const char *text)
+static void latency_set_text(json_t *object, const char *key, const char *text)
 {
 	json_t *value = json_string(text);
 
@@ -304,15 +304,15 @@ void latency_print_json(const struct latency *l, const struct latency_options *o
 		const struct latency_row *row = &l->rows.data[i];
 		json_t *object;
 
-		if (!is_called(row))
+		if (!latency_is_called(row))
 			continue;
 		object = json_object();
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
 			json_object_set_new(object, columns[k].field,
 					    json_integer((json_int_t)columns[k].get(row)));
 		json_object_set_new(object, "worst_tid", json_integer(row->worst_tid));
-		set_text(object, "function", trace_function_name(l->trace, row->function));
-		set_text(object, "image", image_of(l, row));
+		latency_set_text(object, "function", trace_function_name(l->trace, row->function));
+		latency_set_text(object, "image", latency_image_of(l, row));
 		json_array_append_new(rows, object);
 	}
 	json_dumpf(rows, out, JSON_INDENT(2));

@@ -106,7 +106,7 @@ const struct image *trace_image(const struct trace_calls *t, image_id id)
 	return image_get(machine_images(replay_machine(t->replay)), id);
 }
 
-static struct known_image *known_image(struct trace_calls *t, image_id id)
+static struct known_image *trace_calls_known_image(struct trace_calls *t, image_id id)
 {
 	while (t->images.n <= id.n)
 		vec_add(&t->images);
@@ -118,7 +118,7 @@ static void take_name(void *context, image_id image, uint64_t offset, uint64_t s
 {
 	struct trace_calls *t = context;
 
-	vec_push(&known_image(t, image)->given,
+	vec_push(&trace_calls_known_image(t, image)->given,
 		 ((struct given_symbol){ offset, size,
 					 arena_strndup(t->arena, name, strlen(name)) }));
 }
@@ -126,18 +126,18 @@ static void take_name(void *context, image_id image, uint64_t offset, uint64_t s
 const struct symbol_table *trace_symbols(struct trace_calls *t, image_id id)
 {
 	const struct image *image = trace_image(t, id);
-	struct known_image *known = known_image(t, id);
+	struct known_image *known = trace_calls_known_image(t, id);
 
 	if (image->kind == IMAGE_JIT && !known->table)
 		machine_jit_names(replay_machine(t->replay), -1, take_name, t);
-	known = known_image(t, id);
+	known = trace_calls_known_image(t, id);
 	if (!known->table)
 		known->table =
 			symbolizer_table(t->symbolizer, image, known->given.data, known->given.n);
 	return known->table;
 }
 
-static uint32_t intern(struct trace_calls *t, struct trace_function f)
+static uint32_t trace_calls_intern(struct trace_calls *t, struct trace_function f)
 {
 	bool is_new;
 	uint32_t *at = intmap_put(&t->by_symbol, (uint64_t)f.image.n << 32 | f.symbol, &is_new);
@@ -149,7 +149,7 @@ static uint32_t intern(struct trace_calls *t, struct trace_function f)
 	return *at;
 }
 
-static void look_up(struct trace_calls *t, struct cached *c)
+static void trace_calls_look_up(struct trace_calls *t, struct cached *c)
 {
 	enum cpu_mode mode = c->addr >> 63 ? MODE_KERNEL : MODE_USER;
 	struct code_addr code;
@@ -162,7 +162,7 @@ static void look_up(struct trace_calls *t, struct cached *c)
 		return;
 	f.image = code.image;
 	f.symbol = symbol_find(trace_symbols(t, code.image), code.offset);
-	c->function = intern(t, f);
+	c->function = trace_calls_intern(t, f);
 	c->is_entry = f.symbol != NO_SYMBOL &&
 		      symbol_get(trace_symbols(t, code.image), f.symbol).offset == code.offset;
 }
@@ -174,7 +174,7 @@ static const struct cached *function_at(struct trace_calls *t, uint64_t addr)
 	if (c->addr != addr || c->space != t->space) {
 		c->addr = addr;
 		c->space = t->space;
-		look_up(t, c);
+		trace_calls_look_up(t, c);
 	}
 	return c;
 }
@@ -222,7 +222,7 @@ static bool is_entry(void *context, const struct call_thread *thread, uint64_t a
 	return c->is_entry && c->function != inside;
 }
 
-static uint32_t path_of(struct trace_calls *t, uint32_t parent, uint32_t function)
+static uint32_t trace_calls_path_of(struct trace_calls *t, uint32_t parent, uint32_t function)
 {
 	bool is_new;
 	uint32_t *at = intmap_put(&t->by_path, (uint64_t)parent << 32 | function, &is_new);
@@ -241,7 +241,7 @@ static void called(void *context, const struct call_thread *thread, struct open_
 
 	(void)thread;
 	call->function = function_at(t, call->entry)->function;
-	call->path = path_of(t, parent ? parent->path : 0, call->function);
+	call->path = trace_calls_path_of(t, parent ? parent->path : 0, call->function);
 }
 
 static void over(void *context, const struct call_thread *thread, const struct open_call *call,
@@ -291,7 +291,7 @@ static void take_thread(struct trace_calls *t, const struct event *e)
 	t->space = machine_space(replay_machine(t->replay), &t->view);
 }
 
-static void on_branch(struct trace_calls *t, const struct event *e)
+static void trace_calls_on_branch(struct trace_calls *t, const struct event *e)
 {
 	const struct sample_extra *x = e->sample.extra;
 	struct call_branch b = {
@@ -314,13 +314,13 @@ static void on_branch(struct trace_calls *t, const struct event *e)
 			      b.to ? function_at(t, b.to)->function : 0);
 }
 
-static int on_event(struct event_sink *sink, const struct event *e)
+static int trace_calls_on_event(struct event_sink *sink, const struct event *e)
 {
 	struct trace_calls *t = (struct trace_calls *)sink;
 
 	if (e->type == EVENT_SAMPLE) {
 		if (e->sample.counter >= t->first_counter && e->sample.extra)
-			on_branch(t, e);
+			trace_calls_on_branch(t, e);
 		return 0;
 	}
 	t->has_view = false;
@@ -337,7 +337,7 @@ int trace_calls_run(struct trace_calls *t, struct trace_calls_sink *sink, struct
 	int r;
 
 	t->to = sink;
-	t->sink.push = on_event;
+	t->sink.push = trace_calls_on_event;
 	r = replay_events(t->replay, &t->sink, err);
 	call_stacks_end(&t->stacks);
 	return r;

@@ -37,7 +37,7 @@ struct filter_parse {
 	struct error *err;
 };
 
-static int refuse(const struct filter_parse *p, const char *wanted)
+static int address_filter_refuse(const struct filter_parse *p, const char *wanted)
 {
 	size_t n = strcspn(p->at, SPACE ",");
 
@@ -54,7 +54,7 @@ static void skip_space(struct filter_parse *p, const char *more)
 		p->at++;
 }
 
-static bool is_word(const char *at, size_t len, const char *word)
+static bool address_filter_is_word(const char *at, size_t len, const char *word)
 {
 	return strlen(word) == len && !strncmp(at, word, len);
 }
@@ -62,7 +62,7 @@ static bool is_word(const char *at, size_t len, const char *word)
 static int find_action(const char *at, size_t len)
 {
 	for (int i = 0; i < N_ADDRESS_ACTIONS; i++)
-		if (is_word(at, len, address_action_words[i]))
+		if (address_filter_is_word(at, len, address_action_words[i]))
 			return i;
 	return -1;
 }
@@ -79,21 +79,21 @@ static int parse_action(struct filter_parse *p, struct address_filter *f)
 	int action = find_action(p->at, len);
 
 	if (action < 0)
-		return refuse(p, "one of filter, start, stop, tracestop");
+		return address_filter_refuse(p, "one of filter, start, stop, tracestop");
 	f->action = (enum address_action)action;
 	p->at += len;
 	return 0;
 }
 
 /* A number may have its neighbours right behind it; a symbol ends at white space. */
-static int parse_number(struct filter_parse *p, const char *what, uint64_t *out)
+static int address_filter_parse_number(struct filter_parse *p, const char *what, uint64_t *out)
 {
 	char *end;
 
 	errno = 0;
 	*out = strtoull(p->at, &end, 0);
 	if (errno || (*end && !strchr(SPACE "/@,", *end)))
-		return refuse(p, what);
+		return address_filter_refuse(p, what);
 	p->at = end;
 	return 0;
 }
@@ -116,7 +116,7 @@ static int parse_pick(struct filter_parse *p, int32_t *pick)
 	errno = 0;
 	n = strtoul(p->at, &end, 0);
 	if (!isdigit((unsigned char)*p->at) || errno || n > INT32_MAX)
-		return refuse(p, "a number or g behind '#'");
+		return address_filter_refuse(p, "a number or g behind '#'");
 	*pick = (int32_t)n;
 	p->at = end;
 	return 0;
@@ -129,9 +129,9 @@ static int parse_point(struct filter_parse *p, const char *what, struct address_
 	skip_space(p, "");
 	len = strcspn(p->at, SPACE);
 	if (!len || strchr("/@,#", *p->at))
-		return refuse(p, what);
+		return address_filter_refuse(p, what);
 	if (isdigit((unsigned char)*p->at))
-		return parse_number(p, what, &point->number);
+		return address_filter_parse_number(p, what, &point->number);
 	while (len > 1 && p->at[len - 1] == ',') /* no name ends so: it is behind the filter */
 		len--;
 	point->symbol = xstrndup(p->at, len);
@@ -149,7 +149,7 @@ static int parse_file(struct filter_parse *p, struct address_filter *f)
 	p->at++;
 	len = strcspn(p->at, SPACE ",");
 	if (!len)
-		return refuse(p, "the name of a file behind '@'");
+		return address_filter_refuse(p, "the name of a file behind '@'");
 	f->file = xstrndup(p->at, len);
 	p->at += len;
 	return 0;
@@ -162,7 +162,7 @@ static int parse_start(struct filter_parse *p, struct address_filter *f)
 		return parse_point(p, "an address or a symbol", &f->start);
 	p->at++;
 	if (*p->at && !strchr(SPACE "@,", *p->at))
-		return refuse(p, "white space behind '*'");
+		return address_filter_refuse(p, "white space behind '*'");
 	if (!address_action_is_region[f->action])
 		return error_set(p->err, -EINVAL,
 				 "filter '%.200s': '*' is a whole file, and %s takes one address",
@@ -171,7 +171,7 @@ static int parse_start(struct filter_parse *p, struct address_filter *f)
 	return 0;
 }
 
-static int parse_size(struct filter_parse *p, struct address_filter *f)
+static int address_filter_parse_size(struct filter_parse *p, struct address_filter *f)
 {
 	int r;
 
@@ -179,7 +179,7 @@ static int parse_size(struct filter_parse *p, struct address_filter *f)
 	if (*p->at != '/')
 		return 0;
 	if (f->is_all)
-		return refuse(p, "no size behind '*'");
+		return address_filter_refuse(p, "no size behind '*'");
 	if (!address_action_is_region[f->action])
 		return error_set(p->err, -EINVAL,
 				 "filter '%.200s': %s is at one address and takes no size%s",
@@ -194,15 +194,15 @@ static int parse_size(struct filter_parse *p, struct address_filter *f)
 	return r;
 }
 
-static int parse_one(struct filter_parse *p, struct address_filter *f)
+static int address_filter_parse_one(struct filter_parse *p, struct address_filter *f)
 {
 	int r;
 
 	if ((r = parse_action(p, f)) < 0 || (r = parse_start(p, f)) < 0 ||
-	    (r = parse_size(p, f)) < 0 || (r = parse_file(p, f)) < 0)
+	    (r = address_filter_parse_size(p, f)) < 0 || (r = parse_file(p, f)) < 0)
 		return r;
 	if (*p->at && !strchr(SPACE ",", *p->at) && !strchr(SPACE, p->at[-1]))
-		return refuse(p, "white space or a comma");
+		return address_filter_refuse(p, "white space or a comma");
 	if (address_action_is_region[f->action] && !f->is_all && !f->has_size && !f->start.symbol)
 		return error_set(p->err, -EINVAL,
 				 "filter '%.200s': %s is a region: give its size, as "
@@ -218,12 +218,12 @@ int address_filters_parse(const char *text, struct address_filters *out, struct 
 
 	skip_space(&p, ",");
 	if (!*p.at)
-		r = refuse(&p, "one of filter, start, stop, tracestop");
+		r = address_filter_refuse(&p, "one of filter, start, stop, tracestop");
 	while (!r && *p.at) {
 		if (out->n >= N_MOST)
 			r = error_set(err, -EINVAL, "more than %d address filters", N_MOST);
 		else
-			r = parse_one(&p, vec_add(out));
+			r = address_filter_parse_one(&p, vec_add(out));
 		skip_space(&p, ",");
 	}
 	if (r < 0)

@@ -43,7 +43,7 @@ enum value_kind { DECIMAL, HEX, SAMPLE_TYPE, READ_FORMAT };
 
 static const char line[] = "------------------------------------------------------------\n";
 
-static void put_names(struct buf *out, uint64_t bits, const char *const *names, size_t n)
+static void attr_text_put_names(struct buf *out, uint64_t bits, const char *const *names, size_t n)
 {
 	const char *between = "";
 
@@ -65,7 +65,7 @@ struct form {
 	const char *between;
 };
 
-static void put(struct form *f, const char *name, uint64_t value, enum value_kind kind)
+static void attr_text_put(struct form *f, const char *name, uint64_t value, enum value_kind kind)
 {
 	struct buf *out = f->out;
 
@@ -77,9 +77,9 @@ static void put(struct form *f, const char *name, uint64_t value, enum value_kin
 		buf_printf(out, "  %-32s ", name);
 	f->between = ", ";
 	if (kind == SAMPLE_TYPE)
-		put_names(out, value, sample_types, ARRAY_SIZE(sample_types));
+		attr_text_put_names(out, value, sample_types, ARRAY_SIZE(sample_types));
 	else if (kind == READ_FORMAT)
-		put_names(out, value, read_formats, ARRAY_SIZE(read_formats));
+		attr_text_put_names(out, value, read_formats, ARRAY_SIZE(read_formats));
 	else if (kind == HEX)
 		buf_printf(out, "%#" PRIx64, value);
 	else
@@ -90,11 +90,11 @@ static void put(struct form *f, const char *name, uint64_t value, enum value_kin
 
 static void put_fields(struct form *f, const struct perf_event_attr *a)
 {
-#define FIELD(field, kind) put(f, #field, a->field, kind)
+#define FIELD(field, kind) attr_text_put(f, #field, a->field, kind)
 	FIELD(type, DECIMAL);
 	FIELD(size, DECIMAL);
 	FIELD(config, HEX);
-	put(f, "{ sample_period, sample_freq }", a->sample_period, DECIMAL);
+	attr_text_put(f, "{ sample_period, sample_freq }", a->sample_period, DECIMAL);
 	FIELD(sample_type, SAMPLE_TYPE);
 	FIELD(read_format, READ_FORMAT);
 	FIELD(disabled, DECIMAL);
@@ -131,10 +131,10 @@ static void put_fields(struct form *f, const struct perf_event_attr *a)
 	FIELD(cgroup, DECIMAL);
 	FIELD(text_poke, DECIMAL);
 	FIELD(build_id, DECIMAL);
-	put(f, "{ wakeup_events, wakeup_watermark }", a->wakeup_events, DECIMAL);
+	attr_text_put(f, "{ wakeup_events, wakeup_watermark }", a->wakeup_events, DECIMAL);
 	FIELD(bp_type, DECIMAL);
-	put(f, "{ bp_addr, config1 }", a->config1, HEX);
-	put(f, "{ bp_len, config2 }", a->config2, HEX);
+	attr_text_put(f, "{ bp_addr, config1 }", a->config1, HEX);
+	attr_text_put(f, "{ bp_len, config2 }", a->config2, HEX);
 	FIELD(branch_sample_type, HEX);
 	FIELD(sample_regs_user, HEX);
 	FIELD(sample_stack_user, DECIMAL);

@@ -11,7 +11,7 @@
 #include "counter/reason.h"
 #include "counter/sources.h"
 
-static void add_note(char *note, size_t size, const char *text)
+static void default_add_note(char *note, size_t size, const char *text)
 {
 	size_t len = strlen(note);
 
@@ -20,8 +20,8 @@ static void add_note(char *note, size_t size, const char *text)
 }
 
 /* Opens all from `first` on for this process, as that takes the least permission. */
-static int try_open(const struct counter_sources *sources, const struct counters *c, size_t first,
-		    struct error *err)
+static int default_try_open(const struct counter_sources *sources, const struct counters *c,
+			    size_t first, struct error *err)
 {
 	for (size_t i = first; i < c->n; i++) {
 		int fd = sources_open(sources, &c->data[i].attr, 0, -1);
@@ -54,7 +54,7 @@ static int try_event(const struct counter_sources *sources, const char *name,
 		r = counter_parse(sources, spec, rate, out, err);
 		*is_rate_error = r < 0;
 		if (r == 0)
-			r = try_open(sources, out, first, code ? NULL : err);
+			r = default_try_open(sources, out, first, code ? NULL : err);
 		if (r == 0)
 			return 0;
 		counters_drop(out, first);
@@ -89,7 +89,7 @@ static void note_rate(const struct counter_sources *sources, const struct counte
 		return;
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " Hz, as kernel.perf_event_max_sample_rate allows no more", max);
-	add_note(note, note_size, text);
+	default_add_note(note, note_size, text);
 }
 
 static void note_level(const struct counter_sources *sources, char *text, size_t size)
@@ -111,7 +111,7 @@ static void note_modes(const struct counter_sources *sources, const struct count
 		snprintf(text, sizeof(text), "user mode only, as the kernel refuses the rest");
 	else
 		note_level(sources, text, sizeof(text));
-	add_note(note, note_size, text);
+	default_add_note(note, note_size, text);
 }
 
 int counter_default(const struct counter_sources *sources, const struct counter_rate *rate,
@@ -123,10 +123,10 @@ int counter_default(const struct counter_sources *sources, const struct counter_
 	note[0] = '\0';
 	r = cycles = try_event(sources, "cycles", rate, out, &is_rate_error, err);
 	if (r < 0 && !is_rate_error) {
-		add_note(note, note_size, why_no_cycles(cycles));
+		default_add_note(note, note_size, why_no_cycles(cycles));
 		r = try_event(sources, "cpu-clock", rate, out, &is_rate_error, err);
 		if (r == 0 && rate->count)
-			add_note(note, note_size, "the count is in nanoseconds");
+			default_add_note(note, note_size, "the count is in nanoseconds");
 	}
 	if (r < 0) {
 		note[0] = '\0';

@@ -11,7 +11,7 @@
 #include "counter/catalog/event_file.h"
 
 /* "0x1, 0x2, l1_hit": what can be chosen. */
-static const char *list_units(const struct unit_mask *m, struct buf *b)
+static const char *event_choice_list_units(const struct unit_mask *m, struct buf *b)
 {
 	vec_foreach (&m->units, u) {
 		buf_str(b, b->len ? ", " : "");
@@ -23,11 +23,13 @@ static const char *list_units(const struct unit_mask *m, struct buf *b)
 	return buf_cstr(b);
 }
 
-static int refuse(const struct table_event *e, const char *word, const char *why, struct error *err)
+static int event_choice_refuse(const struct table_event *e, const char *word, const char *why,
+			       struct error *err)
 {
 	struct buf units = { 0 };
 	int r = error_set(err, -EINVAL, "event '%s': the unit mask '%s' %s%s%.400s", e->name, word,
-			  why, e->mask.units.n ? "; it has " : "", list_units(&e->mask, &units));
+			  why, e->mask.units.n ? "; it has " : "",
+			  event_choice_list_units(&e->mask, &units));
 
 	buf_fini(&units);
 	return r;
@@ -51,7 +53,7 @@ static int choose_name(const struct table_event *e, const char *name, struct mas
 		*out = (struct mask_choice){ u->value, u->extra, u->name };
 		return 0;
 	}
-	return refuse(e, name, "is not one of it", err);
+	return event_choice_refuse(e, name, "is not one of it", err);
 }
 
 /* What the bits of `value` may be: any of a bitmask's, else one that stands there. */
@@ -77,9 +79,9 @@ static int choose_value(const struct table_event *e, const char *word, uint32_t 
 	const struct unit_mask *m = &e->mask;
 
 	if (!is_possible(m, value))
-		return refuse(e, word, "is not possible", err);
+		return event_choice_refuse(e, word, "is not possible", err);
 	if (m->type != UNIT_MASK_BITMASK && count_value(m, value) > 1)
-		return refuse(e, word, "is that of several: choose by name", err);
+		return event_choice_refuse(e, word, "is that of several: choose by name", err);
 	*out = (struct mask_choice){ .value = value };
 	vec_foreach (&m->units, u)
 		if (u->value == value && u->name)
@@ -109,7 +111,7 @@ int table_event_mask(const struct table_event *e, const char *word, struct mask_
 	errno = 0;
 	value = strtoul(word, &end, 0);
 	if (*end || errno || value > UINT32_MAX)
-		return refuse(e, word, "is not a number", err);
+		return event_choice_refuse(e, word, "is not a number", err);
 	if (value == 0 && (!e->mask.units.n || e->mask.default_name || e->mask.default_value))
 		return choose_default(e, out, err);
 	return choose_value(e, word, (uint32_t)value, out, err);
@@ -154,7 +156,7 @@ static void put_counters(struct buf *b, uint64_t counters)
 }
 
 /* A list no longer than there are counters that has no room: the events to name. */
-static int explain(const struct allocation *a, struct error *err)
+static int event_choice_explain(const struct allocation *a, struct error *err)
 {
 	struct buf b = { 0 };
 	size_t last = 0, n = 0;
@@ -202,5 +204,5 @@ int table_events_allocate(const struct table_event *const *events, size_t n, uin
 				 "%zu events want a counter, and there are %u; they can be counted "
 				 "in turn",
 				 n_counted, n_counters);
-	return allocate(&a, 0, 0) ? 0 : explain(&a, err);
+	return allocate(&a, 0, 0) ? 0 : event_choice_explain(&a, err);
 }

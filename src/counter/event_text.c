@@ -29,7 +29,7 @@ struct search {
 	bool is_found;
 };
 
-static void visit(void *ctx, const struct event_name *e)
+static void event_text_visit(void *ctx, const struct event_name *e)
 {
 	struct search *s = ctx;
 	bool is_it = strlen(e->name) == s->len && !strncasecmp(e->name, s->name, s->len);
@@ -64,6 +64,6 @@ bool event_text_find(const struct counter_sources *sources, const char *cpu, con
 	}
 	event_table_fini(&t);
 	if (!s.is_found)
-		catalog_each(sources, visit, &s);
+		catalog_each(sources, event_text_visit, &s);
 	return s.is_found;
 }

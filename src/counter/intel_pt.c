@@ -90,7 +90,7 @@ void intel_pt_defaults(const struct counter_sources *sources, struct perf_event_
 }
 
 /* 0x3f → "0-5", 0x249 → "0,3,6,9" */
-static void put_values(struct buf *out, uint64_t valid)
+static void intel_pt_put_values(struct buf *out, uint64_t valid)
 {
 	for (unsigned int i = 0; i < 64; i++) {
 		unsigned int last = i;
@@ -121,7 +121,7 @@ static int check_choice(const struct counter_sources *sources, size_t i, uint64_
 	value = (config & bits) >> __builtin_ctzll(bits);
 	if (value < 64 && valid >> value & 1)
 		return 0;
-	put_values(&values, valid);
+	intel_pt_put_values(&values, valid);
 	r = error_set(err, -EINVAL, "Invalid %s for " INTEL_PT ". Valid values are: %s",
 		      choices[i].term, buf_cstr(&values));
 	buf_fini(&values);
@@ -173,7 +173,7 @@ int intel_pt_modifiers(const char *letters, const char *spec, struct error *err)
 }
 
 /* Does a line of /proc/cpuinfo that begins with `key` have the word? */
-static bool has_word(const char *text, const char *key, const char *word)
+static bool intel_pt_has_word(const char *text, const char *key, const char *word)
 {
 	const char *line = strstr(text, key);
 	size_t len = line ? strcspn(line, "\n") : 0, n = strlen(word);
@@ -192,16 +192,17 @@ void intel_pt_absence(const struct counter_sources *sources, struct buf *out)
 	if (file_read_all(path, CPUINFO_MAX, &text, &size) < 0)
 		text = xstrdup("");
 	free(path);
-	if (has_word(text, "flags", INTEL_PT))
+	if (intel_pt_has_word(text, "flags", INTEL_PT))
 		buf_str(out,
 			"the processor has Intel PT, but the kernel's driver did not start: it "
 			"may be switched off or taken by the BIOS, or the kernel be built "
 			"without it; 'dmesg' may say more");
-	else if (has_word(text, "flags", "hypervisor"))
+	else if (intel_pt_has_word(text, "flags", "hypervisor"))
 		buf_str(out, "this is a virtual machine, and its hypervisor does not pass Intel PT "
 			     "on (KVM can: kvm_intel.pt_mode=1 and '-cpu host'); record on the "
 			     "host, or on a machine of its own");
-	else if (*text && strstr(text, "vendor_id") && !has_word(text, "vendor_id", "GenuineIntel"))
+	else if (*text && strstr(text, "vendor_id") &&
+		 !intel_pt_has_word(text, "vendor_id", "GenuineIntel"))
 		buf_str(out, "this processor is not Intel's, and has none; 'assay record' without "
 			     "-e samples it");
 	else

@@ -101,7 +101,7 @@ static uint64_t value(const struct counter_sources *s, const char *key)
 }
 
 /* The bits of a mask as "0-5" or "0,3,6,9"; 0 is always valid. */
-static void put_values(uint64_t bits, char *text, size_t size)
+static void intel_pt_caps_put_values(uint64_t bits, char *text, size_t size)
 {
 	size_t len = 0;
 
@@ -132,8 +132,9 @@ static void describe_cyc(const struct describing *d)
 {
 	char thresholds[96], periods[96];
 
-	put_values(value(d->sources, "cycle_thresholds"), thresholds, sizeof(thresholds));
-	put_values(value(d->sources, "psb_periods"), periods, sizeof(periods));
+	intel_pt_caps_put_values(value(d->sources, "cycle_thresholds"), thresholds,
+				 sizeof(thresholds));
+	intel_pt_caps_put_values(value(d->sources, "psb_periods"), periods, sizeof(periods));
 	snprintf(d->text, d->size,
 		 "each packet can tell the cycles since the one before: cyc, cyc_thresh=%s; "
 		 "psb_period=%s",
@@ -144,7 +145,7 @@ static void describe_mtc(const struct describing *d)
 {
 	char periods[96];
 
-	put_values(value(d->sources, "mtc_periods"), periods, sizeof(periods));
+	intel_pt_caps_put_values(value(d->sources, "mtc_periods"), periods, sizeof(periods));
 	snprintf(d->text, d->size,
 		 "time by the crystal clock between time stamps: mtc, mtc_period=%s", periods);
 }

@@ -32,7 +32,7 @@ static const struct modifier modifiers[] = {
 	{ 'R', "asks for retire latency, which is not recorded here" },
 };
 
-static const struct modifier *find(char letter)
+static const struct modifier *modifiers_find(char letter)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(modifiers); i++)
 		if (modifiers[i].letter == letter)
@@ -43,7 +43,7 @@ static const struct modifier *find(char letter)
 bool modifiers_only(const char *word)
 {
 	for (const char *at = word; *at; at++)
-		if (!find(*at))
+		if (!modifiers_find(*at))
 			return false;
 	return *word != '\0';
 }
@@ -51,7 +51,7 @@ bool modifiers_only(const char *word)
 int modifiers_check(const char *letters, const char *spec, struct error *err)
 {
 	for (const char *at = letters; *at; at++) {
-		const struct modifier *m = find(*at);
+		const struct modifier *m = modifiers_find(*at);
 
 		if (!m)
 			return error_set(

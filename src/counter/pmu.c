@@ -31,13 +31,13 @@ static char *pmu_path(const struct counter_sources *sources, const char *pmu, co
 }
 
 /* A word of the user's becomes part of a path: one component, and not a hidden one. */
-static bool is_component(const char *word)
+static bool pmu_is_component(const char *word)
 {
 	return *word && *word != '.' && !strchr(word, '/') && strlen(word) < PMU_NAME_SIZE;
 }
 
-static bool read_line(const struct counter_sources *sources, const char *pmu, const char *rest,
-		      char *line, size_t size)
+static bool pmu_read_line(const struct counter_sources *sources, const char *pmu, const char *rest,
+			  char *line, size_t size)
 {
 	char *path = pmu_path(sources, pmu, rest);
 	bool ok = file_read_line(path, line, size);
@@ -71,7 +71,7 @@ static void list(const struct counter_sources *sources, const char *pmu, const c
 	if (!dir)
 		return;
 	while ((d = readdir(dir)))
-		if (is_component(d->d_name))
+		if (pmu_is_component(d->d_name))
 			vec_push(out, xstrdup(d->d_name));
 	closedir(dir);
 	if (out->n)
@@ -123,7 +123,7 @@ void pmu_list_with_alias(const struct counter_sources *sources, const char *alia
 {
 	char file[PMU_NAME_SIZE + 8];
 
-	if (!is_component(alias))
+	if (!pmu_is_component(alias))
 		return;
 	snprintf(file, sizeof(file), "events/%s", alias);
 	pmu_list(sources, out);
@@ -135,7 +135,7 @@ bool pmu_type(const struct counter_sources *sources, const char *pmu, uint32_t *
 	char line[32], *end;
 	unsigned long v;
 
-	if (!is_component(pmu) || !read_line(sources, pmu, "type", line, sizeof(line)))
+	if (!pmu_is_component(pmu) || !pmu_read_line(sources, pmu, "type", line, sizeof(line)))
 		return false;
 	v = strtoul(line, &end, 10);
 	if (end == line || *end || v > UINT32_MAX)
@@ -150,7 +150,7 @@ bool pmu_file_number(const struct counter_sources *sources, const char *pmu, con
 	char line[32], *end;
 	uint64_t v;
 
-	if (!is_component(pmu) || !read_line(sources, pmu, file, line, sizeof(line)))
+	if (!pmu_is_component(pmu) || !pmu_read_line(sources, pmu, file, line, sizeof(line)))
 		return false;
 	v = strtoull(line, &end, base);
 	if (end == line || *end)
@@ -163,14 +163,14 @@ char *pmu_cpus(const struct counter_sources *sources, const char *pmu)
 {
 	char line[256];
 
-	if (*pmu && (read_line(sources, pmu, "cpus", line, sizeof(line)) ||
-		     read_line(sources, pmu, "cpumask", line, sizeof(line))))
+	if (*pmu && (pmu_read_line(sources, pmu, "cpus", line, sizeof(line)) ||
+		     pmu_read_line(sources, pmu, "cpumask", line, sizeof(line))))
 		return *line ? xstrdup(line) : NULL;
 	return NULL;
 }
 
-static void add_names(struct buf *b, const struct counter_sources *sources, const char *pmu,
-		      const char *rest)
+static void pmu_add_names(struct buf *b, const struct counter_sources *sources, const char *pmu,
+			  const char *rest)
 {
 	struct pmu_names names = { 0 };
 
@@ -194,7 +194,7 @@ static int unknown_pmu(const struct counter_sources *sources, const char *pmu, c
 		buf_fini(&names);
 		return r;
 	}
-	add_names(&names, sources, "", "");
+	pmu_add_names(&names, sources, "", "");
 	r = error_set(err, -ENOENT, "event '%s': no PMU '%s' here; there are: %.400s", spec, pmu,
 		      names.len ? buf_cstr(&names) : "none");
 	buf_fini(&names);
@@ -211,8 +211,8 @@ static int unknown_term(const struct pmu_parse *p, const char *term)
 				 "event '%s': it has no term '%s'; it has: period, freq, name, "
 				 "aux-output, aux-sample-size",
 				 p->spec, term);
-	add_names(&names, p->sources, p->pmu, "format");
-	add_names(&names, p->sources, p->pmu, "events");
+	pmu_add_names(&names, p->sources, p->pmu, "format");
+	pmu_add_names(&names, p->sources, p->pmu, "events");
 	r = error_set(p->err, -EINVAL,
 		      "event '%s': PMU '%s' has no term or event '%s'; it has: %.400s%sconfig, "
 		      "config1, config2, period, freq, name",
@@ -222,7 +222,8 @@ static int unknown_term(const struct pmu_parse *p, const char *term)
 	return r;
 }
 
-static int parse_value(const struct pmu_parse *p, const char *term, const char *text, uint64_t *out)
+static int pmu_parse_value(const struct pmu_parse *p, const char *term, const char *text,
+			   uint64_t *out)
 {
 	char *end;
 
@@ -253,7 +254,7 @@ static __u64 *config_field(struct perf_event_attr *attr, const char *name, size_
 }
 
 /* One "LOW-HIGH" or "BIT" of a format; *text moves behind it and its comma. */
-static bool next_range(const char **text, unsigned int *low, unsigned int *high)
+static bool pmu_next_range(const char **text, unsigned int *low, unsigned int *high)
 {
 	char *end;
 
@@ -289,7 +290,7 @@ static int set_bits(const struct pmu_parse *p, const char *term, const char *for
 	while (*at) {
 		uint64_t ones;
 
-		if (!next_range(&at, &low, &high))
+		if (!pmu_next_range(&at, &low, &high))
 			return error_set(p->err, -EINVAL,
 					 "event '%s': the format of '%s' is damaged: '%s'", p->spec,
 					 term, format);
@@ -317,10 +318,10 @@ uint64_t pmu_format_bits(const struct counter_sources *sources, const char *pmu,
 	uint64_t bits = 0;
 
 	snprintf(file, sizeof(file), "format/%s", term);
-	if (!is_component(term) || !read_line(sources, pmu, file, format, sizeof(format)) ||
+	if (!pmu_is_component(term) || !pmu_read_line(sources, pmu, file, format, sizeof(format)) ||
 	    strncmp(format, "config:", strlen("config:")) != 0)
 		return 0;
-	while (*at && next_range(&at, &low, &high))
+	while (*at && pmu_next_range(&at, &low, &high))
 		bits |= (high - low == 63 ? UINT64_MAX : (1ULL << (high - low + 1)) - 1) << low;
 	return bits;
 }
@@ -337,7 +338,7 @@ static int aux_term(const struct pmu_parse *p, const char *term, const char *val
 	}
 	if (strcmp(term, "aux-sample-size") != 0)
 		return 0;
-	r = parse_value(p, term, value ? value : "", &number);
+	r = pmu_parse_value(p, term, value ? value : "", &number);
 	if (!r && number > AUX_SAMPLE_MAX)
 		r = error_set(p->err, -EINVAL,
 			      "event '%s': aux-sample-size=%" PRIu64
@@ -365,7 +366,7 @@ static int well_known_term(const struct pmu_parse *p, const char *term, const ch
 	}
 	if (!field && !is_period && !is_freq)
 		return 0;
-	r = parse_value(p, term, value ? value : "", &number);
+	r = pmu_parse_value(p, term, value ? value : "", &number);
 	if (r < 0)
 		return r;
 	if (field) {
@@ -389,10 +390,10 @@ static int format_term(const struct pmu_parse *p, const char *term, const char *
 	int r = 0;
 
 	snprintf(file, sizeof(file), "format/%s", term);
-	if (!read_line(p->sources, p->pmu, file, format, sizeof(format)))
+	if (!pmu_read_line(p->sources, p->pmu, file, format, sizeof(format)))
 		return 0;
 	if (value)
-		r = parse_value(p, term, value, &number);
+		r = pmu_parse_value(p, term, value, &number);
 	if (r == 0)
 		r = set_bits(p, term, format, number);
 	return r < 0 ? r : 1;
@@ -407,7 +408,7 @@ static int alias_term(const struct pmu_parse *p, const char *term)
 	int r;
 
 	snprintf(file, sizeof(file), "events/%s", term);
-	if (p->in_alias || !read_line(p->sources, p->pmu, file, terms, sizeof(terms)))
+	if (p->in_alias || !pmu_read_line(p->sources, p->pmu, file, terms, sizeof(terms)))
 		return 0;
 	inner.in_alias = true;
 	r = parse_terms(&inner, terms);
@@ -447,7 +448,7 @@ static int parse_term(const struct pmu_parse *p, char *term)
 
 	if (value)
 		*value++ = '\0';
-	if (!is_component(term))
+	if (!pmu_is_component(term))
 		return error_set(p->err, -EINVAL, "event '%s': '%s' is no term", p->spec, term);
 	r = well_known_term(p, term, value);
 	if (r == 0)

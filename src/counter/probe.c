@@ -124,7 +124,8 @@ static struct perf_event_attr cpu_clock(void)
 }
 
 /* 0, or the negative errno of perf_event_open(). pid 0: this process; -1: all, on CPU `cpu`. */
-static int try_open(const struct probe_machine *m, struct perf_event_attr attr, int pid, int cpu)
+static int probe_try_open(const struct probe_machine *m, struct perf_event_attr attr, int pid,
+			  int cpu)
 {
 	int fd = sources_open(m->sources, &attr, pid, cpu);
 
@@ -153,18 +154,18 @@ static int any_cpu(const struct probe_machine *m)
 struct probe_scope probe_scope(const struct probe_machine *m)
 {
 	struct perf_event_attr attr = cycles();
-	struct probe_scope scope = { .has_hardware = try_open(m, attr, 0, -1) == 0 };
+	struct probe_scope scope = { .has_hardware = probe_try_open(m, attr, 0, -1) == 0 };
 
 	if (!scope.has_hardware)
 		attr = cpu_clock();
-	if (try_open(m, attr, 0, -1) < 0) {
+	if (probe_try_open(m, attr, 0, -1) < 0) {
 		scope.reach = REACH_NOTHING;
 		return scope;
 	}
 	attr.exclude_kernel = attr.exclude_hv = 0;
-	if (try_open(m, attr, -1, any_cpu(m)) == 0)
+	if (probe_try_open(m, attr, -1, any_cpu(m)) == 0)
 		scope.reach = sources_pid_namespace(m->sources) ? REACH_NAMESPACE : REACH_MACHINE;
-	else if (try_open(m, attr, 0, -1) == 0)
+	else if (probe_try_open(m, attr, 0, -1) == 0)
 		scope.reach = REACH_OWN_KERNEL;
 	else
 		scope.reach = REACH_OWN;
@@ -231,7 +232,7 @@ static void no_hardware(const struct probe_machine *m, struct finding *f)
 
 void probe_hardware(const struct probe_machine *m, struct finding *f)
 {
-	int r = try_open(m, cycles(), 0, -1);
+	int r = probe_try_open(m, cycles(), 0, -1);
 	int64_t watchdog = 0;
 	char pmu[128];
 	bool is_known = sources_number(m->sources, "sys/kernel/nmi_watchdog", &watchdog);
@@ -266,7 +267,7 @@ void probe_hardware(const struct probe_machine *m, struct finding *f)
 
 void probe_clock(const struct probe_machine *m, struct finding *f)
 {
-	int r = try_open(m, cpu_clock(), 0, -1);
+	int r = probe_try_open(m, cpu_clock(), 0, -1);
 
 	if (r == 0) {
 		finding_set(f, PROBE_OK, "cpu-clock works");
@@ -298,13 +299,13 @@ void probe_precise(const struct probe_machine *m, struct finding *f)
 	struct perf_event_attr attr = cycles();
 	int level;
 
-	if (try_open(m, attr, 0, -1) < 0) {
+	if (probe_try_open(m, attr, 0, -1) < 0) {
 		finding_set(f, PROBE_MISSING, "needs hardware counters");
 		return;
 	}
 	for (level = ignores_precision(m) ? 0 : 3; level > 0; level--) {
 		attr.precise_ip = (unsigned int)level & 3;
-		if (try_open(m, attr, 0, -1) == 0)
+		if (probe_try_open(m, attr, 0, -1) == 0)
 			break;
 	}
 	if (level) {
@@ -350,7 +351,7 @@ static void explain_level(const struct probe_machine *m, int level, struct findi
 
 void probe_permission(const struct probe_machine *m, struct finding *f)
 {
-	int r = try_open(m, cpu_clock(), 0, -1), level = sources_paranoid(m->sources);
+	int r = probe_try_open(m, cpu_clock(), 0, -1), level = sources_paranoid(m->sources);
 	char setting[96];
 	int64_t ignored;
 	bool is_known = sources_number(m->sources, "sys/kernel/perf_event_paranoid", &ignored);
@@ -558,7 +559,7 @@ void probe_system_files(const struct probe_machine *m, struct finding *f)
 	if (!has_file(sys, "devices/system/cpu/online"))
 		add_missing(m, REASON_NO_SYSFS, f);
 	if (of_proc != REASON_NO_PROC && !has_file(proc, "sys/kernel/perf_event_paranoid") &&
-	    try_open(m, cpu_clock(), 0, -1) != -ENOSYS)
+	    probe_try_open(m, cpu_clock(), 0, -1) != -ENOSYS)
 		add_missing(m, REASON_MASKED_SETTINGS, f);
 	if (f->state == PROBE_OK)
 		finding_set(f, PROBE_OK, "/proc, /sys and the kernel's settings can be read");
@@ -625,7 +626,7 @@ static int try_intel_pt(const struct probe_machine *m, uint32_t type, bool with_
 					.disabled = 1 };
 
 	intel_pt_defaults(m->sources, &attr);
-	return try_open(m, attr, 0, -1);
+	return probe_try_open(m, attr, 0, -1);
 }
 
 static void say_intel_pt_absent(const struct probe_machine *m, struct finding *f)

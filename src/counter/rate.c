@@ -59,7 +59,7 @@ static int check_freq(uint64_t freq_hz, uint64_t max, const char *name, struct e
 	return 0;
 }
 
-static int set_count(struct draft *d, uint64_t count, const char *name, struct error *err)
+static int rate_set_count(struct draft *d, uint64_t count, const char *name, struct error *err)
 {
 	int r = check_count(d, count, name, err);
 
@@ -89,15 +89,15 @@ int rate_apply(const struct counter_sources *sources, const struct counter_rate 
 		return error_set(err, -EINVAL, "event '%s': give a frequency or a count, not both",
 				 name);
 	if (d->has_count)
-		return set_count(d, d->count, name, err);
+		return rate_set_count(d, d->count, name, err);
 	if (d->has_freq)
 		return set_freq(sources, d, d->freq_hz, name, err);
 	if (rate->count)
-		return set_count(d, rate->count, name, err);
+		return rate_set_count(d, rate->count, name, err);
 	if (rate->freq_hz)
 		return set_freq(sources, d, rate->freq_hz, name, err);
 	/* A tracepoint is a place in the code, not a quantity: every pass is a sample. */
 	if (d->attr.type == PERF_TYPE_TRACEPOINT)
-		return set_count(d, 1, name, err);
+		return rate_set_count(d, 1, name, err);
 	return set_freq(sources, d, max ? MIN(DEFAULT_FREQ_HZ, max) : DEFAULT_FREQ_HZ, name, err);
 }

@@ -121,7 +121,7 @@ static bool status_number(const struct counter_sources *s, const char *field, in
 }
 
 /* Not one that a test has put together of files. */
-static bool is_this_machine(const struct counter_sources *s)
+static bool sources_is_this_machine(const struct counter_sources *s)
 {
 	return !s || !s->proc;
 }
@@ -141,8 +141,8 @@ static bool capabilities_by_call(uint64_t *mask)
 bool sources_capable(const struct counter_sources *s, int capability)
 {
 	uint64_t mask = 0;
-	bool is_known = is_this_machine(s) ? capabilities_by_call(&mask)
-					   : status_number(s, "CapEff", 16, &mask);
+	bool is_known = sources_is_this_machine(s) ? capabilities_by_call(&mask)
+						   : status_number(s, "CapEff", 16, &mask);
 
 	return is_known && (mask >> capability & 1) && !sources_in_user_namespace(s);
 }
@@ -151,7 +151,8 @@ bool sources_is_root(const struct counter_sources *s)
 {
 	uint64_t user = 1;
 
-	return is_this_machine(s) ? geteuid() == 0 : status_number(s, "Uid", 10, &user) && !user;
+	return sources_is_this_machine(s) ? geteuid() == 0
+					  : status_number(s, "Uid", 10, &user) && !user;
 }
 
 bool sources_seccomp(const struct counter_sources *s, int64_t *mode)
@@ -163,7 +164,7 @@ bool sources_seccomp(const struct counter_sources *s, int64_t *mode)
 		*mode = (int64_t)v;
 		return true;
 	}
-	r = is_this_machine(s) ? prctl(PR_GET_SECCOMP) : -1;
+	r = sources_is_this_machine(s) ? prctl(PR_GET_SECCOMP) : -1;
 	*mode = r;
 	return r >= 0;
 }
@@ -213,7 +214,7 @@ static uint32_t own_namespace(const struct counter_sources *s, const char *name,
 	snprintf(path, sizeof(path), "%s/self/ns/%s", sources_proc(s), name);
 	if (stat(path, &st) == 0)
 		return (uint32_t)st.st_ino;
-	self = is_this_machine(s) && ask ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
+	self = sources_is_this_machine(s) && ask ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
 	fd = self >= 0 ? ioctl(self, ask, 0) : -1;
 	is_known = fd >= 0 && fstat(fd, &st) == 0;
 	if (fd >= 0)
@@ -264,9 +265,9 @@ bool sources_in_container(const struct counter_sources *s)
 
 	if (sources_pid_namespace(s) || sources_in_user_namespace(s))
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(files) && is_this_machine(s); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(files) && sources_is_this_machine(s); i++)
 		has_mark |= access(files[i], F_OK) == 0;
-	for (size_t i = 0; i < ARRAY_SIZE(variables) && is_this_machine(s); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(variables) && sources_is_this_machine(s); i++)
 		has_mark |= getenv(variables[i]) != NULL;
 	return has_mark && has_other_namespace(s);
 }

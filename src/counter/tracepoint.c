@@ -15,12 +15,13 @@
 #include "counter/sources.h"
 
 /* A word of the user's becomes part of a path: one component, and not a hidden one. */
-static bool is_component(const char *word)
+static bool tracepoint_is_component(const char *word)
 {
 	return *word && *word != '.' && !strchr(word, '/') && strlen(word) <= NAME_MAX;
 }
 
-static int read_id(const char *tracefs, const char *system, const char *name, uint64_t *id)
+static int tracepoint_read_id(const char *tracefs, const char *system, const char *name,
+			      uint64_t *id)
 {
 	char *path = xasprintf("%s/events/%s/%s/id", tracefs, system, name);
 	char *text = NULL, *end;
@@ -44,11 +45,11 @@ int tracepoint_find(const struct counter_sources *sources, const char *system, c
 	uint64_t id;
 	int r;
 
-	if (!is_component(system) || !is_component(name))
+	if (!tracepoint_is_component(system) || !tracepoint_is_component(name))
 		return 0;
 	if (!sources_tracefs(sources, tracefs))
 		return 0;
-	r = read_id(tracefs, system, name, &id);
+	r = tracepoint_read_id(tracefs, system, name, &id);
 	if (r == -EACCES || r == -EPERM)
 		return error_set(err, r,
 				 "tracepoint %s:%s: %s can't be read by this user; run as root, or "

@@ -13,7 +13,8 @@
 #include "counter/pmu.h"
 #include "counter/sources.h"
 
-static struct counter *add(struct counters *out, const char *name, const struct perf_event_attr *a)
+static struct counter *trigger_add(struct counters *out, const char *name,
+				   const struct perf_event_attr *a)
 {
 	char *text = xasprintf("trigger:%s", name);
 
@@ -55,7 +56,7 @@ int trigger_on_call(const struct counter_sources *sources, const char *name, con
 	if (r < 0 || !pmu_type(sources, "uprobe", &type))
 		return r;
 	a.type = type;
-	c = add(out, name, &a);
+	c = trigger_add(out, name, &a);
 	c->probed = xstrdup(path);
 	c->attr.uprobe_path = (uintptr_t)c->probed;
 	c->attr.probe_offset = file_off;
@@ -77,7 +78,8 @@ int trigger_on_signal(const struct counter_sources *sources, int number, struct 
 			snprintf(name, sizeof(name), "SIG%s", abbreviation);
 		else
 			snprintf(name, sizeof(name), "signal %d", number);
-		add(out, name, &parsed.data[0].attr)->filter = xasprintf("sig == %d", number);
+		trigger_add(out, name, &parsed.data[0].attr)->filter =
+			xasprintf("sig == %d", number);
 	}
 	counters_fini(&parsed);
 	return r < 0 ? error_wrap(err, r, "waiting for a signal") : 0;

@@ -45,7 +45,8 @@ static bool is_digits(const char *word)
 	return *word && word[strspn(word, "0123456789")] == '\0';
 }
 
-static int parse_number(const struct parse *p, const char *word, const char *what, uint64_t *out)
+static int words_parse_number(const struct parse *p, const char *word, const char *what,
+			      uint64_t *out)
 {
 	char *end;
 
@@ -57,7 +58,7 @@ static int parse_number(const struct parse *p, const char *word, const char *wha
 	return 0;
 }
 
-static int parse_flag(const struct parse *p, const char *word, const char *what, bool *out)
+static int words_parse_flag(const struct parse *p, const char *word, const char *what, bool *out)
 {
 	if (strcmp(word, "0") && strcmp(word, "1"))
 		return error_set(p->err, -EINVAL, "event '%s': %s is 0 or 1, not '%s'", p->spec,
@@ -113,14 +114,14 @@ static int read_tail(struct words *w)
 				 w->p->spec, tail[0]);
 	if (n > 1 && *tail[1])
 		w->mask = tail[1];
-	r = n > 2 ? parse_flag(w->p, tail[2], "KERNEL", &w->kernel) : 0;
+	r = n > 2 ? words_parse_flag(w->p, tail[2], "KERNEL", &w->kernel) : 0;
 	if (r == 0 && n > 3)
-		r = parse_flag(w->p, tail[3], "USER", &w->user);
+		r = words_parse_flag(w->p, tail[3], "USER", &w->user);
 	return r;
 }
 
 /* words[0..n) with their colons again. */
-static void join(const struct words *w, size_t n, char *text, size_t size)
+static void words_join(const struct words *w, size_t n, char *text, size_t size)
 {
 	size_t len = 0;
 
@@ -147,7 +148,7 @@ static int unknown(const struct words *w)
 	char tracefs[PATH_MAX], near[256], word[256];
 	bool is_tracepoint = looks_like_tracepoint(w);
 
-	join(w, is_tracepoint ? 2 : 1, word, sizeof(word));
+	words_join(w, is_tracepoint ? 2 : 1, word, sizeof(word));
 	catalog_nearest(w->p->sources, word, near, sizeof(near));
 	/* libpfm4 4.13 of Debian 13 does so on processors of Arm. */
 	if (is_first_of(word, near))
@@ -166,7 +167,7 @@ static int unknown(const struct words *w)
 }
 
 /* What is behind the name: perf's letters from word `at` on, or OProfile's numbers. */
-static int finish(const struct words *w, struct draft *d, const char *name, size_t at)
+static int words_finish(const struct words *w, struct draft *d, const char *name, size_t at)
 {
 	const char *letters = "";
 	int r;
@@ -204,7 +205,7 @@ static int check_no_mask(const struct words *w)
 {
 	uint64_t mask = 0;
 
-	if (w->mask && (parse_number(w->p, w->mask, "unit mask", &mask) < 0 || mask))
+	if (w->mask && (words_parse_number(w->p, w->mask, "unit mask", &mask) < 0 || mask))
 		return error_set(w->p->err, -EINVAL,
 				 "event '%s': '%s' has no unit mask but 0, and '%s' is given",
 				 w->p->spec, w->word[0], w->mask);
@@ -233,8 +234,8 @@ static int try_kernel(const struct words *w)
 	r = check_no_mask(w);
 	if (r < 0)
 		return r;
-	join(w, used, name, sizeof(name));
-	r = finish(w, &d, name, used);
+	words_join(w, used, name, sizeof(name));
+	r = words_finish(w, &d, name, used);
 	return r < 0 ? r : 1;
 }
 
@@ -252,7 +253,7 @@ static void keep_match(void *ctx, const struct event_name *event)
 		vec_push(&m->names, xstrdup(event->name));
 }
 
-static int by_name(const void *a, const void *b)
+static int words_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -267,7 +268,7 @@ static int add_match(const struct words *w, char *name)
 	r = tracepoint_find(w->p->sources, name, colon + 1, &d, w->p->err);
 	*colon = ':';
 	/* Some, as those of ftrace, have no id that could be opened. */
-	return r > 0 ? finish(w, &d, name, 2) : r;
+	return r > 0 ? words_finish(w, &d, name, 2) : r;
 }
 
 /* Each takes a file on each CPU, and the events of a CPU share a ring. */
@@ -282,11 +283,11 @@ static int try_pattern(const struct words *w)
 	if (!looks_like_tracepoint(w) ||
 	    (!strpbrk(w->word[0], "*?[") && !strpbrk(w->word[1], "*?[")))
 		return 0;
-	join(w, 2, pattern, sizeof(pattern));
+	words_join(w, 2, pattern, sizeof(pattern));
 	m.pattern = pattern;
 	tracepoint_each(w->p->sources, keep_match, &m);
 	if (m.names.n)
-		qsort(m.names.data, m.names.n, sizeof(*m.names.data), by_name);
+		qsort(m.names.data, m.names.n, sizeof(*m.names.data), words_by_name);
 	if (m.names.n > MAX_MATCHES)
 		r = error_set(
 			w->p->err, -E2BIG,
@@ -316,7 +317,7 @@ static int try_alias(const struct words *w)
 		if (r >= 0)
 			r = check_no_mask(w);
 		if (r >= 0)
-			r = finish(w, &d, name, 1);
+			r = words_finish(w, &d, name, 1);
 		free(name);
 	}
 	r = r < 0 ? r : pmus.n > 0;
@@ -337,7 +338,7 @@ static int try_files(const struct words *w)
 	r = event_files_find(w->p->sources, w->word[0], mask, &d, w->p->err);
 	if (r < 1)
 		return r;
-	r = finish(w, &d, d.name, at);
+	r = words_finish(w, &d, d.name, at);
 	return r < 0 ? r : 1;
 }
 
@@ -348,8 +349,8 @@ static int find_masked(const struct words *w, struct draft *d, struct error *err
 	uint64_t mask = 0;
 	bool is_number = w->mask && isdigit((unsigned char)*w->mask);
 
-	join(w, w->n_name, name, sizeof(name));
-	if (is_number && parse_number(w->p, w->mask, "unit mask", &mask) < 0)
+	words_join(w, w->n_name, name, sizeof(name));
+	if (is_number && words_parse_number(w->p, w->mask, "unit mask", &mask) < 0)
 		return error_set(err, -EINVAL, "event '%s': the unit mask '%s' is not a number",
 				 w->p->spec, w->mask);
 	/* 0 is also what OProfile gives an event that has no masks. */
@@ -379,7 +380,7 @@ static int find_pfm(const struct words *w, struct draft *d, size_t *at, struct e
 	if (w->has_tail)
 		return find_masked(w, d, err);
 	if (w->n_name > 1 && modifiers_only(w->word[w->n_name - 1])) {
-		join(w, w->n_name - 1, name, sizeof(name));
+		words_join(w, w->n_name - 1, name, sizeof(name));
 		r = pfm_find(name, w->p->spec, d, err);
 		if (r >= 0) {
 			*at = w->n_name - 1;
@@ -387,7 +388,7 @@ static int find_pfm(const struct words *w, struct draft *d, size_t *at, struct e
 		}
 		err = NULL; /* that message is the better one */
 	}
-	join(w, w->n_name, name, sizeof(name));
+	words_join(w, w->n_name, name, sizeof(name));
 	return pfm_find(name, w->p->spec, d, err);
 }
 
@@ -421,7 +422,7 @@ static int try_classic(const struct words *w)
 		generic_find(classics[i][1], &d);
 		r = check_no_mask(w);
 		if (r == 0)
-			r = finish(w, &d, w->word[0], 1);
+			r = words_finish(w, &d, w->word[0], 1);
 		return r < 0 ? r : 1;
 	}
 	return 0;
@@ -445,7 +446,7 @@ static int try_tables(const struct words *w)
 			return classic;
 		return error_set(w->p->err, r, "%s", refused.text);
 	}
-	r = finish(w, &d, d.name, at);
+	r = words_finish(w, &d, d.name, at);
 	return r < 0 ? r : 1;
 }
 

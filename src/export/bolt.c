@@ -56,8 +56,8 @@ static void put_lists(const struct branches *b, const struct elf_file *elf, stru
 	}
 }
 
-static int open_image(const struct branches *b, struct file_mapping *file, struct elf_file *elf,
-		      struct error *err)
+static int bolt_open_image(const struct branches *b, struct file_mapping *file,
+			   struct elf_file *elf, struct error *err)
 {
 	struct build_id id;
 	int r = file_map(b->path, file, err);
@@ -82,7 +82,7 @@ static int write_bolt(const struct export *x, struct sink *out, struct error *er
 	int r = branches_load(x->replay, x->options->image, &b, x->damage, err);
 
 	if (r >= 0)
-		r = open_image(&b, &file, &elf, err);
+		r = bolt_open_image(&b, &file, &elf, err);
 	if (r >= 0)
 		put_lists(&b, &elf, out);
 	file_unmap(&file);

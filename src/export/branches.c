@@ -36,8 +36,8 @@ struct counting {
 	uint64_t n_samples;
 };
 
-static void count(struct counting *c, enum what what, struct code_addr from, struct code_addr to,
-		  bool is_mispredicted)
+static void branches_count(struct counting *c, enum what what, struct code_addr from,
+			   struct code_addr to, bool is_mispredicted)
 {
 	struct place_pair pair = { what, from.image.n, to.image.n, 0, from.offset, to.offset };
 	uint32_t id = strings_add_n(&c->pairs, (const char *)&pair, sizeof(pair)).n;
@@ -60,11 +60,11 @@ static void count_range(struct counting *c, struct code_addr older_from, struct 
 	if (older_to.image.n != newer_from.image.n || newer_from.offset < older_to.offset ||
 	    newer_from.offset - older_to.offset > MAX_RANGE)
 		return;
-	count(c, older_from.image.n == older_to.image.n ? RANGE : RANGE_FROM_ELSEWHERE, older_to,
-	      newer_from, false);
+	branches_count(c, older_from.image.n == older_to.image.n ? RANGE : RANGE_FROM_ELSEWHERE,
+		       older_to, newer_from, false);
 }
 
-static int take_sample(struct replay_sink *sink, const struct replay_sample *s)
+static int branches_take_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct counting *c = (struct counting *)sink;
 	const struct sample_extra *x = s->event->sample.extra;
@@ -73,7 +73,7 @@ static int take_sample(struct replay_sink *sink, const struct replay_sample *s)
 	if (!x || !x->n_branches)
 		return 0;
 	c->n_samples++;
-	count(c, ADDRESS, s->frames->code[0], s->frames->code[0], false);
+	branches_count(c, ADDRESS, s->frames->code[0], s->frames->code[0], false);
 	for (uint32_t i = 0; i < x->n_branches; i++) {
 		const struct branch *b = &x->branches[i];
 		struct code_addr from, to;
@@ -83,7 +83,7 @@ static int take_sample(struct replay_sink *sink, const struct replay_sample *s)
 			break;
 		replay_resolve(c->replay, s, b->from, &from);
 		replay_resolve(c->replay, s, b->to, &to);
-		count(c, BRANCH, from, to, b->flags & MISPREDICTED);
+		branches_count(c, BRANCH, from, to, b->flags & MISPREDICTED);
 		if (i)
 			count_range(c, from, to, newer_from);
 		newer_from = from;
@@ -93,14 +93,14 @@ static int take_sample(struct replay_sink *sink, const struct replay_sample *s)
 
 /* The image. */
 
-static bool is_called(const struct image *image, const char *glob)
+static bool branches_is_called(const struct image *image, const char *glob)
 {
 	const char *slash = strrchr(image->path, '/');
 
 	return !fnmatch(glob, image->path, 0) || (slash && !fnmatch(glob, slash + 1, 0));
 }
 
-static bool choose_image(struct counting *c, const char *glob, uint32_t *out)
+static bool branches_choose_image(struct counting *c, const char *glob, uint32_t *out)
 {
 	struct image_table *images = machine_images(replay_machine(c->replay));
 	uint64_t most = 0;
@@ -109,7 +109,7 @@ static bool choose_image(struct counting *c, const char *glob, uint32_t *out)
 		const struct image *image = image_get(images, (image_id){ i });
 
 		if (c->per_image.data[i] <= most ||
-		    (glob ? !is_called(image, glob) : image->kind != IMAGE_FILE))
+		    (glob ? !branches_is_called(image, glob) : image->kind != IMAGE_FILE))
 			continue;
 		most = c->per_image.data[i];
 		*out = i;
@@ -119,7 +119,7 @@ static bool choose_image(struct counting *c, const char *glob, uint32_t *out)
 
 /* The lists. */
 
-static int by_place(const void *a, const void *b)
+static int branches_by_place(const void *a, const void *b)
 {
 	const struct branch_count *x = a, *y = b;
 
@@ -130,10 +130,10 @@ static int by_place(const void *a, const void *b)
 	return x->is_from_elsewhere - y->is_from_elsewhere;
 }
 
-static void sort(struct branch_list *list)
+static void branches_sort(struct branch_list *list)
 {
 	if (list->n)
-		qsort(list->data, list->n, sizeof(*list->data), by_place);
+		qsort(list->data, list->n, sizeof(*list->data), branches_by_place);
 }
 
 static void take_pair(struct branches *out, const struct place_pair *p, uint32_t image,
@@ -162,9 +162,9 @@ static void merge_equal(struct branch_list *list)
 {
 	size_t n = 0;
 
-	sort(list);
+	branches_sort(list);
 	for (size_t i = 0; i < list->n; i++) {
-		if (n && !by_place(&list->data[n - 1], &list->data[i])) {
+		if (n && !branches_by_place(&list->data[n - 1], &list->data[i])) {
 			list->data[n - 1].count += list->data[i].count;
 			list->data[n - 1].mispredicted += list->data[i].mispredicted;
 		} else {
@@ -174,7 +174,7 @@ static void merge_equal(struct branch_list *list)
 	list->n = n;
 }
 
-static void fill(struct counting *c, uint32_t image, struct branches *out)
+static void branches_fill(struct counting *c, uint32_t image, struct branches *out)
 {
 	const struct image *i =
 		image_get(machine_images(replay_machine(c->replay)), (image_id){ image });
@@ -207,17 +207,17 @@ static int explain_none(const struct counting *c, const char *image, struct erro
 int branches_load(struct replay *replay, const char *image, struct branches *out,
 		  struct error *damage, struct error *err)
 {
-	struct counting c = { .sink = { take_sample }, .replay = replay };
+	struct counting c = { .sink = { branches_take_sample }, .replay = replay };
 	uint32_t chosen;
 	int r;
 
 	strings_init(&c.pairs);
 	r = replay_samples(replay, &c.sink, damage);
 	r = r < 0 && !damage->code ? r : 0;
-	if (!r && !choose_image(&c, image, &chosen))
+	if (!r && !branches_choose_image(&c, image, &chosen))
 		r = explain_none(&c, image, err);
 	else if (!r)
-		fill(&c, chosen, out);
+		branches_fill(&c, chosen, out);
 	strings_fini(&c.pairs);
 	vec_fini(&c.counts);
 	vec_fini(&c.per_image);

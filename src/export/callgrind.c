@@ -28,21 +28,21 @@ struct callgrind {
 };
 
 /* Names end with the line. */
-static void put_text(struct buf *out, const char *text)
+static void callgrind_put_text(struct buf *out, const char *text)
 {
 	utf8_append(out, text, true);
 }
 
 /* "fn=(3) name", or "fn=(3)" where it has been said. */
-static void put_name(struct callgrind *w, const char *key, uint32_t id, const char *name,
-		     bool *is_named)
+static void callgrind_put_name(struct callgrind *w, const char *key, uint32_t id, const char *name,
+			       bool *is_named)
 {
 	struct buf *out = &w->out->buf;
 
 	buf_printf(out, "%s=(%" PRIu32 ")", key, id + 1);
 	if (!*is_named) {
 		buf_u8(out, ' ');
-		put_text(out, name);
+		callgrind_put_text(out, name);
 	}
 	*is_named = true;
 	buf_u8(out, '\n');
@@ -50,13 +50,14 @@ static void put_name(struct callgrind *w, const char *key, uint32_t id, const ch
 
 static void put_image(struct callgrind *w, const char *key, uint32_t image)
 {
-	put_name(w, key, image, frame_image_path(w->x->frames, image), &w->image_is_named[image]);
+	callgrind_put_name(w, key, image, frame_image_path(w->x->frames, image),
+			   &w->image_is_named[image]);
 }
 
-static void put_function(struct callgrind *w, const char *key, uint32_t function)
+static void callgrind_put_function(struct callgrind *w, const char *key, uint32_t function)
 {
-	put_name(w, key, function, frame_name(w->x->frames, function),
-		 &w->function_is_named[function]);
+	callgrind_put_name(w, key, function, frame_name(w->x->frames, function),
+			   &w->function_is_named[function]);
 }
 
 static void put_file(struct callgrind *w, const char *key, const char *file)
@@ -64,7 +65,7 @@ static void put_file(struct callgrind *w, const char *key, const char *file)
 	uint32_t n = w->files.n, id = strings_add(&w->files, file).n;
 	bool is_named = id && id < n;
 
-	put_name(w, key, id, id ? file : "???", &is_named);
+	callgrind_put_name(w, key, id, id ? file : "???", &is_named);
 }
 
 /* The file that a function is said to be in: callers refer to it by this. */
@@ -76,7 +77,7 @@ static const char *home_of(const struct callgrind *w, uint32_t function)
 }
 
 /* Event names are words: what else they have becomes '_'. */
-static void put_event(struct buf *out, const char *name)
+static void callgrind_put_event(struct buf *out, const char *name)
 {
 	static const char word[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:.-";
@@ -85,14 +86,14 @@ static void put_event(struct buf *out, const char *name)
 		buf_u8(out, strchr(word, *name) ? (uint8_t)*name : '_');
 }
 
-static void put_head(struct callgrind *w)
+static void callgrind_put_head(struct callgrind *w)
 {
 	const struct profile *p = w->x->profile;
 	const struct session_info *info = &p->session->info;
 	struct buf *out = &w->out->buf;
 
 	buf_str(out, "# callgrind format\nversion: 1\ncreator: assay\ncmd: ");
-	put_text(out, info->command);
+	callgrind_put_text(out, info->command);
 	buf_str(out, "\npositions: instr line\nevents:");
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 		uint32_t counter = p->lanes[lane].counter;
@@ -100,17 +101,17 @@ static void put_head(struct callgrind *w)
 
 		if (p->n_lanes > 1) {
 			buf_u8(out, ' ');
-			put_event(out, name);
+			callgrind_put_event(out, name);
 			buf_str(out, "_samples ");
 		} else {
 			buf_str(out, " samples ");
 		}
-		put_event(out, name);
+		callgrind_put_event(out, name);
 	}
 	buf_u8(out, '\n');
 }
 
-static void put_cost(struct buf *out, const struct weight *weight)
+static void callgrind_put_cost(struct buf *out, const struct weight *weight)
 {
 	buf_u8(out, ' ');
 	text_u64(out, weight->samples);
@@ -121,7 +122,7 @@ static void put_cost(struct buf *out, const struct weight *weight)
 static void put_costs(struct buf *out, const struct weight *weights, uint32_t n_lanes)
 {
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
-		put_cost(out, &weights[lane]);
+		callgrind_put_cost(out, &weights[lane]);
 	buf_u8(out, '\n');
 }
 
@@ -131,7 +132,7 @@ static void put_totals(struct callgrind *w, const char *key)
 
 	buf_str(&w->out->buf, key);
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
-		put_cost(&w->out->buf, &p->lanes[lane].total);
+		callgrind_put_cost(&w->out->buf, &p->lanes[lane].total);
 	buf_u8(&w->out->buf, '\n');
 }
 
@@ -142,21 +143,21 @@ static void put_position(struct buf *out, uint64_t offset, uint32_t line)
 }
 
 /* The innermost line of a place: that of an inlined function, which may be in another file. */
-static const struct code_line *line_of(const struct callgrind *w, uint32_t place)
+static const struct code_line *callgrind_line_of(const struct callgrind *w, uint32_t place)
 {
 	return &w->x->lines->lines.data[w->x->lines->first[place]];
 }
 
-static void put_place(struct callgrind *w, uint32_t place)
+static void callgrind_put_place(struct callgrind *w, uint32_t place)
 {
 	put_position(&w->out->buf, w->x->profile->places.data[place].offset,
-		     line_of(w, place)->line);
+		     callgrind_line_of(w, place)->line);
 }
 
 /* Says where the lines that follow are, if not where the last ones were. */
 static void turn_to_file(struct callgrind *w, uint32_t place, const char *home)
 {
-	const char *file = w->x->lines->functions.data[line_of(w, place)->function].file;
+	const char *file = w->x->lines->functions.data[callgrind_line_of(w, place)->function].file;
 
 	if (strcmp(file, w->file) != 0)
 		put_file(w, strcmp(file, home) ? "fi" : "fe", file);
@@ -181,20 +182,21 @@ static uint64_t entry_of(const struct profile *p, uint32_t function)
 		       : symbol_get(p->images.data[f->image].table, f->symbol).offset;
 }
 
-static void put_call(struct callgrind *w, const struct call *call, const struct weight *weights)
+static void callgrind_put_call(struct callgrind *w, const struct call *call,
+			       const struct weight *weights)
 {
 	const struct profile *p = w->x->profile;
 	struct buf *out = &w->out->buf;
 
 	put_image(w, "cob", p->functions.data[call->callee].image);
 	put_file(w, "cfi", home_of(w, call->callee));
-	put_function(w, "cfn", call->callee);
+	callgrind_put_function(w, "cfn", call->callee);
 	buf_str(out, "calls=");
 	text_u64(out, samples_of(weights, p->n_lanes));
 	buf_u8(out, ' ');
 	put_position(out, entry_of(p, call->callee), 0);
 	buf_u8(out, '\n');
-	put_place(w, call->caller);
+	callgrind_put_place(w, call->caller);
 	put_costs(out, weights, p->n_lanes);
 }
 
@@ -204,7 +206,7 @@ static void begin_function(struct callgrind *w, uint32_t function)
 	buf_u8(&w->out->buf, '\n');
 	put_image(w, "ob", w->x->profile->functions.data[function].image);
 	put_file(w, "fl", w->file);
-	put_function(w, "fn", function);
+	callgrind_put_function(w, "fn", function);
 }
 
 /* The places of all functions, and after each the calls from it: both are in the same order. */
@@ -222,13 +224,13 @@ static void put_places(struct callgrind *w)
 			begin_function(w, function = p->places.data[place].function);
 		turn_to_file(w, place, home_of(w, function));
 		if (samples_of(self, p->n_lanes)) {
-			put_place(w, place);
+			callgrind_put_place(w, place);
 			put_costs(&w->out->buf, self, p->n_lanes);
 		}
 		for (; call < end && call->caller == place; call++)
-			put_call(w, call,
-				 &w->calls.weights[(size_t)(call - w->calls.list.data) *
-						   p->n_lanes]);
+			callgrind_put_call(w, call,
+					   &w->calls.weights[(size_t)(call - w->calls.list.data) *
+							     p->n_lanes]);
 		sink_step(w->out);
 	}
 	free(order);
@@ -243,7 +245,7 @@ static int write_callgrind(const struct export *x, struct sink *out, struct erro
 	calls_init(&w.calls, x->profile);
 	w.image_is_named = xcalloc(x->profile->images.n + 1, sizeof(bool));
 	w.function_is_named = xcalloc(x->profile->functions.n + 1, sizeof(bool));
-	put_head(&w);
+	callgrind_put_head(&w);
 	put_totals(&w, "summary:");
 	put_places(&w);
 	put_totals(&w, "\ntotals:");

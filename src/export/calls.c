@@ -15,19 +15,19 @@ struct gatherer {
 	struct weight *totals;                /* by node, with all below */
 };
 
-static void *column(size_t n, size_t size)
+static void *calls_column(size_t n, size_t size)
 {
 	return xcalloc(n + 1, size);
 }
 
-static void add_all(struct weight *to, const struct weight *from, uint32_t n_lanes)
+static void calls_add_all(struct weight *to, const struct weight *from, uint32_t n_lanes)
 {
 	for (uint32_t lane = 0; lane < n_lanes; lane++)
 		weight_add(&to[lane], &from[lane]);
 }
 
 /* What ended in each node and place; then, from the leaves up, what passed through each node. */
-static void add_weights(struct gatherer *g)
+static void calls_add_weights(struct gatherer *g)
 {
 	const struct profile *p = g->p;
 	uint32_t n = p->n_lanes;
@@ -35,14 +35,14 @@ static void add_weights(struct gatherer *g)
 	for (size_t i = 0; i < p->entries.n; i++) {
 		uint32_t node = p->entries.data[i].node;
 
-		add_all(&g->totals[(size_t)node * n], profile_weights(p, i), n);
+		calls_add_all(&g->totals[(size_t)node * n], profile_weights(p, i), n);
 		if (node)
-			add_all(&g->c->self[(size_t)p->node_places.data[node] * n],
-				profile_weights(p, i), n);
+			calls_add_all(&g->c->self[(size_t)p->node_places.data[node] * n],
+				      profile_weights(p, i), n);
 	}
 	for (uint32_t i = (uint32_t)p->nodes.n; i-- > 1;)
-		add_all(&g->totals[(size_t)p->nodes.data[i].parent * n], &g->totals[(size_t)i * n],
-			n);
+		calls_add_all(&g->totals[(size_t)p->nodes.data[i].parent * n],
+			      &g->totals[(size_t)i * n], n);
 }
 
 static void find_calls(struct gatherer *g)
@@ -82,50 +82,50 @@ static uint32_t find_arc_call(struct gatherer *g, const struct profile_arc *arc)
 }
 
 /* Arcs without stacks are calls as they are. */
-static void add_arcs(struct gatherer *g)
+static void calls_add_arcs(struct gatherer *g)
 {
 	uint32_t n = g->p->n_lanes;
 
 	for (uint32_t i = 0; i < g->p->arcs.n; i++)
-		add_all(&g->c->weights[(size_t)find_arc_call(g, &g->p->arcs.data[i]) * n],
-			&g->p->arc_weights.data[(size_t)i * n], n);
+		calls_add_all(&g->c->weights[(size_t)find_arc_call(g, &g->p->arcs.data[i]) * n],
+			      &g->p->arc_weights.data[(size_t)i * n], n);
 }
 
-static void enter(struct gatherer *g, uint32_t node)
+static void calls_enter(struct gatherer *g, uint32_t node)
 {
 	uint32_t call = g->call_of[node], n = g->p->n_lanes;
 
 	if (call != NO_INDEX && !g->open[call]++)
-		add_all(&g->c->weights[(size_t)call * n], &g->totals[(size_t)node * n], n);
+		calls_add_all(&g->c->weights[(size_t)call * n], &g->totals[(size_t)node * n], n);
 }
 
-static void leave(struct gatherer *g, uint32_t node)
+static void calls_leave(struct gatherer *g, uint32_t node)
 {
 	if (g->call_of[node] != NO_INDEX)
 		g->open[g->call_of[node]]--;
 }
 
 /* Depth first, so that a call which is in the chain already is seen to be. */
-static void walk(struct gatherer *g)
+static void calls_walk(struct gatherer *g)
 {
 	uint32_t node = g->first_child[0];
 
 	while (node) {
-		enter(g, node);
+		calls_enter(g, node);
 		if (g->first_child[node]) {
 			node = g->first_child[node];
 			continue;
 		}
-		leave(g, node);
+		calls_leave(g, node);
 		while (!g->next_sibling[node] && g->p->nodes.data[node].parent) {
 			node = g->p->nodes.data[node].parent;
-			leave(g, node);
+			calls_leave(g, node);
 		}
 		node = g->next_sibling[node];
 	}
 }
 
-static int by_place(const struct profile *p, uint32_t a, uint32_t b)
+static int calls_by_place(const struct profile *p, uint32_t a, uint32_t b)
 {
 	const struct profile_place *x = &p->places.data[a], *y = &p->places.data[b];
 
@@ -136,7 +136,7 @@ static int by_place(const struct profile *p, uint32_t a, uint32_t b)
 
 static int compare_places(const void *a, const void *b, void *p)
 {
-	return by_place(p, *(const uint32_t *)a, *(const uint32_t *)b);
+	return calls_by_place(p, *(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 static int compare_calls(const void *a, const void *b, void *calls)
@@ -144,7 +144,7 @@ static int compare_calls(const void *a, const void *b, void *calls)
 	const struct gatherer *g = calls;
 	const struct call *x = &g->c->list.data[*(const uint32_t *)a],
 			  *y = &g->c->list.data[*(const uint32_t *)b];
-	int order = by_place(g->p, x->caller, y->caller);
+	int order = calls_by_place(g->p, x->caller, y->caller);
 
 	return order ? order : (x->callee > y->callee) - (x->callee < y->callee);
 }
@@ -152,17 +152,17 @@ static int compare_calls(const void *a, const void *b, void *calls)
 static void sort_calls(struct gatherer *g)
 {
 	size_t n = g->c->list.n, n_lanes = g->p->n_lanes;
-	uint32_t *order = column(n, sizeof(*order));
-	struct call *list = column(n, sizeof(*list));
-	struct weight *weights = column(n * n_lanes, sizeof(*weights));
+	uint32_t *order = calls_column(n, sizeof(*order));
+	struct call *list = calls_column(n, sizeof(*list));
+	struct weight *weights = calls_column(n * n_lanes, sizeof(*weights));
 
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	qsort_r(order, n, sizeof(*order), compare_calls, g);
 	for (size_t i = 0; i < n; i++) {
 		list[i] = g->c->list.data[order[i]];
-		add_all(&weights[i * n_lanes], &g->c->weights[order[i] * n_lanes],
-			(uint32_t)n_lanes);
+		calls_add_all(&weights[i * n_lanes], &g->c->weights[order[i] * n_lanes],
+			      (uint32_t)n_lanes);
 	}
 	free(order);
 	free(g->c->list.data);
@@ -178,21 +178,22 @@ void calls_init(struct calls *c, const struct profile *p)
 	struct gatherer g = {
 		.p = p,
 		.c = c,
-		.call_of = column(n, sizeof(uint32_t)),
-		.first_child = column(n, sizeof(uint32_t)),
-		.next_sibling = column(n, sizeof(uint32_t)),
-		.totals = column(n * p->n_lanes, sizeof(struct weight)),
+		.call_of = calls_column(n, sizeof(uint32_t)),
+		.first_child = calls_column(n, sizeof(uint32_t)),
+		.next_sibling = calls_column(n, sizeof(uint32_t)),
+		.totals = calls_column(n * p->n_lanes, sizeof(struct weight)),
 	};
 
-	*c = (struct calls){ .self = column(p->places.n * p->n_lanes, sizeof(struct weight)) };
-	add_weights(&g);
+	*c = (struct calls){ .self = calls_column(p->places.n * p->n_lanes,
+						  sizeof(struct weight)) };
+	calls_add_weights(&g);
 	find_calls(&g);
 	vec_foreach (&p->arcs, arc)
 		find_arc_call(&g, arc);
-	g.open = column(c->list.n, sizeof(uint32_t));
-	c->weights = column(c->list.n * p->n_lanes, sizeof(struct weight));
-	walk(&g);
-	add_arcs(&g);
+	g.open = calls_column(c->list.n, sizeof(uint32_t));
+	c->weights = calls_column(c->list.n * p->n_lanes, sizeof(struct weight));
+	calls_walk(&g);
+	calls_add_arcs(&g);
 	sort_calls(&g);
 	intmap_fini(&g.index);
 	free(g.call_of);
@@ -211,7 +212,7 @@ void calls_fini(struct calls *c)
 
 uint32_t *places_by_function(const struct profile *p)
 {
-	uint32_t *order = column(p->places.n, sizeof(*order));
+	uint32_t *order = calls_column(p->places.n, sizeof(*order));
 
 	for (uint32_t i = 0; i < p->places.n; i++)
 		order[i] = i;

@@ -19,7 +19,7 @@ struct chrome {
 };
 
 /* Begins an element of the list at hand. */
-static struct buf *element(struct chrome *c)
+static struct buf *chrome_element(struct chrome *c)
 {
 	buf_str(&c->out->buf, c->before);
 	c->before = ",\n";
@@ -27,9 +27,9 @@ static struct buf *element(struct chrome *c)
 	return &c->out->buf;
 }
 
-static void put_name(struct chrome *c, const char *what, const struct profile_process *of)
+static void chrome_put_name(struct chrome *c, const char *what, const struct profile_process *of)
 {
-	struct buf *out = element(c);
+	struct buf *out = chrome_element(c);
 
 	buf_printf(out,
 		   "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", what,
@@ -38,24 +38,24 @@ static void put_name(struct chrome *c, const char *what, const struct profile_pr
 	buf_str(out, "}}");
 }
 
-static void put_names(struct chrome *c)
+static void chrome_put_names(struct chrome *c)
 {
 	c->before = "\n";
 	vec_foreach (&c->x->profile->processes, process)
-		put_name(c, "process_name", process);
+		chrome_put_name(c, "process_name", process);
 	vec_foreach (&c->x->profile->threads, thread)
-		put_name(c, "thread_name", thread);
+		chrome_put_name(c, "thread_name", thread);
 }
 
 /* A node of the call tree is a stack frame: both have a parent. */
-static void put_frames(struct chrome *c)
+static void chrome_put_frames(struct chrome *c)
 {
 	const struct profile *p = c->x->profile;
 
 	c->before = "\n";
 	for (uint32_t n = 1; n < p->nodes.n; n++) {
 		const struct profile_node *node = &p->nodes.data[n];
-		struct buf *out = element(c);
+		struct buf *out = chrome_element(c);
 
 		buf_u8(out, '"');
 		text_u64(out, n);
@@ -72,14 +72,14 @@ static void put_frames(struct chrome *c)
 	}
 }
 
-static void put_sample(struct chrome *c, const struct track *track, const struct track_entry *e,
-		       const char *event)
+static void chrome_put_sample(struct chrome *c, const struct track *track,
+			      const struct track_entry *e, const char *event)
 {
 	const struct profile *p = c->x->profile;
 	const struct profile_entry *entry = &p->entries.data[e->entry];
 	const struct profile_process *thread = &p->threads.data[track->thread];
 	uint64_t start = p->session->info.start_ns;
-	struct buf *out = element(c);
+	struct buf *out = chrome_element(c);
 
 	buf_str(out, "{\"pid\":");
 	text_u64(out, (uint32_t)thread->pid);
@@ -98,7 +98,7 @@ static void put_sample(struct chrome *c, const struct track *track, const struct
 	buf_u8(out, '}');
 }
 
-static void put_samples(struct chrome *c)
+static void chrome_put_samples(struct chrome *c)
 {
 	c->before = "\n";
 	vec_foreach (&c->tracks.list, track) {
@@ -106,8 +106,8 @@ static void put_samples(struct chrome *c)
 
 		json_put_string(&event, c->x->profile->session->info.counters[track->counter].name);
 		for (uint32_t i = 0; i < track->n; i++)
-			put_sample(c, track, &c->tracks.entries[track->first + i],
-				   buf_cstr(&event));
+			chrome_put_sample(c, track, &c->tracks.entries[track->first + i],
+					  buf_cstr(&event));
 		buf_fini(&event);
 	}
 }
@@ -124,11 +124,11 @@ static int write_chrome(const struct export *x, struct sink *out, struct error *
 	buf_str(&out->buf, ",\"host\":");
 	json_put_string(&out->buf, info->hostname);
 	buf_str(&out->buf, "},\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[");
-	put_names(&c);
+	chrome_put_names(&c);
 	buf_str(&out->buf, "\n],\n\"stackFrames\":{");
-	put_frames(&c);
+	chrome_put_frames(&c);
 	buf_str(&out->buf, "\n},\n\"samples\":[");
-	put_samples(&c);
+	chrome_put_samples(&c);
 	buf_str(&out->buf, "\n]}\n");
 	tracks_fini(&c.tracks);
 	return 0;

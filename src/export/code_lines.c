@@ -21,8 +21,8 @@ struct function_key {
 	uint32_t image, id, file, is_inline;
 };
 
-static uint32_t add_function(struct maker *m, uint32_t symbol, const struct line_frame *frame,
-			     bool is_inline)
+static uint32_t code_lines_add_function(struct maker *m, uint32_t symbol,
+					const struct line_frame *frame, bool is_inline)
 {
 	const struct profile_function *f = &m->p->functions.data[symbol];
 	struct function_key key = { .image = f->image, .id = symbol };
@@ -53,7 +53,8 @@ static uint32_t add_function(struct maker *m, uint32_t symbol, const struct line
 }
 
 /* The lines of the next place. The outermost frame is its symbol. */
-static void add_place(void *context, size_t index, const struct line_frame *frames, size_t n)
+static void code_lines_add_place(void *context, size_t index, const struct line_frame *frames,
+				 size_t n)
 {
 	struct maker *m = context;
 	uint32_t symbol = m->p->places.data[m->first + index].function;
@@ -61,36 +62,38 @@ static void add_place(void *context, size_t index, const struct line_frame *fram
 
 	for (size_t i = 0; i < n; i++)
 		vec_push(&c->lines,
-			 (struct code_line){ add_function(m, symbol, &frames[i], i + 1 < n),
-					     frames[i].line });
+			 (struct code_line){
+				 code_lines_add_function(m, symbol, &frames[i], i + 1 < n),
+				 frames[i].line });
 	if (!n)
-		vec_push(&c->lines, (struct code_line){ add_function(m, symbol, NULL, false), 0 });
+		vec_push(&c->lines,
+			 (struct code_line){ code_lines_add_function(m, symbol, NULL, false), 0 });
 	if (c->symbol[symbol] == NO_INDEX)
 		c->symbol[symbol] = c->lines.data[c->lines.n - 1].function;
 	c->first[m->first + index + 1] = (uint32_t)c->lines.n;
 }
 
-static uint32_t image_of(const struct profile *p, size_t place)
+static uint32_t code_lines_image_of(const struct profile *p, size_t place)
 {
 	return p->functions.data[p->places.data[place].function].image;
 }
 
 /* Those of one image that follow each other from `first` on: how many. */
-static size_t add_places(struct maker *m, bool with_source)
+static size_t code_lines_add_places(struct maker *m, bool with_source)
 {
 	const struct profile *p = m->p;
-	uint32_t image = image_of(p, m->first);
+	uint32_t image = code_lines_image_of(p, m->first);
 	const struct symbol_table *table = p->images.data[image].table;
 	size_t n = 0;
 
 	m->offsets.n = 0;
-	for (; m->first + n < p->places.n && image_of(p, m->first + n) == image; n++)
+	for (; m->first + n < p->places.n && code_lines_image_of(p, m->first + n) == image; n++)
 		vec_push(&m->offsets, p->places.data[m->first + n].offset);
 	if (with_source && table)
-		lines_find_each(p->symbols, table, m->offsets.data, n, add_place, m);
+		lines_find_each(p->symbols, table, m->offsets.data, n, code_lines_add_place, m);
 	else
 		for (size_t i = 0; i < n; i++)
-			add_place(m, i, NULL, 0);
+			code_lines_add_place(m, i, NULL, 0);
 	return n;
 }
 
@@ -108,7 +111,7 @@ void code_lines_init(struct code_lines *c, const struct profile *p, struct frame
 	for (size_t i = 0; i < p->functions.n; i++)
 		c->symbol[i] = NO_INDEX;
 	while (m.first < p->places.n)
-		m.first += add_places(&m, with_source);
+		m.first += code_lines_add_places(&m, with_source);
 	vec_fini(&m.offsets);
 	strings_fini(&m.keys);
 	strings_fini(&m.files);

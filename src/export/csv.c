@@ -18,7 +18,7 @@ struct csv {
 	struct buf chain;
 };
 
-static void put_class(struct csv *w, uint32_t group)
+static void csv_put_class(struct csv *w, uint32_t group)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_process *thread =
@@ -33,7 +33,7 @@ static void put_class(struct csv *w, uint32_t group)
 	text_csv(out, frame_image_path(w->x->frames, profile_class_value(p, PROFILE_APP, group)));
 }
 
-static void put_code(struct csv *w, uint32_t node)
+static void csv_put_code(struct csv *w, uint32_t node)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_place *place = &p->places.data[p->node_places.data[node]];
@@ -48,7 +48,7 @@ static void put_code(struct csv *w, uint32_t node)
 	text_csv(out, buf_cstr(&w->chain));
 }
 
-static void put_line(struct csv *w, const struct profile_slice *slice, size_t i)
+static void csv_put_line(struct csv *w, const struct profile_slice *slice, size_t i)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_entry *entry = &p->entries.data[i];
@@ -59,9 +59,9 @@ static void put_line(struct csv *w, const struct profile_slice *slice, size_t i)
 
 	text_scaled(out, slice->first_ns > start ? slice->first_ns - start : 0, NS_PER_SECOND);
 	buf_u8(out, ',');
-	put_class(w, entry->group);
+	csv_put_class(w, entry->group);
 	buf_u8(out, ',');
-	put_code(w, entry->node);
+	csv_put_code(w, entry->node);
 	buf_u8(out, ',');
 	text_u64(out, weight->samples);
 	buf_u8(out, ',');
@@ -81,7 +81,7 @@ static int write_csv(const struct export *x, struct sink *out, struct error *err
 			   "events,cgroup\n");
 	vec_foreach (&x->profile->slices, slice)
 		for (size_t i = slice->first; i < slice->first + slice->n && !sink_failed(out); i++)
-			put_line(&w, slice, i);
+			csv_put_line(&w, slice, i);
 	buf_fini(&w.chain);
 	return 0;
 }

@@ -125,8 +125,8 @@ static int fill_temporary(const struct export *x, const char *temporary, uint64_
 	return r;
 }
 
-static int write_file(const struct export *x, const char *path, uint64_t *n_bytes,
-		      struct error *err)
+static int export_write_file(const struct export *x, const char *path, uint64_t *n_bytes,
+			     struct error *err)
 {
 	cleanup(free_at_exit) char *temporary = xasprintf("%s.%d.tmp", path, (int)getpid());
 	int r;
@@ -169,7 +169,7 @@ static int write_path(const struct export *x, const char *path, uint64_t *n_byte
 		r = write_special(x, path, n_bytes, err);
 	else {
 		real = is_there ? realpath(path, NULL) : NULL; /* a link stays one */
-		r = write_file(x, real ? real : path, n_bytes, err);
+		r = export_write_file(x, real ? real : path, n_bytes, err);
 	}
 	return r < 0 ? error_wrap(err, r, "cannot write '%s'", path) : 0;
 }

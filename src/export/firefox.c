@@ -36,8 +36,8 @@ struct firefox {
 };
 
 /* Fills a column: `"key":[…]` with get() of each row. */
-static void put_column(struct firefox *w, const char *key, size_t n,
-		       void (*get)(struct firefox *w, struct buf *out, size_t row))
+static void firefox_put_column(struct firefox *w, const char *key, size_t n,
+			       void (*get)(struct firefox *w, struct buf *out, size_t row))
 {
 	struct buf *out = &w->out->buf;
 
@@ -64,7 +64,7 @@ static void put_constant(struct firefox *w, const char *key, size_t n, const cha
 	buf_str(out, "],");
 }
 
-static void end_table(struct firefox *w, size_t n)
+static void firefox_end_table(struct firefox *w, size_t n)
 {
 	buf_printf(&w->out->buf, "\"length\":%zu}", n);
 }
@@ -86,7 +86,7 @@ static uint32_t node_lines(const struct firefox *w, uint32_t node)
 	return w->x->lines->first[place + 1] - w->x->lines->first[place];
 }
 
-static void number_stacks(struct firefox *w)
+static void firefox_number_stacks(struct firefox *w)
 {
 	size_t n = w->x->profile->nodes.n;
 
@@ -95,7 +95,7 @@ static void number_stacks(struct firefox *w)
 		w->first_stack[i + 1] = w->first_stack[i] + node_lines(w, i);
 }
 
-static void put_stacks(struct firefox *w)
+static void firefox_put_stacks(struct firefox *w)
 {
 	const struct profile *p = w->x->profile;
 	const struct code_lines *c = w->x->lines;
@@ -125,7 +125,7 @@ static void put_stacks(struct firefox *w)
 		}
 	}
 	buf_str(out, "],");
-	end_table(w, n);
+	firefox_end_table(w, n);
 }
 
 /* ---- frames and functions ---- */
@@ -173,21 +173,21 @@ static void put_depths(struct firefox *w)
 	buf_str(out, "],");
 }
 
-static void put_frames(struct firefox *w)
+static void firefox_put_frames(struct firefox *w)
 {
 	size_t n = w->x->lines->lines.n;
 
 	buf_str(&w->out->buf, ",\n\"frameTable\":{");
 	put_depths(w);
-	put_column(w, "category", n, get_category);
-	put_column(w, "func", n, get_function);
-	put_column(w, "line", n, get_line);
+	firefox_put_column(w, "category", n, get_category);
+	firefox_put_column(w, "func", n, get_function);
+	firefox_put_column(w, "line", n, get_line);
 	put_constant(w, "address", n, "-1");
 	put_constant(w, "subcategory", n, "0");
 	put_constant(w, "nativeSymbol", n, "null");
 	put_constant(w, "innerWindowID", n, "0");
 	put_constant(w, "column", n, "null");
-	end_table(w, n);
+	firefox_end_table(w, n);
 }
 
 static void get_function_name(struct firefox *w, struct buf *out, size_t function)
@@ -207,19 +207,19 @@ static void get_function_source(struct firefox *w, struct buf *out, size_t funct
 	put_number_or_null(out, (uint64_t)id - 1, id != 0);
 }
 
-static void put_functions(struct firefox *w)
+static void firefox_put_functions(struct firefox *w)
 {
 	size_t n = w->x->lines->functions.n;
 
 	buf_str(&w->out->buf, ",\n\"funcTable\":{");
-	put_column(w, "name", n, get_function_name);
-	put_column(w, "resource", n, get_function_image);
-	put_column(w, "source", n, get_function_source);
+	firefox_put_column(w, "name", n, get_function_name);
+	firefox_put_column(w, "resource", n, get_function_image);
+	firefox_put_column(w, "source", n, get_function_source);
 	put_constant(w, "isJS", n, "false");
 	put_constant(w, "relevantForJS", n, "false");
 	put_constant(w, "lineNumber", n, "null");
 	put_constant(w, "columnNumber", n, "null");
-	end_table(w, n);
+	firefox_end_table(w, n);
 }
 
 /* ---- what the rest refers to ---- */
@@ -244,7 +244,7 @@ static void get_source_name(struct firefox *w, struct buf *out, size_t row)
 	text_u64(out, strings_add(&w->strings, file).n);
 }
 
-static void put_strings(struct firefox *w)
+static void firefox_put_strings(struct firefox *w)
 {
 	struct buf *out = &w->out->buf;
 
@@ -263,25 +263,25 @@ static void put_shared(struct firefox *w)
 	size_t n_images = w->x->profile->images.n, n_sources;
 
 	buf_str(out, ",\n\"shared\":{");
-	put_stacks(w);
-	put_frames(w);
-	put_functions(w);
+	firefox_put_stacks(w);
+	firefox_put_frames(w);
+	firefox_put_functions(w);
 	buf_str(out, ",\n\"resourceTable\":{");
-	put_column(w, "lib", n_images, get_index);
-	put_column(w, "name", n_images, get_image_name);
+	firefox_put_column(w, "lib", n_images, get_index);
+	firefox_put_column(w, "name", n_images, get_image_name);
 	put_constant(w, "host", n_images, "null");
 	put_constant(w, "type", n_images, "1"); /* a library */
-	end_table(w, n_images);
+	firefox_end_table(w, n_images);
 	buf_str(out, ",\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],"
 		     "\"functionSize\":[],\"length\":0},\n\"sources\":{");
 	n_sources = w->sources.n - 1;
-	put_column(w, "filename", n_sources, get_source_name);
+	firefox_put_column(w, "filename", n_sources, get_source_name);
 	put_constant(w, "id", n_sources, "null");
 	put_constant(w, "startLine", n_sources, "1");
 	put_constant(w, "startColumn", n_sources, "1");
 	put_constant(w, "sourceMapURL", n_sources, "null");
-	end_table(w, n_sources);
-	put_strings(w);
+	firefox_end_table(w, n_sources);
+	firefox_put_strings(w);
 	buf_u8(out, '}');
 }
 
@@ -295,7 +295,7 @@ static void put_breakpad_id(struct buf *out, const struct build_id *id)
 	buf_str(out, id->len ? "0" : "");
 }
 
-static void put_text(struct buf *out, const char *key, const char *text)
+static void firefox_put_text(struct buf *out, const char *key, const char *text)
 {
 	buf_printf(out, "\"%s\":", key);
 	json_put_string(out, text);
@@ -315,11 +315,11 @@ static void put_libraries(struct firefox *w)
 
 		build_id_hex(&p->images.data[i].image->build_id, build_id);
 		buf_str(out, i ? ",\n{" : "\n{");
-		put_text(out, "arch", p->session->info.arch);
-		put_text(out, "name", name);
-		put_text(out, "path", path);
-		put_text(out, "debugName", name);
-		put_text(out, "debugPath", path);
+		firefox_put_text(out, "arch", p->session->info.arch);
+		firefox_put_text(out, "name", name);
+		firefox_put_text(out, "path", path);
+		firefox_put_text(out, "debugName", name);
+		firefox_put_text(out, "debugPath", path);
 		buf_str(out, "\"breakpadId\":\"");
 		put_breakpad_id(out, &p->images.data[i].image->build_id);
 		buf_printf(out, *build_id ? "\",\"codeId\":\"%s\"}" : "\",\"codeId\":null}",
@@ -344,12 +344,12 @@ static void put_meta(struct firefox *w)
 		   ",\"preprocessedProfileVersion\":" FORMAT_VERSION ",\"logicalCPUs\":%" PRIu32
 		   ",",
 		   info->n_cpus);
-	put_text(out, "product", info->command[0] ? info->command : info->target);
-	put_text(out, "arguments", info->command);
-	put_text(out, "oscpu", info->os_release);
-	put_text(out, "platform", "Linux");
-	put_text(out, "CPUName", info->cpu_model);
-	put_text(out, "importedFrom", "assay");
+	firefox_put_text(out, "product", info->command[0] ? info->command : info->target);
+	firefox_put_text(out, "arguments", info->command);
+	firefox_put_text(out, "oscpu", info->os_release);
+	firefox_put_text(out, "platform", "Linux");
+	firefox_put_text(out, "CPUName", info->cpu_model);
+	firefox_put_text(out, "importedFrom", "assay");
 	buf_str(out, "\"symbolicated\":true,\"usesOnlyOneStackType\":true,"
 		     "\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],\"categories\":["
 		     "{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
@@ -359,7 +359,7 @@ static void put_meta(struct firefox *w)
 
 /* ---- threads ---- */
 
-static void put_samples(struct firefox *w, const struct track *track)
+static void firefox_put_samples(struct firefox *w, const struct track *track)
 {
 	const struct profile *p = w->x->profile;
 	const struct track_entry *e = w->tracks.entries + track->first;
@@ -385,12 +385,12 @@ static void put_samples(struct firefox *w, const struct track *track)
 		sink_step(w->out);
 	}
 	buf_str(out, "],");
-	end_table(w, track->n);
+	firefox_end_table(w, track->n);
 }
 
 /* A thread has one kind of samples: where several events were counted, each has a thread of its
  * own. */
-static void put_thread(struct firefox *w, const struct track *track)
+static void firefox_put_thread(struct firefox *w, const struct track *track)
 {
 	const struct profile *p = w->x->profile;
 	const struct session_info *info = &p->session->info;
@@ -403,8 +403,8 @@ static void put_thread(struct firefox *w, const struct track *track)
 	struct buf *out = &w->out->buf;
 
 	buf_u8(out, '{');
-	put_text(out, "name", name);
-	put_text(out, "processName", comm);
+	firefox_put_text(out, "name", name);
+	firefox_put_text(out, "processName", comm);
 	buf_printf(out, "\"pid\":\"%" PRId32 "\",\"tid\":%" PRId32 ",\"isMainThread\":%s,",
 		   thread->pid, thread->tid, thread->pid == thread->tid ? "true" : "false");
 	buf_str(out,
@@ -412,7 +412,7 @@ static void put_thread(struct firefox *w, const struct track *track)
 		"\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
 		"\"markers\":{\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],"
 		"\"phase\":[],\"category\":[],\"length\":0},\n");
-	put_samples(w, track);
+	firefox_put_samples(w, track);
 	buf_u8(out, '}');
 }
 
@@ -424,14 +424,14 @@ static int write_firefox(const struct export *x, struct sink *out, struct error 
 	strings_init(&w.strings);
 	strings_init(&w.sources);
 	tracks_init(&w.tracks, x->profile);
-	number_stacks(&w);
+	firefox_number_stacks(&w);
 	put_meta(&w);
 	put_libraries(&w);
 	put_shared(&w);
 	buf_str(&out->buf, ",\n\"threads\":[");
 	vec_foreach (&w.tracks.list, track) {
 		buf_str(&out->buf, track == w.tracks.list.data ? "\n" : ",\n");
-		put_thread(&w, track);
+		firefox_put_thread(&w, track);
 	}
 	buf_str(&out->buf, "\n]}\n");
 	free(w.first_stack);

@@ -44,7 +44,7 @@ struct gmon {
 	struct calls calls;
 };
 
-static bool is_wanted(const struct export *x, uint32_t image)
+static bool gmon_is_wanted(const struct export *x, uint32_t image)
 {
 	const struct image *i = x->profile->images.data[image].image;
 	struct query q = { 0 };
@@ -60,13 +60,13 @@ static bool is_wanted(const struct export *x, uint32_t image)
 	return takes;
 }
 
-static int choose_image(struct gmon *g, struct error *err)
+static int gmon_choose_image(struct gmon *g, struct error *err)
 {
 	const struct profile *p = g->x->profile;
 	uint64_t best = 0;
 
 	for (uint32_t i = 0; i < p->images.n; i++)
-		if (p->images.data[i].samples > best && is_wanted(g->x, i)) {
+		if (p->images.data[i].samples > best && gmon_is_wanted(g->x, i)) {
 			best = p->images.data[i].samples;
 			g->image = i;
 		}
@@ -79,7 +79,7 @@ static int choose_image(struct gmon *g, struct error *err)
 }
 
 /* gprof will read the same file: it must be the one that was profiled. */
-static int open_image(struct gmon *g, struct error *err)
+static int gmon_open_image(struct gmon *g, struct error *err)
 {
 	const struct image *image = g->x->profile->images.data[g->image].image;
 	struct symbolizer *symbols = g->x->profile->symbols;
@@ -134,18 +134,18 @@ static bool function_addr(const struct gmon *g, uint32_t function, uint64_t *add
 	       link_addr_of(g, symbol_get(table, f->symbol).offset, addr);
 }
 
-static uint64_t value(const struct gmon *g, const struct weight *w)
+static uint64_t gmon_value(const struct gmon *g, const struct weight *w)
 {
 	return weight_value(w, g->x->options->by_period);
 }
 
-static void find_range(struct gmon *g)
+static void gmon_find_range(struct gmon *g)
 {
 	uint64_t addr;
 
 	g->low = UINT64_MAX;
 	for (uint32_t i = 0; i < g->x->profile->places.n; i++) {
-		if (!place_addr(g, i, &addr) || !value(g, &g->calls.self[i]))
+		if (!place_addr(g, i, &addr) || !gmon_value(g, &g->calls.self[i]))
 			continue;
 		g->low = MIN(g->low, addr);
 		g->high = MAX(g->high, addr + 1);
@@ -166,11 +166,11 @@ static void fill_bins(struct gmon *g)
 
 	g->bins = xcalloc(g->n_bins, sizeof(*g->bins));
 	for (uint32_t i = 0; i < g->x->profile->places.n; i++)
-		if (place_addr(g, i, &addr) && value(g, &g->calls.self[i]))
-			g->bins[(addr - g->low) / g->bin_bytes] += value(g, &g->calls.self[i]);
+		if (place_addr(g, i, &addr) && gmon_value(g, &g->calls.self[i]))
+			g->bins[(addr - g->low) / g->bin_bytes] += gmon_value(g, &g->calls.self[i]);
 }
 
-static void put_address(struct gmon *g, uint64_t addr)
+static void gmon_put_address(struct gmon *g, uint64_t addr)
 {
 	if (g->elf.is_64)
 		buf_u64(&g->out->buf, addr);
@@ -210,8 +210,8 @@ static void put_histogram(struct gmon *g, const struct dimension *d, uint64_t di
 	struct buf *out = &g->out->buf;
 
 	buf_u8(out, RECORD_HISTOGRAM);
-	put_address(g, g->low);
-	put_address(g, g->high);
+	gmon_put_address(g, g->low);
+	gmon_put_address(g, g->high);
 	buf_u32(out, g->n_bins);
 	buf_u32(out, d->rate);
 	buf_bytes(out, d->name, sizeof(d->name));
@@ -243,12 +243,12 @@ static void put_histograms(struct gmon *g)
 }
 
 /* Counts of one arc add up in gprof, too. */
-static void put_arcs(struct gmon *g)
+static void gmon_put_arcs(struct gmon *g)
 {
 	uint64_t from, to;
 
 	for (size_t i = 0; i < g->calls.list.n; i++) {
-		uint64_t left = value(g, &g->calls.weights[i]), n;
+		uint64_t left = gmon_value(g, &g->calls.weights[i]), n;
 
 		if (!place_addr(g, g->calls.list.data[i].caller, &from) ||
 		    !function_addr(g, g->calls.list.data[i].callee, &to))
@@ -256,26 +256,26 @@ static void put_arcs(struct gmon *g)
 		for (; left; left -= n) {
 			n = MIN(left, UINT32_MAX);
 			buf_u8(&g->out->buf, RECORD_ARC);
-			put_address(g, from);
-			put_address(g, to);
+			gmon_put_address(g, from);
+			gmon_put_address(g, to);
 			buf_u32(&g->out->buf, (uint32_t)n);
 		}
 		sink_step(g->out);
 	}
 }
 
-static void put_all(struct gmon *g)
+static void gmon_put_all(struct gmon *g)
 {
 	static const uint8_t spare[12];
 
 	calls_init(&g->calls, g->x->profile);
-	find_range(g);
+	gmon_find_range(g);
 	fill_bins(g);
 	buf_str(&g->out->buf, "gmon");
 	buf_u32(&g->out->buf, 1);
 	buf_bytes(&g->out->buf, spare, sizeof(spare));
 	put_histograms(g);
-	put_arcs(g);
+	gmon_put_arcs(g);
 	calls_fini(&g->calls);
 	free(g->bins);
 }
@@ -290,11 +290,11 @@ static int write_gmon(const struct export *x, struct sink *out, struct error *er
 			err, -EINVAL,
 			"gmon holds one event; choose it with event:NAME ('assay info' has "
 			"their names)");
-	r = choose_image(&g, err);
+	r = gmon_choose_image(&g, err);
 	if (r >= 0)
-		r = open_image(&g, err);
+		r = gmon_open_image(&g, err);
 	if (r >= 0)
-		put_all(&g);
+		gmon_put_all(&g);
 	if (r >= 0 && file_is_cut(&g.file))
 		r = error_set(err, -EIO, "%s was cut while it was read",
 			      x->profile->images.data[g.image].image->path);

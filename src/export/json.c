@@ -23,7 +23,7 @@ struct json {
 	uint32_t *cgroup_of; /* by value of PROFILE_CGROUP: place in the table */
 };
 
-static struct buf *element(struct json *w)
+static struct buf *json_element(struct json *w)
 {
 	buf_str(&w->out->buf, w->before);
 	w->before = ",\n";
@@ -37,7 +37,7 @@ static void begin_table(struct json *w, const char *name)
 	w->before = "\n";
 }
 
-static void end_table(struct json *w)
+static void json_end_table(struct json *w)
 {
 	buf_u8(&w->out->buf, ']');
 }
@@ -81,14 +81,14 @@ static void put_session(struct json *w)
 		"\"samples\",\"events\",\"cgroup\"]}");
 }
 
-static void put_events(struct json *w)
+static void json_put_events(struct json *w)
 {
 	const struct session_info *info = &w->x->profile->session->info;
 
 	begin_table(w, "events");
 	for (uint32_t i = 0; i < info->n_counters; i++) {
 		const struct counter_info *c = &info->counters[i];
-		struct buf *out = element(w);
+		struct buf *out = json_element(w);
 
 		buf_str(out, "{\"name\":");
 		json_put_string(out, c->name);
@@ -97,10 +97,10 @@ static void put_events(struct json *w)
 		put_number(out, "count", c->count);
 		buf_u8(out, '}');
 	}
-	end_table(w);
+	json_end_table(w);
 }
 
-static void put_losses(struct json *w)
+static void json_put_losses(struct json *w)
 {
 	const struct profile *p = w->x->profile;
 
@@ -110,7 +110,7 @@ static void put_losses(struct json *w)
 
 		if (!p->losses[i])
 			continue;
-		out = element(w);
+		out = json_element(w);
 		buf_printf(out, "{\"is_lost\":%s",
 			   loss_texts[i].kind == LOSS_LOST ? "true" : "false");
 		put_text(out, "reason", loss_texts[i].key);
@@ -118,7 +118,7 @@ static void put_losses(struct json *w)
 		put_number(out, "n", p->losses[i]);
 		buf_u8(out, '}');
 	}
-	end_table(w);
+	json_end_table(w);
 }
 
 static void put_images(struct json *w)
@@ -127,7 +127,7 @@ static void put_images(struct json *w)
 	for (uint32_t i = 0; i < w->x->profile->images.n; i++) {
 		const struct image *image = w->x->profile->images.data[i].image;
 		char build_id[BUILD_ID_HEX_SIZE];
-		struct buf *out = element(w);
+		struct buf *out = json_element(w);
 
 		build_id_hex(&image->build_id, build_id);
 		buf_str(out, "{\"path\":");
@@ -136,14 +136,14 @@ static void put_images(struct json *w)
 		put_text(out, "build_id", build_id);
 		buf_u8(out, '}');
 	}
-	end_table(w);
+	json_end_table(w);
 }
 
-static void put_functions(struct json *w)
+static void json_put_functions(struct json *w)
 {
 	begin_table(w, "functions");
 	vec_foreach (&w->x->lines->functions, f) {
-		struct buf *out = element(w);
+		struct buf *out = json_element(w);
 
 		buf_str(out, "{\"name\":");
 		json_put_string(out, f->name);
@@ -152,7 +152,7 @@ static void put_functions(struct json *w)
 		put_number(out, "image", f->image);
 		buf_printf(out, ",\"is_inlined\":%s}", f->symbol == NO_INDEX ? "true" : "false");
 	}
-	end_table(w);
+	json_end_table(w);
 }
 
 static void put_holders(struct json *w)
@@ -161,24 +161,24 @@ static void put_holders(struct json *w)
 
 	begin_table(w, "threads");
 	vec_foreach (&p->threads, thread) {
-		struct buf *out = element(w);
+		struct buf *out = json_element(w);
 
 		buf_printf(out, "{\"pid\":%" PRId32 ",\"tid\":%" PRId32, thread->pid, thread->tid);
 		put_text(out, "comm", strings_get(&p->comms, thread->comm));
 		buf_u8(out, '}');
 	}
-	end_table(w);
+	json_end_table(w);
 	begin_table(w, "comms");
 	for (uint32_t i = 0; i < p->comms.n; i++)
-		json_put_string(element(w), strings_get(&p->comms, (string_id){ i }));
-	end_table(w);
+		json_put_string(json_element(w), strings_get(&p->comms, (string_id){ i }));
+	json_end_table(w);
 }
 
 /* [a,b,…] */
 /* UINT64_MAX is -1: what samples are not kept apart by. */
-static void put_row(struct json *w, const uint64_t *values, size_t n)
+static void json_put_row(struct json *w, const uint64_t *values, size_t n)
 {
-	struct buf *out = element(w);
+	struct buf *out = json_element(w);
 
 	for (size_t i = 0; i < n; i++) {
 		buf_u8(out, i ? ',' : '[');
@@ -195,7 +195,7 @@ static void put_frame(struct json *w, uint32_t place)
 {
 	const struct profile *p = w->x->profile;
 	const struct code_lines *c = w->x->lines;
-	struct buf *out = element(w);
+	struct buf *out = json_element(w);
 
 	buf_u8(out, '[');
 	text_u64(out, p->functions.data[p->places.data[place].function].image);
@@ -213,25 +213,25 @@ static void put_frame(struct json *w, uint32_t place)
 }
 
 /* The tree's root is node 0, and has no frame. */
-static void put_tree(struct json *w)
+static void json_put_tree(struct json *w)
 {
 	const struct profile *p = w->x->profile;
 
 	begin_table(w, "frames");
 	for (uint32_t i = 0; i < p->places.n; i++)
 		put_frame(w, i);
-	end_table(w);
+	json_end_table(w);
 	begin_table(w, "nodes");
-	buf_str(element(w), "[null,null]");
+	buf_str(json_element(w), "[null,null]");
 	for (uint32_t i = 1; i < p->nodes.n; i++) {
 		const uint64_t row[] = { p->nodes.data[i].parent, p->node_places.data[i] };
 
-		put_row(w, row, ARRAY_SIZE(row));
+		json_put_row(w, row, ARRAY_SIZE(row));
 	}
-	end_table(w);
+	json_end_table(w);
 }
 
-static void put_slice(struct json *w, const struct profile_slice *slice)
+static void json_put_slice(struct json *w, const struct profile_slice *slice)
 {
 	const struct profile *p = w->x->profile;
 	uint64_t start = p->session->info.start_ns;
@@ -252,7 +252,7 @@ static void put_slice(struct json *w, const struct profile_slice *slice)
 			w->cgroup_of[profile_class_value(p, PROFILE_CGROUP, group)],
 		};
 
-		put_row(w, row, ARRAY_SIZE(row));
+		json_put_row(w, row, ARRAY_SIZE(row));
 	}
 }
 
@@ -271,7 +271,7 @@ static void put_cgroups(struct json *w)
 	begin_table(w, "cgroups");
 	for (uint32_t i = 0; i < p->cgroups.n; i++) {
 		uint32_t value = p->cgroups.data[i].text[CGROUP_PATH].n;
-		struct buf *out = element(w);
+		struct buf *out = json_element(w);
 
 		w->cgroup_of[value] = i;
 		buf_str(out, "{\"path\":");
@@ -281,7 +281,7 @@ static void put_cgroups(struct json *w)
 				put_text(out, keys[k], texts[value].text[k]);
 		buf_u8(out, '}');
 	}
-	end_table(w);
+	json_end_table(w);
 }
 
 static int write_json(const struct export *x, struct sink *out, struct error *err)
@@ -290,17 +290,17 @@ static int write_json(const struct export *x, struct sink *out, struct error *er
 
 	(void)err;
 	put_session(&w);
-	put_events(&w);
-	put_losses(&w);
+	json_put_events(&w);
+	json_put_losses(&w);
 	put_images(&w);
-	put_functions(&w);
+	json_put_functions(&w);
 	put_holders(&w);
-	put_tree(&w);
+	json_put_tree(&w);
 	put_cgroups(&w);
 	begin_table(&w, "samples");
 	vec_foreach (&x->profile->slices, slice)
-		put_slice(&w, slice);
-	end_table(&w);
+		json_put_slice(&w, slice);
+	json_end_table(&w);
 	buf_str(&out->buf, "}\n");
 	free(w.cgroup_of);
 	return 0;

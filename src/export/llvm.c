@@ -73,13 +73,13 @@ static size_t plain_length(const char *name)
 }
 
 /* A name begins a line: blanks, numbers and comments do, too. */
-static bool is_name(const char *name)
+static bool llvm_is_name(const char *name)
 {
 	return *name && !strchr(" #!0123456789", *name) && !strchr(name, '\n') &&
 	       !strchr(name, '\r');
 }
 
-static struct llvm_place place_of(const struct line_frame *f)
+static struct llvm_place llvm_place_of(const struct line_frame *f)
 {
 	return (struct llvm_place){ (f->line - f->decl_line) & 0xffff, f->discriminator };
 }
@@ -89,8 +89,8 @@ static bool has_place(const struct line_frame *f)
 	return f->line && f->decl_line;
 }
 
-static uint32_t add_function(struct llvm *w, uint32_t parent, struct llvm_place called,
-			     const struct line_frame *f)
+static uint32_t llvm_add_function(struct llvm *w, uint32_t parent, struct llvm_place called,
+				  const struct line_frame *f)
 {
 	string_id name = strings_add_n(&w->names, f->function, plain_length(f->function));
 	struct function_key key = { parent, called.offset, called.discriminator, name.n };
@@ -102,7 +102,8 @@ static uint32_t add_function(struct llvm *w, uint32_t parent, struct llvm_place 
 	return id;
 }
 
-static void add_line(struct llvm *w, uint32_t function, struct llvm_place place, uint64_t count)
+static void llvm_add_line(struct llvm *w, uint32_t function, struct llvm_place place,
+			  uint64_t count)
 {
 	struct line_key key = { function, place.offset, place.discriminator };
 	uint32_t id = strings_add_n(&w->line_keys, (const char *)&key, sizeof(key)).n;
@@ -113,28 +114,28 @@ static void add_line(struct llvm *w, uint32_t function, struct llvm_place place,
 }
 
 /* From the symbol's function inwards, as far as names and lines are known. */
-static void add_samples(struct llvm *w, const struct line_frame *frames, size_t n, bool is_entry,
-			uint64_t count)
+static void llvm_add_samples(struct llvm *w, const struct line_frame *frames, size_t n,
+			     bool is_entry, uint64_t count)
 {
 	uint32_t function;
 
-	if (!n || !is_name(frames[n - 1].function) || !has_place(&frames[n - 1]))
+	if (!n || !llvm_is_name(frames[n - 1].function) || !has_place(&frames[n - 1]))
 		return;
-	function = add_function(w, 0, (struct llvm_place){ 0 }, &frames[n - 1]);
+	function = llvm_add_function(w, 0, (struct llvm_place){ 0 }, &frames[n - 1]);
 	w->functions.data[function].head += is_entry ? count : 0;
 	while (true) {
 		const struct line_frame *f = &frames[--n];
 
 		w->functions.data[function].total += count;
-		if (!n || !is_name(frames[n - 1].function) || !has_place(&frames[n - 1])) {
-			add_line(w, function, place_of(f), count);
+		if (!n || !llvm_is_name(frames[n - 1].function) || !has_place(&frames[n - 1])) {
+			llvm_add_line(w, function, llvm_place_of(f), count);
 			return;
 		}
-		function = add_function(w, function, place_of(f), &frames[n - 1]);
+		function = llvm_add_function(w, function, llvm_place_of(f), &frames[n - 1]);
 	}
 }
 
-static void add_place(struct llvm *w, const struct profile_place *place, uint64_t count)
+static void llvm_add_place(struct llvm *w, const struct profile_place *place, uint64_t count)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_function *f = &p->functions.data[place->function];
@@ -145,10 +146,10 @@ static void add_place(struct llvm *w, const struct profile_place *place, uint64_
 	if (!table || f->symbol == NO_SYMBOL || !count)
 		return;
 	n = lines_find(p->symbols, table, place->offset, frames, LINES_MAX_FRAMES);
-	add_samples(w, frames, n, place->offset == symbol_get(table, f->symbol).offset, count);
+	llvm_add_samples(w, frames, n, place->offset == symbol_get(table, f->symbol).offset, count);
 }
 
-static void add_all(struct llvm *w)
+static void llvm_add_all(struct llvm *w)
 {
 	const struct profile *p = w->x->profile;
 	cleanup(free_at_exit) uint64_t *counts = xcalloc(p->places.n + 1, sizeof(*counts));
@@ -162,29 +163,29 @@ static void add_all(struct llvm *w)
 				w->x->options->by_period ? weight->period : weight->samples;
 	}
 	for (size_t i = 0; i < p->places.n; i++)
-		add_place(w, &p->places.data[i], counts[i]);
+		llvm_add_place(w, &p->places.data[i], counts[i]);
 }
 
 /* Writing. */
 
-static int compare(uint64_t a, uint64_t b)
+static int llvm_compare(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
 
-static int by_place(struct llvm_place a, struct llvm_place b)
+static int llvm_by_place(struct llvm_place a, struct llvm_place b)
 {
-	int r = compare(a.offset, b.offset);
+	int r = llvm_compare(a.offset, b.offset);
 
-	return r ? r : compare(a.discriminator, b.discriminator);
+	return r ? r : llvm_compare(a.discriminator, b.discriminator);
 }
 
 static int line_order(const void *a, const void *b)
 {
 	const struct llvm_line *x = a, *y = b;
-	int r = compare(x->function, y->function);
+	int r = llvm_compare(x->function, y->function);
 
-	return r ? r : by_place(x->place, y->place);
+	return r ? r : llvm_by_place(x->place, y->place);
 }
 
 /* Those inlined into one function by their places; the others by their counts, largest first. */
@@ -193,13 +194,15 @@ static int function_order(const void *a, const void *b, void *context)
 	const struct llvm *w = context;
 	const struct llvm_function *x = &w->functions.data[*(const uint32_t *)a];
 	const struct llvm_function *y = &w->functions.data[*(const uint32_t *)b];
-	int r = compare(x->parent, y->parent);
+	int r = llvm_compare(x->parent, y->parent);
 
-	r = r ? r : x->parent ? by_place(x->called, y->called) : compare(y->total, x->total);
+	r = r           ? r
+	    : x->parent ? llvm_by_place(x->called, y->called)
+			: llvm_compare(y->total, x->total);
 	return r ? r : strcmp(strings_get(&w->names, x->name), strings_get(&w->names, y->name));
 }
 
-static void sort(struct llvm *w)
+static void llvm_sort(struct llvm *w)
 {
 	uint32_t n = (uint32_t)w->functions.n;
 
@@ -222,7 +225,7 @@ static void sort(struct llvm *w)
 	}
 }
 
-static void put_place(struct buf *out, uint32_t depth, struct llvm_place place)
+static void llvm_put_place(struct buf *out, uint32_t depth, struct llvm_place place)
 {
 	buf_printf(out, "%*s%" PRIu32, (int)depth, "", place.offset);
 	if (place.discriminator)
@@ -238,13 +241,13 @@ static void put_function(struct llvm *w, uint32_t id,
 	struct buf *out = &w->out->buf;
 
 	if (depth)
-		put_place(out, depth, f->called);
+		llvm_put_place(out, depth, f->called);
 	buf_printf(out, "%s:%" PRIu64, strings_get(&w->names, f->name), f->total);
 	if (!depth)
 		buf_printf(out, ":%" PRIu64, f->head);
 	buf_u8(out, '\n');
 	for (uint32_t i = w->first_line[id]; i < w->first_line[id + 1]; i++) {
-		put_place(out, depth + 1, w->lines.data[i].place);
+		llvm_put_place(out, depth + 1, w->lines.data[i].place);
 		buf_printf(out, "%" PRIu64 "\n", w->lines.data[i].count);
 	}
 	sink_step(w->out);
@@ -252,14 +255,14 @@ static void put_function(struct llvm *w, uint32_t id,
 		put_function(w, w->order[i], depth + 1);
 }
 
-static int put_all(struct llvm *w, struct error *err)
+static int llvm_put_all(struct llvm *w, struct error *err)
 {
-	add_all(w);
+	llvm_add_all(w);
 	if (w->lines.n == 1)
 		return error_set(err, -ENODATA,
 				 "llvm wants lines, and no sample is in code that has debug "
 				 "information; compile with -g ('assay why' says what is missing)");
-	sort(w);
+	llvm_sort(w);
 	for (uint32_t i = w->first_inlined[0]; i < w->first_inlined[1] && !sink_failed(w->out); i++)
 		put_function(w, w->order[i], 0);
 	return 0;
@@ -280,7 +283,7 @@ static int write_llvm(const struct export *x, struct sink *out, struct error *er
 	strings_init(&w.line_keys);
 	vec_add(&w.functions);
 	vec_add(&w.lines);
-	r = put_all(&w, err);
+	r = llvm_put_all(&w, err);
 	strings_fini(&w.names);
 	strings_fini(&w.function_keys);
 	strings_fini(&w.line_keys);

@@ -17,7 +17,7 @@ struct frame_names {
 	struct buf scratch;
 };
 
-static const char **column(size_t n)
+static const char **names_column(size_t n)
 {
 	return xcalloc(n + 1, sizeof(const char *));
 }
@@ -28,10 +28,10 @@ struct frame_names *frame_names_new(const struct profile *p)
 
 	names->profile = p;
 	names->arena = arena_new();
-	names->functions = column(p->functions.n);
-	names->system_functions = column(p->functions.n);
-	names->paths = column(p->images.n);
-	names->images = column(p->images.n);
+	names->functions = names_column(p->functions.n);
+	names->system_functions = names_column(p->functions.n);
+	names->paths = names_column(p->images.n);
+	names->images = names_column(p->images.n);
 	return names;
 }
 

@@ -55,7 +55,7 @@ struct otlp {
 	int32_t *stack_of; /* by node; 0: no sample ended there */
 };
 
-static int32_t intern(struct otlp *w, const char *text)
+static int32_t otlp_intern(struct otlp *w, const char *text)
 {
 	return (int32_t)strings_add(&w->strings, text).n;
 }
@@ -77,7 +77,7 @@ static int32_t attribute(struct otlp *w, const char *key, const char *text, int6
 		value.string_value = (char *)text;
 	else
 		value.int_value = number;
-	row.key_strindex = intern(w, key);
+	row.key_strindex = otlp_intern(w, key);
 	row.value = &value;
 	protobuf_message(&w->attributes, TABLE_ATTRIBUTE, &row.base);
 	return ++w->n_attributes;
@@ -125,7 +125,7 @@ static void make_attributes(struct otlp *w)
 }
 
 /* Stacks in the order of their innermost nodes; 0 is the empty one. */
-static void number_stacks(struct otlp *w)
+static void otlp_number_stacks(struct otlp *w)
 {
 	const struct profile *p = w->x->profile;
 	int32_t n = 0;
@@ -138,7 +138,7 @@ static void number_stacks(struct otlp *w)
 			w->stack_of[i] = ++n;
 }
 
-static void put_samples(struct otlp *w, struct buf *out, uint32_t lane, bool by_period)
+static void otlp_put_samples(struct otlp *w, struct buf *out, uint32_t lane, bool by_period)
 {
 	const struct profile *p = w->x->profile;
 
@@ -171,12 +171,12 @@ static void put_profile(struct otlp *w, struct buf *out, uint32_t lane, bool by_
 	Otlp__Profile profile = OTLP__PROFILE__INIT;
 	uint64_t end = s->has_end ? s->end.end_ns : p->last_ns;
 
-	period.type_strindex = intern(w, event);
-	period.unit_strindex = intern(w, is_clock ? "nanoseconds" : "count");
+	period.type_strindex = otlp_intern(w, event);
+	period.unit_strindex = otlp_intern(w, is_clock ? "nanoseconds" : "count");
 	type = period;
 	if (!by_period) {
-		type.type_strindex = intern(w, p->n_lanes > 1 ? samples : "samples");
-		type.unit_strindex = intern(w, "count");
+		type.type_strindex = otlp_intern(w, p->n_lanes > 1 ? samples : "samples");
+		type.unit_strindex = otlp_intern(w, "count");
 	}
 	profile.sample_type = &type;
 	profile.time_unix_nano = s->info.start_wall_ns;
@@ -184,7 +184,7 @@ static void put_profile(struct otlp *w, struct buf *out, uint32_t lane, bool by_
 	profile.period_type = &period;
 	profile.period = (int64_t)counter_period(c);
 	protobuf_fields(out, &profile.base);
-	put_samples(w, out, lane, by_period);
+	otlp_put_samples(w, out, lane, by_period);
 }
 
 static void put_resource(struct otlp *w, struct buf *out)
@@ -237,7 +237,7 @@ static void put_profiles(struct otlp *w)
 	buf_fini(&resource);
 }
 
-static void put_mappings(struct otlp *w, struct buf *out)
+static void otlp_put_mappings(struct otlp *w, struct buf *out)
 {
 	protobuf_bytes(out, TABLE_MAPPING, NULL, 0);
 	vec_foreach (&w->mappings.list, it) {
@@ -250,7 +250,7 @@ static void put_mappings(struct otlp *w, struct buf *out)
 		m.memory_start = it->start;
 		m.memory_limit = it->end;
 		m.file_offset = it->file_off;
-		m.filename_strindex = intern(w, frame_image_path(w->x->frames, it->image));
+		m.filename_strindex = otlp_intern(w, frame_image_path(w->x->frames, it->image));
 		if (*build_id) {
 			index = attribute(w, "process.executable.build_id.gnu", build_id, 0);
 			m.attribute_indices = &index;
@@ -290,20 +290,20 @@ static void put_locations(struct otlp *w, struct buf *out)
 	}
 }
 
-static void put_functions(struct otlp *w, struct buf *out)
+static void otlp_put_functions(struct otlp *w, struct buf *out)
 {
 	protobuf_bytes(out, TABLE_FUNCTION, NULL, 0);
 	vec_foreach (&w->x->lines->functions, it) {
 		Otlp__Function f = OTLP__FUNCTION__INIT;
 
-		f.name_strindex = intern(w, it->name);
-		f.system_name_strindex = intern(w, it->system_name);
-		f.filename_strindex = intern(w, it->file);
+		f.name_strindex = otlp_intern(w, it->name);
+		f.system_name_strindex = otlp_intern(w, it->system_name);
+		f.filename_strindex = otlp_intern(w, it->file);
 		protobuf_message(out, TABLE_FUNCTION, &f.base);
 	}
 }
 
-static void put_stacks(struct otlp *w, struct buf *out)
+static void otlp_put_stacks(struct otlp *w, struct buf *out)
 {
 	const struct profile *p = w->x->profile;
 	VEC(int32_t) locations = { 0 };
@@ -328,10 +328,10 @@ static void put_dictionary(struct otlp *w)
 {
 	struct buf out = { 0 };
 
-	put_mappings(w, &out);
+	otlp_put_mappings(w, &out);
 	put_locations(w, &out);
-	put_functions(w, &out);
-	put_stacks(w, &out);
+	otlp_put_functions(w, &out);
+	otlp_put_stacks(w, &out);
 	protobuf_bytes(&out, TABLE_LINK, NULL, 0);
 	buf_bytes(&out, w->attributes.data, w->attributes.len);
 	for (uint32_t i = 0; i < w->strings.n; i++)
@@ -349,7 +349,7 @@ static int write_otlp(const struct export *x, struct sink *out, struct error *er
 	strings_init(&w.attribute_keys);
 	mappings_init(&w.mappings, x->profile);
 	make_attributes(&w);
-	number_stacks(&w);
+	otlp_number_stacks(&w);
 	put_profiles(&w);
 	put_dictionary(&w);
 	free(w.of_group);

@@ -53,7 +53,7 @@ struct perfetto {
 	struct buf piece;       /* of InternedData */
 };
 
-static void put_packet(struct perfetto *w, const Perfetto__TracePacket *packet)
+static void perfetto_put_packet(struct perfetto *w, const Perfetto__TracePacket *packet)
 {
 	protobuf_message(&w->out->buf, TRACE_PACKET, &packet->base);
 	sink_step(w->out);
@@ -81,7 +81,7 @@ static void put_clocks(struct perfetto *w)
 	packet.clock_snapshot = &snapshot;
 	packet.has_trusted_packet_sequence_id = true;
 	packet.trusted_packet_sequence_id = 1;
-	put_packet(w, &packet);
+	perfetto_put_packet(w, &packet);
 }
 
 static const char *comm_text(struct perfetto *w, const struct profile_process *of)
@@ -90,8 +90,8 @@ static const char *comm_text(struct perfetto *w, const struct profile_process *o
 }
 
 /* A tree with one process or thread; trees add up. */
-static void put_tree(struct perfetto *w, Perfetto__ProcessTree__Process *process,
-		     Perfetto__ProcessTree__Thread *thread)
+static void perfetto_put_tree(struct perfetto *w, Perfetto__ProcessTree__Process *process,
+			      Perfetto__ProcessTree__Thread *thread)
 {
 	Perfetto__ProcessTree tree = PERFETTO__PROCESS_TREE__INIT;
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
@@ -104,7 +104,7 @@ static void put_tree(struct perfetto *w, Perfetto__ProcessTree__Process *process
 	packet.has_trusted_packet_sequence_id = packet.has_timestamp = true;
 	packet.trusted_packet_sequence_id = 1;
 	packet.timestamp = w->x->profile->session->info.start_ns;
-	put_packet(w, &packet);
+	perfetto_put_packet(w, &packet);
 }
 
 static void put_processes(struct perfetto *w)
@@ -119,7 +119,7 @@ static void put_processes(struct perfetto *w)
 		process.pid = it->pid;
 		process.cmdline = &name;
 		process.n_cmdline = 1;
-		put_tree(w, &process, NULL);
+		perfetto_put_tree(w, &process, NULL);
 	}
 	vec_foreach (&p->threads, it) {
 		Perfetto__ProcessTree__Thread thread = PERFETTO__PROCESS_TREE__THREAD__INIT;
@@ -128,7 +128,7 @@ static void put_processes(struct perfetto *w)
 		thread.tid = it->tid;
 		thread.tgid = it->pid;
 		thread.name = (char *)comm_text(w, it);
-		put_tree(w, NULL, &thread);
+		perfetto_put_tree(w, NULL, &thread);
 	}
 }
 
@@ -153,7 +153,8 @@ static void step_piece(struct perfetto *w, uint32_t sequence)
 		put_piece(w, sequence);
 }
 
-static void intern(struct perfetto *w, uint32_t field, uint64_t iid, const void *bytes, size_t size)
+static void perfetto_intern(struct perfetto *w, uint32_t field, uint64_t iid, const void *bytes,
+			    size_t size)
 {
 	Perfetto__InternedString s = PERFETTO__INTERNED_STRING__INIT;
 
@@ -166,10 +167,10 @@ static void intern(struct perfetto *w, uint32_t field, uint64_t iid, const void 
 
 static void intern_text(struct perfetto *w, uint32_t field, uint64_t iid, const char *text)
 {
-	intern(w, field, iid, text, strlen(text));
+	perfetto_intern(w, field, iid, text, strlen(text));
 }
 
-static void put_mappings(struct perfetto *w, uint32_t sequence)
+static void perfetto_put_mappings(struct perfetto *w, uint32_t sequence)
 {
 	vec_foreach (&w->mappings.list, it) {
 		const struct build_id *id = &w->x->profile->images.data[it->image].image->build_id;
@@ -177,7 +178,7 @@ static void put_mappings(struct perfetto *w, uint32_t sequence)
 		uint64_t iid = (uint64_t)(it - w->mappings.list.data) + 1;
 
 		intern_text(w, INTERNED_PATH, iid, frame_image_path(w->x->frames, it->image));
-		intern(w, INTERNED_BUILD_ID, iid, id->bytes, id->len);
+		perfetto_intern(w, INTERNED_BUILD_ID, iid, id->bytes, id->len);
 		m.has_iid = m.has_build_id = m.has_start = m.has_end = true;
 		m.iid = m.build_id = iid;
 		m.start = it->start;
@@ -190,7 +191,7 @@ static void put_mappings(struct perfetto *w, uint32_t sequence)
 }
 
 /* A line of a place is a frame: so inlined functions get theirs. */
-static void put_frames(struct perfetto *w, uint32_t sequence)
+static void perfetto_put_frames(struct perfetto *w, uint32_t sequence)
 {
 	const struct profile *p = w->x->profile;
 	const struct code_lines *c = w->x->lines;
@@ -258,13 +259,13 @@ static void put_interned(struct perfetto *w, uint32_t sequence)
 		intern_text(w, INTERNED_FUNCTION_NAME, i + 1, c->functions.data[i].name);
 		step_piece(w, sequence);
 	}
-	put_mappings(w, sequence);
-	put_frames(w, sequence);
+	perfetto_put_mappings(w, sequence);
+	perfetto_put_frames(w, sequence);
 	put_callstacks(w, sequence);
 	put_piece(w, sequence);
 }
 
-static void begin_sequence(struct perfetto *w, uint32_t counter)
+static void perfetto_begin_sequence(struct perfetto *w, uint32_t counter)
 {
 	const struct counter_info *c = &w->x->profile->session->info.counters[counter];
 	Perfetto__Timebase timebase = PERFETTO__TIMEBASE__INIT;
@@ -283,18 +284,19 @@ static void begin_sequence(struct perfetto *w, uint32_t counter)
 	packet.has_trusted_packet_sequence_id = packet.has_sequence_flags = true;
 	packet.trusted_packet_sequence_id = FIRST_SEQUENCE + counter;
 	packet.sequence_flags = INCREMENTAL_STATE_CLEARED;
-	put_packet(w, &packet);
+	perfetto_put_packet(w, &packet);
 	put_interned(w, FIRST_SEQUENCE + counter);
 }
 
-static uint32_t mode_of(const struct profile *p, uint32_t node)
+static uint32_t perfetto_mode_of(const struct profile *p, uint32_t node)
 {
 	static const uint32_t modes[] = { [CODE_UNKNOWN] = 0, [CODE_KERNEL] = 1, [CODE_USER] = 2 };
 
 	return modes[profile_code_value(p, PROFILE_MODE, p->nodes.data[node].function)];
 }
 
-static void put_sample(struct perfetto *w, const struct track *track, const struct track_entry *e)
+static void perfetto_put_sample(struct perfetto *w, const struct track *track,
+				const struct track_entry *e)
 {
 	const struct profile *p = w->x->profile;
 	const struct profile_entry *entry = &p->entries.data[e->entry];
@@ -310,7 +312,7 @@ static void put_sample(struct perfetto *w, const struct track *track, const stru
 	sample.pid = (uint32_t)p->threads.data[track->thread].pid;
 	sample.tid = (uint32_t)p->threads.data[track->thread].tid;
 	sample.callstack_iid = entry->node;
-	sample.cpu_mode = mode_of(p, entry->node);
+	sample.cpu_mode = perfetto_mode_of(p, entry->node);
 	packet.has_timestamp = packet.has_trusted_packet_sequence_id = true;
 	packet.has_sequence_flags = true;
 	packet.timestamp = e->time_ns;
@@ -318,7 +320,7 @@ static void put_sample(struct perfetto *w, const struct track *track, const stru
 	packet.sequence_flags = NEEDS_INCREMENTAL_STATE;
 	packet.perf_sample = &sample;
 	for (uint64_t i = 0; i < track_weight(p, e)->samples && !sink_failed(w->out); i++)
-		put_packet(w, &packet);
+		perfetto_put_packet(w, &packet);
 }
 
 static void find_sources(struct perfetto *w)
@@ -329,7 +331,7 @@ static void find_sources(struct perfetto *w)
 		w->is_leaf[entry->node] = true;
 }
 
-static int write_perfetto(const struct export *x, struct sink *out, struct error *err)
+static int perfetto_write_perfetto(const struct export *x, struct sink *out, struct error *err)
 {
 	struct perfetto w = { .x = x, .out = out };
 	uint32_t counter = NO_INDEX;
@@ -348,9 +350,9 @@ static int write_perfetto(const struct export *x, struct sink *out, struct error
 	put_processes(&w);
 	vec_foreach (&w.tracks.list, track) { /* event by event */
 		if (track->counter != counter)
-			begin_sequence(&w, counter = track->counter);
+			perfetto_begin_sequence(&w, counter = track->counter);
 		for (uint32_t i = 0; i < track->n && !sink_failed(out); i++)
-			put_sample(&w, track, &w.tracks.entries[track->first + i]);
+			perfetto_put_sample(&w, track, &w.tracks.entries[track->first + i]);
 	}
 	buf_fini(&w.piece);
 	free(w.is_leaf);
@@ -368,5 +370,5 @@ const struct export_ops export_perfetto = {
 	.with_places = true,
 	.with_source = true,
 	.with_slices = true,
-	.write = write_perfetto,
+	.write = perfetto_write_perfetto,
 };

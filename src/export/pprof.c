@@ -35,7 +35,7 @@ struct pprof {
 	struct cgroup_texts *cgroups; /* by value of the key */
 };
 
-static int64_t intern(struct pprof *w, const char *text)
+static int64_t pprof_intern(struct pprof *w, const char *text)
 {
 	return strings_add(&w->strings, text).n;
 }
@@ -43,10 +43,10 @@ static int64_t intern(struct pprof *w, const char *text)
 /* Text that is not known to be UTF-8, as protobuf wants it. */
 static int64_t intern_raw(struct pprof *w, const char *text)
 {
-	return intern(w, frame_text(w->x->frames, text));
+	return pprof_intern(w, frame_text(w->x->frames, text));
 }
 
-static const struct counter_info *counter_of(const struct pprof *w, uint32_t lane)
+static const struct counter_info *pprof_counter_of(const struct pprof *w, uint32_t lane)
 {
 	const struct profile *p = w->x->profile;
 	uint32_t counter = p->lanes[lane].counter;
@@ -54,7 +54,7 @@ static const struct counter_info *counter_of(const struct pprof *w, uint32_t lan
 	return counter == NO_INDEX ? NULL : &p->session->info.counters[counter];
 }
 
-static bool is_clock(const struct counter_info *c)
+static bool pprof_is_clock(const struct counter_info *c)
 {
 	return c && !strcmp(c->unit, "ns");
 }
@@ -67,7 +67,7 @@ static void put_types(struct pprof *w, Pprof__Profile *head)
 	Pprof__ValueType **pointers = xcalloc((size_t)n * 2, sizeof(Pprof__ValueType *));
 
 	for (uint32_t lane = 0; lane < n; lane++) {
-		const struct counter_info *c = counter_of(w, lane);
+		const struct counter_info *c = pprof_counter_of(w, lane);
 		const char *event = c ? c->name : "events";
 		cleanup(free_at_exit) char *samples = xasprintf("%s samples", event);
 		Pprof__ValueType *type = &types[lane * 2];
@@ -75,9 +75,9 @@ static void put_types(struct pprof *w, Pprof__Profile *head)
 		pprof__value_type__init(&type[0]);
 		pprof__value_type__init(&type[1]);
 		type[0].type = intern_raw(w, n > 1 ? samples : "samples");
-		type[0].unit = intern(w, "count");
+		type[0].unit = pprof_intern(w, "count");
 		type[1].type = intern_raw(w, event);
-		type[1].unit = intern(w, is_clock(c) ? "nanoseconds" : "count");
+		type[1].unit = pprof_intern(w, pprof_is_clock(c) ? "nanoseconds" : "count");
 		pointers[lane * 2] = &type[0];
 		pointers[lane * 2 + 1] = &type[1];
 	}
@@ -86,14 +86,14 @@ static void put_types(struct pprof *w, Pprof__Profile *head)
 	head->sample_type = pointers;
 	head->n_sample_type = (size_t)n * 2;
 	head->period_type = &period;
-	head->period = (int64_t)counter_period(counter_of(w, 0));
+	head->period = (int64_t)counter_period(pprof_counter_of(w, 0));
 	head->default_sample_type = types[1].type;
 	protobuf_fields(&w->out->buf, &head->base);
 	free(pointers);
 	free(types);
 }
 
-static void put_head(struct pprof *w)
+static void pprof_put_head(struct pprof *w)
 {
 	const struct profile *p = w->x->profile;
 	const struct session *s = p->session;
@@ -117,7 +117,7 @@ static void put_head(struct pprof *w)
 	vec_fini(&comments);
 }
 
-static void put_mappings(struct pprof *w)
+static void pprof_put_mappings(struct pprof *w)
 {
 	const struct profile *p = w->x->profile;
 
@@ -131,8 +131,8 @@ static void put_mappings(struct pprof *w)
 		m.memory_start = it->start;
 		m.memory_limit = it->end;
 		m.file_offset = it->file_off;
-		m.filename = intern(w, frame_image_path(w->x->frames, it->image));
-		m.build_id = intern(w, build_id);
+		m.filename = pprof_intern(w, frame_image_path(w->x->frames, it->image));
+		m.build_id = pprof_intern(w, build_id);
 		m.has_functions = image->table && symbol_count(image->table) > 0;
 		m.has_filenames = m.has_line_numbers = w->has_lines[it->image];
 		m.has_inline_frames = w->has_inlines[it->image];
@@ -181,7 +181,7 @@ static void put_location(struct pprof *w, uint32_t i)
 	sink_step(w->out);
 }
 
-static void put_functions(struct pprof *w)
+static void pprof_put_functions(struct pprof *w)
 {
 	const struct code_lines *c = w->x->lines;
 
@@ -189,9 +189,9 @@ static void put_functions(struct pprof *w)
 		Pprof__Function f = PPROF__FUNCTION__INIT;
 
 		f.id = i + 1;
-		f.name = intern(w, c->functions.data[i].name);
-		f.system_name = intern(w, c->functions.data[i].system_name);
-		f.filename = intern(w, c->functions.data[i].file);
+		f.name = pprof_intern(w, c->functions.data[i].name);
+		f.system_name = pprof_intern(w, c->functions.data[i].system_name);
+		f.filename = pprof_intern(w, c->functions.data[i].file);
 		protobuf_message(&w->out->buf, FIELD_FUNCTION, &f.base);
 		sink_step(w->out);
 	}
@@ -224,7 +224,7 @@ static size_t set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
 	return n;
 }
 
-static void put_sample(struct pprof *w, size_t entry, Pprof__Label **labels, size_t n_labels)
+static void pprof_put_sample(struct pprof *w, size_t entry, Pprof__Label **labels, size_t n_labels)
 {
 	const struct profile *p = w->x->profile;
 	const struct weight *weights = profile_weights(p, entry);
@@ -249,7 +249,7 @@ static void put_sample(struct pprof *w, size_t entry, Pprof__Label **labels, siz
 }
 
 /* Entries of a group often follow each other: its labels are made once. */
-static void put_samples(struct pprof *w)
+static void pprof_put_samples(struct pprof *w)
 {
 	const struct profile *p = w->x->profile;
 	Pprof__Label labels[N_LABELS], *pointers[N_LABELS];
@@ -263,7 +263,7 @@ static void put_samples(struct pprof *w)
 			group = p->entries.data[i].group;
 			n_labels = set_labels(w, group, labels);
 		}
-		put_sample(w, i, pointers, n_labels);
+		pprof_put_sample(w, i, pointers, n_labels);
 	}
 }
 
@@ -281,14 +281,14 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 	mappings_init(&w.mappings, x->profile);
 	w.values = xcalloc((size_t)x->profile->n_lanes * 2, sizeof(*w.values));
 	for (int i = 0; i < N_LABELS; i++)
-		w.label_keys[i] = intern(&w, label_names[i]);
+		w.label_keys[i] = pprof_intern(&w, label_names[i]);
 	find_lines(&w);
-	put_head(&w);
-	put_mappings(&w);
+	pprof_put_head(&w);
+	pprof_put_mappings(&w);
 	for (uint32_t i = 0; i < x->profile->places.n; i++)
 		put_location(&w, i);
-	put_functions(&w);
-	put_samples(&w);
+	pprof_put_functions(&w);
+	pprof_put_samples(&w);
 	for (uint32_t i = 0; i < w.strings.n; i++) {
 		protobuf_bytes(&out->buf, FIELD_STRING, w.strings.text[i], w.strings.len[i]);
 		sink_step(out);

@@ -10,7 +10,7 @@ void protobuf_fields(struct buf *out, const ProtobufCMessage *message)
 	out->len += protobuf_c_message_pack(message, out->data + out->len);
 }
 
-static void begin(struct buf *out, uint32_t number, size_t size)
+static void protobuf_begin(struct buf *out, uint32_t number, size_t size)
 {
 	buf_uleb(out, number << 3 | LENGTH_DELIMITED);
 	buf_uleb(out, size);
@@ -18,12 +18,12 @@ static void begin(struct buf *out, uint32_t number, size_t size)
 
 void protobuf_message(struct buf *out, uint32_t number, const ProtobufCMessage *message)
 {
-	begin(out, number, protobuf_c_message_get_packed_size(message));
+	protobuf_begin(out, number, protobuf_c_message_get_packed_size(message));
 	protobuf_fields(out, message);
 }
 
 void protobuf_bytes(struct buf *out, uint32_t number, const void *bytes, size_t size)
 {
-	begin(out, number, size);
+	protobuf_begin(out, number, size);
 	buf_bytes(out, bytes, size);
 }

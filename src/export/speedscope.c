@@ -24,7 +24,7 @@ struct speedscope {
 };
 
 /* A frame is a function; its file is the source, or else the image. */
-static void put_frames(const struct speedscope *s)
+static void speedscope_put_frames(const struct speedscope *s)
 {
 	const struct code_lines *c = s->x->lines;
 	struct buf *out = &s->out->buf;
@@ -41,7 +41,7 @@ static void put_frames(const struct speedscope *s)
 	}
 }
 
-static void put_chain(struct speedscope *s, uint32_t node)
+static void speedscope_put_chain(struct speedscope *s, uint32_t node)
 {
 	const struct code_lines *c = s->x->lines;
 	struct buf *out = &s->out->buf;
@@ -55,18 +55,19 @@ static void put_chain(struct speedscope *s, uint32_t node)
 	buf_u8(out, ']');
 }
 
-static uint64_t weight_of(const struct speedscope *s, const struct track_entry *e)
+static uint64_t speedscope_weight_of(const struct speedscope *s, const struct track_entry *e)
 {
 	return weight_value(track_weight(s->x->profile, e), s->x->options->by_period);
 }
 
 /* Events of clocks are nanoseconds; speedscope has no word for any other event. */
-static const char *unit_of(const struct speedscope *s, const struct counter_info *counter)
+static const char *speedscope_unit_of(const struct speedscope *s,
+				      const struct counter_info *counter)
 {
 	return s->x->options->by_period && !strcmp(counter->unit, "ns") ? "nanoseconds" : "none";
 }
 
-static void put_head(struct speedscope *s, const struct track *track)
+static void speedscope_put_head(struct speedscope *s, const struct track *track)
 {
 	struct buf *out = &s->out->buf;
 	const struct profile *p = s->x->profile;
@@ -78,7 +79,8 @@ static void put_head(struct speedscope *s, const struct track *track)
 
 	buf_str(out, "{\"type\":\"sampled\",\"name\":");
 	json_put_string(out, name);
-	buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(s, counter));
+	buf_printf(out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":",
+		   speedscope_unit_of(s, counter));
 	text_u64(out, weight_value(&track->total, s->x->options->by_period));
 }
 
@@ -87,19 +89,19 @@ static void put_track(struct speedscope *s, const struct track *track)
 	const struct track_entry *entries = s->tracks.entries + track->first;
 	struct buf *out = &s->out->buf;
 
-	put_head(s, track);
+	speedscope_put_head(s, track);
 	buf_str(out, ",\n\"samples\":[");
 	for (uint32_t i = 0; i < track->n; i++) {
 		if (i)
 			buf_u8(out, ',');
-		put_chain(s, s->x->profile->entries.data[entries[i].entry].node);
+		speedscope_put_chain(s, s->x->profile->entries.data[entries[i].entry].node);
 		sink_step(s->out);
 	}
 	buf_str(out, "],\n\"weights\":[");
 	for (uint32_t i = 0; i < track->n; i++) {
 		if (i)
 			buf_u8(out, ',');
-		text_u64(out, weight_of(s, &entries[i]));
+		text_u64(out, speedscope_weight_of(s, &entries[i]));
 		sink_step(s->out);
 	}
 	buf_str(out, "]}");
@@ -116,7 +118,7 @@ static int write_speedscope(const struct export *x, struct sink *out, struct err
 			   "\"exporter\":\"assay\",\"name\":");
 	json_put_string(&out->buf, info->command[0] ? info->command : info->target);
 	buf_str(&out->buf, ",\n\"shared\":{\"frames\":[");
-	put_frames(&s);
+	speedscope_put_frames(&s);
 	buf_str(&out->buf, "\n]},\n\"profiles\":[");
 	vec_foreach (&s.tracks.list, track) {
 		buf_str(&out->buf, track == s.tracks.list.data ? "\n" : ",\n");

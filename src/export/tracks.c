@@ -59,17 +59,17 @@ static void find_tracks(struct sorter *s)
 		s->track_of[g] = *intmap_find(&s->by_key, group_key(s->p, g));
 }
 
-static uint32_t track_of(const struct sorter *s, size_t entry)
+static uint32_t tracks_track_of(const struct sorter *s, size_t entry)
 {
 	return s->track_of[s->p->entries.data[entry].group];
 }
 
-static void count_entries(struct sorter *s)
+static void tracks_count_entries(struct sorter *s)
 {
 	uint32_t first = 0;
 
 	for (size_t i = 0; i < s->p->entries.n; i++) {
-		struct track *track = &s->t->list.data[track_of(s, i)];
+		struct track *track = &s->t->list.data[tracks_track_of(s, i)];
 
 		track->n++;
 		weight_add(&track->total, profile_weights(s->p, i));
@@ -88,40 +88,40 @@ static uint64_t time_within(const struct profile_slice *slice, uint32_t k, uint3
 	return slice->first_ns + (uint64_t)((unsigned __int128)span * k / n);
 }
 
-static void put_slice(struct sorter *s, const struct profile_slice *slice)
+static void tracks_put_slice(struct sorter *s, const struct profile_slice *slice)
 {
 	size_t end = slice->first + slice->n;
 
 	for (size_t i = slice->first; i < end; i++)
-		s->in_slice[track_of(s, i)]++;
+		s->in_slice[tracks_track_of(s, i)]++;
 	for (size_t i = slice->first; i < end; i++) {
-		uint32_t track = track_of(s, i);
+		uint32_t track = tracks_track_of(s, i);
 		uint64_t time = time_within(slice, s->put[track]++, s->in_slice[track]);
 
 		s->t->entries[s->t->list.data[track].first + s->filled[track]++] =
 			(struct track_entry){ (uint32_t)i, time };
 	}
 	for (size_t i = slice->first; i < end; i++)
-		s->in_slice[track_of(s, i)] = s->put[track_of(s, i)] = 0;
+		s->in_slice[tracks_track_of(s, i)] = s->put[tracks_track_of(s, i)] = 0;
 }
 
-static uint32_t *column(size_t n)
+static uint32_t *tracks_column(size_t n)
 {
 	return xcalloc(n + 1, sizeof(uint32_t));
 }
 
 void tracks_init(struct tracks *t, const struct profile *p)
 {
-	struct sorter s = { .p = p, .t = t, .track_of = column(p->n_groups) };
+	struct sorter s = { .p = p, .t = t, .track_of = tracks_column(p->n_groups) };
 
 	*t = (struct tracks){ .entries = xcalloc(p->entries.n + 1, sizeof(*t->entries)) };
 	find_tracks(&s);
-	s.filled = column(t->list.n);
-	s.in_slice = column(t->list.n);
-	s.put = column(t->list.n);
-	count_entries(&s);
+	s.filled = tracks_column(t->list.n);
+	s.in_slice = tracks_column(t->list.n);
+	s.put = tracks_column(t->list.n);
+	tracks_count_entries(&s);
 	vec_foreach (&p->slices, slice)
-		put_slice(&s, slice);
+		tracks_put_slice(&s, slice);
 	free(s.track_of);
 	free(s.filled);
 	free(s.in_slice);

@@ -29,7 +29,7 @@ static bool parse_count(struct slice word, uint64_t *whole, double *fraction)
 }
 
 /* Cuts the count off: what is behind the last blank. */
-static bool split(struct slice line, struct slice *stack, uint64_t *whole, double *fraction)
+static bool folded_split(struct slice line, struct slice *stack, uint64_t *whole, double *fraction)
 {
 	struct slice text = slice_trim(line);
 	size_t at = text.len;
@@ -48,7 +48,7 @@ bool folded_is_stack(struct slice line)
 	uint64_t whole;
 	double fraction;
 
-	return line.len && line.at[0] != '#' && split(line, &stack, &whole, &fraction);
+	return line.len && line.at[0] != '#' && folded_split(line, &stack, &whole, &fraction);
 }
 
 static void cut_suffix(struct slice *symbol, bool *is_kernel)
@@ -62,7 +62,7 @@ static void cut_suffix(struct slice *symbol, bool *is_kernel)
 	symbol->len -= 4;
 }
 
-static struct foreign_frame parse_frame(struct slice text)
+static struct foreign_frame folded_parse_frame(struct slice text)
 {
 	struct foreign_frame f = { .symbol = slice_trim(text) };
 	const char *tick;
@@ -126,7 +126,7 @@ static bool parse_stack(struct folded *f, struct slice stack, struct foreign_sam
 			continue;
 		if (s->n_frames == FOREIGN_MAX_FRAMES)
 			return false;
-		f->frames[s->n_frames++] = parse_frame(frame);
+		f->frames[s->n_frames++] = folded_parse_frame(frame);
 	}
 	return true;
 }
@@ -144,7 +144,7 @@ static uint64_t round_count(struct folded *f, uint64_t whole, double fraction)
 	return whole + (extra > 0);
 }
 
-static int take_line(struct folded *f, struct slice line, uint64_t number)
+static int folded_take_line(struct folded *f, struct slice line, uint64_t number)
 {
 	struct foreign_sample s = {
 		.event = SLICE("samples"), .pid = -1, .tid = -1, .frames = f->frames
@@ -154,7 +154,7 @@ static int take_line(struct folded *f, struct slice line, uint64_t number)
 
 	if (!slice_trim(line).len || line.at[0] == '#')
 		return 0;
-	if (!split(line, &stack, &s.samples, &fraction)) {
+	if (!folded_split(line, &stack, &s.samples, &fraction)) {
 		foreign_facts_bad_line(f->facts, number, line);
 		return 0;
 	}
@@ -172,6 +172,6 @@ int folded_read(struct slice text, struct foreign_sink *sink, struct foreign_fac
 	f->sink = sink;
 	f->facts = facts;
 	for (uint64_t number = 1; !r && slice_line(&text, &line); number++)
-		r = take_line(f, line, number);
+		r = folded_take_line(f, line, number);
 	return r;
 }

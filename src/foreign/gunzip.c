@@ -35,8 +35,8 @@ static int inflate_step(z_stream *z, struct buf *out)
 	return r;
 }
 
-static int unpack(z_stream *z, const uint8_t *bytes, size_t size, size_t limit, struct buf *out,
-		  struct error *err)
+static int gunzip_unpack(z_stream *z, const uint8_t *bytes, size_t size, size_t limit,
+			 struct buf *out, struct error *err)
 {
 	size_t before = out->len;
 	int r = Z_OK;
@@ -72,7 +72,7 @@ int gunzip(const void *bytes, size_t size, size_t limit, struct buf *out, struct
 
 	if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK) /* 16: gzip's header */
 		return error_set(err, -ENOMEM, "zlib: out of memory");
-	r = unpack(&z, bytes, size, limit, out, err);
+	r = gunzip_unpack(&z, bytes, size, limit, out, err);
 	inflateEnd(&z);
 	return r;
 }

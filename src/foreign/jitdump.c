@@ -78,7 +78,7 @@ static size_t take_header(struct jitdump *d, struct reader r)
 	return d->has_header ? size : 0;
 }
 
-static void add_code(struct jitdump *d, const struct jitdump_code *code)
+static void jitdump_add_code(struct jitdump *d, const struct jitdump_code *code)
 {
 	*intmap_put(&d->by_index, code->index, NULL) = (uint32_t)d->codes.n;
 	vec_push(&d->codes, *code);
@@ -108,7 +108,7 @@ static void take_load(struct jitdump *d, struct record *r)
 		code.n_lines = d->debug_n;
 	}
 	d->debug_n = 0;
-	add_code(d, &code);
+	jitdump_add_code(d, &code);
 }
 
 static void take_move(struct jitdump *d, struct record *r)
@@ -131,10 +131,10 @@ static void take_move(struct jitdump *d, struct record *r)
 	code = d->codes.data[*from];
 	code.addr = addr;
 	code.from_ns = r->time_ns;
-	add_code(d, &code);
+	jitdump_add_code(d, &code);
 }
 
-static void take_lines(struct jitdump *d, struct record *r)
+static void jitdump_take_lines(struct jitdump *d, struct record *r)
 {
 	uint64_t n;
 
@@ -161,7 +161,7 @@ static void take_lines(struct jitdump *d, struct record *r)
 	d->n_bad += r->body.bad;
 }
 
-static void take_record(struct jitdump *d, struct record *r)
+static void jitdump_take_record(struct jitdump *d, struct record *r)
 {
 	switch (r->type) {
 	case CODE_LOAD:
@@ -171,7 +171,7 @@ static void take_record(struct jitdump *d, struct record *r)
 		take_move(d, r);
 		break;
 	case CODE_DEBUG_INFO:
-		take_lines(d, r);
+		jitdump_take_lines(d, r);
 		break;
 	case CODE_CLOSE:
 		d->is_closed = true;
@@ -199,7 +199,7 @@ size_t jitdump_feed(struct jitdump *d, const uint8_t *bytes, size_t size, uint64
 		if (d->is_broken || record_size > size - at)
 			break;
 		record.body = reader_over(r.at, record_size - PREFIX_SIZE);
-		take_record(d, &record);
+		jitdump_take_record(d, &record);
 		at += record_size;
 	}
 	return at;

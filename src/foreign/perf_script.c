@@ -16,7 +16,7 @@ struct script {
 /* The first line of a sample. */
 
 /* "12.345678:", seconds with six or nine digits behind the point. */
-static bool parse_time(struct slice word, uint64_t *out)
+static bool perf_script_parse_time(struct slice word, uint64_t *out)
 {
 	const char *point = word.len ? memchr(word.at, '.', word.len) : NULL;
 	size_t whole = point ? (size_t)(point - word.at) : 0;
@@ -48,7 +48,7 @@ static bool parse_id(struct slice word, int32_t *out)
 	return true;
 }
 
-static bool parse_ids(struct slice word, struct foreign_sample *s)
+static bool perf_script_parse_ids(struct slice word, struct foreign_sample *s)
 {
 	const char *slash = word.len ? memchr(word.at, '/', word.len) : NULL;
 	size_t at = slash ? (size_t)(slash - word.at) : word.len;
@@ -59,7 +59,7 @@ static bool parse_ids(struct slice word, struct foreign_sample *s)
 	return !slash || parse_id(slice_from(word, at + 1), &s->tid);
 }
 
-static bool parse_cpu(struct slice word, uint32_t *out)
+static bool perf_script_parse_cpu(struct slice word, uint32_t *out)
 {
 	uint64_t v;
 
@@ -108,11 +108,11 @@ static bool parse_tail(struct slice at, struct perf_script_head *h)
 	struct slice after;
 
 	*h = (struct perf_script_head){ .sample = { .samples = 1, .period = 1 } };
-	if (!TAKE(at, parse_ids, s))
+	if (!TAKE(at, perf_script_parse_ids, s))
 		return false;
-	TAKE(at, parse_cpu, &s->cpu);
+	TAKE(at, perf_script_parse_cpu, &s->cpu);
 	TAKE(at, is_misc);
-	h->has_time = TAKE(at, parse_time, &s->time_ns);
+	h->has_time = TAKE(at, perf_script_parse_time, &s->time_ns);
 	after = slice_trim(at);
 	if (h->has_time && slice_starts(after, SLICE("PERF_RECORD_"))) {
 		h->is_side_band = true;
@@ -221,7 +221,7 @@ static bool cut_image(struct slice *s, struct slice *image)
 }
 
 /* "addr sym+off (dso)", of which addr, or else dso, must be there. */
-static bool parse_frame(struct slice line, struct foreign_frame *f)
+static bool perf_script_parse_frame(struct slice line, struct foreign_frame *f)
 {
 	struct slice rest = slice_trim(line), after = rest, next;
 	bool has_image, is_inlined = false;
@@ -333,7 +333,7 @@ static void take_side_band(struct script *s, struct slice text)
 		s->facts->lost += n;
 }
 
-static int begin_sample(struct script *s, const struct perf_script_head *h)
+static int perf_script_begin_sample(struct script *s, const struct perf_script_head *h)
 {
 	struct foreign_frame frame;
 	int r = finish_sample(s);
@@ -355,7 +355,7 @@ static int begin_sample(struct script *s, const struct perf_script_head *h)
 		s->sample.event = SLICE("samples");
 	if (!h->rest.len)
 		return 0;
-	s->is_flat = parse_frame(h->rest, &frame);
+	s->is_flat = perf_script_parse_frame(h->rest, &frame);
 	if (s->is_flat)
 		add_frame(s, &frame);
 	else
@@ -392,7 +392,7 @@ static void take_fact(struct script *s, struct slice line)
 		f->n_cpus = (uint32_t)n;
 }
 
-static int take_line(struct script *s, struct slice line, uint64_t number)
+static int perf_script_take_line(struct script *s, struct slice line, uint64_t number)
 {
 	struct foreign_frame frame;
 	struct perf_script_head head;
@@ -400,7 +400,8 @@ static int take_line(struct script *s, struct slice line, uint64_t number)
 	if (!slice_trim(line).len)
 		return finish_sample(s);
 	if (s->is_open && slice_is_space(line.at[0])) {
-		bool is_frame = !s->is_flat && !is_source_line(line) && parse_frame(line, &frame);
+		bool is_frame = !s->is_flat && !is_source_line(line) &&
+				perf_script_parse_frame(line, &frame);
 
 		/* A comm may look like an address, but no frame like the head of a sample. */
 		if (is_frame && (line.at[0] == '\t' || !perf_script_parse_head(line, &head))) {
@@ -417,7 +418,7 @@ static int take_line(struct script *s, struct slice line, uint64_t number)
 		return 0;
 	}
 	if (perf_script_parse_head(line, &head))
-		return begin_sample(s, &head);
+		return perf_script_begin_sample(s, &head);
 	foreign_facts_bad_line(s->facts, number, line);
 	return 0;
 }
@@ -431,6 +432,6 @@ int perf_script_read(struct slice text, struct foreign_sink *sink, struct foreig
 	s->sink = sink;
 	s->facts = facts;
 	for (uint64_t number = 1; !r && slice_line(&text, &line); number++)
-		r = take_line(s, line, number);
+		r = perf_script_take_line(s, line, number);
 	return r ? r : finish_sample(s);
 }

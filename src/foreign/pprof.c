@@ -85,7 +85,7 @@ static bool next_field(struct reader *r, struct field *f)
 				  reader_left(&(f)->inside) ? (f)->inside.at \
 							    : (const uint8_t *)""))
 
-static struct slice text_of(const struct pprof *p, int64_t at)
+static struct slice pprof_text_of(const struct pprof *p, int64_t at)
 {
 	return at >= 0 && (size_t)at < p->strings.n ? p->strings.data[at] : (struct slice){ 0 };
 }
@@ -97,14 +97,14 @@ static void bad_message(struct pprof *p)
 	p->facts->n_bad++;
 }
 
-static void take_type(struct pprof *p, const struct field *f)
+static void pprof_take_type(struct pprof *p, const struct field *f)
 {
 	Pprof__ValueType *t = UNPACK(pprof__value_type, f);
 	struct slice empty = { 0 };
 
 	/* A place is kept for a damaged one: values are told by their place. */
-	vec_push(&p->types, t ? text_of(p, t->type) : empty);
-	vec_push(&p->types, t ? text_of(p, t->unit) : empty);
+	vec_push(&p->types, t ? pprof_text_of(p, t->type) : empty);
+	vec_push(&p->types, t ? pprof_text_of(p, t->unit) : empty);
 	if (t)
 		pprof__value_type__free_unpacked(t, NULL);
 	else
@@ -146,7 +146,7 @@ static bool is_kernel_file(struct slice file, uint64_t addr)
 }
 
 /* What all frames of a location have in common. */
-static struct foreign_frame frame_of(const struct pprof *p, const Pprof__Location *l)
+static struct foreign_frame pprof_frame_of(const struct pprof *p, const Pprof__Location *l)
 {
 	const uint32_t *at = intmap_find(&p->mapping_at, l->mapping_id);
 	struct foreign_frame frame = { .addr = l->address };
@@ -155,8 +155,8 @@ static struct foreign_frame frame_of(const struct pprof *p, const Pprof__Locatio
 	struct slice id;
 
 	if (m) {
-		id = text_of(p, m->build_id);
-		frame.image = text_of(p, m->filename);
+		id = pprof_text_of(p, m->build_id);
+		frame.image = pprof_text_of(p, m->filename);
 		memcpy(hex, id.at ? id.at : "", MIN(id.len, sizeof(hex) - 1));
 		if (id.len >= sizeof(hex) || !build_id_parse(hex, &frame.build_id))
 			frame.build_id = (struct build_id){ 0 };
@@ -174,10 +174,10 @@ static void name_frame(struct pprof *p, const Pprof__Line *line, struct foreign_
 	const uint32_t *at = intmap_find(&p->function_at, line->function_id);
 	const Pprof__Function *f = at ? &p->functions.data[*at] : NULL;
 
-	frame->symbol = f ? text_of(p, f->name) : (struct slice){ 0 };
+	frame->symbol = f ? pprof_text_of(p, f->name) : (struct slice){ 0 };
 	if (f && !frame->symbol.len)
-		frame->symbol = text_of(p, f->system_name);
-	frame->file = f ? text_of(p, f->filename) : (struct slice){ 0 };
+		frame->symbol = pprof_text_of(p, f->system_name);
+	frame->file = f ? pprof_text_of(p, f->filename) : (struct slice){ 0 };
 	frame->line = 0;
 	if (frame->symbol.len && line->line > 0 && line->line <= INT32_MAX)
 		frame->line = (uint32_t)line->line;
@@ -195,7 +195,7 @@ static void take_location(struct pprof *p, const struct field *f)
 		bad_message(p);
 		return;
 	}
-	frame = frame_of(p, l);
+	frame = pprof_frame_of(p, l);
 	for (size_t i = 0; i < l->n_line; i++) {
 		name_frame(p, l->line[i], &frame);
 		vec_push(&p->frames, frame);
@@ -215,8 +215,8 @@ static void take_string(struct pprof *p, const struct field *f)
 }
 
 /* Fields of a number are the rows; each kind needs those that come before it here. */
-static void walk(struct pprof *p, uint32_t number,
-		 void (*take)(struct pprof *, const struct field *))
+static void pprof_walk(struct pprof *p, uint32_t number,
+		       void (*take)(struct pprof *, const struct field *))
 {
 	struct reader r = p->bytes;
 	struct field f;
@@ -283,7 +283,7 @@ static void make_events(struct pprof *p)
 /* A label's number, also where it is written as text. */
 static bool label_number(const struct pprof *p, const Pprof__Label *l, uint64_t max, uint64_t *out)
 {
-	struct slice text = text_of(p, l->str);
+	struct slice text = pprof_text_of(p, l->str);
 	uint64_t v = (uint64_t)l->num;
 
 	if ((text.len && !slice_number(text, 10, &v)) || v > max)
@@ -294,7 +294,7 @@ static bool label_number(const struct pprof *p, const Pprof__Label *l, uint64_t 
 
 static void take_label(const struct pprof *p, const Pprof__Label *l, struct foreign_sample *s)
 {
-	struct slice key = text_of(p, l->key), text = text_of(p, l->str);
+	struct slice key = pprof_text_of(p, l->key), text = pprof_text_of(p, l->str);
 	uint64_t v;
 
 	if (slice_equal(key, SLICE("pid")) || slice_equal(key, SLICE("process_id"))) {
@@ -357,7 +357,7 @@ static int push_values(struct pprof *p, const Pprof__Sample *message, struct for
 	return 0;
 }
 
-static int take_sample(struct pprof *p, const struct field *f)
+static int pprof_take_sample(struct pprof *p, const struct field *f)
 {
 	struct foreign_sample s = { .pid = -1, .tid = -1, .frames = p->chain };
 	Pprof__Sample *message = UNPACK(pprof__sample, f);
@@ -385,7 +385,7 @@ static int take_samples(struct pprof *p, struct error *err)
 	int code;
 
 	while (next_field(&r, &f)) {
-		code = f.number == 2 ? take_sample(p, &f) : 0;
+		code = f.number == 2 ? pprof_take_sample(p, &f) : 0;
 		if (code < 0)
 			return code;
 	}
@@ -432,11 +432,11 @@ int pprof_read(const void *bytes, size_t size, struct foreign_sink *sink,
 	p->bytes = reader_over(bytes, size);
 	p->sink = sink;
 	p->facts = facts;
-	walk(p, 6, take_string);
-	walk(p, 1, take_type);
-	walk(p, 3, take_mapping);
-	walk(p, 5, take_function);
-	walk(p, 4, take_location);
+	pprof_walk(p, 6, take_string);
+	pprof_walk(p, 1, pprof_take_type);
+	pprof_walk(p, 3, take_mapping);
+	pprof_walk(p, 5, take_function);
+	pprof_walk(p, 4, take_location);
 	take_facts(p);
 	make_events(p);
 	return take_samples(p, err);

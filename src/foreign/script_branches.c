@@ -119,7 +119,7 @@ static bool parse_mapping(struct slice text, struct script_mapping *m)
 	return m->path.len && m->size && m->size <= UINT64_MAX - m->start;
 }
 
-static void finish(struct reading *r)
+static void script_branches_finish(struct reading *r)
 {
 	if (r->is_open && r->sample.n_branches)
 		r->sink->sample(r->sink, &r->sample);
@@ -136,12 +136,12 @@ static void take_more(struct reading *r, struct slice line)
 	take_branches(r, line);
 }
 
-static void begin(struct reading *r, const struct perf_script_head *h)
+static void script_branches_begin(struct reading *r, const struct perf_script_head *h)
 {
 	struct slice rest = h->rest;
 	struct script_mapping mapping = { .time_ns = h->sample.time_ns };
 
-	finish(r);
+	script_branches_finish(r);
 	if (h->is_side_band) {
 		if (parse_mapping(rest, &mapping))
 			r->sink->mapping(r->sink, &mapping);
@@ -167,10 +167,10 @@ uint64_t script_branches_read(struct slice text, struct script_branches_sink *si
 		if (slice_starts(line, SLICE("#")))
 			continue;
 		if (perf_script_parse_head(line, &head))
-			begin(r, &head);
+			script_branches_begin(r, &head);
 		else if (r->is_open)
 			take_more(r, line);
 	}
-	finish(r);
+	script_branches_finish(r);
 	return r->n_named;
 }

@@ -91,7 +91,7 @@ void import_own_cost(struct session_end *end)
 
 /* What the session says of itself. */
 
-static struct counter_info describe(const struct perfdata_counter *c)
+static struct counter_info import_describe(const struct perfdata_counter *c)
 {
 	const struct perf_event_attr *a = &c->attr;
 
@@ -122,7 +122,7 @@ static const char *describe_stacks(const struct perfdata_info *info)
 /* Of a trace: where the instruction was is known exactly. */
 static struct counter_info describe_made(const struct import *im, const struct perfdata_counter *c)
 {
-	struct counter_info info = describe(c);
+	struct counter_info info = import_describe(c);
 
 	if (!im->counters || c->n_ids)
 		return info;
@@ -145,7 +145,7 @@ static uint64_t start_wall_ns(const struct import *im, const struct perfdata_inf
 	return mtime_ns;
 }
 
-static bool has_samples(struct perfdata *data, const struct perfdata_counter *c)
+static bool import_has_samples(struct perfdata *data, const struct perfdata_counter *c)
 {
 	struct pt_trace_info trace;
 
@@ -153,7 +153,7 @@ static bool has_samples(struct perfdata *data, const struct perfdata_counter *c)
 	       !(c->attr.type == PERF_TYPE_SOFTWARE && c->attr.config == PERF_COUNT_SW_DUMMY);
 }
 
-static int open_pipeline(struct import_part *part, uint64_t start_ns)
+static int import_open_pipeline(struct import_part *part, uint64_t start_ns)
 {
 	struct import *im = part->whole;
 	const struct perfdata_info *d = perfdata_info(part->data);
@@ -187,7 +187,7 @@ static int open_pipeline(struct import_part *part, uint64_t start_ns)
 	for (size_t i = 0; i < d->counters.n; i++) {
 		if (im->counters)
 			im->counters[i] = info.n_counters;
-		if (!im->counters || has_samples(part->data, &d->counters.data[i]))
+		if (!im->counters || import_has_samples(part->data, &d->counters.data[i]))
 			info.counters[info.n_counters++] = describe_made(im, &d->counters.data[i]);
 	}
 	part->pipeline = pipeline_open(&pipeline, &part->err);
@@ -238,7 +238,7 @@ static int begin_session(struct import_part *part, uint64_t first_ns)
 	pthread_mutex_unlock(&im->lock);
 	part->dir = is_first ? xstrdup(im->config->dir)
 			     : xasprintf("%s/part.%td", im->config->dir, part - im->parts);
-	r = open_pipeline(part, im->start_ns);
+	r = import_open_pipeline(part, im->start_ns);
 	tell_start(part, r < 0 ? HAS_NONE : HAS_START);
 	return r;
 }
@@ -256,7 +256,7 @@ static bool is_for_session(const struct event *e)
  * By the times of what all parts see, so that each has forgotten the same whatever samples
  * it has.
  */
-static void forget_ended(struct import_part *part, const struct event *e)
+static void import_forget_ended(struct import_part *part, const struct event *e)
 {
 	uint64_t before_ns;
 
@@ -272,12 +272,12 @@ static void forget_ended(struct import_part *part, const struct event *e)
 
 static int push_side_band(struct import_part *part, const struct event *e)
 {
-	forget_ended(part, e);
+	import_forget_ended(part, e);
 	machine_event(part->machine, e);
 	return 0;
 }
 
-static int push(struct event_sink *sink, const struct event *e)
+static int import_push(struct event_sink *sink, const struct event *e)
 {
 	struct import_part *part = (struct import_part *)sink;
 	const uint32_t *counters = part->whole->counters;
@@ -312,13 +312,13 @@ static void note_sections(struct import *im)
 				    s->feature, s->size_bytes);
 }
 
-static void add_note(void *context, const char *sentence)
+static void import_add_note(void *context, const char *sentence)
 {
 	import_note(context, "%s", sentence);
 }
 
 /* What each part counts for itself goes to the last one's session. */
-static void tell_losses(struct import *im, struct pipeline *to)
+static void import_tell_losses(struct import *im, struct pipeline *to)
 {
 	uint64_t bad = 0, late = 0, unknown_ids = 0;
 
@@ -353,7 +353,7 @@ static void tell_stats(struct import *im)
 		import_note(im->result,
 			    "%" PRIu64 " bytes at its end are messages of perf record, left out",
 			    s->text_bytes);
-	replay_trace_notes(im->replay, add_note, im->result);
+	replay_trace_notes(im->replay, import_add_note, im->result);
 	if (s->aux.n && !replay_trace_stats(im->replay))
 		import_note(im->result,
 			    "%" PRIu64 " bytes of AUX data (processor trace) are not decoded",
@@ -397,7 +397,7 @@ static void tell_no_samples(struct import *im)
 		    "--itrace=i1us or i1i give some");
 }
 
-static int finish(struct import *im, struct error *err)
+static int import_finish(struct import *im, struct error *err)
 {
 	struct session_end end = { .exit_status = -1 };
 	struct import_part *last = im->parts;
@@ -409,7 +409,7 @@ static int finish(struct import *im, struct error *err)
 			last = &im->parts[i];
 	}
 	im->result->duration_ns = end.end_ns > im->start_ns ? end.end_ns - im->start_ns : 0;
-	tell_losses(im, last->pipeline);
+	import_tell_losses(im, last->pipeline);
 	tell_stats(im);
 	import_own_cost(&end);
 	for (struct import_part *p = im->parts; p <= last && !r; p++)
@@ -463,11 +463,11 @@ static int run(struct import *im, struct error *err)
 		*err = im->parts[0].err;
 		return err->code;
 	}
-	return finish(im, err);
+	return import_finish(im, err);
 }
 
 /* What the first part's replay has open, the others read as well. */
-static int open_parts(struct import *im, struct error *err)
+static int import_open_parts(struct import *im, struct error *err)
 {
 	struct perfdata_part ranges[IMPORT_PARTS_MAX];
 	struct perfdata *data = replay_data(im->replay);
@@ -482,7 +482,9 @@ static int open_parts(struct import *im, struct error *err)
 	for (uint32_t i = 0; i < n && !r; i++) {
 		struct import_part *part = &im->parts[im->n_parts++];
 
-		*part = (struct import_part){ .sink = { push }, .whole = im, .range = ranges[i] };
+		*part = (struct import_part){ .sink = { import_push },
+					      .whole = im,
+					      .range = ranges[i] };
 		if (i)
 			r = replay_open_beside(im->replay, &part->replay, err);
 		else
@@ -539,7 +541,7 @@ static int import_replay(const struct import_config *config, struct file_mapping
 	if (replay_trace_stats(im->replay))
 		im->counters = xcalloc(perfdata_info(replay_data(im->replay))->counters.n,
 				       sizeof(*im->counters));
-	r = open_parts(im, err);
+	r = import_open_parts(im, err);
 	return r < 0 ? r : run(im, err);
 }
 

@@ -80,7 +80,7 @@ struct importer {
 	struct buf text; /* a NUL-terminated path */
 };
 
-static string_id add_text(struct strings *to, struct slice s)
+static string_id import_foreign_add_text(struct strings *to, struct slice s)
 {
 	return strings_add_n(to, s.len ? s.at : "", s.len);
 }
@@ -102,7 +102,7 @@ static int read_samples(struct importer *im, struct error *err)
 static int survey(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct importer *im = (struct importer *)sink;
-	string_id name = add_text(&im->event_names, s->event);
+	string_id name = import_foreign_add_text(&im->event_names, s->event);
 
 	if (name.n > EVENTS_MAX)
 		return -E2BIG;
@@ -167,7 +167,7 @@ static image_id frame_image(struct importer *im, const struct foreign_frame *f)
 static uint64_t line_place(struct importer *im, const struct foreign_frame *f, image_id image,
 			   uint64_t slot)
 {
-	const struct source_line want = { add_text(&im->files, f->file), f->line };
+	const struct source_line want = { import_foreign_add_text(&im->files, f->file), f->line };
 	uint64_t at = XXH3_64bits(f->file.at, f->file.len) + f->line;
 
 	for (unsigned int i = 0; i < LINE_TRIES; i++, at++) {
@@ -201,7 +201,7 @@ static struct code_addr named_place(struct importer *im, const struct foreign_fr
 	uint64_t slot = (uint64_t)1 << 63 |
 			XXH3_64bits(f->symbol.at, f->symbol.len) >> (SLOT_BITS + 1) << SLOT_BITS;
 	struct code_addr at = { frame_image(im, f), slot + 1 };
-	string_id symbol = add_text(&im->symbols, f->symbol);
+	string_id symbol = import_foreign_add_text(&im->symbols, f->symbol);
 	struct code_symbol name = { .image = at.image,
 				    .offset = slot,
 				    .size = SLOT_SIZE,
@@ -218,7 +218,8 @@ static struct code_addr named_place(struct importer *im, const struct foreign_fr
 }
 
 /* False where nothing is known of the frame but an address. */
-static bool place(struct importer *im, const struct foreign_frame *f, struct code_addr *out)
+static bool import_foreign_place(struct importer *im, const struct foreign_frame *f,
+				 struct code_addr *out)
 {
 	struct image image = { .kind = IMAGE_FILE, .build_id = f->build_id };
 
@@ -247,7 +248,7 @@ static void place_chain(struct importer *im, const struct foreign_sample *s,
 			struct pipeline_sample *out)
 {
 	for (uint32_t i = 0; i < s->n_frames; i++) {
-		bool is_known = place(im, &s->frames[i], &im->frames[out->n_frames]);
+		bool is_known = import_foreign_place(im, &s->frames[i], &im->frames[out->n_frames]);
 
 		if (is_known || !i) {
 			out->leaf_loss = is_known ? out->leaf_loss : LOSS_UNMAPPED;
@@ -260,16 +261,16 @@ static void place_chain(struct importer *im, const struct foreign_sample *s,
 	}
 }
 
-static int keep(struct foreign_sink *sink, const struct foreign_sample *s)
+static int import_foreign_keep(struct foreign_sink *sink, const struct foreign_sample *s)
 {
 	struct importer *im = (struct importer *)sink;
-	string_id event = add_text(&im->event_names, s->event);
+	string_id event = import_foreign_add_text(&im->event_names, s->event);
 	struct pipeline_sample sample = {
 		.pid = s->pid,
 		.tid = s->tid,
 		.cpu = s->cpu,
 		.counter = event.n - 1,
-		.comm = add_text(machine_strings(im->machine), s->comm),
+		.comm = import_foreign_add_text(machine_strings(im->machine), s->comm),
 		.time_ns = s->time_ns,
 		.frames = im->frames,
 		.leaf_loss = -1,
@@ -287,7 +288,7 @@ static int keep(struct foreign_sink *sink, const struct foreign_sample *s)
 	return 0;
 }
 
-static int open_pipeline(struct importer *im, struct error *err)
+static int import_foreign_open_pipeline(struct importer *im, struct error *err)
 {
 	const struct foreign_facts *f = &im->facts;
 	cleanup(free_at_exit) char *release = xasprintf("Linux %s", f->release ? f->release : "");
@@ -366,7 +367,7 @@ static void tell_facts(struct importer *im)
 	pipeline_lose(im->pipeline, LOSS_RING_FULL, UINT32_MAX, f->lost);
 }
 
-static int finish(struct importer *im, struct error *err)
+static int import_foreign_finish(struct importer *im, struct error *err)
 {
 	struct session_end end = { .end_ns = im->last_ns, .exit_status = -1 };
 
@@ -414,12 +415,12 @@ static int import_samples(struct importer *im, struct error *err)
 		return error_set(err, -ENODATA, "%s: there is no sample in it, read as %s%s%s",
 				 path, format, damage->code ? ": " : "", damage->text);
 	forget_counts(&im->facts);
-	r = open_pipeline(im, err);
+	r = import_foreign_open_pipeline(im, err);
 	if (r < 0)
 		return r;
-	im->sink.sample = keep;
+	im->sink.sample = import_foreign_keep;
 	read_samples(im, damage);
-	return finish(im, err);
+	return import_foreign_finish(im, err);
 }
 
 static void importer_fini(struct importer *im)
@@ -440,7 +441,7 @@ static void importer_fini(struct importer *im)
 }
 
 /* Unpacks what is gzipped, and looks again. */
-static int unpack(struct importer *im, struct buf *unpacked, struct error *err)
+static int import_foreign_unpack(struct importer *im, struct buf *unpacked, struct error *err)
 {
 	struct error *damage = &im->result->damage;
 
@@ -485,7 +486,7 @@ int import_foreign(const struct import_config *config, const struct file_mapping
 	strings_init(&im->files);
 	strings_init(&im->line_places);
 	vec_push(&im->lines, (struct source_line){ 0 });
-	r = unpack(im, &unpacked, err);
+	r = import_foreign_unpack(im, &unpacked, err);
 	if (r >= 0)
 		r = import_samples(im, err);
 	if (file_is_cut(map))

@@ -50,7 +50,7 @@ static void name_dirs(const struct dirs *dirs, struct buf *out)
 }
 
 /* A daemon's, of somebody who may be trusted with a request: anybody can make a socket. */
-static bool is_daemon_dir(const char *dir)
+static bool client_is_daemon_dir(const char *dir)
 {
 	cleanup(free_at_exit) char *lock = xasprintf("%s/lock", dir);
 	struct stat st;
@@ -81,7 +81,7 @@ static void find_daemons(struct dirs *out)
 		if (size <= strlen("/control") || strcmp(line + size - 8, "/control"))
 			continue;
 		line[size - 8] = '\0';
-		if (is_daemon_dir(line))
+		if (client_is_daemon_dir(line))
 			vec_push(out, xstrdup(line));
 	}
 }
@@ -194,7 +194,7 @@ static int no_answer(int fd, const char *dir, double patience_s, struct error *e
 /* ---- the conversation ---- */
 
 /* 0 when it is ready; -ETIMEDOUT. */
-static int wait_for(int fd, short events, double until_s)
+static int client_wait_for(int fd, short events, double until_s)
 {
 	struct pollfd p = { .fd = fd, .events = events };
 
@@ -236,7 +236,7 @@ static int send_all(int fd, const struct buf *line, double until_s)
 			return 0;
 		else if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		else if (wait_for(fd, POLLOUT, until_s) < 0)
+		else if (client_wait_for(fd, POLLOUT, until_s) < 0)
 			return -ETIMEDOUT;
 	}
 	return 0;
@@ -245,7 +245,7 @@ static int send_all(int fd, const struct buf *line, double until_s)
 static int receive_line(int fd, struct buf *line, double until_s)
 {
 	while (line->len < ANSWER_MAX) {
-		int r = wait_for(fd, POLLIN, until_s);
+		int r = client_wait_for(fd, POLLIN, until_s);
 		ssize_t n;
 
 		if (r < 0)
@@ -263,7 +263,7 @@ static int receive_line(int fd, struct buf *line, double until_s)
 	return -EMSGSIZE;
 }
 
-static int append(const char *bytes, size_t n, void *data)
+static int client_append(const char *bytes, size_t n, void *data)
 {
 	buf_bytes(data, bytes, n);
 	return 0;
@@ -275,7 +275,7 @@ static int converse(int fd, const struct unix_address *a, const json_t *request,
 	struct buf line = { 0 };
 	int r;
 
-	json_dump_callback(request, append, &line, JSON_COMPACT);
+	json_dump_callback(request, client_append, &line, JSON_COMPACT);
 	buf_u8(&line, '\n');
 	r = connect_to(fd, a, until_s);
 	r = r < 0 ? r : send_all(fd, &line, until_s);

@@ -98,7 +98,7 @@ static bool is_packed(const char *path)
 }
 
 /* tar(1) refuses names that lead out of the folder. */
-static int run_tar(const char *path, const char *dir)
+static int input_run_tar(const char *path, const char *dir)
 {
 	pid_t pid = fork();
 	int status;
@@ -128,7 +128,7 @@ static char *only_folder(const char *dir)
 }
 
 /* Unpacked once: session and symbols are read of the same. */
-static int unpack(struct input *in, const char *path, const char **out, struct error *err)
+static int input_unpack(struct input *in, const char *path, const char **out, struct error *err)
 {
 	cleanup(free_at_exit) char *dir = NULL;
 	int r;
@@ -142,7 +142,7 @@ static int unpack(struct input *in, const char *path, const char **out, struct e
 		return r;
 	if (mkdir(dir, 0700) < 0)
 		return error_errno(err, -errno, "cannot make %s", dir);
-	r = run_tar(path, dir);
+	r = input_run_tar(path, dir);
 	if (r)
 		return error_set(err, r < 0 ? r : -EBADMSG, "cannot unpack %s: %s", path,
 				 r == 127 ? "tar is not installed" : "tar could not read it");
@@ -163,7 +163,7 @@ void input_places(struct input *in, const char *given, struct archive_places *pl
 	const char *dir = given ? given : DEFAULT_SESSION;
 
 	if (is_packed(dir))
-		unpack(in, dir, &dir, NULL); /* should it fail, input_open() says so */
+		input_unpack(in, dir, &dir, NULL); /* should it fail, input_open() says so */
 	archive_places_init(places, dir, importer_find_root(dir), config);
 	if (in->config.vmlinux)
 		config->vmlinux = in->config.vmlinux;
@@ -210,14 +210,14 @@ struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
 int input_unpacked(struct input *in, const char *path, const char **out, struct error *err)
 {
 	*out = path;
-	return is_packed(path) ? unpack(in, path, out, err) : 0;
+	return is_packed(path) ? input_unpack(in, path, out, err) : 0;
 }
 
 static int open_packed(struct input *in, const char *path, const struct history_request *request,
 		       struct session **out, bool *is_damaged, struct error *err)
 {
 	const char *dir;
-	int r = unpack(in, path, &dir, err);
+	int r = input_unpack(in, path, &dir, err);
 
 	if (r >= 0 && import_is_recording(dir))
 		r = open_imported(in, dir, request, out, is_damaged, err);

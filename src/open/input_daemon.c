@@ -15,7 +15,7 @@
 /* Who reads does not want to wait for a daemon that is stuck. */
 #define PATIENCE_S 2.0
 
-static bool is_daemon_dir(const char *path)
+static bool input_daemon_is_daemon_dir(const char *path)
 {
 	cleanup(free_at_exit) char *lock = xasprintf("%s/lock", path);
 	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", path);
@@ -68,7 +68,7 @@ int input_explain_daemon(const char *path, int code, struct error *err)
 	json_t *request, *status = NULL;
 	int pid;
 
-	if (!is_daemon_dir(path) || holds_samples(path))
+	if (!input_daemon_is_daemon_dir(path) || holds_samples(path))
 		return code;
 	pid = (int)lock_holder(path);
 	if (!pid)

@@ -23,7 +23,7 @@ static char *store_of(const char *place)
 	return xstrdup(place);
 }
 
-static bool is_named(const struct filter *f, const char *name)
+static bool input_sessions_is_named(const struct filter *f, const char *name)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->data[i].glob, name))
@@ -36,7 +36,7 @@ static bool is_path(const char *session)
 	return session[0] == '/' || session[0] == '.';
 }
 
-static int refuse_name(const char *store, const char *name, struct error *err)
+static int input_sessions_refuse_name(const char *store, const char *name, struct error *err)
 {
 	struct session_names there = { 0 };
 	struct buf text = { 0 };
@@ -65,7 +65,7 @@ static int choose_names(const char *store, const struct query *q, struct session
 	for (size_t i = 0; i < (take->n ? take->n : there.n); i++) {
 		const char *name = take->n ? take->data[i].glob : there.data[i];
 
-		if (!is_named(exclude, name))
+		if (!input_sessions_is_named(exclude, name))
 			vec_push(out, xstrdup(name));
 	}
 	session_names_fini(&there);
@@ -73,14 +73,15 @@ static int choose_names(const char *store, const struct query *q, struct session
 		      : error_set(err, -EINVAL, "session-exclude: leaves no session of %s", store);
 }
 
-static int open_one(struct input *in, const char *store, const char *name, const struct query *q,
-		    struct session **out, bool *is_damaged, struct error *err)
+static int input_sessions_open_one(struct input *in, const char *store, const char *name,
+				   const struct query *q, struct session **out, bool *is_damaged,
+				   struct error *err)
 {
 	cleanup(free_at_exit) char *path =
 		is_path(name) ? xstrdup(name) : xasprintf("%s/samples/%s", store, name);
 
 	if (!is_path(name) && (strchr(name, '/') || access(path, F_OK) < 0))
-		return refuse_name(store, name, err);
+		return input_sessions_refuse_name(store, name, err);
 	return input_open_window(in, path, q, out, is_damaged, err);
 }
 
@@ -96,7 +97,8 @@ static int open_chosen(struct input *in, const char *place, const struct query *
 		struct session *part = NULL;
 		bool part_is_damaged = false;
 
-		r = open_one(in, store, names.data[i], q, &part, &part_is_damaged, err);
+		r = input_sessions_open_one(in, store, names.data[i], q, &part, &part_is_damaged,
+					    err);
 		*is_damaged |= part_is_damaged;
 		if (r >= 0)
 			vec_push(&parts, part);

@@ -97,7 +97,7 @@ static void cache_name(uint64_t config, struct buf *out)
 			   operation == 2 ? "es" : "s");
 }
 
-static void base_name(const struct perf_event_attr *a, const char *pmu, struct buf *out)
+static void attr_base_name(const struct perf_event_attr *a, const char *pmu, struct buf *out)
 {
 	switch (a->type) {
 	case PERF_TYPE_HARDWARE:
@@ -164,7 +164,7 @@ static void modifiers(const struct perf_event_attr *a, struct buf *out)
 
 void attr_name(const struct perf_event_attr *attr, const char *pmu, struct buf *out)
 {
-	base_name(attr, pmu, out);
+	attr_base_name(attr, pmu, out);
 	if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_SOFTWARE ||
 	    attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW)
 		modifiers(attr, out);

@@ -14,7 +14,7 @@
 #define MAX_ARGUMENTS 100000
 #define MAX_PMUS      1000
 
-static const char *read_text(struct perfdata *p, struct order_reader *o)
+static const char *feature_read_text(struct perfdata *p, struct order_reader *o)
 {
 	const char *text = order_string(o);
 
@@ -74,7 +74,7 @@ static void read_pmus(struct perfdata *p, struct order_reader *o)
 	for (uint32_t i = 0; i < n && p->pmus.n < MAX_PMUS && !o->r.bad; i++) {
 		uint32_t type = order_u32(o);
 
-		vec_push(&p->pmus, (struct pmu){ type, read_text(p, o) });
+		vec_push(&p->pmus, (struct pmu){ type, feature_read_text(p, o) });
 	}
 }
 
@@ -133,7 +133,7 @@ static void read_stat(struct perfdata *p, struct order_reader *o)
 #define TEXT_FEATURE(name, field)                                           \
 	static void read_##name(struct perfdata *p, struct order_reader *o) \
 	{                                                                   \
-		p->info.field = read_text(p, o);                            \
+		p->info.field = feature_read_text(p, o);                    \
 	}
 TEXT_FEATURE(hostname, hostname)
 TEXT_FEATURE(os_release, os_release)

@@ -14,7 +14,7 @@ struct section {
 	uint64_t off, size;
 };
 
-static struct section read_section(struct order_reader *o)
+static struct section header_read_section(struct order_reader *o)
 {
 	struct section s;
 
@@ -61,7 +61,7 @@ static int read_attrs(struct perfdata *p, const struct section *attrs, uint64_t 
 		const uint8_t *entry = f->base + attrs->off + i * entry_size;
 		struct order_reader o =
 			order_reader_over(entry + entry_size - 16, 16, p->is_foreign);
-		struct section ids = read_section(&o);
+		struct section ids = header_read_section(&o);
 		struct perf_event_attr attr;
 
 		attr_read(entry, entry_size - 16, p->is_foreign, &attr);
@@ -109,7 +109,7 @@ static void read_features(struct perfdata *p, const uint64_t bits[static 4], uin
 
 		if (!(bits[bit / 64] >> (bit % 64) & 1))
 			continue;
-		s = read_section(&o);
+		s = header_read_section(&o);
 		if (is_inside(p, &s))
 			feature_read(p, bit, p->files[0].base + s.off, s.size);
 		else
@@ -165,9 +165,9 @@ int header_read(struct perfdata *p, struct error *err)
 				 ", not 104 (a file) or 16 (a pipe); the file has %zu bytes",
 				 size, f->size);
 	entry_size = order_u64(&o);
-	attrs = read_section(&o);
-	data = read_section(&o);
-	types = read_section(&o);
+	attrs = header_read_section(&o);
+	data = header_read_section(&o);
+	types = header_read_section(&o);
 	(void)types; /* names of events, before Linux 3.x */
 	read_bits(p, &o, bits);
 	r = read_attrs(p, &attrs, entry_size, err);

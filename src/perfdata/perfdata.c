@@ -80,7 +80,7 @@ static void scan_pipe(struct perfdata *p)
 	stream_fini(&s);
 }
 
-static int open_files(struct perfdata *p, struct error *err)
+static int perfdata_open_files(struct perfdata *p, struct error *err)
 {
 	int r = check_magic(p, err);
 
@@ -104,7 +104,7 @@ int perfdata_open(const struct perfdata_bytes *files, size_t n, struct perfdata 
 	strings_init(&p->build_id_files);
 	p->info.hostname = p->info.os_release = p->info.version = p->info.arch = "";
 	p->info.cpu_desc = p->info.cpu_id = p->info.command = "";
-	r = open_files(p, err);
+	r = perfdata_open_files(p, err);
 	if (r < 0)
 		return r;
 	*out = take_ptr(p);
@@ -164,7 +164,7 @@ void perfdata_on_consumed(struct perfdata *p, perfdata_consumed consumed, void *
 
 /* Which event a record belongs to. */
 
-static uint64_t word_at(const struct perfdata *p, const uint8_t *bytes, size_t off)
+static uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes, size_t off)
 {
 	uint64_t v;
 
@@ -196,7 +196,7 @@ const struct record_format *record_format_of(const struct perfdata *p, const uin
 			return first;
 		off = size - off;
 	}
-	id = word_at(p, bytes, off);
+	id = perfdata_word_at(p, bytes, off);
 	if (!id)
 		return first;
 	counter = intmap_find(&p->by_id, id);
@@ -434,11 +434,11 @@ uint64_t record_time_of(struct perfdata *p, const struct raw_record *r)
 	if (r->type != PERF_RECORD_SAMPLE)
 		return record_time(f, record_in_our_order(p, f, r->bytes, r->size), r->size);
 	off = p->time_offs[f->counter];
-	return off && off + 8 <= r->size ? word_at(p, r->bytes, off) : 0;
+	return off && off + 8 <= r->size ? perfdata_word_at(p, r->bytes, off) : 0;
 }
 
 /* One record: queued, or delivered at once where it has no time. */
-static int take_record(struct reading *g, uint32_t file, const struct raw_record *r)
+static int perfdata_take_record(struct reading *g, uint32_t file, const struct raw_record *r)
 {
 	struct perfdata *p = g->p;
 	struct stream *s = &g->streams[file];
@@ -472,7 +472,7 @@ static int take_record(struct reading *g, uint32_t file, const struct raw_record
 }
 
 /* Reads on until something is ready, or the end. */
-static int fill(struct reading *g, uint32_t file)
+static int perfdata_fill(struct reading *g, uint32_t file)
 {
 	struct stream *s = &g->streams[file];
 	struct raw_record r;
@@ -483,13 +483,13 @@ static int fill(struct reading *g, uint32_t file)
 			stream_end(s);
 			break;
 		}
-		e = take_record(g, file, &r);
+		e = perfdata_take_record(g, file, &r);
 	}
 	return e;
 }
 
 /* The stream whose next record is the earliest; NULL at the end of all. */
-static struct stream *earliest(struct reading *g)
+static struct stream *perfdata_earliest(struct reading *g)
 {
 	struct stream *best = NULL;
 
@@ -502,19 +502,19 @@ static struct stream *earliest(struct reading *g)
 	return best;
 }
 
-static int read_all(struct reading *g)
+static int perfdata_read_all(struct reading *g)
 {
 	size_t n = g->p->n_files;
 	struct stream *s;
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && r >= 0; i++)
-		r = fill(g, i);
-	while (r >= 0 && (s = earliest(g))) {
+		r = perfdata_fill(g, i);
+	while (r >= 0 && (s = perfdata_earliest(g))) {
 		r = deliver_queued(g, stream_ready(s));
 		stream_drop(s);
 		if (r >= 0 && !stream_ready(s))
-			r = fill(g, (uint32_t)(s - g->streams));
+			r = perfdata_fill(g, (uint32_t)(s - g->streams));
 	}
 	return r;
 }
@@ -580,7 +580,7 @@ int perfdata_read_part(struct perfdata *p, const struct perfdata_part *part,
 	g.done_off = xcalloc(p->n_files, sizeof(*g.done_off));
 	g.told_off = xcalloc(p->n_files, sizeof(*g.told_off));
 	open_streams(&g);
-	r = read_all(&g);
+	r = perfdata_read_all(&g);
 	if (r >= 0)
 		r = first_damage(&g, err);
 	for (size_t i = 0; i < p->n_files; i++) {

@@ -66,26 +66,26 @@ struct parser {
 
 /* Tokens. */
 
-static void skip_blanks(struct parser *p)
+static void print_format_skip_blanks(struct parser *p)
 {
 	while (p->at < p->end && isspace((unsigned char)*p->at))
 		p->at++;
 }
 
-static bool take(struct parser *p, const char *text)
+static bool print_format_take(struct parser *p, const char *text)
 {
 	size_t len = strlen(text);
 
-	skip_blanks(p);
+	print_format_skip_blanks(p);
 	if ((size_t)(p->end - p->at) < len || memcmp(p->at, text, len) != 0)
 		return false;
 	p->at += len;
 	return true;
 }
 
-static void expect(struct parser *p, const char *text)
+static void print_format_expect(struct parser *p, const char *text)
 {
-	if (!take(p, text))
+	if (!print_format_take(p, text))
 		p->bad = true;
 }
 
@@ -99,7 +99,7 @@ static size_t peek_word(struct parser *p)
 {
 	size_t len = 0;
 
-	skip_blanks(p);
+	print_format_skip_blanks(p);
 	if (p->at < p->end && isdigit((unsigned char)*p->at))
 		return 0;
 	while (p->at + len < p->end && is_word_char(p->at[len]))
@@ -107,7 +107,7 @@ static size_t peek_word(struct parser *p)
 	return len;
 }
 
-static bool take_word(struct parser *p, const char *word)
+static bool print_format_take_word(struct parser *p, const char *word)
 {
 	size_t len = peek_word(p);
 
@@ -128,20 +128,20 @@ static char unescape(struct parser *p)
 }
 
 /* One string literal, or several that the compiler would join. */
-static const char *take_text(struct parser *p)
+static const char *print_format_take_text(struct parser *p)
 {
 	struct buf text = { 0 };
 	const char *kept = NULL;
 
-	skip_blanks(p);
+	print_format_skip_blanks(p);
 	if (p->at >= p->end || *p->at != '"') {
 		p->bad = true;
 		return "";
 	}
-	while (take(p, "\"")) {
+	while (print_format_take(p, "\"")) {
 		while (p->at < p->end && *p->at != '"')
 			buf_u8(&text, (uint8_t)unescape(p));
-		expect(p, "\"");
+		print_format_expect(p, "\"");
 	}
 	kept = arena_strndup(p->arena, text.len ? (const char *)text.data : "", text.len);
 	buf_fini(&text);
@@ -206,19 +206,19 @@ static struct node *parse_literal_number(struct parser *p)
 }
 
 /* { value, "text" }, … up to the closing parenthesis. */
-static void parse_words(struct parser *p, struct node *n)
+static void print_format_parse_words(struct parser *p, struct node *n)
 {
 	VEC(struct word) words = { 0 };
 
-	while (!p->bad && take(p, ",")) {
+	while (!p->bad && print_format_take(p, ",")) {
 		struct node *value;
 		struct word w;
 
-		expect(p, "{");
+		print_format_expect(p, "{");
 		value = parse_choice(p);
-		expect(p, ",");
-		w.text = take_text(p);
-		expect(p, "}");
+		print_format_expect(p, ",");
+		w.text = print_format_take_text(p);
+		print_format_expect(p, "}");
 		/* Enumerators that the kernel has not put numbers for are not understood. */
 		w.value = p->bad ? 0 : constant_of(value, &p->bad);
 		vec_push(&words, w);
@@ -235,9 +235,9 @@ static struct node *parse_flags(struct parser *p)
 	struct node *n = new_node(p, NODE_FLAGS);
 
 	n->a = parse_choice(p);
-	expect(p, ",");
-	n->text = take_text(p);
-	parse_words(p, n);
+	print_format_expect(p, ",");
+	n->text = print_format_take_text(p);
+	print_format_parse_words(p, n);
 	return n;
 }
 
@@ -246,24 +246,24 @@ static struct node *parse_symbolic(struct parser *p)
 	struct node *n = new_node(p, NODE_SYMBOLIC);
 
 	n->a = parse_choice(p);
-	parse_words(p, n);
+	print_format_parse_words(p, n);
 	return n;
 }
 
-static struct node *parse_hex(struct parser *p)
+static struct node *print_format_parse_hex(struct parser *p)
 {
 	struct node *n = new_node(p, NODE_HEX);
 
 	n->has_blanks = true;
 	n->a = parse_choice(p);
-	expect(p, ",");
+	print_format_expect(p, ",");
 	n->b = parse_choice(p);
 	return n;
 }
 
 static struct node *parse_hex_str(struct parser *p)
 {
-	struct node *n = parse_hex(p);
+	struct node *n = print_format_parse_hex(p);
 
 	n->has_blanks = false;
 	return n;
@@ -274,9 +274,9 @@ static struct node *parse_array(struct parser *p)
 	struct node *n = new_node(p, NODE_ARRAY);
 
 	n->a = parse_choice(p);
-	expect(p, ",");
+	print_format_expect(p, ",");
 	n->b = parse_choice(p);
-	expect(p, ",");
+	print_format_expect(p, ",");
 	n->c = parse_choice(p);
 	return n;
 }
@@ -296,7 +296,7 @@ static struct node *parse_expected(struct parser *p)
 {
 	struct node *n = parse_choice(p);
 
-	expect(p, ",");
+	print_format_expect(p, ",");
 	parse_choice(p);
 	return n;
 }
@@ -309,7 +309,7 @@ static const struct {
 	{ "__print_flags_u64", parse_flags },
 	{ "__print_symbolic", parse_symbolic },
 	{ "__print_symbolic_u64", parse_symbolic },
-	{ "__print_hex", parse_hex },
+	{ "__print_hex", print_format_parse_hex },
 	{ "__print_hex_str", parse_hex_str },
 	{ "__print_array", parse_array },
 	{ "__get_str", parse_bytes },
@@ -325,21 +325,21 @@ static struct node *parse_name(struct parser *p)
 {
 	struct node *n;
 
-	if (take_word(p, "REC")) {
-		expect(p, "->");
+	if (print_format_take_word(p, "REC")) {
+		print_format_expect(p, "->");
 		n = field_node(p, NODE_FIELD);
-		if (take(p, "[")) {
+		if (print_format_take(p, "[")) {
 			n->a = parse_choice(p);
-			expect(p, "]");
+			print_format_expect(p, "]");
 		}
 		return n;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(helpers); i++) {
-		if (!take_word(p, helpers[i].name))
+		if (!print_format_take_word(p, helpers[i].name))
 			continue;
-		expect(p, "(");
+		print_format_expect(p, "(");
 		n = helpers[i].parse(p);
-		expect(p, ")");
+		print_format_expect(p, ")");
 		return n;
 	}
 	p->bad = true;
@@ -368,7 +368,7 @@ static const struct {
 };
 
 /* "(unsigned long)" after its '('. Nothing is taken where it is no type. */
-static bool take_type(struct parser *p, uint32_t *size, bool *is_signed)
+static bool print_format_take_type(struct parser *p, uint32_t *size, bool *is_signed)
 {
 	const char *start = p->at;
 	uint32_t found = 0;
@@ -388,9 +388,9 @@ static bool take_type(struct parser *p, uint32_t *size, bool *is_signed)
 		is_unsigned |= type_words[i].is_unsigned;
 		p->at += len;
 	}
-	while (found && take(p, "*"))
+	while (found && print_format_take(p, "*"))
 		found = 8;
-	if (!found || !take(p, ")")) {
+	if (!found || !print_format_take(p, ")")) {
 		p->at = start;
 		return false;
 	}
@@ -405,7 +405,7 @@ static struct node *parse_parenthesis(struct parser *p)
 	uint32_t size;
 	bool is_signed;
 
-	if (take_type(p, &size, &is_signed)) {
+	if (print_format_take_type(p, &size, &is_signed)) {
 		n = new_node(p, NODE_CAST);
 		n->cast_size = size;
 		n->is_signed = is_signed;
@@ -413,7 +413,7 @@ static struct node *parse_parenthesis(struct parser *p)
 		return n;
 	}
 	n = parse_choice(p);
-	expect(p, ")");
+	print_format_expect(p, ")");
 	return n;
 }
 
@@ -422,8 +422,8 @@ static struct node *parse_sizeof(struct parser *p)
 	uint32_t size = 0;
 	bool is_signed;
 
-	expect(p, "(");
-	if (!take_type(p, &size, &is_signed))
+	print_format_expect(p, "(");
+	if (!print_format_take_type(p, &size, &is_signed))
 		p->bad = true;
 	return number_node(p, size);
 }
@@ -432,7 +432,7 @@ static struct node *parse_primary(struct parser *p)
 {
 	struct node *n;
 
-	skip_blanks(p);
+	print_format_skip_blanks(p);
 	if (p->at >= p->end) {
 		p->bad = true;
 		return number_node(p, 0);
@@ -441,17 +441,17 @@ static struct node *parse_primary(struct parser *p)
 		return parse_literal_number(p);
 	if (*p->at == '"') {
 		n = new_node(p, NODE_TEXT);
-		n->text = take_text(p);
+		n->text = print_format_take_text(p);
 		return n;
 	}
-	if (take(p, "'")) {
+	if (print_format_take(p, "'")) {
 		n = number_node(p, p->at < p->end ? (uint64_t)unescape(p) : 0);
-		expect(p, "'");
+		print_format_expect(p, "'");
 		return n;
 	}
-	if (take(p, "("))
+	if (print_format_take(p, "("))
 		return parse_parenthesis(p);
-	if (take_word(p, "sizeof"))
+	if (print_format_take_word(p, "sizeof"))
 		return parse_sizeof(p);
 	return parse_name(p);
 }
@@ -462,7 +462,7 @@ static struct node *parse_unary(struct parser *p)
 
 	if (++p->depth > MAX_DEPTH)
 		p->bad = true;
-	skip_blanks(p);
+	print_format_skip_blanks(p);
 	if (!p->bad && p->at < p->end && strchr("-~!+&", *p->at)) {
 		char op = *p->at++;
 
@@ -502,7 +502,7 @@ static int take_operator(struct parser *p, size_t level)
 		const char *op = levels[level][i], *start = p->at;
 		char next;
 
-		if (!take(p, op))
+		if (!print_format_take(p, op))
 			continue;
 		next = p->at < p->end ? *p->at : 0;
 		/* "|" is not the beginning of "||", nor "<" that of "<<". */
@@ -539,11 +539,11 @@ static struct node *parse_choice(struct parser *p)
 	if (++p->depth > MAX_DEPTH)
 		p->bad = true;
 	condition = p->bad ? number_node(p, 0) : parse_binary(p, 0);
-	if (!p->bad && take(p, "?")) {
+	if (!p->bad && print_format_take(p, "?")) {
 		n = new_node(p, NODE_CHOICE);
 		n->a = condition;
 		n->b = parse_choice(p);
-		expect(p, ":");
+		print_format_expect(p, ":");
 		n->c = parse_choice(p);
 		condition = n;
 	}
@@ -559,9 +559,9 @@ struct evaluation {
 	size_t size;
 };
 
-static uint64_t number_of(const struct evaluation *e, const struct node *n);
+static uint64_t print_format_number_of(const struct evaluation *e, const struct node *n);
 
-static uint64_t apply(int op, uint64_t a, uint64_t b)
+static uint64_t print_format_apply(int op, uint64_t a, uint64_t b)
 {
 	int64_t x = (int64_t)a, y = (int64_t)b;
 
@@ -613,7 +613,8 @@ static uint64_t field_number(const struct evaluation *e, const struct node *n)
 
 	if (n->a) {
 		size = f->element_size;
-		offset += number_of(e, n->a) % (f->n_elements ? f->n_elements : 1) * size;
+		offset += print_format_number_of(e, n->a) % (f->n_elements ? f->n_elements : 1) *
+			  size;
 	}
 	v = trace_number(e->fields, e->raw, e->size, offset, size);
 	return f->is_signed ? trace_extend(v, size) : v;
@@ -637,7 +638,7 @@ static uint64_t cast(const struct node *n, uint64_t v)
 	return v & (((uint64_t)1 << (8 * n->cast_size)) - 1);
 }
 
-static uint64_t number_of(const struct evaluation *e, const struct node *n)
+static uint64_t print_format_number_of(const struct evaluation *e, const struct node *n)
 {
 	uint64_t v;
 
@@ -649,14 +650,15 @@ static uint64_t number_of(const struct evaluation *e, const struct node *n)
 	case NODE_LENGTH:
 		return trace_bytes_of(e->fields, &e->fields->data[n->field], e->raw, e->size).n;
 	case NODE_UNARY:
-		v = number_of(e, n->a);
+		v = print_format_number_of(e, n->a);
 		return n->op == '-' ? 0 - v : n->op == '~' ? ~v : !v;
 	case NODE_BINARY:
-		return apply(n->op, number_of(e, n->a), number_of(e, n->b));
+		return print_format_apply(n->op, print_format_number_of(e, n->a),
+					  print_format_number_of(e, n->b));
 	case NODE_CHOICE:
-		return number_of(e, number_of(e, n->a) ? n->b : n->c);
+		return print_format_number_of(e, print_format_number_of(e, n->a) ? n->b : n->c);
 	case NODE_CAST:
-		return cast(n, number_of(e, n->a));
+		return cast(n, print_format_number_of(e, n->a));
 	default:
 		return 0;
 	}
@@ -681,7 +683,7 @@ static uint64_t constant_of(const struct node *n, bool *bad)
 	default:
 		*bad = true;
 	}
-	return *bad ? 0 : number_of(&nothing, n);
+	return *bad ? 0 : print_format_number_of(&nothing, n);
 }
 
 static void put_flags(const struct node *n, uint64_t v, struct buf *out)
@@ -721,7 +723,7 @@ static void put_symbolic(const struct node *n, uint64_t v, struct buf *out)
 static void put_hex_bytes(const struct evaluation *e, const struct node *n, struct buf *out)
 {
 	struct trace_bytes b = bytes_of(e, n->a);
-	uint64_t wanted = number_of(e, n->b);
+	uint64_t wanted = print_format_number_of(e, n->b);
 
 	for (size_t i = 0; i < b.n && i < wanted; i++)
 		buf_printf(out, "%s%02x", i && n->has_blanks ? " " : "", b.bytes[i]);
@@ -730,7 +732,7 @@ static void put_hex_bytes(const struct evaluation *e, const struct node *n, stru
 static void put_array(const struct evaluation *e, const struct node *n, struct buf *out)
 {
 	struct trace_bytes b = bytes_of(e, n->a);
-	uint64_t count = number_of(e, n->b), size = number_of(e, n->c);
+	uint64_t count = print_format_number_of(e, n->b), size = print_format_number_of(e, n->c);
 
 	buf_u8(out, '{');
 	for (size_t i = 0; size && size <= 8 && i < count && (i + 1) * size <= b.n; i++)
@@ -739,12 +741,12 @@ static void put_array(const struct evaluation *e, const struct node *n, struct b
 	buf_u8(out, '}');
 }
 
-static void put_bytes(struct trace_bytes b, struct buf *out)
+static void print_format_put_bytes(struct trace_bytes b, struct buf *out)
 {
 	buf_bytes(out, b.bytes, b.n ? strnlen((const char *)b.bytes, b.n) : 0);
 }
 
-static void put_text(const struct evaluation *e, const struct node *n, struct buf *out)
+static void print_format_put_text(const struct evaluation *e, const struct node *n, struct buf *out)
 {
 	switch (n->kind) {
 	case NODE_TEXT:
@@ -752,24 +754,24 @@ static void put_text(const struct evaluation *e, const struct node *n, struct bu
 		break;
 	case NODE_FIELD:
 		if (e->fields->data[n->field].is_array && !n->a)
-			put_bytes(bytes_of(e, n), out);
+			print_format_put_bytes(bytes_of(e, n), out);
 		else
-			buf_printf(out, "(0x%" PRIx64 ")", number_of(e, n));
+			buf_printf(out, "(0x%" PRIx64 ")", print_format_number_of(e, n));
 		break;
 	case NODE_BYTES:
-		put_bytes(bytes_of(e, n), out);
+		print_format_put_bytes(bytes_of(e, n), out);
 		break;
 	case NODE_CHOICE:
-		put_text(e, number_of(e, n->a) ? n->b : n->c, out);
+		print_format_put_text(e, print_format_number_of(e, n->a) ? n->b : n->c, out);
 		break;
 	case NODE_CAST:
-		put_text(e, n->a, out);
+		print_format_put_text(e, n->a, out);
 		break;
 	case NODE_FLAGS:
-		put_flags(n, number_of(e, n->a), out);
+		put_flags(n, print_format_number_of(e, n->a), out);
 		break;
 	case NODE_SYMBOLIC:
-		put_symbolic(n, number_of(e, n->a), out);
+		put_symbolic(n, print_format_number_of(e, n->a), out);
 		break;
 	case NODE_HEX:
 		put_hex_bytes(e, n, out);
@@ -778,7 +780,7 @@ static void put_text(const struct evaluation *e, const struct node *n, struct bu
 		put_array(e, n, out);
 		break;
 	default:
-		buf_printf(out, "%" PRId64, (int64_t)number_of(e, n));
+		buf_printf(out, "%" PRId64, (int64_t)print_format_number_of(e, n));
 	}
 }
 
@@ -810,7 +812,7 @@ static uint64_t next_number(struct printing *p)
 {
 	const struct node *n = next_arg(p);
 
-	return n ? number_of(&p->e, n) : 0;
+	return n ? print_format_number_of(&p->e, n) : 0;
 }
 
 static const char *read_count(struct printing *p, const char *at, int *out)
@@ -859,7 +861,7 @@ static void make_format(const struct conversion *c, const char *end, char *out, 
 	snprintf(out + n, size - (size_t)n, "%s", end);
 }
 
-static uint64_t narrow(const struct conversion *c, uint64_t v)
+static uint64_t print_format_narrow(const struct conversion *c, uint64_t v)
 {
 	size_t size = c->n_longs ? 8 : c->n_shorts > 1 ? 1 : c->n_shorts ? 2 : 4;
 	bool is_signed = c->letter == 'd' || c->letter == 'i';
@@ -869,10 +871,10 @@ static uint64_t narrow(const struct conversion *c, uint64_t v)
 	return is_signed ? trace_extend(v, size) : v & (((uint64_t)1 << (8 * size)) - 1);
 }
 
-static void put_number(struct printing *p, const struct conversion *c)
+static void print_format_put_number(struct printing *p, const struct conversion *c)
 {
 	char format[48], end[8], text[MAX_WIDTH + 64];
-	uint64_t v = narrow(c, next_number(p));
+	uint64_t v = print_format_narrow(c, next_number(p));
 
 	snprintf(end, sizeof(end), "%s",
 		 c->letter == 'x'   ? PRIx64
@@ -888,7 +890,7 @@ static void put_number(struct printing *p, const struct conversion *c)
 	buf_str(p->out, text);
 }
 
-static void put_string(struct printing *p, const struct conversion *c)
+static void print_format_put_string(struct printing *p, const struct conversion *c)
 {
 	const struct node *n = next_arg(p);
 	struct buf text = { 0 };
@@ -896,7 +898,7 @@ static void put_string(struct printing *p, const struct conversion *c)
 	bool is_left = strchr(c->flags, '-');
 
 	if (n)
-		put_text(&p->e, n, &text);
+		print_format_put_text(&p->e, n, &text);
 	len = c->precision >= 0 ? MIN(text.len, (size_t)c->precision) : text.len;
 	for (size_t i = len; i < width && !is_left; i++)
 		buf_u8(p->out, ' ');
@@ -906,7 +908,7 @@ static void put_string(struct printing *p, const struct conversion *c)
 	buf_fini(&text);
 }
 
-static const char *put_conversion(struct printing *p, const char *at)
+static const char *print_format_put_conversion(struct printing *p, const char *at)
 {
 	struct conversion c;
 
@@ -916,7 +918,7 @@ static const char *put_conversion(struct printing *p, const char *at)
 		buf_u8(p->out, '%');
 		break;
 	case 's':
-		put_string(p, &c);
+		print_format_put_string(p, &c);
 		break;
 	case 'c':
 		buf_u8(p->out, (uint8_t)next_number(p));
@@ -933,7 +935,7 @@ static const char *put_conversion(struct printing *p, const char *at)
 	case 'x':
 	case 'X':
 	case 'o':
-		put_number(p, &c);
+		print_format_put_number(p, &c);
 		break;
 	default:
 		break;
@@ -948,7 +950,7 @@ void print_format_print(const struct print_format *f, const struct trace_fields 
 
 	for (const char *at = f->format; *at;) {
 		if (*at == '%')
-			at = put_conversion(&p, at + 1);
+			at = print_format_put_conversion(&p, at + 1);
 		else
 			buf_u8(out, (uint8_t)*at++);
 	}
@@ -960,12 +962,12 @@ struct print_format *print_format_new(const char *text, size_t size,
 	struct parser p = { .at = text, .end = text + size, .fields = fields, .arena = arena };
 	struct print_format *f = arena_alloc(arena, sizeof(*f));
 
-	*f = (struct print_format){ .format = take_text(&p) };
-	while (!p.bad && take(&p, ",")) {
+	*f = (struct print_format){ .format = print_format_take_text(&p) };
+	while (!p.bad && print_format_take(&p, ",")) {
 		if (f->n_args == MAX_ARGS)
 			return NULL;
 		f->args[f->n_args++] = parse_choice(&p);
 	}
-	skip_blanks(&p);
+	print_format_skip_blanks(&p);
 	return p.bad || p.at < p.end ? NULL : f;
 }

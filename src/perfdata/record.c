@@ -277,8 +277,8 @@ static void read_stack(struct reader *r, struct sample_extra *x)
 }
 
 /* What follows the call chain. ADDR, which stands before it, and READ have been read. */
-static void read_extra(const struct record_format *f, struct reader *r,
-		       struct record_scratch *scratch)
+static void record_read_extra(const struct record_format *f, struct reader *r,
+			      struct record_scratch *scratch)
 {
 	struct sample_extra *x = &scratch->extra;
 	uint64_t type = f->sample_type;
@@ -361,7 +361,7 @@ static void decode_sample(const struct record_format *f, struct reader *rest,
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		read_chain(f, rest, s, scratch);
 	if (type & EXTRA_FIELDS)
-		read_extra(f, rest, scratch);
+		record_read_extra(f, rest, scratch);
 }
 
 static void decode_mapping(struct reader *r, uint16_t misc, bool is_mmap2, struct event *e)

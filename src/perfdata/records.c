@@ -41,8 +41,8 @@ const char *perfdata_record_name(uint32_t type)
 	return type < ARRAY_SIZE(user_records) ? user_records[type] : NULL;
 }
 
-static struct perfdata_record describe(struct perfdata *p, uint32_t file,
-				       const struct raw_record *raw)
+static struct perfdata_record records_describe(struct perfdata *p, uint32_t file,
+					       const struct raw_record *raw)
 {
 	struct perfdata_record r = {
 		.type = raw->type,
@@ -79,7 +79,7 @@ static int visit_file(struct perfdata *p, uint32_t file,
 	stream_init(&s, p->files[file].base, at, end, p->is_foreign);
 	s.name = p->n_files > 1 ? p->files[file].name : NULL;
 	while (!r && stream_next(&s, &raw)) {
-		struct perfdata_record record = describe(p, file, &raw);
+		struct perfdata_record record = records_describe(p, file, &raw);
 
 		p->stats.records++;
 		if (raw.type >= USER_RECORD_FIRST && !p->info.is_pipe)

@@ -40,7 +40,7 @@ const char *register_name(uint32_t bit, bool is_aarch64)
 	return bit < ARRAY_SIZE(x86_names) ? x86_names[bit] : NULL;
 }
 
-static uint8_t dwarf_number(uint32_t bit, bool is_aarch64)
+static uint8_t regs_dwarf_number(uint32_t bit, bool is_aarch64)
 {
 	if (is_aarch64)
 		return bit < DWARF_REGISTERS ? (uint8_t)bit : NONE;
@@ -61,7 +61,7 @@ bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 
 		if (!(regs->mask >> bit & 1))
 			continue;
-		number = dwarf_number(bit, is_aarch64);
+		number = regs_dwarf_number(bit, is_aarch64);
 		if (number != NONE)
 			out->value[number] = regs->values[n];
 		n++;
@@ -69,7 +69,7 @@ bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 	return true;
 }
 
-static bool value_of(const struct sample_registers *regs, uint32_t bit, uint64_t *out)
+static bool regs_value_of(const struct sample_registers *regs, uint32_t bit, uint64_t *out)
 {
 	uint32_t at = (uint32_t)__builtin_popcountll(regs->mask & ((1ull << bit) - 1));
 
@@ -82,6 +82,7 @@ static bool value_of(const struct sample_registers *regs, uint32_t bit, uint64_t
 bool registers_place(const struct sample_registers *regs, bool is_aarch64, uint64_t *sp,
 		     uint64_t *pc)
 {
-	return regs->abi == PERF_SAMPLE_REGS_ABI_64 && value_of(regs, is_aarch64 ? 31 : 7, sp) &&
-	       value_of(regs, is_aarch64 ? 32 : 8, pc);
+	return regs->abi == PERF_SAMPLE_REGS_ABI_64 &&
+	       regs_value_of(regs, is_aarch64 ? 31 : 7, sp) &&
+	       regs_value_of(regs, is_aarch64 ? 32 : 8, pc);
 }

@@ -121,7 +121,7 @@ static bool begin_packed(struct stream *s, const struct raw_record *r)
 }
 
 /* Unpacks the next piece into a chunk of its own, behind what was left of the one before. */
-static bool unpack(struct stream *s)
+static bool stream_unpack(struct stream *s)
 {
 	struct chunk c = { .file_off = s->packed_off, .bytes = xmalloc(CHUNK_BYTES) };
 	ZSTD_inBuffer in = { s->packed, s->packed_size, 0 };
@@ -260,7 +260,7 @@ bool stream_next(struct stream *s, struct raw_record *out)
 			if (next_of_chunk(s, c, out))
 				return true;
 		} else if (s->is_unpacking) {
-			unpack(s);
+			stream_unpack(s);
 		} else if (!next_of_file(s, out)) {
 			return false;
 		} else if (s->is_scan ||

@@ -83,7 +83,7 @@ static void swap_u64s(struct cursor *c, uint64_t n)
 		swap_u64(c);
 }
 
-static void skip(struct cursor *c, uint64_t n)
+static void swap_skip(struct cursor *c, uint64_t n)
 {
 	c->at += MIN(n, left(c));
 }
@@ -98,7 +98,7 @@ static void swap_layout(struct cursor *c, const char *layout)
 		else if (*layout == '8')
 			swap_u64(c);
 		else if (*layout == 'b')
-			skip(c, 24);
+			swap_skip(c, 24);
 		else
 			swap_u64s(c, UINT64_MAX);
 	}
@@ -183,7 +183,7 @@ static void swap_sized(struct cursor *c, bool has_copied_size)
 {
 	uint64_t size = swap_u64(c);
 
-	skip(c, size);
+	swap_skip(c, size);
 	if (size && has_copied_size)
 		swap_u64(c);
 }
@@ -206,7 +206,7 @@ static void swap_sample(const struct record_format *f, struct cursor *c)
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		swap_u64s(c, swap_u64(c));
 	if (type & PERF_SAMPLE_RAW)
-		skip(c, swap_u32(c));
+		swap_skip(c, swap_u32(c));
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		swap_branches(f, c);
 	if (type & PERF_SAMPLE_REGS_USER)

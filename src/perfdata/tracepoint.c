@@ -164,8 +164,9 @@ struct trace_bytes trace_bytes_of(const struct trace_fields *fields, const struc
 	return (struct trace_bytes){ raw + offset, MIN(len, size - offset) };
 }
 
-static void put_value(const struct trace_fields *fields, const struct trace_field *f,
-		      const uint8_t *raw, size_t size, size_t offset, size_t n, struct buf *out)
+static void tracepoint_put_value(const struct trace_fields *fields, const struct trace_field *f,
+				 const uint8_t *raw, size_t size, size_t offset, size_t n,
+				 struct buf *out)
 {
 	uint64_t v = trace_number(fields, raw, size, offset, n);
 
@@ -175,13 +176,13 @@ static void put_value(const struct trace_fields *fields, const struct trace_fiel
 		buf_printf(out, "%" PRIu64, v);
 }
 
-static bool put_field(const struct trace_fields *fields, const struct trace_field *f,
-		      const uint8_t *raw, size_t size, struct buf *out)
+static bool tracepoint_put_field(const struct trace_fields *fields, const struct trace_field *f,
+				 const uint8_t *raw, size_t size, struct buf *out)
 {
 	struct trace_bytes b;
 
 	if (!f->is_array) {
-		put_value(fields, f, raw, size, f->offset, f->size, out);
+		tracepoint_put_value(fields, f, raw, size, f->offset, f->size, out);
 		return true;
 	}
 	b = trace_bytes_of(fields, f, raw, size);
@@ -192,7 +193,7 @@ static bool put_field(const struct trace_fields *fields, const struct trace_fiel
 	for (size_t i = 0; f->element_size && i + f->element_size <= b.n; i += f->element_size) {
 		if (i)
 			buf_u8(out, ',');
-		put_value(fields, f, b.bytes, b.n, i, f->element_size, out);
+		tracepoint_put_value(fields, f, b.bytes, b.n, i, f->element_size, out);
 	}
 	return false;
 }
@@ -222,7 +223,7 @@ const char *tracepoint_field_name(const struct tracepoint_format *t, uint32_t i)
 bool tracepoint_field_value(const struct tracepoint_format *t, uint32_t i, const uint8_t *raw,
 			    size_t size, struct buf *out)
 {
-	return put_field(&t->fields, nth(t, i), raw, size, out);
+	return tracepoint_put_field(&t->fields, nth(t, i), raw, size, out);
 }
 
 void tracepoint_print(const struct tracepoint_format *t, const uint8_t *raw, size_t size,
@@ -238,7 +239,7 @@ void tracepoint_print(const struct tracepoint_format *t, const uint8_t *raw, siz
 		if (f->is_common)
 			continue;
 		buf_printf(out, "%s%s=", is_first ? "" : " ", f->name);
-		put_field(&t->fields, f, raw, size, out);
+		tracepoint_put_field(&t->fields, f, raw, size, out);
 		is_first = false;
 	}
 }

@@ -18,17 +18,17 @@
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
 #endif
 
-static void put_u16(struct buf *out, uint16_t v)
+static void writer_put_u16(struct buf *out, uint16_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_u32(struct buf *out, uint32_t v)
+static void writer_put_u32(struct buf *out, uint32_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_u64(struct buf *out, uint64_t v)
+static void writer_put_u64(struct buf *out, uint64_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
@@ -66,22 +66,22 @@ static uint64_t data_off(const struct writer_event *events, size_t n)
 	return PERFDATA_HEADER_SIZE + 8 * n_ids(events, n) + n * (attr_size(events, n) + 16);
 }
 
-static void put_header(const struct writer_event *events, size_t n, uint64_t data_size,
-		       const uint64_t bits[static 4], struct buf *out)
+static void writer_put_header(const struct writer_event *events, size_t n, uint64_t data_size,
+			      const uint64_t bits[static 4], struct buf *out)
 {
 	uint64_t entry = attr_size(events, n) + 16;
 
-	put_u64(out, PERFDATA_MAGIC);
-	put_u64(out, PERFDATA_HEADER_SIZE);
-	put_u64(out, entry);
-	put_u64(out, PERFDATA_HEADER_SIZE + 8 * n_ids(events, n));
-	put_u64(out, n * entry);
-	put_u64(out, data_off(events, n));
-	put_u64(out, data_size);
-	put_u64(out, 0); /* names of events, before Linux 3.x */
-	put_u64(out, 0);
+	writer_put_u64(out, PERFDATA_MAGIC);
+	writer_put_u64(out, PERFDATA_HEADER_SIZE);
+	writer_put_u64(out, entry);
+	writer_put_u64(out, PERFDATA_HEADER_SIZE + 8 * n_ids(events, n));
+	writer_put_u64(out, n * entry);
+	writer_put_u64(out, data_off(events, n));
+	writer_put_u64(out, data_size);
+	writer_put_u64(out, 0); /* names of events, before Linux 3.x */
+	writer_put_u64(out, 0);
 	for (int i = 0; i < 4; i++)
-		put_u64(out, bits[i]);
+		writer_put_u64(out, bits[i]);
 }
 
 void writer_head(const struct writer_event *events, size_t n, struct buf *out)
@@ -90,17 +90,17 @@ void writer_head(const struct writer_event *events, size_t n, struct buf *out)
 	size_t size = attr_size(events, n);
 	uint64_t ids = PERFDATA_HEADER_SIZE;
 
-	put_header(events, n, 0, no_bits, out);
+	writer_put_header(events, n, 0, no_bits, out);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < events[i].n_ids; k++)
-			put_u64(out, events[i].ids[k]);
+			writer_put_u64(out, events[i].ids[k]);
 	for (size_t i = 0; i < n; i++) {
 		struct perf_event_attr attr = events[i].attr;
 
 		attr.size = (uint32_t)size;
 		buf_bytes(out, &attr, size);
-		put_u64(out, ids);
-		put_u64(out, 8 * events[i].n_ids);
+		writer_put_u64(out, ids);
+		writer_put_u64(out, 8 * events[i].n_ids);
 		ids += 8 * events[i].n_ids;
 	}
 }
@@ -133,7 +133,7 @@ void writer_text(struct buf *out, const char *text)
 {
 	size_t len = strlen(text), size = (len + 1 + NAME_ALIGN - 1) & ~(size_t)(NAME_ALIGN - 1);
 
-	put_u32(out, (uint32_t)size);
+	writer_put_u32(out, (uint32_t)size);
 	buf_str(out, text);
 	put_zeros(out, size - len);
 }
@@ -148,17 +148,17 @@ void writer_event_desc(struct buf *out, const struct writer_event *events, size_
 {
 	size_t size = attr_size(events, n);
 
-	put_u32(out, (uint32_t)n);
-	put_u32(out, (uint32_t)size);
+	writer_put_u32(out, (uint32_t)n);
+	writer_put_u32(out, (uint32_t)size);
 	for (size_t i = 0; i < n; i++) {
 		struct perf_event_attr attr = events[i].attr;
 
 		attr.size = (uint32_t)size;
 		buf_bytes(out, &attr, size);
-		put_u32(out, (uint32_t)events[i].n_ids);
+		writer_put_u32(out, (uint32_t)events[i].n_ids);
 		writer_text(out, events[i].name);
 		for (size_t k = 0; k < events[i].n_ids; k++)
-			put_u64(out, events[i].ids[k]);
+			writer_put_u64(out, events[i].ids[k]);
 	}
 }
 
@@ -169,10 +169,10 @@ void writer_build_id(struct buf *out, const char *path, const struct build_id *i
 
 	if (len > 4096)
 		return;
-	put_u32(out, 0);
-	put_u16(out, mode | MISC_BUILD_ID_SIZE);
-	put_u16(out, (uint16_t)(8 + 4 + 24 + size));
-	put_u32(out, UINT32_MAX); /* pid: the host */
+	writer_put_u32(out, 0);
+	writer_put_u16(out, mode | MISC_BUILD_ID_SIZE);
+	writer_put_u16(out, (uint16_t)(8 + 4 + 24 + size));
+	writer_put_u32(out, UINT32_MAX); /* pid: the host */
 	buf_bytes(out, id->bytes, BUILD_ID_MAX);
 	buf_u8(out, id->len);
 	put_zeros(out, 3);
@@ -197,19 +197,19 @@ void writer_tail(const struct writer_event *events, size_t n_events, struct writ
 		qsort(s->data, s->n, sizeof(*s->data), by_bit);
 	vec_foreach (s, section) {
 		bits[section->bit / 64] |= (uint64_t)1 << section->bit % 64;
-		put_u64(tail, at);
-		put_u64(tail, section->bytes.len);
+		writer_put_u64(tail, at);
+		writer_put_u64(tail, section->bytes.len);
 		at += section->bytes.len;
 	}
 	vec_foreach (s, section)
 		buf_bytes(tail, section->bytes.data, section->bytes.len);
-	put_header(events, n_events, end - data_off(events, n_events), bits, header);
+	writer_put_header(events, n_events, end - data_off(events, n_events), bits, header);
 }
 
 /* Records. */
 
 /* A text with NULs up to a multiple of eight bytes. */
-static void put_text(struct buf *out, const char *text)
+static void writer_put_text(struct buf *out, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -217,17 +217,17 @@ static void put_text(struct buf *out, const char *text)
 	put_zeros(out, 8 - len % 8);
 }
 
-static void put_mapping(const struct event *e, struct buf *out)
+static void writer_put_mapping(const struct event *e, struct buf *out)
 {
 	const struct mapping_event *m = &e->mapping;
 
-	put_u32(out, (uint32_t)e->pid);
-	put_u32(out, (uint32_t)e->tid);
-	put_u64(out, m->start);
-	put_u64(out, m->size);
-	put_u64(out, m->file_off);
+	writer_put_u32(out, (uint32_t)e->pid);
+	writer_put_u32(out, (uint32_t)e->tid);
+	writer_put_u64(out, m->start);
+	writer_put_u64(out, m->size);
+	writer_put_u64(out, m->file_off);
 	if (m->is_kernel) {
-		put_text(out, m->path);
+		writer_put_text(out, m->path);
 		return;
 	}
 	if (m->build_id.len) {
@@ -235,14 +235,14 @@ static void put_mapping(const struct event *e, struct buf *out)
 		put_zeros(out, 3);
 		buf_bytes(out, m->build_id.bytes, BUILD_ID_MAX);
 	} else {
-		put_u32(out, (uint32_t)(m->dev >> 32));
-		put_u32(out, (uint32_t)m->dev);
-		put_u64(out, m->ino);
-		put_u64(out, 0);
+		writer_put_u32(out, (uint32_t)(m->dev >> 32));
+		writer_put_u32(out, (uint32_t)m->dev);
+		writer_put_u64(out, m->ino);
+		writer_put_u64(out, 0);
 	}
-	put_u32(out, m->is_executable ? 5 : 1); /* PROT_READ, PROT_EXEC */
-	put_u32(out, 2);                        /* MAP_PRIVATE */
-	put_text(out, m->path);
+	writer_put_u32(out, m->is_executable ? 5 : 1); /* PROT_READ, PROT_EXEC */
+	writer_put_u32(out, 2);                        /* MAP_PRIVATE */
+	writer_put_text(out, m->path);
 }
 
 static uint32_t record_type(const struct event *e)
@@ -259,7 +259,7 @@ static uint32_t record_type(const struct event *e)
 	}
 }
 
-static uint16_t misc_of(const struct event *e)
+static uint16_t writer_misc_of(const struct event *e)
 {
 	if (e->type == EVENT_COMM)
 		return e->comm.is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0;
@@ -280,21 +280,21 @@ static void put_trailer(const struct perf_event_attr *attr, const struct event *
 	if (!attr->sample_id_all)
 		return;
 	if (type & PERF_SAMPLE_TID) {
-		put_u32(out, (uint32_t)e->pid);
-		put_u32(out, (uint32_t)e->tid);
+		writer_put_u32(out, (uint32_t)e->pid);
+		writer_put_u32(out, (uint32_t)e->tid);
 	}
 	if (type & PERF_SAMPLE_TIME)
-		put_u64(out, e->time_ns);
+		writer_put_u64(out, e->time_ns);
 	if (type & PERF_SAMPLE_ID)
-		put_u64(out, 0);
+		writer_put_u64(out, 0);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		put_u64(out, 0);
+		writer_put_u64(out, 0);
 	if (type & PERF_SAMPLE_CPU) {
-		put_u32(out, e->cpu);
-		put_u32(out, 0);
+		writer_put_u32(out, e->cpu);
+		writer_put_u32(out, 0);
 	}
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		put_u64(out, 0);
+		writer_put_u64(out, 0);
 }
 
 bool writer_record(const struct perf_event_attr *attr, const struct event *e, struct buf *out)
@@ -305,21 +305,21 @@ bool writer_record(const struct perf_event_attr *attr, const struct event *e, st
 
 	if (!type || (e->type == EVENT_MAPPING && strlen(e->mapping.path) > 4096))
 		return false;
-	put_u32(out, type);
-	put_u16(out, misc_of(e));
-	put_u16(out, 0);
+	writer_put_u32(out, type);
+	writer_put_u16(out, writer_misc_of(e));
+	writer_put_u16(out, 0);
 	if (e->type == EVENT_MAPPING) {
-		put_mapping(e, out);
+		writer_put_mapping(e, out);
 	} else if (e->type == EVENT_COMM) {
-		put_u32(out, (uint32_t)e->pid);
-		put_u32(out, (uint32_t)e->tid);
-		put_text(out, e->comm.name);
+		writer_put_u32(out, (uint32_t)e->pid);
+		writer_put_u32(out, (uint32_t)e->tid);
+		writer_put_text(out, e->comm.name);
 	} else {
-		put_u32(out, (uint32_t)e->pid);
-		put_u32(out, (uint32_t)e->fork.ppid);
-		put_u32(out, (uint32_t)e->tid);
-		put_u32(out, (uint32_t)e->fork.ptid);
-		put_u64(out, e->time_ns);
+		writer_put_u32(out, (uint32_t)e->pid);
+		writer_put_u32(out, (uint32_t)e->fork.ppid);
+		writer_put_u32(out, (uint32_t)e->tid);
+		writer_put_u32(out, (uint32_t)e->fork.ptid);
+		writer_put_u64(out, e->time_ns);
 	}
 	put_trailer(attr, e, out);
 	size = (uint16_t)(out->len - start);

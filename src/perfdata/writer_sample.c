@@ -14,17 +14,17 @@
 	 PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE |                 \
 	 PERF_SAMPLE_CODE_PAGE_SIZE)
 
-static void put_u32(struct buf *out, uint32_t v)
+static void writer_sample_put_u32(struct buf *out, uint32_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_u64(struct buf *out, uint64_t v)
+static void writer_sample_put_u64(struct buf *out, uint64_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static uint16_t misc_of(enum cpu_mode mode)
+static uint16_t writer_sample_misc_of(enum cpu_mode mode)
 {
 	static const uint16_t modes[] = {
 		[MODE_USER] = PERF_RECORD_MISC_USER,
@@ -41,13 +41,13 @@ static void put_chain(struct buf *out, const struct sample_event *s)
 {
 	bool is_kernel = s->mode == MODE_KERNEL, has_user = s->n_callers > s->n_kernel;
 
-	put_u64(out, 2 + s->n_callers + (is_kernel && has_user));
-	put_u64(out, is_kernel ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER);
-	put_u64(out, s->ip);
+	writer_sample_put_u64(out, 2 + s->n_callers + (is_kernel && has_user));
+	writer_sample_put_u64(out, is_kernel ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER);
+	writer_sample_put_u64(out, s->ip);
 	for (uint32_t i = 0; i < s->n_callers; i++) {
 		if (is_kernel && i == s->n_kernel)
-			put_u64(out, PERF_CONTEXT_USER);
-		put_u64(out, s->callers[i]);
+			writer_sample_put_u64(out, PERF_CONTEXT_USER);
+		writer_sample_put_u64(out, s->callers[i]);
 	}
 }
 
@@ -56,7 +56,7 @@ static void put_raw(struct buf *out, const struct sample_extra *x)
 {
 	uint32_t padding = (8 - (x->raw_size + 4) % 8) % 8;
 
-	put_u32(out, x->raw_size + padding);
+	writer_sample_put_u32(out, x->raw_size + padding);
 	buf_bytes(out, x->raw, x->raw_size);
 	while (padding--)
 		buf_u8(out, 0);
@@ -64,22 +64,23 @@ static void put_raw(struct buf *out, const struct sample_extra *x)
 
 static void put_branches(struct buf *out, uint64_t branch_type, const struct sample_extra *x)
 {
-	put_u64(out, x->n_branches);
+	writer_sample_put_u64(out, x->n_branches);
 	if (branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
-		put_u64(out, UINT64_MAX); /* not known */
+		writer_sample_put_u64(out, UINT64_MAX); /* not known */
 	buf_bytes(out, x->branches, x->n_branches * sizeof(struct branch));
 }
 
 /* Registers that the event was not opened for are left out; ones that are missing are 0. */
 static void put_registers(struct buf *out, uint64_t mask, const struct sample_registers *r)
 {
-	put_u64(out, r->abi);
+	writer_sample_put_u64(out, r->abi);
 	for (uint32_t bit = 0; r->abi && bit < 64; bit++) {
 		uint64_t below = r->mask & ((1ULL << bit) - 1);
 		bool is_there = r->mask >> bit & 1;
 
 		if (mask >> bit & 1)
-			put_u64(out, is_there ? r->values[__builtin_popcountll(below)] : 0);
+			writer_sample_put_u64(out, is_there ? r->values[__builtin_popcountll(below)]
+							    : 0);
 	}
 }
 
@@ -95,48 +96,48 @@ static void put_extra(struct buf *out, const struct perf_event_attr *attr,
 	if (type & PERF_SAMPLE_REGS_USER)
 		put_registers(out, attr->sample_regs_user, &x->user);
 	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
-		put_u64(out, x->weight);
+		writer_sample_put_u64(out, x->weight);
 	if (type & PERF_SAMPLE_DATA_SRC)
-		put_u64(out, x->data_src);
+		writer_sample_put_u64(out, x->data_src);
 	if (type & PERF_SAMPLE_TRANSACTION)
-		put_u64(out, x->transaction);
+		writer_sample_put_u64(out, x->transaction);
 	if (type & PERF_SAMPLE_REGS_INTR)
 		put_registers(out, attr->sample_regs_intr, &x->interrupted);
 	if (type & PERF_SAMPLE_PHYS_ADDR)
-		put_u64(out, x->phys_addr);
+		writer_sample_put_u64(out, x->phys_addr);
 	if (type & PERF_SAMPLE_CGROUP)
-		put_u64(out, x->cgroup);
+		writer_sample_put_u64(out, x->cgroup);
 	if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
-		put_u64(out, x->data_page_size);
+		writer_sample_put_u64(out, x->data_page_size);
 	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
-		put_u64(out, x->code_page_size);
+		writer_sample_put_u64(out, x->code_page_size);
 }
 
-static void put_head(struct buf *out, uint64_t type, uint64_t id, const struct event *e,
-		     const struct sample_extra *x)
+static void writer_sample_put_head(struct buf *out, uint64_t type, uint64_t id,
+				   const struct event *e, const struct sample_extra *x)
 {
 	if (type & PERF_SAMPLE_IDENTIFIER)
-		put_u64(out, id);
+		writer_sample_put_u64(out, id);
 	if (type & PERF_SAMPLE_IP)
-		put_u64(out, e->sample.ip);
+		writer_sample_put_u64(out, e->sample.ip);
 	if (type & PERF_SAMPLE_TID) {
-		put_u32(out, (uint32_t)e->pid);
-		put_u32(out, (uint32_t)e->tid);
+		writer_sample_put_u32(out, (uint32_t)e->pid);
+		writer_sample_put_u32(out, (uint32_t)e->tid);
 	}
 	if (type & PERF_SAMPLE_TIME)
-		put_u64(out, e->time_ns);
+		writer_sample_put_u64(out, e->time_ns);
 	if (type & PERF_SAMPLE_ADDR)
-		put_u64(out, x->addr);
+		writer_sample_put_u64(out, x->addr);
 	if (type & PERF_SAMPLE_ID)
-		put_u64(out, id);
+		writer_sample_put_u64(out, id);
 	if (type & PERF_SAMPLE_STREAM_ID)
-		put_u64(out, id);
+		writer_sample_put_u64(out, id);
 	if (type & PERF_SAMPLE_CPU) {
-		put_u32(out, e->cpu);
-		put_u32(out, 0);
+		writer_sample_put_u32(out, e->cpu);
+		writer_sample_put_u32(out, 0);
 	}
 	if (type & PERF_SAMPLE_PERIOD)
-		put_u64(out, e->sample.period);
+		writer_sample_put_u64(out, e->sample.period);
 }
 
 bool writer_sample(const struct perf_event_attr *attr, uint64_t id, const struct event *e,
@@ -149,9 +150,10 @@ bool writer_sample(const struct perf_event_attr *attr, uint64_t id, const struct
 
 	if (attr->sample_type & ~(uint64_t)WRITTEN_FIELDS)
 		return false;
-	put_u32(out, PERF_RECORD_SAMPLE);
-	put_u32(out, misc_of(e->sample.mode)); /* the size behind it is set below */
-	put_head(out, attr->sample_type, id, e, x);
+	writer_sample_put_u32(out, PERF_RECORD_SAMPLE);
+	writer_sample_put_u32(out, writer_sample_misc_of(
+					   e->sample.mode)); /* the size behind it is set below */
+	writer_sample_put_head(out, attr->sample_type, id, e, x);
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
 		put_chain(out, &e->sample);
 	put_extra(out, attr, x);

@@ -7,26 +7,26 @@
 
 enum { AUX_INTEL_PT = 1 }; /* enum auxtrace_type */
 
-static void put_u16(struct buf *out, uint16_t v)
+static void writer_trace_put_u16(struct buf *out, uint16_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_u32(struct buf *out, uint32_t v)
+static void writer_trace_put_u32(struct buf *out, uint32_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_u64(struct buf *out, uint64_t v)
+static void writer_trace_put_u64(struct buf *out, uint64_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_header(struct buf *out, uint32_t type, size_t size)
+static void writer_trace_put_header(struct buf *out, uint32_t type, size_t size)
 {
-	put_u32(out, type);
-	put_u16(out, 0);
-	put_u16(out, (uint16_t)size);
+	writer_trace_put_u32(out, type);
+	writer_trace_put_u16(out, 0);
+	writer_trace_put_u16(out, (uint16_t)size);
 }
 
 /* A NUL at least, and up to a multiple of eight. */
@@ -47,32 +47,32 @@ void writer_intel_pt(const struct writer_intel_pt *t, struct buf *out)
 		strlen(filter),
 	};
 
-	put_header(out, USER_AUXTRACE_INFO, 16 + sizeof(words) + n_filter + 8);
-	put_u32(out, AUX_INTEL_PT);
-	put_u32(out, 0);
+	writer_trace_put_header(out, USER_AUXTRACE_INFO, 16 + sizeof(words) + n_filter + 8);
+	writer_trace_put_u32(out, AUX_INTEL_PT);
+	writer_trace_put_u32(out, 0);
 	buf_bytes(out, words, sizeof(words));
 	buf_str(out, filter);
 	for (size_t i = strlen(filter); i < n_filter; i++)
 		buf_u8(out, 0);
-	put_u64(out, t->has_event_trace);
+	writer_trace_put_u64(out, t->has_event_trace);
 }
 
 void writer_time_conversion(uint64_t shift, uint64_t mult, uint64_t zero, struct buf *out)
 {
-	put_header(out, USER_TIME_CONV, 32);
-	put_u64(out, shift);
-	put_u64(out, mult);
-	put_u64(out, zero);
+	writer_trace_put_header(out, USER_TIME_CONV, 32);
+	writer_trace_put_u64(out, shift);
+	writer_trace_put_u64(out, mult);
+	writer_trace_put_u64(out, zero);
 }
 
 void writer_aux(const struct writer_aux *a, struct buf *out)
 {
-	put_header(out, USER_AUXTRACE, WRITER_AUX_SIZE);
-	put_u64(out, a->size);
-	put_u64(out, a->offset);
-	put_u64(out, a->reference);
-	put_u32(out, a->index);
-	put_u32(out, (uint32_t)a->tid);
-	put_u32(out, a->cpu);
-	put_u32(out, 0);
+	writer_trace_put_header(out, USER_AUXTRACE, WRITER_AUX_SIZE);
+	writer_trace_put_u64(out, a->size);
+	writer_trace_put_u64(out, a->offset);
+	writer_trace_put_u64(out, a->reference);
+	writer_trace_put_u32(out, a->index);
+	writer_trace_put_u32(out, (uint32_t)a->tid);
+	writer_trace_put_u32(out, a->cpu);
+	writer_trace_put_u32(out, 0);
 }

@@ -41,7 +41,7 @@ static json_t *names_json(const struct picture *pic)
 	return names;
 }
 
-static json_t *images_json(const struct picture *pic)
+static json_t *html_images_json(const struct picture *pic)
 {
 	static const char *const modes[] = { "user", "kernel", "unknown" };
 	json_t *images = json_array();
@@ -160,7 +160,7 @@ static json_t *description(const struct picture *pic)
 
 	json_object_set_new(all, "header", header_json(pic->report));
 	json_object_set_new(all, "names", names_json(pic));
-	json_object_set_new(all, "images", images_json(pic));
+	json_object_set_new(all, "images", html_images_json(pic));
 	json_object_set_new(all, "lanes", lanes_json(pic));
 	json_object_set_new(all, "nodes", json_number(pic->nodes.n));
 	json_object_set_new(all, "timeline", timeline_json(pic));
@@ -276,7 +276,7 @@ static void print_payload(const struct picture *pic, FILE *out)
 	buf_fini(&packed);
 }
 
-static void print_title(const struct picture *pic, FILE *out)
+static void html_print_title(const struct picture *pic, FILE *out)
 {
 	const struct session_info *info = &pic->report->profile->session->info;
 
@@ -300,7 +300,7 @@ static const struct {
 	const char *name;
 	void (*print)(const struct picture *pic, FILE *out);
 } fields[] = {
-	{ "title", print_title },
+	{ "title", html_print_title },
 	{ "style", print_style },
 	{ "script", print_script },
 	{ "data", print_payload },

@@ -20,7 +20,7 @@ struct draft {
 	uint32_t *final;        /* by node: its place in the picture */
 };
 
-static uint64_t pair(uint32_t high, uint32_t low)
+static uint64_t picture_pair(uint32_t high, uint32_t low)
 {
 	return (uint64_t)high << 32 | low;
 }
@@ -30,7 +30,7 @@ static uint32_t draft_frame(struct draft *d, uint32_t image, const char *name)
 	struct picture *pic = d->pic;
 	string_id id = strings_add(&pic->names, name);
 	bool is_new;
-	uint32_t *frame = intmap_put(&d->frames, pair(image, id.n), &is_new);
+	uint32_t *frame = intmap_put(&d->frames, picture_pair(image, id.n), &is_new);
 
 	if (is_new) {
 		*frame = (uint32_t)pic->frames.n;
@@ -42,7 +42,7 @@ static uint32_t draft_frame(struct draft *d, uint32_t image, const char *name)
 static uint32_t draft_node(struct draft *d, uint32_t parent, uint32_t frame)
 {
 	bool is_new;
-	uint32_t *node = intmap_put(&d->children, pair(parent, frame), &is_new);
+	uint32_t *node = intmap_put(&d->children, picture_pair(parent, frame), &is_new);
 
 	if (is_new) {
 		*node = (uint32_t)d->nodes.n;
@@ -125,7 +125,7 @@ static uint32_t grow_frame(struct growth *g, uint32_t function)
 }
 
 /* The levels above the call chains of a group: one a class key. */
-static uint32_t grow_group(struct growth *g, uint32_t group)
+static uint32_t picture_grow_group(struct growth *g, uint32_t group)
 {
 	const struct key_list *keys = &g->draft->options->by;
 	uint32_t node = 0;
@@ -151,7 +151,7 @@ static uint32_t grow_chain(struct growth *g, uint32_t group, uint32_t leaf)
 		path[n++] = at;
 		at = g->p->nodes.data[at].parent;
 	}
-	node = at && g->group_of[at] == group + 1 ? g->node_of[at] : grow_group(g, group);
+	node = at && g->group_of[at] == group + 1 ? g->node_of[at] : picture_grow_group(g, group);
 	while (n-- > 0) {
 		node = draft_node(g->draft, node,
 				  grow_frame(g, g->p->nodes.data[path[n]].function));
@@ -164,14 +164,14 @@ static uint32_t grow_chain(struct growth *g, uint32_t group, uint32_t leaf)
 /* Entries come again in each second. */
 static uint32_t grow_leaf(struct growth *g, uint32_t group, uint32_t node)
 {
-	uint32_t *leaf = intmap_put(&g->leaves, pair(group, node), NULL);
+	uint32_t *leaf = intmap_put(&g->leaves, picture_pair(group, node), NULL);
 
 	if (!*leaf)
 		*leaf = grow_chain(g, group, node) + 1;
 	return *leaf - 1;
 }
 
-static void add_shares(struct growth *g, uint32_t entry, bool by_period)
+static void picture_add_shares(struct growth *g, uint32_t entry, bool by_period)
 {
 	const struct weight *w = profile_weights(g->p, entry);
 	struct picture_node *node = &g->draft->nodes.data[g->leaf_of[entry]];
@@ -190,13 +190,13 @@ static void grow_entries(struct growth *g)
 		const struct profile_entry *e = &g->p->entries.data[i];
 
 		g->leaf_of[i] = grow_leaf(g, e->group, e->node);
-		add_shares(g, i, g->draft->options->by_period);
+		picture_add_shares(g, i, g->draft->options->by_period);
 	}
 }
 
 /* ---- the light ones ---- */
 
-static int larger_first(const void *a, const void *b)
+static int picture_larger_first(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
@@ -213,14 +213,14 @@ static double least_share(const struct draft *d, size_t max)
 	shares = xcalloc(d->nodes.n, sizeof(*shares));
 	for (size_t i = 0; i < d->nodes.n; i++)
 		shares[i] = d->nodes.data[i].share;
-	qsort(shares, d->nodes.n, sizeof(*shares), larger_first);
+	qsort(shares, d->nodes.n, sizeof(*shares), picture_larger_first);
 	least = shares[max];
 	free(shares);
 	return least;
 }
 
 /* Sends what is too light to the "other" of the nearest node that stays; by node. */
-static uint32_t *hide_light(struct draft *d, size_t max)
+static uint32_t *picture_hide_light(struct draft *d, size_t max)
 {
 	uint32_t n = (uint32_t)d->nodes.n, *stays_as = xcalloc((size_t)n + 1, sizeof(*stays_as));
 	double whole = d->nodes.data[0].share, least = least_share(d, max);
@@ -270,7 +270,7 @@ struct order {
 	VEC(struct sibling) pending;          /* lightest first, so that the next is the last */
 };
 
-static void push_children(struct order *o, uint32_t node)
+static void picture_push_children(struct order *o, uint32_t node)
 {
 	const struct draft *d = o->draft;
 	size_t from = o->pending.n;
@@ -293,7 +293,7 @@ static void push_children(struct order *o, uint32_t node)
 }
 
 /* Puts the nodes that stay into the picture, in preorder. */
-static void put_in_order(struct draft *d, const uint32_t *stays_as, uint32_t n_drafted)
+static void picture_put_in_order(struct draft *d, const uint32_t *stays_as, uint32_t n_drafted)
 {
 	uint32_t n = (uint32_t)d->nodes.n;
 	struct order o = {
@@ -319,7 +319,7 @@ static void put_in_order(struct draft *d, const uint32_t *stays_as, uint32_t n_d
 		d->final[node] = (uint32_t)d->pic->nodes.n;
 		placed.parent = d->final[placed.parent];
 		vec_push(&d->pic->nodes, placed);
-		push_children(&o, node);
+		picture_push_children(&o, node);
 	}
 	for (uint32_t i = 0; i < n_drafted; i++)
 		d->final[i] = d->final[stays_as[i]];
@@ -363,8 +363,9 @@ struct picture *picture_new(const struct picture_source *source)
 	n_drafted = (uint32_t)d.nodes.n;
 	for (uint32_t i = n_drafted; i-- > 1;)
 		d.nodes.data[d.nodes.data[i].parent].share += d.nodes.data[i].share;
-	stays_as = hide_light(&d, source->max_nodes ? source->max_nodes : PICTURE_MAX_NODES);
-	put_in_order(&d, stays_as, n_drafted);
+	stays_as =
+		picture_hide_light(&d, source->max_nodes ? source->max_nodes : PICTURE_MAX_NODES);
+	picture_put_in_order(&d, stays_as, n_drafted);
 	finish_growth(&own);
 	if (source->baseline)
 		finish_growth(&base);
@@ -394,7 +395,8 @@ void picture_free(struct picture *pic)
 	free(pic);
 }
 
-static void no_rows(const struct report *r, const struct row_limits *limits, struct rows *out)
+static void picture_no_rows(const struct report *r, const struct row_limits *limits,
+			    struct rows *out)
 {
 	(void)limits;
 	out->n_lanes = r->profile->n_lanes;
@@ -407,5 +409,5 @@ const struct view picture_view = {
 	.with_chains = true,
 	.text_columns = "total",
 	.data_columns = "total",
-	.make = no_rows,
+	.make = picture_no_rows,
 };

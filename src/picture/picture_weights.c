@@ -18,7 +18,7 @@ static int compare_cells(const void *a, const void *b)
 }
 
 /* Sorts the cells from `from` on, each (bucket, node) once; the number of all that are left. */
-static size_t settle(struct picture_cell *cells, size_t from, size_t n)
+static size_t picture_weights_settle(struct picture_cell *cells, size_t from, size_t n)
 {
 	size_t kept = from;
 
@@ -41,7 +41,7 @@ static uint64_t since_start(const struct profile *p, uint64_t ns)
 }
 
 /* A time that only a damaged session has goes to the last bucket. */
-static uint32_t bucket_of(const struct picture *pic, uint64_t ns)
+static uint32_t picture_weights_bucket_of(const struct picture *pic, uint64_t ns)
 {
 	return (uint32_t)MIN(since_start(pic->report->profile, ns) / NS_PER_SECOND / pic->bucket_s,
 			     PICTURE_MAX_BUCKETS - 1);
@@ -55,8 +55,9 @@ static void add_slices(struct picture *pic, const uint32_t *node_of)
 
 	for (size_t s = 0; s < p->slices.n; s++) {
 		const struct profile_slice *slice = &p->slices.data[s];
-		uint32_t bucket = bucket_of(pic, slice->first_ns);
-		bool is_last = s + 1 == p->slices.n || bucket_of(pic, slice[1].first_ns) != bucket;
+		uint32_t bucket = picture_weights_bucket_of(pic, slice->first_ns);
+		bool is_last = s + 1 == p->slices.n ||
+			       picture_weights_bucket_of(pic, slice[1].first_ns) != bucket;
 
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 			struct picture_lane *l = &pic->lanes[lane];
@@ -70,14 +71,15 @@ static void add_slices(struct picture *pic, const uint32_t *node_of)
 			}
 			if (is_last)
 				from[lane] = l->cells.n =
-					settle(l->cells.data, from[lane], l->cells.n);
+					picture_weights_settle(l->cells.data, from[lane],
+							       l->cells.n);
 		}
 	}
 	free(from);
 }
 
 /* Halves the number of buckets. */
-static void widen(struct picture *pic)
+static void picture_weights_widen(struct picture *pic)
 {
 	pic->bucket_s *= 2;
 	for (uint32_t lane = 0; lane < pic->report->profile->n_lanes; lane++) {
@@ -85,7 +87,7 @@ static void widen(struct picture *pic)
 
 		vec_foreach (&l->cells, c)
 			c->bucket /= 2;
-		l->cells.n = settle(l->cells.data, 0, l->cells.n);
+		l->cells.n = picture_weights_settle(l->cells.data, 0, l->cells.n);
 	}
 }
 
@@ -130,8 +132,9 @@ static void add_lost(struct picture *pic)
 			if (lost && query_takes_number(pic->report->query, FILTER_TIME,
 						       since_start(p, block->first_ns)))
 				vec_push(&pic->lost,
-					 (struct picture_lost){ bucket_of(pic, block->first_ns),
-								lost });
+					 (struct picture_lost){
+						 picture_weights_bucket_of(pic, block->first_ns),
+						 lost });
 		}
 	if (pic->lost.n)
 		qsort(pic->lost.data, pic->lost.n, sizeof(struct picture_lost), compare_lost);
@@ -156,7 +159,7 @@ static void add_own(struct picture *pic, const uint32_t *node_of)
 		pic->bucket_s *= 2;
 	add_slices(pic, node_of);
 	while (count_cells(pic) > pic->max_cells && last_s / pic->bucket_s > 0)
-		widen(pic);
+		picture_weights_widen(pic);
 	add_lost(pic);
 }
 
@@ -187,7 +190,7 @@ static void add_base(struct picture *pic, const struct profile *p, const uint32_
 			if (w->samples || w->period)
 				vec_push(&l->base, (struct picture_cell){ 0, node_of[i], *w });
 		}
-		l->base.n = settle(l->base.data, 0, l->base.n);
+		l->base.n = picture_weights_settle(l->base.data, 0, l->base.n);
 	}
 }
 

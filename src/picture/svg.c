@@ -45,7 +45,7 @@ static void sum_cells(const struct picture *pic, const struct picture_cell *cell
 		totals[pic->nodes.data[i].parent] += totals[i];
 }
 
-static const struct picture_image *image_of(const struct canvas *c, uint32_t node)
+static const struct picture_image *svg_image_of(const struct canvas *c, uint32_t node)
 {
 	uint32_t image = c->pic->frames.data[c->pic->nodes.data[node].frame].image;
 
@@ -127,7 +127,7 @@ static void put_colour(const struct canvas *c, uint32_t node, struct buf *text)
 			   73 + c->pic->nodes.data[node].frame % 5);
 }
 
-static const char *frame_name(const struct canvas *c, uint32_t node)
+static const char *svg_frame_name(const struct canvas *c, uint32_t node)
 {
 	return strings_get(&c->pic->names,
 			   c->pic->frames.data[c->pic->nodes.data[node].frame].name);
@@ -137,7 +137,7 @@ static void print_label(const struct canvas *c, uint32_t node, double x, double 
 {
 	struct buf clean = { 0 }, text = { 0 };
 
-	utf8_append(&clean, frame_name(c, node), true);
+	utf8_append(&clean, svg_frame_name(c, node), true);
 	name_append_short(&text, buf_cstr(&clean), (size_t)((width - 6) / GLYPH_WIDTH),
 			  "\xe2\x80\xa6");
 	fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + 12.2);
@@ -149,10 +149,10 @@ static void print_label(const struct canvas *c, uint32_t node, double x, double 
 
 static void print_hover(const struct canvas *c, uint32_t node)
 {
-	const struct picture_image *image = image_of(c, node);
+	const struct picture_image *image = svg_image_of(c, node);
 
 	fputs("<title>", c->out);
-	markup_print_text(frame_name(c, node), c->out);
+	markup_print_text(svg_frame_name(c, node), c->out);
 	if (image) {
 		fputs("\n", c->out);
 		markup_print_text(image->path, c->out);
@@ -193,7 +193,7 @@ static double width_of(const struct canvas *c, uint32_t node)
  * Calls visit() for each box that is wide enough, in preorder. Rows above the last one of
  * any width would make the image tall for a few lines as thin as hairs: they are left out.
  */
-static void walk(struct canvas *c, void (*visit)(struct canvas *, uint32_t, double, double))
+static void svg_walk(struct canvas *c, void (*visit)(struct canvas *, uint32_t, double, double))
 {
 	const struct picture_node *nodes = c->pic->nodes.data;
 	double *next_x = xcalloc(MAX_ROWS, sizeof(*next_x)); /* by depth */
@@ -222,13 +222,13 @@ static void add_to_row(struct canvas *c, uint32_t node, double x, double width)
 static void choose_depth(struct canvas *c)
 {
 	c->max_depth = MAX_ROWS;
-	walk(c, add_to_row);
+	svg_walk(c, add_to_row);
 	for (c->max_depth = MAX_ROWS - 1; c->max_depth > 1; c->max_depth--)
 		if (c->row_widths[c->max_depth] >= LEAST_ROW)
 			break;
 }
 
-static void print_heading(const struct canvas *c)
+static void svg_print_heading(const struct canvas *c)
 {
 	const struct profile *p = c->pic->report->profile;
 	const struct session_info *info = &p->session->info;
@@ -292,8 +292,8 @@ void picture_print_svg(const struct picture *pic, FILE *out)
 		"class=\"paper\" "
 		"width=\"100%%\" height=\"100%%\"/>\n",
 		WIDTH, height, WIDTH, height, style);
-	print_heading(&c);
-	walk(&c, print_box);
+	svg_print_heading(&c);
+	svg_walk(&c, print_box);
 	fprintf(out,
 		"<text class=\"dim\" x=\"10\" y=\"%.1f\">%" PRIu32
 		" of %zu boxes; the others are narrower than a third of a pixel, or above the last "

@@ -12,7 +12,7 @@ enum clock_kind {
 	CLOCK_EVENT,   /* something that happens: no clock at all */
 };
 
-static const struct counter_info *counter_of(const struct process_report *r)
+static const struct counter_info *process_clock_counter_of(const struct process_report *r)
 {
 	uint32_t counter = r->head.profile->lanes[r->processes.lane].counter;
 
@@ -50,7 +50,7 @@ void process_report_put_clock(const struct process_report *r, struct buf *out)
 	static const char *const kinds[] = { [CLOCK_TIMER] = "a timer of the kernel",
 					     [CLOCK_COUNTER] = "a counter of the processor",
 					     [CLOCK_EVENT] = "an event, which is no clock" };
-	const struct counter_info *c = counter_of(r);
+	const struct counter_info *c = process_clock_counter_of(r);
 
 	if (!c) {
 		buf_str(out, "not known");
@@ -69,7 +69,7 @@ void process_report_put_clock(const struct process_report *r, struct buf *out)
 
 void process_report_put_blind_spot(const struct process_report *r, struct buf *out)
 {
-	const struct counter_info *c = counter_of(r);
+	const struct counter_info *c = process_clock_counter_of(r);
 	bool is_arm = !strcmp(r->head.profile->session->info.arch, "aarch64");
 
 	switch (c ? kind_of(c) : CLOCK_EVENT) {
@@ -119,7 +119,7 @@ static bool has_kernel_names(const struct profile *p)
 const char *process_report_contexts_note(const struct process_report *r)
 {
 	const struct profile *p = r->head.profile;
-	const struct counter_info *c = counter_of(r);
+	const struct counter_info *c = process_clock_counter_of(r);
 
 	if (!strcmp(p->session->info.stacks, "none"))
 		return "recorded without call chains: interrupts are not told apart from the "

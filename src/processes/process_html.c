@@ -63,8 +63,8 @@ static void fact(const struct page *p, const char *label, const char *what)
 	fputs("</dd>\n", p->out);
 }
 
-static void put_sentence(const struct page *p, const char *label,
-			 void (*put)(const struct process_report *r, struct buf *out))
+static void process_html_put_sentence(const struct page *p, const char *label,
+				      void (*put)(const struct process_report *r, struct buf *out))
 {
 	struct buf what = { 0 };
 
@@ -87,8 +87,8 @@ static void print_facts(const struct page *p)
 	snprintf(run, sizeof(run), "%.3f s on %" PRIu32 " CPUs", p->r->statistics.seconds,
 		 s->info.n_cpus);
 	fact(p, "run", run);
-	put_sentence(p, "clock", process_report_put_clock);
-	put_sentence(p, "blind spot", process_report_put_blind_spot);
+	process_html_put_sentence(p, "clock", process_report_put_clock);
+	process_html_put_sentence(p, "blind spot", process_report_put_blind_spot);
 	fact(p, "contexts", process_report_contexts_note(p->r));
 	if (process_report_has_cost(p->r))
 		snprintf(own, sizeof(own), "assay itself used %.4f s of CPU time and %.1f MB",
@@ -100,7 +100,8 @@ static void print_facts(const struct page *p)
 	fputs("</dl>\n", p->out);
 }
 
-static void print_count(const struct page *p, const char *label, uint64_t n, const struct weight *w)
+static void process_html_print_count(const struct page *p, const char *label, uint64_t n,
+				     const struct weight *w)
 {
 	uint64_t delivered = p->r->statistics.delivered;
 
@@ -113,7 +114,7 @@ static void print_count(const struct page *p, const char *label, uint64_t n, con
 	fprintf(p->out, "<td>%s</td></tr>\n", label);
 }
 
-static void print_statistics(const struct page *p)
+static void process_html_print_statistics(const struct page *p)
 {
 	const struct run_statistics *s = &p->r->statistics;
 	const struct process_row *total = &p->r->processes.total;
@@ -122,22 +123,24 @@ static void print_statistics(const struct page *p)
 	fprintf(p->out, "<table><tr><th>hits</th><th>%%</th>%s<th></th></tr>\n",
 		p->has_time ? "<th>seconds</th>" : "");
 	for (int c = 0; c < N_CONTEXTS; c++)
-		print_count(p, sample_context_names[c], total->by[c].samples, &total->by[c]);
+		process_html_print_count(p, sample_context_names[c], total->by[c].samples,
+					 &total->by[c]);
 	if (s->other_events)
-		print_count(p, "other events", s->other_events, NULL);
+		process_html_print_count(p, "other events", s->other_events, NULL);
 	if (s->filtered)
-		print_count(p, "filtered", s->filtered, NULL);
-	print_count(p, "lost", s->lost, NULL);
-	print_count(p, "delivered", s->delivered, NULL);
+		process_html_print_count(p, "filtered", s->filtered, NULL);
+	process_html_print_count(p, "lost", s->lost, NULL);
+	process_html_print_count(p, "delivered", s->delivered, NULL);
 	if (total->unknown.samples)
-		print_count(p, "unresolved (of these)", total->unknown.samples, &total->unknown);
+		process_html_print_count(p, "unresolved (of these)", total->unknown.samples,
+					 &total->unknown);
 	fputs("</table>\n", p->out);
 }
 
 /* ---- the summary ---- */
 
-static void print_summary_row(const struct page *p, const struct process_row *row,
-			      const char *class, const char *name)
+static void process_html_print_summary_row(const struct page *p, const struct process_row *row,
+					   const char *class, const char *name)
 {
 	fprintf(p->out, "<tr%s><td>", class);
 	if (row->process != NO_INDEX)
@@ -154,7 +157,7 @@ static void print_summary_row(const struct page *p, const struct process_row *ro
 	fputs("</td></tr>\n", p->out);
 }
 
-static void print_summary(const struct page *p)
+static void process_html_print_summary(const struct page *p)
 {
 	const struct process_report *r = p->r;
 	char other[64];
@@ -167,12 +170,13 @@ static void print_summary(const struct page *p)
 	fputs("<th>process</th></tr>\n", p->out);
 	for (uint32_t i = 0; i < r->processes.rows.n; i++)
 		if (r->is_shown[i])
-			print_summary_row(p, &r->processes.rows.data[i], "",
-					  process_name(&r->processes, &r->processes.rows.data[i]));
+			process_html_print_summary_row(p, &r->processes.rows.data[i], "",
+						       process_name(&r->processes,
+								    &r->processes.rows.data[i]));
 	snprintf(other, sizeof(other), "other (%" PRIu32 ")", r->n_hidden);
 	if (r->n_hidden)
-		print_summary_row(p, &r->hidden, " class=\"other\"", other);
-	print_summary_row(p, &r->processes.total, " class=\"sum\"", "all");
+		process_html_print_summary_row(p, &r->hidden, " class=\"other\"", other);
+	process_html_print_summary_row(p, &r->processes.total, " class=\"sum\"", "all");
 	fputs("</table></div>\n", p->out);
 }
 
@@ -202,8 +206,8 @@ static void print_numbers(const struct page *p, const struct shape *shape, const
 	fputs("<td>", p->out);
 }
 
-static void print_instructions(const struct page *p, const struct shape *shape,
-			       const struct hit_row *hit)
+static void process_html_print_instructions(const struct page *p, const struct shape *shape,
+					    const struct hit_row *hit)
 {
 	int n_skipped = 1 + p->has_time + __builtin_popcount(shape->contexts);
 	struct process_report *r = p->r;
@@ -230,8 +234,8 @@ static void print_instructions(const struct page *p, const struct shape *shape,
 	}
 }
 
-static void print_region(const struct page *p, const struct shape *shape,
-			 const struct hit_region *region)
+static void process_html_print_region(const struct page *p, const struct shape *shape,
+				      const struct hit_region *region)
 {
 	struct process_report *r = p->r;
 	char scratch[KEY_TEXT_SIZE];
@@ -245,7 +249,7 @@ static void print_region(const struct page *p, const struct shape *shape,
 		print_numbers(p, shape, "symbol", &hit->all, hit->by);
 		text(p, process_report_symbol(r, hit->function, scratch));
 		fputs("</td></tr>\n", p->out);
-		print_instructions(p, shape, hit);
+		process_html_print_instructions(p, shape, hit);
 	}
 	if (!region->hidden.n)
 		return;
@@ -253,8 +257,8 @@ static void print_region(const struct page *p, const struct shape *shape,
 	fprintf(p->out, "other (%" PRIu32 ")</td></tr>\n", region->hidden.n);
 }
 
-static void print_part(const struct page *p, const char *title, const struct shape *shape,
-		       const struct hit_part *part)
+static void process_html_print_part(const struct page *p, const char *title,
+				    const struct shape *shape, const struct hit_part *part)
 {
 	if (!part->n)
 		return;
@@ -265,11 +269,11 @@ static void print_part(const struct page *p, const char *title, const struct sha
 			fprintf(p->out, "<th>%s</th>", sample_context_names[c]);
 	fputs("<th>region / symbol</th></tr>\n", p->out);
 	for (uint32_t i = 0; i < part->n; i++)
-		print_region(p, shape, &p->r->regions.data[part->first + i]);
+		process_html_print_region(p, shape, &p->r->regions.data[part->first + i]);
 	fputs("</table></div>\n", p->out);
 }
 
-static void print_detail(const struct page *p, const struct process_detail *d)
+static void process_html_print_detail(const struct page *p, const struct process_detail *d)
 {
 	const struct process_report *r = p->r;
 	const struct process_row *row = &r->processes.rows.data[d->row];
@@ -285,12 +289,12 @@ static void print_detail(const struct page *p, const struct process_detail *d)
 			row->all.samples,
 		};
 
-		print_part(p, process_parts[part].title, &shape, &d->parts[part]);
+		process_html_print_part(p, process_parts[part].title, &shape, &d->parts[part]);
 	}
 	fputs("</details>\n", p->out);
 }
 
-static void print_title(const struct page *p)
+static void process_html_print_title(const struct page *p)
 {
 	const struct session_info *info = &p->r->head.profile->session->info;
 
@@ -306,20 +310,20 @@ void process_report_print_html(struct process_report *r, FILE *out)
 	};
 
 	fputs(head_before_title, out);
-	print_title(&p);
+	process_html_print_title(&p);
 	fputs(head_after_title, out);
 	fputs("<h1>", out);
-	print_title(&p);
+	process_html_print_title(&p);
 	fputs("</h1>\n", out);
-	print_statistics(&p);
-	print_summary(&p);
+	process_html_print_statistics(&p);
+	process_html_print_summary(&p);
 	if (r->details.n)
 		fputs("<h2>Profiles of processes</h2>\n", out);
 	vec_foreach (&r->details, d)
-		print_detail(&p, d);
+		process_html_print_detail(&p, d);
 	if (r->options.with_kernel) {
 		fputs("<h2>The kernel, for all processes</h2>\n", out);
-		print_part(&p, "Kernel profile", &shape, &r->kernel);
+		process_html_print_part(&p, "Kernel profile", &shape, &r->kernel);
 	}
 	fputs("</body>\n</html>\n", out);
 }

@@ -13,7 +13,8 @@
 #include "store/session.h"
 
 /* A weight's members, into an object that is begun. */
-static void put_weight(const struct process_report *r, struct buf *out, const struct weight *w)
+static void process_json_put_weight(const struct process_report *r, struct buf *out,
+				    const struct weight *w)
 {
 	double seconds = processes_seconds(&r->processes, w);
 
@@ -33,7 +34,7 @@ static void put_weight_of(const struct process_report *r, struct buf *out, const
 {
 	json_put_key(out, key);
 	buf_u8(out, '{');
-	put_weight(r, out, w);
+	process_json_put_weight(r, out, w);
 	buf_u8(out, '}');
 }
 
@@ -47,8 +48,9 @@ static void put_contexts(const struct process_report *r, struct buf *out,
 }
 
 /* What put() appends, as a text. */
-static void put_sentence(const struct process_report *r, struct buf *out, const char *key,
-			 void (*put)(const struct process_report *r, struct buf *out))
+static void process_json_put_sentence(const struct process_report *r, struct buf *out,
+				      const char *key,
+				      void (*put)(const struct process_report *r, struct buf *out))
 {
 	struct buf text = { 0 };
 
@@ -62,8 +64,8 @@ static void put_statistics(const struct process_report *r, struct buf *out)
 	const struct run_statistics *s = &r->statistics;
 
 	buf_u8(out, '{');
-	put_sentence(r, out, "clock", process_report_put_clock);
-	put_sentence(r, out, "blind_spot", process_report_put_blind_spot);
+	process_json_put_sentence(r, out, "clock", process_report_put_clock);
+	process_json_put_sentence(r, out, "blind_spot", process_report_put_blind_spot);
 	json_put_text(out, "note", process_report_contexts_note(r));
 	put_contexts(r, out, &r->processes.total);
 	json_put_number(out, "other_events", s->other_events);
@@ -103,13 +105,14 @@ static void put_instructions(struct process_report *r, struct buf *out, const st
 	buf_fini(&text);
 }
 
-static void put_symbol(struct process_report *r, struct buf *out, const struct hit_row *hit)
+static void process_json_put_symbol(struct process_report *r, struct buf *out,
+				    const struct hit_row *hit)
 {
 	char scratch[KEY_TEXT_SIZE];
 
 	buf_u8(out, '{');
 	json_put_text(out, "symbol", process_report_symbol(r, hit->function, scratch));
-	put_weight(r, out, &hit->all);
+	process_json_put_weight(r, out, &hit->all);
 	for (int c = 0; c < N_CONTEXTS; c++)
 		if (hit->by[c].samples)
 			json_put_number(out, sample_context_names[c], hit->by[c].samples);
@@ -125,20 +128,20 @@ static void put_region(struct process_report *r, struct buf *out, const struct h
 	buf_u8(out, '{');
 	json_put_text(out, "image", process_report_image(r, region->image));
 	json_put_text(out, "path", image->image->path);
-	put_weight(r, out, &region->weight);
+	process_json_put_weight(r, out, &region->weight);
 	json_put_key(out, "symbols");
 	buf_u8(out, '[');
 	for (uint32_t i = 0; i < region->n; i++) {
 		if (i)
 			buf_u8(out, ',');
-		put_symbol(r, out, &r->hits.data[region->first + i]);
+		process_json_put_symbol(r, out, &r->hits.data[region->first + i]);
 	}
 	buf_u8(out, ']');
 	if (region->hidden.n) {
 		json_put_key(out, "other");
 		buf_u8(out, '{');
 		json_put_number(out, "n", region->hidden.n);
-		put_weight(r, out, &region->hidden.weight);
+		process_json_put_weight(r, out, &region->hidden.weight);
 		buf_u8(out, '}');
 	}
 	buf_u8(out, '}');
@@ -155,8 +158,8 @@ static void put_part(struct process_report *r, struct buf *out, const struct hit
 	buf_u8(out, ']');
 }
 
-static void put_process(struct process_report *r, struct buf *out, uint32_t i,
-			const struct process_detail *d)
+static void process_json_put_process(struct process_report *r, struct buf *out, uint32_t i,
+				     const struct process_detail *d)
 {
 	const struct process_row *row = &r->processes.rows.data[i];
 
@@ -173,14 +176,14 @@ static void put_process(struct process_report *r, struct buf *out, uint32_t i,
 }
 
 /* Writes what was gathered, and begins anew. */
-static void flush(struct buf *text, FILE *out)
+static void process_json_flush(struct buf *text, FILE *out)
 {
 	fwrite(text->data, 1, text->len, out);
 	text->len = 0;
 }
 
 /* Details stand in the order of their rows. */
-static void print_processes(struct process_report *r, struct buf *text, FILE *out)
+static void process_json_print_processes(struct process_report *r, struct buf *text, FILE *out)
 {
 	const char *before = "\n";
 	size_t next = 0;
@@ -193,13 +196,13 @@ static void print_processes(struct process_report *r, struct buf *text, FILE *ou
 		if (next < r->details.n && r->details.data[next].row == i)
 			d = &r->details.data[next++];
 		buf_str(text, before);
-		put_process(r, text, i, d);
-		flush(text, out);
+		process_json_put_process(r, text, i, d);
+		process_json_flush(text, out);
 		before = ",\n";
 	}
 }
 
-static void print_header(const struct process_report *r, FILE *out)
+static void process_json_print_header(const struct process_report *r, FILE *out)
 {
 	json_t *header = header_json(&r->head);
 
@@ -212,11 +215,11 @@ void process_report_print_json(struct process_report *r, FILE *out)
 	struct buf text = { 0 };
 
 	fputs("{\"header\": ", out);
-	print_header(r, out);
+	process_json_print_header(r, out);
 	buf_str(&text, ",\n\"statistics\": ");
 	put_statistics(r, &text);
 	buf_str(&text, ",\n\"processes\": [");
-	print_processes(r, &text, out);
+	process_json_print_processes(r, &text, out);
 	buf_str(&text, "\n],\n\"other\": {");
 	json_put_number(&text, "n", r->n_hidden);
 	put_contexts(r, &text, &r->hidden);
@@ -226,6 +229,6 @@ void process_report_print_json(struct process_report *r, FILE *out)
 		put_part(r, &text, &r->kernel);
 	}
 	buf_str(&text, "}\n");
-	flush(&text, out);
+	process_json_flush(&text, out);
 	buf_fini(&text);
 }

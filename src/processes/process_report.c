@@ -18,7 +18,8 @@ const struct process_part_info process_parts[N_PROCESS_PARTS] = {
 #undef X
 };
 
-static void no_rows(const struct report *r, const struct row_limits *limits, struct rows *out)
+static void process_report_no_rows(const struct report *r, const struct row_limits *limits,
+				   struct rows *out)
 {
 	(void)limits;
 	out->n_lanes = r->profile->n_lanes;
@@ -30,7 +31,7 @@ const struct view process_view = {
 	.with_functions = true,
 	.text_columns = "samples",
 	.data_columns = "samples",
-	.make = no_rows,
+	.make = process_report_no_rows,
 };
 
 void process_report_request(const struct process_report_options *options,
@@ -56,7 +57,7 @@ struct records {
 	size_t n, cap;
 };
 
-static int by_place(const void *a, const void *b)
+static int process_report_by_place(const void *a, const void *b)
 {
 	const struct record *x = a, *y = b;
 
@@ -250,13 +251,13 @@ static void make_kernel(struct process_report *r, struct records *records)
 		records->data[n++].part = PART_KERNEL;
 	}
 	if (n)
-		qsort(records->data, n, sizeof(*records->data), by_place);
+		qsort(records->data, n, sizeof(*records->data), process_report_by_place);
 	make_part(r, records->data, records->data + n, &whole, &r->kernel);
 }
 
 /* ---- which processes ---- */
 
-static bool is_wanted(const struct process_report *r, const struct process_row *row)
+static bool process_report_is_wanted(const struct process_report *r, const struct process_row *row)
 {
 	const struct process_report_options *o = &r->options;
 	double user = processes_seconds(&r->processes, &row->by[CONTEXT_USER]);
@@ -277,14 +278,15 @@ static void row_sum(struct process_row *to, const struct process_row *row)
 	weight_add(&to->unknown, &row->unknown);
 }
 
-static void choose_processes(struct process_report *r)
+static void process_report_choose_processes(struct process_report *r)
 {
 	r->is_shown = xcalloc(r->processes.rows.n + 1, sizeof(bool));
 	for (uint32_t i = 0; i < r->processes.rows.n; i++) {
 		const struct process_row *row = &r->processes.rows.data[i];
 
-		if (is_wanted(r, row) && (!r->options.max_rows || row->is_idle_task ||
-					  r->n_shown < r->options.max_rows)) {
+		if (process_report_is_wanted(r, row) &&
+		    (!r->options.max_rows || row->is_idle_task ||
+		     r->n_shown < r->options.max_rows)) {
 			r->is_shown[i] = true;
 			r->n_shown++;
 			continue;
@@ -339,10 +341,10 @@ struct process_report *process_report_new(const struct process_report_options *o
 	r->hidden.process = NO_INDEX;
 	processes_make(&r->processes, profile, processes_first_lane(profile));
 	make_statistics(r);
-	choose_processes(r);
+	process_report_choose_processes(r);
 	make_records(r, &records);
 	if (records.n)
-		qsort(records.data, records.n, sizeof(*records.data), by_place);
+		qsort(records.data, records.n, sizeof(*records.data), process_report_by_place);
 	if (options->with_details)
 		make_details(r, &records);
 	if (options->with_kernel)

@@ -22,7 +22,7 @@ struct page {
 	struct buf line, clean, name;
 };
 
-static void end_line(struct page *p)
+static void process_text_end_line(struct page *p)
 {
 	while (p->line.len && p->line.data[p->line.len - 1] == ' ')
 		p->line.len--;
@@ -38,15 +38,16 @@ static void put_styled(struct page *p, enum text_style_id style, const char *tex
 	buf_str(&p->line, style_code(p->style, STYLE_NONE));
 }
 
-static void print_heading(struct page *p, const char *text)
+static void process_text_print_heading(struct page *p, const char *text)
 {
-	end_line(p);
+	process_text_end_line(p);
 	put_styled(p, STYLE_HEADING, text);
-	end_line(p);
+	process_text_end_line(p);
 }
 
 /* A name in what is left of the line behind `used` columns. */
-static void put_name(struct page *p, const char *name, size_t used, enum text_style_id style)
+static void process_text_put_name(struct page *p, const char *name, size_t used,
+				  enum text_style_id style)
 {
 	size_t width = p->style->width;
 
@@ -98,10 +99,11 @@ static void print_fact(struct page *p, const char *label, const char *text)
 	buf_printf(&p->line, "  %s%-11s%s ", style_code(p->style, STYLE_DIM), label,
 		   style_code(p->style, STYLE_NONE));
 	utf8_append(&p->line, text, true);
-	end_line(p);
+	process_text_end_line(p);
 }
 
-static void print_count(struct page *p, const char *label, uint64_t n, const struct weight *w)
+static void process_text_print_count(struct page *p, const char *label, uint64_t n,
+				     const struct weight *w)
 {
 	const struct process_report *r = p->r;
 	uint64_t delivered = r->statistics.delivered;
@@ -111,29 +113,30 @@ static void print_count(struct page *p, const char *label, uint64_t n, const str
 		   delivered ? 100.0 * (double)n / (double)delivered : 0);
 	if (w && r->processes.basis != TIME_NONE)
 		buf_printf(&p->line, "  %10.4f", processes_seconds(&r->processes, w));
-	end_line(p);
+	process_text_end_line(p);
 }
 
-static void print_counts(struct page *p)
+static void process_text_print_counts(struct page *p)
 {
 	const struct process_report *r = p->r;
 	const struct run_statistics *s = &r->statistics;
 
 	buf_printf(&p->line, "  %-11s %10s  %6s%s", "", "hits", "%",
 		   r->processes.basis == TIME_NONE ? "" : "     seconds");
-	end_line(p);
+	process_text_end_line(p);
 	for (int c = 0; c < N_CONTEXTS; c++)
-		print_count(p, sample_context_names[c], r->processes.total.by[c].samples,
-			    &r->processes.total.by[c]);
+		process_text_print_count(p, sample_context_names[c],
+					 r->processes.total.by[c].samples,
+					 &r->processes.total.by[c]);
 	if (s->other_events)
-		print_count(p, "other event", s->other_events, NULL);
+		process_text_print_count(p, "other event", s->other_events, NULL);
 	if (s->filtered)
-		print_count(p, "filtered", s->filtered, NULL);
-	print_count(p, "lost", s->lost, NULL);
-	print_count(p, "delivered", s->delivered, NULL);
+		process_text_print_count(p, "filtered", s->filtered, NULL);
+	process_text_print_count(p, "lost", s->lost, NULL);
+	process_text_print_count(p, "delivered", s->delivered, NULL);
 	if (r->processes.total.unknown.samples)
-		print_count(p, "unresolved", r->processes.total.unknown.samples,
-			    &r->processes.total.unknown);
+		process_text_print_count(p, "unresolved", r->processes.total.unknown.samples,
+					 &r->processes.total.unknown);
 }
 
 static void print_cost(struct page *p)
@@ -162,11 +165,11 @@ static void print_cost(struct page *p)
 	buf_fini(&text);
 }
 
-static void print_statistics(struct page *p)
+static void process_text_print_statistics(struct page *p)
 {
 	struct buf text = { 0 };
 
-	print_heading(p, "Statistics of the run");
+	process_text_print_heading(p, "Statistics of the run");
 	process_report_put_clock(p->r, &text);
 	print_fact(p, "clock", buf_cstr(&text));
 	text.len = 0;
@@ -174,7 +177,7 @@ static void print_statistics(struct page *p)
 	print_fact(p, "blind spot", buf_cstr(&text));
 	print_fact(p, "contexts", process_report_contexts_note(p->r));
 	print_cost(p);
-	print_counts(p);
+	process_text_print_counts(p);
 	buf_fini(&text);
 }
 
@@ -203,8 +206,8 @@ static const struct summary_column columns[] = {
 };
 #define HIGHEST_RANK 7 /* above all: nothing has gone */
 
-static void put_cell(const struct process_report *r, const struct summary_column *c,
-		     const struct process_row *row, struct buf *out)
+static void process_text_put_cell(const struct process_report *r, const struct summary_column *c,
+				  const struct process_row *row, struct buf *out)
 {
 	if (c->context >= 0 && c->is_time)
 		put_fixed(out, 0, processes_seconds(&r->processes, &row->by[c->context]), 4);
@@ -233,8 +236,9 @@ static size_t cell_width(struct page *p, const struct summary_column *c)
 		if (!is_total && !r->is_shown[i])
 			continue;
 		p->clean.len = 0;
-		put_cell(r, c, is_total ? &r->processes.total : &r->processes.rows.data[i],
-			 &p->clean);
+		process_text_put_cell(r, c,
+				      is_total ? &r->processes.total : &r->processes.rows.data[i],
+				      &p->clean);
 		width = MAX(width, p->clean.len);
 	}
 	return width;
@@ -258,47 +262,49 @@ static size_t fit_columns(struct page *p, size_t widths[ARRAY_SIZE(columns)])
 	return used;
 }
 
-static void print_summary_row(struct page *p, const size_t *widths, size_t used,
-			      const struct process_row *row, const char *name,
-			      enum text_style_id style)
+static void process_text_print_summary_row(struct page *p, const size_t *widths, size_t used,
+					   const struct process_row *row, const char *name,
+					   enum text_style_id style)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		if (!widths[i])
 			continue;
 		p->clean.len = 0;
 		if (row)
-			put_cell(p->r, &columns[i], row, &p->clean);
+			process_text_put_cell(p->r, &columns[i], row, &p->clean);
 		else
 			buf_str(&p->clean, columns[i].title);
 		buf_printf(&p->line, "%*s  ", (int)widths[i], buf_cstr(&p->clean));
 	}
-	put_name(p, name, used, style);
-	end_line(p);
+	process_text_put_name(p, name, used, style);
+	process_text_end_line(p);
 }
 
-static void print_summary(struct page *p)
+static void process_text_print_summary(struct page *p)
 {
 	const struct process_report *r = p->r;
 	size_t widths[ARRAY_SIZE(columns)], used = fit_columns(p, widths);
 	struct buf text = { 0 };
 
-	print_heading(p,
-		      r->processes.basis == TIME_NONE
-			      ? "Summary of processes (hits)"
-			      : "Summary of processes (hits, and seconds extrapolated from them)");
-	print_summary_row(p, widths, used, NULL, "process", STYLE_HEADING);
+	process_text_print_heading(
+		p, r->processes.basis == TIME_NONE
+			   ? "Summary of processes (hits)"
+			   : "Summary of processes (hits, and seconds extrapolated from them)");
+	process_text_print_summary_row(p, widths, used, NULL, "process", STYLE_HEADING);
 	for (uint32_t i = 0; i < r->processes.rows.n; i++) {
 		const struct process_row *row = &r->processes.rows.data[i];
 
 		if (r->is_shown[i])
-			print_summary_row(p, widths, used, row, process_name(&r->processes, row),
-					  row->is_idle_task ? STYLE_DIM : STYLE_NONE);
+			process_text_print_summary_row(p, widths, used, row,
+						       process_name(&r->processes, row),
+						       row->is_idle_task ? STYLE_DIM : STYLE_NONE);
 	}
 	if (r->n_hidden) {
 		buf_printf(&text, "other (%" PRIu32 ")", r->n_hidden);
-		print_summary_row(p, widths, used, &r->hidden, buf_cstr(&text), STYLE_DIM);
+		process_text_print_summary_row(p, widths, used, &r->hidden, buf_cstr(&text),
+					       STYLE_DIM);
 	}
-	print_summary_row(p, widths, used, &r->processes.total, "all", STYLE_HEADING);
+	process_text_print_summary_row(p, widths, used, &r->processes.total, "all", STYLE_HEADING);
 	buf_fini(&text);
 }
 
@@ -312,8 +318,8 @@ struct shape {
 
 #define CONTEXT_WIDTH 8
 
-static size_t put_numbers(struct page *p, const struct shape *shape, const struct weight *all,
-			  const struct weight *by)
+static size_t process_text_put_numbers(struct page *p, const struct shape *shape,
+				       const struct weight *all, const struct weight *by)
 {
 	const struct process_report *r = p->r;
 	bool has_time = r->processes.basis != TIME_NONE;
@@ -336,7 +342,7 @@ static size_t put_numbers(struct page *p, const struct shape *shape, const struc
 	return used;
 }
 
-static void print_titles(struct page *p, const struct shape *shape)
+static void process_text_print_titles(struct page *p, const struct shape *shape)
 {
 	buf_printf(&p->line, "%9s  %6s%s", "hits", "%",
 		   p->r->processes.basis == TIME_NONE ? "" : "     seconds");
@@ -344,10 +350,10 @@ static void print_titles(struct page *p, const struct shape *shape)
 		if (shape->contexts & 1u << c)
 			buf_printf(&p->line, "%*s", CONTEXT_WIDTH, sample_context_names[c]);
 	buf_str(&p->line, "  region / symbol");
-	end_line(p);
+	process_text_end_line(p);
 }
 
-static void print_instructions(struct page *p, const struct hit_row *hit)
+static void process_text_print_instructions(struct page *p, const struct hit_row *hit)
 {
 	struct process_report *r = p->r;
 	struct instruction in;
@@ -361,65 +367,70 @@ static void print_instructions(struct page *p, const struct hit_row *hit)
 
 		if (why) {
 			buf_printf(&p->line, "%21s", "");
-			put_name(p, why, 21, STYLE_DIM);
-			end_line(p);
+			process_text_put_name(p, why, 21, STYLE_DIM);
+			process_text_end_line(p);
 		}
 		process_report_put_place(r, hit->function, place->offset, &text);
 		buf_printf(&text, has_code ? ": %s" : "%s", has_code ? in.text : "");
 		buf_printf(&p->line, "%19" PRIu64 "  ", place->weight.samples);
-		put_name(p, buf_cstr(&text), 21, STYLE_NONE);
-		end_line(p);
+		process_text_put_name(p, buf_cstr(&text), 21, STYLE_NONE);
+		process_text_end_line(p);
 		buf_fini(&text);
 	}
 }
 
-static void print_region(struct page *p, const struct shape *shape, const struct hit_region *region)
+static void process_text_print_region(struct page *p, const struct shape *shape,
+				      const struct hit_region *region)
 {
 	struct process_report *r = p->r;
 	char scratch[KEY_TEXT_SIZE];
-	size_t used = put_numbers(p, shape, &region->weight, NULL);
+	size_t used = process_text_put_numbers(p, shape, &region->weight, NULL);
 
-	put_name(p, process_report_image(r, region->image), used, STYLE_HEADING);
-	end_line(p);
+	process_text_put_name(p, process_report_image(r, region->image), used, STYLE_HEADING);
+	process_text_end_line(p);
 	for (uint32_t i = 0; i < region->n; i++) {
 		const struct hit_row *hit = &r->hits.data[region->first + i];
 
-		used = put_numbers(p, shape, &hit->all, hit->by);
+		used = process_text_put_numbers(p, shape, &hit->all, hit->by);
 		buf_str(&p->line, "  ");
-		put_name(p, process_report_symbol(r, hit->function, scratch), used + 2, STYLE_NONE);
-		end_line(p);
-		print_instructions(p, hit);
+		process_text_put_name(p, process_report_symbol(r, hit->function, scratch), used + 2,
+				      STYLE_NONE);
+		process_text_end_line(p);
+		process_text_print_instructions(p, hit);
 	}
 	if (region->hidden.n) {
 		struct buf text = { 0 };
 
 		buf_printf(&text, "  other (%" PRIu32 ")", region->hidden.n);
-		used = put_numbers(p, shape, &region->hidden.weight, NULL);
-		put_name(p, buf_cstr(&text), used, STYLE_DIM);
-		end_line(p);
+		used = process_text_put_numbers(p, shape, &region->hidden.weight, NULL);
+		process_text_put_name(p, buf_cstr(&text), used, STYLE_DIM);
+		process_text_end_line(p);
 		buf_fini(&text);
 	}
 }
 
-static void print_part(struct page *p, const struct shape *shape, const struct hit_part *part)
+static void process_text_print_part(struct page *p, const struct shape *shape,
+				    const struct hit_part *part)
 {
-	print_titles(p, shape);
+	process_text_print_titles(p, shape);
 	for (uint32_t i = 0; i < part->n; i++)
-		print_region(p, shape, &p->r->regions.data[part->first + i]);
+		process_text_print_region(p, shape, &p->r->regions.data[part->first + i]);
 }
 
-static void print_detail(struct page *p, const struct process_detail *d)
+static void process_text_print_detail(struct page *p, const struct process_detail *d)
 {
 	const struct process_report *r = p->r;
 	const struct process_row *row = &r->processes.rows.data[d->row];
 	struct buf text = { 0 };
 
-	end_line(p);
+	process_text_end_line(p);
 	buf_printf(&text, "%s (%" PRId32 ")", process_name(&r->processes, row),
 		   process_pid(&r->processes, row));
-	put_name(p, row->is_idle_task ? process_name(&r->processes, row) : buf_cstr(&text), 0,
-		 STYLE_HEADING);
-	end_line(p);
+	process_text_put_name(p,
+			      row->is_idle_task ? process_name(&r->processes, row)
+						: buf_cstr(&text),
+			      0, STYLE_HEADING);
+	process_text_end_line(p);
 	for (int part = 0; part < N_PROCESS_PARTS; part++) {
 		uint32_t contexts = process_columns(process_parts[part].contexts, row->by);
 		const struct shape shape = { contexts, row->all.samples };
@@ -427,8 +438,8 @@ static void print_detail(struct page *p, const struct process_detail *d)
 		if (!d->parts[part].n)
 			continue;
 		buf_printf(&p->line, "  %s", process_parts[part].title);
-		end_line(p);
-		print_part(p, &shape, &d->parts[part]);
+		process_text_end_line(p);
+		process_text_print_part(p, &shape, &d->parts[part]);
 	}
 	buf_fini(&text);
 }
@@ -441,9 +452,9 @@ static void print_kernel(struct page *p)
 		p->r->kernel.weight.samples,
 	};
 
-	print_heading(p, "The kernel, for all processes");
+	process_text_print_heading(p, "The kernel, for all processes");
 	if (p->r->kernel.n)
-		print_part(p, &shape, &p->r->kernel);
+		process_text_print_part(p, &shape, &p->r->kernel);
 	else
 		print_fact(p, "", "no samples in the kernel");
 }
@@ -454,10 +465,10 @@ void process_report_print_text(struct process_report *r, const struct text_style
 
 	header_print(&r->head, style, out);
 	/* The header ends with an empty line, as every section begins with one. */
-	print_statistics(&p);
-	print_summary(&p);
+	process_text_print_statistics(&p);
+	process_text_print_summary(&p);
 	vec_foreach (&r->details, d)
-		print_detail(&p, d);
+		process_text_print_detail(&p, d);
 	if (r->options.with_kernel)
 		print_kernel(&p);
 	buf_fini(&p.line);

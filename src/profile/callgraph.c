@@ -39,7 +39,7 @@ struct grapher {
 	uint32_t path[PROFILE_MAX_DEPTH + 2]; /* by depth */
 };
 
-static void arcs_fini(struct arcs *a)
+static void callgraph_arcs_fini(struct arcs *a)
 {
 	intmap_fini(&a->index);
 	vec_fini(&a->list);
@@ -94,7 +94,7 @@ static void account(struct grapher *g, uint32_t node)
 }
 
 /* Depth first; recursion is bounded by PROFILE_MAX_DEPTH. */
-static void visit(struct grapher *g, uint32_t node)
+static void callgraph_visit(struct grapher *g, uint32_t node)
 {
 	for (uint32_t c = g->tree.first_child[node]; c; c = g->tree.next_sibling[c]) {
 		const struct profile_node *n = &g->p->nodes.data[c];
@@ -103,7 +103,7 @@ static void visit(struct grapher *g, uint32_t node)
 		g->path[n->depth] = c;
 		account(g, c);
 		g->nearest[n->function] = c;
-		visit(g, c);
+		callgraph_visit(g, c);
 		g->nearest[n->function] = above;
 	}
 }
@@ -190,8 +190,8 @@ static struct ranked *rank_arcs(const struct arcs *a, bool by_period, size_t n_f
 	return ranked;
 }
 
-static uint32_t add_row(struct grapher *g, enum row_kind kind, enum row_role role, uint32_t block,
-			uint32_t function)
+static uint32_t callgraph_add_row(struct grapher *g, enum row_kind kind, enum row_role role,
+				  uint32_t block, uint32_t function)
 {
 	uint32_t row = rows_add(g->out, kind, role != ROLE_SELF, NO_INDEX);
 	struct row *r = &g->out->list.data[row];
@@ -246,11 +246,12 @@ static void add_side(struct grapher *g, const struct arcs *arcs, const struct ra
 		uint32_t row, id = ranked[at].id;
 
 		if (at >= shown && other == NO_INDEX)
-			other = add_row(g, ROW_OTHER, role, block, NO_INDEX);
+			other = callgraph_add_row(g, ROW_OTHER, role, block, NO_INDEX);
 		if (at >= shown)
 			g->out->list.data[other].n_hidden++;
 		row = at >= shown ? other
-				  : add_row(g, ROW_ITEM, role, block, arcs->list.data[id].other);
+				  : callgraph_add_row(g, ROW_ITEM, role, block,
+						      arcs->list.data[id].other);
 		put_arc(g, row, &arcs->weights.data[(size_t)id * g->p->n_lanes]);
 	}
 }
@@ -291,7 +292,7 @@ static void add_hidden_functions(struct grapher *g, const struct ranked *order, 
 		if (shown[f] || !has_weight(g, f))
 			continue;
 		if (other == NO_INDEX) {
-			other = add_row(g, ROW_OTHER, ROLE_SELF, NO_INDEX, NO_INDEX);
+			other = callgraph_add_row(g, ROW_OTHER, ROLE_SELF, NO_INDEX, NO_INDEX);
 			g->out->list.data[other].has_total = false;
 		}
 		g->out->list.data[other].n_hidden++;
@@ -301,7 +302,7 @@ static void add_hidden_functions(struct grapher *g, const struct ranked *order, 
 	}
 }
 
-static void add_blocks(struct grapher *g)
+static void callgraph_add_blocks(struct grapher *g)
 {
 	const struct row_limits *limits = g->threshold.limits;
 	size_t n = g->p->functions.n;
@@ -322,7 +323,7 @@ static void add_blocks(struct grapher *g)
 		shown[f] = true;
 		add_side(g, &g->callers, &callers[caller_start[f]],
 			 caller_start[f + 1] - caller_start[f], ROLE_CALLER, block, f);
-		row = add_row(g, ROW_ITEM, ROLE_SELF, block, f);
+		row = callgraph_add_row(g, ROW_ITEM, ROLE_SELF, block, f);
 		memcpy(rows_cells(g->out, row), cells, g->p->n_lanes * sizeof(*cells));
 		add_side(g, &g->callees, &callees[callee_start[f]],
 			 callee_start[f + 1] - callee_start[f], ROLE_CALLEE, block, f);
@@ -350,12 +351,12 @@ void profile_callgraph(const struct profile *p, const struct row_limits *limits,
 	subtree_init(&g->tree, p);
 	subtree_fill(&g->tree, order, p->entries.n);
 	threshold_init(&g->threshold, p, limits);
-	visit(g, 0);
+	callgraph_visit(g, 0);
 	if (p->arcs.n)
 		add_loaded_arcs(g);
-	add_blocks(g);
-	arcs_fini(&g->callers);
-	arcs_fini(&g->callees);
+	callgraph_add_blocks(g);
+	callgraph_arcs_fini(&g->callers);
+	callgraph_arcs_fini(&g->callees);
 	threshold_fini(&g->threshold);
 	subtree_fini(&g->tree);
 	free(g->functions);

@@ -108,8 +108,9 @@ static const char *or_none(const char *text, int key)
 	return *text ? text : none_texts[key];
 }
 
-static bool is_taken(const struct query *q, const char *path, const struct cgroup_names *names,
-		     const char *container, const char *pod)
+static bool cgroups_is_taken(const struct query *q, const char *path,
+			     const struct cgroup_names *names, const char *container,
+			     const char *pod)
 {
 	return (!query_has(q, FILTER_CGROUP) || takes_path(q, or_none(path, CGROUP_PATH))) &&
 	       (!query_has(q, FILTER_UNIT) || takes_unit(q, or_none(names->unit, CGROUP_UNIT))) &&
@@ -133,7 +134,7 @@ static const char *name_of(struct profile *p, const char *id)
 	return container_names_find(p->index->containers, id);
 }
 
-static string_id add_text(struct profile *p, const char *text)
+static string_id cgroups_add_text(struct profile *p, const char *text)
 {
 	return strings_add(&p->cgroup_texts, text ? text : "");
 }
@@ -154,9 +155,9 @@ static void add_cgroup(struct profile *p, const char *path)
 	new.text[CGROUP_UNIT] = strings_add(&p->cgroup_texts, names.unit);
 	new.text[CGROUP_CONTAINER] = strings_add(&p->cgroup_texts, container);
 	new.text[CGROUP_POD] = strings_add(&p->cgroup_texts, pod);
-	new.container_name = add_text(p, names.container_name);
-	new.pod_name = add_text(p, names.pod_name);
-	new.is_taken = is_taken(p->index->query, path, &names, container, pod);
+	new.container_name = cgroups_add_text(p, names.container_name);
+	new.pod_name = cgroups_add_text(p, names.pod_name);
+	new.is_taken = cgroups_is_taken(p->index->query, path, &names, container, pod);
 	vec_push(&p->cgroups, new);
 }
 

@@ -97,7 +97,7 @@ static const struct {
 	{ "preempt_schedule_irq", MARK_EXIT },
 };
 
-static bool matches(const char *pattern, const char *function)
+static bool context_matches(const char *pattern, const char *function)
 {
 	size_t n = strlen(pattern);
 
@@ -109,7 +109,7 @@ static bool matches(const char *pattern, const char *function)
 enum context_mark context_mark_of(const char *function)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (matches(marks[i].name, function))
+		if (context_matches(marks[i].name, function))
 			return marks[i].mark;
 	return MARK_NONE;
 }

@@ -36,7 +36,7 @@ static const char *file_name(const char *path)
 }
 
 /* The source file of a function, without its folders: builds are made in different ones. */
-static const char *source_of(const struct profile *p, uint32_t function)
+static const char *diff_source_of(const struct profile *p, uint32_t function)
 {
 	const struct profile_function *f = &p->functions.data[function];
 	const struct symbol_table *table = p->images.data[f->image].table;
@@ -97,7 +97,7 @@ static void find_namesakes(struct differ *d, const struct profile *p)
 	intmap_fini(&firsts);
 }
 
-static uint32_t key_of(struct differ *d, const struct profile *p, uint32_t function)
+static uint32_t diff_key_of(struct differ *d, const struct profile *p, uint32_t function)
 {
 	size_t image_len, len;
 	char *plain = plain_key(p, function, &image_len, &len);
@@ -106,7 +106,7 @@ static uint32_t key_of(struct differ *d, const struct profile *p, uint32_t funct
 	uint32_t id;
 
 	if (d->shared.data[strings_add_n(&d->plain, plain, len).n])
-		source = source_of(p, function);
+		source = diff_source_of(p, function);
 	buf_bytes(&key, plain, len);
 	if (*source)
 		buf_printf(&key, " [%s]", source);
@@ -186,7 +186,7 @@ static void add_functions(struct differ *d, const struct profile *p, uint32_t la
 
 		if (!cell->self.samples && !cell->total.samples)
 			continue;
-		n = find_row(d, NO_INDEX, key_of(d, p, function));
+		n = find_row(d, NO_INDEX, diff_key_of(d, p, function));
 		row = &d->out->rows.data[n];
 		row->self[side] += weight_value(&cell->self, d->by_period);
 		row->total[side] += weight_value(&cell->total, d->by_period);
@@ -212,7 +212,7 @@ static void add_chains(struct differ *d, const struct profile *p, uint32_t lane,
 	uint32_t *rows = xcalloc(p->nodes.n + 1, sizeof(*rows));
 
 	for (uint32_t f = 0; f < p->functions.n; f++)
-		keys[f] = key_of(d, p, f);
+		keys[f] = diff_key_of(d, p, f);
 	rows[0] = NO_INDEX;
 	for (uint32_t n = 1; n < p->nodes.n; n++) {
 		const struct profile_node *node = &p->nodes.data[n];

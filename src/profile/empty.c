@@ -51,8 +51,8 @@ static int more_samples(const void *a, const void *b, void *context)
 }
 
 /* "gzip, sh and 12 more" */
-static void put_values(struct buf *text, const struct profile *p, enum profile_key key,
-		       const struct rows *rows)
+static void empty_put_values(struct buf *text, const struct profile *p, enum profile_key key,
+			     const struct rows *rows)
 {
 	uint32_t *order = xcalloc(rows->list.n + 1, sizeof(*order));
 	char scratch[KEY_TEXT_SIZE];
@@ -104,7 +104,7 @@ void profile_each_value(const struct profile_request *request, enum filter_tag t
 	profile_free(p);
 }
 
-static void put_time(struct buf *text, const struct profile *p)
+static void empty_put_time(struct buf *text, const struct profile *p)
 {
 	uint64_t start = p->session->info.start_ns;
 
@@ -140,12 +140,12 @@ static int explain_filter(const struct profile_request *request, enum filter_tag
 	unfiltered.keys = (struct key_list){ { key }, by < N_PROFILE_KEYS };
 	p = profile_load(&unfiltered);
 	if (by == BY_TIME) {
-		put_time(&text, p);
+		empty_put_time(&text, p);
 	} else if (by >= N_PROFILE_KEYS) {
 		put_numbers(&text, &request->session->info, by == BY_UNIT_MASK);
 	} else {
 		profile_collate(p, &unfiltered.keys, false, &rows);
-		put_values(&text, p, key, &rows);
+		empty_put_values(&text, p, key, &rows);
 	}
 	error_set(err, -ENOENT, "no sample matches %s%s%s%s; there are: %s", filter_infos[tag].tag,
 		  *filter_infos[tag].tag ? ":" : "", value->glob,

@@ -239,7 +239,8 @@ static bool takes_symbol(struct profile *p, const struct profile_function *f)
 		 takes_function(p, FILTER_SYMBOL_EXCLUDE, f));
 }
 
-static uint32_t add_function(struct profile *p, const struct function_key *key, const char *inlined)
+static uint32_t index_add_function(struct profile *p, const struct function_key *key,
+				   const char *inlined)
 {
 	struct profile_index *x = p->index;
 	struct profile_function f = {
@@ -339,7 +340,7 @@ static void add_line_frames(struct profile *p, uint32_t image, uint64_t offset, 
 			inlined = *frames[n].function ? lines_name(p->symbols, table, &frames[n])
 						      : "(inlined)";
 		}
-		vec_push(&p->index->frames, add_function(p, &key, inlined));
+		vec_push(&p->index->frames, index_add_function(p, &key, inlined));
 	}
 }
 
@@ -386,7 +387,7 @@ const uint32_t *index_frames(struct profile *p, uint32_t image, uint64_t offset,
 		if (x->request->with_lines || (x->request->with_inlines && x->request->with_chains))
 			add_line_frames(p, image, at, function.symbol);
 		else
-			vec_push(&x->frames, add_function(p, &function, NULL));
+			vec_push(&x->frames, index_add_function(p, &function, NULL));
 		*slot = (struct lookup){ key, first, (uint32_t)x->frames.n - first };
 	}
 	*n = slot->n;
@@ -521,7 +522,7 @@ uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node)
 	return *entry - 1;
 }
 
-static const char *base_name(const char *path)
+static const char *index_base_name(const char *path)
 {
 	const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
 
@@ -605,7 +606,7 @@ static bool has_namesake(const struct profile *p, struct namesakes *n, const str
 static const char *short_path(const struct profile *p, struct namesakes *n,
 			      const struct image *image)
 {
-	const char *name = base_name(image->path);
+	const char *name = index_base_name(image->path);
 
 	while (name > image->path && is_shared(p, n, image, name)) {
 		name--; /* onto the slash */
@@ -671,7 +672,7 @@ static uint32_t first_of_binary(struct strings *binaries, struct intmap *firsts,
 	bool is_new;
 
 	buf_bytes(&key, &image->build_id, sizeof(image->build_id));
-	buf_str(&key, base_name(image->path));
+	buf_str(&key, index_base_name(image->path));
 	first = intmap_put(firsts, strings_add_n(binaries, (const char *)key.data, key.len).n,
 			   &is_new);
 	if (is_new)

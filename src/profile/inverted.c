@@ -39,7 +39,7 @@ static int by_function(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-static int heavier_run(const void *a, const void *b)
+static int inverted_heavier_run(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
 
@@ -55,7 +55,7 @@ static void set_node(struct inverter *v, struct chain *chain, uint32_t node)
 }
 
 /* Sums the weights of chains [from, from + n) into the scratch cells' totals. */
-static void sum_run(struct inverter *v, size_t from, size_t n)
+static void inverted_sum_run(struct inverter *v, size_t from, size_t n)
 {
 	for (uint32_t lane = 0; lane < v->p->n_lanes; lane++)
 		v->scratch[lane] = (struct cell){ 0 };
@@ -68,7 +68,7 @@ static void sum_run(struct inverter *v, size_t from, size_t n)
 }
 
 /* Splits chains [from, from + n) by the frame that comes next; ended ones are left out. */
-static void split(struct inverter *v, size_t from, size_t n)
+static void inverted_split(struct inverter *v, size_t from, size_t n)
 {
 	size_t first = v->runs.n, end = from + n;
 
@@ -79,12 +79,13 @@ static void split(struct inverter *v, size_t from, size_t n)
 		while (from < end && v->chains[from].function == v->chains[run.from].function)
 			from++;
 		run.n = from - run.from;
-		sum_run(v, run.from, run.n);
+		inverted_sum_run(v, run.from, run.n);
 		run.weight = weight_value(&v->scratch[0].total, v->threshold.limits->by_period);
 		vec_push(&v->runs, run);
 	}
 	if (v->runs.n > first)
-		qsort(&v->runs.data[first], v->runs.n - first, sizeof(struct run), heavier_run);
+		qsort(&v->runs.data[first], v->runs.n - first, sizeof(struct run),
+		      inverted_heavier_run);
 }
 
 /*
@@ -122,7 +123,7 @@ static size_t hide_runs(struct inverter *v, struct hidden *hidden, size_t first,
 	size_t n_shown = 0;
 
 	for (size_t i = first; i < first + n; i++) {
-		sum_run(v, v->runs.data[i].from, v->runs.data[i].n);
+		inverted_sum_run(v, v->runs.data[i].from, v->runs.data[i].n);
 		if (threshold_takes(&v->threshold, v->scratch, true) && (!max || n_shown < max)) {
 			n_shown++;
 			continue;
@@ -142,7 +143,7 @@ static void invert(struct inverter *v, size_t from, size_t n, uint32_t parent, u
 	bool has_other, is_chain;
 	uint32_t row, below;
 
-	split(v, from, n);
+	inverted_split(v, from, n);
 	n_runs = v->runs.n - first;
 	hidden_init(&hidden, v->p);
 	n_shown = hide_runs(v, &hidden, first, n_runs);
@@ -154,7 +155,7 @@ static void invert(struct inverter *v, size_t from, size_t n, uint32_t parent, u
 
 		if (!run.n)
 			continue;
-		sum_run(v, run.from, run.n);
+		inverted_sum_run(v, run.from, run.n);
 		row = add_run_row(v, &run, depth, parent);
 		v->out->list.data[row].indent = (uint16_t)below;
 		v->out->list.data[row].is_branch = !is_chain;

@@ -101,7 +101,7 @@ static void part_fini(struct part *part)
 	vec_fini(&part->blocks);
 }
 
-static uint32_t image_of(const struct part *part, image_id id)
+static uint32_t load_image_of(const struct part *part, image_id id)
 {
 	return part->images[id.n < part->segment->n_images ? id.n : 0];
 }
@@ -119,8 +119,8 @@ static bool takes_class(const struct profile *p, const struct part *part, uint32
 
 	return c->counter < p->session->info.n_counters &&
 	       p->index->lane_of[c->counter] != NO_INDEX &&
-	       p->index->image_takes.data[image_of(part, c->app)].app &&
-	       !p->index->image_takes.data[image_of(part, c->app)].excluded &&
+	       p->index->image_takes.data[load_image_of(part, c->app)].app &&
+	       !p->index->image_takes.data[load_image_of(part, c->app)].excluded &&
 	       query_takes_number(q, FILTER_PID, (uint32_t)c->pid) &&
 	       query_takes_number(q, FILTER_TID, (uint32_t)c->tid) &&
 	       query_takes_number(q, FILTER_CPU, c->cpu) &&
@@ -138,7 +138,8 @@ static void class_values(struct profile *p, struct part *part, uint32_t i,
 	for (size_t k = 0; k < p->class_keys.n; k++) {
 		switch (p->class_keys.key[k]) {
 		case PROFILE_APP:
-			values[k] = part->idle[i] ? index_idle_image(p) : image_of(part, c->app);
+			values[k] =
+				part->idle[i] ? index_idle_image(p) : load_image_of(part, c->app);
 			break;
 		case PROFILE_PROCESS:
 			values[k] = part->processes[i] = index_process(p, c->pid);
@@ -174,7 +175,8 @@ static const char *segment_string(const struct segment *s, string_id id)
 }
 
 /* The profile's id of a class's comm, of which a segment has far fewer than classes. */
-static uint32_t comm_of(struct profile *p, const struct segment *s, uint32_t *known, string_id comm)
+static uint32_t load_comm_of(struct profile *p, const struct segment *s, uint32_t *known,
+			     string_id comm)
 {
 	uint32_t *id = &known[comm.n < s->n_strings ? comm.n : 0];
 
@@ -194,7 +196,7 @@ static void add_classes(struct profile *p, struct part *part)
 		const struct profile_class *c = &s->classes[i];
 		bool is_taken;
 
-		part->comms[i] = comm_of(p, s, comms, c->comm);
+		part->comms[i] = load_comm_of(p, s, comms, c->comm);
 		part->idle[i] = c->pid == 0;
 		if (part->cgroups)
 			part->cgroups[i] = index_cgroup(p, segment_string(s, c->cgroup));
@@ -225,7 +227,7 @@ static uint32_t row_group(struct profile *p, struct part *part, const struct cou
 	return *group;
 }
 
-static uint32_t parent_of(const struct segment *s, uint32_t node)
+static uint32_t load_parent_of(const struct segment *s, uint32_t node)
 {
 	uint32_t parent = s->nodes[node].parent;
 
@@ -234,7 +236,7 @@ static uint32_t parent_of(const struct segment *s, uint32_t node)
 
 static enum code_mode node_mode(const struct profile *p, const struct part *part, uint32_t node)
 {
-	uint32_t image = image_of(part, part->segment->nodes[node].code.image);
+	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
 
 	return image_kind_mode(p->images.data[image].image->kind);
 }
@@ -257,13 +259,13 @@ static uint64_t node_offset(const struct part *part, uint32_t node, int use)
 static const uint32_t *node_frames(struct profile *p, const struct part *part, uint32_t node,
 				   int use, uint32_t *n)
 {
-	uint32_t image = image_of(part, part->segment->nodes[node].code.image);
+	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image);
 
 	return index_frames(p, image, node_offset(part, node, use), n);
 }
 
-static uint32_t add_node(struct profile *p, const struct part *part, uint32_t parent, uint32_t node,
-			 int use)
+static uint32_t load_add_node(struct profile *p, const struct part *part, uint32_t parent,
+			      uint32_t node, int use)
 {
 	uint32_t n;
 	const uint32_t *frames = node_frames(p, part, node, use, &n);
@@ -281,7 +283,7 @@ static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
 	if (!query_has(p->index->query, FILTER_VIA))
 		return true;
 	while (node && depth++ < PROFILE_MAX_DEPTH) {
-		uint32_t caller = parent_of(part->segment, node);
+		uint32_t caller = load_parent_of(part->segment, node);
 		uint32_t n;
 		const uint32_t *frames = node_frames(p, part, node, use, &n);
 
@@ -297,7 +299,7 @@ static bool takes_via(struct profile *p, const struct part *part, uint32_t node)
 static bool takes_node(struct profile *p, const struct part *part, uint32_t node)
 {
 	const struct profile_index *x = p->index;
-	uint32_t image = image_of(part, part->segment->nodes[node].code.image), n;
+	uint32_t image = load_image_of(part, part->segment->nodes[node].code.image), n;
 	const uint32_t *frames;
 
 	if (!x->image_takes.data[image].lib_image || x->image_takes.data[image].excluded)
@@ -311,7 +313,7 @@ static bool takes_node(struct profile *p, const struct part *part, uint32_t node
 enum block_state { BLOCK_READ, BLOCK_LEFT_OUT, BLOCK_DAMAGED };
 
 /* Whether the query takes the second that a block begins in. */
-static bool takes_block(const struct profile *p, const struct block *block)
+static bool load_takes_block(const struct profile *p, const struct block *block)
 {
 	uint64_t start = p->session->info.start_ns;
 	uint64_t at = block->first_ns > start ? block->first_ns - start : 0;
@@ -319,12 +321,12 @@ static bool takes_block(const struct profile *p, const struct block *block)
 	return query_takes_number(p->index->query, FILTER_TIME, at);
 }
 
-static enum block_state read_block(struct profile *p, struct part *part, uint32_t i)
+static enum block_state load_read_block(struct profile *p, struct part *part, uint32_t i)
 {
 	int r;
 
 	part->rows.n = 0;
-	if (!takes_block(p, &part->segment->blocks[i]))
+	if (!load_takes_block(p, &part->segment->blocks[i]))
 		return BLOCK_LEFT_OUT;
 	r = p->index->ahead ? rows_ahead_next(p->index->ahead, &part->rows)
 			    : segment_read_rows(part->segment, i, &part->rows, NULL);
@@ -340,7 +342,7 @@ static struct rows_ahead *read_ahead(const struct profile *p)
 
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		for (uint32_t b = 0; b < s->segments[i]->n_blocks; b++)
-			if (takes_block(p, &s->segments[i]->blocks[b]))
+			if (load_takes_block(p, &s->segments[i]->blocks[b]))
 				vec_push(&blocks, (struct row_block){ s->segments[i], b });
 	ahead = rows_ahead_start(blocks.data, blocks.n);
 	vec_fini(&blocks);
@@ -367,8 +369,8 @@ static bool takes_both(const struct profile *p, const struct part *part,
 		       const struct count_row *row)
 {
 	const struct image_takes *takes = p->index->image_takes.data;
-	uint32_t code = image_of(part, part->segment->nodes[row->node].code.image);
-	uint32_t app = image_of(part, part->segment->classes[row->class].app);
+	uint32_t code = load_image_of(part, part->segment->nodes[row->node].code.image);
+	uint32_t app = load_image_of(part, part->segment->classes[row->class].app);
 	bool has_lib_image = query_has(p->index->query, FILTER_LIB_IMAGE);
 
 	if (part->contexts && !query_takes_name(p->index->query, FILTER_CONTEXT,
@@ -411,11 +413,13 @@ static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
 	uint32_t parent = 0;
 
 	while (step.node && !(parent = *node_place(part, &step))) {
-		uint32_t caller =
-			p->index->request->with_chains ? parent_of(part->segment, step.node) : 0;
+		uint32_t caller = p->index->request->with_chains
+					  ? load_parent_of(part->segment, step.node)
+					  : 0;
 
 		vec_push(&part->chain, step);
-		index_fetch_frames(p, image_of(part, part->segment->nodes[step.node].code.image),
+		index_fetch_frames(p,
+				   load_image_of(part, part->segment->nodes[step.node].code.image),
 				   node_offset(part, step.node, step.use));
 		if (caller)
 			step.use =
@@ -424,7 +428,7 @@ static uint32_t add_chain(struct profile *p, struct part *part, uint32_t node)
 	}
 	while (part->chain.n) {
 		step = part->chain.data[--part->chain.n];
-		parent = add_node(p, part, parent, step.node, step.use);
+		parent = load_add_node(p, part, parent, step.node, step.use);
 		*node_place(part, &step) = parent;
 	}
 	return parent;
@@ -442,7 +446,7 @@ static uint32_t row_entry(struct profile *p, struct part *part, const struct cou
 	return last->entry;
 }
 
-static void add_row(struct profile *p, struct part *part, const struct count_row *row)
+static void load_add_row(struct profile *p, struct part *part, const struct count_row *row)
 {
 	const struct weight w = { row->samples, row->period };
 	uint32_t lane = part->lanes[row->class];
@@ -492,7 +496,7 @@ static void look_at_rows(struct profile *p, struct part *part)
 			p->n_idle += row->samples;
 		} else if (part->is_once) {
 			add_chain(p, part, row->node);
-			add_row(p, part, row);
+			load_add_row(p, part, row);
 		} else {
 			take_row(part, row);
 		}
@@ -506,7 +510,7 @@ static void mark_leaves(struct profile *p, struct part *part)
 		index_reserve_nodes(p, part->segment->n_nodes);
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
 		const struct block *block = &part->segment->blocks[i];
-		enum block_state state = read_block(p, part, i);
+		enum block_state state = load_read_block(p, part, i);
 		size_t first = p->entries.n;
 
 		if (state == BLOCK_LEFT_OUT) {
@@ -543,7 +547,7 @@ static bool wants_key(const struct profile *p, enum profile_key key)
 static struct class_traits traits_of(const struct profile *p, const struct part *part, uint32_t i)
 {
 	const struct profile_class *c = &part->segment->classes[i];
-	struct class_traits t = { .app = image_of(part, c->app),
+	struct class_traits t = { .app = load_image_of(part, c->app),
 				  .lane = c->counter,
 				  .is_idle = part->idle[i] };
 	bool has_thread = wants_key(p, PROFILE_THREAD),
@@ -598,7 +602,7 @@ static struct sums_source *sums_sources(const struct profile *p, struct part *pa
 		const struct segment *s = parts[i].segment;
 
 		for (uint32_t b = 0; b < s->n_blocks; b++)
-			if (takes_block(p, &s->blocks[b]))
+			if (load_takes_block(p, &s->blocks[b]))
 				vec_push(&parts[i].blocks, b);
 		sources[i] = (struct sums_source){ s, parts[i].alike, parts[i].blocks.data,
 						   parts[i].blocks.n };
@@ -634,7 +638,7 @@ static void mark_leaves_of_sums(struct profile *p, struct part *part, struct sum
 static void mark_callers(const struct profile *p, struct part *part)
 {
 	for (uint32_t n = part->segment->n_nodes; n-- > 1;) {
-		uint32_t caller = parent_of(part->segment, n);
+		uint32_t caller = load_parent_of(part->segment, n);
 
 		if (caller && (part->uses[n] & (USE_LEAF | USE_CALLER)))
 			part->uses[caller] |=
@@ -652,7 +656,7 @@ static void fetch_node(const struct profile *p, const struct part *part, uint32_
 	if (node >= part->segment->n_nodes || !part->uses[node])
 		return;
 	use = part->uses[node] & USE_CALLER ? USE_CALLER : USE_LEAF;
-	index_fetch_frames(p, image_of(part, part->segment->nodes[node].code.image),
+	index_fetch_frames(p, load_image_of(part, part->segment->nodes[node].code.image),
 			   node_offset(part, node, use));
 }
 
@@ -660,16 +664,16 @@ static void add_nodes(struct profile *p, struct part *part)
 {
 	index_reserve_nodes(p, part->segment->n_nodes);
 	for (uint32_t n = 1; n < part->segment->n_nodes; n++) {
-		uint32_t caller = parent_of(part->segment, n), parent = 0;
+		uint32_t caller = load_parent_of(part->segment, n), parent = 0;
 
 		fetch_node(p, part, n + FETCH_AHEAD);
 		if (caller && p->index->request->with_chains)
 			parent = is_interrupted(p, part, caller, n) ? part->as_leaf[caller]
 								    : part->as_caller[caller];
 		if (part->uses[n] & USE_LEAF)
-			part->as_leaf[n] = add_node(p, part, parent, n, USE_LEAF);
+			part->as_leaf[n] = load_add_node(p, part, parent, n, USE_LEAF);
 		if (part->uses[n] & USE_CALLER)
-			part->as_caller[n] = add_node(p, part, parent, n, USE_CALLER);
+			part->as_caller[n] = load_add_node(p, part, parent, n, USE_CALLER);
 	}
 }
 
@@ -691,7 +695,7 @@ static bool takes_arc(struct profile *p, const struct part *part, uint32_t calle
 static void add_arc(struct profile *p, struct part *part, const struct count_row *row)
 {
 	const struct segment *s = part->segment;
-	uint32_t node = row->node, parent = parent_of(s, node), n, callee, caller;
+	uint32_t node = row->node, parent = load_parent_of(s, node), n, callee, caller;
 	uint32_t counter = s->classes[row->class].counter;
 	struct weight *w;
 
@@ -714,20 +718,20 @@ static void add_weights(struct profile *p, struct part *part)
 	for (uint32_t i = 0; i < part->segment->n_blocks; i++) {
 		size_t first = p->entries.n;
 
-		if (read_block(p, part, i) != BLOCK_READ)
+		if (load_read_block(p, part, i) != BLOCK_READ)
 			continue;
 		vec_foreach (&part->rows, row)
 			if (is_arc(part, row) && p->index->request->with_chains)
 				add_arc(p, part, row);
 			else if ((part->uses[row->node] & TAKEN) && takes_row(p, part, row) &&
 				 (!part->idle[row->class] || p->index->query->with_idle))
-				add_row(p, part, row);
+				load_add_row(p, part, row);
 		add_slice(p, &part->segment->blocks[i], first);
 	}
 }
 
 /* Of processes and threads, by the samples of their classes. */
-static void add_names(struct profile *p, const struct part *part)
+static void load_add_names(struct profile *p, const struct part *part)
 {
 	for (uint32_t c = 0; c < part->segment->n_classes; c++) {
 		if (!part->class_samples[c])
@@ -766,7 +770,7 @@ static void find_lanes(struct profile *p, struct part *parts)
 }
 
 /* What the first pass found, into the profile. */
-static void add_part(struct profile *p, struct part *part)
+static void load_add_part(struct profile *p, struct part *part)
 {
 	for (uint32_t c = 0; p->lane_keys.n && c < part->segment->n_classes; c++)
 		if (part->has_samples[c])
@@ -777,7 +781,7 @@ static void add_part(struct profile *p, struct part *part)
 		add_nodes(p, part);
 		add_weights(p, part);
 	}
-	add_names(p, part);
+	load_add_names(p, part);
 }
 
 /* Which nodes are below the image of arcs (machine/image.h). */
@@ -793,7 +797,8 @@ static void find_arcs(struct part *part)
 		return;
 	part->arcs = column(s->n_nodes, sizeof(bool));
 	for (uint32_t n = 1; n < s->n_nodes; n++)
-		part->arcs[n] = s->nodes[n].code.image.n == marker || part->arcs[parent_of(s, n)];
+		part->arcs[n] =
+			s->nodes[n].code.image.n == marker || part->arcs[load_parent_of(s, n)];
 }
 
 /* What takes_row() looks at beyond class and node. */
@@ -809,7 +814,7 @@ static bool takes_any_row(const struct query *q)
 }
 
 /* What is to be known before the first row. */
-static void prepare(struct profile *p, struct part *part)
+static void load_prepare(struct profile *p, struct part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||
 	    query_has(p->index->query, FILTER_CONTEXT))
@@ -841,7 +846,7 @@ static void look_through(struct profile *p, struct part *parts)
 	p->index->ahead = NULL;
 }
 
-static void add_segments(struct profile *p)
+static void load_add_segments(struct profile *p)
 {
 	const struct session *s = p->session;
 	struct part *parts = xcalloc(s->n_segments + 1, sizeof(*parts));
@@ -862,12 +867,12 @@ static void add_segments(struct profile *p)
 	free(merged);
 	index_given_done(p);
 	for (uint32_t i = 0; i < s->n_segments; i++)
-		prepare(p, &parts[i]);
+		load_prepare(p, &parts[i]);
 	look_through(p, parts);
 	find_lanes(p, parts);
 	for (uint32_t i = 0; i < s->n_segments; i++) {
 		if (!p->n_lanes_refused)
-			add_part(p, &parts[i]);
+			load_add_part(p, &parts[i]);
 		part_fini(&parts[i]);
 	}
 	add_image_samples(p);
@@ -902,7 +907,7 @@ struct profile *profile_load(const struct profile_request *request)
 	profile_index_init(p, request);
 	p->lane_keys = request->columns;
 	lanes_init(p);
-	add_segments(p);
+	load_add_segments(p);
 	if (p->slices.n)
 		qsort(p->slices.data, p->slices.n, sizeof(*p->slices.data), by_time);
 	p->n_filtered = p->n_stored - p->n_selected - p->n_idle;

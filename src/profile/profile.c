@@ -115,8 +115,8 @@ static bool are_masks_merged(const struct profile *p, uint32_t counter)
 }
 
 /* Events of one name are told apart by count and unit mask: "cycles:100000:0x1". */
-static const char *event_text(const struct profile *p, uint32_t counter,
-			      char scratch[static KEY_TEXT_SIZE])
+static const char *profile_event_text(const struct profile *p, uint32_t counter,
+				      char scratch[static KEY_TEXT_SIZE])
 {
 	const struct session_info *info = &p->session->info;
 	const struct counter_info *c = &info->counters[counter];
@@ -215,7 +215,7 @@ static const char *cgroup_key_text(const struct profile *p, const struct key_val
 
 static const char *event_key_text(const struct profile *p, const struct key_value *v)
 {
-	return event_text(p, v->value, v->scratch);
+	return profile_event_text(p, v->value, v->scratch);
 }
 
 static const char *context_key_text(const struct profile *p, const struct key_value *v)

@@ -51,7 +51,7 @@ static int unknown_tag(const char *operand, size_t len, struct error *err)
 	return -EINVAL;
 }
 
-static bool is_word(const char *word, const char *text, size_t len)
+static bool query_is_word(const char *word, const char *text, size_t len)
 {
 	return strlen(word) == len && !strncmp(word, text, len);
 }
@@ -70,12 +70,12 @@ static int find_tag(const char *operand, enum filter_tag *tag, size_t *len, stru
 		return 0;
 	*len = word + 1;
 	for (int i = 0; i < FILTER_BINARY; i++)
-		if (is_word(filter_infos[i].tag, operand, word)) {
+		if (query_is_word(filter_infos[i].tag, operand, word)) {
 			*tag = (enum filter_tag)i;
 			return 0;
 		}
 	for (size_t i = 0; i < ARRAY_SIZE(tag_aliases); i++)
-		if (is_word(tag_aliases[i].tag, operand, word)) {
+		if (query_is_word(tag_aliases[i].tag, operand, word)) {
 			*tag = tag_aliases[i].is;
 			return 0;
 		}
@@ -112,7 +112,7 @@ static bool parse_number_range(const char *text, struct filter_value *v)
 }
 
 /* "2", "2s", "1.5m": nanoseconds */
-static bool parse_time(const char *text, const char **end, uint64_t *ns)
+static bool query_parse_time(const char *text, const char **end, uint64_t *ns)
 {
 	static const struct {
 		const char *suffix;
@@ -146,7 +146,7 @@ static bool parse_time_range(const char *text, struct filter_value *v)
 	v->from = 0;
 	v->to = UINT64_MAX;
 	if (*at != '-') {
-		if (!parse_time(at, &at, &v->from))
+		if (!query_parse_time(at, &at, &v->from))
 			return false;
 		if (!*at) { /* one second */
 			v->to = v->from + NS_PER_SECOND;
@@ -155,12 +155,13 @@ static bool parse_time_range(const char *text, struct filter_value *v)
 	}
 	if (*at++ != '-')
 		return false;
-	if (*at && !parse_time(at, &at, &v->to))
+	if (*at && !query_parse_time(at, &at, &v->to))
 		return false;
 	return !*at && at > text + 1 && v->from < v->to;
 }
 
-static int parse_value(enum filter_tag tag, char *text, struct filter_value *v, struct error *err)
+static int query_parse_value(enum filter_tag tag, char *text, struct filter_value *v,
+			     struct error *err)
 {
 	const char *name = filter_infos[tag].tag;
 
@@ -190,8 +191,8 @@ static int parse_value(enum filter_tag tag, char *text, struct filter_value *v, 
 }
 
 /* A second archive, or what has been given already. */
-static int check_value(const struct query *q, enum filter_tag tag, const char *text,
-		       struct error *err)
+static int query_check_value(const struct query *q, enum filter_tag tag, const char *text,
+			     struct error *err)
 {
 	const struct filter *f = &q->filters[tag];
 
@@ -221,9 +222,9 @@ static int add_values(struct query *q, enum filter_tag tag, const char *at, stru
 			value[n++] = *at;
 		}
 		value[n] = '\0';
-		r = check_value(q, tag, value, err);
+		r = query_check_value(q, tag, value, err);
 		if (r >= 0)
-			r = parse_value(tag, value, &v, err);
+			r = query_parse_value(tag, value, &v, err);
 		if (r < 0)
 			return r;
 		vec_push(&q->filters[tag], v);
@@ -242,7 +243,7 @@ int query_add(struct query *q, const char *operand, struct error *err)
 		return r;
 	if (tag != FILTER_BINARY && query_has(q, tag)) {
 		const char *name = filter_infos[tag].tag;
-		bool is_alias = !is_word(name, operand, len - 1);
+		bool is_alias = !query_is_word(name, operand, len - 1);
 
 		return error_set(err, -EINVAL,
 				 "'%s': %s: is given already%s; write its values with commas: "
@@ -253,7 +254,7 @@ int query_add(struct query *q, const char *operand, struct error *err)
 	return add_values(q, tag, operand + len, err);
 }
 
-static bool is_plain(const char *glob)
+static bool query_is_plain(const char *glob)
 {
 	return !strpbrk(glob, "*?[\\");
 }
@@ -266,7 +267,7 @@ static bool is_excluded(const struct query *q, enum filter_tag exclude, const ch
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->data[i].glob, value))
 			return true;
-	if (!f->n || !is_plain(value))
+	if (!f->n || !query_is_plain(value))
 		return false;
 	return exclude == FILTER_IMAGE_EXCLUDE ? query_takes_path(q, exclude, value)
 					       : query_takes_function(q, exclude, value);

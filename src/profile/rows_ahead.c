@@ -26,7 +26,7 @@ struct rows_ahead {
 };
 
 /* Whether there is a block to decode, and room for it. */
-static bool wait_for_room(struct rows_ahead *a)
+static bool rows_ahead_wait_for_room(struct rows_ahead *a)
 {
 	bool goes_on;
 
@@ -38,11 +38,11 @@ static bool wait_for_room(struct rows_ahead *a)
 	return goes_on;
 }
 
-static void *decode(void *arg)
+static void *rows_ahead_decode(void *arg)
 {
 	struct rows_ahead *a = arg;
 
-	while (wait_for_room(a)) {
+	while (rows_ahead_wait_for_room(a)) {
 		/* n_made is changed by this thread alone, and its slot is nobody else's. */
 		const struct row_block *b = &a->blocks[a->n_made];
 		struct count_rows *rows = &a->slots[a->n_made % DEPTH].rows;
@@ -58,7 +58,7 @@ static void *decode(void *arg)
 	return NULL;
 }
 
-static bool is_worth_it(const struct row_block *blocks, size_t n)
+static bool rows_ahead_is_worth_it(const struct row_block *blocks, size_t n)
 {
 	uint64_t sum = 0;
 
@@ -71,7 +71,7 @@ struct rows_ahead *rows_ahead_start(const struct row_block *blocks, size_t n)
 {
 	struct rows_ahead *a;
 
-	if (!is_worth_it(blocks, n))
+	if (!rows_ahead_is_worth_it(blocks, n))
 		return NULL;
 	a = xcalloc(1, sizeof(*a));
 	a->blocks = xcalloc(n, sizeof(*a->blocks));
@@ -80,7 +80,7 @@ struct rows_ahead *rows_ahead_start(const struct row_block *blocks, size_t n)
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->made, NULL);
 	pthread_cond_init(&a->taken, NULL);
-	if (thread_start(&a->thread, decode, a))
+	if (thread_start(&a->thread, rows_ahead_decode, a))
 		return a;
 	free(a->blocks);
 	free(a);

@@ -81,7 +81,8 @@ static inline void table_add(struct table *t, uint32_t class, const struct count
 	*last = (uint32_t)t->rows.n;
 }
 
-static void add_unit(struct sums *s, struct unit *unit, size_t thread, struct row_reader *reader)
+static void sums_add_unit(struct sums *s, struct unit *unit, size_t thread,
+			  struct row_reader *reader)
 {
 	const struct sums_source *source = &s->sources[unit->source];
 	struct table *table = &s->progress[unit->source].tables[thread];
@@ -107,7 +108,7 @@ static void add_unit(struct sums *s, struct unit *unit, size_t thread, struct ro
 }
 
 /* The next unit's number, when the caller is near enough to it; s->units.n: there is none. */
-static size_t take_unit(struct sums *s)
+static size_t sums_take_unit(struct sums *s)
 {
 	size_t unit;
 
@@ -129,7 +130,7 @@ static void unit_is_done(struct sums *s, size_t unit)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void *work(void *arg)
+static void *sums_work(void *arg)
 {
 	struct row_reader *reader = row_reader_new();
 	struct sums *s = arg;
@@ -138,8 +139,8 @@ static void *work(void *arg)
 	pthread_mutex_lock(&s->lock);
 	thread = s->n_numbered++;
 	pthread_mutex_unlock(&s->lock);
-	while ((unit = take_unit(s)) < s->units.n) {
-		add_unit(s, &s->units.data[unit], thread, reader);
+	while ((unit = sums_take_unit(s)) < s->units.n) {
+		sums_add_unit(s, &s->units.data[unit], thread, reader);
 		unit_is_done(s, unit);
 	}
 	row_reader_free(reader);
@@ -192,7 +193,7 @@ static void start_threads(struct sums *s)
 	n = MIN(MIN(n, (size_t)THREADS_MAX), s->units.n);
 	if (n < 2 || count_rows(s) < ROWS_TO_BOTHER)
 		return;
-	while (s->n_threads < n && thread_start(&s->threads[s->n_threads], work, s))
+	while (s->n_threads < n && thread_start(&s->threads[s->n_threads], sums_work, s))
 		s->n_threads++;
 }
 
@@ -213,7 +214,7 @@ struct sums *sums_start(const struct sums_source *sources, size_t n)
 	return s;
 }
 
-static void wait_for(struct sums *s, const struct progress *p)
+static void sums_wait_for(struct sums *s, const struct progress *p)
 {
 	pthread_mutex_lock(&s->lock);
 	while (p->n_done < p->n_units)
@@ -221,7 +222,7 @@ static void wait_for(struct sums *s, const struct progress *p)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void may_go_on(struct sums *s)
+static void sums_may_go_on(struct sums *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->n_taken++;
@@ -251,7 +252,7 @@ static void list_by_node(const struct table *t, uint32_t n_nodes, struct count_r
 			vec_push(out, t->rows.data[at - 1]);
 }
 
-static void forget(struct sums *s, size_t source)
+static void sums_forget(struct sums *s, size_t source)
 {
 	struct progress *p = &s->progress[source];
 
@@ -270,13 +271,13 @@ size_t sums_next(struct sums *s, struct count_rows *rows, const uint32_t **damag
 	s->damaged.n = 0;
 	table_init(&all, s->sources[source].segment);
 	for (size_t u = p->first_unit; u < p->first_unit + p->n_units && !s->n_threads; u++)
-		add_unit(s, &s->units.data[u], 0, s->reader);
+		sums_add_unit(s, &s->units.data[u], 0, s->reader);
 	if (s->n_threads)
-		wait_for(s, p);
-	may_go_on(s);
+		sums_wait_for(s, p);
+	sums_may_go_on(s);
 	for (size_t u = p->first_unit; u < p->first_unit + p->n_units; u++)
 		join_unit(s, &s->units.data[u], &p->tables[s->units.data[u].thread], &all);
-	forget(s, source);
+	sums_forget(s, source);
 	if (s->n_threads) {
 		list_by_node(&all, s->sources[source].segment->n_nodes, rows);
 	} else {
@@ -301,7 +302,7 @@ void sums_stop(struct sums *s)
 	while (s->n_threads)
 		pthread_join(s->threads[--s->n_threads], NULL);
 	for (size_t i = 0; i < s->n; i++)
-		forget(s, i);
+		sums_forget(s, i);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->done);
 	pthread_cond_destroy(&s->taken);

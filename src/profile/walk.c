@@ -56,7 +56,7 @@ static void touch_chain(struct subtree *t, uint32_t node)
 	}
 }
 
-static int by_number(const void *a, const void *b)
+static int walk_by_number(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
@@ -81,7 +81,7 @@ void subtree_fill(struct subtree *t, const uint32_t *entries, size_t n)
 		}
 	}
 	if (t->touched.n)
-		qsort(t->touched.data, t->touched.n, sizeof(uint32_t), by_number);
+		qsort(t->touched.data, t->touched.n, sizeof(uint32_t), walk_by_number);
 	/* Children have larger numbers than their parents: backward, a node is complete. */
 	for (size_t i = t->touched.n; i-- > 0;) {
 		uint32_t node = t->touched.data[i], parent = t->p->nodes.data[node].parent;
@@ -183,7 +183,7 @@ struct group_run {
 	uint64_t weight; /* in lane 0 */
 };
 
-static int heavier_run(const void *a, const void *b)
+static int walk_heavier_run(const void *a, const void *b)
 {
 	const struct group_run *x = a, *y = b;
 
@@ -206,11 +206,11 @@ static size_t find_runs(const struct profile *p, const uint32_t *order, bool by_
 		runs[n - 1].n++;
 		runs[n - 1].weight += weight_value(profile_weights(p, order[i]), by_period);
 	}
-	qsort(runs, n, sizeof(*runs), heavier_run);
+	qsort(runs, n, sizeof(*runs), walk_heavier_run);
 	return n;
 }
 
-static void sum_run(const struct profile *p, const struct group_run *run, struct cell *sum)
+static void walk_sum_run(const struct profile *p, const struct group_run *run, struct cell *sum)
 {
 	memset(sum, 0, p->n_lanes * sizeof(*sum));
 	for (size_t i = 0; i < run->n; i++)
@@ -248,7 +248,7 @@ void each_group(const struct profile *p, const struct threshold *t, struct hidde
 	if (!p->class_keys.n)
 		grow(context, order, p->entries.n, NO_INDEX);
 	for (size_t i = 0; i < n; i++) {
-		sum_run(p, &runs[i], sum);
+		walk_sum_run(p, &runs[i], sum);
 		if (!threshold_takes(t, sum, true) || (max && n_shown >= max)) {
 			hidden_add(rest, sum, 1);
 			continue;

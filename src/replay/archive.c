@@ -210,7 +210,7 @@ static bool is_running_kernel(const struct image *image)
 	       build_id_equal(&id, &image->build_id);
 }
 
-static int add_kernel(struct archive *a, const struct image *image, struct error *err)
+static int archive_add_kernel(struct archive *a, const struct image *image, struct error *err)
 {
 	static const struct {
 		const char *from, *name;
@@ -262,7 +262,7 @@ static int add_image(struct archive *a, const struct image *image, struct error 
 			       ? add_binary(a, image, err)
 			       : 0;
 	case IMAGE_KERNEL:
-		return add_kernel(a, image, err);
+		return archive_add_kernel(a, image, err);
 	case IMAGE_MODULE:
 		return add_module(a, image, err);
 	default:
@@ -272,8 +272,8 @@ static int add_image(struct archive *a, const struct image *image, struct error 
 
 /* The session. */
 
-static int add_segments(struct archive *a, const struct session *s, const char *dir,
-			struct error *err)
+static int archive_add_segments(struct archive *a, const struct session *s, const char *dir,
+				struct error *err)
 {
 	int r = 0;
 
@@ -307,17 +307,17 @@ static int add_session(struct archive *a, struct error *err)
 	if (r < 0)
 		return r;
 	if (!s->n_parts)
-		return add_segments(a, s, a->dir, err);
+		return archive_add_segments(a, s, a->dir, err);
 	for (uint32_t i = 0; i < s->n_parts && r >= 0; i++) {
 		const char *part = strrchr(s->parts[i]->dir, '/');
 		cleanup(free_at_exit) char *dir = xasprintf("%s/samples/current%s", a->dir, part);
 
-		r = add_segments(a, s->parts[i], dir, err);
+		r = archive_add_segments(a, s->parts[i], dir, err);
 	}
 	return r;
 }
 
-static int fill(struct archive *a, struct error *err)
+static int archive_fill(struct archive *a, struct error *err)
 {
 	int r = add_session(a, err);
 
@@ -340,7 +340,7 @@ int archive_write(const struct session *session, const struct archive_choice *ch
 	if (access(dir, F_OK) == 0)
 		return error_set(err, -EEXIST, "%s is there already", dir);
 	strings_init(&a.done);
-	r = fill(&a, err);
+	r = archive_fill(&a, err);
 	strings_fini(&a.done);
 	if (r < 0)
 		file_remove_tree(dir, NULL);
@@ -416,7 +416,7 @@ static int add_mapped(struct archive *a, const struct image *image, struct perfd
 	return image->kind == IMAGE_VDSO ? add_vdso(a, &with_id, err) : add_image(a, &with_id, err);
 }
 
-static int add_code(struct archive *a, struct replay *replay, struct error *err)
+static int archive_add_code(struct archive *a, struct replay *replay, struct error *err)
 {
 	struct perfdata *data = replay_data(replay);
 	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel.kallsyms]" };
@@ -484,7 +484,7 @@ int archive_write_trace(const char *path, const char *dir, struct archive_result
 		return error_set(err, -EEXIST, "%s is there already", dir);
 	strings_init(&a.done);
 	r = add_recorded(&a, path, dir, err);
-	r = r < 0 ? r : add_code(&a, replay, err);
+	r = r < 0 ? r : archive_add_code(&a, replay, err);
 	strings_fini(&a.done);
 	if (r < 0)
 		file_remove_tree(dir, NULL);

@@ -46,7 +46,7 @@ static void copying_fini(struct copying *c)
 
 /* What is in the way of the three files. */
 
-static int explain(struct copying *c, const char *path, int e)
+static int kcore_copy_explain(struct copying *c, const char *path, int e)
 {
 	if (e == -ENOENT)
 		return error_set(c->err, e,
@@ -63,7 +63,7 @@ static int explain(struct copying *c, const char *path, int e)
 	return error_errno(c->err, e, "--kcore: %s", path);
 }
 
-static int read_list(struct copying *c, const char *name, char **text, size_t *size)
+static int kcore_copy_read_list(struct copying *c, const char *name, char **text, size_t *size)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", c->proc, name);
 	int e = file_read_all(path, MAX_LIST, text, size);
@@ -72,9 +72,9 @@ static int read_list(struct copying *c, const char *name, char **text, size_t *s
 }
 
 /* A kernel may have no modules at all. */
-static int read_modules(struct copying *c, char **text, size_t *size)
+static int kcore_copy_read_modules(struct copying *c, char **text, size_t *size)
 {
-	int e = read_list(c, "modules", text, size);
+	int e = kcore_copy_read_list(c, "modules", text, size);
 
 	if (e != -ENOENT)
 		return e;
@@ -93,7 +93,7 @@ static void add_range(struct copying *c, uint64_t start, uint64_t end)
 		vec_push(&c->ranges, r);
 }
 
-static int add_kernel(struct copying *c)
+static int kcore_copy_add_kernel(struct copying *c)
 {
 	uint64_t start = 0, end = 0;
 	char name[64];
@@ -132,7 +132,7 @@ static void add_modules(struct copying *c)
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static int kcore_copy_by_start(const void *a, const void *b)
 {
 	const struct text_range *x = a, *y = b;
 
@@ -143,7 +143,7 @@ static void join_ranges(struct copying *c)
 {
 	size_t n = 0;
 
-	qsort(c->ranges.data, c->ranges.n, sizeof(*c->ranges.data), by_start);
+	qsort(c->ranges.data, c->ranges.n, sizeof(*c->ranges.data), kcore_copy_by_start);
 	vec_foreach (&c->ranges, r) {
 		struct text_range *last = n ? &c->ranges.data[n - 1] : NULL;
 
@@ -247,7 +247,7 @@ static int check_modules(struct copying *c)
 {
 	cleanup(free_at_exit) char *now = NULL;
 	size_t size;
-	int e = read_modules(c, &now, &size);
+	int e = kcore_copy_read_modules(c, &now, &size);
 
 	if (!e && (size != c->modules_size || memcmp(now, c->modules, size) != 0))
 		e = error_set(c->err, -EAGAIN,
@@ -273,7 +273,7 @@ static int copy_all(struct copying *c, const char *dir, uint64_t *n_bytes)
 	return 0;
 }
 
-static int open_all(struct copying *c)
+static int kcore_copy_open_all(struct copying *c)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/kcore", c->proc);
 	struct error why = { 0 };
@@ -282,9 +282,10 @@ static int open_all(struct copying *c)
 	if (e == -EBADMSG)
 		return error_set(c->err, e, "--kcore: %s", why.text);
 	if (e < 0)
-		return explain(c, path, e);
-	if ((e = read_list(c, "kallsyms", &c->kallsyms, &c->kallsyms_size)) < 0 ||
-	    (e = read_modules(c, &c->modules, &c->modules_size)) < 0 || (e = add_kernel(c)) < 0)
+		return kcore_copy_explain(c, path, e);
+	if ((e = kcore_copy_read_list(c, "kallsyms", &c->kallsyms, &c->kallsyms_size)) < 0 ||
+	    (e = kcore_copy_read_modules(c, &c->modules, &c->modules_size)) < 0 ||
+	    (e = kcore_copy_add_kernel(c)) < 0)
 		return e;
 	add_modules(c);
 	join_ranges(c);
@@ -293,7 +294,7 @@ static int open_all(struct copying *c)
 
 /* The folder. */
 
-static int make_room(const char *dir, struct error *err)
+static int kcore_copy_make_room(const char *dir, struct error *err)
 {
 	cleanup(free_at_exit) char *old = xasprintf("%s.old", dir);
 	struct stat st;
@@ -323,7 +324,7 @@ int kcore_copy(const char *proc, const char *dir, uint64_t *n_bytes, struct erro
 	cleanup(free_at_exit) char *below = xasprintf("%s/kcore_dir", dir);
 	int e;
 
-	if ((e = open_all(&c)) < 0 || (e = make_room(dir, err)) < 0)
+	if ((e = kcore_copy_open_all(&c)) < 0 || (e = kcore_copy_make_room(dir, err)) < 0)
 		return e;
 	e = file_mkdirs(below, 0700, err);
 	if (!e)

@@ -46,7 +46,7 @@ struct copying {
  * perf's own records that a file has; what a pipe tells of events and features by records stands in
  * the header and its sections. Those of the other byte order are not turned.
  */
-static bool is_kept(const struct copying *c, uint32_t type)
+static bool perfdata_copy_is_kept(const struct copying *c, uint32_t type)
 {
 	/* The trace is replaced; its samples come behind all else, so that rounds hold no more. */
 	if (c->config->itrace && (type == USER_AUXTRACE_INFO || type == USER_AUXTRACE ||
@@ -136,11 +136,12 @@ static int copy_record(void *context, const struct perfdata_record *r)
 				  r->payload, size);
 		return 0;
 	}
-	if (r->type == USER_AUXTRACE && r->size == WRITER_AUX_SIZE && is_kept(c, r->type))
+	if (r->type == USER_AUXTRACE && r->size == WRITER_AUX_SIZE &&
+	    perfdata_copy_is_kept(c, r->type))
 		copy_aux(c, r);
 	else if (r->type == USER_FINISHED_ROUND && c->has_rounds)
 		perfdata_file_round(c->file);
-	else if (r->type < USER_RECORD_FIRST || is_kept(c, r->type))
+	else if (r->type < USER_RECORD_FIRST || perfdata_copy_is_kept(c, r->type))
 		perfdata_file_record(c->file, r->bytes, r->size);
 	else
 		return 0;
@@ -384,8 +385,9 @@ static int open_decoder(struct copying *c, struct replay **out, struct error *er
 	return 0;
 }
 
-static int copy(struct copying *c, struct replay *replay, struct replay *decoder,
-		struct perfdata_copied *result, struct error *damage, struct error *err)
+static int perfdata_copy_records(struct copying *c, struct replay *replay, struct replay *decoder,
+				 struct perfdata_copied *result, struct error *damage,
+				 struct error *err)
 {
 	struct perfdata *data = replay_data(replay);
 	struct error again = { 0 };
@@ -425,7 +427,7 @@ int perfdata_file_copy(const struct perfdata_copy *config, struct perfdata_copie
 	if (r < 0)
 		return r;
 	strings_init(&c.mapped);
-	r = copy(&c, replay, decoder, result, damage, err);
+	r = perfdata_copy_records(&c, replay, decoder, result, damage, err);
 	if (decoder && config->note)
 		replay_trace_notes(decoder, config->note, config->context);
 	strings_fini(&c.mapped);

@@ -57,7 +57,7 @@ struct perfdata_file {
 
 /* Opening. */
 
-static int make_room(struct perfdata_file *f, struct error *err)
+static int perfdata_file_make_room(struct perfdata_file *f, struct error *err)
 {
 	struct stat st;
 
@@ -123,7 +123,7 @@ int perfdata_file_open(const char *path, const struct writer_event *events, size
 	f->path = xstrdup(path);
 	f->arena = arena_new();
 	pthread_mutex_init(&f->aux_lock, NULL);
-	r = make_room(f, err);
+	r = perfdata_file_make_room(f, err);
 	if (r < 0)
 		return r;
 	f->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -236,7 +236,7 @@ int perfdata_file_failure(const struct perfdata_file *f)
 	return f->code;
 }
 
-static void append(struct perfdata_file *f, const void *bytes, size_t size)
+static void perfdata_file_append(struct perfdata_file *f, const void *bytes, size_t size)
 {
 	buf_bytes(&f->gathered, bytes, size);
 	if (f->gathered.len >= FLUSH_BYTES)
@@ -265,7 +265,7 @@ static void note_record(struct perfdata_file *f, const void *record, size_t size
 void perfdata_file_record(struct perfdata_file *f, const void *record, size_t size)
 {
 	note_record(f, record, size);
-	append(f, record, size);
+	perfdata_file_append(f, record, size);
 }
 
 void perfdata_file_payload(struct perfdata_file *f, const void *bytes, uint64_t size)
@@ -289,7 +289,7 @@ void perfdata_file_round(struct perfdata_file *f)
 	static const struct perf_event_header round = { .type = USER_FINISHED_ROUND,
 							.size = sizeof(round) };
 
-	append(f, &round, sizeof(round));
+	perfdata_file_append(f, &round, sizeof(round));
 }
 
 struct writer_sections *perfdata_file_sections(struct perfdata_file *f)
@@ -395,7 +395,7 @@ static int by_place(const void *a, const void *b)
 	return x->file_off < y->file_off ? -1 : x->file_off > y->file_off;
 }
 
-static int write_end(struct perfdata_file *f)
+static int perfdata_file_write_end(struct perfdata_file *f)
 {
 	uint64_t written;
 	struct stat st;
@@ -420,7 +420,7 @@ static int write_end(struct perfdata_file *f)
 
 int perfdata_file_close(struct perfdata_file *f, uint64_t *n_bytes, struct error *err)
 {
-	int r = write_end(f);
+	int r = perfdata_file_write_end(f);
 
 	if (n_bytes)
 		*n_bytes = f->size;

@@ -97,7 +97,7 @@ static int add_file(struct replay *r, const char *path, struct error *err)
 }
 
 /* A directory has "data" with the header, and data.0, data.1 … with records alone. */
-static int open_files(struct replay *r, const char *path, struct error *err)
+static int replay_open_files(struct replay *r, const char *path, struct error *err)
 {
 	struct stat st;
 	int e;
@@ -118,7 +118,7 @@ static int open_files(struct replay *r, const char *path, struct error *err)
 	return 0;
 }
 
-static void close_files(struct replay *r)
+static void replay_close_files(struct replay *r)
 {
 	for (size_t i = 0; i < MAX(r->n_files, (size_t)1) && !r->shares_maps; i++)
 		file_unmap(&r->maps[i]);
@@ -177,7 +177,7 @@ int replay_open_mapped(const char *path, struct file_mapping *map, struct replay
 	r->path = xstrdup(path);
 	r->maps[0] = *map;
 	*map = (struct file_mapping){ 0 };
-	e = open_files(r, path, err);
+	e = replay_open_files(r, path, err);
 	if (e < 0 || (e = open_data(r, err)) < 0)
 		return e;
 	*out = take_ptr(r);
@@ -219,7 +219,7 @@ void replay_close(struct replay *r)
 	frame_resolver_free(r->resolver);
 	machine_free(r->machine);
 	perfdata_free(r->data);
-	close_files(r);
+	replay_close_files(r);
 	free(r);
 }
 
@@ -228,7 +228,7 @@ struct time_range {
 	bool of_all; /* records, not of samples alone */
 };
 
-static int take_time(void *context, const struct perfdata_record *record)
+static int replay_take_time(void *context, const struct perfdata_record *record)
 {
 	struct time_range *range = context;
 
@@ -249,7 +249,7 @@ void replay_time_range(struct replay *r, uint64_t *first_ns, uint64_t *last_ns)
 	*last_ns = info->last_ns;
 	if ((*last_ns && !range.of_all) || perfdata_open(r->files, r->n_files, &again, NULL) < 0)
 		return;
-	perfdata_each_record(again, take_time, &range, NULL);
+	perfdata_each_record(again, replay_take_time, &range, NULL);
 	*first_ns = MIN(range.first_ns, range.last_ns);
 	*last_ns = range.last_ns;
 }
@@ -389,7 +389,7 @@ int replay_part(struct replay *r, const struct perfdata_part *part, struct event
 	return e;
 }
 
-static const struct known_thread *thread_of(struct replay *r, const struct event *e)
+static const struct known_thread *replay_thread_of(struct replay *r, const struct event *e)
 {
 	struct known_thread *k = &r->known;
 
@@ -404,9 +404,9 @@ static const struct known_thread *thread_of(struct replay *r, const struct event
 	return k;
 }
 
-static int push_sample(struct replay *r, const struct event *e)
+static int replay_push_sample(struct replay *r, const struct event *e)
 {
-	const struct known_thread *k = thread_of(r, e);
+	const struct known_thread *k = replay_thread_of(r, e);
 	struct replay_sample s = {
 		.event = e,
 		.counter = &perfdata_info(r->data)->counters.data[e->sample.counter],
@@ -419,7 +419,7 @@ static int push_sample(struct replay *r, const struct event *e)
 	return r->to->sample(r->to, &s);
 }
 
-static void forget_ended(struct replay *r, uint64_t now_ns)
+static void replay_forget_ended(struct replay *r, uint64_t now_ns)
 {
 	/* A trace without time comes when all processes have ended. */
 	if (now_ns < r->forget_ns || (r->trace && pt_trace_info(r->trace)->is_timeless))
@@ -434,17 +434,17 @@ static int push_branches(void *context, const struct pt_event *branches, size_t 
 {
 	struct replay *r = context;
 
-	forget_ended(r, pt_trace_ns(r->trace, &branches[0]));
+	replay_forget_ended(r, pt_trace_ns(r->trace, &branches[0]));
 	return r->to->branches(r->to, branches, n);
 }
 
-static int push(struct event_sink *sink, const struct event *e)
+static int replay_push(struct event_sink *sink, const struct event *e)
 {
 	struct replay *r = (struct replay *)sink;
 
-	forget_ended(r, e->time_ns);
+	replay_forget_ended(r, e->time_ns);
 	if (e->type == EVENT_SAMPLE)
-		return push_sample(r, e);
+		return replay_push_sample(r, e);
 	r->known.is_valid = false;
 	machine_event(r->machine, e);
 	return r->to->event ? r->to->event(r->to, e) : 0;
@@ -461,7 +461,7 @@ int replay_samples(struct replay *r, struct replay_sink *sink, struct error *err
 
 	r->resolver = frame_resolver_new(&config);
 	r->to = sink;
-	r->sink.push = push;
+	r->sink.push = replay_push;
 	if (r->synth && sink->branches)
 		pt_synth_take_branches(r->synth, push_branches, r);
 	return replay_events(r, &r->sink, err);

@@ -33,7 +33,8 @@ static const struct perf_event_attr attr = {
 	.sample_id_all = 1,
 };
 
-static void put_mapping(struct script_branches_sink *sink, const struct script_mapping *m)
+static void replay_script_put_mapping(struct script_branches_sink *sink,
+				      const struct script_mapping *m)
 {
 	struct making *w = (struct making *)sink;
 	struct event e = {
@@ -149,7 +150,7 @@ int replay_open_script(const char *path, struct replay **out, struct error *err)
 
 	if (r < 0)
 		return r;
-	w->sink = (struct script_branches_sink){ put_mapping, put_sample };
+	w->sink = (struct script_branches_sink){ replay_script_put_mapping, put_sample };
 	r = make_file(w, &text, path, err);
 	file_unmap(&text);
 	if (r >= 0)

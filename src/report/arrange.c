@@ -95,7 +95,7 @@ static int compare_rows(const void *x, const void *y, void *context)
 	return (i > k) - (i < k);
 }
 
-static void sort_rows(struct arranger *a)
+static void arrange_sort_rows(struct arranger *a)
 {
 	const struct rows *rows = &a->r->rows;
 	size_t n = rows->list.n;
@@ -127,7 +127,7 @@ static uint32_t copy_row(struct arranger *a, uint32_t from, uint32_t depth, uint
 }
 
 /* Functions that were only callers have no samples of their own. */
-static bool has_samples(const struct rows *rows, uint32_t row)
+static bool arrange_has_samples(const struct rows *rows, uint32_t row)
 {
 	for (uint32_t lane = 0; lane < rows->n_lanes; lane++)
 		if (rows_cells(rows, row)[lane].self.samples)
@@ -140,7 +140,7 @@ static void hide_row(struct arranger *a, uint32_t *other, uint32_t from, uint32_
 {
 	const struct rows *rows = &a->r->rows;
 
-	if (!has_samples(rows, from))
+	if (!arrange_has_samples(rows, from))
 		return;
 	if (*other == NO_INDEX) {
 		*other = rows_add(&a->out, ROW_OTHER, depth, parent);
@@ -173,7 +173,7 @@ static bool is_own_image(const struct arranger *a, uint32_t group, uint32_t chil
  * Marks the rows of order[first, end) that are too many or too light; a single
  * light one is shown, as the row that would stand for it takes as much room.
  */
-static void hide_light(struct arranger *a, uint32_t first, uint32_t end, bool has_heading)
+static void arrange_hide_light(struct arranger *a, uint32_t first, uint32_t end, bool has_heading)
 {
 	uint64_t n_shown = 0, max = a->threshold.limits->max_rows;
 	uint32_t n_light = 0, light = 0;
@@ -198,11 +198,11 @@ static void hide_light(struct arranger *a, uint32_t first, uint32_t end, bool ha
 }
 
 /* The rows below `from` (NO_INDEX: the top level); recursion is as deep as there are keys. */
-static void put_rows(struct arranger *a, uint32_t from, uint32_t depth, uint32_t parent)
+static void arrange_put_rows(struct arranger *a, uint32_t from, uint32_t depth, uint32_t parent)
 {
 	uint32_t other = NO_INDEX, first = a->start[from + 1], end = a->start[from + 2];
 
-	hide_light(a, first, end, from != NO_INDEX);
+	arrange_hide_light(a, first, end, from != NO_INDEX);
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t row = a->order[i], child;
 
@@ -213,7 +213,7 @@ static void put_rows(struct arranger *a, uint32_t from, uint32_t depth, uint32_t
 		if (child != NO_INDEX && is_own_image(a, row, child))
 			copy_row(a, child, depth, parent);
 		else
-			put_rows(a, row, depth + 1, copy_row(a, row, depth, parent));
+			arrange_put_rows(a, row, depth + 1, copy_row(a, row, depth, parent));
 	}
 	for (uint32_t i = first; i < end; i++)
 		if (a->order[i] & HIDDEN)
@@ -228,9 +228,9 @@ void arrange(struct report *r, const struct row_limits *limits)
 	if (r->view->layout == LAYOUT_NEST && r->keys.n > 1)
 		add_groups(r);
 	threshold_init(&a.threshold, r->profile, limits);
-	sort_rows(&a);
+	arrange_sort_rows(&a);
 	a.out.n_lanes = r->rows.n_lanes;
-	put_rows(&a, NO_INDEX, 0, NO_INDEX);
+	arrange_put_rows(&a, NO_INDEX, 0, NO_INDEX);
 	rows_fini(&r->rows);
 	r->rows = a.out;
 	threshold_fini(&a.threshold);

@@ -31,7 +31,7 @@ void csv_text(struct buf *line, const char *text)
 	buf_fini(&clean);
 }
 
-static void put_value(struct buf *line, const struct value *v)
+static void csv_put_value(struct buf *line, const struct value *v)
 {
 	switch (v->kind) {
 	case VALUE_NONE:
@@ -59,7 +59,7 @@ static void put_line(const struct report *r, uint32_t row, uint32_t lane, struct
 		r->columns.column[i]->get(r, r->columns.column[i], row, lane, &v);
 		if (i)
 			buf_u8(line, ',');
-		put_value(line, &v);
+		csv_put_value(line, &v);
 	}
 	buf_u8(line, '\n');
 }

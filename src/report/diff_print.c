@@ -20,7 +20,7 @@ struct ordered {
 };
 
 /* The rows under one parent stand together, the largest change first. */
-static int larger_first(const void *a, const void *b)
+static int diff_print_larger_first(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
@@ -38,7 +38,7 @@ static bool is_significant(const struct diff *d, const struct diff_row *row)
 	return fabs(diff_z(d, row)) >= DIFF_LIKELY;
 }
 
-static bool is_shown(const struct diff_page *page, const struct diff_row *row)
+static bool diff_print_is_shown(const struct diff_page *page, const struct diff_row *row)
 {
 	return fabs(diff_change(page->diff, row)) * 100 >= page->min_points &&
 	       (!page->significant_only || is_significant(page->diff, row));
@@ -53,7 +53,7 @@ static bool *mark_rows(const struct diff_page *page)
 	for (size_t i = d->rows.n; i--;) {
 		const struct diff_row *row = &d->rows.data[i];
 
-		if (is_shown(page, row))
+		if (diff_print_is_shown(page, row))
 			marks[i] = true;
 		if (marks[i] && row->parent != NO_INDEX)
 			marks[row->parent] = true;
@@ -103,7 +103,7 @@ uint32_t *diff_order(const struct diff_page *page, size_t *n)
 				(struct ordered){ i, row->parent, fabs(diff_change(d, row)),
 						  weights[0] + weights[1] };
 	}
-	qsort(sorted, n_sorted, sizeof(*sorted), larger_first);
+	qsort(sorted, n_sorted, sizeof(*sorted), diff_print_larger_first);
 	if (page->max_rows && !d->is_tree)
 		n_sorted = MIN(n_sorted, page->max_rows);
 	*n = 0;
@@ -150,14 +150,14 @@ static void put_ratio(struct buf *out, const struct diff *d, const struct diff_r
 		buf_printf(out, "%+.1f %%", (new_share / old_share - 1) * 100);
 }
 
-static void put_symbol(struct buf *out, const struct diff *d, const struct diff_row *row)
+static void diff_print_put_symbol(struct buf *out, const struct diff *d, const struct diff_row *row)
 {
 	const char *symbol = strings_get(&d->names, row->symbol);
 
 	utf8_append(out, *symbol ? symbol : "(no symbols)", true);
 }
 
-static uint64_t n_lost(const struct profile *p)
+static uint64_t diff_print_n_lost(const struct profile *p)
 {
 	uint64_t n = 0;
 
@@ -171,14 +171,14 @@ static void print_side(const struct diff_page *page, int side, FILE *out)
 	const struct profile *p = page->profiles[side];
 
 	fprintf(out, "%-8s  %s: %" PRIu64 " samples, %" PRIu64 " lost", side ? "new" : "old",
-		page->paths[side], page->diff->samples[side], n_lost(p));
+		page->paths[side], page->diff->samples[side], diff_print_n_lost(p));
 	if (*p->session->info.command)
 		fprintf(out, "; %.100s", p->session->info.command);
 	fputc('\n', out);
 }
 
-static void print_row(const struct diff_page *page, const struct diff_row *row, uint32_t n_hidden,
-		      const struct text_style *style, FILE *out)
+static void diff_print_print_row(const struct diff_page *page, const struct diff_row *row,
+				 uint32_t n_hidden, const struct text_style *style, FILE *out)
 {
 	const struct diff *d = page->diff;
 	struct buf ratio = { 0 }, name = { 0 };
@@ -189,7 +189,7 @@ static void print_row(const struct diff_page *page, const struct diff_row *row, 
 	if (n_hidden)
 		buf_printf(&name, "other (%" PRIu32 " more)", n_hidden);
 	else
-		put_symbol(&name, d, row);
+		diff_print_put_symbol(&name, d, row);
 	fprintf(out, "%s%7.2f %7.2f %+8.2f %-2s %8s  %-18.18s  %*s%.*s%s\n", bold,
 		diff_share(d, row, DIFF_OLD) * 100, diff_share(d, row, DIFF_NEW) * 100,
 		diff_change(d, row) * 100, n_hidden ? "" : mark(d, row), buf_cstr(&ratio),
@@ -215,10 +215,10 @@ void diff_print_text(const struct diff_page *page, const struct text_style *styl
 		page->event);
 	fprintf(out, "  old %%   new %%   change        ratio  %-18s  symbol\n", "image");
 	for (size_t i = 0; i < n; i++)
-		print_row(page, &d->rows.data[order[i]], 0, style, out);
+		diff_print_print_row(page, &d->rows.data[order[i]], 0, style, out);
 	if (!d->is_tree && n < d->rows.n) {
 		rest = gather_rest(page, order, n);
-		print_row(page, &rest, (uint32_t)(d->rows.n - n), style, out);
+		diff_print_print_row(page, &rest, (uint32_t)(d->rows.n - n), style, out);
 	}
 	if (!n)
 		fprintf(out, "\nno change of %.2f points or more%s\n", page->min_points,
@@ -293,7 +293,8 @@ void diff_print_json(const struct diff_page *page, const struct text_style *styl
 		json_object_set_new(o, "path", json_text(page->paths[side]));
 		json_object_set_new(o, "samples", json_number(d->samples[side]));
 		json_object_set_new(o, "whole", json_number(d->whole[side]));
-		json_object_set_new(o, "lost", json_number(n_lost(page->profiles[side])));
+		json_object_set_new(o, "lost",
+				    json_number(diff_print_n_lost(page->profiles[side])));
 		json_object_set_new(all, sides[side], o);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -62,7 +62,7 @@ static double duration_seconds(const struct session *s)
 	return seconds_since_start(s, last_ns(s));
 }
 
-static void put_start(struct buf *text, const struct session *s, const char *format)
+static void header_put_start(struct buf *text, const struct session *s, const char *format)
 {
 	time_t start = (time_t)(s->info.start_wall_ns / NS_PER_SECOND);
 	char when[64] = "";
@@ -141,17 +141,17 @@ static void put_filters(struct buf *text, const struct query *q)
 
 /* ---- JSON ---- */
 
-static void set_text(json_t *object, const char *key, const char *text)
+static void header_set_text(json_t *object, const char *key, const char *text)
 {
 	json_object_set_new(object, key, json_text(text ? text : ""));
 }
 
-static void set_number(json_t *object, const char *key, uint64_t number)
+static void header_set_number(json_t *object, const char *key, uint64_t number)
 {
 	json_object_set_new(object, key, json_number(number));
 }
 
-static json_t *events_json(const struct session_info *info)
+static json_t *header_events_json(const struct session_info *info)
 {
 	json_t *events = json_array();
 
@@ -159,12 +159,12 @@ static json_t *events_json(const struct session_info *info)
 		const struct counter_info *c = &info->counters[i];
 		json_t *event = json_object();
 
-		set_text(event, "name", c->name);
-		set_text(event, "spec", c->spec);
-		set_text(event, "unit", c->unit);
-		set_number(event, "freq_hz", c->freq_hz);
-		set_number(event, "count", c->count);
-		set_number(event, "unit_mask", c->unit_mask);
+		header_set_text(event, "name", c->name);
+		header_set_text(event, "spec", c->spec);
+		header_set_text(event, "unit", c->unit);
+		header_set_number(event, "freq_hz", c->freq_hz);
+		header_set_number(event, "count", c->count);
+		header_set_number(event, "unit_mask", c->unit_mask);
 		json_object_set_new(event, "user", json_boolean(c->in_user));
 		json_object_set_new(event, "kernel", json_boolean(c->in_kernel));
 		json_array_append_new(events, event);
@@ -172,7 +172,7 @@ static json_t *events_json(const struct session_info *info)
 	return events;
 }
 
-static json_t *losses_json(const struct profile *p)
+static json_t *header_losses_json(const struct profile *p)
 {
 	json_t *losses = json_array();
 
@@ -182,16 +182,16 @@ static json_t *losses_json(const struct profile *p)
 		if (!p->losses[i])
 			continue;
 		loss = json_object();
-		set_text(loss, "reason", loss_texts[i].key);
-		set_text(loss, "kind", loss_kind_keys[loss_texts[i].kind]);
-		set_text(loss, "text", loss_texts[i].text);
-		set_number(loss, "n", p->losses[i]);
+		header_set_text(loss, "reason", loss_texts[i].key);
+		header_set_text(loss, "kind", loss_kind_keys[loss_texts[i].kind]);
+		header_set_text(loss, "text", loss_texts[i].text);
+		header_set_number(loss, "n", p->losses[i]);
 		json_array_append_new(losses, loss);
 	}
 	return losses;
 }
 
-static json_t *images_json(const struct report *r)
+static json_t *header_images_json(const struct report *r)
 {
 	const struct named_images list = incomplete_images(r);
 	json_t *images = json_array();
@@ -200,10 +200,10 @@ static json_t *images_json(const struct report *r)
 		enum symbol_status status = symbol_table_status(list.image[i]->table);
 		json_t *image = json_object();
 
-		set_text(image, "image", list.image[i]->image->path);
-		set_text(image, "status", symbol_status_keys[status]);
-		set_text(image, "text", symbol_table_detail(list.image[i]->table));
-		set_number(image, "samples", list.image[i]->samples);
+		header_set_text(image, "image", list.image[i]->image->path);
+		header_set_text(image, "status", symbol_status_keys[status]);
+		header_set_text(image, "text", symbol_table_detail(list.image[i]->table));
+		header_set_number(image, "samples", list.image[i]->samples);
 		json_array_append_new(images, image);
 	}
 	return images;
@@ -213,11 +213,11 @@ static json_t *machine_json(const struct session_info *info)
 {
 	json_t *machine = json_object();
 
-	set_text(machine, "hostname", info->hostname);
-	set_text(machine, "os_release", info->os_release);
-	set_text(machine, "arch", info->arch);
-	set_text(machine, "cpu_model", info->cpu_model);
-	set_number(machine, "cpus", info->n_cpus);
+	header_set_text(machine, "hostname", info->hostname);
+	header_set_text(machine, "os_release", info->os_release);
+	header_set_text(machine, "arch", info->arch);
+	header_set_text(machine, "cpu_model", info->cpu_model);
+	header_set_number(machine, "cpus", info->n_cpus);
 	return machine;
 }
 
@@ -225,10 +225,10 @@ static json_t *samples_json(const struct profile *p)
 {
 	json_t *samples = json_object();
 
-	set_number(samples, "stored", p->n_stored);
-	set_number(samples, "selected", p->n_selected);
-	set_number(samples, "idle_hidden", p->n_idle);
-	set_number(samples, "filtered", p->n_filtered);
+	header_set_number(samples, "stored", p->n_stored);
+	header_set_number(samples, "selected", p->n_selected);
+	header_set_number(samples, "idle_hidden", p->n_idle);
+	header_set_number(samples, "filtered", p->n_filtered);
 	return samples;
 }
 
@@ -268,34 +268,34 @@ static void set_session(json_t *h, const struct profile *p)
 	json_t *warnings = json_array();
 	struct buf start = { 0 };
 
-	put_start(&start, s, "%Y-%m-%dT%H:%M:%S%z");
-	set_text(h, "session", s->path);
-	set_text(h, "version", s->info.version);
-	set_text(h, "command", s->info.command);
-	set_text(h, "target", s->info.target);
+	header_put_start(&start, s, "%Y-%m-%dT%H:%M:%S%z");
+	header_set_text(h, "session", s->path);
+	header_set_text(h, "version", s->info.version);
+	header_set_text(h, "command", s->info.command);
+	header_set_text(h, "target", s->info.target);
 	json_object_set_new(h, "machine", machine_json(&s->info));
-	set_text(h, "collector", s->info.collector);
-	set_text(h, "stacks", s->info.stacks);
-	set_text(h, "note", s->info.note);
-	set_text(h, "start", buf_cstr(&start));
+	header_set_text(h, "collector", s->info.collector);
+	header_set_text(h, "stacks", s->info.stacks);
+	header_set_text(h, "note", s->info.note);
+	header_set_text(h, "start", buf_cstr(&start));
 	json_object_set_new(h, "duration_seconds", json_real(duration_seconds(s)));
 	json_object_set_new(h, "ended", json_boolean(s->has_end));
 	if (s->has_end && s->end.exit_status != -1) {
 		int status = s->end.exit_status;
 
 		if (WIFSIGNALED(status))
-			set_number(h, "signal", (uint64_t)WTERMSIG(status));
+			header_set_number(h, "signal", (uint64_t)WTERMSIG(status));
 		else
-			set_number(h, "exit_status", (uint64_t)WEXITSTATUS(status));
+			header_set_number(h, "exit_status", (uint64_t)WEXITSTATUS(status));
 	}
 	if (s->has_end) {
 		json_object_set_new(h, "own_cpu_seconds",
 				    json_real((double)s->end.own_cpu_ns / 1e9));
-		set_number(h, "own_peak_bytes", s->end.own_peak_bytes);
+		header_set_number(h, "own_peak_bytes", s->end.own_peak_bytes);
 	}
 	if (s->has_window)
 		json_object_set_new(h, "window", window_json(p));
-	json_object_set_new(h, "events", events_json(&s->info));
+	json_object_set_new(h, "events", header_events_json(&s->info));
 	vec_foreach (&s->warnings, w)
 		json_array_append_new(warnings, json_text(*w));
 	json_object_set_new(h, "warnings", warnings);
@@ -307,17 +307,17 @@ json_t *header_json(const struct report *r)
 	json_t *h = json_object();
 	struct buf filters = { 0 };
 
-	set_number(h, "schema", SCHEMA);
-	set_text(h, "view", r->view->name);
+	header_set_number(h, "schema", SCHEMA);
+	header_set_text(h, "view", r->view->name);
 	put_filters(&filters, r->query);
-	set_text(h, "filters", buf_cstr(&filters));
-	set_text(h, "weight", r->options->by_period ? "events" : "samples");
+	header_set_text(h, "filters", buf_cstr(&filters));
+	header_set_text(h, "weight", r->options->by_period ? "events" : "samples");
 	json_object_set_new(h, "threshold_percent", json_real(r->min_percent));
 	json_object_set_new(h, "idle", json_boolean(r->query->with_idle));
 	set_session(h, r->profile);
 	json_object_set_new(h, "samples", samples_json(r->profile));
-	json_object_set_new(h, "losses", losses_json(r->profile));
-	json_object_set_new(h, "images", images_json(r));
+	json_object_set_new(h, "losses", header_losses_json(r->profile));
+	json_object_set_new(h, "images", header_images_json(r));
 	buf_fini(&filters);
 	return h;
 }
@@ -343,7 +343,7 @@ static void end_styled_line(struct printer *pr, const char *label, enum text_sty
 	pr->text.len = 0;
 }
 
-static void end_line(struct printer *pr, const char *label)
+static void header_end_line(struct printer *pr, const char *label)
 {
 	end_styled_line(pr, label, STYLE_DIM);
 }
@@ -362,14 +362,14 @@ static void put_rate(struct buf *text, const struct counter_info *c)
 		buf_str(text, " only");
 }
 
-static void print_events(struct printer *pr)
+static void header_print_events(struct printer *pr)
 {
 	const struct session_info *info = &pr->r->profile->session->info;
 
 	for (uint32_t i = 0; i < info->n_counters; i++) {
 		buf_str(&pr->text, info->counters[i].name);
 		put_rate(&pr->text, &info->counters[i]);
-		end_line(pr, i ? "" : "event");
+		header_end_line(pr, i ? "" : "event");
 	}
 }
 
@@ -384,10 +384,10 @@ static void print_target(struct printer *pr)
 		buf_printf(&pr->text, *info->command ? " (%s)" : "%s", info->target);
 	put_exit(&pr->text, pr->r->profile->session);
 	if (pr->text.len)
-		end_line(pr, *info->command ? "command" : "target");
+		header_end_line(pr, *info->command ? "command" : "target");
 }
 
-static void print_machine(struct printer *pr)
+static void header_print_machine(struct printer *pr)
 {
 	const struct session_info *info = &pr->r->profile->session->info;
 
@@ -396,7 +396,7 @@ static void print_machine(struct printer *pr)
 	buf_printf(&pr->text, "%s, %s, %" PRIu32 " CPU%s, %s %s", info->hostname,
 		   *info->cpu_model ? info->cpu_model : "unknown processor", info->n_cpus,
 		   info->n_cpus == 1 ? "" : "s", info->os_release, info->arch);
-	end_line(pr, "machine");
+	header_end_line(pr, "machine");
 }
 
 /* Of a daemon that runs, an hour that is over needs no end. */
@@ -411,7 +411,7 @@ static void put_missing_end(struct buf *text, const struct session *s)
 }
 
 /* Of a processor trace there often are some milliseconds. */
-static void put_duration(struct buf *text, double seconds)
+static void header_put_duration(struct buf *text, double seconds)
 {
 	if (seconds > 0 && seconds < 0.1)
 		buf_printf(text, ", %.3f ms", seconds * 1000);
@@ -419,13 +419,13 @@ static void put_duration(struct buf *text, double seconds)
 		buf_printf(text, ", %.1f s", seconds);
 }
 
-static void print_time(struct printer *pr)
+static void header_print_time(struct printer *pr)
 {
 	const struct profile *p = pr->r->profile;
 
 	if (p->session->info.start_wall_ns) {
-		put_start(&pr->text, p->session, "%Y-%m-%d %H:%M:%S");
-		put_duration(&pr->text, duration_seconds(p->session));
+		header_put_start(&pr->text, p->session, "%Y-%m-%d %H:%M:%S");
+		header_put_duration(&pr->text, duration_seconds(p->session));
 	} else {
 		buf_str(&pr->text, "not known");
 	}
@@ -435,7 +435,7 @@ static void print_time(struct printer *pr)
 			   seconds_since_start(p->session, p->last_ns));
 	if (!p->session->has_end)
 		put_missing_end(&pr->text, p->session);
-	end_line(pr, "time");
+	header_end_line(pr, "time");
 }
 
 /* "a minute", "an hour": a merged history's blocks. */
@@ -474,7 +474,7 @@ static void print_window(struct printer *pr)
 		put_block_length(&pr->text, s->block_ns);
 		buf_str(&pr->text, ": one counts if its middle is in the window");
 	}
-	end_line(pr, "window");
+	header_end_line(pr, "window");
 }
 
 static void print_samples(struct printer *pr)
@@ -490,10 +490,10 @@ static void print_samples(struct printer *pr)
 		buf_printf(&pr->text, "; %" PRIu64 " left out by ", p->n_filtered);
 		put_filters(&pr->text, pr->r->query);
 	}
-	end_line(pr, "samples");
+	header_end_line(pr, "samples");
 }
 
-static void print_losses(struct printer *pr)
+static void header_print_losses(struct printer *pr)
 {
 	static const char *const labels[] = { "lost", "unknown", "note" };
 	const struct profile *p = pr->r->profile;
@@ -504,7 +504,7 @@ static void print_losses(struct printer *pr)
 			n_lost += p->losses[i];
 	if (!n_lost) {
 		buf_str(&pr->text, "0");
-		end_line(pr, "lost");
+		header_end_line(pr, "lost");
 	}
 	for (int i = 0; i < N_LOSS_REASONS; i++) {
 		if (!p->losses[i])
@@ -541,7 +541,7 @@ static void print_incomplete(struct printer *pr, const struct named_images *list
 	else
 		buf_printf(&pr->text, "%s: %s", symbol_status_texts[status], buf_cstr(&names));
 	if (n)
-		end_line(pr, "symbols");
+		header_end_line(pr, "symbols");
 	pr->text.len = 0;
 	buf_fini(&names);
 }
@@ -553,7 +553,7 @@ static void print_notes(struct printer *pr)
 
 	if (*s->info.note) {
 		buf_str(&pr->text, s->info.note);
-		end_line(pr, "note");
+		header_end_line(pr, "note");
 	}
 	vec_foreach (&s->warnings, w) {
 		buf_str(&pr->text, *w);
@@ -568,12 +568,12 @@ void header_print(const struct report *r, const struct text_style *style, FILE *
 	struct printer pr = { .r = r, .style = style, .out = out };
 
 	print_target(&pr);
-	print_events(&pr);
-	print_machine(&pr);
-	print_time(&pr);
+	header_print_events(&pr);
+	header_print_machine(&pr);
+	header_print_time(&pr);
 	print_window(&pr);
 	print_samples(&pr);
-	print_losses(&pr);
+	header_print_losses(&pr);
 	print_notes(&pr);
 	buf_fini(&pr.text);
 	fputc('\n', out);

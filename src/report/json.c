@@ -19,7 +19,7 @@ static int write_bytes(const char *bytes, size_t size, void *out)
 	return fwrite(bytes, 1, size, out) == size ? 0 : -1;
 }
 
-static json_t *value_json(const struct value *v)
+static json_t *json_value_json(const struct value *v)
 {
 	switch (v->kind) {
 	case VALUE_COUNT:
@@ -35,7 +35,7 @@ static json_t *value_json(const struct value *v)
 	return NULL;
 }
 
-static void print_row(const struct report *r, uint32_t row, uint32_t lane, FILE *out)
+static void json_print_row(const struct report *r, uint32_t row, uint32_t lane, FILE *out)
 {
 	json_t *object = json_object();
 
@@ -46,13 +46,14 @@ static void print_row(const struct report *r, uint32_t row, uint32_t lane, FILE 
 		v.kind = VALUE_NONE;
 		c->get(r, c, row, lane, &v);
 		if (v.kind != VALUE_NONE)
-			json_object_set_new(object, c->key, value_json(&v));
+			json_object_set_new(object, c->key, json_value_json(&v));
 	}
 	json_dump_callback(object, write_bytes, out, FLAGS);
 	json_decref(object);
 }
 
-static void set_class(const struct report *r, uint32_t lane, enum profile_key key, json_t *object)
+static void json_set_class(const struct report *r, uint32_t lane, enum profile_key key,
+			   json_t *object)
 {
 	uint32_t value = profile_lane_value(&r->profile->lanes[lane], key);
 	char scratch[KEY_TEXT_SIZE];
@@ -75,7 +76,7 @@ static json_t *total_json(const struct report *r)
 					    json_text(r->profile->session->info.counters[l->counter]
 							      .name));
 		for (size_t i = 0; i < r->profile->lane_keys.n; i++)
-			set_class(r, lane, r->profile->lane_keys.key[i], object);
+			json_set_class(r, lane, r->profile->lane_keys.key[i], object);
 		json_object_set_new(object, "samples", json_number(l->total.samples));
 		json_object_set_new(object, "events", json_number(l->total.period));
 		json_array_append_new(totals, object);
@@ -83,30 +84,30 @@ static json_t *total_json(const struct report *r)
 	return totals;
 }
 
-static void print_part(json_t *part, FILE *out)
+static void json_print_part(json_t *part, FILE *out)
 {
 	json_dump_callback(part, write_bytes, out, FLAGS);
 	json_decref(part);
 }
 
-static void print_json(const struct report *r, const struct text_style *style, FILE *out)
+static void json_print_json(const struct report *r, const struct text_style *style, FILE *out)
 {
 	const char *before = "\n";
 
 	(void)style;
 	fputs("{\"header\": ", out);
-	print_part(header_json(r), out);
+	json_print_part(header_json(r), out);
 	fputs(",\n\"rows\": [", out);
 	for (uint32_t row = 0; row < r->rows.list.n; row++)
 		for (uint32_t lane = 0; lane < r->rows.n_lanes && data_has_row(r, row); lane++) {
 			if (!data_has_lane(r, row, lane))
 				continue;
 			fputs(before, out);
-			print_row(r, row, lane, out);
+			json_print_row(r, row, lane, out);
 			before = ",\n";
 		}
 	fputs("\n],\n\"total\": ", out);
-	print_part(total_json(r), out);
+	json_print_part(total_json(r), out);
 	fputs("}\n", out);
 }
 
@@ -114,5 +115,5 @@ const struct report_format json_format = {
 	.name = "json",
 	.help = "one object: header, rows, total (docs/report-json.md)",
 	.is_for_programs = true,
-	.print = print_json,
+	.print = json_print_json,
 };

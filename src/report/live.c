@@ -20,12 +20,12 @@ const struct live_view_info live_views[N_LIVE_VIEWS] = {
 #undef X
 };
 
-static void add_line(struct live_text *out, const char *text, size_t len, int32_t pid)
+static void live_add_line(struct live_text *out, const char *text, size_t len, int32_t pid)
 {
 	vec_push(&out->lines, (struct live_line){ xstrndup(text, len), pid });
 }
 
-static void count(struct live_text *out, const struct profile *p)
+static void live_count(struct live_text *out, const struct profile *p)
 {
 	out->n_samples = p->n_selected;
 	for (int i = 0; i < N_LOSS_REASONS; i++)
@@ -61,13 +61,13 @@ static double percent_of(const struct processes *list, const struct process_row 
 	return (double)w.samples * 100 / (double)MAX(list->total.all.samples, 1U);
 }
 
-static enum text_style_id style_of(double percent)
+static enum text_style_id live_style_of(double percent)
 {
 	return percent >= 50 ? STYLE_HOT : percent >= 5 ? STYLE_WARM : STYLE_NONE;
 }
 
-static void put_process(const struct live_request *r, const struct processes *list,
-			const struct process_row *row, struct buf *line)
+static void live_put_process(const struct live_request *r, const struct processes *list,
+			     const struct process_row *row, struct buf *line)
 {
 	bool is_wide = r->style.width >= WIDE_ENOUGH;
 	size_t used = is_wide ? 34 : 14;
@@ -80,7 +80,7 @@ static void put_process(const struct live_request *r, const struct processes *li
 		if (process_columns[i].is_only_wide && !is_wide)
 			continue;
 		percent = percent_of(list, row, process_columns[i].contexts, r->seconds);
-		buf_str(line, style_code(&r->style, style_of(percent)));
+		buf_str(line, style_code(&r->style, live_style_of(percent)));
 		buf_printf(line, is_wide ? " %5.1f" : "%5.0f", percent);
 		buf_str(line, style_code(&r->style, STYLE_NONE));
 	}
@@ -103,7 +103,7 @@ static void put_titles(const struct live_request *r, struct live_text *out)
 			buf_printf(&line, is_wide ? " %5s" : "%5s", process_columns[i].title);
 	buf_str(&line, " command");
 	buf_str(&line, style_code(&r->style, STYLE_NONE));
-	add_line(out, (const char *)line.data, line.len, -1);
+	live_add_line(out, (const char *)line.data, line.len, -1);
 	buf_fini(&line);
 }
 
@@ -119,7 +119,7 @@ static void make_processes(const struct live_request *r, struct live_text *out)
 	r->query->with_idle = true;
 	p = profile_load(&request);
 	processes_make(&list, p, processes_first_lane(p));
-	count(out, p);
+	live_count(out, p);
 	out->has_contexts = list.total.all.samples > 0;
 	for (int c = 0; c < N_CONTEXTS; c++)
 		out->percent[c] = (double)list.total.by[c].samples * 100 /
@@ -130,8 +130,8 @@ static void make_processes(const struct live_request *r, struct live_text *out)
 		const struct process_row *row = &list.rows.data[i];
 		struct buf line = { 0 };
 
-		put_process(r, &list, row, &line);
-		add_line(out, (const char *)line.data, line.len, process_pid(&list, row));
+		live_put_process(r, &list, row, &line);
+		live_add_line(out, (const char *)line.data, line.len, process_pid(&list, row));
 		buf_fini(&line);
 	}
 	processes_fini(&list);
@@ -149,12 +149,12 @@ static const struct {
 	[LIVE_INVERTED] = { &inverted_view, "total_percent,symbol" },
 };
 
-static void take_lines(struct live_text *out, const char *text)
+static void live_take_lines(struct live_text *out, const char *text)
 {
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		add_line(out, text, len, -1);
+		live_add_line(out, text, len, -1);
 		text += len + (text[len] == '\n');
 	}
 }
@@ -181,7 +181,7 @@ static void make_report(const struct live_request *r, struct live_text *out)
 	if (report_request(view, &options, &request, NULL) < 0)
 		return;
 	p = profile_load(&request);
-	count(out, p);
+	live_count(out, p);
 	memory = p->n_selected ? open_memstream(&text, &size) : NULL;
 	if (!memory)
 		return;
@@ -190,7 +190,7 @@ static void make_report(const struct live_request *r, struct live_text *out)
 	style.is_table_only = true;
 	report_format_find("text")->print(report, &style, memory);
 	fclose(memory);
-	take_lines(out, text);
+	live_take_lines(out, text);
 }
 
 void live_make(const struct live_request *r, struct live_text *out)

@@ -56,7 +56,7 @@ void name_append_cut(struct buf *out, const char *text, size_t width, const char
 }
 
 /* Whether the bracket at `at` is part of an operator's name or an arrow. */
-static bool is_operator(const char *name, size_t at)
+static bool names_is_operator(const char *name, size_t at)
 {
 	static const char word[] = "operator";
 	size_t i = at;
@@ -75,11 +75,11 @@ static void elide_arguments(struct buf *out, const char *name, int depth, const 
 	int level = 0;
 
 	for (size_t i = 0; name[i]; i++) {
-		if (name[i] == '>' && !is_operator(name, i) && level > 0)
+		if (name[i] == '>' && !names_is_operator(name, i) && level > 0)
 			level--;
 		if (level <= depth)
 			buf_u8(out, (uint8_t)name[i]);
-		if (name[i] == '<' && !is_operator(name, i) && level++ == depth)
+		if (name[i] == '<' && !names_is_operator(name, i) && level++ == depth)
 			buf_str(out, ellipsis);
 	}
 }

@@ -69,7 +69,7 @@ static uint32_t n_lanes_shown(const struct report *r)
 #define CLASSES_WITH_COUNTS 4
 
 /* Columns nobody asked for are left out where they say nothing, or leave no room for names. */
-static bool is_wanted(const struct report *r, const struct column *c, uint32_t lane)
+static bool text_is_wanted(const struct report *r, const struct column *c, uint32_t lane)
 {
 	if (r->options->columns)
 		return true;
@@ -80,18 +80,18 @@ static bool is_wanted(const struct report *r, const struct column *c, uint32_t l
 		       (r->profile->lane_keys.n ? CLASSES_WITH_COUNTS : LANES_WITH_COUNTS);
 }
 
-static void add_place(struct page *page, const struct column *c, uint32_t lane)
+static void text_add_place(struct page *page, const struct column *c, uint32_t lane)
 {
-	if (is_wanted(page->r, c, lane))
+	if (text_is_wanted(page->r, c, lane))
 		page->places[page->n++] =
 			(struct place){ .column = c, .lane = lane, .is_number = is_number(c) };
 }
 
-static void add_places(struct page *page, const struct column_list *list, size_t from, size_t end,
-		       uint32_t lane)
+static void text_add_places(struct page *page, const struct column_list *list, size_t from,
+			    size_t end, uint32_t lane)
 {
 	for (size_t i = from; i < end; i++)
-		add_place(page, list->column[i], lane);
+		text_add_place(page, list->column[i], lane);
 }
 
 /* Columns in order; a run of per-lane columns is repeated for every lane. */
@@ -108,7 +108,7 @@ static void make_places(struct page *page)
 			end++;
 		for (uint32_t lane = 0; lane < (per_lane ? n_lanes : 1); lane++)
 			if (!per_lane || is_lane_shown(page->r, lane))
-				add_places(page, list, from, end, lane);
+				text_add_places(page, list, from, end, lane);
 	}
 }
 
@@ -129,7 +129,7 @@ static void put_scaled(struct buf *out, double value, const double *factors,
 }
 
 /* A period in its unit: "1.25 s" for clocks, "3.41G" for events. */
-static void put_period(struct buf *out, const char *unit, uint64_t period)
+static void text_put_period(struct buf *out, const char *unit, uint64_t period)
 {
 	static const double time_factors[] = { 1e9, 1e6, 1e3, 1 };
 	static const char *const times[] = { " s", " ms", " us", " ns" };
@@ -143,7 +143,7 @@ static void put_period(struct buf *out, const char *unit, uint64_t period)
 }
 
 /* The unit of a lane's periods; that of the row where rows are told apart by event. */
-static const char *unit_of(const struct report *r, uint32_t row, uint32_t lane)
+static const char *text_unit_of(const struct report *r, uint32_t row, uint32_t lane)
 {
 	uint32_t counter = r->profile->lanes[lane].counter;
 
@@ -152,8 +152,8 @@ static const char *unit_of(const struct report *r, uint32_t row, uint32_t lane)
 	return counter == NO_INDEX ? "" : r->profile->session->info.counters[counter].unit;
 }
 
-static void put_value(struct page *page, const struct place *place, uint32_t row,
-		      const struct value *v)
+static void text_put_value(struct page *page, const struct place *place, uint32_t row,
+			   const struct value *v)
 {
 	switch (v->kind) {
 	case VALUE_NONE:
@@ -165,7 +165,7 @@ static void put_value(struct page *page, const struct place *place, uint32_t row
 		buf_printf(&page->cell, "%.2f", v->percent);
 		break;
 	case VALUE_PERIOD:
-		put_period(&page->cell, unit_of(page->r, row, place->lane), v->number);
+		text_put_period(&page->cell, text_unit_of(page->r, row, place->lane), v->number);
 		break;
 	case VALUE_TEXT:
 		utf8_append(&page->cell, v->text, true);
@@ -203,7 +203,7 @@ static const char *make_cell(struct page *page, const struct place *place, uint3
 		put_indent(page, at);
 	else if (at->kind == ROW_OTHER && place == &page->places[page->n - 1])
 		column_find("name", 4)->get(page->r, place->column, row, place->lane, &v);
-	put_value(page, place, row, &v);
+	text_put_value(page, place, row, &v);
 	*percent = v.kind == VALUE_PERCENT ? v.percent : 0;
 	return buf_cstr(&page->cell);
 }
@@ -256,7 +256,7 @@ static size_t lane_title_width(const struct report *r, uint32_t lane)
 
 static const char *place_title(const struct page *page, const struct place *place)
 {
-	const char *unit = unit_of(page->r, NO_INDEX, place->lane);
+	const char *unit = text_unit_of(page->r, NO_INDEX, place->lane);
 
 	if (place->column->kind == VALUE_PERIOD && !strcmp(unit, "ns"))
 		return strcmp(place->column->key, "events") ? "total time" : "time";
@@ -390,8 +390,8 @@ static void pad(struct buf *line, size_t n)
 }
 
 /* A cell in its column: numbers to the right, texts to the left, the last one not padded. */
-static void put_cell(struct page *page, const struct place *place, const char *text,
-		     enum text_style_id id)
+static void text_put_cell(struct page *page, const struct place *place, const char *text,
+			  enum text_style_id id)
 {
 	bool is_last = place == &page->places[page->n - 1];
 	size_t width;
@@ -414,7 +414,7 @@ static void put_cell(struct page *page, const struct place *place, const char *t
 		pad(&page->line, place->width - MIN(width, place->width));
 }
 
-static void end_line(struct page *page)
+static void text_end_line(struct page *page)
 {
 	while (page->line.len && page->line.data[page->line.len - 1] == ' ')
 		page->line.len--;
@@ -436,7 +436,7 @@ static size_t group_width(const struct page *page, size_t axis, size_t *i)
 }
 
 /* With several events or classes, their names above their columns. */
-static void print_lane_titles(struct page *page, size_t axis)
+static void text_print_lane_titles(struct page *page, size_t axis)
 {
 	char scratch[KEY_TEXT_SIZE];
 
@@ -455,35 +455,36 @@ static void print_lane_titles(struct page *page, size_t axis)
 		pad(&page->line, width - name_width(buf_cstr(&page->clean)));
 		buf_str(&page->line, buf_cstr(&page->clean));
 	}
-	end_line(page);
+	text_end_line(page);
 }
 
-static void print_titles(struct page *page)
+static void text_print_titles(struct page *page)
 {
 	for (size_t axis = 0; axis < ARRAY_SIZE(lane_axes); axis++)
 		if (is_axis_shown(page->r, lane_axes[axis]))
-			print_lane_titles(page, axis);
+			text_print_lane_titles(page, axis);
 	buf_str(&page->line, style_code(page->style, STYLE_HEADING));
 	for (size_t i = 0; i < page->n; i++)
-		put_cell(page, &page->places[i], place_title(page, &page->places[i]), STYLE_NONE);
+		text_put_cell(page, &page->places[i], place_title(page, &page->places[i]),
+			      STYLE_NONE);
 	buf_str(&page->line, style_code(page->style, STYLE_NONE));
-	end_line(page);
+	text_end_line(page);
 }
 
-static void print_row(struct page *page, uint32_t row)
+static void text_print_row(struct page *page, uint32_t row)
 {
 	for (size_t i = 0; i < page->n; i++) {
 		const struct place *place = &page->places[i];
 		double percent;
 		const char *text = make_cell(page, place, row, &percent);
 
-		put_cell(page, place, text,
-			 cell_style(page, place, &page->r->rows.list.data[row], percent));
+		text_put_cell(page, place, text,
+			      cell_style(page, place, &page->r->rows.list.data[row], percent));
 	}
-	end_line(page);
+	text_end_line(page);
 }
 
-static void print_text(const struct report *r, const struct text_style *style, FILE *out)
+static void text_print_text(const struct report *r, const struct text_style *style, FILE *out)
 {
 	struct page page = {
 		.r = r,
@@ -499,12 +500,12 @@ static void print_text(const struct report *r, const struct text_style *style, F
 	measure(&page);
 	widen_lanes(&page);
 	fit(&page);
-	print_titles(&page);
+	text_print_titles(&page);
 	for (uint32_t row = 0; row < r->rows.list.n; row++) {
 		if (r->view->layout == LAYOUT_BLOCKS && row &&
 		    r->rows.list.data[row].block != r->rows.list.data[row - 1].block)
 			fputc('\n', out);
-		print_row(&page, row);
+		text_print_row(&page, row);
 	}
 	free(page.places);
 	buf_fini(&page.cell);
@@ -515,5 +516,5 @@ static void print_text(const struct report *r, const struct text_style *style, F
 const struct report_format text_format = {
 	.name = "text",
 	.help = "a header and a table for people",
-	.print = print_text,
+	.print = text_print_text,
 };

@@ -153,7 +153,7 @@ static void view_keys(const struct view *view, const struct report_options *opti
 			keys->key[i] = PROFILE_IMAGE;
 }
 
-static bool has_code_key(const struct key_list *keys)
+static bool views_has_code_key(const struct key_list *keys)
 {
 	for (size_t i = 0; i < keys->n; i++)
 		if (profile_keys[keys->key[i]].kind == KEY_CODE)
@@ -209,7 +209,7 @@ static int check_by(const struct view *view, const struct report_options *o, str
 				 "--by: does not go with %s; choose one with a filter, such as "
 				 "pid:N",
 				 view->name);
-	if (has_code_key(&o->by))
+	if (views_has_code_key(&o->by))
 		return refuse_code_key(err);
 	return 0;
 }
@@ -253,7 +253,7 @@ int report_request(const struct view *view, const struct report_options *options
 				  query_has(request->query, FILTER_VIA);
 	/* Callers have no instruction that was sampled. */
 	request->with_chains = view->with_chains && !request->with_addresses &&
-			       (view->layout != LAYOUT_NEST || has_code_key(&request->keys));
+			       (view->layout != LAYOUT_NEST || views_has_code_key(&request->keys));
 	return 0;
 }
 
@@ -502,7 +502,7 @@ static void sum_events(struct report *r)
 	}
 }
 
-static void find_blocks(struct report *r)
+static void views_find_blocks(struct report *r)
 {
 	uint32_t n = 0;
 
@@ -537,7 +537,7 @@ struct report *report_new(const struct view *view, const struct report_options *
 	} else {
 		view->make(r, &limits, &r->rows);
 	}
-	find_blocks(r);
+	views_find_blocks(r);
 	choose_columns(r);
 	accumulate(r);
 	return r;

@@ -31,7 +31,7 @@ void script_filter_fini(struct script_filter *f)
 
 /* Printing. */
 
-static int flush(struct script_printer *p)
+static int script_flush(struct script_printer *p)
 {
 	if (p->out.len && fwrite(p->out.data, 1, p->out.len, p->file) != p->out.len)
 		p->has_failed = true;
@@ -39,12 +39,12 @@ static int flush(struct script_printer *p)
 	return p->has_failed ? -EPIPE : 0;
 }
 
-static int flush_if_full(struct script_printer *p)
+static int script_flush_if_full(struct script_printer *p)
 {
-	return p->out.len >= FLUSH_BYTES ? flush(p) : 0;
+	return p->out.len >= FLUSH_BYTES ? script_flush(p) : 0;
 }
 
-static int print_row(struct script_printer *p, const struct script_row *row)
+static int script_print_row(struct script_printer *p, const struct script_row *row)
 {
 	if (p->options->take)
 		return p->options->take(p->options->context, p->places, row);
@@ -52,7 +52,7 @@ static int print_row(struct script_printer *p, const struct script_row *row)
 		script_print_json(p, row);
 	else
 		script_print_text(p, row);
-	return flush_if_full(p);
+	return script_flush_if_full(p);
 }
 
 /* Filters. */
@@ -65,7 +65,7 @@ static int print_row(struct script_printer *p, const struct script_row *row)
 		takes_;                                 \
 	})
 
-static bool takes_time(const struct script_filter *f, uint64_t ns)
+static bool script_takes_time(const struct script_filter *f, uint64_t ns)
 {
 	bool takes = !f->spans.n;
 
@@ -84,7 +84,7 @@ static bool takes_who(const struct script_filter *f, int32_t pid, int32_t tid, c
 }
 
 /* "[unknown]" is a name, too, and not only a pattern. */
-static bool is_name(const char *wanted, const char *name)
+static bool script_is_name(const char *wanted, const char *name)
 {
 	return !strcmp(wanted, name) || !fnmatch(wanted, name, 0);
 }
@@ -96,7 +96,8 @@ static bool takes_dso(const struct script_filter *f, const char *dso)
 	bool takes = !f->dsos.n;
 
 	vec_foreach (&f->dsos, wanted)
-		takes |= is_name(*wanted, dso) || (slash && is_name(*wanted, slash + 1));
+		takes |= script_is_name(*wanted, dso) ||
+			 (slash && script_is_name(*wanted, slash + 1));
 	return takes;
 }
 
@@ -125,16 +126,16 @@ static bool takes(struct script_printer *p, const struct script_row *row)
 	const struct script_filter *f = &p->options->filter;
 
 	return takes_who(f, row->pid, row->tid, row->comm) && TAKES_NUMBER(&f->cpus, row->cpu) &&
-	       takes_time(f, row->time_ns) && takes_place(p, row->code[0]);
+	       script_takes_time(f, row->time_ns) && takes_place(p, row->code[0]);
 }
 
-static int take_row(struct script_printer *p, const struct script_row *row)
+static int script_take_row(struct script_printer *p, const struct script_row *row)
 {
 	if (!p->takes_all && !takes(p, row))
 		return 0;
 	if (!p->first_ns)
 		p->first_ns = p->last_ns = row->time_ns;
-	return print_row(p, row);
+	return script_print_row(p, row);
 }
 
 /* A recording. */
@@ -194,7 +195,7 @@ static struct code_addr resolve_replayed(const void *context, uint64_t addr)
 }
 
 /* perf's name for a thread that nothing told of. */
-static const char *comm_of(const char *comm, int32_t tid, char *room, size_t size)
+static const char *script_comm_of(const char *comm, int32_t tid, char *room, size_t size)
 {
 	if (*comm || !tid)
 		return *comm ? comm : "swapper";
@@ -218,7 +219,7 @@ static void begin_row(struct replaying *r, const struct replay_sample *s)
 	const struct event *e = s->event;
 
 	r->row = (struct script_row){
-		.comm = comm_of(s->comm, e->tid, r->comm_room, sizeof(r->comm_room)),
+		.comm = script_comm_of(s->comm, e->tid, r->comm_room, sizeof(r->comm_room)),
 		.event = s->counter->name,
 		.attr = &s->counter->attr,
 		.pid = e->pid,
@@ -233,7 +234,7 @@ static void begin_row(struct replaying *r, const struct replay_sample *s)
 	};
 }
 
-static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
+static int script_on_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct replaying *r = (struct replaying *)sink;
 	const struct event *e = s->event;
@@ -258,7 +259,7 @@ static int on_sample(struct replay_sink *sink, const struct replay_sample *s)
 		r->code = resolve_replayed(r, e->sample.ip);
 		row->code = &r->code;
 	}
-	return take_row(&r->printer, row);
+	return script_take_row(&r->printer, row);
 }
 
 /* Of a trace there are many millions: a line of two addresses is made without a row. */
@@ -278,12 +279,12 @@ static int on_branches(struct replay_sink *sink, const struct pt_event *branches
 		p->out.len = (size_t)(at - p->out.data);
 		branches += some;
 		n -= some;
-		e = flush_if_full(p);
+		e = script_flush_if_full(p);
 	}
 	return e;
 }
 
-static int on_event(struct replay_sink *sink, const struct event *e)
+static int script_on_event(struct replay_sink *sink, const struct event *e)
 {
 	struct replaying *r = (struct replaying *)sink;
 	const struct script_options *o = r->printer.options;
@@ -293,11 +294,12 @@ static int on_event(struct replay_sink *sink, const struct event *e)
 	const char *comm;
 
 	if (!(o->shown >> e->type & 1) || (o->is_json && e->type != EVENT_TRACE_ERROR) ||
-	    !takes_time(&o->filter, e->time_ns))
+	    !script_takes_time(&o->filter, e->time_ns))
 		return 0;
 	m = replay_machine(r->replay);
 	thread = machine_thread(m, e->pid, e->tid);
-	comm = comm_of(strings_get(machine_strings(m), thread.comm), e->tid, room, sizeof(room));
+	comm = script_comm_of(strings_get(machine_strings(m), thread.comm), e->tid, room,
+			      sizeof(room));
 	if (!takes_who(&o->filter, e->pid, e->tid, comm))
 		return 0;
 	if (e->type == EVENT_TRACE_ERROR && !TAKES_NUMBER(&o->filter.cpus, e->cpu))
@@ -308,7 +310,7 @@ static int on_event(struct replay_sink *sink, const struct event *e)
 		script_json_error(&r->printer, e);
 	else
 		script_print_error(&r->printer, e);
-	return flush_if_full(&r->printer);
+	return script_flush_if_full(&r->printer);
 }
 
 static struct tracepoint_format *trace_of(const struct perfdata_info *info,
@@ -383,8 +385,8 @@ static int run_replay(const struct script_input *input, const struct script_opti
 	const struct perfdata_info *info = perfdata_info(replay_data(input->replay));
 	int e;
 
-	r->sink.sample = on_sample;
-	r->sink.event = options->shown ? on_event : NULL;
+	r->sink.sample = script_on_sample;
+	r->sink.event = options->shown ? script_on_event : NULL;
 	r->sink.addresses_alone =
 		has_only(options, info, options->is_trace ? PLACELESS | PLACES : PLACELESS);
 	r->sink.branches = has_addresses_alone(options, info) ? on_branches : NULL;
@@ -396,7 +398,7 @@ static int run_replay(const struct script_input *input, const struct script_opti
 	r->printer.places = script_places_new(&places);
 	open_counters(r, info);
 	e = replay_samples(input->replay, &r->sink, err);
-	flush(&r->printer);
+	script_flush(&r->printer);
 	e = r->printer.has_failed ? -EPIPE : e;
 	for (size_t i = 0; i < info->counters.n; i++)
 		tracepoint_free(r->traces[i]);
@@ -441,7 +443,7 @@ static void stored_names(const void *context, image_id id,
 }
 
 /* A stack of the tree, innermost first. */
-static uint32_t read_stack(struct reading *r, uint32_t node)
+static uint32_t script_read_stack(struct reading *r, uint32_t node)
 {
 	uint32_t n = 0;
 
@@ -452,7 +454,7 @@ static uint32_t read_stack(struct reading *r, uint32_t node)
 	return n;
 }
 
-static const char *string_of(const struct segment *segment, string_id id)
+static const char *script_string_of(const struct segment *segment, string_id id)
 {
 	return id.n < segment->n_strings ? segment->strings[id.n] : "";
 }
@@ -462,8 +464,8 @@ static int take_count(struct reading *r, const struct block *block, const struct
 	const struct profile_class *c = &r->segment->classes[count->class];
 	const struct session_info *info = &r->session->info;
 	struct script_row row = {
-		.comm = string_of(r->segment, c->comm),
-		.cgroup = string_of(r->segment, c->cgroup),
+		.comm = script_string_of(r->segment, c->comm),
+		.cgroup = script_string_of(r->segment, c->cgroup),
 		.event = c->counter < info->n_counters ? info->counters[c->counter].name : "",
 		.attr = &r->attr,
 		.pid = c->pid,
@@ -476,8 +478,8 @@ static int take_count(struct reading *r, const struct block *block, const struct
 		.has_chain = r->attr.sample_type & PERF_SAMPLE_CALLCHAIN,
 	};
 
-	row.n_frames = read_stack(r, count->node);
-	return take_row(&r->printer, &row);
+	row.n_frames = script_read_stack(r, count->node);
+	return script_take_row(&r->printer, &row);
 }
 
 static int take_segment(struct reading *r, const struct segment *segment, struct error *err)
@@ -550,7 +552,7 @@ static int run_session(const struct script_input *input, const struct script_opt
 		e = take_segment(r, input->session->segments[i], err);
 		script_places_free(r->printer.places);
 	}
-	flush(&r->printer);
+	script_flush(&r->printer);
 	e = r->printer.has_failed ? -EPIPE : e;
 	buf_fini(&r->printer.out);
 	free(r);

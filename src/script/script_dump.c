@@ -25,7 +25,7 @@ struct dumping {
 	struct buf out;
 };
 
-static void put_bytes(struct buf *out, const uint8_t *bytes, size_t size)
+static void script_dump_put_bytes(struct buf *out, const uint8_t *bytes, size_t size)
 {
 	for (size_t at = 0; at < size; at += LINE_BYTES) {
 		size_t n = MIN(size - at, (size_t)LINE_BYTES);
@@ -44,7 +44,7 @@ static void put_bytes(struct buf *out, const uint8_t *bytes, size_t size)
 	}
 }
 
-static bool takes_time(const struct script_filter *f, uint64_t ns)
+static bool script_dump_takes_time(const struct script_filter *f, uint64_t ns)
 {
 	bool takes = !f->spans.n;
 
@@ -53,7 +53,7 @@ static bool takes_time(const struct script_filter *f, uint64_t ns)
 	return takes;
 }
 
-static int flush(struct dumping *d)
+static int script_dump_flush(struct dumping *d)
 {
 	if (fwrite(d->out.data, 1, d->out.len, d->file) != d->out.len)
 		return -EPIPE;
@@ -62,7 +62,7 @@ static int flush(struct dumping *d)
 }
 
 /* The packets of a trace, as perf prints them. */
-static int put_packets(struct dumping *d, const uint8_t *bytes, uint64_t size)
+static int script_dump_put_packets(struct dumping *d, const uint8_t *bytes, uint64_t size)
 {
 	enum pt_block block = PT_NO_BLOCK;
 	int r = 0;
@@ -70,12 +70,12 @@ static int put_packets(struct dumping *d, const uint8_t *bytes, uint64_t size)
 	buf_printf(&d->out, ".\n. ... Intel Processor Trace data: size %" PRIu64 " bytes\n", size);
 	for (uint64_t at = 0; at < size && !r;) {
 		at += pt_dump_line(&d->out, bytes + at, bytes + size, at, &block);
-		r = d->out.len < FLUSH_BYTES ? 0 : flush(d);
+		r = d->out.len < FLUSH_BYTES ? 0 : script_dump_flush(d);
 	}
 	return r;
 }
 
-static uint64_t word_at(const struct perfdata_record *r, size_t at, size_t size)
+static uint64_t script_dump_word_at(const struct perfdata_record *r, size_t at, size_t size)
 {
 	uint64_t v = 0;
 
@@ -88,9 +88,11 @@ static uint64_t word_at(const struct perfdata_record *r, size_t at, size_t size)
 static void put_trace_place(struct buf *out, const struct perfdata_record *r)
 {
 	buf_printf(out, "size: %#" PRIx64 "  offset: %#" PRIx64 "  ref: %#" PRIx64,
-		   word_at(r, 8, 8), word_at(r, 16, 8), word_at(r, 24, 8));
-	buf_printf(out, "  idx: %u  tid: %d  cpu: %d\n", (unsigned int)word_at(r, 32, 4),
-		   (int)word_at(r, 36, 4), (int)word_at(r, 40, 4));
+		   script_dump_word_at(r, 8, 8), script_dump_word_at(r, 16, 8),
+		   script_dump_word_at(r, 24, 8));
+	buf_printf(out, "  idx: %u  tid: %d  cpu: %d\n",
+		   (unsigned int)script_dump_word_at(r, 32, 4), (int)script_dump_word_at(r, 36, 4),
+		   (int)script_dump_word_at(r, 40, 4));
 }
 
 /* What decoding has to know: struct perf_record_auxtrace_info of type 1, in perf's words. */
@@ -118,12 +120,12 @@ static void put_trace_info(struct buf *out, const struct perfdata_record *r)
 		{ "Max non-turbo ratio", false },
 	};
 
-	buf_printf(out, "type: %u\n", (unsigned int)word_at(r, 8, 4));
-	if (word_at(r, 8, 4) != 1)
+	buf_printf(out, "type: %u\n", (unsigned int)script_dump_word_at(r, 8, 4));
+	if (script_dump_word_at(r, 8, 4) != 1)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(words) && 16 + 8 * (i + 1) <= r->size; i++)
 		buf_printf(out, words[i].is_mask ? "  %-20s%#" PRIx64 "\n" : "  %-20s%" PRIu64 "\n",
-			   words[i].name, word_at(r, 16 + 8 * i, 8));
+			   words[i].name, script_dump_word_at(r, 16 + 8 * i, 8));
 }
 
 static void put_what(struct dumping *d, const char *name, const struct perfdata_record *r)
@@ -140,13 +142,13 @@ static void put_what(struct dumping *d, const char *name, const struct perfdata_
 		buf_u8(&d->out, '\n');
 }
 
-static int dump(void *context, const struct perfdata_record *r)
+static int script_dump_records(void *context, const struct perfdata_record *r)
 {
 	struct dumping *d = context;
 	const char *name = perfdata_record_name(r->type);
 	struct pt_trace_info trace;
 
-	if (!takes_time(&d->options->filter, r->time_ns))
+	if (!script_dump_takes_time(&d->options->filter, r->time_ns))
 		return 0;
 	if (r->file)
 		buf_printf(&d->out, "data.%u ", r->file - 1);
@@ -160,11 +162,11 @@ static int dump(void *context, const struct perfdata_record *r)
 		buf_printf(&d->out, ", %" PRIu64 " bytes follow", r->payload_size);
 	buf_str(&d->out, ": ");
 	put_what(d, name, r);
-	put_bytes(&d->out, r->bytes, r->size);
+	script_dump_put_bytes(&d->out, r->bytes, r->size);
 	if (r->payload && name && !strcmp(name, "AUXTRACE") && !d->options->no_packets &&
 	    pt_trace_read_info(d->data, &trace))
-		return put_packets(d, r->payload, r->payload_size);
-	return d->out.len < FLUSH_BYTES ? 0 : flush(d);
+		return script_dump_put_packets(d, r->payload, r->payload_size);
+	return d->out.len < FLUSH_BYTES ? 0 : script_dump_flush(d);
 }
 
 int script_dump(const struct script_input *input, const struct script_options *options,
@@ -173,9 +175,9 @@ int script_dump(const struct script_input *input, const struct script_options *o
 	struct dumping d = { .data = replay_data(input->replay),
 			     .options = options,
 			     .file = input->file };
-	int r = perfdata_each_record(replay_data(input->replay), dump, &d, err);
+	int r = perfdata_each_record(replay_data(input->replay), script_dump_records, &d, err);
 
-	r = flush(&d) < 0 ? -EPIPE : r;
+	r = script_dump_flush(&d) < 0 ? -EPIPE : r;
 	buf_fini(&d.out);
 	return r;
 }

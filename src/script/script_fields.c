@@ -68,7 +68,7 @@ void script_fields_preset(struct script_fields *f, uint64_t add, uint64_t remove
 	f->is_set = true;
 }
 
-static int refuse(struct error *err, const char *word, size_t len)
+static int script_fields_refuse(struct error *err, const char *word, size_t len)
 {
 	static const char names[] = SCRIPT_FIELD_NAMES;
 
@@ -76,7 +76,7 @@ static int refuse(struct error *err, const char *word, size_t len)
 			 (int)strlen(names) - 1, names);
 }
 
-static int find_field(const char *word, size_t len, uint64_t *bit, struct error *err)
+static int script_fields_find_field(const char *word, size_t len, uint64_t *bit, struct error *err)
 {
 	for (size_t i = 0; i < N_SCRIPT_FIELDS; i++) {
 		if (strlen(script_field_rows[i].name) == len &&
@@ -85,7 +85,7 @@ static int find_field(const char *word, size_t len, uint64_t *bit, struct error 
 			return 0;
 		}
 	}
-	return refuse(err, word, len);
+	return script_fields_refuse(err, word, len);
 }
 
 static int refuse_type(const char *word, size_t len, struct error *err)
@@ -101,7 +101,7 @@ static int refuse_type(const char *word, size_t len, struct error *err)
 }
 
 /* Takes "hw:" off: the type, -1 for all, or -EINVAL. */
-static int take_type(const char **text, int *type, struct error *err)
+static int script_fields_take_type(const char **text, int *type, struct error *err)
 {
 	const char *colon = strchr(*text, ':');
 
@@ -119,12 +119,12 @@ static int take_type(const char **text, int *type, struct error *err)
 }
 
 /* The words of the list: bits to set, to add and to remove. */
-static int read_words(const char *text, uint64_t bits[static 3], struct error *err)
+static int script_fields_read_words(const char *text, uint64_t bits[static 3], struct error *err)
 {
 	for (const char *word = text; *word;) {
 		size_t len = strcspn(word, ","), sign = *word == '+' ? 1 : *word == '-' ? 2 : 0;
 		uint64_t bit = 0;
-		int r = find_field(word + !!sign, len - !!sign, &bit, err);
+		int r = script_fields_find_field(word + !!sign, len - !!sign, &bit, err);
 
 		if (r < 0)
 			return r;
@@ -143,9 +143,9 @@ static int read_words(const char *text, uint64_t bits[static 3], struct error *e
 int script_fields_parse(struct script_fields *f, const char *text, struct error *err)
 {
 	uint64_t bits[3] = { 0 };
-	int type, r = take_type(&text, &type, err);
+	int type, r = script_fields_take_type(&text, &type, err);
 
-	if (r < 0 || (r = read_words(text, bits, err)) < 0)
+	if (r < 0 || (r = script_fields_read_words(text, bits, err)) < 0)
 		return r;
 	/* As in perf, flags alone leave branches the address that they go to. */
 	f->is_set |= bits[0] || bits[2] || bits[1] != FIELD_BIT(FLAGS);
@@ -165,8 +165,8 @@ int script_fields_parse(struct script_fields *f, const char *text, struct error 
 	return 0;
 }
 
-static int check_event(struct script_fields *f, const struct script_event *e, bool is_trace,
-		       struct error *err)
+static int script_fields_check_event(struct script_fields *f, const struct script_event *e,
+				     bool is_trace, struct error *err)
 {
 	uint32_t type = script_type(e->attr);
 
@@ -216,7 +216,7 @@ int script_fields_fit(struct script_fields *f, const struct script_event *events
 	int r = 0;
 
 	for (size_t i = 0; i < n && !r; i++)
-		r = check_event(f, &events[i], is_trace, err);
+		r = script_fields_check_event(f, &events[i], is_trace, err);
 	for (size_t i = 0; i < n && !r; i++)
 		r = check_needs(f, script_type(events[i].attr), err);
 	/* A tracepoint's call chain is shown where there is one, its pc alone is not. */

@@ -16,13 +16,13 @@
 enum { KEY_FIRST = 0x100, KEY_FURTHER };
 
 /* Numbers of 64 bits are more than JSON readers keep: addresses are texts. */
-static void put_address(struct buf *out, const char *key, uint64_t v)
+static void script_json_put_address(struct buf *out, const char *key, uint64_t v)
 {
 	json_put_key(out, key);
 	buf_printf(out, "\"0x%" PRIx64 "\"", v);
 }
 
-static void put_place(struct script_printer *p, struct code_addr code)
+static void script_json_put_place(struct script_printer *p, struct code_addr code)
 {
 	const struct script_place *place = script_place(p->places, code);
 	size_t start = p->out.len;
@@ -35,7 +35,7 @@ static void put_place(struct script_printer *p, struct code_addr code)
 	}
 	if (place->kind != IMAGE_UNKNOWN) {
 		json_put_text(&p->out, "image", place->dso);
-		put_address(&p->out, "image_offset", code.offset);
+		script_json_put_address(&p->out, "image_offset", code.offset);
 	}
 	if (place->symbol) {
 		json_put_text(&p->out, "symbol", place->symbol);
@@ -44,7 +44,7 @@ static void put_place(struct script_printer *p, struct code_addr code)
 	script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
 }
 
-static void put_frames(struct script_printer *p, const struct script_row *row)
+static void script_json_put_frames(struct script_printer *p, const struct script_row *row)
 {
 	uint32_t n = p->options->hides_chains ? 1 : MIN(row->n_frames, p->options->max_stack);
 
@@ -53,24 +53,24 @@ static void put_frames(struct script_printer *p, const struct script_row *row)
 	for (uint32_t i = 0; i < n; i++) {
 		buf_str(&p->out, i ? ",{" : "{");
 		if (row->addr)
-			put_address(&p->out, "address", row->addr[i]);
-		put_place(p, row->code[i]);
+			script_json_put_address(&p->out, "address", row->addr[i]);
+		script_json_put_place(p, row->code[i]);
 		buf_u8(&p->out, '}');
 	}
 	buf_u8(&p->out, ']');
 }
 
-static void put_branch_end(struct script_printer *p, const struct script_row *row, const char *key,
-			   uint64_t addr)
+static void script_json_put_branch_end(struct script_printer *p, const struct script_row *row,
+				       const char *key, uint64_t addr)
 {
 	json_put_key(&p->out, key);
 	buf_u8(&p->out, '{');
-	put_address(&p->out, "address", addr);
-	put_place(p, row->resolve(row->context, addr));
+	script_json_put_address(&p->out, "address", addr);
+	script_json_put_place(p, row->resolve(row->context, addr));
 	buf_u8(&p->out, '}');
 }
 
-static void put_branches(struct script_printer *p, const struct script_row *row)
+static void script_json_put_branches(struct script_printer *p, const struct script_row *row)
 {
 	struct buf *out = &p->out;
 
@@ -82,8 +82,8 @@ static void put_branches(struct script_printer *p, const struct script_row *row)
 		const struct branch *b = &row->extra->branches[i];
 
 		buf_str(out, i ? ",{" : "{");
-		put_branch_end(p, row, "from", b->from);
-		put_branch_end(p, row, "to", b->to);
+		script_json_put_branch_end(p, row, "from", b->from);
+		script_json_put_branch_end(p, row, "to", b->to);
 		if (b->flags & 3) {
 			json_put_key(out, "predicted");
 			buf_str(out, b->flags & 2 ? "true" : "false");
@@ -94,8 +94,8 @@ static void put_branches(struct script_printer *p, const struct script_row *row)
 	buf_u8(out, ']');
 }
 
-static void put_registers(struct script_printer *p, const char *key,
-			  const struct sample_registers *regs)
+static void script_json_put_registers(struct script_printer *p, const char *key,
+				      const struct sample_registers *regs)
 {
 	struct buf *out = &p->out;
 	uint32_t at = 0;
@@ -114,14 +114,14 @@ static void put_registers(struct script_printer *p, const char *key,
 		snprintf(key_text, sizeof(key_text), "%s%s", name ? name : "",
 			 is_upper ? "_high" : "");
 		if (name)
-			put_address(out, key_text, regs->values[at]);
+			script_json_put_address(out, key_text, regs->values[at]);
 		at++;
 	}
 	buf_u8(out, '}');
 }
 
 /* The tracepoint's own text, and its fields by name. */
-static void put_trace(struct script_printer *p, const struct script_row *row)
+static void script_json_put_trace(struct script_printer *p, const struct script_row *row)
 {
 	const struct sample_extra *x = row->extra;
 	struct buf *out = &p->out, text = { 0 };
@@ -164,14 +164,14 @@ static void put_words(struct buf *out, const char *key, struct buf *column)
 
 /* ---- the fields, a function each; script_fields.h has their keys ---- */
 
-static const char *key_of(enum script_field field)
+static const char *script_json_key_of(enum script_field field)
 {
 	return script_field_rows[field].json_key;
 }
 
-static void put_number(struct buf *out, enum script_field field, uint64_t number)
+static void script_json_put_number(struct buf *out, enum script_field field, uint64_t number)
 {
-	json_put_number(out, key_of(field), number);
+	json_put_number(out, script_json_key_of(field), number);
 }
 
 static bool is_chosen(const struct script_printer *p, const struct script_row *row,
@@ -182,29 +182,29 @@ static bool is_chosen(const struct script_printer *p, const struct script_row *r
 
 static void put_comm(struct script_printer *p, const struct script_row *row)
 {
-	json_put_text(&p->out, key_of(FIELD_COMM), row->comm);
+	json_put_text(&p->out, script_json_key_of(FIELD_COMM), row->comm);
 }
 
 static void put_pid(struct script_printer *p, const struct script_row *row)
 {
-	json_put_key(&p->out, key_of(FIELD_PID));
+	json_put_key(&p->out, script_json_key_of(FIELD_PID));
 	buf_printf(&p->out, "%d", row->pid);
 }
 
 static void put_tid(struct script_printer *p, const struct script_row *row)
 {
-	json_put_key(&p->out, key_of(FIELD_TID));
+	json_put_key(&p->out, script_json_key_of(FIELD_TID));
 	buf_printf(&p->out, "%d", row->tid);
 }
 
-static void put_cpu(struct script_printer *p, const struct script_row *row)
+static void script_json_put_cpu(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_CPU, row->cpu);
+	script_json_put_number(&p->out, FIELD_CPU, row->cpu);
 }
 
-static void put_time(struct script_printer *p, const struct script_row *row)
+static void script_json_put_time(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_TIME, row->time_ns);
+	script_json_put_number(&p->out, FIELD_TIME, row->time_ns);
 }
 
 static void put_wall_time(struct script_printer *p, const struct script_row *row)
@@ -212,26 +212,27 @@ static void put_wall_time(struct script_printer *p, const struct script_row *row
 	const struct script_options *o = p->options;
 
 	if (o->has_wall_clock && is_chosen(p, row, FIELD_TOD))
-		put_number(&p->out, FIELD_TOD, o->wall_ns + (row->time_ns - o->clock_ns));
+		script_json_put_number(&p->out, FIELD_TOD,
+				       o->wall_ns + (row->time_ns - o->clock_ns));
 }
 
 static void put_event_name(struct script_printer *p, const struct script_row *row)
 {
-	json_put_text(&p->out, key_of(FIELD_EVENT), row->event);
+	json_put_text(&p->out, script_json_key_of(FIELD_EVENT), row->event);
 }
 
-static void put_samples(struct script_printer *p, const struct script_row *row)
+static void script_json_put_samples(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_SAMPLES, row->samples);
+	script_json_put_number(&p->out, FIELD_SAMPLES, row->samples);
 }
 
-static void put_period(struct script_printer *p, const struct script_row *row)
+static void script_json_put_period(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_PERIOD, row->period);
+	script_json_put_number(&p->out, FIELD_PERIOD, row->period);
 }
 
 /* Sessions do not keep it. */
-static void put_mode(struct script_printer *p, const struct script_row *row)
+static void script_json_put_mode(struct script_printer *p, const struct script_row *row)
 {
 	static const char *const modes[] = {
 		[MODE_USER] = "user",
@@ -241,15 +242,15 @@ static void put_mode(struct script_printer *p, const struct script_row *row)
 	};
 
 	if (row->addr)
-		json_put_text(&p->out, key_of(FIELD_MISC), modes[row->mode]);
+		json_put_text(&p->out, script_json_key_of(FIELD_MISC), modes[row->mode]);
 }
 
-static void put_cgroup(struct script_printer *p, const struct script_row *row)
+static void script_json_put_cgroup(struct script_printer *p, const struct script_row *row)
 {
-	json_put_text(&p->out, key_of(FIELD_CGROUP), row->cgroup);
+	json_put_text(&p->out, script_json_key_of(FIELD_CGROUP), row->cgroup);
 }
 
-static void put_source_line(struct script_printer *p, const struct script_row *row)
+static void script_json_put_source_line(struct script_printer *p, const struct script_row *row)
 {
 	const char *file;
 	uint32_t line;
@@ -258,42 +259,44 @@ static void put_source_line(struct script_printer *p, const struct script_row *r
 	    !script_place_line(p->places, row->code[0], &file, &line))
 		return;
 	json_put_text(&p->out, "file", file);
-	put_number(&p->out, FIELD_SRCLINE, line);
+	script_json_put_number(&p->out, FIELD_SRCLINE, line);
 }
 
-static void put_addr(struct script_printer *p, const struct script_row *row)
+static void script_json_put_addr(struct script_printer *p, const struct script_row *row)
 {
-	put_address(&p->out, key_of(FIELD_ADDR), row->extra->addr);
+	script_json_put_address(&p->out, script_json_key_of(FIELD_ADDR), row->extra->addr);
 }
 
 static void put_physical(struct script_printer *p, const struct script_row *row)
 {
-	put_address(&p->out, key_of(FIELD_PHYS_ADDR), row->extra->phys_addr);
+	script_json_put_address(&p->out, script_json_key_of(FIELD_PHYS_ADDR),
+				row->extra->phys_addr);
 }
 
 static void put_data_source(struct script_printer *p, const struct script_row *row)
 {
-	put_address(&p->out, key_of(FIELD_DATA_SRC), row->extra->data_src);
+	script_json_put_address(&p->out, script_json_key_of(FIELD_DATA_SRC), row->extra->data_src);
 }
 
-static void put_weight(struct script_printer *p, const struct script_row *row)
+static void script_json_put_weight(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_WEIGHT, row->extra->weight);
+	script_json_put_number(&p->out, FIELD_WEIGHT, row->extra->weight);
 }
 
 static void put_data_page(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_DATA_PAGE_SIZE, row->extra->data_page_size);
+	script_json_put_number(&p->out, FIELD_DATA_PAGE_SIZE, row->extra->data_page_size);
 }
 
 static void put_code_page(struct script_printer *p, const struct script_row *row)
 {
-	put_number(&p->out, FIELD_CODE_PAGE_SIZE, row->extra->code_page_size);
+	script_json_put_number(&p->out, FIELD_CODE_PAGE_SIZE, row->extra->code_page_size);
 }
 
 static void put_transaction(struct script_printer *p, const struct script_row *row)
 {
-	put_address(&p->out, key_of(FIELD_TRANSACTION), row->extra->transaction);
+	script_json_put_address(&p->out, script_json_key_of(FIELD_TRANSACTION),
+				row->extra->transaction);
 }
 
 static void put_cgroup_id(struct script_printer *p, const struct script_row *row)
@@ -303,30 +306,30 @@ static void put_cgroup_id(struct script_printer *p, const struct script_row *row
 
 static void put_user_registers(struct script_printer *p, const struct script_row *row)
 {
-	put_registers(p, key_of(FIELD_UREGS), &row->extra->user);
+	script_json_put_registers(p, script_json_key_of(FIELD_UREGS), &row->extra->user);
 }
 
 static void put_interrupted_registers(struct script_printer *p, const struct script_row *row)
 {
-	put_registers(p, key_of(FIELD_IREGS), &row->extra->interrupted);
+	script_json_put_registers(p, script_json_key_of(FIELD_IREGS), &row->extra->interrupted);
 }
 
 /* What is only known of samples that were made of a processor trace. */
 
-static void put_target(struct script_printer *p, const struct script_row *row)
+static void script_json_put_target(struct script_printer *p, const struct script_row *row)
 {
 	if (script_is_branch(row->attr) && row->extra->addr && row->resolve)
-		put_branch_end(p, row, "target", row->extra->addr);
+		script_json_put_branch_end(p, row, "target", row->extra->addr);
 }
 
-static void put_flags(struct script_printer *p, const struct script_row *row)
+static void script_json_put_flags(struct script_printer *p, const struct script_row *row)
 {
 	struct buf column = { 0 };
 
 	if (!row->extra->flags)
 		return;
 	script_format_flags(&column, row->extra->flags);
-	put_words(&p->out, key_of(FIELD_FLAGS), &column);
+	put_words(&p->out, script_json_key_of(FIELD_FLAGS), &column);
 	buf_fini(&column);
 }
 
@@ -337,7 +340,7 @@ static void put_synth(struct script_printer *p, const struct script_row *row)
 	if (row->attr->type != PT_SYNTH_TYPE || !row->extra->raw)
 		return;
 	script_put_synth(&column, row->attr->config, row->extra->raw, row->extra->raw_size);
-	put_words(&p->out, key_of(FIELD_SYNTH), &column);
+	put_words(&p->out, script_json_key_of(FIELD_SYNTH), &column);
 	buf_fini(&column);
 }
 
@@ -345,14 +348,14 @@ static void put_ipc(struct script_printer *p, const struct script_row *row)
 {
 	if (!row->extra->cycles)
 		return;
-	put_number(&p->out, FIELD_IPC, row->extra->insns);
+	script_json_put_number(&p->out, FIELD_IPC, row->extra->insns);
 	json_put_number(&p->out, "cycles", row->extra->cycles);
 }
 
 static void put_depth(struct script_printer *p, const struct script_row *row)
 {
 	if (is_chosen(p, row, FIELD_CALLINDENT) && script_is_branch(row->attr))
-		put_number(&p->out, FIELD_CALLINDENT, row->extra->depth);
+		script_json_put_number(&p->out, FIELD_CALLINDENT, row->extra->depth);
 }
 
 static void put_insn(struct script_printer *p, const struct script_row *row)
@@ -362,18 +365,19 @@ static void put_insn(struct script_printer *p, const struct script_row *row)
 	if (!is_chosen(p, row, FIELD_INSN) || !row->extra->insn_size)
 		return;
 	script_put_bytes(&column, row->extra);
-	json_put_text(&p->out, key_of(FIELD_INSN), buf_cstr(&column) + strlen(" insn: "));
+	json_put_text(&p->out, script_json_key_of(FIELD_INSN),
+		      buf_cstr(&column) + strlen(" insn: "));
 	buf_fini(&column);
 }
 
-static void put_disasm(struct script_printer *p, const struct script_row *row)
+static void script_json_put_disasm(struct script_printer *p, const struct script_row *row)
 {
 	struct buf column = { 0 };
 
 	if (!is_chosen(p, row, FIELD_DISASM) || !row->extra->insn_size)
 		return;
 	script_put_disasm(p, row, &column);
-	json_put_text(&p->out, key_of(FIELD_DISASM), buf_cstr(&column));
+	json_put_text(&p->out, script_json_key_of(FIELD_DISASM), buf_cstr(&column));
 	buf_fini(&column);
 }
 
@@ -390,35 +394,35 @@ static const struct {
 	{ FIELD_COMM, OF_ANY, put_comm },
 	{ FIELD_PID, OF_ANY, put_pid },
 	{ FIELD_TID, OF_ANY, put_tid },
-	{ FIELD_CPU, OF_ANY, put_cpu },
-	{ FIELD_TIME, OF_ANY, put_time },
+	{ FIELD_CPU, OF_ANY, script_json_put_cpu },
+	{ FIELD_TIME, OF_ANY, script_json_put_time },
 	{ FIELD_TOD, OF_ANY, put_wall_time },
 	{ FIELD_EVENT, OF_ANY, put_event_name },
-	{ FIELD_SAMPLES, OF_ANY, put_samples },
-	{ FIELD_PERIOD, OF_ANY, put_period },
-	{ FIELD_MISC, OF_ANY, put_mode },
-	{ FIELD_CGROUP, OF_ANY, put_cgroup },
-	{ FIELD_SYM, OF_ANY, put_frames },
-	{ FIELD_SRCLINE, OF_ANY, put_source_line },
-	{ FIELD_ADDR, OF_EXTRA, put_addr },
+	{ FIELD_SAMPLES, OF_ANY, script_json_put_samples },
+	{ FIELD_PERIOD, OF_ANY, script_json_put_period },
+	{ FIELD_MISC, OF_ANY, script_json_put_mode },
+	{ FIELD_CGROUP, OF_ANY, script_json_put_cgroup },
+	{ FIELD_SYM, OF_ANY, script_json_put_frames },
+	{ FIELD_SRCLINE, OF_ANY, script_json_put_source_line },
+	{ FIELD_ADDR, OF_EXTRA, script_json_put_addr },
 	{ FIELD_PHYS_ADDR, OF_EXTRA, put_physical },
 	{ FIELD_DATA_SRC, OF_EXTRA, put_data_source },
-	{ FIELD_WEIGHT, OF_EXTRA, put_weight },
+	{ FIELD_WEIGHT, OF_EXTRA, script_json_put_weight },
 	{ FIELD_DATA_PAGE_SIZE, OF_EXTRA, put_data_page },
 	{ FIELD_CODE_PAGE_SIZE, OF_EXTRA, put_code_page },
 	{ FIELD_TRANSACTION, OF_EXTRA, put_transaction },
 	{ FIELD_CGROUP, OF_EXTRA, put_cgroup_id },
-	{ FIELD_BRSTACK, OF_EXTRA, put_branches },
+	{ FIELD_BRSTACK, OF_EXTRA, script_json_put_branches },
 	{ FIELD_UREGS, OF_EXTRA, put_user_registers },
 	{ FIELD_IREGS, OF_EXTRA, put_interrupted_registers },
-	{ FIELD_TRACE, OF_EXTRA, put_trace },
-	{ FIELD_FLAGS, OF_TRACE, put_flags },
-	{ FIELD_FLAGS, OF_TRACE, put_target },
+	{ FIELD_TRACE, OF_EXTRA, script_json_put_trace },
+	{ FIELD_FLAGS, OF_TRACE, script_json_put_flags },
+	{ FIELD_FLAGS, OF_TRACE, script_json_put_target },
 	{ FIELD_SYNTH, OF_TRACE, put_synth },
 	{ FIELD_IPC, OF_TRACE, put_ipc },
 	{ FIELD_CALLINDENT, OF_TRACE, put_depth },
 	{ FIELD_INSN, OF_TRACE, put_insn },
-	{ FIELD_DISASM, OF_TRACE, put_disasm },
+	{ FIELD_DISASM, OF_TRACE, script_json_put_disasm },
 };
 
 void script_print_json(struct script_printer *p, const struct script_row *row)

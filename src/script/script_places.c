@@ -88,7 +88,7 @@ static void take_given(void *visitor, const struct given_symbol *symbol)
 	vec_push(&p->given, kept);
 }
 
-static struct known_image *look_at_image(struct script_places *p, image_id id)
+static struct known_image *script_places_look_at_image(struct script_places *p, image_id id)
 {
 	const struct image *image;
 	struct known_image *known;
@@ -110,7 +110,8 @@ static struct known_image *look_at_image(struct script_places *p, image_id id)
 }
 
 /* As perf has it: without parameters; NULL for what only symbols around it tell of. */
-static const char *name_of(struct script_places *p, struct known_image *image, uint32_t index)
+static const char *script_places_name_of(struct script_places *p, struct known_image *image,
+					 uint32_t index)
 {
 	const char **slot = &image->names[index];
 	struct symbol symbol;
@@ -129,15 +130,15 @@ static const char *name_of(struct script_places *p, struct known_image *image, u
 	return *slot;
 }
 
-static struct script_place look_up(struct script_places *p, struct code_addr code)
+static struct script_place script_places_look_up(struct script_places *p, struct code_addr code)
 {
-	struct known_image *image = look_at_image(p, code.image);
+	struct known_image *image = script_places_look_at_image(p, code.image);
 	uint32_t index = symbol_find(image->table, code.offset);
 	struct script_place place = { .dso = image->dso, .kind = image->kind };
 
 	if (index == NO_SYMBOL)
 		return place;
-	place.symbol = name_of(p, image, index);
+	place.symbol = script_places_name_of(p, image, index);
 	if (!*place.symbol)
 		place.symbol = NULL;
 	else
@@ -166,13 +167,13 @@ const struct script_place *script_place(struct script_places *p, struct code_add
 
 	if (code.offset >> OFFSET_BITS || code.image.n >> (64 - OFFSET_BITS) ||
 	    p->kept.n >= MAX_KEPT) {
-		p->other = look_up(p, code);
+		p->other = script_places_look_up(p, code);
 		return &p->other;
 	}
 	slot = intmap_put(&p->by_code, key, &is_new);
 	if (is_new) {
 		*slot = (uint32_t)p->kept.n;
-		vec_push(&p->kept, look_up(p, code));
+		vec_push(&p->kept, script_places_look_up(p, code));
 	}
 	return &p->kept.data[*slot];
 }
@@ -183,8 +184,8 @@ bool script_place_line(struct script_places *p, struct code_addr code, const cha
 	struct line_frame
 		frames[2]; /* the innermost comes first, the outermost has the last place */
 
-	if (!lines_find(p->config.symbolizer, look_at_image(p, code.image)->table, code.offset,
-			frames, ARRAY_SIZE(frames)) ||
+	if (!lines_find(p->config.symbolizer, script_places_look_at_image(p, code.image)->table,
+			code.offset, frames, ARRAY_SIZE(frames)) ||
 	    !*frames[0].file || !frames[0].line)
 		return false;
 	*file = frames[0].file;

@@ -55,7 +55,7 @@ static void put_zero_padded(struct buf *out, uint64_t v, int width)
 	buf_bytes(out, digits, (size_t)width);
 }
 
-static void put_int(struct buf *out, int32_t v, int width)
+static void script_text_put_int(struct buf *out, int32_t v, int width)
 {
 	char digits[16];
 
@@ -78,7 +78,8 @@ static void put_hex(struct buf *out, uint64_t v, int width)
 
 /* Places. */
 
-static void put_symbol(struct buf *out, const struct script_place *place, bool with_offset)
+static void script_text_put_symbol(struct buf *out, const struct script_place *place,
+				   bool with_offset)
 {
 	if (!place->symbol) {
 		buf_str(out, "[unknown]");
@@ -99,8 +100,8 @@ static void put_dso(struct buf *out, const struct script_place *place)
 }
 
 /* perf's "FILE:LINE" without directories, or the image and address where no line is known. */
-static void put_line(struct script_printer *p, const struct script_place *place,
-		     struct code_addr code, uint64_t addr)
+static void script_text_put_line(struct script_printer *p, const struct script_place *place,
+				 struct code_addr code, uint64_t addr)
 {
 	bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
 	const char *file, *slash;
@@ -117,8 +118,8 @@ static void put_line(struct script_printer *p, const struct script_place *place,
 }
 
 /* What follows an address: its name and image. `code` is where it is. */
-static void put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
-		      uint64_t addr)
+static void script_text_put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
+				  uint64_t addr)
 {
 	const struct script_place *place;
 	uint32_t key;
@@ -137,14 +138,14 @@ static void put_place(struct script_printer *p, uint64_t fields, struct code_add
 	start = p->out.len;
 	if (fields & FIELD_BIT(SYM)) {
 		buf_u8(&p->out, ' ');
-		put_symbol(&p->out, place, fields & FIELD_BIT(SYMOFF));
+		script_text_put_symbol(&p->out, place, fields & FIELD_BIT(SYMOFF));
 	}
 	if (fields & FIELD_BIT(DSO))
 		put_dso(&p->out, place);
 	if (place->text_key != key)
 		script_place_keep(p->places, place, key, p->out.data + start, p->out.len - start);
 	if (fields & FIELD_BIT(SRCLINE))
-		put_line(p, place, code, addr);
+		script_text_put_line(p, place, code, addr);
 }
 
 /* What such an address is the name of changes with the mappings alone, not with time. */
@@ -172,7 +173,7 @@ static void put_branch_place(struct script_printer *p, uint64_t fields,
 		return;
 	}
 	code = row->resolve(row->context, addr);
-	put_place(p, fields & ~FIELD_BIT(SRCLINE), code, addr);
+	script_text_put_place(p, fields & ~FIELD_BIT(SRCLINE), code, addr);
 	place = script_place(p->places, code);
 	if (place->text_key && is_lasting(place))
 		*known = (struct script_branch_text){ addr, place->text, place->text_len,
@@ -185,7 +186,8 @@ static uint64_t chain_addr(const struct script_place *place, struct code_addr co
 	return place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO ? code.offset : addr;
 }
 
-static void put_chain(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void script_text_put_chain(struct script_printer *p, uint64_t fields,
+				  const struct script_row *row)
 {
 	uint32_t n = MIN(row->n_frames, p->options->max_stack);
 
@@ -200,7 +202,7 @@ static void put_chain(struct script_printer *p, uint64_t fields, const struct sc
 		addr = chain_addr(script_place(p->places, code), code, addr - less);
 		buf_u8(&p->out, '\t');
 		put_hex(&p->out, addr, 16);
-		put_place(p, fields, code, addr);
+		script_text_put_place(p, fields, code, addr);
 		buf_u8(&p->out, '\n');
 	}
 }
@@ -229,14 +231,14 @@ static void put_branch_flags(struct buf *out, uint64_t flags)
 	buf_u8(out, ' ');
 }
 
-static void put_branch_end(struct script_printer *p, uint64_t fields, const struct script_row *row,
-			   uint64_t addr)
+static void script_text_put_branch_end(struct script_printer *p, uint64_t fields,
+				       const struct script_row *row, uint64_t addr)
 {
 	struct code_addr code = row->resolve(row->context, addr);
 	const struct script_place *place = script_place(p->places, code);
 
 	if (fields & FIELD_BIT(BRSTACKSYM)) {
-		put_symbol(&p->out, place, true);
+		script_text_put_symbol(&p->out, place, true);
 	} else {
 		buf_str(&p->out, "0x");
 		put_hex(&p->out, fields & FIELD_BIT(BRSTACKOFF) ? code.offset : addr, 0);
@@ -249,7 +251,8 @@ static void put_branch_end(struct script_printer *p, uint64_t fields, const stru
 }
 
 /* The field that comes first of the three is the one that is shown. */
-static void put_branches(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void script_text_put_branches(struct script_printer *p, uint64_t fields,
+				     const struct script_row *row)
 {
 	const struct sample_extra *x = row->extra;
 
@@ -260,16 +263,16 @@ static void put_branches(struct script_printer *p, uint64_t fields, const struct
 	for (uint32_t i = 0; row->resolve && i < x->n_branches; i++) {
 		if (!(fields & FIELD_BIT(BRSTACKSYM)))
 			buf_u8(&p->out, ' ');
-		put_branch_end(p, fields, row, x->branches[i].from);
+		script_text_put_branch_end(p, fields, row, x->branches[i].from);
 		buf_u8(&p->out, '/');
-		put_branch_end(p, fields, row, x->branches[i].to);
+		script_text_put_branch_end(p, fields, row, x->branches[i].to);
 		put_branch_flags(&p->out, x->branches[i].flags);
 	}
 }
 
 /* The parts of a line. */
 
-static void put_time(struct script_printer *p, uint64_t ns)
+static void script_text_put_time(struct script_printer *p, uint64_t ns)
 {
 	int digits = p->options->with_ns ? 9 : 6;
 	uint64_t shown = ns;
@@ -310,8 +313,8 @@ static void put_misc(struct buf *out, enum cpu_mode mode)
 	buf_str(out, letters[mode]);
 }
 
-static void put_start(struct script_printer *p, uint64_t fields, const struct script_row *row,
-		      bool is_narrow)
+static void script_text_put_start(struct script_printer *p, uint64_t fields,
+				  const struct script_row *row, bool is_narrow)
 {
 	struct buf *out = &p->out;
 
@@ -320,13 +323,13 @@ static void put_start(struct script_printer *p, uint64_t fields, const struct sc
 		buf_u8(out, ' ');
 	}
 	if (fields & FIELD_BIT(PID)) {
-		put_int(out, row->pid, 5);
+		script_text_put_int(out, row->pid, 5);
 		buf_u8(out, fields & FIELD_BIT(TID) ? '/' : ' ');
 	}
 	if (fields & FIELD_BIT(TID)) {
 		size_t at = out->len;
 
-		put_int(out, row->tid, fields & FIELD_BIT(PID) ? 0 : 5);
+		script_text_put_int(out, row->tid, fields & FIELD_BIT(PID) ? 0 : 5);
 		if (fields & FIELD_BIT(PID))
 			put_blanks(out, 5 - (int)(out->len - at));
 		buf_u8(out, ' ');
@@ -346,7 +349,7 @@ static void put_start(struct script_printer *p, uint64_t fields, const struct sc
 	if (fields & FIELD_BIT(TOD) && p->options->has_wall_clock)
 		put_time_of_day(p, row->time_ns);
 	if (fields & FIELD_BIT(TIME))
-		put_time(p, row->time_ns);
+		script_text_put_time(p, row->time_ns);
 }
 
 /* Page faults and branches are about their address, which then has a name. */
@@ -358,16 +361,18 @@ static bool names_addr(const struct perf_event_attr *attr)
 					   attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ));
 }
 
-static void put_addr(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void script_text_put_addr(struct script_printer *p, uint64_t fields,
+				 const struct script_row *row)
 {
 	uint64_t addr = row->extra->addr;
 
 	put_hex(&p->out, addr, 16);
 	if (fields & (FIELD_BIT(SYM) | FIELD_BIT(DSO)) && names_addr(row->attr) && row->resolve)
-		put_place(p, fields & ~FIELD_BIT(SRCLINE), row->resolve(row->context, addr), addr);
+		script_text_put_place(p, fields & ~FIELD_BIT(SRCLINE),
+				      row->resolve(row->context, addr), addr);
 }
 
-static void put_registers(struct script_printer *p, const struct sample_registers *regs)
+static void script_text_put_registers(struct script_printer *p, const struct sample_registers *regs)
 {
 	struct buf *out = &p->out;
 	uint32_t at = 0;
@@ -397,7 +402,8 @@ static void put_page_size(struct buf *out, uint64_t bytes)
 		buf_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
 }
 
-static void put_event(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void script_text_put_event(struct script_printer *p, uint64_t fields,
+				  const struct script_row *row)
 {
 	struct buf *out = &p->out;
 
@@ -431,7 +437,7 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(TRACE) && row->trace && row->extra->raw)
 		tracepoint_print(row->trace, row->extra->raw, row->extra->raw_size, out);
 	if (fields & FIELD_BIT(ADDR))
-		put_addr(p, fields, row);
+		script_text_put_addr(p, fields, row);
 	if (fields & FIELD_BIT(DATA_SRC))
 		put_hex(out, row->extra->data_src, 16);
 	if (fields & FIELD_BIT(WEIGHT))
@@ -444,7 +450,8 @@ static void put_before(struct script_printer *p, uint64_t fields, const struct s
 }
 
 /* Calls indented by how deep they are; the column's width changes seldom. */
-static void put_call(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void script_text_put_call(struct script_printer *p, uint64_t fields,
+				 const struct script_row *row)
 {
 	const struct sample_extra *x = row->extra;
 	bool is_in = x->flags & (PT_F_CALL | PT_F_BEGIN),
@@ -484,7 +491,7 @@ static void put_call(struct script_printer *p, uint64_t fields, const struct scr
 	 FIELD_BIT(IPC) | FIELD_BIT(INSN) | FIELD_BIT(DISASM))
 #define BOTH_ADDRESSES (FIELD_BIT(IP) | FIELD_BIT(ADDR))
 
-static void put_disasm(struct script_printer *p, const struct script_row *row)
+static void script_text_put_disasm(struct script_printer *p, const struct script_row *row)
 {
 	if (!row->extra || !row->extra->insn_size)
 		return;
@@ -493,7 +500,8 @@ static void put_disasm(struct script_printer *p, const struct script_row *row)
 }
 
 /* From where to where, on one line. */
-static void put_branch(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void script_text_put_branch(struct script_printer *p, uint64_t fields,
+				   const struct script_row *row)
 {
 	uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
 
@@ -504,7 +512,7 @@ static void put_branch(struct script_printer *p, uint64_t fields, const struct s
 		return;
 	}
 	if (fields & FIELD_BIT(CALLINDENT))
-		put_call(p, fields, row);
+		script_text_put_call(p, fields, row);
 	if (fields & FIELD_BIT(IP)) {
 		buf_u8(&p->out, ' ');
 		put_hex(&p->out, addr, 16);
@@ -518,11 +526,11 @@ static void put_branch(struct script_printer *p, uint64_t fields, const struct s
 	if (fields & FIELD_BIT(IPC))
 		script_put_ipc(&p->out, row->extra);
 	if (fields & FIELD_BIT(SRCLINE))
-		put_line(p, script_place(p->places, row->code[0]), row->code[0], addr);
+		script_text_put_line(p, script_place(p->places, row->code[0]), row->code[0], addr);
 	if (fields & FIELD_BIT(INSN))
 		script_put_bytes(&p->out, row->extra);
 	if (fields & FIELD_BIT(DISASM))
-		put_disasm(p, row);
+		script_text_put_disasm(p, row);
 	buf_u8(&p->out, '\n');
 }
 
@@ -538,15 +546,15 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 	if (!x)
 		return;
 	if (fields & FIELD_BIT(IREGS))
-		put_registers(p, &x->interrupted);
+		script_text_put_registers(p, &x->interrupted);
 	if (fields & FIELD_BIT(UREGS))
-		put_registers(p, &x->user);
+		script_text_put_registers(p, &x->user);
 	if (fields & (FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF)))
-		put_branches(p, fields, row);
+		script_text_put_branches(p, fields, row);
 	if (fields & FIELD_BIT(INSN))
 		script_put_bytes(out, x);
 	if (fields & FIELD_BIT(DISASM))
-		put_disasm(p, row);
+		script_text_put_disasm(p, row);
 	if (fields & FIELD_BIT(PHYS_ADDR))
 		put_hex(out, x->phys_addr, 16);
 	if (fields & FIELD_BIT(DATA_PAGE_SIZE))
@@ -564,8 +572,8 @@ static void put_common(struct script_printer *p, uint64_t fields, const struct s
 		       bool is_narrow)
 {
 	if (fields & START_FIELDS)
-		put_start(p, fields, row, is_narrow);
-	put_event(p, fields, row);
+		script_text_put_start(p, fields, row, is_narrow);
+	script_text_put_event(p, fields, row);
 }
 
 static bool is_known_start(const struct script_start_text *known, const struct script_row *row,
@@ -618,19 +626,19 @@ void script_print_text(struct script_printer *p, const struct script_row *row)
 	if (fields & FIELD_BIT(FLAGS))
 		script_put_flags(p, row->extra ? row->extra->flags : 0);
 	if (is_branch && row->extra && row->resolve) {
-		put_branch(p, fields, row);
+		script_text_put_branch(p, fields, row);
 		return;
 	}
 	if (!is_branch)
 		put_before(p, fields, row);
 	if (has_chain) {
-		put_chain(p, fields, row);
+		script_text_put_chain(p, fields, row);
 	} else if (fields & FIELD_BIT(IP)) {
 		uint64_t addr = row->addr ? row->addr[0] : row->code[0].offset;
 
 		buf_u8(&p->out, ' ');
 		put_hex(&p->out, addr, 16);
-		put_place(p, fields, row->code[0], addr);
+		script_text_put_place(p, fields, row->code[0], addr);
 	}
 	put_after(p, fields, row);
 	buf_u8(&p->out, '\n');
@@ -638,7 +646,7 @@ void script_print_text(struct script_printer *p, const struct script_row *row)
 
 /* Other events. */
 
-static void put_mapping(struct buf *out, const struct event *e)
+static void script_text_put_mapping(struct buf *out, const struct event *e)
 {
 	const struct mapping_event *m = &e->mapping;
 	char hex[BUILD_ID_HEX_SIZE];
@@ -682,7 +690,7 @@ void script_print_event(struct script_printer *p, const struct event *e, const c
 	uint64_t fields = p->options->fields.of_type[p->first_type];
 	struct buf *out = &p->out;
 
-	put_start(p, fields, &row, p->has_chains && !p->options->hides_chains);
+	script_text_put_start(p, fields, &row, p->has_chains && !p->options->hides_chains);
 	switch (e->type) {
 	case EVENT_COMM:
 		buf_printf(out, "PERF_RECORD_COMM%s: %s:%d/%d", e->comm.is_exec ? " exec" : "",
@@ -697,7 +705,7 @@ void script_print_event(struct script_printer *p, const struct event *e, const c
 			   e->fork.ptid);
 		break;
 	case EVENT_MAPPING:
-		put_mapping(out, e);
+		script_text_put_mapping(out, e);
 		break;
 	case EVENT_SWITCH:
 		put_switch(out, e);

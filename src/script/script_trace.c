@@ -119,7 +119,7 @@ static void put_cbr(struct buf *out, uint32_t flags, uint32_t khz)
 }
 
 /* What a CFE packet said, and the EVD packets before it: the SDM's names of their types. */
-static void put_event(struct buf *out, uint32_t word, const uint8_t *raw, size_t size)
+static void script_trace_put_event(struct buf *out, uint32_t word, const uint8_t *raw, size_t size)
 {
 	static const char *const types[32] = { NULL,     "INTR",        "IRET",     "SMI",
 					       "RSM",    "SIPI",        "INIT",     "VMENTRY",
@@ -185,7 +185,7 @@ void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size
 		buf_printf(out, " psb offs: %#" PRIx64, v);
 		break;
 	case PT_SYNTH_EVT:
-		put_event(out, flags, raw, size);
+		script_trace_put_event(out, flags, raw, size);
 		break;
 	case PT_SYNTH_IFLAG:
 		buf_printf(out, " IFLAG: %d->%d %s branch", !(flags & 1), flags & 1,
@@ -236,7 +236,7 @@ void script_put_disasm(struct script_printer *p, const struct script_row *row, s
 /* ---- errors ---- */
 
 /* perf's numbers of what we call so (INTEL_PT_ERR_…). */
-static unsigned int code_of(uint32_t reason)
+static unsigned int script_trace_code_of(uint32_t reason)
 {
 	switch (reason) {
 	case LOSS_TRACE_BAD_PACKET:
@@ -258,7 +258,7 @@ static unsigned int code_of(uint32_t reason)
 	}
 }
 
-static const char *text_of(uint32_t reason)
+static const char *script_trace_text_of(uint32_t reason)
 {
 	const char *text = loss_texts[MIN(reason, (uint32_t)N_LOSS_REASONS - 1)].text;
 	const char *colon = strstr(text, ": ");
@@ -275,8 +275,8 @@ void script_print_error(struct script_printer *p, const struct event *e)
 		buf_printf(out, " time %" PRIu64 ".%09" PRIu64, e->time_ns / NS_PER_SECOND,
 			   e->time_ns % NS_PER_SECOND);
 	buf_printf(out, " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: %s\n", (int)e->cpu, e->pid,
-		   e->tid, e->trace_error.addr, code_of(e->trace_error.reason),
-		   text_of(e->trace_error.reason));
+		   e->tid, e->trace_error.addr, script_trace_code_of(e->trace_error.reason),
+		   script_trace_text_of(e->trace_error.reason));
 }
 
 void script_json_error(struct script_printer *p, const struct event *e)
@@ -284,7 +284,7 @@ void script_json_error(struct script_printer *p, const struct event *e)
 	struct buf *out = &p->out;
 
 	buf_printf(out, "{\"error\":\"%s\",\"time_ns\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,",
-		   text_of(e->trace_error.reason), e->time_ns, e->pid, e->tid);
+		   script_trace_text_of(e->trace_error.reason), e->time_ns, e->pid, e->tid);
 	if (e->cpu != UINT32_MAX)
 		buf_printf(out, "\"cpu\":%u,", e->cpu);
 	buf_printf(out, "\"address\":\"0x%" PRIx64 "\",\"trace_offset\":%" PRIu64 "}\n",

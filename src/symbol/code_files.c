@@ -94,8 +94,8 @@ static int open_image(const struct code_files *f, struct code_file *file, struct
 }
 
 /* The running kernel's own text, as it is: with all that was patched since it started. */
-static int open_kcore(const struct code_files *f, struct code_file *file,
-		      const struct build_id *wanted, struct error *err)
+static int code_files_open_kcore(const struct code_files *f, struct code_file *file,
+				 const struct build_id *wanted, struct error *err)
 {
 	struct build_id running = { 0 };
 	int r;
@@ -112,7 +112,8 @@ static int open_kcore(const struct code_files *f, struct code_file *file,
 	return r;
 }
 
-static int open_kernel(const struct code_files *f, struct code_file *file, struct error *err)
+static int code_files_open_kernel(const struct code_files *f, struct code_file *file,
+				  struct error *err)
 {
 	struct build_id wanted = file->table->image.build_id;
 	struct error why = { 0 };
@@ -122,7 +123,7 @@ static int open_kernel(const struct code_files *f, struct code_file *file, struc
 	if (vmlinux_open(f->symbols, &wanted, &file->file, &file->elf, NULL) &&
 	    vmlinux_segments(&file->elf, &file->segments))
 		return 0;
-	if (open_kcore(f, file, &wanted, &why) >= 0)
+	if (code_files_open_kcore(f, file, &wanted, &why) >= 0)
 		return 0;
 	return error_set(err, -ENOENT,
 			 "code of the kernel: no vmlinux of its build in /usr/lib/debug, /boot and "
@@ -147,7 +148,8 @@ static int open_module(const struct code_files *f, struct code_file *file, struc
 	return 0;
 }
 
-static int open_file(const struct code_files *f, struct code_file *file, struct error *err)
+static int code_files_open_file(const struct code_files *f, struct code_file *file,
+				struct error *err)
 {
 	const struct image *image = &file->table->image;
 	int r;
@@ -157,7 +159,7 @@ static int open_file(const struct code_files *f, struct code_file *file, struct 
 		r = open_image(f, file, err);
 		break;
 	case IMAGE_KERNEL:
-		r = open_kernel(f, file, err);
+		r = code_files_open_kernel(f, file, err);
 		break;
 	case IMAGE_MODULE:
 		r = open_module(f, file, err);
@@ -171,8 +173,8 @@ static int open_file(const struct code_files *f, struct code_file *file, struct 
 }
 
 /* Its file: opened before, or now in the place of the one that was not used for longest. */
-static int get_file(struct code_files *f, const struct symbol_table *t, struct code_file **out,
-		    struct error *err)
+static int code_files_get_file(struct code_files *f, const struct symbol_table *t,
+			       struct code_file **out, struct error *err)
 {
 	struct code_file *oldest = &f->files[0];
 	struct error why = { 0 };
@@ -191,7 +193,7 @@ static int get_file(struct code_files *f, const struct symbol_table *t, struct c
 	}
 	file_close(oldest);
 	oldest->table = t;
-	r = open_file(f, oldest, &why);
+	r = code_files_open_file(f, oldest, &why);
 	if (r < 0) {
 		file_close(oldest);
 		vec_push(&f->refused, (struct refused){ t, why });
@@ -201,7 +203,7 @@ static int get_file(struct code_files *f, const struct symbol_table *t, struct c
 	return r;
 }
 
-static bool place_of(const struct code_file *file, uint64_t link_addr, uint64_t *at)
+static bool code_files_place_of(const struct code_file *file, uint64_t link_addr, uint64_t *at)
 {
 	return file->module.bytes ? module_file_off(&file->module, link_addr, at)
 				  : elf_file_off(&file->elf, link_addr, at);
@@ -216,7 +218,7 @@ static bool place_in_file(const struct code_file *file, uint64_t offset, uint64_
 	}
 	vec_foreach (&file->segments, s)
 		if (offset >= s->offset && offset - s->offset < s->size)
-			return place_of(file, s->link_addr + (offset - s->offset), at);
+			return code_files_place_of(file, s->link_addr + (offset - s->offset), at);
 	return false;
 }
 
@@ -242,7 +244,7 @@ int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t 
 {
 	struct code_file *file;
 	uint64_t at;
-	int r = get_file(f, t, &file, err);
+	int r = code_files_get_file(f, t, &file, err);
 
 	if (r < 0)
 		return r;

@@ -53,8 +53,8 @@ uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_
 	return c.n;
 }
 
-static bool is_of_image(const struct debug_search *s, const struct file_mapping *file,
-			const struct elf_file *elf)
+static bool debug_file_is_of_image(const struct debug_search *s, const struct file_mapping *file,
+				   const struct elf_file *elf)
 {
 	struct build_id id = { 0 };
 
@@ -64,8 +64,9 @@ static bool is_of_image(const struct debug_search *s, const struct file_mapping 
 }
 
 /* True if the file at `path` is the one; the mapping is the caller's then. */
-static bool try_file(const struct debug_search *s, const char *path, struct file_mapping *mapping,
-		     struct elf_file *out, char **passed_over)
+static bool debug_file_try_file(const struct debug_search *s, const char *path,
+				struct file_mapping *mapping, struct elf_file *out,
+				char **passed_over)
 {
 	struct elf_symbols symbols;
 	struct file_mapping file = { 0 };
@@ -75,7 +76,7 @@ static bool try_file(const struct debug_search *s, const char *path, struct file
 		return false;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0 &&
 	    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
-		if (is_of_image(s, &file, &elf)) {
+		if (debug_file_is_of_image(s, &file, &elf)) {
 			*mapping = file;
 			*out = elf;
 			return true;
@@ -96,10 +97,10 @@ bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
 
 	list_candidates(s, &c);
 	for (uint32_t i = 0; i < c.n && !at; i++)
-		if (try_file(s, c.paths[i], mapping, elf, passed_over))
+		if (debug_file_try_file(s, c.paths[i], mapping, elf, passed_over))
 			at = c.paths[i];
 	if (!at && s->say && (fetched = debuginfod_fetch(&s->build_id, s->image_path, s->say)) &&
-	    try_file(s, fetched, mapping, elf, passed_over))
+	    debug_file_try_file(s, fetched, mapping, elf, passed_over))
 		at = fetched;
 	if (at && path)
 		*path = xstrdup(at);
@@ -107,7 +108,7 @@ bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
 	return at != NULL;
 }
 
-static uint64_t evidence_of(uint64_t sum, const char *path)
+static uint64_t debug_file_evidence_of(uint64_t sum, const char *path)
 {
 	struct stat st;
 
@@ -121,12 +122,12 @@ static uint64_t evidence_of(uint64_t sum, const char *path)
 uint64_t debug_file_evidence(const struct debug_search *s)
 {
 	cleanup(free_at_exit) char *image = xasprintf("%s%s", s->root, s->image_path);
-	uint64_t sum = evidence_of(1, image);
+	uint64_t sum = debug_file_evidence_of(1, image);
 	struct candidates c = { 0 };
 
 	list_candidates(s, &c);
 	for (uint32_t i = 0; i < c.n; i++)
-		sum = evidence_of(sum, c.paths[i]);
+		sum = debug_file_evidence_of(sum, c.paths[i]);
 	candidates_fini(&c);
 	return sum;
 }

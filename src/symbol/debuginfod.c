@@ -22,7 +22,7 @@ static struct {
 	FUNCTIONS(LAZY_POINTER)
 } lib;
 
-static bool load(void)
+static bool debuginfod_load(void)
 {
 #define ROW(function) { #function, &lib.function },
 	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
@@ -56,7 +56,7 @@ char *debuginfod_fetch(const struct build_id *id, const char *image_path,
 	debuginfod_client *client;
 	int fd;
 
-	if (!debuginfod_is_on() || id->len < 2 || !load())
+	if (!debuginfod_is_on() || id->len < 2 || !debuginfod_load())
 		return NULL;
 	client = lib.debuginfod_begin();
 	if (!client)

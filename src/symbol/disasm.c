@@ -147,7 +147,7 @@ static struct {
 	FUNCTIONS(LAZY_POINTER)
 } lib;
 
-static bool load(void)
+static bool disasm_load(void)
 {
 #define ROW(function) { #function, &lib.function },
 	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
@@ -159,7 +159,7 @@ static bool load(void)
 
 static bool open_capstone(struct disassembler *d, uint16_t machine)
 {
-	if (!load())
+	if (!disasm_load())
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		if (machines[i].machine != machine ||

@@ -9,7 +9,7 @@
 #include "elf/elf_symbols.h"
 #include "elf/elf_trampoline.h"
 
-static int by_link_addr(const void *a, const void *b)
+static int elf_draft_by_link_addr(const void *a, const void *b)
 {
 	const struct code_segment *x = a, *y = b;
 
@@ -31,7 +31,7 @@ void code_segments_of_image(struct code_segments *out, const struct elf_file *im
 void code_segments_sort(struct code_segments *s)
 {
 	if (s->n)
-		qsort(s->data, s->n, sizeof(*s->data), by_link_addr);
+		qsort(s->data, s->n, sizeof(*s->data), elf_draft_by_link_addr);
 }
 
 void code_segments_fini(struct code_segments *s)
@@ -68,8 +68,8 @@ static bool code_offset(const struct code_segments *s, uint64_t link_addr, uint6
 	return true;
 }
 
-static void add_code(struct index_draft *d, const struct code_segments *s, uint64_t link_addr,
-		     uint64_t size)
+static void elf_draft_add_code(struct index_draft *d, const struct code_segments *s,
+			       uint64_t link_addr, uint64_t size)
 {
 	const struct code_segment *segment = find_segment(s, link_addr);
 	uint64_t skip;
@@ -91,11 +91,11 @@ void elf_draft_code(struct index_draft *d, const struct elf_file *image,
 
 	for (uint32_t i = 0; i < image->n_sections; i++)
 		if (elf_section(image, i, &section) && (section.flags & wanted) == wanted)
-			add_code(d, s, section.link_addr, section.size);
+			elf_draft_add_code(d, s, section.link_addr, section.size);
 	if (d->code.n)
 		return;
 	for (size_t i = 0; i < s->n; i++)
-		add_code(d, s, s->data[i].link_addr, s->data[i].size);
+		elf_draft_add_code(d, s, s->data[i].link_addr, s->data[i].size);
 }
 
 /* ARM's $a, $d, $t, $x and RISC-V's $x…: they mark what follows as code or data. */
@@ -127,7 +127,7 @@ static bool is_function(const struct elf_symbol *s, const struct elf_file *file,
 	       (s->section == SHN_XINDEX || (s->section < file->n_sections && is_code[s->section]));
 }
 
-static enum index_draft_binding binding_of(const struct elf_symbol *s)
+static enum index_draft_binding elf_draft_binding_of(const struct elf_symbol *s)
 {
 	switch (s->bind) {
 	case STB_LOCAL:
@@ -148,14 +148,14 @@ static uint32_t length_without_version(const char *name, uint32_t len)
 }
 
 /* Returns how many bytes of name it read. */
-static uint32_t add_function(struct index_draft *d, const struct elf_symbol *symbol,
-			     uint64_t offset)
+static uint32_t elf_draft_add_function(struct index_draft *d, const struct elf_symbol *symbol,
+				       uint64_t offset)
 {
 	struct index_draft_symbol *added;
 	uint32_t len;
 
 	index_draft_add(d, offset, symbol->size, symbol->name,
-			index_draft_rank(symbol->type != STT_NOTYPE, binding_of(symbol)));
+			index_draft_rank(symbol->type != STT_NOTYPE, elf_draft_binding_of(symbol)));
 	added = &d->symbols.data[d->symbols.n - 1];
 	len = added->name_len;
 	added->name_len = length_without_version(added->name, len);
@@ -184,7 +184,7 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 			if (!is_function(&symbol, file, is_code) ||
 			    !code_offset(s, symbol.link_addr, &offset))
 				continue;
-			n_bytes += add_function(d, &symbol, offset);
+			n_bytes += elf_draft_add_function(d, &symbol, offset);
 		}
 	}
 	free(is_code);

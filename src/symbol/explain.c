@@ -20,7 +20,8 @@ struct explaining {
 	void *data;
 };
 
-static void tell(const struct explaining *x, const char *place, const char *verdict, bool is_used)
+static void explain_tell(const struct explaining *x, const char *place, const char *verdict,
+			 bool is_used)
 {
 	const struct symbol_search search = { place, verdict, is_used };
 
@@ -51,7 +52,7 @@ static void tell_other_build(const struct explaining *x, const char *path,
 
 	build_id_hex(found, hex);
 	verdict = *hex ? xasprintf("of another build (%s)", hex) : xstrdup("without a build id");
-	tell(x, path, verdict, false);
+	explain_tell(x, path, verdict, false);
 }
 
 /* False where the file is not to be had, or is not the image's. */
@@ -63,11 +64,11 @@ static bool look_at(const struct explaining *x, const char *path, const struct b
 	int r = file_map(path, file, &err);
 
 	if (r < 0) {
-		tell(x, path, strerror(-r), false);
+		explain_tell(x, path, strerror(-r), false);
 		return false;
 	}
 	if (elf_file_open(elf, file->base, file->size, &err) < 0) {
-		tell(x, path, err.text, false);
+		explain_tell(x, path, err.text, false);
 		return false;
 	}
 	elf_build_id(elf, &found);
@@ -75,7 +76,7 @@ static bool look_at(const struct explaining *x, const char *path, const struct b
 		tell_other_build(x, path, &found);
 		return false;
 	}
-	tell(x, path, contents_of(elf), true);
+	explain_tell(x, path, contents_of(elf), true);
 	return true;
 }
 
@@ -96,10 +97,10 @@ static void explain_debug_files(const struct explaining *x, struct debug_search 
 
 static void explain_debuginfod(const struct explaining *x)
 {
-	tell(x, "debuginfod",
-	     debuginfod_is_on() ? "asked where no file above has what is missing"
-				: "not asked: DEBUGINFOD_URLS is not set",
-	     false);
+	explain_tell(x, "debuginfod",
+		     debuginfod_is_on() ? "asked where no file above has what is missing"
+					: "not asked: DEBUGINFOD_URLS is not set",
+		     false);
 }
 
 static void explain_file(const struct explaining *x)
@@ -130,21 +131,23 @@ static void explain_kernel(const struct explaining *x)
 	char *path = NULL;
 	struct elf_file elf;
 
-	tell(x, x->s->kallsyms_path,
-	     status == SYMBOL_KALLSYMS ? "symbols"
-	     : status == SYMBOL_HIDDEN ? "addresses are hidden from this user (kptr_restrict)"
-				       : "not used",
-	     status == SYMBOL_KALLSYMS);
+	explain_tell(x, x->s->kallsyms_path,
+		     status == SYMBOL_KALLSYMS ? "symbols"
+		     : status == SYMBOL_HIDDEN
+			     ? "addresses are hidden from this user (kptr_restrict)"
+			     : "not used",
+		     status == SYMBOL_KALLSYMS);
 	if (x->t->image.kind != IMAGE_KERNEL)
 		return;
 	if (!wanted.len)
 		running_kernel_build_id(x->s, &wanted);
 	if (vmlinux_open(x->s, &wanted, &file, &elf, &path))
-		tell(x, path, contents_of(&elf), true);
+		explain_tell(x, path, contents_of(&elf), true);
 	else
-		tell(x, "vmlinux",
-		     "none of this build in /usr/lib/debug, /boot and /lib/modules: no lines",
-		     false);
+		explain_tell(
+			x, "vmlinux",
+			"none of this build in /usr/lib/debug, /boot and /lib/modules: no lines",
+			false);
 	file_unmap(&file);
 	free(path);
 }
@@ -154,12 +157,13 @@ static void explain_module(const struct explaining *x)
 	struct module_file file;
 
 	if (module_file_open(x->s, &x->t->image, MODULE_LINES, NULL, &file))
-		tell(x, file.path, contents_of(&file.elf), true);
+		explain_tell(x, file.path, contents_of(&file.elf), true);
 	else if (module_file_open(x->s, &x->t->image, MODULE_SYMBOLS, NULL, &file))
-		tell(x, file.path, "symbols, no debug information: no lines", true);
+		explain_tell(x, file.path, "symbols, no debug information: no lines", true);
 	else
-		tell(x, "the module's file",
-		     "none of this build in /lib/modules and /usr/lib/debug: no lines", false);
+		explain_tell(x, "the module's file",
+			     "none of this build in /lib/modules and /usr/lib/debug: no lines",
+			     false);
 	module_file_close(&file);
 }
 

@@ -27,7 +27,7 @@ struct making {
 	uint8_t *mini_debug;
 };
 
-static void making_fini(struct making *m)
+static void file_table_making_fini(struct making *m)
 {
 	code_segments_fini(&m->segments);
 	index_draft_fini(&m->draft);
@@ -78,7 +78,7 @@ static enum symbol_status draft_symbols(struct making *m, char **passed_over)
 	return SYMBOL_DYNSYM;
 }
 
-static void build(struct making *m)
+static void file_table_build(struct making *m)
 {
 	cleanup(free_at_exit) char *passed_over = NULL;
 	struct symbol_table *t = m->t;
@@ -165,7 +165,7 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 	m->search.link_name = elf_debug_link(&m->elf, &m->search.link_crc);
 	if (t->image.build_id.len || !table_from_cache(m->s, t, &m->search.build_id) ||
 	    !is_cached_good(m))
-		build(m);
+		file_table_build(m);
 	else if (t->status == SYMBOL_DYNSYM)
 		say_stripped(t, NULL);
 }
@@ -215,7 +215,7 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 		t->status = t->index.header->status;
 	if (is_cached && !t->block && t->status == SYMBOL_DYNSYM)
 		say_stripped(t, NULL);
-	making_fini(&m);
+	file_table_making_fini(&m);
 	free(place.path);
 }
 
@@ -244,5 +244,5 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 	/* All that it has is its dynamic symbols; nobody would look for more. */
 	if (t->status == SYMBOL_DYNSYM)
 		table_fail(t, SYMBOL_SYMTAB, "%s", "");
-	making_fini(&m);
+	file_table_making_fini(&m);
 }

@@ -27,7 +27,7 @@ struct function_names {
 	uint64_t file_size;
 };
 
-static int by_start(const void *a, const void *b)
+static int function_names_by_start(const void *a, const void *b)
 {
 	const struct function_name *x = a, *y = b;
 
@@ -42,9 +42,9 @@ static void sort(struct function_names *f)
 	size_t n = 0;
 
 	if (f->list.n)
-		qsort(f->list.data, f->list.n, sizeof(*f->list.data), by_start);
+		qsort(f->list.data, f->list.n, sizeof(*f->list.data), function_names_by_start);
 	vec_foreach (&f->list, it)
-		if (!n || by_start(&f->list.data[n - 1], it) != 0)
+		if (!n || function_names_by_start(&f->list.data[n - 1], it) != 0)
 			f->list.data[n++] = *it;
 	f->list.n = n;
 }
@@ -199,8 +199,8 @@ static bool is_demangled_so(const struct function_name *f, const char *name, siz
 	       !strncmp(buf_cstr(scratch), name, len + 1);
 }
 
-static bool has_name(const struct function_name *f, const char *name, size_t len,
-		     struct buf *scratch)
+static bool function_names_has_name(const struct function_name *f, const char *name, size_t len,
+				    struct buf *scratch)
 {
 	size_t n = name_len(f->name);
 
@@ -281,7 +281,7 @@ int function_names_find(const struct function_names *f, const char *name, int32_
 
 	/* Two names of one place that both fit (a C++ constructor's) are that place. */
 	vec_foreach (&f->list, it)
-		if (has_name(it, name, len, &scratch) &&
+		if (function_names_has_name(it, name, len, &scratch) &&
 		    (!found.n || found.data[found.n - 1].start != it->start))
 			vec_push(&found, *it);
 	r = found.n ? choose(f, name, pick, &found, out, err) : explain_absence(f, name, err);

@@ -27,7 +27,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static void list(struct image_places *p, const char *dir)
+static void image_places_list(struct image_places *p, const char *dir)
 {
 	char *const roots[] = { (char *)dir, NULL };
 	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
@@ -47,7 +47,7 @@ static void list(struct image_places *p, const char *dir)
 		fts_close(walk);
 }
 
-static int by_name(const void *x, const void *y)
+static int image_places_by_name(const void *x, const void *y)
 {
 	const struct listed_file *a = x, *b = y;
 	int r = strcmp(a->name, b->name);
@@ -63,12 +63,12 @@ void image_places_init(struct image_places *p, const char *root, const char *con
 		const char *dir = *root && is_folder(below) ? below : dirs[i];
 
 		if (is_folder(dir))
-			list(p, dir);
+			image_places_list(p, dir);
 		else
 			vec_push(&p->missing, xstrdup(dirs[i]));
 	}
 	if (p->files.n)
-		qsort(p->files.data, p->files.n, sizeof(*p->files.data), by_name);
+		qsort(p->files.data, p->files.n, sizeof(*p->files.data), image_places_by_name);
 }
 
 void image_places_fini(struct image_places *p)
@@ -108,7 +108,7 @@ bool image_place_is_right(const struct symbolizer *s, const struct image *image,
 	return (is_by_inode && *s->root) || image_is_file(image, file, found);
 }
 
-static bool is_of_image(const char *path, const struct image *image)
+static bool image_places_is_of_image(const char *path, const struct image *image)
 {
 	struct file_mapping file = { 0 };
 	struct build_id found = { 0 };
@@ -129,7 +129,7 @@ static bool is_told_apart(const struct image *image)
 	return image->build_id.len || image_is_by_content(image);
 }
 
-static bool is_below(const char *path, const char *root)
+static bool image_places_is_below(const char *path, const char *root)
 {
 	size_t n = strlen(root);
 
@@ -143,7 +143,7 @@ static const char *only_one(const struct listed_file *files, size_t n, const cha
 	const char *found = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		if (root && !is_below(files[i].path, root))
+		if (root && !image_places_is_below(files[i].path, root))
 			continue;
 		if (found && strcmp(found, files[i].path) != 0)
 			return NULL;
@@ -160,7 +160,7 @@ static const char *listed(const struct symbolizer *s, const struct image *image,
 		image_places_find(&s->image_places, slash ? slash + 1 : bare, &n);
 
 	for (size_t i = 0; i < n && is_told_apart(image); i++)
-		if (is_of_image(files[i].path, image))
+		if (image_places_is_of_image(files[i].path, image))
 			return files[i].path;
 	if (is_told_apart(image))
 		return NULL;
@@ -174,13 +174,14 @@ struct image_place image_place_find(const struct symbolizer *s, const struct ima
 	struct image_place place = { .path = xasprintf("%s%s", s->root, bare), .root = s->root };
 	const char *found = NULL;
 
-	if (s->image_places.files.n && (access(place.path, R_OK) < 0 ||
-					(is_told_apart(image) && !is_of_image(place.path, image))))
+	if (s->image_places.files.n &&
+	    (access(place.path, R_OK) < 0 ||
+	     (is_told_apart(image) && !image_places_is_of_image(place.path, image))))
 		found = listed(s, image, bare);
 	if (found) {
 		free(place.path);
 		place.path = xstrdup(found);
-		place.root = is_below(found, s->root) ? s->root : "";
+		place.root = image_places_is_below(found, s->root) ? s->root : "";
 	}
 	place.below = place.path + strlen(place.root);
 	return place;

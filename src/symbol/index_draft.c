@@ -154,7 +154,7 @@ static void settle_aliases(struct index_draft *d)
 	d->symbols.n = kept;
 }
 
-static int by_start(const void *a, const void *b)
+static int index_draft_by_start(const void *a, const void *b)
 {
 	const struct code_range *x = a, *y = b;
 
@@ -265,7 +265,7 @@ struct text {
 };
 
 /* Where the name is in the text. Names beyond 4 GiB of text, or of its share of it, become "". */
-static uint32_t add_name(struct text *t, const char *name, uint32_t len)
+static uint32_t index_draft_add_name(struct text *t, const char *name, uint32_t len)
 {
 	uint32_t at = (uint32_t)t->size;
 
@@ -287,7 +287,7 @@ static bool name_symbols(const struct index_draft *d, uint32_t *names, uint32_t 
 	for (size_t i = 0; i < d->symbols.n; i++) {
 		const struct index_draft_symbol *s = &d->symbols.data[i];
 
-		names[i] = s->name ? add_name(t, s->name, s->name_len) : low;
+		names[i] = s->name ? index_draft_add_name(t, s->name, s->name_len) : low;
 		if (s->name && s->is_bound)
 			low = names[i];
 	}
@@ -419,7 +419,7 @@ struct index_header *index_draft_finish(struct index_draft *d, size_t *size)
 	sort_symbols(d);
 	settle_aliases(d);
 	if (d->code.n)
-		qsort(d->code.data, d->code.n, sizeof(*d->code.data), by_start);
+		qsort(d->code.data, d->code.n, sizeof(*d->code.data), index_draft_by_start);
 	drop_labels(d);
 	give_sizes(d);
 	if (d->fill_gaps)
@@ -428,7 +428,8 @@ struct index_header *index_draft_finish(struct index_draft *d, size_t *size)
 	header.n = (uint32_t)d->symbols.n;
 	header.flags = make_columns(d, &c);
 	if (d->debug_link)
-		header.debug_link = add_name(&c.text, d->debug_link,
+		header.debug_link =
+			index_draft_add_name(&c.text, d->debug_link,
 					     (uint32_t)strnlen(d->debug_link, MAX_NAME_LEN));
 	header.text_size = c.text.size;
 	block = put_block(&header, d, &c, size);

@@ -36,8 +36,8 @@ struct readable_names *readable_names_new(bool no_demangle, void (*say_unread)(c
 	return r;
 }
 
-static void say(const struct readable_names *r, const struct unread *unread, const char *kind,
-		const char *reason)
+static void readable_names_say(const struct readable_names *r, const struct unread *unread,
+			       const char *kind, const char *reason)
 {
 	struct buf text = { 0 };
 
@@ -65,11 +65,12 @@ void readable_names_free(struct readable_names *r)
 
 	if (!r)
 		return;
-	say(r, &r->unread, "mangled ",
-	    "damaged, of a newer compiler, or beyond the demangler's limits");
-	say(r, &r->unread_swift, "Swift ",
-	    has_program ? "swift-demangle failed, or took too much time or memory"
-			: "swift-demangle is not in PATH; Debian's package swiftlang has it");
+	readable_names_say(r, &r->unread, "mangled ",
+			   "damaged, of a newer compiler, or beyond the demangler's limits");
+	readable_names_say(
+		r, &r->unread_swift, "Swift ",
+		has_program ? "swift-demangle failed, or took too much time or memory"
+			    : "swift-demangle is not in PATH; Debian's package swiftlang has it");
 	unread_fini(&r->unread);
 	unread_fini(&r->unread_swift);
 	swift_names_free(r->swift);

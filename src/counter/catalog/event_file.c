@@ -52,7 +52,7 @@ void event_table_fini(struct event_table *t)
 	arena_free(t->arena);
 }
 
-static const char *keep(struct event_table *t, const char *text)
+static const char *event_file_keep(struct event_table *t, const char *text)
 {
 	return arena_strndup(t->arena, text, strlen(text));
 }
@@ -77,7 +77,7 @@ __attribute__((format(printf, 4, 5))) static void complain_at(struct event_table
 /* ---- lines and tags ---- */
 
 /* The next line that is not empty and no comment, without its end; NULL behind the last. */
-static char *next_line(struct reading *r, char **at)
+static char *event_file_next_line(struct reading *r, char **at)
 {
 	for (char *line; (line = strsep(at, "\n"));) {
 		size_t n = strlen(line);
@@ -252,11 +252,11 @@ static bool read_event(const struct reading *r, const struct tags *tags, struct 
 		return false;
 	}
 	*e = (struct table_event){
-		.name = keep(r->t, name),
-		.help = keep(r->t, tags->text),
-		.ext = ext ? keep(r->t, ext) : NULL,
+		.name = event_file_keep(r->t, name),
+		.help = event_file_keep(r->t, tags->text),
+		.ext = ext ? event_file_keep(r->t, ext) : NULL,
 		.filter = FILTER_NONE,
-		.mask_names = keep(r->t, masks ? masks : ""),
+		.mask_names = event_file_keep(r->t, masks ? masks : ""),
 		.file = r->file,
 		.line = r->line,
 	};
@@ -280,9 +280,9 @@ void event_table_read_events(struct event_table *t, char *text, const char *file
 {
 	static const char *const known[] = { "event",   "counters", "ext",  "um",
 					     "minimum", "filter",   "name", NULL };
-	struct reading r = { .t = t, .file = keep(t, file), .include = include };
+	struct reading r = { .t = t, .file = event_file_keep(t, file), .include = include };
 
-	for (char *line; (line = next_line(&r, &text));) {
+	for (char *line; (line = event_file_next_line(&r, &text));) {
 		struct table_event e;
 		struct tags tags;
 
@@ -309,7 +309,7 @@ static const struct {
 };
 
 /* "cmask=1,inv": what is between the commas. */
-static bool read_extra(const struct reading *r, char *value, uint32_t *out)
+static bool event_file_read_extra(const struct reading *r, char *value, uint32_t *out)
 {
 	uint32_t cmask;
 
@@ -357,7 +357,7 @@ static void read_unit(const struct reading *r, char *line, struct unit_mask *m)
 	if (rest && !strncmp(rest + strspn(rest, " \t"), "extra:", 6)) {
 		rest += strspn(rest, " \t") + 6;
 		word = strsep(&rest, " \t");
-		if (!read_extra(r, word, &u.extra))
+		if (!event_file_read_extra(r, word, &u.extra))
 			return;
 		rest = rest ? rest + strspn(rest, " \t") : NULL;
 		word = strsep(&rest, " \t");
@@ -365,9 +365,9 @@ static void read_unit(const struct reading *r, char *line, struct unit_mask *m)
 			complain(r, "no name behind 'extra:'");
 			return;
 		}
-		u.name = keep(r->t, word);
+		u.name = event_file_keep(r->t, word);
 	}
-	u.help = keep(r->t, rest ? rest + strspn(rest, " \t") : "");
+	u.help = event_file_keep(r->t, rest ? rest + strspn(rest, " \t") : "");
 	vec_push(&m->units, u);
 }
 
@@ -396,12 +396,12 @@ static struct unit_mask *read_mask(const struct reading *r, const struct tags *t
 		return NULL;
 	}
 	m = xcalloc(1, sizeof(*m));
-	m->name = keep(r->t, name);
+	m->name = event_file_keep(r->t, name);
 	m->type = i;
 	m->file = r->file;
 	m->line = r->line;
 	if (!to_number(initial, 16, &m->default_value) || strncmp(initial, "0x", 2))
-		m->default_name = keep(r->t, initial);
+		m->default_name = event_file_keep(r->t, initial);
 	return m;
 }
 
@@ -409,10 +409,10 @@ void event_table_read_masks(struct event_table *t, char *text, const char *file,
 			    const struct event_include *include)
 {
 	static const char *const known[] = { "name", "type", "default", NULL };
-	struct reading r = { .t = t, .file = keep(t, file), .include = include };
+	struct reading r = { .t = t, .file = event_file_keep(t, file), .include = include };
 	struct unit_mask none = { .name = "" }, *m = NULL;
 
-	for (char *line; (line = next_line(&r, &text));) {
+	for (char *line; (line = event_file_next_line(&r, &text));) {
 		const struct unit_mask *before;
 		struct tags tags;
 
@@ -458,7 +458,8 @@ static bool read_models(const struct reading *r, const char *value, struct table
 	return true;
 }
 
-static bool read_cpu(const struct reading *r, const struct tags *tags, struct table_cpu *c)
+static bool event_file_read_cpu(const struct reading *r, const struct tags *tags,
+				struct table_cpu *c)
 {
 	const char *vendor = tag_value(tags, "vendor"), *models = tag_value(tags, "model");
 	const char *initial = tag_value(tags, "default"), *name = tag_value(tags, "cpu");
@@ -471,12 +472,12 @@ static bool read_cpu(const struct reading *r, const struct tags *tags, struct ta
 	}
 	if (!has_tag(r, tags, vendor ? "family" : "part"))
 		return false;
-	c->vendor = vendor ? keep(r->t, vendor) : NULL;
+	c->vendor = vendor ? event_file_keep(r->t, vendor) : NULL;
 	c->type = (struct cpu_type){
 		.number = CPU_TYPE_NEW,
-		.name = keep(r->t, name),
-		.pretty = keep(r->t, *tags->text ? tags->text : name),
-		.default_event = keep(r->t, initial ? initial : "cycles:100000:0:1:1"),
+		.name = event_file_keep(r->t, name),
+		.pretty = event_file_keep(r->t, *tags->text ? tags->text : name),
+		.default_event = event_file_keep(r->t, initial ? initial : "cycles:100000:0:1:1"),
 		.n_counters = 4,
 	};
 	return tag_number(r, tags, "family", 0, &c->family) &&
@@ -491,14 +492,14 @@ void event_table_read_cpus(struct event_table *t, char *text, const char *file)
 	static const char *const known[] = { "cpu",   "vendor",   "family",
 					     "model", "counters", "implementer",
 					     "part",  "default",  NULL };
-	struct reading r = { .t = t, .file = keep(t, file) };
+	struct reading r = { .t = t, .file = event_file_keep(t, file) };
 
-	for (char *line; (line = next_line(&r, &text));) {
+	for (char *line; (line = event_file_next_line(&r, &text));) {
 		struct table_cpu c = { 0 };
 		struct tags tags;
 
 		if (cut_tags(&r, line, &tags) && check_tags(&r, &tags, known) &&
-		    read_cpu(&r, &tags, &c))
+		    event_file_read_cpu(&r, &tags, &c))
 			vec_push(&t->cpus, c);
 		else
 			vec_fini(&c.models);

@@ -109,21 +109,21 @@ static bool is_cpu_name(const char *name)
 	return *name && *name != '/' && !strstr(name, "..") && strlen(name) < 64;
 }
 
-static void read_cpu(struct loading *l, const char *cpu);
+static void event_files_read_cpu(struct loading *l, const char *cpu);
 
 static void read_included(void *context, struct event_table *t, const char *cpu)
 {
 	struct loading *l = context;
 
 	if (is_cpu_name(cpu) && l->read.n < MAX_INCLUDES)
-		read_cpu(l, cpu);
+		event_files_read_cpu(l, cpu);
 	else
 		vec_push(&t->complaints,
 			 xasprintf("%s: 'include:%.60s' is not possible", l->file, cpu));
 }
 
 /* One of the two files of a processor, in every folder that has it. */
-static void read_cpu(struct loading *l, const char *cpu)
+static void event_files_read_cpu(struct loading *l, const char *cpu)
 {
 	const struct event_include include = { read_included, l };
 
@@ -183,7 +183,7 @@ int event_files_load(const struct counter_sources *sources, const char *name, st
 	*cpu = name ? find_named(t, name) : cpu_type_detect(sources, t);
 	for (size_t i = 0; *cpu && i < ARRAY_SIZE(files); i++) {
 		l.file = files[i];
-		read_cpu(&l, (*cpu)->name);
+		event_files_read_cpu(&l, (*cpu)->name);
 		dir_list_fini(&l.read);
 	}
 	event_table_finish(t, sources);
@@ -259,8 +259,9 @@ static int take_extended(const struct counter_sources *sources, const struct tab
 				 e->name, e->ext);
 }
 
-static int take(const struct counter_sources *sources, const struct cpu_type *cpu,
-		const struct table_event *e, const char *mask, struct draft *out, struct error *err)
+static int event_files_take(const struct counter_sources *sources, const struct cpu_type *cpu,
+			    const struct table_event *e, const char *mask, struct draft *out,
+			    struct error *err)
 {
 	struct mask_choice choice;
 	bool is_precise;
@@ -293,7 +294,7 @@ int event_files_find(const struct counter_sources *sources, const char *name, co
 
 	event_files_load(sources, NULL, &t, &cpu, NULL);
 	e = event_table_find(&t, name);
-	r = e ? take(sources, cpu, e, mask, out, err) : 0;
+	r = e ? event_files_take(sources, cpu, e, mask, out, err) : 0;
 	event_table_fini(&t);
 	return r;
 }
@@ -329,7 +330,8 @@ int event_files_allocate(const struct counter_sources *sources, const struct cou
 
 /* ---- for the catalogue ---- */
 
-static uint32_t masks_of(const struct table_event *e, struct event_mask *out, char (*texts)[16])
+static uint32_t event_files_masks_of(const struct table_event *e, struct event_mask *out,
+				     char (*texts)[16])
 {
 	uint32_t n = 0;
 
@@ -351,7 +353,7 @@ static void visit_event(const struct table_event *e, event_visitor visit, void *
 {
 	char(*texts)[16] = xcalloc(e->mask.units.n + 1, sizeof(*texts));
 	struct event_mask *masks = xcalloc(e->mask.units.n + 1, sizeof(*masks));
-	uint32_t n = masks_of(e, masks, texts);
+	uint32_t n = event_files_masks_of(e, masks, texts);
 
 	visit(ctx, &(struct event_name){
 			   .kind = EVENT_TABLE,

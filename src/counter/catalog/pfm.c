@@ -37,7 +37,7 @@ static struct {
 	FUNCTIONS(LAZY_POINTER)
 } lib;
 
-static bool load(void)
+static bool pfm_load(void)
 {
 #define ROW(function) { #function, &lib.function },
 	static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
@@ -51,7 +51,7 @@ static bool is_ready(void)
 	static enum { UNTRIED, READY, BROKEN } state;
 
 	if (state == UNTRIED)
-		state = load() && lib.pfm_initialize() == PFM_SUCCESS ? READY : BROKEN;
+		state = pfm_load() && lib.pfm_initialize() == PFM_SUCCESS ? READY : BROKEN;
 	return state == READY;
 }
 
@@ -144,7 +144,7 @@ int pfm_find(const char *name, const char *spec, struct draft *out, struct error
 /* More than any event of libpfm4's tables has. */
 #define MASKS_MAX 128
 
-static uint32_t masks_of(const pfm_event_info_t *event, struct event_mask *masks)
+static uint32_t pfm_masks_of(const pfm_event_info_t *event, struct event_mask *masks)
 {
 	uint32_t n = 0;
 
@@ -173,7 +173,7 @@ static void each_of_pmu(const pfm_pmu_info_t *pmu, event_visitor visit, void *ct
 							 .name = info.name,
 							 .help = info.desc ? info.desc : "",
 							 .masks = masks,
-							 .n_masks = masks_of(&info, masks) });
+							 .n_masks = pfm_masks_of(&info, masks) });
 	}
 }
 

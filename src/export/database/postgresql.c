@@ -54,7 +54,7 @@ struct postgresql_out {
 };
 
 /* The server's message in one line, without what only psql can do about it. */
-static int fail(struct postgresql_out *p, int code, const char *message)
+static int postgresql_fail(struct postgresql_out *p, int code, const char *message)
 {
 	struct buf line = { 0 };
 
@@ -73,39 +73,39 @@ static int fail(struct postgresql_out *p, int code, const char *message)
 	return code;
 }
 
-static int check(struct postgresql_out *p, PGresult *result, ExecStatusType want)
+static int postgresql_check(struct postgresql_out *p, PGresult *result, ExecStatusType want)
 {
 	int r = 0;
 
 	if (pq.PQresultStatus(result) != want &&
 	    (want != PGRES_COMMAND_OK || pq.PQresultStatus(result) != PGRES_EMPTY_QUERY))
-		r = fail(p, -EIO, pq.PQerrorMessage(p->db));
+		r = postgresql_fail(p, -EIO, pq.PQerrorMessage(p->db));
 	pq.PQclear(result);
 	return r;
 }
 
-static int run(struct sql_out *out, const char *sql)
+static int postgresql_run(struct sql_out *out, const char *sql)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 
-	return check(p, pq.PQexec(p->db, sql), PGRES_COMMAND_OK);
+	return postgresql_check(p, pq.PQexec(p->db, sql), PGRES_COMMAND_OK);
 }
 
-static int begin_rows(struct sql_out *out, const struct sql_table *table)
+static int postgresql_begin_rows(struct sql_out *out, const struct sql_table *table)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 	cleanup(free_at_exit) char *sql = xasprintf("COPY %s FROM STDIN", table->name);
 
 	p->rows.len = 0;
 	p->is_first = true;
-	return check(p, pq.PQexec(p->db, sql), PGRES_COPY_IN);
+	return postgresql_check(p, pq.PQexec(p->db, sql), PGRES_COPY_IN);
 }
 
 static void send_rows(struct postgresql_out *p)
 {
 	if (p->out.code >= 0 && p->rows.len &&
 	    pq.PQputCopyData(p->db, (const char *)p->rows.data, (int)p->rows.len) != 1)
-		fail(p, -EIO, pq.PQerrorMessage(p->db));
+		postgresql_fail(p, -EIO, pq.PQerrorMessage(p->db));
 	p->rows.len = 0;
 }
 
@@ -117,7 +117,7 @@ static void next_column(struct postgresql_out *p)
 }
 
 /* Digits from the right: printf would take half of the time of all. */
-static void put_int(struct sql_out *out, int64_t value)
+static void postgresql_put_int(struct sql_out *out, int64_t value)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -134,7 +134,7 @@ static void put_int(struct sql_out *out, int64_t value)
 }
 
 /* COPY's text format: a backslash before what has a meaning in it. */
-static void put_text(struct sql_out *out, const char *text)
+static void postgresql_put_text(struct sql_out *out, const char *text)
 {
 	static const char special[] = "\\\n\r\t", letters[] = "\\nrt";
 	struct postgresql_out *p = (struct postgresql_out *)out;
@@ -152,7 +152,7 @@ static void put_text(struct sql_out *out, const char *text)
 	}
 }
 
-static void put_null(struct sql_out *out)
+static void postgresql_put_null(struct sql_out *out)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 
@@ -160,7 +160,7 @@ static void put_null(struct sql_out *out)
 	buf_str(&p->rows, "\\N");
 }
 
-static void end_row(struct sql_out *out)
+static void postgresql_end_row(struct sql_out *out)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 
@@ -170,7 +170,7 @@ static void end_row(struct sql_out *out)
 		send_rows(p);
 }
 
-static int end_rows(struct sql_out *out)
+static int postgresql_end_rows(struct sql_out *out)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
 	PGresult *result;
@@ -178,30 +178,30 @@ static int end_rows(struct sql_out *out)
 
 	send_rows(p);
 	if (out->code >= 0 && pq.PQputCopyEnd(p->db, NULL) != 1)
-		fail(p, -EIO, pq.PQerrorMessage(p->db));
+		postgresql_fail(p, -EIO, pq.PQerrorMessage(p->db));
 	if (out->code < 0)
 		return out->code;
-	r = check(p, pq.PQgetResult(p->db), PGRES_COMMAND_OK);
+	r = postgresql_check(p, pq.PQgetResult(p->db), PGRES_COMMAND_OK);
 	while ((result = pq.PQgetResult(p->db)))
 		pq.PQclear(result);
 	return r;
 }
 
 static const struct sql_ops postgresql_ops = {
-	.run = run,
-	.begin_rows = begin_rows,
-	.put_int = put_int,
-	.put_text = put_text,
-	.put_null = put_null,
-	.end_row = end_row,
-	.end_rows = end_rows,
+	.run = postgresql_run,
+	.begin_rows = postgresql_begin_rows,
+	.put_int = postgresql_put_int,
+	.put_text = postgresql_put_text,
+	.put_null = postgresql_put_null,
+	.end_row = postgresql_end_row,
+	.end_rows = postgresql_end_rows,
 	.integer_type = "BIGINT",
 	.is_strict = true,
 };
 
 /* What the target does not say is the environment's (PGHOST …), as for psql; some things are ours.
  */
-static int connect_to(struct postgresql_out *p, const char *target)
+static int postgresql_connect_to(struct postgresql_out *p, const char *target)
 {
 	static const char *const keys[] = { "connect_timeout", "application_name", "dbname",
 					    "client_encoding", NULL };
@@ -211,7 +211,7 @@ static int connect_to(struct postgresql_out *p, const char *target)
 	p->db = pq.PQconnectdbParams(keys, values, 1);
 	if (pq.PQstatus(p->db) == CONNECTION_OK)
 		return 0;
-	return fail(p, -ECONNREFUSED, pq.PQerrorMessage(p->db));
+	return postgresql_fail(p, -ECONNREFUSED, pq.PQerrorMessage(p->db));
 }
 
 /* A name in the way of ours, or NULL. Tables and views of other names stay as they are. */
@@ -233,7 +233,7 @@ static char *find_in_the_way(struct postgresql_out *p, const char *schema)
 		for (const struct sql_view *v = sql_views; v->name && !found; v++)
 			found = strcmp(v->name, name) ? NULL : xstrdup(name);
 	}
-	check(p, result, PGRES_TUPLES_OK);
+	postgresql_check(p, result, PGRES_TUPLES_OK);
 	return found;
 }
 
@@ -252,26 +252,26 @@ static int drop_ours(struct postgresql_out *p)
 	for (const struct sql_table *t = sql_tables; t->name; t++)
 		buf_printf(&sql, "%s%s", t == sql_tables ? "" : ", ", t->name);
 	p->doing = "replacing the tables";
-	r = run(&p->out, buf_cstr(&sql));
+	r = postgresql_run(&p->out, buf_cstr(&sql));
 	buf_fini(&sql);
 	return r;
 }
 
 /* The schema with room for our tables, as the one that names are looked up in. */
-static int make_room(struct postgresql_out *p, const struct export_options *options)
+static int postgresql_make_room(struct postgresql_out *p, const struct export_options *options)
 {
 	const char *schema = options->schema;
 	char *quoted = pq.PQescapeIdentifier(p->db, schema, strlen(schema));
 	cleanup(free_at_exit) char *in_the_way = NULL, *sql = NULL;
 
 	if (!quoted)
-		return fail(p, -EINVAL, pq.PQerrorMessage(p->db));
+		return postgresql_fail(p, -EINVAL, pq.PQerrorMessage(p->db));
 	sql = xasprintf("SET client_min_messages = warning; CREATE SCHEMA IF NOT EXISTS %s; "
 			"SET LOCAL search_path = %s",
 			quoted, quoted);
 	pq.PQfreemem(quoted);
 	p->doing = "making the schema";
-	if (run(&p->out, sql) < 0)
+	if (postgresql_run(&p->out, sql) < 0)
 		return p->out.code;
 	in_the_way = find_in_the_way(p, schema);
 	if (in_the_way && !options->replace) {
@@ -285,18 +285,19 @@ static int make_room(struct postgresql_out *p, const struct export_options *opti
 	return in_the_way ? drop_ours(p) : p->out.code;
 }
 
-static void write_all(struct postgresql_out *p, const struct export *x, const char *target)
+static void postgresql_write_all(struct postgresql_out *p, const struct export *x,
+				 const char *target)
 {
-	if (connect_to(p, target) < 0)
+	if (postgresql_connect_to(p, target) < 0)
 		return;
 	p->doing = "beginning";
-	if (run(&p->out, "BEGIN") < 0 || make_room(p, x->options) < 0)
+	if (postgresql_run(&p->out, "BEGIN") < 0 || postgresql_make_room(p, x->options) < 0)
 		return;
 	p->doing = "writing";
 	if (sql_export(&p->out, x) < 0)
 		return;
 	p->doing = "the end of the transaction";
-	run(&p->out, "COMMIT");
+	postgresql_run(&p->out, "COMMIT");
 }
 
 /* Closing the connection rolls back what was not committed. */
@@ -307,7 +308,7 @@ static int store_postgresql(const struct export *x, const char *target, struct e
 
 	if (r < 0)
 		return error_wrap(err, r, "PostgreSQL");
-	write_all(&p, x, target);
+	postgresql_write_all(&p, x, target);
 	pq.PQfinish(p.db);
 	buf_fini(&p.rows);
 	return p.out.code;

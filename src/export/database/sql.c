@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "export/export.h"
 
-static int run(struct sql_out *out, struct buf *sql)
+static int sql_run(struct sql_out *out, struct buf *sql)
 {
 	const char *text = buf_cstr(sql);
 
@@ -14,7 +14,7 @@ static int run(struct sql_out *out, struct buf *sql)
 	return out->code < 0 ? out->code : out->ops->run(out, text);
 }
 
-static int make_table(struct sql_out *out, const struct sql_table *t, struct buf *sql)
+static int sql_make_table(struct sql_out *out, const struct sql_table *t, struct buf *sql)
 {
 	bool has_inner_key = t->key && !out->ops->is_strict;
 
@@ -31,7 +31,7 @@ static int make_table(struct sql_out *out, const struct sql_table *t, struct buf
 	if (has_inner_key)
 		buf_printf(sql, "  PRIMARY KEY (%s)\n", t->key);
 	buf_str(sql, has_inner_key ? ") WITHOUT ROWID" : ")");
-	return run(out, sql);
+	return sql_run(out, sql);
 }
 
 static int fill_table(struct sql_out *out, const struct export *x, const struct sql_table *t)
@@ -68,7 +68,7 @@ static int finish_table(struct sql_out *out, const struct sql_table *t, struct b
 		buf_printf(sql, "ALTER TABLE %s ADD PRIMARY KEY (%s);\n", t->name, t->key);
 	if (out->ops->is_strict)
 		comment_on_columns(t, sql);
-	return run(out, sql);
+	return sql_run(out, sql);
 }
 
 static int make_view(struct sql_out *out, const struct sql_view *v, struct buf *sql)
@@ -76,7 +76,7 @@ static int make_view(struct sql_out *out, const struct sql_view *v, struct buf *
 	buf_printf(sql, "CREATE VIEW %s AS -- %s\n%s;\n", v->name, v->help, v->select);
 	if (out->ops->is_strict)
 		buf_printf(sql, "COMMENT ON VIEW %s IS '%s';\n", v->name, v->help);
-	return run(out, sql);
+	return sql_run(out, sql);
 }
 
 int sql_export(struct sql_out *out, const struct export *x)
@@ -84,7 +84,7 @@ int sql_export(struct sql_out *out, const struct export *x)
 	struct buf sql = { 0 };
 
 	for (const struct sql_table *t = sql_tables; t->name && out->code >= 0; t++)
-		make_table(out, t, &sql);
+		sql_make_table(out, t, &sql);
 	for (const struct sql_table *t = sql_tables; t->name && out->code >= 0; t++)
 		fill_table(out, x, t);
 	for (const struct sql_table *t = sql_tables; t->name && out->code >= 0; t++)

@@ -19,49 +19,49 @@
 
 /* One value after the other. */
 
-static void put_int(struct sql_out *out, int64_t v)
+static void sql_schema_put_int(struct sql_out *out, int64_t v)
 {
 	out->ops->put_int(out, v);
 }
 
 /* Counts beyond what a database can hold are as large as it can. */
-static void put_count(struct sql_out *out, uint64_t v)
+static void sql_schema_put_count(struct sql_out *out, uint64_t v)
 {
 	out->ops->put_int(out, v > INT64_MAX ? INT64_MAX : (int64_t)v);
 }
 
-static void put_text(struct sql_out *out, const char *text)
+static void sql_schema_put_text(struct sql_out *out, const char *text)
 {
 	out->ops->put_text(out, text);
 }
 
-static void put_raw(struct sql_out *out, const struct export *x, const char *text)
+static void sql_schema_put_raw(struct sql_out *out, const struct export *x, const char *text)
 {
-	put_text(out, frame_text(x->frames, text));
+	sql_schema_put_text(out, frame_text(x->frames, text));
 }
 
 /* An index into another table; NO_INDEX is NULL. */
-static void put_index(struct sql_out *out, uint32_t i)
+static void sql_schema_put_index(struct sql_out *out, uint32_t i)
 {
 	if (i == NO_INDEX)
 		out->ops->put_null(out);
 	else
-		put_int(out, i);
+		sql_schema_put_int(out, i);
 }
 
-static void end_row(struct sql_out *out)
+static void sql_schema_end_row(struct sql_out *out)
 {
 	out->ops->end_row(out);
 }
 
 /* The tables. */
 
-static void put_fact(struct sql_out *out, const struct export *x, const char *key,
-		     const char *value)
+static void sql_schema_put_fact(struct sql_out *out, const struct export *x, const char *key,
+				const char *value)
 {
-	put_text(out, key);
-	put_raw(out, x, value);
-	end_row(out);
+	sql_schema_put_text(out, key);
+	sql_schema_put_raw(out, x, value);
+	sql_schema_end_row(out);
 }
 
 static void put_number_fact(struct sql_out *out, const struct export *x, const char *key,
@@ -70,10 +70,10 @@ static void put_number_fact(struct sql_out *out, const struct export *x, const c
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRIu64, v);
-	put_fact(out, x, key, text);
+	sql_schema_put_fact(out, x, key, text);
 }
 
-static void fill_session(struct sql_out *out, const struct export *x)
+static void sql_schema_fill_session(struct sql_out *out, const struct export *x)
 {
 	const struct session *s = x->profile->session;
 	const struct session_info *i = &s->info;
@@ -93,7 +93,7 @@ static void fill_session(struct sql_out *out, const struct export *x)
 
 	put_number_fact(out, x, "schema_version", SQL_SCHEMA_VERSION);
 	for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
-		put_fact(out, x, texts[k][0], texts[k][1]);
+		sql_schema_put_fact(out, x, texts[k][0], texts[k][1]);
 	put_number_fact(out, x, "cpus", i->n_cpus);
 	put_number_fact(out, x, "start_unix_ns", i->start_wall_ns);
 	put_number_fact(out, x, "duration_ns",
@@ -113,11 +113,11 @@ static void fill_losses(struct sql_out *out, const struct export *x)
 	for (unsigned int i = 0; i < N_LOSS_REASONS; i++) {
 		if (!x->profile->losses[i])
 			continue;
-		put_text(out, loss_texts[i].key);
-		put_text(out, kinds[loss_texts[i].kind]);
-		put_text(out, loss_texts[i].text);
-		put_count(out, x->profile->losses[i]);
-		end_row(out);
+		sql_schema_put_text(out, loss_texts[i].key);
+		sql_schema_put_text(out, kinds[loss_texts[i].kind]);
+		sql_schema_put_text(out, loss_texts[i].text);
+		sql_schema_put_count(out, x->profile->losses[i]);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -126,13 +126,13 @@ static void fill_events(struct sql_out *out, const struct export *x)
 	const struct session_info *i = &x->profile->session->info;
 
 	for (uint32_t k = 0; k < i->n_counters; k++) {
-		put_int(out, k);
-		put_raw(out, x, i->counters[k].name);
-		put_raw(out, x, i->counters[k].spec);
-		put_raw(out, x, i->counters[k].unit);
-		put_count(out, i->counters[k].freq_hz);
-		put_count(out, i->counters[k].count);
-		end_row(out);
+		sql_schema_put_int(out, k);
+		sql_schema_put_raw(out, x, i->counters[k].name);
+		sql_schema_put_raw(out, x, i->counters[k].spec);
+		sql_schema_put_raw(out, x, i->counters[k].unit);
+		sql_schema_put_count(out, i->counters[k].freq_hz);
+		sql_schema_put_count(out, i->counters[k].count);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -144,17 +144,17 @@ static void fill_images(struct sql_out *out, const struct export *x)
 		const struct image *image = p->images.data[i].image;
 		char hex[BUILD_ID_HEX_SIZE];
 
-		put_int(out, i);
-		put_text(out, frame_image_name(x->frames, i));
-		put_text(out, frame_image_path(x->frames, i));
-		put_text(out, image_kind_keys[image->kind]);
-		put_int(out, image_kind_mode(image->kind) == CODE_KERNEL);
+		sql_schema_put_int(out, i);
+		sql_schema_put_text(out, frame_image_name(x->frames, i));
+		sql_schema_put_text(out, frame_image_path(x->frames, i));
+		sql_schema_put_text(out, image_kind_keys[image->kind]);
+		sql_schema_put_int(out, image_kind_mode(image->kind) == CODE_KERNEL);
 		build_id_hex(&image->build_id, hex);
 		if (image->build_id.len)
-			put_text(out, hex);
+			sql_schema_put_text(out, hex);
 		else
 			out->ops->put_null(out);
-		end_row(out);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -166,19 +166,19 @@ static void fill_symbols(struct sql_out *out, const struct export *x)
 		const struct profile_function *f = &p->functions.data[i];
 		struct symbol symbol = { 0 };
 
-		put_int(out, i);
-		put_int(out, f->image);
-		put_text(out, frame_name(x->frames, i));
+		sql_schema_put_int(out, i);
+		sql_schema_put_int(out, f->image);
+		sql_schema_put_text(out, frame_name(x->frames, i));
 		if (f->symbol == NO_SYMBOL) {
 			for (int k = 0; k < 3; k++)
 				out->ops->put_null(out);
 		} else {
 			symbol = symbol_get(p->images.data[f->image].table, f->symbol);
-			put_text(out, frame_system_name(x->frames, i));
-			put_int(out, (int64_t)symbol.offset);
-			put_int(out, (int64_t)symbol.size);
+			sql_schema_put_text(out, frame_system_name(x->frames, i));
+			sql_schema_put_int(out, (int64_t)symbol.offset);
+			sql_schema_put_int(out, (int64_t)symbol.size);
 		}
-		end_row(out);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -187,10 +187,10 @@ static void fill_processes(struct sql_out *out, const struct export *x)
 	const struct profile *p = x->profile;
 
 	for (uint32_t i = 0; i < p->processes.n; i++) {
-		put_int(out, i);
-		put_int(out, p->processes.data[i].pid);
-		put_raw(out, x, strings_get(&p->comms, p->processes.data[i].comm));
-		end_row(out);
+		sql_schema_put_int(out, i);
+		sql_schema_put_int(out, p->processes.data[i].pid);
+		sql_schema_put_raw(out, x, strings_get(&p->comms, p->processes.data[i].comm));
+		sql_schema_end_row(out);
 	}
 }
 
@@ -205,19 +205,19 @@ static void fill_threads(struct sql_out *out, const struct export *x)
 		process[profile_class_value(p, PROFILE_THREAD, g)] =
 			profile_class_value(p, PROFILE_PROCESS, g);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
-		put_int(out, i);
-		put_index(out, process[i]);
-		put_int(out, p->threads.data[i].tid);
-		put_raw(out, x, strings_get(&p->comms, p->threads.data[i].comm));
-		end_row(out);
+		sql_schema_put_int(out, i);
+		sql_schema_put_index(out, process[i]);
+		sql_schema_put_int(out, p->threads.data[i].tid);
+		sql_schema_put_raw(out, x, strings_get(&p->comms, p->threads.data[i].comm));
+		sql_schema_end_row(out);
 	}
 }
 
-static void put_cgroup(struct sql_out *out, const struct cgroup_texts *cgroup)
+static void sql_schema_put_cgroup(struct sql_out *out, const struct cgroup_texts *cgroup)
 {
 	for (int i = 0; i < N_CGROUP_TEXTS; i++)
 		if (*cgroup->text[i])
-			put_text(out, cgroup->text[i]);
+			sql_schema_put_text(out, cgroup->text[i]);
 		else
 			out->ops->put_null(out);
 }
@@ -231,14 +231,14 @@ static void fill_classes(struct sql_out *out, const struct export *x)
 		uint32_t comm = profile_class_value(p, PROFILE_COMM, g);
 		uint32_t cpu = profile_class_value(p, PROFILE_CPU, g);
 
-		put_int(out, g);
-		put_index(out, profile_class_value(p, PROFILE_EVENT, g));
-		put_index(out, profile_class_value(p, PROFILE_THREAD, g));
-		put_index(out, profile_class_value(p, PROFILE_APP, g));
-		put_raw(out, x, strings_get(&p->comms, (string_id){ comm }));
-		put_index(out, cpu == PROFILE_CPU_ALL ? NO_INDEX : cpu);
-		put_cgroup(out, &cgroups[profile_class_value(p, PROFILE_CGROUP, g)]);
-		end_row(out);
+		sql_schema_put_int(out, g);
+		sql_schema_put_index(out, profile_class_value(p, PROFILE_EVENT, g));
+		sql_schema_put_index(out, profile_class_value(p, PROFILE_THREAD, g));
+		sql_schema_put_index(out, profile_class_value(p, PROFILE_APP, g));
+		sql_schema_put_raw(out, x, strings_get(&p->comms, (string_id){ comm }));
+		sql_schema_put_index(out, cpu == PROFILE_CPU_ALL ? NO_INDEX : cpu);
+		sql_schema_put_cgroup(out, &cgroups[profile_class_value(p, PROFILE_CGROUP, g)]);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -250,15 +250,15 @@ static void fill_call_paths(struct sql_out *out, const struct export *x)
 		const struct profile_node *n = &p->nodes.data[i];
 		uint32_t place = i ? p->node_places.data[i] : NO_INDEX;
 
-		put_int(out, i);
-		put_index(out, i ? n->parent : NO_INDEX);
-		put_index(out, n->function);
+		sql_schema_put_int(out, i);
+		sql_schema_put_index(out, i ? n->parent : NO_INDEX);
+		sql_schema_put_index(out, n->function);
 		if (place == NO_INDEX)
 			out->ops->put_null(out);
 		else
-			put_int(out, (int64_t)p->places.data[place].offset);
-		put_int(out, n->depth);
-		end_row(out);
+			sql_schema_put_int(out, (int64_t)p->places.data[place].offset);
+		sql_schema_put_int(out, n->depth);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -319,12 +319,12 @@ static void put_second(struct sql_out *out, uint32_t node, struct sample_row *ro
 			weight_add(&rows[i + 1].weight, &rows[i].weight);
 			continue;
 		}
-		put_int(out, node);
-		put_count(out, rows[i].second);
-		put_int(out, rows[i].group);
-		put_count(out, rows[i].weight.samples);
-		put_count(out, rows[i].weight.period);
-		end_row(out);
+		sql_schema_put_int(out, node);
+		sql_schema_put_count(out, rows[i].second);
+		sql_schema_put_int(out, rows[i].group);
+		sql_schema_put_count(out, rows[i].weight.samples);
+		sql_schema_put_count(out, rows[i].weight.period);
+		sql_schema_end_row(out);
 	}
 }
 
@@ -350,7 +350,7 @@ const struct sql_table sql_tables[] = {
 	{ "session",
 	  "what is known of the recording",
 	  { { "key", SQL_TEXT, NULL, "see docs/sql.md" }, { "value", SQL_TEXT, NULL, "as text" } },
-	  fill_session },
+	  sql_schema_fill_session },
 	{ "losses",
 	  "why a number is missing",
 	  { { "reason", SQL_TEXT, NULL, "a word" },

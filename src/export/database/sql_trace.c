@@ -21,36 +21,36 @@ struct filler {
 	uint64_t n;
 };
 
-static void put_int(struct sql_out *out, int64_t v)
+static void sql_trace_put_int(struct sql_out *out, int64_t v)
 {
 	out->ops->put_int(out, v);
 }
 
 /* 0 stands for none. */
-static void put_id(struct sql_out *out, uint64_t id)
+static void sql_trace_put_id(struct sql_out *out, uint64_t id)
 {
 	if (id)
-		put_int(out, (int64_t)id);
+		sql_trace_put_int(out, (int64_t)id);
 	else
 		out->ops->put_null(out);
 }
 
-static void put_call(struct trace_calls_sink *sink, const struct trace_call *call)
+static void sql_trace_put_call(struct trace_calls_sink *sink, const struct trace_call *call)
 {
 	struct sql_out *out = ((struct filler *)sink)->out;
 
-	put_int(out, (int64_t)call->id);
-	put_id(out, call->parent_id);
-	put_int(out, call->path);
-	put_int(out, call->pid);
-	put_int(out, call->tid);
-	put_int(out, (int64_t)call->start_ns);
-	put_int(out, (int64_t)call->end_ns);
-	put_int(out, (int64_t)call->from);
-	put_int(out, (int64_t)call->branches);
-	put_int(out, (int64_t)call->insns);
-	put_int(out, (int64_t)call->cycles);
-	put_int(out, call->flags);
+	sql_trace_put_int(out, (int64_t)call->id);
+	sql_trace_put_id(out, call->parent_id);
+	sql_trace_put_int(out, call->path);
+	sql_trace_put_int(out, call->pid);
+	sql_trace_put_int(out, call->tid);
+	sql_trace_put_int(out, (int64_t)call->start_ns);
+	sql_trace_put_int(out, (int64_t)call->end_ns);
+	sql_trace_put_int(out, (int64_t)call->from);
+	sql_trace_put_int(out, (int64_t)call->branches);
+	sql_trace_put_int(out, (int64_t)call->insns);
+	sql_trace_put_int(out, (int64_t)call->cycles);
+	sql_trace_put_int(out, call->flags);
 	out->ops->end_row(out);
 }
 
@@ -60,27 +60,27 @@ static void no_call(struct trace_calls_sink *sink, const struct trace_call *call
 	(void)call;
 }
 
-static void put_branch(struct trace_calls_sink *sink, const struct event *e, uint32_t from,
-		       uint32_t to)
+static void sql_trace_put_branch(struct trace_calls_sink *sink, const struct event *e,
+				 uint32_t from, uint32_t to)
 {
 	struct filler *f = (struct filler *)sink;
 	const struct sample_extra *x = e->sample.extra;
 
-	put_int(f->out, (int64_t)f->n++);
-	put_int(f->out, (int64_t)e->time_ns);
-	put_int(f->out, e->pid);
-	put_int(f->out, e->tid);
+	sql_trace_put_int(f->out, (int64_t)f->n++);
+	sql_trace_put_int(f->out, (int64_t)e->time_ns);
+	sql_trace_put_int(f->out, e->pid);
+	sql_trace_put_int(f->out, e->tid);
 	if (e->cpu == UINT32_MAX)
 		f->out->ops->put_null(f->out);
 	else
-		put_int(f->out, e->cpu);
-	put_int(f->out, (int64_t)e->sample.ip);
-	put_int(f->out, from);
-	put_int(f->out, (int64_t)x->addr);
-	put_int(f->out, to);
-	put_int(f->out, (int64_t)x->insns);
-	put_int(f->out, (int64_t)x->cycles);
-	put_int(f->out, x->flags);
+		sql_trace_put_int(f->out, e->cpu);
+	sql_trace_put_int(f->out, (int64_t)e->sample.ip);
+	sql_trace_put_int(f->out, from);
+	sql_trace_put_int(f->out, (int64_t)x->addr);
+	sql_trace_put_int(f->out, to);
+	sql_trace_put_int(f->out, (int64_t)x->insns);
+	sql_trace_put_int(f->out, (int64_t)x->cycles);
+	sql_trace_put_int(f->out, x->flags);
 	f->out->ops->end_row(f->out);
 }
 
@@ -94,8 +94,8 @@ static void no_branch(struct trace_calls_sink *sink, const struct event *e, uint
 }
 
 /* What is damaged was told when the samples were read: here it is the end. */
-static void read_trace(struct sql_out *out, const struct export *x, struct trace_calls **trace,
-		       struct filler *f)
+static void sql_trace_read_trace(struct sql_out *out, const struct export *x,
+				 struct trace_calls **trace, struct filler *f)
 {
 	struct error damage = { 0 };
 	int r = x->options->trace->open(x->options->trace, trace, out->err);
@@ -109,22 +109,22 @@ static void read_trace(struct sql_out *out, const struct export *x, struct trace
 
 void fill_calls(struct sql_out *out, const struct export *x)
 {
-	struct filler f = { .sink.call = put_call };
+	struct filler f = { .sink.call = sql_trace_put_call };
 
 	if (!x->options->trace)
 		return;
 	if (x->options->trace->with_branches)
 		f.sink.branch = no_branch;
-	read_trace(out, x, &x->options->trace->calls, &f);
+	sql_trace_read_trace(out, x, &x->options->trace->calls, &f);
 }
 
 void fill_branches(struct sql_out *out, const struct export *x)
 {
-	struct filler f = { .sink = { .call = no_call, .branch = put_branch } };
+	struct filler f = { .sink = { .call = no_call, .branch = sql_trace_put_branch } };
 	struct trace_calls *again;
 
 	if (x->options->trace && x->options->trace->with_branches)
-		read_trace(out, x, &again, &f);
+		sql_trace_read_trace(out, x, &again, &f);
 }
 
 void fill_trace_functions(struct sql_out *out, const struct export *x)
@@ -136,7 +136,7 @@ void fill_trace_functions(struct sql_out *out, const struct export *x)
 		const struct image *image = trace_image(trace, f.image);
 		char hex[BUILD_ID_HEX_SIZE];
 
-		put_int(out, i);
+		sql_trace_put_int(out, i);
 		out->ops->put_text(out, frame_text(x->frames, trace_function_name(trace, i)));
 		out->ops->put_text(out, frame_text(x->frames, i ? image->path : ""));
 		build_id_hex(&image->build_id, hex);
@@ -147,8 +147,8 @@ void fill_trace_functions(struct sql_out *out, const struct export *x)
 		if (i && f.symbol != NO_SYMBOL) {
 			struct symbol s = symbol_get(trace_symbols(trace, f.image), f.symbol);
 
-			put_int(out, (int64_t)s.offset);
-			put_int(out, (int64_t)s.size);
+			sql_trace_put_int(out, (int64_t)s.offset);
+			sql_trace_put_int(out, (int64_t)s.size);
 		} else {
 			out->ops->put_null(out);
 			out->ops->put_null(out);
@@ -167,16 +167,16 @@ void fill_trace_call_paths(struct sql_out *out, const struct export *x)
 		struct trace_path p = trace_path(trace, i);
 
 		depth[i] = i ? depth[p.parent] + 1 : 0;
-		put_int(out, i);
+		sql_trace_put_int(out, i);
 		if (i)
-			put_int(out, p.parent);
+			sql_trace_put_int(out, p.parent);
 		else
 			out->ops->put_null(out);
 		if (i)
-			put_int(out, p.function);
+			sql_trace_put_int(out, p.function);
 		else
 			out->ops->put_null(out);
-		put_int(out, depth[i]);
+		sql_trace_put_int(out, depth[i]);
 		out->ops->end_row(out);
 	}
 }

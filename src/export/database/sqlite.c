@@ -20,7 +20,7 @@ struct sqlite_out {
 };
 
 /* The first failure is what is told; what a full disk does to a transaction is told as that. */
-static int fail(struct sqlite_out *s, int r)
+static int sqlite_fail(struct sqlite_out *s, int r)
 {
 	int code = (r & 0xff) == SQLITE_FULL ? -ENOSPC : -EIO;
 
@@ -35,15 +35,15 @@ static int fail(struct sqlite_out *s, int r)
 	return error_set(s->out.err, code, "%s", strerror(-code));
 }
 
-static int run(struct sql_out *out, const char *sql)
+static int sqlite_run(struct sql_out *out, const char *sql)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 	int r = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
 
-	return r == SQLITE_OK ? 0 : fail(s, r);
+	return r == SQLITE_OK ? 0 : sqlite_fail(s, r);
 }
 
-static int begin_rows(struct sql_out *out, const struct sql_table *table)
+static int sqlite_begin_rows(struct sql_out *out, const struct sql_table *table)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 	struct buf sql = { 0 };
@@ -55,10 +55,10 @@ static int begin_rows(struct sql_out *out, const struct sql_table *table)
 	r = sqlite3_prepare_v2(s->db, buf_cstr(&sql), -1, &s->insert, NULL);
 	buf_fini(&sql);
 	s->column = 0;
-	return r == SQLITE_OK ? 0 : fail(s, r);
+	return r == SQLITE_OK ? 0 : sqlite_fail(s, r);
 }
 
-static void put_int(struct sql_out *out, int64_t value)
+static void sqlite_put_int(struct sql_out *out, int64_t value)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 
@@ -66,21 +66,21 @@ static void put_int(struct sql_out *out, int64_t value)
 }
 
 /* Texts outlive the row. */
-static void put_text(struct sql_out *out, const char *text)
+static void sqlite_put_text(struct sql_out *out, const char *text)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 
 	sqlite3_bind_text(s->insert, ++s->column, text, -1, SQLITE_STATIC);
 }
 
-static void put_null(struct sql_out *out)
+static void sqlite_put_null(struct sql_out *out)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 
 	sqlite3_bind_null(s->insert, ++s->column);
 }
 
-static void end_row(struct sql_out *out)
+static void sqlite_end_row(struct sql_out *out)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 	int r = out->code < 0 ? SQLITE_DONE : sqlite3_step(s->insert);
@@ -88,10 +88,10 @@ static void end_row(struct sql_out *out)
 	s->column = 0;
 	sqlite3_reset(s->insert);
 	if (r != SQLITE_DONE)
-		fail(s, r);
+		sqlite_fail(s, r);
 }
 
-static int end_rows(struct sql_out *out)
+static int sqlite_end_rows(struct sql_out *out)
 {
 	struct sqlite_out *s = (struct sqlite_out *)out;
 
@@ -101,28 +101,28 @@ static int end_rows(struct sql_out *out)
 }
 
 static const struct sql_ops sqlite_ops = {
-	.run = run,
-	.begin_rows = begin_rows,
-	.put_int = put_int,
-	.put_text = put_text,
-	.put_null = put_null,
-	.end_row = end_row,
-	.end_rows = end_rows,
+	.run = sqlite_run,
+	.begin_rows = sqlite_begin_rows,
+	.put_int = sqlite_put_int,
+	.put_text = sqlite_put_text,
+	.put_null = sqlite_put_null,
+	.end_row = sqlite_end_row,
+	.end_rows = sqlite_end_rows,
 	.integer_type = "INTEGER",
 };
 
-static void write_all(struct sqlite_out *s, const struct export *x)
+static void sqlite_write_all(struct sqlite_out *s, const struct export *x)
 {
 	cleanup(free_at_exit) char *versions =
 		xasprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", APPLICATION_ID,
 			  SQL_SCHEMA_VERSION);
 
-	if (run(&s->out,
-		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
-		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; BEGIN") < 0 ||
-	    run(&s->out, versions) < 0 || sql_export(&s->out, x) < 0)
+	if (sqlite_run(&s->out,
+		       "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-65536;"
+		       "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; BEGIN") < 0 ||
+	    sqlite_run(&s->out, versions) < 0 || sql_export(&s->out, x) < 0)
 		return;
-	run(&s->out, "COMMIT");
+	sqlite_run(&s->out, "COMMIT");
 }
 
 static int store_sqlite(const struct export *x, const char *target, struct error *err)
@@ -131,10 +131,11 @@ static int store_sqlite(const struct export *x, const char *target, struct error
 	int r = sqlite3_open_v2(target, &s.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 
 	if (r == SQLITE_OK)
-		write_all(&s, x);
+		sqlite_write_all(&s, x);
 	else
-		fail(&s, (r & 0xff) == SQLITE_CANTOPEN && sqlite3_system_errno(s.db) ? SQLITE_IOERR
-										     : r);
+		sqlite_fail(&s, (r & 0xff) == SQLITE_CANTOPEN && sqlite3_system_errno(s.db)
+					? SQLITE_IOERR
+					: r);
 	sqlite3_finalize(s.insert);
 	sqlite3_close(s.db);
 	return s.out.code;

@@ -36,7 +36,7 @@ static size_t unread(const struct event_buffer *b)
 }
 
 /* What was read makes room at the front. */
-static void compact(struct event_buffer *b)
+static void event_buffer_compact(struct event_buffer *b)
 {
 	if (!b->read)
 		return;
@@ -50,7 +50,7 @@ static bool append_scratch(struct event_buffer *b)
 	if (unread(b) + b->scratch.n > b->size)
 		return false;
 	if (b->words.n + b->scratch.n > b->size)
-		compact(b);
+		event_buffer_compact(b);
 	vec_reserve(&b->words, b->words.n + b->scratch.n);
 	memcpy(b->words.data + b->words.n, b->scratch.data,
 	       b->scratch.n * sizeof(*b->scratch.data));

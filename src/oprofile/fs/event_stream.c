@@ -33,27 +33,28 @@ void estream_put(struct estream_words *out, const struct estream_item *item)
 	}
 }
 
-static void put_code(struct estream_words *out, enum estream_kind kind, uint64_t value)
+static void event_stream_put_code(struct estream_words *out, enum estream_kind kind, uint64_t value)
 {
 	struct estream_item item = { kind, estream_rows[kind].n_values, { value } };
 
 	estream_put(out, &item);
 }
 
-static void put_cpu(struct estream_writer *w, struct estream_words *out, uint32_t cpu)
+static void event_stream_put_cpu(struct estream_writer *w, struct estream_words *out, uint32_t cpu)
 {
 	if (w->has_cpu && w->cpu == cpu)
 		return;
-	put_code(out, ESTREAM_CPU_SWITCH, cpu);
+	event_stream_put_code(out, ESTREAM_CPU_SWITCH, cpu);
 	/* Every CPU has a task and a mode of its own. */
 	*w = (struct estream_writer){ .has_cpu = true, .cpu = cpu };
 }
 
-static void put_mode(struct estream_writer *w, struct estream_words *out, bool is_kernel)
+static void event_stream_put_mode(struct estream_writer *w, struct estream_words *out,
+				  bool is_kernel)
 {
 	if (w->has_mode && w->is_kernel == is_kernel)
 		return;
-	put_code(out, is_kernel ? ESTREAM_KERNEL_ENTER : ESTREAM_KERNEL_EXIT, 0);
+	event_stream_put_code(out, is_kernel ? ESTREAM_KERNEL_ENTER : ESTREAM_KERNEL_EXIT, 0);
 	w->has_mode = true;
 	w->is_kernel = is_kernel;
 }
@@ -81,12 +82,12 @@ static void put_cookie(struct estream_writer *w, struct estream_words *out,
 {
 	if (place->is_kernel || (w->has_cookie && w->cookie == place->cookie))
 		return;
-	put_code(out, ESTREAM_COOKIE_SWITCH, place->cookie);
+	event_stream_put_code(out, ESTREAM_COOKIE_SWITCH, place->cookie);
 	w->has_cookie = true;
 	w->cookie = place->cookie;
 }
 
-static void put_pair(struct estream_words *out, uint64_t offset, uint64_t counter)
+static void event_stream_put_pair(struct estream_words *out, uint64_t offset, uint64_t counter)
 {
 	struct estream_item item = { ESTREAM_SAMPLE, 2, { offset, counter } };
 
@@ -103,18 +104,18 @@ int estream_put_sample(struct estream_writer *w, struct estream_words *out,
 			return -EINVAL;
 	if (w->is_traced && !s->is_traced) /* nothing else ends the callers of the last sample */
 		*w = (struct estream_writer){ 0 };
-	put_cpu(w, out, s->cpu);
+	event_stream_put_cpu(w, out, s->cpu);
 	w->is_traced = s->is_traced;
 	if (s->is_traced)
-		put_code(out, ESTREAM_TRACE_BEGIN, 0);
-	put_mode(w, out, s->places[0].is_kernel);
+		event_stream_put_code(out, ESTREAM_TRACE_BEGIN, 0);
+	event_stream_put_mode(w, out, s->places[0].is_kernel);
 	put_task(w, out, s);
 	put_cookie(w, out, &s->places[0]);
-	put_pair(out, s->places[0].offset, s->counter);
+	event_stream_put_pair(out, s->places[0].offset, s->counter);
 	for (uint32_t i = 1; i < n; i++) {
-		put_mode(w, out, s->places[i].is_kernel);
+		event_stream_put_mode(w, out, s->places[i].is_kernel);
 		put_cookie(w, out, &s->places[i]);
-		put_pair(out, s->places[i].offset, 0);
+		event_stream_put_pair(out, s->places[i].offset, 0);
 	}
 	return 0;
 }
@@ -134,7 +135,7 @@ static size_t words_left(const struct estream_reader *r)
 }
 
 /* The word `i` from here; a short one is widened, the escape stays one. */
-static uint64_t peek(const struct estream_reader *r, size_t i)
+static uint64_t event_stream_peek(const struct estream_reader *r, size_t i)
 {
 	uint64_t wide;
 	uint32_t narrow;
@@ -147,12 +148,12 @@ static uint64_t peek(const struct estream_reader *r, size_t i)
 	return narrow == UINT32_MAX ? ESTREAM_ESCAPE : narrow;
 }
 
-static void skip(struct estream_reader *r, size_t n)
+static void event_stream_skip(struct estream_reader *r, size_t n)
 {
 	r->at += n * r->word_bytes;
 }
 
-static const struct estream_row *find_code(uint64_t code)
+static const struct estream_row *event_stream_find_code(uint64_t code)
 {
 	for (size_t i = ESTREAM_SAMPLE + 1; i < N_ESTREAM_KINDS; i++)
 		if (estream_rows[i].code == code)
@@ -163,21 +164,22 @@ static const struct estream_row *find_code(uint64_t code)
 static void take_values(struct estream_reader *r, struct estream_item *out, size_t first, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		out->values[first + i] = peek(r, i);
-	skip(r, n);
+		out->values[first + i] = event_stream_peek(r, i);
+	event_stream_skip(r, n);
 	out->n = (uint32_t)(first + n);
 }
 
 /* After the thread and the cookie: an escape, a code, the process. */
-static void take_process(struct estream_reader *r, struct estream_item *out)
+static void event_stream_take_process(struct estream_reader *r, struct estream_item *out)
 {
-	if (peek(r, 0) != ESTREAM_ESCAPE || peek(r, 1) != estream_rows[ESTREAM_CTX_TGID].code) {
+	if (event_stream_peek(r, 0) != ESTREAM_ESCAPE ||
+	    event_stream_peek(r, 1) != estream_rows[ESTREAM_CTX_TGID].code) {
 		r->n_cut++;
 		out->values[2] = out->values[0];
 		out->n = 3;
 		return;
 	}
-	skip(r, CTX_TGID_WORDS);
+	event_stream_skip(r, CTX_TGID_WORDS);
 	take_values(r, out, 2, 1);
 }
 
@@ -194,10 +196,10 @@ static int take_code(struct estream_reader *r, const struct estream_row *row,
 	if (words_left(r) < 2 + n + more)
 		return 0;
 	*out = (struct estream_item){ .kind = kind };
-	skip(r, 2);
+	event_stream_skip(r, 2);
 	take_values(r, out, 0, kind == ESTREAM_CTX_SWITCH ? 2 : n);
 	if (kind == ESTREAM_CTX_SWITCH)
-		take_process(r, out);
+		event_stream_take_process(r, out);
 	return 1;
 }
 
@@ -206,16 +208,16 @@ int estream_next(struct estream_reader *r, struct estream_item *out)
 	while (words_left(r) >= 2) {
 		const struct estream_row *row;
 
-		if (peek(r, 0) != ESTREAM_ESCAPE) {
+		if (event_stream_peek(r, 0) != ESTREAM_ESCAPE) {
 			*out = (struct estream_item){ .kind = ESTREAM_SAMPLE };
 			take_values(r, out, 0, 2);
 			return 1;
 		}
-		row = find_code(peek(r, 1));
+		row = event_stream_find_code(event_stream_peek(r, 1));
 		if (row)
 			return take_code(r, row, out);
 		r->n_unknown++;
-		skip(r, 2);
+		event_stream_skip(r, 2);
 	}
 	return 0;
 }

@@ -21,7 +21,7 @@ struct event_tap {
 	struct estream_place *places; /* depth + 1 */
 };
 
-static bool has_file(const struct image *image)
+static bool event_tap_has_file(const struct image *image)
 {
 	return image->kind == IMAGE_FILE || image->kind == IMAGE_VDSO ||
 	       (image->kind == IMAGE_JIT && image->path[0] == '/');
@@ -41,7 +41,8 @@ static void meet_module(struct event_tap *t, image_id module)
 }
 
 /* False: nobody could tell where this is. */
-static bool place_of(struct event_tap *t, struct code_addr code, struct estream_place *out)
+static bool event_tap_place_of(struct event_tap *t, struct code_addr code,
+			       struct estream_place *out)
 {
 	const struct image *image = image_get(machine_images(t->machine), code.image);
 	uint64_t base;
@@ -60,8 +61,8 @@ static bool place_of(struct event_tap *t, struct code_addr code, struct estream_
 	case IMAGE_VDSO:
 	case IMAGE_JIT:
 		*out = (struct estream_place){
-			.cookie =
-				has_file(image) ? t->cookie_base + code.image.n : COOKIE_ANONYMOUS,
+			.cookie = event_tap_has_file(image) ? t->cookie_base + code.image.n
+							    : COOKIE_ANONYMOUS,
 			.offset = code.offset,
 		};
 		return true;
@@ -74,7 +75,8 @@ static uint32_t find_places(struct event_tap *t, const struct sample *s)
 {
 	uint32_t n = 0;
 
-	while (n < s->n_frames && n <= t->depth && place_of(t, s->frames[n], &t->places[n]))
+	while (n < s->n_frames && n <= t->depth &&
+	       event_tap_place_of(t, s->frames[n], &t->places[n]))
 		n++;
 	return n;
 }
@@ -82,8 +84,9 @@ static uint32_t find_places(struct event_tap *t, const struct sample *s)
 /* Of threads of the kernel, and where it is not known, OProfile has none. */
 static uint64_t app_cookie(const struct event_tap *t, image_id app)
 {
-	return has_file(image_get(machine_images(t->machine), app)) ? t->cookie_base + app.n
-								    : COOKIE_ANONYMOUS;
+	return event_tap_has_file(image_get(machine_images(t->machine), app))
+		       ? t->cookie_base + app.n
+		       : COOKIE_ANONYMOUS;
 }
 
 static void see(void *context, const struct sample *s)
@@ -136,7 +139,7 @@ const struct sample_tap *event_tap_samples(const struct event_tap *t)
 	return &t->tap;
 }
 
-static void put_path(struct buf *out, const char *path)
+static void event_tap_put_path(struct buf *out, const char *path)
 {
 	for (; *path; path++)
 		if ((unsigned char)*path < ' ' || *path == '\\')
@@ -152,10 +155,10 @@ static void put_cookies(const struct event_tap *t, struct buf *out)
 	for (uint32_t i = 0; i < image_count(images); i++) {
 		const struct image *image = image_get(images, (image_id){ i });
 
-		if (!has_file(image))
+		if (!event_tap_has_file(image))
 			continue;
 		buf_printf(out, "%" PRIu64 " ", t->cookie_base + i);
-		put_path(out, image->path);
+		event_tap_put_path(out, image->path);
 		buf_u8(out, '\n');
 	}
 }

@@ -61,7 +61,7 @@ static const struct counters *counters_now(void *context)
 	return &s->daemon->counters;
 }
 
-static void tell_stats(void *context, struct oprofile_stats *out)
+static void fs_service_tell_stats(void *context, struct oprofile_stats *out)
 {
 	struct fs_service *s = context;
 	struct daemon_status status;
@@ -90,7 +90,7 @@ static void set_tap(void *context, const struct sample_tap *tap)
 
 /* ---- life ---- */
 
-static void unmount(struct fs_service *s)
+static void fs_service_unmount(struct fs_service *s)
 {
 	if (!s->fs)
 		return;
@@ -98,7 +98,7 @@ static void unmount(struct fs_service *s)
 	oprofilefs_unmount(take_ptr(s->fs));
 }
 
-static int serve(void *context, struct error *err)
+static int fs_service_serve(void *context, struct error *err)
 {
 	struct fs_service *s = context;
 
@@ -106,7 +106,7 @@ static int serve(void *context, struct error *err)
 	if (oprofilefs_serve(s->fs) >= 0)
 		return 0;
 	log_warning("oprofilefs at %s was unmounted by somebody else", s->mountpoint);
-	unmount(s);
+	fs_service_unmount(s);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static int mount_there(struct fs_service *s, struct error *err)
 			  .dump = do_dump,
 			  .set_events = do_set_events,
 			  .counters = counters_now,
-			  .stats = tell_stats },
+			  .stats = fs_service_tell_stats },
 		.set_tap = set_tap,
 	};
 	struct cpu_list cpus = { 0 };
@@ -132,7 +132,7 @@ static int mount_there(struct fs_service *s, struct error *err)
 	vec_fini(&cpus);
 	r = oprofilefs_mount(&config, &s->fs, err);
 	if (!r)
-		r = daemon_add_source(s->daemon, oprofilefs_fd(s->fs), serve, s, err);
+		r = daemon_add_source(s->daemon, oprofilefs_fd(s->fs), fs_service_serve, s, err);
 	return r;
 }
 
@@ -142,7 +142,7 @@ static void fs_service_close(void *mounted)
 
 	if (!s)
 		return;
-	unmount(s);
+	fs_service_unmount(s);
 	free(s->mountpoint);
 	free(s);
 }

@@ -17,7 +17,7 @@
 #define MOUNTINFO_LIMIT ((size_t)16 << 20)
 
 /* Blanks and the like are "\ooo" in /proc/PID/mountinfo (proc(5)). */
-static void unescape(char *s)
+static void mountpoint_unescape(char *s)
 {
 	char *to = s;
 	unsigned int byte;
@@ -49,7 +49,7 @@ static bool is_at(char *line, const char *path, char *type, size_t size)
 		return false;
 	snprintf(type, size, "%.*s", (int)strcspn(dash + 3, " "), dash + 3);
 	place[strcspn(place, " ")] = '\0';
-	unescape(place);
+	mountpoint_unescape(place);
 	return !strcmp(place, path);
 }
 
@@ -73,7 +73,7 @@ char *mountpoint_type(const char *path)
 }
 
 /* realpath(3) of what may be a dead mount, which can't be looked at itself. */
-static char *resolve(const char *path)
+static char *mountpoint_resolve(const char *path)
 {
 	cleanup(free_at_exit) char *copy = xstrdup(path);
 	cleanup(free_at_exit) char *parent = NULL;
@@ -114,7 +114,7 @@ static int free_stale(const char *path, struct error *err)
 
 int mountpoint_prepare(const char *path, char **out, struct error *err)
 {
-	cleanup(free_at_exit) char *real = resolve(path);
+	cleanup(free_at_exit) char *real = mountpoint_resolve(path);
 	struct stat st;
 	int r;
 

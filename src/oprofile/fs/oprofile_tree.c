@@ -67,7 +67,7 @@ static uint64_t count_of(const struct counter *c)
 							     : NS_PER_SECOND / c->attr.sample_freq;
 }
 
-static struct slot slot_of(const struct counter *c)
+static struct slot oprofile_tree_slot_of(const struct counter *c)
 {
 	struct slot s = {
 		.enabled = 1,
@@ -85,7 +85,7 @@ static struct slot slot_of(const struct counter *c)
 }
 
 /* What is counted, unless something else was written and waits. */
-static void refresh(struct oprofile_tree *t)
+static void oprofile_tree_refresh(struct oprofile_tree *t)
 {
 	const struct counters *counters = t->host->counters(t->host->context);
 	size_t n = counters ? MIN(counters->n, (size_t)MAX_COUNTERS) : 0;
@@ -96,7 +96,7 @@ static void refresh(struct oprofile_tree *t)
 	t->replaced = NULL;
 	t->n_slots = MAX(t->n_hw, (uint32_t)n);
 	for (uint32_t i = 0; i < MAX_COUNTERS; i++)
-		t->slots[i] = i < n ? slot_of(&counters->data[i])
+		t->slots[i] = i < n ? oprofile_tree_slot_of(&counters->data[i])
 				    : (struct slot){ .kernel = 1, .user = 1 };
 }
 
@@ -148,7 +148,7 @@ static int spec_of(const struct oprofile_tree *t, uint32_t i, char **out, struct
 	return 0;
 }
 
-static int take_events(struct oprofile_tree *t, struct error *err)
+static int oprofile_tree_take_events(struct oprofile_tree *t, struct error *err)
 {
 	const struct counters *counters = t->host->counters(t->host->context);
 	const struct counter *before = NULL;
@@ -177,7 +177,8 @@ static int take_events(struct oprofile_tree *t, struct error *err)
 /* ---- files ---- */
 
 /* Decimal, hexadecimal or octal as C has it, with nothing but space around. */
-static int parse_number(const struct row *row, const char *text, uint64_t *out, struct error *err)
+static int oprofile_tree_parse_number(const struct row *row, const char *text, uint64_t *out,
+				      struct error *err)
 {
 	char *end;
 	size_t space;
@@ -195,7 +196,7 @@ static int parse_number(const struct row *row, const char *text, uint64_t *out, 
 	return 0;
 }
 
-static void put_line(struct buf *out, uint64_t n)
+static void oprofile_tree_put_line(struct buf *out, uint64_t n)
 {
 	buf_printf(out, "%" PRIu64 "\n", n);
 }
@@ -204,18 +205,18 @@ static void get_enable(struct oprofile_tree *t, const struct row *row, uint32_t 
 		       struct buf *out)
 {
 	(void)row, (void)index;
-	put_line(out, t->host->is_enabled(t->host->context));
+	oprofile_tree_put_line(out, t->host->is_enabled(t->host->context));
 }
 
 static int put_enable(struct oprofile_tree *t, const struct row *row, uint32_t index,
 		      const char *text, struct error *err)
 {
 	uint64_t on;
-	int r = parse_number(row, text, &on, err);
+	int r = oprofile_tree_parse_number(row, text, &on, err);
 
 	(void)index;
 	if (!r && on && t->has_pending)
-		r = take_events(t, err);
+		r = oprofile_tree_take_events(t, err);
 	return r < 0 ? r : t->host->enable(t->host->context, on, err);
 }
 
@@ -223,7 +224,7 @@ static void get_zero(struct oprofile_tree *t, const struct row *row, uint32_t in
 		     struct buf *out)
 {
 	(void)t, (void)row, (void)index;
-	put_line(out, 0);
+	oprofile_tree_put_line(out, 0);
 }
 
 static int put_dump(struct oprofile_tree *t, const struct row *row, uint32_t index,
@@ -248,7 +249,7 @@ static void get_pointer_size(struct oprofile_tree *t, const struct row *row, uin
 			     struct buf *out)
 {
 	(void)t, (void)row, (void)index;
-	put_line(out, sizeof(uint64_t));
+	oprofile_tree_put_line(out, sizeof(uint64_t));
 }
 
 static void get_cookies(struct oprofile_tree *t, const struct row *row, uint32_t index,
@@ -275,14 +276,14 @@ static void get_size(struct oprofile_tree *t, const struct row *row, uint32_t in
 		     struct buf *out)
 {
 	(void)index;
-	put_line(out, *number_in(&t->sizes, row));
+	oprofile_tree_put_line(out, *number_in(&t->sizes, row));
 }
 
 static int put_size(struct oprofile_tree *t, const struct row *row, uint32_t index,
 		    const char *text, struct error *err)
 {
 	uint64_t n;
-	int r = parse_number(row, text, &n, err);
+	int r = oprofile_tree_parse_number(row, text, &n, err);
 
 	(void)index;
 	if (!r)
@@ -293,19 +294,19 @@ static int put_size(struct oprofile_tree *t, const struct row *row, uint32_t ind
 static void get_number(struct oprofile_tree *t, const struct row *row, uint32_t index,
 		       struct buf *out)
 {
-	refresh(t);
-	put_line(out, *number_in(&t->slots[index], row));
+	oprofile_tree_refresh(t);
+	oprofile_tree_put_line(out, *number_in(&t->slots[index], row));
 }
 
-static int put_number(struct oprofile_tree *t, const struct row *row, uint32_t index,
-		      const char *text, struct error *err)
+static int oprofile_tree_put_number(struct oprofile_tree *t, const struct row *row, uint32_t index,
+				    const char *text, struct error *err)
 {
 	uint64_t n;
-	int r = parse_number(row, text, &n, err);
+	int r = oprofile_tree_parse_number(row, text, &n, err);
 
 	if (r < 0)
 		return r;
-	refresh(t);
+	oprofile_tree_refresh(t);
 	t->has_pending = true;
 	*number_in(&t->slots[index], row) = n;
 	if (row->field == offsetof(struct slot, event))
@@ -313,25 +314,25 @@ static int put_number(struct oprofile_tree *t, const struct row *row, uint32_t i
 	return 0;
 }
 
-static void get_name(struct oprofile_tree *t, const struct row *row, uint32_t index,
-		     struct buf *out)
+static void oprofile_tree_get_name(struct oprofile_tree *t, const struct row *row, uint32_t index,
+				   struct buf *out)
 {
 	(void)row;
-	refresh(t);
+	oprofile_tree_refresh(t);
 	if (*t->slots[index].name ||
 	    find_name(t, &t->slots[index], t->slots[index].name, NAME_SIZE))
 		buf_printf(out, "%s\n", t->slots[index].name);
 }
 
-static int put_name(struct oprofile_tree *t, const struct row *row, uint32_t index,
-		    const char *text, struct error *err)
+static int oprofile_tree_put_name(struct oprofile_tree *t, const struct row *row, uint32_t index,
+				  const char *text, struct error *err)
 {
 	size_t len = strcspn(text, " \t\n");
 
 	if (!len || text[len + strspn(text + len, " \t\n")] || strcspn(text, ",{}") < len)
 		return error_set(err, -EINVAL, "%s: '%.*s' is not the name of one event", row->name,
 				 (int)strcspn(text, "\n"), text);
-	refresh(t);
+	oprofile_tree_refresh(t);
 	t->has_pending = true;
 	t->slots[index].event = 0;
 	snprintf(t->slots[index].name, NAME_SIZE, "%.*s", (int)len, text);
@@ -345,7 +346,7 @@ static void get_stat(struct oprofile_tree *t, const struct row *row, uint32_t in
 
 	(void)index;
 	t->host->stats(t->host->context, &stats);
-	put_line(out, *number_in(&stats, row));
+	oprofile_tree_put_line(out, *number_in(&stats, row));
 }
 
 static void get_cpu_samples(struct oprofile_tree *t, const struct row *row, uint32_t index,
@@ -355,7 +356,7 @@ static void get_cpu_samples(struct oprofile_tree *t, const struct row *row, uint
 
 	(void)row;
 	t->host->stats(t->host->context, &stats);
-	put_line(out, index < stats.n_cpus ? stats.cpu_samples[index] : 0);
+	oprofile_tree_put_line(out, index < stats.n_cpus ? stats.cpu_samples[index] : 0);
 }
 
 #define SIZE_ROW(name, min, max)                                                                   \
@@ -363,10 +364,10 @@ static void get_cpu_samples(struct oprofile_tree *t, const struct row *row, uint
 #name, 0644, PLACE_TOP, get_size, put_size, offsetof(struct oprofile_sizes, name), \
 			min, max                                                                   \
 	}
-#define SLOT_ROW(name, max)                                                                      \
-	{                                                                                        \
-#name, 0644, PLACE_COUNTER, get_number, put_number, offsetof(struct slot, name), \
-			0, max                                                                   \
+#define SLOT_ROW(name, max)                                                       \
+	{                                                                         \
+#name, 0644, PLACE_COUNTER, get_number, oprofile_tree_put_number, \
+			offsetof(struct slot, name), 0, max                       \
 	}
 #define STAT_ROW(name, text) \
 	{ #name, 0444, PLACE_STATS, get_stat, NULL, offsetof(struct oprofile_stats, name) },
@@ -390,14 +391,14 @@ static const struct row rows[] = {
 	SLOT_ROW(kernel, 1),
 	SLOT_ROW(user, 1),
 	SLOT_ROW(extra, UINT32_MAX),
-	{ "name", 0644, PLACE_COUNTER, get_name, put_name },
+	{ "name", 0644, PLACE_COUNTER, oprofile_tree_get_name, oprofile_tree_put_name },
 	OPROFILE_STATS(STAT_ROW){ "sample_received", 0444, PLACE_CPU, get_cpu_samples },
 };
 
 /* ---- nodes ---- */
 
-static uint32_t add_node(struct oprofile_tree *t, const char *name, uint32_t parent, uint32_t index,
-			 const struct row *row)
+static uint32_t oprofile_tree_add_node(struct oprofile_tree *t, const char *name, uint32_t parent,
+				       uint32_t index, const struct row *row)
 {
 	struct node *node = vec_add(&t->nodes);
 
@@ -412,7 +413,7 @@ static void add_files(struct oprofile_tree *t, enum place place, uint32_t parent
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].place == place)
-			add_node(t, rows[i].name, parent, index, &rows[i]);
+			oprofile_tree_add_node(t, rows[i].name, parent, index, &rows[i]);
 }
 
 static void add_directories(struct oprofile_tree *t, enum place place, const char *prefix,
@@ -422,7 +423,7 @@ static void add_directories(struct oprofile_tree *t, enum place place, const cha
 
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%s%u", prefix, i);
-		add_files(t, place, add_node(t, name, parent, i, NULL), i);
+		add_files(t, place, oprofile_tree_add_node(t, name, parent, i, NULL), i);
 	}
 }
 
@@ -448,9 +449,9 @@ struct oprofile_tree *oprofile_tree_new(const struct oprofile_host *host, size_t
 					    .buffer_watershed = EVENT_BUFFER_WATERSHED,
 					    .cpu_buffer_size = 8192 };
 	find_cpu(t);
-	add_node(t, "", 0, 0, NULL);
+	oprofile_tree_add_node(t, "", 0, 0, NULL);
 	add_files(t, PLACE_TOP, 0, 0);
-	stats = add_node(t, "stats", 0, 0, NULL);
+	stats = oprofile_tree_add_node(t, "stats", 0, 0, NULL);
 	add_files(t, PLACE_STATS, stats, 0);
 	add_directories(t, PLACE_CPU, "cpu", stats, n_cpus);
 	add_directories(t, PLACE_COUNTER, "", 0, MAX_COUNTERS);
@@ -471,7 +472,7 @@ uint32_t oprofile_tree_count(const struct oprofile_tree *t)
 }
 
 /* Directories of counters that neither the processor has nor anybody uses are not there. */
-static bool is_shown(const struct oprofile_tree *t, const struct node *node)
+static bool oprofile_tree_is_shown(const struct oprofile_tree *t, const struct node *node)
 {
 	bool is_counter = node->row ? node->row->place == PLACE_COUNTER
 				    : !node->parent && isdigit((unsigned char)*node->name);
@@ -483,11 +484,11 @@ bool oprofile_tree_get(struct oprofile_tree *t, uint32_t node, struct oprofile_n
 {
 	const struct node *n;
 
-	refresh(t);
+	oprofile_tree_refresh(t);
 	if (node >= t->nodes.n)
 		return false;
 	n = &t->nodes.data[node];
-	if (!is_shown(t, n))
+	if (!oprofile_tree_is_shown(t, n))
 		return false;
 	*out = (struct oprofile_node){
 		.name = n->name,
@@ -499,11 +500,11 @@ bool oprofile_tree_get(struct oprofile_tree *t, uint32_t node, struct oprofile_n
 
 bool oprofile_tree_find(struct oprofile_tree *t, uint32_t parent, const char *name, uint32_t *out)
 {
-	refresh(t);
+	oprofile_tree_refresh(t);
 	for (uint32_t i = 1; i < t->nodes.n; i++) {
 		const struct node *n = &t->nodes.data[i];
 
-		if (n->parent != parent || strcmp(n->name, name) || !is_shown(t, n))
+		if (n->parent != parent || strcmp(n->name, name) || !oprofile_tree_is_shown(t, n))
 			continue;
 		*out = i;
 		return true;

@@ -417,7 +417,7 @@ static void do_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 
 /* Nothing is made, removed or renamed by hand, as in OProfile's (libfuse would say ENOSYS). */
 
-static void refuse_name(fuse_req_t req, fuse_ino_t parent, const char *name)
+static void oprofilefs_refuse_name(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	(void)parent, (void)name;
 	fuse.fuse_reply_err(req, EPERM);
@@ -426,32 +426,32 @@ static void refuse_name(fuse_req_t req, fuse_ino_t parent, const char *name)
 static void refuse_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	(void)mode;
-	refuse_name(req, parent, name);
+	oprofilefs_refuse_name(req, parent, name);
 }
 
 static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 			 dev_t device)
 {
 	(void)mode, (void)device;
-	refuse_name(req, parent, name);
+	oprofilefs_refuse_name(req, parent, name);
 }
 
 static void refuse_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
 	(void)target;
-	refuse_name(req, parent, name);
+	oprofilefs_refuse_name(req, parent, name);
 }
 
 static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
 			  const char *new_name, unsigned int flags)
 {
 	(void)to, (void)new_name, (void)flags;
-	refuse_name(req, parent, name);
+	oprofilefs_refuse_name(req, parent, name);
 }
 
 static const struct fuse_lowlevel_ops operations = {
-	.unlink = refuse_name,
-	.rmdir = refuse_name,
+	.unlink = oprofilefs_refuse_name,
+	.rmdir = oprofilefs_refuse_name,
 	.mkdir = refuse_mkdir,
 	.mknod = refuse_mknod,
 	.symlink = refuse_symlink,
@@ -477,7 +477,7 @@ static int check_device(struct error *err)
 			   errno == ENOENT ? " ('modprobe fuse' may help)" : "");
 }
 
-static int open_session(struct oprofilefs *fs, struct error *err)
+static int oprofilefs_open_session(struct oprofilefs *fs, struct error *err)
 {
 	/* Other users see what the modes permit; a user's own mount is his. */
 	char root[] = "default_permissions,noexec,fsname=assay,subtype=assay,allow_other";
@@ -535,7 +535,7 @@ int oprofilefs_mount(const struct oprofilefs_config *config, struct oprofilefs *
 	if (!r) {
 		fs->mount_s = (uint64_t)time(NULL);
 		fs->tree = oprofile_tree_new(&fs->host, config->n_cpus);
-		r = open_session(fs, err);
+		r = oprofilefs_open_session(fs, err);
 	}
 	if (r < 0)
 		return error_wrap(err, r, "oprofilefs at %s", config->mountpoint);

@@ -19,7 +19,8 @@ static uint64_t total_of(const struct annotation *a, uint32_t lane)
 	return a->profile->lanes[lane].total.samples;
 }
 
-static void put_pair(const struct annotation *a, uint32_t lane, uint64_t samples, struct buf *line)
+static void opannotate_put_pair(const struct annotation *a, uint32_t lane, uint64_t samples,
+				struct buf *line)
 {
 	char percent[32];
 
@@ -28,7 +29,8 @@ static void put_pair(const struct annotation *a, uint32_t lane, uint64_t samples
 }
 
 /* What stands before a line; without samples of any class as many blanks. */
-static void put_prefix(const struct annotation *a, const struct weight *w, struct buf *line)
+static void opannotate_put_prefix(const struct annotation *a, const struct weight *w,
+				  struct buf *line)
 {
 	uint32_t n = a->profile->n_lanes;
 	bool has_samples = false;
@@ -37,17 +39,17 @@ static void put_prefix(const struct annotation *a, const struct weight *w, struc
 		has_samples |= w[lane].samples > 0;
 	for (uint32_t lane = 0; lane < n; lane++) {
 		if (has_samples)
-			put_pair(a, lane, w[lane].samples, line);
+			opannotate_put_pair(a, lane, w[lane].samples, line);
 		else
 			buf_printf(line, "%*s", LANE_COLUMNS, "");
 	}
 	buf_printf(line, "%*s :", (int)(2 * (n - 1)), "");
 }
 
-static void put_sums(const struct annotation *a, const uint64_t *sums, struct buf *line)
+static void opannotate_put_sums(const struct annotation *a, const uint64_t *sums, struct buf *line)
 {
 	for (uint32_t lane = 0; lane < a->profile->n_lanes; lane++)
-		put_pair(a, lane, sums[lane], line);
+		opannotate_put_pair(a, lane, sums[lane], line);
 }
 
 static void print_buf(struct buf *line, FILE *out)
@@ -78,7 +80,7 @@ struct starts {
 	VEC(struct start) list;
 };
 
-static int by_place(const void *x, const void *y)
+static int opannotate_by_place(const void *x, const void *y)
 {
 	const struct start *a = x, *b = y;
 
@@ -89,7 +91,7 @@ static int by_place(const void *x, const void *y)
 	return (a->function > b->function) - (a->function < b->function);
 }
 
-static int by_samples(const void *x, const void *y)
+static int opannotate_by_samples(const void *x, const void *y)
 {
 	const struct start *a = x, *b = y;
 
@@ -148,12 +150,13 @@ static void starts_fini(struct starts *s)
 }
 
 /* The comment behind a line, or a label, that a function begins with. */
-static void put_start(const struct annotation *a, const struct start *s, struct buf *line)
+static void opannotate_put_start(const struct annotation *a, const struct start *s,
+				 struct buf *line)
 {
 	buf_str(line, " /* ");
 	put_comment_text(op_symbol_name(a->profile, s->function), line);
 	buf_str(line, " total: ");
-	put_sums(a, s->sums, line);
+	opannotate_put_sums(a, s->sums, line);
 	buf_str(line, " */");
 }
 
@@ -202,7 +205,7 @@ struct opannotation *opannotation_new(struct annotation *a, const struct opannot
 	find_starts(a, &oa->starts); /* may add files */
 	if (oa->starts.list.n)
 		qsort(oa->starts.list.data, oa->starts.list.n, sizeof(*oa->starts.list.data),
-		      by_place);
+		      opannotate_by_place);
 	oa->n_files = a->files.n;
 	oa->file_samples = xcalloc((size_t)oa->n_files * n + 1, sizeof(*oa->file_samples));
 	for (size_t i = 0; i < a->lines.lines.n; i++)
@@ -247,12 +250,12 @@ static void print_file_comment(const struct opannotation *oa, uint32_t file, FIL
 	buf_str(&line, "/*\n * Total samples for file : \"");
 	put_comment_text(strings_get(&a->files, (string_id){ file }), &line);
 	buf_str(&line, "\"\n *\n * ");
-	put_sums(a, &oa->file_samples[(size_t)file * n], &line);
+	opannotate_put_sums(a, &oa->file_samples[(size_t)file * n], &line);
 	for (uint32_t lane = 0; zero && lane < n; lane++)
 		sums[lane] = zero[lane].samples;
 	if (zero) {
 		buf_str(&line, "\n * <credited to line zero> ");
-		put_sums(a, sums, &line);
+		opannotate_put_sums(a, sums, &line);
 	}
 	buf_str(&line, "\n */\n\n");
 	print_buf(&line, out);
@@ -263,14 +266,15 @@ static void print_file_comment(const struct opannotation *oa, uint32_t file, FIL
 /* ---- source ---- */
 
 /* A blank is all that a line is spared from its file. */
-static void put_text(const char *text, size_t size, struct buf *line)
+static void opannotate_put_text(const char *text, size_t size, struct buf *line)
 {
 	for (size_t i = 0; i < size && text[i] != '\r'; i++)
 		buf_u8(line, text[i] ? (uint8_t)text[i] : '?');
 }
 
-static void print_source(struct annotation *a, uint32_t file, const struct source_file *source,
-			 const struct starts *starts, FILE *out)
+static void opannotate_print_source(struct annotation *a, uint32_t file,
+				    const struct source_file *source, const struct starts *starts,
+				    FILE *out)
 {
 	struct buf line = { 0 };
 	size_t s = 0;
@@ -281,14 +285,14 @@ static void print_source(struct annotation *a, uint32_t file, const struct sourc
 		const char *text;
 		size_t size;
 
-		put_prefix(a, line_sums_find(a, &a->lines, file, n), &line);
+		opannotate_put_prefix(a, line_sums_find(a, &a->lines, file, n), &line);
 		if (source_line(source, n, &text, &size))
-			put_text(text, size, &line);
+			opannotate_put_text(text, size, &line);
 		for (; s < starts->list.n && starts->list.data[s].file == file &&
 		       starts->list.data[s].line <= n;
 		     s++)
 			if (starts->list.data[s].line == n)
-				put_start(a, &starts->list.data[s], &line);
+				opannotate_put_start(a, &starts->list.data[s], &line);
 		print_buf(&line, out);
 	}
 	buf_fini(&line);
@@ -303,7 +307,7 @@ static void print_functions(const struct annotation *a, uint32_t file, const str
 	vec_foreach (&starts->list, s) {
 		if (s->file != file)
 			continue;
-		put_start(a, s, &line);
+		opannotate_put_start(a, s, &line);
 		print_buf(&line, out);
 	}
 	buf_fini(&line);
@@ -317,7 +321,7 @@ void opannotation_print_file(struct opannotation *oa, uint32_t file, bool commen
 	if (!comment_last)
 		print_file_comment(oa, file, out);
 	if (source->path)
-		print_source(oa->a, file, source, &oa->starts, out);
+		opannotate_print_source(oa->a, file, source, &oa->starts, out);
 	else
 		print_functions(oa->a, file, &oa->starts, out);
 	if (comment_last) {
@@ -356,8 +360,8 @@ static void print_source_of(struct assembly *as, uint64_t offset)
 	source = source_files_get(as->a->sources, span.file);
 	if (!source_line(source, span.line, &text, &size))
 		return;
-	put_prefix(as->a, NULL, &as->line);
-	put_text(text, size, &as->line);
+	opannotate_put_prefix(as->a, NULL, &as->line);
+	opannotate_put_text(text, size, &as->line);
 	print_buf(&as->line, as->out);
 }
 
@@ -368,7 +372,7 @@ static void print_instruction(struct assembly *as, const struct instruction *in)
 	annotation_sum(as->a, as->image, in->offset, in->offset + in->size, sums);
 	if (as->o->with_source)
 		print_source_of(as, in->offset);
-	put_prefix(as->a, sums, &as->line);
+	opannotate_put_prefix(as->a, sums, &as->line);
 	buf_printf(&as->line, "%8" PRIx64 ":\t%s",
 		   symbol_link_addr(as->a->symbols, as->table, in->offset), in->text);
 	function_code_put_target(as->a, as->image, in, &as->line);
@@ -385,13 +389,13 @@ static void print_function(struct assembly *as, const struct start *s)
 
 	as->image = f->image;
 	as->table = p->images.data[f->image].table;
-	put_prefix(as->a, NULL, &as->line);
+	opannotate_put_prefix(as->a, NULL, &as->line);
 	buf_printf(&as->line, "%016" PRIx64 " <%s>:", op_symbol_address(p, s->function),
 		   op_symbol_name(p, s->function));
-	put_start(as->a, s, &as->line);
+	opannotate_put_start(as->a, s, &as->line);
 	print_buf(&as->line, as->out);
 	if (function_code_load(as->a, s->function, &code, &err) < 0) {
-		put_prefix(as->a, NULL, &as->line);
+		opannotate_put_prefix(as->a, NULL, &as->line);
 		buf_printf(&as->line, "(%s)", err.text);
 		print_buf(&as->line, as->out);
 	}
@@ -409,7 +413,7 @@ void opannotation_print_assembly(struct opannotation *oa, FILE *out)
 
 	if (n)
 		memcpy(heaviest, oa->starts.list.data, n * sizeof(*heaviest));
-	qsort(heaviest, n, sizeof(*heaviest), by_samples);
+	qsort(heaviest, n, sizeof(*heaviest), opannotate_by_samples);
 	for (size_t i = 0; i < n; i++)
 		if (op_share(heaviest[i].samples, total_of(oa->a, 0)) >= oa->o->threshold)
 			print_function(&as, &heaviest[i]);

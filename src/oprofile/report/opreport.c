@@ -28,7 +28,7 @@ void op_print_line(struct buf *line, FILE *out)
 	line->len = 0;
 }
 
-static void put_number(struct buf *line, uint64_t n, size_t width)
+static void opreport_put_number(struct buf *line, uint64_t n, size_t width)
 {
 	char text[24];
 
@@ -50,7 +50,7 @@ static size_t address_width(const struct op_rows *r)
 	return MAX(OP_ADDRESS_WIDTH, (size_t)r->address_digits + 1);
 }
 
-static void put_address(const struct op_rows *r, uint64_t address, struct buf *line)
+static void opreport_put_address(const struct op_rows *r, uint64_t address, struct buf *line)
 {
 	char text[24];
 
@@ -64,7 +64,7 @@ static bool shows_address(const struct op_rows *r)
 }
 
 /* What each class has its columns titled by, where there are several. */
-static void print_lane_titles(const struct op_rows *r, FILE *out)
+static void opreport_print_lane_titles(const struct op_rows *r, FILE *out)
 {
 	struct buf title = { 0 };
 
@@ -83,7 +83,7 @@ void op_print_titles(const struct op_rows *r, bool is_diff, FILE *out)
 
 	if (r->o->no_header)
 		return;
-	print_lane_titles(r, out);
+	opreport_print_lane_titles(r, out);
 	if (shows_address(r))
 		op_put(&line, "vma", address_width(r));
 	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++) {
@@ -133,11 +133,11 @@ static void print_details(const struct op_rows *r, uint32_t symbol, FILE *out)
 		const struct op_row *row = &r->list.data[detail];
 
 		buf_str(&line, "  ");
-		put_address(r, row->address, &line);
+		opreport_put_address(r, row->address, &line);
 		for (uint32_t lane = 0; lane < r->p->n_lanes; lane++) {
 			uint64_t count = op_row_counts(r, detail)[lane];
 
-			put_number(&line, count, OP_COUNT_WIDTH);
+			opreport_put_number(&line, count, OP_COUNT_WIDTH);
 			put_percent(&line,
 				    op_share(count, r->o->global_percent
 							    ? r->p->lanes[lane].total.samples
@@ -164,14 +164,14 @@ void opreport_print_symbols(const struct profile *p, const struct opreport_optio
 		const uint64_t *counts = op_row_counts(&r, r.order[i]);
 
 		if (shows_address(&r))
-			put_address(&r, row->address, &line);
+			opreport_put_address(&r, row->address, &line);
 		for (uint32_t lane = 0; lane < p->n_lanes; lane++) {
 			uint64_t total = p->lanes[lane].total.samples;
 
 			sums[lane] += counts[lane];
-			put_number(&line, counts[lane], OP_COUNT_WIDTH);
+			opreport_put_number(&line, counts[lane], OP_COUNT_WIDTH);
 			if (o->accumulated)
-				put_number(&line, sums[lane], OP_CUM_WIDTH);
+				opreport_put_number(&line, sums[lane], OP_CUM_WIDTH);
 			put_percent(&line, op_share(counts[lane], total), OP_PERCENT_WIDTH);
 			if (o->accumulated)
 				put_percent(&line, op_share(sums[lane], total),
@@ -225,7 +225,7 @@ static void summary_add(struct summary *s, struct intmap *index, uint32_t app, u
 	}
 }
 
-static const char *path_of(const struct summary *s, uint32_t image)
+static const char *opreport_path_of(const struct summary *s, uint32_t image)
 {
 	return s->p->images.data[image].image->path;
 }
@@ -236,7 +236,7 @@ static int compare_apps(const void *x, const void *y, void *context)
 	const struct app_images *a = x, *b = y;
 	int order = (a->total[0] < b->total[0]) - (a->total[0] > b->total[0]);
 
-	order = order ? order : strcmp(path_of(s, a->app), path_of(s, b->app));
+	order = order ? order : strcmp(opreport_path_of(s, a->app), opreport_path_of(s, b->app));
 	return s->o->is_reversed ? -order : order;
 }
 
@@ -253,8 +253,8 @@ static int compare_images(const void *x, const void *y, void *context)
 	int order = (a < b) - (a > b);
 
 	order = order ? order
-		      : strcmp(path_of(c->s, c->a->images.data[i]),
-			       path_of(c->s, c->a->images.data[k]));
+		      : strcmp(opreport_path_of(c->s, c->a->images.data[i]),
+			       opreport_path_of(c->s, c->a->images.data[k]));
 	return c->s->o->is_reversed ? -order : order;
 }
 
@@ -283,8 +283,9 @@ static void print_summary_titles(const struct summary *s, const char *indent, FI
 	buf_fini(&title);
 }
 
-static void print_summary_row(const struct summary *s, const char *indent, const uint64_t *counts,
-			      const uint64_t *of, uint32_t image, FILE *out)
+static void opreport_print_summary_row(const struct summary *s, const char *indent,
+				       const uint64_t *counts, const uint64_t *of, uint32_t image,
+				       FILE *out)
 {
 	fputs(indent, out);
 	for (uint32_t lane = 0; lane < s->p->n_lanes; lane++) {
@@ -319,8 +320,9 @@ static void print_dependents(const struct summary *s, const struct app_images *a
 		const uint64_t *counts = &a->counts.data[(size_t)order[i] * s->p->n_lanes];
 
 		if (!is_zero(counts, s->p->n_lanes))
-			print_summary_row(s, "\t", counts, s->o->global_percent ? NULL : a->total,
-					  a->images.data[order[i]], out);
+			opreport_print_summary_row(s, "\t", counts,
+						   s->o->global_percent ? NULL : a->total,
+						   a->images.data[order[i]], out);
 	}
 	free(order);
 }
@@ -347,7 +349,7 @@ void opreport_print_summary(const struct profile *p, const struct opreport_optio
 	vec_foreach (&s.apps, a) {
 		if (op_share(a->total[0], p->lanes[0].total.samples) < o->threshold)
 			continue;
-		print_summary_row(&s, "", a->total, NULL, a->app, out);
+		opreport_print_summary_row(&s, "", a->total, NULL, a->app, out);
 		if (a->images.n > 1)
 			print_dependents(&s, a, out);
 	}

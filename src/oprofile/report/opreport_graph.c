@@ -24,7 +24,7 @@ struct graph {
 };
 
 /* A caller without a function is nobody: the outermost call. */
-static bool is_arc(const struct row *row)
+static bool opreport_graph_is_arc(const struct row *row)
 {
 	return (row->role == ROLE_CALLER || row->role == ROLE_CALLEE) &&
 	       row->value[PROFILE_SYMBOL] != NO_INDEX;
@@ -74,7 +74,7 @@ static uint32_t function_row(struct graph *g, uint32_t function)
 	return *id;
 }
 
-static void find_blocks(struct graph *g)
+static void opreport_graph_find_blocks(struct graph *g)
 {
 	uint32_t n = (uint32_t)g->rows.list.n;
 
@@ -119,7 +119,8 @@ static void sum_role(const struct graph *g, const struct block *b, enum row_role
 {
 	memset(sums, 0, g->r.p->n_lanes * sizeof(*sums));
 	for (uint32_t i = b->first; i < b->end; i++)
-		if (g->rows.list.data[i].role == role && is_arc(&g->rows.list.data[i]))
+		if (g->rows.list.data[i].role == role &&
+		    opreport_graph_is_arc(&g->rows.list.data[i]))
 			for (uint32_t lane = 0; lane < g->r.p->n_lanes; lane++)
 				sums[lane] += rows_cells(&g->rows, i)[lane].total.samples;
 }
@@ -165,7 +166,7 @@ static void print_role(struct graph *g, const struct block *b, enum row_role rol
 	for (uint32_t i = b->first; i < b->end; i++) {
 		const struct row *row = &g->rows.list.data[i];
 
-		if (row->role != role || !is_arc(row))
+		if (row->role != role || !opreport_graph_is_arc(row))
 			continue;
 		for (uint32_t lane = 0; lane < g->r.p->n_lanes; lane++)
 			counts[lane] = rows_cells(&g->rows, i)[lane].total.samples;
@@ -205,7 +206,7 @@ void opreport_print_callgraph(const struct profile *p, const struct opreport_opt
 
 	profile_callgraph(p, &all, &g.rows);
 	find_apps(&g);
-	find_blocks(&g);
+	opreport_graph_find_blocks(&g);
 	/* Main lines and arcs alike decide on the columns. */
 	g.r.order = xcalloc(g.r.list.n + 1, sizeof(*g.r.order));
 	for (uint32_t i = 0; i < g.r.list.n; i++)
@@ -242,7 +243,7 @@ struct comparison {
 	VEC(struct pair) pairs;
 };
 
-static bool is_same(const struct comparison *c, uint32_t old, uint32_t new)
+static bool opreport_graph_is_same(const struct comparison *c, uint32_t old, uint32_t new)
 {
 	const struct op_rows *a = &c->sides[0], *b = &c->sides[1];
 	const struct op_row *x = &a->list.data[old], *y = &b->list.data[new];
@@ -281,7 +282,8 @@ static void pair_up(struct comparison *c)
 		const uint32_t *at = intmap_find(&index, pair_hash(new, new->order[i]));
 		struct pair pair = { NO_INDEX, new->order[i] };
 
-		if (at && !is_taken[*at] && is_same(c, old->order[*at], new->order[i])) {
+		if (at && !is_taken[*at] &&
+		    opreport_graph_is_same(c, old->order[*at], new->order[i])) {
 			is_taken[*at] = true;
 			pair.old = old->order[*at];
 		}

@@ -100,7 +100,7 @@ static bool is_timer(const struct counter_info *c)
 	return !strcmp(c->unit, "ns");
 }
 
-static void print_event(const struct profile *p, uint32_t lane, FILE *out)
+static void opreport_header_print_event(const struct profile *p, uint32_t lane, FILE *out)
 {
 	const struct session_info *info = &p->session->info;
 	const struct counter_info *c = &info->counters[p->lanes[lane].counter];
@@ -154,7 +154,7 @@ void opreport_print_header(const struct profile *p, FILE *out)
 				   (is_timer(&p->session->info.counters[p->lanes[i].counter]) &&
 				    is_timer(&p->session->info.counters[p->lanes[lane].counter]));
 		if (!is_told)
-			print_event(p, lane, out);
+			opreport_header_print_event(p, lane, out);
 	}
 	if (has_other_axis(p))
 		print_classes(p, out);

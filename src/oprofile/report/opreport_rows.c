@@ -13,7 +13,7 @@
 
 /* ---- names ---- */
 
-static const char *file_name(const char *path)
+static const char *opreport_rows_file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -24,7 +24,7 @@ const char *op_image_name(const struct profile *p, const struct opreport_options
 {
 	const char *path = p->images.data[image].image->path;
 
-	return o->long_names || *path != '/' ? path : file_name(path);
+	return o->long_names || *path != '/' ? path : opreport_rows_file_name(path);
 }
 
 /* A bracket without a lower end is a guess of an address: OProfile has no name for it. */
@@ -84,11 +84,11 @@ static char *line_text(const struct profile *p, const struct opreport_options *o
 	if (!table || offset == NO_OFFSET || !lines_span(p->symbols, table, offset, &span) ||
 	    !span.line)
 		return xstrdup("(no location information)");
-	return xasprintf("%s:%" PRIu32, o->long_names ? span.file : file_name(span.file),
-			 span.line);
+	return xasprintf("%s:%" PRIu32,
+			 o->long_names ? span.file : opreport_rows_file_name(span.file), span.line);
 }
 
-static uint64_t start_of(const struct profile *p, uint32_t function)
+static uint64_t opreport_rows_start_of(const struct profile *p, uint32_t function)
 {
 	const struct profile_function *f = &p->functions.data[function];
 
@@ -100,10 +100,10 @@ uint64_t op_symbol_address(const struct profile *p, uint32_t function)
 	if (!op_has_symbol(p, function))
 		return 0;
 	return symbol_link_addr(p->symbols, p->images.data[p->functions.data[function].image].table,
-				start_of(p, function));
+				opreport_rows_start_of(p, function));
 }
 
-static uint32_t add_row(struct op_rows *r, struct op_row row)
+static uint32_t opreport_rows_add_row(struct op_rows *r, struct op_row row)
 {
 	uint32_t index = (uint32_t)r->list.n;
 
@@ -113,7 +113,7 @@ static uint32_t add_row(struct op_rows *r, struct op_row row)
 	return index;
 }
 
-static void add_counts(struct op_rows *r, uint32_t row, const struct cell *cells)
+static void opreport_rows_add_counts(struct op_rows *r, uint32_t row, const struct cell *cells)
 {
 	for (uint32_t lane = 0; lane < r->p->n_lanes; lane++)
 		r->counts.data[(size_t)row * r->p->n_lanes + lane] += cells[lane].self.samples;
@@ -130,18 +130,20 @@ static uint32_t symbol_row(struct op_rows *r, struct intmap *index, uint32_t app
 
 	if (!is_new)
 		return *id;
-	return *id = add_row(r, (struct op_row){
-					.app = app,
-					.image = image,
-					.function = has_symbol ? function : NO_INDEX,
-					.symbol = shown_name(p, r->o, function),
-					.address = op_symbol_address(p, function),
-					.line = !r->o->with_lines ? NULL
-						: has_symbol      ? line_text(p, r->o, image,
-									      start_of(p, function))
-							     : xstrdup("(no location information)"),
-					.detail_of = NO_INDEX,
-				});
+	return *id = opreport_rows_add_row(
+		       r,
+		       (struct op_row){
+			       .app = app,
+			       .image = image,
+			       .function = has_symbol ? function : NO_INDEX,
+			       .symbol = shown_name(p, r->o, function),
+			       .address = op_symbol_address(p, function),
+			       .line = !r->o->with_lines ? NULL
+				       : has_symbol      ? line_text(p, r->o, image,
+								     opreport_rows_start_of(p, function))
+							 : xstrdup("(no location information)"),
+			       .detail_of = NO_INDEX,
+		       });
 }
 
 static void add_detail(struct op_rows *r, uint32_t of, const struct row *row,
@@ -150,21 +152,22 @@ static void add_detail(struct op_rows *r, uint32_t of, const struct row *row,
 	uint32_t function = row->value[PROFILE_ADDRESS];
 	const struct profile_function *f = &r->p->functions.data[function];
 	uint32_t index =
-		add_row(r, (struct op_row){
-				   .app = r->list.data[of].app,
-				   .image = f->image,
-				   .function = function,
-				   .address = profile_address(r->p, function),
-				   .line = r->o->with_lines
-						   ? line_text(r->p, r->o, f->image, f->offset)
-						   : NULL,
-				   .detail_of = of,
-			   });
+		opreport_rows_add_row(r, (struct op_row){
+						 .app = r->list.data[of].app,
+						 .image = f->image,
+						 .function = function,
+						 .address = profile_address(r->p, function),
+						 .line = r->o->with_lines
+								 ? line_text(r->p, r->o, f->image,
+									     f->offset)
+								 : NULL,
+						 .detail_of = of,
+					 });
 
-	add_counts(r, index, cells);
+	opreport_rows_add_counts(r, index, cells);
 }
 
-static bool has_samples(const struct profile *p, const struct cell *cells)
+static bool opreport_rows_has_samples(const struct profile *p, const struct cell *cells)
 {
 	for (uint32_t lane = 0; lane < p->n_lanes; lane++)
 		if (cells[lane].self.samples)
@@ -172,7 +175,7 @@ static bool has_samples(const struct profile *p, const struct cell *cells)
 	return false;
 }
 
-static void collect(struct op_rows *r)
+static void opreport_rows_collect(struct op_rows *r)
 {
 	const struct profile *p = r->p;
 	struct key_list keys = { 0 };
@@ -186,12 +189,12 @@ static void collect(struct op_rows *r)
 		const struct cell *cells = rows_cells(&rows, i);
 		uint32_t function = row->value[PROFILE_SYMBOL], app, of;
 
-		if (!has_samples(p, cells))
+		if (!opreport_rows_has_samples(p, cells))
 			continue;
 		app = key_list_has(&keys, PROFILE_APP) ? row->value[PROFILE_APP]
 						       : p->functions.data[function].image;
 		of = symbol_row(r, &index, app, function);
-		add_counts(r, of, cells);
+		opreport_rows_add_counts(r, of, cells);
 		if (r->o->with_details)
 			add_detail(r, of, row, cells);
 	}
@@ -201,7 +204,7 @@ static void collect(struct op_rows *r)
 
 /* ---- order ---- */
 
-static int by_samples(const struct op_rows *r, uint32_t a, uint32_t b)
+static int opreport_rows_by_samples(const struct op_rows *r, uint32_t a, uint32_t b)
 {
 	uint64_t x = op_row_counts(r, a)[0], y = op_row_counts(r, b)[0];
 
@@ -245,8 +248,12 @@ static const struct {
 	const char *word;
 	int (*compare)(const struct op_rows *r, uint32_t a, uint32_t b);
 } sort_keys[] = {
-	{ "sample", by_samples }, { "image", by_image }, { "app-name", by_app },
-	{ "symbol", by_symbol },  { "debug", by_line },  { "vma", by_address },
+	{ "sample", opreport_rows_by_samples },
+	{ "image", by_image },
+	{ "app-name", by_app },
+	{ "symbol", by_symbol },
+	{ "debug", by_line },
+	{ "vma", by_address },
 };
 
 static size_t find_sort(const char *word, size_t len)
@@ -315,7 +322,7 @@ static bool is_above_threshold(const struct op_rows *r, uint32_t row)
 	return false;
 }
 
-static void put_in_order(struct op_rows *r)
+static void opreport_rows_put_in_order(struct op_rows *r)
 {
 	r->order = xcalloc(r->list.n + 1, sizeof(*r->order));
 	r->details = xcalloc(r->list.n + 1, sizeof(*r->details));
@@ -355,8 +362,8 @@ void op_rows_choose_columns(struct op_rows *r)
 void op_rows_make(struct op_rows *r, const struct profile *p, const struct opreport_options *o)
 {
 	*r = (struct op_rows){ .p = p, .o = o };
-	collect(r);
-	put_in_order(r);
+	opreport_rows_collect(r);
+	opreport_rows_put_in_order(r);
 	op_rows_choose_columns(r);
 }
 

@@ -39,7 +39,7 @@ struct printer {
 	uint32_t n_details;
 };
 
-static void put_attribute(FILE *out, const char *name, const char *value)
+static void xml_put_attribute(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, " %s=\"", name);
 	markup_print_text(value, out);
@@ -57,7 +57,7 @@ static void put_setup(const struct printer *x)
 		const struct counter_info *c = &info->counters[i];
 
 		fprintf(x->out, "<eventsetup id=\"%" PRIu32 "\"", i);
-		put_attribute(x->out, "eventname", c->name);
+		xml_put_attribute(x->out, "eventname", c->name);
 		fprintf(x->out, " unitmask=\"%" PRIu64 "\" setupcount=\"%" PRIu64 "\"",
 			c->unit_mask, c->count);
 		if (c->freq_hz)
@@ -67,25 +67,25 @@ static void put_setup(const struct printer *x)
 	fputs("</setup>\n", x->out);
 }
 
-static void put_id(const struct printer *x, const char *name, int32_t id)
+static void xml_put_id(const struct printer *x, const char *name, int32_t id)
 {
 	if (id == CLASS_ALL)
-		put_attribute(x->out, name, "all");
+		xml_put_attribute(x->out, name, "all");
 	else
 		fprintf(x->out, " %s=\"%" PRId32 "\"", name, id);
 }
 
-static void put_class(const struct printer *x, uint32_t i)
+static void xml_put_class(const struct printer *x, uint32_t i)
 {
 	const struct profile_lane *lane = &x->p->lanes[i];
 
 	fprintf(x->out, "<class name=\"c%" PRIu32 "\"", i);
 	if (lane->cpu != NO_INDEX)
-		put_id(x, "cpu", lane->cpu == PROFILE_CPU_ALL ? CLASS_ALL : (int32_t)lane->cpu);
+		xml_put_id(x, "cpu", lane->cpu == PROFILE_CPU_ALL ? CLASS_ALL : (int32_t)lane->cpu);
 	if (lane->process != NO_INDEX)
-		put_id(x, "tgid", x->p->processes.data[lane->process].pid);
+		xml_put_id(x, "tgid", x->p->processes.data[lane->process].pid);
 	if (lane->thread != NO_INDEX)
-		put_id(x, "tid", x->p->threads.data[lane->thread].tid);
+		xml_put_id(x, "tid", x->p->threads.data[lane->thread].tid);
 	if (lane->counter != NO_INDEX)
 		fprintf(x->out, " event=\"%" PRIu32 "\" mask=\"%" PRIu64 "\"", lane->counter,
 			x->p->session->info.counters[lane->counter].unit_mask);
@@ -102,17 +102,17 @@ static void put_processor(const struct session_info *info, FILE *out)
 		slash ? xstrndup(cpu->name, (size_t)(slash - cpu->name)) : NULL;
 
 	if (!cpu) {
-		put_attribute(out, "cputype", *info->arch ? info->arch : "unknown");
-		put_attribute(out, "processor", *info->cpu_model ? info->cpu_model : "unknown");
+		xml_put_attribute(out, "cputype", *info->arch ? info->arch : "unknown");
+		xml_put_attribute(out, "processor", *info->cpu_model ? info->cpu_model : "unknown");
 		return;
 	}
-	put_attribute(out, "cputype", type ? type : cpu->name);
-	put_attribute(out, "processor", slash ? slash + 1 : cpu->name);
+	xml_put_attribute(out, "cputype", type ? type : cpu->name);
+	xml_put_attribute(out, "processor", slash ? slash + 1 : cpu->name);
 	if (speed)
 		fprintf(out, " mhz=\"%.2f\"", strtod(speed + 8, NULL));
 }
 
-static void put_head(const struct printer *x)
+static void xml_put_head(const struct printer *x)
 {
 	const struct session_info *info = &x->p->session->info;
 
@@ -122,9 +122,9 @@ static void put_head(const struct printer *x)
 	put_processor(info, x->out);
 	if (key_list_has(&x->p->lane_keys, PROFILE_CPU))
 		fprintf(x->out, " separatedcpus=\"%" PRIu32 "\"", info->n_cpus);
-	put_attribute(x->out, "title", x->s->title);
+	xml_put_attribute(x->out, "title", x->s->title);
 	fputs(">\n<options", x->out);
-	put_attribute(x->out, "session", x->p->session->path);
+	xml_put_attribute(x->out, "session", x->p->session->path);
 	fprintf(x->out, " debuginfo=\"%s\" details=\"%s\"/>\n", x->s->with_lines ? "true" : "false",
 		x->s->with_details ? "true" : "false");
 	put_setup(x);
@@ -132,7 +132,7 @@ static void put_head(const struct printer *x)
 		return;
 	fputs("<classes>\n", x->out);
 	for (uint32_t i = 0; i < x->p->n_lanes; i++)
-		put_class(x, i);
+		xml_put_class(x, i);
 	fputs("</classes>\n", x->out);
 }
 
@@ -151,7 +151,7 @@ static void put_weights(const struct printer *x, const uint64_t *counts)
 }
 
 /* The sums of items [from, end) that are in `image`; NO_INDEX: in any. */
-static void put_sums(const struct printer *x, size_t from, size_t end, uint32_t image)
+static void xml_put_sums(const struct printer *x, size_t from, size_t end, uint32_t image)
 {
 	uint64_t *sums = xcalloc(x->p->n_lanes, sizeof(*sums));
 
@@ -185,7 +185,7 @@ static uint32_t symbol_id(struct printer *x, uint32_t function)
 }
 
 /* Callers or callees of a block; a caller without a function is nobody. */
-static void put_arcs(struct printer *x, uint32_t block, enum row_role role, const char *element)
+static void xml_put_arcs(struct printer *x, uint32_t block, enum row_role role, const char *element)
 {
 	const struct rows *g = x->s->graph;
 	uint64_t *counts = xcalloc(x->p->n_lanes, sizeof(*counts));
@@ -213,7 +213,7 @@ static void put_arcs(struct printer *x, uint32_t block, enum row_role role, cons
 }
 
 /* The items [from, end) are of one symbol. */
-static void put_symbol(struct printer *x, size_t from, size_t end)
+static void xml_put_symbol(struct printer *x, size_t from, size_t end)
 {
 	const struct item *item = &x->items.data[from];
 
@@ -224,10 +224,10 @@ static void put_symbol(struct printer *x, size_t from, size_t end)
 	x->n_details += (uint32_t)(end - from);
 	fputs(">\n", x->out);
 	if (x->s->graph) {
-		put_arcs(x, item->block, ROLE_CALLER, "callers");
-		put_arcs(x, item->block, ROLE_CALLEE, "callees");
+		xml_put_arcs(x, item->block, ROLE_CALLER, "callers");
+		xml_put_arcs(x, item->block, ROLE_CALLEE, "callees");
 	}
-	put_sums(x, from, end, NO_INDEX);
+	xml_put_sums(x, from, end, NO_INDEX);
 	fputs("</symbol>\n", x->out);
 }
 
@@ -241,17 +241,17 @@ static size_t end_of_symbol(const struct printer *x, size_t from, size_t end)
 	return i;
 }
 
-static void put_symbols(struct printer *x, size_t from, size_t end)
+static void xml_put_symbols(struct printer *x, size_t from, size_t end)
 {
 	for (size_t next; x->s->with_symbols && from < end; from = next) {
 		next = end_of_symbol(x, from, end);
-		put_symbol(x, from, next);
+		xml_put_symbol(x, from, next);
 	}
 }
 
 /* ---- applications and images ---- */
 
-static const char *path_of(const struct printer *x, uint32_t image)
+static const char *xml_path_of(const struct printer *x, uint32_t image)
 {
 	return x->p->images.data[image].image->path;
 }
@@ -266,27 +266,27 @@ static size_t end_of_image(const struct printer *x, size_t from, size_t end)
 }
 
 /* The application's own image comes first, as the items' order has it. */
-static void put_binary(struct printer *x, size_t from, size_t end)
+static void xml_put_binary(struct printer *x, size_t from, size_t end)
 {
 	uint32_t app = x->items.data[from].app;
 
 	fputs("<binary", x->out);
-	put_attribute(x->out, "name", path_of(x, app));
+	xml_put_attribute(x->out, "name", xml_path_of(x, app));
 	fputs(">\n", x->out);
-	put_sums(x, from, end, app);
+	xml_put_sums(x, from, end, app);
 	for (size_t next; from < end; from = next) {
 		uint32_t image = x->items.data[from].image;
 
 		next = end_of_image(x, from, end);
 		if (image == app) {
-			put_symbols(x, from, next);
+			xml_put_symbols(x, from, next);
 			continue;
 		}
 		fputs("<module", x->out);
-		put_attribute(x->out, "name", path_of(x, image));
+		xml_put_attribute(x->out, "name", xml_path_of(x, image));
 		fputs(">\n", x->out);
-		put_sums(x, from, next, NO_INDEX);
-		put_symbols(x, from, next);
+		xml_put_sums(x, from, next, NO_INDEX);
+		xml_put_symbols(x, from, next);
 		fputs("</module>\n", x->out);
 	}
 	fputs("</binary>\n", x->out);
@@ -298,26 +298,26 @@ static void put_body(struct printer *x)
 		for (end = from;
 		     end < x->items.n && x->items.data[end].app == x->items.data[from].app;)
 			end++;
-		put_binary(x, from, end);
+		xml_put_binary(x, from, end);
 	}
 }
 
 /* ---- tables ---- */
 
-static const struct symbol_table *table_of(const struct printer *x, uint32_t function)
+static const struct symbol_table *xml_table_of(const struct printer *x, uint32_t function)
 {
 	return x->p->images.data[x->p->functions.data[function].image].table;
 }
 
-static void put_line(const struct printer *x, uint32_t function, uint64_t offset)
+static void xml_put_line(const struct printer *x, uint32_t function, uint64_t offset)
 {
-	const struct symbol_table *table = table_of(x, function);
+	const struct symbol_table *table = xml_table_of(x, function);
 	struct line_frame frame;
 
 	if (!x->s->with_lines || !table || !lines_find(x->p->symbols, table, offset, &frame, 1) ||
 	    !*frame.file)
 		return;
-	put_attribute(x->out, "file", frame.file);
+	xml_put_attribute(x->out, "file", frame.file);
 	fprintf(x->out, " line=\"%" PRIu32 "\"", frame.line);
 }
 
@@ -327,16 +327,16 @@ static void put_symbol_table(const struct printer *x)
 	for (uint32_t id = 0; id < x->functions.n; id++) {
 		uint32_t function = x->functions.data[id];
 		const struct profile_function *f = &x->p->functions.data[function];
-		const struct symbol_table *table = table_of(x, function);
+		const struct symbol_table *table = xml_table_of(x, function);
 		char scratch[KEY_TEXT_SIZE];
 
 		fprintf(x->out, "<symboldata id=\"%" PRIu32 "\"", id);
-		put_attribute(x->out, "name",
-			      profile_key_text(x->p, PROFILE_SYMBOL, function, scratch));
+		xml_put_attribute(x->out, "name",
+				  profile_key_text(x->p, PROFILE_SYMBOL, function, scratch));
 		if (table && f->symbol != NO_SYMBOL) {
 			struct symbol symbol = symbol_get(table, f->symbol);
 
-			put_line(x, function, symbol.offset);
+			xml_put_line(x, function, symbol.offset);
 			fprintf(x->out,
 				" startingaddr=\"%08" PRIx64 "\" codelength=\"%" PRIu64 "\"",
 				symbol_link_addr(x->p->symbols, table, symbol.offset), symbol.size);
@@ -352,7 +352,7 @@ static void put_detail(const struct printer *x, const struct item *item, uint32_
 
 	fprintf(x->out, "<detaildata id=\"%" PRIu32 "\" vmaoffset=\"%08" PRIx64 "\"", id,
 		profile_address(x->p, item->function));
-	put_line(x, item->function, x->p->functions.data[item->function].offset);
+	xml_put_line(x, item->function, x->p->functions.data[item->function].offset);
 	fputs(">\n", x->out);
 	for (uint32_t lane = 0; lane < x->p->n_lanes; lane++)
 		counts[lane] = weight_value(&item->cells[lane].self, x->s->by_period);
@@ -387,7 +387,7 @@ static void put_details(struct printer *x)
 }
 
 /* Machine code, where it is to be had. */
-static void put_bytes(const struct printer *x)
+static void xml_put_bytes(const struct printer *x)
 {
 	cleanup(code_files_free_at_exit) struct code_files *files =
 		code_files_new(x->p->symbols, 0);
@@ -395,7 +395,7 @@ static void put_bytes(const struct printer *x)
 	fputs("<bytestable>\n", x->out);
 	for (uint32_t id = 0; id < x->functions.n; id++) {
 		const struct profile_function *f = &x->p->functions.data[x->functions.data[id]];
-		const struct symbol_table *table = table_of(x, x->functions.data[id]);
+		const struct symbol_table *table = xml_table_of(x, x->functions.data[id]);
 		struct symbol symbol;
 		struct code_bytes code;
 
@@ -415,29 +415,29 @@ static void put_bytes(const struct printer *x)
 
 /* ---- items ---- */
 
-static int order_u32(uint32_t a, uint32_t b)
+static int xml_order_u32(uint32_t a, uint32_t b)
 {
 	return (a > b) - (a < b);
 }
 
-static int by_place(const void *a, const void *b, void *context)
+static int xml_by_place(const void *a, const void *b, void *context)
 {
 	const struct printer *x = context;
 	const struct item *i = a, *k = b;
 	char s[KEY_TEXT_SIZE], t[KEY_TEXT_SIZE];
-	int order = strcmp(path_of(x, i->app), path_of(x, k->app));
+	int order = strcmp(xml_path_of(x, i->app), xml_path_of(x, k->app));
 
-	order = order ? order : order_u32(i->app, k->app);
+	order = order ? order : xml_order_u32(i->app, k->app);
 	order = order ? order : (k->image == k->app) - (i->image == i->app);
-	order = order ? order : strcmp(path_of(x, i->image), path_of(x, k->image));
-	order = order ? order : order_u32(i->image, k->image);
+	order = order ? order : strcmp(xml_path_of(x, i->image), xml_path_of(x, k->image));
+	order = order ? order : xml_order_u32(i->image, k->image);
 	if (order || !x->s->with_symbols)
 		return order;
 	if (whole_of(x, i->function) != whole_of(x, k->function)) {
 		order = strcmp(profile_key_text(x->p, PROFILE_SYMBOL, i->function, s),
 			       profile_key_text(x->p, PROFILE_SYMBOL, k->function, t));
 		return order ? order
-			     : order_u32(whole_of(x, i->function), whole_of(x, k->function));
+			     : xml_order_u32(whole_of(x, i->function), whole_of(x, k->function));
 	}
 	return (x->p->functions.data[i->function].offset >
 		x->p->functions.data[k->function].offset) -
@@ -514,14 +514,14 @@ void xml_print(const struct xml_source *source, FILE *out)
 		take_rows(&x, &rows);
 	}
 	if (x.items.n)
-		qsort_r(x.items.data, x.items.n, sizeof(*x.items.data), by_place, &x);
-	put_head(&x);
+		qsort_r(x.items.data, x.items.n, sizeof(*x.items.data), xml_by_place, &x);
+	xml_put_head(&x);
 	put_body(&x);
 	if (source->with_symbols)
 		put_symbol_table(&x);
 	if (source->with_details) {
 		put_details(&x);
-		put_bytes(&x);
+		xml_put_bytes(&x);
 	}
 	fputs("</profile>\n", out);
 	rows_fini(&rows);
@@ -531,7 +531,7 @@ void xml_print(const struct xml_source *source, FILE *out)
 	intmap_fini(&x.symbols);
 }
 
-static void print_xml(const struct report *r, const struct text_style *style, FILE *out)
+static void xml_print_xml(const struct report *r, const struct text_style *style, FILE *out)
 {
 	const struct xml_source source = {
 		.profile = r->profile,
@@ -553,5 +553,5 @@ const struct report_format xml_format = {
 	.help = "OProfile's XML (schema 3.1): of the summary, symbols, details, callers and "
 		"callees",
 	.is_for_programs = true,
-	.print = print_xml,
+	.print = xml_print_xml,
 };

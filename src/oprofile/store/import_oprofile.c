@@ -60,7 +60,7 @@ struct oprofile_import {
 
 /* Finding the files. */
 
-static bool has_samples(const char *path)
+static bool import_oprofile_has_samples(const char *path)
 {
 	cleanup(free_at_exit) char *samples = oprofile_files_find(path);
 
@@ -225,7 +225,7 @@ static image_id find_image(struct oprofile_import *im, const struct sample_image
  * The file that is there now stands for the one that ran if its time of change is the one that
  * the samples' header has: then its build id is taken.
  */
-static void check_file(struct oprofile_import *im, image_id id, uint64_t mtime)
+static void import_oprofile_check_file(struct oprofile_import *im, image_id id, uint64_t mtime)
 {
 	const struct image *image = image_get(im->images, id);
 	bool is_below_root = im->config->keeps_paths && im->root[0];
@@ -274,14 +274,14 @@ static struct sample sample_of(struct oprofile_import *im, const struct found_fi
 				.n_frames = n_frames };
 }
 
-static int add_samples(struct oprofile_import *im, const struct found_file *f,
-		       const struct sample_file_view *view, struct error *err)
+static int import_oprofile_add_samples(struct oprofile_import *im, const struct found_file *f,
+				       const struct sample_file_view *view, struct error *err)
 {
 	image_id dep = find_image(im, &f->name.dep, view->header.is_kernel);
 	struct code_addr frame = { .image = dep };
 	struct sample sample = sample_of(im, f, &frame, 1);
 
-	check_file(im, dep, view->header.mtime);
+	import_oprofile_check_file(im, dep, view->header.mtime);
 	for (uint32_t i = 0; i < view->n_nodes; i++) {
 		uint64_t key;
 		uint32_t n;
@@ -303,8 +303,8 @@ static int add_samples(struct oprofile_import *im, const struct found_file *f,
 
 /* Half of a key is the caller's offset, half the callee's (machine/image.h says how arcs are kept).
  */
-static int add_arcs(struct oprofile_import *im, const struct found_file *f,
-		    const struct sample_file_view *view, struct error *err)
+static int import_oprofile_add_arcs(struct oprofile_import *im, const struct found_file *f,
+				    const struct sample_file_view *view, struct error *err)
 {
 	image_id caller = find_image(im, &f->name.dep, view->header.is_kernel);
 	image_id callee = find_image(im, &f->name.callee, view->header.callee_is_kernel);
@@ -364,7 +364,8 @@ static const uint8_t *read_bytes(struct oprofile_import *im, const char *path,
 	return map->base;
 }
 
-static int read_file(struct oprofile_import *im, const struct found_file *f, struct error *err)
+static int import_oprofile_read_file(struct oprofile_import *im, const struct found_file *f,
+				     struct error *err)
 {
 	struct file_mapping map = { 0 };
 	struct sample_file_view view;
@@ -384,7 +385,8 @@ static int read_file(struct oprofile_import *im, const struct found_file *f, str
 		return 0;
 	}
 	im->result->bytes += size;
-	r = (f->name.is_arc ? add_arcs : add_samples)(im, f, &view, err);
+	r = (f->name.is_arc ? import_oprofile_add_arcs : import_oprofile_add_samples)(im, f, &view,
+										      err);
 	file_unmap(&map);
 	return r;
 }
@@ -458,7 +460,7 @@ static const char *const lost_files[] = {
 	"bt_lost_no_mapping",
 };
 
-static void tell_losses(struct oprofile_import *im)
+static void import_oprofile_tell_losses(struct oprofile_import *im)
 {
 	uint64_t lost = 0;
 
@@ -497,7 +499,7 @@ static void tell_rest(struct oprofile_import *im)
 /* The session. */
 
 /* "AMD64 generic, speed 2400 MHz (estimated)": as opreport has it, of the first file's header. */
-static const char *read_cpu_model(struct oprofile_import *im)
+static const char *import_oprofile_read_cpu_model(struct oprofile_import *im)
 {
 	for (size_t i = 0; i < im->files.n && !*im->cpu_model; i++) {
 		struct file_mapping map = { 0 };
@@ -518,7 +520,7 @@ static const char *read_cpu_model(struct oprofile_import *im)
 	return im->cpu_model;
 }
 
-static int read_abi(struct oprofile_import *im, struct error *err)
+static int import_oprofile_read_abi(struct oprofile_import *im, struct error *err)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/../../abi", im->samples);
 	cleanup(free_at_exit) char *text = NULL;
@@ -533,7 +535,7 @@ static int read_abi(struct oprofile_import *im, struct error *err)
 	return 0;
 }
 
-static int open_session(struct oprofile_import *im, struct error *err)
+static int import_oprofile_open_session(struct oprofile_import *im, struct error *err)
 {
 	struct session_info info = im->facts.info;
 	struct stat st;
@@ -548,7 +550,7 @@ static int open_session(struct oprofile_import *im, struct error *err)
 		info.target = "OProfile's sample files";
 		info.collector = "OProfile";
 		info.stacks = "none";
-		info.cpu_model = read_cpu_model(im);
+		info.cpu_model = import_oprofile_read_cpu_model(im);
 	}
 	if (!info.start_wall_ns && stat(im->samples, &st) == 0)
 		info.start_wall_ns = (uint64_t)st.st_mtime * NS_PER_SECOND;
@@ -560,20 +562,20 @@ static int open_session(struct oprofile_import *im, struct error *err)
 				     err);
 }
 
-static int fill_session(struct oprofile_import *im, struct error *err)
+static int import_oprofile_fill_session(struct oprofile_import *im, struct error *err)
 {
 	struct session_end end = { .end_ns = im->start_ns, .exit_status = -1 };
 	uint64_t n_unwritten = 0;
 	int r = 0, r_close;
 
 	for (size_t i = 0; i < im->files.n && r >= 0; i++)
-		r = read_file(im, &im->files.data[i], err);
+		r = import_oprofile_read_file(im, &im->files.data[i], err);
 	/* Our own store has the same names, and more, in its facts. */
 	if (!im->facts.owner)
 		vec_foreach (&im->jit, jit)
 			name_jit_code(im, jit);
 	name_known_code(im);
-	tell_losses(im);
+	import_oprofile_tell_losses(im);
 	if (im->facts.has_end)
 		end = im->facts.end;
 	im->result->duration_ns = end.end_ns > im->start_ns ? end.end_ns - im->start_ns : 0;
@@ -624,17 +626,18 @@ static int import_oprofile(const struct import_config *config, struct import_res
 	if (r == -ENOENT)
 		r = 0;
 	if (r >= 0)
-		r = read_abi(&im, err);
+		r = import_oprofile_read_abi(&im, err);
 	if (r >= 0)
 		r = find_files(&im, err);
 	if (r >= 0) {
 		find_classes(&im);
-		r = open_session(&im, err);
+		r = import_oprofile_open_session(&im, err);
 	}
 	if (r >= 0)
-		r = fill_session(&im, err);
+		r = import_oprofile_fill_session(&im, err);
 	import_fini(&im);
 	return r;
 }
 
-const struct importer oprofile_importer = { has_samples, import_oprofile, oprofile_files_root };
+const struct importer oprofile_importer = { import_oprofile_has_samples, import_oprofile,
+					    oprofile_files_root };

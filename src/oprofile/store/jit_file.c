@@ -79,7 +79,7 @@ static void find_sections(struct jit_file *f, const struct jit_symbol *s, size_t
 	}
 }
 
-static void put_symbols(struct jit_file *f, const struct jit_symbol *s, size_t n)
+static void jit_file_put_symbols(struct jit_file *f, const struct jit_symbol *s, size_t n)
 {
 	const Elf64_Sym none = { 0 };
 	size_t section = 0;
@@ -168,7 +168,7 @@ void jit_file_write(struct buf *out, struct jit_symbol *symbols, size_t n)
 		qsort(symbols, n, sizeof(*symbols), by_addr);
 	cut_overlaps(symbols, n);
 	find_sections(&f, symbols, n);
-	put_symbols(&f, symbols, n);
+	jit_file_put_symbols(&f, symbols, n);
 	buf_u8(&f.section_names, 0);
 	header.e_shnum = (uint16_t)(f.sections.n + 4);
 	header.e_shstrndx = (uint16_t)(header.e_shnum - 1);

@@ -44,7 +44,7 @@ struct sample_file *open_files_find(struct open_files *o, const struct file_key 
 	}
 }
 
-static void index_entry(struct open_files *o, uint32_t n)
+static void open_files_index_entry(struct open_files *o, uint32_t n)
 {
 	for (uint64_t hash = XXH3_64bits(&o->entries[n].key, sizeof(struct file_key));; hash++) {
 		bool is_new;
@@ -79,7 +79,7 @@ static int close_half(struct open_files *o, uint64_t *n_unwritten, struct error 
 	o->n = MIN(o->n, kept);
 	intmap_clear(&o->by_hash);
 	for (uint32_t i = 0; i < o->n; i++)
-		index_entry(o, i);
+		open_files_index_entry(o, i);
 	return r;
 }
 
@@ -89,7 +89,7 @@ int open_files_put(struct open_files *o, const struct file_key *key, struct samp
 	int r = o->n == o->limit ? close_half(o, n_unwritten, err) : 0;
 
 	o->entries[o->n] = (struct entry){ *key, file, ++o->clock };
-	index_entry(o, o->n++);
+	open_files_index_entry(o, o->n++);
 	return r;
 }
 

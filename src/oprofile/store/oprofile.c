@@ -58,27 +58,27 @@ struct store {
 
 /* Names. */
 
-static bool is_kernel_image(const struct image *image)
+static bool oprofile_is_kernel_image(const struct image *image)
 {
 	return image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE ||
 	       image->kind == IMAGE_BPF;
 }
 
-static bool is_anonymous(const struct image *image)
+static bool oprofile_is_anonymous(const struct image *image)
 {
 	return image->kind == IMAGE_JIT || image->kind == IMAGE_UNKNOWN ||
 	       image->kind == IMAGE_VDSO || (image->kind == IMAGE_FILE && image->path[0] != '/');
 }
 
 /* The part of the name that the code's image is, and what its offset counts from there. */
-static struct file_image file_image(const struct store *s, const struct code_addr *code,
-				    int32_t pid, uint64_t *key)
+static struct file_image oprofile_file_image(const struct store *s, const struct code_addr *code,
+					     int32_t pid, uint64_t *key)
 {
 	const struct image *image = image_get(s->images, code->image);
 	struct file_image out = { .image = code->image.n };
 
 	*key = code->offset;
-	if (is_anonymous(image)) {
+	if (oprofile_is_anonymous(image)) {
 		out.pid = image->kind == IMAGE_JIT ? image->pid : pid;
 		out.start = code->offset & ~REGION_MASK;
 		*key = code->offset & REGION_MASK;
@@ -107,18 +107,18 @@ static char *kernel_name(const char *path)
 	return has_brackets ? xstrndup(path + 1, n - 2) : xstrdup(path);
 }
 
-static struct sample_image_name image_name(const struct store *s, const struct file_image *part,
-					   bool is_main)
+static struct sample_image_name oprofile_image_name(const struct store *s,
+						    const struct file_image *part, bool is_main)
 {
 	const struct image *image = image_get(s->images, (image_id){ part->image });
 	struct sample_image_name name = { .kind = SAMPLE_IMAGE_ROOT };
 
 	if (image->kind == IMAGE_KERNEL) {
 		name.text = xstrdup(KERNEL_PATH);
-	} else if (is_anonymous(image) && is_main) {
+	} else if (oprofile_is_anonymous(image) && is_main) {
 		name.kind = SAMPLE_IMAGE_KERN;
 		name.text = xstrdup("unknown"); /* what operf calls it */
-	} else if (is_anonymous(image)) {
+	} else if (oprofile_is_anonymous(image)) {
 		name.kind = SAMPLE_IMAGE_ANON;
 		name.text = xstrdup(anonymous_label(image));
 		name.tgid = MAX(part->pid, 0);
@@ -137,9 +137,9 @@ static char *file_path(const struct store *s, const struct file_key *key)
 {
 	const struct counter_info *counter = &s->facts.info.counters[key->counter];
 	struct sample_name name = {
-		.main = image_name(s, &key->main, true),
-		.dep = image_name(s, &key->dep, false),
-		.callee = image_name(s, &key->callee, false),
+		.main = oprofile_image_name(s, &key->main, true),
+		.dep = oprofile_image_name(s, &key->dep, false),
+		.callee = oprofile_image_name(s, &key->callee, false),
 		.is_arc = key->is_arc,
 		.event = sample_name_event(counter->name),
 		.count = counter->count,
@@ -178,8 +178,8 @@ static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
 	vec_push(&s->jit_folders, (struct jit_folder){ pid, xstrndup(folder, len) });
 }
 
-static int open_file(struct store *s, const struct file_key *key, struct sample_file **out,
-		     struct error *err)
+static int oprofile_open_file(struct store *s, const struct file_key *key, struct sample_file **out,
+			      struct error *err)
 {
 	const struct counter_info *counter = &s->facts.info.counters[key->counter];
 	const struct image *dep = image_get(s->images, (image_id){ key->dep.image });
@@ -190,8 +190,8 @@ static int open_file(struct store *s, const struct file_key *key, struct sample_
 		.event = s->codes[key->counter],
 		.unit_mask = (uint32_t)counter->unit_mask,
 		.count = (uint32_t)MIN(counter->count, (uint64_t)UINT32_MAX),
-		.is_kernel = is_kernel_image(dep),
-		.callee_is_kernel = key->is_arc && is_kernel_image(callee),
+		.is_kernel = oprofile_is_kernel_image(dep),
+		.callee_is_kernel = key->is_arc && oprofile_is_kernel_image(callee),
 		.mtime = mtime_of(dep),
 		.anon_start = key->dep.start,
 		.callee_anon_start = key->callee.start,
@@ -212,7 +212,7 @@ static int add_to_file(struct store *s, const struct file_key *key, uint64_t add
 	int r, r_put = 0;
 
 	if (!file) {
-		r = open_file(s, key, &file, err);
+		r = oprofile_open_file(s, key, &file, err);
 		if (r < 0) {
 			*n_unwritten += n;
 			return r;
@@ -311,7 +311,7 @@ static void find_codes(struct store *s)
 	event_table_fini(&t);
 }
 
-static void store_free(struct store *s)
+static void oprofile_store_free(struct store *s)
 {
 	free(s->codes);
 	open_files_free(s->files);
@@ -348,7 +348,7 @@ static int oprofile_open(const char *dir, const struct session_info *info,
 	if (!r)
 		r = write_facts(s, err);
 	if (r < 0) {
-		store_free(s);
+		oprofile_store_free(s);
 		return error_wrap(err, r, "cannot create session '%s'", dir);
 	}
 	*out = s;
@@ -356,8 +356,8 @@ static int oprofile_open(const char *dir, const struct session_info *info,
 }
 
 /* What of the name is the sample's class; the application follows from the image. */
-static void set_class(const struct store *s, const struct profile_class *class,
-		      const struct file_image *dep, struct file_key *key)
+static void oprofile_set_class(const struct store *s, const struct profile_class *class,
+			       const struct file_image *dep, struct file_key *key)
 {
 	struct profile_class merged = *class;
 	image_id leaf = { dep->image };
@@ -370,8 +370,8 @@ static void set_class(const struct store *s, const struct profile_class *class,
 }
 
 /* What an arc loses is no sample: it is told as such at the end. */
-static int add_arcs(struct store *s, const struct sample *sample, struct file_key *key,
-		    struct error *err)
+static int oprofile_add_arcs(struct store *s, const struct sample *sample, struct file_key *key,
+			     struct error *err)
 {
 	int r = 0;
 
@@ -380,9 +380,11 @@ static int add_arcs(struct store *s, const struct sample *sample, struct file_ke
 		uint64_t caller, callee;
 		int now;
 
-		key->dep = file_image(s, &sample->frames[i + 1], sample->class.pid, &caller);
-		key->callee = file_image(s, &sample->frames[i], sample->class.pid, &callee);
-		set_class(s, &sample->class, &key->dep, key);
+		key->dep =
+			oprofile_file_image(s, &sample->frames[i + 1], sample->class.pid, &caller);
+		key->callee =
+			oprofile_file_image(s, &sample->frames[i], sample->class.pid, &callee);
+		oprofile_set_class(s, &sample->class, &key->dep, key);
 		now = add_to_file(s, key, caller << 32 | (callee & REGION_MASK), sample->samples,
 				  &s->facts.lost_arcs, r ? NULL : err);
 		r = r ? r : now;
@@ -398,13 +400,13 @@ static int oprofile_add(struct store *s, const struct sample *sample, struct err
 
 	memset(&key, 0, sizeof(key));
 	key.counter = sample->class.counter;
-	key.dep = file_image(s, &sample->frames[0], sample->class.pid, &address);
-	set_class(s, &sample->class, &key.dep, &key);
+	key.dep = oprofile_file_image(s, &sample->frames[0], sample->class.pid, &address);
+	oprofile_set_class(s, &sample->class, &key.dep, &key);
 	r = add_to_file(s, &key, address, sample->samples, &n_unwritten, err);
 	s->facts.samples += sample->samples;
 	s->n_unwritten += n_unwritten;
 	s->facts_changed = true;
-	r_arcs = add_arcs(s, sample, &key, r ? NULL : err);
+	r_arcs = oprofile_add_arcs(s, sample, &key, r ? NULL : err);
 	return r ? r : r_arcs;
 }
 
@@ -491,7 +493,7 @@ static int oprofile_close(struct store *s, const struct session_end *end, uint64
 	r = r ? r : r_facts;
 	r_names = write_all_jit_names(s, r ? NULL : err);
 	*n_unwritten = s->n_unwritten;
-	store_free(s);
+	oprofile_store_free(s);
 	return r ? r : r_names;
 }
 

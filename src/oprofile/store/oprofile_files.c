@@ -19,7 +19,7 @@
 /* Folders in folders: more is no path of a binary. */
 #define MAX_DEPTH 256
 
-static bool has_samples(const char *dir)
+static bool oprofile_files_has_samples(const char *dir)
 {
 	cleanup(free_at_exit) char *root = xasprintf("%s/{root}", dir);
 	cleanup(free_at_exit) char *kern = xasprintf("%s/{kern}", dir);
@@ -34,7 +34,7 @@ char *oprofile_files_find(const char *path)
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		char *dir = xasprintf("%s/%s", path, places[i]);
 
-		if (has_samples(dir))
+		if (oprofile_files_has_samples(dir))
 			return dir;
 		free(dir);
 	}
@@ -63,13 +63,13 @@ struct entries {
 	size_t n, cap;
 };
 
-static int by_name(const void *a, const void *b)
+static int oprofile_files_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
 /* Most file systems say what an entry is; of the others each is asked. */
-static bool is_folder(int fd, const struct dirent *entry)
+static bool oprofile_files_is_folder(int fd, const struct dirent *entry)
 {
 	struct stat st;
 
@@ -78,18 +78,18 @@ static bool is_folder(int fd, const struct dirent *entry)
 	return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-static void list(DIR *folder, struct entries *out)
+static void oprofile_files_list(DIR *folder, struct entries *out)
 {
 	const struct dirent *entry;
 
 	while ((entry = readdir(folder))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		vec_push(out,
-			 (struct entry){ xstrdup(entry->d_name), is_folder(dirfd(folder), entry) });
+		vec_push(out, (struct entry){ xstrdup(entry->d_name),
+					      oprofile_files_is_folder(dirfd(folder), entry) });
 	}
 	if (out->n > 1)
-		qsort(out->data, out->n, sizeof(*out->data), by_name);
+		qsort(out->data, out->n, sizeof(*out->data), oprofile_files_by_name);
 }
 
 /* Folders are opened below their parents: their paths are long, and each step of one costs. */
@@ -107,7 +107,7 @@ static void walk(const struct oprofile_walker *w, int parent, const char *name, 
 		error_errno(&err, folder ? -ELOOP : -errno, "cannot read %s", buf_cstr(path));
 		w->unreadable(w->context, &err);
 	} else {
-		list(folder, &entries);
+		oprofile_files_list(folder, &entries);
 	}
 	vec_foreach (&entries, entry) {
 		path->len = len;

@@ -174,7 +174,7 @@ int sample_file_abi_parse(const char *text, struct sample_file_abi *out, struct 
 
 /* Reading. */
 
-static uint32_t get_u32(const struct sample_file_abi *abi, const uint8_t *at)
+static uint32_t sample_file_get_u32(const struct sample_file_abi *abi, const uint8_t *at)
 {
 	uint32_t v;
 
@@ -182,7 +182,7 @@ static uint32_t get_u32(const struct sample_file_abi *abi, const uint8_t *at)
 	return abi->is_big_endian ? be32toh(v) : le32toh(v);
 }
 
-static uint64_t get_u64(const struct sample_file_abi *abi, const uint8_t *at)
+static uint64_t sample_file_get_u64(const struct sample_file_abi *abi, const uint8_t *at)
 {
 	uint64_t v;
 
@@ -202,7 +202,7 @@ static bool fits(const struct sample_file_abi *abi, const uint8_t *bytes, size_t
 
 	if (size < file_bytes(abi, SAMPLE_FILE_MIN_SLOTS))
 		return false;
-	slots = get_u32(abi, bytes + abi->header_size + abi->slots);
+	slots = sample_file_get_u32(abi, bytes + abi->header_size + abi->slots);
 	return slots >= SAMPLE_FILE_MIN_SLOTS && !(slots & (slots - 1)) &&
 	       file_bytes(abi, slots) == size;
 }
@@ -215,28 +215,28 @@ static const struct sample_file_abi *guess_abi(const uint8_t *bytes, size_t size
 	return NULL;
 }
 
-static void read_header(const struct sample_file_abi *abi, const uint8_t *bytes,
-			struct sample_file_header *out)
+static void sample_file_read_header(const struct sample_file_abi *abi, const uint8_t *bytes,
+				    struct sample_file_header *out)
 {
-	uint64_t mhz = get_u64(abi, bytes + abi->cpu_mhz);
+	uint64_t mhz = sample_file_get_u64(abi, bytes + abi->cpu_mhz);
 
 	*out = (struct sample_file_header){
-		.version = get_u32(abi, bytes + abi->version),
-		.cpu_type = get_u32(abi, bytes + abi->cpu_type),
-		.event = get_u32(abi, bytes + abi->event),
-		.unit_mask = get_u32(abi, bytes + abi->unit_mask),
-		.count = get_u32(abi, bytes + abi->count),
-		.is_kernel = get_u32(abi, bytes + abi->is_kernel) != 0,
-		.callee_is_kernel = get_u32(abi, bytes + abi->callee_is_kernel) != 0,
-		.mtime = get_u64(abi, bytes + abi->mtime),
-		.anon_start = get_u64(abi, bytes + abi->anon_start),
-		.callee_anon_start = get_u64(abi, bytes + abi->callee_anon_start),
+		.version = sample_file_get_u32(abi, bytes + abi->version),
+		.cpu_type = sample_file_get_u32(abi, bytes + abi->cpu_type),
+		.event = sample_file_get_u32(abi, bytes + abi->event),
+		.unit_mask = sample_file_get_u32(abi, bytes + abi->unit_mask),
+		.count = sample_file_get_u32(abi, bytes + abi->count),
+		.is_kernel = sample_file_get_u32(abi, bytes + abi->is_kernel) != 0,
+		.callee_is_kernel = sample_file_get_u32(abi, bytes + abi->callee_is_kernel) != 0,
+		.mtime = sample_file_get_u64(abi, bytes + abi->mtime),
+		.anon_start = sample_file_get_u64(abi, bytes + abi->anon_start),
+		.callee_anon_start = sample_file_get_u64(abi, bytes + abi->callee_anon_start),
 	};
 	memcpy(&out->cpu_mhz, &mhz, sizeof(mhz));
 }
 
 /* Why no layout fits: the commonest reasons, by name. */
-static int refuse(const uint8_t *bytes, size_t size, struct error *err)
+static int sample_file_refuse(const uint8_t *bytes, size_t size, struct error *err)
 {
 	uint32_t version;
 
@@ -269,13 +269,13 @@ int sample_file_parse(const void *data, size_t size, const struct sample_file_ab
 		view.abi = guess_abi(bytes, size);
 	if (!view.abi || size < 8 || memcmp(bytes, magic, sizeof(magic)) != 0 ||
 	    !fits(view.abi, bytes, size))
-		return refuse(bytes, size, err);
-	read_header(view.abi, bytes, &view.header);
+		return sample_file_refuse(bytes, size, err);
+	sample_file_read_header(view.abi, bytes, &view.header);
 	if (view.header.version != SAMPLE_FILE_VERSION)
-		return refuse(bytes, size, err);
+		return sample_file_refuse(bytes, size, err);
 	bytes += view.abi->header_size;
-	slots = get_u32(view.abi, bytes + view.abi->slots);
-	first_free = get_u32(view.abi, bytes + view.abi->first_free);
+	slots = sample_file_get_u32(view.abi, bytes + view.abi->slots);
+	first_free = sample_file_get_u32(view.abi, bytes + view.abi->first_free);
 	if (!first_free || first_free > slots)
 		return error_set(err, -EBADMSG,
 				 "it says to have %" PRIu32 " of %" PRIu32 " entries", first_free,
@@ -291,8 +291,8 @@ void sample_file_node(const struct sample_file_view *view, uint32_t i, uint64_t 
 {
 	const uint8_t *at = view->nodes + (size_t)i * view->abi->node_size;
 
-	*key = get_u64(view->abi, at + view->abi->key);
-	*count = get_u32(view->abi, at + view->abi->value);
+	*key = sample_file_get_u64(view->abi, at + view->abi->key);
+	*count = sample_file_get_u32(view->abi, at + view->abi->value);
 }
 
 /* Writing, in this machine's layout. */
@@ -336,7 +336,7 @@ struct sample_file {
 	char *path;
 };
 
-static uint32_t bucket_of(uint64_t key, uint32_t mask)
+static uint32_t sample_file_bucket_of(uint64_t key, uint32_t mask)
 {
 	uint32_t t = (uint32_t)((key >> 32) ^ key);
 
@@ -384,7 +384,7 @@ static int take_room(struct sample_file *f, int fd, uint32_t slots, struct error
  * Doubles the file. The buckets move behind all that was there, to bytes that are zero, and
  * the old ones become unused nodes; then all nodes are linked anew, in their order.
  */
-static int grow(struct sample_file *f, struct error *err)
+static int sample_file_grow(struct sample_file *f, struct error *err)
 {
 	cleanup(close_at_exit) int fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	uint32_t slots = f->mask + 1;
@@ -400,32 +400,33 @@ static int grow(struct sample_file *f, struct error *err)
 	memset(f->nodes + slots, 0, (size_t)slots * NATIVE_ABI->bucket_size);
 	f->descriptor->slots = slots * 2;
 	for (uint32_t n = 1; n < f->descriptor->first_free; n++)
-		link_node(f, n, bucket_of(f->nodes[n].key, f->mask));
+		link_node(f, n, sample_file_bucket_of(f->nodes[n].key, f->mask));
 	return 0;
 }
 
 /* A reader may look at any time: the node is whole before it counts. */
-static int new_node(struct sample_file *f, uint64_t key, uint32_t count, struct error *err)
+static int sample_file_new_node(struct sample_file *f, uint64_t key, uint32_t count,
+				struct error *err)
 {
 	uint32_t n = f->descriptor->first_free;
-	int r = n > f->mask ? grow(f, err) : 0;
+	int r = n > f->mask ? sample_file_grow(f, err) : 0;
 
 	if (r < 0)
 		return r;
 	f->nodes[n] = (struct node){ .key = key, .count = count };
-	link_node(f, n, bucket_of(key, f->mask));
+	link_node(f, n, sample_file_bucket_of(key, f->mask));
 	__atomic_store_n(&f->descriptor->first_free, n + 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static int apply(struct sample_file *f, const struct gathered *g, struct error *err)
+static int sample_file_apply(struct sample_file *f, const struct gathered *g, struct error *err)
 {
 	uint32_t n = f->buckets[g->bucket & f->mask], room;
 
 	while (n && f->nodes[n].key != g->key)
 		n = f->nodes[n].next;
 	if (!n)
-		return new_node(f, g->key, g->count, err);
+		return sample_file_new_node(f, g->key, g->count, err);
 	room = UINT32_MAX - f->nodes[n].count;
 	if (g->count <= room) {
 		f->nodes[n].count += g->count;
@@ -433,7 +434,7 @@ static int apply(struct sample_file *f, const struct gathered *g, struct error *
 	}
 	/* The newest node of a key is found first: it takes what comes from now on. */
 	f->nodes[n].count = UINT32_MAX;
-	return new_node(f, g->key, g->count - room, err);
+	return sample_file_new_node(f, g->key, g->count - room, err);
 }
 
 static int apply_to_file(struct sample_file *f, uint64_t *n_unwritten, struct error *err)
@@ -450,8 +451,8 @@ static int apply_to_file(struct sample_file *f, uint64_t *n_unwritten, struct er
 		int r;
 
 		if (f->mask != mask) /* the file has grown since the bucket was chosen */
-			f->gathered[i].bucket = bucket_of(f->gathered[i].key, f->mask);
-		r = apply(f, &f->gathered[i], first_error ? NULL : err);
+			f->gathered[i].bucket = sample_file_bucket_of(f->gathered[i].key, f->mask);
+		r = sample_file_apply(f, &f->gathered[i], first_error ? NULL : err);
 		if (r < 0) {
 			*n_unwritten += f->gathered[i].count;
 			first_error = first_error ? first_error : r;
@@ -480,7 +481,7 @@ __attribute__((noinline)) static int gather(struct sample_file *f, uint64_t key,
 
 		g->key = key;
 		g->count = (uint32_t)MIN(count, (uint64_t)UINT32_MAX);
-		g->bucket = bucket_of(key, f->mask);
+		g->bucket = sample_file_bucket_of(key, f->mask);
 		count -= g->count;
 		__builtin_prefetch(&f->buckets[g->bucket]);
 		if (f->n_gathered == GATHERED) {
@@ -516,7 +517,8 @@ static void take_hot(void *context, uint64_t key, uint32_t count)
 	struct sample_file *f = d->file;
 	int r = 0;
 
-	f->gathered[f->n_gathered++] = (struct gathered){ key, count, bucket_of(key, f->mask) };
+	f->gathered[f->n_gathered++] =
+		(struct gathered){ key, count, sample_file_bucket_of(key, f->mask) };
 	if (f->n_gathered == GATHERED)
 		r = apply_to_file(f, d->n_unwritten, d->result ? NULL : d->err);
 	d->result = d->result ? d->result : r;
@@ -561,8 +563,8 @@ static void write_header(const struct sample_file_header *h, uint8_t *out)
 	memcpy(out + abi->callee_anon_start, &h->callee_anon_start, sizeof(h->callee_anon_start));
 }
 
-static int make_file(struct sample_file *f, int fd, const struct sample_file_header *header,
-		     struct error *err)
+static int sample_file_make_file(struct sample_file *f, int fd,
+				 const struct sample_file_header *header, struct error *err)
 {
 	int r = take_room(f, fd, SAMPLE_FILE_MIN_SLOTS, err);
 
@@ -593,7 +595,7 @@ static int adopt_file(struct sample_file *f, int fd, size_t size, struct error *
 	set_pointers(f, ((struct descriptor *)(void *)(f->map + NATIVE_ABI->header_size))->slots);
 	memset(f->buckets, 0, ((size_t)f->mask + 1) * NATIVE_ABI->bucket_size);
 	for (uint32_t n = 1; n <= view.n_nodes; n++)
-		link_node(f, n, bucket_of(f->nodes[n].key, f->mask));
+		link_node(f, n, sample_file_bucket_of(f->nodes[n].key, f->mask));
 	return 0;
 }
 
@@ -609,7 +611,8 @@ int sample_file_open(const char *path, const struct sample_file_header *header,
 		return error_errno(err, -errno, "cannot open %s", path);
 	f = xcalloc(1, sizeof(*f));
 	f->path = xstrdup(path);
-	r = st.st_size ? adopt_file(f, fd, (size_t)st.st_size, err) : make_file(f, fd, header, err);
+	r = st.st_size ? adopt_file(f, fd, (size_t)st.st_size, err)
+		       : sample_file_make_file(f, fd, header, err);
 	if (r < 0)
 		sample_file_close(f);
 	else

@@ -86,7 +86,7 @@ void sample_name_write(const struct sample_name *n, struct buf *out)
 
 /* Parsing: a cursor over the name, which may have any number of slashes where one is meant. */
 
-static bool skip(const char **at, const char *token)
+static bool sample_name_skip(const char **at, const char *token)
 {
 	size_t n = strlen(token);
 
@@ -102,7 +102,7 @@ static void skip_slashes(const char **at)
 }
 
 /* A number that is all of at[0 .. n). */
-static bool take_number(const char *at, size_t n, int base, uint64_t *out)
+static bool sample_name_take_number(const char *at, size_t n, int base, uint64_t *out)
 {
 	char text[32], *end;
 
@@ -115,7 +115,7 @@ static bool take_number(const char *at, size_t n, int base, uint64_t *out)
 	return !*end && !errno;
 }
 
-static bool take_id(const char *at, size_t n, int64_t *out)
+static bool sample_name_take_id(const char *at, size_t n, int64_t *out)
 {
 	uint64_t v;
 
@@ -123,7 +123,7 @@ static bool take_id(const char *at, size_t n, int64_t *out)
 		*out = SAMPLE_NAME_ALL;
 		return true;
 	}
-	if (!take_number(at, n, 10, &v) || v > INT64_MAX)
+	if (!sample_name_take_number(at, n, 10, &v) || v > INT64_MAX)
 		return false;
 	*out = (int64_t)v;
 	return true;
@@ -136,9 +136,10 @@ static bool take_region(const char *at, size_t n, struct sample_image_name *imag
 	const char *second = dot ? memchr(dot + 1, '.', n - (size_t)(dot + 1 - at)) : NULL;
 	uint64_t tgid;
 
-	if (!second || !take_number(at, (size_t)(dot - at), 10, &tgid) || tgid > INT32_MAX ||
-	    !take_number(dot + 1, (size_t)(second - dot - 1), 16, &image->start) ||
-	    !take_number(second + 1, n - (size_t)(second + 1 - at), 16, &image->end))
+	if (!second || !sample_name_take_number(at, (size_t)(dot - at), 10, &tgid) ||
+	    tgid > INT32_MAX ||
+	    !sample_name_take_number(dot + 1, (size_t)(second - dot - 1), 16, &image->start) ||
+	    !sample_name_take_number(second + 1, n - (size_t)(second + 1 - at), 16, &image->end))
 		return false;
 	image->tgid = (int64_t)tgid;
 	return true;
@@ -184,11 +185,11 @@ static bool take_image(const char **at, const char *next_token, struct sample_im
 {
 	size_t n;
 
-	if (skip(at, ANON))
+	if (sample_name_skip(at, ANON))
 		return take_anon(at, out);
-	if (skip(at, ROOT))
+	if (sample_name_skip(at, ROOT))
 		out->kind = SAMPLE_IMAGE_ROOT;
-	else if (skip(at, KERN))
+	else if (sample_name_skip(at, KERN))
 		out->kind = SAMPLE_IMAGE_KERN;
 	else
 		return false;
@@ -217,10 +218,11 @@ static bool take_class(const char *at, struct sample_name *out)
 		at += len[i] + 1;
 	}
 	out->event = xstrndup(field[0], len[0]);
-	return take_number(field[1], len[1], 10, &out->count) &&
-	       take_number(field[2], len[2], 10, &out->unit_mask) &&
-	       take_id(field[3], len[3], &out->tgid) && take_id(field[4], len[4], &out->tid) &&
-	       take_id(field[5], len[5], &out->cpu);
+	return sample_name_take_number(field[1], len[1], 10, &out->count) &&
+	       sample_name_take_number(field[2], len[2], 10, &out->unit_mask) &&
+	       sample_name_take_id(field[3], len[3], &out->tgid) &&
+	       sample_name_take_id(field[4], len[4], &out->tid) &&
+	       sample_name_take_id(field[5], len[5], &out->cpu);
 }
 
 static int take_all(const char *at, struct sample_name *n, struct error *err)
@@ -232,14 +234,14 @@ static int take_all(const char *at, struct sample_name *n, struct error *err)
 		return error_set(err, -EBADMSG,
 				 "it does not begin with " ROOT "PATH or " KERN
 				 "NAME and then " DEPENDENT);
-	if (!skip(&at, DEPENDENT))
+	if (!sample_name_skip(&at, DEPENDENT))
 		return error_set(err, -EBADMSG, DEPENDENT " is missing");
 	skip_slashes(&at);
 	dep = at;
 	arc = strstr(at, "/" CALLEE);
 	if (!take_image(&at, arc ? "/" CALLEE : NULL, &n->dep))
 		return error_set(err, -EBADMSG, "'%s' does not begin with an image", dep);
-	n->is_arc = skip(&at, CALLEE);
+	n->is_arc = sample_name_skip(&at, CALLEE);
 	skip_slashes(&at);
 	if (n->is_arc && !take_image(&at, NULL, &n->callee))
 		return error_set(err, -EBADMSG, "'%s' does not begin with an image", at);

@@ -147,7 +147,7 @@ char *compat_command_line(const char *name, int argc, char **argv)
 	return (char *)text.data;
 }
 
-static bool is_folder(const char *path)
+static bool compat_is_folder(const char *path)
 {
 	struct stat st;
 
@@ -160,9 +160,9 @@ const char *compat_session_dir(const char *given)
 
 	if (given)
 		return given;
-	if (is_folder(here))
+	if (compat_is_folder(here))
 		return here;
-	if (!is_folder(system) && is_folder(DEFAULT_SESSION)) {
+	if (!compat_is_folder(system) && compat_is_folder(DEFAULT_SESSION)) {
 		log_info("using the session in %s", DEFAULT_SESSION);
 		return DEFAULT_SESSION;
 	}

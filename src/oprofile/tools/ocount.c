@@ -72,7 +72,7 @@ struct ocount {
  */
 #define ANY_COUNT "1099511627776"
 
-static int add_event(struct ocount *o, const char *spec, struct error *err)
+static int ocount_add_event(struct ocount *o, const char *spec, struct error *err)
 {
 	static const struct counter_sources sources;
 	static const struct counter_rate rate;
@@ -110,7 +110,7 @@ static int add_default_event(struct ocount *o, struct error *err)
 	return r;
 }
 
-static int add_events(struct ocount *o, struct error *err)
+static int ocount_add_events(struct ocount *o, struct error *err)
 {
 	vec_foreach (&o->args.events, list) {
 		struct compat_words words = { 0 };
@@ -118,7 +118,7 @@ static int add_events(struct ocount *o, struct error *err)
 
 		compat_split(*list, &words);
 		for (size_t i = 0; i < words.n && r >= 0; i++)
-			r = add_event(o, words.data[i], err);
+			r = ocount_add_event(o, words.data[i], err);
 		compat_words_fini(&words);
 		if (r < 0)
 			return r;
@@ -177,7 +177,7 @@ static int set_up(struct ocount *o, struct error *err)
 	    (r = parse_ids(&o->args.tids, "thread", &o->tids, err)) < 0 ||
 	    (o->args.cpus && (r = cpu_list_parse(o->args.cpus, &o->cpus, err)) < 0) ||
 	    (r = check_mode(o, err)) < 0 || (r = parse_interval(o, err)) < 0 ||
-	    (r = add_events(o, err)) < 0)
+	    (r = ocount_add_events(o, err)) < 0)
 		return r;
 	o->argv = xcalloc(o->operands.n + 1, sizeof(*o->argv));
 	for (size_t i = 0; i < o->operands.n; i++)
@@ -222,7 +222,7 @@ static bool any_scaled(const struct stat_reading *r)
 	return false;
 }
 
-static int name_width(const struct ocount *o)
+static int ocount_name_width(const struct ocount *o)
 {
 	size_t width = strlen("Event");
 
@@ -231,13 +231,14 @@ static int name_width(const struct ocount *o)
 	return (int)width + NAME_SPACE;
 }
 
-static void print_row(const struct ocount *o, const struct stat_reading *r, size_t lane, size_t i)
+static void ocount_print_row(const struct ocount *o, const struct stat_reading *r, size_t lane,
+			     size_t i)
 {
 	const struct count *c = count_at(r, lane, i);
 	bool is_missing = count_is_missing(c);
 	char count[40];
 
-	fprintf(o->out, "\t%-*s", name_width(o), o->names.data[i]);
+	fprintf(o->out, "\t%-*s", ocount_name_width(o), o->names.data[i]);
 	if (is_separate(o))
 		fprintf(o->out, "%-*" PRId32, LANE_WIDTH, counts_lane(r->counts, lane));
 	count_print_grouped(count, sizeof(count), c->value);
@@ -264,14 +265,14 @@ static void print_table(const struct ocount *o, const struct stat_reading *r)
 		fprintf(o->out, "\nCurrent time (seconds since epoch): %.1f\n", r->wall_s);
 	fprintf(o->out, "Event counts %s for %s:\n", any_scaled(r) ? "(scaled)" : "(actual)",
 		target_text(o));
-	fprintf(o->out, "\t%-*s", name_width(o), "Event");
+	fprintf(o->out, "\t%-*s", ocount_name_width(o), "Event");
 	if (is_separate(o))
 		fprintf(o->out, "%-*s", LANE_WIDTH, o->args.by_cpu ? "CPU" : "Task ID");
 	fprintf(o->out, "%-*s%% time counted\n", COUNT_WIDTH, "Count");
 	/* An event's rows stand together. */
 	for (size_t i = 0; i < r->counters->n; i++)
 		for (size_t lane = 0; lane < counts_n_lanes(r->counts); lane++)
-			print_row(o, r, lane, i);
+			ocount_print_row(o, r, lane, i);
 }
 
 static void print_brief(const struct ocount *o, const struct stat_reading *r)
@@ -290,7 +291,7 @@ static void print_brief(const struct ocount *o, const struct stat_reading *r)
 	}
 }
 
-static void take_reading(void *context, const struct stat_reading *r)
+static void ocount_take_reading(void *context, const struct stat_reading *r)
 {
 	const struct ocount *o = context;
 
@@ -301,7 +302,7 @@ static void take_reading(void *context, const struct stat_reading *r)
 	fflush(o->out);
 }
 
-static int count(struct ocount *o, struct error *err)
+static int ocount_count(struct ocount *o, struct error *err)
 {
 	static const struct counter_sources sources;
 	struct stat_config config = {
@@ -316,7 +317,7 @@ static int count(struct ocount *o, struct error *err)
 		.kills_command = true,
 		.interval_s = o->interval_s,
 		.n_intervals = o->n_intervals,
-		.report = take_reading,
+		.report = ocount_take_reading,
 		.context = o,
 	};
 	struct stat_result result;
@@ -357,7 +358,7 @@ static int ocount_run(const struct command *self, int argc, char **argv)
 
 		compat_tell_obsolete(obsolete, &o.args);
 		r = set_up(&o, &err);
-		r = r < 0 ? r : count(&o, &err);
+		r = r < 0 ? r : ocount_count(&o, &err);
 		if (r < 0)
 			log_error("%s", err.text);
 		status = r < 0 ? EXIT_FAILED : EXIT_OK;

@@ -53,8 +53,8 @@ static const struct compat_obsolete obsolete[] = {
 	{ 0 },
 };
 
-static int check(const struct opannotate_args *a, const struct option_list *operands,
-		 struct error *err)
+static int opannotate_check(const struct opannotate_args *a, const struct option_list *operands,
+			    struct error *err)
 {
 	if (!a->source && !a->assembly)
 		return error_set(err, -EINVAL, "give --source, --assembly or both");
@@ -81,7 +81,7 @@ struct annotating {
 };
 
 /* A glob is for any component of the path, or all of it. */
-static bool matches(const struct compat_words *globs, const char *path)
+static bool opannotate_matches(const struct compat_words *globs, const char *path)
 {
 	for (size_t i = 0; i < globs->n; i++) {
 		cleanup(free_at_exit) char *copy = xstrdup(path);
@@ -96,12 +96,13 @@ static bool matches(const struct compat_words *globs, const char *path)
 	return false;
 }
 
-static bool is_wanted(const struct annotating *w, uint32_t file)
+static bool opannotate_is_wanted(const struct annotating *w, uint32_t file)
 {
 	const char *path = strings_get(&w->a->files, (string_id){ file });
 
-	return *path && opannotation_has_file(w->oa, file) && !matches(&w->exclude, path) &&
-	       (!w->include.n || matches(&w->include, path)) &&
+	return *path && opannotation_has_file(w->oa, file) &&
+	       !opannotate_matches(&w->exclude, path) &&
+	       (!w->include.n || opannotate_matches(&w->include, path)) &&
 	       op_share(opannotation_file_samples(w->oa, file),
 			w->a->profile->lanes[0].total.samples) >= w->options.threshold;
 }
@@ -117,7 +118,7 @@ static int by_samples(const void *x, const void *y, void *context)
 }
 
 /* Below the directory, whatever the path says of "..". */
-static char *path_below(const char *dir, const char *path)
+static char *opannotate_path_below(const char *dir, const char *path)
 {
 	cleanup(free_at_exit) char *copy = xstrdup(path);
 	char *rest = copy, *out = xstrdup(dir);
@@ -134,10 +135,10 @@ static char *path_below(const char *dir, const char *path)
 	return out;
 }
 
-static int write_file(struct annotating *w, uint32_t file, struct error *err)
+static int opannotate_write_file(struct annotating *w, uint32_t file, struct error *err)
 {
 	const char *source = strings_get(&w->a->files, (string_id){ file });
-	cleanup(free_at_exit) char *path = path_below(w->args->output_dir, source);
+	cleanup(free_at_exit) char *path = opannotate_path_below(w->args->output_dir, source);
 	cleanup(free_at_exit) char *real = realpath(path, NULL);
 	cleanup(free_at_exit) char *folder = path_folder(path);
 	const struct source_file *found = source_files_get(w->a->sources, source);
@@ -154,7 +155,7 @@ static int write_file(struct annotating *w, uint32_t file, struct error *err)
 	return output_close(&out, err);
 }
 
-static int annotate_files(struct annotating *w, FILE *out, struct error *err)
+static int opannotate_annotate_files(struct annotating *w, FILE *out, struct error *err)
 {
 	uint32_t *files = xcalloc(w->a->files.n + 1U, sizeof(*files));
 	uint32_t n_all = w->a->files.n;
@@ -162,7 +163,7 @@ static int annotate_files(struct annotating *w, FILE *out, struct error *err)
 	int r = 0;
 
 	for (uint32_t f = 1; f < n_all; f++)
-		if (is_wanted(w, f))
+		if (opannotate_is_wanted(w, f))
 			files[n++] = f;
 	if (n)
 		qsort_r(files, n, sizeof(*files), by_samples, w);
@@ -172,7 +173,7 @@ static int annotate_files(struct annotating *w, FILE *out, struct error *err)
 		if (!source_files_get(w->a->sources, path)->path)
 			log_warning("%s: no such source; --search-dirs says where it is now", path);
 		if (w->args->output_dir)
-			r = write_file(w, files[i], err);
+			r = opannotate_write_file(w, files[i], err);
 		else
 			opannotation_print_file(w->oa, files[i], false, out);
 	}
@@ -185,7 +186,7 @@ static int annotate_files(struct annotating *w, FILE *out, struct error *err)
 
 /* ---- the whole ---- */
 
-static void add_dirs(const char *list, struct compat_words *out)
+static void opannotate_add_dirs(const char *list, struct compat_words *out)
 {
 	if (list)
 		compat_split(list, out);
@@ -199,10 +200,10 @@ static int annotate(struct annotating *w, const struct postproc *pp, struct erro
 	struct output out;
 	int r, r_close;
 
-	add_dirs(w->args->search_dirs, &dirs);
-	add_dirs(w->args->base_dirs, &bases);
-	add_dirs(w->args->include_files, &w->include);
-	add_dirs(w->args->exclude_files, &w->exclude);
+	opannotate_add_dirs(w->args->search_dirs, &dirs);
+	opannotate_add_dirs(w->args->base_dirs, &bases);
+	opannotate_add_dirs(w->args->include_files, &w->include);
+	opannotate_add_dirs(w->args->exclude_files, &w->exclude);
 	for (size_t b = 0; b < bases.n; b++)
 		for (size_t d = 0; d < dirs.n; d++)
 			vec_push(&rewrites, xasprintf("%s=%s", bases.data[b], dirs.data[d]));
@@ -218,7 +219,7 @@ static int annotate(struct annotating *w, const struct postproc *pp, struct erro
 		if (w->args->assembly)
 			opannotation_print_assembly(w->oa, out.file);
 		else
-			r = annotate_files(w, out.file, err);
+			r = opannotate_annotate_files(w, out.file, err);
 		r_close = output_close(&out, r < 0 ? NULL : err);
 		r = r < 0 ? r : r_close;
 	}
@@ -249,7 +250,7 @@ static int opannotate_run(const struct command *self, int argc, char **argv)
 					.options = { .command_line = command_line,
 						     .threshold = args.post.threshold,
 						     .with_source = args.source } };
-		int r = check(&args, &operands, &err);
+		int r = opannotate_check(&args, &operands, &err);
 
 		postproc_tell_obsolete(&args.post);
 		compat_tell_obsolete(obsolete, &args);

@@ -70,14 +70,14 @@ struct choice {
 };
 
 /* As images are called. The caller frees. */
-static char *image_name(const struct sample_image_name *image)
+static char *oparchive_image_name(const struct sample_image_name *image)
 {
 	if (image->kind == SAMPLE_IMAGE_KERN)
 		return xasprintf("[%s]", image->text);
 	return xstrdup(strcmp(image->text, "/proc/kallsyms") ? image->text : "[kernel]");
 }
 
-static bool takes_class(const struct query *q, const struct sample_name *n)
+static bool oparchive_takes_class(const struct query *q, const struct sample_name *n)
 {
 	return query_takes_name(q, FILTER_EVENT, n->event) &&
 	       query_takes_number(q, FILTER_COUNT, n->count) &&
@@ -114,11 +114,13 @@ static bool takes_file(struct choice *c, const char *path)
 	bool takes = true;
 
 	if (sample_name_parse(below + strspn(below, "/"), &name, NULL) >= 0) {
-		cleanup(free_at_exit) char *app = image_name(&name.main);
-		cleanup(free_at_exit) char *in = image_name(&name.dep);
-		cleanup(free_at_exit) char *to = image_name(name.is_arc ? &name.callee : &name.dep);
+		cleanup(free_at_exit) char *app = oparchive_image_name(&name.main);
+		cleanup(free_at_exit) char *in = oparchive_image_name(&name.dep);
+		cleanup(free_at_exit) char *to =
+			oparchive_image_name(name.is_arc ? &name.callee : &name.dep);
 
-		takes = takes_class(c->query, &name) && takes_images(c->query, app, in, to);
+		takes = oparchive_takes_class(c->query, &name) &&
+			takes_images(c->query, app, in, to);
 		if (takes) {
 			strings_add(&c->paths, app);
 			strings_add(&c->paths, in);
@@ -136,7 +138,7 @@ static int look_at_file(void *context, const char *path, struct error *err)
 	return 0;
 }
 
-static int choose(struct choice *c, struct error *err)
+static int oparchive_choose(struct choice *c, struct error *err)
 {
 	strings_init(&c->paths);
 	return c->samples ? each_sample_file(c->samples, look_at_file, c, err) : 0;
@@ -169,7 +171,7 @@ static int list_files(const struct postproc *pp, struct choice *c, struct error 
 
 /* ---- copying ---- */
 
-static int copy_file(const char *from, const char *to, struct error *err)
+static int oparchive_copy_file(const char *from, const char *to, struct error *err)
 {
 	cleanup(free_at_exit) char *folder = path_folder(to);
 	struct file_mapping map = { 0 };
@@ -201,7 +203,7 @@ static int copy_sample_file(void *context, const char *path, struct error *err)
 	cleanup(free_at_exit) char *to =
 		xasprintf("%s%s", c->to, path + strlen(c->choice->samples));
 
-	return takes_file(c->choice, path) ? copy_file(path, to, err) : 0;
+	return takes_file(c->choice, path) ? oparchive_copy_file(path, to, err) : 0;
 }
 
 /* The archive's files/ become those of its root. */
@@ -225,7 +227,7 @@ static int lift_files(const char *dir, struct error *err)
 	return r;
 }
 
-static int arrange(const char *dir, struct choice *choice, struct error *err)
+static int oparchive_arrange(const char *dir, struct choice *choice, struct error *err)
 {
 	cleanup(free_at_exit) char *own = xasprintf("%s/samples", dir);
 	cleanup(free_at_exit) char *store = xasprintf("%s/var/lib/oprofile", dir);
@@ -238,12 +240,12 @@ static int arrange(const char *dir, struct choice *choice, struct error *err)
 	r = r < 0 ? r : lift_files(dir, err);
 	r = r < 0 ? r : each_sample_file(choice->samples, copy_sample_file, &c, err);
 	if (r >= 0 && access(abi_from, F_OK) == 0)
-		r = copy_file(abi_from, abi_to, err);
+		r = oparchive_copy_file(abi_from, abi_to, err);
 	return r;
 }
 
-static int archive(const struct oparchive_args *a, const struct postproc *pp, struct choice *choice,
-		   struct error *err)
+static int oparchive_archive(const struct oparchive_args *a, const struct postproc *pp,
+			     struct choice *choice, struct error *err)
 {
 	const struct archive_choice images = { takes_image, choice };
 	struct archive_result result = { 0 };
@@ -253,7 +255,7 @@ static int archive(const struct oparchive_args *a, const struct postproc *pp, st
 	vec_foreach (&result.missing, text)
 		log_warning("not in the archive: %s", *text);
 	if (r >= 0 && choice->samples)
-		r = arrange(a->output, choice, err);
+		r = oparchive_arrange(a->output, choice, err);
 	if (r >= 0)
 		log_info("%s: %u binaries, %u debug files; 'opreport archive:%s' reads it",
 			 a->output, result.n_binaries, result.n_debug_files, a->output);
@@ -261,7 +263,7 @@ static int archive(const struct oparchive_args *a, const struct postproc *pp, st
 	return r;
 }
 
-static int check(const struct oparchive_args *a, struct error *err)
+static int oparchive_check(const struct oparchive_args *a, struct error *err)
 {
 	if (!a->output && !a->list)
 		return error_set(err, -EINVAL, "--output-directory names the archive");
@@ -285,7 +287,7 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0) {
 		cleanup(free_at_exit) char *samples = NULL;
-		int r = check(&args, &err);
+		int r = oparchive_check(&args, &err);
 
 		postproc_tell_obsolete(&args.post);
 		r = r < 0 ? r
@@ -297,10 +299,10 @@ static int oparchive_run(const struct command *self, int argc, char **argv)
 			if (!samples && (args.post.no_dependents || operands.n) && !args.list)
 				log_info("a session of assay record is archived whole; "
 					 "specifications choose when it is read");
-			r = choose(&choice, &err);
+			r = oparchive_choose(&choice, &err);
 			r = r < 0       ? r
 			    : args.list ? list_files(&pp, &choice, &err)
-					: archive(&args, &pp, &choice, &err);
+					: oparchive_archive(&args, &pp, &choice, &err);
 			strings_fini(&choice.paths);
 		}
 		if (r < 0)

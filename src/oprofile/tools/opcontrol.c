@@ -35,7 +35,8 @@
 
 struct opcontrol_args {
 	struct compat_args compat;
-	bool init, setup, status, start_daemon, start, dump, stop, shutdown, reset, deinit, list;
+	bool init, setup, status, start_daemon, opcontrol_start, opcontrol_dump, stop, shutdown,
+		reset, deinit, list;
 	const char *save;
 	struct option_list events;
 	const char *separate, *callgraph, *session_dir, *image, *vmlinux, *kernel_range;
@@ -50,9 +51,9 @@ static const struct option_spec opcontrol_options[] = {
 	{ 0, "status", NULL, OPT_FLAG, FIELD(status), NULL, "say what is set up and running" },
 	{ 0, "start-daemon", NULL, OPT_FLAG, FIELD(start_daemon), NULL,
 	  "start the daemon, which does not profile yet" },
-	{ 's', "start", NULL, OPT_FLAG, FIELD(start), NULL,
+	{ 's', "start", NULL, OPT_FLAG, FIELD(opcontrol_start), NULL,
 	  "start profiling the machine, and the daemon if it does not run" },
-	{ 'd', "dump", NULL, OPT_FLAG, FIELD(dump), NULL,
+	{ 'd', "dump", NULL, OPT_FLAG, FIELD(opcontrol_dump), NULL,
 	  "make what was collected so far readable" },
 	{ 't', "stop", NULL, OPT_FLAG, FIELD(stop), NULL, "stop profiling; the daemon stays" },
 	{ 'h', "shutdown", NULL, OPT_FLAG, FIELD(shutdown), NULL,
@@ -139,7 +140,7 @@ static char *settings_path(void)
 }
 
 /* Nothing that a shell could be told by, as OProfile has it: others may read the file. */
-static int check_value(const char *option, const char *value, struct error *err)
+static int opcontrol_check_value(const char *option, const char *value, struct error *err)
 {
 	for (const char *at = value; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr("_:,./-=", *at))
@@ -149,7 +150,7 @@ static int check_value(const char *option, const char *value, struct error *err)
 	return 0;
 }
 
-static void set(struct settings *s, char **field, const char *value)
+static void opcontrol_set(struct settings *s, char **field, const char *value)
 {
 	if (!value || (*field && !strcmp(*field, value)))
 		return;
@@ -171,12 +172,12 @@ static void read_settings(struct settings *s)
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		char *value = strchr(line, '=');
 
-		if (!value || check_value("", value + 1, NULL) < 0)
+		if (!value || opcontrol_check_value("", value + 1, NULL) < 0)
 			continue;
 		*value++ = '\0';
 #define X(field, key)           \
 	if (!strcmp(line, key)) \
-		set(s, &s->field, value);
+		opcontrol_set(s, &s->field, value);
 		SETTINGS(X)
 #undef X
 	}
@@ -216,7 +217,7 @@ static int check_depth(const char *depth, struct error *err)
 }
 
 /* What nobody has an event for is said now, and not when the daemon starts. */
-static int check_events(const char *events, struct error *err)
+static int opcontrol_check_events(const char *events, struct error *err)
 {
 	static const struct counter_sources sources;
 	const struct counter_rate rate = { .freq_hz = 100 };
@@ -238,13 +239,13 @@ static int check_settings(const struct opcontrol_args *a, const char *dir, const
 	} checked[] = { { "--session-dir", dir, NULL },
 			{ "--separate", a->separate, check_separate },
 			{ "--callgraph", a->callgraph, check_depth },
-			{ "--event", events, check_events } };
+			{ "--event", events, opcontrol_check_events } };
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(checked) && r >= 0; i++) {
 		if (!checked[i].value)
 			continue;
-		r = check_value(checked[i].option, checked[i].value, err);
+		r = opcontrol_check_value(checked[i].option, checked[i].value, err);
 		if (r >= 0 && checked[i].check)
 			r = checked[i].check(checked[i].value, err);
 	}
@@ -252,16 +253,18 @@ static int check_settings(const struct opcontrol_args *a, const char *dir, const
 }
 
 /* They hold wherever opcontrol is called next. */
-static char *absolute(const char *dir)
+static char *opcontrol_absolute(const char *dir)
 {
 	cleanup(free_at_exit) char *here = *dir == '/' ? NULL : getcwd(NULL, 0);
 
 	return here ? xasprintf("%s/%s", here, dir) : xstrdup(dir);
 }
 
-static int take_settings(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_take_settings(const struct opcontrol_args *a, struct settings *s,
+				   struct error *err)
 {
-	cleanup(free_at_exit) char *dir = a->session_dir ? absolute(a->session_dir) : NULL;
+	cleanup(free_at_exit) char *dir =
+		a->session_dir ? opcontrol_absolute(a->session_dir) : NULL;
 	struct buf events = { 0 };
 	int r;
 
@@ -269,10 +272,10 @@ static int take_settings(const struct opcontrol_args *a, struct settings *s, str
 		buf_printf(&events, "%s%s", events.len ? "," : "", *event);
 	r = check_settings(a, dir, a->events.n ? buf_cstr(&events) : NULL, err);
 	if (r >= 0) {
-		set(s, &s->session_dir, dir);
-		set(s, &s->separate, a->separate);
-		set(s, &s->callgraph, a->callgraph);
-		set(s, &s->events, a->events.n ? buf_cstr(&events) : NULL);
+		opcontrol_set(s, &s->session_dir, dir);
+		opcontrol_set(s, &s->separate, a->separate);
+		opcontrol_set(s, &s->callgraph, a->callgraph);
+		opcontrol_set(s, &s->events, a->events.n ? buf_cstr(&events) : NULL);
 	}
 	buf_fini(&events);
 	return r;
@@ -297,8 +300,8 @@ static pid_t running(const struct settings *s)
 	return lock_holder(dir_of(s));
 }
 
-static int ask(const struct settings *s, const char *request, const char *argument, json_t **reply,
-	       struct error *err)
+static int opcontrol_ask(const struct settings *s, const char *request, const char *argument,
+			 json_t **reply, struct error *err)
 {
 	return request_send(dir_of(s), request, argument, reply, err);
 }
@@ -314,10 +317,10 @@ static int ask_any(struct settings *s, const char *request, const char *argument
 		return r;
 	free(s->session_dir);
 	s->session_dir = dir;
-	return ask(s, request, argument, reply, err);
+	return opcontrol_ask(s, request, argument, reply, err);
 }
 
-static void translate(const struct settings *s, bool is_paused, struct compat_argv *v)
+static void opcontrol_translate(const struct settings *s, bool is_paused, struct compat_argv *v)
 {
 	compat_push(v, "assay");
 	compat_push(v, "daemon");
@@ -364,7 +367,7 @@ static int run_daemon(const struct settings *s, bool is_paused, struct error *er
 	int status = -1;
 	pid_t pid;
 
-	translate(s, is_paused, &argv);
+	opcontrol_translate(s, is_paused, &argv);
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
@@ -402,12 +405,12 @@ static int start_daemon(const struct opcontrol_args *a, struct settings *s, stru
 	return 0;
 }
 
-static int start(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_start(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	(void)a;
 	if (!running(s))
 		return begin_daemon(s, false, err);
-	return ask(s, "start", NULL, NULL, err);
+	return opcontrol_ask(s, "start", NULL, NULL, err);
 }
 
 static int stop(const struct opcontrol_args *a, struct settings *s, struct error *err)
@@ -415,7 +418,7 @@ static int stop(const struct opcontrol_args *a, struct settings *s, struct error
 	(void)a;
 	if (!running(s))
 		return error_set(err, -ESRCH, "profiling is not running");
-	return ask(s, "stop", NULL, NULL, err);
+	return opcontrol_ask(s, "stop", NULL, NULL, err);
 }
 
 static bool ends_within(const struct settings *s, int ms)
@@ -428,7 +431,7 @@ static bool ends_within(const struct settings *s, int ms)
 static int shutdown(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	pid_t pid = running(s);
-	int r = pid ? ask(s, "shutdown", NULL, NULL, err) : 0;
+	int r = pid ? opcontrol_ask(s, "shutdown", NULL, NULL, err) : 0;
 
 	(void)a;
 	if (r < 0 || !pid)
@@ -439,7 +442,7 @@ static int shutdown(const struct opcontrol_args *a, struct settings *s, struct e
 	return 0;
 }
 
-static int dump(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_dump(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	int r = ask_any(s, "dump", NULL, NULL, err);
 
@@ -454,14 +457,14 @@ static int reset(const struct opcontrol_args *a, struct settings *s, struct erro
 
 	(void)a;
 	if (running(s))
-		return ask(s, "reset", NULL, NULL, err);
+		return opcontrol_ask(s, "reset", NULL, NULL, err);
 	return access(current, F_OK) < 0 ? 0 : file_remove_tree(current, err);
 }
 
-static int save(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_save(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	if (!*a->save || strchr(a->save, '/') || a->save[0] == '.' ||
-	    check_value("--save", a->save, err) < 0)
+	    opcontrol_check_value("--save", a->save, err) < 0)
 		return error_set(err, -EINVAL, "--save: '%s' is no name of a session", a->save);
 	if (!running(s) && session_save(dir_of(s), a->save, err) != -ENOENT)
 		return err->code;
@@ -471,14 +474,14 @@ static int save(const struct opcontrol_args *a, struct settings *s, struct error
 
 /* ---- status ---- */
 
-static const char *text_of(const json_t *o, const char *key)
+static const char *opcontrol_text_of(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));
 
 	return text ? text : "";
 }
 
-static void print_events(const struct settings *s, const json_t *reply)
+static void opcontrol_print_events(const struct settings *s, const json_t *reply)
 {
 	const json_t *events = json_object_get(reply, "events"), *event;
 	size_t i;
@@ -488,7 +491,7 @@ static void print_events(const struct settings *s, const json_t *reply)
 	json_array_foreach(events, i, event) printf("Event %zu: %s\n", i, json_string_value(event));
 }
 
-static void print_counts(const json_t *reply)
+static void opcontrol_print_counts(const json_t *reply)
 {
 	const char *const shown[][2] = { { "Samples", "samples" },
 					 { "Samples lost", "lost" },
@@ -514,23 +517,24 @@ static int status(const struct opcontrol_args *a, struct settings *s, struct err
 		       json_integer_value(json_object_get(reply, "pid")));
 	else
 		printf("Daemon not running\n");
-	printf("Session-dir: %s\n", reply ? text_of(reply, "session_dir") : dir_of(s));
-	print_events(s, reply);
+	printf("Session-dir: %s\n", reply ? opcontrol_text_of(reply, "session_dir") : dir_of(s));
+	opcontrol_print_events(s, reply);
 	printf("Separate options: %s\nvmlinux file: none\nImage filter: none\nCall-graph depth: "
 	       "%s\n",
 	       s->separate ? s->separate : "none", s->callgraph ? s->callgraph : "0");
-	print_counts(reply);
+	opcontrol_print_counts(reply);
 	json_decref(reply);
 	return 0;
 }
 
-static int nothing(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_nothing(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	(void)a, (void)s, (void)err;
 	return 0;
 }
 
-static int list_events(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_list_events(const struct opcontrol_args *a, struct settings *s,
+				 struct error *err)
 {
 	char *argv[] = { "opcontrol", NULL };
 
@@ -543,20 +547,20 @@ static const struct {
 	const char *option;
 	int (*act)(const struct opcontrol_args *a, struct settings *s, struct error *err);
 } actions[] = {
-	{ FIELD(init), "--init", nothing },
-	{ FIELD(setup), "--setup", nothing },
+	{ FIELD(init), "--init", opcontrol_nothing },
+	{ FIELD(setup), "--setup", opcontrol_nothing },
 	{ FIELD(status), "--status", status },
 	{ FIELD(start_daemon), "--start-daemon", start_daemon },
-	{ FIELD(start), "--start", start },
-	{ FIELD(dump), "--dump", dump },
+	{ FIELD(opcontrol_start), "--start", opcontrol_start },
+	{ FIELD(opcontrol_dump), "--dump", opcontrol_dump },
 	{ FIELD(stop), "--stop", stop },
 	{ FIELD(shutdown), "--shutdown", shutdown },
 	{ FIELD(reset), "--reset", reset },
 	{ FIELD(deinit), "--deinit", shutdown },
-	{ FIELD(list), "--list-events", list_events },
+	{ FIELD(list), "--list-events", opcontrol_list_events },
 };
 
-static int act(const struct opcontrol_args *a, struct settings *s, struct error *err)
+static int opcontrol_act(const struct opcontrol_args *a, struct settings *s, struct error *err)
 {
 	size_t chosen = ARRAY_SIZE(actions);
 
@@ -582,7 +586,7 @@ static int act(const struct opcontrol_args *a, struct settings *s, struct error 
 			log_info("the settings hold from the daemon's next start on");
 	}
 	if (a->save)
-		return save(a, s, err);
+		return opcontrol_save(a, s, err);
 	return chosen < ARRAY_SIZE(actions) ? actions[chosen].act(a, s, err) : 0;
 }
 
@@ -599,8 +603,8 @@ static int opcontrol_run(const struct command *self, int argc, char **argv)
 		read_settings(&settings);
 		if (operands.n)
 			r = error_set(&err, -EINVAL, "'%s' is no option", operands.data[0]);
-		r = r < 0 ? r : take_settings(&args, &settings, &err);
-		r = r < 0 ? r : act(&args, &settings, &err);
+		r = r < 0 ? r : opcontrol_take_settings(&args, &settings, &err);
+		r = r < 0 ? r : opcontrol_act(&args, &settings, &err);
 		if (r < 0 && err.text[0])
 			log_error("%s", err.text);
 		code = r < 0 ? EXIT_FAILED : EXIT_OK;

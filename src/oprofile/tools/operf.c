@@ -62,7 +62,8 @@ enum { OPERF_OK = 0, OPERF_COMMAND_FAILED = 1, OPERF_RECORD_FAILED = 2 };
 
 static const char default_dir[] = "oprofile_data";
 
-static int check(const struct operf_args *a, const struct option_list *operands, struct error *err)
+static int operf_check(const struct operf_args *a, const struct option_list *operands,
+		       struct error *err)
 {
 	struct stat st;
 	int n = (operands->n > 0) + (a->pids.n > 0) + a->system_wide;
@@ -76,8 +77,8 @@ static int check(const struct operf_args *a, const struct option_list *operands,
 }
 
 /* The options of record that do the same. */
-static void translate(const struct operf_args *a, const struct option_list *operands,
-		      const char *place, struct compat_argv *v)
+static void operf_translate(const struct operf_args *a, const struct option_list *operands,
+			    const char *place, struct compat_argv *v)
 {
 	compat_push(v, "operf");
 	compat_push(v, "--store=oprofile");
@@ -110,7 +111,7 @@ static int tell_end(const struct recorder_result *r, const char *command)
 	return status > 0 ? OPERF_COMMAND_FAILED : OPERF_OK;
 }
 
-static int record(const struct operf_args *a, const struct option_list *operands)
+static int operf_record(const struct operf_args *a, const struct option_list *operands)
 {
 	const char *dir = a->session_dir ? a->session_dir : default_dir;
 	cleanup(free_at_exit) char *place = compat_recording_place(dir);
@@ -122,7 +123,7 @@ static int record(const struct operf_args *a, const struct option_list *operands
 
 	self.name = "operf";
 	self.is_program = true;
-	translate(a, operands, place, &argv);
+	operf_translate(a, operands, place, &argv);
 	if (r >= 0) {
 		compat_keep_killed(dir);
 		status = oprofile_commands.record_arguments(&self, (int)argv.n, argv.data, &end);
@@ -151,11 +152,11 @@ static int operf_run(const struct command *self, int argc, char **argv)
 
 	if (status < 0) {
 		compat_tell_obsolete(obsolete, &a);
-		if (check(&a, &operands, &err) < 0) {
+		if (operf_check(&a, &operands, &err) < 0) {
 			log_error("%s", err.text);
 			status = EXIT_FAILED;
 		} else {
-			status = record(&a, &operands);
+			status = operf_record(&a, &operands);
 		}
 	}
 	option_list_fini(&a.events);

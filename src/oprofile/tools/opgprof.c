@@ -47,8 +47,8 @@ static int check_one(const struct profile *p, struct error *err)
 	return r;
 }
 
-static int load(struct postproc *pp, const struct opgprof_args *a, const struct option_list *specs,
-		struct error *err)
+static int opgprof_load(struct postproc *pp, const struct opgprof_args *a,
+			const struct option_list *specs, struct error *err)
 {
 	struct postproc_args post = a->post;
 	const struct export_format *gmon = export_find("gmon");
@@ -82,7 +82,7 @@ static int opgprof_run(const struct command *self, int argc, char **argv)
 		int r;
 
 		postproc_tell_obsolete(&args.post);
-		r = load(&pp, &args, &operands, &err);
+		r = opgprof_load(&pp, &args, &operands, &err);
 		if (r >= 0)
 			r = export_write(export_find("gmon"), &options, pp.profile, args.output,
 					 &n_bytes, &err);

@@ -117,8 +117,8 @@ static int find_elsewhere(const struct ophelp *o, struct event_spec *s, const ch
 	return r < 0 ? r : 0;
 }
 
-static int check_count(const struct ophelp *o, const struct event_spec *s, const char *text,
-		       struct error *err)
+static int ophelp_check_count(const struct ophelp *o, const struct event_spec *s, const char *text,
+			      struct error *err)
 {
 	bool with_chains = o->args.callgraph && strtoul(o->args.callgraph, NULL, 0);
 	uint64_t least = s->event ? s->event->minimum : 1, count;
@@ -208,7 +208,7 @@ static int check_twice(const struct option_list *specs, struct error *err)
 	return 0;
 }
 
-static int check_events(struct ophelp *o, struct error *err)
+static int ophelp_check_events(struct ophelp *o, struct error *err)
 {
 	static const struct counter_sources sources;
 	size_t n = o->operands.n;
@@ -219,7 +219,7 @@ static int check_events(struct ophelp *o, struct error *err)
 
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = read_spec(o, o->operands.data[i], &specs[i], err);
-		r = r < 0 ? r : check_count(o, &specs[i], o->operands.data[i], err);
+		r = r < 0 ? r : ophelp_check_count(o, &specs[i], o->operands.data[i], err);
 		if (r >= 0)
 			events[i] = specs[i].event ? specs[i].event : counted_anywhere(&specs[i]);
 	}
@@ -253,7 +253,7 @@ struct listing {
 };
 
 /* Behind a TAB, which stands for eight columns, broken between words. */
-static void print_wrapped(FILE *out, const char *text)
+static void ophelp_print_wrapped(FILE *out, const char *text)
 {
 	size_t room = TEXT_WIDTH - 8;
 
@@ -314,11 +314,11 @@ static void print_masks(const struct listing *l, const struct event_name *e)
 		else
 			text = xasprintf(m ? "%s: %s" : "(name=%s) %s", e->masks[i].name,
 					 e->masks[i].help);
-		print_wrapped(l->out, text);
+		ophelp_print_wrapped(l->out, text);
 	}
 }
 
-static void list_event(void *ctx, const struct event_name *e)
+static void ophelp_list_event(void *ctx, const struct event_name *e)
 {
 	const struct listing *l = ctx;
 	cleanup(free_at_exit) char *help = NULL;
@@ -328,11 +328,11 @@ static void list_event(void *ctx, const struct event_name *e)
 	fputc('\n', l->out);
 	help = e->min_count ? xasprintf("%s (min count: %" PRIu64 ")", e->help, e->min_count)
 			    : xstrdup(*e->help ? e->help : event_kind_texts[e->kind]);
-	print_wrapped(l->out, help);
+	ophelp_print_wrapped(l->out, help);
 	print_masks(l, e);
 }
 
-static void put_attribute(FILE *out, const char *name, const char *value)
+static void ophelp_put_attribute(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, " %s=\"", name);
 	markup_print_text(value, out);
@@ -343,17 +343,17 @@ static void put_xml_masks(FILE *out, const struct unit_mask *m)
 {
 	fputs("<unit_masks", out);
 	if (m->default_name)
-		put_attribute(out, "default", m->default_name);
+		ophelp_put_attribute(out, "default", m->default_name);
 	else
 		fprintf(out, " default=\"%" PRIu32 "\"", m->default_value);
-	put_attribute(out, "category", unit_mask_type_words[m->type]);
+	ophelp_put_attribute(out, "category", unit_mask_type_words[m->type]);
 	fputs(">\n", out);
 	vec_foreach (&m->units, u) {
 		fputs("<unit_mask", out);
 		if (u->name)
-			put_attribute(out, "name", u->name);
+			ophelp_put_attribute(out, "name", u->name);
 		fprintf(out, " mask=\"%" PRIu32 "\"", u->value);
-		put_attribute(out, "desc", u->help);
+		ophelp_put_attribute(out, "desc", u->help);
 		fputs("/>\n", out);
 	}
 	fputs("</unit_masks>\n", out);
@@ -365,14 +365,14 @@ static void list_xml_event(void *ctx, const struct event_name *e)
 	const struct table_event *t = e->table;
 
 	fputs("<event", l->out);
-	put_attribute(l->out, "event_name", e->name);
-	put_attribute(l->out, "desc", e->help);
+	ophelp_put_attribute(l->out, "event_name", e->name);
+	ophelp_put_attribute(l->out, "desc", e->help);
 	fprintf(l->out, " counter_mask=\"%" PRIu64 "\"",
 		t && t->ext ? 0
 		: t         ? t->counters & l->all
 			    : l->all);
 	if (t && t->ext)
-		put_attribute(l->out, "ext", t->ext);
+		ophelp_put_attribute(l->out, "ext", t->ext);
 	fprintf(l->out, " min_count=\"%" PRIu64 "\"", e->min_count);
 	if (!t || !t->mask.units.n) {
 		fputs("/>\n", l->out);
@@ -408,7 +408,7 @@ static void each_event(struct ophelp *o, event_visitor visit, void *ctx)
 		catalog_each(&sources, visit_elsewhere, &rest);
 }
 
-static int list_events(struct ophelp *o, struct error *err)
+static int ophelp_list_events(struct ophelp *o, struct error *err)
 {
 	static const struct counter_sources sources;
 	const char *cpu = o->cpu ? o->cpu->pretty : "unknown";
@@ -424,22 +424,22 @@ static int list_events(struct ophelp *o, struct error *err)
 	if (o->args.xml) {
 		fputs("<?xml version=\"1.0\"?>\n<help_events schemaversion=\"2.0\">\n<header",
 		      l.out);
-		put_attribute(l.out, "title", cpu);
-		put_attribute(l.out, "doc", DOC);
+		ophelp_put_attribute(l.out, "title", cpu);
+		ophelp_put_attribute(l.out, "doc", DOC);
 		fputs("/>\n", l.out);
 		each_event(o, list_xml_event, &l);
 		fputs("</help_events>\n", l.out);
 	} else {
 		fprintf(l.out, "oprofile: available events for CPU type \"%s\"\n\n%s\n\n", cpu,
 			DOC);
-		each_event(o, list_event, &l);
+		each_event(o, ophelp_list_event, &l);
 	}
 	return output_close(&out, err);
 }
 
 /* ---- the whole ---- */
 
-static int load(struct ophelp *o, struct error *err)
+static int ophelp_load(struct ophelp *o, struct error *err)
 {
 	static const struct counter_sources sources;
 	const char *name = o->args.cpu;
@@ -459,7 +459,7 @@ static int need_operand(const struct ophelp *o, struct error *err)
 			 o->args.check ? "name the events to check" : "name one event");
 }
 
-static int act(struct ophelp *o, struct error *err)
+static int ophelp_act(struct ophelp *o, struct error *err)
 {
 	const struct ophelp_args *a = &o->args;
 	int r;
@@ -473,12 +473,12 @@ static int act(struct ophelp *o, struct error *err)
 		return 0;
 	}
 	if (!a->check && !a->unit_mask && !a->extra_mask && !o->operands.n)
-		return list_events(o, err);
+		return ophelp_list_events(o, err);
 	r = need_operand(o, err);
 	if (r < 0)
 		return r;
 	if (a->check)
-		return check_events(o, err);
+		return ophelp_check_events(o, err);
 	return a->unit_mask || a->extra_mask ? print_unit_mask(o, o->operands.data[0], err)
 					     : print_code(o, o->operands.data[0], err);
 }
@@ -493,10 +493,10 @@ static int ophelp_run(const struct command *self, int argc, char **argv)
 		int r;
 
 		compat_tell_obsolete(obsolete, &o.args);
-		r = load(&o, &err);
+		r = ophelp_load(&o, &err);
 		vec_foreach (&o.table.complaints, text)
 			log_warning("%s", *text);
-		r = r < 0 ? r : act(&o, &err);
+		r = r < 0 ? r : ophelp_act(&o, &err);
 		if (r < 0)
 			log_error("%s", err.text);
 		status = r < 0 ? EXIT_FAILED : EXIT_OK;

@@ -32,7 +32,8 @@ static const struct option_spec opimport_options[] = {
 
 static const struct compat_obsolete obsolete[] = { COMPAT_VERBOSE(opimport_args), { 0 } };
 
-static int read_abi(const struct opimport_args *a, struct sample_file_abi *out, struct error *err)
+static int opimport_read_abi(const struct opimport_args *a, struct sample_file_abi *out,
+			     struct error *err)
 {
 	cleanup(free_at_exit) char *text = NULL;
 	struct buf own = { 0 };
@@ -67,7 +68,7 @@ static int convert(const struct opimport_args *a, const struct option_list *oper
 		return error_set(err, -EINVAL, "give --abi, --output and one sample file");
 	if (access(a->output, F_OK) == 0)
 		return error_set(err, -EEXIST, "%s is there already", a->output);
-	r = read_abi(a, &abi, err);
+	r = opimport_read_abi(a, &abi, err);
 	r = r < 0 ? r : file_map(operands->data[0], &map, err);
 	if (r < 0)
 		return r;

@@ -170,7 +170,7 @@ static struct profile_request make_request(const struct opreport_args *a,
 	return request;
 }
 
-static void print_xml(const struct opreport_args *a, const struct profile *p, FILE *out)
+static void opreport_print_xml(const struct opreport_args *a, const struct profile *p, FILE *out)
 {
 	const struct row_limits all = { 0 };
 	struct rows graph = { 0 };
@@ -190,13 +190,13 @@ static void print_xml(const struct opreport_args *a, const struct profile *p, FI
 	rows_fini(&graph);
 }
 
-static void print(const struct opreport_args *a, const struct opreport_options *o,
-		  const struct postproc sides[2], bool is_diff, FILE *out)
+static void opreport_print(const struct opreport_args *a, const struct opreport_options *o,
+			   const struct postproc sides[2], bool is_diff, FILE *out)
 {
 	const struct profile *profiles[2] = { sides[0].profile, sides[1].profile };
 
 	if (a->xml) {
-		print_xml(a, profiles[0], out);
+		opreport_print_xml(a, profiles[0], out);
 		return;
 	}
 	if (!a->no_header)
@@ -222,8 +222,8 @@ static int check_sides(const struct postproc sides[2], struct error *err)
 		sides[0].profile->n_lanes, sides[1].profile->n_lanes);
 }
 
-static int report(const struct opreport_args *a, const struct specification specs[2], bool is_diff,
-		  bool *is_damaged, struct error *err)
+static int opreport_report(const struct opreport_args *a, const struct specification specs[2],
+			   bool is_diff, bool *is_damaged, struct error *err)
 {
 	struct opreport_options o = layout_options(a);
 	struct postproc sides[2] = { 0 };
@@ -240,7 +240,7 @@ static int report(const struct opreport_args *a, const struct specification spec
 	r = r >= 0 && is_diff ? check_sides(sides, err) : r;
 	r = r < 0 ? r : output_open(&out, a->output, false, err);
 	if (r >= 0) {
-		print(a, &o, sides, is_diff, out.file);
+		opreport_print(a, &o, sides, is_diff, out.file);
 		r = output_close(&out, err);
 	}
 	for (int side = 0; side < 2; side++)
@@ -267,7 +267,7 @@ static int opreport_run(const struct command *self, int argc, char **argv)
 			log_warning("--sort means nothing with --xml");
 		r = split_operands(&operands, specs, &is_diff, &err);
 		r = r < 0 ? r : check_options(&a, is_diff, &err);
-		r = r < 0 ? r : report(&a, specs, is_diff, &is_damaged, &err);
+		r = r < 0 ? r : opreport_report(&a, specs, is_diff, &is_damaged, &err);
 		if (r < 0)
 			log_error("%s", err.text);
 		status = r < 0 || is_damaged ? EXIT_FAILED : EXIT_OK;

@@ -31,8 +31,8 @@ static bool shows_mangled(const struct postproc_args *args)
 }
 
 /* "symbol:a,b" of OProfile's list: globs, or mangled names, which mean what they say. */
-static int add_symbols(struct query *q, const char *tag, const char *list, bool are_readable,
-		       struct error *err)
+static int postproc_add_symbols(struct query *q, const char *tag, const char *list,
+				bool are_readable, struct error *err)
 {
 	struct compat_words words = { 0 };
 	struct buf text = { 0 }, plain = { 0 };
@@ -78,11 +78,11 @@ int postproc_open(struct postproc *pp, const struct postproc_args *args,
 		r = query_add(&pp->query, operand, err);
 	}
 	r = r < 0 ? r
-		  : add_symbols(&pp->query, "symbol", args->include_symbols, !shows_mangled(args),
-				err);
+		  : postproc_add_symbols(&pp->query, "symbol", args->include_symbols,
+					 !shows_mangled(args), err);
 	r = r < 0 ? r
-		  : add_symbols(&pp->query, "symbol-exclude", args->exclude_symbols,
-				!shows_mangled(args), err);
+		  : postproc_add_symbols(&pp->query, "symbol-exclude", args->exclude_symbols,
+					 !shows_mangled(args), err);
 	r = r < 0 ? r : query_check(&pp->query, err);
 	if (r < 0)
 		return r;

@@ -44,12 +44,12 @@ static bool is_lower(char c)
 	return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
+static bool ada_names_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool skip(struct ada *a, const char *text)
+static bool ada_names_skip(struct ada *a, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -61,7 +61,7 @@ static bool skip(struct ada *a, const char *text)
 
 static void skip_digits(struct ada *a)
 {
-	while (is_digit(peek(a, 0)))
+	while (ada_names_is_digit(peek(a, 0)))
 		a->at++;
 }
 
@@ -69,7 +69,7 @@ static void skip_digits(struct ada *a)
 static const char *skip_one_of(struct ada *a, const struct spelling *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (skip(a, list[i].encoded))
+		if (ada_names_skip(a, list[i].encoded))
 			return list[i].readable;
 	return NULL;
 }
@@ -81,8 +81,8 @@ static bool put_identifier(struct ada *a)
 
 	if (!is_lower(peek(a, 0)))
 		return false;
-	while (is_lower(peek(a, 0)) || is_digit(peek(a, 0)) ||
-	       (peek(a, 0) == '_' && (is_lower(peek(a, 1)) || is_digit(peek(a, 1)))))
+	while (is_lower(peek(a, 0)) || ada_names_is_digit(peek(a, 0)) ||
+	       (peek(a, 0) == '_' && (is_lower(peek(a, 1)) || ada_names_is_digit(peek(a, 1)))))
 		a->at++;
 	buf_bytes(a->out, start, (size_t)(a->at - start));
 	return true;
@@ -103,7 +103,7 @@ static bool put_entity(struct ada *a)
 /* "X", "Xb", "Xnn": the entity is declared in a body. */
 static void skip_body_mark(struct ada *a)
 {
-	if (!skip(a, "X"))
+	if (!ada_names_skip(a, "X"))
 		return;
 	while (peek(a, 0) == 'n' || peek(a, 0) == 'b')
 		a->at++;
@@ -112,7 +112,7 @@ static void skip_body_mark(struct ada *a)
 /* ".123": a subprogram within another; more of them are clones, which the caller reads. */
 static void skip_nested_number(struct ada *a)
 {
-	if (peek(a, 0) != '.' || !is_digit(peek(a, 1)))
+	if (peek(a, 0) != '.' || !ada_names_is_digit(peek(a, 1)))
 		return;
 	a->at++;
 	skip_digits(a);
@@ -121,13 +121,14 @@ static void skip_nested_number(struct ada *a)
 /* "__2", "__2__3": which of the subprograms of one name it is. */
 static void skip_overload_number(struct ada *a)
 {
-	while (peek(a, 0) == '_' && peek(a, 1) == '_' && is_digit(peek(a, 2))) {
+	while (peek(a, 0) == '_' && peek(a, 1) == '_' && ada_names_is_digit(peek(a, 2))) {
 		a->at += 2;
-		while (is_digit(peek(a, 0)) || (peek(a, 0) == '_' && is_digit(peek(a, 1))))
+		while (ada_names_is_digit(peek(a, 0)) ||
+		       (peek(a, 0) == '_' && ada_names_is_digit(peek(a, 1))))
 			a->at++;
 		skip_body_mark(a);
 	}
-	if (peek(a, 0) == '$' && is_digit(peek(a, 1))) {
+	if (peek(a, 0) == '$' && ada_names_is_digit(peek(a, 1))) {
 		a->at++;
 		skip_digits(a);
 	}
@@ -138,9 +139,9 @@ static bool skip_entry_mark(struct ada *a)
 {
 	const char *start = a->at;
 
-	if (skip(a, "_B") || skip(a, "_E")) {
+	if (ada_names_skip(a, "_B") || ada_names_skip(a, "_E")) {
 		skip_digits(a);
-		if (skip(a, "s") || skip(a, "b"))
+		if (ada_names_skip(a, "s") || ada_names_skip(a, "b"))
 			return true;
 	}
 	a->at = start;
@@ -152,7 +153,7 @@ static void read_rest_of_entity(struct ada *a)
 {
 	const char *text;
 
-	if (skip(a, "TKB") || skip(a, "TK"))
+	if (ada_names_skip(a, "TKB") || ada_names_skip(a, "TK"))
 		return;
 	skip_body_mark(a);
 	text = skip_one_of(a, attributes, ARRAY_SIZE(attributes));
@@ -186,11 +187,11 @@ bool gnat_demangle(const char *name, size_t len, struct buf *out)
 	bool ok;
 
 	out->len = 0;
-	skip(&a, "_ada_");
+	ada_names_skip(&a, "_ada_");
 	while ((ok = put_entity(&a))) {
 		read_rest_of_entity(&a);
 		skip_notes(&a);
-		if (peek(&a, 0) != '_' || !skip(&a, "__"))
+		if (peek(&a, 0) != '_' || !ada_names_skip(&a, "__"))
 			break;
 		buf_u8(out, '.');
 	}

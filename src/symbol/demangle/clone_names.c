@@ -10,7 +10,7 @@ static const char *const additions[] = {
 	".lto_priv", ".part",      ".resolver", ".simdclone", ".warm",
 };
 
-static bool is_digit(char c)
+static bool clone_names_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -22,13 +22,13 @@ static size_t addition_len(const char *at)
 
 	if (*at != '.' || len == 1)
 		return 0;
-	while (at[len] == '.' && is_digit(at[len + 1]))
-		for (len++; is_digit(at[len]);)
+	while (at[len] == '.' && clone_names_is_digit(at[len + 1]))
+		for (len++; clone_names_is_digit(at[len]);)
 			len++;
 	return at[len] == '\0' || at[len] == '.' ? len : 0;
 }
 
-static bool is_known(const char *at, size_t len)
+static bool clone_names_is_known(const char *at, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(additions); i++) {
 		size_t word_len = strlen(additions[i]);
@@ -45,7 +45,7 @@ static bool are_all_known(const char *at)
 {
 	size_t len;
 
-	while ((len = addition_len(at)) && is_known(at, len))
+	while ((len = addition_len(at)) && clone_names_is_known(at, len))
 		at += len;
 	return !*at;
 }

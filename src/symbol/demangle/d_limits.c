@@ -17,7 +17,7 @@ struct d_reader {
 	size_t end;
 };
 
-static bool is_digit(char c)
+static bool d_limits_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -31,7 +31,7 @@ static size_t read_number(const struct d_reader *d, size_t *at)
 {
 	size_t number = 0;
 
-	for (; is_digit(letter_at(d, *at)); ++*at)
+	for (; d_limits_is_digit(letter_at(d, *at)); ++*at)
 		number = MIN(number * 10 + (size_t)(d->name[*at] - '0'), MAX_LENGTH);
 	return number;
 }
@@ -54,7 +54,7 @@ static size_t end_of_qualified_name(const struct d_reader *d, size_t at)
 	for (;;) {
 		char c = letter_at(d, at);
 
-		if (is_digit(c)) {
+		if (d_limits_is_digit(c)) {
 			size_t len = read_number(d, &at);
 
 			at = MIN(at + len, d->end);
@@ -106,7 +106,7 @@ static size_t end_of_repeated(const struct d_reader *d, size_t at)
 {
 	size_t len;
 
-	if (!is_digit(d->name[at]))
+	if (!d_limits_is_digit(d->name[at]))
 		return end_of_type(d, at);
 	len = read_number(d, &at);
 	return MIN(at + len, d->end);
@@ -129,7 +129,7 @@ static size_t end_of_identifier(const struct d_reader *d, size_t at)
 {
 	size_t len;
 
-	if (is_digit(d->name[at])) {
+	if (d_limits_is_digit(d->name[at])) {
 		len = read_number(d, &at);
 		return at + len;
 	}

@@ -17,7 +17,7 @@
 #define MAX_DEMANGLED 65536
 #define MAX_UNFOLDED  16 /* times as long as the mangled name, if that is more */
 
-static bool is_digit(char c)
+static bool demangle_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -140,5 +140,5 @@ bool is_mangled_name(const char *name)
 	if (!strncmp(name, "_ZGV", 4) && name[4] >= 'a' && name[4] <= 'z')
 		return false;
 	return name[1] == 'Z' || (name[1] == 'R' && name[2] >= 'A' && name[2] <= 'Z') ||
-	       (name[1] == 'D' && is_digit(name[2]));
+	       (name[1] == 'D' && demangle_is_digit(name[2]));
 }

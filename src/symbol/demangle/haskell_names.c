@@ -20,7 +20,7 @@ struct haskell_name {
 	size_t module; /* which part it is; those before it are the package */
 };
 
-static bool is_upper(char c)
+static bool haskell_names_is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
 }
@@ -30,7 +30,7 @@ static bool is_part(struct part p, const char *text)
 	return p.len == strlen(text) && !memcmp(p.text, text, p.len);
 }
 
-static bool split(const char *name, size_t len, struct haskell_name *out)
+static bool haskell_names_split(const char *name, size_t len, struct haskell_name *out)
 {
 	const char *end = name + len;
 
@@ -50,9 +50,10 @@ static bool split(const char *name, size_t len, struct haskell_name *out)
 /* A package may have an upper case name, too: "HUnit_Test_run_info". */
 static bool find_module(struct haskell_name *h)
 {
-	if (h->n >= 4 && is_upper(h->parts[1].text[0]) && !is_part(h->parts[0], "stg"))
+	if (h->n >= 4 && haskell_names_is_upper(h->parts[1].text[0]) &&
+	    !is_part(h->parts[0], "stg"))
 		h->module = 1;
-	else if (h->n >= 3 && is_upper(h->parts[0].text[0]))
+	else if (h->n >= 3 && haskell_names_is_upper(h->parts[0].text[0]))
 		h->module = 0;
 	else
 		return false;
@@ -63,7 +64,7 @@ size_t haskell_module_len(const char *name, size_t len)
 {
 	struct haskell_name h;
 
-	if (!split(name, len, &h) || !find_module(&h))
+	if (!haskell_names_split(name, len, &h) || !find_module(&h))
 		return 0;
 	return (size_t)(h.parts[h.module].text + h.parts[h.module].len - name);
 }
@@ -95,7 +96,7 @@ static bool put_escape(const struct escape *escapes, char letter, struct buf *ou
 	return false;
 }
 
-static int hex_digit(char c)
+static int haskell_names_hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -116,8 +117,8 @@ static size_t put_character(struct part p, struct buf *out)
 	uint32_t code = 0;
 	size_t i = 0;
 
-	for (; i < p.len && hex_digit(p.text[i]) >= 0; i++) {
-		code = code * 16 + (uint32_t)hex_digit(p.text[i]);
+	for (; i < p.len && haskell_names_hex_digit(p.text[i]) >= 0; i++) {
+		code = code * 16 + (uint32_t)haskell_names_hex_digit(p.text[i]);
 		if (code > 0x10ffff)
 			return 0;
 	}
@@ -198,7 +199,7 @@ static size_t count_kind_parts(const struct haskell_name *h)
 	return 0;
 }
 
-static void put_kind(const struct haskell_name *h, size_t first, struct buf *out)
+static void haskell_names_put_kind(const struct haskell_name *h, size_t first, struct buf *out)
 {
 	struct part p = h->parts[first], last = h->parts[h->n - 1];
 
@@ -227,13 +228,13 @@ bool haskell_demangle(const char *name, size_t len, struct buf *out)
 	bool ok = false;
 
 	out->len = 0;
-	if (split(name, len, &h) && find_module(&h)) {
+	if (haskell_names_split(name, len, &h) && find_module(&h)) {
 		n_kind = count_kind_parts(&h);
 		/* Behind the name may be the unique of a local function: "Main_go_s4Gh_info". */
 		ok = n_kind && h.n - n_kind - h.module >= 2 && h.n - n_kind - h.module <= 3 &&
 		     put_parts(&h, h.n - n_kind, out);
 		if (ok)
-			put_kind(&h, h.n - n_kind, out);
+			haskell_names_put_kind(&h, h.n - n_kind, out);
 	}
 	if (!ok)
 		out->len = 0;

@@ -31,7 +31,7 @@ struct output {
  * The Rust demangler holds no memory but its stack, so leaving it by a jump is safe; there is no
  * other way to stop a name that unfolds without end.
  */
-static void take_text(const char *text, size_t len, void *opaque)
+static void iberty_names_take_text(const char *text, size_t len, void *opaque)
 {
 	struct output *o = opaque;
 
@@ -48,7 +48,8 @@ bool iberty_demangle_rust(const char *name, bool is_short, struct buf *out)
 	out->len = 0;
 	if (len > MAX_RUST_MANGLED || setjmp(o.too_long))
 		return false;
-	return rust_demangle_callback(name, is_short ? STYLE_SHORT : STYLE_LONG, take_text, &o) &&
+	return rust_demangle_callback(name, is_short ? STYLE_SHORT : STYLE_LONG,
+				      iberty_names_take_text, &o) &&
 	       out->len;
 }
 

@@ -174,7 +174,7 @@ static bool is_at_end_of_encoding(const struct itanium *p)
 	return c == '\0' || c == 'E' || c == '.' || c == '_';
 }
 
-static node_id function_type(struct itanium *p, const struct itanium_name *facts)
+static node_id itanium_encoding_function_type(struct itanium *p, const struct itanium_name *facts)
 {
 	struct itanium_list parameters = { 0 };
 	node_id result = 0, type;
@@ -201,7 +201,7 @@ static node_id function_or_data(struct itanium *p)
 
 	if (!name || !enable_if(p, &conditions) || is_at_end_of_encoding(p))
 		return name;
-	type = function_type(p, &facts);
+	type = itanium_encoding_function_type(p, &facts);
 	if (!type || (itanium_skip(p, 'Q') && !(constraint = itanium_expression(p))))
 		return 0;
 	function = itanium_node(p, NODE_FUNCTION_NAME, name, type, constraint);

@@ -4,7 +4,7 @@
 
 #include "symbol/demangle/itanium_tree.h"
 
-static bool is_digit(char c)
+static bool itanium_expressions_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -42,14 +42,15 @@ static node_id unresolved_type(struct itanium *p)
 
 static node_id destroyed_name(struct itanium *p)
 {
-	node_id name = is_digit(itanium_peek(p, 0)) ? simple_id(p) : unresolved_type(p);
+	node_id name = itanium_expressions_is_digit(itanium_peek(p, 0)) ? simple_id(p)
+									: unresolved_type(p);
 
 	return name ? itanium_node(p, NODE_DESTRUCTOR, name, 0, 0) : 0;
 }
 
-static node_id base_name(struct itanium *p)
+static node_id itanium_expressions_base_name(struct itanium *p)
 {
-	if (is_digit(itanium_peek(p, 0)))
+	if (itanium_expressions_is_digit(itanium_peek(p, 0)))
 		return simple_id(p);
 	if (itanium_skip_text(p, "dn"))
 		return destroyed_name(p);
@@ -61,7 +62,8 @@ static bool starts_base_name(const struct itanium *p, size_t ahead)
 {
 	char c = itanium_peek(p, ahead), next = itanium_peek(p, ahead + 1);
 
-	return is_digit(c) || (c == 'o' && next == 'n') || (c == 'd' && next == 'n');
+	return itanium_expressions_is_digit(c) || (c == 'o' && next == 'n') ||
+	       (c == 'd' && next == 'n');
 }
 
 static node_id scoped(struct itanium *p, node_id scope, node_id name)
@@ -79,13 +81,13 @@ static node_id names_of_scopes(struct itanium *p, node_id scope, bool *is_type)
 
 		scope = scope ? scoped(p, scope, name) : name;
 		n_names++;
-	} while (scope && is_digit(itanium_peek(p, 0)));
+	} while (scope && itanium_expressions_is_digit(itanium_peek(p, 0)));
 	if (!scope || itanium_peek(p, 0) != 'E' || !starts_base_name(p, 1)) {
 		*is_type = n_names == 2;
 		return scope;
 	}
 	p->at++;
-	return scoped(p, scope, base_name(p));
+	return scoped(p, scope, itanium_expressions_base_name(p));
 }
 
 /* "T_", "Dt…E", and the like with arguments */
@@ -104,12 +106,12 @@ static node_id names_in_scopes(struct itanium *p, bool *is_type)
 			 strchr("TDS", itanium_peek(p, 1));
 	node_id scope;
 
-	if (is_digit(itanium_peek(p, 0)))
+	if (itanium_expressions_is_digit(itanium_peek(p, 0)))
 		return names_of_scopes(p, 0, is_type);
 	p->at += is_nested;
 	scope = arguments_of(p, unresolved_type(p));
 	if (!scope || !is_nested)
-		return scope ? scoped(p, scope, base_name(p)) : 0;
+		return scope ? scoped(p, scope, itanium_expressions_base_name(p)) : 0;
 	if (!is_dependent(p, scope)) {
 		*is_type = true;
 		return 0;
@@ -137,14 +139,14 @@ static node_id scoped_name(struct itanium *p)
 	p->nodes.n = n_nodes;
 	p->substitutions.n = n_substitutions;
 	node = itanium_type(p);
-	return node ? scoped(p, node, base_name(p)) : 0;
+	return node ? scoped(p, node, itanium_expressions_base_name(p)) : 0;
 }
 
 static node_id unresolved_name(struct itanium *p)
 {
 	if (itanium_peek(p, 0) == 's' && itanium_peek(p, 1) == 'r')
 		return scoped_name(p);
-	return base_name(p);
+	return itanium_expressions_base_name(p);
 }
 
 bool itanium_expressions(struct itanium *p, struct itanium_list *list)
@@ -284,7 +286,7 @@ static node_id call_form(struct itanium *p, uint32_t row)
 static node_id call_name_form(struct itanium *p, uint32_t row)
 {
 	(void)row;
-	return call(p, base_name(p));
+	return call(p, itanium_expressions_base_name(p));
 }
 
 static node_id cast_form(struct itanium *p, uint32_t row)
@@ -544,7 +546,7 @@ static node_id global_expression(struct itanium *p)
 
 static bool starts_function_parameter(char next, char third)
 {
-	return next == 'p' || (next == 'L' && is_digit(third));
+	return next == 'p' || (next == 'L' && itanium_expressions_is_digit(third));
 }
 
 static node_id any_expression(struct itanium *p)
@@ -564,7 +566,7 @@ static node_id any_expression(struct itanium *p)
 		return requires_expression(p);
 	if (c == 'u')
 		return vendor_expression(p);
-	if (is_digit(c) || (c == 's' && next == 'r') || starts_base_name(p, 0))
+	if (itanium_expressions_is_digit(c) || (c == 's' && next == 'r') || starts_base_name(p, 0))
 		return unresolved_name(p);
 	row = next ? itanium_operator_find(p->at) : -1;
 	if (row < 0 || !forms[itanium_operators[row].form])

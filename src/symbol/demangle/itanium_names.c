@@ -4,7 +4,7 @@
 
 #include "symbol/demangle/itanium_tree.h"
 
-static bool is_digit(char c)
+static bool itanium_names_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -175,7 +175,7 @@ static node_id simple_name(struct itanium *p, node_id scope, struct itanium_name
 {
 	char c = itanium_peek(p, 0), next = itanium_peek(p, 1);
 
-	if (is_digit(c))
+	if (itanium_names_is_digit(c))
 		return itanium_source_name(p);
 	if (c == 'U' && next == 't')
 		return unnamed_type(p);
@@ -315,11 +315,11 @@ static bool skip_discriminator(struct itanium *p)
 
 	if (itanium_peek(p, 0) != '_')
 		return true;
-	if (is_digit(itanium_peek(p, 1))) {
+	if (itanium_names_is_digit(itanium_peek(p, 1))) {
 		p->at += 2;
 		return true;
 	}
-	if (itanium_peek(p, 1) != '_' || !is_digit(itanium_peek(p, 2)))
+	if (itanium_peek(p, 1) != '_' || !itanium_names_is_digit(itanium_peek(p, 2)))
 		return true; /* the end of a temporary's name */
 	p->at += 2;
 	return itanium_number(p, &ignored) && itanium_skip(p, '_');

@@ -8,7 +8,7 @@
 #define MAX_STEPS 1000000
 #define MAX_DEPTH 2048
 
-static void put_bytes(struct itanium_printer *pr, const char *text, size_t len)
+static void itanium_print_put_bytes(struct itanium_printer *pr, const char *text, size_t len)
 {
 	if (pr->out->len + len > pr->limit)
 		pr->has_failed = true;
@@ -18,7 +18,7 @@ static void put_bytes(struct itanium_printer *pr, const char *text, size_t len)
 
 void itanium_put(struct itanium_printer *pr, const char *text)
 {
-	put_bytes(pr, text, strlen(text));
+	itanium_print_put_bytes(pr, text, strlen(text));
 }
 
 void itanium_put_number(struct itanium_printer *pr, uint32_t number)
@@ -50,7 +50,7 @@ void itanium_put_left(struct itanium_printer *pr, node_id node)
 	const struct node *n = itanium_get(pr, node);
 
 	if (n->kind == NODE_TEXT) {
-		put_bytes(pr, n->text, n->number);
+		itanium_print_put_bytes(pr, n->text, n->number);
 		return;
 	}
 	if (!take_step(pr))
@@ -112,7 +112,7 @@ void itanium_put_list(struct itanium_printer *pr, node_id list)
 	put_items(pr, list);
 }
 
-static bool ends_with(const struct itanium_printer *pr, char c)
+static bool itanium_print_ends_with(const struct itanium_printer *pr, char c)
 {
 	return pr->out->len && pr->out->data[pr->out->len - 1] == (uint8_t)c;
 }
@@ -122,9 +122,9 @@ void itanium_put_arguments(struct itanium_printer *pr, node_id list)
 {
 	bool ends_with_empty_pack;
 
-	itanium_put(pr, ends_with(pr, '<') ? " <" : "<");
+	itanium_put(pr, itanium_print_ends_with(pr, '<') ? " <" : "<");
 	ends_with_empty_pack = put_items(pr, list);
-	itanium_put(pr, ends_with(pr, '>') && !ends_with_empty_pack ? " >" : ">");
+	itanium_put(pr, itanium_print_ends_with(pr, '>') && !ends_with_empty_pack ? " >" : ">");
 }
 
 static bool is_simple(const struct itanium_printer *pr, const struct node *n)

@@ -67,7 +67,7 @@ static void put_literal(struct itanium_printer *pr, const struct node *n)
 	itanium_put(pr, suffix ? suffix : "");
 }
 
-static void put_string(struct itanium_printer *pr, const struct node *n)
+static void itanium_print_expressions_put_string(struct itanium_printer *pr, const struct node *n)
 {
 	put_in(pr, "\"<", n->a, ">\"");
 }
@@ -184,7 +184,7 @@ static void put_designated_value(struct itanium_printer *pr, node_id value)
 	itanium_put_operand(pr, value);
 }
 
-static void put_field(struct itanium_printer *pr, const struct node *n)
+static void itanium_print_expressions_put_field(struct itanium_printer *pr, const struct node *n)
 {
 	put_in(pr, ".", n->a, "");
 	put_designated_value(pr, n->b);
@@ -229,7 +229,7 @@ static void put_of_type(struct itanium_printer *pr, const struct node *n)
 	put_in(pr, "(", n->a, ")");
 }
 
-static void put_count(struct itanium_printer *pr, const struct node *n)
+static void itanium_print_expressions_put_count(struct itanium_printer *pr, const struct node *n)
 {
 	int64_t size = itanium_pack_size(pr, n->a);
 
@@ -302,7 +302,7 @@ static void put_requirement(struct itanium_printer *pr, const struct node *n)
 
 itanium_print_fn *const itanium_print_expressions[NODE_KINDS] = {
 	[NODE_LITERAL] = put_literal,
-	[NODE_STRING] = put_string,
+	[NODE_STRING] = itanium_print_expressions_put_string,
 	[NODE_PREFIX] = put_prefix,
 	[NODE_POSTFIX] = put_postfix,
 	[NODE_BINARY] = put_binary,
@@ -313,13 +313,13 @@ itanium_print_fn *const itanium_print_expressions[NODE_KINDS] = {
 	[NODE_CAST_LIST] = put_cast_list,
 	[NODE_NAMED_CAST] = put_named_cast,
 	[NODE_BRACED] = put_braced,
-	[NODE_FIELD] = put_field,
+	[NODE_FIELD] = itanium_print_expressions_put_field,
 	[NODE_INDEX] = put_index,
 	[NODE_INDEX_RANGE] = put_index_range,
 	[NODE_NEW] = put_new,
 	[NODE_GLOBAL] = put_global,
 	[NODE_OF_TYPE] = put_of_type,
-	[NODE_COUNT] = put_count,
+	[NODE_COUNT] = itanium_print_expressions_put_count,
 	[NODE_COUNT_LIST] = put_count_list,
 	[NODE_FUNCTION_PARAM] = put_function_param,
 	[NODE_FOLD] = put_fold,

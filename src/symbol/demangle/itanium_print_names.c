@@ -54,7 +54,7 @@ static void put_operator(struct itanium_printer *pr, const struct node *n)
 		pr->out->len--;
 }
 
-static void put_conversion(struct itanium_printer *pr, const struct node *n)
+static void itanium_print_names_put_conversion(struct itanium_printer *pr, const struct node *n)
 {
 	itanium_put(pr, "operator ");
 	itanium_put_node(pr, n->a);
@@ -336,9 +336,9 @@ itanium_print_fn *const itanium_print_names[NODE_KINDS] = {
 	[NODE_CONSTRUCTOR] = put_constructor,
 	[NODE_DESTRUCTOR] = put_destructor,
 	[NODE_OPERATOR] = put_operator,
-	[NODE_CONVERSION] = put_conversion,
+	[NODE_CONVERSION] = itanium_print_names_put_conversion,
 	[NODE_LITERAL_OPERATOR] = put_literal_operator,
-	[NODE_VENDOR_OPERATOR] = put_conversion,
+	[NODE_VENDOR_OPERATOR] = itanium_print_names_put_conversion,
 	[NODE_UNNAMED] = put_unnamed,
 	[NODE_LAMBDA] = put_lambda,
 	[NODE_BINDING] = put_binding,

@@ -28,7 +28,8 @@ static void leave_place(struct itanium_printer *pr, const struct itanium_place *
 
 typedef void put_fn(struct itanium_printer *, node_id);
 
-static void put_in_place(struct itanium_printer *pr, const struct itanium_place *place, put_fn *put)
+static void itanium_print_types_put_in_place(struct itanium_printer *pr,
+					     const struct itanium_place *place, put_fn *put)
 {
 	struct saved_state saved;
 
@@ -125,8 +126,8 @@ static void reference_left(struct itanium_printer *pr, const struct node *n)
 	bool is_lvalue;
 	struct itanium_place place = referred_type(pr, n, &is_lvalue);
 
-	put_in_place(pr, &place, itanium_put_left);
-	put_in_place(pr, &place, open_parenthesis);
+	itanium_print_types_put_in_place(pr, &place, itanium_put_left);
+	itanium_print_types_put_in_place(pr, &place, open_parenthesis);
 	if (place.node)
 		itanium_put(pr, is_lvalue ? "&" : "&&");
 }
@@ -136,8 +137,8 @@ static void reference_right(struct itanium_printer *pr, const struct node *n)
 	bool is_lvalue;
 	struct itanium_place place = referred_type(pr, n, &is_lvalue);
 
-	put_in_place(pr, &place, close_parenthesis);
-	put_in_place(pr, &place, itanium_put_right);
+	itanium_print_types_put_in_place(pr, &place, close_parenthesis);
+	itanium_print_types_put_in_place(pr, &place, itanium_put_right);
 }
 
 static void member_pointer_left(struct itanium_printer *pr, const struct node *n)
@@ -344,7 +345,7 @@ static void parameter_left(struct itanium_printer *pr, const struct node *n)
 	if (place.node && itanium_get(pr, place.node)->kind == NODE_PARAMETER)
 		put_parameter_name(pr, itanium_get(pr, place.node));
 	else
-		put_in_place(pr, &place, itanium_put_left);
+		itanium_print_types_put_in_place(pr, &place, itanium_put_left);
 }
 
 static void parameter_right(struct itanium_printer *pr, const struct node *n)
@@ -356,7 +357,7 @@ static void parameter_right(struct itanium_printer *pr, const struct node *n)
 		return;
 	place = itanium_resolve(pr, itanium_here(pr, node));
 	if (place.node && itanium_get(pr, place.node)->kind != NODE_PARAMETER)
-		put_in_place(pr, &place, itanium_put_right);
+		itanium_print_types_put_in_place(pr, &place, itanium_put_right);
 }
 
 static void put_pack(struct itanium_printer *pr, const struct node *n)

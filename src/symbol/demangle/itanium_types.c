@@ -87,7 +87,7 @@ static bool exception_specification(struct itanium *p, node_id *out)
 	return true;
 }
 
-static node_id function_type(struct itanium *p, uint8_t qualifiers)
+static node_id itanium_types_function_type(struct itanium *p, uint8_t qualifiers)
 {
 	struct itanium_list parameters = { 0 };
 	node_id exceptions, result, type;
@@ -146,7 +146,7 @@ static node_id qualified_type(struct itanium *p)
 	} else {
 		qualifiers = itanium_qualifiers(p);
 		if (starts_function_type(p)) {
-			type = function_type(p, qualifiers);
+			type = itanium_types_function_type(p, qualifiers);
 		} else {
 			type = itanium_type(p);
 			if (type && qualifiers) {
@@ -159,7 +159,7 @@ static node_id qualified_type(struct itanium *p)
 	return type;
 }
 
-static node_id digits(struct itanium *p)
+static node_id itanium_types_digits(struct itanium *p)
 {
 	const char *start = p->at;
 	uint32_t ignored;
@@ -175,7 +175,8 @@ static node_id array_type(struct itanium *p)
 
 	p->at++;
 	c = itanium_peek(p, 0);
-	if (c != '_' && !(bound = c >= '0' && c <= '9' ? digits(p) : itanium_expression(p)))
+	if (c != '_' &&
+	    !(bound = c >= '0' && c <= '9' ? itanium_types_digits(p) : itanium_expression(p)))
 		return 0;
 	if (!itanium_skip(p, '_'))
 		return 0;
@@ -200,7 +201,7 @@ static node_id vector_type(struct itanium *p)
 	node_id size, element;
 
 	p->at += 2;
-	size = itanium_skip(p, '_') ? itanium_expression(p) : digits(p);
+	size = itanium_skip(p, '_') ? itanium_expression(p) : itanium_types_digits(p);
 	if (!size || !itanium_skip(p, '_'))
 		return 0;
 	element = itanium_skip(p, 'p') ? itanium_fixed(p, "pixel") : itanium_type(p);
@@ -243,7 +244,7 @@ static node_id bit_int_type(struct itanium *p)
 	node_id bits, type = 0;
 
 	p->at += 2;
-	bits = c >= '0' && c <= '9' ? digits(p) : itanium_expression(p);
+	bits = c >= '0' && c <= '9' ? itanium_types_digits(p) : itanium_expression(p);
 	if (bits && itanium_skip(p, '_'))
 		type = itanium_node(p, NODE_BIT_INT, bits, 0, 0);
 	if (type)
@@ -288,7 +289,7 @@ static node_id d_type(struct itanium *p)
 	case 'O':
 	case 'w':
 	case 'x':
-		return itanium_remember(p, function_type(p, 0));
+		return itanium_remember(p, itanium_types_function_type(p, 0));
 	case 'F':
 		return float_type(p);
 	case 'B':
@@ -414,7 +415,7 @@ static node_id any_type(struct itanium *p)
 	case 'u':
 		return vendor_type(p);
 	case 'F':
-		return itanium_remember(p, function_type(p, 0));
+		return itanium_remember(p, itanium_types_function_type(p, 0));
 	case 'A':
 		return itanium_remember(p, array_type(p));
 	case 'M':

@@ -22,8 +22,8 @@ static uint64_t unit_hash(enum name_language language, const char *name, size_t 
 	return XXH3_64bits_withSeed(name, len, language);
 }
 
-static void add_unit(struct name_units *u, enum name_language language, const char *name,
-		     size_t len)
+static void name_units_add_unit(struct name_units *u, enum name_language language, const char *name,
+				size_t len)
 {
 	uint64_t hash = unit_hash(language, name, len);
 
@@ -34,12 +34,12 @@ static void add_unit(struct name_units *u, enum name_language language, const ch
 	vec_push(&u->units, hash);
 }
 
-static bool is_upper(char c)
+static bool name_units_is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
 }
 
-static bool ends_with(const char *name, size_t len, const char *end)
+static bool name_units_ends_with(const char *name, size_t len, const char *end)
 {
 	size_t end_len = strlen(end);
 
@@ -51,8 +51,8 @@ static void add_ocaml(struct name_units *u, const char *name, size_t len)
 	static const char *const ends[] = { "__code_begin", ".code_begin", "$code_begin" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (is_upper(name[4]) && ends_with(name, len, ends[i])) {
-			add_unit(u, NAME_OCAML, name, len - strlen(ends[i]));
+		if (name_units_is_upper(name[4]) && name_units_ends_with(name, len, ends[i])) {
+			name_units_add_unit(u, NAME_OCAML, name, len - strlen(ends[i]));
 			return;
 		}
 }
@@ -62,8 +62,8 @@ static void add_ada(struct name_units *u, const char *name, size_t len)
 	static const char *const ends[] = { "___elabb", "___elabs", "_E" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (ends_with(name, len, ends[i])) {
-			add_unit(u, NAME_ADA, name, len - strlen(ends[i]));
+		if (name_units_ends_with(name, len, ends[i])) {
+			name_units_add_unit(u, NAME_ADA, name, len - strlen(ends[i]));
 			return;
 		}
 }
@@ -74,19 +74,19 @@ static void add_source_file(struct name_units *u, const char *name, size_t len)
 	char unit[MAX_UNIT + 2];
 	size_t n = 0;
 
-	if (!ends_with(name, len, ".adb") && !ends_with(name, len, ".ads"))
+	if (!name_units_ends_with(name, len, ".adb") && !name_units_ends_with(name, len, ".ads"))
 		return;
 	for (size_t i = 0; i < len - 4 && n < MAX_UNIT; i++) {
 		unit[n++] = name[i] == '-' ? '_' : name[i];
 		if (name[i] == '-')
 			unit[n++] = '_';
 	}
-	add_unit(u, NAME_ADA, unit, n);
+	name_units_add_unit(u, NAME_ADA, unit, n);
 }
 
 static void add_haskell(struct name_units *u, const char *name, size_t len)
 {
-	add_unit(u, NAME_HASKELL, name, haskell_module_len(name, len));
+	name_units_add_unit(u, NAME_HASKELL, name, haskell_module_len(name, len));
 }
 
 void name_units_add(struct name_units *u, const struct elf_symbol *symbol)
@@ -104,7 +104,7 @@ void name_units_add(struct name_units *u, const struct elf_symbol *symbol)
 		u->has_gnat = true;
 	else if (!memcmp(name, "stg_", 4))
 		u->has_ghc = true;
-	else if (ends_with(name, len, "_closure"))
+	else if (name_units_ends_with(name, len, "_closure"))
 		add_haskell(u, name, len);
 	else if (name[len - 1] == 'E' || name[len - 2] == 'b' || name[len - 5] == 'e')
 		add_ada(u, name, len);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static int hex_digit(char c)
+static int ocaml_names_hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -15,13 +15,13 @@ static int escaped(const char *at, const char *end)
 
 	if (end - at < 3 || *at != '$')
 		return 0;
-	high = hex_digit(at[1]);
-	low = hex_digit(at[2]);
+	high = ocaml_names_hex_digit(at[1]);
+	low = ocaml_names_hex_digit(at[2]);
 	return high < 0 || low < 0 ? 0 : high * 16 + low;
 }
 
 /* Since OCaml 5.1, "__" is a separator only within the module's name: before the first '.'. */
-static void put_names(const char *at, const char *end, struct buf *out)
+static void ocaml_names_put_names(const char *at, const char *end, struct buf *out)
 {
 	const char *dot = memchr(at, '.', (size_t)(end - at));
 	const char *module_end = dot ? dot : end;
@@ -44,6 +44,6 @@ bool ocaml_demangle(const char *name, size_t len, struct buf *out)
 	out->len = 0;
 	if (len < 5 || memcmp(name, "caml", 4) != 0 || name[4] < 'A' || name[4] > 'Z')
 		return false;
-	put_names(name + 4, name + len, out);
+	ocaml_names_put_names(name + 4, name + len, out);
 	return true;
 }

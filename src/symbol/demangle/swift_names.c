@@ -62,7 +62,7 @@ bool is_swift_name(const char *name)
 }
 
 /* The length of the name without clones and "@plt"; 0 if the program can't be given it. */
-static size_t plain_len(const char *name)
+static size_t swift_names_plain_len(const char *name)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789_$.";
@@ -82,7 +82,8 @@ static struct swift_name *find(const struct swift_names *s, const char *name, si
 }
 
 /* Notes the name, and that the program is to be asked. */
-static void add_name(struct swift_names *s, struct batch *batch, const char *name, size_t len)
+static void swift_names_add_name(struct swift_names *s, struct batch *batch, const char *name,
+				 size_t len)
 {
 	struct swift_name added = { 0 };
 	bool is_new;
@@ -97,8 +98,8 @@ static void add_name(struct swift_names *s, struct batch *batch, const char *nam
 }
 
 /* Gives the program's lines to the names; a line that is as the name says that it was not read. */
-static void take_lines(struct swift_names *s, const char *const *names, size_t n,
-		       const struct buf *text)
+static void swift_names_take_lines(struct swift_names *s, const char *const *names, size_t n,
+				   const struct buf *text)
 {
 	const char *at = (const char *)text->data;
 
@@ -113,12 +114,12 @@ static void take_lines(struct swift_names *s, const char *const *names, size_t n
 }
 
 /* Returns how many names the program got through. */
-static size_t ask(struct swift_names *s, const char *const *names, size_t n)
+static size_t swift_names_ask(struct swift_names *s, const char *const *names, size_t n)
 {
 	struct buf text = { 0 };
 	size_t n_read = swift_program_run(s->program, names, n, &text);
 
-	take_lines(s, names, n_read, &text);
+	swift_names_take_lines(s, names, n_read, &text);
 	s->n_failures += n_read < n;
 	buf_fini(&text);
 	return n_read;
@@ -132,10 +133,10 @@ static void ask_for_all(struct swift_names *s, const struct batch *batch)
 	while (at < batch->n && s->n_failures < MAX_FAILURES) {
 		size_t end;
 
-		at += ask(s, batch->data + at, batch->n - at);
+		at += swift_names_ask(s, batch->data + at, batch->n - at);
 		end = MIN(at + N_ALONE, batch->n);
 		for (bool ok = true; ok && at < end && s->n_failures < MAX_FAILURES; at++)
-			ok = ask(s, batch->data + at, 1) == 1;
+			ok = swift_names_ask(s, batch->data + at, 1) == 1;
 	}
 }
 
@@ -144,10 +145,10 @@ void swift_names_read(struct swift_names *s, const char *const *names, size_t n)
 	struct batch batch = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		size_t len = plain_len(names[i]);
+		size_t len = swift_names_plain_len(names[i]);
 
 		if (len)
-			add_name(s, &batch, names[i], len);
+			swift_names_add_name(s, &batch, names[i], len);
 	}
 	if (s->program)
 		ask_for_all(s, &batch);
@@ -156,7 +157,7 @@ void swift_names_read(struct swift_names *s, const char *const *names, size_t n)
 
 bool swift_names_has(const struct swift_names *s, const char *name)
 {
-	size_t len = plain_len(name);
+	size_t len = swift_names_plain_len(name);
 
 	return len && find(s, name, len);
 }
@@ -176,7 +177,7 @@ static bool put_rest(const char *rest, struct buf *out)
 
 bool swift_names_find(const struct swift_names *s, const char *name, struct buf *out)
 {
-	size_t len = plain_len(name);
+	size_t len = swift_names_plain_len(name);
 	const struct swift_name *found = len ? find(s, name, len) : NULL;
 
 	out->len = 0;

@@ -41,7 +41,7 @@ static void note_text_addr(struct kallsyms *k, const struct kernel_symbol *s)
 }
 
 /* A line without its newline. */
-static void parse_line(struct kallsyms *k, const char *at, const char *end)
+static void kallsyms_parse_line(struct kallsyms *k, const char *at, const char *end)
 {
 	struct kernel_symbol s = { 0 };
 	const char *start = at, *tab;
@@ -79,7 +79,7 @@ void kallsyms_parse(struct kallsyms *k, const char *text, size_t size)
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 		const char *line_end = newline ? newline : end;
 
-		parse_line(k, line, line_end);
+		kallsyms_parse_line(k, line, line_end);
 		line = line_end + 1;
 	}
 	k->is_hidden &= k->symbols.n > 0;

@@ -30,7 +30,7 @@ static int read_at(int fd, uint64_t off, void *bytes, size_t size)
 	return (int)got;
 }
 
-static bool read_header(int fd, Elf64_Ehdr *h)
+static bool kcore_read_header(int fd, Elf64_Ehdr *h)
 {
 	return read_at(fd, 0, h, sizeof(*h)) == sizeof(*h) &&
 	       !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
@@ -44,7 +44,7 @@ int kcore_open(const char *path, struct kcore *out, struct error *err)
 
 	if (fd < 0)
 		return error_errno(err, -errno, "%s", path);
-	if (!read_header(fd, &header)) {
+	if (!kcore_read_header(fd, &header)) {
 		close(fd);
 		return error_set(err, -EBADMSG, "%s: not a 64-bit ELF core file", path);
 	}
@@ -64,7 +64,7 @@ int kcore_read(const struct kcore *k, uint64_t addr, void *bytes, size_t size)
 	Elf64_Ehdr header;
 	Elf64_Phdr p;
 
-	if (!read_header(k->fd, &header))
+	if (!kcore_read_header(k->fd, &header))
 		return -EFAULT;
 	for (uint32_t i = 0; i < header.e_phnum && i < MAX_SEGMENTS; i++) {
 		if (read_at(k->fd, header.e_phoff + i * sizeof(p), &p, sizeof(p)) != sizeof(p))

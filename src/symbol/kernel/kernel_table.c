@@ -14,12 +14,12 @@
 #define MAX_KERNEL_SPAN (1ULL << 30)
 #define MAX_MODULE_SPAN (1ULL << 28)
 
-static enum index_draft_binding binding_of(char type)
+static enum index_draft_binding kernel_table_binding_of(char type)
 {
 	return type == 'T' ? DRAFT_GLOBAL : type == 't' ? DRAFT_LOCAL : DRAFT_WEAK;
 }
 
-static bool ends_with(const struct kernel_symbol *s, const char *suffix, size_t len)
+static bool kernel_table_ends_with(const struct kernel_symbol *s, const char *suffix, size_t len)
 {
 	return s->name_len >= len && !memcmp(s->name + s->name_len - len, suffix, len);
 }
@@ -30,8 +30,9 @@ static bool ends_with(const struct kernel_symbol *s, const char *suffix, size_t 
  */
 static bool is_section_mark(const struct kernel_symbol *s)
 {
-	return s->name[0] == '_' && (ends_with(s, "text", 4) || ends_with(s, "text_start", 10) ||
-				     ends_with(s, "text_end", 8));
+	return s->name[0] == '_' && (kernel_table_ends_with(s, "text", 4) ||
+				     kernel_table_ends_with(s, "text_start", 10) ||
+				     kernel_table_ends_with(s, "text_end", 8));
 }
 
 /* kallsyms has no sizes: each symbol, of code or of data, ends the one before it. */
@@ -45,7 +46,8 @@ static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k
 			continue;
 		rank = UINT8_MAX;
 		if (s->name)
-			rank = index_draft_rank(!is_section_mark(s), binding_of(s->type));
+			rank = index_draft_rank(!is_section_mark(s),
+						kernel_table_binding_of(s->type));
 		vec_push(&d->symbols, (struct index_draft_symbol){
 					      .offset = s->addr - base,
 					      .name = s->name,

@@ -50,7 +50,7 @@ static uint64_t alignment_of(const struct elf_file *elf, uint32_t i)
 }
 
 /* By section its address; 0 for what is not in memory, as debug sections. */
-static uint64_t *lay_out(const struct elf_file *elf)
+static uint64_t *module_file_lay_out(const struct elf_file *elf)
 {
 	uint64_t *addrs = xcalloc(elf->n_sections + 1, sizeof(*addrs));
 	uint64_t code = MODULE_BASE, other = OTHER_BASE, *at, align;
@@ -121,7 +121,7 @@ static void correct(const struct elf_file *elf, const struct symbol_table *table
 
 /* ---- addresses into the copy ---- */
 
-static void give_addresses(struct module_file *m, const uint64_t *addrs)
+static void module_file_give_addresses(struct module_file *m, const uint64_t *addrs)
 {
 	const struct elf_file *elf = &m->elf;
 	struct elf_section section;
@@ -216,11 +216,11 @@ static void relocate_code(struct module_file *m)
 
 void module_file_link(struct module_file *m, const struct symbol_table *known)
 {
-	uint64_t *addrs = lay_out(&m->elf);
+	uint64_t *addrs = module_file_lay_out(&m->elf);
 
 	if (known)
 		correct(&m->elf, known, addrs);
-	give_addresses(m, addrs);
+	module_file_give_addresses(m, addrs);
 	move_symbols(m, addrs);
 	relocate_code(m);
 	free(addrs);
@@ -278,7 +278,7 @@ static uint8_t *unzstd(const struct file_mapping *file, size_t *size)
 	return NULL;
 }
 
-static uint8_t *unpack(const char *path, const struct file_mapping *file, size_t *size)
+static uint8_t *module_file_unpack(const char *path, const struct file_mapping *file, size_t *size)
 {
 	struct buf out = { 0 };
 
@@ -321,7 +321,7 @@ struct search {
 	struct module_file *out;
 };
 
-static bool try_file(const struct search *search, const char *path)
+static bool module_file_try_file(const struct search *search, const char *path)
 {
 	struct module_file *m = search->out;
 	const struct build_id *wanted = &search->image->build_id;
@@ -330,7 +330,7 @@ static bool try_file(const struct search *search, const char *path)
 
 	if (file_map(path, &file, NULL) < 0)
 		return false;
-	m->bytes = unpack(path, &file, &m->size);
+	m->bytes = module_file_unpack(path, &file, &m->size);
 	m->mtime_ns = file.mtime_ns;
 	file_unmap(&file);
 	if (m->bytes && elf_file_open(&m->elf, m->bytes, m->size, NULL) == 0 &&
@@ -398,7 +398,7 @@ static bool try_release(const struct search *search, const char *dep_path, const
 	candidates[2] = *path == '/' ? xasprintf("%s%s", s->root, path)
 				     : xasprintf("%s%.*s/%s", s->root, dir, below, path);
 	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
-		ok = ok || try_file(search, candidates[i]);
+		ok = ok || module_file_try_file(search, candidates[i]);
 		free(candidates[i]);
 	}
 	return ok;
@@ -414,7 +414,7 @@ static bool try_build_id(const struct search *search)
 	build_id_hex(&search->image->build_id, hex);
 	path = xasprintf("%s%s/.build-id/%.2s/%s.debug", search->symbols->root,
 			 search->symbols->debug_dir, hex, hex + 2);
-	return try_file(search, path);
+	return module_file_try_file(search, path);
 }
 
 /* With a build id the modules of any kernel will do. */
@@ -445,7 +445,7 @@ static bool try_listed(const struct search *search)
 
 	vec_foreach (&search->symbols->image_places.files, file)
 		ok = ok || (is_module_path(file->name, strlen(file->name), name) &&
-			    try_file(search, file->path));
+			    module_file_try_file(search, file->path));
 	return ok;
 }
 

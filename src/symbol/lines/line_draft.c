@@ -45,7 +45,7 @@ struct draft {
 	struct line_index out;
 };
 
-static void list_units(struct units *out, const struct dwarf_file *file)
+static void line_draft_list_units(struct units *out, const struct dwarf_file *file)
 {
 	struct dwarf_unit unit;
 	uint64_t at = 0;
@@ -56,7 +56,7 @@ static void list_units(struct units *out, const struct dwarf_file *file)
 
 /* ---- scanning ---- */
 
-static bool take_lines(void *data, uint64_t stmt_list)
+static bool line_draft_take_lines(void *data, uint64_t stmt_list)
 {
 	struct draft *d = data;
 	bool is_new;
@@ -78,7 +78,7 @@ static void *scan_units(void *data)
 	uint32_t i;
 
 	while ((i = atomic_fetch_add(&w->draft->next, 1)) < w->draft->units.n)
-		line_scan_unit(w->scan, i, take_lines, w->draft);
+		line_scan_unit(w->scan, i, line_draft_take_lines, w->draft);
 	return NULL;
 }
 
@@ -400,14 +400,14 @@ static void fill_places(struct draft *d)
 }
 
 /* Where the last of it begins: behind are few bytes or none. */
-static uint32_t span_of(const struct draft *d)
+static uint32_t line_draft_span_of(const struct draft *d)
 {
 	uint32_t rows = d->rows.n ? d->rows.data[d->rows.n - 1].end : 0;
 
 	return d->scopes.n ? MAX(rows, d->scopes.data[d->scopes.n - 1].end) : rows;
 }
 
-static struct line_header *make_block(struct draft *d, size_t *size)
+static struct line_header *line_draft_make_block(struct draft *d, size_t *size)
 {
 	struct line_header like = {
 		.n_rows = d->rows.n_items,
@@ -420,7 +420,7 @@ static struct line_header *make_block(struct draft *d, size_t *size)
 	pthread_t other;
 
 	number_nodes_and_places(d, &like);
-	block = line_block_new(&like, span_of(d), size, &d->out);
+	block = line_block_new(&like, line_draft_span_of(d), size, &d->out);
 	is_parallel = d->n_scans > 1 && thread_start(&other, fill_rows, d);
 	if (!is_parallel)
 		fill_rows(d);
@@ -472,15 +472,15 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 
 	d->source = source;
 	pthread_mutex_init(&d->lock, NULL);
-	list_units(&d->units, source->dwarf);
-	list_units(&d->alt_units, source->alt);
+	line_draft_list_units(&d->units, source->dwarf);
+	line_draft_list_units(&d->alt_units, source->alt);
 	scan_all(d);
 	sum_losses(d, losses);
 	place_text(d);
 	arrange_rows(d);
 	arrange_scopes(d);
 	if (d->rows.n || d->scopes.n)
-		block = make_block(d, size);
+		block = line_draft_make_block(d, size);
 	draft_fini(d);
 	return block;
 }

@@ -18,7 +18,7 @@ struct rows {
 	size_t n, cap;
 };
 
-static int by_start(const void *a, const void *b)
+static int line_dump_by_start(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
@@ -27,7 +27,8 @@ static int by_start(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static void add_code(struct rows *rows, const struct jitdump *d, const struct jitdump_code *c)
+static void line_dump_add_code(struct rows *rows, const struct jitdump *d,
+			       const struct jitdump_code *c)
 {
 	for (uint32_t i = 0; i < c->n_lines; i++) {
 		const struct jitdump_line *l = &d->lines.data[c->first_line + i];
@@ -44,11 +45,11 @@ static void add_end(struct rows *rows, const struct jitdump_code *c)
 	vec_push(rows, (struct row){ .start = c->file_off + c->size, .order = (uint32_t)rows->n });
 }
 
-static void sort_rows(struct rows *rows)
+static void line_dump_sort_rows(struct rows *rows)
 {
 	size_t n = 0;
 
-	qsort(rows->data, rows->n, sizeof(*rows->data), by_start);
+	qsort(rows->data, rows->n, sizeof(*rows->data), line_dump_by_start);
 	for (size_t i = 0; i < rows->n; i++) {
 		bool is_last = i + 1 == rows->n || rows->data[i + 1].start != rows->data[i].start;
 
@@ -76,8 +77,8 @@ static uint32_t *lay_out_text(const struct jitdump *d, struct buf *text)
 	return at;
 }
 
-static struct line_header *make_block(const struct jitdump *d, const struct rows *rows,
-				      size_t *size)
+static struct line_header *line_dump_make_block(const struct jitdump *d, const struct rows *rows,
+						size_t *size)
 {
 	struct buf text = { 0 };
 	cleanup(free_at_exit) uint32_t *text_at = lay_out_text(d, &text);
@@ -118,10 +119,10 @@ struct line_header *line_dump_make(const uint8_t *bytes, size_t size, size_t *bl
 		if (c->n_lines)
 			add_end(&rows, c);
 	vec_foreach (&d.codes, c)
-		add_code(&rows, &d, c);
+		line_dump_add_code(&rows, &d, c);
 	if (d.lines.n && rows.n) {
-		sort_rows(&rows);
-		block = make_block(&d, &rows, block_size);
+		line_dump_sort_rows(&rows);
+		block = line_dump_make_block(&d, &rows, block_size);
 	}
 	vec_fini(&rows);
 	jitdump_fini(&d);

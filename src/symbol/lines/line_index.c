@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 /* The arrays of a block, whose counts fit its size. */
-static void lay_out(struct line_index *ix, const struct line_header *h, size_t size)
+static void line_index_lay_out(struct line_index *ix, const struct line_header *h, size_t size)
 {
 	*ix = (struct line_index){ .header = h, .size = size };
 	ix->rows = (const struct line_row *)(h + 1);
@@ -39,7 +39,7 @@ bool line_index_open(struct line_index *out, const void *bytes, size_t size)
 	if (arrays > size - sizeof(*h) || size - sizeof(*h) - arrays != h->text_size ||
 	    !h->text_size || ((const char *)bytes)[size - 1] != '\0')
 		return false;
-	lay_out(out, h, size);
+	line_index_lay_out(out, h, size);
 	return true;
 }
 
@@ -57,7 +57,7 @@ struct line_header *line_block_new(const struct line_header *like, uint32_t span
 	*size = sizeof(h) + size_of_arrays(&h) + h.text_size;
 	block = xmalloc(*size);
 	*block = h;
-	lay_out(out, block, *size);
+	line_index_lay_out(out, block, *size);
 	return block;
 }
 
@@ -67,7 +67,7 @@ void line_block_seal(struct line_header *h, size_t size)
 	struct line_bucket *buckets;
 	struct line_index ix;
 
-	lay_out(&ix, h, size);
+	line_index_lay_out(&ix, h, size);
 	buckets = (struct line_bucket *)ix.buckets;
 	for (uint32_t b = 0; b < h->n_buckets; b++) {
 		while (row < h->n_rows && ix.rows[row].start >> h->shift < b)

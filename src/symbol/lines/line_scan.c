@@ -65,7 +65,7 @@ void line_scan_fini(struct line_scan *s)
 /* ---- addresses ---- */
 
 /* The code that holds the address; NULL for code that the linker dropped. */
-static const struct code_segment *code_of(const struct line_scan *s, uint64_t link_addr)
+static const struct code_segment *line_scan_code_of(const struct line_scan *s, uint64_t link_addr)
 {
 	const struct code_segments *code = &s->source->code;
 	size_t low = 0, high = code->n;
@@ -87,7 +87,7 @@ static const struct code_segment *code_of(const struct line_scan *s, uint64_t li
 static bool place_range(const struct line_scan *s, uint64_t low, uint64_t high, uint32_t *start,
 			uint32_t *end)
 {
-	const struct code_segment *code = code_of(s, low);
+	const struct code_segment *code = line_scan_code_of(s, low);
 	uint64_t from, to;
 
 	if (!code || high <= low)
@@ -344,7 +344,7 @@ static void end_run(struct line_scan *s, struct sequence *q, uint32_t end)
 static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
 {
 	q->is_open = true;
-	q->code = code_of(s, addr);
+	q->code = line_scan_code_of(s, addr);
 	q->first = (uint32_t)s->rows.list.n;
 	q->limit = UINT32_MAX;
 }
@@ -355,7 +355,7 @@ static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t add
  *
  * Of rows of one address the last one counts; those that go back do not.
  */
-static void add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
+static void line_scan_add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
 {
 	struct line_place place = { .line = row->line,
 				    .column = row->column,
@@ -426,7 +426,7 @@ static void scan_lines(struct line_scan *s)
 		}
 		if (!q.is_open)
 			begin_sequence(s, &q, row.addr);
-		add_row(s, &q, &row);
+		line_scan_add_row(s, &q, &row);
 	}
 	/* Without an end: up to its last row. */
 	if (q.is_open && q.code)
@@ -436,7 +436,7 @@ static void scan_lines(struct line_scan *s)
 /* ---- functions ---- */
 
 /* Nodes are numbered outer before inner. */
-static inline uint64_t rank_of(const struct scope_interval *x)
+static inline uint64_t line_scan_rank_of(const struct scope_interval *x)
 {
 	return (uint64_t)x->start << 32 | x->node;
 }
@@ -445,7 +445,7 @@ static void merge(const struct scope_interval *a, size_t n, const struct scope_i
 		  size_t m, struct scope_interval *out)
 {
 	while (n && m) {
-		bool is_b = rank_of(b) < rank_of(a);
+		bool is_b = line_scan_rank_of(b) < line_scan_rank_of(a);
 
 		*out++ = is_b ? *b : *a;
 		b += is_b;
@@ -462,7 +462,7 @@ static void insertion_sort(struct scope_interval *v, size_t n)
 		struct scope_interval x = v[i];
 		size_t at = i;
 
-		for (; at && rank_of(&v[at - 1]) > rank_of(&x); at--)
+		for (; at && line_scan_rank_of(&v[at - 1]) > line_scan_rank_of(&x); at--)
 			v[at] = v[at - 1];
 		v[at] = x;
 	}
@@ -566,8 +566,8 @@ struct level {
 };
 
 /* A node of a function or an inlined copy that has code. */
-static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
-			 const struct dwarf_die *die, uint32_t parent)
+static uint32_t line_scan_add_node(struct line_scan *s, const struct dwarf_unit *u,
+				   const struct dwarf_die *die, uint32_t parent)
 {
 	uint32_t node = (uint32_t)s->nodes.n, start, end;
 	struct function_facts facts;
@@ -609,18 +609,19 @@ static uint32_t add_node(struct line_scan *s, const struct dwarf_unit *u,
 }
 
 /* What is below an entry, and whether its children can be passed over. */
-static void enter(struct line_scan *s, const struct dwarf_unit *u, const struct dwarf_die *die,
-		  const struct level *above, struct level *out, bool *skip)
+static void line_scan_enter(struct line_scan *s, const struct dwarf_unit *u,
+			    const struct dwarf_die *die, const struct level *above,
+			    struct level *out, bool *skip)
 {
 	*out = (struct level){ .node = above->node, .first = (uint32_t)s->intervals.n };
 	switch (die->tag) {
 	case DW_TAG_subprogram:
 		out->is_function = true;
-		out->node = add_node(s, u, die, NO_NODE);
+		out->node = line_scan_add_node(s, u, die, NO_NODE);
 		break;
 	case DW_TAG_inlined_subroutine:
 		if (above->node != NO_NODE) {
-			uint32_t node = add_node(s, u, die, above->node);
+			uint32_t node = line_scan_add_node(s, u, die, above->node);
 
 			out->node = node != NO_NODE ? node : above->node;
 		}
@@ -651,7 +652,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 				break;
 			continue;
 		}
-		enter(s, u, &die, &levels[depth], &inner, &skip);
+		line_scan_enter(s, u, &die, &levels[depth], &inner, &skip);
 		if (die.has_children && skip && dwarf_has(&die, DWARF_AT_SIBLING)) {
 			struct reader sibling =
 				dwarf_unit_dies(u, u->offset + die.raw[DWARF_AT_SIBLING]);
@@ -755,7 +756,7 @@ static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 
 /* ---- a unit ---- */
 
-static int by_start(const void *a, const void *b)
+static int line_scan_by_start(const void *a, const void *b)
 {
 	const struct scope_interval *x = a, *y = b;
 
@@ -784,7 +785,7 @@ static void find_covered(struct line_scan *s, const struct dwarf_unit *u)
 	}
 	if (!s->covered.n)
 		return;
-	qsort(s->covered.data, s->covered.n, sizeof(*s->covered.data), by_start);
+	qsort(s->covered.data, s->covered.n, sizeof(*s->covered.data), line_scan_by_start);
 	vec_foreach (&s->covered, piece) {
 		struct scope_interval *last = &s->covered.data[n];
 

@@ -31,7 +31,7 @@ struct making {
 	struct line_source source;
 };
 
-static void making_fini(struct making *m)
+static void line_table_making_fini(struct making *m)
 {
 	debug_sections_fini(&m->debug);
 	debug_sections_fini(&m->alt);
@@ -138,7 +138,7 @@ static void find_package(struct making *m)
 /* ---- what is code ---- */
 
 /* The executable sections as far as they are in segments; without sections, the segments. */
-static void find_code(struct making *m)
+static void line_table_find_code(struct making *m)
 {
 	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
 	struct code_segments *code = &m->source.code;
@@ -198,7 +198,7 @@ static void make_index(struct making *m)
 
 	find_alt(m);
 	find_package(m);
-	find_code(m);
+	line_table_find_code(m);
 	m->source.dwarf = &m->debug.dwarf;
 	m->source.root = m->root;
 	m->source.image_dir = dir;
@@ -306,7 +306,7 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 		make_of_module(&m);
 	else if (image->kind == IMAGE_JIT)
 		make_of_dump(&m);
-	making_fini(&m);
+	line_table_making_fini(&m);
 	return t;
 }
 

@@ -32,7 +32,7 @@ static struct line_table *lines_of(struct symbolizer *s, const struct symbol_tab
 	return t->lines;
 }
 
-static void take_place(const struct line_index *ix, uint32_t i, struct line_frame *out)
+static void lines_take_place(const struct line_index *ix, uint32_t i, struct line_frame *out)
 {
 	const struct line_place place = line_index_place(ix, i);
 
@@ -79,7 +79,7 @@ static bool given_span_of(const struct line_table *lines, uint64_t offset, struc
 	return given_span(lines, line_table_given_at(lines, offset), out) && out->start <= offset;
 }
 
-static bool is_known(const struct line_frame *f)
+static bool lines_is_known(const struct line_frame *f)
 {
 	return *f->function || *f->file || f->line || (f->function_id & ID_OF_SYMBOL);
 }
@@ -119,7 +119,7 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		frame.line = given.line;
 	}
 	if (spot->row != UINT32_MAX)
-		take_place(ix, ix->rows[spot->row].place, &frame);
+		lines_take_place(ix, ix->rows[spot->row].place, &frame);
 	while (node != NO_NODE) {
 		const struct line_node *at = &ix->nodes[node];
 
@@ -132,11 +132,11 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		out[n] = frame;
 		n += n + 1 < max;
 		frame = (struct line_frame){ .function = "" };
-		take_place(ix, at->called, &frame);
+		lines_take_place(ix, at->called, &frame);
 		node = at->parent;
 	}
 	take_symbol(t, spot->symbol, &frame);
-	if (!n && !is_known(&frame))
+	if (!n && !lines_is_known(&frame))
 		return 0;
 	out[n++] = frame;
 	return n;
