@@ -237,7 +237,7 @@ due() { # SESSION: samples that there are, that were lost, and that the late tim
 ticks_of_a_command() {
 	assay record -F 500 -o s -- sh -c '/programs/split 4cpu; times >times'
 	cat times
-	ms=$(tr -s ' \n' '\n\n' <times | awk -F'[ms]' 'NF > 1 { ms += ($1 * 60 + $2) * 1000 } END { printf "%d", ms }')
+	ms=$(tr ' ' '\n' <./times | awk -F'[ms]' 'NF > 1 { ms += ($1 * 60 + $2) * 1000 } END { printf "%d", ms }')
 	between 3900 "$ms" 10000 "ms of CPU time"
 	between $((ms * 98 / 200)) "$(due s)" $((ms * 102 / 200)) "samples due in $ms ms at 500 Hz"
 }
