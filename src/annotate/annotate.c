@@ -191,9 +191,9 @@ void annotation_put_skid(const struct annotation *a, uint32_t lane, struct buf *
 	else if (!strcmp(counter->unit, "ns"))
 		buf_printf(
 			out,
-			"%s is a timer: a sample is at the instruction that was about to run, so "
-			"the one before it, or a slow one a little before, may be what took the "
-			"time",
+			"%s is a timer: a sample is at the instruction that was about to run. The "
+			"time "
+			"may belong to the instruction before it, or to a slow one a little before",
 			counter->name);
 	else
 		buf_printf(out,

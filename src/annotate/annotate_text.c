@@ -141,8 +141,9 @@ static void say_no_source(struct page *p, const char *path)
 	cleanup(free_at_exit) char *text =
 		*path ? xasprintf("no source at %s; name its place with --search-dir or --rewrite",
 				  path)
-		      : xstrdup("no source: the code has no debug information ('assay why' says "
-				"where it was looked for)");
+		      : xstrdup("no source: the code has no debug information ('assay why' lists "
+				"the places "
+				"that were searched)");
 
 	annotate_text_put_sentence(p, "note", text);
 }

@@ -46,9 +46,9 @@ static int explain_no_memory(const struct aux *a, int e, struct error *err)
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	return error_set(
 		err, e,
-		"cannot map the trace's buffers: %zu of %zu KiB each (a ring of %zu KiB, an AUX "
-		"area of %zu KiB) are more than this user may lock: %lld KiB a CPU "
-		"(kernel.perf_event_mlock_kb) and %llu KiB besides (ulimit -l); give smaller ones "
+		"cannot map the trace's buffers: %zu of %zu KiB each (a ring of %zu KiB, an "
+		"AUX area of %zu KiB) are more than this user may lock: %lld KiB a CPU "
+		"(kernel.perf_event_mlock_kb) and %llu KiB more (ulimit -l); make them smaller "
 		"(-m,16), or as root 'sysctl kernel.perf_event_mlock_kb=%zu'",
 		rings_count(r), need, rings_data_bytes(r) >> 10, a->config.area_bytes >> 10,
 		(long long)free_kib, (unsigned long long)limit.rlim_cur >> 10, need);

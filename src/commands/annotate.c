@@ -312,7 +312,8 @@ static bool has_source(const struct annotation *a, uint32_t file)
 
 	if (source_files_get(a->sources, path)->path)
 		return true;
-	log_warning("annotate: %s: no such source; --search-dir or --rewrite say where it is now",
+	log_warning("annotate: %s: no such source; give its present place by --search-dir or "
+		    "--rewrite",
 		    path);
 	return false;
 }

@@ -90,9 +90,7 @@ static int list_recording(struct listing *l, const char *path, struct error *err
 	r = perfdata_read(replay_data(replay), &sink.sink, &damage);
 	/* A pipe's come with the records. */
 	perfdata_each_build_id(replay_data(replay), say, l);
-	return r < 0 ? error_set(err, r, "%s: %s; the list has what comes before", path,
-				 damage.text)
-		     : 0;
+	return r < 0 ? error_set(err, r, "%s: %s; the list ends there", path, damage.text) : 0;
 }
 
 static int list_session(struct listing *l, const char *given, struct error *err)
@@ -110,8 +108,8 @@ static int list_session(struct listing *l, const char *given, struct error *err)
 		for (uint32_t k = 1; k < s->segments[i]->n_images; k++)
 			say(l, s->segments[i]->images[k].path, &s->segments[i]->images[k].build_id);
 	session_close(s);
-	return is_damaged ? error_set(err, -EBADMSG, "%s: damaged; the list has what could be read",
-				      given)
+	return is_damaged ? error_set(err, -EBADMSG,
+				      "%s: damaged; the list has only the readable part", given)
 			  : 0;
 }
 

@@ -27,8 +27,8 @@ struct ctl_args {
 static const struct option_spec ctl_options[] = {
 	{ 0, "session-dir", "DIR", OPT_STRING, FIELD(dir), NULL, "of the daemon to ask",
 	  "Default: _" DAEMON_DIR
-	  "_, or where none runs there, that of the only one that runs, at all or "
-	  "below the working directory." },
+	  "_. If no daemon runs there, it is the directory of the only daemon that runs, "
+	  "at all or below the working directory." },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text",
 	  "text, or json: the answer as it came", .choices = "text|json" },
 	{ 0, "timeout", "TIME", OPT_SECONDS, FIELD(patience_s), "10",

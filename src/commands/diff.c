@@ -91,7 +91,7 @@ static int bad_rule(const char *text, struct error *err)
 	return error_set(
 		err, -EINVAL,
 		"--fail-if '%s': write symbol>+3%% or symbol:GLOB>+3%%, or < and a negative "
-		"number for what shrank",
+		"number for shares that shrank",
 		text);
 }
 
@@ -189,10 +189,11 @@ static int take_one(struct setup *s, const struct option_list *operands, struct 
 	int r = 0;
 
 	if (!s->args.against)
-		return error_set(err, -EINVAL,
-				 "-i %s is one session: --against TIME says which time is compared "
-				 "with that of --since, --until or --at",
-				 s->args.input);
+		return error_set(
+			err, -EINVAL,
+			"-i %s is one session: give --against TIME, to compare with the time of "
+			"--since, --until or --at",
+			s->args.input);
 	for (int side = 0; side < 2; side++) {
 		s->sides[side].path = s->args.input;
 		for (size_t i = 0; i < operands->n && r >= 0; i++)
@@ -272,8 +273,8 @@ static int take_braces(struct setup *s, const struct option_list *operands, stru
 		} else if (!strcmp(operand, "{") || !strcmp(operand, "}") ||
 			   (side < 0 && n_closed)) {
 			r = error_set(err, -EINVAL,
-				      "'%s': write COMMON… { OLD… } { NEW… }, braces as words of "
-				      "their own",
+				      "'%s': write COMMON… { OLD… } { NEW… }, with braces as "
+				      "separate words",
 				      operand);
 		} else {
 			for (int to = 0; to < 2 && r >= 0; to++)

@@ -30,8 +30,9 @@ static const struct option_spec import_options[] = {
 	  "Default: *assay.data*. With *--to perfdata* the file, which has to be named." },
 	{ 0, "to", "WHAT", OPT_CHOICE, FIELD(to), "session",
 	  "make a session, or write a perf.data file again as perf.data",
-	  "*perfdata* makes one plain file, of this machine's byte order, of what may be a pipe's "
-	  "output, compressed, a directory, or of another byte order; Debian 12's perf reads it.",
+	  "*perfdata* makes one plain file in this machine's byte order. The input may "
+	  "be a pipe's output, compressed, a directory, or of another byte order. Debian "
+	  "12's perf reads the result.",
 	  .choices = "session|perfdata" },
 	ITRACE_OPTIONS(FIELD(itrace), FIELD(no_itrace)),
 	CODE_OPTIONS(FIELD(code)),
@@ -75,7 +76,7 @@ static int import(struct input *in, const struct import_args *args, const char *
 		print_summary(dir, path, &result);
 		status = result.damage.code ? EXIT_FAILED : EXIT_OK;
 		if (result.damage.code)
-			log_error("import: %s: %s; the session has what comes before", path,
+			log_error("import: %s: %s; the session ends there", path,
 				  result.damage.text);
 	}
 	archive_places_fini(&texts);
@@ -104,8 +105,7 @@ static int rewrite(const struct import_args *args, const char *path)
 	}
 	log_info("%" PRIu64 " samples: %s made of %s", copied.samples, args->output, path);
 	if (damage.code)
-		log_error("import: %s: %s; %s has what comes before", path, damage.text,
-			  args->output);
+		log_error("import: %s: %s; %s ends there", path, damage.text, args->output);
 	return damage.code ? EXIT_FAILED : EXIT_OK;
 }
 

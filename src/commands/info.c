@@ -160,7 +160,7 @@ static void start_text(const struct session_info *info, char *text, size_t size)
 static void exit_text(int status, char *text, size_t size)
 {
 	if (status == -1)
-		snprintf(text, size, "no command of its own");
+		snprintf(text, size, "no command");
 	else if (WIFEXITED(status))
 		snprintf(text, size, "the command ended with exit status %d", WEXITSTATUS(status));
 	else if (WIFSIGNALED(status))

@@ -156,8 +156,7 @@ static int inject(struct input *in, const struct inject_args *args, const struct
 	}
 	tell(args, &copied);
 	if (damage.code)
-		log_error("inject: %s: %s; %s has what comes before", args->input, damage.text,
-			  args->output);
+		log_error("inject: %s: %s; %s ends there", args->input, damage.text, args->output);
 	return damage.code ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -110,7 +110,7 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	tell_trace(path, replay);
 	tell_time(path, &l);
 	if (r < 0)
-		log_error("report: %s: %s; shown is what comes before", path, damage.text);
+		log_error("report: %s: %s; the report ends there", path, damage.text);
 	*is_damaged = r < 0;
 	latency_sort(&l, sort, err);
 	return print(c, &l, err);

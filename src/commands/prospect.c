@@ -39,7 +39,8 @@ static const struct option_spec prospect_options[] = {
 	{ 'f', "file", "FILE", OPT_STRING, FIELD(file), NULL,
 	  "write the report to FILE instead of standard output" },
 	{ 'V', "level", "N", OPT_U64, FIELD(level), "2",
-	  "profile 1: the command, 2: and what it starts, 3: every process, 4: and the kernel",
+	  "profile 1: the command, 2: its children, too, 3: every process, 4: the "
+	  "kernel, too",
 	  "Levels 3 and 4 sample the whole machine while the command runs. This needs "
 	  "root, or CAP_PERFMON. Other users get a message, and level 2.",
 	  1, 4 },
@@ -127,8 +128,8 @@ static void add_note(struct prospect *p, const char *text)
 static void choose_target(struct prospect *p)
 {
 	static const char unseen_processes[] =
-		"not permitted to sample other processes: this is about the command and what it "
-		"starts, nothing is known of the rest of the machine and of idle time";
+		"not permitted to sample other processes: the report has the command and its "
+		"children alone, without the rest of the machine and idle time";
 	static const char unseen_kernel[] =
 		"not permitted to sample the kernel: neither system time nor interrupts are seen";
 	struct probe_machine machine;

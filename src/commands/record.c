@@ -407,16 +407,16 @@ static void print_trace_summary(const struct record_args *args, const struct rec
 	if (r->n_truncated)
 		log_warning(
 			"the trace was cut off %" PRIu64
-			" time%s, as its buffer was full before it could be read: what ran then is "
-			"missing, and a report says where; larger buffers (-m,16M), user code "
-			"alone "
-			"(intel_pt//u) or an address filter (--filter) make that rarer",
+			" time%s, because its buffer was full before assay could read it. A report "
+			"shows the gaps. Larger buffers (-m,16M), user code alone (intel_pt//u) or "
+			"an "
+			"address filter (--filter) make gaps rarer",
 			r->n_truncated, r->n_truncated == 1 ? "" : "s");
 	if (r->disk_waited_ns)
-		log_warning("the disk was slower than the trace: for %.0f ms there was no memory "
-			    "left to keep what could not be written yet; write to a faster one "
-			    "(-o), or trace less",
-			    (double)r->disk_waited_ns / 1e6);
+		log_warning(
+			"the disk was slower than the trace: for %.0f ms the memory for unwritten "
+			"trace was full; write to a faster disk (-o), or trace less",
+			(double)r->disk_waited_ns / 1e6);
 }
 
 static bool is_user_only(const struct counters *counters)
@@ -436,12 +436,14 @@ static void tell_of_too_little(const struct counters *counters)
 	vec_foreach (counters, c)
 		is_time &= !strcmp(c->unit, "ns");
 	if (is_time)
-		log_info("the command used too little time for a sample; a higher rate (-F) or a "
-			 "longer run gives some");
+		log_info("the command used too little time for a sample; use a higher rate (-F) or "
+			 "a "
+			 "longer run");
 	else
-		log_info("the command did too little of what '%s' counts for a sample; a smaller "
-			 "period (-c), a higher rate (-F) or a longer run gives some",
-			 counters->data[0].name);
+		log_info(
+			"the command had too few events of '%s' for a sample; use a smaller period "
+			"(-c), a higher rate (-F) or a longer run",
+			counters->data[0].name);
 }
 
 /* No recording ends without samples and without a reason. */
@@ -451,15 +453,17 @@ static void warn_of_none(const struct setup *s)
 
 	reason_put_setting(NULL, "perf_event_paranoid", setting, sizeof(setting));
 	if (is_user_only(&s->counters) && !sources_may_kernel(NULL))
-		log_warning("there is no sample: user mode alone was sampled (%s), and nothing of "
-			    "what was profiled ran in it",
+		log_warning("there is no sample: only user mode was sampled (%s), and the profiled "
+			    "processes did not run in it",
 			    setting);
 	else if (is_user_only(&s->counters))
-		log_warning("there is no sample: user mode alone was sampled, and nothing of what "
-			    "was profiled ran in it");
+		log_warning("there is no sample: only user mode was sampled, and the profiled "
+			    "processes "
+			    "did not run in it");
 	else
-		log_warning("there is no sample: nothing of what was profiled did what '%s' "
-			    "counts, or too little for the rate (-F)",
+		log_warning("there is no sample: the profiled processes had no events of '%s', or "
+			    "too few "
+			    "for the rate (-F)",
 			    s->counters.n ? s->counters.data[0].name : "the event");
 }
 
@@ -477,8 +481,9 @@ static void print_summary(const struct setup *s, const struct recorder_result *r
 	if (r->unsampled_ns)
 		log_warning(
 			"the command used %.2f s of CPU time, but its samples stand for %.2f s: "
-			"threads that live shorter than a sampling period get none; sample the "
-			"whole machine (-a) or at a higher rate (-F)",
+			"threads that live shorter than a sampling period get no sample; sample "
+			"the "
+			"whole machine (-a), or use a higher rate (-F)",
 			(double)r->command_cpu_ns / 1e9,
 			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
 	else if (!r->counts.samples && !r->silent && !r->n_unsampled && r->end == END_COMMAND)
@@ -500,11 +505,12 @@ static void warn_of_silent(const struct counters *counters, uint64_t silent)
 static void warn_of_unsampled(const struct counters *counters, const struct recorder_result *r)
 {
 	if (r->n_unsampled > r->counts.samples / 3)
-		log_warning("'%s' counted what %" PRIu64
-			    " samples more would stand for: threads that live shorter than a "
-			    "sampling period get none; sample the whole machine (-a) or at a "
-			    "higher rate (-F)",
-			    counters->data[r->unsampled_counter].name, r->n_unsampled);
+		log_warning(
+			"'%s' counted what %" PRIu64
+			" samples more would stand for: threads that live shorter than a sampling "
+			"period get no sample; sample the whole machine (-a), or use a higher rate "
+			"(-F)",
+			counters->data[r->unsampled_counter].name, r->n_unsampled);
 }
 
 /* A few are late on every machine. */
@@ -512,12 +518,11 @@ static void warn_of_late(const struct counters *counters, const struct recorder_
 {
 	if (r->n_late <= r->counts.samples / 20 + 50)
 		return;
-	log_warning(
-		"%" PRIu64 " samples of '%s' were never taken, beside the %" PRIu64
-		" that were: the timer's interrupts came too late, as on a busy machine, or in a "
-		"virtual one whose host lets it wait. Shares of functions remain good, but the "
-		"samples stand for too little CPU time",
-		r->n_late, counters->data[r->late_counter].name, r->counts.samples);
+	log_warning("%" PRIu64 " samples of '%s' were never taken, beside the %" PRIu64
+		    " that were: the timer's interrupts came too late, as on a busy machine, or in "
+		    "a virtual machine that waits for its host. Shares of functions remain good, "
+		    "but the samples stand for too little CPU time",
+		    r->n_late, counters->data[r->late_counter].name, r->counts.samples);
 }
 
 static int exit_status(const struct recorder_result *result, int r)
@@ -622,9 +627,8 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 			 "Run it as root: 'sudo assay record --off-cpu …'. ");
 	return error_set(
 		err, -EPERM,
-		"--off-cpu follows the scheduler's tracepoints by a BPF program, for which "
-		"there is no other way: %s. %sWithout --off-cpu time on the CPU alone is "
-		"measured, as you are",
+		"--off-cpu needs a BPF program at the scheduler's tracepoints: %s. %sWithout "
+		"--off-cpu, assay measures time on the CPU alone, with your present permissions",
 		support.why, remedy);
 }
 

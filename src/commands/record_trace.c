@@ -247,8 +247,8 @@ static void add_switches(struct counters *counters)
 	if (counters->n == n) {
 		log_warning(
 			"this kernel has no records of context switches, and sched:sched_switch "
-			"can't be used in their place (%s): a trace of several processes will "
-			"not be told apart",
+			"can't "
+			"be used in their place (%s): a trace of several processes will be mixed",
 			why.text);
 		return;
 	}

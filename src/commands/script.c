@@ -241,10 +241,10 @@ static int parse_trace(struct run *r, struct error *err)
 		if (!is_view_asked(a, trace_views[i].field))
 			continue;
 		if (r->itrace_text)
-			return error_set(
-				err, -EINVAL,
-				"--insn-trace, --call-trace and --call-ret-trace are views "
-				"of their own: only one of them can be shown");
+			return error_set(err, -EINVAL,
+					 "--insn-trace, --call-trace and --call-ret-trace are "
+					 "separate views: choose "
+					 "one of them");
 		r->itrace_text = trace_views[i].itrace;
 		script_fields_preset(&o->fields, trace_views[i].add, trace_views[i].remove);
 		o->with_ns = true;

@@ -333,8 +333,7 @@ static void describe_what_did_not_come(const struct tracing *t, char *text, size
 	if (!is_stopped_by_triggers(t) || !(t->args.symbols.n || t->args.signals.n) ||
 	    has_signal_ended(t))
 		return;
-	snprintf(text + strlen(text), size - strlen(text),
-		 ", and what was waited for did not come%s",
+	snprintf(text + strlen(text), size - strlen(text), ", and the moment did not come%s",
 		 may_be_a_signal ? " (of a signal that has no handler nothing but the end is seen)"
 				 : "");
 }

@@ -305,11 +305,13 @@ static int ask(struct asking *a, const char *what, struct error *err)
 		ask_for_functions(a, &q);
 	query_fini(&q);
 	if (!a->n_matches)
-		return error_set(err, -ENOENT,
-				 "%s: no image, function or offset of the session; 'assay report' "
-				 "lists the images and 'assay report -l' the functions; of an "
-				 "address in a file say IMAGE+0xOFFSET",
-				 what);
+		return error_set(
+			err, -ENOENT,
+			"%s: no image, function or offset of the session; 'assay report' lists the "
+			"images and 'assay report -l' the functions; for an address in a file, "
+			"write "
+			"IMAGE+0xOFFSET",
+			what);
 	if (a->n_matches > MAX_MATCHES)
 		fprintf(a->out, "\n%" PRIu32 " more match\n", a->n_matches - MAX_MATCHES);
 	return 0;

@@ -268,7 +268,8 @@ int address_ranges_check(const struct counter_sources *sources, const char *pmu,
 		if (!strcmp(pmu, "intel_pt") && !r->size)
 			return error_set(err, -EOPNOTSUPP,
 					 "intel_pt filters by regions: '%s' at one address is not "
-					 "to be had; use filter or tracestop",
+					 "possible; use filter "
+					 "or tracestop",
 					 address_action_words[r->action]);
 	if (ranges->n > most)
 		return error_set(err, -E2BIG,

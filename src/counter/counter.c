@@ -135,8 +135,8 @@ static int check_ibs_modes(const struct parse *p, const struct draft *d, struct 
 	counter_fini(c);
 	return error_set(
 		p->err, -ENOTSUP,
-		"event '%s': this kernel's IBS counts user and kernel mode together (Linux "
-		"6.14 tells them apart), which takes root",
+		"event '%s': this kernel's IBS counts user and kernel mode together, which "
+		"needs root (Linux 6.14 can separate them)",
 		p->spec);
 }
 

@@ -183,9 +183,10 @@ int counter_explain_group(const struct counters *counters, size_t at, int code, 
 
 	print_group(counters, c->group, &group);
 	error_set(err, code,
-		  "group '%s' can't be opened (%s): its events can't be counted all at once, as "
-		  "there are too few counters for them, or they are of different PMUs; '%s' is the "
-		  "first that finds no place, and would alone: put fewer between the braces",
+		  "group '%s' can't be opened (%s): its events can't be counted all at once, "
+		  "because there are too few counters, or the events belong to different PMUs; "
+		  "'%s' is the first without a counter, although it has one alone: put fewer "
+		  "events between the braces",
 		  buf_cstr(&group), strerrorname_np(-code), c->name);
 	buf_fini(&group);
 	return code;

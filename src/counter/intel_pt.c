@@ -194,13 +194,16 @@ void intel_pt_absence(const struct counter_sources *sources, struct buf *out)
 	free(path);
 	if (intel_pt_has_word(text, "flags", INTEL_PT))
 		buf_str(out,
-			"the processor has Intel PT, but the kernel's driver did not start: it "
-			"may be switched off or taken by the BIOS, or the kernel be built "
-			"without it; 'dmesg' may say more");
+			"the processor has Intel PT, but the kernel's driver did not start: the "
+			"BIOS "
+			"may have switched it off or taken it, or the kernel is built without it; "
+			"'dmesg' may say more");
 	else if (intel_pt_has_word(text, "flags", "hypervisor"))
-		buf_str(out, "this is a virtual machine, and its hypervisor does not pass Intel PT "
-			     "on (KVM can: kvm_intel.pt_mode=1 and '-cpu host'); record on the "
-			     "host, or on a machine of its own");
+		buf_str(out,
+			"this is a virtual machine, and its hypervisor does not pass Intel PT on "
+			"(KVM "
+			"can: kvm_intel.pt_mode=1 and '-cpu host'); record on the host, or on a "
+			"physical machine");
 	else if (*text && strstr(text, "vendor_id") &&
 		 !intel_pt_has_word(text, "vendor_id", "GenuineIntel"))
 		buf_str(out, "this processor is not Intel's, and has none; 'assay record' without "

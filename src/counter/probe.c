@@ -223,8 +223,8 @@ static void no_hardware(const struct probe_machine *m, struct finding *f)
 		finding_set(f, PROBE_MISSING, "the kernel has no PMU driver for this processor");
 	finding_means(f,
 		      "Samples are taken by a timer instead: good for where the time goes, but no "
-		      "cycles, cache misses or branches, and code that runs with interrupts off is "
-		      "seen late.%s",
+		      "cycles, cache misses or branches, and samples of code with interrupts off "
+		      "come late.%s",
 		      is_virtual(m) ? " Only the host can give the machine a PMU (QEMU: -cpu "
 				      "host,pmu=on)."
 				    : "");
@@ -368,7 +368,7 @@ void probe_permission(const struct probe_machine *m, struct finding *f)
 		explain_level(m, level, f);
 	} else {
 		finding_set(f, PROBE_LIMITED, "%s; there is no CAP_PERFMON", setting);
-		finding_means(f, "The first line above says what can be profiled.");
+		finding_means(f, "The first line above names the things that you can profile.");
 		finding_remedy(f, m, REASON_LEVEL_CPU);
 	}
 }
@@ -492,9 +492,9 @@ void probe_pid_namespace(const struct probe_machine *m, struct finding *f)
 {
 	if (sources_pid_namespace(m->sources)) {
 		finding_set(f, PROBE_LIMITED, "one of its own");
-		finding_means(f, "The work of other namespaces is seen, but not what it is: it is "
-				 "[other namespace]. Time that threads wait (--off-cpu) can't be "
-				 "measured.");
+		finding_means(f, "The work of other namespaces has no names: it is [other "
+				 "namespace]. Time that "
+				 "threads wait (--off-cpu) can't be measured.");
 		finding_remedy(f, m, REASON_PID_NAMESPACE);
 	} else if (sources_proc_state(m->sources) == PROC_ABSENT) {
 		finding_set(f, PROBE_LIMITED, "cannot be read without /proc");

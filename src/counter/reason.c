@@ -79,7 +79,7 @@ static const struct reason_row rows[] = {
 	[REASON_PERF_FILTER] = { NULL,
 				 "a seccomp filter refuses perf_event_open, whatever "
 				 "kernel.perf_event_paranoid says",
-				 "start assay outside of what filters it, or allow perf_event_open "
+				 "start assay outside of the filter, or allow perf_event_open "
 				 "there",
 				 ADD_PERFMON " and a seccomp profile that allows perf_event_open "
 					     "(--security-opt seccomp=PROFILE, or =unconfined)",
@@ -123,9 +123,8 @@ static const struct reason_row rows[] = {
 			      "owner forbids it",
 			      "", NULL, NULL, NULL },
 	[REASON_LOCKED_MEMORY] = { fact_locked,
-				   "and with what this user's other profilers hold, the memory "
-				   "that "
-				   "may be locked is used up",
+				   "and this user's other profilers have locked the rest of the "
+				   "permitted memory",
 				   "give a smaller --ring-size, 'ulimit -l unlimited', or run as "
 				   "root (CAP_IPC_LOCK)",
 				   "start the container with --cap-add IPC_LOCK or --ulimit "
@@ -141,8 +140,9 @@ static const struct reason_row rows[] = {
 			     "start the container with /proc, as engines do by default", NULL,
 			     "mount -t proc proc /proc" },
 	[REASON_FOREIGN_PROC] = { NULL,
-				  "/proc is that of another pid namespace, so its numbers are "
-				  "other processes' here",
+				  "/proc belongs to another pid namespace, so its numbers mean "
+				  "other processes "
+				  "here",
 				  "'mount -t proc proc /proc' in this namespace",
 				  "start the container with --pid=host, or without the host's "
 				  "/proc",
@@ -168,8 +168,9 @@ static const struct reason_row rows[] = {
 			       NOT_OF_NAMESPACE "--cap-add SYSLOG",
 			       "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1" },
 	[REASON_PID_NAMESPACE] = { NULL,
-				   "this is a pid namespace of its own: the work of other "
-				   "namespaces is told as [other namespace]",
+				   "this is a separate pid namespace: the work of other namespaces "
+				   "appears as "
+				   "[other namespace]",
 				   "run assay outside of it",
 				   "--pid=host starts a container that sees it", NULL, NULL },
 	[REASON_BPF_CAPABILITY] = { NULL, "BPF programs need root, or CAP_BPF and CAP_PERFMON",
@@ -178,7 +179,7 @@ static const struct reason_row rows[] = {
 				    NOT_OF_NAMESPACE "--cap-add BPF --cap-add PERFMON",
 				    "setcap cap_bpf,cap_perfmon+ep \"$(command -v assay)\"" },
 	[REASON_BPF_FILTER] = { NULL, "bpf(2) is refused: by a seccomp filter, or a policy",
-				"start assay outside of what filters it, or allow bpf there",
+				"start assay outside of the filter, or allow bpf there",
 				"start the container with --cap-add BPF and a seccomp profile that "
 				"allows bpf (--security-opt seccomp=PROFILE, or =unconfined)",
 				NULL, NULL },

@@ -38,9 +38,9 @@ int trigger_check_calls(const struct counter_sources *sources, const char *name,
 	if (!sources_perfmon(sources))
 		return error_set(
 			err, -EACCES,
-			"waiting for a call of '%s' takes a uprobe, and those take root, or "
-			"CAP_PERFMON: sudo assay trace …; the end of a command can be "
-			"waited for without (--on-exit)",
+			"waiting for a call of '%s' needs a uprobe, which needs root or "
+			"CAP_PERFMON: "
+			"sudo assay trace …; the end of a command needs neither (--on-exit)",
 			name);
 	return 0;
 }

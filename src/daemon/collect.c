@@ -317,8 +317,9 @@ static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
 
 	if (stats->write_error && !d->is_write_failing) {
 		d->lost_when_failing = lost;
-		log_error("%s: nothing is stored until this is over, and what is counted is lost",
-			  stats->write_error->text);
+		log_error(
+			"%s: nothing is stored until this is over, and samples are lost meanwhile",
+			stats->write_error->text);
 	} else if (!stats->write_error && d->is_write_failing) {
 		log_warning("writing again");
 	}
@@ -569,7 +570,7 @@ static int begin(struct daemon *d, struct recorder_result *result, struct error 
 	d->in_kernel = can_sample_in_kernel(d);
 	if (!d->in_kernel && d->config->collector == COLLECT_BPF)
 		return error_set(err, -EPERM,
-				 "--collector=bpf: the in-kernel sampler is not to be had");
+				 "--collector=bpf: the in-kernel sampler is not possible");
 	d->stacks = choose_stacks(d);
 	return record(d, result, err);
 }

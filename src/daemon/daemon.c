@@ -141,7 +141,7 @@ static void reopen_log(const struct daemon *d)
 	int e = d->config->detach ? log_to_file(d->config->log_path) : 0;
 
 	if (e < 0)
-		log_error("%s: %s: the log goes on where it was", d->config->log_path,
+		log_error("%s: %s: the log stays in its old file", d->config->log_path,
 			  strerror(-e));
 }
 
@@ -245,10 +245,11 @@ static int make_place(struct daemon *d, struct error *err)
 		return e;
 	/* Later we are root without root's power over others' files. */
 	if (stat(d->config->dir, &st) == 0 && st.st_uid != geteuid())
-		return error_set(err, -EPERM,
-				 "%s belongs to user %u, and the daemon runs as user %u: give it "
-				 "a directory of its own by --session-dir",
-				 d->config->dir, st.st_uid, geteuid());
+		return error_set(
+			err, -EPERM,
+			"%s belongs to user %u, and the daemon runs as user %u: give it its own "
+			"directory by --session-dir",
+			d->config->dir, st.st_uid, geteuid());
 	d->lock_fd = lock_take(d->config->dir, err);
 	if (d->lock_fd < 0)
 		return d->lock_fd;

@@ -322,8 +322,8 @@ int metrics_http_open(const char *address, void (*print)(void *context, struct b
 {
 	(void)address, (void)print, (void)context, (void)out;
 	return error_set(err, -ENOTSUP,
-			 "this assay was built without libmicrohttpd: metrics are to be had by "
-			 "'assay ctl metrics'");
+			 "this assay was built without libmicrohttpd: use 'assay ctl metrics' for "
+			 "metrics");
 }
 
 int metrics_http_check(const char *address, struct error *err)

@@ -43,7 +43,7 @@ static const struct {
 	{ LOSS_UNATTRIBUTED, "unattributed_by_reason", "assay_unattributed_samples_by_reason_total",
 	  "Samples of which the image is not known, by the reason why." },
 	{ LOSS_NOTE, "notes", "assay_notes_total",
-	  "What else makes the profile worse, by what it is." },
+	  "Other facts that make the profile worse, by kind." },
 };
 
 /* ---- JSON ---- */

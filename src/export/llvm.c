@@ -260,8 +260,9 @@ static int llvm_put_all(struct llvm *w, struct error *err)
 	llvm_add_all(w);
 	if (w->lines.n == 1)
 		return error_set(err, -ENODATA,
-				 "llvm wants lines, and no sample is in code that has debug "
-				 "information; compile with -g ('assay why' says what is missing)");
+				 "llvm needs lines, and no sample is in code with debug "
+				 "information; compile "
+				 "with -g ('assay why' names the missing parts)");
 	llvm_sort(w);
 	for (uint32_t i = w->first_inlined[0]; i < w->first_inlined[1] && !sink_failed(w->out); i++)
 		put_function(w, w->order[i], 0);

@@ -131,7 +131,7 @@ int input_open_query(struct input *in, const char *given, const struct query *q,
 	*is_damaged = false;
 	if (given && place != given)
 		return error_set(err, -EINVAL,
-				 "archive:%s and -i %s both say where samples are; one is enough",
+				 "archive:%s and -i %s both name the samples; give one of them",
 				 place, given);
 	if (!query_has(q, FILTER_SESSION) && !query_has(q, FILTER_SESSION_EXCLUDE))
 		return input_open_given_window(in, place, q, out, is_damaged, err);

@@ -114,8 +114,8 @@ static int check_event(const struct ibs_state *s, const struct counter *c, struc
 	if (ibs_event_exists(c->event_code, s->family))
 		return 0;
 	return error_set(err, -ENOTSUP,
-			 "event '%s': processors of family %" PRIx32 "h do not tell what it counts",
-			 c->name, s->family);
+			 "event '%s': processors of family %" PRIx32 "h cannot count it", c->name,
+			 s->family);
 }
 
 static int open_session(const struct counters *counters, const struct counter_sources *sources,

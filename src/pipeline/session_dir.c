@@ -46,9 +46,10 @@ int session_dir_make_room(const char *path, struct error *err)
 				 dir);
 	if (lstat(old, &st) == 0) {
 		if (!is_session(old))
-			return error_set(err, -EEXIST,
-					 "%s is to become %s, but what is there is not a session",
-					 dir, old);
+			return error_set(
+				err, -EEXIST,
+				"%s is to become %s, but there is something that is not a session",
+				dir, old);
 		r = file_remove_tree(old, err);
 		if (r < 0)
 			return r;

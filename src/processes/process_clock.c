@@ -74,8 +74,9 @@ void process_report_put_blind_spot(const struct process_report *r, struct buf *o
 
 	switch (c ? kind_of(c) : CLOCK_EVENT) {
 	case CLOCK_TIMER:
-		buf_str(out, "no NMI: code that runs with interrupts off, and so most of what "
-			     "handles hard interrupts, is seen only where they come on again");
+		buf_str(out, "no NMI: code with interrupts off, and so most of a hard interrupt's "
+			     "handler, "
+			     "is seen only at the place where interrupts come on again");
 		return;
 	case CLOCK_COUNTER:
 		buf_str(out,
@@ -86,7 +87,7 @@ void process_report_put_blind_spot(const struct process_report *r, struct buf *o
 			     "samples");
 		return;
 	case CLOCK_EVENT:
-		buf_str(out, "samples say where it happens, not how time is spent");
+		buf_str(out, "samples show the places of the event, not the use of time");
 		return;
 	}
 }

@@ -143,7 +143,7 @@ static void text_row(struct stat_printing *p, const struct stat_reading *r, size
 
 static void text_missing(struct stat_printing *p, const struct stat_reading *r)
 {
-	const char *before = "not to be had here: ";
+	const char *before = "not possible here: ";
 
 	for (size_t i = 0; i < r->counters->n; i++) {
 		if (counts_has(r->counts, i))

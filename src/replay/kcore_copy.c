@@ -112,8 +112,8 @@ static int kcore_copy_add_kernel(struct copying *c)
 	}
 	if (!start || end <= start)
 		return error_set(c->err, -EACCES,
-				 "--kcore: %s/kallsyms does not tell where the kernel's text is "
-				 "(kernel.kptr_restrict hides addresses): run as root",
+				 "--kcore: %s/kallsyms hides the place of the kernel's text "
+				 "(kernel.kptr_restrict): run as root",
 				 c->proc);
 	add_range(c, start, end);
 	return 0;

@@ -295,8 +295,7 @@ int replay_no_trace(const struct replay *r, const char *what, struct error *err)
 	const struct error *damage = perfdata_damage(r->data);
 
 	if (damage->code)
-		return error_set(err, -EBADMSG, "no Intel PT is in what there is: %s",
-				 damage->text);
+		return error_set(err, -EBADMSG, "the recording has no Intel PT: %s", damage->text);
 	return error_set(err, -ENODATA, "it has no Intel PT%s", what);
 }
 

@@ -93,10 +93,11 @@ static int make_file(struct making *w, const struct file_mapping *text, const ch
 				 "--show-mmap-events -F comm,pid,tid,time,event,ip,dso,brstack'",
 				 path);
 	if (!w->n_mappings)
-		return error_set(err, -ENODATA,
-				 "%s: it does not say where its branches are in files: make it "
-				 "with perf script's --show-mmap-events",
-				 path);
+		return error_set(
+			err, -ENODATA,
+			"%s: it has no places of branches in files: make it with perf script's "
+			"--show-mmap-events",
+			path);
 	return 0;
 }
 

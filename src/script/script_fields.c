@@ -132,11 +132,9 @@ static int script_fields_read_words(const char *text, uint64_t bits[static 3], s
 		word += len + (word[len] == ',');
 	}
 	if (bits[0] && (bits[1] || bits[2]))
-		return error_set(
-			err, -EINVAL,
-			"'%s' both sets fields and adds or removes some: give each an option "
-			"of its own",
-			text);
+		return error_set(err, -EINVAL,
+				 "'%s' both sets fields and adds or removes some: use two options",
+				 text);
 	return 0;
 }
 

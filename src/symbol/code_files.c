@@ -106,8 +106,7 @@ static int code_files_open_kcore(const struct code_files *f, struct code_file *f
 	r = kcore_open(f->symbols->kcore_path, &file->kcore, err);
 	file->has_kcore = r >= 0;
 	if (r >= 0 && !kernel_text_addr(f->symbols, &file->text_addr))
-		return error_set(err, -EACCES, "%s does not tell where it is",
-				 f->symbols->kallsyms_path);
+		return error_set(err, -EACCES, "%s hides its address", f->symbols->kallsyms_path);
 	file->elf = (struct elf_file){ .machine = file->kcore.machine, .is_64 = true };
 	return r;
 }

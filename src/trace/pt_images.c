@@ -413,8 +413,8 @@ static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wante
 		    find_slide(t))
 			return true;
 		why = t->config.kernel_text ? "is no vmlinux with symbols"
-					    : "is of no use, as the recording does not say where "
-					      "the kernel was";
+					    : "is of no use, because the recording does not have "
+					      "the kernel's address";
 		close_kernel(t);
 		break;
 	case OTHER_BUILD:
@@ -444,8 +444,9 @@ static void open_kernel(struct pt_images *t)
 		return;
 	close_kernel(t);
 	add_note(t, IMAGE_UNKNOWN_ID,
-		 "the kernel's code is not to be had: there is no copy of /proc/kcore (perf record "
-		 "--kcore) and no vmlinux of its build (--vmlinux names one); it is not decoded");
+		 "the kernel's code is missing and is not decoded: there is no copy of "
+		 "/proc/kcore (perf record --kcore) and no vmlinux of its build (name one by "
+		 "--vmlinux)");
 }
 
 static void need_kernel(struct pt_images *t)

@@ -53,11 +53,13 @@ void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const 
 	for (size_t i = 0; i < t->history.modules.n; i++)
 		note_module(t, i, note, context);
 	if (t->kernel_errors && pt_images_kernel_is_as_built(t->images)) {
-		cleanup(free_at_exit) char *text = xasprintf(
-			"%" PRIu64 " errors in the kernel's code: it is vmlinux's, as it was "
-			"built; what the kernel has patched since (alternatives, static calls, "
-			"ftrace) is in a copy of /proc/kcore alone (perf record --kcore)",
-			t->kernel_errors);
+		cleanup(free_at_exit) char *text =
+			xasprintf("%" PRIu64 " errors in the kernel's code: it comes from vmlinux, "
+				  "as it was built. Later "
+				  "patches by the kernel (alternatives, static calls, ftrace) are "
+				  "only in a copy "
+				  "of /proc/kcore (perf record --kcore)",
+				  t->kernel_errors);
 
 		note(context, text);
 	}

@@ -64,7 +64,7 @@ struct unwind_image {
 	X(READY, "there is a table")                                          \
 	X(PENDING, "the table is being built")                                \
 	X(UNREADABLE, "the image can't be read, or is no ELF file")           \
-	X(REPLACED, "the file is of another build than what was mapped")      \
+	X(REPLACED, "the file is of another build than the mapped file")      \
 	X(UNSUPPORTED, "the image is for a processor that is not walked, or " \
 		       "too large")
 

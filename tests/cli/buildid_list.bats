@@ -44,5 +44,5 @@ load helpers
 	[ -d "$FIXTURES" ] || skip "no fixtures here"
 	head -c 20000 "$FIXTURES/perf.data.callgraph-3.8" >cut.data
 	run assay buildid-list cut.data
-	refused 1 "cut.data" "what comes before"
+	refused 1 "cut.data" "the list ends there"
 }

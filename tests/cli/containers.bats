@@ -155,7 +155,7 @@ mount_overlay() {
 			[ "$(fact s '.losses["ring-records"] // 0')" = 0 ]
 		}
 		wait_for with_its_mappings
-		grep "work of other namespaces is told as \[other namespace\]" log
+		grep "work of other namespaces appears as \[other namespace\]" log
 		assay report -i s --by process,image -t 0
 		assay report -i s --by process,image -t 0 --format json >rows.json
 		[ "$(jq '[.rows[] | select(.process == "[other namespace]") | .samples] | add > 0' rows.json)" = true ]

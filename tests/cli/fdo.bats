@@ -77,7 +77,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	grep -E '^B [0-9a-f]*50 [0-9a-f]*10 2 1$' x.preagg
 	grep -v PERF_RECORD text >bare
 	run assay export -i bare -F autofdo
-	refused 1 "it does not say where its branches are in files" "--show-mmap-events"
+	refused 1 "it has no places of branches in files" "--show-mmap-events"
 	echo 'a 7 1.000002: cycles: 1010 main+0x1/main+0x2/P/-/-/0' >named
 	run assay export -i named -F bolt -o y.preagg
 	refused 1 "its branches have names and no addresses" brstack
@@ -158,7 +158,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	gcc -O1 bare.c -o bare
 	assay record -q -e cpu-clock -o s.assay -- ./bare
 	run assay export -i s.assay -o x.prof image:bare
-	refused 1 "no sample is in code that has debug information; compile with -g"
+	refused 1 "no sample is in code with debug information; compile with -g"
 	[ ! -e x.prof ]
 	assay record -q -e cpu-clock -e task-clock -o t.assay -- ./bare
 	run assay export -i t.assay -o x.prof

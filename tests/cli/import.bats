@@ -114,7 +114,7 @@ same_in_parts() {
 @test "of a damaged file what comes before is reported, and the status is 1" {
 	{ pipe_header; sample 4096 1000; le 0 64; } >perf.data
 	run assay import perf.data -o s.assay
-	refused 1 "at offset 120: a record says its size is 0" "the session has what comes before"
+	refused 1 "at offset 120: a record says its size is 0" "the session ends there"
 	[ "$(assay info --format json s.assay | jq .samples)" = 1 ]
 	run assay report -i perf.data
 	refused 1 "at offset 120"

@@ -214,7 +214,7 @@ is_left() { # prog|map ID
 	run "$PROGRAMS/refuse" bpf assay record -a -e cpu-clock -o s -- true
 	refused 0 "bpf(2) is refused" "through rings instead"
 	run "$PROGRAMS/refuse" bpf assay record -a --off-cpu -e cpu-clock -o s -- true
-	refused 1 "bpf(2) is refused" "no other way"
+	refused 1 "bpf(2) is refused" "--off-cpu needs a BPF program"
 	[[ "$output" != *"through rings instead"* ]]
 }
 

@@ -38,7 +38,7 @@ load pt
 @test "kernel code is that of a vmlinux, by its build id, wherever the kernel was put" {
 	trace_of --kernel --vmlinux vmlinux --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" indirect
 	run assay script -i trace.data --itrace=be -F tid,ip,addr
-	[[ $output == *"the kernel's code is not to be had"*"vmlinux of its build"* ]]
+	[[ $output == *"the kernel's code is missing and is not decoded"*"vmlinux of its build"* ]]
 	local id
 	id=$(readelf -n vmlinux | sed -n 's/.*Build ID: //p')
 	mkdir -p "$HOME/.debug/.build-id/${id:0:2}/${id:2}"

@@ -62,7 +62,7 @@ is_whole() {
 @test "--vmlinux names the kernel's file, which must be of the recorded build" {
 	trace_of --kernel --vmlinux vmlinux --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" indirect
 	run assay script -i trace.data --itrace=be -F tid,ip,addr
-	[[ $output == *"the kernel's code is not to be had"*"--vmlinux names one"* ]]
+	[[ $output == *"the kernel's code is missing and is not decoded"*"name one by --vmlinux"* ]]
 	is_whole trace.data -k vmlinux
 	[ ! -s said ]
 	assay report -i trace.data --vmlinux vmlinux --itrace=i1i -l | grep -q main

@@ -115,10 +115,10 @@ all_say() { # TEXT…
 	for arguments in "-a --duration 0.2" "-- true" "-p 1 --duration 0.2"; do
 		# shellcheck disable=SC2086 # several words
 		run unshare -p -f assay record -o s -e cpu-clock $arguments
-		refused 1 "/proc is that of another pid namespace" "--pid=host"
+		refused 1 "/proc belongs to another pid namespace" "--pid=host"
 	done
 	run unshare -p -f assay stat -e cpu-clock -p 1 --duration 0.1
-	refused 1 "/proc is that of another pid namespace"
+	refused 1 "/proc belongs to another pid namespace"
 	run unshare -p -f assay doctor --format json
 	[ "$(jq -r '.checks[] | select(.name == "system files").state' <<<"$output")" = missing ]
 }
@@ -163,9 +163,9 @@ as_somebody() { # COMMAND…
 	finding=$(as_somebody assay doctor --format json |
 		jq -r '.checks[] | select(.name == "ring memory") | .state + " " + .finding')
 	[[ $finding == missing* ]] || skip "other limits let rings in here: $finding"
-	[[ $finding == *"'ulimit -l' is 0"*"is used up" ]]
+	[[ $finding == *"'ulimit -l' is 0"*"have locked the rest of the permitted memory" ]]
 	run as_somebody assay record -e cpu-clock:u --collector perf -o "$NOBODY/s" -- true
-	refused 1 "cannot map rings" "'ulimit -l' is 0" "is used up" "--ring-size"
+	refused 1 "cannot map rings" "'ulimit -l' is 0" "have locked the rest of the permitted memory" "--ring-size"
 }
 
 @test "a folder for temporary files in which no program may run" {
@@ -187,5 +187,5 @@ as_somebody() { # COMMAND…
 @test "a recording without samples says why" {
 	# No x86 or Arm processor has such a fault.
 	run assay record -a -e alignment-faults -c 1 -o s --duration 0.1
-	refused 0 "0 samples" "there is no sample: nothing of what was profiled did what 'alignment-faults' counts"
+	refused 0 "0 samples" "there is no sample: the profiled processes had no events of 'alignment-faults'"
 }

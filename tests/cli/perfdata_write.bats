@@ -90,7 +90,7 @@ shows_exec() { # FILE
 	kill -9 "$pid" "$(pgrep -P "$pid" -x sleep)"
 	wait "$pid" || true
 	run assay import --to perfdata killed.data -o whole.data
-	refused 1 "the recorder was killed before it could finish the file" "whole.data has what comes before"
+	refused 1 "the recorder was killed before it could finish the file" "whole.data ends there"
 	perf script --show-task-events -i whole.data 2>/dev/null | grep -q 'PERF_RECORD_COMM exec: sleep:'
 	run assay script -i killed.data --show-task-events
 	refused 1 "PERF_RECORD_COMM exec: sleep:" "the recorder was killed"
@@ -108,7 +108,7 @@ shows_exec() { # FILE
 	run assay record --raw --off-cpu -- true
 	refused 2 "--raw keeps what the kernel's rings give"
 	run assay record -q --raw -o no/such/folder/x.data -- true
-	refused 1 "no/such/folder/x.data" "No such file"
+	refused 1 "no/such/folder/x.data" "there is no folder no/such/folder"
 }
 
 @test "what can't be written again says why" {

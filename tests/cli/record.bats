@@ -232,7 +232,7 @@ ended() {
 
 @test "a command that does too little of what an event counts is said to, by the event" {
 	run assay record -e page-faults -c 1000000 -o s.assay -- true
-	refused 0 "the command did too little of what 'page-faults' counts for a sample" "a smaller period (-c)"
+	refused 0 "the command had too few events of 'page-faults' for a sample" "a smaller period (-c)"
 	run assay record -e cpu-clock -c 100000000000 -o s.assay -- true
 	refused 0 "the command used too little time for a sample"
 }
@@ -248,6 +248,6 @@ ended() {
 	need_recording
 	run assay record -F 499 -o s -- "$PROGRAMS/forks" 1000
 	[ "$status" = 0 ]
-	[[ "$output" == *"threads that live shorter than a sampling period get none; sample the whole machine (-a)"* ]]
+	[[ "$output" == *"threads that live shorter than a sampling period get no sample; sample the whole machine (-a)"* ]]
 	[ "$(fact s .losses.unsampled)" -gt 0 ]
 }

@@ -147,7 +147,7 @@ csv() {
 	assay import -q arc -o native
 	[ "$(assay report -i native -l --symbol-cache "" --format csv app | cut -d, -f3,5 | sed -n 3p)" = "leaf,800" ]
 	run assay report archive:arc -i demo
-	refused 1 "archive:arc and -i demo both say where samples are"
+	refused 1 "archive:arc and -i demo both name the samples"
 	[ "$(assay report archive:arc session:current --format csv app | wc -l)" = 3 ]
 	run assay report archive:nowhere
 	refused 1 "no session 'nowhere'"

@@ -78,14 +78,14 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	[[ "$output" == *"kept because: the command was ended by Terminated"* ]]
 	[[ "$output" != *"did not come"* ]]
 	run within assay trace --on-signal USR1 -- "$PROGRAMS/moment" 2000 die
-	[[ "$output" == *"ended by Terminated, and what was waited for did not come"* ]]
+	[[ "$output" == *"ended by Terminated, and the moment did not come"* ]]
 }
 
 @test "what was waited for and did not come is said" {
 	need_uprobes
 	trace_moment --on-symbol ignore -- 2000
 	[ "$status" = 7 ]
-	[[ "$output" == *"ended with status 7, and what was waited for did not come"* ]]
+	[[ "$output" == *"ended with status 7, and the moment did not come"* ]]
 	trace_moment --on-symbol the_moment --on-exit -n 0 -- 2000
 	[[ "$output" == *"kept because: the command ended with status 7"* ]]
 	[[ "$output" == *"============  the_moment"*" behind"* ]]
@@ -108,7 +108,7 @@ behind_the_moment() {
 	kill -9 "$target"
 	wait "$pid"
 	output=$(cat out) status=0
-	refused 0 "kept because: the process ended, and what was waited for did not come" " behind"
+	refused 0 "kept because: the process ended, and the moment did not come" " behind"
 }
 
 @test "Ctrl-C keeps what a process has done" {
@@ -147,7 +147,7 @@ behind_the_moment() {
 @test "an ordinary user can wait for the end alone, and is told so" {
 	need_root
 	run unprivileged assay trace --source samples --on-symbol main -- true
-	refused 1 "takes a uprobe, and those take root, or CAP_PERFMON" "--on-exit"
+	refused 1 "needs a uprobe, which needs root or CAP_PERFMON" "--on-exit"
 	need_recording
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || skip "needs kernel.perf_event_paranoid of 2 or less"
 	run unprivileged assay trace --source samples -- sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done'

@@ -279,7 +279,7 @@ inside() {
 	refused 0 "samples, 0 lost"
 	# The container, or the pod, alone.
 	inside --security-opt seccomp=unconfined --cap-add PERFMON --cap-add BPF -- record -a --duration 1 -o part
-	refused 0 "pid namespace of its own" "--pid=host" "in-kernel unwinding"
+	refused 0 "a separate pid namespace" "--pid=host" "in-kernel unwinding"
 	# The machine: what doctor says, and the names of another container's program.
 	inside "${machine[@]}" -- doctor
 	refused 0 "You can profile: the whole machine, kernel included"

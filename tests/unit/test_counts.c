@@ -195,7 +195,7 @@ static void a_group_that_the_kernel_refuses_is_named(void **state)
 	assert_non_null(strstr(m->err.text,
 			       "group '{page-faults:u,cpu-clock:u,migrations:u}' can't "
 			       "be opened (EINVAL): "));
-	assert_non_null(strstr(m->err.text, "'migrations:u' is the first that finds no place"));
+	assert_non_null(strstr(m->err.text, "'migrations:u' is the first without a counter"));
 }
 
 int main(void)

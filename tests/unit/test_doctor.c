@@ -241,7 +241,7 @@ static void missing_system_files_are_one_finding(void **state)
 	assert_finding(&f, PROBE_OK, "can be read", "");
 	put(m, "proc/self/status", "Name:\tassay\nNSpid:\t4017\t17\nCapEff:\t0\n");
 	f = find(m, "system files");
-	assert_finding(&f, PROBE_MISSING, "of another pid namespace",
+	assert_finding(&f, PROBE_MISSING, "belongs to another pid namespace",
 		       "sudo mount -t proc proc /proc");
 }
 

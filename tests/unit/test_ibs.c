@@ -492,8 +492,8 @@ static void what_a_family_does_not_tell_is_refused(void **state)
 
 	assert_int_equal(parse(m, "IBS_OP_ALL:100000,IBS_OP_RESYNC:100000"), 0);
 	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), -ENOTSUP);
-	assert_string_equal(m->err.text, "event 'IBS_OP_RESYNC': processors of family 19h do not "
-					 "tell what it counts");
+	assert_string_equal(m->err.text, "event 'IBS_OP_RESYNC': processors of family 19h "
+					 "cannot count it");
 	put(m, "proc/cpuinfo", "cpu family\t: 16\n");
 	assert_int_equal(ext_open(&m->counters, &m->sources, &s, &m->err), 0);
 	ext_close(s);

@@ -370,7 +370,7 @@ static void without_memory_or_vmlinux_it_is_said_why(void **state)
 	check_refusal("kcore: not a 64-bit ELF core file");
 	write_file("kallsyms", "0000000000000000 T _text\n0000000000000000 T do_it\n");
 	write_kcore("kcore", EM_X86_64, 0xffffffff81000100, some_code, sizeof(some_code));
-	check_refusal("kallsyms does not tell where it is");
+	check_refusal("kallsyms hides its address");
 }
 
 /* Any bit turned in the headers. */

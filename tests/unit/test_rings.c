@@ -402,7 +402,7 @@ static void a_group_for_which_there_is_no_room_is_named(void **state)
 	assert_int_equal(open_rings(0), -EINVAL);
 	assert_non_null(
 		strstr(fx.err.text, "group '{leader,member,third}' can't be opened (EINVAL)"));
-	assert_non_null(strstr(fx.err.text, "'third' is the first that finds no place"));
+	assert_non_null(strstr(fx.err.text, "'third' is the first without a counter"));
 	/* One that would be refused alone, too, is told for itself. */
 	fx.perf.is_kernel_forbidden = true;
 	vec_foreach (&fx.counters, c)

@@ -28,11 +28,11 @@ static const struct option_spec ocount_options[] = {
 	{ 'C', "cpu-list", "CPUS", OPT_STRING, FIELD(cpus), NULL,
 	  "count on these processors: 2,3,4-11" },
 	{ 'p', "process-list", "PIDS", OPT_LIST, FIELD(pids), NULL,
-	  "count running processes, with their threads and what they start" },
+	  "count running processes, with their threads and children" },
 	{ 'r', "thread-list", "TIDS", OPT_LIST, FIELD(tids), NULL, "count single threads" },
 	{ 'e', "events", "EVENTS", OPT_LIST, FIELD(events), NULL,
-	  "NAME[:UNITMASK[:KERNEL[:USER]]], with commas between them; default: that of the "
-	  "processor" },
+	  "NAME[:UNITMASK[:KERNEL[:USER]]], with commas between them; default: the "
+	  "processor's event" },
 	{ 'c', "separate-cpu", NULL, OPT_FLAG, FIELD(by_cpu), NULL,
 	  "a row for each processor, with -s or -C" },
 	{ 't', "separate-thread", NULL, OPT_FLAG, FIELD(by_thread), NULL,
@@ -40,7 +40,7 @@ static const struct option_spec ocount_options[] = {
 	{ 'b', "brief-format", NULL, OPT_FLAG, FIELD(is_brief), NULL,
 	  "rows with commas: EVENT,COUNT,PERCENT" },
 	{ 'i', "time-interval", "MS[:N]", OPT_STRING, FIELD(interval), NULL,
-	  "say what was counted every MS milliseconds (a multiple of 100), N times" },
+	  "print counts every MS milliseconds (a multiple of 100), N times" },
 	{ 'f', "output-file", "FILE", OPT_STRING, FIELD(output), NULL,
 	  "write to FILE instead of standard output" },
 	COMPAT_OPTIONS(ocount_args, 'u'),
@@ -389,8 +389,7 @@ const struct command ocount_command = {
 	.is_program = true,
 	.summary = "count events without sampling, in OProfile's way",
 	.synopsis = "[OPTIONS] [COMMAND [ARG…]]",
-	.description = "OProfile's *ocount*: its options and its output, by what *assay stat* "
-		       "does.",
+	.description = "OProfile's *ocount*: its options and its output. It uses *assay stat*.",
 	.options = OPTIONS(ocount_options),
 	.sections = ocount_sections,
 	.examples = ocount_examples,

@@ -171,7 +171,8 @@ static int opannotate_annotate_files(struct annotating *w, FILE *out, struct err
 		const char *path = strings_get(&w->a->files, (string_id){ files[i] });
 
 		if (!source_files_get(w->a->sources, path)->path)
-			log_warning("%s: no such source; --search-dirs says where it is now", path);
+			log_warning("%s: no such source; give its present place by --search-dirs",
+				    path);
 		if (w->args->output_dir)
 			r = opannotate_write_file(w, files[i], err);
 		else
@@ -288,9 +289,8 @@ const struct command opannotate_command = {
 	.is_program = true,
 	.summary = "source and assembly with samples, in OProfile's way",
 	.synopsis = "[OPTIONS] [SPECIFICATION…]",
-	.description =
-		"OProfile's *opannotate*: its options and its output, of sample files and of "
-		"sessions of *assay record*, by what *assay annotate* does.",
+	.description = "OProfile's *opannotate*: its options and its output. It reads sample files "
+		       "and sessions of *assay record*, and uses *assay annotate*.",
 	.options = OPTIONS(opannotate_options),
 	.sections = opannotate_sections,
 	.examples = opannotate_examples,

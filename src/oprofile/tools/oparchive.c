@@ -268,7 +268,7 @@ static int oparchive_check(const struct oparchive_args *a, struct error *err)
 	if (!a->output && !a->list)
 		return error_set(err, -EINVAL, "--output-directory names the archive");
 	if (a->output && !strcmp(a->output, "/"))
-		return error_set(err, -EINVAL, "--output-directory: / is what would be archived");
+		return error_set(err, -EINVAL, "--output-directory: / itself would be archived");
 	/* An empty folder is as good as none. */
 	if (a->output && access(a->output, F_OK) == 0 && rmdir(a->output) < 0)
 		return error_set(err, -EEXIST, "%s is there already", a->output);
@@ -333,8 +333,9 @@ const struct command oparchive_command = {
 	.is_program = true,
 	.summary = "samples with their binaries, in OProfile's way",
 	.synopsis = "[OPTIONS] -o DIR [SPECIFICATION…]",
-	.description = "OProfile's *oparchive*: its layout, so that its tools and ours read it, by "
-		       "what *assay archive* does.",
+	.description =
+		"OProfile's *oparchive*: its layout, which its tools and assay read. It uses "
+		"*assay archive*.",
 	.options = OPTIONS(oparchive_options),
 	.sections = oparchive_sections,
 	.examples = oparchive_examples,

@@ -48,7 +48,8 @@ struct opcontrol_args {
 static const struct option_spec opcontrol_options[] = {
 	{ 0, "init", NULL, OPT_FLAG, FIELD(init), NULL, "accepted; there is nothing to load" },
 	{ 0, "setup", NULL, OPT_FLAG, FIELD(setup), NULL, "keep the settings that are given" },
-	{ 0, "status", NULL, OPT_FLAG, FIELD(status), NULL, "say what is set up and running" },
+	{ 0, "status", NULL, OPT_FLAG, FIELD(status), NULL,
+	  "show the settings and whether the daemon runs" },
 	{ 0, "start-daemon", NULL, OPT_FLAG, FIELD(start_daemon), NULL,
 	  "start the daemon, which does not profile yet" },
 	{ 's', "start", NULL, OPT_FLAG, FIELD(opcontrol_start), NULL,

@@ -194,8 +194,8 @@ const struct command operf_command = {
 	.summary = "profile a command, a process or the machine, in OProfile's way",
 	.synopsis = "[OPTIONS] [COMMAND [ARG…]]",
 	.description =
-		"OProfile's *operf*: its options, and its sample files in *oprofile\\_data*, "
-		"by what *assay record* does.",
+		"OProfile's *operf*: its options, and its sample files in *oprofile\\_data*. "
+		"It uses *assay record*.",
 	.options = OPTIONS(operf_options),
 	.sections = operf_sections,
 	.examples = operf_examples,

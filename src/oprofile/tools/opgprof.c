@@ -113,8 +113,8 @@ const struct command opgprof_command = {
 	.summary = "write a profile for gprof, in OProfile's way",
 	.synopsis = "[OPTIONS] [SPECIFICATION…]",
 	.description =
-		"OProfile's *opgprof*: writes the samples of one image as _gmon.out_, by what "
-		"*assay export* does.",
+		"OProfile's *opgprof*: writes the samples of one image as _gmon.out_. It uses "
+		"*assay export*.",
 	.options = OPTIONS(opgprof_options),
 	.sections = opgprof_sections,
 	.examples = opgprof_examples,

@@ -532,8 +532,9 @@ const struct command ophelp_command = {
 	.is_program = true,
 	.summary = "list and check events, in OProfile's way",
 	.synopsis = "[OPTIONS] [EVENT…]",
-	.description = "OProfile's *ophelp*: its options and its output, by what *assay events* "
-		       "does. With an EVENT alone, its code in decimal.",
+	.description =
+		"OProfile's *ophelp*: its options and its output. It uses *assay events*. With "
+		"an EVENT alone, its code in decimal.",
 	.options = OPTIONS(ophelp_options),
 	.sections = ophelp_sections,
 	.examples = ophelp_examples,

@@ -107,8 +107,8 @@ static int split_operands(const struct option_list *operands, struct specificati
 			n_closed++;
 		} else if (strchr("{}", *word) || (inside < 0 && n_closed)) {
 			return error_set(err, -EINVAL,
-					 "'%s': a comparison is { OLD… } { NEW… }, with braces as "
-					 "words of their own",
+					 "'%s': a comparison is { OLD… } { NEW… }, with with "
+					 "braces as separate words",
 					 word);
 		} else {
 			for (int side = 0; side < 2; side++)
