@@ -145,8 +145,8 @@ while True:
 	three_readings() { has_samples 200 s "app:$PWD/quarters" && [ "$(fact s '.last_sample_s > 3')" = true ]; }
 	ASSAY_SAMPLER_LIMITS=stacks=1 record_until three_readings -a --collector bpf -e cpu-clock \
 		-F "$(at_most 997)" -o s -- ./quarters 100000s
-	# All of them, but for what a busy machine reads too late.
-	[ $(($(loss ring-full) * 100)) -le "$(fact s .samples)" ]
+	# A busy machine reads some too late. Were they told once, two readings of three would be lost.
+	[ $(($(loss ring-full) * 2)) -le "$(fact s .samples)" ]
 	[ "$(assay report -i s --format json "app:$PWD/quarters" | jq ".rows[0].samples")" -gt 100 ]
 }
 
