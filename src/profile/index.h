@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/intmap.h"
 #include "profile/node_set.h"
+#include "profile/context.h"
 #include "profile/profile.h"
 #include "profile/query.h"
 #include "store/session.h"
@@ -131,6 +132,19 @@ void index_reserve_nodes(struct profile *p, uint32_t n);
 /* The node of a function, or with places of an offset in it, below another node. */
 uint32_t index_node(struct profile *p, uint32_t parent, uint32_t function, uint64_t offset);
 uint32_t index_group(struct profile *p, const uint32_t *values);
+/* The source of a class's values: one class of a segment in one context. */
+struct class_facts {
+	const struct profile_class *class;
+	uint32_t app;    /* image of the program */
+	uint32_t comm;   /* string of profile->comms */
+	uint32_t cgroup; /* of profile->cgroups; NO_INDEX unless index_wants_cgroups() */
+	enum sample_context context;
+	bool is_idle;
+};
+
+/* The value of a CLASS key. Adds a process, thread or the idle image if it is new. */
+uint32_t index_class_value(struct profile *p, enum profile_key key,
+			   const struct class_facts *facts);
 uint32_t index_process(struct profile *p, int32_t pid);
 uint32_t index_thread(struct profile *p, int32_t pid, int32_t tid);
 void index_comm(struct comm_weights *w, uint32_t holder, uint32_t comm, uint64_t samples);

@@ -43,7 +43,7 @@ struct part {
 	uint32_t *lanes;   /* by class */
 	bool *idle;        /* by class */
 	bool *has_samples; /* by class: that are taken, and not left out as idle */
-	uint32_t *processes, *threads, *comms;
+	uint32_t *comms;
 	uint32_t *cgroups; /* by class; NULL: nobody asked */
 	uint64_t *class_samples;
 	uint8_t *uses;           /* by node */
@@ -76,8 +76,6 @@ static void part_init(struct part *part, const struct segment *segment)
 		.lanes = column(n, sizeof(uint32_t)),
 		.idle = column(n, sizeof(bool)),
 		.has_samples = column(n, sizeof(bool)),
-		.processes = column(n, sizeof(uint32_t)),
-		.threads = column(n, sizeof(uint32_t)),
 		.comms = column(n, sizeof(uint32_t)),
 		.class_samples = column(n, sizeof(uint64_t)),
 		.uses = column(segment->n_nodes, sizeof(uint8_t)),
@@ -89,11 +87,10 @@ static void part_init(struct part *part, const struct segment *segment)
 
 static void part_fini(struct part *part)
 {
-	void *columns[] = { part->images,        part->has_samples, part->groups,  part->lanes,
-			    part->idle,          part->processes,   part->threads, part->comms,
-			    part->class_samples, part->uses,        part->as_leaf, part->as_caller,
-			    part->cgroups,       part->contexts,    part->arcs,    part->rows.data,
-			    part->last,          part->alike };
+	void *columns[] = { part->images,  part->has_samples, part->groups,        part->lanes,
+			    part->idle,    part->comms,       part->class_samples, part->uses,
+			    part->as_leaf, part->as_caller,   part->cgroups,       part->contexts,
+			    part->arcs,    part->rows.data,   part->last,          part->alike };
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		free(columns[i]);
@@ -130,43 +127,21 @@ static bool takes_class(const struct profile *p, const struct part *part, uint32
 }
 
 /* The values of the profile's class keys, as index_group() wants them. */
-static void class_values(struct profile *p, struct part *part, uint32_t i,
+static void class_values(struct profile *p, const struct part *part, uint32_t i,
 			 enum sample_context context, uint32_t *values)
 {
 	const struct profile_class *c = &part->segment->classes[i];
+	const struct class_facts facts = {
+		.class = c,
+		.app = load_image_of(part, c->app),
+		.is_idle = part->idle[i],
+		.comm = part->comms[i],
+		.cgroup = part->cgroups ? part->cgroups[i] : NO_INDEX,
+		.context = context,
+	};
 
-	for (size_t k = 0; k < p->class_keys.n; k++) {
-		switch (p->class_keys.key[k]) {
-		case PROFILE_APP:
-			values[k] =
-				part->idle[i] ? index_idle_image(p) : load_image_of(part, c->app);
-			break;
-		case PROFILE_PROCESS:
-			values[k] = part->processes[i] = index_process(p, c->pid);
-			break;
-		case PROFILE_THREAD:
-			values[k] = part->threads[i] = index_thread(p, c->pid, c->tid);
-			break;
-		case PROFILE_COMM:
-			values[k] = part->comms[i];
-			break;
-		case PROFILE_CPU:
-			values[k] = c->cpu == (uint32_t)CLASS_ALL ? PROFILE_CPU_ALL : c->cpu;
-			break;
-		case PROFILE_CGROUP:
-		case PROFILE_UNIT:
-		case PROFILE_CONTAINER:
-		case PROFILE_POD:
-			values[k] = profile_cgroup_value(p, p->class_keys.key[k], part->cgroups[i]);
-			break;
-		case PROFILE_CONTEXT:
-			values[k] = context;
-			break;
-		default:
-			values[k] = c->counter;
-			break;
-		}
-	}
+	for (size_t k = 0; k < p->class_keys.n; k++)
+		values[k] = index_class_value(p, p->class_keys.key[k], &facts);
 }
 
 static const char *segment_string(const struct segment *s, string_id id)
@@ -733,27 +708,18 @@ static void add_weights(struct profile *p, struct part *part)
 /* Of processes and threads, by the samples of their classes. */
 static void load_add_names(struct profile *p, const struct part *part)
 {
-	for (uint32_t c = 0; c < part->segment->n_classes; c++) {
-		if (!part->class_samples[c])
+	for (uint32_t i = 0; i < part->segment->n_classes; i++) {
+		const struct profile_class *c = &part->segment->classes[i];
+
+		if (!part->class_samples[i])
 			continue;
 		if (wants_key(p, PROFILE_PROCESS))
-			index_comm(&p->index->process_comms, part->processes[c], part->comms[c],
-				   part->class_samples[c]);
+			index_comm(&p->index->process_comms, index_process(p, c->pid),
+				   part->comms[i], part->class_samples[i]);
 		if (wants_key(p, PROFILE_THREAD))
-			index_comm(&p->index->thread_comms, part->threads[c], part->comms[c],
-				   part->class_samples[c]);
+			index_comm(&p->index->thread_comms, index_thread(p, c->pid, c->tid),
+				   part->comms[i], part->class_samples[i]);
 	}
-}
-
-static void find_lane(struct profile *p, struct part *part, uint32_t i)
-{
-	const struct profile_class *c = &part->segment->classes[i];
-
-	part->lanes[i] = lanes_add(p, c);
-	if (key_list_has(&p->lane_keys, PROFILE_PROCESS))
-		part->processes[i] = index_process(p, c->pid);
-	if (key_list_has(&p->lane_keys, PROFILE_THREAD))
-		part->threads[i] = index_thread(p, c->pid, c->tid);
 }
 
 /* Which columns there are is known when all samples have been looked at. */
@@ -764,7 +730,7 @@ static void find_lanes(struct profile *p, struct part *parts)
 
 		for (uint32_t c = 0; c < part->segment->n_classes; c++)
 			if (part->has_samples[c])
-				find_lane(p, part, c);
+				part->lanes[c] = lanes_add(p, &part->segment->classes[c]);
 	}
 	lanes_done(p);
 }
