@@ -88,6 +88,14 @@ struct script_row {
 	const void *context;
 };
 
+/*
+ * The fields that are one number: ` name=…` at the end of a line of text, a member of the JSON
+ * object. A row of the table in script_plain.c is all that such a field needs beside its row of
+ * SCRIPT_FIELDS. Text has the fields whose bits are set, JSON those that the sample's format has.
+ */
+void script_put_plain_text(struct buf *out, uint64_t fields, const struct script_row *row);
+void script_put_plain_json(struct buf *out, const struct script_row *row);
+
 /* What follows an address of a branch, kept with the places. */
 struct script_branch_text {
 	uint64_t addr;

@@ -267,12 +267,6 @@ static void script_json_put_addr(struct script_printer *p, const struct script_r
 	script_json_put_address(&p->out, script_json_key_of(FIELD_ADDR), row->extra->addr);
 }
 
-static void put_physical(struct script_printer *p, const struct script_row *row)
-{
-	script_json_put_address(&p->out, script_json_key_of(FIELD_PHYS_ADDR),
-				row->extra->phys_addr);
-}
-
 static void put_data_source(struct script_printer *p, const struct script_row *row)
 {
 	script_json_put_address(&p->out, script_json_key_of(FIELD_DATA_SRC), row->extra->data_src);
@@ -281,22 +275,6 @@ static void put_data_source(struct script_printer *p, const struct script_row *r
 static void script_json_put_weight(struct script_printer *p, const struct script_row *row)
 {
 	script_json_put_number(&p->out, FIELD_WEIGHT, row->extra->weight);
-}
-
-static void put_data_page(struct script_printer *p, const struct script_row *row)
-{
-	script_json_put_number(&p->out, FIELD_DATA_PAGE_SIZE, row->extra->data_page_size);
-}
-
-static void put_code_page(struct script_printer *p, const struct script_row *row)
-{
-	script_json_put_number(&p->out, FIELD_CODE_PAGE_SIZE, row->extra->code_page_size);
-}
-
-static void put_transaction(struct script_printer *p, const struct script_row *row)
-{
-	script_json_put_address(&p->out, script_json_key_of(FIELD_TRANSACTION),
-				row->extra->transaction);
 }
 
 static void put_cgroup_id(struct script_printer *p, const struct script_row *row)
@@ -405,12 +383,8 @@ static const struct {
 	{ FIELD_SYM, OF_ANY, script_json_put_frames },
 	{ FIELD_SRCLINE, OF_ANY, script_json_put_source_line },
 	{ FIELD_ADDR, OF_EXTRA, script_json_put_addr },
-	{ FIELD_PHYS_ADDR, OF_EXTRA, put_physical },
 	{ FIELD_DATA_SRC, OF_EXTRA, put_data_source },
 	{ FIELD_WEIGHT, OF_EXTRA, script_json_put_weight },
-	{ FIELD_DATA_PAGE_SIZE, OF_EXTRA, put_data_page },
-	{ FIELD_CODE_PAGE_SIZE, OF_EXTRA, put_code_page },
-	{ FIELD_TRANSACTION, OF_EXTRA, put_transaction },
 	{ FIELD_CGROUP, OF_EXTRA, put_cgroup_id },
 	{ FIELD_BRSTACK, OF_EXTRA, script_json_put_branches },
 	{ FIELD_UREGS, OF_EXTRA, put_user_registers },
@@ -441,5 +415,6 @@ void script_print_json(struct script_printer *p, const struct script_row *row)
 			continue;
 		json_fields[i].put(p, row);
 	}
+	script_put_plain_json(out, row);
 	buf_str(out, "}\n");
 }

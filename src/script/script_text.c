@@ -389,19 +389,6 @@ static void script_text_put_registers(struct script_printer *p, const struct sam
 	}
 }
 
-static void put_page_size(struct buf *out, uint64_t bytes)
-{
-	static const char units[] = "BKMGTPE";
-	size_t unit = 0;
-
-	for (; bytes && bytes % 1024 == 0 && unit + 1 < sizeof(units) - 1; unit++)
-		bytes /= 1024;
-	if (!bytes)
-		buf_str(out, " N/A");
-	else
-		buf_printf(out, " %" PRIu64 "%c", bytes, units[unit]);
-}
-
 static void script_text_put_event(struct script_printer *p, uint64_t fields,
 				  const struct script_row *row)
 {
@@ -555,14 +542,7 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 		script_put_bytes(out, x);
 	if (fields & FIELD_BIT(DISASM))
 		script_text_put_disasm(p, row);
-	if (fields & FIELD_BIT(PHYS_ADDR))
-		put_hex(out, x->phys_addr, 16);
-	if (fields & FIELD_BIT(DATA_PAGE_SIZE))
-		put_page_size(out, x->data_page_size);
-	if (fields & FIELD_BIT(CODE_PAGE_SIZE))
-		put_page_size(out, x->code_page_size);
-	if (fields & FIELD_BIT(TRANSACTION))
-		buf_printf(out, " transaction=0x%" PRIx64, x->transaction);
+	script_put_plain_text(out, fields, row);
 	if (fields & FIELD_BIT(IPC))
 		script_put_ipc(out, x);
 }
