@@ -521,17 +521,10 @@ static void script_text_put_branch(struct script_printer *p, uint64_t fields,
 	buf_u8(&p->out, '\n');
 }
 
-static void put_after(struct script_printer *p, uint64_t fields, const struct script_row *row)
+static void put_extra(struct script_printer *p, uint64_t fields, const struct script_row *row)
 {
 	const struct sample_extra *x = row->extra;
-	struct buf *out = &p->out;
 
-	if (fields & FIELD_BIT(CGROUP)) { /* in perf's words */
-		buf_u8(out, ' ');
-		utf8_append(out, *row->cgroup ? row->cgroup : "unknown", true);
-	}
-	if (!x)
-		return;
 	if (fields & FIELD_BIT(IREGS))
 		script_text_put_registers(p, &x->interrupted);
 	if (fields & FIELD_BIT(UREGS))
@@ -539,12 +532,22 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 	if (fields & (FIELD_BIT(BRSTACK) | FIELD_BIT(BRSTACKSYM) | FIELD_BIT(BRSTACKOFF)))
 		script_text_put_branches(p, fields, row);
 	if (fields & FIELD_BIT(INSN))
-		script_put_bytes(out, x);
+		script_put_bytes(&p->out, x);
 	if (fields & FIELD_BIT(DISASM))
 		script_text_put_disasm(p, row);
-	script_put_plain_text(out, fields, row);
 	if (fields & FIELD_BIT(IPC))
-		script_put_ipc(out, x);
+		script_put_ipc(&p->out, x);
+}
+
+static void put_after(struct script_printer *p, uint64_t fields, const struct script_row *row)
+{
+	if (fields & FIELD_BIT(CGROUP)) { /* in perf's words */
+		buf_u8(&p->out, ' ');
+		utf8_append(&p->out, *row->cgroup ? row->cgroup : "unknown", true);
+	}
+	if (row->extra)
+		put_extra(p, fields, row);
+	script_put_plain_text(&p->out, fields, row);
 }
 
 /* Fields that are the same of each branch of a thread at a time. */
