@@ -54,7 +54,7 @@ uint32_t arcs_last(const struct arcs *a, uint32_t x)
 	return first == ARCS_NONE ? ARCS_NONE : a->arcs.data[first].code;
 }
 
-/* Takes an arc out of its place behind `before` and puts it in front. */
+/* Moves an arc from its place behind `before` to the front. */
 static void move_to_front(struct arcs *a, uint32_t x, uint32_t before, uint32_t arc)
 {
 	if (before == ARCS_NONE)

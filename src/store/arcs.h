@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who called what, as far as a block has told: a model that makes call tree
- * nodes small.
+ * A model of the calls that a block has had so far. It makes call tree nodes small.
  *
- * Deep stacks differ mostly in the mix of calls that were seen before, elsewhere
- * in the tree. So a node below X is said by its place among the children that
- * code X had last, and only a call that is new by its address. Writer and reader
- * keep the same lists. They begin empty with every block, so that a damaged
- * block costs no other.
+ * Deep stacks differ mostly in the order of calls that the tree already has elsewhere. So the block
+ * names a node below X by the place of its code in the list of codes that X called last. Only a new
+ * call needs its address. Writer and reader keep the same lists. The lists begin empty in every
+ * block, so a damaged block does not make others unreadable.
+ *
+ * A code is a (image, offset) pair; it has a number in the block. Not safe for threads: each
+ * encoder and decoder has its own.
  */
 #pragma once
 
@@ -18,11 +19,11 @@
 #include "store/tables.h"
 
 #define ARCS_NONE  UINT32_MAX
-#define ARCS_DEPTH 32 /* of a list: calls that come again only later count as new */
+#define ARCS_DEPTH 32 /* most calls that a list can find; older calls count as new */
 
 struct arcs_code {
 	struct code_addr code;
-	uint32_t first; /* arc, or ARCS_NONE: to the code called last */
+	uint32_t first; /* the arc to the code called last, or ARCS_NONE */
 };
 
 struct arcs_arc {
@@ -38,20 +39,26 @@ struct arcs {
 void arcs_fini(struct arcs *a);
 void arcs_clear(struct arcs *a);
 
-/* The number of a code in this block. */
+/* Returns the number of a code in this block. The first use of a code gives it a number. */
 uint32_t arcs_intern(struct arcs *a, const struct code_addr *code);
 
-/* Of the codes called by x: the one called last, or ARCS_NONE. */
+/* The newest arc of x, to the code that x called last, or ARCS_NONE. */
 uint32_t arcs_last(const struct arcs *a, uint32_t x);
 
 /*
- * The place of `code` in the list of x, 0 or more, and moves it to the front;
- * or ARCS_NONE, and puts it there.
+ * Returns the place of `code` in the list of x (0: called last), or ARCS_NONE. Either way, `code`
+ * is at the front afterwards.
  */
 uint32_t arcs_place(struct arcs *a, uint32_t x, uint32_t code);
 
-/* Of a reader that was told that the code is in no place: puts it in front. */
+/*
+ * For a reader, when the block says that the code is new: puts the code at the front of the list of
+ * x.
+ */
 void arcs_put(struct arcs *a, uint32_t x, uint32_t code);
 
-/* The reverse: the code at a place, moved to the front; ARCS_NONE if there is no such place. */
+/*
+ * The reverse of arcs_place(): returns the code at a place and moves it to the front. ARCS_NONE:
+ * there is no such place.
+ */
 uint32_t arcs_at(struct arcs *a, uint32_t x, uint32_t place);

@@ -6,9 +6,9 @@
 
 #include "base/mem.h"
 
-#define FIRST_LEAD_BIT  4  /* of the values that are not */
-#define BITS_IN_TOKEN   2  /* behind the leading bit */
-#define BYTES_TO_BOTHER 16 /* fewer are not worth a zstd frame */
+#define FIRST_LEAD_BIT  4  /* of larger values */
+#define BITS_IN_TOKEN   2  /* after the leading bit */
+#define BYTES_TO_BOTHER 16 /* fewer bytes are smaller without a zstd frame */
 
 struct packer {
 	ZSTD_CCtx *zstd;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Columns of numbers, packed.
+ * Packed columns of numbers.
  *
- * A number becomes a one-byte token and some raw bits: values below 16 are
- * their own token; above, the token holds the position of the leading bit and
- * the two bits behind it, and the rest goes to the bit stream as it is. Tokens
- * are skewed, and zstd codes them well; the low bits of addresses are as good
- * as random, and no compressor wins anything on them. Layout: docs/formats.md.
+ * A number becomes a one-byte token and some raw bits. A value below 16 is its own token. For a
+ * larger value, the token holds the position of the leading bit and the next two bits; the
+ * remaining bits go to the bit stream. Tokens are distributed unevenly, so zstd packs them well.
+ * The low bits of addresses are almost random, so compressing them gains nothing. Layout:
+ * docs/formats.md.
+ *
+ * Not safe for threads: each thread needs its own packer or unpacker.
  */
 #pragma once
 
@@ -19,14 +21,14 @@
 
 #define COLUMN_DIRECT_TOKENS 16 /* smaller values are their own token */
 
-/* Compression state, kept over many blocks because making it costs more than using it. */
+/* Compression state. It lives for many blocks, because making it costs more than using it. */
 struct packer;
 
 struct packer *packer_new(void);
 void packer_free(struct packer *p);
 uint64_t packer_memory(const struct packer *p);
 
-/* Appends n bytes to *out: their number, the stored number, the stored bytes. */
+/* Appends n packed bytes to *out: their number, the number of stored bytes, the stored bytes. */
 void pack_bytes(struct packer *p, struct buf *out, const void *bytes, size_t n);
 
 struct column {
@@ -42,15 +44,15 @@ void column_put_signed(struct column *c, int64_t v); /* zigzag */
 /* Appends the packed column to *out and empties it for the next use. */
 void column_write(struct column *c, struct packer *p, struct buf *out);
 
-/* Decompression state, of one reader. */
+/* Decompression state of one reader. */
 struct unpacker;
 
 struct unpacker *unpacker_new(void);
 void unpacker_free(struct unpacker *u);
 
 /*
- * The next packed bytes, in *out (the caller's to free). -EBADMSG when they
- * do not unpack or are more than `limit`. Nothing above `limit` is allocated.
+ * Unpacks the next bytes into *out, which the caller frees. -EBADMSG: they do not unpack, or they
+ * are more than `limit` bytes. Never allocates more than `limit`.
  */
 int unpack_bytes(struct unpacker *u, struct reader *r, size_t limit, uint8_t **out, size_t *n);
 
@@ -60,14 +62,15 @@ struct column_reader {
 	struct reader bits;
 	uint64_t pending;
 	unsigned int n_pending;
-	bool bad; /* read past the end, or the column could not be unpacked: all reads give 0 */
+	bool bad; /* damaged or read past the end: all reads return 0 */
 };
 
-/* Starts on the next column, which must hold exactly n numbers, or at most so many. */
+/* Starts the next column, which must hold exactly n numbers, or at most `most` numbers. */
 void column_open(struct column_reader *c, struct unpacker *u, struct reader *r, size_t n);
 void column_open_some(struct column_reader *c, struct unpacker *u, struct reader *r, size_t most);
 void column_close(struct column_reader *c);
-uint64_t column_get_large(struct column_reader *c); /* the slow half of column_get() */
+uint64_t column_get_large(struct column_reader *c); /* column_get() for values that are no direct
+						     * token */
 
 static inline uint64_t column_get(struct column_reader *c)
 {

@@ -13,7 +13,7 @@
 
 #define FILE_LIMIT (4 << 20)
 
-/* The folder that holds a path, and its last component; both are the caller's. */
+/* Splits a path into its folder and its last component. The caller frees both. */
 static char *split(const char *path, char **name)
 {
 	cleanup(free_at_exit) char *one = xstrdup(path), *two = xstrdup(path);
@@ -22,7 +22,7 @@ static char *split(const char *path, char **name)
 	return xstrdup(dirname(two));
 }
 
-/* DIR of DIR/samples/NAME; else the path. */
+/* Returns DIR for DIR/samples/NAME, else the path. */
 static char *above_samples(const char *path)
 {
 	cleanup(free_at_exit) char *name = NULL, *samples = NULL;
@@ -46,7 +46,7 @@ char *containers_file(const char *dir)
 	return xasprintf("%s/containers", top);
 }
 
-/* NULL: there is none, or it is no file of ours. */
+/* Returns NULL if there is no such file, or if assay did not write it. */
 static char *read_text(const char *file, size_t *size)
 {
 	cleanup(close_at_exit) int fd =

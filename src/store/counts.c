@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What each (class, node) got in a block. */
+/* The counts of a block: the samples of each (class, node). */
 #include <errno.h>
 
 #include "base/mem.h"
@@ -45,7 +45,7 @@ bool period_bases_read(struct period_bases *b, struct reader *r)
 	return !r->bad;
 }
 
-/* Rows by node, then class: a hot node's classes stand together. */
+/* Sorts rows by node, then by class: the classes of a hot node are adjacent. */
 static void sort_rows(struct block_encoder *e, const struct tally *tally, const uint32_t *disk_ids)
 {
 	block_encoder_reserve(e, tally->n);
@@ -71,7 +71,9 @@ struct counts_writer {
 	struct period_bases bases;
 };
 
-/* A new node with one sample of the usual period in one class, as most leaves have. */
+/*
+ * A plain row: a new node with one sample of the usual period in one class. Most leaves are plain.
+ */
 static bool is_plain(const struct counts_writer *w, uint32_t i)
 {
 	const struct sort_item *item = &w->e->items[i];
@@ -83,7 +85,7 @@ static bool is_plain(const struct counts_writer *w, uint32_t i)
 	       (i + 1 == w->tally->n || key_node(item + 1) != key_node(item));
 }
 
-/* Plain rows: a flag for each new node, and the class of those that have it. */
+/* Writes the plain rows: a flag for each new node, and the class of each plain one. */
 static void put_plain_rows(const struct counts_writer *w, struct buf *out)
 {
 	struct column *flags = &w->e->columns[0], *class = &w->e->columns[1];
@@ -161,7 +163,7 @@ struct counts_parser {
 	bool bad;
 };
 
-static void open_columns(struct counts_parser *p, int first, int end, size_t n)
+static void counts_open_columns(struct counts_parser *p, int first, int end, size_t n)
 {
 	for (int i = first; i < end; i++) {
 		column_open(&p->columns[i], p->u, &p->r, n);
@@ -169,7 +171,7 @@ static void open_columns(struct counts_parser *p, int first, int end, size_t n)
 	}
 }
 
-static void close_columns(struct counts_parser *p)
+static void counts_close_columns(struct counts_parser *p)
 {
 	for (int i = 0; i < 5; i++) {
 		p->bad |= p->columns[i].bad;
@@ -177,8 +179,8 @@ static void close_columns(struct counts_parser *p)
 	}
 }
 
-static void push_row(struct counts_parser *p, uint64_t node, uint64_t class, uint64_t counter,
-		     uint64_t samples, uint64_t rest)
+static void counts_push_row(struct counts_parser *p, uint64_t node, uint64_t class,
+			    uint64_t counter, uint64_t samples, uint64_t rest)
 {
 	if (node >= (uint64_t)p->f->first_node + p->f->n_nodes || class >= p->f->n_classes ||
 	    counter >= SESSION_COUNTERS_MAX) {
@@ -196,19 +198,19 @@ static void get_plain_rows(struct counts_parser *p, uint32_t *n)
 	uint64_t last = p->f->n_classes - 1;
 
 	*n = 0;
-	open_columns(p, 0, 1, p->f->n_nodes);
+	counts_open_columns(p, 0, 1, p->f->n_nodes);
 	for (size_t i = 0; i < flags->n; i++)
 		*n += flags->tokens[i] == 1;
 	if (*n > p->f->n_rows)
 		p->bad = true;
 	if (p->bad)
 		return;
-	open_columns(p, 1, 3, *n);
+	counts_open_columns(p, 1, 3, *n);
 	for (uint32_t i = 0; i < p->f->n_nodes && !p->bad; i++)
 		if (column_get(flags) == 1)
-			push_row(p, p->f->first_node + i, last - column_get(&p->columns[1]),
-				 column_get(&p->columns[2]), 1, 0);
-	close_columns(p);
+			counts_push_row(p, p->f->first_node + i, last - column_get(&p->columns[1]),
+					column_get(&p->columns[2]), 1, 0);
+	counts_close_columns(p);
 }
 
 static void get_other_rows(struct counts_parser *p, uint32_t n)
@@ -216,16 +218,16 @@ static void get_other_rows(struct counts_parser *p, uint32_t n)
 	struct column_reader *c = p->columns;
 	uint64_t node = 0, class = 0;
 
-	open_columns(p, 0, 5, n);
+	counts_open_columns(p, 0, 5, n);
 	for (uint32_t i = 0; i < n && !p->bad; i++) {
 		uint64_t step = column_get(&c[0]), of_class = column_get(&c[1]);
 
 		class = i && !step ? class + of_class + 1 : p->f->n_classes - 1 - of_class;
 		node += step;
-		push_row(p, node, class, column_get(&c[2]), column_get(&c[3]) + 1,
-			 (uint64_t)column_get_signed(&c[4]));
+		counts_push_row(p, node, class, column_get(&c[2]), column_get(&c[3]) + 1,
+				(uint64_t)column_get_signed(&c[4]));
 	}
-	close_columns(p);
+	counts_close_columns(p);
 }
 
 int counts_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
@@ -241,7 +243,7 @@ int counts_decode(struct unpacker *u, const uint8_t *bytes, size_t size,
 		get_plain_rows(&p, &n_plain);
 	if (!p.bad)
 		get_other_rows(&p, f->n_rows - n_plain);
-	close_columns(&p);
+	counts_close_columns(&p);
 	if (p.bad || p.r.bad) {
 		rows->n = n_before;
 		return -EBADMSG;

@@ -69,7 +69,7 @@ void block_header_write(struct buf *out, const struct block_header *h,
 	buf_u64(out, XXH3_64bits(out->data + start, out->len - start));
 }
 
-/* ULEB128 that fits 32 bits. */
+/* Reads a ULEB128 number of 32 bits. */
 static uint32_t reader_uleb32(struct reader *r)
 {
 	uint64_t v = reader_uleb(r);
@@ -102,7 +102,8 @@ static const uint32_t ids_max[N_TABLES] = {
 	[TABLE_SYMBOLS] = SEGMENT_IDS_MAX,
 };
 
-static void parse_fields(struct reader *r, struct block_header *h, struct loss_row *losses)
+static void block_header_parse_fields(struct reader *r, struct block_header *h,
+				      struct loss_row *losses)
 {
 	h->kind = reader_u8(r);
 	h->first_ns = reader_uleb(r);
@@ -147,7 +148,7 @@ int block_header_parse(const uint8_t *bytes, size_t size, struct block_header *o
 	if (hash != XXH3_64bits(bytes, h.header_size - 8))
 		return -EBADMSG;
 	r.end = bytes + h.header_size - 8;
-	parse_fields(&r, &h, losses);
+	block_header_parse_fields(&r, &h, losses);
 	if (r.bad)
 		return -EBADMSG;
 	*out = h;
@@ -167,7 +168,7 @@ uint64_t block_delivered(const struct block_header *h, const struct loss_row *lo
 {
 	uint64_t n = h->samples;
 
-	if (h->kind == BLOCK_OVERVIEW) /* of samples that other blocks speak of */
+	if (h->kind == BLOCK_OVERVIEW) /* its samples are counted by other blocks */
 		return 0;
 	for (uint32_t i = 0; i < h->n_losses; i++)
 		if (loss_texts[losses[i].reason].kind == LOSS_LOST)
@@ -175,7 +176,7 @@ uint64_t block_delivered(const struct block_header *h, const struct loss_row *lo
 	return n;
 }
 
-/* The strings of struct session_info in the order of the format. */
+/* Flags of a counter in INFO. */
 enum { COUNTER_IN_USER = 1, COUNTER_IN_KERNEL = 2 };
 
 static bool is_merged_part(const struct session_info *info)

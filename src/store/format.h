@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The frame of a segment file: its header, and the headers of its blocks.
- * docs/formats.md draws it byte by byte.
- */
+/* The header of a segment file and the headers of its blocks. docs/formats.md shows every byte. */
 #pragma once
 
 #include <stddef.h>
@@ -12,8 +9,8 @@
 #include "store/session.h"
 
 #define SEGMENT_MAGIC       "ASSAYSEG"
-#define SEGMENT_VERSION     1 /* of segments without groups */
-#define SEGMENT_VERSION_MAX 3 /* with seconds in groups, and overviews */
+#define SEGMENT_VERSION     1 /* without groups */
+#define SEGMENT_VERSION_MAX 3 /* with groups of seconds and overviews */
 #define SEGMENT_HEADER_SIZE 32
 #define SEGMENT_SUFFIX      ".segment"
 #define SEGMENTS_DIR        "samples/current"
@@ -22,12 +19,12 @@
 #define BLOCK_HEADER_MIN      32
 #define BLOCK_HEADER_MAX      1024
 #define BLOCK_SIZE_MAX        (256u << 20)
-#define BLOCK_LOSSES_MAX      48 /* rows; more of them are added up over counters */
+#define BLOCK_LOSSES_MAX      48 /* rows; further rows are added up over the counters */
 #define BLOCK_NAMES_MAX       (64u << 20)
 #define SESSION_COUNTERS_MAX  256
 #define SEGMENT_FILE_SIZE_MAX (1u << 30)
 
-/* Ids a segment may have of one kind, and rows a block may have. */
+/* The most ids of one kind in a segment. A block has as many rows at most. */
 #define SEGMENT_IDS_MAX    (1u << 20)
 #define SEGMENT_IMAGES_MAX (1u << 16)
 
@@ -35,28 +32,28 @@ enum block_kind {
 	BLOCK_INFO,
 	BLOCK_SAMPLES,
 	BLOCK_END,
-	BLOCK_GROUP, /* of version 2: read, and no longer written */
+	BLOCK_GROUP, /* version 2: still read, no longer written */
 	BLOCK_SECONDS,
 	BLOCK_OVERVIEW,
 	N_BLOCK_KINDS
 };
 
-/* Whether it holds several blocks (store/group.h). */
+/* Whether the block holds several seconds or an overview (store/group.h). */
 static inline bool is_group(enum block_kind kind)
 {
 	return kind >= BLOCK_GROUP && kind < N_BLOCK_KINDS;
 }
 
-/* The tables of a segment that blocks add to. */
+/* The tables of a segment, which its blocks fill. */
 enum table { TABLE_STRINGS, TABLE_IMAGES, TABLE_CLASSES, TABLE_NODES, TABLE_SYMBOLS, N_TABLES };
 
-/* INFO and END blocks have SECTION_NAMES only, which holds what they tell. */
+/* INFO and END blocks have their content in SECTION_NAMES and no other section. */
 enum section { SECTION_NAMES, SECTION_NODES, SECTION_COUNTS, N_SECTIONS };
 
 struct segment_header {
 	uint32_t version;
 	uint32_t number;           /* of the segment in its session */
-	uint64_t delivered_before; /* as in struct block_header, at the segment's start */
+	uint64_t delivered_before; /* as in struct block_header, at the start of the segment */
 };
 
 struct block_header {
@@ -65,11 +62,11 @@ struct block_header {
 	uint64_t first_ns, last_ns;
 	uint64_t samples, period;
 	/*
-	 * Samples stored or counted as LOST in all blocks of the session before
-	 * this one. What a damaged block took with it is known from the next.
+	 * The samples in all earlier blocks of the session, stored or counted as LOST. The number
+	 * of the next whole block shows how many samples a damaged block held.
 	 */
 	uint64_t delivered_before;
-	uint32_t first_id[N_TABLES], n_ids[N_TABLES]; /* that this block adds */
+	uint32_t first_id[N_TABLES], n_ids[N_TABLES]; /* the ids that this block adds */
 	uint32_t n_rows, n_losses;
 	uint32_t section_size[N_SECTIONS];
 	uint64_t section_hash[N_SECTIONS]; /* XXH3, 64 bits, of the stored bytes */
@@ -77,32 +74,32 @@ struct block_header {
 
 void segment_header_write(struct buf *out, const struct segment_header *h);
 
-/* 0, or -EBADMSG: no magic or a wrong checksum. The version may be any. */
+/* -EBADMSG: no magic number or a wrong checksum. Any version is accepted. */
 int segment_header_parse(const uint8_t *bytes, size_t size, struct segment_header *out);
 
-/* n_losses rows of losses. */
+/* `losses` has h->n_losses rows. */
 void block_header_write(struct buf *out, const struct block_header *h,
 			const struct loss_row *losses);
 
 /*
- * Parses and checks one header. -ENODATA: the bytes end within it. -EBADMSG: it
- * is none. `losses` has room for BLOCK_LOSSES_MAX rows.
+ * Parses and checks one header. -ENODATA: the bytes end within the header. -EBADMSG: no header is
+ * here. `losses` has room for BLOCK_LOSSES_MAX rows.
  */
 int block_header_parse(const uint8_t *bytes, size_t size, struct block_header *out,
 		       struct loss_row *losses);
 
 uint64_t block_size(const struct block_header *h); /* header and sections */
 
-/* The samples that a block speaks of: stored in it, or lost. */
+/* The number of samples that a block stores or counts as lost. */
 uint64_t block_delivered(const struct block_header *h, const struct loss_row *losses);
 
-/* What INFO and END blocks tell, before packing. */
+/* The content of INFO and END blocks, before packing. */
 void info_encode(struct buf *out, const struct session_info *info);
 void end_encode(struct buf *out, const struct session_end *end);
 
 /*
- * The reverse. The strings of *out point into `text`; *counters is allocated
- * and the caller's. -EBADMSG when it does not parse.
+ * The reverse. The strings of *out point into `text`. The caller frees out->counters. -EBADMSG: the
+ * text does not parse.
  */
 int info_decode(const uint8_t *text, size_t size, struct session_info *out);
 int end_decode(const uint8_t *text, size_t size, struct session_end *out);

@@ -8,7 +8,7 @@
 #include "store/history/history.h"
 #include "store/recent.h"
 
-/* Columns of seconds, of losses, of rows. */
+/* The columns of seconds, of losses and of rows. */
 enum { FIRST, SPAN, SAMPLES, ROWS, LOSSES, N_SECOND_COLUMNS };
 enum { REASON, COUNTER, NUMBER, N_LOSS_COLUMNS };
 enum { NODE, PLACE, CLASS, OF_COUNTER, COUNT, REST, LEFT, N_ROW_COLUMNS };
@@ -79,8 +79,9 @@ static void put_seconds(struct block_encoder *e, struct buf *out, const struct g
 }
 
 /*
- * By node, then class: their places are near each other in the tree. An overview's by class first:
- * a node has many there, and looking for each among those used last takes longer than all else.
+ * Sorts by node, then by class, as near nodes of the tree have near numbers. Rows of an overview
+ * are sorted by class first: a node has many classes there, and finding each of them in the list of
+ * recent ones would take most of the time.
  */
 static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_t n,
 			const uint32_t *disk_ids, bool by_class)
@@ -100,7 +101,9 @@ static void sort_second(struct block_encoder *e, struct count_row *rows, uint32_
 		rows[i] = old[e->items[i].value];
 }
 
-/* Classes are told by their place among those used last, or by their step from the newest one. */
+/*
+ * Packs a class as its place among the recently used ones, or as its difference to the newest one.
+ */
 struct class_model {
 	struct recent recent;
 	uint32_t next; /* one more than the highest class so far */
@@ -116,11 +119,11 @@ static void put_class(struct block_encoder *e, struct class_model *m, uint32_t c
 	m->next = MAX(m->next, class + 1);
 }
 
-/* How events are told: in units, of which what is left goes on to the counter's next row. */
+/* Packs events in units. The rest of the division is added to the counter's next row. */
 struct event_units {
 	struct period_bases bases;
 	uint64_t unit[SESSION_COUNTERS_MAX], left[SESSION_COUNTERS_MAX];
-	bool has_rows[SESSION_COUNTERS_MAX]; /* in the second at hand */
+	bool has_rows[SESSION_COUNTERS_MAX]; /* in this second */
 };
 
 static void units_find(struct event_units *u, const struct group *g,
@@ -144,7 +147,7 @@ static void units_write(const struct event_units *u, struct buf *out)
 		buf_uleb(out, u->unit[c]);
 }
 
-/* All that the row has, or where it is told in units what is whole of it and of the rows before. */
+/* Returns the row's events beyond its base period, in units, with the rest of the rows before. */
 static int64_t units_rest(struct event_units *u, uint32_t counter, const struct count_row *row)
 {
 	uint64_t unit = u->unit[counter], base = row->samples * u->bases.base[counter];
@@ -157,7 +160,7 @@ static int64_t units_rest(struct event_units *u, uint32_t counter, const struct 
 	return (int64_t)(events / unit) - (int64_t)(base / unit);
 }
 
-/* What is left at a second's end is the last row's. */
+/* Writes the rest at the end of a second; it belongs to the last row of each counter. */
 static void put_left(struct block_encoder *e, struct event_units *u)
 {
 	for (uint32_t c = 0; c < u->bases.n; c++) {
@@ -220,8 +223,8 @@ struct columns_in {
 	bool bad;
 };
 
-static void open_columns(struct columns_in *in, struct unpacker *u, struct reader *r, int n,
-			 size_t each)
+static void group_open_columns(struct columns_in *in, struct unpacker *u, struct reader *r, int n,
+			       size_t each)
 {
 	*in = (struct columns_in){ 0 };
 	for (int i = 0; i < n; i++) {
@@ -230,8 +233,8 @@ static void open_columns(struct columns_in *in, struct unpacker *u, struct reade
 	}
 }
 
-/* False: something did not decode, or read beyond its end. */
-static bool close_columns(struct columns_in *in, const struct reader *r)
+/* False: a column did not decode, or was read past its end. */
+static bool group_close_columns(struct columns_in *in, const struct reader *r)
 {
 	for (int i = 0; i < N_ROW_COLUMNS; i++) {
 		in->bad |= in->c[i].bad;
@@ -240,7 +243,7 @@ static bool close_columns(struct columns_in *in, const struct reader *r)
 	return !in->bad && !r->bad;
 }
 
-/* False: they can't be. */
+/* False: the values are impossible. */
 static bool get_level(struct reader *r, const struct block_header *h, struct group *g)
 {
 	uint64_t level_s = 0, next = h->first_id[TABLE_CLASSES];
@@ -264,9 +267,9 @@ static bool get_seconds(struct unpacker *u, struct reader *r, const struct block
 	if (!get_level(r, h, g))
 		return false;
 	n = reader_uleb(r);
-	if (n > GROUP_SECONDS) /* and so there are not more losses than memory */
+	if (n > GROUP_SECONDS) /* also limits the memory for losses */
 		return false;
-	open_columns(&in, u, r, N_SECOND_COLUMNS, n);
+	group_open_columns(&in, u, r, N_SECOND_COLUMNS, n);
 	for (uint64_t i = 0; i < n && !in.bad; i++) {
 		struct group_second s;
 		uint64_t rows, losses;
@@ -286,21 +289,21 @@ static bool get_seconds(struct unpacker *u, struct reader *r, const struct block
 		if (!in.bad)
 			vec_push(&g->seconds, s);
 	}
-	if (!close_columns(&in, r) || n_rows != h->n_rows || samples != h->samples)
+	if (!group_close_columns(&in, r) || n_rows != h->n_rows || samples != h->samples)
 		return false;
-	open_columns(&in, u, r, N_LOSS_COLUMNS, n_losses);
+	group_open_columns(&in, u, r, N_LOSS_COLUMNS, n_losses);
 	for (uint64_t i = 0; i < n_losses && !in.bad; i++) {
 		uint64_t reason = column_get(&in.c[REASON]), counter = column_get(&in.c[COUNTER]);
 		uint64_t number = column_get(&in.c[NUMBER]);
 
 		in.bad |= counter > SESSION_COUNTERS_MAX;
-		/* A reason of a newer version can't be named; the number still counts. */
+		/* This version has no name for a newer reason; the number still counts. */
 		vec_push(&g->losses,
 			 (struct loss_row){ reason < N_LOSS_REASONS ? (enum loss_reason)reason
 								    : LOSS_BAD_RECORD,
 					    (uint32_t)counter - 1, number });
 	}
-	return close_columns(&in, r);
+	return group_close_columns(&in, r);
 }
 
 int group_decode_seconds(struct unpacker *u, const uint8_t *bytes, size_t size,
@@ -347,7 +350,7 @@ static uint32_t get_class(struct rows_parser *p)
 	return class;
 }
 
-/* What is left of the counters that are told in units, to the last row of each. */
+/* Adds the rests of the counters that are packed in units to the last row of each. */
 static void get_left(struct rows_parser *p, const size_t *last)
 {
 	for (uint32_t c = 0; c < p->bases.n && !p->in.bad; c++)
@@ -358,7 +361,7 @@ static void get_left(struct rows_parser *p, const size_t *last)
 static void get_second(struct rows_parser *p, const struct group_second *s)
 {
 	uint64_t node = 0, end = (uint64_t)p->f->counts.first_node + p->f->counts.n_nodes;
-	size_t last[SESSION_COUNTERS_MAX]; /* row + 1 of a counter */
+	size_t last[SESSION_COUNTERS_MAX]; /* index of the counter's last row, + 1 */
 	uint32_t last_class = 0;
 
 	memset(last, 0, p->bases.n * sizeof(*last));
@@ -394,7 +397,7 @@ static void get_units(struct rows_parser *p, struct reader *r)
 	p->in.bad |= r->bad;
 }
 
-/* CLASS has a number only for those that are in no place, LEFT for a second's counters. */
+/* CLASS has numbers only for classes without a place, LEFT only for a second's counters. */
 static void open_rows(struct rows_parser *p, struct unpacker *u, struct reader *r)
 {
 	for (int i = 0; i < (p->f->is_exact ? LEFT : N_ROW_COLUMNS); i++) {
@@ -421,7 +424,7 @@ int group_decode_rows(struct unpacker *u, const uint8_t *bytes, size_t size,
 	for (uint32_t i = 0; i < n && !p.in.bad; i++)
 		get_second(&p, &seconds[i]);
 	recent_fini(&p.model.recent);
-	if (close_columns(&p.in, &r) && rows->n - n_before == f->counts.n_rows)
+	if (group_close_columns(&p.in, &r) && rows->n - n_before == f->counts.n_rows)
 		return 0;
 	rows->n = n_before;
 	return -EBADMSG;

@@ -7,8 +7,8 @@
 #include "store/recent.h"
 
 /*
- * A kind is told by its place among those used last; place 0: by its number, and one more than
- * the highest is a new one, whose fields follow.
+ * A kind is packed as its place among the recently used ones. Place 0 means that its number
+ * follows. The highest number + 1 means a new kind, whose fields follow.
  */
 enum { PLACE, NUMBER, PID, TID, CPU, N_CLASS_COLUMNS };
 enum { COUNTER, APP, COMM, CGROUP, N_KIND_COLUMNS };
@@ -40,7 +40,7 @@ static void put_kind(struct block_encoder *e, struct kinds *k, const struct prof
 	place = recent_place(&k->recent, number);
 	column_put(&e->columns[PLACE], place + 1); /* RECENT_NONE becomes 0 */
 	if (place == RECENT_NONE)
-		column_put(&e->columns[NUMBER], k->list.n - number); /* 0: a new one */
+		column_put(&e->columns[NUMBER], k->list.n - number); /* 0: a new kind */
 	if (number == k->list.n)
 		vec_push(&k->list, kind);
 }
@@ -69,7 +69,7 @@ void kinds_encode(struct block_encoder *e, struct buf *out, const struct profile
 
 		put_kind(e, &k, c);
 		column_put_signed(&e->columns[PID], (int64_t)c->pid - last);
-		/* -1, as where threads are not kept apart, becomes 0. */
+		/* -1 (threads are not kept apart) becomes 0. */
 		column_put(&e->columns[TID],
 			   c->tid == -1 ? 0 : 1 + (uint64_t)(uint32_t)(c->tid - c->pid));
 		column_put(&e->columns[CPU], (uint32_t)(c->cpu + 1));
@@ -89,7 +89,7 @@ struct kinds_parser {
 	bool bad;
 };
 
-static void close_columns(struct kinds_parser *p, int n)
+static void kinds_close_columns(struct kinds_parser *p, int n)
 {
 	for (int i = 0; i < n; i++) {
 		p->bad |= p->c[i].bad;
@@ -97,7 +97,7 @@ static void close_columns(struct kinds_parser *p, int n)
 	}
 }
 
-/* The numbers of the kinds go to `numbers`, all else to `out`. */
+/* Stores the numbers of the kinds in `numbers` and all other fields in `out`. */
 static void get_classes(struct kinds_parser *p, struct unpacker *u, struct reader *r, uint32_t n,
 			struct profile_class *out, uint32_t *numbers, uint32_t *n_kinds)
 {
@@ -130,10 +130,10 @@ static void get_classes(struct kinds_parser *p, struct unpacker *u, struct reade
 		out[i].tid = tid ? (int32_t)(pid + (uint32_t)(tid - 1)) : -1;
 		out[i].cpu = (uint32_t)column_get(&p->c[CPU]) - 1;
 	}
-	close_columns(p, N_CLASS_COLUMNS);
+	kinds_close_columns(p, N_CLASS_COLUMNS);
 }
 
-static uint32_t get_below(struct kinds_parser *p, int column, uint32_t limit)
+static uint32_t kinds_get_below(struct kinds_parser *p, int column, uint32_t limit)
 {
 	uint64_t v = column_get(&p->c[column]);
 
@@ -156,12 +156,12 @@ static void get_kinds(struct kinds_parser *p, struct unpacker *u, struct reader 
 		struct profile_class *kind = vec_add(&p->kinds.list);
 
 		*kind = (struct profile_class){ 0 };
-		kind->counter = get_below(p, COUNTER, SESSION_COUNTERS_MAX);
-		kind->app.n = get_below(p, APP, seg->n_images);
-		kind->comm.n = get_below(p, COMM, seg->n_strings);
-		kind->cgroup.n = get_below(p, CGROUP, seg->n_strings);
+		kind->counter = kinds_get_below(p, COUNTER, SESSION_COUNTERS_MAX);
+		kind->app.n = kinds_get_below(p, APP, seg->n_images);
+		kind->comm.n = kinds_get_below(p, COMM, seg->n_strings);
+		kind->cgroup.n = kinds_get_below(p, CGROUP, seg->n_strings);
 	}
-	close_columns(p, N_KIND_COLUMNS);
+	kinds_close_columns(p, N_KIND_COLUMNS);
 }
 
 bool kinds_decode(struct unpacker *u, struct reader *r, const struct block_header *h,
@@ -172,7 +172,7 @@ bool kinds_decode(struct unpacker *u, struct reader *r, const struct block_heade
 	cleanup(free_at_exit) uint32_t *numbers = NULL;
 	struct kinds_parser p = { 0 };
 
-	/* The limits of a header bound this. */
+	/* The header limits n. */
 	new = xcalloc((size_t)n + 1, sizeof(*new));
 	numbers = xcalloc((size_t)n + 1, sizeof(*numbers));
 	get_classes(&p, u, r, n, new, numbers, &n_kinds);

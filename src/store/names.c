@@ -29,7 +29,7 @@ static void encode_images(struct buf *b, const struct names_part *names)
 	}
 }
 
-/* Column by column, each as the difference to the class before: most of them repeat it. */
+/* Writes column by column, each value as the difference to the class before. Most values repeat. */
 static void encode_classes(struct buf *b, const struct names_part *names)
 {
 	static const struct profile_class none;
@@ -51,10 +51,7 @@ static void encode_classes(struct buf *b, const struct names_part *names)
 #undef COLUMN
 }
 
-/*
- * Behind all else, where readers that don't know of them see nothing, and only where there are
- * some.
- */
+/* Writes the cgroups at the end, where older readers ignore them, and only if there are some. */
 static void encode_cgroups(struct buf *b, const struct names_part *names)
 {
 	uint32_t last = 0, any = 0;
@@ -67,7 +64,10 @@ static void encode_cgroups(struct buf *b, const struct names_part *names)
 	}
 }
 
-/* The size of a source line is one with its number: no code is half of all addresses. */
+/*
+ * A symbol whose size has this bit is a source line, with its number in the size. Real code never
+ * covers half of the address space.
+ */
 #define IS_LINE    ((uint64_t)1 << 63)
 #define LINE_SHIFT 32
 
@@ -111,7 +111,7 @@ void names_encode_group(struct block_encoder *e, struct buf *out, const struct n
 	kinds_encode(e, out, names->classes, names->n_classes);
 }
 
-static uint32_t get_below(struct reader *r, uint32_t limit)
+static uint32_t names_get_below(struct reader *r, uint32_t limit)
 {
 	uint64_t v = reader_uleb(r);
 
@@ -120,7 +120,7 @@ static uint32_t get_below(struct reader *r, uint32_t limit)
 	return r->bad ? 0 : (uint32_t)v;
 }
 
-static void get_build_id(struct reader *r, struct build_id *out)
+static void names_get_build_id(struct reader *r, struct build_id *out)
 {
 	uint8_t len = reader_u8(r);
 	const void *bytes = len <= BUILD_ID_MAX ? reader_bytes(r, len) : NULL;
@@ -140,29 +140,29 @@ static void decode_images(struct reader *r, const struct block_header *h, struct
 	uint64_t n_late;
 
 	for (uint32_t i = 0; i < h->n_ids[TABLE_IMAGES]; i++, image++) {
-		struct image new = { .kind = get_below(r, N_IMAGE_KINDS) };
+		struct image new = { .kind = names_get_below(r, N_IMAGE_KINDS) };
 
-		new.path = seg->strings[get_below(r, seg->n_strings)];
+		new.path = seg->strings[names_get_below(r, seg->n_strings)];
 		new.pid = (int32_t)reader_uleb(r);
 		new.dev = reader_uleb(r);
 		new.ino = reader_uleb(r);
-		get_build_id(r, &new.build_id);
+		names_get_build_id(r, &new.build_id);
 		if (r->bad)
 			return;
 		*image = new;
 	}
 	n_late = reader_uleb(r);
 	for (uint64_t i = 0; i < n_late && !r->bad; i++) {
-		uint32_t id = get_below(r, seg->n_images);
+		uint32_t id = names_get_below(r, seg->n_images);
 		struct build_id build_id;
 
-		get_build_id(r, &build_id);
+		names_get_build_id(r, &build_id);
 		if (!r->bad && !seg->images[id].build_id.len)
 			seg->images[id].build_id = build_id;
 	}
 }
 
-/* last + a difference; what leaves [0, limit) is bad. */
+/* Returns `last` + a difference. A result outside [0, limit) marks the reader as bad. */
 static uint32_t get_step(struct reader *r, uint32_t last, uint32_t limit)
 {
 	int64_t step = reader_sleb(r);
@@ -173,7 +173,7 @@ static uint32_t get_step(struct reader *r, uint32_t last, uint32_t limit)
 	return r->bad ? 0 : (uint32_t)((int64_t)last + step);
 }
 
-/* Classes are one whole: a column that breaks off leaves all of them unknown. */
+/* Decodes all classes or none: if a column breaks off, all of them stay unknown. */
 static void decode_classes(struct reader *r, const struct block_header *h, struct segment *seg)
 {
 	uint32_t n = h->n_ids[TABLE_CLASSES];
@@ -209,9 +209,9 @@ static void decode_symbols(struct reader *r, const struct block_header *h, struc
 	uint64_t offset = 0;
 
 	for (uint32_t i = 0; i < h->n_ids[TABLE_SYMBOLS]; i++) {
-		struct code_symbol new = { .image.n = get_below(r, seg->n_images) };
+		struct code_symbol new = { .image.n = names_get_below(r, seg->n_images) };
 
-		new.name = seg->strings[get_below(r, seg->n_strings)];
+		new.name = seg->strings[names_get_below(r, seg->n_strings)];
 		offset += (uint64_t)reader_sleb(r);
 		new.offset = offset;
 		new.size = reader_uleb(r);

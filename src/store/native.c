@@ -19,35 +19,36 @@
 #include "store/segment_writer.h"
 #include "store/sharing.h"
 
-#define FRAMES_MAX 65536 /* of one sample; the outermost ones beyond are left out */
+#define FRAMES_MAX 65536 /* of one sample; frames further out are left out */
 
-/* Rows in memory: a second that brings more is written as several blocks. */
+/* Rows in memory. A second with more rows becomes several blocks. */
 #define TALLY_ROWS_MAX (1u << 18)
 
-/* Of an overview's block: what is cut there has its rows twice. */
+/* The same for a block of an overview. A block that is cut there has some rows twice. */
 #define GROUPED_ROWS_MAX (1u << 19)
 #define PIECE_ROWS       65536u
 
-/* Room to the limit that one sample or name may take before the tables are looked at again. */
+/* Ids that one sample or name may need before the limit is checked again. */
 #define IDS_MARGIN (2 * FRAMES_MAX)
 
-/* The caller's ids to those of the segment: id + 1, or 0 while the segment has none. */
+/* Maps the caller's ids to the segment's: id + 1, or 0 for an id that the segment does not have. */
 struct id_map {
 	uint32_t *data;
 	size_t n, cap;
 };
 
-/* How much of each table is on disk already. */
+/* The number of entries of each table that are on disk. */
 typedef uint32_t table_sizes[N_TABLES];
 
-/* One segment's ids; emptied when the next segment begins. */
+/* The ids of one segment. Emptied when the next segment begins. */
 struct segment_tables {
 	struct strings strings;
 	struct id_map string_map, image_map;
-	VEC(uint32_t) images;              /* the caller's ids */
-	VEC(uint32_t) unidentified;        /* images written without a build id (our ids) */
+	VEC(uint32_t) images; /* the caller's ids */
+	/* The segment's ids of images written without a build id */
+	VEC(uint32_t) unidentified;
 	struct class_table classes;        /* the caller's ids */
-	VEC(struct profile_class) written; /* the same with the segment's ids */
+	VEC(struct profile_class) written; /* `classes` with the segment's ids */
 	struct tree tree;
 	VEC(uint32_t) disk_ids; /* of tree nodes */
 	VEC(struct symbol_entry) symbols;
@@ -56,23 +57,24 @@ struct segment_tables {
 
 #define RESERVE_BYTES 8192
 
-/* A block that is with the writer's thread. */
+/* A block that the writer's thread has not written yet. */
 struct late_block {
 	uint64_t delivered; /* before it */
 	uint64_t samples;
-	VEC(struct loss_row) if_lost; /* what is to be told then: its losses, and its samples */
+	/* To be added if the block is lost: its losses, and its samples as losses */
+	VEC(struct loss_row) if_lost;
 };
 
 struct store {
 	const struct image_table *images;
 	const struct strings *strings;
 	struct native_limits limits;
-	struct buf info; /* encoded, as each segment begins with it */
+	struct buf info; /* encoded; each segment begins with it */
 	char *dir;       /* of the segments */
 	struct sharing sharing;
 
 	struct segment_writer *writer;
-	VEC(struct late_block) late; /* that the writer has not told of yet */
+	VEC(struct late_block) late; /* blocks without a result of the writer so far */
 	uint32_t number;             /* of the segment */
 	uint32_t merged;             /* enum separation */
 	uint64_t size_bytes;         /* of the segment's file, up to its last whole block */
@@ -80,12 +82,12 @@ struct store {
 
 	struct segment_tables tables;
 	struct tally tally;
-	struct batch batch; /* what is not in tree and tally yet, of the same block */
-	uint64_t first_ns, last_ns, samples, period; /* of the block that is being gathered */
+	struct batch batch; /* samples of this block that are not in tree and tally yet */
+	uint64_t first_ns, last_ns, samples, period; /* of the open block */
 	uint64_t n_unwritten; /* samples of all blocks that could not be written */
 	VEC(struct loss_row) losses;
 	bool is_grouping;
-	bool is_in_pieces;  /* rows of the tables are still to be written */
+	bool is_in_pieces;  /* some rows of the tables are not written yet */
 	struct group group; /* seconds that are not written yet */
 	bool has_rate[SESSION_COUNTERS_MAX];
 	uint64_t group_period;
@@ -100,7 +102,7 @@ static void tables_init(struct segment_tables *t)
 	vec_push(&t->images, 0);
 	vec_push(&t->disk_ids, 0);
 	tree_init(&t->tree);
-	/* What every segment has without writing it: "", [unknown] and the root. */
+	/* Every segment has "", [unknown] and the root without writing them. */
 	t->done[TABLE_STRINGS] = 1;
 	t->done[TABLE_IMAGES] = 1;
 	t->done[TABLE_NODES] = 1;
@@ -130,7 +132,9 @@ static uint64_t tables_memory(const struct segment_tables *t)
 	       t->symbols.cap * sizeof(struct symbol_entry);
 }
 
-/* What counts against the limit: what grows with what is seen, not what was once reserved. */
+/*
+ * The memory that counts against the limit. It grows with the entries, not with the reserved room.
+ */
 static uint64_t tables_used(const struct segment_tables *t)
 {
 	return (uint64_t)t->tree.n * (sizeof(struct tree_entry) + 3 * sizeof(uint32_t)) +
@@ -203,7 +207,7 @@ static void add_loss(struct store *s, enum loss_reason reason, uint32_t counter,
 	vec_push(&s->losses, (struct loss_row){ reason, counter, n });
 }
 
-/* A block's header has room for so many rows: beyond it, counters are not told apart. */
+/* A block's header has room for BLOCK_LOSSES_MAX rows. If there are more, adds up the counters. */
 static void fold_losses(struct store *s)
 {
 	struct loss_row sums[N_LOSS_REASONS] = { 0 };
@@ -250,7 +254,9 @@ static void encode_names(struct store *s, enum block_kind kind, struct buf *out)
 		.symbols = t->symbols.data + t->done[TABLE_SYMBOLS],
 		.n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
 	};
-	/* A section without content is none: a second of a daemon is but a few hundred bytes. */
+	/*
+	 * An empty section is left out: a block of a daemon's second has only a few hundred bytes.
+	 */
 	if (is_group(kind))
 		names_encode_group(&s->encoder, out, &part);
 	else if (part.n_strings || n || part.n_late || part.n_classes || part.n_symbols)
@@ -267,7 +273,7 @@ static void table_counts(const struct segment_tables *t, table_sizes now)
 	now[TABLE_SYMBOLS] = (uint32_t)t->symbols.n;
 }
 
-/* What a block has of rows. */
+/* Encodes the rows of a block. */
 static void encode_counts(struct store *s, struct block_header *h, const table_sizes now)
 {
 	struct segment_tables *t = &s->tables;
@@ -291,7 +297,7 @@ static void encode_counts(struct store *s, struct block_header *h, const table_s
 			      t->disk_ids.data);
 }
 
-/* Packs what was gathered into s->sections and fills the header, which has its kind and times. */
+/* Packs the open block into s->sections and completes the header, which has its kind and times. */
 static void encode_block(struct store *s, struct block_header *h)
 {
 	struct segment_tables *t = &s->tables;
@@ -327,18 +333,18 @@ static void append_block(struct store *s, struct block_header *h, const struct b
 		buf_bytes(&s->out, sections[i].data, sections[i].len);
 }
 
-/* A block of one section, which holds these bytes. */
-static void append_told(struct store *s, enum block_kind kind, const struct buf *told)
+/* Appends a block with one section of text: INFO or END. */
+static void append_text_block(struct store *s, enum block_kind kind, const struct buf *text)
 {
 	struct block_header h = { .kind = kind };
 	struct buf sections[N_SECTIONS] = { 0 };
 
-	pack_bytes(s->encoder.packer, &sections[SECTION_NAMES], told->data, told->len);
+	pack_bytes(s->encoder.packer, &sections[SECTION_NAMES], text->data, text->len);
 	append_block(s, &h, sections);
 	buf_fini(&sections[SECTION_NAMES]);
 }
 
-/* The samples of rows, as losses. */
+/* Adds the samples of rows to out->if_lost. */
 static void rows_as_losses(const struct store *s, const struct count_row *rows, size_t n,
 			   struct late_block *out)
 {
@@ -353,7 +359,7 @@ static void rows_as_losses(const struct store *s, const struct count_row *rows, 
 			vec_push(&out->if_lost, (struct loss_row){ LOSS_DISK_FULL, c, lost[c] });
 }
 
-/* What was put is with the writer's thread: should it fail, its block is lost after all. */
+/* Keeps the block's numbers while the writer's thread has it, in case that its write fails. */
 static void note_late(struct store *s)
 {
 	struct late_block *late = vec_add(&s->late);
@@ -374,7 +380,7 @@ static void drop_late(struct store *s, size_t n)
 	memmove(s->late.data, s->late.data + n, s->late.n * sizeof(*s->late.data));
 }
 
-/* Writes s->out behind the last whole block, or leaves the file as it was. */
+/* Writes s->out behind the last whole block. On failure the file is unchanged. */
 static int write_out(struct store *s, struct error *err)
 {
 	int r = segment_writer_put(s->writer, s->number, s->size_bytes, s->out.data, s->out.len,
@@ -389,8 +395,8 @@ static int write_out(struct store *s, struct error *err)
 }
 
 /*
- * Starts s->out. A segment begins with its header and a block that tells about
- * the session; they are written together with the first block of samples.
+ * Starts s->out. A segment begins with its header and an INFO block; they are written together with
+ * the first block of samples.
  */
 static void begin_out(struct store *s)
 {
@@ -400,11 +406,11 @@ static void begin_out(struct store *s)
 				     &(struct segment_header){ s->is_grouping ? SEGMENT_VERSION_MAX
 									      : SEGMENT_VERSION,
 							       s->number, s->delivered });
-		append_told(s, BLOCK_INFO, &s->info);
+		append_text_block(s, BLOCK_INFO, &s->info);
 	}
 }
 
-/* After a block was written: what it defined is on disk. */
+/* Marks the names of a written block as known to readers. */
 static void settle_tables(struct store *s)
 {
 	struct segment_tables *t = &s->tables;
@@ -444,7 +450,7 @@ static void lose_rows(struct store *s, const struct count_row *rows, size_t n)
 	}
 }
 
-/* The block could not be written: its samples are lost, and the next block will say so. */
+/* Drops a block that could not be written. The next block reports its samples as lost. */
 static void lose_block(struct store *s)
 {
 	lose_rows(s, s->tally.rows, s->tally.n);
@@ -455,7 +461,7 @@ static void lose_block(struct store *s)
 
 static void next_segment(struct store *s)
 {
-	/* A segment that nothing was written to keeps its number. */
+	/* A segment without a written block keeps its number. */
 	if (s->size_bytes)
 		s->number++;
 	s->size_bytes = 0;
@@ -478,7 +484,7 @@ static void settle_batch(struct store *s)
 	batch_settle(&s->batch, &s->tables.tree, &s->tally);
 }
 
-/* Writes one block, of what was gathered or of the group; then it is gone, or lost. */
+/* Writes one block of samples or one group. Afterwards it is empty, written or lost. */
 static int write_block(struct store *s, struct block_header *h, struct error *err)
 {
 	int r;
@@ -515,7 +521,7 @@ static int write_group(struct store *s, struct error *err)
 		h.last_ns = MAX(h.last_ns, second->last_ns);
 		h.samples += second->samples;
 	}
-	/* The header has those of all seconds: they are known when the rest is damaged. */
+	/* The header has the losses of all seconds, so they are known if the rest is damaged. */
 	vec_foreach (&s->group.losses, loss)
 		add_loss(s, loss->reason, loss->counter, loss->n);
 	return write_block(s, &h, err);
@@ -530,8 +536,8 @@ static int by_class(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* So many rows of what is gathered become a block of the group. */
-static void join_group(struct store *s, const struct count_row *rows, uint32_t n)
+/* Adds rows of the open block as one block of the group. */
+static void group_add_rows(struct store *s, const struct count_row *rows, uint32_t n)
 {
 	uint64_t samples = 0;
 
@@ -546,7 +552,7 @@ static void join_group(struct store *s, const struct count_row *rows, uint32_t n
 	s->losses.n = 0;
 }
 
-/* A large block becomes several of one time, which are decoded by several threads. */
+/* Splits a large block into several with the same time, which several threads can decode. */
 static int flush_to_group(struct store *s, struct error *err)
 {
 	uint32_t n = s->tally.n, at = 0;
@@ -558,7 +564,7 @@ static int flush_to_group(struct store *s, struct error *err)
 	do {
 		uint32_t piece = MIN(n - at, PIECE_ROWS);
 
-		join_group(s, s->tally.rows + at, piece);
+		group_add_rows(s, s->tally.rows + at, piece);
 		at += piece;
 		s->is_in_pieces = at < n;
 		if (at == n)
@@ -571,8 +577,8 @@ static int flush_to_group(struct store *s, struct error *err)
 }
 
 /*
- * What has become of blocks that were late. One that failed takes those behind it along, and what
- * it defined: a new segment begins, and what is gathered, by these names, is lost, too.
+ * Processes the writer's results. A failed block makes all later blocks fail, because they may use
+ * its names. So a new segment begins, and the open block is lost, too.
  */
 static int settle_late(struct store *s, bool waits, struct error *err)
 {
@@ -616,7 +622,7 @@ static int flush_block(struct store *s, struct error *err)
 	settle_batch(s);
 	if (s->is_grouping && (s->tally.n || s->losses.n))
 		return flush_to_group(s, err);
-	/* What a group's rows refer to is written with it. */
+	/* Names that a group's rows use are written with the group. */
 	if (!has_news(s) || s->group.seconds.n)
 		return 0;
 	if (!s->tally.n) /* losses alone: of the time where the samples ended */
@@ -644,8 +650,8 @@ static void store_free(struct store *s)
 }
 
 /*
- * A few blocks of the file system, held so that on a full disk there is room
- * for the last word: what was lost, and the end. Without it a session would not say so.
+ * A few blocks of the file system in reserve. On a full disk, they leave room for the last losses
+ * and the end.
  */
 static char *reserve_path(const struct store *s)
 {
@@ -669,7 +675,7 @@ static void give_up_reserve(const struct store *s)
 	unlink(path);
 }
 
-/* DIR and what is below it, for who may read. */
+/* Makes DIR and the folders below it, with their permissions. */
 static int make_dirs(struct store *s, const char *dir, struct error *err)
 {
 	cleanup(free_at_exit) char *parent = xasprintf("%s/..", dir);
@@ -680,7 +686,7 @@ static int make_dirs(struct store *s, const char *dir, struct error *err)
 	if (r < 0)
 		return r;
 	s->sharing = sharing_below(parent);
-	/* From within, so that what can be entered is right. */
+	/* From the innermost: a folder that can be entered has permissions inside already. */
 	if (!sharing_give_dir(&s->sharing, s->dir) || !sharing_give_dir(&s->sharing, samples) ||
 	    !sharing_give_dir(&s->sharing, dir))
 		s->sharing.is_shared = false;
@@ -725,23 +731,23 @@ static int native_open(const char *dir, const struct session_info *info,
 	return 0;
 }
 
-static bool has_samples(const struct store *s)
+static bool block_has_samples(const struct store *s)
 {
 	return s->tally.n || s->batch.n;
 }
 
-/* Blocks end with the seconds of the clock, so that a time range is a choice of blocks. */
+/* Blocks end with the seconds of the clock, so a time range is a list of blocks. */
 static bool is_next_second(const struct store *s, uint64_t time_ns)
 {
-	return has_samples(s) && time_ns / NS_PER_SECOND > s->first_ns / NS_PER_SECOND;
+	return block_has_samples(s) && time_ns / NS_PER_SECOND > s->first_ns / NS_PER_SECOND;
 }
 
-/* A sample that comes late, from a second that is written already, counts for this one. */
+/* A late sample, of a second that is written already, counts for the open block. */
 static void stretch_time(struct store *s, uint64_t time_ns)
 {
 	uint64_t second;
 
-	if (!has_samples(s)) {
+	if (!block_has_samples(s)) {
 		s->first_ns = s->last_ns = time_ns;
 		return;
 	}
@@ -750,7 +756,7 @@ static void stretch_time(struct store *s, uint64_t time_ns)
 	s->last_ns = MAX(s->last_ns, time_ns);
 }
 
-/* The steps of a chain, whose frames are innermost first. */
+/* Copies the steps of a chain, whose frames are innermost first. */
 static void take_steps(struct store *s, const struct code_addr *frames, uint32_t n)
 {
 	struct tree_step *step = batch_steps(&s->batch, n);
@@ -796,7 +802,7 @@ static void native_name_code(struct store *s, const struct code_symbol *symbol)
 				      .line = symbol->line };
 
 	if (tables_full(s))
-		flush_block(s, NULL); /* should it fail, the block's samples are counted as lost */
+		flush_block(s, NULL); /* on failure, the block's samples count as lost */
 	entry.image = map_image(s, symbol->image);
 	entry.name = strings_add(&s->tables.strings, symbol->name).n;
 	vec_push(&s->tables.symbols, entry);
@@ -804,21 +810,21 @@ static void native_name_code(struct store *s, const struct code_symbol *symbol)
 
 static int native_flush(struct store *s, uint64_t until_ns, struct error *err)
 {
-	/* The second that until_ns lies in is not over: its block can wait for the rest. */
-	if (has_samples(s) && !is_next_second(s, until_ns))
+	/* The second of until_ns is not over: its block waits. */
+	if (block_has_samples(s) && !is_next_second(s, until_ns))
 		return 0;
 	return flush_block(s, err);
 }
 
 static int write_end(struct store *s, const struct session_end *end, struct error *err)
 {
-	struct buf told = { 0 };
+	struct buf text = { 0 };
 	int r;
 
 	begin_out(s);
-	end_encode(&told, end);
-	append_told(s, BLOCK_END, &told);
-	buf_fini(&told);
+	end_encode(&text, end);
+	append_text_block(s, BLOCK_END, &text);
+	buf_fini(&text);
 	r = write_out(s, err);
 	return r < 0 ? r : settle_late(s, true, err);
 }
@@ -834,7 +840,10 @@ static int native_close(struct store *s, const struct session_end *end, uint64_t
 		r = settle_late(s, true, err);
 	give_up_reserve(s);
 	if (r < 0) {
-		/* What the lost block defined may be larger than the room: the losses go alone. */
+		/*
+		 * The names of the lost block may be larger than the room that is left. So write
+		 * the losses alone.
+		 */
 		next_segment(s);
 		flush_block(s, NULL);
 		write_group(s, NULL);
@@ -892,7 +901,7 @@ bool native_store_end_block(struct store *s, int *r, struct error *err)
 
 int native_store_group(struct store *s, struct error *err)
 {
-	/* The segment's header, of which there is no more yet, says so. */
+	/* The segment is still empty; its new header contains the version of groups. */
 	s->is_grouping = true;
 	s->size_bytes = 0;
 	begin_out(s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The native store's limits, which tests make small.
+ * The native store's limits, which tests make small, and its interface for merging.
  *
- * A segment ends when one of them is reached; the next one starts with empty
- * tables, so that the recorder's memory stays flat however long it runs.
+ * A segment ends at the first limit that it reaches. The next segment starts with empty tables, so
+ * the recorder's memory stays bounded.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 struct store;
 
 struct native_limits {
-	uint64_t table_bytes;   /* of classes and call tree in memory */
-	uint64_t segment_bytes; /* of a file on disk */
+	uint64_t table_bytes;   /* memory for classes and call tree */
+	uint64_t segment_bytes; /* size of a file */
 };
 
 #define NATIVE_LIMITS_DEFAULT ((struct native_limits){ 24u << 20, 64u << 20 })
@@ -24,8 +24,8 @@ struct native_limits {
 void native_store_set_limits(struct store *s, const struct native_limits *limits);
 
 /*
- * Adding what is a tree and counts already (store/history/merge.c), node by node instead of chain
- * by chain, and into blocks that the caller ends: they may span more than a second.
+ * For callers that have a tree with counts already (store/history/merge.c). They add node by node
+ * instead of chain by chain, and end the blocks themselves. So a block may span more than a second.
  */
 
 /* A node of the store's tree. { 0 } is the root. */
@@ -35,8 +35,8 @@ struct native_place {
 };
 
 /*
- * To be called before each row: writes the block if it is full. True when a new segment has begun,
- * or on failure (the error is in *r): places and classes of before are void.
+ * To be called before each row. Writes the block if it is full. True: a new segment began, or it
+ * failed (*r is negative, and err is set). Earlier places and classes are then invalid.
  */
 bool native_store_begin_row(struct store *s, int *r, struct error *err);
 
@@ -44,22 +44,28 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 				      const struct code_addr *code);
 uint32_t native_store_class(struct store *s, const struct profile_class *class);
 
-/* The times are those of the first and last sample in the row, or of the block that it is from. */
+/*
+ * The times are those of the row's first and last sample, or of the block that the row comes from.
+ */
 void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,
 			  uint64_t period, uint64_t first_ns, uint64_t last_ns);
 
 /*
- * From now on seconds are written in groups (store/group.h), which is smaller, and loses all of one
- * when the writer is killed: for what is there already, in another form. Before the first sample.
+ * From now on, seconds are written in groups (store/group.h). Groups are smaller, but a killed
+ * writer loses a whole group. So this is for samples that exist elsewhere, too. To be called before
+ * the first sample.
  */
 int native_store_group(struct store *s, struct error *err);
 
 /*
- * What follows are the blocks of an overview, level_ns long, or with 0 those that it is of: the
- * coarsest first, as readers look. True as of native_store_begin_row().
+ * The next blocks belong to the overview whose blocks are level_ns long, or, for 0, to the session
+ * itself. Begin with the coarsest overview: readers read in that order. Returns as
+ * native_store_begin_row().
  */
 bool native_store_begin_level(struct store *s, uint64_t level_ns, int *r, struct error *err);
 
-/* Writes what was added since the last block, or makes it a second of the group. True as of
- * native_store_begin_row(). */
+/*
+ * Writes the samples since the last block, or adds them to the group as one second. Returns as
+ * native_store_begin_row().
+ */
 bool native_store_end_block(struct store *s, int *r, struct error *err);

@@ -42,8 +42,8 @@ uint64_t block_encoder_memory(const struct block_encoder *e)
 }
 
 /*
- * Level 0: nodes below old ones; level n + 1: below new ones of level n. Sorted
- * level by level, every parent's number is known when its children are sorted.
+ * Level 0: nodes below old nodes; level n + 1: nodes below new nodes of level n. Nodes are sorted
+ * level by level, so a parent has its number before its children are sorted.
  */
 static uint32_t *new_levels(const struct tree *tree, uint32_t first)
 {
@@ -72,7 +72,7 @@ static void sort_level(const struct tree *tree, const uint32_t *disk_ids, struct
 	sort_items(items, scratch, n);
 }
 
-/* Leaves the new nodes in e->items in the order of their final numbers, which go to disk_ids. */
+/* Leaves the new nodes in e->items in the order of their final numbers, which are in disk_ids. */
 static void number_nodes(struct block_encoder *e, const struct tree *tree, uint32_t first,
 			 uint32_t *disk_ids)
 {
@@ -96,15 +96,15 @@ static void number_nodes(struct block_encoder *e, const struct tree *tree, uint3
 }
 
 /*
- * Both sides' walk over the new nodes. A node below an old one is told by its
- * address, as the difference to the node told so before. Below a new one it is
- * told by its place among the calls of its parent's code, 0 for a call that is new;
- * then its address follows, as the difference to the last call, or as above.
+ * The walk over the new nodes, for writer and reader. A node below an old node is its address, as
+ * the difference to the last such node. A node below a new node is its place among the calls of its
+ * parent's code; 0 is a new call. Then its address follows, as the difference to the last call of
+ * the parent, or as above if there is none.
  */
 struct walk {
 	struct arcs *arcs;
 	uint32_t first;
-	uint32_t *code; /* of the new nodes: their number in arcs, or ARCS_NONE */
+	uint32_t *code; /* of the new nodes: the number in arcs, or ARCS_NONE */
 	struct code_addr last;
 };
 
@@ -116,7 +116,7 @@ static void walk_init(struct walk *w, struct arcs *arcs, uint32_t first, uint32_
 	arcs_clear(arcs);
 }
 
-/* The number of a new parent's code. */
+/* Returns the number of a new parent's code. */
 static uint32_t walk_parent(struct walk *w, uint32_t parent, const struct code_addr *code)
 {
 	uint32_t *number = &w->code[parent - w->first];
@@ -126,7 +126,10 @@ static uint32_t walk_parent(struct walk *w, uint32_t parent, const struct code_a
 	return *number;
 }
 
-/* What an address is told as the difference to; `call`: the last one of its parent, if any. */
+/*
+ * Returns the address that the next one is the difference to. `call`: the parent's last call, if
+ * any.
+ */
 static struct code_addr walk_base(const struct walk *w, uint32_t call)
 {
 	return call == ARCS_NONE ? w->last : w->arcs->codes.data[call].code;
@@ -149,7 +152,7 @@ static void put_address(struct block_encoder *e, struct walk *w, uint32_t call,
 	w->last = *code;
 }
 
-/* The node numbered w->first + i, below `parent` by its final number. */
+/* Writes the node number w->first + i, whose parent has the final number `parent`. */
 static void put_node(struct block_encoder *e, struct walk *w, uint32_t i, const struct tree *tree,
 		     uint32_t parent)
 {

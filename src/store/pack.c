@@ -19,7 +19,7 @@
 
 #define BEING_PACKED ".merge-pack-"
 
-/* The one beside it, hidden from readers. */
+/* The path of the packed part while it is made; readers skip it. */
 static char *hidden_path(const char *path)
 {
 	const char *name = path_file_name(path);
@@ -27,7 +27,7 @@ static char *hidden_path(const char *path)
 	return xasprintf("%.*s" BEING_PACKED "%s", (int)(name - path), path, name);
 }
 
-/* All of it is on disk when the names change: no crash of the machine leaves half of it. */
+/* Syncs the whole part before the names change. So a crash of the machine leaves no half of it. */
 static int write_to_disk(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

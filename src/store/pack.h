@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A part of a history that is over, packed: the same samples, second by second, in about half the
- * bytes.
+ * Packs a finished part of a history: the same samples, second by second, in about half the bytes.
  *
- * A recorder writes what each second brought, with the tree nodes that it was the first to need;
- * at a daemon's rate that is a hundred samples, and nothing packs well in portions so small. Once
- * the part is over, its whole tree is written in one block, and overviews and seconds behind it.
+ * A recorder writes the samples of each second with the tree nodes that they were first to need. At
+ * a daemon's rate that is a hundred samples, and such small portions pack badly. When the part is
+ * over, packing writes the whole tree in one block, and then the overviews and the seconds.
  */
 #pragma once
 
@@ -15,11 +14,11 @@ struct error;
 struct overview_rule; /* store/history/merge.h */
 
 /*
- * Packs the part at `path`, with the overviews that pay, in its place: the packed one is made
- * beside it and on disk before the two change names at once. What a crash leaves begins with
- * ".merge-", and history_retain() removes it. 1: packed; 0: it was, or it has no end and was not
- * `may_lack_end`, or is damaged, or the file system can't exchange names. The part is as it was on
- * failure.
+ * Packs the part at `path` in place and adds the overviews that pay. The packed part is written and
+ * synced beside the old one; then the two exchange names atomically. A crash leaves a directory
+ * ".merge-…", which history_retain() removes. Returns 1 if it packed the part. Returns 0 if the
+ * part was packed already, has no end (unless `may_lack_end`), is damaged, or if the file system
+ * can't exchange names. After a failure the part is unchanged.
  */
 int part_pack(const char *path, bool may_lack_end, const struct overview_rule *overviews,
 	      struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers by how long ago they were used: who comes again and again is told by a small place.
- * Writer and reader keep the same list.
+ * A list of numbers, ordered by last use. Numbers that come often have small places in it. Writer
+ * and reader keep the same list.
  */
 #pragma once
 
@@ -10,23 +10,28 @@
 
 #include "base/mem.h"
 
-#define RECENT_DEPTH 256 /* what was used longer ago is as new */
+#define RECENT_DEPTH 256 /* numbers that were not used for longer count as new */
 #define RECENT_NONE  UINT32_MAX
 
 /* { 0 } is a valid empty list. */
 struct recent {
-	VEC(uint32_t) list; /* the one used last at the end; what is too deep stays */
+	VEC(uint32_t)
+	list; /* the last used number is at the end; numbers beyond RECENT_DEPTH
+	       * stay in memory */
 };
 
 /*
- * The place of `value`, 0 for the one used last, and makes it the last one; or RECENT_NONE, and
- * puts it there.
+ * Returns the place of `value` (0: used last), or RECENT_NONE if it is new. `value` is the last
+ * used one afterwards.
  */
 uint32_t recent_place(struct recent *r, uint32_t value);
 
-/* The reverse: the value at a place, which becomes the last one. False: there is none. */
+/*
+ * The reverse: the value at a place. It is the last used one afterwards. False: there is no such
+ * place.
+ */
 bool recent_at(struct recent *r, uint32_t place, uint32_t *value);
 
-/* Of a reader that was told that the value is in no place. */
+/* For a reader, when the value is new. */
 void recent_put(struct recent *r, uint32_t value);
 void recent_fini(struct recent *r);

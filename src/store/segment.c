@@ -15,55 +15,58 @@
 
 #define WARNINGS_MAX 50
 
-/* Blocks come in the order of time but for what a late sample changes. */
+/* Blocks are in the order of time, but late samples may move a block's time by this much. */
 #define LATE_NS 2000000000ULL
 
-#define END_SIZE_MAX 2048 /* more than a header and what an END tells */
+#define END_SIZE_MAX 2048 /* more than a header and an END */
 
-/* A group block, of whose seconds each is a block here. */
+/* A group block. Each of its seconds is a block here. */
 struct group_place {
-	uint64_t file_off; /* of its counts */
+	uint64_t file_off; /* of the counts */
 	uint32_t size;
 	uint64_t hash;
 	size_t rows_at; /* in them */
 	struct group_frame frame;
-	uint64_t level_ns; /* of an overview, else 0 */
+	uint64_t level_ns; /* of an overview; else 0 */
 	const struct group_second *seconds;
 	uint32_t n_seconds;
 };
 
-/* Where the rows of a block are, and what they may refer to. */
+/* Where the rows of a block are, and the tables that they refer to. */
 struct block_place {
-	const struct group_place *group; /* NULL: it stands alone */
-	uint32_t first_row;              /* in the group's */
+	const struct group_place *group; /* NULL: not in a group */
+	uint32_t first_row;              /* in the group's rows */
 	uint64_t file_off;
 	uint32_t size;
 	uint64_t hash, samples;
 	struct counts_frame frame;
 };
 
-/* A block that nobody wanted: if one is wanted behind it, that may refer to its names and nodes. */
+/*
+ * A block that the filter does not want. If a later block is wanted, it may refer to this block's
+ * names and nodes.
+ */
 struct unread {
 	struct block_header header;
 	const uint8_t *bytes;
 };
 
 struct segment_file {
-	struct segment seg; /* first: a segment is also its file */
+	struct segment seg; /* first member: a pointer to the segment is a pointer to this struct */
 	char *name;
 	struct arena *arena;
 	uint32_t cap[N_TABLES], blocks_cap;
 	struct block_place *places; /* one a block */
 	const uint8_t *bytes;
 	VEC(struct unread) unread;
-	struct file_mapping map;   /* of the bytes, if they are the segment's own */
-	struct row_reader *reader; /* segment_read_rows()'s, from the first block that is read on */
+	struct file_mapping map;   /* the mapping of the bytes, if the segment owns one */
+	struct row_reader *reader; /* for segment_read_rows(); made at the first use */
 	uint64_t n_holes;          /* ids whose definition was damaged */
 };
 
 struct row_reader {
 	struct unpacker *unpacker;
-	const struct group_place *unpacked; /* the group whose rows these are, or NULL */
+	const struct group_place *unpacked; /* the group that the rows belong to, or NULL */
 	struct count_rows rows;
 };
 
@@ -90,7 +93,7 @@ void segment_warn(struct segment_context *c, const char *format, ...)
 	vec_push(&c->warnings_to->warnings, text);
 }
 
-/* Makes the table n entries long; the new ones are copies of `hole`. */
+/* Grows the table to n entries; the new ones are copies of `hole`. */
 #define EXTEND(f, table, array, count, want, hole)                                 \
 	do {                                                                       \
 		if ((want) > (f)->cap[table]) {                                    \
@@ -181,14 +184,14 @@ static struct block_place *push_block(struct segment_file *f, const struct block
 }
 
 /*
- * What the blocks between the last one read and this one held is gone, and known
- * to be: it becomes a block of nothing but a loss.
+ * Counts the samples between the last block that was read and this one as lost: adds a block that
+ * has only a loss.
  */
 static void note_gap(struct segment_context *c, struct segment_file *f, uint64_t delivered_before,
 		     uint64_t time_ns)
 {
 	uint64_t gap = c->has_delivered ? delivered_before - c->delivered : 0;
-	uint64_t at_ns = time_ns ? time_ns : c->last_ns; /* headers of segments tell no time */
+	uint64_t at_ns = time_ns ? time_ns : c->last_ns; /* segment headers have no time */
 	struct loss_row loss = { LOSS_DAMAGED, UINT32_MAX, gap };
 	struct block block = { .first_ns = at_ns, .last_ns = at_ns, .n_losses = 1 };
 
@@ -215,9 +218,9 @@ static bool section_is_whole(const struct block_header *h, const uint8_t *bytes,
 	       !h->section_size[section];
 }
 
-/* What an INFO or END block tells, in *text: the caller's to free. */
-static int read_told(struct segment_context *c, const struct block_header *h, const uint8_t *bytes,
-		     uint8_t **text, size_t *n)
+/* Unpacks the text of an INFO or END block into *text, which the caller frees. */
+static int read_text_block(struct segment_context *c, const struct block_header *h,
+			   const uint8_t *bytes, uint8_t **text, size_t *n)
 {
 	const uint8_t *at;
 	struct reader r;
@@ -228,12 +231,12 @@ static int read_told(struct segment_context *c, const struct block_header *h, co
 	return unpack_bytes(c->unpacker, &r, BLOCK_NAMES_MAX, text, n);
 }
 
-/* Every segment tells the same: the first that can be read counts. */
+/* Every segment has the same INFO; the first readable one counts. */
 static bool read_info(struct segment_context *c, const struct block_header *h, const uint8_t *bytes)
 {
 	uint8_t *text = NULL;
 	size_t n;
-	bool is_good = read_told(c, h, bytes, &text, &n) == 0;
+	bool is_good = read_text_block(c, h, bytes, &text, &n) == 0;
 
 	if (is_good && !c->has_info) {
 		is_good = info_decode(text, n, &c->info) == 0;
@@ -257,7 +260,8 @@ static void read_end(struct segment_context *c, const struct block_header *h, co
 	uint8_t *text = NULL;
 	size_t n;
 
-	c->has_end = read_told(c, h, bytes, &text, &n) == 0 && end_decode(text, n, &c->end) == 0;
+	c->has_end =
+		read_text_block(c, h, bytes, &text, &n) == 0 && end_decode(text, n, &c->end) == 0;
 	free(text);
 }
 
@@ -325,9 +329,9 @@ static bool filter_takes(const struct block_filter *filter, const struct session
 			: filter->takes(filter->context, first_ns, last_ns);
 }
 
-/* False only where the block is certainly not wanted. */
-static bool is_wanted(const struct segment_context *c, uint64_t level_ns, uint64_t first_ns,
-		      uint64_t last_ns)
+/* False only if the block is certainly not wanted. */
+static bool filter_wants_block(const struct segment_context *c, uint64_t level_ns,
+			       uint64_t first_ns, uint64_t last_ns)
 {
 	const struct block_filter *filter = c->filter;
 
@@ -357,7 +361,7 @@ static void parse_unread(struct segment_context *c, struct segment_file *f)
 	f->unread.n = 0;
 }
 
-/* Its names and nodes. False: no more of it is to be read, now or ever. */
+/* Reads names and nodes of a block. False: nothing else of it is read, now or later. */
 static bool begin_samples(struct segment_context *c, struct segment_file *f,
 			  const struct block_header *h, const uint8_t *bytes, bool wanted)
 {
@@ -385,7 +389,7 @@ static struct counts_frame frame_of(const struct block_header *h)
 				      h->first_id[TABLE_NODES], h->n_ids[TABLE_NODES], h->n_rows };
 }
 
-/* `counts` NULL: they are damaged. */
+/* `counts` NULL: the counts are damaged. */
 static void push_samples(struct segment_context *c, struct segment_file *f,
 			 const struct block_header *h, const struct loss_row *losses,
 			 const uint8_t *counts, uint64_t file_off)
@@ -424,9 +428,10 @@ static void parse_samples(struct segment_context *c, struct segment_file *f,
 	bool is_tree = !h->n_rows && !h->n_losses, is_whole;
 	const uint8_t *counts;
 
-	/* One of names and nodes alone, whose time says nothing, is wanted by those behind it. */
+	/* A block of names and nodes alone has no useful time; later blocks need it. */
 	if (!begin_samples(c, f, h, bytes,
-			   (!c->filter || !is_tree) && is_wanted(c, 0, h->first_ns, h->last_ns)))
+			   (!c->filter || !is_tree) &&
+				   filter_wants_block(c, 0, h->first_ns, h->last_ns)))
 		return;
 	is_whole = section_is_whole(h, bytes, SECTION_COUNTS, &counts);
 	push_samples(c, f, h, losses, is_whole ? counts : NULL, file_off);
@@ -444,7 +449,7 @@ static void push_seconds(struct segment_context *c, struct segment_file *f,
 		struct block block = { s->first_ns, s->last_ns, s->samples, s->n_rows,
 				       s->n_losses, file_off,   size,       NULL };
 
-		if (is_wanted(c, g->level_ns, s->first_ns, s->last_ns))
+		if (filter_wants_block(c, g->level_ns, s->first_ns, s->last_ns))
 			*push_block(f, &block, losses) =
 				(struct block_place){ .group = place,
 						      .first_row = first_row,
@@ -479,8 +484,8 @@ static const struct group_place *place_group(struct segment_file *f, const struc
 }
 
 /*
- * An overview that is damaged costs no sample: the blocks that it is of are there. Whoever wanted
- * it is told, and does without.
+ * A damaged overview loses no sample, because the blocks below it are there. The caller gets a
+ * warning and does without it.
  */
 static void lose_group(struct segment_context *c, struct segment_file *f,
 		       const struct block_header *h, const struct loss_row *losses,
@@ -493,10 +498,10 @@ static void lose_group(struct segment_context *c, struct segment_file *f,
 			     (double)h->first_ns / 1e9);
 }
 
-/* Of a group that some of its seconds are wanted of, each of these becomes a block. */
-static void parse_group(struct segment_context *c, struct segment_file *f,
-			const struct block_header *h, const struct loss_row *losses,
-			const uint8_t *bytes, uint64_t file_off)
+/* Makes a block of each wanted second of a group, if there is one. */
+static void segment_parse_group(struct segment_context *c, struct segment_file *f,
+				const struct block_header *h, const struct loss_row *losses,
+				const uint8_t *bytes, uint64_t file_off)
 {
 	bool is_overview = h->kind == BLOCK_OVERVIEW, wanted = false;
 	struct group g = { 0 };
@@ -508,10 +513,10 @@ static void parse_group(struct segment_context *c, struct segment_file *f,
 			g.seconds.n;
 
 	vec_foreach (&g.seconds, s)
-		wanted |= is_wanted(c, g.level_ns, s->first_ns, s->last_ns);
+		wanted |= filter_wants_block(c, g.level_ns, s->first_ns, s->last_ns);
 	if (!is_whole)
 		wanted = is_overview ? c->filter && c->filter->takes_overview
-				     : is_wanted(c, 0, h->first_ns, h->last_ns);
+				     : filter_wants_block(c, 0, h->first_ns, h->last_ns);
 	if (!begin_samples(c, f, h, bytes, wanted))
 		; /* that was all */
 	else if (!is_whole)
@@ -521,7 +526,7 @@ static void parse_group(struct segment_context *c, struct segment_file *f,
 	group_fini(&g);
 }
 
-/* A block may not define again what is defined; ids that it leaves out are holes. */
+/* A block must not define an id again. Ids that it skips are holes. */
 static bool ids_fit(struct segment_file *f, const struct block_header *h)
 {
 	uint32_t have[N_TABLES];
@@ -536,7 +541,7 @@ static bool ids_fit(struct segment_file *f, const struct block_header *h)
 	return true;
 }
 
-/* The next byte from `at` on where a block starts that fits the file, or size. */
+/* Returns the offset, from `at` on, of the next block that fits the file, or `size`. */
 static size_t find_block(const uint8_t *bytes, size_t size, size_t at)
 {
 	struct loss_row losses[BLOCK_LOSSES_MAX];
@@ -583,7 +588,7 @@ static void parse_block(struct segment_context *c, struct segment_file *f,
 	case BLOCK_GROUP:
 	case BLOCK_SECONDS:
 	case BLOCK_OVERVIEW:
-		parse_group(c, f, h, losses, bytes, file_off);
+		segment_parse_group(c, f, h, losses, bytes, file_off);
 		break;
 	case BLOCK_SAMPLES:
 	case N_BLOCK_KINDS:
@@ -594,7 +599,7 @@ static void parse_block(struct segment_context *c, struct segment_file *f,
 	c->last_ns = MAX(c->last_ns, h->last_ns);
 }
 
-/* Returns the number of blocks that were read. */
+/* Returns the number of blocks that it read. */
 static uint32_t parse_blocks(struct segment_context *c, struct segment_file *f,
 			     const uint8_t *bytes, size_t size, size_t at)
 {
@@ -700,7 +705,7 @@ void segment_limit_counters(struct segment *seg, uint32_t n_counters)
 		if (seg->classes[i].counter >= n_counters)
 			seg->classes[i].counter = 0;
 	for (uint32_t i = 0; i < seg->n_blocks; i++) {
-		/* The rows are ours; only the interface's view of them is const. */
+		/* The segment owns the rows; only the interface declares them const. */
 		struct loss_row *rows = (struct loss_row *)seg->blocks[i].losses;
 
 		for (uint32_t k = 0; k < seg->blocks[i].n_losses; k++)
@@ -756,7 +761,7 @@ void row_reader_free(struct row_reader *r)
 	free(r);
 }
 
-/* Seconds are mostly read one after the other, so their group is kept. */
+/* Callers mostly read one second after the other, so the group is kept. */
 static int find_second(struct row_reader *r, const uint8_t *bytes, const struct block_place *place,
 		       const struct count_row **rows)
 {
@@ -767,12 +772,12 @@ static int find_second(struct row_reader *r, const uint8_t *bytes, const struct 
 	return 0;
 }
 
-static int decode_block(struct row_reader *r, const uint8_t *bytes, const struct block_place *place,
-			const struct count_row **rows)
+static int row_reader_decode(struct row_reader *r, const uint8_t *bytes,
+			     const struct block_place *place, const struct count_row **rows)
 {
 	r->unpacked = NULL;
 	r->rows.n = 0;
-	/* Somebody may have cut the file since: it has zeros there now. */
+	/* A file that was cut meanwhile has zeros here. */
 	if (XXH3_64bits(bytes + place->file_off, place->size) != place->hash ||
 	    counts_decode(r->unpacker, bytes + place->file_off, place->size, &place->frame,
 			  &r->rows) < 0)
@@ -792,7 +797,7 @@ int64_t row_reader_find(struct row_reader *reader, const struct segment *segment
 	if (!n)
 		return 0;
 	r = place->group ? find_second(reader, f->bytes, place, rows)
-			 : decode_block(reader, f->bytes, place, rows);
+			 : row_reader_decode(reader, f->bytes, place, rows);
 	if (!r && !sums_agree(*rows, n, place->samples))
 		r = -EBADMSG;
 	if (r < 0)

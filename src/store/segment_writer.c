@@ -15,7 +15,7 @@
 #include "base/thread.h"
 #include "store/format.h"
 
-#define WAIT_NS 50000000 /* a block is a few hundred microseconds on a disk that is well */
+#define WAIT_NS 50000000 /* a healthy disk takes a few hundred microseconds for a block */
 
 struct put {
 	uint32_t segment;
@@ -27,17 +27,17 @@ struct put {
 struct segment_writer {
 	char *dir;
 	struct sharing sharing;
-	int fd; /* of `segment`; -1: none. The thread's, where there is one */
+	int fd; /* of `segment`; -1: none. With a thread, only the thread uses it */
 	uint32_t segment;
 
 	bool has_thread, is_ending;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t came, done;
-	VEC(struct put) puts; /* that are not done, in order */
+	VEC(struct put) puts; /* unfinished puts, in order */
 	size_t bytes;         /* of them */
-	size_t n_done;        /* since it was asked */
-	int failure;          /* of the first in `puts`, until it is told */
+	size_t n_done;        /* since the last result */
+	int failure;          /* of the first put in `puts`, until a result returns it */
 };
 
 static writer_pwrite write_at = pwrite;
@@ -49,14 +49,14 @@ void segment_writer_set_pwrite(writer_pwrite f)
 
 /* ---- writing ---- */
 
-static char *segment_path(const struct segment_writer *w, uint32_t segment)
+static char *writer_segment_path(const struct segment_writer *w, uint32_t segment)
 {
 	return xasprintf("%s/%04" PRIu32 SEGMENT_SUFFIX, w->dir, segment);
 }
 
 static int open_segment(struct segment_writer *w, uint32_t segment)
 {
-	cleanup(free_at_exit) char *path = segment_path(w, segment);
+	cleanup(free_at_exit) char *path = writer_segment_path(w, segment);
 
 	if (w->fd >= 0 && w->segment == segment)
 		return 0;
@@ -86,10 +86,10 @@ static int write_all(int fd, const uint8_t *bytes, size_t size, uint64_t at)
 	return 0;
 }
 
-/* What was written in part; should even this fail, a reader finds a torn block. */
+/* Removes a partial write. Should even this fail, readers see a torn block. */
 static void take_back(struct segment_writer *w, uint32_t segment, uint64_t at)
 {
-	cleanup(free_at_exit) char *path = segment_path(w, segment);
+	cleanup(free_at_exit) char *path = writer_segment_path(w, segment);
 
 	if (w->fd < 0)
 		return;
@@ -98,7 +98,7 @@ static void take_back(struct segment_writer *w, uint32_t segment, uint64_t at)
 			errno = 0;
 		return;
 	}
-	/* An empty file would be taken for a damaged one. */
+	/* Readers would report an empty file as damaged. */
 	unlink(path);
 	close(w->fd);
 	w->fd = -1;
@@ -116,7 +116,7 @@ static int write_put(struct segment_writer *w, uint32_t segment, uint64_t at, co
 	return r;
 }
 
-static int tell(const struct segment_writer *w, uint32_t segment, int r, struct error *err)
+static int writer_error(const struct segment_writer *w, uint32_t segment, int r, struct error *err)
 {
 	return error_errno(err, r, "cannot write the session: %s/%04" PRIu32 SEGMENT_SUFFIX, w->dir,
 			   segment);
@@ -124,7 +124,10 @@ static int tell(const struct segment_writer *w, uint32_t segment, int r, struct 
 
 /* ---- the thread ---- */
 
-/* The first of them, which stays among them meanwhile. False: there will be none any more. */
+/*
+ * Returns a copy of the first put, which stays in the list until it is done. False: the writer
+ * ends.
+ */
 static bool next_put(struct segment_writer *w, struct put *out)
 {
 	bool has_some;
@@ -188,7 +191,7 @@ struct segment_writer *segment_writer_new(const char *dir, const struct sharing 
 	return w;
 }
 
-static struct timespec wait_until(void)
+static struct timespec writer_deadline(void)
 {
 	struct timespec t;
 
@@ -201,10 +204,13 @@ static struct timespec wait_until(void)
 	return t;
 }
 
-/* Under the lock. A failure within the time is this put's own, as there was none before it. */
+/*
+ * Called with the lock held. A failure in this time belongs to this put, because no earlier one
+ * failed.
+ */
 static int wait_for_first(struct segment_writer *w)
 {
-	struct timespec until = wait_until();
+	struct timespec until = writer_deadline();
 	int r;
 
 	while (w->puts.n && !w->failure &&
@@ -216,7 +222,7 @@ static int wait_for_first(struct segment_writer *w)
 	if (r)
 		drop_first(w);
 	else
-		w->n_done--; /* that is told by 0 */
+		w->n_done--; /* the result 0 counts it already */
 	w->failure = 0;
 	return r;
 }
@@ -260,7 +266,7 @@ int segment_writer_put(struct segment_writer *w, uint32_t segment, uint64_t at,
 				 "cannot write the session: the disk below %s does not take "
 				 "what was written before",
 				 w->dir);
-	return r < 0 ? tell(w, segment, r, err) : r;
+	return r < 0 ? writer_error(w, segment, r, err) : r;
 }
 
 int segment_writer_result(struct segment_writer *w, bool waits, size_t *n_done, struct error *err)
@@ -280,7 +286,7 @@ int segment_writer_result(struct segment_writer *w, bool waits, size_t *n_done, 
 		drop_first(w);
 	w->failure = 0;
 	pthread_mutex_unlock(&w->lock);
-	return r < 0 ? tell(w, segment, r, err) : r;
+	return r < 0 ? writer_error(w, segment, r, err) : r;
 }
 
 void segment_writer_free(struct segment_writer *w)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files of a session's segments, as its writer sees them: blocks that are put one behind the
- * other, each whole or not at all.
+ * Writes the segment files of a session. A block is in the file whole or not at all.
  *
- * A disk may take seconds, and who reads the kernel's rings can't wait for it: so a thread can
- * write in his place. He waits for it as long as a disk that is well takes, and so learns of
- * failures at once; what takes longer stays with the thread, up to a limit, and what became of it
- * is told later.
+ * A disk may take seconds, and the thread that reads the kernel's rings can't wait so long. So
+ * another thread can write for it. The caller waits as long as a healthy disk takes, and learns of
+ * a failure at once. Slower writes stay with the thread, up to WRITER_BYTES;
+ * segment_writer_result() returns their results later.
  */
 #pragma once
 
@@ -20,31 +19,31 @@
 struct error;
 struct segment_writer;
 
-/* What may wait for the disk: a few minutes of a second each, at a daemon's rate. */
+/* Bytes that may wait for the disk: at a daemon's rate, a few minutes of seconds. */
 #define WRITER_BYTES (4u << 20)
 
-/* With a thread, `behind`; where there can be none, without. Files are made in `dir`. */
+/* `behind`: with a thread, if one can be made. Files are made in `dir`. */
 struct segment_writer *segment_writer_new(const char *dir, const struct sharing *sharing,
 					  bool behind);
 
 /*
- * The bytes at `at` of a segment, behind all that it has; the file is made if need be. 0: they are
- * there. 1: not yet. Negative: they are not, and the file is as it was: -EBUSY, where as much waits
- * as may.
+ * Puts bytes at the offset `at` of a segment, which is the end of its file. The file is made if it
+ * is missing. Returns 0 when the bytes are written, and 1 when they wait for the disk. Negative:
+ * they are not written and the file is unchanged. -EBUSY: WRITER_BYTES are waiting already.
  */
 int segment_writer_put(struct segment_writer *w, uint32_t segment, uint64_t at,
 		       const uint8_t *bytes, size_t size, struct error *err);
 
 /*
- * What became of puts that returned 1, in their order: *n_done of them are there since this was
- * asked last. 0: so are all. 1: not yet. Negative: the next one is not, nor are those behind it,
- * which are given up. With `waits`, it is never 1.
+ * The results of puts that returned 1, in their order. *n_done: the puts that were completed since
+ * the last call. Returns 0 if none is left, 1 if some still wait (never with `waits`). Negative:
+ * the next put failed; it and all later puts are dropped.
  */
 int segment_writer_result(struct segment_writer *w, bool waits, size_t *n_done, struct error *err);
 
 /* Waits for the thread. NULL is fine. */
 void segment_writer_free(struct segment_writer *w);
 
-/* Of all writers from now on, for tests: instead of pwrite(2); NULL: that. */
+/* For tests: all writers use this function instead of pwrite(2). NULL: pwrite(2) again. */
 typedef ssize_t (*writer_pwrite)(int fd, const void *bytes, size_t size, off_t at);
 void segment_writer_set_pwrite(writer_pwrite f);

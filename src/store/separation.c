@@ -7,7 +7,7 @@ static bool is_kernel_code(const struct image *image)
 	       image->kind == IMAGE_BPF;
 }
 
-/* Code of no file belongs to its application whatever is merged, as in OProfile. */
+/* As in OProfile, code without a file always belongs to its application. */
 static bool is_own_application(const struct image *image, uint32_t merged)
 {
 	if (is_kernel_code(image))

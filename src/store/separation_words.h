@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What samples are kept apart by, as texts: --separate of those that record. */
+/* The words of --separate: the properties by which samples are kept apart. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@ struct error;
 #define SEPARATION_WORDS "none, lib, kernel, process, thread, cpu, cgroup, all"
 
 /*
- * A list of words with commas, as OProfile has them: kernel implies lib, thread implies process.
- * *merged is what is left out, of enum separation. -EINVAL: a word that is none.
+ * Parses a list of words with commas. As in OProfile, kernel implies lib, and thread implies
+ * process. *merged: the enum separation bits that the list leaves out. -EINVAL: an unknown word.
  */
 int separation_parse(const char *list, uint32_t *merged, struct error *err);

@@ -17,11 +17,12 @@
 #include "store/segment.h"
 
 struct session_file {
-	struct session session;            /* first: a session is also this */
+	/* First member: a pointer to the session is a pointer to this struct */
+	struct session session;
 	const struct block_filter *filter; /* NULL: all blocks */
 	uint8_t *info_text;
 	struct counter_info *counters;
-	VEC(char *) made_names; /* of counters whose description was lost */
+	VEC(char *) made_names; /* for counters whose description was lost */
 };
 
 struct name {
@@ -95,7 +96,7 @@ static int refuse_file(const char *path, struct error *err)
 	return error_set(err, -ENOTDIR, "'%s' is a file, not a session directory", path);
 }
 
-/* Sessions are made for their owner alone, or for a group: say who that is. */
+/* Sessions belong to their owner or to a group. Names it in the error. */
 static int refuse_access(const char *path, struct error *err)
 {
 	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", path);
@@ -103,7 +104,7 @@ static int refuse_access(const char *path, struct error *err)
 	const struct group *group;
 	struct stat st;
 
-	/* Of a daemon, it is what is in its directory that is closed. */
+	/* A daemon closes its samples, not the directory above. */
 	if (stat(samples, &st) < 0 && stat(path, &st) < 0)
 		return error_set(err, -EACCES, "cannot read session '%s': permission denied", path);
 	owner = getpwuid(st.st_uid);
@@ -118,7 +119,7 @@ static int refuse_access(const char *path, struct error *err)
 			 path, owner ? owner->pw_name : "another user", (unsigned int)st.st_uid);
 }
 
-static int refuse(const char *path, int code, struct error *err)
+static int session_open_error(const char *path, int code, struct error *err)
 {
 	if (code == -ENOENT)
 		return error_set(err, code, "no session '%s'; 'assay record -o %s' would make one",
@@ -128,7 +129,7 @@ static int refuse(const char *path, int code, struct error *err)
 	return error_errno(err, code, "cannot read session '%s'", path);
 }
 
-/* The directory of the segments: samples/current below the path, or the path itself. */
+/* Opens the directory of the segments: samples/current below the path, or the path itself. */
 static int open_dir(const char *path, struct names *names, struct error *err)
 {
 	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", path);
@@ -137,26 +138,26 @@ static int open_dir(const char *path, struct names *names, struct error *err)
 	int r;
 
 	if (stat(path, &st) < 0)
-		return refuse(path, -errno, err);
+		return session_open_error(path, -errno, err);
 	if (!S_ISDIR(st.st_mode))
 		return refuse_file(path, err);
 	fd = open(current, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return refuse(path, -errno, err);
+		return session_open_error(path, -errno, err);
 	r = list_segments(fd, names);
 	if (r < 0)
-		return refuse(path, r, err);
+		return session_open_error(path, r, err);
 	if (!names->n)
 		return error_set(err, -EINVAL, "'%s' is not an assay session: no segments in it",
 				 path);
 	r = fd;
-	fd = -1; /* the caller's now */
+	fd = -1; /* the caller owns it now */
 	return r;
 }
 
-/* The file as it is now; the writer may be adding to it. */
+/* Maps the present size of the file; a recorder may append to it. */
 static int map_segment(int dir_fd, const char *name, struct file_mapping *out)
 {
 	cleanup(close_at_exit) int fd =
@@ -183,7 +184,7 @@ static int check_version(const char *path, const char *name, const uint8_t *byte
 			 path, name, h.version, SEGMENT_VERSION_MAX);
 }
 
-/* 0, also when the segment can't be read: the others may do. */
+/* Returns 0 also for an unreadable segment: the others may be readable. */
 static int add_segment(struct session_file *f, struct segment_context *c, int dir_fd,
 		       const char *name, struct error *err)
 {
@@ -204,7 +205,7 @@ static int add_segment(struct session_file *f, struct segment_context *c, int di
 	s->size_bytes += map.size;
 	seg = segment_parse(c, name, map.base, map.size);
 	if (!seg) {
-		/* The writer may have made the last one just now. */
+		/* A recorder may have created the last one just now. */
 		if (map.size || !c->is_last || !s->n_segments)
 			segment_warn(c, map.size ? "%s: no whole block in it" : "%s: empty", name);
 		file_unmap(&map);
@@ -216,7 +217,7 @@ static int add_segment(struct session_file *f, struct segment_context *c, int di
 	return 0;
 }
 
-/* Without a description, counters are known by the classes that refer to them. */
+/* Without a description, the classes show which counters exist. */
 static void make_info(struct session_file *f)
 {
 	struct session_info *info = &f->session.info;
@@ -248,8 +249,8 @@ static void make_info(struct session_file *f)
 	}
 }
 
-/* What all segments together told. */
-static void settle(struct session_file *f, struct segment_context *c)
+/* Completes the session with the facts from all segments. */
+static void session_complete(struct session_file *f, struct segment_context *c)
 {
 	struct session *s = &f->session;
 
@@ -272,8 +273,8 @@ static void settle(struct session_file *f, struct segment_context *c)
 	}
 }
 
-/* Reading ended before the last segment, whose last bytes are the END if there is one. */
-static void find_end(struct segment_context *c, int dir_fd, const char *name)
+/* For a reading that ended before the last segment: reads the END block there, if it has one. */
+static void session_find_end(struct segment_context *c, int dir_fd, const char *name)
 {
 	struct file_mapping map;
 
@@ -283,23 +284,23 @@ static void find_end(struct segment_context *c, int dir_fd, const char *name)
 	file_unmap(&map);
 }
 
-static int read_all(struct session_file *f, int dir_fd, const struct names *names,
-		    struct error *err)
+static int session_read_segments(struct session_file *f, int dir_fd, const struct names *names,
+				 struct error *err)
 {
 	struct segment_context c = { .warnings_to = &f->session, .filter = f->filter };
 	int r = 0;
 
 	c.unpacker = unpacker_new();
-	/* A session that begins with its first segment has nothing before it. */
+	/* Nothing comes before the first segment. */
 	c.has_delivered = names->data[0].number == 0;
 	for (size_t i = 0; i < names->n && !r && !c.is_past; i++) {
 		c.is_last = i + 1 == names->n;
 		r = add_segment(f, &c, dir_fd, names->data[i].text, err);
 	}
 	if (c.is_past)
-		find_end(&c, dir_fd, names->data[names->n - 1].text);
+		session_find_end(&c, dir_fd, names->data[names->n - 1].text);
 	unpacker_free(c.unpacker);
-	settle(f, &c);
+	session_complete(f, &c);
 	if (!r && !f->session.n_segments)
 		r = error_set(err, -EBADMSG, "session '%s' has nothing that can be read: %s",
 			      f->session.path,
@@ -339,7 +340,7 @@ int session_open_blocks(const char *path, const struct block_filter *filter, str
 	f->filter = filter;
 	f->session.path = xstrdup(path);
 	f->session.dir = xstrdup(path);
-	r = read_all(f, dir_fd, &names, err);
+	r = session_read_segments(f, dir_fd, &names, err);
 	r = r < 0 ? r : check_clock(&f->session, filter, err);
 	names_fini(&names);
 	if (r < 0) {
@@ -386,7 +387,7 @@ int session_extent(const char *path, struct session_info *info, struct session_e
 		segment_find_info(&c, map.base, map.size);
 		file_unmap(&map);
 	}
-	find_end(&c, dir_fd, names.data[names.n - 1].text);
+	session_find_end(&c, dir_fd, names.data[names.n - 1].text);
 	if (!c.has_info || !c.has_end || !c.info.start_wall_ns)
 		r = -ENODATA;
 	if (!r) {
@@ -405,7 +406,7 @@ int session_extent(const char *path, struct session_info *info, struct session_e
 	return r;
 }
 
-/* Segments belong to the parts. */
+/* The parts own the segments. */
 static void close_joined(struct session *s)
 {
 	for (uint32_t i = 0; i < s->n_parts; i++)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading a session. The fields are the interface; all of it is read-only and
- * belongs to the session until session_close().
+ * Reading a session. The fields are the interface. They are read-only and belong to the session
+ * until session_close().
  *
- * A session holds segments, one file each. A segment is an id space of its
- * own (strings, images, classes, nodes) and a list of blocks, each of at most
- * one second. Nothing that is damaged ends the reading: it becomes a warning
- * and a loss, and the rest is there. Reading while the recorder writes is fine.
+ * A session holds segments, one file each. A segment has separate ids for strings, images, classes
+ * and nodes, and a list of blocks of at most one second each. (Blocks of merged parts are longer:
+ * block_ns.) Damage does not end the reading: it becomes a warning and a loss, and the rest is
+ * readable. A session can be read while the recorder writes it.
+ *
+ * Times are nanoseconds of the recorder's CLOCK_MONOTONIC; session_wall_ns() converts them. Threads
+ * may read an open session at the same time, but only with separate row readers
+ * (row_reader_find()).
  */
 #pragma once
 
@@ -26,7 +30,7 @@ struct tree_node {
 	struct code_addr code; /* image: index into segment->images */
 };
 
-/* What one (class, node) got in one block. */
+/* The samples of one (class, node) in one block. */
 struct count_row {
 	uint32_t class, node;
 	uint64_t samples, period;
@@ -38,7 +42,7 @@ struct loss_row {
 	uint64_t n;
 };
 
-/* One of size_bytes 0 stands for a damaged part: it has a loss, and no rows. */
+/* size_bytes 0: stands for a damaged part; it has a loss and no rows. */
 struct block {
 	uint64_t first_ns, last_ns; /* time of the first and last sample */
 	uint64_t samples;           /* sum over its rows */
@@ -48,7 +52,7 @@ struct block {
 };
 
 struct segment {
-	const char *name; /* of its file */
+	const char *name; /* the file's name */
 	const char **strings;
 	struct image *images; /* [0] is [unknown] */
 	struct profile_class
@@ -61,72 +65,73 @@ struct segment {
 
 struct session {
 	char *path; /* as it was named */
-	char *dir;  /* where it is; another one for what was imported */
+	char *dir;  /* the directory of the session; differs from `path` for imported files */
 	struct session_info info;
 	struct session_end end;
 	bool has_end; /* false: the recorder was killed, or still runs */
-	bool is_live; /* who opened it knows that it still runs */
+	bool is_live; /* the opener knows that the recorder still runs */
 	struct segment **segments;
 	uint32_t n_segments;
-	struct session **parts; /* of one that was joined (store/session_join.h); else NULL */
+	struct session **parts; /* of a joined session (store/session_join.h), else NULL */
 	uint32_t n_parts;
 	VEC(char *) warnings;      /* whole sentences: torn tail, damaged block … */
 	uint64_t size_bytes;       /* on disk */
-	bool has_window;           /* only some time was asked for (store/history/history.h) */
-	struct time_window window; /* … which is this */
-	uint64_t block_ns;         /* the longest block there may be; 0: a second */
+	bool has_window;           /* opened for a stretch of time (store/history/history.h) … */
+	struct time_window window; /* … namely this */
+	uint64_t block_ns;         /* length of the longest block; 0: a second */
 };
 
 /*
- * Fails for a path that is not a session, is of a newer version or can't be
- * read at all; the message says which and what to do. Damage is not a failure.
+ * Fails if the path is not a session, or if the session has a newer version or is unreadable. The
+ * message says which, and what you can do. Damage is not a failure.
  */
 int session_open(const char *path, struct session **out, struct error *err);
 
 /*
- * Which blocks are wanted, by the times of their first and last sample on the wall clock
- * (CLOCK_REALTIME, ns, as the session's start tells). Of others only what later blocks need is
- * read.
+ * Chooses blocks by the times of their first and last sample (CLOCK_REALTIME, ns; the session's
+ * start gives the offset). Of other blocks, only the parts that later blocks need are read.
  */
 struct block_filter {
 	bool (*takes)(void *context, uint64_t first_ns, uint64_t last_ns);
 	void *context;
-	uint64_t until_ns; /* no block that begins here or later is wanted; may become less */
+	uint64_t until_ns; /* blocks that begin here or later are not wanted; takes() may lower
+			    * it */
 	/*
-	 * Of an overview (store/history/history.h), whose blocks are level_ns long; they come
-	 * before those that they are of, the longest first. NULL: overviews are left out.
+	 * For a block of an overview (store/history/history.h), which is level_ns long. Overviews
+	 * come before the blocks that they sum up, the longest first. NULL: overviews are left out.
 	 */
 	bool (*takes_overview)(void *context, uint64_t level_ns, uint64_t first_ns,
 			       uint64_t last_ns);
 };
 
-/* The version of a session's first segment, or a negative errno. */
+/* The format version of a session's first segment, or a negative errno. */
 int session_format(const char *path);
 
-/* session_open() of some blocks. -EINVAL for a session that does not know when it began. */
+/* session_open() of the chosen blocks. -EINVAL: the session does not know when it began. */
 int session_open_blocks(const char *path, const struct block_filter *filter, struct session **out,
 			struct error *err);
 
 /*
- * What a session's first and last segment tell of the whole: when it was, with info's texts left
- * out but for *replaces (the caller's; NULL where it is not wanted). -ENODATA without an end.
+ * Reads when a session began and ended, from its first and last segment alone. The texts of *info
+ * stay unset. *replaces is session_info's text, which the caller frees; `replaces` may be NULL.
+ * -ENODATA: the session has no end.
  */
 int session_extent(const char *path, struct session_info *info, struct session_end *end,
 		   char **replaces);
 
-/* A time of the session on the wall clock. */
+/* Converts a time of the session to the wall clock. */
 static inline uint64_t session_wall_ns(const struct session_info *info, uint64_t ns)
 {
-	return ns - info->start_ns + info->start_wall_ns; /* wraps and back where it is before */
+	return ns - info->start_ns + info->start_wall_ns; /* unsigned: correct also before the
+							   * start */
 }
 
 void session_close(struct session *s); /* NULL is fine */
 DEFINE_AT_EXIT(session_close, struct session)
 
 /*
- * Decodes the rows of one block: block->n_rows of them, appended to *rows.
- * Every class and node index is in range. -EBADMSG when damaged, which
- * session_open() has counted as a loss already.
+ * Decodes the rows of one block and appends block->n_rows rows to *rows. Every class and node index
+ * is in range. -EBADMSG: the block is damaged; session_open() has counted the loss.
  */
 struct count_rows {
 	struct count_row *data;
@@ -136,9 +141,9 @@ int segment_read_rows(const struct segment *segment, uint32_t block, struct coun
 		      struct error *err);
 
 /*
- * The same, with what decoding remembers in the caller's hands: threads that have one each may read
- * rows of one segment at a time. It must not outlive the session that it read of. The rows, whose
- * number is returned, are the reader's until the next call.
+ * The same with the decoder's memory in the caller's hands. Threads that have one reader each may
+ * read rows of a segment at the same time. A reader must not outlive the sessions that it has read.
+ * Returns the number of rows. *rows belongs to the reader and is valid until the next call.
  */
 struct row_reader;
 struct row_reader *row_reader_new(void);

@@ -11,16 +11,16 @@
 #include "base/mem.h"
 #include "store/format.h"
 
-static char *segment_path(const char *dir, uint32_t number)
+static char *session_segment_path(const char *dir, uint32_t number)
 {
 	return xasprintf("%s/" SEGMENTS_DIR "/%04" PRIu32 SEGMENT_SUFFIX, dir, number);
 }
 
-/* A store numbers its segments from 0 on without a gap. */
+/* A store numbers its segments from 0 without gaps. */
 static uint32_t count_segments(const char *dir)
 {
 	for (uint32_t n = 0;; n++) {
-		cleanup(free_at_exit) char *path = segment_path(dir, n);
+		cleanup(free_at_exit) char *path = session_segment_path(dir, n);
 
 		if (access(path, F_OK) < 0)
 			return n;
@@ -28,8 +28,9 @@ static uint32_t count_segments(const char *dir)
 }
 
 /*
- * Copies a segment to *out with headers that say `before` more samples were delivered, and the
- * number. *delivered: what was delivered up to its end, with that. With `out` NULL only this.
+ * Copies a segment to *out. Its headers get the number, and their delivered_before grows by
+ * `before`. *delivered: the samples delivered up to its end, including `before`. With `out` NULL,
+ * it only finds *delivered.
  */
 static int copy_segment(const struct file_mapping *from, uint32_t number, uint64_t before,
 			struct buf *out, uint64_t *delivered)
@@ -76,12 +77,12 @@ static int write_segment(const char *path, const struct buf *bytes)
 	return r;
 }
 
-/* Of segment `from` of the part a segment `to` of the session; *delivered goes on. */
+/* Makes segment `from` of the part the segment `to` of the session, and updates *delivered. */
 static int append_segment(const char *dir, uint32_t to, const char *part, uint32_t from,
 			  uint64_t before, uint64_t *delivered, struct error *err)
 {
-	cleanup(free_at_exit) char *source = segment_path(part, from);
-	cleanup(free_at_exit) char *target = segment_path(dir, to);
+	cleanup(free_at_exit) char *source = session_segment_path(part, from);
+	cleanup(free_at_exit) char *target = session_segment_path(dir, to);
 	cleanup(file_unmap) struct file_mapping map = { 0 };
 	struct buf bytes = { 0 };
 	int r = file_map(source, &map, err);
@@ -95,10 +96,11 @@ static int append_segment(const char *dir, uint32_t to, const char *part, uint32
 	return r < 0 ? error_errno(err, r, "cannot write the session: %s", target) : 0;
 }
 
-/* What was delivered up to the session's end. */
+/* Finds the number of samples delivered up to the session's end. */
 static int delivered_by(const char *dir, uint32_t n_segments, uint64_t *out, struct error *err)
 {
-	cleanup(free_at_exit) char *path = segment_path(dir, n_segments ? n_segments - 1 : 0);
+	cleanup(free_at_exit) char *path =
+		session_segment_path(dir, n_segments ? n_segments - 1 : 0);
 	cleanup(file_unmap) struct file_mapping map = { 0 };
 	int r = file_map(path, &map, err);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sessions that were written side by side become one on disk. */
+/* Joins sessions on disk that were written side by side. */
 #pragma once
 
 struct error;
 
 /*
- * Puts the segments of the native session `part` behind those of the session `dir`, as if they had
- * been written there: numbered on, and told how many samples came before them. Both are whole,
- * are ours, and nobody writes to them any more. `part` is gone after success; after a failure
- * both are as they were but for segments that were put there already.
+ * Moves the segments of the native session `part` behind those of the session `dir`, as if one
+ * recorder had written all. Renumbers them and adds the samples before them to their headers. Both
+ * sessions must be whole and ours, without a writer. After success, `part` is gone. After a
+ * failure, both are unchanged, except for the segments that were moved already.
  */
 int session_append(const char *dir, const char *part, struct error *err);

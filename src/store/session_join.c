@@ -48,10 +48,10 @@ static void renumber(struct segment *segment, const uint32_t *counters, uint64_t
 	}
 }
 
-static void add_part(struct joined *j, struct session *part, bool is_only)
+static void joined_add_part(struct joined *j, struct session *part, bool is_only)
 {
 	struct session *s = j->session;
-	/* Unsigned numbers wrap, and back again: a clock may be behind. */
+	/* Unsigned numbers wrap, so this is right for a clock that is behind, too. */
 	uint64_t shift_ns = (part->info.start_wall_ns - s->info.start_wall_ns) -
 			    (part->info.start_ns - s->info.start_ns);
 	uint32_t *counters = xcalloc(part->info.n_counters + 1, sizeof(*counters));
@@ -99,7 +99,7 @@ int session_join(struct session **parts, uint32_t n, bool any_rate, struct sessi
 			       .n_parts = n };
 	memcpy(s->parts, parts, n * sizeof(*parts));
 	for (uint32_t i = 0; i < n; i++)
-		add_part(&j, parts[i], n == 1);
+		joined_add_part(&j, parts[i], n == 1);
 	s->info.counters = j.counters.data;
 	s->info.n_counters = (uint32_t)j.counters.n;
 	if (j.counters.n > SESSION_COUNTERS_MAX) {
@@ -140,7 +140,7 @@ void session_names_fini(struct session_names *names)
 	vec_fini(names);
 }
 
-static int by_name(const void *a, const void *b)
+static int session_names_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -161,5 +161,5 @@ void session_names_list(const char *dir, struct session_names *out)
 	if (folder)
 		closedir(folder);
 	if (out->n)
-		qsort(out->data, out->n, sizeof(*out->data), by_name);
+		qsort(out->data, out->n, sizeof(*out->data), session_names_compare);
 }

@@ -5,26 +5,27 @@
 #include "store/session.h"
 
 /*
- * One session of the parts (at least one), which become its own, also on failure: their segments
- * one after the other, their events by name, count, unit mask and mode, their times on one clock
- * by the wall clock of their starts. The rest is told by the part that started first.
- * `any_rate`: events that differ in their frequency alone are one, at the first one's.
+ * Makes one session of the parts (at least one). The new session owns the parts, even after a
+ * failure. It has all segments in order. Events are joined by name, count, unit mask and mode.
+ * Times are converted to one clock by the wall-clock start of each part. Other information comes
+ * from the part that started first. `any_rate`: events that differ only in their frequency are
+ * joined, too, with the frequency of the first.
  */
 int session_join(struct session **parts, uint32_t n, bool any_rate, struct session **out,
 		 struct error *err);
 
 /*
- * Keeps the current session of a store as samples/NAME beside it. -EEXIST if there is one of the
- * name, -ENOENT if there is no current one.
+ * Keeps the current session of a store as samples/NAME beside it. -EEXIST: the name is taken.
+ * -ENOENT: there is no current session.
  */
 int session_save(const char *dir, const char *name, struct error *err);
 
-/* The sessions of a store, by name; the texts are the caller's to free. */
+/* The sessions of a store, by name. session_names_fini() frees the texts. */
 struct session_names {
 	char **data;
 	size_t n, cap;
 };
 void session_names_fini(struct session_names *names);
 
-/* The folders in DIR/samples, sorted; none where there is no such folder. */
+/* Lists the folders in DIR/samples, sorted. No such folder: an empty list. */
 void session_names_list(const char *dir, struct session_names *out);

@@ -20,7 +20,10 @@ struct sharing sharing_below(const char *dir)
 	struct sharing s = { 0 };
 	struct stat st;
 
-	/* The names of groups may come from afar: they are asked for where that may matter. */
+	/*
+	 * Looking up a group's name may need the network, so only do it for directories that may be
+	 * shared.
+	 */
 	if (stat(dir, &st) < 0 || (st.st_mode & 07777) != SHARED_DIR)
 		return s;
 	s = sharing_with_group();

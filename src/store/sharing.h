@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who may read a session. What ran is nobody else's business: as perf.data, a session is its
- * owner's alone. But a daemon's history is there for those who may ask the daemon, too: a directory
- * that is of SHARING_GROUP and closed to all others (0750) is shared, and so is what is made in it.
+ * Read permissions of a session. Profiles are private: a session belongs to its owner alone, as
+ * perf.data does. A daemon's history is for users who may ask the daemon, too. So a directory that
+ * belongs to SHARING_GROUP and is closed to all others (0750) is shared, and all new files below it
+ * are shared.
  */
 #pragma once
 
@@ -16,15 +17,15 @@ struct sharing {
 	gid_t group;
 };
 
-/* Whether what is made in the directory is shared. */
+/* Whether new files below the directory are shared. */
 struct sharing sharing_below(const char *dir);
 
 /*
- * For the group to read: a directory becomes 0750, a file 0640, if its group can be set; else they
- * stay as they are. Nothing, for what is not shared. False: it could not be done.
+ * Opens a directory (0750) or a file (0640) for the group, if the group can be set; otherwise the
+ * mode stays. Does nothing if `s` is not shared. False: it failed.
  */
 bool sharing_give_dir(const struct sharing *s, const char *path);
 bool sharing_give_file(const struct sharing *s, int fd);
 
-/* The group, if this machine has it. */
+/* Sharing with SHARING_GROUP, if this machine has the group. */
 struct sharing sharing_with_group(void);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define DIGITS 8
-#define FEW    32 /* items that are sorted by insertion */
+#define FEW    32 /* items that insertion sort handles */
 
 static void sort_few(struct sort_item *items, uint32_t n)
 {
@@ -23,7 +23,7 @@ static inline uint8_t digit_of(uint64_t key, int digit)
 	return (uint8_t)(key >> (8 * digit));
 }
 
-/* One pass: distributes `from` to `to` by one digit of the key. */
+/* One pass: moves items from `from` to `to` by one digit of the key. */
 static void distribute(const struct sort_item *from, struct sort_item *to, uint32_t n, int digit,
 		       uint32_t *counts)
 {
@@ -55,7 +55,7 @@ void sort_items(struct sort_item *items, struct sort_item *scratch, uint32_t n)
 		struct sort_item *swap = from;
 
 		if (counts[digit][digit_of(from[0].key, digit)] == n)
-			continue; /* all the same */
+			continue; /* all digits are equal */
 		distribute(from, to, n, digit, counts[digit]);
 		from = to;
 		to = swap;

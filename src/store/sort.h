@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sorting by 64-bit keys, as every flush does it with all that it writes: a
- * stable radix sort, several times as fast as qsort(3) on some thousand items.
+ * A stable radix sort by 64-bit keys, for the rows and nodes of every flush. For a few thousand
+ * items, it is several times as fast as qsort(3).
  */
 #pragma once
 
@@ -12,5 +12,5 @@ struct sort_item {
 	uint32_t value;
 };
 
-/* Sorts items[0 .. n) by key, equal keys in their order; scratch has room for n, too. */
+/* Sorts items[0 .. n) by key. Equal keys keep their order. `scratch` has room for n items. */
 void sort_items(struct sort_item *items, struct sort_item *scratch, uint32_t n);

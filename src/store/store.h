@@ -2,9 +2,11 @@
 /*
  * Writing a session: the narrow waist between recording and keeping.
  *
- * The pipeline (record/) hands over samples whose addresses are already
- * (image, offset); a store keeps them. A store is a row of function pointers,
- * so that OProfile's sample files (a later store) are one more file here.
+ * The pipeline (pipeline/) delivers samples whose addresses are (image, offset) already; a store
+ * keeps them. A store is a table of function pointers. The native store and OProfile's sample files
+ * are such tables.
+ *
+ * One thread uses a store. Times are nanoseconds of CLOCK_MONOTONIC.
  */
 #pragma once
 
@@ -17,21 +19,21 @@
 
 struct error;
 
-/* What one counter counted, as the user asked for it. */
+/* A counter with its settings, as the user asked for it. */
 struct counter_info {
 	const char *name;   /* "cycles", "cpu-clock", "sched:sched_switch" */
 	const char *spec;   /* as typed, or the default's */
-	const char *unit;   /* of a period: "events", or "ns" for clocks */
+	const char *unit;   /* unit of a period: "events", or "ns" for clocks */
 	uint64_t freq_hz;   /* samples a second; 0 where `count` is given */
 	uint64_t count;     /* events between two samples; 0 where `freq_hz` is given */
-	uint64_t unit_mask; /* OProfile's sense; 0 if none */
+	uint64_t unit_mask; /* as in OProfile; 0: none */
 	bool in_user, in_kernel;
 };
 
 /*
- * What samples are kept apart by, beside the event: OProfile's separation. Without LIB the
- * application of a sample is the image that it is in, and without KERNEL that is so for the
- * kernel and its modules.
+ * The properties that keep samples apart, besides the event (OProfile's separation). Without
+ * SEPARATE_LIB, the application of a sample in a library is the library itself. Without
+ * SEPARATE_KERNEL, the same holds for the kernel and its modules.
  */
 enum separation {
 	SEPARATE_LIB = 1 << 0,
@@ -43,7 +45,7 @@ enum separation {
 	SEPARATE_ALL = (1 << 6) - 1,
 };
 
-/* A class's pid, tid or cpu where samples are not kept apart by it. */
+/* The pid, tid or cpu of a class if samples are not kept apart by it. */
 #define CLASS_ALL (-1)
 
 /* X(field): the texts of struct session_info. */
@@ -59,30 +61,32 @@ enum separation {
 	X(stacks)             \
 	X(note)
 
-/* What is known when a session starts. Strings are never NULL. */
+/* The facts at the start of a session. Strings are never NULL. */
 struct session_info {
 	const char *version; /* assay's */
-	const char *command; /* the profiled command, quoted for a shell; "" if none */
+	const char *command; /* the profiled command, quoted for a shell; "": none */
 	const char *target;  /* "command", "pid 12,13", "whole machine", "cgroup /x" … */
 	const char *hostname, *os_release, *arch, *cpu_model;
 	const char *collector; /* "perf rings" … */
 	const char *stacks;    /* "frame pointers", "none" … */
-	const char *note;      /* e.g. why the timer is used; "" if nothing to say */
+	const char *note;      /* for example, why the timer is used; "": none */
 	uint32_t n_cpus;
 	uint64_t start_wall_ns; /* CLOCK_REALTIME at the same moment as … */
 	uint64_t start_ns;      /* … CLOCK_MONOTONIC, the clock of all other times */
 	struct counter_info *counters;
 	uint32_t n_counters;
-	uint32_t merged; /* enum separation: what samples are not kept apart by; 0: all are */
-	/* A new file from this size on, of it and of the tables in memory; 0: the store's own; not
-	 * kept. */
+	uint32_t merged; /* enum separation bits that do not keep samples apart; 0: all do */
+	/*
+	 * Limits of a segment: its file, and the tables in memory. 0: the store's default. Not
+	 * stored in the session.
+	 */
 	uint64_t segment_bytes, table_bytes;
 	bool writes_behind;   /* the recorder does not wait for the disk (store/segment_writer.h) */
-	uint64_t block_ns;    /* what a block spans at most: of a merged part; 0: a second */
-	const char *replaces; /* "NAME NAME …": parts that this one was merged of; "" */
+	uint64_t block_ns;    /* longest time of a block, for merged parts; 0: a second */
+	const char *replaces; /* "NAME NAME …": the parts that this merged part replaces; "" */
 };
 
-/* What is known when it ends. */
+/* The facts at the end of a session. */
 struct session_end {
 	uint64_t end_ns;
 	uint64_t own_cpu_ns;     /* user + system time of assay itself */
@@ -90,14 +94,14 @@ struct session_end {
 	int32_t exit_status;     /* wait(2) status of the command; -1 if none */
 };
 
-/* OProfile's class: what samples are kept apart by. */
+/* OProfile's class: samples with equal properties are counted together. */
 struct profile_class {
 	uint32_t counter;
 	image_id app; /* the process's main executable; the kernel for kernel threads */
 	int32_t pid, tid;
 	string_id comm; /* of the thread */
 	uint32_t cpu;
-	string_id cgroup; /* path of the process's, "/…"; "" if not known, or merged */
+	string_id cgroup; /* path of the process's cgroup, "/…"; "": not known, or merged */
 };
 
 struct sample {
@@ -106,24 +110,24 @@ struct sample {
 	const struct code_addr *frames; /* innermost first; n_frames >= 1 */
 	uint32_t n_frames;
 	uint64_t samples; /* usually 1 */
-	uint64_t period;  /* events in all */
+	uint64_t period;  /* sum of events */
 };
 
 /*
- * The name of code that has no file: JIT code, BPF programs, what another tool has named. Kept in
- * the session. Or, with a line, the source of such code: `name` is the file then, size is less than
- * 4 GiB and line at most INT32_MAX; a store may leave it out.
+ * A name for code without a file: JIT code, BPF programs, functions that another tool named. The
+ * session keeps it. With line > 0, it is a source position instead: `name` is the file, size is
+ * below 4 GiB and line at most INT32_MAX. A store may leave out positions.
  */
 struct code_symbol {
 	image_id image;
 	uint64_t offset, size;
 	const char *name;
-	uint32_t line; /* 0: it is a name */
+	uint32_t line; /* 0: a name */
 };
 
 /*
- * The class of a sample in the image `leaf`, without what is merged. Both stores call it: what
- * reaches them is always the whole class.
+ * Removes the merged properties from the class of a sample whose innermost frame is in the image
+ * `leaf`. The stores call it; their callers always pass complete classes.
  */
 void class_merge(struct profile_class *class, const struct image *leaf, image_id leaf_id,
 		 uint32_t merged);
@@ -135,50 +139,50 @@ struct store_ops {
 	const char *help;
 
 	/*
-	 * Creates the session `dir`, which does not exist yet. `images` and
-	 * `strings` name what samples refer to; they stay the caller's and
-	 * outlive the store. `info` is copied.
+	 * Creates the session `dir`, which must not exist. Samples refer to `images` and `strings`;
+	 * the caller owns both and keeps them until the store is closed. `info` is copied.
 	 */
 	int (*open)(const char *dir, const struct session_info *info,
 		    const struct image_table *images, const struct strings *strings,
 		    struct store **out, struct error *err);
 
-	/* Allocates only when something new is seen. Times may go back within a block. */
+	/*
+	 * Adds a sample. Allocates only for new names, nodes or classes. Within a block, times may
+	 * go backwards.
+	 */
 	int (*add)(struct store *s, const struct sample *sample, struct error *err);
 
-	/* Counts under the current block. `counter` may be UINT32_MAX: all or not known. */
+	/* Counts n lost samples in the current block. `counter` UINT32_MAX: all or not known. */
 	void (*lose)(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n);
 
 	void (*name_code)(struct store *s, const struct code_symbol *symbol);
 
 	/*
-	 * Makes the samples of all whole seconds before until_ns visible to readers and safe
-	 * from a crash of this process; a second that is not over waits, as a block never
-	 * spans two: unless until_ns is UINT64_MAX, which means all, now. Called about
-	 * once a second with the time up to which all samples have been added.
-	 * On -ENOSPC and other write errors the session on disk stays whole up to the block
-	 * before, the samples of this one are counted as lost (DISK_FULL), and later blocks are
-	 * tried again.
+	 * Writes the samples of all whole seconds before until_ns. Then readers see them, and a
+	 * crash of this process can't lose them. An unfinished second waits, because no block spans
+	 * two seconds. until_ns UINT64_MAX: everything now. Called about once a second, with the
+	 * time up to which all samples have been added. After -ENOSPC and other write errors, the
+	 * session on disk is whole up to the last written block. The samples of the failed block
+	 * count as lost (DISK_FULL), and later blocks are tried again.
 	 */
 	int (*flush)(struct store *s, uint64_t until_ns, struct error *err);
 
 	/*
-	 * Flushes, writes the end, frees. `end` NULL: abandoned. The store is gone in any case.
-	 * *n_unwritten: samples that were added but could never be written (DISK_FULL).
+	 * Flushes, writes the end and frees the store, also on failure. `end` NULL: the session is
+	 * abandoned. *n_unwritten: samples that were added but could not be written (DISK_FULL).
 	 */
 	int (*close)(struct store *s, const struct session_end *end, uint64_t *n_unwritten,
 		     struct error *err);
 
-	/* Whether what was flushed is not on the disk yet, as that takes long. NULL: never. */
+	/* Whether flushed blocks still wait for a slow disk. NULL: never. */
 	bool (*is_behind)(struct store *s);
 };
 
 /* The native store: segments (docs/formats.md). */
 extern const struct store_ops native_store;
 
-/* The kinds of stores by the names that `record --store` has; ends with NULL; in commands/tables.c.
- */
+/* All stores, by the names of `record --store`; ends with NULL. Defined in commands/tables.c. */
 extern const struct store_ops *const store_kinds[];
 
-/* Memory that a store holds, for the recorder's budget. */
+/* Bytes of memory that a store holds, for the recorder's budget. */
 uint64_t native_store_memory(const struct store *s);

@@ -39,7 +39,7 @@ void slots_put(struct slots *s, uint64_t hash, uint32_t index)
 	s->data[i] = slot_tag(hash) | (index + 1);
 }
 
-/* Room for one more element of the array behind `data`. */
+/* Makes room for one more element of the array `data`. */
 #define grow(data, n, cap)                                                 \
 	do {                                                               \
 		if ((n) == (cap)) {                                        \

@@ -2,9 +2,8 @@
 /*
  * The tables in memory that a store adds samples to: classes, call tree, tally.
  *
- * Every sample goes through all three, so each is an array with an
- * open-addressing hash of u32 beside it and nothing is allocated but on growth.
- * Not safe for threads: one thread records.
+ * Every sample goes through all three. So each table is an array with an open-addressing hash of
+ * u32 beside it, and only growth allocates memory. Not safe for threads: one thread records.
  */
 #pragma once
 
@@ -15,9 +14,9 @@
 #include "store/session.h"
 
 /*
- * Entry index + 1 by hash, at most half full. The bits above the index hold some
- * of the hash, so that entries that only share a slot are passed over unseen:
- * looking at one costs a cache miss.
+ * A slot holds entry index + 1. At most half of the slots are used. The bits above the index hold a
+ * part of the hash: so an entry that only shares the slot can be skipped without reading it, which
+ * would cost a cache miss.
  */
 #define SLOT_INDEX_BITS 21
 struct slots {
@@ -25,7 +24,10 @@ struct slots {
 	uint32_t n;
 };
 
-/* True when the slots were made anew, empty, to hold n + 1 entries: put the n again. */
+/*
+ * Makes room for n + 1 entries. True: the slots were allocated anew and are empty, so put all n
+ * entries again.
+ */
 bool slots_reserve(struct slots *s, uint32_t n);
 void slots_put(struct slots *s, uint64_t hash, uint32_t index);
 void slots_clear(struct slots *s);
@@ -45,8 +47,8 @@ static inline bool slot_is(uint32_t slot, uint32_t tag, uint32_t *index)
 }
 
 /*
- * One multiplication a word is enough: offsets differ in their low bits, and the
- * high half of the product, where all of them arrive, is what is kept.
+ * One multiplication for each word is enough. Offsets differ in their low bits, and all bits of the
+ * input change the high half of the product, which is mixed in.
  */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {
@@ -57,8 +59,8 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 }
 
 /*
- * A node is hashed by its whole path, not by its parent's number: so the hashes
- * of all frames of a chain are known before the first of them was looked up.
+ * The hash of a node covers its whole path, not its parent's number. So the hashes of all frames of
+ * a chain are known before the first lookup.
  */
 static inline uint64_t hash_step(uint64_t parent_hash, uint32_t image, uint64_t offset)
 {
@@ -82,24 +84,24 @@ void tree_clear(struct tree *t); /* keeps the memory */
 /* A frame of a chain on its way into the tree (store/batch.h). */
 struct tree_step {
 	uint32_t image;
-	uint64_t offset, hash; /* hash: of the path down to here, by tree_hash_steps() */
+	uint64_t offset, hash; /* hash: of the path to here, by tree_hash_steps() */
 };
 
-/* The stages of a lookup, outermost frame first; each fetches what the next one reads. */
+/* The stages of a lookup, outermost frame first. Each stage prefetches memory for the next. */
 void tree_hash_steps(const struct tree *t, struct tree_step *steps, uint32_t n);
 void tree_fetch_nodes(const struct tree *t, const struct tree_step *steps, uint32_t n);
 
-/* The node of one step below `parent`, which is added if it is not there. */
+/* Returns the node of one step below `parent`. Adds the node if it is missing. */
 uint32_t tree_child(struct tree *t, uint32_t parent, const struct tree_step *step);
 
-/* The node that n steps lead to from the root; adds the nodes that are not there. */
+/* Returns the node at the end of n steps from the root. Adds missing nodes. */
 uint32_t tree_descend(struct tree *t, const struct tree_step *steps, uint32_t n);
 uint64_t tree_memory(const struct tree *t);
 
-/* Classes, interned as the caller gives them. */
+/* Classes with the caller's ids, each once. */
 struct class_table {
 	struct profile_class *data;
-	uint32_t n, cap, last; /* the one found last: mostly the next one, too */
+	uint32_t n, cap, last; /* last: the class found last, mostly the next one, too */
 	struct slots slots;
 };
 
@@ -107,7 +109,7 @@ void classes_fini(struct class_table *t);
 uint32_t classes_intern(struct class_table *t, const struct profile_class *class);
 uint64_t classes_memory(const struct class_table *t);
 
-/* What each (class, node) got since the last flush. */
+/* The samples of each (class, node) since the last flush. */
 struct tally {
 	struct count_row *rows;
 	uint32_t n, cap;

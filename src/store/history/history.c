@@ -18,11 +18,11 @@
 #include "base/thread.h"
 #include "store/session_join.h"
 
-/* A history that changes each time it is listed is not read for ever: 2 s at most. */
+/* If a history changes with each listing, the reader gives up after 2 s. */
 #define TRIES_MAX    400
 #define TRY_AFTER_US 5000
 
-/* Opening is decompressing; more threads than this only wait for memory. */
+/* Opening mostly unpacks; more threads would only wait for memory. */
 #define THREADS_MAX 8
 
 bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
@@ -33,7 +33,7 @@ bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_
 	       (first_ns <= w->from_ns && last_ns >= w->to_ns);
 }
 
-static bool is_whole(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
+static bool window_contains(const struct time_window *w, uint64_t first_ns, uint64_t last_ns)
 {
 	return first_ns >= w->from_ns && last_ns < w->to_ns;
 }
@@ -69,20 +69,21 @@ bool history_extent(const char *part, struct part_extent *out)
 /* ---- which blocks of a part ---- */
 
 /*
- * From the coarsest overview down, as they stand in a part: blocks that lie in the window as a
- * whole are taken, and what they are of is left out below. A block of a finer level is of the
- * coarser one that its first sample lies in (store/history/merge.c adds them up so).
+ * Chooses blocks from the coarsest overview down, in the order of a part's blocks. It takes blocks
+ * that are wholly in the window, and then skips the finer blocks below them. A finer block belongs
+ * to the coarser one that holds its first sample, as store/history/merge.c sums them up.
  */
 enum { NO_LEVEL = N_HISTORY_LEVELS, BASE_LEVEL = -1 };
 
 struct choice {
 	struct block_filter filter;
 	struct time_window window;
-	struct intmap taken[N_HISTORY_LEVELS]; /* by number of the block since 1970 */
-	bool takes_overviews;                  /* has taken any */
-	int level;           /* that is chosen from, or NO_LEVEL yet; BASE_LEVEL: of the part */
-	bool is_cut;         /* blocks of it lie in the window partly … */
-	uint64_t cut_end_ns; /* … of which the last ends here */
+	struct intmap taken[N_HISTORY_LEVELS]; /* numbers of the taken blocks, counted from 1970 */
+	bool takes_overviews;                  /* at least one overview was taken */
+	/* The present level; NO_LEVEL: none yet; BASE_LEVEL: the part's own blocks */
+	int level;
+	bool is_cut;         /* some blocks of this level are partly in the window … */
+	uint64_t cut_end_ns; /* … and the last of them ends here */
 };
 
 static bool is_taken(const struct choice *c, int above, uint64_t first_ns)
@@ -93,7 +94,7 @@ static bool is_taken(const struct choice *c, int above, uint64_t first_ns)
 	return false;
 }
 
-/* Below the level that is left, nothing is wanted behind the last block that was cut. */
+/* When a level is done, the finer ones only need to cover its cut blocks. */
 static void enter_level(struct choice *c, int level)
 {
 	if (c->level == level)
@@ -117,7 +118,7 @@ static bool takes_overview(void *context, uint64_t level_ns, uint64_t first_ns, 
 	enter_level(c, level);
 	if (is_taken(c, level + 1, first_ns))
 		return false;
-	if (!is_whole(&c->window, first_ns, last_ns)) {
+	if (!window_contains(&c->window, first_ns, last_ns)) {
 		if (overlaps(&c->window, first_ns, last_ns)) {
 			c->is_cut = true;
 			c->cut_end_ns = MAX(c->cut_end_ns, last_ns + 1);
@@ -163,8 +164,8 @@ struct opening {
 		struct session *session; /* or NULL */
 		bool is_touched;
 		uint64_t block_ns; /* of the part itself */
-		char *replaces;    /* that it names; NULL: none */
-		int code;          /* negative: it could not be read, and err tells */
+		char *replaces;    /* the part's list; NULL: none */
+		int code;          /* negative: unreadable, and err says why */
 		struct error err;
 	} * parts; /* as names */
 	atomic_size_t next;
@@ -179,7 +180,7 @@ static void forget(struct opened *o)
 	o->replaces = NULL;
 }
 
-/* True: once more, without the overviews, as something is damaged. */
+/* True: try again without overviews, because something is damaged. */
 static bool open_part_once(const char *part, const struct time_window *w, bool with_overviews,
 			   struct opened *o)
 {
@@ -210,7 +211,7 @@ static bool is_touched(const char *part, uint64_t name_ns, const struct time_win
 {
 	struct part_extent extent;
 
-	/* A part is named by its start, in milliseconds. */
+	/* The name of a part is its start, in milliseconds. */
 	if (w->to_ns != UINT64_MAX && name_ns > w->to_ns)
 		return false;
 	if (!read_extent(part, &extent, &o->replaces))
@@ -238,15 +239,15 @@ static void *open_parts(void *arg)
 		o->is_touched = is_touched(part, name_ns, &h->request->window, o);
 		if (o->is_touched)
 			open_part(h, part, o);
-		/* What is removed is renamed before: while it has its name, it is whole. */
+		/* Removing renames a part first: while it has its name, it is complete. */
 		if (stat(part, &after) < 0 || after.st_ino != before.st_ino)
 			o->code = -ENOENT;
 	}
 	return NULL;
 }
 
-/* All parts that are touched, on as many processors as there are. */
-static void open_all(struct opening *h)
+/* Opens all parts that touch the window, with one thread for each processor. */
+static void open_touched_parts(struct opening *h)
 {
 	pthread_t threads[THREADS_MAX];
 	size_t n = MIN(MIN((size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), h->names.n),
@@ -300,7 +301,7 @@ static void skip_replaced(struct opening *h)
 
 /* ---- from parts to one session ---- */
 
-/* What there is, when nothing of it lies in the window. */
+/* Reports that the window has no samples, and which times have some. */
 static int refuse_window(const struct opening *h, const char *path, struct error *err)
 {
 	struct buf text = { 0 };
@@ -337,13 +338,13 @@ static void warn_of(struct session *s, const struct opening *h)
 
 		if (o->code >= 0)
 			continue;
-		/* The last one may have been begun just now. */
+		/* The recorder may have begun the last one just now. */
 		if (i + 1 < h->names.n || o->code != -EINVAL)
 			vec_push(&s->warnings, xasprintf("a part is left out: %s", o->err.text));
 	}
 }
 
-/* Rates differ: samples of the one stand for more time than those of the other. */
+/* Warns if rates differ: then samples of one part stand for more time than those of another. */
 static void warn_of_rates(struct session *s)
 {
 	for (uint32_t c = 0; c < s->info.n_counters; c++) {
@@ -369,7 +370,7 @@ static void warn_of_rates(struct session *s)
 	}
 }
 
-/* The session's start and end are those of the window, where it is the smaller. */
+/* Cuts the session's start and end to the window. */
 static void cut_to_window(struct session *s, const struct time_window *w)
 {
 	struct session_info *info = &s->info;
@@ -385,7 +386,7 @@ static void cut_to_window(struct session *s, const struct time_window *w)
 	}
 }
 
-static int join(struct opening *h, const char *path, struct session **out, struct error *err)
+static int join_parts(struct opening *h, const char *path, struct session **out, struct error *err)
 {
 	VEC(struct session *) sessions = { 0 };
 	uint64_t block_ns = 0;
@@ -418,7 +419,7 @@ static int join(struct opening *h, const char *path, struct session **out, struc
 	return 0;
 }
 
-/* A part that was listed and is gone: the listing is old. */
+/* A listed part is gone, so the list is outdated. */
 static bool has_vanished(const struct opening *h)
 {
 	for (size_t i = 0; i < h->names.n; i++)
@@ -433,8 +434,8 @@ static bool has_name(const struct history_names *sorted, char *const *name)
 }
 
 /*
- * A directory that changes while it is listed may show neither the parts that were merged nor what
- * they became. What began after it was listed need not be there.
+ * A directory that changes during the listing may show neither the merged parts nor their result.
+ * Parts that began after the listing do not matter.
  */
 static bool has_missed(const struct opening *h)
 {
@@ -479,10 +480,10 @@ static int open_history(struct opening *h, const char *path, struct session **ou
 		if (r < 0)
 			return error_errno(err, r, "cannot read %s", h->dir);
 		h->parts = xcalloc(h->names.n + 1, sizeof(*h->parts));
-		open_all(h);
+		open_touched_parts(h);
 	}
 	skip_replaced(h);
-	return join(h, path, out, err);
+	return join_parts(h, path, out, err);
 }
 
 static bool takes_window(void *context, uint64_t first_ns, uint64_t last_ns)
@@ -490,8 +491,8 @@ static bool takes_window(void *context, uint64_t first_ns, uint64_t last_ns)
 	return window_takes(context, first_ns, last_ns);
 }
 
-static int open_session(const char *path, const struct time_window *window, struct session **out,
-			struct error *err)
+static int open_single_session(const char *path, const struct time_window *window,
+			       struct session **out, struct error *err)
 {
 	struct time_window w = *window;
 	const struct block_filter filter = { .takes = takes_window,
@@ -512,7 +513,7 @@ int history_open(const char *path, const struct history_request *request, struct
 	int r;
 
 	if (!dir)
-		return open_session(path, &request->window, out, err);
+		return open_single_session(path, &request->window, out, err);
 	r = open_history(&h, path, out, err);
 	opening_clear(&h);
 	return r;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading a history: a directory of sessions that a daemon recorded one after the other, its
- * *parts*, as one session, or the stretch of it that lies in a window of time.
+ * Reads a history as one session. A history is a directory of sessions, its *parts*, which a daemon
+ * recorded one after the other. A reader may ask for a window of time.
  *
  *     DIR/samples/current/                     (or samples/NAME, or any directory of parts)
- *       20261121T210500.123Z/                  a part, named by its start in UTC
- *         samples/current/0000.segment …       its samples, in blocks of a second or coarser, and,
- *                                              where they pay, overviews: the same samples once
- *                                              more, added up in blocks of a minute and coarser
+ *       20261121T210500.123Z/                  a part; its name is its start in UTC
+ *         samples/current/0000.segment …       its samples, in blocks of a second or longer,
+ *                                              and overviews: the same samples again, summed up
+ *                                              in blocks of a minute or longer
  *       20261121T220500.130Z/
- *       .merge-…/  .gone-…/                    being made, being removed: not read
+ *       .merge-…/  .gone-…/                    parts that are made or removed: not read
  *
- * Only parts that the window touches are opened, and of these what is needed: an hour's overview
- * for hours that lie in the window as a whole, and so on down to the seconds at its edges. Parts
- * that a merged part replaces are skipped. A part that is damaged costs itself, and is told in the
- * session's warnings. Parts may come and go while a history is opened; it is then read
- * anew, and what has been opened stays as it is.
+ * Only parts that touch the window are opened, and only the needed blocks are read: an hour's
+ * overview for each hour that is wholly in the window, and so on down to the seconds at its edges.
+ * Parts that a merged part replaces are skipped. A damaged part is left out, with a warning in the
+ * session. If parts come or go while the history is opened, it is read again. Sessions that are
+ * open stay valid.
  */
 #pragma once
 
@@ -30,30 +30,35 @@
 
 #define HISTORY_NAME_SIZE 40
 
-/* "20261121T210500.123Z", and "-2" … behind it for `number` from 2 on. */
+/* "20261121T210500.123Z". From `number` 2 on, "-2" … follows. */
 void history_part_name(uint64_t wall_ns, unsigned int number, char out[static HISTORY_NAME_SIZE]);
 
-/* Whether it is such a name, and the time that it tells. */
+/* Whether `name` is the name of a part; *wall_ns is its time. */
 bool history_part_time(const char *name, uint64_t *wall_ns);
 
-/* The parts of a directory, by name. */
+/* The names of the parts of a directory. */
 struct history_names {
 	char **data;
 	size_t n, cap;
 };
-/* Of two `char **`, for qsort(): the order that history_list() has. */
+/* Compares two `char **` for qsort(), in the order of history_list(). */
 int history_by_name(const void *a, const void *b);
-int history_list(const char *dir, struct history_names *out);           /* 0 or a negative errno */
-void history_names_drop(struct history_names *names, const char *name); /* if it is there */
+/* Sorted; 0 or a negative errno */
+int history_list(const char *dir, struct history_names *out);
+/* No effect if the name is missing */
+void history_names_drop(struct history_names *names, const char *name);
 void history_names_fini(struct history_names *names);
 
-/* The directory of the parts at `path`: itself or its samples/current. The caller's; NULL: none. */
+/*
+ * The directory of the parts at `path`: itself or its samples/current. The caller frees it. NULL:
+ * no history is there.
+ */
 char *history_dir(const char *path);
 
 /* ---- overviews ---- */
 
 struct history_level {
-	const char *name; /* as people say */
+	const char *name; /* for people */
 	uint64_t block_ns;
 };
 /* The finest first. */
@@ -70,28 +75,31 @@ extern const struct history_level history_levels[N_HISTORY_LEVELS];
 
 struct history_request {
 	/*
-	 * A block counts, whole, if its middle lies in the window, or the window in it: blocks
-	 * that lie in the window partly count in the one of two adjoining windows that has more of
-	 * them, and a window that is smaller than a block shows the block.
+	 * A block counts as a whole. It counts if its middle is in the window, or if it contains
+	 * the window. So a block at the border of two adjoining windows counts in the one that
+	 * holds more of it, and a window shorter than a block shows the block.
 	 */
 	struct time_window window;
-	bool with_seconds; /* no overviews: the caller looks at single blocks */
+	bool with_seconds; /* without overviews: the caller needs single blocks */
 };
 
-/* The rule above. */
+/* Whether the window takes a block: the rule in struct history_request. */
 bool window_takes(const struct time_window *w, uint64_t first_ns, uint64_t last_ns);
 
 /*
- * The session or history at `path`. With a window, the session's start and end are the window's,
- * as far as there are samples. -ENODATA: none are in the window; the message says which there are.
+ * Opens the session or history at `path`. With a window, the session's start and end are those of
+ * the window, cut to the samples. -ENODATA: the window has no samples; the message says which times
+ * have some.
  */
 int history_open(const char *path, const struct history_request *request, struct session **out,
 		 struct error *err);
 
-/* When the samples of a part begin and end, without reading them. False: not known, as after a
- * crash, or of a part that is being written. */
+/*
+ * Finds the time of a part's first and last sample without reading the samples. False: it is not
+ * known, as after a crash or while the part is written.
+ */
 struct part_extent {
-	uint64_t first_ns, last_ns; /* wall clock */
+	uint64_t first_ns, last_ns; /* CLOCK_REALTIME */
 	uint64_t block_ns;
 };
 bool history_extent(const char *part, struct part_extent *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of a history by their names. */
+/* The names of a history's parts. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ void history_part_name(uint64_t wall_ns, unsigned int number, char out[static HI
 		snprintf(out, HISTORY_NAME_SIZE, "%s.%03uZ", day, ms);
 }
 
-/* "20261121T210500.123Z": a 0 stands for any digit. */
+/* Whether the name looks like "20261121T210500.123Z". In the pattern, 0 stands for any digit. */
 static bool has_form(const char *name)
 {
 	const char *form = "00000000T000000.000Z";
@@ -80,7 +80,7 @@ bool history_part_time(const char *name, uint64_t *wall_ns)
 	return true;
 }
 
-/* By time, then by the number behind it. */
+/* By time, then by the number at the end. */
 int history_by_name(const void *a, const void *b)
 {
 	const char *x = *(char *const *)a, *y = *(char *const *)b;

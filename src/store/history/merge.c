@@ -13,25 +13,28 @@
 #include "store/native.h"
 #include "store/tables.h"
 
-/* Rows of a block that are kept apart when they are counted: of more, some count twice. */
+/*
+ * Rows of a block that are kept apart when rows are counted. Of larger blocks, some rows count
+ * twice.
+ */
 #define GROUP_ROWS_COUNTED (1u << 19)
 
-/* A tree that is cut stands in each of its segments. */
+/* A tree that is cut is in each of its segments. */
 #define TABLE_BYTES (48u << 20)
 
-/* A source segment on its way. */
+/* A source segment and its translation. */
 struct source {
 	const struct segment *segment;
 	uint32_t number;
-	struct native_place *places; /* by node: where it is in the store's tree … */
-	bool *has_place;             /* … or not yet */
-	uint32_t *classes;           /* by class: the store's + 1, or 0 */
-	bool *is_cut;                /* by node: it goes into "[other]"; NULL: none does */
+	struct native_place *places; /* by node: its place in the store's tree … */
+	bool *has_place;             /* … if this is set */
+	uint32_t *classes;           /* by class: the store's class + 1, or 0 */
+	bool *is_cut;                /* by node: it goes into "[other]"; NULL: nothing is cut */
 };
 
-/* A source block by the merged one that it belongs to. */
+/* A source block and the merged block that it belongs to. */
 struct block_ref {
-	uint64_t key; /* number of the merged block since 1970 */
+	uint64_t key; /* number of the merged block, counted from 1970 */
 	uint32_t source, block;
 };
 
@@ -41,12 +44,13 @@ struct merge {
 	struct merge_names names;
 	struct source *sources;
 	uint32_t n_sources;
-	uint64_t block_ns;            /* of the merged blocks: the session's, or an overview's */
-	VEC(struct block_ref) blocks; /* in the order of the merged ones */
+	/* Length of the merged blocks: the session's, or an overview's */
+	uint64_t block_ns;
+	VEC(struct block_ref) blocks; /* in the order of the merged blocks */
 	struct store *store;
 	struct count_rows rows;
 	struct merge_result result;
-	uint64_t first_ns, last_ns; /* of the merged block at hand */
+	uint64_t first_ns, last_ns; /* of the present merged block */
 	uint64_t end_ns;            /* of all */
 };
 
@@ -92,8 +96,10 @@ static int by_key(const void *a, const void *b)
 	return (x->block > y->block) - (x->block < y->block);
 }
 
-/* Seconds are those of the recorder's clock, as its blocks are; all else is by the clock of the
- * day. */
+/*
+ * Blocks of a second follow the recorder's clock, as its blocks do. Longer blocks follow the wall
+ * clock.
+ */
 static uint64_t key_of(const struct merge *m, const struct block *block)
 {
 	uint64_t at = m->block_ns > NS_PER_SECOND ? session_wall_ns(&m->from->info, block->first_ns)
@@ -102,7 +108,7 @@ static uint64_t key_of(const struct merge *m, const struct block *block)
 	return at / m->block_ns;
 }
 
-/* A clock that was set back makes blocks of one hour come twice: they are put together. */
+/* If the clock was set back, an hour has blocks in two places. They become one. */
 static void list_blocks(struct merge *m, uint64_t block_ns)
 {
 	m->block_ns = block_ns;
@@ -128,18 +134,18 @@ static uint32_t parent_of(const struct segment *segment, uint32_t node)
 	return parent < node ? parent : 0;
 }
 
-/* ---- what is rare ---- */
+/* ---- rare stacks ---- */
 
 /*
- * Samples of each path through all segments, with what it called, by the hash of the path. Two
- * paths of one hash would be kept or cut together, which harms no sum.
+ * The samples of each path with its callees, over all segments, by the hash of the path. Two paths
+ * with the same hash would be kept or cut together, which changes no sum.
  */
 struct shares {
 	struct intmap index;
 	VEC(uint64_t) samples;
 };
 
-/* The path of each node of a source, as an index of `shares`. */
+/* The path of each node of a source, as an index into `shares`. */
 static uint32_t *source_paths(struct shares *x, const struct merge *m, const struct source *s)
 {
 	uint32_t n = s->segment->n_nodes;
@@ -226,7 +232,7 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 	uint32_t chain[512];
 	struct native_place at = { 0 };
 
-	/* Up to what is known, or as far as the room goes; the rest of the way by recursion. */
+	/* Go up to a known node, or until `chain` is full; recursion does the rest. */
 	while (up && !s->has_place[up] && depth < ARRAY_SIZE(chain)) {
 		chain[depth++] = up;
 		up = parent_of(s->segment, up);
@@ -237,7 +243,7 @@ static struct native_place place_of(struct merge *m, struct source *s, uint32_t 
 		uint32_t n = chain[depth], parent = parent_of(s->segment, n);
 		struct code_addr code = merge_code(&m->names, s->number, &s->segment->nodes[n]);
 
-		/* What is below a node that is cut is in the same place. */
+		/* A node below a cut node has the same place. */
 		if (!s->is_cut || !s->is_cut[n])
 			at = native_store_step(m->store, at, &code);
 		else if (!s->is_cut[parent])
@@ -254,14 +260,14 @@ static uint32_t class_of(struct merge *m, struct source *s, uint32_t class, uint
 	string_id comm;
 	image_id leaf;
 
-	/* Without libraries or the kernel apart, a class depends on the code, too. */
+	/* If libraries or the kernel are not kept apart, the class depends on the code. */
 	if (s->classes[class])
 		return s->classes[class] - 1;
 	c = merge_class(&m->names, s->segment, s->number, class);
 	leaf = merge_code(&m->names, s->number, &s->segment->nodes[node]).image;
 	comm = c.comm;
 	class_merge(&c, image_get(m->names.images, leaf), leaf, m->config->merged);
-	c.comm = comm; /* names are few: they stay apart where processes do not */
+	c.comm = comm; /* thread names are few: they stay apart even without processes */
 	s->classes[class] = native_store_class(m->store, &c) + 1;
 	return s->classes[class] - 1;
 }
@@ -295,8 +301,8 @@ static int add_block(struct merge *m, struct source *s, const struct block *bloc
 }
 
 /*
- * All blocks of one key tell the same time, that of all its samples, also where there are so many
- * rows that it becomes several blocks: readers take all of them, or none.
+ * All blocks of one key have the time of all its samples, even if the rows fill several blocks. So
+ * readers take all of them or none.
  */
 static void begin_merged(struct merge *m, size_t first)
 {
@@ -312,7 +318,7 @@ static void begin_merged(struct merge *m, size_t first)
 	}
 }
 
-/* As far as they have room in one segment. */
+/* Adds the nodes of a source while the segment has room. */
 static bool learn_source(struct merge *m, struct source *s, int *r, struct error *err)
 {
 	for (uint32_t node = 1; node < s->segment->n_nodes; node++) {
@@ -324,7 +330,7 @@ static bool learn_source(struct merge *m, struct source *s, int *r, struct error
 }
 
 /*
- * All nodes in one block before those of samples: packed together they take less than half of what
+ * Writes all nodes in one block before the samples. That takes less than half of the bytes that
  * they take second by second.
  */
 static int learn_trees(struct merge *m, struct error *err)
@@ -360,7 +366,7 @@ static int add_blocks(struct merge *m, struct error *err)
 
 /* ---- overviews ---- */
 
-/* What reading blocks of this length costs, in rows, with the trees. */
+/* The cost of reading blocks of this length, in rows, with the trees. */
 static uint64_t cost_of(struct merge *m, uint32_t **paths, uint64_t block_ns, uint32_t n_paths)
 {
 	struct class_table classes = { 0 };
@@ -399,11 +405,11 @@ static bool lasts(const struct merge *m, uint64_t block_ns)
 	vec_foreach (&m->blocks, ref)
 		first_ns =
 			MIN(first_ns, m->sources[ref->source].segment->blocks[ref->block].first_ns);
-	/* Of a part that is shorter, a coarser block would say no less. */
+	/* For a shorter part, a coarser block would have the same content. */
 	return m->blocks.n && m->end_ns - first_ns >= block_ns / 2;
 }
 
-/* The finest first: each is compared with what it spares the reading of. */
+/* Begins with the finest: each overview is compared with the blocks that it replaces. */
 static void choose_overviews(struct merge *m, bool *pays)
 {
 	struct shares x = { 0 };
@@ -430,7 +436,7 @@ static void choose_overviews(struct merge *m, bool *pays)
 	vec_fini(&x.samples);
 }
 
-/* Blocks of this length; 0: as the session has them. */
+/* Adds blocks of this length; 0: the session's own length. */
 static int add_level(struct merge *m, uint64_t level_ns, struct error *err)
 {
 	int r;
@@ -441,7 +447,7 @@ static int add_level(struct merge *m, uint64_t level_ns, struct error *err)
 	return r < 0 ? r : add_blocks(m, err);
 }
 
-/* All of the trees, then blocks, the longest first: as a reader wants them. */
+/* Writes all trees, then the blocks, the longest first, as readers want them. */
 static int add_levels(struct merge *m, const bool *pays, struct error *err)
 {
 	int r = learn_trees(m, err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sessions added up to a coarser one, or packed as they are: what retention makes of parts, with
- * the overviews that pay.
+ * Sums up sessions to a coarser session, or repacks them unchanged. Retention uses it for parts,
+ * and adds the overviews that pay.
  *
- * The samples of a minute, an hour or a day of the wall clock become one block, whatever block they
- * come from: a block belongs to the one that its first sample lies in. Nothing is
- * looked up and no chain is put together: trees are joined node by node, once a segment.
+ * All samples of a minute, an hour or a day of the wall clock become one block. A source block
+ * belongs to the merged block that holds its first sample. Merging needs no symbols and builds no
+ * chains: it joins trees node by node, once for each segment.
  *
- * Rare stacks can be cut: a node whose samples, with all that it called, are less than a share of
- * the whole goes, with what is below it, into one node "[other]" below its caller. The sums of
- * samples and events stay exact, for every class and every node that is kept; so do the losses.
+ * Rare stacks can be cut. If a node and its callees have less than a share of all samples, the node
+ * and everything below it become one node "[other]" below the caller. The sums of samples and
+ * events stay exact, for every class and every node that is kept, and so do the losses.
  */
 #pragma once
 
@@ -20,32 +20,32 @@ struct error;
 struct session;
 
 /*
- * Which overviews pay. Reading rows of blocks and nodes of trees takes about the same time: what
- * is no more than min_cost of them is read at once, and an overview has to be a small part of what
- * is read in its place.
+ * The rule for overviews that pay. Reading a row of a block takes about as long as reading a node
+ * of a tree. Up to min_cost rows and nodes are read directly. Above that, an overview must be a
+ * small part of the rows and nodes that it replaces.
  */
 struct overview_rule {
 	uint64_t min_cost;
-	double most; /* of the rows and nodes below it */
+	double most; /* share of the rows and nodes below it */
 };
 #define OVERVIEWS_THAT_PAY ((struct overview_rule){ 100000, 0.6 })
 
 struct merge_config {
 	uint64_t block_ns;
-	uint32_t merged;      /* enum separation: what is not kept apart any longer */
-	double min_share;     /* of all samples; 0: all stacks are kept */
-	const char *replaces; /* as session_info's */
+	uint32_t merged;      /* enum separation bits that no longer keep samples apart */
+	double min_share;     /* of all samples; 0: keep all stacks */
+	const char *replaces; /* as in session_info */
 	struct overview_rule overviews;
 };
 
 struct merge_result {
-	uint64_t samples; /* in all */
-	uint64_t cut;     /* that are in "[other]" */
+	uint64_t samples; /* all */
+	uint64_t cut;     /* those in "[other]" */
 };
 
 /*
- * Writes the session `to`, which does not exist yet, of all blocks of `from` (one session, or
- * several joined). On failure, a full disk too, `to` is removed.
+ * Writes all blocks of `from` (one session, or several joined) as the session `to`, which must not
+ * exist. On failure, for example on a full disk, `to` is removed.
  */
 int session_merge(const struct session *from, const struct merge_config *config, const char *to,
 		  struct merge_result *out, struct error *err);

@@ -8,7 +8,7 @@
 
 #include "store/store.h"
 
-/* Code of images that have no more symbols of their own is found under this name. */
+/* The name of code in images that have no symbols in the merged part. */
 #define OTHER_NAME "(rare stacks)"
 
 void merge_names_init(struct merge_names *m, const struct session *from)

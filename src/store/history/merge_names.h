@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names of several segments in one id space, as merging needs them: images, threads' names and
- * code symbols, each once.
+ * The names of several segments in one set of ids for merging: images, thread names and code
+ * symbols, each once.
  */
 #pragma once
 
@@ -15,17 +15,17 @@ struct merge_names {
 	image_id **image_ids; /* by segment, then by image */
 	uint32_t n_segments;
 	image_id other;        /* IMAGE_OTHER_PATH */
-	struct intmap symbols; /* hash of (image, offset) to hash of the rest, of the latest */
+	struct intmap symbols; /* hash of (image, offset) to the hash of the newest symbol there */
 };
 
 void merge_names_init(struct merge_names *m, const struct session *from);
 void merge_names_fini(struct merge_names *m);
 
-/* The class in the ids of `m`. */
+/* Returns the class with the ids of `m`. */
 struct profile_class merge_class(struct merge_names *m, const struct segment *segment,
 				 uint32_t segment_number, uint32_t class);
 
-/* Names the code of a segment: what the store has not been told already. */
+/* Tells the store the code symbols of a segment that it does not have yet. */
 void merge_symbols(struct merge_names *m, const struct segment *segment, uint32_t segment_number,
 		   struct store *store);
 

@@ -26,7 +26,10 @@ static bool is_usable(const struct retained_part *part)
 
 /* ---- packing ---- */
 
-/* What can't be packed stays as it is, but for a full disk, which is the next one's, too. */
+/*
+ * A part that can't be packed stays as it is. A full disk ends the packing, because the next part
+ * would fail, too.
+ */
 static int pack_parts(struct run *run, struct error *err)
 {
 	for (size_t i = 0; i < run->parts.parts.n; i++) {
@@ -74,7 +77,7 @@ static int forget_old(struct run *run, struct error *err)
 struct group {
 	uint32_t *which;
 	uint32_t n;
-	bool has_finer; /* something is to be done */
+	bool has_finer; /* there is something to merge */
 };
 
 static uint64_t span_of(const struct retained_part *part, uint64_t span_s)
@@ -82,7 +85,7 @@ static uint64_t span_of(const struct retained_part *part, uint64_t span_s)
 	return part->first_ns / NS_PER_SECOND / MAX(span_s, (uint64_t)1);
 }
 
-/* The parts in the span of a tier, up to its blocks' length. */
+/* Collects the parts in the span of a tier whose blocks are not longer than the tier's. */
 static void gather(const struct run *run, uint64_t span, size_t level, struct group *out)
 {
 	const struct retention_tier *tier = &run->parts.policy->tiers[level];
@@ -102,7 +105,7 @@ static void gather(const struct run *run, uint64_t span, size_t level, struct gr
 	}
 }
 
-/* One that cannot be read any more is left alone; the others go on. */
+/* An unreadable part is left alone, and the others are merged. */
 static int merge_group(struct run *run, const struct group *g, size_t level, struct error *err)
 {
 	struct error first = { 0 };
@@ -118,7 +121,7 @@ static int merge_group(struct run *run, const struct group *g, size_t level, str
 	return r;
 }
 
-/* Spans of which every moment is past the age. */
+/* Merges the spans that are completely older than the tier's age. */
 static int merge_tier(struct run *run, size_t level, struct error *err)
 {
 	const struct retention_tier *tier = &run->parts.policy->tiers[level];
@@ -145,7 +148,7 @@ static int merge_tier(struct run *run, size_t level, struct error *err)
 
 /* ---- size ---- */
 
-/* The tier that a part goes to next; N_HISTORY_LEVELS: none. */
+/* The next tier of a part; N_HISTORY_LEVELS: none. */
 static size_t next_level(const struct run *run, const struct retained_part *part)
 {
 	size_t level = 0;
@@ -183,8 +186,8 @@ static int merge_oldest(struct run *run, const struct retained_part *part, struc
 	return r;
 }
 
-/* Where there is no room for a merged part, the limit is kept by removing the oldest. */
-static int make_room(struct run *run, struct error *err)
+/* If the disk has no room for a merged part, removes the oldest part instead. */
+static int history_make_room(struct run *run, struct error *err)
 {
 	uint64_t max_bytes = run->parts.policy->max_bytes;
 	bool is_full = false;
@@ -208,9 +211,7 @@ static int make_room(struct run *run, struct error *err)
 	return r;
 }
 
-/* ---- all of it ---- */
-
-static int retain(struct run *run, struct error *err)
+static int history_apply_policy(struct run *run, struct error *err)
 {
 	int r = retained_parts_init(&run->parts, err), room;
 
@@ -219,13 +220,13 @@ static int retain(struct run *run, struct error *err)
 	if (r < 0)
 		return r;
 	r = pack_parts(run, err);
-	/* From the coarsest on: what is very old is merged once, not three times. */
+	/* Coarsest tier first: so a very old part is merged once, not three times. */
 	for (size_t level = N_HISTORY_LEVELS; level-- > 0 && r >= 0;)
 		r = merge_tier(run, level, err);
-	/* A full disk is no reason to let the history be larger than it may be. */
+	/* The history must stay below its limit also on a full disk. */
 	if (r < 0 && r != -ENOSPC && r != -EDQUOT)
 		return r;
-	room = make_room(run, r < 0 ? NULL : err);
+	room = history_make_room(run, r < 0 ? NULL : err);
 	return r < 0 ? r : room;
 }
 
@@ -260,7 +261,7 @@ int history_retain(const char *dir, const struct retention_policy *policy,
 		if (lock < 0)
 			return lock;
 	}
-	r = retain(&run, err);
+	r = history_apply_policy(&run, err);
 	out->bytes_after = retained_bytes(&run.parts);
 	vec_foreach (&run.parts.parts, part)
 		out->n_damaged += part->is_damaged && !part->is_gone;

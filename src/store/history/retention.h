@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Keeping a history small: old parts are merged to coarser ones, the oldest removed.
+ * Keeps a history small: merges old parts to coarser ones and removes the oldest.
  *
- * Called from time to time, by the daemon in a child of low priority and by `assay retain`:
+ * The daemon calls it from time to time in a child of low priority, and so does `assay retain`:
  *
- *  1. What a crash left is removed: unfinished parts, and parts that a merged one replaces.
- *  2. Each part that is over is packed (store/pack.h), with the overviews that pay.
- *  3. Parts that ended longer ago than `max_age_s` are removed.
- *  4. Parts of one span of a tier that is past its age become one part of that tier's blocks.
- *  5. While the history is larger than `max_bytes`, the oldest parts are merged further than their
- *     age says, and when all are as coarse as can be, the oldest is removed.
+ *  1. It removes the remains of a crash: unfinished parts, and parts that a merged part replaces.
+ *  2. It packs each finished part (store/pack.h), with the overviews that pay.
+ *  3. It removes parts that ended longer ago than `max_age_s`.
+ *  4. When a tier's age is over, it merges the parts of each of its spans to one part.
+ *  5. While the history is larger than `max_bytes`, it merges the oldest parts before their age.
+ *     When all parts are as coarse as possible, it removes the oldest.
  *
- * The part that is being written is never touched. A merged part is made under another name (a
- * dot in front), with all that it replaces named in it; it is on disk before it gets its own name,
- * and only then the old parts are renamed away and removed. So whenever the process or the machine
- * stops, readers see each sample once, and the next call goes on. Where the disk is full,
- * nothing is removed that is not safely merged.
+ * The part that the recorder writes is never touched. A merged part is made under a hidden name
+ * (with a leading dot) and contains the names of the parts that it replaces. Once it is synced to
+ * disk, it gets its final name. Only then the old parts are renamed and removed. So readers count
+ * each sample once, whenever the process or the machine stops, and the next call continues. On a
+ * full disk, only safely merged parts are removed.
  */
 #pragma once
 
@@ -26,41 +26,43 @@
 
 struct error;
 
-/* One tier a level of history_levels. */
+/* One tier for each level of history_levels. */
 struct retention_tier {
-	uint64_t after_s; /* parts that ended so long ago become blocks of this level; 0: never */
-	uint64_t span_s;  /* what is put into one part: spans of the calendar, from 1970 on */
-	double min_share; /* stacks with less of their part's samples are cut
-			     (store/history/merge.h) */
-	uint32_t merged;  /* enum separation: what samples are not kept apart by any longer */
+	uint64_t after_s; /* age of parts, in seconds, that become blocks of this level; 0: never */
+	/* Time of a merged part, in seconds; spans begin at 1970 and follow each other */
+	uint64_t span_s;
+	/* Stacks with a smaller share of the part's samples are cut (store/history/merge.h) */
+	double min_share;
+	uint32_t merged; /* enum separation bits that no longer keep samples apart */
 };
 
 enum retention_step {
-	RETENTION_WRITTEN, /* a merged part is on disk, but has not got its name */
-	RETENTION_NAMED,   /* it has, and all that it replaces is there still */
-	RETENTION_HIDDEN,  /* a part was renamed away, and is there under the other name */
-	RETENTION_REMOVED, /* it is gone */
+	RETENTION_WRITTEN, /* a merged part is on disk under its hidden name */
+	RETENTION_NAMED,   /* it has its final name; the replaced parts are still there */
+	RETENTION_HIDDEN,  /* a part got a hidden name, and is still on disk */
+	RETENTION_REMOVED, /* the part is removed */
 };
 
 struct retention_policy {
 	struct retention_tier tiers[N_HISTORY_LEVELS];
 	uint64_t max_age_s, max_bytes; /* 0: no limit */
 	struct overview_rule overviews;
-	const char *active; /* the part that is being written; NULL: see below */
+	const char *active; /* the part that the recorder writes; NULL: see `over` */
 	/*
-	 * Instead of that, the parts that are over: others are being written, whatever they look
-	 * like. For who runs beside a recorder that begins one part after the other.
+	 * Instead of `active`: the names of the finished parts; all others count as active. For
+	 * callers beside a recorder that begins one part after the other.
 	 */
 	const struct history_names *over;
 	uint64_t now_ns; /* CLOCK_REALTIME; 0: now */
-	bool is_locked;  /* by the caller: history_lock() */
-	void (*at_step)(void *context, enum retention_step step, const char *part); /* or NULL */
+	bool is_locked;  /* the caller holds history_lock() */
+	/* NULL: not called */
+	void (*at_step)(void *context, enum retention_step step, const char *part);
 	void *context;
 };
 
 /*
- * Seconds for 2 days; minutes for 2 weeks, a day in a part; hours for 90 days, a week in a part;
- * then days, 4 weeks in a part. Blocks of ten minutes are for overviews alone.
+ * Seconds for 2 days; minutes for 2 weeks, in parts of a day; hours for 90 days, in parts of a
+ * week; then days, in parts of 4 weeks. Blocks of ten minutes exist in overviews only.
  */
 #define RETENTION_DEFAULT                                                                   \
 	((struct retention_policy){                                                         \
@@ -74,26 +76,25 @@ struct retention_policy {
 
 struct retention_result {
 	uint32_t n_packed;
-	uint32_t n_merged;    /* parts that have become part of … */
-	uint32_t n_made;      /* … so many new ones */
-	uint32_t n_removed;   /* parts removed for their age, or for room */
-	uint32_t n_damaged;   /* parts that cannot be read, and are left alone */
-	uint64_t samples_cut; /* now in "[other]" */
+	uint32_t n_merged;    /* old parts that were merged … */
+	uint32_t n_made;      /* … into so many new ones */
+	uint32_t n_removed;   /* parts removed for their age or for space */
+	uint32_t n_damaged;   /* unreadable parts, left alone */
+	uint64_t samples_cut; /* samples that are now in "[other]" */
 	uint64_t bytes_before, bytes_after;
 };
 
 /*
- * Whoever packs, merges, moves or removes parts of a history has its lock: another one would take
- * what is being made for what a killed one left, and remove it. A descriptor, the caller's to
- * close(). -EBUSY: another process has it, and `waits` is not set.
+ * Locks a history. Whoever packs, merges, moves or removes parts needs the lock. Without it, a
+ * second process would take unfinished parts for the remains of a crash and remove them. Returns a
+ * descriptor, which the caller closes. -EBUSY: another process has the lock (only without `waits`).
  */
 int history_lock(const char *dir, bool waits, struct error *err);
 
 /*
- * `dir` is that of the parts: DIR/samples/current. A part without an end is taken for the
- * active one if it was written to in the last hour. Unreadable parts are left alone until their
- * name is beyond max_age_s. -EBUSY: another process is at it. *out tells what was done on failure,
- * too.
+ * `dir` is the directory of the parts: DIR/samples/current. A part without an end that was written
+ * in the last hour counts as active. Unreadable parts stay until the time in their name is older
+ * than max_age_s. -EBUSY: another process works on the history. *out is set on failure, too.
  */
 int history_retain(const char *dir, const struct retention_policy *policy,
 		   struct retention_result *out, struct error *err);

@@ -21,7 +21,7 @@
 #define MERGE_PREFIX ".merge-"
 #define GONE_PREFIX  ".gone-"
 
-/* A part without an end that nothing was added to for so long is nobody's. */
+/* A part without an end that was not written for so long is abandoned. */
 #define ABANDONED_NS (3600 * NS_PER_SECOND)
 
 static void at_step(const struct retained_parts *p, enum retention_step step, const char *part)
@@ -30,7 +30,9 @@ static void at_step(const struct retained_parts *p, enum retention_step step, co
 		p->policy->at_step(p->policy->context, step, part);
 }
 
-/* Everything of the file system, as a merged part is many files: it must be there before others go.
+/*
+ * Syncs the whole file system, because a merged part is many files. They must be on disk before the
+ * replaced parts are removed.
  */
 static int sync_all(const char *dir, struct error *err)
 {
@@ -41,7 +43,7 @@ static int sync_all(const char *dir, struct error *err)
 	return 0;
 }
 
-/* ---- what is there ---- */
+/* ---- the list of parts ---- */
 
 static bool starts_with(const char *name, const char *prefix)
 {
@@ -67,7 +69,7 @@ static int remove_leftovers(const char *dir, struct error *err)
 	return r;
 }
 
-/* When something was last added to a part. */
+/* The time of the last write to a part. */
 static uint64_t written_ns(const char *path)
 {
 	cleanup(free_at_exit) char *current = xasprintf("%s/samples/current", path);
@@ -99,7 +101,7 @@ static uint64_t last_sample_ns(const struct session *s)
 	return session_wall_ns(&s->info, last);
 }
 
-/* A part without an end: as far as its samples go. */
+/* Finds the times of a part without an end from its samples. */
 static void look_inside(struct retained_part *part, const char *path)
 {
 	cleanup(session_close_at_exit) struct session *s = NULL;
@@ -113,7 +115,7 @@ static void look_inside(struct retained_part *part, const char *path)
 	part->block_ns = MAX(s->info.block_ns, NS_PER_SECOND);
 }
 
-static bool is_named(const struct history_names *names, const char *name)
+static bool history_names_has(const struct history_names *names, const char *name)
 {
 	vec_foreach (names, n)
 		if (!strcmp(*n, name))
@@ -123,11 +125,11 @@ static bool is_named(const struct history_names *names, const char *name)
 
 static bool is_written(const struct retention_policy *policy, const char *name)
 {
-	return policy->over ? !is_named(policy->over, name)
+	return policy->over ? !history_names_has(policy->over, name)
 			    : policy->active && !strcmp(name, policy->active);
 }
 
-static void add_part(struct retained_parts *p, char *name)
+static void retained_parts_add(struct retained_parts *p, char *name)
 {
 	struct retained_part *part = vec_add(&p->parts);
 	cleanup(free_at_exit) char *path = xasprintf("%s/%s", p->dir, name);
@@ -151,7 +153,9 @@ static void add_part(struct retained_parts *p, char *name)
 	}
 }
 
-/* The parts that one replaces: a list of names. What has no end is not merged, and replaces none.
+/*
+ * The list of the parts that one replaces. A part without an end was never merged, so it replaces
+ * none.
  */
 static char *replaced_by(const struct retained_parts *p, const struct retained_part *part)
 {
@@ -200,7 +204,7 @@ int retained_parts_init(struct retained_parts *p, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "cannot read %s", p->dir);
 	vec_foreach (&names, name)
-		add_part(p, take_ptr(*name));
+		retained_parts_add(p, take_ptr(*name));
 	history_names_fini(&names);
 	return remove_replaced(p, err);
 }
@@ -268,7 +272,7 @@ static bool takes_level(void *context, uint64_t level_ns, uint64_t first_ns, uin
 	return level_ns == *wanted_ns;
 }
 
-static bool has_samples(const struct session *s)
+static bool session_has_samples(const struct session *s)
 {
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		if (s->segments[i]->n_blocks)
@@ -276,7 +280,7 @@ static bool has_samples(const struct session *s)
 	return false;
 }
 
-/* A part as it is merged: its overview of the level if it has one. */
+/* Opens a part for merging: its overview of the level if it has one, else its blocks. */
 static int open_source(const struct retained_parts *p, const struct retained_part *part,
 		       size_t level, struct session **out, struct error *err)
 {
@@ -288,15 +292,15 @@ static int open_source(const struct retained_parts *p, const struct retained_par
 					     .until_ns = UINT64_MAX };
 
 	if (part->block_ns < level_ns && session_open_blocks(path, &filter, out, NULL) >= 0) {
-		if (!(*out)->warnings.n && has_samples(*out))
+		if (!(*out)->warnings.n && session_has_samples(*out))
 			return 0;
 		session_close(*out);
 	}
 	return session_open(path, out, err);
 }
 
-static int open_sources(const struct retained_parts *p, const uint32_t *which, uint32_t n,
-			size_t level, struct session **out, struct error *err)
+static int open_merge_sources(const struct retained_parts *p, const uint32_t *which, uint32_t n,
+			      size_t level, struct session **out, struct error *err)
 {
 	struct session **parts = xcalloc(n + 1, sizeof(*parts));
 	uint32_t n_open = 0;
@@ -314,8 +318,8 @@ static int open_sources(const struct retained_parts *p, const uint32_t *which, u
 	return r;
 }
 
-/* "…Z-12" is 12, "…Z" is 1. */
-static unsigned int number_of(const char *name)
+/* Returns 12 for "…Z-12", and 1 for "…Z". */
+static unsigned int part_name_number(const char *name)
 {
 	const char *dash = strchr(name, '-');
 
@@ -323,8 +327,8 @@ static unsigned int number_of(const char *name)
 }
 
 /*
- * A name for a part of this start that no part has, nor has had: one that is being removed may name
- * an earlier one of it among those that it replaces.
+ * Makes a part name for this start that is free and was not used before: a part that is being
+ * removed may replace an earlier part of that name.
  */
 static void free_name(const struct retained_parts *p, const uint32_t *which, uint32_t n,
 		      uint64_t start_ns, char name[static HISTORY_NAME_SIZE])
@@ -332,7 +336,7 @@ static void free_name(const struct retained_parts *p, const uint32_t *which, uin
 	unsigned int number = 1;
 
 	for (uint32_t i = 0; i < n; i++)
-		number = MAX(number, number_of(p->parts.data[which[i]].name));
+		number = MAX(number, part_name_number(p->parts.data[which[i]].name));
 	for (;; number++) {
 		cleanup(free_at_exit) char *path = NULL;
 
@@ -381,7 +385,7 @@ int retained_merge(struct retained_parts *p, const uint32_t *which, uint32_t n, 
 	struct merge_result merged = { 0 };
 	struct buf replaces = { 0 };
 	char name[HISTORY_NAME_SIZE];
-	int r = open_sources(p, which, n, level, &s, err);
+	int r = open_merge_sources(p, which, n, level, &s, err);
 
 	if (r < 0)
 		return r;
