@@ -67,6 +67,7 @@ check|binutils|binutils|binutils|strip and objcopy, to make images for tests
 check|xz-utils|xz|xz|symbols inside stripped images, to make them for tests
 check|tmux|tmux|tmux|a terminal for the live view, in tests
 check|util-linux|util-linux|util-linux|runuser and unshare, for tests without privilege
+check|util-linux-extra/?pivot_root|util-linux|util-linux|pivot_root, for tests of containers
 check|valgrind|valgrind|valgrind|callgrind_annotate, which reads exports in tests
 check|libxml2-utils|libxml2|libxml2|xmllint, which holds XML against its schema in tests
 check|fuse3|fuse3|fuse3|unmounts oprofilefs in tests

@@ -13,6 +13,7 @@ import functools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -81,14 +82,18 @@ def may_be_named_otherwise(n_lines):
 
 
 def compare(path, options):
-    run, theirs = lines_of([PERF, "script", "--no-inline", "--no-itrace", "-i", path, *options])
-    if run.returncode and not theirs:
-        print(f"{path}: perf cannot read it: {run.stderr.decode(errors='replace').strip().splitlines()[-1:]}")
+    run_of_perf, theirs = lines_of([PERF, "script", "--no-inline", "--no-itrace", "-i", path, *options])
+    if run_of_perf.returncode and not theirs:
+        print(f"{path}: perf cannot read it: {run_of_perf.stderr.decode(errors='replace').strip().splitlines()[-1:]}")
         return True
     run, ours = lines_of([ASSAY, "script", "--no-itrace", "-i", path, *options])
     if run.returncode and not ours:
         print(f"{path}: assay cannot read it: {run.stderr.decode(errors='replace').strip()}")
         return False
+    perf_died = signal.Signals(-run_of_perf.returncode).name if run_of_perf.returncode < 0 else None
+    if perf_died:  # its last line may be cut
+        theirs.pop()
+        ours = ours[:len(theirs)]
     known, bad = collections.Counter(), []
     for n, (a, b) in enumerate(zip(ours, theirs), 1):
         a, b = layout(a), layout(b)
@@ -105,6 +110,8 @@ def compare(path, options):
         bad.append(f"{path}: perf prints {len(theirs)} lines, assay {len(ours)}")
     for line in bad[:8]:
         print(line)
+    if perf_died:
+        print(f"{path}: perf ended by {perf_died}: only its {len(theirs)} lines are compared")
     told = "".join(f", {n} {how}" for how, n in sorted(known.items()))
     print(f"{path}: {len(theirs)} lines{told}, {len(bad)} differ" if bad else f"{path}: {len(theirs)} lines{told}, else equal")
     return not bad

@@ -171,7 +171,7 @@ mount_overlay() {
 # Runs the commands with split and quarters as $1 and $2, in a mount namespace; `ready` says that all runs.
 in_changing_mounts() { # COMMANDS
 	mkdir -p folder
-	cat >commands
+	{ echo 'trap "kill \$(jobs -p) 2>/dev/null" EXIT' && cat; } >commands
 	background unshare -m --propagation private bash -eu commands "$PLAIN/split" "$PLAIN/quarters" >commands.log 2>&1
 	wait_for so_or_ended "$pid" test -e ready
 	[ -e ready ] || skip "no such mounts here: $(tail -1 commands.log)"
