@@ -32,7 +32,7 @@ static void shorten(const char *name)
 	for (size_t width = 1; width < 40; width += 7) {
 		struct buf clean = { 0 }, out = { 0 };
 
-		utf8_append(&clean, name, true);
+		utf8_append_visible(&clean, name);
 		name_append_short(&out, buf_cstr(&clean), width, "...");
 		if (name_width(buf_cstr(&out)) > width)
 			abort();

@@ -160,7 +160,7 @@ void function_code_put_target(const struct annotation *a, uint32_t image,
 	start = symbol_get(table, i).offset;
 	buf_str(out, " <");
 	if (i != symbol_find(table, in->offset))
-		utf8_append(out, symbol_name(a->symbols, table, i), true);
+		utf8_append_visible(out, symbol_name(a->symbols, table, i));
 	if (in->target != start)
 		buf_printf(out, "+0x%" PRIx64, in->target - start);
 	buf_u8(out, '>');

@@ -76,7 +76,7 @@ static void annotate_text_put_text(struct page *p, const char *text, size_t size
 			buf_u8(&p->clean, (uint8_t)*at);
 		column += ((unsigned char)*at & 0xc0) != 0x80 ? n : 0;
 	}
-	utf8_append(&p->line, buf_cstr(&p->clean), true);
+	utf8_append_visible(&p->line, buf_cstr(&p->clean));
 }
 
 static void annotate_text_put_source_line(struct page *p, const struct source_file *file,
@@ -95,7 +95,7 @@ static void annotate_text_put_source_line(struct page *p, const struct source_fi
 static void annotate_text_put_sentence(struct page *p, const char *title, const char *text)
 {
 	buf_printf(&p->line, "%-8s", title);
-	utf8_append(&p->line, text, true);
+	utf8_append_visible(&p->line, text);
 	fprintf(p->out, "%s\n", buf_cstr(&p->line)); /* sentences are not cut */
 	p->line.len = 0;
 }
@@ -207,7 +207,7 @@ static void put_elsewhere(struct page *p, const struct line_sums *sums, const st
 		has_title = true;
 		put_margin(p, line_sums_find(a, sums, line->file, line->line));
 		if (*path) {
-			utf8_append(&p->line, path, true);
+			utf8_append_visible(&p->line, path);
 			buf_printf(&p->line, ":%" PRIu32, line->line);
 		} else {
 			buf_str(&p->line, "(no line)");
@@ -247,7 +247,7 @@ static void put_source_of(struct page *p, const struct line_span *span)
 
 	source_line(file, span->line, &text, &size);
 	put_margin(p, NULL);
-	utf8_append(&p->line, slash ? slash + 1 : span->file, true);
+	utf8_append_visible(&p->line, slash ? slash + 1 : span->file);
 	buf_printf(&p->line, ":%" PRIu32 "  ", span->line);
 	annotate_text_put_text(p, text, size);
 	annotate_text_put_line(p);
@@ -294,9 +294,9 @@ static void annotate_text_put_head(struct page *p, uint32_t function)
 	const struct profile_function *f = &profile->functions.data[function];
 	const struct profile_image *image = &profile->images.data[f->image];
 
-	utf8_append(&p->line, symbol_name(p->a->symbols, image->table, f->symbol), true);
+	utf8_append_visible(&p->line, symbol_name(p->a->symbols, image->table, f->symbol));
 	buf_str(&p->line, "  ");
-	utf8_append(&p->line, image->image->path, true);
+	utf8_append_visible(&p->line, image->image->path);
 	annotate_text_put_line(p);
 }
 

@@ -54,21 +54,28 @@ void buf_cstr0(struct buf *b, const char *s)
 	buf_bytes(b, s, strlen(s) + 1);
 }
 
-void buf_printf(struct buf *b, const char *format, ...)
+void buf_vprintf(struct buf *b, const char *format, va_list ap)
 {
-	va_list ap, again;
+	va_list again;
 	int n;
 
-	va_start(ap, format);
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, format, ap);
-	va_end(ap);
-	if (n > 0) {
-		buf_reserve(b, (size_t)n + 1);
-		vsnprintf((char *)b->data + b->len, (size_t)n + 1, format, again);
-		b->len += (size_t)n;
-	}
+	n = vsnprintf(NULL, 0, format, again);
 	va_end(again);
+	if (n <= 0)
+		return;
+	buf_reserve(b, (size_t)n + 1);
+	vsnprintf((char *)b->data + b->len, (size_t)n + 1, format, ap);
+	b->len += (size_t)n;
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	buf_vprintf(b, format, ap);
+	va_end(ap);
 }
 
 const char *buf_cstr(struct buf *b)

@@ -50,4 +50,6 @@ void buf_sleb(struct buf *b, int64_t v);      /* zigzag, then ULEB128 (not DWARF
 void buf_str(struct buf *b, const char *s);   /* the characters, no terminator */
 void buf_cstr0(struct buf *b, const char *s); /* the characters and the NUL */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *b, const char *format, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 const char *buf_cstr(struct buf *b); /* NUL-terminates (not counted) and returns the text */

@@ -3,25 +3,23 @@
 
 #include "base/utf8.h"
 
-/* Whether U+2028 or U+2029, which end a line in old JavaScript, begins here. */
-static bool is_line_separator(const uint8_t *s, const uint8_t *end)
+/* `text` is valid UTF-8. Control characters become \uNNNN: a terminal may show the output. */
+static void json_put_escaped(struct buf *out, const char *text)
 {
-	return end - s >= 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] & 0xfe) == 0xa8;
-}
+	for (const char *s = text; *s; s++) {
+		uint32_t c = (uint8_t)*s;
+		size_t len = utf8_control(s, &c);
 
-static void json_put_escaped(struct buf *out, const uint8_t *s, const uint8_t *end)
-{
-	for (; s < end; s++) {
-		if (*s == '"' || *s == '\\') {
+		if (len) {
+			buf_printf(out, "\\u%04x", c);
+			s += len - 1;
+		} else if (*s == '"' || *s == '\\') {
 			buf_u8(out, '\\');
-			buf_u8(out, *s);
-		} else if (*s < 0x20 || *s == '<' || *s == 0x7f) {
-			buf_printf(out, "\\u%04x", *s);
-		} else if (is_line_separator(s, end)) {
-			buf_printf(out, "\\u%04x", 0x2028 + (s[2] & 1));
-			s += 2;
+			buf_u8(out, (uint8_t)*s);
+		} else if ((uint8_t)*s < 0x20 || *s == '<' || *s == 0x7f) {
+			buf_printf(out, "\\u%04x", (uint8_t)*s);
 		} else {
-			buf_u8(out, *s);
+			buf_u8(out, (uint8_t)*s);
 		}
 	}
 }
@@ -30,9 +28,9 @@ void json_put_string(struct buf *out, const char *text)
 {
 	struct buf clean = { 0 };
 
-	utf8_append(&clean, text, false);
+	utf8_append(&clean, text);
 	buf_u8(out, '"');
-	json_put_escaped(out, clean.data, clean.data + clean.len);
+	json_put_escaped(out, buf_cstr(&clean));
 	buf_u8(out, '"');
 	buf_fini(&clean);
 }

@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/utf8.h"
+
 static enum log_level current = LOG_NORMAL;
 static const char *program = "assay";
 static bool is_timed; /* by log_to_file() */
@@ -49,21 +52,31 @@ static void print_time(void)
 	fputs(text, stderr);
 }
 
-#define LOG_FUNCTION(name, level, prefix)                \
-	void name(const char *format, ...)               \
-	{                                                \
-		va_list ap;                              \
-                                                         \
-		if (current < (level))                   \
-			return;                          \
-		flockfile(stderr);                       \
-		print_time();                            \
-		fprintf(stderr, "%s: " prefix, program); \
-		va_start(ap, format);                    \
-		vfprintf(stderr, format, ap);            \
-		va_end(ap);                              \
-		fputc('\n', stderr);                     \
-		funlockfile(stderr);                     \
+/* One line, whatever names a profiled program chose. */
+static void print_message(const char *prefix, const char *format, va_list ap)
+{
+	struct buf message = { 0 }, visible = { 0 };
+
+	buf_vprintf(&message, format, ap);
+	utf8_append_visible(&visible, buf_cstr(&message));
+	flockfile(stderr);
+	print_time();
+	fprintf(stderr, "%s: %s%s\n", program, prefix, buf_cstr(&visible));
+	funlockfile(stderr);
+	buf_fini(&message);
+	buf_fini(&visible);
+}
+
+#define LOG_FUNCTION(name, level, prefix)          \
+	void name(const char *format, ...)         \
+	{                                          \
+		va_list ap;                        \
+                                                   \
+		if (current < (level))             \
+			return;                    \
+		va_start(ap, format);              \
+		print_message(prefix, format, ap); \
+		va_end(ap);                        \
 	}
 
 LOG_FUNCTION(log_error, LOG_QUIET, "")

@@ -5,9 +5,10 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* The bytes of the character at `s`, 0 if it is not valid (Unicode 15, table 3-7). */
-static size_t utf8_len(const unsigned char *s)
+/* Unicode 15, table 3-7. */
+size_t utf8_len(const char *text)
 {
+	const unsigned char *s = (const unsigned char *)text;
 	static const struct {
 		unsigned char first, last, low, high;
 		size_t len;
@@ -42,26 +43,70 @@ static size_t plain_len(const unsigned char *s)
 	return n;
 }
 
-void utf8_append(struct buf *out, const char *text, bool escape_controls)
+static uint32_t utf8_code_point(const unsigned char *s, size_t len)
+{
+	uint32_t c = len == 1 ? *s : *s & (0xffu >> (len + 1));
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (s[i] & 0x3f);
+	return c;
+}
+
+/* Unicode 15: control characters, line separators, and the controls of UAX #9 (bidirectional). */
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* Appends up to the next character that is not plain; its length, 0 at the end of the text. */
+static size_t append_plain(struct buf *out, const unsigned char **s, bool *is_valid)
+{
+	size_t len = plain_len(*s);
+
+	buf_bytes(out, *s, len);
+	*s += len;
+	if (!**s)
+		return 0;
+	len = utf8_len((const char *)*s);
+	*is_valid = len > 0;
+	return MAX(len, (size_t)1);
+}
+
+void utf8_append(struct buf *out, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
+	bool is_valid;
 
-	for (;;) {
-		size_t len = plain_len(s);
-		bool is_control;
-
-		buf_bytes(out, s, len);
-		s += len;
-		if (!*s)
-			break;
-		len = utf8_len(s);
-		is_control = *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0);
-		if (!len)
+	for (size_t len; (len = append_plain(out, &s, &is_valid)) > 0; s += len)
+		if (is_valid)
+			buf_bytes(out, s, len);
+		else
 			buf_str(out, REPLACEMENT);
-		else if (is_control && escape_controls)
-			buf_u8(out, '?');
+}
+
+void utf8_append_visible(struct buf *out, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	bool is_valid;
+
+	for (size_t len; (len = append_plain(out, &s, &is_valid)) > 0; s += len) {
+		uint32_t c = is_valid ? utf8_code_point(s, len) : *s;
+
+		if (!is_valid || (len == 1 && is_control(c)))
+			buf_printf(out, "\\x%02x", c);
+		else if (is_control(c))
+			buf_printf(out, "\\u{%04x}", c);
 		else
 			buf_bytes(out, s, len);
-		s += len ? len : 1;
 	}
+}
+
+size_t utf8_control(const char *text, uint32_t *code_point)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t len = *s < 0xc2 ? 0 : utf8_len(text);
+
+	*code_point = len > 1 ? utf8_code_point(s, len) : 0;
+	return len > 1 && is_control(*code_point) ? len : 0;
 }

@@ -54,7 +54,7 @@ static void call_timeline_perfetto_put_text(struct buf *b, uint32_t field, const
 {
 	struct buf clean = { 0 };
 
-	utf8_append(&clean, text, true);
+	utf8_append_visible(&clean, text);
 	call_timeline_perfetto_put_bytes(b, field, &clean);
 	buf_fini(&clean);
 }

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "calls/call_timeline.h"
+#include "cli/output.h"
 #include "trace/call_stack.h"
 
 /* As people read it: "12.250 ms"; with a sign, as a distance: "-12.250 ms". */
@@ -45,7 +47,7 @@ static void print_call(const struct call_timeline *t, const struct timeline_call
 	print_padded(start, 13, out);
 	fprintf(out, " ");
 	print_padded(c->flags & CALL_INCOMPLETE ? "?" : length, 12, out);
-	fprintf(out, "  %*s%s\n", 2 * MIN(c->depth, 40), "", t->functions.data[c->function]);
+	output_line(out, "  %*s%s", 2 * MIN(c->depth, 40), "", t->functions.data[c->function]);
 }
 
 static void print_marks_until(const struct call_timeline *t, const struct timeline_thread *thread,
@@ -60,7 +62,7 @@ static void print_marks_until(const struct call_timeline *t, const struct timeli
 		call_timeline_text_print_time((int64_t)(m->time_ns - t->zero_ns), true, when,
 					      sizeof(when));
 		print_padded(when, 13, out);
-		fprintf(out, " ============  %s\n", m->text);
+		output_line(out, " ============  %s", m->text);
 	}
 }
 
@@ -95,8 +97,9 @@ static void print_thread(const struct call_timeline *t, const struct timeline_th
 		from = last - max_lines;
 	if (!max_lines)
 		last = end;
-	fprintf(out, "\nthread %" PRId32 " %s\n%13s %12s  %s\n", thread->tid, thread->comm, "TIME",
-		"DURATION", "FUNCTION");
+	fputc('\n', out);
+	output_line(out, "thread %" PRId32 " %s", thread->tid, thread->comm);
+	fprintf(out, "%13s %12s  %s\n", "TIME", "DURATION", "FUNCTION");
 	if (from > thread->first)
 		fprintf(out, "%26s  (%zu calls before)\n", "", from - thread->first);
 	if (from < end)
@@ -133,16 +136,18 @@ void call_timeline_print(const struct call_timeline *t, const struct timeline_wo
 			 size_t max_lines, FILE *out)
 {
 	const struct timeline_thread *chosen = choose_thread(t);
+	struct buf others = { 0 };
 	char length[32];
 
 	call_timeline_text_print_time((int64_t)(t->last_ns - t->first_ns), false, length,
 				      sizeof(length));
-	fprintf(out, "traced: %s\nkept because: %s\nby: %s\n", words->command, words->cause,
-		words->source);
-	fprintf(out, "%zu call%s of %zu thread%s in %s; times are from %s%s\n", t->calls.n,
-		t->calls.n == 1 ? "" : "s", t->threads.n, t->threads.n == 1 ? "" : "s", length,
-		t->marks.n ? t->marks.data[0].text : "the end",
-		t->is_exact ? "" : "; what is shorter than a period is not seen");
+	output_line(out, "traced: %s", words->command);
+	output_line(out, "kept because: %s", words->cause);
+	output_line(out, "by: %s", words->source);
+	output_line(out, "%zu call%s of %zu thread%s in %s; times are from %s%s", t->calls.n,
+		    t->calls.n == 1 ? "" : "s", t->threads.n, t->threads.n == 1 ? "" : "s", length,
+		    t->marks.n ? t->marks.data[0].text : "the end",
+		    t->is_exact ? "" : "; what is shorter than a period is not seen");
 	if (t->n_left_out)
 		fprintf(out, "%" PRIu64 " older calls are left out\n", t->n_left_out);
 	vec_foreach (&t->threads, thread) {
@@ -153,10 +158,12 @@ void call_timeline_print(const struct call_timeline *t, const struct timeline_wo
 	}
 	if (!max_lines || t->threads.n < 2)
 		return;
-	fprintf(out, "\nother threads:");
+	buf_str(&others, "other threads:");
 	vec_foreach (&t->threads, thread)
 		if (thread != chosen)
-			fprintf(out, " %" PRId32 " %s (%zu calls)", thread->tid, thread->comm,
-				thread->n);
-	fprintf(out, "\n");
+			buf_printf(&others, " %" PRId32 " %s (%zu calls)", thread->tid,
+				   thread->comm, thread->n);
+	fputc('\n', out);
+	output_line(out, "%s", buf_cstr(&others));
+	buf_fini(&others);
 }

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/csv.h"
 #include "base/error.h"
-#include "report/csv.h"
+#include "base/utf8.h"
 #include "report/names.h"
 
 /* Durations below 1 << EXACT_BITS have a bucket each; above, so many for each power of two. */
@@ -230,7 +231,7 @@ static void latency_print_header(const struct latency *l, FILE *out)
 void latency_print_text(const struct latency *l, const struct latency_options *o, FILE *out)
 {
 	const char *ellipsis = o->is_ascii ? "..." : "…";
-	struct buf line = { 0 };
+	struct buf line = { 0 }, name = { 0 };
 	size_t used = 0;
 
 	latency_print_header(l, out);
@@ -245,7 +246,9 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
 			latency_put_cell(&line, &columns[k], row);
-		name_append_short(&line, trace_function_name(l->trace, row->function),
+		name.len = 0;
+		utf8_append_visible(&name, trace_function_name(l->trace, row->function));
+		name_append_short(&line, buf_cstr(&name),
 				  o->width > used + 20 ? o->width - used : 0, ellipsis);
 		buf_u8(&line, '\n');
 		fwrite(line.data, 1, line.len, out);
@@ -253,6 +256,7 @@ void latency_print_text(const struct latency *l, const struct latency_options *o
 	}
 	fwrite(line.data, 1, line.len, out);
 	buf_fini(&line);
+	buf_fini(&name);
 }
 
 /* ---- for programs ---- */
@@ -279,9 +283,9 @@ void latency_print_csv(const struct latency *l, const struct latency_options *o,
 		for (size_t k = 0; k < ARRAY_SIZE(columns); k++)
 			buf_printf(&line, "%" PRIu64 ",", columns[k].get(row));
 		buf_printf(&line, "%d,", row->worst_tid);
-		csv_text(&line, trace_function_name(l->trace, row->function));
+		csv_put_text(&line, trace_function_name(l->trace, row->function), o->is_csv_raw);
 		buf_u8(&line, ',');
-		csv_text(&line, latency_image_of(l, row));
+		csv_put_text(&line, latency_image_of(l, row), o->is_csv_raw);
 		buf_u8(&line, '\n');
 	}
 	fwrite(line.data, 1, line.len, out);

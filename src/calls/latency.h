@@ -39,6 +39,7 @@ struct latency_options {
 	uint64_t limit;   /* 0: all */
 	uint32_t width;   /* of the text; 0: names are not cut */
 	bool is_ascii;
+	bool is_csv_raw; /* base/csv.h */
 };
 
 /* Reads the calls; as trace_calls_run(). */

@@ -13,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #define DEFAULT_PAGER "less"
 #define PAGER_OPTIONS "-FRX"
@@ -79,12 +81,75 @@ static int start_pager(const char *command, pid_t *pid)
 /* stdio does not keep why a write failed, when it is one of many: what it writes to does. */
 struct output_sink {
 	int fd, code; /* code: negative errno of the first write that failed */
+	bool is_terminal;
+	struct buf rest, visible; /* of a terminal: the start of a character; text to write */
 };
+
+/* The bytes of a character or a colour (ESC [ 1 ; 31 m) that a terminal may get; 0: of none. */
+static size_t sink_passes(const char *text)
+{
+	uint32_t code_point;
+	size_t n;
+
+	if (text[0] == '\033' && text[1] == '[') {
+		n = 2 + strspn(text + 2, "0123456789;");
+		return text[n] == 'm' ? n + 1 : 0;
+	}
+	if (text[0] == '\n' || text[0] == '\t')
+		return 1;
+	if ((unsigned char)text[0] < 0x20 || text[0] == 0x7f || utf8_control(text, &code_point))
+		return 0;
+	return utf8_len(text);
+}
+
+static size_t sink_put_control(struct output_sink *s, const char *text)
+{
+	char one[8] = "";
+	size_t n = MAX(utf8_len(text), (size_t)1); /* a byte that is not UTF-8 */
+
+	memcpy(one, text, n);
+	utf8_append_visible(&s->visible, one);
+	return n;
+}
+
+/* Formats for programs keep names as they are. A terminal never gets their control characters. */
+static void sink_make_visible(struct output_sink *s, bool is_end)
+{
+	const char *at = buf_cstr(&s->rest), *end = at + s->rest.len;
+
+	while (at < end) {
+		size_t n = sink_passes(at);
+
+		/* The longest of our colours has 16 bytes: fewer may be the start of one. */
+		if (!n && !is_end && end - at < 16 && (*at == '\033' || (unsigned char)*at >= 0xc2))
+			break;
+		if (n)
+			buf_bytes(&s->visible, at, n);
+		else
+			n = sink_put_control(s, at);
+		at += n;
+	}
+	s->rest.len = (size_t)(end - at);
+	memmove(s->rest.data, at, s->rest.len);
+}
+
+static int sink_put(struct output_sink *s, const char *bytes, size_t n, bool is_end)
+{
+	int r;
+
+	if (!s->is_terminal)
+		return file_write_all(s->fd, bytes, n);
+	buf_bytes(&s->rest, bytes, n);
+	sink_make_visible(s, is_end);
+	r = file_write_all(s->fd, s->visible.data, s->visible.len);
+	s->visible.len = 0;
+	return r;
+}
 
 static ssize_t sink_write(void *cookie, const char *bytes, size_t n)
 {
 	struct output_sink *s = cookie;
-	int r = file_write_all(s->fd, bytes, n);
+	int r = sink_put(s, bytes, n, false);
 
 	if (r == 0)
 		return (ssize_t)n;
@@ -97,6 +162,9 @@ static int sink_close(void *cookie)
 {
 	struct output_sink *s = cookie;
 
+	sink_put(s, "", 0, true);
+	buf_fini(&s->rest);
+	buf_fini(&s->visible);
 	if (close(s->fd) == 0)
 		return 0;
 	s->code = s->code ? s->code : -errno;
@@ -110,6 +178,7 @@ static void open_stream(struct output *o, int fd)
 
 	o->sink = xcalloc(1, sizeof(*o->sink));
 	o->sink->fd = fd;
+	o->sink->is_terminal = o->is_terminal;
 	o->file = fopencookie(o->sink, "w", functions);
 	if (!o->file)
 		abort(); /* out of memory */
@@ -182,6 +251,21 @@ int output_whole(const char *path, const void *bytes, size_t size, struct error 
 		return r;
 	fwrite(bytes, 1, size, out.file);
 	return output_close(&out, err);
+}
+
+void output_line(FILE *out, const char *format, ...)
+{
+	struct buf line = { 0 }, visible = { 0 };
+	va_list ap;
+
+	va_start(ap, format);
+	buf_vprintf(&line, format, ap);
+	va_end(ap);
+	utf8_append_visible(&visible, buf_cstr(&line));
+	buf_u8(&visible, '\n');
+	fwrite(visible.data, 1, visible.len, out);
+	buf_fini(&line);
+	buf_fini(&visible);
 }
 
 uint32_t output_width(const struct output *o)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 
 struct error;
@@ -33,6 +34,26 @@ int output_close(struct output *o, struct error *err);
  * "-" is standard output, and what is no regular file (a pipe, a device) is written to as it is.
  */
 int output_whole(const char *path, const void *bytes, size_t size, struct error *err);
+
+/* Prints a line for people: control characters of names in it are visible (base/utf8.h). */
+void output_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The option of commands that write CSV, and its value (base/csv.h). */
+#define CSV_OPTION(field)                                                                        \
+	{                                                                                        \
+		0, "csv", "CELLS", OPT_CHOICE, (field), "guarded",                               \
+			"cells of CSV that begin like a formula: guarded or raw",                \
+			"A spreadsheet runs a cell that begins with =, +, -, @, TAB or CR as "   \
+			"a formula, and a profiled program chooses the names in it. "            \
+			"*guarded* puts an apostrophe in front of such a name. *raw* leaves it " \
+			"as it "                                                                 \
+			"is.",                                                                   \
+			.choices = "guarded|raw"                                                 \
+	}
+static inline bool csv_is_raw(const char *cells)
+{
+	return cells && !strcmp(cells, "raw");
+}
 
 /* Columns of the terminal: $COLUMNS, else what it says; 100 where there is none. */
 uint32_t output_width(const struct output *o);

@@ -51,7 +51,7 @@ static double number_of(const json_t *o, const char *key)
 
 static void put_text(struct buf *out, const char *text)
 {
-	utf8_append(out, text, true);
+	utf8_append_visible(out, text);
 }
 
 /* 12,345,678 */

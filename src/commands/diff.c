@@ -20,7 +20,7 @@
 #include "symbol/symbols.h"
 
 struct diff_args {
-	const char *input, *against, *format, *output, *weight, *cache, *itrace;
+	const char *input, *against, *format, *csv, *output, *weight, *cache, *itrace;
 	struct window_args window;
 	struct option_list fail_if;
 	double threshold;
@@ -60,6 +60,7 @@ static const struct option_spec diff_options[] = {
 	{ 0, "idle", NULL, OPT_FLAG, FIELD(idle), NULL, "count idle processors, too" },
 	{ 0, "format", "FORMAT", OPT_CHOICE, FIELD(format), "text", "text, csv or json",
 	  .choices = "text|csv|json" },
+	CSV_OPTION(FIELD(csv)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "no-pager", NULL, OPT_FLAG, FIELD(no_pager), NULL, "write to the terminal directly" },
 	NO_DEMANGLE_OPTION(FIELD(no_demangle)),
@@ -422,7 +423,8 @@ static int print_diff(const struct setup *s, const struct diff *d, const char *e
 	if (r < 0)
 		return r;
 	style = (struct text_style){ .width = output_width(&out),
-				     .with_colour = output_has_colour(&out) };
+				     .with_colour = output_has_colour(&out),
+				     .is_csv_raw = csv_is_raw(s->args.csv) };
 	formats[f].print(&page, &style, out.file);
 	return output_close(&out, err);
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "calls/trace_calls.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "commands/opening.h"
 #include "commands/temporary.h"
 #include "export/export.h"
@@ -24,7 +25,7 @@
 #include "trace/itrace.h"
 
 struct export_args {
-	const char *input, *output, *format, *weight, *image, *schema, *cache, *itrace;
+	const char *input, *output, *format, *csv, *weight, *image, *schema, *cache, *itrace;
 	bool branches, no_demangle, no_itrace, idle, list_formats, no_source, quiet, replace;
 	struct window_args window;
 	struct code_args code;
@@ -44,6 +45,7 @@ static const struct option_spec export_options[] = {
 	  "its own when it is whole, so that one of this name is never half an export." },
 	{ 'F', "format", "FORMAT", OPT_CHOICE, FIELD(format), NULL,
 	  "the format; without it, the one that FILE's extension says", .choices = EXPORT_CHOICES },
+	CSV_OPTION(FIELD(csv)),
 	{ 0, "list-formats", NULL, OPT_FLAG, FIELD(list_formats), NULL,
 	  "list the formats with their extensions, and end" },
 	WEIGHT_OPTION(FIELD(weight), "formats with one number, not both: samples or events"),
@@ -171,6 +173,7 @@ static int export_session(struct input *in, const struct export_args *args,
 		.image = args->image,
 		.schema = args->schema,
 		.replace = args->replace,
+		.is_csv_raw = csv_is_raw(args->csv),
 	};
 	struct profile_request request = { .query = query };
 	cleanup(session_close_at_exit) struct session *session = NULL;

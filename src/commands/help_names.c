@@ -50,7 +50,7 @@ static void print_lines(struct values *values)
 	vec_foreach (&values->lines, line) {
 		struct buf safe = { 0 };
 
-		utf8_append(&safe, *line, true);
+		utf8_append_visible(&safe, *line);
 		if (strcmp(*line, before) != 0)
 			puts(buf_cstr(&safe));
 		before = *line;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "commands/opening.h"
 #include "open/input.h"
 #include "store/session.h"
@@ -173,20 +174,22 @@ static void exit_text(int status, char *text, size_t size)
 static void print_counter(const struct facts *f, uint32_t i)
 {
 	const struct counter_info *c = &f->session->info.counters[i];
-	bool is_clock = !strcmp(c->unit, "ns");
+	struct buf text = { 0 };
 
-	printf("%-10s  %s", i ? "" : "events", c->name);
+	buf_str(&text, c->name);
 	if (c->freq_hz)
-		printf(" at %" PRIu64 " Hz", c->freq_hz);
+		buf_printf(&text, " at %" PRIu64 " Hz", c->freq_hz);
 	else if (c->count)
-		printf(" every %" PRIu64, c->count);
+		buf_printf(&text, " every %" PRIu64, c->count);
 	if (!c->in_user || !c->in_kernel)
-		printf(c->in_user ? ", user" : ", kernel");
-	printf(": %" PRIu64 " samples, ", f->samples[i]);
-	if (is_clock)
-		printf("%.3f s\n", (double)f->period[i] / (double)NS_PER_SECOND);
+		buf_str(&text, c->in_user ? ", user" : ", kernel");
+	buf_printf(&text, ": %" PRIu64 " samples, ", f->samples[i]);
+	if (!strcmp(c->unit, "ns"))
+		buf_printf(&text, "%.3f s", (double)f->period[i] / (double)NS_PER_SECOND);
 	else
-		printf("%" PRIu64 " %s\n", f->period[i], c->unit);
+		buf_printf(&text, "%" PRIu64 " %s", f->period[i], c->unit);
+	output_line(stdout, "%-10s  %s", i ? "" : "events", buf_cstr(&text));
+	buf_fini(&text);
 }
 
 static void print_losses(const struct facts *f)
@@ -222,7 +225,7 @@ static void print_end(const struct facts *f)
 static void print_said(const char *title, const char *text)
 {
 	if (text[0])
-		printf("%-10s  %s\n", title, text);
+		output_line(stdout, "%-10s  %s", title, text);
 }
 
 /* A perf.data file may not say all of it. */
@@ -231,20 +234,17 @@ static void print_machine(const struct session_info *info)
 	char cpus[32] = "";
 	const char *const parts[] = { info->hostname, info->os_release, info->arch, cpus,
 				      info->cpu_model };
-	bool any = false;
+	struct buf text = { 0 };
 
 	if (info->n_cpus)
 		snprintf(cpus, sizeof(cpus), "%u CPUs", info->n_cpus);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (!parts[i][0])
-			continue;
-		printf(any ? ", %s" : "machine     %s", parts[i]);
-		any = true;
-	}
-	if (any)
-		putchar('\n');
-	printf("%-10s  assay %s, %s, stacks: %s\n", "recorder", info->version, info->collector,
-	       info->stacks);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i][0])
+			buf_printf(&text, "%s%s", text.len ? ", " : "", parts[i]);
+	print_said("machine", buf_cstr(&text));
+	output_line(stdout, "%-10s  assay %s, %s, stacks: %s", "recorder", info->version,
+		    info->collector, info->stacks);
+	buf_fini(&text);
 }
 
 /* "1 image", "2 images" */
@@ -291,7 +291,7 @@ static void print_text(const struct facts *f)
 	print_contents(f);
 	print_losses(f);
 	for (size_t i = 0; i < s->warnings.n; i++)
-		printf("%-10s  %s\n", "warning", s->warnings.data[i]);
+		output_line(stdout, "%-10s  %s", "warning", s->warnings.data[i]);
 }
 
 /* Text of the machine may be in any encoding; JSON is UTF-8. */

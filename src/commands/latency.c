@@ -33,6 +33,7 @@ static int print(const struct latency_command *c, const struct latency *l, struc
 		return r;
 	options.width = c->wide || !out.is_terminal ? 0 : output_width(&out);
 	options.is_ascii = !output_is_utf8();
+	options.is_csv_raw = c->is_csv_raw;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (!strcmp(formats[i].name, c->format))
 			formats[i].print(l, &options, out.file);

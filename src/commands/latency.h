@@ -13,7 +13,7 @@ struct latency_command {
 	struct input *in;
 	const char *input, *output, *format, *sort, *cache;
 	uint64_t limit;
-	bool wide, no_pager;
+	bool wide, no_pager, is_csv_raw;
 };
 
 /* 0; -EINVAL: wrong usage; another negative errno. *is_damaged: what comes before was reported. */

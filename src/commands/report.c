@@ -22,7 +22,7 @@
 #include "symbol/symbols.h"
 
 struct report_args {
-	const char *input, *output, *format, *columns, *sort, *weight, *percent, *cache;
+	const char *input, *output, *format, *csv, *columns, *sort, *weight, *percent, *cache;
 	const char *html, *svg, *baseline, *itrace;
 	struct option_list by, merge, image_path;
 	bool no_demangle, no_itrace, latency, accumulated, addresses, details, no_dependents,
@@ -120,6 +120,7 @@ static const struct option_spec report_options[] = {
 	  "*xml* has the elements of *opreport -X*; its schema is installed as "
 	  "*share/assay/report.xsd*.",
 	  .choices = REPORT_FORMATS },
+	CSV_OPTION(FIELD(csv)),
 	{ 'o', "output", "FILE", OPT_STRING, FIELD(output), NULL, "write to FILE" },
 	{ 0, "html", "FILE", OPT_STRING, FIELD(html), NULL,
 	  "write a page with flame graph, timeline and table",
@@ -325,6 +326,7 @@ static int print_report(const struct report_args *args, const struct report *rep
 		.width = args->wide ? 0 : output_width(&out),
 		.with_colour = output_has_colour(&out),
 		.is_ascii = !output_is_utf8(),
+		.is_csv_raw = csv_is_raw(args->csv),
 	};
 	format->print(report, &style, out.file);
 	return output_close(&out, err);
@@ -443,6 +445,7 @@ static int report_latency(struct input *in, const struct report_args *args,
 		.limit = args->limit,
 		.wide = args->wide,
 		.no_pager = args->no_pager,
+		.is_csv_raw = csv_is_raw(args->csv),
 	};
 	struct error err = { 0 };
 	bool is_damaged = false;

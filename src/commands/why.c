@@ -49,7 +49,7 @@ static void put(FILE *out, const char *text)
 {
 	struct buf safe = { 0 };
 
-	utf8_append(&safe, text, true);
+	utf8_append_visible(&safe, text);
 	fputs(buf_cstr(&safe), out);
 	buf_fini(&safe);
 }

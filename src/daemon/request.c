@@ -257,7 +257,7 @@ void request_put_text(json_t *object, const char *key, const char *text)
 {
 	struct buf clean = { 0 };
 
-	utf8_append(&clean, text, false);
+	utf8_append(&clean, text);
 	json_object_set_new(object, key, json_string(buf_cstr(&clean)));
 	buf_fini(&clean);
 }

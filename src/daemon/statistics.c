@@ -154,7 +154,7 @@ static void put_label(struct buf *out, const char *text)
 {
 	struct buf clean = { 0 };
 
-	utf8_append(&clean, text, false);
+	utf8_append(&clean, text);
 	for (size_t i = 0; i < clean.len; i++) {
 		char c = (char)clean.data[i];
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "event/loss.h"
 
 #define MAX_CALLERS 1024
@@ -23,16 +24,25 @@ static const char *const mode_names[] = {
 	[MODE_UNKNOWN] = "unknown",
 };
 
+/* Control characters and bytes that are not UTF-8 are \xNN, byte by byte. */
 static void format_string(struct buf *out, const char *key, const char *s)
 {
 	buf_printf(out, " %s=\"", key);
-	for (; *s; s++) {
+	while (*s) {
+		uint32_t code_point;
+		size_t len = utf8_len(s);
+		bool is_hidden =
+			(uint8_t)*s < 0x20 || *s == 0x7f || !len || utf8_control(s, &code_point);
+
 		if (*s == '"' || *s == '\\')
 			buf_u8(out, '\\');
-		if (*s == '\n')
-			buf_str(out, "\\n");
-		else
-			buf_u8(out, (uint8_t)*s);
+		for (size_t i = 0; i < MAX(len, (size_t)1); i++, s++)
+			if (*s == '\n')
+				buf_str(out, "\\n");
+			else if (is_hidden)
+				buf_printf(out, "\\x%02x", (uint8_t)*s);
+			else
+				buf_u8(out, (uint8_t)*s);
 	}
 	buf_u8(out, '"');
 }
@@ -292,6 +302,20 @@ static const struct key keys[] = {
 	{ "preempted", parse_flag, FIELD(is_preempted) },
 };
 
+/* The character behind a backslash; `at` moves to its last byte. */
+static char unescape(char **at)
+{
+	unsigned int byte;
+	int n = 0;
+
+	if (**at == 'n')
+		return '\n';
+	if (sscanf(*at, "x%2x%n", &byte, &n) != 1 || n != 3 || !byte)
+		return **at;
+	*at += 2;
+	return (char)byte;
+}
+
 /* Cuts the next word off the line; quotes hold blanks together and are taken out. */
 static char *next_word(char **at)
 {
@@ -309,7 +333,7 @@ static char *next_word(char **at)
 		}
 		if (**at == '\\' && (*at)[1]) {
 			++*at;
-			*out++ = **at == 'n' ? '\n' : **at;
+			*out++ = unescape(at);
 			continue;
 		}
 		*out++ = **at;

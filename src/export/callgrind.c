@@ -30,7 +30,7 @@ struct callgrind {
 /* Names end with the line. */
 static void callgrind_put_text(struct buf *out, const char *text)
 {
-	utf8_append(out, text, true);
+	utf8_append_visible(out, text);
 }
 
 /* "fn=(3) name", or "fn=(3)" where it has been said. */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/csv.h"
 #include "export/export.h"
 #include "export/folded.h"
 #include "export/names.h"
@@ -18,6 +19,11 @@ struct csv {
 	struct buf chain;
 };
 
+static void put_cell(struct csv *w, const char *text)
+{
+	csv_put_text(&w->out->buf, text, w->x->options->is_csv_raw);
+}
+
 static void csv_put_class(struct csv *w, uint32_t group)
 {
 	const struct profile *p = w->x->profile;
@@ -26,11 +32,11 @@ static void csv_put_class(struct csv *w, uint32_t group)
 	const string_id comm = { profile_class_value(p, PROFILE_COMM, group) };
 	struct buf *out = &w->out->buf;
 
-	text_csv(out, p->session->info.counters[profile_class_value(p, PROFILE_EVENT, group)].name);
+	put_cell(w, p->session->info.counters[profile_class_value(p, PROFILE_EVENT, group)].name);
 	buf_printf(out, ",%" PRId32 ",%" PRId32 ",", thread->pid, thread->tid);
-	text_csv(out, strings_get(&p->comms, comm));
+	put_cell(w, strings_get(&p->comms, comm));
 	buf_printf(out, ",%" PRId32 ",", profile_cpu(p, group));
-	text_csv(out, frame_image_path(w->x->frames, profile_class_value(p, PROFILE_APP, group)));
+	put_cell(w, frame_image_path(w->x->frames, profile_class_value(p, PROFILE_APP, group)));
 }
 
 static void csv_put_code(struct csv *w, uint32_t node)
@@ -39,13 +45,13 @@ static void csv_put_code(struct csv *w, uint32_t node)
 	const struct profile_place *place = &p->places.data[p->node_places.data[node]];
 	struct buf *out = &w->out->buf;
 
-	text_csv(out, frame_image_path(w->x->frames, p->functions.data[place->function].image));
+	put_cell(w, frame_image_path(w->x->frames, p->functions.data[place->function].image));
 	buf_u8(out, ',');
-	text_csv(out, frame_name(w->x->frames, place->function));
+	put_cell(w, frame_name(w->x->frames, place->function));
 	buf_printf(out, ",0x%" PRIx64 ",", place->offset);
 	w->chain.len = 0;
 	folded_chain(&w->chain, w->x, node);
-	text_csv(out, buf_cstr(&w->chain));
+	put_cell(w, buf_cstr(&w->chain));
 }
 
 static void csv_put_line(struct csv *w, const struct profile_slice *slice, size_t i)
@@ -67,7 +73,7 @@ static void csv_put_line(struct csv *w, const struct profile_slice *slice, size_
 	buf_u8(out, ',');
 	text_u64(out, weight->period);
 	buf_u8(out, ',');
-	text_csv(out, strings_get(&p->cgroup_texts, cgroup));
+	put_cell(w, strings_get(&p->cgroup_texts, cgroup));
 	buf_u8(out, '\n');
 	sink_step(w->out);
 }

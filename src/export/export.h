@@ -78,6 +78,7 @@ struct export_options {
 	const char *image;  /* formats of one image: a glob; NULL: the one with most samples */
 	const char *schema; /* databases that have them */
 	bool replace;       /* tables that an export has left there */
+	bool is_csv_raw;    /* base/csv.h */
 	struct export_trace *trace; /* databases; NULL: none */
 	/*
 	 * Called with the path of a file that has not got its name yet, and with NULL when it has

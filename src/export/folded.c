@@ -16,7 +16,7 @@ void folded_name(struct buf *out, const char *name)
 {
 	size_t first = out->len;
 
-	utf8_append(out, name, true);
+	utf8_append_visible(out, name);
 	for (size_t i = first; i < out->len; i++)
 		if (out->data[i] == ';')
 			out->data[i] = ':';

@@ -51,7 +51,7 @@ void frame_names_free(struct frame_names *names)
 const char *frame_text(struct frame_names *names, const char *text)
 {
 	names->scratch.len = 0;
-	utf8_append(&names->scratch, text, false);
+	utf8_append(&names->scratch, text);
 	return arena_strndup(names->arena, buf_cstr(&names->scratch), names->scratch.len);
 }
 

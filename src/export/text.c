@@ -28,27 +28,3 @@ void text_scaled(struct buf *out, uint64_t ns, uint64_t unit_ns)
 		rest %= place;
 	}
 }
-
-void text_csv(struct buf *out, const char *s)
-{
-	const uint8_t *at, *end;
-	struct buf clean = { 0 };
-
-	if (!strpbrk(s, ",\"\r\n")) {
-		utf8_append(out, s, false);
-		return;
-	}
-	utf8_append(&clean, s, false);
-	buf_u8(out, '"');
-	for (at = clean.data, end = at + clean.len; at < end;) {
-		const uint8_t *quote = memchr(at, '"', (size_t)(end - at));
-		size_t len = (size_t)((quote ? quote + 1 : end) - at);
-
-		buf_bytes(out, at, len);
-		if (quote)
-			buf_u8(out, '"');
-		at += len;
-	}
-	buf_u8(out, '"');
-	buf_fini(&clean);
-}

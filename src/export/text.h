@@ -10,6 +10,3 @@ void text_u64(struct buf *out, uint64_t v);
 
 /* Nanoseconds in units of `unit_ns` (a power of ten), exact: 1234567, 1000 is "1234.567". */
 void text_scaled(struct buf *out, uint64_t ns, uint64_t unit_ns);
-
-/* A CSV field (RFC 4180), quoted where it must be; as UTF-8. */
-void text_csv(struct buf *out, const char *s);

@@ -137,7 +137,7 @@ static void print_label(const struct canvas *c, uint32_t node, double x, double 
 {
 	struct buf clean = { 0 }, text = { 0 };
 
-	utf8_append(&clean, svg_frame_name(c, node), true);
+	utf8_append_visible(&clean, svg_frame_name(c, node));
 	name_append_short(&text, buf_cstr(&clean), (size_t)((width - 6) / GLYPH_WIDTH),
 			  "\xe2\x80\xa6");
 	fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\">", x + 3, y + 12.2);
@@ -237,7 +237,7 @@ static void svg_print_heading(const struct canvas *c)
 
 	for (int i = 0; i < N_LOSS_REASONS; i++)
 		n_lost += loss_texts[i].kind == LOSS_LOST ? p->losses[i] : 0;
-	utf8_append(&clean, *info->command ? info->command : info->target, true);
+	utf8_append_visible(&clean, *info->command ? info->command : info->target);
 	name_append_cut(&text, buf_cstr(&clean), 110, "\xe2\x80\xa6");
 	fputs("<text class=\"title\" x=\"10\" y=\"24\">", c->out);
 	markup_print_text(buf_cstr(&text), c->out);

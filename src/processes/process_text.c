@@ -54,7 +54,7 @@ static void process_text_put_name(struct page *p, const char *name, size_t used,
 	if (width)
 		width = width > used + MIN_NAME_WIDTH ? width - used : MIN_NAME_WIDTH;
 	p->clean.len = 0;
-	utf8_append(&p->clean, name, true);
+	utf8_append_visible(&p->clean, name);
 	p->name.len = 0;
 	name_append_short(&p->name, buf_cstr(&p->clean), width, text_ellipsis(p->style));
 	put_styled(p, style, buf_cstr(&p->name));
@@ -98,7 +98,7 @@ static void print_fact(struct page *p, const char *label, const char *text)
 		return;
 	buf_printf(&p->line, "  %s%-11s%s ", style_code(p->style, STYLE_DIM), label,
 		   style_code(p->style, STYLE_NONE));
-	utf8_append(&p->line, text, true);
+	utf8_append_visible(&p->line, text);
 	process_text_end_line(p);
 }
 

@@ -4,34 +4,12 @@
  * one line for every row and event. The header's facts are not in it.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/buf.h"
-#include "base/utf8.h"
-#include "report/csv.h"
+#include "base/csv.h"
 #include "report/data.h"
 
-void csv_text(struct buf *line, const char *text)
-{
-	struct buf clean = { 0 };
-
-	utf8_append(&clean, text, false);
-	text = buf_cstr(&clean);
-	if (!strpbrk(text, ",\"\r\n")) {
-		buf_str(line, text);
-	} else {
-		buf_u8(line, '"');
-		for (; *text; text++) {
-			if (*text == '"')
-				buf_u8(line, '"');
-			buf_u8(line, (uint8_t)*text);
-		}
-		buf_u8(line, '"');
-	}
-	buf_fini(&clean);
-}
-
-static void csv_put_value(struct buf *line, const struct value *v)
+static void csv_put_value(struct buf *line, const struct value *v, bool is_raw)
 {
 	switch (v->kind) {
 	case VALUE_NONE:
@@ -44,12 +22,13 @@ static void csv_put_value(struct buf *line, const struct value *v)
 		buf_printf(line, "%.4f", v->percent);
 		break;
 	case VALUE_TEXT:
-		csv_text(line, v->text);
+		csv_put_text(line, v->text, is_raw);
 		break;
 	}
 }
 
-static void put_line(const struct report *r, uint32_t row, uint32_t lane, struct buf *line)
+static void put_line(const struct report *r, uint32_t row, uint32_t lane, bool is_raw,
+		     struct buf *line)
 {
 	line->len = 0;
 	for (size_t i = 0; i < r->columns.n; i++) {
@@ -59,7 +38,7 @@ static void put_line(const struct report *r, uint32_t row, uint32_t lane, struct
 		r->columns.column[i]->get(r, r->columns.column[i], row, lane, &v);
 		if (i)
 			buf_u8(line, ',');
-		csv_put_value(line, &v);
+		csv_put_value(line, &v, is_raw);
 	}
 	buf_u8(line, '\n');
 }
@@ -68,7 +47,6 @@ static void print_csv(const struct report *r, const struct text_style *style, FI
 {
 	struct buf line = { 0 };
 
-	(void)style;
 	for (size_t i = 0; i < r->columns.n; i++)
 		fprintf(out, "%s%s", i ? "," : "", r->columns.column[i]->key);
 	fputc('\n', out);
@@ -76,7 +54,7 @@ static void print_csv(const struct report *r, const struct text_style *style, FI
 		for (uint32_t lane = 0; lane < r->rows.n_lanes && data_has_row(r, row); lane++) {
 			if (!data_has_lane(r, row, lane))
 				continue;
-			put_line(r, row, lane, &line);
+			put_line(r, row, lane, style->is_csv_raw, &line);
 			fwrite(line.data, 1, line.len, out);
 		}
 	buf_fini(&line);

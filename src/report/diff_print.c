@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/csv.h"
 #include "base/utf8.h"
-#include "report/csv.h"
 #include "report/header.h"
 #include "store/session.h"
 
@@ -154,7 +154,7 @@ static void diff_print_put_symbol(struct buf *out, const struct diff *d, const s
 {
 	const char *symbol = strings_get(&d->names, row->symbol);
 
-	utf8_append(out, *symbol ? symbol : "(no symbols)", true);
+	utf8_append_visible(out, *symbol ? symbol : "(no symbols)");
 }
 
 static uint64_t diff_print_n_lost(const struct profile *p)
@@ -170,10 +170,16 @@ static void print_side(const struct diff_page *page, int side, FILE *out)
 {
 	const struct profile *p = page->profiles[side];
 
+	struct buf visible = { 0 };
+
+	utf8_append_visible(&visible, page->paths[side]);
 	fprintf(out, "%-8s  %s: %" PRIu64 " samples, %" PRIu64 " lost", side ? "new" : "old",
-		page->paths[side], page->diff->samples[side], diff_print_n_lost(p));
-	if (*p->session->info.command)
-		fprintf(out, "; %.100s", p->session->info.command);
+		buf_cstr(&visible), page->diff->samples[side], diff_print_n_lost(p));
+	visible.len = 0;
+	utf8_append_visible(&visible, p->session->info.command);
+	if (visible.len)
+		fprintf(out, "; %.100s", buf_cstr(&visible));
+	buf_fini(&visible);
 	fputc('\n', out);
 }
 
@@ -181,11 +187,12 @@ static void diff_print_print_row(const struct diff_page *page, const struct diff
 				 uint32_t n_hidden, const struct text_style *style, FILE *out)
 {
 	const struct diff *d = page->diff;
-	struct buf ratio = { 0 }, name = { 0 };
+	struct buf ratio = { 0 }, image = { 0 }, name = { 0 };
 	const char *bold = style->with_colour && *mark(d, row) ? "\033[1m" : "";
 	int room = style->width > 60 ? (int)style->width - 52 : 400;
 
 	put_ratio(&ratio, d, row);
+	utf8_append_visible(&image, strings_get(&d->names, row->image));
 	if (n_hidden)
 		buf_printf(&name, "other (%" PRIu32 " more)", n_hidden);
 	else
@@ -193,9 +200,10 @@ static void diff_print_print_row(const struct diff_page *page, const struct diff
 	fprintf(out, "%s%7.2f %7.2f %+8.2f %-2s %8s  %-18.18s  %*s%.*s%s\n", bold,
 		diff_share(d, row, DIFF_OLD) * 100, diff_share(d, row, DIFF_NEW) * 100,
 		diff_change(d, row) * 100, n_hidden ? "" : mark(d, row), buf_cstr(&ratio),
-		n_hidden ? "" : strings_get(&d->names, row->image), (int)MIN(row->depth, 40U), "",
-		room, buf_cstr(&name), *bold ? "\033[m" : "");
+		n_hidden ? "" : buf_cstr(&image), (int)MIN(row->depth, 40U), "", room,
+		buf_cstr(&name), *bold ? "\033[m" : "");
 	buf_fini(&ratio);
+	buf_fini(&image);
 	buf_fini(&name);
 }
 
@@ -234,7 +242,6 @@ void diff_print_csv(const struct diff_page *page, const struct text_style *style
 	cleanup(free_at_exit) uint32_t *order = diff_order(page, &n);
 	struct buf line = { 0 };
 
-	(void)style;
 	fputs("id,parent,depth,image,symbol,old,new,old_percent,new_percent,change,z\n", out);
 	for (size_t i = 0; i < n; i++) {
 		const struct diff_row *row = &d->rows.data[order[i]];
@@ -245,9 +252,9 @@ void diff_print_csv(const struct diff_page *page, const struct text_style *style
 		if (row->parent != NO_INDEX)
 			buf_printf(&line, "%" PRIu32, row->parent);
 		buf_printf(&line, ",%" PRIu32 ",", row->depth);
-		csv_text(&line, strings_get(&d->names, row->image));
+		csv_put_text(&line, strings_get(&d->names, row->image), style->is_csv_raw);
 		buf_u8(&line, ',');
-		csv_text(&line, strings_get(&d->names, row->symbol));
+		csv_put_text(&line, strings_get(&d->names, row->symbol), style->is_csv_raw);
 		fprintf(out, "%s,%" PRIu64 ",%" PRIu64 ",%.4f,%.4f,%.4f,%.3f\n", buf_cstr(&line),
 			weights[0], weights[1], diff_share(d, row, DIFF_OLD) * 100,
 			diff_share(d, row, DIFF_NEW) * 100, diff_change(d, row) * 100,

@@ -27,7 +27,7 @@ json_t *json_text(const char *text)
 	struct buf clean = { 0 };
 	json_t *string;
 
-	utf8_append(&clean, text, false);
+	utf8_append(&clean, text);
 	string = json_stringn(buf_cstr(&clean), clean.len);
 	buf_fini(&clean);
 	return string;
@@ -336,7 +336,7 @@ static void end_styled_line(struct printer *pr, const char *label, enum text_sty
 {
 	struct buf clean = { 0 };
 
-	utf8_append(&clean, buf_cstr(&pr->text), true);
+	utf8_append_visible(&clean, buf_cstr(&pr->text));
 	fprintf(pr->out, "%s%-9s%s %s\n", style_code(pr->style, style), label,
 		style_code(pr->style, STYLE_NONE), buf_cstr(&clean));
 	buf_fini(&clean);

@@ -85,7 +85,7 @@ static void live_put_process(const struct live_request *r, const struct processe
 		buf_str(line, style_code(&r->style, STYLE_NONE));
 	}
 	buf_u8(line, ' ');
-	utf8_append(&name, process_name(list, row), true);
+	utf8_append_visible(&name, process_name(list, row));
 	name_append_cut(line, buf_cstr(&name), MAX(r->style.width, used + 4) - used,
 			text_ellipsis(&r->style));
 	buf_fini(&name);

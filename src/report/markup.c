@@ -7,7 +7,7 @@ void markup_print_text(const char *text, FILE *out)
 {
 	struct buf clean = { 0 };
 
-	utf8_append(&clean, text, true);
+	utf8_append_visible(&clean, text);
 	for (const char *c = buf_cstr(&clean); *c; c++) {
 		switch (*c) {
 		case '&':

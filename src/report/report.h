@@ -150,6 +150,7 @@ struct text_style {
 	uint32_t width; /* in characters; 0: no limit */
 	bool with_colour, is_ascii;
 	bool is_table_only; /* without the header */
+	bool is_csv_raw;    /* base/csv.h */
 };
 
 struct report_format {

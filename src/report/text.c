@@ -168,7 +168,7 @@ static void text_put_value(struct page *page, const struct place *place, uint32_
 		text_put_period(&page->cell, text_unit_of(page->r, row, place->lane), v->number);
 		break;
 	case VALUE_TEXT:
-		utf8_append(&page->cell, v->text, true);
+		utf8_append_visible(&page->cell, v->text);
 		break;
 	}
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "event/text.h"
 #include "perfdata/regs.h"
@@ -32,6 +33,29 @@ static void put_right(struct buf *out, const char *text, size_t len, int width)
 {
 	put_blanks(out, width - (int)len);
 	buf_bytes(out, text, len);
+}
+
+/* A name that a program chose. */
+static void put_name(struct script_printer *p, const char *name, int width)
+{
+	size_t start = p->out.len, len, pad;
+
+	utf8_append_visible(&p->out, name);
+	len = p->out.len - start;
+	if ((size_t)width <= len)
+		return;
+	pad = (size_t)width - len;
+	put_blanks(&p->out, (int)pad);
+	memmove(p->out.data + start + pad, p->out.data + start, len);
+	memset(p->out.data + start, ' ', pad);
+}
+
+static void put_name_left(struct script_printer *p, const char *name, int width)
+{
+	size_t start = p->out.len;
+
+	utf8_append_visible(&p->out, name);
+	put_blanks(&p->out, width - (int)(p->out.len - start));
 }
 
 static void put_dec(struct buf *out, uint64_t v, int width)
@@ -85,7 +109,7 @@ static void script_text_put_symbol(struct buf *out, const struct script_place *p
 		buf_str(out, "[unknown]");
 		return;
 	}
-	buf_str(out, place->symbol);
+	utf8_append_visible(out, place->symbol);
 	if (!with_offset)
 		return;
 	buf_str(out, "+0x");
@@ -95,7 +119,7 @@ static void script_text_put_symbol(struct buf *out, const struct script_place *p
 static void put_dso(struct buf *out, const struct script_place *place)
 {
 	buf_str(out, " (");
-	buf_str(out, place->dso);
+	utf8_append_visible(out, place->dso);
 	buf_u8(out, ')');
 }
 
@@ -104,17 +128,18 @@ static void script_text_put_line(struct script_printer *p, const struct script_p
 				 struct code_addr code, uint64_t addr)
 {
 	bool is_file = place->kind == IMAGE_FILE || place->kind == IMAGE_VDSO;
-	const char *file, *slash;
+	const char *file;
 	uint32_t line;
 
 	if (script_place_line(p->places, code, &file, &line)) {
-		slash = strrchr(file, '/');
-		buf_printf(&p->out, "\n  %s:%" PRIu32, slash ? slash + 1 : file, line);
+		buf_str(&p->out, "\n  ");
+		utf8_append_visible(&p->out, path_file_name(file));
+		buf_printf(&p->out, ":%" PRIu32, line);
 		return;
 	}
-	slash = strrchr(place->dso, '/');
-	buf_printf(&p->out, "\n  %s[%" PRIx64 "]", slash ? slash + 1 : place->dso,
-		   is_file ? code.offset : addr);
+	buf_str(&p->out, "\n  ");
+	utf8_append_visible(&p->out, path_file_name(place->dso));
+	buf_printf(&p->out, "[%" PRIx64 "]", is_file ? code.offset : addr);
 }
 
 /* What follows an address: its name and image. `code` is where it is. */
@@ -246,7 +271,7 @@ static void script_text_put_branch_end(struct script_printer *p, uint64_t fields
 	if (!(fields & FIELD_BIT(DSO)))
 		return;
 	buf_u8(&p->out, '(');
-	buf_str(&p->out, place->dso);
+	utf8_append_visible(&p->out, place->dso);
 	buf_u8(&p->out, ')');
 }
 
@@ -319,7 +344,7 @@ static void script_text_put_start(struct script_printer *p, uint64_t fields,
 	struct buf *out = &p->out;
 
 	if (fields & FIELD_BIT(COMM)) {
-		put_right(out, row->comm, strlen(row->comm), is_narrow ? 0 : 16);
+		put_name(p, row->comm, is_narrow ? 0 : 16);
 		buf_u8(out, ' ');
 	}
 	if (fields & FIELD_BIT(PID)) {
@@ -403,7 +428,7 @@ static void script_text_put_event(struct script_printer *p, uint64_t fields,
 		buf_u8(out, ' ');
 	}
 	if (fields & FIELD_BIT(EVENT)) {
-		put_right(out, row->event, strlen(row->event), p->event_width);
+		put_name(p, row->event, p->event_width);
 		buf_str(out, ": ");
 	}
 }
@@ -449,7 +474,9 @@ static void script_text_put_call(struct script_printer *p, uint64_t fields,
 
 	if (fields & FIELD_BIT(DSO) && !(fields & (FIELD_BIT(IP) | FIELD_BIT(ADDR)))) {
 		place = script_place(p->places, row->code[0]);
-		buf_printf(&p->out, "(%-*s)\t", (int)p->options->dso_width, place->dso);
+		buf_u8(&p->out, '(');
+		put_name_left(p, place->dso, (int)p->options->dso_width);
+		buf_str(&p->out, ")\t");
 	}
 	start = p->out.len;
 	if (is_in || is_out) {
@@ -459,7 +486,7 @@ static void script_text_put_call(struct script_printer *p, uint64_t fields,
 				     is_in ? row->resolve(row->context, addr) : row->code[0]);
 		put_blanks(&p->out, (int)depth * 4);
 		if (place->symbol)
-			buf_str(&p->out, place->symbol);
+			utf8_append_visible(&p->out, place->symbol);
 		else
 			put_hex(&p->out, addr, 16);
 	}
@@ -543,7 +570,7 @@ static void put_after(struct script_printer *p, uint64_t fields, const struct sc
 {
 	if (fields & FIELD_BIT(CGROUP)) { /* in perf's words */
 		buf_u8(&p->out, ' ');
-		utf8_append(&p->out, *row->cgroup ? row->cgroup : "unknown", true);
+		utf8_append_visible(&p->out, *row->cgroup ? row->cgroup : "unknown");
 	}
 	if (row->extra)
 		put_extra(p, fields, row);
@@ -637,7 +664,8 @@ static void script_text_put_mapping(struct buf *out, const struct event *e)
 	buf_printf(out, "PERF_RECORD_MMAP%s %d/%d: [%#" PRIx64 "(%#" PRIx64 ") @ %#" PRIx64,
 		   m->is_kernel ? "" : "2", e->pid, e->tid, m->start, m->size, m->file_off);
 	if (m->is_kernel) {
-		buf_printf(out, "]: %c %s", m->is_executable ? 'x' : 'r', m->path);
+		buf_printf(out, "]: %c ", m->is_executable ? 'x' : 'r');
+		utf8_append_visible(out, m->path);
 		return;
 	}
 	build_id_hex(&m->build_id, hex);
@@ -646,7 +674,8 @@ static void script_text_put_mapping(struct buf *out, const struct event *e)
 	else
 		buf_printf(out, " %02x:%02x %" PRIu64 " 0", (uint32_t)(m->dev >> 32),
 			   (uint32_t)m->dev, m->ino);
-	buf_printf(out, "]: %s %s", m->is_executable ? "r-xp" : "r--p", m->path);
+	buf_printf(out, "]: %s ", m->is_executable ? "r-xp" : "r--p");
+	utf8_append_visible(out, m->path);
 }
 
 static void put_switch(struct buf *out, const struct event *e)
@@ -676,8 +705,9 @@ void script_print_event(struct script_printer *p, const struct event *e, const c
 	script_text_put_start(p, fields, &row, p->has_chains && !p->options->hides_chains);
 	switch (e->type) {
 	case EVENT_COMM:
-		buf_printf(out, "PERF_RECORD_COMM%s: %s:%d/%d", e->comm.is_exec ? " exec" : "",
-			   e->comm.name, e->pid, e->tid);
+		buf_printf(out, "PERF_RECORD_COMM%s: ", e->comm.is_exec ? " exec" : "");
+		utf8_append_visible(out, e->comm.name);
+		buf_printf(out, ":%d/%d", e->pid, e->tid);
 		break;
 	case EVENT_FORK:
 		buf_printf(out, "PERF_RECORD_FORK(%d:%d):(%d:%d)", e->pid, e->tid, e->fork.ppid,
@@ -695,7 +725,7 @@ void script_print_event(struct script_printer *p, const struct event *e, const c
 		break;
 	case EVENT_CGROUP:
 		buf_printf(out, "PERF_RECORD_CGROUP cgroup: %" PRIu64 " ", e->cgroup.id);
-		utf8_append(out, e->cgroup.path, true);
+		utf8_append_visible(out, e->cgroup.path);
 		break;
 	case EVENT_LOST:
 		buf_printf(out, "PERF_RECORD_LOST lost %" PRIu64, e->lost.n);

@@ -46,7 +46,7 @@ static void readable_names_say(const struct readable_names *r, const struct unre
 			   "%zu %s%s%s unread and shown as in the symbol table (%s): ", unread->n,
 			   kind, unread->n == 1 ? "name" : "names", unread->n == 1 ? " is" : " are",
 			   reason);
-		utf8_append(&text, unread->first, true);
+		utf8_append_visible(&text, unread->first);
 		buf_str(&text, unread->n == 1 ? "" : ", and others");
 		r->say_unread(buf_cstr(&text));
 	}

@@ -25,7 +25,7 @@ load exports
 	session hostile
 	assay export -q --weight samples -i s -F folded -o x.folded
 	iconv -f UTF-8 -t UTF-8 x.folded >/dev/null
-	[ "$(grep -cv '^cpu"clock?:;\|^faults</script>' x.folded)" = 0 ]
+	[ "$(grep -cv '^cpu"clock\\x[0-9a-f]*:;\|^faults</script>' x.folded)" = 0 ]
 	[ "$(LC_ALL=C grep -c '[[:cntrl:]]' x.folded)" = 0 ]
 	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = 3000 ]
 }

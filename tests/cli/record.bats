@@ -246,8 +246,13 @@ ended() {
 
 @test "what processes shorter than a sampling period lack is said, with what has it" {
 	need_recording
-	run assay record -F 499 -o s -- "$PROGRAMS/forks" 1000
-	[ "$status" = 0 ]
+	# The kernel counts CPU time in ticks: by chance, it counts little of one run.
+	for _ in 1 2 3 4; do
+		run assay record -F 499 -o s -- "$PROGRAMS/forks" 1000
+		[ "$status" = 0 ]
+		[[ "$output" != *"live shorter"* ]] || break
+		rm -rf s
+	done
 	[[ "$output" == *"threads that live shorter than a sampling period get no sample; sample the whole machine (-a)"* ]]
 	[ "$(fact s .losses.unsampled)" -gt 0 ]
 }

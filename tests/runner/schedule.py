@@ -76,7 +76,7 @@ class Job:
 
     def end(self, results):
         """Kills what the area left. A process may still be ending when its parent has gone: it gets the deadline."""
-        end = time.monotonic() + min(5, self.place.deadline_s)
+        end = time.monotonic() + min(30, self.place.deadline_s)
         left = self.leftovers()
         while left and not self.stopped and time.monotonic() < end:
             time.sleep(0.05)

@@ -5,7 +5,9 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/csv.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "export/calls.h"
 #include "export/mappings.h"
 #include "export/sink.h"
@@ -54,15 +56,64 @@ static void json_strings_are_safe_in_a_page(void **state)
 	buf_fini(&b);
 }
 
-static void csv_fields_are_quoted_where_they_must(void **state)
+static void csv_raw(struct buf *out, const char *name)
+{
+	csv_put_text(out, name, true);
+}
+
+static void csv_guarded(struct buf *out, const char *name)
+{
+	csv_put_text(out, name, false);
+}
+
+static void csv_cells_are_quoted_where_they_must(void **state)
 {
 	struct buf b = { 0 };
 
 	(void)state;
-	assert_string_equal(text(&b, text_csv, "plain text"), "plain text");
-	assert_string_equal(text(&b, text_csv, "a,b"), "\"a,b\"");
-	assert_string_equal(text(&b, text_csv, "\"a\" \"\""), "\"\"\"a\"\" \"\"\"\"\"");
-	assert_string_equal(text(&b, text_csv, "two\nlines\xff"), "\"two\nlines\xef\xbf\xbd\"");
+	assert_string_equal(text(&b, csv_guarded, "plain text"), "plain text");
+	assert_string_equal(text(&b, csv_guarded, "a,b"), "\"a,b\"");
+	assert_string_equal(text(&b, csv_guarded, "\"a\" \"\""), "\"\"\"a\"\" \"\"\"\"\"");
+	assert_string_equal(text(&b, csv_guarded, "two\nlines\xff"), "\"two\nlines\xef\xbf\xbd\"");
+	buf_fini(&b);
+}
+
+static void csv_cells_that_begin_like_a_formula_are_text(void **state)
+{
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_string_equal(text(&b, csv_guarded, "=1+1"), "'=1+1");
+	assert_string_equal(text(&b, csv_guarded, "+1"), "'+1");
+	assert_string_equal(text(&b, csv_guarded, "-1"), "'-1");
+	assert_string_equal(text(&b, csv_guarded, "@SUM(A1)"), "'@SUM(A1)");
+	assert_string_equal(text(&b, csv_guarded, "\t=1"), "'\t=1");
+	assert_string_equal(text(&b, csv_guarded, "\r=1"), "\"'\r=1\"");
+	assert_string_equal(text(&b, csv_guarded, "=a,b"), "\"'=a,b\"");
+	assert_string_equal(text(&b, csv_guarded, "a=1"), "a=1");
+	assert_string_equal(text(&b, csv_guarded, ""), "");
+	assert_string_equal(text(&b, csv_raw, "=1+1"), "=1+1");
+	buf_fini(&b);
+}
+
+static void control_characters_are_visible_for_people(void **state)
+{
+	struct buf b = { 0 };
+
+	(void)state;
+	assert_string_equal(text(&b, utf8_append_visible, "a\033[2J\n\t\x7f"),
+			    "a\\x1b[2J\\x0a\\x09\\x7f");
+	assert_string_equal(text(&b, utf8_append_visible, "\xc2\x9b\xe2\x80\xae\xd8\x9c"),
+			    "\\u{009b}\\u{202e}\\u{061c}");
+	assert_string_equal(text(&b, utf8_append_visible, "\xe2\x81\xa6\xe2\x81\xa9\xe2\x80\xa8"),
+			    "\\u{2066}\\u{2069}\\u{2028}");
+	assert_string_equal(text(&b, utf8_append_visible, "\xff\xe2\x80"), "\\xff\\xe2\\x80");
+	assert_string_equal(text(&b, utf8_append_visible,
+				 "stra\xc3\x9f"
+				 "e \xf0\x9f\x94\xa5 \xe2\x80\xa6 \\"),
+			    "stra\xc3\x9f"
+			    "e \xf0\x9f\x94\xa5 \xe2\x80\xa6 \\");
+	assert_string_equal(text(&b, utf8_append, "a\033\xff"), "a\033\xef\xbf\xbd");
 	buf_fini(&b);
 }
 
@@ -306,7 +357,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(json_strings_are_safe_in_a_page),
-		cmocka_unit_test(csv_fields_are_quoted_where_they_must),
+		cmocka_unit_test(csv_cells_are_quoted_where_they_must),
+		cmocka_unit_test(csv_cells_that_begin_like_a_formula_are_text),
+		cmocka_unit_test(control_characters_are_visible_for_people),
 		cmocka_unit_test(numbers_are_exact),
 		cmocka_unit_test(slices_have_all_samples),
 		cmocka_unit_test(places_are_of_their_nodes_functions),

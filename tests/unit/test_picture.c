@@ -290,7 +290,7 @@ static void text_is_escaped(void **state)
 	(void)state;
 	markup_print_text("</script>\"'&\n\x01\xff", out);
 	fclose(out);
-	assert_string_equal(text, "&lt;/script&gt;&quot;&#39;&amp;??\xef\xbf\xbd");
+	assert_string_equal(text, "&lt;/script&gt;&quot;&#39;&amp;\\x0a\\x01\\xff");
 	free(text);
 }
 

@@ -158,10 +158,10 @@ static void put_target(struct top *t, const struct session *s, struct buf *out)
 
 	buf_printf(out, "\033[1massay top\033[0m  %s", live_views[t->view].key);
 	buf_str(out, "  ");
-	utf8_append(out, *s->info.command ? s->info.command : s->info.target, true);
+	utf8_append_visible(out, *s->info.command ? s->info.command : s->info.target);
 	if (c) {
 		buf_str(out, "  ");
-		utf8_append(out, c->name, true);
+		utf8_append_visible(out, c->name);
 		if (c->freq_hz)
 			buf_printf(out, " %" PRIu64 " Hz", c->freq_hz);
 	}
@@ -183,7 +183,7 @@ static void put_counts(const struct top *t, double seconds, struct buf *out)
 		buf_printf(out, "%s %.1f %s", c ? "," : " ", t->text.percent[c], names[c]);
 	if (*t->filter) {
 		buf_str(out, "  only ");
-		utf8_append(out, t->filter, true);
+		utf8_append_visible(out, t->filter);
 	}
 }
 
@@ -305,10 +305,10 @@ static void draw(struct top *t)
 	screen_put(t->screen, 1, buf_cstr(&t->head[1]), false);
 	if (t->is_typing) {
 		buf_str(&line, "filter: ");
-		utf8_append(&line, t->input, true);
+		utf8_append_visible(&line, t->input);
 		buf_u8(&line, '_');
 	} else if (*t->message.text) {
-		utf8_append(&line, t->message.text, true);
+		utf8_append_visible(&line, t->message.text);
 	} else {
 		buf_str(&line, "\033[2mq quit  P S T I views  / filter  space pause  h help");
 	}

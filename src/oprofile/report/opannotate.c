@@ -7,6 +7,7 @@
 
 #include "annotate/annotate_code.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "oprofile/report/opreport.h"
 #include "oprofile/report/opreport_rows.h"
 #include "symbol/addresses.h"
@@ -61,11 +62,15 @@ static void print_buf(struct buf *line, FILE *out)
 /* Text in a comment must not end it. */
 static void put_comment_text(const char *text, struct buf *line)
 {
-	for (; *text; text++) {
+	struct buf visible = { 0 };
+
+	utf8_append_visible(&visible, text);
+	for (text = buf_cstr(&visible); *text; text++) {
 		buf_u8(line, (uint8_t)*text);
 		if (text[0] == '*' && text[1] == '/')
 			buf_u8(line, ' ');
 	}
+	buf_fini(&visible);
 }
 
 /* ---- functions and where they begin ---- */
@@ -265,11 +270,18 @@ static void print_file_comment(const struct opannotation *oa, uint32_t file, FIL
 
 /* ---- source ---- */
 
-/* A blank is all that a line is spared from its file. */
+/* A line of a source file, without the end of a line of Windows. Its TABs stay. */
 static void opannotate_put_text(const char *text, size_t size, struct buf *line)
 {
-	for (size_t i = 0; i < size && text[i] != '\r'; i++)
-		buf_u8(line, text[i] ? (uint8_t)text[i] : '?');
+	cleanup(free_at_exit) char *copy = xstrndup(text, size);
+	char *rest = copy, *part;
+
+	copy[strcspn(copy, "\r")] = '\0';
+	while ((part = strsep(&rest, "\t"))) {
+		utf8_append_visible(line, part);
+		if (rest)
+			buf_u8(line, '\t');
+	}
 }
 
 static void opannotate_print_source(struct annotation *a, uint32_t file,
@@ -390,13 +402,16 @@ static void print_function(struct assembly *as, const struct start *s)
 	as->image = f->image;
 	as->table = p->images.data[f->image].table;
 	opannotate_put_prefix(as->a, NULL, &as->line);
-	buf_printf(&as->line, "%016" PRIx64 " <%s>:", op_symbol_address(p, s->function),
-		   op_symbol_name(p, s->function));
+	buf_printf(&as->line, "%016" PRIx64 " <", op_symbol_address(p, s->function));
+	utf8_append_visible(&as->line, op_symbol_name(p, s->function));
+	buf_str(&as->line, ">:");
 	opannotate_put_start(as->a, s, &as->line);
 	print_buf(&as->line, as->out);
 	if (function_code_load(as->a, s->function, &code, &err) < 0) {
 		opannotate_put_prefix(as->a, NULL, &as->line);
-		buf_printf(&as->line, "(%s)", err.text);
+		buf_u8(&as->line, '(');
+		utf8_append_visible(&as->line, err.text);
+		buf_u8(&as->line, ')');
 		print_buf(&as->line, as->out);
 	}
 	vec_foreach (&code.list, in)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "cli/output.h"
 #include "oprofile/report/opreport_rows.h"
 #include "profile/rows.h"
 
@@ -12,9 +14,10 @@
 
 void op_put(struct buf *line, const char *text, size_t width)
 {
-	size_t len = strlen(text);
+	size_t start = line->len, len;
 
-	buf_str(line, text);
+	utf8_append_visible(line, text);
+	len = line->len - start;
 	do
 		buf_u8(line, ' ');
 	while (++len < width);
@@ -116,7 +119,7 @@ void op_put_names(const struct op_rows *r, const struct op_row *row, const char 
 		op_put(line, op_image_name(r->p, r->o, row->image), OP_IMAGE_WIDTH);
 	if (r->shows_app)
 		op_put(line, op_image_name(r->p, r->o, row->app), OP_IMAGE_WIDTH);
-	buf_str(line, row->symbol);
+	utf8_append_visible(line, row->symbol);
 	buf_str(line, suffix);
 }
 
@@ -145,7 +148,7 @@ static void print_details(const struct op_rows *r, uint32_t symbol, FILE *out)
 				    OP_PERCENT_WIDTH);
 		}
 		if (row->line)
-			buf_str(&line, row->line);
+			utf8_append_visible(&line, row->line);
 		op_print_line(&line, out);
 	}
 	buf_fini(&line);
@@ -296,7 +299,7 @@ static void opreport_print_summary_row(const struct summary *s, const char *inde
 					  of ? of[lane] : s->p->lanes[lane].total.samples));
 		fprintf(out, "%9" PRIu64 " %s ", counts[lane], percent);
 	}
-	fprintf(out, "%s\n", op_image_name(s->p, s->o, image));
+	output_line(out, "%s", op_image_name(s->p, s->o, image));
 }
 
 static bool is_zero(const uint64_t *counts, uint32_t n)
