@@ -52,7 +52,7 @@ void container_log_free(struct container_log *l)
 	free(l);
 }
 
-static void keep(struct container_log *l, const char *id, const char *name)
+static void keep_name(struct container_log *l, const char *id, const char *name)
 {
 	cleanup(free_at_exit) char *old = NULL;
 	const char *now = container_names_find(l->kept, id);
@@ -65,8 +65,8 @@ static void keep(struct container_log *l, const char *id, const char *name)
 		containers_append(l->file, id, now);
 }
 
-/* False: a name is missing that there may be. */
-static bool look_up(struct container_log *l, const char *path)
+/* Returns false if the cgroup's path promises a name that no engine file has yet. */
+static bool look_up_names(struct container_log *l, const char *path)
 {
 	struct cgroup_names names;
 	const char *name;
@@ -75,11 +75,11 @@ static bool look_up(struct container_log *l, const char *path)
 	cgroup_names_of(path, &names);
 	name = engine_files_container(l->files, &names);
 	if (name)
-		keep(l, names.container, name);
+		keep_name(l, names.container, name);
 	is_all &= name || strlen(names.container) != 64;
 	name = engine_files_pod(l->files, &names);
 	if (name)
-		keep(l, names.pod, name);
+		keep_name(l, names.pod, name);
 	return is_all && (name || !*names.pod);
 }
 
@@ -91,7 +91,8 @@ void container_log_see(struct container_log *l, string_id cgroup)
 		return;
 	l->last = cgroup.n;
 	intmap_put(&l->seen, cgroup.n, &is_new);
-	if (is_new && !look_up(l, strings_get(l->strings, cgroup)) && l->pending.n < PENDING_MAX)
+	if (is_new && !look_up_names(l, strings_get(l->strings, cgroup)) &&
+	    l->pending.n < PENDING_MAX)
 		vec_push(&l->pending, (struct pending){ cgroup, TRIES });
 }
 
@@ -100,7 +101,7 @@ void container_log_retry(struct container_log *l)
 	size_t kept = 0;
 
 	vec_foreach (&l->pending, p)
-		if (!look_up(l, strings_get(l->strings, p->cgroup)) && --p->tries > 0)
+		if (!look_up_names(l, strings_get(l->strings, p->cgroup)) && --p->tries > 0)
 			l->pending.data[kept++] = *p;
 	l->pending.n = kept;
 }

@@ -37,7 +37,7 @@ static uint64_t evidence_of_frames(const char *root, const char *name, const str
 	uint64_t sum = debug_file_evidence(&search);
 
 	search.root = "";
-	/* The two are equal where the root is this one. */
+	/* If the process's root is our root, both terms are equal and would cancel out. */
 	return *root ? hash_u64(hash_u64(sum) ^ debug_file_evidence(&search)) : sum;
 }
 

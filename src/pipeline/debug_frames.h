@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind tables from separate debug files: a program that is compiled without .eh_frame has
- * .debug_frame, which strip(1) and objcopy(1) move there with all other debug sections. A process's
- * own files come first (a container has its debug packages), then those of this machine.
+ * Unwind tables from separate debug files.
+ *
+ * A program that is compiled without .eh_frame has .debug_frame instead. strip(1) and objcopy(1)
+ * move that section to the debug file. The process's own debug files are searched first, because a
+ * container may have its own debug packages; then the files of this machine.
  */
 #pragma once
 

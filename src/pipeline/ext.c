@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A row a feature. */
+/* One row for each feature. */
 static const struct ext_feature *const features[] = {
 	&ibs_feature,
 };
@@ -16,10 +16,10 @@ struct ext_session {
 	const struct counters *counters;
 	struct {
 		const struct ext_feature *feature;
-		void *state; /* NULL: it has no counter here */
+		void *state; /* NULL: the feature has no counter here */
 		bool has_files;
 	} open[ARRAY_SIZE(features)];
-	uint8_t *owner; /* by counter: 1 + the feature's number; 0: of none */
+	uint8_t *owner; /* by counter: 1 + index of its feature; 0: no feature */
 };
 
 void ext_list(struct buf *out)
@@ -48,7 +48,7 @@ int ext_init(const char *text, int (*add)(void *context, const char *event), voi
 	return r;
 }
 
-/* Whose raw samples make the counter's: the feature whose `ext` it names. */
+/* A counter belongs to the feature that its `ext` names. */
 static void own_counters(struct ext_session *s, size_t feature)
 {
 	size_t len = strlen(s->open[feature].feature->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* IBS as an extended feature: its arguments, its counters, its statistics and logs. */
+/* IBS as an extended feature: arguments, counters, statistics and logs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "pipeline/ext.h"
 #include "pipeline/ibs.h"
 
-/* Bits of the unit mask of op events (OProfile's; the first is the kernel's matter). */
+/* Bits of the unit mask of op events, as OProfile defines them. The kernel handles bit 0. */
 #define MASK_ACCESSES (1U << 1) /* log what loads and stores touch */
 #define MASK_TARGETS  (1U << 2) /* log where branches go */
 
@@ -109,7 +109,7 @@ static uint32_t read_family(const struct counter_sources *sources)
 	return family;
 }
 
-static int check_event(const struct ibs_state *s, const struct counter *c, struct error *err)
+static int ibs_check_event(const struct ibs_state *s, const struct counter *c, struct error *err)
 {
 	if (ibs_event_exists(c->event_code, s->family))
 		return 0;
@@ -118,8 +118,8 @@ static int check_event(const struct ibs_state *s, const struct counter *c, struc
 			 s->family);
 }
 
-static int open_session(const struct counters *counters, const struct counter_sources *sources,
-			void **state, struct error *err)
+static int ibs_open(const struct counters *counters, const struct counter_sources *sources,
+		    void **state, struct error *err)
 {
 	struct ibs_state *s = NULL;
 	int r = 0;
@@ -135,7 +135,7 @@ static int open_session(const struct counters *counters, const struct counter_so
 			s->counters = counters;
 			s->family = read_family(sources);
 		}
-		r = check_event(s, c, err);
+		r = ibs_check_event(s, c, err);
 		if (kind == IBS_OP)
 			s->masks |= (uint32_t)c->unit_mask;
 	}
@@ -196,7 +196,7 @@ static int derive(void *state, const struct event *e, struct ext_count counts[EX
 	return n;
 }
 
-static void print(const void *state, ext_visitor visit, void *context)
+static void ibs_print(const void *state, ext_visitor visit, void *context)
 {
 	const struct ibs_state *s = state;
 
@@ -276,9 +276,9 @@ const struct ext_feature ibs_feature = {
 	.args = "fetch:EVENT,…:COUNT:MASK|op:EVENT,…:COUNT:MASK",
 	.help = "instruction-based sampling of AMD processors",
 	.init = init,
-	.open = open_session,
+	.open = ibs_open,
 	.close = free,
 	.derive = derive,
-	.print = print,
+	.print = ibs_print,
 	.files = &files,
 };

@@ -34,7 +34,7 @@ void frame_resolver_free(struct frame_resolver *r)
 	free(r);
 }
 
-/* False: of user code, what follows is no more to be trusted. */
+/* Returns false if the frame was dropped. A user chain is not trustworthy behind it. */
 static bool keep_frame(struct frame_resolver *r, uint64_t addr, bool is_mapped)
 {
 	struct frames *f = &r->frames;
@@ -59,8 +59,8 @@ static void resolve_kernel(struct frame_resolver *r, const struct event *e,
 }
 
 /*
- * In execve(2) the old program is gone while its registers are still there: such a stack is the
- * kernel's alone, and whole (collect/bpf/stack.h has it so, too).
+ * During execve(2) the old program is unmapped, but its registers are still there. Such a stack has
+ * only kernel frames, and is complete (collect/bpf/stack.h handles it the same way).
  */
 static bool is_in_exec(const struct frame_resolver *r, const struct sample_event *s, uint32_t i,
 		       bool is_mapped)
@@ -94,7 +94,7 @@ struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r)
 	return r->stacks;
 }
 
-/* The first address of a walk is known if the sample is of user mode. */
+/* If the sample was taken in user mode, frame 0 already is the walk's first address. */
 static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 			    const struct thread_view *thread)
 {
@@ -103,7 +103,7 @@ static void walk_user_stack(struct frame_resolver *r, const struct event *e,
 	struct user_chain chain;
 
 	chain = user_stacks_walk(frame_resolver_user_stacks(r), e->pid, thread, s);
-	/* An address that nothing covers is counted as such. */
+	/* A frame that no mapping covers is counted as unmapped, not as a cut stack. */
 	r->frames.cut = chain.cut == LOSS_FRAME_UNMAPPED ? -1 : chain.cut;
 	r->frames.is_walked = true;
 	if (chain.n > skip)
@@ -131,7 +131,7 @@ struct frames *frames_resolve(struct frame_resolver *r, const struct event *e,
 	if (s->n_kernel)
 		resolve_kernel(r, e, thread, s->callers, s->n_kernel);
 	f->n_kernel = s->mode == MODE_KERNEL || s->n_kernel ? f->n : 0;
-	/* Registers alone may have been asked for beside the kernel's own chain. */
+	/* An event may ask for the registers alone; then the kernel's own chain is used. */
 	if (s->extra && s->extra->stack && s->extra->user.n_values)
 		walk_user_stack(r, e, thread);
 	else if (s->n_callers > s->n_kernel)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A sample's frames: its pc and its call chain as (image, offset), innermost first.
+ * The frames of a sample: its pc and call chain as (image, offset), innermost first.
  *
  *   kernel part of the chain ─┐
  *   user part of the chain   ─┼─► addresses ─► machine ─► (image, offset)
- *   or its copied stack      ─┘
+ *   or the copied stack      ─┘
+ *
+ * A resolver serves one thread: the thread of its machine.
  */
 #pragma once
 
@@ -18,42 +20,45 @@
 #define MAX_FRAMES (RECORD_MAX_CALLERS + 1)
 
 struct frames {
-	uint32_t n, n_kernel; /* frames [0, n_kernel) are the kernel's */
+	uint32_t n, n_kernel; /* frames [0, n_kernel) are kernel frames */
 	uint32_t n_unmapped;  /* callers that no mapping covers */
 	int leaf_loss;        /* enum loss_reason why frame 0 is unknown, or -1 */
 	int cut;              /* enum loss_reason why a copied stack ended early, or -1 */
-	bool is_walked;       /* the user part is of a copied stack */
+	bool is_walked;       /* the user part comes from a copied stack */
 	struct code_addr code[MAX_FRAMES];
-	uint64_t addr[MAX_FRAMES]; /* of a caller: its return address */
+	uint64_t addr[MAX_FRAMES]; /* runtime address; of a caller: the return address */
 };
 
 struct frame_resolver;
 struct user_stacks;
 
 struct frame_resolver_config {
-	struct machine *machine; /* stays the caller's */
+	struct machine *machine; /* not owned; outlives the resolver */
 	const char *proc;        /* as for user_stacks_new() */
 	const char *arch;
 	/*
-	 * Callers that no mapping covers are kept as frames of [unknown]. Else they are left out,
-	 * and the user part ends at the first: code without frame pointers leaves any number where
-	 * a return address would be, and what follows is no more trustworthy.
+	 * Keep callers that no mapping covers, as [unknown] frames. Otherwise such callers are left
+	 * out, and the user part ends at the first one. Code without frame pointers leaves
+	 * arbitrary numbers in the place of return addresses, so the frames behind it are not
+	 * trustworthy.
 	 */
 	bool keeps_unmapped;
-	/* Frame 0's address is all that is wanted: nothing is looked up, and there are no callers.
-	 */
+	/* Return the address of frame 0 alone: no callers, and nothing is resolved. */
 	bool addresses_alone;
 };
 
 struct frame_resolver *frame_resolver_new(const struct frame_resolver_config *config);
 void frame_resolver_free(struct frame_resolver *r); /* NULL is fine */
 
-/* The frames of a sample, as the machine is now; they are the caller's until the next call. */
+/*
+ * Resolves a sample against the machine's present state. The frames are valid until the next call
+ * and may be changed.
+ */
 struct frames *frames_resolve(struct frame_resolver *r, const struct event *sample,
 			      const struct thread_view *thread);
 
-/* A sample that will come: fetches what its walk will read, if its stack was copied. */
+/* A hint: the sample comes soon. Prefetches the unwind data for its copied stack. */
 void frames_expect(struct frame_resolver *r, const struct event *sample);
 
-/* The walker of copied stacks. It stays the resolver's. */
+/* The walker of copied stacks. The resolver owns it. */
 struct user_stacks *frame_resolver_user_stacks(struct frame_resolver *r);

@@ -33,7 +33,7 @@ static void read_cpu_model(char *model, size_t size)
 		fclose(f);
 }
 
-static struct counter_info describe(const struct counter *c)
+static struct counter_info describe_counter(const struct counter *c)
 {
 	return (struct counter_info){
 		.name = c->name,
@@ -59,7 +59,7 @@ void host_init(struct host *h, const struct counters *counters, bool with_off_cp
 	read_cpu_model(h->cpu_model, sizeof(h->cpu_model));
 	h->counters = xcalloc(counters->n + N_WAIT_STATES, sizeof(*h->counters));
 	for (size_t i = 0; i < counters->n; i++)
-		h->counters[i] = describe(&counters->data[i]);
+		h->counters[i] = describe_counter(&counters->data[i]);
 	if (!with_off_cpu)
 		return;
 	off_cpu_describe(h->counters + counters->n);

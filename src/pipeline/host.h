@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a session says of the machine it was recorded on. */
+/* A session's description of the machine that recorded it. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,11 +15,11 @@ struct host {
 };
 
 /*
- * Reads uname(2) and /proc/cpuinfo, and describes the counters, and behind them off-CPU time's
- * if it is wanted. `counters` must outlive it.
+ * Reads uname(2) and /proc/cpuinfo and describes the counters. With `with_off_cpu`, the counters of
+ * off-CPU time follow them. `counters` must outlive `h`.
  */
 void host_init(struct host *h, const struct counters *counters, bool with_off_cpu);
 void host_fini(struct host *h);
 
-/* The words of a command line, quoted for a shell where needed. The caller's to free(). */
+/* The words of a command line, quoted for a shell where needed. The caller frees the text. */
 char *quote_command(char *const argv[]);

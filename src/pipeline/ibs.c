@@ -7,15 +7,15 @@
 
 #define BIT(n) (1ULL << (n))
 
-/* Where a rule looks, and what must hold before it is looked at all. */
+/* The register that a rule tests, and the condition for testing it at all. */
 enum where {
 	FETCH_CTL,
 	OP_DATA,     /* IbsOpData */
-	LOAD_STORE,  /* IbsOpData3, of a load or a store */
-	NORTHBRIDGE, /* IbsOpData2, of a load that missed the data cache and has a source */
+	LOAD_STORE,  /* IbsOpData3 of loads and stores */
+	NORTHBRIDGE, /* IbsOpData2 of loads that missed the data cache and have a source */
 };
 
-/* Where the data came from, by its register's field. */
+/* The source of the data, from its register field. */
 enum source { NO_SOURCE, LOCAL_L3, OTHER_CACHE, DRAM, ELSEWHERE };
 
 enum add { ADD_ONE, ADD_FETCH_LATENCY, ADD_TAG_TO_RETIRE, ADD_COMP_TO_RETIRE, ADD_MISS_LATENCY };
@@ -23,8 +23,8 @@ enum add { ADD_ONE, ADD_FETCH_LATENCY, ADD_TAG_TO_RETIRE, ADD_COMP_TO_RETIRE, AD
 struct rule {
 	uint16_t code;
 	uint8_t where, source, add;
-	uint64_t set, clear; /* bits that all must be */
-	uint64_t any;        /* bits of which one must be set; 0: none */
+	uint64_t set, clear; /* bits that must all be set, or all be clear */
+	uint64_t any;        /* at least one of these bits must be set; 0: no such condition */
 };
 
 /* Bits of IbsFetchCtl. */
@@ -36,17 +36,17 @@ struct rule {
 #define F_L1_MISS BIT(55)
 #define F_L2_MISS BIT(56)
 #define F_ALL     (F_DONE | F_IC_MISS | F_PHYS | F_L1_MISS | F_L2_MISS)
-/* Of IbsOpData. */
+/* Bits of IbsOpData. */
 #define O_RESYNC      BIT(32)
 #define O_RETURN      BIT(34)
 #define O_TAKEN       BIT(35)
 #define O_MISSED      BIT(36)
 #define O_BRANCH      BIT(37)
 #define O_RIP_INVALID BIT(38)
-/* Of IbsOpData2. */
+/* Bits of IbsOpData2. */
 #define N_REMOTE BIT(4)
 #define N_OWNED  BIT(5)
-/* Of IbsOpData3. */
+/* Bits of IbsOpData3. */
 #define D_LOAD     BIT(0)
 #define D_STORE    BIT(1)
 #define D_L1_MISS  BIT(2)
@@ -67,7 +67,7 @@ struct rule {
 #define D_LINEAR   BIT(17)
 #define D_L2_1G    BIT(19)
 
-/* code, where, source, add, set, clear, any: OProfile's derived events. */
+/* OProfile's derived events: code, where, source, add, set, clear, any. */
 static const struct rule rules[] = {
 	{ 0xf000, FETCH_CTL, 0, ADD_ONE, 0, 0, 0 },
 	{ 0xf001, FETCH_CTL, 0, ADD_ONE, 0, F_ALL, 0 },
@@ -136,8 +136,8 @@ static const struct rule rules[] = {
 };
 
 /*
- * Bits that mean nothing, or something else, in a family. Since family 17h bits 9 to 12 of
- * IbsOpData3 are reserved, bit 16 says that no buffer was allocated, and resyncs are not told.
+ * Bits without a meaning, or with another one, in a family. Since family 17h, bits 9 to 12 of
+ * IbsOpData3 are reserved, bit 16 means that no buffer was allocated, and resyncs are not reported.
  */
 struct family {
 	uint32_t first, last;
@@ -203,7 +203,7 @@ bool ibs_has_address(const struct ibs_sample *s, uint32_t family)
 
 static enum source source_of(const struct ibs_sample *s)
 {
-	/* By three bits; since Zen 4, by five. */
+	/* The field has three bits; since Zen 4, five. */
 	static const uint8_t narrow[8] = {
 		[1] = LOCAL_L3, [2] = OTHER_CACHE, [3] = DRAM, [4] = OTHER_CACHE, [7] = ELSEWHERE
 	};
@@ -226,9 +226,11 @@ static const struct rule *find_rule(uint32_t code)
 	return NULL;
 }
 
-/* The bits that a rule looks at; 0 where its condition does not hold. */
-static bool look(const struct ibs_sample *s, const struct rule *r, const struct family *f,
-		 uint64_t *bits)
+/*
+ * Sets *bits to the tested register, or to 0. Returns false if the rule's condition does not hold.
+ */
+static bool tested_register(const struct ibs_sample *s, const struct rule *r,
+			    const struct family *f, uint64_t *bits)
 {
 	uint64_t data3 = s->data3 & ~f->no_data3;
 
@@ -287,7 +289,7 @@ uint64_t ibs_count(const struct ibs_sample *s, uint32_t code, uint32_t family)
 	const struct rule *r = find_rule(code);
 	uint64_t bits;
 
-	if (!r || !look(s, r, find_family(family), &bits))
+	if (!r || !tested_register(s, r, find_family(family), &bits))
 		return 0;
 	if ((bits & r->set) != r->set || bits & r->clear || (r->any && !(bits & r->any)) ||
 	    (r->source && source_of(s) != r->source))

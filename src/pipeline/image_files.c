@@ -31,7 +31,10 @@ void image_files_free(struct image_files *f)
 	free(f);
 }
 
-/* Where a file may be. NULL, or the caller's to free(); `path` is the image's without a mark. */
+/*
+ * The places to look for a file. Each returns NULL, or a path that the caller frees. `path` is the
+ * image's path without " (deleted)".
+ */
 struct process {
 	const char *proc;
 	int32_t pid;
@@ -78,9 +81,10 @@ static char *path_from_here(const struct process *p, const struct image *image, 
 }
 
 /*
- * Before Linux 6.18, records have another device for a file of overlayfs than its mapping has.
- * There the inode alone tells, but only of a file that the process has mapped, or that is on
- * overlayfs: on another mount that came over its path, a file may have the same inode.
+ * Before Linux 6.18, the device in records of overlayfs files differs from the device of the
+ * mapping. For these files the inode alone decides. That is safe only for files that the process
+ * has mapped, or that are on overlayfs: another mount over the path may have a file with the same
+ * inode.
  */
 static const struct place {
 	place_function find;
@@ -90,7 +94,7 @@ static const struct place {
 	{ overlay_of_process, true }, { path_from_here, false },
 };
 
-/* Whether this is the file that was mapped; its build id, if it has one. */
+/* Is this the mapped file? Sets *id to its build id, if there is one. */
 static bool is_file_of(const struct place *place, const char *path, const struct image *image,
 		       struct file_mapping *file, struct build_id *id)
 {
@@ -112,7 +116,7 @@ static bool is_file_of(const struct place *place, const char *path, const struct
 
 static char *image_path(const struct image *image)
 {
-	static const char mark[] = " (deleted)"; /* what /proc/PID/maps puts behind the path */
+	static const char mark[] = " (deleted)"; /* /proc/PID/maps appends it to the path */
 	size_t len = strlen(image->path);
 	bool is_marked = len > strlen(mark) && !strcmp(image->path + len - strlen(mark), mark);
 
@@ -146,7 +150,9 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 	return found;
 }
 
-/* The index is in the cache then; a symbolizer keeps each that it made, so this one goes. */
+/*
+ * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
+ */
 static void index_symbols(const char *path, const struct image *image)
 {
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(NULL);
@@ -156,7 +162,7 @@ static void index_symbols(const char *path, const struct image *image)
 	symbolizer_table(symbols, &there, NULL, 0);
 }
 
-/* Whether the path leads to another file here, or to none. */
+/* Does `path` lead to another file here, or to no file? */
 static bool is_hidden(const char *found, const char *path)
 {
 	struct stat there, here;
@@ -177,7 +183,10 @@ void image_files_look(struct image_files *f, int32_t pid, struct image *image)
 	image->dev = image->ino = image->generation = 0;
 	if (!id.len)
 		image_set_content(image, &file);
-	/* Without a build id it is one's own, or just built: it may be gone by the report. */
+	/*
+	 * A file without a build id is often local or freshly built. It may be gone when a report
+	 * needs it.
+	 */
 	if (!file_is_cut(&file) && (!id.len || is_hidden(found, image->path)))
 		index_symbols(found, image);
 	file_unmap(&file);

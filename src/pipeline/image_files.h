@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be read of an image only while its process lives.
+ * Data of an image that can be read only while its process lives.
  *
- * The path that a mapping has is the process's own: in a container it names
- * another file here, or none, and after an upgrade the file is deleted. So at
- * the first sample of an image its build id, or without one its content, is read as the process
- * sees it (through /proc/PID/root, /proc/PID/map_files or /proc/PID/exe). Its symbols are indexed
- * at once if the path does not lead to the same file from here, or the file has no build id: the
- * index is cached by build id or content, and that is how a report finds it.
+ * The path of a mapping is valid in the process. In a container the same path leads to another file
+ * here, or to none; after an upgrade the file is deleted. So at the first sample of an image, its
+ * build id is read through /proc/PID/root, /proc/PID/map_files or /proc/PID/exe. An image without a
+ * build id is identified by its content.
+ *
+ * The symbols are indexed at once if the path leads to another file here, or the file has no build
+ * id. Reports find the index in the cache, by build id or content.
  */
 #pragma once
 
@@ -17,16 +18,19 @@
 #include "machine/image.h"
 
 /*
- * Where the file of a FILE image can be opened now: by its path as the process
- * sees it, as the process's executable, or by its path from here (proc NULL: only that). The
- * file must be the image's (machine/image_file.h): one that was replaced while it ran is found
- * through /proc/PID or not at all. NULL, or a path that is the caller's to free().
- * *id (of image_files_find(), may be NULL): the build id of what was found.
+ * Finds a path by which a FILE image can be opened now: the path in the process's root, the
+ * process's executable, or the plain path on this machine (with `proc` NULL: only this one). The
+ * file must be the image's file (machine/image_file.h): a file that was replaced while it ran is
+ * found only through /proc/PID. Returns NULL, or a path that the caller frees. If `id` is not NULL,
+ * *id gets the file's build id.
  */
 char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 		       struct build_id *id);
 
-/* The same, and *file is that file, whatever the path leads to later: unmap it. */
+/*
+ * As image_files_find(), but also maps the file: *file is the right file even if the path changes
+ * later. The caller unmaps *file.
+ */
 char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 		       struct file_mapping *file, struct build_id *id);
 
@@ -36,7 +40,7 @@ struct image_files *image_files_new(const char *proc);
 void image_files_free(struct image_files *f); /* NULL is fine */
 
 /*
- * Looks at the file of a FILE image. The image gets the file's build id, or without one its
- * content; it stays as it is when the file can't be reached.
+ * Reads the file of a FILE image. Stores the file's build id in the image, or without one the
+ * identity of its content. Leaves the image unchanged if the file can't be reached.
  */
 void image_files_look(struct image_files *f, int32_t pid, struct image *image);

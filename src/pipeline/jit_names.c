@@ -19,8 +19,8 @@
 #define MAP_LIMIT ((size_t)1 << 30)
 
 struct jit_process {
-	int32_t pid, ns_pid; /* ns_pid: as the process calls itself */
-	int tmp_fd;          /* its /tmp; -1: gone before we looked */
+	int32_t pid, ns_pid; /* ns_pid: the pid inside the process's own namespace */
+	int tmp_fd;          /* its /tmp; -1: the process ended before /tmp was opened */
 	image_id image;
 	struct intmap hits; /* addresses */
 };
@@ -58,7 +58,7 @@ void jit_names_free(struct jit_names *j)
 	free(j);
 }
 
-/* The last number of "NSpid:" is the pid in the innermost namespace (proc_pid_status(5)). */
+/* The last number of "NSpid:" is the pid in the innermost namespace; see proc_pid_status(5). */
 static int32_t read_ns_pid(const char *proc, int32_t pid)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, pid);
@@ -80,8 +80,8 @@ static int32_t read_ns_pid(const char *proc, int32_t pid)
 }
 
 /*
- * The process's /tmp, below its own root, so that a link in a container can't
- * lead out of it. Held open, as a mount namespace ends with its last process.
+ * The process's /tmp, opened below the process's own root, so that a link in a container can't lead
+ * out of it. It stays open because a mount namespace ends with its last process.
  */
 static int open_tmp(const char *proc, int32_t pid)
 {
@@ -150,13 +150,13 @@ static char *read_map(const struct jit_process *p)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    file_read_fd(fd, MAP_LIMIT, &text, &size) < 0)
 		return NULL;
-	/* A NUL spoils its line alone, not all that follow. */
+	/* A NUL byte spoils its own line, not all lines after it. */
 	while ((nul = memchr(text, '\0', size)))
 		*nul = '?';
 	return text;
 }
 
-static void finish(struct jit_process *p, jit_name_visit visit, void *context)
+static void visit_names(struct jit_process *p, jit_name_visit visit, void *context)
 {
 	cleanup(free_at_exit) char *text = p->hits.n ? read_map(p) : NULL;
 	const struct perf_map_entry *e;
@@ -197,7 +197,7 @@ void jit_names_finish(struct jit_names *j, int32_t pid, jit_name_visit visit, vo
 	for (size_t i = j->processes.n; i-- > 0;) {
 		if (j->processes.data[i].pid != pid)
 			continue;
-		finish(&j->processes.data[i], visit, context);
+		visit_names(&j->processes.data[i], visit, context);
 		process_remove(j, i);
 	}
 }
@@ -205,5 +205,5 @@ void jit_names_finish(struct jit_names *j, int32_t pid, jit_name_visit visit, vo
 void jit_names_finish_all(struct jit_names *j, jit_name_visit visit, void *context)
 {
 	vec_foreach (&j->processes, p)
-		finish(p, visit, context);
+		visit_names(p, visit, context);
 }

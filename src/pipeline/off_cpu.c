@@ -29,7 +29,7 @@ void off_cpu_describe(struct counter_info out[N_WAIT_STATES])
 		};
 }
 
-/* The letter of the state follows the name in parentheses, which may have any characters. */
+/* The state letter follows the command in parentheses. The command may hold any character. */
 static char read_state(const char *proc, int32_t pid, int32_t tid)
 {
 	char path[128], line[512];
@@ -41,7 +41,7 @@ static char read_state(const char *proc, int32_t pid, int32_t tid)
 	return end[2];
 }
 
-static int state_of(char letter)
+static int wait_state_of(char letter)
 {
 	switch (letter) {
 	case 'S':
@@ -51,12 +51,12 @@ static int state_of(char letter)
 	case 'T':
 	case 't':
 		return WAIT_STOPPED;
-	default: /* running, dead, or a kernel thread that idles */
+	default: /* running, dead, or an idle kernel thread */
 		return -1;
 	}
 }
 
-/* proc(5), /proc/PID/syscall: number, arguments, stack pointer and program counter. */
+/* Reads /proc/PID/syscall: number, arguments, stack pointer, program counter; see proc(5). */
 static void read_user_registers(const char *proc, struct blocked_thread *t)
 {
 	char path[128], line[512];
@@ -81,7 +81,7 @@ static bool is_kernel_thread(const char *proc, int32_t pid)
 
 bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thread *out)
 {
-	int state = state_of(read_state(proc, pid, tid));
+	int state = wait_state_of(read_state(proc, pid, tid));
 
 	if (state < 0 || is_kernel_thread(proc, pid))
 		return false;
@@ -101,7 +101,7 @@ size_t off_cpu_read_stack(const char *proc, const struct blocked_thread *t, void
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* The process of a thread, which /proc/TID/status tells. */
+/* The process of a thread, from /proc/TID/status. */
 static int32_t process_of(const char *proc, int32_t tid)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, tid);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Off-CPU time beside samples: what its states are called, and the threads
- * that were blocked before anybody looked.
+ * Off-CPU time: the names of its states, and the threads that were blocked before recording began.
  *
- * Blocked time is counted under one event a state, in ns, so that every view has
- * it: a sample of such an event stands for a millisecond.
+ * Each state has one event, which counts blocked time in ns. So every view can show it: a sample of
+ * such an event stands for a millisecond.
  */
 #pragma once
 
@@ -18,30 +17,30 @@
 
 #define OFF_CPU_SAMPLE_NS 1000000ULL
 
-/* The events of the states, in their order. */
+/* Describes the events, in the order of enum wait_state. The texts are static. */
 void off_cpu_describe(struct counter_info out[N_WAIT_STATES]);
 
-/* What a thread waits in, as /proc tells. */
+/* A blocked thread, as /proc shows it. */
 struct blocked_thread {
 	int32_t pid, tid;
 	enum wait_state state;
 	char comm[16];
-	uint64_t pc, sp; /* of user mode; 0: not to be seen */
+	uint64_t pc, sp; /* user mode; 0: not readable */
 };
 
 /*
- * False: it does not wait, is gone, or is the kernel's own. `proc` as for
+ * Returns false if the thread does not wait, has ended, or is a kernel thread. `proc`: see
  * proc_scan_process().
  */
 bool off_cpu_look(const char *proc, int32_t pid, int32_t tid, struct blocked_thread *out);
 
 /*
- * Calls `look_at` for each thread of a list of processes (none: of all there are), or of
- * a list of threads.
+ * Calls `look_at` for each listed thread and each thread of the listed processes. Without either
+ * list: for all threads of the machine.
  */
 void off_cpu_each(const char *proc, const struct pid_list *pids, const struct pid_list *tids,
 		  void (*look_at)(void *context, int32_t pid, int32_t tid), void *context);
 
-/* The stack's bytes from t->sp on, as many as there are: the number of them. */
+/* Reads at most `size` bytes of the stack from t->sp on. Returns the number of bytes. */
 size_t off_cpu_read_stack(const char *proc, const struct blocked_thread *t, void *bytes,
 			  size_t size);

@@ -11,13 +11,13 @@
 #include "pipeline/image_files.h"
 #include "pipeline/jit_names.h"
 
-/* How long a process that has ended is kept for samples that come late. */
+/* An ended process is kept this long, for samples that come late. */
 #define ENDED_KEPT_NS (2 * NS_PER_SECOND)
 
 #define NOT_LOOKED_AT UINT32_MAX
 
-/* CPUs of which samples are told apart in the tally; others come of files that are not ours. */
-#define CPUS_TOLD 8192
+/* The tally counts samples per CPU below this number. Foreign files may name any CPU. */
+#define TALLY_CPUS 8192
 
 struct pipeline {
 	struct event_sink sink;
@@ -33,13 +33,13 @@ struct pipeline {
 	bool is_offline;
 	char *proc;
 	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
-	struct code_addr frames[MAX_FRAMES]; /* of pipeline_add() */
-	uint64_t flush_ns;                   /* end of the second that is being gathered */
-	uint64_t kept_since_ns;              /* by pipeline_keep_ended() */
+	struct code_addr frames[MAX_FRAMES]; /* for pipeline_add() */
+	uint64_t flush_ns;                   /* end of the second that is being collected */
+	uint64_t kept_since_ns;              /* see pipeline_keep_ended() */
 	struct pipeline_counts counts;
 	struct pipeline_tally tally;
 	struct error write_error;  /* the first */
-	struct error last_failure; /* of the last attempt; code 0: it went well */
+	struct error last_failure; /* of the last attempt; code 0: it succeeded */
 };
 
 struct event_sink *pipeline_sink(struct pipeline *p)
@@ -101,9 +101,9 @@ void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap)
 /* Images. */
 
 /*
- * The kernel tells a build id where the file's first page is in memory, and
- * /proc never does; one file may so have two images. The first sample decides: its
- * build id is read, and all is kept under the image that has one.
+ * The kernel reports a build id only if the file's first page is in memory, and /proc never does.
+ * So one file may have two images. At an image's first sample its build id is read, and all samples
+ * go to the image with that build id.
  */
 static image_id look_at_image(struct pipeline *p, int32_t pid, image_id id)
 {
@@ -132,12 +132,12 @@ static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *co
 {
 	const struct image *image = image_get(machine_images(p->machine), code->image);
 
-	/* Of jitdumps the machine knows the names. */
+	/* For jitdump files, the machine already has the names. */
 	if (p->jit && image->kind == IMAGE_JIT && image->path[0] != '/')
 		jit_names_hit(p->jit, pid, code->image, code->offset);
 }
 
-/* What a living process alone can tell of its frames: build ids, names of code without a file. */
+/* Collects data that only a living process has: build ids, and names of code without a file. */
 static void look_at_frames(struct pipeline *p, int32_t pid, struct code_addr *frames, uint32_t n)
 {
 	if (p->is_offline)
@@ -155,14 +155,14 @@ struct user_stacks *pipeline_user_stacks(struct pipeline *p)
 
 static void keep_sample(struct pipeline *p, const struct sample *sample)
 {
-	struct error err; /* not cleared: 768 bytes, for every sample */
+	struct error err; /* not cleared, as it has 768 bytes and this runs for every sample */
 
 	if (sample->time_ns >= p->flush_ns)
 		pipeline_advance(p, sample->time_ns);
 	p->counts.samples += sample->samples;
-	while (p->tally.cpu_samples.n <= sample->class.cpu && sample->class.cpu < CPUS_TOLD)
+	while (p->tally.cpu_samples.n <= sample->class.cpu && sample->class.cpu < TALLY_CPUS)
 		vec_push(&p->tally.cpu_samples, 0);
-	if (sample->class.cpu < CPUS_TOLD)
+	if (sample->class.cpu < TALLY_CPUS)
 		p->tally.cpu_samples.data[sample->class.cpu] += sample->samples;
 	if (p->containers)
 		container_log_see(p->containers, sample->class.cgroup);
@@ -173,7 +173,7 @@ static void keep_sample(struct pipeline *p, const struct sample *sample)
 		keep_error(p, &err);
 }
 
-static void tell_losses(struct pipeline *p, const struct sample_event *s, const struct frames *f)
+static void count_losses(struct pipeline *p, const struct sample_event *s, const struct frames *f)
 {
 	if (f->leaf_loss >= 0)
 		pipeline_lose(p, (enum loss_reason)f->leaf_loss, s->counter, 1);
@@ -185,7 +185,7 @@ static void tell_losses(struct pipeline *p, const struct sample_event *s, const 
 		pipeline_lose(p, (enum loss_reason)f->cut, s->counter, 1);
 }
 
-/* A raw sample, of which each event that it counts in has one. */
+/* Adds the counts of a raw sample: one stored sample for each event that it counts in. */
 static void keep_counts(struct pipeline *p, const struct event *e, struct sample *sample)
 {
 	struct ext_count counts[EXT_MAX_COUNTS];
@@ -224,7 +224,7 @@ static int push_sample(struct pipeline *p, const struct event *e)
 		.period = s->period,
 	};
 
-	tell_losses(p, s, f);
+	count_losses(p, s, f);
 	look_at_frames(p, e->pid, f->code, f->n);
 	if (p->ext && ext_has(p->ext, s->counter))
 		keep_counts(p, e, &sample);
@@ -258,7 +258,7 @@ void pipeline_add(struct pipeline *p, const struct pipeline_sample *s)
 	keep_sample(p, &sample);
 }
 
-static int push(struct event_sink *sink, const struct event *e)
+static int pipeline_push(struct event_sink *sink, const struct event *e)
 {
 	struct pipeline *p = (struct pipeline *)sink;
 
@@ -284,7 +284,7 @@ static int push(struct event_sink *sink, const struct event *e)
 	}
 }
 
-static void expect(struct event_sink *sink, const struct event *e)
+static void pipeline_expect(struct event_sink *sink, const struct event *e)
 {
 	frames_expect(((struct pipeline *)sink)->resolver, e);
 }
@@ -319,9 +319,9 @@ static void process_ended(void *context, int32_t pid)
 		jit_names_finish(p->jit, pid, name_code, p);
 }
 
-/* Opening, time, the end. */
+/* Opening, advancing, closing. */
 
-/* Names are kept by sessions of this machine that have cgroups. */
+/* Only sessions of this machine with cgroups keep names of containers. */
 static void keep_containers(struct pipeline *p, const struct pipeline_config *config)
 {
 	container_log_free(p->containers);
@@ -342,7 +342,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	};
 
 	*p = (struct pipeline){
-		.sink = { push, expect },
+		.sink = { pipeline_push, pipeline_expect },
 		.ops = config->ops,
 		.machine = config->machine,
 		.ext = config->ext,

@@ -18,7 +18,7 @@
 #include "unwind/stop_loss.h"
 #include "unwind/walk.h"
 
-/* As deep as a sample's chain may be: deeper stacks are cut and counted. */
+/* The maximum depth of a sample's chain. Deeper stacks are cut and counted. */
 #define MAX_WALKED 1000
 
 #if defined(__aarch64__)
@@ -28,22 +28,23 @@
 #endif
 
 struct known_image {
-	bool is_looked_at, is_walked;     /* is_walked: it is in `walked` */
-	const struct unwind_table *table; /* NULL: none, walked by frame pointer */
+	bool is_looked_at, is_walked;     /* is_walked: the image is in `walked` */
+	const struct unwind_table *table; /* NULL: none; frame pointers are used */
 };
 
 struct user_stacks {
 	struct machine *machine;
 	char *proc;
-	bool is_aarch64, is_unsupported; /* the machine that was recorded */
+	bool is_aarch64, is_unsupported; /* of the recorded machine */
 	struct unwind_library *library;
 	struct unwinder *unwinder;
-	VEC(struct known_image) images; /* by image id of the machine */
-	VEC(image_id) walked;           /* with a table, since user_stacks_rest_walked() */
-	int32_t pid;                    /* of the walk at hand */
+	VEC(struct known_image) images; /* by the machine's image id */
+	VEC(image_id) walked; /* images with a table, walked since user_stacks_rest_walked() */
+	int32_t pid;          /* of the current walk */
 	const struct thread_view *thread;
 	struct dwarf_registers regs;
-	bool may_wait, is_pending; /* for a table that is being built; the walk came to one */
+	bool may_wait,
+		is_pending; /* the walk may wait for a table; the walk met an unfinished table */
 	uint64_t pcs[MAX_WALKED];
 };
 
@@ -75,13 +76,13 @@ void user_stacks_free(struct user_stacks *s)
 	free(s);
 }
 
-/* The vdso's size: its section headers are the last thing in it. */
+/* The size of the vdso. Its section headers come last in it. */
 static size_t vdso_size(const ElfW(Ehdr) * header)
 {
 	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 }
 
-/* Its image may be known under several names, so it goes by the number that no other image has. */
+/* The vdso's image may have several names, so its table has a number that no image has. */
 static enum unwind_table_state get_vdso_table(struct user_stacks *s,
 					      const struct unwind_table **table)
 {
@@ -94,7 +95,7 @@ static enum unwind_table_state get_vdso_table(struct user_stacks *s,
 	return unwind_library_get(s->library, IMAGE_UNKNOWN_ID.n, &wanted, table);
 }
 
-/* Before its first sample, an image is known by its inode alone: the file says more. */
+/* Before its first sample only the inode of an image is known. The file has its build id. */
 static struct build_id key_of_file(const struct image *image, const struct file_mapping *file,
 				   const struct build_id *found)
 {
@@ -128,12 +129,12 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 	if (path && !wanted.build_id.len)
 		wanted.build_id = key_of_file(image, &file, &found);
 	wanted.file = path ? &file : NULL;
-	wanted.path = image->path; /* gone; its table may be in the cache */
+	wanted.path = image->path; /* the file is gone; its table may be in the cache */
 	wanted.name = image->path;
 	if (s->proc)
 		wanted.root = root = xasprintf("%s/%d/root", s->proc, s->pid);
 	state = unwind_library_get(s->library, id.n, &wanted, table);
-	file_unmap(&file); /* if it was not taken */
+	file_unmap(&file); /* does nothing if the library took the file */
 	return state;
 }
 
@@ -144,7 +145,7 @@ static struct known_image *known_image(struct user_stacks *s, image_id image)
 	return &s->images.data[image.n];
 }
 
-/* False: it is still being built. */
+/* Returns false while the table is being built. */
 static bool try_table(struct user_stacks *s, image_id image, const struct unwind_table **table)
 {
 	struct known_image *known = known_image(s, image);
@@ -197,9 +198,10 @@ static struct unwind_regs followed_registers(const struct dwarf_registers *r)
 	return unwind_regs_sampled(r->value[16], r->value[7], r->value[6], 0, false);
 }
 
-/* Walks with s->regs. */
-static struct user_chain walk(struct user_stacks *s, int32_t pid, const struct thread_view *thread,
-			      const void *stack, size_t stack_size, bool is_whole)
+/* Walks from the registers in s->regs. */
+static struct user_chain walk_from_registers(struct user_stacks *s, int32_t pid,
+					     const struct thread_view *thread, const void *stack,
+					     size_t stack_size, bool is_whole)
 {
 	struct unwind_chain chain = { .pcs = s->pcs, .max = MAX_WALKED };
 	struct unwind_input in = {
@@ -239,7 +241,8 @@ struct user_chain user_stacks_walk(struct user_stacks *s, int32_t pid,
 							   ? LOSS_STACK_UNSUPPORTED
 							   : -1 };
 	s->may_wait = true;
-	return walk(s, pid, thread, extra->stack, extra->stack_size, extra->is_stack_whole);
+	return walk_from_registers(s, pid, thread, extra->stack, extra->stack_size,
+				   extra->is_stack_whole);
 }
 
 void user_stacks_expect(struct user_stacks *s, const struct event *e)
@@ -258,7 +261,7 @@ struct user_chain user_stacks_walk_copy(struct user_stacks *s, int32_t pid,
 	s->may_wait = may_wait;
 	s->regs = (struct dwarf_registers){ .is_aarch64 = s->is_aarch64 };
 	memcpy(s->regs.value, copy->regs, sizeof(s->regs.value));
-	return walk(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
+	return walk_from_registers(s, pid, thread, copy->stack, copy->stack_size, copy->is_whole);
 }
 
 bool user_stacks_table(struct user_stacks *s, int32_t pid, image_id image,
