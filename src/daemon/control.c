@@ -102,13 +102,27 @@ static void refuse_for_now(int fd, const char *text)
 	close(fd);
 }
 
+/* One user has at most half of the places: root keeps the others. */
+static bool lacks_share(const struct control *c, int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	size_t n = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid == 0)
+		return false;
+	vec_foreach (&c->clients, client)
+		n += (*client)->peer.uid == peer.uid;
+	return n >= CONTROL_MAX_CLIENTS / 2;
+}
+
 void control_adopt(struct control *c, int fd, uint64_t now_ns)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 	socklen_t size = sizeof(struct ucred);
 	struct client *client;
 
-	if (c->clients.n >= CONTROL_MAX_CLIENTS) {
+	if (c->clients.n >= CONTROL_MAX_CLIENTS || lacks_share(c, fd)) {
 		refuse_for_now(fd, FULL_TEXT);
 		return;
 	}

@@ -3,8 +3,8 @@
  * The daemon's control socket: a unix stream socket that takes requests as lines of JSON
  * (daemon/request.h), served between two readings of the rings by the thread that records. So
  * nothing here waits for anybody, and what it holds is bounded: at most CONTROL_MAX_CLIENTS are
- * served, a client's next request is read when its last answer is gone, and who does not read or
- * does not finish a line is dropped.
+ * served, half of them of one user who is not root; a client's next request is read when its last
+ * answer is gone, and who does not read or does not finish a line is dropped.
  */
 #pragma once
 

@@ -25,12 +25,18 @@
 
 #define REQUEST_KB 16
 #define TYPE       "text/plain; version=0.0.4; charset=utf-8"
-#define MAX_RUNS   8 /* of one metrics_http_serve(): the rings wait meanwhile */
+/* Of one metrics_http_serve(): the rings wait meanwhile. */
+#define MAX_RUNS    8
+#define MAX_ACCEPTS (METRICS_HTTP_CLIENTS / 2)
+/* The server's own limit. It counts a connection until it has closed the socket. */
+#define SERVER_LIMIT (METRICS_HTTP_CLIENTS * 2)
 
 #define FUNCTIONS(X)                       \
 	X(MHD_start_daemon)                \
 	X(MHD_stop_daemon)                 \
 	X(MHD_run)                         \
+	X(MHD_add_connection)              \
+	X(MHD_get_connection_info)         \
 	X(MHD_get_timeout)                 \
 	X(MHD_get_daemon_info)             \
 	X(MHD_create_response_from_buffer) \
@@ -47,7 +53,8 @@ static const struct lazy_function functions[] = { FUNCTIONS(ROW) };
 
 struct metrics_http {
 	struct MHD_Daemon *server;
-	int epoll, timer; /* the epoll has the server's own one, and the timer */
+	int listener, epoll, timer; /* the epoll has the other two, and the server's own one */
+	VEC(int) clients;           /* sockets of the server, oldest first */
 	void (*print)(void *context, struct buf *out);
 	void *context;
 	char address[80];
@@ -96,6 +103,57 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	result = answer(connection, MHD_HTTP_OK, TYPE, text.data, text.len);
 	buf_fini(&text);
 	return result;
+}
+
+/* ---- clients ---- */
+
+/* Called when the server has begun or ended a connection. */
+static void on_connection(void *data, struct MHD_Connection *connection, void **state,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct metrics_http *h = data;
+	const union MHD_ConnectionInfo *info =
+		mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	(void)state;
+	if (!info)
+		return;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		vec_push(&h->clients, info->connect_fd);
+		return;
+	}
+	for (size_t i = 0; i < h->clients.n; i++) {
+		int *at = &h->clients.data[i];
+
+		if (*at != info->connect_fd)
+			continue;
+		h->clients.n--;
+		memmove(at, at + 1, (h->clients.n - i) * sizeof(*at));
+		return;
+	}
+}
+
+/*
+ * Connections that say nothing cannot keep others out: a new client takes the place of the oldest
+ * one. An answer takes no time, so the oldest client is one that is slow or silent.
+ */
+static void accept_clients(struct metrics_http *h)
+{
+	for (int i = 0; i < MAX_ACCEPTS; i++) {
+		struct sockaddr_storage a;
+		socklen_t size = sizeof(a);
+		int fd = accept4(h->listener, (struct sockaddr *)&a, &size,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		if (h->clients.n >= METRICS_HTTP_CLIENTS) {
+			shutdown(h->clients.data[0], SHUT_RDWR);
+			mhd.MHD_run(h->server);
+		}
+		/* It closes the socket if it fails. */
+		mhd.MHD_add_connection(h->server, fd, (struct sockaddr *)&a, size);
+	}
 }
 
 /* ---- the address ---- */
@@ -163,8 +221,7 @@ static int bind_to(const struct addrinfo *info, struct metrics_http *h, const ch
 
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 ||
-	    listen(fd, METRICS_HTTP_CLIENTS) < 0)
+	if (fd < 0 || bind(fd, info->ai_addr, info->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
 		return error_errno(err, -errno, "cannot listen at '%s'", address);
 	name_address(h, fd);
 	owned = fd;
@@ -223,24 +280,24 @@ static int start(struct metrics_http *h, int listener)
 	const union MHD_DaemonInfo *info;
 	int r;
 
-	h->server =
-		mhd.MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h,
-				     MHD_OPTION_LISTEN_SOCKET, listener,
-				     MHD_OPTION_CONNECTION_LIMIT, (unsigned)METRICS_HTTP_CLIENTS,
-				     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)METRICS_HTTP_SLOW_S,
-				     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_KB << 10,
-				     MHD_OPTION_END);
-	if (!h->server) {
-		close(listener);
+	h->listener = listener;
+	h->server = mhd.MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+					 on_request, h, MHD_OPTION_CONNECTION_LIMIT,
+					 (unsigned)SERVER_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT,
+					 (unsigned)METRICS_HTTP_SLOW_S,
+					 MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+					 (size_t)REQUEST_KB << 10, MHD_OPTION_NOTIFY_CONNECTION,
+					 on_connection, h, MHD_OPTION_END);
+	if (!h->server)
 		return -EIO;
-	}
 	info = mhd.MHD_get_daemon_info(h->server, MHD_DAEMON_INFO_EPOLL_FD);
 	h->epoll = epoll_create1(EPOLL_CLOEXEC);
 	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (!info || h->epoll < 0 || h->timer < 0)
 		return -EMFILE;
 	r = add(h, info->epoll_fd);
-	return r < 0 ? r : add(h, h->timer);
+	r = r < 0 ? r : add(h, h->timer);
+	return r < 0 ? r : add(h, h->listener);
 }
 
 int metrics_http_open(const char *address, void (*print)(void *context, struct buf *out),
@@ -250,7 +307,7 @@ int metrics_http_open(const char *address, void (*print)(void *context, struct b
 	int r = lazy_library_load(MICROHTTPD_SONAMES, functions, ARRAY_SIZE(functions), err),
 	    listener;
 
-	h->epoll = h->timer = -1;
+	h->listener = h->epoll = h->timer = -1;
 	h->print = print;
 	h->context = context;
 	if (r < 0)
@@ -271,8 +328,10 @@ void metrics_http_close(struct metrics_http *h)
 		return;
 	if (h->server)
 		mhd.MHD_stop_daemon(h->server);
+	close_at_exit(&h->listener);
 	close_at_exit(&h->timer);
 	close_at_exit(&h->epoll);
+	vec_fini(&h->clients);
 	free(h);
 }
 
@@ -294,12 +353,8 @@ void metrics_http_serve(struct metrics_http *h)
 
 	while (read(h->timer, &ticks, sizeof(ticks)) > 0)
 		;
+	accept_clients(h);
 	for (int i = 0; i < MAX_RUNS && is_due && !ms; i++) {
-		mhd.MHD_run(h->server);
-		is_due = mhd.MHD_get_timeout(h->server, &ms) == MHD_YES;
-	}
-	/* Full, it listens to nobody; and where the run dropped all, only the next one listens. */
-	if (!is_due) {
 		mhd.MHD_run(h->server);
 		is_due = mhd.MHD_get_timeout(h->server, &ms) == MHD_YES;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The metrics over HTTP, by libmicrohttpd, which is loaded for it: GET /metrics and nothing else.
- * No thread: it is served like the control socket. At most METRICS_HTTP_CLIENTS at once, each for
- * METRICS_HTTP_SLOW_S without progress.
+ * No thread: it is served like the control socket. It serves METRICS_HTTP_CLIENTS at once, each for
+ * METRICS_HTTP_SLOW_S without progress. Another client takes the place of the oldest one.
  */
 #pragma once
 
@@ -12,7 +12,7 @@ struct buf;
 struct error;
 struct metrics_http;
 
-#define METRICS_HTTP_CLIENTS 16
+#define METRICS_HTTP_CLIENTS 64
 #define METRICS_HTTP_SLOW_S  5
 
 /*

@@ -241,7 +241,7 @@ static void metrics_are_served_over_http(void **state)
 	struct error err = { 0 };
 	struct buf answer = { 0 };
 	char page[] = "page 1\n";
-	int idle[METRICS_HTTP_CLIENTS + 4];
+	int idle[400];
 
 	(void)state;
 	need_library();
@@ -260,13 +260,12 @@ static void metrics_are_served_over_http(void **state)
 	assert_memory_equal(answer.data, "HTTP/1.1 405 ", 13);
 	fetch(h, "\x01\x02 garbage", "/metrics", &answer);
 	assert_non_null(answer.data);
-	/* those who say nothing are bounded, and dropped in the end; others are served again */
-	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+	/* Connections that say nothing keep nobody out. */
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
 		idle[i] = join(h);
-		metrics_http_serve(h);
-	}
-	answer.len = 0;
-	wait_until((fetch(h, "GET", "/metrics", &answer), answer.len));
+	fetch(h, "GET", "/metrics", &answer);
+	assert_non_null(strstr((char *)answer.data, "page 2\n"));
+	fetch(h, "GET", "/metrics", &answer);
 	assert_non_null(strstr((char *)answer.data, "page 2\n"));
 	metrics_http_close(h);
 	for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
