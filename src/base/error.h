@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stddef.h>
 
 struct error {
 	int code; /* negative errno; 0 while nothing went wrong */
@@ -25,6 +26,12 @@ int error_set(struct error *err, int code, const char *format, ...)
 int error_wrap(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts ": " and the text of errno value -code behind the message. */
+/*
+ * Puts ": " and the text of errno value -code behind the message. EMFILE has the limit and its
+ * remedy.
+ */
 int error_errno(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* "the limit of 12 open files is reached; …", with the remedy for this process. */
+void error_files_limit(char *text, size_t size);

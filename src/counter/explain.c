@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -63,14 +62,10 @@ static void explain_busy(const struct refusal *r)
 
 static void explain_files(const struct refusal *r)
 {
-	struct rlimit limit = { 0 };
+	char limit[200];
 
-	getrlimit(RLIMIT_NOFILE, &limit);
-	snprintf(r->text, r->size,
-		 "the limit of %" PRIu64
-		 " open files is reached, and each counter takes one on each "
-		 "CPU; 'ulimit -n %" PRIu64 "' raises it",
-		 (uint64_t)limit.rlim_cur, (uint64_t)MAX(limit.rlim_max, limit.rlim_cur));
+	error_files_limit(limit, sizeof(limit));
+	snprintf(r->text, r->size, "each counter takes a file on each CPU: %s", limit);
 }
 
 static void explain_unsupported(const struct refusal *r)

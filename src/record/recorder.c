@@ -238,7 +238,7 @@ static int scan_again(struct recorder *r, struct error *err)
 	e = proc_scan_all("/proc", clock_monotonic_ns(), side_band_sink(r));
 	if (r->raw)
 		raw_set_scanning(r->raw, false);
-	return e;
+	return e < 0 ? error_errno(err, e, "cannot read the processes in /proc") : e;
 }
 
 static int follow_cpus(struct recorder *r, struct error *err)

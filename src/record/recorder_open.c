@@ -444,6 +444,8 @@ static int scan_running(struct recorder *r, struct error *err)
 	else if (!is_command_target(c))
 		for (size_t i = 0; i < r->tids.n && e >= 0; i++)
 			e = proc_scan_process("/proc", r->tids.data[i], 0, sink);
+	if (e < 0)
+		return error_errno(err, e, "cannot read the processes in /proc");
 	/* Last, as its raw stacks wait to be read; the side band goes on since before. */
 	if (r->sampler && e >= 0 && !r->is_paused)
 		e = recorder_start_sampler(r, err);

@@ -503,7 +503,8 @@ static int write_block(struct store *s, struct block_header *h, struct error *er
 		start_group(s);
 		start_block(s);
 	}
-	if (!s->is_in_pieces && (tables_full(s) || s->size_bytes >= s->limits.segment_bytes))
+	if (!s->is_in_pieces &&
+	    (r == -ENOENT || tables_full(s) || s->size_bytes >= s->limits.segment_bytes))
 		next_segment(s);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -104,11 +105,21 @@ static void take_back(struct segment_writer *w, uint32_t segment, uint64_t at)
 	w->fd = -1;
 }
 
+/* Somebody removed the file: it still takes bytes, which nobody will ever read. */
+static bool is_deleted(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 static int write_put(struct segment_writer *w, uint32_t segment, uint64_t at, const uint8_t *bytes,
 		     size_t size)
 {
 	int r = open_segment(w, segment);
 
+	if (!r && is_deleted(w->fd))
+		r = -ENOENT;
 	if (!r)
 		r = write_all(w->fd, bytes, size, at);
 	if (r < 0)
@@ -118,6 +129,11 @@ static int write_put(struct segment_writer *w, uint32_t segment, uint64_t at, co
 
 static int writer_error(const struct segment_writer *w, uint32_t segment, int r, struct error *err)
 {
+	if (r == -ENOENT)
+		return error_set(err, r,
+				 "cannot write the session: %s/%04" PRIu32 SEGMENT_SUFFIX
+				 " was deleted while assay wrote it",
+				 w->dir, segment);
 	return error_errno(err, r, "cannot write the session: %s/%04" PRIu32 SEGMENT_SUFFIX, w->dir,
 			   segment);
 }
