@@ -16,6 +16,7 @@
 #include "commands/event_help.h"
 #include "commands/perf_options.h"
 #include "commands/record.h"
+#include "commands/record_children.h"
 #include "commands/record_filter.h"
 #include "commands/record_trace.h"
 #include "commands/snapshot_signal.h"
@@ -38,7 +39,7 @@ struct record_args {
 	uint64_t freq_hz, count, stack_bytes, segment_bytes;
 	double duration_s;
 	double off_cpu_min_s;
-	bool whole_machine, quiet, with_stacks, off_cpu, raw, kcore;
+	bool whole_machine, quiet, with_stacks, off_cpu, raw, kcore, with_children;
 	int verbose;
 };
 
@@ -61,7 +62,9 @@ static const struct option_spec record_options[] = {
 	  "a sample every COUNT events (nanoseconds for clocks), instead of -F", NULL, 1,
 	  9223372036854775807.0 },
 	{ 'p', "pid", "PID[,PID…]", OPT_LIST, FIELD(pids), NULL,
-	  "profile running processes, with all their threads and children" },
+	  "profile running processes, with their threads, and children that begin later" },
+	{ 0, "children", NULL, OPT_FLAG, FIELD(with_children), NULL,
+	  "with -p: the processes below these that run already, too" },
 	{ 't', "tid", "TID[,TID…]", OPT_LIST, FIELD(tids), NULL, "profile single threads" },
 	{ 'a', "all-cpus", NULL, OPT_FLAG, FIELD(whole_machine), NULL,
 	  "profile the whole machine, until COMMAND or --duration ends, or Ctrl-C" },
@@ -213,6 +216,7 @@ struct setup {
 	struct option_list operands;
 	struct counters counters;
 	struct pid_list pids, tids;
+	struct record_children children;
 	struct cpu_list cpus;
 	char note[256];
 	char **argv;
@@ -252,6 +256,7 @@ static void setup_fini(struct setup *s)
 	option_list_fini(&s->operands);
 	counters_fini(&s->counters);
 	vec_fini(&s->pids);
+	record_children_fini(&s->children);
 	vec_fini(&s->tids);
 	vec_fini(&s->cpus);
 	free(s->argv);
@@ -268,6 +273,8 @@ static int check_target(struct setup *s, struct error *err)
 		return error_set(err, -EINVAL, "-a, -G and -p or -t exclude each other");
 	if (s->pids.n && s->tids.n)
 		return error_set(err, -EINVAL, "-p and -t exclude each other");
+	if (a->with_children && !s->pids.n)
+		return error_set(err, -EINVAL, "--children is for -p");
 	if (!strcmp(a->collector, "bpf") && !a->whole_machine)
 		return error_set(err, -EINVAL, "--collector=bpf is for the whole machine: add -a");
 	if (!strcmp(a->collector, "bpf") && !strcmp(a->call_graph, "dwarf"))
@@ -525,6 +532,14 @@ static void warn_of_late(const struct counters *counters, const struct recorder_
 		    r->n_late, counters->data[r->late_counter].name, r->counts.samples);
 }
 
+static void warn_of_protected(const struct recorder_result *r)
+{
+	log_warning("%" PRIu32 " process%s executed a program with other rights (%s: set-uid, "
+		    "set-gid or file capabilities). The kernel ended the counters there, so the "
+		    "rest of that work is not in the profile; root's 'assay record -a' has it",
+		    r->n_protected, r->n_protected == 1 ? "" : "es", r->protected_comm);
+}
+
 static int exit_status(const struct recorder_result *result, int r)
 {
 	/* As shells have it: 127 for a command that is not there, 126 for one that can't be run. */
@@ -749,6 +764,8 @@ static int record(const struct command *self, struct setup *s, struct record_end
 	if (!r)
 		r = copy_kernel(s, &err);
 	if (!r)
+		record_children_begin(&s->children, &s->pids, s->args.with_children);
+	if (!r)
 		r = run_recorder(s, in_kernel, steering, &result, &err);
 	if (r < 0 && in_kernel && result.has_sampler_failed && !s->args.off_cpu) {
 		log_warning("%s: collecting through rings instead", err.text);
@@ -778,6 +795,10 @@ static int record(const struct command *self, struct setup *s, struct record_end
 		warn_of_unsampled(&s->counters, &result);
 	if (result.duration_ns && !s->trace.has_trace && !self->is_program)
 		warn_of_late(&s->counters, &result);
+	if (result.duration_ns)
+		record_children_tell(&s->children);
+	if (result.n_protected)
+		warn_of_protected(&result);
 	return exit_status(&result, r);
 }
 

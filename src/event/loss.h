@@ -68,7 +68,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(EXT_ADDRESS, LOST, "ext-address",                                                        \
 	  "raw samples of an extended feature without a valid address")                            \
 	X(STACK_OTHER, NOTE, "stack-other",                                                        \
-	  "stacks that go on in another stack, which was not copied (record -a follows most)")
+	  "stacks that go on in another stack, which was not copied (record -a follows most)")     \
+	X(PROTECTED, NOTE, "protected",                                                            \
+	  "processes that executed a set-uid program: the kernel ended their counters there")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

@@ -26,6 +26,7 @@ struct process {
 	string_id comm;
 	string_id cgroup; /* its parent's, until its own was asked for */
 	bool is_used, has_ended, has_app, has_own_cgroup;
+	bool is_bare; /* it executed a program, of which nothing is mapped yet */
 	bool is_told; /* an event or /proc told of it, or was asked */
 	bool is_lost; /* and nothing was known */
 	uint64_t ended_ns;
@@ -78,6 +79,8 @@ struct machine {
 	uint32_t n_ended;
 	uint64_t last_space_number;
 	VEC(struct dropped_dump) dropped;
+	uint32_t n_protected;
+	string_id protected_comm; /* of the first */
 };
 
 static uint32_t process_reset(struct machine *m, int32_t pid);
@@ -363,6 +366,7 @@ static void on_mapping(struct machine *m, const struct event *event)
 		p->app = mapping.image;
 		p->has_app = true;
 	}
+	p->is_bare = false;
 	p->is_told = true;
 	if (jit_code_is_dump(e->path))
 		take_dump(m, p, e->path);
@@ -377,6 +381,7 @@ static void on_comm(struct machine *m, const struct event *event)
 	struct process *p = &m->processes.data[process];
 
 	if (event->comm.is_exec) {
+		p->is_bare = true;
 		address_space_clear(&p->space);
 		p->space_number = ++m->last_space_number;
 		p->has_app = false;
@@ -448,6 +453,11 @@ static void on_task_exit(struct machine *m, const struct event *event)
 
 	if (!p || (!t && event->tid != event->pid)) /* a thread of which nothing is known */
 		return;
+	/* begin_new_exec() of Linux ends the counters of a task whose rights grow, as at its exit.
+	 */
+	if (p->is_bare && event->tid == event->pid && !m->n_protected++)
+		m->protected_comm = p->comm;
+	p->is_bare = false;
 	if (t && !t->has_ended) {
 		t->has_ended = true;
 		if (p->n_threads)
@@ -742,4 +752,10 @@ void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit,
 		jit_code_unref(d->code);
 	}
 	m->dropped.n = 0;
+}
+
+uint32_t machine_protected(const struct machine *m, const char **comm)
+{
+	*comm = strings_get(&m->strings, m->protected_comm);
+	return m->n_protected;
 }

@@ -121,3 +121,10 @@ uint64_t machine_space(const struct machine *m, const struct thread_view *thread
 uint64_t machine_known_space(const struct machine *m, int32_t pid, int32_t tid);
 
 uint32_t machine_process_count(const struct machine *m);
+
+/*
+ * Processes so far that ended at once when they executed a program. Their counters ended, as the
+ * program has other rights than they had (set-uid, set-gid, file capabilities); they may run on.
+ * *comm is the name of the first one, valid as long as the machine is.
+ */
+uint32_t machine_protected(const struct machine *m, const char **comm);

@@ -388,6 +388,9 @@ static void count_missed_time(struct recorder *r, uint32_t counter, const struct
 	if (a->exclude_user || a->exclude_idle || !is_command_target(r->config) ||
 	    r->config->off_cpu || r->result->end != END_COMMAND)
 		return;
+	/* Their time is in it, and the reason that it has no samples is known. */
+	if (r->result->n_protected)
+		return;
 	getrusage(RUSAGE_CHILDREN, &usage);
 	usage.ru_stime = (struct timeval){ 0 };
 	used = usage_cpu_ns(&usage);
@@ -454,6 +457,16 @@ static void tell_features(struct recorder *r)
 	buf_fini(&text);
 }
 
+static void count_protected(struct recorder *r)
+{
+	const char *comm;
+
+	r->result->n_protected = machine_protected(r->machine, &comm);
+	snprintf(r->result->protected_comm, sizeof(r->result->protected_comm), "%s", comm);
+	if (r->result->n_protected)
+		pipeline_lose(r->pipeline, LOSS_PROTECTED, 0, r->result->n_protected);
+}
+
 static int finish(struct recorder *r, struct error *err)
 {
 	struct recorder_result *out = r->result;
@@ -475,6 +488,8 @@ static int finish(struct recorder *r, struct error *err)
 		e_read = read_in_kernel(r, end_ns, true, err);
 	snprintf(out->note, sizeof(out->note), "%s", rings_note(r->rings));
 	tell_features(r);
+	if (!r->config->whole_machine && !r->config->cgroup)
+		count_protected(r);
 	if (!r->config->in_kernel && !r->was_steered)
 		count_missed(r);
 	if (r->config->control && r->config->control->ended)

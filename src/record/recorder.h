@@ -117,6 +117,8 @@ struct recorder_result {
 	uint32_t unsampled_counter;
 	uint64_t n_late; /* most that a clock lacks, as its interrupts came too late, in samples */
 	uint32_t late_counter;
+	uint32_t n_protected; /* LOSS_PROTECTED; the first is named protected_comm */
+	char protected_comm[64];
 	uint64_t silent;         /* bit by counter: of hardware, and its value stayed 0 */
 	uint64_t size_bytes;     /* of the session on disk */
 	uint64_t aux_bytes;      /* of a hardware trace, that were taken from the kernel */

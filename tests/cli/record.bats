@@ -256,3 +256,56 @@ ended() {
 	[[ "$output" == *"threads that live shorter than a sampling period get no sample; sample the whole machine (-a)"* ]]
 	[ "$(fact s .losses.unsampled)" -gt 0 ]
 }
+
+@test "children that ran before -p began are told of, and profiled with --children" {
+	need_recording
+	background sh -c '"$0" 100000s; true' "$PROGRAMS/split"
+	wait_for pgrep -P "$pid" split
+	run assay record -o without --duration 1 -p "$pid"
+	[ "$status" = 0 ]
+	[[ "$output" == *"1 process below them, such as $(pgrep -P "$pid" split), used "*"and was not profiled"*"add --children"* ]]
+	assay record -q -o with --duration 1 -p "$pid" --children
+	[ "$(samples_of with 'app:*/split')" -gt 0 ]
+	run assay record -o s --children -- true
+	refused 2 "--children is for -p"
+}
+
+@test "a session that is deleted while assay writes it is an error" {
+	local recorder
+	need_recording
+	background "$PROGRAMS/split" 100000s
+	background assay record -o gone -e cpu-clock -p "$pid" 2>err
+	recorder=$pid
+	wait_for has_samples 1 gone
+	rm -rf gone
+	kill "$recorder"
+	status=0
+	wait "$recorder" || status=$?
+	[ "$status" = 1 ]
+	has "gone/samples/current/0000.segment was deleted while assay wrote it" err
+}
+
+@test "the limit of open files is told with its remedy" {
+	need_recording
+	for n in 6 8 10; do
+		run bash -c "ulimit -n $n; exec assay record -o s -p $$ --duration 0.1"
+		[ "$status" = 0 ] || refused 1 "the limit of $n open files is reached; root raises it, with 'ulimit -n 1024'"
+	done
+	run bash -c "ulimit -n 6; exec assay record -o s -p $$ --duration 0.1"
+	refused 1 "the limit of 6 open files is reached"
+}
+
+@test "a command that executes a set-uid program is told of, with the reason for its few samples" {
+	need_recording
+	[ "$(id -u)" = 0 ] || skip "needs root, to make a set-uid program"
+	mkdir -m 777 "$NOBODY"
+	cp "$PROGRAMS/split" "$NOBODY/other"
+	chown 1 "$NOBODY/other"
+	chmod 4755 "$NOBODY/other"
+	cd "$NOBODY"
+	run setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$NOBODY" "PATH=$PATH" assay record -o s -- ./other 0.5cpu
+	[ "$status" = 0 ]
+	[[ "$output" == *"1 process executed a program with other rights (other: set-uid"* ]]
+	[[ "$output" != *"interrupts came too late"* ]]
+	[ "$(fact s .losses.protected)" = 1 ]
+}
