@@ -279,6 +279,15 @@ static bool is_anonymous(const char *path)
 	return false;
 }
 
+/*
+ * A memfd holds code that a JIT compiler writes, or a whole program. A program has a build id, or
+ * is the first thing that exec maps.
+ */
+static bool is_program_in_memory(const struct process *p, const struct mapping_event *e)
+{
+	return !strncmp(e->path, "/memfd:", strlen("/memfd:")) && (e->build_id.len || p->is_bare);
+}
+
 static image_id jit_image(struct machine *m, struct process *p)
 {
 	if (!p->jit.n) {
@@ -353,7 +362,7 @@ static void on_mapping(struct machine *m, const struct event *event)
 		return;
 	process = process_get(m, event->pid); /* may move the array */
 	p = &m->processes.data[process];
-	mapping.is_absolute = is_anonymous(e->path);
+	mapping.is_absolute = is_anonymous(e->path) && !is_program_in_memory(p, e);
 	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, e);
 	/* The vdso is mapped from the start of its own image. */
 	if (!strcmp(e->path, "[vdso]"))

@@ -309,3 +309,20 @@ ended() {
 	[[ "$output" != *"interrupts came too late"* ]]
 	[ "$(fact s .losses.protected)" = 1 ]
 }
+
+@test "a program that runs from a memfd has its names" {
+	local program
+	need_recording
+	gcc -O1 -o plain -Wl,--build-id=none "$ROOT/tests/programs/split.c" -lpthread
+	for program in "$PROGRAMS/split" ./plain; do
+		rm -rf s
+		assay record -q -o s -- python3 -c '
+import os, sys
+fd = os.memfd_create("inside", 0)
+os.write(fd, open(sys.argv[1], "rb").read())
+os.execve(f"/proc/self/fd/{fd}", ["split", "0.5cpu"], os.environ)' "$program"
+		assay report -i s -l --format json >s.json
+		jq -es '.[0].rows | map(select(.image | test("memfd:inside"))) | [(.[] | select(.symbol == "forty")).samples, (map(.samples) | add)] |
+			.[0] * 100 / .[1] | . > 25 and . < 55' s.json
+	done
+}
