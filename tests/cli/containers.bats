@@ -73,6 +73,46 @@ mount_overlay() {
 	done
 }
 
+# Programs of $PWD/m have their names with each collector; without a build id, also when they are gone.
+names_on_mount() {
+	local collector program
+	for program in split plain; do
+		background "$PWD/m/$program" 100000s >/dev/null
+	done
+	for collector in $(collectors); do
+		record_samples 600 s "app:$PWD/m/plain" -a --collector "$collector" -e cpu-clock
+		for program in split plain; do
+			[ "$(functions "$PWD/m/$program")" = "forty ten thirty twenty" ]
+			share_is "$(unnamed "$PWD/m/$program")" "$(samples_of s "app:$PWD/m/$program")" 0
+		done
+	done
+	end_test
+	BACKGROUND=()
+	rm m/plain
+	[ "$(functions "$PWD/m/plain")" = "forty ten thirty twenty" ]
+}
+
+@test "programs on btrfs have their names, though its device has another number in /proc" {
+	command -v mkfs.btrfs >/dev/null || skip "btrfs-progs is not installed"
+	truncate -s 200M image
+	mkfs.btrfs -q image
+	mkdir m
+	mount -o loop image m 2>mount.log || skip "btrfs can't be mounted: $(tail -1 mount.log)"
+	cp "$PROGRAMS/split" m/split
+	cp "$PLAIN/split" m/plain
+	names_on_mount
+}
+
+@test "programs on fuse-overlayfs have their names" {
+	command -v fuse-overlayfs >/dev/null || skip "fuse-overlayfs is not installed"
+	mkdir m lower upper work
+	cp "$PROGRAMS/split" lower/split
+	cp "$PLAIN/split" lower/plain
+	fuse-overlayfs -o lowerdir=lower,upperdir=upper,workdir=work m >mount.log 2>&1 ||
+		skip "fuse-overlayfs can't be mounted: $(tail -1 mount.log)"
+	names_on_mount
+}
+
 @test "a file without a build id has its own names, not those of another file of its path" {
 	local collector
 	mkdir here there
