@@ -70,7 +70,12 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(STACK_OTHER, NOTE, "stack-other",                                                        \
 	  "stacks that go on in another stack, which was not copied (record -a follows most)")     \
 	X(PROTECTED, NOTE, "protected",                                                            \
-	  "processes that executed a set-uid program: the kernel ended their counters there")
+	  "processes that executed a set-uid program: the kernel ended their counters there")      \
+	X(JIT_MAP_LARGE, NOTE, "jit-map-large",                                                    \
+	  "processes without names of JIT code: their perf map is larger than 16 MiB, or 400,000 " \
+	  "lines")                                                                                 \
+	X(JIT_MAP_FOREIGN, NOTE, "jit-map-foreign",                                                \
+	  "processes without names of JIT code: another user owns their perf map")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

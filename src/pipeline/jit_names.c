@@ -16,10 +16,9 @@
 #include "base/mem.h"
 #include "machine/perf_map.h"
 
-#define MAP_LIMIT ((size_t)1 << 30)
-
 struct jit_process {
 	int32_t pid, ns_pid; /* ns_pid: the pid inside the process's own namespace */
+	uid_t uid, euid;     /* real and effective; of a process that is gone: root's */
 	int tmp_fd;          /* its /tmp; -1: the process ended before /tmp was opened */
 	image_id image;
 	struct intmap hits; /* addresses */
@@ -29,12 +28,16 @@ struct jit_names {
 	char *proc;
 	VEC(struct jit_process) processes;
 	struct intmap by_image;
+	jit_names_lose lose;
+	void *context;
 };
 
-struct jit_names *jit_names_new(const char *proc)
+struct jit_names *jit_names_new(const char *proc, jit_names_lose lose, void *context)
 {
 	struct jit_names *j = xcalloc(1, sizeof(*j));
 
+	j->lose = lose;
+	j->context = context;
 	j->proc = xstrdup(proc);
 	return j;
 }
@@ -58,23 +61,29 @@ void jit_names_free(struct jit_names *j)
 	free(j);
 }
 
-/* The last number of "NSpid:" is the pid in the innermost namespace; see proc_pid_status(5). */
-static int32_t read_ns_pid(const char *proc, int32_t pid)
+/*
+ * proc_pid_status(5): "Uid:" has the real and the effective user first. The last number of "NSpid:"
+ * is the pid in the innermost namespace.
+ */
+static void read_status(const char *proc, struct jit_process *p)
 {
-	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, pid);
+	cleanup(free_at_exit) char *path = xasprintf("%s/%d/status", proc, p->pid);
 	cleanup(free_at_exit) char *text = NULL;
 	const char *at, *end;
-	long last = pid;
 
-	if (file_read_all(path, 1 << 16, &text, NULL) < 0 || !(at = strstr(text, "\nNSpid:")))
-		return pid;
+	if (file_read_all(path, 1 << 16, &text, NULL) < 0)
+		return;
+	if ((at = strstr(text, "\nUid:")))
+		sscanf(at, "\nUid: %u %u", &p->uid, &p->euid);
+	if (!(at = strstr(text, "\nNSpid:")))
+		return;
 	at += strlen("\nNSpid:");
 	for (;;) {
 		long n = strtol(at, (char **)&end, 10);
 
 		if (end == at || memchr(at, '\n', (size_t)(end - at)))
-			return (int32_t)last;
-		last = n;
+			return;
+		p->ns_pid = (int32_t)n;
 		at = end;
 	}
 }
@@ -105,11 +114,12 @@ static struct jit_process *process_add(struct jit_names *j, int32_t pid, image_i
 {
 	struct jit_process p = {
 		.pid = pid,
-		.ns_pid = read_ns_pid(j->proc, pid),
+		.ns_pid = pid,
 		.tmp_fd = open_tmp(j->proc, pid),
 		.image = image,
 	};
 
+	read_status(j->proc, &p);
 	vec_push(&j->processes, p);
 	*intmap_put(&j->by_image, image.n, NULL) = (uint32_t)j->processes.n - 1;
 	return &j->processes.data[j->processes.n - 1];
@@ -140,15 +150,40 @@ static int open_map(const struct jit_process *p)
 	return fd;
 }
 
-static char *read_map(const struct jit_process *p)
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+static char *read_map(const struct jit_names *j, const struct jit_process *p)
 {
 	cleanup(close_at_exit) int fd = open_map(p);
 	struct stat st;
 	char *text = NULL, *nul;
 	size_t size = 0;
+	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    file_read_fd(fd, MAP_LIMIT, &text, &size) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	if (st.st_uid && st.st_uid != p->uid && st.st_uid != p->euid) {
+		j->lose(j->context, LOSS_JIT_MAP_FOREIGN);
+		return NULL;
+	}
+	r = st.st_size > (off_t)JIT_MAP_LIMIT ? -EFBIG
+					      : file_read_fd(fd, JIT_MAP_LIMIT, &text, &size);
+	if (!r && count_lines(text) > JIT_MAP_LINES) {
+		free(take_ptr(text));
+		r = -EFBIG;
+	}
+	if (r == -EFBIG)
+		j->lose(j->context, LOSS_JIT_MAP_LARGE);
+	if (r < 0)
 		return NULL;
 	/* A NUL byte spoils its own line, not all lines after it. */
 	while ((nul = memchr(text, '\0', size)))
@@ -156,9 +191,10 @@ static char *read_map(const struct jit_process *p)
 	return text;
 }
 
-static void visit_names(struct jit_process *p, jit_name_visit visit, void *context)
+static void visit_names(const struct jit_names *j, struct jit_process *p, jit_name_visit visit,
+			void *context)
 {
-	cleanup(free_at_exit) char *text = p->hits.n ? read_map(p) : NULL;
+	cleanup(free_at_exit) char *text = p->hits.n ? read_map(j, p) : NULL;
 	const struct perf_map_entry *e;
 	struct perf_map map;
 	struct intmap told = { 0 };
@@ -197,7 +233,7 @@ void jit_names_finish(struct jit_names *j, int32_t pid, jit_name_visit visit, vo
 	for (size_t i = j->processes.n; i-- > 0;) {
 		if (j->processes.data[i].pid != pid)
 			continue;
-		visit_names(&j->processes.data[i], visit, context);
+		visit_names(j, &j->processes.data[i], visit, context);
 		process_remove(j, i);
 	}
 }
@@ -205,5 +241,5 @@ void jit_names_finish(struct jit_names *j, int32_t pid, jit_name_visit visit, vo
 void jit_names_finish_all(struct jit_names *j, jit_name_visit visit, void *context)
 {
 	vec_foreach (&j->processes, p)
-		visit_names(p, visit, context);
+		visit_names(j, p, visit, context);
 }

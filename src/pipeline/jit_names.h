@@ -10,11 +10,21 @@
 
 #include <stdint.h>
 
+#include "event/loss.h"
 #include "machine/image.h"
 
 struct jit_names;
 
-struct jit_names *jit_names_new(const char *proc);
+/*
+ * A map that belongs neither to its process's user nor to root, or that has more than
+ * JIT_MAP_LIMIT bytes or JIT_MAP_LINES lines, is not read: anybody can write a file of that name in
+ * /tmp. Then `lose` is called with the reason. `proc` is copied.
+ */
+#define JIT_MAP_LIMIT ((size_t)16 << 20)
+#define JIT_MAP_LINES 400000
+typedef void (*jit_names_lose)(void *context, enum loss_reason reason);
+
+struct jit_names *jit_names_new(const char *proc, jit_names_lose lose, void *context);
 void jit_names_free(struct jit_names *j); /* NULL is fine */
 
 /* A sample, or a caller in its call chain, has this address. */

@@ -128,6 +128,11 @@ image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
 
 /* Samples. */
 
+static void lose_names(void *context, enum loss_reason reason)
+{
+	pipeline_lose(context, reason, 0, 1);
+}
+
 static void note_jit(struct pipeline *p, int32_t pid, const struct code_addr *code)
 {
 	const struct image *image = image_get(machine_images(p->machine), code->image);
@@ -360,7 +365,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	keep_containers(p, config);
 	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
-		p->jit = jit_names_new(p->proc);
+		p->jit = jit_names_new(p->proc, lose_names, p);
 		p->files = image_files_new(p->proc);
 	}
 	return p;
