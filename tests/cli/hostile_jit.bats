@@ -38,8 +38,8 @@ jit_names() {
 	run jit_names
 	[ "$output" = 0 ]
 	[ "$(fact s '.losses."jit-map-foreign"')" = 1 ]
-	assay report -i s >report
-	grep -q 'another user owns their perf map' report
+	assay report -i s >out
+	grep -q 'another user owns their perf map' out
 }
 
 @test "a perf map that is too large gives no names, with the reason" {
