@@ -20,7 +20,7 @@
 #include "store/history/retention.h"
 #include "store/sharing.h"
 
-/* Between two looks at how much was written. */
+/* The interval between two measurements of the written bytes. */
 #define WRITTEN_NS NS_PER_SECOND
 
 static int no_recorder(struct error *err)
@@ -56,7 +56,7 @@ int daemon_dump(struct daemon *d, struct error *err)
 	return d->recorder ? recorder_flush(d->recorder, err) : no_recorder(err);
 }
 
-/* Calls back for each part but the one that is being written. */
+/* Visits each part except the one that is being written. */
 static int each_old_part(struct daemon *d,
 			 int (*visit)(void *context, const char *path, const char *name,
 				      struct error *err),
@@ -80,7 +80,10 @@ static int each_old_part(struct daemon *d,
 	return MIN(e, 0);
 }
 
-/* From our upkeep, which can begin again; of who merges by hand we wait for nothing. */
+/*
+ * Takes the history's lock. Ends our own upkeep for it, which can begin again; does not wait for a
+ * merge that a user started.
+ */
 static int take_history(struct daemon *d, struct error *err)
 {
 	stop_upkeep(d);
@@ -100,7 +103,7 @@ int daemon_reset(struct daemon *d, struct error *err)
 
 	if (e < 0)
 		return e;
-	log_info("reset: what was counted so far is forgotten");
+	log_info("reset: the samples so far are dropped");
 	return each_old_part(d, remove_part, NULL, err);
 }
 
@@ -109,7 +112,7 @@ static int check_name(const char *name, struct error *err)
 	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200 ||
 	    !strcmp(name, "current"))
 		return error_set(err, -EINVAL,
-				 "'%s' is no name for a history: a file name without a dot in "
+				 "'%s' cannot name a history: use a file name without a dot in "
 				 "front, other than 'current', is",
 				 name);
 	return 0;
@@ -124,7 +127,7 @@ static int move_part(void *context, const char *path, const char *name, struct e
 		       : 0;
 }
 
-/* A part is moved whole; whatever ends us in between, each is in one history or the other. */
+/* Moves whole parts. So after a crash in between, each part is in one of the two histories. */
 int daemon_save(struct daemon *d, const char *name, struct error *err)
 {
 	cleanup(free_at_exit) char *there = xasprintf("%s/%s", d->samples, name);
@@ -132,7 +135,7 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 	struct sharing sharing;
 	int e = check_name(name, err);
 
-	/* Before anything is made: a disk that is behind may keep us, too. */
+	/* Check before anything is made: a slow disk may block us, too. */
 	if (!e)
 		e = d->recorder ? recorder_can_switch(d->recorder, err) : no_recorder(err);
 	if (e < 0)
@@ -151,13 +154,13 @@ int daemon_save(struct daemon *d, const char *name, struct error *err)
 		rmdir(there);
 		return e;
 	}
-	log_info("save: what was counted so far is in %s", there);
+	log_info("save: the samples so far are in %s", there);
 	return each_old_part(d, move_part, there, err);
 }
 
 /* Histories. */
 
-static int by_name(const void *a, const void *b)
+static int history_compare_names(const void *a, const void *b)
 {
 	const struct daemon_history *x = a, *y = b;
 	bool is_x = !strcmp(x->name, "current"), is_y = !strcmp(y->name, "current");
@@ -195,7 +198,7 @@ int daemon_list(struct daemon *d, struct daemon_histories *out, struct error *er
 	}
 	closedir(dir);
 	if (out->n)
-		qsort(out->data, out->n, sizeof(*out->data), by_name);
+		qsort(out->data, out->n, sizeof(*out->data), history_compare_names);
 	return 0;
 }
 
@@ -214,7 +217,7 @@ int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
 	int e;
 
 	if (!freq_hz || freq_hz > 100000)
-		return error_set(err, -EINVAL, "a rate of %" PRIu64 " Hz: it is from 1 to 100000",
+		return error_set(err, -EINVAL, "a rate of %" PRIu64 " Hz: use 1 to 100000",
 				 freq_hz);
 	d->settings.freq_hz = freq_hz;
 	e = set_rate(d, permitted_rate(freq_hz), err);
@@ -227,7 +230,7 @@ int daemon_set_rate(struct daemon *d, uint64_t freq_hz, struct error *err)
 
 static void keep_before(struct daemon *d)
 {
-	if (d->has_before) /* neither did the events of before begin yet */
+	if (d->has_before) /* the old events did not start either */
 		return;
 	d->before = d->settings;
 	d->before.events.data = NULL;
@@ -268,7 +271,10 @@ void daemon_shutdown(struct daemon *d)
 
 /* Status. */
 
-/* Walking the session's files was a third of what a status cost. */
+/*
+ * Measuring the session's files took a third of the time of a status request, so the result is
+ * cached.
+ */
 static uint64_t written_now(struct daemon *d)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -306,7 +312,7 @@ static void name_events(struct daemon *d)
 		vec_push(&d->event_names, counter->name);
 }
 
-/* Of late, or, before that was ever measured, in all. */
+/* Recent use, or the mean since the start if nothing was measured yet. */
 static double cpu_percent(const struct daemon *d, const struct daemon_status *s)
 {
 	if (d->budget.n > 1)

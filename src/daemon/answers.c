@@ -10,7 +10,7 @@
 
 #define DISK_NS (10 * NS_PER_SECOND)
 
-/* ---- what is told ---- */
+/* ---- read-only answers ---- */
 
 static uint64_t oldest_part(const char *dir)
 {
@@ -24,7 +24,8 @@ static uint64_t oldest_part(const char *dir)
 	return wall_ns;
 }
 
-/* Walking thousands of files for each of a thousand requests a second would be the daemon's work.
+/*
+ * Walking through thousands of files for each of a thousand requests a second would cost too much.
  */
 static void look_at_disk(struct answers *a)
 {
@@ -49,14 +50,14 @@ const struct statistics *answers_statistics(struct answers *a)
 	return &a->statistics;
 }
 
-static int on_status(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_status(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	(void)request, (void)err;
 	statistics_json(answers_statistics(context), reply);
 	return 0;
 }
 
-static int on_metrics(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_metrics(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	struct buf text = { 0 };
 
@@ -67,7 +68,7 @@ static int on_metrics(void *context, json_t *request, json_t *reply, struct erro
 	return 0;
 }
 
-static int on_list(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_list(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	struct answers *a = context;
 	struct daemon_histories list = { 0 };
@@ -89,28 +90,28 @@ static int on_list(void *context, json_t *request, json_t *reply, struct error *
 	return r;
 }
 
-/* ---- what is done ---- */
+/* ---- actions ---- */
 
-static int on_start(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_start(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	(void)request, (void)reply;
 	return daemon_start(((struct answers *)context)->daemon, err);
 }
 
-static int on_stop(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_stop(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	(void)request, (void)reply;
 	return daemon_stop(((struct answers *)context)->daemon, err);
 }
 
-static int on_dump(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_dump(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	(void)request, (void)reply;
 	return daemon_dump(((struct answers *)context)->daemon, err);
 }
 
-/* What is on disk is another thing then. */
-static int on_reset(void *context, json_t *request, json_t *reply, struct error *err)
+/* The action changes the disk use, so it is measured again. */
+static int answer_reset(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	struct answers *a = context;
 
@@ -119,7 +120,7 @@ static int on_reset(void *context, json_t *request, json_t *reply, struct error 
 	return daemon_reset(a->daemon, err);
 }
 
-static int on_save(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_save(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	struct answers *a = context;
 
@@ -128,13 +129,13 @@ static int on_save(void *context, json_t *request, json_t *reply, struct error *
 	return daemon_save(a->daemon, json_string_value(json_object_get(request, "name")), err);
 }
 
-/* "default" is what the daemon chooses by itself. */
+/* "default" stands for the daemon's own choice. */
 static int set_events(struct daemon *d, const char *events, struct error *err)
 {
 	return daemon_set_events(d, &events, strcmp(events, "default") != 0, err);
 }
 
-static int on_set(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_set(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	struct daemon *d = ((struct answers *)context)->daemon;
 	const char *events = json_string_value(json_object_get(request, "events"));
@@ -145,14 +146,14 @@ static int on_set(void *context, json_t *request, json_t *reply, struct error *e
 	return r >= 0 && rate ? daemon_set_rate(d, (uint64_t)rate, err) : r;
 }
 
-static int on_shutdown(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_shutdown(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	(void)request, (void)reply, (void)err;
 	daemon_shutdown(((struct answers *)context)->daemon);
 	return 0;
 }
 
-/* One object a feature; its numbers come one after the other. */
+/* One object for each feature; the numbers of a feature come one after the other. */
 static void add_statistic(void *context, const char *feature, const char *key, uint64_t value)
 {
 	json_t *list = context, *last = json_array_get(list, json_array_size(list) - 1);
@@ -165,7 +166,7 @@ static void add_statistic(void *context, const char *feature, const char *key, u
 	json_object_set_new(last, key, json_integer((json_int_t)value));
 }
 
-static int on_features(void *context, json_t *request, json_t *reply, struct error *err)
+static int answer_features(void *context, json_t *request, json_t *reply, struct error *err)
 {
 	json_t *list = json_array();
 
@@ -176,15 +177,15 @@ static int on_features(void *context, json_t *request, json_t *reply, struct err
 }
 
 const struct control_handlers answer_handlers = {
-	.status = on_status,
-	.start = on_start,
-	.stop = on_stop,
-	.dump = on_dump,
-	.reset = on_reset,
-	.save = on_save,
-	.list = on_list,
-	.set = on_set,
-	.metrics = on_metrics,
-	.shutdown = on_shutdown,
-	.features = on_features,
+	.status = answer_status,
+	.start = answer_start,
+	.stop = answer_stop,
+	.dump = answer_dump,
+	.reset = answer_reset,
+	.save = answer_save,
+	.list = answer_list,
+	.set = answer_set,
+	.metrics = answer_metrics,
+	.shutdown = answer_shutdown,
+	.features = answer_features,
 };

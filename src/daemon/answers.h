@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The answers to control requests: daemon/actions.h, as JSON. */
+/* The answers to control requests: the actions of daemon/actions.h, with answers in JSON. */
 #pragma once
 
 #include "daemon/request.h"
@@ -7,7 +7,7 @@
 
 struct buf;
 
-/* The context of the handlers. Disk use is looked up at most every few seconds. */
+/* The context of the handlers. The disk use is measured every few seconds at most. */
 struct answers {
 	struct daemon *daemon;
 	struct statistics statistics;
@@ -16,5 +16,5 @@ struct answers {
 
 extern const struct control_handlers answer_handlers;
 
-/* As it is now. Texts in it hold until the next callback. */
+/* The present statistics. Texts in it are valid until the next callback. */
 const struct statistics *answers_statistics(struct answers *a);

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define TOO_MUCH   0.8 /* of the limit: the rate goes down */
-#define AIM        0.6 /* to where it shall be then */
-#define NEEDLESS   0.5 /* it may go up again */
+#define TOO_MUCH   0.8 /* of the limit: the rate goes down … */
+#define AIM        0.6 /* … to this share */
+#define NEEDLESS   0.5 /* below this share, the rate may go up */
 #define LEAST_STEP 0.67
 #define MOST_STEP  1.5
 
@@ -23,7 +23,7 @@ static void note(struct budget *b, uint64_t now_ns, uint64_t cpu_ns)
 {
 	size_t drop = 0;
 
-	/* One that is older than the window is kept, so that it is a whole window. */
+	/* Keep one value that is older than the window, so that a whole window is covered. */
 	while (drop + 1 < b->n && now_ns - b->seen[drop + 1].now_ns >= BUDGET_WINDOW_NS)
 		drop++;
 	if (!drop && b->n == BUDGET_SLOTS)
@@ -36,7 +36,7 @@ static void note(struct budget *b, uint64_t now_ns, uint64_t cpu_ns)
 			 (double)MAX(now_ns - b->seen[0].now_ns, 1u);
 }
 
-/* A window of its own for the new rate. */
+/* Begins a new window for the new rate. */
 static uint64_t change(struct budget *b, uint64_t rate)
 {
 	b->seen[0] = b->seen[b->n - 1];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon's budget: what it may use of a CPU, and what rate keeps it below.
+ * The daemon's CPU budget, and the sampling rate that keeps it.
  *
- * Of late, what is used is a mean over a window; above four fifths of the limit the rate goes
- * down, in proportion and by a third at the least, so that it is down before the limit is passed.
- * It goes up again by a half at most, once half the budget has been free for a while. Pure
- * arithmetic: who asks has the clocks.
+ * The CPU use is a mean over a window. Above four fifths of the limit, the rate goes down in
+ * proportion, by a third at least, so it drops before the limit is reached. When half of the budget
+ * has been free for a while, the rate goes up by a half at most. These are pure calculations: the
+ * caller reads the clocks.
  */
 #pragma once
 
@@ -23,18 +23,24 @@ struct budget {
 	double max_cpu_percent; /* of one CPU; 0: no limit */
 	struct {
 		uint64_t now_ns, cpu_ns;
-	} seen[BUDGET_SLOTS]; /* a second or more apart, the last BUDGET_WINDOW_NS and one before */
+		/* A second or more apart; those of the last BUDGET_WINDOW_NS and one older. */
+	} seen[BUDGET_SLOTS];
 	size_t n;
-	uint64_t changed_ns; /* the rate, or when it was last too much to raise it */
-	double cpu_percent;  /* over the window */
+	/*
+	 * The last change of the rate, or the last time that the CPU use was too high to raise it.
+	 */
+	uint64_t changed_ns;
+	double cpu_percent; /* mean over the window */
 };
 
-/* Begins to watch. What opening costs is not the rate's fault: call it when that is over. */
+/*
+ * Begins to measure. Call it when everything is open: the rate does not change the cost of opening.
+ */
 void budget_begin(struct budget *b, double max_cpu_percent, uint64_t now_ns, uint64_t cpu_ns);
 
 /*
- * The rate from now on: `rate` unless it is too much or has become needlessly low. `wanted` is
- * what was asked for; the least is 1. Call it once a second or more seldom.
+ * Returns the new rate, between 1 and `wanted`: `rate` unless it is too high or needlessly low.
+ * Call it once a second or less often.
  */
 uint64_t budget_rate(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t rate,
 		     uint64_t wanted);

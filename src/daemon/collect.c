@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon's recording: begun, watched once a second, begun anew when it must be. */
+/* The daemon's recording: begins it, watches it once a second, and begins it anew if needed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
@@ -24,13 +24,13 @@
 #include "pipeline/host.h"
 #include "record/collector.h"
 
-/* Between two looks at part, budget and disk; between two lines of status for systemd. */
+/* Intervals: checks of part, budget and disk; status lines for systemd. */
 #define TICK_NS (NS_PER_SECOND / 2)
 #define TOLD_NS (10 * NS_PER_SECOND)
 
 /*
- * Classes and tree in memory. Where processes come and go each of them is a class: 10,000 a minute
- * fill this in some five, and a new file then begins, for a hundredth more bytes; packing joins
+ * Memory for classes and tree. Each new process is a class: with 10,000 a minute, the memory is
+ * full after five minutes, and a new file begins. The files grow by a hundredth; packing joins
  * them.
  */
 #define TABLE_BYTES (4u << 20)
@@ -61,9 +61,9 @@ struct daemon_pace daemon_pace(const char *setting)
 	return pace;
 }
 
-/* What is to be counted. */
+/* The events. */
 
-static int choose_counters(struct daemon *d, struct error *err)
+static int daemon_choose_counters(struct daemon *d, struct error *err)
 {
 	static const struct counter_sources sources;
 	struct counter_rate rate = { .freq_hz = d->rate_hz };
@@ -93,8 +93,7 @@ static bool can_sample_in_kernel(struct daemon *d)
 	if (d->config->collector == COLLECT_PERF || d->no_sampler)
 		return false;
 	if (!counters_fit_sampler(&d->counters)) {
-		log_info(
-			"tracepoints, and events that are made of raw samples, come through rings");
+		log_info("tracepoints and other events with raw samples need rings");
 		return false;
 	}
 	if (sampler_is_available(&sources, why, sizeof(why)))
@@ -103,7 +102,7 @@ static bool can_sample_in_kernel(struct daemon *d)
 	return false;
 }
 
-static enum stack_source choose_stacks(const struct daemon *d)
+static enum stack_source daemon_choose_stacks(const struct daemon *d)
 {
 	char why[256];
 
@@ -123,7 +122,7 @@ uint64_t permitted_rate(uint64_t wanted_hz)
 	return most ? MIN(wanted_hz, most) : wanted_hz;
 }
 
-/* What a part says of itself: why these events, and what becomes of the rate. */
+/* Writes the part's note: why it has these events, and how the rate changes. */
 static void write_note(struct daemon *d)
 {
 	size_t n = (size_t)snprintf(d->note, sizeof(d->note), "%s", d->event_note);
@@ -138,8 +137,7 @@ static void write_note(struct daemon *d)
 }
 
 /*
- * The kernel lowers what it permits when interrupts take long. That is no reason to end; but who
- * starts a daemon is told.
+ * The kernel lowers the maximum rate when interrupts take long. The daemon follows with a warning.
  */
 static void obey_kernel(struct daemon *d)
 {
@@ -179,7 +177,7 @@ int begin_part(struct daemon *d, struct error *err)
 	return 0;
 }
 
-/* A disk that is full is told where samples are lost. */
+/* Begins a new part if possible. A full disk is reported when samples are lost. */
 static void try_part(struct daemon *d, const char *why)
 {
 	struct error err = { 0 };
@@ -237,12 +235,12 @@ int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err)
 		renew(d);
 		return 0;
 	}
-	/* Should there be no room for a new part, the rate is changed all the same. */
+	/* The rate changes even if a new part has no room. */
 	try_part(d, "another rate");
 	return 0;
 }
 
-/* For the budget's sake. */
+/* Changes the rate because of the budget. */
 static void change_rate(struct daemon *d, uint64_t rate_hz, const char *why)
 {
 	struct error err = { 0 };
@@ -284,8 +282,9 @@ static void watch_cpu(struct daemon *d, const struct recorder_stats *stats, uint
 }
 
 /*
- * What was ever met is kept by the recorder (files, names, stacks, call trees): counting anew
- * releases it. What is then still too much is what a second needs, and that the rate changes.
+ * The recorder keeps files, names, stacks and call trees that it has seen; counting anew releases
+ * them. If the memory is still too much then, it is the memory for one second's samples, and only a
+ * lower rate helps.
  */
 static void watch_memory(struct daemon *d, const struct recorder_stats *stats, uint64_t now_ns)
 {
@@ -317,9 +316,8 @@ static void watch_disk(struct daemon *d, const struct recorder_stats *stats)
 
 	if (stats->write_error && !d->is_write_failing) {
 		d->lost_when_failing = lost;
-		log_error(
-			"%s: nothing is stored until this is over, and samples are lost meanwhile",
-			stats->write_error->text);
+		log_error("%s: nothing is stored until this ends; samples are lost meanwhile",
+			  stats->write_error->text);
 	} else if (!stats->write_error && d->is_write_failing) {
 		log_warning("writing again");
 	}
@@ -345,7 +343,7 @@ void stop_upkeep(struct daemon *d)
 	d->upkeep = 0;
 }
 
-/* One at a time: soon after a part has ended, and when time has made parts old. */
+/* Starts one upkeep process at a time: soon after the end of a part, and in intervals. */
 static void watch_history(struct daemon *d, uint64_t now_ns)
 {
 	const char *active = strrchr(recorder_dir(d->recorder), '/') + 1;
@@ -378,7 +376,7 @@ static void tell_parent(struct daemon *d, const char *text)
 	d->parent_fd = -1;
 }
 
-static int on_started(void *context, struct recorder *r, struct error *err)
+static int daemon_on_started(void *context, struct recorder *r, struct error *err)
 {
 	struct daemon *d = context;
 
@@ -389,7 +387,7 @@ static int on_started(void *context, struct recorder *r, struct error *err)
 	d->is_write_failing = false;
 	if (d->mounted)
 		daemon_file_system->set_machine(d->mounted, recorder_machine(r));
-	if (d->n_parts) /* there was one before */
+	if (d->n_parts) /* not the first part */
 		recorder_note(r, LOSS_RENEWED, UINT32_MAX, 1);
 	start_part_clock(d);
 	if (d->has_before) {
@@ -412,7 +410,7 @@ static int serve_sources(struct daemon *d, int wait_ms, struct error *err)
 	int n = epoll_wait(d->epoll_fd, events, DAEMON_SOURCES, wait_ms), e = 0;
 
 	for (int i = 0; i < n && e >= 0; i++) {
-		/* One may have been dropped by the one before. */
+		/* An earlier callback may have dropped it. */
 		const struct daemon_source *s = &d->sources[events[i].data.u32];
 
 		if (s->fd >= 0)
@@ -421,7 +419,7 @@ static int serve_sources(struct daemon *d, int wait_ms, struct error *err)
 	return MIN(e, 0);
 }
 
-static int on_ready(void *context, struct recorder *r, struct error *err)
+static int daemon_on_ready(void *context, struct recorder *r, struct error *err)
 {
 	(void)r;
 	return serve_sources(context, 0, err);
@@ -446,7 +444,7 @@ static void tell_service(struct daemon *d, const struct recorder_stats *stats, u
 		       d->budget.cpu_percent, (double)stats->own_bytes / 1048576);
 }
 
-static int on_tick(void *context, struct recorder *r, uint64_t now_ns, struct error *err)
+static int daemon_on_tick(void *context, struct recorder *r, uint64_t now_ns, struct error *err)
 {
 	struct daemon *d = context;
 	struct recorder_stats stats;
@@ -485,7 +483,7 @@ static void add_totals(struct daemon *d, const struct recorder_result *result)
 	d->before_totals.unattributed += result->counts.unattributed;
 }
 
-/* What a recorder knows by reason and by CPU is its own: taken before it ends. */
+/* Adds a recorder's counts by reason and by CPU to the totals before it ends. */
 static void keep_tallies(struct daemon *d, struct recorder *r)
 {
 	struct recorder_stats stats;
@@ -513,16 +511,16 @@ static void on_ended(void *context, struct recorder *r)
 	d->recorder = NULL;
 }
 
-static int record(struct daemon *d, struct recorder_result *result, struct error *err)
+static int daemon_record(struct daemon *d, struct recorder_result *result, struct error *err)
 {
 	static const struct counter_sources sources;
 	static const struct pid_list none;
 	static const struct cpu_list all;
 	cleanup(free_at_exit) char *path = part_path(d->current, clock_wall_ns());
 	struct recorder_control control = {
-		.started = on_started,
-		.ready = on_ready,
-		.tick = on_tick,
+		.started = daemon_on_started,
+		.ready = daemon_on_ready,
+		.tick = daemon_on_tick,
 		.hangup = on_hangup,
 		.ended = on_ended,
 		.fd = d->epoll_fd,
@@ -558,12 +556,12 @@ static int record(struct daemon *d, struct recorder_result *result, struct error
 	return e;
 }
 
-static int begin(struct daemon *d, struct recorder_result *result, struct error *err)
+static int daemon_begin(struct daemon *d, struct recorder_result *result, struct error *err)
 {
 	int e;
 
 	obey_kernel(d);
-	e = choose_counters(d, err);
+	e = daemon_choose_counters(d, err);
 	if (e < 0)
 		return e;
 	write_note(d);
@@ -571,11 +569,14 @@ static int begin(struct daemon *d, struct recorder_result *result, struct error 
 	if (!d->in_kernel && d->config->collector == COLLECT_BPF)
 		return error_set(err, -EPERM,
 				 "--collector=bpf: the in-kernel sampler is not possible");
-	d->stacks = choose_stacks(d);
-	return record(d, result, err);
+	d->stacks = daemon_choose_stacks(d);
+	return daemon_record(d, result, err);
 }
 
-/* What is asked for meanwhile is answered; signals wait for the next recording, but for the end. */
+/*
+ * Waits before the next attempt. Requests are answered; signals other than the end wait for the
+ * next recording.
+ */
 static void wait_for_retry(struct daemon *d)
 {
 	uint64_t until = clock_monotonic_ns() + d->pace.retry_ns, now;
@@ -593,15 +594,16 @@ static void wait_for_retry(struct daemon *d)
 
 static void go_back_to_old_events(struct daemon *d, const struct error *err)
 {
-	log_error("%s: the events of before go on", err->text);
+	log_error("%s: the old events continue", err->text);
 	daemon_settings_fini(&d->settings);
 	d->settings = d->before;
 	d->before = (struct daemon_settings){ 0 };
 	d->has_before = false;
 }
 
-/* True: once more. False: the daemon ends, with *err set if it is not as it was asked to. */
-static bool go_on(struct daemon *d, int e, const struct recorder_result *result, struct error *err)
+/* True: try again. False: the daemon ends; *err is set if that was not requested. */
+static bool daemon_goes_on(struct daemon *d, int e, const struct recorder_result *result,
+			   struct error *err)
 {
 	bool has_collected = result->duration_ns > 0;
 
@@ -620,7 +622,7 @@ static bool go_on(struct daemon *d, int e, const struct recorder_result *result,
 		go_back_to_old_events(d, err);
 		return true;
 	}
-	if (!d->n_parts) /* it never collected: whoever started it shall know */
+	if (!d->n_parts) /* it never counted: report the error to the caller */
 		return false;
 	log_error("%s: the next attempt is in %d s", err->text,
 		  (int)(d->pace.retry_ns / NS_PER_SECOND));
@@ -628,7 +630,7 @@ static bool go_on(struct daemon *d, int e, const struct recorder_result *result,
 	return !d->is_ending;
 }
 
-int collect(struct daemon *d, struct error *err)
+int daemon_collect(struct daemon *d, struct error *err)
 {
 	struct recorder_result result;
 	struct error why;
@@ -637,10 +639,10 @@ int collect(struct daemon *d, struct error *err)
 	do {
 		result = (struct recorder_result){ 0 };
 		why = (struct error){ 0 };
-		e = begin(d, &result, &why);
+		e = daemon_begin(d, &result, &why);
 		malloc_trim(0);
-	} while (go_on(d, e, &result, &why));
-	/* What could not be written was told when it happened. */
+	} while (daemon_goes_on(d, e, &result, &why));
+	/* Write errors were reported when they happened. */
 	if (e < 0 && d->n_parts)
 		e = 0;
 	if (e < 0)

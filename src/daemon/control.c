@@ -20,13 +20,13 @@
 #include "base/log.h"
 #include "open/unix_socket.h"
 
-/* What one control_serve() does at most: the rings wait meanwhile. */
+/* The most work of one control_serve(), because the rings wait meanwhile. */
 #define MAX_EVENTS   64
 #define MAX_ACCEPTS  32
 #define MAX_REQUESTS 8 /* of a client */
 #define READ_BYTES   4096
 
-#define REMEMBER_NS 20000000ULL /* so long an answer is as good as a new one */
+#define REMEMBER_NS 20000000ULL /* time for which an answer may be repeated */
 #define FULL_TEXT   "too many clients are being served; try again"
 #define LONG_TEXT   "a request has at most 16384 bytes"
 _Static_assert(REQUEST_LINE_MAX == 16384, "LONG_TEXT says it");
@@ -34,16 +34,16 @@ _Static_assert(REQUEST_LINE_MAX == 16384, "LONG_TEXT says it");
 struct client {
 	int fd;
 	uint32_t index;  /* in control->clients */
-	uint32_t events; /* that epoll is asked for */
+	uint32_t events; /* the present epoll events */
 	struct ucred peer;
-	struct buf in, out; /* the begin of a line; what is not sent yet is from n_sent on */
+	struct buf in, out; /* in: the beginning of a line; out: answers, unsent from n_sent on */
 	size_t n_sent;
-	uint64_t active_ns;  /* when it was served last */
-	uint64_t waiting_ns; /* since when a line or an answer is unfinished; 0: none */
-	bool has_ended;      /* it sends no more: its answers go out, then it is closed */
+	uint64_t active_ns;  /* when it was last served */
+	uint64_t waiting_ns; /* since when a line or an answer is incomplete; 0: none is */
+	bool has_ended;      /* it sends no more; closed when its answers are sent */
 };
 
-/* What was answered last: making it is most of what a request costs. */
+/* The last answer. Making an answer is most of a request's cost. */
 struct remembered {
 	char line[64];
 	size_t len;
@@ -56,19 +56,19 @@ struct control {
 	void *context;
 	struct unix_address address;
 	int epoll, listener;
-	int timer, more;  /* readable at the next second; while has_more */
+	int timer, more;  /* descriptors: readable at the next second; readable while has_more */
 	uint64_t now_ns;  /* of this control_serve() */
-	uint64_t tidy_ns; /* when the slow and the silent were looked for */
+	uint64_t tidy_ns; /* the last check for slow and silent clients */
 	bool is_timed;    /* the timer runs */
-	bool is_deaf;     /* no descriptor was left to accept with: until the next second */
-	bool has_more;    /* lines that are read already */
+	bool is_deaf;     /* no descriptor was left for accept(); until the next second */
+	bool has_more;    /* some lines were read and are not answered yet */
 	struct remembered remembered;
 	VEC(struct client *) clients;
 };
 
 /* ---- clients ---- */
 
-static void watch(struct control *c, struct client *client, uint32_t events)
+static void client_watch(struct control *c, struct client *client, uint32_t events)
 {
 	struct epoll_event e = { .events = events, .data.ptr = client };
 
@@ -84,7 +84,10 @@ static void drop(struct control *c, struct client *client)
 	c->clients.data[client->index] = last;
 	last->index = client->index;
 	c->clients.n--;
-	/* A child that was forked meanwhile may have it open still: epoll would go on to tell. */
+	/*
+	 * A child that was forked meanwhile may still have it open: then epoll would still report
+	 * it.
+	 */
 	epoll_ctl(c->epoll, EPOLL_CTL_DEL, client->fd, NULL);
 	close(client->fd);
 	buf_fini(&client->in);
@@ -146,10 +149,10 @@ uint32_t control_clients(const struct control *c)
 /* ---- answers ---- */
 
 /*
- * What changes something is told, with who wanted it; as ASCII, as the log is read in terminals.
- * A client repeats what is refused for a moment: only the last time is told.
+ * Logs a request that changes something, with the user who sent it. The log is ASCII, because
+ * people read it in terminals. A client repeats a temporary refusal: only the last one is logged.
  */
-static void tell(const struct client *client, const struct request_outcome *o)
+static void control_log_request(const struct client *client, const struct request_outcome *o)
 {
 	cleanup(free_at_exit) char *text = NULL;
 
@@ -169,9 +172,10 @@ static bool is_remembered(const struct control *c, const char *line, size_t len)
 	       !memcmp(line, r->line, len);
 }
 
-/* The last thing that was told, until something is done that may change it. */
-static void remember(struct control *c, const char *line, size_t len,
-		     const struct request_outcome *o, const uint8_t *answer, size_t size)
+/* Keeps the last read-only answer until an action may change it. */
+static void control_remember_answer(struct control *c, const char *line, size_t len,
+				    const struct request_outcome *o, const uint8_t *answer,
+				    size_t size)
 {
 	struct remembered *r = &c->remembered;
 
@@ -184,7 +188,7 @@ static void remember(struct control *c, const char *line, size_t len,
 	buf_bytes(&r->answer, answer, size);
 }
 
-static void answer(struct control *c, struct client *client, const char *line, size_t len)
+static void control_answer(struct control *c, struct client *client, const char *line, size_t len)
 {
 	struct request_outcome outcome;
 	size_t before = client->out.len;
@@ -195,13 +199,14 @@ static void answer(struct control *c, struct client *client, const char *line, s
 		return;
 	}
 	request_answer(c->handlers, c->context, line, len, &client->out, &outcome);
-	tell(client, &outcome);
-	remember(c, line, len, &outcome, client->out.data + before, client->out.len - before);
+	control_log_request(client, &outcome);
+	control_remember_answer(c, line, len, &outcome, client->out.data + before,
+				client->out.len - before);
 	json_decref(outcome.request);
 }
 
-/* Sends what there is: false if the client is gone. */
-static bool flush(struct client *client)
+/* Sends as much as possible. False: the client is gone. */
+static bool client_flush(struct client *client)
 {
 	while (client->n_sent < client->out.len) {
 		ssize_t n = send(client->fd, client->out.data + client->n_sent,
@@ -218,7 +223,7 @@ static bool flush(struct client *client)
 	return true;
 }
 
-/* The next line of `in` from *at on; its length without the newline, or -1. */
+/* Finds the next line of `in` from `at` on. Returns its length without the newline, or -1. */
 static ssize_t next_line(const struct client *client, size_t at)
 {
 	const uint8_t *begin = client->in.data + at, *end;
@@ -238,8 +243,8 @@ static bool is_too_long(const struct client *client, size_t at, ssize_t len)
 	return n >= REQUEST_LINE_MAX;
 }
 
-/* What it sends after that is not read. */
-static void refuse_long(struct client *client, size_t *at)
+/* The client's next bytes are not read. */
+static void client_refuse_long(struct client *client, size_t *at)
 {
 	request_refuse(&client->out, LONG_TEXT, false);
 	*at = client->in.len;
@@ -247,19 +252,19 @@ static void refuse_long(struct client *client, size_t *at)
 }
 
 /*
- * Answers what has come, as long as the client takes the answers: false if it is to be dropped. An
- * empty line is none.
+ * Answers the complete lines, as long as the client reads the answers. False: drop the client.
+ * Empty lines are ignored.
  */
 static bool answer_lines(struct control *c, struct client *client)
 {
-	bool is_there = flush(client);
+	bool is_there = client_flush(client);
 	size_t at = 0;
 
 	for (int n = 0; is_there && !client->out.len; n++) {
 		ssize_t len = next_line(client, at);
 
 		if (is_too_long(client, at, len)) {
-			refuse_long(client, &at);
+			client_refuse_long(client, &at);
 		} else if (len < 0) {
 			break;
 		} else if (n == MAX_REQUESTS) {
@@ -267,10 +272,11 @@ static bool answer_lines(struct control *c, struct client *client)
 			break;
 		} else {
 			if (len)
-				answer(c, client, (const char *)client->in.data + at, (size_t)len);
+				control_answer(c, client, (const char *)client->in.data + at,
+					       (size_t)len);
 			at = MIN(at + (size_t)len + 1, client->in.len);
 		}
-		is_there = flush(client);
+		is_there = client_flush(client);
 	}
 	if (at)
 		memmove(client->in.data, client->in.data + at, client->in.len - at);
@@ -280,9 +286,9 @@ static bool answer_lines(struct control *c, struct client *client)
 	return is_there;
 }
 
-/* ---- what epoll tells ---- */
+/* ---- epoll events ---- */
 
-/* False at the end of what the client sends, or without a client. */
+/* False: the client sends no more, or is gone. */
 static bool receive(struct client *client)
 {
 	ssize_t n;
@@ -295,8 +301,8 @@ static bool receive(struct client *client)
 	return n > 0;
 }
 
-/* What it waits for now; dropped when that is nothing. */
-static void settle(struct control *c, struct client *client, bool is_there)
+/* Sets the events to wait for. Drops a client that waits for nothing. */
+static void client_settle(struct control *c, struct client *client, bool is_there)
 {
 	bool is_sending = client->out.len > 0;
 
@@ -304,8 +310,8 @@ static void settle(struct control *c, struct client *client, bool is_there)
 		drop(c, client);
 		return;
 	}
-	/* Until its answer is gone nothing more is read of it; nor while lines are left. */
-	watch(c, client, is_sending ? EPOLLOUT : client->has_ended ? 0 : EPOLLIN);
+	/* A client with unsent answers or unanswered lines is not read. */
+	client_watch(c, client, is_sending ? EPOLLOUT : client->has_ended ? 0 : EPOLLIN);
 	if (!is_sending && !client->in.len)
 		client->waiting_ns = 0;
 	else if (!client->waiting_ns)
@@ -322,10 +328,10 @@ static void serve_client(struct control *c, struct client *client, uint32_t even
 	if (events & EPOLLERR)
 		is_there = false;
 	is_there = is_there && answer_lines(c, client);
-	/* Whoever hung up reads nothing any more. */
+	/* A client that hung up reads no answers. */
 	if ((events & EPOLLHUP) && client->out.len)
 		is_there = false;
-	settle(c, client, is_there);
+	client_settle(c, client, is_there);
 }
 
 static void listen_again(struct control *c, bool is_listening)
@@ -361,12 +367,12 @@ static void serve_left_over(struct control *c)
 		struct client *client = c->clients.data[i];
 
 		if (client->in.len && !client->out.len)
-			settle(c, client, answer_lines(c, client));
+			client_settle(c, client, answer_lines(c, client));
 	}
 }
 
-/* Drops who is slow, or has said nothing for long. */
-static void tidy(struct control *c)
+/* Drops slow and silent clients. */
+static void control_drop_idle(struct control *c)
 {
 	if (c->now_ns < c->tidy_ns + NS_PER_SECOND)
 		return;
@@ -383,7 +389,7 @@ static void tidy(struct control *c)
 	}
 }
 
-/* What brings the next control_serve() where no client does. */
+/* Sets the timers that cause the next control_serve() when no client does. */
 static void set_timers(struct control *c)
 {
 	static const struct itimerspec second = { .it_value.tv_sec = 1 };
@@ -416,12 +422,12 @@ void control_serve(struct control *c, uint64_t now_ns)
 		else
 			serve_client(c, what, events[i].events);
 	}
-	/* These may drop clients that stand among the events. */
+	/* This may drop clients that are still in `events`. */
 	if (has_left_over)
 		serve_left_over(c);
 	if (has_new)
 		accept_clients(c);
-	tidy(c);
+	control_drop_idle(c);
 	set_timers(c);
 }
 
@@ -432,14 +438,14 @@ int control_fd(const struct control *c)
 
 /* ---- opening and closing ---- */
 
-static int add(struct control *c, int fd, void *tag)
+static int control_add_descriptor(struct control *c, int fd, void *tag)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = tag };
 
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &e) < 0 ? -errno : 0;
 }
 
-/* A socket that a killed daemon left goes; nothing else does. */
+/* Removes the socket of a killed daemon, and nothing else. */
 static int remove_old(const char *path, struct error *err)
 {
 	struct stat st;
@@ -447,12 +453,13 @@ static int remove_old(const char *path, struct error *err)
 	if (lstat(path, &st) < 0)
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, -EEXIST, "'%s' is no socket; please move it away", path);
+		return error_set(err, -EEXIST, "'%s' is not a socket; please move it away", path);
 	return unlink(path) < 0 ? error_errno(err, -errno, "cannot remove '%s'", path) : 0;
 }
 
-/* Nobody else may connect before its group is right: bind(2) takes the mode of the socket. */
-static int listen_at(struct control *c, const char *path, struct error *err)
+/* bind(2) makes the file with the socket's mode: nobody else can connect before the group is set.
+ */
+static int control_listen(struct control *c, const char *path, struct error *err)
 {
 	struct group *group = getgrnam(CONTROL_GROUP);
 
@@ -480,12 +487,12 @@ int control_open(const char *path, const struct control_handlers *handlers, void
 	c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	c->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = r < 0 ? r : unix_address_of(path, &c->address, err);
-	r = r < 0 ? r : listen_at(c, path, err);
+	r = r < 0 ? r : control_listen(c, path, err);
 	if (r < 0)
 		return r;
-	r = add(c, c->listener, &c->listener);
-	r = r < 0 ? r : add(c, c->timer, &c->timer);
-	r = r < 0 ? r : add(c, c->more, &c->more);
+	r = control_add_descriptor(c, c->listener, &c->listener);
+	r = r < 0 ? r : control_add_descriptor(c, c->timer, &c->timer);
+	r = r < 0 ? r : control_add_descriptor(c, c->more, &c->more);
 	if (r < 0)
 		return error_errno(err, r, "cannot watch '%s'", path);
 	*out = take_ptr(c);

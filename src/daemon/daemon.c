@@ -33,7 +33,7 @@ void daemon_settings_fini(struct daemon_settings *s)
 	vec_fini(&s->events);
 }
 
-/* Sources of work beside the recording. */
+/* ---- sources of work besides the recording ---- */
 
 int daemon_add_source(struct daemon *d, int fd, int (*ready)(void *context, struct error *err),
 		      void *context, struct error *err)
@@ -62,8 +62,8 @@ void daemon_drop_source(struct daemon *d, int fd)
 }
 
 /*
- * A timer that never comes, on the clock of the day: reading it fails when that was set, or the
- * machine slept, and wakes us at once (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+ * Arms a timer that never expires, on the wall clock. Reading it fails when the clock was set or
+ * the machine slept, and that wakes us at once (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
  */
 static void arm_clock(const struct daemon *d)
 {
@@ -88,7 +88,7 @@ static int clock_was_set(void *context, struct error *err)
 	return 0;
 }
 
-static int open_sources(struct daemon *d, struct error *err)
+static int daemon_open_sources(struct daemon *d, struct error *err)
 {
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	d->clock_fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -162,9 +162,9 @@ void reload(struct daemon *d)
 	notify_service("READY=1");
 }
 
-/* Into the background. */
+/* ---- into the background ---- */
 
-/* The parent's part: it waits until the daemon collects, or says why not. */
+/* In the parent: waits until the daemon counts or reports an error. */
 static int await_child(int fd, struct error *err)
 {
 	char text[sizeof(err->text)] = "";
@@ -179,7 +179,7 @@ static int await_child(int fd, struct error *err)
 	return text[0] ? error_set(err, -EIO, "%s", text) : 0;
 }
 
-/* 1: this is the process that asked, and the answer is in *err. 0: this is the daemon. */
+/* Returns 1 in the calling process, with the daemon's result in *err, and 0 in the daemon. */
 static int detach(struct daemon *d, struct error *err)
 {
 	int ends[2], null;
@@ -210,18 +210,18 @@ static int detach(struct daemon *d, struct error *err)
 	return 0;
 }
 
-static void tell_failure(struct daemon *d, const struct error *err)
+static void daemon_report_failure(struct daemon *d, const struct error *err)
 {
 	if (d->parent_fd < 0)
 		return;
 	(void)!write(d->parent_fd, err->text, strlen(err->text) + 1);
 }
 
-/* The place on disk. */
+/* ---- the directory ---- */
 
 /*
- * Who may ask the daemon may read what it stores. Its files get that group without
- * CAP_CHOWN, which it gives up, as it is the group that it makes files with.
+ * Gives users who may ask the daemon access to its samples. The files get the group without
+ * CAP_CHOWN, which the daemon gives up, because the group becomes the daemon's own.
  */
 static void share_samples(const struct daemon *d)
 {
@@ -231,11 +231,11 @@ static void share_samples(const struct daemon *d)
 		return;
 	if (setegid(group.group) < 0 || !sharing_give_dir(&group, d->samples) ||
 	    !sharing_give_dir(&group, d->current))
-		log_warning("what is stored is not readable for group " SHARING_GROUP ": %s",
+		log_warning("the samples are not readable for group " SHARING_GROUP ": %s",
 			    strerror(errno));
 }
 
-/* The directory is anyone's to enter, for the socket; what is in it is not. */
+/* Everybody may enter the directory, for the socket. Its content stays private. */
 static int make_place(struct daemon *d, struct error *err)
 {
 	struct stat st;
@@ -243,7 +243,7 @@ static int make_place(struct daemon *d, struct error *err)
 
 	if (e < 0)
 		return e;
-	/* Later we are root without root's power over others' files. */
+	/* Later, root has no power over other users' files. */
 	if (stat(d->config->dir, &st) == 0 && st.st_uid != geteuid())
 		return error_set(
 			err, -EPERM,
@@ -259,7 +259,7 @@ static int make_place(struct daemon *d, struct error *err)
 	return e;
 }
 
-static void tidy(const struct daemon *d)
+static void daemon_tidy_parts(const struct daemon *d)
 {
 	struct error err = { 0 };
 	int n = parts_tidy(d->current, &err);
@@ -267,15 +267,15 @@ static void tidy(const struct daemon *d)
 	if (n < 0)
 		log_warning("%s", err.text);
 	else if (n)
-		log_info("the daemon before was killed: what it wrote is there up to its last "
+		log_info("the previous daemon was killed: its samples are here up to its last "
 			 "second");
 }
 
-static void block_signals(sigset_t *old)
+static void daemon_block_signals(sigset_t *old)
 {
 	sigset_t mask;
 
-	/* Between two recordings they wait for the next one. */
+	/* Between two recordings, these signals wait for the next one. */
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGHUP);
 	sigaddset(&mask, SIGINT);
@@ -312,7 +312,8 @@ static int serve(struct daemon *d, struct error *err)
 {
 	int e;
 
-	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 || (e = open_sources(d, err)) < 0 ||
+	if ((e = lock_write_pid(d->lock_fd, getpid(), err)) < 0 ||
+	    (e = daemon_open_sources(d, err)) < 0 ||
 	    (e = service_open(d, d->config->dir, d->config->metrics_listen, &d->service, err)) < 0)
 		return e;
 	if (d->config->oprofilefs && daemon_file_system)
@@ -321,8 +322,8 @@ static int serve(struct daemon *d, struct error *err)
 	e = privilege_drop(d->mounted != NULL, err);
 	if (e < 0)
 		return e;
-	tidy(d);
-	e = collect(d, err);
+	daemon_tidy_parts(d);
+	e = daemon_collect(d, err);
 	stop_upkeep(d);
 	service_close(take_ptr(d->service));
 	unmount(d);
@@ -333,8 +334,8 @@ static int serve(struct daemon *d, struct error *err)
 }
 
 /*
- * Tables that double go back to the system when they move, instead of leaving holes in the heap,
- * and the threads that build share it: after half an hour 11 of 48 MB were such holes.
+ * Large tables are mapped, so that growing returns the old memory to the system. All threads share
+ * one heap. Without this, 11 of 48 MB were holes after half an hour.
  */
 static void keep_heap_small(void)
 {
@@ -370,7 +371,7 @@ int daemon_run(const struct daemon_config *config, struct error *err)
 	if (!e && config->detach)
 		e = detach(&d, err);
 	if (!e) {
-		block_signals(&old);
+		daemon_block_signals(&old);
 		if (config->detach)
 			e = log_to_file(config->log_path);
 		if (e < 0)
@@ -379,7 +380,7 @@ int daemon_run(const struct daemon_config *config, struct error *err)
 			e = serve(&d, err);
 		sigprocmask(SIG_SETMASK, &old, NULL);
 		if (e < 0)
-			tell_failure(&d, err);
+			daemon_report_failure(&d, err);
 	}
 	daemon_fini(&d);
 	return MIN(e, 0);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The continuous profiler: one recording (record/recorder.h) without an end, kept as a history of
- * parts below one directory, by a process that watches its own budget.
+ * The continuous profiler: an endless recording (record/recorder.h), kept as a history of parts
+ * below one directory. The process keeps to a budget.
  *
- *   DIR/lock               its process id, flock'ed while it lives
- *   DIR/log                what it says, when detached
+ *   DIR/lock               its process id; locked (flock) while it lives
+ *   DIR/log                its messages, when detached
  *   DIR/samples/current/   the history: a directory of parts (daemon/parts.h)
- *   DIR/samples/NAME/      a saved one
+ *   DIR/samples/NAME/      a saved history
  *
- * The daemon has one thread and one loop, the recorder's; all else hangs on its callbacks.
+ * The daemon has one thread and one loop, the recorder's. Everything else is a callback of that
+ * loop.
  */
 #pragma once
 
@@ -25,17 +26,17 @@ struct error;
 
 enum daemon_collector { COLLECT_BEST, COLLECT_PERF, COLLECT_BPF };
 
-/* What a reload may change. */
+/* The settings that a reload may change. */
 struct daemon_settings {
-	uint64_t freq_hz; /* of each counter without a count of its own */
+	uint64_t freq_hz; /* of each counter without a count */
 	struct {
 		char **data; /* as in `record -e`; none: the default */
 		size_t n, cap;
 	} events;
 	double max_cpu_percent; /* of one CPU; 0: no limit */
-	uint64_t max_bytes;     /* resident; 0: no limit */
-	double keep_age_s;      /* of what is stored; 0: for ever */
-	uint64_t keep_bytes;    /* 0: no limit */
+	uint64_t max_bytes;     /* resident memory; 0: no limit */
+	double keep_age_s;      /* age of stored samples; 0: for ever */
+	uint64_t keep_bytes;    /* of stored samples; 0: no limit */
 };
 void daemon_settings_fini(struct daemon_settings *s);
 
@@ -44,29 +45,30 @@ struct daemon_config {
 	const char *version;
 	enum daemon_collector collector;
 	bool with_stacks;
-	uint32_t merged;            /* enum separation: what samples are not kept apart by */
-	bool detach;                /* into the background, with the log in DIR/log */
-	bool starts_disabled;       /* counting waits for daemon_start() */
-	const char *log_path;       /* set by the daemon when detached; NULL: stderr */
-	const char *oprofilefs;     /* where oprofilefs is to be mounted; NULL: nowhere */
-	const char *metrics_listen; /* where metrics are to be had by HTTP (metrics_http.h); NULL */
+	uint32_t merged;        /* enum separation bits that do not keep samples apart */
+	bool detach;            /* run in the background, with the log in DIR/log */
+	bool starts_disabled;   /* daemon_start() starts the counting */
+	const char *log_path;   /* set by the daemon when detached; NULL: stderr */
+	const char *oprofilefs; /* mount point of oprofilefs; NULL: none */
+	/* Address of the metrics over HTTP (metrics_http.h); NULL: none. */
+	const char *metrics_listen;
 	/*
-	 * Reads the settings: at the start and at SIGHUP. On failure *out is untouched, and at
-	 * SIGHUP those of before stay.
+	 * Reads the settings, at the start and at SIGHUP. On failure *out is untouched, and at
+	 * SIGHUP the daemon keeps its settings.
 	 */
 	int (*load)(void *context, struct daemon_settings *out, struct error *err);
 	void *context;
 };
 
 /*
- * Runs until SIGTERM, SIGINT or daemon_shutdown(). Detached: returns in the process that called
- * it when the daemon collects, or has failed, and tells which. Prints to the log.
+ * Runs until SIGTERM, SIGINT or daemon_shutdown(). With `detach`, it returns in the calling process
+ * when the daemon counts or has failed; the result says which. Prints to the log.
  */
 int daemon_run(const struct daemon_config *config, struct error *err);
 
 /*
- * Calls `ready` whenever fd is readable, while the daemon runs. The descriptor stays the caller's;
- * daemon_drop_source() before it is closed. -ENOSPC: too many.
+ * Calls `ready` whenever fd is readable, while the daemon runs. The caller owns the descriptor, and
+ * calls daemon_drop_source() before it closes it. -ENOSPC: too many sources.
  */
 int daemon_add_source(struct daemon *d, int fd, int (*ready)(void *context, struct error *err),
 		      void *context, struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon's own state: shared by daemon.c (life), collect.c (the recording), actions.c. */
+/* The daemon's state, shared by daemon.c (life), collect.c (the recording) and actions.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,30 +17,35 @@
 #define DAEMON_SOURCES 16
 
 struct daemon_source {
-	int fd; /* -1: a free place */
+	int fd; /* -1: unused */
 	int (*ready)(void *context, struct error *err);
 	void *context;
 };
 
-/* What earlier recordings of this daemon counted. */
+/* The counts of earlier recordings of this daemon. */
 struct daemon_totals {
 	uint64_t samples, lost, unattributed, written_bytes;
 	uint64_t losses[N_LOSS_REASONS];
 	VEC(uint64_t) cpu_samples;
-	uint64_t own_cpu_ns, own_bytes; /* no sums: as it was at the last one's end */
+	uint64_t own_cpu_ns, own_bytes; /* at the end of the last recording, not sums */
 };
 
 /*
- * The daemon's times, which tests make short by the environment:
+ * The daemon's intervals. Tests shorten them by the environment:
  * ASSAY_DAEMON_PACE="settle=1,part=2,retry=1,renew=5,upkeep=1", in seconds.
  */
 struct daemon_pace {
 	uint64_t
-		settle_ns; /* opening, and the first unwind tables, are work that no rate changes */
-	uint64_t part_ns;  /* a part ends after this */
-	uint64_t retry_ns; /* between two attempts to begin a part, or a recording */
-	uint64_t upkeep_ns; /* between two rounds of it; a part that ends has one sooner */
-	uint64_t renew_ns;  /* what counting anew released grows back slowly, or it is no use */
+		/*
+		 * After the start, when opening and the first unwind tables cost more than the
+		 * rate.
+		 */
+		settle_ns;
+	uint64_t part_ns;   /* the length of a part */
+	uint64_t retry_ns;  /* between two attempts to begin a part or a recording */
+	uint64_t upkeep_ns; /* between two rounds of upkeep; the end of a part starts one sooner */
+	/* If the memory limit is passed again within this time, counting anew did not help. */
+	uint64_t renew_ns;
 };
 struct daemon_pace daemon_pace(const char *setting);
 
@@ -49,23 +54,24 @@ struct daemon {
 	struct daemon_settings settings;
 	char *samples, *current; /* DIR/samples, DIR/samples/current */
 	int lock_fd, clock_fd, epoll_fd;
-	int parent_fd; /* detached: whom to tell that we collect, or why not; -1 */
+	int parent_fd; /* when detached: the process that waits for our start or failure; -1 */
 	struct daemon_source sources[DAEMON_SOURCES];
-	struct service *service; /* what is asked of us comes through it */
-	void *mounted;           /* of daemon/file_system.h; and through this, where there is one */
+	struct service *service; /* receives the requests */
+	/* Of daemon/file_system.h, which receives requests, too; NULL: none. */
+	void *mounted;
 
 	/* The recording. */
-	struct recorder *recorder; /* NULL between two of them */
+	struct recorder *recorder; /* NULL between two recordings */
 	struct counters counters;
 	char event_note[256], note[512];
 	bool in_kernel;
-	bool no_sampler; /* it was refused once, so it's the rings */
+	bool no_sampler; /* the kernel refused the sampler once: use the rings */
 	enum stack_source stacks;
 	struct daemon_pace pace;
 	struct part_clock part;
-	uint64_t rate_hz; /* of now; settings.freq_hz or, for the budget's sake, less */
+	uint64_t rate_hz; /* present rate: settings.freq_hz, or less because of the budget */
 	bool is_paused, is_ending, is_renewing;
-	struct daemon_settings before; /* events to go back to, should the new ones be refused */
+	struct daemon_settings before; /* the old events, in case that the new ones are refused */
 	bool has_before;
 
 	/* While it runs. */
@@ -73,35 +79,35 @@ struct daemon {
 	uint64_t start_wall_ns, start_ns, started_ns; /* of the daemon; of the recording */
 	uint64_t ticked_ns, told_ns, watchdog_ns, part_tried_ns, renewed_ns;
 	pid_t upkeep;       /* 0: none runs */
-	uint64_t upkept_ns; /* when the last one began */
+	uint64_t upkept_ns; /* start of the last one */
 	uint32_t upkept_parts;
 	bool is_write_failing, is_budget_begun, is_clock_set;
 	uint64_t lost_when_failing;
 	uint32_t n_parts, n_rate_changes;
 	struct daemon_totals before_totals;
-	struct daemon_totals shown;         /* what daemon_status() gives */
-	uint64_t written_ns, written_bytes; /* when that was looked up, of the recording */
+	struct daemon_totals shown;         /* the result of daemon_status() */
+	uint64_t written_ns, written_bytes; /* of the recording, and when it was measured */
 	VEC(const char *) event_names;
 };
 
-/* Records until the daemon ends: collect.c. */
-int collect(struct daemon *d, struct error *err);
+/* Records until the daemon ends (collect.c). */
+int daemon_collect(struct daemon *d, struct error *err);
 
-/* Ends the part and begins another; the old one goes on when that fails. */
+/* Ends the part and begins another. On failure, the old part continues. */
 int begin_part(struct daemon *d, struct error *err);
 
-/* The rate of all counters that have one, from now on, in a new part. */
+/* Sets the rate of all counters with a frequency and begins a new part. */
 int set_rate(struct daemon *d, uint64_t rate_hz, struct error *err);
-uint64_t permitted_rate(uint64_t wanted_hz); /* what of it the kernel permits now */
+uint64_t permitted_rate(uint64_t wanted_hz); /* limited by the kernel's present maximum */
 
-/* Counting is to begin anew, with what the settings say now. */
+/* Makes counting begin anew, with the present settings. */
 void renew(struct daemon *d);
 
-/* To be called between the parts of what may take long: the rings are read. */
+/* Reads the rings. Call it between the steps of long work. */
 void keep_reading(struct daemon *d);
 
-/* Ends the upkeep of the history, whose parts are about to be renamed or removed. */
+/* Ends the upkeep process before parts of the history are renamed or removed. */
 void stop_upkeep(struct daemon *d);
 
-/* Reads the settings anew, and the log's file (SIGHUP). */
+/* Reads the settings again and reopens the log (SIGHUP). */
 void reload(struct daemon *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file system that the daemon mounts at its start and serves in its own loop. The files stand for
- * daemon/actions.h. No lock: all calls come from the daemon's one thread.
+ * A file system that the daemon mounts at its start and serves in its loop. Its files stand for
+ * daemon/actions.h. Needs no lock: only the daemon's thread calls it.
  */
 #pragma once
 
@@ -9,13 +9,16 @@ struct daemon;
 struct machine;
 
 struct daemon_file_system {
-	/* NULL, with the reason in the log: it cannot be mounted, and the daemon does without. */
+	/*
+	 * Mounts it. NULL: it can't be mounted; the log has the reason, and the daemon does
+	 * without.
+	 */
 	void *(*open)(struct daemon *d, const char *mountpoint);
-	/* Unmounts. NULL is fine, here and below. */
+	/* Unmounts. `mounted` may be NULL, here and below. */
 	void (*close)(void *mounted);
-	/* A recording begins, with this machine; or (NULL) ends. */
+	/* A recording begins with this machine, or ends (NULL). */
 	void (*set_machine)(void *mounted, struct machine *machine);
-	/* Gives the readers what has come. Each turn of the loop. */
+	/* Delivers new samples to readers. Called in each turn of the loop. */
 	void (*turn)(void *mounted);
 };
 

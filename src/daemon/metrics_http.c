@@ -62,10 +62,10 @@ struct metrics_http {
 
 /* ---- the page ---- */
 
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
-			      const void *bytes, size_t n)
+static enum MHD_Result metrics_answer(struct MHD_Connection *connection, unsigned status,
+				      const char *type, const void *bytes, size_t n)
 {
-	/* The library copies what it does not promise to leave alone. */
+	/* The library copies the bytes. */
 	struct MHD_Response *response =
 		mhd.MHD_create_response_from_buffer(n, (void *)(uintptr_t)bytes,
 						    MHD_RESPMEM_MUST_COPY);
@@ -82,10 +82,10 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
 static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status,
 				   const char *text)
 {
-	return answer(connection, status, "text/plain; charset=utf-8", text, strlen(text));
+	return metrics_answer(connection, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-/* What a client sends beyond its head is not waited for: the answer ends the connection then. */
+/* A request's body is not read: the answer ends the connection. */
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
@@ -100,7 +100,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (strcmp(url, "/metrics"))
 		return answer_text(connection, MHD_HTTP_NOT_FOUND, "there is /metrics\n");
 	h->print(h->context, &text);
-	result = answer(connection, MHD_HTTP_OK, TYPE, text.data, text.len);
+	result = metrics_answer(connection, MHD_HTTP_OK, TYPE, text.data, text.len);
 	buf_fini(&text);
 	return result;
 }
@@ -172,12 +172,12 @@ static int split_address(const char *address, struct place *out, struct error *e
 		host++;
 		n -= 2;
 	} else if (memchr(host, ':', n)) {
-		n = sizeof(out->host); /* IPv6 wants brackets */
+		n = sizeof(out->host); /* without the brackets of IPv6 */
 	}
 	if (n >= sizeof(out->host) || !*port || strlen(port) >= sizeof(out->port) ||
 	    strspn(port, "0123456789") != strlen(port) || strtoul(port, NULL, 10) > 65535)
 		return error_set(err, -EINVAL,
-				 "'%s' is no address: PORT, ADDRESS:PORT or [ADDRESS]:PORT",
+				 "'%s' is not an address: use PORT, ADDRESS:PORT or [ADDRESS]:PORT",
 				 address);
 	snprintf(out->host, sizeof(out->host), "%.*s", n ? (int)n : 9, n ? host : "127.0.0.1");
 	strcpy(out->port, port);
@@ -193,7 +193,7 @@ static bool is_loopback(const struct sockaddr *a)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* Where it listens, with the port that the kernel chose. */
+/* Finds the address that it listens at, with the port that the kernel chose. */
 static void name_address(struct metrics_http *h, int fd)
 {
 	struct sockaddr_storage a;
@@ -229,8 +229,8 @@ static int bind_to(const struct addrinfo *info, struct metrics_http *h, const ch
 	return owned;
 }
 
-/* *out is the caller's to freeaddrinfo(). */
-static int resolve(const char *address, struct addrinfo **out, struct error *err)
+/* The caller frees *out with freeaddrinfo(). */
+static int metrics_resolve(const char *address, struct addrinfo **out, struct error *err)
 {
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
 				  .ai_socktype = SOCK_STREAM };
@@ -240,24 +240,24 @@ static int resolve(const char *address, struct addrinfo **out, struct error *err
 	if (r < 0)
 		return r;
 	return getaddrinfo(place.host, place.port, &hints, out)
-		       ? error_set(err, -EINVAL, "'%s' is no address in numbers", place.host)
+		       ? error_set(err, -EINVAL, "'%s' is not a numeric address", place.host)
 		       : 0;
 }
 
 int metrics_http_check(const char *address, struct error *err)
 {
 	struct addrinfo *info;
-	int r = resolve(address, &info, err);
+	int r = metrics_resolve(address, &info, err);
 
 	if (!r)
 		freeaddrinfo(info);
 	return r;
 }
 
-static int listen_at(struct metrics_http *h, const char *address, struct error *err)
+static int metrics_listen(struct metrics_http *h, const char *address, struct error *err)
 {
 	struct addrinfo *info;
-	int r = resolve(address, &info, err);
+	int r = metrics_resolve(address, &info, err);
 
 	if (r < 0)
 		return r;
@@ -268,7 +268,7 @@ static int listen_at(struct metrics_http *h, const char *address, struct error *
 
 /* ---- the server ---- */
 
-static int add(struct metrics_http *h, int fd)
+static int metrics_add_descriptor(struct metrics_http *h, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
 
@@ -295,9 +295,9 @@ static int start(struct metrics_http *h, int listener)
 	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (!info || h->epoll < 0 || h->timer < 0)
 		return -EMFILE;
-	r = add(h, info->epoll_fd);
-	r = r < 0 ? r : add(h, h->timer);
-	return r < 0 ? r : add(h, h->listener);
+	r = metrics_add_descriptor(h, info->epoll_fd);
+	r = r < 0 ? r : metrics_add_descriptor(h, h->timer);
+	return r < 0 ? r : metrics_add_descriptor(h, h->listener);
 }
 
 int metrics_http_open(const char *address, void (*print)(void *context, struct buf *out),
@@ -312,7 +312,7 @@ int metrics_http_open(const char *address, void (*print)(void *context, struct b
 	h->context = context;
 	if (r < 0)
 		return r;
-	listener = listen_at(h, address, err);
+	listener = metrics_listen(h, address, err);
 	if (listener < 0)
 		return listener;
 	r = start(h, listener);
@@ -341,8 +341,8 @@ int metrics_http_fd(const struct metrics_http *h)
 }
 
 /*
- * The server's descriptor tells of events; what else is to be done, and the end of who is slow, is
- * told by its time-out alone.
+ * The server's descriptor only reports events. Other work, and the end of slow clients, depends on
+ * the server's time-out.
  */
 void metrics_http_serve(struct metrics_http *h)
 {

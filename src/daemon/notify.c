@@ -13,8 +13,8 @@
 
 #include "base/mem.h"
 
-/* A path, or, with an @ in front, a name in the abstract space. */
-static bool address_of(const char *path, struct sockaddr_un *address, socklen_t *size)
+/* A path, or with a leading @ a name in the abstract namespace. */
+static bool notify_address(const char *path, struct sockaddr_un *address, socklen_t *size)
 {
 	size_t n = strlen(path);
 
@@ -38,7 +38,7 @@ bool notify_service(const char *format, ...)
 	va_list ap;
 	int n;
 
-	if (!path || !address_of(path, &address, &size))
+	if (!path || !notify_address(path, &address, &size))
 		return false;
 	va_start(ap, format);
 	n = vsnprintf(text, sizeof(text), format, ap);

@@ -11,10 +11,10 @@
 #include "store/history/history.h"
 #include "store/session.h"
 
-/* Off by so much, the clock was set. */
+/* A clock that is off by this much was set. */
 #define SLEWED_NS (NS_PER_SECOND / 2)
 
-/* Names of which all are taken: nothing that a clock could do. */
+/* If so many names are taken, the clock is not the reason. */
 #define TAKEN_MAX 10000
 
 char *part_path(const char *dir, uint64_t wall_ns)
@@ -48,7 +48,7 @@ static bool holds_something(const struct session *s)
 	return s->n_parts > 0;
 }
 
-/* 1: it had no end. */
+/* Returns 1 if the part had no end. */
 static int tidy_part(const char *path, struct error *err)
 {
 	cleanup(free_at_exit) char *reserve = xasprintf("%s/samples/current/reserve", path);
@@ -58,7 +58,7 @@ static int tidy_part(const char *path, struct error *err)
 
 	if (!is_reserved)
 		return 0;
-	/* What can't be read now may be what a newer assay has written: it stays. */
+	/* An unreadable part may come from a newer assay: it stays. */
 	if (session_open(path, &s, NULL) < 0 || holds_something(s))
 		return 1;
 	r = file_remove_tree(path, err);

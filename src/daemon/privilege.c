@@ -22,30 +22,30 @@ static const struct {
 	unsigned int capability;
 	bool for_mount;
 } kept[] = {
-	/* perf_event_open(2) on all processes, and attaching programs to counters. */
+	/* perf_event_open(2) for all processes, and attaching programs to counters. */
 	{ CAP_PERFMON, false },
-	/* Loading the in-kernel sampler again, when events change or a rate beyond its maps. */
+	/* Loading the in-kernel sampler again, when events change or the rate exceeds its maps. */
 	{ CAP_BPF, false },
-	/* /proc/PID/maps, exe and root of processes that are not ours: what runs where. */
+	/* /proc/PID/maps, exe and root of other users' processes: their mappings. */
 	{ CAP_SYS_PTRACE, false },
-	/* Executables that their owner alone may read: build ids and unwind tables. */
+	/* Executables that only their owner may read: build ids and unwind tables. */
 	{ CAP_DAC_READ_SEARCH, false },
 	/* /proc/kallsyms with addresses, where kernel.kptr_restrict is 1. */
 	{ CAP_SYSLOG, false },
 	/* Mapping the ring of a CPU that comes online, beyond kernel.perf_event_mlock_kb. */
 	{ CAP_IPC_LOCK, false },
-	/* Unmounting what was mounted by us: oprofilefs. */
+	/* Unmounting our own file system: oprofilefs. */
 	{ CAP_SYS_ADMIN, true },
 };
 
 /*
- * Linux itself knows levels up to 2. Debian's kernels, whose default is 3, and Ubuntu's open
- * counters above it for CAP_SYS_ADMIN alone; others take such a level for 2.
+ * Linux has levels up to 2. The kernels of Debian (default 3) and Ubuntu require CAP_SYS_ADMIN for
+ * counters at higher levels. Other kernels treat such a level as 2.
  */
 #define LEVEL_FILE "/proc/sys/kernel/perf_event_paranoid"
 #define LEVEL_MAX  2
 
-/* Before Linux 5.8, perf_event_open(2) wants what CAP_PERFMON is a part of; or see above. */
+/* Before Linux 5.8, CAP_PERFMON was part of CAP_SYS_ADMIN. See also LEVEL_MAX. */
 static bool counters_want_admin(void)
 {
 	char level[16];
@@ -64,7 +64,7 @@ static bool is_kept(unsigned int capability, bool may_mount)
 	return false;
 }
 
-/* As the unit has it; ten steps are a tenfold weight. */
+/* As in the unit file; ten steps are a tenfold weight. */
 #define NICE_FIRST (-10)
 
 void privilege_go_first(void)
@@ -81,7 +81,10 @@ int privilege_drop(bool may_mount, struct error *err)
 		return error_errno(err, -errno, "cannot set no_new_privs");
 	if (capng_get_caps_process() < 0)
 		return error_set(err, -EIO, "cannot read the capabilities of this process");
-	/* Who may not change the bounding set can't start anything with more than he has either. */
+	/*
+	 * Without CAP_SETPCAP, the bounding set stays; then children can't have more capabilities
+	 * either.
+	 */
 	has_setpcap = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
 		if (!is_kept(i, may_mount) || !capng_have_capability(CAPNG_PERMITTED, i))

@@ -41,7 +41,7 @@ static size_t n_arguments(const struct request_row *row)
 	return n;
 }
 
-/* NULL: it has none of the name. */
+/* NULL: the request has no such argument. */
 static const struct request_argument *find_argument(const struct request_row *row, const char *key)
 {
 	for (size_t i = 0; i < n_arguments(row); i++)
@@ -65,7 +65,7 @@ static int refuse_name(const char *name, struct error *err)
 	return r;
 }
 
-static bool is_text(const char *text, size_t len)
+static bool request_is_text(const char *text, size_t len)
 {
 	if (!len || len > REQUEST_TEXT_MAX || strlen(text) != len)
 		return false;
@@ -80,17 +80,17 @@ static int check_value(const struct request_row *row, const struct request_argum
 {
 	if (a->kind == REQUEST_TEXT) {
 		if (json_is_string(value) &&
-		    is_text(json_string_value(value), json_string_length(value)))
+		    request_is_text(json_string_value(value), json_string_length(value)))
 			return 0;
 		return error_set(err, -EINVAL,
-				 "%s: \"%s\" is to be a text of 1 to %d bytes without control "
+				 "%s: \"%s\" must be a text of 1 to %d bytes without control "
 				 "characters",
 				 row->name, a->key, REQUEST_TEXT_MAX);
 	}
 	if (json_is_integer(value) && json_integer_value(value) >= 1 &&
 	    json_integer_value(value) <= REQUEST_NUMBER_MAX)
 		return 0;
-	return error_set(err, -EINVAL, "%s: \"%s\" is to be a whole number from 1 to %d", row->name,
+	return error_set(err, -EINVAL, "%s: \"%s\" must be a whole number from 1 to %d", row->name,
 			 a->key, REQUEST_NUMBER_MAX);
 }
 
@@ -189,11 +189,11 @@ static int value_from_word(const struct request_row *row, const struct request_a
 	errno = 0;
 	*out = json_integer(strtoll(word, &end, 10));
 	return *word && !*end && !errno ? 0
-					: error_set(err, -EINVAL, "%s: '%s' is no number for %s",
+					: error_set(err, -EINVAL, "%s: '%s' is not a number for %s",
 						    row->name, word, a->key);
 }
 
-/* The argument of a word and its value: "rate=49", or the next one's that has none yet. */
+/* Finds the argument and the value of a word: "rate=49", or a value for the next unset argument. */
 static const struct request_argument *argument_of_word(const struct request_row *row,
 						       const char **word, json_t *request)
 {
@@ -262,7 +262,7 @@ void request_put_text(json_t *object, const char *key, const char *text)
 	buf_fini(&clean);
 }
 
-static int append(const char *bytes, size_t n, void *data)
+static int request_append(const char *bytes, size_t n, void *data)
 {
 	struct buf *out = data;
 
@@ -279,7 +279,7 @@ static int handle(const struct control_handlers *handlers, void *context, struct
 	control_handler *handler = *(control_handler *const *)((const char *)handlers + offset);
 
 	if (!handler)
-		return error_set(&o->err, -EOPNOTSUPP, "this daemon does not do '%s'",
+		return error_set(&o->err, -EOPNOTSUPP, "this daemon does not support '%s'",
 				 o->row->name);
 	return handler(context, o->request, reply, &o->err);
 }
@@ -300,7 +300,7 @@ void request_answer(const struct control_handlers *handlers, void *context, cons
 	if (outcome->result >= 0) {
 		struct buf text = { 0 };
 
-		if (json_dump_callback(reply, append, &text, JSON_COMPACT) < 0)
+		if (json_dump_callback(reply, request_append, &text, JSON_COMPACT) < 0)
 			outcome->result =
 				error_set(&outcome->err, -EMSGSIZE,
 					  "the answer has more than %d bytes", REQUEST_ANSWER_MAX);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control protocol without its socket: a request is a line with a JSON object, and so is its
- * answer. docs/daemon.md, "Control socket", has it for those who write clients.
+ * The control protocol without its socket. A request is a line with a JSON object, and so is the
+ * answer. docs/daemon.md, "Control socket", describes it for authors of clients.
  *
- *	{"request":"save","name":"before"}   {"ok":true}
- *	{"request":"sav"}                    {"ok":false,"error":"…"}
+ * 	{"request":"save","name":"before"}   {"ok":true}
+ * 	{"request":"sav"}                    {"ok":false,"error":"…"}
  *
- * A refusal has "again":true where the same request can succeed in a moment.
+ * A refusal has "again":true if the same request can succeed in a moment.
  *
- * The lines come from anybody who may open the socket: whatever is in them, there is an answer.
+ * Lines come from everybody who may open the socket, and may contain anything; each line gets an
+ * answer.
  */
 #pragma once
 
@@ -35,11 +36,11 @@ enum request_id {
 
 enum request_kind {
 	REQUEST_TEXT,   /* 1 to REQUEST_TEXT_MAX bytes, no control characters */
-	REQUEST_NUMBER, /* a whole one, 1 to REQUEST_NUMBER_MAX */
+	REQUEST_NUMBER, /* a whole number, 1 to REQUEST_NUMBER_MAX */
 };
 
 struct request_argument {
-	const char *key; /* NULL: there is none */
+	const char *key; /* NULL: no argument */
 	enum request_kind kind;
 	bool is_required;
 	const char *value;
@@ -47,7 +48,7 @@ struct request_argument {
 
 enum request_effect { REQUEST_TELLS, REQUEST_ACTS, REQUEST_CHANGES };
 
-/* One that has arguments, of which none is required, wants at least one. */
+/* If a request has arguments and none is required, at least one must be given. */
 struct request_row {
 	const char *name;
 	enum request_effect effect;
@@ -61,51 +62,52 @@ extern const struct request_row request_rows[N_REQUESTS];
 const struct request_row *request_find(const char *name);
 
 /*
- * What does a request: arguments are in `request` and checked against the row; what is to be
- * answered goes into `reply`, which has "ok" already. A negative result is told by err's text, and
- * the reply is dropped. -EAGAIN: the same request can succeed in a moment, and does no harm.
+ * Handles a request. Its arguments are in `request` and match the row. The handler adds the answer
+ * to `reply`, which has "ok" already. On a negative result, err's text is the answer and `reply` is
+ * dropped. -EAGAIN: the same request can succeed in a moment, and can be repeated safely.
  */
 typedef int control_handler(void *context, json_t *request, json_t *reply, struct error *err);
 
-/* Those that are NULL are refused. */
+/* A NULL handler refuses its request. */
 struct control_handlers {
 #define REQUEST(name, ...) control_handler *name;
 #include "daemon/requests.def"
 #undef REQUEST
 };
 
-/* The object of a line and its row. *out is the caller's to json_decref(). */
+/* Parses a line. The caller calls json_decref() on *out. */
 int request_parse(const char *line, size_t len, const struct request_row **row, json_t **out,
 		  struct error *err);
 
 /*
- * The arguments of words: key=value, or values alone in the order of the row ("save before").
- * *out is the request, the caller's to json_decref().
+ * Makes a request from words: key=value, or values alone in the order of the row ("save before").
+ * The caller calls json_decref() on *out.
  */
 int request_from_words(const struct request_row *row, const char *const *words, size_t n,
 		       json_t **out, struct error *err);
 
-/* What one did: for the log. `row` and `request` are NULL for a line that is none. */
+/* The result of a request, for the log. `row` and `request` are NULL for an invalid line. */
 struct request_outcome {
 	const struct request_row *row;
-	json_t *request; /* the caller's to json_decref() */
-	int result;      /* negative: refused, as the text says */
+	json_t *request; /* the caller calls json_decref() */
+	int result;      /* negative: refused; err has the reason */
 	struct error err;
 };
 
-/* Does what a line asks for, and appends the answer, a line, to `out`. */
+/* Handles the request of a line and appends the answer to `out` as a line. */
 void request_answer(const struct control_handlers *handlers, void *context, const char *line,
 		    size_t len, struct buf *out, struct request_outcome *outcome);
 
-/* Appends the line of a refusal. */
+/* Appends a refusal as a line. */
 void request_refuse(struct buf *out, const char *text, bool again);
 
-/* Sets a member to text that may hold any bytes; what is no UTF-8 becomes U+FFFD. */
+/* Sets a member to a text of any bytes. Bytes that are not UTF-8 become U+FFFD. */
 void request_put_text(json_t *object, const char *key, const char *text);
 
 /*
- * Asks the daemon of a session directory; `argument` is the one of the request, or NULL. *reply is
- * the caller's to json_decref(); NULL where only success counts. Errors are those of client_ask().
+ * Sends a request to the daemon of a session directory. `argument` is the request's only argument,
+ * or NULL. The caller calls json_decref() on *reply; `reply` may be NULL. Errors as for
+ * client_ask().
  */
 int request_send(const char *dir, const char *name, const char *argument, json_t **reply,
 		 struct error *err);

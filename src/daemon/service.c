@@ -21,15 +21,15 @@ struct service {
 	struct answers answers;
 	struct control *control;
 	struct metrics_http *http;
-	int timer; /* of the statistics in the log */
-	int asked; /* for them, by a signal */
+	int timer; /* for the statistics in the log */
+	int asked; /* eventfd of SIGUSR1, for the same */
 	bool is_open;
 };
 
 static volatile sig_atomic_t asked_fd = -1;
 
-/* eventfd_write() is a write(2). Any thread may get the signal. */
-static void on_signal(int number)
+/* Only eventfd_write(), which is a write(2). Any thread may get the signal. */
+static void service_on_signal(int number)
 {
 	int saved = errno;
 
@@ -55,7 +55,7 @@ static int on_statistics(void *context, struct error *err)
 	uint64_t n;
 
 	(void)err;
-	/* Whichever it was; the other has nothing to read. */
+	/* One of the two is readable; reading the other has no effect. */
 	if (read(s->timer, &n, sizeof(n)) > 0 || read(s->asked, &n, sizeof(n)) > 0)
 		log_statistics(s);
 	return 0;
@@ -86,7 +86,7 @@ static int add_statistics(struct service *s, struct error *err)
 {
 	static const struct itimerspec every = { .it_value.tv_sec = SERVICE_STATISTICS_S,
 						 .it_interval.tv_sec = SERVICE_STATISTICS_S };
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct sigaction action = { .sa_handler = service_on_signal, .sa_flags = SA_RESTART };
 	struct daemon *d = s->answers.daemon;
 	int r;
 
@@ -141,7 +141,7 @@ void service_close(struct service *s)
 {
 	if (!s)
 		return;
-	/* One that never collected has but to say why. */
+	/* A daemon that never counted has no statistics. */
 	if (s->is_open && answers_statistics(&s->answers)->status.n_parts)
 		log_statistics(s);
 	asked_fd = -1;

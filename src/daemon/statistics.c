@@ -33,7 +33,7 @@ static const struct row rows[] = {
 #undef STATISTIC
 };
 
-/* Losses by kind. The sum of a family is a statistic of its own where there is one. */
+/* The losses by kind, one metric for each kind. statistics.def has the sums of some kinds. */
 static const struct {
 	enum loss_kind kind;
 	const char *key, *metric, *help;
@@ -150,7 +150,7 @@ static void put_head(struct buf *out, const char *metric, const char *type, cons
 }
 
 /* A value of a label: backslash, quote and newline are escaped. */
-static void put_label(struct buf *out, const char *text)
+static void put_metric_label(struct buf *out, const char *text)
 {
 	struct buf clean = { 0 };
 
@@ -169,7 +169,7 @@ static void put_labelled(struct buf *out, const char *metric, const char *label,
 			 uint64_t n)
 {
 	buf_printf(out, "%s{%s=\"", metric, label);
-	put_label(out, value);
+	put_metric_label(out, value);
 	buf_printf(out, "\"} %" PRIu64 "\n", n);
 }
 
@@ -201,7 +201,7 @@ static void put_value(struct buf *out, const struct row *row, const struct stati
 	}
 }
 
-static void put_losses(struct buf *out, const struct daemon_status *status, size_t family)
+static void put_loss_metrics(struct buf *out, const struct daemon_status *status, size_t family)
 {
 	put_head(out, families[family].metric, "counter", families[family].help);
 	for (int i = 0; i < N_LOSS_REASONS; i++)
@@ -220,7 +220,7 @@ void statistics_metrics(const struct statistics *s, struct buf *out)
 	put_head(out, "assay_event_info", "gauge", "What is counted.");
 	for (size_t i = 0; i < status->n_events; i++) {
 		buf_printf(out, "assay_event_info{counter=\"%zu\",event=\"", i);
-		put_label(out, status->events[i]);
+		put_metric_label(out, status->events[i]);
 		buf_str(out, "\"} 1\n");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -230,7 +230,7 @@ void statistics_metrics(const struct statistics *s, struct buf *out)
 		put_value(out, &rows[i], s);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-		put_losses(out, status, i);
+		put_loss_metrics(out, status, i);
 	put_head(out, "assay_cpu_samples_total", "counter", "Samples counted, by CPU.");
 	for (size_t i = 0; i < status->n_cpus; i++) {
 		snprintf(cpu, sizeof(cpu), "%zu", i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The daemon's statistics in three forms: JSON for the control socket, Prometheus text
- * (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4) for what scrapes it, and
- * lines for the log. statistics.def has what is in them.
+ * (prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4), and lines for the log.
+ * statistics.def lists them.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct buf;
 struct statistics {
 	struct daemon_status status;
 	uint64_t disk_bytes;     /* of all histories */
-	uint64_t oldest_wall_ns; /* begin of the oldest current part; 0: none */
+	uint64_t oldest_wall_ns; /* start of the oldest current part; 0: none */
 };
 
 /* Adds members to `reply`. */
@@ -23,5 +23,5 @@ void statistics_json(const struct statistics *s, json_t *reply);
 
 void statistics_metrics(const struct statistics *s, struct buf *out);
 
-/* One call a line, without a newline. */
+/* Calls `line` for each line, without a newline. */
 void statistics_lines(const struct statistics *s, void (*line)(const char *text));

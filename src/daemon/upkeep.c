@@ -21,7 +21,7 @@
 #include "daemon/daemon.h"
 #include "store/history/retention.h"
 
-/* linux/ioprio.h, which older headers lack. */
+/* From linux/ioprio.h, which older headers lack. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_IDLE        (3 << 13)
 
@@ -35,8 +35,8 @@ static void be_modest(void)
 }
 
 /*
- * What is over as of now: by the time that we get to run, at idle priority and behind who has the
- * history's lock, other parts are being written.
+ * Lists the parts that are finished now. The child gets to run later, because of its priority and
+ * the history's lock; then another part may be the active one.
  */
 static int list_over(const char *dir, const char *active, struct history_names *out,
 		     struct error *err)
@@ -54,7 +54,7 @@ static int keep_up(const char *dir, const struct history_names *over,
 {
 	struct retention_policy policy = RETENTION_DEFAULT;
 	struct retention_result result;
-	/* Somebody may be at it by hand. */
+	/* A user may be merging by hand. */
 	cleanup(close_at_exit) int lock = history_lock(dir, true, err);
 	int r;
 
@@ -93,7 +93,7 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 		return pid > 0 ? pid
 			       : error_errno(err, -errno, "cannot start the upkeep of the history");
 	}
-	/* The lock, above all: should the daemon be killed, the next one must not wait for us. */
+	/* Above all the lock file: if the daemon is killed, the next one must not wait for us. */
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)

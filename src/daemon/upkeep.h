@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The history's upkeep, in a child process that gets what the CPUs have left: parts that are over
- * are packed (store/pack.h), old ones merged and removed (store/history/retention.h). It may be
- * killed at any time; the next one goes on where it was.
+ * The history's upkeep, in a child process of lowest priority. It packs finished parts
+ * (store/pack.h), and merges and removes old ones (store/history/retention.h). It may be killed at
+ * any time; the next one continues.
  */
 #pragma once
 
@@ -13,17 +13,17 @@ struct daemon_settings;
 struct error;
 
 /*
- * Starts one for the parts in `dir`, of which `active` (a name) is being written: its process id,
- * or a negative errno. A message of what went wrong is in the log.
+ * Starts the upkeep of the parts in `dir`, except `active`, the name of the part that is being
+ * written. Returns a process id or a negative errno. The child writes its errors to the log.
  */
 pid_t upkeep_start(const char *dir, const char *active, const struct daemon_settings *settings,
 		   struct error *err);
 
 /*
- * Ends it, and waits for that, which takes as long as the CPUs and the disk make one wait who is
- * of idle priority: `meanwhile` (may be NULL) is called every few milliseconds. 0: there is none.
+ * Ends the upkeep and waits for it. At idle priority, that may take a while: `meanwhile` (may be
+ * NULL) is called every few milliseconds. pid 0: none runs.
  */
 void upkeep_end(pid_t pid, void (*meanwhile)(void *context), void *context);
 
-/* Has it ended? Then it was waited for. */
+/* Whether it has ended. Then the process is also reaped. */
 bool upkeep_has_ended(pid_t pid);

@@ -35,7 +35,7 @@ somebody() {
 	run assay ctl status now
 	refused 2 "'now' is no argument"
 	run assay ctl set rate=much
-	refused 2 "'much' is no number for rate"
+	refused 2 "'much' is not a number for rate"
 	run assay ctl set 99
 	refused 2 "it takes rate=HZ or events=EVENTS"
 }

@@ -230,7 +230,7 @@ stays_full() { # DIR
 	start_daemon "$PWD/small/d" -e cpu-clock -F 997 --max-cpu 0
 	wait_for has_samples small/d
 	head -c 8M /dev/zero >small/fill 2>/dev/null || true
-	wait_for said "nothing is stored until this is over"
+	wait_for said "nothing is stored until this ends"
 	# Each second it tries again.
 	wait_for is_up_for small/d $(($(status_of small/d '.uptime_s | floor') + 3))
 	wait_for stays_full small
@@ -402,7 +402,7 @@ as_member() {
 	run ask d save first
 	refused 1 "there is a history 'first' already"
 	run ask d save ../etc
-	refused 1 "is no name for a history"
+	refused 1 "cannot name a history"
 	ask d set rate=199
 	wait_for has_parts d 2
 	[ "$(fact "d/samples/current/$(parts d | tail -1)" '.events[0].freq_hz')" = 199 ]

@@ -88,7 +88,7 @@ start_systemd() {
 	inside journalctl -u assay --no-pager >journal
 	cat journal
 	grep -q "the settings were read again" journal
-	grep -q "the daemon before was killed" journal
+	grep -q "the previous daemon was killed" journal
 	run grep -E "upkeep: |not readable|denied|cannot (set|give|remove|write|rename)" journal
 	[ "$status" = 1 ]
 }

@@ -237,9 +237,9 @@ static void what_is_no_request_is_refused_with_the_reason(void **state)
 	refused(w, "{\"request\":\"status\",\"request\":\"stop\"}\n", "duplicate");
 	refused(w, "{\"request\":\"status\",\"x\":1}\n", "it takes none");
 	refused(w, "{\"request\":\"save\"}\n", "an argument is missing; it takes name=NAME");
-	refused(w, "{\"request\":\"save\",\"name\":\"\"}\n", "is to be a text");
+	refused(w, "{\"request\":\"save\",\"name\":\"\"}\n", "must be a text");
 	refused(w, "{\"request\":\"save\",\"name\":\"a\\nb\"}\n", "control characters");
-	refused(w, "{\"request\":\"save\",\"name\":7}\n", "is to be a text");
+	refused(w, "{\"request\":\"save\",\"name\":7}\n", "must be a text");
 	refused(w, "{\"request\":\"set\"}\n", "it takes rate=HZ or events=EVENTS");
 	refused(w, "{\"request\":\"set\",\"rate\":0}\n", "whole number");
 	refused(w, "{\"request\":\"set\",\"rate\":4.5}\n", "whole number");
@@ -440,7 +440,7 @@ static void the_socket_of_a_killed_daemon_is_replaced(void **state)
 	assert_true(access("old", F_OK) < 0);
 	write_file("old", "text");
 	assert_int_equal(control_open("old", &handlers, &w, &c, &err), -EEXIST);
-	assert_string_equal(err.text, "'old' is no socket; please move it away");
+	assert_string_equal(err.text, "'old' is not a socket; please move it away");
 	assert_int_equal(access("old", F_OK), 0);
 }
 
