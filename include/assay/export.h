@@ -11,7 +11,10 @@
 extern "C" {
 #endif
 
-/* The formats of assay_export(), and what reads them. NULL: there are no more. */
+/*
+ * The name of a format of assay_export(), and a help text that names the programs which read it.
+ * NULL: there are no more.
+ */
 const char *assay_export_format(size_t index);
 const char *assay_export_help(size_t index);
 

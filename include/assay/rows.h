@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-struct assay_query; /* which samples are meant, and what rows are made of them */
+struct assay_query; /* selects samples and makes rows of them */
 struct assay_rows;  /* a table or a call tree */
 
 /* A query that takes all samples but idle ones, and makes rows of images and symbols. */
@@ -65,8 +65,9 @@ uint64_t assay_rows_total_samples(const struct assay_rows *rows, size_t column);
 uint64_t assay_rows_total_events(const struct assay_rows *rows, size_t column);
 
 /*
- * A column of assay-report(1) as `report --format json` has it: a key of the row, or pid, tid,
- * build_id, name, other … "" if the row has no such value; NULL if there is no such column.
+ * A column of assay-report(1), as in `report --format json`: a key of the row, or pid, tid,
+ * build_id, name, other … Returns "" if the row has no such value, and NULL if there is no such
+ * column.
  */
 const char *assay_row_text(struct assay_rows *rows, size_t row, const char *column);
 
@@ -82,8 +83,8 @@ size_t assay_row_parent(const struct assay_rows *rows, size_t row);
 int assay_row_is_other(const struct assay_rows *rows, size_t row); /* sum of rows left out */
 
 /*
- * What is missing of the time that the query chose, by reason. `index` counts the reasons;
- * assay_loss_name() is NULL where there are no more.
+ * The losses in the query's time, by reason. `index` counts the reasons. assay_loss_name() returns
+ * NULL behind the last one.
  */
 const char *assay_loss_name(size_t index);
 const char *assay_loss_text(size_t index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sessions: opening them, and what they say of themselves. */
+/* Sessions: opening them, and information about them. */
 #ifndef ASSAY_SESSION_H
 #define ASSAY_SESSION_H
 
@@ -35,8 +35,8 @@ int assay_config_set(struct assay_config *config, const char *name, const char *
 const char *assay_config_name(size_t index); /* of an option; NULL: there are no more */
 
 /*
- * Opens a session of assay or the directory of its daemon; or a file of perf record, perf script
- * or another tool, as a temporary session, which assay_close() removes. `config` may be NULL, and
+ * Opens a session of assay or the directory of its daemon. A file of perf record, perf script or
+ * another tool becomes a temporary session, which assay_close() removes. `config` may be NULL, and
  * may be freed afterwards.
  *
  * Damage is no failure: assay_session_is_damaged() and the warnings report it.
@@ -48,7 +48,7 @@ void assay_close(struct assay_session *session);
 const char *assay_session_path(const struct assay_session *session);
 int assay_session_is_damaged(const struct assay_session *session); /* 1: a part is missing */
 
-/* Sentences about the input, such as what was damaged. */
+/* Sentences about the input, for example about damage. */
 size_t assay_session_warnings(const struct assay_session *session);
 const char *assay_session_warning(const struct assay_session *session, size_t index);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Errors that a person will read.
+ * Errors for people.
  *
- * A function that can fail in a way worth explaining takes a `struct error *`
- * last and returns a negative errno. The innermost function says what was
- * attempted, on what, why it failed and, where known, what to do; callers put
- * their context in front with error_wrap(). Only commands/, daemon/ and web/
- * print. `err` may be NULL where the caller wants the code alone.
+ * A function that can fail takes a `struct error *` as its last parameter and returns a negative
+ * errno. The innermost function names the attempt, its object, the reason and, if known, the
+ * remedy. Callers add their context with error_wrap(). Only commands/, daemon/ and oprofile/tools/
+ * print. `err` may be NULL if the caller only needs the code.
  */
 #pragma once
 

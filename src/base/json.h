@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON as text, for what is written by the hundred thousand: a tree of values in memory first
- * (jansson) takes several times as long. An object is begun and ended by hand with '{' and '}'.
+ * JSON as text, for writing a hundred thousand values. Building a tree of values first (jansson)
+ * takes several times as long. The caller writes the '{' and '}' of an object.
  */
 #pragma once
 

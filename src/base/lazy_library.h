@@ -28,8 +28,8 @@ struct lazy_function {
 bool lazy_library_is_installed(const char *sonames);
 
 /*
- * Fills all pointers from the first library that can be loaded: `sonames` lists the names of its
- * versions, separated by blanks, best first. -ENOENT: no such library, or a function is missing.
+ * Fills all pointers from the first library that loads. `sonames` lists the names of its versions,
+ * separated by blanks, best first. -ENOENT: no such library, or a function is missing.
  */
 int lazy_library_load(const char *sonames, const struct lazy_function *functions, size_t n,
 		      struct error *err);

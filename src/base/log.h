@@ -13,9 +13,9 @@ void log_set_level(enum log_level level);
 void log_set_program(const char *name); /* outlives all messages */
 
 /*
- * From now on all that goes to stderr goes to the end of this file instead, messages with the time
- * in front: a daemon's log. Called again, the file is opened anew, which is what log rotation
- * wants. 0 or a negative errno; then all is as before.
+ * Appends everything that goes to stderr to this file instead, with the time in front of messages.
+ * Call it again after log rotation: it opens the file again. Returns 0 or a negative errno; on
+ * failure nothing changes.
  */
 int log_to_file(const char *path);
 

@@ -28,7 +28,7 @@ struct nearest {
 
 void nearest_begin(struct nearest *near, const char *word);
 
-/* `name` is compared; `show` is what is listed for it. */
+/* Offers a name: `name` is compared, and the list contains `show`. */
 void nearest_offer(struct nearest *near, const char *name, const char *show);
 
 /* Up to three, nearest first, as "a, b, c"; "" where none is near enough. Frees what it held. */

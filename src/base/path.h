@@ -7,8 +7,8 @@
 /* What follows the last '/', or all. A part of `path`; "" for a path that ends with '/'. */
 const char *path_file_name(const char *path);
 
-/* The length of what comes before the last '/': 0 without one, and for "/x". */
+/* The length of the text before the last '/': 0 without a '/', and for "/x". */
 size_t path_folder_len(const char *path);
 
-/* That part as a text of its own, the caller's to free(): "." without a '/', "/" for "/x". */
+/* Returns that text: "." without a '/', "/" for "/x". The caller frees it. */
 char *path_folder(const char *path);

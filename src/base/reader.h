@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A bounded reader over bytes that may be anything.
+ * A bounded reader for untrusted bytes.
  *
- * Every read checks the bounds; the first one that does not fit sets `bad` and
- * from then on all reads give zeros, so a parser reads a whole record and
- * checks once. Numbers are little-endian unless said otherwise.
+ * Every read checks the bounds. The first read that does not fit sets `bad`, and all later reads
+ * return zeros. So a parser reads a whole record and checks once. Numbers are little-endian unless
+ * a function says otherwise.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /*
- * Starts a thread that no signal is delivered to: they are for the threads that expect them. But
- * for SIGBUS, which is a read of its own (base/files/cut_guard.h). False: there can be none.
+ * Starts a thread that receives no signals except SIGBUS, which a read of the thread itself may
+ * raise (base/files/cut_guard.h). False: the system has no thread left.
  */
 bool thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stretches of the clock as people write them: "-2h", "yesterday 14:00", "2026-11-20 14:05".
+ * Time ranges as people write them: "-2h", "yesterday 14:00", "2026-11-20 14:05".
  *
- * Times are nanoseconds of CLOCK_REALTIME. What has no zone is of the local one ($TZ).
+ * Times are nanoseconds of CLOCK_REALTIME. A time without a zone is local time ($TZ).
  */
 #pragma once
 

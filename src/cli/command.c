@@ -36,7 +36,7 @@ bool command_is_common(const struct command *self, const struct option_spec *row
 	return false;
 }
 
-/* The left column, padded; on a line of its own if it is too wide. */
+/* Prints the left column, padded; if it is too wide, on a separate line. */
 static void print_left(const char *left)
 {
 	int n = 2;

@@ -24,7 +24,8 @@ struct command_word {
 
 struct command {
 	const char *name;
-	bool is_program;         /* a front end: a program of its own, a link to ours (compat/) */
+	/* A front end: a separate program, which is a link to ours (compat/). */
+	bool is_program;
 	const char *summary;     /* one line, lower case, no full stop: man NAME and `assay help` */
 	const char *synopsis;    /* "[OPTIONS] [--] COMMAND [ARG…]" */
 	const char *description; /* paragraphs in scdoc's markup */

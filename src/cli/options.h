@@ -78,11 +78,10 @@ struct option_table {
 const struct option_spec *option_find(const struct option_table *table, const char *name);
 
 /*
- * Parses argv[1..argc) into `args`, after setting the defaults. Operands are
- * gathered in *operands unless `stop_at_operand` (as for `record … CMD ARGS`),
- * where parsing ends at the first one. -h/--help is left to the caller:
- * returns 1 when it was asked for. Errors are -EINVAL with a message that
- * names the option, the value and what is allowed. `args` may be changed on failure.
+ * Parses argv[1..argc) into `args`, after setting the defaults. Operands go to *operands. With
+ * `stop_at_operand` (as for `record … CMD ARGS`), parsing ends at the first operand. Returns 1 for
+ * -h/--help, which the caller prints. Returns -EINVAL with a message that names the option, the
+ * value and the allowed values; `args` may have changed then.
  */
 int options_parse(const struct option_table *table, bool stop_at_operand, int argc, char **argv,
 		  void *args, struct option_list *operands, struct error *err);
@@ -96,9 +95,9 @@ int options_parse_given(const struct option_table *table, bool stop_at_operand, 
 			char **argv, void *args, struct option_list *operands, struct error *err);
 
 /*
- * One line of a file, "NAME = value" by the long names of the table, or empty, or a comment from
- * a # on. Flags take yes or no. `line` is changed, and what it says points into it. Errors are as
- * those of options_parse().
+ * Parses a line of a settings file: "NAME = value" with the long names of the table, an empty line,
+ * or a comment from a # on. Flags take yes or no. Changes `line`; texts in `args` point into it.
+ * Errors as for options_parse().
  */
 int options_parse_line(const struct option_table *table, char *line, void *args, struct error *err);
 

@@ -16,8 +16,8 @@
 struct error;
 
 struct output {
-	FILE *file;               /* without a descriptor of its own: not for fileno(3) */
-	struct output_sink *sink; /* what is behind it */
+	FILE *file;               /* has no descriptor: fileno(3) fails */
+	struct output_sink *sink; /* receives the bytes */
 	const char *path;         /* NULL: standard output */
 	pid_t pager;              /* 0: none */
 	bool is_terminal;
@@ -30,8 +30,8 @@ int output_open(struct output *o, const char *path, bool with_pager, struct erro
 int output_close(struct output *o, struct error *err);
 
 /*
- * Puts bytes under a name all at once, or not at all: a disk that is full leaves what was there.
- * "-" is standard output, and what is no regular file (a pipe, a device) is written to as it is.
+ * Replaces a file with these bytes at once, or not at all: on a full disk, the old file stays. "-"
+ * is standard output. A pipe or device is written directly.
  */
 int output_whole(const char *path, const void *bytes, size_t size, struct error *err);
 

@@ -126,9 +126,8 @@ struct dwarf_unit {
 };
 
 /*
- * The header at *at, which moves on to the next one. False at the end and where headers
- * can't be followed any more. Units of a version or address size that is not read here
- * have version 0.
+ * Reads the header at *at and moves *at to the next one. False: the end, or unreadable headers. A
+ * unit with an unsupported version or address size has version 0.
  */
 bool dwarf_unit_next(const struct dwarf_file *file, uint64_t *at, struct dwarf_unit *out);
 
@@ -197,7 +196,7 @@ const char *dwarf_section_string(const struct dwarf_file *file, enum dwarf_secti
 				 uint64_t offset);
 
 /*
- * Of a package (.dwp) the sections of the unit of a dwo_id: `package` with everything cut to what
- * that unit has of it. False if it is not in there. Section 7.3.5; GNU's version 2 too.
+ * Finds the unit of a dwo_id in a package (.dwp): *out is `package` with all sections cut to the
+ * unit's parts. False: the package lacks the unit. Section 7.3.5, and GNU's version 2.
  */
 bool dwarf_package_find(const struct dwarf_file *package, uint64_t dwo_id, struct dwarf_file *out);

@@ -364,7 +364,7 @@ void dwarf_skip_plain(struct reader *r, const struct dwarf_unit *u)
 	const struct dwarf_abbrevs *a = u->abbrevs;
 	const uint8_t *at = r->at, *end = r->end;
 
-	/* What is near the end, or not quite so plain, is left to dwarf_die_read(). */
+	/* dwarf_die_read() handles entries near the end and unusual ones. */
 	while (end - at > 2 * NOT_PLAIN) {
 		uint64_t code = *at;
 		const struct shape *s;

@@ -21,7 +21,7 @@ enum {
 enum { LNE_end_sequence = 1, LNE_set_address, LNE_define_file, LNE_set_discriminator };
 enum { LNCT_path = 1, LNCT_directory_index };
 
-/* Pairs that say what an entry of a table of version 5 consists of. */
+/* The pairs that describe an entry of a version 5 table. */
 struct entry_format {
 	uint64_t content[16], form[16];
 	uint32_t n;

@@ -90,7 +90,7 @@ static bool next_range(struct dwarf_ranges *it, uint64_t *low, uint64_t *high)
 	return true;
 }
 
-/* One entry of a list; false if it has no range of its own. */
+/* Reads one entry of a list. False: the entry has no range. */
 static bool rnglist_entry(struct dwarf_ranges *it, uint8_t kind, uint64_t *low, uint64_t *high)
 {
 	const struct dwarf_unit *u = it->unit;

@@ -250,7 +250,7 @@ bool dwarf_reference(const struct dwarf_unit *u, const struct dwarf_die *die,
 	}
 }
 
-/* The family whose classes hold no code of their own: functions stand beside them. */
+/* Languages whose classes contain no code: the functions are outside of the classes. */
 static bool is_c_family(uint64_t language)
 {
 	switch (language) {

@@ -278,7 +278,7 @@ static bool spend(size_t *budget, struct reader bytes)
 	return true;
 }
 
-/* Notes are 4-aligned in practice; only NT_GNU_PROPERTY_TYPE_0 has segments of its own. */
+/* Notes are 4-aligned in practice. Only NT_GNU_PROPERTY_TYPE_0 has separate segments. */
 bool elf_build_id(const struct elf_file *elf, struct build_id *out)
 {
 	size_t budget = elf->size;

@@ -2,13 +2,13 @@
 /*
  * An ELF image as bytes: headers, segments, sections, build id, debug link.
  *
- * A struct elf_file is a view of a byte range that may hold anything; it owns
- * nothing and opens nothing. Every accessor checks its bounds, so a table that
- * points outside the file is an absent table. 32- and 64-bit, little-endian.
+ * A struct elf_file is a view of untrusted bytes; it owns nothing and opens nothing. Every accessor
+ * checks its bounds: a table that points outside of the file counts as missing. 32- and 64-bit,
+ * little-endian.
  *
- * Two kinds of address are kept apart: a `link_addr` is what the file states
- * (st_value, p_vaddr, sh_addr), a `file_off` is a place in the file. PT_LOAD
- * segments translate between them.
+ * There are two kinds of addresses. A `link_addr` is an address in the file's tables (st_value,
+ * p_vaddr, sh_addr); a `file_off` is a position in the file. PT_LOAD segments translate between
+ * them.
  *
  * Format: System V gABI chapters 4 and 5; elf(5).
  */

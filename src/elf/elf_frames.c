@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "elf/elf_packed.h"
 
-/* Pointer encodings (LSB Core 5.0 section 10.5.1): a format, and what the value counts from. */
+/* Pointer encodings (LSB Core 5.0 section 10.5.1): a format, and the base of the value. */
 enum {
 	PE_ABSPTR = 0x00,
 	PE_UDATA2 = 0x02,
@@ -51,7 +51,9 @@ static uint64_t read_value(struct reader *r, uint8_t encoding, bool is_64)
 	}
 }
 
-/* `data` is what PE_DATAREL counts from. An indirect pointer needs a running process: bad. */
+/*
+ * `data` is the base of PE_DATAREL. An indirect pointer needs a running process, so it is bad here.
+ */
 static uint64_t read_pointer(const struct elf_frames *f, struct reader *r, uint8_t encoding,
 			     uint64_t data)
 {

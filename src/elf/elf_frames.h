@@ -2,22 +2,22 @@
 /*
  * Call frame information as bytes: the entries of .eh_frame and .debug_frame.
  *
- * An FDE covers a function, or one part of a function that the compiler split
- * (hot and cold); its program, run after that of the CIE it names, says how to
- * unwind from each address. What the programs mean is unwind/cfi.h's.
+ * An FDE covers a function, or one part of a function that the compiler split (hot and cold). Its
+ * program runs after the program of its CIE and gives the unwind rules of each address.
+ * unwind/cfi.h interprets the programs.
  *
- *	struct elf_frames frames;
- *	struct elf_frames_it it;
- *	struct elf_fde fde;
+ * 	struct elf_frames frames;
+ * 	struct elf_frames_it it;
+ * 	struct elf_fde fde;
  *
- *	if (elf_frames_eh(&elf, &frames)) {
- *		elf_frames_begin(&it, &frames);
- *		while (elf_frames_next(&it, &fde))
- *			... fde.cie ...
- *	}
+ * 	if (elf_frames_eh(&elf, &frames)) {
+ * 		elf_frames_begin(&it, &frames);
+ * 		while (elf_frames_next(&it, &fde))
+ * 			... fde.cie ...
+ * 	}
  *
- * Entries come in the file's order. One that can't be read is left out;
- * a length that does not fit ends the section.
+ * Entries come in the order of the file. Unreadable entries are left out. A length that does not
+ * fit ends the section.
  *
  * Format: LSB Core 5.0 section 10.6; DWARF 5 section 6.4.1.
  */

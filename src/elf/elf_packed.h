@@ -11,9 +11,9 @@
 bool elf_section_is_packed(const struct elf_file *elf, const struct elf_section *section);
 
 /*
- * The section's bytes, the caller's to free(). NULL: it is empty, damaged, of an unknown kind,
- * larger than *budget, or more than a thousand times its stored size, which no compressor makes.
- * *budget has so much less then.
+ * Unpacks a section; the caller frees the bytes. NULL: the section is empty, damaged, of an unknown
+ * kind, larger than *budget, or more than a thousand times its stored size, which no compressor
+ * makes. Subtracts the size from *budget.
  */
 uint8_t *elf_section_unpack(const struct elf_file *elf, const struct elf_section *section,
 			    uint64_t *budget, size_t *size);

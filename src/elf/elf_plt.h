@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The procedure linkage table: the stubs through which calls leave an image.
+ * The procedure linkage table: the stubs for calls to other images.
  *
- * A stub jumps through a slot of the global offset table, and a relocation
- * says whose address the loader puts there. So stubs are found by decoding
- * their jump and looking up the slot, whatever the section (.plt, .plt.sec,
- * .plt.got, .iplt) and whichever linker laid it out. x86-64, i386 and AArch64.
+ * A stub jumps through a slot of the global offset table, and a relocation names the symbol whose
+ * address the loader writes there. So stubs are found by decoding their jumps and looking up the
+ * slots. This works for each section (.plt, .plt.sec, .plt.got, .iplt) and each linker. x86-64,
+ * i386 and AArch64.
  *
  * Format: the psABIs' "Procedure Linkage Table" sections.
  */

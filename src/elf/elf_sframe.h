@@ -28,7 +28,7 @@ struct elf_sframe {
 	uint8_t version;
 	bool is_pc_relative;   /* starts count from their own place, not from the section's */
 	bool has_fixed_ra;     /* the return address is at CFA + ra_off */
-	int8_t ra_off, fp_off; /* fp_off 0: it has a place of its own in each row */
+	int8_t ra_off, fp_off; /* fp_off 0: each row has its own */
 };
 
 struct elf_sframe_function {

@@ -12,7 +12,7 @@ const char *const elf_trampoline_names[N_ELF_TRAMPOLINES] = {
 
 static const struct {
 	uint8_t kind; /* enum elf_trampoline */
-	uint8_t n;    /* bytes that tell it */
+	uint8_t n;    /* length of the pattern in bytes */
 	uint16_t machine;
 	uint8_t size;
 	uint8_t bytes[12];

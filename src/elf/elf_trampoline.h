@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code that is returned to at its first instruction, though nothing called from there. Its call
- * frame information is missing, or that of an ordinary function; it is known by its instructions.
+ * Code that functions return to although nothing called from there: a return goes to its first
+ * instruction. Its call frame information is missing or describes an ordinary function. It is known
+ * by its instructions.
  *
  * ELF_SIGRETURN: signal handlers return to it. It makes the system call rt_sigreturn(2), which
- * gives the interrupted code its registers back. A C library names it to the kernel (SA_RESTORER).
- * glibc's has true call frame information (elf/elf_frames.h); musl's and Go's have none.
+ * restores the registers of the interrupted code. A C library registers it with the kernel
+ * (SA_RESTORER). glibc's version has correct call frame information (elf/elf_frames.h); those of
+ * musl and Go have none.
  *
- * ELF_START_CONTEXT: a function that makecontext(3) started returns to it, and nothing is around
- * it: glibc's __start_context.
+ * ELF_START_CONTEXT: functions that makecontext(3) started return to it. It is the outermost frame:
+ * glibc's __start_context.
  */
 #pragma once
 
@@ -19,7 +21,7 @@
 
 enum elf_trampoline { ELF_SIGRETURN, ELF_START_CONTEXT, N_ELF_TRAMPOLINES };
 
-/* What it is called where it has no symbol. */
+/* The names to show if there is no symbol. */
 extern const char *const elf_trampoline_names[N_ELF_TRAMPOLINES];
 
 /*

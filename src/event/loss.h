@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why a number is missing: every sample that is not in a report is counted
- * under one of these, stored beside the samples and shown in every header.
+ * Reasons of losses. Every sample that is missing in a report is counted by one of these reasons,
+ * which is stored with the samples and shown in every header.
  *
  *   samples reported + losses of kind LOST = samples the kernel delivered
  *
- * UNATTRIBUTED samples are stored and reported, under an image "[unknown]".
- * A NOTE counts something other than a sample that makes a profile worse.
+ * UNATTRIBUTED samples are stored and reported, with the image "[unknown]". A NOTE counts something
+ * else that makes a profile worse.
  */
 #pragma once
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events as text, one a line: what tests and people write by hand.
+ * Events as text, one in a line, for tests and for people.
  *
  *   TIME cpuN PID/TID TYPE key=value …
  *
  *   0.000000000 cpu0 41/41 comm exec name="split"
- *   0.000010000 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x1000 build-id=00ff
- * path="/bin/split" 0.001000000 cpu1 41/42 sample counter=0 mode=user period=1003009 ip=0x401136
- * user=0x401200,0x7f00 0.002000000 cpu1 41/42 sample mode=kernel ip=0xffffffff81000010
- * kernel=0xffffffff81000200 user=0x401136 0.003000000 cpu1 43/43 fork parent=41/42 0.004000000 cpu1
- * 43/43 exit 0.005000000 cpu0 -1/-1 lost n=17
+ *   0.000010000 cpu0 41/41 mmap start=0x401000 size=0x1000 off=0x1000 path="/bin/split"
+ *   0.001000000 cpu1 41/42 sample counter=0 mode=user period=1003009 ip=0x401136
+ *   0.002000000 cpu1 41/42 sample mode=kernel ip=0xffffffff81000010 user=0x401136
+ *   0.003000000 cpu1 43/43 fork parent=41/42
+ *   0.004000000 cpu1 43/43 exit
+ *   0.005000000 cpu0 -1/-1 lost n=17
  *
- * Times are seconds with nine digits; addresses hexadecimal; strings in double
- * quotes with \" \\ \n. Keys that are left out are 0. '#' begins a comment.
+ * Times are seconds with nine digits. Addresses are hexadecimal. Strings are in double quotes, with
+ * \" \\ \n. Missing keys are 0. '#' begins a comment.
  */
 #pragma once
 

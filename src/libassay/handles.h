@@ -52,6 +52,9 @@ void assay_session_unuse(struct assay_session *session); /* frees it at the last
 int assay_give_error(struct assay_error *to, int code, const struct error *from);
 int assay_refuse(struct assay_error *to, int code, const char *sentence);
 
-/* The profile of a query; *out may have taken no sample. `request` has what it is for. */
+/*
+ * Makes the profile of a query. *out may have no samples. `request` says which parts of a profile
+ * are needed.
+ */
 int assay_load(struct assay_session *session, struct profile_request *request, struct profile **out,
 	       struct error *err);

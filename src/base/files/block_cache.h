@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Blocks of bytes kept between runs, by the build id of what they were made of: DIR/BUILDID.SUFFIX,
- * as they are in memory. Symbols, lines and unwind tables are such.
+ * A cache of blocks of bytes on disk, by build id: DIR/BUILDID.SUFFIX. The files have the same
+ * bytes as the memory. Symbols, lines and unwind tables are such blocks.
  *
- * A file is mapped, its checksum verified, and used in place. It appears at once or not at all
- * (rename), and is never changed after. Verifying reads it all: 0.2 ms for 2 MB. So a large one is
- * verified once a boot: an extended attribute says which file (inode, size, time) was found whole,
- * and in which boot. That a cache can't be read or written is no error: it is slower, no more.
+ * A file is mapped, checked against its checksum, and used in place. It appears at once (by rename)
+ * and never changes. The check reads the whole file, which takes 0.2 ms for 2 MB. So a large file
+ * is checked once after each boot: an extended attribute has the checked file (inode, size, time)
+ * and the boot. A cache that can't be read or written only makes assay slower.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "base/build_id.h"
 #include "base/files/file.h"
 
-/* Where a block's header has what is checked. */
+/* The places of the checked fields in a block's header. */
 struct block_kind {
 	const char *suffix;
 	size_t header_bytes; /* at most 256 */
@@ -31,7 +31,10 @@ struct block_kind {
 			offsetof(struct header, build_id)                         \
 	}
 
-/* Maps the block of a build id; false if there is none that is whole. What it says is unchecked. */
+/*
+ * Maps the block of a build id. False: there is no undamaged block. The content is not validated
+ * beyond the checksum.
+ */
 bool block_cache_map(const struct block_kind *kind, const char *dir, const struct build_id *id,
 		     struct file_mapping *out);
 

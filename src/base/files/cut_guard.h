@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Mappings of files that others may cut while we read them.
+ * Mappings of files that others may truncate while we read them.
  *
- * Reading a page of a mapping that its file has lost is a SIGBUS. A guarded range gets pages of
- * zeros there instead, from the page that was read to the range's end, and is marked;
- * whoever reads untrusted bytes can take zeros as well as anything. file_map() guards
- * what it maps, and file_is_cut() tells.
+ * Reading a page of a mapping that the file has lost raises SIGBUS. In a guarded range, the handler
+ * maps pages of zeros from that page to the end of the range, and marks the range. Code that reads
+ * untrusted bytes can handle zeros, too. file_map() guards its mappings, and file_is_cut() reports
+ * the mark.
  *
- * A program asks for guards with cut_guard_enable(). Until then nothing handles SIGBUS, and
- * file_map() reads files into memory. A SIGBUS that is not ours goes on to the handler that was
- * there before. Any thread may put guards and look at them.
+ * A program enables guards with cut_guard_enable(). Without it, nothing handles SIGBUS, and
+ * file_map() reads files into memory. A SIGBUS outside of guarded ranges goes to the previous
+ * handler. All functions are safe for threads.
  */
 #pragma once
 

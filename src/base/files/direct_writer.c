@@ -86,8 +86,10 @@ static int write_whole(struct direct_writer *w, const uint8_t *bytes, size_t siz
 	return 0;
 }
 
-/* [at, end) of a block, for good; and of what is asked for at once the bytes behind it, which will
- * be written again with the rest of their page. */
+/*
+ * The finished bytes [at, end) of a block. A flush also writes the bytes after `end` in the same
+ * page; they are written again with the rest of the page.
+ */
 struct work {
 	struct block *block;
 	uint64_t at, end, flush_end;
@@ -342,8 +344,8 @@ uint64_t direct_writer_waited_ns(struct direct_writer *w)
 /* From start to end. */
 
 /*
- * Who puts may have a higher priority than who has the lock, and waits for him: then he runs with
- * that priority, too.
+ * A thread that puts may have a higher priority than the owner of the lock. With priority
+ * inheritance, the owner runs at that priority while the thread waits.
  */
 static void init_lock(pthread_mutex_t *lock)
 {

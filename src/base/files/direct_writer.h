@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writing gigabytes to a file from the front to the back, past the page cache, for several threads
- * of which none may wait for the disk.
+ * Writes gigabytes to a file, from the front to the back and past the page cache. Several threads
+ * may put bytes, and none waits for the disk.
  *
  *   bytes ──copied──► blocks of two megabytes ──a thread, O_DIRECT──► disk
  *
- * The page cache costs more than the disk: a new page for each 4 KB, cleared, accounted, written
- * back and thrown away. A copy into memory that is used again and again and a direct write of it
- * take a tenth of that (docs/intel-pt.md has the numbers), and who puts waits for no disk as long
- * as blocks are free. Where the file system can't write directly, the thread writes as usual.
+ * The page cache costs more than the disk: each 4 KB need a new page, which is cleared, accounted,
+ * written back and dropped. A copy into reused memory and a direct write take a tenth of that time
+ * (docs/intel-pt.md has the numbers). Nobody waits for the disk while blocks are free. If the file
+ * system has no direct writes, the thread writes through the page cache.
  *
- * What is put together stands together. A place in the file is taken under a lock, and filled
- * without: who is held up while he copies holds up the disk, and nobody else.
+ * The bytes of one put stay together. A put takes its place in the file under a lock and copies
+ * without it. So a thread that is held up while copying delays the disk, but no other thread.
  */
 #pragma once
 
@@ -34,11 +34,11 @@ struct direct_writer *direct_writer_new(int fd, uint64_t memory_bytes);
 /* The parts, one behind the other. Returns where in the file they are. Any thread. */
 uint64_t direct_writer_put(struct direct_writer *w, const struct iovec *parts, size_t n);
 
-/* Up to where the file is taken; up to where it is written, or given up. */
+/* The size of the file with all puts; the bytes that are written or given up. */
 uint64_t direct_writer_size(struct direct_writer *w);
 uint64_t direct_writer_done(struct direct_writer *w);
 
-/* What was put up to now goes to the file soon. */
+/* All bytes put so far are written soon. */
 void direct_writer_flush(struct direct_writer *w);
 
 /* The negative errno of the first write that failed, after which nothing is written; 0. */

@@ -248,8 +248,8 @@ uint64_t file_tree_bytes(const char *path)
 }
 
 /*
- * Only directories are asked for their file system: overlayfs may give a file the device of the
- * layer that it is in, and nftw(3) with FTW_MOUNT leaves such files where they are.
+ * Only asks for the file system of directories. A file on overlayfs may have the device of its
+ * layer, and nftw(3) with FTW_MOUNT would leave such files.
  */
 int file_remove_tree(const char *path, struct error *err)
 {
