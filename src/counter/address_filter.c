@@ -11,7 +11,7 @@
 #include "counter/pmu.h"
 
 #define SPACE  " \t\n"
-#define WORD   24 /* of what is wrong, to be shown */
+#define WORD   24 /* of a wrong text, for the message */
 #define N_MOST 256
 
 const char *const address_action_words[N_ADDRESS_ACTIONS] = {

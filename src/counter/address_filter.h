@@ -71,7 +71,7 @@ struct address_filters {
 	size_t n, cap;
 };
 
-/* -EINVAL with the words that are wrong and what may stand there. What was read is dropped then. */
+/* -EINVAL: the message has the wrong words and the allowed ones; *out is then empty. */
 int address_filters_parse(const char *text, struct address_filters *out, struct error *err);
 void address_filters_fini(struct address_filters *f);
 
@@ -94,9 +94,9 @@ struct address_ranges {
 void address_ranges_text(const struct address_ranges *ranges, struct buf *out);
 
 /*
- * Whether the PMU takes these: it filters at all, has as many address registers, and, of Intel PT,
- * takes no single addresses (arch/x86/events/intel/pt.c, pt_event_addr_filters_validate()).
- * -EOPNOTSUPP or -E2BIG with what it has.
+ * Checks whether the PMU supports these ranges: whether it filters, and has enough address
+ * registers. Intel PT takes no single addresses (arch/x86/events/intel/pt.c,
+ * pt_event_addr_filters_validate()). -EOPNOTSUPP or -E2BIG: the message has the PMU's limits.
  */
 int address_ranges_check(const struct counter_sources *sources, const char *pmu,
 			 const struct address_ranges *ranges, struct error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From one -e argument to counters: cut at braces and commas, then at colons
- * (words.c) or slashes (pmu.c); what comes out is a draft, which becomes one counter, or one
- * a kind of core.
+ * From one -e argument to counters. The text is cut at braces and commas, then at colons (words.c)
+ * or slashes (pmu.c). The result is a draft, which becomes one counter, or one for each kind of
+ * core.
  */
 #include "counter/counter.h"
 
@@ -70,8 +70,8 @@ static int find_carrier(const struct parse *p, struct counter *c)
 }
 
 /*
- * The same event twice is one: it would only cost twice. Two that share a name
- * but differ can't be told apart in a report.
+ * A repeated event is dropped, because it would only cost twice. Different events of one name are
+ * refused, because a report could not distinguish them.
  */
 static int add(const struct parse *p, struct counter *c)
 {
@@ -102,9 +102,9 @@ static int add(const struct parse *p, struct counter *c)
 }
 
 /*
- * On a machine with cores of several kinds the kernel counts a generic event on
- * one kind alone, unless told the PMU: in bits 32 and up of config, or as the type of
- * a raw event (perf_event_open(2), "PERF_PMU_TYPE_SHIFT"; Linux 5.13).
+ * On a machine with several kinds of cores, the kernel counts a generic event on one kind only. The
+ * PMU selects the kind: in bits 32 and up of config, or as the type of a raw event
+ * (perf_event_open(2), "PERF_PMU_TYPE_SHIFT"; Linux 5.13).
  */
 static int add_of_kind(const struct parse *p, const struct draft *d, const char *pmu,
 		       const char *name, const char *letters)
@@ -147,7 +147,7 @@ static bool is_generic(const struct draft *d)
 		d->attr.type == PERF_TYPE_RAW);
 }
 
-/* A mode is said once, each p counts; what only a leader can be is for the leader. */
+/* A mode may come once; p may repeat; some letters are for the leader only. */
 static bool takes_letter(const struct parse *p, const char *letters, char letter)
 {
 	bool is_leader = p->out->n == p->group->first;
@@ -313,7 +313,7 @@ static int join_group(const struct parse *p)
 	return 0;
 }
 
-/* {EVENT,…}[:MODIFIERS]; *end is what follows. */
+/* {EVENT,…}[:MODIFIERS]. *end is the position after it. */
 static int parse_group(const struct parse *p, const char *list, const char *at, const char **end)
 {
 	const char *close = strchr(at, '}');

@@ -81,7 +81,7 @@ struct counter_sources {
 	const char *sysfs;   /* default "/sys" */
 	const char *tracefs; /* default: /sys/kernel/tracing, else /sys/kernel/debug/tracing */
 	const char *proc;    /* default "/proc" */
-	/* perf_event_open(2) itself, for the probe of what works; NULL: the system call */
+	/* replaces perf_event_open(2) in tests of the probes; NULL: the system call */
 	int (*perf_event_open)(struct perf_event_attr *attr, int pid, int cpu, int group_fd,
 			       unsigned long flags);
 	const char *events; /* folders of event files; default: counter/catalog/event_files.h */
@@ -97,36 +97,37 @@ struct counter_rate {
 };
 
 /*
- * Parses one -e argument (which may hold several, comma-separated outside slashes)
- * and appends to *out. Errors name the word, say what is allowed there and, for an
- * unknown name, the nearest known names. Absurd rates are refused: a frequency of 0 or above
- * kernel.perf_event_max_sample_rate (said with its value), a count of 0 or below the event's
- * minimum (OProfile's rule; 500 for hardware events, a clock faster than 100 kHz), or of
- * 2^63 and more.
+ * Parses one -e argument, which may be a list with commas (outside of slashes), and appends the
+ * counters to *out. Errors name the word and the allowed words and, for an unknown name, the
+ * nearest known names. Impossible rates are refused: a frequency of 0 or above
+ * kernel.perf_event_max_sample_rate; a count of 0, below the event's minimum (OProfile's rule; 500
+ * for hardware events, 100 kHz for clocks), or of 2^63 and more.
  *
- * The same event given again is dropped; two of one name with different settings are refused, and
- * so is one in a group and outside of it. Modifiers of a group are added to those of each event in
- * it, D and e to those of its leader. A group of events of several kinds of core is a group a kind.
- * Who may not sample the kernel gets "NAME:u" for a NAME without a mode. A tracepoint without a
- * rate samples every pass. Where processors of several kinds share the machine, a generic event is
- * one counter a kind ("cpu_core/cycles/" and "cpu_atom/cycles/"). On failure *out may have grown.
- * The first name that only libpfm4 can know loads its tables; call from one thread.
+ * A repeated event is dropped. Events of one name with different settings are refused, and so is an
+ * event in a group and outside of it. A group's modifiers are added to those of its events, except
+ * D and e, which are for the leader. A group for several kinds of cores becomes a group for each
+ * kind. If the user may not sample the kernel, a NAME without a mode becomes "NAME:u". A tracepoint
+ * without a rate samples every pass. With several kinds of cores, a generic event becomes one
+ * counter for each kind ("cpu_core/cycles/" and "cpu_atom/cycles/"). On failure *out may have
+ * grown.
+ *
+ * Call it from one thread: the first name that only libpfm4 can know loads its tables.
  */
 int counter_parse(const struct counter_sources *sources, const char *spec,
 		  const struct counter_rate *rate, struct counters *out, struct error *err);
 
 /*
- * The default: hardware cycles where they can be opened by this user, else
- * cpu-clock; then note says why in one line ("no hardware counters here; sampling by the cpu-clock
- * timer"), otherwise "". Kernel mode is left out where the user may not see it, and the note says
- * so.
+ * Chooses the default: hardware cycles if this user can open them, else cpu-clock. For cpu-clock,
+ * `note` gives the reason in one line ("no hardware counters here; sampling by the cpu-clock
+ * timer"); otherwise it is "". If the user may not sample the kernel, kernel mode is left out, and
+ * the note says so.
  */
 int counter_default(const struct counter_sources *sources, const struct counter_rate *rate,
 		    struct counters *out, char *note, size_t note_size, struct error *err);
 
 /*
- * A sentence for a failed perf_event_open of this counter: what, why, and what to do
- * (paranoid level, missing PMU, exclude_kernel, the file limit, EBUSY, …). Sets err, returns code.
+ * Explains a failed perf_event_open of this counter: the reason and the remedy (paranoid level,
+ * missing PMU, exclude_kernel, file limit, EBUSY, …). Sets err and returns code.
  */
 int counter_explain(const struct counter_sources *sources, const struct counter *counter, int code,
 		    struct error *err);

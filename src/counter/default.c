@@ -34,8 +34,8 @@ static int default_try_open(const struct counter_sources *sources, const struct 
 }
 
 /*
- * Adds the event in all modes, else in user mode alone, for where a security module refuses
- * what the paranoid level allows. The first refusal is the one to tell.
+ * Adds the event in all modes, or else in user mode only: a security module may refuse modes that
+ * the paranoid level allows. Reports the first refusal.
  */
 static int try_event(const struct counter_sources *sources, const char *name,
 		     const struct counter_rate *rate, struct counters *out, bool *is_rate_error,
@@ -65,7 +65,7 @@ static int try_event(const struct counter_sources *sources, const char *name,
 	return code;
 }
 
-/* Why cycles were not to be had, short. */
+/* A short reason why cycles are not available. */
 static const char *why_no_cycles(int code)
 {
 	switch (-code) {

@@ -12,7 +12,7 @@
 
 struct draft {
 	struct perf_event_attr attr; /* type, config*, and what modifiers set */
-	uint64_t freq_hz, count;     /* of the event's own words */
+	uint64_t freq_hz, count;     /* from the event's text */
 	uint64_t unit_mask;
 	uint64_t set_config;     /* bits of attr.config that the event's own terms chose */
 	uint64_t min_count;      /* of an event file; 0: the rule for all */
@@ -31,8 +31,8 @@ struct draft {
 };
 
 /*
- * Each of these looks a name up in one place: 1 found, 0 not known there, negative errno
- * with err set where it is meant for that place but wrong. *out is zeroed before.
+ * Each of these looks a name up in one place. Returns 1 if found and 0 if the place does not know
+ * the name. Negative, with err: the name belongs to the place but is wrong. Zeroes *out first.
  */
 int generic_find(const char *name, struct draft *out);
 int raw_find(const char *name, struct draft *out);

@@ -13,9 +13,9 @@ struct event_text {
 };
 
 /*
- * `cpu` is a processor's pretty name ("AMD64 generic"), whose event files are looked at; NULL or
- * unknown: this machine's catalogue. `name` may have modifiers behind a colon. False, and
- * "Unknown event", for what nobody knows.
+ * `cpu` is a processor's pretty name ("AMD64 generic") and selects event files. NULL or unknown:
+ * this machine's catalogue. `name` may end with modifiers after a colon. False: the event is
+ * unknown, and the text is "Unknown event".
  */
 bool event_text_find(const struct counter_sources *sources, const char *cpu, const char *name,
 		     uint64_t unit_mask, struct event_text *out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf_event_open(2) answers with a bare errno that stands for many things.
- * This is where it becomes a sentence: the causes are those of the man page and
- * of kernel/events/core.c (Linux 6.1 to 6.18).
+ * perf_event_open(2) fails with an errno that has many causes. Here it becomes a sentence. The
+ * causes are those of the man page and of kernel/events/core.c (Linux 6.1 to 6.18).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +18,7 @@ struct refusal {
 	const struct counter_sources *sources;
 	const struct counter *counter;
 	int code;
-	char *text; /* why, and what to do */
+	char *text; /* the reason and the remedy */
 	size_t size;
 };
 

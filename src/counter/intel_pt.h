@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The PMU of Intel Processor Trace: what its config terms are where nobody says, and what this
- * processor takes of them. The terms' bits are read from the PMU's format/, what the processor can
+ * The PMU of Intel Processor Trace: the defaults of its config terms, and the values that this
+ * processor supports. The bits of terms come from the PMU's format/, the abilities of the processor
  * from its caps/ (the kernel's Documentation/ABI/testing/sysfs-bus-event_source-devices-caps and
- * perf-intel-pt(1)). Inside counter/, but for what is said of a finished counter.
+ * perf-intel-pt(1)). Used inside of counter/, except for the texts about a finished counter.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 void intel_pt_defaults(const struct counter_sources *sources, struct perf_event_attr *attr);
 
 /*
- * After its terms: sets what is never left to the user and refuses what this processor lacks, with
- * the values that it takes. -EINVAL; -EOPNOTSUPP where the processor lacks it altogether.
+ * To be called after the terms. Sets the fixed bits, and refuses values that this processor lacks
+ * with a list of the supported ones. -EINVAL; -EOPNOTSUPP: the processor has no Intel PT.
  */
 int intel_pt_check(const struct counter_sources *sources, const char *spec, struct draft *d,
 		   struct error *err);

@@ -20,7 +20,7 @@
 
 enum { EAX, EBX, ECX, EDX };
 
-/* arch/x86/events/intel/pt.c, pt_caps[]: the file, and where CPUID leaf 0x14 has it. */
+/* arch/x86/events/intel/pt.c, pt_caps[]: the file, and the place in CPUID leaf 0x14. */
 struct cap_place {
 	const char *key;
 	uint8_t subleaf, reg;
@@ -176,7 +176,9 @@ static void describe_buffers(const struct describing *d)
 			   "joined by interrupts, which may lose trace");
 }
 
-/* X: key, title, short one for a list, what it is good for (or who says that), what its lack means.
+/*
+ * X: key, title, short title for a list, purpose (or the function that gives it), effect of its
+ * lack.
  */
 static const struct {
 	const char *key, *title, *short_title, *text;

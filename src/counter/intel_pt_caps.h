@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the Intel PT of this processor can do, in words: from the driver's caps/ in sysfs, else from
+ * The abilities of this processor's Intel PT, in words: from the driver's caps/ in sysfs, else from
  * CPUID (leaf 7, EBX bit 25; leaf 0x14: Intel SDM volume 3, "Detection of Intel Processor Trace").
  */
 #pragma once
@@ -29,5 +29,8 @@ struct intel_pt_cap {
 void intel_pt_each_cap(const struct counter_sources *sources,
 		       void (*visit)(void *context, const struct intel_pt_cap *cap), void *context);
 
-/* What is there of it as "cycle-accurate timing, MTC timing, 2 address filters"; "" if nothing. */
+/*
+ * Appends the abilities as a list, for example "cycle-accurate timing, MTC timing, 2 address
+ * filters"; nothing if there are none.
+ */
 void intel_pt_summary(const struct counter_sources *sources, struct buf *out);

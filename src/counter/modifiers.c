@@ -106,9 +106,8 @@ bool attr_is_clock(const struct perf_event_attr *attr)
 }
 
 /*
- * Who may not sample the kernel gets user mode without having to ask, as the
- * kernel would refuse the rest (perf_event_open(2), EACCES); the name then says
- * ":u". Not where nothing would be left of the event.
+ * A user who may not sample the kernel gets user mode, because the kernel would refuse the rest
+ * (perf_event_open(2), EACCES). The name then ends with ":u". Not if the event has no user mode.
  */
 static bool falls_to_user(const struct counter_sources *sources, const struct draft *d)
 {

@@ -2,11 +2,11 @@
 /*
  * Frequencies as periods.
  *
- * A counter that the kernel samples at a frequency begins with a period of one event in each
- * thread that has it, and needs a dozen interrupts to find the right one (perf_adjust_period()):
- * 3000 short processes were 5300 samples that stand for nothing, and with copied stacks they
- * filled the rings. What counts at a known rate need not be searched for: as the kernel does for
- * clocks (perf_swevent_init_hrtimer()), the frequency is made a period.
+ * If the kernel samples a counter at a frequency, its first period in each thread is one event. It
+ * needs a dozen interrupts to find the right period (perf_adjust_period()). 3000 short processes
+ * had 5300 samples of no weight, and with copied stacks they filled the rings. For events with a
+ * known rate, this search is needless. So the frequency becomes a period, as in the kernel's clocks
+ * (perf_swevent_init_hrtimer()).
  */
 #pragma once
 
@@ -15,10 +15,10 @@
 #include "counter/counter.h"
 
 /*
- * Finds how many events a second has at most, for counters at a frequency where that can be known:
- * cycles, by the processor's highest frequency (cpuinfo_max_freq of cpufreq) or, where that is not
- * told or is less, by counting for a millisecond. Samples of a processor that runs slower are
- * fewer, of as many cycles each.
+ * Finds the highest rate of events, for counters at a frequency where it can be known: for cycles,
+ * the processor's highest frequency (cpuinfo_max_freq of cpufreq). If that is unknown or too low,
+ * the rate is measured for a millisecond. A slower processor gives fewer samples, with the same
+ * number of cycles each.
  */
 void pace_find(const struct counter_sources *sources, struct counters *counters);
 

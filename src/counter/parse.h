@@ -4,7 +4,7 @@
 
 #include "counter/draft.h"
 
-/* What stands between braces, and behind them. */
+/* The content of braces, and the modifiers behind them. */
 struct parse_group {
 	const char *letters; /* "": none */
 	size_t first;        /* index of its first counter */
@@ -19,7 +19,7 @@ struct parse {
 	const struct parse_group *group; /* NULL: in none */
 };
 
-/* NAME with what its colons say, in perf's way or OProfile's. `text` is cut up. */
+/* Parses NAME and the words after its colons, in perf's or OProfile's syntax. Cuts up `text`. */
 int parse_words(const struct parse *p, char *text);
 
 /*

@@ -15,7 +15,7 @@
 #include "counter/intel_pt.h"
 #include "counter/sources.h"
 
-/* What is being read, for lookups and messages. */
+/* The present event, for lookups and messages. */
 struct pmu_parse {
 	const struct counter_sources *sources;
 	const char *pmu, *spec;
@@ -479,8 +479,8 @@ static int parse_terms(const struct pmu_parse *p, const char *terms)
 }
 
 /*
- * The processor's IBS knows no modes; since Linux 6.14 the kernel leaves samples out where config2
- * asks for that, and refuses modes where it does not (arch/x86/events/amd/ibs.c, swfilt).
+ * IBS has no modes in hardware. Since Linux 6.14 the kernel drops samples of other modes if config2
+ * asks for it, and refuses modes if not (arch/x86/events/amd/ibs.c, swfilt).
  */
 static void learn_ibs(const struct pmu_parse *p)
 {

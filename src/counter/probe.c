@@ -435,7 +435,10 @@ static uint64_t ring_size(uint64_t limit)
 
 #define GOOD_RING_KB 512
 
-/* All profilers of a user share what may be locked: only mapping one tells what is left. */
+/*
+ * All profilers of a user share the memory that the user may lock. Only mapping a ring shows
+ * whether enough is left.
+ */
 static bool can_map_ring(const struct probe_machine *m)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE) * 5;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What this machine permits this user to count, found out by trying.
+ * The counters that this machine permits to this user, found by trying.
  *
- * Each probe looks at one thing and says: ok, limited or missing; what was found
- * in one line; what that means for profiling; and the one command that would change it.
- * They open counters but keep none, and change nothing.
+ * Each probe tests one thing. Its result is ok, limited or missing; the finding in one line; the
+ * meaning for profiling; and the command that would change it. Probes open counters but keep none,
+ * and change nothing.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ struct finding {
 	char command[160];  /* to be pasted into a shell as it is; "" when there is none */
 };
 
-/* What can be profiled in the end, widest first. */
+/* The widest target that can be profiled, widest first. */
 enum probe_reach {
 	REACH_MACHINE,
 	REACH_NAMESPACE, /* of other pid namespaces only how much they ran */

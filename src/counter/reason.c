@@ -55,8 +55,8 @@ static void fact_locked(const struct counter_sources *s, char *text, size_t size
 }
 
 /*
- * "FACT, TEXT". The remedy in a container is the host's where none is given; the one in a user
- * namespace is that of a container.
+ * "FACT, TEXT". A missing remedy in a container is that of the host. The remedy in a user namespace
+ * is that of a container.
  */
 struct reason_row {
 	fact_function fact;
@@ -231,7 +231,7 @@ void reason_tell(const struct counter_sources *s, enum reason reason, struct rea
 		 row->command && !sources_in_container(s) ? row->command : "");
 }
 
-/* What the paranoid level forbids of an event to who has no CAP_PERFMON; perf_event_open(2). */
+/* The modes that the paranoid level forbids without CAP_PERFMON; perf_event_open(2). */
 static enum reason reason_of_level(int level, const struct perf_event_attr *attr)
 {
 	bool is_tracepoint = attr && attr->type == PERF_TYPE_TRACEPOINT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why this machine keeps this user from profiling, or from part of it, and what helps.
+ * Reasons why this machine keeps this user from profiling, or from a part of it, and the remedies.
  *
- * The one set of reasons: record, stat, top, events and doctor all say them in these words. In a
- * container, the remedy is the engine's option; elsewhere it is a setting or a command of root.
+ * record, stat, top, events and doctor all use these texts. In a container, the remedy is the
+ * engine's option; elsewhere it is a setting or a command of root.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ enum reason {
 	REASON_HIDDEN_PROCESSES, /* hidepid */
 	REASON_MASKED_SETTINGS,  /* /proc/sys/kernel */
 	REASON_HIDDEN_KERNEL,    /* kptr_restrict hides the kernel's addresses from all */
-	REASON_NO_SYSLOG,        /* the same, from who has no CAP_SYSLOG */
-	REASON_PID_NAMESPACE,    /* pids of its own */
+	REASON_NO_SYSLOG,        /* the same, without CAP_SYSLOG */
+	REASON_PID_NAMESPACE,    /* /proc shows the pids of a namespace */
 	REASON_BPF_CAPABILITY,
 	REASON_BPF_FILTER,
 };
@@ -40,7 +40,7 @@ enum reason {
 struct reason_text {
 	char reason[256];  /* what stands in the way */
 	char remedy[384];  /* what to do; "" where nothing helps */
-	char command[128]; /* root's, for a shell; "" in a container, and where there is none */
+	char command[128]; /* for root's shell; "": in a container, or there is none */
 };
 
 void reason_tell(const struct counter_sources *s, enum reason reason, struct reason_text *out);
@@ -52,7 +52,10 @@ void reason_tell(const struct counter_sources *s, enum reason reason, struct rea
 enum reason reason_of_refusal(const struct counter_sources *s, const struct perf_event_attr *attr,
 			      int code);
 
-/* What stands in the way of finding out what runs: /proc and its namespace; else REASON_NONE. */
+/*
+ * The reason why /proc does not show the running processes: its options or namespace. REASON_NONE:
+ * it does.
+ */
 enum reason reason_of_proc(const struct counter_sources *s);
 
 /* -EINVAL with that reason and its remedy where /proc would give processes the names of others. */

@@ -280,7 +280,7 @@ static bool is_in_proc(const struct counter_sources *s, const char *file)
 	return access(path, F_OK) == 0;
 }
 
-/* "NSpid:" has a number for each namespace from that of /proc to that of the process. */
+/* "NSpid:" has a number for each namespace, from /proc's namespace to the process's. */
 enum proc_state sources_proc_state(const struct counter_sources *s)
 {
 	cleanup(free_at_exit) char *numbers = NULL;

@@ -49,7 +49,10 @@ bool sources_perf_is_filtered(const struct counter_sources *s);
 uint32_t sources_pid_namespace(const struct counter_sources *s);
 bool sources_in_user_namespace(const struct counter_sources *s);
 
-/* Whether an engine's option is what helps: by its marks, or by namespaces of our own. */
+/*
+ * Whether we are in a container, so that an engine's option is the remedy: by the engine's marks,
+ * or by separate namespaces.
+ */
 bool sources_in_container(const struct counter_sources *s);
 
 /* What /proc is to this process. */

@@ -18,8 +18,8 @@ struct error;
 int trigger_check_calls(const struct counter_sources *sources, const char *name, struct error *err);
 
 /*
- * A call of what is at `file_off` of `path`, by the PMU uprobe (perf_event_open(2), "uprobe"):
- * "trigger:NAME". As trigger_check_calls().
+ * A trigger on calls of the code at `file_off` of `path`, by the PMU uprobe (perf_event_open(2),
+ * "uprobe"). Its name is "trigger:NAME". Errors as for trigger_check_calls().
  */
 int trigger_on_call(const struct counter_sources *sources, const char *name, const char *path,
 		    uint64_t file_off, struct counters *out, struct error *err);

@@ -166,7 +166,7 @@ static int unknown(const struct words *w)
 			 *near ? "; nearest: " : "", near);
 }
 
-/* What is behind the name: perf's letters from word `at` on, or OProfile's numbers. */
+/* Parses the words after the name: perf's letters from word `at` on, or OProfile's numbers. */
 static int words_finish(const struct words *w, struct draft *d, const char *name, size_t at)
 {
 	const char *letters = "";
@@ -222,7 +222,7 @@ static int try_kernel(const struct words *w)
 
 	if (looks_like_tracepoint(w))
 		r = tracepoint_find(w->p->sources, w->word[0], w->word[1], &d, w->p->err);
-	/* Who may not read the tracepoints can still mistype a modifier. */
+	/* Check modifiers also for users who may not read the tracepoints. */
 	if (r == 0 || (r < 0 && generic_find(w->word[0], &d))) {
 		used = 1;
 		r = generic_find(w->word[0], &d);
@@ -393,8 +393,8 @@ static int find_pfm(const struct words *w, struct draft *d, size_t *at, struct e
 }
 
 /*
- * OProfile's names for what the kernel counts on every processor. A unit mask of
- * 0 or none is what they had there.
+ * OProfile's names of events that the kernel counts on every processor. They have the unit mask 0
+ * or none.
  */
 static int try_classic(const struct words *w)
 {
@@ -429,8 +429,8 @@ static int try_classic(const struct words *w)
 }
 
 /*
- * Names of processor manuals. libpfm4 wants a unit mask of some events that OProfile
- * gave none: then the kernel's own event is what was meant.
+ * Names of processor manuals. libpfm4 requires a unit mask for some events that had none in
+ * OProfile. Then the kernel's own event is used.
  */
 static int try_tables(const struct words *w)
 {

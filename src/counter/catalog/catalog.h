@@ -48,7 +48,7 @@ struct event_name {
 
 typedef void (*event_visitor)(void *ctx, const struct event_name *event);
 
-/* All kinds, in the order of enum event_kind. What can't be read is left out. */
+/* Visits all kinds, in the order of enum event_kind. Unreadable tables are left out. */
 void catalog_each(const struct counter_sources *sources, event_visitor visit, void *ctx);
 
 /* One kind of source each; catalog_each() calls them. */

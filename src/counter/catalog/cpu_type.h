@@ -38,15 +38,15 @@ const struct cpu_type *cpu_type_find(const char *name);
 const struct cpu_type *cpu_type_find_pretty(const char *text);
 
 /*
- * This machine's. `table` has what `cpus` files add (its cpus; may be NULL) and owns their
- * strings. NULL for one that nobody knows: generic events are counted all the same.
+ * The processor of this machine. `table` owns the processors from `cpus` files; it may be NULL.
+ * Returns NULL for an unknown processor; generic events still work there.
  */
 const struct cpu_type *cpu_type_detect(const struct counter_sources *sources,
 				       const struct event_table *table);
 
 /*
- * Intel's architectural counters, by CPUID leaf 0xA: how many, and a bit for each architectural
- * event that is missing. False on other processors, and where `sources` are not this machine.
+ * Intel's architectural counters, by CPUID leaf 0xA: their number, and a bit for each missing
+ * architectural event. False: another processor, or `sources` describe another machine.
  */
 bool cpu_type_perfmon(const struct counter_sources *sources, uint32_t *n_counters,
 		      uint32_t *missing);
@@ -54,5 +54,7 @@ bool cpu_type_perfmon(const struct counter_sources *sources, uint32_t *n_counter
 /* How many counters it has, by its row or by CPUID; at least 1. */
 uint32_t cpu_type_n_counters(const struct cpu_type *cpu, const struct counter_sources *sources);
 
-/* MHz as sample files have it: the highest frequency, or what /proc/cpuinfo says; 0: not known. */
+/*
+ * The frequency in MHz for sample files: the highest one, or that of /proc/cpuinfo. 0: not known.
+ */
 double cpu_type_mhz(const struct counter_sources *sources);

@@ -91,7 +91,7 @@ static char *event_file_next_line(struct reading *r, char **at)
 	return NULL;
 }
 
-/* The words "tag:value" of a line, and what stands behind the lone colon. */
+/* The words "tag:value" of a line, and the text after the single colon. */
 struct tags {
 	struct {
 		const char *name, *value;
@@ -508,7 +508,10 @@ void event_table_read_cpus(struct event_table *t, char *text, const char *file)
 
 /* ---- the whole ---- */
 
-/* What is left out is told here, as what it refers to may stand in another file. */
+/*
+ * Complains about events without their masks only now, because the masks may come from another
+ * file.
+ */
 static bool join_masks(struct event_table *t, struct table_event *e)
 {
 	const char *at = e->mask_names;

@@ -98,7 +98,7 @@ struct event_table {
 void event_table_init(struct event_table *t);
 void event_table_fini(struct event_table *t);
 
-/* What a parser calls for an include line; NULL: includes are told as wrong. */
+/* Handles an include line. NULL: a complaint about each include. */
 struct event_include {
 	void (*read)(void *context, struct event_table *t, const char *cpu);
 	void *context;
@@ -115,8 +115,8 @@ void event_table_read_events(struct event_table *t, char *text, const char *file
 void event_table_read_cpus(struct event_table *t, char *text, const char *file);
 
 /*
- * When all files are read: gives events their masks (an event whose mask is not there goes, with
- * a complaint), puts "cpuid" counters right and drops what this processor has not.
+ * To be called after the last file. Gives events their masks; an event without its mask is dropped
+ * with a complaint. Corrects "cpuid" counters and drops events that this processor lacks.
  */
 void event_table_finish(struct event_table *t, const struct counter_sources *sources);
 
@@ -130,15 +130,15 @@ struct mask_choice {
 };
 
 /*
- * The mask that `word` (a number, a name, or NULL for the default) chooses of an event. 0 is no
- * choice where the default is another. -EINVAL: the message says which there are.
+ * Finds the mask of an event by `word`: a number, a name, or NULL for the default. 0 chooses the
+ * default, too. -EINVAL: the message lists the masks.
  */
 int table_event_mask(const struct table_event *e, const char *word, struct mask_choice *out,
 		     struct error *err);
 
 /*
- * Gives each event of a list a counter of its own: out[i] is its number, -1 for an extended event.
- * `n_counters` of the processor. -EBUSY: the message says which events stand in each other's way.
+ * Gives each event of a list a separate counter: out[i] is its number, or -1 for an extended event.
+ * The processor has `n_counters`. -EBUSY: the message names the conflicting events.
  */
 int table_events_allocate(const struct table_event *const *events, size_t n, uint32_t n_counters,
 			  int *out, struct error *err);

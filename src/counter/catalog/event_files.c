@@ -215,8 +215,9 @@ uint64_t table_event_config(const struct cpu_type *cpu, const struct table_event
 }
 
 /*
- * IBS: of the unit mask of op events, bit 0 has the kernel count dispatched operations instead of
- * cycles; fetches are chosen with some randomness, as a fixed distance would beat with loops.
+ * IBS. Bit 0 of the unit mask of op events makes the kernel count dispatched operations instead of
+ * cycles. Fetches are chosen with some randomness, because a fixed distance could match the period
+ * of loops.
  */
 static const struct {
 	const char *ext, *terms, *other_terms; /* with bit 0 of the mask, and without */

@@ -14,23 +14,23 @@
 struct draft;
 
 /*
- * The files of a processor, by its name ("x86-64/generic"), or of this machine's (NULL). What is
- * wrong in them is in t->complaints. *cpu is what was found out (NULL: unknown; then the table is
- * empty); it holds as long as the table. -ENOENT: nobody knows a processor of that name.
+ * Reads the files of a processor by its name ("x86-64/generic"), or of this machine's (NULL).
+ * t->complaints has the errors in the files. *cpu is the processor; it is valid as long as the
+ * table. NULL: it is unknown, and the table is empty. -ENOENT: no processor has the name.
  */
 int event_files_load(const struct counter_sources *sources, const char *name, struct event_table *t,
 		     const struct cpu_type **cpu, struct error *err);
 
 /*
- * An event of this machine's files, with a unit mask by number or name (NULL: the default):
- * 1 found, 0 not known there, negative with err set where it is known and can't be had.
+ * Finds an event of this machine's files, with a unit mask by number or name (NULL: the default).
+ * Returns 1 if found and 0 if unknown. Negative, with err: it is known but can't be used.
  */
 int event_files_find(const struct counter_sources *sources, const char *name, const char *mask,
 		     struct draft *out, struct error *err);
 
 /*
- * Whether those of the counters that are of event files find a counter each at once. -EBUSY with
- * the events that stand in each other's way; 0 where it is so, or where no file tells.
+ * Checks whether the counters from event files fit the processor's counters at the same time.
+ * -EBUSY: the message names the conflicting events. Returns 0 also if no file has the answer.
  */
 int event_files_allocate(const struct counter_sources *sources, const struct counters *counters,
 			 struct error *err);

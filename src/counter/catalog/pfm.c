@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The event tables of libpfm4: the names of the processor vendors' manuals,
- * which OProfile's names are close to.
+ * The event tables of libpfm4: the names of the vendors' manuals, which are similar to OProfile's.
  *
- * The library looks at the processor when it is initialised, which costs more
- * than all else that a parse does; so that happens at the first name that nobody
- * else knows, and never for "cycles". It is not thread-safe.
+ * Initialising the library examines the processor and takes longer than the rest of parsing. So it
+ * happens at the first name that no other table knows, and never for "cycles". Not safe for
+ * threads.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
