@@ -3,8 +3,8 @@
  * The daemon's control socket: a unix stream socket for requests as lines of JSON
  * (daemon/request.h). The recording thread serves it between two readings of the rings. So it never
  * blocks, and its memory is bounded: it has CONTROL_MAX_CLIENTS at most (half of them for one user
- * who is not root), and reads a client's next request after the last answer is sent. A client that does not read, or does not finish a line, is
- * dropped.
+ * who is not root), and reads a client's next request after the last answer is sent. A client that
+ * does not read, or does not finish a line, is dropped.
  */
 #pragma once
 
