@@ -18,10 +18,10 @@ struct store_ops;
 extern const struct store_ops oprofile_store;
 
 /*
- * From the sample files of OProfile (operf, oprofiled, or our own --store=oprofile) to a session.
- * They have neither times nor stacks: all samples are of one second, with the one frame that they
- * are in; arcs of the call graph are kept beside them (machine/image.h). A sample file that cannot
- * be read is damage: the others are in the session, and the result's damage names the first.
+ * Imports OProfile's sample files (of operf, oprofiled, or --store=oprofile) to a session. They
+ * have no times and no stacks: all samples are in one second and have one frame. Arcs of the call
+ * graph are kept beside them (machine/image.h). An unreadable sample file is damage: the session
+ * has the others, and the result's damage names the first.
  */
 extern const struct importer oprofile_importer;
 

@@ -35,7 +35,7 @@ static size_t unread(const struct event_buffer *b)
 	return b->words.n - b->read;
 }
 
-/* What was read makes room at the front. */
+/* Moves the unread words to the front. */
 static void event_buffer_compact(struct event_buffer *b)
 {
 	if (!b->read)
@@ -65,7 +65,7 @@ bool event_buffer_put(struct event_buffer *b, const struct estream_sample *sampl
 	b->scratch.n = 0;
 	if (estream_put_sample(&b->writer, &b->scratch, sample) == 0 && append_scratch(b))
 		return true;
-	b->writer = before; /* the reader was told nothing */
+	b->writer = before; /* the reader has seen nothing of the sample */
 	return false;
 }
 

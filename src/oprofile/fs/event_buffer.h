@@ -22,7 +22,9 @@ struct event_buffer;
 struct event_buffer *event_buffer_new(size_t size_words, size_t watershed_words);
 void event_buffer_free(struct event_buffer *b); /* NULL is fine */
 
-/* False: there was no room, and the sample is lost as a whole; or it can't be told (-1 as offset).
+/*
+ * Adds a sample. False: it is lost as a whole, because there is no room or its offset is -1, which
+ * the stream can't express.
  */
 bool event_buffer_put(struct event_buffer *b, const struct estream_sample *sample);
 
@@ -32,7 +34,10 @@ void event_buffer_put_modules(struct event_buffer *b);
 /* All that is there is to be read now, however little. */
 void event_buffer_flush(struct event_buffer *b);
 
-/* Flushed, and when all is read, the end of the file is told, once. */
+/*
+ * Ends the stream: it is flushed, and when everything is read, the reader gets the end of the file
+ * once.
+ */
 void event_buffer_end(struct event_buffer *b);
 
 /*

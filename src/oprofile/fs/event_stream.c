@@ -45,7 +45,7 @@ static void event_stream_put_cpu(struct estream_writer *w, struct estream_words 
 	if (w->has_cpu && w->cpu == cpu)
 		return;
 	event_stream_put_code(out, ESTREAM_CPU_SWITCH, cpu);
-	/* Every CPU has a task and a mode of its own. */
+	/* Each CPU has its own task and mode. */
 	*w = (struct estream_writer){ .has_cpu = true, .cpu = cpu };
 }
 

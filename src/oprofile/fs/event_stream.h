@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * OProfile's event stream: what its kernel driver's `buffer` file gave its daemon, and what ours
- * gives who reads `buffer` (oprofile/fs/oprofilefs.h). After OProfile's internals document ("The
- * OProfile buffers", "Generating sample files") and the names of its codes.
+ * OProfile's event stream: the format of the `buffer` file, between OProfile's kernel driver and
+ * its daemon. Our `buffer` (oprofile/fs/oprofilefs.h) has the same format. After OProfile's
+ * internals document ("The OProfile buffers", "Generating sample files") and the names of its
+ * codes.
  *
- * The stream is made of native words of the size that the file `pointer_size` tells:
+ * The stream consists of native words of the size in the file `pointer_size`:
  *
  *   OFFSET COUNTER                   a sample; or, of a trace, one caller
- *   ~0 CODE [ARGUMENT]…              what is so from here on
+ *   ~0 CODE [ARGUMENT]…              the state from here on
  *
- * A sample is of the CPU, thread, mode and file that were told last. In user mode its offset is in
- * the file of the cookie, or with cookie 0 an address; in kernel mode it is an address. With
+ * A sample belongs to the last CPU, thread, mode and file of the stream. In user mode its offset is
+ * in the file of the cookie, or with cookie 0 an address; in kernel mode it is an address. With
  * callers:
  *
  *   CPU_SWITCH  TRACE_BEGIN  KERNEL_EXIT  CTX_SWITCH  COOKIE_SWITCH  sample  caller  caller …
  *
- * where each part stands only if something changed, and callers go on until the next TRACE_BEGIN.
+ * A part is left out if nothing changed. The callers end at the next TRACE_BEGIN.
  */
 #pragma once
 
@@ -32,9 +33,9 @@
 #define ESTREAM_MAX_VALUES 15
 
 /*
- * X(id, code, name, n): n values follow the code. SAMPLE is what has no code. CTX_SWITCH has its
- * process behind an escape and a code of its own, which is not counted here. IBS: the offset, then
- * registers as pairs of halves, the low one first.
+ * X(id, code, name, n): n values follow the code. A SAMPLE has no code. The process of CTX_SWITCH
+ * follows behind another escape and code, which n does not count. IBS: the offset, then registers
+ * as pairs of halves, the low half first.
  */
 #define ESTREAM_CODES(X)                                                                      \
 	X(SAMPLE, 0, "sample", 2)               /* offset, counter */                         \
@@ -91,7 +92,10 @@ struct estream_reader {
 
 struct estream_reader estream_reader_over(const void *bytes, size_t size, uint32_t word_bytes);
 
-/* 1: *out is the next item. 0: no whole item is left, and `at` is where it begins. */
+/*
+ * Returns 1 with the next item in *out. Returns 0 at the end, or if the next item is incomplete;
+ * `at` is then its beginning.
+ */
 int estream_next(struct estream_reader *r, struct estream_item *out);
 
 /* Samples. */
@@ -113,7 +117,7 @@ struct estream_sample {
 	bool is_traced;                     /* false: callers are not told */
 };
 
-/* What a reader was told last. { 0 } has told nothing, as at the start of a stream. */
+/* The state that a reader of the stream has. { 0 } is the state at its start. */
 struct estream_writer {
 	bool has_cpu, has_task, has_cookie, has_mode;
 	bool is_kernel, is_traced;
@@ -123,8 +127,8 @@ struct estream_writer {
 };
 
 /*
- * Appends a sample with what it takes. -EINVAL, and nothing is appended, for an offset that would
- * be an escape.
+ * Appends a sample with the necessary state changes. -EINVAL: the offset would be an escape;
+ * nothing is appended.
  */
 int estream_put_sample(struct estream_writer *w, struct estream_words *out,
 		       const struct estream_sample *sample);
@@ -140,7 +144,7 @@ struct estream_context {
 	uint64_t app, cookie;
 	bool is_traced;     /* there was a TRACE_BEGIN: what follows a sample are its callers */
 	bool has_sample;    /* and the sample was there */
-	uint64_t n_ignored; /* samples and callers before the mode was told, or with COOKIE_NONE */
+	uint64_t n_ignored; /* samples and callers before the first mode, or with COOKIE_NONE */
 };
 
 struct estream_entry {

@@ -6,7 +6,7 @@
 #include "oprofile/fs/event_buffer.h"
 #include "perfdata/record.h"
 
-/* One sample of a store may stand for many; so many are told one by one. */
+/* A sample of a store may stand for many; the stream repeats it. */
 #define MAX_REPEATS 1024
 
 struct event_tap {
@@ -28,8 +28,8 @@ static bool event_tap_has_file(const struct image *image)
 }
 
 /*
- * The kernel tells nobody of modules that it loads. So a reader is told when one is met, which is
- * when he needs its address.
+ * The kernel does not report the modules that it loads. So a reader gets a module at its first
+ * sample, when the address is needed.
  */
 static void meet_module(struct event_tap *t, image_id module)
 {
@@ -40,7 +40,7 @@ static void meet_module(struct event_tap *t, image_id module)
 	event_buffer_put_modules(t->buffer);
 }
 
-/* False: nobody could tell where this is. */
+/* False: the place has no address or cookie. */
 static bool event_tap_place_of(struct event_tap *t, struct code_addr code,
 			       struct estream_place *out)
 {
@@ -81,7 +81,7 @@ static uint32_t find_places(struct event_tap *t, const struct sample *s)
 	return n;
 }
 
-/* Of threads of the kernel, and where it is not known, OProfile has none. */
+/* The application's cookie. As in OProfile, kernel threads and unknown applications have none. */
 static uint64_t app_cookie(const struct event_tap *t, image_id app)
 {
 	return event_tap_has_file(image_get(machine_images(t->machine), app))

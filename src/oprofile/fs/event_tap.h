@@ -3,11 +3,11 @@
  * From samples on their way to the store (pipeline/pipeline.h, sample taps) to the event buffer.
  *
  *   user mode    (image, offset) → the image's cookie, and the offset; JIT code: cookie 0, address
- *   kernel       (image, offset) → the address that it is at now
- *   unknown      not told: counted as lost, as OProfile's driver did
+ *   kernel       (image, offset) → its present address
+ *   unknown      left out and counted as lost, as by OProfile's driver
  *
- * A cookie is a number that stays the file's as long as the tap is there, also when another
- * recording, with images of its own, takes the place of the first.
+ * A cookie is the number of a file. It stays the same as long as the tap exists, even if another
+ * recording with different image ids begins.
  */
 #pragma once
 

@@ -42,7 +42,7 @@ struct fuse_library {
 };
 extern struct fuse_library fuse;
 
-/* Loads it, and has what it says kept for fuse_library_said(). */
+/* Loads the library, and keeps its messages for fuse_library_said(). */
 int fuse_library_load(struct error *err);
 
 /* The last thing that it said since the call before, in one line; "" for nothing. */

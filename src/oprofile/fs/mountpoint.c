@@ -72,7 +72,7 @@ char *mountpoint_type(const char *path)
 	return found;
 }
 
-/* realpath(3) of what may be a dead mount, which can't be looked at itself. */
+/* realpath(3) for a path that may be a dead mount, which can't be accessed. */
 static char *mountpoint_resolve(const char *path)
 {
 	cleanup(free_at_exit) char *copy = xstrdup(path);

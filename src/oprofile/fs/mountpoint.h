@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where oprofilefs is mounted: made if it is not there, and freed of what a daemon that was killed
- * has left mounted.
+ * The mount point of oprofilefs: creates it if it is missing, and unmounts the remains of a killed
+ * daemon.
  */
 #pragma once
 
@@ -10,10 +10,13 @@ struct error;
 #define MOUNT_TYPE "fuse.assay"
 
 /*
- * *out is the path without links, the caller's to free(). -EBUSY: another file system, or that of
- * a daemon that lives, is mounted there.
+ * Prepares the mount point. *out is the path without links; the caller frees it. -EBUSY: another
+ * file system, or that of a living daemon, is mounted there.
  */
 int mountpoint_prepare(const char *path, char **out, struct error *err);
 
-/* The type of what is mounted at a path without links, to be freed; NULL: nothing is. */
+/*
+ * The type of the file system mounted at a path without links; the caller frees it. NULL: none is
+ * mounted.
+ */
 char *mountpoint_type(const char *path);

@@ -15,7 +15,7 @@
 
 #define MAX_COUNTERS 32
 #define NAME_SIZE    128
-#define TEXT_SIZE    128 /* of what may be written */
+#define TEXT_SIZE    128 /* of a written text */
 
 /* A numbered directory. */
 struct slot {
@@ -33,7 +33,7 @@ struct row {
 		    struct buf *out);
 	int (*put)(struct oprofile_tree *t, const struct row *row, uint32_t index, const char *text,
 		   struct error *err);
-	size_t field; /* of what get_… and put_… number functions look at */
+	size_t field; /* the number for get_… and put_… functions */
 	uint64_t min, max;
 };
 
@@ -84,7 +84,7 @@ static struct slot oprofile_tree_slot_of(const struct counter *c)
 	return s;
 }
 
-/* What is counted, unless something else was written and waits. */
+/* Shows the present events, unless other settings were written and wait. */
 static void oprofile_tree_refresh(struct oprofile_tree *t)
 {
 	const struct counters *counters = t->host->counters(t->host->context);

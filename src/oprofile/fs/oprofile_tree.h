@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files of oprofilefs and what they do, without the file system (oprofile/fs/oprofilefs.h):
- * names and numbers as OProfile's kernel driver had below /dev/oprofile.
+ * The files of oprofilefs and their effects, without the file system (oprofile/fs/oprofilefs.h).
+ * Names and numbers are those of OProfile's kernel driver below /dev/oprofile.
  *
  *   enable          1 begins to count, with the events of the numbered directories; 0 stops
- *   dump            whatever is written: all that was counted is to be read now
+ *   dump            any write makes all samples so far readable
  *   buffer          the event stream (oprofile/fs/event_stream.h)
- *   buffer_size, buffer_watershed    of that stream, in words; taken when `buffer` is opened
- *   cpu_buffer_size                  is kept, and means nothing: there are no such buffers
- *   backtrace_depth                  how many callers the stream tells of a sample; 0: none
- *   cpu_type        "x86-64/zen5"; "timer" where there are no hardware counters
+ *   buffer_size, buffer_watershed    of the stream, in words; used when `buffer` is opened
+ *   cpu_buffer_size                  is kept and has no effect: there are no such buffers
+ *   backtrace_depth                  callers of a sample in the stream; 0: none
+ *   cpu_type        "x86-64/zen5"; "timer" without hardware counters
  *   pointer_size    bytes of a word of the stream
  *   N/enabled, N/event, N/count, N/unit_mask, N/kernel, N/user, N/extra
  *   stats/…, stats/cpuN/…
  *
- * Ours are N/name (the event by name: not every event has a number), `cookies` (a line "COOKIE
- * PATH" for each file of the stream, instead of lookup_dcookie(2), which is gone) and `last_error`
- * (why the last write was refused: a file system has but a number for it).
+ * These files are new: N/name (the event by name, because not every event has a number), `cookies`
+ * (a line "COOKIE PATH" for each file of the stream, instead of lookup_dcookie(2), which Linux
+ * removed) and `last_error` (the reason of the last refused write, because write(2) only has a
+ * number).
  *
- * What is written to the numbered directories is kept there until `enable` takes it.
+ * The numbered directories keep written values until `enable` uses them.
  */
 #pragma once
 
@@ -82,8 +83,7 @@ bool oprofile_tree_is_buffer(const struct oprofile_tree *t, uint32_t node);
 /* The text of a file other than `buffer`. */
 void oprofile_tree_read(struct oprofile_tree *t, uint32_t node, struct buf *out);
 
-/* Takes what was written. -EINVAL for what is not a number or out of range, or what the host says.
- */
+/* Handles a write. -EINVAL: not a number or out of range. Other errors come from the host. */
 int oprofile_tree_write(struct oprofile_tree *t, uint32_t node, const char *text, size_t size);
 
 struct oprofile_sizes {

@@ -61,7 +61,7 @@ static struct oprofilefs *fs_of(fuse_req_t req)
 	return fuse.fuse_req_userdata(req);
 }
 
-/* ---- what the tree is told ---- */
+/* ---- actions of the tree ---- */
 
 static int host_enable(void *context, bool on, struct error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * oprofilefs: the daemon's controls, statistics and event stream as a file system (libfuse3,
- * loaded when it is used). The files are those of oprofile/fs/oprofile_tree.h.
+ * oprofilefs: the daemon's controls, statistics and event stream as a file system (libfuse3, loaded
+ * at its first use). oprofile/fs/oprofile_tree.h has the files.
  *
- * The recorder's thread serves it, from a descriptor that never blocks: what is asked of the
- * daemon there must be done by that thread anyway, nothing needs a lock, and a reader of `buffer`
- * that has to wait is no more than a request that is answered later. Nobody who reads slowly, or
- * not at all, holds up the recording; what they miss is lost to them, and counted.
+ * The recorder's thread serves it, from a descriptor that never blocks. That thread has to handle
+ * the requests anyway, nothing needs a lock, and a waiting reader of `buffer` is only a request
+ * with a later answer. Slow readers do not hold up the recording: their missed samples are lost to
+ * them, and counted.
  */
 #pragma once
 
@@ -31,8 +31,9 @@ struct oprofilefs_config {
 };
 
 /*
- * Mounts. Without libfuse3, /dev/fuse, or the permission, an error that says which and what to do;
- * the daemon does without. What a killed daemon left mounted there is unmounted before.
+ * Mounts the file system. On failure (no libfuse3, no /dev/fuse, no permission), the error has the
+ * reason and the remedy, and the daemon does without. Unmounts the remains of a killed daemon
+ * first.
  */
 int oprofilefs_mount(const struct oprofilefs_config *config, struct oprofilefs **out,
 		     struct error *err);

@@ -29,7 +29,7 @@ static void opannotate_put_pair(const struct annotation *a, uint32_t lane, uint6
 	buf_printf(line, "%6" PRIu64 " %s", samples, percent);
 }
 
-/* What stands before a line; without samples of any class as many blanks. */
+/* Writes the prefix of a line: its counts, or blanks if no class has samples. */
 static void opannotate_put_prefix(const struct annotation *a, const struct weight *w,
 				  struct buf *line)
 {
@@ -73,7 +73,7 @@ static void put_comment_text(const char *text, struct buf *line)
 	buf_fini(&visible);
 }
 
-/* ---- functions and where they begin ---- */
+/* ---- starts of functions ---- */
 
 struct start {
 	uint32_t function, file, line;

@@ -10,12 +10,12 @@
 #include "annotate/annotate.h"
 
 struct opannotate_options {
-	const char *command_line; /* for the comment that says what the numbers are */
+	const char *command_line; /* for the comment that explains the numbers */
 	double threshold;         /* percent, of files (source) and functions (assembly) */
 	bool with_source;         /* between instructions */
 };
 
-/* What is worked out once: where functions begin, what files have. */
+/* Data for all files: the starts of functions, and the samples of files. */
 struct opannotation;
 
 /* Annotation and options must outlive it. */

@@ -36,8 +36,8 @@ void opreport_symbol_keys(bool merges_lib, const struct opreport_options *o, str
 int opreport_check_sort(const char *sort, struct error *err);
 
 /*
- * An axis is what the classes of a profile differ in. With several of them opreport refuses;
- * here titles have all their values.
+ * An axis is a property in which the classes of a profile differ. With several axes opreport
+ * refuses; here, titles have all values.
  */
 void opreport_print_summary(const struct profile *p, const struct opreport_options *o, FILE *out);
 void opreport_print_symbols(const struct profile *p, const struct opreport_options *o, FILE *out);

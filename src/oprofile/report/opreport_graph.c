@@ -233,7 +233,7 @@ void opreport_print_callgraph(const struct profile *p, const struct opreport_opt
 
 /* ---- comparison ---- */
 
-/* A symbol of the new profile with that of the old, either of which may be missing. */
+/* A symbol in the new and in the old profile. One of the two may be missing. */
 struct pair {
 	uint32_t old, new; /* rows; NO_INDEX */
 };
@@ -253,7 +253,7 @@ static bool opreport_graph_is_same(const struct comparison *c, uint32_t old, uin
 	       !strcmp(op_image_name(a->p, a->o, x->app), op_image_name(b->p, b->o, y->app));
 }
 
-/* A hash of what symbols are paired by. */
+/* A hash of the properties that pair symbols. */
 static uint64_t pair_hash(const struct op_rows *r, uint32_t row)
 {
 	const struct op_row *x = &r->list.data[row];
@@ -325,7 +325,7 @@ static int compare_pairs(const void *x, const void *y, void *context)
 	return c->sides[0].o->is_reversed ? -order : order;
 }
 
-/* How much the share changed, in percent of what it was. */
+/* The change of the share, in percent of the old share. */
 static double pair_change(const struct comparison *c, const struct pair *pair, uint32_t lane)
 {
 	double before = pair_share(c, pair, 0, lane), after = pair_share(c, pair, 1, lane);

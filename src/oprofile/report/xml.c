@@ -21,7 +21,7 @@
 /* Code as bytes: functions beyond this are cut. */
 #define MAX_CODE (1U << 20)
 
-/* What one symbol, or one address of it, got in one application. */
+/* The samples of one symbol, or of one of its addresses, in one application. */
 struct item {
 	uint32_t app, image, function;
 	const struct cell *cells;
@@ -386,7 +386,7 @@ static void put_details(struct printer *x)
 	fputs("</detailtable>\n", x->out);
 }
 
-/* Machine code, where it is to be had. */
+/* Writes the machine code if it is available. */
 static void xml_put_bytes(const struct printer *x)
 {
 	cleanup(code_files_free_at_exit) struct code_files *files =

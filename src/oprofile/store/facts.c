@@ -9,7 +9,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 
-/* X(field): numbers, and what a counter has. */
+/* X(field): the numbers, and the fields of a counter. */
 #define INFO_NUMBERS(X)  \
 	X(n_cpus)        \
 	X(start_wall_ns) \
@@ -133,7 +133,7 @@ int session_facts_write(const char *path, const struct session_facts *facts, str
 	return file_replace(path, text, strlen(text), err);
 }
 
-/* What is missing, or of another type, is "" or 0: the samples do not depend on it. */
+/* A missing field, or one of another type, is "" or 0: the samples do not depend on it. */
 static const char *get_text(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));

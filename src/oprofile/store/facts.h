@@ -31,7 +31,7 @@ struct session_facts {
 	uint32_t n_images;
 	VEC(struct facts_symbol) symbols;
 	uint64_t lost_arcs; /* counts of call graph arcs that could not be written */
-	void *owner;        /* of what was read */
+	void *owner;        /* owns the texts that were read */
 };
 
 /* Replaces the file at once. */

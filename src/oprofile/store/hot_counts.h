@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts that wait in front of a sample file which is added to very often.
+ * Counts in memory for a sample file with very many additions.
  *
- * Code that runs stands together, so a count is a byte at the place of its address, in pages that
- * are there only for code that is sampled: an add is two loads and a store, without a hash, a
- * chain or a key to compare, and the counts of 100,000 addresses of a program fit the second
- * level of the processor's cache. A byte that is full goes into the file, and begins anew; the
- * others go there once a second.
+ * Hot code is in a few places. So a count is a byte at the index of its address, in pages that
+ * exist for sampled code only. An addition is two loads and a store, without a hash, a chain or a
+ * key to compare. The counts of 100,000 addresses fit the second-level cache. A full byte is added
+ * to the file and begins anew; the others are added once a second.
  */
 #pragma once
 
@@ -37,8 +36,8 @@ uint64_t hot_counts_drain(struct hot_counts *h,
 uint64_t hot_counts_add_rarely(struct hot_counts *h, uint64_t key, uint64_t count);
 
 /*
- * Adds to a key's count. Returns what has to go into the file, now and for this key: mostly 0, all
- * of it where it is not taken (a large count, a key far away), or with what had waited.
+ * Adds to a key's count. Returns the count to add to the file now for this key: mostly 0; the whole
+ * count if it is too large or the key too far away; or the count together with the waiting one.
  */
 static inline uint64_t hot_counts_add(struct hot_counts *h, uint64_t key, uint64_t count)
 {

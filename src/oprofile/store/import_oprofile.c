@@ -119,9 +119,9 @@ static int find_files(struct oprofile_import *im, struct error *err)
 	return im->files.n ? 0 : error_set(err, -ENOENT, "no sample files in %s", im->samples);
 }
 
-/* Events and what they are kept apart by. */
+/* ---- events and separation ---- */
 
-/* Our own facts have the event's name as it was asked for. */
+/* The names of events in our own facts are as the user typed them. */
 static struct counter_info describe_event(const struct oprofile_import *im,
 					  const struct sample_name *name)
 {
@@ -222,8 +222,8 @@ static image_id find_image(struct oprofile_import *im, const struct sample_image
 }
 
 /*
- * The file that is there now stands for the one that ran if its time of change is the one that
- * the samples' header has: then its build id is taken.
+ * If the present file has the modification time in the samples' header, it is the file that ran,
+ * and its build id is used.
  */
 static void import_oprofile_check_file(struct oprofile_import *im, image_id id, uint64_t mtime)
 {
@@ -335,8 +335,8 @@ static int import_oprofile_add_arcs(struct oprofile_import *im, const struct fou
 }
 
 /*
- * The bytes of a file. Most are small, and reading them costs less than a mapping: it is for those
- * that the buffer is too small for. *size is that of the bytes.
+ * Reads a file. Most files are small, and reading is cheaper than mapping them; only files larger
+ * than the buffer are mapped. *size: the number of bytes.
  */
 static const uint8_t *read_bytes(struct oprofile_import *im, const char *path,
 				 struct file_mapping *map, size_t *size, struct error *err)
@@ -444,7 +444,7 @@ static void name_known_code(struct oprofile_import *im)
 
 /* What was lost. */
 
-/* The counts that operf and oprofiled keep beside the samples of what they dropped. */
+/* The counts of dropped samples that operf and oprofiled write beside the samples. */
 static const char *const lost_files[] = {
 	"lost_invalid_domain",
 	"lost_kernel",

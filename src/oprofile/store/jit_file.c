@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-/* Code further apart than this is in sections of its own … */
+/* Code with a larger gap is in separate sections … */
 #define SECTION_GAP 4096
 
 /* … unless there would be more than ELF can number. */
@@ -39,7 +39,7 @@ static int by_addr(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* What is newer keeps its place; of the older, what is before it stays. */
+/* Newer code keeps its addresses. Of older code below it, the part in front stays. */
 static void cut_overlaps(struct jit_symbol *s, size_t n)
 {
 	size_t last = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A .jo file: an ELF file of names alone, at the addresses where a process had made code.
- * OProfile's tools look for TGID.jo beside the folders of a process's anonymous memory, and so does
- * `assay import`.
+ * A .jo file: an ELF file with names only, at the addresses of a process's JIT code. OProfile's
+ * tools look for TGID.jo beside the folders of a process's anonymous memory, and so does `assay
+ * import`.
  *
- * It has sections without content, a new one where a page or more is between two functions, and
- * the functions as symbols. Source of the layout: the ELF specification, and what opjitconv makes.
+ * It has the functions as symbols, and sections without content; a gap of a page or more between
+ * two functions begins a new section. Source of the layout: the ELF specification, and the output
+ * of opjitconv.
  */
 #pragma once
 

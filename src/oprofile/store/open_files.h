@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sample files that are being written, found by what their names are made of, so that a
- * sample costs one look-up and no text. At most `limit` are mapped; then the half that
- * was longest not used is closed.
+ * The sample files that are being written, found by the parts of their names, so a sample needs one
+ * lookup and no text. At most `limit` files are mapped; at the limit, the half that was not used
+ * for the longest time is closed.
  */
 #pragma once
 

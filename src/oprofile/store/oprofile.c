@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store of OProfile's sample files: one file a class and image, counts by address, and
- * arcs of the call graph in files of their own. Times are not kept.
+ * The store of OProfile's sample files: one file for each class and image, with counts by address;
+ * arcs of the call graph are in separate files. Times are not kept.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static bool oprofile_is_anonymous(const struct image *image)
 	       image->kind == IMAGE_VDSO || (image->kind == IMAGE_FILE && image->path[0] != '/');
 }
 
-/* The part of the name that the code's image is, and what its offset counts from there. */
+/* Returns the part of a name for the code's image. *key: the code's offset in that image. */
 static struct file_image oprofile_file_image(const struct store *s, const struct code_addr *code,
 					     int32_t pid, uint64_t *key)
 {
@@ -167,7 +167,7 @@ static uint64_t mtime_of(const struct image *image)
 	return image->kind == IMAGE_FILE && stat(image->path, &st) == 0 ? (uint64_t)st.st_mtime : 0;
 }
 
-/* `folder` is that of one region: its parent is of the process. */
+/* `folder` is the folder of one region; its parent is the folder of the process. */
 static void note_jit_folder(struct store *s, int32_t pid, const char *folder)
 {
 	size_t len = path_folder_len(folder);
@@ -369,7 +369,7 @@ static void oprofile_set_class(const struct store *s, const struct profile_class
 	key->cpu = (int32_t)merged.cpu;
 }
 
-/* What an arc loses is no sample: it is told as such at the end. */
+/* A lost count of an arc is not a lost sample: it is reported separately at the end. */
 static int oprofile_add_arcs(struct store *s, const struct sample *sample, struct file_key *key,
 			     struct error *err)
 {

@@ -68,7 +68,7 @@ static int oprofile_files_by_name(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* Most file systems say what an entry is; of the others each is asked. */
+/* Most file systems return the type with an entry; otherwise fstatat(2) has it. */
 static bool oprofile_files_is_folder(int fd, const struct dirent *entry)
 {
 	struct stat st;

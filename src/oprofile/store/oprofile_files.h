@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree of OProfile's sample files: where it is, and what is in it. Made for sessions of ten
- * thousand files and more: a folder costs its opening and reading, and nothing is asked of a file.
+ * Finds and lists the tree of OProfile's sample files. Made for sessions of ten thousand files and
+ * more: it opens and reads folders only, and no file.
  */
 #pragma once
 

@@ -309,8 +309,8 @@ struct descriptor {
 _Static_assert(sizeof(struct descriptor) == 32, "the format's descriptor");
 
 /*
- * Adds wait here until there are enough of them: bucket and node of all are asked for before
- * the first is looked at, so that one cache miss is waited for and not two for each.
+ * Additions wait here until there are enough. Then the buckets and nodes of all are prefetched
+ * before the first is read, so the cache misses overlap.
  */
 #define GATHERED 64
 
@@ -381,8 +381,8 @@ static int take_room(struct sample_file *f, int fd, uint32_t slots, struct error
 }
 
 /*
- * Doubles the file. The buckets move behind all that was there, to bytes that are zero, and
- * the old ones become unused nodes; then all nodes are linked anew, in their order.
+ * Doubles the file. The buckets move to the zeroed end of the file, and the old ones become unused
+ * nodes. Then all nodes are linked again, in their order.
  */
 static int sample_file_grow(struct sample_file *f, struct error *err)
 {

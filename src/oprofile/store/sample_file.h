@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * OProfile's sample file, version 0x13: one histogram of (key, count) for one
- * class and image, as oprofiled, operf and the opreport family know it.
+ * OProfile's sample file, version 0x13: one histogram of (key, count) for one class and image, as
+ * oprofiled, operf and the opreport family use it.
  *
  *   header        72 bytes (LP64), 64 (i386)
  *   descriptor    32 bytes: u32 slots, u32 first free node, 6 x 0
  *   node[slots]   16 bytes each: u64 key, u32 count, u32 next; node 0 is never used
  *   bucket[slots] u32 each: the newest node of the bucket, chained by `next`
  *
- * The number of slots is a power of two, at least 128, and the size of the file is exactly
- * that of its parts. Numbers are in the byte order and alignment of the machine that wrote
- * them. Source of the format: OProfile's internals manual, and files of OProfile 1.5.
+ * The number of slots is a power of two, at least 128. The size of the file is exactly the sum of
+ * its parts. Numbers have the byte order and alignment of the writing machine. Source of the
+ * format: OProfile's internals manual, and files of OProfile 1.5.
  *
- * What a key is: for a user image the offset in the file, for the kernel and modules the
- * offset from their start, for anonymous memory the offset from the region's start; for an
- * arc of the call graph (caller << 32 | callee), both cut to 32 bits.
+ * The key of a user image is the offset in the file; of the kernel and modules, the offset from
+ * their start; of anonymous memory, the offset from the region's start. The key of an arc is
+ * (caller << 32 | callee), both cut to 32 bits.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ struct sample_file_abi {
 extern const struct sample_file_abi sample_file_abis[];
 extern const size_t n_sample_file_abis;
 
-/* The text of this machine's `abi` file, and what such a text says. -EBADMSG names the line. */
+/* Write the text of this machine's `abi` file, and parse such a text. -EBADMSG names the line. */
 void sample_file_abi_write(struct buf *out);
 int sample_file_abi_parse(const char *text, struct sample_file_abi *out, struct error *err);
 
@@ -73,8 +73,8 @@ struct sample_file_view {
 };
 
 /*
- * Finds out the layout (or takes `abi`, if that is not NULL) and checks sizes; the hash is not
- * looked at, as readers never need it. -EBADMSG with what is wrong.
+ * Finds the layout (or uses `abi`, if that is not NULL) and checks sizes. The hash is not checked,
+ * because readers do not need it. -EBADMSG has the reason.
  */
 int sample_file_parse(const void *bytes, size_t size, const struct sample_file_abi *abi,
 		      struct sample_file_view *out, struct error *err);
@@ -94,12 +94,11 @@ int sample_file_open(const char *path, const struct sample_file_header *header,
 		     struct sample_file **out, struct error *err);
 
 /*
- * Adds to a key's count. Adds are gathered and applied together, as the waits for memory then
- * overlap; those of a file with very many of them wait in memory (hot_counts.h).
- * sample_file_flush() applies what is left, and is to be called about once a second. A count beyond
- * 32 bits goes on in a second node of the key. -ENOSPC and other errors of growing the file:
- * *n_unwritten counts what could not be added (of this and of earlier calls that were still to be
- * applied).
+ * Adds to a key's count. Additions are gathered and applied together, so that cache misses overlap;
+ * those of a file with very many wait in memory (hot_counts.h). sample_file_flush() applies the
+ * rest; call it about once a second. A count beyond 32 bits continues in a second node of the key.
+ * On -ENOSPC and other errors while the file grows, *n_unwritten counts the additions that failed,
+ * of this and earlier calls.
  */
 int sample_file_add(struct sample_file *f, uint64_t key, uint64_t count, uint64_t *n_unwritten,
 		    struct error *err);

@@ -180,7 +180,10 @@ static size_t path_length(const char *at, const char *next_token)
 	return (size_t)(end - at);
 }
 
-/* `next_token` is what follows the image, with its slash in front; NULL: the last component. */
+/*
+ * Reads an image. `next_token` follows it, with its leading slash; NULL: the image is the last
+ * component.
+ */
 static bool take_image(const char **at, const char *next_token, struct sample_image_name *out)
 {
 	size_t n;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names of OProfile's sample files, which are the class of what is in them:
+ * The names of OProfile's sample files. A name is the class of the file's samples:
  *
  *   MAIN/{dep}/DEP/[{cg}/CALLEE/]EVENT.COUNT.UNITMASK.TGID.TID.CPU
  *
  *   MAIN, DEP, CALLEE = {root}/PATH | {kern}/NAME | {anon:LABEL}/TGID.0xSTART.0xEND
  *
- * below samples/SESSION/. MAIN is the application's image, DEP the one that the
- * sample (of an arc: the caller) is in. TGID, TID and CPU are numbers, or "all" where
- * samples are not kept apart by them.
+ * below samples/SESSION/. MAIN is the application's image, DEP the image of the sample (of an arc:
+ * of the caller). TGID, TID and CPU are numbers, or "all" if samples are not kept apart by them.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the front ends of OProfile's tools share: their way of asking for help and version, exit
- * status 1 for wrong usage, and options that have no meaning any more.
+ * Shared code of the front ends for OProfile's tools: help and version in OProfile's way, exit
+ * status 1 for wrong usage, and options without a meaning today.
  *
- * A front end is a table of options and a function that turns them into those of a command of
- * ours; it computes nothing itself.
+ * A front end is a table of options and a function that translates them to options of an assay
+ * command. It computes nothing itself.
  */
 #pragma once
 
@@ -57,8 +57,8 @@ struct compat_obsolete {
 };
 
 /*
- * As command_begin(): -1 to go on. Help goes to standard output and is success; for what is
- * wrong the message and the whole help go to standard error, and the status is 1. `args` begins
+ * As command_begin(): returns -1 to continue. Help goes to standard output and is success. Wrong
+ * usage prints the message and the whole help on standard error, and the status is 1. `args` begins
  * with struct compat_args.
  */
 int compat_begin(const struct command *self, bool stop_at_operand, int argc, char **argv,
@@ -84,12 +84,12 @@ void compat_push(struct compat_argv *v, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void compat_argv_fini(struct compat_argv *v);
 
-/* "opreport -l …", for what says how it was made. The caller's to free(). */
+/* Returns the command line, "opreport -l …", for outputs that contain it. The caller frees it. */
 char *compat_command_line(const char *name, int argc, char **argv);
 
 /*
- * The session of --session-dir, or OProfile's default: ./oprofile_data where that is a folder, else
- * /var/lib/oprofile (which is said), else our own ./assay.data where there is only that.
+ * The session of --session-dir, or OProfile's default: ./oprofile_data if that is a folder; else
+ * /var/lib/oprofile, with a message; else ./assay.data if only that exists.
  */
 const char *compat_session_dir(const char *given);
 
@@ -106,7 +106,8 @@ int compat_keep_samples(const char *place, const char *dir, bool append, struct 
 char *compat_recording_place(const char *dir);
 
 /*
- * Recordings that were killed and never kept: the samples of each become the session directory's
- * current ones, as if it had just ended, and that is said; or where they are, if that can't be.
+ * Looks for killed recordings that were never kept. The samples of each become the session
+ * directory's current ones, as at a normal end, with a message. If that fails, the message has
+ * their place.
  */
 void compat_keep_killed(const char *dir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ocount: OProfile's counting, by what `assay stat` does. */
+/* ocount: OProfile's counting, done by `assay stat`. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

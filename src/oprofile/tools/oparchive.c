@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * oparchive: samples with binaries, for another machine. `assay archive` finds and copies the
- * binaries; of sample files what it wrote is put where OProfile's tools look:
+ * binaries. For sample files, its output is moved to the places where OProfile's tools look:
  *
  *   DIR/usr/bin/app                         binaries and debug files by their paths
  *   DIR/var/lib/oprofile/samples/current/…  sample files, with stats/ and assay.json

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * opcontrol: the daemon of a session directory of OProfile's, started and asked.
+ * opcontrol: starts and controls the daemon of an OProfile session directory.
  *
- * What was set up stands in ~/.oprofile/daemonrc, KEY=value a line, and holds from the daemon's
- * next start on. All the rest is `assay daemon` and `assay ctl`.
+ * The settings are in ~/.oprofile/daemonrc, KEY=value in each line, and apply from the daemon's
+ * next start on. `assay daemon` and `assay ctl` do everything else.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static char *settings_path(void)
 	return xasprintf("%s/.oprofile/daemonrc", home && *home ? home : "/root");
 }
 
-/* Nothing that a shell could be told by, as OProfile has it: others may read the file. */
+/* Refuses characters with a meaning for a shell, as OProfile does: shells may read the file. */
 static int opcontrol_check_value(const char *option, const char *value, struct error *err)
 {
 	for (const char *at = value; *at; at++)
@@ -217,7 +217,7 @@ static int check_depth(const char *depth, struct error *err)
 		       : error_set(err, -EINVAL, "--callgraph: '%s' is not a depth", depth);
 }
 
-/* What nobody has an event for is said now, and not when the daemon starts. */
+/* Refuses unknown events now, not when the daemon starts. */
 static int opcontrol_check_events(const char *events, struct error *err)
 {
 	static const struct counter_sources sources;
@@ -290,7 +290,7 @@ static bool has_calls(const struct settings *s)
 
 /* ---- the daemon ---- */
 
-/* What is asked for is done where the settings say; OProfile's own place is the usual one. */
+/* The session directory of the settings, or OProfile's default. */
 static const char *dir_of(const struct settings *s)
 {
 	return s->session_dir ? s->session_dir : USUAL_DIR;
@@ -307,7 +307,7 @@ static int opcontrol_ask(const struct settings *s, const char *request, const ch
 	return request_send(dir_of(s), request, argument, reply, err);
 }
 
-/* Where none runs in the usual place, that of the only daemon on the machine. */
+/* Asks the daemon of the usual place, or else the only daemon on the machine. */
 static int ask_any(struct settings *s, const char *request, const char *argument, json_t **reply,
 		   struct error *err)
 {
@@ -326,7 +326,7 @@ static void opcontrol_translate(const struct settings *s, bool is_paused, struct
 	compat_push(v, "assay");
 	compat_push(v, "daemon");
 	compat_push(v, "--detach");
-	compat_push(v, "--config=/dev/null"); /* that of the system's own daemon */
+	compat_push(v, "--config=/dev/null"); /* not the system daemon's */
 	compat_push(v, "--session-dir=%s", dir_of(s));
 	compat_push(v, "--separate=%s", s->separate ? s->separate : "none");
 	compat_push(v, "--call-graph=%s", has_calls(s) ? "best" : "none");
@@ -361,7 +361,7 @@ static int move_sample_files(const struct settings *s, struct error *err)
 	return 0;
 }
 
-/* It says what is wrong itself; it returns when it collects. */
+/* The daemon prints its errors. Returns when it counts. */
 static int run_daemon(const struct settings *s, bool is_paused, struct error *err)
 {
 	struct compat_argv argv = { 0 };

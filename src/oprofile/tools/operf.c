@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* operf: records into sample files, by what `assay record` does. */
+/* operf: records into sample files, done by `assay record`. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

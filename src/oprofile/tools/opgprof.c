@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* opgprof: a profile of one image for gprof, by what `assay export --format gmon` does. */
+/* opgprof: a profile of one image for gprof, done by `assay export --format gmon`. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -23,7 +23,7 @@ static const struct option_spec opgprof_options[] = {
 	POSTPROC_OPTIONS(opgprof_args),
 };
 
-/* gprof knows one program: more than one image with samples is more than it can be told. */
+/* gprof's format has one program: refuses more than one image with samples. */
 static int check_one(const struct profile *p, struct error *err)
 {
 	struct buf names = { 0 };

@@ -393,7 +393,7 @@ static void visit_elsewhere(void *ctx, const struct event_name *e)
 {
 	const struct elsewhere *rest = ctx;
 
-	/* Thousands of places in the kernel are not what a processor can count. */
+	/* Tracepoints are thousands of places in the kernel, not events of the processor. */
 	if (e->kind != EVENT_TABLE && e->kind != EVENT_TRACEPOINT)
 		rest->visit(rest->ctx, e);
 }

@@ -102,8 +102,8 @@ int postproc_open(struct postproc *pp, const struct postproc_args *args,
 }
 
 /*
- * Sample files keep apart what their recorder was told to; a session of ours keeps all, which
- * nobody asked to have as columns.
+ * Sample files keep apart only what the recorder was asked for. assay's own sessions keep
+ * everything apart, which would make columns that nobody asked for.
  */
 static int choose_merge(const struct postproc *pp, uint32_t *merge, struct error *err)
 {

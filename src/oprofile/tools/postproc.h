@@ -113,7 +113,7 @@ struct postproc_args {
 			POSTPROC_FIELD(type, include_symbols), NULL, "only these" \
 	}
 
-/* One profile: a specification and what is loaded for it. */
+/* One profile: the specification and the loaded data. */
 struct postproc {
 	const struct postproc_args *args;
 	const char *dir; /* the session directory */
@@ -126,9 +126,9 @@ struct postproc {
 };
 
 /*
- * Opens the session, adds the operands to the query, and loads the profile as *request says (its
- * session, symbols, query and classes are filled in). `merge` is the tool's own (enum merge),
- * besides that of the command line. -ENOENT where nothing matches.
+ * Opens the session, adds the operands to the query, and loads the profile of *request. Sets the
+ * request's session, symbols, query and classes. `merge` is the tool's own (enum merge), in
+ * addition to the command line's. -ENOENT: nothing matches.
  */
 int postproc_load(struct postproc *pp, const struct postproc_args *args,
 		  const char *const *operands, size_t n_operands, uint32_t merge,
