@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 							  f->size.number, f->file });
 	}
 	address_ranges_text(&ranges, &out);
-	/* What the kernel is told is an address filter to us, too. */
+	/* The texts for the kernel are valid address filters, too. */
 	if (ranges.n && !address_filter_is_one(buf_cstr(&out)))
 		abort();
 	address_filters_fini(&filters);

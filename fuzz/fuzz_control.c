@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control socket: the bytes come in two pieces, of which the first byte says the length of the
- * one, and every line that comes back must be an answer.
+ * The control socket. The input arrives in two pieces; its first byte is the length of the first.
+ * Every line that comes back must be an answer.
  */
 #include <jansson.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ static void check(bool is_read, const struct buf *out, size_t size)
 {
 	size_t limit = 16 * size > MAX_TEXT ? 16 * size : MAX_TEXT;
 
-	/* D's demangler has no limit of its own, but short names. */
+	/* D's demangler does not limit its output, but it only gets short names. */
 	if (is_read &&
 	    (!out->len || strlen((char *)out->data) != out->len || out->len > limit + size + 1))
 		abort();

@@ -6,7 +6,7 @@
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
 
-/* Starts ascend, and what is found at a start is what starts there. */
+/* Starts ascend, and a lookup of a start finds its entry. */
 static void check_index(const struct line_header *block, size_t size)
 {
 	struct line_index ix;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Event files. Input: the text of `events`, a NUL, that of `unit_masks`, a NUL, that of `cpus`. */
+/*
+ * Event files. Input: the text of `events`, a NUL, the text of `unit_masks`, a NUL, the text of
+ * `cpus`.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* OProfile's event stream: what is read of any bytes is written as what is read the same again. */
+/*
+ * OProfile's event stream: the items that are read from any bytes are written, and read again as
+ * the same items.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A perf.data file, whole; and, where its first byte is not perf's 'P' or '2', the same
- * with a magic put before it, so that the fuzzer needs not find one.
+ * A perf.data file. If the first byte is not perf's 'P' or '2', the input is also read with a magic
+ * number in front, so the fuzzer need not find one.
  */
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The flow of Intel PT: the first 64 bytes are code that repeats through all of memory but a hole,
- * the rest is trace, decoded with all branches and with calls alone, which must count the same, and
- * step by step, which must tell the same; then quickly, and in pieces that are joined, which must
- * end.
+ * The flow of Intel PT. The first 64 bytes are code, which repeats through all memory except for a
+ * hole; the rest is trace. Decoding all branches must count the same as decoding calls only, and
+ * give the same events as decoding step by step. Quick decoding, and decoding in pieces that are
+ * joined, must end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void ignore(void *context, const struct pt_event *events, size_t n)
 	(void)n;
 }
 
-/* All that was told, as a number. */
+/* A hash of all events. */
 static void mix(void *context, const struct pt_event *events, size_t n)
 {
 	uint64_t *told = context;
@@ -41,8 +41,7 @@ static void mix(void *context, const struct pt_event *events, size_t n)
 		const struct pt_event *e = &events[i];
 
 		*told = hash_u64(*told ^ e->from);
-		/* The offset of an error is that of a packet near by, as directions are gathered.
-		 */
+		/* Directions are gathered, so an error has the offset of a near packet. */
 		*told = hash_u64(*told ^ (e->kind == PT_EV_ERROR ? 0 : e->to));
 		*told = hash_u64(*told ^ e->tsc ^ e->insns << 32);
 		*told = hash_u64(*told ^ e->cycles ^ (uint64_t)e->insn_size << 56);
