@@ -67,7 +67,7 @@ static const struct option_spec annotate_options[] = {
 
 #define MAX_LISTED 20
 
-/* What is annotated: functions, by weight; or source files. */
+/* A function, chosen by weight, or a source file. */
 struct chosen {
 	uint32_t id;
 	uint64_t weight;
@@ -270,7 +270,7 @@ static void choose_files(const struct annotate_args *args, const struct annotati
 	sort_choice(out);
 }
 
-/* Below the directory whatever the path says: "..", and where it begins, are left out. */
+/* Returns a path below the directory: leaves out ".." and a leading "/". */
 static char *path_below(const char *dir, const char *path)
 {
 	struct buf out = { 0 };

@@ -32,7 +32,7 @@ static const struct option_spec buildid_options[] = {
 	{ 'k', "kernel", NULL, OPT_FLAG, FIELD(kernel), NULL, "the running kernel's build id" },
 };
 
-/* Lines that were printed, as a file may be told of many times. */
+/* The printed lines, because a file may come many times. */
 struct listing {
 	struct output out;
 	struct strings lines;
@@ -61,8 +61,8 @@ struct mapping_sink {
 };
 
 /*
- * The build ids that the kernel told with the mappings themselves. That of its own text has the
- * symbol at its start behind its name: [kernel.kallsyms]_text.
+ * Adds the build ids of mapping records. The kernel's own record has the symbol of its start behind
+ * its name: [kernel.kallsyms]_text.
  */
 static int on_event(struct event_sink *sink, const struct event *e)
 {

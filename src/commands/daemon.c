@@ -92,8 +92,9 @@ static const struct option_table table = OPTIONS(daemon_options);
 struct command_line {
 	int argc;
 	char **argv;
-	struct daemon_args args; /* as they were at the start: for what a reload can't change */
-	char *file_text;         /* that args point into */
+	/* The options at the start, to report changes that a reload can't make. */
+	struct daemon_args args;
+	char *file_text; /* args point into it */
 };
 
 static int check_event(void *err, const char *event)
@@ -107,7 +108,7 @@ static int check_event(void *err, const char *event)
 	return r;
 }
 
-/* What no kind of an option can tell. */
+/* Checks values beyond the kinds of options. */
 static int check_values(const struct daemon_args *args, struct error *err)
 {
 	uint32_t merged;
@@ -214,7 +215,10 @@ static int add_features(const struct daemon_args *args, struct daemon_settings *
 	return r;
 }
 
-/* Texts are what a daemon is made with: where it writes, how it collects. */
+/*
+ * Reports changed options that wait for a new start: all texts, such as the directory and the
+ * collector.
+ */
 static void tell_what_waits(const struct daemon_args *before, const struct daemon_args *now)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(daemon_options); i++) {

@@ -292,7 +292,7 @@ static int take_braces(struct setup *s, const struct option_list *operands, stru
 	return r;
 }
 
-/* The old side's window: the new one's moved, or one of its own. */
+/* Sets the old side's window: the new side's window moved, or a separate one. */
 static int take_windows(struct setup *s, struct error *err)
 {
 	struct query *old = &s->sides[DIFF_OLD].query, *new = &s->sides[DIFF_NEW].query;

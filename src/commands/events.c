@@ -167,7 +167,7 @@ static void text_event(struct listing *l, const struct event_name *e)
 	if (e->min_count && l->names->n)
 		fprintf(out, "      code 0x%" PRIx32 ", a count of at least %" PRIu64 "\n",
 			e->table->code, e->min_count);
-	/* Thousands of lines in the whole list; wanted by who asks for an event. */
+	/* The whole list would get thousands of lines, so masks are only shown for named events. */
 	for (uint32_t i = 0; i < e->n_masks && l->names->n; i++)
 		print_mask(l, &e->masks[i]);
 }
@@ -273,7 +273,7 @@ static int none_found(const struct listing *l, struct error *err)
 			 l->args->search ? " and text" : "", *near ? "; nearest: " : "", near);
 }
 
-/* What is wrong in event files does not stop anything, but is told. */
+/* Reports errors in event files. They do not stop the command. */
 static bool tell_complaints(void)
 {
 	const struct cpu_type *cpu;

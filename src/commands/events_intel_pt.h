@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `assay events intel_pt`: what this processor's PT can do, and what is in the way. */
+/*
+ * `assay events intel_pt`: the abilities of this processor's Intel PT, and the obstacles to its
+ * use.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * prospect: one command, one report of what the machine was doing while it ran. Options and parts
- * of the report are those of Prospect (HP, 2002), as far as its paper tells of them; the work is
- * done by recorder and process report.
+ * prospect: runs one command and reports the machine's activity meanwhile. Options and parts of the
+ * report follow Prospect (HP, 2002), as far as its paper describes them. The recorder and the
+ * process report do the work.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,7 @@ struct prospect_args {
 	bool instructions, long_names, no_demangle;
 };
 
-/* What -V means; each has what those before it have. */
+/* The levels of -V. Each includes the levels before it. */
 enum level { LEVEL_COMMAND = 1, LEVEL_FAMILY, LEVEL_MACHINE, LEVEL_KERNEL };
 
 #define FIELD(f) offsetof(struct prospect_args, f)
@@ -124,7 +124,7 @@ static void add_note(struct prospect *p, const char *text)
 	snprintf(p->note + n, sizeof(p->note) - n, "%s%s", n ? "; " : "", text);
 }
 
-/* What this user may see. What he can't is said, here and in the report. */
+/* Chooses the widest target that this user may profile. A message and the report name the rest. */
 static void choose_target(struct prospect *p)
 {
 	static const char unseen_processes[] =
@@ -161,8 +161,8 @@ static bool is_sampled_in_kernel(const struct prospect *p)
 }
 
 /*
- * Call chains by frame pointer: the kernel's own are whole, which is what tells interrupts apart,
- * and a flat profile needs none of the users'.
+ * Uses frame pointers for call chains. The kernel's chains are complete, which is enough to
+ * recognise interrupts, and a flat profile needs no user chains.
  */
 static int record_once(struct prospect *p, struct error *err)
 {

@@ -340,7 +340,7 @@ static int parse_call_graph(struct record_args *args, struct error *err)
 	return option_set(&rows[1], how + 6, args, err);
 }
 
-/* What was typed wrongly is usage (2); what the machine refuses comes later, and is 1. */
+/* Wrong arguments are a usage error (2). Refusals by the machine come later (1). */
 static int parse_setup(struct setup *s, struct error *err)
 {
 	int r;
@@ -567,7 +567,10 @@ static void tell_rings(const struct sampler_support *support)
 		log_info("%s: collecting through rings instead", support->why);
 }
 
-/* What was asked for, or the best; where it is not to be had, the rings. */
+/*
+ * Whether the kernel counts the samples: the requested collector or the best one; the rings if it
+ * is not possible.
+ */
 static bool is_in_kernel(const struct setup *s)
 {
 	static const struct counter_sources sources;
@@ -586,7 +589,10 @@ static bool is_in_kernel(const struct setup *s)
 	return !is_best || strcmp(s->args.call_graph, "best") || support.can_unwind;
 }
 
-/* Tables where the kernel's BPF can; "fp" is what was asked for, or all that can be had. */
+/*
+ * Unwind tables if the kernel's BPF permits them. "fp" may be requested, or be the only
+ * possibility.
+ */
 static enum stack_source stacks_in_kernel(const char *how)
 {
 	char why[256];
@@ -618,7 +624,10 @@ static enum stack_source choose_stacks(const struct setup *s, bool in_kernel)
 	return strcmp(how, "best") || !is_best ? STACKS_FRAME_POINTERS : STACKS_COPIED;
 }
 
-/* Off-CPU time has no other source: better nothing than half of what was asked for. */
+/*
+ * Only BPF can measure off-CPU time. Without it, the command fails rather than recording only a
+ * half.
+ */
 static int check_off_cpu(const struct setup *s, struct error *err)
 {
 	static const struct counter_sources sources;

@@ -8,9 +8,9 @@
 struct error;
 
 /*
- * Address filters (counter/address_filter.h) go to hardware traces, all together; what is none is
- * the kernel's language and goes to all tracepoints. -EINVAL where there is no such event, or the
- * words are wrong; else as trace_filter_resolve().
+ * Sets filters. All address filters (counter/address_filter.h) together go to the hardware traces.
+ * Other filters are in the kernel's language and go to all tracepoints. -EINVAL: the words are
+ * wrong, or no event takes the filter. Other errors as for trace_filter_resolve().
  */
 int record_set_filters(const struct counter_sources *sources, const struct option_list *filters,
 		       struct counters *counters, struct error *err);

@@ -48,7 +48,7 @@ static int parse_pages(const char *text, uint64_t *out, struct error *err)
 	return e;
 }
 
-/* Bytes; perf's -m counts pages, and who means these shall know. */
+/* Parses a size in bytes. perf's -m is in pages: refuses a small number, and names its bytes. */
 static int parse_ring_bytes(const char *text, uint64_t *out, struct error *err)
 {
 	uint64_t n = strtoull(text, NULL, 10), page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -23,13 +23,13 @@ struct trace_plan {
 };
 
 /*
- * After all events were parsed: what goes together and what does not; puts the trace first, the
- * leader of those that have pieces of it in their samples. -EINVAL is usage.
+ * To be called when all events are parsed. Checks their combination and puts the trace first, as
+ * the leader of the events whose samples contain pieces of it. -EINVAL: wrong usage.
  */
 int trace_prepare(const struct trace_options *options, struct counters *counters,
 		  struct trace_plan *out, struct error *err);
 
-/* perf_system, but what is opened is shown on standard error. */
+/* As perf_system, and shows each opened event on standard error. */
 extern const struct perf_backend shown_backend;
 
 /* What -vv says of sizes, and warnings that everybody gets. */

@@ -155,7 +155,7 @@ static const struct {
 	{ FIELD(symbols), "--symbols", &list_view },
 };
 
-/* Pictures: each goes to a file of its own. */
+/* Pictures; each has a separate file. */
 static const struct {
 	size_t field;
 	const char *option;
@@ -332,7 +332,7 @@ static int print_report(const struct report_args *args, const struct report *rep
 	return output_close(&out, err);
 }
 
-/* A session with what was asked of it. */
+/* A session with its query. */
 struct loaded {
 	struct session *session;
 	struct profile *profile;

@@ -116,7 +116,7 @@ static const struct {
 	{ FIELD(text_poke), SCRIPT_SHOW(TEXT_POKE) },
 };
 
-/* One run: what was asked for, and what it is asked of. */
+/* One run: its options and its input. */
 struct run {
 	struct script_args args;
 	struct script_options options;
@@ -211,7 +211,7 @@ static int parse_filter(struct run *r, struct error *err)
 	return e;
 }
 
-/* The views of a trace: fields, and what is decoded, unless --itrace says otherwise. */
+/* The views of a trace: their fields, and the decoding (unless --itrace is given). */
 static const struct {
 	size_t field;
 	const char *itrace;
@@ -307,7 +307,7 @@ static int parse(struct run *r, struct error *err)
 
 /* What is read. */
 
-/* What an option asks for in vain is told. */
+/* Decodes the trace. Reports options that have no effect. */
 static int decode_trace(struct run *r, struct error *err)
 {
 	int e;
@@ -418,7 +418,7 @@ static int print(struct run *r, struct error *err)
 	r->input.file = out.file;
 	e = r->args.is_dump ? script_dump(&r->input, &r->options, err)
 			    : script_run(&r->input, &r->options, err);
-	/* What could not be written is told by the closing. */
+	/* Closing reports earlier write errors, too. */
 	if (output_close(&out, &closing) < 0) {
 		*err = closing;
 		return closing.code;

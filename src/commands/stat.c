@@ -57,7 +57,7 @@ static const struct option_spec stat_options[] = {
 	  "is no command." },
 };
 
-/* What is counted unasked; those that are not to be had are left out. */
+/* The default events. Unavailable ones are left out. */
 static const char *const default_events[] = { "context-switches", "cpu-migrations", "page-faults",
 					      "cycles",           "instructions",   "branches",
 					      "branch-misses" };

@@ -106,7 +106,10 @@ static void list_mapped(pid_t pid, const char *program, struct strings *out)
 		fclose(f);
 }
 
-/* In the libraries of what runs already; the first error, of the program, is what is told. */
+/*
+ * Searches the libraries of the running process. On failure, reports the first error, which is the
+ * program's.
+ */
 static int find_in_libraries(pid_t pid, const char *program, const struct wanted *w,
 			     struct trace_place *out)
 {

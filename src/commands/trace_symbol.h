@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a function of `assay trace --on-symbol` is: of a file, of a command, or of what runs. */
+/* Finds the function of `assay trace --on-symbol`: in a file, a command, or a running process. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* assay why: where a frame's name and line come from, or what would have to be there for them. */
+/* assay why: explains where the name and line of a frame come from, or what is missing for them. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The checks of `assay doctor`: those of counter/probe.h, and what names and kernel programs need.
+/*
+ * The checks of `assay doctor`: the probes of counter/probe.h, and the needs of names and of kernel
+ * programs.
  */
 #pragma once
 

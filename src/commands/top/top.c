@@ -71,7 +71,7 @@ static const struct option_spec top_options[] = {
 
 #define HEAD_ROWS   3
 #define FILTER_SIZE 200
-/* What is complete is that old: the recorder writes whole seconds. */
+/* The age of complete data: the recorder writes whole seconds. */
 #define DELAY_NS (NS_PER_SECOND * 5 / 4)
 
 struct top {
@@ -85,7 +85,7 @@ struct top {
 	char filter[FILTER_SIZE]; /* what is in force */
 	char input[FILTER_SIZE];  /* what is being typed */
 	bool is_typing, is_paused, has_help, is_over;
-	uint64_t paused_ns;   /* the end of what is shown then */
+	uint64_t paused_ns;   /* the end of the shown time while paused */
 	struct error message; /* "": none */
 	struct live_text text;
 	struct buf head[2];
@@ -133,8 +133,8 @@ static int add_filters(const char *text, struct query *q, struct error *err)
 }
 
 /*
- * The whole seconds of the clock before the end, as a block of the session is of one (a filter for
- * the time counts from the start, and takes a block by its begin). How long they are.
+ * Adds a window of whole seconds of the clock before the end, as a block has one second. (A time
+ * filter counts from the start and takes blocks by their begin.) Returns the window's seconds.
  */
 static double add_window(const struct top *t, const struct session *s, struct query *q)
 {
@@ -245,7 +245,7 @@ static uint32_t rows_of_text(const struct top *t)
 	return rows > HEAD_ROWS ? rows - HEAD_ROWS : 0;
 }
 
-/* The titles stay where they are; the cursor is in what is shown. */
+/* Keeps the titles in place and the cursor inside of the shown rows. */
 static void settle_cursor(struct top *t)
 {
 	uint32_t n = (uint32_t)t->text.lines.n, room = rows_of_text(t);

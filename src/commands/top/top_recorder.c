@@ -137,8 +137,7 @@ void top_recorder_poll(struct top_recorder *r)
 	read_said(r);
 }
 
-/* A session with an end is that of a recorder that did what it should; the status is the command's.
- */
+/* If the session has an end, the recorder worked, and the status is the command's. */
 bool top_recorder_has_failed(const struct top_recorder *r)
 {
 	struct session *s;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The recorder of the live view: `assay record` as a process of its own, into a session that is
- * read while it grows. So a terminal, its signals and a reader that stands still are no matter of
- * the recorder's.
+ * The recorder of the live view: a separate process `assay record`, whose session is read while it
+ * grows. So the terminal, its signals and a slow reader do not disturb the recording.
  */
 #pragma once
 
@@ -36,7 +35,10 @@ int top_recorder_start(struct top_recorder *r, struct input *in, const struct op
 /* Reads what it said; notices its end. */
 void top_recorder_poll(struct top_recorder *r);
 
-/* After its end: whether it failed, with what it said on `err`, and the status to exit with. */
+/*
+ * After its end: whether it failed. top_recorder_explain() puts its messages into `err` and returns
+ * the exit status.
+ */
 bool top_recorder_has_failed(const struct top_recorder *r);
 int top_recorder_explain(struct top_recorder *r, struct error *err);
 
