@@ -151,7 +151,7 @@ has_parts() {
 	refused 1 "conf:2: --separate: 'everything' is none of"
 	printf 'metrics-listen = 99999\n' >conf
 	run assay daemon --session-dir d --config conf
-	refused 1 "conf:1: '99999' is no address"
+	refused 1 "conf:1: '99999' is not an address"
 	printf 'ext-feature = nsa:everything\n' >conf
 	run assay daemon --session-dir d --config conf
 	refused 1 "conf:1: no extended feature 'nsa'"

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The fake processor and its driver: plays a recording of the generator into the rings and AUX
- * areas of preload.c's events, as kernel/events/ring_buffer.c and the driver of Intel PT would.
+ * The fake processor with its driver. Plays a recording of the generator into the rings and AUX
+ * areas of preload.c's events, as kernel/events/ring_buffer.c and the driver of Intel PT do.
  *
- *   FAKE_PT_TRACE    the recording; thread n's trace goes to ring n, so a CPU a thread is needed
- *   FAKE_PT_DIR      where "done" is made when all was played, and "stats" at the end
- *   FAKE_PT_RATE     MB/s a ring; 0 or none: as fast as is read, and nothing is ever lost
- *   FAKE_PT_SECONDS  goes on for so long, again and again from the first trace on
- *   FAKE_PT_STEPS    so many parts; before each but the first "step.N" is made, and "go.N" awaited;
- *                    meanwhile rings may come, which "rings.N" counts
+ *   FAKE_PT_TRACE    the recording; the trace of thread n goes to ring n, so each thread needs a
+ * CPU FAKE_PT_DIR      the folder for "done", when all was played, and for "stats" at the end
+ *   FAKE_PT_RATE     MB/s of a ring; 0 or none: as fast as the reader, without losses
+ *   FAKE_PT_SECONDS  plays so long, again and again from the first trace on
+ *   FAKE_PT_STEPS    plays in so many parts; before each but the first, makes "step.N" and waits
+ *                    for "go.N"; new rings may come meanwhile, and "rings.N" counts them
  *   FAKE_PT_FIRE     before this step all uprobes are hit, on the CPU whose turn it is
- *   FAKE_PT_SAMPLE   a sample of the events that sample each so many PSBs (default 4)
+ *   FAKE_PT_SAMPLE   one sample of the sampling events for so many PSBs (default 4)
  *
- * What is played goes from PSB to PSB: there a trace may begin anew, after it was switched off.
+ * It plays from PSB to PSB: a trace that was switched off can begin again there.
  */
 #include "shared.h"
 
@@ -485,8 +485,8 @@ static bool put_samples(struct player *p, uint64_t time)
 /* ---- playing ---- */
 
 /*
- * A ring gets what its rate gives for the time since it was last asked, and no more than half of
- * its area: a device that was not on a CPU for long produced less, and makes no burst of it.
+ * Whether a ring is due. It gets the bytes that its rate gives since the last time, but half of its
+ * area at most: a device that was off the CPU for a while produces less, and no burst.
  */
 static bool is_due(struct player *p)
 {
@@ -659,7 +659,7 @@ static void play_once(struct device *d)
 	put_sides(d, UINT64_MAX);
 }
 
-/* A processor is where it is: what it does not run, as something else does, it does not trace. */
+/* Pins the device to its CPU. While something else runs there, it does not trace. */
 static void stay_on_cpu(const struct player *p)
 {
 	int cpu = p->d->s->events[p->ring].cpu;
@@ -764,9 +764,9 @@ static uint32_t count_on(const struct fake_shared *s, uint32_t *n_off)
 }
 
 /*
- * Waits until an area is there and its ring is on. A recorder switches them on one after the other,
- * and may be kept from it in between: the others are waited for, though not for ever, as a test may
- * want one alone.
+ * Waits until an area exists and its ring is on. A recorder switches rings on one after the other,
+ * and may be interrupted. So the others are awaited, too, with a time limit, because a test may use
+ * only one.
  */
 static bool wait_for_start(struct device *d)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The fake kernel's half in the recorder: perf_event_open(2) and what its descriptors take.
+ * The fake kernel in the recorder: perf_event_open(2) and the operations on its descriptors.
  *
- *   FAKE_PT_DEVICE   the device's program; FAKE_PT_…: its own settings (device.c)
+ *   FAKE_PT_DEVICE   the device's program; FAKE_PT_…: its settings (device.c)
  *   FAKE_PT_LOCK     KiB that may be mapped in all; more is EPERM, as for an ordinary user
- *   FAKE_PT_REFUSE   an errno by number: what opening the trace is answered with
- *   FAKE_PT_OLD      set: a kernel before 4.3, without records of context switches
+ *   FAKE_PT_REFUSE   an errno by number, with which opening the trace fails
+ *   FAKE_PT_OLD      if set: a kernel before 4.3, without records of context switches
  *
- * CPUs that its sysfs has not online can't be opened on. What the kernel tells of them comes by the
- * socket "uevents" in FAKE_PT_DIR, to be sent by the test.
+ * Events can't be opened on CPUs that are not online in its sysfs. The kernel's messages about CPUs
+ * come through the socket "uevents" in FAKE_PT_DIR; the test sends them.
  *
- * Descriptors are eventfds: poll(2) takes them as they are. Nothing happens before the first
- * perf_event_open(2), and programs that the recorder starts don't load this.
+ * Descriptors are eventfds, so poll(2) works. Nothing happens before the first perf_event_open(2).
+ * Programs that the recorder starts do not load this library.
  */
 #include "shared.h"
 
@@ -216,7 +216,7 @@ static void switch_event(int i, bool is_on)
 	bool traces = e->attr.type == FAKE_PMU && e->output >= 0;
 
 	e->is_on = is_on;
-	if (!is_on && traces) /* the driver stops, and tells what there is */
+	if (!is_on && traces) /* the driver stops and reports the new bytes */
 		fake_tell_aux(shared, areas, e->output, e->pid > 0 ? e->pid : 0);
 }
 

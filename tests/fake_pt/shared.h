@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A machine with Intel PT that is none: what the two halves of the fake share.
+ * A fake machine with Intel PT: the data that its two halves share.
  *
  *   assay, perf … ── perf_event_open, ioctl, mmap, read, poll ──► preload.c ─┐ shared memory
- *   device.c: a process of its own, as the processor and its driver are ◄────┘ (this file)
+ *   device.c: a separate process, the processor and its driver ◄─────────────┘ (this file)
  *
- * preload.c is loaded into the recorder (LD_PRELOAD) and answers for the kernel: it checks what
- * perf_event_open(2) and kernel/events/ring_buffer.c check. device.c plays a recording of the
- * generator (tests/pt/trace.c) into the rings and AUX areas, at a rate, and does to them what the
- * kernel does: aux_head, PERF_RECORD_AUX, wake-ups, switching itself off when an area is full.
+ * preload.c is loaded into the recorder (LD_PRELOAD) and acts as the kernel. It has the checks of
+ * perf_event_open(2) and kernel/events/ring_buffer.c. device.c plays a recording of the generator
+ * (tests/pt/trace.c) into the rings and AUX areas at a given rate. It updates them as the kernel
+ * does: aux_head, PERF_RECORD_AUX, wake-ups, switching off when an area is full.
  */
 #pragma once
 
@@ -46,8 +46,8 @@ struct fake_event {
 };
 
 /*
- * A ring is played and read on its own CPU, and has a lock of its own: what one CPU does must not
- * wait for another, which the hypervisor may have taken away.
+ * Each ring is played and read on its CPU and has a separate lock. A CPU must not wait for another
+ * one, which the hypervisor may have stopped.
  */
 struct fake_shared {
 	pthread_mutex_t lock;                    /* of processes, robust: events come and go */
@@ -131,7 +131,7 @@ static inline bool fake_put(struct fake_shared *s, uint8_t *areas, int32_t event
 	return true;
 }
 
-/* perf_aux_output_end(): a record of what is new, and aux_head where the reader sees it. */
+/* perf_aux_output_end(): writes a record about the new bytes, and publishes aux_head. */
 static inline void fake_tell_aux(struct fake_shared *s, uint8_t *areas, int32_t ring, int32_t tid)
 {
 	struct fake_event *r = &s->events[ring];

@@ -149,8 +149,8 @@ static void indirect(void)
 #ifdef __x86_64__
 
 /*
- * An indirect call; when it is rewritten, a conditional branch. What a decoder can be put to in
- * there is of no use for what the file has, or the same.
+ * An indirect call; a conditional branch after rewriting. A decoder that follows one of the two
+ * can't follow the other.
  */
 void rewritten(void (*function)(void));
 __asm__(".text\n.globl rewritten\n.type rewritten, @function\n"
@@ -178,7 +178,7 @@ static void __attribute__((noinline)) call_rewritten(int n)
 		rewritten(add_one);
 }
 
-/* Code that is for a time not what the file has: three phases, of which the second is long. */
+/* Runs code that differs from the file for a time: three phases, of which the second is long. */
 static void rewrites(void)
 {
 	static const unsigned char branch[] = { 0x85, 0xff, 0x75, 0x01, 0x90, 0xc3 },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Works in a signal handler alone: handler [S], a second of its own CPU time unless S says another.
- * main() calls work(), which raises the signal; on_signal() calls in_handler(). With a second
- * argument the handler has a stack of its own (sigaltstack(2)).
+ * Works only in a signal handler: handler [S], with S seconds of CPU time (default 1). main() calls
+ * work(), which raises the signal; on_signal() calls in_handler(). With a second argument the
+ * handler has a separate stack (sigaltstack(2)).
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions inlined two deep, in two places and in a cold part: what lines and inline frames are
- * tested with. `inlines SECONDS` spends its time in mix(), inlined into stir(), inlined into
- * work(). One line of mix() has almost all of its instructions, each of which waits for the one
- * before: it is the hot line wherever in it, or how far behind it, a CPU has its samples.
+ * Functions inlined two deep, in two places and in a cold part, for tests of lines and inline
+ * frames. `inlines SECONDS` spends its time in mix(), inlined into stir(), inlined into work(). One
+ * line of mix() has almost all instructions, and each depends on the one before. So that line is
+ * hot, wherever in it (or behind it) a CPU places its samples.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code made at run time and told of in a jitdump, jit-PID.dump in the working folder: dump_hot
- * takes three times as long as dump_cold; then dump_again is put where dump_hot was, and dump_cold
- * is moved. Usage: jitdump SECONDSs|ROUNDS [UNIT]: each half of the run has so long;
- * UNIT is what dump_cold counts down from at a time.
+ * Makes code at run time and describes it in a jitdump, jit-PID.dump in the working folder.
+ * dump_hot takes three times as long as dump_cold. Then dump_again replaces dump_hot, and dump_cold
+ * is moved. Usage: jitdump SECONDSs|ROUNDS [UNIT]. Each half of the run takes this long; UNIT is
+ * the count of one call of dump_cold.
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Opens and closes libraries in turn, again and again; all the time goes to plugin_work() in
- * them. "moved" is printed unless each was mapped where the one before had been.
+ * Opens and closes libraries in turn, again and again. All time goes to plugin_work() in them.
+ * Prints "moved" if a library was not mapped at the address of the one before.
  */
 #include <dlfcn.h>
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes a session that is the same every time, for tests and benchmarks of what reads sessions:
+ * Writes a session that is always the same, for tests and benchmarks of readers:
  *
- *	make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS [DEPTH]]
- *	make_session DIR at FILE [EVENTS]
+ * 	make_session DIR plain|hostile|file|lossy SAMPLES [SECONDS [DEPTH]]
+ * 	make_session DIR at FILE [EVENTS]
  *
- * All code is in images without files, whose names come with the session. With `lossy` there are
- * losses, with `hostile` names of functions, threads, programs and events hold whatever breaks
- * careless formats. With `file` all samples are in this program's main().
+ * All code is in images without files, whose names are in the session. With `lossy` there are
+ * losses. With `hostile`, names of functions, threads, programs and events contain everything that
+ * breaks careless formats. With `file`, all samples are in this program's main().
  *
- * With `at` the samples are in the ELF file FILE, as standard input says: each line is a number of
+ * With `at`, the samples are in the ELF file FILE. Each line of standard input has a number of
  * samples, the event (0: cpu-clock; 1: page-faults, with EVENTS 2), the address in hexadecimal, and
- * those of the calls that led there, if any. Addresses are those that nm prints.
+ * the addresses of its callers, if any. Addresses are those of nm.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads that each wait in one way for as long as it is told: sleeper() by nanosleep(2), again and
- * again, locker() for a mutex that main() holds, reader() on a pipe; and worker(), which waits for
- * nothing. The time counts from when locker() and reader() are seen to wait.
+ * Threads that each wait in one way for the given time: sleeper() by nanosleep(2), again and again;
+ * locker() for a mutex that main() holds; reader() on a pipe. worker() never waits. The time begins
+ * when locker() and reader() wait.
  *
- * It prints a line for each function, of what it measured in whole milliseconds: the function's
- * name, its time from start to end (rounded up), the part of it that it surely waited (rounded
- * down), its CPU time, how often it gave up the CPU, how often it had to, and the sum of its naps
- * of LONG_MS and more.
+ * Prints a line for each function, in whole milliseconds: its name; its time from start to end
+ * (rounded up); the part that it certainly waited (rounded down); its CPU time; the numbers of
+ * voluntary and of involuntary context switches; and the sum of its naps of LONG_MS and more.
  */
 #include <pthread.h>
 #include <sys/resource.h>

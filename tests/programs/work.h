@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the programs with known answers share: a unit of work that takes the
- * same time wherever it is inlined, and how long to go on.
+ * Shared code of the programs with known answers: a unit of work that takes the same time wherever
+ * it is inlined, and the running time.
  *
- * Every program takes one argument: seconds ("2s", "0.5s"), seconds of CPU time of all its threads
+ * Each program takes one argument: seconds ("2s", "0.5s"), seconds of CPU time of all its threads
  * ("2cpu"), which are the same number of samples on a busy machine, or rounds ("1000").
  */
 #pragma once

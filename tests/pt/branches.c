@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decodes a recording and prints its branches as the generator's truth has them, and what went
- * wrong: "TID FROM => TO [FLAGS]". Usage: branches [--flags] RECORDING
+ * Decodes a recording and prints its branches in the format of the generator's truth, and the
+ * errors: "TID FROM => TO [FLAGS]". Usage: branches [--flags] RECORDING
  */
 #include <inttypes.h>
 #include <stdio.h>

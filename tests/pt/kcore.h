@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A static program as if it were a kernel: a vmlinux, or the folder kcore_dir of `perf record
+ * Presents a static program as a kernel: as a vmlinux, or as the folder kcore_dir of `perf record
  * --kcore`, with its code in kcore, its functions in kallsyms, and no modules.
  */
 #pragma once

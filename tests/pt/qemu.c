@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The generator for long traces: a plugin of qemu-user, which follows a program at millions of
- * instructions a second (trace.c steps at some ten thousand), one thread, without signals.
+ * The generator for long traces: a plugin of qemu-user. It follows millions of instructions a
+ * second (trace.c steps through ten thousand), of one thread, without signals.
  *
  *     qemu-x86_64 -plugin libpt_qemu.so,out=FILE,limit=500000000,mtc=on PROGRAM [ARG…]
  *
- * truth=FILE gets the branches that were taken, as trace.c has them.
+ * truth=FILE gets the taken branches in trace.c's format.
  *
- * Debian has no header for the interface; what is used of it (version 1) is declared here, from
- * QEMU's documentation, "QEMU TCG Plugins".
+ * Debian has no header for the interface. The used part (version 1) is declared here, from QEMU's
+ * documentation, "QEMU TCG Plugins".
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -32,7 +32,7 @@ enum { CYC = 1 << 1, MTC = 1 << 9, TSC = 1 << 10, NO_RET_COMPRESSION = 1 << 11, 
 
 #define SAMPLE_TYPE (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER)
 
-/* What is asked for of PEBS records. */
+/* The fields of PEBS records. */
 #define PEBS_SAMPLE_TYPE                                                                        \
 	(PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_TRANSACTION | \
 	 PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_BRANCH_STACK)
@@ -247,7 +247,7 @@ static void put_switch(struct recording *r, bool is_out, uint64_t tsc, struct re
 	end_with_id(r, at, who.pid, who.tid, tsc);
 }
 
-/* A sample of sched:sched_switch, of who is no more on the CPU: see SWITCH_FORMAT. */
+/* A sample of sched:sched_switch for the thread that left the CPU: see SWITCH_FORMAT. */
 static void put_switch_sample(struct recording *r, uint64_t tsc, struct recording_thread before,
 			      struct recording_thread now)
 {
@@ -423,7 +423,7 @@ static void put_info(struct buf *b, const struct recording *r)
 	buf_bytes(b, words, sizeof(words));
 }
 
-/* Which buffer samples are of, as perf takes it: that of one thread. */
+/* The buffer of the samples, in perf's form: the buffer of one thread. */
 static void put_id_index(struct buf *b, pid_t tid)
 {
 	const uint64_t words[] = { 1, ID_OTHERS, 0, UINT64_MAX, (uint64_t)tid };
@@ -524,7 +524,7 @@ static void put_build_ids(struct buf *b, size_t *slot, const struct recording *r
 	end_feature(b, slot, from);
 }
 
-/* Where the AUXTRACE records are; the size is that of the record without its payload. */
+/* The places of the AUXTRACE records. The size is that of the record without its payload. */
 static void put_index(struct buf *b, size_t *slot, const struct recording *r, uint64_t data_at)
 {
 	size_t from = b->len;
@@ -591,7 +591,7 @@ void recording_finish(const struct recording *r, struct buf *out)
 	buf_fini(&info);
 }
 
-/* An attr as a record of its own: what follows it in a file is where its ids are. */
+/* An attr as a separate record. In a file, the place of its ids follows it. */
 static void put_attr_record(struct buf *out, const struct recording *r, uint32_t type,
 			    uint64_t config, uint64_t id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A perf.data of an Intel PT recording, one AUX buffer a thread (perf record --per-thread) or a
- * CPU, as perf 6.1 reads it: side band in the order it is told, then the trace of each. Times are
- * TSC ticks, which the file says are nanoseconds.
+ * Writes a perf.data of an Intel PT recording for perf 6.1, with one AUX buffer for each thread
+ * (perf record --per-thread) or CPU: the side band in the order of the calls, then the trace of
+ * each buffer. Times are TSC ticks; the file declares them as nanoseconds.
  */
 #pragma once
 
@@ -23,7 +23,9 @@ struct recording {
 	bool has_kernel;
 	struct build_id kernel_build_id; /* len 0: it is not told */
 	pid_t sampled_tid;               /* of the first sample; 0: there is none */
-	/* Buffers of CPUs, and how it is told who is on them; neither: PERF_RECORD_SWITCH_CPU_WIDE.
+	/*
+	 * Buffers of CPUs, and the kind of records about their threads; none:
+	 * PERF_RECORD_SWITCH_CPU_WIDE.
 	 */
 	bool is_per_cpu, tells_switches_of_tasks, has_tracepoint;
 	bool has_event_trace;
@@ -37,7 +39,7 @@ struct recording {
 		size_t n, cap;
 	} files;
 	bool has_pebs; /* of cycles, in the trace */
-	uint32_t cpu;  /* of the records that are told next */
+	uint32_t cpu;  /* of the next records */
 };
 
 struct recording_thread {
@@ -77,6 +79,6 @@ void recording_trace(struct recording *r, pid_t tid, uint32_t index, uint64_t ts
 void recording_sample(struct recording *r, pid_t pid, pid_t tid, uint64_t tsc, uint64_t ip,
 		      const struct buf *packets);
 
-/* The whole file, into `out`; or what perf record -o - writes. */
+/* Writes the whole file into `out`, or the output of perf record -o -. */
 void recording_finish(const struct recording *r, struct buf *out);
 void recording_finish_pipe(const struct recording *r, struct buf *out);

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs a program step by step under ptrace and writes what Intel PT would have recorded of it, with
- * the side band of perf, and what truly happened: the generator of tests.
+ * The generator of tests: runs a program step by step under ptrace. It writes the Intel PT trace
+ * that a processor would have recorded, with perf's side band, and the true flow.
  *
  * Usage: trace [OPTIONS] OUT TRUTH PROGRAM [ARG…]
  *   --tsc --mtc --cyc        time packets            --no-retcomp   a TIP for each return
  *   --defer --long           deferred TIPs, long TNTs
  *   --psb N                  a PSB each N bytes      --interrupt N  an interrupt each N steps
  *   --cbr N                  the core's frequency, of 20
- *   --sample N               no trace but what samples of another event have, each N steps
- *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT a file
- *   --build-ids              of the mapped files are told
- *   --no-side-band           nobody says what is mapped where, and who runs
- *   --pipe                   as perf record -o - writes it
- *   --events N               with event trace: an interrupt or fault each N steps, and between
- *                            two of them the interrupt flag changes
+ *   --sample N               only pieces of trace in samples of another event, each N steps
+ *   --vmlinux FILE           with --kernel: its code is in FILE, and OUT is a file
+ *   --build-ids              records of mapped files have build ids
+ *   --no-side-band           without records of mappings and threads
+ *   --pipe                   the output of perf record -o -
+ *   --events N               with event trace: an interrupt or fault each N steps; between two of
+ *                            them the interrupt flag changes
  *   --pebs N                 a PEBS record each N steps
- *   --module FUNCTION        with --kernel: a module of the kernel is what begins there, of 4 KB
- *   --cpus N                 a buffer each of N CPUs, on which threads take turns
+ *   --module FUNCTION        with --kernel: a kernel module of 4 KB begins at FUNCTION
+ *   --cpus N                 a buffer for each of N CPUs, on which threads take turns
  *   --turn N                 a turn ends after N steps if another thread waits (200)
- *   --switch                 turns are told by PERF_RECORD_SWITCH, or
- *   --tracepoint             by sched:sched_switch; else by PERF_RECORD_SWITCH_CPU_WIDE
- *   --kernel                 the program's code, if static, is told as the kernel's: OUT is a
- * directory with a copy of kcore, in which the first bytes are what they were before the kernel
- * changed them; with CPUs, who calls __switch_to() gives his turn away, and the trace goes on in
- * there with who did so before
+ *   --switch                 records of turns are PERF_RECORD_SWITCH, or
+ *   --tracepoint             sched:sched_switch; else PERF_RECORD_SWITCH_CPU_WIDE
+ *   --kernel                 the code of a static program counts as the kernel's. OUT is a
+ * directory with a copy of kcore, in which the first bytes are those from before the kernel changed
+ * them. With CPUs, a thread that calls __switch_to() ends its turn, and the trace continues in
+ * there with a thread that ended its turn before
  *
- * TRUTH gets a line a taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0 where
- * tracing begins or ends. The program is kept off the vdso, which has no file. Its environment and
- * what CPUID tells it are always the same: on each machine a program of one thread has the same
- * trace.
+ * TRUTH gets a line for each taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0
+ * where tracing begins or ends. The program does not use the vdso, which has no file. Its
+ * environment and its CPUID are always the same, so a program of one thread has the same trace on
+ * each machine.
  */
 #include <elf.h>
 #include <errno.h>
@@ -74,9 +74,9 @@ struct cpu {
 
 struct task {
 	pid_t tid, pid;
-	struct writer *writer;    /* its own, or that of the CPU it is on; NULL: it is on none */
-	struct cpu *cpu, *was_on; /* was_on: what it left last */
-	struct instruction at;    /* what is at writer->ip */
+	struct writer *writer;    /* its own, or that of its CPU; NULL: it is on no CPU */
+	struct cpu *cpu, *was_on; /* was_on: its previous CPU */
+	struct instruction at;    /* the instruction at writer->ip */
 	int status;               /* of the stop that waits for a CPU; 0: it goes on at `ip` */
 	uint64_t ip;
 	uint64_t waits_since; /* of steps; 0: it does not */
@@ -85,9 +85,9 @@ struct task {
 	uint32_t leaf;   /* of the CPUID that is stepped over */
 };
 
-/* Where the code of a static program is told to be, if it is to be the kernel's. */
+/* The distance of the kernel's code from a static program's code, with --kernel. */
 #define KERNEL_SHIFT 0xffffffff80c00000ULL
-/* … and how far from where its vmlinux is linked to. */
+/* … and its distance from the addresses in its vmlinux. */
 #define VMLINUX_SLIDE 0x2000000ULL
 
 struct tracer {
@@ -97,7 +97,7 @@ struct tracer {
 	uint64_t tsc, steps, interrupt_each, sample_each, pebs_each, events_each, n_cpus, turn;
 	struct cpu *cpus;
 	VEC(struct task) tasks;
-	VEC(struct mapping) maps; /* executable ones that were told, of all processes */
+	VEC(struct mapping) maps; /* the executable ones, of all processes */
 	struct intmap code;       /* address → kind, size; one process's at a time */
 	pid_t code_pid;
 	bool is_kernel, is_pipe;
@@ -142,9 +142,9 @@ static struct instruction decode(struct tracer *t, const struct task *task, uint
 }
 
 /*
- * The answer of a processor that has what all of x86-64 have: libc picks the functions that run
- * everywhere, whatever this machine's processor has. A libc that needs more than that would refuse
- * to run; there the processor itself answers.
+ * Answers CPUID as a processor with the features that all x86-64 have. So libc picks the same
+ * functions on each machine. A libc that needs more would refuse to run; there the processor
+ * answers.
  */
 static void answer_cpuid(pid_t tid, uint32_t leaf, struct user_regs_struct *regs)
 {
@@ -315,7 +315,7 @@ static void event(struct tracer *t, struct task *task, uint64_t ip)
 	enable(t, task, ip);
 }
 
-/* The instruction at writer->ip has run, and `ip` is what comes next. */
+/* The instruction at writer->ip has run; the next one is at `ip`. */
 static void step(struct tracer *t, struct task *task, uint64_t ip)
 {
 	struct writer *w = task->writer;
@@ -463,8 +463,9 @@ static bool ends_turn(struct tracer *t, struct task *task)
 }
 
 /*
- * The one that called __switch_to gives its CPU to one that is in there. Who comes from another CPU
- * does so later than MTC packets are apart: by their time alone, it was on both at once.
+ * A thread calls __switch_to() and gives its CPU to another thread in there. A thread from another
+ * CPU arrives later than the distance of MTC packets; else it would be on both CPUs at the same
+ * time.
  */
 static struct task *switch_to(struct tracer *t, struct task *last)
 {
@@ -476,7 +477,7 @@ static struct task *switch_to(struct tracer *t, struct task *last)
 	leave_cpu(last);
 	last->ip = t->switch_ip;
 	wait_for_cpu(t, last, 0);
-	/* It was told before. */
+	/* The record about it was earlier. */
 	t->tsc -= 30;
 	give_cpu(t, cpu, next);
 	t->tsc += 30;
@@ -527,7 +528,7 @@ static void resume(struct tracer *t, struct task *task, int signal)
 	ptrace(PTRACE_SINGLESTEP, task->tid, 0, signal);
 }
 
-/* A thread on its CPU (or with a trace of its own) has stopped, or its turn has come. */
+/* A thread on its CPU (or with a separate trace) has stopped, or its turn has come. */
 static void go_on(struct tracer *t, struct task *task, int status)
 {
 	struct user_regs_struct regs;
@@ -627,7 +628,7 @@ static void on_child(struct tracer *t, pid_t parent, pid_t tid)
 
 static void follow(struct tracer *t)
 {
-	VEC(pid_t) early = { 0 }; /* children that stopped before we were told of them */
+	VEC(pid_t) early = { 0 }; /* children that stopped before the event about their start */
 	int status;
 
 	for (pid_t tid; (tid = waitpid(-1, &status, __WALL)) > 0;) {

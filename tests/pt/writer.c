@@ -267,8 +267,8 @@ static void push(struct writer *w, uint64_t address)
 }
 
 /*
- * Decoders differ in whether a return that was not compressed takes an entry off the stack; what
- * is below is not used after one, so that both read the same.
+ * Decoders differ in whether an uncompressed return takes an entry off the stack. After one, the
+ * entries below are not used, so all decoders give the same result.
  */
 static void put_return(struct writer *w, uint64_t to)
 {

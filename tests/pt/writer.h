@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The packets that a processor would write for a flow that is known: the generator's half that
- * knows nothing of where the flow comes from. Told of every instruction that changes the flow, it
- * compresses addresses and returns, fills TNTs, and puts PSBs and time in between.
+ * Writes the packets of a processor for a known flow; it does not know where the flow comes from.
+ * The caller reports every instruction that changes the flow. The writer compresses addresses and
+ * returns, fills TNTs, and adds PSBs and time packets.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ struct writer {
 void writer_init(struct writer *w, const struct writer_options *options);
 void writer_fini(struct writer *w);
 
-/* Tracing begins at an address (TIP.PGE), and ends for what the last instruction did (TIP.PGD). */
+/* Tracing begins at an address (TIP.PGE), and ends because of the last instruction (TIP.PGD). */
 void writer_enable(struct writer *w, uint64_t ip);
 void writer_disable(struct writer *w);
 
@@ -72,7 +72,7 @@ void writer_instruction(struct writer *w, enum branch_kind kind, uint32_t size, 
 void writer_interrupt(struct writer *w);
 
 /*
- * The same with event trace: a page fault at `fault` (0: an interrupt), and the way back before
+ * The same with event trace: a page fault at `fault` (0: an interrupt), and the return before
  * writer_enable(). writer_flag(): the instruction at w->ip changes the interrupt flag.
  */
 void writer_interrupt_event(struct writer *w, uint8_t vector, uint64_t fault);
@@ -83,8 +83,8 @@ void writer_flag(struct writer *w, bool interrupts_on);
 void writer_overflow(struct writer *w, uint64_t ip);
 
 /*
- * A PEBS record at w->ip, of counter 2, with all groups; its values are made of `salt`: that of
- * item N of group G is salt << 16 | G << 8 | N, but for addresses, times and latencies.
+ * A PEBS record at w->ip, of counter 2, with all groups. The value of item N of group G is salt <<
+ * 16 | G << 8 | N, except for addresses, times and latencies.
  */
 void writer_pebs(struct writer *w, uint64_t salt);
 

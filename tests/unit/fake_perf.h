@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A perf_event_open(2) of our own: the rings are ordinary memory laid out as the
- * kernel lays them out, and a test is the kernel that writes into them.
+ * A fake perf_event_open(2). The rings are ordinary memory in the kernel's layout, and the test
+ * writes into them instead of the kernel.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct fake_perf {
 	int n;
 	/* What it refuses: */
 	size_t max_ring_bytes;    /* larger maps give EPERM; 0: any */
-	bool is_old;              /* EINVAL for what came after Linux 5.0 */
+	bool is_old;              /* EINVAL for features after Linux 5.0 */
 	bool is_kernel_forbidden; /* EACCES without exclude_kernel */
 	int fail_open;            /* this errno for counters */
 	int fail_dummy;           /* and this for the side band */

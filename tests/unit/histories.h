@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Histories for tests: parts of few samples a second, whose sums are known, below a directory of
- * their own. The stack, process and weight of a sample follow from its second and number alone.
+ * Histories for tests: parts with few samples a second and known sums, in a separate directory. The
+ * stack, process and weight of a sample follow from its second and number.
  */
 #pragma once
 
@@ -126,7 +126,7 @@ static inline void history_part(struct history *h, uint64_t start_s, uint64_t se
 	assert_int_equal(native_store.close(store, ends ? &end : NULL, &n, NULL), 0);
 }
 
-/* What is there: sums, and a hash that is the same for the same sums by process, name and code. */
+/* Sums, and a hash. Equal sums by process, name and code have equal hashes. */
 struct sums {
 	uint64_t samples, period, lost, hash;
 	uint64_t other; /* samples whose stack was cut */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Random sessions for the tests of profile/ and report/: written by the native
- * store, with every sample kept beside it for slow, obvious references.
+ * Random sessions for the tests of profile/ and report/. The native store writes them; every sample
+ * is kept for slow, obvious reference results.
  *
- * Code is in images without files, so that names come with the session: image
- * "alpha" has the functions alpha_f0 … at 0x1000, 0x1100, …, 0x80 bytes each;
- * what lies between them has no name.
+ * Code is in images without files, so the session has the names. Image "alpha" has the functions
+ * alpha_f0 … at 0x1000, 0x1100, …, of 0x80 bytes each. The code between them has no name.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recorder without a kernel, for tests of the store: the tables that samples
- * refer to, a session in a directory of its own, and what was put into it.
+ * A recorder without a kernel, for tests of the store: the tables that samples refer to, a session
+ * in a separate directory, and the samples that were added.
  */
 #pragma once
 

@@ -166,7 +166,7 @@ static void a_full_area_is_read_and_the_trace_goes_on(void **state)
 	assert_int_equal(aux_drain(w.aux, &w.sink), 0);
 	assert_got(&w, 0, AREA);
 	assert_true(tracer(&w, 0)->is_enabled);
-	/* … but not where it was switched off by who steers. */
+	/* … but not if the user switched it off. */
 	rings_pause(w.rings, true, NULL);
 	assert_false(tracer(&w, 0)->is_enabled);
 	assert_true(fake_ring(&w.perf, 0)->is_enabled);
@@ -203,7 +203,7 @@ static void readers_read_what_comes_and_wake_who_reads_the_rings(void **state)
 	assert_int_equal(aux_bytes(w.aux), 11000);
 	assert_int_equal(fake_ring(&w.perf, 1)->page->aux_tail, 6000);
 	assert_int_equal(read(config.wake_fd, &woken, sizeof(woken)), sizeof(woken));
-	/* What comes later is the drain's. */
+	/* The drain handles later bytes. */
 	put_trace(&w, 0, 5000, 8);
 	assert_int_equal(aux_drain(w.aux, &w.sink), 0);
 	assert_got(&w, 5000, 8);
@@ -523,7 +523,7 @@ static void pieces_of_several_threads_stand_whole(void **state)
 	free(all);
 }
 
-/* One put that is longer than all the memory before the disk, and what is flushed is there. */
+/* A put longer than all blocks, and a flush: both are written. */
 static void a_long_piece_and_a_flush_come_to_the_file(void **state)
 {
 	enum { LONG = 11 << 20 };

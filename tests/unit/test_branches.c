@@ -26,7 +26,7 @@ static const struct test_attr without = {
 	.type = PERF_TYPE_HARDWARE, .size = 64, .period = 7, .sample_type = PLAIN_TYPE
 };
 
-/* The newest first: back in a loop, mispredicted; within; in from a library; and what is empty. */
+/* The newest first: back in a loop, mispredicted; within; in from a library; and an empty entry. */
 static const uint64_t stack[][3] = {
 	{ 0x1050, 0x1010, 1 },
 	{ 0x1020, 0x1040, 2 },
@@ -99,7 +99,7 @@ static void autofdo_has_ranges_samples_and_branches_of_the_image(void **state)
 	assert_non_null(strstr(err.text, "no branch goes to an image 'no*'"));
 }
 
-/* What the file states for its beginning: 0, or where a program without PIE is linked to. */
+/* The link address of the file's beginning: 0, or the base of a program without PIE. */
 static uint64_t link_base(void)
 {
 	struct file_mapping file;

@@ -9,7 +9,7 @@
 #include "pt/code.h"
 #include "unit.h"
 
-/* What is over: "[from-to] entry flags", in the order in which it ends. */
+/* A finished call: "[from-to] entry flags", in the order of their ends. */
 static void over(void *context, const struct call_thread *t, const struct open_call *call,
 		 const struct open_call *parent)
 {

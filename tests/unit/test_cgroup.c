@@ -272,7 +272,7 @@ static void engines_tell_names(void **state)
 	}
 }
 
-/* Podman's databases: the seeds of the fuzz target, without the byte that says what they are. */
+/* Podman's databases: the seeds of the fuzz target, without their first byte, the kind. */
 static void put_database(const char *root, const char *name, const char *seed)
 {
 	cleanup(free_at_exit) char *from =
@@ -359,7 +359,7 @@ static void storage_conf_is_read_as_far_as_it_is_one(void **state)
 		assert_null(storage_conf_get(none[i], "graphroot"));
 }
 
-/* What is new in a file that was read already is found. */
+/* New content of a file that was read already is found. */
 static void an_engine_is_read_again_when_it_changed(void **state)
 {
 	static const char file[] = "var/lib/containers/storage/vfs-containers/containers.json";

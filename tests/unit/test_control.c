@@ -114,7 +114,10 @@ static void serve(struct world *w)
 		control_serve(w->control, w->now_ns);
 }
 
-/* What has come for a client; "" for the end of it, NULL for nothing. Good until the next call. */
+/*
+ * The text that has come for a client; "" at the end of the connection, NULL for nothing. Valid
+ * until the next call.
+ */
 static const char *hear(int fd)
 {
 	static char text[4096];
@@ -131,7 +134,7 @@ static void say(int fd, const char *text)
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* One line on a connection of its own, and its answer. */
+/* Sends one line on a separate connection and returns the answer. */
 static const char *ask(struct world *w, const char *line)
 {
 	int fd = join();
@@ -184,7 +187,10 @@ static void what_is_told_is_told_again_for_a_moment(void **state)
 	w->now_ns += 1000000;
 	assert_string_equal(ask(w, status), first);
 	assert_int_equal(w->n_asked, 2);
-	/* What may change it, done or refused, ends that; and another line is another request. */
+	/*
+	 * A request that may change it, done or refused, drops the cached answer. Another line is
+	 * another request.
+	 */
 	ask(w, "{\"request\":\"set\",\"rate\":1}\n");
 	ask(w, status);
 	assert_int_equal(w->n_asked, 4);
@@ -194,7 +200,7 @@ static void what_is_told_is_told_again_for_a_moment(void **state)
 	ask(w, "{\"request\":\"metrics\"}\n");
 	assert_string_equal(ask(w, status), first);
 	assert_int_equal(w->n_asked, 8);
-	/* Nor is what changes something told from memory. */
+	/* Requests that change something are never answered from the cache. */
 	ask(w, "{\"request\":\"set\",\"rate\":1}\n");
 	ask(w, "{\"request\":\"set\",\"rate\":1}\n");
 	assert_int_equal(w->n_asked, 10);

@@ -145,7 +145,10 @@ static void writers_come_and_go(void **state)
 		int fd = open("ctl", O_WRONLY | O_NONBLOCK);
 
 		assert_true(fd >= 0);
-		/* The last word of who goes needs no newline; half a word is told. */
+		/*
+		 * The last command before the end needs no newline. An incomplete command is
+		 * reported.
+		 */
 		say(fd, i == 1 ? "disable\nena" : "ping\nsnapshot");
 		close(fd);
 		assert_true(has_something(c));
@@ -175,7 +178,7 @@ static void acknowledgements_wait_for_a_slow_reader(void **state)
 	do {
 		while ((n = read(ack, bytes, sizeof(bytes))) > 0)
 			n_acks += (size_t)n;
-		/* There is room: it is said without a message. */
+		/* There is room, so it comes without a message. */
 		assert_true(n_acks == n_messages * 4 || has_something(c));
 		control_channel_next(c, &m, &argument, tell, NULL);
 	} while (n_acks < n_messages * 4);

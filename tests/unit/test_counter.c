@@ -557,7 +557,7 @@ static void cycles_at_a_frequency_have_a_period(void **state)
 	assert_int_equal(a.sample_period, 3700000);
 	assert_int_equal(pace_period(&m->counters.data[0]), 3700000);
 	assert_true(a.exclude_kernel);
-	/* What was asked for is what is told. */
+	/* The attributes are the requested ones. */
 	assert_true(m->counters.data[0].attr.freq);
 	assert_int_equal(m->counters.data[0].attr.sample_freq, 1000);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon decides by clocks, with clocks of our own; its lock, and what it tells systemd.
- */
+/* The daemon's decisions by clocks, with fake clocks; its lock, and its messages to systemd. */
 #include "scratch.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@ static void names_parts(void **state)
 	assert_int_equal(rmdir(first), 0);
 }
 
-/* What can't be read may be a newer assay's: it loses the room for its end, and stays. */
+/* An unreadable part may come from a newer assay: it loses the room for its end, and stays. */
 static void tidies_what_it_knows(void **state)
 {
 	const char *part = "20261121T210500.123Z";

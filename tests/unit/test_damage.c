@@ -15,7 +15,7 @@
 
 #define SEGMENTS_MAX 8
 
-/* A small session of several segments, and what it holds. */
+/* A small session of several segments, and its content. */
 struct sample_session {
 	struct world w;
 	uint64_t lost;
@@ -87,9 +87,8 @@ static void put_file(const char *path, const void *bytes, size_t size)
 }
 
 /*
- * The invariant: as long as the session's end can be read, or nothing but it is
- * hit, samples that are reported and samples that are counted as lost are
- * together what was put in. One flipped byte can't break that.
+ * The invariant: if the session's end is readable, or only the end is damaged, reported samples and
+ * lost samples add up to the samples that were written. One flipped byte can't break it.
  */
 static void check_all_accounted(struct sample_session *ss, size_t at)
 {

@@ -332,7 +332,7 @@ static void names_beyond_the_limits_are_left_alone(void **state)
 	buf_fini(&out);
 }
 
-/* How names of a language start and end, and what a name can have many of. */
+/* The beginning and end of names of a language, and a piece that a name can repeat. */
 struct hostile_form {
 	enum name_language language;
 	const char *start, *part, *open, *inner, *close, *end;

@@ -258,7 +258,7 @@ static void a_pid_namespace_limits_the_reach(void **state)
 	assert_non_null(strstr(f.meaning, "--pid=host"));
 }
 
-/* As container root has it: kptr_restrict 0 hides nothing from who has CAP_SYSLOG. */
+/* As for root in a container: kptr_restrict 0 hides nothing if the user has CAP_SYSLOG. */
 static void kernel_symbols_need_cap_syslog(void **state)
 {
 	struct machine *m = *state;

@@ -190,7 +190,7 @@ static void counters_are_given_by_backtracking(void **state)
 	event_table_fini(&t);
 }
 
-/* A machine with one processor's files of its own. */
+/* A machine with event files for one processor. */
 static struct machine *with_files(void **state, char dir[static 96])
 {
 	struct machine *m = *state;

@@ -255,7 +255,7 @@ static void an_offset_that_is_an_escape_is_refused(void **state)
 	(void)state;
 	assert_int_equal(estream_put_sample(&w, &words, &s), -EINVAL);
 	assert_int_equal(words.n, 0);
-	s.is_traced = false; /* then nobody tells it */
+	s.is_traced = false; /* then the stream has no record of it */
 	assert_int_equal(estream_put_sample(&w, &words, &s), 0);
 	vec_fini(&words);
 }
@@ -343,7 +343,7 @@ static void what_finds_no_room_is_lost_whole(void **state)
 	assert_false(event_buffer_put(b, &other));
 	event_buffer_flush(b);
 	assert_int_equal(event_buffer_read(b, words, sizeof(words)), 19 * 8);
-	/* The task that could not be told is told now. */
+	/* The stream gets the task that had no room before. */
 	assert_true(event_buffer_put(b, &other));
 	event_buffer_flush(b);
 	assert_int_equal(event_buffer_read(b, words, sizeof(words)), 12 * 8);

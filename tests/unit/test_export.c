@@ -143,7 +143,7 @@ static void numbers_are_exact(void **state)
 	buf_fini(&b);
 }
 
-/* Slices hold every entry once, in the order of time, and what the samples add up to. */
+/* Slices have every entry once, in the order of time, and add up to the samples. */
 static void slices_have_all_samples(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of other tools: what their lines mean, and what is counted of those that mean nothing. */
+/* Texts of other tools: the meaning of their lines, and the counts of lines without a meaning. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>

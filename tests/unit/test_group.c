@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Seconds that are written in groups: what comes back is what was put in. */
+/* Seconds in groups: reading returns the written samples. */
 #include "store_world.h"
 
 #include "base/intmap.h"
@@ -34,7 +34,9 @@ static void places_lead_back_to_values(void **state)
 	recent_fini(&writer);
 }
 
-/* Process, thread, name, CPU, cgroup and counter of sample i, each in a rhythm of its own. */
+/*
+ * Process, thread, name, CPU, cgroup and counter of sample i. Each changes in a different rhythm.
+ */
 static struct sample sample_of(const struct world *w, uint32_t i, struct code_addr *frame)
 {
 	static const int32_t pids[] = { 1, -1, 4194304, 77, 78, 79 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading a directory of parts: windows, overviews, and what may be wrong with parts. */
+/* Reading a directory of parts: windows, overviews, and damaged parts. */
 #include "histories.h"
 
 #include <errno.h>
@@ -198,7 +198,10 @@ static void a_damaged_overview_is_not_used(void **state)
 	history_fini(&h);
 }
 
-/* Small ones are read at once, and of what is not added up there would be as much again. */
+/*
+ * Small blocks are read directly. An overview that does not sum up rows would be as large as the
+ * rows.
+ */
 static void overviews_that_do_not_pay_are_not_written(void **state)
 {
 	struct retention_policy policy = overviews_only();
@@ -270,7 +273,7 @@ static void a_clock_that_was_set_back(void **state)
 	history_fini(&h);
 }
 
-/* A block of an hour counts whole where its middle is, and where the window is in it. */
+/* A block of an hour counts whole if its middle is in the window, or if the window is in it. */
 static void coarse_blocks_count_once(void **state)
 {
 	struct retention_policy policy = overviews_only();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instruction-based sampling: raw samples made of the register layouts of AMD's manuals, the events
- * derived of them, and the way of such a sample from the option to the store.
+ * Instruction-based sampling: raw samples with the register layouts of AMD's manuals, the events
+ * that follow from them, and the way of a sample from the option to the store.
  */
 #include "unit.h"
 
@@ -192,7 +192,7 @@ static void families_differ_in_their_bits(void **state)
 		uint64_t data[3], count;
 		bool exists;
 	} rows[] = {
-		/* Resyncs, bank conflicts and buffer hits were told before family 17h. */
+		/* Resyncs, bank conflicts and buffer hits exist before family 17h only. */
 		{ 0x10, CAPS_OLD, 0xf109, { BIT(32) }, 1, true },
 		{ ZEN, CAPS_ZEN, 0xf109, { BIT(32) }, 0, false },
 		{ 0x15, CAPS_OLD, 0xf209, { 0, 0, LOAD | BIT(9) }, 1, true },

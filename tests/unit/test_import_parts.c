@@ -50,7 +50,7 @@ static void put_lost(struct writer *w, uint64_t n, uint64_t time_ns)
 	end_record(w);
 }
 
-/* Shorter than what it has to hold. */
+/* A record that is too short for its fields. */
 static void put_broken_mapping(struct writer *w, uint64_t time_ns)
 {
 	begin_record(w, PERF_RECORD_MMAP, 0);

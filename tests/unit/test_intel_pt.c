@@ -23,7 +23,7 @@ static void put_format(struct machine *m)
 	}
 }
 
-/* A Skylake and what came later. */
+/* A Skylake, and newer processors. */
 static void put_newer(struct machine *m)
 {
 	put_format(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Debug information that no compiler makes: it ends, and what is good of it stays. */
+/* Debug information that no compiler makes: reading ends, and the good part of it stays. */
 #include <string.h>
 
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why the kernel refused a BPF program, from what libbpf and the verifier say. */
+/* The reason why the kernel refused a BPF program, from the texts of libbpf and the verifier. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -300,7 +300,7 @@ static void modules_whose_sizes_overlap_are_all_found(void **state)
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0402fff), "[raid6_pq]+0x2fff");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0403000), "[zram]+0x0");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffffc0410010), "[lz4hc]+0x10");
-	/* One more between them, and a program in what no code is. */
+	/* One more module between them, and a program in a place without code. */
 	put("proc/modules", "raid6_pq 131072 0 - Live 0xffffffffc0400000\n"
 			    "lz4hc 12288 0 - Live 0xffffffffc0410000\n"
 			    "late 65536 0 - Live 0xffffffffc0401000\n"

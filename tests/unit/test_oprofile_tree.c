@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of oprofilefs: what they say, what they take, and what comes of it. */
+/* The files of oprofilefs: their contents, the values that can be written, and the effects. */
 #include "unit.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int dump(void *context, struct error *err)
 	return 0;
 }
 
-/* Counts what it is told to, as the daemon does. */
+/* Sets the events, as the daemon does. */
 static int set_events(void *context, const char *const *specs, size_t n, struct error *err)
 {
 	const struct counter_rate rate = { .freq_hz = 49 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * oprofilefs, mounted: a process serves it as the recorder does, the test uses it as anybody would.
- * And the tap that feeds its buffer.
+ * oprofilefs, mounted. A process serves it as the recorder does, and the test uses it as any
+ * program. Also the tap that feeds its buffer.
  *
- * Nobody may serve and use it at once: a process that is killed while it waits for an answer of
- * its own would wait for ever.
+ * One process must not serve and use it: if it were killed while it waits for its own answer, it
+ * would wait for ever.
  */
 #include "folder.h"
 
@@ -555,7 +555,7 @@ static void what_is_nowhere_is_lost_and_a_full_buffer_too(void **state)
 	many.frames = &frame;
 	many.n_frames = 1;
 	pipeline_add(fx.pipeline, &many);
-	/* 13 words more for what changed, and 2 a sample. */
+	/* 13 words for the state changes, and 2 for each sample. */
 	assert_in_range(event_tap_counts(tap).lost_overflow, 5000 - 512, 5000 - 480);
 	pipeline_set_tap(fx.pipeline, NULL);
 	event_tap_free(tap);

@@ -379,7 +379,7 @@ static void a_groups_leader_counts_for_each_member_that_counted(void **state)
 	done(&r, &w);
 }
 
-/* Since Linux 6.12 an inherited counter tells what it has counted of the sample's thread. */
+/* Since Linux 6.12 the values of an inherited counter are those of the sample's thread. */
 static void inherited_values_are_those_of_each_thread(void **state)
 {
 	struct test_attr attr = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the bytes of a perf.data to a session, and what an offline machine makes of it. */
+/* From the bytes of a perf.data to a session, and the results of an offline machine. */
 #include "import/import.h"
 
 #include <errno.h>

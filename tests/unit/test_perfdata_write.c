@@ -336,7 +336,7 @@ static void a_sample_that_is_written_is_read_as_it_was(void **state)
 	assert_memory_equal(x->branches, branches, sizeof(branches));
 	assert_true(x->interrupted.n_values == 3 && x->interrupted.values[0] == 5 &&
 		    x->interrupted.values[1] == 0 && x->interrupted.values[2] == 6);
-	/* What is not written is refused, and leaves nothing behind. */
+	/* Fields that the writer does not support are refused, and nothing is written. */
 	bytes.len = 0;
 	attr.sample_type |= PERF_SAMPLE_STACK_USER;
 	assert_false(writer_sample(&attr, 100, &e, &bytes));

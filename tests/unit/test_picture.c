@@ -251,7 +251,7 @@ static void the_payload_is_as_its_description_says(void **state)
 	/* the first node is a child of the root */
 	up = plain[at + json_size];
 	assert_int_equal(up, 0);
-	/* a byte each for what every node and frame has at least */
+	/* each node and each frame has at least one byte */
 	n_bytes = size - at - json_size;
 	assert_true(n_bytes >= 2 * (d.pic->nodes.n - 1) + d.pic->frames.n);
 	assert_non_null(strstr(page, "</html>"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples and records in a pid namespace of its own. */
+/* Samples and records in a separate pid namespace. */
 #include "folder.h"
 
 #include "base/mem.h"

@@ -15,7 +15,7 @@
 #include "pipeline/ext.h"
 #include "pipeline/pipeline.h"
 
-/* A store that writes down what it is told. */
+/* A store that writes down its calls. */
 struct store {
 	const struct image_table *images;
 	const struct strings *strings;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The flow of Intel PT traces: packets as text over a few instructions; what goes wrong, is said.
- */
+/* The flow of Intel PT traces: packets as text over a few instructions. Errors are reported. */
 #include "unit.h"
 
 #include <inttypes.h>
@@ -118,7 +117,7 @@ static void decode_bytes(struct world *w, const uint8_t *bytes, size_t size)
 	pt_code_free(w->graph);
 }
 
-/* What is said of packets given as text. */
+/* The decoder's events for packets given as text. */
 static const char *decode(struct world *w, const char *text)
 {
 	struct buf bytes = { 0 };
@@ -314,7 +313,10 @@ static void errors_have_a_place_and_decoding_goes_on_at_the_next_psb(void **stat
 		error = strstr(said, "error");
 		if (!error || strncmp(error, cases[i].error, strlen(cases[i].error)) != 0)
 			fail_msg("%s gives %s", cases[i].text, said);
-		/* At the latest: where an address is told before, it is gone on with. */
+		/*
+		 * At the latest there. If a packet before it has an address, decoding continues at
+		 * that address.
+		 */
 		assert_string_equal(error + strlen(error) - strlen(end), end);
 		buf_fini(&w.said);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is memoised from TIP to TIP tells what walking step by step does: a processor is played over
- * a small program that calls, recurs and jumps by chance, with time packets anywhere.
+ * The memory of flows from TIP to TIP gives the same events as walking step by step. A fake
+ * processor runs a small program with random calls, recursion and jumps, and with time packets
+ * anywhere.
  */
 #include "unit.h"
 
@@ -206,7 +207,7 @@ static struct buf play(uint64_t seed)
 	return p.out;
 }
 
-/* How a trace is decoded, and what is told. */
+/* The settings of decoding, and the resulting events. */
 struct told {
 	bool steps_alone, all_branches, keeps_stack, no_branches, pauses, forgets;
 	struct pt_code *code;

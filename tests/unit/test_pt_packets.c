@@ -185,7 +185,10 @@ static void a_cut_packet_needs_more_bytes(void **state)
 
 		for (size_t cut = 0; cut < n; cut++) {
 			enum pt_block before = block;
-			/* At the end of its own memory, so that a read beyond it is seen. */
+			/*
+			 * At the end of a separate allocation, so that the sanitizer sees a read
+			 * beyond it.
+			 */
 			cleanup(free_at_exit) uint8_t *own = xmalloc(cut + 1);
 
 			memcpy(own, bytes, cut);

@@ -102,7 +102,7 @@ static void rare_stacks_go_to_other_and_sums_stay(void **state)
 	history_fini(&h);
 }
 
-/* What is not kept apart any longer: processes, not their names. */
+/* A tier that does not keep processes apart merges processes, but not their names. */
 static void processes_are_merged_where_the_tier_says_so(void **state)
 {
 	const struct history_request request = { TIME_WINDOW_ALL, true };

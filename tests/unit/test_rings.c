@@ -164,7 +164,7 @@ static void records_of_all_cpus_come_in_the_order_of_time(void **state)
 					  "period=1000 ip=0x2000 user=0x2100\n"
 					  "0.000000300 cpu0 41/42 sample counter=0 mode=user "
 					  "period=1000 ip=0x3000 user=0x3100\n");
-	/* What is younger stays in its ring until it can't be overtaken. */
+	/* Younger records stay in their ring until no older one can come. */
 	write_sample(0, 350, 0x3500, 0);
 	assert_string_equal(drained(UINT64_MAX), "0.000000350 cpu0 41/42 sample counter=0 "
 						 "mode=user period=1000 ip=0x3500 user=0x3600\n"
@@ -403,7 +403,7 @@ static void a_group_for_which_there_is_no_room_is_named(void **state)
 	assert_non_null(
 		strstr(fx.err.text, "group '{leader,member,third}' can't be opened (EINVAL)"));
 	assert_non_null(strstr(fx.err.text, "'third' is the first without a counter"));
-	/* One that would be refused alone, too, is told for itself. */
+	/* A counter that would be refused alone, too, is reported separately. */
 	fx.perf.is_kernel_forbidden = true;
 	vec_foreach (&fx.counters, c)
 		c->attr.exclude_kernel = 1;
@@ -568,7 +568,7 @@ static bool all_have_cgroups(bool has)
 	return fx.perf.n > 0;
 }
 
-/* The layout of records is that of what was opened. */
+/* The layout of records is that of the opened attributes. */
 static void samples_have_no_cgroup_where_the_kernel_knows_none(void **state)
 {
 	(void)state;
@@ -796,7 +796,7 @@ static void a_storm_of_samples_is_polled_for_as_long_as_it_lasts(void **state)
 	/* It is over when a time as long as a nap had less; not before. */
 	assert_false(naps_after(&p, &now_ns, 10, 1 << 20));
 	assert_true(naps_after(&p, &now_ns, 30, 1 << 20));
-	/* Short processes alone are a reason to nap, but where there are no naps. */
+	/* Short processes alone are a reason to nap, except where naps are off. */
 	p.n_ended = 2;
 	assert_true(naps_after(&p, &now_ns, 40, 0));
 	assert_false(naps_after(&p, &now_ns, 40, 0));

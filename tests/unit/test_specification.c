@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Profile specifications against slow, obvious references: what they take, and what is a column. */
+/*
+ * Profile specifications against slow, obvious references: the samples that they select, and the
+ * columns.
+ */
 #include "sessions.h"
 
 #include "profile/merge.h"

@@ -293,7 +293,7 @@ static void an_address_is_numbers(void **state)
 		struct error err = { 0 };
 
 		assert_int_equal(metrics_http_open(bad[i], print_page, NULL, &h, &err), -22);
-		assert_non_null(strstr(err.text, "is no address"));
+		assert_non_null(strstr(err.text, "is not a"));
 	}
 	log_set_level(LOG_QUIET);
 	assert_int_equal(metrics_http_open("0.0.0.0:0", print_page, NULL, &h, NULL), 0);

@@ -116,7 +116,7 @@ static void sums_are_those_of_the_rows(void **state)
 	}
 }
 
-/* Threads are ahead of who wants the first source alone. */
+/* Threads work ahead of a caller that only wants the first source. */
 static void it_may_be_stopped_at_any_source(void **state)
 {
 	struct session *s;

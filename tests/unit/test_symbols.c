@@ -277,7 +277,7 @@ static void our_own_functions_are_found(void **state)
 	symbolizer_free(s);
 }
 
-/* Link addresses and sizes as nm tells them, and offsets as the program headers do. */
+/* Link addresses and sizes from nm, and offsets from the program headers. */
 struct truth {
 	uint64_t offset, size;
 	char name[256];
@@ -538,9 +538,9 @@ static void trampolines_have_a_name_in_a_stripped_image(void **state)
 #define N_SECTIONS 70000 /* more than the header's 16 bits can say */
 
 /*
- * The file with many empty sections before its own. As the gABI wants it, section 0 has their
- * number and that of the names; symbols have SHN_XINDEX for a section (here without the table
- * behind it).
+ * Adds many empty sections before the file's own. By the gABI, section 0 has the number of sections
+ * and the index of the names. Symbols have SHN_XINDEX as a section (here without the table that
+ * belongs to it).
  */
 static void add_sections(const char *from, const char *to)
 {

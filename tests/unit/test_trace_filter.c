@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Address filters: their words, their symbols, and what a PMU takes of them. */
+/* Address filters: their words, their symbols, and the limits of a PMU. */
 #include "trace/trace_filter.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tables are built from where .eh_frame is absent, odd, or not all there is. */
+/* Building tables if .eh_frame is absent, odd, or incomplete. */
 #include <elf.h>
 #include <errno.h>
 
@@ -257,7 +257,7 @@ static void assert_signal_around(const struct built *b, const char *trampoline, 
 	assert_int_not_equal(unwind_rule_cfa(rule_at(b, at + size)), UNWIND_CFA_SIGNAL);
 }
 
-/* musl's has no call frame information, Go's has that of a function in .debug_frame. */
+/* musl's code has no call frame information, Go's has that of a function in .debug_frame. */
 static void the_return_from_handlers_on_x86_64_is_known_by_its_code(void **state)
 {
 	struct built b;
@@ -376,7 +376,7 @@ static void a_marked_function_leads_to_another_stack(void **state)
 	built_fini(&b);
 }
 
-/* What Go's own call frame information says, and what is made of it. */
+/* Go's own call frame information, and the rules that we make of it. */
 static void functions_of_go_that_change_stacks_are_known(void **state)
 {
 	struct unwind_rule rule;

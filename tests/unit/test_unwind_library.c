@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables from images and from the cache; images and caches that are not what they should be. */
+/* Tables from images and from the cache, and damaged images and caches. */
 #include <errno.h>
 #include <sys/stat.h>
 

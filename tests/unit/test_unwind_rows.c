@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Every row of system binaries against an independent reading: what
- * `readelf -wF` prints is what our table must say at that address.
+ * Every row of system binaries against another reader: at each address, our table must have the
+ * rules that `readelf -wF` prints.
  */
 #include <elf.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ struct readelf {
 	bool has_row;
 	uint64_t last_loc;
 	char last[MAX_COLUMNS][16];
-	/* what a CIE says, by its offset: for FDEs without a row of their own */
+	/* the rules of a CIE, by its offset: for FDEs without rows */
 	VEC(struct readelf_cie) cies;
 };
 
@@ -49,7 +49,7 @@ static const char *column(const struct readelf *r, const char *name)
 	return "u";
 }
 
-/* The rule in readelf's words: its CFA. Empty where it has no word of its own. */
+/* The CFA of a rule in readelf's words. Empty if readelf has no word for it. */
 static const char *cfa_text(const struct readelf *r, struct unwind_rule rule)
 {
 	static const char *const x86[] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",

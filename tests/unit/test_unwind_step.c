@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walks over stacks that are written down: each fixture is a text of registers,
- * rules and stack words, and the frames that must come of it.
+ * Walks over stacks in texts. Each fixture has registers, rules and stack words, and the expected
+ * frames.
  *
- *	x86-64 pc=1010 sp=7000 fp=7100	the sampled registers (hexadecimal)
- *	1000 sp+16 fp:c-16 ra:c-8	from 1000 on, in readelf's words
- *	7000: 0 1108 …			words of the stack
+ * 	x86-64 pc=1010 sp=7000 fp=7100	the sampled registers (hexadecimal)
+ * 	1000 sp+16 fp:c-16 ra:c-8	from 1000 on, in readelf's words
+ * 	7000: 0 1108 …			words of the stack
  */
 #include "scratch.h"
 

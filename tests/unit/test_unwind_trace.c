@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whole stacks against an independent unwinder: real programs are stepped
- * instruction by instruction, and from the same registers and stack bytes we and
- * libdw (elfutils) must come to the same frames.
+ * Whole stacks against another unwinder. Real programs are stepped instruction by instruction. From
+ * the same registers and stack bytes, we and libdw (elfutils) must find the same frames.
  */
 #include "scratch.h"
 #include "unwind_world.h"

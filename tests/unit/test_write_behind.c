@@ -55,7 +55,7 @@ static void open_world(struct world *w)
 			 0);
 }
 
-/* Each with names, places and a loss of its own. Returns how many could not be put away. */
+/* Adds seconds with different names, places and losses. Returns the number of failed writes. */
 static uint32_t add_seconds(struct world *w, uint32_t first, uint32_t n, uint32_t a_second)
 {
 	uint32_t refused = 0;
