@@ -251,7 +251,7 @@ static void what_is_no_request_is_refused_with_the_reason(void **state)
 	refused(w, "{\"request\":\"set\",\"rate\":4.5}\n", "whole number");
 	refused(w, "{\"request\":\"set\",\"rate\":\"4\"}\n", "whole number");
 	assert_int_equal(w->n_asked, 0);
-	refused(w, "{\"request\":\"shutdown\"}\n", "does not do 'shutdown'");
+	refused(w, "{\"request\":\"shutdown\"}\n", "does not support 'shutdown'");
 }
 
 static void a_line_of_a_megabyte_ends_the_conversation(void **state)
