@@ -120,7 +120,7 @@ annotate() {
 	refused 1 "no source file has so many samples"
 }
 
-@test "a source that is not there: said, and found where it is told to be" {
+@test "a missing source file gives a note; --search-dir and --rewrite find it" {
 	make_hot
 	mv src moved
 	annotate work
@@ -135,7 +135,7 @@ annotate() {
 	refused 2 "'src' is not FROM=TO"
 }
 
-@test "a source that was changed since is said to be" {
+@test "a note says that a source file has changed" {
 	make_hot
 	touch -d '1 hour' src/hot.c
 	annotate work
@@ -245,7 +245,7 @@ annotate() {
 	refused 0 "cpu-clock" "page-faults"
 }
 
-@test "kernel code without a vmlinux is said" {
+@test "a note says that kernel code needs a vmlinux" {
 	need_recording
 	need_root
 	assay record -e cpu-clock -F "$(at_most 2000)" -o a.assay -- dd if=/dev/zero of=/dev/null bs=64k count=20000 2>/dev/null

@@ -42,7 +42,7 @@ record_own() {
 	refused 1 "a.tar.zst is there already"
 }
 
-@test "a binary that has changed is not archived, and that is said" {
+@test "a binary that has changed is not archived, with a message" {
 	record_own
 	cp "$PROGRAMS/threads" own
 	run assay archive -i s -o a

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Everything a user, a disk or an attacker may hand over: refused with what, on what, why.
+# Bad input from users, disks and attackers: errors with the attempt, its object and the reason.
 
 load helpers
 
@@ -109,11 +109,11 @@ load helpers
 	[ "$(cat s/thesis)" = precious ]
 }
 
-@test "a disk that fills: what was kept is whole, the rest is counted" {
+@test "a disk that fills: stored samples are whole, and the rest is counted" {
 	need_root
 	need_recording
 	[ "$(getconf PAGE_SIZE)" = 4096 ] || skip "needs pages of 4 KiB: larger ones make a larger disk"
-	# That is room for less than a half of what so many processes give.
+	# That is room for less than a half of the samples of so many processes.
 	cat >script <<-'END'
 		mount -t tmpfs -o size=12k none disk || exit 77
 		assay record -e page-faults -c 1 -o disk/s -- sh -c 'for i in $(seq 1500); do env -i true; done'
@@ -127,7 +127,7 @@ load helpers
 	[[ "$output" == *"status 1"* ]]
 	[[ "$output" != *", 0 lost,"* ]]
 	[[ "$output" == *"session "*"disk/s"* ]]
-	# The session says itself what it lacks: room for that was kept.
+	# The session has the number of lost samples: it kept room for that.
 	[[ "$output" == *": the session could not be written"* ]]
 }
 
@@ -172,7 +172,7 @@ record_victim() {
 }
 
 # Four bits of one byte are changed, at places all over the segment.
-@test "a flipped byte anywhere never crashes, and is said or harmless" {
+@test "a flipped byte anywhere never crashes, and is reported or harmless" {
 	record_victim
 	python3 - "$segment" "$total" <<-'END'
 		import json, subprocess, sys

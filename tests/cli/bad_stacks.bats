@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Stacks that are not what they should be, and programs that change while they are recorded.
+# Damaged stacks, and programs that change while they are recorded.
 
 load helpers
 
@@ -17,12 +17,12 @@ has_samples() {
 	[ "$(fact "$1" .samples 2>/dev/null || echo 0)" -gt 0 ]
 }
 
-# The samples of a function, without what it calls.
+# The samples of a function, without its callees.
 samples_in() { # SESSION FUNCTION
 	assay report -i "$1" -l -t 0 --format json | jq "[.rows[] | select(.symbol == \"$2\") | .samples] | add // 0"
 }
 
-# The percentage of a function, with what it calls.
+# The percentage of a function, with its callees.
 total_of() {
 	assay report -i "$1" -l -t 0 --format json |
 		jq "[.rows[] | select(.symbol == \"$2\") | .total_percent] | add // 0 | floor"
@@ -77,7 +77,7 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	[ "$unmapped" -le "$(fact s .samples)" ]
 }
 
-@test "a recursion of 100,000 calls is cut, and it is said what to do" {
+@test "a recursion of 100,000 calls is cut, and a note has the remedy" {
 	need_recording
 	run assay record --call-graph dwarf --stack-size 4k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 500 100000
 	[ "$status" = 0 ]
@@ -104,7 +104,7 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	done
 }
 
-@test "a program that was replaced while it runs is unwound and named by what runs" {
+@test "a program that was replaced while it runs is unwound and named by the running file" {
 	need_recording
 	cp "$PROGRAMS/deep-nofp" prog
 	background ./prog 100000s >/dev/null
@@ -148,7 +148,7 @@ spoil_frames() { # FILE zeros|ones|noise FROM_PERCENT
 	assay report -i s >/dev/null
 }
 
-@test "libraries that come and go at one place are told apart" {
+@test "libraries that come and go at one place are distinguished" {
 	need_recording
 	# Each library gets 150 rounds of the same work.
 	run within assay record --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/loads" 300 "$PROGRAMS/libleft.so" "$PROGRAMS/libright.so"

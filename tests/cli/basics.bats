@@ -28,7 +28,7 @@ load helpers
 	has 'libsqlite3 .*: yes' out
 }
 
-@test "an unknown command is a usage error that says where the list is" {
+@test "an unknown command is a usage error that names the list" {
 	run assay frobnicate
 	refused 2 "no command 'frobnicate'" "assay help"
 }

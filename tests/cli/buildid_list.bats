@@ -15,7 +15,7 @@ load helpers
 	done
 }
 
-@test "a session lists what has samples, once" {
+@test "a session lists the images with samples, once" {
 	need_recording
 	assay record -q -o one.assay -- "$PROGRAMS/split" 200
 	run --separate-stderr assay buildid-list -i one.assay
@@ -36,7 +36,7 @@ load helpers
 	[[ $(assay buildid-list -k) =~ ^[0-9a-f]{40}$ ]]
 }
 
-@test "what is no recording, or damaged, is said" {
+@test "a file that is no recording, or is damaged, is an error" {
 	run assay buildid-list nothing.here
 	refused 1 "nothing.here"
 	run assay buildid-list one two

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Samples kept apart by cgroup, and what its path says: unit, container, pod.
+# Samples kept apart by cgroup, and the meaning of its path: unit, container, pod.
 
 load helpers
 
@@ -60,12 +60,12 @@ both_are_there() {
 	[ "$(share "$1" container '[no container]')" -gt 0 ]
 }
 
-@test "rings: a command's processes are told apart by cgroup" {
+@test "rings: a command's processes are distinguished by cgroup" {
 	need_groups
 	busy_in_both
 	assay record -e cpu-clock -o s -- "${BUSY[@]}" >/dev/null
 	both_are_there s
-	# Filters: what is above takes what is below; units without their type; ids of containers.
+	# Filters: a parent matches its children; units without their type; ids of containers.
 	for filter in "cgroup:/$TOP" "unit:busy$$" "container:$ID" "container:docker:*"; do
 		run assay report -i s --by cgroup "$filter"
 		[ "$status" = 0 ]
@@ -212,7 +212,7 @@ remove_tree() { # the groups below, and this one
 	[ ! -d "$1" ]
 }
 
-@test "groups of any name and length, among 10,000, are told apart" {
+@test "groups of any name and length, among 10,000, are distinguished" {
 	local weird deep collector part
 	need_groups
 	# The kernel refuses a newline.

@@ -28,7 +28,7 @@ teardown() {
 
 COLLECTORS="bpf perf"
 
-# By BPF only where it is permitted: in_kernel.bats tells where not.
+# By BPF only where it is permitted; in_kernel.bats has the other cases.
 collectors() {
 	local collector
 	for collector in $COLLECTORS; do
@@ -129,7 +129,7 @@ names_on_mount() {
 	BACKGROUND=()
 	rm there/app
 	[ "$(functions "$PWD/here/app")" = "forty ten thirty twenty" ]
-	# Without what was kept of it, it has no names, with the reason.
+	# Without the kept symbols, it has no names, with the reason.
 	rm -rf .cache
 	run assay report -i s --by symbol "app:$PWD/here/app" "image:$PWD/here/app"
 	[[ "$output" != *quarter* ]]
@@ -161,7 +161,7 @@ names_on_mount() {
 	done
 }
 
-@test "short programs, each from a file of its own that is gone at once, have their names" {
+@test "short programs have their names, each from a separate file that is gone at once" {
 	local collector
 	mkdir folder
 	cat >script <<-'END'
@@ -175,14 +175,14 @@ names_on_mount() {
 	for collector in $(collectors); do
 		rm -rf .cache s
 		assay record -q -a --collector "$collector" -e cpu-clock -F "$(at_most 997)" -o s -- unshare -m sh script "$PLAIN/split"
-		# The recorder is told at a program's first sample, and may be late on a busy machine.
+		# The recorder learns of a program at its first sample, and may be late on a busy machine.
 		assay report -i s --by app,symbol -t 0 --format json |
 			jq -r '.rows[] | select(.app | test("/folder/app[0-9]+$")) | select(.symbol == "forty") | .app' >named
 		[ "$(wc -l <named)" -ge 16 ]
 	done
 }
 
-@test "in a pid namespace of its own, pids are its own, and the work of others is [other namespace]" {
+@test "in a separate pid namespace, pids are its own, and the work of others is [other namespace]" {
 	local collector
 	unshare -p -f --mount-proc true 2>/dev/null || skip "no pid namespace here"
 	background "$PROGRAMS/split" 100000s >/dev/null

@@ -25,7 +25,7 @@ somebody() {
 	wait_for [ -e listening ]
 }
 
-@test "what is asked for wrongly is refused" {
+@test "wrong requests are refused" {
 	run assay ctl
 	refused 2 "what is to be asked?" "assay ctl --help"
 	run assay ctl sav
@@ -58,7 +58,7 @@ somebody() {
 	refused 1 "the daemon of 'd' (process $pid)" "does not answer within 0.05 s"
 }
 
-@test "what is no answer is told" {
+@test "an answer that is no JSON is an error" {
 	somebody "HTTP/1.1 400 Bad Request
 "
 	run assay ctl --session-dir d status
@@ -77,7 +77,7 @@ is_refused_in_vain() {
 	refused 1 "assay: ctl: the disk is behind"
 }
 
-@test "what is refused for a moment is asked again, until the patience ends" {
+@test "a temporary refusal is retried for a limited time" {
 	again='{"ok":false,"error":"the disk is behind","again":true}
 '
 	somebody "$again" "$again" '{"ok":true}
@@ -93,7 +93,7 @@ is_refused_in_vain() {
 	wait_for is_refused_in_vain
 }
 
-@test "an ordinary user is told whose group may ask" {
+@test "an ordinary user learns which group may ask" {
 	need_root
 	somebody '{"ok":true}
 '

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck disable=SC2030,SC2031 # each test is a process of its own
+# shellcheck disable=SC2030,SC2031 # each test is a separate process
 # The continuous profiler.
 
 load helpers
@@ -239,10 +239,10 @@ stays_full() { # DIR
 	before=$(samples_of small/d)
 	wait_for has_samples small/d "$before"
 	end_daemon
-	# Once, and not at each try. A small block may fit in between: then it is said again.
+	# Once, and not at each try. A small block may fit in between: then the message repeats.
 	[ "$(grep -o 'nothing is stored\|writing again' daemon.log | uniq -d)" = "" ]
 	[ "$(grep -o 'nothing is stored\|writing again' daemon.log | tail -1)" = "writing again" ]
-	# What was lost meanwhile is in the profile.
+	# The profile has the samples that were lost meanwhile.
 	[ "$(assay info --format json small/d/samples/current/* | jq -s '[.[].losses["disk-full"] // 0] | add')" -gt 0 ]
 }
 
@@ -303,7 +303,7 @@ part_has_samples() {
 		lost=$((lost + $(fact "$part" '.lost')))
 		[ "$(fact "$part" '.warnings | tojson')" = '[]' ]
 	done
-	# What a machine loses that is too slow for its rings is told once, too.
+	# Losses of a machine that is too slow for its rings are reported once, too.
 	[ "$lost" = "$(sed -n 's/.*statistics: [0-9]* s: [0-9]* samples, \([0-9]*\) lost.*/\1/p' daemon.log | tail -1)" ]
 	[ "$(samples_of d)" -gt 0 ]
 	[ "$(samples_of d)" = "$(counted_in_all)" ]
@@ -316,7 +316,7 @@ as_member() {
 	setpriv --reuid nobody --regid nogroup "$groups" env HOME="$NOBODY" "$NOBODY/assay" "${@:2}"
 }
 
-@test "members of the daemon's group read what it stores, and nobody else does" {
+@test "members of the daemon's group can read its samples, and nobody else can" {
 	need_daemon
 	command -v setpriv >/dev/null || skip "setpriv is not installed"
 	{ grep -v '^assay:' /etc/group; echo "assay:x:54321:"; } >group
@@ -325,7 +325,7 @@ as_member() {
 	d=$NOBODY/d
 	work
 	export ASSAY_DAEMON_PACE="settle=1,upkeep=1"
-	# The group is there for this process alone, and for what it starts.
+	# Only this process and its children have the group.
 	run_daemon unshare -m sh -c 'umask 077; mount --bind group /etc/group && exec "$@"' sh \
 		assay daemon --session-dir "$d" -F 199 -e cpu-clock -v
 	chmod 755 "$d"
@@ -384,7 +384,7 @@ as_member() {
 	end_daemon
 }
 
-@test "a daemon is told by its socket what to do" {
+@test "a daemon takes requests by its socket" {
 	need_daemon
 	local high
 	high=$(at_most 2000)
@@ -504,7 +504,7 @@ has_begun_after() { # NAME
 	[ "$(total_of d)" = "$(counted_in_all)" ]
 }
 
-@test "the clock is set back an hour: what follows is a part of its own, at its time" {
+@test "the clock is set back an hour: a new part begins, at its time" {
 	need_daemon
 	[ -e "$PROGRAMS/clock_shift.so" ] || skip "no library can be loaded into a program with sanitizers"
 	work

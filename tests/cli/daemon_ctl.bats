@@ -62,7 +62,7 @@ has_counted_more() {
 	[ "$(status .samples)" -gt "$1" ]
 }
 
-@test "status says what runs since when, at which rate, and what it costs" {
+@test "status has the daemon's start, rate and cost" {
 	run ctl status
 	refused 0 "process $DAEMON, since 20" "counting" "$DIR" "cpu-clock at $(at_most 997) Hz on each CPU" " lost, " \
 		"% of a CPU" "B, current samples since 20" "kept for 28.0 days"
@@ -74,12 +74,12 @@ has_counted_more() {
 
 @test "without --session-dir the only daemon is asked" {
 	[ ! -e /var/lib/assay/control ] || skip "this machine has a daemon of its own"
-	# another test's may run, too: then it is told
+	# another test's daemon may run, too: then a message names it
 	run assay ctl status
 	[[ "$output" == *"$DIR"* ]]
 }
 
-@test "what was sampled before a dump is seen after it" {
+@test "samples from before a dump are visible after it" {
 	wait_for dump_shows_more 0
 	[ "$(status '.cpu_samples | add')" -gt 0 ]
 	before=$(samples_of_split current)
@@ -154,7 +154,7 @@ storm() {
 	wait_for has_counted_more "$n"
 }
 
-@test "set changes rate and events, and refuses what can't be" {
+@test "set changes rate and events, and refuses impossible values" {
 	ctl set rate="$(at_most 499)"
 	[ "$(status .rate_hz)" = "$(at_most 499)" ]
 	run ctl set rate=999999999

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A daemon whose disk takes nothing for a while: a file system of its own, that is frozen.
+# A daemon whose disk stops for a while: a separate file system, which is frozen.
 load helpers
 load daemon
 

@@ -106,7 +106,7 @@ bash_offers_options() {
 	fish --no-execute "$MAN/assay.fish"
 }
 
-@test "front ends are programs, with help, man page and completion of their own" {
+@test "front ends are programs, with their own help, man page and completion" {
 	local lists=("$ROOT/src/commands/front_ends.def" "$ROOT/src/oprofile/tools/programs.def")
 	while read -r program; do
 		[ "$(readlink "$ASSAY_BUILD/$program")" = assay ]

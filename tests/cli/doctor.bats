@@ -9,7 +9,7 @@ doctor() {
 	[ "$status" = 0 ] || [ "$status" = 1 ]
 }
 
-@test "doctor says first what can be profiled" {
+@test "doctor begins with the parts that can be profiled" {
 	doctor
 	[[ "${lines[0]}" == "You can profile: "*"." ]]
 	[ "$stderr" = "" ]

@@ -56,7 +56,7 @@ failed_with() {
 	[[ "$output" == *page-faults* && "$output" == *cpu-clock:u* ]]
 }
 
-@test "events lists what can be counted, by kind" {
+@test "events lists the available events, by kind" {
 	run assay events
 	[ "$status" = 0 ]
 	[[ "$output" == *"hardware (generic hardware event)"*"cycles, cpu-cycles"* ]]
@@ -76,7 +76,7 @@ failed_with() {
 	[ "$(assay events --format xml --kind cache | grep -c '<event ')" = "$n" ]
 }
 
-@test "an event that there is not is said, with the nearest" {
+@test "an unknown event is an error with the nearest names" {
 	run assay events cycels
 	refused 1 "no event of that name" "nearest: cycles"
 }
@@ -120,7 +120,7 @@ failed_with() {
 	refused 1 "own/x86-64/mine/events:3: no unit mask 'absent'" "what I count"
 }
 
-@test "what this processor's Intel PT can do is told, or what is in the way" {
+@test "events shows the abilities of this processor's Intel PT, or the obstacle" {
 	run assay events intel_pt
 	if [ -d /sys/bus/event_source/devices/intel_pt ]; then
 		[[ "$output" == *"time stamps"* ]]

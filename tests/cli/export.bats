@@ -30,7 +30,7 @@ load exports
 	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = 3000 ]
 }
 
-@test "the format is what --format or the file's extension says" {
+@test "--format or the file's extension chooses the format" {
 	session plain
 	assay export -q -i s -o x.folded
 	assay export -q -i s -F folded >y.folded
@@ -43,7 +43,7 @@ load exports
 	refused 2 nonsense folded
 }
 
-@test "filters choose what is exported; nothing to export is an error" {
+@test "filters choose the exported samples; nothing to export is an error" {
 	session plain
 	assay export -q --weight samples -i s -F folded -o x.folded comm:worker event:cpu-clock
 	[ "$(awk '{ n += $NF } END { printf "%.0f\n", n }' x.folded)" = "$(total cpu-clock samples comm:worker event:cpu-clock)" ]
@@ -52,7 +52,7 @@ load exports
 	[ ! -e none.folded ]
 }
 
-@test "a file that can't be written keeps what it had, and leaves nothing beside it" {
+@test "a file that can't be written keeps its content, and leaves nothing beside it" {
 	session plain
 	mkdir dir
 	run assay export -i s -F folded -o dir

@@ -298,7 +298,7 @@ protobuf() {
 	node "$ROOT/tests/npm/pprof.cjs" x.pb.gz >x.json
 	jq -e '[.functions[] | select(.name == "main") | .file | endswith("templates.cc")] | any' x.json
 	jq -e '[.lines[] | select(.name == "main") | .line > 0] | any' x.json
-	# a function that has no symbol of its own, as it is inlined
+	# an inlined function, without a symbol
 	jq -r '[.samples[].chain[]] | unique[]' x.json >chains
 	assay export -q -i s -F pprof --no-source -o y.pb.gz
 	node "$ROOT/tests/npm/pprof.cjs" y.pb.gz >y.json

@@ -34,7 +34,7 @@ same() {
 	[ "$2" = "$3" ] || { echo "$1: $2, wanted $3" >&2; return 1; }
 }
 
-# Skips the test where no small file system of its own can be made to become full.
+# Skips the test if no small file system can be mounted to become full.
 need_full_disk() {
 	need_root
 	mkdir -p full

@@ -23,7 +23,7 @@ no_ibs() {
 	[[ $output == *"IBS_OP_ALL: (ext: ibs_op)"* ]]
 }
 
-@test "where there is no IBS, that is said" {
+@test "without IBS, a message says so" {
 	no_ibs
 	run -1 assay record -e IBS_OP_ALL:100000 -o s.assay true
 	[[ $output == *"made of samples of ibs_op, and there is no ibs_op here"* ]]

@@ -102,7 +102,7 @@ records() {
 	perf script -D -i "$1" --no-itrace 2>/dev/null | grep "PERF_RECORD_$2" || true
 }
 
-# What its pieces of trace add up to, with what is padded.
+# The sum of its pieces of trace, with their padding.
 aux_bytes() {
 	records "$1" "AUXTRACE size" | sed 's/.*AUXTRACE size: \(0x[0-9a-f]*\).*/\1/' |
 		while read -r n; do echo $((n)); done | awk '{ n += $1 } END { print n + 0 }'

@@ -51,7 +51,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	done
 }
 
-@test "a text with branches: paths with blanks, chains, bolt; what it lacks is said" {
+@test "a text with branches: paths with blanks, chains, bolt; a note names its missing parts" {
 	local self
 	cp "$(command -v sleep)" "a (b) c"
 	self=$PWD/"a (b) c"
@@ -87,7 +87,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	refused 1 "there are no branch stacks in it"
 }
 
-@test "what has no branch stacks says what has" {
+@test "a recording without branch stacks is an error that names the remedy" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	run assay export -i "$FIXTURES/perf.data.singleprocess-3.8" --format bolt -o x.preagg
 	refused 1 "the recording has no branch stacks"
@@ -136,7 +136,7 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	# what LLVM writes of it is the same
 	llvm-profdata merge --sample --text hot.prof -o again.prof
 	diff <(sort hot.prof) <(sort again.prof)
-	# all samples in walk, and each of its own lines: it is declared in line 10
+	# all samples in walk, and each of its lines: it is declared in line 10
 	assay report -i s.assay --lines --format json image:hot symbol:walk >walk.json
 	[ "$(sed -n 's/^walk:\([0-9]*\):.*/\1/p' hot.prof)" = "$(jq '[.rows[].samples] | add' walk.json)" ]
 	awk -F'[ :]+' '/^[^ ]/ { inside = /^walk:/ } inside && /^ [0-9.]+: [0-9]+$/ { sub(/\..*/, "", $2); n[$2 + 10] += $3 }

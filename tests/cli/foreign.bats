@@ -14,7 +14,7 @@ rows() {
 	assay report -i "$1" --by "$2" --format csv | sort
 }
 
-# Functions with samples of their own: symbols SESSION [FILTER…]
+# Functions with self samples: symbols SESSION [FILTER…]
 symbols() {
 	assay report -i "$1" --format json -l "${@:2}" |
 		jq -r '.rows[] | select(.samples > 0) | "\(.symbol),\(.samples)"' | sort
@@ -32,7 +32,7 @@ script_text() {
 	END
 }
 
-@test "the text of perf script says what the recording says" {
+@test "the text of perf script has the same profile as the recording" {
 	need_perf_data
 	perf script --no-inline -i perf.data >text 2>/dev/null
 	for by in comm event; do
@@ -51,12 +51,12 @@ script_text() {
 	refused 0 "2 samples, 0 lost, 2.50 s"
 	diff <(rows text symbol) <(rows s.assay symbol)
 	[ "$(assay report -i s.assay --format json --by comm pid:7 | jq -r '.rows[0].comm')" = "a b" ]
-	# shellcheck disable=SC2002 # a pipe is what is tested
+	# shellcheck disable=SC2002 # this tests a pipe
 	cat text | gzip | assay import - -o z.assay
 	diff <(rows s.assay symbol) <(rows z.assay symbol)
 }
 
-# Rows with samples of their own: lines SESSION
+# Rows with self samples: lines SESSION
 lines() {
 	assay report -i "$1" --lines --format json |
 		jq -r '.rows[] | select(.samples > 0) | "\(.symbol) \(.line) \(.samples)"' | sort
@@ -103,7 +103,7 @@ lines() {
 	fi
 }
 
-@test "lines that mean nothing are told with their number" {
+@test "lines without a meaning are counted in a note" {
 	{ script_text; printf 'no such line\n\033[1m\n'; } >text
 	run assay import text -o s.assay
 	refused 0 "2 lines are not understood (line 8, for one: \"no such line\")"
@@ -146,7 +146,7 @@ noise() { # BYTES
 	[ ! -e b.assay ]
 }
 
-@test "a jitdump alone is no recording, and is told so" {
+@test "a jitdump alone is no recording, which is an error" {
 	cp "$ROOT/fuzz/corpus/jitdump/seed" jit-41.dump
 	head -c 100 /dev/zero >>jit-41.dump
 	run assay report -i jit-41.dump
@@ -162,7 +162,7 @@ noise() { # BYTES
 	[ "$(symbols s.assay)" = main,3 ]
 }
 
-@test "what is exported to pprof is the same when it is imported again" {
+@test "an export to pprof is the same profile when it is imported again" {
 	assay --version | grep -q 'libprotobuf-c.*yes' || skip "built without protobuf-c"
 	local kind view
 	for kind in plain hostile; do
@@ -178,7 +178,7 @@ noise() { # BYTES
 	done
 }
 
-# Names of code from a jitdump with samples of their own: "dump_hot 12" a line.
+# Names of code from a jitdump with self samples: "dump_hot 12" a line.
 dumped() {
 	assay report -i "$1" --format json -l | jq -r '.rows[] | select(.symbol | startswith("dump_")) | "\(.symbol) \(.samples)"' | sort
 }
@@ -204,7 +204,7 @@ need_jitdump() {
 	need_recording
 	need_jitdump
 	noise 5000 >garbage
-	# Both functions are told of, and run, when the noise comes.
+	# Both functions are in the dump, and run, when the noise comes.
 	cat >spoil <<-'END'
 		"$1" 3000 &
 		until grep -aq dump_cold jit-*.dump 2>/dev/null; do sleep 0.05; done

@@ -144,7 +144,7 @@ bash_offers() {
 	bash_offers assay report --by sy | has -x symbol -
 	bash_offers assay report --by = comm,sy | has -x comm,symbol -
 	bash_offers assay report -i a.assay sy | has -x 'symbol:' -
-	# The shell splits at the colon and replaces what is behind it.
+	# The shell splits at the colon and replaces the text behind it.
 	[ "$(bash_offers assay report -i a.assay symbol : ma)" = main ]
 	[ "$(bash_offers assay report -i a.assay symbol :)" = main ]
 	[ "$(bash_offers assay report -i a.assay image : spl)" = split ]

@@ -31,7 +31,7 @@ fake_tool() { # NAME [COMMAND]
 	refused 0 "ok - guest counters # SKIP no qemu-system-aarch64 (Debian's package qemu-system-arm)"
 }
 
-@test "no packages to be had: a skip with what apt says" {
+@test "no packages available: a skip with apt's message" {
 	setup_tools
 	fake_tool qemu-system-aarch64
 	fake_tool qemu-system-x86_64

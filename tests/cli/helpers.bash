@@ -37,7 +37,7 @@ export LC_ALL=C.UTF-8 TZ=UTC PAGER=cat ASSAY_EVENTS_DIR=$ROOT/events
 unset COLUMNS XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
 
 # Values that a failed comparison compared; bats shows the command's text only. "return" alone
-# would not do: in a trap, where bats calls teardown, its status is that of before the trap.
+# would not do: bats calls teardown in a trap, where its status is the one before the trap.
 failed_comparison=
 eval '[() {
 	builtin [ "$@" && return 0
@@ -114,7 +114,7 @@ python_path() {
 	python3 -c 'import sys; print(sys.executable)'
 }
 
-# at_most HZ: that rate, or what the kernel takes at present: it goes down where interrupts are slow.
+# at_most HZ: that rate, or the kernel's present limit, which goes down when interrupts are slow.
 at_most() {
 	local max
 	max=$(cat /proc/sys/kernel/perf_event_max_sample_rate 2>/dev/null || echo "$1")
@@ -321,7 +321,7 @@ need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 }
 
-# Runs as an ordinary user, in a folder of its own where that user may write: `unprivileged assay …`.
+# Runs as an ordinary user, in a separate folder where that user may write: `unprivileged assay …`.
 unprivileged() {
 	if [ "$(id -u)" != 0 ]; then
 		"$@"
@@ -355,7 +355,7 @@ reset_paranoid() {
 	exec {PARANOID_LOCK}<&-
 }
 
-# A test file with a teardown of its own calls end_test in it.
+# A test file with its own teardown calls end_test in it.
 end_test() {
 	[[ -n ${BATS_TEST_COMPLETED-} || -z $failed_comparison ]] || echo "the values of the last false comparison: $failed_comparison"
 	kill_background

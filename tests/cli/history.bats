@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Histories: windows of time, overviews, merging. What is read is made, not recorded.
+# Histories: windows of time, overviews, merging. The input is generated, not recorded.
 load helpers
 
 # Two hours from 2026-06-01 00:00 on.
@@ -34,7 +34,7 @@ samples() {
 		"$(samples -i store --since @1780272600 --until @1780272660)" ]
 }
 
-@test "the header says what was asked for and what it is" {
+@test "the header has the window that was asked for, and the one that it is" {
 	run assay report -i store --at '2026-06-01 00:30' --window 30s
 	[ "$status" = 0 ]
 	[[ "$output" == *"window    2026-06-01 00:29:45 to 2026-06-01 00:30:15; samples are of 2026-06-01 00:29:45"* ]]
@@ -86,7 +86,7 @@ samples() {
 	assay annotate -i store --since '2026-06-01 01:59' -a >/dev/null
 }
 
-@test "what is no time, no window and no history is refused" {
+@test "invalid times, windows and histories are refused" {
 	run assay report -i store --since noon
 	[ "$status" = 2 ]
 	[[ "$output" == *"'noon' is no time; write -2h"*"yesterday 14:00"* ]]
@@ -111,7 +111,7 @@ samples() {
 	[ "$status" = 2 ]
 }
 
-@test "a part that is damaged is told, and the others are there" {
+@test "a damaged part gives a warning, and the others are read" {
 	half=$(samples -i store --since '2026-06-01 01:00')
 	echo garbage >store/samples/current/20260601T000000.000Z/samples/current/0000.segment
 	run assay report -i store

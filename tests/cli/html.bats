@@ -78,7 +78,7 @@ checked() {
 @test "in a browser: call tree and inverted tree are those of the JSON report" { checked trees; }
 @test "in a browser: the table sorts" { checked table; }
 @test "in a browser: callers and callees are those of the JSON report" { checked sandwich; }
-@test "in a browser: a range of time is that of the filter" { checked time; }
+@test "in a browser: a range of time becomes a filter" { checked time; }
 @test "in a browser: a click zooms, and the address keeps it" { checked zoom; }
 @test "in a browser: search finds what via: finds" { checked search; }
 @test "in a browser: everything by keyboard" { checked keyboard; }
@@ -86,7 +86,7 @@ checked() {
 @test "in a browser: a narrow window" { checked narrow; }
 @test "in a browser: hostile names are only names" { checked hostile; }
 @test "in a browser: many periods are exact over all, and near in a range of time" { checked steps; }
-@test "in a browser: what was lost is said, and when" { checked losses; }
+@test "in a browser: losses are shown with their times" { checked losses; }
 @test "in a browser: two sessions compared" { checked difference; }
 @test "in a browser: the SVG is one" { checked svg; }
 @test "in a browser: nothing is fetched, and nothing complains" { checked alone; }
@@ -140,7 +140,7 @@ checked() {
 	[ ! -e x.html ]
 }
 
-@test "a page that can not be written leaves what was there" {
+@test "a page that can not be written leaves the old one" {
 	"$PROGRAMS/make_session" s plain 10
 	run assay report -i s --html /dev/full
 	refused 1 "cannot write '/dev/full'" "No space left"

@@ -10,7 +10,7 @@ same_as_perf() {
 	ASSAY=$ASSAY_BUILD/assay python3 "$ROOT/tests/compare_perf.py" "$@"
 }
 
-# Read in parts, each by a thread, a recording is what it is as a whole: rows, stacks and losses.
+# A recording that threads read in parts equals one that is read as a whole: rows, stacks and losses.
 same_in_parts() {
 	local file n
 	for file in "$@"; do
@@ -73,13 +73,13 @@ same_in_parts() {
 	refused 0 "143 bytes at its end are messages of perf record"
 }
 
-@test "a damaged recording of another machine is told with its offset" {
+@test "a damaged recording of another machine is an error with its offset" {
 	[ -d "$FIXTURES" ] || skip "no recordings in $FIXTURES"
 	run assay report -i "$FIXTURES/perf.data.piped.corrupted.zero_size_sample-3.2"
 	refused 1 "at offset 49104: a record says its size is 0"
 }
 
-@test "import makes a session; what was there is kept as .old" {
+@test "import makes a session; the old one is kept as .old" {
 	{ pipe_header; sample 4096 1000; sample 8192 2000; } >perf.data
 	run assay import perf.data -o s.assay
 	refused 0 "2 samples, 0 lost"
@@ -103,7 +103,7 @@ same_in_parts() {
 	{ pipe_header; sample 4096 1000; } >perf.data
 	run assay import - -o s.assay <perf.data
 	refused 0 "1 samples"
-	# shellcheck disable=SC2002 # a pipe is what is tested
+	# shellcheck disable=SC2002 # this tests a pipe
 	cat perf.data | assay report -i - --format csv >/dev/null
 	mkfifo fifo
 	background cp perf.data fifo

@@ -113,7 +113,7 @@ while True:
 	[ "$(assay report -i s --tree -t 0 --format json "app:$PWD/deep-nofp" | jq '[.rows[].depth] | max')" -ge 511 ]
 }
 
-@test "without bpf_loop stacks go by frame pointer, and that is said" {
+@test "without bpf_loop stacks go by frame pointer, with a note" {
 	need_sampler
 	ASSAY_SAMPLER_LIMITS=loop=0 count deep 100 -- ./deep 100000s
 	[[ "$output" == *"bpf_loop()"*"5.17"*"by frame pointer"* ]]
@@ -150,7 +150,7 @@ while True:
 	[ "$(assay report -i s --format json "app:$PWD/quarters" | jq ".rows[0].samples")" -gt 100 ]
 }
 
-@test "tables that find no room are told, and their stacks go by frame pointer" {
+@test "tables without room give a note, and their stacks go by frame pointer" {
 	need_sampler
 	lost_tables() { has_lost tables-full; }
 	ASSAY_SAMPLER_LIMITS=chunks=1 record_until lost_tables -a --collector bpf -e cpu-clock \
@@ -187,7 +187,7 @@ is_left() { # prog|map ID
 	assay info s >/dev/null
 }
 
-@test "without permission the rings do it, and that is said" {
+@test "without permission the rings are used, with a note" {
 	need_root
 	need_recording
 	run unprivileged assay record -a --collector bpf -e cpu-clock:u --duration 0.2 -o s
@@ -219,13 +219,13 @@ is_left() { # prog|map ID
 	[[ "$output" != *"through rings instead"* ]]
 }
 
-# in_mount_namespace COMMANDS: with mounts of their own, which no other process sees.
+# in_mount_namespace COMMANDS: with private mounts, which no other process sees.
 in_mount_namespace() {
 	unshare -m --propagation private true 2>/dev/null || skip "needs mount namespaces (unshare -m)"
 	unshare -m --propagation private bash -euc "$1"
 }
 
-@test "a kernel without BTF, or with that of another kernel, is told" {
+@test "a kernel without BTF, or with another kernel's BTF, gives a note" {
 	need_sampler
 	in_mount_namespace '
 		mount -t tmpfs none /sys/kernel/btf

@@ -12,7 +12,7 @@ example() {
 	segment=example.assay/samples/current/0000.segment
 }
 
-@test "info says what is in a session" {
+@test "info shows the content of a session" {
 	example
 	golden info.txt assay info example.assay
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Samples in the place of a trace: perf reads what is written, and would have written it.
+# Samples in the place of a trace: perf reads the output, and would have written the same.
 load helpers
 load pt
 
@@ -63,7 +63,7 @@ shown() { # FILE FIELDS
 	[ "$(assay buildid-list -i trace.data | grep -c '/flow$')" = 0 ]
 }
 
-@test "what can't be done is said, and nothing is left behind" {
+@test "impossible requests are errors, and nothing is left behind" {
 	run assay inject -i perf.data
 	refused 2 "-o FILE"
 	run assay inject -i nothing.here -o out.data --itrace

@@ -12,7 +12,7 @@ load pt
 	same_branches -- "$PROGRAMS/flow" longjmp
 }
 
-@test "signals and faults, and what their handlers return to" {
+@test "signals and faults, and the code that their handlers return to" {
 	same_branches --tsc -- "$PROGRAMS/flow" signals
 }
 
@@ -41,7 +41,7 @@ load pt
 	same_branches --tsc --mtc -- gzip -d -c text.gz
 }
 
-@test "kernel code is that of the copy of kcore, as the kernel changed it, and has its own symbols" {
+@test "kernel code comes from the copy of kcore, as the kernel changed it, with its own symbols" {
 	local what
 	for what in recursion indirect threads; do
 		trace_of --kernel --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" $what
@@ -61,7 +61,7 @@ load pt
 	for each in 300 3000 20000; do
 		trace_of --tsc --mtc --psb 700 --sample $each -- "$PROGRAMS/flow" indirect
 		as_perf --itrace=be -F tid,event,ip,addr
-		# No branch that was not taken, and where samples are near each other none is missing.
+		# Only taken branches; where samples are near each other, none is missing.
 		awk '/branches/ { print $1, $3, $4, $5 }' ours | awk '$2 != 0 && $4 != 0' | sort -u >listed
 		sort -u truth >taken
 		[ "$(comm -23 listed taken)" = "" ]
@@ -153,7 +153,7 @@ load pt
 	[[ $output == *"no samples: its trace is shorter than a period of --itrace"*"i1us"* ]]
 }
 
-@test "nonsense in --itrace is refused: which letter, and what is allowed" {
+@test "a wrong letter in --itrace is an error with the allowed letters" {
 	same_branches --tsc -- "$PROGRAMS/flow" longjmp
 	run assay script -i trace.data --itrace=bz
 	[ "$status" -eq 2 ]
@@ -261,13 +261,13 @@ as_perf_of() {
 	quick_as_perf --itrace=iqe -F tid,time,event,ip --ns
 }
 
-# branches FILE: how many are decoded; what is said is in `said`.
+# branches FILE: the number of decoded branches; `said` has the messages.
 branches() {
 	within assay script -i "$1" --itrace=be -F ip,addr 2>said >out || true
 	grep -c '=>' out || true
 }
 
-@test "missing images, other builds and no trace at all are told; the rest is decoded" {
+@test "missing images, other builds and no trace at all give notes; the rest is decoded" {
 	cp "$PROGRAMS/flow" program
 	same_branches --tsc -- ./program longjmp
 	local all
@@ -277,11 +277,11 @@ branches() {
 	grep -q "program can't be read: its code is not decoded" said
 	grep -q "errors in decoding the trace" said
 	grep -q "code 5: code could not be read" out
-	# Something else under its name: what does not fit is told, nothing crashes.
+	# Another file under its name: a message reports it, and nothing crashes.
 	cp /bin/ls program
 	branches trace.data >/dev/null
 	grep -q "errors in decoding the trace" said
-	# Code of another build nearly fits: no instruction is told twice, and there is an end of it.
+	# Code of another build nearly fits: no instruction comes twice, and decoding ends.
 	local how n
 	cp "$PROGRAMS/flow" program
 	same_branches --tsc --mtc --psb 300 -- ./program indirect
@@ -297,7 +297,7 @@ branches() {
 	[[ $output == *"has no Intel PT: there is nothing to decode"* ]]
 }
 
-@test "cut anywhere, or with garbage in it: what is whole is decoded, and the rest told" {
+@test "cut anywhere, or with garbage in it: whole parts are decoded, and the rest is reported" {
 	same_branches --tsc --mtc --psb 300 -- "$PROGRAMS/flow" longjmp
 	local size all n at
 	size=$(stat -c %s trace.data)
@@ -307,7 +307,7 @@ branches() {
 		run within assay script -i cut.data --itrace=be
 		[ "$status" -le 1 ]
 	done
-	# What is missing is said, though there is no trace left to decode.
+	# A message names the missing part, though there is no trace left to decode.
 	for at in 40 1000; do
 		head -c $at trace.data >cut.data
 		run assay script -i cut.data --itrace=be -F ip,addr
@@ -333,14 +333,14 @@ branches() {
 	run assay script -i trace.data --itrace=i1us
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -gt 3 ]
-	# The log has packets, what they mean, and the recording's events.
+	# The log has packets, their meaning, and the recording's events.
 	assay script -i trace.data --itrace=bd -F ip >out
 	grep -q ' PSBEND$' intel_pt.log
 	grep -q 'branch 0x0 => 0x' intel_pt.log
 	grep -q ' exit' intel_pt.log
 }
 
-@test "parts that threads decode are what one decoder gives" {
+@test "parts that threads decode equal the result of one decoder" {
 	# A part may end with directions that are left behind a deferred TIP.
 	ASSAY_PT_PARTS=300 same_branches --defer --long --interrupt 777 --psb 300 -- "$PROGRAMS/flow" indirect
 	for how in indirect threads signals longjmp; do
@@ -382,7 +382,7 @@ branches() {
 	assay report -i trace.data --itrace=o -l --format csv | grep -q __tunables_init
 	assay inject -i trace.data --itrace=o -o injected
 	assay script -i injected --no-itrace -F hw:$fields --ns | without_blanks | cmp - made
-	# Where the kernel does not tell a time with the record, it is that of the trace.
+	# If the kernel's record has no time, the time is that of the trace.
 	same_branches --pebs 301 -- "$PROGRAMS/flow" longjmp
 	as_perf --itrace=o -F event,ip,addr,weight
 }

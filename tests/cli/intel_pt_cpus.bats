@@ -4,23 +4,23 @@
 load helpers
 load pt
 
-@test "threads that take turns on a CPU are told apart by PERF_RECORD_SWITCH_CPU_WIDE" {
+@test "threads that take turns on a CPU are distinguished by PERF_RECORD_SWITCH_CPU_WIDE" {
 	same_branches --tsc --mtc --cpus 1 --turn 50 -- "$PROGRAMS/flow" threads
 	[ "$(awk '{ print $1 }' want | sort -u | wc -l)" -eq 4 ]
 	same_branches --tsc --mtc --cpus 2 --turn 37 --psb 400 --interrupt 333 -- "$PROGRAMS/flow" fork
 }
 
-@test "threads that take turns on CPUs are told apart by PERF_RECORD_SWITCH" {
+@test "threads that take turns on CPUs are distinguished by PERF_RECORD_SWITCH" {
 	same_branches --tsc --mtc --cpus 2 --turn 20 --switch -- "$PROGRAMS/flow" threads
 }
 
-@test "threads that take turns on CPUs are told apart by sched_switch" {
+@test "threads that take turns on CPUs are distinguished by sched_switch" {
 	same_branches --tsc --mtc --cpus 2 --turn 37 --tracepoint -- "$PROGRAMS/flow" threads
 	same_branches --tsc --mtc --cpus 1 --turn 37 --tracepoint -- "$PROGRAMS/flow" fork
 	as_perf --itrace=be -F tid,cpu,event,ip,addr
 }
 
-@test "a thread of a traced kernel goes on where the trace passes __switch_to" {
+@test "a thread of a traced kernel continues where the trace passes __switch_to" {
 	local how
 	for how in --mtc "--mtc --cyc" "--mtc --tracepoint" "--mtc --cpus 2"; do
 		# shellcheck disable=SC2086
@@ -35,7 +35,7 @@ load pt
 	done
 }
 
-@test "kernel code is that of a vmlinux, by its build id, wherever the kernel was put" {
+@test "kernel code comes from a vmlinux, by its build id, at any address of the kernel" {
 	trace_of --kernel --vmlinux vmlinux --tsc --mtc --interrupt 700 -- "$PROGRAMS/flow" indirect
 	run assay script -i trace.data --itrace=be -F tid,ip,addr
 	[[ $output == *"the kernel's code is missing and is not decoded"*"vmlinux of its build"* ]]

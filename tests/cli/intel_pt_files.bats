@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Intel PT: where the code of a trace is taken from, and what is said where it is not to be had.
+# Intel PT: the sources of a trace's code, and the messages if there is none.
 load helpers
 load pt
 
@@ -77,7 +77,7 @@ is_whole() {
 	refused 1 "--vmlinux: nothing: No such file or directory"
 }
 
-@test "--vmlinux of another build than a recorded kernel's is told, of samples, too" {
+@test "--vmlinux of another build than the recorded kernel gives a note, for samples, too" {
 	need_root
 	# Nearly all of its time is the kernel's: it clears 4 GB.
 	perf_record -e cpu-clock:k -o kernel.data -- dd if=/dev/zero of=/dev/null bs=1M count=4096
@@ -93,7 +93,7 @@ is_whole() {
 	trace_of --kernel --vmlinux vmlinux --module main --tsc --mtc --psb 300 -- "$PROGRAMS/flow" indirect
 	is_whole trace.data -k vmlinux && return 1
 	grep -q "the code of the kernel's module snd_probe is not decoded, which is [0-9]* errors: .*perf record --kcore" said
-	# What is decoded in spite of that is true.
+	# The other decoded branches are right.
 	grep -v error ours | awk '$2 != 0 && $4 != 0' | sort -u >listed
 	[ "$(wc -l <listed)" -gt 100 ]
 	[ "$(comm -23 listed <(sort -u want))" = "" ]
@@ -107,7 +107,7 @@ none_is_untrue() {
 	[ "$(comm -23 listed taken)" = "" ]
 }
 
-@test "code that a program writes itself does not fit the file: errors are told, no branch is made up" {
+@test "code that a program writes itself differs from the file: errors are reported, no branch is invented" {
 	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" rewrites
 	within assay script -i trace.data --itrace=be -F tid,ip,addr >out 2>said
 	none_is_untrue 300
@@ -115,13 +115,13 @@ none_is_untrue() {
 	grep -q "errors in decoding the trace" said
 	# It goes on at the next PSB where the code is the file's again: all that is left is as it was.
 	grep -v error out | awk '{ print $1, $2, $3, $4 }' | tail -200 | diff - <(tail -200 truth)
-	# And at each PSB in between, as far as what is there fits.
+	# And at each PSB in between, as far as the code fits.
 	[ "$(grep -c error out)" -ge 3 ]
 	# The same in parts.
 	ASSAY_PT_PARTS=700 assay script -i trace.data --itrace=be -F tid,ip,addr 2>/dev/null | cmp - out
 }
 
-@test "a file of another build is told and not decoded; the trace goes on in all others" {
+@test "a file of another build is reported and not decoded; the trace continues in all others" {
 	local id
 	id=$(readelf -n "$PROGRAMS/counted" | sed -n 's/.*Build ID: //p')
 	[ -n "$id" ] || skip "needs a compiler that writes build ids"
@@ -148,7 +148,7 @@ none_is_untrue() {
 	[ ! -s said ]
 }
 
-@test "no side band: nobody knows whose code it was, which is told" {
+@test "no side band: the code is unknown, which is reported" {
 	trace_of --tsc --no-side-band -- "$PROGRAMS/flow" longjmp
 	run --separate-stderr within assay script -i trace.data --itrace=be -F tid,ip,addr
 	[ "$status" -eq 0 ]
@@ -174,7 +174,7 @@ none_is_untrue() {
 	cmp want theirs
 }
 
-@test "time that goes back is not believed, and the branches are what they were" {
+@test "time that goes back is ignored, and the branches stay the same" {
 	trace_of --tsc --psb 300 -- "$PROGRAMS/flow" longjmp
 	# The TSC packet (0x19) of a PSB+ in the middle gets a time from before the trace.
 	python3 - trace.data <<'PY' || skip "no python3"

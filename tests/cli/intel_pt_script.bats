@@ -4,7 +4,7 @@
 load helpers
 load pt
 
-# What script prints is what perf prints, but for blanks and the names that assay gives without symbols (the PLT, the
+# script prints the same as perf, except for blanks and the names that assay gives without symbols (the PLT, the
 # trampoline of signal handlers): which of several names one takes is not asked here.
 not_of_symbols() {
 	sed -E 's/ (\.plt|<signal handler>)(\+0x[0-9a-f]+)?/ [unknown]/g'
@@ -35,7 +35,7 @@ same_lines() {
 	grep -q '	ret' disassembled
 }
 
-@test "lines of two addresses are those of branches one by one, with what stands between them" {
+@test "lines of two addresses are the branches one by one, with the text between them" {
 	same_branches --tsc --mtc --interrupt 300 --psb 700 -- "$PROGRAMS/flow" threads
 	local each tid
 	one_by_one() {
@@ -46,7 +46,7 @@ same_lines() {
 		[ "$(grep -c '=>' rows)" -gt 100 ]
 		one_by_one --itrace=$each -F tid,ip,addr | cmp - rows
 	done
-	# What is left out is left out.
+	# The output lacks the parts that --itrace leaves out.
 	tid=$(tail -n 1 truth | awk '{ print $1 }')
 	assay script -i trace.data --itrace=b -F ip,addr --tid "$tid" >rows
 	[ "$(wc -l <rows)" -gt 100 ]
@@ -66,7 +66,7 @@ same_lines() {
 	cmp all one
 }
 
-@test "a dump says whose a piece of trace is, and what decoding has to know" {
+@test "a dump has the owner of each piece of trace, and the decoder's parameters" {
 	same_branches --tsc --mtc -- "$PROGRAMS/flow" threads
 	command -v perf >/dev/null || skip "perf is not installed"
 	local words='(Time (Shift|Zero)|PMU Type|.* bit|MTC freq bits|TSC:CTC .*or|Max non-turbo ratio|Snapshot mode) '
@@ -76,7 +76,7 @@ same_lines() {
 	diff theirs ours
 }
 
-@test "JSON has what a trace tells: kinds of branches and where they go, instructions, errors" {
+@test "JSON has the fields of a trace: kinds and targets of branches, instructions, errors" {
 	same_branches --tsc --mtc --cyc -- "$PROGRAMS/flow" recursion
 	assay script -i trace.data --itrace=bpi1i --format json -F +insn,+disasm,+callindent >objects
 	jq -se 'map(select(.event == "branches:u" and .flags == "call" and .target.symbol == "deep")) | length > 3' objects

@@ -48,7 +48,7 @@ load pt
 	refused 0 "the trace has none"
 }
 
-@test "what has no calls, and wrong usage" {
+@test "inputs without calls, and wrong usage" {
 	run assay report --latency -i nothing.here
 	refused 1 "nothing.here"
 	run assay report --latency --sort nonsense -i nothing.here

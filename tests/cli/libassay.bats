@@ -102,7 +102,7 @@ need_python() {
 	find v -name py.typed | grep -q assay/py.typed
 }
 
-@test "Python: the version is that of the build" {
+@test "Python: the version equals the build's" {
 	need_python
 	[ "assay $(python3 -c 'import assay; print(assay.version())')" = "$(assay --version | head -1)" ]
 	has "^version = \"$(python3 -c 'import assay; print(assay.version())')\"" "$ROOT/python/pyproject.toml"

@@ -91,7 +91,7 @@ split_with() {
 	CC_FOR_TEST=clang split_with 5 llvm-dwp -e app -o app.dwp
 }
 
-@test "split debug information that is gone is said, and its lines stay" {
+@test "missing split debug information gives a note, and its lines stay" {
 	build -gsplit-dwarf
 	rm ./*.dwo
 	run bash -c "readelf -sW app | awk '\$8 == \"work\" { print \$2 }' | '$LINES_TOOL' -t app"
@@ -134,7 +134,7 @@ split_with() {
 	[[ $output != *debuginfod* ]]
 	DEBUGINFOD_URLS=$url run assay annotate -i a.assay --symbol-cache "" work
 	refused 0 "debuginfod: asking $url for the debug information of $PWD/app" "got the debug information" "line that is hot"
-	# What is here is enough: nobody is asked.
+	# The local files are enough: no server is asked.
 	cp "srv/buildid/$id/debuginfo" app.debug
 	objcopy --add-gnu-debuglink=app.debug app
 	DEBUGINFOD_URLS=$url run assay annotate -i a.assay --symbol-cache "" work
@@ -175,7 +175,7 @@ split_with() {
 	[ "$(jq --arg at "/inlines.c:$(hot_line)" '[.rows[] | select(.symbol == "work" and (.line | endswith($at))) | .samples] == [30]' lines.json)" = true ]
 	assay report -i a.assay -g | grep -E "work +inlines.c:$(hot_line)\$"
 	[ "$(assay report -i a.assay --by file --format json | jq -c '[.rows[] | select(.file | endswith("/inlines.c")).samples]')" = "[33]" ]
-	# With frames for what is inlined: mix below stir below work; without, work is all there is.
+	# With frames of inlined functions: mix below stir below work; without: only work.
 	assay report -i a.assay --tree --inline --format json |
 		jq -e '. as $r | [.rows[] | select(.symbol == "mix") | .parent as $p | $r.rows[$p].symbol] | index("stir") != null'
 	run -1 bash -c "assay report -i a.assay --tree | grep -w mix"

@@ -73,7 +73,7 @@ shows() {
 	has _ZN4shop4findEi list
 }
 
-@test "a name that can't be read costs that name only, and is told" {
+@test "an unreadable name only costs that name, with a note" {
 	need_recording
 	program_with _ZN3foo
 	record_samples 20 s '' -- ./app
@@ -120,7 +120,7 @@ hostile_library() {
 	grep -c '%function' hostile.s
 }
 
-# harmless COMMAND…: what it prints is valid text that moves no cursor. CSV is data: it keeps characters as they are.
+# harmless COMMAND…: its output is valid text that moves no cursor. CSV is data: it keeps characters as they are.
 harmless() {
 	"$@" >out 2>told || { echo "fails: $*" >&2 && cat told >&2 && return 1; }
 	for file in out told; do
@@ -147,7 +147,7 @@ harmless() {
 	harmless assay export -i s --format=callgrind
 	assay report -i s --symbol-cache '' -l --format=json 2>told >rows.json
 	[ "$(jq '[.rows[].samples] | add' rows.json)" = "$n" ]
-	# What is behind a NUL is no name, and an escape that a language writes in letters is no escape.
+	# Text behind a NUL is no name, and an escape that a language writes in letters is no escape.
 	jq -r '.rows[].symbol' rows.json | cut -c -200 >names
 	for name in 'Shop.4' 'shop::4' 'base:Shop.4' 'shop.' 'shop::' 'Shop.z1bU'; do has -F "$name" names; done
 	has -x '_ZN4shop3a' names

@@ -11,7 +11,7 @@ setup() {
 	need_recording
 }
 
-# in_mount_namespace COMMANDS: with mounts of their own, which no other process sees.
+# in_mount_namespace COMMANDS: with private mounts, which no other process sees.
 in_mount_namespace() {
 	unshare -m --propagation private true 2>/dev/null || skip "needs mount namespaces (unshare -m)"
 	unshare -m --propagation private bash -uc "$1"
@@ -82,7 +82,7 @@ all_say() { # TEXT…
 	[ "$(fact s .cpus)" = "$(nproc)" ] || fact s .
 }
 
-@test "settings that cannot be read are told as such, not as 0" {
+@test "unreadable settings are shown as unreadable, not as 0" {
 	in_mount_namespace '
 		mount -t tmpfs none /proc/sys/kernel
 		assay doctor --format json >doctor.json; true'
@@ -92,7 +92,7 @@ all_say() { # TEXT…
 	[ "$status" = 1 ]
 }
 
-@test "without /proc, recording goes on by rings, and says what is missing" {
+@test "without /proc, recording uses rings, and a note names the missing parts" {
 	background "$PROGRAMS/split" 100000s >/dev/null
 	in_mount_namespace '
 		mount -t tmpfs none /proc
@@ -123,7 +123,7 @@ all_say() { # TEXT…
 	[ "$(jq -r '.checks[] | select(.name == "system files").state' <<<"$output")" = missing ]
 }
 
-@test "hidepid is told, to those whom it hides processes from" {
+@test "hidepid is reported to the users from whom it hides processes" {
 	unprivileged true
 	set_paranoid -1
 	in_mount_namespace '
@@ -136,7 +136,7 @@ all_say() { # TEXT…
 	[ "$status" = 1 ]
 }
 
-@test "in a pid namespace of its own, doctor says which part can be profiled" {
+@test "in a separate pid namespace, doctor names the part that can be profiled" {
 	unshare -p -f --mount-proc true 2>/dev/null || skip "no pid namespace here"
 	run unshare -p -f --mount-proc assay doctor
 	[[ "${lines[0]}" == "You can profile: this pid namespace"* ]]
@@ -153,7 +153,7 @@ as_somebody() { # COMMAND…
 	)
 }
 
-@test "locked memory that is used up is told by record and doctor alike" {
+@test "record and doctor report used-up locked memory alike" {
 	local finding
 	need_root
 	unprivileged true # which puts assay where others find it

@@ -11,7 +11,7 @@ need_off_cpu() {
 	[ "$status" = 0 ]
 }
 
-# Milliseconds that a function, with what it calls, has of an event: ms SESSION EVENT FUNCTION
+# Milliseconds that a function has of an event, with its callees: ms SESSION EVENT FUNCTION
 ms() {
 	assay report -i "$1" -l -t 0 --format json "event:$2" |
 		jq -s "[.[].rows[] | select(.symbol == \"$3\") | .total] | add // 0"
@@ -119,7 +119,7 @@ stolen_ms() {
 	[ "$length" -le $((wall - 1999)) ]
 }
 
-@test "what is shorter than asked for does not count" {
+@test "waits below the minimum do not count" {
 	need_off_cpu
 	assay record --off-cpu --off-cpu-min 250ms -e cpu-clock -o s -- "$PROGRAMS/waits" 0.5s >facts
 	measured locker

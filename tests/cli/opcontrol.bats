@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# opcontrol: the machine in the background, until something else is said.
+# opcontrol: the whole machine in the background, until it is stopped.
 load helpers
 load daemon
 
@@ -84,7 +84,7 @@ has_more() {
 	wait_for has_more 0
 	control --stop
 	[[ "$(control --status)" == "Daemon paused: pid $daemon"* ]]
-	# what was sampled is there, without a dump
+	# the samples are there, without a dump
 	[ "$(samples_of split)" -ge "$n" ]
 	run control --event=cpu-clock:2000000 --setup
 	refused 0 "hold from the daemon's next start on"
@@ -105,7 +105,7 @@ has_more() {
 	kill -0 "$(cat session/lock)"
 }
 
-@test "sample files of before become a session of their own" {
+@test "older sample files become a separate session" {
 	need_daemon
 	assay record -q --store=oprofile -e cpu-clock -o old -- "$PROGRAMS/split" 200 >/dev/null
 	mkdir -p session
@@ -138,7 +138,7 @@ has_more() {
 	rm session
 }
 
-@test "what can't be is said, and ends with 1" {
+@test "impossible options are errors with status 1" {
 	run opcontrol
 	refused 1 "no action"
 	run control --start --stop

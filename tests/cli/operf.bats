@@ -49,7 +49,7 @@ killed_operf() {
 	wait "$pid" || true
 }
 
-@test "what a killed operf left is taken in by whoever looks there next" {
+@test "the next program that looks there keeps the samples of a killed operf" {
 	need_recording
 	killed_operf
 	[ -n "$(find oprofile_data -name "recording.*")" ]
@@ -139,7 +139,7 @@ killed_operf() {
 	[ "$status" = 0 ]
 }
 
-@test "operf's exit status: the command's end, and what failed" {
+@test "operf's exit status: the command's end, and failures" {
 	need_recording
 	run operf sh -c 'exit 5'
 	refused 1 "ended with status 5"

@@ -47,7 +47,7 @@ assert e.find("unit_masks").get("category") == "bitmask" and len(e.find("unit_ma
 	refused 1 "unknown processor 'nonsense'"
 }
 
-@test "ophelp says what is wrong in an event file, and goes on" {
+@test "ophelp reports errors in an event file, and continues" {
 	mkdir -p own/x86-64/generic
 	printf 'event:0x76 counters:0 name:MINE : mine\nevent:zz counters:0 name:BAD\n' >own/x86-64/generic/events
 	OPROFILE_EVENTS_DIR=own run ophelp -c x86-64/generic
@@ -80,7 +80,7 @@ assert e.find("unit_masks").get("category") == "bitmask" and len(e.find("unit_ma
 	grep -q "for the specified process(es):" out
 }
 
-@test "ocount: what is wrong ends with 1" {
+@test "ocount: errors end with status 1" {
 	run ocount
 	refused 1 "give one of COMMAND"
 	run ocount -s -p 1

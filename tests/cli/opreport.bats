@@ -13,7 +13,7 @@ setup() {
 HEADER='CPU: AMD64 generic, speed 2400 MHz (estimated)
 Counted CPU_CLK_UNHALTED events (CPU Clocks not Halted) with a unit mask of 0x00 (No unit mask) count 100000'
 
-# opreport ARGUMENTS… prints exactly what is on standard input.
+# opreport ARGUMENTS… prints exactly the text of standard input.
 prints() {
 	run --separate-stderr opreport "$@"
 	[ "$status" = 0 ]
@@ -133,7 +133,7 @@ $address 800      39.8010  app                      app                      lea
 	[[ "$output" == *"       10  0.4975         0       0 ls"* ]]
 }
 
-@test "-X is valid by the schema, and has what -l has" {
+@test "-X is valid by the schema, and has the same counts as -l" {
 	command -v xmllint >/dev/null || skip "xmllint is not installed"
 	for how in "" -l -d -c "-l -m all"; do
 		# shellcheck disable=SC2086

@@ -11,7 +11,7 @@ flat_total() {
 		xargs -0 python3 "$MKOPFILE" dump | awk '/^  0x/ { n += $2 } END { print n + 0 }'
 }
 
-@test "what is stored as sample files is what was counted" {
+@test "sample files have the counted samples" {
 	need_recording
 	assay record -q -e cpu-clock --store=oprofile -o s -- "$PROGRAMS/split" 300 >/dev/null
 	[ -s s/abi ]
@@ -36,7 +36,7 @@ flat_total() {
 	[ -z "$output" ]
 }
 
-@test "less kept apart is told in the native store, too" {
+@test "the native store shows a smaller separation, too" {
 	need_recording
 	assay record -q --separate=process -o s -- "$PROGRAMS/threads" 1000 >/dev/null
 	run assay report -i s --by cpu

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck disable=SC2030,SC2031 # each test is a process of its own
+# shellcheck disable=SC2030,SC2031 # each test is a separate process
 # OProfile's file system, mounted by the daemon.
 
 load helpers
@@ -36,7 +36,7 @@ count_samples() {
 	python3 - "$1" "$2" <<-'END'
 		import struct, sys
 		data = open(sys.argv[1], 'rb').read()
-		# What is still being written may end anywhere.
+		# A file that is being written may end anywhere.
 		words = struct.unpack('=%dQ' % (len(data) // 8), data[:len(data) // 8 * 8])
 		escape, arguments = 2**64 - 1, {1: 5, 2: 1, 3: 1, 4: 0, 5: 0, 6: 0, 8: 0}
 		at, cookie, kernel, n = 0, None, None, 0
@@ -75,7 +75,7 @@ has_dumped_samples() {
 	reader=$pid
 	echo 1 >op/enable
 	[ "$(cat op/enable)" = 1 ]
-	# Until samples of our program were told.
+	# Until the stream has samples of our program.
 	wait_for has_dumped_samples
 	echo 0 >op/enable
 	wait "$reader" # the end of the file
@@ -145,7 +145,7 @@ reads_buffer() {
 	end_daemon
 }
 
-@test "what can't be mounted is said, and the daemon goes on" {
+@test "a failed mount is reported, and the daemon continues" {
 	touch op
 	start_daemon d --oprofilefs op -e cpu-clock
 	said "oprofilefs at $PWD/op: $PWD/op: not a directory: going on without it"

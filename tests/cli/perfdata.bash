@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# perf.data files for tests: what perf records, and what is written by hand.
+# perf.data files for tests: recorded by perf, and written by hand.
 
 # A little of everything: several processes, libraries, the kernel. "${work[@]}" is a command.
 work=(sh -c '"$0" 200 & for i in 1 2 3 4 5; do ls -lR "$1" >/dev/null; done; wait' "$PROGRAMS/split" "$ROOT/tests")

@@ -81,7 +81,7 @@ shows_exec() { # FILE
 	assay script -i "$1" --show-task-events 2>/dev/null | grep -q "exec: sleep:"
 }
 
-@test "a raw recorder that is killed leaves what it has flushed, and import makes perf read it" {
+@test "a killed raw recorder leaves its flushed records, and import makes perf read them" {
 	need_perf
 	need_recording
 	background assay record -q --raw -o killed.data -- sleep 100000
@@ -96,7 +96,7 @@ shows_exec() { # FILE
 	refused 1 "PERF_RECORD_COMM exec: sleep:" "the recorder was killed"
 }
 
-@test "record --raw keeps what was there, and refuses what does not go with it" {
+@test "record --raw keeps the old file, and refuses conflicting options" {
 	need_recording
 	assay record -q --raw -o twice.data -- true
 	assay record -q --raw -o twice.data -- true
@@ -111,7 +111,7 @@ shows_exec() { # FILE
 	refused 1 "no/such/folder/x.data" "there is no folder no/such/folder"
 }
 
-@test "what can't be written again says why" {
+@test "inputs that can't be written again are errors with the reason" {
 	mkdir d
 	echo text >text
 	run assay import --to perfdata text -o out.data

@@ -48,7 +48,7 @@ processes_of() {
 	make_run | assay report -P -i - --format json "$@" | jq -r "$filter"
 }
 
-@test "user, system, interrupts, idle and lost are what was delivered" {
+@test "user, system, interrupts, idle and lost add up to the delivered samples" {
 	make_run >run.txt
 	assay report -P -i run.txt --format json >run.json
 	[ "$(jq -r '.statistics | "\(.user.samples) \(.system.samples) \(.irq.samples) \(.softirq.samples) \(.idle.samples) \(.lost) \(.delivered)"' run.json)" = "76 42 15 8 30 0 171" ]
@@ -100,7 +100,7 @@ processes_of() {
 	diff of_text of_json
 }
 
-@test "what is below the threshold is gathered, and still adds up" {
+@test "processes below the threshold are gathered, and still add up" {
 	processes_of '"\([.processes[].name] | join(" ")) \(.other.n) \(.other.all.samples)"' -t 10 >row
 	[ "$(cat row)" = "cpuspin client [idle] 1 1" ]
 	make_run | assay report -P -i - -t 10 >text
@@ -207,7 +207,7 @@ processes_of() {
 	assay report -P -i s | awk '/^Summary/ { on = 1 } on' | grep -q '  all$'
 }
 
-@test "a stripped program's functions are named between what is known" {
+@test "a stripped program's functions are named between known functions" {
 	need_recording
 	strip -o split "$PROGRAMS/split"
 	assay record -q -o s -F "$(at_most 2000)" -- ./split 0.3cpu >/dev/null
@@ -227,7 +227,7 @@ processes_of() {
 	assay report -P -i s -t 0 --instructions | grep -q '<forty+0x[0-9a-f]*>: [a-z]'
 }
 
-@test "code that is gone is said once, and its places are still there" {
+@test "missing code gives one note, and its places stay" {
 	need_recording
 	cp "$PROGRAMS/split" gone
 	assay record -q -o s -F "$(at_most 2000)" -- ./gone 0.3cpu >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# prospect: a command, and the report of what the machine did while it ran.
+# prospect: a command, and a report of the machine's activity while it ran.
 
 load helpers
 
@@ -29,7 +29,7 @@ need_machine() {
 	jq -e '.kernel | not' out.json
 }
 
-@test "level 1 is the command, level 2 also what it starts" {
+@test "level 1 is the command, level 2 also its children" {
 	need_recording
 	prospect -V1 -H"$HZ" -f one.json --format json sh -c "'$PROGRAMS/split' 0.2cpu; :" >/dev/null
 	prospect -V2 -H"$HZ" -f two.json --format json sh -c "'$PROGRAMS/split' 0.2cpu; :" >/dev/null
@@ -44,7 +44,7 @@ UNTIL_RUN='
 	end=$(($(ticks "$1") + $(getconf CLK_TCK) / 3))
 	while [ "$(ticks "$1")" -lt "$end" ]; do sleep 0.05; done'
 
-@test "level 3 has what runs beside the command, level 4 the kernel as well" {
+@test "level 3 has all other processes, level 4 the kernel as well" {
 	need_machine
 	background "$PROGRAMS/split" 100000s >/dev/null
 	local beside=$pid
@@ -64,7 +64,7 @@ UNTIL_RUN='
 	hz=$(at_most 2000)
 	prospect -V4 -M1 -H"$hz" -f out.json --format json "$PROGRAMS/split" 0.4cpu >/dev/null
 	adds_up out.json
-	# A quarter of what 0.4 s of CPU time have: timer ticks can be late.
+	# A quarter of the ticks of 0.4 s of CPU time: timer ticks can be late.
 	[ "$(jq '.statistics.user.samples' out.json)" -gt $((hz / 10)) ]
 }
 
@@ -170,7 +170,7 @@ UNTIL_RUN='
 	adds_up out.json
 }
 
-@test "wrong usage says what is right" {
+@test "wrong usage shows the right usage" {
 	run prospect
 	refused 2 "prospect: " "sleep 60"
 	run prospect -V5 true
@@ -183,7 +183,7 @@ UNTIL_RUN='
 	refused 2 --system-time
 }
 
-@test "an ordinary user is told what he does not see, and gets the rest" {
+@test "an ordinary user learns which parts are hidden, and gets the rest" {
 	need_recording
 	set_paranoid 2
 	run unprivileged prospect -V4 -H"$HZ" python3 -c 'sum(i * i for i in range(3000000))'
@@ -202,7 +202,7 @@ UNTIL_RUN='
 	done
 	unshare -n -m sh -c 'ip link set lo up && mount -t sysfs sysfs /sys &&
 		[ -w /sys/class/net/lo/queues/rx-0/rps_cpus ]' || skip "no network namespace with steering here"
-	# Its spinner is told from those of others by its environment.
+	# Its environment distinguishes its spinner from others.
 	export TMPDIR=$PWD
 	"$ROOT/examples/prospect-paper.sh" "$ASSAY_BUILD" 1500 1 >out
 	[ "$(grep -c '^all ' out)" = 3 ]

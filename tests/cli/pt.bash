@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# Traces of the generator (tests/pt), decoded by us and by perf, held against what it knows.
+# Traces of the generator (tests/pt), decoded by us and by perf, and compared with its truth.
 #
 #   trace_of [OPTION…] -- PROGRAM [ARG…]        ./trace.data, ./truth, and that by thread in ./want
 #   same_branches [OPTION…] -- PROGRAM [ARG…]   the same; generator, decoder and perf agree

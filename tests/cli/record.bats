@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What can be profiled, and how recording ends.
+# The targets of a recording, and its end.
 
 load helpers
 
-@test "a command is profiled by default, and what it starts" {
+@test "a command and its children are profiled by default" {
 	need_recording
 	assay record -o s -- sh -c "'$PROGRAMS/split' 0.1cpu; '$PROGRAMS/deep' 0.1cpu"
 	[ "$(fact s .samples)" -gt 0 ]
@@ -175,7 +175,7 @@ ended() {
 	[ "$status" = 143 ]
 }
 
-@test "SIGKILL of the recorder costs only what was not written yet" {
+@test "SIGKILL of the recorder only costs samples that were not written yet" {
 	need_recording
 	background assay record -q -o s -- "$PROGRAMS/split" 100000s >/dev/null
 	two_seconds() { [ "$(fact s '.last_sample_s > 2' 2>/dev/null)" = true ]; }
@@ -230,7 +230,7 @@ ended() {
 	wait_for so_or_ended "$pid" false
 }
 
-@test "a command that does too little of what an event counts is said to, by the event" {
+@test "a command with too few events for a sample gives a note, for each event" {
 	run assay record -e page-faults -c 1000000 -o s.assay -- true
 	refused 0 "the command had too few events of 'page-faults' for a sample" "a smaller period (-c)"
 	run assay record -e cpu-clock -c 100000000000 -o s.assay -- true
@@ -244,7 +244,7 @@ ended() {
 	[ "$(fact s .end.wait_status)" = 0 ]
 }
 
-@test "what processes shorter than a sampling period lack is said, with what has it" {
+@test "missing samples of processes shorter than a sampling period give a note with the remedy" {
 	need_recording
 	# The kernel counts CPU time in ticks: by chance, it counts little of one run.
 	for _ in 1 2 3 4; do
@@ -257,7 +257,7 @@ ended() {
 	[ "$(fact s .losses.unsampled)" -gt 0 ]
 }
 
-@test "children that ran before -p began are told of, and profiled with --children" {
+@test "children that ran before -p began give a note, and are profiled with --children" {
 	need_recording
 	background sh -c '"$0" 100000s; true' "$PROGRAMS/split"
 	wait_for pgrep -P "$pid" split
@@ -285,7 +285,7 @@ ended() {
 	has "gone/samples/current/0000.segment was deleted while assay wrote it" err
 }
 
-@test "the limit of open files is told with its remedy" {
+@test "the limit of open files is an error with its remedy" {
 	need_recording
 	for n in 6 8 10; do
 		run bash -c "ulimit -n $n; exec assay record -o s -p $$ --duration 0.1"
@@ -295,7 +295,7 @@ ended() {
 	refused 1 "the limit of 6 open files is reached"
 }
 
-@test "a command that executes a set-uid program is told of, with the reason for its few samples" {
+@test "a command that executes a set-uid program gives a note about its few samples" {
 	need_recording
 	[ "$(id -u)" = 0 ] || skip "needs root, to make a set-uid program"
 	mkdir -m 777 "$NOBODY"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Intel PT is recorded on a machine that is fake, and decodes to what its processor was given to run.
+# Intel PT is recorded on a fake machine, and decodes to the code that its processor ran.
 load helpers
 load fake_pt
 
-# Branches alone: errors at the end of what was cut are no matter.
+# Only branches: errors at the end of cut traces do not matter.
 branches() {
 	grep '=>' | by_thread
 }
@@ -33,17 +33,17 @@ attr() { # FILE N
 	decodes perf.data
 	[ "$(device_says dropped)" = 0 ]
 	[ "$(device_says told)" = "$(device_says produced)" ]
-	# The builds of what it ran are in the file.
+	# The file has the build ids of its programs.
 	assay buildid-list -i perf.data >builds
 	grep -Eq '^[0-9a-f]{40} .*/flow$' builds
 }
 
-@test "each perf_event_attr is what perf-intel-pt(1) shows" {
+@test "each perf_event_attr equals that of perf-intel-pt(1)" {
 	fake_machine 4
 	fake_old_processor
 	fake_trace "$PROGRAMS/flow" recursion
 	on_fake assay record -vv -e intel_pt//u -- sh -c "$(until_done)" 2>shown
-	# Its size is that of the headers; what else differs came with later kernels.
+	# Its size is that of the headers; other differences came with later kernels.
 	attr shown 2 | sed 's/^size .*/size 112/; s/ID|LOST/ID/; /^aux_watermark /d' >pt
 	diff -u - pt <<-'END'
 		type 6
@@ -95,7 +95,7 @@ attr() { # FILE N
 	fi
 }
 
-@test "bad terms, and what the processor lacks" {
+@test "bad terms, and features that the processor lacks" {
 	fake_machine 1
 	run assay record -e intel_pt/psb_period=15/u -- true
 	refused 2 "Invalid psb_period for intel_pt. Valid values are: 0-5"
@@ -113,7 +113,7 @@ attr() { # FILE N
 	refused 2 "There may be only one intel_pt event"
 }
 
-@test "a thread, a buffer of its own" {
+@test "each thread has its own buffer" {
 	fake_machine 4
 	fake_trace "$PROGRAMS/flow" recursion
 	on_fake assay record -vv --per-thread -e intel_pt//u -- sh -c "$(until_done)" 2>shown
@@ -197,7 +197,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	[ "$(records perf.data "AUXTRACE size" | wc -l)" -gt 1 ]
 }
 
-@test "what the kernel could not store is told, and the bytes add up" {
+@test "bytes that the kernel could not store are reported, and all bytes add up" {
 	fake_machine 1
 	FAKE_TRACE="--cyc --no-retcomp --psb 100" fake_trace "$PROGRAMS/flow" indirect
 	# A recorder that gets no turn while more is traced than two pages hold.
@@ -321,7 +321,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"online@/devices/system
 	grep -q "^  aux_output  *1$" shown
 }
 
-@test "what the user may lock, and what the paranoid level permits" {
+@test "the limits of locked memory and of the paranoid level" {
 	fake_machine 2
 	fake_trace "$PROGRAMS/flow" recursion
 	# The rings of both CPUs, and not their areas.
@@ -400,7 +400,7 @@ has_written() { # BRANCHES: perf.data has more than so many
 	run -127 on_fake assay record -q -e intel_pt//u -- ./no-such-program
 }
 
-@test "no Intel PT: the error says where it may be" {
+@test "no Intel PT: the error names possible reasons" {
 	mkdir -p sys/bus/event_source/devices
 	SYSFS_PATH=$PWD/sys run assay record -e intel_pt//u -- true
 	refused 1 "no Intel PT here"

@@ -78,7 +78,7 @@ samples_of() {
 	[ "$(samples_of s plugin_work)" -gt $(($(fact s .samples) / 2)) ]
 }
 
-@test "threads are told apart by their names" {
+@test "threads are distinguished by their names" {
 	need_recording
 	assay record -q -o s -F "$(at_most 4000)" -- "$PROGRAMS/threads" 6000 >/dev/null
 	local busy all
@@ -139,7 +139,7 @@ samples_of() {
 	grep "\b$n\b.*forty\|forty.*\b$n\b" <<<"$output"
 }
 
-@test "a report says what was measured" {
+@test "a report names the measured events" {
 	need_recording
 	local rate
 	rate=$(at_most 500)
@@ -166,7 +166,7 @@ samples_of() {
 	[ "$(rows "$S" '.rows | length' --by comm comm:deep)" = 1 ]
 }
 
-@test "a filter that is wrong, or matches nothing, says what there is" {
+@test "a filter that is wrong, or matches nothing, is an error with the possible values" {
 	recorded split
 	run assay report -i "$S" nonsense:x
 	[ "$status" -gt 0 ]
@@ -176,7 +176,7 @@ samples_of() {
 	[[ "$output" == *split* ]]
 }
 
-@test "the default session is ./assay.data; without one the way to get it is said" {
+@test "the default session is ./assay.data; without one the error shows how to make it" {
 	run assay report
 	refused 1 "assay.data" "assay record"
 }

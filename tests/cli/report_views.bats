@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Views, formats and where they go, over one session; skipped where nothing may be recorded.
+# Views, formats and output files of one session; skipped if nothing may be recorded.
 
 load helpers
 
@@ -55,7 +55,7 @@ sum() {
 		jq -e '.header.samples | ., (.stored == .selected + .idle_hidden + .filtered and .filtered > 0)'
 }
 
-@test "filters choose, and say what there is when they choose nothing" {
+@test "filters choose samples; without a match the error lists the values" {
 	session
 	assay report -i "$S" -l comm:gzip --format csv >o.csv
 	[ "$(sum o.csv samples)" -gt 0 ]
@@ -65,7 +65,7 @@ sum() {
 	refused 1 "no sample matches time:5000-"
 }
 
-@test "what is typed wrong is a usage error that names what is allowed" {
+@test "a typing error is a usage error that names the allowed words" {
 	for wrong in "color:red" "pid:x" "time:5-1" "--by colour" "-l --tree" "-t 101" "--sort size -l" \
 		"--columns size" "--tree --by symbol" "--format yaml" "-n 0"; do
 		# shellcheck disable=SC2086

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# assay script: against perf's where it is installed, and what is asked of it alone.
+# assay script: compared with perf's if it is installed, and features that only assay has.
 
 load helpers
 load perfdata
@@ -131,7 +131,7 @@ by_hand() {
 	refused 1 "is a session, which has no records"
 }
 
-@test "a session gives what was added up, with its counts" {
+@test "a session gives its sums, with their counts" {
 	need_recording
 	assay record -q -F "$(at_most 999)" -o s.assay -- "$PROGRAMS/split" 400
 	n=$(fact s.assay .samples)

@@ -49,7 +49,7 @@ csv() {
 	[ "$(csv symbol,samples -l unit-mask:0 tgid:101 event:INST)" = "lib_work 30" ]
 }
 
-@test "what is kept apart and not merged is columns, in more than one axis" {
+@test "properties that are kept apart and not merged are columns, in more than one axis" {
 	add_classes
 	report --merge none -l event:INST
 	[[ "$output" =~ cpu\ 0\ +cpu\ 1 ]]
@@ -69,7 +69,7 @@ csv() {
 	[ "$(csv app,samples 'lib-image:*libdemo*' | sort)" = "$(printf '%s\n' "/usr/bin/other 7" "$BIN/app 1000" | sort)" ]
 }
 
-@test "unit masks are told apart, or merged" {
+@test "unit masks are distinguished, or merged" {
 	python3 "$MKOPFILE" --um 3 flat demo "$BIN/app" leaf=1 >/dev/null
 	[ "$(csv event,samples -l symbol:leaf | sort)" = $'CPU_CLK_UNHALTED:100000:0x0 800\nCPU_CLK_UNHALTED:100000:0x3 1' ]
 	[ "$(csv event,samples -l --merge unitmask symbol:leaf unit-mask:0x3)" = "CPU_CLK_UNHALTED:100000:0x3 1" ]

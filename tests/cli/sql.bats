@@ -129,7 +129,7 @@ EVENT_TOTALS='SELECT event, SUM(samples), SUM(period) FROM samples_view GROUP BY
 	sqlite3 x.sqlite .dump | iconv -f UTF-8 -t UTF-8 >/dev/null
 }
 
-@test "sqlite: a disk that is full half way leaves what was there" {
+@test "sqlite: a disk that fills half way leaves the old file" {
 	need_sqlite
 	need_full_disk
 	"$PROGRAMS/make_session" s plain 20000

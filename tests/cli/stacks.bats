@@ -56,7 +56,7 @@ need_ordinary_user() {
 	done
 }
 
-@test "a handler with a stack of its own: the in-kernel sampler goes on, copied stacks say why they end" {
+@test "a handler with a separate stack: the in-kernel sampler continues, copied stacks have the reason of their end" {
 	need_recording
 	[ -x "$PROGRAMS/handler" ] || skip "no static C library of x86-64"
 	assay record -q --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/handler" 0.3 own >/dev/null
@@ -116,7 +116,7 @@ fibers_reach() { # PATTERN ARGUMENTS…
 	record_until most_reach -q -a --collector bpf -e cpu-clock -o s -- "$PROGRAMS/fibers" "${@:2}"
 }
 
-@test "stacks of fibers go on where the unwind information leads to another stack" {
+@test "stacks of fibers continue where the unwind information leads to another stack" {
 	need_recording
 	[ -x "$PROGRAMS/fibers" ] || skip "needs code of x86-64"
 	assay record -q --call-graph dwarf -e cpu-clock -o s -- "$PROGRAMS/fibers" 0.3 fiber >/dev/null
@@ -170,7 +170,7 @@ fibers_reach() { # PATTERN ARGUMENTS…
 	[ "$(from_start "$NOBODY/$most")" -ge 90 ]
 }
 
-@test "a stack deeper than what is copied is cut, and counted" {
+@test "a stack deeper than the copied bytes is cut, and counted" {
 	need_recording
 	run assay record --call-graph dwarf --stack-size 1k -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 0.2cpu 300
 	[ "$status" = 0 ]
@@ -184,7 +184,7 @@ fibers_reach() { # PATTERN ARGUMENTS…
 	refused 2 "--stack-size" "65528"
 }
 
-@test "the best stacks that are to be had are the default, and it is said which" {
+@test "the best available stacks are the default, with a message" {
 	need_recording
 	run assay record -e cpu-clock -o s -- "$PROGRAMS/deep-nofp" 0.3cpu
 	[ "$status" = 0 ]

@@ -3,7 +3,7 @@
 # assay stat: counting without samples.
 load helpers
 
-# What the names of events end with where only user mode may be counted.
+# The end of event names if only user mode may be counted.
 mode() {
 	[ "$(id -u)" = 0 ] || [ "$(cat "$PARANOID_FILE")" -le 1 ] || echo :u
 }
@@ -43,7 +43,7 @@ print(faults() - before, faults())'
 	[ "$(awk -F, 'NR == 2 { print ($4 > 0), $8 }' c)" = '1 no' ]
 }
 
-@test "without -e there is what can be had, and the rest is named" {
+@test "without -e the available events are counted, and a note names the others" {
 	need_recording
 	run assay stat -- true
 	[ "$status" = 0 ]
@@ -52,7 +52,7 @@ print(faults() - before, faults())'
 	[ "$(jq '(.counts | length) + (.missing | length)' j)" = 8 ]
 }
 
-@test "intervals add up to what was counted" {
+@test "intervals add up to the counts" {
 	need_recording
 	assay stat -I 100ms -e page-faults --format json -o j -- "$(python_path)" -c "$FAULTS" >own
 	read -r touched all <own
@@ -102,7 +102,7 @@ print(faults() - before, faults())'
 	refused 2 "a group within a group"
 }
 
-@test "what can't be counted, or was typed wrongly, is said" {
+@test "events that can't be counted, and typing errors, are errors" {
 	run assay stat
 	refused 2 "nothing to count"
 	run assay stat -a -p 1

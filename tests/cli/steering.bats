@@ -66,7 +66,7 @@ end_steered() {
 	grep -q '^assay: 0 samples' log
 }
 
-@test "what is no message is told, and the recording goes on" {
+@test "an unknown message is reported, and the recording continues" {
 	need_recording
 	record_steered
 	printf 'ena' >ctl
@@ -82,7 +82,7 @@ end_steered() {
 	grep -q 'snapshot: there is nothing to take one of' log
 }
 
-# Whether the recorder has read what was sent: the FIFO is empty.
+# Whether the recorder has read all messages: the FIFO is empty.
 is_fetched() {
 	python3 -c 'import fcntl, struct, sys, termios
 sys.exit(struct.unpack("i", fcntl.ioctl(6, termios.FIONREAD, b"1234"))[0] != 0)'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Where names come from, and what is said where there are none: images that
+# The sources of names, and the notes if there are none: images that
 # are stripped, have changed, are damaged or gone.
 load helpers
 
@@ -14,7 +14,7 @@ report_app() {
 	assay report -i app.assay --symbol-cache "${1-}" -l
 }
 
-@test "an image that is gone is said, and its samples stay" {
+@test "a missing image gives a note, and its samples stay" {
 	have_app
 	rm app
 	run report_app
@@ -29,7 +29,7 @@ report_app() {
 	refused 0 "has changed since it was profiled (its build id was" "now it has none" "(no symbols)"
 }
 
-@test "an image that is damaged is said to be" {
+@test "a damaged image gives a note" {
 	have_app
 	truncate -s 3000 app
 	run report_app
@@ -63,7 +63,7 @@ report_app() {
 	refused 0 forty
 }
 
-@test "functions of a stripped program are told apart; a debug file names them" {
+@test "functions of a stripped program are distinguished; a debug file names them" {
 	have_app
 	objcopy --only-keep-debug app app.debug
 	strip app

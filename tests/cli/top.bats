@@ -50,7 +50,7 @@ shows() {
 	wait_for is_shown "$1" || { cat shown error >&2; return 1; }
 }
 
-# A program that is busy for as long as the test: no time limit of its own ends it first.
+# A program that is busy as long as the test: no time limit ends it first.
 BUSY_LOOP='while :; do :; done'
 
 @test "a command: processes, functions, tree; q leaves the terminal as it was" {
@@ -129,7 +129,7 @@ BUSY_LOOP='while :; do :; done'
 	shows '^status 0'
 }
 
-@test "a process that runs; its end is told" {
+@test "a running process; its end is shown" {
 	background sh -c "$BUSY_LOOP"
 	top 100 -p "$pid" -V symbols
 	shows '^[0-9]+ s: [1-9][0-9]* samples'
@@ -139,7 +139,7 @@ BUSY_LOOP='while :; do :; done'
 	shows '^status 0'
 }
 
-@test "a command of one word; its end is told" {
+@test "a command of one word; its end is shown" {
 	top 100 -- true
 	shows 'the command has ended'
 	keys q
@@ -168,7 +168,7 @@ BUSY_LOOP='while :; do :; done'
 	wait_for not pgrep -f "split $rounds|$BATS_TEST_TMPDIR/tmp"
 }
 
-@test "what is not possible is said plainly, on the terminal as it was" {
+@test "impossible requests are errors, on the unchanged terminal" {
 	run assay top </dev/null
 	refused 1 "standard input is not a terminal" "assay record"
 	run assay top -f pid:x

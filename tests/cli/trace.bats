@@ -24,7 +24,7 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	echo "$stderr"
 }
 
-@test "what led to a call of a function is shown, and not what came behind it" {
+@test "the code before a call of a function is shown, and not the code after it" {
 	need_uprobes
 	trace_moment --on-symbol the_moment -- 4000
 	[ "$status" = 7 ]
@@ -81,7 +81,7 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	[[ "$output" == *"ended by Terminated, and the moment did not come"* ]]
 }
 
-@test "what was waited for and did not come is said" {
+@test "a moment that did not come gives a message" {
 	need_uprobes
 	trace_moment --on-symbol ignore -- 2000
 	[ "$status" = 7 ]
@@ -144,7 +144,7 @@ behind_the_moment() {
 	[[ "$output" != *"more than one"* ]]
 }
 
-@test "an ordinary user can wait for the end alone, and is told so" {
+@test "an ordinary user can only wait for the end, with a message" {
 	need_root
 	run unprivileged assay trace --source samples --on-symbol main -- true
 	refused 1 "needs a uprobe, which needs root or CAP_PERFMON" "--on-exit"
@@ -154,7 +154,7 @@ behind_the_moment() {
 	refused 0 "kept because: the command ended with status 0"
 }
 
-@test "what can't be traced is refused by name" {
+@test "targets that can't be traced are refused by name" {
 	run assay trace
 	refused 2 "nothing to trace: give a command, or -p PID"
 	run assay trace -p 1 -- true

@@ -44,7 +44,7 @@ load helpers
 	refused 1 "permission denied"
 }
 
-@test "doctor tells an ordinary user what is possible" {
+@test "doctor shows an ordinary user the possible targets" {
 	run unprivileged assay doctor
 	[ "$status" -le 1 ]
 	[[ "$output" == *"perf_event_paranoid"* ]]

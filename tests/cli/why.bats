@@ -21,7 +21,7 @@ why() {
 	[[ $output != *"to do"* ]]
 }
 
-@test "a stripped image: every place that was looked in, and what to do" {
+@test "a stripped image: every searched place, and the remedy" {
 	have_app strip app
 	why '*/app'
 	refused 0 "dynamic symbols and unwind tables only" "- /usr/lib/debug/.build-id/" ": No such file or directory" \
@@ -63,7 +63,7 @@ why() {
 	refused 0 "place     0x" "function  main"
 }
 
-@test "what is not in the session" {
+@test "names that are not in the session" {
 	have_app
 	why nothing_like_it
 	refused 1 "nothing_like_it: no image, function or offset of the session"
