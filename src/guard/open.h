@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The opener of files that a profiled program controls.
+ *
+ * A profiled program chooses the paths of its mappings, and the files at these paths. It can put a
+ * FIFO, a device or a link there, or exchange a folder for a link while assay looks. So these
+ * functions
+ *
+ *   - resolve a path below the program's own root (openat2(2), RESOLVE_IN_ROOT), and never through
+ *     a magic link of /proc;
+ *   - open with O_PATH first, which has no effect on a device or a FIFO;
+ *   - check the file that they hold: its kind, owner and size;
+ *   - open this same file for reading, without waiting.
+ *
+ * Without openat2 (before Linux 5.6, or where a container's seccomp filter refuses it), nothing is
+ * opened, and the error gives this reason. Any thread may call these functions. Each returns a
+ * negative errno on failure and sets `err`, which may be NULL.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/files/file.h"
+
+struct error;
+struct open_how;
+
+#define GUARD_HERE      AT_FDCWD /* a root: the root of assay itself, with relative paths */
+#define GUARD_ANY_OWNER UINT32_MAX
+
+/* The largest image that is read. Debug files of browsers have 5 GiB. */
+#define GUARD_IMAGE_BYTES ((uint64_t)16 << 30)
+
+struct guard_rules {
+	uint64_t max_bytes; /* a larger file is -EFBIG */
+	/* GUARD_ANY_OWNER, or the user whose file it must be; a file of root is permitted, too. A
+	 * file of somebody else is -EPERM. */
+	uint32_t owner;
+	bool is_link_refused; /* whether a link as the last part of the path is -ELOOP */
+};
+
+extern const struct guard_rules guard_image_rules; /* any owner, GUARD_IMAGE_BYTES */
+
+/*
+ * Rules for a file that speaks for a process: the owner is the effective user of the process. If
+ * the process has ended, the owner is assay's own user.
+ */
+struct guard_rules guard_rules_of_process(const char *proc, int32_t pid, uint64_t max_bytes);
+
+/* The root of a process, a descriptor for the functions below. `proc` is "/proc". */
+int guard_root(const char *proc, int32_t pid);
+
+/* Opens a regular file for reading. The caller closes the descriptor. */
+int guard_open(int root, const char *path, const struct guard_rules *rules, struct error *err);
+
+/* Opens a folder with O_PATH. The caller closes the descriptor. */
+int guard_folder(int root, const char *path, struct error *err);
+
+/* The facts of any file, which is not opened. */
+int guard_stat(int root, const char *path, struct stat *st);
+
+/*
+ * Opens the file of a link whose name assay made itself: /proc/PID/exe, /proc/PID/map_files/… and
+ * /proc/self/fd/N. The file is checked like the others.
+ */
+int guard_link(const char *link, const struct guard_rules *rules, struct error *err);
+
+/* guard_open() and guard_link(), and the mapping of the file (file_unmap() frees it). */
+int guard_map(int root, const char *path, const struct guard_rules *rules, struct file_mapping *out,
+	      struct error *err);
+int guard_map_link(const char *link, const struct guard_rules *rules, struct file_mapping *out,
+		   struct error *err);
+
+/*
+ * The same with a root that is a folder by name, which assay or its user chose: "/proc/PID/root", a
+ * sysroot, or "" for GUARD_HERE. `path` is the rest behind it.
+ */
+int guard_map_below(const char *root, const char *path, const struct guard_rules *rules,
+		    struct file_mapping *out, struct error *err);
+int guard_stat_below(const char *root, const char *path, struct stat *st);
+
+/* The system call, for tests: returns a descriptor, or -1 with errno. */
+typedef int (*guard_openat2)(int dir, const char *path, const struct open_how *how);
+guard_openat2 guard_set_openat2(guard_openat2 call); /* returns the one before */
