@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -131,6 +132,7 @@ int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error
 	*out = (struct file_mapping){
 		.size = (size_t)st.st_size,
 		.ino = st.st_ino,
+		.dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev),
 		.mtime_ns = timespec_ns(st.st_mtim),
 	};
 	r = out->size ? file_map_bytes(fd, out->size, out) : 0;

@@ -31,6 +31,7 @@ struct file_mapping {
 	const uint8_t *base;
 	size_t size;
 	uint64_t mtime_ns, ino;
+	uint64_t dev; /* of stat(2): major << 32 | minor */
 	struct cut_guard *guard;
 	bool was_cut; /* while it was copied */
 };
