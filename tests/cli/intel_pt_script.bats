@@ -46,7 +46,7 @@ same_lines() {
 		[ "$(grep -c '=>' rows)" -gt 100 ]
 		one_by_one --itrace=$each -F tid,ip,addr | cmp - rows
 	done
-	# The output lacks the parts that --itrace leaves out.
+	# --tid leaves out the branches of other threads.
 	tid=$(tail -n 1 truth | awk '{ print $1 }')
 	assay script -i trace.data --itrace=b -F ip,addr --tid "$tid" >rows
 	[ "$(wc -l <rows)" -gt 100 ]

@@ -183,7 +183,7 @@ static int count(void *context, const struct aux_piece *p)
 }
 
 /* A descriptor of the test's kernel is none that poll(2) knows: it is as one whose target ended. */
-static void readers_read_what_comes_and_wake_who_reads_the_rings(void **state)
+static void readers_read_new_bytes_and_wake_the_reader_of_the_rings(void **state)
 {
 	struct world w = { 0 };
 	uint64_t n = 0, woken;
@@ -554,7 +554,7 @@ static void a_long_piece_and_a_flush_come_to_the_file(void **state)
 	free(bytes);
 }
 
-static void a_file_that_can_not_be_written_is_told(void **state)
+static void a_file_that_can_not_be_written_is_reported(void **state)
 {
 	static uint8_t bytes[1 << 20];
 	struct direct_writer *w;
@@ -576,7 +576,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_new_is_given_once_around_the_end),
 		cmocka_unit_test(a_full_area_is_read_and_the_trace_goes_on),
-		cmocka_unit_test(readers_read_what_comes_and_wake_who_reads_the_rings),
+		cmocka_unit_test(readers_read_new_bytes_and_wake_the_reader_of_the_rings),
 		cmocka_unit_test(
 			a_cpu_that_comes_gets_an_area_and_one_that_comes_back_keeps_its_own),
 		cmocka_unit_test(a_reader_whose_sink_refuses_says_so),
@@ -589,7 +589,7 @@ int main(void)
 		cmocka_unit_test(all_bytes_come_to_the_file_in_order),
 		cmocka_unit_test(pieces_of_several_threads_stand_whole),
 		cmocka_unit_test(a_long_piece_and_a_flush_come_to_the_file),
-		cmocka_unit_test(a_file_that_can_not_be_written_is_told),
+		cmocka_unit_test(a_file_that_can_not_be_written_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

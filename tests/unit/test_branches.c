@@ -135,7 +135,7 @@ static void bolt_has_branches_with_their_ends_elsewhere(void **state)
 	assert_non_null(strstr(err.text, "/bin/not/there"));
 }
 
-static void of_a_damaged_recording_what_is_before_is_exported(void **state)
+static void a_damaged_recording_is_exported_up_to_the_damage(void **state)
 {
 	struct error damage = { 0 }, err = { 0 };
 	char *text = NULL;
@@ -181,7 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(autofdo_has_ranges_samples_and_branches_of_the_image),
 		cmocka_unit_test(bolt_has_branches_with_their_ends_elsewhere),
-		cmocka_unit_test(of_a_damaged_recording_what_is_before_is_exported),
+		cmocka_unit_test(a_damaged_recording_is_exported_up_to_the_damage),
 		cmocka_unit_test(a_recording_without_branch_stacks_says_so),
 	};
 

@@ -174,7 +174,7 @@ static void a_request_gets_its_answer_line(void **state)
 			    "{\"ok\":false,\"error\":\"the disk is behind\",\"again\":true}\n");
 }
 
-static void what_is_told_is_told_again_for_a_moment(void **state)
+static void read_only_answers_are_repeated_for_a_moment(void **state)
 {
 	static const char status[] = "{\"request\":\"status\"}\n";
 	struct world *w = *state;
@@ -391,7 +391,7 @@ static void a_client_that_a_child_inherited_is_forgotten_when_it_goes(void **sta
 	close(inherited);
 }
 
-static void beyond_256_clients_are_told(void **state)
+static void clients_beyond_256_are_refused(void **state)
 {
 	struct world *w = *state;
 	struct rlimit limit = { 2048, 2048 };
@@ -501,7 +501,7 @@ static int ask_dir(const char *dir, double patience_s, struct error *err)
 	return r;
 }
 
-static void the_client_says_what_is_wrong(void **state)
+static void the_client_reports_errors(void **state)
 {
 	struct error err = { 0 };
 	struct unix_address a;
@@ -613,7 +613,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		in_world(a_request_gets_its_answer_line),
-		in_world(what_is_told_is_told_again_for_a_moment),
+		in_world(read_only_answers_are_repeated_for_a_moment),
 		in_world(requests_in_one_go_are_answered_in_order),
 		in_world(what_is_no_request_is_refused_with_the_reason),
 		in_world(a_line_of_a_megabyte_ends_the_conversation),
@@ -622,11 +622,11 @@ int main(void)
 		in_world(an_answer_that_is_too_large_is_refused),
 		in_world(a_client_may_die_at_any_time),
 		in_world(a_client_that_a_child_inherited_is_forgotten_when_it_goes),
-		in_world(beyond_256_clients_are_told),
+		in_world(clients_beyond_256_are_refused),
 		in_world(only_the_owner_and_the_group_may_ask),
 		cmocka_unit_test(the_socket_of_a_killed_daemon_is_replaced),
 		cmocka_unit_test(a_path_of_any_length_does),
-		cmocka_unit_test(the_client_says_what_is_wrong),
+		cmocka_unit_test(the_client_reports_errors),
 		cmocka_unit_test(running_daemons_are_found),
 		cmocka_unit_test(words_become_arguments),
 	};

@@ -642,7 +642,7 @@ static void explain(struct machine *m, const char *spec, int code, const char *t
 		fail_msg("the message is \"%s\", without \"%s\"", err.text, text);
 }
 
-static void a_failed_open_says_why_and_what_to_do(void **state)
+static void a_failed_open_has_the_reason_and_the_remedy(void **state)
 {
 	struct machine *m = *state;
 
@@ -746,7 +746,7 @@ int main(void)
 		ON_A_MACHINE(cycles_of_an_unknown_rate_are_left_to_the_kernel),
 		ON_A_MACHINE(the_default_keeps_below_the_maximum_rate),
 		ON_A_MACHINE(where_nothing_opens_the_default_explains),
-		ON_A_MACHINE(a_failed_open_says_why_and_what_to_do),
+		ON_A_MACHINE(a_failed_open_has_the_reason_and_the_remedy),
 		ON_A_MACHINE(each_paranoid_level_has_its_own_way_out),
 		ON_A_MACHINE(in_a_container_the_remedy_is_its_engine_s_option),
 		ON_A_MACHINE(a_setting_that_is_not_read_is_no_number),

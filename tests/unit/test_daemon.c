@@ -36,7 +36,7 @@ static void names_parts(void **state)
 }
 
 /* An unreadable part may come from a newer assay: it loses the room for its end, and stays. */
-static void tidies_what_it_knows(void **state)
+static void tidies_known_parts(void **state)
 {
 	const char *part = "20261121T210500.123Z";
 	char path[100];
@@ -194,7 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_parts, NULL, NULL),
-		cmocka_unit_test_setup_teardown(tidies_what_it_knows, NULL, NULL),
+		cmocka_unit_test_setup_teardown(tidies_known_parts, NULL, NULL),
 		cmocka_unit_test(begins_parts_when_clocks_say_so),
 		cmocka_unit_test(keeps_its_budget),
 		cmocka_unit_test(has_no_budget),

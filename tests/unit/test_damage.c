@@ -293,7 +293,7 @@ static void expect_refusal(const char *path, int code, const char *text)
 		fail_msg("'%s' is not in '%s'", text, err.text);
 }
 
-static void what_is_no_session_is_said(void **state)
+static void other_paths_are_no_sessions(void **state)
 {
 	struct sample_session ss;
 	char path[128];
@@ -463,7 +463,7 @@ int main(void)
 		cmocka_unit_test(a_missing_segment_is_counted),
 		cmocka_unit_test(names_that_are_damaged_are_unknown),
 		cmocka_unit_test(a_lost_description_is_made_up),
-		cmocka_unit_test(what_is_no_session_is_said),
+		cmocka_unit_test(other_paths_are_no_sessions),
 		cmocka_unit_test(a_newer_version_is_refused),
 		cmocka_unit_test(a_session_of_another_user_is_refused),
 		cmocka_unit_test(sizes_that_lie_are_refused),

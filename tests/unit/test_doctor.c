@@ -59,7 +59,7 @@ static int ordinary_setup(void **state)
 	return r;
 }
 
-static void the_reach_is_what_opens(void **state)
+static void the_reach_follows_from_the_counters_that_open(void **state)
 {
 	struct probe_machine machine = ordinary(*state);
 
@@ -104,7 +104,7 @@ static void hardware_counters_are_opened_and_named(void **state)
 	assert_finding(&f, PROBE_MISSING, "not permitted to this user", "");
 }
 
-static void precision_is_what_the_pmu_takes(void **state)
+static void precision_fits_the_pmu(void **state)
 {
 	struct finding f = find(*state, "precise sampling");
 
@@ -129,7 +129,7 @@ static void arm_has_a_pmu_of_its_name_and_no_precision(void **state)
 	assert_finding(&f, PROBE_MISSING, "this PMU has none", "");
 }
 
-static void every_paranoid_level_says_what_it_permits(void **state)
+static void every_paranoid_level_names_its_permissions(void **state)
 {
 	static const struct {
 		const char *level, *text, *command;
@@ -157,7 +157,7 @@ static void every_paranoid_level_says_what_it_permits(void **state)
 	assert_finding(&f, PROBE_OK, "is 4, which does not bind CAP_PERFMON", "");
 }
 
-static void a_kernel_without_perf_events_is_said_to_be(void **state)
+static void a_kernel_without_perf_events_is_reported(void **state)
 {
 	struct finding f;
 
@@ -174,7 +174,7 @@ static void a_kernel_without_perf_events_is_said_to_be(void **state)
 	assert_finding(&f, PROBE_LIMITED, "is 2", "sudo sysctl kernel.perf_event_paranoid=1");
 }
 
-static void a_seccomp_filter_is_told_from_the_paranoid_level(void **state)
+static void a_seccomp_filter_is_distinguished_from_the_paranoid_level(void **state)
 {
 	struct machine *m = *state;
 	struct finding f = find(m, "seccomp");
@@ -200,7 +200,7 @@ static void a_seccomp_filter_is_told_from_the_paranoid_level(void **state)
 }
 
 /* What the paranoid level is, unread; no command where an engine's option helps. */
-static void unread_settings_are_told_as_unread(void **state)
+static void unread_settings_are_shown_as_unread(void **state)
 {
 	struct machine *m = *state;
 	struct finding f;
@@ -391,7 +391,7 @@ static void bpf_needs_capabilities_types_and_no_lockdown(void **state)
 }
 
 /* doctor says of a kernel exactly what record does. */
-static void an_old_kernel_is_told_with_the_version_that_would_do(void **state)
+static void an_old_kernel_is_an_error_with_the_needed_version(void **state)
 {
 	struct machine *m = *state;
 	char why[256];
@@ -492,7 +492,7 @@ static void put_intel_pt(const struct machine *m)
 	}
 }
 
-static void intel_pt_tells_what_it_can(void **state)
+static void intel_pt_names_its_abilities(void **state)
 {
 	struct machine *m = *state;
 	struct probe_machine machine = ordinary(m);
@@ -509,7 +509,7 @@ static void intel_pt_tells_what_it_can(void **state)
 	assert_string_equal(f.meaning, "");
 }
 
-static void intel_pt_tells_what_is_in_the_way(void **state)
+static void intel_pt_names_the_obstacles(void **state)
 {
 	struct machine *m = *state;
 	struct finding f = find(m, "Intel PT");
@@ -554,7 +554,7 @@ static bool fake_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t regs[4])
 	return leaf == 7 || leaf == 0x14;
 }
 
-static void intel_pt_without_a_driver_is_told_by_the_processor(void **state)
+static void intel_pt_without_a_driver_is_known_from_the_processor(void **state)
 {
 	struct machine *m = *state;
 	struct error err = { 0 };
@@ -583,14 +583,14 @@ static void intel_pt_without_a_driver_is_told_by_the_processor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_AN_ORDINARY(the_reach_is_what_opens),
+		ON_AN_ORDINARY(the_reach_follows_from_the_counters_that_open),
 		ON_AN_ORDINARY(hardware_counters_are_opened_and_named),
-		ON_AN_ORDINARY(precision_is_what_the_pmu_takes),
+		ON_AN_ORDINARY(precision_fits_the_pmu),
 		ON_AN_ORDINARY(arm_has_a_pmu_of_its_name_and_no_precision),
-		ON_AN_ORDINARY(every_paranoid_level_says_what_it_permits),
-		ON_AN_ORDINARY(a_kernel_without_perf_events_is_said_to_be),
-		ON_AN_ORDINARY(a_seccomp_filter_is_told_from_the_paranoid_level),
-		ON_AN_ORDINARY(unread_settings_are_told_as_unread),
+		ON_AN_ORDINARY(every_paranoid_level_names_its_permissions),
+		ON_AN_ORDINARY(a_kernel_without_perf_events_is_reported),
+		ON_AN_ORDINARY(a_seccomp_filter_is_distinguished_from_the_paranoid_level),
+		ON_AN_ORDINARY(unread_settings_are_shown_as_unread),
 		ON_AN_ORDINARY(missing_system_files_are_one_finding),
 		ON_AN_ORDINARY(a_pid_namespace_limits_the_reach),
 		ON_AN_ORDINARY(kernel_symbols_need_cap_syslog),
@@ -599,11 +599,11 @@ int main(void)
 		ON_AN_ORDINARY(hidden_kernel_symbols_are_noticed),
 		ON_AN_ORDINARY(the_kernel_s_build_id_is_read_from_its_notes),
 		ON_AN_ORDINARY(bpf_needs_capabilities_types_and_no_lockdown),
-		ON_AN_ORDINARY(an_old_kernel_is_told_with_the_version_that_would_do),
+		ON_AN_ORDINARY(an_old_kernel_is_an_error_with_the_needed_version),
 		ON_AN_ORDINARY(symbol_sources_are_looked_for),
-		ON_AN_ORDINARY(intel_pt_tells_what_it_can),
-		ON_AN_ORDINARY(intel_pt_tells_what_is_in_the_way),
-		ON_AN_ORDINARY(intel_pt_without_a_driver_is_told_by_the_processor),
+		ON_AN_ORDINARY(intel_pt_names_its_abilities),
+		ON_AN_ORDINARY(intel_pt_names_the_obstacles),
+		ON_AN_ORDINARY(intel_pt_without_a_driver_is_known_from_the_processor),
 		ON_AN_ORDINARY(no_check_leaves_its_line_empty),
 	};
 

@@ -98,7 +98,7 @@ static void unit_masks_by_number_by_name_and_by_default(void **state)
 	event_table_fini(&t);
 }
 
-static void a_bad_line_is_told_with_file_and_line_and_left_out(void **state)
+static void a_bad_line_is_reported_with_file_and_line_and_left_out(void **state)
 {
 	static const struct {
 		const char *line, *complaint;
@@ -135,7 +135,7 @@ static void a_bad_line_is_told_with_file_and_line_and_left_out(void **state)
 	}
 }
 
-static void a_bad_mask_is_told_and_its_events_with_it(void **state)
+static void a_bad_mask_and_its_events_are_reported(void **state)
 {
 	static const struct {
 		const char *text, *complaint;
@@ -343,8 +343,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_gives_an_event_with_its_unit_mask),
 		cmocka_unit_test(unit_masks_by_number_by_name_and_by_default),
-		cmocka_unit_test(a_bad_line_is_told_with_file_and_line_and_left_out),
-		cmocka_unit_test(a_bad_mask_is_told_and_its_events_with_it),
+		cmocka_unit_test(a_bad_line_is_reported_with_file_and_line_and_left_out),
+		cmocka_unit_test(a_bad_mask_and_its_events_are_reported),
 		cmocka_unit_test(counters_are_given_by_backtracking),
 		ON_A_MACHINE(events_of_files_can_be_asked_for),
 		ON_A_MACHINE(an_unknown_processor_leaves_the_generic_events),

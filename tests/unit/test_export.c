@@ -334,7 +334,7 @@ static void what_is_gzipped_comes_back(void **state)
 	unlink(path);
 }
 
-static void the_first_failed_write_is_told(void **state)
+static void the_first_failed_write_is_reported(void **state)
 {
 	int fd = open("/dev/full", O_WRONLY);
 	struct sink s;
@@ -367,7 +367,7 @@ int main(void)
 		cmocka_unit_test(calls_count_a_sample_once),
 		cmocka_unit_test(every_address_is_in_its_mapping_alone),
 		cmocka_unit_test(what_is_gzipped_comes_back),
-		cmocka_unit_test(the_first_failed_write_is_told),
+		cmocka_unit_test(the_first_failed_write_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,7 @@ static void names_may_have_blanks_and_parentheses(void **state)
 		" <operator()(int)+0@ <in1+0@/b <out+3@/b\n");
 }
 
-static void payloads_and_source_lines_are_told_apart(void **state)
+static void payloads_and_source_lines_are_distinguished(void **state)
 {
 	struct foreign_facts facts;
 
@@ -159,7 +159,7 @@ static void payloads_and_source_lines_are_told_apart(void **state)
 	foreign_facts_fini(&facts);
 }
 
-static void headers_say_where_and_side_band_says_what_was_lost(void **state)
+static void headers_have_the_place_and_side_band_has_the_losses(void **state)
 {
 	struct foreign_facts facts;
 
@@ -257,7 +257,7 @@ static void folded_lines_without_a_count_are_counted(void **state)
 	foreign_facts_fini(&facts);
 }
 
-static void formats_are_told_apart(void **state)
+static void formats_are_distinguished(void **state)
 {
 	static const struct {
 		const char *text;
@@ -289,14 +289,14 @@ int main(void)
 		cmocka_unit_test(a_comm_may_have_blanks_digits_and_look_like_an_address),
 		cmocka_unit_test(fields_may_be_missing),
 		cmocka_unit_test(names_may_have_blanks_and_parentheses),
-		cmocka_unit_test(payloads_and_source_lines_are_told_apart),
-		cmocka_unit_test(headers_say_where_and_side_band_says_what_was_lost),
+		cmocka_unit_test(payloads_and_source_lines_are_distinguished),
+		cmocka_unit_test(headers_have_the_place_and_side_band_has_the_losses),
 		cmocka_unit_test(a_line_that_means_nothing_is_counted_with_its_number),
 		cmocka_unit_test(chains_without_end_are_cut_and_counted),
 		cmocka_unit_test(folded_stacks_are_read_from_the_inside_out),
 		cmocka_unit_test(fractions_are_rounded_without_losing_the_sum),
 		cmocka_unit_test(folded_lines_without_a_count_are_counted),
-		cmocka_unit_test(formats_are_told_apart),
+		cmocka_unit_test(formats_are_distinguished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static void a_window_is_its_seconds(void **state)
 	history_fini(&h);
 }
 
-static void an_empty_window_says_what_there_is(void **state)
+static void an_empty_window_names_the_times_with_samples(void **state)
 {
 	const struct history_request request = { *WINDOW(1000, 2000), false };
 	struct session *s = NULL;
@@ -395,7 +395,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_parts),
 		cmocka_unit_test(a_window_is_its_seconds),
-		cmocka_unit_test(an_empty_window_says_what_there_is),
+		cmocka_unit_test(an_empty_window_names_the_times_with_samples),
 		cmocka_unit_test(overviews_say_the_same),
 		cmocka_unit_test(a_damaged_overview_is_not_used),
 		cmocka_unit_test(overviews_that_do_not_pay_are_not_written),

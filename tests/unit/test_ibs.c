@@ -291,7 +291,7 @@ static int parse(struct machine *m, const char *spec)
 	return counter_parse(&m->sources, spec, &rate, &m->counters, &m->err);
 }
 
-static void events_of_a_kind_share_what_is_opened(void **state)
+static void events_of_a_kind_share_open_counters(void **state)
 {
 	struct machine *m = *state;
 	const struct counter *c;
@@ -325,7 +325,7 @@ static void modes_are_the_kernels_to_look_at_where_it_can(void **state)
 	assert_int_equal(m->counters.data[2].attr.config2, 0);
 }
 
-static void what_cannot_be_is_said(void **state)
+static void impossible_requests_are_errors(void **state)
 {
 	struct machine *m = *state;
 
@@ -519,9 +519,9 @@ int main(void)
 		cmocka_unit_test(families_differ_in_their_bits),
 		cmocka_unit_test(an_invalid_address_is_one_where_that_bit_is_there),
 		cmocka_unit_test(raw_data_may_be_longer_and_not_shorter),
-		TEST(events_of_a_kind_share_what_is_opened),
+		TEST(events_of_a_kind_share_open_counters),
 		TEST(modes_are_the_kernels_to_look_at_where_it_can),
-		TEST(what_cannot_be_is_said),
+		TEST(impossible_requests_are_errors),
 		TEST(a_raw_sample_counts_in_each_event_that_fits),
 		TEST(logs_are_written_where_the_unit_mask_wants_them),
 		TEST(arguments_become_events),

@@ -155,7 +155,7 @@ static void read_part(const struct writer *w, const struct perfdata_part *part,
 	perfdata_free(p);
 }
 
-static void parts_tell_what_the_whole_does(void **state)
+static void parts_equal_the_whole(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
@@ -331,7 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_have_no_gap_between),
-		cmocka_unit_test(parts_tell_what_the_whole_does),
+		cmocka_unit_test(parts_equal_the_whole),
 		cmocka_unit_test(sessions_of_parts_are_those_of_the_whole),
 	};
 

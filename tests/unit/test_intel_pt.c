@@ -92,7 +92,7 @@ static void the_first_processors_have_tsc_alone(void **state)
 	assert_config(m, "intel_pt/config=0x400/", 0x400);
 }
 
-static void defaults_are_what_the_processor_has(void **state)
+static void defaults_fit_the_processor(void **state)
 {
 	struct machine *m = *state;
 
@@ -113,7 +113,7 @@ static void defaults_are_what_the_processor_has(void **state)
 	assert_config(m, "intel_pt//", 0x2401);
 }
 
-static void invalid_values_are_told_with_the_valid_ones(void **state)
+static void invalid_values_are_refused_with_the_valid_ones(void **state)
 {
 	struct machine *m = *state;
 
@@ -219,8 +219,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_A_MACHINE(the_first_processors_have_tsc_alone),
-		ON_A_MACHINE(defaults_are_what_the_processor_has),
-		ON_A_MACHINE(invalid_values_are_told_with_the_valid_ones),
+		ON_A_MACHINE(defaults_fit_the_processor),
+		ON_A_MACHINE(invalid_values_are_refused_with_the_valid_ones),
 		ON_A_MACHINE(what_the_processor_lacks_is_refused),
 		ON_A_MACHINE(modifiers_but_u_and_k_are_refused_with_the_reason),
 		ON_A_MACHINE(absence_is_explained),

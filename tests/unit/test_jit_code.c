@@ -65,7 +65,7 @@ static void paths_of_dumps_are_known(void **state)
 	assert_false(jit_code_is_dump("jit-41.dump"));
 }
 
-static void an_address_is_what_it_was_at_the_time(void **state)
+static void an_address_belongs_to_the_mapping_of_its_time(void **state)
 {
 	struct dump d = { 0 };
 	struct jit_code *j;
@@ -166,7 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_of_dumps_are_known),
-		cmocka_unit_test(an_address_is_what_it_was_at_the_time),
+		cmocka_unit_test(an_address_belongs_to_the_mapping_of_its_time),
 		cmocka_unit_test(without_a_clock_the_newest_code_counts),
 		cmocka_unit_test(a_dump_is_read_on_while_it_grows),
 		cmocka_unit_test(what_is_no_dump_is_harmless),

@@ -117,7 +117,7 @@ static void text_alone_is_copied(void **state)
 	assert_int_equal(access("rec", F_OK), -1);
 }
 
-static void what_is_in_the_way_is_said(void **state)
+static void obstacles_are_reported(void **state)
 {
 	struct error err = { 0 };
 	uint64_t n;
@@ -163,7 +163,7 @@ static void a_kernel_without_modules_is_copied(void **state)
 	kcore_copy_undo("rec");
 }
 
-static void who_may_not_read_it_is_told_what_it_takes(void **state)
+static void missing_permission_is_an_error_with_the_remedy(void **state)
 {
 	const bool is_root = geteuid() == 0;
 
@@ -182,8 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_alone_is_copied),
 		cmocka_unit_test(a_kernel_without_modules_is_copied),
-		cmocka_unit_test(what_is_in_the_way_is_said),
-		cmocka_unit_test(who_may_not_read_it_is_told_what_it_takes),
+		cmocka_unit_test(obstacles_are_reported),
+		cmocka_unit_test(missing_permission_is_an_error_with_the_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

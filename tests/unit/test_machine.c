@@ -375,14 +375,14 @@ static void a_module_behind_the_kernel_is_not_the_kernel(void **state)
 	assert_string_equal(at_ms(0, MODE_KERNEL, 0xffffffff83000010, 6000), "[late]+0x10");
 }
 
-static void hidden_kernel_addresses_are_said_to_be(void **state)
+static void hidden_kernel_addresses_are_reported(void **state)
 {
 	(void)state;
 	put("proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T secondary\n");
 	assert_string_equal(at(0, MODE_KERNEL, 0xffffffff81000040), "?no-kernel");
 }
 
-static void a_process_no_event_told_of_is_asked_of_proc(void **state)
+static void a_process_without_events_is_looked_up_in_proc(void **state)
 {
 	(void)state;
 	put("proc/77/task/77/comm", "old one\n");
@@ -498,10 +498,10 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bpf_program_is_an_image_of_its_own, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(hidden_kernel_addresses_are_said_to_be, setup,
+		cmocka_unit_test_setup_teardown(hidden_kernel_addresses_are_reported, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(a_process_no_event_told_of_is_asked_of_proc, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_process_without_events_is_looked_up_in_proc,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_is_the_swapper, setup, teardown),
 		cmocka_unit_test(mappings_over_mappings_are_cut_as_mmap_does),
 		cmocka_unit_test(a_perf_map_skips_garbage_and_later_lines_win),

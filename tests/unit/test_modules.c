@@ -360,7 +360,7 @@ static void check_refusal(const char *reason)
 	symbolizer_free(s);
 }
 
-static void without_memory_or_vmlinux_it_is_said_why(void **state)
+static void without_memory_or_vmlinux_the_note_has_the_reason(void **state)
 {
 	(void)state;
 	write_file("kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T do_it\n");
@@ -411,7 +411,7 @@ int main(void)
 		cmocka_unit_test(code_of_a_module_has_its_calls),
 		cmocka_unit_test(damaged_modules_do_no_harm),
 		cmocka_unit_test(the_kernels_code_comes_from_its_memory),
-		cmocka_unit_test(without_memory_or_vmlinux_it_is_said_why),
+		cmocka_unit_test(without_memory_or_vmlinux_the_note_has_the_reason),
 		cmocka_unit_test(damaged_memory_does_no_harm),
 	};
 

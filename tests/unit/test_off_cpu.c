@@ -18,7 +18,7 @@ static void make_thread(const char *stat, const char *syscall)
 		write_file("proc/41/task/42/syscall", syscall);
 }
 
-static void a_sleeping_thread_is_told_with_its_registers(void **state)
+static void a_sleeping_thread_is_reported_with_its_registers(void **state)
 {
 	struct blocked_thread t;
 	char bytes[5] = "";
@@ -39,7 +39,7 @@ static void a_sleeping_thread_is_told_with_its_registers(void **state)
 	assert_string_equal(bytes, "2345");
 }
 
-static void states_are_told_by_their_letter(void **state)
+static void states_are_known_by_their_letter(void **state)
 {
 	static const struct {
 		const char *stat;
@@ -124,8 +124,8 @@ static void threads_are_found_by_process_and_by_themselves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sleeping_thread_is_told_with_its_registers),
-		cmocka_unit_test(states_are_told_by_their_letter),
+		cmocka_unit_test(a_sleeping_thread_is_reported_with_its_registers),
+		cmocka_unit_test(states_are_known_by_their_letter),
 		cmocka_unit_test(what_may_not_be_seen_has_no_registers),
 		cmocka_unit_test(threads_are_found_by_process_and_by_themselves),
 	};

@@ -395,7 +395,7 @@ static void what_is_no_sample_file_is_refused_with_the_reason(void **state)
 	buf_fini(&b);
 }
 
-static void an_abi_file_says_what_it_was_written_from(void **state)
+static void an_abi_file_has_the_layout_of_its_writer(void **state)
 {
 	struct sample_file_abi abi;
 	struct error err = { 0 };
@@ -468,7 +468,7 @@ static int64_t random_id(void)
 	return pick(3) ? (int64_t)pick(100000) : SAMPLE_NAME_ALL;
 }
 
-static void parsing_a_name_gives_back_what_built_it(void **state)
+static void parsing_a_name_returns_its_parts(void **state)
 {
 	(void)state;
 	for (random_state = 1; random_state < 3000; random_state++) {
@@ -566,8 +566,8 @@ int main(void)
 		cmocka_unit_test(what_a_full_disk_does_not_take_is_counted),
 		cmocka_unit_test(files_of_other_machines_are_read),
 		cmocka_unit_test(what_is_no_sample_file_is_refused_with_the_reason),
-		cmocka_unit_test(an_abi_file_says_what_it_was_written_from),
-		cmocka_unit_test(parsing_a_name_gives_back_what_built_it),
+		cmocka_unit_test(an_abi_file_has_the_layout_of_its_writer),
+		cmocka_unit_test(parsing_a_name_returns_its_parts),
 		cmocka_unit_test(names_as_operf_writes_them_are_read),
 		cmocka_unit_test(a_bad_name_says_which_part_is_wrong),
 	};

@@ -507,7 +507,7 @@ static void two_daemons_do_not_share_a_place(void **state)
 	assert_null(fx.fs);
 }
 
-static void places_that_are_none_are_said(void **state)
+static void impossible_places_are_reported(void **state)
 {
 	struct error err = { 0 };
 	int r;
@@ -572,7 +572,7 @@ static void put(const char *name, const char *text)
 	assert_int_equal(file_replace(path, text, strlen(text), NULL), 0);
 }
 
-static void kernel_samples_have_addresses_and_modules_are_told_once(void **state)
+static void kernel_samples_have_addresses_and_modules_come_once(void **state)
 {
 	struct event_buffer *buffer = event_buffer_new(1024, 1024);
 	struct event_tap *tap = event_tap_new(buffer, 0);
@@ -647,9 +647,9 @@ int main(void)
 		TEST(unmounting_by_others_is_noticed),
 		TEST(what_a_killed_daemon_left_is_unmounted_at_the_next_start),
 		TEST(two_daemons_do_not_share_a_place),
-		TEST(places_that_are_none_are_said),
+		TEST(impossible_places_are_reported),
 		TEST(what_is_nowhere_is_lost_and_a_full_buffer_too),
-		TEST(kernel_samples_have_addresses_and_modules_are_told_once),
+		TEST(kernel_samples_have_addresses_and_modules_come_once),
 		TEST(cookies_stay_when_another_recording_begins),
 	};
 

@@ -212,7 +212,7 @@ static void whole_numbers_keep_all_their_digits(void **state)
 		       "--any=18446744073709551615k");
 }
 
-static void wrong_numbers_say_what_is_allowed(void **state)
+static void wrong_numbers_are_errors_with_the_allowed_range(void **state)
 {
 	(void)state;
 	assert_refused("--freq: '0' is not a number from 1 to 1000000", "-F0");
@@ -266,7 +266,7 @@ int main(void)
 		cmocka_unit_test(help_is_asked_for_by_letter_or_name),
 		cmocka_unit_test(numbers_have_suffixes_of_their_kind),
 		cmocka_unit_test(whole_numbers_keep_all_their_digits),
-		cmocka_unit_test(wrong_numbers_say_what_is_allowed),
+		cmocka_unit_test(wrong_numbers_are_errors_with_the_allowed_range),
 		cmocka_unit_test(a_choice_is_one_of_its_words),
 		cmocka_unit_test(wrong_options_name_themselves),
 	};

@@ -487,7 +487,7 @@ static void records_straddle_compressed_records(void **state)
 	}
 }
 
-static void damaged_compressed_data_is_told_with_its_place(void **state)
+static void damaged_compressed_data_is_reported_with_its_place(void **state)
 {
 	struct writer w = { 0 };
 	struct reading_result r;
@@ -556,7 +556,7 @@ static void write_small(struct writer *w)
 	end_file(w);
 }
 
-static void a_file_cut_at_any_byte_gives_what_is_before(void **state)
+static void a_file_cut_at_any_byte_gives_its_whole_records(void **state)
 {
 	struct writer w = { 0 };
 	size_t most = 0;
@@ -600,7 +600,7 @@ static void any_bit_flipped_anywhere_is_survived(void **state)
 	buf_fini(&w.b);
 }
 
-static void a_record_of_size_zero_is_told_with_its_offset(void **state)
+static void a_record_of_size_zero_is_reported_with_its_offset(void **state)
 {
 	struct writer w = { 0 };
 	struct reading_result r;
@@ -618,7 +618,7 @@ static void a_record_of_size_zero_is_told_with_its_offset(void **state)
 	done(&r, &w);
 }
 
-static void a_feature_outside_of_the_file_is_told_and_samples_are_read(void **state)
+static void a_feature_outside_of_the_file_is_reported_and_samples_are_read(void **state)
 {
 	struct writer w = { 0 };
 	struct reading_result r;
@@ -654,7 +654,7 @@ static void an_unknown_feature_is_kept_without_a_name(void **state)
 	done(&r, &w);
 }
 
-static void a_recorder_that_was_killed_leaves_what_it_wrote(void **state)
+static void a_killed_recorder_leaves_its_written_samples(void **state)
 {
 	struct writer w = { 0 };
 	struct reading_result r;
@@ -669,7 +669,7 @@ static void a_recorder_that_was_killed_leaves_what_it_wrote(void **state)
 	done(&r, &w);
 }
 
-static void other_files_are_refused_by_what_they_are(void **state)
+static void other_files_are_refused_by_their_kind(void **state)
 {
 	static const char v1[] = "PERFFILE00000000", elf[] = "\177ELF000000000000";
 	struct reading_result r;
@@ -1131,16 +1131,16 @@ int main(void)
 		cmocka_unit_test(inherited_values_are_those_of_each_thread),
 		cmocka_unit_test(samples_of_an_id_that_no_event_has_are_counted),
 		cmocka_unit_test(records_straddle_compressed_records),
-		cmocka_unit_test(damaged_compressed_data_is_told_with_its_place),
+		cmocka_unit_test(damaged_compressed_data_is_reported_with_its_place),
 		cmocka_unit_test(a_compressed_bomb_ends_at_its_first_record),
 		cmocka_unit_test(a_bomb_of_valid_records_is_refused),
-		cmocka_unit_test(a_file_cut_at_any_byte_gives_what_is_before),
+		cmocka_unit_test(a_file_cut_at_any_byte_gives_its_whole_records),
 		cmocka_unit_test(any_bit_flipped_anywhere_is_survived),
-		cmocka_unit_test(a_record_of_size_zero_is_told_with_its_offset),
-		cmocka_unit_test(a_feature_outside_of_the_file_is_told_and_samples_are_read),
+		cmocka_unit_test(a_record_of_size_zero_is_reported_with_its_offset),
+		cmocka_unit_test(a_feature_outside_of_the_file_is_reported_and_samples_are_read),
 		cmocka_unit_test(an_unknown_feature_is_kept_without_a_name),
-		cmocka_unit_test(a_recorder_that_was_killed_leaves_what_it_wrote),
-		cmocka_unit_test(other_files_are_refused_by_what_they_are),
+		cmocka_unit_test(a_killed_recorder_leaves_its_written_samples),
+		cmocka_unit_test(other_files_are_refused_by_their_kind),
 		cmocka_unit_test(unknown_records_are_stepped_over_and_counted),
 		cmocka_unit_test(aux_data_is_stepped_over_and_its_place_kept),
 		cmocka_unit_test(aux_data_is_found_before_the_reading_and_not_twice),

@@ -206,7 +206,7 @@ static void a_file_without_samples_is_a_session_without_samples(void **state)
 	import_result_fini(&result);
 }
 
-static void a_cut_file_keeps_what_is_before(void **state)
+static void a_cut_file_keeps_its_whole_records(void **state)
 {
 	struct writer w = { 0 };
 	struct import_result result;
@@ -302,7 +302,7 @@ int main(void)
 		cmocka_unit_test(every_sample_is_in_the_session),
 		cmocka_unit_test(clocks_that_jump_lose_no_sample),
 		cmocka_unit_test(a_file_without_samples_is_a_session_without_samples),
-		cmocka_unit_test(a_cut_file_keeps_what_is_before),
+		cmocka_unit_test(a_cut_file_keeps_its_whole_records),
 		cmocka_unit_test(a_file_that_is_cut_while_it_is_read_says_so),
 		cmocka_unit_test(a_directory_is_read_as_one_recording),
 		cmocka_unit_test(what_is_no_perf_data_is_an_error_that_names_it),

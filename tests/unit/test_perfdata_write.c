@@ -151,7 +151,7 @@ static void what_is_written_is_read_again(void **state)
 	assert_int_equal(err.code, 0);
 }
 
-static void header_and_sections_tell_what_they_were_given(void **state)
+static void header_and_sections_return_the_written_values(void **state)
 {
 	struct perfdata_file *f = open_file("info.data");
 	struct writer_sections *s = perfdata_file_sections(f);
@@ -183,7 +183,7 @@ static void header_and_sections_tell_what_they_were_given(void **state)
 	free(bytes);
 }
 
-static void a_writer_that_was_killed_leaves_what_it_flushed(void **state)
+static void a_killed_writer_leaves_its_flushed_blocks(void **state)
 {
 	struct error err = { 0 };
 	cleanup(free_at_exit) char *expected = what_ran_as_text(), *text = NULL;
@@ -257,7 +257,7 @@ static void a_recording_of_either_byte_order_is_written_again(void **state)
 	}
 }
 
-static void of_a_damaged_recording_what_is_before_is_written(void **state)
+static void a_damaged_recording_is_written_up_to_the_damage(void **state)
 {
 	struct error damage = { 0 }, err = { 0 };
 	cleanup(free_at_exit) char *after = NULL;
@@ -350,11 +350,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sample_that_is_written_is_read_as_it_was),
 		cmocka_unit_test(what_is_written_is_read_again),
-		cmocka_unit_test(header_and_sections_tell_what_they_were_given),
-		cmocka_unit_test(a_writer_that_was_killed_leaves_what_it_flushed),
+		cmocka_unit_test(header_and_sections_return_the_written_values),
+		cmocka_unit_test(a_killed_writer_leaves_its_flushed_blocks),
 		cmocka_unit_test(what_is_in_the_way_is_kept_or_refused),
 		cmocka_unit_test(a_recording_of_either_byte_order_is_written_again),
-		cmocka_unit_test(of_a_damaged_recording_what_is_before_is_written),
+		cmocka_unit_test(a_damaged_recording_is_written_up_to_the_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

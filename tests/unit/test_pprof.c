@@ -188,7 +188,7 @@ static void a_value_below_zero_is_left_out_and_counted(void **state)
 	buf_fini(&bytes);
 }
 
-static void a_profile_cut_anywhere_is_told_or_has_less(void **state)
+static void a_profile_cut_anywhere_is_an_error_or_has_less(void **state)
 {
 	struct buf bytes = pack_profile(1);
 
@@ -257,7 +257,7 @@ static void members_are_joined_and_padding_is_not_read(void **state)
 	buf_fini(&out);
 }
 
-static void a_stream_that_is_cut_gives_what_it_has(void **state)
+static void a_cut_stream_gives_its_whole_items(void **state)
 {
 	struct buf zipped = zip("one two three four", 18);
 
@@ -302,10 +302,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_profile_is_read),
 		cmocka_unit_test(a_value_below_zero_is_left_out_and_counted),
-		cmocka_unit_test(a_profile_cut_anywhere_is_told_or_has_less),
+		cmocka_unit_test(a_profile_cut_anywhere_is_an_error_or_has_less),
 		cmocka_unit_test(a_flipped_bit_anywhere_does_no_harm),
 		cmocka_unit_test(members_are_joined_and_padding_is_not_read),
-		cmocka_unit_test(a_stream_that_is_cut_gives_what_it_has),
+		cmocka_unit_test(a_cut_stream_gives_its_whole_items),
 		cmocka_unit_test(a_bomb_is_refused_early),
 	};
 

@@ -514,7 +514,7 @@ static bool takes_binary(const struct fake_sample *s)
 	return s->pid && (s->app == 0 || s->frames[0].image == 1);
 }
 
-static void filters_take_what_they_say(void **state)
+static void filters_take_matching_samples(void **state)
 {
 	static const struct {
 		const char *operands[4];
@@ -562,7 +562,7 @@ static void filters_take_what_they_say(void **state)
 	}
 }
 
-static void an_empty_result_says_which_filter_and_what_there_is(void **state)
+static void an_empty_result_names_the_filter_and_the_values(void **state)
 {
 	static const struct {
 		const char *operands[3], *says;
@@ -597,7 +597,7 @@ static void an_empty_result_says_which_filter_and_what_there_is(void **state)
 	fake_fini(&f);
 }
 
-static void bad_filters_are_refused_with_what_is_allowed(void **state)
+static void bad_filters_are_refused_with_the_allowed_ones(void **state)
 {
 	static const struct {
 		const char *operand, *says;
@@ -643,7 +643,7 @@ static void a_path_or_a_qualified_name_is_no_tag(void **state)
 	}
 }
 
-static void names_match_with_and_without_what_goes_without_saying(void **state)
+static void names_match_without_brackets_folders_and_parameters(void **state)
 {
 	struct query q = { 0 };
 
@@ -707,11 +707,11 @@ int main(void)
 		cmocka_unit_test(both_sides_of_a_block_add_up_at_every_limit),
 		cmocka_unit_test(a_chain_of_absurd_depth_is_cut_and_still_adds_up),
 		cmocka_unit_test(paths_of_one_binary_are_one_image),
-		cmocka_unit_test(filters_take_what_they_say),
-		cmocka_unit_test(an_empty_result_says_which_filter_and_what_there_is),
-		cmocka_unit_test(bad_filters_are_refused_with_what_is_allowed),
+		cmocka_unit_test(filters_take_matching_samples),
+		cmocka_unit_test(an_empty_result_names_the_filter_and_the_values),
+		cmocka_unit_test(bad_filters_are_refused_with_the_allowed_ones),
 		cmocka_unit_test(a_path_or_a_qualified_name_is_no_tag),
-		cmocka_unit_test(names_match_with_and_without_what_goes_without_saying),
+		cmocka_unit_test(names_match_without_brackets_folders_and_parameters),
 		cmocka_unit_test(parameters_end_a_function_name),
 		cmocka_unit_test(an_unknown_key_is_refused_with_the_known_ones),
 	};

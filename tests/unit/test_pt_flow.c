@@ -221,7 +221,7 @@ static void expect_quick(enum pt_quick quick, const char *text, const char *want
 	buf_fini(&w.said);
 }
 
-static void quick_decoding_tells_what_addresses_tell(void **state)
+static void quick_decoding_equals_decoding_of_addresses(void **state)
 {
 	const char *text =
 		PSB "TNT TT\nTIP 0x1234\nTNT N\nFUP 0x1021\nTIP 0x1000\nTIP.PGD no ip\n"
@@ -236,7 +236,7 @@ static void quick_decoding_tells_what_addresses_tell(void **state)
 	expect_quick(PT_QUICKEST, text, "kind 8 at 1000: 0 \nkind 8 at 1000: 0 \n");
 }
 
-static void address_spaces_and_machines_are_told_when_they_change(void **state)
+static void changes_of_address_spaces_and_machines_are_reported(void **state)
 {
 	(void)state;
 	expect("PSB\nPIP 0x1000 (NR=0)\nVMCS 0x12\nPSBEND\nPIP 0x1000 (NR=0)\nPIP 0x1000 (NR=1)\n",
@@ -337,7 +337,7 @@ static void where_the_way_is_lost_the_next_address_is_gone_on_with(void **state)
 	buf_fini(&w.said);
 }
 
-static void bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb(void **state)
+static void bytes_that_are_no_packet_cost_the_trace_up_to_the_next_psb(void **state)
 {
 	struct buf bytes = { 0 };
 	struct world w;
@@ -358,7 +358,7 @@ static void bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb(void *
 	buf_fini(&bytes);
 }
 
-static void code_is_what_was_mapped_at_the_time(void **state)
+static void code_is_the_mapping_of_its_time(void **state)
 {
 	struct world w;
 
@@ -440,7 +440,7 @@ static void expect_pieces_to_be_one(const char *text, const char *expected)
 	buf_fini(&many.said);
 }
 
-static void pieces_put_together_are_what_one_decoder_gives(void **state)
+static void joined_pieces_equal_one_decoder(void **state)
 {
 #define LOOP "TNT TT\nTIP 0x1000\nCYC 0x9\n"
 #define TIME "TSC 0x%d0000\nTMA CTC 0x103 FC 0x7\nCBR 0x28\nPSBEND\n"
@@ -577,17 +577,17 @@ int main(void)
 		cmocka_unit_test(a_psb_tells_an_address_beyond_the_last_packet),
 		cmocka_unit_test(a_transaction_begins_and_is_aborted),
 		cmocka_unit_test(what_software_wrote_has_its_address),
-		cmocka_unit_test(quick_decoding_tells_what_addresses_tell),
-		cmocka_unit_test(address_spaces_and_machines_are_told_when_they_change),
+		cmocka_unit_test(quick_decoding_equals_decoding_of_addresses),
+		cmocka_unit_test(changes_of_address_spaces_and_machines_are_reported),
 		cmocka_unit_test(events_of_the_processor_have_their_addresses),
 		cmocka_unit_test(data_of_an_event_come_at_the_time_of_the_event),
 		cmocka_unit_test(a_record_of_pebs_is_its_items_and_an_end),
 		cmocka_unit_test(after_an_overflow_it_goes_on_where_the_trace_says),
 		cmocka_unit_test(errors_have_a_place_and_decoding_goes_on_at_the_next_psb),
 		cmocka_unit_test(where_the_way_is_lost_the_next_address_is_gone_on_with),
-		cmocka_unit_test(bytes_that_are_no_packet_cost_only_what_is_up_to_the_next_psb),
-		cmocka_unit_test(code_is_what_was_mapped_at_the_time),
-		cmocka_unit_test(pieces_put_together_are_what_one_decoder_gives),
+		cmocka_unit_test(bytes_that_are_no_packet_cost_the_trace_up_to_the_next_psb),
+		cmocka_unit_test(code_is_the_mapping_of_its_time),
+		cmocka_unit_test(joined_pieces_equal_one_decoder),
 		cmocka_unit_test(cycles_count_up_to_the_psb_that_ends_an_error),
 		cmocka_unit_test(time_is_that_of_the_packets),
 		cmocka_unit_test(cycles_tell_time_from_a_packet_on_that_has_its_own_count),

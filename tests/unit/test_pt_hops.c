@@ -303,7 +303,7 @@ static void compare_all(const struct buf *trace)
 	compare(trace, (struct told){ .keeps_stack = true });
 }
 
-static void hops_tell_what_steps_tell(void **state)
+static void hops_equal_steps(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -319,7 +319,7 @@ static void hops_tell_what_steps_tell(void **state)
 	}
 }
 
-static void hops_over_a_damaged_trace_tell_what_steps_tell(void **state)
+static void hops_over_a_damaged_trace_equal_steps(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -354,9 +354,9 @@ static void when_there_are_too_many_hops_all_are_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hops_tell_what_steps_tell),
+		cmocka_unit_test(hops_equal_steps),
 		cmocka_unit_test(when_there_are_too_many_hops_all_are_forgotten),
-		cmocka_unit_test(hops_over_a_damaged_trace_tell_what_steps_tell),
+		cmocka_unit_test(hops_over_a_damaged_trace_equal_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

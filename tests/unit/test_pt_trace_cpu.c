@@ -180,7 +180,7 @@ static void data_that_the_kernel_lost_is_an_error_at_its_time(void **state)
 	end(&t);
 }
 
-static void what_two_snapshots_have_is_told_once(void **state)
+static void the_overlap_of_two_snapshots_comes_once(void **state)
 {
 	static const char first[] =
 		PSB(0x3e8) "TIP.PGE 0x1010\nTIP 0x1010\nTIP 0x1010\nTIP 0x1010\nTIP 0x1010\n";
@@ -253,7 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_is_that_of_the_thread_that_the_cpu_ran),
 		cmocka_unit_test(data_that_the_kernel_lost_is_an_error_at_its_time),
-		cmocka_unit_test(what_two_snapshots_have_is_told_once),
+		cmocka_unit_test(the_overlap_of_two_snapshots_comes_once),
 		cmocka_unit_test(a_packet_may_go_on_in_the_next_record),
 		cmocka_unit_test(cpus_that_are_not_asked_for_are_not_decoded),
 	};

@@ -466,7 +466,7 @@ static void what_does_not_go_together_is_refused(void **state)
 	fake_fini(&f);
 }
 
-static void csv_quotes_what_needs_it(void **state)
+static void csv_quotes_only_where_needed(void **state)
 {
 	struct shown s = { .options = { .min_percent = 0, .for_program = true } };
 	const struct choice by_comm = { &nest_view, "comm" };
@@ -484,7 +484,7 @@ static void csv_quotes_what_needs_it(void **state)
 	fake_fini(&f);
 }
 
-static void names_are_shortened_from_what_matters_least(void **state)
+static void names_are_shortened_at_their_least_important_part(void **state)
 {
 	static const struct {
 		const char *name;
@@ -562,8 +562,8 @@ int main(void)
 		cmocka_unit_test(sorting_by_a_column_orders_the_rows),
 		cmocka_unit_test(totals_are_shown_where_a_key_is_code),
 		cmocka_unit_test(what_does_not_go_together_is_refused),
-		cmocka_unit_test(csv_quotes_what_needs_it),
-		cmocka_unit_test(names_are_shortened_from_what_matters_least),
+		cmocka_unit_test(csv_quotes_only_where_needed),
+		cmocka_unit_test(names_are_shortened_at_their_least_important_part),
 		cmocka_unit_test(any_bytes_become_valid_utf8_of_the_width_asked_for),
 	};
 

@@ -438,7 +438,7 @@ static void count_loss(void *context, enum loss_reason reason, uint32_t counter,
 	losses[reason] += n;
 }
 
-static void lost_samples_are_told_from_lost_side_band(void **state)
+static void lost_samples_are_distinguished_from_lost_side_band(void **state)
 {
 	(void)state;
 	memset(losses, 0, sizeof(losses));
@@ -458,7 +458,7 @@ static void lost_samples_are_told_from_lost_side_band(void **state)
 	assert_int_equal(losses[LOSS_RING_FULL], 45);
 }
 
-static void what_a_counter_counted_is_beside_what_came_of_it(void **state)
+static void a_counters_own_count_is_beside_its_samples(void **state)
 {
 	const struct rings_tally *t;
 
@@ -547,7 +547,7 @@ static void an_old_kernel_has_the_lost_samples_of_a_single_counter(void **state)
 	assert_int_equal(rings_tally(fx.rings, 0)->counted, 7000);
 }
 
-static void an_old_kernel_gets_what_it_knows(void **state)
+static void an_old_kernel_gets_known_fields_only(void **state)
 {
 	(void)state;
 	memset(losses, 0, sizeof(losses));
@@ -600,7 +600,7 @@ static void rings_shrink_to_the_locked_memory_limit(void **state)
 	assert_int_equal(fake_ring(&fx.perf, 1)->map_size, 4096 + 65536);
 }
 
-static void no_room_for_the_smallest_ring_says_what_to_do(void **state)
+static void no_room_for_the_smallest_ring_is_an_error_with_the_remedy(void **state)
 {
 	(void)state;
 	fx.perf.max_ring_bytes = 1;
@@ -608,7 +608,7 @@ static void no_room_for_the_smallest_ring_says_what_to_do(void **state)
 	assert_non_null(strstr(fx.err.text, "perf_event_mlock_kb"));
 }
 
-static void a_kernel_that_may_not_be_seen_is_left_out_and_said(void **state)
+static void a_hidden_kernel_is_left_out_with_a_note(void **state)
 {
 	(void)state;
 	fx.perf.is_kernel_forbidden = true;
@@ -819,19 +819,19 @@ int main(void)
 		TEST(a_hybrid_counter_is_opened_on_its_own_cores),
 		TEST(a_group_is_opened_under_the_leader_of_its_cpu),
 		TEST(a_group_for_which_there_is_no_room_is_named),
-		TEST(lost_samples_are_told_from_lost_side_band),
-		TEST(what_a_counter_counted_is_beside_what_came_of_it),
+		TEST(lost_samples_are_distinguished_from_lost_side_band),
+		TEST(a_counters_own_count_is_beside_its_samples),
 		TEST(a_clock_tells_the_samples_that_were_never_taken),
 		TEST(a_clock_that_leaves_modes_out_tells_nothing),
 		TEST(started_threads_begin_periods),
 		TEST(an_old_kernel_has_the_lost_samples_of_a_single_counter),
-		TEST(an_old_kernel_gets_what_it_knows),
+		TEST(an_old_kernel_gets_known_fields_only),
 		TEST(a_control_group_without_controller_is_named),
 		TEST(samples_have_no_cgroup_where_the_kernel_knows_none),
 		TEST(all_events_of_a_ring_tell_the_cgroup),
 		TEST(rings_shrink_to_the_locked_memory_limit),
-		TEST(no_room_for_the_smallest_ring_says_what_to_do),
-		TEST(a_kernel_that_may_not_be_seen_is_left_out_and_said),
+		TEST(no_room_for_the_smallest_ring_is_an_error_with_the_remedy),
+		TEST(a_hidden_kernel_is_left_out_with_a_note),
 		TEST(a_counter_that_cannot_be_opened_is_named),
 		TEST(a_size_that_lies_is_a_bad_record_and_no_more),
 		TEST(records_later_than_their_time_are_counted),

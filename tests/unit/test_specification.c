@@ -84,7 +84,7 @@ static struct profile *load(const struct fake *f, const struct query *q, uint32_
 	return profile_load(&request);
 }
 
-static void specifications_mean_what_they_mean_in_oprofile(void **state)
+static void specifications_mean_the_same_as_in_oprofile(void **state)
 {
 	static const struct {
 		const char *operands[4];
@@ -318,7 +318,7 @@ static void merge_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(specifications_mean_what_they_mean_in_oprofile),
+		cmocka_unit_test(specifications_mean_the_same_as_in_oprofile),
 		cmocka_unit_test(contradictions_and_repetitions_are_refused),
 		cmocka_unit_test(what_is_not_all_excluded_is_no_contradiction),
 		cmocka_unit_test(an_empty_result_tells_counts_and_masks),

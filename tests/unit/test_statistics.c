@@ -124,7 +124,7 @@ static void another_reader_takes_the_metrics(void **state)
 	buf_fini(&out);
 }
 
-static void json_has_what_is_known(void **state)
+static void json_has_the_known_fields(void **state)
 {
 	struct statistics s = sample();
 	json_t *o = json_object();
@@ -306,7 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(metrics_have_help_type_and_values),
 		cmocka_unit_test(another_reader_takes_the_metrics),
-		cmocka_unit_test(json_has_what_is_known),
+		cmocka_unit_test(json_has_the_known_fields),
 		cmocka_unit_test(the_log_has_a_line_for_each_reason_and_cpu),
 		cmocka_unit_test(metrics_are_served_over_http),
 		cmocka_unit_test(an_address_is_numbers),

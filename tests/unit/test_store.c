@@ -395,7 +395,7 @@ static void a_segment_ends_when_its_file_is_large(void **state)
 }
 
 /* Writing beyond a file size limit fails as on a full disk, in the middle of a block. */
-static void a_full_disk_costs_only_what_did_not_fit(void **state)
+static void a_full_disk_costs_only_the_samples_that_did_not_fit(void **state)
 {
 	struct world w;
 	struct session *s;
@@ -574,7 +574,7 @@ int main(void)
 		cmocka_unit_test(memory_stays_flat),
 		cmocka_unit_test(a_second_with_too_many_places_is_split),
 		cmocka_unit_test(a_segment_ends_when_its_file_is_large),
-		cmocka_unit_test(a_full_disk_costs_only_what_did_not_fit),
+		cmocka_unit_test(a_full_disk_costs_only_the_samples_that_did_not_fit),
 		cmocka_unit_test(a_killed_recorder_leaves_all_whole_seconds),
 		cmocka_unit_test(a_session_that_is_there_is_not_overwritten),
 		cmocka_unit_test(a_directory_that_cannot_be_made_is_named),

@@ -113,7 +113,7 @@ static void module_offsets_count_from_its_load_address(void **state)
 	symbolizer_free(s);
 }
 
-static void hidden_kernel_addresses_are_said_to_be_hidden(void **state)
+static void hidden_kernel_addresses_are_reported_as_hidden(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "" };
 	struct image kernel = { .kind = IMAGE_KERNEL, .path = "[kernel]" };
@@ -484,7 +484,7 @@ static void functions_of_a_stripped_image_are_bracketed(void **state)
 	symbolizer_free(s);
 }
 
-static void an_image_without_any_name_is_told_by_offsets(void **state)
+static void an_image_without_any_name_is_shown_by_offsets(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
 	struct image image = file_image(scratch_path("nameless"));
@@ -696,7 +696,7 @@ static void a_debug_file_is_found_where_gdb_finds_it(void **state)
 	assert_debug_file_serves(by_id);
 }
 
-static void a_debug_file_without_build_ids_is_told_by_its_crc(void **state)
+static void a_debug_file_without_build_ids_is_known_by_its_crc(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "", .debug_dir = "/nowhere" };
 	struct image image = file_image(scratch_path("bycrc"));
@@ -999,7 +999,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_offsets_count_from_text),
 		cmocka_unit_test(module_offsets_count_from_its_load_address),
-		cmocka_unit_test(hidden_kernel_addresses_are_said_to_be_hidden),
+		cmocka_unit_test(hidden_kernel_addresses_are_reported_as_hidden),
 		cmocka_unit_test(one_symbol_speaks_for_an_address),
 		cmocka_unit_test(sizes_are_repaired),
 		cmocka_unit_test(given_names_are_found_and_the_last_one_wins),
@@ -1012,9 +1012,9 @@ int main(void)
 		cmocka_unit_test(trampolines_have_a_name_in_a_stripped_image),
 		cmocka_unit_test(a_file_of_70000_sections_has_its_symbols),
 		cmocka_unit_test(symbols_may_overlap_and_lie_outside_of_sections),
-		cmocka_unit_test(an_image_without_any_name_is_told_by_offsets),
+		cmocka_unit_test(an_image_without_any_name_is_shown_by_offsets),
 		cmocka_unit_test(a_debug_file_is_found_where_gdb_finds_it),
-		cmocka_unit_test(a_debug_file_without_build_ids_is_told_by_its_crc),
+		cmocka_unit_test(a_debug_file_without_build_ids_is_known_by_its_crc),
 		cmocka_unit_test(a_debug_file_of_another_build_is_passed_over),
 		cmocka_unit_test(the_small_table_inside_a_stripped_image_is_used),
 		cmocka_unit_test(a_cached_index_outlives_its_file),

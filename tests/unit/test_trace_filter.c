@@ -134,7 +134,7 @@ static void a_name_that_is_not_there_has_neighbours(void **state)
 	assert_refused("filter x @kallsyms", -EINVAL, "kallsyms");
 }
 
-static void hidden_addresses_of_the_kernel_are_said(void **state)
+static void hidden_addresses_of_the_kernel_are_reported(void **state)
 {
 	struct trace_filter_config hidden = config;
 	struct buf out = { 0 };
@@ -216,7 +216,7 @@ int main(void)
 		cmocka_unit_test(symbols_of_the_kernel_are_its_addresses),
 		cmocka_unit_test(one_of_a_name_is_picked),
 		cmocka_unit_test(a_name_that_is_not_there_has_neighbours),
-		cmocka_unit_test(hidden_addresses_of_the_kernel_are_said),
+		cmocka_unit_test(hidden_addresses_of_the_kernel_are_reported),
 		cmocka_unit_test(symbols_of_a_file_are_offsets_in_it),
 		cmocka_unit_test(names_of_cpp_are_as_they_are_read),
 		cmocka_unit_test(the_pmu_takes_as_many_as_it_has_registers),

@@ -223,7 +223,7 @@ static void a_debug_file_that_comes_later_is_found_though_a_table_is_cached(void
 	assert_int_equal(functions_of_bare(&config), 1);
 }
 
-static void ending_does_not_wait_for_what_is_queued(void **state)
+static void ending_does_not_wait_for_queued_images(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "", .in_background = true };
 	struct unwind_library *lib = unwind_library_new(&config);
@@ -236,7 +236,7 @@ static void ending_does_not_wait_for_what_is_queued(void **state)
 	unwind_library_free(lib); /* LeakSanitizer and valgrind look on */
 }
 
-static void a_replaced_binary_is_told_from_the_one_that_ran(void **state)
+static void a_replaced_binary_is_distinguished_from_the_one_that_ran(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "" };
 	struct unwind_library *lib;
@@ -376,8 +376,8 @@ int main(void)
 		cmocka_unit_test(what_is_in_the_cache_is_found_without_its_file),
 		cmocka_unit_test(a_file_without_a_build_id_is_cached_by_its_content),
 		cmocka_unit_test(a_debug_file_that_comes_later_is_found_though_a_table_is_cached),
-		cmocka_unit_test(ending_does_not_wait_for_what_is_queued),
-		cmocka_unit_test(a_replaced_binary_is_told_from_the_one_that_ran),
+		cmocka_unit_test(ending_does_not_wait_for_queued_images),
+		cmocka_unit_test(a_replaced_binary_is_distinguished_from_the_one_that_ran),
 		cmocka_unit_test(what_is_no_image_has_no_table),
 		cmocka_unit_test(a_cached_table_with_a_flipped_bit_is_not_taken),
 		cmocka_unit_test(damaged_images_are_read_as_far_as_they_go),

@@ -320,7 +320,7 @@ static void need_readelf(void)
 	need_command("! readelf --version | grep -q ' 2\\.3[0-5]'");
 }
 
-static void rows_of_loaded_libraries_are_what_readelf_says(void **state)
+static void rows_of_loaded_libraries_equal_readelf(void **state)
 {
 	size_t n = 0;
 
@@ -331,7 +331,7 @@ static void rows_of_loaded_libraries_are_what_readelf_says(void **state)
 		skip_because("the libraries are not where readelf looks");
 }
 
-static void rows_of_programs_are_what_readelf_says(void **state)
+static void rows_of_programs_equal_readelf(void **state)
 {
 	static const char *const programs[] = { "/bin/sh", "/bin/ls", "/usr/bin/python3",
 						"/usr/bin/git", "/usr/bin/ld" };
@@ -348,7 +348,7 @@ static void rows_of_programs_are_what_readelf_says(void **state)
 	assert_true(n > 0);
 }
 
-static void rows_of_the_vdso_are_what_readelf_says(void **state)
+static void rows_of_the_vdso_equal_readelf(void **state)
 {
 	const uint8_t *vdso = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
 	const Elf64_Ehdr *header;
@@ -375,7 +375,7 @@ static const char aarch64_program[] =
 	"int many(int a, int b) { for (int i = 0; i < a; i++) b += other(i, 0) * other(b, 0);\n"
 	"  return b; }\n";
 
-static void rows_of_aarch64_code_are_what_readelf_says(void **state)
+static void rows_of_aarch64_code_equal_readelf(void **state)
 {
 	static const char *const flags[] = { "-O2", "-O0", "-O2 -fomit-frame-pointer",
 					     "-O2 -mbranch-protection=standard" };
@@ -394,10 +394,10 @@ static void rows_of_aarch64_code_are_what_readelf_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_of_loaded_libraries_are_what_readelf_says),
-		cmocka_unit_test(rows_of_programs_are_what_readelf_says),
-		cmocka_unit_test(rows_of_the_vdso_are_what_readelf_says),
-		cmocka_unit_test(rows_of_aarch64_code_are_what_readelf_says),
+		cmocka_unit_test(rows_of_loaded_libraries_equal_readelf),
+		cmocka_unit_test(rows_of_programs_equal_readelf),
+		cmocka_unit_test(rows_of_the_vdso_equal_readelf),
+		cmocka_unit_test(rows_of_aarch64_code_equal_readelf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -462,7 +462,7 @@ static void garbage_on_the_stack_ends_the_walk(void **state)
 	       "1010 4141414141414141 unmapped");
 }
 
-static void what_lies_beyond_the_copy_is_told_from_what_is_no_stack(void **state)
+static void frames_beyond_the_copy_are_distinguished_from_no_stack(void **state)
 {
 	static const char text[] = "x86-64 pc=1010 sp=7000 fp=1\n1000 sp+16\n7000: 0 1018 0 1020";
 	struct fixture f;
@@ -578,7 +578,7 @@ int main(void)
 		cmocka_unit_test(behind_a_frame_record_of_aarch64_the_records_are_followed),
 		cmocka_unit_test(a_cfa_that_does_not_ascend_ends_the_walk),
 		cmocka_unit_test(garbage_on_the_stack_ends_the_walk),
-		cmocka_unit_test(what_lies_beyond_the_copy_is_told_from_what_is_no_stack),
+		cmocka_unit_test(frames_beyond_the_copy_are_distinguished_from_no_stack),
 		cmocka_unit_test(rules_that_cannot_be_followed_say_so),
 		cmocka_unit_test(frames_larger_than_half_a_megabyte_fit_a_rule),
 		cmocka_unit_test(recursion_100000_deep_ends_where_frames_or_bytes_do),

@@ -317,7 +317,7 @@ static const char signals[] =
 	"int main(void) { signal(SIGUSR1, on_signal);\n"
 	"  for (;;) { sort(); raise(SIGUSR1); } }\n";
 
-static void signal_handlers_are_followed_into_what_they_interrupted(void **state)
+static void signal_handlers_are_followed_into_the_interrupted_code(void **state)
 {
 	struct tally t = { 0 };
 
@@ -340,7 +340,7 @@ SKIPPED(a_program_is_followed_from_its_first_instruction)
 SKIPPED(exceptions_of_a_cxx_program_are_followed)
 SKIPPED(python_is_followed)
 SKIPPED(git_is_followed)
-SKIPPED(signal_handlers_are_followed_into_what_they_interrupted)
+SKIPPED(signal_handlers_are_followed_into_the_interrupted_code)
 #endif
 
 int main(void)
@@ -350,7 +350,7 @@ int main(void)
 		cmocka_unit_test(exceptions_of_a_cxx_program_are_followed),
 		cmocka_unit_test(python_is_followed),
 		cmocka_unit_test(git_is_followed),
-		cmocka_unit_test(signal_handlers_are_followed_into_what_they_interrupted),
+		cmocka_unit_test(signal_handlers_are_followed_into_the_interrupted_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
