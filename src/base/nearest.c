@@ -12,8 +12,8 @@
  * Damerau-Levenshtein distance of neighbours (insert, drop, change, swap two),
  * without regard to case, '-' equal to '_'. Gives `limit` as soon as it can't be less.
  */
-static unsigned int distance(const char *a, size_t a_len, const char *b, size_t b_len,
-			     unsigned int limit)
+static unsigned int edit_distance(const char *a, size_t a_len, const char *b, size_t b_len,
+				  unsigned int limit)
 {
 	unsigned int rows[3][NEAREST_WORD_MAX + 1];
 	unsigned int *before = rows[0], *last = rows[1], *now = rows[2];
@@ -59,7 +59,7 @@ void nearest_offer(struct nearest *near, const char *name, const char *show)
 	unsigned int worst = near->best[N_NEAREST - 1].distance, d;
 	size_t at = N_NEAREST - 1;
 
-	d = len && near->len ? distance(near->word, near->len, folded, len, worst) : worst;
+	d = len && near->len ? edit_distance(near->word, near->len, folded, len, worst) : worst;
 	if (d >= worst)
 		return;
 	for (size_t i = 0; i < N_NEAREST; i++)

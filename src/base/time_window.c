@@ -27,13 +27,13 @@ static const struct {
 	{ "w", 7 * 86400 * NS_PER_SECOND },
 };
 
-static int refuse(const char *text, struct error *err)
+static int window_refuse(const char *text, struct error *err)
 {
 	return error_set(err, -EINVAL, "'%s' is no time; write " TIME_POINT_FORMS, text);
 }
 
 /* At least one digit, and a value of at most `max`. */
-static bool take_number(const char **at, uint64_t max, uint64_t *out)
+static bool window_take_number(const char **at, uint64_t max, uint64_t *out)
 {
 	uint64_t n = 0;
 
@@ -72,7 +72,7 @@ static bool take_char(const char **at, char c)
 	return is;
 }
 
-static bool take_word(const char **at, const char *word)
+static bool window_take_word(const char **at, const char *word)
 {
 	size_t len = strlen(word);
 	bool is = !strncasecmp(*at, word, len) && !isalnum((unsigned char)(*at)[len]);
@@ -81,7 +81,7 @@ static bool take_word(const char **at, const char *word)
 	return is;
 }
 
-static uint64_t take_unit(const char **at)
+static uint64_t window_take_unit(const char **at)
 {
 	size_t len = strspn(*at, "abcdefghijklmnopqrstuvwxyz");
 
@@ -102,9 +102,9 @@ static bool parse_ago(const char *at, uint64_t now_ns, uint64_t *out)
 		const char *number = at;
 		uint64_t n, part, unit;
 
-		if (!take_number(&at, SECONDS_MAX, &n) || !take_fraction(&at, 1, &part))
+		if (!window_take_number(&at, SECONDS_MAX, &n) || !take_fraction(&at, 1, &part))
 			return false;
-		unit = take_unit(&at);
+		unit = window_take_unit(&at);
 		if (!unit || n > SECONDS_MAX * NS_PER_SECOND / unit)
 			return false;
 		number += strspn(number, "0123456789");
@@ -123,10 +123,11 @@ static bool take_clock(const char **at, struct tm *tm, uint64_t *fraction_ns)
 	uint64_t hour, minute, second = 0;
 
 	*fraction_ns = 0;
-	if (!take_number(at, 24, &hour) || !take_char(at, ':') || !take_number(at, 59, &minute))
+	if (!window_take_number(at, 24, &hour) || !take_char(at, ':') ||
+	    !window_take_number(at, 59, &minute))
 		return false;
-	if (take_char(at, ':') &&
-	    (!take_number(at, 60, &second) || !take_fraction(at, NS_PER_SECOND, fraction_ns)))
+	if (take_char(at, ':') && (!window_take_number(at, 60, &second) ||
+				   !take_fraction(at, NS_PER_SECOND, fraction_ns)))
 		return false;
 	if (hour == 24 && (minute || second || *fraction_ns))
 		return false;
@@ -141,8 +142,9 @@ static bool take_date(const char **at, struct tm *tm)
 	static const int days[] = { 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	uint64_t year, month, day;
 
-	if (!take_number(at, 2200, &year) || !take_char(at, '-') || !take_number(at, 12, &month) ||
-	    !take_char(at, '-') || !take_number(at, 31, &day))
+	if (!window_take_number(at, 2200, &year) || !take_char(at, '-') ||
+	    !window_take_number(at, 12, &month) || !take_char(at, '-') ||
+	    !window_take_number(at, 31, &day))
 		return false;
 	if (year < 1970 || !month || !day || (int)day > days[month - 1])
 		return false;
@@ -171,7 +173,7 @@ static bool take_zone(const char **at, bool *has_zone, int64_t *east)
 	hours = (uint64_t)((*at)[0] - '0') * 10 + (uint64_t)((*at)[1] - '0');
 	*at += 2;
 	take_char(at, ':');
-	if (isdigit((unsigned char)**at) && !take_number(at, 59, &minutes))
+	if (isdigit((unsigned char)**at) && !window_take_number(at, 59, &minutes))
 		return false;
 	*east = (int64_t)(hours * 3600 + minutes * 60) * (is_west ? -1 : 1);
 	return hours <= 14;
@@ -200,9 +202,9 @@ static bool take_day(const char **at, uint64_t now_ns, struct tm *tm)
 	*tm = (struct tm){ .tm_year = today.tm_year,
 			   .tm_mon = today.tm_mon,
 			   .tm_mday = today.tm_mday };
-	if (take_word(at, "yesterday"))
+	if (window_take_word(at, "yesterday"))
 		tm->tm_mday--;
-	else if (!take_word(at, "today") && isdigit((unsigned char)**at) &&
+	else if (!window_take_word(at, "today") && isdigit((unsigned char)**at) &&
 		 (*at)[strspn(*at, "0123456789")] == '-')
 		return take_date(at, tm);
 	return true;
@@ -237,7 +239,7 @@ static bool parse_epoch(const char *at, uint64_t *out)
 {
 	uint64_t seconds, fraction_ns;
 
-	if (!take_number(&at, SECONDS_MAX, &seconds) ||
+	if (!window_take_number(&at, SECONDS_MAX, &seconds) ||
 	    !take_fraction(&at, NS_PER_SECOND, &fraction_ns) || *at)
 		return false;
 	*out = seconds * NS_PER_SECOND + fraction_ns;
@@ -258,7 +260,7 @@ int time_point_parse(const char *text, uint64_t now_ns, uint64_t *out_ns, struct
 	else
 		is_good = *text && parse_day(text, now_ns, &ns);
 	if (!is_good)
-		return refuse(text, err);
+		return window_refuse(text, err);
 	*out_ns = ns;
 	return 0;
 }

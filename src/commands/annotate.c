@@ -124,7 +124,7 @@ static void choose_functions(const struct annotation *a, const char *word, struc
 }
 
 /* Changes that turn one name into the other: one character each. */
-static size_t distance(const char *a, size_t n, const char *b, size_t m)
+static size_t line_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	size_t row[65], last, above;
 
@@ -153,7 +153,7 @@ static int say_nearest(const struct profile *p, const char *word, struct error *
 		const char *name = function_name(p, f);
 		size_t len = function_base_len(name), n = strlen(word);
 		bool is_part = strstr(name, word) != NULL;
-		size_t d = is_part ? 0 : distance(word, n, name, len);
+		size_t d = is_part ? 0 : line_distance(word, n, name, len);
 
 		if (p->functions.data[f].symbol != NO_SYMBOL && (is_part || d <= n / 3 + 1))
 			vec_push(&near, (struct chosen){ f, UINT64_MAX - d });
@@ -306,7 +306,7 @@ static int write_file(struct annotation *a, uint32_t file, const char *dir, stru
 	return output_close(&out, err);
 }
 
-static bool has_source(const struct annotation *a, uint32_t file)
+static bool annotation_has_source(const struct annotation *a, uint32_t file)
 {
 	const char *path = strings_get(&a->files, (string_id){ file });
 
@@ -327,7 +327,7 @@ static int annotate_files(const struct annotate_args *args, struct annotation *a
 
 	choose_files(args, a, &files);
 	for (size_t i = 0; i < files.n && r >= 0; i++) {
-		if (!has_source(a, files.data[i].id))
+		if (!annotation_has_source(a, files.data[i].id))
 			continue;
 		n++;
 		if (args->output_dir) {

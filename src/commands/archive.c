@@ -71,14 +71,6 @@ static int write_folder(const struct source *s, const char *dir, struct archive_
 			    : archive_write(s->session, NULL, dir, result, err);
 }
 
-static bool has_trace(const char *path)
-{
-	cleanup(replay_close_at_exit) struct replay *replay = NULL;
-
-	return path && strcmp(path, "-") != 0 && replay_is_perfdata(path) &&
-	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
-}
-
 /*
  * The archive as a folder beside the file, which then is written beside, too, and renamed: whole
  * or not there.
@@ -123,7 +115,7 @@ static int archive(struct input *in, const struct archive_args *args, bool *is_d
 	r = file_check_parent(args->output, err);
 	if (r < 0)
 		return r;
-	if (has_trace(args->input))
+	if (opening_has_trace(args->input))
 		source.recording = args->input;
 	r = source.recording ? 0 : input_open_given(in, args->input, &session, is_damaged, err);
 	source.session = session;

@@ -38,7 +38,7 @@ struct listing {
 	struct strings lines;
 };
 
-static void say(void *context, const char *path, const struct build_id *id)
+static void listing_print_line(void *context, const char *path, const struct build_id *id)
 {
 	struct listing *l = context;
 	char hex[BUILD_ID_HEX_SIZE];
@@ -64,7 +64,7 @@ struct mapping_sink {
  * Adds the build ids of mapping records. The kernel's own record has the symbol of its start behind
  * its name: [kernel.kallsyms]_text.
  */
-static int on_event(struct event_sink *sink, const struct event *e)
+static int listing_on_event(struct event_sink *sink, const struct event *e)
 {
 	const char *path = e->mapping.path;
 	cleanup(free_at_exit) char *kernel = NULL;
@@ -73,23 +73,23 @@ static int on_event(struct event_sink *sink, const struct event *e)
 		return 0;
 	if (e->mapping.is_kernel && path[0] == '[' && strchr(path, ']'))
 		path = kernel = xstrndup(path, strcspn(path, "]") + 1);
-	say(((struct mapping_sink *)sink)->listing, path, &e->mapping.build_id);
+	listing_print_line(((struct mapping_sink *)sink)->listing, path, &e->mapping.build_id);
 	return 0;
 }
 
 static int list_recording(struct listing *l, const char *path, struct error *err)
 {
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;
-	struct mapping_sink sink = { .sink.push = on_event, .listing = l };
+	struct mapping_sink sink = { .sink.push = listing_on_event, .listing = l };
 	struct error damage = { 0 };
 	int r = replay_open(path, &replay, err);
 
 	if (r < 0)
 		return r;
-	perfdata_each_build_id(replay_data(replay), say, l);
+	perfdata_each_build_id(replay_data(replay), listing_print_line, l);
 	r = perfdata_read(replay_data(replay), &sink.sink, &damage);
 	/* A pipe's come with the records. */
-	perfdata_each_build_id(replay_data(replay), say, l);
+	perfdata_each_build_id(replay_data(replay), listing_print_line, l);
 	return r < 0 ? error_set(err, r, "%s: %s; the list ends there", path, damage.text) : 0;
 }
 
@@ -106,7 +106,8 @@ static int list_session(struct listing *l, const char *given, struct error *err)
 		return r;
 	for (uint32_t i = 0; i < s->n_segments; i++)
 		for (uint32_t k = 1; k < s->segments[i]->n_images; k++)
-			say(l, s->segments[i]->images[k].path, &s->segments[i]->images[k].build_id);
+			listing_print_line(l, s->segments[i]->images[k].path,
+					   &s->segments[i]->images[k].build_id);
 	session_close(s);
 	return is_damaged ? error_set(err, -EBADMSG,
 				      "%s: damaged; the list has only the readable part", given)

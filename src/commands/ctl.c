@@ -44,7 +44,7 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-static double number_of(const json_t *o, const char *key)
+static double json_number(const json_t *o, const char *key)
 {
 	return json_number_value(json_object_get(o, key));
 }
@@ -106,7 +106,7 @@ static void put_label(struct buf *out, const char *label)
 static void put_events(struct buf *out, const json_t *o)
 {
 	const json_t *events = json_object_get(o, "events"), *event;
-	double rate = number_of(o, "rate_hz"), wanted = number_of(o, "wanted_hz");
+	double rate = json_number(o, "rate_hz"), wanted = json_number(o, "wanted_hz");
 	size_t i;
 
 	put_label(out, "events");
@@ -132,7 +132,7 @@ static void put_losses(struct buf *out, const json_t *o, const char *family)
 	const json_t *losses = json_object_get(o, family);
 
 	for (int i = 0; i < N_LOSS_REASONS; i++) {
-		double n = number_of(losses, loss_texts[i].key);
+		double n = json_number(losses, loss_texts[i].key);
 
 		if (n <= 0)
 			continue;
@@ -147,11 +147,11 @@ static void put_samples(struct buf *out, const json_t *o)
 	size_t n_cpus = json_array_size(json_object_get(o, "cpu_samples"));
 
 	put_label(out, "samples");
-	put_count(out, number_of(o, "samples"));
+	put_count(out, json_number(o, "samples"));
 	buf_printf(out, " on %zu CPU%s; ", n_cpus, n_cpus == 1 ? "" : "s");
-	put_count(out, number_of(o, "lost"));
+	put_count(out, json_number(o, "lost"));
 	buf_str(out, " lost, ");
-	put_count(out, number_of(o, "unattributed"));
+	put_count(out, json_number(o, "unattributed"));
 	buf_str(out, " not attributed\n");
 	put_losses(out, o, "lost_by_reason");
 	put_losses(out, o, "unattributed_by_reason");
@@ -160,28 +160,29 @@ static void put_samples(struct buf *out, const json_t *o)
 
 static void put_cost(struct buf *out, const json_t *o)
 {
-	double max_cpu = number_of(o, "max_cpu_percent"), max = number_of(o, "max_memory_bytes");
+	double max_cpu = json_number(o, "max_cpu_percent"),
+	       max = json_number(o, "max_memory_bytes");
 
 	put_label(out, "cost");
-	buf_printf(out, "%.2f %% of a CPU", number_of(o, "cpu_percent"));
+	buf_printf(out, "%.2f %% of a CPU", json_number(o, "cpu_percent"));
 	if (max_cpu > 0)
 		buf_printf(out, " (at most %g %%)", max_cpu);
 	buf_str(out, ", ");
-	put_bytes(out, number_of(o, "memory_bytes"));
+	put_bytes(out, json_number(o, "memory_bytes"));
 	if (max > 0) {
 		buf_str(out, " (at most ");
 		put_bytes(out, max);
 		buf_u8(out, ')');
 	}
-	buf_printf(out, "; %.1f s of CPU time\n", number_of(o, "cpu_s"));
+	buf_printf(out, "; %.1f s of CPU time\n", json_number(o, "cpu_s"));
 }
 
 static void put_disk(struct buf *out, const json_t *o)
 {
-	double bytes = number_of(o, "keep_bytes"), age_s = number_of(o, "keep_age_s");
+	double bytes = json_number(o, "keep_bytes"), age_s = json_number(o, "keep_age_s");
 
 	put_label(out, "disk");
-	put_bytes(out, number_of(o, "disk_bytes"));
+	put_bytes(out, json_number(o, "disk_bytes"));
 	buf_str(out, ", current samples since ");
 	put_time(out, text_of(o, "oldest"));
 	if (bytes > 0 || age_s > 0)
@@ -205,10 +206,10 @@ static void show_status(struct buf *out, const json_t *o)
 {
 	put_label(out, "daemon");
 	put_text(out, text_of(o, "version"));
-	buf_printf(out, ", process %.0f, since ", number_of(o, "pid"));
+	buf_printf(out, ", process %.0f, since ", json_number(o, "pid"));
 	put_time(out, text_of(o, "since"));
 	buf_str(out, " (");
-	put_duration(out, number_of(o, "uptime_s"));
+	put_duration(out, json_number(o, "uptime_s"));
 	buf_printf(out, "); %s\n",
 		   json_is_true(json_object_get(o, "counting")) ? "counting" : "stopped");
 	put_label(out, "session");
@@ -236,9 +237,9 @@ static void show_list(struct buf *out, const json_t *o)
 	{
 		struct buf size = { 0 };
 
-		put_bytes(&size, number_of(one, "size_bytes"));
-		buf_printf(out, "%10s %6.0f %s  ", buf_cstr(&size), number_of(one, "parts"),
-			   number_of(one, "parts") == 1 ? "part " : "parts");
+		put_bytes(&size, json_number(one, "size_bytes"));
+		buf_printf(out, "%10s %6.0f %s  ", buf_cstr(&size), json_number(one, "parts"),
+			   json_number(one, "parts") == 1 ? "part " : "parts");
 		put_text(out, text_of(one, "name"));
 		buf_u8(out, '\n');
 		buf_fini(&size);
@@ -285,7 +286,8 @@ static const struct {
 	{ REQUEST_features, show_features },
 };
 
-static void show(const struct request_row *row, const json_t *reply, bool as_json, struct buf *out)
+static void ctl_show(const struct request_row *row, const json_t *reply, bool as_json,
+		     struct buf *out)
 {
 	if (as_json) {
 		cleanup(free_at_exit) char *text =
@@ -301,7 +303,7 @@ static void show(const struct request_row *row, const json_t *reply, bool as_jso
 
 /* ---- the command ---- */
 
-static int ask(const struct ctl_args *args, const struct request_row *row, json_t *request)
+static int ctl_ask(const struct ctl_args *args, const struct request_row *row, json_t *request)
 {
 	cleanup(free_at_exit) char *dir = NULL;
 	struct error err = { 0 };
@@ -313,7 +315,7 @@ static int ask(const struct ctl_args *args, const struct request_row *row, json_
 		log_info("%s: the daemon of '%s'", row->name, dir);
 	r = r < 0 ? r : client_ask(dir, request, args->patience_s, &reply, &err);
 	if (r >= 0) {
-		show(row, reply, !strcmp(args->format, "json"), &out);
+		ctl_show(row, reply, !strcmp(args->format, "json"), &out);
 		r = out.len ? output_whole("-", out.data, out.len, &err) : 0;
 	}
 	if (r < 0)
@@ -323,8 +325,8 @@ static int ask(const struct ctl_args *args, const struct request_row *row, json_
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static int parse(const struct option_list *words, const struct request_row **row, json_t **request,
-		 struct error *err)
+static int ctl_parse(const struct option_list *words, const struct request_row **row,
+		     json_t **request, struct error *err)
 {
 	if (!words->n)
 		return error_set(err, -EINVAL, "what is to be asked? 'assay ctl status', say");
@@ -343,13 +345,13 @@ static int ctl_run(const struct command *self, int argc, char **argv)
 	json_t *request = NULL;
 	int status = command_begin(self, false, argc, argv, &args, &words);
 
-	if (status < 0 && parse(&words, &row, &request, &err) < 0) {
+	if (status < 0 && ctl_parse(&words, &row, &request, &err) < 0) {
 		log_error("ctl: %s", err.text);
 		fprintf(stderr, "Try 'assay ctl --help'.\n");
 		status = EXIT_USAGE;
 	}
 	if (status < 0)
-		status = ask(&args, row, request);
+		status = ctl_ask(&args, row, request);
 	json_decref(request);
 	option_list_fini(&words);
 	return status;

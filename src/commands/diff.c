@@ -224,7 +224,7 @@ static int take_plain(struct setup *s, const struct option_list *operands, struc
 }
 
 /* Without a path, a saved session is one of the default store. */
-static bool has_source(const struct side *side)
+static bool side_has_source(const struct side *side)
 {
 	return side->path || query_has(&side->query, FILTER_SESSION) ||
 	       query_has(&side->query, FILTER_SESSION_EXCLUDE) ||
@@ -286,7 +286,7 @@ static int take_braces(struct setup *s, const struct option_list *operands, stru
 	if (r >= 0 && (n_closed != 2 || side >= 0))
 		r = error_set(err, -EINVAL, "two specifications in braces are needed");
 	for (int to = 0; to < 2 && r >= 0; to++)
-		if (!has_source(&s->sides[to]))
+		if (!side_has_source(&s->sides[to]))
 			r = error_set(err, -EINVAL, "the %s side names no session",
 				      to ? "new" : "old");
 	return r;

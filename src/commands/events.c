@@ -97,7 +97,7 @@ static bool is_wanted(const struct listing *l, const struct event_name *e)
 	return !l->names->n || is_named(l, e->name) || is_named(l, e->alias);
 }
 
-static void visit(void *ctx, const struct event_name *e)
+static void events_visit(void *ctx, const struct event_name *e)
 {
 	struct listing *l = ctx;
 
@@ -301,7 +301,7 @@ static int list_events(const struct events_args *args, const struct option_list 
 		if (!strcmp(listers[i].name, args->format))
 			l.lister = &listers[i];
 	l.lister->begin(&l);
-	catalog_each(&sources, visit, &l);
+	catalog_each(&sources, events_visit, &l);
 	l.lister->end(&l);
 	r_close = output_close(&out, err);
 	return r_close < 0 ? r_close : l.n ? 0 : none_found(&l, err);

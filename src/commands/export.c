@@ -89,15 +89,6 @@ static int choose_format(const struct export_args *args, const struct export_for
 			 args->output ? args->output : "", args->output ? "' says no format" : "");
 }
 
-static uint64_t n_lost(const struct profile *p)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		n += loss_texts[i].kind == LOSS_LOST ? p->losses[i] : 0;
-	return n;
-}
-
 static void print_summary(const struct export_args *args, const struct export_format *format,
 			  const struct profile *p, uint64_t n_bytes)
 {
@@ -110,9 +101,9 @@ static void print_summary(const struct export_args *args, const struct export_fo
 		snprintf(size, sizeof(size), ", %" PRIu64 " bytes", n_bytes);
 	log_info("%" PRIu64 " samples as %s%s%s%s", p->n_selected, format->name,
 		 is_file ? " to " : "", is_file ? args->output : "", size);
-	if (n_lost(p))
+	if (losses_of_kind(p->losses, LOSS_LOST))
 		log_info("%" PRIu64 " samples were lost while recording: see 'assay report'",
-			 n_lost(p));
+			 losses_of_kind(p->losses, LOSS_LOST));
 }
 
 /* From the session to the file; the words of the command line are known to be good. */
@@ -155,14 +146,6 @@ static void trace_source_fini(struct trace_source *s)
 	vec_fini(&s->replays);
 }
 
-static bool has_trace(const char *path)
-{
-	cleanup(replay_close_at_exit) struct replay *replay = NULL;
-
-	return path && strcmp(path, "-") != 0 && replay_is_perfdata(path) &&
-	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
-}
-
 static int export_session(struct input *in, const struct export_args *args,
 			  const struct export_format *format, const struct query *query,
 			  bool *is_damaged, struct error *err)
@@ -203,7 +186,7 @@ static int export_session(struct input *in, const struct export_args *args,
 		options.by_period = input_by_period(args->weight, profile, NULL);
 	source.symbols = symbols;
 	source.trace.with_branches = args->branches;
-	if (!args->no_itrace && has_trace(args->input))
+	if (!args->no_itrace && opening_has_trace(args->input))
 		options.trace = &source.trace;
 	r = export_write(format, &options, profile, args->output, &n_bytes, err);
 	if (r >= 0)

@@ -120,15 +120,6 @@ static void facts_fini(struct facts *f)
 	free(f->period);
 }
 
-static uint64_t n_lost(const struct facts *f)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		n += loss_texts[i].kind == LOSS_LOST ? f->losses[i] : 0;
-	return n;
-}
-
 /* Up to the end, or to the last sample where there is none. */
 static double duration_s(const struct facts *f)
 {
@@ -403,7 +394,7 @@ static int print_json(const struct facts *f)
 		json_object_set_new(o, "last_sample_s", json_real(since_start_s(f, f->last_ns)));
 	}
 	set_number(o, "samples", f->all_samples);
-	set_number(o, "lost", n_lost(f));
+	set_number(o, "lost", losses_of_kind(f->losses, LOSS_LOST));
 	json_object_set_new(o, "losses", json_losses(f));
 	set_number(o, "processes", f->processes.n);
 	set_number(o, "threads", f->threads.n);
@@ -424,7 +415,7 @@ static int print_json(const struct facts *f)
 	return r;
 }
 
-static int describe(const struct info_args *args)
+static int info_describe(const struct info_args *args)
 {
 	cleanup(input_free_at_exit) struct input *in = NULL;
 	cleanup(session_close_at_exit) struct session *s = NULL;
@@ -460,7 +451,7 @@ static int info_run(const struct command *self, int argc, char **argv)
 	if (status < 0) {
 		if (!args.input)
 			args.input = operands.n ? operands.data[0] : "assay.data";
-		status = describe(&args);
+		status = info_describe(&args);
 	}
 	option_list_fini(&operands);
 	return status;

@@ -100,14 +100,7 @@ static bool configured_mispred_all(void)
 	return value;
 }
 
-static void tell_note(void *context, const char *sentence)
-{
-	const struct inject_args *args = context;
-
-	log_warning("%s: %s", args->input, sentence);
-}
-
-static void tell(const struct inject_args *args, const struct perfdata_copied *copied)
+static void inject_report(const struct inject_args *args, const struct perfdata_copied *copied)
 {
 	log_info("%" PRIu64 " samples, %" PRIu64 " of them of the trace: %s made of %s",
 		 copied->samples, copied->made, args->output, args->input);
@@ -133,8 +126,8 @@ static int inject(struct input *in, const struct inject_args *args, const struct
 		.strips = args->strips,
 		.marks_mispredicted = args->mispred_all || configured_mispred_all(),
 		.with_build_ids = args->build_ids,
-		.note = tell_note,
-		.context = (void *)args,
+		.note = opening_note,
+		.context = (void *)args->input,
 	};
 	int r;
 
@@ -154,13 +147,13 @@ static int inject(struct input *in, const struct inject_args *args, const struct
 		log_error("inject: %s", err.text);
 		return EXIT_FAILED;
 	}
-	tell(args, &copied);
+	inject_report(args, &copied);
 	if (damage.code)
 		log_error("inject: %s: %s; %s ends there", args->input, damage.text, args->output);
 	return damage.code ? EXIT_FAILED : EXIT_OK;
 }
 
-static int check(const struct inject_args *args, struct itrace *itrace, struct error *err)
+static int inject_check(const struct inject_args *args, struct itrace *itrace, struct error *err)
 {
 	int r;
 
@@ -194,7 +187,7 @@ static int inject_run(const struct command *self, int argc, char **argv)
 		if (operands.n)
 			error_set(&err, -EINVAL, "the recording is named by -i, not '%s'",
 				  operands.data[0]);
-		if (operands.n || check(&args, &itrace, &err) < 0) {
+		if (operands.n || inject_check(&args, &itrace, &err) < 0) {
 			log_error("inject: %s", err.text);
 			status = EXIT_USAGE;
 		} else {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "calls/latency.h"
 #include "cli/output.h"
+#include "commands/opening.h"
 #include "open/input.h"
 #include "pt/flow.h"
 #include "replay/archive.h"
@@ -40,19 +41,14 @@ static int print(const struct latency_command *c, const struct latency *l, struc
 	return output_close(&out, err);
 }
 
-static void tell_note(void *context, const char *sentence)
-{
-	log_warning("%s: %s", (const char *)context, sentence);
-}
-
-static void tell_trace(const char *path, struct replay *replay)
+static void latency_report_trace(const char *path, struct replay *replay)
 {
 	const struct pt_flow_stats *stats = replay_trace_stats(replay);
 	uint64_t n = 0;
 
 	for (int i = 0; i < N_PT_ERRORS; i++)
 		n += stats->errors[i];
-	replay_trace_notes(replay, tell_note, (void *)path);
+	replay_trace_notes(replay, opening_note, (void *)path);
 	if (n)
 		log_warning("%s: %" PRIu64
 			    " errors in decoding the trace: each cuts all calls of its "
@@ -60,7 +56,7 @@ static void tell_trace(const char *path, struct replay *replay)
 			    path, n);
 }
 
-static void tell_time(const char *path, const struct latency *l)
+static void latency_report_time(const char *path, const struct latency *l)
 {
 	uint64_t calls = 0, ns = 0;
 
@@ -108,8 +104,8 @@ int latency_report(const struct latency_command *c, bool *is_damaged, struct err
 	r = latency_read(&l, trace, &damage);
 	if (r < 0 && r != -EBADMSG)
 		return error_set(err, r, "%s: %s", path, damage.text);
-	tell_trace(path, replay);
-	tell_time(path, &l);
+	latency_report_trace(path, replay);
+	latency_report_time(path, &l);
 	if (r < 0)
 		log_error("report: %s: %s; the report ends there", path, damage.text);
 	*is_damaged = r < 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/files/file.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "replay/replay.h"
 
 /* Temporary directories of this process; each is removed at most once more than needed. */
 static char *scratch_dirs[8];
@@ -101,4 +103,17 @@ int opening_begin(const char *command, const struct open_config *options, struct
 		return -1;
 	log_error("%s: --%s", command, err.text);
 	return r == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+bool opening_has_trace(const char *path)
+{
+	cleanup(replay_close_at_exit) struct replay *replay = NULL;
+
+	return path && strcmp(path, "-") != 0 && replay_is_perfdata(path) &&
+	       replay_open(path, &replay, NULL) == 0 && replay_has_trace(replay);
+}
+
+void opening_note(void *path, const char *sentence)
+{
+	log_warning("%s: %s", (const char *)path, sentence);
 }

@@ -25,3 +25,9 @@ extern const struct open_config opening_config;
 
 /* Makes *out of *options and opening_config. -1 to go on, or an exit status, after a message. */
 int opening_begin(const char *command, const struct open_config *options, struct input **out);
+
+/* Whether `path` (may be NULL) is a perf.data file with a processor trace. "-" is never read. */
+bool opening_has_trace(const char *path);
+
+/* Prints a note about the input `path` as a warning: a callback for notes, such as a trace's. */
+void opening_note(void *path, const char *sentence);

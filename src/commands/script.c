@@ -151,7 +151,8 @@ static void run_fini(struct run *r)
 /* What is typed. */
 
 /* The items of comma-separated lists; they stay until the run is over. */
-static void split(struct run *r, const struct option_list *lists, struct option_list *out)
+static void script_split_fields(struct run *r, const struct option_list *lists,
+				struct option_list *out)
 {
 	vec_foreach (lists, list) {
 		for (const char *at = *list; *at;) {
@@ -169,7 +170,7 @@ static int parse_ids(struct run *r, const struct option_list *lists, const char 
 {
 	cleanup(option_list_fini) struct option_list words = { 0 };
 
-	split(r, lists, &words);
+	script_split_fields(r, lists, &words);
 	*ids = xcalloc(words.n + 1, sizeof(**ids));
 	for (*n = 0; *n < words.n; ++*n) {
 		char *end;
@@ -186,7 +187,7 @@ static void take_words(struct run *r, const struct option_list *lists, const cha
 {
 	struct option_list words = { 0 };
 
-	split(r, lists, &words);
+	script_split_fields(r, lists, &words);
 	*out = words.data;
 	*n = words.n;
 }
@@ -433,13 +434,6 @@ static void tell_warnings(const struct run *r)
 			log_warning("%s: %s", r->session->path, *warning);
 }
 
-static void tell_note(void *context, const char *sentence)
-{
-	const struct run *r = context;
-
-	log_warning("%s: %s", r->args.input, sentence);
-}
-
 /* Which build it is of, the header says, or the kernel's mapping, which is read by then. */
 static void tell_refused_kernel(struct run *r)
 {
@@ -458,14 +452,14 @@ static void tell_refused_kernel(struct run *r)
 	}
 }
 
-static void tell_trace(struct run *r)
+static void script_report_trace(struct run *r)
 {
 	const struct pt_flow_stats *stats = replay_trace_stats(r->replay);
 	uint64_t n = 0;
 
 	for (int i = 0; stats && i < N_PT_ERRORS; i++)
 		n += stats->errors[i];
-	replay_trace_notes(r->replay, tell_note, r);
+	replay_trace_notes(r->replay, opening_note, (void *)r->args.input);
 	if (n)
 		log_warning("%s: %" PRIu64 " errors in decoding the trace (--itrace=e shows them)",
 			    r->args.input, n);
@@ -507,7 +501,7 @@ static int script_run_command(const struct command *self, int argc, char **argv)
 			e = print(&r, &err);
 			if (r.replay) {
 				tell_refused_kernel(&r);
-				tell_trace(&r);
+				script_report_trace(&r);
 			}
 			status = e < 0 || r.is_damaged ? EXIT_FAILED : EXIT_OK;
 		}

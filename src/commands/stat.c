@@ -141,7 +141,7 @@ static int choose_counters(struct stat_setup *s, struct error *err)
 }
 
 /* "./app -x", "process 12", "the whole machine" */
-static char *describe(const struct stat_setup *s)
+static char *stat_describe_target(const struct stat_setup *s)
 {
 	const struct option_list *ids = s->pids.n ? &s->args.pids : &s->args.tids;
 
@@ -178,7 +178,7 @@ static FILE *open_result(const struct stat_setup *s)
 static int stat(struct stat_setup *s, struct stat_result *result, struct error *err)
 {
 	static const struct counter_sources sources;
-	cleanup(free_at_exit) char *what = describe(s);
+	cleanup(free_at_exit) char *what = stat_describe_target(s);
 	struct stat_sink sink = {
 		.printing = { .what = what,
 			      .lane = s->args.per_cpu      ? "cpu"

@@ -65,7 +65,7 @@ const struct oprofile_commands oprofile_commands = { &record_command, record_arg
 const struct daemon_file_system *const daemon_file_system;
 #endif
 
-static const struct command *find_in(const struct command *const *list, const char *name)
+static const struct command *command_find_in(const struct command *const *list, const char *name)
 {
 	for (; *list; list++)
 		if (!strcmp((*list)->name, name))
@@ -75,9 +75,9 @@ static const struct command *find_in(const struct command *const *list, const ch
 
 const struct command *command_find(const char *name)
 {
-	const struct command *c = find_in(commands, name);
+	const struct command *c = command_find_in(commands, name);
 
-	return c ? c : find_in(front_ends, name);
+	return c ? c : command_find_in(front_ends, name);
 }
 
 /* The start of a name is as near as the name. */
@@ -113,5 +113,5 @@ void command_refuse(const char *prefix, const char *name)
 
 const struct command *front_end_find(const char *path)
 {
-	return find_in(front_ends, path_file_name(path));
+	return command_find_in(front_ends, path_file_name(path));
 }

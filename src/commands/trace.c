@@ -400,8 +400,8 @@ static int print_text(const struct tracing *t, const struct call_timeline *timel
 	return output_close(&out, err);
 }
 
-static int show(const struct tracing *t, const struct call_timeline *timeline,
-		const struct timeline_words *words, struct error *err)
+static int trace_show(const struct tracing *t, const struct call_timeline *timeline,
+		      const struct timeline_words *words, struct error *err)
 {
 	int r = 0;
 
@@ -460,7 +460,7 @@ static int answer(struct tracing *t, struct error *err)
 			 has_intel_pt() ? "" : "; this machine has no Intel PT");
 	describe_cause(t, &timeline, cause, sizeof(cause));
 	if (r >= 0)
-		r = show(t, &timeline, &words, err);
+		r = trace_show(t, &timeline, &words, err);
 	else if (r == -ENODATA)
 		r = error_set(err, r, "kept because %s, and nothing is in it: %s", cause,
 			      t->has_trace ? "no user code ran"
@@ -511,7 +511,7 @@ static int trace(struct tracing *t)
 	return pass_on_status(t->result.wait_status);
 }
 
-static int check(struct tracing *t, struct error *err)
+static int trace_check(struct tracing *t, struct error *err)
 {
 	int r = parse_ids(&t->args.pids, "process", &t->pids, err);
 
@@ -560,7 +560,7 @@ static int trace_run(const struct command *self, int argc, char **argv)
 		status = opening_begin("trace",
 				       &(struct open_config){ .no_demangle = t.args.no_demangle },
 				       &t.in);
-	if (status < 0 && check(&t, &err) < 0) {
+	if (status < 0 && trace_check(&t, &err) < 0) {
 		log_error("trace: %s", err.text);
 		status = EXIT_USAGE;
 	} else if (status < 0) {

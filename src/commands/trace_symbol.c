@@ -70,8 +70,8 @@ static void take_apart(const char *text, struct wanted *w)
 	*end = '\0';
 }
 
-static int find_in(const char *path, const struct wanted *w, struct trace_place *out,
-		   struct error *err)
+static int function_find_in(const char *path, const struct wanted *w, struct trace_place *out,
+			    struct error *err)
 {
 	cleanup(function_names_free_at_exit) struct function_names *names = NULL;
 	struct function_name f;
@@ -119,7 +119,7 @@ static int find_in_libraries(pid_t pid, const char *program, const struct wanted
 	strings_init(&files);
 	list_mapped(pid, program, &files);
 	for (uint32_t i = 1; i < files.n && r < 0; i++)
-		r = find_in(strings_get(&files, (string_id){ i }), w, out, NULL);
+		r = function_find_in(strings_get(&files, (string_id){ i }), w, out, NULL);
 	strings_fini(&files);
 	return r;
 }
@@ -160,7 +160,7 @@ int trace_symbol_find(const struct trace_symbol_target *target, const char *text
 		r = find_program_of(target, &path, err);
 	}
 	if (!r)
-		r = find_in(path, &w, out, &first);
+		r = function_find_in(path, &w, out, &first);
 	if (r < 0 && first.code && err)
 		*err = first;
 	if ((r == -ENOENT || r == -ENODATA) && path && !w.file) {

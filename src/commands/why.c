@@ -45,7 +45,7 @@ struct asking {
 	uint32_t n_matches;
 };
 
-static void put(FILE *out, const char *text)
+static void why_put(FILE *out, const char *text)
 {
 	struct buf safe = { 0 };
 
@@ -57,7 +57,7 @@ static void put(FILE *out, const char *text)
 static void put_fact(FILE *out, const char *title, const char *text)
 {
 	fprintf(out, "%-10s", title);
-	put(out, text);
+	why_put(out, text);
 	fputc('\n', out);
 }
 
@@ -66,9 +66,9 @@ static void put_search(void *data, const struct symbol_search *search)
 	FILE *out = data;
 
 	fprintf(out, "  %c ", search->is_used ? '+' : '-');
-	put(out, search->place);
+	why_put(out, search->place);
 	fputs(": ", out);
-	put(out, search->verdict);
+	why_put(out, search->verdict);
 	fputc('\n', out);
 }
 
@@ -225,7 +225,7 @@ static void explain_place(struct asking *a, uint32_t image, uint64_t offset)
 	if (!begin_match(a))
 		return;
 	fprintf(a->out, "%-10s0x%" PRIx64 " of ", "place", offset);
-	put(a->out, a->profile->images.data[image].name);
+	why_put(a->out, a->profile->images.data[image].name);
 	fputc('\n', a->out);
 	put_frames(a, image, offset);
 	if (symbol_find(table_of(a, image), offset) != NO_SYMBOL)
@@ -293,7 +293,7 @@ static void ask_for_functions(struct asking *a, const struct query *q)
 	}
 }
 
-static int ask(struct asking *a, const char *what, struct error *err)
+static int why_ask(struct asking *a, const char *what, struct error *err)
 {
 	cleanup(free_at_exit) char *operand = xasprintf("symbol:%s", what);
 	struct query q = { 0 };
@@ -341,7 +341,7 @@ static int why_session(struct input *in, const struct why_args *args,
 		return r;
 	a = (struct asking){ .symbols = symbols, .profile = profile, .out = out.file };
 	for (size_t i = 0; i < operands->n && r >= 0; i++)
-		r = ask(&a, operands->data[i], err);
+		r = why_ask(&a, operands->data[i], err);
 	if (r < 0) {
 		output_close(&out, NULL);
 		return r;

@@ -73,7 +73,7 @@ static int find_carrier(const struct parse *p, struct counter *c)
  * A repeated event is dropped, because it would only cost twice. Different events of one name are
  * refused, because a report could not distinguish them.
  */
-static int add(const struct parse *p, struct counter *c)
+static int counters_add(const struct parse *p, struct counter *c)
 {
 	int r = 0;
 
@@ -124,7 +124,7 @@ static int add_of_kind(const struct parse *p, const struct draft *d, const char 
 	full_name = xasprintf("%s/%s/", pmu, name);
 	c = draft_finish(p->sources, &one, full_name, letters, p->spec);
 	free(full_name);
-	return add(p, &c);
+	return counters_add(p, &c);
 }
 
 /* The counter is gone when this is an error. */
@@ -171,7 +171,8 @@ static char *join_letters(const struct parse *p, const char *letters)
 	return all;
 }
 
-static int finish(const struct parse *p, struct draft *d, const char *name, const char *letters);
+static int counter_finish(const struct parse *p, struct draft *d, const char *name,
+			  const char *letters);
 
 int parse_finish(const struct parse *p, struct draft *d, const char *name, const char *letters)
 {
@@ -180,10 +181,11 @@ int parse_finish(const struct parse *p, struct draft *d, const char *name, const
 
 	if (r == 0 && !strcmp(d->pmu, INTEL_PT))
 		r = intel_pt_modifiers(all, p->spec, p->err);
-	return r < 0 ? r : finish(p, d, name, all);
+	return r < 0 ? r : counter_finish(p, d, name, all);
 }
 
-static int finish(const struct parse *p, struct draft *d, const char *name, const char *letters)
+static int counter_finish(const struct parse *p, struct draft *d, const char *name,
+			  const char *letters)
 {
 	struct pmu_names kinds = { 0 };
 	struct counter c;
@@ -204,7 +206,7 @@ static int finish(const struct parse *p, struct draft *d, const char *name, cons
 	if (kinds.n == 0) {
 		c = draft_finish(p->sources, d, name, letters, p->spec);
 		r = check_ibs_modes(p, d, &c);
-		r = r < 0 ? r : add(p, &c);
+		r = r < 0 ? r : counters_add(p, &c);
 	}
 	for (size_t i = 0; i < kinds.n && r == 0; i++)
 		r = add_of_kind(p, d, kinds.data[i], name, letters);

@@ -126,7 +126,8 @@ static void reset_row(struct dwarf_lines *it)
 	it->op_index = 0;
 }
 
-static bool read_header(struct dwarf_lines *it, const struct dwarf_unit *unit, struct reader *r)
+static bool dwarf_lines_read_header(struct dwarf_lines *it, const struct dwarf_unit *unit,
+				    struct reader *r)
 {
 	struct dwarf_unit u = *unit;
 	struct reader tables;
@@ -176,7 +177,7 @@ bool dwarf_lines_open(struct dwarf_lines *it, const struct dwarf_unit *unit)
 	it->program = reader_over(r.at, 0);
 	it->comp_dir = unit->comp_dir;
 	reset_row(it);
-	return unit->has_lines && read_header(it, unit, &r);
+	return unit->has_lines && dwarf_lines_read_header(it, unit, &r);
 }
 
 void dwarf_lines_fini(struct dwarf_lines *it)
@@ -185,7 +186,7 @@ void dwarf_lines_fini(struct dwarf_lines *it)
 	vec_fini(&it->files);
 }
 
-static inline void advance(struct dwarf_lines *it, uint64_t n)
+static inline void dwarf_lines_advance(struct dwarf_lines *it, uint64_t n)
 {
 	if (it->max_ops <= 1) {
 		it->row.addr += n * it->min_length;
@@ -243,7 +244,7 @@ static bool run_standard(struct dwarf_lines *it, uint8_t op)
 	case LNS_copy:
 		return true;
 	case LNS_advance_pc:
-		advance(it, reader_uleb(r));
+		dwarf_lines_advance(it, reader_uleb(r));
 		break;
 	case LNS_advance_line:
 		it->row.line += (uint32_t)reader_sleb128(r);
@@ -257,7 +258,7 @@ static bool run_standard(struct dwarf_lines *it, uint8_t op)
 		it->row.column = (uint16_t)MIN(n, (uint64_t)UINT16_MAX);
 		break;
 	case LNS_const_add_pc:
-		advance(it, (255U - it->opcode_base) / it->line_range);
+		dwarf_lines_advance(it, (255U - it->opcode_base) / it->line_range);
 		break;
 	case LNS_fixed_advance_pc:
 		it->row.addr += reader_u16(r);
@@ -278,7 +279,7 @@ bool dwarf_lines_next(struct dwarf_lines *it, struct dwarf_row *row)
 
 		if (op >= it->opcode_base) {
 			op -= it->opcode_base;
-			advance(it, op / it->line_range);
+			dwarf_lines_advance(it, op / it->line_range);
 			it->row.line += (uint32_t)(it->line_base + op % it->line_range);
 			*row = it->row;
 			it->row.discriminator = 0;

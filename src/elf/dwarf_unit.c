@@ -357,7 +357,7 @@ struct package_index {
 	struct reader ids, rows, columns, offsets, sizes;
 };
 
-static struct reader take(struct reader *r, uint64_t n, uint64_t size)
+static struct reader dwarf_unit_take_attribute(struct reader *r, uint64_t n, uint64_t size)
 {
 	struct reader part = *r;
 
@@ -375,11 +375,11 @@ static bool read_package_index(struct reader r, struct package_index *x)
 	x->n_columns = reader_u32(&r);
 	x->n_units = reader_u32(&r);
 	x->n_slots = reader_u32(&r);
-	x->ids = take(&r, x->n_slots, 8);
-	x->rows = take(&r, x->n_slots, 4);
-	x->columns = take(&r, x->n_columns, 4);
-	x->offsets = take(&r, (uint64_t)x->n_columns * x->n_units, 4);
-	x->sizes = take(&r, (uint64_t)x->n_columns * x->n_units, 4);
+	x->ids = dwarf_unit_take_attribute(&r, x->n_slots, 8);
+	x->rows = dwarf_unit_take_attribute(&r, x->n_slots, 4);
+	x->columns = dwarf_unit_take_attribute(&r, x->n_columns, 4);
+	x->offsets = dwarf_unit_take_attribute(&r, (uint64_t)x->n_columns * x->n_units, 4);
+	x->sizes = dwarf_unit_take_attribute(&r, (uint64_t)x->n_columns * x->n_units, 4);
 	return !r.bad && (x->version == 2 || x->version == 5);
 }
 

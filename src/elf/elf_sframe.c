@@ -107,7 +107,7 @@ static uint32_t read_start(struct reader *r, uint8_t n)
 	return n == 1 ? reader_u8(r) : n == 2 ? reader_u16(r) : reader_u32(r);
 }
 
-static int32_t read_offset(struct reader *r, uint8_t n)
+static int32_t sframe_read_offset(struct reader *r, uint8_t n)
 {
 	return n == 1   ? (int8_t)reader_u8(r)
 	       : n == 2 ? (int16_t)reader_u16(r)
@@ -130,7 +130,7 @@ bool elf_sframe_next(const struct elf_sframe *s, struct elf_sframe_function *f,
 	if (bytes > 4)
 		return false;
 	for (uint8_t i = 0; i < n; i++)
-		offsets[i] = read_offset(&f->rows, bytes);
+		offsets[i] = sframe_read_offset(&f->rows, bytes);
 	if (f->rows.bad)
 		return false;
 	out->is_end = n == 0;

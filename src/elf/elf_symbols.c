@@ -150,7 +150,8 @@ bool elf_symbols_begin(struct elf_symbols *it, const struct elf_file *elf, uint3
 	return it->n > 0;
 }
 
-static void decode(const struct elf_symbols *it, const uint8_t *at, struct elf_symbol *out)
+static void elf_symbol_decode(const struct elf_symbols *it, const uint8_t *at,
+			      struct elf_symbol *out)
 {
 	uint32_t name;
 
@@ -182,7 +183,7 @@ bool elf_symbols_get(const struct elf_symbols *it, uint32_t i, struct elf_symbol
 {
 	if (i >= it->n)
 		return false;
-	decode(it, it->first + (size_t)i * it->stride, out);
+	elf_symbol_decode(it, it->first + (size_t)i * it->stride, out);
 	return true;
 }
 

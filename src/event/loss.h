@@ -90,3 +90,6 @@ struct loss_text {
 };
 
 extern const struct loss_text loss_texts[N_LOSS_REASONS];
+
+/* The sum of the losses of one kind; `losses` is indexed by reason. */
+uint64_t losses_of_kind(const uint64_t losses[static N_LOSS_REASONS], enum loss_kind kind);

@@ -185,7 +185,7 @@ struct key {
 	size_t field;
 };
 
-static bool parse_number(struct line *l, char *value, size_t field)
+static bool event_parse_number(struct line *l, char *value, size_t field)
 {
 	char *end;
 
@@ -270,16 +270,16 @@ static bool parse_flag(struct line *l, char *value, size_t field)
 
 #define FIELD(f) offsetof(struct line, f)
 static const struct key keys[] = {
-	{ "start", parse_number, FIELD(start) },
-	{ "size", parse_number, FIELD(size) },
-	{ "off", parse_number, FIELD(off) },
-	{ "dev", parse_number, FIELD(dev) },
-	{ "ino", parse_number, FIELD(ino) },
-	{ "ip", parse_number, FIELD(ip) },
-	{ "period", parse_number, FIELD(period) },
-	{ "counter", parse_number, FIELD(counter) },
-	{ "n", parse_number, FIELD(n) },
-	{ "flags", parse_number, FIELD(flags) },
+	{ "start", event_parse_number, FIELD(start) },
+	{ "size", event_parse_number, FIELD(size) },
+	{ "off", event_parse_number, FIELD(off) },
+	{ "dev", event_parse_number, FIELD(dev) },
+	{ "ino", event_parse_number, FIELD(ino) },
+	{ "ip", event_parse_number, FIELD(ip) },
+	{ "period", event_parse_number, FIELD(period) },
+	{ "counter", event_parse_number, FIELD(counter) },
+	{ "n", event_parse_number, FIELD(n) },
+	{ "flags", event_parse_number, FIELD(flags) },
 	{ "mode", parse_mode, 0 },
 	{ "kernel", parse_callers, 1 },
 	{ "user", parse_callers, 0 },
@@ -303,7 +303,7 @@ static const struct key keys[] = {
 };
 
 /* The character behind a backslash; `at` moves to its last byte. */
-static char unescape(char **at)
+static char event_unescape(char **at)
 {
 	unsigned int byte;
 	int n = 0;
@@ -333,7 +333,7 @@ static char *next_word(char **at)
 		}
 		if (**at == '\\' && (*at)[1]) {
 			++*at;
-			*out++ = unescape(at);
+			*out++ = event_unescape(at);
 			continue;
 		}
 		*out++ = **at;
@@ -357,7 +357,7 @@ static bool parse_key(struct line *l, char *word)
 	return false;
 }
 
-static bool parse_time(const char *word, uint64_t *out)
+static bool event_parse_time(const char *word, uint64_t *out)
 {
 	char *end;
 	uint64_t seconds = strtoull(word, &end, 10), scale = 100000000;
@@ -376,7 +376,7 @@ static bool parse_place(struct event *e, int place, const char *word)
 {
 	switch (place) {
 	case 0:
-		return parse_time(word, &e->time_ns);
+		return event_parse_time(word, &e->time_ns);
 	case 1:
 		return sscanf(word, "cpu%u", &e->cpu) == 1;
 	case 2:
@@ -491,8 +491,8 @@ static void fill_event(struct event *e, const struct line *l)
 }
 
 /* 1: an event was parsed; 0: the line is empty; negative: error. */
-static int parse_line(char *text, unsigned int number, struct line *l, struct event *e,
-		      struct error *err)
+static int event_parse_line(char *text, unsigned int number, struct line *l, struct event *e,
+			    struct error *err)
 {
 	int place = 0;
 
@@ -517,7 +517,7 @@ int event_parse_text(const char *text, struct event_sink *sink, struct error *er
 
 	for (char *line; (line = strsep(&rest, "\n"));) {
 		struct event e;
-		int r = parse_line(line, ++number, l, &e, err);
+		int r = event_parse_line(line, ++number, l, &e, err);
 
 		if (r > 0)
 			r = event_push(sink, &e);

@@ -233,10 +233,8 @@ static void svg_print_heading(const struct canvas *c)
 	const struct profile *p = c->pic->report->profile;
 	const struct session_info *info = &p->session->info;
 	struct buf clean = { 0 }, text = { 0 };
-	uint64_t n_lost = 0;
+	uint64_t n_lost = losses_of_kind(p->losses, LOSS_LOST);
 
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		n_lost += loss_texts[i].kind == LOSS_LOST ? p->losses[i] : 0;
 	utf8_append_visible(&clean, *info->command ? info->command : info->target);
 	name_append_cut(&text, buf_cstr(&clean), 110, "\xe2\x80\xa6");
 	fputs("<text class=\"title\" x=\"10\" y=\"24\">", c->out);

@@ -312,9 +312,7 @@ static void make_statistics(struct process_report *r)
 	struct run_statistics *s = &r->statistics;
 
 	s->total = r->processes.total.all;
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		if (loss_texts[i].kind == LOSS_LOST)
-			s->lost += p->losses[i];
+	s->lost += losses_of_kind(p->losses, LOSS_LOST);
 	s->other_events = p->n_selected - s->total.samples;
 	s->filtered = p->n_stored - p->n_selected;
 	s->delivered = p->n_stored + s->lost;

@@ -157,15 +157,6 @@ static void diff_print_put_symbol(struct buf *out, const struct diff *d, const s
 	utf8_append_visible(out, *symbol ? symbol : "(no symbols)");
 }
 
-static uint64_t diff_print_n_lost(const struct profile *p)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		n += loss_texts[i].kind == LOSS_LOST ? p->losses[i] : 0;
-	return n;
-}
-
 static void print_side(const struct diff_page *page, int side, FILE *out)
 {
 	const struct profile *p = page->profiles[side];
@@ -174,7 +165,8 @@ static void print_side(const struct diff_page *page, int side, FILE *out)
 
 	utf8_append_visible(&visible, page->paths[side]);
 	fprintf(out, "%-8s  %s: %" PRIu64 " samples, %" PRIu64 " lost", side ? "new" : "old",
-		buf_cstr(&visible), page->diff->samples[side], diff_print_n_lost(p));
+		buf_cstr(&visible), page->diff->samples[side],
+		losses_of_kind(p->losses, LOSS_LOST));
 	visible.len = 0;
 	utf8_append_visible(&visible, p->session->info.command);
 	if (visible.len)
@@ -301,7 +293,8 @@ void diff_print_json(const struct diff_page *page, const struct text_style *styl
 		json_object_set_new(o, "samples", json_number(d->samples[side]));
 		json_object_set_new(o, "whole", json_number(d->whole[side]));
 		json_object_set_new(o, "lost",
-				    json_number(diff_print_n_lost(page->profiles[side])));
+				    json_number(losses_of_kind(page->profiles[side]->losses,
+							       LOSS_LOST)));
 		json_object_set_new(all, sides[side], o);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -497,11 +497,8 @@ static void header_print_losses(struct printer *pr)
 {
 	static const char *const labels[] = { "lost", "unknown", "note" };
 	const struct profile *p = pr->r->profile;
-	uint64_t n_lost = 0;
+	uint64_t n_lost = losses_of_kind(p->losses, LOSS_LOST);
 
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		if (loss_texts[i].kind == LOSS_LOST)
-			n_lost += p->losses[i];
 	if (!n_lost) {
 		buf_str(&pr->text, "0");
 		header_end_line(pr, "lost");

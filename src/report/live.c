@@ -28,9 +28,7 @@ static void live_add_line(struct live_text *out, const char *text, size_t len, i
 static void live_count(struct live_text *out, const struct profile *p)
 {
 	out->n_samples = p->n_selected;
-	for (int i = 0; i < N_LOSS_REASONS; i++)
-		if (loss_texts[i].kind == LOSS_LOST)
-			out->n_lost += p->losses[i];
+	out->n_lost += losses_of_kind(p->losses, LOSS_LOST);
 }
 
 /* ---- processes ---- */

@@ -246,7 +246,8 @@ static void copy_from(struct source *s, uint8_t *to, size_t size)
 	}
 }
 
-static void fill(struct direct_writer *w, const struct place *places, size_t n, struct source *from)
+static void direct_writer_fill(struct direct_writer *w, const struct place *places, size_t n,
+			       struct source *from)
 {
 	struct work work;
 
@@ -285,11 +286,11 @@ uint64_t direct_writer_put(struct direct_writer *w, const struct iovec *parts, s
 		}
 		pthread_mutex_unlock(&w->lock);
 		if (left)
-			fill(w, places, n, &from);
+			direct_writer_fill(w, places, n, &from);
 	}
 	pthread_mutex_unlock(&w->order);
 	if (n)
-		fill(w, places, n, &from);
+		direct_writer_fill(w, places, n, &from);
 	return file_off;
 }
 

@@ -208,7 +208,7 @@ static void probe_debuginfod(const struct probe_machine *m, struct finding *f)
 	finding_command(f, m, false, "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 }
 
-static bool cache_dir(const struct probe_machine *m, char path[static PATH_MAX])
+static bool probe_cache_dir(const struct probe_machine *m, char path[static PATH_MAX])
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -242,7 +242,7 @@ static void probe_cache(const struct probe_machine *m, struct finding *f)
 {
 	char path[PATH_MAX], parent[PATH_MAX];
 
-	if (!cache_dir(m, path)) {
+	if (!probe_cache_dir(m, path)) {
 		finding_set(f, PROBE_LIMITED, "neither XDG_CACHE_HOME nor HOME is set");
 		finding_means(f,
 			      "Symbols are read anew for every report, which then takes longer.");
