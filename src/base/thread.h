@@ -11,5 +11,5 @@
  */
 bool thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 
-/* For the calling thread alone: no precedence over others, where who started it has some. */
+/* Gives up a high priority that the calling thread inherited; other threads keep theirs. */
 void thread_be_ordinary(void);

@@ -55,10 +55,10 @@ static inline bool csv_is_raw(const char *cells)
 	return cells && !strcmp(cells, "raw");
 }
 
-/* Columns of the terminal: $COLUMNS, else what it says; 100 where there is none. */
+/* Columns of the terminal: $COLUMNS, else the terminal's own number; 100 without a terminal. */
 uint32_t output_width(const struct output *o);
 
-/* A terminal that shows colours, and nobody objects (no-color.org). */
+/* Whether the output is a terminal with colours and the user permits them (no-color.org). */
 bool output_has_colour(const struct output *o);
 
 /* Whether the locale's encoding is UTF-8. */

@@ -226,8 +226,8 @@ static bool has_switch_records(void)
 }
 
 /*
- * Kernels before 4.3 have no record of a context switch: then the scheduler's tracepoint tells
- * whose a CPU's trace is. It is of no use without time, and not everybody may have it.
+ * Kernels before 4.3 have no record of a context switch. There, the scheduler's tracepoint shows
+ * which thread a CPU's trace belongs to. It needs time in the trace, and permission.
  */
 static void add_switches(struct counters *counters)
 {
@@ -303,7 +303,7 @@ int trace_prepare(const struct trace_options *o, struct counters *counters, stru
 	return 0;
 }
 
-/* What is told. */
+/* ---- warnings ---- */
 
 static void warn_of_psb(const char *what, uint64_t size, const struct counters *counters)
 {

@@ -83,7 +83,7 @@ static int parse_tier(const char *text, struct retention_policy *policy, struct 
 		tier.after_s = 0;
 	else if (!parse_age(at, age, &tier.after_s))
 		return bad_tier(text, err);
-	/* Who wants it soon does not want to wait for the end of a week. */
+	/* A tier that begins soon should not wait for the end of a week. */
 	if (tier.after_s)
 		tier.span_s = MIN(tier.span_s, MAX(tier.after_s,
 						   history_levels[level].block_ns / NS_PER_SECOND));
@@ -108,7 +108,7 @@ static void print_result(const struct retention_result *r)
 		log_warning("%" PRIu32 " parts cannot be read, and were left alone", r->n_damaged);
 }
 
-/* Whose daemon writes the history; NULL: none does. */
+/* The directory of the daemon that writes the history; NULL: none does. */
 static char *daemon_of(const char *dir)
 {
 	static const char below[] = "/samples/current";
@@ -123,8 +123,8 @@ static char *daemon_of(const char *dir)
 }
 
 /*
- * Which part a daemon writes, it alone knows: nothing may have been written to it for hours, as on
- * a full disk. The parts are listed before it is asked, as it may begin another one.
+ * Only the daemon knows which part it writes: on a full disk, that part may be hours old. List the
+ * parts before you ask, because the daemon may begin another one.
  */
 static int ask_daemon(const char *place, const char *dir, struct history_names *over,
 		      struct error *err)

@@ -311,8 +311,8 @@ static const char *comm_of(const struct call_timeline *timeline, int32_t tid)
 }
 
 /*
- * A signal that ends a process which has no handler for it is not delivered: the kernel makes it a
- * SIGKILL of each thread (complete_signal()). Of a command its end tells which it was.
+ * A signal that ends a process without a handler for it is not delivered: the kernel makes it a
+ * SIGKILL of each thread (complete_signal()). The wait status of a command has the signal.
  */
 static bool has_signal_ended(const struct tracing *t)
 {

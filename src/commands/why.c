@@ -233,7 +233,7 @@ static void explain_place(struct asking *a, uint32_t image, uint64_t offset)
 	explain_image(a, image);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static bool is_image(const struct profile *p, uint32_t i, const char *name)
 {

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Address filters: where a hardware trace is to run, as `record --filter` has them.
+ * Address filters: the code that a hardware trace covers, in the syntax of `record --filter`.
  *
- *	ACTION START [/ SIZE] [@FILE] [, …]         filter main @/bin/ls, tracestop malloc
- *@libc.so.6
+ * 	ACTION START [/ SIZE] [@FILE] [, …]
+ * 	filter main @/bin/ls, tracestop malloc @libc.so.6
  *
- *	filter       trace only within the region
- *	tracestop    stop tracing when the region is entered
- *	start, stop  tracing begins, or ends, when the address is run
+ * 	filter       trace only within the region
+ * 	tracestop    stop tracing when the region is entered
+ * 	start, stop  tracing begins, or ends, when the address is run
  *
- * START is a number, a symbol, or `*` for the whole file; SIZE is a number, or a symbol, up to the
- * end of which it goes. Symbols end at white space. Behind one, `#n` takes the n-th of its name in
- * the order of addresses, and `#0`, `#g` or `#G` the global one. Without a file the address is the
- * kernel's. Several stand behind each other, with commas or white space between. (perf-record(1))
+ * START is a number, a symbol, or `*` for the whole file. SIZE is a number, or a symbol whose end
+ * is the region's end. Symbols end at white space. After a symbol, `#n` takes the n-th of its name
+ * in the order of addresses, and `#0`, `#g` or `#G` the global one. An address without a file is
+ * the kernel's. Filters are separated by commas or white space. (perf-record(1))
  *
- * This file knows the words and what the kernel wants to be told; trace/trace_filter.h looks
- * the symbols up.
+ * This file parses filters and writes them for the kernel; trace/trace_filter.h looks up symbols.
  */
 #pragma once
 

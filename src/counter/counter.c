@@ -293,7 +293,10 @@ static bool has_same_cpus(const struct counter *a, const struct counter *b)
 	return a->cpus && b->cpus ? !strcmp(a->cpus, b->cpus) : a->cpus == b->cpus;
 }
 
-/* Who leads whom. The kernel lets a leader alone be pinned or exclusive. */
+/*
+ * Connects a group's members to their leader. The kernel only permits a leader to be pinned or
+ * exclusive.
+ */
 static int join_group(const struct parse *p)
 {
 	size_t first = p->group->first;

@@ -42,18 +42,21 @@ struct counter {
 	uint64_t set_config; /* bits of attr.config that the event's own terms chose */
 	uint64_t per_second; /* at a frequency: how many events a second has at most, if that is
 				known (counter/pace.h); else 0 */
-	char *filter;        /* of addresses: what PERF_EVENT_IOC_SET_FILTER takes; NULL: none */
+	char *filter;        /* of addresses, as text for PERF_EVENT_IOC_SET_FILTER; NULL: none */
 	char *probed;        /* the file of a uprobe, which attr points to; else NULL */
-	bool wakes;          /* each of its samples wakes who waits for the rings, at once */
+	bool wakes;          /* each sample wakes the reader of the rings at once */
 	bool is_trace;       /* it writes an AUX area and has no samples (Intel PT) */
-	bool of_all_threads; /* opened for all that run on a CPU, and on at once, whatever the
-				target: what tells of context switches */
-	const char *ext;     /* "ibs_op": its samples are made of the raw ones of this PMU, by its
-				event_code (pipeline/ext.h); NULL: they are as they come */
-	uint32_t carrier;    /* 1 + the index of the counter that brings these raw samples, which is
-				the first of its `ext`; 0: it is opened itself */
-	uint32_t group;      /* 1 + the index of its group's first counter, the leader, which
-				perf_event_open(2) is given as group_fd; 0: in no group */
+	/*
+	 * Opened for all threads on a CPU, and on at once, for any target: the source of context
+	 * switches.
+	 */
+	bool of_all_threads;
+	const char *ext;  /* "ibs_op": its samples are made of the raw ones of this PMU, by its
+			     event_code (pipeline/ext.h); NULL: they are as they come */
+	uint32_t carrier; /* 1 + the index of the counter that brings these raw samples, which is
+			     the first of its `ext`; 0: it is opened itself */
+	uint32_t group;   /* 1 + the index of its group's first counter, the leader, which
+			     perf_event_open(2) is given as group_fd; 0: in no group */
 };
 
 /*

@@ -21,8 +21,7 @@ struct intel_pt_cap {
 	const char *title; /* "cycle-accurate timing" */
 	const char *short_title;
 	bool has;
-	char text[200]; /* a sentence: what it is good for, how it is asked for, with which values
-			 */
+	char text[200]; /* a sentence: its purpose, and its terms with the possible values */
 };
 
 /* In the order of importance. Nothing is visited where nothing is known. */

@@ -326,7 +326,7 @@ uint64_t pmu_format_bits(const struct counter_sources *sources, const char *pmu,
 	return bits;
 }
 
-/* What an event says of the trace in whose group it is. 1: it was such a term. */
+/* Parses a term of an event about the trace in its group. Returns 1 if it was such a term. */
 static int aux_term(const struct pmu_parse *p, const char *term, const char *value)
 {
 	uint64_t number = 1;

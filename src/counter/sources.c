@@ -170,8 +170,8 @@ bool sources_seccomp(const struct counter_sources *s, int64_t *mode)
 }
 
 /*
- * perf_event_open(2): that the file is there tells that the kernel has perf events. A kernel has
- * pid_max always: without it, /proc/sys is masked, and a filter is the likelier reason.
+ * perf_event_open(2): if this file exists, the kernel has perf events. Every kernel has pid_max: if
+ * that is missing, /proc/sys is masked, and a filter is the likelier reason.
  */
 bool sources_has_perf_events(const struct counter_sources *s)
 {
@@ -183,7 +183,10 @@ bool sources_has_perf_events(const struct counter_sources *s)
 	       value == 2;
 }
 
-/* The kernel refuses flags that it does not know with EINVAL, before it looks at who asks. */
+/*
+ * The kernel refuses unknown flags with EINVAL before it checks permissions. A filter returns
+ * another error.
+ */
 bool sources_perf_is_filtered(const struct counter_sources *s)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) };

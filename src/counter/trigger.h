@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counters that say that something happened: a function was called, a signal was delivered. Each of
- * their samples is one such moment and wakes who waits (struct counter, wakes).
+ * Counters for moments: a call of a function, or the delivery of a signal. Each sample is one
+ * moment and wakes the reader of the rings (struct counter, wakes).
  */
 #pragma once
 

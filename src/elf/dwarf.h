@@ -2,15 +2,15 @@
 /*
  * Debug information as bytes: DWARF 2 to 5, whole or split, 32- and 64-bit.
  *
- *	struct dwarf_file      the sections of a file, which may be anything
- *	  struct dwarf_unit    a unit: its header, and what its first entry says of it
- *	    struct dwarf_abbrevs   what its entries look like
- *	    struct dwarf_die       one entry: the few attributes that code has names and places from
- *	  struct dwarf_lines   a line program (elf/dwarf_line.h)
+ * 	struct dwarf_file      the sections of a file, which may be hostile
+ * 	  struct dwarf_unit    a unit: its header, and the attributes of its first entry
+ * 	    struct dwarf_abbrevs   the shapes of its entries
+ * 	    struct dwarf_die       one entry: the attributes with names and places of code
+ * 	  struct dwarf_lines   a line program (elf/dwarf_line.h)
  *
- * Nothing here opens a file or follows a reference by itself, and nothing fails: what does not
- * fit its bounds is not there. A read costs no more than the bytes read (the attributes
- * of one entry are limited); who follows references limits how often.
+ * Nothing here opens a file or follows a reference, and nothing fails: data outside of its bounds
+ * counts as missing. A read costs no more than the bytes read (the attributes of one entry are
+ * limited). Callers that follow references limit their number.
  *
  * Format: DWARF Debugging Information Format, Version 5 (the section numbers below), 4, 3 and 2;
  * GNU extensions: gcc.gnu.org/wiki/DebugFission, DwarfExtensions.

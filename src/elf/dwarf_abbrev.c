@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 /*
- * An entry's shape is a short program: runs of attributes that nobody wants are one skip. Most
- * entries (types, variables, parameters) are read by it in two or three steps.
+ * An entry's shape is a short program; adjacent unneeded attributes are one skip. Most entries
+ * (types, variables, parameters) need two or three steps.
  */
 enum op_kind {
 	OP_SKIP,   /* `arg` bytes */

@@ -36,7 +36,7 @@ struct elf_frames {
 };
 
 struct elf_cie {
-	const uint8_t *at; /* its id; tells CIEs apart. NULL: not read yet */
+	const uint8_t *at; /* the CIE's position, which identifies it; NULL: not read yet */
 	bool is_usable;
 	bool is_signal; /* the 'S' augmentation: a signal handler returns here */
 	bool has_augmentation;

@@ -105,11 +105,12 @@ struct sample_event {
 struct mapping_event {
 	uint64_t start, size;
 	uint64_t file_off;
-	uint64_t dev, ino;        /* 0 when build_id is given instead */
-	uint64_t generation;      /* of the inode, which file systems use again; 0: not told */
+	uint64_t dev, ino; /* 0 when build_id is given instead */
+	/* Of the inode, whose number a file system may use again; 0: not known. */
+	uint64_t generation;
 	struct build_id build_id; /* len 0 when not known */
 	const char *path; /* as in /proc/PID/maps: may be "[vdso]", "//anon", "… (deleted)" */
-	bool is_kernel;   /* module text, told by the kernel for pid -1 */
+	bool is_kernel;   /* module text: the kernel's record with pid -1 */
 	bool is_executable;
 };
 
@@ -152,8 +153,10 @@ struct event {
 			bool is_end; /* UNTHROTTLE */
 		} throttle;
 		struct {
-			bool is_out, is_preempted;    /* preempted: it could have gone on */
-			int32_t other_pid, other_tid; /* who ran before, or will; -1 not told */
+			/* Preempted: the thread was still able to run. */
+			bool is_out, is_preempted;
+			/* The thread before or after it; -1: not known. */
+			int32_t other_pid, other_tid;
 		} context_switch;
 		struct {
 			uint64_t offset, size; /* offset: of all that was ever written to it */

@@ -27,7 +27,7 @@ struct chunk {
 };
 
 static _Atomic(struct chunk *) chunks;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who put guards */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects changes of the guards */
 static struct sigaction before_us;
 static uintptr_t page_bytes;
 static atomic_bool is_enabled;

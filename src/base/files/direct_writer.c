@@ -20,15 +20,15 @@
 /* Each block is a part of the file that begins at a multiple of DIRECT_BLOCK. */
 struct block {
 	uint8_t *bytes;
-	uint32_t n_copying; /* who took a place in it and has not filled it yet */
+	uint32_t n_copying; /* puts that have a place in it and are not copied yet */
 };
 
 struct direct_writer {
 	int fd;
-	bool is_direct;   /* the thread's alone */
-	uint64_t written; /* the thread's; ours after it has ended: what the file has */
+	bool is_direct;   /* only the thread uses it */
+	uint64_t written; /* bytes in the file; only the thread uses it until its end */
 	pthread_t thread;
-	pthread_mutex_t order; /* who has it takes places; outside of the other lock */
+	pthread_mutex_t order; /* held while a put takes its place; taken before `lock` */
 	pthread_mutex_t lock;
 	pthread_cond_t has_work, has_room;
 	/* Under the lock: */
@@ -96,8 +96,8 @@ struct work {
 };
 
 /*
- * The first block is written to its end when it is full, and the last one when it is asked for;
- * neither while somebody copies into it. False: there is nothing to do.
+ * Finds the next write: the first block when it is full, or the last one for a flush. A block is
+ * not written while a put copies into it. False: there is nothing to write.
  */
 static bool find_work(struct direct_writer *w, struct work *out)
 {
@@ -167,9 +167,9 @@ static void *write_blocks(void *context)
 	return NULL;
 }
 
-/* Who puts. */
+/* ---- puts ---- */
 
-/* Of one huge page, where there are some: the kernel then has one to look up and not 512. */
+/* Memory from one huge page, if possible: then the kernel looks up one page and not 512. */
 static uint8_t *new_memory(struct direct_writer *w)
 {
 	uint8_t *bytes = NULL;

@@ -23,15 +23,17 @@
 
 struct direct_writer;
 
-enum { DIRECT_BLOCK = 2 << 20 /* what is written at once: a huge page */ };
+enum { DIRECT_BLOCK = 2 << 20 /* bytes of one write: a huge page */ };
 
 /*
- * Writes from the file's beginning on; `fd` stays the caller's. Begins a thread. `memory_bytes`:
- * what may wait for the disk, at least some blocks; then who puts waits, too.
+ * Writes from the beginning of the file. The caller owns `fd`. Starts a thread. `memory_bytes`: the
+ * most bytes that wait for the disk, at least some blocks; when it is used up, puts wait, too.
  */
 struct direct_writer *direct_writer_new(int fd, uint64_t memory_bytes);
 
-/* The parts, one behind the other. Returns where in the file they are. Any thread. */
+/*
+ * Appends the parts one after the other. Returns their offset in the file. Any thread may call it.
+ */
 uint64_t direct_writer_put(struct direct_writer *w, const struct iovec *parts, size_t n);
 
 /* The size of the file with all puts; the bytes that are written or given up. */
@@ -41,10 +43,10 @@ uint64_t direct_writer_done(struct direct_writer *w);
 /* All bytes put so far are written soon. */
 void direct_writer_flush(struct direct_writer *w);
 
-/* The negative errno of the first write that failed, after which nothing is written; 0. */
+/* The negative errno of the first failed write, or 0. After a failure nothing is written. */
 int direct_writer_failure(struct direct_writer *w);
 
-/* How long somebody who put had to wait for the disk, as its memory was used up; 0: never. */
+/* The time that puts waited for the disk because the memory was used up, in ns. */
 uint64_t direct_writer_waited_ns(struct direct_writer *w);
 
 /*

@@ -71,8 +71,8 @@ int file_map(const char *path, struct file_mapping *out, struct error *err)
 }
 
 /*
- * Without the guard: as many bytes as the file still has; the rest stays zero. The copy is shared
- * memory that nobody else has: users may give pages back (MADV_DONTNEED) and read them again.
+ * Without the guard: copies as many bytes as the file still has; the rest stays zero. The copy is
+ * private shared memory, so users may give pages back (MADV_DONTNEED) and read them again.
  */
 static int file_copy(int fd, size_t size, void **base, bool *is_cut)
 {

@@ -22,10 +22,10 @@ int file_read_fd(int fd, size_t limit, char **out, size_t *size);
 bool file_read_line(const char *path, char *line, size_t size);
 
 /*
- * Maps a regular file read-only. An empty file gives base NULL, size 0. What the file loses
- * while it is mapped reads as zeros (base/files/cut_guard.h): ask file_is_cut() before what was
- * made of the bytes is kept, or told. In a process without that guard, the mapping is a copy of
- * the file in memory; bytes that the file lost during the copy are zeros.
+ * Maps a regular file read-only. An empty file gives base NULL, size 0. Bytes that the file loses
+ * while it is mapped read as zeros (base/files/cut_guard.h). So check file_is_cut() before you keep
+ * or report results. In a process without the guard, the mapping is a copy of the file in memory;
+ * bytes that the file lost during the copy are zeros.
  */
 struct file_mapping {
 	const uint8_t *base;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Textual event files in OProfile's syntax: what a processor can count, and by which code.
+ * Textual event files in OProfile's syntax: the events of a processor and their codes.
  *
  *   events       event:0x3c counters:0,1 um:zero minimum:6000 name:CPU_CLK_UNHALTED : Clock cycles
  *                include:i386/arch_perfmon
  *   unit_masks   name:MESI type:bitmask default:0x0f
  *                        0x08 (M)odified cache state
- *                        0x01 extra:cmask=1,inv some_name What it says
+ *                        0x01 extra:cmask=1,inv some_name Its description
  *
- * `counters` is a list or "cpuid"; `ext` in its place names an extended feature (ibs_op). `um` may
- * be a list whose masks are joined. `filter` is a bit of CPUID 0xA EBX: set, the event is missing.
- * `#` begins a comment line.
+ * `counters` is a list or "cpuid"; `ext` instead of it names an extended feature (ibs_op). `um` may
+ * be a list whose masks are joined. `filter` is a bit of CPUID 0xA EBX: if it is set, the event is
+ * missing. `#` begins a comment line.
  *
- * A line that can't be read is left out, and told with file and line: a table is advice.
+ * A line that can't be read is left out, with a complaint that has file and line: tables are
+ * advice.
  */
 #pragma once
 

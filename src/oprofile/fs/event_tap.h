@@ -25,10 +25,10 @@ struct event_tap;
 struct event_tap *event_tap_new(struct event_buffer *buffer, uint32_t backtrace_depth);
 void event_tap_free(struct event_tap *t); /* NULL is fine */
 
-/* What pipeline_set_tap() and recorder_set_tap() take; the tap's own. */
+/* For pipeline_set_tap() and recorder_set_tap(). The tap owns it. */
 const struct sample_tap *event_tap_samples(const struct event_tap *t);
 
-/* Whose images samples have from now on; NULL: there will be no samples. */
+/* Sets the machine whose images the samples have; NULL: no samples will follow. */
 void event_tap_set_machine(struct event_tap *t, struct machine *machine);
 
 /* A line "COOKIE PATH" each, in the order of cookies; bytes below 32 in paths as \ooo. */

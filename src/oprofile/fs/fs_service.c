@@ -20,7 +20,7 @@ struct fs_service {
 
 /* ---- from files to actions ---- */
 
-/* A disk that is behind is nothing to those who read the stream: it comes from memory. */
+/* A slow disk does not matter for readers of the stream, which comes from memory. */
 static int stream_result(int r)
 {
 	return r == -EAGAIN ? 0 : r;

@@ -50,7 +50,7 @@ struct oprofile_stats {
 	size_t n_cpus;
 };
 
-/* Who does what is written, and knows what is read. Called in the tree's own calls. */
+/* The host performs the writes and has the values to read. It is called within the tree's calls. */
 struct oprofile_host {
 	void *context;
 	int (*enable)(void *context, bool on, struct error *err);
@@ -74,7 +74,7 @@ struct oprofile_node {
 	uint32_t mode; /* S_IFDIR or S_IFREG, and permissions */
 };
 uint32_t oprofile_tree_count(const struct oprofile_tree *t);
-/* False: there is no such node, or not now (a directory of a counter that nobody uses). */
+/* False: no such node, or not at present (a directory of an unused counter). */
 bool oprofile_tree_get(struct oprofile_tree *t, uint32_t node, struct oprofile_node *out);
 bool oprofile_tree_find(struct oprofile_tree *t, uint32_t parent, const char *name, uint32_t *out);
 

@@ -203,7 +203,7 @@ static void answer_parked(struct oprofilefs *fs)
 	}
 }
 
-/* The end of the file for all who wait. */
+/* Answers all waiting readers with the end of the file. */
 static void end_parked(struct oprofilefs *fs)
 {
 	vec_foreach (&fs->parked, p) {
@@ -336,7 +336,7 @@ static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fi->nonseekable = 1;
 		open_buffer(fs);
 	}
-	/* Then it was interrupted, and nobody will release it. */
+	/* ENOENT: the open was interrupted, and no release will follow. */
 	if (fuse.fuse_reply_open(req, fi) != -ENOENT)
 		return;
 	if (fi->fh)

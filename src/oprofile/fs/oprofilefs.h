@@ -38,22 +38,23 @@ struct oprofilefs_config {
 int oprofilefs_mount(const struct oprofilefs_config *config, struct oprofilefs **out,
 		     struct error *err);
 
-/* Readers get the end of the file, and it is unmounted, whoever still uses it. NULL is fine. */
+/*
+ * Gives readers the end of the file and unmounts, even if the file system is in use. NULL is fine.
+ */
 void oprofilefs_unmount(struct oprofilefs *fs);
 DEFINE_AT_EXIT(oprofilefs_unmount, struct oprofilefs)
 
 /* Readable when oprofilefs_serve() has something to do. */
 int oprofilefs_fd(const struct oprofilefs *fs);
 
-/* Does a bounded part of it. -ENODEV: somebody has unmounted it; only oprofilefs_unmount() is left.
- */
+/* Does a bounded amount of work. -ENODEV: it was unmounted; then call oprofilefs_unmount(). */
 int oprofilefs_serve(struct oprofilefs *fs);
 
-/* Samples may have come: those who wait for them get them. To be called about once a second. */
+/* Gives waiting readers the new samples. Call it about once a second. */
 void oprofilefs_turn(struct oprofilefs *fs);
 
 /*
- * Whose samples come from now on; NULL before a machine goes. Of a new recording set_tap() is
- * called again, if somebody reads.
+ * Sets the machine of the samples; NULL before a machine is freed. For a new recording, set_tap()
+ * is called again if there is a reader.
  */
 void oprofilefs_set_machine(struct oprofilefs *fs, struct machine *machine);

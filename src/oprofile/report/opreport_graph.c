@@ -19,11 +19,11 @@ struct graph {
 	struct rows rows;
 	VEC(struct block) blocks;
 	struct intmap by_function; /* function to row of r */
-	uint32_t *app_of;          /* by function: whose it is; NO_INDEX: of several applications */
+	uint32_t *app_of;          /* by function: its application; NO_INDEX: several */
 	FILE *out;
 };
 
-/* A caller without a function is nobody: the outermost call. */
+/* A caller without a function stands for the outermost call. */
 static bool opreport_graph_is_arc(const struct row *row)
 {
 	return (row->role == ROLE_CALLER || row->role == ROLE_CALLEE) &&
@@ -32,7 +32,7 @@ static bool opreport_graph_is_arc(const struct row *row)
 
 #define NOT_SEEN (NO_INDEX - 1)
 
-/* Whose stacks each function is in, where the profile keeps applications apart. */
+/* Finds the application of each function's stacks, if the profile keeps applications apart. */
 static void find_apps(struct graph *g)
 {
 	const struct profile *p = g->r.p;

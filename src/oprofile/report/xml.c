@@ -184,7 +184,7 @@ static uint32_t symbol_id(struct printer *x, uint32_t function)
 	return *id;
 }
 
-/* Callers or callees of a block; a caller without a function is nobody. */
+/* Callers or callees of a block. A caller without a function is left out. */
 static void xml_put_arcs(struct printer *x, uint32_t block, enum row_role role, const char *element)
 {
 	const struct rows *g = x->s->graph;

@@ -153,7 +153,7 @@ static int read_spec(struct ophelp *o, const char *text, struct event_spec *s, s
 	return table_event_mask(s->event, s->words[2], &s->mask, err);
 }
 
-/* ---- what is asked of specs ---- */
+/* ---- requests about specs ---- */
 
 static int print_unit_mask(struct ophelp *o, const char *text, struct error *err)
 {
