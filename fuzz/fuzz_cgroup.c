@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Paths of cgroups, which whoever may make one names as he likes. */
+/* Paths of cgroups: users who may make a cgroup choose its name. */
 #include <stdlib.h>
 #include <string.h>
 

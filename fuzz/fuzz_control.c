@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		exchange(c, pair[1], NULL, 0, &heard);
 	check_answers(&heard);
 	if (control_clients(c))
-		abort(); /* who has ended stays */
+		abort(); /* a client that has ended is still there */
 	close(pair[1]);
 	buf_fini(&heard);
 	return 0;

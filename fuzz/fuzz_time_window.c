@@ -26,7 +26,7 @@ static void check_point(const char *text)
 		return;
 	}
 	time_point_print(&printed, ns);
-	/* Local times of an hour that comes twice a year are not told apart. */
+	/* Local times of an hour that comes twice a year are ambiguous. */
 	if (ns && printed.len && time_point_parse(buf_cstr(&printed), NOW, &again, NULL) == 0 &&
 	    (again > ns ? again - ns : ns - again) > 3600 * NS_PER_SECOND)
 		abort();
