@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "guard/readable.h"
 #include "store/session.h"
 
 static void sum_places(struct annotation *a)
@@ -46,6 +48,32 @@ static void order_places(struct annotation *a)
 	qsort_r(a->order, p->places.n, sizeof(*a->order), by_image_and_offset, (void *)p);
 }
 
+/* The kernel and its modules are root's. */
+static uint32_t owner_of_image(const struct annotation *a, const struct image *image)
+{
+	uint32_t user;
+
+	if (image->kind == IMAGE_KERNEL || image->kind == IMAGE_MODULE)
+		return 0;
+	if (image->kind == IMAGE_FILE && symbolizer_image_owner(a->symbols, image, &user))
+		return user;
+	return geteuid() ? geteuid() : GUARD_NOBODY;
+}
+
+static void find_owners(struct annotation *a)
+{
+	const struct profile *p = a->profile;
+
+	a->owners = xcalloc(p->images.n + 1, sizeof(*a->owners));
+	for (size_t i = 0; i < p->images.n; i++)
+		a->owners[i] = owner_of_image(a, p->images.data[i].image);
+}
+
+void annotation_name_source(struct annotation *a, uint32_t image, const char *path)
+{
+	source_files_name(a->sources, path, a->owners[image]);
+}
+
 static struct annotated_line annotate_line_of(struct annotation *a, uint32_t place)
 {
 	const struct profile *p = a->profile;
@@ -54,6 +82,7 @@ static struct annotated_line annotate_line_of(struct annotation *a, uint32_t pla
 
 	if (!table || !lines_span(a->symbols, table, p->places.data[place].offset, &span))
 		return (struct annotated_line){ 0 };
+	annotation_name_source(a, annotate_image_of(p, place), span.file);
 	return (struct annotated_line){ strings_add(&a->files, span.file).n, span.line };
 }
 
@@ -108,6 +137,7 @@ struct annotation *annotation_new(const struct profile *profile, struct symboliz
 	a->code = code_files_new(symbols, 0);
 	a->by_period = profile_weighs_by_period(profile);
 	strings_init(&a->files);
+	find_owners(a);
 	sum_places(a);
 	order_places(a);
 	for (uint32_t i = 0; i < profile->places.n; i++)
@@ -121,6 +151,7 @@ void annotation_free(struct annotation *a)
 		return;
 	free(a->place_weights);
 	free(a->order);
+	free(a->owners);
 	strings_fini(&a->files);
 	line_sums_fini(&a->lines);
 	code_files_free(a->code);

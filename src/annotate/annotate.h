@@ -42,6 +42,7 @@ struct annotation {
 
 	struct weight *place_weights; /* [place * n_lanes + lane] */
 	uint32_t *order;              /* places by image and offset */
+	uint32_t *owners;             /* by image of the profile: who owns its file */
 	struct strings files;         /* paths as the compiler saw them */
 	struct line_sums lines;       /* of all places */
 };
@@ -71,6 +72,9 @@ const struct weight *line_sums_find(const struct annotation *a, const struct lin
 
 /* What a sample of the counter says about where, in a sentence. */
 void annotation_put_skid(const struct annotation *a, uint32_t lane, struct buf *out);
+
+/* An image names a source file: whose owner can read it is shown (annotate/source_files.h). */
+void annotation_name_source(struct annotation *a, uint32_t image, const char *path);
 
 /* One function as text. Its source: lines from its first to its last, then what is inlined. */
 void annotation_print_function(struct annotation *a, uint32_t function,

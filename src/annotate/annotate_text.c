@@ -136,14 +136,19 @@ static void warn_of_newer(struct page *p, const struct source_file *file, uint64
 	annotate_text_put_sentence(p, "warning", text);
 }
 
-static void say_no_source(struct page *p, const char *path)
+static void say_no_source(struct page *p, const struct source_file *file, const char *path)
 {
 	cleanup(free_at_exit) char *text =
-		*path ? xasprintf("no source at %s; name its place with --search-dir or --rewrite",
+		file->is_refused
+			? xasprintf("%s is not shown, because the owner of the binary cannot "
+				    "read it; permit its folder with --search-dir",
+				    path)
+		: *path ? xasprintf(
+				  "no source at %s; name its place with --search-dir or --rewrite",
 				  path)
-		      : xstrdup("no source: the code has no debug information ('assay why' lists "
-				"the places "
-				"that were searched)");
+			: xstrdup("no source: the code has no debug information ('assay why' lists "
+				  "the places "
+				  "that were searched)");
 
 	annotate_text_put_sentence(p, "note", text);
 }
@@ -166,8 +171,8 @@ static void annotate_text_widen(struct extent *x, const struct line_span *span)
 }
 
 /* Its own file is that of its first instruction; other files are inlined from. */
-static struct extent find_extent(struct annotation *a, const struct symbol_table *table,
-				 const struct symbol *symbol)
+static struct extent find_extent(struct annotation *a, uint32_t image,
+				 const struct symbol_table *table, const struct symbol *symbol)
 {
 	struct extent x = { .path = "" };
 	uint64_t at = symbol->offset, end = symbol->offset + symbol->size;
@@ -185,6 +190,7 @@ static struct extent find_extent(struct annotation *a, const struct symbol_table
 			annotate_text_widen(&x, &span);
 		at = MAX(span.end, at + 1);
 	}
+	annotation_name_source(a, image, x.path);
 	x.file = strings_add(&a->files, x.path).n;
 	return x;
 }
@@ -226,7 +232,7 @@ static void put_function_source(struct page *p, const struct extent *x,
 	if (file->path)
 		annotate_text_put_sentence(p, "source", file->path);
 	else
-		say_no_source(p, x->path);
+		say_no_source(p, file, x->path);
 	for (uint32_t n = file->path ? from : x->first; n && n <= x->last; n++) {
 		const struct weight *w = line_sums_find(p->a, sums, x->file, n);
 
@@ -239,12 +245,14 @@ static void put_function_source(struct page *p, const struct extent *x,
 /* ---- assembly ---- */
 
 /* The source of the instructions that follow. */
-static void put_source_of(struct page *p, const struct line_span *span)
+static void put_source_of(struct page *p, uint32_t image, const struct line_span *span)
 {
-	const struct source_file *file = source_files_get(p->a->sources, span->file);
+	const struct source_file *file;
 	const char *slash = strrchr(span->file, '/'), *text = "";
 	size_t size = 0;
 
+	annotation_name_source(p->a, image, span->file);
+	file = source_files_get(p->a->sources, span->file);
 	source_line(file, span->line, &text, &size);
 	put_margin(p, NULL);
 	utf8_append_visible(&p->line, slash ? slash + 1 : span->file);
@@ -279,7 +287,7 @@ static void put_assembly(struct page *p, uint32_t function, const struct functio
 		if (p->a->with_source &&
 		    lines_span(p->a->symbols, table, code->list.data[i].offset, &span) &&
 		    (span.line != last.line || span.file_id != last.file_id)) {
-			put_source_of(p, &span);
+			put_source_of(p, image, &span);
 			last = span;
 		}
 		put_instruction(p, image, code, i);
@@ -316,7 +324,7 @@ void annotation_print_function(struct annotation *a, uint32_t function,
 	annotate_text_put_head(&p, function);
 	annotate_text_put_events(&p);
 	annotation_function_lines(a, function, &sums);
-	x = find_extent(a, table, &symbol);
+	x = find_extent(a, a->profile->functions.data[function].image, table, &symbol);
 	if (r < 0)
 		annotate_text_put_sentence(&p, "note", err.text);
 	if (!a->with_assembly || r < 0)

@@ -25,7 +25,8 @@ struct source_search {
 };
 
 struct source_file {
-	char *path; /* where it is; NULL: nowhere */
+	char *path;      /* where it is; NULL: nowhere, or refused */
+	bool is_refused; /* it is there, but no owner of a binary that names it can read it */
 	uint64_t mtime_ns;
 	uint32_t n_lines;
 	char *text; /* lines are in it, without their newlines */
@@ -36,6 +37,14 @@ struct source_file {
 struct source_files *source_files_new(const struct source_search *search);
 void source_files_free(struct source_files *s); /* NULL is fine */
 DEFINE_AT_EXIT(source_files_free, struct source_files)
+
+/*
+ * A binary of `user` names the path. The binary's owner chose the path, so its file is shown only
+ * if such an owner can read it himself (guard/readable.h; GUARD_NOBODY: the owner is not known).
+ * Files that a rewrite or a search directory leads to are shown: the user chose these folders. To
+ * be called before source_files_get().
+ */
+void source_files_name(struct source_files *s, const char *path, uint32_t user);
 
 /* Never NULL; no lines if it was not found, or is larger than 64 MiB. */
 const struct source_file *source_files_get(struct source_files *s, const char *path);

@@ -208,3 +208,24 @@ int guard_stat_below(const char *root, const char *path, struct stat *st)
 	close_at_exit(&top);
 	return r;
 }
+
+static bool guard_begins_with(const char *path, const char *start)
+{
+	return start && *start && !strncmp(path, start, strlen(start));
+}
+
+int guard_map_place(const struct guard_place *place, const char *path,
+		    const struct guard_rules *rules, struct file_mapping *out, struct error *err)
+{
+	if (guard_begins_with(path, place->process) && path[strlen(place->process)] == '/') {
+		cleanup(free_at_exit) char *root = xasprintf("%s/root", place->process);
+		size_t len = strlen(root);
+
+		if (guard_begins_with(path, root) && path[len] == '/')
+			return guard_map_below(root, path + len, rules, out, err);
+		return guard_map_link(path, rules, out, err);
+	}
+	if (guard_begins_with(path, place->root))
+		return guard_map_below(place->root, path + strlen(place->root), rules, out, err);
+	return guard_map(GUARD_HERE, path, rules, out, err);
+}

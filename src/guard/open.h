@@ -81,6 +81,14 @@ int guard_map_below(const char *root, const char *path, const struct guard_rules
 		    struct file_mapping *out, struct error *err);
 int guard_stat_below(const char *root, const char *path, struct stat *st);
 
+/* How a whole path is to be taken. */
+struct guard_place {
+	const char *root;    /* a path that begins with it stays below it; "": GUARD_HERE */
+	const char *process; /* "/proc/PID": PID/root is a root, the rest are links; NULL: none */
+};
+int guard_map_place(const struct guard_place *place, const char *path,
+		    const struct guard_rules *rules, struct file_mapping *out, struct error *err);
+
 /* The system call, for tests: returns a descriptor, or -1 with errno. */
 typedef int (*guard_openat2)(int dir, const char *path, const struct open_how *how);
 guard_openat2 guard_set_openat2(guard_openat2 call); /* returns the one before */

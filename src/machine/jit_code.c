@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "machine/jit_code.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +9,7 @@
 #include "base/clock.h"
 #include "base/intmap.h"
 #include "foreign/jitdump.h"
+#include "guard/open.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 #define RECORD_MAX ((size_t)64 << 20) /* a function larger than that is none */
@@ -57,39 +53,22 @@ bool jit_code_is_dump(const char *path)
 	return n && !strcmp(digits + n, ".dump");
 }
 
-/* As the process sees it, whatever links there are: below its root, where it can lead no further.
+/*
+ * As the process sees it: below its root. A dump of a live process belongs to the user of the
+ * process, and one that a recording names belongs to anybody.
  */
-static int open_below_root(const char *proc, int32_t pid, const char *path)
-{
-	cleanup(free_at_exit) char *root = xasprintf("%s/%d/root", proc, pid);
-	cleanup(close_at_exit) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct open_how how = {
-		.flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT,
-	};
-	int fd;
-
-	if (root_fd < 0)
-		return -1;
-	path += strspn(path, "/");
-	fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd < 0 && errno == ENOSYS) /* before Linux 5.6 */
-		fd = openat(root_fd, path, (int)how.flags);
-	return fd;
-}
-
 static int open_dump(const struct jit_code_config *c)
 {
-	int fd = c->proc ? open_below_root(c->proc, c->pid, c->path) : -1;
-	struct stat st;
+	struct guard_rules rules = { .max_bytes = DUMP_MAX, .owner = GUARD_ANY_OWNER };
+	cleanup(close_at_exit) int root = c->proc ? guard_root(c->proc, c->pid) : -1;
+	int fd = -1;
 
-	if (fd < 0)
-		fd = open(c->path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	if (c->proc)
+		rules = guard_rules_of_process(c->proc, c->pid, DUMP_MAX);
+	rules.is_link_refused = true;
+	if (root >= 0)
+		fd = guard_open(root, c->path, &rules, NULL);
+	return fd >= 0 ? fd : guard_open(GUARD_HERE, c->path, &rules, NULL);
 }
 
 struct jit_code *jit_code_open(const struct jit_code_config *config)

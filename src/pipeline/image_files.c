@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "guard/open.h"
 #include "machine/image_file.h"
 #include "symbol/symbols.h"
 
@@ -65,12 +66,13 @@ static char *program_of_process(const struct process *p, const struct image *ima
 static char *overlay_of_process(const struct process *p, const struct image *image,
 				const char *path)
 {
-	char *found = path_of_process(p, image, path);
+	cleanup(close_at_exit) int root = p->proc ? guard_root(p->proc, p->pid) : -1;
+	cleanup(close_at_exit) int fd =
+		root < 0 ? -1 : guard_open(root, path, &guard_image_rules, NULL);
 	struct statfs fs;
 
-	if (found && statfs(found, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		return found;
-	free(found);
+	if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC)
+		return path_of_process(p, image, path);
 	return NULL;
 }
 
@@ -88,20 +90,33 @@ static char *path_from_here(const struct process *p, const struct image *image, 
  */
 static const struct place {
 	place_function find;
+	bool is_of_process; /* the path begins with /proc/PID, which assay wrote */
 	bool is_by_inode_alone;
 } places[] = {
-	{ path_of_process, false },   { mapping_of_process, true }, { program_of_process, false },
-	{ overlay_of_process, true }, { path_from_here, false },
+	{ path_of_process, true, false },    { mapping_of_process, true, true },
+	{ program_of_process, true, false }, { overlay_of_process, true, true },
+	{ path_from_here, false, false },
 };
 
+/* `found` is what the place found. */
+static int open_place(const struct place *place, const struct process *p, const char *found,
+		      struct file_mapping *file)
+{
+	cleanup(free_at_exit) char *process =
+		place->is_of_process ? xasprintf("%s/%d", p->proc, p->pid) : NULL;
+	const struct guard_place how = { .root = "", .process = process };
+
+	return guard_map_place(&how, found, &guard_image_rules, file, NULL);
+}
+
 /* Is this the mapped file? Sets *id to its build id, if there is one. */
-static bool is_file_of(const struct place *place, const char *path, const struct image *image,
-		       struct file_mapping *file, struct build_id *id)
+static bool is_file_of(const struct place *place, const struct process *process, const char *path,
+		       const struct image *image, struct file_mapping *file, struct build_id *id)
 {
 	struct elf_file elf;
 	bool is_it;
 
-	if (!path || file_map(path, file, NULL) < 0)
+	if (!path || open_place(place, process, path, file) < 0)
 		return false;
 	*id = (struct build_id){ 0 };
 	if (elf_file_open(&elf, file->base, file->size, NULL) == 0)
@@ -132,7 +147,7 @@ char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		char *found = places[i].find(&process, image, path);
 
-		if (is_file_of(&places[i], found, image, file, id))
+		if (is_file_of(&places[i], &process, found, image, file, id))
 			return found;
 		free(found);
 	}
@@ -153,9 +168,12 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 /*
  * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
  */
-static void index_symbols(const char *path, const struct image *image)
+static void index_symbols(const struct image_files *f, int32_t pid, const char *path,
+			  const struct image *image)
 {
-	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(NULL);
+	cleanup(free_at_exit) char *process = f->proc ? xasprintf("%s/%d", f->proc, pid) : NULL;
+	const struct symbolizer_config config = { .process = process };
+	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
 	struct image there = *image;
 
 	there.path = path;
@@ -188,6 +206,6 @@ void image_files_look(struct image_files *f, int32_t pid, struct image *image)
 	 * needs it.
 	 */
 	if (!file_is_cut(&file) && (!id.len || is_hidden(found, image->path)))
-		index_symbols(found, image);
+		index_symbols(f, pid, found, image);
 	file_unmap(&file);
 }

@@ -2,18 +2,16 @@
 #include "pipeline/jit_names.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "guard/open.h"
 #include "machine/perf_map.h"
 
 struct jit_process {
@@ -94,20 +92,10 @@ static void read_status(const char *proc, struct jit_process *p)
  */
 static int open_tmp(const char *proc, int32_t pid)
 {
-	cleanup(free_at_exit) char *root = xasprintf("%s/%d/root", proc, pid);
-	cleanup(close_at_exit) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT,
-	};
-	int fd;
+	cleanup(close_at_exit) int root = guard_root(proc, pid);
+	int fd = root < 0 ? -1 : guard_folder(root, "tmp", NULL);
 
-	if (root_fd < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root_fd, "tmp", &how, sizeof(how));
-	if (fd < 0 && errno == ENOSYS) /* before Linux 5.6 */
-		fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd;
+	return fd < 0 ? -1 : fd;
 }
 
 static struct jit_process *process_add(struct jit_names *j, int32_t pid, image_id image)
@@ -135,17 +123,18 @@ void jit_names_hit(struct jit_names *j, int32_t pid, image_id image, uint64_t ad
 
 static int open_map(const struct jit_process *p)
 {
-	static const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+	/* read_map() checks owner and size itself, as each has its own loss. */
+	static const struct guard_rules rules = { UINT64_MAX, GUARD_ANY_OWNER, true };
 	char name[64];
 	int fd = -1;
 
 	if (p->tmp_fd >= 0) {
 		snprintf(name, sizeof(name), "perf-%d.map", p->ns_pid);
-		fd = openat(p->tmp_fd, name, flags);
+		fd = guard_open(p->tmp_fd, name, &rules, NULL);
 	}
 	if (fd < 0) {
 		snprintf(name, sizeof(name), "/tmp/perf-%d.map", p->pid);
-		fd = open(name, flags);
+		fd = guard_open(GUARD_HERE, name, &rules, NULL);
 	}
 	return fd;
 }

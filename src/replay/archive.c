@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
+#include "guard/open.h"
 #include "pipeline/image_files.h"
 #include "replay/replay.h"
 #include "store/containers.h"
@@ -72,13 +73,14 @@ static int make_parent(const char *path, struct error *err)
 static int copy_file(struct archive *a, const char *from, const char *to, bool *is_source,
 		     struct error *err)
 {
-	cleanup(close_at_exit) int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+	static const struct guard_rules rules = { UINT64_MAX, GUARD_ANY_OWNER, false };
+	cleanup(close_at_exit) int in = guard_open(GUARD_HERE, from, &rules, NULL), out = -1;
 	struct stat st;
 	int r;
 
 	*is_source = in < 0;
 	if (in < 0 || fstat(in, &st) < 0)
-		return error_errno(err, -errno, "cannot read %s", from);
+		return error_errno(err, in < 0 ? in : -errno, "cannot read %s", from);
 	r = make_parent(to, err);
 	if (r < 0)
 		return r;
@@ -149,7 +151,7 @@ static int add_debug_file(struct archive *a, const char *path, struct error *err
 	bool was_copied;
 	int r = 0;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
 		return 0;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		elf_build_id(&elf, &search.build_id);

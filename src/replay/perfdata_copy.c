@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "elf/elf_file.h"
 #include "event/loss.h"
+#include "guard/open.h"
 #include "perfdata/format.h"
 #include "perfdata/perfdata.h"
 #include "pt/flow.h"
@@ -188,7 +189,8 @@ static void add_build_ids(struct copying *c, const struct perfdata *data, struct
 		struct build_id id;
 
 		perfdata_each_build_id(data, is_build_known, &known);
-		if (known.is_known || file_map(known.path, &bytes, NULL) < 0)
+		if (known.is_known ||
+		    guard_map(GUARD_HERE, known.path, &guard_image_rules, &bytes, NULL) < 0)
 			continue;
 		if (elf_file_open(&elf, bytes.base, bytes.size, NULL) == 0 &&
 		    elf_build_id(&elf, &id))

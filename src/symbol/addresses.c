@@ -15,7 +15,7 @@ static void read_pieces(const struct symbolizer *s, struct symbol_table *t)
 	struct elf_file elf;
 
 	t->has_pieces = true;
-	if (t->image.kind != IMAGE_FILE || file_map(path, &file, NULL) < 0)
+	if (t->image.kind != IMAGE_FILE || symbolizer_map(s, path, &file, NULL) < 0)
 		return;
 	if (elf_file_open(&elf, file.base, file.size, NULL) >= 0)
 		for (uint32_t i = 0; elf_segment(&elf, i, &segment); i++)

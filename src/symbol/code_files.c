@@ -80,7 +80,7 @@ static int open_image(const struct code_files *f, struct code_file *file, struct
 	const struct image *image = &file->table->image;
 	cleanup(free_at_exit) char *path = symbolizer_image_file(f->symbols, image);
 	struct build_id found = { 0 };
-	int r = file_map(path, &file->file, err);
+	int r = symbolizer_map(f->symbols, path, &file->file, err);
 
 	if (r >= 0)
 		r = elf_file_open(&file->elf, file->file.base, file->file.size, err);

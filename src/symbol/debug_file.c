@@ -10,6 +10,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "elf/elf_symbols.h"
+#include "guard/open.h"
 #include "symbol/debuginfod.h"
 
 struct candidates {
@@ -53,6 +54,9 @@ uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_
 	return c.n;
 }
 
+/* A checksum reads the whole file. A larger file without a build id is nobody's debug file. */
+#define CRC_LIMIT ((size_t)1 << 30)
+
 static bool debug_file_is_of_image(const struct debug_search *s, const struct file_mapping *file,
 				   const struct elf_file *elf)
 {
@@ -60,19 +64,21 @@ static bool debug_file_is_of_image(const struct debug_search *s, const struct fi
 
 	if (s->build_id.len && elf_build_id(elf, &id))
 		return build_id_equal(&id, &s->build_id);
-	return s->link_name && elf_debug_crc(file->base, file->size) == s->link_crc;
+	return s->link_name && file->size <= CRC_LIMIT &&
+	       elf_debug_crc(file->base, file->size) == s->link_crc;
 }
 
-/* True if the file at `path` is the one; the mapping is the caller's then. */
-static bool debug_file_try_file(const struct debug_search *s, const char *path,
+/* True if the file at `path`, below `root`, is the one; the mapping is the caller's then. */
+static bool debug_file_try_file(const struct debug_search *s, const char *root, const char *path,
 				struct file_mapping *mapping, struct elf_file *out,
 				char **passed_over)
 {
+	const struct guard_place place = { .root = root, .process = s->process };
 	struct elf_symbols symbols;
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (guard_map_place(&place, path, &guard_image_rules, &file, NULL) < 0)
 		return false;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0 &&
 	    elf_symbols_begin(&symbols, &elf, SHT_SYMTAB)) {
@@ -97,10 +103,10 @@ bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
 
 	list_candidates(s, &c);
 	for (uint32_t i = 0; i < c.n && !at; i++)
-		if (debug_file_try_file(s, c.paths[i], mapping, elf, passed_over))
+		if (debug_file_try_file(s, s->root, c.paths[i], mapping, elf, passed_over))
 			at = c.paths[i];
 	if (!at && s->say && (fetched = debuginfod_fetch(&s->build_id, s->image_path, s->say)) &&
-	    debug_file_try_file(s, fetched, mapping, elf, passed_over))
+	    debug_file_try_file(s, "", fetched, mapping, elf, passed_over))
 		at = fetched;
 	if (at && path)
 		*path = xstrdup(at);
@@ -108,11 +114,12 @@ bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
 	return at != NULL;
 }
 
-static uint64_t debug_file_evidence_of(uint64_t sum, const char *path)
+/* `path` begins with `root`. */
+static uint64_t debug_file_evidence_of(uint64_t sum, const char *root, const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0)
+	if (guard_stat_below(root, path + strlen(root), &st) < 0)
 		return hash_u64(sum);
 	sum = hash_u64(sum ^ (uint64_t)st.st_size);
 	sum = hash_u64(sum ^ (uint64_t)st.st_ino);
@@ -122,12 +129,12 @@ static uint64_t debug_file_evidence_of(uint64_t sum, const char *path)
 uint64_t debug_file_evidence(const struct debug_search *s)
 {
 	cleanup(free_at_exit) char *image = xasprintf("%s%s", s->root, s->image_path);
-	uint64_t sum = debug_file_evidence_of(1, image);
+	uint64_t sum = debug_file_evidence_of(1, s->root, image);
 	struct candidates c = { 0 };
 
 	list_candidates(s, &c);
 	for (uint32_t i = 0; i < c.n; i++)
-		sum = debug_file_evidence_of(sum, c.paths[i]);
+		sum = debug_file_evidence_of(sum, s->root, c.paths[i]);
 	candidates_fini(&c);
 	return sum;
 }

@@ -20,6 +20,7 @@
 /* What a debug file is looked for with. */
 struct debug_search {
 	const char *root, *debug_dir;
+	const char *process;    /* of struct guard_place; NULL: none */
 	const char *image_path; /* without root */
 	struct build_id build_id;
 	const char *link_name; /* NULL: none */

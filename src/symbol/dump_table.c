@@ -11,7 +11,7 @@ void make_dump_table(struct symbolizer *s, struct symbol_table *t)
 	struct index_draft draft = { 0 };
 	struct jitdump d;
 
-	if (t->image.path[0] != '/' || file_map(path, &file, NULL) < 0)
+	if (t->image.path[0] != '/' || symbolizer_map(s, path, &file, NULL) < 0)
 		return;
 	jitdump_init(&d);
 	jitdump_feed(&d, file.base, file.size, 0);

@@ -61,7 +61,7 @@ static bool look_at(const struct explaining *x, const char *path, const struct b
 {
 	struct error err = { 0 };
 	struct build_id found = { 0 };
-	int r = file_map(path, file, &err);
+	int r = symbolizer_map(x->s, path, file, &err);
 
 	if (r < 0) {
 		explain_tell(x, path, strerror(-r), false);

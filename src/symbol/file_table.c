@@ -173,7 +173,7 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 static void make_from_file(struct making *m, const char *path)
 {
 	struct error err = { 0 };
-	int r = file_map(path, &m->file, &err);
+	int r = symbolizer_map(m->s, path, &m->file, &err);
 
 	if (r == -ENOENT || r == -ENOTDIR)
 		table_fail(m->t, SYMBOL_MISSING, "%s: the file is not there any more", path);
@@ -200,6 +200,7 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 		.s = s,
 		.t = t,
 		.search = { .root = place.root,
+			    .process = s->process,
 			    .debug_dir = s->debug_dir,
 			    .image_path = place.below,
 			    .say = s->say_fetching },

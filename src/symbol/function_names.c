@@ -97,6 +97,7 @@ int function_names_of_file(const char *path, struct function_names **out, struct
 	int r;
 
 	f->path = xstrdup(path);
+	/* The user names this file; it may be any. */
 	if ((r = file_map(path, &f->file, err)) < 0)
 		return r;
 	if ((r = elf_file_open(&elf, f->file.base, f->file.size, err)) < 0)

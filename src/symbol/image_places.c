@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "elf/elf_file.h"
+#include "guard/open.h"
 #include "machine/image_file.h"
 #include "symbol/table.h"
 
@@ -108,12 +109,13 @@ bool image_place_is_right(const struct symbolizer *s, const struct image *image,
 	return (is_by_inode && *s->root) || image_is_file(image, file, found);
 }
 
-static bool image_places_is_of_image(const char *path, const struct image *image)
+static bool image_places_is_of_image(const struct symbolizer *s, const char *path,
+				     const struct image *image)
 {
 	struct file_mapping file = { 0 };
 	struct build_id found = { 0 };
 	struct elf_file elf;
-	bool ok = file_map(path, &file, NULL) >= 0 &&
+	bool ok = symbolizer_map(s, path, &file, NULL) >= 0 &&
 		  elf_file_open(&elf, file.base, file.size, NULL) >= 0;
 
 	if (ok)
@@ -160,7 +162,7 @@ static const char *listed(const struct symbolizer *s, const struct image *image,
 		image_places_find(&s->image_places, slash ? slash + 1 : bare, &n);
 
 	for (size_t i = 0; i < n && is_told_apart(image); i++)
-		if (image_places_is_of_image(files[i].path, image))
+		if (image_places_is_of_image(s, files[i].path, image))
 			return files[i].path;
 	if (is_told_apart(image))
 		return NULL;
@@ -176,7 +178,7 @@ struct image_place image_place_find(const struct symbolizer *s, const struct ima
 
 	if (s->image_places.files.n &&
 	    (access(place.path, R_OK) < 0 ||
-	     (is_told_apart(image) && !image_places_is_of_image(place.path, image))))
+	     (is_told_apart(image) && !image_places_is_of_image(s, place.path, image))))
 		found = listed(s, image, bare);
 	if (found) {
 		free(place.path);
@@ -190,6 +192,18 @@ struct image_place image_place_find(const struct symbolizer *s, const struct ima
 char *symbolizer_image_file(const struct symbolizer *s, const struct image *image)
 {
 	return image_place_find(s, image).path;
+}
+
+bool symbolizer_image_owner(const struct symbolizer *s, const struct image *image, uint32_t *user)
+{
+	struct image_place place = image_place_find(s, image);
+	struct stat st;
+	bool is_there = guard_stat_below(place.root, place.below, &st) == 0;
+
+	free(place.path);
+	if (is_there)
+		*user = st.st_uid;
+	return is_there;
 }
 
 int symbolizer_check_image_dirs(const struct symbolizer *s, struct error *err)

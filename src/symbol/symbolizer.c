@@ -10,6 +10,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/error.h"
+#include "guard/open.h"
 #include "symbol/cache.h"
 #include "symbol/lines/line_table.h"
 #include "symbol/readable_names.h"
@@ -26,6 +28,14 @@ const char *const symbol_status_texts[N_SYMBOL_STATUSES] = {
 	SYMBOL_STATUSES(X)
 #undef X
 };
+
+int symbolizer_map(const struct symbolizer *s, const char *path, struct file_mapping *out,
+		   struct error *err)
+{
+	const struct guard_place place = { .root = s->root, .process = s->process };
+
+	return guard_map_place(&place, path, &guard_image_rules, out, err);
+}
 
 void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status)
 {
@@ -95,6 +105,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 		s->cache_dir = xstrdup(config->cache_dir);
 	s->names = arena_new();
 	s->say_fetching = config->say_fetching;
+	s->process = config->process ? xstrdup(config->process) : NULL;
 	s->readable = readable_names_new(config->no_demangle, config->say_unread);
 	s->kallsyms_result = 1;
 	image_places_init(&s->image_places, s->root, config->image_dirs, config->n_image_dirs);
@@ -129,6 +140,7 @@ void symbolizer_free(struct symbolizer *s)
 	buf_fini(&s->scratch);
 	free(s->cache_dir);
 	free(s->root);
+	free(s->process);
 	free(s->debug_dir);
 	free(s->kallsyms_path);
 	free(s->modules_path);

@@ -43,6 +43,11 @@ struct symbolizer_config {
 	void (*say_fetching)(const char *sentence);
 	/* Told at the end of mangled names that could not be read; NULL: nobody is. */
 	void (*say_unread)(const char *sentence);
+	/*
+	 * "/proc/PID": paths of images that begin with it are not resolved as a recording's paths,
+	 * but below /proc/PID/root, or as a link of /proc (guard/open.h). NULL: no process.
+	 */
+	const char *process;
 	bool no_demangle; /* names stay as they are in the symbol table */
 };
 
@@ -62,6 +67,9 @@ int symbolizer_check_image_dirs(const struct symbolizer *s, struct error *err);
 
 /* Where the file of a FILE image is, or should be. The caller's to free(). */
 char *symbolizer_image_file(const struct symbolizer *s, const struct image *image);
+
+/* The user who owns this file; false if there is none. */
+bool symbolizer_image_owner(const struct symbolizer *s, const struct image *image, uint32_t *user);
 
 /*
  * A symbol of code without a file (struct code_symbol of a session), to be given before use; with a

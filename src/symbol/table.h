@@ -48,6 +48,7 @@ struct symbolizer {
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
 	struct image_places image_places;
 	void (*say_fetching)(const char *sentence);
+	char *process; /* "/proc/PID"; NULL: none */
 	struct readable_names *readable;
 };
 
@@ -60,6 +61,13 @@ void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_stat
  * caller frees.
  */
 char *image_path_without_mark(const struct image *image);
+
+/*
+ * Maps a file that a recording or an image names. A path that begins with the symbolizer's root
+ * stays below it.
+ */
+int symbolizer_map(const struct symbolizer *s, const char *path, struct file_mapping *out,
+		   struct error *err);
 
 /* Puts the cached index of a build id into the table; false if there is none. */
 bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,

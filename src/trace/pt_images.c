@@ -153,13 +153,13 @@ static struct build_id recorded_id(const struct pt_images *t, const struct image
 
 enum found { FOUND, ABSENT, OTHER_BUILD };
 
-static enum found open_elf(const char *path, const struct build_id *wanted,
-			   struct file_mapping *out)
+static enum found open_elf(const struct pt_images *t, const char *path,
+			   const struct build_id *wanted, struct file_mapping *out)
 {
 	struct build_id id = { 0 };
 	struct elf_file elf;
 
-	if (file_map(path, out, NULL) < 0)
+	if (symbolizer_map(t->symbols, path, out, NULL) < 0)
 		return ABSENT;
 	if (!wanted->len)
 		return FOUND;
@@ -173,8 +173,8 @@ static enum found open_elf(const char *path, const struct build_id *wanted,
 }
 
 /* perf's cache of what was recorded. */
-static enum found open_cached(const struct build_id *wanted, const char *name,
-			      struct file_mapping *out)
+static enum found open_cached(const struct pt_images *t, const struct build_id *wanted,
+			      const char *name, struct file_mapping *out)
 {
 	cleanup(free_at_exit) char *path = NULL;
 	char hex[BUILD_ID_HEX_SIZE];
@@ -184,7 +184,7 @@ static enum found open_cached(const struct build_id *wanted, const char *name,
 		return ABSENT;
 	build_id_hex(wanted, hex);
 	path = xasprintf("%s/.debug/.build-id/%.2s/%s/%s", home, hex, hex + 2, name);
-	return open_elf(path, wanted, out);
+	return open_elf(t, path, wanted, out);
 }
 
 /* A debug file has the sections of its program, and nothing in those with code. */
@@ -213,7 +213,7 @@ static enum found open_by_build_id(const struct pt_images *t, const struct build
 	build_id_hex(wanted, hex);
 	path = xasprintf("%s%s/.build-id/%.2s/%s.debug", t->symbols->root, t->symbols->debug_dir,
 			 hex, hex + 2);
-	if (open_elf(path, wanted, out) != FOUND)
+	if (open_elf(t, path, wanted, out) != FOUND)
 		return ABSENT;
 	if (has_code(out))
 		return FOUND;
@@ -225,7 +225,7 @@ static enum found open_by_build_id(const struct pt_images *t, const struct build
 static bool open_kept(const struct pt_images *t, const struct build_id *wanted, const char *name,
 		      struct code_file *f)
 {
-	if (open_cached(wanted, name, &f->file) != FOUND &&
+	if (open_cached(t, wanted, name, &f->file) != FOUND &&
 	    open_by_build_id(t, wanted, &f->file) != FOUND)
 		return false;
 	f->bytes = f->file.base;
@@ -242,7 +242,7 @@ static void open_file(struct pt_images *t, image_id id, const struct image *imag
 
 	wanted.build_id = recorded_id(t, image);
 	path = symbolizer_image_file(t->symbols, &wanted);
-	r = open_elf(path, &wanted.build_id, &f->file);
+	r = open_elf(t, path, &wanted.build_id, &f->file);
 	if (r == FOUND) {
 		f->bytes = f->file.base;
 		f->size = f->file.size;
@@ -375,7 +375,7 @@ static bool open_kcore(struct pt_images *t)
 
 static bool open_cached_vmlinux(struct pt_images *t, const struct build_id *wanted)
 {
-	return open_cached(wanted, "elf", &t->kernel.file) == FOUND &&
+	return open_cached(t, wanted, "elf", &t->kernel.file) == FOUND &&
 	       elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
 }
 
@@ -406,7 +406,7 @@ static bool open_named_vmlinux(struct pt_images *t, const struct build_id *wante
 
 	if (!path)
 		return false;
-	switch (open_elf(path, wanted, &t->kernel.file)) {
+	switch (open_elf(t, path, wanted, &t->kernel.file)) {
 	case FOUND:
 		if (elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) ==
 			    0 &&

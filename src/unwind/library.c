@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "elf/elf_file.h"
+#include "guard/open.h"
 #include "unwind/cache.h"
 
 const char *const unwind_table_state_texts[N_UNWIND_TABLE_STATES] = {
@@ -337,7 +338,8 @@ static struct entry *add_entry(struct unwind_library *lib, const struct unwind_i
 		e->file = *image->file;
 		*image->file = (struct file_mapping){ 0 };
 	} else if (image->path) {
-		file_map(image->path, &e->file, NULL); /* while it is there */
+		guard_map(GUARD_HERE, image->path, &guard_image_rules, &e->file,
+			  NULL); /* while it is there */
 	} else {
 		e->bytes = xmalloc(image->size + 1);
 		memcpy(e->bytes, image->bytes, image->size);

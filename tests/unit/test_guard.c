@@ -130,6 +130,36 @@ static void a_magic_link_is_passed_by_its_own_function_alone(void **state)
 	unlink("exe");
 }
 
+/* The letter behind a whole path, as image_files and symbolizers have them. */
+static int letter_of_place(const char *root, const char *process, const char *path)
+{
+	const struct guard_place place = { .root = root, .process = process };
+	struct file_mapping file;
+	int r = guard_map_place(&place, path, &guard_image_rules, &file, NULL);
+
+	if (r < 0)
+		return r;
+	r = file.base[0];
+	file_unmap(&file);
+	return r;
+}
+
+static void a_whole_path_stays_below_its_own_root(void **state)
+{
+	(void)state;
+	close(make_root());
+	run_command("ln -s ../secret inside/up && ln -s ../../secret proc/41/exe");
+	assert_int_equal(letter_of_place("inside", NULL, "inside/own"), 'o');
+	assert_int_equal(letter_of_place("inside", NULL, "inside/up"), -ENOENT);
+	assert_int_equal(letter_of_place("", NULL, "inside/up"), 'h');
+	assert_int_equal(letter_of_place("", "proc/41", "proc/41/root/own"), 'o');
+	assert_int_equal(letter_of_place("", "proc/41", "proc/41/root/up"), -ENOENT);
+	assert_int_equal(letter_of_place("", "proc/41", "proc/41/exe"), 'h');
+	/* A recording that names a link of /proc does not get through it. */
+	assert_int_equal(letter_of_place("", NULL, "/proc/self/exe"), -ELOOP);
+	assert_int_equal(letter_of_place("", "/proc/41", "/proc/self/root/etc/passwd"), -ELOOP);
+}
+
 static void a_file_that_is_too_large_is_refused(void **state)
 {
 	cleanup(close_at_exit) int root = make_root();
@@ -264,6 +294,7 @@ int main(void)
 		cmocka_unit_test(a_last_link_is_refused_on_request),
 		cmocka_unit_test(a_folder_that_became_a_link_stays_inside),
 		cmocka_unit_test(a_magic_link_is_passed_by_its_own_function_alone),
+		cmocka_unit_test(a_whole_path_stays_below_its_own_root),
 		cmocka_unit_test(a_file_that_is_too_large_is_refused),
 		cmocka_unit_test(a_file_of_another_user_is_refused),
 		cmocka_unit_test(without_openat2_nothing_is_opened),

@@ -224,7 +224,7 @@ static void a_file_without_symbols_says_why(void **state)
 	struct symbolizer_config config = { .cache_dir = "" };
 	struct symbolizer *s = symbolizer_new(&config);
 	struct image changed = { .kind = IMAGE_FILE,
-				 .path = "/proc/self/exe",
+				 .path = own_program(),
 				 .build_id = { .len = 20, .bytes = { 1, 2, 3 } } };
 
 	(void)state;
@@ -262,7 +262,7 @@ static void our_own_functions_are_found(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "" };
 	struct symbolizer *s = symbolizer_new(&config);
-	struct image self = { .kind = IMAGE_FILE, .path = "/proc/self/exe" };
+	struct image self = { .kind = IMAGE_FILE, .path = own_program() };
 	const struct symbol_table *t = symbolizer_table(s, &self, NULL, 0);
 	bool found = false;
 
@@ -855,7 +855,7 @@ static void a_cache_that_cant_be_written_is_no_error(void **state)
 {
 	struct symbolizer_config config = { .cache_dir = "/proc/self/no/such/place" };
 	struct symbolizer *s = symbolizer_new(&config);
-	struct image self = file_image("/proc/self/exe");
+	struct image self = file_image(own_program());
 
 	(void)state;
 	assert_int_equal(symbol_table_status(symbolizer_table(s, &self, NULL, 0)), SYMBOL_SYMTAB);

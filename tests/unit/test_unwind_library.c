@@ -10,7 +10,7 @@
 #include "unwind/cache.h"
 #include "unwind/library.h"
 
-#define IMAGE "/proc/self/exe"
+#define IMAGE own_program()
 
 struct built {
 	struct file_mapping file;

@@ -82,6 +82,16 @@ __attribute__((unused)) static double test_clock_s(void)
  * Skips the test at hand; the reason is shown with it. It leaves the function as longjmp(3) does,
  * without what cleanup() would free: what a test needs comes before what it allocates.
  */
+/* The path of the test itself. A link of /proc does not do, as guard/open.h refuses it. */
+__attribute__((unused)) static const char *own_program(void)
+{
+	static char path[4096];
+
+	if (!*path)
+		assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	return path;
+}
+
 #define skip_because(...)                               \
 	do {                                            \
 		print_message("skipped: " __VA_ARGS__); \

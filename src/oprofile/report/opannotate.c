@@ -128,6 +128,7 @@ static void find_starts(struct annotation *a, struct starts *out)
 			continue;
 		if (lines_span(a->symbols, table, symbol_get(table, function->symbol).offset,
 			       &span)) {
+			annotation_name_source(a, function->image, span.file);
 			s.file = strings_add(&a->files, span.file).n;
 			s.line = span.line;
 		}
@@ -369,6 +370,7 @@ static void print_source_of(struct assembly *as, uint64_t offset)
 		return;
 	as->file = span.file;
 	as->line_number = span.line;
+	annotation_name_source(as->a, as->image, span.file);
 	source = source_files_get(as->a->sources, span.file);
 	if (!source_line(source, span.line, &text, &size))
 		return;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "guard/open.h"
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
 
@@ -714,7 +715,8 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 	struct elf_file elf;
 	bool found = false;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (guard_map_below(s->source->root, path + strlen(s->source->root), &guard_image_rules,
+			    &file, NULL) < 0)
 		return false;
 	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
 		if (debug_sections_load(&sections, &elf, true))

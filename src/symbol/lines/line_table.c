@@ -47,9 +47,10 @@ static void line_table_making_fini(struct making *m)
 	free(m->place.path);
 }
 
-static bool map_elf(const char *path, struct file_mapping *file, struct elf_file *elf)
+static bool map_elf(const struct making *m, const char *path, struct file_mapping *file,
+		    struct elf_file *elf)
 {
-	if (file_map(path, file, NULL) < 0)
+	if (symbolizer_map(m->s, path, file, NULL) < 0)
 		return false;
 	if (elf_file_open(elf, file->base, file->size, NULL) == 0)
 		return true;
@@ -64,6 +65,7 @@ static bool find_debug(struct making *m)
 {
 	struct debug_search search = {
 		.root = m->root,
+		.process = m->s->process,
 		.debug_dir = m->s->debug_dir,
 		.image_path = m->path,
 		.build_id = m->build_id,
@@ -111,7 +113,7 @@ static void find_alt(struct making *m)
 	paths[1] = xasprintf("%s%s/.build-id/%.2s/%s.debug", m->s->root, m->s->debug_dir, hex,
 			     hex + 2);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		if (!m->alt_file.base && map_elf(paths[i], &m->alt_file, &elf)) {
+		if (!m->alt_file.base && map_elf(m, paths[i], &m->alt_file, &elf)) {
 			if (elf_build_id(&elf, &found) && build_id_equal(&found, &wanted) &&
 			    debug_sections_load(&m->alt, &elf, false))
 				m->source.alt = &m->alt.dwarf;
@@ -131,7 +133,8 @@ static void find_package(struct making *m)
 	cleanup(free_at_exit) char *path = xasprintf("%s%s.dwp", m->root, m->path);
 	struct elf_file elf;
 
-	if (map_elf(path, &m->package_file, &elf) && debug_sections_load(&m->package, &elf, true))
+	if (map_elf(m, path, &m->package_file, &elf) &&
+	    debug_sections_load(&m->package, &elf, true))
 		m->source.package = &m->package.dwarf;
 }
 
@@ -215,7 +218,7 @@ static void make_of_file(struct making *m)
 	m->place = image_place_find(m->s, m->image);
 	m->root = m->place.root;
 	m->path = m->place.below;
-	if (!map_elf(m->place.path, &m->image_file, &m->elf))
+	if (!map_elf(m, m->place.path, &m->image_file, &m->elf))
 		return;
 	m->t->status = LINES_NONE;
 	elf_build_id(&m->elf, &m->build_id);
@@ -275,7 +278,7 @@ static void make_of_dump(struct making *m)
 	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->path);
 	size_t size;
 
-	if (m->path[0] != '/' || file_map(path, &m->image_file, NULL) < 0)
+	if (m->path[0] != '/' || symbolizer_map(m->s, path, &m->image_file, NULL) < 0)
 		return;
 	m->t->block = line_dump_make(m->image_file.base, m->image_file.size, &size);
 	m->t->status = m->t->block ? LINES_OWN : LINES_NONE;
