@@ -2,7 +2,6 @@
 #include "collect/sampler.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -270,35 +269,6 @@ static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 	return MIN(bytes, most);
 }
 
-/* The kernel's numbers of controllers, which depend on how it was built: names in its BTF. */
-static void prepare_cgroups(struct sampler_bpf *b)
-{
-	static const char *const names[] = {
-#define X(name, mount) #name "_cgrp_id",
-		CGROUP_V1_HIERARCHIES(X)
-#undef X
-	};
-	struct btf *btf = cgroup_has_v1() ? btf__load_vmlinux_btf() : NULL;
-	int32_t id = libbpf_get_error(btf) || !btf
-			     ? -1
-			     : btf__find_by_name_kind(btf, "cgroup_subsys_id", BTF_KIND_ENUM);
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
-
-	b->rodata->with_cgroup_v1 = type != NULL;
-	memset((void *)b->rodata->cgroup_subsystems, UINT8_MAX,
-	       sizeof(b->rodata->cgroup_subsystems));
-	for (uint16_t i = 0; type && i < btf_vlen(type); i++) {
-		const struct btf_enum *value = &btf_enum(type)[i];
-		const char *name = btf__name_by_offset(btf, value->name_off);
-
-		for (size_t j = 0; j < ARRAY_SIZE(names); j++)
-			if (name && !strcmp(name, names[j]) && value->val < UINT8_MAX)
-				b->rodata->cgroup_subsystems[j] = (uint8_t)value->val;
-	}
-	if (!libbpf_get_error(btf))
-		btf__free(btf);
-}
-
 static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
 	struct sampler_limits limits = sampler_limits(c->cpus->n);
@@ -312,7 +282,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	b->rodata->with_stacks = c->with_stacks;
 	b->rodata->by_frame_pointer = c->by_frame_pointer;
 	b->rodata->own_pid_namespace = c->pid_namespace;
-	prepare_cgroups(b);
+	b->rodata->with_cgroup_v1 = cgroup_has_v1();
 	b->rodata->page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	limits.counts = limits.counts ? limits.counts : counts_entries(c);
 	s->counts_room = limits.counts;

@@ -11,9 +11,17 @@
 /* Set before loading: cgroup v1 is mounted, where groups may be that v2 does not have. */
 const volatile bool with_cgroup_v1 = false;
 
-/* Of each hierarchy of CGROUP_V1_HIERARCHIES, its number in the running kernel; or it is absent. */
+/* The kernel's numbers of controllers depend on how it was built: CO-RE puts them in. */
+enum cgroup_subsys_id___own {
+#define X(name, mount) name##_cgrp_id___own,
+	CGROUP_V1_HIERARCHIES(X)
+#undef X
+};
 #define NO_SUBSYSTEM 255
-const volatile __u8 cgroup_subsystems[N_CGROUP_V1] = { 0 };
+#define SUBSYSTEM(name)                                                                   \
+	(bpf_core_enum_value_exists(enum cgroup_subsys_id___own, name##_cgrp_id___own)    \
+		 ? bpf_core_enum_value(enum cgroup_subsys_id___own, name##_cgrp_id___own) \
+		 : NO_SUBSYSTEM)
 
 /* The task's number in one hierarchy; 0: it is in its root. */
 static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsystem)
@@ -30,6 +38,11 @@ static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsys
 static __always_inline __u64 current_cgroup(void)
 {
 	__u64 id = bpf_get_current_cgroup_id();
+	const __u8 subsystems[] = {
+#define X(name, mount) SUBSYSTEM(name),
+		CGROUP_V1_HIERARCHIES(X)
+#undef X
+	};
 	struct css_set *set;
 
 	if (!with_cgroup_v1)
@@ -38,7 +51,7 @@ static __always_inline __u64 current_cgroup(void)
 	if (BPF_CORE_READ(set, dfl_cgrp, level))
 		return CGROUP_NUMBER(CGROUP_V2, id);
 	for (__u32 i = 0; i < N_CGROUP_V1; i++) {
-		__u8 subsystem = cgroup_subsystems[i];
+		__u8 subsystem = subsystems[i];
 		__u64 of_v1 = subsystem == NO_SUBSYSTEM ? 0 : cgroup_below_root(set, subsystem);
 
 		if (of_v1)
