@@ -17,11 +17,6 @@ enum cgroup_subsys_id___own {
 	CGROUP_V1_HIERARCHIES(X)
 #undef X
 };
-#define NO_SUBSYSTEM 255
-#define SUBSYSTEM(name)                                                                   \
-	(bpf_core_enum_value_exists(enum cgroup_subsys_id___own, name##_cgrp_id___own)    \
-		 ? bpf_core_enum_value(enum cgroup_subsys_id___own, name##_cgrp_id___own) \
-		 : NO_SUBSYSTEM)
 
 /* The task's number in one hierarchy; 0: it is in its root. */
 static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsystem)
@@ -34,15 +29,22 @@ static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsys
 	return BPF_CORE_READ(group, level) ? BPF_CORE_READ(group, kn, id) : 0;
 }
 
+/* A hierarchy's number with its domain; 0: the kernel has none, or the task is in its root. */
+#define CGROUP_BELOW(set, name)                                                                    \
+	({                                                                                         \
+		__u64 number = 0;                                                                  \
+		if (bpf_core_enum_value_exists(enum cgroup_subsys_id___own, name##_cgrp_id___own)) \
+			number =                                                                   \
+				cgroup_below_root(set,                                             \
+						  bpf_core_enum_value(enum cgroup_subsys_id___own, \
+								      name##_cgrp_id___own));      \
+		number ? CGROUP_NUMBER(CGROUP_V1_##name, number) : 0;                              \
+	})
+
 /* With its domain (machine/cgroup_domain.h). Where v2 has a group, that is the one. */
 static __always_inline __u64 current_cgroup(void)
 {
-	__u64 id = bpf_get_current_cgroup_id();
-	const __u8 subsystems[] = {
-#define X(name, mount) SUBSYSTEM(name),
-		CGROUP_V1_HIERARCHIES(X)
-#undef X
-	};
+	__u64 id = bpf_get_current_cgroup_id(), of_v1;
 	struct css_set *set;
 
 	if (!with_cgroup_v1)
@@ -50,12 +52,12 @@ static __always_inline __u64 current_cgroup(void)
 	set = BPF_CORE_READ(bpf_get_current_task_btf(), cgroups);
 	if (BPF_CORE_READ(set, dfl_cgrp, level))
 		return CGROUP_NUMBER(CGROUP_V2, id);
-	for (__u32 i = 0; i < N_CGROUP_V1; i++) {
-		__u8 subsystem = subsystems[i];
-		__u64 of_v1 = subsystem == NO_SUBSYSTEM ? 0 : cgroup_below_root(set, subsystem);
-
-		if (of_v1)
-			return CGROUP_NUMBER(CGROUP_V2 + 1 + i, of_v1);
-	}
+		/* No loop: Linux 6.1 permits none where a callback calls this. */
+#define X(name, mount)                   \
+	of_v1 = CGROUP_BELOW(set, name); \
+	if (of_v1)                       \
+		return of_v1;
+	CGROUP_V1_HIERARCHIES(X)
+#undef X
 	return CGROUP_NUMBER(CGROUP_V2, id);
 }
