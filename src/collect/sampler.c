@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/intmap.h"
 #include "collect/cgroup.h"
+#include "collect/kernel_btf.h"
 #include "collect/load_log.h"
 #include "collect/missed.h"
 #include "collect/table_maps.h"
@@ -28,6 +30,8 @@
 /* A second at the highest rate that is asked for, and room for bursts of several counters. */
 #define COUNTS_MIN 8192
 #define COUNTS_MAX (4u << 20)
+
+#define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
 
 #define FILES_ENTRIES MAX_FILES
 #define BATCH         4096
@@ -197,13 +201,17 @@ static int explain_load(int code, struct buf *messages, struct error *err)
 			 strerror(-code), *reason ? ": " : "", reason);
 }
 
-static int load_programs(struct sampler_bpf *b, struct error *err)
+/* `types_fd`: the file that libbpf reads the kernel's types from; -1: it finds one itself. */
+static int load_programs(struct sampler_bpf *b, int types_fd, struct error *err)
 {
 	struct buf messages = { 0 };
-	int e;
+	int e = 0;
 
 	load_messages = &messages;
-	e = sampler_bpf__load(b);
+	if (types_fd >= 0)
+		e = kernel_btf_write(KERNEL_BTF_PATH, bpf_object__btf(b->obj), types_fd);
+	if (e == 0)
+		e = sampler_bpf__load(b);
 	load_messages = NULL;
 	if (e < 0)
 		explain_load(e, &messages, err);
@@ -272,11 +280,16 @@ static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
 	struct sampler_limits limits = sampler_limits(c->cpus->n);
+	cleanup(close_at_exit) int types_fd = memfd_create("kernel-types", MFD_CLOEXEC);
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct sampler_bpf *b;
+	char types_path[32];
 	int e;
 
 	libbpf_set_print(take_message);
-	s->bpf = b = sampler_bpf__open();
+	snprintf(types_path, sizeof(types_path), "/proc/self/fd/%d", types_fd);
+	opts.btf_custom_path = types_fd >= 0 ? types_path : NULL;
+	s->bpf = b = sampler_bpf__open_opts(&opts);
 	if (!b)
 		return error_errno(err, -errno, "cannot open the in-kernel sampler");
 	b->rodata->with_stacks = c->with_stacks;
@@ -302,7 +315,7 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 	prepare_waits(b, c);
 	b->rodata->is_to_be_refused = limits.refuse;
 	usleep(limits.load_ms * 1000);
-	e = load_programs(b, err);
+	e = load_programs(b, types_fd, err);
 	if (e < 0)
 		return e;
 	s->messages = ring_buffer__new(bpf_map__fd(b->maps.messages), read_message, s, NULL);
