@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "elf/elf_code.h"
 #include "elf/elf_functions.h"
 #include "elf/elf_plt.h"
 #include "elf/elf_symbols.h"
@@ -199,13 +200,14 @@ static void add_trampoline(struct index_draft *d, enum elf_trampoline kind, uint
 	d->symbols.data[d->symbols.n - 1].is_bound = false;
 }
 
-#define MAX_TRAMPOLINES 16 /* of a kind in a segment; real files have one or two */
+#define MAX_TRAMPOLINES 16 /* of a kind in a range of code; real files have one or two */
 
-/* Callers are looked up one byte before. */
+/* Callers are looked up one byte before. `offset`: that of the range's first byte. */
 static void add_trampolines(struct index_draft *d, enum elf_trampoline kind,
-			    const struct elf_file *image, const struct code_segment *segment)
+			    const struct elf_file *image, const struct elf_code_range *range,
+			    uint64_t offset)
 {
-	struct reader code = elf_bytes_at(image, segment->link_addr);
+	struct reader code = reader_over(image->base + range->file_off, (size_t)range->size);
 	const uint8_t *start = code.at, *found;
 	size_t size;
 
@@ -217,9 +219,9 @@ static void add_trampolines(struct index_draft *d, enum elf_trampoline kind,
 			return;
 		at = (uint64_t)(found - start);
 		if (at)
-			add_trampoline(d, kind, segment->offset + at - 1, size + 1);
+			add_trampoline(d, kind, offset + at - 1, size + 1);
 		else
-			add_trampoline(d, kind, segment->offset, size);
+			add_trampoline(d, kind, offset, size);
 		code.at = found + size;
 	}
 }
@@ -228,6 +230,7 @@ void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 			const struct code_segments *s)
 {
 	struct elf_functions functions = { 0 };
+	struct elf_code code = { 0 };
 	uint64_t offset;
 
 	elf_functions_read(image, &functions);
@@ -237,10 +240,13 @@ void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 				 (struct index_draft_symbol){ .offset = offset, .size = f->size });
 	}
 	elf_functions_fini(&functions);
-	vec_foreach (s, segment) {
+	elf_code_find(image, &code);
+	vec_foreach (&code, range) {
 		for (int kind = 0; kind < N_ELF_TRAMPOLINES; kind++)
-			add_trampolines(d, (enum elf_trampoline)kind, image, segment);
+			if (code_offset(s, range->link_addr, &offset))
+				add_trampolines(d, (enum elf_trampoline)kind, image, range, offset);
 	}
+	elf_code_fini(&code);
 	d->fill_gaps = true;
 }
 

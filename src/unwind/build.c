@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "elf/elf_code.h"
 #include "elf/elf_file.h"
 #include "elf/elf_sframe.h"
 #include "elf/elf_symbols.h"
@@ -109,6 +110,8 @@ struct builder {
 	uint32_t n_loads, last_load; /* the last: where the address before was in */
 	VEC(struct known_cie) cies;
 	VEC(struct cover) covers;
+	struct elf_code code;
+	size_t gap_code; /* the range of code that the next gap may lie in */
 
 	VEC(uint64_t) rules;
 	struct intmap rule_of;
@@ -135,6 +138,7 @@ static void builder_fini(struct builder *b)
 {
 	vec_fini(&b->cies);
 	vec_fini(&b->covers);
+	elf_code_fini(&b->code);
 	vec_fini(&b->rules);
 	vec_fini(&b->pages);
 	vec_fini(&b->rows);
@@ -532,19 +536,6 @@ static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
 	} while (f.repeat && piece < size && b->rows.n < MAX_SFRAME_ROWS);
 }
 
-/* The bytes from one file offset to another, as far as they are code. */
-static struct reader code_between(const struct builder *b, uint64_t from, uint64_t to)
-{
-	for (uint32_t i = 0; i < b->n_loads; i++) {
-		const struct elf_segment *s = &b->loads[i];
-		uint64_t start = MAX(from, s->file_off), end = MIN(to, s->file_off + s->file_size);
-
-		if (s->flags & PF_X && start < end)
-			return reader_over(b->elf->base + start, (size_t)(end - start));
-	}
-	return reader_over(b->elf->base, 0);
-}
-
 /* Of bare code that keeps frame pointers: behind the push, and where there is no frame. */
 static const struct unwind_rule no_frame = { .cfa = UNWIND_CFA_SP, .off = 1 };
 static const struct unwind_rule half_a_frame = {
@@ -595,15 +586,11 @@ static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
  * Code without call frame information, which is left by frame pointer; but for trampolines, which
  * are known by their instructions (elf/elf_trampoline.h). Its address is looked up one byte before.
  */
-static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
+static void emit_bare_code(struct builder *b, struct reader code)
 {
-	struct reader code = code_between(b, from, to);
 	const uint8_t *found;
 	size_t size;
 
-	emit(b, from, 0);
-	if (!reader_left(&code))
-		return;
 	while (b->n_sigreturns < MAX_SIGRETURNS &&
 	       (found = elf_trampoline_find(ELF_SIGRETURN, b->elf->machine, code, &size)) != NULL) {
 		uint64_t at = (uint64_t)(found - b->elf->base);
@@ -616,6 +603,21 @@ static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
 	}
 	emit_bare(b, code.at, code.end);
 	emit(b, (uint64_t)(code.end - b->elf->base), 0);
+}
+
+/* What no table covers, from one file offset to another: the code of it has rows. */
+static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
+{
+	emit(b, from, 0);
+	for (; b->gap_code < b->code.n; b->gap_code++) {
+		const struct elf_code_range *r = &b->code.data[b->gap_code];
+		uint64_t start = MAX(from, r->file_off), end = MIN(to, r->file_off + r->size);
+
+		if (start < end)
+			emit_bare_code(b, reader_over(b->elf->base + start, (size_t)(end - start)));
+		if (to < r->file_off + r->size)
+			return; /* the next gap may lie in this range, too */
+	}
 }
 
 static bool is_padding(uint64_t from, uint64_t to)
@@ -657,19 +659,12 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 
 /* ---- the block ---- */
 
-/* Bytes of code that the image says it has: of its sections, or, without any, of its segments. */
 static uint64_t code_bytes(const struct builder *b)
 {
-	struct elf_section section;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 1; elf_section(b->elf, i, &section); i++)
-		if (section.flags & SHF_EXECINSTR && section.flags & SHF_ALLOC)
-			sum += MIN(section.size, b->elf->size);
-	if (sum)
-		return sum;
-	for (uint32_t i = 0; i < b->n_loads; i++)
-		sum += b->loads[i].flags & PF_X ? b->loads[i].file_size : 0;
+	vec_foreach (&b->code, r)
+		sum += r->size;
 	return sum;
 }
 
@@ -836,24 +831,22 @@ static void cover_start_context(struct builder *b)
 
 	if (b->elf->machine != EM_X86_64 || !has_contexts(b->elf))
 		return;
-	for (uint32_t i = 0; i < b->n_loads; i++) {
-		const struct elf_segment *s = &b->loads[i];
-		struct reader code = reader_over(b->elf->base + s->file_off, (size_t)s->file_size);
-		const uint8_t *found;
+	vec_foreach (&b->code, r) {
+		struct reader code = reader_over(b->elf->base + r->file_off, (size_t)r->size);
+		const uint8_t *found =
+			elf_trampoline_find(ELF_START_CONTEXT, b->elf->machine, code, &size);
 
-		if (!(s->flags & PF_X))
-			continue;
-		found = elf_trampoline_find(ELF_START_CONTEXT, b->elf->machine, code, &size);
 		if (!found)
 			continue;
-		cover_with_rule(b, s->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
-		cover_with_rule(b, s->link_addr + (uint64_t)(found - code.at), size, end);
+		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at) - 1, 1, end);
+		cover_with_rule(b, r->link_addr + (uint64_t)(found - code.at), size, end);
 	}
 }
 
 static void collect(struct builder *b)
 {
 	read_loads(b);
+	elf_code_find(b->elf, &b->code);
 	find_switches(b);
 	/* What comes later counts where two start at one place: real entries over known forms. */
 	cover_plt(b);

@@ -5,6 +5,7 @@
 #include "scratch.h"
 
 #include "base/error.h"
+#include "elf/elf_code.h"
 #include "elf/elf_file.h"
 #include "elf/elf_functions.h"
 #include "elf/elf_plt.h"
@@ -295,11 +296,53 @@ static void dynamic_symbols_are_found_without_section_headers(void **state)
 	}
 }
 
+/* The linker's old layout: one executable segment with headers, constants and code. */
+static void code_is_sections_or_without_them_segments(void **state)
+{
+	struct elf_section text;
+	struct elf_symbol main_;
+	struct opened o;
+	uint64_t size = 0;
+
+	(void)state;
+	for (int has_sections = 1; has_sections >= 0; has_sections--) {
+		struct elf_code code = { 0 };
+		const struct elf_code_range *of_main = NULL;
+
+		need_command(CC_PROGRAM " -Wl,-z,noseparate-code -o together");
+		open_elf(&o, "together");
+		main_ = symbol_named(&o.elf, "main");
+		assert_true(elf_section_named(&o.elf, ".text", &text));
+		if (!has_sections)
+			o.elf.n_sections = 0;
+		elf_code_find(&o.elf, &code);
+		vec_foreach (&code, r) {
+			assert_true(r->size && r->file_off + r->size <= o.elf.size);
+			assert_true(r == code.data || r[-1].file_off + r[-1].size <= r->file_off);
+			if (main_.link_addr - r->link_addr < r->size)
+				of_main = r;
+		}
+		assert_non_null(of_main);
+		if (has_sections) {
+			assert_int_equal(of_main->link_addr, text.link_addr);
+			assert_int_equal(of_main->file_off, text.file_off);
+			assert_int_equal(of_main->size, text.size);
+			size = of_main->size;
+		} else {
+			assert_int_equal(code.n, 1);
+			assert_true(of_main->size > size + 0x400); /* headers, .eh_frame */
+		}
+		elf_code_fini(&code);
+		file_unmap(&o.file);
+	}
+}
+
 /* Calls everything there is to call; whatever the bytes, nothing may crash or hang. */
 static void read_everything(const void *bytes, size_t size)
 {
 	struct elf_functions functions = { 0 };
 	struct elf_plt plt = { 0 };
+	struct elf_code code = { 0 };
 	struct elf_section section;
 	struct elf_symbols it;
 	struct elf_symbol symbol;
@@ -323,6 +366,10 @@ static void read_everything(const void *bytes, size_t size)
 	elf_plt_read(&elf, &plt);
 	elf_functions_fini(&functions);
 	elf_plt_fini(&plt);
+	elf_code_find(&elf, &code);
+	vec_foreach (&code, r)
+		assert_true(r->file_off <= size && r->size <= size - r->file_off);
+	elf_code_fini(&code);
 }
 
 static void damaged_files_are_read_as_far_as_they_go(void **state)
@@ -367,6 +414,7 @@ int main(void)
 		cmocka_unit_test(dynamic_symbols_are_found_without_section_headers),
 		cmocka_unit_test(stubs_are_named_as_objdump_names_them),
 		cmocka_unit_test(stubs_of_other_machines_are_named),
+		cmocka_unit_test(code_is_sections_or_without_them_segments),
 		cmocka_unit_test(damaged_files_are_read_as_far_as_they_go),
 	};
 
