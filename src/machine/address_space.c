@@ -24,8 +24,8 @@ void address_space_copy(struct address_space *to, const struct address_space *fr
 	to->n = from->n;
 }
 
-/* The index of the first mapping that ends behind addr. */
-static size_t lower(const struct address_space *a, uint64_t addr)
+/* The index of the first mapping that ends behind `addr`. */
+static size_t mapping_lower(const struct address_space *a, uint64_t addr)
 {
 	size_t low = 0, high = a->n;
 
@@ -40,7 +40,7 @@ static size_t lower(const struct address_space *a, uint64_t addr)
 	return low;
 }
 
-static void insert(struct address_space *a, size_t at, const struct mapping *m)
+static void mapping_insert(struct address_space *a, size_t at, const struct mapping *m)
 {
 	struct mapping copy = *m;
 
@@ -50,7 +50,7 @@ static void insert(struct address_space *a, size_t at, const struct mapping *m)
 	a->n++;
 }
 
-static void remove_run(struct address_space *a, size_t at, size_t n)
+static void mappings_remove(struct address_space *a, size_t at, size_t n)
 {
 	if (!n)
 		return;
@@ -60,7 +60,7 @@ static void remove_run(struct address_space *a, size_t at, size_t n)
 	a->n -= n;
 }
 
-static void cut_start(struct mapping *m, uint64_t start)
+static void mapping_cut_start(struct mapping *m, uint64_t start)
 {
 	m->file_off += start - m->start;
 	m->start = start;
@@ -68,7 +68,7 @@ static void cut_start(struct mapping *m, uint64_t start)
 
 void address_space_map(struct address_space *a, const struct mapping *m)
 {
-	size_t at = lower(a, m->start), gone;
+	size_t at = mapping_lower(a, m->start), gone;
 
 	if (m->end <= m->start)
 		return;
@@ -78,10 +78,10 @@ void address_space_map(struct address_space *a, const struct mapping *m)
 		if (below->end > m->end) { /* the new one lies inside: the upper part stays */
 			struct mapping above = *below;
 
-			cut_start(&above, m->end);
+			mapping_cut_start(&above, m->end);
 			below->end = m->start;
-			insert(a, at + 1, &above);
-			insert(a, at + 1, m);
+			mapping_insert(a, at + 1, &above);
+			mapping_insert(a, at + 1, m);
 			return;
 		}
 		below->end = m->start;
@@ -89,15 +89,15 @@ void address_space_map(struct address_space *a, const struct mapping *m)
 	}
 	for (gone = 0; at + gone < a->n && a->data[at + gone].end <= m->end; gone++)
 		;
-	remove_run(a, at, gone);
+	mappings_remove(a, at, gone);
 	if (at < a->n && a->data[at].start < m->end)
-		cut_start(&a->data[at], m->end);
-	insert(a, at, m);
+		mapping_cut_start(&a->data[at], m->end);
+	mapping_insert(a, at, m);
 }
 
 const struct mapping *address_space_find(const struct address_space *a, uint64_t addr)
 {
-	size_t at = lower(a, addr);
+	size_t at = mapping_lower(a, addr);
 
 	return at < a->n && a->data[at].start <= addr ? &a->data[at] : NULL;
 }

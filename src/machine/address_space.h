@@ -2,9 +2,9 @@
 /*
  * The executable mappings of one process, ordered by address and not overlapping.
  *
- * A sorted array and a binary search. Prospect put a cache of four entries with random
- * replacement in front of its tries; measured here on real call chains, neither
- * that nor the last hit makes a lookup cheaper (docs/benchmarks.md), so there is none.
+ * A sorted array and a binary search. There is no cache in front: on real call chains, neither four
+ * entries with random replacement (as in Prospect) nor the last hit made a lookup cheaper
+ * (docs/benchmarks.md).
  */
 #pragma once
 
@@ -30,7 +30,7 @@ void address_space_fini(struct address_space *a);
 void address_space_copy(struct address_space *to, const struct address_space *from);
 void address_space_clear(struct address_space *a);
 
-/* Maps [start, end), as mmap with MAP_FIXED does: what it overlaps is cut or gone. */
+/* Maps [start, end), as mmap with MAP_FIXED does: mappings that it overlaps are cut or removed. */
 void address_space_map(struct address_space *a, const struct mapping *mapping);
 
 /* The mapping that covers addr, or NULL. */

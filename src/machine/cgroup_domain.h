@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whose number a cgroup's number is: each hierarchy counts its own. The upper byte tells; 0 is the
- * hierarchy that perf events are of, as the kernel's records have it. The BPF program includes
- * this.
+ * The hierarchy of a cgroup's number: each hierarchy has its own numbers. The hierarchy is the
+ * upper byte of the number. 0 is the hierarchy of perf events, which the kernel's records use. The
+ * BPF program includes this file.
  */
 #pragma once
 
 /*
- * Hierarchies of cgroup v1 in which containers are looked for, by the kernel's name of the
- * controller and that of its mount point. The kernel's records tell paths of the first alone.
+ * The hierarchies of cgroup v1 in which assay looks for containers: the kernel's name of the
+ * controller, and the name of its mount point. The kernel's records have paths of the first one
+ * only.
  */
 #define CGROUP_V1_HIERARCHIES(X)    \
 	X(perf_event, "perf_event") \

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-#define SHORT_ID 12 /* as docker ps shows them */
+#define SHORT_ID 12 /* as in docker ps */
 
 /* A piece of the path. */
 struct piece {
@@ -20,7 +20,7 @@ static bool is_text(struct piece p, const char *text)
 	return p.len == strlen(text) && !memcmp(p.at, text, p.len);
 }
 
-static bool take_head(struct piece *p, const char *head)
+static bool cut_head(struct piece *p, const char *head)
 {
 	size_t len = strlen(head);
 
@@ -31,7 +31,7 @@ static bool take_head(struct piece *p, const char *head)
 	return true;
 }
 
-static bool take_tail(struct piece *p, const char *tail)
+static bool cut_tail(struct piece *p, const char *tail)
 {
 	size_t len = strlen(tail);
 
@@ -76,7 +76,7 @@ static void put_unescaped(char *out, size_t size, struct piece p)
 	out[n] = '\0';
 }
 
-static void put(char *out, size_t size, struct piece p)
+static void copy_piece(char *out, size_t size, struct piece p)
 {
 	size_t len = MIN(p.len, size - 1);
 
@@ -88,10 +88,10 @@ static void put(char *out, size_t size, struct piece p)
 
 static const char *const unit_types[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
 
-/* systemd puts an underscore before a name that would be taken for a file of the kernel's. */
+/* systemd puts an underscore before a name that could be a file of the kernel's. */
 static struct piece without_mark(struct piece p)
 {
-	take_head(&p, "_");
+	cut_head(&p, "_");
 	return p;
 }
 
@@ -100,7 +100,7 @@ static bool is_unit(struct piece p)
 	for (size_t i = 0; i < ARRAY_SIZE(unit_types); i++) {
 		struct piece name = p;
 
-		if (take_tail(&name, unit_types[i]) && name.len)
+		if (cut_tail(&name, unit_types[i]) && name.len)
 			return true;
 	}
 	return false;
@@ -108,14 +108,14 @@ static bool is_unit(struct piece p)
 
 static bool is_slice(struct piece p)
 {
-	return take_tail(&p, ".slice") && p.len;
+	return cut_tail(&p, ".slice") && p.len;
 }
 
 /* ---- containers ---- */
 
 enum id_kind { ID_HEX, ID_NAME, ID_ESCAPED };
 
-/* A component that names a container by itself: HEAD id TAIL. The first that fits. */
+/* A component that alone names a container: HEAD id TAIL. The first row that fits counts. */
 static const struct {
 	const char *head, *tail, *runtime;
 	enum id_kind id;
@@ -136,7 +136,7 @@ static const struct {
 	{ "machine-", ".scope", "nspawn", ID_ESCAPED },
 };
 
-/* A component below one of this name. */
+/* An id that names a container below a component of this name. */
 static const struct {
 	const char *parent, *runtime;
 	enum id_kind id;
@@ -147,7 +147,7 @@ static const struct {
 	{ "garden", "garden", ID_NAME },
 };
 
-/* The middle of "SLICE:RUNTIME:ID", which runc makes of systemd's form with the cgroupfs driver. */
+/* The middle of "SLICE:RUNTIME:ID": with the cgroupfs driver, runc writes systemd's form so. */
 static const struct {
 	const char *word, *runtime;
 } words[] = {
@@ -157,7 +157,7 @@ static const struct {
 	{ "libpod", "podman" },
 };
 
-/* Runtimes make 64 digits; short ids are cut by people. */
+/* Runtimes make 64 digits; people shorten ids. */
 static bool is_id(struct piece p, enum id_kind kind)
 {
 	return kind == ID_HEX ? is_hex(p, SHORT_ID, 64) : p.len > 0;
@@ -170,15 +170,15 @@ static void set_container(struct cgroup_names *out, const char *runtime, struct 
 	if (kind == ID_ESCAPED)
 		put_unescaped(out->container, sizeof(out->container), id);
 	else
-		put(out->container, sizeof(out->container), id);
+		copy_piece(out->container, sizeof(out->container), id);
 }
 
-static bool take_named(struct piece p, struct cgroup_names *out)
+static bool parse_named(struct piece p, struct cgroup_names *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
 		struct piece id = p;
 
-		if (take_head(&id, named[i].head) && take_tail(&id, named[i].tail) &&
+		if (cut_head(&id, named[i].head) && cut_tail(&id, named[i].tail) &&
 		    is_id(id, named[i].id)) {
 			set_container(out, named[i].runtime, id, named[i].id);
 			return true;
@@ -187,7 +187,7 @@ static bool take_named(struct piece p, struct cgroup_names *out)
 	return false;
 }
 
-static bool take_below(struct piece parent, struct piece p, struct cgroup_names *out)
+static bool parse_below(struct piece parent, struct piece p, struct cgroup_names *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(below); i++)
 		if (is_text(parent, below[i].parent) && is_id(p, below[i].id) && !is_unit(p) &&
@@ -199,7 +199,7 @@ static bool take_below(struct piece parent, struct piece p, struct cgroup_names 
 }
 
 /* The part behind the last colon, if there are two. */
-static bool take_with_colons(struct piece p, struct cgroup_names *out)
+static bool parse_with_colons(struct piece p, struct cgroup_names *out)
 {
 	const char *last = memrchr(p.at, ':', p.len);
 	const char *first = last ? memrchr(p.at, ':', (size_t)(last - p.at)) : NULL;
@@ -224,8 +224,8 @@ static bool is_task(struct piece p)
 	       strspn(p.at + 33, "0123456789") >= p.len - 33;
 }
 
-/* A bare id: cgroupfs below a pod, or of a runtime that the path does not tell. */
-static bool take_bare(struct piece p, bool is_in_pod, bool is_in_ecs, struct cgroup_names *out)
+/* A bare id: cgroupfs below a pod, or of a runtime that the path does not name. */
+static bool parse_bare(struct piece p, bool is_in_pod, bool is_in_ecs, struct cgroup_names *out)
 {
 	if (!is_hex(p, 64, 64) && !(is_in_ecs && is_task(p)))
 		return false;
@@ -235,7 +235,7 @@ static bool take_bare(struct piece p, bool is_in_pod, bool is_in_ecs, struct cgr
 
 /* ---- pods ---- */
 
-/* 8-4-4-4-12 digits with dashes, or underscores in a unit's name; of static pods 32 digits. */
+/* 8-4-4-4-12 digits with dashes (with underscores in a unit's name), or 32 digits (static pods). */
 static bool is_uid(struct piece p)
 {
 	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -252,7 +252,7 @@ static bool is_uid(struct piece p)
 
 static void set_pod(struct cgroup_names *out, struct piece uid, const char *qos)
 {
-	put(out->pod, sizeof(out->pod), uid);
+	copy_piece(out->pod, sizeof(out->pod), uid);
 	for (char *at = out->pod; *at; at++)
 		if (*at == '_')
 			*at = '-';
@@ -260,18 +260,18 @@ static void set_pod(struct cgroup_names *out, struct piece uid, const char *qos)
 }
 
 /*
- * [PREFIX-]kubepods[-QOS]-podUID.slice of systemd, with :RUNTIME:ID behind it perhaps, and podUID
- * of cgroupfs, where the class stands above.
+ * [PREFIX-]kubepods[-QOS]-podUID.slice of systemd, possibly followed by :RUNTIME:ID; or podUID of
+ * cgroupfs, with the class in a parent.
  */
-static bool take_pod(struct piece parent, struct piece p, bool is_in_kubepods,
-		     struct cgroup_names *out)
+static bool parse_pod(struct piece parent, struct piece p, bool is_in_kubepods,
+		      struct cgroup_names *out)
 {
 	static const char *const classes[] = { "besteffort", "burstable" };
 	const char *colon = memchr(p.at, ':', p.len);
 	struct piece name = { p.at, colon ? (size_t)(colon - p.at) : p.len }, head, uid;
 	size_t start;
 
-	take_tail(&name, ".slice");
+	cut_tail(&name, ".slice");
 	for (start = name.len; start >= 3; start--)
 		if (!memcmp(name.at + start - 3, "pod", 3) &&
 		    is_uid((struct piece){ name.at + start, name.len - start }))
@@ -292,8 +292,8 @@ static bool take_pod(struct piece parent, struct piece p, bool is_in_kubepods,
 	return true;
 }
 
-/* user-UID.slice: systemd makes it, and what a user makes is below it. */
-static void take_user(struct piece p, struct cgroup_names *out)
+/* user-UID.slice: systemd makes it, and the user's own cgroups are below it. */
+static void parse_user(struct piece p, struct cgroup_names *out)
 {
 	static const char head[] = "user-", tail[] = ".slice";
 	size_t ends = strlen(head) + strlen(tail);
@@ -312,8 +312,8 @@ static void take_user(struct piece p, struct cgroup_names *out)
 		out->user = (int64_t)uid;
 }
 
-/* machine-libpod_pod_ID.slice, or libpod_pod_ID; with cgroupfs ID of ID/libpod-CONTAINER. */
-static bool take_podman_pod(struct piece parent, struct piece p, struct cgroup_names *out)
+/* machine-libpod_pod_ID.slice, or libpod_pod_ID; with cgroupfs, ID of ID/libpod-CONTAINER. */
+static bool parse_podman_pod(struct piece parent, struct piece p, struct cgroup_names *out)
 {
 	const char *mark = memmem(p.at, p.len, "libpod_pod_", 11);
 	struct piece id;
@@ -325,7 +325,7 @@ static bool take_podman_pod(struct piece parent, struct piece p, struct cgroup_n
 		id = (struct piece){ mark + 11, (size_t)(p.at + p.len - mark - 11) };
 	else
 		return false;
-	take_tail(&id, ".slice");
+	cut_tail(&id, ".slice");
 	if (!is_hex(id, SHORT_ID, 64))
 		return false;
 	id.len = MIN(id.len, sizeof(out->pod) - 1);
@@ -335,13 +335,13 @@ static bool take_podman_pod(struct piece parent, struct piece p, struct cgroup_n
 
 /* ---- all of it ---- */
 
-static void take_unit(struct piece p, bool *is_of_slice, struct cgroup_names *out)
+static void parse_unit(struct piece p, bool *is_of_slice, struct cgroup_names *out)
 {
 	struct piece name = without_mark(p);
 	bool slice = is_slice(name);
 
 	if (is_unit(name) || (slice && (*is_of_slice || !*out->unit))) {
-		put(out->unit, sizeof(out->unit), name);
+		copy_piece(out->unit, sizeof(out->unit), name);
 		*is_of_slice = slice;
 	}
 }
@@ -359,14 +359,15 @@ void cgroup_names_of(const char *path, struct cgroup_names *out)
 		p = (struct piece){ at, strcspn(at, "/") };
 		if (!p.len)
 			break;
-		take_unit(p, &is_of_slice, out);
+		parse_unit(p, &is_of_slice, out);
 		is_in_kubepods |= memmem(p.at, p.len, "kubepods", 8) != NULL;
 		is_in_ecs |= is_text(p, "ecs");
-		take_user(p, out);
-		if (!take_pod(parent, p, is_in_kubepods, out))
-			take_podman_pod(parent, p, out);
-		if (!take_named(p, out) && !take_below(parent, p, out) && !take_with_colons(p, out))
-			take_bare(p, *out->pod != '\0', is_in_ecs, out);
+		parse_user(p, out);
+		if (!parse_pod(parent, p, is_in_kubepods, out))
+			parse_podman_pod(parent, p, out);
+		if (!parse_named(p, out) && !parse_below(parent, p, out) &&
+		    !parse_with_colons(p, out))
+			parse_bare(p, *out->pod != '\0', is_in_ecs, out);
 		parent = p;
 	}
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a cgroup's path says of who made it: systemd's unit, the container, the pod.
+ * The maker of a cgroup, from its path: systemd's unit, the container, the pod.
  *
  *	/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1a2b…_9f.slice/cri-containerd-4f5e….scope
- *	        pod 1a2b…-9f, burstable                                      container containerd,
- *4f5e… /system.slice/docker-4f5e….scope/system.slice/nginx.service container docker, 4f5e… unit
- *nginx.service
+ *	        pod 1a2b…-9f, burstable; container containerd, 4f5e…
+ *	/system.slice/docker-4f5e….scope/system.slice/nginx.service
+ *	        container docker, 4f5e…; unit nginx.service
  *
- * The path alone is looked at, nothing is asked of anybody: systemd's names as systemd.unit(5) and
- * systemd's "Control Group APIs and Delegation" have them, containers' as their runtimes name
- *cgroups with the systemd and the cgroupfs driver, of cgroup v1 and v2. The innermost one of each
- *kind counts.
+ * Only the path is used. It has systemd's names (systemd.unit(5), systemd's "Control Group APIs and
+ * Delegation"). Container runtimes name their cgroups for the systemd and the cgroupfs driver, in
+ * cgroup v1 and v2. The innermost match of each kind counts.
  */
 #pragma once
 
@@ -18,20 +17,22 @@
 #include <stdint.h>
 
 struct cgroup_names {
-	char unit[256];      /* the innermost service, scope …, else slice; "" if there is none */
-	char container[256]; /* its whole id, or its name (lxc, nspawn); "" */
-	char pod[65];        /* uid with dashes; of podman its pod's id; "" */
-	const char *runtime; /* of the container: "docker", "containerd" …; "" with it */
-	const char *container_name, *pod_name; /* NULL: not known; the caller's, not the path's */
-	int64_t user;    /* whose user-UID.slice it is in, the outermost one; -1: nobody's */
-	const char *qos; /* of a Kubernetes pod: "guaranteed", "burstable" or "besteffort"; "" */
+	char unit[256];      /* the innermost service, scope …, else slice; "": none */
+	char container[256]; /* its whole id, or its name (lxc, nspawn); "": none */
+	char pod[65];        /* uid with dashes; the pod's id for podman; "": none */
+	const char *runtime; /* of the container: "docker", "containerd" …; "": none */
+	const char *container_name,
+		*pod_name; /* NULL: not known; the caller sets them, not the path */
+	int64_t user;      /* UID of the outermost user-UID.slice; -1: none */
+	const char
+		*qos; /* of a Kubernetes pod: "guaranteed", "burstable" or "besteffort"; "": none */
 };
 
-/* Any text will do; names that don't fit are cut. */
+/* Accepts any text. Names that don't fit are cut. */
 void cgroup_names_of(const char *path, struct cgroup_names *out);
 
 /*
- * For people: "docker:4f5e6a7b8c9d" (ids as docker ps has them), and "UID (burstable)"; with names
+ * Text for people: "docker:4f5e6a7b8c9d" (ids as in docker ps) and "UID (burstable)"; with names
  * "docker:web (4f5e6a7b8c9d)" and "default/web-5d8f (UID burstable)". "" for none. Return `out`.
  */
 #define CGROUP_TEXT_SIZE 640

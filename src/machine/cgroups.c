@@ -13,26 +13,26 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 
-#define HANDLE_OF_KERNFS 0xfe /* FILEID_KERNFS: what follows is the number */
+#define HANDLE_OF_KERNFS 0xfe /* FILEID_KERNFS: the number follows */
 #define WALK_EVERY_S     10
 #define WALK_DEPTH       64
 #define PROC_LIMIT       65536
 
 struct cgroups {
 	struct strings *strings;
-	struct intmap paths; /* by number: string id; 0: looked for in vain */
+	struct intmap paths; /* by number: string id; 0: not found */
 	string_id root;
 	char *proc; /* NULL: offline */
 	struct {
 		char *mount;     /* NULL: there is none */
 		time_t walked_s; /* CLOCK_MONOTONIC; 0: not yet */
 	} domains[N_CGROUP_DOMAINS];
-	enum cgroup_domain of_perf; /* what CGROUP_OF_PERF is */
-	uint64_t last;              /* what was found last, which is mostly the next one, too */
+	enum cgroup_domain of_perf; /* the domain of CGROUP_OF_PERF */
+	uint64_t last;              /* the last number found, which is mostly the next one too */
 	string_id last_path;
 };
 
-/* Where v2 is mounted: alone, or beside v1. */
+/* The mount point of v2, which is alone or beside v1. */
 static char *find_mount(const char *sys)
 {
 	static const char *const places[] = { "fs/cgroup", "fs/cgroup/unified" };
@@ -54,7 +54,7 @@ static const char *const v1_names[] = {
 #undef X
 };
 
-/* A directory of v1 has tasks, which v2 has not. */
+/* A v1 directory has a file "tasks"; v2 has none. */
 static char *find_v1_mount(const char *sys, const char *name)
 {
 	char *mount = xasprintf("%s/fs/cgroup/%s", sys, name);
@@ -66,7 +66,7 @@ static char *find_v1_mount(const char *sys, const char *name)
 	return NULL;
 }
 
-/* "perf_event HIERARCHY …", which is 0 for v2. */
+/* "perf_event HIERARCHY …"; HIERARCHY is 0 for v2. */
 static bool is_perf_of_v1(const char *proc)
 {
 	cleanup(free_at_exit) char *name = xasprintf("%s/cgroups", proc), *text = NULL;
@@ -111,8 +111,8 @@ bool cgroups_is_root(const struct cgroups *c, string_id path)
 	return path.n == c->root.n;
 }
 
-/* The number with the domain that it is of in the end. */
-static uint64_t resolve(const struct cgroups *c, uint64_t id)
+/* The number with its final domain. */
+static uint64_t cgroup_number(const struct cgroups *c, uint64_t id)
 {
 	return id >> CGROUP_DOMAIN_SHIFT == CGROUP_OF_PERF ? CGROUP_NUMBER(c->of_perf, id) : id;
 }
@@ -125,7 +125,7 @@ static void put_path(struct cgroups *c, uint64_t id, const char *path)
 
 void cgroups_tell(struct cgroups *c, uint64_t id, const char *path)
 {
-	put_path(c, resolve(c, id), path);
+	put_path(c, cgroup_number(c, id), path);
 }
 
 /* ---- looking in the file system ---- */
@@ -159,8 +159,9 @@ static bool find_by_handle(struct cgroups *c, enum cgroup_domain domain, uint64_
 	return true;
 }
 
-/* Puts all directories below. `path` is the one that is open, without the mount point. */
-static void walk(struct cgroups *c, enum cgroup_domain domain, int fd, struct buf *path, int depth)
+/* Adds all directories below. `path` is the path of the open one, without the mount point. */
+static void walk_below(struct cgroups *c, enum cgroup_domain domain, int fd, struct buf *path,
+		       int depth)
 {
 	size_t len = path->len;
 	DIR *dir = fdopendir(fd);
@@ -180,7 +181,7 @@ static void walk(struct cgroups *c, enum cgroup_domain domain, int fd, struct bu
 		put_path(c, CGROUP_NUMBER(domain, entry->d_ino), buf_cstr(path));
 		below = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (below >= 0 && depth < WALK_DEPTH)
-			walk(c, domain, below, path, depth + 1);
+			walk_below(c, domain, below, path, depth + 1);
 		else if (below >= 0)
 			close(below);
 	}
@@ -188,7 +189,7 @@ static void walk(struct cgroups *c, enum cgroup_domain domain, int fd, struct bu
 	closedir(dir);
 }
 
-/* Many cgroups that are gone must not make it a habit. */
+/* At most every 10 seconds, even if many cgroups have gone. */
 static void walk_all(struct cgroups *c, enum cgroup_domain domain)
 {
 	struct buf path = { 0 };
@@ -202,11 +203,11 @@ static void walk_all(struct cgroups *c, enum cgroup_domain domain)
 	*walked_s = now.tv_sec;
 	fd = open(c->domains[domain].mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
-		walk(c, domain, fd, &path, 0);
+		walk_below(c, domain, fd, &path, 0);
 	buf_fini(&path);
 }
 
-static string_id look_up(struct cgroups *c, uint64_t id)
+static string_id find_in_file_system(struct cgroups *c, uint64_t id)
 {
 	uint64_t domain = id >> CGROUP_DOMAIN_SHIFT;
 	const uint32_t *at = intmap_find(&c->paths, id);
@@ -224,7 +225,7 @@ string_id cgroups_find(struct cgroups *c, uint64_t id)
 	if (!id)
 		return (string_id){ 0 };
 	if (id != c->last) {
-		c->last_path = look_up(c, resolve(c, id));
+		c->last_path = find_in_file_system(c, cgroup_number(c, id));
 		c->last = id;
 	}
 	return c->last_path;
@@ -232,7 +233,7 @@ string_id cgroups_find(struct cgroups *c, uint64_t id)
 
 /* ---- /proc ---- */
 
-/* How good a hierarchy's word is: 0 is best. */
+/* The rank of a hierarchy as the source of a path: 0 is best. */
 static int rank_of(const char *number, const char *controllers)
 {
 	if (!strcmp(number, "0") && !*controllers)

@@ -2,12 +2,11 @@
 /*
  * Numbers of cgroups, as samples carry them, and their paths.
  *
- * A number is what name_to_handle_at(2) and the inode of a cgroup's directory say. Events tell
- * those of cgroups that are made (PERF_RECORD_CGROUP); others are looked up in the cgroup v2 file
- * system when they are met first, by handle where that is permitted, else by walking through it.
- * Groups of cgroup v1 have numbers of their own in each hierarchy
- * (machine/cgroup_domain.h), which the in-kernel sampler tells; else /proc/PID/cgroup tells there.
- * Offline events alone tell.
+ * A number is the inode of a cgroup's directory; name_to_handle_at(2) gives the same. New cgroups
+ * come as events (PERF_RECORD_CGROUP). Others are looked up in the cgroup v2 file system at first
+ * use: by handle where that is permitted, else by a walk through the file system. Each hierarchy of
+ * cgroup v1 has its own numbers (machine/cgroup_domain.h), which the in-kernel sampler writes;
+ * without it, the path comes from /proc/PID/cgroup. Offline, only events give paths.
  */
 #pragma once
 
@@ -19,7 +18,7 @@
 
 struct cgroups;
 
-/* Paths are added to `strings`, which stays the caller's. proc and sys: NULL while offline. */
+/* Adds paths to `strings`, which stays the caller's. proc and sys: NULL while offline. */
 struct cgroups *cgroups_new(const char *proc, const char *sys, struct strings *strings);
 void cgroups_free(struct cgroups *c); /* NULL is fine */
 
@@ -29,10 +28,10 @@ void cgroups_tell(struct cgroups *c, uint64_t id, const char *path);
 string_id cgroups_find(struct cgroups *c, uint64_t id);
 
 /*
- * The path of a process as /proc has it now: that of v2, else systemd's, else the first of v1
- * that is not the root. 0: it is gone, or offline.
+ * The present path of a process in /proc: in v2, else in systemd's hierarchy, else the first v1
+ * path that is not the root. 0: the process has gone, or the map is offline.
  */
 string_id cgroups_of_process(struct cgroups *c, int32_t pid);
 
-/* Whether it is the root's path: of v2 on a machine where v1 has the groups. */
+/* Whether this is v2's root path, on a machine that keeps its groups in v1. */
 bool cgroups_is_root(const struct cgroups *c, string_id path);

@@ -84,7 +84,7 @@ const char *container_names_find(const struct container_names *n, const char *id
 	return find_exactly(n, head);
 }
 
-static bool take_line(struct container_names *n, char *line)
+static bool parse_name_line(struct container_names *n, char *line)
 {
 	char *id = line + strspn(line, " \t"), *name, *end;
 
@@ -106,7 +106,7 @@ unsigned int container_names_parse(struct container_names *n, char *text)
 
 	for (char *line; (line = strsep(&text, "\n"));) {
 		number++;
-		if (!take_line(n, line) && !bad)
+		if (!parse_name_line(n, line) && !bad)
 			bad = number;
 	}
 	return bad;

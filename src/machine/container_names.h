@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of containers and pods by their ids, and the text that keeps them: a line each, ID NAME.
+ * Names of containers and pods by their ids, and their text form: one "ID NAME" a line.
  *
- * All of it is hostile: names are chosen in containers. An id is short and of plain characters; a
- * name is cut at 255 bytes, its control characters become '?'; there are at most 65,536 names.
+ * All of it is hostile: containers choose names. An id is short and of plain characters. A name is
+ * cut at 255 bytes, and its control characters become '?'. There are at most 65,536 names.
  */
 #pragma once
 
@@ -18,14 +18,15 @@ struct container_names;
 struct container_names *container_names_new(void);
 void container_names_free(struct container_names *n); /* NULL is fine */
 
-/* A later name of an id counts. False: it is no id or no name, or there is no room. */
+/* A later name of an id replaces the former. False: not an id, not a name, or no room. */
 bool container_names_put(struct container_names *n, const char *id, const char *name);
 
-/* Of a whole id, or of its first 12 digits where the text had these; NULL: none. */
+/* The name of a whole id, or of its first 12 digits if the text had these; NULL: none. */
 const char *container_names_find(const struct container_names *n, const char *id);
 
 /*
- * Takes the lines of a text, which is written to. Empty lines and those that begin with # are left
- * out. Returns the number of the first line that is not ID NAME, 0: all are; the others are taken.
+ * Adds the lines of `text`, which it overwrites. Empty lines and lines that begin with # are
+ * skipped. Returns the number of the first line that is not "ID NAME" (0: none); the other lines
+ * are added.
  */
 unsigned int container_names_parse(struct container_names *n, char *text);

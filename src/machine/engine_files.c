@@ -20,11 +20,11 @@
 #define SPACES_LIMIT  16 /* namespaces of containerd */
 #define USERS_LIMIT   256
 
-/* What a file or folder told, and which state of it. */
+/* The names from a file or folder, and the state of that file or folder. */
 struct source {
 	char *path;
 	void (*read)(struct source *s);
-	int64_t user; /* of a storage: whose, or STORAGES_OF_ROOT */
+	int64_t user; /* of a storage: its user, or STORAGES_OF_ROOT */
 	bool is_of_pods;
 	struct timespec mtime;
 	off_t size;
@@ -35,9 +35,9 @@ struct source {
 struct engine_files {
 	char *root;
 	VEC(struct source) storages;
-	VEC(int64_t) users; /* whose storages are listed */
+	VEC(int64_t) users; /* users with listed storages */
 	struct source logs, pods;
-	struct container_names *single; /* of files of one container */
+	struct container_names *single; /* from files of one container */
 };
 
 /* ---- parsers ---- */
@@ -153,7 +153,7 @@ static int open_plain(const char *path)
 	return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* NULL: it is none that is read. */
+/* NULL: not a file to read. */
 static char *read_file(const char *path, size_t *size)
 {
 	cleanup(close_at_exit) int fd = open_plain(path);
@@ -175,7 +175,7 @@ static void read_storage(struct source *s)
 		engine_parse_storage(s->names, json, size);
 }
 
-/* Its pages are read as they are wanted: a database keeps what it once was long. */
+/* Reads its pages on demand: a database file stays as long as it once was. */
 static void read_database(struct source *s)
 {
 	cleanup(close_at_exit) int fd = open_plain(s->path);
@@ -199,8 +199,8 @@ static void read_folder(struct source *s,
 		closedir(dir);
 }
 
-/* Whether it has to be read anew; then its names are empty. */
-static bool has_changed(struct source *s)
+/* Whether the source must be read again; then its names are emptied. */
+static bool reset_if_changed(struct source *s)
 {
 	struct stat st;
 
@@ -220,7 +220,7 @@ static bool has_changed(struct source *s)
 	return true;
 }
 
-static const char *find_in(const struct source *s, const char *id)
+static const char *find_name(const struct source *s, const char *id)
 {
 	return s->names ? container_names_find(s->names, id) : NULL;
 }
@@ -253,7 +253,7 @@ static void list_storage(struct engine_files *f, const char *storage, int64_t us
 	}
 }
 
-/* Of root, with the own ones of whoever runs assay; or of a user. Each is listed once. */
+/* Storages of root and of assay's user, or of one user. Each is listed once. */
 static void list_storages(struct engine_files *f, int64_t user)
 {
 	struct storage_places places = { 0 };
@@ -274,7 +274,8 @@ static void list_storages(struct engine_files *f, int64_t user)
 	storage_places_fini(&places);
 }
 
-static const char *in_storages_of(struct engine_files *f, int64_t user, bool is_pod, const char *id)
+static const char *find_in_storages_of(struct engine_files *f, int64_t user, bool is_pod,
+				       const char *id)
 {
 	list_storages(f, user);
 	vec_foreach (&f->storages, s) {
@@ -282,31 +283,32 @@ static const char *in_storages_of(struct engine_files *f, int64_t user, bool is_
 
 		if (s->user != user || s->is_of_pods != is_pod)
 			continue;
-		if (has_changed(s))
+		if (reset_if_changed(s))
 			s->read(s);
-		name = find_in(s, id);
+		name = find_name(s, id);
 		if (name)
 			return name;
 	}
 	return NULL;
 }
 
-static const char *in_storages(struct engine_files *f, const struct cgroup_names *names,
-			       bool is_pod, const char *id)
+static const char *find_in_storages(struct engine_files *f, const struct cgroup_names *names,
+				    bool is_pod, const char *id)
 {
-	const char *name = names->user >= 0 ? in_storages_of(f, names->user, is_pod, id) : NULL;
+	const char *name =
+		names->user >= 0 ? find_in_storages_of(f, names->user, is_pod, id) : NULL;
 
-	return name ? name : in_storages_of(f, STORAGES_OF_ROOT, is_pod, id);
+	return name ? name : find_in_storages_of(f, STORAGES_OF_ROOT, is_pod, id);
 }
 
-static const char *in_storage(struct engine_files *f, const struct cgroup_names *names)
+static const char *find_in_storage(struct engine_files *f, const struct cgroup_names *names)
 {
-	return in_storages(f, names, false, names->container);
+	return find_in_storages(f, names, false, names->container);
 }
 
-static const char *in_file(struct engine_files *f, const char *path, const char *id,
-			   void (*parse)(struct container_names *n, const char *id,
-					 const char *json, size_t size))
+static const char *find_in_file(struct engine_files *f, const char *path, const char *id,
+				void (*parse)(struct container_names *n, const char *id,
+					      const char *json, size_t size))
 {
 	size_t size;
 	cleanup(free_at_exit) char *json = read_file(path, &size);
@@ -319,16 +321,16 @@ static const char *in_file(struct engine_files *f, const char *path, const char 
 	return container_names_find(f->single, id);
 }
 
-static const char *in_docker(struct engine_files *f, const struct cgroup_names *names)
+static const char *find_in_docker(struct engine_files *f, const struct cgroup_names *names)
 {
 	const char *id = names->container;
 	cleanup(free_at_exit) char *path =
 		xasprintf("%s/var/lib/docker/containers/%s/config.v2.json", f->root, id);
 
-	return in_file(f, path, id, engine_parse_docker);
+	return find_in_file(f, path, id, engine_parse_docker);
 }
 
-static const char *in_containerd(struct engine_files *f, const struct cgroup_names *names)
+static const char *find_in_containerd(struct engine_files *f, const struct cgroup_names *names)
 {
 	const char *id = names->container;
 	cleanup(free_at_exit) char *top =
@@ -342,29 +344,29 @@ static const char *in_containerd(struct engine_files *f, const struct cgroup_nam
 			xasprintf("%s/%s/%s/config.json", top, entry->d_name, id);
 
 		if (entry->d_name[0] != '.')
-			name = in_file(f, path, id, engine_parse_containerd);
+			name = find_in_file(f, path, id, engine_parse_containerd);
 	}
 	if (dir)
 		closedir(dir);
 	return name;
 }
 
-static const char *in_logs(struct engine_files *f, const struct cgroup_names *names)
+static const char *find_in_logs(struct engine_files *f, const struct cgroup_names *names)
 {
-	if (has_changed(&f->logs))
+	if (reset_if_changed(&f->logs))
 		read_folder(&f->logs, engine_parse_log);
-	return find_in(&f->logs, names->container);
+	return find_name(&f->logs, names->container);
 }
 
-/* Whose path does not tell the engine is looked for in all. */
+/* All engines are searched if the path does not name the engine. */
 static const struct {
 	const char *runtimes;
 	const char *(*find)(struct engine_files *f, const struct cgroup_names *names);
 } engines[] = {
-	{ "cri containerd crio docker", in_logs },
-	{ "podman crio cri oci", in_storage },
-	{ "containerd cri oci", in_containerd },
-	{ "docker cri oci", in_docker },
+	{ "cri containerd crio docker", find_in_logs },
+	{ "podman crio cri oci", find_in_storage },
+	{ "containerd cri oci", find_in_containerd },
+	{ "docker cri oci", find_in_docker },
 };
 
 /* Ids become parts of paths. */
@@ -401,8 +403,9 @@ const char *engine_files_container(struct engine_files *f, const struct cgroup_n
 const char *engine_files_pod(struct engine_files *f, const struct cgroup_names *names)
 {
 	if (!*names->qos)
-		return is_plain_id(names->pod) ? in_storages(f, names, true, names->pod) : NULL;
-	if (has_changed(&f->pods))
+		return is_plain_id(names->pod) ? find_in_storages(f, names, true, names->pod)
+					       : NULL;
+	if (reset_if_changed(&f->pods))
 		read_folder(&f->pods, engine_parse_pod);
-	return find_in(&f->pods, names->pod);
+	return find_name(&f->pods, names->pod);
 }

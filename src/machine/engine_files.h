@@ -3,9 +3,9 @@
  * Names of containers and pods in the files of local engines. No engine is asked.
  *
  *	podman, CRI-O   STORAGE/{overlay,vfs,btrfs}-containers/[volatile-]containers.json: an array
- *	                of objects with "id" and "names" (containers/storage, container.go); for
- *	                STORAGE see machine/storage_places.h. What is below user-UID.slice is looked
- *	                for in that user's first. Pods: machine/podman_pods.h
+ *	                of objects with "id" and "names" (containers/storage, container.go).
+ *	                STORAGE: see machine/storage_places.h. A container below user-UID.slice is
+ *	                looked up in that user's storage first. Pods: machine/podman_pods.h
  *	docker          /var/lib/docker/containers/ID/config.v2.json: "Name", with a slash in front
  *	containerd      /run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json: the
  *	                annotations io.kubernetes.cri.container-name (pkg/cri/annotations) and
@@ -13,8 +13,9 @@
  *	Kubernetes      /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log, and
  *	                /var/log/pods/NAMESPACE_POD_UID/
  *
- * The files are hostile: only regular files without a link at the end are opened, at most 4 MiB of
- * root's and 256 KiB of others'. A file or folder is read again only when it has changed.
+ * The files are hostile: only regular files are opened, and no link at the end of a path is
+ * followed. At most 4 MiB of root's files and 256 KiB of others' are read. A file or folder is read
+ * again only when it has changed.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ struct engine_files;
 struct engine_files *engine_files_new(const char *root);
 void engine_files_free(struct engine_files *f); /* NULL is fine */
 
-/* The name, until the next call; NULL: no file tells it. */
+/* The name, valid until the next call; NULL: no file has it. */
 const char *engine_files_container(struct engine_files *f, const struct cgroup_names *names);
 const char *engine_files_pod(struct engine_files *f, const struct cgroup_names *names);
 

@@ -15,9 +15,8 @@ const char *const image_kind_keys[N_IMAGE_KINDS] = {
 };
 
 /*
- * A slot holds id + 1, and whether the image stands there under its build id
- * or under its device and inode. An image that got its build id after the fact
- * stands under both, so that either look-up finds it.
+ * A slot holds id + 1, and whether the slot is for the image's build id or for its device and
+ * inode. An image that got its build id later has both slots, so that either look-up finds it.
  */
 #define SLOT_BY_BUILD_ID 0x80000000u
 
@@ -62,7 +61,7 @@ static bool key_equal(const struct image *a, const struct image *b, bool by_buil
 	return same && a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path);
 }
 
-/* The slot that holds the image, or the empty one where it belongs. */
+/* The slot that holds the image, or the empty slot for it. */
 static uint32_t *image_slot(const struct image_table *t, const struct image *image,
 			    bool by_build_id)
 {
@@ -94,7 +93,7 @@ static void image_grow(struct image_table *t)
 	free(old);
 }
 
-/* Makes the image known under one of its keys; a slot that is taken stays as it is. */
+/* Enters the image under one of its keys; a used slot stays as it is. */
 static void image_enter(struct image_table *t, uint32_t id, bool by_build_id)
 {
 	uint32_t *slot;

@@ -2,17 +2,16 @@
 /*
  * Images: everything that holds code, each known once.
  *
- * An image is interned by (kind, build id, path); without a build id by
- * (kind, content, path), and where the file could not be read by (kind, device, inode, generation,
- * path). Two binaries of one path and different build ids are two images. What an offset counts
- * from depends on the kind:
+ * An image is interned by (kind, build id, path); without a build id by (kind, content, path); and
+ * if the file is not readable by (kind, device, inode, generation, path). Two binaries of one path
+ * and different build ids are two images. The kind gives the zero of an image's offsets:
  *
  *   FILE, VDSO   the start of the file
  *   KERNEL       _text, so that a reboot with another KASLR slide adds up
  *   MODULE       the module's load address
  *   BPF          the program's first instruction
- *   JIT          0: absolute run-time addresses in one process (`pid`); or, where the path is that
- *                of a jitdump, the start of that file
+ *   JIT          0: absolute run-time addresses in one process (`pid`); or, if the path is a
+ *                jitdump's, the start of that file
  *   UNKNOWN      0: absolute addresses that no mapping covers
  *   NAMED        nothing: an offset stands for a function's name, which is in the session
  */
@@ -27,7 +26,7 @@ typedef struct {
 	uint32_t n;
 } image_id;
 
-/* The image of addresses that nothing covers: always id 0. */
+/* The image of unmapped addresses: always id 0. */
 #define IMAGE_UNKNOWN_ID ((image_id){ 0 })
 
 /* X(id, key, text). The order is the store format. */
@@ -52,7 +51,7 @@ extern const char *const image_kind_keys[N_IMAGE_KINDS];
 
 struct image {
 	enum image_kind kind;
-	int32_t pid; /* JIT: the process that it belongs to; else 0 */
+	int32_t pid; /* JIT: its process; else 0 */
 	struct build_id build_id;
 	uint64_t dev, ino;   /* 0 where not known; see also IMAGE_DEV_CONTENT */
 	uint64_t generation; /* of the inode while it is recorded; 0 where not known */
@@ -60,7 +59,7 @@ struct image {
 			     … */
 };
 
-/* As `dev`: the file has no build id, and `ino` is a hash of its content (image_file.h). */
+/* Value of `dev`: the file has no build id, and `ino` is a hash of its content (image_file.h). */
 #define IMAGE_DEV_CONTENT UINT64_MAX
 
 struct code_addr {
@@ -69,13 +68,13 @@ struct code_addr {
 };
 
 /*
- * The image (of kind NAMED) of the outermost frame of what is no sample but an arc of a call graph,
- * as OProfile's sample files have them: (callee, caller, this), of no samples, whose period is how
- * often the arc was in a stack.
+ * The image (of kind NAMED) of the outermost frame of an arc of a call graph, which is no sample.
+ * Arcs come from OProfile's sample files: (callee, caller, this), without samples. The period is
+ * how often the arc was in a stack.
  */
 #define IMAGE_ARCS_PATH "[arcs]"
 
-/* The image (of kind NAMED) of what merging old samples has cut off rare stacks
+/* The image (of kind NAMED) of frames that a merge of old samples cut off rare stacks
  * (store/history/merge.h). */
 #define IMAGE_OTHER_PATH "[other]"
 
@@ -91,5 +90,5 @@ image_id image_intern(struct image_table *t, const struct image *image); /* copi
 const struct image *image_get(const struct image_table *t, image_id id);
 uint32_t image_count(const struct image_table *t);
 
-/* Gives a build id, read after the fact, to an image that has none. */
+/* Gives an image its build id, if it was unknown when the image was interned. */
 void image_set_build_id(struct image_table *t, image_id id, const struct build_id *build_id);

@@ -12,8 +12,8 @@
 #include "machine/proc.h"
 
 /*
- * A file's headers are at its beginning, and its symbols at its end: so much of each is read, for a
- * few milliseconds of a large file.
+ * A file's headers are at its beginning, and its symbols at its end. This much of each is read: a
+ * few milliseconds for a large file.
  */
 #define CONTENT_PART ((size_t)8 << 20)
 
@@ -31,8 +31,10 @@ bool image_has_inode_of(const struct image *image, const struct file_mapping *fi
 {
 	uint64_t dev, ino;
 
-	/* Only overlayfs and btrfs have other numbers in stat(2) than in mappings: that takes
-	 * longer. */
+	/*
+	 * Only overlayfs and btrfs have other numbers in stat(2) than in mappings; those need a
+	 * slower check.
+	 */
 	if (file->dev == image->dev && file->ino == image->ino)
 		return true;
 	return proc_own_mapping("/proc", (uintptr_t)file->base, &dev, &ino) && dev == image->dev &&

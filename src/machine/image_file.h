@@ -2,10 +2,10 @@
 /*
  * Whether a file is the one that an image stands for.
  *
- * A path does not tell this: another container, or an upgrade, has another file of that path. An
- * image with a build id is any file of that build id. Of an image without one, three things may be
- * known: its content (IMAGE_DEV_CONTENT), as somebody could read it while it ran; only its device
- * and inode; or nothing, and then any file of the path is taken for it.
+ * A path does not answer this: another container, or an upgrade, has another file of that path. An
+ * image with a build id is any file of that build id. For an image without one, assay knows one of
+ * three things: the content that was read while the image ran (IMAGE_DEV_CONTENT); the device and
+ * inode; or nothing. Then any file of the path counts as the image.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ bool image_is_file(const struct image *image, const struct file_mapping *file,
 		   const struct build_id *found);
 
 /*
- * Whether the file has the device and inode of the image as the kernel names mappings. stat(2) has
- * others on overlayfs and btrfs, so this asks for the names of our own mapping.
+ * Whether the file has the image's device and inode in the kernel's names of mappings. On overlayfs
+ * and btrfs, stat(2) gives other numbers; therefore the names of our own mapping are used.
  */
 bool image_has_inode_of(const struct image *image, const struct file_mapping *file);
 
@@ -34,14 +34,14 @@ static inline bool image_is_by_content(const struct image *image)
 }
 
 /*
- * What files that are kept for an image are named by: its build id, or (16 bytes) its content;
- * len 0 for neither.
+ * The key of files that are kept for an image: its build id, or (16 bytes) its content; len 0 for
+ * neither.
  */
 struct build_id image_cache_key(const struct image *image);
 
 /*
- * The executable mapping of an image in a process: "/proc/PID/map_files/START-END", which is the
- * file itself, however its path has changed. It is the mapping of the image's device and inode,
- * else of its inode and path. NULL, or the caller's to free(). It is for root.
+ * The executable mapping of an image in a process: "/proc/PID/map_files/START-END". This is the
+ * file itself, even if its path has changed. It is the mapping with the image's device and inode,
+ * else with its inode and path. NULL: none. The caller frees the path. Only root can use it.
  */
 char *image_map_file(const char *proc, int32_t pid, const struct image *image);

@@ -12,12 +12,12 @@
 #include "guard/open.h"
 
 #define READ_BYTES ((size_t)1 << 20)
-#define RECORD_MAX ((size_t)64 << 20) /* a function larger than that is none */
+#define RECORD_MAX ((size_t)64 << 20) /* a larger function is no function */
 #define DUMP_MAX   ((uint64_t)4 << 30)
 #define PAGE_SHIFT 12
 #define NO_CODE    UINT32_MAX
 
-/* A code stands in the list of each page that it touches, the newest first. */
+/* An entry in the list of each page that a code touches; the newest code is first. */
 struct page_entry {
 	uint32_t code, older; /* index into pages; NO_CODE: none */
 };
@@ -29,14 +29,14 @@ struct jit_code {
 	int fd;
 	bool is_live, has_other_clock;
 	struct jitdump dump;
-	struct buf unread;      /* bytes of a record that is not whole yet */
-	uint64_t read_off;      /* of the file, up to which it was read */
-	uint64_t read_until_ns; /* what was written before then has been read */
+	struct buf unread;      /* bytes of an incomplete record */
+	uint64_t read_off;      /* of the file: bytes before it were read */
+	uint64_t read_until_ns; /* records written before then were read */
 	struct intmap by_page;  /* to the newest entry */
 	VEC(struct page_entry) pages;
-	size_t n_indexed;     /* codes that stand in lists */
-	struct intmap found;  /* by their place in the dump: codes that samples hit */
-	VEC(uint32_t) untold; /* of these, indexes of the newly found */
+	size_t n_indexed;        /* codes in the lists */
+	struct intmap found;     /* by place in the dump: codes hit by samples */
+	VEC(uint32_t) unvisited; /* indexes of codes hit since the last visit */
 };
 
 /* Opening. */
@@ -54,10 +54,10 @@ bool jit_code_is_dump(const char *path)
 }
 
 /*
- * As the process sees it: below its root. A dump of a live process belongs to the user of the
- * process, and one that a recording names belongs to anybody.
+ * Opens the path below the process's root, as the process sees it. A live process's dump must
+ * belong to the user of the process. A dump that a recording names may belong to anybody.
  */
-static int open_dump(const struct jit_code_config *c)
+static int open_dump_file(const struct jit_code_config *c)
 {
 	struct guard_rules rules = { .max_bytes = DUMP_MAX, .owner = GUARD_ANY_OWNER };
 	cleanup(close_at_exit) int root = c->proc ? guard_root(c->proc, c->pid) : -1;
@@ -73,7 +73,7 @@ static int open_dump(const struct jit_code_config *c)
 
 struct jit_code *jit_code_open(const struct jit_code_config *config)
 {
-	int fd = open_dump(config);
+	int fd = open_dump_file(config);
 	struct jit_code *j;
 
 	if (fd < 0)
@@ -105,7 +105,7 @@ void jit_code_unref(struct jit_code *j)
 	intmap_fini(&j->by_page);
 	intmap_fini(&j->found);
 	vec_fini(&j->pages);
-	vec_fini(&j->untold);
+	vec_fini(&j->unvisited);
 	close(j->fd);
 	free(j->path);
 	free(j);
@@ -152,8 +152,8 @@ static bool read_piece(struct jit_code *j)
 	return !j->dump.is_broken;
 }
 
-/* All that is there now. A dump of a process that has gone is read once. */
-static void read_on(struct jit_code *j)
+/* Reads the rest of the file. The dump of a process that has gone is read once. */
+static void read_rest(struct jit_code *j)
 {
 	uint64_t until_ns = j->is_live ? clock_monotonic_ns() : UINT64_MAX;
 
@@ -167,8 +167,8 @@ static void read_on(struct jit_code *j)
 /* Finding. */
 
 /*
- * The newest code of the address that is not younger than the sample. A compiler may tell of its
- * code a little after it runs: where all are younger, it is the oldest.
+ * The newest code of the address that is not younger than the sample; if all are younger, the
+ * oldest. (A compiler may write the record a little after its code runs.)
  */
 static const struct jitdump_code *find_code(const struct jit_code *j, uint64_t addr,
 					    uint64_t time_ns)
@@ -196,23 +196,23 @@ bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t
 	bool is_new;
 
 	if (time_ns >= j->read_until_ns || !j->read_until_ns)
-		read_on(j);
+		read_rest(j);
 	code = find_code(j, addr, time_ns);
 	if (!code)
 		return false;
 	*file_off = code->file_off + (addr - code->addr);
 	intmap_put(&j->found, code->file_off, &is_new);
 	if (is_new)
-		vec_push(&j->untold, (uint32_t)(code - j->dump.codes.data));
+		vec_push(&j->unvisited, (uint32_t)(code - j->dump.codes.data));
 	return true;
 }
 
 void jit_code_names(struct jit_code *j, jit_code_visit visit, void *context)
 {
-	vec_foreach (&j->untold, i) {
+	vec_foreach (&j->unvisited, i) {
 		const struct jitdump_code *c = &j->dump.codes.data[*i];
 
 		visit(context, c->file_off, c->size, strings_get(&j->dump.strings, c->name));
 	}
-	j->untold.n = 0;
+	j->unvisited.n = 0;
 }

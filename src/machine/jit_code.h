@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code that a compiler told of in a jitdump (foreign/jitdump.h): which instruction of the dump was
- * at an address at a time.
+ * Code from a compiler's jitdump (foreign/jitdump.h): which instruction of the dump was at an
+ * address at a time.
  *
  *   address, time ──► the newest code there that is not younger ──► offset in the dump
  *
- * Addresses are used again; offsets in the dump are not, so that functions that took each other's
+ * Addresses are used again, but offsets in the dump are not. So functions that took each other's
  * place stay apart. The dump is an image: kind JIT, its path, the process's pid.
  *
- * A dump is found by its own mapping, which compilers make for that purpose: jit-PID.dump,
- * executable. While the process lives the dump grows, and is read on as samples come.
+ * A dump is found by its own mapping (jit-PID.dump, executable), which compilers make for that
+ * purpose. The dump of a live process grows; samples make assay read its new part.
  */
 #pragma once
 
@@ -20,27 +20,29 @@
 
 struct jit_code;
 
-/* Whether the path of a mapping is that of a dump. */
+/* Whether the path of a mapping is a dump's. */
 bool jit_code_is_dump(const char *path);
 
 struct jit_code_config {
-	const char *proc; /* the process lives, and the path is as it sees it; NULL: it does not */
+	const char *proc; /* the process lives, and `path` is as it sees it; NULL: it has ended */
 	int32_t pid;
 	const char *path;
 	bool has_other_clock; /* times of samples are not CLOCK_MONOTONIC: the newest code counts */
 };
 
-/* NULL where there is no dump that can be read. One owner more for each jit_code_ref(). */
+/* NULL if there is no readable dump. Each jit_code_ref() adds one owner. */
 struct jit_code *jit_code_open(const struct jit_code_config *config);
 struct jit_code *jit_code_ref(struct jit_code *j); /* NULL is fine, here and there */
 void jit_code_unref(struct jit_code *j);
 
 const char *jit_code_path(const struct jit_code *j);
 
-/* The place of an address in the dump; false where no code was told of. Remembers what was found.
+/*
+ * The place of an address in the dump; false if no record covers it. Remembers the hit for the next
+ * visit.
  */
 bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t *file_off);
 
-/* Visits what was found since the last visit: functions, by their bytes in the dump. */
+/* Visits functions hit since the last visit, by their bytes in the dump. */
 typedef void (*jit_code_visit)(void *context, uint64_t file_off, uint64_t size, const char *name);
 void jit_code_names(struct jit_code *j, jit_code_visit visit, void *context);

@@ -18,9 +18,8 @@
 #include "elf/elf_file.h"
 
 /*
- * Where /proc/iomem doesn't say: the kernel's image has at most 1 GiB of address space on x86-64
- * (KERNEL_IMAGE_SIZE) and AArch64 images are far smaller; its text with the initial sections is
- * within this.
+ * The span of the kernel's text with its initial sections, if /proc/iomem doesn't say. The kernel's
+ * image has at most 1 GiB of address space on x86-64 (KERNEL_IMAGE_SIZE), and far less on AArch64.
  */
 #define KERNEL_TEXT_SPAN    ((uint64_t)512 << 20)
 #define STEXT_MAX           0x10000       /* _stext is this far behind _text, at most */
@@ -30,16 +29,16 @@
 #define BPF_PROGRAMS_MAX    100000
 
 /*
- * The code at an address is that of the last range that starts before it: what the kernel says of
- * a module's size is all its memory. Since Linux 6.4 its data lies elsewhere, and since 6.13
- * (ARCH_HAS_EXECMEM_ROX) the next module's code may stand right behind its own.
+ * An address belongs to the last range that starts before it, because the kernel's size of a module
+ * counts all its memory. Since Linux 6.4 a module's data lies elsewhere. Since 6.13
+ * (ARCH_HAS_EXECMEM_ROX), the next module's code may start right behind its code.
  */
 struct range {
 	uint64_t start, end;
 	uint64_t known_end; /* up to here, code was the module's own when the list was read */
 	image_id image;
 	char *name;   /* of BPF programs and trampolines; NULL for modules */
-	bool is_gone; /* late samples are still its own, until its space is used again */
+	bool is_gone; /* late samples still belong to it, until its space is used again */
 };
 
 struct module_line {
@@ -54,7 +53,7 @@ struct kernel_map {
 	bool is_other;       /* offline, and not the kernel that runs here */
 	char *release;       /* offline */
 	uint64_t text;       /* address of _text; 0: hidden or not readable */
-	uint64_t start, end; /* of what is the kernel's own */
+	uint64_t start, end; /* the kernel's own range */
 	image_id image;      /* of the kernel's text */
 	bool has_image;
 	uint64_t modules_read_ns, modules_soon_ns;
@@ -130,7 +129,7 @@ static void range_remove(struct kernel_map *k, size_t at)
 	k->ranges.n--;
 }
 
-/* A new range replaces what has gone from its space. */
+/* A new range replaces ranges that have gone from its space. */
 static void range_add(struct kernel_map *k, uint64_t start, uint64_t size, image_id image,
 		      const char *name)
 {
@@ -192,7 +191,7 @@ static image_id module_image(struct kernel_map *k, const char *name)
 	return image_intern(k->images, &image);
 }
 
-/* "NAME SIZE USERS DEPENDENTS STATE ADDRESS [FLAGS]": see fs proc_modules(5). */
+/* "NAME SIZE USERS DEPENDENTS STATE ADDRESS [FLAGS]": see proc_modules(5). */
 static bool parse_module(const char *line, struct module_line *m)
 {
 	return sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, m->name, &m->size,
@@ -200,7 +199,10 @@ static bool parse_module(const char *line, struct module_line *m)
 	       m->addr;
 }
 
-/* Was this module in the list before, at this place? How often it is used does not matter. */
+/*
+ * The module's range if the list had the module before, at this place. Its use count does not
+ * matter.
+ */
 static struct range *known_module(struct kernel_map *k, const struct module_line *m)
 {
 	struct range *r = range_at(k, m->addr);
@@ -214,9 +216,11 @@ static struct range *known_module(struct kernel_map *k, const struct module_line
 											  : NULL;
 }
 
-/* What has gone must be known before something new takes its place. True if a module is new, or
- * elsewhere. */
-static bool take_modules(struct kernel_map *k, char *text)
+/*
+ * Finds modules that have gone before it adds new ones in their place. True if a module is new, or
+ * elsewhere.
+ */
+static bool update_modules(struct kernel_map *k, char *text)
 {
 	VEC(struct module_line) added = { 0 };
 	struct module_line m;
@@ -254,11 +258,11 @@ static bool read_modules(struct kernel_map *k, uint64_t time_ns)
 		return false;
 	free(k->modules);
 	k->modules = xstrdup(text);
-	return take_modules(k, text);
+	return update_modules(k, text);
 }
 
-/* The address of a function in the lines of kallsyms, 0 where they are hidden. False: not there. */
-static bool address_of(const char *lines, const char *name, uint64_t *addr)
+/* The address of a function in lines of kallsyms; 0 if addresses are hidden. False: not found. */
+static bool find_address(const char *lines, const char *name, uint64_t *addr)
 {
 	cleanup(free_at_exit) char *global = xasprintf(" T %s\n", name);
 	const char *at = strstr(lines, global);
@@ -274,8 +278,8 @@ static bool address_of(const char *lines, const char *name, uint64_t *addr)
 }
 
 /*
- * _text is the first address of the kernel's image, and among the first
- * symbols, as the list is in link order; the rest of the 10 MB is not read.
+ * _text is the first address of the kernel's image. It is among the first symbols, because the list
+ * is in link order; the rest of the 10 MB is not read.
  */
 static uint64_t read_text_address(const char *proc)
 {
@@ -294,17 +298,18 @@ static uint64_t read_text_address(const char *proc)
 			break;
 		len += (size_t)n;
 		head[len] = '\0';
-		if (address_of(head, "_text", &addr))
+		if (find_address(head, "_text", &addr))
 			return addr;
-		if (address_of(head, "_stext", &addr))
+		if (find_address(head, "_stext", &addr))
 			return addr ? kernel_text_of_stext(addr) : 0;
 	}
 	return 0;
 }
 
 /*
- * The bytes of the kernel's image, from its lines in /proc/iomem ("Kernel code", "Kernel data"…:
- * physical, and as far apart as in the address space); 0: not told. Behind it there can be modules.
+ * The bytes of the kernel's image, from its lines in /proc/iomem ("Kernel code", "Kernel data"…).
+ * These addresses are physical, but as far apart as in the address space. 0: not known. Modules can
+ * lie behind the image.
  */
 static uint64_t read_image_size(const char *proc)
 {
@@ -333,7 +338,7 @@ static int sys_bpf(int cmd, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* One program's JIT-compiled functions. Needs CAP_BPF; without it there are none. */
+/* Adds one program's JIT-compiled functions. Needs CAP_BPF; without it, there are none. */
 static void add_bpf_program(struct kernel_map *k, int fd)
 {
 	enum { MAX_FUNCTIONS = 256 };
@@ -378,7 +383,7 @@ static void read_bpf_programs(struct kernel_map *k)
 	}
 }
 
-static void load(struct kernel_map *k, uint64_t time_ns)
+static void kernel_map_load(struct kernel_map *k, uint64_t time_ns)
 {
 	uint64_t image_size;
 
@@ -404,8 +409,8 @@ static struct range *range_over(const struct kernel_map *k, uint64_t addr)
 }
 
 /*
- * Behind what is known as a module's code, a module that was loaded since may stand: the list is
- * read for it. Few addresses are the highest of their module yet, so that this is seldom.
+ * An address behind a module's known code may belong to a module that was loaded since, so the list
+ * is read again. This is rare: few addresses are the highest of their module so far.
  */
 static struct range *range_now(struct kernel_map *k, uint64_t addr, uint64_t time_ns)
 {
@@ -422,7 +427,8 @@ static struct range *range_now(struct kernel_map *k, uint64_t addr, uint64_t tim
 	return r;
 }
 
-static bool resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns, struct code_addr *out)
+static bool range_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
+			  struct code_addr *out)
 {
 	const struct range *r = range_now(k, addr, time_ns);
 
@@ -440,19 +446,19 @@ bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 			struct code_addr *out)
 {
 	if (!k->is_loaded)
-		load(k, time_ns);
+		kernel_map_load(k, time_ns);
 	if (k->is_offline || !k->text)
-		return resolve(k, addr, time_ns, out);
+		return range_resolve(k, addr, time_ns, out);
 	if (time_ns >= k->modules_read_ns + MODULES_REREAD_NS)
 		read_modules(k, time_ns);
-	if (resolve(k, addr, time_ns, out))
+	if (range_resolve(k, addr, time_ns, out))
 		return true;
 	if (time_ns < k->modules_read_ns + k->modules_soon_ns)
 		return false;
 	k->modules_soon_ns = read_modules(k, time_ns)
 				     ? MODULES_SOON_NS
 				     : MIN(2 * k->modules_soon_ns, MODULES_REREAD_NS);
-	return resolve(k, addr, time_ns, out);
+	return range_resolve(k, addr, time_ns, out);
 }
 
 bool kernel_map_is_hidden(const struct kernel_map *k)
@@ -475,7 +481,7 @@ bool kernel_map_base(const struct kernel_map *k, image_id image, uint64_t *out)
 	return false;
 }
 
-/* "[name]"; of another kernel whose build is not known, "[name 4.14.18]". */
+/* "[name]"; "[name 4.14.18]" for another kernel whose build is not known. */
 static void offline_path(const struct kernel_map *k, const struct mapping_event *m,
 			 const char *name, int len, char *path, size_t size)
 {
@@ -486,7 +492,7 @@ static void offline_path(const struct kernel_map *k, const struct mapping_event 
 			 k->release[0] ? k->release : "(other)");
 }
 
-/* What has neither a bracket nor a path is a BPF program, in old recordings. */
+/* In old recordings, a name with neither a bracket nor a path is a BPF program. */
 static struct image image_of_mapping(const struct kernel_map *k, const struct mapping_event *m,
 				     char *path, size_t size)
 {

@@ -2,12 +2,11 @@
 /*
  * The kernel's address space: its text, modules, BPF programs, trampolines.
  *
- * Nothing is read until the first kernel address is there to be named; then
- * the head of /proc/kallsyms (as far as _text), /proc/iomem (how large the kernel is),
- * /proc/modules, and the BPF programs that bpf(2) lists. The kernel has no record for a module
- * that is loaded, and its space may be that of one that went: the list is read again
- * with the first kernel sample of a second, and sooner when an address is in none of the known
- * ranges: after 10 ms, twice as long each time that there was nothing new.
+ * The first kernel address that needs a name loads the map. It reads the head of /proc/kallsyms (as
+ * far as _text), /proc/iomem (the size of the kernel), /proc/modules, and the BPF programs that
+ * bpf(2) lists. The kernel has no record for a loaded module, and a module's space can be reused.
+ * So the list is read again with the first kernel sample of each second. An address in no known
+ * range reads it sooner: after 10 ms, and after twice as long each time that nothing was new.
  */
 #pragma once
 
@@ -20,9 +19,9 @@
 struct kernel_map;
 
 /*
- * _text, from which offsets count, where the list has _stext alone: AArch64 without
- * CONFIG_KALLSYMS_ALL. Its linker script (arch/arm64/kernel/vmlinux.lds.S) puts .text at the next
- * 64 KiB behind _text, where the head is; x86-64, in the topmost 2 GiB, has both at one address.
+ * _text, the zero of offsets, if the list has only _stext: AArch64 without CONFIG_KALLSYMS_ALL.
+ * There, the linker script (arch/arm64/kernel/vmlinux.lds.S) puts .text at the next 64 KiB behind
+ * the head at _text. On x86-64, in the topmost 2 GiB, both have one address.
  */
 static inline uint64_t kernel_text_of_stext(uint64_t stext)
 {
@@ -33,35 +32,34 @@ static inline uint64_t kernel_text_of_stext(uint64_t stext)
 struct kernel_map *kernel_map_new(struct image_table *images, const char *proc, const char *sys);
 
 /*
- * The kernel of another machine or another time: all it has is what kernel_map_mapping() and
- * kernel_map_symbol() tell. `release` is its uname -r; NULL or "" where not known.
+ * The kernel of another machine or another time. Its content comes only from kernel_map_mapping()
+ * and kernel_map_symbol(). `release` is its uname -r; NULL or "" where not known.
  *
- * Without a build id the kernel and its modules are called "[kernel]" and "[name]" only if it
- * is the kernel that runs here: of the same release or, where that is not known, at the same
- * address. Otherwise the release is part of the name, so that nothing takes them for
- * this machine's.
+ * Without a build id, only the kernel that runs here and its modules are called "[kernel]" and
+ * "[name]". It is the kernel that runs here if it has the same release or, if that is not known,
+ * the same address. Otherwise the release is part of the name, so that nothing takes them for this
+ * machine's.
  */
 struct kernel_map *kernel_map_new_offline(struct image_table *images, const char *release);
 void kernel_map_free(struct kernel_map *k);
 
 /*
- * Finds the code at a kernel address. False when no range covers it;
- * kernel_map_is_hidden() then tells whether addresses are hidden from us at all.
+ * Finds the code at a kernel address. False if no range covers it; kernel_map_is_hidden() then says
+ * whether the kernel hides its addresses from us.
  */
 bool kernel_map_resolve(struct kernel_map *k, uint64_t addr, uint64_t time_ns,
 			struct code_addr *out);
 bool kernel_map_is_hidden(const struct kernel_map *k);
 
-/* The address that offsets in a kernel image count from, as it is now; false: it is none of ours.
- */
+/* The present zero of offsets in a kernel image; false: the image is not in this map. */
 bool kernel_map_base(const struct kernel_map *k, image_id image, uint64_t *out);
 
 /* The image of the kernel's own text, for kernel threads. */
 image_id kernel_map_image(struct kernel_map *k);
 
 /*
- * A mapping of the kernel's own, as perf records them: "[kernel.kallsyms]_text" with the
- * address of that symbol as file_off, or a module by its path or as "[name]".
+ * A mapping of the kernel, as perf records it: "[kernel.kallsyms]_text" with the address of that
+ * symbol as file_off; or a module by its path or as "[name]".
  */
 void kernel_map_mapping(struct kernel_map *k, const struct mapping_event *mapping);
 

@@ -18,24 +18,24 @@ struct process {
 	int32_t pid, parent; /* parent: its pid when it forked; 0: not known */
 	uint32_t n_threads;
 	struct address_space space;
-	uint64_t space_number; /* of the space as it is now */
+	uint64_t space_number; /* of the present space */
 	image_id app;
 	image_id jit;              /* id 0: none yet */
-	struct jit_code *jit_code; /* NULL: its compiler told of none */
+	struct jit_code *jit_code; /* NULL: no compiler named its dump */
 	image_id jit_dump;
 	string_id comm;
-	string_id cgroup; /* its parent's, until its own was asked for */
+	string_id cgroup; /* its parent's, until its own is looked up */
 	bool is_used, has_ended, has_app, has_own_cgroup;
-	bool is_bare; /* it executed a program, of which nothing is mapped yet */
-	bool is_told; /* an event or /proc told of it, or was asked */
-	bool is_lost; /* and nothing was known */
+	bool is_bare;      /* it executed a program, of which nothing is mapped yet */
+	bool is_looked_up; /* an event or /proc named it, or /proc was asked */
+	bool is_lost;      /* and nothing was known */
 	uint64_t ended_ns;
 };
 
-/* How far back somebody is looked for who still lives, of processes that have ended. */
+/* How many ended parents to pass in the search for a live one. */
 #define MAX_PARENTS 8
 
-/* The slot of a process that is not known, offline. */
+/* The slot of an unknown process, offline. */
 #define NOBODY 0
 
 struct thread {
@@ -45,14 +45,16 @@ struct thread {
 	bool is_used, has_ended;
 };
 
-/* A thread that is kept for late samples: it runs on after its exit was told, to take itself apart.
+/*
+ * A thread that is kept for late samples: after its exit event, a thread still runs while the
+ * kernel takes it apart.
  */
 struct ended_thread {
 	int32_t tid;
 	uint64_t ended_ns;
 };
 
-/* A dump whose process has executed something else, until its names are told. */
+/* A dump whose process has executed another program; kept until its names are visited. */
 struct dropped_dump {
 	struct jit_code *code;
 	image_id image;
@@ -69,12 +71,12 @@ struct machine {
 	bool trusts_parents;
 	struct build_id vdso_build_id;
 
-	/* Slots are reused; the maps name the living (and just ended) ones. */
+	/* Slots are reused; the maps name the living (and just ended) processes. */
 	VEC(struct process) processes;
 	VEC(struct thread) threads;
 	VEC(uint32_t) free_processes;
 	VEC(uint32_t) free_threads;
-	VEC(struct ended_thread) ended_threads; /* not leaders: these go with their process */
+	VEC(struct ended_thread) ended_threads; /* no leaders: these go with their process */
 	struct intmap by_pid, by_tid;
 	uint32_t n_ended;
 	uint64_t last_space_number;
@@ -190,7 +192,7 @@ static image_id other_namespace_image(struct machine *m)
 	return image_intern(m->images, &image);
 }
 
-/* A fresh process under this pid; what had the pid before is forgotten (pid reuse). */
+/* A fresh process under this pid; a former process of the pid is forgotten (pid reuse). */
 static uint32_t process_reset(struct machine *m, int32_t pid)
 {
 	bool is_new;
@@ -214,11 +216,11 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	};
 	if (!pid) {
 		p->comm = strings_add(&m->strings, "swapper");
-		p->is_told = true;
+		p->is_looked_up = true;
 	} else if (pid == PID_OTHER_NAMESPACE) {
 		p->comm = strings_add(&m->strings, NAME_OTHER_NAMESPACE);
 		p->app = other_namespace_image(m);
-		p->is_told = p->has_app = true;
+		p->is_looked_up = p->has_app = true;
 	}
 	return *at;
 }
@@ -263,7 +265,7 @@ static void thread_remove(struct machine *m, int32_t tid)
 
 /* Mappings. */
 
-/* What stands where a file name would for memory that has none: code there is made at run time. */
+/* Names that the kernel gives to memory without a file; such code is made at run time. */
 static const char *const anonymous_paths[] = {
 	"//anon", "/anon_hugepage", "[heap]",    "[stack",    "[anon",      "/dev/zero",
 	"/SYSV",  "/memfd:",        "/dev/shm/", "[uprobes]", "[vsyscall]",
@@ -280,8 +282,8 @@ static bool is_anonymous(const char *path)
 }
 
 /*
- * A memfd holds code that a JIT compiler writes, or a whole program. A program has a build id, or
- * is the first thing that exec maps.
+ * A memfd holds code of a JIT compiler, or a whole program. A program has a build id, or is the
+ * first mapping after an exec.
  */
 static bool is_program_in_memory(const struct process *p, const struct mapping_event *e)
 {
@@ -308,7 +310,7 @@ static image_id file_image(struct machine *m, const struct mapping_event *e)
 		.build_id = e->build_id,
 		.dev = e->dev,
 		.ino = e->ino,
-		/* What perf tells of running processes has none. */
+		/* perf's events of running processes have none */
 		.generation = m->is_offline ? 0 : e->generation,
 		.path = e->path,
 	};
@@ -326,8 +328,8 @@ static image_id file_image(struct machine *m, const struct mapping_event *e)
 	return image_intern(m->images, &image);
 }
 
-/* A compiler maps its dump to say where it is. */
-static void take_dump(struct machine *m, struct process *p, const char *path)
+/* A compiler maps its dump so that tools find it. */
+static void open_dump(struct machine *m, struct process *p, const char *path)
 {
 	struct jit_code_config config = { .proc = m->is_offline ? NULL : m->proc,
 					  .pid = p->pid,
@@ -364,21 +366,21 @@ static void on_mapping(struct machine *m, const struct event *event)
 	p = &m->processes.data[process];
 	mapping.is_absolute = is_anonymous(e->path) && !is_program_in_memory(p, e);
 	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, e);
-	/* The vdso is mapped from the start of its own image. */
+	/* Offset 0 of the vdso's image is its first mapped byte. */
 	if (!strcmp(e->path, "[vdso]"))
 		mapping.file_off = 0;
 	/*
-	 * The first file that exec maps executable is the program itself: the
-	 * kernel maps it before its ELF interpreter (load_elf_binary).
+	 * The first executable file that exec maps is the program itself: the kernel maps it before
+	 * its ELF interpreter (load_elf_binary).
 	 */
 	if (!p->has_app && !mapping.is_absolute && e->path[0] == '/') {
 		p->app = mapping.image;
 		p->has_app = true;
 	}
 	p->is_bare = false;
-	p->is_told = true;
+	p->is_looked_up = true;
 	if (jit_code_is_dump(e->path))
-		take_dump(m, p, e->path);
+		open_dump(m, p, e->path);
 	address_space_map(&p->space, &mapping);
 	p->space_number = ++m->last_space_number;
 }
@@ -400,11 +402,11 @@ static void on_comm(struct machine *m, const struct event *event)
 	}
 	if (event->pid == event->tid)
 		p->comm = comm;
-	p->is_told = true;
+	p->is_looked_up = true;
 	thread_get(m, event->tid, process, comm)->comm = comm;
 }
 
-/* What /proc says of a process or, where it is gone, of those that it comes from. Asked once. */
+/* The path in /proc of the process or, if it has gone, of its nearest live parent. Asked once. */
 static string_id process_cgroup(struct machine *m, struct process *p, int depth)
 {
 	string_id own = { 0 };
@@ -447,22 +449,23 @@ static void on_task_fork(struct machine *m, const struct event *event)
 		p->cgroup = m->trusts_parents ? process_cgroup(m, from, MAX_PARENTS) : from->cgroup;
 		p->has_own_cgroup = m->trusts_parents;
 		p->parent = event->fork.ppid;
-		p->is_told = from->is_told;
+		p->is_looked_up = from->is_looked_up;
 	}
 	thread_remove(m, event->tid);
 	thread_get(m, event->tid, process, comm);
 }
 
-/* The last thread's end is the process's; both are kept a while for late samples. */
+/* The last thread's end is the end of the process; both are kept a while for late samples. */
 static void on_task_exit(struct machine *m, const struct event *event)
 {
 	struct process *p = process_find(m, event->pid);
 	uint32_t *at = intmap_find(&m->by_tid, (uint32_t)event->tid);
 	struct thread *t = at ? &m->threads.data[*at] : NULL;
 
-	if (!p || (!t && event->tid != event->pid)) /* a thread of which nothing is known */
+	if (!p || (!t && event->tid != event->pid)) /* an unknown thread */
 		return;
-	/* begin_new_exec() of Linux ends the counters of a task whose rights grow, as at its exit.
+	/*
+	 * begin_new_exec() of Linux ends the counters of a task whose rights grow, as at its exit.
 	 */
 	if (p->is_bare && event->tid == event->pid && !m->n_protected++)
 		m->protected_comm = p->comm;
@@ -510,7 +513,7 @@ void machine_event(struct machine *m, const struct event *event)
 	}
 }
 
-/* One whose number was given to a new thread meanwhile is another, and lives. */
+/* A thread that got an ended thread's number is another thread, and lives. */
 static void forget_ended_threads(struct machine *m, uint64_t before_ns)
 {
 	size_t kept = 0;
@@ -565,7 +568,7 @@ static int feed_machine(struct event_sink *sink, const struct event *event)
 	return 0;
 }
 
-/* Offline nothing is learned of a sample: what is known hangs on the events alone. */
+/* Offline, nothing is looked up: the result depends on the events alone. */
 static uint32_t known_process(struct machine *m, int32_t pid)
 {
 	const uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
@@ -573,17 +576,17 @@ static uint32_t known_process(struct machine *m, int32_t pid)
 	return at ? *at : NOBODY;
 }
 
-/* A process that no event told of: what /proc knows now is the best there is. Asked once. */
+/* A process without an event: what /proc has now is the best source. Asked once. */
 static uint32_t learn_process(struct machine *m, int32_t pid)
 {
 	struct machine_sink sink = { { feed_machine }, m };
 	uint32_t process = process_get(m, pid);
 
-	if (m->processes.data[process].is_told)
+	if (m->processes.data[process].is_looked_up)
 		return process;
 	if (pid < 0 || proc_scan_process(m->proc, pid, 0, &sink.sink) <= 0)
 		m->processes.data[process].is_lost = true;
-	m->processes.data[process].is_told = true;
+	m->processes.data[process].is_looked_up = true;
 	return process;
 }
 
@@ -596,12 +599,12 @@ static string_id learn_comm(struct machine *m, int32_t pid, int32_t tid, string_
 		       : fallback;
 }
 
-/* Whether the thread's process is known to be this one, which spares looking it up. */
+/* Whether the thread's process is already known to be this one, which saves the look-up. */
 static bool is_of_process(const struct machine *m, uint32_t thread, int32_t pid)
 {
 	const struct process *p = &m->processes.data[m->threads.data[thread].process];
 
-	return p->pid == pid && p->is_used && p->is_told;
+	return p->pid == pid && p->is_used && p->is_looked_up;
 }
 
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
@@ -613,12 +616,12 @@ struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid)
 	if (thread && is_of_process(m, *thread, pid)) {
 		view.process = m->threads.data[*thread].process;
 	} else {
-		/* Learning may tell of the thread, too. */
+		/* Looking up the process may add the thread, too. */
 		view.process = m->is_offline ? known_process(m, pid) : learn_process(m, pid);
 		thread = intmap_find(&m->by_tid, (uint32_t)tid);
 	}
 	p = &m->processes.data[view.process];
-	view.is_known = p->is_told && !p->is_lost;
+	view.is_known = p->is_looked_up && !p->is_lost;
 	if (!thread && m->is_offline) {
 		view.comm = p->comm;
 	} else if (!thread) {
@@ -750,7 +753,7 @@ void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit,
 	struct name_visit v = { visit, context };
 	const struct process *one = pid < 0 ? NULL : process_find(m, pid);
 
-	/* Each process that ends comes here: it is looked for by its number. */
+	/* Called for each process that ends, so it finds the process by number. */
 	if (one)
 		visit_process(one, &v);
 	for (uint32_t i = 0; pid < 0 && i < m->processes.n; i++)

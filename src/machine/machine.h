@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The machine: processes, threads, address spaces, the kernel. An absolute PC
- * becomes (image, offset) here and nowhere else.
+ * The machine: processes, threads, address spaces, the kernel. An absolute PC becomes (image,
+ * offset) here and nowhere else.
  *
- * Events are fed in the order of time; a resolution answers for that moment.
- * Not thread-safe; one pipeline owns it.
+ * Events come in the order of time; a resolution is valid for that moment. Not thread-safe; one
+ * pipeline owns it.
  */
 #pragma once
 
@@ -25,12 +25,12 @@ struct machine_config {
 	const char *proc; /* NULL: "/proc" */
 	const char *sys;  /* NULL: "/sys" */
 	/*
-	 * Events of another machine or another time: nothing is read here, the events alone
-	 * tell of processes, the kernel and its modules (MAPPING events with is_kernel).
+	 * Events of another machine or another time: nothing is read on this machine. The events
+	 * alone describe processes, the kernel and its modules (MAPPING events with is_kernel).
 	 */
 	bool is_offline;
-	bool has_other_clock; /* offline: times are not CLOCK_MONOTONIC, as those of jitdumps are */
-	const char *release; /* offline: of the kernel, as uname -r has it; NULL or "": not known */
+	bool has_other_clock; /* offline: times are not CLOCK_MONOTONIC, unlike those of jitdumps */
+	const char *release;  /* offline: the kernel's uname -r; NULL or "": not known */
 };
 
 struct machine *machine_new(const struct machine_config *config);
@@ -43,58 +43,61 @@ struct strings *machine_strings(struct machine *m); /* comms */
 /* MAPPING, COMM, FORK, EXIT, KSYMBOL, CGROUP change the machine; other types do nothing. */
 void machine_event(struct machine *m, const struct event *event);
 
-/* What a sample's thread is, at this moment. */
+/* A sample's thread at this moment. */
 struct thread_view {
-	uint32_t process; /* for machine_resolve(); holds until the next machine_event() */
-	bool is_known;    /* false: neither events nor /proc told of the process */
+	uint32_t process; /* for machine_resolve(); valid until the next machine_event() */
+	bool is_known;    /* false: neither events nor /proc named the process */
 	image_id app;     /* the main executable; the kernel's image for kernel threads */
 	string_id comm;
 };
 struct thread_view machine_thread(struct machine *m, int32_t pid, int32_t tid);
 
 /*
- * The path of the cgroup that a sample says it is from, or (id 0, or the root of v2 where v1 has
- * the groups) that the thread's process was in when it was asked for first. In the machine's
- * strings; "" if nothing tells.
+ * The path of the sample's cgroup `id`. If the sample has none (0, or the root of v2 where v1 has
+ * the groups): the cgroup of the thread's process at the first look-up. The string is in the
+ * machine's strings; "" if not known.
  */
 string_id machine_cgroup(struct machine *m, const struct thread_view *thread, uint64_t id);
 
 /*
- * From here on a process that was seen to be forked is taken to be in its parent's cgroup, where
- * the sample does not say: of the processes of one command none is asked but the first.
+ * From now on, if the sample has no cgroup, a process with a FORK event is assumed to be in its
+ * parent's cgroup. So only the first process of a command needs a look-up.
  */
 void machine_trust_parents(struct machine *m);
 
 /*
- * Resolves one address of the thread's process (MODE_USER) or of the kernel. When nothing
- * covers it, *out is (unknown, addr) and the reason is returned; else -1.
+ * Resolves one address of the thread's process (MODE_USER) or of the kernel. If nothing covers it,
+ * *out is (unknown, addr) and the reason is returned; else -1.
  */
 int machine_resolve(struct machine *m, const struct thread_view *thread, enum cpu_mode mode,
 		    uint64_t addr, uint64_t time_ns, struct code_addr *out);
 
 /*
- * The same for one user address of several. *near is the mapping that the last one was in, at first
- * NULL: most callers are in the same file.
+ * The same for one user address of several. *near is the mapping of the last one, at first NULL:
+ * most callers are in the same file.
  */
 int machine_resolve_near(struct machine *m, const struct thread_view *thread, uint64_t addr,
 			 uint64_t time_ns, const struct mapping **near, struct code_addr *out);
 
-/* The address that offsets in an image of the kernel count from now; false: no such image. */
+/* The present address of offset 0 in a kernel image; false: no such image. */
 bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out);
 
-/* The mapping that covers a user address of the thread's process, or NULL; as long as `thread`. */
+/*
+ * The mapping that covers a user address of the thread's process, or NULL. Valid as long as
+ * `thread`.
+ */
 const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
 				      uint64_t addr);
 
 /*
- * Processes and threads that have ended are kept for late samples (since Linux 6.16 a thread's exit
- * is told before it takes its memory apart); this forgets those that ended before `before_ns`, and
- * tells `ended` (may be NULL) of each process.
+ * Ended processes and threads are kept for late samples. (Since Linux 6.16, the exit event of a
+ * thread comes before the kernel takes its memory apart.) This forgets those that ended before
+ * `before_ns`, and calls `ended` (may be NULL) for each process.
  */
 void machine_forget_ended(struct machine *m, uint64_t before_ns,
 			  void (*ended)(void *context, int32_t pid), void *context);
 
-/* Visits the names of code without a file that the kernel told of (BPF programs). */
+/* Visits the kernel's names of code without a file (BPF programs). */
 void machine_kernel_names(struct machine *m,
 			  void (*visit)(void *context, image_id image, uint64_t size,
 					const char *name),
@@ -108,23 +111,23 @@ typedef void (*machine_name_visit)(void *context, image_id image, uint64_t offse
 				   const char *name);
 void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context);
 
-/* There are jitdumps, and no way to tell what was where when: has_other_clock. */
+/* There are jitdumps, but has_other_clock is set, so that the time of their code is unknown. */
 bool machine_has_untimed_code(const struct machine *m);
 
 /*
- * A number for the mappings of the thread's process as they are now: another after every change,
- * the same for a fork that has not changed them. Never 0.
+ * A number for the present mappings of the thread's process. It changes with every change of the
+ * mappings; a fork keeps it until its mappings change. Never 0.
  */
 uint64_t machine_space(const struct machine *m, const struct thread_view *thread);
 
-/* The same of a thread if it is known by now, and nothing is learned of it; else 0. */
+/* The same for a thread that is already known, without a look-up; else 0. */
 uint64_t machine_known_space(const struct machine *m, int32_t pid, int32_t tid);
 
 uint32_t machine_process_count(const struct machine *m);
 
 /*
- * Processes so far that ended at once when they executed a program. Their counters ended, as the
- * program has other rights than they had (set-uid, set-gid, file capabilities); they may run on.
- * *comm is the name of the first one, valid as long as the machine is.
+ * The number of processes whose counters ended when they executed a program, because the program
+ * has other rights (set-uid, set-gid, file capabilities). The processes may run on. *comm is the
+ * name of the first one, valid as long as the machine is.
  */
 uint32_t machine_protected(const struct machine *m, const char **comm);

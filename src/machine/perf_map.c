@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-static bool parse_line(char *line, struct perf_map_entry *e)
+static bool parse_map_line(char *line, struct perf_map_entry *e)
 {
 	char *end;
 
@@ -37,10 +37,9 @@ static int by_start_then_line(const void *a, const void *b)
 }
 
 /*
- * Of entries in the order of their start, the later line wins where two
- * overlap: the loser is cut to what lies in front, or dropped. What a loser
- * had behind the winner is not kept; a compiler that reuses part of a
- * function's memory has freed all of it.
+ * Entries come in the order of their start. If two overlap, the later line wins, and the loser is
+ * cut to its part in front, or dropped. The loser's part behind the winner is not kept: a compiler
+ * that reuses part of a function's memory has freed all of it.
  */
 static void push_resolved(struct perf_map *map, size_t *lines, const struct ordered *o)
 {
@@ -72,7 +71,7 @@ void perf_map_parse(struct perf_map *map, char *text)
 
 		if (!*line)
 			continue;
-		if (parse_line(line, &o.entry))
+		if (parse_map_line(line, &o.entry))
 			vec_push(&all, o);
 		else
 			map->n_bad_lines++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Perf map files: how JIT compilers tell the names of their code.
+ * Perf map files: the names of code from JIT compilers.
  *
- * /tmp/perf-PID.map, a line a function: "START SIZE NAME", both numbers
- * hexadecimal without 0x (Linux: tools/perf/Documentation/jit-interface.txt). A later line
- * replaces what it overlaps, as code memory is used again. Lines that do not
- * parse are skipped and counted.
+ * /tmp/perf-PID.map has a line for each function: "START SIZE NAME". Both numbers are hexadecimal
+ * without 0x (Linux: tools/perf/Documentation/jit-interface.txt). A later line replaces entries
+ * that it overlaps, because code memory is used again. Lines that do not parse are skipped and
+ * counted.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct perf_map_entry {
 	uint64_t start, size;
-	const char *name; /* into the text that was parsed */
+	const char *name; /* into the parsed text */
 };
 
 struct perf_map {
@@ -23,7 +23,7 @@ struct perf_map {
 	size_t n_bad_lines;
 };
 
-/* Parses `text` in place (NULs are put behind names); it must outlive the map. */
+/* Parses `text` in place (puts NULs behind names); `text` must outlive the map. */
 void perf_map_parse(struct perf_map *map, char *text);
 void perf_map_fini(struct perf_map *map);
 const struct perf_map_entry *perf_map_find(const struct perf_map *map, uint64_t addr);

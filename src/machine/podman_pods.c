@@ -38,7 +38,7 @@ static void put_name(struct database *d, struct span id, struct span name)
 	container_names_put(d->names, id_text, name_text);
 }
 
-/* From a page to the end of the file: long pages go on behind their own end. */
+/* From a page to the end of the file: a long page continues behind its end. */
 static struct reader page_at(const struct database *d, uint64_t number)
 {
 	uint64_t max = d->size / d->page_size;
@@ -48,13 +48,14 @@ static struct reader page_at(const struct database *d, uint64_t number)
 			    : reader_over(d->base, 0);
 }
 
-static struct reader from(struct reader r, size_t offset)
+static struct reader reader_behind(struct reader r, size_t offset)
 {
 	reader_bytes(&r, offset);
 	return r;
 }
 
-static bool may_go_on(struct database *d, int depth)
+/* False past the limits. */
+static bool count_entry(struct database *d, int depth)
 {
 	return depth < DEPTH_MAX && d->n_entries++ < ENTRIES_MAX;
 }
@@ -72,14 +73,15 @@ static bool may_go_on(struct database *d, int depth)
 
 typedef void bolt_visit(struct database *d, struct span key, struct span value, bool is_bucket);
 
-/* The entries of a page, and of all below it. */
+/* Visits the entries of a page and of all pages below it. */
 static void bolt_walk(struct database *d, struct reader page, int depth, bolt_visit *visit)
 {
-	struct reader r = from(page, 8);
+	struct reader r = reader_behind(page, 8);
 	unsigned int flags = reader_u16(&r), n = reader_u16(&r);
 
-	for (size_t i = 0; i < n && may_go_on(d, depth); i++) {
-		struct reader entry = from(page, BOLT_HEADER + i * BOLT_ENTRY), data = entry;
+	for (size_t i = 0; i < n && count_entry(d, depth); i++) {
+		struct reader entry = reader_behind(page, BOLT_HEADER + i * BOLT_ENTRY),
+			      data = entry;
 		struct span key, value;
 		uint32_t kind, pos;
 
@@ -91,7 +93,7 @@ static void bolt_walk(struct database *d, struct reader page, int depth, bolt_vi
 			continue;
 		}
 		value.len = reader_u32(&entry);
-		data = from(data, pos);
+		data = reader_behind(data, pos);
 		key.at = reader_bytes(&data, key.len);
 		value.at = reader_bytes(&data, value.len);
 		if (entry.bad || data.bad)
@@ -112,10 +114,10 @@ static void bolt_bucket(struct database *d, struct span key, struct span value, 
 	uint64_t root = reader_u64(&r);
 
 	if (is_bucket && is_text(key, "allPods"))
-		bolt_walk(d, root ? page_at(d, root) : from(r, 8), 0, bolt_pod);
+		bolt_walk(d, root ? page_at(d, root) : reader_behind(r, 8), 0, bolt_pod);
 }
 
-/* FNV-1a, as a meta page has it of itself. */
+/* FNV-1a, the checksum of a meta page. */
 static uint64_t bolt_sum(const uint8_t *bytes, size_t size)
 {
 	uint64_t sum = 0xcbf29ce484222325;
@@ -147,17 +149,17 @@ static bool bolt_meta(struct reader r, struct bolt_meta *out)
 	return !r.bad && magic == BOLT_MAGIC && sum == bolt_sum(content, BOLT_SUMMED);
 }
 
-/* Of two meta pages the one of the later transaction counts. */
+/* The meta page of the later transaction counts. */
 static void parse_bolt(struct database *d)
 {
 	struct bolt_meta meta[2] = { 0 };
 	bool is_good[2];
 
-	is_good[0] = bolt_meta(from(reader_over(d->base, d->size), BOLT_HEADER), &meta[0]);
+	is_good[0] = bolt_meta(reader_behind(reader_over(d->base, d->size), BOLT_HEADER), &meta[0]);
 	d->page_size = meta[0].page_size;
 	if (d->page_size < PAGE_MIN || d->page_size > PAGE_MAX)
 		return;
-	is_good[1] = bolt_meta(from(page_at(d, 1), BOLT_HEADER), &meta[1]);
+	is_good[1] = bolt_meta(reader_behind(page_at(d, 1), BOLT_HEADER), &meta[1]);
 	if (is_good[1] && (!is_good[0] || meta[1].transaction > meta[0].transaction))
 		bolt_walk(d, page_at(d, meta[1].root), 0, bolt_bucket);
 	else if (is_good[0])
@@ -169,7 +171,7 @@ static void parse_bolt(struct database *d)
 #define SQLITE_HEADER   100 /* bytes in front of the first page's tree */
 #define SQLITE_INTERIOR 5
 #define SQLITE_LEAF     13
-#define N_COLUMNS       4 /* of a row, the first ones: all that is asked for */
+#define N_COLUMNS       4 /* of a row: the first ones, which hold the needed values */
 
 struct row {
 	struct span text[N_COLUMNS];
@@ -204,7 +206,7 @@ static uint64_t sqlite_varint(struct reader *r)
 	return v;
 }
 
-/* What a column of a type takes in a row. */
+/* The bytes of a column of this type in a row. */
 static uint64_t sqlite_size(uint64_t type)
 {
 	static const uint8_t small[12] = { 0, 1, 2, 3, 4, 6, 8, 8 };
@@ -212,7 +214,7 @@ static uint64_t sqlite_size(uint64_t type)
 	return type < ARRAY_SIZE(small) ? small[type] : (type - 12) / 2;
 }
 
-/* Of a row's bytes those in its cell; the others are in pages of their own, and are not read. */
+/* The bytes of a row that are in its cell. The others are in overflow pages, which are not read. */
 static uint64_t sqlite_local(const struct database *d, uint64_t size)
 {
 	uint64_t usable = d->page_size - d->base[20], max = usable - 35;
@@ -226,7 +228,7 @@ static uint64_t sqlite_local(const struct database *d, uint64_t size)
 
 static bool sqlite_row(struct reader r, struct row *row)
 {
-	struct reader types = r, values = from(r, sqlite_varint(&types));
+	struct reader types = r, values = reader_behind(r, sqlite_varint(&types));
 
 	*row = (struct row){ 0 };
 	for (int i = 0; i < N_COLUMNS && types.at < values.at; i++) {
@@ -242,7 +244,7 @@ static bool sqlite_row(struct reader r, struct row *row)
 	return !types.bad;
 }
 
-/* The rows of a tree: cells of the page's own bytes, and of the pages below it. */
+/* Visits the rows of a tree: cells of this page, and of the pages below it. */
 static void sqlite_walk(struct database *d, uint64_t number, int depth, sqlite_visit *visit)
 {
 	struct reader page = page_at(d, number - 1), r;
@@ -250,15 +252,15 @@ static void sqlite_walk(struct database *d, uint64_t number, int depth, sqlite_v
 	struct row row;
 
 	page.end = page.at + MIN(reader_left(&page), d->page_size);
-	r = from(page, number == 1 ? SQLITE_HEADER : 0);
+	r = reader_behind(page, number == 1 ? SQLITE_HEADER : 0);
 	kind = reader_u8(&r);
 	reader_bytes(&r, 2);
 	n = (unsigned int)big_endian(&r, 2);
 	reader_bytes(&r, 3);
-	if (kind == SQLITE_INTERIOR && may_go_on(d, depth))
+	if (kind == SQLITE_INTERIOR && count_entry(d, depth))
 		sqlite_walk(d, big_endian(&r, 4), depth + 1, visit);
-	for (unsigned int i = 0; i < n && may_go_on(d, depth) && !r.bad; i++) {
-		struct reader cell = from(page, big_endian(&r, 2));
+	for (unsigned int i = 0; i < n && count_entry(d, depth) && !r.bad; i++) {
+		struct reader cell = reader_behind(page, big_endian(&r, 2));
 
 		if (kind == SQLITE_INTERIOR) {
 			sqlite_walk(d, big_endian(&cell, 4), depth + 1, visit);
@@ -286,7 +288,7 @@ static void sqlite_table(struct database *d, const struct row *row)
 
 static void parse_sqlite(struct database *d)
 {
-	struct reader r = from(reader_over(d->base, d->size), 16);
+	struct reader r = reader_behind(reader_over(d->base, d->size), 16);
 	uint64_t page_size = big_endian(&r, 2);
 
 	d->page_size = page_size == 1 ? PAGE_MAX : page_size;

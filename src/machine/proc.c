@@ -57,8 +57,8 @@ int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out)
 }
 
 /*
- * Signals reach a process that has ended until its parent waits. Its pidfd is readable at once
- * (pidfd_open(2)); other threads than the first have none, nor have kernels before 5.3.
+ * A process that has ended accepts signals until its parent waits for it, but its pidfd is readable
+ * at once (pidfd_open(2)). Only a process's first thread has a pidfd, and only since Linux 5.3.
  */
 static bool is_running(int32_t tid)
 {
@@ -81,8 +81,8 @@ bool proc_any_runs(const struct pid_list *tids)
 }
 
 /*
- * "START-END PERMS OFFSET MAJOR:MINOR INODE   PATH" (proc_pid_maps(5)). Newlines in paths
- * come as \012. False for a line that is not understood.
+ * "START-END PERMS OFFSET MAJOR:MINOR INODE   PATH" (proc_pid_maps(5)). A newline in a path is
+ * written \012. False for any other line.
  */
 static bool parse_maps_line(char *line, struct mapping_event *m)
 {
@@ -100,7 +100,7 @@ static bool parse_maps_line(char *line, struct mapping_event *m)
 	m->size = end - m->start;
 	m->dev = (uint64_t)major << 32 | minor;
 	m->path = line + at;
-	/* The kernel's records call memory without a name //anon; one name for one thing. */
+	/* The kernel's records call memory without a name //anon; one thing has one name. */
 	if (!*m->path)
 		m->path = "//anon";
 	return true;

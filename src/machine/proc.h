@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc tells of processes that already run, as events (see proc(5)). */
+/* Running processes in /proc, as events (see proc(5)). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,25 +15,25 @@ struct pid_list {
 };
 
 /*
- * Pushes COMM and MAPPING events of one process, with the time given. Returns the number of events,
- * 0 when it is gone or not ours to see, or what the sink refused with.
+ * Pushes COMM and MAPPING events of one process, with the given time. Returns the number of events;
+ * 0 if the process has gone or we may not read it; or the sink's error.
  */
 int proc_scan_process(const char *proc, int32_t pid, uint64_t time_ns, struct event_sink *sink);
 
 /*
- * Device and inode of the mapping that covers an address of this process, as MAPPING events have
- * them. False: no file is mapped there, or /proc can't be read.
+ * Device and inode of the mapping that covers an address of assay's own process, as in MAPPING
+ * events. False: no file is mapped there, or /proc can't be read.
  */
 bool proc_own_mapping(const char *proc, uint64_t addr, uint64_t *dev, uint64_t *ino);
 
-/* All processes there are; those that vanish meanwhile are left out. 0 or negative. */
+/* All processes; those that end meanwhile are left out. Returns 0 or a negative errno. */
 int proc_scan_all(const char *proc, uint64_t time_ns, struct event_sink *sink);
 
 /* Appends the pids of all processes, or the tids of one process. 0 or a negative errno. */
 int proc_list_pids(const char *proc, struct pid_list *out);
 int proc_list_threads(const char *proc, int32_t pid, struct pid_list *out);
 
-/* Whether one of the threads is there still. A process that its parent did not wait for is not. */
+/* Whether one of the threads still runs. A process that waits for its parent's wait(2) does not. */
 bool proc_any_runs(const struct pid_list *tids);
 
 /* The name of a thread, without its newline. */

@@ -22,8 +22,8 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t");
 }
 
-/* Behind "key ="; NULL: the line is another one. */
-static const char *value_of(const char *line, const char *key)
+/* The text behind "key ="; NULL: the line has another key. */
+static const char *find_value(const char *line, const char *key)
 {
 	const char *at = skip_blanks(line);
 	size_t len = strlen(key);
@@ -34,8 +34,8 @@ static const char *value_of(const char *line, const char *key)
 	return *at == '=' ? skip_blanks(at + 1) : NULL;
 }
 
-/* "text" or 'text' of one line, without escapes; NULL: it is none. */
-static char *quoted(const char *at)
+/* "text" or 'text' of one line, without escapes; NULL: anything else. */
+static char *parse_quoted(const char *at)
 {
 	const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
 	size_t len = end ? (size_t)(end - at - 1) : 0;
@@ -54,15 +54,15 @@ char *storage_conf_get(const char *text, const char *key)
 
 		if (*at == '[')
 			is_in_section = !strncmp(at, section, strlen(section));
-		value = is_in_section ? value_of(line, key) : NULL;
-		found = value ? quoted(value) : NULL;
+		value = is_in_section ? find_value(line, key) : NULL;
+		found = value ? parse_quoted(value) : NULL;
 		if (found)
 			return found;
 	}
 	return NULL;
 }
 
-/* NULL: there is none, or it is no plain file. */
+/* NULL: no such file, or not a regular one. */
 static char *read_conf(const char *path)
 {
 	cleanup(close_at_exit) int fd =
@@ -78,7 +78,7 @@ static char *read_conf(const char *path)
 
 /* ---- places ---- */
 
-static void add(struct storage_places *places, const char *root, const char *path)
+static void add_place(struct storage_places *places, const char *root, const char *path)
 {
 	cleanup(free_at_exit) char *whole = xasprintf("%s%s", root, path);
 
@@ -95,7 +95,7 @@ static void add_of_conf(struct storage_places *places, const char *root, const c
 	cleanup(free_at_exit) char *path = text ? storage_conf_get(text, "graphroot") : NULL;
 
 	if (path)
-		add(places, root, path);
+		add_place(places, root, path);
 }
 
 static char *read_root_conf(const char *root)
@@ -114,7 +114,9 @@ static char *read_root_conf(const char *root)
 
 /* ---- users ---- */
 
-/* Of the machine's own file: other sources of users may be slow, and are asked where it has none.
+/*
+ * From the machine's own file. Other sources of users may be slow; they are asked only for users
+ * that the file lacks.
  */
 static const struct passwd *find_user(const char *root, int64_t user)
 {
@@ -129,8 +131,8 @@ static const struct passwd *find_user(const char *root, int64_t user)
 	return p || *root ? p : getpwuid((uid_t)user);
 }
 
-/* "$HOME/x" with what the words stand for. */
-static char *expanded(const char *path, const struct passwd *p)
+/* Replaces the variables of "$HOME/x". */
+static char *expand_variables(const char *path, const struct passwd *p)
 {
 	char uid[24];
 	const char *const words[][2] = { { "$HOME", p->pw_dir },
@@ -166,12 +168,12 @@ static void add_of_user(struct storage_places *places, const char *root, const s
 	cleanup(free_at_exit) char *own = read_conf(file), *roots = read_root_conf(root);
 	cleanup(free_at_exit) char *path =
 		roots ? storage_conf_get(roots, "rootless_storage_path") : NULL;
-	cleanup(free_at_exit) char *of_user = path ? expanded(path, p) : NULL;
+	cleanup(free_at_exit) char *of_user = path ? expand_variables(path, p) : NULL;
 
-	add(places, root, usual);
+	add_place(places, root, usual);
 	add_of_conf(places, root, own);
 	if (of_user)
-		add(places, root, of_user);
+		add_place(places, root, of_user);
 }
 
 void storage_places_find(struct storage_places *places, const char *root, int64_t user)
@@ -181,7 +183,7 @@ void storage_places_find(struct storage_places *places, const char *root, int64_
 	if (user == STORAGES_OF_ROOT) {
 		cleanup(free_at_exit) char *text = read_root_conf(root);
 
-		add(places, root, "/var/lib/containers/storage");
+		add_place(places, root, "/var/lib/containers/storage");
 		add_of_conf(places, root, text);
 	} else if (p && p->pw_dir && *p->pw_dir == '/') {
 		add_of_user(places, root, p);
