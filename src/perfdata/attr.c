@@ -8,8 +8,8 @@
 #include "perfdata/format.h"
 
 /*
- * Bit fields begin at the other end of the word on a machine of the other byte order:
- * bit i of ours is bit 63 - i of theirs. precise_ip is the only field of two bits.
+ * In the other byte order, bit fields begin at the other end of the word: our bit i is their bit 63
+ * - i. precise_ip is the only field of two bits.
  */
 static uint64_t swap_flags(uint64_t theirs)
 {
@@ -23,7 +23,7 @@ static uint64_t swap_flags(uint64_t theirs)
 	return ours | (precise >> 1 | (precise & 1) << 1) << 15;
 }
 
-/* The 64-bit words of an attr are swapped whole; those that hold two numbers are told here. */
+/* The 64-bit words of an attr are swapped whole. `halves` names the words that hold two numbers. */
 static void swap_attr(uint8_t *bytes, size_t size)
 {
 	enum { FLAGS = 40 };
@@ -53,7 +53,7 @@ bool attr_read(const void *bytes, size_t size, bool is_foreign, struct perf_even
 		uint16_t max_stack;
 
 		swap_attr((uint8_t *)&attr, sizeof(attr));
-		/* Two 16-bit numbers: the first stands in the high half now. */
+		/* two 16-bit numbers: the first is now in the high half */
 		max_stack = attr.__reserved_2;
 		attr.__reserved_2 = attr.sample_max_stack;
 		attr.sample_max_stack = max_stack;
@@ -133,8 +133,8 @@ static void attr_base_name(const struct perf_event_attr *a, const char *pmu, str
 	}
 }
 
-/* perf says what is counted where something is excluded, and how precise it is. */
-static void modifiers(const struct perf_event_attr *a, struct buf *out)
+/* perf's name shows the counted modes if a mode is excluded, and the precision. */
+static void put_modifiers(const struct perf_event_attr *a, struct buf *out)
 {
 	char text[16];
 	size_t n = 0;
@@ -167,7 +167,7 @@ void attr_name(const struct perf_event_attr *attr, const char *pmu, struct buf *
 	attr_base_name(attr, pmu, out);
 	if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_SOFTWARE ||
 	    attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW)
-		modifiers(attr, out);
+		put_modifiers(attr, out);
 }
 
 const char *attr_unit(const struct perf_event_attr *attr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* perf_event_attr as it stands in a recording: of any length, of either byte order. */
+/* perf_event_attr as a recording holds it: of any length, of either byte order. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -9,14 +9,14 @@
 #include "base/buf.h"
 
 /*
- * Reads `size` bytes of an attr; what ours has beyond them is zero, what it has beyond
- * ours is left out. False for fewer than the oldest attr has.
+ * Reads `size` bytes of an attr. Our fields beyond them are zero; their fields beyond ours are left
+ * out. False for less than the oldest attr.
  */
 bool attr_read(const void *bytes, size_t size, bool is_foreign, struct perf_event_attr *out);
 
 /*
- * The name that perf gives an event whose name was not recorded, with its modifiers. `pmu` is
- * the name of its PMU where the recording tells it, or NULL.
+ * perf's name of an event whose name was not recorded, with its modifiers. `pmu` is the name of its
+ * PMU if the recording has it, or NULL.
  */
 void attr_name(const struct perf_event_attr *attr, const char *pmu, struct buf *out);
 

@@ -37,7 +37,7 @@ static inline uint64_t order_u64(struct order_reader *o)
 	return o->is_foreign ? __builtin_bswap64(v) : v;
 }
 
-/* The header of the record at `bytes`, of which there are enough. */
+/* The header of the record at `bytes`, which hold at least a header. */
 static inline struct perf_event_header order_header(const void *bytes, bool is_foreign)
 {
 	struct perf_event_header h;
@@ -52,8 +52,8 @@ static inline struct perf_event_header order_header(const void *bytes, bool is_f
 }
 
 /*
- * perf_header_string: u32 length, then the characters and NULs up to it. NULL (and bad) where
- * there is no NUL within it.
+ * perf_header_string: u32 length, then the characters and NULs up to it. NULL (and bad) without a
+ * NUL in this length.
  */
 static inline const char *order_string(struct order_reader *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The events of a recording, and which of them a record belongs to. */
+/* The events of a recording, and the event of each record. */
 #include <errno.h>
 #include <string.h>
 
@@ -38,9 +38,9 @@ struct perfdata_counter *counter_of_id(struct perfdata *p, uint64_t id)
 }
 
 /*
- * Where ids are: all events of a recording have them at the same place, or they could not be
- * told apart. IDENTIFIER is first in a sample and last elsewhere; ID is behind what the
- * other fields of the first event take.
+ * Finds the places of ids. All events of a recording have them at the same place; otherwise a
+ * reader could not find a record's event. IDENTIFIER is the first field of a sample and the last of
+ * other records. ID is behind the other fields of the first event.
  */
 static void find_id_words(struct perfdata *p)
 {
@@ -64,8 +64,8 @@ static void find_id_words(struct perfdata *p)
 		p->id_word_from_end = 0;
 }
 
-/* What stands before TIME in a sample: the header and IDENTIFIER, IP, TID. */
-static uint32_t time_off(uint64_t sample_type)
+/* The bytes before TIME in a sample: the header and IDENTIFIER, IP, TID. */
+static uint32_t time_offset(uint64_t sample_type)
 {
 	uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
 
@@ -109,7 +109,7 @@ int counters_finish(struct perfdata *p, struct error *err)
 		if (!c->name)
 			name_counter(p, c);
 		c->unit = attr_unit(a);
-		p->time_offs[i] = time_off(a->sample_type);
+		p->time_offs[i] = time_offset(a->sample_type);
 		p->fixed_periods[i] = a->freq || !a->sample_period ? 1 : a->sample_period;
 		vec_push(&p->formats,
 			 (struct record_format){

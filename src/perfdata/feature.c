@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Feature sections: what a recording says of its machine and of itself. The layouts are those
- * of perf.data-file-format.txt; one that can't be read is as if it were not there.
+ * Feature sections: a recording's data on its machine and on itself. The layouts are those of
+ * perf.data-file-format.txt. A section that can't be read counts as missing.
  */
 #include <string.h>
 
 #include "base/buf.h"
 #include "perfdata/state.h"
 
-/* Set in the header of a build id whose size is given: tools/perf's build-id.h. */
+/* Set in the header of a build id with a size: tools/perf's build-id.h. */
 #define MISC_BUILD_ID_SIZE (1 << 15)
 
 #define MAX_ARGUMENTS 100000
@@ -21,7 +21,7 @@ static const char *feature_read_text(struct perfdata *p, struct order_reader *o)
 	return text ? arena_strndup(p->arena, text, strlen(text)) : "";
 }
 
-/* perf's command line, quoted where a shell would take a word apart. */
+/* perf's command line, quoted for a shell. */
 static void read_command(struct perfdata *p, struct order_reader *o)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -142,7 +142,7 @@ TEXT_FEATURE(arch, arch)
 TEXT_FEATURE(cpu_desc, cpu_desc)
 TEXT_FEATURE(cpu_id, cpu_id)
 
-/* The ones that say something to us; the others are kept as they are (perfdata_info.sections). */
+/* The sections that we read; the others are kept as they are (perfdata_info.sections). */
 static void (*const readers[])(struct perfdata *p, struct order_reader *o) = {
 	[FEATURE_TRACING_DATA] = read_tracing,
 	[FEATURE_BUILD_ID] = read_build_ids,

@@ -2,15 +2,15 @@
 /*
  * The numbers of the perf.data format.
  *
- * Sources: linux/perf_event.h for records below 64; tools/perf/Documentation/
- * perf.data-file-format.txt in the kernel's tree for the rest.
+ * Sources: linux/perf_event.h for records below 64; for the rest
+ * tools/perf/Documentation/perf.data-file-format.txt in the kernel's tree.
  *
  *   file   "PERFILE2", header size 104, attr size, sections (attrs, data, event types),
  *          256 feature bits; the attrs; the data; at its end a section (offset, size) for
  *          each feature bit that is set
- *   pipe   "PERFILE2", 16; then records alone: what a file has in sections comes as records
+ *   pipe   "PERFILE2", 16; then only records, which replace the sections of a file
  *
- * All numbers are in the byte order of the machine that recorded; the magic tells it.
+ * All numbers are in the byte order of the recording machine, which the magic shows.
  */
 #pragma once
 

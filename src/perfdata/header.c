@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The header of a perf.data file: where its data, its events and its features are. */
+/* The header of a perf.data file: the places of its data, its events and its features. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -28,8 +28,8 @@ static bool is_inside(const struct perfdata *p, const struct section *s)
 	return s->off <= p->files[0].size && s->size <= p->files[0].size - s->off;
 }
 
-/* Remembers the first thing that is wrong with the header; the rest is read all the same. */
-static void damaged(struct perfdata *p, const char *what, const struct section *s)
+/* Remembers the first damage of the header; the rest is read all the same. */
+static void note_damage(struct perfdata *p, const char *what, const struct section *s)
 {
 	if (!p->damage.code)
 		error_set(&p->damage, -EBADMSG,
@@ -66,7 +66,7 @@ static int read_attrs(struct perfdata *p, const struct section *attrs, uint64_t 
 
 		attr_read(entry, entry_size - 16, p->is_foreign, &attr);
 		if (!is_inside(p, &ids) || ids.size / 8 > MAX_IDS) {
-			damaged(p, "the ids of an event", &ids);
+			note_damage(p, "the ids of an event", &ids);
 			ids = (struct section){ 0 };
 		}
 		counter_add(p, &attr, f->base + ids.off, ids.size / 8);
@@ -75,9 +75,9 @@ static int read_attrs(struct perfdata *p, const struct section *attrs, uint64_t 
 }
 
 /*
- * The feature bits are an array of unsigned long: on a 64-bit machine four words of 64 bits,
- * on a 32-bit one of the other byte order eight of 32. Nearly every file has a host name, so
- * that bit tells.
+ * The feature bits are an array of unsigned long: four words of 64 bits from a 64-bit machine,
+ * eight of 32 from a 32-bit one. This matters only in the other byte order. Nearly every file has a
+ * host name, so that bit shows the size of the words.
  */
 static void read_bits(struct perfdata *p, struct order_reader *o, uint64_t bits[static 4])
 {
@@ -91,7 +91,7 @@ static void read_bits(struct perfdata *p, struct order_reader *o, uint64_t bits[
 		bits[i] = bits[i] >> 32 | bits[i] << 32;
 }
 
-/* The sections of the features stand behind the data, one for each bit. */
+/* The features' sections are behind the data, one for each bit. */
 static void read_features(struct perfdata *p, const uint64_t bits[static 4], uint64_t at)
 {
 	struct section table = { .off = at };
@@ -100,7 +100,7 @@ static void read_features(struct perfdata *p, const uint64_t bits[static 4], uin
 	for (int i = 0; i < 4; i++)
 		table.size += 16 * (uint64_t)__builtin_popcountll(bits[i]);
 	if (!is_inside(p, &table)) {
-		damaged(p, "the table of features", &table);
+		note_damage(p, "the table of features", &table);
 		return;
 	}
 	o = order_reader_over(p->files[0].base + at, table.size, p->is_foreign);
@@ -113,11 +113,11 @@ static void read_features(struct perfdata *p, const uint64_t bits[static 4], uin
 		if (is_inside(p, &s))
 			feature_read(p, bit, p->files[0].base + s.off, s.size);
 		else
-			damaged(p, "a feature section", &s);
+			note_damage(p, "a feature section", &s);
 	}
 }
 
-/* A recorder that was killed has not written where its data ends. */
+/* A killed recorder has not written the end of its data. */
 static void find_data(struct perfdata *p, const struct section *data)
 {
 	uint64_t size = p->files[0].size;

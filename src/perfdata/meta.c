@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records of perf's own. In a pipe's output they are all there is to tell of events, features
- * and build ids; a file has some of them, too.
+ * perf's own records. They are a pipe's only source of events, features and build ids; a file has
+ * some of them, too.
  */
 #include <string.h>
 

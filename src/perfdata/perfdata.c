@@ -9,24 +9,25 @@
 #include "perfdata/state.h"
 #include "perfdata/swap.h"
 
-/* How often memory that was read is given back. */
+/* Memory that was read is given back in steps of this size. */
 #define CONSUMED_STEP ((uint64_t)4 << 20)
 
 struct reading {
 	struct perfdata *p;
 	struct event_sink *sink;
 	struct stream *streams;
-	uint64_t *round_off; /* by stream: where the last round ended */
-	uint64_t *done_off;  /* by stream: where the one before did: all up to there has gone on */
-	uint64_t *told_off;  /* by stream: what has been told as consumed */
+	uint64_t *round_off; /* by stream: the end of the last round */
+	uint64_t *done_off;  /* by stream: the end of the round before; all records up to there were
+				delivered */
+	uint64_t *reported_off; /* by stream: reported to `consumed` up to here */
 	uint64_t delivered_ns;
 
 	struct perfdata_part part;
 	bool is_before;               /* the part has not begun: */
 	bool is_entering, is_leaving; /* or: in the round after its seam, */
 	bool has_left;                /* which is over */
-	uint64_t enter_ns, leave_ns;  /* up to which time records belong to the part before */
-	bool is_known;                /* the record at hand has been told by the part before */
+	uint64_t enter_ns, leave_ns;  /* records up to this time belong to the part before */
+	bool is_known;                /* the part before has delivered the current record */
 };
 
 /* Opening. */
@@ -66,7 +67,7 @@ static int check_magic(struct perfdata *p, struct error *err)
 	return error_set(err, -EINVAL, "it is not a perf.data file: no PERFILE2 at its beginning");
 }
 
-/* The records of a pipe tell what the header of a file does; no sample is looked at. */
+/* Reads the records of a pipe that replace a file's header; samples are stepped over. */
 static void scan_pipe(struct perfdata *p)
 {
 	struct raw_record r;
@@ -162,7 +163,7 @@ void perfdata_on_consumed(struct perfdata *p, perfdata_consumed consumed, void *
 	p->consumed_context = context;
 }
 
-/* Which event a record belongs to. */
+/* The event of a record. */
 
 static uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes, size_t off)
 {
@@ -173,8 +174,8 @@ static uint64_t perfdata_word_at(const struct perfdata *p, const uint8_t *bytes,
 }
 
 /*
- * What perf makes up itself (mappings and names of what already ran) has the id 0 and the
- * first event's layout. NULL: an id that no event has.
+ * perf's synthesized records (mappings and names of running processes) have the id 0 and the first
+ * event's layout. NULL: no event has the id.
  */
 const struct record_format *record_format_of(const struct perfdata *p, const uint8_t *bytes,
 					     uint32_t type, size_t size)
@@ -205,7 +206,7 @@ const struct record_format *record_format_of(const struct perfdata *p, const uin
 	return type == PERF_RECORD_SAMPLE ? NULL : first;
 }
 
-/* The record in our byte order: itself, or a copy that holds until the next call. */
+/* The record in our byte order: itself, or a copy that is valid until the next call. */
 const uint8_t *record_in_our_order(struct perfdata *p, const struct record_format *f,
 				   const uint8_t *bytes, size_t size)
 {
@@ -232,7 +233,7 @@ static uint32_t value_slot(struct perfdata *p, struct intmap *slots, uint64_t ke
 	return *slot;
 }
 
-/* What the counter of this id had counted at the sample before. */
+/* The counter value of this id at its last sample. */
 static uint64_t *last_value(struct perfdata *p, const struct record_format *f, uint64_t id,
 			    int32_t tid)
 {
@@ -244,8 +245,8 @@ static uint64_t *last_value(struct perfdata *p, const struct record_format *f, u
 }
 
 /*
- * A group's leader was sampled: each member is worth a sample of what it counted since
- * the one before, as perf has it; a member that counted nothing has none.
+ * A sample of a group's leader gives a sample to each member, as in perf. Its period is the
+ * member's count since the last sample; a member that counted nothing gets no sample.
  */
 static int deliver_values(struct reading *g, const struct record_format *f, struct event *e)
 {
@@ -283,7 +284,7 @@ static int deliver_sample(struct reading *g, const struct record_format *f, stru
 	return event_push(g->sink, e);
 }
 
-/* What a guest has mapped is in none of our address spaces. */
+/* A guest's mappings are in none of our address spaces. */
 static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, uint32_t type)
 {
 	uint16_t mode;
@@ -294,7 +295,7 @@ static bool is_guests_mapping(const struct perfdata *p, const uint8_t *bytes, ui
 	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
 }
 
-static int deliver(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
+static int deliver_record(struct reading *g, const uint8_t *bytes, uint32_t type, size_t size)
 {
 	struct perfdata *p = g->p;
 	const struct record_format *f = record_format_of(p, bytes, type, size);
@@ -334,22 +335,21 @@ static int deliver_queued(struct reading *g, const struct queued *q)
 	g->is_known = q->is_known;
 	g->p->stats.late += q->time_ns < g->delivered_ns && !q->is_known;
 	g->delivered_ns = MAX(g->delivered_ns, q->time_ns);
-	return deliver(g, q->bytes, h.type, h.size);
+	return deliver_record(g, q->bytes, h.type, h.size);
 }
 
 /*
- * Parts. At the end of a round everything up to the latest time of the round before goes on: there
- * two parts can meet, without knowing of each other.
+ * Parts. At the end of a round, all records up to the latest time of the round before are
+ * delivered. There, two parts can meet without knowledge of each other.
  *
  *	bytes    ... round │ round │ round ...
- *	          seam ────┘       └── here what is older than the seam has gone on
+ *	          seam ────┘       └── here all records older than the seam were delivered
  *
- * The first end of a round behind the place that was asked for is the seam. Up to the next
- * one both parts read: what is later than all before the seam belongs to the second.
+ * The seam is the first end of a round behind the requested place. Both parts read the round behind
+ * the seam. Records later than all before the seam belong to the second part.
  */
 
-/* What each part has to know from the beginning on: who ran, in which cgroups, and what was mapped.
- */
+/* Each part needs these from the beginning of the file: threads, cgroups and mappings. */
 static bool is_side_band(uint32_t type)
 {
 	switch (type) {
@@ -370,8 +370,11 @@ static bool is_side_band(uint32_t type)
 
 enum owner { OF_PART_BEFORE, OF_THIS_PART, OF_PART_AFTER };
 
-/* What has no time (0) goes on where it stands: before what its round's end lets go. */
-static enum owner owner_of(const struct reading *g, uint64_t time_ns)
+/*
+ * A record without a time (0) is delivered in its place: before the records that the end of its
+ * round releases.
+ */
+static enum owner part_owner(const struct reading *g, uint64_t time_ns)
 {
 	if (g->is_before || (g->is_entering && time_ns <= g->enter_ns))
 		return OF_PART_BEFORE;
@@ -402,16 +405,17 @@ static void end_round(struct reading *g, uint32_t file)
 	struct stream *s = &g->streams[file];
 
 	stream_end_round(s);
-	if (g->p->consumed && g->done_off[file] - g->told_off[file] >= CONSUMED_STEP) {
-		g->p->consumed(g->p->consumed_context, file, g->told_off[file], g->done_off[file]);
-		g->told_off[file] = g->done_off[file];
+	if (g->p->consumed && g->done_off[file] - g->reported_off[file] >= CONSUMED_STEP) {
+		g->p->consumed(g->p->consumed_context, file, g->reported_off[file],
+			       g->done_off[file]);
+		g->reported_off[file] = g->done_off[file];
 	}
 	g->done_off[file] = g->round_off[file];
 	g->round_off[file] = s->at;
 	pass_seams(g, s);
 }
 
-static void take_user_record(struct reading *g, uint32_t file, const struct raw_record *r)
+static void read_user_record(struct reading *g, uint32_t file, const struct raw_record *r)
 {
 	if (r->type == USER_FINISHED_ROUND)
 		end_round(g, file);
@@ -423,7 +427,7 @@ static void take_user_record(struct reading *g, uint32_t file, const struct raw_
 	}
 }
 
-/* 0 where the record has none. */
+/* 0 for a record without a time. */
 uint64_t record_time_of(struct perfdata *p, const struct raw_record *r)
 {
 	const struct record_format *f = record_format_of(p, r->bytes, r->type, r->size);
@@ -437,8 +441,8 @@ uint64_t record_time_of(struct perfdata *p, const struct raw_record *r)
 	return off && off + 8 <= r->size ? perfdata_word_at(p, r->bytes, off) : 0;
 }
 
-/* One record: queued, or delivered at once where it has no time. */
-static int perfdata_take_record(struct reading *g, uint32_t file, const struct raw_record *r)
+/* One record: queued, or delivered at once if it has no time. */
+static int perfdata_add_record(struct reading *g, uint32_t file, const struct raw_record *r)
 {
 	struct perfdata *p = g->p;
 	struct stream *s = &g->streams[file];
@@ -447,7 +451,7 @@ static int perfdata_take_record(struct reading *g, uint32_t file, const struct r
 
 	p->stats.records++;
 	if (r->type >= USER_RECORD_FIRST) {
-		take_user_record(g, file, r);
+		read_user_record(g, file, r);
 		return 0;
 	}
 	if (!r->type || r->type >= PERF_RECORD_MAX) {
@@ -459,19 +463,19 @@ static int perfdata_take_record(struct reading *g, uint32_t file, const struct r
 	if (time_ns == UINT64_MAX)
 		time_ns = 0;
 	s->latest_ns = MAX(s->latest_ns, time_ns);
-	owner = owner_of(g, time_ns);
+	owner = part_owner(g, time_ns);
 	if (owner == OF_PART_AFTER || (owner == OF_PART_BEFORE && !is_side_band(r->type)))
 		return 0;
 	g->is_known = owner == OF_PART_BEFORE;
 	if (!time_ns)
-		return deliver(g, r->bytes, r->type, r->size);
+		return deliver_record(g, r->bytes, r->type, r->size);
 	stream_queue(s, r, time_ns, g->is_known);
 	if (stream_is_full(s))
 		stream_relieve(s);
 	return 0;
 }
 
-/* Reads on until something is ready, or the end. */
+/* Reads on until a record is ready, or to the end. */
 static int perfdata_fill(struct reading *g, uint32_t file)
 {
 	struct stream *s = &g->streams[file];
@@ -483,12 +487,12 @@ static int perfdata_fill(struct reading *g, uint32_t file)
 			stream_end(s);
 			break;
 		}
-		e = perfdata_take_record(g, file, &r);
+		e = perfdata_add_record(g, file, &r);
 	}
 	return e;
 }
 
-/* The stream whose next record is the earliest; NULL at the end of all. */
+/* The stream with the earliest next record; NULL at the end of all. */
 static struct stream *perfdata_earliest(struct reading *g)
 {
 	struct stream *best = NULL;
@@ -528,7 +532,7 @@ static void open_streams(struct reading *g)
 
 		stream_init(&g->streams[i], p->files[i].base, at, end, p->is_foreign);
 		g->streams[i].name = p->n_files > 1 ? p->files[i].name : NULL;
-		g->round_off[i] = g->done_off[i] = g->told_off[i] = at;
+		g->round_off[i] = g->done_off[i] = g->reported_off[i] = at;
 	}
 }
 
@@ -551,7 +555,7 @@ bool perfdata_has_parts(const struct perfdata *p)
 {
 	if (p->n_files != 1)
 		return false;
-	/* The values of a group are sums since the beginning. */
+	/* a group's values are sums since the beginning */
 	vec_foreach (&p->formats, f)
 		if (f->sample_type & PERF_SAMPLE_READ)
 			return false;
@@ -578,7 +582,7 @@ int perfdata_read_part(struct perfdata *p, const struct perfdata_part *part,
 	g.streams = xcalloc(p->n_files, sizeof(*g.streams));
 	g.round_off = xcalloc(p->n_files, sizeof(*g.round_off));
 	g.done_off = xcalloc(p->n_files, sizeof(*g.done_off));
-	g.told_off = xcalloc(p->n_files, sizeof(*g.told_off));
+	g.reported_off = xcalloc(p->n_files, sizeof(*g.reported_off));
 	open_streams(&g);
 	r = perfdata_read_all(&g);
 	if (r >= 0)
@@ -591,6 +595,6 @@ int perfdata_read_part(struct perfdata *p, const struct perfdata_part *part,
 	free(g.streams);
 	free(g.round_off);
 	free(g.done_off);
-	free(g.told_off);
+	free(g.reported_off);
 	return r;
 }

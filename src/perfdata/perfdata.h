@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * perf.data as bytes to events.
+ * Turns the bytes of perf.data into events.
  *
- * Files and pipe output of perf record, of either byte order, with every layout of
- * perf_event_attr from its first 64 bytes on, compressed or not, one file or a directory
- * of them. Takes bytes (that must stay), opens nothing, prints nothing.
+ * Reads files and pipe output of perf record, in either byte order, with every layout of
+ * perf_event_attr since its first 64 bytes, compressed or not, one file or a directory of them.
+ * Takes bytes (that must stay), opens nothing, prints nothing.
  *
- * Whatever is damaged ends the reading at that place: what came before has been
- * delivered, and the error says what was wrong, and at which offset. What is only unknown
- * (a record type, a feature section) is stepped over and counted.
+ * Damage ends the reading at its place. The records before it are delivered, and the error names
+ * the damage and its offset. Unknown record types and feature sections are stepped over and
+ * counted.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 struct perfdata;
 struct error;
 
-/* One event that was sampled. */
+/* One sampled event. */
 struct perfdata_counter {
 	struct perf_event_attr attr; /* in our byte order; zero where the file's is shorter */
 	const char *name;            /* as perf shows it; never NULL */
@@ -33,16 +33,16 @@ struct perfdata_counter {
 	uint32_t n_ids;
 };
 
-/* A piece of an AUX area (Intel PT …): where it is; not read. */
+/* The place of a piece of an AUX area (Intel PT …), which is not read. */
 struct perfdata_aux {
-	uint32_t file;     /* index of the bytes it is in */
+	uint32_t file;     /* index of the bytes that hold it */
 	uint64_t file_off; /* of the data */
 	uint64_t size_bytes, aux_offset, reference;
 	uint32_t index, cpu;
 	int32_t tid;
 };
 
-/* A tracepoint's format description, as tracefs has it. */
+/* A tracepoint's format description, as in tracefs. */
 struct perfdata_tracepoint {
 	uint64_t id;        /* perf_event_attr.config */
 	const char *name;   /* "sched:sched_switch" */
@@ -50,15 +50,15 @@ struct perfdata_tracepoint {
 	uint32_t format_size;
 };
 
-/* A feature section, as it stands. */
+/* A feature section, as in the file. */
 struct perfdata_section {
 	uint32_t feature;
-	const char *name; /* NULL: not known to us */
+	const char *name; /* NULL: unknown */
 	const uint8_t *bytes;
 	uint64_t size_bytes;
 };
 
-/* What the recording says of itself. Texts are "" and numbers 0 where it does not. */
+/* The recording's data on itself. Texts are "" and numbers 0 if it has none. */
 struct perfdata_info {
 	bool is_pipe, is_foreign; /* byte order */
 	const char *hostname, *os_release, *version, *arch, *cpu_desc, *cpu_id;
@@ -89,13 +89,13 @@ struct perfdata_info {
 	uint64_t time_shift, time_mult, time_zero;
 };
 
-/* What was met while reading. */
+/* Counts of the reading. */
 struct perfdata_stats {
-	uint64_t records, samples, bytes; /* samples: as delivered, each of a group's counted */
-	uint64_t bad_records;             /* that did not fit their own layout */
+	uint64_t records, samples, bytes; /* samples: as delivered, each sample of a group counts */
+	uint64_t bad_records;             /* they did not fit their own layout */
 	uint64_t unknown_ids;             /* samples of an id that no event has */
 	uint64_t late;                    /* delivered after a record of a later time */
-	uint64_t unknown_types;           /* records of a type that we do not know */
+	uint64_t unknown_types;           /* records of unknown types */
 	uint32_t an_unknown_type;         /* one of them */
 	uint64_t text_bytes; /* of perf's own messages, at the end of a pipe's output */
 	uint64_t aux_bytes;
@@ -105,7 +105,7 @@ struct perfdata_stats {
 	} aux;
 };
 
-/* The bytes of a recording: `n` > 1 for a directory: its file "data", then data.0 and on. */
+/* The bytes of a recording. `n` > 1 for a directory: its file "data", then data.0 and on. */
 struct perfdata_bytes {
 	const uint8_t *base;
 	size_t size;
@@ -114,7 +114,7 @@ struct perfdata_bytes {
 
 bool perfdata_has_magic(const void *bytes, size_t size);
 
-/* Reads the header, the events, the features; -EINVAL where it is no perf.data at all. */
+/* Reads the header, the events, the features. -EINVAL: the bytes are no perf.data. */
 int perfdata_open(const struct perfdata_bytes *files, size_t n, struct perfdata **out,
 		  struct error *err);
 void perfdata_free(struct perfdata *p); /* NULL is fine */
@@ -124,39 +124,40 @@ const struct perfdata_info *perfdata_info(const struct perfdata *p);
 const struct perfdata_stats *perfdata_stats(const struct perfdata *p);
 
 /*
- * An event that the recording does not have: of samples that are made of what it has (Intel PT).
- * Its index in info.counters; what was got of these before is void. `name` NULL: by the attributes.
+ * Adds an event for samples that are made from the recording's data (Intel PT). Returns its index
+ * in info.counters; pointers to counters from before are invalid. `name` NULL: named by its
+ * attributes.
  */
 uint32_t perfdata_add_counter(struct perfdata *p, const struct perf_event_attr *attr,
 			      const char *name);
 
-/* What of the file is known to be missing, before all is read; code 0: nothing. */
+/* The known damage of the file before all is read; code 0: none. */
 const struct error *perfdata_damage(const struct perfdata *p);
 
 size_t perfdata_n_files(const struct perfdata *p);
 
-/* The build ids that were recorded, by the paths of their files ("[kernel.kallsyms]" …). */
+/* The recorded build ids, by the paths of their files ("[kernel.kallsyms]" …). */
 void perfdata_each_build_id(const struct perfdata *p,
 			    void (*visit)(void *context, const char *path,
 					  const struct build_id *id),
 			    void *context);
 
 /*
- * Pushes every event, in the order of time as far as perf's rounds promise one; those
- * without a time come where they stand. -EBADMSG with a message when something was
- * damaged, after all that could be read; or what the sink refused with.
+ * Pushes every event, in the order of time as far as perf's rounds promise it. Events without a
+ * time come in their place in the file. Returns -EBADMSG with a message for damage, after all
+ * readable events; or the sink's error.
  */
 int perfdata_read(struct perfdata *p, struct event_sink *sink, struct error *err);
 
 /*
- * A part of that reading, from one end of a round of perf's to another: so that several threads,
- * each with a perfdata of its own over the same bytes, can share a file. Parts that meet tell
- * together what perfdata_read() does, in its order. Beyond that each tells from the file's
- * beginning on what must be known of processes and code (mappings, names, forks, exits, kernel
- * symbols); to step over the samples there takes little time.
+ * A part of that reading, from one end of a perf round to another. So several threads can share a
+ * file, each with its own perfdata over the same bytes. Parts that meet deliver together the events
+ * of perfdata_read(), in its order. Besides, each part delivers the mappings, names, forks, exits
+ * and kernel symbols from the file's beginning on; stepping over the samples there takes little
+ * time.
  *
- * Of the stats, bytes, records, unknown types, text and AUX count all that was read: those of the
- * last part are the file's. Samples, late, bad and unknown-id records count for each part alone.
+ * The stats bytes, records, unknown types, text and AUX count the whole reading: those of the last
+ * part are the file's. Samples, late, bad and unknown-id records count each part alone.
  */
 struct perfdata_part {
 	uint64_t from_off, until_off; /* seams are at the first ends of rounds behind these */
@@ -169,33 +170,33 @@ struct perfdata_part {
 int perfdata_read_part(struct perfdata *p, const struct perfdata_part *part,
 		       struct event_sink *sink, struct error *err);
 
-/* False: what it tells hangs together beyond time, it must be read as a whole. */
+/* False: events depend on each other beyond time; the file must be read as a whole. */
 bool perfdata_has_parts(const struct perfdata *p);
 
-/* Where the records are, of the first file. */
+/* The range of the records in the first file. */
 void perfdata_data_range(const struct perfdata *p, uint64_t *start_off, uint64_t *end_off);
 
-/* A record as it stands in the file; a kernel's record in our byte order. */
+/* A record as in the file; a kernel's record in our byte order. */
 struct perfdata_record {
 	uint32_t type;
 	uint16_t misc, size;
-	const uint8_t *bytes; /* with the header; hold until the visit returns */
+	const uint8_t *bytes; /* with the header; valid until the visit returns */
 	uint32_t file;
-	uint64_t file_off;      /* of a compressed record: of the one that it was packed in */
-	const uint8_t *payload; /* what follows it: AUXTRACE, TRACING_DATA */
+	uint64_t file_off;      /* of a compressed record: that of its COMPRESSED record */
+	const uint8_t *payload; /* bytes that follow it: AUXTRACE, TRACING_DATA */
 	uint64_t payload_size;
 	uint64_t time_ns; /* 0: it has none */
-	bool has_event;   /* `event` is what the record says */
+	bool has_event;   /* `event` is the record's event */
 	struct event event;
 };
 
-/* "SAMPLE", "AUXTRACE_INFO" …; NULL for a type that is not known. */
+/* "SAMPLE", "AUXTRACE_INFO" …; NULL for an unknown type. */
 const char *perfdata_record_name(uint32_t type);
 
 /*
- * Visits every record, perf's own ones too, in the order of the file and not of time; what is
- * packed is unpacked, COMPRESSED records themselves are not visited. A visit's negative errno ends
- * it; -EBADMSG as for perfdata_read(). Either this or perfdata_read(), once.
+ * Visits every record, perf's own ones too, in the order of the file and not of time. Compressed
+ * records are unpacked; COMPRESSED records themselves are not visited. A visit's negative errno
+ * ends it; -EBADMSG as for perfdata_read(). Call either this or perfdata_read(), once.
  */
 int perfdata_each_record(struct perfdata *p,
 			 int (*visit)(void *context, const struct perfdata_record *record),
@@ -203,20 +204,20 @@ int perfdata_each_record(struct perfdata *p,
 
 /*
  * Steps through all records, so that info's words on AUX areas and stats.aux are complete before
- * anything is read: decoders need the pieces of an area in the order of their time, which is
- * not that of the file. Damage is left for the reading to tell.
+ * the reading. Decoders need the pieces of an area in the order of their time, which is not the
+ * order of the file. The reading reports damage, not this.
  */
 void perfdata_find_aux(struct perfdata *p);
 
-/* Whether these bytes stand in the recording's files, and so hold as long as those. */
+/* Whether these bytes are in the recording's files, and so stay as long as those. */
 bool perfdata_is_in_place(const struct perfdata *p, const void *bytes, size_t size);
 
 /* The aux->size_bytes bytes of a piece, in place; NULL if they are not inside their file. */
 const uint8_t *perfdata_aux_bytes(const struct perfdata *p, const struct perfdata_aux *aux);
 
 /*
- * Calls back after each few megabytes that will not be looked at again: their memory may go.
- * To be set before perfdata_read().
+ * Calls back after each few megabytes that will not be read again: their memory may go. Set it
+ * before perfdata_read().
  */
 typedef void (*perfdata_consumed)(void *context, uint32_t file, uint64_t from_off,
 				  uint64_t until_off);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The C expressions of TP_printk(): "format", then arguments of fields, numbers, operators,
- * casts and the helpers of include/trace/stages (__print_flags, __get_str …).
+ * The C expressions of TP_printk(): "format", then arguments. An argument consists of fields,
+ * numbers, operators, casts and the helpers of include/trace/stages (__print_flags, __get_str …).
  *
  *   text ─► tokens ─► tree of nodes ─► per sample: a number or a text for each argument
  */
@@ -39,7 +39,7 @@ struct word {
 
 struct node {
 	enum node_kind kind;
-	int op; /* of UNARY and BINARY: a character, or that of a pair (see pairs[]) */
+	int op; /* of UNARY and BINARY: a character, or a PAIR of two (see pairs[]) */
 	uint64_t number;
 	const char *text; /* of TEXT; the delimiter of FLAGS */
 	uint32_t field;   /* index */
@@ -94,7 +94,7 @@ static bool is_word_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The identifier that begins here; its length, 0 for none. It is not taken. */
+/* The length of the identifier that begins here; 0 for none. The parser stays in place. */
 static size_t peek_word(struct parser *p)
 {
 	size_t len = 0;
@@ -107,7 +107,7 @@ static size_t peek_word(struct parser *p)
 	return len;
 }
 
-static bool print_format_take_word(struct parser *p, const char *word)
+static bool print_format_parse_word(struct parser *p, const char *word)
 {
 	size_t len = peek_word(p);
 
@@ -128,7 +128,7 @@ static char unescape(struct parser *p)
 }
 
 /* One string literal, or several that the compiler would join. */
-static const char *print_format_take_text(struct parser *p)
+static const char *print_format_parse_text(struct parser *p)
 {
 	struct buf text = { 0 };
 	const char *kept = NULL;
@@ -217,9 +217,9 @@ static void print_format_parse_words(struct parser *p, struct node *n)
 		print_format_expect(p, "{");
 		value = parse_choice(p);
 		print_format_expect(p, ",");
-		w.text = print_format_take_text(p);
+		w.text = print_format_parse_text(p);
 		print_format_expect(p, "}");
-		/* Enumerators that the kernel has not put numbers for are not understood. */
+		/* Enumerators that the kernel has not replaced by numbers are not understood. */
 		w.value = p->bad ? 0 : constant_of(value, &p->bad);
 		vec_push(&words, w);
 	}
@@ -236,7 +236,7 @@ static struct node *parse_flags(struct parser *p)
 
 	n->a = parse_choice(p);
 	print_format_expect(p, ",");
-	n->text = print_format_take_text(p);
+	n->text = print_format_parse_text(p);
 	print_format_parse_words(p, n);
 	return n;
 }
@@ -325,7 +325,7 @@ static struct node *parse_name(struct parser *p)
 {
 	struct node *n;
 
-	if (print_format_take_word(p, "REC")) {
+	if (print_format_parse_word(p, "REC")) {
 		print_format_expect(p, "->");
 		n = field_node(p, NODE_FIELD);
 		if (print_format_take(p, "[")) {
@@ -335,7 +335,7 @@ static struct node *parse_name(struct parser *p)
 		return n;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(helpers); i++) {
-		if (!print_format_take_word(p, helpers[i].name))
+		if (!print_format_parse_word(p, helpers[i].name))
 			continue;
 		print_format_expect(p, "(");
 		n = helpers[i].parse(p);
@@ -346,7 +346,7 @@ static struct node *parse_name(struct parser *p)
 	return number_node(p, 0);
 }
 
-/* Casts: the size that a type's words say; 0: not the name of a type. */
+/* Casts: the size of a type by its words; 0: not the name of a type. */
 
 static const struct {
 	const char *word;
@@ -367,8 +367,8 @@ static const struct {
 	{ "uint64_t", 8, true }, { "uint32_t", 4, true }, { "ssize_t", 8, false },
 };
 
-/* "(unsigned long)" after its '('. Nothing is taken where it is no type. */
-static bool print_format_take_type(struct parser *p, uint32_t *size, bool *is_signed)
+/* "(unsigned long)" after its '('. The parser stays in place if it is no type. */
+static bool print_format_parse_type(struct parser *p, uint32_t *size, bool *is_signed)
 {
 	const char *start = p->at;
 	uint32_t found = 0;
@@ -382,7 +382,7 @@ static bool print_format_take_type(struct parser *p, uint32_t *size, bool *is_si
 			i++;
 		if (i == ARRAY_SIZE(type_words))
 			break;
-		/* "unsigned" and "const" say nothing of the size where another word does. */
+		/* another word overrides the size of "unsigned" and "const" */
 		if (!found || type_words[i].size != 4)
 			found = type_words[i].size;
 		is_unsigned |= type_words[i].is_unsigned;
@@ -405,7 +405,7 @@ static struct node *parse_parenthesis(struct parser *p)
 	uint32_t size;
 	bool is_signed;
 
-	if (print_format_take_type(p, &size, &is_signed)) {
+	if (print_format_parse_type(p, &size, &is_signed)) {
 		n = new_node(p, NODE_CAST);
 		n->cast_size = size;
 		n->is_signed = is_signed;
@@ -423,7 +423,7 @@ static struct node *parse_sizeof(struct parser *p)
 	bool is_signed;
 
 	print_format_expect(p, "(");
-	if (!print_format_take_type(p, &size, &is_signed))
+	if (!print_format_parse_type(p, &size, &is_signed))
 		p->bad = true;
 	return number_node(p, size);
 }
@@ -441,7 +441,7 @@ static struct node *parse_primary(struct parser *p)
 		return parse_literal_number(p);
 	if (*p->at == '"') {
 		n = new_node(p, NODE_TEXT);
-		n->text = print_format_take_text(p);
+		n->text = print_format_parse_text(p);
 		return n;
 	}
 	if (print_format_take(p, "'")) {
@@ -451,7 +451,7 @@ static struct node *parse_primary(struct parser *p)
 	}
 	if (print_format_take(p, "("))
 		return parse_parenthesis(p);
-	if (print_format_take_word(p, "sizeof"))
+	if (print_format_parse_word(p, "sizeof"))
 		return parse_sizeof(p);
 	return parse_name(p);
 }
@@ -481,7 +481,9 @@ static struct node *parse_unary(struct parser *p)
 	return n;
 }
 
-/* Operators by precedence, the loosest first; those of two characters before their beginnings. */
+/*
+ * Operators by precedence, the loosest first. Operators of two characters come before those of one.
+ */
 #define PAIR(a, b) ((a) << 8 | (b))
 static const char *const levels[][5] = {
 	{ "||" },
@@ -496,7 +498,7 @@ static const char *const levels[][5] = {
 	{ "*", "/", "%" },
 };
 
-static int take_operator(struct parser *p, size_t level)
+static int parse_operator(struct parser *p, size_t level)
 {
 	for (size_t i = 0; i < 5 && levels[level][i]; i++) {
 		const char *op = levels[level][i], *start = p->at;
@@ -505,7 +507,7 @@ static int take_operator(struct parser *p, size_t level)
 		if (!print_format_take(p, op))
 			continue;
 		next = p->at < p->end ? *p->at : 0;
-		/* "|" is not the beginning of "||", nor "<" that of "<<". */
+		/* "|" must not match in "||", nor "<" in "<<". */
 		if (op[1] || (next != op[0] && next != '=') || !strchr("|&<>", op[0]))
 			return op[1] ? PAIR(op[0], op[1]) : op[0];
 		p->at = start;
@@ -521,7 +523,7 @@ static struct node *parse_binary(struct parser *p, size_t level)
 	if (level == ARRAY_SIZE(levels))
 		return parse_unary(p);
 	left = parse_binary(p, level + 1);
-	while (!p->bad && (op = take_operator(p, level))) {
+	while (!p->bad && (op = parse_operator(p, level))) {
 		struct node *n = new_node(p, NODE_BINARY);
 
 		n->op = op;
@@ -629,7 +631,7 @@ static struct trace_bytes bytes_of(const struct evaluation *e, const struct node
 	return trace_bytes_of(e->fields, &e->fields->data[n->field], e->raw, e->size);
 }
 
-static uint64_t cast(const struct node *n, uint64_t v)
+static uint64_t apply_cast(const struct node *n, uint64_t v)
 {
 	if (n->cast_size >= 8)
 		return v;
@@ -658,7 +660,7 @@ static uint64_t print_format_number_of(const struct evaluation *e, const struct 
 	case NODE_CHOICE:
 		return print_format_number_of(e, print_format_number_of(e, n->a) ? n->b : n->c);
 	case NODE_CAST:
-		return cast(n, print_format_number_of(e, n->a));
+		return apply_cast(n, print_format_number_of(e, n->a));
 	default:
 		return 0;
 	}
@@ -830,7 +832,7 @@ static const char *read_count(struct printing *p, const char *at, int *out)
 	return at;
 }
 
-/* What stands behind the '%'. */
+/* The conversion behind a '%'. */
 static const char *read_conversion(struct printing *p, const char *at, struct conversion *c)
 {
 	size_t n = 0;
@@ -849,7 +851,7 @@ static const char *read_conversion(struct printing *p, const char *at, struct co
 	return *at ? at + 1 : at;
 }
 
-/* printf's own rules, for a 64-bit number or a text. */
+/* A conversion for printf() of a 64-bit number or a text. */
 static void make_format(const struct conversion *c, const char *end, char *out, size_t size)
 {
 	int n = snprintf(out, size, "%%%s", c->flags);
@@ -924,7 +926,7 @@ static const char *print_format_put_conversion(struct printing *p, const char *a
 		buf_u8(p->out, (uint8_t)next_number(p));
 		break;
 	case 'p':
-		/* "%pS" and the like: letters that say how; the address is what can be told. */
+		/* "%pS" and the like: the letters choose a form, but only the address is known */
 		while (isalnum((unsigned char)*at))
 			at++;
 		buf_printf(p->out, "0x%" PRIx64, next_number(p));
@@ -962,7 +964,7 @@ struct print_format *print_format_new(const char *text, size_t size,
 	struct parser p = { .at = text, .end = text + size, .fields = fields, .arena = arena };
 	struct print_format *f = arena_alloc(arena, sizeof(*f));
 
-	*f = (struct print_format){ .format = print_format_take_text(&p) };
+	*f = (struct print_format){ .format = print_format_parse_text(&p) };
 	while (!p.bad && print_format_take(&p, ",")) {
 		if (f->n_args == MAX_ARGS)
 			return NULL;

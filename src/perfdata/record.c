@@ -11,17 +11,17 @@
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
 #define PERF_RECORD_MISC_MMAP_BUILD_ID (1 << 14)
 #endif
-/* Linux 6.19: a number follows that names the user part, which comes in a record of its own. */
+/* Linux 6.19: a cookie follows; it names the user part, which comes in its own record. */
 #define CONTEXT_USER_DEFERRED ((uint64_t)-640)
 
 #ifndef PERF_FORMAT_LOST
 #define PERF_FORMAT_LOST (1U << 4)
 #endif
 
-/* Samples that a BPF filter of the user's left out on purpose (tools/lib/perf). */
+/* Samples that a user's BPF filter left out on purpose (tools/lib/perf). */
 #define MISC_LOST_SAMPLES_BPF (1 << 15)
 
-/* What follows the call chain in a sample, or is of use only together with that. */
+/* Fields behind the call chain in a sample, and fields that need one of these. */
 #define EXTRA_FIELDS                                                                        \
 	(PERF_SAMPLE_ADDR | PERF_SAMPLE_READ | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT |              \
@@ -29,7 +29,7 @@
 	 PERF_SAMPLE_REGS_INTR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |               \
 	 PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE | PERF_SAMPLE_AUX)
 
-/* The fields that stand at the end of every record but SAMPLE (struct sample_id). */
+/* The fields at the end of every record but SAMPLE (struct sample_id). */
 struct trailer {
 	int32_t pid, tid;
 	uint64_t time_ns, id;
@@ -70,7 +70,7 @@ static void read_trailer(const struct record_format *f, struct reader *r, struct
 		t->id = reader_u64(r);
 }
 
-/* In a file a record may lie anywhere: sizes that are no multiple of 8 do occur. */
+/* A record may lie anywhere in a file: sizes that are no multiple of 8 do occur. */
 static struct perf_event_header header_of(const void *record)
 {
 	struct perf_event_header h;
@@ -80,10 +80,10 @@ static struct perf_event_header header_of(const void *record)
 }
 
 /*
- * What was written of a record. Of two types, the kernel adds the size of the trailer once more for
- * each event that listens and never takes it back (perf_event_ksymbol_output() and
- * perf_event_bpf_output() change the header that all of them share): with two profilers at work,
- * behind the trailer lies what was in the ring before.
+ * The bytes of a record that the kernel really wrote. For two types, the kernel adds the size of
+ * the trailer again for each listening event, and never subtracts it. (perf_event_ksymbol_output()
+ * and perf_event_bpf_output() change the header that all events share.) So with two profilers at
+ * work, old bytes of the ring follow the trailer.
  */
 static size_t written_size(const struct record_format *f, const void *record, size_t size,
 			   uint32_t type)
@@ -142,9 +142,9 @@ static enum cpu_mode mode_of(uint16_t misc)
 }
 
 /*
- * The chain comes as addresses with markers between them: PERF_CONTEXT_KERNEL,
- * the kernel's part, PERF_CONTEXT_USER, the user's part, each innermost first.
- * The first address of the part that the sample is in is the sample's own ip.
+ * The chain consists of addresses with markers between them: PERF_CONTEXT_KERNEL, the kernel's
+ * part, PERF_CONTEXT_USER, the user's part, each innermost first. The first address of the sample's
+ * own part is the sample's ip.
  */
 static void read_chain(const struct record_format *f, struct reader *r, struct sample_event *s,
 		       struct record_scratch *scratch)
@@ -178,7 +178,7 @@ static void read_chain(const struct record_format *f, struct reader *r, struct s
 			s->chain_cut = true;
 			break;
 		}
-		/* Guest and hypervisor parts do not occur with our attributes; kept as user. */
+		/* Our attributes give no guest and hypervisor parts; they are kept as user */
 		if (context == PERF_CONTEXT_KERNEL && s->n_kernel == s->n_callers)
 			s->n_kernel++;
 		scratch->callers[s->n_callers++] = addr;
@@ -276,7 +276,7 @@ static void read_stack(struct reader *r, struct sample_extra *x)
 	x->is_stack_whole = copied < size;
 }
 
-/* What follows the call chain. ADDR, which stands before it, and READ have been read. */
+/* The fields behind the call chain. ADDR, which is before it, and READ have been read. */
 static void record_read_extra(const struct record_format *f, struct reader *r,
 			      struct record_scratch *scratch)
 {
@@ -320,7 +320,7 @@ static void decode_sample(const struct record_format *f, struct reader *rest,
 			  struct record_scratch *scratch, uint16_t misc, struct event *e)
 {
 	struct sample_event *s = &e->sample;
-	struct reader in = *rest, *r = &in; /* ours alone: it stays in registers */
+	struct reader in = *rest, *r = &in; /* a local copy, which stays in registers */
 	uint64_t type = f->sample_type, id = 0, addr = 0;
 
 	e->type = EVENT_SAMPLE;
@@ -488,8 +488,7 @@ static void decode_text_poke(struct reader *r, struct event *e)
 	e->text_poke.bytes = reader_bytes(r, (size_t)e->text_poke.n_old + e->text_poke.n_new);
 }
 
-/* What tells of processor traces and of where threads are. False: a type that says nothing to us.
- */
+/* Records of processor traces and of thread switches. False: a type that we do not use. */
 static bool decode_more(const struct record_format *f, const struct perf_event_header *h,
 			struct reader *r, struct record_scratch *scratch, const struct trailer *t,
 			struct event *e)
@@ -530,7 +529,7 @@ static bool decode_more(const struct record_format *f, const struct perf_event_h
 	}
 }
 
-/* The part of a record between header and trailer. False: a type that says nothing to us. */
+/* The part of a record between header and trailer. False: a type that we do not use. */
 static bool decode_body(const struct record_format *f, const struct perf_event_header *h,
 			struct reader *r, struct record_scratch *scratch, const struct trailer *t,
 			struct event *e)
@@ -571,7 +570,8 @@ static bool decode_body(const struct record_format *f, const struct perf_event_h
 	case PERF_RECORD_THROTTLE:
 	case PERF_RECORD_UNTHROTTLE:
 		e->type = EVENT_THROTTLE;
-		reader_u64(r); /* time, id and stream id: of the event's own; the id is counted */
+		reader_u64(
+			r); /* time, id and stream id: of the throttled event; the id is counted */
 		e->throttle.counter = counter_of(f, reader_u64(r));
 		e->throttle.is_end = h->type == PERF_RECORD_UNTHROTTLE;
 		return true;

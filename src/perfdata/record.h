@@ -2,8 +2,8 @@
 /*
  * perf_event records as bytes to events (perf_event_open(2), linux/perf_event.h).
  *
- * Takes bytes, opens nothing, logs nothing. One decoder serves the live rings
- * and, with the formats a file tells, perf.data.
+ * Takes bytes, opens nothing, logs nothing. One decoder serves the live rings and, with the formats
+ * of the file, perf.data.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define RECORD_MAX_REGISTERS 64
 #define RECORD_MAX_LINKS     32 /* namespaces of a thread; the kernel has seven or eight */
 
-/* How the records of one counter are laid out, and which counter an id means. */
+/* The layout of one counter's records, and the counter of an id. */
 struct record_format {
 	uint64_t sample_type;
 	bool sample_id_all;
@@ -27,18 +27,20 @@ struct record_format {
 	uint32_t (*counter_of)(const void *context, uint64_t id);
 	const void *context;
 	uint32_t counter;
-	/* Of the fields behind the call chain: as in perf_event_attr. */
+	/* Fields behind the call chain: as in perf_event_attr. */
 	uint64_t read_format, branch_sample_type, regs_user, regs_intr;
 	uint32_t max_stack; /* a chain of this many addresses was cut */
-	/* PERF_SAMPLE_READ's values are of the sample's thread alone: inherited (Linux 6.12). */
+	/*
+	 * PERF_SAMPLE_READ's values count the sample's thread alone: inherited events (Linux 6.12).
+	 */
 	bool has_values_by_thread;
-	/* The period where PERF_SAMPLE_PERIOD is not in sample_type: that of each counter. */
+	/* The period of each counter, if sample_type lacks PERF_SAMPLE_PERIOD. */
 	const uint64_t *fixed_periods;
 };
 
 enum record_result {
 	RECORD_OK,
-	RECORD_SKIPPED, /* a type that says nothing to us */
+	RECORD_SKIPPED, /* a type that we do not use */
 	RECORD_BAD,     /* does not fit its own size or layout */
 };
 
@@ -53,8 +55,8 @@ struct record_scratch {
 };
 
 /*
- * The time of a record (`size` bytes with its header), without decoding it; 0
- * where the format has none. This is what rings are merged by.
+ * The time of a record (`size` bytes with its header), without decoding the record; 0 if the format
+ * has none. Rings are merged by it.
  */
 uint64_t record_time(const struct record_format *format, const void *record, size_t size);
 
@@ -62,9 +64,8 @@ uint64_t record_time(const struct record_format *format, const void *record, siz
 size_t record_trailer_size(const struct record_format *format);
 
 /*
- * Decodes one record of `size` bytes (the header's own size). `cpu` is used
- * where the format has no PERF_SAMPLE_CPU. Strings and chains of *out point
- * into the record or the scratch.
+ * Decodes one record of `size` bytes (the header's own size). `cpu` is used if the format has no
+ * PERF_SAMPLE_CPU. Strings and chains of *out point into the record or the scratch.
  */
 enum record_result record_decode(const struct record_format *format, const void *record,
 				 size_t size, uint32_t cpu, struct record_scratch *scratch,

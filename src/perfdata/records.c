@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The records of a recording one by one, as they stand; and the AUX data among them. */
+/* The records of a recording one by one, as in the file, and the AUX data among them. */
 #include "base/error.h"
 #include "perfdata/state.h"
 
@@ -114,7 +114,7 @@ void perfdata_find_aux(struct perfdata *p)
 	struct raw_record r;
 	struct stream s;
 
-	/* A pipe's records have been stepped through for its events already. */
+	/* the opening has already stepped through a pipe's records */
 	for (uint32_t i = 0; i < p->n_files && !p->info.is_pipe && !p->is_aux_known; i++) {
 		stream_init(&s, p->files[i].base, i ? 0 : p->data_off,
 			    i ? p->files[i].size : p->data_end, p->is_foreign);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The registers that a stack walk wants, as PERF_SAMPLE_REGS_USER names them
- * (asm/perf_regs.h of the kernel, x86 and arm64), and their DWARF numbers
- * (System V psABIs).
+ * The registers that a stack walk needs, as PERF_SAMPLE_REGS_USER names them (asm/perf_regs.h of
+ * the kernel, x86 and arm64), and their DWARF numbers (System V psABIs).
  */
 #pragma once
 
@@ -11,9 +10,9 @@
 
 #include "event/event.h"
 
-/* "AX", "R8", "XMM0"; "x0", "lr"; NULL for a number that has none. */
+/* "AX", "R8", "XMM0"; "x0", "lr"; NULL for a number without a name. */
 const char *register_name(uint32_t bit, bool is_aarch64);
-/* It is the second bit of the name: an XMM register's upper half. */
+/* The bit is the second of its name: an XMM register's upper half. */
 bool register_is_upper_half(uint32_t bit, bool is_aarch64);
 
 #define DWARF_REGISTERS 33
@@ -30,10 +29,13 @@ struct dwarf_registers {
 	bool is_aarch64;
 };
 
-/* The stack pointer and program counter alone; false as below, or where one of them is not in. */
+/* The stack pointer and program counter alone; false as below, or if one of them is missing. */
 bool registers_place(const struct sample_registers *regs, bool is_aarch64, uint64_t *sp,
 		     uint64_t *pc);
 
-/* False where the sample has none, or those of a 32-bit program. `is_aarch64`: whose they are. */
+/*
+ * False if the sample has none, or those of a 32-bit program. `is_aarch64`: of the recorded
+ * machine.
+ */
 bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 			struct dwarf_registers *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The inside of a perf.data reader; for the files of this folder alone. */
+/* The inside of a perf.data reader, for the files of this folder alone. */
 #pragma once
 
 #include "base/arena.h"
@@ -18,7 +18,7 @@ struct perfdata {
 	size_t n_files;
 	bool is_foreign;
 	uint64_t data_off, data_end; /* of the first file's records */
-	struct error damage;         /* of the header; told when all has been read */
+	struct error damage;         /* of the header; reported after all has been read */
 	struct arena *arena;         /* texts and arrays of `info` */
 
 	struct intmap by_id; /* sample id to counter */
@@ -27,11 +27,13 @@ struct perfdata {
 		size_t n, cap;
 	} formats;
 	uint64_t *fixed_periods;
-	uint32_t *time_offs;  /* by counter: where a sample has its time; 0: it has none */
-	int id_word;          /* where a sample has its id: in words behind the header; -1 none */
-	int id_word_from_end; /* the same of other records, from their end; 0 none */
-	/* To indexes into values, of PERF_SAMPLE_READ: from a sample id; from such an index and a
-	 * thread. */
+	uint32_t *time_offs;  /* by counter: the offset of the time in a sample; 0: none */
+	int id_word;          /* place of the id in a sample: in words behind the header; -1 none */
+	int id_word_from_end; /* the same in other records, from their end; 0 none */
+	/*
+	 * To indexes into values, of PERF_SAMPLE_READ: from a sample id; from such an index and a
+	 * thread.
+	 */
 	struct intmap last_values, last_thread_values;
 	struct {
 		uint64_t *data;
@@ -64,13 +66,13 @@ int header_read(struct perfdata *p, struct error *err);
 
 /* counters.c */
 
-/* An event and the ids of its samples; `ids` are `n` numbers as they stand in the file. */
+/* An event and the ids of its samples; `ids` are `n` numbers as in the file. */
 struct perfdata_counter *counter_add(struct perfdata *p, const struct perf_event_attr *attr,
 				     const void *ids, size_t n);
 void counter_add_id(struct perfdata *p, uint32_t counter, uint64_t id);
 struct perfdata_counter *counter_of_id(struct perfdata *p, uint64_t id);
 
-/* All events are known: names those that have no name, and lays out the formats. */
+/* All events are known: names the nameless ones, and lays out the formats. */
 int counters_finish(struct perfdata *p, struct error *err);
 
 /* feature.c */
@@ -87,12 +89,12 @@ void tracing_read(struct perfdata *p, const uint8_t *bytes, uint64_t size);
 const struct record_format *record_format_of(const struct perfdata *p, const uint8_t *bytes,
 					     uint32_t type, size_t size);
 
-/* The record in our byte order: itself, or a copy that holds until the next call. */
+/* The record in our byte order: itself, or a copy that is valid until the next call. */
 const uint8_t *record_in_our_order(struct perfdata *p, const struct record_format *f,
 				   const uint8_t *bytes, size_t size);
 
-/* 0 where the record has none. */
+/* 0 for a record without a time. */
 uint64_t record_time_of(struct perfdata *p, const struct raw_record *r);
 
-/* meta.c: records of perf's own that tell what a file has in sections. False: not one of them. */
+/* meta.c: perf's own records that replace a file's sections. False: another record. */
 bool meta_read(struct perfdata *p, uint32_t file, const struct raw_record *r);

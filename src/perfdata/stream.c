@@ -15,8 +15,8 @@
 #define MAX_QUEUED      ((size_t)4 << 20)
 #define MAX_CHUNK_BYTES ((uint64_t)256 << 20)
 /*
- * Records compress to a tenth or a fiftieth. What grows beyond this was made to: 64 KiB could
- * give 2 GB of the smallest records, which take seconds to step over.
+ * Records compress to a tenth or a fiftieth. Data that grows more than this was made to: 64 KiB
+ * could give 2 GB of the smallest records, which take seconds to step over.
  */
 #define MAX_GROWTH   ((uint64_t)1000)
 #define GROWTH_SLACK ((uint64_t)1 << 20)
@@ -40,7 +40,7 @@ void stream_fini(struct stream *s)
 
 /* Damage. */
 
-static bool fail(struct stream *s, uint64_t file_off, const char *what, uint64_t number)
+static bool stream_fail(struct stream *s, uint64_t file_off, const char *what, uint64_t number)
 {
 	char text[200];
 
@@ -63,7 +63,7 @@ static inline struct raw_record parse_header(const struct stream *s, const uint8
 	};
 }
 
-/* What follows some records in the file is not in their size. */
+/* The bytes that follow some records in the file; the records' sizes leave them out. */
 static uint64_t payload_size(const struct stream *s, const struct raw_record *r)
 {
 	struct order_reader o = order_reader_over(r->bytes, r->size, s->is_foreign);
@@ -80,7 +80,7 @@ static uint64_t payload_size(const struct stream *s, const struct raw_record *r)
 
 /* Compression. */
 
-/* Chunks whose records have all gone on, from the oldest on. */
+/* Frees the oldest chunks, as far as all their records were delivered. */
 static void free_chunks(struct stream *s)
 {
 	while (s->n_freed < s->chunks.n) {
@@ -95,7 +95,7 @@ static void free_chunks(struct stream *s)
 	}
 }
 
-/* Takes what a COMPRESSED record holds; it is unpacked piece by piece as it is read. */
+/* Begins a COMPRESSED record; its content is unpacked piece by piece as it is read. */
 static bool begin_packed(struct stream *s, const struct raw_record *r)
 {
 	struct order_reader o = order_reader_over(r->bytes, r->size, s->is_foreign);
@@ -105,10 +105,10 @@ static bool begin_packed(struct stream *s, const struct raw_record *r)
 	if (r->type == USER_COMPRESSED2)
 		size = order_u64(&o);
 	if (o.r.bad || size > reader_left(&o.r))
-		return fail(s, r->file_off,
-			    "a compressed record says it holds %" PRIu64
-			    " bytes, which do not fit into it",
-			    size);
+		return stream_fail(s, r->file_off,
+				   "a compressed record says it holds %" PRIu64
+				   " bytes, which do not fit into it",
+				   size);
 	if (!s->zstd)
 		s->zstd = ZSTD_createDStream();
 	s->packed = o.r.at;
@@ -120,7 +120,7 @@ static bool begin_packed(struct stream *s, const struct raw_record *r)
 	return true;
 }
 
-/* Unpacks the next piece into a chunk of its own, behind what was left of the one before. */
+/* Unpacks the next piece into a new chunk, behind the rest of the chunk before. */
 static bool stream_unpack(struct stream *s)
 {
 	struct chunk c = { .file_off = s->packed_off, .bytes = xmalloc(CHUNK_BYTES) };
@@ -137,21 +137,21 @@ static bool stream_unpack(struct stream *s)
 	if (ZSTD_isError(r)) {
 		free(c.bytes);
 		s->packed_size = 0;
-		return fail(s, s->packed_off,
-			    "the compressed data is damaged (zstd error %" PRIu64 ")",
-			    (uint64_t)ZSTD_getErrorCode(r));
+		return stream_fail(s, s->packed_off,
+				   "the compressed data is damaged (zstd error %" PRIu64 ")",
+				   (uint64_t)ZSTD_getErrorCode(r));
 	}
 	s->unpacked += out.pos;
 	if (s->unpacked > s->unpacked_max) {
 		free(c.bytes);
-		return fail(s, s->packed_off,
-			    "a compressed record gives more than %" PRIu64
-			    " times its size; it was made to exhaust its reader",
-			    MAX_GROWTH);
+		return stream_fail(s, s->packed_off,
+				   "a compressed record gives more than %" PRIu64
+				   " times its size; it was made to exhaust its reader",
+				   MAX_GROWTH);
 	}
 	s->packed += in.pos;
 	s->packed_size -= in.pos;
-	/* zstd may hold back what there was no room for. */
+	/* zstd may hold back bytes that found no room */
 	s->is_unpacking = s->packed_size || out.pos == out.size;
 	c.len = out.pos;
 	if (c.len < CHUNK_BYTES / 2)
@@ -163,7 +163,7 @@ static bool stream_unpack(struct stream *s)
 
 /* Reading. */
 
-/* The next record of the chunk; false when what is left of it is kept for the one after. */
+/* The next record of the chunk; false if the chunk's rest is kept for the next chunk. */
 static bool next_of_chunk(struct stream *s, struct chunk *c, struct raw_record *out)
 {
 	size_t left = c->len - c->at;
@@ -172,9 +172,10 @@ static bool next_of_chunk(struct stream *s, struct chunk *c, struct raw_record *
 		*out = parse_header(s, c->bytes + c->at, c->file_off);
 		if (out->size < HEADER_BYTES) {
 			c->at = c->len;
-			return fail(s, c->file_off,
-				    "a record in the compressed data says its size is %" PRIu64,
-				    out->size);
+			return stream_fail(
+				s, c->file_off,
+				"a record in the compressed data says its size is %" PRIu64,
+				out->size);
 		}
 		if (out->size <= left) {
 			c->at += out->size;
@@ -192,8 +193,8 @@ static bool next_of_chunk(struct stream *s, struct chunk *c, struct raw_record *
 }
 
 /*
- * `perf record -o - 2>&1` puts what perf says at its end behind the records: "[ perf record:
- * Woken up …". That is no damage.
+ * `perf record -o - 2>&1` puts perf's last messages behind the records: "[ perf record: Woken up
+ * …". That is no damage.
  */
 static bool is_perfs_message(const struct stream *s)
 {
@@ -209,17 +210,19 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 	uint64_t left = s->end - s->at;
 
 	if (!left && s->missing)
-		return fail(s, s->missing_from,
-			    "%" PRIu64 " bytes that follow a record are missing", s->missing);
+		return stream_fail(s, s->missing_from,
+				   "%" PRIu64 " bytes that follow a record are missing",
+				   s->missing);
 	if (!left && !s->n_straddling) {
 		s->is_done = true;
 		return false;
 	}
 	if (!left)
-		return fail(s, s->at, "the compressed data ends within a record", 0);
+		return stream_fail(s, s->at, "the compressed data ends within a record", 0);
 	if (left < HEADER_BYTES)
-		return fail(s, s->at, "the data ends within a record: %" PRIu64 " bytes are left",
-			    left);
+		return stream_fail(s, s->at,
+				   "the data ends within a record: %" PRIu64 " bytes are left",
+				   left);
 	*out = parse_header(s, s->base + s->at, s->at);
 	if (out->type > UINT16_MAX && is_perfs_message(s)) {
 		s->n_text = left;
@@ -227,13 +230,13 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 		return next_of_file(s, out);
 	}
 	if (out->size < HEADER_BYTES)
-		return fail(s, s->at, "a record says its size is %" PRIu64, out->size);
+		return stream_fail(s, s->at, "a record says its size is %" PRIu64, out->size);
 	if (out->size > left)
-		return fail(s, s->at, "the data ends within a record of %" PRIu64 " bytes",
-			    out->size);
+		return stream_fail(s, s->at, "the data ends within a record of %" PRIu64 " bytes",
+				   out->size);
 	if (out->type >= USER_RECORD_FIRST)
 		out->payload = payload_size(s, out);
-	/* A trace is of use up to where it was cut. */
+	/* a trace is usable up to its cut */
 	if (out->payload > left - out->size && out->type == USER_AUXTRACE) {
 		s->missing = out->payload - (left - out->size);
 		s->missing_from = s->at;
@@ -243,8 +246,9 @@ static bool next_of_file(struct stream *s, struct raw_record *out)
 		return true;
 	}
 	if (out->payload > left - out->size)
-		return fail(s, s->at, "%" PRIu64 " bytes that follow a record go beyond the data",
-			    out->payload);
+		return stream_fail(s, s->at,
+				   "%" PRIu64 " bytes that follow a record go beyond the data",
+				   out->payload);
 	s->at += out->size + out->payload;
 	s->is_in_chunk = false;
 	return true;
@@ -299,7 +303,7 @@ static void merge_runs(const struct queued *from, struct queued *to, size_t a, s
 	}
 }
 
-/* The end of the run that begins at `at`: up to the first that is earlier than the one before. */
+/* The end of the run that begins at `at`: the first record earlier than the one before it. */
 static size_t run_end(const struct queued *q, size_t at, size_t n)
 {
 	for (at++; at < n && q[at - 1].time_ns <= q[at].time_ns; at++)
@@ -307,7 +311,7 @@ static size_t run_end(const struct queued *q, size_t at, size_t n)
 	return MIN(at, n);
 }
 
-/* One pass over all runs, two and two; the number of runs that are left. */
+/* One pass merges pairs of runs; returns the number of runs that are left. */
 static size_t merge_pass(const struct queued *from, struct queued *to, size_t at, size_t n)
 {
 	size_t n_runs = 0;
@@ -323,8 +327,8 @@ static size_t merge_pass(const struct queued *from, struct queued *to, size_t at
 }
 
 /*
- * Natural merge sort: a round is the rings of all CPUs one after the other, and each
- * of them is in order, so that there are few runs.
+ * Natural merge sort. A round is the rings of all CPUs one after the other. Each ring is in order,
+ * so there are few runs.
  */
 static void sort_queue(struct stream *s)
 {
@@ -340,8 +344,8 @@ static void sort_queue(struct stream *s)
 	}
 }
 
-/* What has gone on makes room. */
-static void compact(struct stream *s)
+/* Frees the room of delivered records. */
+static void queue_compact(struct stream *s)
 {
 	memmove(s->queue.data, s->queue.data + s->head,
 		(s->queue.n - s->head) * sizeof(*s->queue.data));
@@ -350,13 +354,13 @@ static void compact(struct stream *s)
 	s->head = 0;
 }
 
-/* The queue in order, and all of it up to `until_ns` ready. */
-static void make_ready(struct stream *s, uint64_t until_ns)
+/* Sorts the queue, and makes all of it up to `until_ns` ready. */
+static void queue_make_ready(struct stream *s, uint64_t until_ns)
 {
 	size_t low = 0, high;
 
 	if (s->head)
-		compact(s);
+		queue_compact(s);
 	sort_queue(s);
 	low = s->ready;
 	high = s->queue.n;
@@ -373,13 +377,13 @@ static void make_ready(struct stream *s, uint64_t until_ns)
 
 void stream_end_round(struct stream *s)
 {
-	make_ready(s, s->round_ns);
+	queue_make_ready(s, s->round_ns);
 	s->round_ns = s->latest_ns;
 }
 
 void stream_end(struct stream *s)
 {
-	make_ready(s, UINT64_MAX);
+	queue_make_ready(s, UINT64_MAX);
 }
 
 bool stream_is_full(const struct stream *s)
@@ -389,7 +393,7 @@ bool stream_is_full(const struct stream *s)
 
 void stream_relieve(struct stream *s)
 {
-	make_ready(s, 0);
+	queue_make_ready(s, 0);
 	s->ready = MAX(s->ready, s->queue.n / 2 + 1);
 	s->ready = MIN(s->ready, s->queue.n);
 }

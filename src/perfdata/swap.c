@@ -14,8 +14,8 @@
 #endif
 
 /*
- * What stands between header and trailer, a letter a number: 2, 4 and 8 are its bytes,
- * '*' is eights to the end, 'b' the 24 bytes of a build id. What follows is text or bytes.
+ * The content between header and trailer, a letter for each number: 2, 4 and 8 are its bytes, '*'
+ * means eights to the end, 'b' the 24 bytes of a build id. Text or bytes follow.
  */
 static const char *const layouts[] = {
 	[PERF_RECORD_MMAP] = "44888",        [PERF_RECORD_LOST] = "88",
@@ -34,7 +34,7 @@ struct cursor {
 	uint8_t *at, *end;
 };
 
-static size_t left(const struct cursor *c)
+static size_t cursor_left(const struct cursor *c)
 {
 	return (size_t)(c->end - c->at);
 }
@@ -43,7 +43,7 @@ static void swap_u16(struct cursor *c)
 {
 	uint16_t v;
 
-	if (left(c) < sizeof(v))
+	if (cursor_left(c) < sizeof(v))
 		return;
 	memcpy(&v, c->at, sizeof(v));
 	v = __builtin_bswap16(v);
@@ -55,7 +55,7 @@ static uint32_t swap_u32(struct cursor *c)
 {
 	uint32_t v;
 
-	if (left(c) < sizeof(v))
+	if (cursor_left(c) < sizeof(v))
 		return 0;
 	memcpy(&v, c->at, sizeof(v));
 	v = __builtin_bswap32(v);
@@ -68,7 +68,7 @@ static uint64_t swap_u64(struct cursor *c)
 {
 	uint64_t v;
 
-	if (left(c) < sizeof(v))
+	if (cursor_left(c) < sizeof(v))
 		return 0;
 	memcpy(&v, c->at, sizeof(v));
 	v = __builtin_bswap64(v);
@@ -79,13 +79,13 @@ static uint64_t swap_u64(struct cursor *c)
 
 static void swap_u64s(struct cursor *c, uint64_t n)
 {
-	while (n-- && left(c) >= 8)
+	while (n-- && cursor_left(c) >= 8)
 		swap_u64(c);
 }
 
 static void swap_skip(struct cursor *c, uint64_t n)
 {
-	c->at += MIN(n, left(c));
+	c->at += MIN(n, cursor_left(c));
 }
 
 static void swap_layout(struct cursor *c, const char *layout)
@@ -104,7 +104,7 @@ static void swap_layout(struct cursor *c, const char *layout)
 	}
 }
 
-/* The fields that samples and trailers have; those of `type` alone are there. */
+/* The fields of samples and trailers, as far as `type` has them. */
 static void swap_ids(struct cursor *c, uint64_t type)
 {
 	swap_u64s(c, !!(type & PERF_SAMPLE_ID) + !!(type & PERF_SAMPLE_STREAM_ID));
@@ -134,7 +134,7 @@ static void swap_values(struct cursor *c, uint64_t format)
 	if (format & PERF_FORMAT_GROUP) {
 		uint64_t n = swap_u64(c);
 
-		swap_u64s(c, times + MIN(n, left(c)) * each);
+		swap_u64s(c, times + MIN(n, cursor_left(c)) * each);
 	} else {
 		swap_u64s(c, times + each);
 	}
@@ -147,7 +147,7 @@ static void swap_branch_flags(struct cursor *c)
 	uint64_t theirs, ours = 0;
 	unsigned int shift = 0;
 
-	if (left(c) < 8)
+	if (cursor_left(c) < 8)
 		return;
 	memcpy(&theirs, c->at, 8);
 	theirs = __builtin_bswap64(theirs);
@@ -167,7 +167,7 @@ static void swap_branches(const struct record_format *f, struct cursor *c)
 
 	if (f->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
 		swap_u64(c);
-	for (; n && left(c) >= 24; n--) {
+	for (; n && cursor_left(c) >= 24; n--) {
 		swap_u64s(c, 2);
 		swap_branch_flags(c);
 	}
@@ -241,7 +241,7 @@ void record_swap(const struct record_format *f, uint8_t *record, size_t size)
 		swap_sample(f, &c);
 		return;
 	}
-	if (left(&c) < trailer || h.type >= ARRAY_SIZE(layouts) || !layouts[h.type])
+	if (cursor_left(&c) < trailer || h.type >= ARRAY_SIZE(layouts) || !layouts[h.type])
 		return;
 	c.end -= trailer;
 	tail = (struct cursor){ c.end, c.end + trailer };

@@ -23,7 +23,7 @@ static const char *line_end(const char *at, const char *end)
 	return newline ? newline : end;
 }
 
-/* The number behind "key:" in a line; false where there is none. */
+/* The number behind "key:" in a line; false if there is none. */
 static bool find_number(const char *line, const char *end, const char *key, uint32_t *out)
 {
 	size_t len = strlen(key);
@@ -39,21 +39,21 @@ static bool find_number(const char *line, const char *end, const char *key, uint
 	return false;
 }
 
-static bool contains(const char *text, size_t len, const char *word)
+static bool text_contains(const char *text, size_t len, const char *word)
 {
 	return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-/* "char comm[16]", "__data_loc char[] name", "unsigned long args[6]": type, name and what it is. */
+/* "char comm[16]", "__data_loc char[] name", "unsigned long args[6]": the type and the name. */
 static void read_declaration(struct trace_field *f, const char *text, size_t len,
 			     struct arena *arena)
 {
 	const char *bracket, *end = text + len, *name;
 
-	f->is_dynamic = contains(text, len, "__data_loc");
-	f->is_relative = contains(text, len, "__rel_loc");
+	f->is_dynamic = text_contains(text, len, "__data_loc");
+	f->is_relative = text_contains(text, len, "__rel_loc");
 	f->is_dynamic |= f->is_relative;
-	f->is_text = contains(text, len, "char") && !contains(text, len, "unsigned");
+	f->is_text = text_contains(text, len, "char") && !text_contains(text, len, "unsigned");
 	bracket = f->is_dynamic ? NULL : memchr(text, '[', len);
 	f->is_array = bracket != NULL || f->is_dynamic;
 	if (bracket) {
@@ -64,12 +64,13 @@ static void read_declaration(struct trace_field *f, const char *text, size_t len
 	for (name = end; name > text && name[-1] != ' ' && name[-1] != '*' && name[-1] != '\t';)
 		name--;
 	f->name = arena_strndup(arena, name, (size_t)(end - name));
-	if (contains(text, len, "long") || contains(text, len, "64"))
+	if (text_contains(text, len, "long") || text_contains(text, len, "64"))
 		f->element_size = 8;
-	else if (contains(text, len, "short") || contains(text, len, "16"))
+	else if (text_contains(text, len, "short") || text_contains(text, len, "16"))
 		f->element_size = 2;
 	else
-		f->element_size = contains(text, len, "char") || contains(text, len, "8") ? 1 : 4;
+		f->element_size =
+			text_contains(text, len, "char") || text_contains(text, len, "8") ? 1 : 4;
 }
 
 static void read_field(struct tracepoint_format *t, const char *line, const char *end)
@@ -145,7 +146,10 @@ uint64_t trace_extend(uint64_t v, size_t size)
 	return (uint64_t)((int64_t)(v << shift) >> shift);
 }
 
-/* The place of an array is in the field itself: u32, its offset below, its size above. */
+/*
+ * The field itself holds the place of an array: u32, its offset in the low half, its size in the
+ * high half.
+ */
 struct trace_bytes trace_bytes_of(const struct trace_fields *fields, const struct trace_field *f,
 				  const uint8_t *raw, size_t size)
 {
@@ -198,7 +202,7 @@ static bool tracepoint_put_field(const struct trace_fields *fields, const struct
 	return false;
 }
 
-static const struct trace_field *nth(const struct tracepoint_format *t, uint32_t i)
+static const struct trace_field *visible_field(const struct tracepoint_format *t, uint32_t i)
 {
 	vec_foreach (&t->fields, f)
 		if (!f->is_common && !i--)
@@ -217,13 +221,13 @@ uint32_t tracepoint_n_fields(const struct tracepoint_format *t)
 
 const char *tracepoint_field_name(const struct tracepoint_format *t, uint32_t i)
 {
-	return nth(t, i)->name;
+	return visible_field(t, i)->name;
 }
 
 bool tracepoint_field_value(const struct tracepoint_format *t, uint32_t i, const uint8_t *raw,
 			    size_t size, struct buf *out)
 {
-	return tracepoint_put_field(&t->fields, nth(t, i), raw, size, out);
+	return tracepoint_put_field(&t->fields, visible_field(t, i), raw, size, out);
 }
 
 void tracepoint_print(const struct tracepoint_format *t, const uint8_t *raw, size_t size,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The formats of tracepoints: what perf copies from tracefs, in the layout of the header of
+ * The formats of tracepoints, which perf copies from tracefs. The layout is the header of
  * trace-cmd's trace.dat (its man page trace-cmd.dat.v6(5)):
  *
  *   17 08 44 "tracing"  version\0  endian u8  size of long u8  page size u32
@@ -85,7 +85,7 @@ void tracing_read(struct perfdata *p, const uint8_t *bytes, uint64_t size)
 	if (!magic || memcmp(magic, tracing_magic, sizeof(tracing_magic)))
 		return;
 	reader_cstr(&o.r); /* version */
-	/* 1 is big-endian; every machine that this is compiled for is little-endian, or says so. */
+	/* 1 is big-endian; assay runs on little-endian machines, or the compiler says otherwise */
 	o.is_foreign = reader_u8(&o.r) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	reader_u8(&o.r);
 	order_u32(&o);

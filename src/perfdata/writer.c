@@ -6,10 +6,10 @@
 
 #include "perfdata/format.h"
 
-/* perf pads the names in sections so (NAME_ALIGN of its header.h). */
+/* perf pads names in sections to this size (NAME_ALIGN of its header.h). */
 #define NAME_ALIGN 64
 
-/* The attr of Linux 5.16: perf 6.1 refuses files whose attrs are larger than it knows. */
+/* The attr of Linux 5.16: perf 6.1 refuses larger attrs than its own. */
 #define ATTR_SIZE 128
 
 #define MISC_BUILD_ID_SIZE (1 << 15) /* as in feature.c */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * perf.data as perf record writes it: a header, the events with their ids, the records, the feature
- * sections (format.h has the layout's source). Makes bytes, in our byte order; who writes them
- * to a file is replay/perfdata_file.h.
+ * sections (format.h has the layout's source). Makes bytes in our byte order;
+ * replay/perfdata_file.h writes them to a file.
  *
  *   head: header, ids, attrs │ data: records … │ tail: table of sections, sections
  *
- * Until the header is written again at the end, its data has the size 0, and readers (ours, perf)
- * take all that follows for records.
+ * Until the header is written again at the end, its data has the size 0. Readers (ours, perf) then
+ * take all bytes behind the header as records.
  */
 #pragma once
 
@@ -42,36 +42,36 @@ struct writer_sections {
 };
 void writer_sections_fini(struct writer_sections *s);
 
-/* A new section to append to, in place of what there was of that bit. */
+/* A new section to append to; it replaces an earlier section of that bit. */
 struct buf *writer_section(struct writer_sections *s, uint32_t bit);
 
-/* What stands in sections. */
+/* The encodings inside sections. */
 void writer_text(struct buf *out, const char *text);
 void writer_text_section(struct writer_sections *s, uint32_t bit, const char *text);
 void writer_event_desc(struct buf *out, const struct writer_event *events, size_t n);
 void writer_build_id(struct buf *out, const char *path, const struct build_id *id, bool is_kernel);
 
 /*
- * What follows the data, which ends at file offset `end`; and the header that then stands at
- * offset 0 (`header`: PERFDATA_HEADER_SIZE bytes, appended to *header).
+ * The bytes behind the data, which ends at file offset `end`; and the final header for offset 0
+ * (PERFDATA_HEADER_SIZE bytes, appended to *header).
  */
 void writer_tail(const struct writer_event *events, size_t n_events, struct writer_sections *s,
 		 uint64_t end, struct buf *tail, struct buf *header);
 
 /*
- * A MAPPING, COMM or FORK as a record of the first event's layout, for what already ran when the
- * recording began. False: another type of event, or a path too long.
+ * A MAPPING, COMM or FORK as a record of the first event's layout, for processes that ran before
+ * the recording began. False: another type of event, or the path is too long.
  */
 bool writer_record(const struct perf_event_attr *attr, const struct event *e, struct buf *out);
 
 /*
- * A SAMPLE of an event with these attributes and this id. False: it is larger than a record can
- * be, or the attributes ask for what is not written (READ, STACK_USER, AUX).
+ * A SAMPLE of an event with these attributes and this id. False: the sample is larger than a record
+ * can be, or the attributes ask for fields that are not written (READ, STACK_USER, AUX).
  */
 bool writer_sample(const struct perf_event_attr *attr, uint64_t id, const struct event *e,
 		   struct buf *out);
 
-/* What stands in AUXTRACE_INFO for Intel PT (tools/perf/util/intel-pt.h), in its order. */
+/* The content of AUXTRACE_INFO for Intel PT (tools/perf/util/intel-pt.h), in its order. */
 struct writer_intel_pt {
 	uint32_t pmu_type; /* perf_event_attr.type */
 	/* From TSC to the recording's times: as in perf_event_mmap_page. */
@@ -86,12 +86,12 @@ struct writer_intel_pt {
 	bool is_snapshot, is_per_cpu;
 	uint32_t ctc_numerator, ctc_denominator; /* TSC to crystal clock: cpuid leaf 0x15 */
 	uint64_t max_nonturbo_ratio;
-	const char *filter; /* of addresses, as the kernel got it; or NULL */
+	const char *filter; /* of addresses, as given to the kernel; or NULL */
 	bool has_event_trace;
 };
 void writer_intel_pt(const struct writer_intel_pt *t, struct buf *out);
 
-/* TIME_CONV: the same for readers that know of no trace. */
+/* TIME_CONV: the same for readers without a trace decoder. */
 void writer_time_conversion(uint64_t shift, uint64_t mult, uint64_t zero, struct buf *out);
 
 /* AUXTRACE: the record; `size` bytes of trace, a multiple of eight, follow it in the file. */

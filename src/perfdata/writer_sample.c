@@ -4,7 +4,7 @@
 
 #include "perfdata/writer.h"
 
-/* What is written of a sample; READ and STACK_USER no sample that is made has. */
+/* The written fields of a sample. Our samples never have READ and STACK_USER. */
 #define WRITTEN_FIELDS                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
@@ -36,7 +36,7 @@ static uint16_t writer_sample_misc_of(enum cpu_mode mode)
 	return modes[mode];
 }
 
-/* The kernel's part behind its mark, then the user's, each innermost first. */
+/* The kernel's part behind its marker, then the user's, each innermost first. */
 static void put_chain(struct buf *out, const struct sample_event *s)
 {
 	bool is_kernel = s->mode == MODE_KERNEL, has_user = s->n_callers > s->n_kernel;
@@ -51,7 +51,7 @@ static void put_chain(struct buf *out, const struct sample_event *s)
 	}
 }
 
-/* perf wants the size and the bytes together to end at a multiple of eight. */
+/* perf needs the size and the bytes together to end at a multiple of eight. */
 static void put_raw(struct buf *out, const struct sample_extra *x)
 {
 	uint32_t padding = (8 - (x->raw_size + 4) % 8) % 8;
@@ -70,7 +70,7 @@ static void put_branches(struct buf *out, uint64_t branch_type, const struct sam
 	buf_bytes(out, x->branches, x->n_branches * sizeof(struct branch));
 }
 
-/* Registers that the event was not opened for are left out; ones that are missing are 0. */
+/* Registers that the event was not opened for are left out; missing ones are 0. */
 static void put_registers(struct buf *out, uint64_t mask, const struct sample_registers *r)
 {
 	writer_sample_put_u64(out, r->abi);
