@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * AutoFDO's text profile: what `create_llvm_prof --profiler=text` and `create_gcov
- * --profiler=text` read (google/autofdo, sample_reader.cc). Three lists, each with its length
- * before it; places are hexadecimal offsets in the binary's file:
+ * AutoFDO's text profile, for `create_llvm_prof --profiler=text` and `create_gcov --profiler=text`
+ * (google/autofdo, sample_reader.cc). It has three lists, each after its length. Places are
+ * hexadecimal offsets in the binary's file:
  *
  *   n  FROM-TO:COUNT …     ranges that ran without a branch taken
  *   n  ADDRESS:COUNT …     samples

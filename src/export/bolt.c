@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * BOLT's pre-aggregated profile, for `perf2bolt -pa` (llvm-project, bolt/docs and
- * DataAggregator.h). Places are hexadecimal addresses as the file states them; X:0 is one that is
- * in another image:
+ * DataAggregator.h). Places are hexadecimal addresses as in the file's headers; X:0 is a place in
+ * another image:
  *
  *   B FROM TO COUNT MISPREDICTED    branches
  *   F FROM TO COUNT                 ranges that ran without a branch taken
@@ -18,7 +18,7 @@
 #include "export/branches.h"
 #include "export/export.h"
 
-/* The address that the file states for an offset; the offset itself where no segment has it. */
+/* The address of an offset by the file's headers; the offset itself if no segment has it. */
 static uint64_t link_addr(const struct elf_file *elf, uint64_t file_off)
 {
 	struct elf_segment s;

@@ -10,14 +10,14 @@
 #include "base/strings.h"
 #include "replay/replay.h"
 
-/* Two branches taken are not further apart; where they are, the stack is not one. */
+/* Two branches taken are not further apart; if they are, the stack is damaged. */
 #define MAX_RANGE ((uint64_t)1 << 20)
 
 #define MISPREDICTED 1 /* of perf_branch_entry's flags */
 
 enum what { BRANCH, RANGE, RANGE_FROM_ELSEWHERE, ADDRESS };
 
-/* What is counted; the key of a table. */
+/* The counted branch or range; the key of a table. */
 struct place_pair {
 	uint32_t what, from_image, to_image, zero;
 	uint64_t from, to;
@@ -31,7 +31,7 @@ struct counting {
 	struct replay_sink sink; /* first: the sink is also this */
 	struct replay *replay;
 	struct strings pairs;          /* the bytes of place_pairs */
-	VEC(struct pair_count) counts; /* by pair; [0] is nobody's */
+	VEC(struct pair_count) counts; /* by pair; [0] is unused */
 	VEC(uint64_t) per_image;       /* branches into it */
 	uint64_t n_samples;
 };
@@ -53,7 +53,7 @@ static void branches_count(struct counting *c, enum what what, struct code_addr 
 	c->per_image.data[to.image.n]++;
 }
 
-/* From the older branch's target to where the newer one left. */
+/* From the older branch's target to the start of the newer branch. */
 static void count_range(struct counting *c, struct code_addr older_from, struct code_addr older_to,
 			struct code_addr newer_from)
 {
@@ -64,7 +64,7 @@ static void count_range(struct counting *c, struct code_addr older_from, struct 
 		       older_to, newer_from, false);
 }
 
-static int branches_take_sample(struct replay_sink *sink, const struct replay_sample *s)
+static int branches_add_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct counting *c = (struct counting *)sink;
 	const struct sample_extra *x = s->event->sample.extra;
@@ -78,7 +78,7 @@ static int branches_take_sample(struct replay_sink *sink, const struct replay_sa
 		const struct branch *b = &x->branches[i];
 		struct code_addr from, to;
 
-		/* Hardware leaves entries empty where it has seen fewer. */
+		/* hardware that saw fewer branches leaves entries empty */
 		if (!b->from && !b->to)
 			break;
 		replay_resolve(c->replay, s, b->from, &from);
@@ -136,8 +136,8 @@ static void branches_sort(struct branch_list *list)
 		qsort(list->data, list->n, sizeof(*list->data), branches_by_place);
 }
 
-static void take_pair(struct branches *out, const struct place_pair *p, uint32_t image,
-		      const struct pair_count *n)
+static void pair_find_or_add(struct branches *out, const struct place_pair *p, uint32_t image,
+			     const struct pair_count *n)
 {
 	struct branch_count b = {
 		.from = p->from_image == image ? p->from : NOT_HERE,
@@ -157,7 +157,7 @@ static void take_pair(struct branches *out, const struct place_pair *p, uint32_t
 		vec_push(&out->ranges, b);
 }
 
-/* Branches of all other images are as one: they come, and go, elsewhere. */
+/* Branches of all other images count as one: they come from elsewhere, or go there. */
 static void merge_equal(struct branch_list *list)
 {
 	size_t n = 0;
@@ -186,7 +186,7 @@ static void branches_fill(struct counting *c, uint32_t image, struct branches *o
 		struct place_pair p;
 
 		memcpy(&p, strings_get(&c->pairs, (string_id){ id }), sizeof(p));
-		take_pair(out, &p, image, &c->counts.data[id]);
+		pair_find_or_add(out, &p, image, &c->counts.data[id]);
 	}
 	merge_equal(&out->branches);
 	merge_equal(&out->ranges);
@@ -207,7 +207,7 @@ static int explain_none(const struct counting *c, const char *image, struct erro
 int branches_load(struct replay *replay, const char *image, struct branches *out,
 		  struct error *damage, struct error *err)
 {
-	struct counting c = { .sink = { branches_take_sample }, .replay = replay };
+	struct counting c = { .sink = { branches_add_sample }, .replay = replay };
 	uint32_t chosen;
 	int r;
 

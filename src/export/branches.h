@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The branch stacks of a recording, added up: what compilers and linkers optimise by.
+ * Sums of a recording's branch stacks: the input of compilers and linkers that optimise.
  *
- * An entry of a stack is a branch taken; what ran between its target and the branch before it (a
- * stack has the newest first) is a range without a branch taken.
+ * An entry of a stack is a branch taken. The newest entry comes first. The code between the target
+ * of a branch and the next newer branch is a range without a branch taken.
  *
  *   entry i+1: from ──► to ─┐ range
  *   entry i:   from ◄───────┘ ──► to
@@ -42,8 +42,8 @@ struct branches {
 };
 
 /*
- * Reads the recording to its end. `image`: a glob of its path or name; NULL: that with the most
- * branches. Lists are sorted by their places. *damage tells of a damaged recording. -ENODATA where
+ * Reads the recording to its end. `image`: a glob of its path or name; NULL: the image with the
+ * most branches. Lists are sorted by their places. *damage describes a damaged recording. -ENODATA:
  * there are no branch stacks, or none in the image.
  */
 int branches_load(struct replay *replay, const char *image, struct branches *out,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Callgrind's profile format, version 1 (valgrind's manual, "Callgrind Format Specification"), for
- * callgrind_annotate and KCachegrind. Two columns an event: samples, and events they stand for.
+ * callgrind_annotate and KCachegrind. An event has two columns: samples, and the events they stand
+ * for.
  *
- * A cost line is of an instruction; its address is the offset in the image, its line that of the
- * innermost function inlined there. How often a call was
- * made is not known: "calls=" has the samples that were below it.
+ * A cost line is one instruction: its offset in the image as address, and the line of the innermost
+ * function inlined there. The number of calls is not known: "calls=" has the samples below the
+ * call.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,8 +23,8 @@ struct callgrind {
 	const struct export *x;
 	struct sink *out;
 	struct calls calls;
-	bool *image_is_named, *function_is_named; /* "(3)" is enough from then on */
-	struct strings files;                     /* named so far; id 0 is the one not known */
+	bool *image_is_named, *function_is_named; /* then "(3)" is enough */
+	struct strings files;                     /* named so far; id 0 is the unknown file */
 	const char *file;                         /* of the last cost line */
 };
 
@@ -33,7 +34,7 @@ static void callgrind_put_text(struct buf *out, const char *text)
 	utf8_append_visible(out, text);
 }
 
-/* "fn=(3) name", or "fn=(3)" where it has been said. */
+/* "fn=(3) name", or "fn=(3)" after the first time. */
 static void callgrind_put_name(struct callgrind *w, const char *key, uint32_t id, const char *name,
 			       bool *is_named)
 {
@@ -68,15 +69,15 @@ static void put_file(struct callgrind *w, const char *key, const char *file)
 	callgrind_put_name(w, key, id, id ? file : "???", &is_named);
 }
 
-/* The file that a function is said to be in: callers refer to it by this. */
-static const char *home_of(const struct callgrind *w, uint32_t function)
+/* The file of a function; callers refer to the function by it. */
+static const char *function_file(const struct callgrind *w, uint32_t function)
 {
 	const struct code_lines *c = w->x->lines;
 
 	return c->functions.data[c->symbol[function]].file;
 }
 
-/* Event names are words: what else they have becomes '_'. */
+/* Event names are words: other characters become '_'. */
 static void callgrind_put_event(struct buf *out, const char *name)
 {
 	static const char word[] =
@@ -136,13 +137,13 @@ static void put_totals(struct callgrind *w, const char *key)
 	buf_u8(&w->out->buf, '\n');
 }
 
-/* "0x1234 17": an instruction and its line, 0 if that is not known. */
+/* "0x1234 17": an instruction and its line; 0: not known. */
 static void put_position(struct buf *out, uint64_t offset, uint32_t line)
 {
 	buf_printf(out, "0x%" PRIx64 " %" PRIu32, offset, line);
 }
 
-/* The innermost line of a place: that of an inlined function, which may be in another file. */
+/* The innermost line of a place. It belongs to an inlined function, possibly of another file. */
 static const struct code_line *callgrind_line_of(const struct callgrind *w, uint32_t place)
 {
 	return &w->x->lines->lines.data[w->x->lines->first[place]];
@@ -154,8 +155,8 @@ static void callgrind_put_place(struct callgrind *w, uint32_t place)
 		     callgrind_line_of(w, place)->line);
 }
 
-/* Says where the lines that follow are, if not where the last ones were. */
-static void turn_to_file(struct callgrind *w, uint32_t place, const char *home)
+/* Names the file of the next lines, if it is not that of the last lines. */
+static void put_file_change(struct callgrind *w, uint32_t place, const char *home)
 {
 	const char *file = w->x->lines->functions.data[callgrind_line_of(w, place)->function].file;
 
@@ -189,7 +190,7 @@ static void callgrind_put_call(struct callgrind *w, const struct call *call,
 	struct buf *out = &w->out->buf;
 
 	put_image(w, "cob", p->functions.data[call->callee].image);
-	put_file(w, "cfi", home_of(w, call->callee));
+	put_file(w, "cfi", function_file(w, call->callee));
 	callgrind_put_function(w, "cfn", call->callee);
 	buf_str(out, "calls=");
 	text_u64(out, samples_of(weights, p->n_lanes));
@@ -202,14 +203,14 @@ static void callgrind_put_call(struct callgrind *w, const struct call *call,
 
 static void begin_function(struct callgrind *w, uint32_t function)
 {
-	w->file = home_of(w, function);
+	w->file = function_file(w, function);
 	buf_u8(&w->out->buf, '\n');
 	put_image(w, "ob", w->x->profile->functions.data[function].image);
 	put_file(w, "fl", w->file);
 	callgrind_put_function(w, "fn", function);
 }
 
-/* The places of all functions, and after each the calls from it: both are in the same order. */
+/* The places of all functions, each followed by its calls: both are in the same order. */
 static void put_places(struct callgrind *w)
 {
 	const struct profile *p = w->x->profile;
@@ -222,7 +223,7 @@ static void put_places(struct callgrind *w)
 
 		if (p->places.data[place].function != function)
 			begin_function(w, function = p->places.data[place].function);
-		turn_to_file(w, place, home_of(w, function));
+		put_file_change(w, place, function_file(w, function));
 		if (samples_of(self, p->n_lanes)) {
 			callgrind_put_place(w, place);
 			put_costs(&w->out->buf, self, p->n_lanes);

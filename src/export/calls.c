@@ -8,11 +8,11 @@
 struct gatherer {
 	const struct profile *p;
 	struct calls *c;
-	struct intmap index;                  /* caller << 32 | callee: the call */
-	uint32_t *call_of;                    /* by node; NO_INDEX */
-	uint32_t *open;                       /* by call: how often it is in the chain at hand */
+	struct intmap index; /* caller << 32 | callee: the call */
+	uint32_t *call_of;   /* by node; NO_INDEX */
+	uint32_t *open;      /* by call: its number of entries in the current chain */
 	uint32_t *first_child, *next_sibling; /* by node; 0: none */
-	struct weight *totals;                /* by node, with all below */
+	struct weight *totals;                /* by node, with all nodes below */
 };
 
 static void *calls_column(size_t n, size_t size)
@@ -26,7 +26,10 @@ static void calls_add_all(struct weight *to, const struct weight *from, uint32_t
 		weight_add(&to[lane], &from[lane]);
 }
 
-/* What ended in each node and place; then, from the leaves up, what passed through each node. */
+/*
+ * Adds up the weights that ended in each node and place; then, from the leaves up, the weights that
+ * passed through each node.
+ */
 static void calls_add_weights(struct gatherer *g)
 {
 	const struct profile *p = g->p;
@@ -81,7 +84,7 @@ static uint32_t find_arc_call(struct gatherer *g, const struct profile_arc *arc)
 	return *id;
 }
 
-/* Arcs without stacks are calls as they are. */
+/* Arcs without stacks are already calls. */
 static void calls_add_arcs(struct gatherer *g)
 {
 	uint32_t n = g->p->n_lanes;
@@ -105,7 +108,7 @@ static void calls_leave(struct gatherer *g, uint32_t node)
 		g->open[g->call_of[node]]--;
 }
 
-/* Depth first, so that a call which is in the chain already is seen to be. */
+/* Depth first, so that a call that is already in the chain counts once. */
 static void calls_walk(struct gatherer *g)
 {
 	uint32_t node = g->first_child[0];

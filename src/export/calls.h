@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls: which place called which function, and what was spent below.
+ * Calls: the place of the caller, the called function, and the weight below.
  *
- * For formats that know arcs instead of chains. A call's weight counts a sample once, however
- * often the call is in its chain. Weights are [i * n_lanes + lane].
+ * For formats with arcs instead of chains. A call's weight counts a sample once, however often the
+ * call is in its chain. Weights are [i * n_lanes + lane].
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "machine/cgroup_name.h"
 
-/* "default" of "default/web"; where there is no namespace, "". */
+/* "default" of "default/web"; "" without a namespace. */
 static const char *pod_namespace(struct frame_names *frames, const char *pod)
 {
 	const char *slash = strchr(pod, '/');

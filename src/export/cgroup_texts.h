@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What exports say of a class's cgroup: labels, attributes, columns. */
+/* The texts that exports give a class's cgroup: labels, attributes, columns. */
 #pragma once
 
 #include "export/names.h"
@@ -28,11 +28,11 @@ enum cgroup_text {
 };
 
 struct cgroup_texts {
-	const char *text[N_CGROUP_TEXTS]; /* "": there is none; UTF-8 as long as `names` is */
+	const char *text[N_CGROUP_TEXTS]; /* "": none; UTF-8, valid as long as `names` */
 };
 
 /*
- * Of each path, by the value of PROFILE_CGROUP, which has to be among the profile's keys. The
- * caller frees.
+ * The texts of each path, by the value of PROFILE_CGROUP, which has to be among the profile's keys.
+ * The caller frees them.
  */
 struct cgroup_texts *cgroup_texts_new(const struct profile *p, struct frame_names *frames);

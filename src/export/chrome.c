@@ -18,7 +18,7 @@ struct chrome {
 	const char *before; /* the next element */
 };
 
-/* Begins an element of the list at hand. */
+/* Begins an element of the current list. */
 static struct buf *chrome_element(struct chrome *c)
 {
 	buf_str(&c->out->buf, c->before);

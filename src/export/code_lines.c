@@ -12,11 +12,11 @@ struct maker {
 	struct frame_names *names;
 	struct strings keys; /* key of function i is string i + 1 */
 	struct strings files;
-	size_t first;          /* of the places that are added at once … */
-	VEC(uint64_t) offsets; /* … and where they are in their image */
+	size_t first;          /* of the places in the current call … */
+	VEC(uint64_t) offsets; /* … and their offsets in the image */
 };
 
-/* Symbols are known by their function, inlined ones by their name in the image's table. */
+/* A symbol's key is its function, an inlined function's key its name in the image's table. */
 struct function_key {
 	uint32_t image, id, file, is_inline;
 };
@@ -78,7 +78,7 @@ static uint32_t code_lines_image_of(const struct profile *p, size_t place)
 	return p->functions.data[p->places.data[place].function].image;
 }
 
-/* Those of one image that follow each other from `first` on: how many. */
+/* The number of places of one image in a row from `first` on. */
 static size_t code_lines_add_places(struct maker *m, bool with_source)
 {
 	const struct profile *p = m->p;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The source of places: for each the functions that are inlined there, with files and lines.
+ * Source lines of places: for each place the functions that are inlined there, with files and
+ * lines.
  *
- * A place has at least one line, whose function is the one that the symbol table has; inlined
+ * A place has at least one line, which is the line of the symbol table's function. Inlined
  * functions come before it, innermost first:
  *
  *	place 7   __introsort_loop  stl_algo.h:1939    lines[first[7]]          inlined
@@ -20,7 +21,7 @@ struct code_function {
 	const char *name, *system_name; /* as frame_name() and frame_system_name(); never NULL */
 	const char *file;               /* "" if not known */
 	uint32_t image;
-	uint32_t symbol; /* of an inlined one NO_INDEX, else the profile's function */
+	uint32_t symbol; /* NO_INDEX for an inlined one, else the profile's function */
 };
 
 struct code_line {
@@ -32,12 +33,12 @@ struct code_lines {
 	VEC(struct code_function) functions;
 	VEC(struct code_line) lines;
 	uint32_t *first;  /* by place, and one more */
-	uint32_t *symbol; /* by function of the profile: index of functions; of its first place */
+	uint32_t *symbol; /* by function of the profile: index of functions; from its first place */
 };
 
 /*
- * For a profile with places. Without `with_source` no debug information is looked for: each place
- * has one line, of its symbol. Texts live as long as `names` and the profile's symbolizer.
+ * For a profile with places. Without `with_source`, no debug information is read: each place has
+ * one line, its symbol's. Texts live as long as `names` and the profile's symbolizer.
  */
 void code_lines_init(struct code_lines *c, const struct profile *p, struct frame_names *names,
 		     bool with_source);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CSV (RFC 4180, with plain newlines): a line for what a thread, comm, CPU, event and call chain
- * got in one second. The chain is one field, folded: outermost frame first, ';' between.
+ * CSV (RFC 4180, with plain newlines). A line is the weight of a thread, comm, CPU, event and call
+ * chain in one second. The chain is one field, folded: outermost frame first, ';' between.
  */
 #include <inttypes.h>
 

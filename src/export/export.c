@@ -91,7 +91,7 @@ static int write_stream(const struct export *x, int fd, uint64_t *n_bytes, struc
 	return finished < 0 ? error_set(err, finished, "%s", strerror(-finished)) : 0;
 }
 
-/* A reader that goes away early is no failure. */
+/* A reader that stops early is no failure. */
 static int write_stdout(const struct export *x, uint64_t *n_bytes, struct error *err)
 {
 	int r;
@@ -144,7 +144,7 @@ static int export_write_file(const struct export *x, const char *path, uint64_t 
 	return r;
 }
 
-/* A device or a pipe that is there already: nothing to put in its place. */
+/* An existing device or pipe, which a new file cannot replace. */
 static int write_special(const struct export *x, const char *path, uint64_t *n_bytes,
 			 struct error *err)
 {
@@ -168,7 +168,7 @@ static int write_path(const struct export *x, const char *path, uint64_t *n_byte
 	else if (is_there && !S_ISREG(st.st_mode) && x->format->ops->target == EXPORT_STREAM)
 		r = write_special(x, path, n_bytes, err);
 	else {
-		real = is_there ? realpath(path, NULL) : NULL; /* a link stays one */
+		real = is_there ? realpath(path, NULL) : NULL; /* a link stays a link */
 		r = export_write_file(x, real ? real : path, n_bytes, err);
 	}
 	return r < 0 ? error_wrap(err, r, "cannot write '%s'", path) : 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Exports: a profile in the format of another tool. docs/exporters.md says what each one keeps.
+ * Exports: a profile in the format of another tool. docs/exporters.md lists what each format keeps.
  *
- * A format is its file, with a struct export_ops, and a row in formats.def. The ops say what
- * must be loaded, and write it: to a stream of bytes, to a file that they open by its path (a
- * database), or to a place that is no file (a server). Whichever it is, the weights that are
- * written add up to the totals of profile->lanes, event by event.
+ * A format is its file, with a struct export_ops, and a row in formats.def. The ops name the
+ * profile to load, and write it: to a stream of bytes, to a file that they open by its path (a
+ * database), or to a place that is no file (a server). In each case, the written weights add up to
+ * the totals of profile->lanes, event by event.
  *
- * A file is written under another name and gets its own when it is whole.
+ * A file is written under a temporary name and renamed when it is complete.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ struct trace_calls;
 
 enum export_target {
 	EXPORT_STREAM, /* write(): to standard output, a pipe or a file */
-	EXPORT_FILE,   /* store(): a path where there is no file yet */
-	EXPORT_PLACE,  /* store(): what -o says, as it is: a connection string */
+	EXPORT_FILE,   /* store(): a path without a file */
+	EXPORT_PLACE,  /* store(): the argument of -o, unchanged: a connection string */
 };
 
 struct export_ops {
@@ -38,13 +38,14 @@ struct export_ops {
 	bool from_recording; /* written from single samples (export_recording()), not from a profile
 			      */
 
-	/* For profile_load(). Without EVENT among the keys each event is a lane of its own. */
+	/* For profile_load(). Without EVENT among the keys, each event has its own lane. */
 	struct key_list keys;
 	bool with_chains, with_places, with_slices;
 	bool with_source; /* with places: fills in export->lines */
-	bool of_samples;  /* has no room for numbers of events: weighed by samples unless asked */
+	bool of_samples;  /* has no room for numbers of events: weighs samples unless asked for
+			     events */
 
-	/* Bytes that can't be written are sink_finish()'s failure, not the format's. */
+	/* Failed writes are reported by sink_finish(), not by the format. */
 	int (*write)(const struct export *x, struct sink *out, struct error *err);
 	int (*store)(const struct export *x, const char *target, struct error *err);
 };
@@ -64,12 +65,11 @@ const struct export_format *export_find(const char *name);
 /* The format whose extension the path ends in (the longest one), or NULL. */
 const struct export_format *export_find_extension(const char *path);
 
-/* Of a recording with a processor trace, for formats that have its calls: it is read anew each
- * time. */
+/* A recording with a processor trace, for formats that have its calls. Each use reads it anew. */
 struct export_trace {
 	int (*open)(struct export_trace *self, struct trace_calls **out, struct error *err);
 	bool with_branches;
-	struct trace_calls *calls; /* of the first reading; whoever opened closes */
+	struct trace_calls *calls; /* of the first reading; the opener closes it */
 };
 
 struct export_options {
@@ -77,17 +77,17 @@ struct export_options {
 	bool no_source;     /* leave out files, lines and inlined functions */
 	const char *image;  /* formats of one image: a glob; NULL: the one with most samples */
 	const char *schema; /* databases that have them */
-	bool replace;       /* tables that an export has left there */
+	bool replace;       /* tables of an earlier export */
 	bool is_csv_raw;    /* base/csv.h */
 	struct export_trace *trace; /* databases; NULL: none */
 	/*
-	 * Called with the path of a file that has not got its name yet, and with NULL when it has
-	 * or is gone: a program that a signal ends can remove the file. May be NULL.
+	 * Called with the path of a temporary file, and with NULL when the file is renamed or
+	 * removed: so a program that a signal ends can remove the file. May be NULL.
 	 */
 	void (*on_temporary)(const char *path);
 };
 
-/* What a format is given. */
+/* The input of a format. */
 struct export
 {
 	const struct export_format *format;
@@ -95,28 +95,28 @@ struct export
 	const struct profile *profile;
 	struct frame_names *frames; /* export/names.h */
 	struct replay *replay;      /* from_recording: instead of a profile */
-	struct error *damage;       /* from_recording: what the recording lacks */
+	struct error *damage;       /* from_recording: the damage of the recording */
 	struct code_lines *lines;   /* export/code_lines.h; of formats with_source */
 };
 
-/* Events between two samples, where that is known; else 0. NULL is fine. */
+/* Events between two samples if known; else 0. NULL is fine. */
 uint64_t counter_period(const struct counter_info *c);
 
 /*
- * Writes a format that is made of a recording's samples, from_recording; as export_write(). Of a
- * damaged recording what could be read is written, and *damage tells.
+ * Writes a format with from_recording, which is made of a recording's samples; as export_write().
+ * For a damaged recording, the readable part is written, and *damage describes the damage.
  */
 int export_recording(const struct export_format *format, const struct export_options *options,
 		     struct replay *replay, const char *output, uint64_t *n_bytes,
 		     struct error *damage, struct error *err);
 
-/* Fills in what the format wants loaded; session, symbols and query are the caller's. */
+/* Fills in the format's needs; session, symbols and query are the caller's. */
 void export_request(const struct export_format *format, struct profile_request *request);
 
 /*
- * Writes a profile that was loaded as export_request() wanted. `output` is a path, "-" or NULL
- * for standard output (streams only), or for EXPORT_PLACE whatever the format takes. On failure a
- * file of this name is as it was before. *n_bytes is what was written; 0 where nobody knows.
+ * Writes a profile that was loaded by export_request(). `output` is a path, "-" or NULL for
+ * standard output (streams only), or for EXPORT_PLACE the format's own target. After a failure, a
+ * file of this name is unchanged. *n_bytes are the written bytes; 0 if not known.
  */
 int export_write(const struct export_format *format, const struct export_options *options,
 		 const struct profile *profile, const char *output, uint64_t *n_bytes,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The processed format of the Firefox Profiler (profiler.firefox.com), gzipped JSON. Version 61 of
- * the format (src/types/profile.ts of firefox-devtools/profiler): the viewer brings older ones up
- * to its own.
+ * the format (src/types/profile.ts of firefox-devtools/profiler): the viewer converts older
+ * versions.
  *
- * All threads share one table of each kind. A line of a place is a frame, so that inlined functions
- * get theirs: node n of the call tree is the stacks [first_stack[n], first_stack[n + 1]), outermost
+ * All threads share one table of each kind. A line of a place is a frame, so inlined functions have
+ * frames. Node n of the call tree is the stacks [first_stack[n], first_stack[n + 1]), outermost
  * first.
  */
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static void put_number_or_null(struct buf *out, uint64_t number, bool is_there)
 		buf_str(out, "null");
 }
 
-/* ---- stacks: what has which frame, below what ---- */
+/* ---- stacks: frames and their parents ---- */
 
 static uint32_t node_lines(const struct firefox *w, uint32_t node)
 {
@@ -222,7 +222,7 @@ static void firefox_put_functions(struct firefox *w)
 	firefox_end_table(w, n);
 }
 
-/* ---- what the rest refers to ---- */
+/* ---- tables that others refer to ---- */
 
 static void get_index(struct firefox *w, struct buf *out, size_t row)
 {
@@ -388,8 +388,7 @@ static void firefox_put_samples(struct firefox *w, const struct track *track)
 	firefox_end_table(w, track->n);
 }
 
-/* A thread has one kind of samples: where several events were counted, each has a thread of its
- * own. */
+/* A thread has one kind of samples: with several events, each gets its own thread. */
 static void firefox_put_thread(struct firefox *w, const struct track *track)
 {
 	const struct profile *p = w->x->profile;

@@ -2,8 +2,8 @@
 /*
  * Folded stacks, as flamegraph.pl and its successors read them: "comm;outermost;…;innermost N".
  *
- * The format has one weight a line and no escapes: where several events were counted, the event is
- * the outermost frame; ';' in a name becomes ':' and control characters '?'.
+ * The format has one weight a line and no escapes. With several events, the event is the outermost
+ * frame. ';' in a name becomes ':' and control characters '?'.
  */
 #include "export/folded.h"
 

@@ -7,9 +7,9 @@
  *	0 hist   low_pc, high_pc, n_bins, rate, dimension, its letter; n_bins of 16 bits
  *	1 arc    from_pc, to_pc, count of 32 bits
  *
- * Addresses are those that the image states, and as wide; numbers have its byte order. A
- * bin holds 65535. gprof adds up histograms of the same range, so that a fuller bin goes into
- * several of them; beyond MAX_HISTOGRAMS all bins are divided alike, and the rate too.
+ * Addresses, their width and the byte order are those of the image. A bin holds 65535. gprof adds
+ * up histograms of the same range, so a fuller bin goes into several of them. Beyond
+ * MAX_HISTOGRAMS, all bins and the rate are divided by one number.
  */
 #include <elf.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static int gmon_choose_image(struct gmon *g, struct error *err)
 	return error_set(err, -ENOENT, "no samples are in an executable file");
 }
 
-/* gprof will read the same file: it must be the one that was profiled. */
+/* gprof will read the same file: it must be the profiled one. */
 static int gmon_open_image(struct gmon *g, struct error *err)
 {
 	const struct image *image = g->x->profile->images.data[g->image].image;
@@ -124,7 +124,7 @@ static bool place_addr(const struct gmon *g, uint32_t place, uint64_t *addr)
 	       link_addr_of(g, at->offset, addr);
 }
 
-/* Where a function begins; of one without a name gprof could say nothing. */
+/* The start of a function; gprof could not name a function without a name. */
 static bool function_addr(const struct gmon *g, uint32_t function, uint64_t *addr)
 {
 	const struct profile_function *f = &g->x->profile->functions.data[function];
@@ -150,7 +150,7 @@ static void gmon_find_range(struct gmon *g)
 		g->low = MIN(g->low, addr);
 		g->high = MAX(g->high, addr + 1);
 	}
-	if (g->low >= g->high) /* callers alone: an empty histogram somewhere */
+	if (g->low >= g->high) /* only callers: an empty histogram somewhere */
 		g->low = 0, g->high = 1;
 	g->bin_bytes = MIN_BIN_BYTES;
 	g->low -= g->low % 16;
@@ -178,7 +178,7 @@ static void gmon_put_address(struct gmon *g, uint64_t addr)
 		buf_u32(&g->out->buf, (uint32_t)addr);
 }
 
-/* What gprof divides by, and calls the result: seconds for clocks, else the event itself. */
+/* The divisor and unit of gprof's results: seconds for clocks, else the event itself. */
 struct dimension {
 	uint32_t rate;
 	char name[DIMENSION_SIZE];
@@ -242,7 +242,7 @@ static void put_histograms(struct gmon *g)
 	} while (max);
 }
 
-/* Counts of one arc add up in gprof, too. */
+/* gprof, too, adds up the counts of one arc. */
 static void gmon_put_arcs(struct gmon *g)
 {
 	uint64_t from, to;

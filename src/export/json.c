@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session as JSON: tables that refer to each other by index; docs/exporters.md says what is
- * in them. Rows of the large ones are arrays, whose columns are named in "columns".
+ * A session as JSON: tables that refer to each other by index; docs/exporters.md lists them. Rows
+ * of the large tables are arrays, whose columns are named in "columns".
  */
 #include <inttypes.h>
 
@@ -19,7 +19,7 @@
 struct json {
 	const struct export *x;
 	struct sink *out;
-	const char *before;  /* the next element of the table at hand */
+	const char *before;  /* the next element of the current table */
 	uint32_t *cgroup_of; /* by value of PROFILE_CGROUP: place in the table */
 };
 
@@ -175,7 +175,7 @@ static void put_holders(struct json *w)
 }
 
 /* [a,b,…] */
-/* UINT64_MAX is -1: what samples are not kept apart by. */
+/* UINT64_MAX is -1: samples are not split by this key. */
 static void json_put_row(struct json *w, const uint64_t *values, size_t n)
 {
 	struct buf *out = json_element(w);
@@ -190,7 +190,7 @@ static void json_put_row(struct json *w, const uint64_t *values, size_t n)
 	buf_u8(out, ']');
 }
 
-/* Offset and image of a place, and its lines: functions inlined there first. */
+/* Offset and image of a place, and its lines: inlined functions first. */
 static void put_frame(struct json *w, uint32_t place)
 {
 	const struct profile *p = w->x->profile;
@@ -256,7 +256,7 @@ static void json_put_slice(struct json *w, const struct profile_slice *slice)
 	}
 }
 
-/* What each path says, and by value of the key its number in the table. */
+/* The names of each path, and by value of the key its number in the table. */
 static void put_cgroups(struct json *w)
 {
 	static const char *const keys[N_CGROUP_TEXTS] = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * LLVM's sample profile as text: what `clang -fprofile-sample-use=FILE` and `llvm-profdata` read
+ * LLVM's sample profile as text, for `clang -fprofile-sample-use=FILE` and `llvm-profdata`
  * (llvm-project, ProfileData/SampleProfReader.h; Clang's manual, "Sample Profile Text Format"):
  *
  *   function:TOTAL:HEAD
- *    OFFSET[.DISCRIMINATOR]: COUNT           a line, counted from where the function is declared
- *    OFFSET[.DISCRIMINATOR]: callee:TOTAL    what is inlined there; its lines, a blank deeper
+ *    OFFSET[.DISCRIMINATOR]: COUNT           a line, counted from the function's declaration
+ *    OFFSET[.DISCRIMINATOR]: callee:TOTAL    an inlined function; its lines, a blank deeper
  *     OFFSET[.DISCRIMINATOR]: COUNT
  *
  * Functions have the names of the symbol table. HEAD has the samples at the first instruction.
@@ -20,14 +20,14 @@
 #include "export/export.h"
 #include "symbol/lines/lines.h"
 
-/* A place in a function as LLVM tells it: 16 bits of lines, and which piece of code of the line. */
+/* LLVM's place in a function: 16 bits of lines, and the piece of the line's code. */
 struct llvm_place {
 	uint32_t offset, discriminator;
 };
 
 /* A function, or a copy that is inlined into another one. */
 struct llvm_function {
-	uint32_t parent; /* 0: it is inlined into none */
+	uint32_t parent; /* 0: not inlined */
 	struct llvm_place called;
 	string_id name;
 	uint64_t total, head;
@@ -39,7 +39,7 @@ struct llvm_line {
 	uint64_t count;
 };
 
-/* Keys of tables: all of a function, or line, but its counts. */
+/* Keys of tables: all of a function, or line, except its counts. */
 struct function_key {
 	uint32_t parent, offset, discriminator, name;
 };
@@ -51,13 +51,13 @@ struct llvm {
 	const struct export *x;
 	struct sink *out;
 	struct strings names, function_keys, line_keys; /* entry i is string i */
-	VEC(struct llvm_function) functions;            /* [0] is nobody */
-	VEC(struct llvm_line) lines;                    /* [0] is none */
+	VEC(struct llvm_function) functions;            /* [0] is unused */
+	VEC(struct llvm_line) lines;                    /* [0] is unused */
 	uint32_t *first_line, *first_inlined; /* by function, in the sorted lists, and one more */
-	uint32_t *order;                      /* of functions, as they are written */
+	uint32_t *order;                      /* of functions, as written */
 };
 
-/* What compilers add to the names of copies and of parts; profiles go by the name before. */
+/* The length before the suffixes that compilers add to copies and parts; profiles use that name. */
 static size_t plain_length(const char *name)
 {
 	static const char *const added[] = { ".llvm.", ".cold", ".part.", ".isra.", ".constprop." };
@@ -72,7 +72,7 @@ static size_t plain_length(const char *name)
 	return n;
 }
 
-/* A name begins a line: blanks, numbers and comments do, too. */
+/* A name begins a line, and so do blanks, numbers and comments. */
 static bool llvm_is_name(const char *name)
 {
 	return *name && !strchr(" #!0123456789", *name) && !strchr(name, '\n') &&
@@ -84,7 +84,7 @@ static struct llvm_place llvm_place_of(const struct line_frame *f)
 	return (struct llvm_place){ (f->line - f->decl_line) & 0xffff, f->discriminator };
 }
 
-static bool has_place(const struct line_frame *f)
+static bool frame_has_lines(const struct line_frame *f)
 {
 	return f->line && f->decl_line;
 }
@@ -113,13 +113,13 @@ static void llvm_add_line(struct llvm *w, uint32_t function, struct llvm_place p
 	w->lines.data[id].count += count;
 }
 
-/* From the symbol's function inwards, as far as names and lines are known. */
+/* From the symbol's function inwards, while names and lines are known. */
 static void llvm_add_samples(struct llvm *w, const struct line_frame *frames, size_t n,
 			     bool is_entry, uint64_t count)
 {
 	uint32_t function;
 
-	if (!n || !llvm_is_name(frames[n - 1].function) || !has_place(&frames[n - 1]))
+	if (!n || !llvm_is_name(frames[n - 1].function) || !frame_has_lines(&frames[n - 1]))
 		return;
 	function = llvm_add_function(w, 0, (struct llvm_place){ 0 }, &frames[n - 1]);
 	w->functions.data[function].head += is_entry ? count : 0;
@@ -127,7 +127,8 @@ static void llvm_add_samples(struct llvm *w, const struct line_frame *frames, si
 		const struct line_frame *f = &frames[--n];
 
 		w->functions.data[function].total += count;
-		if (!n || !llvm_is_name(frames[n - 1].function) || !has_place(&frames[n - 1])) {
+		if (!n || !llvm_is_name(frames[n - 1].function) ||
+		    !frame_has_lines(&frames[n - 1])) {
 			llvm_add_line(w, function, llvm_place_of(f), count);
 			return;
 		}
@@ -188,7 +189,7 @@ static int line_order(const void *a, const void *b)
 	return r ? r : llvm_by_place(x->place, y->place);
 }
 
-/* Those inlined into one function by their places; the others by their counts, largest first. */
+/* Functions inlined into one by their places; the others by their counts, largest first. */
 static int function_order(const void *a, const void *b, void *context)
 {
 	const struct llvm *w = context;
@@ -217,7 +218,7 @@ static void llvm_sort(struct llvm *w)
 		w->first_line[w->lines.data[i].function + 1] = i + 1;
 	for (uint32_t i = 1; i < n; i++)
 		w->first_inlined[w->functions.data[w->order[i]].parent + 1] = i + 1;
-	/* Those that have none begin where the one before ends. */
+	/* functions without any begin at the end of the one before */
 	w->first_line[0] = w->first_inlined[0] = 1;
 	for (uint32_t i = 1; i <= n; i++) {
 		w->first_line[i] = MAX(w->first_line[i], w->first_line[i - 1]);
@@ -233,7 +234,7 @@ static void llvm_put_place(struct buf *out, uint32_t depth, struct llvm_place pl
 	buf_str(out, ": ");
 }
 
-/* As deep as inlining is: LINES_MAX_FRAMES at most. */
+/* As deep as inlining: LINES_MAX_FRAMES at most. */
 static void put_function(struct llvm *w, uint32_t id,
 			 uint32_t depth) /* NOLINT(misc-no-recursion) */
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PAGE        4096ULL
-#define FIRST_START 0x400000ULL /* where programs used to begin; 0 would look like no address */
+#define FIRST_START 0x400000ULL /* the old start of programs; 0 would look like no address */
 
 static bool has_runtime_addresses(const struct image *image)
 {
@@ -59,8 +59,8 @@ static void place_all(struct mappings *m, const struct profile *p)
 	}
 }
 
-/* The executable that most samples are of goes first: readers take that for the program's name. */
-static void main_first(struct mappings *m, const struct profile *p)
+/* The executable with the most samples goes first: readers take its name as the program's. */
+static void put_main_first(struct mappings *m, const struct profile *p)
 {
 	uint64_t *samples = xcalloc(p->images.n + 1, sizeof(*samples)), best = 0;
 	uint32_t main = NO_INDEX;
@@ -93,7 +93,7 @@ void mappings_init(struct mappings *m, const struct profile *p)
 	for (size_t i = 0; i < p->images.n; i++)
 		m->of_image[i] = NO_INDEX;
 	find_extents(m, p);
-	main_first(m, p);
+	put_main_first(m, p);
 	place_all(m, p);
 }
 

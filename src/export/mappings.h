@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Address ranges of images, for formats whose addresses are those of a process.
+ * Address ranges of images, for formats that use one process's addresses.
  *
- * A session has (image, offset) and does not know where an image was mapped. Images get
- * ranges one after the other, each as long as the offsets that samples fell on, so that an address
+ * A session has (image, offset) and does not know the address of an image's mapping. Images get
+ * ranges one after the other, each as long as the span of its samples' offsets, so that an address
  * has one meaning. Code that is known by its run-time address (JIT, code without an image) keeps
  * it.
  */
@@ -26,7 +26,7 @@ struct mappings {
 void mappings_init(struct mappings *m, const struct profile *p);
 void mappings_fini(struct mappings *m);
 
-/* NULL for code that has no image. */
+/* NULL for code without an image. */
 const struct mapping *mapping_of(const struct mappings *m, uint32_t image);
 
 /* The address of a place. */

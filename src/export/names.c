@@ -12,7 +12,7 @@
 struct frame_names {
 	const struct profile *profile;
 	struct arena *arena;
-	const char **functions, **system_functions; /* by function; NULL: not asked for yet */
+	const char **functions, **system_functions; /* by function; NULL: not made yet */
 	const char **paths, **images;               /* by image */
 	struct buf scratch;
 };

@@ -2,8 +2,8 @@
 /*
  * OpenTelemetry profiles: one ProfilesData message (opentelemetry-proto v1.9.0, v1development).
  *
- * A profile has one value a sample: two profiles an event, one of samples, one of the events
- * they stand for. All tables of the dictionary begin with an empty row, as 0 means "none".
+ * A sample has one value, so an event makes two profiles: one of samples, one of the events they
+ * stand for. All tables of the dictionary begin with an empty row, because 0 means "none".
  */
 #include <string.h>
 
@@ -19,8 +19,10 @@
 #include "store/session.h"
 #include "symbol/lines/lines.h"
 
-/* Fields that are written piece by piece: of ProfilesData, ResourceProfiles, ScopeProfiles,
- * Profile. */
+/*
+ * Fields that are written piece by piece: of ProfilesData, ResourceProfiles, ScopeProfiles,
+ * Profile.
+ */
 enum { FIELD_RESOURCE_PROFILES = 1, FIELD_DICTIONARY = 2 };
 enum { FIELD_RESOURCE = 1, FIELD_SCOPE_PROFILES = 2 };
 enum { FIELD_SCOPE = 1, FIELD_PROFILES = 2 };
@@ -45,9 +47,9 @@ struct otlp {
 	struct sink *out;
 	struct strings strings;
 	struct mappings mappings;
-	struct buf attributes; /* the table, as far as it goes */
+	struct buf attributes; /* the table so far */
 	int32_t n_attributes;
-	struct strings attribute_keys; /* what attribute i was made of is string i */
+	struct strings attribute_keys; /* string i is the source of attribute i */
 	struct group_attributes {
 		int32_t index[N_ATTRIBUTES];
 		size_t n;
@@ -60,8 +62,8 @@ static int32_t otlp_intern(struct otlp *w, const char *text)
 	return (int32_t)strings_add(&w->strings, text).n;
 }
 
-/* Text (if it is not NULL) or a number under a key: the index in the attribute table. */
-static int32_t attribute(struct otlp *w, const char *key, const char *text, int64_t number)
+/* A text (if not NULL) or a number under a key: its index in the attribute table. */
+static int32_t attribute_index(struct otlp *w, const char *key, const char *text, int64_t number)
 {
 	cleanup(free_at_exit) char *unique =
 		text ? xasprintf("%s=%s", key, text) : xasprintf("%s:%lld", key, (long long)number);
@@ -83,7 +85,7 @@ static int32_t attribute(struct otlp *w, const char *key, const char *text, int6
 	return ++w->n_attributes;
 }
 
-/* Of the cgroup, those that there are. */
+/* The known attributes of the cgroup. */
 static void add_cgroup_attributes(struct otlp *w, uint32_t group, const struct cgroup_texts *all)
 {
 	static const char *const keys[N_CGROUP_TEXTS] = {
@@ -97,7 +99,7 @@ static void add_cgroup_attributes(struct otlp *w, uint32_t group, const struct c
 
 	for (int i = 0; i < N_CGROUP_TEXTS; i++)
 		if (*cgroup->text[i])
-			out->index[out->n++] = attribute(w, keys[i], cgroup->text[i], 0);
+			out->index[out->n++] = attribute_index(w, keys[i], cgroup->text[i], 0);
 }
 
 static void make_attributes(struct otlp *w)
@@ -114,10 +116,11 @@ static void make_attributes(struct otlp *w)
 		const char *name = frame_text(w->x->frames, strings_get(&p->comms, comm));
 
 		w->of_group[g] = (struct group_attributes){
-			.index = { attribute(w, "process.pid", NULL, thread->pid),
-				   attribute(w, "thread.id", NULL, thread->tid),
-				   attribute(w, "thread.name", name, 0),
-				   attribute(w, "cpu.logical_number", NULL, profile_cpu(p, g)) },
+			.index = { attribute_index(w, "process.pid", NULL, thread->pid),
+				   attribute_index(w, "thread.id", NULL, thread->tid),
+				   attribute_index(w, "thread.name", name, 0),
+				   attribute_index(w, "cpu.logical_number", NULL,
+						   profile_cpu(p, g)) },
 			.n = N_FIXED_ATTRIBUTES,
 		};
 		add_cgroup_attributes(w, g, cgroups);
@@ -215,7 +218,10 @@ static void put_resource(struct otlp *w, struct buf *out)
 	protobuf_message(out, FIELD_RESOURCE, &resource.base);
 }
 
-/* A message tells its length first: profiles are in memory until the one around them is whole. */
+/*
+ * The length of a message comes first: profiles stay in memory until the message around them is
+ * complete.
+ */
 static void put_profiles(struct otlp *w)
 {
 	Otlp__InstrumentationScope scope = OTLP__INSTRUMENTATION_SCOPE__INIT;
@@ -252,7 +258,7 @@ static void otlp_put_mappings(struct otlp *w, struct buf *out)
 		m.file_offset = it->file_off;
 		m.filename_strindex = otlp_intern(w, frame_image_path(w->x->frames, it->image));
 		if (*build_id) {
-			index = attribute(w, "process.executable.build_id.gnu", build_id, 0);
+			index = attribute_index(w, "process.executable.build_id.gnu", build_id, 0);
 			m.attribute_indices = &index;
 			m.n_attribute_indices = 1;
 		}

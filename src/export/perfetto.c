@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Perfetto's trace: a PerfSample packet for every sample, which shows on its thread's track.
+ * Perfetto's trace: a PerfSample packet for every sample, which appears on its thread's track.
  *
- * Each event is a packet sequence of its own, as a sample says its event by its sequence's
- * defaults; what is interned holds for a sequence. A count of several is as many packets at one
- * time.
+ * Each event is its own packet sequence: the defaults of a sequence give its samples their event.
+ * Interned data is valid for one sequence. A weight of several samples becomes as many packets with
+ * one time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,10 +38,10 @@ enum {
 	INTERNED_MAPPING = 19,
 };
 
-/* 20 GB of packets: nobody opens that, and a damaged session may claim any number. */
+/* 20 GB of packets: too much to open, and a damaged session may claim any number. */
 #define MAX_SAMPLES 1000000000ULL
 
-#define FIRST_SEQUENCE 2 /* 1 is of what belongs to no event */
+#define FIRST_SEQUENCE 2 /* 1 is for packets without an event */
 
 struct perfetto {
 	const struct export *x;
@@ -59,7 +59,7 @@ static void perfetto_put_packet(struct perfetto *w, const Perfetto__TracePacket 
 	sink_step(w->out);
 }
 
-/* The trace's own clock, which is that of all samples; and what time it is on it. */
+/* The trace's own clock, which all samples use, and the time of day on it. */
 static void put_clocks(struct perfetto *w)
 {
 	const struct session_info *info = &w->x->profile->session->info;
@@ -146,7 +146,7 @@ static void put_piece(struct perfetto *w, uint32_t sequence)
 	buf_fini(&packet);
 }
 
-/* Packets stay small: the tables of a sequence come in many. */
+/* Packets stay small: the tables of a sequence come in many packets. */
 static void step_piece(struct perfetto *w, uint32_t sequence)
 {
 	if (w->piece.len >= SINK_BYTES / 4)
@@ -190,7 +190,7 @@ static void perfetto_put_mappings(struct perfetto *w, uint32_t sequence)
 	}
 }
 
-/* A line of a place is a frame: so inlined functions get theirs. */
+/* A line of a place is a frame, so inlined functions have frames. */
 static void perfetto_put_frames(struct perfetto *w, uint32_t sequence)
 {
 	const struct profile *p = w->x->profile;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * pprof's profile.proto, gzipped. Two values an event in every sample: how many samples, and how
- * many events they stand for. Labels tell process, thread, comm and CPU.
+ * pprof's profile.proto, gzipped. Every sample has two values for each event: the number of
+ * samples, and the number of events they stand for. Labels are process, thread, comm and CPU.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct pprof {
 	struct sink *out;
 	struct strings strings;
 	struct mappings mappings;
-	VEC(uint64_t) locations;       /* of the sample at hand */
+	VEC(uint64_t) locations;       /* of the current sample */
 	bool *has_lines, *has_inlines; /* by image */
 	int64_t *values;
 	int64_t label_keys[N_LABELS];
@@ -40,7 +40,7 @@ static int64_t pprof_intern(struct pprof *w, const char *text)
 	return strings_add(&w->strings, text).n;
 }
 
-/* Text that is not known to be UTF-8, as protobuf wants it. */
+/* Text that may not be UTF-8, in protobuf's form. */
 static int64_t intern_raw(struct pprof *w, const char *text)
 {
 	return pprof_intern(w, frame_text(w->x->frames, text));
@@ -197,7 +197,7 @@ static void pprof_put_functions(struct pprof *w)
 	}
 }
 
-/* How many: of the cgroup those that there are. */
+/* Returns their number; only the known labels of a cgroup count. */
 static size_t set_labels(struct pprof *w, uint32_t group, Pprof__Label *labels)
 {
 	const struct profile *p = w->x->profile;
@@ -248,7 +248,7 @@ static void pprof_put_sample(struct pprof *w, size_t entry, Pprof__Label **label
 	sink_step(w->out);
 }
 
-/* Entries of a group often follow each other: its labels are made once. */
+/* Entries of a group often follow each other, so the labels are made once. */
 static void pprof_put_samples(struct pprof *w)
 {
 	const struct profile *p = w->x->profile;

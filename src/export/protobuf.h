@@ -11,11 +11,11 @@
 
 #include "base/buf.h"
 
-/* The fields of a message, as they stand at the top of a file. */
+/* The fields of a message, as at the top of a file. */
 void protobuf_fields(struct buf *out, const ProtobufCMessage *message);
 
-/* A message as the field `number` of the one around it. */
+/* A message as the field `number` of the message around it. */
 void protobuf_message(struct buf *out, uint32_t number, const ProtobufCMessage *message);
 
-/* Bytes or a string as the field `number`; a message that has been packed already. */
+/* Bytes or a string as the field `number`; or a packed message. */
 void protobuf_bytes(struct buf *out, uint32_t number, const void *bytes, size_t size);

@@ -11,7 +11,7 @@
 /* Level 1: profiles are mostly numbers that repeat; higher levels take thrice the time for a tenth.
  */
 #define ZIP_LEVEL       1
-#define ZIP_WINDOW_GZIP (15 + 16) /* zlib.h, deflateInit2(): 16 more asks for a gzip header */
+#define ZIP_WINDOW_GZIP (15 + 16) /* zlib.h, deflateInit2(): 16 more requests a gzip header */
 #define ZIP_MEMORY      8
 
 struct sink_zip {
@@ -29,7 +29,7 @@ void sink_gzip(struct sink *s)
 	s->zip = xcalloc(1, sizeof(*s->zip));
 	if (deflateInit2(&s->zip->stream, ZIP_LEVEL, Z_DEFLATED, ZIP_WINDOW_GZIP, ZIP_MEMORY,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
-		abort(); /* only for want of memory, as xmalloc() */
+		abort(); /* only without memory, as xmalloc() */
 }
 
 static void sink_put(struct sink *s, const void *bytes, size_t size)

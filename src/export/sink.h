@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a format's bytes go: gathered, optionally gzipped, and written to a file descriptor.
+ * The way of a format's bytes: gathered, optionally gzipped, and written to a file descriptor.
  *
- * A format appends to `buf` and calls sink_step() after each record, so that an export of any size
- * needs little memory here. The first failed write is kept and told by sink_finish(); what comes
- * after it is dropped, and a format that runs for long may ask sink_failed() and stop.
+ * A format appends to `buf` and calls sink_step() after each record, so an export of any size needs
+ * little memory here. The first failed write is kept, and sink_finish() reports it; later bytes are
+ * dropped. A format that runs for long may check sink_failed() and stop.
  */
 #pragma once
 
@@ -14,11 +14,11 @@
 #include "base/buf.h"
 
 struct sink {
-	struct buf buf; /* what comes next; formats only append */
+	struct buf buf; /* the next bytes; formats only append */
 	int fd;
 	int code; /* negative errno of the first failure; 0 */
 	uint64_t n_written;
-	struct sink_zip *zip; /* NULL: written as it is */
+	struct sink_zip *zip; /* NULL: not gzipped */
 };
 
 #define SINK_BYTES (256 << 10) /* gathered before they are written */

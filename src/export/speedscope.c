@@ -3,7 +3,7 @@
  * speedscope's own format: JSON by https://www.speedscope.app/file-format-schema.json (1.25).
  *
  * A "sampled" profile for every event and thread: chains with weights, in the order of time. The
- * horizontal axis is the weight, so that gaps between samples do not show.
+ * horizontal axis is the weight, so gaps between samples are not visible.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct speedscope {
 	struct line_chain chain;
 };
 
-/* A frame is a function; its file is the source, or else the image. */
+/* A frame is a function; its file is the source file, else the image. */
 static void speedscope_put_frames(const struct speedscope *s)
 {
 	const struct code_lines *c = s->x->lines;
@@ -60,7 +60,7 @@ static uint64_t speedscope_weight_of(const struct speedscope *s, const struct tr
 	return weight_value(track_weight(s->x->profile, e), s->x->options->by_period);
 }
 
-/* Events of clocks are nanoseconds; speedscope has no word for any other event. */
+/* Events of clocks are nanoseconds; speedscope has no unit for other events. */
 static const char *speedscope_unit_of(const struct speedscope *s,
 				      const struct counter_info *counter)
 {

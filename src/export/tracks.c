@@ -5,15 +5,15 @@
 
 #include "base/intmap.h"
 
-/* What tracks_init() works with. */
+/* The state of tracks_init(). */
 struct sorter {
 	const struct profile *p;
 	struct tracks *t;
 	struct intmap by_key; /* counter << 32 | thread: the track */
 	uint32_t *track_of;   /* by group */
-	uint32_t *filled;     /* by track: entries put so far */
-	uint32_t *in_slice;   /* by track: entries of the slice at hand */
-	uint32_t *put;        /* by track: of those, how many have been put */
+	uint32_t *filled;     /* by track: added entries */
+	uint32_t *in_slice;   /* by track: entries of the current slice */
+	uint32_t *put;        /* by track: added entries of the current slice */
 };
 
 static uint64_t group_key(const struct profile *p, uint32_t group)

@@ -2,9 +2,9 @@
 /*
  * Tracks: the entries of a profile by thread and event, each track in the order of time.
  *
- * For formats that show time: those ask for TRACK_KEYS and for slices. The order within a slice
- * (one second of the session) is not known, nor when in it a sample was: a track's entries are put
- * at equal distances between the times of the slice's first and last sample.
+ * For formats that show time; these ask for TRACK_KEYS and for slices. A slice is one second of the
+ * session; the order and the times of its samples are not known. A track's entries are put at equal
+ * distances between the times of the slice's first and last sample.
  */
 #pragma once
 

@@ -53,7 +53,7 @@ struct postgresql_out {
 	bool is_first; /* column of the row */
 };
 
-/* The server's message in one line, without what only psql can do about it. */
+/* The server's message in one line, without hints that only psql can follow. */
 static int postgresql_fail(struct postgresql_out *p, int code, const char *message)
 {
 	struct buf line = { 0 };
@@ -116,7 +116,7 @@ static void next_column(struct postgresql_out *p)
 	p->is_first = false;
 }
 
-/* Digits from the right: printf would take half of the time of all. */
+/* Digits from the right: printf would take half of the export's time. */
 static void postgresql_put_int(struct sql_out *out, int64_t value)
 {
 	struct postgresql_out *p = (struct postgresql_out *)out;
@@ -133,7 +133,7 @@ static void postgresql_put_int(struct sql_out *out, int64_t value)
 	buf_bytes(&p->rows, digits + at, sizeof(digits) - at);
 }
 
-/* COPY's text format: a backslash before what has a meaning in it. */
+/* COPY's text format has a backslash before special characters. */
 static void postgresql_put_text(struct sql_out *out, const char *text)
 {
 	static const char special[] = "\\\n\r\t", letters[] = "\\nrt";
@@ -199,8 +199,7 @@ static const struct sql_ops postgresql_ops = {
 	.is_strict = true,
 };
 
-/* What the target does not say is the environment's (PGHOST …), as for psql; some things are ours.
- */
+/* Values that the target lacks come from the environment (PGHOST …), as in psql; we set a few. */
 static int postgresql_connect_to(struct postgresql_out *p, const char *target)
 {
 	static const char *const keys[] = { "connect_timeout", "application_name", "dbname",
@@ -214,7 +213,10 @@ static int postgresql_connect_to(struct postgresql_out *p, const char *target)
 	return postgresql_fail(p, -ECONNREFUSED, pq.PQerrorMessage(p->db));
 }
 
-/* A name in the way of ours, or NULL. Tables and views of other names stay as they are. */
+/*
+ * An existing name that collides with ours, or NULL. Tables and views of other names stay as they
+ * are.
+ */
 static char *find_in_the_way(struct postgresql_out *p, const char *schema)
 {
 	const char *const values[] = { schema };
@@ -237,13 +239,13 @@ static char *find_in_the_way(struct postgresql_out *p, const char *schema)
 	return found;
 }
 
-static int drop_ours(struct postgresql_out *p)
+static int drop_our_tables(struct postgresql_out *p)
 {
 	struct buf sql = { 0 };
 	size_t n = 0;
 	int r;
 
-	/* Backwards: a view may stand on one before it. */
+	/* backwards: a view may use an earlier one */
 	while (sql_views[n].name)
 		n++;
 	while (n-- > 0)
@@ -257,7 +259,7 @@ static int drop_ours(struct postgresql_out *p)
 	return r;
 }
 
-/* The schema with room for our tables, as the one that names are looked up in. */
+/* Makes room for our tables in the schema, and looks up names in it. */
 static int postgresql_make_room(struct postgresql_out *p, const struct export_options *options)
 {
 	const char *schema = options->schema;
@@ -282,7 +284,7 @@ static int postgresql_make_room(struct postgresql_out *p, const struct export_op
 			"what an export has left there, --schema NAME takes another schema",
 			pq.PQdb(p->db), schema, in_the_way);
 	}
-	return in_the_way ? drop_ours(p) : p->out.code;
+	return in_the_way ? drop_our_tables(p) : p->out.code;
 }
 
 static void postgresql_write_all(struct postgresql_out *p, const struct export *x,
@@ -300,7 +302,7 @@ static void postgresql_write_all(struct postgresql_out *p, const struct export *
 	postgresql_run(&p->out, "COMMIT");
 }
 
-/* Closing the connection rolls back what was not committed. */
+/* Closing the connection rolls back uncommitted rows. */
 static int store_postgresql(const struct export *x, const char *target, struct error *err)
 {
 	struct postgresql_out p = { .out = { .ops = &postgresql_ops, .err = err } };

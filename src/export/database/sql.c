@@ -23,7 +23,7 @@ static int sql_make_table(struct sql_out *out, const struct sql_table *t, struct
 		buf_printf(sql, "  %s %s%s", c->name,
 			   c->type == SQL_TEXT ? "TEXT" : out->ops->integer_type,
 			   c->type == SQL_ID ? " PRIMARY KEY" : "");
-		/* A database that checks them does so faster when all rows are there. */
+		/* a database that checks foreign keys does so faster after all rows */
 		if (c->references && !out->ops->is_strict)
 			buf_printf(sql, " REFERENCES %s (id)", c->references);
 		buf_printf(sql, "%s -- %s\n", c[1].name || has_inner_key ? "," : "", c->help);
@@ -51,7 +51,7 @@ static void comment_on_columns(const struct sql_table *t, struct buf *sql)
 		buf_printf(sql, "COMMENT ON COLUMN %s.%s IS '%s';\n", t->name, c->name, c->help);
 }
 
-/* Indexes on what refers to other tables; keys and comments where they are not in the text. */
+/* Indexes on references to other tables; keys and comments that the table's text does not have. */
 static int finish_table(struct sql_out *out, const struct sql_table *t, struct buf *sql)
 {
 	for (const struct sql_column *c = t->columns; c->name; c++) {

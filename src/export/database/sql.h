@@ -2,9 +2,9 @@
 /*
  * A session as tables: one schema (docs/sql.md) for every database.
  *
- * A database is a struct sql_ops; sql_export() makes the tables through it, puts the rows in, and
- * then indexes, foreign keys and views, as all three are cheaper to make at once. The caller has
- * a transaction open, or writes to a file that nobody reads yet.
+ * A database is a struct sql_ops. Through it, sql_export() makes the tables, adds the rows, and
+ * then makes indexes, foreign keys and views, because all three are cheaper at the end. The caller
+ * has a transaction open, or writes to a file that nobody reads yet.
  */
 #pragma once
 
@@ -29,16 +29,15 @@ enum sql_type {
 struct sql_column {
 	const char *name;
 	enum sql_type type;
-	const char *references; /* the table whose id it is; NULL: none */
+	const char *references; /* the table with this id; NULL: none */
 	const char *help;       /* without quotes: it becomes a comment in the database */
 };
 
 struct sql_table {
 	const char *name, *help;
-	struct sql_column columns[SQL_MAX_COLUMNS]; /* the first without a name ends them */
+	struct sql_column columns[SQL_MAX_COLUMNS]; /* the first one without a name ends them */
 	void (*fill)(struct sql_out *out, const struct export *x);
-	const char
-		*key; /* where it is not one column: rows come in its order, and it is the index */
+	const char *key; /* NULL: one column; else rows come in its order, and it is the index */
 };
 extern const struct sql_table sql_tables[]; /* {0} ends them */
 
@@ -58,23 +57,24 @@ struct sql_ops {
 	void (*end_row)(struct sql_out *out);
 	int (*end_rows)(struct sql_out *out);
 	const char *integer_type;
-	/* Checks foreign keys, which are so made when the rows are in; keeps comments. */
+	/* Checks foreign keys, which are therefore made after the rows; keeps comments. */
 	bool is_strict;
 };
 
 /* A back end's own state begins with this. */
 struct sql_out {
 	const struct sql_ops *ops;
-	int code; /* negative errno of the first failure, which *err tells; rows are dropped then */
+	int code; /* negative errno of the first failure, with its text in *err; later rows are
+		     dropped */
 	struct error *err;
 };
 
-/* What a format loads for it. */
+/* The profile that a format loads for it. */
 #define SQL_EXPORT_REQUEST                                                               \
 	.keys = { .key = { PROFILE_EVENT, PROFILE_PROCESS, PROFILE_THREAD, PROFILE_COMM, \
 			   PROFILE_CPU, PROFILE_APP, PROFILE_CGROUP },                   \
 		  .n = 7 },                                                              \
 	.with_chains = true, .with_places = true, .with_slices = true
 
-/* Makes and fills all tables. 0, or out->code. */
+/* Makes and fills all tables. Returns 0 or out->code. */
 int sql_export(struct sql_out *out, const struct export *x);

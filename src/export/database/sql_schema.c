@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The schema: tables with what fills them, and the views. docs/sql.md shows what to ask it.
- * Its model is what perf's export-to-sqlite.py and exported-sql-viewer.py can ask.
+ * The schema: tables with their fill functions, and the views. docs/sql.md shows queries. The model
+ * is the set of queries of perf's export-to-sqlite.py and exported-sql-viewer.py.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void sql_schema_put_int(struct sql_out *out, int64_t v)
 	out->ops->put_int(out, v);
 }
 
-/* Counts beyond what a database can hold are as large as it can. */
+/* Counts beyond the range of a database become its largest number. */
 static void sql_schema_put_count(struct sql_out *out, uint64_t v)
 {
 	out->ops->put_int(out, v > INT64_MAX ? INT64_MAX : (int64_t)v);
@@ -263,10 +263,10 @@ static void fill_call_paths(struct sql_out *out, const struct export *x)
 }
 
 /*
- * Samples go in by call path, then second, then class: that is their key, and a table that is
- * filled in the order of its key needs no sorting and no index. Entries lie by second; a counting
- * sort by call path keeps that order. Two blocks of one second may have the same class and call
- * path.
+ * Samples are written by call path, then second, then class. This is their key, and a table that is
+ * filled in the order of its key needs no sorting and no index. Entries are sorted by second; a
+ * counting sort by call path keeps that order. Two blocks of one second may have the same class and
+ * call path.
  */
 struct sample_row {
 	uint32_t group;
@@ -372,7 +372,7 @@ const struct sql_table sql_tables[] = {
 	  "files and other things that hold code",
 	  { { "id", SQL_ID, NULL, "" },
 	    { "name", SQL_TEXT, NULL, "short: the last part of the path, or more of it" },
-	    { "path", SQL_TEXT, NULL, "or what stands for it: [kernel], [vdso] …" },
+	    { "path", SQL_TEXT, NULL, "or the name in its place: [kernel], [vdso] …" },
 	    { "kind", SQL_TEXT, NULL, "file, kernel, module, vdso, bpf, jit, named, unknown" },
 	    { "is_kernel", SQL_INT, NULL, "1: code of the kernel" },
 	    { "build_id", SQL_TEXT, NULL, "hexadecimal; NULL: not known" } },
@@ -485,8 +485,8 @@ const struct sql_table sql_tables[] = {
 };
 
 /*
- * The views. An inclusive weight is that of all samples that have a function in their call path,
- * each counted once however often it is there.
+ * The views. An inclusive weight sums all samples that have a function in their call path. Each
+ * sample counts once, however often the function is there.
  */
 #define PATHS_UP                                                                   \
 	"WITH RECURSIVE\n"                                                         \
@@ -539,7 +539,7 @@ const struct sql_view sql_views[] = {
 	  "  JOIN events e ON e.id = d.event_id JOIN symbols y ON y.id = d.symbol_id\n"
 	  "  JOIN images i ON i.id = y.image_id\n"
 	  "GROUP BY e.id, e.name, y.id, y.name, i.name" },
-	{ "callers_callees", "who called whom, with what was below the call",
+	{ "callers_callees", "who called whom, with the weight below the call",
 	  PATHS_UP
 	  "SELECT e.name AS event, y.name AS caller, z.name AS callee, SUM(d.samples) AS samples,\n"
 	  "  SUM(d.period) AS period\n"

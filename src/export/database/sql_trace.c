@@ -12,8 +12,8 @@
 #include "symbol/symbols.h"
 
 /*
- * The trace is read once for each table: a database takes the rows of one at a time. What both
- * passes name is numbered alike, as both look at every branch, or neither.
+ * Reads the trace once for each table, because a database takes the rows of one table at a time.
+ * Both passes give the same numbers to names, because both read every branch, or neither does.
  */
 struct filler {
 	struct trace_calls_sink sink; /* first: the sink is also this */
@@ -26,7 +26,7 @@ static void sql_trace_put_int(struct sql_out *out, int64_t v)
 	out->ops->put_int(out, v);
 }
 
-/* 0 stands for none. */
+/* 0 is none */
 static void sql_trace_put_id(struct sql_out *out, uint64_t id)
 {
 	if (id)
@@ -93,7 +93,7 @@ static void no_branch(struct trace_calls_sink *sink, const struct event *e, uint
 	(void)to;
 }
 
-/* What is damaged was told when the samples were read: here it is the end. */
+/* The reading of the samples has reported damage; here it is the end. */
 static void sql_trace_read_trace(struct sql_out *out, const struct export *x,
 				 struct trace_calls **trace, struct filler *f)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* SQLite: one file, filled by prepared statements. It has no journal: nobody reads it before it is
- * renamed, and a half one is removed. */
+/*
+ * SQLite: one file, filled by prepared statements. It needs no journal: nobody reads it before it
+ * is renamed, and a partial file is removed.
+ */
 #include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 #include "export/database/sql.h"
 #include "export/export.h"
 
-#define APPLICATION_ID 0x61737361 /* "assa", as `file` shows it */
+#define APPLICATION_ID 0x61737361 /* "assa", as in the output of file(1) */
 
 struct sqlite_out {
 	struct sql_out out; /* first: the out is also this */
@@ -19,7 +21,7 @@ struct sqlite_out {
 	int column; /* bound last */
 };
 
-/* The first failure is what is told; what a full disk does to a transaction is told as that. */
+/* Reports the first failure. A full disk ends a transaction; its report is the full disk. */
 static int sqlite_fail(struct sqlite_out *s, int r)
 {
 	int code = (r & 0xff) == SQLITE_FULL ? -ENOSPC : -EIO;
