@@ -28,7 +28,7 @@ static void read_pieces(const struct symbolizer *s, struct symbol_table *t)
 
 uint64_t symbol_link_addr(struct symbolizer *s, const struct symbol_table *t, uint64_t offset)
 {
-	/* Found out when first asked for, as names are. */
+	/* found at first use, as names are */
 	struct symbol_table *own = (struct symbol_table *)t;
 
 	if (!own->has_pieces)

@@ -8,8 +8,8 @@ struct symbolizer;
 struct symbol_table;
 
 /*
- * The link address of an offset (machine/image.h) of the table's image, by the segments of its
- * file. Where there is no file, or no segment maps the offset as code, the offset itself. One
+ * The link address of an offset (machine/image.h) in the table's image, by the segments of its
+ * file. The offset itself if there is no file, or if no segment maps the offset as code. One
  * thread, as for the symbolizer; the file is read once.
  */
 uint64_t symbol_link_addr(struct symbolizer *s, const struct symbol_table *t, uint64_t offset);

@@ -14,7 +14,7 @@
 /* cache_dir("symbols"). The caller frees. */
 char *cache_default_dir(void);
 
-/* Maps the index of a build id; false if there is none that is whole. */
+/* Maps the index of a build id; false if there is no complete one. */
 bool cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		struct index *ix);
 

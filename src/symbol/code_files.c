@@ -18,17 +18,17 @@ struct code_file {
 	const struct symbol_table *table; /* NULL: free */
 	struct file_mapping file;
 	struct module_file module;
-	struct kcore kcore; /* where has_kcore: bytes are read from memory, … */
+	struct kcore kcore; /* if has_kcore: bytes are read from memory, … */
 	bool has_kcore;
 	uint64_t text_addr; /* … offset 0 of the image */
-	struct buf bytes;   /* what was read last */
+	struct buf bytes;   /* the bytes of the last read */
 	struct elf_file elf;
 	struct code_segments segments; /* of a vmlinux */
 	struct disassembler *disassembler;
 	uint64_t used; /* the larger the later */
 };
 
-/* An image whose code is not to be had: looked for once. */
+/* An image whose code can't be read; it is tried once. */
 struct refused {
 	const struct symbol_table *table;
 	struct error why;
@@ -75,7 +75,7 @@ void code_files_free(struct code_files *f)
 	free(f);
 }
 
-static int open_image(const struct code_files *f, struct code_file *file, struct error *err)
+static int open_image_file(const struct code_files *f, struct code_file *file, struct error *err)
 {
 	const struct image *image = &file->table->image;
 	cleanup(free_at_exit) char *path = symbolizer_image_file(f->symbols, image);
@@ -93,7 +93,7 @@ static int open_image(const struct code_files *f, struct code_file *file, struct
 	return 0;
 }
 
-/* The running kernel's own text, as it is: with all that was patched since it started. */
+/* The running kernel's own text, with all patches since its start. */
 static int code_files_open_kcore(const struct code_files *f, struct code_file *file,
 				 const struct build_id *wanted, struct error *err)
 {
@@ -131,7 +131,7 @@ static int code_files_open_kernel(const struct code_files *f, struct code_file *
 			 why.text);
 }
 
-static int open_module(const struct code_files *f, struct code_file *file, struct error *err)
+static int open_module_file(const struct code_files *f, struct code_file *file, struct error *err)
 {
 	const struct image *image = &file->table->image;
 
@@ -155,13 +155,13 @@ static int code_files_open_file(const struct code_files *f, struct code_file *fi
 
 	switch (image->kind) {
 	case IMAGE_FILE:
-		r = open_image(f, file, err);
+		r = open_image_file(f, file, err);
 		break;
 	case IMAGE_KERNEL:
 		r = code_files_open_kernel(f, file, err);
 		break;
 	case IMAGE_MODULE:
-		r = open_module(f, file, err);
+		r = open_module_file(f, file, err);
 		break;
 	default:
 		return error_set(err, -ENOTSUP, "code of %s: it was in memory only", image->path);
@@ -171,7 +171,7 @@ static int code_files_open_file(const struct code_files *f, struct code_file *fi
 					 err);
 }
 
-/* Its file: opened before, or now in the place of the one that was not used for longest. */
+/* Its file, from those that are open; else it replaces the least recently used one. */
 static int code_files_get_file(struct code_files *f, const struct symbol_table *t,
 			       struct code_file **out, struct error *err)
 {
@@ -208,7 +208,7 @@ static bool code_files_place_of(const struct code_file *file, uint64_t link_addr
 				  : elf_file_off(&file->elf, link_addr, at);
 }
 
-/* Where an offset is in the file. */
+/* The place of an offset in the file. */
 static bool place_in_file(const struct code_file *file, uint64_t offset, uint64_t *at)
 {
 	if (!file->segments.n) {
@@ -221,8 +221,8 @@ static bool place_in_file(const struct code_file *file, uint64_t offset, uint64_
 	return false;
 }
 
-static int read_memory(struct code_file *file, const struct symbol_table *t, uint64_t offset,
-		       uint64_t size, struct code_bytes *out, struct error *err)
+static int read_kernel_memory(struct code_file *file, const struct symbol_table *t, uint64_t offset,
+			      uint64_t size, struct code_bytes *out, struct error *err)
 {
 	int n;
 
@@ -249,7 +249,7 @@ int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t 
 		return r;
 	file->used = ++f->clock;
 	if (file->has_kcore)
-		return read_memory(file, t, offset, size, out, err);
+		return read_kernel_memory(file, t, offset, size, out, err);
 	if (!place_in_file(file, offset, &at) || at >= file->elf.size)
 		return error_set(err, -ENOENT,
 				 "code of %s: 0x%llx is not in the file (a debug file has no code)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The bytes of code, from the images that hold it: some are kept open, the one that was not used
- * for longest gives way to the next.
+ * The bytes of code, from the images that hold it. Some files are kept open; the least recently
+ * used one is closed for the next.
  */
 #pragma once
 
@@ -18,23 +18,23 @@ struct error;
 
 #define DEFAULT_CODE_FILES 8
 
-/* At most so many are open at a time; 0: the default. */
+/* `max_open`: the limit of open files; 0: the default. */
 struct code_files *code_files_new(struct symbolizer *s, uint32_t max_open);
 void code_files_free(struct code_files *f); /* NULL is fine */
 DEFINE_AT_EXIT(code_files_free, struct code_files)
 
-/* Valid until the next call: the file may give way. */
+/* Valid until the next call, which may close the file. */
 struct code_bytes {
 	const uint8_t *bytes;
 	size_t size;
 	struct disassembler *disassembler;
-	uint64_t mtime_ns; /* of the file; 0: it is none */
+	uint64_t mtime_ns; /* of the file; 0: no file */
 };
 
 /*
- * `size` bytes (fewer at the image's end) from an offset of a table's image. A negative errno
- * with the reason where the code is not to be had: the file is gone or another one, the kernel's
- * text is not readable, code was made at run time.
+ * `size` bytes (fewer at the image's end) from an offset of a table's image. A negative errno with
+ * the reason if the code can't be read: the file is gone or another one, the kernel's text is not
+ * readable, or the code was made at run time.
  */
 int code_files_get(struct code_files *f, const struct symbol_table *t, uint64_t offset,
 		   uint64_t size, struct code_bytes *out, struct error *err);

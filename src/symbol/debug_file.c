@@ -35,7 +35,7 @@ static void list_candidates(const struct debug_search *s, struct candidates *c)
 		c->paths[c->n++] = xasprintf("%s%s/.build-id/%.2s/%s.debug", s->root, s->debug_dir,
 					     hex, hex + 2);
 	}
-	/* The name is the file's word, and no more than a name. */
+	/* a name from the file, which must not be a path */
 	if (!slash || !s->link_name || strchr(s->link_name, '/'))
 		return;
 	c->paths[c->n++] = xasprintf("%s%.*s/%s", s->root, dir_len, s->image_path, s->link_name);
@@ -54,7 +54,7 @@ uint32_t debug_file_places(const struct debug_search *s, char *paths[DEBUG_FILE_
 	return c.n;
 }
 
-/* A checksum reads the whole file. A larger file without a build id is nobody's debug file. */
+/* A checksum reads the whole file. A larger file without a build id is never taken. */
 #define CRC_LIMIT ((size_t)1 << 30)
 
 static bool debug_file_is_of_image(const struct debug_search *s, const struct file_mapping *file,
@@ -68,7 +68,7 @@ static bool debug_file_is_of_image(const struct debug_search *s, const struct fi
 	       elf_debug_crc(file->base, file->size) == s->link_crc;
 }
 
-/* True if the file at `path`, below `root`, is the one; the mapping is the caller's then. */
+/* True if the file at `path`, below `root`, is the right one; the caller then owns the mapping. */
 static bool debug_file_try_file(const struct debug_search *s, const char *root, const char *path,
 				struct file_mapping *mapping, struct elf_file *out,
 				char **passed_over)

@@ -11,9 +11,9 @@
 
 #define MAX_UNPACKED (4ULL << 30)
 
-/* The bytes in the file or, of a compressed section, in memory of our own. */
-static void load(struct debug_sections *d, enum dwarf_section i, const struct elf_file *elf,
-		 const struct elf_section *section, uint64_t *budget)
+/* The section's bytes in the file; if it is compressed, in allocated memory. */
+static void load_section(struct debug_sections *d, enum dwarf_section i, const struct elf_file *elf,
+			 const struct elf_section *section, uint64_t *budget)
 {
 	size_t size = 0;
 
@@ -25,7 +25,7 @@ static void load(struct debug_sections *d, enum dwarf_section i, const struct el
 	d->dwarf.section[i] = reader_over(d->unpacked[i] ? d->unpacked[i] : elf->base, size);
 }
 
-/* Which of ours the name means; N_DWARF_SECTIONS: none. */
+/* The section of a name; N_DWARF_SECTIONS: none. */
 static enum dwarf_section section_of(const char *rest, bool is_split)
 {
 	for (int i = 0; i < N_DWARF_SECTIONS; i++) {
@@ -43,7 +43,7 @@ static enum dwarf_section section_of(const char *rest, bool is_split)
 
 /* ---- relocatable files ---- */
 
-/* How many bytes a relocation writes; 0 for one that is not of debug information. */
+/* The bytes that a relocation writes; 0 for one that debug information does not have. */
 static size_t bytes_of_relocation(uint16_t machine, uint32_t type)
 {
 	switch (machine) {
@@ -57,7 +57,7 @@ static size_t bytes_of_relocation(uint16_t machine, uint32_t type)
 	return 0;
 }
 
-/* The section's bytes in memory of our own. */
+/* The section's bytes in allocated memory. */
 static uint8_t *own_bytes(struct debug_sections *d, enum dwarf_section i)
 {
 	struct reader *r = &d->dwarf.section[i];
@@ -72,8 +72,8 @@ static uint8_t *own_bytes(struct debug_sections *d, enum dwarf_section i)
 }
 
 /* Elf64_Rela; the section's symbols have their addresses. */
-static void relocate(struct debug_sections *d, enum dwarf_section i, const struct elf_file *elf,
-		     const struct elf_section *relocations)
+static void relocate_section(struct debug_sections *d, enum dwarf_section i,
+			     const struct elf_file *elf, const struct elf_section *relocations)
 {
 	struct reader r = elf_section_bytes(elf, relocations);
 	size_t size = reader_left(&d->dwarf.section[i]);
@@ -103,7 +103,7 @@ static void relocate_all(struct debug_sections *d, const struct elf_file *elf,
 	for (uint32_t n = 1; elf_section(elf, n, &section); n++)
 		for (int i = 0; section.type == SHT_RELA && i < N_DWARF_SECTIONS; i++)
 			if (from[i] && from[i] == section.info)
-				relocate(d, i, elf, &section);
+				relocate_section(d, i, elf, &section);
 }
 
 bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, bool is_split)
@@ -126,7 +126,7 @@ bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, b
 		if (i == N_DWARF_SECTIONS || reader_left(&d->dwarf.section[i]))
 			continue;
 		from[i] = n;
-		load(d, i, elf, &section, &budget);
+		load_section(d, i, elf, &section, &budget);
 	}
 	if (elf->type == ET_REL && elf->is_64)
 		relocate_all(d, elf, from);

@@ -12,9 +12,9 @@ struct debug_sections {
 };
 
 /*
- * The sections of a whole file or, `is_split`, the .dwo ones. False if it has no
- * units. They are views of the file's bytes, which must outlive them. What does not unpack, or
- * to more than 4 GiB in all, is as if not there.
+ * The sections of a whole file or, with `is_split`, the .dwo ones. False if it has no units. They
+ * are views of the file's bytes, which must outlive them. A section that can't be unpacked, or
+ * takes the sum over 4 GiB, counts as missing.
  */
 bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, bool is_split);
 void debug_sections_fini(struct debug_sections *d);

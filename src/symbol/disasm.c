@@ -60,7 +60,10 @@ static bool open_x86(struct disassembler *d, uint16_t machine)
 	return true;
 }
 
-/* The first operand that means a place: of a branch, or relative to the instruction. */
+/*
+ * The first operand that is a place: the target of a branch, or an address relative to the
+ * instruction.
+ */
 static void find_target(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands,
 			struct instruction *out)
 {
@@ -184,7 +187,7 @@ static void close_capstone(struct disassembler *d)
 		lib.cs_close(&d->capstone);
 }
 
-/* Branches have their target as the last number of their text, on every processor. */
+/* On every processor, the text of a branch ends with its target. */
 static void find_branch(const struct disassembler *d, const cs_insn *in, struct instruction *out)
 {
 	const char *number = strrchr(in->op_str, '#');

@@ -3,8 +3,8 @@
  * One instruction at a time, as text: x86 through Zydis, others through Capstone, which also reads
  * x86 in a build without Zydis.
  *
- * Addresses are offsets of an image (machine/image.h), so that what an instruction refers to is
- * looked up as every other place; absolute addresses in code are of no use there and stay as they
+ * Addresses are offsets of an image (machine/image.h), so that the target of an instruction is
+ * looked up like every other place. Absolute addresses in code can't be looked up and stay as they
  * are.
  */
 #pragma once
@@ -22,8 +22,8 @@ struct error;
 
 struct instruction {
 	uint64_t offset;
-	uint8_t size;    /* bytes; 1 where they are no instruction */
-	bool is_bad;     /* they are none: `text` has them as data */
+	uint8_t size;    /* bytes; 1 if they are no instruction */
+	bool is_bad;     /* no instruction: `text` has the bytes as data */
 	bool is_jump;    /* to `target`, conditional or not */
 	bool is_call;    /* to `target` */
 	bool has_target; /* an offset that it jumps to, calls or refers to … */
@@ -31,14 +31,12 @@ struct instruction {
 	char text[INSTRUCTION_TEXT];
 };
 
-/*
- * For an ELF machine (EM_*). -ENOTSUP, with the reason, for one that this build can't decode.
- */
+/* For an ELF machine (EM_*). -ENOTSUP, with the reason, if this build can't decode it. */
 int disassembler_open(uint16_t elf_machine, bool is_64, struct disassembler **out,
 		      struct error *err);
 void disassembler_close(struct disassembler *d); /* NULL is fine */
 DEFINE_AT_EXIT(disassembler_close, struct disassembler)
 
-/* The instruction at the start of the bytes, of which there is at least one. */
+/* The instruction at the start of `bytes`, which hold at least one. */
 void disassemble(struct disassembler *d, const uint8_t *bytes, size_t size, uint64_t offset,
 		 struct instruction *out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of code made at run time from the jitdump that is its image: for who has no session's
- * names. */
+/*
+ * Names of code made at run time, from its image, the jitdump. For callers without the names of a
+ * session.
+ */
 #include "foreign/jitdump.h"
 #include "symbol/table.h"
 

@@ -58,7 +58,7 @@ static const struct code_segment *find_segment(const struct code_segments *s, ui
 	return &s->data[low - 1];
 }
 
-/* The offset of a link address; false outside the code. */
+/* The offset of a link address; false outside of code. */
 static bool code_offset(const struct code_segments *s, uint64_t link_addr, uint64_t *offset)
 {
 	const struct code_segment *segment = find_segment(s, link_addr);
@@ -99,7 +99,7 @@ void elf_draft_code(struct index_draft *d, const struct elf_file *image,
 		elf_draft_add_code(d, s, s->data[i].link_addr, s->data[i].size);
 }
 
-/* ARM's $a, $d, $t, $x and RISC-V's $x…: they mark what follows as code or data. */
+/* ARM's $a, $d, $t, $x and RISC-V's $x… mark the bytes that follow as code or data. */
 static bool is_mapping_symbol(const char *name)
 {
 	return name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
@@ -123,7 +123,7 @@ static bool is_function(const struct elf_symbol *s, const struct elf_file *file,
 		return false;
 	if (s->type == STT_FUNC || s->type == STT_GNU_IFUNC)
 		return true;
-	/* Sections from 65,280 on are in a table of their own; the address says as much. */
+	/* Section numbers from 65,280 on are in another table; the address serves as well. */
 	return s->type == STT_NOTYPE && !is_mapping_symbol(s->name) &&
 	       (s->section == SHN_XINDEX || (s->section < file->n_sections && is_code[s->section]));
 }
@@ -148,7 +148,7 @@ static uint32_t length_without_version(const char *name, uint32_t len)
 	return at ? (uint32_t)(at - name) : len;
 }
 
-/* Returns how many bytes of name it read. */
+/* Returns the number of read bytes of the name. */
 static uint32_t elf_draft_add_function(struct index_draft *d, const struct elf_symbol *symbol,
 				       uint64_t offset)
 {
@@ -164,8 +164,8 @@ static uint32_t elf_draft_add_function(struct index_draft *d, const struct elf_s
 }
 
 /*
- * Linkers share the tails of names, so names together can be longer than their table, but
- * not many times: a table that names one long string again and again is read no further.
+ * Linkers share the tails of names. So the names together can be longer than their table, but not
+ * many times: a table that names one long string again and again is read no further.
  */
 #define MAX_NAME_SHARING 16
 
@@ -192,7 +192,7 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 	return d->symbols.n - before;
 }
 
-/* A symbol that is there has a better name. */
+/* An existing symbol has a better name. */
 static void add_trampoline(struct index_draft *d, enum elf_trampoline kind, uint64_t offset,
 			   uint64_t size)
 {
@@ -202,7 +202,7 @@ static void add_trampoline(struct index_draft *d, enum elf_trampoline kind, uint
 
 #define MAX_TRAMPOLINES 16 /* of a kind in a range of code; real files have one or two */
 
-/* Callers are looked up one byte before. `offset`: that of the range's first byte. */
+/* Callers are looked up one byte before. `offset` belongs to the range's first byte. */
 static void add_trampolines(struct index_draft *d, enum elf_trampoline kind,
 			    const struct elf_file *image, const struct elf_code_range *range,
 			    uint64_t offset)
@@ -250,7 +250,7 @@ void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 	d->fill_gaps = true;
 }
 
-/* A stub whose function a resolver chooses, and the best name of that resolver so far. */
+/* A stub whose function a resolver chooses, and that resolver's best name so far. */
 struct chosen_stub {
 	uint64_t resolver;
 	size_t entry; /* index into the PLT's entries */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the symbol tables of ELF files to a draft of an index. */
+/* Turns the symbol tables of ELF files into a draft of an index. */
 #pragma once
 
 #include "base/arena.h"
 #include "elf/elf_file.h"
 #include "symbol/index.h"
 
-/* How link addresses of an image become the offsets of its index. */
+/* From link addresses of an image to the offsets of its index. */
 struct code_segment {
 	uint64_t link_addr, size;
 	uint64_t offset; /* of link_addr */
@@ -26,24 +26,24 @@ void elf_draft_code(struct index_draft *d, const struct elf_file *image,
 		    const struct code_segments *s);
 
 /*
- * Adds the functions of a table (SHT_SYMTAB, SHT_DYNSYM) of `file`, which is the image or its
- * debug file: FUNC and IFUNC, and untyped ones in executable sections. Names stay
- * in the file's bytes. Returns how many.
+ * Adds the functions of a table (SHT_SYMTAB, SHT_DYNSYM) of `file`, which is the image or its debug
+ * file: FUNC and IFUNC, and untyped ones in executable sections. Names stay in the file's bytes.
+ * Returns their number.
  */
 size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uint32_t table,
 			 const struct code_segments *s);
 
 /*
- * What a stripped image still has: functions of the unwind tables, code around them, and
- * trampolines (elf/elf_trampoline.h).
+ * Adds functions of a stripped image: those of the unwind tables, code around them, and trampolines
+ * (elf/elf_trampoline.h).
  */
 void elf_draft_nameless(struct index_draft *d, const struct elf_file *image,
 			const struct code_segments *s);
 
 /*
- * The stubs of the procedure linkage table, as "puts@plt"; what lies in its sections beside
- * them (the lazy resolver's stub) as ".plt". Needs the symbols, for stubs of functions
- * that are chosen at start-up. Names are made in `names`.
+ * Adds the stubs of the procedure linkage table as "puts@plt", and other code of its sections (the
+ * lazy resolver's stub) as ".plt". Call it after the symbols, because they name the functions that
+ * are chosen at start-up. Names are made in `names`.
  */
 void elf_draft_plt(struct index_draft *d, const struct elf_file *image,
 		   const struct code_segments *s, struct arena *names);

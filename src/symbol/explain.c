@@ -20,15 +20,15 @@ struct explaining {
 	void *data;
 };
 
-static void explain_tell(const struct explaining *x, const char *place, const char *verdict,
-			 bool is_used)
+static void explain_report(const struct explaining *x, const char *place, const char *verdict,
+			   bool is_used)
 {
 	const struct symbol_search search = { place, verdict, is_used };
 
 	x->tell(x->data, &search);
 }
 
-/* What an ELF file has to give. */
+/* The useful content of an ELF file. */
 static const char *contents_of(const struct elf_file *elf)
 {
 	struct elf_symbols symbols;
@@ -44,39 +44,40 @@ static const char *contents_of(const struct elf_file *elf)
 			 : "stripped: dynamic symbols and unwind tables at most";
 }
 
-static void tell_other_build(const struct explaining *x, const char *path,
-			     const struct build_id *found)
+static void report_other_build(const struct explaining *x, const char *path,
+			       const struct build_id *found)
 {
 	char hex[BUILD_ID_HEX_SIZE];
 	cleanup(free_at_exit) char *verdict = NULL;
 
 	build_id_hex(found, hex);
 	verdict = *hex ? xasprintf("of another build (%s)", hex) : xstrdup("without a build id");
-	explain_tell(x, path, verdict, false);
+	explain_report(x, path, verdict, false);
 }
 
-/* False where the file is not to be had, or is not the image's. */
-static bool look_at(const struct explaining *x, const char *path, const struct build_id *wanted,
-		    struct file_mapping *file, struct elf_file *elf)
+/* False if the file can't be read, or is not the image's. */
+static bool explain_elf_file(const struct explaining *x, const char *path,
+			     const struct build_id *wanted, struct file_mapping *file,
+			     struct elf_file *elf)
 {
 	struct error err = { 0 };
 	struct build_id found = { 0 };
 	int r = symbolizer_map(x->s, path, file, &err);
 
 	if (r < 0) {
-		explain_tell(x, path, strerror(-r), false);
+		explain_report(x, path, strerror(-r), false);
 		return false;
 	}
 	if (elf_file_open(elf, file->base, file->size, &err) < 0) {
-		explain_tell(x, path, err.text, false);
+		explain_report(x, path, err.text, false);
 		return false;
 	}
 	elf_build_id(elf, &found);
 	if (wanted->len && !build_id_equal(&found, wanted)) {
-		tell_other_build(x, path, &found);
+		report_other_build(x, path, &found);
 		return false;
 	}
-	explain_tell(x, path, contents_of(elf), true);
+	explain_report(x, path, contents_of(elf), true);
 	return true;
 }
 
@@ -89,7 +90,7 @@ static void explain_debug_files(const struct explaining *x, struct debug_search 
 		struct file_mapping file = { 0 };
 		struct elf_file elf;
 
-		look_at(x, paths[i], &search->build_id, &file, &elf);
+		explain_elf_file(x, paths[i], &search->build_id, &file, &elf);
 		file_unmap(&file);
 		free(paths[i]);
 	}
@@ -97,10 +98,10 @@ static void explain_debug_files(const struct explaining *x, struct debug_search 
 
 static void explain_debuginfod(const struct explaining *x)
 {
-	explain_tell(x, "debuginfod",
-		     debuginfod_is_on() ? "asked where no file above has what is missing"
-					: "not asked: DEBUGINFOD_URLS is not set",
-		     false);
+	explain_report(x, "debuginfod",
+		       debuginfod_is_on() ? "asked if no file above has the missing part"
+					  : "not asked: DEBUGINFOD_URLS is not set",
+		       false);
 }
 
 static void explain_file(const struct explaining *x)
@@ -113,7 +114,7 @@ static void explain_file(const struct explaining *x)
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
 
-	if (look_at(x, place.path, &x->t->image.build_id, &file, &elf)) {
+	if (explain_elf_file(x, place.path, &x->t->image.build_id, &file, &elf)) {
 		elf_build_id(&elf, &search.build_id);
 		search.link_name = elf_debug_link(&elf, &search.link_crc);
 	}
@@ -131,20 +132,20 @@ static void explain_kernel(const struct explaining *x)
 	char *path = NULL;
 	struct elf_file elf;
 
-	explain_tell(x, x->s->kallsyms_path,
-		     status == SYMBOL_KALLSYMS ? "symbols"
-		     : status == SYMBOL_HIDDEN
-			     ? "addresses are hidden from this user (kptr_restrict)"
-			     : "not used",
-		     status == SYMBOL_KALLSYMS);
+	explain_report(x, x->s->kallsyms_path,
+		       status == SYMBOL_KALLSYMS ? "symbols"
+		       : status == SYMBOL_HIDDEN
+			       ? "addresses are hidden from this user (kptr_restrict)"
+			       : "not used",
+		       status == SYMBOL_KALLSYMS);
 	if (x->t->image.kind != IMAGE_KERNEL)
 		return;
 	if (!wanted.len)
 		running_kernel_build_id(x->s, &wanted);
 	if (vmlinux_open(x->s, &wanted, &file, &elf, &path))
-		explain_tell(x, path, contents_of(&elf), true);
+		explain_report(x, path, contents_of(&elf), true);
 	else
-		explain_tell(
+		explain_report(
 			x, "vmlinux",
 			"none of this build in /usr/lib/debug, /boot and /lib/modules: no lines",
 			false);
@@ -157,13 +158,13 @@ static void explain_module(const struct explaining *x)
 	struct module_file file;
 
 	if (module_file_open(x->s, &x->t->image, MODULE_LINES, NULL, &file))
-		explain_tell(x, file.path, contents_of(&file.elf), true);
+		explain_report(x, file.path, contents_of(&file.elf), true);
 	else if (module_file_open(x->s, &x->t->image, MODULE_SYMBOLS, NULL, &file))
-		explain_tell(x, file.path, "symbols, no debug information: no lines", true);
+		explain_report(x, file.path, "symbols, no debug information: no lines", true);
 	else
-		explain_tell(x, "the module's file",
-			     "none of this build in /lib/modules and /usr/lib/debug: no lines",
-			     false);
+		explain_report(x, "the module's file",
+			       "none of this build in /lib/modules and /usr/lib/debug: no lines",
+			       false);
 	module_file_close(&file);
 }
 

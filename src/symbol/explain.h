@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where names and lines of an image were looked for, and what was found there. */
+/* The places where names and lines of an image were searched, and the result of each. */
 #pragma once
 
 #include "symbol/symbols.h"
@@ -7,12 +7,12 @@
 struct symbol_search {
 	const char *place;   /* a path, mostly */
 	const char *verdict; /* "not there", "of another build: 0123…", "symbols and lines" … */
-	bool is_used;        /* names or lines come from there */
+	bool is_used;        /* names or lines come from here */
 };
 
 /*
- * Looks again in every place, in the order in which they were asked, and tells of each. Nothing is
- * fetched: of debuginfod it is told only whether it would be asked.
+ * Searches every place again in the order of the first search, and reports each. Nothing is
+ * fetched: the report only has whether debuginfod would be asked.
  */
 void symbol_explain(struct symbolizer *s, const struct symbol_table *t,
 		    void (*tell)(void *data, const struct symbol_search *search), void *data);

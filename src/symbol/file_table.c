@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables of ELF files, and of the vdso, which is one in memory. */
+/* Tables of ELF files, and of the vdso, which is an ELF file in memory. */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "symbol/mini_debug.h"
 #include "symbol/table.h"
 
-/* All that making the table of one image needs. */
+/* The state of making one image's table. */
 struct making {
 	struct symbolizer *s;
 	struct symbol_table *t;
@@ -21,7 +21,7 @@ struct making {
 	struct code_segments segments;
 	struct debug_search search;
 	struct index_draft draft;
-	/* What names lie in until the index is made: of PLT entries, and of other symbol tables. */
+	/* Holds names until the index is made: of PLT entries, and of other symbol tables. */
 	struct arena *names;
 	struct file_mapping file, debug_file;
 	uint8_t *mini_debug;
@@ -58,8 +58,8 @@ static void say_stripped(struct symbol_table *t, const char *passed_over)
 }
 
 /*
- * The symbol tables, best first: its own, a debug file's, the small one of its own beside
- * the dynamic one; else all that a stripped image has.
+ * The symbol tables, best first: the image's own, a debug file's, the small one of .gnu_debugdata
+ * beside .dynsym; else all that a stripped image has.
  */
 static enum symbol_status draft_symbols(struct making *m, char **passed_over)
 {
@@ -108,7 +108,7 @@ static void file_table_build(struct making *m)
 		say_stripped(t, passed_over);
 }
 
-static bool is_changed(struct making *m)
+static bool fail_if_changed(struct making *m)
 {
 	char was[BUILD_ID_HEX_SIZE], is[BUILD_ID_HEX_SIZE];
 	struct symbol_table *t = m->t;
@@ -132,8 +132,8 @@ static bool is_changed(struct making *m)
 }
 
 /*
- * A cached index with all symbols serves for good. One of a stripped image
- * serves while nothing that could give a better one has come or changed.
+ * A cached index with all symbols stays good. A stripped image's index is good until a file that
+ * could give a better one appears or changes.
  */
 static bool is_cached_good(const struct making *m)
 {
@@ -160,7 +160,7 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 		return;
 	}
 	elf_build_id(&m->elf, &m->search.build_id);
-	if (is_changed(m))
+	if (fail_if_changed(m))
 		return;
 	m->search.link_name = elf_debug_link(&m->elf, &m->search.link_crc);
 	if (t->image.build_id.len || !table_from_cache(m->s, t, &m->search.build_id) ||
@@ -211,7 +211,7 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 
 	if (!is_cached || !is_cached_good(&m))
 		make_from_file(&m, place.path);
-	/* With an old index and without the file, the index is what there is. */
+	/* without the file, an old index is better than none */
 	if (is_cached && !t->block)
 		t->status = t->index.header->status;
 	if (is_cached && !t->block && t->status == SYMBOL_DYNSYM)
@@ -221,8 +221,8 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 }
 
 /*
- * The kernel maps the same vdso into us as into others of our word size. Its
- * section headers come last, and whole pages are mapped.
+ * The kernel maps the same vdso into us as into other processes of our word size. Its section
+ * headers come last, and whole pages are mapped.
  */
 void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 {
@@ -242,7 +242,7 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 			table_fail(t, SYMBOL_MISSING, "%s: this process has none to look into",
 				   t->image.path);
 	}
-	/* All that it has is its dynamic symbols; nobody would look for more. */
+	/* It only has dynamic symbols; no other file would have more. */
 	if (t->status == SYMBOL_DYNSYM)
 		table_fail(t, SYMBOL_SYMTAB, "%s", "");
 	file_table_making_fini(&m);

@@ -36,8 +36,8 @@ static int function_names_by_start(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* One symbol, in the table of the file and in that of its debug file, is one. */
-static void sort(struct function_names *f)
+/* One symbol in the tables of both the file and its debug file counts once. */
+static void sort_functions(struct function_names *f)
 {
 	size_t n = 0;
 
@@ -49,7 +49,7 @@ static void sort(struct function_names *f)
 	f->list.n = n;
 }
 
-/* A symbol without a size goes up to the next; those without a name (data) are only such ends. */
+/* A symbol without a size ends at the next one; nameless entries (data) are only such ends. */
 static void fill_sizes(struct function_names *f)
 {
 	uint64_t next = f->file_size;
@@ -97,7 +97,7 @@ int function_names_of_file(const char *path, struct function_names **out, struct
 	int r;
 
 	f->path = xstrdup(path);
-	/* The user names this file; it may be any. */
+	/* the user names this file; it may be any */
 	if ((r = file_map(path, &f->file, err)) < 0)
 		return r;
 	if ((r = elf_file_open(&elf, f->file.base, f->file.size, err)) < 0)
@@ -110,7 +110,7 @@ int function_names_of_file(const char *path, struct function_names **out, struct
 	search.link_name = elf_debug_link(&elf, &search.link_crc);
 	if (debug_file_open(&search, &f->debug, &debug, NULL, NULL))
 		add_symbols(f, &elf, &debug, SHT_SYMTAB);
-	sort(f);
+	sort_functions(f);
 	fill_sizes(f);
 	if (!f->list.n)
 		return error_set(err, -ENODATA,
@@ -144,7 +144,7 @@ int function_names_of_kernel(const char *path, struct function_names **out, stru
 							   .name = name ? name : "",
 							   .is_global = s->type < 'a' });
 	}
-	sort(f);
+	sort_functions(f);
 	fill_sizes(f);
 	if (!f->list.n)
 		return error_set(err, -ENODATA, "%s has no functions", from);
@@ -250,8 +250,8 @@ static int explain_choice(const struct function_names *f, const char *name,
 	return r;
 }
 
-static int choose(const struct function_names *f, const char *name, int32_t pick,
-		  const struct found *found, struct function_name *out, struct error *err)
+static int choose_function(const struct function_names *f, const char *name, int32_t pick,
+			   const struct found *found, struct function_name *out, struct error *err)
 {
 	size_t n_global = 0, global = 0;
 
@@ -280,12 +280,13 @@ int function_names_find(const struct function_names *f, const char *name, int32_
 	struct found found = { 0 };
 	int r;
 
-	/* Two names of one place that both fit (a C++ constructor's) are that place. */
+	/* two matching names of one place (a C++ constructor's) are that place */
 	vec_foreach (&f->list, it)
 		if (function_names_has_name(it, name, len, &scratch) &&
 		    (!found.n || found.data[found.n - 1].start != it->start))
 			vec_push(&found, *it);
-	r = found.n ? choose(f, name, pick, &found, out, err) : explain_absence(f, name, err);
+	r = found.n ? choose_function(f, name, pick, &found, out, err)
+		    : explain_absence(f, name, err);
 	vec_fini(&found);
 	buf_fini(&scratch);
 	return r;

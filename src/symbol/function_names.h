@@ -3,9 +3,8 @@
  * The functions of one file, or of the kernel, by the names that a person types: for address
  * filters and triggers, which must hit one place.
  *
- * A symbol table (symbols.h) has one name a place. Here all names count, aliases too, with what
- * they are bound to. A name is the one in the symbol table, or as it is demangled, with parameters
- * or without.
+ * A symbol table (symbols.h) has one name a place. Here all names count, aliases too, with their
+ * binding. A name matches as in the symbol table, or demangled, with parameters or without.
  */
 #pragma once
 
@@ -20,22 +19,22 @@ struct function_names;
 struct function_name {
 	uint64_t start, size; /* an offset in the file, or an address of the kernel */
 	const char *name;
-	bool is_global; /* not of one source file alone */
+	bool is_global; /* visible beyond its source file */
 };
 
 /*
- * Of an ELF file: its own symbols and those of its separate debug file (symbol/debug_file.h).
- * -ENOENT …: it can't be read; -ENODATA: it has no functions.
+ * Functions of an ELF file: its own symbols and those of its separate debug file
+ * (symbol/debug_file.h). -ENOENT …: it can't be read; -ENODATA: it has no functions.
  */
 int function_names_of_file(const char *path, struct function_names **out, struct error *err);
 
-/* Of the running kernel and its modules. `path` NULL: /proc/kallsyms. -EACCES: hidden. */
+/* Functions of the running kernel and its modules. `path` NULL: /proc/kallsyms. -EACCES: hidden. */
 int function_names_of_kernel(const char *path, struct function_names **out, struct error *err);
 
 void function_names_free(struct function_names *f); /* NULL is fine */
 DEFINE_AT_EXIT(function_names_free, struct function_names)
 
-/* What it is of: the file's path, or "the kernel". */
+/* The file's path, or "the kernel". */
 const char *function_names_of(const struct function_names *f);
 
 /* From the first function's start to the last one's end; for files the whole file. */

@@ -125,8 +125,8 @@ static bool image_places_is_of_image(const struct symbolizer *s, const char *pat
 	return ok;
 }
 
-/* Whether a file can be told from others of its name. */
-static bool is_told_apart(const struct image *image)
+/* Whether the image has an identity beside its name. */
+static bool has_identity(const struct image *image)
 {
 	return image->build_id.len || image_is_by_content(image);
 }
@@ -138,9 +138,8 @@ static bool image_places_is_below(const char *path, const char *root)
 	return !strncmp(path, root, n) && path[n] == '/';
 }
 
-/* NULL: there are several, or none. The same file is listed twice where folders lie in each other.
- */
-static const char *only_one(const struct listed_file *files, size_t n, const char *root)
+/* NULL: there are several, or none. Nested folders list the same file twice. */
+static const char *find_only_one(const struct listed_file *files, size_t n, const char *root)
 {
 	const char *found = NULL;
 
@@ -154,20 +153,21 @@ static const char *only_one(const struct listed_file *files, size_t n, const cha
 	return found;
 }
 
-static const char *listed(const struct symbolizer *s, const struct image *image, const char *bare)
+static const char *find_listed(const struct symbolizer *s, const struct image *image,
+			       const char *bare)
 {
 	const char *slash = strrchr(bare, '/'), *found;
 	size_t n;
 	const struct listed_file *files =
 		image_places_find(&s->image_places, slash ? slash + 1 : bare, &n);
 
-	for (size_t i = 0; i < n && is_told_apart(image); i++)
+	for (size_t i = 0; i < n && has_identity(image); i++)
 		if (image_places_is_of_image(s, files[i].path, image))
 			return files[i].path;
-	if (is_told_apart(image))
+	if (has_identity(image))
 		return NULL;
-	found = only_one(files, n, NULL);
-	return found || !*s->root ? found : only_one(files, n, s->root);
+	found = find_only_one(files, n, NULL);
+	return found || !*s->root ? found : find_only_one(files, n, s->root);
 }
 
 struct image_place image_place_find(const struct symbolizer *s, const struct image *image)
@@ -178,8 +178,8 @@ struct image_place image_place_find(const struct symbolizer *s, const struct ima
 
 	if (s->image_places.files.n &&
 	    (access(place.path, R_OK) < 0 ||
-	     (is_told_apart(image) && !image_places_is_of_image(s, place.path, image))))
-		found = listed(s, image, bare);
+	     (has_identity(image) && !image_places_is_of_image(s, place.path, image))))
+		found = find_listed(s, image, bare);
 	if (found) {
 		free(place.path);
 		place.path = xstrdup(found);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside symbol/: where the file of an image is: at its path below the symbolizer's root, else, by
- * its name, in the folders that the user said to look through.
+ * Inside symbol/: the place of an image's file. It is at its path below the symbolizer's root; else
+ * it is found by its name in the user's folders.
  */
 #pragma once
 
@@ -23,37 +23,37 @@ struct listed_file {
 /* All files below some folders, by name. */
 struct image_places {
 	VEC(struct listed_file) files;
-	VEC(char *) missing; /* what was given and is no folder */
+	VEC(char *) missing; /* given folders that do not exist */
 };
 
 /*
- * Lists what is below the folders, each of which is one below `root` where there is such a one, and
- * else the one of that path. Links to files count, links to folders are not followed.
+ * Lists the files below the folders. A folder is one below `root` if that exists, else the one at
+ * its plain path. Links to files count; links to folders are not followed.
  */
 void image_places_init(struct image_places *p, const char *root, const char *const *dirs, size_t n);
 void image_places_fini(struct image_places *p); /* { 0 } is fine */
 
-/* The files of a name, which may be several. */
+/* The files of a name, possibly several. */
 const struct listed_file *image_places_find(const struct image_places *p, const char *name,
 					    size_t *n);
 
-/* A file as debug files are looked for with: below a root, or outside of it (root ""). */
+/* A file in the form of the search for debug files: below a root, or outside of it (root ""). */
 struct image_place {
 	char *path;        /* the caller's to free() */
-	const char *root;  /* that path begins with; "" */
+	const char *root;  /* the start of path; "" */
 	const char *below; /* the rest of path */
 };
 
 /*
  * The file of a FILE image: the one at its path, unless that is of another build and a listed one
- * is of the right one. Of listed files the one of its build id; without a build id the only one of
- * the name, or the only one below the root. The path at which it should be where there is none.
+ * is of the right build. Among listed files, the one of its build id; without a build id, the only
+ * one of the name, or the only one below the root. If there is none, the path where it should be.
  */
 struct image_place image_place_find(const struct symbolizer *s, const struct image *image);
 
 /*
- * Whether a file is the image's (machine/image_file.h). Device and inode say nothing of files below
- * a root that the user gave: they are copies.
+ * Whether a file is the image's (machine/image_file.h). Device and inode do not count below a root
+ * that the user gave: those files are copies.
  */
 bool image_place_is_right(const struct symbolizer *s, const struct image *image,
 			  const struct file_mapping *file, const struct build_id *found);

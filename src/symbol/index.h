@@ -2,11 +2,11 @@
 /*
  * A symbol index: one image's sorted symbols as one immutable block of bytes.
  *
- * The block is the same in memory and in a cache file (symbol/cache.h), so
- * that opening a cached one is a mapping and nothing else:
+ * The block is the same in memory and in a cache file (symbol/cache.h), so a cached one only needs
+ * to be mapped:
  *
  *	struct index_header
- *	u64 starts[n]      ascending; units as machine/image.h says
+ *	u64 starts[n]      ascending; units as in machine/image.h
  *	u32 sizes[n]
  *	u32 names[n]       into text; of a bracketed one: the known symbol below
  *	u32 outers[n]      only with INDEX_NESTED: the symbol around it, or NO_SYMBOL
@@ -15,20 +15,17 @@
  *	u8 languages[n]    only with INDEX_LANGUAGES: enum name_language
  *	char text[]        NUL-terminated names; text[0] is ""
  *
- * index_open() checks that the arrays are inside the block and that the text
- * ends; everything read out of the arrays is checked where it is used. A block
- * with wrong numbers can give wrong names, never a bad access.
+ * index_open() checks that the arrays are inside the block and that the text ends. Users of the
+ * arrays check each number. A block with wrong numbers can give wrong names, never a bad access.
  *
- * Which symbol speaks for an address that has several (aliases): a function
- * before an untyped label; one that other files can see (global or weak) before a local one;
- * then fewer leading underscores ("write", which the C library has as weak, before its
- * global "__write"); then global before weak; then the larger; then the shorter name; then the
- * first in byte order.
+ * An address with several symbols (aliases) gets one of them, by these rules in turn. A function
+ * before an untyped label. A symbol that other files can see (global or weak) before a local one.
+ * Fewer leading underscores ("write", which is weak in the C library, before its global "__write").
+ * Global before weak. The larger one. The shorter name. The first in byte order.
  *
- * A symbol without a size runs to the next symbol or the end of its section.
- * One that lies inside a sized symbol is a label of that one, and left out.
- * Sized symbols may nest (an entry point inside a function): the innermost
- * one that covers an address has it.
+ * A symbol without a size runs to the next symbol or the end of its section. Inside a sized symbol,
+ * it is a label of that symbol and left out. Sized symbols may nest (an entry point inside a
+ * function): an address belongs to the innermost one that covers it.
  */
 #pragma once
 
@@ -52,11 +49,11 @@ struct index_header {
 	uint32_t flags;
 	uint32_t status;    /* enum symbol_status of the table */
 	uint64_t text_size; /* bytes of text, the last NUL included */
-	uint64_t evidence;  /* cache.h: what a stripped image was looked for with */
+	uint64_t evidence;  /* cache.h: the state of the files that a stripped image's search saw */
 	uint64_t checksum;  /* cache.h: XXH3 of the block, this field taken as 0 */
 	struct build_id build_id;
 	uint8_t pad[3];
-	uint32_t debug_link; /* in text: the .gnu_debuglink of the image; "" if it has none */
+	uint32_t debug_link; /* in text: the .gnu_debuglink of the image; "" if none */
 	uint32_t pad2;
 };
 _Static_assert(sizeof(struct index_header) == 80, "index header is a file format");
@@ -73,7 +70,7 @@ struct index {
 	uint64_t text_size;
 };
 
-/* False if the bytes are not an index of this version. They are 8-byte aligned. */
+/* False if the bytes are not an index of this version. They must be 8-byte aligned. */
 bool index_open(struct index *ix, const void *bytes, size_t size);
 
 /* The innermost symbol that covers the offset, or NO_SYMBOL (UINT32_MAX). */
@@ -83,13 +80,13 @@ const char *index_text(const struct index *ix, uint32_t at); /* "" beyond the en
 
 enum name_language index_language(const struct index *ix, uint32_t i);
 
-/* What an index is made of: symbols in any order. */
+/* The input of an index: symbols in any order. */
 struct index_draft_symbol {
 	uint64_t offset, size; /* size 0: not known */
 	const char *name;      /* not NUL-terminated; NULL: a function without a name */
 	uint32_t name_len;
 	uint8_t rank;  /* 0 is best: index_draft_rank() */
-	bool is_end;   /* not a symbol: only ends one without a size that starts before it */
+	bool is_end;   /* no symbol: only ends one without a size that starts before it */
 	bool is_bound; /* a known symbol that brackets nameless ones (not a PLT entry) */
 };
 
@@ -117,11 +114,11 @@ static inline uint8_t index_draft_rank(bool is_function, enum index_draft_bindin
 void index_draft_add(struct index_draft *d, uint64_t offset, uint64_t size, const char *name,
 		     uint8_t rank);
 
-/* True if `a` rather than `b` speaks for an address that both have. */
+/* True if an address of both belongs to `a` rather than `b`. */
 bool index_draft_is_better(const struct index_draft_symbol *a, const struct index_draft_symbol *b);
 
 /*
- * Sorts and repairs the draft and makes the block of it, which the caller
- * frees. The rest of the header is zero. The draft is used up.
+ * Sorts and repairs the draft and makes its block, which the caller frees. The rest of the header
+ * is zero. The draft is used up.
  */
 struct index_header *index_draft_finish(struct index_draft *d, size_t *size);

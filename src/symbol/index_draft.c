@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Making an index: sort, settle aliases, repair sizes, nest, bracket, write. */
+/* Making an index: sort, choose among aliases, repair sizes, nest, bracket, write. */
 #include <string.h>
 
 #include "symbol/index.h"
@@ -43,7 +43,7 @@ struct sort_key {
 	uint32_t index;
 };
 
-/* One pass of a radix sort by 11 bits; stable. False if they are all the same. */
+/* One pass of a radix sort by 11 bits; stable. False if all keys have the same bits. */
 static bool sort_pass(const struct sort_key *from, struct sort_key *to, size_t n,
 		      unsigned int shift)
 {
@@ -106,7 +106,7 @@ static uint32_t leading_underscores(const struct index_draft_symbol *s)
 }
 
 /* The rank without the difference between global and weak. */
-static uint32_t visibility(const struct index_draft_symbol *s)
+static uint32_t visibility_rank(const struct index_draft_symbol *s)
 {
 	return s->rank / 3 * 2 + (s->rank % 3 == DRAFT_LOCAL);
 }
@@ -117,8 +117,8 @@ bool index_draft_is_better(const struct index_draft_symbol *a, const struct inde
 
 	if (!a->name || !b->name)
 		return a->name && !b->name;
-	if (visibility(a) != visibility(b))
-		return visibility(a) < visibility(b);
+	if (visibility_rank(a) != visibility_rank(b))
+		return visibility_rank(a) < visibility_rank(b);
 	under_a = leading_underscores(a);
 	under_b = leading_underscores(b);
 	if (under_a != under_b)
@@ -132,7 +132,7 @@ bool index_draft_is_better(const struct index_draft_symbol *a, const struct inde
 	return memcmp(a->name, b->name, MIN(a->name_len, MAX_COMPARE_LEN)) < 0;
 }
 
-/* Leaves one symbol an address, with the largest size that any alias claims if it has none. */
+/* Leaves one symbol an address. If it has no size, it gets the largest size of its aliases. */
 static void settle_aliases(struct index_draft *d)
 {
 	struct index_draft_symbol *s = d->symbols.data;
@@ -171,7 +171,7 @@ static uint64_t code_end(const struct index_draft *d, size_t *at, uint64_t offse
 	return UINT64_MAX;
 }
 
-/* Drops what lies inside a sized symbol and says nothing more: labels, nameless functions. */
+/* Drops symbols without news inside a sized symbol: labels, nameless functions. */
 static void drop_labels(struct index_draft *d)
 {
 	struct index_draft_symbol *s = d->symbols.data;
@@ -239,7 +239,7 @@ static void fill_gaps(struct index_draft *d)
 }
 
 /* outers[i]: the nearest earlier symbol that reaches beyond i's end, NO_SYMBOL if none. */
-static bool nest(const struct index_draft *d, uint32_t *outers)
+static bool nest_symbols(const struct index_draft *d, uint32_t *outers)
 {
 	uint32_t stack[MAX_NESTING], depth = 0;
 	bool any = false;
@@ -264,7 +264,9 @@ struct text {
 	size_t size, cap;
 };
 
-/* Where the name is in the text. Names beyond 4 GiB of text, or of its share of it, become "". */
+/*
+ * The place of the name in the text. Names beyond 4 GiB of text, or of its share of it, become "".
+ */
 static uint32_t index_draft_add_name(struct text *t, const char *name, uint32_t len)
 {
 	uint32_t at = (uint32_t)t->size;
@@ -277,7 +279,7 @@ static uint32_t index_draft_add_name(struct text *t, const char *name, uint32_t 
 	return at;
 }
 
-/* names[] and ends[] of all: a nameless one gets those of the bounds around it. */
+/* Fills names[] and ends[]: a nameless symbol gets those of the bounds around it. */
 static bool name_symbols(const struct index_draft *d, uint32_t *names, uint32_t *ends,
 			 struct text *t)
 {
@@ -313,14 +315,14 @@ static size_t text_limit(const struct index_draft *d)
 	return MIN(sum, MIN((uint64_t)UINT32_MAX, 512 * (uint64_t)d->symbols.n + (16 << 20)));
 }
 
-/* The columns that are worked out before the block is laid out. */
+/* The columns that are computed before the block is laid out. */
 struct columns {
 	uint32_t *names, *outers, *ends;
 	uint8_t *languages;
 	struct text text;
 };
 
-/* Returns whether any name is of a language that its image tells. */
+/* Returns whether any name needs its image to know its language. */
 static bool find_languages(struct index_draft *d, uint8_t *languages)
 {
 	bool any = false;
@@ -350,7 +352,7 @@ static uint32_t make_columns(struct index_draft *d, struct columns *c)
 	c->text = (struct text){ .size = 1, .cap = text_limit(d) };
 	c->text.data = xmalloc(c->text.cap);
 	c->text.data[0] = '\0';
-	if (nest(d, c->outers))
+	if (nest_symbols(d, c->outers))
 		flags |= INDEX_NESTED;
 	if (name_symbols(d, c->names, c->ends, &c->text))
 		flags |= INDEX_BRACKETED;
@@ -383,7 +385,7 @@ static uint8_t *put_sizes(uint8_t *at, const struct index_draft *d)
 	return (uint8_t *)(sizes + d->symbols.n);
 }
 
-/* Lays the block out as index.h draws it. */
+/* Lays the block out as index.h shows. */
 static struct index_header *put_block(const struct index_header *header,
 				      const struct index_draft *d, const struct columns *c,
 				      size_t *size)

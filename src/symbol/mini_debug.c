@@ -29,7 +29,7 @@ uint8_t *xz_unpack(struct reader packed, size_t *size)
 			return bytes;
 		}
 		free(bytes);
-		if (r != LZMA_BUF_ERROR || cap >= MAX_UNPACKED) /* or: too small a buffer */
+		if (r != LZMA_BUF_ERROR || cap >= MAX_UNPACKED) /* or the buffer is too small */
 			return NULL;
 		cap = MIN(cap * 4, (size_t)MAX_UNPACKED);
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The small symbol table that Fedora and its relatives leave in stripped
- * images: the section .gnu_debugdata is an xz-compressed ELF file that has the
- * function symbols which .dynsym lacks, and nothing else.
+ * The small symbol table that Fedora and its relatives leave in stripped images. The section
+ * .gnu_debugdata is an xz-compressed ELF file. It only has the function symbols that .dynsym lacks.
  */
 #pragma once
 
@@ -12,7 +11,9 @@
 
 #include "elf/elf_file.h"
 
-/* All that an xz stream unpacks to, the caller's to free(); NULL where mini_debug_open() is false.
+/*
+ * The unpacked content of an xz stream, the caller's to free(); NULL where mini_debug_open() is
+ * false.
  */
 uint8_t *xz_unpack(struct reader packed, size_t *size);
 

@@ -10,7 +10,7 @@
 #include "symbol/demangle/swift_names.h"
 #include "symbol/table.h"
 
-#define MAX_ASKED_ALONE 1000 /* names of Swift that are in no symbol table: a process each */
+#define MAX_ASKED_ALONE 1000 /* names of Swift outside of symbol tables: each costs a process */
 #define MAX_SHOWN       60   /* characters of a name in a message */
 
 struct unread {
@@ -22,7 +22,7 @@ struct unread {
 struct readable_names {
 	bool no_demangle;
 	void (*say_unread)(const char *sentence);
-	struct swift_names *swift; /* NULL: no name of Swift was met */
+	struct swift_names *swift; /* NULL: no Swift name so far */
 	unsigned int n_asked_alone;
 	struct unread unread, unread_swift;
 };
@@ -87,7 +87,7 @@ static void add_unread(struct unread *u, const char *name)
 		u->first = xasprintf("%.*s%s", MAX_SHOWN, name, is_long ? "…" : "");
 }
 
-/* All names of the image at once, as each run of the program takes milliseconds. */
+/* All names of the image at once, because each run of the program takes milliseconds. */
 static void read_swift(struct readable_names *r, struct symbol_table *t, const char *name)
 {
 	struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inside symbol/: the names of a symbolizer's images for people, and which could not be read. */
+/* Inside symbol/: the names of a symbolizer's images for people, and a count of unreadable ones. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,17 +13,17 @@ struct readable_names;
 /* `say_unread` as in struct symbolizer_config. */
 struct readable_names *readable_names_new(bool no_demangle, void (*say_unread)(const char *));
 
-/* Says what could not be read. NULL is fine. */
+/* Reports the unreadable names. NULL is fine. */
 void readable_names_free(struct readable_names *r);
 
 enum name_length { NAME_LONG, NAME_SHORT /* without parameters */ };
 
-/* Puts the name for people in place of the content of `out`; false if `plain` itself is that. */
+/* Puts the name for people in place of the content of `out`; false if it is `plain` itself. */
 bool readable_name(struct readable_names *r, struct symbol_table *t, const char *plain,
 		   enum name_language language, enum name_length length, struct buf *out);
 
 /*
  * The language of an inlined function's name, which has no symbol: Ada, if its outermost package
- * has a function that is Ada's.
+ * has a function of Ada.
  */
 enum name_language language_of_inlined(const struct symbol_table *t, const char *name);

@@ -156,8 +156,7 @@ static void make_given_table(struct symbol_table *t, const struct given_symbol *
 {
 	struct index_draft d = { 0 };
 
-	/* Later ones name what the address holds now; aliases are settled in favour of the first.
-	 */
+	/* later symbols name what the address holds now; the first of several aliases stays */
 	for (size_t i = n; i-- > 0;)
 		if (!given[i].line)
 			index_draft_add(&d, given[i].offset, given[i].size, given[i].name,
@@ -169,7 +168,7 @@ static void make_given_table(struct symbol_table *t, const struct given_symbol *
 static void make_table(struct symbolizer *s, struct symbol_table *t,
 		       const struct given_symbol *given, size_t n_given)
 {
-	/* Names that came with the session are those of what ran, wherever that was. */
+	/* the session's own names are those of the code that ran, wherever that was */
 	if (n_given) {
 		make_given_table(t, given, n_given);
 		return;
@@ -198,7 +197,7 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	}
 }
 
-/* Without a build id, a path may be that of several files. */
+/* Without a build id, several files may have one path. */
 static bool is_same_image(const struct image *a, const struct image *b)
 {
 	bool is_same_file = a->build_id.len || (a->dev == b->dev && a->ino == b->ino);
@@ -344,7 +343,7 @@ const char *symbol_name(struct symbolizer *s, const struct symbol_table *table, 
 bool symbol_short_name(struct symbolizer *s, const struct symbol_table *table, uint32_t i,
 		       struct buf *out)
 {
-	/* As symbol_name(): what was read is kept with the table. */
+	/* as symbol_name(): results are kept in the table */
 	struct symbol_table *t = (struct symbol_table *)table;
 
 	return i < t->index.n &&

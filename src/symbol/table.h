@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside symbol/: what a symbol_table is, and the makers that fill one.
+ * Inside symbol/: struct symbol_table and its makers.
  *
- * A maker looks at table->image, and sets the index (through table_adopt()),
- * the status and, where the table is not complete, the detail.
+ * A maker reads table->image, and sets the index (through table_adopt()), the status and, if the
+ * table is not complete, the detail.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "symbol/kernel/kallsyms.h"
 #include "symbol/symbols.h"
 
-/* A segment of code: where it is in the file, and where it is linked to. */
+/* A segment of code: its place in the file, and its link address. */
 struct link_piece {
 	uint64_t offset, size, link_addr;
 };
@@ -28,10 +28,10 @@ struct symbol_table {
 	struct file_mapping mapping; /* … the cache file that the index lies in */
 	enum symbol_status status;
 	char *detail;                  /* NULL: "" */
-	const char **names;            /* for people, by symbol; each made when first asked for */
-	struct line_table *lines;      /* NULL: not asked for yet (symbol/lines/line_table.h) */
+	const char **names;            /* for people, by symbol; each made at first use */
+	struct line_table *lines;      /* NULL: not opened yet (symbol/lines/line_table.h) */
 	VEC(struct link_piece) pieces; /* symbol/addresses.h */
-	bool has_pieces;               /* false: not asked for yet */
+	bool has_pieces;               /* false: not read yet */
 	bool has_read_swift;           /* all of Swift's names in the index were read */
 };
 
@@ -52,19 +52,18 @@ struct symbolizer {
 	struct readable_names *readable;
 };
 
-/* Makes the draft the table's index, instead of one that it may have. */
+/* Makes the draft the table's index, in place of any other. */
 void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_status status);
 
 /*
- * The kernel marks files that are gone from their path. With a build id to
- * check, what is at the path now may still be the same (a package installed again). The
- * caller frees.
+ * The path without the kernel's mark of a deleted file. With a build id to check, the file that is
+ * at the path now may still be the same (a package installed again). The caller frees.
  */
 char *image_path_without_mark(const struct image *image);
 
 /*
- * Maps a file that a recording or an image names. A path that begins with the symbolizer's root
- * stays below it.
+ * Maps a file whose path comes from a recording or an image. A path that begins with the
+ * symbolizer's root stays below it.
  */
 int symbolizer_map(const struct symbolizer *s, const char *path, struct file_mapping *out,
 		   struct error *err);
@@ -76,11 +75,11 @@ bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
 /* Keeps the table's index for later runs. */
 void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id);
 
-/* An empty table with a status and a sentence that says why. */
+/* An empty table with a status and a sentence with the reason. */
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Where _text is in the running kernel; false where that is not told. */
+/* The address of _text in the running kernel; false if it is hidden. */
 bool kernel_text_addr(struct symbolizer *s, uint64_t *addr);
 
 void make_file_table(struct symbolizer *s, struct symbol_table *t);

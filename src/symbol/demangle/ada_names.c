@@ -22,7 +22,7 @@ static const struct spelling operators[] = {
 	{ "Oxor", "xor" },  { "Omultiply", "*" }, { "Osubtract", "-" },
 };
 
-/* Behind an entity's name: what the compiler made of it. */
+/* The compiler's additions behind an entity's name. */
 static const struct spelling attributes[] = {
 	{ "SR", "'Read" },       { "SW", "'Write" },     { "SI", "'Input" },
 	{ "SO", "'Output" },     { "DF", ".Finalize" },  { "DA", ".Adjust" },
@@ -34,7 +34,7 @@ static const struct spelling specials[] = {
 	{ "___alignment", "'Alignment" }, { "___assign", ".\":=\"" },
 };
 
-static char peek(const struct ada *a, size_t ahead)
+static char peek_char(const struct ada *a, size_t ahead)
 {
 	return (size_t)(a->end - a->at) > ahead ? a->at[ahead] : '\0';
 }
@@ -61,11 +61,11 @@ static bool ada_names_skip(struct ada *a, const char *text)
 
 static void skip_digits(struct ada *a)
 {
-	while (ada_names_is_digit(peek(a, 0)))
+	while (ada_names_is_digit(peek_char(a, 0)))
 		a->at++;
 }
 
-/* The longest of a table's spellings that stands here; NULL if there is none. */
+/* The longest of a table's spellings at this place; NULL if there is none. */
 static const char *skip_one_of(struct ada *a, const struct spelling *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -79,10 +79,11 @@ static bool put_identifier(struct ada *a)
 {
 	const char *start = a->at;
 
-	if (!is_lower(peek(a, 0)))
+	if (!is_lower(peek_char(a, 0)))
 		return false;
-	while (is_lower(peek(a, 0)) || ada_names_is_digit(peek(a, 0)) ||
-	       (peek(a, 0) == '_' && (is_lower(peek(a, 1)) || ada_names_is_digit(peek(a, 1)))))
+	while (is_lower(peek_char(a, 0)) || ada_names_is_digit(peek_char(a, 0)) ||
+	       (peek_char(a, 0) == '_' &&
+		(is_lower(peek_char(a, 1)) || ada_names_is_digit(peek_char(a, 1)))))
 		a->at++;
 	buf_bytes(a->out, start, (size_t)(a->at - start));
 	return true;
@@ -92,7 +93,7 @@ static bool put_entity(struct ada *a)
 {
 	const char *operator;
 
-	if (peek(a, 0) != 'O')
+	if (peek_char(a, 0) != 'O')
 		return put_identifier(a);
 	operator= skip_one_of(a, operators, ARRAY_SIZE(operators));
 	if (operator)
@@ -105,30 +106,31 @@ static void skip_body_mark(struct ada *a)
 {
 	if (!ada_names_skip(a, "X"))
 		return;
-	while (peek(a, 0) == 'n' || peek(a, 0) == 'b')
+	while (peek_char(a, 0) == 'n' || peek_char(a, 0) == 'b')
 		a->at++;
 }
 
 /* ".123": a subprogram within another; more of them are clones, which the caller reads. */
 static void skip_nested_number(struct ada *a)
 {
-	if (peek(a, 0) != '.' || !ada_names_is_digit(peek(a, 1)))
+	if (peek_char(a, 0) != '.' || !ada_names_is_digit(peek_char(a, 1)))
 		return;
 	a->at++;
 	skip_digits(a);
 }
 
-/* "__2", "__2__3": which of the subprograms of one name it is. */
+/* "__2", "__2__3": the number among the subprograms of one name. */
 static void skip_overload_number(struct ada *a)
 {
-	while (peek(a, 0) == '_' && peek(a, 1) == '_' && ada_names_is_digit(peek(a, 2))) {
+	while (peek_char(a, 0) == '_' && peek_char(a, 1) == '_' &&
+	       ada_names_is_digit(peek_char(a, 2))) {
 		a->at += 2;
-		while (ada_names_is_digit(peek(a, 0)) ||
-		       (peek(a, 0) == '_' && ada_names_is_digit(peek(a, 1))))
+		while (ada_names_is_digit(peek_char(a, 0)) ||
+		       (peek_char(a, 0) == '_' && ada_names_is_digit(peek_char(a, 1))))
 			a->at++;
 		skip_body_mark(a);
 	}
-	if (peek(a, 0) == '$' && ada_names_is_digit(peek(a, 1))) {
+	if (peek_char(a, 0) == '$' && ada_names_is_digit(peek_char(a, 1))) {
 		a->at++;
 		skip_digits(a);
 	}
@@ -148,7 +150,7 @@ static bool skip_entry_mark(struct ada *a)
 	return false;
 }
 
-/* What follows an entity; false if another entity follows, behind '.'. */
+/* The rest of an entity; false if another entity follows, behind '.'. */
 static void read_rest_of_entity(struct ada *a)
 {
 	const char *text;
@@ -166,7 +168,7 @@ static void read_rest_of_entity(struct ada *a)
 		buf_str(a->out, text);
 	skip_body_mark(a);
 	skip_overload_number(a);
-	/* Subprograms of protected types: with the lock, without it. */
+	/* subprograms of protected types: with the lock, without it */
 	if (a->end - a->at == 1 && (*a->at == 'P' || *a->at == 'N'))
 		a->at++;
 	skip_entry_mark(a);
@@ -176,8 +178,8 @@ static void read_rest_of_entity(struct ada *a)
 /* "___XDLU_1": the compiler's notes on an entity, for debuggers. */
 static void skip_notes(struct ada *a)
 {
-	if (peek(a, 0) == '_' && peek(a, 1) == '_' && peek(a, 2) == '_' && peek(a, 3) >= 'A' &&
-	    peek(a, 3) <= 'Z')
+	if (peek_char(a, 0) == '_' && peek_char(a, 1) == '_' && peek_char(a, 2) == '_' &&
+	    peek_char(a, 3) >= 'A' && peek_char(a, 3) <= 'Z')
 		a->at = a->end;
 }
 
@@ -191,7 +193,7 @@ bool gnat_demangle(const char *name, size_t len, struct buf *out)
 	while ((ok = put_entity(&a))) {
 		read_rest_of_entity(&a);
 		skip_notes(&a);
-		if (peek(&a, 0) != '_' || !ada_names_skip(&a, "__"))
+		if (peek_char(&a, 0) != '_' || !ada_names_skip(&a, "__"))
 			break;
 		buf_u8(out, '.');
 	}

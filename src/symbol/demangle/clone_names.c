@@ -15,7 +15,7 @@ static bool clone_names_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The length of an addition at `at`, with its numbers: ".constprop.0"; 0 if none stands there. */
+/* The length of an addition at `at`, with its numbers: ".constprop.0"; 0 if there is none. */
 static size_t addition_len(const char *at)
 {
 	size_t len = 1 + strcspn(at + (*at == '.'), ".");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What compilers add to the name of a function for a copy or a part of it: ".cold", ".isra.0". */
+/*
+ * The compilers' additions to the name of a function for a copy or a part of it: ".cold",
+ * ".isra.0".
+ */
 #pragma once
 
 #include <stdbool.h>

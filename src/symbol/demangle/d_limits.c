@@ -112,7 +112,7 @@ static size_t end_of_repeated(const struct d_reader *d, size_t at)
 	return MIN(at + len, d->end);
 }
 
-/* sizes[i]: of the text that the first i letters make. */
+/* sizes[i]: of the text for the first i letters. */
 static uint64_t repeated_size(const char *name, size_t len, size_t q, const uint64_t *sizes)
 {
 	struct d_reader whole = { name, len }, earlier = { name, q };
@@ -139,7 +139,7 @@ static size_t end_of_identifier(const struct d_reader *d, size_t at)
 	return read_distance(d, &at) ? at : 0;
 }
 
-/* Functions within which the name lies, and all that could be read as one. */
+/* The number of functions around the name, and of all parts that can be read as one. */
 static unsigned count_functions(const char *name, size_t len)
 {
 	struct d_reader whole = { name, len };
@@ -158,8 +158,8 @@ static unsigned count_functions(const char *name, size_t len)
 }
 
 /*
- * Whether the text and the time are in the limits if they double with each letter that could make
- * them: most names are known so.
+ * Whether text and time stay in the limits even if each possible letter doubles them; most names
+ * pass this quick check.
  */
 static bool is_surely_harmless(const char *name, size_t len)
 {

@@ -2,10 +2,10 @@
 /*
  * Limits for names of D, whose demangler (libiberty's) can't be stopped half-way.
  *
- * "Q" and a distance repeat a type or an identifier that stood earlier in the name. A repeated type
- * may repeat others, so that the text can double with every five characters. The demangler also
- * reads the type of a function in a name twice if the type turns out to be damaged: the time can
- * double with every four characters.
+ * "Q" and a distance repeat an earlier type or identifier of the name. A repeated type may repeat
+ * others, so that the text can double with every five characters. The demangler also reads the type
+ * of a function in a name twice if the type turns out to be damaged: the time can double with every
+ * four characters.
  */
 #pragma once
 

@@ -46,8 +46,8 @@ static bool demangle_function(enum name_language language, const char *name, boo
 }
 
 /*
- * Where the additions of compilers start. Names of Rust and D have no dot of their own, but for
- * Rust's old form, which ends with "E".
+ * The start of compilers' additions. Names of Rust and D have no other dot, except Rust's old form,
+ * which ends with "E".
  */
 static const char *find_clones(enum name_language language, const char *name)
 {
@@ -90,7 +90,7 @@ static bool may_be_mangled(enum name_language language, const char *name)
 				    : *name != '\0';
 }
 
-/* No mangled name has an '@': behind it are an entry of the PLT and versions. */
+/* No mangled name has an '@': an entry of the PLT or a version follows it. */
 static bool demangle_as(enum name_language language, const char *name, bool is_short,
 			struct buf *out)
 {

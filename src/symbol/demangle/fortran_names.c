@@ -31,7 +31,7 @@ static bool put_gfortran(const char *name, size_t len, struct buf *out)
 	return true;
 }
 
-/* flang: a capital letter before each name says what it is; P, the procedure, is the last. */
+/* flang: a capital letter before each name is its kind; P, the procedure, is the last. */
 static bool put_flang(const char *at, const char *end, struct buf *out)
 {
 	while (at < end && strchr("MSFP", *at)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of Fortran's modules, as gfortran and flang write them; procedures outside of modules have
- * ordinary names.
+ * Names of Fortran's modules from gfortran and flang; procedures outside of modules have ordinary
+ * names.
  *
  *	__shapes_MOD_area		shapes::area
  *	_QMshapesParea			shapes::area

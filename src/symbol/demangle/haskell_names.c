@@ -17,7 +17,7 @@ struct part {
 struct haskell_name {
 	struct part parts[MAX_PARTS];
 	size_t n;
-	size_t module; /* which part it is; those before it are the package */
+	size_t module; /* index of the module's part; the parts before it are the package */
 };
 
 static bool haskell_names_is_upper(char c)
@@ -181,7 +181,7 @@ static bool put_decoded(struct part p, struct buf *out)
 	return true;
 }
 
-/* How many parts at the end say what of the function the symbol is: "info", "con_info". */
+/* The number of parts at the end that name the symbol's kind: "info", "con_info". */
 static size_t count_kind_parts(const struct haskell_name *h)
 {
 	static const char *const kinds[] = { "info", "entry", "slow",    "fast", "ret",
@@ -230,7 +230,7 @@ bool haskell_demangle(const char *name, size_t len, struct buf *out)
 	out->len = 0;
 	if (haskell_names_split(name, len, &h) && find_module(&h)) {
 		n_kind = count_kind_parts(&h);
-		/* Behind the name may be the unique of a local function: "Main_go_s4Gh_info". */
+		/* The unique of a local function may follow the name: "Main_go_s4Gh_info". */
 		ok = n_kind && h.n - n_kind - h.module >= 2 && h.n - n_kind - h.module <= 3 &&
 		     put_parts(&h, h.n - n_kind, out);
 		if (ok)

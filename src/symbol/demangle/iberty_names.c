@@ -28,10 +28,10 @@ struct output {
 };
 
 /*
- * The Rust demangler holds no memory but its stack, so leaving it by a jump is safe; there is no
- * other way to stop a name that unfolds without end.
+ * The Rust demangler uses only its stack, so a jump out of it is safe. There is no other way to
+ * stop a name that unfolds without end.
  */
-static void iberty_names_take_text(const char *text, size_t len, void *opaque)
+static void iberty_names_add_text(const char *text, size_t len, void *opaque)
 {
 	struct output *o = opaque;
 
@@ -49,7 +49,7 @@ bool iberty_demangle_rust(const char *name, bool is_short, struct buf *out)
 	if (len > MAX_RUST_MANGLED || setjmp(o.too_long))
 		return false;
 	return rust_demangle_callback(name, is_short ? STYLE_SHORT : STYLE_LONG,
-				      iberty_names_take_text, &o) &&
+				      iberty_names_add_text, &o) &&
 	       out->len;
 }
 
@@ -61,8 +61,8 @@ static char *demangle_d(const char *name, bool is_short)
 }
 
 /*
- * Newer compilers of D write "return scope" of a parameter as "NkM"; libiberty reads "MNk" alone.
- * The letters may also belong to an identifier, which must not change: then the name is not read.
+ * Newer compilers of D write a parameter's "return scope" as "NkM"; libiberty only reads "MNk". If
+ * the letters may belong to an identifier, which must not change, the name is not read.
  */
 static char *demangle_newer_d(const char *name, bool is_short)
 {

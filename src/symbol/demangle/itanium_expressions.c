@@ -71,7 +71,7 @@ static node_id scoped(struct itanium *p, node_id scope, node_id name)
 	return scope && name ? itanium_node(p, NODE_SCOPED, scope, name, 0) : 0;
 }
 
-/* Names "E" name. gcc writes one name, whose "E" is away, and then the name itself. */
+/* Names "E" name. gcc writes one name without its "E", and then the name itself. */
 static node_id names_of_scopes(struct itanium *p, node_id scope, bool *is_type)
 {
 	uint32_t n_names = 0;
@@ -121,7 +121,7 @@ static node_id names_in_scopes(struct itanium *p, bool *is_type)
 
 /*
  * "sr" … By the ABI the scope is a list of names. gcc writes a type, which can be substituted later
- * in the name. What looks like a type is read a second time.
+ * in the name. A part that may be a type is read a second time.
  */
 static node_id scoped_name(struct itanium *p)
 {
@@ -557,7 +557,7 @@ static node_id any_expression(struct itanium *p)
 	if (c == 'L')
 		return itanium_literal(p);
 	if (c == 'T')
-		return itanium_template_param(p); /* no substitution, unlike as a type */
+		return itanium_template_param(p); /* unlike a type, no substitution */
 	if (c == 'f' && starts_function_parameter(next, itanium_peek(p, 2)))
 		return function_parameter(p);
 	if (c == 'g' && next == 's')

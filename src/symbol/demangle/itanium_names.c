@@ -214,8 +214,8 @@ static node_id name_of_module(struct itanium *p, node_id scope, node_id module,
 }
 
 /*
- * The start of a nested name that is no plain name: "T_", "S1_", "St", "Dt…E". 0 with a module:
- * the substitution is that of a module, and a name follows.
+ * The start of a nested name that is no plain name: "T_", "S1_", "St", "Dt…E". 0 with a module: the
+ * substitution is a module's, and a name follows.
  */
 static node_id prefix_start(struct itanium *p, node_id *module)
 {

@@ -85,7 +85,7 @@ void itanium_put_node(struct itanium_printer *pr, node_id node)
 	itanium_put_right(pr, node);
 }
 
-/* Empty packs at the end leave no comma behind. Returns whether there were any. */
+/* Empty packs at the end leave no comma. Returns whether there were any. */
 static bool put_items(struct itanium_printer *pr, node_id list)
 {
 	size_t end = pr->out->len;
@@ -117,7 +117,7 @@ static bool itanium_print_ends_with(const struct itanium_printer *pr, char c)
 	return pr->out->len && pr->out->data[pr->out->len - 1] == (uint8_t)c;
 }
 
-/* "A<B<int> >", but "A<B<int>>" if an empty pack follows: this is how c++filt writes it. */
+/* "A<B<int> >", but "A<B<int>>" if an empty pack follows, as in c++filt. */
 void itanium_put_arguments(struct itanium_printer *pr, node_id list)
 {
 	bool ends_with_empty_pack;

@@ -65,7 +65,7 @@ static inline const struct node *itanium_get(const struct itanium_printer *pr, n
 struct itanium_place {
 	node_id node;
 	const struct itanium_scope *scope;
-	bool is_argument; /* of a template: packs around it are not its own */
+	bool is_argument; /* of a template: it ignores packs around it */
 };
 
 /* Replaces template parameters by their values. A node of 0: the pack is empty. */

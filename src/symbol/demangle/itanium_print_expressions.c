@@ -72,7 +72,7 @@ static void itanium_print_expressions_put_string(struct itanium_printer *pr, con
 	put_in(pr, "\"<", n->a, ">\"");
 }
 
-/* The address of a member function is that of its name: "&A::f". */
+/* The address of a member function is "&" and its name: "&A::f". */
 static node_id addressed_name(struct itanium_printer *pr, const struct node *n)
 {
 	const struct node *operand = itanium_get(pr, n->a);

@@ -70,7 +70,7 @@ static enum node_kind base_kind(struct itanium_printer *pr, node_id type, bool i
 	}
 }
 
-/* "int (*" name ")()": the parentheses keep a pointer apart from the function. */
+/* "int (*" name ")()": the parentheses separate a pointer from the function. */
 static void open_parenthesis(struct itanium_printer *pr, node_id type)
 {
 	enum node_kind kind = base_kind(pr, type, false);
@@ -175,7 +175,10 @@ static void put_qualifiers(struct itanium_printer *pr, uint8_t qualifiers)
 			itanium_put(pr, texts[i].text);
 }
 
-/* Without those that the value of a template parameter has, or that mean nothing for it. */
+/*
+ * Without qualifiers that the value of a template parameter already has, or that mean nothing for
+ * it.
+ */
 static uint8_t own_qualifiers(struct itanium_printer *pr, const struct node *n)
 {
 	struct itanium_place place = itanium_resolve(pr, itanium_here(pr, n->a));
@@ -365,7 +368,7 @@ static void put_pack(struct itanium_printer *pr, const struct node *n)
 	itanium_put_list(pr, n->a);
 }
 
-/* The pattern for each element, as the first pack in it decides; "(pattern)..." without a pack. */
+/* The pattern for each element of its first pack; "(pattern)..." without a pack. */
 static void put_pack_expansion(struct itanium_printer *pr, const struct node *n)
 {
 	struct itanium_pack outer = pr->pack;

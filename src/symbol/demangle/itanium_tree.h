@@ -16,7 +16,7 @@
 
 typedef uint32_t node_id;
 
-/* The letters are the fields that are in use; b? may be 0. */
+/* The letters are the used fields; b? may be 0. */
 enum node_kind {
 	NODE_NONE,
 	/* names */

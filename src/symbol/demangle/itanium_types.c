@@ -39,7 +39,7 @@ uint8_t itanium_qualifiers(struct itanium *p)
 	return qualifiers;
 }
 
-/* References behind the parameters of a function's type are followed by its end. */
+/* The end of a function's type follows the reference behind its parameters. */
 static bool is_at_end_of_parameters(const struct itanium *p)
 {
 	char c = itanium_peek(p, 0);
@@ -488,7 +488,7 @@ static bool starts_declaration(const struct itanium *p)
 	return itanium_peek(p, 0) == 'T' && next && strchr("yntpk", next);
 }
 
-/* The declaration of its parameter may stand in front, and is not shown: "TnT_Li5E". */
+/* The parameter's declaration may be in front, and is not shown: "TnT_Li5E". */
 node_id itanium_template_arg(struct itanium *p)
 {
 	while (starts_declaration(p))
@@ -540,7 +540,7 @@ static bool template_template_parameters(struct itanium *p, struct itanium_list 
 	return true;
 }
 
-/* Of which `a` is the type, the concept, the parameter in a pack or the list of parameters. */
+/* `a` becomes the type, the concept, the parameter in a pack or the list of parameters. */
 static bool declared_operand(struct itanium *p, char kind, node_id *a)
 {
 	struct itanium_list parameters = { 0 };

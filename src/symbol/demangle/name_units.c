@@ -46,7 +46,7 @@ static bool name_units_ends_with(const char *name, size_t len, const char *end)
 	return len > end_len && !memcmp(name + len - end_len, end, end_len);
 }
 
-static void add_ocaml(struct name_units *u, const char *name, size_t len)
+static void add_ocaml_unit(struct name_units *u, const char *name, size_t len)
 {
 	static const char *const ends[] = { "__code_begin", ".code_begin", "$code_begin" };
 
@@ -57,7 +57,7 @@ static void add_ocaml(struct name_units *u, const char *name, size_t len)
 		}
 }
 
-static void add_ada(struct name_units *u, const char *name, size_t len)
+static void add_ada_unit(struct name_units *u, const char *name, size_t len)
 {
 	static const char *const ends[] = { "___elabb", "___elabs", "_E" };
 
@@ -84,7 +84,7 @@ static void add_source_file(struct name_units *u, const char *name, size_t len)
 	name_units_add_unit(u, NAME_ADA, unit, n);
 }
 
-static void add_haskell(struct name_units *u, const char *name, size_t len)
+static void add_haskell_unit(struct name_units *u, const char *name, size_t len)
 {
 	name_units_add_unit(u, NAME_HASKELL, name, haskell_module_len(name, len));
 }
@@ -99,15 +99,15 @@ void name_units_add(struct name_units *u, const struct elf_symbol *symbol)
 	if (symbol->type == STT_FILE)
 		add_source_file(u, name, len);
 	else if (!memcmp(name, "caml", 4))
-		add_ocaml(u, name, len);
+		add_ocaml_unit(u, name, len);
 	else if (!strncmp(name, "__gnat_", 7))
 		u->has_gnat = true;
 	else if (!memcmp(name, "stg_", 4))
 		u->has_ghc = true;
 	else if (name_units_ends_with(name, len, "_closure"))
-		add_haskell(u, name, len);
+		add_haskell_unit(u, name, len);
 	else if (name[len - 1] == 'E' || name[len - 2] == 'b' || name[len - 5] == 'e')
-		add_ada(u, name, len);
+		add_ada_unit(u, name, len);
 }
 
 static int by_hash(const void *a, const void *b)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which names of an image are OCaml's, Ada's or Haskell's.
+ * The names of an image that are OCaml's, Ada's or Haskell's.
  *
  * These compilers write names that a C function could have, too: "camlA__b_12", "a__b",
- * "a_B_c_info". So a name counts as one of theirs only if its unit (an OCaml or Haskell module, a
- * package of Ada) left a symbol that its compiler writes beside the unit's functions, and that is
- * not needed in C:
+ * "a_B_c_info". So a name counts as theirs only if its unit (an OCaml or Haskell module, a package
+ * of Ada) has a certain other symbol. The language's compiler writes it beside the unit's
+ * functions, and C does not need it:
  *
  *	OCaml	camlA__code_begin, camlA.code_begin
  *	Ada	a_E, a___elabb, a___elabs; a source file a.adb or a.ads; and any use of GNAT's
- *runtime. Of the packages ada, gnat, interfaces and system, the use of the runtime is enough.
+ *		runtime, which is enough for the packages ada, gnat, interfaces and system
  *	Haskell	a_B_…_closure, and any use of GHC's runtime
  *
  * Symbols may be of data, and undefined.

@@ -8,8 +8,8 @@ static int ocaml_names_hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The character that "$2b" is, at `at`; 0 if it is none. */
-static int escaped(const char *at, const char *end)
+/* The character of "$2b" at `at`; 0 if there is none. */
+static int parse_escape(const char *at, const char *end)
 {
 	int high, low;
 
@@ -27,7 +27,7 @@ static void ocaml_names_put_names(const char *at, const char *end, struct buf *o
 	const char *module_end = dot ? dot : end;
 
 	while (at < end) {
-		int c = escaped(at, end);
+		int c = parse_escape(at, end);
 		bool is_separator = at + 2 < end && at < module_end && at[0] == '_' &&
 				    at[1] == '_' && at[2] != '_';
 

@@ -73,7 +73,7 @@ static size_t swift_names_plain_len(const char *name)
 	return MIN(len, (size_t)(clones_find(name) - name));
 }
 
-static struct swift_name *find(const struct swift_names *s, const char *name, size_t len)
+static struct swift_name *find_swift_name(const struct swift_names *s, const char *name, size_t len)
 {
 	uint32_t *at = intmap_find(&s->by_hash, XXH3_64bits(name, len));
 	struct swift_name *found = at ? &s->names.data[*at] : NULL;
@@ -81,7 +81,7 @@ static struct swift_name *find(const struct swift_names *s, const char *name, si
 	return found && !strncmp(found->mangled, name, len) && !found->mangled[len] ? found : NULL;
 }
 
-/* Notes the name, and that the program is to be asked. */
+/* Adds the name to the batch for the program. */
 static void swift_names_add_name(struct swift_names *s, struct batch *batch, const char *name,
 				 size_t len)
 {
@@ -97,9 +97,11 @@ static void swift_names_add_name(struct swift_names *s, struct batch *batch, con
 	vec_push(batch, added.mangled);
 }
 
-/* Gives the program's lines to the names; a line that is as the name says that it was not read. */
-static void swift_names_take_lines(struct swift_names *s, const char *const *names, size_t n,
-				   const struct buf *text)
+/*
+ * Gives the program's lines to the names; a line that equals its name means that it was not read.
+ */
+static void swift_names_add_lines(struct swift_names *s, const char *const *names, size_t n,
+				  const struct buf *text)
 {
 	const char *at = (const char *)text->data;
 
@@ -108,25 +110,26 @@ static void swift_names_take_lines(struct swift_names *s, const char *const *nam
 		size_t name_len = strlen(names[i]), len = (size_t)(end - at);
 
 		if (len && (len != name_len || memcmp(at, names[i], len) != 0))
-			find(s, names[i], name_len)->readable = arena_strndup(s->texts, at, len);
+			find_swift_name(s, names[i], name_len)->readable =
+				arena_strndup(s->texts, at, len);
 		at = end + 1;
 	}
 }
 
-/* Returns how many names the program got through. */
+/* Returns the number of names that the program completed. */
 static size_t swift_names_ask(struct swift_names *s, const char *const *names, size_t n)
 {
 	struct buf text = { 0 };
 	size_t n_read = swift_program_run(s->program, names, n, &text);
 
-	swift_names_take_lines(s, names, n_read, &text);
+	swift_names_add_lines(s, names, n_read, &text);
 	s->n_failures += n_read < n;
 	buf_fini(&text);
 	return n_read;
 }
 
-/* A failed program leaves the name at which it failed near the first line that is missing. */
-static void ask_for_all(struct swift_names *s, const struct batch *batch)
+/* A failed program stopped at a name near its first missing line. */
+static void swift_names_ask_all(struct swift_names *s, const struct batch *batch)
 {
 	size_t at = 0;
 
@@ -151,7 +154,7 @@ void swift_names_read(struct swift_names *s, const char *const *names, size_t n)
 			swift_names_add_name(s, &batch, names[i], len);
 	}
 	if (s->program)
-		ask_for_all(s, &batch);
+		swift_names_ask_all(s, &batch);
 	vec_fini(&batch);
 }
 
@@ -159,11 +162,11 @@ bool swift_names_has(const struct swift_names *s, const char *name)
 {
 	size_t len = swift_names_plain_len(name);
 
-	return len && find(s, name, len);
+	return len && find_swift_name(s, name, len);
 }
 
-/* Behind the name's end: clones, and what follows an '@'. */
-static bool put_rest(const char *rest, struct buf *out)
+/* Behind the name's end: clones, and text behind an '@'. */
+static bool put_clones_and_version(const char *rest, struct buf *out)
 {
 	const char *at = strchr(rest, '@');
 	cleanup(free_at_exit) char *clones =
@@ -178,13 +181,13 @@ static bool put_rest(const char *rest, struct buf *out)
 bool swift_names_find(const struct swift_names *s, const char *name, struct buf *out)
 {
 	size_t len = swift_names_plain_len(name);
-	const struct swift_name *found = len ? find(s, name, len) : NULL;
+	const struct swift_name *found = len ? find_swift_name(s, name, len) : NULL;
 
 	out->len = 0;
 	if (!found || !found->readable)
 		return false;
 	buf_str(out, found->readable);
-	return put_rest(name + len, out);
+	return put_clones_and_version(name + len, out);
 }
 
 bool swift_names_has_program(const struct swift_names *s)

@@ -2,10 +2,9 @@
 /*
  * Swift's names ("$s4shop4findyyF").
  *
- * Their grammar grows with each release of the language, and the one complete reader is that of
- * the toolchain. So names go to the toolchain's program (symbol/demangle/swift_program.h), all of
- * an image at once: it reads 100,000 in a fifth of a second. A name at which it fails stays as it
- * is.
+ * Their grammar grows with each release of the language, and only the toolchain's reader is
+ * complete. So names go to the toolchain's program (symbol/demangle/swift_program.h), all of an
+ * image at once: it reads 100,000 in a fifth of a second. A name at which it fails stays as it is.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ void swift_names_free(struct swift_names *s); /* NULL is fine */
 
 bool is_swift_name(const char *name);
 
-/* Reads those of the names that are Swift's, which live as long as `s`. */
+/* Reads Swift's names of the list; the list lives as long as `s`. */
 void swift_names_read(struct swift_names *s, const char *const *names, size_t n);
 
 /* Puts the readable form of a name that was read in place of the content of `out`. */

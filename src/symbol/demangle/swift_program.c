@@ -50,7 +50,7 @@ static void set_limit(__rlimit_resource_t what, rlim_t limit)
 }
 
 /* In the child; nothing here takes a lock. */
-static void become(const char *program, int in, int out, rlim_t max_output)
+static void run_in_child(const char *program, int in, int out, rlim_t max_output)
 {
 	static char *const environment[] = { NULL };
 	char *const argv[] = { (char *)program, NULL };
@@ -66,7 +66,7 @@ static void become(const char *program, int in, int out, rlim_t max_output)
 	_exit(127);
 }
 
-/* Waits for the child's end, and ends it itself when its time is over. */
+/* Waits for the child's end; kills it after its time. */
 static void wait_for_end(pid_t pid)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -132,12 +132,12 @@ size_t swift_program_run(const char *program, const char *const *names, size_t n
 
 	out->len = 0;
 	if (pid == 0)
-		become(program, in, written, limit);
+		run_in_child(program, in, written, limit);
 	if (pid < 0)
 		return 0;
 	wait_for_end(pid);
 	read_back(written, limit, out);
-	/* A program that writes other lines than asked for is none to believe. */
+	/* the lines of a program that writes another number of lines are not used */
 	n_lines = count_lines(out);
 	return n_lines > n ? 0 : n_lines;
 }

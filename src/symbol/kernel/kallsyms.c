@@ -22,7 +22,7 @@ static const bool is_text_type[256] = { ['t'] = true, ['T'] = true, ['w'] = true
 static uint16_t intern_module(struct kallsyms *k, const char *name, size_t len)
 {
 	len = strnlen(name, len);
-	/* The lines of a module stand together, so the last one is nearly always it. */
+	/* the lines of a module are together, so the last one is nearly always right */
 	for (size_t i = k->modules.n; i-- > 1;)
 		if (!strncmp(k->modules.data[i], name, len) && !k->modules.data[i][len])
 			return (uint16_t)i;
@@ -58,7 +58,7 @@ static void kallsyms_parse_line(struct kallsyms *k, const char *at, const char *
 		s.module = intern_module(k, tab + 2, (size_t)(end - tab - 3));
 	else
 		note_text_addr(k, &s);
-	/* Modules of ARM, AArch64 and RISC-V have marks of what is code and what data: $x, $d.12 */
+	/* modules of ARM, AArch64 and RISC-V mark code and data: $x, $d.12 */
 	if (s.name_len && s.name[0] == '$')
 		return;
 	if (!is_text_type[(uint8_t)s.type])

@@ -28,7 +28,7 @@ struct kallsyms {
 	uint64_t text_addr;                /* of _text; 0 if not there */
 	bool has_kernel;                   /* false once the kernel's own symbols were dropped */
 	bool is_hidden;                    /* there are symbols, and all addresses are 0 */
-	char *text;                        /* what names point into, when read from a file */
+	char *text;                        /* memory of names that were read from a file */
 };
 
 /* Reads and parses a file; 0 or a negative errno. */
@@ -38,11 +38,13 @@ int kallsyms_read(struct kallsyms *k, const char *path);
 void kallsyms_parse(struct kallsyms *k, const char *text, size_t size);
 void kallsyms_fini(struct kallsyms *k);
 
-/* Gives back the memory of the kernel's own symbols, and all of it if there are no modules. */
+/* Frees the kernel's own symbols, and all memory if there are no modules. */
 void kallsyms_drop_kernel(struct kallsyms *k);
 
 /* The module's index, or -1. Brackets, a directory and ".ko…" are ignored, '-' counts as '_'. */
 int kallsyms_module(const struct kallsyms *k, const char *name);
 
-/* The same name as the kernel spells it ("snd_hda" of "/lib/…/snd-hda.ko.xz"). The caller frees. */
+/*
+ * The kernel's spelling of a module's name ("snd_hda" of "/lib/…/snd-hda.ko.xz"). The caller frees.
+ */
 char *kernel_module_name(const char *name);

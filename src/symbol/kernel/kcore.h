@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside symbol/: the running kernel's memory, as /proc/kcore gives it to root: an ELF core file
- * whose segments are the kernel's mappings. It is as large as the address space, so it is read
- * piece by piece. (fs/proc/kcore.c; System V gABI, chapter 5.)
+ * Inside symbol/: the running kernel's memory, which root can read in /proc/kcore. It is an ELF
+ * core file whose segments are the kernel's mappings. It is as large as the address space, so it is
+ * read piece by piece. (fs/proc/kcore.c; System V gABI, chapter 5.)
  */
 #pragma once
 
@@ -17,9 +17,12 @@ struct kcore {
 	uint16_t machine; /* EM_* */
 };
 
-/* The message names the path, and why it can't be read. */
+/* The message names the path and the reason. */
 int kcore_open(const char *path, struct kcore *out, struct error *err);
 void kcore_close(struct kcore *k);
 
-/* Bytes from an address on: how many there are in its segment, at most `size`; or -EFAULT. */
+/*
+ * Reads bytes from an address on, inside one segment. Returns their number, at most `size`; or
+ * -EFAULT.
+ */
 int kcore_read(const struct kcore *k, uint64_t addr, void *bytes, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether files that somebody names are those of the kernel that runs. */
+/* Checks that the user's files are those of the running kernel. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 /* A share of its symbols may be elsewhere: kernels patch and relocate some. */
 #define MAX_OFF_PERCENT 1
 
-/* Names of functions with their offsets from _text; UINT64_MAX where a name has several. */
+/* Names of functions with their offsets from _text; UINT64_MAX for a name with several. */
 struct places {
 	struct strings names;
 	VEC(uint64_t) offsets; /* by string id */
@@ -40,8 +40,8 @@ static void places_fini(struct places *p)
 	vec_fini(&p->offsets);
 }
 
-/* How many functions that both have are at another place. */
-static void compare(struct places *a, const struct places *b, size_t *n_both, size_t *n_off)
+/* Counts the functions that both have, and those of them at different places. */
+static void compare_places(struct places *a, const struct places *b, size_t *n_both, size_t *n_off)
 {
 	*n_both = *n_off = 0;
 	for (uint32_t i = 1; i < b->names.n; i++) {
@@ -75,7 +75,7 @@ static int check_system_map(const struct symbolizer *s, const char *path, struct
 	else {
 		places_init(&a, &map);
 		places_init(&b, &running);
-		compare(&a, &b, &n_both, &n_off);
+		compare_places(&a, &b, &n_both, &n_off);
 		places_fini(&a);
 		places_fini(&b);
 		r = 1;

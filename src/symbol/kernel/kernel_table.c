@@ -25,8 +25,8 @@ static bool kernel_table_ends_with(const struct kernel_symbol *s, const char *su
 }
 
 /*
- * The linker script's marks of where sections start and end (_text, __sched_text_start,
- * __entry_text_end): global, but a function at the same address is what runs there.
+ * The linker script's marks of starts and ends of sections (_text, __sched_text_start,
+ * __entry_text_end). They are global, but a function at the same address is the running code.
  */
 static bool is_section_mark(const struct kernel_symbol *s)
 {
@@ -59,7 +59,7 @@ static void draft_kernel_symbols(struct index_draft *d, const struct kallsyms *k
 	}
 }
 
-/* Read once; again only for a second image of the kernel, when the first one's are gone. */
+/* Read once; again only for a second image of the kernel, when the first one's symbols are gone. */
 static bool load_kallsyms(struct symbolizer *s, struct symbol_table *t, bool for_kernel)
 {
 	if (s->kallsyms_result == 1 || (for_kernel && !s->kallsyms.has_kernel)) {
@@ -127,7 +127,7 @@ static bool make_from_kallsyms(struct symbolizer *s, struct symbol_table *t)
 	return true;
 }
 
-/* The names that the user has given. They are not kept: the cache is of what the kernel says. */
+/* The user's names. They are not cached: the cache only holds the kernel's own. */
 static void make_from_system_map(const struct symbolizer *s, struct symbol_table *t)
 {
 	struct index_draft d = { 0 };
@@ -147,22 +147,22 @@ static void make_from_system_map(const struct symbolizer *s, struct symbol_table
 }
 
 /*
- * The running kernel is asked for its own symbols. Another one's are in the
- * cache if they were ever needed while it ran, else in a vmlinux with that build id.
+ * The running kernel gives its own symbols. Those of another kernel are in the cache if they were
+ * needed while it ran; else in a vmlinux with that build id.
  */
 void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 {
 	struct build_id running = { 0 }, wanted = t->image.build_id;
 	bool is_running;
 
-	/* A kernel whose build is not known, and which is not this one: machine/kernel_map.h. */
+	/* an unknown build of a kernel, and not this kernel: machine/kernel_map.h */
 	if (!wanted.len && strcmp(t->image.path, "[kernel]")) {
 		table_fail(t, SYMBOL_CHANGED,
 			   "the profile is of another kernel, and its build id was not recorded");
 		return;
 	}
 	if (!running_kernel_build_id(s, &running))
-		is_running = true; /* there is nothing to compare with */
+		is_running = true; /* nothing to compare with */
 	else
 		is_running = !wanted.len || build_id_equal(&running, &wanted);
 	if (!wanted.len)
@@ -232,7 +232,7 @@ static void make_loaded_module_table(struct symbolizer *s, struct symbol_table *
 	table_adopt(t, &d, SYMBOL_KALLSYMS);
 }
 
-/* Of a module that is not loaded any more, as it would be laid out. */
+/* For a module that is no longer loaded: with the layout that the kernel would choose. */
 static bool make_from_module_file(const struct symbolizer *s, struct symbol_table *t)
 {
 	struct index_draft d = { 0 };
@@ -265,8 +265,7 @@ void make_module_table(struct symbolizer *s, struct symbol_table *t)
 	}
 	make_loaded_module_table(s, t, name);
 	if (!t->index.n && make_from_module_file(s, t)) {
-		/* Where functions are is only worked out: what the kernel tells is better, later.
-		 */
+		/* the offsets are only computed: the kernel's own, later, are better */
 		free(t->detail);
 		t->detail = NULL;
 		return;

@@ -13,9 +13,9 @@
 #include "symbol/mini_debug.h"
 
 #define MAX_UNPACKED (256U << 20)
-/* Sections that are gone after loading, and data: away from all code. */
+/* Sections that are freed after loading, and data: far from all code. */
 #define OTHER_BASE (MODULE_BASE + (1ULL << 32))
-/* What is not in the module: a call there leads to nothing that is known. */
+/* Targets outside the module: a call there leads to nothing known. */
 #define OUTSIDE (MODULE_BASE + 0x7f000000)
 
 void module_file_close(struct module_file *m)
@@ -35,7 +35,7 @@ static bool is_code(const struct elf_section *s)
 	return (s->flags & wanted) == wanted;
 }
 
-/* What the kernel frees when the module has started. */
+/* Sections that the kernel frees when the module has started. */
 static bool is_init(const struct elf_file *elf, const struct elf_section *s)
 {
 	return !strncmp(elf_section_name(elf, s), ".init", 5);
@@ -49,7 +49,7 @@ static uint64_t alignment_of(const struct elf_file *elf, uint32_t i)
 	return h.sh_addralign && !(h.sh_addralign & (h.sh_addralign - 1)) ? h.sh_addralign : 1;
 }
 
-/* By section its address; 0 for what is not in memory, as debug sections. */
+/* The address of each section; 0 for sections outside memory, such as debug sections. */
 static uint64_t *module_file_lay_out(const struct elf_file *elf)
 {
 	uint64_t *addrs = xcalloc(elf->n_sections + 1, sizeof(*addrs));
@@ -71,10 +71,10 @@ static uint64_t *module_file_lay_out(const struct elf_file *elf)
 
 struct known_offsets {
 	struct strings names;
-	VEC(uint64_t) offsets; /* by name; UINT64_MAX: several have it */
+	VEC(uint64_t) offsets; /* by name; UINT64_MAX: the name is used several times */
 };
 
-static void know(struct known_offsets *k, const struct symbol_table *t)
+static void known_offsets_add(struct known_offsets *k, const struct symbol_table *t)
 {
 	strings_init(&k->names);
 	vec_push(&k->offsets, UINT64_MAX);
@@ -89,8 +89,9 @@ static void know(struct known_offsets *k, const struct symbol_table *t)
 	}
 }
 
-/* A function that is known by its name tells where its section is. */
-static void correct(const struct elf_file *elf, const struct symbol_table *table, uint64_t *addrs)
+/* A function of a known name gives the address of its section. */
+static void correct_addresses(const struct elf_file *elf, const struct symbol_table *table,
+			      uint64_t *addrs)
 {
 	bool *is_settled = xcalloc(elf->n_sections + 1, sizeof(*is_settled));
 	struct known_offsets known = { 0 };
@@ -100,7 +101,7 @@ static void correct(const struct elf_file *elf, const struct symbol_table *table
 	bool has_symbols = elf_symbols_begin(&it, elf, SHT_SYMTAB);
 	string_id id;
 
-	know(&known, table);
+	known_offsets_add(&known, table);
 	while (has_symbols && elf_symbols_next(&it, &symbol)) {
 		uint16_t n = symbol.section;
 
@@ -167,7 +168,7 @@ static void move_symbols(struct module_file *m, const uint64_t *addrs)
 	}
 }
 
-/* Calls and jumps, so that disassembly shows where they lead. */
+/* Calls and jumps, so that disassembly shows their targets. */
 static void relocate_place(uint16_t machine, uint32_t type, uint64_t place, uint64_t target,
 			   uint8_t *bytes)
 {
@@ -219,7 +220,7 @@ void module_file_link(struct module_file *m, const struct symbol_table *known)
 	uint64_t *addrs = module_file_lay_out(&m->elf);
 
 	if (known)
-		correct(&m->elf, known, addrs);
+		correct_addresses(&m->elf, known, addrs);
 	module_file_give_addresses(m, addrs);
 	move_symbols(m, addrs);
 	relocate_code(m);
@@ -264,8 +265,7 @@ static uint8_t *unzstd(const struct file_mapping *file, size_t *size)
 	unsigned long long want = ZSTD_getFrameContentSize(file->base, file->size);
 	uint8_t *bytes;
 
-	/* The kernel's build makes one frame; of a stream that has not its size we know no bound.
-	 */
+	/* The kernel's build makes one frame; without a size in it, there is no limit to check. */
 	if (want == ZSTD_CONTENTSIZE_UNKNOWN)
 		want = MIN((uint64_t)file->size * 32, (uint64_t)MAX_UNPACKED);
 	if (want == ZSTD_CONTENTSIZE_ERROR || want > MAX_UNPACKED)
@@ -362,7 +362,7 @@ static bool is_module_path(const char *path, size_t len, const char *name)
 }
 
 /* The module's path in a modules.dep, or NULL. */
-static char *path_in(const char *dep_path, const char *name)
+static char *find_module_path(const char *dep_path, const char *name)
 {
 	cleanup(free_at_exit) char *text = NULL;
 
@@ -383,7 +383,7 @@ static bool try_release(const struct search *search, const char *dep_path, const
 {
 	const struct symbolizer *s = search->symbols;
 	const char *below = dep_path + strlen(s->root), *ko;
-	cleanup(free_at_exit) char *path = path_in(dep_path, name);
+	cleanup(free_at_exit) char *path = find_module_path(dep_path, name);
 	int dir = (int)(strrchr(below, '/') - below);
 	char *candidates[3];
 	bool ok = false;
@@ -417,7 +417,7 @@ static bool try_build_id(const struct search *search)
 	return module_file_try_file(search, path);
 }
 
-/* With a build id the modules of any kernel will do. */
+/* With a build id, modules of any kernel may match. */
 static bool try_releases(const struct search *search)
 {
 	cleanup(free_at_exit) char *name = kernel_module_name(search->image->path);
@@ -437,7 +437,7 @@ static bool try_releases(const struct search *search)
 	return ok;
 }
 
-/* "nls_utf8.ko.xz", "snd-hda.ko", "loop.ko.debug" in the folders that are looked through. */
+/* "nls_utf8.ko.xz", "snd-hda.ko", "loop.ko.debug" in the user's folders. */
 static bool try_listed(const struct search *search)
 {
 	cleanup(free_at_exit) char *name = kernel_module_name(search->image->path);

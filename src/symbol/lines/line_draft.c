@@ -15,7 +15,7 @@ struct units {
 	size_t n, cap;
 };
 
-/* Of a run what the index takes, and whether the list says there that it ends. */
+/* The part of a run that enters the index, and whether the list ends there. */
 struct piece {
 	uint32_t scan, first, n;
 	uint32_t start, end;
@@ -32,14 +32,14 @@ struct draft {
 	struct units units, alt_units;
 	struct line_scan scans[MAX_THREADS];
 	uint32_t n_scans;
-	atomic_uint next; /* unit that no thread has taken */
+	atomic_uint next; /* the next unit without a thread */
 	pthread_mutex_t lock;
-	struct intmap lines; /* line programs that have been taken, by offset */
+	struct intmap lines; /* line programs that a thread has, by offset */
 
-	/* What the runs become. */
+	/* The pieces of the runs. */
 	struct pieces rows, scopes;
 	uint32_t *names[MAX_THREADS], *files[MAX_THREADS]; /* a scan's ids to places in text */
-	/* Its nodes and places follow those of the scans before. */
+	/* A scan's nodes and places follow those of the scans before. */
 	uint32_t first_node[MAX_THREADS], first_place[MAX_THREADS];
 	uint64_t text_size;
 	struct line_index out;
@@ -56,7 +56,7 @@ static void line_draft_list_units(struct units *out, const struct dwarf_file *fi
 
 /* ---- scanning ---- */
 
-static bool line_draft_take_lines(void *data, uint64_t stmt_list)
+static bool line_draft_claim_lines(void *data, uint64_t stmt_list)
 {
 	struct draft *d = data;
 	bool is_new;
@@ -78,7 +78,7 @@ static void *scan_units(void *data)
 	uint32_t i;
 
 	while ((i = atomic_fetch_add(&w->draft->next, 1)) < w->draft->units.n)
-		line_scan_unit(w->scan, i, line_draft_take_lines, w->draft);
+		line_scan_unit(w->scan, i, line_draft_claim_lines, w->draft);
 	return NULL;
 }
 
@@ -90,7 +90,7 @@ static uint32_t count_threads(const struct draft *d)
 	return (uint32_t)MIN(MAX(n, 1), MAX_THREADS);
 }
 
-/* The calling thread works too; with threads that can't be had it does their part. */
+/* The calling thread works too; it also does the part of threads that could not start. */
 static void scan_all(struct draft *d)
 {
 	struct worker workers[MAX_THREADS];
@@ -149,10 +149,10 @@ static void sort_by_start(struct run_refs *refs)
 		from = to;
 		to = other;
 	}
-	free(to); /* after four turns the sorted ones are where they were */
+	free(to); /* after four turns, the sorted refs are in the first array again */
 }
 
-/* Which thread read which unit is chance; what comes of it must not be. */
+/* Chance decides which thread reads a unit; the result must not depend on it. */
 static void settle_equal_starts(struct run_refs *refs)
 {
 	for (size_t i = 1; i < refs->n; i++) {
@@ -191,7 +191,7 @@ static uint32_t start_of(const struct items *x, uint32_t i)
 	return start;
 }
 
-/* How many of a run's items start below. */
+/* The number of a run's items that start below. */
 static uint32_t count_below(const struct items *x, const struct line_run *run, uint32_t start)
 {
 	uint32_t low = 0, high = run->n;
@@ -207,10 +207,10 @@ static uint32_t count_below(const struct items *x, const struct line_run *run, u
 	return low;
 }
 
-/* The runs one behind the other, each without what one before it has. */
+/* The runs one behind the other, each without the part that an earlier one covers. */
 static void cut_pieces(const struct run_refs *refs, const struct items *items, struct pieces *out)
 {
-	uint32_t covered = 0; /* up to where the list speaks */
+	uint32_t covered = 0; /* the end of the list so far */
 
 	for (size_t k = 0; k < refs->n; k++) {
 		const struct run_ref *ref = &refs->data[k];
@@ -306,7 +306,9 @@ static void fill_scopes(struct draft *d)
 
 /* ---- text ---- */
 
-/* Joins the scans' strings in those of the first; where each stands in the text, by scan. */
+/*
+ * Joins the scans' strings in those of the first; `places`: by scan, the place of each in the text.
+ */
 static void place_strings(struct draft *d, struct strings *of[], uint32_t *places[])
 {
 	struct strings *all = of[0];
@@ -328,7 +330,7 @@ static void place_strings(struct draft *d, struct strings *of[], uint32_t *place
 			places[i][k] = at[places[i][k]];
 }
 
-static void place_text(struct draft *d)
+static void z(struct draft *d)
 {
 	struct strings *names[MAX_THREADS], *files[MAX_THREADS];
 
@@ -361,7 +363,7 @@ static void fill_text(struct draft *d)
 
 /* ---- the block ---- */
 
-/* How many there are is left in the header. */
+/* Leaves their numbers in the header. */
 static void number_nodes_and_places(struct draft *d, struct line_header *like)
 {
 	for (uint32_t i = 0; i < d->n_scans; i++) {
@@ -399,7 +401,7 @@ static void fill_places(struct draft *d)
 		}
 }
 
-/* Where the last of it begins: behind are few bytes or none. */
+/* The start of the last item: few bytes or none follow. */
 static uint32_t line_draft_span_of(const struct draft *d)
 {
 	uint32_t rows = d->rows.n ? d->rows.data[d->rows.n - 1].end : 0;
@@ -476,7 +478,7 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 	line_draft_list_units(&d->alt_units, source->alt);
 	scan_all(d);
 	sum_losses(d, losses);
-	place_text(d);
+	z(d);
 	arrange_rows(d);
 	arrange_scopes(d);
 	if (d->rows.n || d->scopes.n)

@@ -2,13 +2,13 @@
 /*
  * From debug information to a line index.
  *
- *	units of .debug_info --(threads, a unit at a time)--> scans: what units say of code, in runs
+ *	units of .debug_info --(threads, a unit at a time)--> scans: code of the units, in runs
  *	runs of all scans    --(sorted by start)-----------> line index (symbol/lines/line_index.h)
  *
- * A run is what one unit says of one piece of code: a sequence of its line program, or a
- * function with what is inlined into it. Runs of different units interleave; in a run, starts
- * ascend. Where runs overlap (damage, or one function that the linker kept of several equal ones),
- * the one that starts first has the code, at equal starts that of the first unit.
+ * A run is one unit's description of one piece of code: a sequence of its line program, or a
+ * function with the functions inlined into it. Runs of different units interleave; in a run, starts
+ * ascend. Runs overlap by damage, or if the linker kept one of several equal functions. Then the
+ * run that starts first has the code; at equal starts, that of the first unit.
  */
 #pragma once
 
@@ -20,19 +20,19 @@
 #include "symbol/elf_draft.h"
 #include "symbol/lines/line_index.h"
 
-/* What an index is made of. All stays the caller's and is only read. */
+/* The input of an index. All of it stays the caller's and is only read. */
 struct line_source {
 	const struct dwarf_file *dwarf;
 	const struct dwarf_file *alt;     /* dwz's common file; NULL: none */
 	const struct dwarf_file *package; /* .dwp; NULL: none */
-	struct code_segments code;    /* executable sections, sorted; outside there is no code */
-	const char *root, *image_dir; /* where relative paths of .dwo files are looked for */
+	struct code_segments code;    /* executable sections, sorted; no code is outside of them */
+	const char *root, *image_dir; /* places of relative paths of .dwo files */
 };
 
-/* What is missing of the debug information. */
+/* Missing parts of the debug information. */
 struct line_losses {
-	uint64_t n_units, n_bad_units; /* of all, those that can't be read */
-	uint64_t n_missing_split;      /* .dwo files that are not there, or of another build */
+	uint64_t n_units, n_bad_units; /* all units; units that can't be read */
+	uint64_t n_missing_split;      /* .dwo files that are missing, or of another build */
 	char *missing_split;           /* the path of one, the caller's to free; NULL */
 	bool is_cut;                   /* more than debug information can have in its size */
 };
@@ -52,8 +52,7 @@ struct line_run {
 	uint32_t unit;       /* orders runs of one start */
 };
 
-/* Rows, or scopes; and the runs that they form. Files, names, nodes and places are the scan's
- * numbers. */
+/* Rows or scopes, and their runs. Files, names, nodes and places are the scan's numbers. */
 struct line_rows {
 	VEC(struct line_row) list;
 	VEC(struct line_run) runs;
@@ -63,7 +62,7 @@ struct line_scopes {
 	VEC(struct line_run) runs;
 };
 
-/* Places, most of them once: the last of two that fall together is the one that is found again. */
+/* Places, most of them once: of two with one hash, the last is found again. */
 #define MAX_RECENT_PLACES 16384
 struct line_places {
 	VEC(struct line_place) list; /* list[0] is none */
@@ -75,12 +74,12 @@ struct scope_interval {
 };
 
 /*
- * Names of entries that others refer to, so that few are read more than once; the last of two
- * that fall together stays. A map of all would be several times the size, and out of every cache.
+ * Names of entries that others refer to, so that few are read more than once. Of two with one hash,
+ * the last stays. A map of all would be several times the size, and in no cache.
  */
 #define MAX_KNOWN_NAMES 32768
 struct known_name {
-	uint64_t entry; /* its offset << 1 | is_alt; 0: none, as no entry is there */
+	uint64_t entry; /* its offset << 1 | is_alt; 0: none, because no entry is there */
 	uint32_t name, decl_line;
 };
 
@@ -98,27 +97,27 @@ struct line_scan {
 	struct strings names, files;
 	struct line_losses losses;
 
-	/* What stays between units. */
-	struct known_name *known_names; /* MAX_KNOWN_NAMES, by a hash of where the entry is */
+	/* State that is kept between units. */
+	struct known_name *known_names; /* MAX_KNOWN_NAMES, by a hash of the entry's offset */
 	struct intmap abbrev_index;
 	VEC(struct dwarf_abbrevs *) abbrevs;
 	uint64_t abbrev_budget, range_budget, line_budget;
 
-	/* What does not. */
+	/* State of one unit. */
 	struct dwarf_lines lines;
 	bool has_files;         /* `lines` is the unit's */
-	VEC(uint32_t) file_ids; /* by the unit's number; UINT32_MAX: not asked for yet */
+	VEC(uint32_t) file_ids; /* by the unit's number; UINT32_MAX: not made yet */
 	VEC(struct scope_interval) intervals, merged; /* merged: room to sort in */
 	VEC(struct scope_interval) nest;
 	VEC(struct scope_interval) covered; /* the unit's code, by address */
 	struct buf path;
 	uint32_t unit;
-	bool is_split; /* the known names of a split unit are its own */
+	bool is_split; /* names of a split unit's entries are valid in that unit only */
 };
 
 void line_scan_init(struct line_scan *s, const struct line_source *source);
 void line_scan_fini(struct line_scan *s);
 
-/* Reads units[i]; with_rows: its line program, too, which no other unit's scan has taken. */
+/* Reads units[i]; with_rows: its line program, too, if no other scan has read it. */
 void line_scan_unit(struct line_scan *s, uint32_t i,
 		    bool (*take_lines)(void *data, uint64_t stmt_list), void *data);

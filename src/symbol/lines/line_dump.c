@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "foreign/jitdump.h"
 
-/* From `start` on: a line, or (0) none. */
+/* From `start` on: a line, or 0 for none. */
 struct row {
 	uint64_t start;
 	uint32_t line, order;
@@ -39,7 +39,7 @@ static void line_dump_add_code(struct rows *rows, const struct jitdump *d,
 	}
 }
 
-/* Code ends before the code that follows it begins: the name of a record lies between. */
+/* The next code may begin behind this code's end: the name of a record is between them. */
 static void add_end(struct rows *rows, const struct jitdump_code *c)
 {
 	vec_push(rows, (struct row){ .start = c->file_off + c->size, .order = (uint32_t)rows->n });
@@ -53,14 +53,14 @@ static void line_dump_sort_rows(struct rows *rows)
 	for (size_t i = 0; i < rows->n; i++) {
 		bool is_last = i + 1 == rows->n || rows->data[i + 1].start != rows->data[i].start;
 
-		/* An index spans 4 GiB; a dump beyond that has its first lines. */
+		/* an index spans 4 GiB; a longer dump has only its first lines */
 		if (is_last && rows->data[i].start - rows->data[0].start < UINT32_MAX)
 			rows->data[n++] = rows->data[i];
 	}
 	rows->n = n;
 }
 
-/* The names of files, one after the other; where each begins, by string. */
+/* The names of files, one after the other; returns the start of each, by string. */
 static uint32_t *lay_out_text(const struct jitdump *d, struct buf *text)
 {
 	uint32_t *at = xcalloc((size_t)d->strings.n + 1, sizeof(*at));
@@ -114,7 +114,7 @@ struct line_header *line_dump_make(const uint8_t *bytes, size_t size, size_t *bl
 
 	jitdump_init(&d);
 	jitdump_feed(&d, bytes, size, 0);
-	/* Ends first: where other code follows at once, its first line is what counts. */
+	/* ends first: if other code follows directly, its first line counts */
 	vec_foreach (&d.codes, c)
 		if (c->n_lines)
 			add_end(&rows, c);

@@ -8,7 +8,7 @@
 #include "symbol/lines/line_index.h"
 
 /*
- * The index of the dump's bytes as a block that the caller frees, with offsets that count from the
- * start of the dump; NULL if it says nothing of lines.
+ * The index of the dump's bytes as a block that the caller frees, with offsets from the start of
+ * the dump; NULL if the dump has no lines.
  */
 struct line_header *line_dump_make(const uint8_t *bytes, size_t size, size_t *block_size);

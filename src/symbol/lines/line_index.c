@@ -50,7 +50,7 @@ struct line_header *line_block_new(const struct line_header *like, uint32_t span
 
 	memcpy(h.magic, LINE_MAGIC, sizeof(h.magic));
 	h.version = LINE_VERSION;
-	/* A few starts a bucket, so that a bucket's are in one cache line. */
+	/* A few starts a bucket, so that those of a bucket are in one cache line. */
 	while (h.shift < 31 && span >> h.shift > (h.n_rows + h.n_scopes) / 8)
 		h.shift++;
 	h.n_buckets = (span >> h.shift) + 1;
@@ -113,7 +113,7 @@ void line_index_fetch_starts(const struct line_index *ix, uint64_t offset)
 	__builtin_prefetch(&ix->scopes[MIN(b[1].scope, ix->header->n_scopes)]);
 }
 
-/* Who asks for the row asks for the scope next: both come at once. */
+/* A look-up of the row is followed by one of the scope: both are fetched at once. */
 static const struct line_bucket *bucket_of(const struct line_index *ix, uint64_t offset)
 {
 	const struct line_bucket *b = bucket_at(ix, offset);
@@ -125,7 +125,7 @@ static const struct line_bucket *bucket_of(const struct line_index *ix, uint64_t
 
 /*
  * The last of items[from .. to) at or below the key, or the one before them. No branch depends on
- * what is compared, so none is mispredicted. A macro, as rows and scopes differ in their size.
+ * the comparison, so none is mispredicted. A macro, because rows and scopes differ in size.
  */
 #define LAST_AT_OR_BELOW(items, from, to, key)                                      \
 	({                                                                          \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A line index: what one image's debug information says of its code, as one immutable block.
+ * A line index: the lines and inlined functions of one image's code, as one immutable block.
  *
- * As with symbols (symbol/index.h) the block is the same in memory and in a cache file,
- * DIR/BUILDID.lines, so that opening a cached one is a mapping and a checksum:
+ * As with symbols (symbol/index.h), the block is the same in memory and in a cache file,
+ * DIR/BUILDID.lines. So a cached one only needs to be mapped and its checksum compared:
  *
  *	struct line_header
  *	struct line_row rows[n_rows]         ascending, as are scopes, by start: offset - base
@@ -18,10 +18,10 @@
  *	scope:  |main          |std::sort      |__introsort      |main           |none   |
  *	nodes:  main <- std::sort (called at file 3 line 11) <- __introsort (at file 7 line 1977)
  *
- * A row or scope holds up to the next one's start. Offsets count as machine/image.h
- * says; an image's code spans less than 4 GiB from `base`. line_index_open() checks that
- * the arrays are inside the block and the text ends; numbers out of them are checked where they
- * are used, so that a damaged block can give wrong names and never a bad access.
+ * A row or scope reaches to the next one's start. Offsets count as in machine/image.h; an image's
+ * code spans less than 4 GiB from `base`. line_index_open() checks that the arrays are inside the
+ * block and that the text ends. Users of the arrays check each number, so a damaged block can give
+ * wrong names, never a bad access.
  */
 #pragma once
 
@@ -51,18 +51,18 @@ struct line_header {
 _Static_assert(sizeof(struct line_header) == 88, "line header is a file format");
 
 /*
- * Headers of templates are compiled again and again, so that there are few places where there
- * are many rows: they stand apart.
+ * Templates in headers are compiled again and again, so many rows share few places; places have
+ * their own array.
  */
 struct line_row {
 	uint32_t start;
-	uint32_t place; /* 0: code of no line */
+	uint32_t place; /* 0: code without a line */
 };
 _Static_assert(sizeof(struct line_row) == 8, "line rows are a file format");
 
 struct line_scope {
 	uint32_t start;
-	uint32_t node; /* the innermost function there; NO_NODE: none is known */
+	uint32_t node; /* the innermost function there; NO_NODE: not known */
 };
 _Static_assert(sizeof(struct line_scope) == 8, "line scopes are a file format");
 
@@ -70,20 +70,20 @@ struct line_place {
 	uint32_t file; /* in text; 0: none */
 	uint32_t line;
 	uint16_t column;
-	uint16_t discriminator; /* as LLVM numbers the pieces of code of a line */
+	uint16_t discriminator; /* as LLVM numbers a line's pieces of code */
 };
 _Static_assert(sizeof(struct line_place) == 12, "line places are a file format");
 
 struct line_node {
-	uint32_t parent;    /* the function that this one is inlined into; NO_NODE: it is not */
+	uint32_t parent;    /* the function that this one is inlined into; NO_NODE: not inlined */
 	uint32_t name;      /* in text, as in the symbol table (mangled); 0: not known */
-	uint32_t called;    /* the place where, if inlined */
-	uint32_t decl_line; /* where the function is declared; 0: not known */
+	uint32_t called;    /* if inlined: the place of the call */
+	uint32_t decl_line; /* line of the function's declaration; 0: not known */
 };
 _Static_assert(sizeof(struct line_node) == 16, "line nodes are a file format");
 
 struct line_bucket {
-	uint32_t row, scope; /* how many start before it */
+	uint32_t row, scope; /* the number of starts before it */
 };
 _Static_assert(sizeof(struct line_bucket) == 8, "line buckets are a file format");
 
@@ -99,8 +99,8 @@ struct line_index {
 };
 
 /*
- * A new block with the counts of `like` and its base, for code that ends at offset base + span. The
- * arrays are the caller's to fill through *out, and the text_size bytes of text; then
+ * A new block with the counts and the base of `like`, for code that ends at offset base + span. The
+ * caller fills the arrays through *out, and the text_size bytes of text, and then calls
  * line_block_seal(). The block is the caller's to free().
  */
 struct line_header *line_block_new(const struct line_header *like, uint32_t span, size_t *size,
@@ -110,12 +110,16 @@ void line_block_seal(struct line_header *block, size_t size);
 /* False if the bytes (8-byte aligned) are not an index of this version. */
 bool line_index_open(struct line_index *ix, const void *bytes, size_t size);
 
-/* The last start at or below the offset: UINT32_MAX if there is none. Less than n_rows, n_scopes.
+/*
+ * The last start at or below the offset: UINT32_MAX if there is none. Less than n_rows, n_scopes.
  */
 uint32_t line_index_row(const struct line_index *ix, uint64_t offset);
 uint32_t line_index_scope(const struct line_index *ix, uint64_t offset);
 
-/* Steps of bringing what both read into the cache: the first for many offsets, then the second. */
+/*
+ * Two steps that fetch both functions' data into the cache: first this for many offsets, then the
+ * second.
+ */
 void line_index_fetch_bucket(const struct line_index *ix, uint64_t offset);
 void line_index_fetch_starts(const struct line_index *ix, uint64_t offset);
 

@@ -6,8 +6,10 @@
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
 
-/* Entries nest a few dozen deep; references are followed from an inlined copy to its origin to its
- * declaration. */
+/*
+ * Entries nest a few dozen deep. References lead from an inlined copy to its origin to its
+ * declaration.
+ */
 #define MAX_DEPTH      256
 #define MAX_REFERENCES 16
 
@@ -25,8 +27,8 @@ void line_scan_init(struct line_scan *s, const struct line_source *source)
 	for (size_t i = 0; i < source->code.n; i++)
 		s->base = MIN(s->base, source->code.data[i].offset);
 	/*
-	 * Everything is read once, some things twice. Hostile units could share one long list
-	 * and make work that is the square of their size.
+	 * Everything is read once, some things twice. Hostile units could share one long list, with
+	 * work that grows as the square of their size.
 	 */
 	s->abbrev_budget = 4 * reader_left(&f->section[DWARF_ABBREV]) + (1 << 20);
 	s->range_budget = 4 * (reader_left(&f->section[DWARF_RANGES]) +
@@ -84,7 +86,7 @@ static const struct code_segment *line_scan_code_of(const struct line_scan *s, u
 	return &code->data[low - 1];
 }
 
-/* [low, high) as offsets from base, cut to the code that low is in. */
+/* [low, high) as offsets from base, cut to the code around low. */
 static bool place_range(const struct line_scan *s, uint64_t low, uint64_t high, uint32_t *start,
 			uint32_t *end)
 {
@@ -160,7 +162,7 @@ static void forget_names(struct line_scan *s)
 	memset(s->known_names, 0, MAX_KNOWN_NAMES * sizeof(*s->known_names));
 }
 
-/* What an entry says of its function, itself or where it leads to. */
+/* The facts of a function, from its entry or from the entries that it refers to. */
 struct function_facts {
 	uint32_t name; /* of the scan's; 0: not known */
 	uint32_t decl_line;
@@ -171,10 +173,11 @@ static struct function_facts facts_of(struct line_scan *s, const struct dwarf_un
 
 static struct known_name *known_name(const struct line_scan *s, uint64_t key)
 {
-	return &s->known_names[(key >> 3) % MAX_KNOWN_NAMES]; /* near each other what is so */
+	return &s->known_names[(key >> 3) %
+			       MAX_KNOWN_NAMES]; /* entries near each other stay near */
 }
 
-/* The name is asked for after the ranges: by then it is in the cache. */
+/* The name is read after the ranges: by then it is in the cache. */
 static void expect_name(const struct line_scan *s, const struct dwarf_unit *u,
 			const struct dwarf_die *die)
 {
@@ -218,7 +221,7 @@ static struct function_facts facts_at(struct line_scan *s, const struct dwarf_un
 	return facts;
 }
 
-/* What the linker calls it, here or where it was declared; else its plain name. */
+/* The linker's name of the function, here or at its declaration; else its plain name. */
 static struct function_facts facts_of(struct line_scan *s, const struct dwarf_unit *u, bool is_alt,
 				      const struct dwarf_die *die, int depth)
 {
@@ -277,14 +280,15 @@ struct sequence {
 	const struct code_segment *code;
 	uint32_t first; /* row */
 	uint32_t file_number, file;
-	uint32_t limit; /* where the unit's code ends that the last row is in */
+	uint32_t limit; /* the end of the unit's code around the last row */
 	bool is_open;
 };
 
 /*
- * The part of a discriminator that numbers a line's pieces of code in the source; the rest tells
- * the copies that optimizers make of one (llvm-project, IR/DebugInfoMetadata.h). Odd is none; else
- * a number of 5 bits behind bit 0, or where bit 6 is set of 12, without that bit.
+ * The part of a discriminator that numbers a line's pieces of code in the source. (The rest
+ * separates copies that optimizers made; llvm-project, IR/DebugInfoMetadata.h.) An odd value has
+ * none. Otherwise it is a number of 5 bits behind bit 0, or, if bit 6 is set, of 12 bits without
+ * that bit.
  */
 static uint16_t discriminator_of(uint64_t d)
 {
@@ -306,7 +310,7 @@ static uint32_t add_place(struct line_places *p, const struct line_place *place)
 				 (uint64_t)place->discriminator << 52 ^ place->line);
 	uint32_t *at = &p->recent[hash % MAX_RECENT_PLACES];
 
-	/* An empty slot has place 0, which is what is looked for or differs. */
+	/* an empty slot has place 0, which is the wanted place or differs from it */
 	if (!is_same_place(&p->list.data[*at], place)) {
 		*at = (uint32_t)p->list.n;
 		vec_push(&p->list, *place);
@@ -314,7 +318,8 @@ static uint32_t add_place(struct line_places *p, const struct line_place *place)
 	return *at;
 }
 
-/* Where the piece of the unit's code ends that an offset is in; code that is in none has no limit.
+/*
+ * The end of the piece of the unit's code around an offset; no limit for an offset outside of all.
  */
 static uint32_t limit_of(const struct line_scan *s, uint32_t offset)
 {
@@ -351,10 +356,10 @@ static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t add
 }
 
 /*
- * A compiler's own functions, which have no line (gnat's), are in no piece of the unit: the
- * row of the function before them does not reach so far.
+ * A compiler's own functions without lines (gnat's) are in no piece of the unit: the row of the
+ * function before them ends there.
  *
- * Of rows of one address the last one counts; those that go back do not.
+ * Of rows with one address, the last one counts; rows that go back do not.
  */
 static void line_scan_add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
 {
@@ -401,7 +406,7 @@ static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
 	q->is_open = false;
 	if (s->rows.list.n == q->first)
 		return;
-	/* The end is the first address that is not of the sequence. */
+	/* the end is the first address behind the sequence */
 	if (addr - q->code->link_addr > q->code->size)
 		addr = q->code->link_addr + q->code->size;
 	offset = q->code->offset + (addr - q->code->link_addr) - s->base;
@@ -429,7 +434,7 @@ static void scan_lines(struct line_scan *s)
 			begin_sequence(s, &q, row.addr);
 		line_scan_add_row(s, &q, &row);
 	}
-	/* Without an end: up to its last row. */
+	/* without an end: up to its last row */
 	if (q.is_open && q.code)
 		end_sequence(s, &q, row.addr);
 }
@@ -442,8 +447,8 @@ static inline uint64_t line_scan_rank_of(const struct scope_interval *x)
 	return (uint64_t)x->start << 32 | x->node;
 }
 
-static void merge(const struct scope_interval *a, size_t n, const struct scope_interval *b,
-		  size_t m, struct scope_interval *out)
+static void merge_intervals(const struct scope_interval *a, size_t n,
+			    const struct scope_interval *b, size_t m, struct scope_interval *out)
 {
 	while (n && m) {
 		bool is_b = line_scan_rank_of(b) < line_scan_rank_of(a);
@@ -471,7 +476,7 @@ static void insertion_sort(struct scope_interval *v, size_t n)
 
 #define SORTED_AT_ONCE 16
 
-/* Pieces of a few, then merged by pairs: several times as fast as qsort(3). */
+/* Sorts pieces of a few, then merges pairs: several times as fast as qsort(3). */
 static struct scope_interval *sort_intervals(struct line_scan *s, struct scope_interval *v,
 					     size_t n)
 {
@@ -489,7 +494,8 @@ static struct scope_interval *sort_intervals(struct line_scan *s, struct scope_i
 		for (size_t i = 0; i < n; i += 2 * width) {
 			size_t half = MIN(n - i, width);
 
-			merge(from + i, half, from + i + half, MIN(n - i - half, width), to + i);
+			merge_intervals(from + i, half, from + i + half, MIN(n - i - half, width),
+					to + i);
 		}
 		from = to;
 		to = other;
@@ -507,7 +513,7 @@ static void emit_scope(struct line_scopes *out, uint32_t first, uint32_t start, 
 		vec_push(&out->list, (struct line_scope){ start, node });
 }
 
-/* Cuts the list into runs: where it has no node, another function may be. */
+/* Cuts the list into runs: a gap without a node may hold another function. */
 static void cut_runs(struct line_scan *s, uint32_t first)
 {
 	const struct line_scope *list = s->scopes.list.data;
@@ -534,8 +540,8 @@ static void pop_nest(struct line_scan *s, uint32_t first, uint32_t up_to)
 	}
 }
 
-/* Nested intervals of one function to pieces, each with its innermost node. */
-static void flatten(struct line_scan *s, size_t from)
+/* Turns nested intervals of one function into pieces, each with its innermost node. */
+static void flatten_intervals(struct line_scan *s, size_t from)
 {
 	size_t n = s->intervals.n - from;
 	struct scope_interval *v;
@@ -559,10 +565,10 @@ static void flatten(struct line_scan *s, size_t from)
 	s->intervals.n = from;
 }
 
-/* Where in the tree of entries the scan is. */
+/* The scan's position in the tree of entries. */
 struct level {
 	uint32_t node;    /* the function around, or NO_NODE */
-	bool is_function; /* the entry is one that is not inlined: … */
+	bool is_function; /* a function that is not inlined: … */
 	uint32_t first;   /* … its intervals begin here */
 };
 
@@ -609,7 +615,7 @@ static uint32_t line_scan_add_node(struct line_scan *s, const struct dwarf_unit 
 	return node;
 }
 
-/* What is below an entry, and whether its children can be passed over. */
+/* Reads an entry, and finds whether its children can be passed over. */
 static void line_scan_enter(struct line_scan *s, const struct dwarf_unit *u,
 			    const struct dwarf_die *die, const struct level *above,
 			    struct level *out, bool *skip)
@@ -648,7 +654,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 
 		if (!die.tag) {
 			if (levels[depth].is_function)
-				flatten(s, levels[depth].first);
+				flatten_intervals(s, levels[depth].first);
 			if (depth-- <= 1)
 				break;
 			continue;
@@ -665,7 +671,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 		}
 		if (!die.has_children) {
 			if (inner.is_function)
-				flatten(s, inner.first);
+				flatten_intervals(s, inner.first);
 			continue;
 		}
 		if (depth + 1 == MAX_DEPTH) {
@@ -676,7 +682,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 	}
 	for (; depth > 0; depth--)
 		if (levels[depth].is_function)
-			flatten(s, levels[depth].first);
+			flatten_intervals(s, levels[depth].first);
 }
 
 /* ---- split units ---- */
@@ -727,7 +733,10 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 	return found;
 }
 
-/* Where it was made; failing that, beside the image. False: the .dwo file is not to be had. */
+/*
+ * From the folder of its compilation, else from beside the image. False: the .dwo file can't be
+ * read.
+ */
 static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 {
 	const struct line_source *source = s->source;
@@ -765,7 +774,7 @@ static int line_scan_by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The pieces of its code, by address; overlapping ones as one. */
+/* The pieces of the unit's code, by address; overlapping ones are joined. */
 static void find_covered(struct line_scan *s, const struct dwarf_unit *u)
 {
 	struct reader r = dwarf_unit_dies(u, u->dies);
@@ -816,8 +825,9 @@ void line_scan_unit(struct line_scan *s, uint32_t i,
 		find_covered(s, &u);
 		scan_lines(s);
 	}
-	/* A skeleton has the inlined functions, and no others, if clang was told so
-	 * (-fsplit-dwarf-inlining). */
+	/*
+	 * with clang's -fsplit-dwarf-inlining, a skeleton has the inlined functions and no others
+	 */
 	if (!u.dwo_name || !u.dwo_id || !scan_split(s, &u))
 		scan_entries(s, &u);
 }

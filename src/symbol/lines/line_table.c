@@ -14,7 +14,7 @@
 #include "symbol/lines/line_dump.h"
 #include "symbol/table.h"
 
-/* All that making the lines of one image needs. */
+/* The state of making one image's lines. */
 struct making {
 	struct symbolizer *s;
 	struct line_table *t;
@@ -58,9 +58,9 @@ static bool map_elf(const struct making *m, const char *path, struct file_mappin
 	return false;
 }
 
-/* ---- where the debug information is ---- */
+/* ---- the debug information ---- */
 
-/* The image's own, else that of the debug file that belongs to it. */
+/* The image's own, else its debug file's. */
 static bool find_debug(struct making *m)
 {
 	struct debug_search search = {
@@ -85,9 +85,7 @@ static bool find_debug(struct making *m)
 	return debug_sections_load(&m->debug, &m->debug_elf, false);
 }
 
-/*
- * .gnu_debugaltlink: the path of the common file, from where the debug file is, and its build id.
- */
+/* .gnu_debugaltlink: the path of the common file, relative to the debug file, and its build id. */
 static void find_alt(struct making *m)
 {
 	const struct elf_file *of = m->t->status == LINES_OWN ? &m->elf : &m->debug_elf;
@@ -138,9 +136,9 @@ static void find_package(struct making *m)
 		m->source.package = &m->package.dwarf;
 }
 
-/* ---- what is code ---- */
+/* ---- code ---- */
 
-/* The executable sections as far as they are in segments; without sections, the segments. */
+/* The parts of the executable sections that are in segments; without sections, the segments. */
 static void line_table_find_code(struct making *m)
 {
 	const uint64_t wanted = SHF_ALLOC | SHF_EXECINSTR;
@@ -170,8 +168,8 @@ static void line_table_find_code(struct making *m)
 
 /* ---- making ---- */
 
-static void adopt(struct making *m, struct line_header *block, size_t size,
-		  struct line_losses *losses)
+static void adopt_block(struct making *m, struct line_header *block, size_t size,
+			struct line_losses *losses)
 {
 	struct line_table *t = m->t;
 
@@ -207,7 +205,7 @@ static void make_index(struct making *m)
 	m->source.image_dir = dir;
 	block = line_draft_make(&m->source, &size, &losses);
 	if (block)
-		adopt(m, block, size, &losses);
+		adopt_block(m, block, size, &losses);
 	else
 		m->t->status = LINES_NONE;
 	free(losses.missing_split);
@@ -224,7 +222,7 @@ static void make_of_file(struct making *m)
 	elf_build_id(&m->elf, &m->build_id);
 	if (!image_place_is_right(m->s, m->image, &m->image_file, &m->build_id))
 		return;
-	/* Without a build id in the image's identity it is the file that tells. */
+	/* without a build id in the image's identity, the file's counts */
 	if (!m->image->build_id.len && m->s->cache_dir && m->build_id.len &&
 	    line_cache_open(m->s->cache_dir, &m->build_id, &m->t->mapping, &m->t->index)) {
 		m->t->status = LINES_CACHED;
@@ -252,7 +250,7 @@ static void make_of_kernel(struct making *m)
 	make_index(m);
 }
 
-/* A module's file, or its debug file, linked as it was loaded. */
+/* A module's file, or its debug file, with the addresses of the loaded module. */
 static void make_of_module(struct making *m)
 {
 	const struct symbol_table *known = symbolizer_table(m->s, m->image, NULL, 0);
@@ -272,7 +270,7 @@ static void make_of_module(struct making *m)
 	make_index(m);
 }
 
-/* Code made at run time: its image is the jitdump, where there is one. */
+/* Code made at run time: its image is the jitdump, if there is one. */
 static void make_of_dump(struct making *m)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s%s", m->s->root, m->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inside symbol/: the lines of one image, and where they come from. */
+/* Inside symbol/: the lines of one image, and their sources. */
 #pragma once
 
 #include "base/files/file.h"
@@ -11,8 +11,8 @@
 #include "symbol/lines/lines.h"
 
 /*
- * Lines that came with a session, sorted by offset. They are spread over all addresses, which an
- * index can't be.
+ * Lines of a session's code without a file, sorted by offset. They are spread over all addresses,
+ * which an index can't be.
  */
 struct line_given {
 	uint64_t offset, size;
@@ -35,9 +35,9 @@ struct line_table {
 /* Never NULL. */
 struct line_table *line_table_open(struct symbolizer *s, const struct image *image);
 
-/* The lines among what a table is given; NULL if there is none. */
+/* The lines in the given symbols; NULL if there are none. */
 struct line_table *line_table_given(const struct given_symbol *given, size_t n);
 
-/* The first of the given lines that ends behind the offset: n of them if there is none. */
+/* The first of the given lines that ends behind the offset; n of them if there is none. */
 size_t line_table_given_at(const struct line_table *t, uint64_t offset);
 void line_table_free(struct line_table *t); /* NULL is fine */

@@ -19,7 +19,7 @@ const char *const line_status_texts[N_LINE_STATUSES] = {
 #undef X
 };
 
-/* function_id of a frame that has the symbol's name: its index with this bit. */
+/* A function_id with this bit is the index of the frame's symbol. */
 #define ID_OF_SYMBOL 0x80000000U
 
 /* Lines are a cache of the table, which is otherwise immutable and belongs to `s`. */
@@ -32,7 +32,7 @@ static struct line_table *lines_of(struct symbolizer *s, const struct symbol_tab
 	return t->lines;
 }
 
-static void lines_take_place(const struct line_index *ix, uint32_t i, struct line_frame *out)
+static void x(const struct line_index *ix, uint32_t i, struct line_frame *out)
 {
 	const struct line_place place = line_index_place(ix, i);
 
@@ -43,8 +43,8 @@ static void lines_take_place(const struct line_index *ix, uint32_t i, struct lin
 	out->discriminator = place.discriminator;
 }
 
-/* The outermost frame is the symbol's: what the linker knows it by, of several equal functions. */
-static void take_symbol(const struct symbol_table *t, uint32_t i, struct line_frame *frame)
+/* The outermost frame is the symbol's: of several equal functions, it has the linker's name. */
+static void set_symbol_frame(const struct symbol_table *t, uint32_t i, struct line_frame *frame)
 {
 	struct symbol symbol;
 
@@ -57,7 +57,7 @@ static void take_symbol(const struct symbol_table *t, uint32_t i, struct line_fr
 	frame->function_id = i | ID_OF_SYMBOL;
 }
 
-/* A line that came with the session, of the function that it named. */
+/* A line that came with the session, for the function that it names. */
 static bool given_span(const struct line_table *lines, size_t at, struct line_span *out)
 {
 	const struct line_given *g = &lines->given.data[at];
@@ -84,7 +84,7 @@ static bool lines_is_known(const struct line_frame *f)
 	return *f->function || *f->file || f->line || (f->function_id & ID_OF_SYMBOL);
 }
 
-/* Where in its tables an offset is. */
+/* An offset's place in the tables. */
 struct spot {
 	uint64_t offset;
 	uint32_t row, node, symbol; /* UINT32_MAX, NO_NODE, NO_SYMBOL: none */
@@ -119,23 +119,23 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		frame.line = given.line;
 	}
 	if (spot->row != UINT32_MAX)
-		lines_take_place(ix, ix->rows[spot->row].place, &frame);
+		x(ix, ix->rows[spot->row].place, &frame);
 	while (node != NO_NODE) {
 		const struct line_node *at = &ix->nodes[node];
 
 		frame.function = line_index_text(ix, at->name);
 		frame.function_id = at->name;
 		frame.decl_line = at->decl_line;
-		if (at->parent >= node) /* none; or damage, as parents come first */
+		if (at->parent >= node) /* none; or damage, because parents come first */
 			break;
 		frame.is_inline = true;
 		out[n] = frame;
 		n += n + 1 < max;
 		frame = (struct line_frame){ .function = "" };
-		lines_take_place(ix, at->called, &frame);
+		x(ix, at->called, &frame);
 		node = at->parent;
 	}
-	take_symbol(t, spot->symbol, &frame);
+	set_symbol_frame(t, spot->symbol, &frame);
 	if (!n && !lines_is_known(&frame))
 		return 0;
 	out[n++] = frame;
@@ -153,7 +153,10 @@ size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t o
 
 /* ---- many at once ---- */
 
-/* So many that a core's misses are all under way, and what they bring fits its first cache. */
+/*
+ * Enough that all of a core's cache misses run at once; few enough that their data fits its first
+ * cache.
+ */
 #define GROUP 32
 
 /* Names of templates are longer than a line of the cache. */
@@ -172,7 +175,7 @@ static void fetch_names(const struct symbol_table *t, const struct line_index *i
 		__builtin_prefetch(&ix->nodes[spot->node]);
 }
 
-/* The names of inlined functions, a step outwards at a time from each of the nodes. */
+/* The names of inlined functions: from each of the nodes, one step outwards at a time. */
 static void fetch_outwards(const struct line_index *ix, uint32_t *nodes, size_t n)
 {
 	while (n) {
@@ -229,8 +232,8 @@ void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const u
 	}
 }
 
-static const char *demangled(struct symbolizer *s, struct symbol_table *t, uint32_t at,
-			     const char *plain)
+static const char *demangled_name(struct symbolizer *s, struct symbol_table *t, uint32_t at,
+				  const char *plain)
 {
 	struct line_table *lines = lines_of(s, t);
 	bool is_new;
@@ -254,7 +257,7 @@ const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
 {
 	if (frame->function_id & ID_OF_SYMBOL)
 		return symbol_name(s, t, frame->function_id & ~ID_OF_SYMBOL);
-	return demangled(s, (struct symbol_table *)t, frame->function_id, frame->function);
+	return demangled_name(s, (struct symbol_table *)t, frame->function_id, frame->function);
 }
 
 enum line_status lines_status(struct symbolizer *s, const struct symbol_table *t)

@@ -7,11 +7,12 @@
  *
  *	frames[0]      __introsort_loop   at stl_algo.h:1939    is_inline   <- executes there
  *	frames[1]      std::sort          at stl_algo.h:4820    is_inline   <- called frames[0]
- *there frames[n - 1]  main               at sort.cc:12         the function that symbol_find() has
+ *	frames[n - 1]  main               at sort.cc:12         the function of symbol_find()
  *
- * An image's index of lines (symbol/lines/line_index.h) is opened at the first look-up: from the
- *cache beside that of symbols, else made from the debug information in the image, in its separate
- *debug file, in .dwo and .dwp files. A return address is looked up one byte back, by the caller.
+ * The first look-up opens an image's index of lines (symbol/lines/line_index.h). It comes from the
+ * cache beside the symbols' index. Otherwise it is made from the debug information in the image, in
+ * its separate debug file, or in .dwo and .dwp files. The caller looks up a return address one byte
+ * back.
  *
  * Nothing here fails. One thread at a time, as for the symbolizer.
  */
@@ -19,38 +20,38 @@
 
 #include "symbol/symbols.h"
 
-/* Inlined deeper than that: the innermost ones and the outermost are given. */
+/* Deeper inlining gives the innermost frames and the outermost one. */
 #define LINES_MAX_FRAMES 128
 
 struct line_frame {
 	const char *function;   /* as in the symbol table (mangled); "" if not known */
 	const char *file;       /* as the compiler saw it, mostly absolute; "" if not known */
-	uint32_t line;          /* 0: not known, or code that belongs to no line */
+	uint32_t line;          /* 0: not known, or code without a line */
 	uint32_t column;        /* 0: not known */
 	uint32_t decl_line;     /* of the function; 0: not known */
-	uint32_t discriminator; /* which piece of code of the line, as LLVM numbers them */
+	uint32_t discriminator; /* the piece of the line's code, as LLVM numbers it */
 	bool is_inline;         /* inlined into the next frame */
 	/* Equal numbers of one table are equal texts. function_id is for lines_name(). */
 	uint32_t function_id, file_id;
 };
 
 /*
- * The frames at an offset, innermost first; how many. Without debug information there, the symbol
- * alone is the one frame; 0 if that is not known either. Texts live as long as the symbolizer.
+ * The frames at an offset, innermost first; returns their number. Without debug information there,
+ * the symbol alone is the one frame; 0 without a symbol. Texts live as long as the symbolizer.
  */
 size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
 		  struct line_frame *out, size_t max);
 
 /*
- * lines_find() of many offsets, which takes half the time: what is looked at for one comes into the
- * processor's caches while another is worked on. `take` is called in their order; the frames
- * are its until it returns.
+ * lines_find() of many offsets, in half the time: the data of one offset comes into the processor's
+ * caches while another is looked up. `take` is called in their order; the frames are valid until it
+ * returns.
  */
 typedef void lines_take_fn(void *context, size_t index, const struct line_frame *frames, size_t n);
 void lines_find_each(struct symbolizer *s, const struct symbol_table *t, const uint64_t *offsets,
 		     size_t n, lines_take_fn *take, void *context);
 
-/* The name of a frame's function for people: demangled, as symbol_name() gives it. */
+/* The name of a frame's function for people: demangled, as in symbol_name(). */
 const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
 		       const struct line_frame *frame);
 
@@ -77,7 +78,7 @@ extern const char *const line_status_texts[N_LINE_STATUSES];
 /* These open the lines, too. */
 enum line_status lines_status(struct symbolizer *s, const struct symbol_table *t);
 
-/* One sentence about what is missing; "" if nothing is. */
+/* One sentence about the missing part; "" if nothing is missing. */
 const char *lines_detail(struct symbolizer *s, const struct symbol_table *t);
 
 /* A piece of code of one line. */
@@ -87,6 +88,6 @@ struct line_span {
 	uint32_t file_id, line, column;
 };
 
-/* The span that holds the offset; false if nothing is known there. */
+/* The span that holds the offset; false if none is known. */
 bool lines_span(struct symbolizer *s, const struct symbol_table *t, uint64_t offset,
 		struct line_span *out);
