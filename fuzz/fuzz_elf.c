@@ -7,6 +7,7 @@
 #include "elf/elf_functions.h"
 #include "elf/elf_plt.h"
 #include "elf/elf_symbols.h"
+#include "lang/detect.h"
 #include "symbol/elf_draft.h"
 #include "symbol/index.h"
 
@@ -57,6 +58,15 @@ static void make_index(const struct elf_file *elf)
 	arena_free(names);
 }
 
+static void detect_runtime(const struct elf_file *elf)
+{
+	struct lang_runtime runtime;
+	char why[128];
+
+	if (lang_detect(elf, &runtime, why, sizeof(why)) == LANG_FOUND && !runtime.language)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -67,5 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	read_headers(&elf);
 	make_index(&elf);
+	detect_runtime(&elf);
 	return 0;
 }

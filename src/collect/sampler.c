@@ -61,6 +61,7 @@
 struct known_stack {
 	uint32_t at; /* of its first frame */
 	uint16_t n_kernel, n_user;
+	bool is_mismatched;
 };
 
 /* The stacks of one generation, by hash. */
@@ -129,7 +130,8 @@ static const struct known_stack *find_stack(const struct sampler *s, uint64_t ha
 static void keep_stack(struct sampler *s, const struct stack_message *m)
 {
 	uint32_t n = (uint32_t)m->n_kernel + m->n_user;
-	struct known_stack known = { (uint32_t)s->now.frames.n, m->n_kernel, m->n_user };
+	struct known_stack known = { (uint32_t)s->now.frames.n, m->n_kernel, m->n_user,
+				     m->is_mismatched };
 	bool is_new;
 	uint32_t *at = intmap_put(&s->now.by_hash, m->hash, &is_new);
 
@@ -167,6 +169,11 @@ static int read_message(void *context, void *data, size_t size)
 	} else if (size >= offsetof(struct raw_stack_message, stack) &&
 		   stack->type == MESSAGE_RAW_STACK) {
 		s->visitor->raw(s->visitor, data);
+	} else if (size >= offsetof(struct code_message, code.lines) &&
+		   stack->type == MESSAGE_CODE) {
+		const struct code_message *m = data;
+
+		s->visitor->code(s->visitor, (int32_t)m->pid, &m->code);
 	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
 		keep_stack(s, stack);
 	}
@@ -529,6 +536,19 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	table_maps_set(s->tables, file, table);
 }
 
+void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime)
+{
+	if (!bpf_map_update_elem(bpf_map__fd(s->bpf->maps.runtimes), &file, runtime, BPF_ANY))
+		s->bpf->bss->has_runtimes = 1;
+}
+
+/* The stacks are new, too: a stack's functions are told before it. */
+void sampler_tell_codes_again(struct sampler *s)
+{
+	__atomic_add_fetch(&s->bpf->bss->code_generation, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&s->bpf->bss->generation, 1, __ATOMIC_SEQ_CST);
+}
+
 const struct unwind_table *sampler_next_table(struct sampler *s)
 {
 	return table_maps_next(s->tables);
@@ -611,6 +631,7 @@ static void visit(struct sampler *s, struct sampler_visitor *visitor, const stru
 	if (stack) {
 		count.n_kernel = stack->n_kernel;
 		count.n_user = stack->n_user;
+		count.is_mismatched = stack->is_mismatched;
 	}
 	if (!visitor->count(visitor, &count))
 		s->n_unknown += count.samples;
@@ -699,10 +720,8 @@ static uint64_t read_loss(const struct sampler *s, uint32_t which)
 	return sum;
 }
 
-void sampler_collect_losses(struct sampler *s,
-			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
-					 uint64_t n),
-			    void *context)
+/* The reason of a counter of the program; -1: none that is told. */
+static int loss_of_counter(uint32_t counter)
 {
 	static const enum loss_reason reasons[N_SAMPLER_LOSSES] = {
 		[SAMPLER_COUNTS_FULL] = LOSS_RING_FULL,
@@ -712,12 +731,31 @@ void sampler_collect_losses(struct sampler *s,
 		[SAMPLER_TABLES_FULL] = LOSS_TABLES_FULL,
 		[SAMPLER_WAITS_FULL] = LOSS_WAITS_FULL,
 	};
+	/* Each language has the same losses, in the order of enum language_loss. */
+	static const enum loss_reason of_language[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_STATE,
+		LANGUAGES(X)
+#undef X
+	};
 
+	if (counter < N_SAMPLER_LOSSES)
+		return (int)reasons[counter];
+	if (counter < N_STOP_COUNTERS)
+		return loss_of_stop((enum unwind_stop)(counter - N_SAMPLER_LOSSES));
+	counter -= N_STOP_COUNTERS;
+	return counter < N_LANGUAGE_LOSSES ? -1
+					   : (int)(of_language[counter / N_LANGUAGE_LOSSES] +
+						   counter % N_LANGUAGE_LOSSES);
+}
+
+void sampler_collect_losses(struct sampler *s,
+			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
+					 uint64_t n),
+			    void *context)
+{
 	for (uint32_t i = 0; i < N_SAMPLER_COUNTERS; i++) {
 		uint64_t n = read_loss(s, i);
-		int reason = i < N_SAMPLER_LOSSES
-				     ? (int)reasons[i]
-				     : loss_of_stop((enum unwind_stop)(i - N_SAMPLER_LOSSES));
+		int reason = loss_of_counter(i);
 
 		if (n > s->losses[i] && reason >= 0)
 			lose(context, (enum loss_reason)reason, UINT32_MAX, n - s->losses[i]);

@@ -91,6 +91,7 @@ struct sampler_count {
 	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first; NULL: only the
 				   hash was told, as of raw stacks */
 	uint32_t n_kernel, n_user;
+	bool is_mismatched;       /* its frames of languages are not to be trusted */
 	uint64_t samples, period; /* of waits: their number, and ns in all */
 };
 
@@ -106,6 +107,8 @@ struct sampler_file {
 struct sampler_visitor {
 	/* A file got a number; before any count that uses it. */
 	void (*file)(struct sampler_visitor *self, const struct sampler_file *file);
+	/* A function of a language; before any count with a frame of it. */
+	void (*code)(struct sampler_visitor *self, int32_t pid, const struct lang_code *code);
 	/* A stack that the caller is to walk; before any count with its hash. */
 	void (*raw)(struct sampler_visitor *self, const struct raw_stack_message *raw);
 	/* False: the stack is not known; its samples are lost. */
@@ -126,6 +129,15 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
  * stacks come again. File TABLE_OF_VDSO is the vdso.
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
+
+/*
+ * The file is a runtime (lang/detect.h): from now on, stacks have the frames of its language. Only
+ * with unwind tables. A file too many (RUNTIMES_MAX) is left out.
+ */
+void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime);
+
+/* All functions are told again, as the caller has forgotten them. */
+void sampler_tell_codes_again(struct sampler *s);
 
 /* A table that has been copied, or found no room. NULL: none more, for now. */
 const struct unwind_table *sampler_next_table(struct sampler *s);

@@ -109,6 +109,16 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	(void)s, (void)file, (void)table;
 }
 
+void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime)
+{
+	(void)s, (void)file, (void)runtime;
+}
+
+void sampler_tell_codes_again(struct sampler *s)
+{
+	(void)s;
+}
+
 const struct unwind_table *sampler_next_table(struct sampler *s)
 {
 	(void)s;

@@ -191,3 +191,84 @@ bool elf_symbols_next(struct elf_symbols *it, struct elf_symbol *out)
 {
 	return elf_symbols_get(it, it->next, out) && ++it->next;
 }
+
+/* Longer chains than this are no hash table. */
+#define CHAIN_MAX 4096
+
+/* As dl_new_hash() of the GNU C library. */
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (uint8_t)*name;
+	return h;
+}
+
+static struct reader gnu_hash_table(const struct elf_file *elf)
+{
+	struct dynamic d = { 0 };
+	struct elf_section s;
+
+	for (uint32_t i = 0; elf_section(elf, i, &s); i++)
+		if (s.type == SHT_GNU_HASH)
+			return elf_section_bytes(elf, &s);
+	if (!elf->n_sections && read_dynamic(elf, &d) && d.gnu_hash)
+		return elf_bytes_at(elf, d.gnu_hash);
+	return reader_over(elf->base, 0);
+}
+
+static bool is_exported(const struct elf_symbol *symbol, const char *name)
+{
+	return symbol->section != SHN_UNDEF && !strcmp(symbol->name, name);
+}
+
+/*
+ * The table: numbers of buckets, of the first symbol in it and of words of the Bloom filter; that
+ * filter, which is left out here; a symbol for each bucket; and a hash for each symbol, of which
+ * the lowest bit marks the end of a bucket.
+ */
+static bool find_hashed(struct reader table, const struct elf_symbols *it, const char *name,
+			struct elf_symbol *out)
+{
+	uint32_t hash = gnu_hash(name), n_buckets = reader_u32(&table);
+	uint32_t first = reader_u32(&table), n_bloom = reader_u32(&table), at, found;
+	struct reader buckets, chains;
+
+	reader_u32(&table); /* shift */
+	reader_bytes(&table, (size_t)n_bloom * (it->is_64 ? 8 : 4));
+	buckets = table;
+	reader_bytes(&table, (size_t)n_buckets * 4);
+	if (table.bad || !n_buckets)
+		return false;
+	reader_bytes(&buckets, (size_t)(hash % n_buckets) * 4);
+	at = reader_u32(&buckets);
+	if (at < first)
+		return false;
+	chains = table;
+	reader_bytes(&chains, (size_t)(at - first) * 4);
+	for (uint32_t n = 0; n < CHAIN_MAX && !chains.bad; n++, at++) {
+		found = reader_u32(&chains);
+		if (!chains.bad && (found | 1) == (hash | 1) && elf_symbols_get(it, at, out) &&
+		    is_exported(out, name))
+			return true;
+		if (found & 1)
+			return false;
+	}
+	return false;
+}
+
+bool elf_symbol_exported(const struct elf_file *elf, const char *name, struct elf_symbol *out)
+{
+	struct reader table = gnu_hash_table(elf);
+	struct elf_symbols it;
+
+	if (!elf_symbols_begin(&it, elf, SHT_DYNSYM))
+		return false;
+	if (reader_left(&table))
+		return find_hashed(table, &it, name, out);
+	while (elf_symbols_next(&it, out))
+		if (is_exported(out, name))
+			return true;
+	return false;
+}

@@ -38,3 +38,10 @@ bool elf_symbols_next(struct elf_symbols *it, struct elf_symbol *out);
 
 /* The i-th entry, as relocations name it; false beyond the end. */
 bool elf_symbols_get(const struct elf_symbols *it, uint32_t i, struct elf_symbol *out);
+
+/*
+ * The dynamic symbol of this name that the file defines. It is looked up by the loader's hash
+ * table (DT_GNU_HASH), so that a file with many symbols costs no more; a file without that table is
+ * read whole. False if there is none.
+ */
+bool elf_symbol_exported(const struct elf_file *elf, const char *name, struct elf_symbol *out);

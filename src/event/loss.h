@@ -16,6 +16,23 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 
 /* X(id, kind, key, text): `key` is for JSON and the store's documentation. Order is the store
  * format. */
+/* What is lost of a language's frames; the first four in the order of enum language_loss. */
+#define LANGUAGE_LOSSES(X, ID, key, name)                                                      \
+	X(ID##_STATE, NOTE, key "-state",                                                      \
+	  "stacks without " name " frames: the state of their thread was not found")           \
+	X(ID##_MEMORY, NOTE, key "-memory",                                                    \
+	  "stacks with missing " name " frames: memory could not be read")                     \
+	X(ID##_FRAME, NOTE, key "-frame", name " frames left out, as they were not whole")     \
+	X(ID##_MISMATCH, NOTE, key "-mismatch",                                                \
+	  "stacks whose " name " frames do not fit the interpreter's native frames")           \
+	X(ID##_NAME, NOTE, key "-name", name " frames left out, as their names were not told") \
+	X(ID##_EARLY, NOTE, key "-early",                                                      \
+	  "stacks without " name " frames: taken before assay knew the interpreter's file")    \
+	X(ID##_VERSION, NOTE, key "-version",                                                  \
+	  "files with a " name " interpreter that assay can't follow")                         \
+	X(ID##_COLLECTOR, NOTE, key "-collector",                                              \
+	  "interpreters whose " name " frames are missing: BPF alone sees them (record -a)")
+
 #define LOSS_REASONS(X)                                                                            \
 	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                    \
 	X(PMU_BUFFER, LOST, "pmu-buffer", "the PMU's own buffer was full (LOST_SAMPLES)")          \
@@ -75,7 +92,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "processes without names of JIT code: their perf map is larger than 16 MiB, or 400,000 " \
 	  "lines")                                                                                 \
 	X(JIT_MAP_FOREIGN, NOTE, "jit-map-foreign",                                                \
-	  "processes without names of JIT code: another user owns their perf map")
+	  "processes without names of JIT code: another user owns their perf map")                 \
+	LANGUAGE_LOSSES(X, PYTHON, "python", "Python")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

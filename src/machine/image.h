@@ -14,6 +14,7 @@
  *                jitdump's, the start of that file
  *   UNKNOWN      0: absolute addresses that no mapping covers
  *   NAMED        nothing: an offset stands for a function's name, which is in the session
+ *   LANGUAGE     likewise; the image is a source file of a language (`language`)
  */
 #pragma once
 
@@ -38,7 +39,8 @@ typedef struct {
 	X(VDSO, "vdso", "code the kernel maps into processes")     \
 	X(BPF, "bpf", "a BPF program")                             \
 	X(JIT, "jit", "code made at run time in anonymous memory") \
-	X(NAMED, "named", "code that is known by name alone")
+	X(NAMED, "named", "code that is known by name alone")      \
+	X(LANGUAGE, "language", "a source file of an interpreted language")
 
 enum image_kind {
 #define X(id, key, text) IMAGE_##id,
@@ -51,7 +53,10 @@ extern const char *const image_kind_keys[N_IMAGE_KINDS];
 
 struct image {
 	enum image_kind kind;
-	int32_t pid; /* JIT: its process; else 0 */
+	union {
+		int32_t pid;      /* JIT: its process; else 0 */
+		int32_t language; /* LANGUAGE: enum language (lang/language.h) */
+	};
 	struct build_id build_id;
 	uint64_t dev, ino;   /* 0 where not known; see also IMAGE_DEV_CONTENT */
 	uint64_t generation; /* of the inode while it is recorded; 0 where not known */

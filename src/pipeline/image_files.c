@@ -189,14 +189,27 @@ static bool is_hidden(const char *found, const char *path)
 					    here.st_ino != there.st_ino);
 }
 
-void image_files_look(struct image_files *f, int32_t pid, struct image *image)
+static enum lang_detected detect(const struct file_mapping *file, struct lang_runtime *runtime)
 {
+	char why[128];
+	struct elf_file elf;
+
+	if (elf_file_open(&elf, file->base, file->size, NULL) < 0)
+		return LANG_NONE;
+	return lang_detect(&elf, runtime, why, sizeof(why));
+}
+
+enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct image *image,
+				    struct lang_runtime *runtime)
+{
+	enum lang_detected detected;
 	struct file_mapping file = { 0 };
 	struct build_id id = { 0 };
 	cleanup(free_at_exit) char *found = image_files_open(f->proc, pid, image, &file, &id);
 
 	if (!found)
-		return;
+		return LANG_NONE;
+	detected = detect(&file, runtime);
 	image->build_id = id;
 	image->dev = image->ino = image->generation = 0;
 	if (!id.len)
@@ -207,5 +220,8 @@ void image_files_look(struct image_files *f, int32_t pid, struct image *image)
 	 */
 	if (!file_is_cut(&file) && (!id.len || is_hidden(found, image->path)))
 		index_symbols(f, pid, found, image);
+	if (file_is_cut(&file))
+		detected = LANG_NONE;
 	file_unmap(&file);
+	return detected;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/files/file.h"
+#include "lang/detect.h"
 #include "machine/image.h"
 
 /*
@@ -41,6 +42,8 @@ void image_files_free(struct image_files *f); /* NULL is fine */
 
 /*
  * Reads the file of a FILE image. Stores the file's build id in the image, or without one the
- * identity of its content. Leaves the image unchanged if the file can't be reached.
+ * identity of its content. Leaves the image unchanged if the file can't be reached. If the file is
+ * the runtime of a language, *runtime is filled (lang/detect.h); else the result is LANG_NONE.
  */
-void image_files_look(struct image_files *f, int32_t pid, struct image *image);
+enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct image *image,
+				    struct lang_runtime *runtime);

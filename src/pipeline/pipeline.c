@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "lang/language.h"
 #include "pipeline/container_log.h"
 #include "pipeline/ext.h"
 #include "pipeline/frames.h"
@@ -19,6 +20,12 @@
 /* The tally counts samples per CPU below this number. Foreign files may name any CPU. */
 #define TALLY_CPUS 8192
 
+/* An image that is the runtime of a language. */
+struct runtime_image {
+	image_id image;
+	struct lang_runtime runtime;
+};
+
 struct pipeline {
 	struct event_sink sink;
 	const struct store_ops *ops;
@@ -32,6 +39,9 @@ struct pipeline {
 	struct container_log *containers; /* or NULL */
 	bool is_offline;
 	char *proc;
+	VEC(struct runtime_image) runtimes;
+	bool expects_languages;
+	uint32_t session;
 	VEC(uint32_t) canonical;             /* image id to the id it is stored under */
 	struct code_addr frames[MAX_FRAMES]; /* for pipeline_add() */
 	uint64_t flush_ns;                   /* end of the second that is being collected */
@@ -100,6 +110,45 @@ void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap)
 
 /* Images. */
 
+static void note_runtime(struct pipeline *p, image_id image, enum lang_detected detected,
+			 const struct lang_runtime *runtime)
+{
+	static const struct {
+		enum loss_reason version, collector;
+	} losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = { LOSS_##id##_VERSION, LOSS_##id##_COLLECTOR },
+		LANGUAGES(X)
+#undef X
+	};
+
+	if (pipeline_runtime(p, image))
+		return;
+	if (!p->expects_languages)
+		pipeline_lose(p, losses[runtime->language].collector, UINT32_MAX, 1);
+	else if (detected == LANG_REFUSED)
+		pipeline_lose(p, losses[runtime->language].version, UINT32_MAX, 1);
+	if (detected == LANG_FOUND)
+		vec_push(&p->runtimes, (struct runtime_image){ image, *runtime });
+}
+
+const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id image)
+{
+	vec_foreach (&p->runtimes, r)
+		if (r->image.n == image.n)
+			return &r->runtime;
+	return NULL;
+}
+
+void pipeline_expect_languages(struct pipeline *p)
+{
+	p->expects_languages = true;
+}
+
+uint32_t pipeline_session(const struct pipeline *p)
+{
+	return p->session;
+}
+
 /*
  * The kernel reports a build id only if the file's first page is in memory, and /proc never does.
  * So one file may have two images. At an image's first sample its build id is read, and all samples
@@ -107,14 +156,19 @@ void pipeline_set_tap(struct pipeline *p, const struct sample_tap *tap)
  */
 static image_id look_at_image(struct pipeline *p, int32_t pid, image_id id)
 {
+	struct lang_runtime runtime;
+	enum lang_detected detected;
 	struct image_table *images = machine_images(p->machine);
 	struct image image = *image_get(images, id);
 	bool is_known = image.build_id.len;
 
 	if (!p->files || image.kind != IMAGE_FILE || image.path[0] != '/')
 		return id;
-	image_files_look(p->files, pid, &image);
-	return is_known ? id : image_intern(images, &image);
+	detected = image_files_look(p->files, pid, &image, &runtime);
+	id = is_known ? id : image_intern(images, &image);
+	if (detected != LANG_NONE)
+		note_runtime(p, id, detected, &runtime);
+	return id;
 }
 
 image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
@@ -451,6 +505,7 @@ int pipeline_switch(struct pipeline *p, const struct pipeline_config *config,
 	if (close_store(p, end, &why) < 0)
 		keep_error(p, &why);
 	p->store = next;
+	p->session++;
 	keep_containers(p, config);
 	p->write_error.code = 0;
 	return 0;
@@ -473,6 +528,7 @@ int pipeline_close(struct pipeline *p, const struct session_end *end,
 	image_files_free(p->files);
 	frame_resolver_free(p->resolver);
 	vec_fini(&p->canonical);
+	vec_fini(&p->runtimes);
 	vec_fini(&p->tally.cpu_samples);
 	free(p->proc);
 	free(p);

@@ -94,6 +94,19 @@ void pipeline_forget_ended(struct pipeline *p, uint64_t before_ns);
 image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id);
 
 /*
+ * The runtime of a language that the file of an image is (lang/detect.h); NULL: none that assay can
+ * follow. `image` comes from pipeline_look_at_image().
+ */
+struct lang_runtime;
+const struct lang_runtime *pipeline_runtime(const struct pipeline *p, image_id image);
+
+/* The source's samples have frames of languages. Otherwise each runtime counts as a loss, too. */
+void pipeline_expect_languages(struct pipeline *p);
+
+/* Another number for each session (pipeline_switch()): names are to be stored in each. */
+uint32_t pipeline_session(const struct pipeline *p);
+
+/*
  * Keeps processes that ended at `since_ns` or later, because a sample of theirs is still pending.
  * UINT64_MAX, the initial value: nothing is pending.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/event.h"
+#include "lang/language.h"
 #include "profile/index.h"
 #include "profile/profile.h"
 #include "store/session.h"
@@ -131,6 +132,13 @@ static uint32_t code_mode_of(const struct profile *p, uint32_t function)
 	return image_kind_mode(p->images.data[image].image->kind);
 }
 
+static uint32_t code_language_of(const struct profile *p, uint32_t function)
+{
+	const struct image *image = p->images.data[p->functions.data[function].image].image;
+
+	return image->kind == IMAGE_LANGUAGE ? (uint32_t)image->language : LANGUAGE_NONE;
+}
+
 static uint32_t code_image_of(const struct profile *p, uint32_t function)
 {
 	return p->functions.data[function].image;
@@ -219,6 +227,12 @@ static const char *mode_key_text(const struct profile *p, const struct key_value
 	return modes[v->value];
 }
 
+static const char *language_key_text(const struct profile *p, const struct key_value *v)
+{
+	(void)p;
+	return language_key(v->value);
+}
+
 static const char *symbol_key_text(const struct profile *p, const struct key_value *v)
 {
 	return function_text(p, v->value);
@@ -261,6 +275,7 @@ static const struct {
 	[PROFILE_EVENT] = { event_key_text, event_key_value, NULL },
 	[PROFILE_CONTEXT] = { context_key_text, context_key_value, NULL },
 	[PROFILE_MODE] = { mode_key_text, NULL, code_mode_of },
+	[PROFILE_LANGUAGE] = { language_key_text, NULL, code_language_of },
 	[PROFILE_IMAGE] = { image_key_text, NULL, code_image_of },
 	[PROFILE_SYMBOL] = { symbol_key_text, NULL, code_symbol_of },
 	[PROFILE_FILE] = { file_key_text, NULL, code_file_of },

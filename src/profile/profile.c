@@ -49,6 +49,7 @@ enum code_mode image_kind_mode(enum image_kind kind)
 		[IMAGE_KERNEL] = CODE_KERNEL,   [IMAGE_MODULE] = CODE_KERNEL,
 		[IMAGE_VDSO] = CODE_USER,       [IMAGE_BPF] = CODE_KERNEL,
 		[IMAGE_JIT] = CODE_USER,        [IMAGE_NAMED] = CODE_USER,
+		[IMAGE_LANGUAGE] = CODE_USER,
 	};
 
 	return kind < N_IMAGE_KINDS ? modes[kind] : CODE_UNKNOWN;

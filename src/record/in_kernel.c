@@ -9,10 +9,12 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "lang/detect.h"
 #include "machine/address_space.h"
 #include "machine/machine.h"
 #include "perfdata/regs.h"
 #include "pipeline/host.h"
+#include "pipeline/lang_names.h"
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/user_stacks.h"
@@ -81,7 +83,8 @@ struct in_kernel {
 	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits are counted */
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
-	uint64_t known_ns; /* the side band is known up to then; UINT64_MAX: to its end */
+	uint64_t known_ns;        /* the side band is known up to then; UINT64_MAX: to its end */
+	struct lang_names *names; /* of functions of languages */
 	bool with_tables;
 	bool is_stalled;     /* some raw stack needs a table that was being built … */
 	uint64_t stalled_at; /* … at this generation of tables */
@@ -132,6 +135,16 @@ static image_id image_at_place(struct in_kernel *k, const struct sampler_file *f
 	return m->image;
 }
 
+static void look_at_file(struct in_kernel *k, uint32_t number, image_id image)
+{
+	const struct lang_runtime *runtime;
+
+	image = pipeline_look_at_image(k->pipeline, k->files.data[number].told.pid, image);
+	runtime = pipeline_runtime(k->pipeline, image);
+	if (runtime && k->with_tables)
+		sampler_set_runtime(k->sampler, number, runtime);
+}
+
 /*
  * Files that were told up to a time; the side band is known up to then, and no further. A file is
  * looked at now, as its process may end soon.
@@ -154,7 +167,7 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 			f->image = image;
 		image = image_of(k, number);
 		if (image.n)
-			pipeline_look_at_image(k->pipeline, f->told.pid, image);
+			look_at_file(k, number, image);
 	}
 	k->to_place.n = kept;
 }
@@ -216,6 +229,17 @@ static int resolve(struct in_kernel *k, const struct thread_view *thread, uint64
 
 /* Raw stacks. */
 
+static void learn_code(struct sampler_visitor *visitor, int32_t pid, const struct lang_code *code)
+{
+	struct in_kernel *k = (struct in_kernel *)visitor;
+
+	if (lang_names_is_full(k->names)) {
+		lang_names_forget(k->names);
+		sampler_tell_codes_again(k->sampler);
+	}
+	lang_names_learn(k->names, pid, code);
+}
+
 static size_t raw_size(const struct raw_stack_message *raw)
 {
 	return offsetof(struct raw_stack_message, stack) + (size_t)raw->n_pages * RAW_STACK_PAGE;
@@ -275,6 +299,28 @@ static bool walk_here(struct in_kernel *k, struct walked_stacks *set, const stru
 	return true;
 }
 
+/* A raw stack has no frames of languages: the sampler does not know the runtime yet. */
+static void count_early(struct in_kernel *k, const struct walked_stacks *set, int32_t pid)
+{
+	static const enum loss_reason losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_EARLY,
+		LANGUAGES(X)
+#undef X
+	};
+	const struct walked *walked = &set->list.data[set->list.n - 1];
+
+	for (uint32_t i = 0; i < walked->n; i++) {
+		const struct code_addr *code = &set->frames.data[walked->at + i];
+		image_id image = pipeline_look_at_image(k->pipeline, pid, code->image);
+		const struct lang_runtime *runtime = pipeline_runtime(k->pipeline, image);
+
+		if (!runtime || !lang_is_interpreter(runtime, code->offset))
+			continue;
+		pipeline_lose(k->pipeline, losses[runtime->language], UINT32_MAX, 1);
+		return;
+	}
+}
+
 static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, bool may_wait)
 {
 	size_t skip = raw->regs[SP_REGISTER] & (RAW_STACK_PAGE - 1);
@@ -293,7 +339,12 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, b
 		.may_wait = may_wait,
 	};
 
-	return walk_here(k, raw->is_for_later ? &k->waiting : &k->now, &w);
+	struct walked_stacks *set = raw->is_for_later ? &k->waiting : &k->now;
+
+	if (!walk_here(k, set, &w))
+		return false;
+	count_early(k, set, w.pid);
+	return true;
 }
 
 /*
@@ -430,13 +481,60 @@ bool in_kernel_is_behind(const struct in_kernel *k)
 
 /* Counts. */
 
+/* LANGUAGE_NONE: the frame is native. */
+static enum language language_of(uint64_t frame)
+{
+	uint64_t file = frame >> FRAME_OFF_BITS;
+
+	return !(frame & FRAME_KERNEL) && file > FILE_LANGUAGE && file < FILE_LANGUAGE + N_LANGUAGES
+		       ? (enum language)(file - FILE_LANGUAGE)
+		       : LANGUAGE_NONE;
+}
+
+static enum loss_reason loss_of_name(enum language language)
+{
+	static const enum loss_reason losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_NAME,
+		LANGUAGES(X)
+#undef X
+	};
+
+	return losses[language];
+}
+
+/* The frame of a language in the i-th and the next number. */
+static void push_language_frame(struct in_kernel *k, const struct sampler_count *c, uint32_t i)
+{
+	uint64_t second = i + 1 < c->n_kernel + c->n_user ? c->frames[i + 1] : 0;
+	const struct lang_frame frame = {
+		.pid = c->pid,
+		.pointer = c->frames[i] & FRAME_OFF_MASK,
+		.check = second & CHECK_MASK,
+		.position = (uint32_t)(second >> POSITION_SHIFT),
+	};
+	struct code_addr code;
+
+	if (c->is_mismatched) /* counted where it was found */
+		return;
+	if (lang_names_place(k->names, &frame, &code))
+		vec_push(&k->frames, code);
+	else
+		pipeline_lose(k->pipeline, loss_of_name(language_of(c->frames[i])), c->counter,
+			      c->samples);
+}
+
 static void push_frames(struct in_kernel *k, const struct sampler_count *c,
 			const struct thread_view *thread, struct pipeline_sample *sample)
 {
 	for (uint32_t i = 0; i < c->n_kernel + c->n_user; i++) {
 		struct code_addr code;
-		int reason = resolve(k, thread, c->frames[i], &code);
+		int reason;
 
+		if (language_of(c->frames[i])) {
+			push_language_frame(k, c, i++);
+			continue;
+		}
+		reason = resolve(k, thread, c->frames[i], &code);
 		if (reason >= 0 && i == 0)
 			sample->leaf_loss = reason;
 		else if (reason >= 0)
@@ -540,13 +638,14 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 {
 	struct in_kernel *k = xcalloc(1, sizeof(*k));
 
-	k->visitor = (struct sampler_visitor){ keep_file, keep_raw, add_count };
+	k->visitor = (struct sampler_visitor){ keep_file, learn_code, keep_raw, add_count };
 	k->with_tables = with_tables;
 	k->first_wait = UINT32_MAX;
 	k->sink.push = follow;
 	k->sampler = sampler;
 	k->pipeline = pipeline;
 	k->machine = machine;
+	k->names = lang_names_new(pipeline, machine);
 	return k;
 }
 
@@ -564,6 +663,7 @@ void in_kernel_free(struct in_kernel *k)
 	walked_fini(&k->before);
 	walked_fini(&k->waiting);
 	intmap_fini(&k->images);
+	lang_names_free(k->names);
 	free(k);
 }
 

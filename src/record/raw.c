@@ -110,13 +110,14 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 			       .dev = m->dev,
 			       .ino = m->ino,
 			       .path = m->path };
+	struct lang_runtime runtime;
 	string_id known;
 
 	if (!m->is_executable || m->path[0] != '/' || strings_find(&r->paths, m->path, &known))
 		return;
 	strings_add(&r->paths, m->path);
 	if (!image.build_id.len)
-		image_files_look(r->files, e->pid, &image);
+		image_files_look(r->files, e->pid, &image, &runtime);
 	if (image.build_id.len)
 		writer_build_id(&r->build_ids, m->path, &image.build_id, false);
 }

@@ -369,6 +369,8 @@ static int follow_sampler(struct recorder *r, struct error *err)
 	if (!r->sampler)
 		return 0;
 	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, r->samples_by_tables);
+	if (c->in_kernel && r->samples_by_tables)
+		pipeline_expect_languages(r->pipeline);
 	if (c->off_cpu)
 		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n);
 	return wake_by(r, sampler_fd(r->sampler), err);

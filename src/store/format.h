@@ -19,7 +19,7 @@
 #define BLOCK_HEADER_MIN      32
 #define BLOCK_HEADER_MAX      1024
 #define BLOCK_SIZE_MAX        (256u << 20)
-#define BLOCK_LOSSES_MAX      48 /* rows; further rows are added up over the counters */
+#define BLOCK_LOSSES_MAX      128 /* rows; further rows are added up over the counters */
 #define BLOCK_NAMES_MAX       (64u << 20)
 #define SESSION_COUNTERS_MAX  256
 #define SEGMENT_FILE_SIZE_MAX (1u << 30)

@@ -207,6 +207,8 @@ static void add_loss(struct store *s, enum loss_reason reason, uint32_t counter,
 	vec_push(&s->losses, (struct loss_row){ reason, counter, n });
 }
 
+_Static_assert(N_LOSS_REASONS <= BLOCK_LOSSES_MAX, "a row for each reason");
+
 /* A block's header has room for BLOCK_LOSSES_MAX rows. If there are more, adds up the counters. */
 static void fold_losses(struct store *s)
 {

@@ -192,6 +192,7 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 	case IMAGE_UNKNOWN:
 	case IMAGE_BPF:
 	case IMAGE_NAMED:
+	case IMAGE_LANGUAGE:
 	case N_IMAGE_KINDS:
 		break;
 	}

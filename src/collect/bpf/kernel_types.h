@@ -111,7 +111,12 @@ struct css_set {
 	struct cgroup *dfl_cgrp; /* of v2 */
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* x86-64: the thread pointer */
+};
+
 struct task_struct {
+	struct thread_struct thread;
 	unsigned int flags;
 	int pid;
 	struct mm_struct *mm;

@@ -12,11 +12,20 @@
  *   1xxx…                  a kernel address, as it is
  *   0 | file:16 | off:47   file 0: no file behind it, the offset is the address;
  *                          FILE_TOO_MANY: the address, in a file that found no number
+ *
+ * A frame of a language (lang/language.h) is two numbers. `file` of the first is FILE_LANGUAGE +
+ * language, and `off` is the address of the function's code object. The second is
+ *
+ *   0 | position:32 | check:31
+ *
+ * where a function at the same address, later, has another check.
  */
 #pragma once
 
 #include <linux/types.h>
 
+#include "lang/language.h"
+#include "lang/runtime.h"
 #include "unwind/stop.h"
 
 #define FRAME_OFF_BITS    47
@@ -24,11 +33,17 @@
 #define FRAME_KERNEL      (1ULL << 63)
 #define FILE_NONE         0
 #define FILE_TOO_MANY     0xffff
+#define FILE_LANGUAGE     0x8000
 #define MAX_FILES         0x8000
 #define MAX_KERNEL_FRAMES 128
 #define MAX_USER_FRAMES   512
+#define MAX_USER_WORDS    880  /* of a stack with frames of a language */
 #define MAX_FP_FRAMES     127  /* as deep as bpf_get_stack() goes (perf_event_max_stack) */
 #define FRAME_SLOTS       1024 /* a power of two above both, for the verifier */
+
+#define POSITION_SHIFT   31
+#define CHECK_MASK       ((1ULL << POSITION_SHIFT) - 1)
+#define POSITION_UNKNOWN 0xffffffffu
 
 /*
  * Unwind tables lie in a heap of 32-bit words, an array of maps of CHUNK_WORDS
@@ -117,7 +132,7 @@ struct wait {
 	char comm[16];
 };
 
-enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK };
+enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK, MESSAGE_CODE };
 
 /* Where a process has a file mapped. start 0: not known, as of an executable. */
 struct file_place {
@@ -140,7 +155,8 @@ struct stack_message {
 	__u32 type;
 	__u16 n_kernel, n_user; /* kernel frames come first, each part innermost first */
 	__u64 hash;
-	__u32 pid, pad;
+	__u32 pid;
+	__u32 is_mismatched;       /* language frames may be at the wrong native frames */
 	__u64 frames[FRAME_SLOTS]; /* n_kernel + n_user of them are sent */
 };
 
@@ -163,7 +179,23 @@ struct raw_stack_message {
 	__u8 stack[RAW_PAGES][RAW_STACK_PAGE];
 };
 
-/* Why a number is missing; one per-CPU counter each. Walks that ended come behind, by reason. */
+/* Sent before the first stack with a frame of this function. */
+struct code_message {
+	__u32 type, pid;
+	struct lang_code code; /* n_lines bytes of its line table are sent */
+};
+
+/* What is lost of a language's frames in the kernel; event/loss.h has the texts, in this order. */
+enum language_loss {
+	LANGUAGE_NO_STATE,  /* stacks: the state of the thread was not found */
+	LANGUAGE_NO_MEMORY, /* stacks: a frame could not be read */
+	LANGUAGE_NO_CODE,   /* frames that were not whole */
+	LANGUAGE_MISMATCH,  /* stacks: frames and the interpreter's native frames do not fit */
+	N_LANGUAGE_LOSSES
+};
+
+/* Why a number is missing; one per-CPU counter each. Walks that ended come behind, by reason; then
+ * losses of languages, by language and loss. */
 enum sampler_loss {
 	SAMPLER_COUNTS_FULL,   /* samples for which the map of counts had no room */
 	SAMPLER_STACK_DROPPED, /* stacks that the ring had no room for: their samples are not
@@ -174,5 +206,6 @@ enum sampler_loss {
 	SAMPLER_TABLES_FULL,   /* stacks through a file whose table found no room */
 	SAMPLER_WAITS_FULL,    /* waits that were not noted, as there was no room */
 	N_SAMPLER_LOSSES,
-	N_SAMPLER_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS
+	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,
+	N_SAMPLER_COUNTERS = N_STOP_COUNTERS + N_LANGUAGES * N_LANGUAGE_LOSSES
 };

@@ -165,12 +165,29 @@ static __always_inline void key_of_file(struct file *file, struct file_key *key)
 
 struct mapping {
 	__u64 start, end, file_off;
-	__u32 file;  /* as in frames */
-	__u32 table; /* its place in table_places, or NO_TABLE */
+	__u32 file;       /* as in frames */
+	__u32 table;      /* its place in table_places, or NO_TABLE */
+	__u32 is_runtime; /* the file is in `runtimes` */
+	__u32 pad;
 };
 
 #define NO_TABLE      UINT32_MAX
 #define KEPT_MAPPINGS 8 /* a power of two; a call chain stays in a few */
+
+/* Frames of a language: those of the first runtime that the stack meets. */
+struct language_walk {
+	struct lang_runtime runtime; /* language 0: none met yet */
+	__u64 base;                  /* lang/runtime.h */
+	__u64 cursor;                /* the next frame; 0: none */
+	__u32 is_emitting;           /* the next steps are frames of the language */
+	__u32 has_emitted;           /* those of the native frame at hand are there */
+	__u32 is_over;               /* no more of them in this stack */
+	__u32 is_second;             /* telling: the second number of a frame comes */
+	__u32 is_untold;             /* telling: there was no room for some function */
+	__u32 pad;
+	__u64 frame[PYTHON_FRAME_MAX / 8];
+	__u64 code[PYTHON_CODE_MAX / 8];
+};
 
 struct work {
 	struct stack_message s;
@@ -187,6 +204,7 @@ struct work {
 	__u32 wanted;         /* … this one */
 	__u32 met_full;       /* it came through one whose table found no room */
 	__u32 is_user_mode;   /* user code was interrupted */
+	struct language_walk lang;
 };
 
 struct {
@@ -206,6 +224,25 @@ struct {
 static __always_inline struct work *own_work(__u32 slot)
 {
 	return bpf_map_lookup_elem(&works, &slot);
+}
+
+/* Runtimes of languages, by file number (lang/runtime.h). */
+
+#define RUNTIMES_MAX 256
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RUNTIMES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct lang_runtime);
+} runtimes SEC(".maps");
+
+__u32 has_runtimes; /* set by the reader: the map has some */
+
+static __always_inline bool is_runtime(__u32 file)
+{
+	return bpf_map_lookup_elem(&runtimes, &file) != NULL;
 }
 
 /* Mappings. */
@@ -244,6 +281,7 @@ static __always_inline bool read_mapping(struct work *w, __u64 addr, struct mapp
 			m->file_off = place.file_off;
 	}
 	m->table = table_of(w->mm, m);
+	m->is_runtime = has_runtimes && is_runtime(m->file);
 	return true;
 }
 
@@ -324,6 +362,8 @@ static __always_inline bool find_rule(struct work *w, const struct mapping *m, _
 	return true;
 }
 
+#include "collect/bpf/language.h"
+
 /* As unwind_walk() has it in user space: keeps a frame and goes to its caller. 1: there is none. */
 __attribute__((noinline)) int walk_frame(__u32 slot)
 {
@@ -336,7 +376,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 
 	if (!w)
 		return 1;
-	if (w->s.n_user >= MAX_USER_FRAMES)
+	if (w->s.n_user >= (w->lang.runtime.language ? MAX_USER_WORDS : MAX_USER_FRAMES))
 		return stop_walk(w, UNWIND_DEPTH);
 	addr = unwind_lookup_pc(&w->regs);
 	at = find_mapping(slot, addr);
@@ -348,6 +388,9 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return stop_walk(w, UNWIND_UNMAPPED);
 	}
 	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	if (m->is_runtime && !w->lang.has_emitted && begin_language(slot, at, addr))
+		return 0;
+	w->lang.has_emitted = 0;
 	push_user_frame(w, frame_in(m, w->regs.pc));
 	if (!find_rule(w, m, addr, &rule)) {
 		w->wants_table = 1;
@@ -377,9 +420,18 @@ __attribute__((noinline)) int keep_address(__u32 slot, __u64 addr)
 	return 0;
 }
 
+__attribute__((noinline)) int walk_step(__u32 slot)
+{
+	struct work *w = own_work(slot);
+
+	if (!w)
+		return 1;
+	return w->lang.is_emitting ? python_frame(slot) : walk_frame(slot);
+}
+
 static long walk_on(__u32 i, void *slot)
 {
-	return (long)bounded(walk_frame(*(__u32 *)slot) != 0, 1); /* 1 ends bpf_loop() */
+	return (long)bounded(walk_step(*(__u32 *)slot) != 0, 1); /* 1 ends bpf_loop() */
 }
 
 /* Stacks. */
@@ -413,7 +465,8 @@ static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 		walk_by_fp(ctx, slot, w);
 	} else {
 		w->regs = first_registers(w->registers);
-		bpf_loop(MAX_USER_FRAMES + 1, walk_on, &slot, 0);
+		bpf_loop(2 * MAX_USER_WORDS, walk_on, &slot, 0);
+		end_language(w);
 	}
 }
 
@@ -436,7 +489,7 @@ static __always_inline void finish_hash(struct work *w)
 {
 	w->s.hash = mix(w->s.hash, (__u64)w->s.n_kernel << 32 | w->s.n_user);
 	if (w->has_own_memory)
-		w->s.hash = mix(w->s.hash, w->s.pid);
+		w->s.hash = mix(w->s.hash, (__u64)w->s.is_mismatched << 32 | w->s.pid);
 }
 
 /*
@@ -457,6 +510,8 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.n_kernel = w->s.n_user = 0;
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
+	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
+	w->lang.cursor = w->s.is_mismatched = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));
 	w->mm = BPF_CORE_READ(task, mm);
 	is_user = w->mm && !(BPF_CORE_READ(task, flags) & PF_KTHREAD);
@@ -552,13 +607,17 @@ static __always_inline bool tell_stack(__u32 slot, struct work *w)
 	count_stop(w);
 	if (bpf_map_lookup_elem(&seen, &w->s.hash))
 		return true;
+	w->lang.is_untold = 0;
+	if (w->lang.runtime.language)
+		tell_codes(slot, w);
 	if (size > sizeof(w->s.frames) ||
 	    bpf_ringbuf_output(&messages, &w->s, offsetof(struct stack_message, frames) + size,
 			       BPF_RB_NO_WAKEUP)) {
 		lose(SAMPLER_STACK_DROPPED);
 		return false;
 	}
-	bpf_map_update_elem(&seen, &w->s.hash, &one, BPF_ANY);
+	if (!w->lang.is_untold) /* or its functions are told with the next sample */
+		bpf_map_update_elem(&seen, &w->s.hash, &one, BPF_ANY);
 	return true;
 }
 

@@ -432,7 +432,9 @@ static void name_known_code(struct oprofile_import *im)
 		struct image image = { .kind = known->kind, .path = bare };
 
 		if (known->kind == IMAGE_JIT)
-			image = (struct image){ IMAGE_JIT, known->pid, .path = "[anon]" };
+			image = (struct image){ .kind = IMAGE_JIT,
+						.pid = known->pid,
+						.path = "[anon]" };
 		else if (known->kind != IMAGE_BPF)
 			continue;
 		im->config->ops->name_code(im->store,

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames of languages in a stack. The interpreter keeps them in memory of its own; some of its
+ * native functions on the stack stand for a run of them. When the walk comes to such a function,
+ * it first takes the frames of that run, innermost first:
+ *
+ *   native   list_sort ◄─ _PyEval_EvalFrameDefault                       ◄─ … ◄─ main
+ *   frames        │                  ▲
+ *   language      └► outer ◄─ <module> (entered from C: the run ends)
+ *
+ * Each frame is one step of the walk's loop. python.h has the steps of CPython.
+ *
+ * Nothing that the process has in its memory is trusted: lengths are bounded, a chain that is a
+ * circle ends at the depth limit, and a frame counts only if its code object is one.
+ */
+#pragma once
+
+/* The thread pointer of the current task; 0: not known on this machine. */
+static __always_inline __u64 thread_pointer(void)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(bpf_get_current_task_btf(), thread.fsbase);
+#else
+	return 0;
+#endif
+}
+
+static __always_inline void lose_language(const struct work *w, enum language_loss loss)
+{
+	lose(N_STOP_COUNTERS + w->lang.runtime.language * N_LANGUAGE_LOSSES + loss);
+}
+
+static __always_inline bool read_word(__u64 addr, __u64 *value)
+{
+	return !bpf_probe_read_user(value, sizeof(*value), (const void *)addr);
+}
+
+/* The frames of this native frame are complete. */
+static __always_inline void end_run(struct work *w)
+{
+	w->lang.is_emitting = 0;
+	w->lang.has_emitted = 1;
+}
+
+/*
+ * There will be no more of them in this stack. In the first instructions of the interpreter's loop
+ * its frame is not in the chain yet: then each native frame took the run of its caller.
+ */
+static __always_inline void give_up_language(struct work *w, enum language_loss loss)
+{
+	lose_language(w, loss);
+	w->s.is_mismatched |= loss == LANGUAGE_MISMATCH;
+	w->lang.is_over = 1;
+	w->lang.cursor = 0;
+	end_run(w);
+}
+
+/* `second`: position and check. */
+static __always_inline void push_language_frame(struct work *w, __u64 code, __u64 second)
+{
+	push_user_frame(w, (__u64)(FILE_LANGUAGE + w->lang.runtime.language) << FRAME_OFF_BITS |
+				   (code & FRAME_OFF_MASK));
+	push_user_frame(w, second & ~FRAME_KERNEL);
+	w->has_own_memory = 1;
+}
+
+/* A function that is being told of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CAPTURE_SLOTS);
+	__type(key, __u32);
+	__type(value, struct code_message);
+} code_works SEC(".maps");
+
+#include "collect/bpf/python.h"
+
+static __always_inline bool is_in_range(const struct runtime_range *r, __u64 off)
+{
+	return off >= r->start && off < r->end;
+}
+
+/*
+ * The walk is at an address in a runtime's file, in kept mapping `at`. 1: the next steps are frames
+ * of its language.
+ */
+__attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
+{
+	struct work *w = own_work(slot);
+	const struct lang_runtime *r;
+	const struct mapping *m;
+	__u64 off;
+
+	if (!w || w->lang.is_over)
+		return 0;
+	m = &w->kept[bounded(at, KEPT_MAPPINGS - 1)];
+	r = bpf_map_lookup_elem(&runtimes, &m->file);
+	off = offset_in(m, addr);
+	if (!r || !(is_in_range(&r->ranges[0], off) || is_in_range(&r->ranges[1], off) ||
+		    is_in_range(&r->ranges[2], off) || is_in_range(&r->ranges[3], off)))
+		return 0;
+	if (!w->lang.runtime.language) {
+		w->lang.runtime = *r;
+		w->lang.base = m->start - m->file_off;
+		if (!python_find_frames(w)) {
+			give_up_language(w, LANGUAGE_NO_STATE);
+			return 0;
+		}
+	} else if (w->lang.runtime.thread_key != r->thread_key) {
+		return 0; /* another runtime in the same process */
+	}
+	w->lang.is_emitting = 1;
+	return 1;
+}
+
+/* After the walk: no frame may be left over, if it came to the end of the stack. */
+static __always_inline void end_language(struct work *w)
+{
+	if (w->lang.cursor && w->stop == UNWIND_END && !python_is_at_end(w))
+		give_up_language(w, LANGUAGE_MISMATCH);
+}
+
+/* Telling of functions. */
+
+struct code_key {
+	__u64 pointer;
+	__u32 pid, check;
+	__u32 generation, pad;
+};
+
+#define CODES_TOLD 16384
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, CODES_TOLD);
+	__type(key, struct code_key);
+	__type(value, __u8);
+} told_codes SEC(".maps");
+
+/* Set by the reader while we run: in another one, all functions are told again. */
+__u32 code_generation;
+
+/* The reader is woken while the ring still has room. */
+static __always_inline __u64 code_wakeup(void)
+{
+	return bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * 4 >
+			       bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE)
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
+}
+
+__attribute__((noinline)) int send_code(__u32 slot)
+{
+	struct code_message *m = bpf_map_lookup_elem(&code_works, &slot);
+	__u64 size;
+
+	if (!m)
+		return 0;
+	size = offsetof(struct code_message, code.lines) + m->code.n_lines;
+	return size <= sizeof(*m) && !bpf_ringbuf_output(&messages, m, size, code_wakeup());
+}
+
+/* Tells of the function of the stack's i-th user number, if it is one that was not told yet. */
+__attribute__((noinline)) int tell_code(__u32 slot, __u32 i)
+{
+	struct work *w = own_work(slot);
+	struct code_key key = {};
+	__u64 frame, second;
+	__u8 one = 1;
+
+	if (!w)
+		return 1;
+	if (w->lang.is_second) {
+		w->lang.is_second = 0;
+		return 0;
+	}
+	i += w->s.n_kernel;
+	frame = w->s.frames[bounded(i, FRAME_SLOTS - 1)];
+	second = w->s.frames[bounded(i + 1, FRAME_SLOTS - 1)];
+	if (frame >> FRAME_OFF_BITS != FILE_LANGUAGE + w->lang.runtime.language)
+		return 0;
+	w->lang.is_second = 1;
+	key.pointer = frame & FRAME_OFF_MASK;
+	key.pid = w->s.pid;
+	key.check = second & CHECK_MASK;
+	key.generation = code_generation;
+	if (bpf_map_lookup_elem(&told_codes, &key))
+		return 0;
+	if (python_take_code(slot, key.pointer, key.check) && send_code(slot))
+		bpf_map_update_elem(&told_codes, &key, &one, BPF_ANY);
+	else
+		w->lang.is_untold = 1;
+	return 0;
+}
+
+static long tell_next_code(__u32 i, void *slot)
+{
+	return (long)bounded(tell_code(*(__u32 *)slot, i) != 0, 1);
+}
+
+static __always_inline void tell_codes(__u32 slot, struct work *w)
+{
+	w->lang.is_second = 0;
+	bpf_loop(w->s.n_user, tell_next_code, &slot, 0);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names and lines of functions, from the bytes that the in-kernel sampler read in a process
+ * (struct lang_code). The process chose these bytes, so every length is checked.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "lang/runtime.h"
+
+struct buf;
+
+/* Appends a text as UTF-8. A text that assay can't read is left out. */
+void lang_append_text(const struct lang_text *text, struct buf *out);
+
+/*
+ * The source line of a position, in units of the language's code (CPython: 2 bytes). Where the
+ * table has no line, or was cut before the position, it is the first line of the function. 0: not
+ * known.
+ */
+#define LANG_LINE_LIMIT 0x3ffff /* lines above have no room in a place (pipeline/lang_names.h) */
+uint32_t lang_line(const struct lang_code *code, uint32_t position);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lang/detect.h"
+
+#include "base/mem.h"
+#include "lang/python.h"
+
+typedef enum lang_detected (*detect_function)(const struct elf_file *elf, struct lang_runtime *out,
+					      char *why, size_t why_size);
+
+static const detect_function detectors[] = { python_detect };
+
+bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off)
+{
+	for (size_t i = 0; i < RUNTIME_RANGES; i++)
+		if (file_off >= runtime->ranges[i].start && file_off < runtime->ranges[i].end)
+			return true;
+	return false;
+}
+
+enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
+			       size_t why_size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(detectors); i++) {
+		enum lang_detected found;
+
+		*out = (struct lang_runtime){ 0 };
+		found = detectors[i](elf, out, why, why_size);
+		if (found != LANG_NONE)
+			return found;
+	}
+	return LANG_NONE;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which runtime an ELF file is, by symbols in it and never by its name: programs like uwsgi, gdb or
+ * vim have a runtime inside. The symbols are in .dynsym, so that stripped files have them, too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lang/runtime.h"
+
+struct elf_file;
+
+/* What a file is; `why` is for LANG_REFUSED. */
+enum lang_detected {
+	LANG_NONE,    /* no runtime that assay knows */
+	LANG_FOUND,   /* *out is filled */
+	LANG_REFUSED, /* a runtime whose frames assay can't follow; *out has language and version */
+};
+
+/* Whether the code at an offset in the runtime's file is the interpreter's loop. */
+bool lang_is_interpreter(const struct lang_runtime *runtime, uint64_t file_off);
+
+/* The file is untrusted. `why` gets a reason such as "Python 3.15 is newer than this assay". */
+enum lang_detected lang_detect(const struct elf_file *elf, struct lang_runtime *out, char *why,
+			       size_t why_size);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The languages whose functions assay shows in stacks. A runtime is the program or library that
+ * runs a language, such as python3 or libpython3.11.so. Freestanding.
+ */
+#pragma once
+
+/* X(id, key, name). Images in sessions have the number of their language: append only. */
+#define LANGUAGES(X) X(PYTHON, "python", "Python")
+
+enum language {
+	LANGUAGE_NONE,
+#define X(id, key, name) LANGUAGE_##id,
+	LANGUAGES(X)
+#undef X
+		N_LANGUAGES
+};
+
+/* By language; LANGUAGE_NONE is "native". */
+extern const char *const language_keys[N_LANGUAGES];
+extern const char *const language_names[N_LANGUAGES];
+
+/* Any number may come from a session of a newer assay. Then the key is "unknown". */
+const char *language_key(unsigned int language);

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Functions of interpreted languages in stacks (docs/languages.md).
+
+load helpers
+
+# Skips the test, with the reason, where assay does not know the interpreter.
+need_python() {
+	command -v python3 >/dev/null || skip "no python3 here"
+	[ "$(uname -m)" = x86_64 ] || skip "Python's frames are known on x86-64 alone"
+	need_sampler
+	PYTHON=$(realpath "$(python_path)")
+	python3 -c 'import sys; sys.exit(not (3, 6) <= sys.version_info[:2] <= (3, 14))' ||
+		skip "$(python3 --version): assay knows Python 3.6 to 3.14"
+	plain=$(python3 -c 'import sys; print("" if sys.version_info >= (3, 11) else "--plain")')
+}
+
+# record_python N PROGRAM…: the whole machine beside Python, which works for ever, into s.
+record_python() {
+	local n=$1
+	shift
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	record_samples "$n" s "image:$PWD/golden.py" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- "$@"
+}
+
+@test "each stack of a Python program is the one that it must be" {
+	need_python
+	record_python 2000 "$PYTHON" golden.py
+	[[ "$output" == *"stacks: in-kernel unwinding"* ]]
+	assay export -i s --format speedscope -o s.json "app:$PYTHON"
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
+}
+
+@test "Python's functions have their lines, and are a language of reports" {
+	need_python
+	record_python 1000 "$PYTHON" golden.py
+	assay report -i s --by language,symbol -t 0 --format json "image:$PWD/golden.py" >by.json
+	[ "$(jq '[.rows[] | select(.language == "python" and .symbol == "spin")] | length' by.json)" = 1 ]
+	[ "$(jq '[.rows[] | select(.language == "native" and .symbol == "spin")] | length' by.json)" = 0 ]
+	# spin() is line 11 to 15; its samples are in its loop.
+	assay report -i s --by symbol,line -t 0 --format json "image:$PWD/golden.py" |
+		jq -r '.rows[] | select(.symbol == "spin") | .line | split("/")[-1]' | sort -u >lines
+	has -x "golden.py:14" lines
+	run ! grep -vxE 'golden.py:1[1-5]' lines
+	assay annotate -i s --search-dir "$PWD" spin >annotated
+	has 'x += i \* i' annotated
+}
+
+@test "the same function of several processes is one row" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	background "$PYTHON" "$PWD/golden.py"
+	record_python 1000 "$PYTHON" "$PWD/golden.py"
+	assay report -i s --by symbol -t 0 --format json "image:$PWD/golden.py" >by.json
+	[ "$(jq '[.rows[] | select(.symbol == "spin")] | length' by.json)" = 1 ]
+	[ "$(assay report -i s --by process -t 0 --format json "image:$PWD/golden.py" | jq '.rows | length')" = 2 ]
+}
+
+@test "through rings a note says that Python's functions are missing" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	assay record --collector perf -e cpu-clock -o s -- "$PYTHON" golden.py 30
+	[ "$(fact s '.losses."python-collector"')" = 1 ]
+	[[ "$(assay report -i s)" == *"Python frames are missing: BPF alone sees them (record -a)"* ]]
+}
+
+# record_imitation HOW: a program that only looks like an interpreter, until it has samples.
+record_imitation() {
+	need_python
+	cp "$PROGRAMS/imitates" .
+	record_samples 200 s "app:$PWD/imitates" -a --collector bpf -e cpu-clock -F "$(at_most 997)" -- ./imitates "$1"
+	assay report -i s --by language,symbol -t 0 --format json "app:$PWD/imitates" >by.json
+}
+
+@test "a program that imitates an interpreter has no frames of Python, which is counted" {
+	record_imitation state
+	[ "$(fact s '.losses."python-state"')" -gt 100 ]
+	[ "$(jq '[.rows[] | select(.language == "python")] | length' by.json)" = 0 ]
+}
+
+@test "frames in a circle, and texts of 2^63 bytes, are cut, and counted" {
+	record_imitation circle
+	[ "$(fact s '.losses."chain-cut"')" -gt 100 ]
+	[ "$(jq -r '[.rows[] | select(.language == "python") | .symbol | length] | unique | .[]' by.json)" = 256 ]
+}
+
+@test "objects of another type are no code of Python, which is counted" {
+	record_imitation type
+	[ "$(fact s '.losses."python-frame"')" -gt 100 ]
+	[ "$(jq '[.rows[] | select(.language == "python")] | length' by.json)" = 0 ]
+}
