@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From call frame information to a table: collect what covers which addresses,
- * sort it, and run each program straight into the rows.
+ * From call frame information to a table: find the entry of each address, sort the entries, and
+ * turn each program directly into rows.
  */
 #include <elf.h>
 #include <errno.h>
@@ -29,8 +29,8 @@ struct known_cie {
 };
 
 /*
- * Go's functions that go on to another stack, which its call frame information does not say. They
- * keep the frame pointer: it leads back to the goroutine's stack (runtime/asm_amd64.s).
+ * Go's functions that switch to another stack, which their call frame information leaves out. They
+ * keep the frame pointer, which leads back to the goroutine's stack (runtime/asm_amd64.s).
  */
 #define BY_FRAME_POINTER                                                                       \
 	{                                                                                      \
@@ -38,20 +38,20 @@ struct known_cie {
 	}
 static const struct stack_switch {
 	const char *name;
-	uint16_t from; /* where the CFA is so far from the stack pointer, or further */
+	uint16_t from; /* where the CFA is this far from the stack pointer, or further */
 	struct unwind_rule rule;
 } stack_switches[] = {
 	{ "runtime.systemstack", 16, BY_FRAME_POINTER },
 	{ "runtime.asmcgocall", 16, BY_FRAME_POINTER },
-	/* They call the vdso. */
+	/* these call the vdso */
 	{ "runtime.nanotime1", 16, BY_FRAME_POINTER },
 	{ "runtime.walltime", 16, BY_FRAME_POINTER },
 	{ "time.now", 16, BY_FRAME_POINTER },
-	/* The goroutine stops here; whatever the thread does then is not called by it. */
+	/* the goroutine stops here, and does not call the thread's next code */
 	{ "runtime.mcall", 24, { .cfa = UNWIND_CFA_END } },
 	{ "_rt0_amd64_linux", 8, { .cfa = UNWIND_CFA_END } },
 	{ "_rt0_amd64", 8, { .cfa = UNWIND_CFA_END } },
-	/* Behind its return, the new thread begins. */
+	/* the new thread begins behind its return */
 	{ "runtime.clone", 8, { .cfa = UNWIND_CFA_END } },
 	{ "runtime.morestack", 8, { .cfa = UNWIND_CFA_LEAF, .off = 1 } },
 };
@@ -67,7 +67,7 @@ struct switch_place {
 
 #define MAX_SWITCHES 16
 
-/* What covers some addresses: an FDE, or, without a CIE, one rule for all of them. */
+/* The source of rules for some addresses: an FDE, or, without a CIE, one rule for all of them. */
 struct cover {
 	uint64_t file_off, size;
 	uint64_t link_addr;
@@ -95,23 +95,23 @@ struct sort_key {
 	uint32_t cover;
 };
 
-/* The sections that have call frame information, the last one first where they overlap. */
+/* The sections with call frame information. If they overlap, the last one counts. */
 enum { FRAMES_OF_DEBUG_FILE, FRAMES_DEBUG, FRAMES_EH, N_FRAMES };
 
 /* Recently used rules in front of the map of all. */
 #define FRONT_SIZE 512
 
 struct builder {
-	const struct elf_file *elf, *debug; /* its debug file, or NULL */
+	const struct elf_file *elf, *debug; /* NULL: no debug file */
 	const struct cfi_machine *machine;
 	struct elf_frames frames[N_FRAMES];
-	struct elf_sframe sframe; /* functions by number, where they cover anything */
+	struct elf_sframe sframe; /* functions by number, if they cover anything */
 	struct elf_segment loads[MAX_LOADS];
-	uint32_t n_loads, last_load; /* the last: where the address before was in */
+	uint32_t n_loads, last_load; /* last_load: the segment of the last address */
 	VEC(struct known_cie) cies;
 	VEC(struct cover) covers;
 	struct elf_code code;
-	size_t gap_code; /* the range of code that the next gap may lie in */
+	size_t gap_code; /* the range of code of the next gap */
 
 	VEC(uint64_t) rules;
 	struct intmap rule_of;
@@ -126,7 +126,7 @@ struct builder {
 	uint32_t last_rule;
 	uint32_t n_functions, n_unsupported;
 	uint32_t n_sigreturns;
-	uint32_t n_halves;       /* places of bare code where its frame is not whole */
+	uint32_t n_halves;       /* places in bare code without a whole frame */
 	struct unwind_rule bare; /* of code without call frame information */
 	struct switch_place switches[MAX_SWITCHES];
 	uint32_t n_switches;
@@ -147,7 +147,7 @@ static void builder_fini(struct builder *b)
 		elf_frames_fini(&b->frames[i]);
 }
 
-/* ---- what covers which addresses ---- */
+/* ---- sources of each address ---- */
 
 /* The segments that have bytes in the file. */
 static void read_loads(struct builder *b)
@@ -162,8 +162,8 @@ static void read_loads(struct builder *b)
 	}
 }
 
-/* From link addresses to file offsets; what is not in the file is left out. */
-static bool place(struct builder *b, uint64_t link_addr, uint64_t *size, uint64_t *file_off)
+/* From link addresses to file offsets; parts outside of the file are left out. */
+static bool place_cover(struct builder *b, uint64_t link_addr, uint64_t *size, uint64_t *file_off)
 {
 	struct elf_segment *s = &b->loads[b->last_load];
 
@@ -183,16 +183,16 @@ static void cover_with_rule(struct builder *b, uint64_t link_addr, uint64_t size
 {
 	struct cover c = { .link_addr = link_addr, .size = size, .cie = NO_CIE, .rule = rule };
 
-	if (size && place(b, link_addr, &c.size, &c.file_off))
+	if (size && place_cover(b, link_addr, &c.size, &c.file_off))
 		vec_push(&b->covers, c);
 }
 
-static uint32_t know_cie(struct builder *b, const struct elf_frames *frames,
-			 const struct elf_cie *cie)
+static uint32_t cie_number(struct builder *b, const struct elf_frames *frames,
+			   const struct elf_cie *cie)
 {
 	struct known_cie *known;
 
-	/* CIEs are few, and FDEs of one come in runs. */
+	/* CIEs are few, and FDEs of one CIE come in runs */
 	for (size_t i = b->cies.n; i-- > 0 && i + 8 >= b->cies.n;)
 		if (b->cies.data[i].cie.at == cie->at)
 			return (uint32_t)i;
@@ -204,8 +204,8 @@ static uint32_t know_cie(struct builder *b, const struct elf_frames *frames,
 }
 
 /*
- * Go's trampoline has call frame information of an ordinary function, which is wrong: what is on
- * the stack is the signal frame. A caller is looked up one byte before its address.
+ * Go's trampoline has the call frame information of an ordinary function, which is wrong: the
+ * signal frame is on the stack. A caller is looked up one byte before its address.
  */
 static bool cover_sigreturn(struct builder *b, const struct cover *c)
 {
@@ -240,8 +240,8 @@ static uint32_t changes_from(const struct builder *b, const struct cover *c)
 }
 
 /*
- * Where programs have .sframe in place of .eh_frame: the start files of the C library have a bit of
- * that all the same.
+ * For programs with .sframe in place of .eh_frame: the C library's start files have a bit of
+ * .eh_frame all the same.
  */
 static void cover_with_sframe(struct builder *b)
 {
@@ -254,7 +254,7 @@ static void cover_with_sframe(struct builder *b)
 	for (uint32_t i = 0; elf_sframe_function(&b->sframe, i, &f); i++) {
 		struct cover c = { .link_addr = f.link_addr, .size = f.size };
 
-		if (!f.n_rows || !f.size || !place(b, f.link_addr, &c.size, &c.file_off))
+		if (!f.n_rows || !f.size || !place_cover(b, f.link_addr, &c.size, &c.file_off))
 			continue;
 		c.cie = OF_SFRAME;
 		c.program_size = i;
@@ -274,14 +274,15 @@ static void cover_with_functions(struct builder *b, const struct elf_frames *fra
 	while (elf_frames_next(&it, &fde)) {
 		struct cover c = { .link_addr = fde.link_addr, .size = fde.size };
 
-		/* Discarded functions (--gc-sections) leave an FDE for address 0. */
-		if (!fde.link_addr || !fde.size || !place(b, fde.link_addr, &c.size, &c.file_off))
+		/* discarded functions (--gc-sections) leave an FDE for address 0 */
+		if (!fde.link_addr || !fde.size ||
+		    !place_cover(b, fde.link_addr, &c.size, &c.file_off))
 			continue;
 		if (frames->is_debug && cover_sigreturn(b, &c))
 			continue;
 		if (fde.cie->at != last_cie) {
 			last_cie = fde.cie->at;
-			cie = know_cie(b, frames, fde.cie);
+			cie = cie_number(b, frames, fde.cie);
 		}
 		c.cie = cie;
 		c.changes = changes_at(b, fde.link_addr);
@@ -341,8 +342,8 @@ static void cover_plt(struct builder *b)
 }
 
 /*
- * Sorted by file offset, by radix: what starts at one place stays in the order
- * found, and the last of it counts.
+ * Sorts by file offset, by radix. Covers of one start stay in the order found, and the last of them
+ * counts.
  */
 static struct sort_key *sort_covers(const struct builder *b)
 {
@@ -373,7 +374,7 @@ static struct sort_key *sort_covers(const struct builder *b)
 
 /* ---- rows ---- */
 
-static uint32_t number_of(struct builder *b, struct unwind_rule rule)
+static uint32_t rule_number(struct builder *b, struct unwind_rule rule)
 {
 	uint64_t bits;
 	uint32_t slot, *number;
@@ -397,7 +398,7 @@ static uint32_t number_of(struct builder *b, struct unwind_rule rule)
 	return *number;
 }
 
-/* Opens the pages up to the one of `file_off`, each with the rule that goes on into it. */
+/* Opens the pages up to the one of `file_off`, each with the rule that continues into it. */
 static void open_pages(struct builder *b, uint64_t file_off)
 {
 	uint64_t page = file_off >> UNWIND_PAGE_BITS;
@@ -411,7 +412,7 @@ static void open_pages(struct builder *b, uint64_t file_off)
 }
 
 /* The rule from here on. Offsets ascend; of two rows at one place the second counts. */
-static void emit(struct builder *b, uint64_t file_off, uint32_t rule)
+static void emit_row(struct builder *b, uint64_t file_off, uint32_t rule)
 {
 	uint32_t *last, low = file_off & (UNWIND_PAGE_SIZE - 1);
 
@@ -427,7 +428,7 @@ static void emit(struct builder *b, uint64_t file_off, uint32_t rule)
 	b->last_rule = rule;
 }
 
-/* Where in [offset, next) of a function, whose rule that is, it is on another stack. */
+/* The first place in [offset, next) of a function with this rule where it runs on another stack. */
 static uint64_t change_in(const struct cover *c, uint64_t offset, uint64_t next,
 			  struct unwind_rule rule)
 {
@@ -440,8 +441,7 @@ static uint64_t change_in(const struct cover *c, uint64_t offset, uint64_t next,
 }
 
 /*
- * Go's call frame information leaves the frame pointer out. Functions with a frame begin with
- * saving it.
+ * Go's call frame information leaves the frame pointer out. Functions with a frame save it first.
  */
 static void add_go_fp(struct unwind_rule *rule)
 {
@@ -467,7 +467,8 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 	uint64_t offset;
 
 	if (!known->is_usable) {
-		emit(b, c->file_off, number_of(b, (struct unwind_rule){ UNWIND_CFA_UNSUPPORTED }));
+		emit_row(b, c->file_off,
+			 rule_number(b, (struct unwind_rule){ UNWIND_CFA_UNSUPPORTED }));
 		b->n_unsupported++;
 		return;
 	}
@@ -483,12 +484,12 @@ static void emit_function(struct builder *b, const struct cover *c, uint64_t end
 		if (offset && !memcmp(&rule, &last, sizeof(rule)))
 			continue;
 		last = rule;
-		number = number_of(b, rule);
-		emit(b, c->file_off + offset, number);
+		number = rule_number(b, rule);
+		emit_row(b, c->file_off + offset, number);
 		b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
 		if (change > offset && change < next) {
 			last = c->changes->rule;
-			emit(b, c->file_off + change, number_of(b, last));
+			emit_row(b, c->file_off + change, rule_number(b, last));
 		}
 	}
 }
@@ -528,7 +529,7 @@ static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
 
 			if (row.offset < least || at >= limit)
 				break;
-			emit(b, c->file_off + at, number_of(b, rule));
+			emit_row(b, c->file_off + at, rule_number(b, rule));
 			b->n_unsupported += unwind_rule_cfa(rule) == UNWIND_CFA_UNSUPPORTED;
 			least = row.offset + 1ull;
 		}
@@ -536,7 +537,7 @@ static void emit_sframe(struct builder *b, const struct cover *c, uint64_t end)
 	} while (f.repeat && piece < size && b->rows.n < MAX_SFRAME_ROWS);
 }
 
-/* Of bare code that keeps frame pointers: behind the push, and where there is no frame. */
+/* Of bare code that keeps frame pointers: behind the push, and without a frame. */
 static const struct unwind_rule no_frame = { .cfa = UNWIND_CFA_SP, .off = 1 };
 static const struct unwind_rule half_a_frame = {
 	.cfa = UNWIND_CFA_SP, .off = 2, .saved = UNWIND_FP_AT_CFA, .fp = -16 / 8
@@ -544,23 +545,23 @@ static const struct unwind_rule half_a_frame = {
 
 #define MAX_HALVES (1u << 20) /* a hostile image may have one every two bytes */
 
-/* Jumps to other functions, too. A jump inside a function does not come behind pop %rbp. */
+/* Also jumps to other functions: a jump inside a function does not follow pop %rbp. */
 static bool leaves_the_function(uint8_t op)
 {
 	return op == RETURN_X86_64 || op == 0xe9 || op == 0xeb;
 }
 
 /*
- * A function that is left by frame pointer has none before its "push %rbp; mov %rsp, %rbp" is
- * through, nor where it returns or jumps to another: these places have rows of their own.
+ * A function with a frame pointer has no frame before the end of its "push %rbp; mov %rsp, %rbp",
+ * nor where it returns or jumps to another function. These places have their own rows.
  */
 static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
 {
 	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
-	uint32_t bare = number_of(b, b->bare), none = number_of(b, no_frame),
-		 half = number_of(b, half_a_frame);
+	uint32_t bare = rule_number(b, b->bare), none = rule_number(b, no_frame),
+		 half = rule_number(b, half_a_frame);
 
-	emit(b, (uint64_t)(at - b->elf->base), bare);
+	emit_row(b, (uint64_t)(at - b->elf->base), bare);
 	if (b->elf->machine != EM_X86_64 || unwind_rule_cfa(b->bare) != UNWIND_CFA_NONE)
 		return;
 	for (; end - at >= 2 && b->n_halves < MAX_HALVES; at++) {
@@ -570,21 +571,22 @@ static void emit_bare(struct builder *b, const uint8_t *at, const uint8_t *end)
 			at++;
 		} else if (at[0] == prologue[0] && end - at >= (ptrdiff_t)sizeof(prologue) &&
 			   !memcmp(at, prologue, sizeof(prologue))) {
-			emit(b, off, none);
-			emit(b, off + 1, half);
-			emit(b, off + sizeof(prologue), bare);
+			emit_row(b, off, none);
+			emit_row(b, off + 1, half);
+			emit_row(b, off + sizeof(prologue), bare);
 			b->n_halves++;
 		} else if (at[0] == 0x5d && leaves_the_function(at[1])) { /* behind pop %rbp */
-			emit(b, off + 1, none);
-			emit(b, off + 2, bare);
+			emit_row(b, off + 1, none);
+			emit_row(b, off + 2, bare);
 			b->n_halves++;
 		}
 	}
 }
 
 /*
- * Code without call frame information, which is left by frame pointer; but for trampolines, which
- * are known by their instructions (elf/elf_trampoline.h). Its address is looked up one byte before.
+ * Code without call frame information. Its rule is the frame pointer, except in trampolines, which
+ * are found by their instructions (elf/elf_trampoline.h). A trampoline's address is looked up one
+ * byte before.
  */
 static void emit_bare_code(struct builder *b, struct reader code)
 {
@@ -597,18 +599,18 @@ static void emit_bare_code(struct builder *b, struct reader code)
 
 		if (found > code.at)
 			emit_bare(b, code.at, found - 1);
-		emit(b, found > code.at ? at - 1 : at, number_of(b, b->machine->signal));
+		emit_row(b, found > code.at ? at - 1 : at, rule_number(b, b->machine->signal));
 		code.at = found + size;
 		b->n_sigreturns++;
 	}
 	emit_bare(b, code.at, code.end);
-	emit(b, (uint64_t)(code.end - b->elf->base), 0);
+	emit_row(b, (uint64_t)(code.end - b->elf->base), 0);
 }
 
-/* What no table covers, from one file offset to another: the code of it has rows. */
+/* Adds rows for code that no table covers, from one file offset to another. */
 static void emit_gap(struct builder *b, uint64_t from, uint64_t to)
 {
-	emit(b, from, 0);
+	emit_row(b, from, 0);
 	for (; b->gap_code < b->code.n; b->gap_code++) {
 		const struct elf_code_range *r = &b->code.data[b->gap_code];
 		uint64_t start = MAX(from, r->file_off), end = MIN(to, r->file_off + r->size);
@@ -643,7 +645,7 @@ static void emit_all(struct builder *b, const struct sort_key *keys)
 			b->covered_bytes += c->file_off - covered;
 		b->covered_bytes += end - c->file_off;
 		if (c->cie == NO_CIE)
-			emit(b, c->file_off, number_of(b, c->rule));
+			emit_row(b, c->file_off, rule_number(b, c->rule));
 		else if (c->cie == OF_SFRAME)
 			emit_sframe(b, c, end);
 		else
@@ -669,9 +671,9 @@ static uint64_t code_bytes(const struct builder *b)
 }
 
 /*
- * OCaml's compiler keeps its stack in rbx where it calls C on the other one. It does not mark these
- * functions as the runtime's are marked; so in such an image all frames that count from rbx may be
- * anywhere.
+ * OCaml's compiler keeps its stack in rbx around calls of C on the other stack. The runtime's
+ * functions have a mark for that, but these do not. So in such an image, all frames that count from
+ * rbx may be on any stack.
  */
 static void free_registers(struct builder *b)
 {
@@ -698,7 +700,7 @@ static bool is_go(const struct elf_file *elf)
 	       elf_section_named(elf, ".data.rel.ro.gopclntab", &s);
 }
 
-/* GHC's code has its stack in the heap, at rbp, and no call frame information but with -g. */
+/* GHC's code has its stack in the heap, at rbp, and call frame information only with -g. */
 static const struct unwind_rule on_heap_stack = { .cfa = UNWIND_CFA_LEAF };
 
 static bool has_symbol(const struct elf_file *elf, uint32_t table, const char *name)
@@ -725,7 +727,7 @@ static bool is_of_ghc(const struct builder *b)
 	       (has_symbol(b->elf, SHT_SYMTAB, name) || has_symbol(b->elf, SHT_DYNSYM, name));
 }
 
-/* GHC's rules: the return address is where rbp points, or above. No other compiler has them. */
+/* GHC's rules: the return address is at rbp, or above. No other compiler has them. */
 static void mark_heap_stacks(struct builder *b)
 {
 	vec_foreach (&b->rules, bits) {
@@ -738,7 +740,7 @@ static void mark_heap_stacks(struct builder *b)
 	}
 }
 
-static struct unwind_header *pack(const struct builder *b)
+static struct unwind_header *pack_block(const struct builder *b)
 {
 	size_t rules = b->rules.n * 8, pages = b->pages.n * 4, rows = b->rows.n * 4;
 	size_t size = sizeof(struct unwind_header) + rules + pages + 4 + rows;
@@ -770,14 +772,14 @@ static struct unwind_header *pack(const struct builder *b)
 	return h;
 }
 
-/* ---- code that is on another stack than its caller ---- */
+/* ---- code on another stack than its caller ---- */
 
 static const struct stack_switch *switch_named(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(stack_switches); i++) {
 		size_t n = strlen(stack_switches[i].name);
 
-		/* Assembly of another calling convention has a mark. */
+		/* assembly of another calling convention has a mark */
 		if (!strncmp(name, stack_switches[i].name, n) &&
 		    (!name[n] || !strcmp(name + n, ".abi0")))
 			return &stack_switches[i];
@@ -821,7 +823,7 @@ static bool has_contexts(const struct elf_file *elf)
 }
 
 /*
- * The first frame of a context has call frame information as if somebody had called it. Its
+ * The call frame information of a context's first frame describes a caller, but there is none. Its
  * caller's address is looked up one byte before.
  */
 static void cover_start_context(struct builder *b)
@@ -843,12 +845,12 @@ static void cover_start_context(struct builder *b)
 	}
 }
 
-static void collect(struct builder *b)
+static void collect_covers(struct builder *b)
 {
 	read_loads(b);
 	elf_code_find(b->elf, &b->code);
 	find_switches(b);
-	/* What comes later counts where two start at one place: real entries over known forms. */
+	/* of two covers at one place the later counts: real entries over known forms */
 	cover_plt(b);
 	cover_with_sframe(b);
 	if (b->debug && elf_frames_debug(b->debug, &b->frames[FRAMES_OF_DEBUG_FILE]))
@@ -876,8 +878,8 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 	if (!b.machine || !elf->is_64)
 		return error_set(err, -ENOTSUP, "stacks of this processor (ELF machine %u) %s",
 				 elf->machine, "are not walked; only x86-64 and AArch64 are");
-	number_of(&b, (struct unwind_rule){ 0 });
-	collect(&b);
+	rule_number(&b, (struct unwind_rule){ 0 });
+	collect_covers(&b);
 	keys = sort_covers(&b);
 	emit_all(&b, keys);
 	free(keys);
@@ -886,7 +888,7 @@ int unwind_build(const struct elf_file *elf, const struct elf_file *debug,
 	if (b.is_full || b.first_page + b.pages.n > UINT32_MAX)
 		r = error_set(err, -EFBIG, "more unwind rows or rules than a table can name");
 	else
-		*out = pack(&b);
+		*out = pack_block(&b);
 	builder_fini(&b);
 	return r;
 }

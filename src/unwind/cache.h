@@ -11,9 +11,9 @@
 #include "base/files/file.h"
 #include "unwind/table.h"
 
-/* Maps the table of a build id; false if there is none that is whole. */
+/* Maps the table of a build id; false if there is no complete one. */
 bool unwind_cache_open(const char *dir, const struct build_id *id, struct file_mapping *mapping,
 		       struct unwind_table *table);
 
-/* Keeps a block under the build id that it has. Sets its checksum. */
+/* Keeps a block under its own build id. Sets its checksum. */
 void unwind_cache_write(const char *dir, struct unwind_header *block);

@@ -7,7 +7,7 @@
 
 /* Instructions (DWARF 5 table 7.29; GNU ones: LSB Core 5.0 section 10.5.2). */
 enum {
-	CFA_ADVANCE_LOC = 0x40, /* with the operand in the low six bits, these three */
+	CFA_ADVANCE_LOC = 0x40, /* these three have their operand in the low six bits */
 	CFA_OFFSET = 0x80,
 	CFA_RESTORE = 0xc0,
 
@@ -56,9 +56,9 @@ enum {
 };
 
 /*
- * x86-64 numbers: psABI 1.0 figure 3.36. On return from a handler rsp is at the
- * struct ucontext of struct rt_sigframe (arch/x86/include/asm/sigframe.h), which has
- * its struct sigcontext (asm/sigcontext.h) at 40: rbp at 120, rbx at 128, rsp at 160, rip at 168.
+ * x86-64 numbers: psABI 1.0 figure 3.36. When a handler returns, rsp is at the struct ucontext of
+ * struct rt_sigframe (arch/x86/include/asm/sigframe.h). The struct sigcontext (asm/sigcontext.h) at
+ * 40 has rbp at 120, rbx at 128, rsp at 160, rip at 168.
  */
 static const struct cfi_machine x86_64 = {
 	.sp = 7,
@@ -71,9 +71,9 @@ static const struct cfi_machine x86_64 = {
 };
 
 /*
- * AArch64 numbers: aadwarf64 table 2. sp is at struct rt_sigframe
- * (arch/arm64/kernel/signal.c): 128 bytes of siginfo, then the struct ucontext, with
- * struct sigcontext (asm/sigcontext.h) at 176: x29 at 544, x30 at 552, sp at 560, pc at 568.
+ * AArch64 numbers: aadwarf64 table 2. sp is at struct rt_sigframe (arch/arm64/kernel/signal.c): 128
+ * bytes of siginfo, then the struct ucontext. The struct sigcontext (asm/sigcontext.h) at 176 has
+ * x29 at 544, x30 at 552, sp at 560, pc at 568.
  */
 static const struct cfi_machine aarch64 = {
 	.sp = 31,
@@ -93,8 +93,8 @@ const struct cfi_machine *cfi_machine_of(uint16_t machine)
 
 static const struct unwind_rule unsupported = { .cfa = UNWIND_CFA_UNSUPPORTED };
 
-/* An offset in words, if it is one that 16 bits hold. */
-static bool in_words(int64_t bytes, int16_t *words)
+/* An offset in words, if it is a multiple of a word that fits 16 bits. */
+static bool offset_in_words(int64_t bytes, int16_t *words)
 {
 	if (bytes % 8 || bytes / 8 != (int16_t)(bytes / 8))
 		return false;
@@ -121,10 +121,10 @@ static bool put_cfa(const struct cfi_machine *m, const struct cfi_state *s,
 	rule->cfa = (uint8_t)kind;
 	if (kind == UNWIND_CFA_SP_DEREF || kind == UNWIND_CFA_FP_DEREF ||
 	    kind == UNWIND_CFA_SP_OTHER || kind == UNWIND_CFA_SP_OTHER2) {
-		if (!in_words(s->expr_off, &words))
+		if (!offset_in_words(s->expr_off, &words))
 			return false;
 		rule->off = (uint16_t)words;
-		return in_words(s->aux, &rule->aux);
+		return offset_in_words(s->aux, &rule->aux);
 	}
 	if (off < 0 || off % 8 || off / 8 >= 1 << 20)
 		return false;
@@ -143,7 +143,7 @@ static bool put_fp(const struct cfi_machine *m, const struct cfi_state *s, struc
 	int64_t off = s->fp.off;
 
 	if (cfa_kind(m, s) == UNWIND_CFA_SP_OTHER2)
-		return s->fp.where == CFI_SAME && in_words(s->inner, &rule->fp);
+		return s->fp.where == CFI_SAME && offset_in_words(s->inner, &rule->fp);
 	if (s->fp.where == CFI_SAME)
 		kind = UNWIND_FP_SAME;
 	else if (s->fp.where == CFI_AT_CFA)
@@ -154,7 +154,7 @@ static bool put_fp(const struct cfi_machine *m, const struct cfi_state *s, struc
 		kind = UNWIND_FP_AT_CFA;
 		off -= s->off;
 	}
-	if (kind != UNWIND_FP_SAME && kind != UNWIND_FP_LOST && !in_words(off, &rule->fp))
+	if (kind != UNWIND_FP_SAME && kind != UNWIND_FP_LOST && !offset_in_words(off, &rule->fp))
 		kind = UNWIND_FP_LOST;
 	rule->saved = (uint8_t)kind;
 	return true;
@@ -167,12 +167,12 @@ static bool put_ra(const struct cfi_machine *m, const struct cfi_state *s, struc
 	if (s->ra.where == CFI_AT_CFA && s->ra.off == -8) {
 		rule->saved |= UNWIND_RA_BELOW_CFA << 4;
 		if (s->bx.where == CFI_AT_CFA && (kind == UNWIND_CFA_SP || kind == UNWIND_CFA_FP) &&
-		    !in_words(s->bx.off, &rule->aux))
+		    !offset_in_words(s->bx.off, &rule->aux))
 			rule->aux = 0;
 		return true;
 	}
 	if (kind != UNWIND_CFA_SP && kind != UNWIND_CFA_FP)
-		return false; /* aux is taken */
+		return false; /* aux is in use */
 	if (s->ra.where == CFI_SAME && m->has_undefined_ra) {
 		rule->saved |= (uint8_t)(m->undefined_ra << 4);
 		return true;
@@ -183,7 +183,7 @@ static bool put_ra(const struct cfi_machine *m, const struct cfi_state *s, struc
 		return true;
 	}
 	rule->saved |= UNWIND_RA_AT_CFA << 4;
-	return s->ra.where == CFI_AT_CFA && in_words(s->ra.off, &rule->aux);
+	return s->ra.where == CFI_AT_CFA && offset_in_words(s->ra.off, &rule->aux);
 }
 
 struct unwind_rule cfi_rule(const struct cfi_machine *m, const struct cfi_state *s)
@@ -200,7 +200,7 @@ struct unwind_rule cfi_rule(const struct cfi_machine *m, const struct cfi_state 
 
 /* ---- expressions ---- */
 
-/* A small number that is pushed as a literal or a constant. */
+/* A small number, pushed as a literal or a constant. */
 static bool read_literal(struct reader *r, int64_t *out)
 {
 	uint8_t op = reader_u8(r);
@@ -227,7 +227,7 @@ static bool read_register(struct reader *r, uint32_t *reg, int64_t *off)
 	return !r->bad;
 }
 
-/* "+ n" in either of its two forms; where it is left out, "+ 0". */
+/* "+ n" in either of its two forms; "+ 0" may be left out. */
 static bool read_addend(struct reader *r, int64_t *out)
 {
 	*out = 0;
@@ -250,8 +250,8 @@ static bool read_deref(struct reader *r)
 }
 
 /*
- * What linkers write for a PLT, where the second instruction of a 16-byte
- * entry pushes a word: sp + 8 + ((pc & 15) >= N) * 8. `r` stands behind sp + 8.
+ * The linkers' rule of a PLT, where the second instruction of a 16-byte entry pushes a word: sp + 8
+ * + ((pc & 15) >= N) * 8. `r` is behind sp + 8.
  */
 static bool read_plt(const struct cfi_machine *m, struct reader r, int64_t *threshold)
 {
@@ -266,8 +266,8 @@ static bool read_plt(const struct cfi_machine *m, struct reader r, int64_t *thre
 }
 
 /*
- * [reg + n] + m, and [[reg + n] + k] + m. A function that is marked as a signal frame by its 'S',
- * and is none, has its caller on another stack (OCaml 5's runtime).
+ * [reg + n] + m, and [[reg + n] + k] + m. If 'S' marks a function as a signal frame, but it is
+ * none, its caller is on another stack (OCaml 5's runtime).
  */
 static void cfa_in_memory(const struct cfi_machine *m, uint32_t reg, struct reader r,
 			  bool is_marked, struct cfi_state *s)
@@ -290,7 +290,7 @@ static void cfa_in_memory(const struct cfi_machine *m, uint32_t reg, struct read
 		s->cfa = kind;
 }
 
-/* The forms of CFA expressions that exist: reg + n, those in memory, the PLT's. */
+/* The known forms of CFA expressions: reg + n, those in memory, the PLT's. */
 static void cfa_expression(const struct cfi_machine *m, struct reader r, bool is_marked,
 			   struct cfi_state *s)
 {
@@ -314,7 +314,7 @@ static void cfa_expression(const struct cfi_machine *m, struct reader r, bool is
 	}
 }
 
-/* Where a register is saved, by expression: reg + n for the two that are followed. */
+/* The place of a saved register, by expression: reg + n for the two registers that are followed. */
 static struct cfi_saved saved_expression(const struct cfi_machine *m, struct reader r)
 {
 	struct cfi_saved saved = { CFI_ELSEWHERE, 0 };
@@ -349,8 +349,8 @@ static void restore_register(struct cfi_run *run, uint64_t reg)
 					       : initial->ra);
 }
 
-/* Multiplied without overflow: what is out of range is no offset that a rule can hold. */
-static int64_t scaled(const struct cfi_run *run, int64_t factored)
+/* Multiplied without overflow: a number out of range is no offset of a rule. */
+static int64_t scale_offset(const struct cfi_run *run, int64_t factored)
 {
 	int64_t off;
 
@@ -359,12 +359,12 @@ static int64_t scaled(const struct cfi_run *run, int64_t factored)
 
 static int64_t read_offset(struct cfi_run *run)
 {
-	return scaled(run, (int64_t)reader_uleb(&run->program));
+	return scale_offset(run, (int64_t)reader_uleb(&run->program));
 }
 
 static int64_t read_signed_offset(struct cfi_run *run)
 {
-	return scaled(run, reader_sleb128(&run->program));
+	return scale_offset(run, reader_sleb128(&run->program));
 }
 
 static void define_cfa(struct cfi_run *run, uint64_t reg, int64_t off)
@@ -386,7 +386,7 @@ static struct reader read_block(struct reader *r)
 	return reader_over(reader_bytes(r, (size_t)size), (size_t)size);
 }
 
-static void remember(struct cfi_run *run)
+static void remember_state(struct cfi_run *run)
 {
 	if (run->n_remembered == CFI_MAX_REMEMBERED)
 		run->is_bad = true;
@@ -394,7 +394,7 @@ static void remember(struct cfi_run *run)
 		run->remembered[run->n_remembered++] = run->state;
 }
 
-static void restore(struct cfi_run *run)
+static void restore_state(struct cfi_run *run)
 {
 	if (run->n_remembered)
 		run->state = run->remembered[--run->n_remembered];
@@ -402,7 +402,7 @@ static void restore(struct cfi_run *run)
 		run->is_bad = true;
 }
 
-static bool advance(struct cfi_run *run, uint64_t delta)
+static bool advance_location(struct cfi_run *run, uint64_t delta)
 {
 	uint64_t scaled_delta;
 
@@ -416,7 +416,7 @@ static bool set_location(struct cfi_run *run)
 {
 	uint64_t addr = elf_frames_address(run->frames, run->cie, &run->program);
 
-	/* Locations ascend; one that does not is no sense to follow. */
+	/* locations must ascend */
 	if (addr < run->start + run->at) {
 		run->is_bad = true;
 		return false;
@@ -425,7 +425,7 @@ static bool set_location(struct cfi_run *run)
 	return true;
 }
 
-static void save(struct cfi_run *run, uint64_t reg, int64_t off)
+static void save_register(struct cfi_run *run, uint64_t reg, int64_t off)
 {
 	set_register(run, reg, (struct cfi_saved){ CFI_AT_CFA, off });
 }
@@ -437,8 +437,8 @@ static void in_register(struct cfi_run *run, uint64_t reg, uint64_t other)
 					 (int64_t)MIN(other, (uint64_t)INT64_MAX) });
 }
 
-/* The instructions with their operand behind them. True if one moves to another address. */
-static bool extended(struct cfi_run *run, uint8_t op)
+/* Instructions with their operand behind them. True if the instruction moves to another address. */
+static bool run_extended(struct cfi_run *run, uint8_t op)
 {
 	struct reader *r = &run->program;
 	struct cfi_state *s = &run->state;
@@ -447,27 +447,27 @@ static bool extended(struct cfi_run *run, uint8_t op)
 
 	switch (op) {
 	case CFA_NOP:
-	case CFA_NEGATE_RA_STATE: /* signatures are taken off always: unwind_plain_address() */
+	case CFA_NEGATE_RA_STATE: /* signatures are always removed: unwind_plain_address() */
 		return false;
 	case CFA_SET_LOC:
 		return set_location(run);
 	case CFA_ADVANCE_LOC1:
-		return advance(run, reader_u8(r));
+		return advance_location(run, reader_u8(r));
 	case CFA_ADVANCE_LOC2:
-		return advance(run, reader_u16(r));
+		return advance_location(run, reader_u16(r));
 	case CFA_ADVANCE_LOC4:
-		return advance(run, reader_u32(r));
+		return advance_location(run, reader_u32(r));
 	case CFA_OFFSET_EXTENDED:
 		reg = reader_uleb(r);
-		save(run, reg, read_offset(run));
+		save_register(run, reg, read_offset(run));
 		return false;
 	case CFA_OFFSET_EXTENDED_SF:
 		reg = reader_uleb(r);
-		save(run, reg, read_signed_offset(run));
+		save_register(run, reg, read_signed_offset(run));
 		return false;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
 		reg = reader_uleb(r);
-		save(run, reg, scaled(run, -(int64_t)(reader_uleb(r) & INT64_MAX)));
+		save_register(run, reg, scale_offset(run, -(int64_t)(reader_uleb(r) & INT64_MAX)));
 		return false;
 	case CFA_RESTORE_EXTENDED:
 		restore_register(run, reader_uleb(r));
@@ -499,10 +499,10 @@ static bool extended(struct cfi_run *run, uint8_t op)
 		set_register(run, reg, (struct cfi_saved){ CFI_ELSEWHERE, 0 });
 		return false;
 	case CFA_REMEMBER_STATE:
-		remember(run);
+		remember_state(run);
 		return false;
 	case CFA_RESTORE_STATE:
-		restore(run);
+		restore_state(run);
 		return false;
 	case CFA_DEF_CFA:
 		reg = reader_uleb(r);
@@ -542,16 +542,16 @@ static void run_row(struct cfi_run *run)
 
 		switch (op & 0xc0) {
 		case CFA_ADVANCE_LOC:
-			moved = advance(run, op & 0x3f);
+			moved = advance_location(run, op & 0x3f);
 			break;
 		case CFA_OFFSET:
-			save(run, op & 0x3f, read_offset(run));
+			save_register(run, op & 0x3f, read_offset(run));
 			break;
 		case CFA_RESTORE:
 			restore_register(run, op & 0x3f);
 			break;
 		default:
-			moved = extended(run, op);
+			moved = run_extended(run, op);
 			break;
 		}
 		if (run->is_bad || run->program.bad)
@@ -583,7 +583,7 @@ bool cfi_initial(const struct cfi_machine *m, const struct elf_frames *frames,
 void cfi_begin(struct cfi_run *run, const struct cfi_machine *m, const struct elf_frames *frames,
 	       const struct elf_fde *fde, const struct cfi_state *initial)
 {
-	/* Not the remembered states, which are large and written before they are read. */
+	/* not the remembered states, which are large and written before they are read */
 	run->machine = m;
 	run->frames = frames;
 	run->cie = fde->cie;
@@ -598,8 +598,8 @@ void cfi_begin(struct cfi_run *run, const struct cfi_machine *m, const struct el
 }
 
 /*
- * What a signal interrupted has all its registers in the kernel's frame. The return address of a
- * function that is marked alike is where a call puts it.
+ * In a kernel's signal frame, all registers of the interrupted code are saved. A marked function
+ * that is no signal frame has its return address where a call puts it.
  */
 static bool is_signal_frame(const struct cfi_run *run)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Call frame programs: what the instructions of a CIE and an FDE say.
+ * Call frame programs: the instructions of a CIE and an FDE as rules.
  *
- * A program describes, from one address to the next, where the CFA, the saved
- * frame pointer, the return address and rbx are. Other registers are not followed:
- * a profiler needs the chain, not the variables.
+ * For each address, a program gives the places of the CFA, the saved frame pointer, the return
+ * address and rbx. Other registers are not followed: a profiler needs the chain, not the variables.
  *
  *	struct cfi_state initial;
  *	struct cfi_run run;
@@ -25,13 +24,13 @@
 #include "elf/elf_frames.h"
 #include "unwind/rule.h"
 
-/* What differs between processors. */
+/* The differences between processors. */
 struct cfi_machine {
-	uint32_t sp, fp, ra, pc, bx; /* DWARF numbers; `pc` as expressions name it */
-	enum unwind_ra undefined_ra; /* where the return address is if no rule says */
+	uint32_t sp, fp, ra, pc, bx; /* DWARF numbers; `pc` as named in expressions */
+	enum unwind_ra undefined_ra; /* the place of the return address without a rule */
 	bool has_undefined_ra;       /* such a default exists */
 	struct unwind_rule signal;   /* of frames with the S augmentation */
-	bool has_marked_functions;   /* … which functions that change stacks have, too */
+	bool has_marked_functions;   /* … which functions that switch stacks have, too */
 };
 
 /* NULL for a processor whose stacks are not walked; `machine` is an EM_* number. */
@@ -53,24 +52,24 @@ struct cfi_saved {
 };
 
 struct cfi_state {
-	enum unwind_cfa cfa; /* SP stands for any register plus `off` */
+	enum unwind_cfa cfa; /* SP means any register plus `off` */
 	uint32_t reg;
-	int64_t off;           /* kept through an expression: some code goes back to it */
+	int64_t off;           /* kept during an expression: some code returns to it */
 	int64_t expr_off, aux; /* PLT: sp + expr_off, the threshold; DEREF: [expr_off] + aux */
 	int64_t inner;         /* SP_OTHER2: [[expr_off] + inner] + aux */
 	struct cfi_saved fp, ra, bx;
 };
 
-/* The state's rule; UNWIND_CFA_UNSUPPORTED where a rule can't say it. */
+/* The state's rule; UNWIND_CFA_UNSUPPORTED if no rule can express it. */
 struct unwind_rule cfi_rule(const struct cfi_machine *m, const struct cfi_state *state);
 
-/* The state behind the CIE's program. False if the program makes no sense. */
+/* The state behind the CIE's program. False if the program is invalid. */
 bool cfi_initial(const struct cfi_machine *m, const struct elf_frames *frames,
 		 const struct elf_cie *cie, struct cfi_state *out);
 
 /*
- * One function's rules, row by row: ascending offsets below its size, the first
- * 0. Where its program makes no sense, the rest is UNWIND_CFA_UNSUPPORTED.
+ * One function's rules, row by row: ascending offsets below its size, the first 0. Behind an
+ * invalid instruction, the rest is UNWIND_CFA_UNSUPPORTED.
  */
 enum { CFI_MAX_REMEMBERED = 16 };
 

@@ -24,19 +24,19 @@ const char *const unwind_table_state_texts[N_UNWIND_TABLE_STATES] = {
 #undef X
 };
 
-/* Written by the thread that builds, until `state` is no longer PENDING. */
+/* The building thread writes it, until `state` is no longer PENDING. */
 struct entry {
 	atomic_int state;         /* enum unwind_table_state; released after all else is written */
 	struct file_mapping file; /* the image, or … */
 	void *bytes;              /* … a copy of its bytes */
 	size_t size;
 	struct build_id build_id;
-	int root_fd; /* where its debug file is looked for; -1: here */
-	char *name;  /* NULL: it has no debug file */
+	int root_fd; /* root for the search of its debug file; -1: ours */
+	char *name;  /* NULL: no debug file */
 
 	struct unwind_table table;
-	struct unwind_header *block; /* where it was built, */
-	struct file_mapping cached;  /* or was in the cache */
+	struct unwind_header *block; /* built here, */
+	struct file_mapping cached;  /* or from the cache */
 	struct entry *next;          /* in the queue */
 };
 
@@ -49,15 +49,15 @@ struct unwind_library {
 
 	bool in_background, is_running;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the fields below */
 	pthread_cond_t wake, idle;
-	struct entry *first; /* of the queue: what is to be built, the smallest image first */
+	struct entry *first; /* of the queue of images to build, the smallest first */
 	bool is_busy, is_ending;
 };
 
 /* ---- debug files ---- */
 
-/* "" or a path to the root, which stays one when the process is gone. The caller frees it. */
+/* "" or a path to the root, which stays valid after the end of the process. The caller frees it. */
 static char *root_of(const struct entry *e)
 {
 	return e->root_fd < 0 ? xstrdup("") : xasprintf("/proc/self/fd/%d", e->root_fd);
@@ -81,7 +81,7 @@ static uint64_t evidence_of(const struct unwind_library *lib, const struct entry
 	return lib->debug_files && e->name ? lib->debug_files->evidence(root, e->name, elf) : 0;
 }
 
-/* Whether a table from the cache is what would be built now. */
+/* Whether a table from the cache equals one that would be built now. */
 static bool is_up_to_date(const struct unwind_library *lib, const struct entry *e)
 {
 	struct elf_file elf;
@@ -91,7 +91,8 @@ static bool is_up_to_date(const struct unwind_library *lib, const struct entry *
 	       e->table.header->evidence == evidence_of(lib, e, &elf);
 }
 
-static int build(const struct unwind_library *lib, struct entry *e, const struct elf_file *elf)
+static int build_entry(const struct unwind_library *lib, struct entry *e,
+		       const struct elf_file *elf)
 {
 	struct file_mapping file = { 0 };
 	struct elf_file debug;
@@ -110,8 +111,8 @@ static int build(const struct unwind_library *lib, struct entry *e, const struct
 
 /* ---- tables ---- */
 
-/* What of it is in memory goes, and comes back from the cache's file when it is read. */
-static void rest(const struct entry *e)
+/* Releases the memory of its pages; reading brings them back from the cache's file. */
+static void release_memory(const struct entry *e)
 {
 	if (e->cached.base)
 		madvise((void *)e->cached.base, e->cached.size, MADV_DONTNEED);
@@ -132,8 +133,8 @@ static void forget_cached(struct entry *e)
 }
 
 /*
- * Keeps what was built here in the cache, and reads it from there from now on: the file's pages
- * come and go as memory is needed, and programs of the same content share them.
+ * Writes the built table to the cache, and maps it from there. Then the file's pages come and go as
+ * memory is needed, and programs of the same content share them.
  */
 static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 {
@@ -142,7 +143,7 @@ static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 	unwind_cache_write(lib->cache_dir, e->block);
 	if (!open_cached(lib, &e->block->build_id, e))
 		return;
-	/* Where it could not be written, an older one may be there. */
+	/* without a successful write, an older one may be there */
 	if (memcmp(e->table.header, e->block, sizeof(*e->block)) != 0) {
 		forget_cached(e);
 		return;
@@ -161,7 +162,7 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 		return UNWIND_TABLE_UNREADABLE;
 	if (e->build_id.len && elf_build_id(&elf, &id) && !build_id_equal(&id, &e->build_id))
 		return UNWIND_TABLE_REPLACED;
-	if (build(lib, e, &elf) < 0)
+	if (build_entry(lib, e, &elf) < 0)
 		return UNWIND_TABLE_UNSUPPORTED;
 	if (file_is_cut(&e->file))
 		return UNWIND_TABLE_UNREADABLE;
@@ -173,7 +174,7 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 	return UNWIND_TABLE_READY;
 }
 
-/* The cache goes by build id, so one that the caller does not know is looked up first. */
+/* The build id is the key of the cache, so an unknown build id is read first. */
 static void learn_build_id(struct entry *e)
 {
 	struct elf_file elf;
@@ -182,7 +183,7 @@ static void learn_build_id(struct entry *e)
 		elf_build_id(&elf, &e->build_id);
 }
 
-static enum unwind_table_state load(const struct unwind_library *lib, struct entry *e)
+static enum unwind_table_state load_entry(const struct unwind_library *lib, struct entry *e)
 {
 	if (lib->cache_dir && !e->bytes)
 		learn_build_id(e);
@@ -195,18 +196,20 @@ static enum unwind_table_state load(const struct unwind_library *lib, struct ent
 			: build_from(lib, e, e->file.base, e->file.size);
 }
 
-/* Checking a table has read all of it, and most wait for their use, or are copied soon. */
+/*
+ * The check of a table has read all of it. Most tables then wait for their use, or are copied soon.
+ */
 static void set_state(struct unwind_library *lib, struct entry *e, enum unwind_table_state state)
 {
 	if (state == UNWIND_TABLE_READY)
 		atomic_fetch_add(&lib->memory, (size_t)e->table.header->size);
-	rest(e);
+	release_memory(e);
 	atomic_store_explicit(&e->state, (int)state, memory_order_release);
 }
 
-static void finish(struct unwind_library *lib, struct entry *e)
+static void finish_entry(struct unwind_library *lib, struct entry *e)
 {
-	enum unwind_table_state state = load(lib, e);
+	enum unwind_table_state state = load_entry(lib, e);
 
 	file_unmap(&e->file);
 	free(e->bytes);
@@ -219,7 +222,7 @@ static void finish(struct unwind_library *lib, struct entry *e)
 
 /* ---- the thread ---- */
 
-static void *work(void *arg)
+static void *build_thread(void *arg)
 {
 	struct unwind_library *lib = arg;
 
@@ -235,7 +238,7 @@ static void *work(void *arg)
 		lib->first = e->next;
 		lib->is_busy = true;
 		pthread_mutex_unlock(&lib->lock);
-		finish(lib, e);
+		finish_entry(lib, e);
 		atomic_fetch_add(&lib->generation, 1);
 		pthread_mutex_lock(&lib->lock);
 		lib->is_busy = false;
@@ -251,7 +254,7 @@ static size_t image_bytes(const struct entry *e)
 	return e->bytes ? e->size : e->file.size;
 }
 
-/* The small ones first: libc, which is in every stack, must not wait for a compiler's libraries. */
+/* Small ones first: libc, which is in every stack, must not wait for a compiler's libraries. */
 static void enqueue(struct unwind_library *lib, struct entry *e)
 {
 	struct entry **at = &lib->first;
@@ -339,22 +342,22 @@ static struct entry *add_entry(struct unwind_library *lib, const struct unwind_i
 		*image->file = (struct file_mapping){ 0 };
 	} else if (image->path) {
 		guard_map(GUARD_HERE, image->path, &guard_image_rules, &e->file,
-			  NULL); /* while it is there */
+			  NULL); /* while it exists */
 	} else {
 		e->bytes = xmalloc(image->size + 1);
 		memcpy(e->bytes, image->bytes, image->size);
 		e->size = image->size;
 	}
 	/*
-	 * Without a thread, whether not wanted or not to be had, the caller does the work; and that
-	 * of a vdso, which is less than waking a thread.
+	 * Without a thread (not wanted, or not possible) the caller does the work. It also
+	 * does a vdso's, which costs less than waking a thread.
 	 */
 	if (lib->in_background && !lib->is_running && !e->bytes)
-		lib->is_running = thread_start(&lib->thread, work, lib);
+		lib->is_running = thread_start(&lib->thread, build_thread, lib);
 	if (lib->is_running && !e->bytes)
 		enqueue(lib, e);
 	else
-		finish(lib, e);
+		finish_entry(lib, e);
 	return e;
 }
 
@@ -411,7 +414,7 @@ void unwind_library_rest(const struct unwind_table *table)
 {
 	const char *entry = (const char *)table - offsetof(struct entry, table);
 
-	rest((const struct entry *)entry);
+	release_memory((const struct entry *)entry);
 }
 
 uint64_t unwind_library_generation(const struct unwind_library *lib)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registers of a frame, as far as a walk follows them. Freestanding. */
+/* The registers of a frame that a walk follows. Freestanding. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum {
 
 struct unwind_regs {
 	uint64_t pc, sp, fp, lr; /* rip, rsp, rbp, – or pc, sp, x29, x30 */
-	uint64_t bx_at;          /* where on the stack rbx is; 0: still in its register */
+	uint64_t bx_at;          /* the stack address of the saved rbx; 0: still in its register */
 	uint32_t flags;
 	uint32_t is_aarch64;
 };
@@ -36,8 +36,8 @@ static inline struct unwind_regs unwind_regs_sampled(uint64_t pc, uint64_t sp, u
 }
 
 /*
- * The address whose rule counts. A return address may be behind the last
- * instruction of its function, so it is the call before it that is looked up.
+ * The address that selects the rule. A return address may be behind the last instruction of its
+ * function, so the call before it is looked up.
  */
 static inline uint64_t unwind_lookup_pc(const struct unwind_regs *r)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Unwind rules and rows: what a table is made of. Freestanding, so that BPF
- * programs include it too.
+ * Unwind rules and rows, the parts of a table. Freestanding, because BPF programs include it, too.
  *
- * A *rule* says how to come from a frame to its caller: where the canonical
- * frame address is (CFA: the caller's stack pointer), and where the caller's
- * frame pointer and the return address are. An image has a few hundred to a few
- * thousand distinct ones, so they are shared, and a *row* only names one:
+ * A *rule* leads from a frame to its caller. It gives the canonical frame address (CFA: the
+ * caller's stack pointer), and the places of the caller's frame pointer and the return address. An
+ * image has a few hundred to a few thousand distinct rules. Rows share them, and a *row* only names
+ * one:
  *
  *	 31          20 19                    0
  *	+--------------+-----------------------+
@@ -14,11 +13,10 @@
  *	| its page     | in force from there   |
  *	+--------------+-----------------------+
  *
- * Pages are 4 KiB of the image by *file offset* (what a sample has after its
- * mapping is found). `pages[i] .. pages[i + 1]` are the rows of page
- * first_page + i; the first of them is at offset 0 of the page, so that a
- * look-up never leaves the page. A page has at most 4096 rows, a search at
- * most UNWIND_SEARCH_STEPS steps: what the BPF verifier wants to see.
+ * Pages are 4 KiB of the image by *file offset*, which is a sample's offset in its mapping.
+ * `pages[i] .. pages[i + 1]` are the rows of page first_page + i; the first of them is at offset 0
+ * of the page, so that a look-up never leaves the page. A page has at most 4096 rows, and a search
+ * at most UNWIND_SEARCH_STEPS steps, because the BPF verifier needs a limit.
  */
 #pragma once
 
@@ -41,30 +39,30 @@ static inline uint32_t unwind_row_rule(uint32_t row)
 	return row & (UNWIND_MAX_RULES - 1);
 }
 
-/* Where the CFA is. `off`, `fp` and `aux` are fields of the rule, in units of 8 bytes. */
+/* The place of the CFA. `off`, `fp` and `aux` are fields of the rule, in units of 8 bytes. */
 enum unwind_cfa {
 	UNWIND_CFA_NONE,        /* no table entry covers the address */
 	UNWIND_CFA_END,         /* the outermost frame: it has no caller */
 	UNWIND_CFA_UNSUPPORTED, /* an expression or register that is not followed */
 	UNWIND_CFA_SP,          /* sp + off */
 	UNWIND_CFA_FP,          /* fp + off */
-	UNWIND_CFA_REGISTER, /* register number aux + off; other than rbx only where the sample hit
+	UNWIND_CFA_REGISTER, /* register number aux + off; other than rbx only in the sampled frame
 			      */
-	UNWIND_CFA_PLT,      /* sp + off, and one word more where (pc & 15) >= aux */
+	UNWIND_CFA_PLT,      /* sp + off, and one word more if (pc & 15) >= aux */
 	UNWIND_CFA_SP_DEREF, /* [sp + (int16_t)off] + aux */
 	UNWIND_CFA_FP_DEREF, /* [fp + (int16_t)off] + aux: realigned stacks */
 	UNWIND_CFA_SIGNAL,   /* registers are in the signal frame: [sp + off] is the stack
 				pointer, behind it the pc; fp at [sp + fp], rbx or lr at [sp + aux] */
-	/* The caller is on another stack, which may be anywhere: fibers, coroutines. */
+	/* The caller is on another stack, at any address: fibers, coroutines. */
 	UNWIND_CFA_SP_OTHER,  /* [sp + (int16_t)off] + aux */
 	UNWIND_CFA_SP_OTHER2, /* [[sp + (int16_t)off] + fp] + aux; the frame pointer is the same */
 	UNWIND_CFA_FP_OTHER,  /* fp + off */
 	UNWIND_CFA_REGISTER_OTHER, /* as REGISTER */
-	UNWIND_CFA_LEAF, /* sp + off where the sample hit; what it calls is on another stack.
-			    off 0: its own caller is, too, and no rule leads there */
+	UNWIND_CFA_LEAF, /* sp + off in the sampled frame; its callees are on another stack. off 0:
+			    so is its caller, and no rule leads there */
 };
 
-/* Where the caller's frame pointer is. */
+/* The place of the caller's frame pointer. */
 enum unwind_fp {
 	UNWIND_FP_SAME,   /* still in its register */
 	UNWIND_FP_AT_CFA, /* [CFA + fp] */
@@ -72,19 +70,20 @@ enum unwind_fp {
 	UNWIND_FP_LOST,
 };
 
-/* Where the return address is. */
+/* The place of the return address. */
 enum unwind_ra {
-	UNWIND_RA_BELOW_CFA, /* [CFA - 8], as a call on x86-64 puts it. If the CFA is SP or FP, the
-				caller's rbx is at [CFA + aux], or, with aux 0, in its register */
+	UNWIND_RA_BELOW_CFA, /* [CFA - 8], where a call on x86-64 puts it. If the CFA is SP or FP,
+				the caller's rbx is at [CFA + aux], or, with aux 0, in its register
+			      */
 	UNWIND_RA_AT_CFA,    /* [CFA + aux] */
 	UNWIND_RA_LR,        /* in the link register */
-	UNWIND_RA_REGISTER,  /* register number aux; only known where the sample hit (longjmp) */
+	UNWIND_RA_REGISTER,  /* register number aux; known only in the sampled frame (longjmp) */
 };
 
 /*
- * Eight bytes, the same on disk, in memory and in BPF maps. All zero is "no
- * rule". A CFA offset has 20 bits, as frames of more than 512 KiB do happen:
- * the low 16 are `off`, the high 4 the high nibble of `cfa`.
+ * Eight bytes, the same on disk, in memory and in BPF maps. All zero is "no rule". A CFA offset has
+ * 20 bits, because frames of more than 512 KiB exist: the low 16 are `off`, the high 4 the high
+ * nibble of `cfa`.
  */
 struct unwind_rule {
 	uint8_t cfa;   /* low nibble: enum unwind_cfa */
@@ -125,7 +124,7 @@ static inline enum unwind_ra unwind_rule_ra(struct unwind_rule r)
 
 #define UNWIND_RBX 3 /* its DWARF number */
 
-/* `aux` of UNWIND_CFA_NONE where frame pointers lead from stack to stack (Go). */
+/* `aux` of UNWIND_CFA_NONE if frame pointers lead from stack to stack (Go). */
 #define UNWIND_FP_ANYWHERE 1
 
 static inline bool unwind_saves_bx(struct unwind_rule r)

@@ -2,30 +2,29 @@
 /*
  * One step of a stack walk: from a frame's registers to its caller's.
  *
- * This file is compiled twice: into assay (unwind/walk.c) and into the BPF
- * collector (with -ffreestanding). It has no loop but the bounded row search, and
- * reaches the world through three functions that the including file defines
- * before it includes this one:
+ * This file is compiled twice: into assay (unwind/walk.c) and into the BPF collector (with
+ * -ffreestanding). Its only loop is the bounded row search. It needs three functions, which the
+ * including file defines before it includes this one:
  *
  *	struct unwind_ctx;
  *
- *	// 8 bytes of the user stack: 0, or the reason why they can't be had
+ *	// 8 bytes of the user stack: 0, or the reason why they can't be read
  *	static inline enum unwind_stop unwind_read_stack(struct unwind_ctx *c, uint64_t addr,
  *							 uint64_t *value);
  *	// a register of the sample by its DWARF number; false if it is not known
  *	static inline bool unwind_sampled_register(struct unwind_ctx *c, uint32_t number,
  *						   uint64_t *value);
- *	// a row of the table that is searched (unwind/rule.h)
+ *	// a row of the searched table (unwind/rule.h)
  *	static inline uint32_t unwind_row_at(struct unwind_ctx *c, uint32_t i);
  *
- * A walk is: find the rule of unwind_lookup_pc(), call unwind_step(), repeat
- * until it gives a reason. Addresses of a chain are `pc` as they are: return
- * addresses for all frames but the first and those that a signal interrupted.
+ * A walk is: find the rule of unwind_lookup_pc(), call unwind_step(), repeat until it gives a
+ * reason. A chain holds each `pc` unchanged: return addresses for all frames except the first one
+ * and those that a signal interrupted.
  *
- * Nothing that is read from the stack is trusted: every stack pointer must be
- * above the last, so a walk ends. The exceptions: a leaf function of AArch64 has
- * no frame (and uses up `lr`); a signal handler may be on a stack of its own, and some rules lead
- *to another stack (the caller limits the depth).
+ * The stack's content is not trusted: every stack pointer must be above the last, so a walk ends.
+ * There are exceptions. A leaf function of AArch64 has no frame (and uses up `lr`). A signal
+ * handler may be on another stack, and some rules lead to another stack (the caller limits the
+ * depth).
  */
 #pragma once
 
@@ -37,8 +36,8 @@
 #include "unwind/stop.h"
 
 /*
- * A signed return address (pointer authentication) has its signature in the
- * bits above the 48 of a user address; none of them means anything else.
+ * The signature of a signed return address (pointer authentication) is in the bits above the 48 of
+ * a user address. These bits have no other meaning.
  */
 static inline uint64_t unwind_plain_address(const struct unwind_regs *r, uint64_t addr)
 {
@@ -52,7 +51,7 @@ static inline uint32_t unwind_search(struct unwind_ctx *c, uint32_t first, uint3
 	uint32_t wanted = unwind_row(offset_in_page, UNWIND_MAX_RULES - 1);
 	uint32_t n = end - first;
 
-	/* No branch depends on the rows, so none is mispredicted. */
+	/* no branch depends on the rows, so none is mispredicted */
 	for (int i = 0; i < UNWIND_SEARCH_STEPS && n > 1; i++) {
 		uint32_t half = n / 2;
 
@@ -63,10 +62,10 @@ static inline uint32_t unwind_search(struct unwind_ctx *c, uint32_t first, uint3
 }
 
 /*
- * Where no rule is: the frame pointer's record, [fp] the caller's frame
- * pointer and [fp + 8] the return address. On x86-64 the caller's stack pointer
- * is behind it; on AArch64 the record may be anywhere in the frame. Zero marks the
- * outermost frame (x86-64 psABI 1.0 section 3.4.1, AAPCS64 section 6.4.6).
+ * Without a rule: the frame pointer's record, [fp] the caller's frame pointer and [fp + 8] the
+ * return address. On x86-64, the caller's stack pointer is behind the record; on AArch64, the
+ * record may be anywhere in the frame. Zero marks the outermost frame (x86-64 psABI 1.0 section
+ * 3.4.1, AAPCS64 section 6.4.6).
  */
 static inline enum unwind_stop unwind_step_by_fp(struct unwind_rule rule, struct unwind_regs *r,
 						 struct unwind_ctx *c)
@@ -88,7 +87,7 @@ static inline enum unwind_stop unwind_step_by_fp(struct unwind_rule rule, struct
 	return r->pc ? UNWIND_GOES_ON : UNWIND_END;
 }
 
-/* The frame that the kernel made for a signal handler has all registers. */
+/* The kernel's frame of a signal handler has all registers. */
 static inline enum unwind_stop unwind_step_signal(struct unwind_rule rule, struct unwind_regs *r,
 						  struct unwind_ctx *c)
 {
@@ -113,9 +112,9 @@ static inline enum unwind_stop unwind_step_signal(struct unwind_rule rule, struc
 }
 
 /*
- * A register that is not followed is known in the sampled frame alone. rbx is
- * followed as far as is cheap: callers that realign their stack without a frame
- * pointer, such as the dynamic linker's lazy binding, have their CFA in it.
+ * A register that is not followed is known in the sampled frame only. rbx is followed as far as is
+ * cheap: it has the CFA of callers that realign their stack without a frame pointer, such as the
+ * dynamic linker's lazy binding.
  */
 static inline enum unwind_stop unwind_register(const struct unwind_regs *r, struct unwind_ctx *c,
 					       uint32_t number, uint64_t *value)
@@ -182,9 +181,9 @@ static inline enum unwind_stop unwind_return_address(struct unwind_rule rule,
 }
 
 /*
- * Epilogues that have popped the frame pointer still have the rule that it is
- * on the stack: below the stack pointer, where a copied stack has no bytes. The
- * register has it then.
+ * An epilogue that has popped the frame pointer still has the rule that it is on the stack. That
+ * place is below the stack pointer, where a copied stack has no bytes. The register has the value
+ * then.
  */
 static inline enum unwind_stop unwind_callers_fp(struct unwind_rule rule,
 						 const struct unwind_regs *r, struct unwind_ctx *c,
@@ -209,8 +208,8 @@ static inline enum unwind_stop unwind_callers_fp(struct unwind_rule rule,
 }
 
 /*
- * Turns the registers of a frame into those of its caller. UNWIND_GOES_ON, or
- * the reason why there is no caller to be had; the registers are then as they were.
+ * Turns the registers of a frame into those of its caller. Returns UNWIND_GOES_ON, or the reason
+ * why the caller can't be found; the registers are then unchanged.
  */
 static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwind_regs *r,
 					   struct unwind_ctx *c)
@@ -228,7 +227,7 @@ static inline enum unwind_stop unwind_step(struct unwind_rule rule, struct unwin
 	case UNWIND_CFA_SIGNAL:
 		return unwind_step_signal(rule, r, c);
 	case UNWIND_CFA_SP:
-		/* Behind a frame pointer step on AArch64, where frames are chained by x29. */
+		/* behind a frame pointer step on AArch64, where x29 chains frames */
 		if (!(r->flags & UNWIND_KNOWS_SP))
 			return unwind_step_by_fp((struct unwind_rule){ 0 }, r, c);
 		break;

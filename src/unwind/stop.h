@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why a stack walk ended. Every walk has one of these reasons. Freestanding. */
+/* The reasons for the end of a stack walk. Every walk has one of them. Freestanding. */
 #pragma once
 
 /* X(id, key, text). Stored in sessions and counted in maps by number: append only. */

@@ -44,8 +44,7 @@ bool unwind_table_open(struct unwind_table *out, const void *bytes, size_t size)
 	return true;
 }
 
-/* The rows of a page are some cache lines that nobody has: fetched at once, they are waited for
- * once. */
+/* The rows of a page are some uncached cache lines: fetched at once, they cost one wait. */
 static void fetch_rows(const uint32_t *rows, uint32_t n)
 {
 	for (uint32_t i = 0; i < MIN(n, FETCHED_ROWS); i += ROWS_OF_LINE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What unwind/step.h reaches the world through in user space: a stack that was copied. */
+/* The functions of unwind/step.h in user space, for a copied stack. */
 #pragma once
 
 #include <stdbool.h>

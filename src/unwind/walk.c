@@ -22,15 +22,15 @@ const char *const unwind_stop_texts[N_UNWIND_STOPS] = {
 
 /*
  * Rules by (table, file offset): processes come and go, and run the same programs at other
- * addresses. docs/unwinding.md has what it gains.
+ * addresses. docs/unwinding.md has the gain.
  */
 #define MEMORY_BITS 14
 
-/* What is mapped around the last addresses of a space: a stack is of few images. */
+/* Mappings around the last addresses of a space: a stack has few images. */
 #define N_RANGES 4
 
 struct remembered {
-	uint64_t key; /* number of the table, file offset; 0: nothing is here */
+	uint64_t key; /* number of the table, file offset; 0: empty */
 	struct unwind_rule rule;
 };
 _Static_assert(sizeof(struct remembered) == 16, "an entry is within one cache line");
@@ -38,14 +38,14 @@ _Static_assert(sizeof(struct remembered) == 16, "an entry is within one cache li
 #define KEY_OFF_BITS 40
 
 /*
- * The frames of a thread's last walk: its next one mostly has the same callers at the same places.
- * Then their rules are known before the return addresses are there, which are only compared: so the
- * processor runs ahead and waits for the stack's words together, where it would wait for a word,
- * then for its rule, and so on from frame to frame. docs/unwinding.md has what it gains.
+ * The frames of a thread's last walk: its next walk mostly has the same callers at the same places.
+ * Then their rules are known before the return addresses arrive, which are only compared. So the
+ * processor runs ahead and waits for all words of the stack together. Otherwise it would wait for a
+ * word, then for its rule, and so on from frame to frame. docs/unwinding.md has the gain.
  */
 #define WALKS_BITS      5
 #define WALK_FRAMES     96
-#define SAME_STACK_BITS 22 /* of two stack pointers: threads' stacks are further apart, mostly */
+#define SAME_STACK_BITS 22 /* of two stack pointers: most threads' stacks are further apart */
 
 struct walked_frame {
 	uint64_t sp, lookup_pc;
@@ -59,19 +59,19 @@ struct range {
 };
 
 struct last_walk {
-	uint64_t space; /* 0: nothing is here */
-	uint64_t stack; /* which of the space's */
+	uint64_t space; /* 0: empty */
+	uint64_t stack; /* number of the stack in its space */
 	struct range ranges[N_RANGES];
-	uint32_t last, next; /* the range that was hit, and that is replaced next */
+	uint32_t last, next; /* the range of the last hit, and the range to replace next */
 	uint32_t n;
 	struct walked_frame frames[WALK_FRAMES]; /* innermost first */
 };
 
 struct unwinder {
-	struct intmap tables; /* numbers of the tables that were met, by address, from 1 on */
+	struct intmap tables; /* numbers of the used tables, by address, from 1 on */
 	struct remembered memory[1 << MEMORY_BITS];
 	struct last_walk walks[1 << WALKS_BITS];
-	struct walked_frame walked[WALK_FRAMES]; /* by the walk at hand */
+	struct walked_frame walked[WALK_FRAMES]; /* frames of the current walk */
 };
 
 struct unwinder *unwinder_new(void)
@@ -142,7 +142,7 @@ static inline struct unwind_rule rule_in(struct unwinder *u, const struct range 
 	return m->rule;
 }
 
-/* False if nothing is mapped there. *is_lasting: it stays so while the space does. */
+/* False if nothing is mapped there. *is_lasting: the answer stays the same while the space does. */
 static inline bool find_rule(struct unwinder *u, struct last_walk *w, const struct unwind_input *in,
 			     uint64_t pc, bool is_exact, struct unwind_rule *rule, bool *is_lasting)
 {
@@ -157,7 +157,10 @@ static inline bool find_rule(struct unwinder *u, struct last_walk *w, const stru
 	}
 	*is_lasting = where == UNWIND_AT_TABLE;
 	*rule = (struct unwind_rule){ 0 };
-	/* Where a sample hit is hardly hit again: remembering it would cost what is. */
+	/*
+	 * a sampled address is hardly sampled again: remembering it would cost as much as finding
+	 * it
+	 */
 	if (range && is_exact)
 		*rule = unwind_table_find(range->table, pc - range->start + range->file_off);
 	else if (range)
@@ -167,7 +170,7 @@ static inline bool find_rule(struct unwinder *u, struct last_walk *w, const stru
 	return where != UNWIND_AT_NOTHING;
 }
 
-/* ---- what the last walk of the thread met ---- */
+/* ---- the last walk of the thread ---- */
 
 static struct last_walk *walk_slot(struct unwinder *u, uint64_t space, uint64_t stack)
 {
@@ -192,7 +195,7 @@ static struct last_walk *last_walk_of(struct unwinder *u, const struct unwind_in
 	return w;
 }
 
-/* The words that a walk will want if the frames are the same: return addresses. */
+/* Fetches the words that a walk will need if its frames are the same: return addresses. */
 static void fetch_words(const struct last_walk *w, uint64_t sp, const uint8_t *stack, size_t size)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -217,7 +220,7 @@ void unwinder_expect(struct unwinder *u, uint64_t space, uint64_t pc, uint64_t s
 		unwind_table_fetch(range->table, pc - range->start + range->file_off);
 }
 
-/* The frame of the last walk that has this stack pointer and address, from *at on; or NULL. */
+/* The frame of the last walk with this stack pointer and address, from *at on; or NULL. */
 static inline const struct walked_frame *same_frame(const struct last_walk *w, uint32_t *at,
 						    uint64_t sp, uint64_t lookup_pc)
 {
@@ -236,9 +239,9 @@ static void keep_walk(struct unwinder *u, struct last_walk *w, uint32_t n)
 }
 
 /*
- * Whether a handler ran on a stack of its own (sigaltstack(2)), and the interrupted code on
- * another. struct ucontext has the handler's stack (uapi/asm-generic/ucontext.h); it is at the
- * stack pointer, on AArch64 behind 128 bytes of siginfo.
+ * Whether a handler ran on another stack than the interrupted code (sigaltstack(2)). struct
+ * ucontext has the handler's stack (uapi/asm-generic/ucontext.h); it is at the stack pointer, on
+ * AArch64 behind 128 bytes of siginfo.
  */
 static bool leaves_stack(struct unwind_ctx *c, uint64_t handler_sp, const struct unwind_regs *to)
 {

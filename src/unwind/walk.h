@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Walking a user stack: the registers and the stack bytes of a sample become
- * the chain of addresses that led there.
+ * Walking a user stack: the registers and the stack bytes of a sample become its chain of callers'
+ * addresses.
  *
  *	struct unwinder *u = unwinder_new();
  *	struct unwind_input in = {
@@ -30,7 +30,7 @@
 extern const char *const unwind_stop_keys[N_UNWIND_STOPS];
 extern const char *const unwind_stop_texts[N_UNWIND_STOPS];
 
-/* What is at an address. */
+/* The kind of code at an address. */
 enum unwind_where {
 	UNWIND_AT_NOTHING, /* no executable mapping: the chain ends */
 	UNWIND_AT_CODE,    /* code without a table (JIT, not built yet): by frame pointer */
@@ -40,11 +40,11 @@ enum unwind_where {
 struct unwind_place {
 	const struct unwind_table *table; /* stays the owner's, and outlives the unwinder */
 	uint64_t file_off;                /* of the address */
-	/* What is around it and has the same table, by run-time addresses; 0, 0: not told. */
+	/* of a range around it with the same table, by run-time addresses; 0, 0: not known */
 	uint64_t start, end;
 };
 
-/* *place is zero before; where there is code without a table it stays so. */
+/* *place is zero at the call; code without a table leaves it so. */
 typedef enum unwind_where unwind_find_fn(void *ctx, uint64_t pc, struct unwind_place *place);
 
 struct unwind_input {
@@ -54,25 +54,25 @@ struct unwind_input {
 
 	const void *stack; /* from regs.sp on; any alignment */
 	size_t stack_size;
-	bool is_whole; /* the kernel copied less than it was asked for: the stack ends there */
+	bool is_whole; /* the kernel copied less than requested: the stack ends there */
 
 	unwind_find_fn *find;
 	void *ctx;
 
 	/*
-	 * A number for the address space in its present state: what `find` told is
-	 * remembered by it. Another number after every change of its mappings or
-	 * tables. 0: nothing is remembered from walk to walk.
+	 * A number for the address space in its present state; the results of `find` are cached by
+	 * it. It must change with every change of the mappings or tables. 0: no cache between
+	 * walks.
 	 */
 	uint64_t space;
 };
 
-/* Innermost first. All addresses but the first and interrupted ones are return addresses. */
+/* Innermost first. All addresses except the first and interrupted ones are return addresses. */
 struct unwind_chain {
 	uint64_t *pcs;
 	size_t max;
 	size_t n;
-	size_t n_by_fp; /* frames found by frame pointer, as no rule was there */
+	size_t n_by_fp; /* frames found by frame pointer, without a rule */
 	enum unwind_stop stop;
 };
 
@@ -82,11 +82,11 @@ struct unwinder *unwinder_new(void);
 void unwinder_free(struct unwinder *u); /* NULL is fine */
 
 /*
- * A walk that will come, by its space, its program counter and its stack from `sp` on: fetches the
- * words that it will read if it is like the thread's last, and rows around the address.
+ * Prepares a later walk, given its space, its program counter and its stack from `sp` on. Fetches
+ * the words that it will read if it is like the thread's last walk, and rows around the address.
  */
 void unwinder_expect(struct unwinder *u, uint64_t space, uint64_t pc, uint64_t sp,
 		     const void *stack, size_t stack_size);
 
-/* Sets all of the chain but pcs and max. It has at least the first address, if max is not 0. */
+/* Sets all of the chain except pcs and max. It has at least the first address, if max is not 0. */
 void unwind_walk(struct unwinder *u, const struct unwind_input *in, struct unwind_chain *chain);
