@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "counter/sources.h"
 
-/* Bytes at the end of an area that are zero while it was not written to its end (perf looks at as
- * much); a trace has no such run of zeros. */
+/*
+ * An area that was not written to its end has this many zero bytes there, at least (perf checks as
+ * many). A trace has no such run of zeros.
+ */
 #define UNWRITTEN 4096
 
 struct area {
@@ -19,9 +21,9 @@ struct area {
 	const uint8_t *base; /* NULL: not open */
 	uint32_t ring, cpu;
 	int32_t tid;
-	uint64_t head;    /* given out up to here */
-	uint64_t n_bytes; /* given out */
-	bool has_wrapped; /* snapshots: it was written to its end */
+	uint64_t head;    /* delivered up to here */
+	uint64_t n_bytes; /* delivered */
+	bool has_wrapped; /* snapshots: written to its end at least once */
 };
 
 struct aux {
@@ -30,7 +32,7 @@ struct aux {
 	size_t n_areas;
 };
 
-/* What may be locked, and what it takes: a person is to see which of the two to change. */
+/* Names the limit of locked memory and the need, so that the user sees which one to change. */
 static int explain_no_memory(const struct aux *a, int e, struct error *err)
 {
 	const struct rings *r = a->config.rings;
@@ -65,7 +67,7 @@ static int open_area(struct aux *a, size_t ring, struct error *err)
 
 	if (!place.page || fd < 0 || area->base)
 		return 0;
-	/* Both must stand in the page before the mapping, which has to agree with them. */
+	/* both must be in the page before the mapping, which has to agree with them */
 	place.page->aux_offset = offset;
 	place.page->aux_size = c->area_bytes;
 	area->base =
@@ -142,9 +144,9 @@ uint64_t aux_bytes(const struct aux *a)
 	return sum;
 }
 
-/* The bytes from `from` on, which counts on around and around. */
-static int give(struct aux *a, struct area *area, uint64_t from, uint64_t size,
-		const struct aux_sink *sink)
+/* Delivers bytes from `from` on, a position that grows beyond the area's size. */
+static int deliver_bytes(struct aux *a, struct area *area, uint64_t from, uint64_t size,
+			 const struct aux_sink *sink)
 {
 	uint64_t mask = a->config.area_bytes - 1, at = from & mask;
 	size_t first = MIN(size, a->config.area_bytes - at);
@@ -165,8 +167,8 @@ static int give(struct aux *a, struct area *area, uint64_t from, uint64_t size,
 }
 
 /*
- * aux_head comes from the CPU that traces: the acquire keeps our reads of the trace behind it, the
- * release keeps them before the kernel may write there again.
+ * The tracing CPU writes aux_head. The acquire keeps our reads of the trace behind it; the release
+ * keeps them before the kernel may write there again.
  */
 int aux_drain_area(struct aux *a, size_t index, const struct aux_sink *sink, uint64_t *n)
 {
@@ -177,16 +179,18 @@ int aux_drain_area(struct aux *a, size_t index, const struct aux_sink *sink, uin
 	*n = head - area->head;
 	if (!*n)
 		return 0;
-	/* More than there is room for can't be true. */
+	/* more than the area's size is impossible */
 	if (*n > a->config.area_bytes) {
 		*n = a->config.area_bytes;
 		area->head = head - *n;
 	}
-	e = give(a, area, area->head, *n, sink);
+	e = deliver_bytes(a, area, area->head, *n, sink);
 	area->head = head;
 	__atomic_store_n(&area->page->aux_tail, head, __ATOMIC_RELEASE);
-	/* Where the area was full, the kernel has switched the event off, which nobody tells before
-	 * the next record is read. */
+	/*
+	 * If the area was full, the kernel has switched the event off; the record of this comes
+	 * only later.
+	 */
 	rings_switch_on(a->config.rings, area->ring, a->config.counter);
 	return e;
 }
@@ -202,7 +206,7 @@ int aux_drain(struct aux *a, const struct aux_sink *sink)
 	return e;
 }
 
-static bool was_written_to_its_end(const struct aux *a, const struct area *area)
+static bool has_data_at_end(const struct aux *a, const struct area *area)
 {
 	size_t n = MIN(a->config.area_bytes, (size_t)UNWRITTEN);
 	const uint8_t *at = area->base + a->config.area_bytes - n;
@@ -214,24 +218,24 @@ static bool was_written_to_its_end(const struct aux *a, const struct area *area)
 }
 
 /*
- * Here aux_head is a place in the area, from 0 again after its end. What was not written to its end
- * has what is new since the last time; then all of it is as new as it gets, and overlaps with what
- * was given before.
+ * Here aux_head is a place in the area, and starts at 0 again after the end. Before the area is
+ * full, the new bytes are those since the last time. After that, the whole area is delivered, and
+ * overlaps with earlier pieces.
  */
 static int snapshot_area(struct aux *a, struct area *area, const struct aux_sink *sink)
 {
 	uint64_t size = a->config.area_bytes, head, n;
 
 	head = __atomic_load_n(&area->page->aux_head, __ATOMIC_ACQUIRE) & (size - 1);
-	area->has_wrapped = area->has_wrapped || was_written_to_its_end(a, area);
+	area->has_wrapped = area->has_wrapped || has_data_at_end(a, area);
 	if (area->has_wrapped)
 		n = size;
 	else
 		n = head >= area->head ? head - area->head : size - area->head + head;
 	area->head = head;
 	n = MIN(n, a->config.snapshot_bytes);
-	/* Counted on, so that no place is negative. */
-	return n ? give(a, area, (head + size - n) & (size - 1), n, sink) : 0;
+	/* grown by the size, so that no place is negative */
+	return n ? deliver_bytes(a, area, (head + size - n) & (size - 1), n, sink) : 0;
 }
 
 static void switch_all(struct aux *a, bool is_on)

@@ -10,9 +10,9 @@
 
 #include "base/thread.h"
 
-enum { PATIENCE_MS = 1000 }; /* then what is there is read, however little it is */
+enum { PATIENCE_MS = 1000 }; /* then even a few bytes are read */
 
-/* The areas of one CPU, or of all that are of no CPU. */
+/* The areas of one CPU, or all areas without a CPU. */
 struct reader {
 	struct aux_readers *all;
 	uint32_t cpu; /* UINT32_MAX: any */
@@ -46,14 +46,14 @@ static void stay_on(uint32_t cpu)
 	CPU_FREE(set);
 }
 
-static void take_precedence(void)
+static void set_real_time(void)
 {
 	struct sched_param first = { .sched_priority = 1 };
 
 	sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 }
 
-/* A ring is woken for its trace as well as for its records. */
+/* A ring wakes its reader for its trace as well as for its records. */
 static bool has_records(const struct ring_place *place, bool has_trace)
 {
 	uint64_t head = __atomic_load_n(&place->page->data_head, __ATOMIC_ACQUIRE);
@@ -74,7 +74,7 @@ static void read_area(struct reader *r, size_t i)
 
 	if (e && !r->code)
 		r->code = e;
-	/* Readable for ever: it is not waited for again. */
+	/* readable for ever: it is not polled again */
 	if (is_over)
 		p->fd = -1;
 	if (is_over || (p->revents & POLLIN && has_records(&place, n)))
@@ -87,7 +87,7 @@ static void *read_areas(void *context)
 	const struct pollfd *stop = &r->polls[r->n_areas];
 
 	stay_on(r->cpu);
-	take_precedence();
+	set_real_time();
 	while (!r->code && poll(r->polls, r->n_areas + 1, PATIENCE_MS) >= 0 && !stop->revents)
 		for (size_t i = 0; i < r->n_areas; i++)
 			read_area(r, i);
@@ -103,7 +103,7 @@ static struct reader *reader_of(struct aux_readers *r, uint32_t cpu)
 	return &r->readers[r->n_readers++];
 }
 
-static void give_areas(struct aux_readers *r)
+static void assign_areas(struct aux_readers *r)
 {
 	const struct aux *aux = r->config.aux;
 	size_t n = rings_count(aux_rings(aux));
@@ -150,7 +150,7 @@ int aux_readers_start(const struct aux_readers_config *config, struct aux_reader
 		free(r);
 		return e;
 	}
-	give_areas(r);
+	assign_areas(r);
 	e = start_all(r);
 	if (e < 0) {
 		aux_readers_stop(r);

@@ -27,7 +27,7 @@ static uint64_t power_of_two(uint64_t least, uint64_t from)
 	return from;
 }
 
-/* What is the same for all modes: a whole trace needs two pages, to be filled and read in turn. */
+/* Checks for all modes. A full trace needs two pages, which are filled and read in turn. */
 static int check_area(enum aux_mode mode, uint64_t bytes, uint64_t page, struct error *err)
 {
 	uint64_t least = mode == AUX_FULL ? 2 * page : page;

@@ -16,9 +16,8 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 
-/* The mount point of the hierarchy that the perf_event controller is in: v1 wins where it is used.
- */
-static char *hierarchy(void)
+/* The mount point of the perf_event controller's hierarchy: v1 if it is in use. */
+static char *find_hierarchy(void)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 	struct mntent *m;
@@ -44,17 +43,17 @@ bool cgroup_has_v1(void)
 	FILE *f = fopen("/proc/cgroups", "re");
 	char line[256];
 	bool has_v1 = false;
-	unsigned int hierarchy;
+	unsigned int find_hierarchy;
 
 	while (f && fgets(line, sizeof(line), f))
-		has_v1 |= sscanf(line, "%*[^#\t] %u", &hierarchy) == 1 && hierarchy;
+		has_v1 |= sscanf(line, "%*[^#\t] %u", &find_hierarchy) == 1 && find_hierarchy;
 	if (f)
 		fclose(f);
 	return has_v1;
 }
 
-/* The first controller that can be enabled at the top of cgroup2; "" where there is none. */
-static void first_controller(const char *mount, char name[static 32])
+/* The first controller that can be enabled at the top of cgroup2; "": none. */
+static void find_first_controller(const char *mount, char name[static 32])
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/cgroup.controllers", mount);
 	char line[256] = "";
@@ -65,7 +64,7 @@ static void first_controller(const char *mount, char name[static 32])
 
 int cgroup_explain(int fd, int code, struct error *err)
 {
-	cleanup(free_at_exit) char *mount = hierarchy();
+	cleanup(free_at_exit) char *mount = find_hierarchy();
 	char path[PATH_MAX] = "", link[64], controller[32];
 	struct statfs fs = { 0 };
 	ssize_t n;
@@ -79,7 +78,7 @@ int cgroup_explain(int fd, int code, struct error *err)
 				 "the control group %s has no perf_event controller: name a group "
 				 "of the hierarchy that is mounted with -o perf_event",
 				 path);
-	first_controller(mount, controller);
+	find_first_controller(mount, controller);
 	if (!*controller)
 		return error_set(
 			err, code,
@@ -104,7 +103,7 @@ static bool is_cgroup(int fd)
 
 int cgroup_open(const char *name, struct error *err)
 {
-	cleanup(free_at_exit) char *mount = hierarchy();
+	cleanup(free_at_exit) char *mount = find_hierarchy();
 	cleanup(free_at_exit) char *path = NULL;
 	int fd;
 

@@ -7,15 +7,14 @@
 struct error;
 
 /*
- * Opens the directory of a control group, which is what the kernel takes for it.
- * `name` is a path below the mount point of the hierarchy that perf events
- * belong to (cgroup v1's perf_event, else cgroup v2), or an absolute path.
- * Returns a descriptor or a negative errno.
+ * Opens the directory of a control group, which the kernel needs. `name` is a path below the mount
+ * point of the hierarchy of perf events (cgroup v1's perf_event, else cgroup v2), or an absolute
+ * path. Returns a descriptor or a negative errno.
  */
 int cgroup_open(const char *name, struct error *err);
 
 /* Whether a controller is in a hierarchy of cgroup v1. */
 bool cgroup_has_v1(void);
 
-/* Why the kernel knows of no events in the control group (-ENOENT); sets err, returns code. */
+/* Explains why the kernel has no events in the control group (-ENOENT); sets err, returns code. */
 int cgroup_explain(int fd, int code, struct error *err);

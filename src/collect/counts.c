@@ -14,7 +14,7 @@
 struct counts_fd {
 	int fd;
 	uint32_t counter, lane;
-	uint32_t target; /* thread or CPU, by its place in the configuration */
+	uint32_t target; /* thread or CPU, by its index in the configuration */
 };
 
 struct counts {
@@ -29,7 +29,7 @@ static bool is_by_thread(const struct counts *c)
 	return c->config.n_tids > 0;
 }
 
-/* The leader of a counter's group on this target; -1: it is the leader, or in no group. */
+/* The leader of a counter's group on this target; -1: it leads, or is in no group. */
 static int leader_of(const struct counts *c, size_t counter, size_t target, size_t first)
 {
 	uint32_t group = c->config.counters->data[counter].group;
@@ -41,7 +41,7 @@ static int leader_of(const struct counts *c, size_t counter, size_t target, size
 	return -1;
 }
 
-/* Members begin and end with their leader, so that all have one time. */
+/* Members start and stop with their leader, so that all have one time. */
 static int open_one(struct counts *c, size_t counter, size_t target, int leader)
 {
 	const struct counts_config *config = &c->config;
@@ -51,7 +51,7 @@ static int open_one(struct counts *c, size_t counter, size_t target, int leader)
 
 	a.freq = 0;
 	a.sample_period = 0;
-	a.precise_ip = 0; /* says which instruction is meant, and none is */
+	a.precise_ip = 0; /* selects the sampled instruction, and nothing is sampled */
 	a.disabled = leader < 0;
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a.inherit = config->inherit && is_by_thread(c);
@@ -70,8 +70,8 @@ static int explain_refusal(struct counts *c, size_t counter, size_t target, int 
 }
 
 /*
- * One counter on one thread or CPU, with a leader among those opened from `first` on. -ESRCH: that
- * has ended, or never had it; err is not set.
+ * One counter on one thread or CPU, with a leader among the descriptors from `first` on. -ESRCH:
+ * the thread has ended, or the CPU has no such counter; err is not set.
  */
 static int open_on(struct counts *c, size_t counter, size_t target, size_t first, struct error *err)
 {
@@ -93,7 +93,7 @@ static int open_on(struct counts *c, size_t counter, size_t target, size_t first
 	return 0;
 }
 
-/* One counter for all threads or CPUs; those that ended meanwhile are no failure. */
+/* One counter for all threads or CPUs; targets that ended meanwhile are no failure. */
 static int open_counter(struct counts *c, size_t counter, struct error *err)
 {
 	const struct counts_config *config = &c->config;
@@ -123,7 +123,7 @@ int counts_open(const struct counts_config *config, struct counts **out, struct 
 	c->has = xcalloc(config->counters->n + 1, sizeof(*c->has));
 	c->n_lanes = !config->is_separate ? 1 : config->n_tids ? config->n_tids : config->cpus->n;
 	for (size_t i = 0; i < config->counters->n; i++) {
-		/* The first refusal is the one to tell. */
+		/* the first refusal is reported */
 		int one = open_counter(c, i, r < 0 ? NULL : err);
 
 		n_good += one == 0;
@@ -203,8 +203,8 @@ void counts_disable(struct counts *c)
 		ioctl(f->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* What it would have counted, had it run all the time. */
-static uint64_t scaled(uint64_t value, uint64_t wanted_ns, uint64_t ran_ns)
+/* The estimated count, had it run all the time. */
+static uint64_t scale_count(uint64_t value, uint64_t wanted_ns, uint64_t ran_ns)
 {
 	if (!ran_ns || ran_ns >= wanted_ns)
 		return value;
@@ -219,12 +219,12 @@ int counts_read(struct counts *c, struct count *out)
 		uint64_t v[3]; /* value, time enabled, time running */
 		ssize_t n = read(f->fd, v, sizeof(v));
 
-		/* Of a pinned counter that found no room the kernel gives nothing. */
+		/* a pinned counter without a place gives nothing */
 		if (n == 0)
 			continue;
 		if (n != sizeof(v))
 			return n < 0 ? -errno : -EIO;
-		sum->value += scaled(v[0], v[1], v[2]);
+		sum->value += scale_count(v[0], v[1], v[2]);
 		sum->wanted_ns += v[1];
 		sum->ran_ns += v[2];
 	}

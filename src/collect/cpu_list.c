@@ -58,7 +58,7 @@ static int read_list(const char *sys, const char *name, struct cpu_list *out, st
 	return cpu_list_parse(line, out, err);
 }
 
-/* Where there is no sysfs: those that this process may run on. */
+/* Without sysfs: the CPUs of this process's affinity. */
 static bool list_by_affinity(struct cpu_list *out)
 {
 	size_t size = CPU_ALLOC_SIZE(CPU_MAX + 1);

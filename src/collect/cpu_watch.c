@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define KERNEL_GROUP 1 /* what the kernel sends; udev passes it on to group 2 */
+#define KERNEL_GROUP 1 /* the kernel's messages; udev passes them on to group 2 */
 #define CPU_PATH     "/devices/system/cpu/cpu"
 
 int cpu_watch_open(void)
@@ -61,7 +61,7 @@ bool cpu_watch_next(int fd, uint32_t *cpu, bool *is_online)
 
 	for (;;) {
 		n = recvfrom(fd, message, sizeof(message), 0, (struct sockaddr *)&from, &from_size);
-		/* ENOBUFS: some were dropped; the next are there. */
+		/* ENOBUFS: some were dropped; the next are there */
 		if (n < 0 && errno != ENOBUFS && errno != EINTR)
 			return false;
 		if (n > 0 && !from.nl_pid && cpu_watch_parse(message, (size_t)n, cpu, is_online))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CPUs that come online or go, as the kernel tells of them: "online@/devices/system/cpu/cpu1" by
- * netlink (NETLINK_KOBJECT_UEVENT; the kernel's lib/kobject_uevent.c).
+ * CPUs that come online or go: the kernel sends "online@/devices/system/cpu/cpu1" by netlink
+ * (NETLINK_KOBJECT_UEVENT; the kernel's lib/kobject_uevent.c).
  */
 #pragma once
 
@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A descriptor that can be polled, closed by the caller; or a negative errno, as in a container
- * with a network of its own. */
+/*
+ * A descriptor for poll(2), closed by the caller. Or a negative errno, as in a container with its
+ * own network.
+ */
 int cpu_watch_open(void);
 
-/* The next change that was told; false when there is none. Never waits. */
+/* The next change; false when there is none. Never waits. */
 bool cpu_watch_next(int fd, uint32_t *cpu, bool *is_online);
 
-/* What a message of `size` bytes says. False: not that a CPU came or went. */
+/* The change in a message of `size` bytes. False: the message is about something else. */
 bool cpu_watch_parse(const char *message, size_t size, uint32_t *cpu, bool *is_online);

@@ -50,12 +50,12 @@ static const struct kind_layout kind_layouts[32] = {
 	[KIND_ENUM64] = { 1, 0, 12 },
 };
 
-/* The kernel's BTF, and the part of it that is taken. */
+/* The kernel's BTF, and the part of it for the result. */
 struct reduction {
 	const uint8_t *types;
 	const char *strings;
 	size_t types_size, strings_size;
-	VEC(uint32_t) offsets; /* by id: of the type in `types` */
+	VEC(uint32_t) offsets; /* by id: the type's offset in `types` */
 	struct intmap wanted;  /* hashes of names */
 	struct intmap new_ids; /* by old id */
 	VEC(uint32_t) taken;   /* old ids, in the order of the new ones, from 1 */
@@ -126,8 +126,8 @@ static void collect_wanted(const struct btf *program, struct intmap *wanted)
 	}
 }
 
-/* The new id of a type, which is taken if it was not. */
-static uint32_t take_type(struct reduction *r, uint32_t old)
+/* The new id of a type, which joins the result if needed. */
+static uint32_t add_type(struct reduction *r, uint32_t old)
 {
 	bool is_new;
 	uint32_t *id;
@@ -161,7 +161,7 @@ static int read_header(struct reduction *r, const uint8_t *bytes, size_t size)
 	return r->strings[r->strings_size - 1] ? -EBADMSG : 0;
 }
 
-/* Finds where each type is, and takes those that are wanted. */
+/* Finds the place of each type, and adds the wanted types. */
 static int index_types(struct reduction *r)
 {
 	size_t at = 0;
@@ -177,7 +177,7 @@ static int index_types(struct reduction *r)
 			return -EBADMSG;
 		name = r->strings + t->name_off;
 		if (is_found_by_name(t) && intmap_find(&r->wanted, name_hash(name, strlen(name))))
-			take_type(r, (uint32_t)r->offsets.n);
+			add_type(r, (uint32_t)r->offsets.n);
 		vec_push(&r->offsets, (uint32_t)at);
 		at += type_size(t);
 	}
@@ -222,19 +222,19 @@ static int copy_type(struct reduction *r, const struct btf_type *old)
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
 	case KIND_TYPE_TAG:
-		t->type = take_type(r, t->type);
+		t->type = add_type(r, t->type);
 		return e;
 	case BTF_KIND_ARRAY:
 		array = (void *)(t + 1);
-		array->type = take_type(r, array->type);
-		array->index_type = take_type(r, array->index_type);
+		array->type = add_type(r, array->type);
+		array->index_type = add_type(r, array->index_type);
 		return e;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 		member = (void *)(t + 1);
 		for (unsigned i = 0; !e && i < n_members(t); i++) {
 			e = copy_name(r, &member[i].name_off);
-			member[i].type = take_type(r, member[i].type);
+			member[i].type = add_type(r, member[i].type);
 		}
 		return e;
 	case BTF_KIND_ENUM:
@@ -248,7 +248,7 @@ static int copy_type(struct reduction *r, const struct btf_type *old)
 	}
 }
 
-static int copy_taken(struct reduction *r)
+static int copy_types(struct reduction *r)
 {
 	buf_bytes(&r->out_strings, "", 1);
 	for (size_t i = 0; i < r->taken.n; i++) {
@@ -263,7 +263,7 @@ static int copy_taken(struct reduction *r)
 	return 0;
 }
 
-static void put_together(const struct reduction *r, struct buf *out)
+static void join_parts(const struct reduction *r, struct buf *out)
 {
 	struct btf_header h = {
 		.magic = BTF_MAGIC,
@@ -289,9 +289,9 @@ int kernel_btf_reduce(const void *bytes, size_t size, const struct btf *program,
 		e = index_types(&r);
 	}
 	if (e == 0)
-		e = copy_taken(&r);
+		e = copy_types(&r);
 	if (e == 0)
-		put_together(&r, out);
+		join_parts(&r, out);
 	reduction_fini(&r);
 	return e;
 }

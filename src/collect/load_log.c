@@ -12,7 +12,7 @@
 #define LOG_END     "-- END PROG LOAD LOG --"
 #define CORE_FAILED "failed to resolve CO-RE relocation <"
 
-/* More of a line says no more. */
+/* a longer line is cut */
 #define REASON_MAX 160
 #define SOURCE_MAX 80
 
@@ -37,7 +37,7 @@ static struct line line_trimmed(struct line l)
 	return l;
 }
 
-/* The line that ends before `end`, of a text that begins at `start`. False: there is none. */
+/* The line that ends before `end`, in a text that begins at `start`. False: there is none. */
 static bool line_before(const char *start, const char *end, struct line *out)
 {
 	const char *at = end;
@@ -76,7 +76,7 @@ static bool is_registers(struct line l)
 	return n < l.len && l.text[n] == '=';
 }
 
-/* What the verifier says of its work, and not of the reason to refuse. */
+/* The verifier's reports of its work, which are not the reason. */
 static bool is_progress(struct line l)
 {
 	static const char *const beginnings[] = {
@@ -122,7 +122,7 @@ static bool is_reason(struct line l)
 
 struct verdict {
 	struct line before, last; /* a line about a register often follows the reason */
-	struct line source;       /* of the program that was looked at then */
+	struct line source;       /* the program's line in question */
 };
 
 static struct verdict find_verdict(const char *log, const char *end)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Samples that were never taken: while the kernel throttles a counter, or an
- * overflow comes too late for the next one, nothing is delivered that could be
- * counted. What a counter says it counted, less what its samples stand for, is that.
+ * Samples that were never taken. While the kernel throttles a counter, or if an overflow comes too
+ * late for the next one, there is no record to count. The missing samples are the counter's own
+ * value minus the events of its samples.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 #include "counter/counter.h"
 
 /*
- * `counted`: events of a counter on all CPUs; `samples` and `period`: how many samples it
- * gave, and what they stand for. `period_wanted`: of one sample, where none came.
- * Each of `n_cpus` has begun a period that it did not end.
+ * `counted`: events of a counter on all CPUs; `samples` and `period`: the number of its samples,
+ * and their events. `period_wanted`: of one sample, if none came. Each of `n_cpus` has begun a
+ * period that did not end.
  */
 static inline uint64_t missed_samples(uint64_t counted, uint64_t samples, uint64_t period,
 				      uint64_t period_wanted, uint64_t n_cpus)
@@ -29,8 +29,8 @@ static inline uint64_t missed_samples(uint64_t counted, uint64_t samples, uint64
 }
 
 /*
- * A clock counts all the time in which its threads ran, or its CPU did. Its samples stand for that
- * time, unless modes of the processor are left out: the clock goes on in them without samples.
+ * A clock counts all the time in which its threads, or its CPU, ran. Its samples represent that
+ * time, unless modes of the processor are left out: in them, the clock runs without samples.
  */
 static inline bool clock_tells_missed(const struct perf_event_attr *attr)
 {
@@ -43,8 +43,8 @@ struct clock_gap {
 };
 
 /*
- * `counted_ns` of a clock, less the samples that were taken (delivered or lost). Each of `n_begun`
- * pairs of a thread and a CPU can account for one period that it did not end.
+ * `counted_ns` of a clock, minus its samples (delivered or lost). Each of `n_begun` pairs of a
+ * thread and a CPU can have one period that did not end.
  */
 static inline struct clock_gap clock_gap(uint64_t counted_ns, uint64_t period_ns, uint64_t taken,
 					 uint64_t n_begun)

@@ -47,7 +47,7 @@ static void system_unmap(void *context, void *base, size_t size)
 	munmap(base, size);
 }
 
-/* A kernel without one of the fields (PERF_FORMAT_LOST before Linux 6.0) returns fewer values. */
+/* Kernels without one of the fields (PERF_FORMAT_LOST before Linux 6.0) return fewer values. */
 static int system_read(void *context, int fd, uint64_t values[3])
 {
 	uint64_t got[3] = { 0 };

@@ -14,14 +14,17 @@
 #define RING_MIN_BYTES        ((uint64_t)16 << 10)
 #define USER_RING_BYTES       (RING_MAX_BYTES / 2)
 
-/* Rings of this size have room for whole copies while their reader waits for a processor. */
+/* Rings of this size hold whole copies while their reader waits for a processor. */
 #define WHOLE_STACKS_RING_BYTES ((uint64_t)2 << 20)
 #define WHOLE_STACK_BYTES       16384
 
 #define MAX_RATE_HZ 1000000ULL
-#define GUESSED_HZ  4000 /* of a counter of so many events */
+#define GUESSED_HZ  4000 /* assumed for a counter by count */
 
-/* Records: registers and what else is not stack; a chain of kernel.perf_event_max_stack. */
+/*
+ * The size of a record without its stack: registers and other fields, with a chain of
+ * kernel.perf_event_max_stack.
+ */
 #define RECORD_BYTES 512
 #define CHAIN_BYTES  1024
 
@@ -50,9 +53,9 @@ static uint64_t sum_of_rates(const struct rings_config *c)
 }
 
 /*
- * Copied stacks take all of their size in the ring, however deep they are: a quarter of a
- * second of them. Less would wake the reader more often than it costs the kernel to clear a new
- * ring's pages; more would be in no cache any more when it is read.
+ * Copied stacks always use their full size in the ring: a quarter of a second of them fits. With
+ * less, waking the reader costs more than the kernel's clearing of a new ring's pages. With more,
+ * the data would leave the caches before it is read.
  */
 static uint64_t stacks_ring_bytes(const struct rings_config *c)
 {
@@ -61,8 +64,8 @@ static uint64_t stacks_ring_bytes(const struct rings_config *c)
 }
 
 /*
- * perf_mmap(): each CPU that is online gives a user so much, his limit of locked memory the rest.
- * Half of that is left to his other programs.
+ * perf_mmap(): each online CPU gives a user a share, and the limit of locked memory is added. Half
+ * of the sum is left to the user's other programs.
  */
 static uint64_t lockable_bytes(const struct rings_config *c)
 {

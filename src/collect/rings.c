@@ -13,9 +13,9 @@
 #include "collect/rings_state.h"
 
 /*
- * From taking its time to standing in the ring, a record needs the length of
- * an interrupt handler; a hypervisor may stop the CPU in between. What comes
- * later than this is still taken, and counted as out of order.
+ * A record needs the length of an interrupt handler from its time stamp to its place in the ring; a
+ * hypervisor may stop the CPU in between. A later record is still taken, and counted as out of
+ * order.
  */
 #define SETTLE_NS 10000000ULL
 
@@ -142,8 +142,8 @@ void rings_switch_off(struct rings *r, size_t ring, uint32_t counter)
 }
 
 /*
- * Who pauses sets the flag and then switches off. It may change while this switches on, after which
- * the last word is to be the flag's.
+ * A pause sets the flag and then switches off. The flag may change while this switches on; the flag
+ * decides the final state.
  */
 void rings_switch_on(struct rings *r, size_t ring, uint32_t counter)
 {
@@ -222,10 +222,10 @@ void rings_disable(struct rings *r)
 }
 
 /*
- * The kernel wakes who polls an event not only when the ring is full enough: every exit of a
- * process that inherited it does (perf_event_exit_event(), "Kick perf_poll()"), and who is woken
- * finds nothing to do. Of 600 processes that was a quarter of the recorder's CPU time. So while
- * much happens, the rings are not polled but looked at after a time in which they can't be full.
+ * A full ring is not the only reason for the kernel to wake a poll of an event. Every exit of a
+ * process that inherited it does so, too (perf_event_exit_event(), "Kick perf_poll()"), and then
+ * there is nothing to do. For 600 processes, that was a quarter of the recorder's CPU time. So
+ * while much happens, the rings are not polled, but read after a time in which they can't fill up.
  */
 void rings_wait(struct rings *r, int wake_fd, int timeout_ms)
 {
@@ -242,7 +242,7 @@ void rings_wait(struct rings *r, int wake_fd, int timeout_ms)
 	}
 	if (poll(r->polls, r->n_rings + 1, timeout_ms) <= 0)
 		return;
-	/* A ring whose target has ended reports POLLHUP for ever: it is not waited for again. */
+	/* a ring whose target has ended reports POLLHUP for ever: it is not polled again */
 	for (size_t i = 0; i < r->n_rings; i++)
 		if (r->polls[i].revents & (POLLHUP | POLLERR | POLLNVAL))
 			r->polls[i].fd = -1;
@@ -258,14 +258,14 @@ uint64_t rings_safe_time(void)
 	return clock_monotonic_ns() - SETTLE_NS;
 }
 
-/* Drops n bytes, or all when the kernel's own size field can't be true. */
+/* Drops n bytes, or all if the kernel's own size field is impossible. */
 static void ring_skip(struct ring *ring, uint64_t n)
 {
 	ring->tail += n;
 	ring->next = NULL;
 }
 
-/* Makes the record at tail whole and reads its time. False: none there. */
+/* Completes the record at tail and reads its time. False: there is none. */
 static bool ring_peek(struct rings *r, struct ring *ring)
 {
 	struct perf_event_header *h;
@@ -292,9 +292,9 @@ static bool ring_peek(struct rings *r, struct ring *ring)
 }
 
 /*
- * data_head is written by the kernel on another CPU. The acquire keeps our
- * reads of the records after it; the release on data_tail keeps them before
- * the kernel may overwrite the space. See perf_event_open(2), "MMAP layout".
+ * The kernel writes data_head on another CPU. The acquire keeps our reads of the records after it;
+ * the release on data_tail keeps them before the kernel may overwrite the space. See
+ * perf_event_open(2), "MMAP layout".
  */
 static void ring_begin(struct rings *r, struct ring *ring)
 {
@@ -322,11 +322,10 @@ static void tally_event(struct rings *r, const struct event *e)
 }
 
 /*
- * Copied stacks were written by another CPU, and of each little is read, here and there: what is
- * fetched while the records before are handled does not have to be waited for. First, two records
- * ahead, its beginning, and its end, where stands how much of the stack was copied; where the end
- * is, is guessed by the last one's size. Then, one ahead, it is decoded, and who takes it told to
- * expect it.
+ * Another CPU wrote the copied stacks, and decoding reads little of each, here and there. A fetch
+ * during the work on earlier records saves the wait. Two records ahead, the record's beginning and
+ * its end are fetched. The end has the number of copied bytes; its place is guessed from the last
+ * record's size. One record ahead, it is decoded, and the sink is told to expect it.
  */
 static void fetch_record(const struct ring *ring, uint64_t at)
 {
@@ -355,8 +354,8 @@ static void look_ahead(struct rings *r, struct ring *ring, struct event_sink *si
 		event_expect(sink, &a->event);
 }
 
-static enum record_result decode(struct rings *r, const struct ring *ring, struct event *own,
-				 const struct event **e)
+static enum record_result decode_next(struct rings *r, const struct ring *ring, struct event *own,
+				      const struct event **e)
 {
 	const struct ahead *a = ring->ahead ? &ring->ahead[ring->turn] : NULL;
 
@@ -375,7 +374,7 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 
 	if (r->take)
 		r->take(r->take_context, ring->next, ring->next_size);
-	switch (decode(r, ring, &own, &e)) {
+	switch (decode_next(r, ring, &own, &e)) {
 	case RECORD_BAD:
 		r->n_bad++;
 		return 0;
@@ -392,7 +391,9 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 		return 0;
 	}
 	if (e->time_ns < r->merged_ns)
-		r->n_late += !r->opening.config.for_trace; /* read as it comes: the file's rounds */
+		r->n_late +=
+			!r->opening.config
+				 .for_trace; /* delivered unsorted: the file's rounds sort it */
 	else
 		r->merged_ns = e->time_ns;
 	tally_event(r, e);
@@ -400,8 +401,8 @@ static int push_record(struct rings *r, struct ring *ring, struct event_sink *si
 }
 
 /*
- * The rings by the time of their next record, as a binary heap: with hundreds of
- * CPUs the next record is found in a few steps.
+ * The rings by the time of their next record, as a binary heap: even with hundreds of CPUs, a few
+ * steps find the next record.
  */
 static void heap_sift_down(struct rings *r, size_t at)
 {
@@ -422,7 +423,7 @@ static void heap_sift_down(struct rings *r, size_t at)
 	r->heap[at] = ring;
 }
 
-/* How long the ring on top stays the oldest. */
+/* The time for which the ring on top stays the oldest. */
 static uint64_t heap_second_ns(const struct rings *r)
 {
 	uint64_t ns = UINT64_MAX;
@@ -432,7 +433,7 @@ static uint64_t heap_second_ns(const struct rings *r)
 	return ns;
 }
 
-/* Whether there is so much to read that waking up by time costs less, and whether that is safe. */
+/* Whether there is so much data that waking by time costs less, and whether that is safe. */
 static void judge_pace(struct rings *r)
 {
 	uint64_t waiting = 0, written = 0;
@@ -481,8 +482,8 @@ int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink)
 
 typedef void (*lose_function)(void *context, enum loss_reason reason, uint32_t counter, uint64_t n);
 
-static void lose_some(lose_function lose, void *context, enum loss_reason reason, uint32_t counter,
-		      uint64_t n)
+static void report_loss(lose_function lose, void *context, enum loss_reason reason,
+			uint32_t counter, uint64_t n)
 {
 	if (n)
 		lose(context, reason, counter, n);
@@ -500,7 +501,8 @@ static void read_lost(struct rings *r, struct counter_fd *f, uint64_t *id, uint6
 	*lost = values[2];
 }
 
-/* Reading each descriptor is a system call, so it is done only after a LOST record or at the end.
+/*
+ * Reading each descriptor is a system call, so it is done only after a LOST record or at the end.
  */
 static void collect_exact(struct rings *r, lose_function lose, void *context)
 {
@@ -509,9 +511,9 @@ static void collect_exact(struct rings *r, lose_function lose, void *context)
 
 		read_lost(r, f, &id, &lost, &counted);
 		if (f->counter == RINGS_SIDE_BAND) {
-			lose_some(lose, context, LOSS_RING_RECORDS, UINT32_MAX, lost - f->lost);
+			report_loss(lose, context, LOSS_RING_RECORDS, UINT32_MAX, lost - f->lost);
 		} else {
-			lose_some(lose, context, LOSS_RING_FULL, f->counter, lost - f->lost);
+			report_loss(lose, context, LOSS_RING_FULL, f->counter, lost - f->lost);
 			r->tallies[f->counter].lost += lost - f->lost;
 		}
 		f->lost = lost;
@@ -546,13 +548,13 @@ void rings_collect_losses(struct rings *r, bool is_final, lose_function lose, vo
 	if (r->exact_losses && (is_final || r->has_lost_record))
 		collect_exact(r, lose, context);
 	else if (!r->exact_losses)
-		lose_some(lose, context, LOSS_RING_FULL, UINT32_MAX, r->n_lost_records);
+		report_loss(lose, context, LOSS_RING_FULL, UINT32_MAX, r->n_lost_records);
 	if (!r->exact_losses && r->counters->n == 1)
 		r->tallies[0].lost += r->n_lost_records;
 	if (is_final)
 		collect_counted(r);
-	lose_some(lose, context, LOSS_OUT_OF_ORDER, UINT32_MAX, r->n_late);
-	lose_some(lose, context, LOSS_BAD_RECORD, UINT32_MAX, r->n_bad);
+	report_loss(lose, context, LOSS_OUT_OF_ORDER, UINT32_MAX, r->n_late);
+	report_loss(lose, context, LOSS_BAD_RECORD, UINT32_MAX, r->n_bad);
 	r->n_lost_records = r->n_late = r->n_bad = 0;
 	r->has_lost_record = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opening the counters and mapping their rings, with what this kernel and this user may have. */
+/* Opening the counters and mapping their rings, as far as this kernel and this user permit. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 #define RING_MIN_BYTES ((size_t)16 << 10) /* below it, mapping is not tried */
 
 /*
- * What newer kernels have and older refuse with EINVAL, newest first. Each is
- * taken off in turn until the kernel accepts.
+ * Features of newer kernels, newest first. Older kernels refuse them with EINVAL. Each is removed
+ * in turn until the kernel accepts.
  */
 struct feature {
 	const char *name;
@@ -92,9 +92,9 @@ static void set_common(const struct rings_config *c, struct perf_event_attr *a)
 }
 
 /*
- * All events of one ring must have one layout, as a record does not say which
- * event it is from before it is parsed; so the dummy asks for the same fields. Beside a trace it
- * does without those that samples alone have.
+ * All events of one ring must have one layout, because a record does not name its event before it
+ * is parsed. So the dummy asks for the same fields. Beside a trace, it omits fields that only
+ * samples have.
  */
 static struct perf_event_attr side_band_attr(const struct rings_config *c, uint64_t sample_type,
 					     size_t ring_bytes)
@@ -113,8 +113,10 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 		.bpf_event = 1,
 		.cgroup = c->with_cgroup,
 		.watermark = 1,
-		/* A dummy counts nothing. Without these bits, a user needs permission to see the
-		   kernel. */
+		/*
+		 * a dummy counts nothing, but without these bits, a user needs permission for the
+		 * kernel
+		 */
 		.exclude_kernel = 1,
 		.exclude_callchain_kernel = 1, /* checked since Linux 6.12.113 and 7.2.10 */
 		.exclude_hv = 1,
@@ -171,7 +173,7 @@ static struct perf_event_attr counter_attr(const struct rings_config *c,
 struct target {
 	int pid, cpu;
 	unsigned long flags;
-	int leader; /* of the group that is opened, on this target; -1: none */
+	int leader; /* of the group in progress, on this target; -1: none */
 };
 
 /* Opens with all features, or with as many as this kernel has. */
@@ -233,8 +235,8 @@ static void add_fd(struct rings *r, const struct ring *ring, int fd, uint32_t co
 }
 
 /*
- * A counter of the kernel's side that this user may not see: the user's side
- * is better than nothing, and is said.
+ * If this user may not see the counter's kernel side, only the user side is counted, and a note
+ * says so.
  */
 static int open_counter(struct rings *r, struct opening *o, size_t i, const struct target *t)
 {
@@ -244,7 +246,7 @@ static int open_counter(struct rings *r, struct opening *o, size_t i, const stru
 
 	for (size_t n = 0; n < o->n_removed; n++)
 		features[n].remove(a);
-	/* Members begin and end with their leader. */
+	/* members start and stop with their leader */
 	a->disabled = t->leader < 0 && !counter->of_all_threads;
 	a->enable_on_exec = o->config.enable_on_exec && !o->config.starts_paused && a->disabled;
 	fd = open_event(r, a, t, &o->n_removed);
@@ -267,7 +269,9 @@ static int redirect(struct rings *r, int fd, int ring_fd)
 				  (void *)(intptr_t)ring_fd);
 }
 
-/* The leader of a counter's group, of those opened from `first` on; -1: it leads, or is alone. */
+/*
+ * The leader of a counter's group, among those opened from `first` on; -1: it leads, or is alone.
+ */
 static int leader_of(const struct rings *r, size_t counter, size_t first)
 {
 	uint32_t group = r->counters->data[counter].group;
@@ -294,7 +298,7 @@ static int explain_refusal(struct rings *r, struct opening *o, size_t i, struct 
 	return counter_explain_group(r->counters, i, code, err);
 }
 
-/* One counter, into the ring; -ESRCH when its thread has ended. */
+/* One counter, into the ring; -ESRCH if its thread has ended. */
 static int open_into(struct rings *r, struct opening *o, const struct ring *ring, size_t i,
 		     const struct target *t, struct error *err)
 {
@@ -422,7 +426,9 @@ static int open_all(struct rings *r, struct error *err)
 	return e;
 }
 
-/* Descriptors: threads times CPUs times events. The soft limit is a default, not a wish. */
+/*
+ * The number of descriptors is threads times CPUs times events. The soft limit is only a default.
+ */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -467,7 +473,7 @@ static struct rings *rings_new(const struct rings_config *c, size_t ring_bytes)
 
 static uint32_t read_max_stack(void)
 {
-	unsigned int n = 127; /* PERF_MAX_STACK_DEPTH, when the setting can't be read */
+	unsigned int n = 127; /* PERF_MAX_STACK_DEPTH, if the setting can't be read */
 	FILE *f = fopen("/proc/sys/kernel/perf_event_max_stack", "re");
 
 	if (f) {
@@ -478,7 +484,7 @@ static uint32_t read_max_stack(void)
 	return n;
 }
 
-/* Opens everything with rings of one size. *map_failed: a smaller size may do. */
+/* Opens everything with rings of one size. *map_failed: a smaller size may be possible. */
 static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map_failed,
 		      struct rings **out, struct error *err)
 {
@@ -514,7 +520,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 	return 0;
 }
 
-/* All rings have one size: it is halved until the locked-memory limit has room for all. */
+/* All rings have one size: it is halved until all fit the locked-memory limit. */
 int rings_open(const struct rings_config *c, struct rings **out, struct error *err)
 {
 	size_t size = ring_room_bytes(c);
@@ -568,7 +574,7 @@ int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *e
 		if (ring->cpu != cpu)
 			continue;
 		e = rings_open_ring(r, ring, err);
-		if (r->fds.n > *first) /* what went is no longer told of by its descriptor */
+		if (r->fds.n > *first) /* descriptors of ended targets have no use */
 			r->polls[i] =
 				(struct pollfd){ .fd = r->fds.data[*first].fd, .events = POLLIN };
 		return e;

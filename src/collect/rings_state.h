@@ -31,16 +31,16 @@ struct ring {
 	uint8_t *data;
 	uint64_t mask; /* data size - 1 */
 	uint64_t head, tail;
-	uint64_t watched; /* head when pace.since_ns was */
+	uint64_t watched; /* head at pace.since_ns */
 	uint64_t next_ns; /* time of the record at tail; UINT64_MAX: none up to the limit */
-	int fd;           /* that the kernel's records come by */
+	int fd;           /* for the kernel's records */
 	uint32_t cpu;
 	uint32_t next_size;
-	const void *next; /* the record at tail, whole */
-	uint8_t *wrapped; /* where a record that wraps around is put together */
+	const void *next; /* the complete record at tail */
+	uint8_t *wrapped; /* room to join a record that wraps around */
 	/* With copied stacks, the record at tail and the one behind it, in turn; else NULL. */
 	struct ahead *ahead;
-	uint32_t turn;       /* which is the record at tail's */
+	uint32_t turn;       /* the index of the record at tail */
 	uint32_t large_size; /* of the last record with a stack */
 };
 
@@ -51,7 +51,7 @@ struct counter_fd {
 	uint64_t lost;    /* at the last reading */
 };
 
-/* What a file must know of an event; for the side band, too. */
+/* The data of an event for a file; for the side band, too. */
 struct known_event {
 	struct perf_event_attr attr;
 	struct {
@@ -60,7 +60,7 @@ struct known_event {
 	} ids;
 };
 
-/* How events are opened, with what was found out at the first ones. */
+/* The state of opening events, with the features that the first ones showed. */
 struct opening {
 	struct rings_config config;
 	struct perf_event_attr side_band;
@@ -78,7 +78,7 @@ struct rings {
 	struct record_scratch scratch;
 	struct intmap ids; /* sample id to counter */
 	struct ring *rings;
-	struct ring **heap; /* all rings, that with the oldest record first */
+	struct ring **heap; /* all rings; the oldest record is first */
 	size_t n_rings, ring_bytes, page_bytes;
 	VEC(struct counter_fd) fds;
 	struct known_event *events; /* by counter; the side band's is the last */
@@ -87,9 +87,9 @@ struct rings {
 	struct pollfd *polls; /* one a ring, and the caller's */
 	uint64_t *fixed_periods;
 	struct rings_tally *tallies; /* by counter */
-	uint64_t merged_ns;          /* time of the last event that was pushed */
+	uint64_t merged_ns;          /* time of the last pushed event */
 	uint64_t n_late, n_bad, n_lost_records;
-	uint64_t n_started; /* threads, by those that are profiled */
+	uint64_t n_started; /* threads that profiled threads started */
 	bool has_lost_record, exact_losses;
 	bool *is_off; /* by counter: rings_pause() holds; read by other threads, too */
 	bool is_polled_elsewhere;
@@ -97,5 +97,5 @@ struct rings {
 	char note[256];
 };
 
-/* All events of a ring, opened into it, and mapped when it was not. What is offline stays out. */
+/* Opens all events of a ring, and maps it if needed. Offline CPUs are left out. */
 int rings_open_ring(struct rings *r, struct ring *ring, struct error *err);

@@ -27,7 +27,7 @@
 #include "collect/sampler.skel.h"
 #include "machine/cgroup_domain.h"
 
-/* A second at the highest rate that is asked for, and room for bursts of several counters. */
+/* A second at the highest requested rate, and room for bursts of several counters. */
 #define COUNTS_MIN 8192
 #define COUNTS_MAX (4u << 20)
 
@@ -36,23 +36,23 @@
 #define FILES_ENTRIES MAX_FILES
 #define BATCH         4096
 
-/* The ring is mapped twice, so it is not to be larger than the rate needs. */
+/* The ring is mapped twice, so it should not be larger than the rate needs. */
 #define MESSAGES_MIN_BYTES  (1u << 20)
 #define MESSAGES_LEAST_RATE 64u
 
-/* Beyond so many times the rate that the maps were made for, they are to be made anew. */
+/* Beyond this multiple of the rate that the maps were made for, they must be made anew. */
 #define MADE_FOR_TIMES 4
 
-/* Threads that are away at once, and processes that are followed. */
+/* Threads that are away at once, and followed processes. */
 #define WAITS_ENTRIES   65536
 #define TARGETS_ENTRIES 65536
 
-/* Tables that found no room are built again and again where more is in use than has room. */
+/* If more tables are in use than fit, tables without room are built again and again. */
 #define TABLES_KEPT_NS 60000000000ULL
 
 /*
- * Stacks are kept packed in one array; a new generation is begun when it is this large: what a
- * minute can bring, as at a low rate to keep more costs memory and spares little.
+ * Stacks are kept packed in one array. A new generation begins at this size, which is the most that
+ * a minute can bring. At a low rate, keeping more costs memory and saves little.
  */
 #define STACKS_MAX_WORDS ((uint64_t)2 << 20)
 #define STACKS_MIN_WORDS ((uint64_t)1 << 17)
@@ -71,14 +71,14 @@ struct stacks {
 	struct intmap by_hash;
 };
 
-/* What a counter had counted, and given as samples, when that was last looked at. */
+/* A counter's value, and its samples, at the last check. */
 struct missed_base {
 	uint64_t counted, samples, period;
 };
 
 struct sampler {
 	struct sampler_config config;
-	struct sampler_waits waits; /* what it points at */
+	struct sampler_waits waits; /* the target of its pointer */
 	struct sampler_bpf *bpf;
 	VEC(int) fds;
 	VEC(uint32_t) counter_of_fd;
@@ -91,8 +91,8 @@ struct sampler {
 	struct count_value *values;
 	VEC(struct count_key) all_keys;
 	VEC(struct count_value) all_values;
-	uint64_t losses[N_SAMPLER_COUNTERS]; /* as the program counted them at the last reading */
-	uint64_t n_unknown; /* samples whose stack was never told, not yet handed on */
+	uint64_t losses[N_SAMPLER_COUNTERS]; /* the program's numbers at the last reading */
+	uint64_t n_unknown;                  /* samples whose stack never came, not reported yet */
 	uint32_t n_cleared;
 	bool is_paused;
 	uint32_t counts_room; /* entries of each map of counts */
@@ -101,7 +101,7 @@ struct sampler {
 	size_t n_polled_bytes;         /* in this sampler_poll() */
 	uint64_t made_for_hz;          /* the rate that the maps were made for */
 	VEC(struct missed_base) bases; /* by counter: sampler_collect_missed() */
-	uint64_t cleared_ns;           /* when tables were last forgotten to make some */
+	uint64_t cleared_ns;           /* time of the last clearing of tables */
 };
 
 static void stacks_fini(struct stacks *s)
@@ -135,7 +135,7 @@ static void keep_stack(struct sampler *s, const struct stack_message *m)
 	bool is_new;
 	uint32_t *at = intmap_put(&s->now.by_hash, m->hash, &is_new);
 
-	if (!is_new) /* the kernel had forgotten that it told us */
+	if (!is_new) /* the kernel had forgotten that it sent the stack */
 		return;
 	*at = (uint32_t)s->now.list.n;
 	vec_push(&s->now.list, known);
@@ -144,7 +144,7 @@ static void keep_stack(struct sampler *s, const struct stack_message *m)
 	s->now.frames.n += n;
 }
 
-static void tell_file(struct sampler *s, const struct file_message *m)
+static void visit_file(struct sampler *s, const struct file_message *m)
 {
 	const struct sampler_file file = {
 		.number = m->number,
@@ -165,7 +165,7 @@ static int read_message(void *context, void *data, size_t size)
 
 	s->n_polled_bytes += size;
 	if (size >= sizeof(struct file_message) && stack->type == MESSAGE_FILE) {
-		tell_file(s, data);
+		visit_file(s, data);
 	} else if (size >= offsetof(struct raw_stack_message, stack) &&
 		   stack->type == MESSAGE_RAW_STACK) {
 		s->visitor->raw(s->visitor, data);
@@ -177,13 +177,13 @@ static int read_message(void *context, void *data, size_t size)
 	} else if (size >= offsetof(struct stack_message, frames) && stack->type == MESSAGE_STACK) {
 		keep_stack(s, stack);
 	}
-	/* What comes on while it is read could keep us here for ever. */
+	/* new messages during the reading could keep us here for ever */
 	return s->n_polled_bytes < s->messages_bytes ? 0 : -EAGAIN;
 }
 
 /* Opening. */
 
-/* libbpf's warnings while programs are loaded; it prints without a context. NULL: not now. */
+/* libbpf's warnings while programs are loaded; libbpf prints without a context. NULL: not now. */
 static struct buf *load_messages;
 
 static int __attribute__((format(printf, 2, 0)))
@@ -208,7 +208,7 @@ static int explain_load(int code, struct buf *messages, struct error *err)
 			 strerror(-code), *reason ? ": " : "", reason);
 }
 
-/* `types_fd`: the file that libbpf reads the kernel's types from; -1: it finds one itself. */
+/* `types_fd`: the file with the kernel's types for libbpf; -1: libbpf finds one itself. */
 static int load_programs(struct sampler_bpf *b, int types_fd, struct error *err)
 {
 	struct buf messages = { 0 };
@@ -226,7 +226,7 @@ static int load_programs(struct sampler_bpf *b, int types_fd, struct error *err)
 	return e;
 }
 
-/* Samples a second on all CPUs; what is counted by a count is taken as of a high rate. */
+/* Samples a second on all CPUs; a counter by count is assumed to have a high rate. */
 static uint64_t samples_a_second(const struct sampler_config *c)
 {
 	uint64_t rate = 0;
@@ -239,16 +239,16 @@ static uint64_t samples_a_second(const struct sampler_config *c)
 
 static uint32_t counts_entries(const struct sampler_config *c)
 {
-	/* Each sample makes one entry at the most. */
+	/* each sample makes at most one entry */
 	uint64_t rate = samples_a_second(c);
 
-	if (c->waits) /* of a millisecond or more there are few */
+	if (c->waits) /* waits of a millisecond or more are few */
 		rate += (c->waits->min_ns < 1000000 ? 50000 : 10000) * c->cpus->n;
 	rate = rate * 3 / 2;
 	return (uint32_t)MIN(MAX(rate, COUNTS_MIN), COUNTS_MAX);
 }
 
-/* What waits need is loaded with them alone. */
+/* The maps of waits are loaded only with them. */
 static void prepare_waits(struct sampler_bpf *b, const struct sampler_config *c)
 {
 	const struct sampler_waits *w = c->waits;
@@ -273,7 +273,7 @@ static uint64_t stacks_max_words(const struct sampler_config *c)
 	return MIN(MAX(of_a_minute, STACKS_MIN_WORDS), STACKS_MAX_WORDS);
 }
 
-/* Of half a second, all of which may be raw stacks. */
+/* For half a second, in which all stacks may be raw. */
 static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 {
 	uint64_t rate = c->waits ? UINT32_MAX : MAX(samples_a_second(c), MESSAGES_LEAST_RATE);
@@ -284,7 +284,7 @@ static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 	return MIN(bytes, most);
 }
 
-static int load(struct sampler *s, const struct sampler_config *c, struct error *err)
+static int load_sampler(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
 	struct sampler_limits limits = sampler_limits(c->cpus->n);
 	cleanup(close_at_exit) int types_fd = memfd_create("kernel-types", MFD_CLOEXEC);
@@ -332,7 +332,9 @@ static int load(struct sampler *s, const struct sampler_config *c, struct error 
 			       bpf_map__fd(b->maps.table_places), &s->tables, err);
 }
 
-/* The leader of a counter's group, of those opened from `first` on; -1: it leads, or is alone. */
+/*
+ * The leader of a counter's group, among those opened from `first` on; -1: it leads, or is alone.
+ */
 static int leader_of(const struct sampler *s, size_t counter, size_t first)
 {
 	const struct counter *counters = s->config.counters->data;
@@ -356,9 +358,9 @@ static int explain_refusal(const struct sampler_config *c, size_t counter, uint3
 	return counter_explain(c->sources, &c->counters->data[counter], code, err);
 }
 
-/* Opens a counter on a CPU, whose counters are those from descriptor `first` on. */
-static int attach(struct sampler *s, const struct sampler_config *c, size_t counter, uint32_t cpu,
-		  size_t first, struct error *err)
+/* Opens a counter on a CPU, whose descriptors start at `first`. */
+static int attach_counter(struct sampler *s, const struct sampler_config *c, size_t counter,
+			  uint32_t cpu, size_t first, struct error *err)
 {
 	struct perf_event_attr a = pace_attr(&c->counters->data[counter]);
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = counter); /* zeroes the padding */
@@ -430,7 +432,7 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 		s->waits = *c->waits;
 		s->config.waits = &s->waits;
 	}
-	e = load(s, c, err);
+	e = load_sampler(s, c, err);
 	if (e < 0)
 		return e;
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));
@@ -447,7 +449,7 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 
 	for (size_t k = 0; !e && k < c->counters->n; k++)
 		if (counter_is_on_cpu(&c->counters->data[k], cpu))
-			e = attach(s, c, k, cpu, first, err);
+			e = attach_counter(s, c, k, cpu, first, err);
 	return e;
 }
 
@@ -542,7 +544,7 @@ void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_run
 		s->bpf->bss->has_runtimes = 1;
 }
 
-/* The stacks are new, too: a stack's functions are told before it. */
+/* the stacks are new, too: a stack's functions are sent before it */
 void sampler_tell_codes_again(struct sampler *s)
 {
 	__atomic_add_fetch(&s->bpf->bss->code_generation, 1, __ATOMIC_SEQ_CST);
@@ -559,7 +561,7 @@ uint32_t sampler_table_round(const struct sampler *s)
 	return s->n_cleared + 1;
 }
 
-/* What runs now may need less room than all that ran since. */
+/* Programs that run now may need less room than all that ran since. */
 static void make_room(struct sampler *s, uint64_t now_ns)
 {
 	if (now_ns - s->cleared_ns < TABLES_KEPT_NS || !table_maps_lack_room(s->tables) ||
@@ -586,7 +588,7 @@ void sampler_turn(struct sampler *s, uint64_t now_ns)
 }
 
 /* Takes all entries out of the map that the program does not write to now. */
-static int take_counts(struct sampler *s, struct error *err)
+static int collect_counts(struct sampler *s, struct error *err)
 {
 	struct bpf_map *map =
 		s->bpf->bss->epoch & 1 ? s->bpf->maps.counts_even : s->bpf->maps.counts_odd;
@@ -611,8 +613,8 @@ static int take_counts(struct sampler *s, struct error *err)
 	return 0;
 }
 
-static void visit(struct sampler *s, struct sampler_visitor *visitor, const struct count_key *key,
-		  const struct count_value *value)
+static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
+			 const struct count_key *key, const struct count_value *value)
 {
 	struct sampler_count count = {
 		.pid = (int32_t)key->pid,
@@ -656,16 +658,16 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
 
 int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err)
 {
-	int e = take_counts(s, err);
+	int e = collect_counts(s, err);
 
 	if (e < 0)
 		return e;
-	/* A stack is told before its first count: after the counts all are there. */
+	/* a stack is sent before its first count: after the counts, all are there */
 	e = sampler_poll(s, visitor, err);
 	if (e < 0)
 		return e;
 	for (size_t i = 0; i < s->all_keys.n; i++)
-		visit(s, visitor, &s->all_keys.data[i], &s->all_values.data[i]);
+		visit_counts(s, visitor, &s->all_keys.data[i], &s->all_values.data[i]);
 	return 0;
 }
 
@@ -692,7 +694,7 @@ int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visito
 
 		memcpy(key.comm, wait.comm, sizeof(key.comm));
 		if (now_ns > wait.start_ns && value.period >= s->bpf->rodata->waits_min_ns)
-			visit(s, visitor, &key, &value);
+			visit_counts(s, visitor, &key, &value);
 	}
 	return 0;
 }
@@ -720,7 +722,7 @@ static uint64_t read_loss(const struct sampler *s, uint32_t which)
 	return sum;
 }
 
-/* The reason of a counter of the program; -1: none that is told. */
+/* The loss reason of a counter of the program; -1: none. */
 static int loss_of_counter(uint32_t counter)
 {
 	static const enum loss_reason reasons[N_SAMPLER_LOSSES] = {
@@ -781,7 +783,9 @@ static struct count_value overflows_of(const struct sampler *s, uint32_t counter
 	return sum;
 }
 
-/* A clock stands still while it is throttled, so it is the time for which it was to run. */
+/*
+ * A clock stands still while it is throttled; the result is the time for which it should have run.
+ */
 static uint64_t counted_on(int fd, bool is_clock)
 {
 	uint64_t values[3]; /* the count, time enabled, time running */
@@ -791,7 +795,7 @@ static uint64_t counted_on(int fd, bool is_clock)
 	return is_clock ? values[2] : values[0];
 }
 
-/* What a CPU that went offline had counted is not to be read any more. */
+/* The value of a CPU that went offline can't be read any more. */
 static uint64_t missed_since(struct sampler *s, uint32_t counter, uint64_t counted,
 			     const struct count_value *got, uint64_t wanted, uint64_t n_cpus)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The in-kernel sampler, as its reader: loads the BPF program (collect/bpf/),
- * attaches it to counters on every CPU, and hands over what it counted.
+ * The reader of the in-kernel sampler: loads the BPF program (collect/bpf/), attaches it to
+ * counters on every CPU, and delivers the counts.
  *
- * Only counts and stacks that were not seen before cross from the kernel.
- * A stack names files by number; which path a number has, the side band tells,
- * by device and inode. User stacks are walked in the kernel by unwind tables, which the
- * caller gives for each file; those that came first arrive raw. Needs CAP_BPF and
- * CAP_PERFMON, and BTF in the kernel.
+ * Only counts, and stacks that are new, come from the kernel. A stack names files by number; the
+ * side band gives the path of a number, by device and inode. User stacks are walked in the kernel
+ * by unwind tables, which the caller gives for each file; stacks before that arrive raw. Needs
+ * CAP_BPF and CAP_PERFMON, and BTF in the kernel.
  */
 #pragma once
 
@@ -28,9 +27,9 @@ struct unwind_table;
 struct sampler_waits {
 	uint64_t min_ns;        /* shorter ones don't count */
 	uint32_t first_counter; /* counts of WAIT_SLEEP have this counter, and so on */
-	const int32_t *targets; /* processes, and what they start; none: the whole machine */
+	const int32_t *targets; /* processes, and those that they start; none: the whole machine */
 	size_t n_targets;
-	bool targets_are_threads; /* these threads alone */
+	bool targets_are_threads; /* only these threads */
 };
 
 struct sampler_config {
@@ -41,8 +40,9 @@ struct sampler_config {
 	bool by_frame_pointer; /* stacks; else by unwind tables (sampler_can_unwind()) */
 	const struct sampler_waits *waits; /* NULL: none */
 	/*
-	 * The inode of our pid namespace, in whose numbers pids are told: PID_OTHER_NAMESPACE where
-	 * a process has none, and then no user frames. 0: it is the initial one. Not with waits.
+	 * The inode of our pid namespace, in whose numbers pids are given. A process without a
+	 * number there gets PID_OTHER_NAMESPACE and no user frames. 0: the initial namespace. Not
+	 * with waits.
 	 */
 	uint32_t pid_namespace;
 };
@@ -50,13 +50,10 @@ struct sampler_config {
 /* collect/sampler_support.h in short: true, or false with the reason in *why. */
 bool sampler_is_available(const struct counter_sources *sources, char *why, size_t size);
 
-/*
- * Whether it walks stacks by unwind tables here; else by frame pointer, with the
- * reason in *why.
- */
+/* Whether it walks stacks by unwind tables here; else by frame pointer, with the reason in *why. */
 bool sampler_can_unwind(char *why, size_t size);
 
-/* Loads the program. What the config points at stays the caller's, and as it is. */
+/* Loads the program. The targets of the config's pointers stay the caller's, and unchanged. */
 int sampler_open(const struct sampler_config *config, struct sampler **out, struct error *err);
 
 /* Counting begins. */
@@ -66,21 +63,21 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err);
 void sampler_close(struct sampler *s); /* NULL is fine; no program and no map stays behind */
 DEFINE_AT_EXIT(sampler_close, struct sampler)
 
-/* The end: nothing is counted any more, and no table is taken, or read, that was given. */
+/* The end: no more counting, and the given tables are not used any more. */
 void sampler_disable(struct sampler *s);
 
-/* Counting off, or on again, after sampler_start(). */
+/* Switches counting off, or on again, after sampler_start(). */
 int sampler_pause(struct sampler *s, bool is_paused, struct error *err);
 
 /*
- * Another rate or count; `period` is what PERF_EVENT_IOC_PERIOD takes for it. The caller changes
- * it in the counters of the config, which CPUs that come online later get. -E2BIG: the maps were
- * made for less.
+ * Sets another rate or count; `period` is the argument of PERF_EVENT_IOC_PERIOD. The caller also
+ * changes the counters of the config, for CPUs that come online later. -E2BIG: the maps were made
+ * for less.
  */
 int sampler_set_rate(struct sampler *s, size_t counter, uint64_t rate, uint64_t period,
 		     struct error *err);
 
-/* What was counted alike since the last time. Pointers hold until the visit returns. */
+/* A sum of equal samples since the last time. Pointers are valid until the visit returns. */
 struct sampler_count {
 	int32_t pid, tid;
 	uint32_t cpu, counter;
@@ -89,13 +86,13 @@ struct sampler_count {
 	uint64_t cgroup;        /* machine/cgroup_domain.h */
 	uint64_t stack;         /* its hash */
 	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first; NULL: only the
-				   hash was told, as of raw stacks */
+				   hash came, as for raw stacks */
 	uint32_t n_kernel, n_user;
 	bool is_mismatched;       /* its frames of languages are not to be trusted */
-	uint64_t samples, period; /* of waits: their number, and ns in all */
+	uint64_t samples, period; /* for waits: their number, and the sum of ns */
 };
 
-/* A file, as the kernel has it mapped: of overlayfs, that of the layer. */
+/* A file, by the kernel's mapping: on overlayfs, the layer's file. */
 struct sampler_file {
 	uint32_t number;
 	int32_t pid; /* a process that has it mapped … */
@@ -105,27 +102,26 @@ struct sampler_file {
 };
 
 struct sampler_visitor {
-	/* A file got a number; before any count that uses it. */
+	/* A file got a number; called before any count that uses it. */
 	void (*file)(struct sampler_visitor *self, const struct sampler_file *file);
 	/* A function of a language; before any count with a frame of it. */
 	void (*code)(struct sampler_visitor *self, int32_t pid, const struct lang_code *code);
-	/* A stack that the caller is to walk; before any count with its hash. */
+	/* A stack for the caller to walk; called before any count with its hash. */
 	void (*raw)(struct sampler_visitor *self, const struct raw_stack_message *raw);
 	/* False: the stack is not known; its samples are lost. */
 	bool (*count)(struct sampler_visitor *self, const struct sampler_count *count);
 };
 
-/* Readable when there is something for sampler_poll(). */
+/* Readable when sampler_poll() has work. */
 int sampler_fd(const struct sampler *s);
 
-/* Visits files and raw stacks that have been told until now; of more than the ring's size, the
- * first. */
+/* Visits the files and raw stacks so far, at most one ring's size of them. */
 int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
 
 /*
- * Stacks through a file are walked by this table, soon; NULL: by frame pointer. The table must
- * stay until sampler_next_table() gives it back, or sampler_disable(). Where there is no room
- * it is by frame pointer, too, and counted; in time room is made by forgetting all tables, and raw
+ * From soon on, stacks through a file are walked by this table; NULL: by frame pointer. The table
+ * must stay until sampler_next_table() returns it, or sampler_disable(). Without room for it, walks
+ * are by frame pointer, too, and counted. Later, all tables are forgotten to make room, and raw
  * stacks come again. File TABLE_OF_VDSO is the vdso.
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
@@ -136,38 +132,37 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
  */
 void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime);
 
-/* All functions are told again, as the caller has forgotten them. */
+/* All functions are sent again, because the caller has forgotten them. */
 void sampler_tell_codes_again(struct sampler *s);
 
-/* A table that has been copied, or found no room. NULL: none more, for now. */
+/* A table that has been copied, or had no room. NULL: none at present. */
 const struct unwind_table *sampler_next_table(struct sampler *s);
 
-/* Another number, from 1, each time that all tables were forgotten. */
+/* A new number, from 1, each time that all tables were forgotten. */
 uint32_t sampler_table_round(const struct sampler *s);
 
 /*
- * Ends the epoch and begins another: what is counted from now on is for the
- * next sampler_read(). Call it when a second is over.
+ * Ends the epoch and begins another: new counts are for the next sampler_read(). Call it when a
+ * second is over.
  */
 void sampler_turn(struct sampler *s, uint64_t now_ns); /* by CLOCK_MONOTONIC */
 
 /*
- * Visits all that was counted in the epoch before the last sampler_turn(). The
- * program may still be at work in it for as long as one run takes, so wait a
- * few milliseconds (rings_safe_time() says when).
+ * Visits all counts of the epoch before the last sampler_turn(). The program may still write to it
+ * for the length of one run, so wait a few milliseconds (see rings_safe_time()).
  */
 int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct error *err);
 
 /*
- * Visits those that still wait, as if they came back at `now_ns`, after the last
- * sampler_read(). Nothing is counted any more (sampler_disable()).
+ * Visits the threads that still wait, as if they came back at `now_ns`, after the last
+ * sampler_read(). Needs sampler_disable() before.
  */
 int sampler_read_waits(struct sampler *s, uint64_t now_ns, struct sampler_visitor *visitor,
 		       struct error *err);
 
 /*
- * A thread that waits since before the program saw it; where it has seen it
- * already, nothing. sampler_drop_wait(): it did not after all.
+ * Adds a thread that has waited since before the program's start, unless the program knows it.
+ * sampler_drop_wait(): it did not wait after all.
  */
 void sampler_put_wait(struct sampler *s, int32_t tid, const struct wait *wait);
 void sampler_drop_wait(struct sampler *s, int32_t tid);
@@ -179,8 +174,8 @@ void sampler_collect_losses(struct sampler *s,
 			    void *context);
 
 /*
- * Samples that were never taken (collect/missed.h) since the last call: what the counters'
- * own values say of that time. A rate that changed within it makes it a guess.
+ * Samples that were never taken (collect/missed.h) since the last call, by the counters' own
+ * values. If the rate changed meanwhile, it is an estimate.
  */
 void sampler_collect_missed(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,

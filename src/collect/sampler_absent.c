@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a build without BPF has of collect/sampler.h. */
+/* collect/sampler.h in a build without BPF. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -24,7 +24,7 @@ static uint32_t power_of_two_at_least(uint32_t n)
 	return power;
 }
 
-static void set(struct sampler_limits *limits, const char *name, size_t len, uint32_t value)
+static void set_limit(struct sampler_limits *limits, const char *name, size_t len, uint32_t value)
 {
 	const struct {
 		const char *name;
@@ -41,21 +41,22 @@ static void set(struct sampler_limits *limits, const char *name, size_t len, uin
 			*known[i].value = value;
 }
 
-static void apply(struct sampler_limits *limits, const char *setting)
+static void apply_setting(struct sampler_limits *limits, const char *setting)
 {
 	while (setting && *setting) {
 		size_t len = strcspn(setting, "=,");
 
 		if (setting[len] == '=')
-			set(limits, setting, len, (uint32_t)strtoul(setting + len + 1, NULL, 10));
+			set_limit(limits, setting, len,
+				  (uint32_t)strtoul(setting + len + 1, NULL, 10));
 		setting += strcspn(setting, ",");
 		setting += *setting == ',';
 	}
 }
 
 /*
- * A raw stack is up to 30 KB, and each CPU may send some before the reader has the table; a
- * stack that is remembered costs about 80 bytes; tables of a whole desktop are 50 MB.
+ * A raw stack has up to 30 KB, and each CPU may send some before the reader has the table. A
+ * remembered stack costs about 80 bytes. The tables of a whole desktop have 50 MB.
  */
 struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, const char *setting)
 {
@@ -68,7 +69,7 @@ struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, c
 		.loop = 1,
 	};
 
-	apply(&limits, setting);
+	apply_setting(&limits, setting);
 	return limits;
 }
 

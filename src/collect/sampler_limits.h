@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How large the in-kernel sampler's maps are: by the machine's memory and CPUs.
+ * The sizes of the in-kernel sampler's maps, by the machine's memory and CPUs.
  *
- * Tests make them tiny through the environment, to see what happens when one is full:
+ * Tests make them tiny through the environment, to fill them:
  * ASSAY_SAMPLER_LIMITS="counts=64,messages=4096,chunks=1,seen=64,stacks=64,loop=0". "refuse=1"
  * makes the kernel's verifier refuse the program.
  */
@@ -14,16 +14,16 @@
 
 struct sampler_limits {
 	uint32_t counts;   /* entries of each of the two; 0: by the rate */
-	uint32_t seen;     /* stacks that are remembered as told */
+	uint32_t seen;     /* stacks that are remembered as sent */
 	uint32_t stacks;   /* frames that the reader remembers in a generation; 0: by the rate */
 	uint32_t messages; /* bytes of the ring: a power of two, and of pages */
-	uint32_t chunks;   /* of unwind tables, CHUNK_WORDS each; made only when needed */
+	uint32_t chunks;   /* of unwind tables, CHUNK_WORDS each; made when needed */
 	uint32_t loop;     /* 0: as if the kernel had no bpf_loop() */
 	uint32_t refuse;   /* 1: the program has a fault */
-	uint32_t load_ms;  /* loading takes so much longer */
+	uint32_t load_ms;  /* loading takes this much longer */
 };
 
 struct sampler_limits sampler_limits(size_t n_cpus);
 
-/* The same for a machine and a setting (may be NULL) that are given. */
+/* The same for a given machine and a given setting (may be NULL). */
 struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, const char *setting);

@@ -32,7 +32,7 @@ struct need {
 static const struct need user_registers = { BPF_FUNC_task_pt_regs, "bpf_task_pt_regs", 5, 15 };
 static const struct need table_loop = { BPF_FUNC_loop, "bpf_loop", 5, 17 };
 
-/* Not one that a test has put together of files. */
+/* Not a test's machine, which consists of files. */
 static bool is_this_machine(const struct counter_sources *s)
 {
 	return !s || (!s->proc && !s->sysfs);
@@ -59,7 +59,7 @@ static bool is_before(const struct release *r, const struct need *need)
 	return r->major < need->major || (r->major == need->major && r->minor < need->minor);
 }
 
-/* Distributions bring helpers to older kernels, so the kernel is asked where there is one. */
+/* Distributions port helpers to older kernels, so the running kernel is asked. */
 static bool has_helper(const struct counter_sources *s, const struct need *need)
 {
 	struct release r;
@@ -86,7 +86,7 @@ static void explain_helper(const struct counter_sources *s, const struct need *n
 			 r.text, need->name, need->major, need->minor);
 }
 
-/* Whether bpf(2) refuses the least of all maps. */
+/* Whether bpf(2) refuses the smallest of maps. */
 static bool bpf_is_refused(const struct counter_sources *s)
 {
 	int fd;
@@ -115,7 +115,7 @@ set_obstacle(struct sampler_support *out, enum sampler_obstacle obstacle, const 
 	va_end(ap);
 }
 
-/* A reason that other commands give, too. */
+/* Sets a reason that other commands report, too. */
 static void set_reason(const struct counter_sources *s, struct sampler_support *out,
 		       enum sampler_obstacle obstacle, enum reason reason)
 {
@@ -141,7 +141,7 @@ static void explain_no_types(const struct counter_sources *s, struct sampler_sup
 		 ", which has the kernel's BTF (/sys/kernel/btf/vmlinux)");
 }
 
-/* The size of the types that the running kernel itself has; 0 where bpf(2) does not tell. */
+/* The size of the running kernel's own types; 0 if bpf(2) does not give it. */
 static uint64_t kernel_types_size(void)
 {
 	uint32_t id = 0;
@@ -161,7 +161,7 @@ static uint64_t kernel_types_size(void)
 	return 0;
 }
 
-/* Under another kernel's types the program would read wrong fields, and count nonsense. */
+/* With another kernel's types, the program would read wrong fields, and count nonsense. */
 static bool has_other_types(const struct counter_sources *s)
 {
 	char path[PATH_MAX];
@@ -209,7 +209,7 @@ void sampler_support_check(const struct counter_sources *s, struct sampler_suppo
 	}
 }
 
-/* A clock, waits of some process and what it starts: every program is needed. */
+/* With a clock and the waits of a process and its children, every program is loaded. */
 static int load_all(const struct sampler_support *support, struct error *err)
 {
 	static const int32_t target = 1;

@@ -27,9 +27,9 @@ struct table_maps {
 
 	bool is_running;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the fields below */
 	pthread_cond_t wake;
-	VEC(struct job) jobs; /* from n_taken on they wait; the one before is being done */
+	VEC(struct job) jobs; /* those from n_taken on wait; the one before is in progress */
 	size_t n_taken;
 	VEC(const struct unwind_table *) done;
 	bool is_busy, lacks_room;
@@ -43,8 +43,8 @@ static void *map_shared(int fd, size_t size)
 }
 
 /*
- * A new map in the array of maps, which keeps it; one that was there before goes when no program
- * is at work in it.
+ * A new map in the array of maps, which keeps it. A former map of this number goes when no program
+ * uses it.
  */
 static uint32_t *new_chunk(void *ctx, uint32_t number)
 {
@@ -107,7 +107,7 @@ void table_maps_close(struct table_maps *m)
 	free(m);
 }
 
-/* The program comes to a table by its place alone, so that is written last. */
+/* The program finds a table only by its place, so the place is written last. */
 static void set_place(struct table_maps *m, uint32_t file, uint64_t place)
 {
 	if (file < MAX_FILES)
@@ -115,7 +115,7 @@ static void set_place(struct table_maps *m, uint32_t file, uint64_t place)
 }
 
 /* False: there is no room. */
-static bool copy(struct table_maps *m, const struct job *job)
+static bool copy_table(struct table_maps *m, const struct job *job)
 {
 	uint64_t place = unwind_heap_put(&m->heap, job->table);
 
@@ -123,7 +123,7 @@ static bool copy(struct table_maps *m, const struct job *job)
 	return place != 0;
 }
 
-static void *work(void *arg)
+static void *copy_thread(void *arg)
 {
 	struct table_maps *m = arg;
 
@@ -141,7 +141,7 @@ static void *work(void *arg)
 		job = m->jobs.data[m->n_taken++];
 		m->is_busy = true;
 		pthread_mutex_unlock(&m->lock);
-		has_room = copy(m, &job);
+		has_room = copy_table(m, &job);
 		pthread_mutex_lock(&m->lock);
 		m->is_busy = false;
 		m->lacks_room |= !has_room;
@@ -151,17 +151,17 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Where there can be no thread, whoever sets a table waits. */
+/* Without a thread, the caller of table_maps_set() waits. */
 static void set_table(struct table_maps *m, const struct job *job)
 {
 	if (!m->is_running)
-		m->is_running = thread_start(&m->thread, work, m);
+		m->is_running = thread_start(&m->thread, copy_thread, m);
 	pthread_mutex_lock(&m->lock);
 	if (m->is_running) {
 		vec_push(&m->jobs, *job);
 		pthread_cond_signal(&m->wake);
 	} else {
-		m->lacks_room |= !copy(m, job);
+		m->lacks_room |= !copy_table(m, job);
 		vec_push(&m->done, job->table);
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -208,7 +208,7 @@ bool table_maps_clear(struct table_maps *m)
 	pthread_mutex_lock(&m->lock);
 	may_clear = is_idle(m);
 	if (may_clear) {
-		/* The vdso's stays wanted by nobody else, so its owner puts it anew. */
+		/* The vdso's place stays empty: only its owner sets it anew. */
 		for (uint32_t i = 0; i < MAX_FILES; i++)
 			__atomic_store_n(&m->places[i], TABLE_WANTED, __ATOMIC_RELAXED);
 		unwind_heap_clear(&m->heap);

@@ -42,7 +42,7 @@ static bool write_rules(struct unwind_heap *h, uint32_t at, const struct unwind_
 	return true;
 }
 
-/* Writes the rows of all pages and where they are. *at becomes the word behind them. */
+/* Writes the rows of all pages and their places. *at becomes the word behind them. */
 static bool write_rows(struct unwind_heap *h, uint32_t pages_at, const struct unwind_table *t,
 		       uint32_t *at)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The writer's side of the heap that the in-kernel collector reads unwind tables
- * from (collect/bpf/shared.h has its form): tables are copied behind one another
- * into chunks of words, which are asked for as they are needed.
+ * The writer's side of the in-kernel collector's heap of unwind tables (collect/bpf/shared.h has
+ * its form). Tables are copied one behind the other into chunks of words, which are requested when
+ * needed.
  *
- * A table's rules and rows stay as they are; its page index becomes (first row,
- * rows) pairs, as rows that would straddle two chunks go into the next one.
+ * A table's rules and rows stay unchanged. Its page index becomes (first row, rows) pairs: rows
+ * that would cross a chunk's end go into the next chunk.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 
 /*
  * CHUNK_WORDS zeroed words, 8-byte aligned, for chunk `number`; NULL: no more room. After
- * unwind_heap_clear() numbers are asked for again, and the words are those of now.
+ * unwind_heap_clear(), the numbers start again, and the newest words of a number count.
  */
 typedef uint32_t *unwind_heap_chunk_fn(void *ctx, uint32_t number);
 
-/* These words are not written any more. They stay what readers find under their number. */
+/* These words are not written any more. Readers still find them under their number. */
 typedef void unwind_heap_release_fn(void *ctx, uint32_t *words);
 
 /* { .chunk = …, .release = …, .ctx = … } is a valid empty heap. */
@@ -28,18 +28,17 @@ struct unwind_heap {
 	unwind_heap_chunk_fn *chunk;
 	unwind_heap_release_fn *release;
 	void *ctx;
-	VEC(uint32_t *) chunks; /* from the first one that is not full on */
+	VEC(uint32_t *) chunks; /* the first one that is not full, and those behind it */
 	uint32_t first;         /* its number */
 	uint32_t next;          /* word */
 };
 
 /*
- * Copies a table. Gives its place, TABLE_FIRST or above, or 0 where there is no
- * room, and then nothing is used up. The words are written when it returns; who reads them
- * beside the writer must get the place after that.
+ * Copies a table. Returns its place, TABLE_FIRST or above, or 0 without room; then nothing is used
+ * up. The words are written before the return; give the place to other readers after that.
  */
 uint32_t unwind_heap_put(struct unwind_heap *h, const struct unwind_table *t);
 
-/* Forgets all tables; chunks are asked for from number 0 on. */
+/* Forgets all tables; chunks are requested from number 0 on. */
 void unwind_heap_clear(struct unwind_heap *h);
 void unwind_heap_fini(struct unwind_heap *h);

@@ -8,17 +8,17 @@
 #include "collect/bpf/kernel_types.h"
 #include "machine/cgroup_domain.h"
 
-/* Set before loading: cgroup v1 is mounted, where groups may be that v2 does not have. */
+/* Set before loading: cgroup v1 is mounted, and may have groups that v2 lacks. */
 const volatile bool with_cgroup_v1 = false;
 
-/* The kernel's numbers of controllers depend on how it was built: CO-RE puts them in. */
+/* The numbers of controllers depend on the kernel's build: CO-RE fills them in. */
 enum cgroup_subsys_id___own {
 #define X(name, mount) name##_cgrp_id___own,
 	CGROUP_V1_HIERARCHIES(X)
 #undef X
 };
 
-/* The task's number in one hierarchy; 0: it is in its root. */
+/* The task's number in one hierarchy; 0: its root. */
 static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsystem)
 {
 	struct cgroup_subsys_state *css = NULL;
@@ -29,7 +29,10 @@ static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsys
 	return BPF_CORE_READ(group, level) ? BPF_CORE_READ(group, kn, id) : 0;
 }
 
-/* A hierarchy's number with its domain; 0: the kernel has none, or the task is in its root. */
+/*
+ * A hierarchy's number with its domain; 0: the kernel has no such hierarchy, or the task is in its
+ * root.
+ */
 #define CGROUP_BELOW(set, name)                                                                    \
 	({                                                                                         \
 		__u64 number = 0;                                                                  \
@@ -41,7 +44,7 @@ static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsys
 		number ? CGROUP_NUMBER(CGROUP_V1_##name, number) : 0;                              \
 	})
 
-/* With its domain (machine/cgroup_domain.h). Where v2 has a group, that is the one. */
+/* With its domain (machine/cgroup_domain.h). A group of v2 counts before those of v1. */
 static __always_inline __u64 current_cgroup(void)
 {
 	__u64 id = bpf_get_current_cgroup_id(), of_v1;
@@ -52,7 +55,7 @@ static __always_inline __u64 current_cgroup(void)
 	set = BPF_CORE_READ(bpf_get_current_task_btf(), cgroups);
 	if (BPF_CORE_READ(set, dfl_cgrp, level))
 		return CGROUP_NUMBER(CGROUP_V2, id);
-		/* No loop: Linux 6.1 permits none where a callback calls this. */
+		/* no loop: Linux 6.1 permits none if a callback calls this */
 #define X(name, mount)                   \
 	of_v1 = CGROUP_BELOW(set, name); \
 	if (of_v1)                       \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's structures, as far as we read them. CO-RE finds each field by
- * its name in the running kernel's BTF, so that order and size here mean nothing.
- * What only some kernels have is in a type of its own, whose name CO-RE cuts at "___".
+ * The parts of the kernel's structures that we read. CO-RE finds each field by its name in the
+ * running kernel's BTF, so order and size here mean nothing. Fields of some kernels only are in a
+ * separate type, whose name CO-RE cuts at "___".
  */
 #pragma once
 
@@ -43,7 +43,7 @@ struct maple_arange_64 {
 	void *slot[10];
 };
 
-/* Before: a red-black tree. */
+/* Before Linux 6.1: a red-black tree. */
 
 struct rb_node {
 	struct rb_node *rb_right, *rb_left;
@@ -125,7 +125,7 @@ struct task_struct {
 	struct css_set *cgroups;
 };
 
-/* What tracepoints tell (events/sched/…/format in tracefs). */
+/* Data of tracepoints (events/sched/…/format in tracefs). */
 
 struct trace_event_raw_sched_switch {
 	long prev_state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames of languages in a stack. The interpreter keeps them in memory of its own; some of its
- * native functions on the stack stand for a run of them. When the walk comes to such a function,
- * it first takes the frames of that run, innermost first:
+ * Frames of languages in a stack. The interpreter keeps them in its heap; some of its native
+ * functions on the stack represent a run of them. When the walk comes to such a function, it first
+ * adds the frames of that run, innermost first:
  *
  *   native   list_sort ◄─ _PyEval_EvalFrameDefault                       ◄─ … ◄─ main
  *   frames        │                  ▲
@@ -10,8 +10,8 @@
  *
  * Each frame is one step of the walk's loop. python.h has the steps of CPython.
  *
- * Nothing that the process has in its memory is trusted: lengths are bounded, a chain that is a
- * circle ends at the depth limit, and a frame counts only if its code object is one.
+ * The process's memory is not trusted. Lengths are bounded, a circular chain ends at the depth
+ * limit, and a frame counts only if its code object is valid.
  */
 #pragma once
 
@@ -136,7 +136,7 @@ struct {
 	__type(value, __u8);
 } told_codes SEC(".maps");
 
-/* Set by the reader while we run: in another one, all functions are told again. */
+/* Set by the reader while we run: a new generation sends all functions again. */
 __u32 code_generation;
 
 /* The reader is woken while the ring still has room. */

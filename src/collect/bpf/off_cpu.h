@@ -2,11 +2,11 @@
 /*
  * Off-CPU time: how long threads were away from their CPU, by stack and state.
  *
- *	leaves its CPU     ─► its stack is captured, as only now it can be: waits[tid]
+ *	leaves its CPU     ─► its stack is captured, which is only possible now: waits[tid]
  *	comes onto a CPU   ─► the time since then is counted with that stack
  *
- * What still waits at the end is in `waits` for the reader to count; what waited
- * before the beginning, the reader has put there.
+ * Waits that last at the end stay in `waits`, and the reader counts them. The reader also puts in
+ * the waits that began before the start.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ const volatile __u32 waits_counter = 0; /* of the first state */
 
 /* Sizes of 1 are set before loading. */
 
-/* Process ids (or thread ids) whose threads count. The oldest that nobody asked for go. */
+/* Process ids (or thread ids) whose threads count. The least recently used ones are dropped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -41,7 +41,7 @@ static __always_inline bool is_target(__u64 id)
 }
 
 /*
- * The tracepoint's word for the state: the bits of TASK_REPORT (fs/proc/array.c), one above them
+ * The tracepoint's number of the state: the bits of TASK_REPORT (fs/proc/array.c), one above them
  * for idle kernel threads, and one more for a thread that could have gone on.
  */
 static __always_inline int state_of(long reported)
@@ -111,7 +111,7 @@ int switched(struct trace_event_raw_sched_switch *ctx)
 	return 0;
 }
 
-/* A thread's id becomes a target as well, which does no harm: it is no process's. */
+/* A thread's id becomes a target as well. This does no harm, because no process has it. */
 SEC("tracepoint/sched/sched_process_fork")
 int forked(struct trace_event_raw_sched_process_fork *ctx)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The in-kernel sampler; shared.h tells the idea and the formats. */
+/* The in-kernel sampler; shared.h describes the design and the formats. */
 enum { SLOT_SAMPLE, SLOT_SWITCH, CAPTURE_SLOTS, FIRST_SLOT_FOR_LATER = SLOT_SWITCH };
 
 #include "collect/bpf/stack.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Set before loading, by tests alone: a kernel that refuses this program is what they are about. */
+/* Set before loading, by tests of the kernel's refusal alone. */
 const volatile bool is_to_be_refused = false;
 
 /*
- * Set by the reader while we run. Counts go to the map of the epoch's parity, so that the
- * other one can be read and emptied in peace.
+ * Set by the reader while we run. Counts go to the map of the epoch's parity, so the reader can
+ * empty the other map without a race.
  */
 __u32 epoch;
 
@@ -22,7 +22,7 @@ struct counts {
 	__type(value, struct count_value);
 } counts_even SEC(".maps"), counts_odd SEC(".maps");
 
-/* All overflows, by counter: also those whose sample is lost on its way. */
+/* All overflows, by counter, with those whose sample is lost on its way. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -48,7 +48,7 @@ static __always_inline bool count_in(void *map, const struct count_key *key, __u
 
 	if (!v)
 		return bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0;
-	v->samples++; /* the key has the CPU: nobody else counts here */
+	v->samples++; /* the key has the CPU: no other program counts here */
 	v->period += period;
 	return true;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the in-kernel sampler and its reader have in common.
+ * The interface of the in-kernel sampler and its reader.
  *
- * The sampler runs at every overflow. It makes (file, offset) of each frame by
- * the process's own mappings, hashes the stack, and counts (stack, thread, CPU)
- * in a map. A stack that was not seen before is sent whole through a ring buffer, and a
- * file that was not seen before as well; all else that crosses is counts.
+ * The sampler runs at every overflow. It turns each frame into (file, offset) by the process's own
+ * mappings, hashes the stack, and counts (stack, thread, CPU) in a map. New stacks and new files
+ * are sent whole through a ring buffer. All other data are counts.
  *
  * A frame is one 64-bit number:
  *
  *   1xxx…                  a kernel address, as it is
  *   0 | file:16 | off:47   file 0: no file behind it, the offset is the address;
- *                          FILE_TOO_MANY: the address, in a file that found no number
+ *                          FILE_TOO_MANY: the address, in a file without a number
  *
  * A frame of a language (lang/language.h) is two numbers. `file` of the first is FILE_LANGUAGE +
  * language, and `off` is the address of the function's code object. The second is
@@ -46,9 +45,9 @@
 #define POSITION_UNKNOWN 0xffffffffu
 
 /*
- * Unwind tables lie in a heap of 32-bit words, an array of maps of CHUNK_WORDS
- * each, which grows as the reader adds maps. What a table's parts point at are word
- * numbers in the heap. The rows of a page are in one chunk; anything else may straddle.
+ * Unwind tables are in a heap of 32-bit words: an array of maps of CHUNK_WORDS each, which grows as
+ * the reader adds maps. A table's parts point to each other by word numbers of the heap. The rows
+ * of a page are in one chunk; other parts may cross a chunk's end.
  *
  *   table_places[file number] ─► struct heap_table ─► pages: (first row, rows) each
  *                                                └──► rules: 8 bytes each
@@ -69,31 +68,31 @@ struct heap_table {
 	__u32 rules, n_rules;
 };
 
-/* What table_places has instead of a word number. */
+/* Values of table_places that are no word number. */
 enum table_place {
-	TABLE_WANTED,  /* not looked at yet: stacks are sent raw */
-	TABLE_NONE,    /* there is none: by frame pointer */
-	TABLE_NO_ROOM, /* there is one, but the heap is full: by frame pointer, and counted */
+	TABLE_WANTED,  /* new: stacks are sent raw */
+	TABLE_NONE,    /* there is none: walk by frame pointer */
+	TABLE_NO_ROOM, /* the heap is full: walk by frame pointer, and count it */
 	TABLE_FIRST = 4
 };
 
 #define TABLE_OF_VDSO 0 /* the vdso is no file: it has FILE_NONE's place */
 
-/* A file as the kernel knows it; the side band tells its path. */
+/* A file by the kernel's numbers; the side band has its path. */
 struct file_key {
 	__u64 ino;
 	__u32 dev;        /* major << 20 | minor */
-	__u32 generation; /* of the inode: its number may be given again */
+	__u32 generation; /* of the inode: its number may be used again */
 };
 
 struct file_entry {
 	__u32 number;     /* from 1 */
-	__u32 is_certain; /* it was told from where user code ran */
+	__u32 is_certain; /* the place comes from the running user code */
 };
 
 #define PID_OTHER ((__u32)-2) /* PID_OTHER_NAMESPACE, as a pid and a tid */
 
-/* What is counted apart. */
+/* The key of a count. */
 struct count_key {
 	__u64 stack; /* hash of its frames */
 	__u32 pid, tid;
@@ -108,7 +107,7 @@ struct count_value {
 	__u64 samples, period;
 };
 
-/* How a thread left its CPU. X(id, name, text); the numbers are those of the events. */
+/* The reason why a thread left its CPU. X(id, name, text); the numbers are those of the events. */
 #define WAIT_STATES(X)                                                             \
 	X(SLEEP, "sleep", "sleeping until something comes")                        \
 	X(DISK, "disk", "uninterruptible: disks, page faults, the kernel's locks") \
@@ -134,14 +133,14 @@ struct wait {
 
 enum message_type { MESSAGE_FILE = 1, MESSAGE_STACK, MESSAGE_RAW_STACK, MESSAGE_CODE };
 
-/* Where a process has a file mapped. start 0: not known, as of an executable. */
+/* The place of a file in a process's mappings. start 0: not known, as for an executable. */
 struct file_place {
 	__u64 start, file_off;
 };
 
 /*
- * Sent at a file's first sample, and again at the first one in user mode: in between, the process
- * may have been in execve(2), with other mappings than records tell of.
+ * Sent at a file's first sample, and again at the first one in user mode. At the first time, the
+ * process may have been in execve(2), with other mappings than the records show.
  */
 struct file_message {
 	__u32 type, number;
@@ -164,18 +163,18 @@ struct stack_message {
 #define RAW_STACK_PAGE 4096
 #define RAW_PAGES      7 /* a value of a per-CPU map has at most 32 KiB */
 
-/* A stack to be walked by the reader. Its hash is its own: it is never sent again. */
+/* A stack for the reader to walk. Its hash is unique, so it is never sent again. */
 struct raw_stack_message {
 	__u32 type;
 	__u16 n_kernel, n_pages;
 	__u64 hash;
 	__u32 pid, tid;
 	__u64 time_ns;      /* CLOCK_MONOTONIC */
-	__u32 wants;        /* the file that lacks a table: its place in table_places */
-	__u32 is_for_later; /* counted at any time from now on, and not at once */
+	__u32 wants;        /* the file without a table: its place in table_places */
+	__u32 is_for_later; /* counted later, at any time */
 	__u64 regs[USER_REGS];
 	__u64 kernel[MAX_KERNEL_FRAMES];
-	/* From the start of the page that the stack pointer is in; n_pages are sent. */
+	/* From the start of the stack pointer's page on; n_pages are sent. */
 	__u8 stack[RAW_PAGES][RAW_STACK_PAGE];
 };
 
@@ -185,7 +184,7 @@ struct code_message {
 	struct lang_code code; /* n_lines bytes of its line table are sent */
 };
 
-/* What is lost of a language's frames in the kernel; event/loss.h has the texts, in this order. */
+/* Losses of a language's frames in the kernel; event/loss.h has the texts, in this order. */
 enum language_loss {
 	LANGUAGE_NO_STATE,  /* stacks: the state of the thread was not found */
 	LANGUAGE_NO_MEMORY, /* stacks: a frame could not be read */
@@ -194,17 +193,18 @@ enum language_loss {
 	N_LANGUAGE_LOSSES
 };
 
-/* Why a number is missing; one per-CPU counter each. Walks that ended come behind, by reason; then
- * losses of languages, by language and loss. */
+/*
+ * Losses, one per-CPU counter each. Reasons of ended walks follow, then losses of languages, by
+ * language and loss.
+ */
 enum sampler_loss {
-	SAMPLER_COUNTS_FULL,   /* samples for which the map of counts had no room */
-	SAMPLER_STACK_DROPPED, /* stacks that the ring had no room for: their samples are not
-				  counted */
-	SAMPLER_FILES_FULL,    /* frames in a file that found no number */
-	SAMPLER_RAW_DROPPED,   /* stacks cut in a file without a table yet, as the ring had no room
-				  for the raw stack */
-	SAMPLER_TABLES_FULL,   /* stacks through a file whose table found no room */
-	SAMPLER_WAITS_FULL,    /* waits that were not noted, as there was no room */
+	SAMPLER_COUNTS_FULL,   /* samples without room in the map of counts */
+	SAMPLER_STACK_DROPPED, /* stacks without room in the ring: their samples are not counted */
+	SAMPLER_FILES_FULL,    /* frames in a file without a number */
+	SAMPLER_RAW_DROPPED,   /* stacks cut in a file without a table yet, because the ring had no
+				  room for the raw stack */
+	SAMPLER_TABLES_FULL,   /* stacks through a file whose table had no room */
+	SAMPLER_WAITS_FULL,    /* waits without room in the map */
 	N_SAMPLER_LOSSES,
 	N_STOP_COUNTERS = N_SAMPLER_LOSSES + N_UNWIND_STOPS,
 	N_SAMPLER_COUNTERS = N_STOP_COUNTERS + N_LANGUAGES * N_LANGUAGE_LOSSES

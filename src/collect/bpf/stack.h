@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One way to capture a stack in the kernel, for every program that wants one:
+ * Captures a stack in the kernel, for all our BPF programs:
  *
  *	struct work *w = capture_stack(ctx, SLOT, interrupted);
  *
  *	if (w && tell_stack(w))
  *		… count w->s.hash …
  *
- * The stack is that of the current task: its kernel part, then its user part, each
- * frame as (file, offset) (shared.h). The user part is walked by unwind tables
- * (tables.h); one that can't be, as a table is not there yet, is told raw, under a
- * hash of its own. Why a walk ended is counted here.
+ * The stack is the current task's: its kernel part, then its user part, each frame as (file,
+ * offset) (shared.h). The user part is walked by unwind tables (tables.h). If a table is not there
+ * yet, the stack is sent raw, with a unique hash. The reasons of ended walks are counted here.
  *
- * A program that may interrupt another one of the same object has a slot of its
- * own. The including file defines, before it includes this one, CAPTURE_SLOTS: how
- * many there are, and FIRST_SLOT_FOR_LATER: that and what follows are for stacks that are
- * not counted at once.
+ * A program that may interrupt another one of the same object has a separate slot. Before it
+ * includes this file, the including file defines CAPTURE_SLOTS, the number of slots, and
+ * FIRST_SLOT_FOR_LATER. The slots from there on are for stacks that are counted later.
  *
- * For the verifier: what works on one frame is a function that is not static, as it is
- * then verified once, by itself; and all that is carried from frame to frame
- * is in map memory, so that all turns of a loop are one state.
+ * For the verifier, the code for one frame is a function that is not static, because such a
+ * function is verified once, by itself. The state between frames is in map memory, so that all
+ * turns of a loop are one state.
  */
 #pragma once
 
@@ -44,13 +42,13 @@
 
 /* Set before loading. */
 const volatile bool with_stacks = true;
-const volatile bool by_frame_pointer = false; /* kernels without bpf_loop() can only that */
+const volatile bool by_frame_pointer = false; /* the only way for kernels without bpf_loop() */
 const volatile __u32 page_shift = 12;
 
 /*
- * Set by the reader while we run: another generation makes all stacks new again. It begins
- * the hash multiplied, as plain it would differ from the last one in low bits alone, and so do
- * the addresses of a loop: one frame in this generation would be another one in that.
+ * Set by the reader while we run: a new generation makes all stacks new again. The hash starts with
+ * the multiplied generation. A plain one would only change low bits, as the addresses of a loop do:
+ * one frame in this generation would equal another one in that generation.
  */
 __u32 generation;
 
@@ -144,14 +142,14 @@ static __always_inline __u32 file_number(const struct file_key *key, const struc
 	entry.is_certain = is_certain;
 	if (entry.number >= MAX_FILES || bpf_map_update_elem(&files, key, &entry, BPF_NOEXIST)) {
 		bpf_ringbuf_discard(m, BPF_RB_NO_WAKEUP);
-		known = bpf_map_lookup_elem(&files, key); /* another CPU was first? */
+		known = bpf_map_lookup_elem(&files, key); /* another CPU may have been first */
 		return known ? known->number : no_file_number();
 	}
 	tell_file(m, entry.number, key, place);
 	return entry.number;
 }
 
-/* A mapped file of overlayfs is the one of the layer; /proc and records name the one above. */
+/* A mapped file of overlayfs belongs to the layer; /proc and records name the file above. */
 static __always_inline void key_of_file(struct file *file, struct file_key *key)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -161,7 +159,7 @@ static __always_inline void key_of_file(struct file *file, struct file_key *key)
 	key->generation = BPF_CORE_READ(inode, i_generation);
 }
 
-/* What one sample works on: far more than BPF's stack of 512 bytes has room for. */
+/* The state of one sample: far more than BPF's stack of 512 bytes can hold. */
 
 struct mapping {
 	__u64 start, end, file_off;
@@ -172,7 +170,7 @@ struct mapping {
 };
 
 #define NO_TABLE      UINT32_MAX
-#define KEPT_MAPPINGS 8 /* a power of two; a call chain stays in a few */
+#define KEPT_MAPPINGS 8 /* a power of two; most call chains use a few */
 
 /* Frames of a language: those of the first runtime that the stack meets. */
 struct language_walk {
@@ -191,18 +189,18 @@ struct language_walk {
 
 struct work {
 	struct stack_message s;
-	__u64 registers[REGISTER_SLOTS]; /* of the user, as bpf_user_pt_regs_t has them */
+	__u64 registers[REGISTER_SLOTS]; /* of the user, as in bpf_user_pt_regs_t */
 	__u64 by_fp[MAX_FP_FRAMES + 1];
 	__u64 pivots[MAPLE_PIVOTS + 1];
 	struct mapping kept[KEPT_MAPPINGS];
 	struct mm_struct *mm;
-	struct unwind_regs regs; /* of the frame at hand */
+	struct unwind_regs regs; /* of the current frame */
 	__u32 next_kept;
-	__u32 has_own_memory; /* addresses that mean something in one process alone */
+	__u32 has_own_memory; /* addresses that are valid in one process only */
 	__u32 stop;           /* enum unwind_stop */
-	__u32 wants_table;    /* the walk came to a file whose table is not there yet: … */
+	__u32 wants_table;    /* the walk came to a file without its table yet: … */
 	__u32 wanted;         /* … this one */
-	__u32 met_full;       /* it came through one whose table found no room */
+	__u32 met_full;       /* it came through a file whose table had no room */
 	__u32 is_user_mode;   /* user code was interrupted */
 	struct language_walk lang;
 };
@@ -364,7 +362,7 @@ static __always_inline bool find_rule(struct work *w, const struct mapping *m, _
 
 #include "collect/bpf/language.h"
 
-/* As unwind_walk() has it in user space: keeps a frame and goes to its caller. 1: there is none. */
+/* As unwind_walk() in user space: keeps a frame and goes to its caller. 1: there is none. */
 __attribute__((noinline)) int walk_frame(__u32 slot)
 {
 	struct work *w = own_work(slot);
@@ -380,10 +378,10 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 		return stop_walk(w, UNWIND_DEPTH);
 	addr = unwind_lookup_pc(&w->regs);
 	at = find_mapping(slot, addr);
-	if (at < 0 && !w->s.n_user && w->s.n_kernel) /* in exec: the program is gone already */
+	if (at < 0 && !w->s.n_user && w->s.n_kernel) /* in exec: the old program has gone */
 		return stop_walk(w, UNWIND_END);
 	if (at < 0) {
-		if (!w->s.n_user) /* a leaf that nothing covers is a sample all the same */
+		if (!w->s.n_user) /* an uncovered leaf is a sample all the same */
 			push_user_frame(w, w->regs.pc & FRAME_OFF_MASK);
 		return stop_walk(w, UNWIND_UNMAPPED);
 	}
@@ -402,7 +400,7 @@ __attribute__((noinline)) int walk_frame(__u32 slot)
 	return w->stop != UNWIND_GOES_ON;
 }
 
-/* One address of a chain that the kernel walked by frame pointer. 1: no mapping covers it. */
+/* One address of a chain from the kernel's walk by frame pointer. 1: no mapping covers it. */
 __attribute__((noinline)) int keep_address(__u32 slot, __u64 addr)
 {
 	struct work *w = own_work(slot);
@@ -438,7 +436,7 @@ static long walk_on(__u32 i, void *slot)
 
 static __always_inline void walk_kernel(void *ctx, struct work *w)
 {
-	/* Kernel addresses are frames as they are: their highest bit is set. */
+	/* kernel addresses are frames: their highest bit is set */
 	long n = bpf_get_stack(ctx, w->s.frames, MAX_KERNEL_FRAMES * 8, 0) >> 3;
 
 	w->s.n_kernel = n > 0 ? n : 0;
@@ -450,7 +448,7 @@ static __always_inline void walk_by_fp(void *ctx, __u32 slot, struct work *w)
 {
 	long n = bpf_get_stack(ctx, w->by_fp, MAX_FP_FRAMES * 8, BPF_F_USER_STACK) >> 3;
 
-	w->stop = UNWIND_END; /* or not: the kernel does not say */
+	w->stop = UNWIND_END; /* or not: the kernel does not report it */
 	for (__u32 i = 0; i < MAX_FP_FRAMES && (long)i < n; i++)
 		if (keep_address(slot, w->by_fp[i]))
 			break;
@@ -470,7 +468,7 @@ static __always_inline void walk_user(void *ctx, __u32 slot, struct work *w)
 	}
 }
 
-/* Those at the entry into the kernel, or those that were interrupted in user mode. */
+/* The registers at the entry into the kernel, or those of interrupted user code. */
 static __always_inline bool take_user_registers(struct task_struct *task,
 						bpf_user_pt_regs_t *interrupted, struct work *w)
 {
@@ -484,7 +482,7 @@ static __always_inline bool take_user_registers(struct task_struct *task,
 				      (const void *)bpf_task_pt_regs(task));
 }
 
-/* The hash says all that makes a stack another one. */
+/* The hash covers all that distinguishes stacks. */
 static __always_inline void finish_hash(struct work *w)
 {
 	w->s.hash = mix(w->s.hash, (__u64)w->s.n_kernel << 32 | w->s.n_user);
@@ -492,10 +490,7 @@ static __always_inline void finish_hash(struct work *w)
 		w->s.hash = mix(w->s.hash, (__u64)w->s.is_mismatched << 32 | w->s.pid);
 }
 
-/*
- * `interrupted`: the registers that the program interrupted; NULL: the task is in
- * the kernel by its own call.
- */
+/* `interrupted`: the registers of the interrupted code; NULL: the task itself called the kernel. */
 static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 						  bpf_user_pt_regs_t *interrupted)
 {
@@ -535,9 +530,9 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	return w;
 }
 
-/* Telling. */
+/* Sending. */
 
-/* The stack's pages from the one that the stack pointer is in, as far as they can be read. */
+/* The readable pages of the stack, from the stack pointer's page on. */
 static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp)
 {
 	__u64 page = sp & ~(RAW_STACK_PAGE - 1ULL);
@@ -551,8 +546,8 @@ static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp)
 }
 
 /*
- * Tells the registers and the stack instead of the frames. True: w->s.hash is now theirs. The
- * reader is woken, as such stacks come until it has given the table.
+ * Sends the registers and the stack instead of the frames. True: w->s.hash is now theirs. The
+ * reader is woken, because such stacks come until it has added the table.
  */
 __attribute__((noinline)) int tell_raw_stack(__u32 slot)
 {
@@ -561,7 +556,7 @@ __attribute__((noinline)) int tell_raw_stack(__u32 slot)
 	__u64 id = own_pid_tgid();
 	__u64 size;
 
-	/* Raw stacks are large: they get half of the ring, so that there is room for the others. */
+	/* raw stacks are large: they may use half of the ring, so that others find room */
 	if (!w || !m ||
 	    bpf_ringbuf_query(&messages, BPF_RB_AVAIL_DATA) * 2 + sizeof(*m) >
 		    bpf_ringbuf_query(&messages, BPF_RB_RING_SIZE))
@@ -596,7 +591,7 @@ static __always_inline void count_stop(const struct work *w)
 		lose(N_SAMPLER_LOSSES + w->stop);
 }
 
-/* Sends a stack that the reader has not seen. False: no room, so its sample can't be counted. */
+/* Sends a new stack. False: no room, so its sample can't be counted. */
 static __always_inline bool tell_stack(__u32 slot, struct work *w)
 {
 	__u64 size = (__u64)(w->s.n_kernel + w->s.n_user) * 8;
@@ -616,12 +611,12 @@ static __always_inline bool tell_stack(__u32 slot, struct work *w)
 		lose(SAMPLER_STACK_DROPPED);
 		return false;
 	}
-	if (!w->lang.is_untold) /* or its functions are told with the next sample */
+	if (!w->lang.is_untold) /* if not, its functions are sent with the next sample */
 		bpf_map_update_elem(&seen, &w->s.hash, &one, BPF_ANY);
 	return true;
 }
 
-/* The number of the file that the process's main program is; FILE_NONE: a kernel thread. */
+/* The number of the process's executable file; FILE_NONE: a kernel thread. */
 static __always_inline __u16 app_of(struct task_struct *task)
 {
 	struct file *exe = BPF_CORE_READ(task, mm, exe_file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Unwind tables in maps (shared.h has their form), and the walk's step as it is in user space. */
+/* Unwind tables in maps (shared.h has their form), and the walk's step as in user space. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -43,7 +43,7 @@ static __always_inline const struct chunk *chunk_of(__u32 at)
 	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
 }
 
-/* Two words, the first of an even number. */
+/* Two words; the first has an even number. */
 static __always_inline __u64 heap_pair(__u32 at)
 {
 	const struct chunk *chunk = chunk_of(at);
@@ -51,7 +51,7 @@ static __always_inline __u64 heap_pair(__u32 at)
 	return chunk ? chunk->pairs[bounded(at, CHUNK_WORDS - 1) / 2] : 0;
 }
 
-/* What the step reaches the world through. */
+/* The context of the step's three functions. */
 struct unwind_ctx {
 	const __u64 *registers; /* words of bpf_user_pt_regs_t */
 	const struct chunk *rows;
@@ -83,7 +83,7 @@ static __always_inline __u32 unwind_row_at(struct unwind_ctx *c, __u32 i)
 
 #include "unwind/step.h"
 
-/* All zero where there is none. */
+/* All zero if there is none. */
 static __always_inline struct unwind_rule heap_rule(__u32 table, __u64 file_off)
 {
 	union {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The registers that a user stack walk begins with, and which word of the kernel's are which. */
+/* The first registers of a user stack walk, and their words in the kernel's structure. */
 #pragma once
 
 #include <linux/bpf_perf_event.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which mapping of a process an address lies in, read from the kernel's own
- * tree, which is never late and needs no copy.
+ * The mapping of an address in a process, from the kernel's own tree, which is never late and needs
+ * no copy.
  *
- * bpf_find_vma() does the same under the mapping lock. But in an interrupt it
- * can let go of the lock only after the program has ended, and so answers once a
- * sample (kernel/bpf/mmap_unlock_work.h); a call chain needs three to ten. Nothing
- * is locked here: every read is checked (bpf_probe_read_kernel), RCU keeps the
- * nodes, and what a writer changes meanwhile makes a search fail, or find a mapping that
- * does not have the address, which is found out.
+ * bpf_find_vma() does the same under the mapping lock. But in an interrupt it can only unlock after
+ * the program has ended, so it answers once a sample (kernel/bpf/mmap_unlock_work.h). A call chain
+ * needs three to ten answers. This code locks nothing. Every read is checked
+ * (bpf_probe_read_kernel), and RCU keeps the nodes. A writer's change can make a search fail, or
+ * find a mapping without the address; the caller checks this.
  */
 #pragma once
 
@@ -61,7 +60,7 @@ static __always_inline __u64 maple_find(struct mm_struct *mm, __u64 addr, __u64 
 			slots = node + bpf_core_field_offset(struct maple_range_64, slot);
 			node += bpf_core_field_offset(struct maple_range_64, pivot);
 		}
-		/* All kinds of nodes are of one size: more than n is only not looked at. */
+		/* all nodes have one size, so a read of more is safe; n limits the search */
 		if (bpf_probe_read_kernel(pivots, MAPLE_PIVOTS * 8, (const void *)node))
 			return 0;
 		entry = read_kernel(slots + 8ULL * maple_child(pivots, n, addr));
@@ -88,7 +87,7 @@ static __always_inline __u64 rb_find(struct mm_struct___rb *mm, __u64 addr)
 	return found;
 }
 
-/* What may be the mapping of an address; whether it is shows in its limits. `room`: 15 words. */
+/* A candidate for the mapping of an address; its limits show whether it is. `room`: 15 words. */
 static __always_inline struct vm_area_struct *find_vma(struct mm_struct *mm, __u64 addr,
 						       __u64 *room)
 {
