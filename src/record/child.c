@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* 0, or the errno that execve(2) would give for what can be seen without trying. */
+/* 0, or the errno of a later execve(2), as far as the file shows it. */
 static int check_file(const char *path)
 {
 	struct stat st;
@@ -41,7 +41,7 @@ int child_check(const char *command, struct error *err)
 
 		if (!e)
 			return 0;
-		/* A folder of PATH that may not be searched says nothing about the command. */
+		/* PATH may hold a folder without search permission */
 		if (e == EACCES && access(file, F_OK) == 0)
 			found = EACCES;
 	}
@@ -52,12 +52,12 @@ int child_check(const char *command, struct error *err)
 	return error_set(err, -ENOENT, "cannot run '%s': command not found", command);
 }
 
-static void run(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
+static void child_run(char *const argv[], const sigset_t *mask, int go_fd, int error_fd)
 {
 	char go;
 	int e;
 
-	/* A recorder that dies before the word leaves no command behind. */
+	/* if the recorder dies before the byte, no command stays behind */
 	if (read(go_fd, &go, 1) != 1)
 		_exit(127);
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -86,7 +86,7 @@ int child_prepare(char *const argv[], const sigset_t *mask, struct child *out, s
 	}
 	if (pid == 0) {
 		close(go[1]);
-		run(argv, mask, go[0], error[1]);
+		child_run(argv, mask, go[0], error[1]);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The profiled command: started, but held at the door until counting is set up.
+ * The profiled command: started, but stopped until counting is set up.
  *
- * The child has the caller's terminal, working directory, environment, signal
- * mask and dispositions as they were when the recorder started.
+ * The child has the caller's terminal, working directory and environment, and the signal mask and
+ * dispositions of the recorder's start.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct error;
 
 struct child {
 	pid_t pid;
-	int go_fd;    /* a byte here lets it go */
+	int go_fd;    /* a byte here starts the command */
 	int error_fd; /* errno of a failed execve(2), or the end of the file */
 };
 
@@ -24,11 +24,11 @@ struct child {
  */
 int child_check(const char *command, struct error *err);
 
-/* Forks. `mask` is the signal mask that the command gets. */
+/* Forks. `mask` is the command's signal mask. */
 int child_prepare(char *const argv[], const sigset_t *mask, struct child *out, struct error *err);
 
-/* Lets it execute the command and waits until it has, or could not. */
+/* Starts the command, and waits for its execve(2) or its failure. */
 int child_go(struct child *c, char *const argv[], struct error *err);
 
-/* Ends a child that was never let go. */
+/* Ends a child that was never started. */
 void child_abandon(struct child *c);

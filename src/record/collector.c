@@ -13,7 +13,7 @@ bool counters_fit_sampler(const struct counters *counters)
 	return fit;
 }
 
-/* An event of which each may be a sample comes at any rate: 16 KB with each are too much. */
+/* If each event can be a sample, the rate has no limit: 16 KB with each are too much. */
 static bool is_for_copies(const struct counter *c)
 {
 	const struct perf_event_attr *a = &c->attr;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which collector, and which stacks, fit what is to be counted. */
+/* The collector and the stacks that fit the counters. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "counter/counter.h"
 
-/* The in-kernel sampler takes counters; tracepoints need programs of another kind. */
+/* The in-kernel sampler works with counters; tracepoints would need another kind of program. */
 bool counters_fit_sampler(const struct counters *counters);
 
-/* Copies of stacks with each sample: not where each event may be one, at any rate. */
+/* Copies of stacks with each sample: not if each event can be a sample, at any rate. */
 bool counters_fit_copies(const struct counters *counters);

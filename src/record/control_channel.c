@@ -32,8 +32,8 @@ static bool is_end(char c)
 	return c == '\n' || c == '\0';
 }
 
-/* Strips spaces and begins anew with the next byte. */
-static bool finish(struct control_text *t)
+/* Strips spaces; the next byte begins a new message. */
+static bool control_text_finish(struct control_text *t)
 {
 	size_t from = 0;
 
@@ -55,7 +55,7 @@ bool control_text_feed(struct control_text *t, const char *bytes, size_t size, s
 		if (!is_end(c)) {
 			if (t->n < sizeof(t->text) - 1)
 				t->text[t->n++] = c;
-		} else if (finish(t)) {
+		} else if (control_text_finish(t)) {
 			return true;
 		}
 	}
@@ -64,7 +64,7 @@ bool control_text_feed(struct control_text *t, const char *bytes, size_t size, s
 
 bool control_text_end(struct control_text *t)
 {
-	return finish(t);
+	return control_text_finish(t);
 }
 
 static const char *const arguments[N_CONTROL_MESSAGES] = {
@@ -85,8 +85,8 @@ int control_text_message(const struct control_text *t, const char **argument)
 	return -1;
 }
 
-static void tell_unknown(struct control_text *t, void (*tell)(void *context, const char *sentence),
-			 void *context)
+static void report_unknown(struct control_text *t,
+			   void (*tell)(void *context, const char *sentence), void *context)
 {
 	char sentence[512];
 	size_t n;
@@ -103,15 +103,15 @@ static void tell_unknown(struct control_text *t, void (*tell)(void *context, con
 /* The channel. */
 
 struct control_channel {
-	int fd;        /* that messages come by; -1: nobody writes any more */
-	int ack_fd;    /* -1: none are wanted */
+	int fd;        /* the source of messages; -1: no writer any more */
+	int ack_fd;    /* -1: no acknowledgements */
 	int poll_fd;   /* epoll over both */
-	char *path;    /* of a FIFO, to be opened anew; NULL: a descriptor that was given */
+	char *path;    /* of a FIFO, to be opened anew; NULL: a given descriptor */
 	bool owns_ack; /* else it was given */
 	struct control_text text;
 	char bytes[512];
-	size_t at, n;  /* what of them is still to be read */
-	size_t n_acks; /* bytes that are still to be written */
+	size_t at, n;  /* the rest to read */
+	size_t n_acks; /* bytes to write */
 	bool waits_for_room;
 };
 
@@ -138,7 +138,9 @@ static int open_fifo(const char *path, int flags, struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "--control: %s", path) : fd;
 }
 
-/* For reading alone, so that the end of a writer is seen; the ACK for both, so that none is needed.
+/*
+ * Opened read-only, so that the end of a writer shows; the ACK for both, so that it needs no
+ * reader.
  */
 static int open_fifos(struct control_channel *c, char *names, struct error *err)
 {
@@ -181,14 +183,16 @@ static int check_fd(int fd, int unwanted, const char *what, struct error *err)
 	if ((flags & O_ACCMODE) == unwanted)
 		return error_set(err, -EBADF, "--control: descriptor %d is not open for %s", fd,
 				 what);
-	/* Of the open file, and so of others that have it; a message must not stop the recording.
+	/*
+	 * this flag belongs to the open file, which other processes may share; a message must not
+	 * stop the recording
 	 */
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return error_errno(err, -errno, "--control: descriptor %d", fd);
 	return 0;
 }
 
-static int take_fds(struct control_channel *c, const char *numbers, struct error *err)
+static int parse_fds(struct control_channel *c, const char *numbers, struct error *err)
 {
 	int r;
 
@@ -205,7 +209,7 @@ static int take_fds(struct control_channel *c, const char *numbers, struct error
 	return r || c->ack_fd < 0 ? r : check_fd(c->ack_fd, O_RDONLY, "writing", err);
 }
 
-static int watch(struct control_channel *c, int operation, int fd, uint32_t events)
+static int watch_fd(struct control_channel *c, int operation, int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };
 
@@ -219,7 +223,7 @@ static int watch_all(struct control_channel *c, struct error *err)
 	c->poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->poll_fd < 0)
 		return error_errno(err, -errno, "epoll_create1");
-	r = watch(c, EPOLL_CTL_ADD, c->fd, EPOLLIN);
+	r = watch_fd(c, EPOLL_CTL_ADD, c->fd, EPOLLIN);
 	if (r == -EPERM)
 		return error_set(err, r,
 				 "--control: a file can't be waited for: give pipes or sockets");
@@ -238,7 +242,7 @@ int control_channel_open(const char *spec, struct control_channel **out, struct 
 
 		r = open_fifos(c, names, &why);
 	} else if (!strncmp(spec, "fd:", 3)) {
-		r = take_fds(c, spec + 3, &why);
+		r = parse_fds(c, spec + 3, &why);
 	}
 	if (!r)
 		r = watch_all(c, &why);
@@ -268,8 +272,10 @@ int control_channel_fd(const struct control_channel *c)
 	return c->poll_fd;
 }
 
-/* write(2) to a pipe that nobody reads raises SIGPIPE, which is not to be ignored: commands would
- * inherit that. */
+/*
+ * write(2) to a pipe without a reader raises SIGPIPE. It can't be ignored, because commands would
+ * inherit that.
+ */
 static ssize_t write_quietly(int fd, const void *bytes, size_t n)
 {
 	static const struct timespec now;
@@ -288,16 +294,16 @@ static ssize_t write_quietly(int fd, const void *bytes, size_t n)
 	return written;
 }
 
-/* Wakes us when there is room again. Not else: the end of a reader would wake us for ever. */
+/* Wakes us when there is room again. Only then: the end of a reader would wake us for ever. */
 static void wait_for_room(struct control_channel *c, bool waits)
 {
 	if (waits == c->waits_for_room || c->ack_fd == c->fd)
 		return;
-	watch(c, waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, c->ack_fd, EPOLLOUT);
+	watch_fd(c, waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, c->ack_fd, EPOLLOUT);
 	c->waits_for_room = waits;
 }
 
-/* Whole acks come out, however they are cut: what is owed is counted in bytes. */
+/* Acks come out complete, even if writes split them: the rest is counted in bytes. */
 static void write_acks(struct control_channel *c)
 {
 	const size_t len = sizeof(ack) - 1;
@@ -309,7 +315,7 @@ static void write_acks(struct control_channel *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN)
-			c->n_acks = 0; /* nobody will ever read them */
+			c->n_acks = 0; /* no reader will come */
 		if (n < 0)
 			break;
 		c->n_acks -= (size_t)n;
@@ -326,20 +332,20 @@ void control_channel_ack(struct control_channel *c)
 }
 
 /*
- * The writers have gone. The next one is waited for with a FIFO that was opened anew: the old
- * descriptor would be readable (at its end) for ever. Opened before the old one is closed, so that
- * whoever comes in between finds a reader.
+ * The writers have gone. The next one needs a newly opened FIFO, because the old descriptor would
+ * be readable (at its end) for ever. The new one is opened before the old one is closed, so that a
+ * writer in between finds a reader.
  */
-static void reopen(struct control_channel *c)
+static void reopen_fifo(struct control_channel *c)
 {
 	int next = c->path ? open(c->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 
-	watch(c, EPOLL_CTL_DEL, c->fd, 0);
+	watch_fd(c, EPOLL_CTL_DEL, c->fd, 0);
 	if (c->path)
 		close(c->fd);
 	c->fd = next;
 	if (next >= 0)
-		watch(c, EPOLL_CTL_ADD, next, EPOLLIN);
+		watch_fd(c, EPOLL_CTL_ADD, next, EPOLLIN);
 }
 
 /* True: there are bytes, or the end of a writer has ended a message. */
@@ -355,7 +361,7 @@ static bool read_more(struct control_channel *c)
 	c->at = 0;
 	c->n = n > 0 ? (size_t)n : 0;
 	if (n == 0 || (n < 0 && errno != EAGAIN))
-		reopen(c);
+		reopen_fifo(c);
 	return n > 0;
 }
 
@@ -375,7 +381,7 @@ static bool next_text(struct control_channel *c)
 		}
 		if (read_more(c))
 			continue;
-		/* Who went without a newline has said all that he wanted to. */
+		/* a writer that leaves without a newline has completed its message */
 		return fd != c->fd && control_text_end(&c->text);
 	}
 }
@@ -392,7 +398,7 @@ int control_channel_next(struct control_channel *c, enum control_message *out,
 			*out = (enum control_message)message;
 			return 1;
 		}
-		tell_unknown(&c->text, tell, context);
+		report_unknown(&c->text, tell, context);
 	}
 	return 0;
 }

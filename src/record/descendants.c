@@ -12,7 +12,8 @@
 #include "base/intmap.h"
 
 /* proc(5): /proc/PID/stat. The name, in brackets, may hold brackets and blanks. */
-static bool read_stat(const char *proc, int32_t pid, int32_t *parent, struct process_time *out)
+static bool read_process_stat(const char *proc, int32_t pid, int32_t *parent,
+			      struct process_time *out)
 {
 	uint64_t utime, stime, start;
 	char path[256], line[1024];
@@ -48,10 +49,10 @@ int descendants_add(const char *proc, struct pid_list *pids)
 	for (size_t i = 0; i < all.n; i++) {
 		int32_t parent;
 
-		if (read_stat(proc, all.data[i], &parent, &time))
+		if (read_process_stat(proc, all.data[i], &parent, &time))
 			*intmap_put(&parents, (uint32_t)all.data[i], &is_new) = (uint32_t)parent;
 	}
-	/* Each round finds one generation more. */
+	/* each round finds one more generation */
 	do {
 		n_before = pids->n;
 		for (size_t i = 0; i < all.n; i++) {
@@ -76,7 +77,7 @@ void process_times_read(const char *proc, const struct pid_list *pids, struct pr
 	int32_t parent;
 
 	for (size_t i = 0; i < pids->n; i++)
-		if (read_stat(proc, pids->data[i], &parent, &time))
+		if (read_process_stat(proc, pids->data[i], &parent, &time))
 			vec_push(&out->list, time);
 }
 
@@ -87,8 +88,8 @@ uint64_t process_times_since(const char *proc, const struct process_times *then)
 	int32_t parent;
 
 	vec_foreach (&then->list, before)
-		if (read_stat(proc, before->pid, &parent, &now) && now.start == before->start &&
-		    now.cpu_ns > before->cpu_ns)
+		if (read_process_stat(proc, before->pid, &parent, &now) &&
+		    now.start == before->start && now.cpu_ns > before->cpu_ns)
 			sum += now.cpu_ns - before->cpu_ns;
 	return sum;
 }

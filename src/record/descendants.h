@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The processes below a process that exist already. A counter of a process follows the children
- * that it forks from then on, and no earlier ones. Not thread-safe; /proc may change meanwhile, so
- * all of this is as of one moment.
+ * The existing processes below a process. A counter of a process follows children that it forks
+ * later, but no earlier ones. Not thread-safe; /proc may change meanwhile, so the result is for one
+ * moment.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct process_time {
 	int32_t pid;
-	uint64_t start;  /* of the process, in ticks since boot: tells a pid that is used again */
+	uint64_t start;  /* of the process, in ticks since boot: differs if a pid is used again */
 	uint64_t cpu_ns; /* user and system time so far, of all threads */
 };
 
@@ -21,12 +21,17 @@ struct process_times {
 	VEC(struct process_time) list;
 };
 
-/* Appends to `pids` the processes below them that are not in it. 0 or a negative errno of `proc`.
+/*
+ * Appends to `pids` all processes below them that are missing there. 0, or a negative errno of
+ * `proc`.
  */
 int descendants_add(const char *proc, struct pid_list *pids);
 
-/* The times of processes, now. Processes that are gone are left out. The caller's to vec_fini(). */
+/*
+ * The present times of processes. Processes that have gone are left out. The caller's to
+ * vec_fini().
+ */
 void process_times_read(const char *proc, const struct pid_list *pids, struct process_times *out);
 
-/* CPU time that these processes used since then. Processes that have ended count as zero. */
+/* CPU time of these processes since then. Processes that have ended count as zero. */
 uint64_t process_times_since(const char *proc, const struct process_times *then);

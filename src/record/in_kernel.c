@@ -20,13 +20,13 @@
 #include "pipeline/user_stacks.h"
 #include "unwind/library.h"
 
-/* How long a file's path is waited for until stacks through it go by frame pointer. */
+/* The longest wait for a file's path; then stacks through it go by frame pointer. */
 #define TABLE_WAIT_NS 2000000000ULL
 
-/* More of them wait in the ring, which has its own limit. */
+/* more of them wait in the ring, which has its own limit */
 #define RAWS_MAX_BYTES ((size_t)64 << 20)
 
-/* Room for them that is kept when there are none: they are many only at the beginning. */
+/* Room for them that is kept when there are none: only the beginning has many. */
 #define RAWS_KEPT_BYTES ((size_t)1 << 20)
 
 #if defined(__aarch64__)
@@ -37,23 +37,23 @@
 #define PC_REGISTER 16
 #endif
 
-/* How much is read of the stack of a thread that waited before we came. */
+/* The bytes that are read of a stack of a thread that waited before the start. */
 #define WAIT_STACK_BYTES 16384
 
 struct file {
 	struct sampler_file told;
 	image_id image;       /* id 0: its path is not known yet */
-	uint64_t wanted_ns;   /* since when its table is wanted; 0: it is not */
-	uint32_t given_round; /* when it was given (sampler_table_round()); 0: not yet */
+	uint64_t wanted_ns;   /* start of the wait for its table; 0: not needed */
+	uint32_t given_round; /* sampler_table_round() of its table; 0: no table yet */
 };
 
-/* A stack that was walked here. The frame that could not be resolved is left out. */
+/* A stack that was walked here. An unresolved leaf is left out. */
 struct walked {
 	uint32_t at, n; /* in frames */
 	int leaf_loss;  /* enum loss_reason, or -1 */
 };
 
-/* Raw stacks that were walked, by hash: those of this epoch and of the one before. */
+/* Walked raw stacks, by hash: those of this epoch and of the one before. */
 struct walked_stacks {
 	VEC(struct code_addr) frames;
 	VEC(struct walked) list;
@@ -72,23 +72,23 @@ struct in_kernel {
 	struct pipeline *pipeline;
 	struct machine *machine;
 	VEC(struct file) files; /* by number */
-	VEC(uint32_t) to_place; /* files that the side band has not come up to */
+	VEC(uint32_t) to_place; /* files that the side band has not reached yet */
 	struct intmap images;   /* file_hash() to image */
 	VEC(struct code_addr) frames;
-	VEC(uint32_t) wanted; /* files whose tables are wanted */
-	VEC(uint8_t) raws;    /* raw stacks to be walked, behind one another */
+	VEC(uint32_t) wanted; /* files that need tables */
+	VEC(uint8_t) raws;    /* raw stacks to walk, one behind the other */
 	VEC(struct late_count) late;
 	struct walked_stacks now, before;
 	struct walked_stacks waiting;         /* of waits, which may be counted at any time */
-	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits are counted */
+	uint32_t first_wait;                  /* counter; UINT32_MAX: no waits */
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
 	uint64_t known_ns;        /* the side band is known up to then; UINT64_MAX: to its end */
 	struct lang_names *names; /* of functions of languages */
 	bool with_tables;
-	bool is_stalled;     /* some raw stack needs a table that was being built … */
+	bool is_stalled;     /* a raw stack needs a table that was not ready … */
 	uint64_t stalled_at; /* … at this generation of tables */
-	uint32_t n_seen;     /* files that were looked at for a table without being asked */
+	uint32_t n_seen;     /* files that were checked for a table without a request */
 };
 
 static bool is_final(const struct in_kernel *k)
@@ -121,9 +121,9 @@ static image_id image_of(struct in_kernel *k, uint32_t number)
 }
 
 /*
- * The image that a process had mapped where the sampler saw the file. Device and
- * inode do not tell this on overlayfs: the sampler has those of the layer, and records have those
- * of the file above.
+ * The image of the process's mapping in the place where the sampler saw the file. On overlayfs,
+ * device and inode can't name it: the sampler has the layer's file, and records have the file
+ * above.
  */
 static image_id image_at_place(struct in_kernel *k, const struct sampler_file *file)
 {
@@ -146,8 +146,8 @@ static void look_at_file(struct in_kernel *k, uint32_t number, image_id image)
 }
 
 /*
- * Files that were told up to a time; the side band is known up to then, and no further. A file is
- * looked at now, as its process may end soon.
+ * Places files up to a time, to which the side band must be known. A file is placed at once,
+ * because its process may end soon.
  */
 static void place_files(struct in_kernel *k, uint64_t until_ns)
 {
@@ -172,7 +172,7 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 	k->to_place.n = kept;
 }
 
-static int follow(struct event_sink *sink, const struct event *e)
+static int follow_event(struct event_sink *sink, const struct event *e)
 {
 	struct in_kernel *k = of_sink(sink);
 	struct thread_view thread;
@@ -213,8 +213,8 @@ static void keep_file(struct sampler_visitor *visitor, const struct sampler_file
 }
 
 /* The reason why a frame could not be resolved, or -1. */
-static int resolve(struct in_kernel *k, const struct thread_view *thread, uint64_t frame,
-		   struct code_addr *out)
+static int resolve_frame(struct in_kernel *k, const struct thread_view *thread, uint64_t frame,
+			 struct code_addr *out)
 {
 	uint32_t file = (uint32_t)(frame >> FRAME_OFF_BITS);
 	uint64_t off = frame & FRAME_OFF_MASK;
@@ -253,22 +253,22 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	vec_reserve(&k->raws, k->raws.n + size);
 	memcpy(k->raws.data + k->raws.n, raw, size);
 	k->raws.n += size;
-	while (k->files.n <= raw->wants) /* the vdso, which no message tells of */
+	while (k->files.n <= raw->wants) /* the vdso, which no message names */
 		vec_push(&k->files, (struct file){ .told.pid = (int32_t)raw->pid });
 	want_table(k, raw->wants);
 }
 
-/* The registers and the stack of a thread, walked by us and kept under a hash. */
+/* The registers and the stack of a thread, for a walk here whose result is kept under a hash. */
 struct to_walk {
 	int32_t pid, tid;
 	uint64_t time_ns, hash;
 	struct user_copy copy;
 	const uint64_t *kernel; /* its frames in the kernel */
 	uint32_t n_kernel;
-	bool may_wait; /* for a table that is being built */
+	bool may_wait; /* for a table that is not ready */
 };
 
-/* False: it might not wait, and has to be walked later. */
+/* False: it can't wait here, and has to be walked later. */
 static bool walk_here(struct in_kernel *k, struct walked_stacks *set, const struct to_walk *w)
 {
 	struct thread_view thread = machine_thread(k->machine, w->pid, w->tid);
@@ -348,8 +348,8 @@ static bool walk_raw(struct in_kernel *k, const struct raw_stack_message *raw, b
 }
 
 /*
- * Walks the raw stacks up to a time; the side band must be known up to then. While a
- * table is being built the ring would fill, so, unless it may wait, what needs it stays.
+ * Walks the raw stacks up to a time, to which the side band must be known. While a table is not
+ * ready, the ring would fill; so, unless may_wait, stacks that need it stay.
  */
 static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 {
@@ -376,7 +376,7 @@ static void walk_raws(struct in_kernel *k, uint64_t until_ns, bool may_wait)
 	}
 	k->raws.n = kept;
 	user_stacks_rest_walked(pipeline_user_stacks(k->pipeline));
-	/* A process may have ended long before the table is there that its stacks wait for. */
+	/* a process may have ended long before the table of its waiting stacks is ready */
 	pipeline_keep_ended(k->pipeline, oldest_ns);
 	if (!kept && k->raws.cap > RAWS_KEPT_BYTES)
 		vec_fini(&k->raws);
@@ -389,7 +389,10 @@ static void walked_fini(struct walked_stacks *w)
 	intmap_fini(&w->by_hash);
 }
 
-/* A stack is told at once with its first count, so what was not counted by now never is. */
+/*
+ * A raw stack comes just before its first count, so a stack without a count by now will never have
+ * one.
+ */
 static void forget_walked(struct in_kernel *k)
 {
 	struct walked_stacks empty = k->before;
@@ -418,7 +421,7 @@ static const struct walked *find_walked(const struct in_kernel *k, uint64_t hash
 
 /* Tables. */
 
-/* True when there is nothing more to wait for. */
+/* True when the wait is over. */
 static bool give_table(struct in_kernel *k, uint32_t number)
 {
 	struct user_stacks *stacks = pipeline_user_stacks(k->pipeline);
@@ -428,7 +431,7 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	const struct unwind_table *table = NULL;
 	bool is_there = number == TABLE_OF_VDSO ? user_stacks_vdso_table(stacks, &table)
 			: image.n ? user_stacks_table(stacks, f->told.pid, image, &table)
-				  : is_overdue; /* no record told of it */
+				  : is_overdue; /* no record named it */
 
 	if (!is_there)
 		return false;
@@ -438,7 +441,7 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	return true;
 }
 
-/* What has been copied is seldom needed here. */
+/* The copied tables are seldom needed here. */
 static void rest_tables(struct in_kernel *k)
 {
 	const struct unwind_table *table;
@@ -534,18 +537,19 @@ static void push_frames(struct in_kernel *k, const struct sampler_count *c,
 			push_language_frame(k, c, i++);
 			continue;
 		}
-		reason = resolve(k, thread, c->frames[i], &code);
+		reason = resolve_frame(k, thread, c->frames[i], &code);
 		if (reason >= 0 && i == 0)
 			sample->leaf_loss = reason;
 		else if (reason >= 0)
 			sample->n_unmapped++;
 		if (reason >= 0 && i >= MAX(c->n_kernel, 1u))
-			break; /* as in the pipeline: what follows is no more trustworthy */
+			break; /* as in the pipeline: the following frames can't be trusted either
+				*/
 		vec_push(&k->frames, code);
 	}
 }
 
-/* False: it is no raw stack that was told. */
+/* False: the stack is not among the walked raw stacks. */
 static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_sample *sample)
 {
 	const struct code_addr *frames;
@@ -560,8 +564,8 @@ static bool push_walked(struct in_kernel *k, uint64_t hash, struct pipeline_samp
 }
 
 /*
- * A sample a millisecond, as a profile at 1000 Hz of the waiting thread would have
- * it; what is left over goes to the next wait of that state.
+ * A sample a millisecond, like a profile of the waiting thread at 1000 Hz. The rest counts with the
+ * next wait of that state.
  */
 static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count *c)
 {
@@ -573,16 +577,17 @@ static uint64_t samples_of_wait(struct in_kernel *k, const struct sampler_count 
 }
 
 /*
- * Its raw stack waits for a table, or for the side band: the count is kept until the next reading.
- * A stack from after known_ns would be walked by the mappings of the program before an exec.
+ * Walks the count's raw stack if possible. True if it still waits for a table or for the side band;
+ * then the count is kept until the next reading. A stack from after known_ns would be walked by the
+ * mappings of the program before an exec.
  */
-static bool is_late(struct in_kernel *k, const struct sampler_count *c)
+static bool walk_or_defer(struct in_kernel *k, const struct sampler_count *c)
 {
 	const struct code_addr *frames;
 
 	if (c->frames || find_walked(k, c->stack, &frames) || !k->raws.n)
 		return false;
-	walk_raws(k, k->known_ns, is_final(k)); /* it may have been told just now */
+	walk_raws(k, k->known_ns, is_final(k)); /* it may have arrived just now */
 	return !is_final(k) && k->raws.n && !find_walked(k, c->stack, &frames);
 }
 
@@ -615,7 +620,7 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 		.leaf_loss = -1,
 	};
 
-	if (is_late(k, c))
+	if (walk_or_defer(k, c))
 		return keep_late(k, c);
 	sample.samples = c->counter < k->first_wait ? c->samples : samples_of_wait(k, c);
 	k->frames.n = 0;
@@ -641,7 +646,7 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 	k->visitor = (struct sampler_visitor){ keep_file, learn_code, keep_raw, add_count };
 	k->with_tables = with_tables;
 	k->first_wait = UINT32_MAX;
-	k->sink.push = follow;
+	k->sink.push = follow_event;
 	k->sampler = sampler;
 	k->pipeline = pipeline;
 	k->machine = machine;
@@ -695,7 +700,7 @@ int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err)
 	int e;
 
 	k->time_ns = time_ns;
-	/* Files that no raw stack asked for, as the ring had no room for it. */
+	/* files that no raw stack named, because the ring had no room for it */
 	for (; k->with_tables && k->n_seen < k->files.n; k->n_seen++)
 		want_table(k, k->n_seen);
 	add_late(k);

@@ -19,41 +19,40 @@ struct machine;
 struct pipeline;
 struct sampler;
 
-/* `with_tables`: the sampler walks by unwind tables (sampler_can_unwind()), which it is to be
- * given. */
+/* `with_tables`: the sampler walks by unwind tables (sampler_can_unwind()) and needs them. */
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,
 				struct machine *machine, bool with_tables);
 void in_kernel_free(struct in_kernel *k); /* NULL is fine; the sampler stays the caller's */
 
-/* Where the side band goes: it learns which path a file has, and passes all on. */
+/* The sink of the side band: it learns the paths of files, and passes all events on. */
 struct event_sink *in_kernel_sink(struct in_kernel *k);
 
-/* Takes what the sampler has told, as files and raw stacks: call it when sampler_fd() is readable.
- */
+/* Reads the sampler's messages (files and raw stacks): call it when sampler_fd() is readable. */
 int in_kernel_poll(struct in_kernel *k, struct error *err);
 
 /*
- * The side band was passed on up to `until_ns`: walks the raw stacks up to then, and
- * gives the kernel the unwind tables of files that it has met.
+ * The side band was passed on up to `until_ns`: walks the raw stacks up to then, and gives the
+ * kernel the unwind tables of their files.
  */
 void in_kernel_catch_up(struct in_kernel *k, uint64_t until_ns);
 
-/* Something waits for the side band, which is a few milliseconds late. */
+/* Some data needs the side band, which is a few milliseconds late. */
 bool in_kernel_is_behind(const struct in_kernel *k);
 
 /*
- * Counters from this one on are of waits (collect/bpf/shared.h), and their samples
- * milliseconds (pipeline/off_cpu.h).
+ * Counters from this one on count waits (collect/bpf/shared.h); their samples are milliseconds
+ * (pipeline/off_cpu.h).
  */
 void in_kernel_expect_waits(struct in_kernel *k, uint32_t first_counter);
 
-/* A thread that waited before anybody looked, since `now_ns` for us. `proc` as for off_cpu_look().
+/*
+ * Adds a thread that waited before the start, as if since `now_ns`. `proc` as for off_cpu_look().
  */
 void in_kernel_put_wait(struct in_kernel *k, const char *proc, const struct blocked_thread *t,
 			uint64_t now_ns);
 
-/* Adds those that still wait; after the last in_kernel_read(). */
+/* Adds the threads that still wait; after the last in_kernel_read(). */
 int in_kernel_read_waits(struct in_kernel *k, uint64_t now_ns, struct error *err);
 
-/* Adds what the last epoch counted; `time_ns` is in the second that it was. */
+/* Adds the counts of the last epoch; `time_ns` is in its second. */
 int in_kernel_read(struct in_kernel *k, uint64_t time_ns, struct error *err);

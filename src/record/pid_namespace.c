@@ -50,7 +50,10 @@ static bool is_idle(const struct pid_namespace *p, const struct sample_event *s)
 	return is_idle;
 }
 
-/* Its user part, which nothing can be told of, is one frame; copied registers and stacks go. */
+/*
+ * One frame replaces its user part, of which nothing is known; copied registers and stacks are
+ * dropped.
+ */
 static int push_other(struct pid_namespace *p, const struct event *event)
 {
 	struct event e = *event;
@@ -69,7 +72,7 @@ static int push_other(struct pid_namespace *p, const struct event *event)
 	return event_push(p->next, &e);
 }
 
-static int push(struct event_sink *sink, const struct event *e)
+static int pid_namespace_push(struct event_sink *sink, const struct event *e)
 {
 	struct pid_namespace *p = (struct pid_namespace *)sink;
 
@@ -88,7 +91,7 @@ static int push(struct event_sink *sink, const struct event *e)
 	}
 }
 
-static void expect(struct event_sink *sink, const struct event *e)
+static void pid_namespace_expect(struct event_sink *sink, const struct event *e)
 {
 	if (e->pid)
 		event_expect(((struct pid_namespace *)sink)->next, e);
@@ -100,7 +103,7 @@ struct pid_namespace *pid_namespace_new(const char *proc, struct event_sink *nex
 	struct pid_namespace *p = xcalloc(1, sizeof(*p));
 	struct kallsyms k = { 0 };
 
-	p->sink = (struct event_sink){ push, expect };
+	p->sink = (struct event_sink){ pid_namespace_push, pid_namespace_expect };
 	p->next = next;
 	if (kallsyms_read(&k, path) == 0 && !k.is_hidden)
 		find_idle(p, &k);

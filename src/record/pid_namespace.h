@@ -2,11 +2,11 @@
 /*
  * Samples of processes that have no number here.
  *
- * In a container with pids of its own, the kernel gives pid 0 to the work of all other namespaces,
+ * In a container with a pid namespace, the kernel gives pid 0 to samples of all other namespaces,
  * as to the idle task (perf_event_pid() in kernel/events/core.c). Such samples get
- * PID_OTHER_NAMESPACE, and of their user part one frame stays; records of pid 0 are dropped. A
- * sample is idle only if its stack is in the kernel's idle loop, so without call chains, or where
- * /proc/kallsyms hides addresses, none is.
+ * PID_OTHER_NAMESPACE, and one frame replaces their user part; records of pid 0 are dropped. A
+ * sample is idle only if its stack is in the kernel's idle loop. So without call chains, or if
+ * /proc/kallsyms hides addresses, none is idle.
  */
 #pragma once
 

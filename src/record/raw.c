@@ -25,7 +25,7 @@
 
 #define MAX_FORMAT (1 << 20)
 
-/* Of trace that waits for the disk: a quarter of a second of each CPU at 500 MB/s. */
+/* Trace that waits for the disk: a quarter of a second of each CPU at 500 MB/s. */
 #define WAITING_BYTES ((uint64_t)128 << 20)
 
 struct raw_recording {
@@ -37,8 +37,8 @@ struct raw_recording {
 	const struct counters *counters;
 	char *const *argv;
 	char *version, *cpu_model;
-	struct strings paths; /* whose build ids are known */
-	struct buf build_ids; /* of the section */
+	struct strings paths; /* files with known build ids */
+	struct buf build_ids; /* bytes of the section */
 	uint32_t n_cpus;
 	uint64_t n_truncated;
 	struct record_ring *ring; /* of samples; NULL: they are written as they come */
@@ -101,7 +101,7 @@ const struct store_ops no_store = {
 
 /* Events. */
 
-/* A file's build id: as the kernel told it, or as its note has it. */
+/* A file's build id: from the kernel's record, or from the file's note. */
 static void note_build_id(struct raw_recording *r, const struct event *e)
 {
 	const struct mapping_event *m = &e->mapping;
@@ -122,7 +122,7 @@ static void note_build_id(struct raw_recording *r, const struct event *e)
 		writer_build_id(&r->build_ids, m->path, &image.build_id, false);
 }
 
-static int push(struct event_sink *sink, const struct event *e)
+static int raw_push(struct event_sink *sink, const struct event *e)
 {
 	struct raw_recording *r = (struct raw_recording *)sink;
 
@@ -148,7 +148,7 @@ static void keep_record(void *context, const void *record, size_t size)
 	perfdata_file_record(r->file, record, size);
 }
 
-static void take_record(void *context, const void *record, size_t size)
+static void raw_add_record(void *context, const void *record, size_t size)
 {
 	struct raw_recording *r = context;
 	const struct perf_event_header *h = record;
@@ -168,7 +168,7 @@ void raw_set_scanning(struct raw_recording *r, bool is_scanning)
 /* The kernel. */
 
 /*
- * The kernel's text, from its list of symbols, which is in order of address; `reference` is the
+ * The kernel's text, from its list of symbols, which is in order of address. `reference` is the
  * symbol at its start, which not every kernel lists: _text or else _stext.
  */
 static void find_text(uint64_t *start, uint64_t *end, const char **reference)
@@ -229,7 +229,7 @@ static void put_modules(struct raw_recording *r)
 		fclose(f);
 }
 
-/* The note of the kernel that runs: name size, description size, type; then both. */
+/* The running kernel's note: name size, description size, type; then both. */
 static void put_kernel_build_id(struct raw_recording *r)
 {
 	struct build_id id;
@@ -294,7 +294,7 @@ static uint64_t waiting_bytes(const struct raw_recording *r)
 	return MIN(rings_count(r->rings) * WAITING_BYTES, all / 8);
 }
 
-/* Before all that needs it to be read. */
+/* In front of all records that need it. */
 static void put_trace(struct raw_recording *r, const struct raw_trace *trace)
 {
 	struct buf info = { 0 };
@@ -364,7 +364,7 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 	int e;
 
 	*r = (struct raw_recording){
-		.sink = { push },
+		.sink = { raw_push },
 		.next = c->next,
 		.rings = c->rings,
 		.counters = c->counters,
@@ -385,7 +385,7 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 	if (c->trace)
 		put_trace(r, c->trace);
 	put_kernel(r);
-	rings_on_record(r->rings, take_record, r);
+	rings_on_record(r->rings, raw_add_record, r);
 	*out = r;
 	return 0;
 }
@@ -432,7 +432,7 @@ static void put_clock(struct writer_sections *s)
 	put_u64(out, clock_monotonic_ns());
 }
 
-/* Numbers may have gaps. perf takes no sample of a CPU whose number is not below this one. */
+/* Numbers may have gaps. perf only accepts samples of CPUs with numbers below this one. */
 static uint32_t n_cpu_numbers(void)
 {
 	uint32_t n = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
@@ -466,7 +466,7 @@ static void put_machine(struct raw_recording *r, struct writer_sections *s)
 	put_u64(writer_section(s, FEATURE_TOTAL_MEM), kib);
 }
 
-/* What tracefs says of a tracepoint, with its size before it. */
+/* A tracepoint's file in tracefs, with its size before it. */
 static bool put_trace_file(struct buf *out, const char *tracefs, const char *name)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/events/%s", tracefs, name), *text = NULL;
@@ -486,7 +486,7 @@ static void put_tracepoint(struct buf *out, const char *tracefs, const char *nam
 		xasprintf("%.*s/%s/format", (int)len, name, name[len] ? name + len + 1 : "");
 	size_t start = out->len;
 
-	/* A system of its own for each: readers go by the id in the format. */
+	/* each has its own system: readers go by the id in the format */
 	buf_bytes(out, name, len);
 	buf_u8(out, 0);
 	put_u32(out, 1);
@@ -498,7 +498,7 @@ static void put_tracepoint(struct buf *out, const char *tracefs, const char *nam
 	}
 }
 
-/* tracing.c has the layout. Version 0.5 has no names of threads at its end. */
+/* tracing.c has the layout. Version 0.5 has no threads' names at its end. */
 static void put_tracing(struct raw_recording *r, struct writer_sections *s)
 {
 	static const char magic[] = "\x17\x08\x44tracing0.5";
@@ -536,7 +536,7 @@ static void put_tracing(struct raw_recording *r, struct writer_sections *s)
 
 int raw_advance(struct raw_recording *r)
 {
-	/* The samples that are held come last, however old they are: a round would be untrue. */
+	/* the held samples come last, whatever their age: a round would be wrong */
 	if (!r->ring)
 		perfdata_file_round(r->file);
 	return perfdata_file_flush(r->file);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `record --raw`: the kernel's records as they come, into a perf.data file.
+ * `record --raw`: the kernel's unchanged records in a perf.data file.
  *
  *   rings ─┬─► every record ────────────────────────► file
  *          └─► events ─► (samples counted, the rest) ─► pipeline, for losses and time
  *   /proc  ──► events ─► records ───────────────────► file
  *
- * A hardware trace stands between the records, an AUXTRACE record before each piece.
+ * A hardware trace is between the records, each piece behind an AUXTRACE record.
  *
  * The pipeline runs beside it without samples: its store keeps nothing.
  */
@@ -31,25 +31,25 @@ struct raw_config {
 	const struct counters *counters;
 	uint32_t n_cpus;
 	struct event_sink *next;       /* the pipeline's */
-	const struct raw_trace *trace; /* a hardware trace is recorded, too; NULL: none */
+	const struct raw_trace *trace; /* of a hardware trace; NULL: none */
 	/* Samples are held in memory, and those of the last keep_ns written at the end; 0: all. */
 	uint64_t keep_ns, keep_bytes;
 };
 
-/* Opens the file and takes the rings' records from here on. */
+/* Opens the file and writes the rings' records from here on. */
 int raw_open(const struct raw_config *config, struct raw_recording **out, struct error *err);
 
-/* Where the rings' events, and those of /proc, are to go. */
+/* The sink for the rings' events and those of /proc. */
 struct event_sink *raw_sink(struct raw_recording *r);
 
 /*
- * True, as from raw_open() on: events are those of a scan of /proc, which have no record, so that
- * each gets one. False: each has a record of the kernel.
+ * True (the state after raw_open()): events come from a scan of /proc and have no record, so each
+ * gets one. False: each has a record of the kernel.
  */
 void raw_set_scanning(struct raw_recording *r, bool is_scanning);
 
 /*
- * All up to now has been drained: written out, so that a killed recorder loses what comes later
+ * All records up to now were drained: writes them, so that a killed recorder only loses later ones
  * (with keep_ns: its samples).
  */
 int raw_advance(struct raw_recording *r);
@@ -57,10 +57,10 @@ int raw_advance(struct raw_recording *r);
 /* A piece of the trace. From any thread. */
 int raw_take_aux(struct raw_recording *r, const struct aux_piece *piece);
 
-/* How long a piece had to wait for the disk, as the memory before it was used up. */
+/* The time for which pieces waited for the disk, because the memory was used up. */
 uint64_t raw_waited_ns(const struct raw_recording *r);
 
-/* How often the kernel said that the trace was cut off. */
+/* How often the kernel cut the trace off. */
 uint64_t raw_truncated(const struct raw_recording *r);
 
 /* *samples, *n_bytes: of the file. Frees in any case. */

@@ -28,7 +28,7 @@ static void read_time(const struct perf_event_mmap_page *page, struct writer_int
 	} while (seq & 1 || seq != __atomic_load_n(&page->lock, __ATOMIC_RELAXED));
 }
 
-/* The driver tells it as "N:D"; before that, the processor alone does. */
+/* The driver gives it as "N:D"; without the driver's file, only the processor does. */
 static void read_ratio(const struct counter_sources *sources, struct writer_intel_pt *out)
 {
 	char *path = xasprintf("%s/bus/event_source/devices/" INTEL_PT "/tsc_art_ratio",

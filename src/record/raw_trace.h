@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a perf.data says of the hardware trace in it: from sysfs, the processor and the ring's page.
+ * The description of a hardware trace in its perf.data: from sysfs, the processor and the ring's
+ * page.
  */
 #pragma once
 
@@ -12,14 +13,14 @@ struct raw_trace {
 	const struct counter *counter;
 	const struct counter_sources *sources;
 	enum aux_mode mode;
-	bool is_per_cpu;        /* areas are of CPUs, not of threads */
-	bool is_of_whole_cpus;  /* of all threads there: so are the switches */
+	bool is_per_cpu;        /* areas of CPUs, not of threads */
+	bool is_of_whole_cpus;  /* areas, and switches, of all threads there */
 	bool has_switches;      /* SWITCH records */
 	bool has_switch_events; /* sched_switch's samples instead */
 	const struct perf_event_mmap_page *page;
 };
 
-/* AUXTRACE_INFO, and TIME_CONV where the kernel tells how. */
+/* AUXTRACE_INFO, and TIME_CONV if the kernel gives it. */
 void raw_trace_info(const struct raw_trace *t, struct buf *out);
 
 /* "GenuineIntel,6,94,3" */

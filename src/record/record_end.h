@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How `assay record`, or a front end that records, ended. */
+/* The end of `assay record`, or of a front end that records. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include "record/recorder.h"
 
 struct record_end {
-	int code;     /* negative: recording failed, and the user has read why */
+	int code;     /* negative: recording failed, and the user has read the reason */
 	bool has_run; /* there is a session */
 	struct recorder_result result;
 };

@@ -9,7 +9,7 @@
 
 #define PIECE_BYTES ((size_t)256 << 10)
 
-/* Records one behind the other; pieces go as a whole. */
+/* Records one behind the other; a piece is dropped as a whole. */
 struct ring_piece {
 	struct ring_piece *next; /* the newer one */
 	size_t used, size;
@@ -54,7 +54,7 @@ void record_ring_free(struct record_ring *r)
 	free(r);
 }
 
-/* The piece that went last is the next one, so that a steady ring allocates nothing. */
+/* Reuses the last dropped piece, so that a steady ring allocates nothing. */
 static struct ring_piece *new_piece(struct record_ring *r, size_t least)
 {
 	size_t size = MAX(PIECE_BYTES, least);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The newest records of a recording that always runs: what is older than some time, or more than
- * some bytes ago, makes room. Kept in memory until somebody wants them.
+ * The newest records of an endless recording. Records older than some time, or beyond some bytes,
+ * are dropped. They stay in memory until a user requests them.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ void record_ring_free(struct record_ring *r); /* NULL is fine */
 /* Copies a record; times may come a little out of order. */
 void record_ring_push(struct record_ring *r, const void *record, size_t size, uint64_t time_ns);
 
-/* All that is held, oldest first; it is empty afterwards. */
+/* Takes all held records, oldest first; the ring is empty afterwards. */
 void record_ring_take(struct record_ring *r,
 		      void (*visit)(void *context, const void *record, size_t size), void *context);
 

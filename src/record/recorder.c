@@ -30,7 +30,7 @@
 
 #define UNSAMPLED_MIN_NS 50000000ULL
 #define ASKED_NS         5000000ULL
-#define MISSED_MIN       50 /* samples; periods that threads end in are worth a few */
+#define MISSED_MIN       50 /* samples; threads' unfinished periods are worth a few */
 
 const char *const stack_source_texts[N_STACK_SOURCES] = {
 #define X(id, text) text,
@@ -38,7 +38,7 @@ const char *const stack_source_texts[N_STACK_SOURCES] = {
 #undef X
 };
 
-/* While it runs. */
+/* The recording in progress. */
 
 static void reap_child(struct recorder *r)
 {
@@ -53,10 +53,10 @@ static void reap_child(struct recorder *r)
 }
 
 /*
- * Ctrl-C reaches the command through the terminal, so it is not sent again; the
- * command decides what it means, and a second one ends the recording anyway. A
- * signal that was sent to us alone is passed on. timeout(1) and service managers signal the
- * process and then its group: what comes at once is one request.
+ * Ctrl-C reaches the command through the terminal, so it is not sent again. The command handles it,
+ * and a second one ends the recording anyway. A signal to us alone is passed on. timeout(1) and
+ * service managers signal the process and then its group: signals at the same moment are one
+ * request.
  */
 static void on_stop_signal(struct recorder *r, const struct signalfd_siginfo *s)
 {
@@ -91,7 +91,7 @@ static int handle_signals(struct recorder *r, struct error *err)
 	return MIN(e, 0);
 }
 
-/* What it has started may go on, but nobody asked for that alone. */
+/* The command's children may go on, but the user named other targets only. */
 static bool has_target_ended(const struct recorder *r)
 {
 	return has_pid_target(r->config) && !proc_any_runs(&r->tids);
@@ -113,7 +113,7 @@ static int wait_ms(const struct recorder *r)
 	return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
-/* A trace's records have times of the kernel's own clock: they are taken as they come. */
+/* A trace's records have times of the kernel's own clock: they are delivered as they come. */
 uint64_t recorder_safe_time(const struct recorder *r)
 {
 	return recorder_has_trace(r) ? UINT64_MAX - 1 : rings_safe_time();
@@ -129,7 +129,10 @@ int recorder_drain(struct recorder *r, uint64_t until_ns)
 	return e;
 }
 
-/* Until all records up to `time_ns` stand in the rings: one nap, as each waking costs. */
+/*
+ * Waits until all records up to `time_ns` are in the rings: with one nap, because each waking
+ * costs.
+ */
 static void wait_until_safe(uint64_t time_ns)
 {
 	struct timespec nap = { .tv_nsec = (long)(time_ns - MIN(time_ns, rings_safe_time())) };
@@ -138,8 +141,8 @@ static void wait_until_safe(uint64_t time_ns)
 		nanosleep(&nap, NULL);
 }
 
-/* A timer whose interrupt comes late makes one sample where several were due. */
-static void tell_late(struct recorder *r, uint32_t counter, uint64_t n)
+/* A timer whose interrupt comes late makes one sample instead of several. */
+static void report_late(struct recorder *r, uint32_t counter, uint64_t n)
 {
 	if (n > r->result->n_late) {
 		r->result->n_late = n;
@@ -149,20 +152,20 @@ static void tell_late(struct recorder *r, uint32_t counter, uint64_t n)
 		pipeline_lose(r->pipeline, LOSS_THROTTLED_SAMPLES, counter, n);
 }
 
-static void lose_missed(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
+static void report_missed(void *context, enum loss_reason reason, uint32_t counter, uint64_t n)
 {
 	struct recorder *r = context;
 
 	if (strcmp(r->counters.data[counter].unit, "ns"))
 		pipeline_lose(r->pipeline, reason, counter, n);
 	else
-		tell_late(r, counter, n);
+		report_late(r, counter, n);
 }
 
 /*
- * What the in-kernel sampler counted up to now, as samples of `time_ns`. The side
- * band is read in between, so that every file and process is known. Stacks that are younger than
- * that reading wait: it may have missed the process's exec.
+ * Adds the in-kernel sampler's counts up to now, as samples of `time_ns`. The side band is read in
+ * between, so that every file and process is known. Stacks younger than that reading wait: it may
+ * have missed the process's exec.
  */
 static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, struct error *err)
 {
@@ -187,12 +190,15 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 		e = in_kernel_read_waits(r->in_kernel, time_ns, err);
 	sampler_collect_losses(r->sampler, pipeline_lose, r->pipeline);
 	if (is_final)
-		sampler_collect_missed(r->sampler, lose_missed, r);
+		sampler_collect_missed(r->sampler, report_missed, r);
 	return e;
 }
 
-/* At the end of a second, for samples of that second; else as often as was asked for. */
-static bool is_read_due(struct recorder *r, uint64_t *time_ns)
+/*
+ * Begins a reading at the end of a second, for samples of that second, or at the configured
+ * interval.
+ */
+static bool begin_due_read(struct recorder *r, uint64_t *time_ns)
 {
 	uint64_t now = clock_monotonic_ns(), flush = pipeline_next_flush(r->pipeline);
 	uint64_t step = (uint64_t)(r->config->drain_s * NS_PER_SECOND);
@@ -204,7 +210,7 @@ static bool is_read_due(struct recorder *r, uint64_t *time_ns)
 	return true;
 }
 
-/* Up to now, also where the second is not over. */
+/* Up to now, also within a second. */
 int recorder_gather(struct recorder *r, struct error *err)
 {
 	uint64_t now = clock_monotonic_ns(), flush = pipeline_next_flush(r->pipeline);
@@ -224,8 +230,8 @@ int recorder_gather(struct recorder *r, struct error *err)
 }
 
 /*
- * What processes did on a CPU before its side band was there: nobody heard of an exec or a mapping.
- * After the side band up to now, which would else undo what /proc says.
+ * Finds what processes did on a CPU before it had a side band, where execs and mappings are
+ * missing. After the side band up to now, which would otherwise undo the data of /proc.
  */
 static int scan_again(struct recorder *r, struct error *err)
 {
@@ -255,15 +261,15 @@ static int follow_cpus(struct recorder *r, struct error *err)
 		if (!e && r->sampler)
 			e = sampler_cpu_online(r->sampler, cpu, &why);
 		if (e == -ENOENT && r->config->cpus->n)
-			continue; /* none of those that were asked for */
+			continue; /* not a requested CPU */
 		pipeline_lose(r->pipeline, e ? LOSS_CPU_UNWATCHED : LOSS_CPU_ONLINE, UINT32_MAX, 1);
 		is_new = is_new || !e;
 	}
 	return is_new && (r->config->whole_machine || r->config->cgroup) ? scan_again(r, err) : 0;
 }
 
-/* Whoever steers has a word in each turn. */
-static int ask_control(struct recorder *r, struct error *err)
+/* Each turn serves the steering. */
+static int serve_control(struct recorder *r, struct error *err)
 {
 	const struct recorder_control *c = r->config->control;
 	int e = 0;
@@ -278,10 +284,10 @@ static int ask_control(struct recorder *r, struct error *err)
 }
 
 /*
- * A thousand requests a second are no reason to look at all rings for each of them: that is half of
- * what one costs.
+ * True if this turn only serves a request of the steering: then the rings can wait. Reading all
+ * rings for each of a thousand requests a second would be half of their cost.
  */
-static bool is_only_asked(struct recorder *r)
+static bool begin_control_turn(struct recorder *r)
 {
 	const struct recorder_control *c = r->config->control;
 	uint64_t now = clock_monotonic_ns();
@@ -293,7 +299,7 @@ static bool is_only_asked(struct recorder *r)
 	return false;
 }
 
-static int run(struct recorder *r, struct error *err)
+static int record_loop(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
 	int e = 0;
@@ -302,8 +308,8 @@ static int run(struct recorder *r, struct error *err)
 		uint64_t safe, time_ns;
 
 		rings_wait(r->rings, r->wake_fd, wait_ms(r));
-		if (is_only_asked(r)) {
-			e = ask_control(r, err);
+		if (begin_control_turn(r)) {
+			e = serve_control(r, err);
 			continue;
 		}
 		e = handle_signals(r, err);
@@ -311,7 +317,7 @@ static int run(struct recorder *r, struct error *err)
 			e = follow_cpus(r, err);
 		if (!e && r->in_kernel)
 			e = in_kernel_poll(r->in_kernel, err);
-		if (!e && r->sampler && is_read_due(r, &time_ns))
+		if (!e && r->sampler && begin_due_read(r, &time_ns))
 			e = read_in_kernel(r, time_ns, false, err);
 		safe = rings_safe_time();
 		if (!e)
@@ -325,7 +331,7 @@ static int run(struct recorder *r, struct error *err)
 		}
 		pipeline_advance(r->pipeline, safe);
 		if (!e)
-			e = ask_control(r, err);
+			e = serve_control(r, err);
 		if (!r->is_ended && c->duration_s > 0 &&
 		    clock_monotonic_ns() - r->counting_ns >=
 			    (uint64_t)(c->duration_s * NS_PER_SECOND)) {
@@ -343,10 +349,11 @@ static int run(struct recorder *r, struct error *err)
 /* The end. */
 
 /*
- * A thread's clock begins anew with each thread, so one that lives shorter than a period gets no
- * sample, however many of them there are. Below a tenth, periods that threads end in explain it.
+ * A clock begins anew with each thread. So a thread that lives shorter than a period gets no
+ * sample, even if there are many such threads. Below a tenth, unfinished periods of ended threads
+ * explain the gap.
  */
-static void tell_short_lived(struct recorder *r, uint32_t counter, uint64_t used_ns, uint64_t n)
+static void report_short_lived(struct recorder *r, uint32_t counter, uint64_t used_ns, uint64_t n)
 {
 	uint64_t ns = n * pace_period(&r->counters.data[counter]);
 
@@ -365,14 +372,14 @@ static void count_missed_ticks(struct recorder *r, uint32_t counter, const struc
 	struct clock_gap gap = clock_gap(used_ns, pace_period(&r->counters.data[counter]),
 					 t->samples + t->lost, t->n_begun);
 
-	tell_late(r, counter, gap.late);
+	report_late(r, counter, gap.late);
 	if (is_command_target(r->config))
-		tell_short_lived(r, counter, used_ns, gap.unfinished);
+		report_short_lived(r, counter, used_ns, gap.unfinished);
 }
 
 /*
- * The clock itself tells the time for which samples were due. Where it samples in user mode alone,
- * wait(2) tells that time of a command, in ticks: less than a tenth is no news.
+ * The clock itself counts the time in which samples were due. If it samples user mode alone,
+ * wait(2) gives that time of a command, in ticks: a gap of less than a tenth is not reported.
  */
 static void count_missed_time(struct recorder *r, uint32_t counter, const struct rings_tally *t)
 {
@@ -388,7 +395,7 @@ static void count_missed_time(struct recorder *r, uint32_t counter, const struct
 	if (a->exclude_user || a->exclude_idle || !is_command_target(r->config) ||
 	    r->config->off_cpu || r->result->end != END_COMMAND)
 		return;
-	/* Their time is in it, and the reason that it has no samples is known. */
+	/* their time is included, and the reason for their missing samples is known */
 	if (r->result->n_protected)
 		return;
 	getrusage(RUSAGE_CHILDREN, &usage);
@@ -398,8 +405,8 @@ static void count_missed_time(struct recorder *r, uint32_t counter, const struct
 		count_missed_ticks(r, counter, t, used);
 }
 
-/* Where the kernel looks for the period, the number hangs on how long it looked. */
-static void tell_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
+/* If the kernel searches the period, the number depends on the length of that search. */
+static void report_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
 {
 	if (pace_period(&r->counters.data[counter]) && n > r->result->n_unsampled) {
 		r->result->n_unsampled = n;
@@ -409,8 +416,8 @@ static void tell_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
 }
 
 /*
- * What a counter counted beyond its samples: none were taken while it was throttled, and the
- * period that a thread began and did not end has none either.
+ * Events of a counter without samples: no sample is taken while the counter is throttled, or for a
+ * thread's unfinished period.
  */
 static void count_missed(struct recorder *r)
 {
@@ -438,7 +445,7 @@ static void count_missed(struct recorder *r)
 		if (t->was_throttled && missed)
 			pipeline_lose(r->pipeline, LOSS_THROTTLED_SAMPLES, i, missed);
 		else if (missed > t->samples / 10 + MISSED_MIN)
-			tell_unsampled(r, i, missed);
+			report_unsampled(r, i, missed);
 	}
 }
 
@@ -448,7 +455,7 @@ static void put_statistic(void *context, const char *feature, const char *key, u
 		   key, value);
 }
 
-static void tell_features(struct recorder *r)
+static void report_features(struct recorder *r)
 {
 	struct buf text = { 0 };
 
@@ -467,7 +474,7 @@ static void count_protected(struct recorder *r)
 		pipeline_lose(r->pipeline, LOSS_PROTECTED, 0, r->result->n_protected);
 }
 
-static int finish(struct recorder *r, struct error *err)
+static int recorder_finish(struct recorder *r, struct error *err)
 {
 	struct recorder_result *out = r->result;
 	struct session_end end;
@@ -476,7 +483,7 @@ static int finish(struct recorder *r, struct error *err)
 
 	if (r->aux && r->config->snapshot_at_end)
 		recorder_snapshot(r, NULL);
-	/* The side band last: it tells of every process that has samples. */
+	/* the side band last: it names every process with samples */
 	if (r->sampler)
 		sampler_disable(r->sampler);
 	rings_disable(r->rings);
@@ -487,7 +494,7 @@ static int finish(struct recorder *r, struct error *err)
 	else
 		e_read = read_in_kernel(r, end_ns, true, err);
 	snprintf(out->note, sizeof(out->note), "%s", rings_note(r->rings));
-	tell_features(r);
+	report_features(r);
 	if (!r->config->whole_machine && !r->config->cgroup)
 		count_protected(r);
 	if (!r->config->in_kernel && !r->was_steered)
@@ -498,8 +505,7 @@ static int finish(struct recorder *r, struct error *err)
 	out->own_cpu_ns = end.own_cpu_ns;
 	out->own_peak_bytes = end.own_peak_bytes;
 	out->duration_ns = end_ns - r->start_ns;
-	/* What could not be read at the end is the error to tell; what was read is kept all the
-	 * same. */
+	/* a failed reading at the end is the error to report; all that was read is kept */
 	e = pipeline_close(take_ptr(r->pipeline), &end, &out->counts, e_read < 0 ? NULL : err);
 	out->size_bytes = r->written_bytes + file_tree_bytes(r->dir);
 	out->aux_bytes = r->aux ? aux_bytes(r->aux) : 0;
@@ -572,8 +578,8 @@ int recorder_run(const struct recorder_config *config, struct recorder_result *o
 		else
 			e_run = 0;
 		if (e_run >= 0)
-			e_run = run(&r, err);
-		e = finish(&r, e_run < 0 ? NULL : err);
+			e_run = record_loop(&r, err);
+		e = recorder_finish(&r, e_run < 0 ? NULL : err);
 		e = e_run < 0 ? e_run : e;
 	}
 	recorder_fini(&r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What may be asked of a recording while it runs. */
+/* Requests to a recording in progress. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +132,7 @@ int recorder_can_switch(const struct recorder *r, struct error *err)
 {
 	if (r->raw)
 		return error_set(err, -EOPNOTSUPP, "a raw recording stays in one file");
-	/* what ends a session would wait for it */
+	/* the end of a session would wait for it */
 	return pipeline_is_behind(r->pipeline) ? refuse_behind(err) : 0;
 }
 
@@ -149,7 +149,7 @@ int recorder_switch(struct recorder *r, const char *dir, struct error *err)
 	return recorder_open_session(r, dir, err);
 }
 
-/* An error meets the loop again, in its next turn. */
+/* The loop meets an error again in its next turn. */
 void recorder_keep_up(struct recorder *r)
 {
 	uint64_t safe = recorder_safe_time(r);
@@ -171,7 +171,7 @@ int recorder_set_rate(struct recorder *r, uint32_t counter, uint64_t rate, struc
 	if (counter >= r->counters.n || !rate)
 		return error_set(err, -EINVAL, "no counter %u, or no rate", counter);
 	a = &r->counters.data[counter].attr;
-	/* A period is made of a clock's rate, or of cycles', when they are opened. */
+	/* A period is calculated from the rate of a clock, or of cycles, when they are opened. */
 	next = r->counters.data[counter];
 	next.attr.sample_period = rate; /* or sample_freq: one place */
 	period = pace_period(&next);

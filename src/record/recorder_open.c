@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A recording's beginning: targets, counters, the command, what runs already. */
+/* A recording's beginning: targets, counters, the command, running processes. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -199,7 +199,7 @@ static int open_raw(struct recorder *r, struct error *err)
 	if (!r->config->raw)
 		return 0;
 	e = raw_open(&raw, &r->raw, err);
-	r->start_ns = clock_monotonic_ns(); /* reading the kernel's symbols takes its time */
+	r->start_ns = clock_monotonic_ns(); /* reading the kernel's symbols takes time */
 	return e;
 }
 
@@ -211,7 +211,7 @@ static int open_rings(struct recorder *r, struct error *err)
 		.backend = c->backend,
 		.counters = c->in_kernel ? &none : &r->counters,
 		.with_inodes = c->in_kernel || c->off_cpu,
-		/* perf's own tools would want records of all cgroups that are there, too. */
+		/* perf's own tools would also need records of all existing cgroups */
 		.with_cgroup = !c->raw && !(c->merged & SEPARATE_CGROUP),
 		.for_file = c->raw,
 		.sources = c->sources,
@@ -235,8 +235,7 @@ static int open_rings(struct recorder *r, struct error *err)
 	else if (!c->stack_bytes)
 		rings.stack_bytes = ring_room_stack_bytes(&rings);
 	e = rings_open(&rings, &r->rings, err);
-	/* Kernels for processors that perf_event knows no registers of, and events that give none.
-	 */
+	/* Some processors have no registers in perf_event, and some events give none. */
 	if (c->is_stacks_wish && rings.stack_bytes &&
 	    (e == -EOPNOTSUPP || e == -ENOSYS || e == -EINVAL)) {
 		rings.stack_bytes = 0;
@@ -284,7 +283,7 @@ static int watch_control(struct recorder *r, struct error *err)
 	return wake_by(r, c->fd, err);
 }
 
-/* Threads are followed to every CPU by the kernel; what counts by CPU ends with it. */
+/* The kernel follows threads to every CPU; counters of a CPU end when it goes. */
 static int watch_cpus(struct recorder *r, struct error *err)
 {
 	if (r->tids.n)
@@ -311,7 +310,7 @@ static int start_child(struct recorder *r, struct error *err)
 	return e;
 }
 
-static int let_child_go(struct recorder *r, struct error *err)
+static int release_child(struct recorder *r, struct error *err)
 {
 	int e;
 
@@ -325,8 +324,8 @@ static int let_child_go(struct recorder *r, struct error *err)
 }
 
 /*
- * Loading takes long on some machines: the verifier's seconds are no part of the recording, and no
- * ring that counts goes unread for them.
+ * Loading takes long on some machines. The verifier's seconds are no part of the recording, and no
+ * counting ring stays unread during them.
  */
 static int load_sampler(struct recorder *r, struct error *err)
 {
@@ -377,8 +376,8 @@ static int follow_sampler(struct recorder *r, struct error *err)
 }
 
 /*
- * Threads that wait since before the sampler saw them. One that came back while it was
- * looked at does not wait any more.
+ * Threads that wait since before the sampler's start. A thread that came back during the look does
+ * not wait any more.
  */
 static void put_wait(void *context, int32_t pid, int32_t tid)
 {
@@ -426,7 +425,7 @@ struct event_sink *side_band_sink(struct recorder *r)
 	return pid_namespace_sink(r->pid_namespace);
 }
 
-/* What already runs is read from /proc after counting has begun, so that nothing falls between. */
+/* Running processes are read from /proc after counting has begun, so that no process is missed. */
 static int scan_running(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -448,7 +447,7 @@ static int scan_running(struct recorder *r, struct error *err)
 			e = proc_scan_process("/proc", r->tids.data[i], 0, sink);
 	if (e < 0)
 		return error_errno(err, e, "cannot read the processes in /proc");
-	/* Last, as its raw stacks wait to be read; the side band goes on since before. */
+	/* last, because its raw stacks need a reader; the side band already runs */
 	if (r->sampler && e >= 0 && !r->is_paused)
 		e = recorder_start_sampler(r, err);
 	if (c->in_kernel)
@@ -481,7 +480,7 @@ int recorder_start(struct recorder *r, struct error *err)
 	if (!e)
 		e = scan_running(r, err);
 	if (!e)
-		e = let_child_go(r, err);
+		e = release_child(r, err);
 	if (e < 0) {
 		if (r->pipeline)
 			pipeline_close(take_ptr(r->pipeline), NULL, NULL, NULL);

@@ -24,14 +24,14 @@ struct sampler;
 struct recorder {
 	const struct recorder_config *config;
 	struct recorder_result *result;
-	struct cpu_list cpus; /* that are profiled, also when they come online later */
+	struct cpu_list cpus; /* profiled ones, also if they come online later */
 	uint32_t n_online;
-	struct pid_list tids; /* all threads to be profiled */
+	struct pid_list tids; /* all profiled threads */
 	struct child child;
 	bool has_child, child_runs;
 	int cgroup_fd, signal_fd;
-	int cpu_fd;  /* tells of CPUs that come and go; < 0: nobody does */
-	int wake_fd; /* signals, and what the sampler tells at once */
+	int cpu_fd;  /* reports CPUs that come and go; < 0: none */
+	int wake_fd; /* signals, and the sampler's urgent messages */
 	sigset_t old_mask;
 	struct machine *machine;
 	struct pid_namespace *pid_namespace; /* NULL: ours is the initial one */
@@ -39,62 +39,63 @@ struct recorder {
 	struct rings *rings;
 	struct aux *aux; /* NULL: no hardware trace */
 	struct aux_sizes aux_sizes;
-	struct aux_readers *aux_readers; /* NULL: the loop reads the areas, if it is to */
+	struct aux_readers *aux_readers; /* NULL: the loop reads the areas, if there are any */
 	int aux_wake_fd;                 /* of the readers; -1 */
-	char *trace_cpus;                /* that are traced, where rings are of more */
+	char *trace_cpus;                /* the traced ones, if the rings have more */
 	struct sampler *sampler;         /* NULL: the rings carry the samples */
 	struct in_kernel *in_kernel;
 	struct raw_recording *raw; /* NULL: a session is recorded */
 	struct host host;
 	struct ext_session *ext; /* NULL: no counter is of an extended feature */
 	uint64_t start_ns;
-	uint64_t counting_ns; /* when the counters began, which --duration is of */
-	uint64_t sampling_ns; /* when the in-kernel sampler was last attached */
-	uint64_t read_ns;     /* when the in-kernel sampler was last read */
-	uint64_t turned_ns;   /* of the last turn that looked at all there is */
+	uint64_t counting_ns; /* start of the counters, and of --duration */
+	uint64_t sampling_ns; /* last attachment of the in-kernel sampler */
+	uint64_t read_ns;     /* last reading of the in-kernel sampler */
+	uint64_t turned_ns;   /* end of the last turn that read everything */
 	bool is_ended;
-	uint64_t stop_ns; /* when the command was first asked to stop; 0: not yet */
+	uint64_t stop_ns; /* the first request to the command to stop; 0: none */
 
-	struct counters counters; /* the config's, with the rates as they are now */
+	struct counters counters; /* the config's, with the present rates */
 	struct pollfd control;    /* the steering descriptor; -1: none */
-	char *dir;                /* of the session that is being written */
+	char *dir;                /* of the session in progress */
 	uint64_t written_bytes;   /* of the sessions before it */
 	bool is_paused;           /* counting is off */
 	bool has_single;          /* single counters were switched since then */
-	bool was_steered;         /* paused, or a rate changed: the counters' values tell less */
+	bool was_steered;         /* paused, or a rate changed: the counters' values show less */
 	bool is_sampling;         /* the in-kernel sampler is attached */
 	bool samples_by_tables;   /* it walks stacks by unwind tables */
 };
 
-/* Opens all that is needed and begins to count; on failure the session's place is as it was. */
+/* Opens everything and begins to count; on failure the session's place is unchanged. */
 int recorder_start(struct recorder *r, struct error *err);
 
-/* Opens a pipeline into `dir`, or turns the one that is there to it. */
+/* Opens a pipeline into `dir`, or turns the present one to it. */
 int recorder_open_session(struct recorder *r, const char *dir, struct error *err);
 
-/* The in-kernel sampler is attached, which begins its counting. */
+/* Attaches the in-kernel sampler, which begins its counting. */
 int recorder_start_sampler(struct recorder *r, struct error *err);
 
 bool is_command_target(const struct recorder_config *c);
 bool has_pid_target(const struct recorder_config *c);
 
-/* What the sources have up to now goes into the pipeline. */
+/* Moves the sources' data up to now into the pipeline. */
 int recorder_drain(struct recorder *r, uint64_t until_ns);
 int recorder_gather(struct recorder *r, struct error *err);
 
-/* Where the rings' events go. */
+/* The sink of the rings' events. */
 struct event_sink *side_band_sink(struct recorder *r);
 
 /* User and system time. */
 uint64_t usage_cpu_ns(const struct rusage *u);
 
-/* What a session's end says of us. */
+/* Our own data for the end of a session. */
 struct session_end recorder_session_end(const struct recorder *r, uint64_t end_ns);
 
-/* Up to when a drain that begins now takes records. */
+/* The end of the time that a drain that begins now covers. */
 uint64_t recorder_safe_time(const struct recorder *r);
 
-/* recorder_trace.c: a counter that traces. In the order of the calls; all do nothing without one.
+/*
+ * recorder_trace.c: a counter that traces. In the order of the calls; without one, all do nothing.
  */
 bool recorder_has_trace(const struct recorder *r);
 int recorder_plan_trace(struct recorder *r, struct error *err); /* before the rings */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A recording with a hardware trace in it: its areas beside the rings, into the file. */
+/* A recording with a hardware trace: its areas beside the rings, and its file. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static uint64_t largest_sample(const struct recorder *r)
 }
 
 /*
- * Threads are moved to other CPUs than those that are traced, and what they map there must be
- * known: the trace is of the CPUs that were asked for, the side band of all.
+ * Threads move to other CPUs than the traced ones, and their mappings there must be known. So the
+ * trace covers the requested CPUs, and the side band all.
  */
 static int widen_side_band(struct recorder *r, struct error *err)
 {
@@ -136,17 +136,17 @@ const struct raw_trace *recorder_describe_trace(const struct recorder *r, struct
 	return out;
 }
 
-static int take(void *context, const struct aux_piece *piece)
+static int take_aux_piece(void *context, const struct aux_piece *piece)
 {
 	struct recorder *r = context;
 
 	return raw_take_aux(r->raw, piece);
 }
 
-/* Where there can't be threads, the loop reads the areas when it comes around. */
+/* Without threads, the loop reads the areas in its turn. */
 int recorder_start_trace(struct recorder *r, struct error *err)
 {
-	struct aux_readers_config config = { .aux = r->aux, .sink = { take, r } };
+	struct aux_readers_config config = { .aux = r->aux, .sink = { take_aux_piece, r } };
 	struct epoll_event event = { .events = EPOLLIN };
 
 	if (!r->aux || aux_mode(r->aux) != AUX_FULL || !r->raw)
@@ -167,7 +167,7 @@ void recorder_stop_trace(struct recorder *r)
 	aux_readers_stop(take_ptr(r->aux_readers));
 }
 
-/* While its readers stand still: what they read of the rings changes. */
+/* While the readers stand still, because their rings change. */
 int recorder_cpu_online(struct recorder *r, uint32_t cpu, struct error *err)
 {
 	size_t first;
@@ -188,7 +188,7 @@ int recorder_cpu_online(struct recorder *r, uint32_t cpu, struct error *err)
 
 int recorder_drain_trace(struct recorder *r)
 {
-	struct aux_sink sink = { take, r };
+	struct aux_sink sink = { take_aux_piece, r };
 	uint64_t n;
 
 	if (r->aux_readers) {
@@ -198,10 +198,10 @@ int recorder_drain_trace(struct recorder *r)
 	return r->aux && r->raw ? aux_drain(r->aux, &sink) : 0;
 }
 
-/* Before its exec the command is ours, and what it did not run yet is not to be traced. */
+/* Before its exec, the command is still our code, which must not be traced. */
 int recorder_snapshot(struct recorder *r, struct error *err)
 {
-	struct aux_sink sink = { take, r };
+	struct aux_sink sink = { take_aux_piece, r };
 	size_t n;
 	int e;
 
@@ -213,7 +213,7 @@ int recorder_snapshot(struct recorder *r, struct error *err)
 	if (is_command_target(r->config) && !r->child_runs && !r->is_ended)
 		return 0;
 	e = aux_snapshot(r->aux, &sink, &n);
-	/* The mappings of up to now stand before the snapshots that need them. */
+	/* the mappings up to now must precede the snapshots that need them */
 	if (!e)
 		e = recorder_drain(r, recorder_safe_time(r));
 	return e < 0 ? error_errno(err, e, "cannot keep a snapshot") : 0;

@@ -17,7 +17,7 @@
 #include "pipeline/host.h"
 #include "record/child.h"
 
-/* How often processes that are not ours are looked for: they say nothing when they end. */
+/* The interval of checks for processes that are not ours: they send nothing when they end. */
 #define LOOK_NS 100000000ULL
 
 struct stat_state {
@@ -113,7 +113,7 @@ static int start_child(struct stat_state *s, struct error *err)
 	return r;
 }
 
-/* What counts by CPU ends with it; threads are followed by the kernel. */
+/* Counters of a CPU end with it; the kernel follows threads. */
 static void watch_cpus(struct stat_state *s)
 {
 	if (!s->tids.n)
@@ -133,7 +133,7 @@ static void follow_cpus(struct stat_state *s)
 		e = counts_cpu_online(s->counts, cpu, &why);
 		if (!e)
 			s->result->n_cpus_back++;
-		else if (e != -ENOENT || !s->config->cpus->n) /* else nobody asked for it */
+		else if (e != -ENOENT || !s->config->cpus->n) /* else not requested */
 			s->result->n_cpus_missed++;
 	}
 }
@@ -161,7 +161,7 @@ static int open_counts(struct stat_state *s, struct error *err)
 	return r;
 }
 
-static int let_child_go(struct stat_state *s, struct error *err)
+static int release_child(struct stat_state *s, struct error *err)
 {
 	int r = 0;
 
@@ -188,7 +188,7 @@ static void reap_child(struct stat_state *s)
 	s->result->wait_status = status;
 }
 
-/* As when recording: the terminal gives Ctrl-C to the command, and a second one ends it all. */
+/* As when recording: the terminal gives Ctrl-C to the command, and a second one ends everything. */
 static void on_stop_signal(struct stat_state *s, const struct signalfd_siginfo *info)
 {
 	if (s->child_runs && s->config->kills_command)
@@ -217,7 +217,7 @@ static bool has_target_ended(const struct stat_state *s)
 	return has_pid_target(s->config) && !proc_any_runs(&s->tids);
 }
 
-static int report(struct stat_state *s, uint64_t at_ns, bool is_interval, struct error *err)
+static int stat_report(struct stat_state *s, uint64_t at_ns, bool is_interval, struct error *err)
 {
 	size_t n = counts_n_lanes(s->counts) * s->config->counters->n;
 	struct stat_reading reading = {
@@ -236,7 +236,7 @@ static int report(struct stat_state *s, uint64_t at_ns, bool is_interval, struct
 	for (size_t i = 0; i < n; i++) {
 		const struct count *a = &s->before[i], *b = &s->now[i];
 
-		/* A scaled value may fall, as what it is scaled by changes. */
+		/* a scaled value may fall, because its factor changes */
 		s->delta[i].value = b->value > a->value ? b->value - a->value : 0;
 		s->delta[i].wanted_ns = b->wanted_ns - a->wanted_ns;
 		s->delta[i].ran_ns = b->ran_ns - a->ran_ns;
@@ -253,7 +253,7 @@ static uint64_t seconds_ns(double s)
 	return (uint64_t)(s * 1e9);
 }
 
-/* When there is something to do again, but for a signal. */
+/* The time of the next work, unless a signal comes. */
 static uint64_t next_ns(const struct stat_state *s, uint64_t now)
 {
 	const struct stat_config *c = s->config;
@@ -294,21 +294,21 @@ static int count_all(struct stat_state *s, struct error *err)
 		s->is_ended |= c->duration_s > 0 && now >= s->start_ns + seconds_ns(c->duration_s);
 		if (has_intervals && !s->is_ended &&
 		    now >= s->start_ns + (s->n_reported + 1) * seconds_ns(c->interval_s))
-			r = report(s, now, true, err);
+			r = stat_report(s, now, true, err);
 		s->is_ended |= c->n_intervals && s->n_reported >= c->n_intervals;
 	}
 	counts_disable(s->counts);
-	/* What is left behind the last interval is one, too. */
+	/* the rest behind the last interval is an interval, too */
 	if (r >= 0 && (!has_intervals || !c->n_intervals || s->n_reported < c->n_intervals))
-		r = report(s, clock_monotonic_ns(), has_intervals, err);
+		r = stat_report(s, clock_monotonic_ns(), has_intervals, err);
 	return r;
 }
 
-static void finish(struct stat_state *s)
+static void stat_finish(struct stat_state *s)
 {
 	if (s->has_child)
 		child_abandon(&s->child);
-	/* It was to be counted so long, and goes on without us where it is its own target. */
+	/* a command that outlives the counting is killed, or goes on without us */
 	if (s->child_runs && s->config->kills_command) {
 		kill(s->child.pid, SIGKILL);
 		waitpid(s->child.pid, &s->result->wait_status, 0);
@@ -337,10 +337,10 @@ int stat_run(const struct stat_config *config, struct stat_result *out, struct e
 	if ((r = find_cpus(&s, err)) < 0)
 		goto out;
 	watch_cpus(&s);
-	if ((r = open_counts(&s, err)) < 0 || (r = let_child_go(&s, err)) < 0)
+	if ((r = open_counts(&s, err)) < 0 || (r = release_child(&s, err)) < 0)
 		goto out;
 	r = count_all(&s, err);
 out:
-	finish(&s);
+	stat_finish(&s);
 	return r;
 }

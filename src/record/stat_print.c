@@ -56,7 +56,7 @@ static bool is_named(const struct counter *c, const char *name)
 	return !strncmp(c->name, name, len) && (!c->name[len] || c->name[len] == ':');
 }
 
-/* What a count is to another one: X per Y, or X in the time of Y. */
+/* The relation of a count to another one: X per Y, or X in the time of Y. */
 static const struct {
 	const char *event, *of;
 	double factor;
@@ -81,8 +81,8 @@ static const struct count *find_count(const struct stat_reading *r, const struct
 }
 
 /* "0.98 CPUs", "1.31 per cycle", "100.0 /s" */
-static void relate(const struct stat_reading *r, const struct count *values, size_t i, char *text,
-		   size_t size)
+static void print_relation(const struct stat_reading *r, const struct count *values, size_t i,
+			   char *text, size_t size)
 {
 	const struct counter *c = &r->counters->data[i];
 	double v = (double)values[i].value;
@@ -124,7 +124,7 @@ static void text_row(struct stat_printing *p, const struct stat_reading *r, size
 
 	print_value(value, sizeof(value), c, v);
 	if (!count_is_missing(v) && r->length_s > 0)
-		relate(r, values_of(r, lane), i, relation, sizeof(relation));
+		print_relation(r, values_of(r, lane), i, relation, sizeof(relation));
 	if (p->lane)
 		snprintf(lane_text, sizeof(lane_text), "%s %" PRId32, p->lane,
 			 counts_lane(r->counts, lane));

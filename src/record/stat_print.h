@@ -25,7 +25,9 @@ struct stat_format {
 /* By a name of STAT_FORMATS. */
 const struct stat_format *stat_format_find(const char *name);
 
-/* Was it wanted and not counted at all, or not all the time? A hundredth less is not worth a word.
+/*
+ * Whether it was wanted and never counted, or not all the time. A gap of a hundredth is not
+ * reported.
  */
 bool count_is_missing(const struct count *c);
 bool count_is_scaled(const struct count *c);

@@ -21,27 +21,27 @@ struct steering {
 	struct recorder_control control;
 	struct control_channel *channel; /* NULL: none */
 	int poll_fd;
-	int timer_fd;   /* tells when counting is to begin; -1: no delay */
-	bool has_begun; /* counting was on at some time */
+	int timer_fd;   /* readable when counting begins; -1: no delay */
+	bool has_begun; /* counting was on before */
 };
 
-static void tell(struct steering *s, bool is_warning, const char *sentence)
+static void steering_tell(struct steering *s, bool is_warning, const char *sentence)
 {
 	s->config.tell(s->config.context, is_warning, sentence);
 }
 
-static void warn(void *context, const char *sentence)
+static void steering_warn(void *context, const char *sentence)
 {
-	tell(context, true, sentence);
+	steering_tell(context, true, sentence);
 }
 
-/* What can't be done is told, and the recording goes on: who steers can't see its messages. */
-static void tell_failure(struct steering *s, const char *what, const struct error *err)
+/* A failed request is reported, and the recording goes on: the sender can't see its messages. */
+static void warn_of_failure(struct steering *s, const char *what, const struct error *err)
 {
 	char sentence[900];
 
 	snprintf(sentence, sizeof(sentence), "%s: %s", what, err->text);
-	tell(s, true, sentence);
+	steering_tell(s, true, sentence);
 }
 
 static void take_snapshot(struct steering *s, struct recorder *r)
@@ -50,15 +50,15 @@ static void take_snapshot(struct steering *s, struct recorder *r)
 
 	s->has_begun |= recorder_is_enabled(r);
 	if (!s->has_begun)
-		tell(s, true, "snapshot before start: nothing has been recorded yet");
+		steering_tell(s, true, "snapshot before start: nothing has been recorded yet");
 	else if (recorder_snapshot(r, &err) < 0)
-		tell_failure(s, "snapshot", &err);
+		warn_of_failure(s, "snapshot", &err);
 	else
-		tell(s, false, "recording AUX area tracing snapshot");
+		steering_tell(s, false, "recording AUX area tracing snapshot");
 }
 
-/* All, or the one that is named. */
-static void turn(struct steering *s, struct recorder *r, bool is_on, const char *event)
+/* Switches all, or the named one. */
+static void switch_counting(struct steering *s, struct recorder *r, bool is_on, const char *event)
 {
 	struct error err = { 0 };
 	int e;
@@ -71,13 +71,13 @@ static void turn(struct steering *s, struct recorder *r, bool is_on, const char 
 	else
 		e = is_on ? recorder_enable(r, &err) : (recorder_disable(r), 0);
 	if (e < 0)
-		tell_failure(s, is_on ? "enable" : "disable", &err);
+		warn_of_failure(s, is_on ? "enable" : "disable", &err);
 	s->has_begun |= is_on && e >= 0;
 }
 
-/* evlist: the names of events, with what the letter asks for. */
+/* evlist: the names of events, with the details that the letter selects. */
 struct listing {
-	char letter; /* v, g or F; else: names alone */
+	char letter; /* v, g or F; else: only names */
 	const struct counters *counters;
 	struct buf text;
 	uint32_t group;
@@ -114,12 +114,12 @@ static void list_event(void *context, const char *name, const struct perf_event_
 	buf_str(&l->text, "\n");
 }
 
-static void list(struct steering *s, struct recorder *r, const char *how)
+static void list_events(struct steering *s, struct recorder *r, const char *how)
 {
 	struct listing l = { .counters = recorder_counters(r) };
 
 	if (*how && (how[0] != '-' || !how[1] || !strchr("vgF", how[1]) || how[2])) {
-		tell(s, true, "evlist takes -v, -g or -F");
+		steering_tell(s, true, "evlist takes -v, -g or -F");
 		return;
 	}
 	l.letter = *how ? how[1] : 0;
@@ -130,13 +130,13 @@ static void list(struct steering *s, struct recorder *r, const char *how)
 	buf_fini(&l.text);
 }
 
-static void obey(struct steering *s, struct recorder *r, enum control_message message,
-		 const char *argument)
+static void run_message(struct steering *s, struct recorder *r, enum control_message message,
+			const char *argument)
 {
 	switch (message) {
 	case CONTROL_ENABLE:
 	case CONTROL_DISABLE:
-		turn(s, r, message == CONTROL_ENABLE, argument);
+		switch_counting(s, r, message == CONTROL_ENABLE, argument);
 		break;
 	case CONTROL_SNAPSHOT:
 		take_snapshot(s, r);
@@ -145,7 +145,7 @@ static void obey(struct steering *s, struct recorder *r, enum control_message me
 		recorder_stop(r);
 		break;
 	case CONTROL_EVLIST:
-		list(s, r, argument);
+		list_events(s, r, argument);
 		break;
 	case CONTROL_PING:
 	case N_CONTROL_MESSAGES:
@@ -164,9 +164,10 @@ static int on_ready(void *context, struct recorder *r, struct error *err)
 	if (s->config.snapshot_fd && read(s->config.snapshot_fd, &n, sizeof(n)) == sizeof(n))
 		take_snapshot(s, r);
 	if (s->timer_fd >= 0 && read(s->timer_fd, &n, sizeof(n)) == sizeof(n))
-		turn(s, r, true, "");
-	while (s->channel && control_channel_next(s->channel, &message, &argument, warn, s) > 0) {
-		obey(s, r, message, argument);
+		switch_counting(s, r, true, "");
+	while (s->channel &&
+	       control_channel_next(s->channel, &message, &argument, steering_warn, s) > 0) {
+		run_message(s, r, message, argument);
 		control_channel_ack(s->channel);
 	}
 	return 0;
@@ -188,7 +189,7 @@ static int on_started(void *context, struct recorder *r, struct error *err)
 	return 0;
 }
 
-static int watch(struct steering *s, int fd, struct error *err)
+static int watch_descriptor(struct steering *s, int fd, struct error *err)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -202,7 +203,7 @@ static int make_timer(struct steering *s, struct error *err)
 	s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->timer_fd < 0)
 		return error_errno(err, -errno, "timerfd_create");
-	return watch(s, s->timer_fd, err);
+	return watch_descriptor(s, s->timer_fd, err);
 }
 
 int steering_open(const struct steering_config *config, struct steering **out, struct error *err)
@@ -221,13 +222,13 @@ int steering_open(const struct steering_config *config, struct steering **out, s
 	if (config->control) {
 		r = control_channel_open(config->control, &s->channel, err);
 		if (!r)
-			r = watch(s, control_channel_fd(s->channel), err);
+			r = watch_descriptor(s, control_channel_fd(s->channel), err);
 		if (r < 0)
 			return r;
 	}
 	if (config->delay_s > 0 && (r = make_timer(s, err)) < 0)
 		return r;
-	if (config->snapshot_fd && (r = watch(s, config->snapshot_fd, err)) < 0)
+	if (config->snapshot_fd && (r = watch_descriptor(s, config->snapshot_fd, err)) < 0)
 		return r;
 	*out = take_ptr(s);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Steering a recording from outside: messages (--control), snapshots and a delayed start, as what
- * recorder_run() asks in each turn of its loop.
+ * Steering a recording from outside: messages (--control), snapshots and a delayed start, for
+ * recorder_run() in each turn of its loop.
  *
  *   FIFO or descriptor ─► control_channel ─┐
  *   SIGUSR2 ─► eventfd ────────────────────┴─► one epoll descriptor ─► recorder's verbs
@@ -17,16 +17,16 @@ struct steering;
 
 struct steering_config {
 	const char *control;  /* control_channel_open()'s words; NULL: none */
-	int snapshot_fd;      /* an eventfd: each write to it asks for a snapshot; 0: none */
-	double delay_s;       /* counting begins so long after the start; 0: at once */
-	bool starts_disabled; /* … or when it is asked for */
-	/* What was asked and can't be done, and what was done, in sentences. */
+	int snapshot_fd;      /* an eventfd: each write to it requests a snapshot; 0: none */
+	double delay_s;       /* counting begins this long after the start; 0: at once */
+	bool starts_disabled; /* … or at a request */
+	/* Impossible requests, and done ones, in sentences. */
 	void (*tell)(void *context, bool is_warning, const char *sentence);
-	void (*show)(void *context, const char *text); /* lines that were asked for */
+	void (*show)(void *context, const char *text); /* requested lines */
 	void *context;
 };
 
-/* -EINVAL: bad words; else what is in the way. */
+/* -EINVAL: wrong syntax; else the reason of the failure. */
 int steering_open(const struct steering_config *config, struct steering **out, struct error *err);
 void steering_close(struct steering *s); /* NULL is fine */
 DEFINE_AT_EXIT(steering_close, struct steering)

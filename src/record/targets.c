@@ -16,7 +16,7 @@
 #include "counter/reason.h"
 #include "counter/sources.h"
 
-static void tell_reason(enum reason reason, const char *meaning)
+static void print_reason(enum reason reason, const char *meaning)
 {
 	struct reason_text text;
 
@@ -31,13 +31,13 @@ void tell_surroundings(bool whole_machine)
 	enum reason of_proc = reason_of_proc(NULL);
 
 	if (access(online, F_OK) < 0)
-		tell_reason(REASON_NO_SYSFS, ": only CPUs that assay itself may run on are seen");
+		print_reason(REASON_NO_SYSFS, ": only CPUs that assay itself may run on are seen");
 	if (of_proc == REASON_NO_PROC)
-		tell_reason(of_proc, ": programs that run already have no names");
+		print_reason(of_proc, ": programs that run already have no names");
 	if (of_proc == REASON_HIDDEN_PROCESSES && whole_machine)
-		tell_reason(of_proc, ": programs of theirs that run already have no names");
+		print_reason(of_proc, ": programs of theirs that run already have no names");
 	if (whole_machine && sources_pid_namespace(NULL))
-		tell_reason(REASON_PID_NAMESPACE, "");
+		print_reason(REASON_PID_NAMESPACE, "");
 }
 
 int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the commands that start, or attach to, processes share. */
+/* Shared code of the commands that start, or attach to, processes. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +13,14 @@ struct error;
 int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
 	      struct error *err);
 
-/* Says what /proc, /sys and the pid namespace keep from a recording or count that goes ahead. */
+/*
+ * Reports which data /proc, /sys and the pid namespace hide from a recording or count that goes
+ * ahead.
+ */
 void tell_surroundings(bool whole_machine);
 
 /*
- * The command's own status, as wait(2) gives it, becomes ours: the code it gave is returned, the
- * signal that ended it ends us. EXIT_OK for -1: there was no command, or it goes on.
+ * The command's status, as wait(2) gives it, becomes ours: its code is returned, the signal that
+ * ended it ends us. EXIT_OK for -1: there was no command, or it goes on.
  */
 int pass_on_status(int wait_status);
