@@ -188,7 +188,7 @@ int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err)
 	while (target < cpus->n && cpus->data[target] != cpu)
 		target++;
 	if (target == cpus->n)
-		return error_set(err, -ENOENT, "CPU %u is none of those that are counted", cpu);
+		return error_set(err, -ENOENT, "CPU %u is not counted", cpu);
 	for (size_t i = 0; i < c->config.counters->n && !e; i++) {
 		if (c->has[i])
 			e = open_on(c, i, target, first, err);

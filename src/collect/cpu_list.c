@@ -54,7 +54,7 @@ static int read_list(const char *sys, const char *name, struct cpu_list *out, st
 	char line[4096];
 
 	if (!file_read_line(path, line, sizeof(line)))
-		return error_errno(err, -errno, "cannot read which CPUs are %s: %s", name, path);
+		return error_errno(err, -errno, "cannot read the list of %s CPUs: %s", name, path);
 	return cpu_list_parse(line, out, err);
 }
 

@@ -313,7 +313,7 @@ static int open_into(struct rings *r, struct opening *o, const struct ring *ring
 		e = r->backend.control(r->backend.context, fd, PERF_EVENT_IOC_SET_FILTER,
 				       r->counters->data[i].filter);
 	if (e < 0)
-		return error_errno(err, e, "the kernel does not take the filter '%s' of '%s'",
+		return error_errno(err, e, "the kernel refuses the filter '%s' of '%s'",
 				   r->counters->data[i].filter, r->counters->data[i].name);
 	e = redirect(r, fd, ring->fd);
 	return e < 0 ? error_errno(err, e, "cannot direct counter '%s' to the ring of CPU %u",
@@ -579,7 +579,7 @@ int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *e
 				(struct pollfd){ .fd = r->fds.data[*first].fd, .events = POLLIN };
 		return e;
 	}
-	return error_set(err, -ENOENT, "CPU %u is none of those that are profiled", cpu);
+	return error_set(err, -ENOENT, "CPU %u is not profiled", cpu);
 }
 
 int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err)

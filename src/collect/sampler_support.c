@@ -200,7 +200,7 @@ void sampler_support_check(const struct counter_sources *s, struct sampler_suppo
 		explain_no_types(s, out);
 	} else if (has_other_types(s)) {
 		set_obstacle(out, OBSTACLE_OTHER_TYPES,
-			     "/sys/kernel/btf/vmlinux is not of the kernel that runs");
+			     "/sys/kernel/btf/vmlinux belongs to another kernel");
 	} else if (!has_helper(s, &user_registers)) {
 		out->obstacle = OBSTACLE_OLD_KERNEL;
 		explain_helper(s, &user_registers, out->why, sizeof(out->why));

@@ -61,12 +61,12 @@ static const struct option_spec prospect_options[] = {
 	  0, 1e9 },
 	{ 'K', "system-map", "FILE", OPT_STRING, FIELD(system_map), NULL,
 	  "the kernel's symbols (System.map)",
-	  "Refused if it is not of the kernel that runs. Without it the kernel is asked itself "
-	  "(_/proc/kallsyms_)." },
+	  "Refused if it does not belong to the running kernel. Without it, the kernel's own "
+	  "symbols are read (_/proc/kallsyms_)." },
 	{ 'L', "vmlinux", "FILE", OPT_STRING, FIELD(vmlinux), NULL,
 	  "the kernel's uncompressed image, to disassemble",
-	  "Refused if it is not of the kernel that runs. Without it the places where distributions "
-	  "put it are searched." },
+	  "Refused if it does not belong to the running kernel. Without it, the usual places of "
+	  "distributions are searched." },
 	{ 'g', "open-images", "N", OPT_U64, FIELD(open_images), "8",
 	  "with -e: keep so many files open at a time", NULL, 1, 4096 },
 	{ 0, "event", "EVENT", OPT_STRING, FIELD(event), NULL,

@@ -521,11 +521,11 @@ static const struct {
 	const char *meaning;
 } file_reasons[] = {
 	{ REASON_NO_PROC, PROBE_LIMITED,
-	  "Programs that run already have no names; those that begin later have." },
+	  "Processes that already run have no names; those that begin later have." },
 	{ REASON_FOREIGN_PROC, PROBE_MISSING,
 	  "'assay record' refuses to work, as it would give processes the names of others." },
 	{ REASON_HIDDEN_PROCESSES, PROBE_LIMITED,
-	  "Programs of others that run already have no names." },
+	  "Processes of others that already run have no names." },
 	{ REASON_NO_SYSFS, PROBE_LIMITED,
 	  "The CPUs that this process may run on are profiled, by perf events alone, and hardware "
 	  "events other than the kernel's generic ones are not known." },

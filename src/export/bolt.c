@@ -65,11 +65,11 @@ static int bolt_open_image(const struct branches *b, struct file_mapping *file,
 	if (r >= 0)
 		r = elf_file_open(elf, file->base, file->size, err);
 	if (r < 0)
-		return error_wrap(err, r, "bolt wants addresses as the binary states them");
+		return error_wrap(err, r, "bolt needs the addresses in the headers of the binary");
 	if (b->build_id.len && elf_build_id(elf, &id) && !build_id_equal(&id, &b->build_id))
 		return error_set(err, -ESTALE,
-				 "%s is another build than the one that was recorded (bolt wants "
-				 "addresses as that one states them)",
+				 "%s is another build than the one that was recorded (bolt needs "
+				 "the addresses in the recorded one's headers)",
 				 b->path);
 	return 0;
 }

@@ -48,7 +48,7 @@ int session_dir_make_room(const char *path, struct error *err)
 		if (!is_session(old))
 			return error_set(
 				err, -EEXIST,
-				"%s is to become %s, but there is something that is not a session",
+				"%s cannot be renamed to %s, which exists and is not a session",
 				dir, old);
 		r = file_remove_tree(old, err);
 		if (r < 0)

@@ -47,8 +47,7 @@ int child_check(const char *command, struct error *err)
 	}
 	if (found == EACCES)
 		return error_set(err, -EACCES,
-				 "cannot run '%s': what was found in PATH is not executable",
-				 command);
+				 "cannot run '%s': the file in PATH is not executable", command);
 	return error_set(err, -ENOENT, "cannot run '%s': command not found", command);
 }
 

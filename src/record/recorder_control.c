@@ -105,8 +105,8 @@ bool recorder_is_enabled(const struct recorder *r)
 static int refuse_behind(struct error *err)
 {
 	return error_set(err, -EAGAIN,
-			 "the disk has not taken yet what was stored before, and takes long; "
-			 "counting goes on: try again");
+			 "the disk is slow and has not stored the earlier data yet; counting goes "
+			 "on: try again");
 }
 
 int recorder_flush(struct recorder *r, struct error *err)

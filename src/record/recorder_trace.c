@@ -206,10 +206,8 @@ int recorder_snapshot(struct recorder *r, struct error *err)
 	int e;
 
 	if (!r->aux || aux_mode(r->aux) != AUX_SNAPSHOTS)
-		return error_set(
-			err, -EOPNOTSUPP,
-			"there is nothing to take one of: no trace is recorded in snapshot "
-			"mode");
+		return error_set(err, -EOPNOTSUPP,
+				 "no snapshot is possible: no trace is recorded in snapshot mode");
 	if (is_command_target(r->config) && !r->child_runs && !r->is_ended)
 		return 0;
 	e = aux_snapshot(r->aux, &sink, &n);

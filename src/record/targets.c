@@ -31,11 +31,11 @@ void tell_surroundings(bool whole_machine)
 	enum reason of_proc = reason_of_proc(NULL);
 
 	if (access(online, F_OK) < 0)
-		print_reason(REASON_NO_SYSFS, ": only CPUs that assay itself may run on are seen");
+		print_reason(REASON_NO_SYSFS, ": assay only sees the CPUs that it may run on");
 	if (of_proc == REASON_NO_PROC)
-		print_reason(of_proc, ": programs that run already have no names");
+		print_reason(of_proc, ": processes that already run have no names");
 	if (of_proc == REASON_HIDDEN_PROCESSES && whole_machine)
-		print_reason(of_proc, ": programs of theirs that run already have no names");
+		print_reason(of_proc, ": processes of others that already run have no names");
 	if (whole_machine && sources_pid_namespace(NULL))
 		print_reason(REASON_PID_NAMESPACE, "");
 }

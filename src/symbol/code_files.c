@@ -124,11 +124,12 @@ static int code_files_open_kernel(const struct code_files *f, struct code_file *
 		return 0;
 	if (code_files_open_kcore(f, file, &wanted, &why) >= 0)
 		return 0;
-	return error_set(err, -ENOENT,
-			 "code of the kernel: no vmlinux of its build in /usr/lib/debug, /boot and "
-			 "/lib/modules, and nothing of its memory (%s); install the kernel's debug "
-			 "package",
-			 why.text);
+	return error_set(
+		err, -ENOENT,
+		"code of the kernel: no vmlinux of its build in /usr/lib/debug, /boot and "
+		"/lib/modules, and its memory is not readable (%s); install the kernel's debug "
+		"package",
+		why.text);
 }
 
 static int open_module_file(const struct code_files *f, struct code_file *file, struct error *err)

@@ -251,7 +251,7 @@ int disassembler_open(uint16_t machine, bool is_64, struct disassembler **out, s
 		disassembler_close(d);
 		return error_set(err, -ENOTSUP,
 				 "instructions of ELF machine %u can't be decoded here "
-				 "(it would take libcapstone)",
+				 "(this needs libcapstone)",
 				 machine);
 	}
 	*out = d;

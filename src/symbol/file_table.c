@@ -125,8 +125,8 @@ static bool fail_if_changed(struct making *m)
 			   t->image.path, was, *is ? is : "none");
 	else
 		table_fail(t, SYMBOL_CHANGED,
-			   "%s: is not the file that was profiled: that had no build id, and "
-			   "another %s",
+			   "%s: is not the file that was profiled: the profiled file had no build "
+			   "id and another %s",
 			   t->image.path, image_is_by_content(&t->image) ? "content" : "inode");
 	return true;
 }
@@ -239,7 +239,7 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 			make_from_bytes(&m, vdso,
 					vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize);
 		else
-			table_fail(t, SYMBOL_MISSING, "%s: this process has none to look into",
+			table_fail(t, SYMBOL_MISSING, "%s: assay's own process has none to read",
 				   t->image.path);
 	}
 	/* It only has dynamic symbols; no other file would have more. */

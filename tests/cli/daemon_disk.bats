@@ -37,7 +37,7 @@ has_stored() {
 # Without patience: whoever has some is answered when the disk is well.
 is_refused() { # REQUEST…
 	! assay ctl --session-dir disk/d --timeout 0.5 "$@" 2>said &&
-		grep -q "the disk has not taken yet what was stored before" said
+		grep -q "the disk is slow and has not stored the earlier data yet" said
 }
 
 @test "a disk that blocks keeps no one waiting, and loses nothing" {

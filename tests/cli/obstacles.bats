@@ -101,7 +101,7 @@ all_say() { # TEXT…
 	[ "$(cat status)" = 0 ]
 	has "/proc is not there" record.log
 	has "collecting through rings instead" record.log
-	has "programs that run already have no names" record.log
+	has "processes that already run have no names" record.log
 	[ "$(samples_of s)" -gt 0 ]
 	# Root is root without /proc, too.
 	[ "$(jq -r .reach doctor.json)" = machine ]

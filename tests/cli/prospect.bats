@@ -164,7 +164,7 @@ UNTIL_RUN='
 	fi
 	grep -q '^0*[1-9a-f][0-9a-f]* [tT] schedule$' /proc/kallsyms || skip "kernel symbols are hidden here"
 	run prospect -K wrong.map true
-	refused 1 wrong.map "kernel that runs"
+	refused 1 wrong.map "running kernel"
 	grep -v '	\[' /proc/kallsyms >right.map
 	prospect -K right.map -H"$HZ" -f out.json --format json "$PROGRAMS/split" 0.1cpu >/dev/null
 	adds_up out.json

@@ -79,7 +79,7 @@ end_steered() {
 	grep -q "'ena' is none of enable, disable, snapshot, stop, ping" log
 	grep -q "'nonsense' is none of" log
 	grep -q "'st' is none of" log
-	grep -q 'snapshot: there is nothing to take one of' log
+	grep -q 'snapshot: no snapshot is possible' log
 }
 
 # Whether the recorder has read all messages: the FIFO is empty.
@@ -107,10 +107,10 @@ sys.exit(struct.unpack("i", fcntl.ioctl(6, termios.FIONREAD, b"1234"))[0] != 0)'
 	need_recording
 	record_steered
 	kill -USR2 "$recorder"
-	wait_for grep -q 'nothing to take one of' log
+	wait_for grep -q 'no snapshot is possible' log
 	say stop
 	end_steered
-	grep -q 'snapshot: there is nothing to take one of' log
+	grep -q 'snapshot: no snapshot is possible' log
 }
 
 @test "a FIFO that can't be used is refused by name" {

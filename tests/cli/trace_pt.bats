@@ -102,7 +102,7 @@ is_whole() { # FILE
 	[ "$(assay script -i all.data | grep -c sched_switch)" -gt 0 ]
 	[ "$(assay script -i none.data 2>/dev/null | grep -c sched_switch)" = 0 ]
 	run assay record -a -o bad.data -e sched:sched_switch --filter 'nonsense == 1' -- true
-	refused 1 "the kernel does not take the filter 'nonsense == 1'"
+	refused 1 "the kernel refuses the filter 'nonsense == 1'"
 }
 
 @test "--kcore keeps the kernel's code, or says why it can't" {

@@ -348,11 +348,11 @@ static void fill_samples(struct sql_out *out, const struct export *x)
 
 const struct sql_table sql_tables[] = {
 	{ "session",
-	  "what is known of the recording",
+	  "facts of the recording",
 	  { { "key", SQL_TEXT, NULL, "see docs/sql.md" }, { "value", SQL_TEXT, NULL, "as text" } },
 	  sql_schema_fill_session },
 	{ "losses",
-	  "why a number is missing",
+	  "losses and notes: the reasons for missing numbers",
 	  { { "reason", SQL_TEXT, NULL, "a word" },
 	    { "kind", SQL_TEXT, NULL,
 	      "lost: not among the samples; unattributed: among them; note" },
@@ -400,7 +400,7 @@ const struct sql_table sql_tables[] = {
 	    { "comm", SQL_TEXT, NULL, "its most sampled name" } },
 	  fill_threads },
 	{ "classes",
-	  "what samples are kept apart by",
+	  "keys of samples",
 	  { { "id", SQL_ID, NULL, "" },
 	    { "event_id", SQL_INT, "events", "what was counted" },
 	    { "thread_id", SQL_INT, "threads", "who ran" },
@@ -434,7 +434,7 @@ const struct sql_table sql_tables[] = {
 	  "calls of a processor trace, each one; without a trace there are none",
 	  { { "id", SQL_ID, NULL, "in the order of the calls, from 1" },
 	    { "parent_id", SQL_INT, NULL, "the call that it was made from; NULL: not known" },
-	    { "call_path_id", SQL_INT, "trace_call_paths", "which function, and called by whom" },
+	    { "call_path_id", SQL_INT, "trace_call_paths", "the function and its callers" },
 	    { "pid", SQL_INT, NULL, "process" },
 	    { "tid", SQL_INT, NULL, "thread" },
 	    { "call_time", SQL_INT, NULL, "ns on the clock of the recording" },
@@ -453,7 +453,7 @@ const struct sql_table sql_tables[] = {
 	    { "time", SQL_INT, NULL, "ns on the clock of the recording" },
 	    { "pid", SQL_INT, NULL, "process" },
 	    { "tid", SQL_INT, NULL, "thread" },
-	    { "cpu", SQL_INT, NULL, "NULL: not told" },
+	    { "cpu", SQL_INT, NULL, "NULL: not known" },
 	    { "from_address", SQL_INT, NULL, "0: tracing begins" },
 	    { "from_function_id", SQL_INT, "trace_functions", "whose code that is" },
 	    { "to_address", SQL_INT, NULL, "0: tracing ends" },
@@ -510,7 +510,7 @@ const struct sql_view sql_views[] = {
 	  "  LEFT JOIN images a ON a.id = c.app_image_id\n"
 	  "  JOIN call_paths p ON p.id = s.call_path_id LEFT JOIN symbols y ON y.id = p.symbol_id\n"
 	  "  LEFT JOIN images i ON i.id = y.image_id" },
-	{ "top_functions", "what each function got itself",
+	{ "top_functions", "weights of each function itself",
 	  "SELECT e.name AS event, y.name AS symbol, i.name AS image, SUM(s.samples) AS samples,\n"
 	  "  SUM(s.period) AS period\n"
 	  "FROM samples s JOIN classes c ON c.id = s.class_id JOIN events e ON e.id = c.event_id\n"
@@ -530,7 +530,7 @@ const struct sql_view sql_views[] = {
 	  "SELECT e.name AS event, s.second, SUM(s.samples) AS samples, SUM(s.period) AS period\n"
 	  "FROM samples s JOIN classes c ON c.id = s.class_id JOIN events e ON e.id = c.event_id\n"
 	  "GROUP BY e.id, e.name, s.second" },
-	{ "inclusive", "what each function and all that it called got",
+	{ "inclusive", "weights of each function with all that it called",
 	  PATHS_UP
 	  "SELECT e.name AS event, y.name AS symbol, i.name AS image, SUM(d.samples) AS samples,\n"
 	  "  SUM(d.period) AS period\n"

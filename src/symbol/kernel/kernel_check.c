@@ -81,8 +81,9 @@ static int check_system_map(const struct symbolizer *s, const char *path, struct
 		r = 1;
 		if (!n_both || n_off * 100 > n_both * MAX_OFF_PERCENT)
 			r = error_set(err, -ESTALE,
-				      "%s is not of the kernel that runs: %zu of %zu functions are "
-				      "elsewhere in it; without it the kernel is asked itself",
+				      "%s does not belong to the running kernel: %zu of %zu "
+				      "functions have other addresses; without this option, assay "
+				      "reads the kernel's own symbols",
 				      path, n_off, n_both);
 	}
 	kallsyms_fini(&map);
@@ -111,11 +112,11 @@ static int check_vmlinux(const struct symbolizer *s, const char *path, struct er
 		build_id_hex(&running, wanted);
 		r = build_id_equal(&found, &running)
 			    ? 1
-			    : error_set(
-				      err, -ESTALE,
-				      "%s is not of the kernel that runs: its build id is %s, the "
-				      "kernel's %s",
-				      path, *hex ? hex : "not there", wanted);
+			    : error_set(err, -ESTALE,
+					"%s does not belong to the running kernel: its build id is "
+					"%s, the "
+					"kernel's %s",
+					path, *hex ? hex : "not there", wanted);
 	}
 	file_unmap(&file);
 	return r;

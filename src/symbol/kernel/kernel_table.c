@@ -177,8 +177,8 @@ void make_kernel_table(struct symbolizer *s, struct symbol_table *t)
 		table_to_cache(s, t, &wanted);
 	else if (!is_running)
 		table_fail(t, SYMBOL_CHANGED,
-			   "the profile is of another kernel than the one that runs now, and no "
-			   "vmlinux of that one was found");
+			   "the profile is of another kernel than the running one, and no vmlinux "
+			   "of it was found");
 }
 
 /* A line of /proc/modules: name size users dependents state address. */

@@ -178,7 +178,7 @@ static void adopt_block(struct making *m, struct line_header *block, size_t size
 	if (losses->n_missing_split && !t->detail)
 		t->detail = xasprintf("%s: %" PRIu64 " of %" PRIu64 " units have their debug "
 				      "information in files that were not found or are of another "
-				      "build, as %s",
+				      "build, for example %s",
 				      m->path, losses->n_missing_split, losses->n_units,
 				      losses->missing_split);
 	else if ((losses->n_bad_units || losses->is_cut) && !t->detail)

@@ -63,7 +63,7 @@ const char *lines_name(struct symbolizer *s, const struct symbol_table *t,
 	X(NONE, "none",                                                      \
 	  "no debug information; compile with -g, or install its package's " \
 	  "debug symbols")                                                   \
-	X(NO_FILE, "no-file", "no file to look into")                        \
+	X(NO_FILE, "no-file", "no file to read")                             \
 	X(GIVEN, "given", "lines recorded with the session")
 
 enum line_status {
