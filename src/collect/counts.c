@@ -30,7 +30,7 @@ static bool is_by_thread(const struct counts *c)
 }
 
 /* The leader of a counter's group on this target; -1: it leads, or is in no group. */
-static int leader_of(const struct counts *c, size_t counter, size_t target, size_t first)
+static int counts_leader_of(const struct counts *c, size_t counter, size_t target, size_t first)
 {
 	uint32_t group = c->config.counters->data[counter].group;
 
@@ -42,7 +42,7 @@ static int leader_of(const struct counts *c, size_t counter, size_t target, size
 }
 
 /* Members start and stop with their leader, so that all have one time. */
-static int open_one(struct counts *c, size_t counter, size_t target, int leader)
+static int counts_open_event(struct counts *c, size_t counter, size_t target, int leader)
 {
 	const struct counts_config *config = &c->config;
 	struct perf_event_attr a = config->counters->data[counter].attr;
@@ -59,10 +59,11 @@ static int open_one(struct counts *c, size_t counter, size_t target, int leader)
 	return sources_open_in_group(config->sources, &a, pid, cpu, leader);
 }
 
-static int explain_refusal(struct counts *c, size_t counter, size_t target, int leader, int code,
-			   struct error *err)
+static int counts_explain_refusal(struct counts *c, size_t counter, size_t target, int leader,
+				  int code, struct error *err)
 {
-	cleanup(close_at_exit) int alone = leader < 0 ? -1 : open_one(c, counter, target, -1);
+	cleanup(close_at_exit) int alone =
+		leader < 0 ? -1 : counts_open_event(c, counter, target, -1);
 
 	if (alone >= 0)
 		return counter_explain_group(c->config.counters, counter, code, err);
@@ -76,16 +77,16 @@ static int explain_refusal(struct counts *c, size_t counter, size_t target, int 
 static int open_on(struct counts *c, size_t counter, size_t target, size_t first, struct error *err)
 {
 	const struct counts_config *config = &c->config;
-	int fd, leader = leader_of(c, counter, target, first);
+	int fd, leader = counts_leader_of(c, counter, target, first);
 
 	if (!is_by_thread(c) &&
 	    !counter_is_on_cpu(&config->counters->data[counter], config->cpus->data[target]))
 		return -ESRCH;
-	fd = open_one(c, counter, target, leader);
+	fd = counts_open_event(c, counter, target, leader);
 	if (fd == -ESRCH)
 		return fd;
 	if (fd < 0)
-		return explain_refusal(c, counter, target, leader, fd, err);
+		return counts_explain_refusal(c, counter, target, leader, fd, err);
 	vec_push(&c->fds, (struct counts_fd){ fd, (uint32_t)counter,
 					      config->is_separate ? (uint32_t)target : 0,
 					      (uint32_t)target });
@@ -94,7 +95,7 @@ static int open_on(struct counts *c, size_t counter, size_t target, size_t first
 }
 
 /* One counter for all threads or CPUs; targets that ended meanwhile are no failure. */
-static int open_counter(struct counts *c, size_t counter, struct error *err)
+static int counts_open_counter(struct counts *c, size_t counter, struct error *err)
 {
 	const struct counts_config *config = &c->config;
 	const struct counter *spec = &config->counters->data[counter];
@@ -124,7 +125,7 @@ int counts_open(const struct counts_config *config, struct counts **out, struct 
 	c->n_lanes = !config->is_separate ? 1 : config->n_tids ? config->n_tids : config->cpus->n;
 	for (size_t i = 0; i < config->counters->n; i++) {
 		/* the first refusal is reported */
-		int one = open_counter(c, i, r < 0 ? NULL : err);
+		int one = counts_open_counter(c, i, r < 0 ? NULL : err);
 
 		n_good += one == 0;
 		if (one < 0 && !config->skips_missing)

@@ -72,7 +72,7 @@ static void reduction_fini(struct reduction *r)
 	buf_fini(&r->out_strings);
 }
 
-static unsigned kind_of(const struct btf_type *t)
+static unsigned btf_kind_of(const struct btf_type *t)
 {
 	return t->info >> 24 & 31;
 }
@@ -84,7 +84,7 @@ static unsigned n_members(const struct btf_type *t)
 
 static size_t type_size(const struct btf_type *t)
 {
-	const struct kind_layout *layout = &kind_layouts[kind_of(t)];
+	const struct kind_layout *layout = &kind_layouts[btf_kind_of(t)];
 
 	return sizeof(*t) + layout->bytes + (size_t)layout->bytes_a_member * n_members(t);
 }
@@ -92,7 +92,7 @@ static size_t type_size(const struct btf_type *t)
 /* CO-RE finds types of these kinds by name. */
 static bool is_found_by_name(const struct btf_type *t)
 {
-	switch (kind_of(t)) {
+	switch (btf_kind_of(t)) {
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
 	case BTF_KIND_ENUM:
@@ -142,7 +142,7 @@ static uint32_t add_type(struct reduction *r, uint32_t old)
 	return *id;
 }
 
-static int read_header(struct reduction *r, const uint8_t *bytes, size_t size)
+static int read_btf_header(struct reduction *r, const uint8_t *bytes, size_t size)
 {
 	struct btf_header h;
 
@@ -172,7 +172,7 @@ static int index_types(struct reduction *r)
 		const struct btf_type *t = (const void *)(r->types + at);
 		const char *name;
 
-		if (r->types_size - at < sizeof(*t) || !kind_layouts[kind_of(t)].is_known ||
+		if (r->types_size - at < sizeof(*t) || !kind_layouts[btf_kind_of(t)].is_known ||
 		    type_size(t) > r->types_size - at || t->name_off >= r->strings_size)
 			return -EBADMSG;
 		name = r->strings + t->name_off;
@@ -209,7 +209,7 @@ static int copy_type(struct reduction *r, const struct btf_type *old)
 	buf_bytes(&r->out_types, old, size);
 	t = (void *)(r->out_types.data + at);
 	e = copy_name(r, &t->name_off);
-	switch (kind_of(t)) {
+	switch (btf_kind_of(t)) {
 	case BTF_KIND_INT:
 	case BTF_KIND_FWD:
 	case KIND_FLOAT:
@@ -240,7 +240,7 @@ static int copy_type(struct reduction *r, const struct btf_type *old)
 	case BTF_KIND_ENUM:
 	case KIND_ENUM64:
 		for (size_t i = sizeof(*t); !e && i < size;
-		     i += kind_layouts[kind_of(t)].bytes_a_member)
+		     i += kind_layouts[btf_kind_of(t)].bytes_a_member)
 			e = copy_name(r, (uint32_t *)((uint8_t *)t + i));
 		return e;
 	default:
@@ -263,7 +263,7 @@ static int copy_types(struct reduction *r)
 	return 0;
 }
 
-static void join_parts(const struct reduction *r, struct buf *out)
+static void reduction_join(const struct reduction *r, struct buf *out)
 {
 	struct btf_header h = {
 		.magic = BTF_MAGIC,
@@ -282,7 +282,7 @@ static void join_parts(const struct reduction *r, struct buf *out)
 int kernel_btf_reduce(const void *bytes, size_t size, const struct btf *program, struct buf *out)
 {
 	struct reduction r = { 0 };
-	int e = read_header(&r, bytes, size);
+	int e = read_btf_header(&r, bytes, size);
 
 	if (e == 0) {
 		collect_wanted(program, &r.wanted);
@@ -291,7 +291,7 @@ int kernel_btf_reduce(const void *bytes, size_t size, const struct btf *program,
 	if (e == 0)
 		e = copy_types(&r);
 	if (e == 0)
-		join_parts(&r, out);
+		reduction_join(&r, out);
 	reduction_fini(&r);
 	return e;
 }

@@ -187,7 +187,7 @@ static struct line program_of_log(const char *messages, const char *begin)
 	return l;
 }
 
-static void print_verdict(const char *messages, const char *begin, char *out, size_t size)
+static void print_log_verdict(const char *messages, const char *begin, char *out, size_t size)
 {
 	const char *log = begin + strlen(LOG_BEGIN), *end = strstr(log, LOG_END);
 	struct verdict v = find_verdict(log, end ? end : log + strlen(log));
@@ -238,7 +238,7 @@ void load_log_reason(const char *messages, char *out, size_t size)
 	if (print_missing_type(messages, out, size))
 		return;
 	if (begin)
-		print_verdict(messages, begin, out, size);
+		print_log_verdict(messages, begin, out, size);
 	else
 		print_first_message(messages, out, size);
 }

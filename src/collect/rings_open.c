@@ -62,7 +62,7 @@ static const struct feature features[] = {
 	{ "context switches (Linux 4.3)", without_switches },
 };
 
-static uint32_t counter_of_id(const void *context, uint64_t id)
+static uint32_t rings_counter_of_id(const void *context, uint64_t id)
 {
 	const struct rings *r = context;
 	const uint32_t *at = intmap_find(&r->ids, id);
@@ -263,7 +263,7 @@ static int open_counter(struct rings *r, struct opening *o, size_t i, const stru
 	return fd;
 }
 
-static int redirect(struct rings *r, int fd, int ring_fd)
+static int redirect_to_ring(struct rings *r, int fd, int ring_fd)
 {
 	return r->backend.control(r->backend.context, fd, PERF_EVENT_IOC_SET_OUTPUT,
 				  (void *)(intptr_t)ring_fd);
@@ -315,7 +315,7 @@ static int open_into(struct rings *r, struct opening *o, const struct ring *ring
 	if (e < 0)
 		return error_errno(err, e, "the kernel refuses the filter '%s' of '%s'",
 				   r->counters->data[i].filter, r->counters->data[i].name);
-	e = redirect(r, fd, ring->fd);
+	e = redirect_to_ring(r, fd, ring->fd);
 	return e < 0 ? error_errno(err, e, "cannot direct counter '%s' to the ring of CPU %u",
 				   r->counters->data[i].name, ring->cpu)
 		     : 0;
@@ -363,7 +363,7 @@ static int open_on_cpu(struct rings *r, struct opening *o, struct ring *ring,
 		ring->fd = leader;
 		*poll_slot = (struct pollfd){ .fd = leader, .events = POLLIN };
 	} else {
-		e = redirect(r, leader, ring->fd);
+		e = redirect_to_ring(r, leader, ring->fd);
 		if (e < 0)
 			return error_errno(err, e, "cannot share the ring of CPU %u", ring->cpu);
 	}
@@ -501,7 +501,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 	r->format = (struct record_format){
 		.sample_type = o->side_band.sample_type | sample_type,
 		.sample_id_all = true,
-		.counter_of = c->counters->n > 1 || c->for_file ? counter_of_id : NULL,
+		.counter_of = c->counters->n > 1 || c->for_file ? rings_counter_of_id : NULL,
 		.context = r,
 		.max_stack = read_max_stack(),
 		.regs_user = c->stack_bytes ? UNWIND_PERF_REGS : 0,

@@ -144,7 +144,7 @@ static void keep_stack(struct sampler *s, const struct stack_message *m)
 	s->now.frames.n += n;
 }
 
-static void visit_file(struct sampler *s, const struct file_message *m)
+static void sampler_visit_file(struct sampler *s, const struct file_message *m)
 {
 	const struct sampler_file file = {
 		.number = m->number,
@@ -165,7 +165,7 @@ static int read_message(void *context, void *data, size_t size)
 
 	s->n_polled_bytes += size;
 	if (size >= sizeof(struct file_message) && stack->type == MESSAGE_FILE) {
-		visit_file(s, data);
+		sampler_visit_file(s, data);
 	} else if (size >= offsetof(struct raw_stack_message, stack) &&
 		   stack->type == MESSAGE_RAW_STACK) {
 		s->visitor->raw(s->visitor, data);
@@ -284,7 +284,7 @@ static uint32_t messages_bytes(const struct sampler_config *c, uint32_t most)
 	return MIN(bytes, most);
 }
 
-static int load_sampler(struct sampler *s, const struct sampler_config *c, struct error *err)
+static int sampler_load(struct sampler *s, const struct sampler_config *c, struct error *err)
 {
 	struct sampler_limits limits = sampler_limits(c->cpus->n);
 	cleanup(close_at_exit) int types_fd = memfd_create("kernel-types", MFD_CLOEXEC);
@@ -335,7 +335,7 @@ static int load_sampler(struct sampler *s, const struct sampler_config *c, struc
 /*
  * The leader of a counter's group, among those opened from `first` on; -1: it leads, or is alone.
  */
-static int leader_of(const struct sampler *s, size_t counter, size_t first)
+static int sampler_leader_of(const struct sampler *s, size_t counter, size_t first)
 {
 	const struct counter *counters = s->config.counters->data;
 
@@ -345,8 +345,8 @@ static int leader_of(const struct sampler *s, size_t counter, size_t first)
 	return -1;
 }
 
-static int explain_refusal(const struct sampler_config *c, size_t counter, uint32_t cpu, int leader,
-			   int code, struct error *err)
+static int sampler_explain_refusal(const struct sampler_config *c, size_t counter, uint32_t cpu,
+				   int leader, int code, struct error *err)
 {
 	cleanup(close_at_exit) int alone =
 		leader < 0
@@ -364,7 +364,7 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 {
 	struct perf_event_attr a = pace_attr(&c->counters->data[counter]);
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = counter); /* zeroes the padding */
-	int fd, leader = leader_of(s, counter, first);
+	int fd, leader = sampler_leader_of(s, counter, first);
 	struct bpf_link *link;
 
 	a.size = sizeof(a);
@@ -374,7 +374,7 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 	if (fd == -ENODEV) /* offline meanwhile */
 		return 0;
 	if (fd < 0)
-		return explain_refusal(c, counter, cpu, leader, fd, err);
+		return sampler_explain_refusal(c, counter, cpu, leader, fd, err);
 	link = bpf_program__attach_perf_event_opts(s->bpf->progs.sample, fd, &opts);
 	if (!link) {
 		int e = -errno;
@@ -432,7 +432,7 @@ int sampler_open(const struct sampler_config *c, struct sampler **out, struct er
 		s->waits = *c->waits;
 		s->config.waits = &s->waits;
 	}
-	e = load_sampler(s, c, err);
+	e = sampler_load(s, c, err);
 	if (e < 0)
 		return e;
 	s->keys = xcalloc(BATCH, sizeof(*s->keys));

@@ -54,7 +54,7 @@ static struct release kernel_release(const struct counter_sources *s)
 	return r;
 }
 
-static bool is_before(const struct release *r, const struct need *need)
+static bool is_kernel_before(const struct release *r, const struct need *need)
 {
 	return r->major < need->major || (r->major == need->major && r->minor < need->minor);
 }
@@ -67,7 +67,7 @@ static bool has_helper(const struct counter_sources *s, const struct need *need)
 	if (is_this_machine(s))
 		return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, need->id, NULL) == 1;
 	r = kernel_release(s);
-	return !r.major || !is_before(&r, need);
+	return !r.major || !is_kernel_before(&r, need);
 }
 
 static void explain_helper(const struct counter_sources *s, const struct need *need, char *why,
@@ -75,7 +75,7 @@ static void explain_helper(const struct counter_sources *s, const struct need *n
 {
 	struct release r = kernel_release(s);
 
-	if (is_before(&r, need))
+	if (is_kernel_before(&r, need))
 		snprintf(why, size,
 			 "this kernel (%s) is too old: %s() for BPF programs came with Linux %d.%d",
 			 r.text, need->name, need->major, need->minor);

@@ -137,7 +137,7 @@ static int calls_by_place(const struct profile *p, uint32_t a, uint32_t b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static int compare_places(const void *a, const void *b, void *p)
+static int compare_call_places(const void *a, const void *b, void *p)
 {
 	return calls_by_place(p, *(const uint32_t *)a, *(const uint32_t *)b);
 }
@@ -219,6 +219,6 @@ uint32_t *places_by_function(const struct profile *p)
 
 	for (uint32_t i = 0; i < p->places.n; i++)
 		order[i] = i;
-	qsort_r(order, p->places.n, sizeof(*order), compare_places, (void *)p);
+	qsort_r(order, p->places.n, sizeof(*order), compare_call_places, (void *)p);
 	return order;
 }

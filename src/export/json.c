@@ -43,7 +43,7 @@ static void json_end_table(struct json *w)
 }
 
 /* ,"key":"text" */
-static void put_text(struct buf *out, const char *key, const char *text)
+static void json_put_text_field(struct buf *out, const char *key, const char *text)
 {
 	buf_printf(out, ",\"%s\":", key);
 	json_put_string(out, text);
@@ -62,14 +62,14 @@ static void put_session(struct json *w)
 
 	buf_str(out, "{\"format\":\"assay\",\"version\":" VERSION ",\n\"session\":{\"cpus\":");
 	text_u64(out, info->n_cpus);
-	put_text(out, "command", info->command);
-	put_text(out, "target", info->target);
-	put_text(out, "host", info->hostname);
-	put_text(out, "system", info->os_release);
-	put_text(out, "arch", info->arch);
-	put_text(out, "processor", info->cpu_model);
-	put_text(out, "collector", info->collector);
-	put_text(out, "stacks", info->stacks);
+	json_put_text_field(out, "command", info->command);
+	json_put_text_field(out, "target", info->target);
+	json_put_text_field(out, "host", info->hostname);
+	json_put_text_field(out, "system", info->os_release);
+	json_put_text_field(out, "arch", info->arch);
+	json_put_text_field(out, "processor", info->cpu_model);
+	json_put_text_field(out, "collector", info->collector);
+	json_put_text_field(out, "stacks", info->stacks);
 	put_number(out, "start_unix_ns", info->start_wall_ns);
 	if (s->has_end && s->end.end_ns > info->start_ns)
 		put_number(out, "duration_ns", s->end.end_ns - info->start_ns);
@@ -92,7 +92,7 @@ static void json_put_events(struct json *w)
 
 		buf_str(out, "{\"name\":");
 		json_put_string(out, c->name);
-		put_text(out, "unit", c->unit);
+		json_put_text_field(out, "unit", c->unit);
 		put_number(out, "freq_hz", c->freq_hz);
 		put_number(out, "count", c->count);
 		buf_u8(out, '}');
@@ -113,8 +113,8 @@ static void json_put_losses(struct json *w)
 		out = json_element(w);
 		buf_printf(out, "{\"is_lost\":%s",
 			   loss_texts[i].kind == LOSS_LOST ? "true" : "false");
-		put_text(out, "reason", loss_texts[i].key);
-		put_text(out, "text", loss_texts[i].text);
+		json_put_text_field(out, "reason", loss_texts[i].key);
+		json_put_text_field(out, "text", loss_texts[i].text);
 		put_number(out, "n", p->losses[i]);
 		buf_u8(out, '}');
 	}
@@ -132,8 +132,8 @@ static void put_images(struct json *w)
 		build_id_hex(&image->build_id, build_id);
 		buf_str(out, "{\"path\":");
 		json_put_string(out, image->path);
-		put_text(out, "kind", image_kind_keys[image->kind]);
-		put_text(out, "build_id", build_id);
+		json_put_text_field(out, "kind", image_kind_keys[image->kind]);
+		json_put_text_field(out, "build_id", build_id);
 		buf_u8(out, '}');
 	}
 	json_end_table(w);
@@ -147,8 +147,8 @@ static void json_put_functions(struct json *w)
 
 		buf_str(out, "{\"name\":");
 		json_put_string(out, f->name);
-		put_text(out, "symbol", f->system_name);
-		put_text(out, "file", f->file);
+		json_put_text_field(out, "symbol", f->system_name);
+		json_put_text_field(out, "file", f->file);
 		put_number(out, "image", f->image);
 		buf_printf(out, ",\"is_inlined\":%s}", f->symbol == NO_INDEX ? "true" : "false");
 	}
@@ -164,7 +164,7 @@ static void put_holders(struct json *w)
 		struct buf *out = json_element(w);
 
 		buf_printf(out, "{\"pid\":%" PRId32 ",\"tid\":%" PRId32, thread->pid, thread->tid);
-		put_text(out, "comm", strings_get(&p->comms, thread->comm));
+		json_put_text_field(out, "comm", strings_get(&p->comms, thread->comm));
 		buf_u8(out, '}');
 	}
 	json_end_table(w);
@@ -278,7 +278,7 @@ static void put_cgroups(struct json *w)
 		json_put_string(out, texts[value].text[CGROUP_TEXT_PATH]);
 		for (int k = CGROUP_TEXT_PATH + 1; k < N_CGROUP_TEXTS; k++)
 			if (*texts[value].text[k])
-				put_text(out, keys[k], texts[value].text[k]);
+				json_put_text_field(out, keys[k], texts[value].text[k]);
 		buf_u8(out, '}');
 	}
 	json_end_table(w);

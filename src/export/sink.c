@@ -32,7 +32,7 @@ void sink_gzip(struct sink *s)
 		abort(); /* only without memory, as xmalloc() */
 }
 
-static void sink_put(struct sink *s, const void *bytes, size_t size)
+static void sink_write_all(struct sink *s, const void *bytes, size_t size)
 {
 	if (s->code)
 		return;
@@ -51,27 +51,27 @@ static void put_zipped(struct sink *s, int flush)
 		z->next_out = s->zip->out;
 		z->avail_out = sizeof(s->zip->out);
 		deflate(z, flush); /* fails only for bad arguments */
-		sink_put(s, s->zip->out, sizeof(s->zip->out) - z->avail_out);
+		sink_write_all(s, s->zip->out, sizeof(s->zip->out) - z->avail_out);
 	} while (!z->avail_out);
 }
 
-static void sink_put_all(struct sink *s, int flush)
+static void sink_drain(struct sink *s, int flush)
 {
 	if (s->zip && !s->code)
 		put_zipped(s, flush);
 	else if (!s->zip)
-		sink_put(s, s->buf.data, s->buf.len);
+		sink_write_all(s, s->buf.data, s->buf.len);
 	s->buf.len = 0;
 }
 
 void sink_flush(struct sink *s)
 {
-	sink_put_all(s, Z_NO_FLUSH);
+	sink_drain(s, Z_NO_FLUSH);
 }
 
 int sink_finish(struct sink *s)
 {
-	sink_put_all(s, Z_FINISH);
+	sink_drain(s, Z_FINISH);
 	if (s->zip)
 		deflateEnd(&s->zip->stream);
 	free(s->zip);

@@ -19,7 +19,7 @@ struct reader {
 	gid_t groups[MAX_GROUPS];
 };
 
-static void reader_init(struct reader *r, uint32_t user)
+static void file_reader_init(struct reader *r, uint32_t user)
 {
 	const struct passwd *p = user == GUARD_NOBODY ? NULL : getpwuid(user);
 
@@ -75,6 +75,6 @@ bool guard_is_readable_by(int fd, uint32_t user)
 	if (n <= 0 || path[0] != '/' || fstat(fd, &st) < 0)
 		return false;
 	path[n] = '\0';
-	reader_init(&r, user);
+	file_reader_init(&r, user);
 	return reader_may(&r, &st, 4) && reader_may_pass(&r, path);
 }

@@ -15,7 +15,7 @@ struct piece {
 	size_t len;
 };
 
-static bool is_text(struct piece p, const char *text)
+static bool is_piece_text(struct piece p, const char *text)
 {
 	return p.len == strlen(text) && !memcmp(p.at, text, p.len);
 }
@@ -158,7 +158,7 @@ static const struct {
 };
 
 /* Runtimes make 64 digits; people shorten ids. */
-static bool is_id(struct piece p, enum id_kind kind)
+static bool is_container_id(struct piece p, enum id_kind kind)
 {
 	return kind == ID_HEX ? is_hex(p, SHORT_ID, 64) : p.len > 0;
 }
@@ -179,7 +179,7 @@ static bool parse_named(struct piece p, struct cgroup_names *out)
 		struct piece id = p;
 
 		if (cut_head(&id, named[i].head) && cut_tail(&id, named[i].tail) &&
-		    is_id(id, named[i].id)) {
+		    is_container_id(id, named[i].id)) {
 			set_container(out, named[i].runtime, id, named[i].id);
 			return true;
 		}
@@ -190,8 +190,8 @@ static bool parse_named(struct piece p, struct cgroup_names *out)
 static bool parse_below(struct piece parent, struct piece p, struct cgroup_names *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(below); i++)
-		if (is_text(parent, below[i].parent) && is_id(p, below[i].id) && !is_unit(p) &&
-		    !is_slice(p)) {
+		if (is_piece_text(parent, below[i].parent) && is_container_id(p, below[i].id) &&
+		    !is_unit(p) && !is_slice(p)) {
 			set_container(out, below[i].runtime, p, below[i].id);
 			return true;
 		}
@@ -210,7 +210,7 @@ static bool parse_with_colons(struct piece p, struct cgroup_names *out)
 	word = (struct piece){ first + 1, (size_t)(last - first - 1) };
 	id = (struct piece){ last + 1, (size_t)(p.at + p.len - last - 1) };
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (is_text(word, words[i].word) && is_id(id, ID_HEX)) {
+		if (is_piece_text(word, words[i].word) && is_container_id(id, ID_HEX)) {
 			set_container(out, words[i].runtime, id, ID_HEX);
 			return true;
 		}
@@ -284,7 +284,7 @@ static bool parse_pod(struct piece parent, struct piece p, bool is_in_kubepods,
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (memmem(head.at, head.len, classes[i], strlen(classes[i])) ||
-		    (!head.len && is_text(parent, classes[i]))) {
+		    (!head.len && is_piece_text(parent, classes[i]))) {
 			set_pod(out, uid, classes[i]);
 			return true;
 		}
@@ -361,7 +361,7 @@ void cgroup_names_of(const char *path, struct cgroup_names *out)
 			break;
 		parse_unit(p, &is_of_slice, out);
 		is_in_kubepods |= memmem(p.at, p.len, "kubepods", 8) != NULL;
-		is_in_ecs |= is_text(p, "ecs");
+		is_in_ecs |= is_piece_text(p, "ecs");
 		parse_user(p, out);
 		if (!parse_pod(parent, p, is_in_kubepods, out))
 			parse_podman_pod(parent, p, out);

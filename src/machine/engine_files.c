@@ -220,7 +220,7 @@ static bool reset_if_changed(struct source *s)
 	return true;
 }
 
-static const char *find_name(const struct source *s, const char *id)
+static const char *source_find_name(const struct source *s, const char *id)
 {
 	return s->names ? container_names_find(s->names, id) : NULL;
 }
@@ -285,7 +285,7 @@ static const char *find_in_storages_of(struct engine_files *f, int64_t user, boo
 			continue;
 		if (reset_if_changed(s))
 			s->read(s);
-		name = find_name(s, id);
+		name = source_find_name(s, id);
 		if (name)
 			return name;
 	}
@@ -355,7 +355,7 @@ static const char *find_in_logs(struct engine_files *f, const struct cgroup_name
 {
 	if (reset_if_changed(&f->logs))
 		read_folder(&f->logs, engine_parse_log);
-	return find_name(&f->logs, names->container);
+	return source_find_name(&f->logs, names->container);
 }
 
 /* All engines are searched if the path does not name the engine. */
@@ -407,5 +407,5 @@ const char *engine_files_pod(struct engine_files *f, const struct cgroup_names *
 					       : NULL;
 	if (reset_if_changed(&f->pods))
 		read_folder(&f->pods, engine_parse_pod);
-	return find_name(&f->pods, names->pod);
+	return source_find_name(&f->pods, names->pod);
 }

@@ -170,8 +170,8 @@ static void read_rest(struct jit_code *j)
  * The newest code of the address that is not younger than the sample; if all are younger, the
  * oldest. (A compiler may write the record a little after its code runs.)
  */
-static const struct jitdump_code *find_code(const struct jit_code *j, uint64_t addr,
-					    uint64_t time_ns)
+static const struct jitdump_code *jit_code_at(const struct jit_code *j, uint64_t addr,
+					      uint64_t time_ns)
 {
 	const uint32_t *newest = intmap_find(&j->by_page, addr >> PAGE_SHIFT);
 	bool is_timed = !j->has_other_clock && !j->dump.is_arch_clock;
@@ -197,7 +197,7 @@ bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t
 
 	if (time_ns >= j->read_until_ns || !j->read_until_ns)
 		read_rest(j);
-	code = find_code(j, addr, time_ns);
+	code = jit_code_at(j, addr, time_ns);
 	if (!code)
 		return false;
 	*file_off = code->file_off + (addr - code->addr);

@@ -225,7 +225,7 @@ static uint32_t process_reset(struct machine *m, int32_t pid)
 	return *at;
 }
 
-static uint32_t process_get(struct machine *m, int32_t pid)
+static uint32_t machine_process(struct machine *m, int32_t pid)
 {
 	uint32_t *at = intmap_find(&m->by_pid, (uint32_t)pid);
 
@@ -271,7 +271,7 @@ static const char *const anonymous_paths[] = {
 	"/SYSV",  "/memfd:",        "/dev/shm/", "[uprobes]", "[vsyscall]",
 };
 
-static bool is_anonymous(const char *path)
+static bool is_anonymous_path(const char *path)
 {
 	if (!*path)
 		return true;
@@ -347,7 +347,7 @@ static void open_dump(struct machine *m, struct process *p, const char *path)
 	}
 }
 
-static void on_mapping(struct machine *m, const struct event *event)
+static void machine_on_mapping(struct machine *m, const struct event *event)
 {
 	const struct mapping_event *e = &event->mapping;
 	struct process *p;
@@ -362,9 +362,9 @@ static void on_mapping(struct machine *m, const struct event *event)
 		kernel_map_mapping(m->kernel, e);
 	if (!e->is_executable || e->is_kernel || event->pid < 0 || mapping.end < mapping.start)
 		return;
-	process = process_get(m, event->pid); /* may move the array */
+	process = machine_process(m, event->pid); /* may move the array */
 	p = &m->processes.data[process];
-	mapping.is_absolute = is_anonymous(e->path) && !is_program_in_memory(p, e);
+	mapping.is_absolute = is_anonymous_path(e->path) && !is_program_in_memory(p, e);
 	mapping.image = mapping.is_absolute ? jit_image(m, p) : file_image(m, e);
 	/* Offset 0 of the vdso's image is its first mapped byte. */
 	if (!strcmp(e->path, "[vdso]"))
@@ -387,7 +387,7 @@ static void on_mapping(struct machine *m, const struct event *event)
 
 static void on_comm(struct machine *m, const struct event *event)
 {
-	uint32_t process = process_get(m, event->pid);
+	uint32_t process = machine_process(m, event->pid);
 	string_id comm = strings_add(&m->strings, event->comm.name);
 	struct process *p = &m->processes.data[process];
 
@@ -427,7 +427,7 @@ static string_id process_cgroup(struct machine *m, struct process *p, int depth)
 
 static void on_task_fork(struct machine *m, const struct event *event)
 {
-	uint32_t parent = process_get(m, event->fork.ppid), process = parent;
+	uint32_t parent = machine_process(m, event->fork.ppid), process = parent;
 	uint32_t *parent_thread = intmap_find(&m->by_tid, (uint32_t)event->fork.ptid);
 	string_id comm = parent_thread ? m->threads.data[*parent_thread].comm
 				       : m->processes.data[parent].comm;
@@ -489,7 +489,7 @@ void machine_event(struct machine *m, const struct event *event)
 {
 	switch (event->type) {
 	case EVENT_MAPPING:
-		on_mapping(m, event);
+		machine_on_mapping(m, event);
 		break;
 	case EVENT_COMM:
 		on_comm(m, event);
@@ -580,7 +580,7 @@ static uint32_t known_process(struct machine *m, int32_t pid)
 static uint32_t learn_process(struct machine *m, int32_t pid)
 {
 	struct machine_sink sink = { { feed_machine }, m };
-	uint32_t process = process_get(m, pid);
+	uint32_t process = machine_process(m, pid);
 
 	if (m->processes.data[process].is_looked_up)
 		return process;

@@ -27,7 +27,7 @@ static bool is_text(struct span s, const char *text)
 	return s.at && s.len == strlen(text) && !memcmp(s.at, text, s.len);
 }
 
-static void put_name(struct database *d, struct span id, struct span name)
+static void put_pod_name(struct database *d, struct span id, struct span name)
 {
 	cleanup(free_at_exit) char *id_text = NULL, *name_text = NULL;
 
@@ -105,7 +105,7 @@ static void bolt_walk(struct database *d, struct reader page, int depth, bolt_vi
 static void bolt_pod(struct database *d, struct span key, struct span value, bool is_bucket)
 {
 	if (!is_bucket)
-		put_name(d, key, value);
+		put_pod_name(d, key, value);
 }
 
 static void bolt_bucket(struct database *d, struct span key, struct span value, bool is_bucket)
@@ -277,7 +277,7 @@ static void sqlite_walk(struct database *d, uint64_t number, int depth, sqlite_v
 
 static void sqlite_pod(struct database *d, const struct row *row)
 {
-	put_name(d, row->text[0], row->text[1]);
+	put_pod_name(d, row->text[0], row->text[1]);
 }
 
 static void sqlite_table(struct database *d, const struct row *row)

@@ -17,7 +17,7 @@
 
 /* ---- storage.conf ---- */
 
-static const char *skip_blanks(const char *at)
+static const char *conf_skip_blanks(const char *at)
 {
 	return at + strspn(at, " \t");
 }
@@ -25,13 +25,13 @@ static const char *skip_blanks(const char *at)
 /* The text behind "key ="; NULL: the line has another key. */
 static const char *find_value(const char *line, const char *key)
 {
-	const char *at = skip_blanks(line);
+	const char *at = conf_skip_blanks(line);
 	size_t len = strlen(key);
 
 	if (strncmp(at, key, len) != 0)
 		return NULL;
-	at = skip_blanks(at + len);
-	return *at == '=' ? skip_blanks(at + 1) : NULL;
+	at = conf_skip_blanks(at + len);
+	return *at == '=' ? conf_skip_blanks(at + 1) : NULL;
 }
 
 /* "text" or 'text' of one line, without escapes; NULL: anything else. */
@@ -49,7 +49,7 @@ char *storage_conf_get(const char *text, const char *key)
 	bool is_in_section = false;
 
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *at = skip_blanks(line), *value;
+		const char *at = conf_skip_blanks(line), *value;
 		char *found;
 
 		if (*at == '[')
@@ -78,7 +78,7 @@ static char *read_conf(const char *path)
 
 /* ---- places ---- */
 
-static void add_place(struct storage_places *places, const char *root, const char *path)
+static void storage_places_add(struct storage_places *places, const char *root, const char *path)
 {
 	cleanup(free_at_exit) char *whole = xasprintf("%s%s", root, path);
 
@@ -95,7 +95,7 @@ static void add_of_conf(struct storage_places *places, const char *root, const c
 	cleanup(free_at_exit) char *path = text ? storage_conf_get(text, "graphroot") : NULL;
 
 	if (path)
-		add_place(places, root, path);
+		storage_places_add(places, root, path);
 }
 
 static char *read_root_conf(const char *root)
@@ -170,10 +170,10 @@ static void add_of_user(struct storage_places *places, const char *root, const s
 		roots ? storage_conf_get(roots, "rootless_storage_path") : NULL;
 	cleanup(free_at_exit) char *of_user = path ? expand_variables(path, p) : NULL;
 
-	add_place(places, root, usual);
+	storage_places_add(places, root, usual);
 	add_of_conf(places, root, own);
 	if (of_user)
-		add_place(places, root, of_user);
+		storage_places_add(places, root, of_user);
 }
 
 void storage_places_find(struct storage_places *places, const char *root, int64_t user)
@@ -183,7 +183,7 @@ void storage_places_find(struct storage_places *places, const char *root, int64_
 	if (user == STORAGES_OF_ROOT) {
 		cleanup(free_at_exit) char *text = read_root_conf(root);
 
-		add_place(places, root, "/var/lib/containers/storage");
+		storage_places_add(places, root, "/var/lib/containers/storage");
 		add_of_conf(places, root, text);
 	} else if (p && p->pw_dir && *p->pw_dir == '/') {
 		add_of_user(places, root, p);

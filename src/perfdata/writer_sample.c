@@ -84,8 +84,8 @@ static void put_registers(struct buf *out, uint64_t mask, const struct sample_re
 	}
 }
 
-static void put_extra(struct buf *out, const struct perf_event_attr *attr,
-		      const struct sample_extra *x)
+static void put_sample_extra(struct buf *out, const struct perf_event_attr *attr,
+			     const struct sample_extra *x)
 {
 	uint64_t type = attr->sample_type;
 
@@ -156,7 +156,7 @@ bool writer_sample(const struct perf_event_attr *attr, uint64_t id, const struct
 	writer_sample_put_head(out, attr->sample_type, id, e, x);
 	if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
 		put_chain(out, &e->sample);
-	put_extra(out, attr, x);
+	put_sample_extra(out, attr, x);
 	size = out->len - start;
 	if (size > UINT16_MAX) {
 		out->len = start;

@@ -100,8 +100,8 @@ static struct known_code *find_code(const struct lang_names *n, const struct lan
 	return NULL;
 }
 
-static const char *text_of(struct lang_names *n, const struct lang_text *text,
-			   const char *otherwise)
+static const char *lang_text_of(struct lang_names *n, const struct lang_text *text,
+				const char *otherwise)
 {
 	n->text.len = 0;
 	lang_append_text(text, &n->text);
@@ -130,9 +130,9 @@ void lang_names_learn(struct lang_names *n, int32_t pid, const struct lang_code 
 
 	if (find_code(n, &frame, &key))
 		return;
-	image.path = text_of(n, &code->file, "[no file]");
+	image.path = lang_text_of(n, &code->file, "[no file]");
 	new.image = image_intern(machine_images(n->machine), &image);
-	name = text_of(n, &code->name, "[no name]");
+	name = lang_text_of(n, &code->name, "[no name]");
 	new.name = strings_add(&n->names, name);
 	new.slot = (uint64_t)1 << 63 | XXH3_64bits(name, strlen(name)) >> (SLOT_BITS + 1)
 										  << SLOT_BITS;

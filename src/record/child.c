@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 /* 0, or the errno of a later execve(2), as far as the file shows it. */
-static int check_file(const char *path)
+static int check_executable(const char *path)
 {
 	struct stat st;
 
@@ -32,12 +32,12 @@ int child_check(const char *command, struct error *err)
 	int found = ENOENT;
 
 	if (strchr(command, '/')) {
-		found = check_file(command);
+		found = check_executable(command);
 		return found ? error_errno(err, -found, "cannot run '%s'", command) : 0;
 	}
 	for (char *dir; (dir = strsep(&rest, ":"));) {
 		cleanup(free_at_exit) char *file = xasprintf("%s/%s", *dir ? dir : ".", command);
-		int e = check_file(file);
+		int e = check_executable(file);
 
 		if (!e)
 			return 0;

@@ -107,7 +107,7 @@ static uint64_t file_hash(uint64_t dev, uint64_t ino)
 	return hash_u64(dev) ^ ino;
 }
 
-static image_id image_of(struct in_kernel *k, uint32_t number)
+static image_id in_kernel_image_of(struct in_kernel *k, uint32_t number)
 {
 	const uint32_t *image;
 	struct file *f;
@@ -135,7 +135,7 @@ static image_id image_at_place(struct in_kernel *k, const struct sampler_file *f
 	return m->image;
 }
 
-static void look_at_file(struct in_kernel *k, uint32_t number, image_id image)
+static void examine_file(struct in_kernel *k, uint32_t number, image_id image)
 {
 	const struct lang_runtime *runtime;
 
@@ -165,9 +165,9 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 		image = f->told.place.start ? image_at_place(k, &f->told) : IMAGE_UNKNOWN_ID;
 		if (image.n)
 			f->image = image;
-		image = image_of(k, number);
+		image = in_kernel_image_of(k, number);
 		if (image.n)
-			look_at_file(k, number, image);
+			examine_file(k, number, image);
 	}
 	k->to_place.n = kept;
 }
@@ -223,7 +223,7 @@ static int resolve_frame(struct in_kernel *k, const struct thread_view *thread, 
 		return machine_resolve(k->machine, thread, MODE_KERNEL, frame, k->time_ns, out);
 	if (file == FILE_NONE || file == FILE_TOO_MANY)
 		return machine_resolve(k->machine, thread, MODE_USER, off, k->time_ns, out);
-	*out = (struct code_addr){ image_of(k, file), off };
+	*out = (struct code_addr){ in_kernel_image_of(k, file), off };
 	return out->image.n ? -1 : LOSS_UNMAPPED;
 }
 
@@ -426,7 +426,7 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 {
 	struct user_stacks *stacks = pipeline_user_stacks(k->pipeline);
 	struct file *f = &k->files.data[number];
-	image_id image = image_of(k, number);
+	image_id image = in_kernel_image_of(k, number);
 	bool is_overdue = clock_monotonic_ns() - f->wanted_ns > TABLE_WAIT_NS;
 	const struct unwind_table *table = NULL;
 	bool is_there = number == TABLE_OF_VDSO ? user_stacks_vdso_table(stacks, &table)
@@ -604,7 +604,7 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
 	struct thread_view thread = machine_thread(k->machine, c->pid, c->tid);
-	image_id app = c->app ? image_of(k, c->app) : thread.app;
+	image_id app = c->app ? in_kernel_image_of(k, c->app) : thread.app;
 	struct pipeline_sample sample = {
 		.pid = c->pid,
 		.tid = c->tid,

@@ -34,20 +34,20 @@ static void find_idle(struct pid_namespace *p, const struct kallsyms *k)
 
 static bool is_idle_address(const struct pid_namespace *p, uint64_t addr)
 {
-	bool is_idle = false;
+	bool is_idle_stack = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(idle_names); i++)
-		is_idle |= addr >= p->idle[i].start && addr < p->idle[i].end;
-	return is_idle;
+		is_idle_stack |= addr >= p->idle[i].start && addr < p->idle[i].end;
+	return is_idle_stack;
 }
 
-static bool is_idle(const struct pid_namespace *p, const struct sample_event *s)
+static bool is_idle_stack(const struct pid_namespace *p, const struct sample_event *s)
 {
-	bool is_idle = s->mode == MODE_KERNEL && is_idle_address(p, s->ip);
+	bool is_idle_stack = s->mode == MODE_KERNEL && is_idle_address(p, s->ip);
 
-	for (uint32_t i = 0; i < s->n_kernel && !is_idle; i++)
-		is_idle = is_idle_address(p, s->callers[i]);
-	return is_idle;
+	for (uint32_t i = 0; i < s->n_kernel && !is_idle_stack; i++)
+		is_idle_stack = is_idle_address(p, s->callers[i]);
+	return is_idle_stack;
 }
 
 /*
@@ -80,7 +80,7 @@ static int pid_namespace_push(struct event_sink *sink, const struct event *e)
 		return event_push(p->next, e);
 	switch (e->type) {
 	case EVENT_SAMPLE:
-		return is_idle(p, &e->sample) ? event_push(p->next, e) : push_other(p, e);
+		return is_idle_stack(p, &e->sample) ? event_push(p->next, e) : push_other(p, e);
 	case EVENT_MAPPING:
 	case EVENT_COMM:
 	case EVENT_FORK:

@@ -270,7 +270,7 @@ static void keep_event(void *context, const char *name, const struct perf_event_
 	vec_push(events, (struct writer_event){ *attr, name, ids, n_ids });
 }
 
-static int open_file(struct raw_recording *r, const char *path, struct error *err)
+static int raw_open_file(struct raw_recording *r, const char *path, struct error *err)
 {
 	struct {
 		struct writer_event *data;
@@ -377,7 +377,7 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 		.ring = c->keep_ns ? record_ring_new(c->keep_ns, c->keep_bytes) : NULL,
 	};
 	strings_init(&r->paths);
-	e = open_file(r, c->path, err);
+	e = raw_open_file(r, c->path, err);
 	if (e < 0) {
 		raw_free(r);
 		return e;

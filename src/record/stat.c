@@ -34,17 +34,17 @@ struct stat_state {
 	uint64_t start_ns, last_ns, stop_ns, n_reported;
 };
 
-static bool has_pid_target(const struct stat_config *c)
+static bool stat_has_pid_target(const struct stat_config *c)
 {
 	return c->pids->n || c->tids->n;
 }
 
-static bool is_command_target(const struct stat_config *c)
+static bool stat_is_command_target(const struct stat_config *c)
 {
-	return c->argv && !c->whole_machine && !has_pid_target(c);
+	return c->argv && !c->whole_machine && !stat_has_pid_target(c);
 }
 
-static int find_threads(struct stat_state *s, struct error *err)
+static int stat_find_threads(struct stat_state *s, struct error *err)
 {
 	const struct stat_config *c = s->config;
 
@@ -58,7 +58,7 @@ static int find_threads(struct stat_state *s, struct error *err)
 			return error_set(err, -ESRCH, "no thread %d", c->tids->data[i]);
 		vec_push(&s->tids, c->tids->data[i]);
 	}
-	if (is_command_target(c))
+	if (stat_is_command_target(c))
 		vec_push(&s->tids, (int32_t)s->child.pid);
 	return 0;
 }
@@ -86,7 +86,7 @@ static int find_cpus(struct stat_state *s, struct error *err)
 	return r;
 }
 
-static int block_signals(struct stat_state *s, struct error *err)
+static int stat_block_signals(struct stat_state *s, struct error *err)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
 	sigset_t mask;
@@ -99,7 +99,7 @@ static int block_signals(struct stat_state *s, struct error *err)
 	return s->signal_fd < 0 ? error_errno(err, -errno, "signalfd") : 0;
 }
 
-static int start_child(struct stat_state *s, struct error *err)
+static int stat_start_child(struct stat_state *s, struct error *err)
 {
 	int r;
 
@@ -114,13 +114,13 @@ static int start_child(struct stat_state *s, struct error *err)
 }
 
 /* Counters of a CPU end with it; the kernel follows threads. */
-static void watch_cpus(struct stat_state *s)
+static void stat_watch_cpus(struct stat_state *s)
 {
 	if (!s->tids.n)
 		s->cpu_fd = cpu_watch_open();
 }
 
-static void follow_cpus(struct stat_state *s)
+static void stat_follow_cpus(struct stat_state *s)
 {
 	struct error why = { 0 };
 	bool is_online;
@@ -148,7 +148,7 @@ static int open_counts(struct stat_state *s, struct error *err)
 		.n_tids = s->tids.n,
 		.cpus = &s->cpus,
 		.inherit = !c->tids->n,
-		.enable_on_exec = is_command_target(c),
+		.enable_on_exec = stat_is_command_target(c),
 		.is_separate = c->is_separate,
 		.skips_missing = c->skips_missing,
 	};
@@ -161,11 +161,11 @@ static int open_counts(struct stat_state *s, struct error *err)
 	return r;
 }
 
-static int release_child(struct stat_state *s, struct error *err)
+static int stat_release_child(struct stat_state *s, struct error *err)
 {
 	int r = 0;
 
-	if (!is_command_target(s->config))
+	if (!stat_is_command_target(s->config))
 		r = counts_enable(s->counts, err);
 	s->start_ns = s->last_ns = clock_monotonic_ns();
 	if (r < 0 || !s->has_child)
@@ -177,7 +177,7 @@ static int release_child(struct stat_state *s, struct error *err)
 	return r;
 }
 
-static void reap_child(struct stat_state *s)
+static void stat_reap_child(struct stat_state *s)
 {
 	int status;
 
@@ -189,7 +189,7 @@ static void reap_child(struct stat_state *s)
 }
 
 /* As when recording: the terminal gives Ctrl-C to the command, and a second one ends everything. */
-static void on_stop_signal(struct stat_state *s, const struct signalfd_siginfo *info)
+static void stat_on_stop_signal(struct stat_state *s, const struct signalfd_siginfo *info)
 {
 	if (s->child_runs && s->config->kills_command)
 		kill(s->child.pid, SIGKILL);
@@ -200,21 +200,21 @@ static void on_stop_signal(struct stat_state *s, const struct signalfd_siginfo *
 	s->stop_ns = clock_monotonic_ns();
 }
 
-static void handle_signals(struct stat_state *s)
+static void stat_handle_signals(struct stat_state *s)
 {
 	struct signalfd_siginfo info;
 
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
-			reap_child(s);
+			stat_reap_child(s);
 		else
-			on_stop_signal(s, &info);
+			stat_on_stop_signal(s, &info);
 	}
 }
 
-static bool has_target_ended(const struct stat_state *s)
+static bool stat_has_target_ended(const struct stat_state *s)
 {
-	return has_pid_target(s->config) && !proc_any_runs(&s->tids);
+	return stat_has_pid_target(s->config) && !proc_any_runs(&s->tids);
 }
 
 static int stat_report(struct stat_state *s, uint64_t at_ns, bool is_interval, struct error *err)
@@ -259,7 +259,7 @@ static uint64_t next_ns(const struct stat_state *s, uint64_t now)
 	const struct stat_config *c = s->config;
 	uint64_t next = UINT64_MAX;
 
-	if (has_pid_target(c))
+	if (stat_has_pid_target(c))
 		next = now + LOOK_NS;
 	if (c->interval_s > 0)
 		next = MIN(next, s->start_ns + (s->n_reported + 1) * seconds_ns(c->interval_s));
@@ -287,10 +287,10 @@ static int count_all(struct stat_state *s, struct error *err)
 		uint64_t now = clock_monotonic_ns();
 
 		wait_until(s, next_ns(s, now), now);
-		handle_signals(s);
-		follow_cpus(s);
+		stat_handle_signals(s);
+		stat_follow_cpus(s);
 		now = clock_monotonic_ns();
-		s->is_ended |= has_target_ended(s);
+		s->is_ended |= stat_has_target_ended(s);
 		s->is_ended |= c->duration_s > 0 && now >= s->start_ns + seconds_ns(c->duration_s);
 		if (has_intervals && !s->is_ended &&
 		    now >= s->start_ns + (s->n_reported + 1) * seconds_ns(c->interval_s))
@@ -331,13 +331,13 @@ int stat_run(const struct stat_config *config, struct stat_result *out, struct e
 
 	*out = (struct stat_result){ .wait_status = -1 };
 	sigprocmask(SIG_SETMASK, NULL, &s.old_mask);
-	if ((r = block_signals(&s, err)) < 0 || (r = start_child(&s, err)) < 0 ||
-	    (r = find_threads(&s, err)) < 0)
+	if ((r = stat_block_signals(&s, err)) < 0 || (r = stat_start_child(&s, err)) < 0 ||
+	    (r = stat_find_threads(&s, err)) < 0)
 		goto out;
 	if ((r = find_cpus(&s, err)) < 0)
 		goto out;
-	watch_cpus(&s);
-	if ((r = open_counts(&s, err)) < 0 || (r = release_child(&s, err)) < 0)
+	stat_watch_cpus(&s);
+	if ((r = open_counts(&s, err)) < 0 || (r = stat_release_child(&s, err)) < 0)
 		goto out;
 	r = count_all(&s, err);
 out:

@@ -49,7 +49,7 @@ void count_print_grouped(char *text, size_t size, uint64_t value)
 }
 
 /* The name without modes: "cycles:u" is cycles. */
-static bool is_named(const struct counter *c, const char *name)
+static bool counter_is_named(const struct counter *c, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -75,7 +75,7 @@ static const struct count *find_count(const struct stat_reading *r, const struct
 				      const char *name)
 {
 	for (size_t i = 0; i < r->counters->n; i++)
-		if (is_named(&r->counters->data[i], name) && !count_is_missing(&values[i]))
+		if (counter_is_named(&r->counters->data[i], name) && !count_is_missing(&values[i]))
 			return &values[i];
 	return NULL;
 }
@@ -93,7 +93,7 @@ static void print_relation(const struct stat_reading *r, const struct count *val
 		return;
 	}
 	for (size_t k = 0; k < ARRAY_SIZE(relations); k++) {
-		const struct count *of = is_named(c, relations[k].event)
+		const struct count *of = counter_is_named(c, relations[k].event)
 						 ? find_count(r, values, relations[k].of)
 						 : NULL;
 

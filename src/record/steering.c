@@ -83,7 +83,7 @@ struct listing {
 	uint32_t group;
 };
 
-static uint32_t group_of(const struct listing *l, const char *name)
+static uint32_t steering_group_of(const struct listing *l, const char *name)
 {
 	for (size_t i = 0; l->letter == 'g' && i < l->counters->n; i++)
 		if (!strcmp(l->counters->data[i].name, name))
@@ -95,7 +95,7 @@ static void list_event(void *context, const char *name, const struct perf_event_
 		       const uint64_t *ids, size_t n_ids)
 {
 	struct listing *l = context;
-	uint32_t group = group_of(l, name);
+	uint32_t group = steering_group_of(l, name);
 
 	(void)ids, (void)n_ids;
 	if (l->group && group != l->group)
@@ -114,7 +114,7 @@ static void list_event(void *context, const char *name, const struct perf_event_
 	buf_str(&l->text, "\n");
 }
 
-static void list_events(struct steering *s, struct recorder *r, const char *how)
+static void steering_list_events(struct steering *s, struct recorder *r, const char *how)
 {
 	struct listing l = { .counters = recorder_counters(r) };
 
@@ -145,7 +145,7 @@ static void run_message(struct steering *s, struct recorder *r, enum control_mes
 		recorder_stop(r);
 		break;
 	case CONTROL_EVLIST:
-		list_events(s, r, argument);
+		steering_list_events(s, r, argument);
 		break;
 	case CONTROL_PING:
 	case N_CONTROL_MESSAGES:

@@ -438,7 +438,7 @@ static void in_register(struct cfi_run *run, uint64_t reg, uint64_t other)
 }
 
 /* Instructions with their operand behind them. True if the instruction moves to another address. */
-static bool run_extended(struct cfi_run *run, uint8_t op)
+static bool cfi_run_extended(struct cfi_run *run, uint8_t op)
 {
 	struct reader *r = &run->program;
 	struct cfi_state *s = &run->state;
@@ -551,7 +551,7 @@ static void run_row(struct cfi_run *run)
 			restore_register(run, op & 0x3f);
 			break;
 		default:
-			moved = run_extended(run, op);
+			moved = cfi_run_extended(run, op);
 			break;
 		}
 		if (run->is_bad || run->program.bad)

@@ -118,8 +118,8 @@ static void release_memory(const struct entry *e)
 		madvise((void *)e->cached.base, e->cached.size, MADV_DONTNEED);
 }
 
-static bool open_cached(const struct unwind_library *lib, const struct build_id *id,
-			struct entry *e)
+static bool open_cached_table(const struct unwind_library *lib, const struct build_id *id,
+			      struct entry *e)
 {
 	return lib->cache_dir && id->len &&
 	       unwind_cache_open(lib->cache_dir, id, &e->cached, &e->table);
@@ -141,7 +141,7 @@ static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 	if (!lib->cache_dir || !e->block->build_id.len)
 		return;
 	unwind_cache_write(lib->cache_dir, e->block);
-	if (!open_cached(lib, &e->block->build_id, e))
+	if (!open_cached_table(lib, &e->block->build_id, e))
 		return;
 	/* without a successful write, an older one may be there */
 	if (memcmp(e->table.header, e->block, sizeof(*e->block)) != 0) {
@@ -187,7 +187,7 @@ static enum unwind_table_state load_entry(const struct unwind_library *lib, stru
 {
 	if (lib->cache_dir && !e->bytes)
 		learn_build_id(e);
-	if (open_cached(lib, &e->build_id, e)) {
+	if (open_cached_table(lib, &e->build_id, e)) {
 		if (is_up_to_date(lib, e))
 			return UNWIND_TABLE_READY;
 		forget_cached(e);
@@ -381,7 +381,7 @@ bool unwind_library_find(struct unwind_library *lib, uint32_t number,
 	if (!*at) {
 		struct entry cached = { .build_id = *build_id, .root_fd = -1 };
 
-		if (!open_cached(lib, build_id, &cached))
+		if (!open_cached_table(lib, build_id, &cached))
 			return false;
 		if (lib->debug_files && unwind_is_bare(cached.table.header)) {
 			forget_cached(&cached);

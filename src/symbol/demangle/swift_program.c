@@ -42,7 +42,7 @@ char *swift_program_find(void)
 	return access(debian_path, X_OK) ? NULL : xstrdup(debian_path);
 }
 
-static void set_limit(__rlimit_resource_t what, rlim_t limit)
+static void limit_resource(__rlimit_resource_t what, rlim_t limit)
 {
 	const struct rlimit both = { limit, limit };
 
@@ -58,10 +58,10 @@ static void run_in_child(const char *program, int in, int out, rlim_t max_output
 
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0)
 		_exit(126);
-	set_limit(RLIMIT_AS, MAX_MEMORY);
-	set_limit(RLIMIT_CPU, MAX_CPU_S);
-	set_limit(RLIMIT_FSIZE, max_output);
-	set_limit(RLIMIT_CORE, 0);
+	limit_resource(RLIMIT_AS, MAX_MEMORY);
+	limit_resource(RLIMIT_CPU, MAX_CPU_S);
+	limit_resource(RLIMIT_FSIZE, max_output);
+	limit_resource(RLIMIT_CORE, 0);
 	execve(program, argv, environment);
 	_exit(127);
 }
@@ -113,7 +113,7 @@ static void read_back(int fd, size_t limit, struct buf *out)
 	out->len = n > 0 ? (size_t)n : 0;
 }
 
-static size_t count_lines(const struct buf *text)
+static size_t count_output_lines(const struct buf *text)
 {
 	size_t n = 0;
 
@@ -138,6 +138,6 @@ size_t swift_program_run(const char *program, const char *const *names, size_t n
 	wait_for_end(pid);
 	read_back(written, limit, out);
 	/* the lines of a program that writes another number of lines are not used */
-	n_lines = count_lines(out);
+	n_lines = count_output_lines(out);
 	return n_lines > n ? 0 : n_lines;
 }

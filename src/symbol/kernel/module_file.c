@@ -182,7 +182,7 @@ static void relocate_place(uint16_t machine, uint32_t type, uint64_t place, uint
 	memcpy(bytes, &word, sizeof(word));
 }
 
-static void relocate_section(struct module_file *m, const struct elf_section *relocations)
+static void module_relocate_section(struct module_file *m, const struct elf_section *relocations)
 {
 	struct reader r = elf_section_bytes(&m->elf, relocations), code;
 	struct elf_section target;
@@ -212,7 +212,7 @@ static void relocate_code(struct module_file *m)
 
 	for (uint32_t i = 1; i < m->elf.n_sections; i++)
 		if (elf_section(&m->elf, i, &section) && section.type == SHT_RELA)
-			relocate_section(m, &section);
+			module_relocate_section(m, &section);
 }
 
 void module_file_link(struct module_file *m, const struct symbol_table *known)

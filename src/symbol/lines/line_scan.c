@@ -304,7 +304,7 @@ static bool is_same_place(const struct line_place *a, const struct line_place *b
 	       a->discriminator == b->discriminator;
 }
 
-static uint32_t add_place(struct line_places *p, const struct line_place *place)
+static uint32_t line_scan_add_place(struct line_places *p, const struct line_place *place)
 {
 	uint64_t hash = hash_u64((uint64_t)place->file << 32 ^ (uint64_t)place->column << 44 ^
 				 (uint64_t)place->discriminator << 52 ^ place->line);
@@ -388,13 +388,15 @@ static void line_scan_add_row(struct line_scan *s, struct sequence *q, const str
 		if (offset < last->start ||
 		    is_same_place(&place, &s->places.list.data[last->place]))
 			return;
-		new = (struct line_row){ (uint32_t)offset, add_place(&s->places, &place) };
+		new = (struct line_row){ (uint32_t)offset,
+					 line_scan_add_place(&s->places, &place) };
 		if (new.start == last->start) {
 			*last = new;
 			return;
 		}
 	} else {
-		new = (struct line_row){ (uint32_t)offset, add_place(&s->places, &place) };
+		new = (struct line_row){ (uint32_t)offset,
+					 line_scan_add_place(&s->places, &place) };
 	}
 	vec_push(&s->rows.list, new);
 }
@@ -610,7 +612,7 @@ static uint32_t line_scan_add_node(struct line_scan *s, const struct dwarf_unit 
 				discriminator_of(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR)),
 		};
 
-		s->nodes.data[node].called = add_place(&s->places, &called);
+		s->nodes.data[node].called = line_scan_add_place(&s->places, &called);
 	}
 	return node;
 }
