@@ -63,7 +63,7 @@ static enum name_language language_of(const char *word)
 
 static void print_symbols(const char *path)
 {
-	const struct symbolizer_config config = { .cache_dir = "", .say_unread = say };
+	const struct symbolizer_config config = { .cache_dir = "", .report_unread = say };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *s = symbolizer_new(&config);
 	const struct image image = { .kind = IMAGE_FILE, .path = path };
 	const struct symbol_table *t = symbolizer_table(s, &image, NULL, 0);

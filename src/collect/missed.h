@@ -32,7 +32,7 @@ static inline uint64_t missed_samples(uint64_t counted, uint64_t samples, uint64
  * A clock counts all the time in which its threads, or its CPU, ran. Its samples represent that
  * time, unless modes of the processor are left out: in them, the clock runs without samples.
  */
-static inline bool clock_tells_missed(const struct perf_event_attr *attr)
+static inline bool clock_shows_missed(const struct perf_event_attr *attr)
 {
 	return !attr->exclude_user && !attr->exclude_kernel && !attr->exclude_idle;
 }

@@ -167,8 +167,7 @@ int rings_cpu_online(struct rings *r, uint32_t cpu, struct error *err);
  * has an area. *first: the first new descriptor. No other thread may read meanwhile.
  */
 int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *err);
-int rings_enable_from(struct rings *r, size_t first,
-		      struct error *err); /* all that is not paused */
+int rings_enable_from(struct rings *r, size_t first, struct error *err); /* unless paused */
 void rings_disable(struct rings *r);
 
 /*

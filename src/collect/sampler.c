@@ -821,7 +821,7 @@ void sampler_collect_missed(struct sampler *s,
 		struct count_value got = overflows_of(s, k);
 		uint64_t counted = 0, n_cpus = 0, n;
 
-		if (is_clock && !clock_tells_missed(&counter->attr))
+		if (is_clock && !clock_shows_missed(&counter->attr))
 			continue;
 		for (size_t i = 0; i < s->fds.n; i++) {
 			if (s->counter_of_fd.data[i] != k)

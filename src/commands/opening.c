@@ -69,12 +69,12 @@ static void remove_at_end(const char *dir)
 	catch_signals();
 }
 
-static void say_fetching(const char *sentence)
+static void report_fetching(const char *sentence)
 {
 	log_info("%s", sentence);
 }
 
-static void say_unread(const char *sentence)
+static void report_unread(const char *sentence)
 {
 	log_warning("%s", sentence);
 }
@@ -82,8 +82,8 @@ static void say_unread(const char *sentence)
 const struct open_config opening_config = {
 	.guards_cut_files = true,
 	.on_scratch = remove_at_end,
-	.say_fetching = say_fetching,
-	.say_unread = say_unread,
+	.report_fetching = report_fetching,
+	.report_unread = report_unread,
 };
 
 int opening_begin(const char *command, const struct open_config *options, struct input **out)

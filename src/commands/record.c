@@ -656,7 +656,7 @@ static int check_off_cpu(const struct setup *s, struct error *err)
 		support.why, remedy);
 }
 
-static void tell_steering(void *context, bool is_warning, const char *sentence)
+static void print_steering(void *context, bool is_warning, const char *sentence)
 {
 	(void)context;
 	if (is_warning)
@@ -678,7 +678,7 @@ static int open_steering(struct setup *s, struct steering **out, struct error *e
 	int r;
 
 	s->steering.control = s->args.control;
-	s->steering.tell = tell_steering;
+	s->steering.report = print_steering;
 	s->steering.show = show_lines;
 	if (!takes_signal && !s->steering.delay_s)
 		return 0;
@@ -790,7 +790,7 @@ static int record(const struct command *self, struct setup *s, struct record_end
 	if (result.features[0])
 		log_info("%s", result.features);
 	if (result.duration_ns)
-		tell_surroundings(s->args.whole_machine);
+		print_surroundings(s->args.whole_machine);
 	*end = (struct record_end){ r, result.duration_ns > 0, result };
 	if (result.duration_ns && result.stacks != STACKS_NONE)
 		log_info("stacks: %s", stack_source_texts[result.stacks]);

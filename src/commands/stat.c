@@ -237,7 +237,7 @@ static int count(struct stat_setup *s)
 	if (r < 0)
 		log_error("stat: %s", err.text);
 	else
-		tell_surroundings(false);
+		print_surroundings(false);
 	tell_of_cpus(&result);
 	if (r < 0 && result.has_command_failed_to_start)
 		return r == -ENOENT ? 127 : 126;

@@ -123,7 +123,7 @@ static void put_path(struct cgroups *c, uint64_t id, const char *path)
 	c->last = 0;
 }
 
-void cgroups_tell(struct cgroups *c, uint64_t id, const char *path)
+void cgroups_add(struct cgroups *c, uint64_t id, const char *path)
 {
 	put_path(c, cgroup_number(c, id), path);
 }

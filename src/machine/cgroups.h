@@ -22,7 +22,7 @@ struct cgroups;
 struct cgroups *cgroups_new(const char *proc, const char *sys, struct strings *strings);
 void cgroups_free(struct cgroups *c); /* NULL is fine */
 
-void cgroups_tell(struct cgroups *c, uint64_t id, const char *path);
+void cgroups_add(struct cgroups *c, uint64_t id, const char *path);
 
 /* The path of a number, from the root of the hierarchy: "/system.slice/…"; 0: not known. */
 string_id cgroups_find(struct cgroups *c, uint64_t id);

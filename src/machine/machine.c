@@ -506,7 +506,7 @@ void machine_event(struct machine *m, const struct event *event)
 				  event->ksymbol.name);
 		break;
 	case EVENT_CGROUP:
-		cgroups_tell(m->cgroups, event->cgroup.id, event->cgroup.path);
+		cgroups_add(m->cgroups, event->cgroup.id, event->cgroup.path);
 		break;
 	default:
 		break;

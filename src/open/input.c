@@ -198,8 +198,8 @@ struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
 	struct archive_places places;
 	struct symbolizer *symbols;
 
-	config.say_fetching = in->config.say_fetching;
-	config.say_unread = in->config.say_unread;
+	config.report_fetching = in->config.report_fetching;
+	config.report_unread = in->config.report_unread;
 	config.no_demangle = wanted->no_demangle || in->config.no_demangle;
 	input_places(in, given, &places, &config);
 	symbols = symbolizer_new(&config);

@@ -43,7 +43,7 @@ struct open_config {
 	 */
 	void (*on_scratch)(const char *dir);
 	/* Called with a sentence while names are looked up. May be NULL. */
-	void (*say_fetching)(const char *sentence), (*say_unread)(const char *sentence);
+	void (*report_fetching)(const char *sentence), (*report_unread)(const char *sentence);
 };
 
 /*

@@ -186,7 +186,7 @@ static void visit_names(const struct jit_names *j, struct jit_process *p, jit_na
 	cleanup(free_at_exit) char *text = p->hits.n ? read_map(j, p) : NULL;
 	const struct perf_map_entry *e;
 	struct perf_map map;
-	struct intmap told = { 0 };
+	struct intmap named = { 0 };
 
 	if (text) {
 		perf_map_parse(&map, text);
@@ -196,12 +196,12 @@ static void visit_names(const struct jit_names *j, struct jit_process *p, jit_na
 			if (!p->hits.slots[i].used ||
 			    !(e = perf_map_find(&map, p->hits.slots[i].key)))
 				continue;
-			intmap_put(&told, e->start, &is_new);
+			intmap_put(&named, e->start, &is_new);
 			if (is_new)
 				visit(context, p->image, e->start, e->size, e->name);
 		}
 		perf_map_fini(&map);
-		intmap_fini(&told);
+		intmap_fini(&named);
 	}
 	intmap_clear(&p->hits);
 }

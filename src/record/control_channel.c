@@ -86,7 +86,7 @@ int control_text_message(const struct control_text *t, const char **argument)
 }
 
 static void report_unknown(struct control_text *t,
-			   void (*tell)(void *context, const char *sentence), void *context)
+			   void (*report)(void *context, const char *sentence), void *context)
 {
 	char sentence[512];
 	size_t n;
@@ -97,7 +97,7 @@ static void report_unknown(struct control_text *t,
 	for (int i = 0; i < N_CONTROL_MESSAGES; i++)
 		n += (size_t)snprintf(sentence + n, sizeof(sentence) - n, "%s %s", i ? "," : "",
 				      control_message_words[i]);
-	tell(context, sentence);
+	report(context, sentence);
 }
 
 /* The channel. */
@@ -387,7 +387,7 @@ static bool next_text(struct control_channel *c)
 }
 
 int control_channel_next(struct control_channel *c, enum control_message *out,
-			 const char **argument, void (*tell)(void *context, const char *sentence),
+			 const char **argument, void (*report)(void *context, const char *sentence),
 			 void *context)
 {
 	write_acks(c);
@@ -398,7 +398,7 @@ int control_channel_next(struct control_channel *c, enum control_message *out,
 			*out = (enum control_message)message;
 			return 1;
 		}
-		report_unknown(&c->text, tell, context);
+		report_unknown(&c->text, report, context);
 	}
 	return 0;
 }

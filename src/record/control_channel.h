@@ -70,10 +70,10 @@ int control_channel_fd(const struct control_channel *c);
 
 /*
  * The next message: 1, or 0: none now. *argument is valid until the next call. Other text goes to
- * `tell`, with a sentence.
+ * `report`, with a sentence.
  */
 int control_channel_next(struct control_channel *c, enum control_message *out,
-			 const char **argument, void (*tell)(void *context, const char *sentence),
+			 const char **argument, void (*report)(void *context, const char *sentence),
 			 void *context);
 
 /* The message is done. If the reader is slow, the ack is kept and written later. */

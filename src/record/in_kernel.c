@@ -41,7 +41,7 @@
 #define WAIT_STACK_BYTES 16384
 
 struct file {
-	struct sampler_file told;
+	struct sampler_file seen;
 	image_id image;       /* id 0: its path is not known yet */
 	uint64_t wanted_ns;   /* start of the wait for its table; 0: not needed */
 	uint32_t given_round; /* sampler_table_round() of its table; 0: no table yet */
@@ -115,7 +115,7 @@ static image_id in_kernel_image_of(struct in_kernel *k, uint32_t number)
 	if (number >= k->files.n)
 		return IMAGE_UNKNOWN_ID;
 	f = &k->files.data[number];
-	if (!f->image.n && (image = intmap_find(&k->images, file_hash(f->told.dev, f->told.ino))))
+	if (!f->image.n && (image = intmap_find(&k->images, file_hash(f->seen.dev, f->seen.ino))))
 		f->image.n = *image;
 	return f->image;
 }
@@ -139,7 +139,7 @@ static void examine_file(struct in_kernel *k, uint32_t number, image_id image)
 {
 	const struct lang_runtime *runtime;
 
-	image = pipeline_look_at_image(k->pipeline, k->files.data[number].told.pid, image);
+	image = pipeline_look_at_image(k->pipeline, k->files.data[number].seen.pid, image);
 	runtime = pipeline_runtime(k->pipeline, image);
 	if (runtime && k->with_tables)
 		sampler_set_runtime(k->sampler, number, runtime);
@@ -158,11 +158,11 @@ static void place_files(struct in_kernel *k, uint64_t until_ns)
 		struct file *f = &k->files.data[number];
 		image_id image;
 
-		if (f->told.time_ns > until_ns) {
+		if (f->seen.time_ns > until_ns) {
 			k->to_place.data[kept++] = number;
 			continue;
 		}
-		image = f->told.place.start ? image_at_place(k, &f->told) : IMAGE_UNKNOWN_ID;
+		image = f->seen.place.start ? image_at_place(k, &f->seen) : IMAGE_UNKNOWN_ID;
 		if (image.n)
 			f->image = image;
 		image = in_kernel_image_of(k, number);
@@ -208,7 +208,7 @@ static void keep_file(struct sampler_visitor *visitor, const struct sampler_file
 
 	while (k->files.n <= file->number)
 		vec_push(&k->files, (struct file){ 0 });
-	k->files.data[file->number].told = *file;
+	k->files.data[file->number].seen = *file;
 	vec_push(&k->to_place, file->number);
 }
 
@@ -254,7 +254,7 @@ static void keep_raw(struct sampler_visitor *visitor, const struct raw_stack_mes
 	memcpy(k->raws.data + k->raws.n, raw, size);
 	k->raws.n += size;
 	while (k->files.n <= raw->wants) /* the vdso, which no message names */
-		vec_push(&k->files, (struct file){ .told.pid = (int32_t)raw->pid });
+		vec_push(&k->files, (struct file){ .seen.pid = (int32_t)raw->pid });
 	want_table(k, raw->wants);
 }
 
@@ -430,7 +430,7 @@ static bool give_table(struct in_kernel *k, uint32_t number)
 	bool is_overdue = clock_monotonic_ns() - f->wanted_ns > TABLE_WAIT_NS;
 	const struct unwind_table *table = NULL;
 	bool is_there = number == TABLE_OF_VDSO ? user_stacks_vdso_table(stacks, &table)
-			: image.n ? user_stacks_table(stacks, f->told.pid, image, &table)
+			: image.n ? user_stacks_table(stacks, f->seen.pid, image, &table)
 				  : is_overdue; /* no record named it */
 
 	if (!is_there)

@@ -312,7 +312,7 @@ static void put_trace(struct raw_recording *r, const struct raw_trace *trace)
 	r->has_trace = true;
 }
 
-int raw_take_aux(struct raw_recording *r, const struct aux_piece *p)
+int raw_add_aux(struct raw_recording *r, const struct aux_piece *p)
 {
 	static const uint8_t zeros[8]; /* PAD packets */
 	const uint64_t padded = (p->size + 7) & ~(uint64_t)7;

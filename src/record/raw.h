@@ -55,7 +55,7 @@ void raw_set_scanning(struct raw_recording *r, bool is_scanning);
 int raw_advance(struct raw_recording *r);
 
 /* A piece of the trace. From any thread. */
-int raw_take_aux(struct raw_recording *r, const struct aux_piece *piece);
+int raw_add_aux(struct raw_recording *r, const struct aux_piece *piece);
 
 /* The time for which pieces waited for the disk, because the memory was used up. */
 uint64_t raw_waited_ns(const struct raw_recording *r);

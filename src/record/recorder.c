@@ -388,7 +388,7 @@ static void count_missed_time(struct recorder *r, uint32_t counter, const struct
 	uint64_t sampled = (t->samples + t->lost) * period;
 	struct rusage usage;
 
-	if (clock_tells_missed(a)) {
+	if (clock_shows_missed(a)) {
 		count_missed_ticks(r, counter, t, t->counted);
 		return;
 	}

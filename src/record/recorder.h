@@ -114,7 +114,7 @@ struct recorder_result {
 	bool has_command_failed_to_start;
 	struct pipeline_counts counts;
 	uint64_t duration_ns, own_cpu_ns, own_peak_bytes;
-	uint64_t command_cpu_ns, unsampled_ns; /* CPU time of the command without samples */
+	uint64_t command_cpu_ns, unsampled_ns; /* of the command; its part without samples */
 	uint64_t n_unsampled; /* the largest gap of a counter, in samples (LOSS_UNSAMPLED) */
 	uint32_t unsampled_counter;
 	uint64_t n_late; /* the largest gap of a clock by late interrupts, in samples */

@@ -140,7 +140,7 @@ static int take_aux_piece(void *context, const struct aux_piece *piece)
 {
 	struct recorder *r = context;
 
-	return raw_take_aux(r->raw, piece);
+	return raw_add_aux(r->raw, piece);
 }
 
 /* Without threads, the loop reads the areas in its turn. */

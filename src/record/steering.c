@@ -25,14 +25,14 @@ struct steering {
 	bool has_begun; /* counting was on before */
 };
 
-static void steering_tell(struct steering *s, bool is_warning, const char *sentence)
+static void steering_report(struct steering *s, bool is_warning, const char *sentence)
 {
-	s->config.tell(s->config.context, is_warning, sentence);
+	s->config.report(s->config.context, is_warning, sentence);
 }
 
 static void steering_warn(void *context, const char *sentence)
 {
-	steering_tell(context, true, sentence);
+	steering_report(context, true, sentence);
 }
 
 /* A failed request is reported, and the recording goes on: the sender can't see its messages. */
@@ -41,7 +41,7 @@ static void warn_of_failure(struct steering *s, const char *what, const struct e
 	char sentence[900];
 
 	snprintf(sentence, sizeof(sentence), "%s: %s", what, err->text);
-	steering_tell(s, true, sentence);
+	steering_report(s, true, sentence);
 }
 
 static void take_snapshot(struct steering *s, struct recorder *r)
@@ -50,11 +50,11 @@ static void take_snapshot(struct steering *s, struct recorder *r)
 
 	s->has_begun |= recorder_is_enabled(r);
 	if (!s->has_begun)
-		steering_tell(s, true, "snapshot before start: nothing has been recorded yet");
+		steering_report(s, true, "snapshot before start: nothing has been recorded yet");
 	else if (recorder_snapshot(r, &err) < 0)
 		warn_of_failure(s, "snapshot", &err);
 	else
-		steering_tell(s, false, "recording AUX area tracing snapshot");
+		steering_report(s, false, "recording AUX area tracing snapshot");
 }
 
 /* Switches all, or the named one. */
@@ -119,7 +119,7 @@ static void steering_list_events(struct steering *s, struct recorder *r, const c
 	struct listing l = { .counters = recorder_counters(r) };
 
 	if (*how && (how[0] != '-' || !how[1] || !strchr("vgF", how[1]) || how[2])) {
-		steering_tell(s, true, "evlist takes -v, -g or -F");
+		steering_report(s, true, "evlist takes -v, -g or -F");
 		return;
 	}
 	l.letter = *how ? how[1] : 0;

@@ -21,7 +21,7 @@ struct steering_config {
 	double delay_s;       /* counting begins this long after the start; 0: at once */
 	bool starts_disabled; /* … or at a request */
 	/* Impossible requests, and done ones, in sentences. */
-	void (*tell)(void *context, bool is_warning, const char *sentence);
+	void (*report)(void *context, bool is_warning, const char *sentence);
 	void (*show)(void *context, const char *text); /* requested lines */
 	void *context;
 };

@@ -24,7 +24,7 @@ static void print_reason(enum reason reason, const char *meaning)
 	log_info("%s%s; %s", text.reason, meaning, text.remedy);
 }
 
-void tell_surroundings(bool whole_machine)
+void print_surroundings(bool whole_machine)
 {
 	cleanup(free_at_exit) char *online =
 		xasprintf("%s/devices/system/cpu/online", sources_sysfs(NULL));

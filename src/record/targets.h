@@ -17,7 +17,7 @@ int parse_ids(const struct option_list *args, const char *what, struct pid_list 
  * Reports which data /proc, /sys and the pid namespace hide from a recording or count that goes
  * ahead.
  */
-void tell_surroundings(bool whole_machine);
+void print_surroundings(bool whole_machine);
 
 /*
  * The command's status, as wait(2) gives it, becomes ours: its code is returned, the signal that

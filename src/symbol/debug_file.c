@@ -105,7 +105,8 @@ bool debug_file_open(const struct debug_search *s, struct file_mapping *mapping,
 	for (uint32_t i = 0; i < c.n && !at; i++)
 		if (debug_file_try_file(s, s->root, c.paths[i], mapping, elf, passed_over))
 			at = c.paths[i];
-	if (!at && s->say && (fetched = debuginfod_fetch(&s->build_id, s->image_path, s->say)) &&
+	if (!at && s->report &&
+	    (fetched = debuginfod_fetch(&s->build_id, s->image_path, s->report)) &&
 	    debug_file_try_file(s, "", fetched, mapping, elf, passed_over))
 		at = fetched;
 	if (at && path)

@@ -26,7 +26,7 @@ struct debug_search {
 	const char *link_name; /* NULL: none */
 	uint32_t link_crc;
 	/* Gets a sentence before a request to debuginfod. NULL: debuginfod is not asked. */
-	void (*say)(const char *sentence);
+	void (*report)(const char *sentence);
 };
 
 /*

@@ -39,17 +39,17 @@ bool debuginfod_is_on(void)
 	return urls && *urls;
 }
 
-static void say_outcome(void (*say)(const char *), const char *image_path, int fd)
+static void report_outcome(void (*report)(const char *), const char *image_path, int fd)
 {
 	cleanup(free_at_exit) char *text =
 		fd >= 0 ? xasprintf("debuginfod: got the debug information of %s", image_path)
 			: xasprintf("debuginfod: nothing for %s: %s", image_path, strerror(-fd));
 
-	say(text);
+	report(text);
 }
 
 char *debuginfod_fetch(const struct build_id *id, const char *image_path,
-		       void (*say)(const char *sentence))
+		       void (*report)(const char *sentence))
 {
 	cleanup(free_at_exit) char *asking = NULL;
 	char hex[BUILD_ID_HEX_SIZE], *path = NULL;
@@ -64,9 +64,9 @@ char *debuginfod_fetch(const struct build_id *id, const char *image_path,
 	build_id_hex(id, hex);
 	asking = xasprintf("debuginfod: asking %s for the debug information of %s (build id %s)",
 			   getenv(DEBUGINFOD_URLS_ENV_VAR), image_path, hex);
-	say(asking);
+	report(asking);
 	fd = lib.debuginfod_find_debuginfo(client, id->bytes, id->len, &path);
-	say_outcome(say, image_path, fd);
+	report_outcome(report, image_path, fd);
 	if (fd >= 0)
 		close(fd);
 	lib.debuginfod_end(client);
@@ -83,9 +83,9 @@ bool debuginfod_is_on(void)
 }
 
 char *debuginfod_fetch(const struct build_id *id, const char *image_path,
-		       void (*say)(const char *sentence))
+		       void (*report)(const char *sentence))
 {
-	(void)id, (void)image_path, (void)say;
+	(void)id, (void)image_path, (void)report;
 	return NULL;
 }
 

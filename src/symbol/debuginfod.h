@@ -12,8 +12,8 @@
 bool debuginfod_is_on(void);
 
 /*
- * Path of the debug file of a build id, the caller's to free; NULL if no server has it. `say` gets
- * a sentence before the first request for it, and one with the outcome.
+ * Path of the debug file of a build id, the caller's to free; NULL if no server has it. `report`
+ * gets a sentence before the first request for it, and one with the outcome.
  */
 char *debuginfod_fetch(const struct build_id *id, const char *image_path,
-		       void (*say)(const char *sentence));
+		       void (*report)(const char *sentence));

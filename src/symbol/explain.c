@@ -16,7 +16,7 @@
 struct explaining {
 	struct symbolizer *s;
 	const struct symbol_table *t;
-	void (*tell)(void *data, const struct symbol_search *search);
+	void (*report)(void *data, const struct symbol_search *search);
 	void *data;
 };
 
@@ -25,7 +25,7 @@ static void explain_report(const struct explaining *x, const char *place, const 
 {
 	const struct symbol_search search = { place, verdict, is_used };
 
-	x->tell(x->data, &search);
+	x->report(x->data, &search);
 }
 
 /* The useful content of an ELF file. */

@@ -15,4 +15,4 @@ struct symbol_search {
  * fetched: the report only has whether debuginfod would be asked.
  */
 void symbol_explain(struct symbolizer *s, const struct symbol_table *t,
-		    void (*tell)(void *data, const struct symbol_search *search), void *data);
+		    void (*report)(void *data, const struct symbol_search *search), void *data);

@@ -37,7 +37,7 @@ static void file_table_making_fini(struct making *m)
 	free(m->mini_debug);
 }
 
-static void say_stripped(struct symbol_table *t, const char *passed_over)
+static void explain_stripped(struct symbol_table *t, const char *passed_over)
 {
 	struct build_id none = { 0 };
 	char hex[BUILD_ID_HEX_SIZE];
@@ -105,7 +105,7 @@ static void file_table_build(struct making *m)
 	key = m->search.build_id.len ? m->search.build_id : image_cache_key(&t->image);
 	table_to_cache(m->s, t, &key);
 	if (status == SYMBOL_DYNSYM)
-		say_stripped(t, passed_over);
+		explain_stripped(t, passed_over);
 }
 
 static bool fail_if_changed(struct making *m)
@@ -167,7 +167,7 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 	    !is_cached_good(m))
 		file_table_build(m);
 	else if (t->status == SYMBOL_DYNSYM)
-		say_stripped(t, NULL);
+		explain_stripped(t, NULL);
 }
 
 static void make_from_file(struct making *m, const char *path)
@@ -203,7 +203,7 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 			    .process = s->process,
 			    .debug_dir = s->debug_dir,
 			    .image_path = place.below,
-			    .say = s->say_fetching },
+			    .report = s->report_fetching },
 		.names = arena_new(),
 	};
 	struct build_id key = image_cache_key(&t->image);
@@ -215,7 +215,7 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 	if (is_cached && !t->block)
 		t->status = t->index.header->status;
 	if (is_cached && !t->block && t->status == SYMBOL_DYNSYM)
-		say_stripped(t, NULL);
+		explain_stripped(t, NULL);
 	file_table_making_fini(&m);
 	free(place.path);
 }

@@ -21,34 +21,34 @@ struct unread {
 
 struct readable_names {
 	bool no_demangle;
-	void (*say_unread)(const char *sentence);
+	void (*report_unread)(const char *sentence);
 	struct swift_names *swift; /* NULL: no Swift name so far */
 	unsigned int n_asked_alone;
 	struct unread unread, unread_swift;
 };
 
-struct readable_names *readable_names_new(bool no_demangle, void (*say_unread)(const char *))
+struct readable_names *readable_names_new(bool no_demangle, void (*report_unread)(const char *))
 {
 	struct readable_names *r = xcalloc(1, sizeof(*r));
 
 	r->no_demangle = no_demangle;
-	r->say_unread = say_unread;
+	r->report_unread = report_unread;
 	return r;
 }
 
-static void readable_names_say(const struct readable_names *r, const struct unread *unread,
-			       const char *kind, const char *reason)
+static void report_unread_names(const struct readable_names *r, const struct unread *unread,
+				const char *kind, const char *reason)
 {
 	struct buf text = { 0 };
 
-	if (unread->n && r->say_unread) {
+	if (unread->n && r->report_unread) {
 		buf_printf(&text,
 			   "%zu %s%s%s unread and shown as in the symbol table (%s): ", unread->n,
 			   kind, unread->n == 1 ? "name" : "names", unread->n == 1 ? " is" : " are",
 			   reason);
 		utf8_append_visible(&text, unread->first);
 		buf_str(&text, unread->n == 1 ? "" : ", and others");
-		r->say_unread(buf_cstr(&text));
+		r->report_unread(buf_cstr(&text));
 	}
 	buf_fini(&text);
 }
@@ -65,9 +65,9 @@ void readable_names_free(struct readable_names *r)
 
 	if (!r)
 		return;
-	readable_names_say(r, &r->unread, "mangled ",
-			   "damaged, of a newer compiler, or beyond the demangler's limits");
-	readable_names_say(
+	report_unread_names(r, &r->unread, "mangled ",
+			    "damaged, of a newer compiler, or beyond the demangler's limits");
+	report_unread_names(
 		r, &r->unread_swift, "Swift ",
 		has_program ? "swift-demangle failed, or took too much time or memory"
 			    : "swift-demangle is not in PATH; Debian's package swiftlang has it");

@@ -10,8 +10,8 @@
 struct symbol_table;
 struct readable_names;
 
-/* `say_unread` as in struct symbolizer_config. */
-struct readable_names *readable_names_new(bool no_demangle, void (*say_unread)(const char *));
+/* `report_unread` as in struct symbolizer_config. */
+struct readable_names *readable_names_new(bool no_demangle, void (*report_unread)(const char *));
 
 /* Reports the unreadable names. NULL is fine. */
 void readable_names_free(struct readable_names *r);

@@ -104,9 +104,9 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	else if (*config->cache_dir)
 		s->cache_dir = xstrdup(config->cache_dir);
 	s->names = arena_new();
-	s->say_fetching = config->say_fetching;
+	s->report_fetching = config->report_fetching;
 	s->process = config->process ? xstrdup(config->process) : NULL;
-	s->readable = readable_names_new(config->no_demangle, config->say_unread);
+	s->readable = readable_names_new(config->no_demangle, config->report_unread);
 	s->kallsyms_result = 1;
 	image_places_init(&s->image_places, s->root, config->image_dirs, config->n_image_dirs);
 	return s;

@@ -43,9 +43,9 @@ struct symbolizer_config {
 	 * Gets a sentence before each request to debuginfod, and one with the outcome; NULL:
 	 * debuginfod is not asked.
 	 */
-	void (*say_fetching)(const char *sentence);
+	void (*report_fetching)(const char *sentence);
 	/* Gets a sentence at the end about unreadable mangled names; NULL: no report. */
-	void (*say_unread)(const char *sentence);
+	void (*report_unread)(const char *sentence);
 	/*
 	 * "/proc/PID": image paths that begin with it are no paths of a recording. They are
 	 * resolved below /proc/PID/root, or as a link of /proc (guard/open.h). NULL: no process.

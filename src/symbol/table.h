@@ -47,7 +47,7 @@ struct symbolizer {
 	struct kallsyms kallsyms; /* read when first needed */
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
 	struct image_places image_places;
-	void (*say_fetching)(const char *sentence);
+	void (*report_fetching)(const char *sentence);
 	char *process; /* "/proc/PID"; NULL: none */
 	struct readable_names *readable;
 };

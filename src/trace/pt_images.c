@@ -68,7 +68,7 @@ static struct symbolizer *open_places(const struct symbolizer_config *given)
 	struct symbolizer_config config = given ? *given : (struct symbolizer_config){ 0 };
 
 	config.cache_dir = "";
-	config.say_fetching = NULL;
+	config.report_fetching = NULL;
 	return symbolizer_new(&config);
 }
 

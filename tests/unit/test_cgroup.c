@@ -439,9 +439,9 @@ static void a_number_is_looked_up_in_the_file_system(void **state)
 			    "/init.scope");
 	assert_int_equal(cgroups_find(c, 1ULL << 60).n, 0);
 	assert_int_equal(cgroups_find(c, 0).n, 0);
-	cgroups_tell(c, 1ULL << 60, "/made/later");
+	cgroups_add(c, 1ULL << 60, "/made/later");
 	assert_string_equal(text_of(&strings, cgroups_find(c, 1ULL << 60)), "/made/later");
-	cgroups_tell(c, 1, "");
+	cgroups_add(c, 1, "");
 	assert_true(cgroups_is_root(c, cgroups_find(c, 1)));
 	cgroups_free(c);
 	strings_fini(&strings);
@@ -469,7 +469,7 @@ static void numbers_of_v1_are_those_of_their_hierarchy(void **state)
 	assert_string_equal(text_of(&strings, cgroups_find(c, CGROUP_NUMBER(CGROUP_V2, number))),
 			    "/b");
 	/* What the kernel's records tell is of perf_event's. */
-	cgroups_tell(c, 7, "/told");
+	cgroups_add(c, 7, "/told");
 	assert_string_equal(text_of(&strings, cgroups_find(c, 7)), "/told");
 	assert_string_equal(text_of(&strings,
 				    cgroups_find(c, CGROUP_NUMBER(CGROUP_V1_perf_event, 7))),
@@ -488,7 +488,7 @@ static void offline_events_alone_tell(void **state)
 	strings_init(&strings);
 	c = cgroups_new(NULL, NULL, &strings);
 	assert_int_equal(cgroups_find(c, 1).n, 0);
-	cgroups_tell(c, 1, "/a");
+	cgroups_add(c, 1, "/a");
 	assert_string_equal(text_of(&strings, cgroups_find(c, 1)), "/a");
 	assert_int_equal(cgroups_of_process(c, 1).n, 0);
 	cgroups_free(c);

@@ -196,7 +196,7 @@ static struct symbolizer *open_with(bool no_demangle, const char *cache_dir)
 {
 	const struct symbolizer_config config = { .cache_dir = cache_dir,
 						  .no_demangle = no_demangle,
-						  .say_unread = take_note };
+						  .report_unread = take_note };
 
 	unread_note[0] = '\0';
 	return symbolizer_new(&config);

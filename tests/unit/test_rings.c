@@ -512,10 +512,10 @@ static void a_clock_tells_the_samples_that_were_never_taken(void **state)
 static void a_clock_that_leaves_modes_out_tells_nothing(void **state)
 {
 	(void)state;
-	assert_true(clock_tells_missed(&(struct perf_event_attr){ .exclude_hv = 1 }));
-	assert_false(clock_tells_missed(&(struct perf_event_attr){ .exclude_user = 1 }));
-	assert_false(clock_tells_missed(&(struct perf_event_attr){ .exclude_kernel = 1 }));
-	assert_false(clock_tells_missed(&(struct perf_event_attr){ .exclude_idle = 1 }));
+	assert_true(clock_shows_missed(&(struct perf_event_attr){ .exclude_hv = 1 }));
+	assert_false(clock_shows_missed(&(struct perf_event_attr){ .exclude_user = 1 }));
+	assert_false(clock_shows_missed(&(struct perf_event_attr){ .exclude_kernel = 1 }));
+	assert_false(clock_shows_missed(&(struct perf_event_attr){ .exclude_idle = 1 }));
 }
 
 /* Threads that are started begin a period on each CPU that they come to. */

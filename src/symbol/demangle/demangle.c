@@ -78,7 +78,7 @@ static bool demangle_with_clones(enum name_language language, const char *name, 
 static bool demangle_whole(enum name_language language, const char *name, bool is_short,
 			   struct buf *out)
 {
-	/* Rust's legacy names are C++ names with a hash as their last part: Rust is asked first. */
+	/* Rust first: its legacy names are C++ names with a hash as their last part */
 	return demangle_with_clones(language, name, is_short, out) ||
 	       (language == NAME_ANY && name[1] == 'Z' &&
 		itanium_demangle(name, is_short ? ITANIUM_SHORT : ITANIUM_LONG, out));

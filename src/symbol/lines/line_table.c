@@ -69,7 +69,7 @@ static bool find_debug(struct making *m)
 		.debug_dir = m->s->debug_dir,
 		.image_path = m->path,
 		.build_id = m->build_id,
-		.say = m->s->say_fetching,
+		.report = m->s->report_fetching,
 	};
 
 	if (debug_sections_load(&m->debug, &m->elf, false)) {
