@@ -538,6 +538,11 @@ static void collect_counted(struct rings *r)
 					(c->inherit ? r->n_started * (uint64_t)r->n_rings : 0);
 }
 
+uint64_t rings_n_started(const struct rings *r)
+{
+	return r->n_started;
+}
+
 const struct rings_tally *rings_tally(const struct rings *r, uint32_t counter)
 {
 	return r->exact_losses || r->counters->n == 1 ? &r->tallies[counter] : NULL;

@@ -217,5 +217,8 @@ struct rings_tally {
 	bool was_throttled;
 };
 
+/* Threads that the processes started, as far as the side band tells. */
+uint64_t rings_n_started(const struct rings *r);
+
 /* After the final rings_collect_losses(). NULL: the counter of lost records is not known. */
 const struct rings_tally *rings_tally(const struct rings *r, uint32_t counter);

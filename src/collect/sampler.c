@@ -61,7 +61,7 @@
 struct known_stack {
 	uint32_t at; /* of its first frame */
 	uint16_t n_kernel, n_user;
-	bool is_mismatched;
+	uint32_t fit;
 };
 
 /* The stacks of one generation, by hash. */
@@ -130,8 +130,7 @@ static const struct known_stack *find_stack(const struct sampler *s, uint64_t ha
 static void keep_stack(struct sampler *s, const struct stack_message *m)
 {
 	uint32_t n = (uint32_t)m->n_kernel + m->n_user;
-	struct known_stack known = { (uint32_t)s->now.frames.n, m->n_kernel, m->n_user,
-				     m->is_mismatched };
+	struct known_stack known = { (uint32_t)s->now.frames.n, m->n_kernel, m->n_user, m->fit };
 	bool is_new;
 	uint32_t *at = intmap_put(&s->now.by_hash, m->hash, &is_new);
 
@@ -345,22 +344,28 @@ static int sampler_leader_of(const struct sampler *s, size_t counter, size_t fir
 	return -1;
 }
 
-static int sampler_explain_refusal(const struct sampler_config *c, size_t counter, uint32_t cpu,
-				   int leader, int code, struct error *err)
+/* Whom a counter is opened for: everything on a CPU, or a thread wherever it runs. */
+struct place {
+	int32_t tid; /* -1: all */
+	int32_t cpu; /* -1: all */
+};
+
+static int sampler_explain_refusal(const struct sampler_config *c, size_t counter,
+				   struct place place, int leader, int code, struct error *err)
 {
 	cleanup(close_at_exit) int alone =
-		leader < 0
-			? -1
-			: sources_open(c->sources, &c->counters->data[counter].attr, -1, (int)cpu);
+		leader < 0 ? -1
+			   : sources_open(c->sources, &c->counters->data[counter].attr, place.tid,
+					  place.cpu);
 
 	if (alone >= 0)
 		return counter_explain_group(c->counters, counter, code, err);
 	return counter_explain(c->sources, &c->counters->data[counter], code, err);
 }
 
-/* Opens a counter on a CPU, whose descriptors start at `first`. */
+/* Opens a counter at a place, whose counters are those from descriptor `first` on. */
 static int attach_counter(struct sampler *s, const struct sampler_config *c, size_t counter,
-			  uint32_t cpu, size_t first, struct error *err)
+			  struct place place, size_t first, struct error *err)
 {
 	struct perf_event_attr a = pace_attr(&c->counters->data[counter]);
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = counter); /* zeroes the padding */
@@ -370,11 +375,13 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 	a.size = sizeof(a);
 	a.disabled = 1;
 	a.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	fd = perf_system.open(NULL, &a, -1, (int)cpu, leader, PERF_FLAG_FD_CLOEXEC);
-	if (fd == -ENODEV) /* offline meanwhile */
+	a.inherit = place.tid >= 0 && c->inherit;
+	a.enable_on_exec = place.tid >= 0 && c->enable_on_exec;
+	fd = perf_system.open(NULL, &a, place.tid, place.cpu, leader, PERF_FLAG_FD_CLOEXEC);
+	if (fd == -ENODEV || (fd == -ESRCH && place.tid >= 0)) /* offline, or ended, meanwhile */
 		return 0;
 	if (fd < 0)
-		return sampler_explain_refusal(c, counter, cpu, leader, fd, err);
+		return sampler_explain_refusal(c, counter, place, leader, fd, err);
 	link = bpf_program__attach_perf_event_opts(s->bpf->progs.sample, fd, &opts);
 	if (!link) {
 		int e = -errno;
@@ -383,7 +390,7 @@ static int attach_counter(struct sampler *s, const struct sampler_config *c, siz
 		return error_errno(err, e, "cannot attach the in-kernel sampler to '%s'",
 				   c->counters->data[counter].name);
 	}
-	if (s->is_paused) /* attaching has enabled it */
+	if (s->is_paused || a.enable_on_exec) /* attaching has enabled it */
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	vec_push(&s->fds, fd); /* the link's own from here on */
 	vec_push(&s->counter_of_fd, (uint32_t)counter);
@@ -449,16 +456,28 @@ int sampler_cpu_online(struct sampler *s, uint32_t cpu, struct error *err)
 
 	for (size_t k = 0; !e && k < c->counters->n; k++)
 		if (counter_is_on_cpu(&c->counters->data[k], cpu))
-			e = attach_counter(s, c, k, cpu, first, err);
+			e = attach_counter(s, c, k, (struct place){ -1, (int32_t)cpu }, first, err);
+	return e;
+}
+
+static int attach_threads(struct sampler *s, struct error *err)
+{
+	const struct sampler_config *c = &s->config;
+	int e = 0;
+
+	for (size_t i = 0; !e && i < c->n_tids; i++)
+		for (size_t k = 0; !e && k < c->counters->n; k++)
+			e = attach_counter(s, c, k, (struct place){ c->tids[i], -1 }, s->fds.n,
+					   err);
 	return e;
 }
 
 int sampler_start(struct sampler *s, struct error *err)
 {
 	const struct sampler_config *c = &s->config;
-	int e = 0;
+	int e = c->n_tids ? attach_threads(s, err) : 0;
 
-	for (size_t i = 0; !e && i < c->cpus->n; i++)
+	for (size_t i = 0; !e && !c->n_tids && i < c->cpus->n; i++)
 		e = sampler_cpu_online(s, c->cpus->data[i], err);
 	return e ? e : attach_waits(s, c, err);
 }
@@ -633,7 +652,7 @@ static void visit_counts(struct sampler *s, struct sampler_visitor *visitor,
 	if (stack) {
 		count.n_kernel = stack->n_kernel;
 		count.n_user = stack->n_user;
-		count.is_mismatched = stack->is_mismatched;
+		count.fit = (enum language_fit)stack->fit;
 	}
 	if (!visitor->count(visitor, &count))
 		s->n_unknown += count.samples;
@@ -793,6 +812,21 @@ static uint64_t counted_on(int fd, bool is_clock)
 	if (read(fd, values, sizeof(values)) != sizeof(values))
 		return 0;
 	return is_clock ? values[2] : values[0];
+}
+
+struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter)
+{
+	struct count_value got = overflows_of(s, counter);
+	struct rings_tally t = { .samples = got.samples, .period = got.period };
+	bool is_clock = !strcmp(s->config.counters->data[counter].unit, "ns");
+
+	for (size_t i = 0; i < s->fds.n; i++) {
+		if (s->counter_of_fd.data[i] != counter)
+			continue;
+		t.counted += counted_on(s->fds.data[i], is_clock);
+		t.n_fds++;
+	}
+	return t;
 }
 
 /* The value of a CPU that went offline can't be read any more. */

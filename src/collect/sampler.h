@@ -45,6 +45,14 @@ struct sampler_config {
 	 * with waits.
 	 */
 	uint32_t pid_namespace;
+	/*
+	 * These threads instead of all that the CPUs run; none: the whole machine. Then there is
+	 * one counter: a thread that inherits it can't tell the counters apart.
+	 */
+	const int32_t *tids;
+	size_t n_tids;
+	bool inherit;        /* and what they start from now on */
+	bool enable_on_exec; /* counting begins when a thread executes a program */
 };
 
 /* collect/sampler_support.h in short: true, or false with the reason in *why. */
@@ -88,7 +96,7 @@ struct sampler_count {
 	const uint64_t *frames; /* packed (collect/bpf/shared.h), innermost first; NULL: only the
 				   hash came, as for raw stacks */
 	uint32_t n_kernel, n_user;
-	bool is_mismatched;       /* its frames of languages are not to be trusted */
+	enum language_fit fit;    /* of its frames of languages */
 	uint64_t samples, period; /* for waits: their number, and the sum of ns */
 };
 
@@ -172,6 +180,9 @@ void sampler_collect_losses(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),
 			    void *context);
+
+/* What the counter of threads counted; the caller knows how many have begun, and what was lost. */
+struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter);
 
 /*
  * Samples that were never taken (collect/missed.h) since the last call, by the counters' own

@@ -78,6 +78,12 @@ int sampler_read(struct sampler *s, struct sampler_visitor *visitor, struct erro
 	return error_set(err, -ENOSYS, "this assay was built without BPF");
 }
 
+struct rings_tally sampler_tally(const struct sampler *s, uint32_t counter)
+{
+	(void)s, (void)counter;
+	return (struct rings_tally){ 0 };
+}
+
 void sampler_collect_losses(struct sampler *s,
 			    void (*lose)(void *context, enum loss_reason reason, uint32_t counter,
 					 uint64_t n),

@@ -25,6 +25,7 @@
 #include "counter/reason.h"
 #include "counter/sources.h"
 #include "record/collector.h"
+#include "record/interpreter.h"
 #include "record/recorder.h"
 #include "record/steering.h"
 #include "record/targets.h"
@@ -106,12 +107,13 @@ static const struct option_spec record_options[] = {
 	  "lock little memory)",
 	  NULL, 1024, 65528 },
 	{ 0, "collector", "HOW", OPT_CHOICE, FIELD(collector), "best",
-	  "how samples are collected: perf (rings), bpf (counted in the kernel; with -a), or the "
+	  "how samples are collected: perf (rings), bpf (counted in the kernel), or the "
 	  "best of them that is permitted",
 	  "With *bpf*, a program in the kernel walks stacks by unwind tables and counts "
 	  "equal stacks of a thread in a map. assay reads the map once a second, so only "
 	  "counts and new stacks leave the kernel. This is the best for the whole "
-	  "machine. If it is not permitted, assay uses the rings and says so.",
+	  "machine, and for a command or process that runs Python: only this program sees "
+	  "the functions of Python. If it is not permitted, assay uses the rings and says so.",
 	  0, 0, "best|perf|bpf" },
 	{ 0, "off-cpu", NULL, OPT_FLAG, FIELD(off_cpu), NULL,
 	  "also measure how long threads wait, by stack and by state",
@@ -263,6 +265,11 @@ static void setup_fini(struct setup *s)
 	free(s->command_line);
 }
 
+static bool is_steered(const struct setup *s)
+{
+	return s->args.control || s->args.delay;
+}
+
 /* One target: a command alone, or one of -a -p -t -G, with a command or without. */
 static int check_target(struct setup *s, struct error *err)
 {
@@ -275,8 +282,14 @@ static int check_target(struct setup *s, struct error *err)
 		return error_set(err, -EINVAL, "-p and -t exclude each other");
 	if (a->with_children && !s->pids.n)
 		return error_set(err, -EINVAL, "--children is for -p");
-	if (!strcmp(a->collector, "bpf") && !a->whole_machine)
-		return error_set(err, -EINVAL, "--collector=bpf is for the whole machine: add -a");
+	if (!strcmp(a->collector, "bpf") && !a->whole_machine &&
+	    (a->cgroup || s->cpus.n || a->off_cpu || is_steered(s)))
+		return error_set(
+			err, -EINVAL,
+			"--collector=bpf without -a does not go with -G, -C, -D, --control "
+			"or --off-cpu");
+	if (!strcmp(a->collector, "bpf") && !a->whole_machine && a->events.n > 1)
+		return error_set(err, -EINVAL, "--collector=bpf without -a counts one event alone");
 	if (!strcmp(a->collector, "bpf") && !strcmp(a->call_graph, "dwarf"))
 		return error_set(
 			err, -EINVAL,
@@ -548,11 +561,42 @@ static int exit_status(const struct recorder_result *result, int r)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Copied stacks come by the rings alone. */
-static bool is_for_sampler(const struct setup *s)
+/* The interpreted language that the command or a process runs; LANGUAGE_NONE also for -a. */
+static enum language target_language(const struct setup *s)
 {
-	return s->args.whole_machine && strcmp(s->args.call_graph, "dwarf") &&
-	       counters_fit_sampler(&s->counters);
+	enum language language = LANGUAGE_NONE;
+
+	if (s->args.whole_machine || s->args.cgroup)
+		return LANGUAGE_NONE;
+	for (size_t i = 0; i < s->pids.n && !language; i++)
+		language = interpreter_of_process("/proc", s->pids.data[i]);
+	for (size_t i = 0; i < s->tids.n && !language; i++)
+		language = interpreter_of_process("/proc", s->tids.data[i]);
+	return language || s->pids.n || s->tids.n ? language : interpreter_of_command(s->argv[0]);
+}
+
+/*
+ * Copied stacks come by the rings alone. Of what is not the whole machine, only interpreters are
+ * for the sampler, as it alone sees the frames of their languages.
+ */
+static bool is_for_sampler(const struct setup *s, enum language language)
+{
+	if (!counters_fit_sampler(&s->counters))
+		return false;
+	if (s->args.whole_machine)
+		return strcmp(s->args.call_graph, "dwarf") != 0;
+	return language && s->counters.n == 1 && !s->cpus.n && !s->args.off_cpu && !is_steered(s) &&
+	       !strcmp(s->args.call_graph, "best");
+}
+
+/* The session's note says why the functions of the target's language are missing. */
+static void note_missing(struct setup *s, enum language language, const char *why)
+{
+	size_t n = strlen(s->note);
+
+	snprintf(s->note + n, sizeof(s->note) - n, "%s%s functions are missing: %s", n ? "; " : "",
+		 language_names[language], why);
+	log_info("%s functions are missing: %s", language_names[language], why);
 }
 
 /* On a host that the remedy is root is plain; in a container it is an option to start it with. */
@@ -571,16 +615,27 @@ static void tell_rings(const struct sampler_support *support)
  * Whether the kernel counts the samples: the requested collector or the best one; the rings if it
  * is not possible.
  */
-static bool is_in_kernel(const struct setup *s)
+static bool is_in_kernel(struct setup *s)
 {
 	static const struct counter_sources sources;
 	bool is_best = !strcmp(s->args.collector, "best");
 	struct sampler_support support;
+	enum language language;
 
-	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf") ||
-	    (is_best && !is_for_sampler(s)))
+	if (s->args.raw || s->trace.has_trace || !strcmp(s->args.collector, "perf"))
 		return false;
+	language = is_best ? target_language(s) : LANGUAGE_NONE;
+	if (is_best && !is_for_sampler(s, language))
+		return false;
+	if (!s->args.whole_machine && s->counters.n > 1) { /* a group in one -e */
+		log_info("several events of a command or process: collecting through rings");
+		return false;
+	}
 	sampler_support_check(&sources, &support);
+	if (support.obstacle != OBSTACLE_NONE && language) {
+		note_missing(s, language, support.why);
+		return false;
+	}
 	if (support.obstacle != OBSTACLE_NONE) {
 		tell_rings(&support);
 		return false;

@@ -65,6 +65,12 @@ struct late_count {
 	char comm[16];
 };
 
+/* Frames of a language that one native frame stands for. */
+struct run {
+	struct code_addr *data;
+	size_t n, cap;
+};
+
 struct in_kernel {
 	struct sampler_visitor visitor;
 	struct event_sink sink;
@@ -84,6 +90,7 @@ struct in_kernel {
 	uint64_t wait_rest_ns[N_WAIT_STATES]; /* not yet a sample */
 	uint64_t time_ns;
 	uint64_t known_ns;        /* the side band is known up to then; UINT64_MAX: to its end */
+	struct run run, held_run; /* frames of languages that wait for their native frame */
 	struct lang_names *names; /* of functions of languages */
 	bool with_tables;
 	bool is_stalled;     /* a raw stack needs a table that was not ready … */
@@ -494,6 +501,17 @@ static enum language language_of(uint64_t frame)
 		       : LANGUAGE_NONE;
 }
 
+static enum loss_reason loss_of_fit(enum language language)
+{
+	static const enum loss_reason losses[N_LANGUAGES] = {
+#define X(id, key, name) [LANGUAGE_##id] = LOSS_##id##_MISMATCH,
+		LANGUAGES(X)
+#undef X
+	};
+
+	return losses[language];
+}
+
 static enum loss_reason loss_of_name(enum language language)
 {
 	static const enum loss_reason losses[N_LANGUAGES] = {
@@ -503,6 +521,50 @@ static enum loss_reason loss_of_name(enum language language)
 	};
 
 	return losses[language];
+}
+
+static void push_run(struct in_kernel *k, struct run *run)
+{
+	for (size_t i = 0; i < run->n; i++)
+		vec_push(&k->frames, run->data[i]);
+	run->n = 0;
+}
+
+/*
+ * The run that was read is complete with its native frame, the interpreter's loop. A run that was
+ * taken too early belongs to the next such frame.
+ */
+static void push_loop(struct in_kernel *k, enum language_fit fit, struct code_addr loop)
+{
+	struct run read = k->run;
+
+	if (fit == LANGUAGE_LACKS_RUN) {
+		push_run(k, &k->held_run);
+		k->run = k->held_run;
+		k->held_run = read;
+	} else if (fit == LANGUAGE_FITS) {
+		push_run(k, &k->run);
+	}
+	k->run.n = 0;
+	vec_push(&k->frames, loop);
+}
+
+/*
+ * How far the stack's frames of languages can be trusted. A loop that lacks its run is the
+ * innermost one, and it is at its beginning or end only if it is the stack's innermost frame, too.
+ */
+static enum language_fit fit_of(struct in_kernel *k, const struct sampler_count *c)
+{
+	enum language language = LANGUAGE_NONE;
+
+	if (c->fit == LANGUAGE_FITS)
+		return LANGUAGE_FITS;
+	for (uint32_t i = c->n_kernel; !language && i < c->n_kernel + c->n_user; i++)
+		language = language_of(c->frames[i]);
+	if (!language || (c->fit == LANGUAGE_LACKS_RUN && language_of(c->frames[c->n_kernel])))
+		return c->fit;
+	pipeline_lose(k->pipeline, loss_of_fit(language), c->counter, c->samples);
+	return LANGUAGE_RUNS_LEFT;
 }
 
 /* The frame of a language in the i-th and the next number. */
@@ -517,24 +579,37 @@ static void push_language_frame(struct in_kernel *k, const struct sampler_count 
 	};
 	struct code_addr code;
 
-	if (c->is_mismatched) /* counted where it was found */
-		return;
 	if (lang_names_place(k->names, &frame, &code))
-		vec_push(&k->frames, code);
+		vec_push(&k->run, code);
 	else
 		pipeline_lose(k->pipeline, loss_of_name(language_of(c->frames[i])), c->counter,
 			      c->samples);
 }
 
+/* Whether a native frame is the interpreter's loop. A caller's address is behind its call. */
+static bool is_loop(struct in_kernel *k, const struct sampler_count *c, struct code_addr code,
+		    uint32_t i)
+{
+	image_id image = pipeline_look_at_image(k->pipeline, c->pid, code.image);
+	const struct lang_runtime *runtime = pipeline_runtime(k->pipeline, image);
+
+	return runtime && lang_is_interpreter(runtime, code.offset - (i > c->n_kernel));
+}
+
 static void push_frames(struct in_kernel *k, const struct sampler_count *c,
 			const struct thread_view *thread, struct pipeline_sample *sample)
 {
+	enum language_fit fit = fit_of(k, c);
+	bool is_run = false; /* a frame of a language was read, and not its native frame yet */
+
+	k->run.n = k->held_run.n = 0;
 	for (uint32_t i = 0; i < c->n_kernel + c->n_user; i++) {
 		struct code_addr code;
 		int reason;
 
 		if (language_of(c->frames[i])) {
 			push_language_frame(k, c, i++);
+			is_run = true;
 			continue;
 		}
 		reason = resolve_frame(k, thread, c->frames[i], &code);
@@ -545,8 +620,14 @@ static void push_frames(struct in_kernel *k, const struct sampler_count *c,
 		if (reason >= 0 && i >= MAX(c->n_kernel, 1u))
 			break; /* as in the pipeline: the following frames can't be trusted either
 				*/
-		vec_push(&k->frames, code);
+		if (is_run || (k->held_run.n && is_loop(k, c, code, i)))
+			push_loop(k, fit, code);
+		else
+			vec_push(&k->frames, code);
+		is_run = false;
 	}
+	if (fit == LANGUAGE_FITS) /* the stack was cut before the native frame */
+		push_run(k, &k->run);
 }
 
 /* False: the stack is not among the walked raw stacks. */
@@ -668,6 +749,8 @@ void in_kernel_free(struct in_kernel *k)
 	walked_fini(&k->before);
 	walked_fini(&k->waiting);
 	intmap_fini(&k->images);
+	vec_fini(&k->run);
+	vec_fini(&k->held_run);
 	lang_names_free(k->names);
 	free(k);
 }

@@ -189,7 +189,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	if (!e && is_final && r->config->off_cpu)
 		e = in_kernel_read_waits(r->in_kernel, time_ns, err);
 	sampler_collect_losses(r->sampler, pipeline_lose, r->pipeline);
-	if (is_final)
+	if (is_final && !r->tids.n)
 		sampler_collect_missed(r->sampler, report_missed, r);
 	return e;
 }
@@ -415,6 +415,15 @@ static void report_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
 	pipeline_lose(r->pipeline, LOSS_UNSAMPLED, counter, n);
 }
 
+/* Of threads. They have one counter each, on all CPUs. */
+static struct rings_tally tally_in_kernel(struct recorder *r, uint32_t counter)
+{
+	struct rings_tally t = sampler_tally(r->sampler, counter);
+
+	t.n_begun = t.n_fds + (r->config->by_thread ? 0 : rings_n_started(r->rings));
+	return t;
+}
+
 /*
  * Events of a counter without samples: no sample is taken while the counter is throttled, or for a
  * thread's unfinished period.
@@ -422,11 +431,17 @@ static void report_unsampled(struct recorder *r, uint32_t counter, uint64_t n)
 static void count_missed(struct recorder *r)
 {
 	const struct counters *counters = &r->counters;
+	struct rings_tally own = { 0 };
 
 	for (uint32_t i = 0; i < counters->n; i++) {
 		const struct counter *c = &counters->data[i];
-		const struct rings_tally *t = rings_tally(r->rings, i);
+		const struct rings_tally *t = &own;
 		uint64_t missed;
+
+		if (r->config->in_kernel)
+			own = tally_in_kernel(r, i);
+		else
+			t = rings_tally(r->rings, i);
 
 		if (!t || !t->n_fds)
 			continue;
@@ -497,7 +512,7 @@ static int recorder_finish(struct recorder *r, struct error *err)
 	report_features(r);
 	if (!r->config->whole_machine && !r->config->cgroup)
 		count_protected(r);
-	if (!r->config->in_kernel && !r->was_steered)
+	if ((!r->config->in_kernel || r->tids.n) && !r->was_steered)
 		count_missed(r);
 	if (r->config->control && r->config->control->ended)
 		r->config->control->ended(r->config->control->context, r);

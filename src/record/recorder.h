@@ -64,7 +64,7 @@ struct recorder_config {
 	const struct counter_sources *sources;
 	const struct perf_backend *backend; /* NULL: perf_system */
 	const char *note;                   /* why these counters; "" */
-	bool in_kernel; /* whole machine only: sample by BPF (collect/sampler.h) */
+	bool in_kernel;                     /* sample by BPF (collect/sampler.h); not a cgroup */
 	enum stack_source stacks;
 	bool is_stacks_wish;  /* frame pointers are accepted if the kernel can't copy stacks */
 	uint32_t stack_bytes; /* STACKS_COPIED: the bytes of a stack; 0: default */

@@ -350,6 +350,10 @@ static int load_sampler(struct recorder *r, struct error *err)
 		.by_frame_pointer = !with_tables,
 		.waits = config->off_cpu ? &waits : NULL,
 		.pid_namespace = sources_pid_namespace(NULL),
+		.tids = config->in_kernel ? r->tids.data : NULL,
+		.n_tids = config->in_kernel ? r->tids.n : 0,
+		.inherit = !config->by_thread && (is_command_target(config) || config->pids->n),
+		.enable_on_exec = is_command_target(config),
 	};
 	int e;
 

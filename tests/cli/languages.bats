@@ -37,11 +37,11 @@ record_python() {
 	assay report -i s --by language,symbol -t 0 --format json "image:$PWD/golden.py" >by.json
 	[ "$(jq '[.rows[] | select(.language == "python" and .symbol == "spin")] | length' by.json)" = 1 ]
 	[ "$(jq '[.rows[] | select(.language == "native" and .symbol == "spin")] | length' by.json)" = 0 ]
-	# spin() is line 11 to 15; its samples are in its loop.
+	# spin() is line 13 to 17; its samples are in its loop.
 	assay report -i s --by symbol,line -t 0 --format json "image:$PWD/golden.py" |
 		jq -r '.rows[] | select(.symbol == "spin") | .line | split("/")[-1]' | sort -u >lines
-	has -x "golden.py:14" lines
-	run ! grep -vxE 'golden.py:1[1-5]' lines
+	has -x "golden.py:16" lines
+	run ! grep -vxE 'golden.py:1[3-7]' lines
 	assay annotate -i s --search-dir "$PWD" spin >annotated
 	has 'x += i \* i' annotated
 }
@@ -62,6 +62,59 @@ record_python() {
 	assay record --collector perf -e cpu-clock -o s -- "$PYTHON" golden.py 30
 	[ "$(fact s '.losses."python-collector"')" = 1 ]
 	[[ "$(assay report -i s)" == *"Python frames are missing: BPF alone sees them (record -a)"* ]]
+}
+
+@test "a command that runs Python is counted in the kernel: its samples are its CPU time" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	mkdir script
+	printf '#!/usr/bin/env -S %s -u\n' "$PYTHON" | cat - golden.py >script/golden.py
+	chmod +x script/golden.py
+	for command in "$PYTHON golden.py" ./script/golden.py; do
+		# shellcheck disable=SC2086
+		assay record -e cpu-clock -F 500 -o s -- $command 300 >cpu_ms
+		[ "$(fact s .collector)" = BPF ]
+		assay export -i s --format speedscope -o s.json
+		"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
+		# A tick of the clock, each 2 ms of CPU time, is a sample or counts as missed.
+		ticks=$(fact s '.samples + (.losses."throttled-samples" // 0) + (.losses.unsampled // 0)')
+		due=$(($(<cpu_ms) / 2))
+		[ "$ticks" -ge $((due * 9 / 10)) ]
+		[ "$ticks" -le $((due * 11 / 10 + 50)) ]
+	done
+}
+
+@test "a process that runs Python is counted in the kernel" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	background "$PYTHON" "$PWD/golden.py"
+	python=$pid
+	wait_for has_run "$python" 5
+	record_samples 1000 s "" -e cpu-clock -F "$(at_most 997)" -p "$python"
+	[ "$(fact s .collector)" = BPF ]
+	assay export -i s --format speedscope -o s.json
+	"$BATS_TEST_DIRNAME/language_stacks.py" s.json ${plain:+"$plain"}
+}
+
+@test "several processes of a command are counted in the kernel, on request" {
+	need_sampler
+	run assay record --collector bpf -e cpu-clock -o s -- sh -c "'$PROGRAMS/quarters' & '$PROGRAMS/quarters'; wait"
+	[ "$status" = 0 ]
+	[ "$(fact s .collector)" = BPF ]
+	[ "$(assay report -i s --by process --format json comm:quarters | jq '.rows | length')" = 2 ]
+}
+
+@test "where BPF is not permitted, the first note says that Python's functions are missing" {
+	need_root
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" /tmp/"golden.$$.py"
+	mkdir -m 777 "$NOBODY"
+	chmod 755 "$HOME"
+	run runuser -u nobody -- "$ASSAY_BUILD/assay" record -e cpu-clock:u -o "$NOBODY/s" -- /usr/bin/python3 /tmp/"golden.$$.py" 20
+	rm /tmp/"golden.$$.py"
+	[ "$status" = 0 ] || skip "nobody may not record here: $output"
+	[[ "$output" == *"Python functions are missing: "* ]]
+	[[ "$(assay info "$NOBODY/s")" == *"Python functions are missing: "* ]]
 }
 
 # record_imitation HOW: a program that only looks like an interpreter, until it has samples.

@@ -42,17 +42,18 @@ static __always_inline void end_run(struct work *w)
 	w->lang.has_emitted = 1;
 }
 
-/*
- * There will be no more of them in this stack. In the first instructions of the interpreter's loop
- * its frame is not in the chain yet: then each native frame took the run of its caller.
- */
-static __always_inline void give_up_language(struct work *w, enum language_loss loss)
+/* There will be no more of them in this stack. */
+static __always_inline void leave_language(struct work *w)
 {
-	lose_language(w, loss);
-	w->s.is_mismatched |= loss == LANGUAGE_MISMATCH;
 	w->lang.is_over = 1;
 	w->lang.cursor = 0;
 	end_run(w);
+}
+
+static __always_inline void give_up_language(struct work *w, enum language_loss loss)
+{
+	lose_language(w, loss);
+	leave_language(w);
 }
 
 /* `second`: position and check. */
@@ -116,7 +117,7 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 static __always_inline void end_language(struct work *w)
 {
 	if (w->lang.cursor && w->stop == UNWIND_END && !python_is_at_end(w))
-		give_up_language(w, LANGUAGE_MISMATCH);
+		w->s.fit = LANGUAGE_RUNS_LEFT;
 }
 
 /* Telling of functions. */

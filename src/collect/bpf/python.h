@@ -117,7 +117,8 @@ __attribute__((noinline)) int python_frame(__u32 slot)
 		return stop_walk(w, UNWIND_DEPTH);
 	l = &w->lang.runtime.python;
 	if (!w->lang.cursor) {
-		give_up_language(w, LANGUAGE_MISMATCH);
+		w->s.fit = LANGUAGE_LACKS_RUN;
+		leave_language(w);
 		return 0;
 	}
 	if (!python_read_frame(w)) {

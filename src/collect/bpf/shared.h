@@ -155,7 +155,7 @@ struct stack_message {
 	__u16 n_kernel, n_user; /* kernel frames come first, each part innermost first */
 	__u64 hash;
 	__u32 pid;
-	__u32 is_mismatched;       /* language frames may be at the wrong native frames */
+	__u32 fit;                 /* enum language_fit */
 	__u64 frames[FRAME_SLOTS]; /* n_kernel + n_user of them are sent */
 };
 
@@ -178,6 +178,13 @@ struct raw_stack_message {
 	__u8 stack[RAW_PAGES][RAW_STACK_PAGE];
 };
 
+/*
+ * Whether each of the interpreter's native frames has a run of the language's frames. In the first
+ * and last instructions of the interpreter's loop, its run is not in the chain. Then each native
+ * frame has the run of its caller, and the outermost one has none.
+ */
+enum language_fit { LANGUAGE_FITS, LANGUAGE_LACKS_RUN, LANGUAGE_RUNS_LEFT };
+
 /* Sent before the first stack with a frame of this function. */
 struct code_message {
 	__u32 type, pid;
@@ -189,7 +196,6 @@ enum language_loss {
 	LANGUAGE_NO_STATE,  /* stacks: the state of the thread was not found */
 	LANGUAGE_NO_MEMORY, /* stacks: a frame could not be read */
 	LANGUAGE_NO_CODE,   /* frames that were not whole */
-	LANGUAGE_MISMATCH,  /* stacks: frames and the interpreter's native frames do not fit */
 	N_LANGUAGE_LOSSES
 };
 

@@ -487,7 +487,7 @@ static __always_inline void finish_hash(struct work *w)
 {
 	w->s.hash = mix(w->s.hash, (__u64)w->s.n_kernel << 32 | w->s.n_user);
 	if (w->has_own_memory)
-		w->s.hash = mix(w->s.hash, (__u64)w->s.is_mismatched << 32 | w->s.pid);
+		w->s.hash = mix(w->s.hash, (__u64)w->s.fit << 32 | w->s.pid);
 }
 
 /* `interrupted`: the registers of the interrupted code; NULL: the task itself called the kernel. */
@@ -506,7 +506,7 @@ static __always_inline struct work *capture_stack(void *ctx, __u32 slot,
 	w->s.hash = (generation + 1) * 0x9e3779b97f4a7c15ULL;
 	w->has_own_memory = w->stop = w->wants_table = w->met_full = w->is_user_mode = 0;
 	w->lang.runtime.language = w->lang.is_emitting = w->lang.has_emitted = w->lang.is_over = 0;
-	w->lang.cursor = w->s.is_mismatched = 0;
+	w->lang.cursor = w->s.fit = 0;
 	__builtin_memset(w->kept, 0, sizeof(w->kept));
 	w->mm = BPF_CORE_READ(task, mm);
 	is_user = w->mm && !(BPF_CORE_READ(task, flags) & PF_KTHREAD);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/interpreter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "elf/elf_file.h"
+#include "guard/open.h"
+#include "lang/detect.h"
+#include "machine/proc.h"
+
+/* A script's interpreter may be a script. The kernel has a similar limit (fs/exec.c). */
+#define SCRIPTS_MAX 4
+
+static enum language language_of_elf(const struct elf_file *elf)
+{
+	struct lang_runtime runtime;
+	char why[128];
+
+	return lang_detect(elf, &runtime, why, sizeof(why)) == LANG_FOUND
+		       ? (enum language)runtime.language
+		       : LANGUAGE_NONE;
+}
+
+/*
+ * The libraries that have a runtime. A launcher such as a shared build's python3 has none of the
+ * runtime's symbols, but the name of the library is among its strings.
+ */
+static const struct {
+	const char *library;
+	enum language language;
+} libraries[] = {
+	{ "libpython3.", LANGUAGE_PYTHON },
+};
+
+static enum language language_of_libraries(const struct elf_file *elf)
+{
+	struct elf_section names;
+	struct reader r;
+
+	if (!elf_section_named(elf, ".dynstr", &names))
+		return LANGUAGE_NONE;
+	r = elf_section_bytes(elf, &names);
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (memmem(r.at, reader_left(&r), libraries[i].library,
+			   strlen(libraries[i].library)))
+			return libraries[i].language;
+	return LANGUAGE_NONE;
+}
+
+/* The path of a command; NULL if there is none. The caller frees it. */
+static char *find_command(const char *command)
+{
+	const char *path = getenv("PATH");
+	cleanup(free_at_exit) char *copy = xstrdup(path ? path : "/bin:/usr/bin");
+	char *rest = copy;
+
+	if (strchr(command, '/'))
+		return xstrdup(command);
+	for (char *dir; (dir = strsep(&rest, ":"));) {
+		char *file = xasprintf("%s/%s", *dir ? dir : ".", command);
+
+		if (!access(file, X_OK))
+			return file;
+		free(file);
+	}
+	return NULL;
+}
+
+/*
+ * The program of a first line like "#!/usr/bin/env -S python3 -u": python3. `line` is changed; the
+ * result is in it. NULL: the line has no program.
+ */
+static char *program_of_script(char *line)
+{
+	static const char space[] = " \t\r\n";
+	char *rest = line, *word = strtok_r(line, space, &rest);
+	const char *name = word ? strrchr(word, '/') : NULL;
+
+	if (!name || strcmp(name, "/env") != 0)
+		return word;
+	while ((word = strtok_r(NULL, space, &rest)))
+		if (*word != '-' && !strchr(word, '='))
+			return word;
+	return NULL;
+}
+
+/* One step: the language of a file, or, for a script, *next: its interpreter, which is freed. */
+static enum language language_of_file(const char *path, char **next)
+{
+	struct file_mapping file;
+	enum language language = LANGUAGE_NONE;
+	struct elf_file elf;
+
+	*next = NULL;
+	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
+		return LANGUAGE_NONE;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
+		language = language_of_elf(&elf);
+		if (!language)
+			language = language_of_libraries(&elf);
+	} else if (file.size > 2 && !memcmp(file.base, "#!", 2)) {
+		const char *line = (const char *)file.base + 2;
+		size_t n = MIN(file.size - 2, (size_t)255);
+		const char *end = memchr(line, '\n', n);
+		cleanup(free_at_exit) char *text = xstrndup(line, end ? (size_t)(end - line) : n);
+		const char *program = program_of_script(text);
+
+		*next = program ? find_command(program) : NULL;
+	}
+	file_unmap(&file);
+	return language;
+}
+
+enum language interpreter_of_command(const char *command)
+{
+	char *path = find_command(command);
+	enum language language = LANGUAGE_NONE;
+
+	for (int i = 0; path && !language && i < SCRIPTS_MAX; i++) {
+		char *next;
+
+		language = language_of_file(path, &next);
+		free(path);
+		path = next;
+	}
+	free(path);
+	return language;
+}
+
+/* Files of a process, as events of its mappings. */
+struct mapped_files {
+	struct event_sink sink;
+	const char *proc;
+	enum language found;
+};
+
+static int look_at_mapping(struct event_sink *sink, const struct event *e)
+{
+	struct mapped_files *m = (struct mapped_files *)sink;
+	cleanup(free_at_exit) char *root = NULL;
+	struct file_mapping file;
+	struct elf_file elf;
+
+	if (e->type != EVENT_MAPPING || m->found || !e->mapping.is_executable ||
+	    e->mapping.path[0] != '/')
+		return 0;
+	root = xasprintf("%s/%d/root", m->proc, e->pid);
+	if (guard_map_below(root, e->mapping.path, &guard_image_rules, &file, NULL) < 0)
+		return 0;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0)
+		m->found = language_of_elf(&elf);
+	file_unmap(&file);
+	return 0;
+}
+
+enum language interpreter_of_process(const char *proc, int32_t pid)
+{
+	struct mapped_files m = { .sink = { .push = look_at_mapping }, .proc = proc };
+
+	proc_scan_process(proc, pid, 0, &m.sink);
+	return m.found;
+}
