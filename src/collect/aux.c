@@ -187,10 +187,7 @@ int aux_drain_area(struct aux *a, size_t index, const struct aux_sink *sink, uin
 	e = deliver_bytes(a, area, area->head, *n, sink);
 	area->head = head;
 	__atomic_store_n(&area->page->aux_tail, head, __ATOMIC_RELEASE);
-	/*
-	 * If the area was full, the kernel has switched the event off; the record of this comes
-	 * only later.
-	 */
+	/* a full area made the kernel switch the event off; its record comes only later */
 	rings_switch_on(a->config.rings, area->ring, a->config.counter);
 	return e;
 }

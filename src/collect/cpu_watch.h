@@ -9,10 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * A descriptor for poll(2), closed by the caller. Or a negative errno, as in a container with its
- * own network.
- */
+/* A descriptor for poll(2), the caller's. Negative errno: a container with its own network. */
 int cpu_watch_open(void);
 
 /* The next change; false when there is none. Never waits. */

@@ -21,10 +21,7 @@
 #define MAX_RATE_HZ 1000000ULL
 #define GUESSED_HZ  4000 /* assumed for a counter by count */
 
-/*
- * The size of a record without its stack: registers and other fields, with a chain of
- * kernel.perf_event_max_stack.
- */
+/* A record without its stack: registers and other fields, and the longest chain. */
 #define RECORD_BYTES 512
 #define CHAIN_BYTES  1024
 

@@ -56,10 +56,7 @@ int cpu_list_parse(const char *text, struct cpu_list *out, struct error *err);
 int cpu_list_online(const char *sys, struct cpu_list *out, struct error *err);
 /* All CPUs of the machine, online or not. */
 int cpu_list_present(const char *sys, struct cpu_list *out, struct error *err);
-/*
- * Whether the counter can be opened on this CPU. On a hybrid machine, an event's PMU has only some
- * CPUs.
- */
+/* Whether the counter can be opened on this CPU. A hybrid machine's PMU has only some CPUs. */
 bool counter_is_on_cpu(const struct counter *counter, uint32_t cpu);
 
 struct rings_config {
@@ -97,10 +94,7 @@ int rings_open(const struct rings_config *config, struct rings **out, struct err
 void rings_close(struct rings *r); /* NULL is fine */
 DEFINE_AT_EXIT(rings_close, struct rings)
 
-/*
- * The open events, the side band's last, with the attributes that the kernel accepted and all their
- * ids.
- */
+/* The open events, the side band's last, with attributes as the kernel accepted them, and ids. */
 void rings_each_event(const struct rings *r,
 		      void (*visit)(void *context, const char *name,
 				    const struct perf_event_attr *attr, const uint64_t *ids,
@@ -148,10 +142,7 @@ bool rings_has_switches(const struct rings *r);
 /* The descriptor of the first counter that writes into a ring; -1: none does. */
 int rings_first_fd(const struct rings *r, size_t ring, uint32_t counter);
 
-/*
- * Switches all of them on, unless rings_pause() holds. From any thread, as long as no CPU comes
- * online.
- */
+/* Switches all on, unless rings_pause() holds. From any thread, as long as no CPU comes online. */
 void rings_switch_on(struct rings *r, size_t ring, uint32_t counter);
 void rings_switch_off(struct rings *r, size_t ring, uint32_t counter);
 
@@ -182,10 +173,7 @@ void rings_wait(struct rings *r, int wake_fd, int timeout_ms);
  */
 void rings_poll_elsewhere(struct rings *r, bool is_elsewhere);
 
-/*
- * Pushes all events up to `until_ns` in the order of time (UINT64_MAX: all). Returns 0 or the
- * sink's error.
- */
+/* Pushes all events up to `until_ns` by time (UINT64_MAX: all). 0, or the sink's error. */
 int rings_drain(struct rings *r, uint64_t until_ns, struct event_sink *sink);
 
 /*

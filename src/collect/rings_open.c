@@ -113,10 +113,7 @@ static struct perf_event_attr side_band_attr(const struct rings_config *c, uint6
 		.bpf_event = 1,
 		.cgroup = c->with_cgroup,
 		.watermark = 1,
-		/*
-		 * a dummy counts nothing, but without these bits, a user needs permission for the
-		 * kernel
-		 */
+		/* a dummy counts nothing, but needs these bits if the kernel may not be seen */
 		.exclude_kernel = 1,
 		.exclude_callchain_kernel = 1, /* checked since Linux 6.12.113 and 7.2.10 */
 		.exclude_hv = 1,
@@ -234,10 +231,7 @@ static void add_fd(struct rings *r, const struct ring *ring, int fd, uint32_t co
 	vec_push(&r->fds, f);
 }
 
-/*
- * If this user may not see the counter's kernel side, only the user side is counted, and a note
- * says so.
- */
+/* If this user may not see the counter's kernel side, only user code counts, with a note. */
 static int open_counter(struct rings *r, struct opening *o, size_t i, const struct target *t)
 {
 	const struct counter *counter = &r->counters->data[i];

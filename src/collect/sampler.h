@@ -149,10 +149,7 @@ const struct unwind_table *sampler_next_table(struct sampler *s);
 /* A new number, from 1, each time that all tables were forgotten. */
 uint32_t sampler_table_round(const struct sampler *s);
 
-/*
- * Ends the epoch and begins another: new counts are for the next sampler_read(). Call it when a
- * second is over.
- */
+/* Ends the epoch: new counts are for the next sampler_read(). Call it at the end of a second. */
 void sampler_turn(struct sampler *s, uint64_t now_ns); /* by CLOCK_MONOTONIC */
 
 /*

@@ -42,10 +42,7 @@ static void *map_shared(int fd, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/*
- * A new map in the array of maps, which keeps it. A former map of this number goes when no program
- * uses it.
- */
+/* A new map in the array of maps, which keeps it. A former map goes when no program uses it. */
 static uint32_t *new_chunk(void *ctx, uint32_t number)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);

@@ -19,10 +19,7 @@
 #include "store/session.h"
 #include "symbol/lines/lines.h"
 
-/*
- * Fields that are written piece by piece: of ProfilesData, ResourceProfiles, ScopeProfiles,
- * Profile.
- */
+/* Fields written piece by piece: of ProfilesData, ResourceProfiles, ScopeProfiles, Profile. */
 enum { FIELD_RESOURCE_PROFILES = 1, FIELD_DICTIONARY = 2 };
 enum { FIELD_RESOURCE = 1, FIELD_SCOPE_PROFILES = 2 };
 enum { FIELD_SCOPE = 1, FIELD_PROFILES = 2 };
@@ -218,10 +215,7 @@ static void put_resource(struct otlp *w, struct buf *out)
 	protobuf_message(out, FIELD_RESOURCE, &resource.base);
 }
 
-/*
- * The length of a message comes first: profiles stay in memory until the message around them is
- * complete.
- */
+/* The length of a message comes first: profiles stay in memory until it is complete. */
 static void put_profiles(struct otlp *w)
 {
 	Otlp__InstrumentationScope scope = OTLP__INSTRUMENTATION_SCOPE__INIT;

@@ -31,10 +31,7 @@ bool image_has_inode_of(const struct image *image, const struct file_mapping *fi
 {
 	uint64_t dev, ino;
 
-	/*
-	 * Only overlayfs and btrfs have other numbers in stat(2) than in mappings; those need a
-	 * slower check.
-	 */
+	/* only on overlayfs and btrfs, stat(2) and mappings differ: a slower check */
 	if (file->dev == image->dev && file->ino == image->ino)
 		return true;
 	return proc_own_mapping("/proc", (uintptr_t)file->base, &dev, &ino) && dev == image->dev &&

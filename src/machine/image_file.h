@@ -33,10 +33,7 @@ static inline bool image_is_by_content(const struct image *image)
 	return !image->build_id.len && image->dev == IMAGE_DEV_CONTENT;
 }
 
-/*
- * The key of files that are kept for an image: its build id, or (16 bytes) its content; len 0 for
- * neither.
- */
+/* The key of files kept for an image: build id, or content (16 bytes); len 0: neither. */
 struct build_id image_cache_key(const struct image *image);
 
 /*

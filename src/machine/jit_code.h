@@ -37,10 +37,7 @@ void jit_code_unref(struct jit_code *j);
 
 const char *jit_code_path(const struct jit_code *j);
 
-/*
- * The place of an address in the dump; false if no record covers it. Remembers the hit for the next
- * visit.
- */
+/* The place of an address in the dump; false: no record covers it. Remembers the hit. */
 bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t *file_off);
 
 /* Visits functions hit since the last visit, by their bytes in the dump. */

@@ -199,10 +199,7 @@ static bool parse_module(const char *line, struct module_line *m)
 	       m->addr;
 }
 
-/*
- * The module's range if the list had the module before, at this place. Its use count does not
- * matter.
- */
+/* The module's range if the list had it before, at this place, whatever its use count. */
 static struct range *known_module(struct kernel_map *k, const struct module_line *m)
 {
 	struct range *r = range_at(k, m->addr);
@@ -216,10 +213,7 @@ static struct range *known_module(struct kernel_map *k, const struct module_line
 											  : NULL;
 }
 
-/*
- * Finds modules that have gone before it adds new ones in their place. True if a module is new, or
- * elsewhere.
- */
+/* Drops modules that have gone, then adds new ones. True if one is new, or elsewhere. */
 static bool update_modules(struct kernel_map *k, char *text)
 {
 	VEC(struct module_line) added = { 0 };

@@ -82,10 +82,7 @@ int machine_resolve_near(struct machine *m, const struct thread_view *thread, ui
 /* The present address of offset 0 in a kernel image; false: no such image. */
 bool machine_kernel_base(const struct machine *m, image_id image, uint64_t *out);
 
-/*
- * The mapping that covers a user address of the thread's process, or NULL. Valid as long as
- * `thread`.
- */
+/* The mapping of a user address of the thread's process, or NULL. Valid as long as `thread`. */
 const struct mapping *machine_mapping(const struct machine *m, const struct thread_view *thread,
 				      uint64_t addr);
 

@@ -114,10 +114,7 @@ static char *read_root_conf(const char *root)
 
 /* ---- users ---- */
 
-/*
- * From the machine's own file. Other sources of users may be slow; they are asked only for users
- * that the file lacks.
- */
+/* From the machine's own file first: other sources of users may be slow. */
 static const struct passwd *find_user(const char *root, int64_t user)
 {
 	cleanup(free_at_exit) char *path = xasprintf("%s/etc/passwd", root);

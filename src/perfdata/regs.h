@@ -33,9 +33,6 @@ struct dwarf_registers {
 bool registers_place(const struct sample_registers *regs, bool is_aarch64, uint64_t *sp,
 		     uint64_t *pc);
 
-/*
- * False if the sample has none, or those of a 32-bit program. `is_aarch64`: of the recorded
- * machine.
- */
+/* False for a sample without any, or of a 32-bit program. `is_aarch64`: of its machine. */
 bool registers_by_dwarf(const struct sample_registers *regs, bool is_aarch64,
 			struct dwarf_registers *out);

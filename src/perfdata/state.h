@@ -30,10 +30,7 @@ struct perfdata {
 	uint32_t *time_offs;  /* by counter: the offset of the time in a sample; 0: none */
 	int id_word;          /* place of the id in a sample: in words behind the header; -1 none */
 	int id_word_from_end; /* the same in other records, from their end; 0 none */
-	/*
-	 * To indexes into values, of PERF_SAMPLE_READ: from a sample id; from such an index and a
-	 * thread.
-	 */
+	/* To indexes into values of PERF_SAMPLE_READ: by sample id; by such an index and thread. */
 	struct intmap last_values, last_thread_values;
 	struct {
 		uint64_t *data;

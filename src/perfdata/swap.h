@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Turns records of the other byte order into ours in place, so that one decoder (record.h) serves
- * both.
- */
+/* Turns records of the other byte order into ours in place, for the one decoder (record.h). */
 #pragma once
 
 #include "perfdata/record.h"

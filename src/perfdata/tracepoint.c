@@ -146,10 +146,7 @@ uint64_t trace_extend(uint64_t v, size_t size)
 	return (uint64_t)((int64_t)(v << shift) >> shift);
 }
 
-/*
- * The field itself holds the place of an array: u32, its offset in the low half, its size in the
- * high half.
- */
+/* The field holds the place of an array: u32, low half its offset, high half its size. */
 struct trace_bytes trace_bytes_of(const struct trace_fields *fields, const struct trace_field *f,
 				  const uint8_t *raw, size_t size)
 {

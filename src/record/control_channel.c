@@ -138,10 +138,7 @@ static int open_fifo(const char *path, int flags, struct error *err)
 	return fd < 0 ? error_errno(err, -errno, "--control: %s", path) : fd;
 }
 
-/*
- * Opened read-only, so that the end of a writer shows; the ACK for both, so that it needs no
- * reader.
- */
+/* Opened read-only, so that the end of a writer shows; the ACK for both: it needs no reader. */
 static int open_fifos(struct control_channel *c, char *names, struct error *err)
 {
 	char *second = strchr(names, ',');
@@ -183,10 +180,7 @@ static int check_fd(int fd, int unwanted, const char *what, struct error *err)
 	if ((flags & O_ACCMODE) == unwanted)
 		return error_set(err, -EBADF, "--control: descriptor %d is not open for %s", fd,
 				 what);
-	/*
-	 * this flag belongs to the open file, which other processes may share; a message must not
-	 * stop the recording
-	 */
+	/* others may share the open file's flag; but a message must not stop the recording */
 	if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return error_errno(err, -errno, "--control: descriptor %d", fd);
 	return 0;
@@ -272,10 +266,7 @@ int control_channel_fd(const struct control_channel *c)
 	return c->poll_fd;
 }
 
-/*
- * write(2) to a pipe without a reader raises SIGPIPE. It can't be ignored, because commands would
- * inherit that.
- */
+/* Without a reader, write(2) raises SIGPIPE. Commands would inherit an ignored signal. */
 static ssize_t write_quietly(int fd, const void *bytes, size_t n)
 {
 	static const struct timespec now;

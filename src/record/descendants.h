@@ -21,16 +21,10 @@ struct process_times {
 	VEC(struct process_time) list;
 };
 
-/*
- * Appends to `pids` all processes below them that are missing there. 0, or a negative errno of
- * `proc`.
- */
+/* Appends to `pids` all missing processes below them. 0, or a negative errno of `proc`. */
 int descendants_add(const char *proc, struct pid_list *pids);
 
-/*
- * The present times of processes. Processes that have gone are left out. The caller's to
- * vec_fini().
- */
+/* The present times of processes that have not gone. The caller's to vec_fini(). */
 void process_times_read(const char *proc, const struct pid_list *pids, struct process_times *out);
 
 /* CPU time of these processes since then. Processes that have ended count as zero. */

@@ -396,10 +396,7 @@ static void walked_fini(struct walked_stacks *w)
 	intmap_fini(&w->by_hash);
 }
 
-/*
- * A raw stack comes just before its first count, so a stack without a count by now will never have
- * one.
- */
+/* A raw stack comes just before its first count, so without a count by now it has none. */
 static void forget_walked(struct in_kernel *k)
 {
 	struct walked_stacks empty = k->before;

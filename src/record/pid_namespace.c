@@ -50,10 +50,7 @@ static bool is_idle_stack(const struct pid_namespace *p, const struct sample_eve
 	return is_idle_stack;
 }
 
-/*
- * One frame replaces its user part, of which nothing is known; copied registers and stacks are
- * dropped.
- */
+/* One frame replaces its unknown user part; copied registers and stacks are dropped. */
 static int push_other(struct pid_namespace *p, const struct event *event)
 {
 	struct event e = *event;

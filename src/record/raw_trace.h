@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The description of a hardware trace in its perf.data: from sysfs, the processor and the ring's
- * page.
- */
+/* A hardware trace's description in its perf.data: from sysfs, processor and ring's page. */
 #pragma once
 
 #include "base/buf.h"

@@ -129,10 +129,7 @@ int recorder_drain(struct recorder *r, uint64_t until_ns)
 	return e;
 }
 
-/*
- * Waits until all records up to `time_ns` are in the rings: with one nap, because each waking
- * costs.
- */
+/* Waits until all records up to `time_ns` are in the rings, with one nap: each waking costs. */
 static void wait_until_safe(uint64_t time_ns)
 {
 	struct timespec nap = { .tv_nsec = (long)(time_ns - MIN(time_ns, rings_safe_time())) };
@@ -194,10 +191,7 @@ static int read_in_kernel(struct recorder *r, uint64_t time_ns, bool is_final, s
 	return e;
 }
 
-/*
- * Begins a reading at the end of a second, for samples of that second, or at the configured
- * interval.
- */
+/* Begins a reading at the end of a second, for that second, or at the configured interval. */
 static bool begin_due_read(struct recorder *r, uint64_t *time_ns)
 {
 	uint64_t now = clock_monotonic_ns(), flush = pipeline_next_flush(r->pipeline);

@@ -74,10 +74,7 @@ struct recorder_config {
 	uint64_t keep_ns, keep_bytes;        /* raw: only the last samples (record/raw.h); 0: all */
 	const char *raw; /* a perf.data file to write instead of a session (record/raw.h); NULL */
 	char *const *raw_argv; /* its command line */
-	/*
-	 * Of a counter that traces (which needs `raw`); sizes in bytes, 0: defaults of
-	 * collect/aux.h.
-	 */
+	/* Of a counter that traces (needs `raw`); sizes in bytes, 0: as in collect/aux.h. */
 	enum aux_mode aux_mode;
 	uint64_t aux_bytes, snapshot_bytes;
 	bool snapshot_at_end; /* AUX_SNAPSHOTS: one more at the end */

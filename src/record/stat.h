@@ -44,10 +44,7 @@ struct stat_config {
 struct stat_result {
 	int wait_status; /* of the command, as wait(2) gives it; -1 if none or still running */
 	bool has_command_failed_to_start;
-	/*
-	 * CPUs that came online meanwhile, by times: those counted from then on, and those not
-	 * counted.
-	 */
+	/* By times, CPUs that came online meanwhile: those counted from then on, and the others. */
 	uint32_t n_cpus_back, n_cpus_missed;
 };
 

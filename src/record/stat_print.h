@@ -25,10 +25,7 @@ struct stat_format {
 /* By a name of STAT_FORMATS. */
 const struct stat_format *stat_format_find(const char *name);
 
-/*
- * Whether it was wanted and never counted, or not all the time. A gap of a hundredth is not
- * reported.
- */
+/* Whether it was wanted and not counted all the time. A gap of a hundredth is ignored. */
 bool count_is_missing(const struct count *c);
 bool count_is_scaled(const struct count *c);
 double count_percent(const struct count *c);

@@ -13,10 +13,7 @@ struct error;
 int parse_ids(const struct option_list *args, const char *what, struct pid_list *out,
 	      struct error *err);
 
-/*
- * Reports which data /proc, /sys and the pid namespace hide from a recording or count that goes
- * ahead.
- */
+/* Reports the data that /proc, /sys and the pid namespace hide from a recording or count. */
 void print_surroundings(bool whole_machine);
 
 /*

@@ -60,10 +60,7 @@ static bool open_x86(struct disassembler *d, uint16_t machine)
 	return true;
 }
 
-/*
- * The first operand that is a place: the target of a branch, or an address relative to the
- * instruction.
- */
+/* The first operand that is a place: a branch's target, or relative to the instruction. */
 static void find_target(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands,
 			struct instruction *out)
 {

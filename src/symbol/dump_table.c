@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Names of code made at run time, from its image, the jitdump. For callers without the names of a
- * session.
- */
+/* Names of code made at run time, from the jitdump, for callers without a session's names. */
 #include "foreign/jitdump.h"
 #include "symbol/table.h"
 

@@ -11,10 +11,7 @@
 
 #include "elf/elf_file.h"
 
-/*
- * The unpacked content of an xz stream, the caller's to free(); NULL where mini_debug_open() is
- * false.
- */
+/* The unpacked xz stream, the caller's to free(); NULL where mini_debug_open() is false. */
 uint8_t *xz_unpack(struct reader packed, size_t *size);
 
 /*

@@ -22,8 +22,5 @@ enum name_length { NAME_LONG, NAME_SHORT /* without parameters */ };
 bool readable_name(struct readable_names *r, struct symbol_table *t, const char *plain,
 		   enum name_language language, enum name_length length, struct buf *out);
 
-/*
- * The language of an inlined function's name, which has no symbol: Ada, if its outermost package
- * has a function of Ada.
- */
+/* The language of an inlined function's name: Ada, if its outermost package has Ada's. */
 enum name_language language_of_inlined(const struct symbol_table *t, const char *name);

@@ -39,10 +39,7 @@ struct symbolizer_config {
 	/* Folders with images that are not at their paths; copied. */
 	const char *const *image_dirs;
 	size_t n_image_dirs;
-	/*
-	 * Gets a sentence before each request to debuginfod, and one with the outcome; NULL:
-	 * debuginfod is not asked.
-	 */
+	/* Gets sentences before a request to debuginfod and after it; NULL: no requests. */
 	void (*report_fetching)(const char *sentence);
 	/* Gets a sentence at the end about unreadable mangled names; NULL: no report. */
 	void (*report_unread)(const char *sentence);
@@ -75,10 +72,7 @@ char *symbolizer_image_file(const struct symbolizer *s, const struct image *imag
 /* The user who owns this file; false if there is no file. */
 bool symbolizer_image_owner(const struct symbolizer *s, const struct image *image, uint32_t *user);
 
-/*
- * A symbol of code without a file (struct code_symbol of a session), given before use; or a line of
- * its source.
- */
+/* A symbol of code without a file (struct code_symbol of a session), or a line of its source. */
 struct given_symbol {
 	uint64_t offset, size;
 	const char *name; /* outlives the table; of a line: the file */

@@ -341,10 +341,7 @@ static void cover_plt(struct builder *b)
 	}
 }
 
-/*
- * Sorts by file offset, by radix. Covers of one start stay in the order found, and the last of them
- * counts.
- */
+/* Sorts by file offset, by radix. Covers of one start keep their order: the last counts. */
 static struct sort_key *sort_covers(const struct builder *b)
 {
 	struct sort_key *keys = xcalloc(b->covers.n + 1, sizeof(*keys));

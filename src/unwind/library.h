@@ -32,10 +32,7 @@ struct unwind_debug_files {
 	/* Opens an image's debug file; the mapping is the caller's. False: there is none. */
 	bool (*open)(const char *root, const char *name, const struct elf_file *image,
 		     struct file_mapping *file, struct elf_file *debug);
-	/*
-	 * A number for the present state of its places; a new number means that a new search is
-	 * worthwhile.
-	 */
+	/* A number for the state of its places; a new one means that a search is worthwhile. */
 	uint64_t (*evidence)(const char *root, const char *name, const struct elf_file *image);
 };
 
@@ -51,10 +48,7 @@ struct unwind_library_config {
  */
 struct unwind_image {
 	const char *path; /* a path that can be opened now, as under /proc/PID/root */
-	/*
-	 * Or the file itself, if the path may lead to another one by now; the library takes it
-	 * over.
-	 */
+	/* Or the file itself, if the path may lead elsewhere by now; the library takes it over. */
 	struct file_mapping *file;
 	const void *bytes; /* or, with path NULL, its bytes: the vdso's. Copied */
 	size_t size;       /* of the bytes */

@@ -157,10 +157,7 @@ static inline bool find_rule(struct unwinder *u, struct last_walk *w, const stru
 	}
 	*is_lasting = where == UNWIND_AT_TABLE;
 	*rule = (struct unwind_rule){ 0 };
-	/*
-	 * a sampled address is hardly sampled again: remembering it would cost as much as finding
-	 * it
-	 */
+	/* hardly sampled again: remembering would cost as much as finding it */
 	if (range && is_exact)
 		*rule = unwind_table_find(range->table, pc - range->start + range->file_off);
 	else if (range)

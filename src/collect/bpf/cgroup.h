@@ -29,10 +29,7 @@ static __always_inline __u64 cgroup_below_root(struct css_set *set, __u32 subsys
 	return BPF_CORE_READ(group, level) ? BPF_CORE_READ(group, kn, id) : 0;
 }
 
-/*
- * A hierarchy's number with its domain; 0: the kernel has no such hierarchy, or the task is in its
- * root.
- */
+/* A hierarchy's number with its domain; 0: no such hierarchy, or the task is in its root. */
 #define CGROUP_BELOW(set, name)                                                                    \
 	({                                                                                         \
 		__u64 number = 0;                                                                  \

@@ -13,10 +13,7 @@ const volatile __u32 own_pid_namespace = 0;
 
 #define MAX_PID_LEVELS 32 /* MAX_PID_NS_LEVEL in include/linux/pid_namespace.h */
 
-/*
- * The task's number in our namespace; the search starts at the task's innermost one. PID_OTHER: it
- * has none.
- */
+/* The task's number in our namespace, from the task's innermost on. PID_OTHER: none. */
 static __always_inline __u32 number_of(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);

@@ -199,10 +199,7 @@ enum language_loss {
 	N_LANGUAGE_LOSSES
 };
 
-/*
- * Losses, one per-CPU counter each. Reasons of ended walks follow, then losses of languages, by
- * language and loss.
- */
+/* Losses, a per-CPU counter each; then reasons of ended walks; then losses of languages. */
 enum sampler_loss {
 	SAMPLER_COUNTS_FULL,   /* samples without room in the map of counts */
 	SAMPLER_STACK_DROPPED, /* stacks without room in the ring: their samples are not counted */

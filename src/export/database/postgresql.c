@@ -213,10 +213,7 @@ static int postgresql_connect_to(struct postgresql_out *p, const char *target)
 	return postgresql_fail(p, -ECONNREFUSED, pq.PQerrorMessage(p->db));
 }
 
-/*
- * An existing name that collides with ours, or NULL. Tables and views of other names stay as they
- * are.
- */
+/* An existing name that collides with ours, or NULL. Other tables and views stay. */
 static char *find_in_the_way(struct postgresql_out *p, const char *schema)
 {
 	const char *const values[] = { schema };

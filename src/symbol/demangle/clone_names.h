@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The compilers' additions to the name of a function for a copy or a part of it: ".cold",
- * ".isra.0".
- */
+/* Compilers' additions to the name of a function for a copy or a part: ".cold", ".isra.0". */
 #pragma once
 
 #include <stdbool.h>

@@ -157,10 +157,7 @@ static unsigned count_functions(const char *name, size_t len)
 	return n;
 }
 
-/*
- * Whether text and time stay in the limits even if each possible letter doubles them; most names
- * pass this quick check.
- */
+/* Whether text and time stay in the limits even if each letter that can double them does. */
 static bool is_surely_harmless(const char *name, size_t len)
 {
 	static const bool can_double[256] = {

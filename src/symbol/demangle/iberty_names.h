@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Names of Rust (legacy and v0) and of D, by libiberty within limits. A build without libiberty
- * reads none.
- */
+/* Names of Rust (legacy and v0) and D, by libiberty within limits. None without libiberty. */
 #pragma once
 
 #include <stdbool.h>

@@ -175,10 +175,7 @@ static void put_qualifiers(struct itanium_printer *pr, uint8_t qualifiers)
 			itanium_put(pr, texts[i].text);
 }
 
-/*
- * Without qualifiers that the value of a template parameter already has, or that mean nothing for
- * it.
- */
+/* Without qualifiers that a template parameter's value has, or that mean nothing for it. */
 static uint8_t own_qualifiers(struct itanium_printer *pr, const struct node *n)
 {
 	struct itanium_place place = itanium_resolve(pr, itanium_here(pr, n->a));

@@ -21,8 +21,5 @@ struct kcore {
 int kcore_open(const char *path, struct kcore *out, struct error *err);
 void kcore_close(struct kcore *k);
 
-/*
- * Reads bytes from an address on, inside one segment. Returns their number, at most `size`; or
- * -EFAULT.
- */
+/* Reads bytes from an address on, in one segment. Returns their number, <= `size`; or -EFAULT. */
 int kcore_read(const struct kcore *k, uint64_t addr, void *bytes, size_t size);

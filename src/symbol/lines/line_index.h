@@ -50,10 +50,7 @@ struct line_header {
 };
 _Static_assert(sizeof(struct line_header) == 88, "line header is a file format");
 
-/*
- * Templates in headers are compiled again and again, so many rows share few places; places have
- * their own array.
- */
+/* Templates in headers are compiled often: many rows share few places, which are separate. */
 struct line_row {
 	uint32_t start;
 	uint32_t place; /* 0: code without a line */
@@ -116,10 +113,7 @@ bool line_index_open(struct line_index *ix, const void *bytes, size_t size);
 uint32_t line_index_row(const struct line_index *ix, uint64_t offset);
 uint32_t line_index_scope(const struct line_index *ix, uint64_t offset);
 
-/*
- * Two steps that fetch both functions' data into the cache: first this for many offsets, then the
- * second.
- */
+/* Two steps that fetch data into the cache: the first for many offsets, then the second. */
 void line_index_fetch_bucket(const struct line_index *ix, uint64_t offset);
 void line_index_fetch_starts(const struct line_index *ix, uint64_t offset);
 

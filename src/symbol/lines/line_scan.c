@@ -6,10 +6,7 @@
 #include "symbol/debug_sections.h"
 #include "symbol/lines/line_draft.h"
 
-/*
- * Entries nest a few dozen deep. References lead from an inlined copy to its origin to its
- * declaration.
- */
+/* Entries nest a few dozen deep. References lead from an inlined copy to its declaration. */
 #define MAX_DEPTH      256
 #define MAX_REFERENCES 16
 
@@ -735,10 +732,7 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 	return found;
 }
 
-/*
- * From the folder of its compilation, else from beside the image. False: the .dwo file can't be
- * read.
- */
+/* From the folder of its compilation, else beside the image. False: the .dwo can't be read. */
 static bool scan_split(struct line_scan *s, const struct dwarf_unit *skeleton)
 {
 	const struct line_source *source = s->source;

@@ -153,10 +153,7 @@ size_t lines_find(struct symbolizer *s, const struct symbol_table *t, uint64_t o
 
 /* ---- many at once ---- */
 
-/*
- * Enough that all of a core's cache misses run at once; few enough that their data fits its first
- * cache.
- */
+/* As many as a core's cache misses that run at once; their data fits its first cache. */
 #define GROUP 32
 
 /* Names of templates are longer than a line of the cache. */
