@@ -74,7 +74,8 @@ static int counts_explain_refusal(struct counts *c, size_t counter, size_t targe
  * One counter on one thread or CPU, with a leader among the descriptors from `first` on. -ESRCH:
  * the thread has ended, or the CPU has no such counter; err is not set.
  */
-static int open_on(struct counts *c, size_t counter, size_t target, size_t first, struct error *err)
+static int counts_open_on(struct counts *c, size_t counter, size_t target, size_t first,
+			  struct error *err)
 {
 	const struct counts_config *config = &c->config;
 	int fd, leader = counts_leader_of(c, counter, target, first);
@@ -102,7 +103,7 @@ static int counts_open_counter(struct counts *c, size_t counter, struct error *e
 	size_t n = is_by_thread(c) ? config->n_tids : config->cpus->n;
 
 	for (size_t t = 0; t < n; t++) {
-		int e = open_on(c, counter, t, 0, err);
+		int e = counts_open_on(c, counter, t, 0, err);
 
 		if (e < 0 && e != -ESRCH)
 			return e;
@@ -192,7 +193,7 @@ int counts_cpu_online(struct counts *c, uint32_t cpu, struct error *err)
 		return error_set(err, -ENOENT, "CPU %u is not counted", cpu);
 	for (size_t i = 0; i < c->config.counters->n && !e; i++) {
 		if (c->has[i])
-			e = open_on(c, i, target, first, err);
+			e = counts_open_on(c, i, target, first, err);
 		e = e == -ESRCH ? 0 : e;
 	}
 	return e ? e : enable_from(c, first, err);

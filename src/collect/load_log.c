@@ -148,7 +148,7 @@ static struct verdict find_verdict(const char *log, const char *end)
 	return v;
 }
 
-static int shortened(struct line l, size_t most)
+static int shorten_line(struct line l, size_t most)
 {
 	return (int)MIN(l.len, most);
 }
@@ -171,9 +171,9 @@ static void print_source(struct line source, char *out, size_t size)
 {
 	struct line place = source_place(&source);
 
-	snprintf(out, size, ", at \"%.*s\"%s%.*s%s", shortened(source, SOURCE_MAX), source.text,
-		 place.len ? " (" : "", shortened(place, SOURCE_MAX), place.len ? place.text : "",
-		 place.len ? ")" : "");
+	snprintf(out, size, ", at \"%.*s\"%s%.*s%s", shorten_line(source, SOURCE_MAX), source.text,
+		 place.len ? " (" : "", shorten_line(place, SOURCE_MAX),
+		 place.len ? place.text : "", place.len ? ")" : "");
 }
 
 /* libbpf: "prog 'NAME': -- BEGIN PROG LOAD LOG --" */
@@ -198,9 +198,10 @@ static void print_log_verdict(const char *messages, const char *begin, char *out
 	if (!v.last.len)
 		return;
 	n = (size_t)snprintf(out, size, "its verifier says of program '%.*s': \"%.*s%s%.*s\"",
-			     shortened(program, 32), program.text, shortened(v.before, REASON_MAX),
-			     v.before.len ? v.before.text : "", v.before.len ? "; " : "",
-			     shortened(v.last, REASON_MAX), v.last.text);
+			     shorten_line(program, 32), program.text,
+			     shorten_line(v.before, REASON_MAX), v.before.len ? v.before.text : "",
+			     v.before.len ? "; " : "", shorten_line(v.last, REASON_MAX),
+			     v.last.text);
 	if (v.source.len && n < size)
 		print_source(v.source, out + n, size - n);
 }
@@ -216,7 +217,8 @@ static bool print_missing_type(const char *messages, char *out, size_t size)
 	name += 2;
 	end = name + strcspn(name, "(\n");
 	snprintf(out, size, "the kernel's types (BTF) have no '%.*s'",
-		 shortened(line_trimmed((struct line){ name, (size_t)(end - name) }), REASON_MAX),
+		 shorten_line(line_trimmed((struct line){ name, (size_t)(end - name) }),
+			      REASON_MAX),
 		 name);
 	return true;
 }

@@ -406,7 +406,7 @@ int rings_open_ring(struct rings *r, struct ring *ring, struct error *err)
 	return e;
 }
 
-static int open_all(struct rings *r, struct error *err)
+static int rings_open_all(struct rings *r, struct error *err)
 {
 	bool has_any = false;
 	int e = 0;
@@ -501,7 +501,7 @@ static int open_sized(const struct rings_config *c, size_t ring_bytes, bool *map
 		.regs_user = c->stack_bytes ? UNWIND_PERF_REGS : 0,
 		.fixed_periods = r->fixed_periods,
 	};
-	e = open_all(r, err);
+	e = rings_open_all(r, err);
 	r->format.sample_type = o->side_band.sample_type; /* as the kernel has accepted it */
 	*map_failed = o->map_failed;
 	if (e < 0)

@@ -10,7 +10,7 @@
 
 #define CHUNK_BYTES sizeof(struct chunk)
 
-static uint32_t between(uint64_t low, uint64_t value, uint64_t high)
+static uint32_t clamp_limit(uint64_t low, uint64_t value, uint64_t high)
 {
 	return (uint32_t)MIN(MAX(value, low), high);
 }
@@ -61,11 +61,11 @@ static void apply_setting(struct sampler_limits *limits, const char *setting)
 struct sampler_limits sampler_limits_for(uint64_t memory_bytes, size_t n_cpus, const char *setting)
 {
 	struct sampler_limits limits = {
-		.seen = between(16384, memory_bytes >> 18, 1 << 18),
+		.seen = clamp_limit(16384, memory_bytes >> 18, 1 << 18),
 		.messages = power_of_two_at_least(
-			between(8u << 20, MIN((uint64_t)n_cpus << 23, memory_bytes / 64),
-				64u << 20)),
-		.chunks = between(16, memory_bytes / 64 / CHUNK_BYTES, 8192),
+			clamp_limit(8u << 20, MIN((uint64_t)n_cpus << 23, memory_bytes / 64),
+				    64u << 20)),
+		.chunks = clamp_limit(16, memory_bytes / 64 / CHUNK_BYTES, 8192),
 		.loop = 1,
 	};
 

@@ -210,7 +210,7 @@ void sampler_support_check(const struct counter_sources *s, struct sampler_suppo
 }
 
 /* With a clock and the waits of a process and its children, every program is loaded. */
-static int load_all(const struct sampler_support *support, struct error *err)
+static int load_all_programs(const struct sampler_support *support, struct error *err)
 {
 	static const int32_t target = 1;
 	static const struct sampler_waits waits = {
@@ -237,7 +237,8 @@ void sampler_support_try(const struct counter_sources *s, struct sampler_support
 	struct error why = { 0 };
 
 	sampler_support_check(s, out);
-	if (out->obstacle == OBSTACLE_NONE && is_this_machine(s) && load_all(out, &why) < 0)
+	if (out->obstacle == OBSTACLE_NONE && is_this_machine(s) &&
+	    load_all_programs(out, &why) < 0)
 		set_obstacle(out, OBSTACLE_REFUSED, "%s", why.text);
 }
 

@@ -61,7 +61,7 @@ static void callgrind_put_function(struct callgrind *w, const char *key, uint32_
 			   &w->function_is_named[function]);
 }
 
-static void put_file(struct callgrind *w, const char *key, const char *file)
+static void callgrind_put_file(struct callgrind *w, const char *key, const char *file)
 {
 	uint32_t n = w->files.n, id = strings_add(&w->files, file).n;
 	bool is_named = id && id < n;
@@ -161,7 +161,7 @@ static void put_file_change(struct callgrind *w, uint32_t place, const char *hom
 	const char *file = w->x->lines->functions.data[callgrind_line_of(w, place)->function].file;
 
 	if (strcmp(file, w->file) != 0)
-		put_file(w, strcmp(file, home) ? "fi" : "fe", file);
+		callgrind_put_file(w, strcmp(file, home) ? "fi" : "fe", file);
 	w->file = file;
 }
 
@@ -190,7 +190,7 @@ static void callgrind_put_call(struct callgrind *w, const struct call *call,
 	struct buf *out = &w->out->buf;
 
 	put_image(w, "cob", p->functions.data[call->callee].image);
-	put_file(w, "cfi", function_file(w, call->callee));
+	callgrind_put_file(w, "cfi", function_file(w, call->callee));
 	callgrind_put_function(w, "cfn", call->callee);
 	buf_str(out, "calls=");
 	text_u64(out, samples_of(weights, p->n_lanes));
@@ -206,7 +206,7 @@ static void begin_function(struct callgrind *w, uint32_t function)
 	w->file = function_file(w, function);
 	buf_u8(&w->out->buf, '\n');
 	put_image(w, "ob", w->x->profile->functions.data[function].image);
-	put_file(w, "fl", w->file);
+	callgrind_put_file(w, "fl", w->file);
 	callgrind_put_function(w, "fn", function);
 }
 

@@ -151,7 +151,7 @@ static void get_function(struct firefox *w, struct buf *out, size_t line)
 	text_u64(out, w->x->lines->lines.data[line].function);
 }
 
-static void get_line(struct firefox *w, struct buf *out, size_t line)
+static void firefox_get_line(struct firefox *w, struct buf *out, size_t line)
 {
 	uint32_t number = w->x->lines->lines.data[line].line;
 
@@ -181,7 +181,7 @@ static void firefox_put_frames(struct firefox *w)
 	put_depths(w);
 	firefox_put_column(w, "category", n, get_category);
 	firefox_put_column(w, "func", n, get_function);
-	firefox_put_column(w, "line", n, get_line);
+	firefox_put_column(w, "line", n, firefox_get_line);
 	put_constant(w, "address", n, "-1");
 	put_constant(w, "subcategory", n, "0");
 	put_constant(w, "nativeSymbol", n, "null");

@@ -36,7 +36,7 @@ void folded_chain(struct buf *out, const struct export *x, uint32_t node)
 	}
 }
 
-static void put_entry(const struct export *x, struct buf *out, size_t entry, uint32_t lane)
+static void folded_put_entry(const struct export *x, struct buf *out, size_t entry, uint32_t lane)
 {
 	const struct profile *p = x->profile;
 	uint64_t weight = weight_value(&profile_weights(p, entry)[lane], x->options->by_period);
@@ -61,7 +61,7 @@ static int write_folded(const struct export *x, struct sink *out, struct error *
 	(void)err;
 	for (size_t i = 0; i < x->profile->entries.n && !sink_failed(out); i++) {
 		for (uint32_t lane = 0; lane < x->profile->n_lanes; lane++)
-			put_entry(x, &out->buf, i, lane);
+			folded_put_entry(x, &out->buf, i, lane);
 		sink_step(out);
 	}
 	return 0;

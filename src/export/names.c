@@ -55,7 +55,7 @@ const char *frame_text(struct frame_names *names, const char *text)
 	return arena_strndup(names->arena, buf_cstr(&names->scratch), names->scratch.len);
 }
 
-static const char *bracketed(struct frame_names *names, const char *text)
+static const char *bracketed_name(struct frame_names *names, const char *text)
 {
 	cleanup(free_at_exit) char *with = text[0] == '[' ? NULL : xasprintf("[%s]", text);
 
@@ -72,7 +72,7 @@ const char *frame_name(struct frame_names *names, uint32_t function)
 	if (!*name && f->symbol != NO_SYMBOL)
 		*name = frame_text(names, profile_key_text(p, PROFILE_SYMBOL, function, scratch));
 	else if (!*name)
-		*name = bracketed(names, p->images.data[f->image].name);
+		*name = bracketed_name(names, p->images.data[f->image].name);
 	return *name;
 }
 

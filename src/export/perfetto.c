@@ -133,7 +133,7 @@ static void put_processes(struct perfetto *w)
 }
 
 /* Writes the piece as a packet of the sequence. */
-static void put_piece(struct perfetto *w, uint32_t sequence)
+static void perfetto_put_piece(struct perfetto *w, uint32_t sequence)
 {
 	struct buf packet = { 0 };
 
@@ -147,10 +147,10 @@ static void put_piece(struct perfetto *w, uint32_t sequence)
 }
 
 /* Packets stay small: the tables of a sequence come in many packets. */
-static void step_piece(struct perfetto *w, uint32_t sequence)
+static void perfetto_step_piece(struct perfetto *w, uint32_t sequence)
 {
 	if (w->piece.len >= SINK_BYTES / 4)
-		put_piece(w, sequence);
+		perfetto_put_piece(w, sequence);
 }
 
 static void perfetto_intern(struct perfetto *w, uint32_t field, uint64_t iid, const void *bytes,
@@ -186,7 +186,7 @@ static void perfetto_put_mappings(struct perfetto *w, uint32_t sequence)
 		m.path_string_ids = &iid;
 		m.n_path_string_ids = 1;
 		protobuf_message(&w->piece, INTERNED_MAPPING, &m.base);
-		step_piece(w, sequence);
+		perfetto_step_piece(w, sequence);
 	}
 }
 
@@ -219,7 +219,7 @@ static void perfetto_put_frames(struct perfetto *w, uint32_t sequence)
 			f.line_number = line->line;
 			protobuf_message(&w->piece, INTERNED_FRAME, &f.base);
 		}
-		step_piece(w, sequence);
+		perfetto_step_piece(w, sequence);
 	}
 }
 
@@ -243,7 +243,7 @@ static void put_callstacks(struct perfetto *w, uint32_t sequence)
 		stack.frame_ids = frames.data;
 		stack.n_frame_ids = frames.n;
 		protobuf_message(&w->piece, INTERNED_CALLSTACK, &stack.base);
-		step_piece(w, sequence);
+		perfetto_step_piece(w, sequence);
 	}
 	vec_fini(&frames);
 	free(chain.data);
@@ -257,12 +257,12 @@ static void put_interned(struct perfetto *w, uint32_t sequence)
 		intern_text(w, INTERNED_SOURCE, i, w->sources.text[i]);
 	for (uint32_t i = 0; i < c->functions.n; i++) {
 		intern_text(w, INTERNED_FUNCTION_NAME, i + 1, c->functions.data[i].name);
-		step_piece(w, sequence);
+		perfetto_step_piece(w, sequence);
 	}
 	perfetto_put_mappings(w, sequence);
 	perfetto_put_frames(w, sequence);
 	put_callstacks(w, sequence);
-	put_piece(w, sequence);
+	perfetto_put_piece(w, sequence);
 }
 
 static void perfetto_begin_sequence(struct perfetto *w, uint32_t counter)

@@ -140,7 +140,7 @@ static void pprof_put_mappings(struct pprof *w)
 	}
 }
 
-static void find_lines(struct pprof *w)
+static void pprof_find_lines(struct pprof *w)
 {
 	const struct code_lines *c = w->x->lines;
 
@@ -282,7 +282,7 @@ static int write_pprof(const struct export *x, struct sink *out, struct error *e
 	w.values = xcalloc((size_t)x->profile->n_lanes * 2, sizeof(*w.values));
 	for (int i = 0; i < N_LABELS; i++)
 		w.label_keys[i] = pprof_intern(&w, label_names[i]);
-	find_lines(&w);
+	pprof_find_lines(&w);
 	pprof_put_head(&w);
 	pprof_put_mappings(&w);
 	for (uint32_t i = 0; i < x->profile->places.n; i++)

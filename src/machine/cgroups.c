@@ -190,7 +190,7 @@ static void walk_below(struct cgroups *c, enum cgroup_domain domain, int fd, str
 }
 
 /* At most every 10 seconds, even if many cgroups have gone. */
-static void walk_all(struct cgroups *c, enum cgroup_domain domain)
+static void walk_hierarchy(struct cgroups *c, enum cgroup_domain domain)
 {
 	struct buf path = { 0 };
 	struct timespec now;
@@ -216,7 +216,7 @@ static string_id find_in_file_system(struct cgroups *c, uint64_t id)
 		return (string_id){ *at };
 	if (domain < N_CGROUP_DOMAINS && c->domains[domain].mount &&
 	    !find_by_handle(c, (enum cgroup_domain)domain, id))
-		walk_all(c, (enum cgroup_domain)domain);
+		walk_hierarchy(c, (enum cgroup_domain)domain);
 	return (string_id){ *intmap_put(&c->paths, id, NULL) };
 }
 

@@ -154,7 +154,7 @@ static int open_plain(const char *path)
 }
 
 /* NULL: not a file to read. */
-static char *read_file(const char *path, size_t *size)
+static char *read_engine_file(const char *path, size_t *size)
 {
 	cleanup(close_at_exit) int fd = open_plain(path);
 	struct stat st;
@@ -169,7 +169,7 @@ static char *read_file(const char *path, size_t *size)
 static void read_storage(struct source *s)
 {
 	size_t size;
-	cleanup(free_at_exit) char *json = read_file(s->path, &size);
+	cleanup(free_at_exit) char *json = read_engine_file(s->path, &size);
 
 	if (json)
 		engine_parse_storage(s->names, json, size);
@@ -311,7 +311,7 @@ static const char *find_in_file(struct engine_files *f, const char *path, const 
 					      const char *json, size_t size))
 {
 	size_t size;
-	cleanup(free_at_exit) char *json = read_file(path, &size);
+	cleanup(free_at_exit) char *json = read_engine_file(path, &size);
 
 	if (!json)
 		return NULL;

@@ -132,7 +132,7 @@ static void index_code(struct jit_code *j, uint32_t i)
 	}
 }
 
-static bool read_piece(struct jit_code *j)
+static bool jit_code_read_piece(struct jit_code *j)
 {
 	struct buf *b = &j->unread;
 	size_t used;
@@ -153,11 +153,11 @@ static bool read_piece(struct jit_code *j)
 }
 
 /* Reads the rest of the file. The dump of a process that has gone is read once. */
-static void read_rest(struct jit_code *j)
+static void jit_code_read_rest(struct jit_code *j)
 {
 	uint64_t until_ns = j->is_live ? clock_monotonic_ns() : UINT64_MAX;
 
-	while (!j->dump.is_broken && read_piece(j))
+	while (!j->dump.is_broken && jit_code_read_piece(j))
 		;
 	j->read_until_ns = until_ns;
 	for (; j->n_indexed < j->dump.codes.n; j->n_indexed++)
@@ -196,7 +196,7 @@ bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t
 	bool is_new;
 
 	if (time_ns >= j->read_until_ns || !j->read_until_ns)
-		read_rest(j);
+		jit_code_read_rest(j);
 	code = jit_code_at(j, addr, time_ns);
 	if (!code)
 		return false;

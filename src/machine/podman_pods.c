@@ -22,7 +22,7 @@ struct span {
 	size_t len;
 };
 
-static bool is_text(struct span s, const char *text)
+static bool is_span_text(struct span s, const char *text)
 {
 	return s.at && s.len == strlen(text) && !memcmp(s.at, text, s.len);
 }
@@ -113,7 +113,7 @@ static void bolt_bucket(struct database *d, struct span key, struct span value, 
 	struct reader r = reader_over(value.at, value.len);
 	uint64_t root = reader_u64(&r);
 
-	if (is_bucket && is_text(key, "allPods"))
+	if (is_bucket && is_span_text(key, "allPods"))
 		bolt_walk(d, root ? page_at(d, root) : reader_behind(r, 8), 0, bolt_pod);
 }
 
@@ -282,7 +282,7 @@ static void sqlite_pod(struct database *d, const struct row *row)
 
 static void sqlite_table(struct database *d, const struct row *row)
 {
-	if (is_text(row->text[0], "table") && is_text(row->text[1], "PodConfig"))
+	if (is_span_text(row->text[0], "table") && is_span_text(row->text[1], "PodConfig"))
 		sqlite_walk(d, row->number[3], 0, sqlite_pod);
 }
 

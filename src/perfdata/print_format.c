@@ -117,7 +117,7 @@ static bool print_format_parse_word(struct parser *p, const char *word)
 	return true;
 }
 
-static char unescape(struct parser *p)
+static char print_format_unescape(struct parser *p)
 {
 	char c = *p->at++;
 
@@ -140,7 +140,7 @@ static const char *print_format_parse_text(struct parser *p)
 	}
 	while (print_format_take(p, "\"")) {
 		while (p->at < p->end && *p->at != '"')
-			buf_u8(&text, (uint8_t)unescape(p));
+			buf_u8(&text, (uint8_t)print_format_unescape(p));
 		print_format_expect(p, "\"");
 	}
 	kept = arena_strndup(p->arena, text.len ? (const char *)text.data : "", text.len);
@@ -445,7 +445,7 @@ static struct node *parse_primary(struct parser *p)
 		return n;
 	}
 	if (print_format_take(p, "'")) {
-		n = number_node(p, p->at < p->end ? (uint64_t)unescape(p) : 0);
+		n = number_node(p, p->at < p->end ? (uint64_t)print_format_unescape(p) : 0);
 		print_format_expect(p, "'");
 		return n;
 	}

@@ -26,7 +26,7 @@ static bool skip_block(struct order_reader *o, const char *name)
 }
 
 /* The value of a "KEY: value" line of a format; the text has no NUL. */
-static const char *find_line(const char *text, size_t size, const char *key, size_t *len)
+static const char *find_format_line(const char *text, size_t size, const char *key, size_t *len)
 {
 	size_t key_len = strlen(key);
 
@@ -45,8 +45,8 @@ static const char *find_line(const char *text, size_t size, const char *key, siz
 static void add_tracepoint(struct perfdata *p, const char *system, const char *text, size_t size)
 {
 	size_t name_len = 0, id_len = 0;
-	const char *name = find_line(text, size, "name: ", &name_len);
-	const char *id = find_line(text, size, "ID: ", &id_len);
+	const char *name = find_format_line(text, size, "name: ", &name_len);
+	const char *id = find_format_line(text, size, "ID: ", &id_len);
 	struct perfdata_tracepoint t = { .format = text, .format_size = (uint32_t)size };
 	char digits[24];
 	char *full;

@@ -79,8 +79,8 @@ static int init_part(char *part, int (*add)(void *context, const char *event), v
 	return add_events(names, count, mask, add, context);
 }
 
-static int init(const char *args, int (*add)(void *context, const char *event), void *context,
-		struct error *err)
+static int ibs_init(const char *args, int (*add)(void *context, const char *event), void *context,
+		    struct error *err)
 {
 	cleanup(free_at_exit) char *copy = xstrdup(args);
 	char *rest = copy;
@@ -160,7 +160,7 @@ static void log_sample(struct ibs_state *s, const struct event *e, const struct 
 			e->sample.ip, ibs->target);
 }
 
-static int derive(void *state, const struct event *e, struct ext_count counts[EXT_MAX_COUNTS])
+static int ibs_derive(void *state, const struct event *e, struct ext_count counts[EXT_MAX_COUNTS])
 {
 	struct ibs_state *s = state;
 	enum ibs_kind kind = ibs_kind_of(s->counters->data[e->sample.counter].ext);
@@ -275,10 +275,10 @@ const struct ext_feature ibs_feature = {
 	.name = "ibs",
 	.args = "fetch:EVENT,…:COUNT:MASK|op:EVENT,…:COUNT:MASK",
 	.help = "instruction-based sampling of AMD processors",
-	.init = init,
+	.init = ibs_init,
 	.open = ibs_open,
 	.close = free,
-	.derive = derive,
+	.derive = ibs_derive,
 	.print = ibs_print,
 	.files = &files,
 };

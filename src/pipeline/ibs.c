@@ -252,7 +252,7 @@ static bool tested_register(const struct ibs_sample *s, const struct rule *r,
 	}
 }
 
-static uint64_t amount(const struct ibs_sample *s, enum add add)
+static uint64_t ibs_amount(const struct ibs_sample *s, enum add add)
 {
 	switch (add) {
 	case ADD_FETCH_LATENCY:
@@ -294,7 +294,7 @@ uint64_t ibs_count(const struct ibs_sample *s, uint32_t code, uint32_t family)
 	if ((bits & r->set) != r->set || bits & r->clear || (r->any && !(bits & r->any)) ||
 	    (r->source && source_of(s) != r->source))
 		return 0;
-	return amount(s, r->add);
+	return ibs_amount(s, r->add);
 }
 
 bool ibs_counts_cycles(uint32_t code)

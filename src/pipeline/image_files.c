@@ -189,7 +189,8 @@ static bool is_hidden(const char *found, const char *path)
 					    here.st_ino != there.st_ino);
 }
 
-static enum lang_detected detect(const struct file_mapping *file, struct lang_runtime *runtime)
+static enum lang_detected detect_runtime(const struct file_mapping *file,
+					 struct lang_runtime *runtime)
 {
 	char why[128];
 	struct elf_file elf;
@@ -209,7 +210,7 @@ enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct i
 
 	if (!found)
 		return LANG_NONE;
-	detected = detect(&file, runtime);
+	detected = detect_runtime(&file, runtime);
 	image->build_id = id;
 	image->dev = image->ino = image->generation = 0;
 	if (!id.len)

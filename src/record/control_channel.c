@@ -340,7 +340,7 @@ static void reopen_fifo(struct control_channel *c)
 }
 
 /* True: there are bytes, or the end of a writer has ended a message. */
-static bool read_more(struct control_channel *c)
+static bool channel_read_more(struct control_channel *c)
 {
 	ssize_t n;
 
@@ -370,7 +370,7 @@ static bool next_text(struct control_channel *c)
 			if (has_one)
 				return true;
 		}
-		if (read_more(c))
+		if (channel_read_more(c))
 			continue;
 		/* a writer that leaves without a newline has completed its message */
 		return fd != c->fd && control_text_end(&c->text);

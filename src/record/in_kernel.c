@@ -209,7 +209,7 @@ static void want_table(struct in_kernel *k, uint32_t number)
 	vec_push(&k->wanted, number);
 }
 
-static void keep_file(struct sampler_visitor *visitor, const struct sampler_file *file)
+static void in_kernel_keep_file(struct sampler_visitor *visitor, const struct sampler_file *file)
 {
 	struct in_kernel *k = (struct in_kernel *)visitor;
 
@@ -721,7 +721,8 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 {
 	struct in_kernel *k = xcalloc(1, sizeof(*k));
 
-	k->visitor = (struct sampler_visitor){ keep_file, learn_code, keep_raw, add_count };
+	k->visitor =
+		(struct sampler_visitor){ in_kernel_keep_file, learn_code, keep_raw, add_count };
 	k->with_tables = with_tables;
 	k->first_wait = UINT32_MAX;
 	k->sink.push = follow_event;

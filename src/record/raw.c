@@ -171,7 +171,7 @@ void raw_set_scanning(struct raw_recording *r, bool is_scanning)
  * The kernel's text, from its list of symbols, which is in order of address. `reference` is the
  * symbol at its start, which not every kernel lists: _text or else _stext.
  */
-static void find_text(uint64_t *start, uint64_t *end, const char **reference)
+static void find_kernel_text(uint64_t *start, uint64_t *end, const char **reference)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
 	char line[512], name[256];
@@ -249,7 +249,7 @@ static void put_kernel(struct raw_recording *r)
 	uint64_t start, end;
 	char path[32];
 
-	find_text(&start, &end, &reference);
+	find_kernel_text(&start, &end, &reference);
 	snprintf(path, sizeof(path), "[kernel.kallsyms]%s", reference);
 	if (start && end > start)
 		put_kernel_mapping(r, start, end - start, start, path);
@@ -392,12 +392,12 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 
 /* Sections. */
 
-static void put_u32(struct buf *out, uint32_t v)
+static void raw_put_u32(struct buf *out, uint32_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
 
-static void put_u64(struct buf *out, uint64_t v)
+static void raw_put_u64(struct buf *out, uint64_t v)
 {
 	buf_bytes(out, &v, sizeof(v));
 }
@@ -412,7 +412,7 @@ static void put_command(struct raw_recording *r, struct writer_sections *s)
 	if (!n)
 		return;
 	out = writer_section(s, FEATURE_CMDLINE);
-	put_u32(out, n);
+	raw_put_u32(out, n);
 	for (uint32_t i = 0; i < n; i++)
 		writer_text(out, r->argv[i]);
 }
@@ -424,12 +424,12 @@ static void put_clock(struct writer_sections *s)
 	struct timespec resolution = { 0, 1 };
 
 	clock_getres(CLOCK_MONOTONIC, &resolution);
-	put_u64(out, (uint64_t)resolution.tv_nsec);
+	raw_put_u64(out, (uint64_t)resolution.tv_nsec);
 	out = writer_section(s, FEATURE_CLOCK_DATA);
-	put_u32(out, 1);
-	put_u32(out, CLOCK_MONOTONIC);
-	put_u64(out, clock_wall_ns());
-	put_u64(out, clock_monotonic_ns());
+	raw_put_u32(out, 1);
+	raw_put_u32(out, CLOCK_MONOTONIC);
+	raw_put_u64(out, clock_wall_ns());
+	raw_put_u64(out, clock_monotonic_ns());
 }
 
 /* Numbers may have gaps. perf only accepts samples of CPUs with numbers below this one. */
@@ -461,9 +461,9 @@ static void put_machine(struct raw_recording *r, struct writer_sections *s)
 	raw_trace_cpuid(cpuid, sizeof(cpuid));
 	writer_text_section(s, FEATURE_CPUID, cpuid);
 	out = writer_section(s, FEATURE_NRCPUS);
-	put_u32(out, n_cpu_numbers());
-	put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
-	put_u64(writer_section(s, FEATURE_TOTAL_MEM), kib);
+	raw_put_u32(out, n_cpu_numbers());
+	raw_put_u32(out, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	raw_put_u64(writer_section(s, FEATURE_TOTAL_MEM), kib);
 }
 
 /* A tracepoint's file in tracefs, with its size before it. */
@@ -474,7 +474,7 @@ static bool put_trace_file(struct buf *out, const char *tracefs, const char *nam
 
 	if (file_read_all(path, MAX_FORMAT, &text, &size) < 0)
 		return false;
-	put_u64(out, size);
+	raw_put_u64(out, size);
 	buf_bytes(out, text, size);
 	return true;
 }
@@ -489,12 +489,12 @@ static void put_tracepoint(struct buf *out, const char *tracefs, const char *nam
 	/* each has its own system: readers go by the id in the format */
 	buf_bytes(out, name, len);
 	buf_u8(out, 0);
-	put_u32(out, 1);
+	raw_put_u32(out, 1);
 	if (!put_trace_file(out, tracefs, file)) {
 		out->len = start;
 		buf_bytes(out, name, len);
 		buf_u8(out, 0);
-		put_u32(out, 0);
+		raw_put_u32(out, 0);
 	}
 }
 
@@ -516,20 +516,20 @@ static void put_tracing(struct raw_recording *r, struct writer_sections *s)
 	buf_bytes(out, magic, sizeof(magic));
 	buf_u8(out, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	buf_u8(out, sizeof(long));
-	put_u32(out, (uint32_t)sysconf(_SC_PAGESIZE));
+	raw_put_u32(out, (uint32_t)sysconf(_SC_PAGESIZE));
 	buf_cstr0(out, "header_page");
 	if (!put_trace_file(out, tracefs, "header_page"))
-		put_u64(out, 0);
+		raw_put_u64(out, 0);
 	buf_cstr0(out, "header_event");
 	if (!put_trace_file(out, tracefs, "header_event"))
-		put_u64(out, 0);
-	put_u32(out, 0); /* ftrace's own */
-	put_u32(out, n);
+		raw_put_u64(out, 0);
+	raw_put_u32(out, 0); /* ftrace's own */
+	raw_put_u32(out, n);
 	vec_foreach (r->counters, c)
 		if (c->attr.type == PERF_TYPE_TRACEPOINT)
 			put_tracepoint(out, tracefs, c->name);
-	put_u32(out, 0); /* kernel symbols */
-	put_u32(out, 0); /* printk formats */
+	raw_put_u32(out, 0); /* kernel symbols */
+	raw_put_u32(out, 0); /* printk formats */
 }
 
 /* The end. */

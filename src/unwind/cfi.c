@@ -534,7 +534,7 @@ static bool cfi_run_extended(struct cfi_run *run, uint8_t op)
 }
 
 /* Runs to the next change of address, or to the end. */
-static void run_row(struct cfi_run *run)
+static void cfi_run_row(struct cfi_run *run)
 {
 	while (run->program.at < run->program.end) {
 		uint8_t op = *run->program.at++;
@@ -575,7 +575,7 @@ bool cfi_initial(const struct cfi_machine *m, const struct elf_frames *frames,
 
 	if (cie->return_register != m->ra)
 		return false;
-	run_row(&run);
+	cfi_run_row(&run);
 	*out = run.state;
 	return !run.is_bad && run.at == 0;
 }
@@ -614,7 +614,7 @@ bool cfi_next_row(struct cfi_run *run, uint64_t *offset, struct unwind_rule *rul
 	if (run->is_over || run->at >= run->size)
 		return false;
 	*offset = run->at;
-	run_row(run);
+	cfi_run_row(run);
 	if (run->is_bad)
 		*rule = unsupported;
 	else if (is_signal_frame(run))

@@ -183,7 +183,7 @@ static void learn_build_id(struct entry *e)
 		elf_build_id(&elf, &e->build_id);
 }
 
-static enum unwind_table_state load_entry(const struct unwind_library *lib, struct entry *e)
+static enum unwind_table_state library_load_entry(const struct unwind_library *lib, struct entry *e)
 {
 	if (lib->cache_dir && !e->bytes)
 		learn_build_id(e);
@@ -209,7 +209,7 @@ static void set_state(struct unwind_library *lib, struct entry *e, enum unwind_t
 
 static void finish_entry(struct unwind_library *lib, struct entry *e)
 {
-	enum unwind_table_state state = load_entry(lib, e);
+	enum unwind_table_state state = library_load_entry(lib, e);
 
 	file_unmap(&e->file);
 	free(e->bytes);
@@ -255,7 +255,7 @@ static size_t image_bytes(const struct entry *e)
 }
 
 /* Small ones first: libc, which is in every stack, must not wait for a compiler's libraries. */
-static void enqueue(struct unwind_library *lib, struct entry *e)
+static void library_enqueue(struct unwind_library *lib, struct entry *e)
 {
 	struct entry **at = &lib->first;
 
@@ -329,7 +329,7 @@ void unwind_library_free(struct unwind_library *lib)
 	free(lib);
 }
 
-static struct entry *add_entry(struct unwind_library *lib, const struct unwind_image *image)
+static struct entry *library_add_entry(struct unwind_library *lib, const struct unwind_image *image)
 {
 	struct entry *e = xcalloc(1, sizeof(*e));
 
@@ -355,7 +355,7 @@ static struct entry *add_entry(struct unwind_library *lib, const struct unwind_i
 	if (lib->in_background && !lib->is_running && !e->bytes)
 		lib->is_running = thread_start(&lib->thread, build_thread, lib);
 	if (lib->is_running && !e->bytes)
-		enqueue(lib, e);
+		library_enqueue(lib, e);
 	else
 		finish_entry(lib, e);
 	return e;
@@ -403,7 +403,7 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 	enum unwind_table_state state;
 
 	if (!e)
-		e = *at = add_entry(lib, image);
+		e = *at = library_add_entry(lib, image);
 	state = state_of(e);
 	if (state == UNWIND_TABLE_READY)
 		*table = &e->table;

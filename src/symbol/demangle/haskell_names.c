@@ -25,7 +25,7 @@ static bool haskell_names_is_upper(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
-static bool is_part(struct part p, const char *text)
+static bool is_name_part(struct part p, const char *text)
 {
 	return p.len == strlen(text) && !memcmp(p.text, text, p.len);
 }
@@ -51,7 +51,7 @@ static bool haskell_names_split(const char *name, size_t len, struct haskell_nam
 static bool find_module(struct haskell_name *h)
 {
 	if (h->n >= 4 && haskell_names_is_upper(h->parts[1].text[0]) &&
-	    !is_part(h->parts[0], "stg"))
+	    !is_name_part(h->parts[0], "stg"))
 		h->module = 1;
 	else if (h->n >= 3 && haskell_names_is_upper(h->parts[0].text[0]))
 		h->module = 0;
@@ -189,10 +189,10 @@ static size_t count_kind_parts(const struct haskell_name *h)
 	static const char *const firsts[] = { "con", "static", "ret" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!is_part(h->parts[h->n - 1], kinds[i]))
+		if (!is_name_part(h->parts[h->n - 1], kinds[i]))
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(firsts) && h->n >= h->module + 4; k++)
-			if (is_part(h->parts[h->n - 2], firsts[k]))
+			if (is_name_part(h->parts[h->n - 2], firsts[k]))
 				return 2;
 		return 1;
 	}
@@ -203,7 +203,7 @@ static void haskell_names_put_kind(const struct haskell_name *h, size_t first, s
 {
 	struct part p = h->parts[first], last = h->parts[h->n - 1];
 
-	if (first + 1 == h->n && (is_part(p, "info") || is_part(p, "entry")))
+	if (first + 1 == h->n && (is_name_part(p, "info") || is_name_part(p, "entry")))
 		return;
 	buf_str(out, " [");
 	buf_bytes(out, p.text, (size_t)(last.text + last.len - p.text));

@@ -260,7 +260,7 @@ static uint8_t *copy_of(const void *bytes, size_t size)
 	return copy;
 }
 
-static uint8_t *unzstd(const struct file_mapping *file, size_t *size)
+static uint8_t *module_unzstd(const struct file_mapping *file, size_t *size)
 {
 	unsigned long long want = ZSTD_getFrameContentSize(file->base, file->size);
 	uint8_t *bytes;
@@ -285,7 +285,7 @@ static uint8_t *module_file_unpack(const char *path, const struct file_mapping *
 	if (has_suffix(path, ".xz"))
 		return xz_unpack(reader_over(file->base, file->size), size);
 	if (has_suffix(path, ".zst"))
-		return unzstd(file, size);
+		return module_unzstd(file, size);
 	if (has_suffix(path, ".gz")) {
 		if (gunzip(file->base, file->size, MAX_UNPACKED, &out, NULL) < 0) {
 			buf_fini(&out);

@@ -330,7 +330,7 @@ static void place_strings(struct draft *d, struct strings *of[], uint32_t *place
 			places[i][k] = at[places[i][k]];
 }
 
-static void z(struct draft *d)
+static void place_text(struct draft *d)
 {
 	struct strings *names[MAX_THREADS], *files[MAX_THREADS];
 
@@ -478,7 +478,7 @@ struct line_header *line_draft_make(const struct line_source *source, size_t *si
 	line_draft_list_units(&d->alt_units, source->alt);
 	scan_all(d);
 	sum_losses(d, losses);
-	z(d);
+	place_text(d);
 	arrange_rows(d);
 	arrange_scopes(d);
 	if (d->rows.n || d->scopes.n)

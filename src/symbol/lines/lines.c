@@ -32,7 +32,7 @@ static struct line_table *lines_of(struct symbolizer *s, const struct symbol_tab
 	return t->lines;
 }
 
-static void x(const struct line_index *ix, uint32_t i, struct line_frame *out)
+static void set_frame_place(const struct line_index *ix, uint32_t i, struct line_frame *out)
 {
 	const struct line_place place = line_index_place(ix, i);
 
@@ -119,7 +119,7 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		frame.line = given.line;
 	}
 	if (spot->row != UINT32_MAX)
-		x(ix, ix->rows[spot->row].place, &frame);
+		set_frame_place(ix, ix->rows[spot->row].place, &frame);
 	while (node != NO_NODE) {
 		const struct line_node *at = &ix->nodes[node];
 
@@ -132,7 +132,7 @@ static size_t frames_at(const struct line_table *lines, const struct symbol_tabl
 		out[n] = frame;
 		n += n + 1 < max;
 		frame = (struct line_frame){ .function = "" };
-		x(ix, at->called, &frame);
+		set_frame_place(ix, at->called, &frame);
 		node = at->parent;
 	}
 	set_symbol_frame(t, spot->symbol, &frame);
