@@ -12,7 +12,7 @@
  *   - check the file that they hold: its kind, owner and size;
  *   - open this same file for reading, without waiting.
  *
- * Without openat2 (before Linux 5.6, or where a container's seccomp filter refuses it), nothing is
+ * Without openat2 (before Linux 5.6, or if a container's seccomp filter refuses it), nothing is
  * opened, and the error gives this reason. Any thread may call these functions. Each returns a
  * negative errno on failure and sets `err`, which may be NULL.
  */

@@ -225,7 +225,7 @@ static uint64_t find_key(const struct elf_file *elf, const struct elf_symbol *fu
 
 struct part {
 	struct elf_function where;
-	uint32_t n_jumps; /* into its middle; at its start it may be a function of its own */
+	uint32_t n_jumps; /* into its middle; at its start it may be a separate function */
 };
 struct parts {
 	struct part *data;

@@ -98,7 +98,7 @@ static const struct place {
 	{ path_from_here, false, false },
 };
 
-/* `found` is what the place found. */
+/* `found` is the path from the place. */
 static int open_place(const struct place *place, const struct process *p, const char *found,
 		      struct file_mapping *file)
 {

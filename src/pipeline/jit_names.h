@@ -16,9 +16,9 @@
 struct jit_names;
 
 /*
- * A map that belongs neither to its process's user nor to root, or that has more than
- * JIT_MAP_LIMIT bytes or JIT_MAP_LINES lines, is not read: anybody can write a file of that name in
- * /tmp. Then `lose` is called with the reason. `proc` is copied.
+ * Anybody can write a file of that name in /tmp. So a map of another user than the process's or
+ * root, or with more than JIT_MAP_LIMIT bytes or JIT_MAP_LINES lines, is not read, and `lose` is
+ * called with the reason. `proc` is copied.
  */
 #define JIT_MAP_LIMIT ((size_t)16 << 20)
 #define JIT_MAP_LINES 400000

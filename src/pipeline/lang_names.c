@@ -37,7 +37,7 @@ struct lang_names {
 	struct intmap by_code; /* hash of (pid, pointer, check) to code */
 	struct intmap lines;   /* code << 32 | position to line */
 	struct strings names;
-	struct intmap told; /* places that this session has */
+	struct intmap stored; /* places that this session has */
 	uint32_t session;
 	size_t n_bytes;
 	struct buf text;
@@ -72,7 +72,7 @@ void lang_names_free(struct lang_names *n)
 	lang_names_forget(n);
 	vec_fini(&n->codes);
 	strings_fini(&n->names);
-	intmap_fini(&n->told);
+	intmap_fini(&n->stored);
 	buf_fini(&n->text);
 	free(n);
 }
@@ -87,7 +87,7 @@ static bool is_code_of(const struct known_code *c, const struct lang_frame *f)
 	return c->pid == f->pid && c->code->pointer == f->pointer && c->code->check == f->check;
 }
 
-/* Codes of one hash take neighbouring keys. *key: that of the code, or the free one. */
+/* Codes of one hash take neighbouring keys. *key: the key of the code, or a free one. */
 static struct known_code *find_code(const struct lang_names *n, const struct lang_frame *f,
 				    uint64_t *key)
 {
@@ -154,11 +154,11 @@ static uint32_t line_of(struct lang_names *n, const struct known_code *c, uint32
 }
 
 /* Stores a name or a line, unless the session has it. */
-static void tell(struct lang_names *n, const struct code_symbol *symbol)
+static void store_symbol(struct lang_names *n, const struct code_symbol *symbol)
 {
 	bool is_new;
 
-	intmap_put(&n->told, hash_u64(symbol->offset) ^ symbol->image.n, &is_new);
+	intmap_put(&n->stored, hash_u64(symbol->offset) ^ symbol->image.n, &is_new);
 	if (is_new)
 		pipeline_name_code(n->pipeline, symbol);
 }
@@ -174,14 +174,14 @@ bool lang_names_place(struct lang_names *n, const struct lang_frame *frame, stru
 	if (!c)
 		return false;
 	if (n->session != pipeline_session(n->pipeline)) {
-		intmap_fini(&n->told);
+		intmap_fini(&n->stored);
 		n->session = pipeline_session(n->pipeline);
 	}
 	symbol = (struct code_symbol){ .image = c->image,
 				       .offset = c->slot,
 				       .size = SLOT_SIZE,
 				       .name = strings_get(&n->names, c->name) };
-	tell(n, &symbol);
+	store_symbol(n, &symbol);
 	line = line_of(n, c, frame->position);
 	*out = (struct code_addr){ c->image, c->slot + 1 };
 	if (!line)
@@ -190,7 +190,7 @@ bool lang_names_place(struct lang_names *n, const struct lang_frame *frame, stru
 	symbol.size = LINE_SIZE;
 	symbol.name = image_get(machine_images(n->machine), c->image)->path;
 	symbol.line = line;
-	tell(n, &symbol);
+	store_symbol(n, &symbol);
 	out->offset = symbol.offset + 1;
 	return true;
 }

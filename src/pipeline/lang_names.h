@@ -2,16 +2,16 @@
 /*
  * From the frames of languages to places in a session.
  *
- * The in-kernel sampler tells each function once, before the first stack that has it. A frame is
+ * The in-kernel sampler sends each function once, before the first stack that has it. A frame is
  * (code object, position in it). Here it becomes (image, offset): the image is the source file, of
- * kind LANGUAGE, and the offset stands for the function's name and line. A place has no process and
- * no address, so the same line of all workers of a program is one place, in every session.
+ * kind LANGUAGE, and the offset is a key of the function's name and line. A place has no process
+ * and no address, so the same line of all workers of a program is one place, in every session.
  *
  *   offset   1 | hash of the name: 43 | place: 20
- *   place    0: no line; else half of the room + 2 * line; and 1, as callers are looked up one
+ *   place    0: no line; else half of the room + 2 * line; and 1, because callers are looked up one
  *            byte back
  *
- * The session keeps the names and lines (struct code_symbol), each told once.
+ * The session keeps the names and lines (struct code_symbol), each once.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ bool lang_names_place(struct lang_names *n, const struct lang_frame *frame, stru
 
 /*
  * Functions are kept up to this number and to these bytes of line tables. Then the caller has them
- * forgotten and told again.
+ * forgotten and sent again.
  */
 #define LANG_NAMES_MAX       65536
 #define LANG_NAMES_BYTES_MAX ((size_t)32 << 20)

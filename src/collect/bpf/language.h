@@ -65,7 +65,7 @@ static __always_inline void push_language_frame(struct work *w, __u64 code, __u6
 	w->has_own_memory = 1;
 }
 
-/* A function that is being told of. */
+/* A function in progress. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, CAPTURE_SLOTS);
@@ -135,7 +135,7 @@ struct {
 	__uint(max_entries, CODES_TOLD);
 	__type(key, struct code_key);
 	__type(value, __u8);
-} told_codes SEC(".maps");
+} sent_codes SEC(".maps");
 
 /* Set by the reader while we run: a new generation sends all functions again. */
 __u32 code_generation;
@@ -160,8 +160,8 @@ __attribute__((noinline)) int send_code(__u32 slot)
 	return size <= sizeof(*m) && !bpf_ringbuf_output(&messages, m, size, code_wakeup());
 }
 
-/* Tells of the function of the stack's i-th user number, if it is one that was not told yet. */
-__attribute__((noinline)) int tell_code(__u32 slot, __u32 i)
+/* Sends the function of the stack's i-th user number, unless it was sent before. */
+__attribute__((noinline)) int send_code_of(__u32 slot, __u32 i)
 {
 	struct work *w = own_work(slot);
 	struct code_key key = {};
@@ -184,22 +184,22 @@ __attribute__((noinline)) int tell_code(__u32 slot, __u32 i)
 	key.pid = w->s.pid;
 	key.check = second & CHECK_MASK;
 	key.generation = code_generation;
-	if (bpf_map_lookup_elem(&told_codes, &key))
+	if (bpf_map_lookup_elem(&sent_codes, &key))
 		return 0;
 	if (python_take_code(slot, key.pointer, key.check) && send_code(slot))
-		bpf_map_update_elem(&told_codes, &key, &one, BPF_ANY);
+		bpf_map_update_elem(&sent_codes, &key, &one, BPF_ANY);
 	else
-		w->lang.is_untold = 1;
+		w->lang.has_unsent_code = 1;
 	return 0;
 }
 
-static long tell_next_code(__u32 i, void *slot)
+static long send_next_code(__u32 i, void *slot)
 {
-	return (long)bounded(tell_code(*(__u32 *)slot, i) != 0, 1);
+	return (long)bounded(send_code_of(*(__u32 *)slot, i) != 0, 1);
 }
 
-static __always_inline void tell_codes(__u32 slot, struct work *w)
+static __always_inline void send_codes(__u32 slot, struct work *w)
 {
 	w->lang.is_second = 0;
-	bpf_loop(w->s.n_user, tell_next_code, &slot, 0);
+	bpf_loop(w->s.n_user, send_next_code, &slot, 0);
 }

@@ -68,7 +68,7 @@ static __always_inline void begin_wait(void *ctx, long reported)
 	if (!tid || state < 0 || !is_target(id))
 		return;
 	w = capture_stack(ctx, SLOT_SWITCH, NULL);
-	if (!w || !tell_stack(SLOT_SWITCH, w))
+	if (!w || !send_stack(SLOT_SWITCH, w))
 		return;
 	wait.stack = w->s.hash;
 	wait.start_ns = bpf_ktime_get_ns();

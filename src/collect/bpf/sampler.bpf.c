@@ -84,7 +84,7 @@ int sample(struct bpf_perf_event_data *ctx)
 		return *((volatile int *)ctx + 1024);
 	w = capture_stack(ctx, SLOT_SAMPLE, &ctx->regs);
 	count_overflow(ctx);
-	if (w && tell_stack(SLOT_SAMPLE, w) && !count(ctx, &w->s))
+	if (w && send_stack(SLOT_SAMPLE, w) && !count(ctx, &w->s))
 		lose(SAMPLER_COUNTS_FULL);
 	return 0;
 }

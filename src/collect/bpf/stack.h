@@ -4,7 +4,7 @@
  *
  *	struct work *w = capture_stack(ctx, SLOT, interrupted);
  *
- *	if (w && tell_stack(w))
+ *	if (w && send_stack(w))
  *		… count w->s.hash …
  *
  * The stack is the current task's: its kernel part, then its user part, each frame as (file,
@@ -97,7 +97,7 @@ static __always_inline __u32 no_file_number(void)
 	return FILE_TOO_MANY;
 }
 
-static __always_inline void tell_file(struct file_message *m, __u32 number,
+static __always_inline void send_file(struct file_message *m, __u32 number,
 				      const struct file_key *key, const struct file_place *place)
 {
 	m->type = MESSAGE_FILE;
@@ -120,7 +120,7 @@ static __always_inline __u32 known_file(struct file_entry *known, const struct f
 	m = bpf_ringbuf_reserve(&messages, sizeof(*m), 0);
 	if (m) {
 		known->is_certain = 1;
-		tell_file(m, known->number, key, place);
+		send_file(m, known->number, key, place);
 	}
 	return known->number;
 }
@@ -145,7 +145,7 @@ static __always_inline __u32 file_number(const struct file_key *key, const struc
 		known = bpf_map_lookup_elem(&files, key); /* another CPU may have been first */
 		return known ? known->number : no_file_number();
 	}
-	tell_file(m, entry.number, key, place);
+	send_file(m, entry.number, key, place);
 	return entry.number;
 }
 
@@ -180,8 +180,8 @@ struct language_walk {
 	__u32 is_emitting;           /* the next steps are frames of the language */
 	__u32 has_emitted;           /* those of the native frame at hand are there */
 	__u32 is_over;               /* no more of them in this stack */
-	__u32 is_second;             /* telling: the second number of a frame comes */
-	__u32 is_untold;             /* telling: there was no room for some function */
+	__u32 is_second;             /* sending: the second number of a frame comes */
+	__u32 has_unsent_code;       /* sending: there was no room for some function */
 	__u32 pad;
 	__u64 frame[PYTHON_FRAME_MAX / 8];
 	__u64 code[PYTHON_CODE_MAX / 8];
@@ -549,7 +549,7 @@ static __always_inline __u32 copy_stack(struct raw_stack_message *m, __u64 sp)
  * Sends the registers and the stack instead of the frames. True: w->s.hash is now theirs. The
  * reader is woken, because such stacks come until it has added the table.
  */
-__attribute__((noinline)) int tell_raw_stack(__u32 slot)
+__attribute__((noinline)) int send_raw_stack(__u32 slot)
 {
 	struct raw_stack_message *m = bpf_map_lookup_elem(&raw_works, &slot);
 	struct work *w = own_work(slot);
@@ -592,26 +592,26 @@ static __always_inline void count_stop(const struct work *w)
 }
 
 /* Sends a new stack. False: no room, so its sample can't be counted. */
-static __always_inline bool tell_stack(__u32 slot, struct work *w)
+static __always_inline bool send_stack(__u32 slot, struct work *w)
 {
 	__u64 size = (__u64)(w->s.n_kernel + w->s.n_user) * 8;
 	__u8 one = 1;
 
-	if (w->wants_table && tell_raw_stack(slot))
+	if (w->wants_table && send_raw_stack(slot))
 		return true;
 	count_stop(w);
 	if (bpf_map_lookup_elem(&seen, &w->s.hash))
 		return true;
-	w->lang.is_untold = 0;
+	w->lang.has_unsent_code = 0;
 	if (w->lang.runtime.language)
-		tell_codes(slot, w);
+		send_codes(slot, w);
 	if (size > sizeof(w->s.frames) ||
 	    bpf_ringbuf_output(&messages, &w->s, offsetof(struct stack_message, frames) + size,
 			       BPF_RB_NO_WAKEUP)) {
 		lose(SAMPLER_STACK_DROPPED);
 		return false;
 	}
-	if (!w->lang.is_untold) /* if not, its functions are sent with the next sample */
+	if (!w->lang.has_unsent_code) /* if not, its functions are sent with the next sample */
 		bpf_map_update_elem(&seen, &w->s.hash, &one, BPF_ANY);
 	return true;
 }
