@@ -3,8 +3,10 @@
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "elf/elf_functions.h"
+#include "elf/elf_links.h"
 #include "elf/elf_plt.h"
 #include "elf/elf_symbols.h"
 #include "lang/detect.h"
@@ -15,6 +17,7 @@ static void read_headers(const struct elf_file *elf)
 {
 	struct elf_segment segment;
 	struct elf_section section;
+	struct elf_links links;
 	struct build_id id;
 	uint64_t off;
 	uint32_t crc;
@@ -24,6 +27,12 @@ static void read_headers(const struct elf_file *elf)
 	for (uint32_t i = 0; elf_section(elf, i, &section); i++)
 		elf_section_bytes(elf, &section);
 	elf_build_id(elf, &id);
+	elf_links_read(elf, &links);
+	for (size_t i = 0; i < links.n_needed; i++)
+		if (links.needed[i] < (const char *)elf->base ||
+		    links.needed[i] + strlen(links.needed[i]) >=
+			    (const char *)elf->base + elf->size)
+			abort();
 	elf_debug_link(elf, &crc);
 }
 

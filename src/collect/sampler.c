@@ -557,6 +557,22 @@ void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_tab
 	table_maps_set(s->tables, file, table);
 }
 
+bool sampler_has_tables(struct sampler *s)
+{
+	return table_maps_is_idle(s->tables);
+}
+
+uint32_t sampler_know_file(struct sampler *s, const struct file_key *key)
+{
+	struct file_entry entry = { .number = s->bpf->data->next_file };
+
+	if (entry.number >= MAX_FILES ||
+	    bpf_map_update_elem(bpf_map__fd(s->bpf->maps.files), key, &entry, BPF_NOEXIST) < 0)
+		return 0;
+	s->bpf->data->next_file++;
+	return entry.number;
+}
+
 void sampler_set_runtime(struct sampler *s, uint32_t file, const struct lang_runtime *runtime)
 {
 	if (!bpf_map_update_elem(bpf_map__fd(s->bpf->maps.runtimes), &file, runtime, BPF_ANY))

@@ -134,6 +134,15 @@ int sampler_poll(struct sampler *s, struct sampler_visitor *visitor, struct erro
  */
 void sampler_set_table(struct sampler *s, uint32_t file, const struct unwind_table *table);
 
+/* Whether all tables that were set are in use, or had no room. */
+bool sampler_has_tables(struct sampler *s);
+
+/*
+ * Gives a file its number before the program meets it. 0: it has one, or there is no room. Before
+ * sampler_start() only.
+ */
+uint32_t sampler_know_file(struct sampler *s, const struct file_key *key);
+
 /*
  * The file is a runtime (lang/detect.h): from now on, stacks have the frames of its language. Only
  * with unwind tables. A file too many (RUNTIMES_MAX) is left out.

@@ -188,6 +188,16 @@ const struct unwind_table *table_maps_next(struct table_maps *m)
 	return table;
 }
 
+bool table_maps_is_idle(struct table_maps *m)
+{
+	bool idle;
+
+	pthread_mutex_lock(&m->lock);
+	idle = is_idle(m);
+	pthread_mutex_unlock(&m->lock);
+	return idle;
+}
+
 bool table_maps_lack_room(struct table_maps *m)
 {
 	bool lack;

@@ -36,6 +36,9 @@ void table_maps_set(struct table_maps *m, uint32_t file, const struct unwind_tab
  */
 const struct unwind_table *table_maps_next(struct table_maps *m);
 
+/* Whether all tables that were set are in the maps, or had no room. */
+bool table_maps_is_idle(struct table_maps *m);
+
 /* Whether a table had no room since the last table_maps_clear(). */
 bool table_maps_lack_room(struct table_maps *m);
 

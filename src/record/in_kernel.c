@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/in_kernel.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/intmap.h"
@@ -18,6 +24,7 @@
 #include "pipeline/off_cpu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/user_stacks.h"
+#include "record/program_files.h"
 #include "unwind/library.h"
 
 /* The longest wait for a file's path; then stacks through it go by frame pointer. */
@@ -714,6 +721,61 @@ static bool add_count(struct sampler_visitor *visitor, const struct sampler_coun
 	sample.n_frames = (uint32_t)k->frames.n;
 	pipeline_add(k->pipeline, &sample);
 	return true;
+}
+
+/* Programs that are about to start. */
+
+/* The command does not wait longer than this for the tables, which are built only once. */
+#define EXPECT_NS 2000000000ULL
+
+/* The number that tells an inode's users apart; 0 for file systems that do not give it. */
+static uint32_t generation_of(int fd)
+{
+	int generation = 0;
+
+	return ioctl(fd, FS_IOC_GETVERSION, &generation) == 0 ? (uint32_t)generation : 0;
+}
+
+/* The number of the file; 0: not prepared. */
+static uint32_t expect_file(struct in_kernel *k, int32_t pid, const char *path)
+{
+	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct image image = { .kind = IMAGE_FILE, .path = path };
+	struct sampler_file file = { .pid = pid };
+	struct file_key key = { 0 };
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	key.ino = file.ino = image.ino = st.st_ino;
+	key.dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	key.generation = generation_of(fd);
+	file.dev = image.dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	file.number = sampler_know_file(k->sampler, &key);
+	if (!file.number)
+		return 0;
+	while (k->files.n <= file.number)
+		vec_push(&k->files, (struct file){ 0 });
+	k->files.data[file.number].seen = file;
+	k->files.data[file.number].image = image_intern(machine_images(k->machine), &image);
+	examine_file(k, file.number, k->files.data[file.number].image);
+	want_table(k, file.number);
+	return file.number;
+}
+
+void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path)
+{
+	uint64_t until_ns = clock_monotonic_ns() + EXPECT_NS;
+	struct program_files files = { 0 };
+
+	program_files_find(path, &files);
+	vec_foreach (&files, file)
+		expect_file(k, pid, *file);
+	program_files_fini(&files);
+	for (give_tables(k);
+	     (k->wanted.n || !sampler_has_tables(k->sampler)) && clock_monotonic_ns() < until_ns;
+	     give_tables(k))
+		usleep(1000);
 }
 
 struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeline,

@@ -24,6 +24,12 @@ struct in_kernel *in_kernel_new(struct sampler *sampler, struct pipeline *pipeli
 				struct machine *machine, bool with_tables);
 void in_kernel_free(struct in_kernel *k); /* NULL is fine; the sampler stays the caller's */
 
+/*
+ * Prepares for a program that is about to start, before sampler_start(): its files are read now, so
+ * that the kernel walks its first stacks, with the frames of its language. `pid` is to execute it.
+ */
+void in_kernel_expect_program(struct in_kernel *k, int32_t pid, const char *path);
+
 /* The sink of the side band: it learns the paths of files, and passes all events on. */
 struct event_sink *in_kernel_sink(struct in_kernel *k);
 

@@ -115,20 +115,39 @@ static enum language language_of_file(const char *path, char **next)
 	return language;
 }
 
-enum language interpreter_of_command(const char *command)
+/* Follows a command through scripts. The path is freed by the caller. */
+static enum language follow_command(const char *command, char **path)
 {
-	char *path = find_command(command);
 	enum language language = LANGUAGE_NONE;
 
-	for (int i = 0; path && !language && i < SCRIPTS_MAX; i++) {
+	*path = find_command(command);
+	for (int i = 0; *path && i < SCRIPTS_MAX; i++) {
 		char *next;
 
-		language = language_of_file(path, &next);
-		free(path);
-		path = next;
+		language = language_of_file(*path, &next);
+		if (language)
+			return language;
+		free(*path);
+		*path = next;
 	}
-	free(path);
-	return language;
+	free(*path);
+	*path = NULL;
+	return LANGUAGE_NONE;
+}
+
+enum language interpreter_of_command(const char *command)
+{
+	cleanup(free_at_exit) char *path = NULL;
+
+	return follow_command(command, &path);
+}
+
+char *interpreter_file(const char *command)
+{
+	char *path;
+
+	follow_command(command, &path);
+	return path;
 }
 
 /* Files of a process, as events of its mappings. */

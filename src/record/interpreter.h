@@ -14,5 +14,9 @@
 /* `command` is looked up in PATH like execvp(3). A script has the language of its interpreter. */
 enum language interpreter_of_command(const char *command);
 
+/* The ELF file that such a command executes in the end; NULL: it runs no interpreter. The caller
+ * frees it. */
+char *interpreter_file(const char *command);
+
 /* By the files that the process has mapped as code. */
 enum language interpreter_of_process(const char *proc, int32_t pid);

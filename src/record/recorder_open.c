@@ -23,6 +23,7 @@
 #include "pipeline/off_cpu.h"
 #include "pipeline/session_dir.h"
 #include "record/in_kernel.h"
+#include "record/interpreter.h"
 #include "record/pid_namespace.h"
 #include "record/raw.h"
 #include "record/raw_trace.h"
@@ -365,6 +366,15 @@ static int load_sampler(struct recorder *r, struct error *err)
 	return e;
 }
 
+/* What an interpreter does first would else lack the frames of its language. */
+static void expect_command(struct recorder *r)
+{
+	cleanup(free_at_exit) char *path = interpreter_file(r->config->argv[0]);
+
+	if (path)
+		in_kernel_expect_program(r->in_kernel, r->child.pid, path);
+}
+
 static int follow_sampler(struct recorder *r, struct error *err)
 {
 	const struct recorder_config *c = r->config;
@@ -372,8 +382,11 @@ static int follow_sampler(struct recorder *r, struct error *err)
 	if (!r->sampler)
 		return 0;
 	r->in_kernel = in_kernel_new(r->sampler, r->pipeline, r->machine, r->samples_by_tables);
-	if (c->in_kernel && r->samples_by_tables)
+	if (c->in_kernel && r->samples_by_tables) {
 		pipeline_expect_languages(r->pipeline);
+		if (is_command_target(c))
+			expect_command(r);
+	}
 	if (c->off_cpu)
 		in_kernel_expect_waits(r->in_kernel, (uint32_t)c->counters->n);
 	return wake_by(r, sampler_fd(r->sampler), err);

@@ -84,6 +84,15 @@ record_python() {
 	done
 }
 
+@test "a command that ends at once has its Python functions from the start" {
+	need_python
+	cp "$ROOT/tests/programs/lang/golden.py" .
+	assay record -e cpu-clock -o s -- "$PYTHON" golden.py 100
+	# Modules that Python loads may be met later than the program's own files.
+	early=$(fact s '.losses."python-early" // 0')
+	[ $((early * 10)) -le "$(fact s .samples)" ]
+}
+
 @test "a process that runs Python is counted in the kernel" {
 	need_python
 	cp "$ROOT/tests/programs/lang/golden.py" .

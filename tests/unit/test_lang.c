@@ -8,10 +8,12 @@
 #include "base/buf.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "elf/elf_links.h"
 #include "elf/elf_symbols.h"
 #include "lang/code.h"
 #include "lang/detect.h"
 #include "lang/language.h"
+#include "record/program_files.h"
 
 /* Line tables. */
 
@@ -320,6 +322,52 @@ static void a_program_that_runs_no_language_is_none(void **state)
 	file_unmap(&file);
 }
 
+/* The libraries of a program. */
+
+static void a_program_is_linked_with_its_loader_and_libc(void **state)
+{
+	struct file_mapping file = { 0 };
+	struct elf_links links;
+	struct elf_file elf;
+	bool has_libc = false;
+
+	(void)state;
+	assert_true(map_file("/proc/self/exe", &file, &elf));
+	elf_links_read(&elf, &links);
+	assert_non_null(links.interpreter);
+	assert_int_equal(links.interpreter[0], '/');
+	for (size_t i = 0; i < links.n_needed; i++)
+		has_libc |= !strcmp(links.needed[i], "libc.so.6");
+	assert_true(has_libc);
+	file_unmap(&file);
+}
+
+static bool has_file(const struct program_files *f, const char *part)
+{
+	vec_foreach (f, path)
+		if (strstr(*path, part))
+			return true;
+	return false;
+}
+
+static void a_programs_files_are_found_once_each(void **state)
+{
+	struct program_files files = { 0 };
+
+	(void)state;
+#if !defined(__x86_64__) /* the emulator has the libraries elsewhere */
+	skip();
+#endif
+	program_files_find("/proc/self/exe", &files);
+	assert_true(has_file(&files, "test_lang"));
+	assert_true(has_file(&files, "/libc.so.6"));
+	assert_true(has_file(&files, "/ld-linux"));
+	for (size_t i = 0; i < files.n; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(files.data[i], files.data[k]);
+	program_files_fini(&files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +378,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_text_stays_harmless),
 		cmocka_unit_test(each_exported_symbol_is_found_by_the_hash_table),
 		cmocka_unit_test(a_program_that_runs_no_language_is_none),
+		cmocka_unit_test(a_program_is_linked_with_its_loader_and_libc),
+		cmocka_unit_test(a_programs_files_are_found_once_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

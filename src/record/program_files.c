@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/program_files.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/elf_links.h"
+#include "guard/open.h"
+
+static const char default_folders[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
+				      "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
+				      "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib";
+
+static void add_file(struct program_files *f, const char *path)
+{
+	char real[PATH_MAX];
+
+	if (f->n >= PROGRAM_FILES_MAX || !realpath(path, real))
+		return;
+	vec_foreach (f, known)
+		if (!strcmp(*known, real))
+			return;
+	vec_push(f, xstrdup(real));
+}
+
+void program_files_fini(struct program_files *f)
+{
+	vec_foreach (f, path)
+		free(*path);
+	vec_fini(f);
+}
+
+/* The path of a library in a folder, of which $ORIGIN is the linked file's own. The caller frees.
+ */
+static char *library_in(const char *folder, size_t len, const char *origin, const char *library)
+{
+	static const char own[] = "$ORIGIN";
+	const char *slash = strrchr(origin, '/');
+	size_t skip = sizeof(own) - 1;
+
+	if (len >= skip && !strncmp(folder, own, skip))
+		return xasprintf("%.*s%.*s/%s", slash ? (int)(slash - origin) : 0, origin,
+				 (int)(len - skip), folder + skip, library);
+	return xasprintf("%.*s/%s", (int)len, folder, library);
+}
+
+/* Adds the library from the first of the folders that has it. */
+static bool add_library(struct program_files *f, const char *folders, const char *origin,
+			const char *library)
+{
+	while (folders && *folders) {
+		size_t len = strcspn(folders, ":");
+		cleanup(free_at_exit) char *path = library_in(folders, len, origin, library);
+
+		if (len && !access(path, R_OK)) {
+			add_file(f, path);
+			return true;
+		}
+		folders += len;
+		folders += *folders == ':';
+	}
+	return false;
+}
+
+static void add_linked(struct program_files *f, const char *path)
+{
+	struct file_mapping file;
+	struct elf_links links;
+	struct elf_file elf;
+
+	if (guard_map(GUARD_HERE, path, &guard_image_rules, &file, NULL) < 0)
+		return;
+	if (elf_file_open(&elf, file.base, file.size, NULL) == 0) {
+		elf_links_read(&elf, &links);
+		if (links.interpreter)
+			add_file(f, links.interpreter);
+		for (size_t i = 0; i < links.n_needed; i++) {
+			const char *name = links.needed[i];
+
+			if (strchr(name, '/'))
+				add_file(f, name);
+			else if (!add_library(f, links.run_path, path, name) &&
+				 !add_library(f, getenv("LD_LIBRARY_PATH"), path, name))
+				add_library(f, default_folders, path, name);
+		}
+	}
+	file_unmap(&file);
+}
+
+void program_files_find(const char *program, struct program_files *out)
+{
+	add_file(out, program);
+	for (size_t i = 0; i < out->n; i++)
+		add_linked(out, out->data[i]);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The files that a program maps when it starts: itself, the dynamic loader, and the libraries that
+ * it is linked with. They are looked for in the folders that the file, LD_LIBRARY_PATH and Debian's
+ * and Fedora's loaders name; a file that only the loader's cache knows is left out. So the list is
+ * a guess, for what gains by being early.
+ */
+#pragma once
+
+#include "base/mem.h"
+
+#define PROGRAM_FILES_MAX 64
+
+struct program_files {
+	char **data; /* absolute paths, without links */
+	size_t n, cap;
+};
+
+/* `program`: the path of an ELF file. */
+void program_files_find(const char *program, struct program_files *out);
+void program_files_fini(struct program_files *f);
