@@ -568,7 +568,7 @@ int rings_open_cpu(struct rings *r, uint32_t cpu, size_t *first, struct error *e
 		if (ring->cpu != cpu)
 			continue;
 		e = rings_open_ring(r, ring, err);
-		if (r->fds.n > *first) /* descriptors of ended targets have no use */
+		if (r->fds.n > *first) /* the old descriptor has gone */
 			r->polls[i] =
 				(struct pollfd){ .fd = r->fds.data[*first].fd, .events = POLLIN };
 		return e;

@@ -215,7 +215,7 @@ bool table_maps_clear(struct table_maps *m)
 	pthread_mutex_lock(&m->lock);
 	may_clear = is_idle(m);
 	if (may_clear) {
-		/* The vdso's place stays empty: only its owner sets it anew. */
+		/* no message requests the vdso's table again, so its owner sets it */
 		for (uint32_t i = 0; i < MAX_FILES; i++)
 			__atomic_store_n(&m->places[i], TABLE_WANTED, __ATOMIC_RELAXED);
 		unwind_heap_clear(&m->heap);

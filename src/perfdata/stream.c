@@ -15,7 +15,7 @@
 #define MAX_QUEUED      ((size_t)4 << 20)
 #define MAX_CHUNK_BYTES ((uint64_t)256 << 20)
 /*
- * Records compress to a tenth or a fiftieth. Data that grows more than this was made to: 64 KiB
+ * Records compress to a tenth or a fiftieth. Data that grows more is an attack: 64 KiB
  * could give 2 GB of the smallest records, which take seconds to step over.
  */
 #define MAX_GROWTH   ((uint64_t)1000)

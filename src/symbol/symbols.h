@@ -57,7 +57,7 @@ DEFINE_AT_EXIT(symbolizer_free, struct symbolizer)
 
 /*
  * Whether a System.map and a vmlinux (NULL: neither) are the running kernel's: 1; 0 if the kernel
- * hides its addresses from this user. -ESTALE for those of another kernel; -errno if a file can't
+ * hides its own from this user. -ESTALE for those of another kernel; -errno if a file can't
  * be read.
  */
 int symbolizer_check_kernel(struct symbolizer *s, const char *system_map, const char *vmlinux,
