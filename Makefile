@@ -4,7 +4,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-.PHONY: all tarball image demo check check-containers check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
+.PHONY: all tarball image demo check check-containers check-languages check-steady check-guests check-mutants check-releases check-toolchains bench cross-arm64 guest-shell install format help deps clean
 
 all:					## install missing packages, build assay (build/assay)
 	@scripts/deps.sh build
@@ -38,6 +38,9 @@ check-guests:				## tests in virtual machines that take long
 check-steady:				## `make check` on busy and slow machines: KIND=quiet N=5; hours
 	@scripts/deps.sh check
 	@tests/steady $(KIND) $(N)
+
+check-languages: all			## stacks of interpreters of Debian releases: RELEASE='trixie sid' PYTHONS='/opt/python3.7/bin/python3'
+	@PYTHONS='$(PYTHONS)' tests/languages_check.sh $(RELEASE) | tests/tools/tap_sum
 
 check-mutants:				## whether the tests notice small faults in src/: N='1 2 3' are seeds; hours
 	@scripts/deps.sh check

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Stacks of interpreted languages with the runtimes of Debian releases, as TAP:
+#
+#   tests/languages_check.sh [RELEASE...]    bullseye, bookworm, trixie, sid; all of them if none is named
+#
+# Each release is a small chroot with its python3, which runs tests/programs/lang/golden.py. assay records the whole
+# machine. tests/cli/language_stacks.py compares the stacks with those that they must be. PYTHONS='PATH PATH': these
+# interpreters of this machine, too. ASSAY_LANGUAGES_DIR: where the chroots are, and stay; else they are temporary.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+assay=${ASSAY_BUILD:-$here/../build}/assay
+work=$(mktemp -d)
+chroots=${ASSAY_LANGUAGES_DIR:-$work/chroots}
+n=0 python=
+
+finish() {
+	[ -n "$python" ] && kill "$python" 2>/dev/null
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+say() { # ok|not ok TITLE
+	n=$((n + 1))
+	echo "$1 $n - $2"
+}
+
+mirror() {
+	# shellcheck disable=SC2016 # apt's own form
+	apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -m1 -E '/debian/?$'
+}
+
+# Prints why there is no chroot of a release with python3; nothing if there is one.
+make_chroot() {
+	local dir=$chroots/$1 log=$work/$1.log
+	[ -x "$dir/usr/bin/python3" ] && return
+	[ "$(id -u)" = 0 ] || { echo "a chroot takes root" && return; }
+	command -v debootstrap >/dev/null || { echo "debootstrap is not installed" && return; }
+	[ -n "$(mirror)" ] || { echo "apt on this machine knows no Debian archive" && return; }
+	mkdir -p "$chroots"
+	debootstrap --variant=minbase --include=python3 "$1" "$dir" "$(mirror)" >"$log" 2>&1 || tail -1 "$log"
+}
+
+# check TITLE COMMAND...: the command is an interpreter of Python, without its program.
+check() {
+	local title version plain='' result
+	version=$("${@:2}" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])') || {
+		say "not ok" "$1: it does not run"
+		return
+	}
+	title="Python $version, $1"
+	[ "$(echo "$version" | cut -d. -f2)" -ge 11 ] || plain=--plain
+	"${@:2}" "$golden" &
+	python=$!
+	"$assay" record -a --collector bpf -e cpu-clock --duration 5 -o "$work/s" >"$work/log" 2>&1
+	kill "$python"
+	wait "$python" 2>/dev/null
+	python=
+	"$assay" export -i "$work/s" --format speedscope -o "$work/json" >>"$work/log" 2>&1
+	if result=$("$here/cli/language_stacks.py" "$work/json" $plain 2>&1); then
+		say ok "$title: $(echo "$result" | tail -1)"
+		echo "$result" | sed -n 's/^wrong/# &/p'
+	else
+		say "not ok" "$title"
+		{ echo "$result" && cat "$work/log"; } | sed 's/^/# /'
+	fi
+	rm -rf "$work/s"
+}
+
+golden=/golden.py
+[ $# -gt 0 ] || set -- bullseye bookworm trixie sid
+for release; do
+	reason=$(make_chroot "$release")
+	if [ -n "$reason" ]; then
+		say ok "Python of $release # SKIP $reason"
+		continue
+	fi
+	cp "$here/programs/lang/golden.py" "$chroots/$release/golden.py"
+	check "$release" chroot "$chroots/$release" python3
+done
+golden=$here/programs/lang/golden.py
+for interpreter in ${PYTHONS-}; do
+	check "$interpreter" "$interpreter"
+done
+echo "1..$n"
