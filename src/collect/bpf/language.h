@@ -102,7 +102,7 @@ __attribute__((noinline)) int begin_language(__u32 slot, __u32 at, __u64 addr)
 	if (!w->lang.runtime.language) {
 		w->lang.runtime = *r;
 		w->lang.base = m->start - m->file_off;
-		if (!python_find_frames(w)) {
+		if (!python_find_frames(w, off - r->ranges[0].start)) {
 			give_up_language(w, LANGUAGE_NO_STATE);
 			return 0;
 		}

@@ -6,11 +6,26 @@
 #define GLIBC_TSD_KEYS 32    /* in it */
 
 /*
- * The innermost frame of the current thread. The thread's state is the value of a pthread key.
- * (A thread-local variable since 3.12 has it as well, but is NULL while the thread has released the
- * global lock.) The state names its thread, so a wrong layout or key shows.
+ * In 3.11 and 3.12, the first instructions of the interpreter's loop make their own _PyCFrame the
+ * thread's before they fill it: until then it has what the stack had before. So a sample there
+ * that meets the loop's own _PyCFrame has no frames.
  */
-static __always_inline bool python_find_frames(struct work *w)
+#define PYTHON_LOOP_START 256  /* bytes of code */
+#define PYTHON_LOOP_FRAME 4096 /* bytes of its stack frame, at the most */
+
+static __always_inline bool python_is_unfilled(const struct work *w, __u64 cframe, __u64 loop_off)
+{
+	return !w->s.n_user && loop_off < PYTHON_LOOP_START &&
+	       cframe - w->regs.sp < PYTHON_LOOP_FRAME;
+}
+
+/*
+ * The innermost frame of the current thread; `loop_off`: of the native frame, in the loop. The
+ * thread's state is the value of a pthread key. (A thread-local variable since 3.12 has it as well,
+ * but is NULL while the thread has released the global lock.) The state names its thread, so a
+ * wrong layout or key shows.
+ */
+static __always_inline bool python_find_frames(struct work *w, __u64 loop_off)
 {
 	const struct lang_runtime *r = &w->lang.runtime;
 	__u64 tp = thread_pointer(), thread, id, at;
@@ -22,7 +37,7 @@ static __always_inline bool python_find_frames(struct work *w)
 	    !read_word(thread + r->python.thread_frame, &at))
 		return false;
 	if (r->python.cframe_frame != PYTHON_NO_CFRAME &&
-	    !read_word(at + r->python.cframe_frame, &at))
+	    (python_is_unfilled(w, at, loop_off) || !read_word(at + r->python.cframe_frame, &at)))
 		return false;
 	w->lang.cursor = at;
 	return true;
