@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "record/in_kernel.h"
 
-#include <fcntl.h>
 #include <linux/fs.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/intmap.h"
 #include "base/mem.h"
 #include "collect/sampler.h"
+#include "guard/open.h"
 #include "lang/detect.h"
 #include "machine/address_space.h"
 #include "machine/machine.h"
@@ -739,13 +739,13 @@ static uint32_t generation_of(int fd)
 /* The number of the file; 0: not prepared. */
 static uint32_t expect_file(struct in_kernel *k, int32_t pid, const char *path)
 {
-	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	cleanup(close_at_exit) int fd = guard_open(GUARD_HERE, path, &guard_image_rules, NULL);
 	struct image image = { .kind = IMAGE_FILE, .path = path };
 	struct sampler_file file = { .pid = pid };
 	struct file_key key = { 0 };
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0;
 	key.ino = file.ino = image.ino = st.st_ino;
 	key.dev = major(st.st_dev) << 20 | minor(st.st_dev);
