@@ -31,7 +31,8 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	X(ID##_VERSION, NOTE, key "-version",                                                  \
 	  "files with a " name " interpreter that assay can't follow")                         \
 	X(ID##_COLLECTOR, NOTE, key "-collector",                                              \
-	  "interpreters whose " name " frames are missing: BPF alone sees them (record -a)")
+	  "interpreters whose " name                                                           \
+	  " frames are missing: BPF alone sees them (record -a, or --collector bpf)")
 
 #define LOSS_REASONS(X)                                                                            \
 	X(RING_FULL, LOST, "ring-full", "the ring was full (PERF_RECORD_LOST)")                    \
