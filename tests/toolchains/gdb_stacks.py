@@ -54,8 +54,12 @@ def is_alive():
 
 
 def main():
-    for command in ("pagination off", "confirm off", "debuginfod enabled off", "backtrace past-main on", "backtrace limit unlimited"):
+    for command in ("pagination off", "confirm off", "backtrace past-main on", "backtrace limit unlimited"):
         gdb.execute(f"set {command}")
+    try:
+        gdb.execute("set debuginfod enabled off")
+    except gdb.error:
+        pass  # gdb before 12 has no debuginfod
     gdb.execute("handle all nostop noprint pass", to_string=True)
     gdb.execute("handle SIGUSR2 stop print nopass", to_string=True)
     stream = socket.socket(socket.AF_UNIX)

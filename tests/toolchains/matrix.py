@@ -83,5 +83,6 @@ KNOWN = [
     (r"^bookworm: .*sframe", "binutils 2.40 writes .sframe version 1, which no program reads"),
     (r"Pascal.*: stacks", "Free Pascal 3.2.2 forgets saved registers in the .debug_frame of functions without a frame pointer"),
     (r"^bookworm: Go, .*: stacks", "Go 1.19: asyncPreempt on the first byte of a function, the first frames of threads, and the vdso"),
+    (r"^bullseye: .*split4: lines", "LLVM 16 does not find the range lists of split DWARF 4"),
     (r"Haskell.*: lines", "GHC leaves code with lines out of its units' ranges, by which the peers find the unit first"),
 ]
