@@ -94,7 +94,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "lines")                                                                                 \
 	X(JIT_MAP_FOREIGN, NOTE, "jit-map-foreign",                                                \
 	  "processes without names of JIT code: another user owns their perf map")                 \
-	LANGUAGE_LOSSES(X, PYTHON, "python", "Python")
+	LANGUAGE_LOSSES(X, PYTHON, "python", "Python")                                             \
+	X(JIT_DUMP_LARGE, NOTE, "jit-dump-large",                                                  \
+	  "jitdumps that gave no names: their records need too much memory")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

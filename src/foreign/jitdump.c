@@ -171,7 +171,8 @@ static void jitdump_take_record(struct jitdump *d, struct record *r)
 		take_move(d, r);
 		break;
 	case CODE_DEBUG_INFO:
-		jitdump_take_lines(d, r);
+		if (!d->skips_lines)
+			jitdump_take_lines(d, r);
 		break;
 	case CODE_CLOSE:
 		d->is_closed = true;
@@ -181,6 +182,12 @@ static void jitdump_take_record(struct jitdump *d, struct record *r)
 	default:
 		d->n_unknown++;
 	}
+}
+
+uint64_t jitdump_memory(const struct jitdump *d)
+{
+	return d->codes.n * sizeof(*d->codes.data) + d->lines.n * sizeof(*d->lines.data) +
+	       d->by_index.n_slots * sizeof(*d->by_index.slots) + strings_memory(&d->strings);
 }
 
 size_t jitdump_feed(struct jitdump *d, const uint8_t *bytes, size_t size, uint64_t file_off)

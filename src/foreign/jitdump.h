@@ -45,6 +45,7 @@ struct jitdump {
 	bool is_arch_clock;        /* times are of the processor's counter, not CLOCK_MONOTONIC */
 	uint64_t n_bad, n_unknown; /* records */
 	bool is_broken;            /* a record's size is impossible: nothing behind it is read */
+	bool skips_lines;          /* debug records are not kept */
 
 	/* A debug record comes before the code that it is of. */
 	uint64_t debug_addr;
@@ -53,8 +54,11 @@ struct jitdump {
 
 bool jitdump_has_magic(const void *bytes, size_t size);
 
+/* The caller may set skips_lines then. */
 void jitdump_init(struct jitdump *d);
 void jitdump_fini(struct jitdump *d);
+
+uint64_t jitdump_memory(const struct jitdump *d); /* in bytes */
 
 /*
  * Takes the whole records at the beginning of `bytes`, which stand at `file_off` of the file.

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "guard/budget.h"
 
 struct jit_code;
 
@@ -28,6 +29,7 @@ struct jit_code_config {
 	int32_t pid;
 	const char *path;
 	bool has_other_clock; /* times of samples are not CLOCK_MONOTONIC: the newest code counts */
+	struct guard_budget *budget; /* of all dumps; outlives them. NULL: no limit */
 };
 
 /* NULL if there is no readable dump. Each jit_code_ref() adds one owner. */
@@ -39,6 +41,12 @@ const char *jit_code_path(const struct jit_code *j);
 
 /* The place of an address in the dump; false: no record covers it. Remembers the hit. */
 bool jit_code_find(struct jit_code *j, uint64_t addr, uint64_t time_ns, uint64_t *file_off);
+
+/*
+ * Whether the dump was refused since the last call: its records do not fit into the budget, or one
+ * of them is larger than 8 MiB. A refused dump gives no names.
+ */
+bool jit_code_take_refusal(struct jit_code *j);
 
 /* Visits functions hit since the last visit, by their bytes in the dump. */
 typedef void (*jit_code_visit)(void *context, uint64_t file_off, uint64_t size, const char *name);

@@ -80,12 +80,22 @@ struct machine {
 	struct intmap by_pid, by_tid;
 	uint32_t n_ended;
 	uint64_t last_space_number;
+	struct guard_budget jit_budget;
 	VEC(struct dropped_dump) dropped;
 	uint32_t n_protected;
 	string_id protected_comm; /* of the first */
 };
 
 static uint32_t process_reset(struct machine *m, int32_t pid);
+
+/*
+ * Memory for the names of jitdumps. A function needs about 150 bytes. A recorder runs beside other
+ * work; a reader of a recording may use more.
+ */
+static const struct guard_budget jit_budget_live = { .user_bytes = 48 << 20,
+						     .total_bytes = 96 << 20 };
+static const struct guard_budget jit_budget_offline = { .user_bytes = 256 << 20,
+							.total_bytes = 256 << 20 };
 
 static struct build_id own_vdso_build_id(void)
 {
@@ -116,6 +126,7 @@ struct machine *machine_new(const struct machine_config *config)
 	strings_init(&m->strings);
 	m->is_offline = config && config->is_offline;
 	m->has_other_clock = config && config->has_other_clock;
+	m->jit_budget = m->is_offline ? jit_budget_offline : jit_budget_live;
 	if (m->is_offline) {
 		m->kernel = kernel_map_new_offline(m->images, config->release);
 		m->cgroups = cgroups_new(NULL, NULL, &m->strings);
@@ -139,6 +150,7 @@ void machine_free(struct machine *m)
 	}
 	vec_foreach (&m->dropped, d)
 		jit_code_unref(d->code);
+	guard_budget_fini(&m->jit_budget);
 	vec_fini(&m->dropped);
 	vec_fini(&m->processes);
 	vec_fini(&m->threads);
@@ -334,7 +346,8 @@ static void open_dump(struct machine *m, struct process *p, const char *path)
 	struct jit_code_config config = { .proc = m->is_offline ? NULL : m->proc,
 					  .pid = p->pid,
 					  .path = path,
-					  .has_other_clock = m->has_other_clock };
+					  .has_other_clock = m->has_other_clock,
+					  .budget = &m->jit_budget };
 	struct image image = { .kind = IMAGE_JIT, .pid = p->pid, .path = path };
 
 	if (p->jit_code && !strcmp(jit_code_path(p->jit_code), path))
@@ -732,6 +745,7 @@ struct name_visit {
 	machine_name_visit visit;
 	void *context;
 	image_id image;
+	uint32_t n_refused;
 };
 
 static void visit_jit_code(void *context, uint64_t file_off, uint64_t size, const char *name)
@@ -744,11 +758,13 @@ static void visit_jit_code(void *context, uint64_t file_off, uint64_t size, cons
 static void visit_process(const struct process *p, struct name_visit *v)
 {
 	v->image = p->jit_dump;
-	if (p->is_used && p->jit_code)
-		jit_code_names(p->jit_code, visit_jit_code, v);
+	if (!p->is_used || !p->jit_code)
+		return;
+	jit_code_names(p->jit_code, visit_jit_code, v);
+	v->n_refused += jit_code_take_refusal(p->jit_code);
 }
 
-void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context)
+uint32_t machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context)
 {
 	struct name_visit v = { visit, context };
 	const struct process *one = pid < 0 ? NULL : process_find(m, pid);
@@ -761,9 +777,11 @@ void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit,
 	vec_foreach (&m->dropped, d) {
 		v.image = d->image;
 		jit_code_names(d->code, visit_jit_code, &v);
+		v.n_refused += jit_code_take_refusal(d->code);
 		jit_code_unref(d->code);
 	}
 	m->dropped.n = 0;
+	return v.n_refused;
 }
 
 uint32_t machine_protected(const struct machine *m, const char **comm)

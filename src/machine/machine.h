@@ -103,10 +103,11 @@ void machine_kernel_names(struct machine *m,
 /*
  * Visits the names of code from jitdumps that was resolved since the last visit, of one process or
  * (-1) of all. Offsets are in the dump, which is the image. machine_forget_ended() forgets them.
+ * Returns the number of dumps that were refused since the last visit (machine/jit_code.h).
  */
 typedef void (*machine_name_visit)(void *context, image_id image, uint64_t offset, uint64_t size,
 				   const char *name);
-void machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context);
+uint32_t machine_jit_names(struct machine *m, int32_t pid, machine_name_visit visit, void *context);
 
 /* There are jitdumps, but has_other_clock is set, so that the time of their code is unknown. */
 bool machine_has_untimed_code(const struct machine *m);

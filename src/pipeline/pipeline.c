@@ -369,11 +369,17 @@ static void name_kernel_code(void *context, image_id image, uint64_t size, const
 	name_code(context, image, 0, size, name);
 }
 
+/* Of one process, or (-1) of all. */
+static void name_jit_code(struct pipeline *p, int32_t pid)
+{
+	pipeline_lose(p, LOSS_JIT_DUMP_LARGE, 0, machine_jit_names(p->machine, pid, name_code, p));
+}
+
 static void process_ended(void *context, int32_t pid)
 {
 	struct pipeline *p = context;
 
-	machine_jit_names(p->machine, pid, name_code, p);
+	name_jit_code(p, pid);
 	if (p->jit)
 		jit_names_finish(p->jit, pid, name_code, p);
 }
@@ -482,7 +488,7 @@ static int close_store(struct pipeline *p, const struct session_end *end, struct
 
 	if (p->jit)
 		jit_names_finish_all(p->jit, name_code, p);
-	machine_jit_names(p->machine, -1, name_code, p);
+	name_jit_code(p, -1);
 	machine_kernel_names(p->machine, name_kernel_code, p);
 	r = p->ops->close(p->store, end, &n_unwritten, err);
 	p->counts.samples -= n_unwritten;

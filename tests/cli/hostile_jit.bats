@@ -56,3 +56,52 @@ jit_names() {
 	run jit_names
 	[ "$output" = 0 ]
 }
+
+# Runs jitdump and sets $jit and $dump; its dump has the first function then.
+run_jitdump() {
+	"$PROGRAMS/jitdump" 1 >/dev/null || skip "tests/programs/jitdump.c is not written for this processor"
+	rm -f jit-*.dump
+	background "$PROGRAMS/jitdump" 100000s >/dev/null
+	jit=$pid
+	dump=jit-$jit.dump
+	wait_for grep -aq dump_cold "$dump"
+}
+
+dump_names() {
+	assay report -i s --by symbol -t 0 --format json | jq -r '.rows[].symbol' | grep -c '^dump_'
+}
+
+@test "a jitdump whose function moves 20,000 times costs little memory" {
+	need_recording
+	run_jitdump
+	python3 - "$dump" <<-'END'
+		import struct, sys, time
+		size, now = 4 << 20, time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+		with open(sys.argv[1], "ab") as dump:
+		    code = struct.pack("<IIQQQQ", 1, 1, 1 << 40, 1 << 40, size, 99) + b"giant\0" + bytes(size)
+		    dump.write(struct.pack("<IIQ", 0, 16 + len(code), now) + code)
+		    for i in range(20000):
+		        dump.write(struct.pack("<IIQIIQQQQQ", 1, 64, now, 1, 1, 0, 0, (1 << 40) + i, size, 99))
+	END
+	record_samples 50 s "" -p "$jit" -e cpu-clock
+	[ "$(dump_names)" -ge 1 ]
+	[ "$(fact s '.losses."jit-dump-large" // 0')" = 0 ]
+	[ "$(fact s .end.own_peak_bytes)" -lt 60000000 ]
+}
+
+@test "a jitdump with a record of 48 MiB gives no names, with the reason" {
+	need_recording
+	run_jitdump
+	python3 - "$dump" <<-'END'
+		import os, struct, sys
+		with open(sys.argv[1], "ab") as dump:
+		    dump.write(struct.pack("<IIQ", 0, 48 << 20, 1))
+		    dump.truncate(dump.tell() + (48 << 20))
+	END
+	record_samples 50 s "" -p "$jit" -e cpu-clock
+	run dump_names
+	[ "$output" = 0 ]
+	[ "$(fact s '.losses."jit-dump-large"')" = 1 ]
+	assay report -i s >out
+	grep -q 'their records need too much memory' out
+}

@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+#include "guard/budget.h"
 #include "guard/readable.h"
 
 #include "scratch.h"
@@ -297,6 +298,32 @@ static void a_file_is_readable_by_its_bits_and_those_of_its_folders(void **state
 	assert_false(is_readable_by("door/all", GUARD_NOBODY));
 }
 
+static void shares_have_limits_by_user_and_in_total(void **state)
+{
+	struct guard_budget budget = { .user_bytes = 10 << 10, .total_bytes = 15 << 10 };
+	struct guard_share one = { .budget = &budget, .user = 1 };
+	struct guard_share again = one, other = { .budget = &budget, .user = 2 }, free = { 0 };
+
+	(void)state;
+	assert_true(guard_share_set(&one, 6 << 10));
+	assert_false(guard_share_set(&again, (4 << 10) + 1)); /* of the same user */
+	assert_true(guard_share_set(&again, 4 << 10));
+	assert_false(guard_share_set(&other, 6 << 10)); /* of all users */
+	assert_true(guard_share_set(&other, 5 << 10));
+	assert_false(guard_share_set(&one, 7 << 10));
+	assert_int_equal(one.held, 6);
+	assert_true(guard_share_set(&one, 1));
+	assert_int_equal(budget.used, 1 + 4 + 5);
+	assert_true(guard_share_set(&other, 10 << 10));
+	assert_false(guard_share_set(&other, UINT64_MAX));
+	assert_true(guard_share_set(&free, UINT64_MAX)); /* without a budget */
+	assert_true(guard_share_set(&one, 0));
+	assert_true(guard_share_set(&again, 0));
+	assert_true(guard_share_set(&other, 0));
+	assert_int_equal(budget.by_user.n, 0);
+	guard_budget_fini(&budget);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +340,7 @@ int main(void)
 		cmocka_unit_test(without_openat2_nothing_is_opened),
 		cmocka_unit_test(a_rename_on_the_way_is_tried_again),
 		cmocka_unit_test(a_file_is_readable_by_its_bits_and_those_of_its_folders),
+		cmocka_unit_test(shares_have_limits_by_user_and_in_total),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,6 +138,117 @@ static void a_dump_is_read_on_while_it_grows(void **state)
 	buf_fini(&d.b);
 }
 
+/* CODE_MOVE: the code with this number is at another address from now on. */
+static void move(struct dump *d, uint64_t time_ns, uint64_t addr, uint64_t index)
+{
+	begin(d, 1, time_ns);
+	u32(d, 41);
+	u32(d, 41);
+	u64(d, addr);
+	u64(d, 0);
+	u64(d, addr);
+	u64(d, 0);
+	u64(d, index);
+	end(d);
+}
+
+#define GIANT_AT    ((uint64_t)0x7f0000000000)
+#define GIANT_BYTES ((uint64_t)4 << 20)
+#define GIANT_MOVES 20000
+
+static void load_giant(struct dump *d, uint64_t size)
+{
+	begin(d, 0, 2000);
+	u32(d, 41);
+	u32(d, 41);
+	u64(d, GIANT_AT);
+	u64(d, GIANT_AT);
+	u64(d, size);
+	u64(d, 1);
+	buf_cstr0(&d->b, "giant");
+	buf_reserve(&d->b, size);
+	memset(d->b.data + d->b.len, 0xc3, size);
+	d->b.len += size;
+	end(d);
+}
+
+/* An index by page would have 1,024 entries for each move. */
+static void a_giant_function_that_moves_often_costs_little(void **state)
+{
+	struct guard_budget budget = { .user_bytes = 8 << 20, .total_bytes = 8 << 20 };
+	struct jit_code_config config = { .pid = 41, .path = DUMP, .budget = &budget };
+	uint64_t last = GIANT_AT + (uint64_t)GIANT_MOVES * 16, off;
+	struct dump d = { 0 };
+	struct jit_code *j;
+
+	(void)state;
+	unlink(DUMP);
+	dump_header(&d);
+	load_giant(&d, GIANT_BYTES);
+	for (uint64_t i = 1; i <= GIANT_MOVES; i++)
+		move(&d, 2000 + i, GIANT_AT + i * 16, 1);
+	append(&d);
+	j = jit_code_open(&config);
+	assert_true(jit_code_find(j, last + 5, 2000 + GIANT_MOVES, &off));
+	assert_false(jit_code_find(j, last + GIANT_BYTES, 2000 + GIANT_MOVES, &off));
+	assert_false(jit_code_find(j, GIANT_AT - 1, 2000 + GIANT_MOVES, &off));
+	/* Too many newer codes stand before those of so long ago. */
+	assert_false(jit_code_find(j, GIANT_AT + 5, 2000, &off));
+	assert_false(jit_code_take_refusal(j));
+	assert_in_range(budget.used, 1, 8 << 10);
+	jit_code_unref(j);
+	assert_int_equal(budget.used, 0);
+	guard_budget_fini(&budget);
+	buf_fini(&d.b);
+}
+
+static void a_dump_over_the_budget_gives_no_names(void **state)
+{
+	struct guard_budget budget = { .user_bytes = 64 << 10, .total_bytes = 1 << 20 };
+	struct jit_code_config config = { .pid = 41, .path = DUMP, .budget = &budget };
+	struct names names = { "" };
+	struct dump d = { 0 };
+	struct jit_code *j;
+	uint64_t off;
+
+	(void)state;
+	unlink(DUMP);
+	dump_header(&d);
+	for (uint64_t i = 0; i < 2000; i++)
+		load(&d, 2000, 0x7000 + 16 * i, i, "one");
+	append(&d);
+	j = jit_code_open(&config);
+	assert_false(jit_code_find(j, 0x7000, 2000, &off));
+	assert_true(jit_code_take_refusal(j));
+	assert_false(jit_code_take_refusal(j));
+	assert_false(jit_code_find(j, 0x7000, 3000, &off));
+	jit_code_names(j, add_name, &names);
+	assert_string_equal(names.text, "");
+	assert_int_equal(budget.used, 0);
+	jit_code_unref(j);
+	guard_budget_fini(&budget);
+	buf_fini(&d.b);
+}
+
+static void a_record_of_too_many_bytes_is_refused(void **state)
+{
+	struct jit_code_config config = { .pid = 41, .path = DUMP };
+	struct dump d = { 0 };
+	struct jit_code *j;
+	uint64_t off;
+
+	(void)state;
+	unlink(DUMP);
+	dump_header(&d);
+	load_giant(&d, (uint64_t)48 << 20);
+	append(&d);
+	j = jit_code_open(&config);
+	assert_false(jit_code_find(j, GIANT_AT, 3000, &off));
+	assert_true(jit_code_take_refusal(j));
+	jit_code_unref(j);
+	buf_fini(&d.b);
+}
+
 static void what_is_no_dump_is_harmless(void **state)
 {
 	uint64_t off;
@@ -169,6 +280,9 @@ int main(void)
 		cmocka_unit_test(an_address_belongs_to_the_mapping_of_its_time),
 		cmocka_unit_test(without_a_clock_the_newest_code_counts),
 		cmocka_unit_test(a_dump_is_read_on_while_it_grows),
+		cmocka_unit_test(a_giant_function_that_moves_often_costs_little),
+		cmocka_unit_test(a_record_of_too_many_bytes_is_refused),
+		cmocka_unit_test(a_dump_over_the_budget_gives_no_names),
 		cmocka_unit_test(what_is_no_dump_is_harmless),
 	};
 
