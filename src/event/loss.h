@@ -96,7 +96,9 @@ enum loss_kind { LOSS_LOST, LOSS_UNATTRIBUTED, LOSS_NOTE };
 	  "processes without names of JIT code: another user owns their perf map")                 \
 	LANGUAGE_LOSSES(X, PYTHON, "python", "Python")                                             \
 	X(JIT_DUMP_LARGE, NOTE, "jit-dump-large",                                                  \
-	  "jitdumps that gave no names: their records need too much memory")
+	  "jitdumps that gave no names: their records need too much memory")                       \
+	X(FILE_REFUSED, NOTE, "file-refused",                                                      \
+	  "files that were not opened: openat2(2) is not there, or a seccomp filter refuses it")
 
 enum loss_reason {
 #define X(id, kind, key, text) LOSS_##id,

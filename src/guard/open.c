@@ -54,18 +54,26 @@ struct guard_rules guard_rules_of_process(const char *proc, int32_t pid, uint64_
 	};
 }
 
-int guard_root(const char *proc, int32_t pid)
+int guard_root_of(const char *folder)
 {
-	cleanup(free_at_exit) char *root = xasprintf("%s/%d/root", proc, pid);
-	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
+int guard_root(const char *proc, int32_t pid)
+{
+	cleanup(free_at_exit) char *root = xasprintf("%s/%d/root", proc, pid);
+
+	return guard_root_of(root);
+}
+
 static int guard_refuse(struct error *err, int r, const char *path)
 {
+	/* A filter of seccomp may refuse it with either. openat2(2) has no EPERM for these flags.
+	 */
 	if (r == -ENOSYS || r == -EPERM)
-		return error_set(err, r,
+		return error_set(err, -ENOSYS,
 				 "%s: not opened, because openat2(2) is not available (it needs "
 				 "Linux 5.6, and a container's seccomp filter may refuse it)",
 				 path);
@@ -179,9 +187,9 @@ int guard_map_link(const char *link, const struct guard_rules *rules, struct fil
 /* GUARD_HERE, or a descriptor. */
 static int guard_root_by_name(const char *root, struct error *err)
 {
-	int fd = *root ? open(root, O_PATH | O_DIRECTORY | O_CLOEXEC) : GUARD_HERE;
+	int fd = *root ? guard_root_of(root) : GUARD_HERE;
 
-	return fd == -1 ? error_errno(err, -errno, "%s", root) : fd;
+	return fd < 0 && *root ? error_errno(err, fd, "%s", root) : fd;
 }
 
 int guard_map_below(const char *root, const char *path, const struct guard_rules *rules,

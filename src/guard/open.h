@@ -13,8 +13,8 @@
  *   - open this same file for reading, without waiting.
  *
  * Without openat2 (before Linux 5.6, or if a container's seccomp filter refuses it), nothing is
- * opened, and the error gives this reason. Any thread may call these functions. Each returns a
- * negative errno on failure and sets `err`, which may be NULL.
+ * opened: the result is -ENOSYS, and the error gives this reason. Any thread may call these
+ * functions. Each returns a negative errno on failure and sets `err`, which may be NULL.
  */
 #pragma once
 
@@ -51,6 +51,9 @@ struct guard_rules guard_rules_of_process(const char *proc, int32_t pid, uint64_
 
 /* The root of a process, a descriptor for the functions below. `proc` is "/proc". */
 int guard_root(const char *proc, int32_t pid);
+
+/* A root that is a folder by name, as for guard_map_below(). -ENOENT: "". */
+int guard_root_of(const char *folder);
 
 /* Opens a regular file for reading. The caller closes the descriptor. */
 int guard_open(int root, const char *path, const struct guard_rules *rules, struct error *err);

@@ -11,14 +11,16 @@
 
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "guard/open.h"
 #include "machine/podman_pods.h"
 #include "machine/storage_places.h"
 
-#define ROOTS_LIMIT   (4 << 20)
-#define OTHERS_LIMIT  (256 << 10)
-#define ENTRIES_LIMIT 65536
-#define SPACES_LIMIT  16 /* namespaces of containerd */
-#define USERS_LIMIT   256
+#define ROOTS_LIMIT    (4 << 20)
+#define OTHERS_LIMIT   (256 << 10)
+#define DATABASE_LIMIT (1 << 30)
+#define ENTRIES_LIMIT  65536
+#define SPACES_LIMIT   16 /* namespaces of containerd */
+#define USERS_LIMIT    256
 
 /* The names from a file or folder, and the state of that file or folder. */
 struct source {
@@ -148,20 +150,32 @@ void engine_files_free(struct engine_files *f)
 	free(f);
 }
 
-static int open_plain(const char *path)
+/*
+ * Opens a file of a user's storage, or of an engine of root or of assay's own user. A user could
+ * make a folder of his storage a link to another storage, so its files must be his own.
+ */
+static int open_engine_file(const char *path, int64_t user, struct stat *st)
 {
-	return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const struct guard_rules rules = {
+		.max_bytes = DATABASE_LIMIT,
+		.owner = user == STORAGES_OF_ROOT ? geteuid() : (uint32_t)user,
+		.is_link_refused = true,
+	};
+	int fd = guard_open(GUARD_HERE, path, &rules, NULL);
+
+	if (fd >= 0 && (fstat(fd, st) < 0 || (user > 0 && st->st_uid != (uid_t)user)))
+		close_at_exit(&fd);
+	return fd;
 }
 
 /* NULL: not a file to read. */
-static char *read_engine_file(const char *path, size_t *size)
+static char *read_engine_file(const char *path, int64_t user, size_t *size)
 {
-	cleanup(close_at_exit) int fd = open_plain(path);
 	struct stat st;
+	cleanup(close_at_exit) int fd = open_engine_file(path, user, &st);
 	char *text;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    file_read_fd(fd, st.st_uid ? OTHERS_LIMIT : ROOTS_LIMIT, &text, size) < 0)
+	if (fd < 0 || file_read_fd(fd, st.st_uid ? OTHERS_LIMIT : ROOTS_LIMIT, &text, size) < 0)
 		return NULL;
 	return text;
 }
@@ -169,7 +183,7 @@ static char *read_engine_file(const char *path, size_t *size)
 static void read_storage(struct source *s)
 {
 	size_t size;
-	cleanup(free_at_exit) char *json = read_engine_file(s->path, &size);
+	cleanup(free_at_exit) char *json = read_engine_file(s->path, s->user, &size);
 
 	if (json)
 		engine_parse_storage(s->names, json, size);
@@ -178,7 +192,8 @@ static void read_storage(struct source *s)
 /* Reads its pages on demand: a database file stays as long as it once was. */
 static void read_database(struct source *s)
 {
-	cleanup(close_at_exit) int fd = open_plain(s->path);
+	struct stat st;
+	cleanup(close_at_exit) int fd = open_engine_file(s->path, s->user, &st);
 	struct file_mapping file = { 0 };
 
 	if (fd < 0 || file_map_fd(fd, s->path, &file, NULL) < 0)
@@ -311,7 +326,7 @@ static const char *find_in_file(struct engine_files *f, const char *path, const 
 					      const char *json, size_t size))
 {
 	size_t size;
-	cleanup(free_at_exit) char *json = read_engine_file(path, &size);
+	cleanup(free_at_exit) char *json = read_engine_file(path, STORAGES_OF_ROOT, &size);
 
 	if (!json)
 		return NULL;

@@ -13,9 +13,10 @@
  *	Kubernetes      /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log, and
  *	                /var/log/pods/NAMESPACE_POD_UID/
  *
- * The files are hostile: only regular files are opened, and no link at the end of a path is
- * followed. At most 4 MiB of root's files and 256 KiB of others' are read. A file or folder is read
- * again only when it has changed.
+ * The files are hostile. The guard opens them (guard/open.h), and no link at the end of a path. The
+ * files of a user's storage must be his own; others must be root's or of assay's user. At most 4
+ *MiB of root's files and 256 KiB of others' are read. A file or folder is read again only when it
+ *has changed.
  */
 #pragma once
 

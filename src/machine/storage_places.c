@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/files/file.h"
+#include "guard/open.h"
 
 #define CONF_LIMIT (64 << 10)
 #define PATH_LIMIT 4096
@@ -65,13 +66,11 @@ char *storage_conf_get(const char *text, const char *key)
 /* NULL: no such file, or not a regular one. */
 static char *read_conf(const char *path)
 {
-	cleanup(close_at_exit) int fd =
-		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat st;
+	static const struct guard_rules rules = { CONF_LIMIT, GUARD_ANY_OWNER, true };
+	cleanup(close_at_exit) int fd = guard_open(GUARD_HERE, path, &rules, NULL);
 	char *text;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    file_read_fd(fd, CONF_LIMIT, &text, NULL) < 0)
+	if (fd < 0 || file_read_fd(fd, CONF_LIMIT, &text, NULL) < 0)
 		return NULL;
 	return text;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pipeline/image_files.h"
 
+#include <errno.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include "base/mem.h"
@@ -14,12 +16,16 @@
 
 struct image_files {
 	char *proc;
+	void (*refused)(void *context);
+	void *context;
 };
 
-struct image_files *image_files_new(const char *proc)
+struct image_files *image_files_new(const char *proc, void (*refused)(void *context), void *context)
 {
 	struct image_files *f = xcalloc(1, sizeof(*f));
 
+	f->refused = refused;
+	f->context = context;
 	f->proc = xstrdup(proc);
 	return f;
 }
@@ -109,15 +115,16 @@ static int open_place(const struct place *place, const struct process *p, const 
 	return guard_map_place(&how, found, &guard_image_rules, file, NULL);
 }
 
-/* Is this the mapped file? Sets *id to its build id, if there is one. */
-static bool is_file_of(const struct place *place, const struct process *process, const char *path,
-		       const struct image *image, struct file_mapping *file, struct build_id *id)
+/* -ENOENT: the path leads not to the mapped file. Sets *id to its build id, if there is one. */
+static int open_file_of(const struct place *place, const struct process *process, const char *path,
+			const struct image *image, struct file_mapping *file, struct build_id *id)
 {
 	struct elf_file elf;
 	bool is_it;
+	int r = path ? open_place(place, process, path, file) : -ENOENT;
 
-	if (!path || open_place(place, process, path, file) < 0)
-		return false;
+	if (r < 0)
+		return r;
 	*id = (struct build_id){ 0 };
 	if (elf_file_open(&elf, file->base, file->size, NULL) == 0)
 		elf_build_id(&elf, id);
@@ -126,7 +133,7 @@ static bool is_file_of(const struct place *place, const struct process *process,
 	is_it = is_it && !file_is_cut(file);
 	if (!is_it)
 		file_unmap(file);
-	return is_it;
+	return is_it ? 0 : -ENOENT;
 }
 
 static char *image_path(const struct image *image)
@@ -138,20 +145,30 @@ static char *image_path(const struct image *image)
 	return xstrndup(image->path, is_marked ? len - strlen(mark) : len);
 }
 
-char *image_files_open(const char *proc, int32_t pid, const struct image *image,
-		       struct file_mapping *file, struct build_id *id)
+/* *is_refused: an attempt failed because openat2(2) is not available. */
+static char *image_files_try(const struct process *process, const struct image *image,
+			     struct file_mapping *file, struct build_id *id, bool *is_refused)
 {
-	const struct process process = { proc, pid };
 	cleanup(free_at_exit) char *path = image_path(image);
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		char *found = places[i].find(&process, image, path);
+		char *found = places[i].find(process, image, path);
+		int r = open_file_of(&places[i], process, found, image, file, id);
 
-		if (is_file_of(&places[i], &process, found, image, file, id))
+		if (!r)
 			return found;
+		*is_refused |= r == -ENOSYS;
 		free(found);
 	}
 	return NULL;
+}
+
+char *image_files_open(const char *proc, int32_t pid, const struct image *image,
+		       struct file_mapping *file, struct build_id *id)
+{
+	bool is_refused = false;
+
+	return image_files_try(&(struct process){ proc, pid }, image, file, id, &is_refused);
 }
 
 char *image_files_find(const char *proc, int32_t pid, const struct image *image,
@@ -181,12 +198,12 @@ static void index_symbols(const struct image_files *f, int32_t pid, const char *
 }
 
 /* Does `path` lead to another file here, or to no file? */
-static bool is_hidden(const char *found, const char *path)
+static bool is_hidden(const struct file_mapping *file, const char *path)
 {
-	struct stat there, here;
+	struct stat here;
 
-	return stat(found, &there) == 0 && (stat(path, &here) < 0 || here.st_dev != there.st_dev ||
-					    here.st_ino != there.st_ino);
+	return guard_stat(GUARD_HERE, path, &here) < 0 || here.st_ino != file->ino ||
+	       ((uint64_t)major(here.st_dev) << 32 | minor(here.st_dev)) != file->dev;
 }
 
 static enum lang_detected detect_runtime(const struct file_mapping *file,
@@ -206,8 +223,12 @@ enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct i
 	enum lang_detected detected;
 	struct file_mapping file = { 0 };
 	struct build_id id = { 0 };
-	cleanup(free_at_exit) char *found = image_files_open(f->proc, pid, image, &file, &id);
+	bool is_refused = false;
+	cleanup(free_at_exit) char *found =
+		image_files_try(&(struct process){ f->proc, pid }, image, &file, &id, &is_refused);
 
+	if (!found && is_refused && f->refused)
+		f->refused(f->context);
 	if (!found)
 		return LANG_NONE;
 	detected = detect_runtime(&file, runtime);
@@ -219,7 +240,7 @@ enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct i
 	 * A file without a build id is often local or freshly built. It may be gone when a report
 	 * needs it.
 	 */
-	if (!file_is_cut(&file) && (!id.len || is_hidden(found, image->path)))
+	if (!file_is_cut(&file) && (!id.len || is_hidden(&file, image->path)))
 		index_symbols(f, pid, found, image);
 	if (file_is_cut(&file))
 		detected = LANG_NONE;

@@ -37,7 +37,10 @@ char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 
 struct image_files;
 
-struct image_files *image_files_new(const char *proc);
+/* `refused` is called for each file that can't be opened because openat2(2) is not available. NULL:
+ * no such calls. */
+struct image_files *image_files_new(const char *proc, void (*refused)(void *context),
+				    void *context);
 void image_files_free(struct image_files *f); /* NULL is fine */
 
 /*

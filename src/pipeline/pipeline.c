@@ -182,6 +182,11 @@ image_id pipeline_look_at_image(struct pipeline *p, int32_t pid, image_id id)
 
 /* Samples. */
 
+static void lose_file(void *context)
+{
+	pipeline_lose(context, LOSS_FILE_REFUSED, 0, 1);
+}
+
 static void lose_names(void *context, enum loss_reason reason)
 {
 	pipeline_lose(context, reason, 0, 1);
@@ -426,7 +431,7 @@ struct pipeline *pipeline_open(const struct pipeline_config *config, struct erro
 	p->resolver = frame_resolver_new(&resolver);
 	if (!config->is_offline) {
 		p->jit = jit_names_new(p->proc, lose_names, p);
-		p->files = image_files_new(p->proc);
+		p->files = image_files_new(p->proc, lose_file, p);
 	}
 	return p;
 }

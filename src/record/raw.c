@@ -372,7 +372,7 @@ int raw_open(const struct raw_config *c, struct raw_recording **out, struct erro
 		.n_cpus = c->n_cpus,
 		.version = xasprintf("assay-%s", c->version),
 		.cpu_model = xstrdup(c->cpu_model),
-		.files = image_files_new("/proc"),
+		.files = image_files_new("/proc", NULL, NULL),
 		.is_scanning = true,
 		.ring = c->keep_ns ? record_ring_new(c->keep_ns, c->keep_bytes) : NULL,
 	};

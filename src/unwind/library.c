@@ -336,7 +336,7 @@ static struct entry *library_add_entry(struct unwind_library *lib, const struct 
 	atomic_init(&e->state, UNWIND_TABLE_PENDING);
 	e->build_id = image->build_id;
 	e->name = image->name ? xstrdup(image->name) : NULL;
-	e->root_fd = image->root ? open(image->root, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	e->root_fd = image->root ? guard_root_of(image->root) : -1;
 	if (image->file) {
 		e->file = *image->file;
 		*image->file = (struct file_mapping){ 0 };

@@ -96,3 +96,20 @@ annotate_work() {
 	run timeout 20 assay report -i a.assay --symbol-cache ""
 	[ "$status" = 0 ]
 }
+
+# A library can be opened by its path alone, unless assay may follow the links of /proc/PID/map_files.
+@test "a recording without openat2 says that files were not opened" {
+	local as_user=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+	echo 'void work(void) { for (volatile long i = 0; i < 300000000; i++) ; }' >work.c
+	echo 'void work(void); int main(void) { work(); return 0; }' >main.c
+	OPEN=$(mktemp -d)
+	chmod 777 "$OPEN"
+	gcc -shared -fPIC -Wl,--build-id=none work.c -o "$OPEN/libwork.so"
+	gcc main.c -L"$OPEN" -lwork -Wl,-rpath,"$OPEN" -o "$OPEN/app"
+	"${as_user[@]}" "$PROGRAMS/without_openat2" assay record -o "$OPEN/without.assay" -- "$OPEN/app"
+	run assay report -i "$OPEN/without.assay"
+	[[ $output == *"files that were not opened: openat2(2) is not there, or a seccomp filter refuses it"* ]]
+	"${as_user[@]}" assay record -o "$OPEN/with.assay" -- "$OPEN/app"
+	run assay report -i "$OPEN/with.assay"
+	[[ $output != *"openat2"* ]]
+}

@@ -97,7 +97,7 @@ static int check_vmlinux(const struct symbolizer *s, const char *path, struct er
 	char hex[BUILD_ID_HEX_SIZE], wanted[BUILD_ID_HEX_SIZE];
 	struct file_mapping file = { 0 };
 	struct elf_file elf;
-	int r = file_map(path, &file, err);
+	int r = symbolizer_map(s, path, &file, err);
 
 	if (r < 0)
 		return r;

@@ -328,7 +328,7 @@ static bool module_file_try_file(const struct search *search, const char *path)
 	struct file_mapping file = { 0 };
 	struct build_id found;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (symbolizer_map(search->symbols, path, &file, NULL) < 0)
 		return false;
 	m->bytes = module_file_unpack(path, &file, &m->size);
 	m->mtime_ns = file.mtime_ns;

@@ -38,13 +38,14 @@ bool vmlinux_segments(const struct elf_file *elf, struct code_segments *out)
 	return out->n > 0;
 }
 
-static bool vmlinux_open_one(const char *path, const struct build_id *wanted,
-			     struct file_mapping *mapping, struct elf_file *elf)
+static bool vmlinux_open_one(const struct symbolizer *s, const char *path,
+			     const struct build_id *wanted, struct file_mapping *mapping,
+			     struct elf_file *elf)
 {
 	struct file_mapping file = { 0 };
 	struct build_id found;
 
-	if (file_map(path, &file, NULL) < 0)
+	if (symbolizer_map(s, path, &file, NULL) < 0)
 		return false;
 	if (elf_file_open(elf, file.base, file.size, NULL) == 0 && elf_build_id(elf, &found) &&
 	    build_id_equal(&found, wanted)) {
@@ -66,7 +67,7 @@ bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
 		xasprintf("%s/boot/vmlinux-*", s->root),
 		xasprintf("%s/lib/modules/*/build/vmlinux", s->root),
 	};
-	bool ok = s->vmlinux && vmlinux_open_one(s->vmlinux, wanted, mapping, elf);
+	bool ok = s->vmlinux && vmlinux_open_one(s, s->vmlinux, wanted, mapping, elf);
 
 	if (ok && path)
 		*path = xstrdup(s->vmlinux);
@@ -78,7 +79,7 @@ bool vmlinux_open(const struct symbolizer *s, const struct build_id *wanted,
 
 		if (!ok && wanted->len > 1 && glob(patterns[i], 0, NULL, &paths) == 0)
 			for (size_t p = 0; p < paths.gl_pathc && !ok; p++) {
-				ok = vmlinux_open_one(paths.gl_pathv[p], wanted, mapping, elf);
+				ok = vmlinux_open_one(s, paths.gl_pathv[p], wanted, mapping, elf);
 				if (ok && path)
 					*path = xstrdup(paths.gl_pathv[p]);
 			}

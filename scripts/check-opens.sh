@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The rooms that meet paths of profiled programs open files by guard/open.h. Other opens are listed here: the
+# file, how many, and why nobody else can choose what is opened. An open that is not listed is refused.
+cd "$(dirname "$0")/.." || exit 2
+listed='
+src/collect/cgroup.c|3|/proc/cgroups and cgroup.procs; the folder of a cgroup that the user names
+src/collect/cpu_list.c|1|lists of CPUs in sysfs
+src/collect/kernel_btf.c|1|/sys/kernel/btf
+src/collect/rings_open.c|1|a limit in /proc/sys
+src/collect/sampler_support.c|1|limits in /proc/sys
+src/daemon/actions.c|1|the folder of the daemon
+src/daemon/daemon.c|1|/dev/null
+src/daemon/privilege.c|1|a limit in /proc/sys
+src/machine/cgroups.c|6|/proc/PID/cgroup; folders of the kernel in mounts of cgroups
+src/machine/engine_files.c|2|lists of names in folders of root
+src/machine/kernel_map.c|4|the symbols, modules and notes of the kernel in /proc and /sys
+src/machine/proc.c|4|comm, maps and task of /proc/PID
+src/machine/storage_places.c|1|/etc/passwd
+src/pipeline/ext_ibs.c|2|a file of the user (--ext); the log beside the session
+src/pipeline/host.c|1|/proc/cpuinfo
+src/pipeline/jit_names.c|1|/proc/PID/status
+src/pipeline/off_cpu.c|4|stat, syscall, mem and status of /proc/PID
+src/record/control_channel.c|2|FIFOs that the user names (--control)
+src/record/descendants.c|1|/proc/PID/stat
+src/record/raw.c|4|symbols, modules and notes of the kernel; formats of tracefs
+src/record/raw_trace.c|1|a ratio in sysfs
+src/record/recorder_control.c|1|/proc/self
+src/symbol/demangle/swift_program.c|1|/dev/null
+src/symbol/function_names.c|1|the cache of assay
+src/symbol/image_places.c|1|folders that the user names (--image-path); the guard opens the files in them
+src/symbol/kernel/kallsyms.c|1|/proc/kallsyms, or a copy that the user names
+src/symbol/kernel/kcore.c|1|/proc/kcore, or a copy that the user names
+src/symbol/kernel/kernel_table.c|2|notes and modules of the kernel
+src/symbol/kernel/module_file.c|2|/lib/modules: modules.dep, and the names of releases
+src/symbol/kernel/vmlinux.c|2|notes of the kernel, and names of files in /boot; the guard opens the files
+src/trace/pt_images.c|1|the copy of the kernel in a recording
+src/trace/pt_log.c|1|the log that the user asks for
+'
+for room in lang machine symbol unwind pipeline trace annotate script processes calls collect record daemon; do
+	find "src/$room" -name '*.c'
+done | sort | xargs grep -HnE '(^|[^A-Za-z0-9_.>])(open|openat|open64|openat2|fopen|opendir|open_by_handle_at|fts_open|nftw|scandir|glob|file_map|file_read_all|file_read_line)\(' |
+	grep -vE '^[^:]*:[0-9]+:(static|int|bool|void) |^[^:]*:[0-9]+:[[:space:]]*(/?\*|//)' |
+	awk -F'|' '
+FILENAME != "-" {
+	if (NF) {
+		permitted[$1] = $2
+		known[$1] = 1
+	}
+	next
+}
+{
+	split($0, at, ":")
+	found[at[1]]++
+	lines[at[1]] = lines[at[1]] at[1] ":" at[2] ": open it by guard/open.h, or list it in scripts/check-opens.sh with the reason\n"
+}
+END {
+	for (file in found)
+		if (found[file] > permitted[file] + 0) {
+			printf "%s", lines[file]
+			bad = 1
+		}
+	for (file in known)
+		if (found[file] + 0 < permitted[file]) {
+			print "scripts/check-opens.sh: " file " has " found[file] + 0 " opens, not " permitted[file]
+			bad = 1
+		}
+	exit bad
+}' /dev/fd/3 - 3<<END
+$listed
+END
