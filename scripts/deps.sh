@@ -17,6 +17,7 @@ build|pkg-config|pkgconf-pkg-config|pkgconf|finds the libraries
 build|libzstd-dev|libzstd-devel|zstd|compresses sessions
 build|zstd|zstd|zstd|packs archives
 build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
+build|nettle-dev|nettle-devel|nettle|identities of files
 build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
 build|libiberty-dev|binutils-devel|binutils|Rust and D names
 build|liblzma-dev|xz-devel|xz|symbols inside stripped images

@@ -42,9 +42,9 @@ static uint64_t key_hash(const struct image *image, bool by_build_id)
 	memset(&key, 0, sizeof(key)); /* the padding is hashed too */
 	key.kind = image->kind;
 	key.pid = image->pid;
-	if (by_build_id) {
+	if (by_build_id)
 		key.build_id = image->build_id;
-	} else {
+	if (!by_build_id || image_has_identity(image)) {
 		key.dev = image->dev;
 		key.ino = image->ino;
 		key.generation = image->generation;
@@ -54,9 +54,10 @@ static uint64_t key_hash(const struct image *image, bool by_build_id)
 
 static bool key_equal(const struct image *a, const struct image *b, bool by_build_id)
 {
-	bool same = by_build_id ? build_id_equal(&a->build_id, &b->build_id)
-				: a->dev == b->dev && a->ino == b->ino &&
-					  a->generation == b->generation;
+	bool same =
+		by_build_id
+			? build_id_equal(&a->build_id, &b->build_id) && image_identity_equal(a, b)
+			: a->dev == b->dev && a->ino == b->ino && a->generation == b->generation;
 
 	return same && a->kind == b->kind && a->pid == b->pid && !strcmp(a->path, b->path);
 }

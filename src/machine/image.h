@@ -4,7 +4,9 @@
  *
  * An image is interned by (kind, build id, path); without a build id by (kind, content, path); and
  * if the file is not readable by (kind, device, inode, generation, path). Two binaries of one path
- * and different build ids are two images. The kind gives the zero of an image's offsets:
+ * and different build ids are two images. Anybody can write a file with the build id of another.
+ * So a file that is not to be trusted (machine/image_file.h) has an identity beside its build id.
+ * The kind gives the zero of an image's offsets:
  *
  *   FILE, VDSO   the start of the file
  *   KERNEL       _text, so that a reboot with another KASLR slide adds up
@@ -58,14 +60,36 @@ struct image {
 		int32_t language; /* LANGUAGE: enum language (lang/language.h) */
 	};
 	struct build_id build_id;
-	uint64_t dev, ino;   /* 0 where not known; see also IMAGE_DEV_CONTENT */
+	uint64_t dev, ino;   /* 0 where not known; see also IMAGE_DEV_MIN */
 	uint64_t generation; /* of the inode while it is recorded; 0 where not known */
 	const char *path; /* FILE: as the process saw it; else "[kernel]", "[vdso]", a module's name
 			     … */
 };
 
-/* Value of `dev`: the file has no build id, and `ino` is a hash of its content (image_file.h). */
+/*
+ * Values of `dev` for which `ino` is an identity of the file (image_file.h). Such an image is kept
+ * apart from others of its build id.
+ *
+ *   CONTENT  a trusted file without a build id: XXH3 of its size, beginning and end
+ *   SHA256   the first eight bytes of the SHA-256 of its content
+ *   FILE     a hash of device, inode and times. The file has a build id and can be read at its path
+ */
 #define IMAGE_DEV_CONTENT UINT64_MAX
+#define IMAGE_DEV_SHA256  (UINT64_MAX - 1)
+#define IMAGE_DEV_FILE    (UINT64_MAX - 2)
+#define IMAGE_DEV_MIN     IMAGE_DEV_FILE
+
+static inline bool image_has_identity(const struct image *image)
+{
+	return image->dev >= IMAGE_DEV_MIN;
+}
+
+/* Whether the identities of two images of one build id do not differ. */
+static inline bool image_identity_equal(const struct image *a, const struct image *b)
+{
+	return image_has_identity(a) == image_has_identity(b) &&
+	       (!image_has_identity(a) || (a->dev == b->dev && a->ino == b->ino));
+}
 
 struct code_addr {
 	image_id image;

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <nettle/sha2.h>
+#include <unistd.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -12,19 +15,62 @@
 #include "machine/proc.h"
 
 /*
- * A file's headers are at its beginning, and its symbols at its end. This much of each is read: a
- * few milliseconds for a large file.
+ * Of a trusted file this much of the beginning and of the end is read, where the headers and the
+ * symbols are: a few milliseconds for a large file.
  */
 #define CONTENT_PART ((size_t)8 << 20)
 
 /* XXH3 of the size, the beginning and the end. */
-static uint64_t hash_content(const struct file_mapping *file)
+static uint64_t hash_ends(const struct file_mapping *file)
 {
 	size_t head = MIN(file->size, CONTENT_PART);
 	size_t tail = MIN(file->size - head, CONTENT_PART);
 	uint64_t hash = XXH3_64bits_withSeed(file->base, head, file->size);
 
 	return XXH3_64bits_withSeed(file->base + file->size - tail, tail, hash);
+}
+
+static uint64_t hash_sha256(const void *bytes, size_t size)
+{
+	uint8_t digest[SHA256_DIGEST_SIZE];
+	struct sha256_ctx sha;
+	uint64_t hash;
+
+	sha256_init(&sha);
+	sha256_update(&sha, size, bytes);
+	sha256_digest(&sha, sizeof(digest), digest);
+	memcpy(&hash, digest, sizeof(hash));
+	return hash;
+}
+
+/* Of a file on a disk: a change of its content changes a time, which only root can set back. */
+static uint64_t hash_stat(const struct file_mapping *file)
+{
+	const uint64_t facts[] = { file->dev,      file->ino,      file->size,
+				   file->mtime_ns, file->ctime_ns, file->uid };
+
+	return hash_sha256(facts, sizeof(facts));
+}
+
+/* The numbers of other file systems (major 0) are given again after an unmount. */
+static bool is_on_disk(const struct file_mapping *file)
+{
+	return file->dev >> 32;
+}
+
+bool image_file_is_trusted(const struct file_mapping *file, enum image_found found)
+{
+	return found == IMAGE_AT_ITS_PATH && !file->is_open_to_others &&
+	       (file->uid == 0 || file->uid == geteuid());
+}
+
+bool image_file_may_use(const struct file_mapping *file, const struct file_mapping *other,
+			enum image_found found)
+{
+	bool is_of_same_owner = !image_file_is_trusted(file, found) && other->uid == file->uid;
+
+	return !other->base || image_file_is_trusted(other, found) ||
+	       (found == IMAGE_AT_ITS_PATH && is_of_same_owner && !other->is_open_to_others);
 }
 
 bool image_has_inode_of(const struct image *image, const struct file_mapping *file)
@@ -41,30 +87,71 @@ bool image_has_inode_of(const struct image *image, const struct file_mapping *fi
 bool image_is_file(const struct image *image, const struct file_mapping *file,
 		   const struct build_id *found)
 {
-	if (image->build_id.len)
-		return build_id_equal(found, &image->build_id);
-	if (image_is_by_content(image))
-		return !found->len && hash_content(file) == image->ino;
-	return !image->ino || image_has_inode_of(image, file);
+	if (image->build_id.len && !build_id_equal(found, &image->build_id))
+		return false;
+	switch (image->dev) {
+	case IMAGE_DEV_SHA256:
+		return hash_sha256(file->base, file->size) == image->ino;
+	case IMAGE_DEV_CONTENT:
+		return !found->len && hash_ends(file) == image->ino;
+	default:
+		return image->build_id.len || !image->ino || image_has_inode_of(image, file);
+	}
 }
 
-void image_set_content(struct image *image, const struct file_mapping *file)
+void image_identify(struct image *image, const struct file_mapping *file,
+		    const struct build_id *build_id, enum image_found found)
 {
-	image->dev = IMAGE_DEV_CONTENT;
-	image->ino = hash_content(file);
+	bool is_trusted = image_file_is_trusted(file, found);
+
+	image->build_id = *build_id;
+	image->dev = image->ino = image->generation = 0;
+	if (is_trusted && build_id->len)
+		return;
+	if (is_trusted) {
+		image->dev = IMAGE_DEV_CONTENT;
+		image->ino = hash_ends(file);
+	} else if (build_id->len && found == IMAGE_AT_ITS_PATH) {
+		image->dev = IMAGE_DEV_FILE;
+		image->ino = hash_stat(file);
+	} else {
+		image->dev = IMAGE_DEV_SHA256;
+		image->ino = hash_sha256(file->base, file->size);
+	}
+}
+
+/* `mark`: eight bytes that say what was hashed. */
+static struct build_id image_key_of_hash(const char mark[8], uint64_t hash)
+{
+	struct build_id key = { .len = 8 + sizeof(hash) };
+
+	memcpy(key.bytes, mark, 8);
+	memcpy(key.bytes + 8, &hash, sizeof(hash));
+	return key;
 }
 
 struct build_id image_cache_key(const struct image *image)
 {
-	static const char mark[8] = "content";
-	struct build_id key = image->build_id;
-
-	if (image_is_by_content(image)) {
-		key.len = sizeof(mark) + sizeof(image->ino);
-		memcpy(key.bytes, mark, sizeof(mark));
-		memcpy(key.bytes + sizeof(mark), &image->ino, sizeof(image->ino));
+	switch (image->dev) {
+	case IMAGE_DEV_CONTENT:
+		return image_key_of_hash("content", image->ino);
+	case IMAGE_DEV_SHA256:
+		return image_key_of_hash("sha256\0", image->ino);
+	case IMAGE_DEV_FILE:
+		return (struct build_id){ 0 };
+	default:
+		return image->build_id;
 	}
-	return key;
+}
+
+struct build_id image_file_key(const struct file_mapping *file, const struct build_id *build_id,
+			       enum image_found found)
+{
+	if (image_file_is_trusted(file, found))
+		return build_id->len ? *build_id : image_key_of_hash("content", hash_ends(file));
+	if (is_on_disk(file))
+		return image_key_of_hash("onadisk", hash_stat(file));
+	return image_key_of_hash("sha256\0", hash_sha256(file->base, file->size));
 }
 
 /* Searches a process's mappings for an image. */

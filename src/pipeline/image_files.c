@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "elf/elf_file.h"
 #include "guard/open.h"
-#include "machine/image_file.h"
 #include "symbol/symbols.h"
 
 struct image_files {
@@ -186,10 +185,11 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
  * Fills the index cache. A symbolizer keeps all indexes that it made, so a temporary one is used.
  */
 static void index_symbols(const struct image_files *f, int32_t pid, const char *path,
-			  const struct image *image)
+			  const struct image *image, enum image_found where)
 {
 	cleanup(free_at_exit) char *process = f->proc ? xasprintf("%s/%d", f->proc, pid) : NULL;
-	const struct symbolizer_config config = { .process = process };
+	const struct symbolizer_config config = { .process = process,
+						  .is_at_its_path = where == IMAGE_AT_ITS_PATH };
 	cleanup(symbolizer_free_at_exit) struct symbolizer *symbols = symbolizer_new(&config);
 	struct image there = *image;
 
@@ -197,13 +197,14 @@ static void index_symbols(const struct image_files *f, int32_t pid, const char *
 	symbolizer_table(symbols, &there, NULL, 0);
 }
 
-/* Does `path` lead to another file here, or to no file? */
-static bool is_hidden(const struct file_mapping *file, const char *path)
+enum image_found image_files_found(const struct image *image, const struct file_mapping *file)
 {
+	cleanup(free_at_exit) char *path = image_path(image);
 	struct stat here;
+	bool is_it = guard_stat(GUARD_HERE, path, &here) == 0 && here.st_ino == file->ino &&
+		     ((uint64_t)major(here.st_dev) << 32 | minor(here.st_dev)) == file->dev;
 
-	return guard_stat(GUARD_HERE, path, &here) < 0 || here.st_ino != file->ino ||
-	       ((uint64_t)major(here.st_dev) << 32 | minor(here.st_dev)) != file->dev;
+	return is_it ? IMAGE_AT_ITS_PATH : IMAGE_HIDDEN;
 }
 
 static enum lang_detected detect_runtime(const struct file_mapping *file,
@@ -226,22 +227,21 @@ enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct i
 	bool is_refused = false;
 	cleanup(free_at_exit) char *found =
 		image_files_try(&(struct process){ f->proc, pid }, image, &file, &id, &is_refused);
+	enum image_found where;
 
 	if (!found && is_refused && f->refused)
 		f->refused(f->context);
 	if (!found)
 		return LANG_NONE;
 	detected = detect_runtime(&file, runtime);
-	image->build_id = id;
-	image->dev = image->ino = image->generation = 0;
-	if (!id.len)
-		image_set_content(image, &file);
+	where = image_files_found(image, &file);
+	image_identify(image, &file, &id, where);
 	/*
 	 * A file without a build id is often local or freshly built. It may be gone when a report
 	 * needs it.
 	 */
-	if (!file_is_cut(&file) && (!id.len || is_hidden(&file, image->path)))
-		index_symbols(f, pid, found, image);
+	if (!file_is_cut(&file) && (!id.len || where == IMAGE_HIDDEN))
+		index_symbols(f, pid, found, image, where);
 	if (file_is_cut(&file))
 		detected = LANG_NONE;
 	file_unmap(&file);

@@ -4,11 +4,11 @@
  *
  * The path of a mapping is valid in the process. In a container the same path leads to another file
  * here, or to none; after an upgrade the file is deleted. So at the first sample of an image, its
- * build id is read through /proc/PID/root, /proc/PID/map_files or /proc/PID/exe. An image without a
- * build id is identified by its content.
+ * build id is read through /proc/PID/root, /proc/PID/map_files or /proc/PID/exe. An image gets an
+ * identity beside it, or instead of it, if the build id alone does not do (machine/image_file.h).
  *
  * The symbols are indexed at once if the path leads to another file here, or the file has no build
- * id. Reports find the index in the cache, by build id or content.
+ * id. Reports find the index in the cache.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 #include "base/files/file.h"
 #include "lang/detect.h"
-#include "machine/image.h"
+#include "machine/image_file.h"
 
 /*
  * Finds a path by which a FILE image can be opened now: the path in the process's root, the
@@ -35,6 +35,9 @@ char *image_files_find(const char *proc, int32_t pid, const struct image *image,
 char *image_files_open(const char *proc, int32_t pid, const struct image *image,
 		       struct file_mapping *file, struct build_id *id);
 
+/* Whether the path of an image leads to its file in assay's own root, too. */
+enum image_found image_files_found(const struct image *image, const struct file_mapping *file);
+
 struct image_files;
 
 /* `refused` is called for each file that can't be opened because openat2(2) is not available. NULL:
@@ -44,8 +47,8 @@ struct image_files *image_files_new(const char *proc, void (*refused)(void *cont
 void image_files_free(struct image_files *f); /* NULL is fine */
 
 /*
- * Reads the file of a FILE image. Stores the file's build id in the image, or without one the
- * identity of its content. Leaves the image unchanged if the file can't be reached. If the file is
+ * Reads the file of a FILE image, and calls image_identify() for the image. Leaves the image
+ * unchanged if the file can't be reached. If the file is
  * the runtime of a language, *runtime is filled (lang/detect.h); else the result is LANG_NONE.
  */
 enum lang_detected image_files_look(struct image_files *f, int32_t pid, struct image *image,

@@ -95,23 +95,13 @@ static enum unwind_table_state get_vdso_table(struct user_stacks *s,
 	return unwind_library_get(s->library, IMAGE_UNKNOWN_ID.n, &wanted, table);
 }
 
-/* Before its first sample only the inode of an image is known. The file has its build id. */
-static struct build_id key_of_file(const struct image *image, const struct file_mapping *file,
-				   const struct build_id *found)
-{
-	struct image known = *image;
-
-	known.build_id = *found;
-	if (!found->len)
-		image_set_content(&known, file);
-	return image_cache_key(&known);
-}
-
 static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id,
 					      const struct unwind_table **table)
 {
 	const struct image *image = image_get(machine_images(s->machine), id);
-	struct unwind_image wanted = { .build_id = image_cache_key(image) };
+	struct unwind_image wanted = { .key = image_cache_key(image),
+				       .build_id = image->build_id,
+				       .is_key_of_file = image->dev == IMAGE_DEV_SHA256 };
 	cleanup(free_at_exit) char *path = NULL, *root = NULL;
 	struct file_mapping file = { 0 };
 	struct build_id found;
@@ -121,13 +111,13 @@ static enum unwind_table_state look_for_table(struct user_stacks *s, image_id id
 		return get_vdso_table(s, table);
 	if (image->kind != IMAGE_FILE)
 		return UNWIND_TABLE_UNREADABLE;
-	if (wanted.build_id.len && unwind_library_find(s->library, id.n, &wanted.build_id, table))
+	if (wanted.key.len && unwind_library_find(s->library, id.n, &wanted.key, table))
 		return UNWIND_TABLE_READY;
 	path = image_files_open(s->proc, s->pid, image, &file, &found);
 	if (!path && !image->build_id.len)
 		return UNWIND_TABLE_UNREADABLE;
-	if (path && !wanted.build_id.len)
-		wanted.build_id = key_of_file(image, &file, &found);
+	if (path)
+		wanted.found = image_files_found(image, &file);
 	wanted.file = path ? &file : NULL;
 	wanted.path = image->path; /* the file is gone; its table may be in the cache */
 	wanted.name = image->path;

@@ -83,9 +83,10 @@ static void image_key(const struct image *image, struct buf *key)
 	buf_u8(key, (uint8_t)image->kind);
 	buf_u32(key, (uint32_t)image->pid);
 	buf_u8(key, image->build_id.len);
-	if (image->build_id.len) {
+	if (image->build_id.len)
 		buf_bytes(key, image->build_id.bytes, sizeof(image->build_id.bytes));
-	} else {
+	buf_u8(key, image_has_identity(image));
+	if (!image->build_id.len || image_has_identity(image)) {
 		buf_u64(key, image->dev);
 		buf_u64(key, image->ino);
 	}
@@ -663,7 +664,8 @@ static uint32_t identified(const struct profile *p, const struct image *image)
 	return found;
 }
 
-/* Finds the first image of a build id and file name; `firsts` maps string ids to images. */
+/* Finds the first image of a build id, identity and file name; `firsts` maps string ids to images.
+ */
 static uint32_t first_of_binary(struct strings *binaries, struct intmap *firsts,
 				const struct image *image, uint32_t i)
 {
@@ -672,6 +674,10 @@ static uint32_t first_of_binary(struct strings *binaries, struct intmap *firsts,
 	bool is_new;
 
 	buf_bytes(&key, &image->build_id, sizeof(image->build_id));
+	if (image_has_identity(image)) {
+		buf_u64(&key, image->dev);
+		buf_u64(&key, image->ino);
+	}
 	buf_str(&key, index_base_name(image->path));
 	first = intmap_put(firsts, strings_add_n(binaries, (const char *)key.data, key.len).n,
 			   &is_new);
@@ -713,7 +719,7 @@ uint32_t *index_merged_images(struct profile *p)
 		uint32_t same = NO_INDEX;
 
 		if (image->kind == IMAGE_FILE && !image->build_id.len &&
-		    !image_is_by_content(image) && p->images.n <= MAX_IMAGES_COMPARED)
+		    !image_has_identity(image) && p->images.n <= MAX_IMAGES_COMPARED)
 			same = identified(p, image);
 		if (same != NO_INDEX)
 			merged[i] = merged[same];

@@ -211,7 +211,7 @@ static int open_rings(struct recorder *r, struct error *err)
 	struct rings_config rings = {
 		.backend = c->backend,
 		.counters = c->in_kernel ? &none : &r->counters,
-		.with_inodes = c->in_kernel || c->off_cpu,
+		.with_inodes = !c->raw, /* a build id is a claim of the file */
 		/* perf's own tools would also need records of all existing cgroups */
 		.with_cgroup = !c->raw && !(c->merged & SEPARATE_CGROUP),
 		.for_file = c->raw,

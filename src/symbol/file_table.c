@@ -24,6 +24,8 @@ struct making {
 	/* Holds names until the index is made: of PLT entries, and of other symbol tables. */
 	struct arena *names;
 	struct file_mapping file, debug_file;
+	enum image_found found;     /* of `file` */
+	struct build_id tried, key; /* of the cache: looked up for the image; of the file */
 	uint8_t *mini_debug;
 };
 
@@ -39,10 +41,9 @@ static void file_table_making_fini(struct making *m)
 
 static void explain_stripped(struct symbol_table *t, const char *passed_over)
 {
-	struct build_id none = { 0 };
 	char hex[BUILD_ID_HEX_SIZE];
 
-	build_id_hex(image_is_by_content(&t->image) ? &none : &t->index.header->build_id, hex);
+	build_id_hex(&t->index.header->own_id, hex);
 	if (passed_over)
 		table_fail(t, t->status, "%s: is stripped, and %s belongs to another build of it",
 			   t->image.path, passed_over);
@@ -83,7 +84,6 @@ static void file_table_build(struct making *m)
 	cleanup(free_at_exit) char *passed_over = NULL;
 	struct symbol_table *t = m->t;
 	enum symbol_status status;
-	struct build_id key;
 
 	code_segments_of_image(&m->segments, &m->elf);
 	elf_draft_code(&m->draft, &m->elf, &m->segments);
@@ -96,14 +96,14 @@ static void file_table_build(struct making *m)
 	}
 	table_adopt(t, &m->draft, status);
 	t->block->evidence = debug_file_evidence(&m->search);
-	t->block->build_id = m->search.build_id;
+	t->block->own_id = m->search.build_id;
 	if (file_is_cut(&m->file) || file_is_cut(&m->debug_file)) {
 		table_fail(t, status, "%s: was cut short while its symbols were read",
 			   t->image.path);
 		return;
 	}
-	key = m->search.build_id.len ? m->search.build_id : image_cache_key(&t->image);
-	table_to_cache(m->s, t, &key);
+	if (image_file_may_use(&m->file, &m->debug_file, m->found))
+		table_to_cache(m->s, t, &m->key);
 	if (status == SYMBOL_DYNSYM)
 		explain_stripped(t, passed_over);
 }
@@ -118,7 +118,12 @@ static bool fail_if_changed(struct making *m)
 		return false;
 	build_id_hex(&t->image.build_id, was);
 	build_id_hex(&m->search.build_id, is);
-	if (*was)
+	if (*was && !strcmp(was, is))
+		table_fail(t, SYMBOL_CHANGED,
+			   "%s: is not the file that was profiled: the profiled file had the same "
+			   "build id, %s, and another content",
+			   t->image.path, is);
+	else if (*was)
 		table_fail(t, SYMBOL_CHANGED,
 			   "%s: has changed since it was profiled (its build id was %s, now it has "
 			   "%s)",
@@ -127,7 +132,7 @@ static bool fail_if_changed(struct making *m)
 		table_fail(t, SYMBOL_CHANGED,
 			   "%s: is not the file that was profiled: the profiled file had no build "
 			   "id and another %s",
-			   t->image.path, image_is_by_content(&t->image) ? "content" : "inode");
+			   t->image.path, image_has_identity(&t->image) ? "content" : "inode");
 	return true;
 }
 
@@ -142,8 +147,7 @@ static bool is_cached_good(const struct making *m)
 
 	if (m->t->status != SYMBOL_DYNSYM)
 		return true;
-	if (!image_is_by_content(&m->t->image))
-		search.build_id = ix->header->build_id;
+	search.build_id = ix->header->own_id;
 	search.link_name = index_text(ix, ix->header->debug_link);
 	if (!*search.link_name)
 		search.link_name = NULL;
@@ -163,7 +167,9 @@ static void make_from_bytes(struct making *m, const void *bytes, size_t size)
 	if (fail_if_changed(m))
 		return;
 	m->search.link_name = elf_debug_link(&m->elf, &m->search.link_crc);
-	if (t->image.build_id.len || !table_from_cache(m->s, t, &m->search.build_id) ||
+	if (t->image.kind == IMAGE_FILE)
+		m->key = symbolizer_key(m->s, &t->image, &m->file, &m->search.build_id, m->found);
+	if (build_id_equal(&m->key, &m->tried) || !table_from_cache(m->s, t, &m->key) ||
 	    !is_cached_good(m))
 		file_table_build(m);
 	else if (t->status == SYMBOL_DYNSYM)
@@ -205,9 +211,10 @@ void make_file_table(struct symbolizer *s, struct symbol_table *t)
 			    .image_path = place.below,
 			    .report = s->report_fetching },
 		.names = arena_new(),
+		.found = symbolizer_found(s, &t->image, place.path),
+		.tried = image_cache_key(&t->image),
 	};
-	struct build_id key = image_cache_key(&t->image);
-	bool is_cached = table_from_cache(s, t, &key);
+	bool is_cached = table_from_cache(s, t, &m.tried);
 
 	if (!is_cached || !is_cached_good(&m))
 		make_from_file(&m, place.path);
@@ -232,6 +239,8 @@ void make_vdso_table(struct symbolizer *s, struct symbol_table *t)
 		.t = t,
 		.search = { .root = s->root, .debug_dir = s->debug_dir, .image_path = "" },
 		.names = arena_new(),
+		.tried = t->image.build_id,
+		.key = t->image.build_id, /* of the kernel */
 	};
 
 	if (!table_from_cache(s, t, &t->image.build_id)) {

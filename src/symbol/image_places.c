@@ -104,7 +104,7 @@ const struct listed_file *image_places_find(const struct image_places *p, const 
 bool image_place_is_right(const struct symbolizer *s, const struct image *image,
 			  const struct file_mapping *file, const struct build_id *found)
 {
-	bool is_by_inode = !image->build_id.len && !image_is_by_content(image);
+	bool is_by_inode = !image->build_id.len && !image_has_identity(image);
 
 	return (is_by_inode && *s->root) || image_is_file(image, file, found);
 }
@@ -128,7 +128,7 @@ static bool image_places_is_of_image(const struct symbolizer *s, const char *pat
 /* Whether the image has an identity beside its name. */
 static bool has_identity(const struct image *image)
 {
-	return image->build_id.len || image_is_by_content(image);
+	return image->build_id.len || image_has_identity(image);
 }
 
 static bool image_places_is_below(const char *path, const char *root)

@@ -38,7 +38,7 @@
 #include "symbol/demangle/name_units.h"
 
 #define INDEX_MAGIC   "assaysym"
-#define INDEX_VERSION 4 /* changes with the layout, and with the rules for aliases and sizes */
+#define INDEX_VERSION 5 /* changes with the layout, and with the rules for aliases and sizes */
 
 enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4 };
 
@@ -51,12 +51,12 @@ struct index_header {
 	uint64_t text_size; /* bytes of text, the last NUL included */
 	uint64_t evidence;  /* cache.h: the state of the files that a stripped image's search saw */
 	uint64_t checksum;  /* cache.h: XXH3 of the block, this field taken as 0 */
-	struct build_id build_id;
-	uint8_t pad[3];
+	struct build_id build_id; /* cache.h: the key, which is a build id only of trusted files */
+	struct build_id own_id;   /* the image's; len 0: it has none */
+	uint8_t pad[2];
 	uint32_t debug_link; /* in text: the .gnu_debuglink of the image; "" if none */
-	uint32_t pad2;
 };
-_Static_assert(sizeof(struct index_header) == 80, "index header is a file format");
+_Static_assert(sizeof(struct index_header) == 96, "index header is a file format");
 
 /* A view of a block, which stays the caller's. */
 struct index {

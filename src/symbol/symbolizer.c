@@ -50,18 +50,46 @@ void table_adopt(struct symbol_table *t, struct index_draft *d, enum symbol_stat
 	index_open(&t->index, block, size);
 }
 
-bool table_from_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id)
+enum image_found symbolizer_found(const struct symbolizer *s, const struct image *image,
+				  const char *path)
 {
-	if (!s->cache_dir || !id->len || !cache_open(s->cache_dir, id, &t->mapping, &t->index))
+	cleanup(free_at_exit) char *bare = image_path_without_mark(image);
+
+	if (s->process ? s->is_at_its_path : !*s->root && !strcmp(path, bare))
+		return IMAGE_AT_ITS_PATH;
+	return IMAGE_HIDDEN;
+}
+
+struct build_id symbolizer_key(const struct symbolizer *s, const struct image *image,
+			       const struct file_mapping *file, const struct build_id *found_id,
+			       enum image_found found)
+{
+	if (!s->cache_dir)
+		return (struct build_id){ 0 };
+	if (image->dev == IMAGE_DEV_SHA256)
+		return image_cache_key(image);
+	return image_file_key(file, found_id, found);
+}
+
+bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
+		      const struct build_id *key)
+{
+	struct file_mapping mapping = { 0 };
+	struct index index;
+
+	if (!s->cache_dir || !key->len || !cache_open(s->cache_dir, key, &mapping, &index))
 		return false;
+	file_unmap(&t->mapping);
+	t->mapping = mapping;
+	t->index = index;
 	t->status = t->index.header->status;
 	return true;
 }
 
-void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id)
+void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key)
 {
-	if (s->cache_dir && id->len && t->block)
-		cache_write(s->cache_dir, id, t->block, t->index.size);
+	if (s->cache_dir && key->len && t->block)
+		cache_write(s->cache_dir, key, t->block, t->index.size);
 }
 
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)
@@ -106,6 +134,7 @@ struct symbolizer *symbolizer_new(const struct symbolizer_config *config)
 	s->names = arena_new();
 	s->report_fetching = config->report_fetching;
 	s->process = config->process ? xstrdup(config->process) : NULL;
+	s->is_at_its_path = config->is_at_its_path;
 	s->readable = readable_names_new(config->no_demangle, config->report_unread);
 	s->kallsyms_result = 1;
 	image_places_init(&s->image_places, s->root, config->image_dirs, config->n_image_dirs);
@@ -201,7 +230,8 @@ static void make_table(struct symbolizer *s, struct symbol_table *t,
 /* Without a build id, several files may have one path. */
 static bool is_same_image(const struct image *a, const struct image *b)
 {
-	bool is_same_file = a->build_id.len || (a->dev == b->dev && a->ino == b->ino);
+	bool is_same_file =
+		a->build_id.len ? image_identity_equal(a, b) : a->dev == b->dev && a->ino == b->ino;
 
 	return a->kind == b->kind && a->pid == b->pid && is_same_file &&
 	       build_id_equal(&a->build_id, &b->build_id) && !strcmp(a->path, b->path);

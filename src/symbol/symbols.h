@@ -48,6 +48,8 @@ struct symbolizer_config {
 	 * resolved below /proc/PID/root, or as a link of /proc (guard/open.h). NULL: no process.
 	 */
 	const char *process;
+	/* With a process: its images are the files at their paths in assay's own root, too. */
+	bool is_at_its_path;
 	bool no_demangle; /* names stay as in the symbol table */
 };
 

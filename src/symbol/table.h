@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/files/file.h"
 #include "base/intmap.h"
+#include "machine/image_file.h"
 #include "symbol/image_places.h"
 #include "symbol/index.h"
 #include "symbol/kernel/kallsyms.h"
@@ -48,7 +49,8 @@ struct symbolizer {
 	int kallsyms_result;      /* 1: not read yet; 0; or a negative errno */
 	struct image_places image_places;
 	void (*report_fetching)(const char *sentence);
-	char *process; /* "/proc/PID"; NULL: none */
+	char *process;       /* "/proc/PID"; NULL: none */
+	bool is_at_its_path; /* of the process's images (symbols.h) */
 	struct readable_names *readable;
 };
 
@@ -68,12 +70,24 @@ char *image_path_without_mark(const struct image *image);
 int symbolizer_map(const struct symbolizer *s, const char *path, struct file_mapping *out,
 		   struct error *err);
 
-/* Puts the cached index of a build id into the table; false if there is none. */
-bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
-		      const struct build_id *id);
+/* Where the file at `path` was found for an image of kind FILE. */
+enum image_found symbolizer_found(const struct symbolizer *s, const struct image *image,
+				  const char *path);
 
-/* Keeps the table's index for later runs. */
-void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *id);
+/*
+ * The key of things made from a file, which is the image's (image_place_is_right()). len 0: there
+ * is no cache.
+ */
+struct build_id symbolizer_key(const struct symbolizer *s, const struct image *image,
+			       const struct file_mapping *file, const struct build_id *found_id,
+			       enum image_found found);
+
+/* Puts the cached index of a key into the table; false if there is none. */
+bool table_from_cache(const struct symbolizer *s, struct symbol_table *t,
+		      const struct build_id *key);
+
+/* Keeps the table's index for later runs; not if the key is empty. */
+void table_to_cache(const struct symbolizer *s, struct symbol_table *t, const struct build_id *key);
 
 /* An empty table with a status and a sentence with the reason. */
 void table_fail(struct symbol_table *t, enum symbol_status status, const char *format, ...)

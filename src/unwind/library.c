@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files/cache_dir.h"
@@ -30,7 +31,9 @@ struct entry {
 	struct file_mapping file; /* the image, or … */
 	void *bytes;              /* … a copy of its bytes */
 	size_t size;
-	struct build_id build_id;
+	struct build_id build_id, key;
+	bool is_key_of_file;
+	enum image_found found;
 	int root_fd; /* root for the search of its debug file; -1: ours */
 	char *name;  /* NULL: no debug file */
 
@@ -91,6 +94,20 @@ static bool is_up_to_date(const struct unwind_library *lib, const struct entry *
 	       e->table.header->evidence == evidence_of(lib, e, &elf);
 }
 
+static bool is_own_root(const struct entry *e)
+{
+	struct stat root, own;
+
+	return e->root_fd < 0 || (fstat(e->root_fd, &root) == 0 && stat("/", &own) == 0 &&
+				  root.st_dev == own.st_dev && root.st_ino == own.st_ino);
+}
+
+/* Whether the table may be kept under the image's key. */
+static bool may_use_debug(const struct entry *e, const struct file_mapping *debug)
+{
+	return image_file_may_use(&e->file, debug, is_own_root(e) ? e->found : IMAGE_HIDDEN);
+}
+
 static int build_entry(const struct unwind_library *lib, struct entry *e,
 		       const struct elf_file *elf)
 {
@@ -105,6 +122,8 @@ static int build_entry(const struct unwind_library *lib, struct entry *e,
 	}
 	if (r == 0 && unwind_is_bare(e->block))
 		e->block->evidence = evidence_of(lib, e, elf);
+	if (has_debug && !may_use_debug(e, &file))
+		e->key = (struct build_id){ 0 };
 	file_unmap(&file);
 	return r;
 }
@@ -138,10 +157,11 @@ static void forget_cached(struct entry *e)
  */
 static void turn_to_cache(const struct unwind_library *lib, struct entry *e)
 {
-	if (!lib->cache_dir || !e->block->build_id.len)
+	if (!lib->cache_dir || !e->key.len)
 		return;
+	e->block->build_id = e->key;
 	unwind_cache_write(lib->cache_dir, e->block);
-	if (!open_cached_table(lib, &e->block->build_id, e))
+	if (!open_cached_table(lib, &e->key, e))
 		return;
 	/* without a successful write, an older one may be there */
 	if (memcmp(e->table.header, e->block, sizeof(*e->block)) != 0) {
@@ -166,32 +186,47 @@ static enum unwind_table_state build_from(const struct unwind_library *lib, stru
 		return UNWIND_TABLE_UNSUPPORTED;
 	if (file_is_cut(&e->file))
 		return UNWIND_TABLE_UNREADABLE;
-	if (!e->block->build_id.len)
-		e->block->build_id = e->build_id;
+	if (e->bytes)
+		e->key = e->block->build_id; /* of the kernel's vdso */
 	turn_to_cache(lib, e);
 	if (e->block)
 		unwind_table_open(&e->table, e->block, (size_t)e->block->size);
 	return UNWIND_TABLE_READY;
 }
 
-/* The build id is the key of the cache, so an unknown build id is read first. */
-static void learn_build_id(struct entry *e)
+static bool is_in_cache(const struct unwind_library *lib, struct entry *e)
 {
+	if (!open_cached_table(lib, &e->key, e))
+		return false;
+	if (is_up_to_date(lib, e))
+		return true;
+	forget_cached(e);
+	return false;
+}
+
+/* The caller's key is the image's. A new table is kept under the key of the file that is there. */
+static void learn_key(struct entry *e)
+{
+	struct build_id id = { 0 };
 	struct elf_file elf;
 
-	if (!e->build_id.len && elf_file_open(&elf, e->file.base, e->file.size, NULL) == 0)
-		elf_build_id(&elf, &e->build_id);
+	if (e->bytes || e->is_key_of_file)
+		return;
+	if (elf_file_open(&elf, e->file.base, e->file.size, NULL) == 0)
+		elf_build_id(&elf, &id);
+	e->key = image_file_key(&e->file, &id, e->found);
 }
 
 static enum unwind_table_state library_load_entry(const struct unwind_library *lib, struct entry *e)
 {
-	if (lib->cache_dir && !e->bytes)
-		learn_build_id(e);
-	if (open_cached_table(lib, &e->build_id, e)) {
-		if (is_up_to_date(lib, e))
-			return UNWIND_TABLE_READY;
-		forget_cached(e);
-	}
+	struct build_id known = e->key;
+
+	if (is_in_cache(lib, e))
+		return UNWIND_TABLE_READY;
+	if (lib->cache_dir && e->file.base)
+		learn_key(e);
+	if (!build_id_equal(&known, &e->key) && is_in_cache(lib, e))
+		return UNWIND_TABLE_READY;
 	return e->bytes ? build_from(lib, e, e->bytes, e->size)
 			: build_from(lib, e, e->file.base, e->file.size);
 }
@@ -335,6 +370,9 @@ static struct entry *library_add_entry(struct unwind_library *lib, const struct 
 
 	atomic_init(&e->state, UNWIND_TABLE_PENDING);
 	e->build_id = image->build_id;
+	e->key = image->key;
+	e->is_key_of_file = image->is_key_of_file;
+	e->found = image->found;
 	e->name = image->name ? xstrdup(image->name) : NULL;
 	e->root_fd = image->root ? guard_root_of(image->root) : -1;
 	if (image->file) {
@@ -373,15 +411,15 @@ static enum unwind_table_state state_of(const struct entry *e)
 	return (enum unwind_table_state)atomic_load_explicit(&e->state, memory_order_acquire);
 }
 
-bool unwind_library_find(struct unwind_library *lib, uint32_t number,
-			 const struct build_id *build_id, const struct unwind_table **table)
+bool unwind_library_find(struct unwind_library *lib, uint32_t number, const struct build_id *key,
+			 const struct unwind_table **table)
 {
 	struct entry **at = entry_at(lib, number);
 
 	if (!*at) {
-		struct entry cached = { .build_id = *build_id, .root_fd = -1 };
+		struct entry cached = { .key = *key, .root_fd = -1 };
 
-		if (!open_cached_table(lib, build_id, &cached))
+		if (!open_cached_table(lib, key, &cached))
 			return false;
 		if (lib->debug_files && unwind_is_bare(cached.table.header)) {
 			forget_cached(&cached);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwind tables of all images of a recording. A table comes from the cache, by build id or,
- * without one, by content. Otherwise it is built from the image and cached.
+ * The unwind tables of all images of a recording. A table comes from the cache, by the key of its
+ * file (machine/image_file.h). Otherwise it is built from the image and cached.
  *
  *	struct unwind_library *lib = unwind_library_new(&(struct unwind_library_config){ 0 });
  *	struct unwind_image image = { .path = path, .build_id = id };
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/build_id.h"
+#include "machine/image_file.h"
 #include "unwind/table.h"
 
 struct elf_file;
@@ -50,12 +51,16 @@ struct unwind_image {
 	const char *path; /* a path that can be opened now, as under /proc/PID/root */
 	/* Or the file itself, if the path may lead elsewhere by now; the library takes it over. */
 	struct file_mapping *file;
-	const void *bytes; /* or, with path NULL, its bytes: the vdso's. Copied */
-	size_t size;       /* of the bytes */
-	/* len 0: not known; the file's build id counts, or a hash of its content if it has none. */
-	struct build_id build_id;
-	const char *root; /* the process's, as /proc/PID/root; NULL: this one */
-	const char *name; /* of the image below it; NULL: it has no debug file */
+	const void *bytes;        /* or, with path NULL, its bytes: the vdso's. Copied */
+	size_t size;              /* of the bytes */
+	struct build_id build_id; /* a file with another is REPLACED; len 0: any file is right */
+	/* Of the cache (machine/image_file.h). The key of the file itself counts when a table is
+	 * written, unless `is_key_of_file`. */
+	struct build_id key;
+	bool is_key_of_file;
+	enum image_found found; /* where the file was found */
+	const char *root;       /* the process's, as /proc/PID/root; NULL: this one */
+	const char *name;       /* of the image below it; NULL: it has no debug file */
 };
 
 /* X(id, text) */
@@ -90,11 +95,11 @@ enum unwind_table_state unwind_library_get(struct unwind_library *lib, uint32_t 
 					   const struct unwind_table **table);
 
 /*
- * The table of an image with a known build id, if it was used before or is in the cache. This needs
+ * The table of an image with a known key, if it was used before or is in the cache. This needs
  * neither the image's file nor the thread. False: call unwind_library_get().
  */
-bool unwind_library_find(struct unwind_library *lib, uint32_t number,
-			 const struct build_id *build_id, const struct unwind_table **table);
+bool unwind_library_find(struct unwind_library *lib, uint32_t number, const struct build_id *key,
+			 const struct unwind_table **table);
 
 /*
  * A library's table is not needed for a while: its memory is released, and comes back from the

@@ -37,7 +37,7 @@ struct elf_file;
 struct error;
 
 #define UNWIND_MAGIC   "assayunw"
-#define UNWIND_VERSION 7
+#define UNWIND_VERSION 8
 
 struct unwind_header {
 	char magic[8];
@@ -50,9 +50,9 @@ struct unwind_header {
 	uint32_t n_unsupported; /* rows whose rule can't be followed */
 	uint64_t code_bytes;    /* of the image's code; those without a rule */
 	uint64_t bare_bytes;
-	uint64_t evidence; /* of a bare image: the state of its debug file's places */
-	uint64_t checksum; /* cache.h: XXH3 of the block, this field taken as 0 */
-	struct build_id build_id;
+	uint64_t evidence;        /* of a bare image: the state of its debug file's places */
+	uint64_t checksum;        /* cache.h: XXH3 of the block, this field taken as 0 */
+	struct build_id build_id; /* cache.h: the key, which is a build id only of trusted files */
 	uint8_t pad[3];
 };
 _Static_assert(sizeof(struct unwind_header) == 104, "unwind header is a file format");

@@ -60,6 +60,25 @@ static void one_path_with_two_build_ids_is_two_images(void **state)
 	image_table_free(t);
 }
 
+/* Anybody can write a file with the build id of another. */
+static void one_build_id_with_two_identities_is_two_images(void **state)
+{
+	struct image_table *t = image_table_new();
+	struct image image = { .kind = IMAGE_FILE, .path = "/lib", .build_id = { 2, { 1, 2 } } };
+	image_id plain = image_intern(t, &image), one, other;
+
+	(void)state;
+	image.ino = 5; /* of a mapping: no identity */
+	assert_int_equal(image_intern(t, &image).n, plain.n);
+	image.dev = IMAGE_DEV_SHA256;
+	one = image_intern(t, &image);
+	image.ino = 6;
+	other = image_intern(t, &image);
+	assert_int_equal(image_intern(t, &image).n, other.n);
+	assert_true(one.n != plain.n && other.n != plain.n && one.n != other.n);
+	image_table_free(t);
+}
+
 static void a_build_id_that_came_later_is_found_by_both_keys(void **state)
 {
 	struct image_table *t = image_table_new();
@@ -119,6 +138,7 @@ int main(void)
 		cmocka_unit_test(the_unknown_image_is_id_0),
 		cmocka_unit_test(equal_images_have_one_id),
 		cmocka_unit_test(one_path_with_two_build_ids_is_two_images),
+		cmocka_unit_test(one_build_id_with_two_identities_is_two_images),
 		cmocka_unit_test(a_build_id_that_came_later_is_found_by_both_keys),
 		cmocka_unit_test(jit_code_of_two_processes_is_two_images),
 		cmocka_unit_test(ids_survive_growth),

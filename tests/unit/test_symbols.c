@@ -248,7 +248,7 @@ static void two_files_of_a_path_have_a_table_each(void **state)
 	(void)state;
 	run_command("objcopy --remove-section .note.gnu.build-id /proc/%d/exe twin", (int)getpid());
 	assert_int_equal(file_map("twin", &file, NULL), 0);
-	image_set_content(&image, &file);
+	image_identify(&image, &file, &(struct build_id){ 0 }, IMAGE_HIDDEN);
 	file_unmap(&file);
 	/* In an emulator, the file is the emulator's, which may be stripped. */
 	assert_int_not_equal(symbol_table_status(symbolizer_table(s, &image, NULL, 0)),

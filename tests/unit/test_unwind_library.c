@@ -67,7 +67,7 @@ static void a_table_is_the_same_from_the_cache(void **state)
 	/* The first one builds it; the second has no image to build it from. */
 	for (int round = 0; round < 2; round++) {
 		struct unwind_image image = { .path = round ? "absent" : IMAGE,
-					      .build_id = b.block->build_id };
+					      .key = b.block->build_id };
 		struct unwind_library *lib = unwind_library_new(&config);
 
 		assert_int_equal(unwind_library_get(lib, 5, &image, &table), UNWIND_TABLE_READY);
@@ -127,18 +127,18 @@ static void what_is_in_the_cache_is_found_without_its_file(void **state)
 
 	(void)state;
 	build_of(&b, IMAGE);
-	image.build_id = b.block->build_id;
-	assert_false(unwind_library_find(lib, 2, &image.build_id, &table));
+	image.key = b.block->build_id;
+	assert_false(unwind_library_find(lib, 2, &image.key, &table));
 	unwind_library_get(lib, 2, &image, &table);
 	unwind_library_wait(lib);
-	assert_true(unwind_library_find(lib, 2, &image.build_id, &table));
-	assert_true(unwind_library_find(lib, 7, &image.build_id, &table));
+	assert_true(unwind_library_find(lib, 2, &image.key, &table));
+	assert_true(unwind_library_find(lib, 7, &image.key, &table));
 	assert_int_equal(table->header->n_rows, b.block->n_rows);
 	assert_int_equal(unwind_library_memory(lib), 2 * b.block->size);
 	assert_int_equal(unwind_library_get(lib, 7, NULL, &again), UNWIND_TABLE_READY);
 	assert_ptr_equal(again, table);
-	image.build_id.bytes[0] ^= 1;
-	assert_false(unwind_library_find(lib, 8, &image.build_id, &table));
+	image.key.bytes[0] ^= 1;
+	assert_false(unwind_library_find(lib, 8, &image.key, &table));
 	unwind_library_free(lib);
 	built_fini(&b);
 }
@@ -148,7 +148,7 @@ static void a_file_without_a_build_id_is_cached_by_its_content(void **state)
 {
 	struct unwind_library_config config = { .cache_dir = "content" };
 	struct build_id content = { .len = 16, .bytes = "0123456789abcde" };
-	struct unwind_image image = { .path = "plain", .build_id = content };
+	struct unwind_image image = { .path = "plain", .key = content, .is_key_of_file = true };
 	struct unwind_library *lib = unwind_library_new(&config);
 	const struct unwind_table *table = NULL;
 	uint32_t n_rows;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -120,6 +121,14 @@ static int file_map_bytes(int fd, size_t size, struct file_mapping *out)
 	return 0;
 }
 
+/* User mounts (FUSE, removable disks) are such file systems: their files name any owner. */
+static bool is_without_suid(int fd)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) < 0 || (fs.f_flag & ST_NOSUID);
+}
+
 int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err)
 {
 	struct stat st;
@@ -134,6 +143,9 @@ int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error
 		.ino = st.st_ino,
 		.dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev),
 		.mtime_ns = timespec_ns(st.st_mtim),
+		.ctime_ns = timespec_ns(st.st_ctim),
+		.uid = st.st_uid,
+		.is_open_to_others = (st.st_mode & (S_IWGRP | S_IWOTH)) || is_without_suid(fd),
 	};
 	r = out->size ? file_map_bytes(fd, out->size, out) : 0;
 	if (r < 0)

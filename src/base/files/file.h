@@ -30,8 +30,12 @@ bool file_read_line(const char *path, char *line, size_t size);
 struct file_mapping {
 	const uint8_t *base;
 	size_t size;
-	uint64_t mtime_ns, ino;
+	uint64_t mtime_ns, ctime_ns, ino;
 	uint64_t dev; /* of stat(2): major << 32 | minor */
+	uint32_t uid; /* the owner */
+	/* Whether others than the owner may write the file; or its file system, which is mounted
+	 * with nosuid, is not to be trusted with owners. */
+	bool is_open_to_others;
 	struct cut_guard *guard;
 	bool was_cut; /* while it was copied */
 };

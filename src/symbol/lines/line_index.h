@@ -33,7 +33,7 @@
 #include "base/files/file.h"
 
 #define LINE_MAGIC   "assaylin"
-#define LINE_VERSION 5
+#define LINE_VERSION 6
 
 #define NO_NODE UINT32_MAX
 

@@ -728,6 +728,9 @@ static bool scan_dwo_file(struct line_scan *s, const char *path, const struct dw
 			scan_split_unit(s, &sections.dwarf, skeleton, &found);
 		debug_sections_fini(&sections);
 	}
+	if (found && s->source->image_file &&
+	    !image_file_may_use(s->source->image_file, &file, s->source->found))
+		s->losses.is_of_others = true;
 	file_unmap(&file);
 	return found;
 }

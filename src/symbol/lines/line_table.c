@@ -19,9 +19,10 @@ struct making {
 	struct symbolizer *s;
 	struct line_table *t;
 	const struct image *image;
-	const char *root, *path;  /* of the image: path without root */
-	struct image_place place; /* of a FILE image */
-	struct build_id build_id;
+	const char *root, *path;       /* of the image: path without root */
+	struct image_place place;      /* of a FILE image */
+	struct build_id build_id, key; /* the image's; the cache's */
+	enum image_found found;        /* of a FILE image */
 	struct module_file module;
 	struct file_mapping image_file, debug_file, alt_file, package_file;
 	struct elf_file elf, debug_elf;
@@ -168,6 +169,16 @@ static void line_table_find_code(struct making *m)
 
 /* ---- making ---- */
 
+static bool may_be_kept(const struct making *m, const struct line_losses *losses)
+{
+	const struct file_mapping *others[] = { &m->debug_file, &m->alt_file, &m->package_file };
+
+	for (size_t i = 0; i < ARRAY_SIZE(others) && m->source.image_file; i++)
+		if (!image_file_may_use(m->source.image_file, others[i], m->found))
+			return false;
+	return !losses->is_of_others;
+}
+
 static void adopt_block(struct making *m, struct line_header *block, size_t size,
 			struct line_losses *losses)
 {
@@ -185,8 +196,8 @@ static void adopt_block(struct making *m, struct line_header *block, size_t size
 		t->detail = xasprintf("%s: its debug information is damaged or of an unknown kind "
 				      "(%" PRIu64 " of %" PRIu64 " units)",
 				      m->debug_path, losses->n_bad_units, losses->n_units);
-	if (!t->detail && m->s->cache_dir && m->build_id.len)
-		line_cache_write(m->s->cache_dir, &m->build_id, block, size);
+	if (!t->detail && m->s->cache_dir && m->key.len && may_be_kept(m, losses))
+		line_cache_write(m->s->cache_dir, &m->key, block, size);
 }
 
 static void make_index(struct making *m)
@@ -211,6 +222,16 @@ static void make_index(struct making *m)
 	free(losses.missing_split);
 }
 
+static bool open_cached(struct making *m, const struct build_id *key)
+{
+	bool is_there = m->s->cache_dir && key->len &&
+			line_cache_open(m->s->cache_dir, key, &m->t->mapping, &m->t->index);
+
+	if (is_there)
+		m->t->status = LINES_CACHED;
+	return is_there;
+}
+
 static void make_of_file(struct making *m)
 {
 	m->place = image_place_find(m->s, m->image);
@@ -222,12 +243,12 @@ static void make_of_file(struct making *m)
 	elf_build_id(&m->elf, &m->build_id);
 	if (!image_place_is_right(m->s, m->image, &m->image_file, &m->build_id))
 		return;
-	/* without a build id in the image's identity, the file's counts */
-	if (!m->image->build_id.len && m->s->cache_dir && m->build_id.len &&
-	    line_cache_open(m->s->cache_dir, &m->build_id, &m->t->mapping, &m->t->index)) {
-		m->t->status = LINES_CACHED;
+	m->found = symbolizer_found(m->s, m->image, m->place.path);
+	m->key = symbolizer_key(m->s, m->image, &m->image_file, &m->build_id, m->found);
+	m->source.image_file = &m->image_file;
+	m->source.found = m->found;
+	if (open_cached(m, &m->key))
 		return;
-	}
 	code_segments_of_image(&m->segments, &m->elf);
 	if (find_debug(m))
 		make_index(m);
@@ -239,6 +260,7 @@ static void make_of_kernel(struct making *m)
 {
 	if (!m->build_id.len)
 		running_kernel_build_id(m->s, &m->build_id);
+	m->key = m->build_id;
 	if (!vmlinux_open(m->s, &m->build_id, &m->image_file, &m->elf, &m->debug_path))
 		return;
 	m->t->status = LINES_NONE;
@@ -261,6 +283,7 @@ static void make_of_module(struct making *m)
 	m->elf = m->module.elf;
 	m->debug_path = xstrdup(m->module.path);
 	m->path = m->debug_path;
+	m->key = m->build_id;
 	vec_foreach (&m->module.segments, s) {
 		vec_push(&m->segments, *s);
 	}
@@ -284,6 +307,13 @@ static void make_of_dump(struct making *m)
 		line_index_open(&m->t->index, m->t->block, size);
 }
 
+static void (*const makers[])(struct making *m) = {
+	[IMAGE_FILE] = make_of_file,
+	[IMAGE_KERNEL] = make_of_kernel,
+	[IMAGE_MODULE] = make_of_module,
+	[IMAGE_JIT] = make_of_dump,
+};
+
 struct line_table *line_table_open(struct symbolizer *s, const struct image *image)
 {
 	cleanup(free_at_exit) char *path = image_path_without_mark(image);
@@ -294,19 +324,11 @@ struct line_table *line_table_open(struct symbolizer *s, const struct image *ima
 			    .root = s->root,
 			    .path = path,
 			    .build_id = image->build_id };
+	struct build_id key = image_cache_key(image);
 
 	t->status = LINES_NO_FILE;
-	if (s->cache_dir && image->build_id.len &&
-	    line_cache_open(s->cache_dir, &image->build_id, &t->mapping, &t->index))
-		t->status = LINES_CACHED;
-	else if (image->kind == IMAGE_FILE)
-		make_of_file(&m);
-	else if (image->kind == IMAGE_KERNEL)
-		make_of_kernel(&m);
-	else if (image->kind == IMAGE_MODULE)
-		make_of_module(&m);
-	else if (image->kind == IMAGE_JIT)
-		make_of_dump(&m);
+	if (!open_cached(&m, &key) && image->kind < ARRAY_SIZE(makers) && makers[image->kind])
+		makers[image->kind](&m);
 	line_table_making_fini(&m);
 	return t;
 }
