@@ -27,8 +27,6 @@ enum {
 /* FDEs may name their CIEs in any order, each read anew: real ones have 5 to 30 bytes. */
 #define LONGEST_CIE 1024
 
-#define MAX_UNPACKED (256U << 20)
-
 static uint64_t read_value(struct reader *r, uint8_t encoding, bool is_64)
 {
 	switch (encoding & PE_FORMAT) {
@@ -328,7 +326,7 @@ bool elf_frames_eh(const struct elf_file *elf, struct elf_frames *out)
 
 bool elf_frames_debug(const struct elf_file *elf, struct elf_frames *out)
 {
-	uint64_t budget = MAX_UNPACKED;
+	uint64_t budget = elf_unpack_budget(elf);
 	struct elf_section s;
 
 	if (!elf_section_named(elf, ".debug_frame", &s) &&

@@ -6,8 +6,11 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* What deflate and zstd can do is about a thousandfold; more is a bomb. */
-#define MAX_RATIO 1200
+#include "base/mem.h"
+
+#define MAX_RATIO  24
+#define FREE_BYTES ((uint64_t)16 << 20)
+#define MAX_BYTES  ((uint64_t)4 << 30)
 
 #define COMPRESS_ZSTD 2 /* ELFCOMPRESS_ZSTD, which older elf.h lack */
 
@@ -55,17 +58,37 @@ bool elf_section_is_packed(const struct elf_file *elf, const struct elf_section 
 	return section->flags & SHF_COMPRESSED || has_old_name(elf, section);
 }
 
+static unpack_fn *read_any_header(const struct elf_file *elf, const struct elf_section *section,
+				  struct reader *r, uint64_t *size)
+{
+	unpack_fn *unpack = section->flags & SHF_COMPRESSED ? read_header(r, elf->is_64, size)
+							    : read_old_header(r, size);
+
+	return r->bad ? NULL : unpack;
+}
+
+uint64_t elf_section_unpacked_size(const struct elf_file *elf, const struct elf_section *section)
+{
+	struct reader r = elf_section_stored(elf, section);
+	uint64_t size;
+
+	return read_any_header(elf, section, &r, &size) ? size : 0;
+}
+
+uint64_t elf_unpack_budget(const struct elf_file *elf)
+{
+	return MIN(FREE_BYTES + MIN(elf->size, MAX_BYTES) * MAX_RATIO, MAX_BYTES);
+}
+
 uint8_t *elf_section_unpack(const struct elf_file *elf, const struct elf_section *section,
 			    uint64_t *budget, size_t *size)
 {
 	struct reader r = elf_section_stored(elf, section);
-	unpack_fn *unpack;
 	uint64_t wanted;
+	unpack_fn *unpack = read_any_header(elf, section, &r, &wanted);
 	uint8_t *bytes;
 
-	unpack = section->flags & SHF_COMPRESSED ? read_header(&r, elf->is_64, &wanted)
-						 : read_old_header(&r, &wanted);
-	if (!unpack || r.bad || !wanted || wanted > *budget || wanted / MAX_RATIO > reader_left(&r))
+	if (!unpack || !wanted || wanted > *budget)
 		return NULL;
 	bytes = malloc((size_t)wanted);
 	if (!bytes || !unpack(r, bytes, (size_t)wanted)) {

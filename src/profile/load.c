@@ -861,6 +861,7 @@ struct profile *profile_load(const struct profile_request *request)
 	p->session = request->session;
 	p->symbols = request->symbols;
 	p->has_functions = request->with_functions && request->symbols;
+	p->has_lines = request->symbols && (request->with_lines || request->with_inlines);
 	for (size_t i = 0; i < request->keys.n; i++)
 		if (profile_keys[request->keys.key[i]].kind == KEY_CLASS)
 			key_list_add(&p->class_keys, request->keys.key[i]);

@@ -163,6 +163,7 @@ struct profile {
 	struct key_list class_keys; /* those that entries are kept apart by */
 	bool has_functions;         /* false: `symbol` of every function is NO_SYMBOL */
 	bool has_chains;            /* some sample has callers */
+	bool has_lines;             /* code is told apart by lines, or inlined functions */
 
 	VEC(struct profile_image) images;
 	VEC(struct profile_function) functions;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/lines/lines.h"
 #include "report/header.h"
 
 #include <inttypes.h>
@@ -92,13 +93,30 @@ struct named_images {
 	size_t n;
 };
 
-static bool is_incomplete(const struct report *r, const struct profile_image *image)
+/* One sentence about a missing part of an image with a table; "": nothing is missing. */
+typedef const char *missing_part(const struct report *r, const struct profile_image *image);
+
+static const char *missing_symbols(const struct report *r, const struct profile_image *image)
 {
-	return image->table && *symbol_table_detail(image->table) &&
-	       (double)image->samples * 100 >= IMAGE_SHARE_PERCENT * (double)r->profile->n_selected;
+	(void)r;
+	return symbol_table_detail(image->table);
 }
 
-static struct named_images incomplete_images(const struct report *r)
+static const char *missing_lines(const struct report *r, const struct profile_image *image)
+{
+	return r->profile->has_lines ? lines_detail(r->profile->symbols, image->table) : "";
+}
+
+static bool is_incomplete(const struct report *r, const struct profile_image *image,
+			  missing_part *part)
+{
+	return image->table &&
+	       (double)image->samples * 100 >=
+		       IMAGE_SHARE_PERCENT * (double)r->profile->n_selected &&
+	       *part(r, image);
+}
+
+static struct named_images incomplete_images(const struct report *r, missing_part *part)
 {
 	struct named_images list = { .n = 0 };
 
@@ -106,7 +124,7 @@ static struct named_images incomplete_images(const struct report *r)
 		const struct profile_image *image = &r->profile->images.data[i];
 		size_t at;
 
-		if (!is_incomplete(r, image))
+		if (!is_incomplete(r, image, part))
 			continue;
 		at = list.n < MAX_IMAGES_NAMED ? list.n++ : list.n;
 		for (; at > 0 && list.image[at - 1]->samples < image->samples; at--)
@@ -191,9 +209,25 @@ static json_t *header_losses_json(const struct profile *p)
 	return losses;
 }
 
+static json_t *header_lines_json(const struct report *r)
+{
+	const struct named_images list = incomplete_images(r, missing_lines);
+	json_t *images = json_array();
+
+	for (size_t i = 0; i < list.n; i++) {
+		json_t *image = json_object();
+
+		header_set_text(image, "image", list.image[i]->image->path);
+		header_set_text(image, "text", missing_lines(r, list.image[i]));
+		header_set_number(image, "samples", list.image[i]->samples);
+		json_array_append_new(images, image);
+	}
+	return images;
+}
+
 static json_t *header_images_json(const struct report *r)
 {
-	const struct named_images list = incomplete_images(r);
+	const struct named_images list = incomplete_images(r, missing_symbols);
 	json_t *images = json_array();
 
 	for (size_t i = 0; i < list.n; i++) {
@@ -318,6 +352,8 @@ json_t *header_json(const struct report *r)
 	json_object_set_new(h, "samples", samples_json(r->profile));
 	json_object_set_new(h, "losses", header_losses_json(r->profile));
 	json_object_set_new(h, "images", header_images_json(r));
+	if (r->profile->has_lines)
+		json_object_set_new(h, "lines", header_lines_json(r));
 	buf_fini(&filters);
 	return h;
 }
@@ -546,7 +582,8 @@ static void print_incomplete(struct printer *pr, const struct named_images *list
 static void print_notes(struct printer *pr)
 {
 	const struct session *s = pr->r->profile->session;
-	const struct named_images list = incomplete_images(pr->r);
+	const struct named_images list = incomplete_images(pr->r, missing_symbols);
+	const struct named_images without_lines = incomplete_images(pr->r, missing_lines);
 
 	if (*s->info.note) {
 		buf_str(&pr->text, s->info.note);
@@ -558,6 +595,10 @@ static void print_notes(struct printer *pr)
 	}
 	for (int status = 0; status < N_SYMBOL_STATUSES; status++)
 		print_incomplete(pr, &list, (enum symbol_status)status);
+	for (size_t i = 0; i < without_lines.n; i++) {
+		buf_str(&pr->text, missing_lines(pr->r, without_lines.image[i]));
+		header_end_line(pr, "lines");
+	}
 }
 
 void header_print(const struct report *r, const struct text_style *style, FILE *out)

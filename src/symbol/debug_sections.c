@@ -9,8 +9,6 @@
 #include "elf/elf_packed.h"
 #include "elf/elf_symbols.h"
 
-#define MAX_UNPACKED (4ULL << 30)
-
 /* The section's bytes in the file; if it is compressed, in allocated memory. */
 static void load_section(struct debug_sections *d, enum dwarf_section i, const struct elf_file *elf,
 			 const struct elf_section *section, uint64_t *budget)
@@ -109,7 +107,7 @@ static void relocate_all(struct debug_sections *d, const struct elf_file *elf,
 bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, bool is_split)
 {
 	uint32_t from[N_DWARF_SECTIONS] = { 0 };
-	uint64_t budget = MAX_UNPACKED;
+	uint64_t budget = elf_unpack_budget(elf), wanted = 0;
 	struct elf_section section;
 
 	memset(d, 0, sizeof(*d));
@@ -123,11 +121,16 @@ bool debug_sections_load(struct debug_sections *d, const struct elf_file *elf, b
 		if (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug_", 8) != 0)
 			continue;
 		i = section_of(strchr(name, '_') + 1, is_split);
-		if (i == N_DWARF_SECTIONS || reader_left(&d->dwarf.section[i]))
+		if (i == N_DWARF_SECTIONS || from[i] || !section.size)
 			continue;
 		from[i] = n;
-		load_section(d, i, elf, &section, &budget);
+		if (elf_section_is_packed(elf, &section))
+			wanted += MIN(elf_section_unpacked_size(elf, &section), budget + 1);
 	}
+	d->is_refused = wanted > budget;
+	for (int i = 0; i < N_DWARF_SECTIONS && !d->is_refused; i++)
+		if (from[i] && elf_section(elf, from[i], &section))
+			load_section(d, i, elf, &section, &budget);
 	if (elf->type == ET_REL && elf->is_64)
 		relocate_all(d, elf, from);
 	return reader_left(&d->dwarf.section[DWARF_INFO]) > 0;

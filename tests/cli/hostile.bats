@@ -113,3 +113,47 @@ annotate_work() {
 	run assay report -i "$OPEN/with.assay"
 	[[ $output != *"openat2"* ]]
 }
+
+# Makes app with three compressed sections that claim $1 MiB each, with the streams to prove it.
+make_bomb() {
+	make_app "$PWD/src/a.c" 0644
+	gcc -O1 -g src/a.c -o app
+	python3 - app "$1" <<-'END'
+		import struct, sys, zlib
+		path, size = sys.argv[1], int(sys.argv[2]) << 20
+		data = bytearray(open(path, "rb").read())
+		at, = struct.unpack_from("<Q", data, 0x28)
+		n, names_index = struct.unpack_from("<HH", data, 0x3c)
+		headers = [data[at + 64 * i:at + 64 * (i + 1)] for i in range(n)]
+		names_at, = struct.unpack_from("<Q", headers[names_index], 0x18)
+		for header in headers:
+		    name = data[names_at + struct.unpack_from("<I", header)[0]:].split(b"\0")[0]
+		    if name not in (b".debug_info", b".debug_line", b".debug_str"):
+		        continue
+		    offset, length = struct.unpack_from("<QQ", header, 0x18)
+		    content = bytes(data[offset:offset + length]) + b"\x02" * size
+		    packed = struct.pack("<IIQQ", 1, 0, len(content), 1) + zlib.compress(content, 9)
+		    struct.pack_into("<Q", header, 8, 0x800)
+		    struct.pack_into("<QQ", header, 0x18, len(data), len(packed))
+		    data += packed
+		data += bytes(-len(data) % 8)
+		struct.pack_into("<Q", data, 0x28, len(data))
+		open(path, "wb").write(data + b"".join(headers))
+	END
+}
+
+@test "compressed sections that claim much more than the file has are not unpacked" {
+	make_bomb 100
+	[ "$(stat -c %s app)" -lt 1000000 ]
+	assay record -q -o bomb.assay -- ./app
+	(ulimit -v 500000 && assay report -i bomb.assay --symbol-cache "" --lines) >out
+	grep -q '^lines .*/app: its compressed debug information claims to be more than 24 times as large as the file, and is not read' out
+	assay report -i bomb.assay --symbol-cache "" --lines --format json | jq -e '.header.lines[0].text | test("24 times")'
+}
+
+@test "compressed debug information within the limit is read" {
+	make_bomb 1
+	assay record -q -o bomb.assay -- ./app
+	assay report -i bomb.assay --symbol-cache "" --lines >out
+	grep -q 'a\.c:' out
+}

@@ -61,6 +61,18 @@ static bool map_elf(const struct making *m, const char *path, struct file_mappin
 
 /* ---- the debug information ---- */
 
+static bool load_debug(struct making *m, struct debug_sections *sections,
+		       const struct elf_file *elf, const char *path)
+{
+	bool has_units = debug_sections_load(sections, elf, false);
+
+	if (sections->is_refused && !m->t->detail)
+		m->t->detail = xasprintf("%s: its compressed debug information claims to be more "
+					 "than 24 times as large as the file, and is not read",
+					 path);
+	return has_units;
+}
+
 /* The image's own, else its debug file's. */
 static bool find_debug(struct making *m)
 {
@@ -73,7 +85,7 @@ static bool find_debug(struct making *m)
 		.report = m->s->report_fetching,
 	};
 
-	if (debug_sections_load(&m->debug, &m->elf, false)) {
+	if (load_debug(m, &m->debug, &m->elf, m->place.path)) {
 		m->t->status = LINES_OWN;
 		m->debug_path = xstrdup(m->place.path);
 		return true;
@@ -83,7 +95,7 @@ static bool find_debug(struct making *m)
 	if (!debug_file_open(&search, &m->debug_file, &m->debug_elf, &m->debug_path, NULL))
 		return false;
 	m->t->status = LINES_DEBUG_FILE;
-	return debug_sections_load(&m->debug, &m->debug_elf, false);
+	return load_debug(m, &m->debug, &m->debug_elf, m->debug_path);
 }
 
 /* .gnu_debugaltlink: the path of the common file, relative to the debug file, and its build id. */
@@ -114,7 +126,7 @@ static void find_alt(struct making *m)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		if (!m->alt_file.base && map_elf(m, paths[i], &m->alt_file, &elf)) {
 			if (elf_build_id(&elf, &found) && build_id_equal(&found, &wanted) &&
-			    debug_sections_load(&m->alt, &elf, false))
+			    load_debug(m, &m->alt, &elf, paths[i]))
 				m->source.alt = &m->alt.dwarf;
 			else
 				file_unmap(&m->alt_file);
@@ -265,7 +277,7 @@ static void make_of_kernel(struct making *m)
 		return;
 	m->t->status = LINES_NONE;
 	if (!vmlinux_segments(&m->elf, &m->segments) ||
-	    !debug_sections_load(&m->debug, &m->elf, false))
+	    !load_debug(m, &m->debug, &m->elf, m->debug_path))
 		return;
 	m->t->status = LINES_OWN;
 	m->path = m->debug_path;
@@ -287,7 +299,7 @@ static void make_of_module(struct making *m)
 	vec_foreach (&m->module.segments, s) {
 		vec_push(&m->segments, *s);
 	}
-	if (!debug_sections_load(&m->debug, &m->elf, false))
+	if (!load_debug(m, &m->debug, &m->elf, m->debug_path))
 		return;
 	m->t->status = LINES_OWN;
 	make_index(m);
