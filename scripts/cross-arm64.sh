@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.." || exit 2
 . tests/guest/packages.sh
 
 # What the build finds: as scripts/deps.sh has it, less what is loaded at run time.
-libraries='libzstd-dev libxxhash-dev nettle-dev libjansson-dev zlib1g-dev libpfm4-dev libiberty-dev liblzma-dev
+libraries='libzstd-dev libxxhash-dev nettle-dev libseccomp-dev libjansson-dev zlib1g-dev libpfm4-dev libiberty-dev liblzma-dev
 	libprotobuf-c-dev libcapstone-dev libzydis-dev libsqlite3-dev libbpf-dev libcap-ng-dev libcmocka-dev libdw-dev linux-libc-dev'
 
 command -v aarch64-linux-gnu-gcc >/dev/null || cannot "no aarch64-linux-gnu-gcc (gcc-aarch64-linux-gnu)"

@@ -18,6 +18,7 @@ build|libzstd-dev|libzstd-devel|zstd|compresses sessions
 build|zstd|zstd|zstd|packs archives
 build|libxxhash-dev|xxhash-devel|xxhash|checksums of sessions
 build|nettle-dev|nettle-devel|nettle|identities of files
+build|libseccomp-dev|libseccomp-devel|libseccomp|system calls that the parser has not
 build|libpfm4-dev|libpfm-devel|libpfm|names of processor events
 build|libiberty-dev|binutils-devel|binutils|Rust and D names
 build|liblzma-dev|xz-devel|xz|symbols inside stripped images

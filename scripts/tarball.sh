@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 2
 
 oldest=bullseye
 glibc=2.31 # of the oldest release
-static='libc6-dev libzstd-dev libxxhash-dev nettle-dev libjansson-dev zlib1g-dev libpfm4-dev libiberty-dev liblzma-dev
+static='libc6-dev libzstd-dev libxxhash-dev nettle-dev libseccomp-dev libjansson-dev zlib1g-dev libpfm4-dev libiberty-dev liblzma-dev
 	libprotobuf-c-dev libcapstone-dev libsqlite3-dev libcap-ng-dev libncurses-dev libmicrohttpd-dev libfuse3-dev
 	libelf-dev libcmocka-dev libpq-dev libdebuginfod-dev'
 newer='libbpf-dev libzydis-dev libzydis4.0 libzycore-dev linux-libc-dev'

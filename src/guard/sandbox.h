@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Gives up all rights of a process that parses (guard/parser.h). */
+#pragma once
+
+#include <stdint.h>
+
+struct error;
+
+/*
+ * From now on the calling process
+ *
+ *   - has no capabilities, and gets none by exec; is of the user "assay" if it was root and there
+ *     is such a user;
+ *   - may map `memory_bytes` more than it has now;
+ *   - has the system calls that reading of open files and computing need (seccomp). Others fail:
+ *     opens with EACCES, the rest with EPERM. It can make threads, but no processes;
+ *   - can't be traced by its user.
+ *
+ * There must be one thread. 0 or a negative errno; then the process must end.
+ */
+int sandbox_enter(uint64_t memory_bytes, struct error *err);
