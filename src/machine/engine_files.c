@@ -2,6 +2,7 @@
 #include "machine/engine_files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -163,8 +164,10 @@ static int open_engine_file(const char *path, int64_t user, struct stat *st)
 	};
 	int fd = guard_open(GUARD_HERE, path, &rules, NULL);
 
-	if (fd >= 0 && (fstat(fd, st) < 0 || (user > 0 && st->st_uid != (uid_t)user)))
-		close_at_exit(&fd);
+	if (fd >= 0 && (fstat(fd, st) < 0 || (user > 0 && st->st_uid != (uid_t)user))) {
+		close(fd);
+		return -EACCES;
+	}
 	return fd;
 }
 
