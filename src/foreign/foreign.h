@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles that other tools made, as they tell them: names instead of addresses.
+ * Profiles of other tools. They have names instead of addresses.
  *
- * A reader takes bytes and pushes samples whose frames are symbols with, where the format has
- * them, images, addresses and build ids; what a session makes of these is import/import_foreign.h.
- * Readers open no files and log nothing. What they could not understand or had to
- * leave out is counted in struct foreign_facts, and told to the user from there.
+ * A reader takes bytes and pushes samples. The frames of a sample are symbols, with images,
+ * addresses and build ids if the format has them. import/import_foreign.h makes a session of them.
+ * Readers open no files and log nothing. They count in struct foreign_facts the parts that they did
+ * not understand or left out; the caller reports these.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "foreign/slice.h"
 
-/* X(id, key, text): what foreign_sniff() can tell apart. */
+/* X(id, key, text): the formats that foreign_sniff() knows. */
 #define FOREIGN_FORMATS(X)                           \
 	X(NONE, "none", "not known")                 \
 	X(PERF_SCRIPT, "perf-script", "perf script") \
@@ -42,7 +42,7 @@ struct foreign_frame {
 	struct slice symbol; /* len 0: no name */
 	struct slice image;  /* a path, or "[kernel.kallsyms]", "[vdso]" …; len 0: not known */
 	struct slice file;   /* of its source; of a frame with a symbol */
-	uint32_t line;       /* 0: not told */
+	uint32_t line;       /* 0: not known */
 	struct build_id build_id; /* of the image; len 0: not told */
 	uint64_t addr;            /* as the source has it; 0: none */
 	uint64_t symbol_off;      /* from the symbol's start */
@@ -70,12 +70,12 @@ struct foreign_sink {
 
 #define FOREIGN_MAX_FRAMES 1024
 
-/* What a source says of itself, and what was left out. { 0 } to begin with. */
+/* The facts that a source has about itself, and the counts of omitted parts. Begin with { 0 }. */
 struct foreign_facts {
-	/* The caller's, by foreign_facts_fini(); NULL: not told. */
+	/* The caller frees them by foreign_facts_fini(). NULL: not known. */
 	char *hostname, *release, *arch, *cpu_model, *command, *tool;
 	uint32_t n_cpus;
-	uint64_t wall_ns;     /* time of day at the start; 0: not told */
+	uint64_t wall_ns;     /* time of day at the start; 0: not known */
 	uint64_t duration_ns; /* 0: not told */
 	uint64_t lost;        /* samples that the source says were lost */
 	uint64_t n_bad;       /* lines or messages that were not understood */

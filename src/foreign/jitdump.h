@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jitdump: what a compiler at run time tells of the code that it made, when it made it, where
- * it moved it, and of what source lines it is. Version 1 of the format, in either byte order:
- * Linux, tools/perf/Documentation/jitdump-specification.txt.
+ * jitdump: the code that a compiler made at run time, with the time, later moves, and source lines.
+ * Version 1 of the format, in either byte order: Linux,
+ * tools/perf/Documentation/jitdump-specification.txt.
  *
- * The file grows while the process runs, so it is read in pieces: whatever has been written is
- * fed, and what is not whole yet is given back. The bytes of the code stay in the file;
- * (file, offset) names an instruction for ever, however often its address is used again.
+ * The file grows while the process runs, so the caller feeds it in pieces. A piece can end inside a
+ * record; the caller feeds this record again later. The bytes of the code stay in the file. So
+ * (file, offset) names an instruction for ever, even if the address is used again.
  */
 #pragma once
 
@@ -62,6 +62,6 @@ uint64_t jitdump_memory(const struct jitdump *d); /* in bytes */
 
 /*
  * Takes the whole records at the beginning of `bytes`, which stand at `file_off` of the file.
- * Returns how many bytes they had: what is behind them is to be given again, with more.
+ * Returns their size in bytes. The caller feeds the bytes behind them again, with more.
  */
 size_t jitdump_feed(struct jitdump *d, const uint8_t *bytes, size_t size, uint64_t file_off);

@@ -70,7 +70,7 @@ static bool perf_script_parse_cpu(struct slice word, uint32_t *out)
 	return true;
 }
 
-/* The flags of -F misc: letters for the mode, and what a side-band record says. */
+/* The flags of -F misc: letters for the mode, and for kinds of side-band records. */
 static bool is_misc(struct slice word)
 {
 	for (size_t i = 0; i < word.len; i++)
@@ -79,7 +79,7 @@ static bool is_misc(struct slice word)
 	return word.len && word.len <= 3;
 }
 
-/* An event's name ends in ':' and begins with no digit, which tells it from a time and a period. */
+/* Unlike a time or a period, an event's name ends in ':' and begins with no digit. */
 static bool is_event(struct slice word)
 {
 	return word.len > 1 && word.at[word.len - 1] == ':' &&
@@ -293,7 +293,7 @@ static void take_source_line(struct script *s, struct slice line)
 
 static int finish_sample(struct script *s)
 {
-	/* An inlined frame has no image of its own: it is its caller's. */
+	/* The image of an inlined frame is that of its caller. */
 	for (uint32_t i = s->sample.n_frames; s->is_open && i-- > 1;) {
 		struct foreign_frame *inner = &s->frames[i - 1], *outer = &s->frames[i];
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The text of perf script: a line a sample, the frames of its call chain on the lines below.
+ * The text of perf script. A sample has a line, and its frames have the lines below.
  *
  *   comm  pid[/tid] [cpu] flags time: period event: addr sym+off (dso)
  *   comm  pid[/tid] [cpu] flags time: period event: payload
  *   <tab> addr sym+off (dso)
  *   <tab> addr sym (inlined)
  *
- * Any of the fields but the process and one of time and event may be missing, as -F chooses
- * them; comm may have blanks and digits. Lines of perf script --header, and of side-band
- * events (--show-mmap-events and the like), are known; of the latter only LOST counts.
- * The format is what perf's builtin-script.c prints (perf-script(1), perf 3.10 to 6.x).
+ * -F chooses the fields. The process is always there, and the time or the event; all others may
+ * be missing. comm may have blanks and digits. The reader passes over lines of perf script --header
+ * and of side-band events (--show-mmap-events and the like), but counts LOST. The source of the
+ * format is perf's builtin-script.c (perf-script(1), perf 3.10 to 6.x).
  */
 #pragma once
 
@@ -29,6 +29,6 @@ bool perf_script_parse_head(struct slice line, struct perf_script_head *h);
 bool perf_script_is_sample(struct slice line);
 
 /*
- * Reads all samples; lines that are none are counted in `facts`. 0, or what the sink refused with.
+ * Reads all samples, and counts other lines in `facts`. 0, or the error of the sink.
  */
 int perf_script_read(struct slice text, struct foreign_sink *sink, struct foreign_facts *facts);

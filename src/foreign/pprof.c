@@ -38,8 +38,8 @@ struct pprof {
 	struct foreign_frame chain[FOREIGN_MAX_FRAMES];
 };
 
-/* The fields of Profile, one at a time: its messages are unpacked singly, so that memory is
- * bounded by the tables and not by what a small message of the wire may grow to. */
+/* A field of Profile. Its messages are unpacked one by one. So the tables bound the memory, and no
+ * small message grows to a large one. */
 struct field {
 	uint32_t number;
 	uint64_t value;       /* of a varint */
@@ -102,7 +102,7 @@ static void pprof_take_type(struct pprof *p, const struct field *f)
 	Pprof__ValueType *t = UNPACK(pprof__value_type, f);
 	struct slice empty = { 0 };
 
-	/* A place is kept for a damaged one: values are told by their place. */
+	/* A damaged one keeps its place, because values have the order of their types. */
 	vec_push(&p->types, t ? pprof_text_of(p, t->type) : empty);
 	vec_push(&p->types, t ? pprof_text_of(p, t->unit) : empty);
 	if (t)

@@ -126,7 +126,8 @@ static void script_branches_finish(struct reading *r)
 	r->is_open = false;
 }
 
-/* Below a call chain, which begins with where the sample was, branches have a line of their own. */
+/* Branches have a line of their own below the call chain, whose first line is the sample's place.
+ */
 static void take_more(struct reading *r, struct slice line)
 {
 	struct slice rest = line;

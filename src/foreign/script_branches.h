@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The branch stacks in the text of perf script, and the mappings that their addresses need:
+ * The branch stacks in the text of perf script, and the mappings that their addresses need. The
+ * command is
  *
  *   perf script --show-mmap-events -F comm,pid,tid,time,event,ip,dso,brstack
+ *
+ * and its text:
  *
  *   comm pid time: PERF_RECORD_MMAP2 pid/tid: [0xSTART(0xSIZE) @ 0xOFFSET …]: PROT PATH
  *   comm pid time: event: ip (dso) 0xFROM[(dso)]/0xTO[(dso)]/P/-/-/CYCLES …
  *
- * The newest branch comes first; M in the place of P is one that was mispredicted. The source of
- * the format is as that of perf_script.h. Branches by name (brstacksym) are counted only: names do
- * not tell where code is in a file.
+ * The newest branch comes first. M in the place of P marks a mispredicted branch. perf_script.h has
+ * the source of the format. Branches by name (brstacksym) are only counted, because a name gives no
+ * place in a file.
  */
 #pragma once
 

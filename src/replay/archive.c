@@ -69,7 +69,7 @@ static int make_parent(const char *path, struct error *err)
 	return file_mkdirs(parent, 0755, err);
 }
 
-/* -ENOENT and -EACCES of the source are told from those of the archive by *is_source. */
+/* *is_source: -ENOENT or -EACCES is of the source, not of the archive. */
 static int copy_file(struct archive *a, const char *from, const char *to, bool *is_source,
 		     struct error *err)
 {
@@ -108,7 +108,7 @@ __attribute__((format(printf, 2, 3))) static void miss(struct archive *a, const 
 	vec_push(&a->result->missing, xstrdup(text));
 }
 
-/* Copies what may be missing: that is told, and no failure. */
+/* Copies a file that may be missing. Then a sentence says so, and the copy succeeds. */
 static int copy_if_there(struct archive *a, const char *from, const char *to, bool *was_copied,
 			 struct error *err)
 {
@@ -495,7 +495,7 @@ int archive_write_trace(const char *path, const char *dir, struct archive_result
 
 /* Reading. */
 
-/* What is not there is none: what this machine has is another kernel's. */
+/* A missing file of the kernel stays missing: this machine's file is of another kernel. */
 static void take_kernel(struct archive_places *p, const char *dir, const char *below,
 			struct symbolizer_config *config)
 {

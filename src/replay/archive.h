@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An archive: a session with all that its reports are made from, so that they are the same on
+ * An archive: a session with all files that its reports need. So the reports are the same on
  * another machine.
  *
  *   DIR/samples/…          the session itself: an archive is a session
  *   DIR/files/PATH         binaries, by the path that they ran under
  *   DIR/files/usr/lib/debug/.build-id/xx/….debug
  *                          separate debug files, and the second binary of one path
- *   DIR/kernel/            kallsyms, modules, notes, module/NAME/notes/…: of the kernel that ran
+ *   DIR/kernel/            kallsyms, modules, notes, module/NAME/notes/… of the recorded kernel
  *
  * A binary counts only if its build id is the session's.
  *
- * The archive of a recording with a processor trace has the recording in place of a session, as it
- * can be decoded in many ways, and all code that was mapped:
+ * A recording with a processor trace can be decoded in many ways. So its archive has the recording
+ * in place of a session, and all mapped code:
  *
- *   DIR/data, DIR/kcore_dir/…   as perf has a recording that is a directory
- *   DIR/files/…, DIR/kernel/…   as above; the vdso and vmlinux are by build id, like debug files
+ *   DIR/data, DIR/kcore_dir/…   the form of perf for a recording that is a directory
+ *   DIR/files/…, DIR/kernel/…   as above; the vdso and vmlinux by build id, like debug files
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct error;
 struct archive_result {
 	uint32_t n_binaries, n_debug_files;
 	uint64_t bytes;
-	VEC(char *) missing; /* a sentence each: what is not in it, and why */
+	VEC(char *) missing; /* sentences: a missing file, and why it is missing */
 };
 void archive_result_fini(struct archive_result *r);
 
@@ -42,9 +42,9 @@ struct archive_choice {
 };
 
 /*
- * Makes the archive at `dir` of the images that are chosen (NULL: all); `dir` must not exist. A
- * binary that is not to be had is no failure but a sentence in out->missing. On failure nothing is
- * left at `dir`.
+ * Makes the archive at `dir` of the chosen images (NULL: all); `dir` must not exist. A binary that
+ * can't be copied is a sentence in out->missing, and no failure. On failure nothing is left at
+ * `dir`.
  */
 int archive_write(const struct session *session, const struct archive_choice *choice,
 		  const char *dir, struct archive_result *out, struct error *err);
@@ -56,10 +56,10 @@ int archive_write_trace(const char *path, const char *dir, struct archive_result
 			struct error *err);
 
 /*
- * Where the symbols of a session's images are: in the archive that it is, else on this machine;
- * those of the kernel in the copy of it that is beside a recording (perf record --kcore). `root` is
- * the folder of an archive of another tool (import/importer.h) and becomes that of *places; NULL:
- * it is none. The texts of *config belong to *places.
+ * The places of the symbols of a session's images. They are in the session if it is an archive,
+ * else on this machine. Those of the kernel are in the copy of the kernel beside a recording, if
+ * there is one (perf record --kcore). `root` is the folder of an archive of another tool
+ * (import/importer.h), or NULL; *places takes it over. The texts of *config belong to *places.
  */
 struct archive_places {
 	char *root, *kallsyms, *modules, *notes, *sys_module, *kcore;

@@ -44,7 +44,7 @@ static void copying_fini(struct copying *c)
 	free(c->modules);
 }
 
-/* What is in the way of the three files. */
+/* Reasons why one of the three files can't be copied. */
 
 static int kcore_copy_explain(struct copying *c, const char *path, int e)
 {

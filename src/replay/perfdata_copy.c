@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording written again: any of the forms that are read, as the one that all tools read; with
- * its processor trace as it was recorded, or with the samples that --itrace makes of that.
+ * Writes a recording again, in the form that all tools read. The source may have any form that
+ * assay reads. A processor trace is written as recorded, or as the samples that --itrace makes.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -179,7 +179,7 @@ static void is_build_known(void *context, const char *path, const struct build_i
 	known->is_known |= id->len && !strcmp(path, known->path);
 }
 
-/* Of files that are here and of which the recording does not say what they were. */
+/* Of files that are here, if the recording has no build ids of them. */
 static void add_build_ids(struct copying *c, const struct perfdata *data, struct buf *out)
 {
 	for (uint32_t i = 1; i < c->mapped.n; i++) {

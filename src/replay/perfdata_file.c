@@ -202,7 +202,7 @@ uint64_t perfdata_file_waited_ns(const struct perfdata_file *f)
 	return f->direct ? direct_writer_waited_ns(f->direct) : 0;
 }
 
-/* What is so far from the end that it stays there, whatever comes. */
+/* Forgets the part that is so far from the end that no rescue will remove it. */
 static void forget_kept(struct perfdata_file *f)
 {
 	uint64_t done = direct_writer_done(f->direct);
@@ -362,9 +362,8 @@ static int write_kept(struct perfdata_file *f, uint64_t *end)
 }
 
 /*
- * The disk was full: what is at the end of the trace makes room for what all of it needs to be
- * read, the side band and the sections; where that is not enough, the header alone, which needs
- * none.
+ * The disk is full. Every reader needs the side band and the sections. So the end of the trace is
+ * cut off to make room for them. If that is not enough, the header alone is written, in its place.
  */
 static void rescue(struct perfdata_file *f, uint64_t written)
 {

@@ -3,9 +3,9 @@
  * A perf.data file that is being written: by `record --raw` as the kernel's records come, or from
  * another recording.
  *
- * The file stands under its name from the first flush on, and can be read at any time: what a
- * killed recorder leaves is whole up to the last flush, without feature sections. One that was
- * there is renamed to NAME.old, as perf does.
+ * The file has its name from the first flush on, and can be read at any time. A killed recorder
+ * leaves a file that is whole up to the last flush, without feature sections. A former file of the
+ * name becomes NAME.old, as with perf.
  */
 #pragma once
 
@@ -21,23 +21,23 @@ struct itrace;
 struct perfdata_file;
 struct symbolizer_config;
 
-/* Refuses what is in the way and no perf.data. `events` are copied, names and ids too. */
+/* Refuses a path at which another kind of file is. Copies `events`, with their names and ids. */
 int perfdata_file_open(const char *path, const struct writer_event *events, size_t n,
 		       struct perfdata_file **out, struct error *err);
 
 /*
- * For gigabytes of AUX data: from here on the bytes are written past the page cache, by a thread of
- * its own, with so much memory before the disk (base/files/direct_writer.h).
+ * For gigabytes of AUX data. From now on a thread writes the bytes past the page cache, and
+ * `memory_bytes` of them can wait for the disk (base/files/direct_writer.h).
  */
 void perfdata_file_write_directly(struct perfdata_file *f, uint64_t memory_bytes);
 
 /*
- * An AUXTRACE record and the bytes behind it, when the file is written directly. The one function
- * that any thread may call.
+ * An AUXTRACE record and the bytes behind it, when the file is written directly. Any thread may
+ * call this function, and no other.
  */
 void perfdata_file_aux(struct perfdata_file *f, const struct iovec *parts, size_t n);
 
-/* How long somebody had to wait for the disk, as that memory was used up. */
+/* The time that callers waited for the disk, because that memory was used up. */
 uint64_t perfdata_file_waited_ns(const struct perfdata_file *f);
 
 /* A record as it stands, of `size` bytes; what follows it in the file (AUX data that is not written

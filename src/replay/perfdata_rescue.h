@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A perf.data file that could not be written to its end: what is there becomes a whole one.
+ * Makes a readable file of a perf.data file that could not be written to its end.
  */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * The records from `start` on, up to the last that ends before `limit`; of a piece of trace that
- * crosses it, what is before: its record is written again. *end is where they end, and the file,
- * too. 0 or a negative errno.
+ * Keeps the records from `start` on that end before `limit`. If a piece of trace crosses the limit,
+ * its first part is kept, and its record is written again. Cuts the file there, at *end. 0 or a
+ * negative errno.
  */
 int perfdata_rescue_cut(int fd, uint64_t start, uint64_t limit, uint64_t *end);

@@ -127,7 +127,7 @@ static void replay_close_files(struct replay *r)
 	free(r->files);
 }
 
-/* What has been read is given back, so that memory does not grow with the file. */
+/* Releases the memory of the bytes that were read, so that it does not grow with the file. */
 static void consumed(void *context, uint32_t file, uint64_t from_off, uint64_t until_off)
 {
 	const struct replay *r = context;

@@ -101,7 +101,7 @@ static int make_file(struct making *w, const struct file_mapping *text, const ch
 	return 0;
 }
 
-/* With a header that tells where the records end. */
+/* Writes the header, which has the end of the records. */
 static void finish_file(struct making *w)
 {
 	struct writer_event event = { .attr = attr, .name = "cycles" };

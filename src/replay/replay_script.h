@@ -13,5 +13,5 @@ struct replay;
 /* Whether the file is such a text, by its first bytes. */
 bool replay_is_script(const char *path);
 
-/* -ENODATA: it has no branches, or no mappings that tell where these are. */
+/* -ENODATA: it has no branches, or no mappings for their addresses. */
 int replay_open_script(const char *path, struct replay **out, struct error *err);
