@@ -26,8 +26,8 @@
 #define ENDED_KEPT_NS (2 * NS_PER_SECOND)
 
 /*
- * The file's parts, in the order of time, each with a thread, a reader, a machine, a pipeline and a
- * session of its own; the sessions are put behind each other at the end. Mostly there is one.
+ * The file's parts, in the order of time. Each has its own thread, reader, machine, pipeline and
+ * session. At the end, the sessions are put behind each other. Mostly there is one part.
  */
 struct import_part {
 	struct event_sink sink; /* first: the sink is also this */
@@ -245,7 +245,7 @@ static int begin_session(struct import_part *part, uint64_t first_ns)
 
 /* Events. */
 
-/* What comes before the first sample needs the machine alone. */
+/* Only the machine needs the events before the first sample. */
 static bool is_for_session(const struct event *e)
 {
 	return e->type == EVENT_SAMPLE || e->type == EVENT_TRACE_ERROR || e->type == EVENT_LOST ||
@@ -253,8 +253,8 @@ static bool is_for_session(const struct event *e)
 }
 
 /*
- * By the times of what all parts see, so that each has forgotten the same whatever samples
- * it has.
+ * By the times of events that all parts see. So all parts have forgotten the same processes,
+ * whatever samples they have.
  */
 static void import_forget_ended(struct import_part *part, const struct event *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a file that another tool has made to a session: perf.data by the same pipeline as a
- * recording, with the file's events in place of the kernel's; and what has names instead of
- * addresses (foreign/foreign.h) by import/import_foreign.h. The bytes decide which it is. Nothing
- * of this machine is looked at: the recording may be of another one.
+ * Makes a session of another tool's file. A perf.data goes through the pipeline of a recording,
+ * with the file's events in place of the kernel's. Formats with names instead of addresses
+ * (foreign/foreign.h) go through import/import_foreign.h. The first bytes decide. The import reads
+ * nothing of this machine, because the recording may be of another one.
  */
 #pragma once
 
@@ -39,23 +39,22 @@ struct import_result {
 	struct {
 		char **data;
 		size_t n, cap;
-	} notes; /* sentences: what was left out, and why */
+	} notes; /* sentences: a part that was left out, and the reason */
 };
 
 void import_result_fini(struct import_result *r);
 __attribute__((format(printf, 2, 3))) void import_note(struct import_result *r, const char *format,
 						       ...);
 
-/* Fills in what this process has cost so far. */
+/* Fills in the cost of this process so far. */
 void import_own_cost(struct session_end *end);
 
-/* Whether import_file() knows what is at the path, by its first bytes; pipes are not looked into.
- */
+/* Whether import_file() knows the kind of the file, by its first bytes. Pipes are not read. */
 bool import_is_recording(const char *path);
 
 /*
- * A negative errno when there is no session: what is there is nothing that is known, or the session
- * could not be written. A damaged file is not an error: what was read of it is in the session,
- * and out->damage says what is wrong.
+ * A negative errno when there is no session: the file is of no known kind, or the session could not
+ * be written. A damaged file is no error: the session has its readable part, and out->damage names
+ * the damage.
  */
 int import_file(const struct import_config *config, struct import_result *out, struct error *err);

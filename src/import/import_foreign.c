@@ -24,21 +24,21 @@
 #define EVENTS_MAX 1024
 
 /*
- * The place of a name: a slot of 1 MiB by a hash of 43 bits, in the upper half where no
- * address of a file is. A frame lies behind its slot's first byte, as callers are looked up one
- * byte back.
+ * The place of a name: a slot of 1 MiB by a hash of 43 bits. It is in the upper half of the
+ * offsets, where no file has code. A frame lies behind its slot's first byte, because the look-up
+ * of a caller goes one byte back.
  *
- * The upper half of a slot is for frames with a source line: a pair of bytes for each line, by a
- * hash of the file's name and the line, so that recordings of one program agree.
+ * The upper half of a slot is for frames with a source line. Each line has two bytes there, by a
+ * hash of the file's name and the line. So all recordings of one program agree.
  */
 #define SLOT_BITS  20
 #define SLOT_SIZE  ((uint64_t)1 << SLOT_BITS)
 #define LINES_OFF  (SLOT_SIZE / 2)
 #define LINE_SIZE  2
 #define SLOT_LINES ((SLOT_SIZE - LINES_OFF) / LINE_SIZE)
-#define LINE_TRIES 64 /* places that may be another's */
+#define LINE_TRIES 64 /* places that another line may have */
 
-/* What stands at a place; found by the bytes of the place. */
+/* A place of a line, as the key of line_places. */
 struct line_place {
 	uint64_t offset;
 	uint32_t image, zero;
@@ -75,7 +75,7 @@ struct importer {
 	struct intmap named; /* image << 32 | symbol: told to the store */
 	struct strings files;
 	struct strings line_places;    /* the bytes of line_places … */
-	VEC(struct source_line) lines; /* … and what is there; [0] is nobody's */
+	VEC(struct source_line) lines; /* … and the lines there; [0] is unused */
 	struct code_addr frames[FOREIGN_MAX_FRAMES];
 	struct buf text; /* a NUL-terminated path */
 };
@@ -241,8 +241,8 @@ static bool import_foreign_place(struct importer *im, const struct foreign_frame
 /* The second pass. */
 
 /*
- * As the pipeline does with addresses: callers that nothing is known of are left out, and of
- * the user's part all that is above the first of them, as it is no more to be trusted.
+ * The pipeline does the same with addresses. It leaves out unknown callers. In the user's part it
+ * also leaves out all frames above the first unknown one, because they are not reliable.
  */
 static void place_chain(struct importer *im, const struct foreign_sample *s,
 			struct pipeline_sample *out)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session of what has names instead of addresses: perf script's text, folded stacks, pprof.
+ * Makes a session of a format with names instead of addresses: perf script's text, folded stacks,
+ * pprof.
  *
- * A function is (image, offset) here as everywhere: the image is of kind NAMED (the kernel's keep
- * theirs), and the offset is a hash of the name, so that one function has one place in
- * every session, whichever file it came from. The names themselves are kept with the session.
- * Frames that have no name but a build id and a place in the file are real places, and
- * are named when somebody looks.
+ * A function is (image, offset), as everywhere. The image is of kind NAMED, or the kernel's. The
+ * offset is a hash of the name. So a function has the same place in every session. The session
+ * keeps the names. A frame without a name, but with a build id and a place in the file, is a real
+ * place. A report names it.
  */
 #pragma once
 

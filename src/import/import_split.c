@@ -11,8 +11,8 @@
 #define PART_BYTES ((uint64_t)16 << 20)
 
 /*
- * What stepping over a byte costs, of what reading it does: a tenth for the samples, more where
- * mappings are many. Measured on recordings of a C build: 0.12 for call chains, 0.2 flat.
+ * The cost of stepping over a byte, as a share of reading it: a tenth for samples, more with many
+ * mappings. Measured on recordings of a C build: 0.12 for call chains, 0.2 flat.
  */
 #define STEP_COST 0.15
 

@@ -178,7 +178,7 @@ static int refused(int code, const char *dir, const char *path, struct error *er
 	return error_errno(err, code, "cannot connect to '%s'", path);
 }
 
-/* SO_PEERCRED of a listener is who listens; 0: not known. */
+/* SO_PEERCRED of a listening socket is the process that listens; 0: not known. */
 static int no_answer(int fd, const char *dir, double patience_s, struct error *err)
 {
 	struct ucred peer = { 0 };
@@ -224,7 +224,7 @@ static int connect_to(int fd, const struct unix_address *a, double until_s)
 	return 0;
 }
 
-/* What can't be sent may have been answered all the same ("too many clients"). */
+/* Even if the request can't be sent, an answer may be there ("too many clients"). */
 static int send_all(int fd, const struct buf *line, double until_s)
 {
 	for (size_t at = 0; at < line->len;) {

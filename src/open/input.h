@@ -48,14 +48,14 @@ struct open_config {
 
 /*
  * *out is the caller's to input_free(). The texts of *config are copied. -EINVAL: `itrace` is
- * wrong; other errors: a file is not what it should be. The message begins with the member's name
+ * wrong. Other errors: a file is of a wrong kind. The message begins with the member's name
  * ("vmlinux: …"), with '-' for '_'.
  */
 int input_new(const struct open_config *config, struct input **out, struct error *err);
 void input_free(struct input *in); /* NULL is fine */
 DEFINE_AT_EXIT(input_free, struct input)
 
-/* The rows of --itrace and --no-itrace in every command that reads recordings. */
+/* The options --itrace and --no-itrace of every command that reads recordings. */
 #define ITRACE_OPTIONS(itrace, no_itrace)                                                           \
 	{ 0,                                                                                        \
 	  "itrace",                                                                                 \
@@ -71,10 +71,10 @@ DEFINE_AT_EXIT(input_free, struct input)
 		0, "no-itrace", NULL, OPT_FLAG, (no_itrace), NULL,                                  \
 			"processor traces are not decoded"                                          \
 	}
-/* How traces are decoded; NULL: they are not. */
+/* How traces are decoded; NULL: not at all. */
 const struct itrace *input_itrace(const struct input *in);
 
-/* The rows that say where the code of a recording is, in every command that shows or decodes it. */
+/* The options for the place of a recording's code, in every command that shows or decodes code. */
 struct code_args {
 	const char *vmlinux, *symfs;
 };
@@ -96,13 +96,13 @@ struct code_args {
 			"no such option."                                                         \
 	}
 
-/* The --vmlinux that is of another build than a kernel that was recorded; NULL: it is of use. */
+/* The --vmlinux if its build is not that of the recorded kernel; else NULL. */
 #define REFUSED_VMLINUX " is of another build than the kernel that was recorded: it is not used"
 const char *input_refused_vmlinux(const struct input *in, const struct build_id *recorded);
 
 /*
- * The row of --weight, and whether profiles are weighed by events by what was said with it: if one
- * of them needs it where nothing was. `other`: NULL, or what the profile is compared with.
+ * The option --weight, and whether the weights of profiles are events. Without the option, they are
+ * if one of the profiles needs events. `other`: the profile for comparison, or NULL.
  */
 #define WEIGHT_OPTION(field, what)                                                                \
 	{                                                                                         \
@@ -126,7 +126,7 @@ bool input_by_period(const char *weight, const struct profile *profile,
 			"_DIR_/samples/NAME reads a saved one."                    \
 	}
 
-/* The row of -i in every command that reads one session, and what it means by its operands. */
+/* The option -i and the operands of every command that reads one session. */
 #define INPUT_OPTION(field, what)                                                        \
 	{ 'i',                                                                           \
 	  "input",                                                                       \
@@ -141,7 +141,7 @@ bool input_by_period(const char *weight, const struct profile *profile,
 		SESSION_DIR_OPTION(field)
 extern const char input_filters_help[]; /* of a man page's section FILTERS */
 
-/* The row of --container-names. */
+/* The option --container-names. */
 #define CONTAINER_NAMES_OPTION(field)                                                              \
 	{                                                                                          \
 		0, "container-names", "FILE", OPT_STRING, (field), NULL,                           \
@@ -153,7 +153,7 @@ extern const char input_filters_help[]; /* of a man page's section FILTERS */
 /* For a query that is not made by input_query(). NULL: none were given. */
 const struct container_names *input_containers(const struct input *in);
 
-/* The row of --no-demangle. */
+/* The option --no-demangle. */
 #define NO_DEMANGLE_OPTION(field)                                                            \
 	{                                                                                    \
 		0, "no-demangle", NULL, OPT_FLAG, (field), NULL,                             \
@@ -162,7 +162,7 @@ const struct container_names *input_containers(const struct input *in);
 			"Haskell are readable. Filters go by the names that are shown."      \
 	}
 
-/* The rows of time windows in commands that show a profile, and what they say. */
+/* The options of time windows in commands that show a profile, and their values. */
 struct window_args {
 	const char *since, *until, *at;
 	double length_s; /* 0: not given */
@@ -196,21 +196,21 @@ struct window_args {
 	}
 extern const char input_times_help[]; /* of a man page's section TIMES */
 
-/* What the options say, into the query. -EINVAL: a usage error. */
+/* Puts the values of the options into the query. -EINVAL: a usage error. */
 int input_window(const struct window_args *args, struct query *q, struct error *err);
 
 /*
- * The window that `text` says, as long as the one of `like`, whose open end becomes now; or
- * FROM..TO. `at`: what --at gave for that one, NULL without.
+ * Reads the window `text`: FROM..TO, or a begin. With a begin alone, the window has the length of
+ * the one in `like`, whose open end becomes now. `at`: the value of --at for that one, or NULL.
  */
 int input_window_against(const char *text, const char *at, struct query *like, struct query *out,
 			 struct error *err);
 
 /*
- * Opens the session at `path`, or unpacks the archive (.tar.zst …) or imports the file there ("-":
- * standard input) into $TMPDIR or memory and opens that; input_free() removes it. The session's
- * warnings then say what is missing of the file, and *is_damaged whether it was damaged (exit
- * status 1, after the result).
+ * Opens the session at `path`. Unpacks an archive (.tar.zst …) or imports a file of another kind
+ * ("-": standard input) into $TMPDIR or memory, and opens the result; input_free() removes it. Then
+ * the session's warnings name the missing parts. *is_damaged: the file was damaged (exit status 1,
+ * after the result).
  */
 int input_open(struct input *in, const char *path, struct session **out, bool *is_damaged,
 	       struct error *err);
@@ -219,7 +219,7 @@ int input_open(struct input *in, const char *path, struct session **out, bool *i
 int input_open_window(struct input *in, const char *path, const struct query *q,
 		      struct session **out, bool *is_damaged, struct error *err);
 
-/* As input_open() with what -i gave; NULL is DEFAULT_SESSION, or how to make one. */
+/* As input_open() with the value of -i. NULL: DEFAULT_SESSION; the error tells how to make one. */
 int input_open_given(struct input *in, const char *given, struct session **out, bool *is_damaged,
 		     struct error *err);
 
@@ -227,38 +227,39 @@ int input_open_given_window(struct input *in, const char *given, const struct qu
 			    struct session **out, bool *is_damaged, struct error *err);
 
 /*
- * As input_open_given_window() with what a query says of it: archive: instead of -i, and the saved
- * sessions of session: and session-exclude:, joined where they are several.
+ * As input_open_given_window(), with the query's archive: instead of -i. Joins the saved sessions
+ * of the query's session: and session-exclude:.
  */
 int input_open_query(struct input *in, const char *given, const struct query *q,
 		     struct session **out, bool *is_damaged, struct error *err);
 
-/* As profile_explain_empty(); of a daemon's directory that has no samples, what the daemon does. */
+/* As profile_explain_empty(). For a daemon's directory without samples: the daemon's state. */
 struct profile_request;
 int input_explain_empty(const struct profile_request *request, struct error *err);
 
-/* `code`; *err tells what a daemon does if its directory is at `path` and has no samples. */
+/* Returns `code`. For a daemon's directory without samples at `path`, *err has the daemon's state.
+ */
 int input_explain_daemon(const char *path, int code, struct error *err);
 
-/* What -i gave, or the archive of the query instead. NULL: neither. */
+/* The archive of the query, else the value of -i. NULL: neither. */
 const char *input_place(const char *given, const struct query *q);
 
-/* The folder of a path: itself, or what an archive in one file unpacks to. */
+/* The folder of a path: itself, or the folder of an unpacked archive. */
 int input_unpacked(struct input *in, const char *path, const char **out, struct error *err);
 
 /*
- * Names the code of the session that -i gave: from the archive that it is (replay/archive.h), else
- * from this machine. `cache_dir` as in struct symbolizer_config. Never NULL.
+ * Names the code of the session of -i. The files are those of the session if it is an archive
+ * (replay/archive.h), else this machine's. `cache_dir` as in struct symbolizer_config. Never NULL.
  */
 struct symbolizer *input_symbolizer(struct input *in, const char *given, const char *cache_dir);
 
-/* As that, with the image_dirs of *wanted, too; -ENOENT where one of them is no folder. */
+/* The same with the image_dirs of *wanted. -ENOENT: one of them is no folder. */
 struct symbolizer *input_symbolizer_with(struct input *in, const char *given,
 					 const struct symbolizer_config *wanted);
 
 /*
- * Where the code of what -i gave is: *config gets what input_symbolizer() looks in. *places holds
- * the texts, until archive_places_fini().
+ * The places of the code of the session of -i: *config gets the places of input_symbolizer(), and
+ * *places owns their texts until archive_places_fini().
  */
 struct archive_places;
 void input_places(struct input *in, const char *given, struct archive_places *places,
@@ -269,7 +270,7 @@ struct replay;
 int input_decode(struct input *in, struct replay *replay, const struct itrace *itrace,
 		 const char *given, struct error *err);
 
-/* The row of --image-path in commands that show code. */
+/* The option --image-path in commands that show code. */
 #define IMAGE_PATH_OPTION(field)                                                             \
 	{                                                                                    \
 		0, "image-path", "DIR", OPT_LIST, (field), NULL,                             \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* session:, session-exclude: and archive: of a specification, resolved to what is opened. */
+/* Finds the sessions of session:, session-exclude: and archive: in a specification. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

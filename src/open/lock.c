@@ -30,7 +30,7 @@ int lock_take(const char *dir, struct error *err)
 	if (fd < 0)
 		return error_errno(err, -errno, "cannot open %s", path);
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		fchmod(fd, 0644); /* whose umask we have is no matter: it says who runs */
+		fchmod(fd, 0644); /* all users may read which daemon runs, whatever the umask */
 		return fd;
 	}
 	e = errno;

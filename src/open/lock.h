@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One daemon a directory: DIR/lock is flock'ed while it lives, and says its process id. */
+/* A directory has one daemon. The daemon holds flock(2) on DIR/lock, which has its process id. */
 #pragma once
 
 #include <sys/types.h>
@@ -7,13 +7,13 @@
 struct error;
 
 /*
- * Takes DIR/lock: a descriptor that holds it, or -EBUSY with the process id of who does in the
- * message. A lock that a killed daemon left is taken as it is. The lock is the descriptor's: a
- * child that inherits it holds it on.
+ * Takes DIR/lock. Returns a descriptor that holds it; or -EBUSY with the process id of its holder
+ * in the message. The lock file of a killed daemon is no obstacle. A child that inherits the
+ * descriptor holds the lock, too.
  */
 int lock_take(const char *dir, struct error *err);
 
-/* Says another process id in it: that of the child that goes on. */
+/* Writes another process id into it: that of the child that takes over. */
 int lock_write_pid(int fd, pid_t pid, struct error *err);
 
 /* The daemon that holds DIR/lock, or 0: nobody does. */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The page: the files of html/ with the picture in them. What the script reads is
- * a payload, compressed (RFC 1950) and then in base64, so that no text of the profile
- * stands in the page as markup or script but its title:
+ * The page: the files of html/ with the picture in them. The picture is a payload, compressed
+ * (RFC 1950) and then in base64. So the title is the only text of the profile that stands in the
+ * page itself. The payload:
  *
- *     uleb size, JSON    what there is: header, names, images, lanes (keys below)
- *     nodes              two columns of ulebs, the root left out: how many levels up from the
- *                        node before (0: its child), and the frame
+ *     uleb size, JSON    header, names, images, lanes (keys below)
+ *     nodes              two columns of ulebs, without the root: the levels up from the node before
+ *                        (0: its child), and the frame
  *     frames             uleb: image + 2; 0 a group, 1 "other"
  *     each lane          its cells, then those of the baseline
  *
- * Cells are columns of ulebs, too: for each bucket that has some, the distance from the bucket
- * before and the number of cells; nodes, as distances that begin anew in each bucket; samples; and
- * periods unless every sample has the same. html/data.js reads it.
+ * Cells are columns of ulebs, too. The first two are of each bucket with cells: the distance from
+ * the bucket before, and the number of cells. Then come the nodes, as distances that begin anew in
+ * each bucket, and the samples. The periods follow unless all samples have the same. html/data.js
+ * reads it.
  *
- * Periods that vary are mostly noise, which nothing compresses. Where they are many they are told
- * in steps: each node's sum over time is rounded down at every cell, so that it is never off by
- * more than a step in any range of time, and what is left at the end stands behind them by node.
+ * Periods that vary are mostly noise, which does not compress. So many periods are written in
+ * steps. Each node's sum over time is rounded down at every cell. So the sum over any range of time
+ * is wrong by less than a step. The remainders follow, by node.
  */
 #include <jansson.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static uint64_t common_period(const struct picture_cell *cells, size_t n)
 	return each;
 }
 
-/* The step of periods: 1 is exact, which is what a moderate number of cells gets. */
+/* The step of periods. 1 is exact; a moderate number of cells gets it. */
 static uint64_t period_step(const struct picture_cell *cells, size_t n)
 {
 	uint64_t sum = 0, step = 1;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The picture: a profile as what the HTML page and the SVG draw, one tree of frames
- * with the weights of every bucket of time, and those of a baseline beside them.
+ * The picture: a profile in the form that the HTML page and the SVG draw. It is one tree of frames
+ * with the weights of every bucket of time, and with those of a baseline.
  *
  *     root ─ groups (one level a class key) ─ call chains
  *
- * A frame is what a box of the graph stands for: a group's name, or a function told by
- * its image and name, so that two sessions of two builds share frames. Nodes stand in
- * preorder, the heaviest child first; nodes[0] is the root and has no frame.
+ * Each box of the graph has a frame: the name of a group, or a function. A function is identified
+ * by its image and name, so sessions of two builds share frames. Nodes are in preorder, the
+ * heaviest child first. nodes[0] is the root and has no frame.
  *
- * A bucket of time is a second of the session, or a few where the cells of so many would
- * be more than a page can hold.
+ * A bucket of time is a second of the session, or several seconds if a page can't hold so many
+ * cells.
  *
- * A tree of more nodes than a page can hold has its lightest ones joined: each node keeps
- * one child "other" for all that is hidden below it, so that every sum stays what it was.
+ * If a page can't hold all nodes, the lightest are joined. Each node then has one child "other" for
+ * its hidden children, so every sum stays the same.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct picture_frame {
 
 struct picture_node {
 	uint32_t parent, frame, depth;
-	double share; /* of all weights, of both sessions: what children are ordered by */
+	double share; /* of all weights, of both sessions; the order of children */
 };
 
 struct picture_cell {
@@ -73,20 +73,20 @@ struct picture {
 	VEC(struct picture_node) nodes;
 	struct picture_lane *lanes; /* as the profile's */
 	VEC(struct picture_lost) lost;
-	uint32_t bucket_s; /* seconds since the session's start that a bucket is */
+	uint32_t bucket_s; /* length of a bucket in seconds */
 	uint32_t max_cells;
 	uint32_t n_hidden;   /* nodes that are in "other" */
 	double hidden_below; /* the share that they are below, in percent */
 };
 
-/* What a picture is made of: the report of picture_view and what was loaded for it. */
+/* The source of a picture: the report of picture_view, and the profiles loaded for it. */
 struct picture_source {
 	const struct report *report;
 	const struct profile *baseline; /* NULL: none; loaded by the same request */
 	uint32_t max_nodes, max_cells;  /* 0: PICTURE_MAX_… */
 };
 
-/* The view to make the report with: it has no rows, only what a header needs. */
+/* The view for the report. It has no rows, and only the facts of a header. */
 extern const struct view picture_view;
 
 /* The profile must have been loaded with slices. */

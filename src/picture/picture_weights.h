@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inside report/: the numbers of a picture, once its tree stands. */
+/* Inside picture/: the numbers of a picture. Its tree is complete then. */
 #pragma once
 
 #include "picture/picture.h"
 
 /*
- * Adds the entries of a profile, whose nodes are node_of[entry]: the picture's own profile by
- * time, with what was lost; a baseline's as `base`, lane by lane of the same event.
+ * Adds the entries of a profile, whose nodes are node_of[entry]. Entries of the picture's own
+ * profile are added by time, with the losses. Those of a baseline go to `base` of the lane of the
+ * same event.
  */
 void picture_add_weights(struct picture *pic, const struct profile *p, const uint32_t *node_of);

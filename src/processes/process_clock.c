@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What samples are clocked by, and what such a clock can't see. */
+/* The clock of the samples, and the activities that it misses. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -182,7 +182,7 @@ static void process_html_print_summary(const struct page *p)
 
 /* ---- profiles ---- */
 
-/* The contexts that have columns of their own. */
+/* The contexts with columns. */
 struct shape {
 	uint32_t contexts;
 	uint64_t whole;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process report for programs; docs/processes.md says what the keys mean. Processes are
+ * The process report for programs. docs/processes.md defines the keys. Processes are
  * written one by one: a large session needs no more memory than its largest process.
  */
 #include <inttypes.h>

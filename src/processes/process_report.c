@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows. One record an entry of the profile is sorted by (process, part, image, function,
- * offset), and one pass over them makes the details; sorted again without processes, the kernel's.
+ * The rows. Each entry of the profile is a record. The records are sorted by (process, part, image,
+ * function, offset), and one pass makes the details. Sorted again without processes, they make the
+ * profile of the kernel.
  */
 #include "processes/process_report.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process report: what the machine was doing, and for whom.
+ * The process report: the work of the machine, by process.
  *
- *	statistics of the run    samples by context, what was lost, what it cost
+ *	statistics of the run    samples by context, losses, cost
  *	summary of processes     hits and time of each, by context
- *	each process             its user profile, its kernel profile, and apart from both the
- *	                         interrupts that came while it had the CPU; functions by region
- *	the kernel               all processes' kernel time together
+ *	each process             its user profile, its kernel profile, and the interrupts that came
+ *	                         while it had the CPU; functions by region
+ *	the kernel               the kernel time of all processes
  *
  *	struct process_report (here) --> process_text.c, process_json.c, process_html.c
  *
- * The formats show the same rows. Everywhere what is shown and what is gathered as "other" add up
- * to the row above. With several events it is about the first one taken (processes_first_lane()).
+ * The formats show the same rows. The rows below a row and their "other" always add up to that row.
+ * With several events, the report is of the first selected one (processes_first_lane()).
  */
 #pragma once
 
@@ -59,7 +59,7 @@ struct process_report_options {
 /* The contexts of the kernel's profile. */
 #define PROCESS_KERNEL_CONTEXTS (((1u << N_CONTEXTS) - 1) & ~(1u << CONTEXT_USER))
 
-/* What was gathered: "other". */
+/* The hidden rows: "other". */
 struct hidden_hits {
 	uint32_t n;
 	struct weight weight;
@@ -111,9 +111,9 @@ struct process_report {
 	struct process_report_options options;
 	struct processes processes;
 	struct run_statistics statistics;
-	bool *is_shown; /* by row of `processes`; the idle task always is */
+	bool *is_shown; /* by row of `processes`; always true for the idle task */
 	uint32_t n_shown, n_hidden;
-	struct process_row hidden; /* the sum of those that are not shown */
+	struct process_row hidden; /* the sum of the hidden rows */
 	VEC(struct process_detail) details;
 	struct hit_part kernel;
 	VEC(struct hit_region) regions;
@@ -138,8 +138,8 @@ void process_report_free(struct process_report *r); /* NULL is fine */
 DEFINE_AT_EXIT(process_report_free, struct process_report)
 
 /*
- * The instruction at a place of a function. False where the code is not to be had; *why is then
- * the reason at the first time for an image, and NULL from then on.
+ * The instruction at a place of a function. False: the code can't be read. Then *why is the reason
+ * at the first call for an image, and NULL at later ones.
  */
 bool process_report_instruction(struct process_report *r, uint32_t function, uint64_t offset,
 				struct instruction *out, const char **why);
@@ -148,23 +148,23 @@ bool process_report_instruction(struct process_report *r, uint32_t function, uin
 void process_report_put_place(const struct process_report *r, uint32_t function, uint64_t offset,
 			      struct buf *out);
 
-/* Whether the session's own cost is that of recording it: not if it was imported. */
+/* Whether the session has the cost of its recording. An imported session has not. */
 bool process_report_has_cost(const struct process_report *r);
 
-/* Appends the clock in a sentence, and what it can't see. */
+/* Append a sentence with the clock, and one with the activities that it misses. */
 void process_report_put_clock(const struct process_report *r, struct buf *out);
 void process_report_put_blind_spot(const struct process_report *r, struct buf *out);
 
-/* Why interrupts may not be told apart: a sentence; "" where they are. */
+/* A sentence with the reason why interrupts may be missing; "": they are there. */
 const char *process_report_contexts_note(const struct process_report *r);
 
 /*
- * Those of `contexts` (bits) that have columns of their own in a table: where there are several,
- * the ones with samples.
+ * The contexts (bits) with columns in a table: of several `contexts`, those with samples. Of one
+ * context, none.
  */
 uint32_t process_columns(uint32_t contexts, const struct weight by[N_CONTEXTS]);
 
-/* Names of what rows stand for; `scratch` may hold the text. */
+/* The image and the function of a row by name. The text may be in `scratch`. */
 const char *process_report_image(const struct process_report *r, uint32_t image);
 const char *process_report_symbol(const struct process_report *r, uint32_t function,
 				  char scratch[static KEY_TEXT_SIZE]);

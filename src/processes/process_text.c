@@ -45,7 +45,7 @@ static void process_text_print_heading(struct page *p, const char *text)
 	process_text_end_line(p);
 }
 
-/* A name in what is left of the line behind `used` columns. */
+/* A name in the rest of the line, behind `used` columns. */
 static void process_text_put_name(struct page *p, const char *name, size_t used,
 				  enum text_style_id style)
 {
@@ -244,7 +244,7 @@ static size_t cell_width(struct page *p, const struct summary_column *c)
 	return width;
 }
 
-/* Widths by column, 0 for those that have no room; their sum with what is between them. */
+/* Widths by column; 0: no room. Returns their sum, with the blanks between them. */
 static size_t fit_columns(struct page *p, size_t widths[ARRAY_SIZE(columns)])
 {
 	size_t room = p->style->width ? p->style->width : SIZE_MAX, used = 0;
@@ -310,7 +310,7 @@ static void process_text_print_summary(struct page *p)
 
 /* ---- profiles ---- */
 
-/* Of a part: one with several contexts tells them apart in columns of their own. */
+/* The columns of a part: one for each context, if the part has several. */
 struct shape {
 	uint32_t contexts; /* that have columns; 0: none */
 	uint64_t whole;    /* of percentages */
