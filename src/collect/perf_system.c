@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files/open_helper.h"
 #include "collect/rings.h"
 
 static int system_open(void *context, struct perf_event_attr *attr, int pid, int cpu, int group_fd,
@@ -15,7 +16,9 @@ static int system_open(void *context, struct perf_event_attr *attr, int pid, int
 	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
 
 	(void)context;
-	return fd < 0 ? -errno : (int)fd;
+	if (fd < 0)
+		return open_helper_counter(attr, pid, cpu, group_fd, flags, -errno);
+	return (int)fd;
 }
 
 static int system_control(void *context, int fd, unsigned long request, void *arg)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/files/file.h"
+#include "base/files/open_helper.h"
 #include "base/mem.h"
 
 #ifndef CAP_PERFMON
@@ -329,7 +330,10 @@ int sources_open_in_group(const struct counter_sources *s, const struct perf_eve
 	else
 		fd = (int)syscall(SYS_perf_event_open, &copy, pid, cpu, leader,
 				  PERF_FLAG_FD_CLOEXEC);
-	return fd >= 0 ? fd : errno ? -errno : -EIO;
+	if (fd < 0)
+		fd = open_helper_counter(&copy, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC,
+					 errno ? -errno : -EIO);
+	return fd;
 }
 
 int sources_open(const struct counter_sources *s, const struct perf_event_attr *attr, int pid,

@@ -319,7 +319,9 @@ static int serve(struct daemon *d, struct error *err)
 	if (d->config->oprofilefs && daemon_file_system)
 		d->mounted = daemon_file_system->open(d, d->config->oprofilefs);
 	privilege_go_first();
-	e = privilege_drop(d->mounted != NULL, err);
+	e = privilege_start_opener(err);
+	if (e >= 0)
+		e = privilege_drop(d->mounted != NULL, err);
 	if (e < 0)
 		return e;
 	daemon_tidy_parts(d);

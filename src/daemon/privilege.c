@@ -4,13 +4,17 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/mem.h"
+#include "guard/opener.h"
 
 /* Since Linux 5.8, and newer than some headers. */
 #ifndef CAP_PERFMON
@@ -18,24 +22,27 @@
 #define CAP_BPF     39
 #endif
 
-static const struct {
+struct kept {
 	unsigned int capability;
-	bool for_mount;
-} kept[] = {
+	bool (*is_needed)(bool has_mount); /* NULL: always */
+};
+
+static bool has_mount_to_end(bool has_mount)
+{
+	return has_mount;
+}
+
+static const struct kept kept_by_daemon[] = {
 	/* perf_event_open(2) for all processes, and attaching programs to counters. */
-	{ CAP_PERFMON, false },
+	{ CAP_PERFMON, NULL },
 	/* Loading the in-kernel sampler again, when events change or the rate exceeds its maps. */
-	{ CAP_BPF, false },
-	/* /proc/PID/maps, exe and root of other users' processes: their mappings. */
-	{ CAP_SYS_PTRACE, false },
-	/* Executables that only their owner may read: build ids and unwind tables. */
-	{ CAP_DAC_READ_SEARCH, false },
+	{ CAP_BPF, NULL },
 	/* /proc/kallsyms with addresses, where kernel.kptr_restrict is 1. */
-	{ CAP_SYSLOG, false },
+	{ CAP_SYSLOG, NULL },
 	/* Mapping the ring of a CPU that comes online, beyond kernel.perf_event_mlock_kb. */
-	{ CAP_IPC_LOCK, false },
+	{ CAP_IPC_LOCK, NULL },
 	/* Unmounting our own file system: oprofilefs. */
-	{ CAP_SYS_ADMIN, true },
+	{ CAP_SYS_ADMIN, has_mount_to_end },
 };
 
 /*
@@ -54,12 +61,27 @@ static bool counters_want_admin(void)
 	       (file_read_line(LEVEL_FILE, level, sizeof(level)) && atoi(level) > LEVEL_MAX);
 }
 
-static bool is_kept(unsigned int capability, bool may_mount)
+static bool opener_opens_counters(bool has_mount)
 {
-	if (capability == CAP_SYS_ADMIN && counters_want_admin())
-		return true;
-	for (size_t k = 0; k < ARRAY_SIZE(kept); k++)
-		if (kept[k].capability == capability && (!kept[k].for_mount || may_mount))
+	(void)has_mount;
+	return counters_want_admin();
+}
+
+static const struct kept kept_by_opener[] = {
+	/* /proc/PID/maps, exe and root of other users' processes: their mappings. */
+	{ CAP_SYS_PTRACE, NULL },
+	/* Executables that only their owner may read: build ids and unwind tables. */
+	{ CAP_DAC_READ_SEARCH, NULL },
+	/* Counters for the daemon. */
+	{ CAP_PERFMON, opener_opens_counters },
+	{ CAP_SYS_ADMIN, opener_opens_counters },
+};
+
+static bool is_kept(const struct kept *kept, size_t n, unsigned int capability, bool has_mount)
+{
+	for (size_t k = 0; k < n; k++)
+		if (kept[k].capability == capability &&
+		    (!kept[k].is_needed || kept[k].is_needed(has_mount)))
 			return true;
 	return false;
 }
@@ -73,7 +95,7 @@ void privilege_go_first(void)
 		setpriority(PRIO_PROCESS, 0, NICE_FIRST);
 }
 
-int privilege_drop(bool may_mount, struct error *err)
+static int keep_only(const struct kept *kept, size_t n, bool has_mount, struct error *err)
 {
 	bool has_setpcap;
 
@@ -87,7 +109,7 @@ int privilege_drop(bool may_mount, struct error *err)
 	 */
 	has_setpcap = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
-		if (!is_kept(i, may_mount) || !capng_have_capability(CAPNG_PERMITTED, i))
+		if (!is_kept(kept, n, i, has_mount) || !capng_have_capability(CAPNG_PERMITTED, i))
 			capng_update(CAPNG_DROP,
 				     CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE |
 					     CAPNG_BOUNDING_SET | CAPNG_AMBIENT,
@@ -95,4 +117,50 @@ int privilege_drop(bool may_mount, struct error *err)
 	if (capng_apply(has_setpcap ? CAPNG_SELECT_ALL : CAPNG_SELECT_CAPS) < 0)
 		return error_set(err, -EPERM, "cannot give up capabilities");
 	return 0;
+}
+
+int privilege_drop(bool may_mount, struct error *err)
+{
+	return keep_only(kept_by_daemon, ARRAY_SIZE(kept_by_daemon), may_mount, err);
+}
+
+/* In the opener. A signal for the group of the daemon does not end it before the daemon. */
+static void privilege_be_opener(int socket, pid_t parent)
+{
+	sigset_t all;
+	struct error err;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "assay-opener");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(socket, STDIN_FILENO) < 0)
+		_exit(1);
+	close_range(STDERR_FILENO + 1, ~0U, 0);
+	if (keep_only(kept_by_opener, ARRAY_SIZE(kept_by_opener), false, &err) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 0) < 0)
+		_exit(1);
+	opener_serve(STDIN_FILENO);
+	_exit(0);
+}
+
+int privilege_start_opener(struct error *err)
+{
+	int ends[2];
+	pid_t parent = getpid(), pid;
+
+	if (geteuid() != 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return error_errno(err, -errno, "cannot start the opener");
+	pid = fork();
+	if (pid == 0)
+		privilege_be_opener(ends[1], parent);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return error_errno(err, -errno, "cannot start the opener");
+	}
+	opener_connect(ends[0]);
+	return pid;
 }

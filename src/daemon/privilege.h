@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Privileges of the daemon after its directory and socket are made. It keeps the capabilities to
- * open counters, which it needs later, too: a CPU comes online, or rate or events change. It gives
- * up all others, for itself and its children, before the recording opens, so that its threads begin
- * without them.
+ * open counters, which it needs later, too: a CPU comes online, or rate or events change. The
+ * opener, a process of its own, keeps those that reach into other users' processes and files
+ * (guard/opener.h). The daemon gives up all others, for itself and its children, before the
+ * recording opens, so that its threads begin without them.
  */
 #pragma once
 
@@ -17,6 +18,13 @@ struct error;
  * keeps it small anyway. Children do not inherit the priority (thread_be_ordinary(), upkeep.c).
  */
 void privilege_go_first(void);
+
+/*
+ * Starts the opener of a daemon that root started, and asks it from now on. Returns its process id,
+ * or 0: an ordinary user has none. Call it before privilege_drop(), in the only thread. The opener
+ * ends with the daemon.
+ */
+int privilege_start_opener(struct error *err);
 
 /*
  * Gives up every capability that privilege.c does not list, and sets no_new_privs. Never adds one.

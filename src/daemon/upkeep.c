@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/log.h"
+#include "guard/opener.h"
 #include "base/mem.h"
 #include "daemon/daemon.h"
 #include "store/history/retention.h"
@@ -94,6 +95,7 @@ pid_t upkeep_start(const char *dir, const char *active, const struct daemon_sett
 			       : error_errno(err, -errno, "cannot start the upkeep of the history");
 	}
 	/* Above all the lock file: if the daemon is killed, the next one must not wait for us. */
+	opener_connect(-1);
 	close_range(STDERR_FILENO + 1, ~0U, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)

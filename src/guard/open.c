@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "guard/opener.h"
 
 const struct guard_rules guard_image_rules = {
 	.max_bytes = GUARD_IMAGE_BYTES,
@@ -58,7 +59,7 @@ int guard_root_of(const char *folder)
 {
 	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? opener_root(folder, -errno) : fd;
 }
 
 int guard_root(const char *proc, int32_t pid)
@@ -134,17 +135,22 @@ int guard_open(int root, const char *path, const struct guard_rules *rules, stru
 	uint64_t flags = rules->is_link_refused ? O_NOFOLLOW : 0;
 	cleanup(close_at_exit) int fd = guard_resolve(root, path, flags, err);
 
-	return fd < 0 ? fd : guard_reopen(fd, path, rules, err);
+	return opener_open(root, path, rules, fd < 0 ? fd : guard_reopen(fd, path, rules, err));
+}
+
+int guard_path(int root, const char *path)
+{
+	return opener_facts(root, path, guard_resolve(root, path, 0, NULL));
 }
 
 int guard_folder(int root, const char *path, struct error *err)
 {
-	return guard_resolve(root, path, O_DIRECTORY, err);
+	return opener_facts(root, path, guard_resolve(root, path, O_DIRECTORY, err));
 }
 
 int guard_stat(int root, const char *path, struct stat *st)
 {
-	cleanup(close_at_exit) int fd = guard_resolve(root, path, 0, NULL);
+	cleanup(close_at_exit) int fd = guard_path(root, path);
 
 	if (fd < 0)
 		return fd;
@@ -155,7 +161,9 @@ int guard_link(const char *link, const struct guard_rules *rules, struct error *
 {
 	cleanup(close_at_exit) int fd = open(link, O_PATH | O_CLOEXEC);
 
-	return fd < 0 ? error_errno(err, -errno, "%s", link) : guard_reopen(fd, link, rules, err);
+	return opener_link(link, rules,
+			   fd < 0 ? error_errno(err, -errno, "%s", link)
+				  : guard_reopen(fd, link, rules, err));
 }
 
 /* Takes the descriptor over. A file can grow after the check, so the mapping's size is checked. */

@@ -12,6 +12,8 @@
  *   - check the file that they hold: its kind, owner and size;
  *   - open this same file for reading, without waiting.
  *
+ * In a daemon, the opener opens what the kernel refuses to this process (guard/opener.h).
+ *
  * Without openat2 (before Linux 5.6, or if a container's seccomp filter refuses it), nothing is
  * opened: the result is -ENOSYS, and the error gives this reason. Any thread may call these
  * functions. Each returns a negative errno on failure and sets `err`, which may be NULL.
@@ -57,6 +59,9 @@ int guard_root_of(const char *folder);
 
 /* Opens a regular file for reading. The caller closes the descriptor. */
 int guard_open(int root, const char *path, const struct guard_rules *rules, struct error *err);
+
+/* Opens any file with O_PATH. The caller closes the descriptor. */
+int guard_path(int root, const char *path);
 
 /* Opens a folder with O_PATH. The caller closes the descriptor. */
 int guard_folder(int root, const char *path, struct error *err);

@@ -2,6 +2,7 @@
 #include "machine/cgroups.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/files/file.h"
 #include "base/intmap.h"
 #include "base/mem.h"
+#include "guard/opener.h"
 
 #define HANDLE_OF_KERNFS 0xfe /* FILEID_KERNFS: the number follows */
 #define WALK_EVERY_S     10
@@ -148,6 +150,8 @@ static bool find_by_handle(struct cgroups *c, enum cgroup_domain domain, uint64_
 	if (mount < 0)
 		return false;
 	fd = open_by_handle_at(mount, &h.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		fd = opener_cgroup(mount, number, -errno);
 	if (fd < 0)
 		return false;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);

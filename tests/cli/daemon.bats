@@ -66,17 +66,62 @@ has_parts() {
 @test "a daemon keeps no privilege that it does not need" {
 	need_daemon
 	start_daemon d -e cpu-clock
-	# PERFMON, BPF, SYS_PTRACE, DAC_READ_SEARCH, SYSLOG, IPC_LOCK and no others, and none to gain.
-	allowed=$((1 << 38 | 1 << 39 | 1 << 19 | 1 << 2 | 1 << 34 | 1 << 14))
-	# And SYS_ADMIN, where a distribution's kernel opens counters for nothing less.
-	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || allowed=$((allowed | 1 << 21))
-	for task in "/proc/$daemon"/task/*; do
+	# PERFMON, BPF, SYSLOG, IPC_LOCK and no others, and none to gain.
+	has_only $((1 << 38 | 1 << 39 | 1 << 34 | 1 << 14)) "$daemon"
+	[ "$(id -u)" = 0 ] || return 0
+	# The opener has SYS_PTRACE and DAC_READ_SEARCH. It has PERFMON and SYS_ADMIN where a
+	# distribution's kernel opens counters for nothing less.
+	opener=$(pgrep -P "$daemon" -x assay-opener)
+	allowed=$((1 << 19 | 1 << 2))
+	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ] || allowed=$((allowed | 1 << 38 | 1 << 21))
+	has_only "$allowed" "$opener"
+	[ "$((16#$(awk '$1 == "CapEff:" { print $2 }' "/proc/$opener/status")))" = "$allowed" ]
+	# It ends with the daemon, however that ends.
+	kill -9 "$daemon"
+	wait_for is_gone "$opener"
+}
+
+is_gone() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+# Each thread of process $2 has capabilities of the set $1 only, and gets no others.
+has_only() {
+	local allowed=$1 task set have
+	for task in "/proc/$2"/task/*; do
 		for set in CapPrm CapEff CapBnd; do
 			have=$((16#$(awk -v set="$set:" '$1 == set { print $2 }' "$task/status")))
 			[ $((have & ~allowed)) = 0 ]
 		done
 		[ "$(awk '$1 == "NoNewPrivs:" { print $2 }' "$task/status")" = 1 ]
 	done
+}
+
+# The file is gone before the daemon starts: only the opener may follow /proc/PID/exe to its symbols.
+@test "a daemon names the functions of another user's program whose file was deleted" {
+	need_root
+	need_daemon
+	OPEN=$(mktemp -d)
+	cp "$PROGRAMS/split" "$OPEN/private"
+	chown -R nobody "$OPEN"
+	chmod 700 "$OPEN" "$OPEN/private"
+	background setpriv --reuid=nobody --regid=nogroup --clear-groups "$OPEN/private" 1000s
+	runs=$pid
+	wait_for runs_private "$runs"
+	rm -r "$OPEN"
+	start_daemon d -e cpu-clock --max-cpu 0 -F "$(at_most 499)"
+	wait_for names_function d "$runs"
+	end_daemon
+}
+
+runs_private() {
+	[ "$(cat "/proc/$1/comm")" = private ]
+}
+
+names_function() {
+	assay ctl --session-dir "$1" dump >/dev/null
+	assay report -i "$1" --by symbol,image "pid:$2" >names.txt 2>&1
+	grep -q forty names.txt && ! grep -q unknown names.txt
 }
 
 @test "a second daemon is refused, with the process id of the first" {

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files/cut_guard.h"
+#include "base/files/open_helper.h"
 #include "base/mem.h"
 
 int file_read_fd(int fd, size_t limit, char **out, size_t *size)
@@ -49,7 +50,9 @@ int file_read_all(const char *path, size_t limit, char **out, size_t *size)
 {
 	cleanup(close_at_exit) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : file_read_fd(fd, limit, out, size);
+	if (fd < 0)
+		fd = open_helper_file(path, -errno);
+	return fd < 0 ? fd : file_read_fd(fd, limit, out, size);
 }
 
 bool file_read_line(const char *path, char *line, size_t size)
