@@ -3,12 +3,12 @@
  * Callers and callees of every function, from the tree's inclusive weights W.
  *
  * For a node n of function f, let a be the nearest node of f above it, if any.
- *   - No a: n is outermost; W(n) is added to f's total and to the caller arc
+ *   - Without an a, n is outermost. W(n) is added to f's total and to the caller arc
  *     (function above n -> f).
  *   - Each node c below n of function g adds W(c) to the callee arc (f -> g).
- *   - With a: what passes through n is n's to account for, so W(n) is taken
- *     off the callee arc of a that leads to n.
- * Then callers add up to the total, and callees with self do too.
+ *   - With an a, n accounts for its own weight. So W(n) is subtracted from the callee arc of a that
+ *     leads to n.
+ * Then the callers add up to the total, and so do the callees with self.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -281,7 +281,7 @@ static bool has_weight(const struct grapher *g, uint32_t function)
 	return false;
 }
 
-/* What the functions without a block have of their own: the rest of the total. */
+/* The self weights of the functions without a block: the rest of the total. */
 static void add_hidden_functions(struct grapher *g, const struct ranked *order, const bool *shown)
 {
 	uint32_t other = NO_INDEX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cgroups as keys and filters: a path, and what it says of unit, container and pod. */
+/* Cgroups as keys and filters: a path, and the unit, container and pod in it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ static bool takes_container(const struct query *q, const char *text,
 		snprintf(by_name, sizeof(by_name), "%s:%s", names->runtime, names->container_name);
 	else
 		texts[2] = NULL;
-	if (!*names->container) /* nothing but what is shown */
+	if (!*names->container) /* only the shown text can match */
 		return query_takes_name(q, FILTER_CONTAINER, text);
 	return takes_any(q, FILTER_CONTAINER, texts, ARRAY_SIZE(texts));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Flat rows. Entries are visited group by group, so that the row of a piece of
- * code is one array look-up; walking every chain with a mark on what was seen
- * makes totals that count a sample once.
+ * Flat rows. Entries are visited group by group, so one array look-up finds the row of a piece of
+ * code. To count a sample once in a total, the walk of a chain marks each row that it has met.
  */
 #include "profile/rows.h"
 

@@ -19,9 +19,10 @@ const char *const sample_context_texts[N_CONTEXTS] = {
 };
 
 /*
- * The kernel's entry functions: arch/x86/entry, arch/x86/include/asm/idtentry.h and, before 5.8,
- * entry_64.S; arch/arm64/kernel/entry.S and entry-common.c; kernel/softirq.c, kernel/sched/idle.c,
- * kernel/entry/common.c. A name that ends in '*' is a beginning.
+ * The kernel's entry functions. For x86: arch/x86/entry, arch/x86/include/asm/idtentry.h and,
+ * before 5.8, entry_64.S. For arm64: arch/arm64/kernel/entry.S and entry-common.c. For both:
+ * kernel/softirq.c, kernel/sched/idle.c, kernel/entry/common.c. A name that ends in '*' is a
+ * prefix.
  */
 static const struct {
 	const char *name;
@@ -114,7 +115,7 @@ enum context_mark context_mark_of(const char *function)
 	return MARK_NONE;
 }
 
-/* What was found of the kernel's functions: a chain repeats the same few hundred. */
+/* The marks of the kernel's functions. Chains repeat the same few hundred. */
 struct mark_cache {
 	struct profile *p;
 	struct intmap found; /* image << 32 | symbol to mark */
@@ -135,8 +136,8 @@ static enum context_mark mark_at(struct mark_cache *c, uint32_t image, uint64_t 
 
 /* On the way from the outermost kernel frame inwards. */
 struct chain_state {
-	uint8_t context; /* of what is called from here */
-	uint8_t before;  /* what the innermost interrupt has interrupted */
+	uint8_t context; /* of the next inner frames */
+	uint8_t before;  /* the context that the innermost interrupt interrupted */
 };
 
 static struct chain_state step(struct chain_state s, enum context_mark mark)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Contexts: what a CPU was doing when it was sampled, as the kernel's own accounting has it.
+ * Contexts: the activities of a CPU, as in the kernel's own accounting.
  *
- * Whoever has the CPU when an interrupt comes pays for it: a sample in the handler is a sample of
- * that process. The call chain tells such samples apart, as the kernel's entry functions for
- * interrupts are in it, the hardware's (asm_sysvec_…, el1h_64_irq …) and those of what is put off
- * from there (handle_softirqs). What the kernel does for the process itself when it returns from
- * an interrupt (to be rescheduled, to take a signal) is system time again.
+ * An interrupt runs in the process that has the CPU. So a sample in the handler is a sample of this
+ * process. But the call chain has the kernel's entry functions: of hardware interrupts
+ * (asm_sysvec_…, el1h_64_irq …), and of the work that they put off (handle_softirqs). Therefore
+ *such samples have a context of their own. On the return from an interrupt, the kernel may work for
+ *the process itself (rescheduling, signals). That is system time again.
  *
  *	schedule  irqentry_exit  sysvec_apic_timer…  asm_sysvec_apic_timer…  main
  *	  system <- of the process | irq ---------------------------------- | user
  *
- * The idle task is no process: what is no interrupt there is idle. Without call chains, or where
- * the kernel has no names, interrupts stay where they fell, as system or idle.
+ * The idle task is no process. All its samples but interrupts are idle. Without call chains, or
+ * without names of the kernel, samples in interrupts count as system or idle.
  */
 #pragma once
 

@@ -71,7 +71,7 @@ static char *plain_key(const struct profile *p, uint32_t function, size_t *image
 }
 
 /*
- * Static functions may share a name: those are told apart by their source files. A name that is
+ * Static functions may share a name; their source files distinguish them. A name that is
  * shared on one side is so on both, as it may be one of them alone that the other side has.
  */
 static void find_namesakes(struct differ *d, const struct profile *p)

@@ -2,19 +2,18 @@
 /*
  * The difference of two profiles, function by function or call chain by call chain.
  *
- * Functions are the same by name and image, not by address, so that two builds
- * compare: the image by its file name without a version behind ".so", the function by
- * its demangled name. Code without a name is one row an image.
+ * Functions are equal by image and name, not by address. So two builds can be compared. The image
+ * counts by its file name without a version behind ".so", the function by its demangled name. Code
+ * without a name is one row for each image.
  *
- * Weights are compared as shares of their profile's total, since two runs are never
- * equally long. A change is significant when chance would not easily make it: the
- * two-proportion z-test on the counts of samples, pooled,
+ * Weights are compared as shares of their profile's total, because two runs never have the same
+ * length. A change is significant if chance is not likely to make it. The test is the pooled
+ * two-proportion z-test on the counts of samples:
  *
  *   z = (p2 - p1) / sqrt(p (1 - p) (1/n1 + 1/n2)),  p = (x1 + x2) / (n1 + n2)
  *
- * which is what samples of a fixed rate allow to say: they are independent draws of where the
- * time goes. It says nothing of runs that differ by more than chance (another input, a
- * busy machine).
+ * Samples of a fixed rate are independent draws of the places of the time, as this test needs. The
+ * test does not know of other differences between runs (another input, a busy machine).
  */
 #pragma once
 
@@ -27,7 +26,7 @@
 
 enum diff_side { DIFF_OLD, DIFF_NEW };
 
-/* |z| from which a change is marked: chance gives it once in 100, once in 1000 comparisons. */
+/* From this |z| on, a change is marked. Chance reaches it once in 100, once in 1000 comparisons. */
 #define DIFF_LIKELY  2.576
 #define DIFF_CERTAIN 3.291
 

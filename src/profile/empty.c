@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Why a query took nothing: which filter, and what it could have said. */
+/* Explains why a query selects nothing: the filter, and values that it could have. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -589,7 +589,7 @@ static bool is_shared(const struct profile *p, struct namesakes *n, const struct
 	return false;
 }
 
-/* Whether the path has been that of another binary, too. */
+/* Whether another binary had the same path. */
 static bool has_namesake(const struct profile *p, struct namesakes *n, const struct image *image)
 {
 	for (uint32_t i = first_namesake(n, image->path); i; i = n->next[i - 1]) {
@@ -603,7 +603,7 @@ static bool has_namesake(const struct profile *p, struct namesakes *n, const str
 	return false;
 }
 
-/* The last component of a path, with as many before it as tell it from the others. */
+/* The last component of a path, with as many before it as make it unique. */
 static const char *short_path(const struct profile *p, struct namesakes *n,
 			      const struct image *image)
 {

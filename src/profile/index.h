@@ -87,7 +87,7 @@ struct profile_index {
 void profile_index_init(struct profile *p, const struct profile_request *request);
 void profile_index_free(struct profile *p);
 
-/* Cgroups (cgroups.c), each with what a key or filter may ask of it. */
+/* Cgroups (cgroups.c), with the values for keys and filters. */
 bool index_wants_cgroups(const struct profile *p);
 uint32_t index_cgroup(struct profile *p, const char *path);
 uint32_t profile_cgroup_value(const struct profile *p, enum profile_key key, uint32_t cgroup);
@@ -97,9 +97,10 @@ uint32_t index_image(struct profile *p, const struct image *image);
 uint32_t index_idle_image(struct profile *p);
 
 /*
- * By image, the one that stands for it: the first of a binary's paths. The kernel tells a file by
- * device and inode where it could not read the build id at that moment; that is the same file as
- * the one of this path with a build id, if there is exactly one. The caller's to free().
+ * By image, the image that it is merged into: that of the first path of a binary. If the kernel
+ * could not read the build id at some moment, a file has an image by device and inode, too. That
+ * image is merged into the one of its path with a build id, if there is exactly one. The caller
+ * frees it.
  */
 uint32_t *index_merged_images(struct profile *p);
 

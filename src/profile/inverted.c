@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree bottom-up: what was executing, and below it who had called it.
+ * The tree bottom-up: the executing function, and below it its callers.
  *
- * It is never built: a row is a run of chains that agree so far, and each chain
- * has a cursor on the frame that comes next. Sorting a run by that frame splits
- * it into its children, and a run below the threshold is not looked into, so
- * that the memory needed is that of the entries.
+ * The tree is never built. A row is a run of chains that agree so far, and each chain has a cursor
+ * on its next frame. Sorting a run by that frame splits it into its children. A run below the
+ * threshold is not split. So the memory is that of the entries.
  */
 #include <stdlib.h>
 
@@ -13,7 +12,7 @@
 
 struct chain {
 	uint32_t entry;
-	uint32_t node;     /* the frame that comes next; 0: the chain has ended */
+	uint32_t node;     /* the next frame; 0: the chain has ended */
 	uint32_t function; /* of it; NO_INDEX at the end */
 };
 
@@ -89,8 +88,8 @@ static void inverted_split(struct inverter *v, size_t from, size_t n)
 }
 
 /*
- * The row of a run. What is its own are the chains that end at it, which are
- * not below it; its chains' cursors move on to the callers.
+ * The row of a run. Its self weight is that of the chains that end at it, which are not below it.
+ * The cursors of its chains move on to the callers.
  */
 static uint32_t add_run_row(struct inverter *v, const struct run *run, uint32_t depth,
 			    uint32_t parent)

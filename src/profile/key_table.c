@@ -43,7 +43,7 @@ static bool are_masks_merged(const struct profile *p, uint32_t counter)
 	return false;
 }
 
-/* Events of one name are told apart by count and unit mask: "cycles:100000:0x1". */
+/* Events of one name also show their count and unit mask: "cycles:100000:0x1". */
 static const char *profile_event_text(const struct profile *p, uint32_t counter,
 				      char scratch[static KEY_TEXT_SIZE])
 {

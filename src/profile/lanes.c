@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lanes: which groups of columns a profile has, and in what order. */
+/* Lanes: the groups of columns of a profile, and their order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +56,8 @@ static void add_lane(struct profile *p, uint32_t counter)
 }
 
 /*
- * A lane for every counter that the query takes, or a single one where rows are
- * told apart by event. A session without counters still gets a lane.
+ * A lane for every counter that the query takes. If events are rows, there is a single lane. A
+ * session without counters has one, too.
  */
 void lanes_init(struct profile *p)
 {

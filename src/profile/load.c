@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loading: the rows of every segment are looked at one by one, and what a taken one ended in
- * is looked up and joined to the profile's tree with its callers. Where classes are columns, and
- * where there are arcs, segments are read twice: first it is found which columns and nodes there
- * are, then weights are added. Decoding twice is cheaper than keeping the rows, of which a long
- * session has many.
+ * Loading. Each row of every segment is visited. If the query takes it, its code is looked up and
+ * joined to the profile's tree, with its callers. If classes are columns, or there are arcs,
+ * segments are read twice: first for the columns and nodes, then for the weights. Decoding twice is
+ * cheaper than keeping the many rows of a long session.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +17,9 @@
 #define NO_GROUP (NO_INDEX - 1)
 
 /*
- * What a node is used as (it can be both), what the filters for code say to
- * samples that ended in it, and whether there are such samples to take. A node that is
- * refused may still be an interrupted caller of one that is taken.
+ * The uses of a node: as a leaf, as a caller, or both. The answer of the code filters for samples
+ * in it. And whether such samples exist. A refused node may still be an interrupted caller of a
+ * taken one.
  */
 enum { USE_LEAF = 1, USE_CALLER = 2, ACCEPTED = 4, REFUSED = 8, TAKEN = 16 };
 
@@ -216,7 +215,7 @@ static enum code_mode node_mode(const struct profile *p, const struct part *part
 	return image_kind_mode(p->images.data[image].image->kind);
 }
 
-/* Whether the caller's address is that of an instruction that was interrupted (profile.h). */
+/* Whether the caller's address is that of an interrupted instruction (profile.h). */
 static bool is_interrupted(const struct profile *p, const struct part *part, uint32_t caller,
 			   uint32_t node)
 {
@@ -508,7 +507,7 @@ static void mark_leaves(struct profile *p, struct part *part)
 /* Of so many kinds of classes a node has few; of more, rows would be searched for. */
 #define ALIKE_MAX 512
 
-/* What is asked of a class; classes with the same are one. */
+/* The facts of a class that the request needs. Classes with the same facts are one. */
 struct class_traits {
 	uint32_t app, lane, comm, cgroup, cpu, is_idle;
 	int32_t pid, tid;
@@ -779,7 +778,7 @@ static bool takes_any_row(const struct query *q)
 	return !q->without_dependents;
 }
 
-/* What is to be known before the first row. */
+/* Finds the facts that are needed before the first row. */
 static void load_prepare(struct profile *p, struct part *part)
 {
 	if (key_list_has(&p->class_keys, PROFILE_CONTEXT) ||

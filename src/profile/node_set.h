@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The nodes of a profile by parent and function (with places: and place): where a chain that is
- * loaded finds the nodes that it shares with those before.
+ * The nodes of a profile by parent and function (with places: and place). Here, loading finds the
+ * nodes that a chain shares with earlier chains.
  *
- * Open addressing, at most half full, as in base/intmap.h, but what a slot holds is the node's
- * number alone and its key stands in the profile: a tree of 30,000 nodes has slots of 256 KiB, not
- * of a MiB, each page of which would be new to the process.
+ * It uses open addressing and is at most half full, as base/intmap.h. But a slot holds only the
+ * number of the node, and the profile has the key. So the slots of 30,000 nodes take 256 KiB
+ * instead of a MiB of fresh pages.
  */
 #pragma once
 
@@ -24,7 +24,8 @@ void node_set_fini(struct node_set *s);
 void node_set_reserve(struct node_set *s, const struct profile *p, uint64_t n);
 
 /*
- * The node below `parent` of `what`: a function, or with places a place. 0: there is none, and
- * the next one that is pushed to p->nodes (and p->node_places) must be it: it is known from now on.
+ * The node of `what` below `parent`. `what` is a function, or a place in a profile with places. 0:
+ * there was none. It is known from now on, and must be the next one that the caller pushes to
+ * p->nodes (and p->node_places).
  */
 uint32_t node_set_get(struct node_set *s, const struct profile *p, uint32_t parent, uint32_t what);

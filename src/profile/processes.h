@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Processes: who had the CPUs, and in which context (profile/context.h). What the process report
- * and the live view show, a row a process.
+ * Processes: the CPU time of each process, by context (profile/context.h). The process report and
+ *the live view show one row for each.
  *
  *	profile by (process, context) --processes_make()--> rows, heaviest first
  *
- * The rows' contexts add up to `total`, and that to all samples of the lane. The idle task (pid
- * 0) is a row like others: it has the idle time, and the interrupts that came while idle.
+ * The contexts of all rows add up to `total`, which has all samples of the lane. The idle task (pid
+ * 0) is a row, too. It has the idle time, and the interrupts that came while idle.
  *
  *	struct profile_request request = { .session = s, .symbols = symbols, .query = &q };
  *
@@ -43,7 +43,7 @@ struct processes {
 	struct process_row total; /* `process` is NO_INDEX */
 };
 
-/* What has to be loaded, beside what the caller wants: the keys, functions, and idle samples. */
+/* Adds the needed things to the caller's request: the keys, functions, and idle samples. */
 void processes_request(struct profile_request *request);
 
 /* The first lane with samples of code that ran (not of off-CPU time); 0 if there is none. */

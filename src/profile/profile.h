@@ -2,9 +2,9 @@
 /*
  * A profile: the samples of a session that a query takes, collated.
  *
- * The segments' id spaces become one, addresses become functions, and the call
- * trees of all segments become one tree of functions. Every view (flat lists,
- * trees, callers and callees) is read off `nodes` and `entries`.
+ * The segments' id spaces become one, addresses become functions, and the call trees of all
+ * segments become one tree of functions. Every view (flat lists, trees, callers and callees) is
+ * made from `nodes` and `entries`.
  *
  *     session segments            profile
  *     (class, node) -> count      (group, node) -> weight per event
@@ -12,11 +12,11 @@
  *     class    tree of             tuple   tree of
  *              addresses           of keys functions
  *
- * Looking up: the innermost frame of a sample is an address that was executing
- * and is looked up as it is. The others are return addresses, which may lie
- * behind a function whose last instruction is the call; they are looked up one
- * byte back. The first user frame below kernel frames is no return address: an
- * exception may have hit the first instruction of a function.
+ * Looking up: the innermost frame of a sample has the executing address, which is looked up
+ * unchanged. The others have return addresses. A function may end with a call, so its return
+ * address lies behind it. Therefore these are looked up one byte back. The first user frame below
+ * kernel frames has no return address: an exception may have hit the first instruction of a
+ * function.
  *
  * Recursion: a function's total counts a sample once, however often the function
  * is in its chain.
@@ -66,8 +66,8 @@ struct profile_image {
 };
 
 /*
- * Code that is told apart: a symbol's; with lines, one source line of it; with inlines, functions
- * without a symbol of their own are functions, too.
+ * A piece of code with rows of its own: a symbol; with lines, a source line of a symbol; with
+ * inlines, also an inlined function, which has no symbol.
  */
 struct profile_function {
 	uint32_t image;
@@ -98,7 +98,7 @@ struct profile_node {
  */
 struct profile_place {
 	uint32_t function;
-	uint64_t offset; /* in the function's image; machine/image.h says what it counts from */
+	uint64_t offset; /* in the function's image; machine/image.h defines its zero */
 };
 
 /* What (group, node) got: weights[entry * n_lanes + lane]. */
@@ -163,7 +163,7 @@ struct profile {
 	struct key_list class_keys; /* those that entries are kept apart by */
 	bool has_functions;         /* false: `symbol` of every function is NO_SYMBOL */
 	bool has_chains;            /* some sample has callers */
-	bool has_lines;             /* code is told apart by lines, or inlined functions */
+	bool has_lines;             /* lines or inlined functions have rows of their own */
 
 	VEC(struct profile_image) images;
 	VEC(struct profile_function) functions;
@@ -208,12 +208,12 @@ struct profile_request {
 	struct key_list keys;    /* CLASS keys keep entries apart; CODE keys are ignored */
 	struct key_list columns; /* CPU, PROCESS, THREAD: that are lanes (profile/merge.h) */
 	bool merge_masks;        /* counters that differ in their unit mask only are one lane */
-	bool with_functions;     /* else code is told apart by image only */
+	bool with_functions;     /* else a piece of code is a whole image */
 	bool with_chains;        /* else only the innermost frames */
 	bool with_places;        /* keep the offsets that samples fell on */
 	bool with_slices;        /* keep the seconds apart */
-	bool with_lines;         /* tell code apart by source lines */
-	bool with_addresses;     /* tell code apart by instructions */
+	bool with_lines;         /* source lines have rows of their own */
+	bool with_addresses;     /* instructions have rows of their own */
 	bool with_inlines;       /* frames for functions that are inlined */
 };
 
@@ -223,8 +223,8 @@ void profile_free(struct profile *p); /* NULL is fine */
 DEFINE_AT_EXIT(profile_free, struct profile)
 
 /*
- * After a query that took nothing: one sentence that says which filter is to
- * blame and what values there are.
+ * For a query that selects nothing: a sentence with the filter that is the cause, and with the
+ * existing values.
  */
 int profile_explain_empty(const struct profile_request *request, struct error *err);
 
@@ -263,12 +263,12 @@ static inline uint64_t weight_value(const struct weight *w, bool by_period)
 }
 
 /*
- * Whether each sample of a lane stands for as many events as every other: then shares of samples
- * are shares of events. A counter that is sampled at a frequency begins anew with each thread at
- * a period of one event, and gets to its frequency in a dozen samples: there only events tell.
+ * Whether all samples of a lane stand for the same number of events. Then shares of samples are
+ * shares of events. A counter with a frequency begins anew in each thread, with a period of one
+ * event, and needs a dozen samples to reach its frequency. There, only events give right shares.
  */
 bool profile_period_is_constant(const struct profile *p, uint32_t lane);
-/* How a profile is weighed unless its user says: by events if some lane needs it. */
+/* The default weight of a profile: events if some lane needs it, else samples. */
 bool profile_weighs_by_period(const struct profile *p);
 
 static inline void weight_add(struct weight *to, const struct weight *w)

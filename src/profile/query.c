@@ -190,7 +190,7 @@ static int query_parse_value(enum filter_tag tag, char *text, struct filter_valu
 	return 0;
 }
 
-/* A second archive, or what has been given already. */
+/* Refuses a second archive, and a value that was given before. */
 static int query_check_value(const struct query *q, enum filter_tag tag, const char *text,
 			     struct error *err)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The profile specification: which samples of which session are meant.
+ * The profile specification: it selects samples of sessions.
  *
- * One filter an operand, TAG:VALUE[,VALUE…]; "\," is a literal comma. Values of
- * one tag are alternatives, different tags must all hold, and a tag comes once. Words are globs
- * (fnmatch(3), '*' crosses '/'), numbers may be ranges ("0-3") and hexadecimal. An operand
- * without a tag names a program or an image, as OProfile's do.
+ * Each operand is one filter, TAG:VALUE[,VALUE…]; "\," is a literal comma. Values of one tag are
+ * alternatives. Different tags must all match, and a tag comes once. Words are globs (fnmatch(3);
+ * '*' crosses '/'). Numbers may be ranges ("0-3") and hexadecimal. An operand without a tag names a
+ * program or an image, as in OProfile.
  *
- * image: is the application's image, as in OProfile; without lib-image: it also takes the code of
- * images of that name in all applications, as most libraries are nobody's application.
+ * image: is the application's image, as in OProfile. Without lib-image:, it also takes the code of
+ * images of that name in all applications, because most libraries are no application's image.
  *
- * session:, session-exclude: and archive: say where samples come from. Whoever opens the session
- * looks at them (store/session_set.h); a profile does not.
+ * session:, session-exclude: and archive: are the sources of the samples. The code that opens the
+ * session reads them (store/session_set.h); a profile does not.
  *
  * Idle samples (pid 0) are left out unless asked for.
  */
@@ -106,8 +106,8 @@ struct query {
 
 void query_fini(struct query *q); /* { 0 } is a valid query: everything but idle */
 
-/* Adds one operand. A bad tag, number or time is -EINVAL with what is allowed; so is a tag that
- * has been given already, or the same name without a tag. */
+/* Adds one operand. -EINVAL: its tag, number or time is wrong (the message has the valid ones), or
+ * the tag or name was given before. */
 int query_add(struct query *q, const char *operand, struct error *err);
 
 /* When all are added: -EINVAL names two filters that leave nothing between them. */

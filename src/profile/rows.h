@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows: what every view makes of a profile, in the order to be shown.
+ * Rows: the result of every view of a profile, in the order of display.
  *
- * ITEM and OTHER rows add up to the profile's total in every view; a GROUP row
- * is the sum of the rows below it and only a heading with numbers. In call
- * trees `self` of an item is what is its own, so that the rule holds there too.
+ * In every view, ITEM and OTHER rows add up to the profile's total. A GROUP row is a heading with
+ * the sum of the rows below it. In call trees, the rule holds for `self`.
  */
 #pragma once
 
@@ -60,7 +59,7 @@ static inline struct cell *rows_cells(const struct rows *rows, size_t row)
 	return &rows->cells.data[row * rows->n_lanes];
 }
 
-/* What is worth a row of its own. */
+/* The limits for a row of its own. */
 struct row_limits {
 	double min_percent; /* of the total; in any lane */
 	uint64_t max_rows;  /* under one heading; 0: no limit */
@@ -75,9 +74,9 @@ void profile_collate(const struct profile *p, const struct key_list *keys, bool 
 		     struct rows *out);
 
 /*
- * Trees hide what is below the limits. Under a row, what is hidden gets an OTHER row if
- * it reaches the threshold together; the rest of the whole tree is one OTHER row at the
- * end. `self` of all rows adds up to the total.
+ * Trees hide rows below the limits. If the hidden rows under a row reach the threshold together,
+ * they get an OTHER row. All others of the tree are one OTHER row at the end. `self` of all rows
+ * adds up to the total.
  */
 
 /* Top-down: the call tree, heavier first. With class keys, one for each group under its heading. */
@@ -87,12 +86,12 @@ void profile_tree(const struct profile *p, const struct row_limits *limits, stru
 void profile_inverted(const struct profile *p, const struct row_limits *limits, struct rows *out);
 
 /*
- * A block for every function, heaviest total first: its callers (lightest
- * first), itself (ROLE_SELF), its callees (heaviest first). Callers are those of the
- * outermost frame of the function in a sample, callees those of the innermost, so that
+ * A block for every function, heaviest total first. It has the callers (lightest first), the
+ * function itself (ROLE_SELF), and the callees (heaviest first). A sample's caller is that of the
+ * function's outermost frame, its callee that of the innermost. So
  *
  *   total = sum of callers = self + sum of callees
  *
- * holds with recursion too. A caller row without a symbol is the root: nobody called.
+ * holds with recursion, too. A caller row without a symbol is the root: there was no caller.
  */
 void profile_callgraph(const struct profile *p, const struct row_limits *limits, struct rows *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rows of blocks one after the other, decoded by a thread of their own while the caller looks
- * at those before: both take about as long.
+ * The rows of blocks, one block after the other. A thread decodes the next blocks while the caller
+ * uses the rows before, which takes about as long.
  */
 #pragma once
 
@@ -17,11 +17,11 @@ struct row_block {
 struct rows_ahead;
 
 /*
- * Starts on `n` blocks, whose segments nobody else may read rows of until rows_ahead_stop(). NULL
- * where it would not pay, or a thread cannot be had: the caller reads for itself.
+ * Starts with `n` blocks. Nobody else may read rows of their segments until rows_ahead_stop().
+ * NULL: the work is too small, or there is no thread. Then the caller reads the rows itself.
  */
 struct rows_ahead *rows_ahead_start(const struct row_block *blocks, size_t n);
 
-/* The next block's rows instead of what *rows holds; else as segment_read_rows(). */
+/* Replaces *rows by the next block's rows; otherwise as segment_read_rows(). */
 int rows_ahead_next(struct rows_ahead *a, struct count_rows *rows);
 void rows_ahead_stop(struct rows_ahead *a); /* NULL is fine */

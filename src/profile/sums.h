@@ -24,15 +24,15 @@ struct sums_source {
 struct sums;
 
 /*
- * The sources and what they refer to stay until sums_stop(). Until then, nobody else may read rows
- * of their segments by segment_read_rows().
+ * The sources and their segments must stay until sums_stop(). Until then, nobody else may read rows
+ * of these segments by segment_read_rows().
  */
 struct sums *sums_start(const struct sums_source *sources, size_t n);
 
 /*
- * The sums of the next source instead of what *rows holds: of few rows in the order of the first
- * of each, of many by node.
- * *damaged: the blocks that could not be read, valid until the next call; their number is returned.
+ * Replaces *rows by the sums of the next source. Few sums are in the order of their first rows,
+ * many in the order of nodes. *damaged: the unreadable blocks, valid until the next call. Returns
+ * their number.
  */
 size_t sums_next(struct sums *s, struct count_rows *rows, const uint32_t **damaged);
 void sums_stop(struct sums *s); /* NULL is fine */

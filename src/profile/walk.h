@@ -44,8 +44,8 @@ void threshold_fini(struct threshold *t);
 bool threshold_takes(const struct threshold *t, const struct cell *cells, bool of_total);
 
 /*
- * What a tree hides below its rows: gathered at one row, then given a row of its own or
- * added to the rest of the tree.
+ * The rows that a tree hides below a row. They become an OTHER row, or are added to the rest of the
+ * tree.
  */
 struct hidden {
 	struct cell *cells; /* their totals, by lane */
@@ -56,11 +56,11 @@ void hidden_init(struct hidden *h, const struct profile *p);
 void hidden_fini(struct hidden *h);
 void hidden_add(struct hidden *h, const struct cell *cells, uint32_t n_rows);
 
-/* Makes an OTHER row below `parent` of it, if there is something in it, and empties it. */
+/* Makes an OTHER row of them below `parent`, if there are any, and empties `h`. */
 void hidden_put(struct hidden *h, struct rows *out, uint32_t depth, uint32_t indent,
 		uint32_t parent);
 
-/* Whether it is worth a row of its own below `parent`. Otherwise it goes to `rest`. */
+/* Whether they get a row below `parent`. Otherwise they are added to `rest`. */
 bool hidden_keeps(struct hidden *h, const struct threshold *t, struct hidden *rest,
 		  uint32_t parent);
 
