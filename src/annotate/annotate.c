@@ -192,7 +192,7 @@ void annotation_sum(const struct annotation *a, uint32_t image, uint64_t start, 
 	}
 }
 
-/* The letters p behind the last colon of what was asked for. */
+/* The number of letters p behind the last colon of the event's specification. */
 static int precision_of(const char *spec)
 {
 	const char *modifiers = strrchr(spec, ':');

@@ -5,7 +5,8 @@
  *	places of the profile --lines--> (file, line) -> weights per event
  *	a function's code     --disassembler--> instructions, each with the places in it
  *
- * The profile was loaded with places, with functions and without chains: samples where they fell.
+ * The profile was loaded with places and functions, and without chains. So each sample is at its
+ *own address.
  */
 #pragma once
 

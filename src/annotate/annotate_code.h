@@ -17,7 +17,7 @@ struct function_code {
 	uint64_t mtime_ns; /* of the file with the code; 0: there is none */
 };
 
-/* -ENOENT … as code_files_get(), for code that is not to be had. */
+/* -ENOENT … as code_files_get(): the code can't be read. */
 int function_code_load(struct annotation *a, uint32_t function, struct function_code *out,
 		       struct error *err);
 void function_code_fini(struct function_code *c);
@@ -26,7 +26,7 @@ void function_code_fini(struct function_code *c);
 void function_code_put_arrows(const struct function_code *c, uint32_t i, bool is_ascii,
 			      struct buf *out);
 
-/* Appends " <work+0x12>" for what the instruction refers to, " <+0x12>" in its own function;
- * nothing where no function is there. */
+/* Appends the target of the instruction: " <work+0x12>", or " <+0x12>" in its own function. Appends
+ * nothing if no function is there. */
 void function_code_put_target(const struct annotation *a, uint32_t image,
 			      const struct instruction *in, struct buf *out);

@@ -12,7 +12,7 @@
 #include "guard/readable.h"
 
 #define MAX_SOURCE (64U << 20)
-#define MAX_LINE   4096 /* of what is shown of a line */
+#define MAX_LINE   4096 /* the shown bytes of a line */
 
 /* A binary of the user names the path. */
 struct source_owner {

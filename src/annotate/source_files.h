@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Source files by the paths that debug information has for them, found where they are now.
+ * Finds source files by their paths in debug information.
  *
- * Tried in order: the path with its start rewritten (FROM=TO), the path itself, then under every
- * search directory the whole path and its ends, longest first: for /build/x/src/a.c in DIR,
- * DIR/build/x/src/a.c, DIR/x/src/a.c, DIR/src/a.c, DIR/a.c. The text stays until the files are
- * freed.
+ * The places are tried in this order: the path with another start (FROM=TO); the path itself; under
+ * every search directory, the whole path and its ends, the longest first. For /build/x/src/a.c in
+ * DIR, these are DIR/build/x/src/a.c, DIR/x/src/a.c, DIR/src/a.c, DIR/a.c. The text stays until the
+ * files are freed.
  */
 #pragma once
 

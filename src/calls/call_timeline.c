@@ -18,8 +18,8 @@
 #define MAX_CALLS 1000000
 #define MAX_DEPTH 1024
 /*
- * Without a sample for so many periods, a thread was not running: what it was in may have gone on,
- * as when another thread had its CPU, but not for so long that nobody could tell.
+ * Without a sample for so many periods, a thread did not run. For a shorter time, its functions
+ * count as running, because another thread may have had the CPU.
  */
 #define GAP_PERIODS 3
 #define GAP_NS      50000000ULL
@@ -281,7 +281,7 @@ static int on_mark(struct replay_sink *sink, const struct replay_sample *s)
 	return 0;
 }
 
-/* The samples beside a trace, in a reading of their own. */
+/* Reads the samples beside a trace, in a pass of their own. */
 static int read_marks(struct timeline_reader *r, struct error *err)
 {
 	cleanup(replay_close_at_exit) struct replay *replay = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which functions each thread was in, from when to when: of a processor trace exactly, of samples
- * as far as they tell.
+ * The functions of each thread, with begin and end: exact with a processor trace, estimated with
+ * samples.
  *
  *   trace    ─► calls/trace_calls.h ─┐
  *   samples  ─► chains of a thread ───┴─► calls by thread, time and depth ─► text, page, Perfetto
  *
- * Of samples: a function is taken to go on from one sample to the next while all its callers do,
- * and while no more than a few periods are between them. Calls shorter than a period are missed,
- * and several calls in a row may be one.
+ * With samples, a function counts as running from one sample to the next if all its callers are the
+ * same, and if at most a few periods are between the samples. Calls shorter than a period are
+ * missed, and several calls in a row may appear as one.
  */
 #pragma once
 
@@ -72,16 +72,17 @@ int call_timeline_read(const struct call_timeline_config *config, struct call_ti
 		       struct error *err);
 void call_timeline_fini(struct call_timeline *t);
 
-/* What was recorded and how, for people. */
+/* Texts for people about the recording. */
 struct timeline_words {
-	const char *command; /* or what else was traced */
+	const char *command; /* or another traced target */
 	const char *cause;   /* why it was kept: "shop::sell was called by thread 12 (shop)" */
 	const char *source;  /* "Intel PT", "4000 samples a second; this machine has no Intel PT" */
 };
 
 /*
- * The thread of the first mark (else that with most calls), the last `max_lines` calls before the
- * mark and those after it; the others in a line each. 0: all of all.
+ * Prints the thread of the first mark, else the thread with most calls: the last `max_lines` calls
+ * before the mark, and those after it. Each other thread has one line. With 0, all calls of all
+ * threads.
  */
 void call_timeline_print(const struct call_timeline *t, const struct timeline_words *words,
 			 size_t max_lines, FILE *out);

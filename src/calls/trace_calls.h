@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls of a processor trace, with the functions that were called and who called whom.
+ * The calls of a processor trace, with the called functions and their callers.
  *
- *   replay, decoding all branches ─► call_stack ─► calls that are over: function, path, times
+ *   replay, decoding all branches ─► call_stack ─► ended calls: function, path, times
  *                    └► machine, symbols ─► functions
  *
- * Paths are a tree of functions, as calls go: a path is its parent and a function.
+ * Paths are a tree of functions: a path is its parent path and a called function.
  */
 #pragma once
 
@@ -61,7 +61,8 @@ DEFINE_AT_EXIT(trace_calls_free, struct trace_calls)
 /* Reads the recording. As replay_events(). */
 int trace_calls_run(struct trace_calls *t, struct trace_calls_sink *sink, struct error *err);
 
-/* What the calls refer to; it grows while running. Function 0 is what no image covers. */
+/* The functions of the calls; their number grows while running. Function 0: code without an image.
+ */
 uint32_t trace_n_functions(const struct trace_calls *t);
 struct trace_function trace_function(const struct trace_calls *t, uint32_t function);
 const struct image *trace_image(const struct trace_calls *t, image_id id);

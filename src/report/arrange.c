@@ -11,7 +11,7 @@ struct arranger {
 	struct report *r;
 	struct column_list sort;
 	struct threshold threshold;
-	bool by_total;   /* the threshold is for what is sorted by */
+	bool by_total;   /* the threshold is for totals, as the order is */
 	uint32_t *order; /* rows, heading by heading */
 	uint32_t *start; /* by parent + 1: its first in `order`; the top level's parent is -1 */
 	struct rows out;
@@ -126,7 +126,7 @@ static uint32_t copy_row(struct arranger *a, uint32_t from, uint32_t depth, uint
 	return row;
 }
 
-/* Functions that were only callers have no samples of their own. */
+/* A function that was only a caller has no self samples. */
 static bool arrange_has_samples(const struct rows *rows, uint32_t row)
 {
 	for (uint32_t lane = 0; lane < rows->n_lanes; lane++)
@@ -170,8 +170,8 @@ static bool is_own_image(const struct arranger *a, uint32_t group, uint32_t chil
 #define HIDDEN 0x80000000u
 
 /*
- * Marks the rows of order[first, end) that are too many or too light; a single
- * light one is shown, as the row that would stand for it takes as much room.
+ * Marks the rows of order[first, end) that are too many or too light. A single light row is shown,
+ * because an "other" row would take as much room.
  */
 static void arrange_hide_light(struct arranger *a, uint32_t first, uint32_t end, bool has_heading)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the formats for programs share: tidy rows, one for each row and event. */
+/* Common code of the formats for programs: tidy rows, one for each row and event. */
 #pragma once
 
 #include "report/report.h"
 
 /*
- * The headings of a nest are sums of what follows and are left out; those of a
- * tree stay, as its rows name them as parents (their own samples are none).
+ * The headings of a nest are sums of the rows below them, and are left out. Those of a tree stay,
+ * because its rows name them as parents. They have no self samples.
  */
 static inline bool data_has_row(const struct report *r, uint32_t row)
 {

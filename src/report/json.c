@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON: { "header": {…}, "rows": [{…}, …], "total": […] }; docs/report-json.md
- * says what the keys mean. Rows are written one by one, so that a large tree
+ * JSON: { "header": {…}, "rows": [{…}, …], "total": […] }. docs/report-json.md
+ * defines the keys. Rows are written one by one, so that a large tree
  * needs no more memory here than a small one.
  */
 #include <jansson.h>

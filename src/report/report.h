@@ -2,14 +2,13 @@
 /*
  * A report: the rows of one view of a profile, with the columns to show.
  *
- *     view (views.c)   which rows: keys, tree, callers and callees
- *     columns.c        what can be said of a row
+ *     view (views.c)   the rows: keys, tree, callers and callees
+ *     columns.c        the facts of a row
  *     arrange.c        sorting, the threshold, nesting, "other"
- *     header.c         what the numbers come from, and what is missing
+ *     header.c         the source of the numbers, and the missing parts
  *     formats (text.c, csv.c, json.c)
  *
- * In every view and format the ITEM and OTHER rows' own samples add up to the
- * total exactly.
+ * In every view and format, the self samples of ITEM and OTHER rows add up to the total exactly.
  */
 #pragma once
 
@@ -80,10 +79,10 @@ struct report_options {
 	bool of_parent;      /* percent of the row above instead of the total */
 	bool long_names;     /* paths instead of file names */
 	bool with_lines;     /* lists: a row for every source line */
-	bool with_inlines;   /* trees: what is inlined has rows of its own */
+	bool with_inlines;   /* trees: inlined functions have rows of their own */
 	bool with_addresses; /* a column: where functions begin */
 	bool accumulated;    /* lists: columns of running sums */
-	bool with_classes;   /* what samples are kept apart by is columns, except … */
+	bool with_classes;   /* the keys are columns, except … */
 	uint32_t merge;      /* … enum merge (profile/merge.h) */
 	const char *columns; /* NULL: the view's */
 	const char *sort;    /* NULL: heaviest first */
@@ -97,7 +96,7 @@ struct view {
 	bool with_functions, with_chains; /* what must be loaded */
 	const char *text_columns, *data_columns;
 	double text_percent, data_percent; /* thresholds */
-	bool whole_groups; /* the threshold is for headings, not for what is below them */
+	bool whole_groups; /* the threshold is for headings, not for the rows below them */
 	bool of_parent;    /* percentages are of the row above */
 	void (*keys)(const struct report_options *o, struct key_list *keys); /* NULL: o->by */
 	/* NULL: the tuples of the keys, arranged (arrange.h) */

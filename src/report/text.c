@@ -142,7 +142,7 @@ static void text_put_period(struct buf *out, const char *unit, uint64_t period)
 		put_scaled(out, (double)period, factors, suffixes, ARRAY_SIZE(suffixes));
 }
 
-/* The unit of a lane's periods; that of the row where rows are told apart by event. */
+/* The unit of a lane's periods. If events are rows, the unit of the row. */
 static const char *text_unit_of(const struct report *r, uint32_t row, uint32_t lane)
 {
 	uint32_t counter = r->profile->lanes[lane].counter;
@@ -209,8 +209,8 @@ static const char *make_cell(struct page *page, const struct place *place, uint3
 }
 
 /*
- * The lines above the titles, from the top: what groups of columns are of. The event is the last,
- * and one that all columns share is not told where there are others.
+ * The lines above the titles, from the top: the values of groups of columns. The event is the last.
+ * If all columns have the same event, and there are other lines, it is left out.
  */
 static const enum profile_key lane_axes[] = { PROFILE_CPU, PROFILE_PROCESS, PROFILE_THREAD,
 					      PROFILE_EVENT };

@@ -330,7 +330,7 @@ static bool has_image(const struct report *r)
 	return shows_key(r, PROFILE_IMAGE);
 }
 
-/* In a nest, the image has a column where the symbol is told but not its image. */
+/* In a nest, the image has a column if the symbol is a key and the image is not. */
 static bool has_image_column(const struct report *r)
 {
 	if (r->view->layout == LAYOUT_NEST && !r->options->for_program)
@@ -395,7 +395,7 @@ static bool list_has(const struct column_list *list, const struct column *column
 	return false;
 }
 
-/* Weighed by events, text has them where samples are told else, beside their percentages. */
+/* With events as weights, text shows events in place of samples, beside their percentages. */
 static const struct column *weighed_column(const struct column *c)
 {
 	static const char *const instead[][2] = {

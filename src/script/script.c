@@ -565,7 +565,7 @@ int script_run(const struct script_input *input, const struct script_options *op
 	return input->replay ? run_replay(input, options, err) : run_session(input, options, err);
 }
 
-/* CPUs are asked for where none is known. */
+/* Refuses a filter of CPUs if the samples have no CPU. */
 static int check_cpus(const struct script_filter *filter, const struct perf_event_attr *attrs,
 		      size_t n, struct error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Samples one by one, as text in perf script's layout or as lines of JSON.
+ * Prints single samples, as text in perf script's layout or as lines of JSON.
  *
- * A recording (replay/replay.h) gives each of its samples; a session, which has them added up,
- * gives one row for what of a second has the same thread, CPU, event and stack, with its count.
+ * A recording (replay/replay.h) gives each of its samples. A session has sums. So it gives one row,
+ * with a count, for all samples of a second that have the same thread, CPU, event and stack.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct script_filter {
 };
 void script_filter_fini(struct script_filter *f);
 
-/* Other events that get a line of their own; the bits of enum event_type. */
+/* Other events that are printed; the bits of enum event_type. */
 #define SCRIPT_SHOW(type) ((uint32_t)1 << EVENT_##type)
 
 struct script_row;
@@ -65,7 +65,7 @@ struct script_options {
 	uint64_t clock_ns, wall_ns;
 };
 
-/* One sample, or what was added up of several. */
+/* One sample, or the sum of several. */
 struct script_row {
 	const char *comm, *event;
 	const char *cgroup; /* its path; "": not known */
@@ -109,7 +109,7 @@ struct script_flags_text {
 	char text[24];
 };
 
-/* The fields before a branch's flags, of the last that was printed, and what they are made of. */
+/* The last printed fields before a branch's flags, and the values that they were made of. */
 struct script_start_text {
 	const struct perf_event_attr *attr; /* NULL: nothing yet */
 	uint64_t time_ns, period;
@@ -154,7 +154,7 @@ static inline bool script_is_branch(const struct perf_event_attr *attr)
 }
 void script_put_flags(struct script_printer *p, uint32_t flags);
 void script_format_flags(struct buf *out, uint32_t flags);
-const char *script_flags_name(uint32_t flags); /* NULL: they have none of their own */
+const char *script_flags_name(uint32_t flags); /* NULL: these flags have no name */
 void script_put_synth(struct buf *out, uint64_t config, const uint8_t *raw, size_t size);
 void script_put_ipc(struct buf *out, const struct sample_extra *x);
 void script_put_bytes(struct buf *out, const struct sample_extra *x);
@@ -184,8 +184,8 @@ int script_dump(const struct script_input *input, const struct script_options *o
 		struct error *err);
 
 /*
- * --time: adds spans to the filter. `whole` is the time that shares (script_time_is_share()) are
- * of. -EINVAL with a message for what is none.
+ * --time: adds spans to the filter. `whole` is the whole time, of which a span can be a share
+ * (script_time_is_share()). -EINVAL with a message: the text is no span.
  */
 bool script_time_is_share(const char *text);
 int script_time_parse(struct script_filter *f, const char *text, const struct script_span *whole,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Every record of a recording as it stands: where, how large, what, and its bytes.
+ * Prints every record of a recording: its place, size, kind and bytes.
  *
  *   0x1a8 [0x28] SAMPLE misc 0x2: 12.000000000 cpu0 41/41 sample …
  *     0000  09 00 00 00 02 00 28 00 …  ......(.

@@ -16,7 +16,7 @@ const struct script_field_row script_field_rows[N_SCRIPT_FIELDS] = {
 
 enum { TYPE_OTHER = SCRIPT_TYPES - 2, TYPE_SYNTH };
 
-/* What may stand before a ':' in -F, and what it stands for. */
+/* The words before a ':' in -F, and the types of events that they mean. */
 static const struct {
 	const char *name;
 	uint32_t type;

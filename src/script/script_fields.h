@@ -16,7 +16,7 @@ struct error;
 
 /*
  * X(id, name, sample_type, what, key): `sample_type` is the PERF_SAMPLE_… bit without which a
- * sample has no such field; 0: always there. `key`: what JSON calls it. The order is that of a
+ * sample has no such field; 0: always there. `key`: its name in JSON. The order is that of a
  * line.
  */
 #define SCRIPT_FIELDS(X)                                                                  \
@@ -67,8 +67,8 @@ enum script_field {
 #define FIELD_BIT(id) ((uint64_t)1 << FIELD_##id)
 
 /*
- * Types of events, each with fields of its own: those of perf_event_attr, all PMUs' as one, and
- * what only a processor trace has (pt/synth_raw.h).
+ * Types of events. Each has its own fields. They are the types of perf_event_attr, with one type
+ * for all PMUs, and one for the events of a processor trace (pt/synth_raw.h).
  */
 #define SCRIPT_TYPES (PERF_TYPE_BREAKPOINT + 3)
 uint32_t script_type(const struct perf_event_attr *attr);
@@ -101,9 +101,9 @@ struct script_event {
 void script_fields_preset(struct script_fields *f, uint64_t add, uint64_t remove);
 
 /*
- * Fits the fields to what the events' samples have: a default that one event of a type lacks is
- * left out for the type, a chosen one is -EINVAL with a message, unless the events are of a trace,
- * which have each what they can have.
+ * Fits the fields to the samples of the events. If one event of a type lacks a default field, the
+ * type does not have it. If one lacks a chosen field, the result is -EINVAL with a message. Events
+ * of a trace may lack any field.
  */
 int script_fields_fit(struct script_fields *f, const struct script_event *events, size_t n,
 		      bool is_trace, struct error *err);

@@ -292,7 +292,7 @@ static void put_interrupted_registers(struct script_printer *p, const struct scr
 	script_json_put_registers(p, script_json_key_of(FIELD_IREGS), &row->extra->interrupted);
 }
 
-/* What is only known of samples that were made of a processor trace. */
+/* The fields that only samples of a processor trace have. */
 
 static void script_json_put_target(struct script_printer *p, const struct script_row *row)
 {

@@ -109,7 +109,7 @@ static struct known_image *script_places_look_at_image(struct script_places *p, 
 	return known;
 }
 
-/* As perf has it: without parameters; NULL for what only symbols around it tell of. */
+/* The name as in perf: without parameters. NULL: only the symbols around the code are known. */
 static const char *script_places_name_of(struct script_places *p, struct known_image *image,
 					 uint32_t index)
 {

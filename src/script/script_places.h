@@ -38,7 +38,7 @@ struct script_places_config {
 struct script_places *script_places_new(const struct script_places_config *config);
 void script_places_free(struct script_places *p); /* NULL is fine */
 
-/* Keeps a text with the place, such as what is printed of it; `key` (not 0) says which. */
+/* Keeps a text with the place, for example its printed form. `key` (not 0) identifies the text. */
 void script_place_keep(struct script_places *p, const struct script_place *place, uint32_t key,
 		       const void *text, size_t len);
 

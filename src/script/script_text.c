@@ -19,7 +19,7 @@
 #include "script/script.h"
 #include "script/script_hex.h"
 
-/* Numbers and padding, without printf: this is where the time goes. */
+/* Numbers and padding, without printf, which would take most of the time. */
 
 static void put_blanks(struct buf *out, int n)
 {
@@ -142,7 +142,7 @@ static void script_text_put_line(struct script_printer *p, const struct script_p
 	buf_printf(&p->out, "[%" PRIx64 "]", is_file ? code.offset : addr);
 }
 
-/* What follows an address: its name and image. `code` is where it is. */
+/* The text behind an address: the name and the image of `code`. */
 static void script_text_put_place(struct script_printer *p, uint64_t fields, struct code_addr code,
 				  uint64_t addr)
 {
@@ -181,8 +181,8 @@ static bool is_lasting(const struct script_place *place)
 }
 
 /*
- * The same of an end of a branch, by its address: a trace has the same ones millions of times, and
- * where they are is looked up once. The fields are the same for all branches.
+ * The same for an end of a branch, by its address. A trace has the same addresses millions of
+ * times, so each is looked up once. The fields are the same for all branches.
  */
 static void put_branch_place(struct script_printer *p, uint64_t fields,
 			     const struct script_row *row, uint64_t addr)
@@ -433,7 +433,7 @@ static void script_text_put_event(struct script_printer *p, uint64_t fields,
 	}
 }
 
-/* What stands before the address of a sample that is no branch. */
+/* The text before the address of a sample that is no branch. */
 static void put_before(struct script_printer *p, uint64_t fields, const struct script_row *row)
 {
 	struct buf *out = &p->out;
@@ -513,7 +513,7 @@ static void script_text_put_disasm(struct script_printer *p, const struct script
 	script_put_disasm(p, row, &p->out);
 }
 
-/* From where to where, on one line. */
+/* The source and the target of a branch, on one line. */
 static void script_text_put_branch(struct script_printer *p, uint64_t fields,
 				   const struct script_row *row)
 {

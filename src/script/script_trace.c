@@ -235,7 +235,7 @@ void script_put_disasm(struct script_printer *p, const struct script_row *row, s
 
 /* ---- errors ---- */
 
-/* perf's numbers of what we call so (INTEL_PT_ERR_…). */
+/* perf's number of our reason (INTEL_PT_ERR_…). */
 static unsigned int script_trace_code_of(uint32_t reason)
 {
 	switch (reason) {
