@@ -313,6 +313,16 @@ static const struct {
 	  "sqlite", true },
 };
 
+#define STORAGE_USER 4711
+
+/* False: only root can. */
+static bool give_to_user(const char *root, const char *name)
+{
+	cleanup(free_at_exit) char *path = xasprintf("%s/%s", root, name);
+
+	return chown(path, STORAGE_USER, STORAGE_USER) == 0;
+}
+
 static void storages_elsewhere_and_pods_have_names(void **state)
 {
 	(void)state;
@@ -330,6 +340,11 @@ static void storages_elsewhere_and_pods_have_names(void **state)
 			put_database(root, storage_cases[i].file, storage_cases[i].seed);
 		else
 			put_file(root, storage_cases[i].file, WEB);
+		if (strstr(storage_cases[i].path, "user-4711") &&
+		    !give_to_user(root, storage_cases[i].file)) {
+			assert_int_equal(file_remove_tree(root, NULL), 0);
+			continue;
+		}
 		files = engine_files_new(root);
 		cgroup_names_of(storage_cases[i].path, &names);
 		check_name(storage_cases[i].is_pod ? engine_files_pod(files, &names)
@@ -338,6 +353,25 @@ static void storages_elsewhere_and_pods_have_names(void **state)
 		engine_files_free(files);
 		assert_int_equal(file_remove_tree(root, NULL), 0);
 	}
+}
+
+/* A user could link his storage to that of another user, or of root. */
+static void a_storage_with_files_of_another_user_has_no_names(void **state)
+{
+	static const char own[] = "home/s/.local/share/containers/storage/" CONTAINERS;
+	char root[] = "/tmp/assay-test-XXXXXX";
+	struct engine_files *files;
+	struct cgroup_names names;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	put_file(root, "etc/passwd", "somebody:x:4711:4711::/home/s:/bin/sh\n");
+	put_file(root, own, WEB);
+	files = engine_files_new(root);
+	cgroup_names_of("/user.slice/user-4711.slice/libpod-" ID ".scope", &names);
+	assert_null(engine_files_container(files, &names));
+	engine_files_free(files);
+	assert_int_equal(file_remove_tree(root, NULL), 0);
 }
 
 static void storage_conf_is_read_as_far_as_it_is_one(void **state)
@@ -756,6 +790,7 @@ int main(void)
 		cmocka_unit_test(names_stand_with_ids),
 		cmocka_unit_test(engines_tell_names),
 		cmocka_unit_test(storages_elsewhere_and_pods_have_names),
+		cmocka_unit_test(a_storage_with_files_of_another_user_has_no_names),
 		cmocka_unit_test(storage_conf_is_read_as_far_as_it_is_one),
 		cmocka_unit_test(an_engine_is_read_again_when_it_changed),
 		cmocka_unit_test(odd_paths_do_no_harm),
