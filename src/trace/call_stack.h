@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which calls each thread made, from when to when, exactly, as the branches of a processor trace
- * tell.
+ * The calls of each thread with their exact times, from the branches of a processor trace.
  *
- *   branches, in the order of time ─► stacks of open calls, one a thread ─► calls that are over
+ *   branches, in the order of time ─► stacks of open calls, one a thread ─► ended calls
  *
- * A call is over with the return that goes behind it. What can't be seen so is told by its flags,
- * and is no duration to reckon with:
+ * A call ends with the return to the instruction behind it. Other calls have flags, and their
+ * duration is not exact:
  *
- *   - A return that leaves several calls at once (longjmp, an exception): the inner ones never
- *     returned (UNRETURNED); they are over when that is seen.
- *   - One to a place that is in no call: before the trace, or where tracing was off, that function
- * had been called already (NO_CALL). With a stack of known calls it is a jump (retpolines,
- *     switching of stacks) and ends nothing.
- *   - Where the trace could not be followed all open calls are CUT: nobody knows whether they
- * returned.
- *   - Calls that are open at the end of the trace are OPEN.
+ *   - UNRETURNED: a return left several calls at once (longjmp, an exception). The inner ones never
+ *     returned. They end with that return.
+ *   - NO_CALL: a return to a place in no open call. The function had been called before the trace,
+ * or while tracing was off. If the stack has known calls, such a return is a jump (retpolines,
+ *     switching of stacks) and ends no call.
+ *   - CUT: the trace could not be followed while the call was open. It is not known whether the
+ * call returned.
+ *   - OPEN: the call is open at the end of the trace.
  *
- * A jump to the first instruction of another function is a call in its caller's place (TAIL): both
- * return at once. Where tracing goes on elsewhere than it ended (a signal's handler, with the
- * kernel not traced), that is a call that the kernel made.
+ * A jump to the first instruction of another function is a call in its caller's place (TAIL). Both
+ * return at once. If tracing goes on at another place than it ended (a signal's handler, with an
+ * untraced kernel), the kernel made a call.
  */
 #pragma once
 

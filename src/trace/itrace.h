@@ -13,9 +13,8 @@
 
 struct error;
 
-/*
- * X(letter, field, argument, help): which of `struct itrace` a letter sets, and what may follow it.
- */
+/* X(letter, field, argument, help): the field of `struct itrace` that a letter sets, and its
+ * argument. */
 #define ITRACE_LETTERS(X)                                                                         \
 	X('i', instructions, PERIOD,                                                              \
 	  "instructions; a period may follow: 1000i (instructions), "                             \

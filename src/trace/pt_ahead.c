@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decoding on all processors: queues in parts from PSB to PSB, joined in order.
+ * Decodes on all processors. Queues are decoded in parts from PSB to PSB, which are joined in
+ * order.
  *
- *   queue:   part 1 │ part 2 │ part 3 │ part 4 …      a few are begun, more as the first are given
- * out └─ thread 1  └─ thread 2  └─ waits
+ *   queue:   part 1   │ part 2   │ part 3 │ part 4 …
+ *            thread 1   thread 2   waits
  *
- * A part's events wait until it is the first of its queue. One with very many of them is stopped,
- * with the thread that decoded it, and goes on in the thread that asks once it is the first: so
- * memory is bounded by the number of parts that are begun. A thread has views (code graphs) of its
- * own, which its next part finds hot.
+ * A few parts are begun. When the events of the first are given out, the next one is begun. A
+ * part's events wait until the part is the first of its queue. A part with very many events stops,
+ * with its thread. When it is the first, it goes on in the thread that asks. So the number of begun
+ * parts bounds the memory. A thread has its own views (code graphs), and they are hot for its next
+ * part.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -179,7 +181,7 @@ static bool is_worth_it(const struct pt_trace *t)
 	return bytes >= WORTH_BYTES;
 }
 
-/* Snapshots overlap, and what they skip is for one decoder to know. */
+/* Snapshots overlap. Only one decoder can know the bytes that they skip. */
 static bool may_be_cut(const struct pt_trace *t)
 {
 	return !t->info.is_snapshot && !t->quick;
@@ -256,7 +258,7 @@ void pt_ahead_forget(struct queue *q)
 	}
 }
 
-/* The time that cycles tell hangs on all packets before; of them this is told quickly. */
+/* Time by cycles depends on all packets before. This scan finds the time of a part quickly. */
 static void scan_time(struct queue *q, size_t piece, uint64_t from, uint64_t to)
 {
 	uint64_t size;
@@ -394,7 +396,7 @@ static void take_events(struct queue *q, struct part *part)
 		kept += n;
 	}
 	q->events.n = kept;
-	/* What comes next of the part is of the last one. */
+	/* The next events of the part belong to the last mark. */
 	if (q->marks.n) {
 		vec_push(&part->q.marks, q->marks.data[q->marks.n - 1]);
 		part->q.marks.data[0].event = 0;
@@ -412,7 +414,8 @@ static void go_on(struct pt_ahead *a, struct part *part)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* What was decoded up to where the part ends: for all threads it costs, so not for each part. */
+/* Gives back the memory of the decoded bytes up to the part's end. It stops all threads for a
+ * moment, so it is not done for each part. */
 static void give_back(struct queue *q, const struct part *part)
 {
 	for (;;) {

@@ -347,7 +347,7 @@ static void build(const struct pt_history *h, int32_t pid, size_t n, unsigned in
 	if (!p || depth > MAX_FORKS)
 		return;
 	n = MIN(n, p->changes.n);
-	/* What was before the last fork or exec is gone. */
+	/* The mappings before the last fork or exec are gone. */
 	for (first = n; first > 0 && p->changes.data[first - 1].kind == PT_MAP; first--)
 		;
 	if (first && p->changes.data[first - 1].kind == PT_FORK) {
@@ -412,14 +412,14 @@ size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint
 		vec_push(&near, h->by_addr.data[i]);
 	if (near.n)
 		qsort(near.data, near.n, sizeof(uint32_t), compare_times);
-	/* What is not yet changed is as the first later change tells, … */
+	/* Bytes that change later: the first later change has their old value. */
 	for (i = near.n; i-- > 0;) {
 		const struct pt_poke *p = &h->pokes.data[near.data[i]];
 
 		if (near.data[i] >= n)
 			put_over(addr, out, &n_read, size, p->addr, p->bytes, p->n_old);
 	}
-	/* … and what is, as the last one does. */
+	/* Bytes that have changed: the last change before has their new value. */
 	for (i = 0; i < near.n; i++) {
 		const struct pt_poke *p = &h->pokes.data[near.data[i]];
 
@@ -430,7 +430,7 @@ size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint
 	return n_read;
 }
 
-/* What was loaded last may be where another one was. */
+/* From the last to the first: a module may have the place of an earlier one. */
 const struct pt_module *pt_history_module(const struct pt_history *h, uint64_t addr)
 {
 	for (size_t i = h->modules.n; i-- > 0;)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the side band of a trace says, made ready to be asked for any moment: which code a process
- * had mapped, which thread a CPU ran, what was lost.
+ * The side band of a trace, in a form that answers for any moment: the mapped code of a process,
+ * the thread that a CPU ran, the losses.
  *
- * A decoder is ahead of, or behind, other decoders and the reader of samples; so the mappings are
- * not a state that follows time, as machine/ has it, but a list of changes for each process:
- * its mappings after the first n of them are the same for whoever asks.
+ * Decoders and the reader of samples are at different times. So the mappings are no state that
+ * follows time, as in machine/. Each process has a list of changes, and its mappings after the
+ * first n changes are the same for all callers.
  *
  *   events ─► changes of process 12: map, map, map, exec, map, map …
  *             changes of process 17: fork of 12 after 5, map …
  *             CPU 0: thread 12 from 1.5 s on, thread 17 from 1.7 s on …
  *
- * Nothing changes once it is read: all threads may ask.
+ * After the reading nothing changes, so any thread may ask.
  */
 #pragma once
 
@@ -106,38 +106,39 @@ struct pt_history {
 };
 
 /*
- * Reads all events of a recording, which is used up by that. Damage ends the reading where it is
- * and is not told: who reads the samples will.
+ * Reads all events of a recording. They can't be read again. Damage ends the reading without
+ * an error; the reader of the samples reports it.
  */
 void pt_history_read(struct pt_history *h, struct perfdata *data);
 void pt_history_fini(struct pt_history *h);
 
-/* NULL: nothing was told of the process. */
+/* NULL: the side band has nothing of the process. */
 const struct pt_process *pt_history_process(const struct pt_history *h, int32_t pid);
 
-/* The jitdump of a process or of what it was forked from; id 0: none. */
+/* The jitdump of a process, or of the process that it was forked from. id 0: none. */
 image_id pt_history_dump(const struct pt_history *h, int32_t pid);
 
-/* The process of a thread; the thread's own number where nothing was told. */
+/* The process of a thread. If it is not known, the number of the thread. */
 int32_t pt_history_pid(const struct pt_history *h, int32_t tid);
 
 /* The mappings of a process after the first `n` of its changes; *out is empty, or reused. */
 void pt_history_space(const struct pt_history *h, int32_t pid, size_t n, struct address_space *out);
 
 /*
- * Kernel code as it is after the first `n` of its changes, made of what is known of it at any time:
- * of `size` bytes from `addr` on, the first `n_read` are in `out`. Returns how many are now.
+ * Makes the kernel code after the first `n` changes of the code known at any time. `out` has room
+ * for `size` bytes from `addr` on, and the first `n_read` are there. Returns the number of bytes
+ * that are there now.
  */
 size_t pt_history_poke(const struct pt_history *h, size_t n, uint64_t addr, uint8_t *out,
 		       size_t n_read, size_t size);
 
-/* The module that an address is in; NULL: none. */
+/* The module at an address; NULL: none. */
 const struct pt_module *pt_history_module(const struct pt_history *h, uint64_t addr);
 
-/* Applies one change to the mappings that were there before it. */
+/* Applies one change to the mappings before it. */
 void pt_history_apply(const struct pt_history *h, const struct pt_change *c,
 		      struct address_space *space);
 
-/* What is to be mapped at an address that is in no mapping after `n` changes yet; NULL: nothing. */
+/* The later mapping at an address that has none after `n` changes; NULL: none. */
 const struct mapping *pt_history_later(const struct pt_history *h, int32_t pid, size_t n,
 				       uint64_t addr);

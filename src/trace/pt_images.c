@@ -172,7 +172,7 @@ static enum found open_elf(const struct pt_images *t, const char *path,
 	return OTHER_BUILD;
 }
 
-/* perf's cache of what was recorded. */
+/* perf's cache of recorded files. */
 static enum found open_cached(const struct pt_images *t, const struct build_id *wanted,
 			      const char *name, struct file_mapping *out)
 {
@@ -379,7 +379,7 @@ static bool open_cached_vmlinux(struct pt_images *t, const struct build_id *want
 	       elf_file_open(&t->kernel_elf, t->kernel.file.base, t->kernel.file.size, NULL) == 0;
 }
 
-/* From where it was linked to, to where it ran. */
+/* The distance from the linked address to the address at run time. */
 static bool find_slide(struct pt_images *t)
 {
 	struct code_segments segments = { 0 };

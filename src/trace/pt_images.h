@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The bytes of code that a trace ran through, from the files that it was mapped from.
+ * The bytes of the executed code of a trace, from the mapped files.
  *
- * Where a file is looked for: where symbols are, too (struct symbolizer_config: below an archive's
- * root or this machine's, in folders that were named), else by build id in perf's cache (~/.debug)
- * and in DEBUGDIR/.build-id; the kernel in the vmlinux that was named, else in the copy of
- * /proc/kcore that perf record --kcore left beside the recording, else as vmlinux of its build id;
- * the vdso by build id, else in this process, where it is of the same build. A file of another
- * build id is not taken, and that is a note.
+ * The places of a file, in order:
+ *   - the places of symbols (struct symbolizer_config): below the root of an archive or of this
+ *     machine, and in the user's folders; then by build id in perf's cache (~/.debug) and in
+ *     DEBUGDIR/.build-id
+ *   - of the kernel: the user's vmlinux, the copy of /proc/kcore beside the recording (perf record
+ *     --kcore), a vmlinux of its build id
+ *   - of the vdso: by build id, then this process's, if it is of the same build
  *
- * Files are opened when they are first needed and kept; any number of threads may read.
+ * A file of another build id is refused, with a note. Files are opened at the first need and stay
+ * open. Any number of threads may read.
  */
 #pragma once
 
@@ -35,11 +37,11 @@ struct pt_images_config {
 struct pt_images *pt_images_new(const struct pt_images_config *config);
 void pt_images_free(struct pt_images *t); /* NULL is fine */
 
-/* Up to `size` bytes of an image from an offset on, copied to `out`; how many there are. */
+/* Copies up to `size` bytes of an image from an offset on to `out`. Returns their number. */
 size_t pt_images_read(struct pt_images *t, image_id image, uint64_t offset, uint8_t *out,
 		      size_t size);
 
-/* The same of code that was made at run time, from an address on, as a jitdump has it last. */
+/* The same for code made at run time, from an address on: its latest version in the jitdump. */
 size_t pt_images_read_jit(struct pt_images *t, image_id dump, uint64_t addr, uint8_t *out,
 			  size_t size);
 
@@ -49,13 +51,13 @@ size_t pt_images_read_kernel(struct pt_images *t, uint64_t addr, uint8_t *out, s
 /* The vdso of this process; false where it is not of that build (len 0: any). */
 bool pt_images_own_vdso(const struct build_id *wanted, const uint8_t **bytes, size_t *size);
 
-/* The address of one of the kernel's own functions, in what its code is read from; 0: not known. */
+/* The address of a function of the kernel, in the source of its code; 0: not known. */
 uint64_t pt_images_kernel_function(struct pt_images *t, const char *name);
 
 /* An error was met in an image's code: how many there were is in its note. */
 void pt_images_count_error(struct pt_images *t, image_id image);
 
-/* Whether the kernel's code is a file's, not that of its memory. */
+/* Whether the kernel's code is from a file, not from its memory. */
 bool pt_images_kernel_is_as_built(struct pt_images *t);
 
 /* Sentences: which code could not be had, and why. Not while threads read. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The log of a decoding (--itrace's d): intel_pt.log in the working folder has all packets of the
- * trace, queue by queue, and then what they were decoded to, among the recording's own events. It
- * may be many times larger than the trace. A log that can't be written is none.
+ * The log of a decoding (--itrace's d): intel_pt.log in the working folder. It has all packets of
+ * the trace, queue by queue. The decoded events follow, among the recording's own events. The log
+ * may be many times larger than the trace. If it can't be written, there is no log.
  */
 #pragma once
 

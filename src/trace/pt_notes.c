@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is said of a trace's code that could not be had, and what that cost. */
+/* Sentences about a trace's code that could not be read, and about the cost of that. */
 #include <inttypes.h>
 
 #include "trace/pt_queue.h"

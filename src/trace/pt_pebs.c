@@ -67,7 +67,7 @@ static uint64_t get(const struct pt_pebs *p, enum group group, unsigned int item
 	return has(p, group, item) ? p->items[group][item] : 0;
 }
 
-/* No code segment begins elsewhere than at 0: the address is that of the instruction. */
+/* Every code segment begins at 0, so the address is that of the instruction. */
 uint64_t pt_pebs_ip(const struct pt_pebs *p)
 {
 	return has(p, BASIC, BASIC_IP) ? p->items[BASIC][BASIC_IP] : get(p, REGISTERS, RIP);
@@ -133,8 +133,8 @@ static uint32_t fill_branches(const struct pt_pebs *p, struct branch *out)
 }
 
 /*
- * Since Sapphire Rapids the latency has that of the access above bit 32, and that of the
- * instruction below. Without any, it is the cycles of the last block of a transaction.
+ * Since Sapphire Rapids, the latency has two parts: of the access from bit 32 on, of the
+ * instruction below. Without a latency, it is the cycles of the last block of a transaction.
  */
 static uint64_t weight_of(const struct pt_pebs *p, uint64_t sample_type)
 {

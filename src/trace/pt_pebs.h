@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PEBS records in a trace (BBP … BEP): their items, gathered, and the fields of a sample that they
- * make.
+ * PEBS records in a trace (BBP … BEP). Gathers their items, and makes the fields of a sample of
+ * them.
  *
  *   group      items                                             sample
  *   registers  RFLAGS RIP RAX RCX RDX RBX RSP RBP RSI RDI R8 …   iregs, by REGS_INTR's mask
  *   XMM        two a register                                    iregs, from bit 32 on
- *   basic      address, counters, TSC                            ip, which events, time
+ *   basic      address, counters, TSC                            ip, events, time
  *   memory     address, auxiliary, latency, TSX                  addr, weight, transaction
  *   LBR        from, to, information; three groups of eight      branch stack
  *
- * The groups and items are those of the SDM, tables "BBP Block Types" and below; what becomes of
- * them is what the kernel makes of PEBS records in memory (arch/x86/events/intel/ds.c) and perf of
- * those in a trace. Of the auxiliary information, which depends on the processor, nothing is made.
+ * The groups and items are those of the SDM, tables "BBP Block Types" and below. The fields are
+ * those that the kernel makes of PEBS records in memory (arch/x86/events/intel/ds.c), and perf of
+ * those in a trace. The auxiliary information depends on the processor, and is not used.
  */
 #pragma once
 
@@ -33,13 +33,13 @@ struct pt_pebs {
 	bool is_32_bit; /* its registers */
 };
 
-/* What of a sample needs memory, for as long as it is used. */
+/* The parts of a sample that need memory, as long as the sample is used. */
 struct pt_pebs_room {
 	uint64_t registers[64];
 	struct branch branches[PT_PEBS_LBRS];
 };
 
-/* An event PT_EV_ITEM. Of groups that are not known nothing is kept. */
+/* An event PT_EV_ITEM. Items of unknown groups are dropped. */
 void pt_pebs_take(struct pt_pebs *p, const struct pt_event *item);
 void pt_pebs_clear(struct pt_pebs *p);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What pt_trace.c and pt_ahead.c share: the state of a trace that is decoded.
+ * The state of a trace during decoding, common to pt_trace.c and pt_ahead.c.
  *
- * A queue decodes in the thread that asks for its events, or in parts from PSB to PSB, each a
- * queue of its own in one of the threads of pt_ahead, whose events are joined in order.
+ * A queue is decoded in the thread that asks for its events, or in parts from PSB to PSB. Each part
+ * is a queue of its own in a thread of pt_ahead. The events of the parts are joined in order.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ enum {
 
 struct pt_ahead;
 
-/* Which code: a process after some of its changes, in a kernel after some of that's. */
+/* A version of the code: a process after some of its changes, and the kernel after some of its own.
+ */
 struct version {
 	int32_t pid;
 	size_t n_changes, n_pokes;
@@ -36,7 +37,7 @@ struct view {
 	struct pt_trace *trace;
 };
 
-/* From an event of a queue on: whose it is. */
+/* The process and thread from an event of a queue on. */
 struct mark {
 	size_t event;
 	int32_t tid;
@@ -85,13 +86,13 @@ struct queue {
 	bool is_part;
 	size_t end_piece;
 	uint64_t end_at;
-	/* Decoded in parts: those that were begun, in order; and where the next will begin. */
+	/* With parts: the begun ones, in order, and the place of the next one. */
 	struct part *first_part, *last_part;
 	uint32_t n_parts;
 	size_t next_piece;
 	uint64_t next_at, next_offset;
 	struct pt_joint joint;
-	struct pt_time time; /* where the next part begins, or the part: where CYCs tell it */
+	struct pt_time time; /* with CYCs: at the begin of the next part; of a part, at its begin */
 };
 
 struct pt_trace {
@@ -139,16 +140,16 @@ static inline const uint8_t *queue_piece(const struct queue *q, size_t i, uint64
 uint64_t queue_follow(struct queue *q, uint64_t now_ns);
 
 /*
- * Of events that come next: the branch by which a thread calls __switch_to is the thread's still;
- * what follows is the next one's.
+ * For the next events: the branch by which a thread calls __switch_to belongs to this thread. The
+ * events behind it belong to the next thread.
  */
 void queue_find_switches(struct queue *q, const struct pt_event *events, size_t n);
 
-/* pt_ahead.c: NULL where there is one processor, or too little to decode. */
+/* pt_ahead.c. NULL: there is one processor only, or too little to decode. */
 struct pt_ahead *pt_ahead_new(struct pt_trace *t);
 void pt_ahead_free(struct pt_ahead *a); /* NULL is fine */
 void pt_ahead_forget(struct queue *q);  /* parts that were begun; after pt_ahead_free() */
 
-/* Events of the queue that come next, into q->events and q->marks, which were all given; 0: its
- * end. */
+/* Puts the next events of the queue into q->events and q->marks, whose former events were all given
+ * out. 0: the end of the queue. */
 size_t pt_ahead_fill(struct pt_ahead *a, struct queue *q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the side band says, followed as the trace goes on: whose it is, and what is mapped. */
+/* Follows the side band along the trace: its process and thread, and the mappings. */
 #include "trace/pt_queue.h"
 
 enum { SWITCH_NS = 20000 /* that a switch takes at most, from its record on */ };
@@ -67,8 +67,8 @@ static void follow_switches(struct queue *q, uint64_t now, uint64_t *next)
 }
 
 /*
- * The trace passes the kernel's switch: it is to whom was said, or will be in a moment, as the time
- * that is known may be a little behind.
+ * The trace passes the kernel's switch of threads. The next thread is the one of the last switch
+ * record, or of the next record, because the known time may be a little late.
  */
 static bool pass_switch(struct queue *q, uint64_t now)
 {

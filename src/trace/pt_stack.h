@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The stack of calls of each thread, and its last branches, as branches of a trace tell them.
+ * The stack of calls of each thread, and its last branches, from the branches of a trace.
  *
- * A return that leaves several calls at once (longjmp) pops down to the one whose return address it
- * goes to; one to an address that is in no call pops nothing. These are perf's rules.
+ * A return can leave several calls at once (longjmp). It pops them down to the call with its target
+ * as return address. If there is no such call, it pops nothing. These are perf's rules.
  */
 #pragma once
 
@@ -39,20 +39,21 @@ struct pt_thread_stack *pt_stacks_of(struct pt_stacks *s, int32_t tid);
 
 void pt_stack_branch(struct pt_thread_stack *t, const struct pt_event *branch);
 
-/* Nothing is known of what called what, from here on. */
+/* Forgets all calls: from now on, the callers are not known. */
 void pt_stack_clear(struct pt_thread_stack *t);
 
-/* The innermost callers' return addresses but for the first `skip`, up to `max`; how many. */
+/* The innermost callers' return addresses without the first `skip`, up to `max`. Returns their
+ * number. */
 uint32_t pt_stack_callers(const struct pt_thread_stack *t, uint32_t skip, uint64_t *out,
 			  uint32_t max);
 
-/* The last branches but for `skip`, the newest first; all are forgotten by this if `clear`. */
+/* The last branches without `skip`, the newest first. With `clear`, forgets all. */
 uint32_t pt_stack_branches(const struct pt_stacks *s, struct pt_thread_stack *t, uint32_t skip,
 			   struct branch *out, uint32_t max, bool clear);
 
 /*
- * How many calls, and last branches, are later than the sample at `ip` that they are to be added
- * to: the trace goes on in the kernel until the sample's interrupt stops it.
+ * The numbers of calls and of last branches that are later than the sample at `ip`. The trace goes
+ * on in the kernel until the sample's interrupt stops it.
  */
 uint32_t pt_stack_later_calls(const struct pt_thread_stack *t, uint64_t ip);
 uint32_t pt_stack_later_branches(const struct pt_stacks *s, const struct pt_thread_stack *t,

@@ -35,12 +35,12 @@ struct counts {
 };
 
 struct queue {
-	uint64_t tsc;   /* of what was last */
+	uint64_t tsc;   /* of the last event */
 	uint64_t ip;    /* of an instruction; 0: not known */
 	uint64_t ahead; /* the next one is so many behind that */
-	uint64_t insns; /* that were run up to there */
+	uint64_t insns; /* executed up to there */
 	uint64_t cycles;
-	uint64_t cycles_at; /* instructions that were run before the one that they were told for */
+	uint64_t cycles_at; /* the executed instructions before the one that has `cycles` */
 	bool has_cycles, are_of_psb; /* are_of_psb: they are the next branch's, wherever it is */
 	bool is_told_ahead;          /* the time, to the period alone */
 	struct period period;
@@ -200,7 +200,7 @@ static void set_period(struct pt_synth *s)
 	}
 }
 
-/* Errors, and what the trace says of itself, is all that is asked for. */
+/* False: only errors, and events that the trace has itself, are asked for. */
 static bool needs_branches(const struct itrace *o)
 {
 	return o->instructions || o->branches || o->chains || o->adds_chains || o->last_branches ||
@@ -239,7 +239,7 @@ struct pt_synth *pt_synth_new(const struct pt_synth_config *config)
 			 o->adds_last_branches;
 	if (o->last_branches || o->adds_last_branches)
 		s->stacks.ring_size = o->branch_size;
-	/* What comes between a sample's instruction and the end of its trace is left out. */
+	/* The branches between a sample's instruction and the end of its trace are left out. */
 	if (o->adds_last_branches)
 		s->stacks.ring_size += pt_trace_info(s->trace)->has_kernel ? LATER_BRANCHES : 1;
 	if (o->calls)
@@ -394,14 +394,15 @@ static void add_stack(struct pt_synth *s, struct event *sample)
 }
 
 /*
- * Instructions and cycles since the last sample of the kind that had any. Only where cycles are
- * told they are known: of the instruction behind `cycles_at`, or after a PSB of the next branch.
+ * Instructions and cycles since the last sample of the kind that had any. Cycles are known only at
+ * the packets that have them: for the instruction behind `cycles_at`, or after a PSB for the next
+ * branch.
  */
 static void add_ipc(struct pt_synth *s, struct counts *last, uint64_t insns)
 {
 	const struct queue *q = s->queue;
 
-	/* An asynchronous branch is no instruction: cycles must be told right there. */
+	/* An asynchronous branch is no instruction. Its cycles must be known exactly there. */
 	uint64_t n_told = s->extra.flags & PT_F_ASYNC ? 0 : 1;
 
 	if (!q->has_cycles || q->cycles == last->cycles ||
@@ -692,8 +693,8 @@ static uint64_t find_ip(struct pt_synth *s, struct queue *q)
 }
 
 /*
- * How many of the next `n` instructions are passed at once. perf asks anew at each branch, taken or
- * not, which makes a difference where the next period begins.
+ * The number of the next `n` instructions that are passed at once. perf decides anew at each
+ * branch, taken or not. So the next period may begin at another instruction.
  */
 static uint64_t stretch(struct pt_synth *s, struct queue *q, uint64_t n, uint64_t step)
 {
@@ -741,8 +742,8 @@ static int pass_some(struct pt_synth *s, const struct pt_event *e, uint64_t n, u
 }
 
 /*
- * How many instructions there are up to an event. Where code and trace do not fit, the branch that
- * a time was told of may not have been come to: the count is one back then.
+ * The number of instructions up to an event. If code and trace do not fit, the branch of a time
+ * packet may not have been reached. Then the number is one less.
  */
 static uint64_t insns_up_to(const struct queue *q, const struct pt_event *e)
 {

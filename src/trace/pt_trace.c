@@ -172,7 +172,7 @@ static size_t read_process(struct pt_trace *t, const struct address_space *maps,
 		const struct mapping *m = address_space_find(maps, addr + n);
 		size_t got;
 
-		/* Time is coarse where there are no MTCs: the mapping may be told too late. */
+		/* Without MTCs, time is coarse. So the record of the mapping may be too late. */
 		if (!m)
 			m = pt_history_later(&t->history, of->pid, of->n_changes, addr + n);
 		got = m ? read_mapping(t, m, of->pid, addr + n, out + n, size - n) : 0;
@@ -275,7 +275,7 @@ static bool covers(const struct address_space *maps, const struct mapping *m)
 	return at;
 }
 
-/* What was decoded stays, unless something else was there. */
+/* Keeps the decoded code, except where the code has changed. */
 static void advance_view(struct view *v, const struct version *to)
 {
 	const struct pt_process *p = pt_history_process(&v->trace->history, to->pid);
@@ -373,7 +373,8 @@ static bool has_switches(const struct queue *q)
 	return q->cpu < h->cpus.n && h->cpus.data[q->cpu].n;
 }
 
-/* Where a snapshot has what the one before had not; and whether nothing is between them. */
+/* Finds the first byte of a snapshot that the one before did not have, and whether bytes are
+ * missing between them. */
 static void begin_piece(struct queue *q)
 {
 	const struct piece *now = &q->pieces.data[q->piece], *before = now - 1;
@@ -412,7 +413,7 @@ static void join(struct queue *q, const uint8_t *bytes, uint64_t size, bool is_l
 	}
 }
 
-/* What was decoded needs no memory any more. */
+/* Releases the memory of decoded bytes. */
 void queue_give_back(struct queue *q, const uint8_t *bytes, uint64_t size)
 {
 	uintptr_t page = 4096, from = ((uintptr_t)bytes + q->given_back + page - 1) & ~(page - 1);
@@ -607,8 +608,9 @@ static int give_loss(struct pt_trace *t, struct pt_trace_sink *sink)
 }
 
 /*
- * The queue whose next event is the earliest; *second_ns: that of any other. At equal times the
- * last one goes on: how much of it was decoded at once makes no difference.
+ * The queue with the earliest next event. *second_ns: the earliest time of the other queues. At
+ * equal times the last queue goes on. So the result does not depend on the number of events decoded
+ * at once.
  */
 static struct queue *earliest(struct pt_trace *t, uint64_t *first_ns, uint64_t *second_ns)
 {
@@ -736,7 +738,8 @@ static void add_piece(struct pt_trace *t, const struct perfdata_aux *aux)
 		 ((struct piece){ bytes, bytes ? aux->size_bytes : 0, -1, -1, 0 }));
 }
 
-/* Samples of a CPU have one buffer's last bytes; where no CPU is told, a thread's. */
+/* Samples of a CPU have the last bytes of that CPU's buffer; samples without a CPU, of a thread's.
+ */
 static void add_sampled(struct pt_trace *t, const struct pt_sampled *s)
 {
 	bool is_of_cpu = s->cpu != UINT32_MAX;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Intel PT of a recording, decoded: what each thread and CPU did, in the order of time.
+ * Decodes the Intel PT of a recording: the events of each thread and CPU, in the order of time.
  *
  *   AUXTRACE data ─► queues, one a thread or a CPU ─► pt/flow ─┐
  *   side band ─────► record/pt_history: mappings, threads ─────┤
  *   files ─────────► record/pt_images: code ───────────────────┴─► spans of events, by time
  *
- * A queue's decoder is stopped when some thousand events wait, so that memory stays bounded
- * however long the trace is, and goes on when they were given out.
+ * A queue's decoder stops when some thousand events wait, and goes on when they were given out. So
+ * the memory is bounded, however long the trace is.
  *
- * Times are nanoseconds on the recording's clock. Without TSC packets (or without what makes
- * nanoseconds of them) the trace has no time: is_timeless. Then a queue comes as a whole after
- * the other, with time 0, and its code is what its process had mapped in the end.
+ * Times are nanoseconds on the recording's clock. Without TSC packets, or without the conversion to
+ * nanoseconds, the trace has no time: is_timeless. Then the queues come one after the other, with
+ * time 0, and the code of a process is that of its last mappings.
  *
- * Nothing of the trace fails: what can't be followed is an event PT_EV_ERROR.
+ * No trace fails. A part that can't be followed is an event PT_EV_ERROR.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct error;
 struct pt_trace;
 struct symbolizer_config;
 
-/* What AUXTRACE_INFO says of the trace. */
+/* The facts of the trace in AUXTRACE_INFO. */
 struct pt_trace_info {
 	struct pt_clock clock;
 	uint32_t pmu_type; /* perf_event_attr.type of its events */
@@ -86,35 +86,36 @@ struct pt_trace_sink {
 };
 
 /*
- * Gives out all events earlier than `before_ns` (UINT64_MAX: all that are left) that were not given
- * yet, those of different queues in the order of time.
+ * Gives out all further events before `before_ns` (UINT64_MAX: all remaining ones). Events of
+ * different queues come in the order of time.
  */
 int pt_trace_run(struct pt_trace *t, uint64_t before_ns, struct pt_trace_sink *sink);
 
 /* The time of an event of a span; 0: not known. */
 uint64_t pt_trace_ns(const struct pt_trace *t, const struct pt_event *e);
 
-/* The event whose PEBS records have this number on a CPU, as the kernel told; -1: it did not. */
+/* The event whose PEBS records have this number on a CPU, by the kernel's records; -1: not known.
+ */
 int32_t pt_trace_counter(const struct pt_trace *t, uint32_t number, uint32_t cpu);
 
 uint32_t pt_trace_n_queues(const struct pt_trace *t);
 
 /*
- * Code of a process as it is where the last span of the queue was given out from, or soon after: up
- * to `size` bytes at an address; how many there are.
+ * The code of a process at the time of the queue's last span, or soon after: up to `size` bytes at
+ * an address. Returns their number.
  */
 size_t pt_trace_code(struct pt_trace *t, uint32_t queue, uint64_t addr, uint8_t *out, size_t size);
 
 /* A number for that code: the same while nothing has changed in it. */
 uint64_t pt_trace_space(const struct pt_trace *t, uint32_t queue);
 
-/* Of all queues together; complete when all was run. */
+/* Of all queues together; complete at the end of the run. */
 void pt_trace_stats(const struct pt_trace *t, struct pt_flow_stats *out);
 
-/* An error of a span, for the notes: whose code it was in. */
+/* Counts an error of a span for the notes, by the file of its code. */
 void pt_trace_count_error(struct pt_trace *t, const struct pt_span *span,
 			  const struct pt_event *error);
 
-/* Sentences about code that could not be had; after the run. */
+/* Sentences about code that could not be read; after the run. */
 void pt_trace_notes(const struct pt_trace *t, void (*note)(void *context, const char *sentence),
 		    void *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `--filter` of a hardware trace: from the words of the command line to the text that the kernel
- * takes, by the symbols of the files that the words name.
+ * `--filter` of a hardware trace. Translates the words of the command line to the kernel's text,
+ * with the symbols of the named files.
  */
 #pragma once
 
