@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program's code as a graph of blocks, decoded once and walked ever after.
+ * A program's code as a graph of blocks. It is decoded once and then walked.
  *
- * A block is a run of instructions up to one that may change the flow; its successors are linked
- * when they are first followed. What is met again is memoised as runs: for a block and up to
- * PT_RUN_BITS directions of conditional branches (and compressed returns), the block that is
- * reached and what happened on the way.
+ * A block is a row of instructions up to one that may change the flow. Its successors are linked
+ * when they are first followed. Repeated walks are memoised as runs. The key of a run is a block,
+ * and up to PT_RUN_BITS directions of conditional branches (and compressed returns). Its value is
+ * the reached block, and the operations on the way.
  *
  *     block, directions ──hash──► run ──► ops[]: calls, returns (or all branches)
  *
- * Runs stand in their hash table themselves, so that going on from one to the next is one load
- * from memory; the blocks between are not looked at.
+ * The hash table holds the runs themselves. So the step from one run to the next is one load from
+ * memory, and the blocks between are not read.
  *
- * A graph is of one address space, as it is while the mappings do not change: pt_code_forget() when
- * they do. Not thread-safe: each thread that decodes has its own. All indices: 0 is none.
+ * A graph is of one address space. After a change of the mappings, call pt_code_forget(). It is not
+ * thread-safe: each decoding thread has its own. All indices: 0 is none.
  */
 #pragma once
 
@@ -24,8 +24,8 @@
 #include "base/mem.h"
 
 /*
- * Reads code: up to `size` bytes at `addr`; returns how many there are (0: nothing mapped there, or
- * its file is not to be had). `space` is what pt_code_new() was given.
+ * Reads code: up to `size` bytes at `addr`. Returns their number (0: nothing is mapped there, or
+ * the file can't be read). `space` is the argument of pt_code_new().
  */
 struct pt_memory {
 	size_t (*read)(void *context, uint32_t space, uint64_t addr, uint8_t *out, size_t size);
@@ -75,7 +75,7 @@ extern const uint16_t pt_end_flags[N_PT_ENDS]; /* with PT_F_BRANCH */
 
 struct pt_node {
 	uint64_t start, last; /* addresses of the first and the last instruction */
-	uint64_t after;       /* … and of what follows the last */
+	uint64_t after;       /* … and of the byte behind the last */
 	uint64_t target;      /* of a direct branch */
 	uint32_t next, taken; /* nodes there */
 	uint16_t n_insns;
@@ -84,7 +84,7 @@ struct pt_node {
 };
 _Static_assert(sizeof(struct pt_node) == 48, "a node is three quarters of a cache line");
 
-/* A branch on the way of what is memoised: an event, and what it does to the return stack. */
+/* A branch of a memoised walk: an event, and its effect on the return stack. */
 struct pt_op {
 	uint64_t from, to;
 	uint32_t insns; /* from the begin through this branch */
@@ -129,7 +129,7 @@ struct pt_code {
 	uint64_t watched;    /* a branch to there is told in any case; UINT64_MAX: none */
 	bool has_unreadable; /* a block ends where nothing can be read, since the last forgetting */
 	struct intmap by_start;
-	/* The targets of indirect branches that were met last, by a hash of the address. */
+	/* The latest targets of indirect branches, by a hash of the address. */
 	struct pt_target {
 		uint64_t addr;
 		uint32_t node; /* 0: none */

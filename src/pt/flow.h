@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the processor did, from an Intel PT trace and the code that it ran.
+ * Reconstructs the execution from an Intel PT trace and the executed code.
  *
- * A decoder follows one buffer (a CPU's or a thread's) in the order of its bytes. It is fed pieces,
- * each of whole packets, and calls back with batches of events. All of its state is its own and
- * begins anew at any PSB, as returns are never compressed across one: independent pieces from PSB
- * to PSB may be given to decoders of their own.
+ * A decoder follows one buffer (a CPU's or a thread's) in the order of its bytes. The caller feeds
+ * pieces of whole packets, and gets batches of events. Returns are never compressed across a PSB,
+ * so a decoder can begin at any PSB. Therefore, independent decoders can decode the pieces between
+ * PSBs.
  *
- * Nothing fails: what can't be followed is an event PT_EV_ERROR with its reason, place and time,
- * counted, and decoding goes on at the next PSB.
+ * Decoding never fails. A part that can't be followed is an event PT_EV_ERROR with its reason,
+ * place and time. It is counted, and decoding goes on at the next PSB.
  */
 #pragma once
 
@@ -126,8 +126,8 @@ struct pt_flow_config {
 	 */
 	uint64_t (*side_band)(void *context, uint64_t tsc);
 	/*
-	 * There are no MTC and CYC packets: where tracing begins anew, the time is taken to have
-	 * gone on by a tick an instruction, as far as side band is concerned.
+	 * There are no MTC and CYC packets. For side_band, the time between two packets goes on by
+	 * one tick for each instruction when tracing begins anew.
 	 */
 	bool is_coarse;
 	void *context;
@@ -143,33 +143,32 @@ struct pt_flow_stats {
 struct pt_flow;
 
 /*
- * `code` stays the caller's; it says whether all branches become events or calls, returns and what
- * the trace says of itself alone.
+ * `code` stays the caller's. It decides whether all branches become events, or only calls, returns
+ * and the events of the trace itself.
  */
 struct pt_flow *pt_flow_new(const struct pt_flow_config *config, struct pt_code *code);
 void pt_flow_free(struct pt_flow *flow); /* NULL is fine */
 DEFINE_AT_EXIT(pt_flow_free, struct pt_flow)
 
 /*
- * Behind a branch to pt_code.watched feeding pauses, with all events told; side band is asked for
- * before the next packet. So a thread that the kernel switches to there is followed from there on.
+ * Behind a branch to pt_code.watched, feeding pauses after all events were given out. side_band is
+ * called before the next packet. So the next thread is known from the kernel's switch on.
  */
 
 /* Another address space from here on; or the same after pt_code_forget(). */
 void pt_flow_set_code(struct pt_flow *flow, struct pt_code *code);
 
-/* The next bytes of the buffer. What was decoded by then has been called back with on return. */
+/* Decodes the next bytes of the buffer. On return, all their events were given out. */
 void pt_flow_feed(struct pt_flow *flow, const uint8_t *bytes, size_t size);
 
 /*
- * The same, up to where pt_flow_pause() was called from a callback, or (more is to come) to a
- * packet that goes on beyond the end. Returns how many bytes were used; the others are to be fed
- * again.
+ * The same, up to a call of pt_flow_pause() in a callback; or up to a packet that goes on beyond
+ * the end, unless `is_last`. Returns the number of used bytes. Feed the others again.
  */
 size_t pt_flow_feed_some(struct pt_flow *flow, const uint8_t *bytes, size_t size, bool is_last);
 void pt_flow_pause(struct pt_flow *flow);
 
-/* What comes does not follow what was, as is known and no error: goes on at the next PSB. */
+/* The next bytes do not follow the former ones, which is no error. Goes on at the next PSB. */
 void pt_flow_resync(struct pt_flow *flow);
 
 const struct pt_flow_stats *pt_flow_stats(const struct pt_flow *flow);

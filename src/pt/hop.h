@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hops: what lies between two TIP packets, memoised.
+ * Hops: memoised walks from one TIP packet to the next.
  *
- * Where a TIP leads to and which TNT packets follow up to the next one is all in the trace's bytes,
- * so a hop is found by these alone: no look-up waits for the one before.
+ * The trace's bytes have the target of a TIP and the TNT packets up to the next TIP. So these bytes
+ * alone are the key of a hop, and no look-up waits for the one before.
  *
  *     TIP 0x4711   82 a6   TIP …
  *         address, TNT bytes ──hash──► hop ──► ops[]: calls, returns (or all branches), last the
  *                                                     branch that the second TIP is for
  *
- * A hop passes returns of calls from before it to where they led when it was made: it holds for who
- * has the same addresses on the return stack. What can't be a hop (directions that don't end at an
- * indirect branch, and errors) is kept as one without ops, and walked step by step.
+ * A hop can return from calls before it. So it is valid only with the same addresses on the return
+ * stack as when it was made. Directions that do not end at an indirect branch, and errors, can't be
+ * hops. They are kept as hops without ops, and walked step by step.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ enum {
 struct pt_hop {
 	uint64_t addr; /* where it begins; 0: an empty slot */
 	uint64_t tnt; /* bytes of TNT packets as they stand in the trace, the first is the lowest */
-	/* What it takes off the return stack, and leaves there. */
+	/* The addresses that it takes off the return stack, and those that it leaves there. */
 	uint64_t returns[PT_HOP_RETURNS]; /* the top first */
 	uint64_t push;
 	uint32_t more; /* addresses in pt_code.addrs: returns beyond these, then all that is pushed
@@ -94,7 +94,7 @@ static inline bool pt_hop_fits(const struct pt_code *code, const struct pt_hop *
 	return !other && (n <= PT_HOP_RETURNS || !pt_hop_other(code, hop, returns));
 }
 
-/* What it leaves on the return stack, the bottom first; i ≥ 1. */
+/* The addresses that it leaves on the return stack, the bottom first; i ≥ 1. */
 static inline uint64_t pt_hop_push(const struct pt_code *code, const struct pt_hop *hop,
 				   unsigned int i)
 {

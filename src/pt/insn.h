@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One x86 instruction: its length, and what it does to the flow. */
+/* One x86 instruction: its length, and its effect on the flow. */
 #pragma once
 
 #include <stdbool.h>

@@ -3,9 +3,9 @@
  * Intel Processor Trace packets: bytes to struct pt_packet, one at a time.
  *
  * Formats: Intel SDM volume 3, chapter "Intel Processor Trace", section "Packet Definitions".
- * The reader keeps no state but what a byte's meaning depends on (`enum pt_block`: inside a
- * BBP…BEP block some bytes that would be TNTs are items). Last-IP compression is undone with
- * pt_last_ip(), by whoever follows the trace, as when last-IP is reset is a matter of flow.
+ * The reader's only state is `enum pt_block`: inside a BBP…BEP block, some bytes that would be TNTs
+ * are items. The code that follows the trace expands last-IP compression with pt_last_ip(), because
+ * the flow decides when last-IP is reset.
  *
  * Runs of TNT packets, most of a trace's bytes, are better taken with pt_tnt_collect().
  */
@@ -98,8 +98,8 @@ enum { PT_MTC_SIZE = 2 };
 #define PT_TRIG_ICNTV (1u << 22)
 
 /*
- * The packet at `at`: its size, or -EBADMSG when no packet looks like that, or -ENODATA when
- * it goes on beyond `end` (or at == end). *out is set only on success, *block with it.
+ * Reads the packet at `at`. Returns its size. -EBADMSG: the bytes are no packet. -ENODATA: the
+ * packet goes on beyond `end`, or at == end. *out and *block are set only on success.
  */
 int pt_packet_read(const uint8_t *at, const uint8_t *end, enum pt_block *block,
 		   struct pt_packet *out);

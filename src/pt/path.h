@@ -33,7 +33,7 @@ struct pt_path {
  */
 bool pt_path_step(struct pt_path *p);
 
-/* Whether the branch at the end of the block at hand is told, if it goes there. */
+/* Whether the branch at the end of the current block becomes an event, if it goes to `to`. */
 bool pt_path_tells(const struct pt_path *p, uint64_t to);
 
 /* Adds the branch at the end of the block at hand; false when there are too many. */

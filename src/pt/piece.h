@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A buffer in pieces, each from a PSB to another, decoded by decoders that know nothing of each
- * other, in any order, on any core; and their events put together as if one had decoded all.
+ * A buffer in pieces, each from a PSB to another. Independent decoders decode the pieces, in any
+ * order, on any processor. Then their events are joined, as if one decoder had decoded all.
  *
  *     bytes:   PSB ······ PSB ······ PSB ······
  *              └ flow 1 ──┴► to the next PSB's address
  *                         └ flow 2 ──┴►
  *     events:  1 1 1 1 1 1 1 2 2 2 2 2 …          struct pt_joint
  *
- * A piece's decoder begins knowing nothing (pt_flow_restart()) and ends with pt_flow_end_piece(),
- * which walks to the address that the next PSB tells. What it could not know (how many instructions
- * were run before, whether tracing went on at the PSB or began) the joint adds.
+ * A piece's decoder begins without knowledge (pt_flow_restart()). It ends with pt_flow_end_piece(),
+ * which walks to the address at the next PSB. The joint adds the facts that the decoder could not
+ * know: the number of instructions before, and whether tracing went on at the PSB or began.
  */
 #pragma once
 
@@ -20,8 +20,8 @@
 void pt_flow_restart(struct pt_flow *flow, uint64_t offset);
 
 /*
- * After the last byte of a piece: what was run up to the PSB at `psb`, which begins the next one
- * and is not decoded itself. psb == end: the buffer ends there.
+ * After the last byte of a piece: decodes the code up to the PSB at `psb`, which begins the next
+ * piece and is not decoded. psb == end: the buffer ends there.
  */
 void pt_flow_end_piece(struct pt_flow *flow, const uint8_t *psb, const uint8_t *end);
 
@@ -34,7 +34,7 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 /* Between the pieces of a buffer: { 0 } before the first. */
 struct pt_joint {
 	uint64_t insns, cycles;     /* of all pieces before */
-	uint64_t tsc, told_cycles;  /* of what was before */
+	uint64_t tsc, told_cycles;  /* at the end of the piece before */
 	struct pt_event context[2]; /* the last PT_EV_CONTEXT of PIP and of VMCS */
 	bool is_traced;             /* at the end of the piece before */
 	bool has_begun;             /* in this piece */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events that only a trace has, as perf's tools make and read them: the raw data of samples of
- * type PT_SYNTH_TYPE, perf's struct perf_synth_intel_… without its padding
+ * Events that only a trace has, in the form of perf's tools: the raw data of samples of type
+ * PT_SYNTH_TYPE. They are perf's struct perf_synth_intel_… without its padding
  * (tools/perf/util/event.h).
  */
 #pragma once
@@ -33,7 +33,7 @@ enum pt_synth_id {
 
 extern const char *const pt_synth_names[N_PT_SYNTHS];
 
-/* An event has so many EVD packets at most; each has a word of its type, and one of what it says.
- */
+/* The largest number of EVD packets of an event. Each has a word with its type, and one with its
+ * value. */
 #define PT_SYNTH_EVDS    64
 #define PT_SYNTH_RAW_MAX (4 + 16 * PT_SYNTH_EVDS)

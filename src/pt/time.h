@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Time in an Intel PT trace, in TSC ticks: exact at a TSC packet; at an MTC by the ratio of the
- * crystal clock (CTC), anchored by TMA; at a CYC by the cycles since the first TSC, or the last TSC
- * or MTC that had its own count of them.
- * SDM volume 3, "Tracking time", and perf's reading of it. Time never goes back.
+ * Time in an Intel PT trace, in TSC ticks. At a TSC packet it is exact. At an MTC it comes from the
+ * ratio of the crystal clock (CTC), with TMA as its anchor. At a CYC it comes from the cycles since
+ * the first TSC, or since the last TSC or MTC with a count of cycles. The source is the SDM, volume
+ * 3, "Tracking time", and perf's reading of it. Time never goes back.
  *
  *     CYC MTC ···· CYC ···· CYC ···· CYC MTC       how long a cycle is, is measured beforehand, up
  *         anchor   └───────────────────┘ ahead     to the next such MTC; else CBR tells it
@@ -64,10 +64,9 @@ struct pt_scan {
 };
 
 /*
- * Follows all packets up to `to` for their time alone: *t is then what a decoder's is there. The
- * buffer goes on up to `end`.
- * Returns the end of the last packet: before `to` where a packet does not end before `end`, and
- * where the scan is lost.
+ * Follows all packets up to `to` for their time alone. Then *t is the time of a decoder there. The
+ * buffer goes on up to `end`. Returns the end of the last packet. It is before `to` if a packet
+ * does not end before `end`, or if the scan is lost.
  */
 const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t *at,
 			    const uint8_t *to, const uint8_t *end);
@@ -75,12 +74,12 @@ const uint8_t *pt_time_scan(struct pt_time *t, struct pt_scan *s, const uint8_t 
 /* Tracing is enabled, or no more: cycles are counted only while it is. */
 void pt_time_on(struct pt_time *t, bool is_on);
 
-/* What a PSB voids; and what missing bytes do. */
+/* Forget the state that a PSB makes invalid, and that missing bytes make invalid. */
 void pt_time_psb(struct pt_time *t);
 void pt_time_resync(struct pt_time *t);
 
 /* perf's time of a TSC value, as perf_event_mmap_page has it: nanoseconds. */
 uint64_t pt_time_ns(const struct pt_clock *clock, uint64_t tsc);
 
-/* The first TSC value whose time that is, or is later; 0 for what is before all. */
+/* The first TSC value with this time or a later one; 0 for times before all values. */
 uint64_t pt_time_tsc(const struct pt_clock *clock, uint64_t time_ns);
