@@ -117,7 +117,7 @@ static void lose(struct pt_flow *f, enum pt_error reason)
 	pt_flow_resync(f);
 }
 
-/* The same of packets that lead nowhere. Their time is told as before, for a later part, too. */
+/* The same for packets that do not fit the code. Time packets are still read, for later parts. */
 static void lose_way(struct pt_flow *f, enum pt_error reason)
 {
 	say_error(f, f->is_in_psb ? 0 : pt_flow_ip(f), reason);
@@ -189,7 +189,7 @@ static bool is_after_cyc(const struct pt_flow *f)
 	return at == f->at;
 }
 
-/* Time, by a packet that tells it now and then. */
+/* Follows a time packet that comes now and then. True: it carried a time. */
 static bool tell_time(struct pt_flow *f, const struct pt_packet *p)
 {
 	bool after_cyc = is_after_cyc(f), moved = pt_time_packet(&f->time, p, after_cyc);
@@ -246,7 +246,7 @@ static void say_interrupts(struct pt_flow *f, uint64_t from, uint64_t to, unsign
 	f->knows_iflag = true;
 }
 
-/* The branch that is the last event changed it: that is told before. */
+/* The branch of the last event changed the interrupt flag: reports the change before it. */
 static void say_interrupts_of_branch(struct pt_flow *f)
 {
 	struct pt_event branch;
@@ -361,7 +361,7 @@ static void end_record(struct pt_flow *f, uint64_t ip)
 	f->has_items = false;
 }
 
-/* What was waiting for its address. */
+/* Reports the events that waited for the address in a FUP. */
 static void say_fup(struct pt_flow *f, uint64_t ip)
 {
 	if (f->fup_event)
@@ -444,7 +444,7 @@ static void on_psb(struct pt_flow *f)
 	}
 }
 
-/* The address inside PSB+: a check of where we are, or where we begin. */
+/* The address inside PSB+ checks the position, or is the place where decoding begins. */
 static void on_psb_fup(struct pt_flow *f, const struct pt_packet *p)
 {
 	enum pt_walk r;
@@ -526,7 +526,7 @@ static void on_said(struct pt_flow *f, const struct pt_packet *p, enum pt_event_
 	}
 }
 
-/* Without an address of its own it has that of the branch that comes. */
+/* A CFE without an address gets the address of the next branch. */
 static void on_cfe(struct pt_flow *f, const struct pt_packet *p)
 {
 	struct pt_packet with_address = *p;
@@ -663,7 +663,7 @@ static void on_packet(struct pt_flow *f, const struct pt_packet *p)
 	}
 }
 
-/* Reads the packet at hand; 0: none is left, or none could be read (and that is said). */
+/* Reads the packet at hand; 0: none is left, or it can't be read (and an error is reported). */
 static int next_packet(struct pt_flow *f, struct pt_packet *p)
 {
 	int r = pt_packet_read(f->at, f->end, &f->block, p);
@@ -821,7 +821,8 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 			on_packet(f, &p);
 		f->at += r;
 	}
-	/* Those that a deferred TIP left wait for what comes: nothing does. */
+	/* A deferred TIP left directions that wait for the next packet, but the buffer ends here.
+	 */
 	if (f->is_last && f->at == f->end && f->tnt.n)
 		pt_flow_use_directions(f);
 	used = (size_t)(f->at - f->begin);

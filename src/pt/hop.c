@@ -130,7 +130,7 @@ static bool pass_tip(struct pt_path *p, struct pt_hop *hop)
 	return !hop->tells_tip || pt_path_add(p, 0, next, next ? 1 : -hop->is_return);
 }
 
-/* What it takes off the return stack, and leaves there. */
+/* Sets the entries that the hop pops off the return stack, and those that it pushes. */
 static bool set_returns(const struct pt_path *p, const struct pt_returns *before,
 			struct pt_hop *hop)
 {

@@ -11,8 +11,8 @@ const char *const pt_type_names[N_PT_TYPES] = {
 };
 
 /*
- * `n` ≤ 8 bytes as a little-endian number, of which `left` ≥ n are there. memcpy() of a length that
- * the compiler does not know is a call, which was a third of the time of all packets.
+ * `n` ≤ 8 bytes as a little-endian number; `left` ≥ n bytes can be read. Without a constant length,
+ * memcpy() is a call. That call took a third of the time of reading packets.
  */
 static inline uint64_t load(const uint8_t *at, size_t n, size_t left)
 {
@@ -31,8 +31,8 @@ static const uint8_t psb_bytes[PT_PSB_SIZE] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x
 						2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
 
 /*
- * Packets of two opcode bytes, 0x02 and the index. The payload is what lies between the opcode
- * and the end, unless finish_extended() knows better. Size 0: no such packet.
+ * Packets of two opcode bytes, 0x02 and the index. The payload is all bytes between the opcode and
+ * the end, unless finish_extended() changes it. Size 0: no such packet.
  */
 struct shape {
 	uint8_t type, size;
@@ -292,10 +292,10 @@ const uint8_t *pt_find_psb(const uint8_t *at, const uint8_t *end)
 }
 
 /*
- * Full short TNTs (six directions a byte), which is what a busy loop gives: as many as the next
- * eight bytes begin with. Their bits get into the order of time when the first byte is made
- * the highest and the groups of 6, 12 and 24 bits are moved together: no step depends on how
- * many there are, so only the end of a run is mispredicted. Returns how many.
+ * Reads the full short TNTs (six directions a byte) at the begin of the next eight bytes. Busy
+ * loops give such TNTs. The first byte becomes the highest, and the groups of 6, 12 and 24 bits
+ * move together: the bits are then in the order of time. No step depends on the number of TNTs, so
+ * the processor mispredicts only the end of a run. Returns how many.
  */
 static uint32_t full_tnts(const uint8_t *at, uint64_t *bits)
 {

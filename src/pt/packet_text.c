@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 /*
- * What follows the name: literal characters, and fields:
+ * The text behind a packet's name: literal characters, and fields:
  *   %p payload, hexadecimal   %d payload, decimal   %0 %1 its bit 0, bit 1
  *   %c count, hexadecimal     %2 count, at least two hexadecimal digits   %n count, decimal
  *   %f flag                   %s size of a block's items

@@ -75,7 +75,7 @@ void pt_flow_end_piece(struct pt_flow *f, const uint8_t *psb, const uint8_t *end
 
 const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_t *end)
 {
-	/* An overflow's end is told behind the PSB. */
+	/* Behind an OVF, the packet with the address may follow the PSB: do not cut there. */
 	static const uint8_t ovf[] = { 0x02, 0xf3 };
 
 	for (;;) {
@@ -90,7 +90,7 @@ const uint8_t *pt_find_cut(const uint8_t *at, const uint8_t *begin, const uint8_
 	}
 }
 
-/* What stands before the branch that is left out was told as of nowhere. */
+/* Events before the branch that is left out had no address yet: they get `ip`. */
 static void place(struct pt_event *events, size_t n, uint64_t ip)
 {
 	for (struct pt_event *e = events; e < events + n; e++)

@@ -3,8 +3,8 @@
 #include "pt/path.h"
 
 /*
- * A run ends right behind the last direction or a return to a place from before it, or before the
- * first block that it can't pass: where walking step by step would stand, too.
+ * A run ends right behind the last direction, or behind a return of a call from before it, or
+ * before the first block that it can't pass. A walk step by step ends at the same place.
  */
 static struct pt_run run_of(struct pt_code *code, uint32_t node, uint64_t bits, unsigned int n)
 {

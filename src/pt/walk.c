@@ -144,7 +144,7 @@ static void walk_runs(struct pt_flow *f, unsigned int keep)
 	f->node = node;
 }
 
-/* The branch at the end of the block at hand is what a packet is for. */
+/* The packet at hand is for the branch at the end of the block at hand. */
 static void settle_at_end(struct pt_flow *f)
 {
 	pt_flow_settle(f, f->insns + pt_node(f->code, f->node)->n_insns - 1);

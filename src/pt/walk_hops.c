@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The quick way from TIP to TIP: what pt_walk_tnt(), pt_walk_tip() and time packets between them
- * would do, as memoised. Whatever else comes ends it, and is done step by step.
+ * The quick way from TIP to TIP. It does the work of pt_walk_tnt(), pt_walk_tip() and the time
+ * packets between them, as memoised. Any other packet ends it, and is handled step by step.
  *
- * Half a dozen jumps that are mispredicted now and then cost more than all that is to be done for a
- * hop, so few are left: where there is little to choose, both are done and one is taken.
+ * Half a dozen jumps that are mispredicted now and then cost more than the work of a hop. So the
+ * code has few jumps: if both sides are short, it does both and takes one result.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ struct leg {
 	uint64_t tnt; /* bytes */
 	uint64_t ip;  /* that the second TIP tells; before, the last one */
 	size_t size;
-	/* Time packets on the way: behind how many directions, and where. */
+	/* Time packets on the way: how many directions come before each, and its offset. */
 	unsigned int n_times;
 	struct {
 		uint8_t n_bits, offset;
@@ -52,8 +52,8 @@ static inline size_t read_tip(const uint8_t *at, uint64_t *ip)
 }
 
 /*
- * Short TNTs (or what may be some: even bytes) and a TIP behind them. No step depends on how many
- * there are.
+ * Reads short TNTs and a TIP behind them; any even byte passes for a TNT here. No step depends on
+ * the number of TNTs.
  */
 static inline bool read_leg(const uint8_t *at, struct leg *leg)
 {
@@ -112,7 +112,7 @@ static inline void tell_hop(struct pt_flow *f, const struct pt_hop *hop, uint64_
 	f->n_events += n;
 }
 
-/* What it does to the return stack, where there is room for what it needs and one entry more. */
+/* Applies the hop to the return stack, which has room for its height and one entry more. */
 static inline void pass_hop(struct pt_flow *f, const struct pt_hop *hop)
 {
 	struct pt_returns *r = &f->returns;
@@ -207,7 +207,7 @@ static bool read_timed_leg(const uint8_t *begin, const uint8_t *end, struct leg 
 	return false;
 }
 
-/* A hop that is taken part by part: where it began, and what has been done of it. */
+/* A hop that is taken part by part: its begin, and the parts that are done. */
 struct taken {
 	const struct pt_hop *hop;
 	const struct pt_op *ops;
