@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/code.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,6 +26,7 @@ struct pt_code *pt_code_new(const struct pt_memory *memory, uint32_t space, unsi
 {
 	struct pt_code *code = xcalloc(1, sizeof(*code));
 
+	assert(width == 16 || width == 32 || width == 64);
 	code->memory = *memory;
 	code->space = space;
 	code->width = (uint8_t)width;

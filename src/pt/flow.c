@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "pt/flow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -825,6 +826,7 @@ size_t pt_flow_feed_some(struct pt_flow *f, const uint8_t *bytes, size_t size, b
 	 */
 	if (f->is_last && f->at == f->end && f->tnt.n)
 		pt_flow_use_directions(f);
+	assert(f->at >= f->begin && f->at <= f->end);
 	used = (size_t)(f->at - f->begin);
 	f->begins_behind_cyc = is_after_cyc(f);
 	f->offset += used;

@@ -2,6 +2,7 @@
 #include "pt/insn.h"
 
 #include <Zydis/Zydis.h>
+#include <assert.h>
 
 static enum pt_end end_of(const ZydisDecodedInstruction *i)
 {
@@ -45,6 +46,7 @@ bool pt_insn_read(unsigned int width, const uint8_t *bytes, size_t n, struct pt_
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction insn;
 
+	assert(width == 16 || width == 32 || width == 64);
 	ZydisDecoderInit(&decoder,
 			 width == 64   ? ZYDIS_MACHINE_MODE_LONG_64
 			 : width == 32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32

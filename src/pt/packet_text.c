@@ -2,6 +2,7 @@
 #include "pt/packet_text.h"
 
 #include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -139,6 +140,7 @@ size_t pt_dump_line(struct buf *out, const uint8_t *at, const uint8_t *end, uint
 	size_t size = r > 0 ? (size_t)r : 1;
 	uint8_t line[3 * PT_PACKET_MAX];
 
+	assert(at < end);
 	while (r > 0 && size < 8 && at + size < end && at[size] == 0)
 		size++;
 	memset(line, ' ', sizeof(line));
