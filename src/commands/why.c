@@ -130,8 +130,9 @@ static void put_advice(FILE *out, const struct image *image, enum symbol_status 
 			 "for lines, install the kernel's debug package (its vmlinux)");
 	else if (image->kind == IMAGE_JIT && no_symbols)
 		put_fact(out, "to do",
-			 "have the runtime write a perf map (/tmp/perf-PID.map): java "
-			 "-XX:+DumpPerfMapAtExit, node --perf-basic-prof, python -X perf");
+			 "have the runtime write a perf map (/tmp/perf-PID.map): "
+			 "jcmd PID Compiler.perfmap (Java 17 and newer), node --perf-basic-prof, "
+			 "python -X perf (3.12 and newer)");
 	else if (image->kind == IMAGE_UNKNOWN)
 		put_fact(out, "to do",
 			 "nothing was mapped there when it was seen: mostly a call chain through "

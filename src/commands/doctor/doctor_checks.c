@@ -276,7 +276,8 @@ static void probe_perf_maps(const struct probe_machine *m, struct finding *f)
 	closedir(d);
 	finding_set(f, PROBE_OK, "%.80s/perf-PID.map, %d there now", dir, n);
 	finding_means(f, "Run times with a JIT compiler name their functions there, if asked to: "
-			 "node --perf-basic-prof, java with perf-map-agent, PYTHONPERFSUPPORT=1.");
+			 "node --perf-basic-prof, jcmd PID Compiler.perfmap (Java 17 and newer), "
+			 "python -X perf (3.12 and newer).");
 }
 
 const struct check checks[] = {
