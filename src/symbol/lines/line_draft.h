@@ -48,7 +48,7 @@ struct line_losses {
 struct line_header *line_draft_make(const struct line_source *source, size_t *size,
 				    struct line_losses *losses);
 
-/* ---- inside: one thread's part (line_scan.c) ---- */
+/* ---- inside: one thread's part (line_scan.c, line_rows.c, line_scopes.c) ---- */
 
 struct line_run {
 	uint32_t start, end; /* offset - base */
@@ -125,3 +125,30 @@ void line_scan_fini(struct line_scan *s);
 /* Reads units[i]; with_rows: its line program, too, if no other scan has read it. */
 void line_scan_unit(struct line_scan *s, uint32_t i,
 		    bool (*take_lines)(void *data, uint64_t stmt_list), void *data);
+
+/*
+ * Turns the nested intervals from `from` on, which are one function's, into scopes: pieces of its
+ * code, each with its innermost node. Takes the intervals away.
+ */
+void line_scan_flatten(struct line_scan *s, size_t from);
+
+/* The code that holds the address; NULL for code that the linker dropped. */
+const struct code_segment *line_scan_code_of(const struct line_scan *s, uint64_t link_addr);
+
+/* The id, in `files`, of a file of the unit; 0: the unit has no such file. */
+uint32_t line_scan_file(struct line_scan *s, uint64_t file);
+
+/* Reads the unit's line program into `rows`. */
+void line_scan_rows(struct line_scan *s);
+
+/*
+ * The part of a discriminator that numbers a line's pieces of code in the source. (The rest
+ * separates copies that optimizers made; llvm-project, IR/DebugInfoMetadata.h.) An odd value has
+ * none. Otherwise it is a number of 5 bits behind bit 0, or, if bit 6 is set, of 12 bits without
+ * that bit.
+ */
+uint16_t line_discriminator(uint64_t d);
+
+/* The number of the place in `places`. A place that was added a while ago may get a second number.
+ */
+uint32_t line_scan_add_place(struct line_places *p, const struct line_place *place);

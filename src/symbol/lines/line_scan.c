@@ -64,8 +64,7 @@ void line_scan_fini(struct line_scan *s)
 
 /* ---- addresses ---- */
 
-/* The code that holds the address; NULL for code that the linker dropped. */
-static const struct code_segment *line_scan_code_of(const struct line_scan *s, uint64_t link_addr)
+const struct code_segment *line_scan_code_of(const struct line_scan *s, uint64_t link_addr)
 {
 	const struct code_segments *code = &s->source->code;
 	size_t low = 0, high = code->n;
@@ -260,7 +259,7 @@ static uint32_t add_path(struct line_scan *s, uint32_t file)
 	return strings_add_n(&s->files, (const char *)s->path.data, s->path.len).n;
 }
 
-static uint32_t file_id(struct line_scan *s, uint64_t file)
+uint32_t line_scan_file(struct line_scan *s, uint64_t file)
 {
 	if (!s->has_files || file >= s->lines.files.n + 1)
 		return 0;
@@ -271,298 +270,7 @@ static uint32_t file_id(struct line_scan *s, uint64_t file)
 	return s->file_ids.data[file];
 }
 
-/* ---- lines ---- */
-
-struct sequence {
-	const struct code_segment *code;
-	uint32_t first; /* row */
-	uint32_t file_number, file;
-	uint32_t limit; /* the end of the unit's code around the last row */
-	bool is_open;
-};
-
-/*
- * The part of a discriminator that numbers a line's pieces of code in the source. (The rest
- * separates copies that optimizers made; llvm-project, IR/DebugInfoMetadata.h.) An odd value has
- * none. Otherwise it is a number of 5 bits behind bit 0, or, if bit 6 is set, of 12 bits without
- * that bit.
- */
-static uint16_t discriminator_of(uint64_t d)
-{
-	if (d & 1)
-		return 0;
-	d >>= 1;
-	return (uint16_t)(d & 0x20 ? (d >> 1 & 0xfe0) | (d & 0x1f) : d & 0x1f);
-}
-
-static bool is_same_place(const struct line_place *a, const struct line_place *b)
-{
-	return a->line == b->line && a->file == b->file && a->column == b->column &&
-	       a->discriminator == b->discriminator;
-}
-
-static uint32_t line_scan_add_place(struct line_places *p, const struct line_place *place)
-{
-	uint64_t hash = hash_u64((uint64_t)place->file << 32 ^ (uint64_t)place->column << 44 ^
-				 (uint64_t)place->discriminator << 52 ^ place->line);
-	uint32_t *at = &p->recent[hash % MAX_RECENT_PLACES];
-
-	/* an empty slot has place 0, which is the wanted place or differs from it */
-	if (!is_same_place(&p->list.data[*at], place)) {
-		*at = (uint32_t)p->list.n;
-		vec_push(&p->list, *place);
-	}
-	return *at;
-}
-
-/*
- * The end of the piece of the unit's code around an offset; no limit for an offset outside of all.
- */
-static uint32_t limit_of(const struct line_scan *s, uint32_t offset)
-{
-	size_t low = 0, high = s->covered.n;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (s->covered.data[middle].end <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->covered.n && s->covered.data[low].start <= offset ? s->covered.data[low].end
-									  : UINT32_MAX;
-}
-
-static void end_run(struct line_scan *s, struct sequence *q, uint32_t end)
-{
-	uint32_t n = (uint32_t)s->rows.list.n - q->first;
-	uint32_t start = n ? s->rows.list.data[q->first].start : 0;
-
-	if (n && end > start)
-		vec_push(&s->rows.runs, (struct line_run){ start, end, q->first, n, s->unit });
-	q->first = (uint32_t)s->rows.list.n;
-}
-
-static void begin_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
-{
-	q->is_open = true;
-	q->code = line_scan_code_of(s, addr);
-	q->first = (uint32_t)s->rows.list.n;
-	q->limit = UINT32_MAX;
-}
-
-/*
- * A compiler's own functions without lines (gnat's) are in no piece of the unit: the row of the
- * function before them ends there.
- *
- * Of rows with one address, the last one counts; rows that go back do not.
- */
-static void line_scan_add_row(struct line_scan *s, struct sequence *q, const struct dwarf_row *row)
-{
-	struct line_place place = { .line = row->line,
-				    .column = row->column,
-				    .discriminator = discriminator_of(row->discriminator) };
-	struct line_row new, *last;
-	uint64_t offset;
-
-	if (!q->code || row->addr - q->code->link_addr >= q->code->size)
-		return;
-	offset = q->code->offset + (row->addr - q->code->link_addr) - s->base;
-	if (offset >= UINT32_MAX)
-		return;
-	if (offset > q->limit)
-		end_run(s, q, q->limit);
-	if (s->rows.list.n == q->first || offset >= q->limit)
-		q->limit = limit_of(s, (uint32_t)offset);
-	if (row->file != q->file_number) {
-		q->file_number = row->file;
-		q->file = file_id(s, row->file);
-	}
-	place.file = q->file;
-	if (s->rows.list.n > q->first) {
-		last = &s->rows.list.data[s->rows.list.n - 1];
-		if (offset < last->start ||
-		    is_same_place(&place, &s->places.list.data[last->place]))
-			return;
-		new = (struct line_row){ (uint32_t)offset,
-					 line_scan_add_place(&s->places, &place) };
-		if (new.start == last->start) {
-			*last = new;
-			return;
-		}
-	} else {
-		new = (struct line_row){ (uint32_t)offset,
-					 line_scan_add_place(&s->places, &place) };
-	}
-	vec_push(&s->rows.list, new);
-}
-
-static void end_sequence(struct line_scan *s, struct sequence *q, uint64_t addr)
-{
-	uint64_t offset;
-
-	q->is_open = false;
-	if (s->rows.list.n == q->first)
-		return;
-	/* the end is the first address behind the sequence */
-	if (addr - q->code->link_addr > q->code->size)
-		addr = q->code->link_addr + q->code->size;
-	offset = q->code->offset + (addr - q->code->link_addr) - s->base;
-	end_run(s, q, (uint32_t)MIN(offset, (uint64_t)q->limit));
-}
-
-static void scan_lines(struct line_scan *s)
-{
-	struct sequence q = { .file_number = UINT32_MAX };
-	struct dwarf_row row;
-	uint64_t size = reader_left(&s->lines.program);
-
-	if (size > s->line_budget) {
-		s->losses.is_cut = true;
-		return;
-	}
-	s->line_budget -= size;
-	while (dwarf_lines_next(&s->lines, &row)) {
-		if (row.ends_sequence) {
-			if (q.is_open)
-				end_sequence(s, &q, row.addr);
-			continue;
-		}
-		if (!q.is_open)
-			begin_sequence(s, &q, row.addr);
-		line_scan_add_row(s, &q, &row);
-	}
-	/* without an end: up to its last row */
-	if (q.is_open && q.code)
-		end_sequence(s, &q, row.addr);
-}
-
 /* ---- functions ---- */
-
-/* Nodes are numbered outer before inner. */
-static inline uint64_t line_scan_rank_of(const struct scope_interval *x)
-{
-	return (uint64_t)x->start << 32 | x->node;
-}
-
-static void merge_intervals(const struct scope_interval *a, size_t n,
-			    const struct scope_interval *b, size_t m, struct scope_interval *out)
-{
-	while (n && m) {
-		bool is_b = line_scan_rank_of(b) < line_scan_rank_of(a);
-
-		*out++ = is_b ? *b : *a;
-		b += is_b;
-		m -= is_b;
-		a += !is_b;
-		n -= !is_b;
-	}
-	memcpy(out, n ? a : b, (n + m) * sizeof(*out));
-}
-
-static void insertion_sort(struct scope_interval *v, size_t n)
-{
-	for (size_t i = 1; i < n; i++) {
-		struct scope_interval x = v[i];
-		size_t at = i;
-
-		for (; at && line_scan_rank_of(&v[at - 1]) > line_scan_rank_of(&x); at--)
-			v[at] = v[at - 1];
-		v[at] = x;
-	}
-}
-
-#define SORTED_AT_ONCE 16
-
-/* Sorts pieces of a few, then merges pairs: several times as fast as qsort(3). */
-static struct scope_interval *sort_intervals(struct line_scan *s, struct scope_interval *v,
-					     size_t n)
-{
-	struct scope_interval *from = v, *to;
-
-	for (size_t i = 0; i < n; i += SORTED_AT_ONCE)
-		insertion_sort(v + i, MIN(n - i, (size_t)SORTED_AT_ONCE));
-	if (n <= SORTED_AT_ONCE)
-		return v;
-	vec_reserve(&s->merged, n);
-	to = s->merged.data;
-	for (size_t width = SORTED_AT_ONCE; width < n; width *= 2) {
-		struct scope_interval *other = from;
-
-		for (size_t i = 0; i < n; i += 2 * width) {
-			size_t half = MIN(n - i, width);
-
-			merge_intervals(from + i, half, from + i + half, MIN(n - i - half, width),
-					to + i);
-		}
-		from = to;
-		to = other;
-	}
-	return from;
-}
-
-static void emit_scope(struct line_scopes *out, uint32_t first, uint32_t start, uint32_t node)
-{
-	struct line_scope *last = out->list.n > first ? &out->list.data[out->list.n - 1] : NULL;
-
-	if (last && last->start == start)
-		last->node = node;
-	else if (!last || last->node != node)
-		vec_push(&out->list, (struct line_scope){ start, node });
-}
-
-/* Cuts the list into runs: a gap without a node may hold another function. */
-static void cut_runs(struct line_scan *s, uint32_t first)
-{
-	const struct line_scope *list = s->scopes.list.data;
-	uint32_t start = first;
-
-	for (uint32_t i = first; i < s->scopes.list.n; i++) {
-		if (list[i].node != NO_NODE)
-			continue;
-		if (i > start)
-			vec_push(&s->scopes.runs,
-				 (struct line_run){ list[start].start, list[i].start, start,
-						    i - start, s->unit });
-		start = i + 1;
-	}
-}
-
-static void pop_nest(struct line_scan *s, uint32_t first, uint32_t up_to)
-{
-	while (s->nest.n && s->nest.data[s->nest.n - 1].end <= up_to) {
-		uint32_t end = s->nest.data[--s->nest.n].end;
-
-		emit_scope(&s->scopes, first, end,
-			   s->nest.n ? s->nest.data[s->nest.n - 1].node : NO_NODE);
-	}
-}
-
-/* Turns nested intervals of one function into pieces, each with its innermost node. */
-static void flatten_intervals(struct line_scan *s, size_t from)
-{
-	size_t n = s->intervals.n - from;
-	struct scope_interval *v;
-	uint32_t first = (uint32_t)s->scopes.list.n;
-
-	if (!n)
-		return;
-	v = sort_intervals(s, s->intervals.data + from, n);
-	s->nest.n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct scope_interval x = v[i];
-
-		pop_nest(s, first, x.start);
-		if (s->nest.n)
-			x.end = MIN(x.end, s->nest.data[s->nest.n - 1].end);
-		vec_push(&s->nest, x);
-		emit_scope(&s->scopes, first, x.start, x.node);
-	}
-	pop_nest(s, first, UINT32_MAX);
-	cut_runs(s, first);
-	s->intervals.n = from;
-}
 
 /* The scan's position in the tree of entries. */
 struct level {
@@ -602,11 +310,11 @@ static uint32_t line_scan_add_node(struct line_scan *s, const struct dwarf_unit 
 		uint64_t line = dwarf_number(die, DWARF_AT_CALL_LINE);
 		uint64_t column = dwarf_number(die, DWARF_AT_CALL_COLUMN);
 		const struct line_place called = {
-			.file = file_id(s, dwarf_number(die, DWARF_AT_CALL_FILE)),
+			.file = line_scan_file(s, dwarf_number(die, DWARF_AT_CALL_FILE)),
 			.line = (uint32_t)MIN(line, (uint64_t)UINT32_MAX),
 			.column = (uint16_t)MIN(column, (uint64_t)UINT16_MAX),
 			.discriminator =
-				discriminator_of(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR)),
+				line_discriminator(dwarf_number(die, DWARF_AT_GNU_DISCRIMINATOR)),
 		};
 
 		s->nodes.data[node].called = line_scan_add_place(&s->places, &called);
@@ -653,7 +361,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 
 		if (!die.tag) {
 			if (levels[depth].is_function)
-				flatten_intervals(s, levels[depth].first);
+				line_scan_flatten(s, levels[depth].first);
 			if (depth-- <= 1)
 				break;
 			continue;
@@ -670,7 +378,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 		}
 		if (!die.has_children) {
 			if (inner.is_function)
-				flatten_intervals(s, inner.first);
+				line_scan_flatten(s, inner.first);
 			continue;
 		}
 		if (depth + 1 == MAX_DEPTH) {
@@ -681,7 +389,7 @@ static void scan_entries(struct line_scan *s, const struct dwarf_unit *u)
 	}
 	for (; depth > 0; depth--)
 		if (levels[depth].is_function)
-			flatten_intervals(s, levels[depth].first);
+			line_scan_flatten(s, levels[depth].first);
 }
 
 /* ---- split units ---- */
@@ -822,7 +530,7 @@ void line_scan_unit(struct line_scan *s, uint32_t i,
 		u.has_lines && u.tag != DW_TAG_partial_unit && dwarf_lines_open(&s->lines, &u);
 	if (s->has_files && take_lines(data, u.stmt_list)) {
 		find_covered(s, &u);
-		scan_lines(s);
+		line_scan_rows(s);
 	}
 	/*
 	 * with clang's -fsplit-dwarf-inlining, a skeleton has the inlined functions and no others
