@@ -49,6 +49,7 @@ static void make_index(const struct elf_file *elf)
 	elf_draft_code(&draft, elf, &segments);
 	elf_draft_symbols(&draft, elf, SHT_SYMTAB, &segments);
 	elf_draft_symbols(&draft, elf, SHT_DYNSYM, &segments);
+	elf_draft_go(&draft, elf, &segments);
 	elf_draft_nameless(&draft, elf, &segments);
 	elf_draft_plt(&draft, elf, &segments, names);
 	block = index_draft_finish(&draft, &size);

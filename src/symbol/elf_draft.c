@@ -6,6 +6,7 @@
 
 #include "elf/elf_code.h"
 #include "elf/elf_functions.h"
+#include "elf/elf_go.h"
 #include "elf/elf_plt.h"
 #include "elf/elf_symbols.h"
 #include "elf/elf_trampoline.h"
@@ -190,6 +191,32 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 	}
 	free(is_code);
 	return d->symbols.n - before;
+}
+
+bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
+		  const struct code_segments *s)
+{
+	struct elf_functions others = { 0 };
+	uint64_t offset, n_bytes = 0;
+	struct elf_go_function f;
+	bool is_all;
+	struct elf_go go;
+
+	if (!elf_go_open(&go, image))
+		return false;
+	for (uint32_t i = 0; elf_go_function(&go, i, &f); i++) {
+		if (!f.size || !code_offset(s, f.link_addr, &offset))
+			continue;
+		if (n_bytes / MAX_NAME_SHARING > image->size)
+			break;
+		index_draft_add(d, offset, f.size, elf_go_name(&go, &f),
+				index_draft_rank(true, DRAFT_LOCAL));
+		n_bytes += d->symbols.data[d->symbols.n - 1].name_len;
+	}
+	elf_functions_read(image, &others);
+	is_all = !others.n;
+	elf_functions_fini(&others);
+	return is_all;
 }
 
 /* An existing symbol has a better name. */

@@ -34,6 +34,13 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 			 const struct code_segments *s);
 
 /*
+ * Adds the functions of Go's own table (elf/elf_go.h). True if the image has no others: C code has
+ * unwind tables.
+ */
+bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
+		  const struct code_segments *s);
+
+/*
  * Adds functions of a stripped image: those of the unwind tables, code around them, and trampolines
  * (elf/elf_trampoline.h).
  */

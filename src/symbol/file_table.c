@@ -60,7 +60,7 @@ static void explain_stripped(struct symbol_table *t, const char *passed_over)
 
 /*
  * The symbol tables, best first: the image's own, a debug file's, the small one of .gnu_debugdata
- * beside .dynsym; else all that a stripped image has.
+ * beside .dynsym; else all that a stripped image has. Go's table is left when others are stripped.
  */
 static enum symbol_status draft_symbols(struct making *m, char **passed_over)
 {
@@ -74,6 +74,8 @@ static enum symbol_status draft_symbols(struct making *m, char **passed_over)
 	elf_draft_symbols(&m->draft, &m->elf, SHT_DYNSYM, &m->segments);
 	if (mini_debug_open(&m->elf, &m->mini_debug, &other) &&
 	    elf_draft_symbols(&m->draft, &other, SHT_SYMTAB, &m->segments))
+		return SYMBOL_SYMTAB;
+	if (elf_draft_go(&m->draft, &m->elf, &m->segments))
 		return SYMBOL_SYMTAB;
 	elf_draft_nameless(&m->draft, &m->elf, &m->segments);
 	return SYMBOL_DYNSYM;

@@ -38,7 +38,7 @@
 #include "symbol/demangle/name_units.h"
 
 #define INDEX_MAGIC   "assaysym"
-#define INDEX_VERSION 5 /* changes with the layout, and with the rules for aliases and sizes */
+#define INDEX_VERSION 6 /* changes with the layout, and with the rules for aliases and sizes */
 
 enum { INDEX_NESTED = 1, INDEX_BRACKETED = 2, INDEX_LANGUAGES = 4 };
 

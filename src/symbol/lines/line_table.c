@@ -12,6 +12,7 @@
 #include "symbol/kernel/vmlinux.h"
 #include "symbol/lines/line_draft.h"
 #include "symbol/lines/line_dump.h"
+#include "symbol/lines/line_go.h"
 #include "symbol/table.h"
 
 /* The state of making one image's lines. */
@@ -234,6 +235,19 @@ static void make_index(struct making *m)
 	free(losses.missing_split);
 }
 
+/* A stripped Go program has its lines in the table of its runtime. */
+static void make_of_go(struct making *m)
+{
+	struct line_losses losses = { 0 };
+	struct line_header *block;
+	size_t size;
+
+	block = line_go_make(&m->elf, &m->segments, &size);
+	m->t->status = block ? LINES_OWN : LINES_NONE;
+	if (block)
+		adopt_block(m, block, size, &losses);
+}
+
 static bool open_cached(struct making *m, const struct build_id *key)
 {
 	bool is_there = m->s->cache_dir && key->len &&
@@ -265,7 +279,7 @@ static void make_of_file(struct making *m)
 	if (find_debug(m))
 		make_index(m);
 	else
-		m->t->status = LINES_NONE;
+		make_of_go(m);
 }
 
 static void make_of_kernel(struct making *m)
