@@ -12,6 +12,7 @@
 #include "lang/detect.h"
 #include "symbol/elf_draft.h"
 #include "symbol/index.h"
+#include "symbol/lines/line_go.h"
 
 static void read_headers(const struct elf_file *elf)
 {
@@ -68,6 +69,21 @@ static void make_index(const struct elf_file *elf)
 	arena_free(names);
 }
 
+static void make_go_lines(const struct elf_file *elf)
+{
+	struct code_segments segments = { 0 };
+	struct line_header *block;
+	struct line_index ix;
+	size_t size;
+
+	code_segments_of_image(&segments, elf);
+	block = line_go_make(elf, &segments, &size);
+	if (block && !line_index_open(&ix, block, size))
+		abort();
+	free(block);
+	code_segments_fini(&segments);
+}
+
 static void detect_runtime(const struct elf_file *elf)
 {
 	struct lang_runtime runtime;
@@ -87,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	read_headers(&elf);
 	make_index(&elf);
+	make_go_lines(&elf);
 	detect_runtime(&elf);
 	return 0;
 }

@@ -35,8 +35,7 @@ static void print_trace_summary(const struct record_summary *s, const struct rec
 			"the trace was cut off %" PRIu64
 			" time%s, because its buffer was full before assay could read it. A report "
 			"shows the gaps. Larger buffers (-m,16M), user code alone (intel_pt//u) or "
-			"an "
-			"address filter (--filter) make gaps rarer",
+			"an address filter (--filter) make gaps rarer",
 			r->n_truncated, r->n_truncated == 1 ? "" : "s");
 	if (r->disk_waited_ns)
 		log_warning(
@@ -63,8 +62,7 @@ static void tell_of_too_little(const struct counters *counters)
 		is_time &= !strcmp(c->unit, "ns");
 	if (is_time)
 		log_info("the command used too little time for a sample; use a higher rate (-F) or "
-			 "a "
-			 "longer run");
+			 "a longer run");
 	else
 		log_info(
 			"the command had too few events of '%s' for a sample; use a smaller period "
@@ -84,12 +82,10 @@ static void warn_of_none(const struct counters *counters)
 			    setting);
 	else if (is_user_only(counters))
 		log_warning("there is no sample: only user mode was sampled, and the profiled "
-			    "processes "
-			    "did not run in it");
+			    "processes did not run in it");
 	else
 		log_warning("there is no sample: the profiled processes had no events of '%s', or "
-			    "too few "
-			    "for the rate (-F)",
+			    "too few for the rate (-F)",
 			    counters->n ? counters->data[0].name : "the event");
 }
 
@@ -105,10 +101,9 @@ static void print_summary(const struct record_summary *s, const struct recorder_
 		 (double)r->own_cpu_ns / 1e6, (double)r->own_peak_bytes / 1048576);
 	if (r->unsampled_ns)
 		log_warning(
-			"the command used %.2f s of CPU time, but its samples stand for %.2f s: "
-			"threads that live shorter than a sampling period get no sample; sample "
-			"the "
-			"whole machine (-a), or use a higher rate (-F)",
+			"the command used %.2f s of CPU time, but its samples stand for %.2f s. "
+			"Threads that live shorter than a sampling period get no sample. Sample "
+			"the whole machine (-a), or use a higher rate (-F)",
 			(double)r->command_cpu_ns / 1e9,
 			(double)(r->command_cpu_ns - r->unsampled_ns) / 1e9);
 	else if (!r->counts.samples && !r->silent && !r->n_unsampled && r->end == END_COMMAND)
@@ -131,9 +126,9 @@ static void warn_of_unsampled(const struct counters *counters, const struct reco
 {
 	if (r->n_unsampled > r->counts.samples / 3)
 		log_warning(
-			"'%s' counted what %" PRIu64
-			" samples more would stand for: threads that live shorter than a sampling "
-			"period get no sample; sample the whole machine (-a), or use a higher rate "
+			"'%s' counted events for %" PRIu64
+			" more samples than there are. Threads that live shorter than a sampling "
+			"period get no sample. Sample the whole machine (-a), or use a higher rate "
 			"(-F)",
 			counters->data[r->unsampled_counter].name, r->n_unsampled);
 }

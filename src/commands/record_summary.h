@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The last lines of `record`: samples, losses, sizes and costs, and warnings about missing samples.
+/*
+ * The last lines of `record`: samples, losses, sizes and costs, and warnings about missing samples.
+ * One thread at a time.
  */
 #pragma once
 
@@ -8,10 +10,11 @@
 struct counters;
 struct recorder_result;
 
+/* All of it stays the caller's. */
 struct record_summary {
-	const char *output;
+	const char *output; /* path of the session or recording */
 	const struct counters *counters;
-	bool has_trace;
+	bool has_trace;  /* Intel PT */
 	bool is_program; /* a front end, which prints a summary itself */
 };
 

@@ -5,10 +5,11 @@
 
 #include "base/mem.h"
 
-#define WORD           8
-#define MAX_GO_TEXT    65536
-#define INLINED_PCDATA 2 /* numbers of a function's tables (PCDATA_InlTreeIndex, … */
-#define INLINED_TREE   3 /* … FUNCDATA_InlTree) */
+#define WORD        8
+#define MAX_GO_TEXT 65536
+/* Numbers of a function's tables: PCDATA_InlTreeIndex and FUNCDATA_InlTree of Go's runtime. */
+#define INLINED_PCDATA 2
+#define INLINED_TREE   3
 
 /* Sizes and places that differ between versions; of a function, from its record's start. */
 static const struct go_layout {
@@ -58,27 +59,6 @@ static uint32_t relative_type(const struct elf_file *elf)
 	return elf->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 }
 
-/* Calls `take` for each word that the loader fills with an address of this image. */
-static void each_relative(const struct elf_file *elf,
-			  bool (*take)(void *data, uint64_t at, uint64_t value), void *data)
-{
-	struct elf_section s;
-
-	for (uint32_t i = 0; elf_section(elf, i, &s); i++) {
-		struct reader r = elf_section_bytes(elf, &s);
-
-		if (s.type != SHT_RELA || !(s.flags & SHF_ALLOC))
-			continue;
-		while (reader_left(&r) >= sizeof(Elf64_Rela)) {
-			uint64_t at = reader_u64(&r), info = reader_u64(&r);
-			uint64_t value = reader_u64(&r);
-
-			if (ELF64_R_TYPE(info) == relative_type(elf) && !take(data, at, value))
-				return;
-		}
-	}
-}
-
 struct go_module {
 	const struct elf_file *elf;
 	uint64_t table, names; /* link addresses */
@@ -86,11 +66,45 @@ struct go_module {
 	uint64_t words[N_MODULE_WORDS];
 	uint64_t candidates[MAX_MODULES];
 	uint32_t n_candidates;
+	uint64_t budget; /* bytes to read; sections of a damaged file may lie over each other */
 };
 
-static bool take_word(void *data, uint64_t at, uint64_t value)
+/* A few times the file; real files have one candidate, and are read twice. */
+#define MODULE_BUDGET 8
+
+static bool take_budget(struct go_module *m, const struct reader *r)
 {
-	struct go_module *m = data;
+	if (reader_left(r) > m->budget)
+		return false;
+	m->budget -= reader_left(r);
+	return true;
+}
+
+/* Calls `take` for each word that the loader fills with an address of this image. */
+static void each_relative(struct go_module *m,
+			  bool (*take)(struct go_module *m, uint64_t at, uint64_t value))
+{
+	struct elf_section s;
+
+	for (uint32_t i = 0; elf_section(m->elf, i, &s); i++) {
+		struct reader r = elf_section_bytes(m->elf, &s);
+
+		if (s.type != SHT_RELA || !(s.flags & SHF_ALLOC))
+			continue;
+		if (!take_budget(m, &r))
+			return;
+		while (reader_left(&r) >= sizeof(Elf64_Rela)) {
+			uint64_t at = reader_u64(&r), info = reader_u64(&r);
+			uint64_t value = reader_u64(&r);
+
+			if (ELF64_R_TYPE(info) == relative_type(m->elf) && !take(m, at, value))
+				return;
+		}
+	}
+}
+
+static bool take_word(struct go_module *m, uint64_t at, uint64_t value)
+{
 	uint64_t i = (at - m->at) / WORD;
 
 	if (at >= m->at && i < N_MODULE_WORDS)
@@ -98,16 +112,14 @@ static bool take_word(void *data, uint64_t at, uint64_t value)
 	return true;
 }
 
-static bool take_candidate(void *data, uint64_t at, uint64_t value)
+static bool take_candidate(struct go_module *m, uint64_t at, uint64_t value)
 {
-	struct go_module *m = data;
-
 	if (value == m->table)
 		m->candidates[m->n_candidates++] = at;
 	return m->n_candidates < MAX_MODULES;
 }
 
-static void find_candidates(struct go_module *m)
+static void find_go_modules(struct go_module *m)
 {
 	struct elf_segment s;
 
@@ -117,23 +129,25 @@ static void find_candidates(struct go_module *m)
 		if (s.type != PT_LOAD || !(s.flags & PF_W))
 			continue;
 		r = elf_bytes_at(m->elf, s.link_addr);
+		if (!take_budget(m, &r))
+			return;
 		for (uint64_t at = s.link_addr; reader_left(&r) >= WORD; at += WORD)
 			if (!take_candidate(m, at, reader_u64(&r)))
 				return;
 	}
-	each_relative(m->elf, take_candidate, m);
+	each_relative(m, take_candidate);
 }
 
-static bool find_module(struct go_module *m)
+static bool find_go_module(struct go_module *m)
 {
-	find_candidates(m);
+	find_go_modules(m);
 	for (uint32_t i = 0; i < m->n_candidates; i++) {
 		struct reader r = elf_bytes_at(m->elf, m->candidates[i]);
 
 		m->at = m->candidates[i];
 		for (uint32_t k = 0; k < N_MODULE_WORDS; k++)
 			m->words[k] = reader_u64(&r);
-		each_relative(m->elf, take_word, m);
+		each_relative(m, take_word);
 		if (m->words[MODULE_HEADER] == m->table && m->words[MODULE_NAMES] == m->names)
 			return true;
 	}
@@ -142,7 +156,7 @@ static bool find_module(struct go_module *m)
 
 /* ---- the table ---- */
 
-static bool find_layout(uint32_t magic, enum elf_go_layout *out)
+static bool find_go_layout(uint32_t magic, enum elf_go_layout *out)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(go_layouts); i++)
 		if (go_layouts[i].magic == magic) {
@@ -152,14 +166,14 @@ static bool find_layout(uint32_t magic, enum elf_go_layout *out)
 	return false;
 }
 
-static bool find_section(const struct elf_file *elf, struct elf_section *out)
+static bool find_go_table(const struct elf_file *elf, struct elf_section *out)
 {
 	return elf_section_named(elf, ".gopclntab", out) ||
 	       elf_section_named(elf, ".data.rel.ro.gopclntab", out);
 }
 
 /* The parts behind the header's first 8 bytes: counts and offsets, a word each. */
-static bool read_header(struct elf_go *go, struct reader r, uint64_t *names_off)
+static bool read_go_header(struct elf_go *go, struct reader r, uint64_t *names_off)
 {
 	const struct reader table = { .at = r.at - WORD, .end = r.end };
 	uint64_t n = reader_u64(&r);
@@ -178,7 +192,7 @@ static bool read_header(struct elf_go *go, struct reader r, uint64_t *names_off)
 	return !r.bad && go->n_functions;
 }
 
-static uint64_t read_entry(const struct elf_go *go, struct reader *r)
+static uint64_t read_go_entry(const struct elf_go *go, struct reader *r)
 {
 	return go_layouts[go->layout].entry == WORD ? reader_u64(r) : go->text + reader_u32(r);
 }
@@ -187,7 +201,8 @@ static uint64_t read_entry(const struct elf_go *go, struct reader *r)
  * Where trees of inlined functions begin. Since Go 1.26 that is inside the table, and the module's
  * data have more words before it.
  */
-static uint64_t find_trees(const struct elf_go *go, const struct go_module *m, uint64_t table_size)
+static uint64_t find_go_trees(const struct elf_go *go, const struct go_module *m,
+			      uint64_t table_size)
 {
 	uint8_t first = go_layouts[go->layout].inline_base;
 
@@ -200,45 +215,45 @@ static uint64_t find_trees(const struct elf_go *go, const struct go_module *m, u
 bool elf_go_open(struct elf_go *out, const struct elf_file *elf)
 {
 	struct elf_go go = { .elf = elf };
-	struct go_module module = { .elf = elf };
+	struct go_module module = { .elf = elf, .budget = MODULE_BUDGET * (uint64_t)elf->size };
 	const struct go_layout *layout;
 	struct elf_section section;
 	struct reader r, first;
 	uint64_t names_off;
 
 	if (!elf->is_64 || (elf->machine != EM_X86_64 && elf->machine != EM_AARCH64) ||
-	    !find_section(elf, &section))
+	    !find_go_table(elf, &section))
 		return false;
 	r = elf_section_bytes(elf, &section);
-	if (!find_layout(reader_u32(&r), &go.layout))
+	if (!find_go_layout(reader_u32(&r), &go.layout))
 		return false;
 	reader_u16(&r);
 	go.quantum = reader_u8(&r);
-	if (reader_u8(&r) != WORD || !go.quantum || !read_header(&go, r, &names_off))
+	if (reader_u8(&r) != WORD || !go.quantum || !read_go_header(&go, r, &names_off))
 		return false;
 	layout = &go_layouts[go.layout];
 	module.table = section.link_addr;
 	module.names = section.link_addr + names_off;
-	if (layout->entry != WORD && find_module(&module)) {
+	if (layout->entry != WORD && find_go_module(&module)) {
 		go.text = module.words[MODULE_TEXT];
-		go.inline_trees = find_trees(&go, &module, section.size);
+		go.inline_trees = find_go_trees(&go, &module, section.size);
 	}
 	first = go.functions;
-	if (!go.text && !read_entry(&go, &first))
+	if (!go.text && !read_go_entry(&go, &first))
 		return false;
 	*out = go;
 	return true;
 }
 
 /* A table's place, by its number, among those behind the function's record. */
-static uint32_t numbered(struct reader r, uint32_t n, uint32_t number)
+static uint32_t numbered_table(struct reader r, uint32_t n, uint32_t number)
 {
 	reader_bytes(&r, 4ull * number);
 	return number < n ? reader_u32(&r) : 0;
 }
 
-static uint64_t tree_of(const struct elf_go *go, struct reader r, uint64_t record_at,
-			uint32_t n_pc_data, uint32_t n_data)
+static uint64_t go_tree_of(const struct elf_go *go, struct reader r, uint64_t record_at,
+			   uint32_t n_pc_data, uint32_t n_data)
 {
 	const struct go_layout *layout = &go_layouts[go->layout];
 	uint64_t skip = 4ull * n_pc_data, value;
@@ -257,7 +272,7 @@ static uint64_t tree_of(const struct elf_go *go, struct reader r, uint64_t recor
 }
 
 /* The record, in the table's part `functions`. */
-static void read_record(const struct elf_go *go, uint64_t at, struct elf_go_function *out)
+static void read_go_record(const struct elf_go *go, uint64_t at, struct elf_go_function *out)
 {
 	const struct go_layout *layout = &go_layouts[go->layout];
 	struct reader record = go_part(&go->functions, at), r = record, tables = record;
@@ -280,8 +295,8 @@ static void read_record(const struct elf_go *go, uint64_t at, struct elf_go_func
 		out->size = 0;
 		return;
 	}
-	out->inlined = numbered(tables, n_pc_data, INLINED_PCDATA);
-	out->inline_tree = tree_of(go, tables, at, n_pc_data, n_data);
+	out->inlined = numbered_table(tables, n_pc_data, INLINED_PCDATA);
+	out->inline_tree = go_tree_of(go, tables, at, n_pc_data, n_data);
 }
 
 bool elf_go_function(const struct elf_go *go, uint32_t i, struct elf_go_function *out)
@@ -293,13 +308,13 @@ bool elf_go_function(const struct elf_go *go, uint32_t i, struct elf_go_function
 	if (i >= go->n_functions)
 		return false;
 	*out = (struct elf_go_function){ 0 };
-	out->link_addr = read_entry(go, &r);
+	out->link_addr = read_go_entry(go, &r);
 	at = entry == WORD ? reader_u64(&r) : reader_u32(&r);
-	next = read_entry(go, &r);
+	next = read_go_entry(go, &r);
 	if (r.bad || next <= out->link_addr)
 		return true;
 	out->size = next - out->link_addr;
-	read_record(go, at, out);
+	read_go_record(go, at, out);
 	return true;
 }
 

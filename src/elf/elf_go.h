@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The function table of Go programs (.gopclntab), which stripping does not remove: names, files,
- * lines, inlined functions, and the distance from the stack pointer to the caller's frame.
+ * The function table of Go programs (.gopclntab). Stripping does not remove the table. The table
+ *has names, files, lines and inlined functions, and how far the stack pointer is from the caller's
+ * frame.
  *
  *	struct elf_go go;
  *	struct elf_go_function f;

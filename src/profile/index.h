@@ -155,6 +155,6 @@ struct weight *index_arc(struct profile *p, uint32_t caller, uint64_t offset, ui
  */
 uint32_t index_entry(struct profile *p, uint32_t group, uint32_t node);
 
-/* Short names of images, the heaviest name of every process and thread (image_names.c). */
+/* Short names of images, the heaviest name of every process and thread (index_names.c). */
 void index_name_images(struct profile *p);
 void index_name_processes(struct profile *p);

@@ -197,6 +197,7 @@ bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
 		  const struct code_segments *s)
 {
 	struct elf_functions others = { 0 };
+	size_t before = d->symbols.n;
 	uint64_t offset, n_bytes = 0;
 	struct elf_go_function f;
 	bool is_all;
@@ -214,7 +215,7 @@ bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
 		n_bytes += d->symbols.data[d->symbols.n - 1].name_len;
 	}
 	elf_functions_read(image, &others);
-	is_all = !others.n;
+	is_all = d->symbols.n > before && !others.n;
 	elf_functions_fini(&others);
 	return is_all;
 }

@@ -34,8 +34,8 @@ size_t elf_draft_symbols(struct index_draft *d, const struct elf_file *file, uin
 			 const struct code_segments *s);
 
 /*
- * Adds the functions of Go's own table (elf/elf_go.h). True if the image has no others: C code has
- * unwind tables.
+ * Adds the functions of Go's own table (elf/elf_go.h). True if it has functions and the image has
+ * no others. Others are C code, which has unwind tables.
  */
 bool elf_draft_go(struct index_draft *d, const struct elf_file *image,
 		  const struct code_segments *s);

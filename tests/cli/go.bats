@@ -29,7 +29,7 @@ build() {
 		func main() { println(spin(10)) }
 	END
 	export HOME=$PWD GOCACHE=$PWD/cache GO111MODULE=off CGO_ENABLED=0
-	go build "$@" -o full hot.go 2>go.log || skip "go does not run here"
+	go build "$@" -o full hot.go 2>go.log || skip "go build fails: $(tail -1 go.log)"
 	go build -ldflags="-s -w" "$@" -o app hot.go
 }
 
@@ -57,7 +57,7 @@ frames() {
 	diff full.txt app.txt
 }
 
-@test "a Go table with damaged numbers gives no wrong memory access and takes little time" {
+@test "a Go table with damaged numbers still gives an answer" {
 	build
 	off=$((0x$(readelf -SW app | sed -n 's/.*\.gopclntab *PROGBITS *[0-9a-f]* \([0-9a-f]*\).*/\1/p')))
 	for seed in 1 2 3 4 5 6 7 8; do

@@ -253,7 +253,7 @@ ended() {
 		[[ "$output" != *"live shorter"* ]] || break
 		rm -rf s
 	done
-	[[ "$output" == *"threads that live shorter than a sampling period get no sample; sample the whole machine (-a)"* ]]
+	[[ "$output" == *"Threads that live shorter than a sampling period get no sample. Sample the whole machine (-a)"* ]]
 	[ "$(fact s .losses.unsampled)" -gt 0 ]
 }
 
