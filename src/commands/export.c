@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "commands/opening.h"
 #include "commands/temporary.h"
+#include "export/branches.h"
 #include "export/export.h"
 #include "open/input.h"
 #include "profile/profile.h"
@@ -235,6 +236,10 @@ static int export_replay(struct input *in, const struct export_args *args,
 	if (damage.code)
 		log_error("export: %s: %s; what comes before is in the export", args->input,
 			  damage.text);
+	if (r >= 0 && branches_call_stack_event(replay))
+		log_warning("export: the branch records of '%s' are call stacks, which do not show "
+			    "the code between two branches; they are left out",
+			    branches_call_stack_event(replay));
 	return r;
 }
 

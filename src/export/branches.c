@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/strings.h"
+#include "perfdata/perfdata.h"
 #include "replay/replay.h"
 
 /* Two branches taken are not further apart; if they are, the stack is damaged. */
@@ -64,13 +66,28 @@ static void count_range(struct counting *c, struct code_addr older_from, struct 
 		       older_to, newer_from, false);
 }
 
+/* Entries of a call stack are calls that did not return yet: no code ran from one to the next. */
+static bool branches_is_call_stack(const struct perfdata_counter *counter)
+{
+	return counter->attr.sample_type & PERF_SAMPLE_BRANCH_STACK &&
+	       counter->attr.branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK;
+}
+
+const char *branches_call_stack_event(struct replay *replay)
+{
+	vec_foreach (&perfdata_info(replay_data(replay))->counters, counter)
+		if (branches_is_call_stack(counter))
+			return counter->name;
+	return NULL;
+}
+
 static int branches_add_sample(struct replay_sink *sink, const struct replay_sample *s)
 {
 	struct counting *c = (struct counting *)sink;
 	const struct sample_extra *x = s->event->sample.extra;
 	struct code_addr newer_from = { IMAGE_UNKNOWN_ID, 0 };
 
-	if (!x || !x->n_branches)
+	if (!x || !x->n_branches || branches_is_call_stack(s->counter))
 		return 0;
 	c->n_samples++;
 	branches_count(c, ADDRESS, s->frames->code[0], s->frames->code[0], false);
@@ -195,6 +212,11 @@ static void branches_fill(struct counting *c, uint32_t image, struct branches *o
 
 static int explain_none(const struct counting *c, const char *image, struct error *err)
 {
+	if (!c->n_samples && branches_call_stack_event(c->replay))
+		return error_set(err, -ENODATA,
+				 "the branch records of this recording are call stacks, which do "
+				 "not show the code between two branches: record with 'perf record "
+				 "-b', without '--call-graph lbr'");
 	if (!c->n_samples)
 		return error_set(err, -ENODATA,
 				 "the recording has no branch stacks: 'perf record -b' makes them, "

@@ -49,3 +49,9 @@ struct branches {
 int branches_load(struct replay *replay, const char *image, struct branches *out,
 		  struct error *damage, struct error *err);
 void branches_fini(struct branches *b);
+
+/*
+ * After branches_load(): the name of an event that it left out, as its branch records are call
+ * stacks (PERF_SAMPLE_BRANCH_CALL_STACK); NULL: there is none. The text belongs to the replay.
+ */
+const char *branches_call_stack_event(struct replay *replay);

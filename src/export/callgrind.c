@@ -25,7 +25,8 @@ struct callgrind {
 	struct calls calls;
 	bool *image_is_named, *function_is_named; /* then "(3)" is enough */
 	struct strings files;                     /* named so far; id 0 is the unknown file */
-	const char *file;                         /* of the last cost line */
+	bool unknown_file_is_named;
+	const char *file; /* of the last cost line */
 };
 
 /* Names end with the line. */
@@ -64,9 +65,10 @@ static void callgrind_put_function(struct callgrind *w, const char *key, uint32_
 static void callgrind_put_file(struct callgrind *w, const char *key, const char *file)
 {
 	uint32_t n = w->files.n, id = strings_add(&w->files, file).n;
-	bool is_named = id && id < n;
+	bool is_named = id < n;
 
-	callgrind_put_name(w, key, id, id ? file : "???", &is_named);
+	callgrind_put_name(w, key, id, id ? file : "???",
+			   id ? &is_named : &w->unknown_file_is_named);
 }
 
 /* The file of a function; callers refer to the function by it. */

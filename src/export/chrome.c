@@ -4,6 +4,8 @@
  * samples with stack frames, and metadata events that name processes and threads. Source:
  * "Trace Event Format", sections "Metadata Events", "Stack Traces" and "Global Samples".
  */
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "export/export.h"
 #include "export/names.h"
@@ -16,6 +18,11 @@ struct chrome {
 	struct sink *out;
 	struct tracks tracks;
 	const char *before; /* the next element */
+};
+
+struct chrome_sample {
+	const struct track *track;
+	const struct track_entry *entry;
 };
 
 /* Begins an element of the current list. */
@@ -72,12 +79,13 @@ static void chrome_put_frames(struct chrome *c)
 	}
 }
 
-static void chrome_put_sample(struct chrome *c, const struct track *track,
-			      const struct track_entry *e, const char *event)
+static void chrome_put_sample(struct chrome *c, const struct chrome_sample *sample,
+			      const char *event)
 {
 	const struct profile *p = c->x->profile;
+	const struct track_entry *e = sample->entry;
 	const struct profile_entry *entry = &p->entries.data[e->entry];
-	const struct profile_process *thread = &p->threads.data[track->thread];
+	const struct profile_process *thread = &p->threads.data[sample->track->thread];
 	uint64_t start = p->session->info.start_ns;
 	struct buf *out = chrome_element(c);
 
@@ -90,7 +98,7 @@ static void chrome_put_sample(struct chrome *c, const struct track *track,
 	buf_str(out, ",\"ts\":");
 	text_scaled(out, e->time_ns > start ? e->time_ns - start : 0, 1000);
 	buf_str(out, ",\"name\":");
-	buf_str(out, event);
+	json_put_string(out, event);
 	buf_str(out, ",\"sf\":");
 	text_u64(out, entry->node);
 	buf_str(out, ",\"weight\":");
@@ -98,18 +106,41 @@ static void chrome_put_sample(struct chrome *c, const struct track *track,
 	buf_u8(out, '}');
 }
 
+static int chrome_by_thread_and_time(const void *a, const void *b)
+{
+	const struct chrome_sample *x = a, *y = b;
+
+	if (x->track->thread != y->track->thread)
+		return x->track->thread < y->track->thread ? -1 : 1;
+	if (x->entry->time_ns != y->entry->time_ns)
+		return x->entry->time_ns < y->entry->time_ns ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+/* A thread has a track for each event. Readers expect its samples in the order of time. */
+static struct chrome_sample *chrome_sorted_samples(const struct tracks *tracks, size_t n)
+{
+	struct chrome_sample *samples = xcalloc(n + 1, sizeof(*samples));
+
+	n = 0;
+	vec_foreach (&tracks->list, track)
+		for (uint32_t i = 0; i < track->n; i++)
+			samples[n++] =
+				(struct chrome_sample){ track, &tracks->entries[track->first + i] };
+	qsort(samples, n, sizeof(*samples), chrome_by_thread_and_time);
+	return samples;
+}
+
 static void chrome_put_samples(struct chrome *c)
 {
-	c->before = "\n";
-	vec_foreach (&c->tracks.list, track) {
-		struct buf event = { 0 };
+	const struct session_info *info = &c->x->profile->session->info;
+	size_t n = c->x->profile->entries.n;
+	struct chrome_sample *samples = chrome_sorted_samples(&c->tracks, n);
 
-		json_put_string(&event, c->x->profile->session->info.counters[track->counter].name);
-		for (uint32_t i = 0; i < track->n; i++)
-			chrome_put_sample(c, track, &c->tracks.entries[track->first + i],
-					  buf_cstr(&event));
-		buf_fini(&event);
-	}
+	c->before = "\n";
+	for (size_t i = 0; i < n; i++)
+		chrome_put_sample(c, &samples[i], info->counters[samples[i].track->counter].name);
+	free(samples);
 }
 
 static int write_chrome(const struct export *x, struct sink *out, struct error *err)

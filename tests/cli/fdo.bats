@@ -3,6 +3,7 @@
 # Branch stacks for compilers: against what perf prints of the same recording.
 
 load helpers
+load perfdata
 
 # AutoFDO's lists of the kernel, made of perf's own text.
 from_perf() {
@@ -97,6 +98,42 @@ for counts, between in ((ranges, "-"), (branches, "->")):
 	refused 1 "give a perf.data file, or perf script's text, with -i"
 	run assay export -i "$FIXTURES/perf.data.branch-4.14" --format bolt comm:echo
 	refused 2 "bolt takes no filters"
+}
+
+# A pipe with one sample that has a branch stack: the event's BRANCH_SAMPLE_TYPE, then mapping and sample.
+recording_with_branches() { # BRANCH_SAMPLE_TYPE
+	printf PERFILE2
+	le 16 8
+	# cpu-clock, every 1000000 ns: IP, TID, TIME and BRANCH_STACK
+	le 64 4; le 0 2; le 96 2
+	le 1 4; le 80 4; le 0 8; le 1000000 8; le 2055 8; le 0 8; le 0 8; le 0 8; le 0 8; le 0 8; le "$1" 8; le 7 8
+	le 1 4; le 2 2; le 56 2
+	le 41 4; le 41 4; le 4096 8; le 8192 8; le 0 8; printf '/bin/app\0\0\0\0\0\0\0\0'
+	le 9 4; le 2 2; le 88 2
+	le 4112 8; le 41 4; le 41 4; le 1000 8
+	le 2 8
+	le 4176 8; le 4112 8; le 0 8
+	le 4128 8; le 4160 8; le 0 8
+}
+
+@test "branch records that are call stacks are refused, with the reason" {
+	recording_with_branches 1 >branches.data
+	assay export -q -i branches.data -F autofdo -o x.afdo
+	diff x.afdo - <<-'END'
+	1
+	40-50:1
+	1
+	10:1
+	2
+	20->40:1
+	50->10:1
+	END
+	recording_with_branches $((1 | 1 << 11)) >stacks.data
+	for format in autofdo bolt; do
+		run assay export -i stacks.data -F $format -o y
+		refused 1 "the branch records of this recording are call stacks" "without '--call-graph lbr'"
+		[ ! -e y ]
+	done
 }
 
 @test "llvm: llvm-profdata and clang read it, line by line as the report has them" {
