@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/history/history.h"
+#include "store/native.h"
 #include "store/store.h"
 
 #define HOUR_S      3600

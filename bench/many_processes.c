@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/native.h"
 #include "store/store.h"
 
 #define SECOND      1000000000ULL

@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/native.h"
+#include "store/row_reader.h"
 #include "store/session.h"
 
 #define NS_PER_SECOND 1000000000ULL

@@ -12,7 +12,8 @@
 #include <xxhash.h>
 
 #include "base/reader.h"
-#include "store/segment.h"
+#include "store/row_reader.h"
+#include "store/segment_parse.h"
 
 #define BLOCKS_MAX 16
 

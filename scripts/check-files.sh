@@ -18,8 +18,6 @@ long src/profile/load.c
 long src/pt/flow.c
 long src/record/in_kernel.c
 long src/script/script_text.c
-long src/store/native.c
-long src/store/segment.c
 long src/trace/pt_synth.c
 long src/trace/pt_trace.c
 long src/unwind/build.c
@@ -39,7 +37,6 @@ cycle src/foreign
 cycle src/profile
 cycle src/pt
 cycle src/report
-cycle src/store
 cycle src/symbol
 cycle src/symbol/demangle
 folders src/counter

@@ -16,6 +16,7 @@
 #include "replay/archive.h"
 #include "replay/perfdata_file.h"
 #include "replay/replay.h"
+#include "store/native.h"
 
 struct import_args {
 	const char *output, *to, *itrace;

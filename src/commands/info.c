@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "commands/opening.h"
 #include "open/input.h"
+#include "store/row_reader.h"
 #include "store/session.h"
 
 struct info_args {

@@ -22,6 +22,7 @@
 #include "processes/processes.h"
 #include "record/recorder.h"
 #include "record/targets.h"
+#include "store/native.h"
 #include "store/session.h"
 
 struct prospect_args {

@@ -31,6 +31,7 @@
 #include "record/steering.h"
 #include "record/targets.h"
 #include "replay/kcore_copy.h"
+#include "store/native.h"
 #include "store/separation_words.h"
 
 struct record_args {

@@ -15,6 +15,7 @@
 #include "daemon/file_system.h"
 #include "oprofile/oprofile.h"
 #include "report/report.h"
+#include "store/native.h"
 #include "store/store.h"
 
 #define FRONT_END(name) extern const struct command name##_command;

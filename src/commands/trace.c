@@ -28,6 +28,7 @@
 #include "open/input.h"
 #include "record/recorder.h"
 #include "record/targets.h"
+#include "store/native.h"
 
 #define MARGIN_NS  NS_PER_SECOND /* the kernel's records are read once a second at the least */
 #define KEEP_BYTES (256ULL << 20)

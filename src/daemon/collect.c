@@ -23,6 +23,7 @@
 #include "daemon/upkeep.h"
 #include "pipeline/host.h"
 #include "record/collector.h"
+#include "store/native.h"
 
 /* Intervals: checks of part, budget and disk; status lines for systemd. */
 #define TICK_NS (NS_PER_SECOND / 2)

@@ -18,6 +18,7 @@
 #include "import/importer.h"
 #include "replay/replay.h"
 #include "replay/spool.h"
+#include "store/native.h"
 #include "store/session_append.h"
 #include "trace/itrace.h"
 #include "trace/pt_trace.h"

@@ -20,6 +20,7 @@
 #include "replay/archive.h"
 #include "replay/replay.h"
 #include "store/history/history.h"
+#include "store/native.h"
 #include "store/store.h"
 
 /* The kernel's names are not those of a file of another build. */

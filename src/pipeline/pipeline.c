@@ -11,6 +11,7 @@
 #include "pipeline/frames.h"
 #include "pipeline/image_files.h"
 #include "pipeline/jit_names.h"
+#include "store/native.h"
 
 /* An ended process is kept this long, for samples that come late. */
 #define ENDED_KEPT_NS (2 * NS_PER_SECOND)

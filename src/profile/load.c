@@ -12,6 +12,7 @@
 #include "profile/index.h"
 #include "profile/rows_ahead.h"
 #include "profile/sums.h"
+#include "store/row_reader.h"
 
 /* The group of a (class, context) that had no sample yet. */
 #define NO_GROUP (NO_INDEX - 1)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "store/row_reader.h"
 
 /* Fewer rows are decoded in less time than a thread is worth. */
 #define ROWS_TO_BOTHER 100000

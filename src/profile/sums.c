@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "store/row_reader.h"
 
 #define UNIT_ROWS      65536 /* that a thread takes at once, or a block */
 #define ROWS_TO_BOTHER 50000 /* fewer are added up in less time than threads are worth */

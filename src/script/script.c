@@ -11,6 +11,7 @@
 #include "pt/flow.h"
 #include "replay/replay.h"
 #include "script/script_hex.h"
+#include "store/row_reader.h"
 #include "store/session.h"
 #include "symbol/disasm.h"
 #include "symbol/symbols.h"

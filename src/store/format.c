@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/mem.h"
 #include "base/reader.h"
 
 void segment_header_write(struct buf *out, const struct segment_header *h)

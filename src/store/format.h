@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "store/session.h"
+#include "store/segment.h"
 
 #define SEGMENT_MAGIC       "ASSAYSEG"
 #define SEGMENT_VERSION     1 /* without groups */

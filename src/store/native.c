@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
@@ -11,15 +10,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/files/file.h"
 #include "base/mem.h"
 #include "store/batch.h"
 #include "store/block.h"
 #include "store/group.h"
+#include "store/losses.h"
+#include "store/segment_tables.h"
 #include "store/segment_writer.h"
+#include "store/session_dir.h"
 #include "store/sharing.h"
-
-#define FRAMES_MAX 65536 /* of one sample; frames further out are left out */
 
 /* Rows in memory. A second with more rows becomes several blocks. */
 #define TALLY_ROWS_MAX (1u << 18)
@@ -27,35 +26,6 @@
 /* The same for a block of an overview. A block that is cut there has some rows twice. */
 #define GROUPED_ROWS_MAX (1u << 19)
 #define PIECE_ROWS       65536u
-
-/* Ids that one sample or name may need before the limit is checked again. */
-#define IDS_MARGIN (2 * FRAMES_MAX)
-
-/* Maps the caller's ids to the segment's: id + 1, or 0 for an id that the segment does not have. */
-struct id_map {
-	uint32_t *data;
-	size_t n, cap;
-};
-
-/* The number of entries of each table that are on disk. */
-typedef uint32_t table_sizes[N_TABLES];
-
-/* The ids of one segment. Emptied when the next segment begins. */
-struct segment_tables {
-	struct strings strings;
-	struct id_map string_map, image_map;
-	VEC(uint32_t) images; /* the caller's ids */
-	/* The segment's ids of images written without a build id */
-	VEC(uint32_t) unidentified;
-	struct class_table classes;        /* the caller's ids */
-	VEC(struct profile_class) written; /* `classes` with the segment's ids */
-	struct tree tree;
-	VEC(uint32_t) disk_ids; /* of tree nodes */
-	VEC(struct symbol_entry) symbols;
-	table_sizes done;
-};
-
-#define RESERVE_BYTES 8192
 
 /* A block that the writer's thread has not written yet. */
 struct late_block {
@@ -85,7 +55,7 @@ struct store {
 	struct batch batch; /* samples of this block that are not in tree and tally yet */
 	uint64_t first_ns, last_ns, samples, period; /* of the open block */
 	uint64_t n_unwritten; /* samples of all blocks that could not be written */
-	VEC(struct loss_row) losses;
+	struct losses losses;
 	bool is_grouping;
 	bool is_in_pieces;  /* some rows of the tables are not written yet */
 	struct group group; /* seconds that are not written yet */
@@ -95,188 +65,8 @@ struct store {
 	struct buf sections[N_SECTIONS], out;
 };
 
-static void tables_init(struct segment_tables *t)
-{
-	*t = (struct segment_tables){ 0 };
-	strings_init(&t->strings);
-	vec_push(&t->images, 0);
-	vec_push(&t->disk_ids, 0);
-	tree_init(&t->tree);
-	/* Every segment has "", [unknown] and the root without writing them. */
-	t->done[TABLE_STRINGS] = 1;
-	t->done[TABLE_IMAGES] = 1;
-	t->done[TABLE_NODES] = 1;
-}
-
-static void tables_fini(struct segment_tables *t)
-{
-	strings_fini(&t->strings);
-	vec_fini(&t->string_map);
-	vec_fini(&t->image_map);
-	vec_fini(&t->images);
-	vec_fini(&t->unidentified);
-	classes_fini(&t->classes);
-	vec_fini(&t->written);
-	tree_fini(&t->tree);
-	vec_fini(&t->disk_ids);
-	vec_fini(&t->symbols);
-}
-
-static uint64_t tables_memory(const struct segment_tables *t)
-{
-	return tree_memory(&t->tree) + classes_memory(&t->classes) + strings_memory(&t->strings) +
-	       (t->string_map.cap + t->image_map.cap + t->images.cap + t->disk_ids.cap +
-		t->unidentified.cap) *
-		       sizeof(uint32_t) +
-	       t->written.cap * sizeof(struct profile_class) +
-	       t->symbols.cap * sizeof(struct symbol_entry);
-}
-
-/*
- * The memory that counts against the limit. It grows with the entries, not with the reserved room.
- */
-static uint64_t tables_used(const struct segment_tables *t)
-{
-	return (uint64_t)t->tree.n * (sizeof(struct tree_entry) + 3 * sizeof(uint32_t)) +
-	       (uint64_t)t->classes.n * (2 * sizeof(struct profile_class) + 2 * sizeof(uint32_t)) +
-	       t->symbols.n * sizeof(struct symbol_entry) + (uint64_t)t->strings.n * 64;
-}
-
-static bool tables_full(const struct store *s)
-{
-	const struct segment_tables *t = &s->tables;
-	uint64_t most = MAX(MAX(t->tree.n, t->classes.n), MAX(t->symbols.n, t->strings.n));
-
-	return tables_used(t) > s->limits.table_bytes || most > SEGMENT_IDS_MAX - IDS_MARGIN;
-}
-
-static uint32_t *map_entry(struct id_map *map, uint32_t id)
-{
-	while (map->n <= id)
-		vec_push(map, 0);
-	return &map->data[id];
-}
-
-static uint32_t map_string(struct store *s, string_id id)
-{
-	uint32_t *entry = map_entry(&s->tables.string_map, id.n);
-
-	if (!*entry)
-		*entry = strings_add(&s->tables.strings, strings_get(s->strings, id)).n + 1;
-	return *entry - 1;
-}
-
-static uint32_t map_image(struct store *s, image_id id)
-{
-	uint32_t *entry;
-
-	if (id.n < s->tables.image_map.n && s->tables.image_map.data[id.n])
-		return s->tables.image_map.data[id.n] - 1;
-	if (!id.n || id.n >= image_count(s->images) || s->tables.images.n >= SEGMENT_IMAGES_MAX)
-		return 0;
-	entry = map_entry(&s->tables.image_map, id.n);
-	*entry = (uint32_t)s->tables.images.n + 1;
-	vec_push(&s->tables.images, id.n);
-	return *entry - 1;
-}
-
-static uint32_t map_class(struct store *s, const struct profile_class *class)
-{
-	uint32_t id = classes_intern(&s->tables.classes, class);
-
-	if (id == s->tables.written.n) {
-		struct profile_class mapped = *class;
-
-		mapped.app.n = map_image(s, class->app);
-		mapped.comm.n = map_string(s, class->comm);
-		mapped.cgroup.n = map_string(s, class->cgroup);
-		mapped.counter = MIN(class->counter, SESSION_COUNTERS_MAX - 1);
-		vec_push(&s->tables.written, mapped);
-	}
-	return id;
-}
-
-static void add_loss(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
-{
-	vec_foreach (&s->losses, row) {
-		if (row->reason == reason && row->counter == counter) {
-			row->n += n;
-			return;
-		}
-	}
-	vec_push(&s->losses, (struct loss_row){ reason, counter, n });
-}
-
-_Static_assert(N_LOSS_REASONS <= BLOCK_LOSSES_MAX, "a row for each reason");
-
-/* A block's header has room for BLOCK_LOSSES_MAX rows. If there are more, adds up the counters. */
-static void fold_losses(struct store *s)
-{
-	struct loss_row sums[N_LOSS_REASONS] = { 0 };
-
-	if (s->losses.n <= BLOCK_LOSSES_MAX)
-		return;
-	vec_foreach (&s->losses, row)
-		sums[row->reason].n += row->n;
-	s->losses.n = 0;
-	for (uint32_t reason = 0; reason < N_LOSS_REASONS; reason++)
-		if (sums[reason].n)
-			add_loss(s, reason, UINT32_MAX, sums[reason].n);
-}
-
-static void encode_names(struct store *s, enum block_kind kind, struct buf *out)
-{
-	struct segment_tables *t = &s->tables;
-	uint32_t first = t->done[TABLE_IMAGES], n = (uint32_t)t->images.n - first;
-	cleanup(free_at_exit) struct image *images = xcalloc(n + 1, sizeof(*images));
-	cleanup(free_at_exit) uint32_t *paths = xcalloc(n + 1, sizeof(*paths));
-	VEC(struct late_build_id) late = { 0 };
-	struct names_part part;
-
-	for (uint32_t i = 0; i < n; i++) {
-		images[i] = *image_get(s->images, (image_id){ t->images.data[first + i] });
-		paths[i] = strings_add(&t->strings, images[i].path).n;
-	}
-	vec_foreach (&t->unidentified, id) {
-		const struct image *image = image_get(s->images, (image_id){ t->images.data[*id] });
-
-		if (image->build_id.len)
-			vec_push(&late, (struct late_build_id){ *id, image->build_id });
-	}
-	part = (struct names_part){
-		.strings = t->strings.text + t->done[TABLE_STRINGS],
-		.n_strings = t->strings.n - t->done[TABLE_STRINGS],
-		.images = images,
-		.paths = paths,
-		.n_images = n,
-		.late = late.data,
-		.n_late = (uint32_t)late.n,
-		.classes = t->written.data + t->done[TABLE_CLASSES],
-		.n_classes = (uint32_t)t->written.n - t->done[TABLE_CLASSES],
-		.symbols = t->symbols.data + t->done[TABLE_SYMBOLS],
-		.n_symbols = (uint32_t)t->symbols.n - t->done[TABLE_SYMBOLS],
-	};
-	/*
-	 * An empty section is left out: a block of a daemon's second has only a few hundred bytes.
-	 */
-	if (is_group(kind))
-		names_encode_group(&s->encoder, out, &part);
-	else if (part.n_strings || n || part.n_late || part.n_classes || part.n_symbols)
-		names_encode(&s->encoder, out, &part);
-	vec_fini(&late);
-}
-
-static void table_counts(const struct segment_tables *t, table_sizes now)
-{
-	now[TABLE_STRINGS] = t->strings.n;
-	now[TABLE_IMAGES] = (uint32_t)t->images.n;
-	now[TABLE_CLASSES] = (uint32_t)t->written.n;
-	now[TABLE_NODES] = t->tree.n;
-	now[TABLE_SYMBOLS] = (uint32_t)t->symbols.n;
-}
-
 /* Encodes the rows of a block. */
-static void encode_counts(struct store *s, struct block_header *h, const table_sizes now)
+static void encode_counts(struct store *s, struct block_header *h, const segment_table_sizes now)
 {
 	struct segment_tables *t = &s->tables;
 	struct buf *out = &s->sections[SECTION_COUNTS];
@@ -303,10 +93,10 @@ static void encode_counts(struct store *s, struct block_header *h, const table_s
 static void encode_block(struct store *s, struct block_header *h)
 {
 	struct segment_tables *t = &s->tables;
-	table_sizes now;
+	segment_table_sizes now;
 
-	encode_names(s, h->kind, &s->sections[SECTION_NAMES]);
-	table_counts(t, now);
+	segment_tables_encode(t, &s->encoder, h->kind, &s->sections[SECTION_NAMES]);
+	segment_tables_count(t, now);
 	for (int i = 0; i < N_TABLES; i++) {
 		h->first_id[i] = t->done[i];
 		h->n_ids[i] = now[i] - t->done[i];
@@ -412,22 +202,6 @@ static void begin_out(struct store *s)
 	}
 }
 
-/* Marks the names of a written block as known to readers. */
-static void settle_tables(struct store *s)
-{
-	struct segment_tables *t = &s->tables;
-	size_t kept = 0;
-
-	vec_foreach (&t->unidentified, id)
-		if (!image_get(s->images, (image_id){ t->images.data[*id] })->build_id.len)
-			t->unidentified.data[kept++] = *id;
-	t->unidentified.n = kept;
-	for (uint32_t i = t->done[TABLE_IMAGES]; i < t->images.n; i++)
-		if (!image_get(s->images, (image_id){ t->images.data[i] })->build_id.len)
-			vec_push(&t->unidentified, i);
-	table_counts(t, t->done);
-}
-
 static void start_block(struct store *s)
 {
 	tally_clear(&s->tally);
@@ -447,8 +221,8 @@ static void lose_rows(struct store *s, const struct count_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		s->n_unwritten += rows[i].samples;
-		add_loss(s, LOSS_DISK_FULL, s->tables.written.data[rows[i].class].counter,
-			 rows[i].samples);
+		losses_add(&s->losses, LOSS_DISK_FULL,
+			   s->tables.written.data[rows[i].class].counter, rows[i].samples);
 	}
 }
 
@@ -467,16 +241,16 @@ static void next_segment(struct store *s)
 	if (s->size_bytes)
 		s->number++;
 	s->size_bytes = 0;
-	tables_fini(&s->tables);
-	tables_init(&s->tables);
+	segment_tables_fini(&s->tables);
+	segment_tables_init(&s->tables, s->images, s->strings);
 	s->group.next_class = 0;
 }
 
 static bool has_news(const struct store *s)
 {
-	table_sizes now;
+	segment_table_sizes now;
 
-	table_counts(&s->tables, now);
+	segment_tables_count(&s->tables, now);
 	return s->samples || s->tally.n || s->losses.n ||
 	       memcmp(now, s->tables.done, sizeof(now)) != 0;
 }
@@ -492,7 +266,7 @@ static int write_block(struct store *s, struct block_header *h, struct error *er
 	int r;
 
 	begin_out(s);
-	fold_losses(s);
+	losses_fold(&s->losses);
 	encode_block(s, h);
 	append_block(s, h, s->sections);
 	r = write_out(s, err);
@@ -501,12 +275,13 @@ static int write_block(struct store *s, struct block_header *h, struct error *er
 	} else {
 		s->delivered += block_delivered(h, s->losses.data);
 		s->losses.n = 0;
-		settle_tables(s);
+		segment_tables_settle(&s->tables);
 		start_group(s);
 		start_block(s);
 	}
 	if (!s->is_in_pieces &&
-	    (r == -ENOENT || tables_full(s) || s->size_bytes >= s->limits.segment_bytes))
+	    (r == -ENOENT || segment_tables_full(&s->tables, s->limits.table_bytes) ||
+	     s->size_bytes >= s->limits.segment_bytes))
 		next_segment(s);
 	return r;
 }
@@ -526,7 +301,7 @@ static int write_group(struct store *s, struct error *err)
 	}
 	/* The header has the losses of all seconds, so they are known if the rest is damaged. */
 	vec_foreach (&s->group.losses, loss)
-		add_loss(s, loss->reason, loss->counter, loss->n);
+		losses_add(&s->losses, loss->reason, loss->counter, loss->n);
 	return write_block(s, &h, err);
 }
 
@@ -561,7 +336,7 @@ static int flush_to_group(struct store *s, struct error *err)
 	uint32_t n = s->tally.n, at = 0;
 	int r = 0;
 
-	fold_losses(s);
+	losses_fold(&s->losses);
 	if (n > PIECE_ROWS)
 		qsort(s->tally.rows, n, sizeof(*s->tally.rows), by_class);
 	do {
@@ -573,7 +348,7 @@ static int flush_to_group(struct store *s, struct error *err)
 		if (at == n)
 			start_block(s);
 		if (s->group.rows.n >= GROUP_ROWS || s->group.seconds.n >= GROUP_SECONDS ||
-		    (at == n && tables_full(s)))
+		    (at == n && segment_tables_full(&s->tables, s->limits.table_bytes)))
 			r = write_group(s, err);
 	} while (at < n && r >= 0);
 	return r;
@@ -599,7 +374,7 @@ static int settle_late(struct store *s, bool waits, struct error *err)
 	vec_foreach (&s->late, late) {
 		s->n_unwritten += late->samples;
 		vec_foreach (&late->if_lost, loss)
-			add_loss(s, loss->reason, loss->counter, loss->n);
+			losses_add(&s->losses, loss->reason, loss->counter, loss->n);
 	}
 	drop_late(s, s->late.n);
 	settle_batch(s);
@@ -638,7 +413,7 @@ static void store_free(struct store *s)
 	segment_writer_free(s->writer);
 	drop_late(s, s->late.n);
 	vec_fini(&s->late);
-	tables_fini(&s->tables);
+	segment_tables_fini(&s->tables);
 	tally_fini(&s->tally);
 	batch_fini(&s->batch);
 	vec_fini(&s->losses);
@@ -650,50 +425,6 @@ static void store_free(struct store *s)
 	buf_fini(&s->info);
 	free(s->dir);
 	free(s);
-}
-
-/*
- * A few blocks of the file system in reserve. On a full disk, they leave room for the last losses
- * and the end.
- */
-static char *reserve_path(const struct store *s)
-{
-	return xasprintf("%s/reserve", s->dir);
-}
-
-static void hold_reserve(const struct store *s)
-{
-	static const char zeros[RESERVE_BYTES];
-	cleanup(free_at_exit) char *path = reserve_path(s);
-	cleanup(close_at_exit) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd >= 0 && file_write_all(fd, zeros, sizeof(zeros)) < 0)
-		unlink(path);
-}
-
-static void give_up_reserve(const struct store *s)
-{
-	cleanup(free_at_exit) char *path = reserve_path(s);
-
-	unlink(path);
-}
-
-/* Makes DIR and the folders below it, with their permissions. */
-static int make_dirs(struct store *s, const char *dir, struct error *err)
-{
-	cleanup(free_at_exit) char *parent = xasprintf("%s/..", dir);
-	cleanup(free_at_exit) char *samples = xasprintf("%s/samples", dir);
-	int r = access(s->dir, F_OK) ? file_mkdirs(s->dir, 0700, err)
-				     : error_set(err, -EEXIST, "%s is there already", s->dir);
-
-	if (r < 0)
-		return r;
-	s->sharing = sharing_below(parent);
-	/* From the innermost: a folder that can be entered has permissions inside already. */
-	if (!sharing_give_dir(&s->sharing, s->dir) || !sharing_give_dir(&s->sharing, samples) ||
-	    !sharing_give_dir(&s->sharing, dir))
-		s->sharing.is_shared = false;
-	return 0;
 }
 
 static int native_open(const char *dir, const struct session_info *info,
@@ -717,9 +448,9 @@ static int native_open(const char *dir, const struct session_info *info,
 		s->has_rate[i] = info->counters[i].freq_hz > 0;
 	s->group.has_rate = s->has_rate;
 	info_encode(&s->info, info);
-	tables_init(&s->tables);
+	segment_tables_init(&s->tables, s->images, s->strings);
 	block_encoder_init(&s->encoder);
-	r = make_dirs(s, dir, err);
+	r = session_dir_make(dir, s->dir, &s->sharing, err);
 	if (!r) {
 		s->writer = segment_writer_new(s->dir, &s->sharing, info->writes_behind);
 		begin_out(s);
@@ -729,7 +460,7 @@ static int native_open(const char *dir, const struct session_info *info,
 		store_free(s);
 		return error_wrap(err, r, "cannot create session '%s'", dir);
 	}
-	hold_reserve(s);
+	session_dir_hold_reserve(s->dir);
 	*out = s;
 	return 0;
 }
@@ -765,7 +496,7 @@ static void take_steps(struct store *s, const struct code_addr *frames, uint32_t
 	struct tree_step *step = batch_steps(&s->batch, n);
 
 	for (const struct code_addr *frame = frames + n; frame-- > frames; step++) {
-		step->image = map_image(s, frame->image);
+		step->image = segment_tables_image(&s->tables, frame->image);
 		step->offset = frame->offset;
 	}
 }
@@ -779,10 +510,11 @@ static int native_add(struct store *s, const struct sample *sample, struct error
 	if (s->merged)
 		class_merge(&merged, image_get(s->images, sample->frames[0].image),
 			    sample->frames[0].image, s->merged);
-	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX || tables_full(s))
+	if (is_next_second(s, sample->time_ns) || s->tally.n >= TALLY_ROWS_MAX ||
+	    segment_tables_full(&s->tables, s->limits.table_bytes))
 		r = flush_block(s, err);
 	stretch_time(s, sample->time_ns);
-	next.class = map_class(s, &merged);
+	next.class = segment_tables_class(&s->tables, &merged);
 	next.n_steps = MIN(sample->n_frames, FRAMES_MAX);
 	take_steps(s, sample->frames, next.n_steps);
 	if (batch_add(&s->batch, &s->tables.tree, &next))
@@ -795,7 +527,7 @@ static int native_add(struct store *s, const struct sample *sample, struct error
 static void native_lose(struct store *s, enum loss_reason reason, uint32_t counter, uint64_t n)
 {
 	if (n)
-		add_loss(s, reason, counter, n);
+		losses_add(&s->losses, reason, counter, n);
 }
 
 static void native_name_code(struct store *s, const struct code_symbol *symbol)
@@ -804,9 +536,9 @@ static void native_name_code(struct store *s, const struct code_symbol *symbol)
 				      .size = symbol->size,
 				      .line = symbol->line };
 
-	if (tables_full(s))
+	if (segment_tables_full(&s->tables, s->limits.table_bytes))
 		flush_block(s, NULL); /* on failure, the block's samples count as lost */
-	entry.image = map_image(s, symbol->image);
+	entry.image = segment_tables_image(&s->tables, symbol->image);
 	entry.name = strings_add(&s->tables.strings, symbol->name).n;
 	vec_push(&s->tables.symbols, entry);
 }
@@ -841,7 +573,7 @@ static int native_close(struct store *s, const struct session_end *end, uint64_t
 		r = write_group(s, err);
 	if (r >= 0)
 		r = settle_late(s, true, err);
-	give_up_reserve(s);
+	session_dir_give_up_reserve(s->dir);
 	if (r < 0) {
 		/*
 		 * The names of the lost block may be larger than the room that is left. So write
@@ -878,7 +610,7 @@ const struct store_ops native_store = {
 
 uint64_t native_store_memory(const struct store *s)
 {
-	uint64_t n = tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
+	uint64_t n = segment_tables_memory(&s->tables) + tally_memory(&s->tally) + s->out.cap +
 		     s->info.cap + batch_memory(&s->batch) + group_memory(&s->group) +
 		     block_encoder_memory(&s->encoder);
 
@@ -927,14 +659,15 @@ bool native_store_begin_row(struct store *s, int *r, struct error *err)
 {
 	*r = 0;
 	return (s->tally.n >= (s->is_grouping ? GROUPED_ROWS_MAX : TALLY_ROWS_MAX) ||
-		tables_full(s)) &&
+		segment_tables_full(&s->tables, s->limits.table_bytes)) &&
 	       native_store_end_block(s, r, err);
 }
 
 struct native_place native_store_step(struct store *s, struct native_place parent,
 				      const struct code_addr *code)
 {
-	struct tree_step step = { .image = map_image(s, code->image), .offset = code->offset };
+	struct tree_step step = { .image = segment_tables_image(&s->tables, code->image),
+				  .offset = code->offset };
 
 	step.hash = hash_step(parent.hash, step.image, step.offset);
 	return (struct native_place){ tree_child(&s->tables.tree, parent.node, &step), step.hash };
@@ -942,7 +675,7 @@ struct native_place native_store_step(struct store *s, struct native_place paren
 
 uint32_t native_store_class(struct store *s, const struct profile_class *class)
 {
-	return map_class(s, class);
+	return segment_tables_class(&s->tables, class);
 }
 
 void native_store_add_row(struct store *s, uint32_t class, uint32_t node, uint64_t samples,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The native store's limits, which tests make small, and its interface for merging.
+ * The native store, its limits, which tests make small, and its interface for merging.
  *
  * A segment ends at the first limit that it reaches. The next segment starts with empty tables, so
  * the recorder's memory stays bounded.
@@ -10,9 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/native.h"
 #include "store/store.h"
 
 struct store;
+
+/* The native store: segments (docs/formats.md). */
+extern const struct store_ops native_store;
+
+/* Bytes of memory that it holds, for the recorder's budget. */
+uint64_t native_store_memory(const struct store *s);
 
 struct native_limits {
 	uint64_t table_bytes;   /* memory for classes and call tree */

@@ -1,65 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the bytes of one segment into tables. The bytes may be hostile: unreadable content is
- * counted, left out, and reported in a warning.
+ * A segment as its readers see it: tables of names, classes and call tree nodes, and blocks of
+ * counts that refer to them. The rows of a block are decoded when they are read
+ * (store/row_reader.h).
  */
 #pragma once
 
-#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "base/files/file.h"
-#include "store/block.h"
+#include "event/loss.h"
+#include "machine/image.h"
+#include "store/store.h"
 
-/* The state that the segments of one session share while they are read in order. */
-struct segment_context {
-	struct unpacker *unpacker;
-	/* delivered_before of the next block (see struct block_header) */
-	uint64_t delivered;
-	bool has_delivered;
-	uint64_t last_ns; /* of the block before */
-	bool is_last;     /* the last segment: a torn block at its end may still be in the making */
-
-	struct session_info info; /* its strings point into info_text */
-	uint8_t *info_text;
-	bool has_info;
-	struct session_end end;
-	bool has_end;
-
-	const struct block_filter *filter; /* NULL: all blocks are wanted */
-	bool is_past;                      /* a block began after the time that the filter wants */
-
-	uint32_t n_warnings;
-	struct session *warnings_to;
+/* A node of the call tree. nodes[0] is the root and has no code; parents come before children. */
+struct tree_node {
+	uint32_t parent;
+	struct code_addr code; /* image: index into segment->images */
 };
 
-void segment_warn(struct segment_context *c, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* The samples of one (class, node) in one block. */
+struct count_row {
+	uint32_t class, node;
+	uint64_t samples, period;
+};
 
-/*
- * Parses a whole file. The bytes must outlive the segment. NULL: the file has no readable block. If
- * the header's times already show that the filter does not want a block, only its names and nodes
- * are read. segment_filter() removes the rest.
- */
-struct segment *segment_parse(struct segment_context *c, const char *name, const uint8_t *bytes,
-			      size_t size);
-void segment_free(struct segment *seg); /* NULL is fine */
+struct count_rows {
+	struct count_row *data;
+	size_t n, cap;
+};
 
-/* The segment's bytes are in this mapping. The segment unmaps it at its end. */
-void segment_own(struct segment *seg, const struct file_mapping *map);
+struct loss_row {
+	enum loss_reason reason;
+	uint32_t counter; /* UINT32_MAX: all or not known */
+	uint64_t n;
+};
 
-/* Removes the blocks that the filter does not want. `info` has the clock. */
-void segment_filter(struct segment *seg, const struct block_filter *filter,
-		    const struct session_info *info);
+/* size_bytes 0: stands for a damaged part; it has a loss and no rows. */
+struct block {
+	uint64_t first_ns, last_ns; /* time of the first and last sample */
+	uint64_t samples;           /* sum over its rows */
+	uint32_t n_rows, n_losses;
+	uint64_t file_off, size_bytes; /* in the segment's file */
+	const struct loss_row *losses;
+};
 
-/* Reads the INFO block at the beginning of a segment if it is whole. */
-void segment_find_info(struct segment_context *c, const uint8_t *bytes, size_t size);
-
-/* Reads the END block at the end of a session's last segment, if there is one. */
-void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t size);
-
-/*
- * Moves classes of counters that the session does not have to counter 0, and their losses to "all
- * counters".
- */
-void segment_limit_counters(struct segment *seg, uint32_t n_counters);
-uint32_t segment_max_counter(const struct segment *seg);
+struct segment {
+	const char *name; /* the file's name */
+	const char **strings;
+	struct image *images; /* [0] is [unknown] */
+	struct profile_class
+		*classes; /* app, comm and cgroup are indexes into images and strings */
+	struct tree_node *nodes;
+	struct code_symbol *symbols; /* an image's may stand in an earlier segment, too */
+	struct block *blocks;
+	uint32_t n_strings, n_images, n_classes, n_nodes, n_symbols, n_blocks;
+};

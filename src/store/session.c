@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "store/segment.h"
+#include "store/segment_parse.h"
 
 struct session_file {
 	/* First member: a pointer to the session is a pointer to this struct */

@@ -20,48 +20,8 @@
 
 #include "base/mem.h"
 #include "base/time_window.h"
-#include "event/loss.h"
-#include "machine/image.h"
+#include "store/segment.h"
 #include "store/store.h"
-
-/* A node of the call tree. nodes[0] is the root and has no code; parents come before children. */
-struct tree_node {
-	uint32_t parent;
-	struct code_addr code; /* image: index into segment->images */
-};
-
-/* The samples of one (class, node) in one block. */
-struct count_row {
-	uint32_t class, node;
-	uint64_t samples, period;
-};
-
-struct loss_row {
-	enum loss_reason reason;
-	uint32_t counter; /* UINT32_MAX: all or not known */
-	uint64_t n;
-};
-
-/* size_bytes 0: stands for a damaged part; it has a loss and no rows. */
-struct block {
-	uint64_t first_ns, last_ns; /* time of the first and last sample */
-	uint64_t samples;           /* sum over its rows */
-	uint32_t n_rows, n_losses;
-	uint64_t file_off, size_bytes; /* in the segment's file */
-	const struct loss_row *losses;
-};
-
-struct segment {
-	const char *name; /* the file's name */
-	const char **strings;
-	struct image *images; /* [0] is [unknown] */
-	struct profile_class
-		*classes; /* app, comm and cgroup are indexes into images and strings */
-	struct tree_node *nodes;
-	struct code_symbol *symbols; /* an image's may stand in an earlier segment, too */
-	struct block *blocks;
-	uint32_t n_strings, n_images, n_classes, n_nodes, n_symbols, n_blocks;
-};
 
 struct session {
 	char *path; /* as it was named */
@@ -128,25 +88,3 @@ static inline uint64_t session_wall_ns(const struct session_info *info, uint64_t
 
 void session_close(struct session *s); /* NULL is fine */
 DEFINE_AT_EXIT(session_close, struct session)
-
-/*
- * Decodes the rows of one block and appends block->n_rows rows to *rows. Every class and node index
- * is in range. -EBADMSG: the block is damaged; session_open() has counted the loss.
- */
-struct count_rows {
-	struct count_row *data;
-	size_t n, cap;
-};
-int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
-		      struct error *err);
-
-/*
- * The same with the decoder's memory in the caller's hands. Threads that have one reader each may
- * read rows of a segment at the same time. A reader must not outlive the sessions that it has read.
- * Returns the number of rows. *rows belongs to the reader and is valid until the next call.
- */
-struct row_reader;
-struct row_reader *row_reader_new(void);
-void row_reader_free(struct row_reader *r); /* NULL is fine */
-int64_t row_reader_find(struct row_reader *reader, const struct segment *segment, uint32_t block,
-			const struct count_row **rows, struct error *err);

@@ -178,11 +178,5 @@ struct store_ops {
 	bool (*is_behind)(struct store *s);
 };
 
-/* The native store: segments (docs/formats.md). */
-extern const struct store_ops native_store;
-
 /* All stores, by the names of `record --store`; ends with NULL. Defined in commands/tables.c. */
 extern const struct store_ops *const store_kinds[];
-
-/* Bytes of memory that a store holds, for the recorder's budget. */
-uint64_t native_store_memory(const struct store *s);

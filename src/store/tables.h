@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "store/session.h"
+#include "store/segment.h"
 
 /*
  * A slot holds entry index + 1. At most half of the slots are used. The bits above the index hold a

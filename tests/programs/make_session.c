@@ -22,6 +22,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "elf/elf_file.h"
+#include "store/native.h"
 #include "store/store.h"
 
 #define SECOND      1000000000ULL

@@ -20,6 +20,8 @@
 #include "machine/image.h"
 #include "store/history/history.h"
 #include "store/history/retention.h"
+#include "store/native.h"
+#include "store/row_reader.h"
 #include "store/store.h"
 
 #define MINUTE   60ULL

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "profile/query.h"
 #include "profile/rows.h"
+#include "store/native.h"
 #include "store/session.h"
 #include "store/store.h"
 #include "symbol/symbols.h"

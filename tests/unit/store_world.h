@@ -16,6 +16,7 @@
 #include "base/files/file.h"
 #include "base/mem.h"
 #include "store/native.h"
+#include "store/row_reader.h"
 #include "store/session.h"
 #include "store/store.h"
 

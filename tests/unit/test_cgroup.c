@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "scratch.h"
+#include "store/native.h"
 #include "store_world.h"
 
 #define ID          "3f0c4f1e2d9b8a7c6e5f40312a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b"

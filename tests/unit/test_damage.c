@@ -11,7 +11,9 @@
 
 #include "base/buf.h"
 #include "store/format.h"
-#include "store/segment.h"
+#include "store/native.h"
+#include "store/row_reader.h"
+#include "store/segment_parse.h"
 
 #define SEGMENTS_MAX 8
 

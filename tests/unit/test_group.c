@@ -4,7 +4,9 @@
 
 #include "base/intmap.h"
 #include "store/group.h"
+#include "store/native.h"
 #include "store/recent.h"
+#include "store/row_reader.h"
 
 static void places_lead_back_to_values(void **state)
 {

@@ -11,6 +11,8 @@
 #include "import/import.h"
 #include "perfdata_file.h"
 #include "scratch.h"
+#include "store/native.h"
+#include "store/row_reader.h"
 #include "store/session.h"
 
 #define N_SEEDS   12

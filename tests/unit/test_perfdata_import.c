@@ -11,6 +11,7 @@
 #include "perfdata_file.h"
 #include "replay/replay.h"
 #include "scratch.h"
+#include "store/native.h"
 #include "store/session.h"
 
 /* The machine alone. */

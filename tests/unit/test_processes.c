@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "profile/processes.h"
 #include "profile/query.h"
+#include "store/native.h"
 #include "store/session.h"
 #include "store/store.h"
 #include "symbol/symbols.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sessions.h"
+#include "store/native.h"
 
 #define N_SEEDS 12
 

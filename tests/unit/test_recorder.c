@@ -18,6 +18,7 @@
 #include "collect/sampler.h"
 #include "counter/sources.h"
 #include "record/recorder.h"
+#include "store/native.h"
 #include "store/session.h"
 
 enum step { STEP_PAUSED, STEP_COUNTING, STEP_SWITCHED, STEP_PAUSED_AGAIN, STEP_DONE };

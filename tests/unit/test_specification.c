@@ -6,6 +6,7 @@
 #include "sessions.h"
 
 #include "profile/merge.h"
+#include "store/native.h"
 
 static bool takes_program(const struct fake_sample *s)
 {

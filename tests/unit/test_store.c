@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include "base/intmap.h"
+#include "store/native.h"
+#include "store/row_reader.h"
 #include <sys/stat.h>
 
 static void what_is_written_is_read(void **state)

@@ -4,6 +4,7 @@
 
 #include "base/intmap.h"
 #include "profile/sums.h"
+#include "store/row_reader.h"
 
 #define N_KINDS 5
 

@@ -8,6 +8,8 @@
 
 #include "base/intmap.h"
 #include "event/loss.h"
+#include "store/native.h"
+#include "store/row_reader.h"
 #include "store/segment_writer.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -11,6 +11,7 @@
 #include "store/history/history.h"
 #include "store/history/merge_names.h"
 #include "store/native.h"
+#include "store/row_reader.h"
 #include "store/tables.h"
 
 /*

@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "store/native.h"
 #include "store/store.h"
 
 /* The name of code in images that have no symbols in the merged part. */

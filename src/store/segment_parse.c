@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "store/segment.h"
+#include "store/segment_parse.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/error.h"
 #include "store/group.h"
+#include "store/row_reader.h"
+#include "store/segment_file.h"
 
 #define WARNINGS_MAX 50
 
@@ -19,61 +18,6 @@
 #define LATE_NS 2000000000ULL
 
 #define END_SIZE_MAX 2048 /* more than a header and an END */
-
-/* A group block. Each of its seconds is a block here. */
-struct group_place {
-	uint64_t file_off; /* of the counts */
-	uint32_t size;
-	uint64_t hash;
-	size_t rows_at; /* in them */
-	struct group_frame frame;
-	uint64_t level_ns; /* of an overview; else 0 */
-	const struct group_second *seconds;
-	uint32_t n_seconds;
-};
-
-/* Where the rows of a block are, and the tables that they refer to. */
-struct block_place {
-	const struct group_place *group; /* NULL: not in a group */
-	uint32_t first_row;              /* in the group's rows */
-	uint64_t file_off;
-	uint32_t size;
-	uint64_t hash, samples;
-	struct counts_frame frame;
-};
-
-/*
- * A block that the filter does not want. If a later block is wanted, it may refer to this block's
- * names and nodes.
- */
-struct unread {
-	struct block_header header;
-	const uint8_t *bytes;
-};
-
-struct segment_file {
-	struct segment seg; /* first member: a pointer to the segment is a pointer to this struct */
-	char *name;
-	struct arena *arena;
-	uint32_t cap[N_TABLES], blocks_cap;
-	struct block_place *places; /* one a block */
-	const uint8_t *bytes;
-	VEC(struct unread) unread;
-	struct file_mapping map;   /* the mapping of the bytes, if the segment owns one */
-	struct row_reader *reader; /* for segment_read_rows(); made at the first use */
-	uint64_t n_holes;          /* ids whose definition was damaged */
-};
-
-struct row_reader {
-	struct unpacker *unpacker;
-	const struct group_place *unpacked; /* the group that the rows belong to, or NULL */
-	struct count_rows rows;
-};
-
-static struct segment_file *file_of(const struct segment *seg)
-{
-	return (struct segment_file *)seg;
-}
 
 void segment_warn(struct segment_context *c, const char *format, ...)
 {
@@ -143,7 +87,7 @@ static struct segment_file *segment_new(const char *name)
 
 void segment_free(struct segment *seg)
 {
-	struct segment_file *f = file_of(seg);
+	struct segment_file *f = segment_file_of(seg);
 
 	if (!f)
 		return;
@@ -677,13 +621,13 @@ void segment_find_end(struct segment_context *c, const uint8_t *bytes, size_t si
 
 void segment_own(struct segment *seg, const struct file_mapping *map)
 {
-	file_of(seg)->map = *map;
+	segment_file_of(seg)->map = *map;
 }
 
 void segment_filter(struct segment *seg, const struct block_filter *filter,
 		    const struct session_info *info)
 {
-	struct segment_file *f = file_of(seg);
+	struct segment_file *f = segment_file_of(seg);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < seg->n_blocks; i++) {
@@ -721,105 +665,4 @@ uint32_t segment_max_counter(const struct segment *seg)
 	for (uint32_t i = 0; i < seg->n_classes; i++)
 		max = MAX(max, seg->classes[i].counter);
 	return max;
-}
-
-static bool sums_agree(const struct count_row *rows, size_t n, uint64_t samples)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += rows[i].samples;
-	return sum == samples;
-}
-
-static int unpack_group(struct row_reader *r, const uint8_t *bytes, const struct group_place *g)
-{
-	r->unpacked = NULL;
-	r->rows.n = 0;
-	if (XXH3_64bits(bytes, g->size) != g->hash ||
-	    group_decode_rows(r->unpacker, bytes + g->rows_at, g->size - g->rows_at, &g->frame,
-			      g->seconds, g->n_seconds, &r->rows) < 0)
-		return -EBADMSG;
-	r->unpacked = g;
-	return 0;
-}
-
-struct row_reader *row_reader_new(void)
-{
-	struct row_reader *r = xcalloc(1, sizeof(*r));
-
-	r->unpacker = unpacker_new();
-	return r;
-}
-
-void row_reader_free(struct row_reader *r)
-{
-	if (!r)
-		return;
-	unpacker_free(r->unpacker);
-	vec_fini(&r->rows);
-	free(r);
-}
-
-/* Callers mostly read one second after the other, so the group is kept. */
-static int find_second(struct row_reader *r, const uint8_t *bytes, const struct block_place *place,
-		       const struct count_row **rows)
-{
-	if (r->unpacked != place->group &&
-	    unpack_group(r, bytes + place->group->file_off, place->group) < 0)
-		return -EBADMSG;
-	*rows = r->rows.data + place->first_row;
-	return 0;
-}
-
-static int row_reader_decode(struct row_reader *r, const uint8_t *bytes,
-			     const struct block_place *place, const struct count_row **rows)
-{
-	r->unpacked = NULL;
-	r->rows.n = 0;
-	/* A file that was cut meanwhile has zeros here. */
-	if (XXH3_64bits(bytes + place->file_off, place->size) != place->hash ||
-	    counts_decode(r->unpacker, bytes + place->file_off, place->size, &place->frame,
-			  &r->rows) < 0)
-		return -EBADMSG;
-	*rows = r->rows.data;
-	return 0;
-}
-
-int64_t row_reader_find(struct row_reader *reader, const struct segment *segment, uint32_t block,
-			const struct count_row **rows, struct error *err)
-{
-	const struct segment_file *f = file_of(segment);
-	const struct block_place *place = &f->places[block];
-	uint32_t n = place->frame.n_rows;
-	int r;
-
-	if (!n)
-		return 0;
-	r = place->group ? find_second(reader, f->bytes, place, rows)
-			 : row_reader_decode(reader, f->bytes, place, rows);
-	if (!r && !sums_agree(*rows, n, place->samples))
-		r = -EBADMSG;
-	if (r < 0)
-		return error_set(err, r, "%s: the counts of the block at %.3f s are damaged",
-				 f->name, (double)segment->blocks[block].first_ns / 1e9);
-	return n;
-}
-
-int segment_read_rows(const struct segment *segment, uint32_t block, struct count_rows *rows,
-		      struct error *err)
-{
-	struct segment_file *f = file_of(segment);
-	const struct count_row *found;
-	int64_t n;
-
-	if (!f->reader)
-		f->reader = row_reader_new();
-	n = row_reader_find(f->reader, segment, block, &found, err);
-	if (n <= 0)
-		return (int)n;
-	vec_reserve(rows, rows->n + (size_t)n);
-	memcpy(rows->data + rows->n, found, (size_t)n * sizeof(*found));
-	rows->n += (size_t)n;
-	return 0;
 }

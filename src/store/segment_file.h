@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A segment with its bytes and the places of its blocks: for its parser and its row readers. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/files/file.h"
+#include "store/block.h"
+#include "store/group.h"
+#include "store/segment.h"
+
+struct row_reader;
+
+/* A group block. Each of its seconds is a block here. */
+struct group_place {
+	uint64_t file_off; /* of the counts */
+	uint32_t size;
+	uint64_t hash;
+	size_t rows_at; /* in them */
+	struct group_frame frame;
+	uint64_t level_ns; /* of an overview; else 0 */
+	const struct group_second *seconds;
+	uint32_t n_seconds;
+};
+
+/* Where the rows of a block are, and the tables that they refer to. */
+struct block_place {
+	const struct group_place *group; /* NULL: not in a group */
+	uint32_t first_row;              /* in the group's rows */
+	uint64_t file_off;
+	uint32_t size;
+	uint64_t hash, samples;
+	struct counts_frame frame;
+};
+
+/*
+ * A block that the filter does not want. If a later block is wanted, it may refer to this block's
+ * names and nodes.
+ */
+struct unread {
+	struct block_header header;
+	const uint8_t *bytes;
+};
+
+struct segment_file {
+	struct segment seg; /* first member: a pointer to the segment is a pointer to this struct */
+	char *name;
+	struct arena *arena;
+	uint32_t cap[N_TABLES], blocks_cap;
+	struct block_place *places; /* one a block */
+	const uint8_t *bytes;
+	VEC(struct unread) unread;
+	struct file_mapping map;   /* the mapping of the bytes, if the segment owns one */
+	struct row_reader *reader; /* for segment_read_rows(); made at the first use */
+	uint64_t n_holes;          /* ids whose definition was damaged */
+};
+
+static inline struct segment_file *segment_file_of(const struct segment *seg)
+{
+	return (struct segment_file *)seg;
+}
