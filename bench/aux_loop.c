@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recorder of Intel PT as simple as perf record's: what is new in each AUX area is written with
- * write(2) from the mapping, and given back to the kernel. The measure of what that costs.
+ * A recorder of Intel PT that is as simple as perf record: it writes the new bytes of each AUX area
+ * from the mapping with write(2), and gives them back to the kernel. It measures the cost of this.
  *
- * Usage: aux_loop OUT SECONDS; prints "BYTES CPU_SECONDS".
+ * Usage: aux_loop OUT SECONDS
+ *
+ * It prints "BYTES CPU_SECONDS".
  */
 #include <fcntl.h>
 #include <inttypes.h>

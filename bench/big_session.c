@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session as a busy machine gives it, without the machine: what opening and drawing large
- * sessions is measured with.
+ * Makes a session as a busy machine gives it, without the machine. The benchmarks open and draw
+ * such large sessions.
  *
  *   big_session DIR [SECONDS [SAMPLES-A-SECOND [CHAINS [vary]]]]
  *
- * Default: 600 s of 2 CPUs at 999 Hz over 20000 call chains. Chains grow from each other, so that
- * they share callers as real ones do; few are hot, many are rare, and the work changes every
- * minute. With `vary` every sample has a period of its own, as hardware counters have.
+ * The default is 600 s of 2 CPUs at 999 Hz over 20000 call chains. Chains grow from each other, so
+ * they share callers as real chains do. Few are hot, many are rare, and the work changes every
+ * minute. With `vary`, each sample has a different period, as with hardware counters.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What readable names cost.
+ * Measures the cost of readable names.
  *
- *	demangle [LANGUAGE] <names		prints each name, as it is read
- *	demangle -t [LANGUAGE] <names		prints the nanoseconds for a name
- *	demangle -f FILE			prints the symbols of an ELF file:
- *"NAME<tab>READABLE"
+ *	demangle [LANGUAGE] <names	prints each name, as it is read
+ *	demangle -t [LANGUAGE] <names	prints the nanoseconds for a name
+ *	demangle -f FILE		prints "NAME<tab>READABLE" for each symbol of an ELF file
  *
- * LANGUAGE: ocaml, ada or haskell, whose names only their image tells from C's.
+ * LANGUAGE is ocaml, ada or haskell. Their names look like names of C; only the image shows the
+ * language.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The floor under any sampling profiler: a cpu-clock event on a command and
- * all its children, whose overflow runs a BPF program that adds one to a
- * number and nothing else. What a profiler costs beyond this is its own doing.
+ * The floor under any sampling profiler. It opens a cpu-clock event on a command and all its
+ * children. At each overflow, a BPF program adds one to a number, and does nothing else. A profiler
+ * is responsible for all cost above this floor.
  *
- * Usage: floor [-a] HZ COMMAND [ARG…]; says the number of ticks on stderr. With -a
- * the timer is that of the whole machine while the command runs.
+ * Usage: floor [-a] HZ COMMAND [ARG…]
+ *
+ * It prints the number of ticks on stderr. With -a, the timer covers the whole machine while the
+ * command runs.
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Does a small cache in front of the machine's lookups pay? (Prospect put four
- * entries with random replacement in front of its tries.)
+ * Does a small cache in front of the machine's lookups pay? Prospect had four entries with random
+ * replacement in front of its tries.
  *
- * Profiles a command, keeps the stream of (pid, address) of its samples and
- * callers, and looks the stream up again and again: mappings by address, processes by pid.
+ * The program profiles a command and keeps the (pid, address) of its samples and callers. Then it
+ * looks all of them up again and again: mappings by address, and processes by pid.
  *
  *   front_cache COMMAND [ARG…]
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A daemon's history, without the daemon and the day: what reading windows of time and retention
- * are measured with.
+ * Makes a daemon's history, without the daemon and without waiting for a day. The benchmarks read
+ * windows of time from it, and measure retention.
  *
  *   history DIR [HOURS [SAMPLES [CHAINS]]]
  *
- * Default: 24 hours of 50 million samples on 16 CPUs at 49 Hz (of 67.7 million that fully busy
- * ones would give), over 8000 call chains, each with up to 16 instructions that samples fall on.
- * 300 processes live at a time; most are gone in seconds, some stay all day. Few chains
- * are hot, many are rare, and work follows the day. Samples are kept apart as the daemon does:
- * by application and process, not by thread and CPU. A part an hour, from 2026-06-01 00:00 UTC on.
+ * The default is 24 hours with 50 million samples of 16 CPUs at 49 Hz. Fully busy CPUs would give
+ * 67.7 million. There are 8000 call chains, each with up to 16 sampled instructions. 300 processes
+ * live at a time: most end within seconds, some stay all day. Few chains are hot, many are rare,
+ * and the work follows the day. As in the daemon, samples are kept apart by application and
+ * process, not by thread and CPU. A part is an hour; the first one begins at 2026-06-01 00:00 UTC.
  */
 #include <math.h>
 #include <stdio.h>

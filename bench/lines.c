@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Addresses to functions, files and lines, as llvm-symbolizer prints them.
+ * Turns addresses into functions, files and lines, and prints them as llvm-symbolizer does.
  *
- *   lines [-c CACHE] [-r N] [-t] IMAGE < ADDRESSES     link addresses, in hexadecimal, one a line
+ *   lines [-c CACHE] [-r N] [-t] IMAGE < ADDRESSES
  *
- * Prints "FUNCTION\nFILE:LINE:COLUMN\n" for every frame, innermost first, and an empty line after
- * each address; "??" and 0 for what is not known. -c: with a cache of indexes in this directory.
- * -t: says on stderr what the parts took; -r: looks all of them up N times for that.
+ * Input is a link address in each line, in hexadecimal. For every frame, innermost first, the
+ * program prints "FUNCTION\nFILE:LINE:COLUMN\n", and an empty line after each address. Unknown
+ * names are "??", and unknown numbers are 0.
+ *
+ *   -c  keep a cache of indexes in this directory
+ *   -t  print the time of each part on stderr
+ *   -r  look all addresses up N times, for -t
  */
 #include <ctype.h>
 #include <elf.h>

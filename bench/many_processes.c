@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session of many processes, as a busy machine gives it: what the process report is measured
- * with.
+ * Makes a session of many processes, as a busy machine gives it. The benchmarks make process
+ * reports of it.
  *
  *   many_processes DIR [PROCESSES [SAMPLES-EACH]]
  *
- * Default: 5000 processes with 60 samples each, in 20 programs of 30 libraries and the kernel. Two
- * fifths are in the kernel, some of them in interrupts. All names come with the session.
+ * The default is 5000 processes with 60 samples each, in 20 programs of 30 libraries and the
+ * kernel. Two fifths of the samples are in the kernel, some of them in interrupts. All names come
+ * with the session.
  */
 #include <stdio.h>
 #include <stdlib.h>

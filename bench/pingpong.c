@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Request and response over TCP on loopback: PAIRS clients, each with a server
- * process of its own, exchange ROUNDS messages of 64 bytes. The processes are named "client" and
- * "server".
+ * Requests and responses over TCP on loopback. PAIRS clients exchange ROUNDS messages of 64 bytes,
+ * each with a separate server process. The processes are named "client" and "server".
+ *
  * Usage: pingpong PAIRS ROUNDS
  */
 #include <arpa/inet.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instructions a second out of an Intel PT recording, one core: our decoder, with a list of calls
- * and returns or of all branches, cold and hot, and libipt's block decoder. Prints "NAME N" in
- * millions of instructions a second of CPU time; bench/measures/pt_flow.py reads it.
+ * Instructions a second out of an Intel PT recording, on one core. It measures our decoder, with a
+ * list of calls and returns or of all branches, cold and hot. The peer is libipt's block decoder.
+ * It prints "NAME N", in millions of instructions a second of CPU time, for
+ * bench/measures/pt_flow.py.
  *
- * Usage: pt_flow RECORDING [ROUNDS]: of one thread.
+ * Usage: pt_flow RECORDING [ROUNDS]
+ *
+ * The recording is of one thread.
  */
 #include <inttypes.h>
 #include <stdio.h>

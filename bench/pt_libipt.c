@@ -35,7 +35,7 @@ struct pt_image *libipt_image(const struct libipt_map *maps, size_t n)
 	struct pt_image_section_cache *cache = pt_iscache_alloc("bench");
 	struct pt_image *image = pt_image_alloc("bench");
 
-	/* Without it a section, and what was decoded of it, is forgotten when another is used. */
+	/* Without a limit, libipt forgets a section and its decoded code when it maps another. */
 	pt_iscache_set_limit(cache, 1ULL << 30);
 	for (size_t i = 0; i < n; i++) {
 		int section = pt_iscache_add_file(cache, maps[i].path, maps[i].file_off,

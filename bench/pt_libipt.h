@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was in the packets, PADs apart; `mixed` is there so that no direction can be left out. */
+/* Sums of the packets without PADs. `mixed` makes sure that every direction is decoded. */
 struct pt_packet_sum {
 	uint64_t directions, others, mixed;
 };

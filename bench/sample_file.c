@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Adds to one sample file of OProfile's format: our hash store, and a straightforward mapped
- * chained table of the same format, which does what the format says, an add at a time.
+ * Adds to one sample file of OProfile's format. It measures our hash store, and a plain chained
+ * table of the same format, which is mapped and takes an add at a time.
  *
- *   sample_file DIR [KEYS [ADDS]]       ->  "store M/s" and "plain M/s" of CPU time
+ *   sample_file DIR [KEYS [ADDS]]
  *
- * The keys are addresses of code, the picks a fixed random order; the table has them all before
- * the clock starts.
+ * It prints "store M/s" and "plain M/s" of CPU time. The keys are addresses of code, in a fixed
+ * random order. The table has all keys before the clock starts.
  */
 #include <fcntl.h>
 #include <inttypes.h>

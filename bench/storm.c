@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A storm of short processes at a fixed rate: what a profiler of the whole machine must forget
+ * A storm of short processes at a fixed rate, which a profiler of the whole machine must forget
  * again.
  *
  *   storm PER_SECOND SECONDS KIND DIR
  *   storm --spin MS
  *
- * In turn a process only forks, executes a program of DIR, or executes a shell that executes one;
- * each is busy for 2 ms. With KIND "fixed" there are as many programs and names as DIR has files;
- * with "fresh" each process that only forks has a name that no other has. Programs of DIR are
- * copies of this one.
+ * The processes take turns: one only forks, one executes a program of DIR, and one executes a shell
+ * that executes such a program. Each is busy for 2 ms. With KIND "fixed", there are as many
+ * programs and names as DIR has files. With "fresh", each process that only forks has a name that
+ * no other has. The programs of DIR are copies of this one.
  */
 #include <dirent.h>
 #include <errno.h>

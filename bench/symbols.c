@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What naming costs: making the index of an image, opening a cached one, one
- * look-up of a random address, one demangled name.
+ * Measures the cost of naming: making the index of an image, opening a cached index, looking up a
+ * random address, and demangling a name.
  *
- *   symbols [IMAGE…]     files, or "kernel"; default: kernel and the C library
+ *   symbols [IMAGE…]
  *
- * Prints "IMAGE NAME VALUE UNIT" lines.
+ * An image is a file or "kernel". The default is the kernel and the C library. It prints lines of
+ * "IMAGE NAME VALUE UNIT".
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs below a profiler and measures the work alone: the profiler's own start
- * and end are outside, and what it used itself is its total less this.
+ * Runs below a profiler, and measures the work alone. The start and the end of the profiler are
+ * outside. The profiler's own use is its total minus these values.
  *
- * Usage: timed FILE COMMAND [ARG…]; writes "WALL CPU PEAK" to FILE: seconds, CPU being
- * the user and system time of the command, all its children and this program; and the
- * largest resident set of a child in KiB. (A process inherits the peak of the one that it was
- * forked from, so a large parent such as Python would be measured instead.)
+ * Usage: timed FILE COMMAND [ARG…]
+ *
+ * It writes "WALL CPU PEAK" to FILE. WALL is in seconds. CPU is the user and system time of the
+ * command, all its children and this program, in seconds. PEAK is the largest resident set of a
+ * child, in KiB. A process inherits the peak of the process that forked it. So this program is
+ * small: a large parent such as Python would be measured instead.
  */
 #include <stdio.h>
 #include <sys/resource.h>

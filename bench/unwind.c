@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What unwinding costs: building tables, and walking the stacks of a real
- * program, beside libunwind's remote unwinder (if it was there at build time)
- * on the same registers and stack bytes, in turn.
+ * Measures the cost of unwinding: building tables, and walking the stacks of a real program. If
+ * libunwind was there at build time, its remote unwinder takes turns with ours. Both get the same
+ * registers and stack bytes.
  *
  *	unwind build IMAGE…		milliseconds, rows/s, bytes a row
  *	unwind walk SAMPLES COMMAND…	samples COMMAND under ptrace, then walks
  *
- * Prints "WHAT NAME VALUE UNIT" lines.
+ * It prints lines of "WHAT NAME VALUE UNIT".
  */
 #include <time.h>
 

@@ -4,9 +4,10 @@
  *
  *	walk < REQUESTS
  *
- * A request is a line: the process, then its registers by DWARF number (x86-64: 16 and the program
- * counter), in hexadecimal. The answer is a line: why the stack ends (unwind/stop.h), then its
- * addresses, innermost first. A process stays the same as long as its number does.
+ * A request is a line with the process and its registers in hexadecimal, in the order of their
+ *DWARF numbers. On x86-64, these are 16 registers and the program counter. The answer is a line
+ *with the reason why the stack ends (unwind/stop.h), and the addresses, innermost first. A process
+ *stays the same as long as its number does.
  */
 #include <inttypes.h>
 #include <limits.h>

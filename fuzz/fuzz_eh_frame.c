@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any call frame information, compiled to an unwind table. The input is an ELF image. Or its first
- * byte has flags (bit 0 AArch64, bit 1 .debug_frame, bit 2 compressed, bit 3 .sframe), and the rest
- * is the content of that section in a generated image.
+ * Any call frame information, compiled to an unwind table. The input is an ELF image, or flags and
+ * the content of a section. Flags are the first byte: bit 0 AArch64, bit 1 .debug_frame, bit 2
+ * compressed, bit 3 .sframe. The content goes into that section of a generated image.
  */
 #include <elf.h>
 #include <stdint.h>

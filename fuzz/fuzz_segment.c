@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The segment reader. The input's first byte says what the rest is:
+ * The segment reader. The input's first byte decides about the rest:
  *
- *   even  a segment file as it is
- *   odd   blocks without checksums, which are filled in, so that the fuzzer gets
- *         behind them. Each is a byte of its kind and losses, the fields of its
- *         header in the order below as ULEB128, then the bytes of its sections.
+ *   even  the rest is a segment file
+ *   odd   the rest is blocks without checksums. They are filled in, so that the
+ *         fuzzer gets behind them. Each block is a byte of its kind and losses,
+ *         the fields of its header in the order below as ULEB128, then the bytes
+ *         of its sections.
  */
 #include <stdlib.h>
 #define XXH_INLINE_ALL

@@ -7,7 +7,7 @@
 #include "commands/tables.h"
 #include "profile/key.h"
 
-/* What may stand for a value or an operand. */
+/* The kinds of words that complete a value or an operand. */
 enum what { ANY, FILES, CHOICES, PROGRAMS, COMMANDS, WORDS, KEYS, EVENTS, FILTERS };
 
 static enum what what_of(const struct option_spec *row)
@@ -178,7 +178,7 @@ static const char bash_functions[] =
 	"\t\tprintf -v word '%q' \"$line\"\n"
 	"\t\tCOMPREPLY+=(\"$2$word\")\n"
 	"\tdone\n}\n\n"
-	"# The part of $1 that readline replaces: a colon may begin a word of its own.\n"
+	"# The part of $1 that readline replaces: a colon may begin a separate word.\n"
 	"_assay_cut_colon()\n{\n"
 	"\tlocal i\n\n"
 	"\t[[ $COMP_WORDBREAKS == *:* ]] || return\n"
@@ -382,7 +382,7 @@ void complete_zsh(void)
 	puts("\tesac\n}\n\n_assay \"$@\"");
 }
 
-/* What is shown beside a word; fish quotes with a backslash. */
+/* The description that fish shows beside a word. fish quotes with a backslash. */
 static void put_fish_text(const char *text)
 {
 	fputs(" -d '", stdout);
@@ -394,7 +394,7 @@ static void put_fish_text(const char *text)
 	puts("'");
 }
 
-/* As a word behind our name, or for a front end as a program of its own. */
+/* The option belongs to a command of assay, or to a front end, which is a separate program. */
 static void put_fish_option(const struct command *c, bool is_alone, const struct option_spec *row)
 {
 	if (is_alone)

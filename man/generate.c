@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes what is derived from the command tables: man pages in scdoc's markup,
- * completion for bash, zsh and fish, and the bare list of options that the
- * tests compare all of these with. Runs at build time only.
+ * Writes all texts that follow from the command tables: man pages in scdoc's markup, and completion
+ * for bash, zsh and fish. It also writes a bare list of options, with which the tests compare
+ * these. It runs at build time only.
  *
  *   generate man            assay(1)
  *   generate man COMMAND    assay-COMMAND(1)

@@ -65,9 +65,9 @@ uint64_t assay_rows_total_samples(const struct assay_rows *rows, size_t column);
 uint64_t assay_rows_total_events(const struct assay_rows *rows, size_t column);
 
 /*
- * A column of assay-report(1), as in `report --format json`: a key of the row, or pid, tid,
- * build_id, name, other … Returns "" if the row has no such value, and NULL if there is no such
- * column.
+ * The text of a column of assay-report(1), as in `report --format json`: a key of the row, or pid,
+ * tid, build_id, name, other … Returns "" if the row has no such value. Returns NULL if there is no
+ * such column.
  */
 const char *assay_row_text(struct assay_rows *rows, size_t row, const char *column);
 

@@ -20,8 +20,8 @@ struct assay_config *assay_config_new(void);
 void assay_config_free(struct assay_config *config);
 
 /*
- * Sets an option by its name. `value` is copied; for a switch, "" or "1" is on and "0" is off.
- * -EINVAL: there is no such option; the message lists them. assay_config_name() lists them, too.
+ * Sets an option by its name, and copies `value`. A switch is on with "" or "1", and off with "0".
+ * -EINVAL: there is no such option. The message lists all names, as assay_config_name() does.
  *
  *     itrace, no-itrace, vmlinux, symfs, container-names, no-demangle, since, until
  *                        as the options of assay-report(1)

@@ -3,8 +3,9 @@
  * The fake processor with its driver. Plays a recording of the generator into the rings and AUX
  * areas of preload.c's events, as kernel/events/ring_buffer.c and the driver of Intel PT do.
  *
- *   FAKE_PT_TRACE    the recording; the trace of thread n goes to ring n, so each thread needs a
- * CPU FAKE_PT_DIR      the folder for "done", when all was played, and for "stats" at the end
+ *   FAKE_PT_TRACE    the recording; the trace of thread n goes to ring n, so each thread
+ *                    needs a CPU
+ *   FAKE_PT_DIR      the folder for "done", when all was played, and for "stats" at the end
  *   FAKE_PT_RATE     MB/s of a ring; 0 or none: as fast as the reader, without losses
  *   FAKE_PT_SECONDS  plays so long, again and again from the first trace on
  *   FAKE_PT_STEPS    plays in so many parts; before each but the first, makes "step.N" and waits
@@ -485,8 +486,8 @@ static bool put_samples(struct player *p, uint64_t time)
 /* ---- playing ---- */
 
 /*
- * Whether a ring is due. It gets the bytes that its rate gives since the last time, but half of its
- * area at most: a device that was off the CPU for a while produces less, and no burst.
+ * Whether a ring is due. It gets the bytes of its rate since the last time, but at most half of its
+ * area. So a device that was off the CPU for a while produces less, and no burst.
  */
 static bool is_due(struct player *p)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Works on another stack: fibers SECONDS [WHAT], of CPU time. x86-64.
+ * Works on another stack, for SECONDS of CPU time: fibers SECONDS [KIND]. x86-64.
  *
- *   fiber     run_on() changes stacks, and its unwind information leads back, as in OCaml 5's
- * runtime nested    such a fiber within a fiber; the inner one's leads over the outer one's
- * descriptor context   a context of makecontext(3): nothing is around its first function
+ *   fiber     run_on() changes stacks, and its unwind information leads back, as in
+ *             OCaml 5's runtime
+ *   nested    such a fiber within a fiber; the unwind information of the inner fiber
+ *             leads over the descriptor of the outer one
+ *   context   a context of makecontext(3), whose first function has no caller
  */
 #include <stdint.h>
 #include <stdio.h>

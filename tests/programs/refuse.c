@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs a command for which the kernel refuses a system call: `refuse perf|container|bpf COMMAND
- * [ARGUMENT…]`. perf: perf_event_open(2) fails as in a kernel without it (ENOSYS). container: it
- * fails as with the filters of containers (EPERM). bpf: bpf(2) fails as with a policy (EPERM).
+ * Runs a command for which the kernel refuses a system call.
+ *
+ *   refuse perf|container|bpf COMMAND [ARGUMENT…]
+ *
+ *   perf       perf_event_open(2) fails as in a kernel without it (ENOSYS)
+ *   container  perf_event_open(2) fails as with the filters of containers (EPERM)
+ *   bpf        bpf(2) fails as with a policy (EPERM)
  */
 #include <errno.h>
 #include <linux/filter.h>

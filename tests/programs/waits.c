@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads that each wait in one way for the given time: sleeper() by nanosleep(2), again and again;
- * locker() for a mutex that main() holds; reader() on a pipe. worker() never waits. The time begins
- * when locker() and reader() wait.
+ * Threads that each wait in one way for the given time. sleeper() calls nanosleep(2) again and
+ * again. locker() waits for a mutex that main() holds. reader() waits on a pipe. worker() never
+ * waits. The time begins when locker() and reader() wait.
  *
- * Prints a line for each function, in whole milliseconds: its name; its time from start to end
- * (rounded up); the part that it certainly waited (rounded down); its CPU time; the numbers of
- * voluntary and of involuntary context switches; and the sum of its naps of LONG_MS and more.
+ * Prints a line for each function, in whole milliseconds, with these fields:
+ *
+ *   the function's name
+ *   its time from start to end, rounded up
+ *   the part of it that it certainly waited, rounded down
+ *   its CPU time
+ *   the numbers of voluntary and of involuntary context switches
+ *   the sum of its naps of LONG_MS and more
  */
 #include <pthread.h>
 #include <sys/resource.h>

@@ -3,8 +3,11 @@
  * Shared code of the programs with known answers: a unit of work that takes the same time wherever
  * it is inlined, and the running time.
  *
- * Each program takes one argument: seconds ("2s", "0.5s"), seconds of CPU time of all its threads
- * ("2cpu"), which are the same number of samples on a busy machine, or rounds ("1000").
+ * Each program takes one argument, in one of these forms:
+ *
+ *   2s, 0.5s  seconds
+ *   2cpu      seconds of CPU time of all its threads: the same number of samples on a busy machine
+ *   1000      rounds
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Presents a static program as a kernel: as a vmlinux, or as the folder kcore_dir of `perf record
- * --kcore`, with its code in kcore, its functions in kallsyms, and no modules.
+ * --kcore`. The folder has the program's code in kcore and its functions in kallsyms. There are no
+ * modules.
  */
 #pragma once
 

@@ -524,7 +524,7 @@ static void put_build_ids(struct buf *b, size_t *slot, const struct recording *r
 	end_feature(b, slot, from);
 }
 
-/* The places of the AUXTRACE records. The size is that of the record without its payload. */
+/* The places of the AUXTRACE records. The size is the size of the record without its payload. */
 static void put_index(struct buf *b, size_t *slot, const struct recording *r, uint64_t data_at)
 {
 	size_t from = b->len;

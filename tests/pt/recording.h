@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Writes a perf.data of an Intel PT recording for perf 6.1, with one AUX buffer for each thread
- * (perf record --per-thread) or CPU: the side band in the order of the calls, then the trace of
- * each buffer. Times are TSC ticks; the file declares them as nanoseconds.
+ * (perf record --per-thread) or CPU. First comes the side band in the order of the calls, then the
+ * trace of each buffer. Times are TSC ticks; the file declares them as nanoseconds.
  */
 #pragma once
 

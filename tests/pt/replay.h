@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording of Intel PT with one buffer for each thread, opened for our decoder: its buffers, its
- * clock, and the code that its processes had mapped at each time.
+ * A recording of Intel PT with one buffer for each thread, opened for our decoder. It has the
+ * buffers, the clock, and the code that the processes had mapped at each time.
  */
 #pragma once
 

@@ -22,11 +22,12 @@
  *   --switch                 records of turns are PERF_RECORD_SWITCH, or
  *   --tracepoint             sched:sched_switch; else PERF_RECORD_SWITCH_CPU_WIDE
  *   --kernel                 the code of a static program counts as the kernel's. OUT is a
- * directory with a copy of kcore, in which the first bytes are those from before the kernel changed
- * them. With CPUs, a thread that calls __switch_to() ends its turn, and the trace continues in
- * there with a thread that ended its turn before
+ *                            directory with a copy of kcore, whose first bytes are from before
+ *                            the kernel changed them. With CPUs, a thread that calls
+ *                            __switch_to() ends its turn. The trace continues there with a
+ *                            thread that ended its turn before.
  *
- * TRUTH gets a line for each taken branch, in the order of time: "TID FROM => TO"; FROM or TO is 0
+ * TRUTH gets a line for each taken branch, in the order of time: "TID FROM => TO". FROM or TO is 0
  * where tracing begins or ends. The program does not use the vdso, which has no file. Its
  * environment and its CPUID are always the same, so a program of one thread has the same trace on
  * each machine.
@@ -74,7 +75,7 @@ struct cpu {
 
 struct task {
 	pid_t tid, pid;
-	struct writer *writer;    /* its own, or that of its CPU; NULL: it is on no CPU */
+	struct writer *writer;    /* the task's or its CPU's writer; NULL: it is on no CPU */
 	struct cpu *cpu, *was_on; /* was_on: its previous CPU */
 	struct instruction at;    /* the instruction at writer->ip */
 	int status;               /* of the stop that waits for a CPU; 0: it goes on at `ip` */

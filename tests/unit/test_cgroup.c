@@ -123,7 +123,7 @@ static const struct expected of_pods[] = {
 	       "cri-containerd-" ID ".scope",
 	  "cri-containerd-" ID ".scope", "containerd", ID, "0123456789abcdef0123456789abcdef",
 	  "burstable" },
-	/* kind: a node is a container, and has slices of its own */
+	/* kind: a node is a container, and has slices */
 	{ "/docker/" ID2 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
 	  "kubelet-kubepods-burstable-pod" UID_IN_UNIT ".slice/cri-containerd-" ID ".scope",
 	  "cri-containerd-" ID ".scope", "containerd", ID, UID, "burstable" },
@@ -356,7 +356,7 @@ static void storages_elsewhere_and_pods_have_names(void **state)
 	}
 }
 
-/* A user could link his storage to that of another user, or of root. */
+/* A user could link his storage to another user's storage, or to root's. */
 static void a_storage_with_files_of_another_user_has_no_names(void **state)
 {
 	static const char own[] = "home/s/.local/share/containers/storage/" CONTAINERS;

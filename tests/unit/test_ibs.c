@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Instruction-based sampling: raw samples with the register layouts of AMD's manuals, the events
- * that follow from them, and the way of a sample from the option to the store.
+ * Instruction-based sampling. The tests take raw samples with the register layouts of AMD's
+ * manuals, check the events that follow from them, and follow a sample from the option to the
+ * store.
  */
 #include "unit.h"
 

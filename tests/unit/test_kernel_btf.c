@@ -48,7 +48,7 @@ static struct btf *make_kernel(void)
 	return b;
 }
 
-/* A program that knows the structure under a name of its own. */
+/* A program that knows the structure under another name. */
 static struct btf *make_program(void)
 {
 	struct btf *b = btf__new_empty();
@@ -150,7 +150,7 @@ static void test_damaged(void **state)
 	btf__free(kernel);
 }
 
-/* The kernel that runs: `mm` of a task is where all of its BTF puts it. */
+/* The running kernel: `mm` of a task is at the place that the whole BTF gives. */
 static void test_of_this_kernel(void **state)
 {
 	static const char path[] = "/sys/kernel/btf/vmlinux";

@@ -20,9 +20,9 @@
 #define RUNS_MAX 24
 
 /*
- * A function's table, and the lines that Python itself gives for its code, in units of 2 bytes:
- *runs of (line, units), by co_lines() or, up to 3.9, by dis.findlinestarts(). Line 0: none. The
- *function is line 2 to 18 of:
+ * A function's table, and the lines that Python itself gives for its code. The lines are runs of
+ * (line, units of 2 bytes), by co_lines() or, up to 3.9, by dis.findlinestarts(). Line 0: none. The
+ * function is line 2 to 18 of:
  *
  *	def f(a,
  *	      b=1):

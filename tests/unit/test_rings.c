@@ -568,7 +568,7 @@ static bool all_have_cgroups(bool has)
 	return fx.perf.n > 0;
 }
 
-/* The layout of records is that of the opened attributes. */
+/* The opened attributes define the layout of records. */
 static void samples_have_no_cgroup_where_the_kernel_knows_none(void **state)
 {
 	(void)state;

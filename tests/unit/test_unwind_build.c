@@ -257,7 +257,7 @@ static void assert_signal_around(const struct built *b, const char *trampoline, 
 	assert_int_not_equal(unwind_rule_cfa(rule_at(b, at + size)), UNWIND_CFA_SIGNAL);
 }
 
-/* musl's code has no call frame information, Go's has that of a function in .debug_frame. */
+/* musl's code has no call frame information. Go's .debug_frame describes it as a function. */
 static void the_return_from_handlers_on_x86_64_is_known_by_its_code(void **state)
 {
 	struct built b;

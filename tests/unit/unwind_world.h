@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks of real processes, for tests and benchmarks of src/unwind: the executable mappings of a
- * traced process with their unwind tables, and its registers and stack bytes as the kernel would
- * copy them into a sample.
+ * Stacks of real processes, for tests and benchmarks of src/unwind. It has the executable mappings
+ * of a traced process with their unwind tables. It also has the registers and stack bytes, as the
+ * kernel would copy them into a sample.
  */
 #pragma once
 
