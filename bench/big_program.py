@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes a large C++ program with debug information: big_program.py DIR [UNITS]
 
-UNITS (16) files that each fill the standard library's templates with types of their own, so
-that no two have code in common; about 2.5 MB each. Prints the program's path.
+It has UNITS files (16), each with about 2.5 MB of code. Each file fills the standard library's
+templates with different types, so no two files have code in common. Prints the program's path.
 """
 import os
 import subprocess

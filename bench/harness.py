@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What all measures share: running programs, the C build to be profiled, statistics, tables.
+"""The shared code of all measures: running programs, the profiled C build, statistics, tables.
 
-Every measure runs its variants in turn within a round, rotating who is first, and compares
-within the round; what is printed is the median of the ratios with their quartiles.
+Every measure runs its variants in turn within a round. Each round begins with another variant.
+Variants are compared within the round, and the median of the ratios is printed with the quartiles.
 """
 
 import dataclasses
@@ -90,11 +90,11 @@ class Bench:
         pathlib.Path(path).unlink(missing_ok=True)
 
     def run(self, argv, env=None, cwd=None, watch=None):
-        """Runs to the end; a failure of the program ends the measure with what it said.
+        """Runs to the end. If the program fails, the measure ends with the program's message.
 
-        A perf that crashes (6.1 does now and then at the end of a long recording: "buffer
-        overflow detected") is run again, at most three times; bench/run says how often.
-        `watch` is called with the pid every 20 ms from a thread while it runs.
+        perf 6.1 now and then crashes at the end of a long recording ("buffer overflow detected"). A
+        perf that crashes runs again, at most three times, and bench/run prints how often. `watch`
+        is called with the pid every 20 ms from a thread while it runs.
         """
         for _ in range(3):
             result, status, said = self._run_once(argv, env, cwd, watch)

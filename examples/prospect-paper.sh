@@ -6,8 +6,8 @@
 #   examples/prospect-paper.sh [BUILD [ROUNDS [SECONDS]]]
 #
 # Three runs: the spinner alone; with clients on loopback; and with the packets of loopback handed
-# from CPU to CPU, as a network card's would come. The last one is in a network namespace of its
-# own, so that nothing of the machine is changed. Needs root and jq.
+# from CPU to CPU, as a network card's would come. The last run is in a separate network namespace,
+# so that nothing of the machine is changed. Needs root and jq.
 set -euo pipefail
 
 build=$(cd "${1:-build}" && pwd)

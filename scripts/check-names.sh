@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# At most one function name in twenty has definitions in two files of src/: a name carries its subject.
-# --list prints the names that more than one file has, and the files.
+# At most one function name in twenty has definitions in two files of src/, because a name carries
+# its subject. --list prints the names that more than one file has, and the files.
 cd "$(dirname "$0")/.." || exit 2
 find src -name '*.c' ! -path '*/bpf/*' | sort | xargs awk -v list="$1" '
 FNR == 1 { head = "" }

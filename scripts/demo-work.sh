@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A few seconds of what machines do all day: a script makes text, others sort, pack and sum it.
-# What `make demo` profiles.
+# A few seconds of the daily work of machines: a script makes text, and others sort, pack and sum
+# it. `make demo` profiles it.
 python3 -c '
 import json, random
 random.seed(7)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A container image with assay alone (Containerfile), from the tarball of `make tarball`: scripts/image.sh [ENGINE [OPTION…]]
-# makes its files in build-tarball/image and has the engine (podman, else docker) build the image "assay" of them.
+# Makes a container image with assay alone (Containerfile), from the tarball of `make tarball`:
+# scripts/image.sh [ENGINE [OPTION…]]. It puts the files into build-tarball/image. Then the engine
+# (podman, else docker) builds the image "assay" of them.
 set -eu
 cd "$(dirname "$0")/.."
 tarball=$(find build-tarball -maxdepth 1 -name 'assay-*-x86_64.tar.gz' 2>/dev/null | sort -V | tail -1)

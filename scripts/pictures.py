@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes the pictures of the README: pictures.py ASSAY FOLDER
 
-Records scripts/demo-work.sh, then writes FOLDER/page.png (the page of `assay report --html`, by
-Chromium) and FOLDER/terminal.svg (commands and their output, as a terminal shows them).
+Records scripts/demo-work.sh, and writes two pictures. FOLDER/page.png is the page of `assay report
+--html` in Chromium. FOLDER/terminal.svg shows commands and their output as in a terminal.
 """
 import html
 import os

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# One tarball for all releases (x86-64): build-tarball/assay-VERSION-x86_64.tar.gz runs on Debian 11 and everything newer,
-# with nothing installed. Ends with 77 and a reason where compiler or packages can't be had.
+# One tarball for all releases (x86-64): build-tarball/assay-VERSION-x86_64.tar.gz runs on Debian 11
+# and everything newer, with nothing installed. Ends with 77 and a reason if the compiler or the
+# packages are missing.
 #
-# It is built against the libraries of Debian 11, the oldest release, as glibc runs programs that were linked with an
-# older one. libbpf and Zydis, which Debian 11 lacks, are Debian 12's. Libraries are linked statically, or are in lib/
-# beside the program if it loads them when it uses them. Why it is so: docs/architecture.md.
+# It is built against the libraries of Debian 11, the oldest release, because glibc runs programs
+# that were linked with an older glibc. libbpf and Zydis, which Debian 11 lacks, come from Debian
+# 12. Libraries are linked statically. Libraries that the program loads when it uses them are in
+# lib/ beside the program. docs/architecture.md has the reasons.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 . tests/guest/packages.sh

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A whole program annotated: 1,000 source files with samples, against `perf annotate` a symbol.
 
-perf annotates one symbol a run; a few runs are timed and taken times the symbols. The program is made
-here (compiling it takes half a minute); each tool reads its own recording of it.
+perf annotates one symbol in a run, so the time of a few runs is multiplied by the number of
+symbols. The program is made here, and compiling it takes half a minute. Each tool reads its own
+recording of it.
 """
 
 import pathlib

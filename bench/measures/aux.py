@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Recording Intel PT: a device of 500 MB/s a CPU, on two CPUs (tests/fake_pt).
 
-The recorder's CPU time for each gigabyte, beside that of the loop that perf record has (write(2) from
-the kernel's buffer) on the same device, and of dd, which writes what is in its cache. The device is a
-process of its own and does not count.
+It measures the recorder's CPU time for each gigabyte. The peers are perf record's loop on the same
+device (write(2) from the kernel's buffer), and dd, which writes data from its cache. The device is
+a separate process and does not count.
 """
 
 import json
@@ -29,7 +29,7 @@ FILES = {
 
 
 def machine(bench):
-    """The fake's sysfs, and what its processor plays: a real program's trace."""
+    """The fake's sysfs, and the trace of a real program, which its processor plays."""
     fake = bench.build / "tests" / "fake_pt"
     if not (fake / "fake_device").exists():
         raise Unavailable("the fake Intel PT is for x86-64, and is not in this build")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether the daemon's memory stays flat while 10,000 processes a minute come and go.
+"""Does the daemon's memory stay flat while 10,000 processes a minute come and go?
 
-bench/storm starts 167 of them a second for ten minutes (CHURN_S): some only fork, some execute one of
-200 programs, some go by a shell. "fixed" has as many names as programs, "fresh" a new name for each third
-process. Every 10 s: resident memory, what of it is anonymous, and the BPF maps. The slope is of
-the least-squares line through the second half: what a start fills is not growth.
+bench/storm starts 167 of them a second for ten minutes (CHURN_S). Some only fork, some execute one
+of 200 programs, and some use a shell. "fixed" has as many names as programs. "fresh" has a new name
+for each third process. Every 10 s, resident memory, its anonymous part and the BPF maps are read.
+The slope is the least-squares line through the second half, because tables that fill after the
+start are not growth.
 """
 
 import json
@@ -26,7 +27,7 @@ PROGRAMS = 200
 
 
 def make_programs(bench, folder):
-    """Copies of storm that differ in their build id, so that each is a program of its own."""
+    """Copies of storm that differ in their build id, so that each is another program."""
     text = subprocess.run(["readelf", "-n", bench.tool("storm")], capture_output=True, text=True,
                           check=True).stdout
     found = re.search(r"Build ID: ([0-9a-f]+)", text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How fast the daemon answers while two CPUs build C, and what asking it costs.
+"""The time of the daemon's answers while two CPUs build C, and their cost.
 
-A dump is timed from the request to its answer; then the samples that status told of before it must be
-in what a reader finds. Status is asked for at a fixed rate over one connection.
+A dump is timed from the request to its answer. A reader must then find the samples that an earlier
+status had. Status requests come at a fixed rate over one connection.
 """
 
 import json

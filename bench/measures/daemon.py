@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the daemon itself uses, and stores, while two CPUs build C without an end.
+"""The daemon's own cost, and the size of its history, while two CPUs build C without an end.
 
-CPU time is that of all its threads, by the scheduler's own account (schedstat), once it has settled.
-Its memory is what of it is resident, and of that what is no page of a file or of a kernel's map.
-A stored sample is all that is in the parts' segments: names, tree and counts of every second, as
-they are written; and all that a part takes on the disk, directories and overviews, too, when it is
-over and packed.
+CPU time is the time of all its threads once it has settled, by the scheduler's own account
+(schedstat). Memory is its resident memory, and of this the part without pages of files or of the
+kernel's maps. The size of a sample is measured twice. While a part is written, it is all bytes in
+the segments: names, tree and counts of every second. When the part is packed, it is all that the
+part takes on the disk, with directories and overviews.
 """
 
 import os
@@ -40,7 +40,7 @@ def megabytes(pid, key):
 
 
 class Daemon:
-    """`assay daemon` in a folder of its own, and a build that is made again and again beside it."""
+    """`assay daemon` in a separate folder, and a build that is made again and again beside it."""
 
     def __init__(self, bench, hz):
         self.bench = bench

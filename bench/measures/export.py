@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Exports: each format of a session of a million samples; and folded stacks of perf's own recording
-against what perf needs to print its samples, which a stackcollapse script then would have to read.
+"""Exports: each format of a session of a million samples, and folded stacks of perf's recording.
+The peer is the time that perf needs to print its samples. A stackcollapse script would then have to
+read them.
 
-The session is made, the same every time: a minute, eight threads, four CPUs, two events, chains of
-10 to 20 frames, and nearly every sample with a chain, CPU or thread of its own within its second,
-so that little of it adds up.
+The session is the same every time: a minute, eight threads, four CPUs, two events, and chains of 10
+to 20 frames. Within a second, nearly every sample differs from the others by its chain, CPU or
+thread, so few samples add up.
 """
 
 from harness import Part, Unavailable, in_turn, ratios, size_of, spread, table

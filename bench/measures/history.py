@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Windows of a daemon's history, and its retention: a synthetic day of 50 million samples on 16 CPUs.
 
-There is no peer: perf keeps no history. The last row is what the report costs before the parts are packed. "Cold"
-is with the history out of the page cache.
+There is no peer, because perf keeps no history. The last row has the cost of the report before the
+parts are packed. "Cold" means that the history is not in the page cache.
 """
 
 import os

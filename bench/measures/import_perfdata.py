@@ -2,9 +2,9 @@
 """Reading perf's own recordings: `assay report -i perf.data` against `perf report`, and the
 speed of `assay import` on the file's bytes.
 
-The recordings are perf's, of the C build at 4000 Hz, flat and with frame-pointer chains. For the
-speed of a large file the records are written some times over, each time later by the
-recording's length, as perf does not get that many samples in a time worth waiting for.
+The recordings are perf's, of the C build at 4000 Hz, flat and with frame-pointer chains. perf would
+need too long for a large file. So the file has perf's records several times, each time later by the
+recording's length.
 """
 
 import os

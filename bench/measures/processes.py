@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The process report: of a session of 5,000 processes, and beside perf's list of processes and
-functions for the same work, 2,000 short processes on the whole machine.
+"""The process report of a session of 5,000 processes. A second part compares it with perf's list of
+processes and functions, for 2,000 short processes on the whole machine.
 
 The session is made by bench/many_processes: 300,000 samples, all names in it. For the second part
 each tool reports its own recording; files and symbol caches were read before.

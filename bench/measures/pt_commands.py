@@ -70,7 +70,7 @@ def later(packets, ticks):
 
 
 def make_large(bench, trace, size):
-    """A recording whose one buffer is that of `trace` again and again, until there are `size` bytes."""
+    """A recording whose one buffer repeats the buffer of `trace` until there are `size` bytes."""
     old, out = trace.read_bytes(), bench.scratch / "large.data"
     data_at, data_size = struct.unpack_from("<QQ", old, 40)
     at = data_at
@@ -90,7 +90,7 @@ def make_large(bench, trace, size):
             f.write(records + later(packets, i * LARGE_INSNS * 2))
         f.write(old[after:end])
         grown = f.tell() - end
-        # The table of features, and where they are.
+        # The table of features with their places.
         first = struct.unpack_from("<Q", old, end)[0]
         for place in range(end, first, 16):
             f.write(struct.pack("<QQ", struct.unpack_from("<Q", old, place)[0] + grown,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What it costs to record a program that does nothing: start-up and the end."""
+"""The cost of recording a program that does nothing: start-up and the end."""
 
 from harness import Part, in_turn, ratios, spread, table
 

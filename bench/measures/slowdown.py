@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How much slower the work gets, and what the recorder itself uses.
+"""The slow-down of the work, and the recorder's own CPU time.
 
 The work's wall time is taken below the profiler (bench/timed), so neither start nor end of the
-profiler counts. Its own CPU time is that of the whole tree (wait4) less that of the work. The
-interrupts, and what the kernel does in them, are charged to the work by the kernel: they are
-in the slow-down, not in the own CPU time. perf is tuned (--no-bpf-event): its best.
+profiler counts. Own CPU time is the CPU time of the whole process tree (wait4) minus the work's.
+The kernel charges interrupts to the work, so they are part of the slow-down, not of own CPU time.
+perf is tuned (--no-bpf-event), which is its best.
 """
 
 import functools

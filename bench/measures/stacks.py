@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whole stacks of unchanged binaries: what they cost, for a command and for the whole machine.
+"""The cost of whole stacks of unchanged binaries, for a command and for the whole machine.
 
-stacks: the C build by copied stacks, assay against `perf record --call-graph dwarf`: bytes a
-sample, losses, and the CPU time of recording and reporting. perf reports without inlines, as with
-them it does not end in a minute. stacks-system: the whole machine, assay in the kernel against
-bpftrace's and perf's frame pointers, and against a timer that only counts. unwind: the tables and
+stacks: the C build by copied stacks, against `perf record --call-graph dwarf`. It measures bytes a
+sample, losses, and the CPU time of recording and reporting. perf reports without inlines, because
+with them it does not end in a minute. stacks-system: the whole machine, by assay in the kernel. The
+peers are bpftrace's and perf's frame pointers, and a timer that only counts. unwind: the tables and
 the walk alone, against libunwind on the same registers and stack bytes (bench/unwind.c).
 """
 

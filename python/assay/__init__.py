@@ -159,7 +159,7 @@ class Session:
             lib.assay_rows_free(handle)
 
     def losses(self) -> typing.Dict[str, int]:
-        """What is missing, by reason; only reasons that occurred."""
+        """The numbers of missing samples by reason, for the reasons that occurred."""
         lib, handle = _library.lib, ctypes.c_void_p()
         _library.call("assay_rows", self._handle, None, ctypes.byref(handle))
         try:
