@@ -35,6 +35,9 @@ struct open_how;
 /* The largest image that is read. Debug files of browsers have 5 GiB. */
 #define GUARD_IMAGE_BYTES ((uint64_t)16 << 30)
 
+/* The largest image whose whole content is read to identify it; this takes a second. */
+#define GUARD_HASH_BYTES ((uint64_t)1 << 30)
+
 struct guard_rules {
 	uint64_t max_bytes; /* a larger file is -EFBIG */
 	/* GUARD_ANY_OWNER, or the user whose file it must be; a file of root is permitted, too. A

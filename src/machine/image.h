@@ -71,7 +71,8 @@ struct image {
  * apart from others of its build id.
  *
  *   CONTENT  a trusted file without a build id: XXH3 of its size, beginning and end
- *   SHA256   the first eight bytes of the SHA-256 of its content
+ *   SHA256   the first eight bytes of the SHA-256 of its content; above GUARD_HASH_BYTES
+ *            (guard/open.h), of its device, inode, size and times
  *   FILE     a hash of device, inode and times. The file has a build id and can be read at its path
  */
 #define IMAGE_DEV_CONTENT UINT64_MAX

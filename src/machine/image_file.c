@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
+#include "guard/open.h"
 #include "machine/proc.h"
 
 /*
@@ -30,15 +31,12 @@ static uint64_t hash_ends(const struct file_mapping *file)
 	return XXH3_64bits_withSeed(file->base + file->size - tail, tail, hash);
 }
 
-static uint64_t hash_sha256(const void *bytes, size_t size)
+static uint64_t sha256_end(struct sha256_ctx *sha)
 {
 	uint8_t digest[SHA256_DIGEST_SIZE];
-	struct sha256_ctx sha;
 	uint64_t hash;
 
-	sha256_init(&sha);
-	sha256_update(&sha, size, bytes);
-	sha256_digest(&sha, sizeof(digest), digest);
+	sha256_digest(sha, sizeof(digest), digest);
 	memcpy(&hash, digest, sizeof(hash));
 	return hash;
 }
@@ -48,8 +46,31 @@ static uint64_t hash_stat(const struct file_mapping *file)
 {
 	const uint64_t facts[] = { file->dev,      file->ino,      file->size,
 				   file->mtime_ns, file->ctime_ns, file->uid };
+	struct sha256_ctx sha;
 
-	return hash_sha256(facts, sizeof(facts));
+	sha256_init(&sha);
+	sha256_update(&sha, sizeof(facts), (const uint8_t *)facts);
+	return sha256_end(&sha);
+}
+
+/*
+ * Gives back the memory of each part that was read, as a file can be larger than the memory. A file
+ * above GUARD_HASH_BYTES is known by its facts alone.
+ */
+static uint64_t hash_content(const struct file_mapping *file)
+{
+	struct sha256_ctx sha;
+
+	if (file->size > GUARD_HASH_BYTES)
+		return hash_stat(file);
+	sha256_init(&sha);
+	for (size_t at = 0; at < file->size; at += CONTENT_PART) {
+		size_t n = MIN(file->size - at, CONTENT_PART);
+
+		sha256_update(&sha, n, file->base + at);
+		file_rest(file, at, n);
+	}
+	return sha256_end(&sha);
 }
 
 /* The numbers of other file systems (major 0) are given again after an unmount. */
@@ -91,7 +112,7 @@ bool image_is_file(const struct image *image, const struct file_mapping *file,
 		return false;
 	switch (image->dev) {
 	case IMAGE_DEV_SHA256:
-		return hash_sha256(file->base, file->size) == image->ino;
+		return hash_content(file) == image->ino;
 	case IMAGE_DEV_CONTENT:
 		return !found->len && hash_ends(file) == image->ino;
 	default:
@@ -116,7 +137,7 @@ void image_identify(struct image *image, const struct file_mapping *file,
 		image->ino = hash_stat(file);
 	} else {
 		image->dev = IMAGE_DEV_SHA256;
-		image->ino = hash_sha256(file->base, file->size);
+		image->ino = hash_content(file);
 	}
 }
 
@@ -151,7 +172,9 @@ struct build_id image_file_key(const struct file_mapping *file, const struct bui
 		return build_id->len ? *build_id : image_key_of_hash("content", hash_ends(file));
 	if (is_on_disk(file))
 		return image_key_of_hash("onadisk", hash_stat(file));
-	return image_key_of_hash("sha256\0", hash_sha256(file->base, file->size));
+	if (file->size > GUARD_HASH_BYTES)
+		return (struct build_id){ 0 };
+	return image_key_of_hash("sha256\0", hash_content(file));
 }
 
 /* Searches a process's mappings for an image. */

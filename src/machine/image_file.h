@@ -14,7 +14,7 @@
  *
  *   trusted               the build id; else the size, beginning and end of the content (XXH3)
  *   on a disk             SHA-256 of device, inode, size and times, which only root can forge
- *   others                SHA-256 of the content
+ *   others                SHA-256 of the content; above GUARD_HASH_BYTES there is no key
  */
 #pragma once
 

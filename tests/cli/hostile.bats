@@ -114,6 +114,19 @@ annotate_work() {
 	[[ $output != *"openat2"* ]]
 }
 
+# Without a build id, the content would identify it.
+@test "a recording does not read the content of a huge program" {
+	need_recording
+	OPEN=$(mktemp -d)
+	chmod 755 "$OPEN"
+	objcopy --remove-section=.note.gnu.build-id "$PROGRAMS/quarters" "$OPEN/huge"
+	truncate -s 15G "$OPEN/huge" 2>/dev/null || skip "the file system has no files of 15 GiB"
+	chown nobody "$OPEN/huge"
+	within assay record -q -o s -- "$OPEN/huge" 1s >/dev/null
+	[ "$(fact s .end.own_peak_bytes)" -lt 200000000 ]
+	assay report -i s --by symbol -t 0 | grep three_quarters
+}
+
 # Makes app with three compressed sections that claim $1 MiB each, with the streams to prove it.
 make_bomb() {
 	make_app "$PWD/src/a.c" 0644

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/files/cut_guard.h"
+#include "guard/open.h"
 #include "machine/image_file.h"
 
 static void put(const char *path, const void *bytes, size_t size)
@@ -227,6 +228,46 @@ static void an_image_has_the_identity_that_its_file_needs(void **state)
 	assert_false(is_file(&hidden, "file", one));
 }
 
+/* Anybody can make a file of any size that takes no room. */
+static void the_content_of_a_huge_file_is_not_read(void **state)
+{
+	static uint8_t bytes[4096];
+	struct file_mapping file = { .base = bytes, .size = GUARD_HASH_BYTES + 1, .uid = 1 };
+	struct image image = { .kind = IMAGE_FILE };
+	uint64_t ino;
+
+	(void)state;
+	image_identify(&image, &file, &none, IMAGE_HIDDEN); /* would read far behind `bytes` */
+	assert_int_equal(image.dev, IMAGE_DEV_SHA256);
+	assert_true(image_is_file(&image, &file, &none));
+	ino = image.ino;
+	file.mtime_ns++;
+	image_identify(&image, &file, &none, IMAGE_HIDDEN);
+	assert_true(image.ino != ino);
+	assert_int_equal(image_file_key(&file, &none, IMAGE_HIDDEN).len, 0);
+}
+
+static void the_content_of_a_file_at_the_limit_is_read(void **state)
+{
+	struct image image = { .kind = IMAGE_FILE };
+	struct file_mapping file = { 0 };
+	uint64_t ino;
+
+	(void)state;
+	cut_guard_enable();
+	put("large", "a", 1);
+	assert_int_equal(truncate("large", (off_t)GUARD_HASH_BYTES), 0);
+	assert_int_equal(file_map("large", &file, NULL), 0);
+	file.uid = 1;
+	image_identify(&image, &file, &none, IMAGE_HIDDEN);
+	ino = image.ino;
+	file.mtime_ns++;
+	image_identify(&image, &file, &none, IMAGE_HIDDEN);
+	assert_int_equal(image.ino, ino);
+	file_unmap(&file);
+	unlink("large");
+}
+
 /* The debug file of a trusted file may have been put there by somebody else. */
 static void a_result_of_files_of_others_is_not_kept(void **state)
 {
@@ -258,6 +299,8 @@ int main(void)
 		cmocka_unit_test(only_a_trusted_file_is_kept_by_its_build_id),
 		cmocka_unit_test(the_key_of_another_file_changes_with_its_content),
 		cmocka_unit_test(an_image_has_the_identity_that_its_file_needs),
+		cmocka_unit_test(the_content_of_a_huge_file_is_not_read),
+		cmocka_unit_test(the_content_of_a_file_at_the_limit_is_read),
 		cmocka_unit_test(a_result_of_files_of_others_is_not_kept),
 	};
 

@@ -164,6 +164,12 @@ void file_unmap(struct file_mapping *m)
 	*m = (struct file_mapping){ 0 };
 }
 
+void file_rest(const struct file_mapping *m, size_t at, size_t size)
+{
+	if (m->guard) /* else the bytes are in no file */
+		madvise((void *)(m->base + at), size, MADV_DONTNEED);
+}
+
 bool file_is_cut(const struct file_mapping *m)
 {
 	return m->was_cut || cut_guard_is_cut(m->guard);

@@ -44,6 +44,9 @@ int file_map(const char *path, struct file_mapping *out, struct error *err);
 int file_map_fd(int fd, const char *path, struct file_mapping *out, struct error *err);
 void file_unmap(struct file_mapping *m); /* {0} is fine */
 
+/* Gives back the memory of bytes that were read. `at` is a multiple of the page size. */
+void file_rest(const struct file_mapping *m, size_t at, size_t size);
+
 /* True if bytes were read that the file has no longer, as somebody cut it. */
 bool file_is_cut(const struct file_mapping *m);
 
