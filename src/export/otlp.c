@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * OpenTelemetry profiles: one ProfilesData message (opentelemetry-proto v1.9.0, v1development).
+ * OpenTelemetry profiles: one ProfilesData message (v1development of opentelemetry-proto v1.10.0
+ * and v1.11.0).
  *
  * A sample has one value, so an event makes two profiles: one of samples, one of the events they
  * stand for. All tables of the dictionary begin with an empty row, because 0 means "none".
@@ -24,6 +25,7 @@ enum { FIELD_RESOURCE_PROFILES = 1, FIELD_DICTIONARY = 2 };
 enum { FIELD_RESOURCE = 1, FIELD_SCOPE_PROFILES = 2 };
 enum { FIELD_SCOPE = 1, FIELD_PROFILES = 2 };
 enum { FIELD_SAMPLES = 2 };
+enum { FIELD_TRACE_ID = 1, FIELD_SPAN_ID = 2 }; /* of Link */
 
 /* Of ProfilesDictionary. */
 enum {
@@ -324,6 +326,19 @@ static void otlp_put_stacks(struct otlp *w, struct buf *out)
 	vec_fini(&locations);
 }
 
+/* The first link means none: ids of full length, which are all zeros. The proto file recommends
+ * this form. */
+static void otlp_put_no_link(struct buf *out)
+{
+	static const uint8_t trace_id[16], span_id[8];
+	struct buf link = { 0 };
+
+	protobuf_bytes(&link, FIELD_TRACE_ID, trace_id, sizeof(trace_id));
+	protobuf_bytes(&link, FIELD_SPAN_ID, span_id, sizeof(span_id));
+	protobuf_bytes(out, TABLE_LINK, link.data, link.len);
+	buf_fini(&link);
+}
+
 static void put_dictionary(struct otlp *w)
 {
 	struct buf out = { 0 };
@@ -332,7 +347,7 @@ static void put_dictionary(struct otlp *w)
 	put_locations(w, &out);
 	otlp_put_functions(w, &out);
 	otlp_put_stacks(w, &out);
-	protobuf_bytes(&out, TABLE_LINK, NULL, 0);
+	otlp_put_no_link(&out);
 	buf_bytes(&out, w->attributes.data, w->attributes.len);
 	for (uint32_t i = 0; i < w->strings.n; i++)
 		protobuf_bytes(&out, TABLE_STRING, w->strings.text[i], w->strings.len[i]);
