@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether assay counts in a perf.data what perf does: samples per event, per comm, per image.
+"""Compares assay's counts of a perf.data with perf's: samples per event, per comm, per image.
 
 Usage: compare_perf.py FILE...   ($ASSAY and $PERF name the programs)
-Prints one line a file, and what differs. Exit status 1 when something does, 77 without perf.
+Prints one line a file, and the differences. Exit status 1 if there is one, 77 without perf.
 """
 import collections
 import concurrent.futures
@@ -20,7 +20,7 @@ PERF = os.environ.get("PERF", "perf")
 
 
 def image_name(name):
-    """One spelling for what the two call differently: the kernel, modules, memory without a file."""
+    """One spelling for things that the two name differently: the kernel, modules, memory without a file."""
     if name.startswith(("[kernel", "[guest.kernel")):
         return "[kernel]"
     if "/lib/modules/" in name or re.search(r"\.ko(\.\w+)?$", name):

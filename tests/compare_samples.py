@@ -4,10 +4,10 @@
 
 compare_samples.py MKOPFILE SESSION [IMAGE]
 
-Every flat file below SESSION/samples/current is read by mkopfile's own reader; nm says where the
-symbols of its image are, readelf where its segments are. An address that several symbols cover
-counts for all of their names, of which the report has one. What no symbol covers is not compared.
-With IMAGE only that one is: of C++ nm and the report say names in different ways.
+mkopfile's own reader reads every flat file below SESSION/samples/current. nm gives the addresses of the
+image's symbols, and readelf gives its segments. An address that several symbols cover counts for all of their
+names, of which the report has one. Addresses without a symbol are not compared. With IMAGE, only this image
+is compared, because nm and the report spell names of C++ differently.
 """
 
 import collections
@@ -29,7 +29,7 @@ def lines_of(*command):
 
 
 def segments(image):
-    """(file offset, address, size) of what is executable."""
+    """(file offset, address, size) of the executable segments."""
     found = []
     for line in lines_of("readelf", "-lW", image):
         words = line.split()

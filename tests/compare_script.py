@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether `assay script` prints what `perf script` does, line for line.
+"""Compares `assay script` with `perf script`, line for line.
 
 Usage: compare_script.py [-- FIELD OPTIONS --] FILE...   ($ASSAY and $PERF name the programs)
-Prints one line a file: how many lines are equal, and how many differ in a way that docs/script.md
-tells of (by its name there); then what differs otherwise. Exit status 1 when something does, 77
-without perf.
+Prints one line a file: the number of equal lines, and the number of lines for each difference that
+docs/script.md lists (by its name there). Then it prints all other differences. Exit status 1 if there is one,
+77 without perf.
 """
 import collections
 import concurrent.futures
@@ -76,7 +76,7 @@ def difference(ours, theirs):
     return None
 
 
-# Where one symbol ends and the next begins is told differently of a few places: at most so many lines.
+# The two may disagree in a few places where one symbol ends and the next begins: at most so many lines.
 def may_be_named_otherwise(n_lines):
     return max(3, n_lines // 100)
 

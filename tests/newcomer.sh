@@ -4,10 +4,11 @@
 #
 #   tests/newcomer.sh RELEASE...     bullseye, bookworm, trixie, sid; all of them if none is named
 #
-# The tarball (`make tarball`), if there is one, runs first, while nothing is installed.
-# Debian 11 lacks what some tests need: there, unit tests run only. It prints a line for each command, and the sum as
-# the last line. ASSAY_NEWCOMER_DIR is where chroots are made (else TMPDIR); NEWCOMER_CHECK='make check T=unit' is run
-# instead of `make check`. Output stays in newcomer-RELEASE-COMMAND.log of the present folder if a command fails.
+# The tarball (`make tarball`), if there is one, runs first, while nothing is installed. Debian 11 lacks what
+# some tests need: there, unit tests run only. It prints a line for each command, and the sum as the last
+# line. Chroots are made in ASSAY_NEWCOMER_DIR, else in TMPDIR. NEWCOMER_CHECK='make check T=unit' runs
+# instead of `make check`. Output stays in newcomer-RELEASE-COMMAND.log of the present folder if a command
+# fails.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)

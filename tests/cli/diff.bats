@@ -19,7 +19,7 @@ setup() {
 	END
 }
 
-@test "the largest change comes first, in points of its own total" {
+@test "the largest change comes first, in points of each recording's total" {
 	run assay diff old new
 	[ "$status" = 0 ]
 	[[ "${lines[0]}" == *"old: 1000 samples"* && "${lines[1]}" == *"new: 2000 samples"* ]]

@@ -33,11 +33,11 @@ NOBODY=${TMPDIR:-/tmp}/assay-test-nobody.$$
 # The one limit of all waits, in seconds. tests/run measures the machine and sets the limit.
 DEADLINE=${ASSAY_TEST_DEADLINE:-120}
 export LC_ALL=C.UTF-8 TZ=UTC PAGER=cat ASSAY_EVENTS_DIR=$ROOT/events
-# Without COLUMNS text is as wide as the commands want it in a pipe.
+# Without COLUMNS, text has the width that the commands use in a pipe.
 unset COLUMNS XDG_CACHE_HOME XDG_CONFIG_HOME OPROFILE_EVENTS_DIR NO_COLOR
 
-# Values that a failed comparison compared; bats shows the command's text only. "return" alone
-# would not do: bats calls teardown in a trap, where its status is the one before the trap.
+# The values of a failed comparison, because bats shows the command's text only. "return" alone is not enough:
+# bats calls teardown in a trap, where "return" uses the status from before the trap.
 failed_comparison=
 eval '[() {
 	builtin [ "$@" && return 0
@@ -171,7 +171,7 @@ record_until() {
 record_samples() {
 	local n=$1 session=$2 filter=$3
 	shift 3
-	rm -rf "$session" # that of a recording before may have enough
+	rm -rf "$session" # an earlier recording may have enough
 	# shellcheck disable=SC2317,SC2329 # record_until calls it
 	enough_samples() { has_samples "$n" "$session" ${filter:+"$filter"}; }
 	record_until enough_samples -o "$session" "$@"
@@ -242,8 +242,8 @@ share_is() {
 	}' >&2
 }
 
-# session_at SESSION PROGRAM PLACE=N…: a session with N samples of cpu-clock in each PLACE of the
-# program: a function or a hexadecimal address, and then its callers: PLACE,CALLER,…=N. Nothing is
+# session_at SESSION PROGRAM PLACE=N…: a session with N samples of cpu-clock in each PLACE of the program. A
+# place is a function or a hexadecimal address, with its callers behind it: PLACE,CALLER,…=N. Nothing is
 # recorded.
 session_at() {
 	local session=$1 program places
@@ -290,9 +290,9 @@ need_perf() {
 	command -v perf >/dev/null || skip "perf is not installed"
 }
 
-# `perf record` with these arguments, or a skip. perf 6.1 crashes now and then at the end of a
-# recording, and finds a lost sample a reason to fail: it is asked again. Its thread for BPF programs
-# takes up to a second to end; --bpf-event among the arguments has it nevertheless.
+# `perf record` with these arguments, or a skip. perf 6.1 now and then crashes at the end of a recording, and
+# fails if a sample is lost. Then it runs again. Its thread for BPF programs takes up to a second to end;
+# --bpf-event among the arguments has it nevertheless.
 perf_record() {
 	need_perf
 	for _ in 1 2 3 4 5 6; do

@@ -138,7 +138,7 @@ while True:
 	[[ "$output" != *" 0 lost,"* ]]
 }
 
-@test "stacks are told anew in each generation" {
+@test "stacks are sent again in each generation" {
 	need_sampler
 	cp "$PROGRAMS/quarters" .
 	# The counts are read each second at least.

@@ -112,7 +112,7 @@ load pt
 	cycles_as_perf --itrace=be -F ip,addr,ipc
 }
 
-@test "times between two packets that tell them are perf's, and so are samples by time" {
+@test "times between two packets with times are perf's, and so are samples by time" {
 	local how
 	for how in "--mtc" "--mtc --interrupt 100" "--mtc --cyc" "--mtc --cyc --cbr 10" ""; do
 		# shellcheck disable=SC2086
@@ -382,13 +382,13 @@ branches() {
 	assay report -i trace.data --itrace=o -l --format csv | grep -q __tunables_init
 	assay inject -i trace.data --itrace=o -o injected
 	assay script -i injected --no-itrace -F hw:$fields --ns | without_blanks | cmp - made
-	# If the kernel's record has no time, the time is that of the trace.
+	# If the kernel's record has no time, the sample has the time of the trace.
 	same_branches --pebs 301 -- "$PROGRAMS/flow" longjmp
 	as_perf --itrace=o -F event,ip,addr,weight
 }
 
-# Debian's perf 6.1 gives evt a wrong type, and so prints no text for it; 7.2 knows no name for it, and prints () for
-# each (D), (t) and (Dt), also where others have no parentheses.
+# Debian's perf 6.1 gives evt a wrong type, and so prints no text for it. perf 7.2 has no name for it, and
+# prints () for each (D), (t) and (Dt), also where others have no parentheses.
 without_evt() {
 	if grep -q ' () ' theirs; then
 		sed 's/ ([Dt]*) / () /; s/: \(D\|t\|Dt\) /: () /' "$1"

@@ -4,8 +4,9 @@
 load helpers
 load pt
 
-# script prints the same as perf, except for blanks and the names that assay gives without symbols (the PLT, the
-# trampoline of signal handlers): which of several names one takes is not asked here.
+# script prints the same as perf, except for blanks, and for the names that assay gives without symbols (the
+# PLT, the trampoline of signal handlers). If an address has several names, each of the two may take another
+# one.
 not_of_symbols() {
 	sed -E 's/ (\.plt|<signal handler>)(\+0x[0-9a-f]+)?/ [unknown]/g'
 }

@@ -4,9 +4,9 @@
 
 language_stacks.py SPEEDSCOPE [--plain]
 
-SPEEDSCOPE is an export of its samples. Only frames of its own files count; each stack with a function
-spin_… must be the one path to it. --plain: the version of Python has no qualified names. Prints what is
-wrong, or the number of right stacks.
+SPEEDSCOPE is an export of its samples. Only frames of the program's files count. Each stack with a function
+spin_… must be the only path to it. --plain: the version of Python has no qualified names. Prints the errors,
+or the number of right stacks.
 """
 import collections
 import json

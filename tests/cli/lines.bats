@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Files, lines and inlined functions: the same as other readers of debug information find, however
-# that is stored; and where reports show them.
+# Files, lines and inlined functions equal those of other readers of debug information, in every form of
+# storage. Reports show them.
 load helpers
 
 LINES_TOOL=$ASSAY_BUILD/bench/lines

@@ -64,7 +64,7 @@ linked_libraries() {
 	((n > 10))
 }
 
-@test "a clash is found in static and shared libraries, where they define the name and where they need it" {
+@test "a clash is found in static and shared libraries, whether they define the name or need it" {
 	own_symbols "$ASSAY_BUILD/libassay.a" >own
 	grep -qx session_open own
 	echo 'int session_open(void); int session_open(void) { return 1; }' >defines.c

@@ -145,7 +145,7 @@ all_say() { # TEXT…
 	[ "$(jq -r .reach doctor.json)" = namespace ]
 }
 
-# The kernel counts locked memory of each user apart: no other test is this one. It gets no more than what all have.
+# The kernel counts the locked memory of each user, so no other test is this user. The limit is the usual one.
 as_somebody() { # COMMAND…
 	(
 		ulimit -l 0

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads OTLP profiles and Perfetto traces by the numbers of their fields, and prints what tests look at.
+"""Reads OTLP profiles and Perfetto traces by the numbers of their fields, and prints the parts that tests
+need.
 
 protobuf.py otlp|perfetto|slices FILE
 
-Written from the upstream .proto files alone; it shares nothing with what writes them.
+It was written from the upstream .proto files alone, and shares nothing with assay's writer.
 """
 
 import json

@@ -6,8 +6,8 @@
 #   same_branches [OPTION…] -- PROGRAM [ARG…]   the same; generator, decoder and perf agree
 #   as_perf [OPTION…]                           script's lines are perf's: ./ours and ./theirs
 #
-# Where perf 6.1 and assay place an estimate differently (docs/intel-pt.md, "What is not as in perf"),
-# one of these says what must hold nevertheless. None of them has a tolerance:
+# If perf 6.1 and assay place an estimate differently (docs/intel-pt.md, "What is not as in perf"), one of
+# these functions checks the facts that must hold nevertheless. None of them has a tolerance:
 #
 #   cycles_as_perf, ipc_as_perf, samples_as_perf, quick_as_perf
 
@@ -23,8 +23,8 @@ decoded() {
 	grep -e '=>' -e error
 }
 
-# A line but for blanks between fields, and for what newer perfs than 6.1 add: a trace starts by a jump, a branch has an
-# eighth field.
+# A line without blanks between fields, and without the additions of perfs newer than 6.1: a trace starts by a
+# jump, and a branch has an eighth field.
 without_blanks() {
 	tr -s ' \t' ' ' | sed -E 's/^ //; s/ tr strt jmp / tr strt /; s,(0x[0-9a-f]+/0x[0-9a-f]+(/[^/ ]*){5})/[^/ ]*,\1,g'
 }
@@ -43,7 +43,8 @@ as_perf() {
 	cmp theirs ours
 }
 
-# Newer perfs than 6.1 tell cycles at fewer branches: where both tell them, all up to there are equal.
+# Perfs newer than 6.1 have cycles at fewer branches. If both have cycles at a branch, all cycles up to it are
+# equal.
 ipc_as_perf() {
 	case $(perf --version 2>/dev/null) in "" | "perf version 6.1."*) as_perf "$@"; return ;; esac
 	both_script "$@"
@@ -64,10 +65,10 @@ ipc_as_perf() {
 		}' >differences || { head differences; return 1; }
 }
 
-# Without CYC packets cycles are estimated at MTCs. A branch may tell its cycles together with the
-# next one here: wherever cycles are told, all instructions up to there are perf's, and so are all
-# cycles. At a PSB, perf may estimate the cycle's length anew: a difference there is made up for by
-# the next branch that tells cycles, and is at one such branch in 50 at most.
+# Without CYC packets, cycles are estimated at MTCs. Here, a branch may have the cycles of the next branch,
+# too. At each branch with cycles, all instructions up to it equal perf's, and so do all cycles. At a PSB,
+# perf may estimate the cycle's length anew. The next branch with cycles makes up for such a difference, and
+# at most one such branch in 50 has one.
 cycles_as_perf() {
 	both_script "$@"
 	[ "$(wc -l <ours)" = "$(wc -l <theirs)" ]

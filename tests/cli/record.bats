@@ -77,8 +77,8 @@ start_threads() {
 	[ "$(fact s .processes)" = 1 ]
 }
 
-# The other thread has one or three quarters of the time: not to meet it by chance in 100 samples,
-# if it were profiled, has a probability below 10^-12.
+# The other thread has one or three quarters of the time. If it were profiled, the probability to miss it in
+# 100 samples would be below 10^-12.
 @test "-t profiles one thread" {
 	need_recording
 	start_threads
@@ -151,7 +151,7 @@ teardown() {
 # ended SIGNAL: records until the signal comes to assay and its command, as from a terminal; the
 # session has an end.
 ended() {
-	set -m # a job of its own: others in the background ignore Ctrl-C
+	set -m # a separate job, because other jobs in the background ignore Ctrl-C
 	background assay record -q -o s -- "$PROGRAMS/split" 100000s >/dev/null
 	set +m
 	wait_for has_samples 1 s

@@ -38,12 +38,12 @@ attr() { # FILE N
 	grep -Eq '^[0-9a-f]{40} .*/flow$' builds
 }
 
-@test "each perf_event_attr equals that of perf-intel-pt(1)" {
+@test "each perf_event_attr equals the one of perf-intel-pt(1)" {
 	fake_machine 4
 	fake_old_processor
 	fake_trace "$PROGRAMS/flow" recursion
 	on_fake assay record -vv -e intel_pt//u -- sh -c "$(until_done)" 2>shown
-	# Its size is that of the headers; other differences came with later kernels.
+	# Its size comes from the headers. Other differences came with later kernels.
 	attr shown 2 | sed 's/^size .*/size 112/; s/ID|LOST/ID/; /^aux_watermark /d' >pt
 	diff -u - pt <<-'END'
 		type 6

@@ -82,8 +82,8 @@ samples_of() {
 	need_recording
 	assay record -q -o s -F "$(at_most 4000)" -- "$PROGRAMS/threads" 6000 >/dev/null
 	local busy all
-	# Of their own work, not of what it takes the kernel to change between them. A turn is shorter
-	# than the timer's period, which starts anew with it: hence the slack.
+	# The samples of their own work, without the kernel's switches between them. The slack is needed because a
+	# turn is shorter than the timer's period, which starts anew with each turn.
 	busy=$(rows s '.rows[] | select(.comm == "busy").samples' --by comm 'symbol:*_work')
 	all=$(rows s '[.rows[].samples] | add' --by comm 'symbol:*_work')
 	share_is "$busy" "$all" 0.75 0.1

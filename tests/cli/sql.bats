@@ -77,7 +77,7 @@ ask() {
 totals() {
 	assay report -i s --format json "$@" | jq -r '.total[] | "\(.event),\(.samples),\(.events)"' | sort
 }
-# The rows of assay report -l with weight of their own, or with any: "event,symbol,image,samples".
+# The rows of assay report -l with self weight, or with any weight: "event,symbol,image,samples".
 functions() {
 	assay report -i s --format csv --by symbol --threshold 0 | python3 -c '
 import csv, sys

@@ -84,7 +84,7 @@ need_ordinary_user() {
 	for options in "--call-graph dwarf" "-a --collector bpf"; do
 		[[ $options != *bpf* ]] || need_sampler
 		for program in packed linked; do
-			# The two have one build ID: each gets a cache of its own.
+			# The two have one build ID, so each gets a separate cache.
 			export XDG_CACHE_HOME=$PWD/cache-$program-${options##* }
 			# shellcheck disable=SC2086 # words
 			assay record -q $options -e cpu-clock -o s -- "./$program" 0.3cpu >/dev/null

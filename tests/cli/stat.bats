@@ -8,8 +8,8 @@ mode() {
 	[ "$(id -u)" = 0 ] || [ "$(cat "$PARANOID_FILE")" -le 1 ] || echo :u
 }
 
-# Touches 1 MB four times, with naps between; prints how many page faults that took, by the kernel's
-# account of the process, and how many it had before as well.
+# Touches 1 MB four times, with naps between. Prints the number of page faults meanwhile, by the kernel's
+# account of the process, and this number with the earlier page faults.
 FAULTS='
 import mmap, resource, time
 def faults():

@@ -91,7 +91,7 @@ trace_moment() { # OPTIONS… -- the program's arguments
 	[[ "$output" == *"============  the_moment"*" behind"* ]]
 }
 
-# A process that works in behind() until it is killed: $pid. What it did before took far less.
+# A process that works in behind() until it is killed: $pid. Its earlier work took far less time.
 behind_the_moment() {
 	background "$PROGRAMS/moment" 10 wait
 	is_running "$pid" moment

@@ -134,7 +134,8 @@ names_of() { # root|user
 OWN_split='^(ten|twenty|thirty|forty|work_for|until_done|main)$'
 OWN_quarters='^(one_quarter|three_quarters)$'
 
-# twin PROGRAM KIND: a container of that program's and kind's name; KIND says how its file was made, or what becomes of it.
+# twin PROGRAM KIND: a container with the name of the program and the kind. KIND is the way in which its file
+# was made, or its fate.
 twin() {
 	local program=$1 kind=$2 name=$1-$2 path=/mine/app
 	local mine=$BASE/mine/$name source=$ROOT/tests/programs/$program.c
@@ -239,7 +240,7 @@ memory_of() { # PID: KiB
 	echo "named and labelled: $named of $all samples in $n containers; the recorder's memory: $half KiB at half, $end KiB" >&3
 	[ $((named * 100)) -ge $((all * 99)) ]
 	[ "$all" -ge $((n * 100)) ]
-	# What it keeps of a file that is gone goes; few containers are within the noise.
+	# Its memory of a file that is gone is freed. The memory of few containers is within the noise.
 	((n < 500)) || [ "$end" -le $((half * 5 / 4)) ]
 }
 

@@ -121,8 +121,7 @@ emulate() {
 		-append "console=$console rdinit=/init panic=-1 quiet loglevel=1 $append"
 }
 
-# An emulated machine takes a while for what this one does at once: all of its tests have 15 deadlines
-# together, and each wait in it has two.
+# An emulated machine is slow, so all of its tests have 15 deadlines together, and each wait in it has two.
 deadline_s=${ASSAY_TEST_DEADLINE:-120}
 
 # What runs prints between two marks; a guest that doesn't come to the second died.

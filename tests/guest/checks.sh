@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=sh
-# What the guest's test scripts begin with (busybox sh): results in TAP.
+# The beginning of the guest's test scripts (busybox sh): results in TAP.
 #
 #   check TITLE FUNCTION…       one test: the function runs with `set -e` in a subshell, in a folder of
 #                               its own; what it printed is shown if it fails

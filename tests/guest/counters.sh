@@ -197,13 +197,13 @@ check "the same samples each time" the_same_again
 check "a frequency is kept" a_frequency
 check "user and kernel apart" user_and_kernel_apart
 check "several events at once" several_at_once
-check "stat says what the counter says" stat_is_the_counter
+check "stat prints the counter's value" stat_is_the_counter
 check "more events than counters take turns" events_take_turns
 check "events of a group are counted at once" a_group_at_once
 check "a group of more events than there are counters is refused" too_many_for_a_group
 check "OProfile's names" oprofile_s_names
 check "doctor and events know the PMU" the_pmu_and_its_events_are_listed
-check "what the processor lacks is said" what_the_processor_lacks
+check "a missing event of the processor is reported" what_the_processor_lacks
 check "call chains by frame pointers" chains_by deep fp
 check "call chains by unwind tables" chains_by deep-nofp dwarf
 check "recorded raw, and imported" kept_as_it_comes

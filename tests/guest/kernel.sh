@@ -39,7 +39,7 @@ modules_took_turns() {
 		spin_until_seen spin_other && insmod /modules/spin_before.ko && spin_until_seen spin_before && cat /proc/modules
 }
 
-# What is loaded next has the address of what went; then that one comes back elsewhere.
+# The next module gets the address of the one that went. Then the first one comes back elsewhere.
 modules_in_each_others_place() {
 	need_modules
 	insmod /modules/spin_before.ko
@@ -106,8 +106,8 @@ time_that_threads_wait() {
 	has "off-cpu:sleep" report.txt
 }
 
-# A result of each: what the whole machine or his own program gave an ordinary user; and what he was refused.
-nobody_at() { # LEVEL OWN WHOLE: "all", "user" (no sample of the kernel) or what record says instead
+# The results of an ordinary user, who records the machine or a program: samples, or a refusal.
+nobody_at() { # LEVEL OWN WHOLE: "all", "user" (no sample of the kernel) or a message of record
 	for target in own whole; do
 		case $target in own) wanted=$2 options= ;; *) wanted=$3 options=-a ;; esac
 		status=0

@@ -127,7 +127,7 @@ samples_of_module() { # NAME
 	awk -v image="[$1]" '$1 == image { n += $3 } END { print n + 0 }' functions
 }
 
-# zram compresses by modules of its own. The others are neighbours.
+# zram needs its own modules to compress. The others are neighbours.
 load_modules() {
 	xargs -n 1 sh -c 'lsmod | grep -q "^$0 " || insmod "/modules/$0.ko"' </modules/order
 }
@@ -277,7 +277,7 @@ a_daemon_and_its_restart() {
 	adds_up d 1
 }
 
-# ---- what doctor says is what record does ----
+# ---- doctor and record agree ----
 
 state_of() { # CHECK
 	assay doctor --format json | tr -d '\n' | sed 's/},/\n/g' | sed -n "s/.*\"name\": \"$1\".*\"state\": \"\([a-z]*\)\".*/\1/p"
@@ -340,8 +340,9 @@ nobody_s_page_faults() {
 	adds_up /tmp/nobody/s
 }
 
-# Root's recording of the machine and his own of the program, at once: the same late ticks for both. As many within 5 %.
-# Both at once. Each timer misses ticks of its own where the host is busy: again, until both missed as many.
+# Root's recording of the machine and his own of the program, at once: the same late ticks for both. As many
+# within 5 %. Both run at once. On a busy host, each timer misses other ticks, so this repeats until both
+# missed as many.
 both_have_as_many() (
 	rm -rf /tmp/nobody s
 	assay record -a --collector perf -F 500 -o s -- sleep 100000 &

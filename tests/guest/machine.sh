@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# AArch64 on two CPUs, with all that makes samples late or lost: every one is accounted for, none is
-# where it can't be; how many there are of a kind is nobody's promise.
+# AArch64 on two CPUs, with everything that makes samples late or lost. Every sample is accounted for, and
+# none is at an impossible place. The tests expect no number of a kind of samples.
 . /tests/checks.sh
 
 both_have_samples() {

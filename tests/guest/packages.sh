@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# Debian packages of this or another architecture, fetched and unpacked, not installed: apt has a
-# state of its own, so that neither root nor the system's dpkg takes part. All is kept in a cache
-# for the next time.
+# Debian packages of this or another architecture, fetched and unpacked, not installed. apt has a separate
+# state, so neither root nor the system's dpkg takes part. A cache keeps everything for the next time.
 #
 #   packages_of ARCHITECTURE [RELEASE]  what the functions after it are about; sets DEB_DIR and DEB_ROOT. Without
 #                               RELEASE (bookworm, sid …), the packages are those of this machine's own apt sources
@@ -75,8 +74,8 @@ private_apt() {
 	APT_CONFIG=$DEB_DIR/apt.conf timeout 600 "$@" </dev/null
 }
 
-# A source that has nothing for this architecture makes an error of its own; what counts is whether
-# the packages can then be had.
+# A source that has nothing for this architecture causes an error, which is ignored. If a package cannot be
+# fetched later, that is an error.
 update_lists() {
 	[ -e "$DEB_DIR/state/updated" ] && return
 	command -v apt-get >/dev/null || cannot "no apt-get to fetch packages of $DEB_ARCH with"

@@ -61,7 +61,7 @@ a_cpu_that_goes_and_comes() { # COLLECTOR
 	between 1 "$(fact cpu-online s)" 10 "times that it came"
 }
 
-# The daemon's part goes on, with a note of what nobody sampled.
+# The daemon's part goes on, with a note about the CPU that nobody sampled.
 a_daemon_and_such_a_cpu() {
 	[ -w /sys/devices/system/cpu/cpu1/online ] || skip "no CPU can go offline here"
 	assay daemon --session-dir d -F 499 --max-cpu 0 2>log &
@@ -91,7 +91,7 @@ locked_down() {
 	has "kernel lockdown is at 'confidentiality'" doctor.txt
 }
 
-# Of split, while the command runs; all is right in what there is.
+# Records split while the command runs. All recorded samples are right.
 record_split() { # COLLECTOR
 	[ "$1" != bpf ] || need_bpf
 	record_until "has_samples forty s 500" -a --collector "$1" -- /programs/split 100000s || failed=1
@@ -156,7 +156,7 @@ without_unprivileged_bpf() {
 	return "${status-0}"
 }
 
-# What is open stays open, for threads and processes that begin later, too.
+# Open counters stay open, for threads and processes that begin later, too.
 a_level_that_rises_meanwhile() {
 	rm -rf /tmp/nobody
 	at_paranoid 2 as_nobody "assay record -o s -- sh -c 'until [ \$(cat /proc/sys/kernel/perf_event_paranoid) = 4 ]; do sleep 0.1; done

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs areas beside each other: as many busy ones as there are CPUs, and some that mostly wait.
 
-An area begins when the builds that it needs have passed. Long areas begin first. Each has a process
-group, a folder for its files and a mark in its environment: processes that it leaves are killed, and
-are a failure of the area.
+An area begins when the builds that it needs have passed. Long areas begin first. Each has a process group, a
+folder for its files, and a mark in its environment. Processes that an area leaves behind are killed, and the
+area fails.
 """
 
 import itertools

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# systemd as the first process of namespaces of its own, with nothing to start but one unit:
+# systemd as the first process of separate namespaces. It starts one unit only:
 #
 #   boot.sh DIR UNIT
-#
-# Its root is this machine's under an overlay, kept in memory below DIR and gone with the namespace;
-# so nothing that it or the unit writes touches the machine. Ends with systemd, or when killed.
+# Its root is this machine's root under an overlay. The overlay is in memory below DIR, and ends with the
+# namespace. So nothing that systemd or the unit writes touches the machine. Ends with systemd, or when
+# killed.
 set -e
 dir=$1 unit=$2
 if [ -z "$IN_NAMESPACE" ]; then

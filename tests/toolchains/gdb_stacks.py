@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Run by gdb: stops a program now and then, and tells gdb's stacks, each with the registers that it is of.
+"""gdb runs this: it stops a program now and then, and sends gdb's stack with its registers.
 
-TOOLCHAINS_SOCKET is where they go: a line with the process, its registers by DWARF number and, behind a "|", the
-addresses of gdb's frames, innermost first. The program stays as it is until the answer, a line.
+A stack is a line to TOOLCHAINS_SOCKET: the process, its registers by DWARF number and, behind a "|", the
+addresses of gdb's frames, innermost first. The program stays stopped until the answer, a line.
 """
 import os
 import socket

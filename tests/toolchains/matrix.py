@@ -37,8 +37,8 @@ CLANG_ALONE = [
     ("skeleton5", "-O2 -g -gdwarf-5 -gsplit-dwarf -fsplit-dwarf-inlining | no-dwo"),
 ]
 
-# Shell commands with {out}, the program, in the folder of it. {out}.twin, if there is one, has the same code, and what the
-# peers read in place of the program.
+# Shell commands with {out}, the program, in its folder. {out}.twin, if there is one, has the same code, and
+# the peers read it in place of the program.
 TWIN = "cp {out} {out}.twin && "
 STEPS = {
     # Some builds of llvm-dwp wait for ever.
